@@ -1,12 +1,16 @@
-// Package arch tells what a model is: its configuration, its tensors and their shapes, without an engine.
+// Package arch describes models without an engine: their configuration, their tensors and the tensors' shapes.
 //
-// One file per model_type holds a struct with every field that the model needs, parsed from all key styles in which such
-// configurations are published; the table of its tensors, with the layouts and prefixes that they are published in and what
-// is left out, and why; and the precision that each tensor gets when the model is quantized. Importing, verifying and loading
-// read this one table, so a checkpoint that passed [Table.Check] is one that the model of that type can load.
+// One file per model_type holds:
+//   - a struct with every field that the model needs, parsed from all published key styles;
+//   - the tensor table, with the published layouts and prefixes, and the tensors that are not imported, with the
+//     reason;
+//   - the precision rules: which type each tensor gets when the model is quantized.
 //
-// A configuration is untrusted input: every number is bounded, so that no product of sizes overflows an int64, and
-// every error is one line that names the key and its value.
+// Import, verification and loading share this table. A checkpoint that passes [Table.Check] can therefore be loaded by
+// the model of that type.
+//
+// A configuration is untrusted input. Every number is bounded, so that no product of sizes overflows an int64. Every
+// error is one line that names the key and its value.
 package arch
 
 import (
@@ -16,54 +20,54 @@ import (
 	"strings"
 )
 
-// ErrUnknownArchitecture says that a configuration is of a kind of model that this program does not know.
+// ErrUnknownArchitecture reports a configuration of a model type that is not supported.
 var ErrUnknownArchitecture = errors.New("unknown architecture")
 
-// ErrConfig says that a config.json cannot be used: broken JSON, an absent key, a value out of bounds.
+// ErrConfig reports a config.json that cannot be used: broken JSON, a missing key, or a value out of bounds.
 var ErrConfig = errors.New("bad configuration")
 
-// Arch is one kind of model.
+// Arch is one model type.
 type Arch struct {
-	// ModelType is the value of model_type in config.json, and the name of the kind.
+	// ModelType is the value of model_type in config.json, and the name of the type.
 	ModelType string
-	// Aliases are other values of model_type for it: of its text part alone, of releases that differ in names only.
+	// Aliases are other accepted values of model_type: of the text part alone, or of releases that differ in names only.
 	Aliases []string
-	// Architectures are the class names that config.json may list for it.
+	// Architectures are the class names that config.json may list.
 	Architectures []string
-	// Parse reads a whole config.json of this kind.
+	// Parse reads a whole config.json of this type.
 	Parse func(config []byte) (Model, error)
 }
 
-// Model is a parsed configuration. What it really is depends on the kind: for llama a *[Llama].
+// Model is a parsed configuration. The dynamic type depends on the model type: *[Llama] for llama.
 type Model interface {
 	Facts() Facts
-	// Table lists the tensors.
+	// Table returns the tensor table.
 	Table() Table
-	// Rules say what type each of them gets when the model is quantized.
+	// Rules returns the precision rules: the type of each tensor when the model is quantized.
 	Rules() Rules
 }
 
-// Facts are what people and registries want to know of a model. A runtime reads the model's own struct instead.
+// Facts are the properties of a model that users and registries see. A runtime reads the model's own struct instead.
 type Facts struct {
-	ModelType    string // of the kind of model, see [Arch]
+	ModelType    string // as in [Arch]
 	Architecture string // class name, as published
-	DType        string // type the checkpoint claims to be in, e.g. "bfloat16"; "" when it does not say
+	DType        string // type that the configuration declares, e.g. "bfloat16"; "" if it declares none
 	Vocab        int64
 	Hidden       int64
 	Layers       int64
-	Context      int64 // longest sequence the model was made for, or that its rope is scaled to
-	Params       int64 // elements of all tensors of the table that are not optional
+	Context      int64 // longest sequence that the model was trained for or that its rope is scaled to
+	Params       int64 // elements of all tensors in the table that are not optional
 }
 
 var known []Arch
 
-// register adds a kind of model; each file of this package does so in its init.
+// register adds a model type. Each file of this package calls it from its init.
 func register(a Arch) {
 	known = append(known, a)
 	slices.SortFunc(known, func(a, b Arch) int { return strings.Compare(a.ModelType, b.ModelType) })
 }
 
-// ModelTypes lists the model types that are known, sorted.
+// ModelTypes returns the known model types, sorted.
 func ModelTypes() []string {
 	out := make([]string, len(known))
 	for i, a := range known {
@@ -72,8 +76,8 @@ func ModelTypes() []string {
 	return out
 }
 
-// Detect parses a config.json by its model_type or, where it has none, by its architectures. When both are there they
-// must agree: a llama body under another head is not a model that llama's table describes.
+// Detect parses a config.json by its model_type or, if it has none, by its architectures. If both are present they must
+// agree: llama's table does not describe a llama body under a different head.
 func Detect(config []byte) (Model, error) {
 	o, err := parseObject(config)
 	if err != nil {
@@ -85,11 +89,11 @@ func Detect(config []byte) (Model, error) {
 		return nil, err
 	}
 	for _, a := range known {
-		fits := len(classes) == 0 && modelType != ""
+		matches := len(classes) == 0 && modelType != ""
 		for _, c := range classes {
-			fits = fits || slices.Contains(a.Architectures, c)
+			matches = matches || slices.Contains(a.Architectures, c)
 		}
-		if fits && (modelType == "" || modelType == a.ModelType || slices.Contains(a.Aliases, modelType)) {
+		if matches && (modelType == "" || modelType == a.ModelType || slices.Contains(a.Aliases, modelType)) {
 			return a.Parse(config)
 		}
 	}

@@ -3,7 +3,6 @@ package arch
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 const base = `"model_type":"llama","architectures":["LlamaForCausalLM"],"vocab_size":384,"hidden_size":64,` +
 	`"intermediate_size":96,"num_hidden_layers":2,"num_attention_heads":4`
 
-// with returns the base configuration with keys replaced or added; a key whose value is "-" is left out.
+// with returns the base configuration with keys replaced or added, or removed if their value is "-".
 func with(t *testing.T, pairs ...string) []byte {
 	t.Helper()
 	m := map[string]json.RawMessage{}
@@ -43,7 +42,8 @@ func mustLlama(t *testing.T, pairs ...string) *Llama {
 
 func TestLlamaDefaults(t *testing.T) {
 	want := &Llama{
-		Architecture: "LlamaForCausalLM", Vocab: 384, Hidden: 64, Intermediate: 96, Layers: 2, Heads: 4, KVHeads: 4, HeadDim: 16,
+		Architecture: "LlamaForCausalLM", Vocab: 384, Hidden: 64, Intermediate: 96, Layers: 2, Heads: 4, KVHeads: 4,
+		HeadDim: 16,
 		Context: 2048, NormEps: 1e-6, Activation: "silu", BOS: []int32{1}, EOS: []int32{2},
 		Rope: Rope{Type: RopeDefault, Theta: 10000, PartialFactor: 1},
 	}
@@ -58,22 +58,27 @@ func TestLlamaKeys(t *testing.T) {
 		"torch_dtype", `"bfloat16"`, "bos_token_id", "null", "eos_token_id", "[5, 6]", "hidden_act", `"swish"`,
 		"rope_scaling", `{"type":"yarn","factor":4,"original_max_position_embeddings":1024}`)
 	want := &Llama{
-		Architecture: "LlamaForCausalLM", DType: "bfloat16", Vocab: 384, Hidden: 64, Intermediate: 96, Layers: 2, Heads: 4, KVHeads: 2,
-		HeadDim: 32, Context: 4096, NormEps: 1e-5, Activation: "silu", AttentionBias: true, MLPBias: true, TieEmbeddings: true,
-		EOS:  []int32{5, 6},
-		Rope: Rope{Type: RopeYarn, Theta: 500000, PartialFactor: 1, Factor: 4, OriginalMax: 1024, BetaFast: 32, BetaSlow: 1, Truncate: true},
+		Architecture: "LlamaForCausalLM", DType: "bfloat16", Vocab: 384, Hidden: 64, Intermediate: 96, Layers: 2, Heads: 4,
+		KVHeads: 2,
+		HeadDim: 32, Context: 4096, NormEps: 1e-5, Activation: "silu", AttentionBias: true, MLPBias: true,
+		TieEmbeddings: true,
+		EOS:           []int32{5, 6},
+		Rope: Rope{Type: RopeYarn, Theta: 500000, PartialFactor: 1, Factor: 4, OriginalMax: 1024, BetaFast: 32, BetaSlow: 1,
+			Truncate: true},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 }
 
-// A transformers 5 configuration means the same as the transformers 4 one.
+// The key styles of transformers 4 and 5 are equivalent.
 func TestKeyStylesAgree(t *testing.T) {
 	four := mustLlama(t, "rope_theta", "500000.0", "torch_dtype", `"float32"`, "rope_scaling",
-		`{"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":512}`)
+		`{"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,`+
+			`"original_max_position_embeddings":512}`)
 	five := mustLlama(t, "dtype", `"float32"`, "rope_parameters",
-		`{"rope_theta":500000.0,"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":512}`)
+		`{"rope_theta":500000.0,"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,`+
+			`"original_max_position_embeddings":512}`)
 	if d := cmp.Diff(four, five); d != "" {
 		t.Error(d)
 	}
@@ -115,21 +120,49 @@ func TestBadConfig(t *testing.T) {
 		{"rope_scaling", `{"type":"linear","factor":0}`, "config.json: rope_scaling.factor = 0: must be > 0"},
 		{"rope_scaling", `{"type":"linear"}`, "config.json: rope_scaling.factor: missing"},
 		{"rope_scaling", `{"type":"dynamic"}`, "config.json: rope_scaling.factor: missing"},
-		{"rope_scaling", `{"type":"ntk","factor":2}`, `config.json: rope_scaling.type = "ntk": must be one of default, linear, llama3, yarn, longrope, dynamic`},
-		{"rope_parameters", `{"rope_type":"longrope","rope_theta":1e4}`, "config.json: rope_parameters.short_factor: missing"},
-		{"rope_parameters", `{"rope_type":"proportional"}`, `config.json: rope_parameters.rope_type = "proportional": must be one of`},
+		{
+			"rope_scaling", `{"type":"ntk","factor":2}`,
+			`config.json: rope_scaling.type = "ntk": must be one of default, linear, llama3, yarn, longrope, dynamic`,
+		},
+		{
+			"rope_parameters", `{"rope_type":"longrope","rope_theta":1e4}`, "config.json: rope_parameters.short_factor: missing",
+		},
+		{
+			"rope_parameters", `{"rope_type":"proportional"}`,
+			`config.json: rope_parameters.rope_type = "proportional": must be one of`,
+		},
 		{"rope_parameters", `{"full_attention":{"rope_type":"default"}}`, "config.json: rope_parameters.full_attention = "},
 		{"rope_scaling", `{"rope_type":"llama3","factor":8}`, "config.json: rope_scaling.low_freq_factor: missing"},
-		{"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":1}`, "config.json: rope_scaling.high_freq_factor: missing"},
-		{"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4}`, "config.json: rope_scaling.high_freq_factor = 4: must be > 4"},
-		{"rope_scaling", llama3(`,"original_max_position_embeddings":0`), "config.json: rope_scaling.original_max_position_embeddings = 0: must be > 0"},
+		{
+			"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":1}`,
+			"config.json: rope_scaling.high_freq_factor: missing",
+		},
+		{
+			"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4}`,
+			"config.json: rope_scaling.high_freq_factor = 4: must be > 4",
+		},
+		{
+			"rope_scaling", llama3(`,"original_max_position_embeddings":0`),
+			"config.json: rope_scaling.original_max_position_embeddings = 0: must be > 0",
+		},
 		{"rope_scaling", llama3(`,"partial_rotary_factor":0.5`), "config.json: partial_rotary_factor = 0.5: must be 1"},
-		{"rope_scaling", `{"type":"yarn","factor":2,"beta_fast":1,"beta_slow":4}`, "config.json: rope_scaling.beta_fast = 1: must leave beta_fast >= beta_slow"},
-		{"rope_scaling", `{"type":"yarn","factor":2,"attention_factor":0}`, "config.json: rope_scaling.attention_factor = 0: must be > 0"},
-		{"rope_scaling", `{"type":"yarn","factor":2,"rope_theta":1}`, "config.json: rope_scaling.rope_theta = 1: must be > 1"},
+		{
+			"rope_scaling", `{"type":"yarn","factor":2,"beta_fast":1,"beta_slow":4}`,
+			"config.json: rope_scaling.beta_fast = 1: must leave beta_fast >= beta_slow",
+		},
+		{
+			"rope_scaling", `{"type":"yarn","factor":2,"attention_factor":0}`,
+			"config.json: rope_scaling.attention_factor = 0: must be > 0",
+		},
+		{
+			"rope_scaling", `{"type":"yarn","factor":2,"rope_theta":1}`, "config.json: rope_scaling.rope_theta = 1: must be > 1",
+		},
 		{"rope_scaling", `{"type":"yarn"}`, "config.json: rope_scaling.factor: missing"},
 		{"rope_scaling", `{"type":"yarn","factor":-2}`, "config.json: rope_scaling.factor = -2: must be > 0"},
-		{"rope_scaling", `{"type":"yarn","factor":2,"truncate":"no"}`, `config.json: rope_scaling.truncate = "no": must be true or false`},
+		{
+			"rope_scaling", `{"type":"yarn","factor":2,"truncate":"no"}`,
+			`config.json: rope_scaling.truncate = "no": must be true or false`,
+		},
 	} {
 		t.Run(c.key+"="+c.value, func(t *testing.T) {
 			_, err := Detect(with(t, c.key, c.value))
@@ -156,7 +189,8 @@ func TestBadJSON(t *testing.T) {
 		{`{"architectures": "LlamaForCausalLM"}`, "must be a list of strings"},
 	} {
 		_, err := Detect([]byte(c.in))
-		if !errors.Is(err, ErrConfig) || !strings.HasPrefix(err.Error(), "config.json: ") || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, ErrConfig) || !strings.HasPrefix(err.Error(), "config.json: ") ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want %q", c.in, err, c.want)
 		}
 	}
@@ -192,7 +226,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// A Mistral has defaults of its own, where null is not the same as absent.
+// Mistral has its own defaults, and null differs from an absent key.
 func TestMistral(t *testing.T) {
 	type facts struct {
 		Class           string
@@ -208,11 +242,19 @@ func TestMistral(t *testing.T) {
 	}{
 		{`"mistral"`, "-", nil, facts{name, 4096, 8, 131072, false}},
 		{"-", `["MistralForCausalLM"]`, nil, facts{name, 4096, 8, 131072, false}},
-		{`"mistral"`, `["MistralForCausalLM"]`, []string{"sliding_window", "null", "num_key_value_heads", "null"}, facts{name, 0, 16, 131072, false}},
-		{`"mistral"`, "-", []string{"sliding_window", "8", "attention_bias", "true", "mlp_bias", "true", "max_position_embeddings", "64"}, facts{name, 8, 8, 64, false}},
+		{
+			`"mistral"`, `["MistralForCausalLM"]`, []string{"sliding_window", "null", "num_key_value_heads", "null"},
+			facts{name, 0, 16, 131072, false},
+		},
+		{
+			`"mistral"`, "-",
+			[]string{"sliding_window", "8", "attention_bias", "true", "mlp_bias", "true", "max_position_embeddings", "64"},
+			facts{name, 8, 8, 64, false},
+		},
 		{`"llama"`, `["LlamaForCausalLM"]`, []string{"sliding_window", "8"}, facts{"LlamaForCausalLM", 0, 16, 2048, false}},
 	} {
-		m := mustLlama(t, append([]string{"model_type", c.modelType, "architectures", c.classes, "num_attention_heads", "16"}, c.keys...)...)
+		m := mustLlama(t, append([]string{"model_type", c.modelType, "architectures", c.classes, "num_attention_heads", "16"},
+			c.keys...)...)
 		if got := (facts{m.Architecture, m.Window, m.KVHeads, m.Context, m.AttentionBias || m.MLPBias}); got != c.want {
 			t.Errorf("%s %s %v: %+v, want %+v", c.modelType, c.classes, c.keys, got, c.want)
 		}
@@ -222,15 +264,16 @@ func TestMistral(t *testing.T) {
 func TestFacts(t *testing.T) {
 	m := mustLlama(t, "num_key_value_heads", "2", "tie_word_embeddings", "true", "torch_dtype", `"float16"`)
 	want := Facts{
-		ModelType: "llama", Architecture: "LlamaForCausalLM", DType: "float16", Vocab: 384, Hidden: 64, Layers: 2, Context: 2048,
-		Params: 384*64 + 2*(2*64+2*64*64+2*32*64+3*96*64) + 64,
+		ModelType: "llama", Architecture: "LlamaForCausalLM", DType: "float16", Vocab: 384, Hidden: 64, Layers: 2,
+		Context: 2048,
+		Params:  384*64 + 2*(2*64+2*64*64+2*32*64+3*96*64) + 64,
 	}
 	if d := cmp.Diff(want, m.Facts()); d != "" {
 		t.Error(d)
 	}
 }
 
-// A model may read what its rope is scaled to.
+// A model's context is the length that its rope is scaled to.
 func TestContextOfScaledRopes(t *testing.T) {
 	for _, c := range []struct {
 		rope string
@@ -242,7 +285,10 @@ func TestContextOfScaledRopes(t *testing.T) {
 		{`{"rope_type":"yarn","factor":4}`, 4 * 2048},
 		{`{"rope_type":"yarn","factor":4,"original_max_position_embeddings":256}`, 2048},
 		{`{"rope_type":"linear","factor":4}`, 2048},
-		{`{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4,"original_max_position_embeddings":1024}`, 2048},
+		{
+			`{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4,"original_max_position_embeddings":1024}`,
+			2048,
+		},
 	} {
 		if got := mustLlama(t, "rope_scaling", c.rope).Facts().Context; got != c.want {
 			t.Errorf("%s: %d positions, want %d", c.rope, got, c.want)
@@ -250,140 +296,11 @@ func TestContextOfScaledRopes(t *testing.T) {
 	}
 }
 
-// The largest configuration that is accepted must not overflow.
+// The largest accepted configuration does not overflow.
 func TestBoundsFitInt64(t *testing.T) {
-	m := mustLlama(t, "vocab_size", "67108864", "hidden_size", "1048576", "intermediate_size", "1048576", "num_hidden_layers", "4096",
-		"num_attention_heads", "4096", "head_dim", "4096")
+	m := mustLlama(t, "vocab_size", "67108864", "hidden_size", "1048576", "intermediate_size", "1048576",
+		"num_hidden_layers", "4096", "num_attention_heads", "4096", "head_dim", "4096")
 	if p := m.Table().Params(); p <= 0 || p > 1<<59 {
 		t.Errorf("%d parameters: sizes in bits overflow", p)
 	}
-}
-
-func FuzzDetect(f *testing.F) {
-	f.Add([]byte("{" + base + "}"))
-	f.Add([]byte("{" + base + `,"rope_scaling":{"type":"yarn","factor":4.0,"original_max_position_embeddings":64}}`))
-	f.Add([]byte("{" + base + `,"rope_parameters":{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4}}`))
-	for _, c := range checkpoints(f) {
-		f.Add([]byte(c.Config))
-	}
-	for _, p := range published {
-		f.Add([]byte(p.config))
-	}
-	f.Fuzz(func(t *testing.T, config []byte) {
-		if _, err := DetectFamily(config); err != nil {
-			wantShortLine(t, err)
-		}
-		m, err := Detect(config)
-		if err != nil {
-			wantShortLine(t, err)
-			return
-		}
-		checkModel(t, m)
-	})
-}
-
-// checkModel holds for whatever configuration is accepted.
-func checkModel(t *testing.T, m Model) {
-	t.Helper()
-	if layersOf(m) > 64 {
-		return // its table is long, not different
-	}
-	if p := m.Facts().Params; p <= 0 || p > 1<<59 {
-		t.Errorf("%d parameters", p)
-	}
-	for _, kind := range []string{fullAttention, slidingAttention} {
-		rope, dim := ropeOf(m, kind)
-		for _, length := range []int{0, 1 << 20} {
-			freqs, scale := rope.FrequenciesAt(dim, length)
-			for i, v := range append(freqs, scale) {
-				if !(v >= 0 && v <= 1e19) {
-					t.Fatalf("frequency %d of %+v is %v", i, rope, v)
-				}
-			}
-		}
-	}
-	tb := m.Table()
-	for _, s := range tb.Specs {
-		if slices.ContainsFunc(s.Shape, func(n int64) bool { return n <= 0 }) {
-			t.Fatalf("%s has shape %v", s.Name, s.Shape)
-		}
-	}
-	if _, err := tb.Check(tensorsOf(tb)); err != nil {
-		t.Fatalf("the table does not accept its own tensors: %v", err)
-	}
-}
-
-func wantShortLine(t *testing.T, err error) {
-	t.Helper()
-	if strings.Contains(err.Error(), "\n") || len(err.Error()) > 1000 {
-		t.Errorf("error is not one short line: %q", err)
-	}
-}
-
-// layersOf counts layers and blocks without making a table.
-func layersOf(m Model) int {
-	switch m := m.(type) {
-	case *Llama:
-		return m.Layers
-	case *Qwen3:
-		return m.Layers
-	case *Qwen3Moe:
-		return m.Layers
-	case *Gemma3:
-		return m.Layers
-	case *Gemma4:
-		return m.Layers
-	case *Gemma4Assistant:
-		return m.Text.Layers
-	case *Glm4MoeLite:
-		return m.Layers
-	case *Qwen35Moe:
-		return layersOf(&m.Qwen35)
-	case *Qwen35:
-		if m.Vision != nil {
-			return m.Layers + m.Vision.Depth
-		}
-		return m.Layers
-	}
-	return 0
-}
-
-// FuzzKey puts a value in the place of one key of a real configuration, which reaches deeper than changing its bytes does.
-func FuzzKey(f *testing.F) {
-	all := checkpoints(f)
-	for i := range all {
-		f.Add(uint(i), uint(i), "1")
-	}
-	for i, value := range []string{"null", "0", "-1", "1e30", "[]", "[1,2,3]", "{}", `"x"`, `{"full_attention":{"rope_type":"longrope"}}`, `{"rope_type":"dynamic","factor":2}`, "4096", "true"} {
-		f.Add(uint(3*i), uint(7*i), value)
-	}
-	f.Fuzz(func(t *testing.T, which, key uint, value string) {
-		if !json.Valid([]byte(value)) {
-			return
-		}
-		c := all[which%uint(len(all))]
-		paths := keyPaths(t, c.Config, nil)
-		config := setKey(t, c.Config, paths[key%uint(len(paths))], value)
-		m, err := Detect(config)
-		if err != nil {
-			wantShortLine(t, err)
-			return
-		}
-		checkModel(t, m)
-	})
-}
-
-// keyPaths lists the keys of a configuration, those of nested objects too.
-func keyPaths(t *testing.T, config json.RawMessage, prefix []string) [][]string {
-	t.Helper()
-	m := map[string]json.RawMessage{}
-	if json.Unmarshal(config, &m) != nil {
-		return nil
-	}
-	var out [][]string
-	for _, k := range sortedKeys(m) {
-		p := append(slices.Clone(prefix), k)
-		out = append(append(out, p), keyPaths(t, m[k], p)...)
-	}
-	return out
 }

@@ -8,11 +8,18 @@ import (
 	"strings"
 )
 
-// Check finds every tensor of the table among those that are there, in whatever published layout and under whatever
-// published prefix they come. All that is wrong comes in one error, a [*TableError]: tensors that are absent, unknown, of
-// another shape, of a type that they cannot have, or in a layout that the rest of their group does not have.
+// Check matches a checkpoint's tensors against the table, in any published layout and under any published prefix. It
+// returns all problems in one error, a [*TableError]: tensors that are absent, unknown, or of the wrong shape or type,
+// and tensors whose layout differs from the rest of their group.
 func (t Table) Check(have []TensorInfo) (Match, error) {
-	c := checker{table: t, have: make(map[string]TensorInfo, len(have)), used: map[string]bool{}, missed: map[string]bool{}, layouts: map[string]layout{}, patterns: map[string]int{}}
+	c := checker{
+		table:    t,
+		have:     make(map[string]TensorInfo, len(have)),
+		used:     map[string]bool{},
+		missed:   map[string]bool{},
+		layouts:  map[string]layout{},
+		patterns: map[string]int{},
+	}
 	for _, h := range have {
 		c.have[h.Name] = h
 		c.countPatterns(h.Name)
@@ -36,34 +43,36 @@ func (t Table) Check(have []TensorInfo) (Match, error) {
 type checker struct {
 	table    Table
 	have     map[string]TensorInfo
-	used     map[string]bool   // names of sources
-	prefixes []string          // of the parts in this checkpoint
-	absent   []bool            // parts without any tensor
-	missed   map[string]bool   // absent tensors that were reported
-	layouts  map[string]layout // of groups
-	shifted  bool              // some tensor came in a shape that only mlx-lm writes
-	patterns map[string]int    // how many names there are with "*" in place of one of their numbers
+	used     map[string]bool   // by source name
+	prefixes []string          // of each part, in this checkpoint
+	absent   []bool            // by part: it has no tensor
+	missed   map[string]bool   // absent tensors reported so far
+	layouts  map[string]layout // by group
+	shifted  bool              // a tensor has a shape that only mlx-lm writes
+	patterns map[string]int    // number of names per pattern: a name with one of its numbers replaced by "*"
 	match    Match
 	problems []Problem
 }
 
-// layout is that of the first tensor of a group.
+// layout is a group's layout, and the tensor that determined it.
 type layout struct{ tensor, name string }
 
-// findPrefixes chooses, for each part, the first prefix under which any of its tensors is there.
+// findPrefixes selects, for each part, the first accepted prefix under which the checkpoint has a tensor of that part.
 func (c *checker) findPrefixes() {
 	for i, p := range c.table.Parts {
 		all := append([]string{p.Prefix}, p.Accept...)
 		at := slices.IndexFunc(all, func(prefix string) bool {
-			return slices.ContainsFunc(c.table.Specs, func(s Spec) bool { return c.table.part(s.Name) == i && c.any(s, p.Prefix, prefix) })
+			return slices.ContainsFunc(c.table.Specs, func(s Spec) bool {
+				return c.table.part(s.Name) == i && c.hasSource(s, p.Prefix, prefix)
+			})
 		})
 		c.prefixes = append(c.prefixes, all[max(at, 0)])
 		c.absent = append(c.absent, at < 0)
 	}
 }
 
-// any tells whether a source of the tensor is there when its part has a prefix.
-func (c *checker) any(s Spec, canonical, prefix string) bool {
+// hasSource reports whether the checkpoint has a source of the tensor when its part's canonical prefix is replaced.
+func (c *checker) hasSource(s Spec, canonical, prefix string) bool {
 	for _, name := range allNames(s) {
 		if rest, ok := strings.CutPrefix(strings.ReplaceAll(name, "*", "0"), canonical); ok {
 			if _, there := c.have[prefix+rest]; there {
@@ -82,7 +91,7 @@ func allNames(s Spec) []string {
 	return names
 }
 
-// source is the name that a canonical one has in this checkpoint.
+// source translates a canonical name to this checkpoint's prefix.
 func (c *checker) source(canonical string) string {
 	i := c.table.part(canonical)
 	if i < 0 {
@@ -91,7 +100,8 @@ func (c *checker) source(canonical string) string {
 	return c.prefixes[i] + canonical[len(c.table.Parts[i].Prefix):]
 }
 
-// lookup tells in which layout a tensor is there: as the table has it, whole, or as a form, of which a source is there.
+// lookup finds a tensor in the checkpoint: whole, under its name or an alias, or else in the form with the most sources
+// present. Both results are zero if the tensor is absent.
 func (c *checker) lookup(s Spec) (whole TensorInfo, form *Form) {
 	for _, name := range append([]string{s.Name}, s.Aliases...) {
 		if h, ok := c.have[c.source(name)]; ok {
@@ -107,7 +117,7 @@ func (c *checker) lookup(s Spec) (whole TensorInfo, form *Form) {
 	return whole, form
 }
 
-// findLayouts finds the layout of each group: that of its first tensor that is there.
+// findLayouts sets each group's layout to that of its first tensor in the checkpoint.
 func (c *checker) findLayouts() {
 	for _, s := range c.table.Specs {
 		if _, ok := c.layouts[s.Group]; ok || s.Group == "" {
@@ -127,7 +137,7 @@ func (c *checker) find(s Spec) {
 	}
 	whole, form := c.lookup(s)
 	if form == nil && whole.Name == "" && s.Group != "" {
-		// Nothing is there: what is missed is what the layout of the rest asks for.
+		// The tensor is absent. Report the sources that the group's layout requires, not the canonical name.
 		if i := slices.IndexFunc(s.Forms, func(f Form) bool { return f.Layout == c.layouts[s.Group].name }); i >= 0 {
 			form = &s.Forms[i]
 		}
@@ -142,7 +152,7 @@ func (c *checker) find(s Spec) {
 	}
 }
 
-// missing reports an absent tensor, once.
+// missing reports an absent tensor, once per name.
 func (c *checker) missing(name, format string, args ...any) {
 	if !c.missed[name] {
 		c.missed[name] = true
@@ -158,7 +168,7 @@ func (c *checker) wrongShape(h TensorInfo, want []int64) {
 	c.problem(WrongShape, h, "has shape %v%s, want %v", h.Shape, note, want)
 }
 
-// maxProblems bounds what is collected of a checkpoint that has nothing to do with its configuration.
+// maxProblems bounds the problems collected for a checkpoint that does not match its configuration at all.
 const maxProblems = 1 << 16
 
 func (c *checker) full() bool { return len(c.problems) >= maxProblems }
@@ -167,7 +177,7 @@ func (c *checker) problem(kind ProblemKind, h TensorInfo, format string, args ..
 	c.problems = append(c.problems, Problem{kind, h.Name, h.File, fmt.Sprintf(format, args...)})
 }
 
-// take matches a tensor that is there as one.
+// take matches a tensor that the checkpoint has whole.
 func (c *checker) take(s Spec, h TensorInfo) {
 	c.used[h.Name] = true
 	m := Matched{Spec: s, Sources: []string{h.Name}, Make: Copy, Repeat: 1}
@@ -187,10 +197,10 @@ func (c *checker) take(s Spec, h TensorInfo) {
 	c.match.Tensors = append(c.match.Tensors, m)
 }
 
-// convWeight is the convolution of gated delta layers, which mlx-lm writes as [channels, kernel, 1].
+// convWeight is the convolution weight of gated delta layers. mlx-lm writes it as [channels, kernel, 1].
 const convWeight = ".linear_attn.conv1d.weight"
 
-// countPatterns counts a name under each form that it has with "*" for one of its numbers.
+// countPatterns adds to patterns every form of a name with one of its numbers replaced by "*".
 func (c *checker) countPatterns(name string) {
 	for at := 0; at < len(name); {
 		end := at + strings.IndexByte(name[at:]+".", '.')
@@ -201,7 +211,7 @@ func (c *checker) countPatterns(name string) {
 	}
 }
 
-// count tells how many sources of a form are there.
+// count returns how many sources of a form the checkpoint has.
 func (c *checker) count(f Form) int {
 	n := 0
 	for _, name := range f.Names {
@@ -216,7 +226,7 @@ func (c *checker) count(f Form) int {
 	return n
 }
 
-// sources gives the names of a form's sources and their shapes: of expert 0, of expert 1, and so on.
+// sources yields the names and shapes of a form's sources: those of expert 0, then of expert 1, and so on.
 func (c *checker) sources(f Form) func(yield func(string, []int64) bool) {
 	return func(yield func(string, []int64) bool) {
 		for e := range max(f.Count, 1) {
@@ -235,7 +245,7 @@ func (c *checker) sources(f Form) func(yield func(string, []int64) bool) {
 	}
 }
 
-// compose matches a tensor that is there in pieces.
+// compose matches a tensor that the checkpoint has in several sources or in another layout.
 func (c *checker) compose(s Spec, f Form) {
 	m := Matched{Spec: s, Make: f.Make, Repeat: 1, Runs: f.Runs}
 	first := TensorInfo{}
@@ -305,11 +315,12 @@ func (c *checker) checkType(s Spec, h TensorInfo) {
 
 func (c *checker) checkLayout(s Spec, name string) {
 	if first := c.layouts[s.Group]; s.Group != "" && first.name != name {
-		c.problem(MixedLayouts, TensorInfo{Name: c.source(s.Name)}, "it is %s, but %s is %s", name, c.source(first.tensor), first.name)
+		c.problem(MixedLayouts, TensorInfo{Name: c.source(s.Name)},
+			"it is %s, but %s is %s", name, c.source(first.tensor), first.name)
 	}
 }
 
-// undoShift takes back what mlx-lm does to the norms of a Qwen 3.5 when it writes one: it adds 1 to their weights.
+// undoShift reverts the shift of Qwen 3.5's norm weights: mlx-lm adds 1 to them when it writes a checkpoint.
 // https://github.com/ml-explore/mlx-lm/blob/d78bf58/mlx_lm/models/qwen3_5.py (sanitize)
 func (c *checker) undoShift() {
 	if !c.shifted {
@@ -322,7 +333,7 @@ func (c *checker) undoShift() {
 	}
 }
 
-// rest decides about the tensors that are not in the table.
+// rest sorts the tensors outside the table into dropped and unknown ones.
 func (c *checker) rest() {
 	for _, name := range slices.Sorted(maps.Keys(c.have)) {
 		if c.used[name] {
@@ -337,7 +348,7 @@ func (c *checker) rest() {
 	}
 }
 
-// droppable looks a name up as it is, and under the canonical prefix of the parts whose prefix it has.
+// droppable looks up a name as it is, and under the canonical prefix of each part whose prefix it has.
 func (c *checker) droppable(name string) (Drop, bool) {
 	if d, ok := c.table.droppable(name); ok {
 		return d, true

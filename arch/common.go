@@ -5,27 +5,27 @@ import (
 	"strconv"
 )
 
-// Common are the fields that the decoders of this package share.
+// Common holds the configuration fields that this package's decoders share.
 type Common struct {
 	Architecture  string // class name, as published
-	DType         string // torch_dtype or dtype, e.g. "bfloat16"; "" when it does not say
+	DType         string // torch_dtype or dtype, e.g. "bfloat16"; "" if absent
 	Vocab         int
 	Hidden        int
 	Layers        int
-	Heads         int // of queries
-	KVHeads       int // of keys and values; divides Heads
+	Heads         int // query heads
+	KVHeads       int // key and value heads; divides Heads
 	HeadDim       int // even
 	Context       int // max_position_embeddings
 	NormEps       float64
 	AttentionBias bool // biases on q, k, v and o
-	TieEmbeddings bool // the head is the embedding
+	TieEmbeddings bool // tied embeddings: the output head is the embedding
 	BOS, EOS      []int32
-	// Prefix starts the names of the text model's tensors: "model.", or "model.language_model." where the configuration
-	// nests the text model beside others.
+	// Prefix is the prefix of the text model's tensor names: "model.", or "model.language_model." if the configuration
+	// nests the text model in a multimodal one.
 	Prefix string
 }
 
-// commonDefaults hold where a key is absent. Sizes that are 0 must be given.
+// commonDefaults are the values of absent keys. A size with default 0 is required.
 type commonDefaults struct {
 	class                                      string
 	vocab, hidden, layers, heads, kv, dim, ctx int
@@ -34,19 +34,19 @@ type commonDefaults struct {
 	bos, eos                                   []int32
 }
 
-// Prefixes of text models.
+// Canonical prefixes of text models.
 const (
 	textPrefix   = "model."
 	nestedPrefix = "model.language_model."
 )
 
-// textPrefixes are all that text models are published with, the most specific first.
+// textPrefixes are all prefixes that text models are published under, the most specific first.
 var textPrefixes = []string{nestedPrefix, "language_model.model.", textPrefix, "language_model.", ""}
 
-// headAliases are other names of the output projection.
+// headAliases are other published names of the output projection.
 var headAliases = []string{"language_model.lm_head.weight", "model.language_model.lm_head.weight"}
 
-// openText opens a configuration: the whole, and what it says of the text model, which text_config may hold.
+// openText parses a config.json. top is the whole; text is top overlaid with text_config, if there is one.
 func openText(config []byte) (top, text object, err error) {
 	if top, err = parseObject(config); err != nil {
 		return top, top, err
@@ -55,11 +55,11 @@ func openText(config []byte) (top, text object, err error) {
 	return top, text, top.failed()
 }
 
-// nested tells whether o is a text_config.
+// nested reports whether o is a text_config.
 func (o object) nested() bool { return o.outer != nil }
 
-// size reads a size. Writers leave out of text_config what equals the class's default, so there the default holds; at the
-// top level nobody does, and an absent size is an error.
+// size reads a size. Inside text_config an absent size has the default, because transformers omits keys that equal the
+// class's default there. At the top level it omits none, so an absent size is an error.
 func (o object) size(key string, def, hi int) int {
 	if !o.nested() || def == 0 {
 		return o.required(key, 1, hi)
@@ -78,7 +78,7 @@ func parseCommon(top, o object, d commonDefaults) Common {
 		Context:       o.integer("max_position_embeddings", d.ctx, 1, maxContext),
 		NormEps:       o.above("rms_norm_eps", d.eps, 0),
 		AttentionBias: o.boolean("attention_bias", false),
-		// The whole model's word counts where both have one: it is the whole model that owns the head.
+		// The top level owns the head, so its key takes precedence over text_config's.
 		TieEmbeddings: top.boolean("tie_word_embeddings", o.boolean("tie_word_embeddings", d.tied)),
 		BOS:           top.tokens("bos_token_id", o.tokens("bos_token_id", d.bos)),
 		EOS:           top.tokens("eos_token_id", o.tokens("eos_token_id", d.eos)),
@@ -98,7 +98,7 @@ func parseCommon(top, o object, d commonDefaults) Common {
 	return c
 }
 
-// parseHeadDim reads head_dim. Where it is absent it is def, or the share of a head in the hidden size when def is 0.
+// parseHeadDim reads head_dim. If it is absent the result is def, or hidden/heads if def is 0.
 func parseHeadDim(o object, hidden, heads, def int) int {
 	key := "head_dim"
 	if !o.has(key) && def == 0 {
@@ -117,7 +117,7 @@ func parseHeadDim(o object, hidden, heads, def int) int {
 	return dim
 }
 
-// activation reads the activation function; other names of the same function become the first.
+// activation reads the activation function. names are synonyms; the result is the first.
 func (o object) activation(key string, names ...string) string {
 	got := o.str(key, names[0])
 	for _, name := range names {
@@ -138,11 +138,11 @@ var (
 func (c Common) facts(modelType string, r Rope, t Table) Facts {
 	return Facts{
 		ModelType: modelType, Architecture: c.Architecture, DType: c.DType, Vocab: int64(c.Vocab), Hidden: int64(c.Hidden),
-		Layers: int64(c.Layers), Context: r.reach(c.Context), Params: t.Params(),
+		Layers: int64(c.Layers), Context: r.maxSequence(c.Context), Params: t.Params(),
 	}
 }
 
-// textPart is the part of the text model's tensors.
+// textPart returns the part of the text model's tensors.
 func (c Common) textPart() Part {
 	p := Part{Name: "text", Prefix: c.Prefix}
 	for _, prefix := range textPrefixes {
@@ -153,10 +153,11 @@ func (c Common) textPart() Part {
 	return p
 }
 
-// layer is the start of the names of layer i.
+// layer returns the name prefix of layer i's tensors.
 func (c Common) layer(i int) string { return c.Prefix + "layers." + strconv.Itoa(i) + "." }
 
-// attention adds grouped-query attention with norms of queries and keys. Queries may be wider than the output's input.
+// attention adds grouped-query attention with query and key norms. queries is the number of rows of q_proj, which is
+// larger than o_proj's input if q_proj also produces an output gate.
 func (c Common) attention(t *Table, name string, queries int64, offset bool) {
 	q, kv := int64(c.Heads)*int64(c.HeadDim), int64(c.KVHeads)*int64(c.HeadDim)
 	t.linear(name+".q_proj", queries, int64(c.Hidden), c.AttentionBias)
@@ -167,7 +168,7 @@ func (c Common) attention(t *Table, name string, queries int64, offset bool) {
 	t.norm(name+".k_norm", int64(c.HeadDim), offset)
 }
 
-// end adds what follows the last layer, and what is dropped of any text model.
+// end adds the tensors after the last layer, and the tensors that are dropped from any text model.
 func (c Common) end(t *Table, offset bool) {
 	t.norm(c.Prefix+"norm", int64(c.Hidden), offset)
 	t.head(int64(c.Vocab), int64(c.Hidden), c.TieEmbeddings, headAliases...)

@@ -13,16 +13,16 @@ import (
 	"unicode/utf8"
 )
 
-// object reads the keys of a JSON object. The first error sticks and is shared with nested objects, so that a parser
-// reads all its keys and asks once. A key whose value is null counts as absent, as in the reference implementation.
+// object reads the keys of a JSON object. The first error is kept and shared with nested objects, so a parser reads all
+// keys and checks once. A key whose value is null counts as absent, as in transformers.
 type object struct {
-	prefix string // of the keys in messages: "rope_scaling."
+	prefix string // key prefix in messages: "rope_scaling."
 	raw    map[string]json.RawMessage
-	outer  map[string]string // prefixes of the keys that are not this object's own, see overlay
+	outer  map[string]string // prefixes of keys inherited from outer objects; see overlay
 	err    *error
 }
 
-// configError is an [ErrConfig] whose message needs no more words.
+// configError is an [ErrConfig] with a complete message of its own.
 type configError string
 
 func (e configError) Error() string { return "config.json: " + string(e) }
@@ -30,7 +30,7 @@ func (e configError) Unwrap() error { return ErrConfig }
 
 func configErrorf(format string, args ...any) error { return configError(fmt.Sprintf(format, args...)) }
 
-// parseObject opens a whole config.json.
+// parseObject parses a whole config.json.
 func parseObject(data []byte) (object, error) {
 	if !utf8.Valid(data) {
 		return object{}, configErrorf("not UTF-8")
@@ -49,7 +49,7 @@ func parseObject(data []byte) (object, error) {
 	return o, nil
 }
 
-// jsonError says where in data a decoding error is.
+// jsonError describes a decoding error, with its line in data if known.
 func jsonError(err error, data []byte) string {
 	switch e := err.(type) {
 	case *json.SyntaxError:
@@ -66,7 +66,7 @@ func jsonError(err error, data []byte) string {
 
 func (o object) failed() error { return *o.err }
 
-// path is how messages name a key.
+// path returns a key's full name for messages.
 func (o object) path(key string) string {
 	if p, ok := o.outer[key]; ok {
 		return p + key
@@ -74,14 +74,14 @@ func (o object) path(key string) string {
 	return o.prefix + key
 }
 
-// fail records that the value of key is wrong; must completes "must ...".
+// fail records that the value of key is invalid. must completes "must ...".
 func (o object) fail(key, must string) {
 	if *o.err == nil {
 		*o.err = configErrorf("%s = %s: must %s", o.path(key), clip(string(o.raw[key])), must)
 	}
 }
 
-// missing records that a key without a default is absent.
+// missing records that a required key is absent.
 func (o object) missing(key string) {
 	if *o.err == nil {
 		*o.err = configErrorf("%s: missing", o.path(key))
@@ -93,7 +93,7 @@ func (o object) has(key string) bool {
 	return ok && string(bytes.TrimSpace(v)) != "null"
 }
 
-// required returns an integer that must be there, in [lo, hi].
+// required returns a required integer in [lo, hi].
 func (o object) required(key string, lo, hi int) int {
 	if !o.has(key) {
 		o.missing(key)
@@ -102,7 +102,7 @@ func (o object) required(key string, lo, hi int) int {
 	return o.integer(key, lo, lo, hi)
 }
 
-// integer returns an integer in [lo, hi], or def when it is absent. 4096.0 is an integer too.
+// integer returns an integer in [lo, hi], or def if the key is absent. 4096.0 counts as an integer.
 func (o object) integer(key string, def, lo, hi int) int {
 	if !o.has(key) {
 		return def
@@ -144,17 +144,17 @@ func asNumber(raw json.RawMessage) (float64, bool) {
 	return f, err == nil && !math.IsInf(f, 0)
 }
 
-// above returns a number greater than lo, or def when it is absent.
+// above returns a number greater than lo, or def if the key is absent.
 func (o object) above(key string, def, lo float64) float64 {
 	return o.number(key, def, func(v float64) bool { return v > lo }, fmt.Sprintf("be > %v", lo))
 }
 
-// atLeast returns a number of at least lo, or def when it is absent.
+// atLeast returns a number of at least lo, or def if the key is absent.
 func (o object) atLeast(key string, def, lo float64) float64 {
 	return o.number(key, def, func(v float64) bool { return v >= lo }, fmt.Sprintf("be >= %v", lo))
 }
 
-// maxNumber bounds every number: float32, in which models compute, must hold it with room for a product.
+// maxNumber bounds every number. Models compute in float32, which must hold it with room for a product.
 const maxNumber = 1e18
 
 func (o object) number(key string, def float64, ok func(float64) bool, must string) float64 {
@@ -197,7 +197,7 @@ func (o object) strs(key string) []string {
 	return out
 }
 
-// tokens returns token ids, which are published as one integer, as a list of them, or as null for none.
+// tokens returns token ids. They are published as one integer, as a list, or as null for none.
 func (o object) tokens(key string, def []int32) []int32 {
 	if _, ok := o.raw[key]; !ok {
 		return def
@@ -221,7 +221,7 @@ func (o object) tokens(key string, def []int32) []int32 {
 	return out
 }
 
-// object returns a nested object; ok is false when it is absent or empty.
+// object returns a nested object. ok is false if it is absent or empty.
 func (o object) object(key string) (object, bool) {
 	if !o.has(key) {
 		return object{}, false
@@ -233,8 +233,8 @@ func (o object) object(key string) (object, bool) {
 	return in, len(in.raw) > 0
 }
 
-// overlay returns the keys of o with those of the object under key over them: what a configuration of a model with several
-// parts says of one of them. ok is false, and the result o itself, when there is no such object.
+// overlay returns the keys of o overridden by those of the nested object under key: the configuration of one part of a
+// multimodal model. Without such an object it returns o itself and false.
 func (o object) overlay(key string) (object, bool) {
 	in, ok := o.object(key)
 	if !ok {
@@ -250,7 +250,7 @@ func (o object) overlay(key string) (object, bool) {
 	return in, true
 }
 
-// list returns the elements of a list, at most limit; nil when it is absent.
+// list returns the elements of a list, at most limit, or nil if the key is absent.
 func (o object) list(key string, limit int) []json.RawMessage {
 	var out []json.RawMessage
 	if !o.has(key) {
@@ -294,7 +294,7 @@ func (o object) numbers(key string, limit int) []float64 {
 	return out
 }
 
-// kinds returns a list of n words, each one of known; nil when it is absent.
+// kinds returns a list of n words, each one of known, or nil if the key is absent.
 func (o object) kinds(key string, n int, known ...string) []string {
 	list := o.strs(key)
 	if list == nil {
@@ -313,7 +313,7 @@ func (o object) kinds(key string, n int, known ...string) []string {
 	return list
 }
 
-// clip shortens what a message quotes from the file, and keeps it on one line.
+// clip shortens a quotation from the file for a message, and keeps it on one line.
 func clip(s string) string {
 	const limit = 60
 	s = strings.Join(strings.Fields(s), " ")

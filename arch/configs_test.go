@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// edited returns the configuration of a checkpoint with a key replaced, or left out with "-". A dot leads into an object.
+// edited returns a checkpoint's configuration with a key replaced, or removed if value is "-". A dot in key descends
+// into an object.
 func edited(t *testing.T, checkpoint, key, value string) []byte {
 	t.Helper()
 	for _, c := range checkpoints(t) {
@@ -49,14 +50,29 @@ func TestBadConfigs(t *testing.T) {
 		{"qwen3", "head_dim", "15", "head_dim = 15: must give an even head size"},
 		{"qwen3", "hidden_act", `"relu"`, `hidden_act = "relu": must be "silu"`},
 		{"qwen3", "layer_types", `["full_attention"]`, `must have 2 elements, one per layer (it has 1)`},
-		{"qwen3", "layer_types", `["full_attention","linear_attention"]`, `must hold full_attention and sliding_attention only (element 1 is "linear_attention")`},
+		{
+			"qwen3", "layer_types", `["full_attention","linear_attention"]`,
+			`must hold full_attention and sliding_attention only (element 1 is "linear_attention")`,
+		},
 		{"qwen3", "sliding_window", "0", "sliding_window = 0: must be > 0"},
-		{"qwen3", "rope_parameters", `{"rope_type":"longrope","short_factor":[1],"long_factor":[1]}`, "rope_parameters.short_factor = [1]: must have 8 numbers, one per rotated pair (it has 1)"},
+		{
+			"qwen3", "rope_parameters", `{"rope_type":"longrope","short_factor":[1],"long_factor":[1]}`,
+			"rope_parameters.short_factor = [1]: must have 8 numbers, one per rotated pair (it has 1)",
+		},
 		{"qwen3", "rope_parameters", `{"rope_type":"longrope","long_factor":[1]}`, "rope_parameters.short_factor: missing"},
-		{"qwen3", "rope_parameters", `{"rope_type":"longrope","short_factor":[0]}`, "rope_parameters.short_factor = [0]: must be a list of numbers > 0"},
+		{
+			"qwen3", "rope_parameters", `{"rope_type":"longrope","short_factor":[0]}`,
+			"rope_parameters.short_factor = [0]: must be a list of numbers > 0",
+		},
 		{"qwen3", "rope_parameters", `{"rope_type":"dynamic"}`, "rope_parameters.factor: missing"},
-		{"qwen3", "rope_parameters", `{"rope_type":"dynamic","factor":2,"partial_rotary_factor":0.1}`, "must not be dynamic where 1 channels of a head are rotated"},
-		{"qwen3", "rope_parameters", `{"rope_type":"proportional"}`, "must be one of default, linear, llama3, yarn, longrope, dynamic"},
+		{
+			"qwen3", "rope_parameters", `{"rope_type":"dynamic","factor":2,"partial_rotary_factor":0.1}`,
+			"must not be dynamic where 1 channels of a head are rotated",
+		},
+		{
+			"qwen3", "rope_parameters", `{"rope_type":"proportional"}`,
+			"must be one of default, linear, llama3, yarn, longrope, dynamic",
+		},
 		{"qwen3_moe", "num_experts_per_tok", "5", "must be at least the number of experts per token, 5"},
 		{"qwen3_moe", "num_local_experts", "5000", "num_local_experts = 5000: must be <= 4096"},
 		{"qwen3_moe", "moe_intermediate_size", "-1", "moe_intermediate_size = -1: must be > 0"},
@@ -65,24 +81,45 @@ func TestBadConfigs(t *testing.T) {
 		{"gemma3", "text_config.hidden_size", "0", "text_config.hidden_size = 0: must be > 0"},
 		{"gemma3", "text_config", "3", "text_config = 3: must be an object"},
 		{"gemma3", "text_config.rope_parameters", `{"rope_type":"default"}`, "text_config.rope_parameters = "},
-		{"gemma3", "text_config.rope_parameters.full_attention", `{"rope_type":"linear"}`, "text_config.rope_parameters.full_attention.factor: missing"},
-		{"gemma3-published", "text_config.rope_scaling", `{"rope_type":"linear","factor":0}`, "text_config.rope_scaling.factor = 0: must be > 0"},
+		{
+			"gemma3", "text_config.rope_parameters.full_attention", `{"rope_type":"linear"}`,
+			"text_config.rope_parameters.full_attention.factor: missing",
+		},
+		{
+			"gemma3-published", "text_config.rope_scaling", `{"rope_type":"linear","factor":0}`,
+			"text_config.rope_scaling.factor = 0: must be > 0",
+		},
 		{"gemma3_text", "use_bidirectional_attention", "true", "must be false: encoders are not supported"},
 		{"gemma3_text", "query_pre_attn_scalar", "0", "query_pre_attn_scalar = 0: must be > 0"},
 		{"gemma3_text", "hidden_size", "-", "hidden_size: missing"},
 		{"gemma4-e2b", "text_config.num_kv_shared_layers", "5", "must leave a layer of the type of layer 2 that has keys"},
 		{"gemma4-e2b", "text_config.num_kv_shared_layers", "7", "text_config.num_kv_shared_layers = 7: must be <= 6"},
 		{"gemma4-e2b", "text_config.per_layer_config", `{"6":{"head_dim":32}}`, "text_config.per_layer_config.6 = "},
-		{"gemma4-e2b", "text_config.per_layer_config", `{"02":{"head_dim":32}}`, "must leave layers of one type alike (layer 5 differs)"},
+		{
+			"gemma4-e2b", "text_config.per_layer_config", `{"02":{"head_dim":32}}`,
+			"must leave layers of one type alike (layer 5 differs)",
+		},
 		{"gemma4-e2b", "text_config.per_layer_config", `{"2":{"skip":["mlp"]}}`, "text_config.per_layer_config.2.skip = "},
-		{"gemma4-e2b", "text_config.per_layer_config", `{"2":{"head_dim":31}}`, "text_config.per_layer_config.2.head_dim = 31: must be even"},
+		{
+			"gemma4-e2b", "text_config.per_layer_config", `{"2":{"head_dim":31}}`,
+			"text_config.per_layer_config.2.head_dim = 31: must be even",
+		},
 		{"gemma4-e2b-published", "text_config.global_head_dim", "33", "text_config.global_head_dim = 33: must be even"},
-		{"gemma4-31b-published", "text_config.num_global_key_value_heads", "3", "num_key_value_heads = 3 in layer 2: must divide num_attention_heads = 4"},
+		{
+			"gemma4-31b-published", "text_config.num_global_key_value_heads", "3",
+			"num_key_value_heads = 3 in layer 2: must divide num_attention_heads = 4",
+		},
 		{"gemma4-e2b", "text_config.use_bidirectional_attention", `"all"`, "must not be all: encoders are not supported"},
-		{"gemma4-e2b", "text_config.vocab_size_per_layer_input", "0", "text_config.vocab_size_per_layer_input = 0: must be > 0"},
+		{
+			"gemma4-e2b", "text_config.vocab_size_per_layer_input", "0",
+			"text_config.vocab_size_per_layer_input = 0: must be > 0",
+		},
 		{"gemma4-26b-a4b", "text_config.num_experts", "null", "text_config.num_experts: missing"},
 		{"gemma4_assistant", "text_config", "-", "text_config: missing"},
-		{"gemma4_assistant", "text_config.num_kv_shared_layers", "2", "must be num_hidden_layers = 4: an assistant has no keys of its own"},
+		{
+			"gemma4_assistant", "text_config.num_kv_shared_layers", "2",
+			"must be num_hidden_layers = 4: an assistant has no keys of its own",
+		},
 		{"gemma4_unified_assistant", "text_config.hidden_size_per_layer_input", "8", "must be 0 in an assistant"},
 		{"gemma4_assistant", "text_config.use_double_wide_mlp", "true", "must be false in an assistant"},
 		{"gemma4_assistant", "num_centroids", "7", "num_centroids = 7: must divide the vocabulary's size"},
@@ -95,8 +132,14 @@ func TestBadConfigs(t *testing.T) {
 		{"qwen3_5-published", "text_config.attn_output_gate", "false", "must be true"},
 		{"qwen3_5-published", "text_config.mtp_use_dedicated_embeddings", "true", "must be false"},
 		{"qwen3_5-published", "text_config.rope_parameters.mrope_section", "[1,2]", "must have three numbers"},
-		{"qwen3_5-published", "text_config.rope_parameters.partial_rotary_factor", "0.05", "must leave a pair of 16 channels to rotate"},
-		{"qwen3_5", "vision_config.out_hidden_size", "64", "vision_config.out_hidden_size = 64: must be the text model's hidden_size = 32"},
+		{
+			"qwen3_5-published", "text_config.rope_parameters.partial_rotary_factor", "0.05",
+			"must leave a pair of 16 channels to rotate",
+		},
+		{
+			"qwen3_5", "vision_config.out_hidden_size", "64",
+			"vision_config.out_hidden_size = 64: must be the text model's hidden_size = 32",
+		},
 		{"qwen3_5", "vision_config.deepstack_visual_indexes", "[1]", "must be empty: deepstack is not supported"},
 		{"qwen3_5", "vision_config.num_heads", "3", "must give num_heads = 3 heads of a multiple of 4 channels"},
 		{"qwen3_5", "vision_config.patch_size", "[4,8]", "must be the same on all axes"},
@@ -104,7 +147,10 @@ func TestBadConfigs(t *testing.T) {
 		{"qwen3_5_moe", "text_config.num_experts_per_tok", "9", "must be at least the number of experts per token, 9"},
 		{"glm4_moe_lite", "n_group", "3", "n_group = 3: must divide the 4 experts into groups of two or more"},
 		{"glm4_moe_lite", "topk_group", "3", "topk_group = 3: must be <= n_group = 2"},
-		{"glm4_moe_lite", "num_experts_per_tok", "3", "num_experts_per_tok = 3: must be <= 2, the experts of the chosen groups"},
+		{
+			"glm4_moe_lite", "num_experts_per_tok", "3",
+			"num_experts_per_tok = 3: must be <= 2, the experts of the chosen groups",
+		},
 		{"glm4_moe_lite", "num_key_value_heads", "2", "must be num_attention_heads = 4"},
 		{"glm4_moe_lite-published", "topk_method", `"greedy"`, `must be "noaux_tc"`},
 		{"glm4_moe_lite", "qk_rope_head_dim", "7", "must give an even head size for rope (it is 7)"},
@@ -147,7 +193,7 @@ func TestGemma4Layers(t *testing.T) {
 		if !want.Sliding {
 			want.HeadDim = 512
 		}
-		if i >= 15 { // attend those of the last layers before, and are twice as wide
+		if i >= 15 { // these layers share the keys of earlier ones and have an MLP of double width
 			want.Intermediate, want.KV = 12288, 13
 			if !want.Sliding {
 				want.KV = 14
@@ -165,7 +211,8 @@ func TestGemma4Layers(t *testing.T) {
 		t.Errorf("E4B shares the keys of %d and %d", e4b.Layer[24].KV, e4b.Layer[29].KV)
 	}
 	big := publishedModel(t, "gemma-4-31B").(*Gemma4)
-	if full := big.Layer[5]; full.Sliding || full.KVHeads != 4 || full.HeadDim != 512 || big.Layer[4].KVHeads != 16 || !big.KEqV {
+	if full := big.Layer[5]; full.Sliding || full.KVHeads != 4 || full.HeadDim != 512 || big.Layer[4].KVHeads != 16 ||
+		!big.KEqV {
 		t.Errorf("31B: %+v beside %+v", full, big.Layer[4])
 	}
 	if !publishedModel(t, "gemma-4-12B").(*Gemma4).Unified {
@@ -179,18 +226,21 @@ func TestGemma4Layers(t *testing.T) {
 
 func TestQwen35Parts(t *testing.T) {
 	m := publishedModel(t, "Qwen3.5-27B").(*Qwen35)
-	if m.Sections != [3]int{11, 11, 10} || !m.Interleaved || m.Rope.PartialFactor != 0.25 || m.Rope.Theta != 1e7 || m.MTP != 1 {
+	if m.Sections != [3]int{11, 11, 10} || !m.Interleaved || m.Rope.PartialFactor != 0.25 || m.Rope.Theta != 1e7 ||
+		m.MTP != 1 {
 		t.Errorf("%+v", m)
 	}
 	if m.Full[2] || !m.Full[3] || m.Full[4] {
 		t.Errorf("full layers %v", m.Full)
 	}
-	want := QwenVision{Depth: 27, Hidden: 1152, Intermediate: 4304, Heads: 16, Channels: 3, Patch: 16, Temporal: 2, Merge: 2, Out: 5120, Positions: 2304, Theta: 10000}
+	want := QwenVision{Depth: 27, Hidden: 1152, Intermediate: 4304, Heads: 16, Channels: 3, Patch: 16, Temporal: 2,
+		Merge: 2, Out: 5120, Positions: 2304, Theta: 10000}
 	if *m.Vision != want || m.ImageToken != 248056 || m.VisionStart != 248053 {
 		t.Errorf("vision %+v", m.Vision)
 	}
 	next := publishedModel(t, "Qwen3-Next-80B-A3B").(*Qwen35Moe)
-	if next.Rope.PartialFactor != 0.25 || next.Experts.Count != 512 || next.Experts.PerToken != 10 || next.SharedIntermediate != 512 || slices.Contains(next.Sparse, false) {
+	if next.Rope.PartialFactor != 0.25 || next.Experts.Count != 512 || next.Experts.PerToken != 10 ||
+		next.SharedIntermediate != 512 || slices.Contains(next.Sparse, false) {
 		t.Errorf("qwen3_next: %+v", next.Experts)
 	}
 	for _, c := range []struct {
@@ -199,14 +249,18 @@ func TestQwen35Parts(t *testing.T) {
 	}{
 		{"text_config.mrope_sections", "[4,2,1,9]", [3]int{4, 2, 1}},
 		{"text_config.rope_parameters", `{"rope_type":"default","dimension_sections":[3,2,1]}`, [3]int{3, 2, 1}},
-		{"text_config.rope_parameters", `{"rope_type":"default","dimension_sections":[3,2,1],"mrope_section":[2,2,2]}`, [3]int{2, 2, 2}},
+		{
+			"text_config.rope_parameters", `{"rope_type":"default","dimension_sections":[3,2,1],"mrope_section":[2,2,2]}`,
+			[3]int{2, 2, 2},
+		},
 	} {
 		m := mustDetect(t, string(edited(t, "qwen3_5", c.key, c.value))).(*Qwen35)
 		if m.Sections != c.sections {
 			t.Errorf("%s = %s: sections %v", c.key, c.value, m.Sections)
 		}
 	}
-	zero := mustDetect(t, string(edited(t, "qwen3_5", "text_config.rope_parameters", `{"partial_rotary_factor":0}`))).(*Qwen35)
+	zero := mustDetect(t, string(edited(t, "qwen3_5", "text_config.rope_parameters",
+		`{"partial_rotary_factor":0}`))).(*Qwen35)
 	if zero.Rope.PartialFactor != 0.25 {
 		t.Errorf("a partial factor of 0 means %v", zero.Rope.PartialFactor)
 	}
@@ -233,14 +287,15 @@ func TestQwen3Window(t *testing.T) {
 
 func TestGlmAttentionScale(t *testing.T) {
 	m := mustDetect(t, string(edited(t, "glm4_moe_lite", "rope_parameters",
-		`{"rope_type":"yarn","rope_theta":1e4,"factor":40,"mscale_all_dim":1.0,"original_max_position_embeddings":64}`))).(*Glm4MoeLite)
+		`{"rope_type":"yarn","rope_theta":1e4,"factor":40,"mscale_all_dim":1.0,`+
+			`"original_max_position_embeddings":64}`))).(*Glm4MoeLite)
 	// 1/sqrt(12+8) times (0.1 ln 40 + 1) squared
 	if got := m.AttentionScale(); got < 0.419006 || got > 0.419007 {
 		t.Errorf("scale %v", got)
 	}
 }
 
-// The largest layers that are accepted must not overflow.
+// The largest accepted layers do not overflow.
 func TestBoundsOfExperts(t *testing.T) {
 	for _, c := range []struct{ checkpoint, experts, width string }{
 		{"qwen3_moe", "num_local_experts", "moe_intermediate_size"},
@@ -249,7 +304,8 @@ func TestBoundsOfExperts(t *testing.T) {
 		{"glm4_moe_lite", "n_routed_experts", "moe_intermediate_size"},
 	} {
 		config := setKey(t, edited(t, c.checkpoint, c.experts, "4096"), strings.Split(c.width, "."), "1048576")
-		config = setKey(t, config, strings.Split(strings.Replace(c.width, "moe_intermediate_size", "hidden_size", 1), "."), "1048576")
+		config = setKey(t, config, strings.Split(strings.Replace(c.width, "moe_intermediate_size", "hidden_size", 1), "."),
+			"1048576")
 		if _, err := Detect(config); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", c.checkpoint, err)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What a model can do.
+// Capabilities of a model.
 const (
 	CapCompletion = "completion"
 	CapTools      = "tools"
@@ -13,21 +13,22 @@ const (
 	CapVision     = "vision"
 )
 
-// Detected is what a configuration tells of how to talk to a model. What the chat template adds is not known here.
+// Detected is what a configuration reveals about a model's chat format. It does not include what the chat template
+// adds.
 type Detected struct {
-	Parser       string // of what the model says: of tool calls and thinking; "" = none is known
-	Renderer     string // of what it is told
+	Parser       string // of the model's output: tool calls and thinking; "" = unknown
+	Renderer     string // of the model's input
 	Capabilities []string
 }
 
-// family is a group of models that are talked to in one way.
+// family is a group of models with the same chat format.
 type family struct {
-	marks            []string // in lower case, in a class name or model_type
+	marks            []string // lower-case substrings of a class name or model_type
 	parser, renderer string
 	thinks           bool // the parser knows a thinking block
 }
 
-// families are in the order in which they are tried: the more specific ones first.
+// families are tried in order, the more specific ones first.
 var families = []family{
 	{[]string{"glm4", "glm-4"}, "glm-4.7", "glm-4.7", true},
 	{[]string{"deepseek"}, "deepseek3", "deepseek3", true},
@@ -37,10 +38,10 @@ var families = []family{
 	{[]string{"nemotronh", "nemotron_h"}, "nemotron-3", "nemotron-3", true},
 }
 
-// thinkers mark models that think, whatever their parser.
-var thinkers = []string{"glm4moe", "glm4_moe", "deepseek", "qwen3"}
+// thinkingMarks identify models that think, whatever their parser.
+var thinkingMarks = []string{"glm4moe", "glm4_moe", "deepseek", "qwen3"}
 
-// DetectFamily reads how to talk to a model from its config.json, which need not be of a kind that [Detect] knows.
+// DetectFamily finds a model's chat format from its config.json. The model type need not be one that [Detect] knows.
 func DetectFamily(config []byte) (Detected, error) {
 	o, err := parseObject(config)
 	if err != nil {
@@ -56,7 +57,7 @@ func DetectFamily(config []byte) (Detected, error) {
 		})
 	}
 	d := Detected{Capabilities: []string{CapCompletion}}
-	thinks := marked(thinkers)
+	thinks := marked(thinkingMarks)
 	if i := slices.IndexFunc(families, func(f family) bool { return marked(f.marks) }); i >= 0 {
 		d.Parser, d.Renderer = families[i].parser, families[i].renderer
 		d.Capabilities = append(d.Capabilities, CapTools)
@@ -65,16 +66,16 @@ func DetectFamily(config []byte) (Detected, error) {
 	if thinks {
 		d.Capabilities = append(d.Capabilities, CapThinking)
 	}
-	if seesPictures(o) && !marked(blind) {
+	if hasVisionKeys(o) && !marked(towerNotImported) {
 		d.Capabilities = append(d.Capabilities, CapVision)
 	}
 	return d, o.failed()
 }
 
-// blind marks the kinds of models whose vision tower is not imported: an image of them sees nothing.
-var blind = []string{"gemma3", "gemma4"}
+// towerNotImported identifies model types whose vision tower is not imported: their images have no vision capability.
+var towerNotImported = []string{"gemma3", "gemma4"}
 
-func seesPictures(o object) bool {
+func hasVisionKeys(o object) bool {
 	for _, key := range []string{"vision_config", "image_token_id", "vision_start_token_id", "vision_end_token_id"} {
 		if o.has(key) {
 			return true

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// ErrDraft says that a model cannot draft for another.
+// ErrDraft reports that a model cannot draft for another.
 var ErrDraft = errors.New("the draft does not fit the model")
 
-// CheckDraft tells whether draft can propose tokens for target, as far as their configurations show: the pair of
-// architectures, the vocabulary, and for an assistant the width and the keys that it reads. Whether their tokenizers are
-// the same is not known here.
+// CheckDraft reports whether draft can propose tokens for target, as far as their configurations show: the
+// architectures, the vocabulary sizes and, for an assistant, its width and the keys that it reads. It does not compare
+// tokenizers.
 func CheckDraft(target, draft Model) error {
 	a, b := target.Facts(), draft.Facts()
 	if _, ok := target.(*Gemma4Assistant); ok {
@@ -30,7 +30,7 @@ func CheckDraft(target, draft Model) error {
 	return assistant.check(backbone)
 }
 
-// check compares an assistant with the model whose hidden states, keys and values it reads.
+// check compares an assistant with the target whose hidden states, keys and values it reads.
 func (m *Gemma4Assistant) check(target *Gemma4) error {
 	if m.Backbone != target.Hidden {
 		return fmt.Errorf("%w: backbone_hidden_size = %d, the model's hidden_size is %d", ErrDraft, m.Backbone, target.Hidden)
@@ -49,19 +49,20 @@ func (m *Gemma4Assistant) check(target *Gemma4) error {
 			return fmt.Errorf("%w: heads of %s are %d wide, the model's %d", ErrDraft, kind, l.HeadDim, k.HeadDim)
 		}
 		if m.Text.Heads%k.KVHeads != 0 {
-			return fmt.Errorf("%w: its %d heads cannot share the model's %d heads of keys in layers of %s", ErrDraft, m.Text.Heads, k.KVHeads, kind)
+			return fmt.Errorf("%w: its %d query heads are not a multiple of the model's %d key heads in layers of %s",
+				ErrDraft, m.Text.Heads, k.KVHeads, kind)
 		}
 		if l.Sliding && m.Text.Window != target.Window {
 			return fmt.Errorf("%w: its window is %d, the model's %d", ErrDraft, m.Text.Window, target.Window)
 		}
 		if l.Sliding && target.Window < 2 {
-			return fmt.Errorf("%w: in a window of 1 nothing is left of the model's keys for it to read", ErrDraft)
+			return fmt.Errorf("%w: a sliding window of 1 leaves none of the model's keys for it to read", ErrDraft)
 		}
 	}
 	return nil
 }
 
-// LastKV is the last layer of a kind that has keys and values of its own, -1 for none.
+// LastKV returns the last sliding or full layer that has its own keys and values, or -1 for none.
 func (m *Gemma4) LastKV(sliding bool) int {
 	last := -1
 	for i, l := range m.Layer {

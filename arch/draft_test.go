@@ -33,23 +33,33 @@ func TestCheckDraft(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		target, draft Model
-		want          string // "" = it fits
+		want          string // "" = no error
 	}{
 		{"assistant", get("gemma-4-E2B"), get("gemma-4-E2B-assistant"), ""},
 		{"unified assistant", get("gemma-4-12B"), get("gemma-4-12B-assistant"), ""},
 		{"small model of the family", get("Qwen3-8B"), get("Qwen3-0.6B"), ""},
 		{"other architecture, same vocabulary", get("Qwen3-30B-A3B"), get("Qwen3-0.6B"), ""},
-		{"assistant of another size", get("gemma-4-E4B"), get("gemma-4-E2B-assistant"), "backbone_hidden_size = 1536, the model's hidden_size is 2560"},
+		{
+			"assistant of another size", get("gemma-4-E4B"), get("gemma-4-E2B-assistant"),
+			"backbone_hidden_size = 1536, the model's hidden_size is 2560",
+		},
 		{"vocabulary", get("Qwen3-8B"), get("Llama-3.1-8B"), "it has a vocabulary of 128256, the model one of 151936"},
-		{"assistant for another architecture", changed("Qwen3-8B", "151936", "262144"), get("gemma-4-E2B-assistant"), "a gemma4_assistant model drafts for gemma4, not for qwen3"},
+		{
+			"assistant for another architecture", changed("Qwen3-8B", "151936", "262144"), get("gemma-4-E2B-assistant"),
+			"a gemma4_assistant model drafts for gemma4, not for qwen3",
+		},
 		{"assistant as target", get("gemma-4-E2B-assistant"), get("gemma-4-E2B"), "cannot have a draft, it is one"},
 		{"head size", get("gemma-4-E2B"), changed("gemma-4-E2B-assistant", `"global_head_dim":512`, `"global_head_dim":256`),
 			"heads of full_attention are 256 wide, the model's 512"},
 		{"heads", changed("gemma-4-E2B", `"num_key_value_heads":1`, `"num_key_value_heads":8`), get("gemma-4-E2B-assistant"),
-			"its 4 heads cannot share the model's 8 heads of keys in layers of sliding_attention"},
-		{"window", changed("gemma-4-E2B", `"sliding_window":512`, `"sliding_window":1024`), get("gemma-4-E2B-assistant"), "its window is 512, the model's 1024"},
+			"its 4 query heads are not a multiple of the model's 8 key heads in layers of sliding_attention"},
+		{
+			"window", changed("gemma-4-E2B", `"sliding_window":512`, `"sliding_window":1024`), get("gemma-4-E2B-assistant"),
+			"its window is 512, the model's 1024",
+		},
 		{"window of one", changed("gemma-4-E2B", `"sliding_window":512`, `"sliding_window":1`),
-			changed("gemma-4-E2B-assistant", `"text_config":{`, `"text_config":{"sliding_window":1,`), "in a window of 1 nothing is left"},
+			changed("gemma-4-E2B-assistant", `"text_config":{`, `"text_config":{"sliding_window":1,`),
+			"a sliding window of 1 leaves none"},
 	} {
 		err := CheckDraft(c.target, c.draft)
 		if c.want == "" {

@@ -1,17 +1,17 @@
 package arch
 
-// Gemma3 is the configuration of the text model of model type "gemma3", alone (gemma3_text) or in a multimodal checkpoint,
-// whose vision tower is not imported: norms before and after attention and MLP, with weights used as 1 + w in float32;
-// norms of each head's queries and keys; layers with a sliding window and its own rope in turn with full ones; embeddings
-// multiplied by sqrt(hidden). attn_logit_softcapping is not read: the reference has the key and does not use it. Defaults of
-// absent keys are those of transformers 5.23, for sizes only inside text_config.
+// Gemma3 is the configuration of the text model of model type "gemma3", alone (gemma3_text) or in a multimodal
+// checkpoint. The vision tower is not imported. It has norms before and after attention and MLP, with weights used as 1
+// + w in float32; query and key norms per head; sliding layers, with their own rope, alternating with full ones; and
+// embeddings multiplied by sqrt(hidden). attn_logit_softcapping is ignored, as in transformers. Absent keys have the
+// defaults of transformers 5.23; sizes only inside text_config.
 type Gemma3 struct {
 	Common
 	Intermediate int
 	Activation   string  // always "gelu_pytorch_tanh"
-	QueryScalar  float64 // query_pre_attn_scalar: attention scores are divided by its root
-	Window       int     // positions that a sliding layer sees, itself included
-	Sliding      []bool  // per layer
+	QueryScalar  float64 // query_pre_attn_scalar: attention scores are divided by its square root
+	Window       int     // positions that a sliding layer attends to, including its own
+	Sliding      []bool  // by layer
 	Rope         Rope    // of full layers
 	SlidingRope  Rope
 	LogitCap     float64 // final_logit_softcapping; 0 = none
@@ -21,13 +21,13 @@ func init() {
 	register(Arch{
 		ModelType: "gemma3",
 		Aliases:   []string{"gemma3_text"},
-		// The first is that of most published checkpoints.
+		// Most published checkpoints use the first.
 		Architectures: []string{"Gemma3ForConditionalGeneration", "Gemma3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGemma3(config) },
 	})
 }
 
-// ParseGemma3 reads the config.json of a gemma3 model.
+// ParseGemma3 parses the config.json of a gemma3 model.
 func ParseGemma3(config []byte) (*Gemma3, error) {
 	top, o, err := openText(config)
 	if err != nil {
@@ -59,8 +59,8 @@ func ParseGemma3(config []byte) (*Gemma3, error) {
 	return m, nil
 }
 
-// parsePattern tells which layers have a sliding window: those of layer_types, or all but every sixth or
-// sliding_window_pattern-th.
+// parsePattern returns which layers are sliding: those in layer_types, or all except every n-th, where n is
+// sliding_window_pattern (default 6).
 func parsePattern(o object, layers int) []bool {
 	sliding := make([]bool, layers)
 	kinds := o.kinds("layer_types", layers, fullAttention, slidingAttention)
@@ -100,7 +100,7 @@ func (m *Gemma3) Table() Table {
 	return t
 }
 
-// dropTowers leaves out what a model sees and hears with, where that is not supported.
+// dropTowers drops the vision and audio towers of models whose towers are not supported.
 func (t *Table) dropTowers(modelType string) {
 	for _, name := range []string{"vision_tower", "multi_modal_projector", "embed_vision", "vision_embedder"} {
 		t.drop("pictures are not supported for "+modelType+", its text model is imported", "model."+name+".*", name+".*")

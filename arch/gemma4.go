@@ -2,43 +2,42 @@ package arch
 
 import "fmt"
 
-// Gemma4 is the configuration of the text model of model type "gemma4", in all published shapes, alone or in a multimodal
-// checkpoint, whose towers are not imported: norms before and after attention and MLP (with plain weights), norms of each
-// head's queries and keys and a norm without weight of its values, attention scores that are not scaled, embeddings
-// multiplied by sqrt(hidden), a scalar that multiplies each layer's output. Defaults of absent keys are those of
-// transformers 5.23, for sizes only inside text_config.
+// Gemma4 is the configuration of the text model of model type "gemma4", in all published variants, alone or in a
+// multimodal checkpoint. The towers are not imported. It has norms before and after attention and MLP, with plain
+// weights; query and key norms per head, and a value norm without a weight; unscaled attention scores; embeddings
+// multiplied by sqrt(hidden); and a scalar that multiplies each layer's output. Absent keys have the defaults of
+// transformers 5.23; sizes only inside text_config.
 type Gemma4 struct {
-	Common              // HeadDim and KVHeads are those of sliding layers
-	Unified      bool   // a checkpoint without towers: pictures and sound enter through small projections
-	Intermediate int    // of layers that have keys and values of their own
+	Common              // HeadDim and KVHeads are of sliding layers
+	Unified      bool   // a checkpoint without towers: images and audio enter through small projections
+	Intermediate int    // of layers with their own keys and values
 	Activation   string // always "gelu_pytorch_tanh"
-	Window       int    // positions that a sliding layer sees, itself included
+	Window       int    // positions that a sliding layer attends to, including its own
 	Layer        []Gemma4Layer
 	Rope         Rope // of full layers
 	SlidingRope  Rope
 	LogitCap     float64 // final_logit_softcapping; 0 = none
-	// KEqV: full layers have no v_proj: their values are the keys before norm and rope.
+	// KEqV: full layers have no v_proj. Their values are the keys before norm and rope.
 	KEqV bool
-	// Per-layer embeddings: each layer adds, through a gate of width PerLayerHidden, a vector of its own for the token.
-	// 0 = none.
+	// Per-layer embeddings: each layer adds a token vector of its own, through a gate of width PerLayerHidden. 0 = none.
 	PerLayerHidden, PerLayerVocab int
-	// Experts run beside the dense MLP of every layer; Count 0 = none. The router's probabilities are a softmax over the
-	// chosen ones.
+	// Experts run in parallel with the dense MLP of every layer; Count 0 = none. The router's probabilities are a softmax
+	// over the selected experts.
 	Experts Experts
 }
 
-// Gemma4Layer is what differs between the layers of a [Gemma4].
+// Gemma4Layer holds the properties that differ between the layers of a [Gemma4].
 type Gemma4Layer struct {
 	Sliding      bool
 	HeadDim      int
 	KVHeads      int
 	Intermediate int
-	// KV is the layer whose keys and values this one attends: itself, or an earlier one of its type. In an assistant it is
-	// -1: all layers attend those of the target's last layer of their type.
+	// KV is the layer whose keys and values this layer attends to: itself or an earlier layer of its type. In an assistant
+	// it is -1: all layers attend to the target's last layer of their type.
 	KV int
 }
 
-// Shared tells whether layer i has no keys and values of its own.
+// Shared reports whether layer i has no keys and values of its own.
 func (m *Gemma4) Shared(i int) bool { return m.Layer[i].KV != i }
 
 func init() {
@@ -46,13 +45,14 @@ func init() {
 		ModelType: "gemma4",
 		Aliases:   []string{"gemma4_text", "gemma4_unified", "gemma4_unified_text"},
 		Architectures: []string{
-			"Gemma4ForConditionalGeneration", "Gemma4ForCausalLM", "Gemma4UnifiedForConditionalGeneration", "Gemma4UnifiedForCausalLM",
+			"Gemma4ForConditionalGeneration", "Gemma4ForCausalLM",
+			"Gemma4UnifiedForConditionalGeneration", "Gemma4UnifiedForCausalLM",
 		},
 		Parse: func(config []byte) (Model, error) { return ParseGemma4(config) },
 	})
 }
 
-// ParseGemma4 reads the config.json of a gemma4 model.
+// ParseGemma4 parses the config.json of a gemma4 model.
 func ParseGemma4(config []byte) (*Gemma4, error) {
 	top, o, err := openText(config)
 	if err != nil {
@@ -65,7 +65,7 @@ func ParseGemma4(config []byte) (*Gemma4, error) {
 	return m, nil
 }
 
-// parseGemma4 reads a text model; that of an assistant has no keys and values at all.
+// parseGemma4 parses a text model. An assistant's has no keys and values at all.
 func parseGemma4(top, o object, class string, assistant bool) *Gemma4 {
 	unified := isUnified(top) || isUnified(o)
 	d := commonDefaults{
@@ -102,13 +102,14 @@ func parseGemma4(top, o object, class string, assistant bool) *Gemma4 {
 			Intermediate: o.required("moe_intermediate_size", 1, maxWidth),
 			NormTopK:     true,
 		}
-		o.checkBank("num_experts", m.Experts, m.Hidden)
+		o.checkExperts("num_experts", m.Experts, m.Hidden)
 	}
 	m.parseLayers(o, assistant)
 	m.Rope = parseLayerRope(o, fullAttention, object{}, m.Context, ropeOptions{
 		types: gemma4Ropes, theta: 1e6, headDim: m.full().HeadDim, kind: RopeProportional, partial: 0.25,
 	})
-	m.SlidingRope = parseLayerRope(o, slidingAttention, object{}, m.Context, ropeOptions{types: gemma4Ropes, theta: 1e4, headDim: m.HeadDim})
+	m.SlidingRope = parseLayerRope(o, slidingAttention, object{}, m.Context,
+		ropeOptions{types: gemma4Ropes, theta: 1e4, headDim: m.HeadDim})
 	return m
 }
 
@@ -122,25 +123,26 @@ func isUnified(o object) bool {
 	return false
 }
 
-// full is the last layer, which is always a full one.
+// full returns the last layer, which is always a full one.
 func (m *Gemma4) full() Gemma4Layer { return m.Layer[len(m.Layer)-1] }
 
-// parseLayers reads the types of the layers, their head sizes and counts in both key styles, and who shares whose keys.
+// parseLayers reads the layer types, their head sizes and counts in both key styles, and which layers share keys.
 func (m *Gemma4) parseLayers(o object, assistant bool) {
 	sliding := parsePattern(o, m.Layers)
-	sliding[m.Layers-1] = false // as the reference does, whatever layer_types says
+	sliding[m.Layers-1] = false // as in transformers, whatever layer_types says
 	shared := o.integer("num_kv_shared_layers", 0, 0, m.Layers)
 	if assistant {
 		if shared == 0 {
 			shared = m.Layers
 		}
 		if shared != m.Layers {
-			o.fail("num_kv_shared_layers", fmt.Sprintf("be num_hidden_layers = %d: an assistant has no keys of its own", m.Layers))
+			o.fail("num_kv_shared_layers",
+				fmt.Sprintf("be num_hidden_layers = %d: an assistant has no keys of its own", m.Layers))
 		}
 	}
 	wide := o.boolean("use_double_wide_mlp", false)
 	m.Layer = make([]Gemma4Layer, m.Layers)
-	last := map[bool]int{true: -1, false: -1} // layers with keys, by sliding
+	last := map[bool]int{true: -1, false: -1} // last layer with its own keys, by sliding
 	for i := range m.Layer {
 		l := Gemma4Layer{Sliding: sliding[i], HeadDim: m.HeadDim, KVHeads: m.KVHeads, Intermediate: m.Intermediate, KV: i}
 		if i < m.Layers-shared {
@@ -162,12 +164,14 @@ func (m *Gemma4) parseLayers(o object, assistant bool) {
 	}
 	for i, l := range m.Layer {
 		if m.Heads%l.KVHeads != 0 && o.failed() == nil {
-			*o.err = configErrorf("num_key_value_heads = %d in layer %d: must divide num_attention_heads = %d", l.KVHeads, i, m.Heads)
+			*o.err = configErrorf("num_key_value_heads = %d in layer %d: must divide num_attention_heads = %d",
+				l.KVHeads, i, m.Heads)
 		}
 	}
 }
 
-// globalKeys reads the published keys: full layers have wider heads, and fewer of them where keys are values too.
+// globalKeys reads the published keys of full layers: they have wider heads, and fewer key heads if keys serve as
+// values.
 func (m *Gemma4) globalKeys(o object) {
 	dim := o.integer("global_head_dim", 512, 1, maxHeadDim)
 	if dim%2 != 0 {
@@ -184,8 +188,8 @@ func (m *Gemma4) globalKeys(o object) {
 	}
 }
 
-// perLayerConfig reads what transformers 5 writes instead: the layers that differ, by number. Layers of one type must be
-// alike, since they share rope frequencies and keys.
+// perLayerConfig reads the key that transformers 5 writes instead: overrides by layer number. Layers of one type must
+// be equal, because they share rope frequencies and keys.
 func (m *Gemma4) perLayerConfig(o object) {
 	all, _ := o.object("per_layer_config")
 	for _, key := range sortedKeys(all.raw) {
@@ -222,7 +226,7 @@ func (m *Gemma4) perLayerConfig(o object) {
 	}
 }
 
-// trimZeros makes "05", as transformers 5 pads layer numbers, a number of JSON.
+// trimZeros turns "05", as transformers 5 pads layer numbers, into a JSON number.
 func trimZeros(s string) string {
 	for len(s) > 1 && s[0] == '0' {
 		s = s[1:]

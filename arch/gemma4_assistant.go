@@ -1,13 +1,13 @@
 package arch
 
-// Gemma4Assistant is the configuration of model type "gemma4_assistant": the draft model of a [Gemma4]. Its input is the
-// target's embedding of a token beside the target's last hidden state, its layers attend the target's keys and values, and
-// what it hands to its next step is projected back to the target's width.
+// Gemma4Assistant is the configuration of model type "gemma4_assistant": the draft model of a [Gemma4]. Its input is
+// the target's embedding of a token concatenated with the target's last hidden state. Its layers attend to the target's
+// keys and values. Its output, projected back to the target's width, is the input of its next step.
 type Gemma4Assistant struct {
-	Text     *Gemma4 // without keys and values of its own; its embedding is the head
+	Text     *Gemma4 // has no keys and values; tied embeddings
 	Backbone int     // hidden size of the target
-	// Ordered embeddings: the head scores Centroids clusters of the vocabulary and then the tokens of the TopK best ones.
-	// Centroids 0 = a dense head.
+	// Ordered embeddings: the head scores Centroids clusters of the vocabulary, and then the tokens of the TopK best
+	// clusters. Centroids 0 = a dense head.
 	Centroids, TopK int
 }
 
@@ -20,7 +20,7 @@ func init() {
 	})
 }
 
-// ParseGemma4Assistant reads the config.json of a gemma4_assistant model.
+// ParseGemma4Assistant parses the config.json of a gemma4_assistant model.
 func ParseGemma4Assistant(config []byte) (*Gemma4Assistant, error) {
 	top, o, err := openText(config)
 	if err != nil {
@@ -37,7 +37,7 @@ func ParseGemma4Assistant(config []byte) (*Gemma4Assistant, error) {
 		Text:     parseGemma4(top, o, "Gemma4AssistantForCausalLM", true),
 		Backbone: top.integer("backbone_hidden_size", backbone, 1, maxWidth),
 	}
-	m.Text.Prefix = textPrefix // its text model is not nested in the tensors' names
+	m.Text.Prefix = textPrefix // tensor names do not nest the text model
 	if m.Text.PerLayerHidden > 0 {
 		o.fail("hidden_size_per_layer_input", "be 0 in an assistant")
 	}
@@ -67,7 +67,7 @@ func (m *Gemma4Assistant) Facts() Facts {
 	return m.Text.facts("gemma4_assistant", m.Text.Rope, m.Table())
 }
 
-// Rules implements [Model]: those of its family, and of a draft, which is all it can be.
+// Rules implements [Model]: the precision rules of gemma4, adapted to drafts, since an assistant is always a draft.
 func (m *Gemma4Assistant) Rules() Rules { return m.Text.Rules().AsDraft() }
 
 // Table implements [Model].

@@ -22,7 +22,7 @@ func (m *Gemma4) Table() Table {
 	return t
 }
 
-// layers adds the layers, and drops the keys and values of those that attend another's.
+// layers adds the layers, and drops the keys and values of layers that attend to another's.
 func (m *Gemma4) layers(t *Table) {
 	hidden := int64(m.Hidden)
 	for i, l := range m.Layer {

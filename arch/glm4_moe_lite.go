@@ -6,32 +6,33 @@ import (
 	"math"
 )
 
-// Glm4MoeLite is the configuration of model type "glm4_moe_lite": latent attention (queries, and keys and values, go
-// through projections of low rank; what is kept of a token is its latent and one rotated key for all heads), and experts
-// chosen by a sigmoid router. Defaults of absent keys are those of transformers 5.23, except that sizes must be given.
+// Glm4MoeLite is the configuration of model type "glm4_moe_lite": multi-head latent attention (MLA) and experts with a
+// sigmoid router. Queries, and keys and values, pass through low-rank projections; the KV cache holds a latent and one
+// rotated key per token, shared by all heads. Absent keys have the defaults of transformers 5.23; sizes are required.
 type Glm4MoeLite struct {
-	Common           // HeadDim is RopeDim
+	Common           // HeadDim equals RopeDim
 	Intermediate int // of dense layers
 	Activation   string
 	Rope         Rope // of the RopeDim rotated channels of a head
-	Interleaved  bool // neighbouring channels are a pair, not those half a head apart
+	Interleaved  bool // a pair is two adjacent channels, not two that are half a head apart
 
-	QueryRank int // 0: queries come from one projection
-	KVRank    int // of the latent
-	NopeDim   int // channels of a head's query and key that are not rotated
-	RopeDim   int // and those that are
-	ValueDim  int // channels of a head's value
-	// LatentEps is that of the norms of the latents, NormEps of all others.
+	QueryRank int // 0: a single query projection
+	KVRank    int // size of the latent
+	NopeDim   int // unrotated channels of a query or key head
+	RopeDim   int // rotated channels of a query or key head
+	ValueDim  int // channels of a value head
+	// LatentEps is the epsilon of the latents' norms. All others use NormEps.
 	LatentEps float64
 
-	// The router's scores are sigmoids. With a correction bias added they choose Groups first (by the two best experts of
-	// each), then experts; without it they are the weights, made to sum to 1 with NormTopK, times Scaling.
+	// The router's scores are sigmoids. The scores plus a correction bias select TopGroups of the Groups (by the sum of
+	// each group's two best experts), then experts inside them. The scores without the bias, normalized to sum to 1 with
+	// NormTopK and multiplied by Scaling, are the experts' weights.
 	Experts           Experts
 	Groups, TopGroups int
 	Scaling           float64
-	SharedExperts     int    // experts that every token passes, as one MLP of that many widths
-	Sparse            []bool // per layer: it has experts
-	// NextLayers are heads for the tokens after the next, numbered on after the layers. They are not imported.
+	SharedExperts     int    // number of experts that process every token; stored as one MLP, that many times as wide
+	Sparse            []bool // by layer: it has experts
+	// NextLayers is the number of multi-token prediction heads, numbered after the layers. They are not imported.
 	NextLayers int
 }
 
@@ -43,13 +44,14 @@ func init() {
 	})
 }
 
-// ParseGlm4MoeLite reads the config.json of a glm4_moe_lite model.
+// ParseGlm4MoeLite parses the config.json of a glm4_moe_lite model.
 func ParseGlm4MoeLite(config []byte) (*Glm4MoeLite, error) {
 	top, o, err := openText(config)
 	if err != nil {
 		return nil, err
 	}
-	// The reference takes head_dim for another name of qk_rope_head_dim; files that have both mean something else by it.
+	// transformers treats head_dim as another name of qk_rope_head_dim. Files with both keys mean something else by
+	// head_dim.
 	o.raw = maps.Clone(o.raw)
 	delete(o.raw, "head_dim")
 	ropeDim := o.integer("qk_rope_head_dim", 64, 1, maxHeadDim)
@@ -111,7 +113,7 @@ func (m *Glm4MoeLite) checkRouter(o object) {
 	if f := o.str("scoring_func", "sigmoid"); f != "sigmoid" {
 		o.fail("scoring_func", `be "sigmoid"`)
 	}
-	o.checkBank("n_routed_experts", m.Experts, m.Hidden)
+	o.checkExperts("n_routed_experts", m.Experts, m.Hidden)
 	perGroup := m.Experts.Count / m.Groups
 	switch {
 	case m.Experts.Count%m.Groups != 0 || perGroup < 2:
@@ -123,8 +125,8 @@ func (m *Glm4MoeLite) checkRouter(o object) {
 	}
 }
 
-// AttentionScale multiplies the scores of queries and keys: one over the root of a head's size, corrected as yarn's
-// mscale_all_dim asks.
+// AttentionScale returns the factor of the attention scores: the inverse square root of a head's size, corrected for
+// yarn's mscale_all_dim.
 func (m *Glm4MoeLite) AttentionScale() float64 {
 	scale := 1 / math.Sqrt(float64(m.NopeDim+m.RopeDim))
 	if m.Rope.Type == RopeYarn && m.Rope.MScaleAllDim != 0 && m.Rope.Factor > 1 {
@@ -163,7 +165,8 @@ func (m *Glm4MoeLite) Table() Table {
 	}
 	m.end(&t, false)
 	for i := range m.NextLayers {
-		t.drop("a head for tokens after the next (num_nextn_predict_layers), which is not supported for glm4_moe_lite", m.layer(m.Layers+i)+"*")
+		t.drop("a head for tokens after the next (num_nextn_predict_layers), which is not supported for glm4_moe_lite",
+			m.layer(m.Layers+i)+"*")
 	}
 	return t
 }

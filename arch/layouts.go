@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Layout is one way in which a checkpoint is published, as its tensors' names showed.
+// Layout is a layout or prefix that the names in a checkpoint revealed.
 type Layout struct {
-	What    string // for people: "text under language_model.model.", "model.layers.*.mlp.experts: stacked"
-	From    string // the first tensor that shows it
-	Tensors int    // of the checkpoint that are so
+	What    string // for messages: "text under language_model.model.", "model.layers.*.mlp.experts: stacked"
+	From    string // the first tensor with it
+	Tensors int    // number of tensors with it
 }
 
-// recognized lists the prefixes of parts and the layouts of groups.
+// recognized lists the prefix of each part and the layout of each group.
 func (c *checker) recognized() []Layout {
 	var out []Layout
-	index := map[string]int{} // by what
+	index := map[string]int{} // into out, by what
 	note := func(what string, m Matched) {
 		i, ok := index[what]
 		if !ok {
@@ -44,7 +44,7 @@ func (c *checker) recognized() []Layout {
 	return out
 }
 
-// anyNumber puts "*" in place of the numbers in a name.
+// anyNumber replaces the numbers in a name by "*".
 func anyNumber(name string) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {

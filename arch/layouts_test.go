@@ -32,7 +32,7 @@ func matched(t *testing.T, name, tensor string) Matched {
 	return m.Tensors[i]
 }
 
-// build makes a tensor from sources whose elements are numbered on from source to source.
+// build makes a tensor from sources with consecutively numbered elements.
 func build(m Matched, sizes ...int64) []int64 {
 	starts := []int64{0}
 	for _, n := range sizes {
@@ -47,16 +47,18 @@ func build(m Matched, sizes ...int64) []int64 {
 	return out
 }
 
-// In all layouts the fused tensor has, expert by expert, the rows of gate and then those of up.
+// In every layout the fused tensor holds, for each expert, the gate's rows and then up's.
 func TestExpertsAreFused(t *testing.T) {
 	const name, experts, width, hidden = "model.layers.1.mlp.experts.gate_up_proj", 4, 16, 32
 	slab := int64(width * hidden)
 
 	one := matched(t, "qwen3_moe-published", name)
-	if one.Make != Stack || len(one.Sources) != 2*experts || one.Sources[3] != "model.layers.1.mlp.experts.1.up_proj.weight" {
+	if one.Make != Stack || len(one.Sources) != 2*experts ||
+		one.Sources[3] != "model.layers.1.mlp.experts.1.up_proj.weight" {
 		t.Errorf("one per expert: %s from %v", one.Make, one.Sources)
 	}
-	if got := build(one, slices.Repeat([]int64{slab}, 2*experts)...); !slices.IsSorted(got) || len(got) != 2*experts*int(slab) {
+	if got := build(one, slices.Repeat([]int64{slab}, 2*experts)...); !slices.IsSorted(got) ||
+		len(got) != 2*experts*int(slab) {
 		t.Error("one per expert: the sources are not one after another")
 	}
 
@@ -66,7 +68,7 @@ func TestExpertsAreFused(t *testing.T) {
 	}
 	got := build(stacked, experts*slab, experts*slab)
 	for e := range int64(experts) {
-		// Gate and up of expert e start at e slabs into their sources.
+		// Gate and up of expert e start e slabs into their sources.
 		if gate, up := got[2*e*slab], got[(2*e+1)*slab]; gate != e*slab || up != (experts+e)*slab {
 			t.Errorf("stacked: expert %d starts with %d and %d", e, gate, up)
 		}
@@ -98,24 +100,43 @@ func TestLayoutProblems(t *testing.T) {
 		want []string
 	}{
 		{"experts missing", edit("qwen3_moe-published", drop("layers.1.mlp.experts.1.up", "layers.1.mlp.experts.3.up")),
-			[]string{"tensor model.layers.1.mlp.experts.1.up_proj.weight: absent: want shape [16 32], to make model.layers.1.mlp.experts.gate_up_proj",
+			[]string{
+				"tensor model.layers.1.mlp.experts.1.up_proj.weight: absent: want shape [16 32], " +
+					"to make model.layers.1.mlp.experts.gate_up_proj",
 				"absent: model.layers.1.mlp.experts.3.up_proj.weight"}},
-		{"all down projections missing", edit("qwen3_moe-published", drop("down_proj")), []string{"and 4 more: absent: model.layers.1.mlp.experts.0.down_proj.weight"}},
+		{
+			"all down projections missing", edit("qwen3_moe-published", drop("down_proj")),
+			[]string{"and 4 more: absent: model.layers.1.mlp.experts.0.down_proj.weight"},
+		},
 		{"expert too many", edit("qwen3_moe-published", func(have []TensorInfo) []TensorInfo {
-			return append(have, TensorInfo{Name: "model.layers.1.mlp.experts.4.up_proj.weight", DType: "BF16", Shape: []int64{16, 32}})
+			return append(have, TensorInfo{Name: "model.layers.1.mlp.experts.4.up_proj.weight", DType: "BF16",
+				Shape: []int64{16, 32}})
 		}), []string{"tensor model.layers.1.mlp.experts.4.up_proj.weight: unknown"}},
 		{"two layouts", edit("qwen3_moe-published", func(have []TensorInfo) []TensorInfo {
-			return append(drop("down_proj")(have), TensorInfo{Name: "model.layers.1.mlp.experts.down_proj", DType: "BF16", Shape: []int64{4, 32, 16}},
+			return append(drop("down_proj")(have), TensorInfo{Name: "model.layers.1.mlp.experts.down_proj", DType: "BF16",
+				Shape: []int64{4, 32, 16}},
 				TensorInfo{Name: "model.layers.0.mlp.down_proj.weight", DType: "BF16", Shape: []int64{32, 48}})
-		}), []string{"tensor model.layers.1.mlp.experts.down_proj: mixed layouts: it is fused, but model.layers.1.mlp.experts.gate_up_proj is one per expert"}},
+		}), []string{
+			"tensor model.layers.1.mlp.experts.down_proj: mixed layouts: it is fused, " +
+				"but model.layers.1.mlp.experts.gate_up_proj is one per expert",
+		}},
 		{"two types in one bank", edit("qwen3_moe-published", func(have []TensorInfo) []TensorInfo {
 			i := slices.IndexFunc(have, func(h TensorInfo) bool { return strings.HasSuffix(h.Name, "experts.2.up_proj.weight") })
 			have[i].DType = "F32"
 			return have
-		}), []string{"experts.2.up_proj.weight: wrong type: has type F32, but model.layers.1.mlp.experts.0.gate_proj.weight has BF16"}},
-		{"half a tower", edit("qwen3_5-published", drop("visual.blocks.1.", "visual.merger")), []string{"model.visual.blocks.1.norm1.weight: absent", "model.visual.merger.norm.weight"}},
+		}), []string{
+			"experts.2.up_proj.weight: wrong type: has type F32, " +
+				"but model.layers.1.mlp.experts.0.gate_proj.weight has BF16",
+		}},
+		{
+			"half a tower", edit("qwen3_5-published", drop("visual.blocks.1.", "visual.merger")),
+			[]string{"model.visual.blocks.1.norm1.weight: absent", "model.visual.merger.norm.weight"},
+		},
 		{"no tower", edit("qwen3_5-published", drop("visual")), []string{"model.visual.patch_embed.proj.weight: absent"}},
-		{"half a head for the next token", edit("qwen3_5-published", drop("mtp.fc")), []string{"tensor mtp.fc.weight: absent"}},
+		{
+			"half a head for the next token", edit("qwen3_5-published", drop("mtp.fc")),
+			[]string{"tensor mtp.fc.weight: absent"},
+		},
 		{"token order that is no integer", edit("gemma4_assistant", func(have []TensorInfo) []TensorInfo {
 			i := slices.IndexFunc(have, func(h TensorInfo) bool { return h.Name == "masked_embedding.token_ordering" })
 			have[i].DType = "F32"
@@ -141,8 +162,8 @@ func TestLayoutProblems(t *testing.T) {
 	}
 }
 
-// The rows of learned positions are the checkpoint's.
-func TestPositionsAreFree(t *testing.T) {
+// The checkpoint determines the number of learned positions.
+func TestPositionCount(t *testing.T) {
 	tb, have := table(t, "qwen3_5")
 	i := slices.IndexFunc(have, func(h TensorInfo) bool { return strings.HasSuffix(h.Name, "pos_embed.weight") })
 	have[i].Shape = []int64{49, 32}
@@ -156,12 +177,13 @@ func TestPositionsAreFree(t *testing.T) {
 	}
 }
 
-// mlx-lm adds 1 to the norms of the models that it writes, which shows in the shape of the convolutions.
+// mlx-lm adds 1 to the norm weights that it writes. The shape of the convolutions reveals such a checkpoint.
 func TestShiftIsUndone(t *testing.T) {
 	for _, c := range []struct {
 		checkpoint, prefix string
 		shifted            bool
-	}{{"qwen3_5-mlx", nestedPrefix, true}, {"qwen3_5_moe-mlx", nestedPrefix, true}, {"qwen3_5-published", nestedPrefix, false}, {"qwen3_5_text", textPrefix, false}} {
+	}{{"qwen3_5-mlx", nestedPrefix, true}, {"qwen3_5_moe-mlx", nestedPrefix, true},
+		{"qwen3_5-published", nestedPrefix, false}, {"qwen3_5_text", textPrefix, false}} {
 		for _, name := range []string{"layers.0.input_layernorm.weight", "layers.3.self_attn.k_norm.weight", "norm.weight"} {
 			m := matched(t, c.checkpoint, c.prefix+name)
 			if shifted := m.Make == Add && m.Add == -1; shifted != c.shifted {
@@ -175,7 +197,8 @@ func TestShiftIsUndone(t *testing.T) {
 		if c.shifted {
 			want = Reshape
 		}
-		if m := matched(t, c.checkpoint, c.prefix+"layers.0.linear_attn.conv1d.weight"); m.Make != want || !slices.Equal(m.Spec.Shape, []int64{48, 1, 4}) {
+		if m := matched(t, c.checkpoint, c.prefix+"layers.0.linear_attn.conv1d.weight"); m.Make != want ||
+			!slices.Equal(m.Spec.Shape, []int64{48, 1, 4}) {
 			t.Errorf("%s: convolution by %s as %v", c.checkpoint, m.Make, m.Spec.Shape)
 		}
 	}
@@ -194,8 +217,9 @@ func TestSharedKeysAreDropped(t *testing.T) {
 	for name, want := range map[string]string{
 		"model.language_model.layers.3.self_attn.k_proj.weight": "not used: layer 3 attends the keys and values of layer 1",
 		"model.language_model.layers.5.self_attn.v_proj.weight": "not used: layer 5 attends the keys and values of layer 2",
-		"model.vision_tower.patch_embedder.input_proj.weight":   "pictures are not supported for gemma4, its text model is imported",
-		"model.embed_audio.embedding_projection.weight":         "sound is not supported, the text model is imported",
+		"model.vision_tower.patch_embedder.input_proj.weight": "pictures are not supported for gemma4, " +
+			"its text model is imported",
+		"model.embed_audio.embedding_projection.weight": "sound is not supported, the text model is imported",
 	} {
 		if reasons[name] != want {
 			t.Errorf("%s: reason %q, want %q", name, reasons[name], want)
@@ -206,10 +230,11 @@ func TestSharedKeysAreDropped(t *testing.T) {
 	}
 }
 
-// A text model is found under any of the prefixes, and a tower under any of its own beside it.
+// A text model is found under any accepted prefix, in combination with any accepted prefix of a tower.
 func TestPrefixes(t *testing.T) {
 	for _, c := range []struct{ checkpoint, prefix string }{
-		{"gemma4-31b", nestedPrefix}, {"gemma3_text", textPrefix}, {"qwen3_5", nestedPrefix}, {"qwen3_moe", textPrefix}, {"glm4_moe_lite", textPrefix},
+		{"gemma4-31b", nestedPrefix}, {"gemma3_text", textPrefix}, {"qwen3_5", nestedPrefix}, {"qwen3_moe", textPrefix},
+		{"glm4_moe_lite", textPrefix},
 	} {
 		tb, have := table(t, c.checkpoint)
 		for _, prefix := range textPrefixes {
@@ -236,7 +261,7 @@ func TestPrefixes(t *testing.T) {
 			}
 		}
 	}
-	// Half under one prefix and half under another is not one model.
+	// A part whose tensors have two different prefixes is an error.
 	tb, have := table(t, "gemma3_text")
 	for i := range have[:10] {
 		have[i].Name = "language_model." + have[i].Name

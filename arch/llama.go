@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Bounds of what a configuration may say. They are several times what is published, and small enough that the size of
-// a whole model in bits fits an int64.
+// Bounds of a configuration's values. They are several times the published ones, and small enough that the size of a
+// model in bits fits an int64.
 const (
 	maxVocab   = 1 << 26
 	maxWidth   = 1 << 20 // hidden and intermediate sizes
@@ -17,27 +17,27 @@ const (
 	maxContext = 1 << 30
 )
 
-// Llama is the configuration of model type "llama": pre-norm decoder, grouped-query attention, gated MLP; and of "mistral",
-// the same with a sliding window in all layers.
-// Defaults of absent keys are those of transformers 5.23, except that sizes must be given.
+// Llama is the configuration of model type "llama": a pre-norm decoder with grouped-query attention and a gated MLP. It
+// also covers "mistral", which adds a sliding window to all layers. Absent keys have the defaults of transformers 5.23;
+// sizes are required.
 type Llama struct {
 	Architecture  string
-	DType         string // torch_dtype or dtype, e.g. "bfloat16"; "" when it does not say
+	DType         string // torch_dtype or dtype, e.g. "bfloat16"; "" if absent
 	Vocab         int
 	Hidden        int
 	Intermediate  int
 	Layers        int
-	Heads         int // of queries
-	KVHeads       int // of keys and values; divides Heads
+	Heads         int // query heads
+	KVHeads       int // key and value heads; divides Heads
 	HeadDim       int // even
 	Context       int // max_position_embeddings
 	NormEps       float64
 	Activation    string // always "silu"
 	Rope          Rope
-	Window        int  // positions that a layer sees, itself included; 0 = all, as every model type but mistral does
+	Window        int  // positions that a layer attends to, including its own; 0 = all. Only mistral sets it
 	AttentionBias bool // biases on q, k, v and o
 	MLPBias       bool // biases on gate, up and down
-	TieEmbeddings bool // the head is the embedding
+	TieEmbeddings bool // tied embeddings: the output head is the embedding
 	BOS           []int32
 	EOS           []int32
 }
@@ -46,7 +46,7 @@ func init() {
 	register(Arch{
 		ModelType: "llama",
 		Aliases:   []string{mistral},
-		// The second spelling is in the first conversions that were published.
+		// The first published conversions have the second spelling.
 		Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", mistralClass},
 		Parse:         func(config []byte) (Model, error) { return ParseLlama(config) },
 	})
@@ -57,7 +57,7 @@ const (
 	mistralClass = "MistralForCausalLM"
 )
 
-// ParseLlama reads the config.json of a llama or mistral model.
+// ParseLlama parses the config.json of a llama or mistral model.
 func ParseLlama(config []byte) (*Llama, error) {
 	o, err := parseObject(config)
 	if err != nil {
@@ -81,7 +81,8 @@ func ParseLlama(config []byte) (*Llama, error) {
 		EOS:           o.tokens("eos_token_id", []int32{2}),
 	}
 	m.KVHeads = o.integer("num_key_value_heads", m.Heads, 1, maxHeads)
-	if modelType := o.str("model_type", ""); modelType == mistral || modelType == "" && slices.Contains(o.strs("architectures"), mistralClass) {
+	modelType := o.str("model_type", "")
+	if modelType == mistral || modelType == "" && slices.Contains(o.strs("architectures"), mistralClass) {
 		m.mistral(o)
 	}
 	if m.Heads%m.KVHeads != 0 {
@@ -89,7 +90,7 @@ func ParseLlama(config []byte) (*Llama, error) {
 	}
 	m.HeadDim = parseHeadDim(o, m.Hidden, m.Heads, 0)
 	m.Rope = parseRope(o, m.Context, ropeOptions{headDim: m.HeadDim})
-	m.Rope.ignorePartial(o) // as the reference's default type does
+	m.Rope.ignorePartial(o) // as transformers' default type does
 	if classes := o.strs("architectures"); len(classes) > 0 {
 		m.Architecture = classes[0]
 	}
@@ -99,8 +100,8 @@ func ParseLlama(config []byte) (*Llama, error) {
 	return m, nil
 }
 
-// mistral reads what that model type has of its own: a window, other defaults, and no biases whatever the file says. A key
-// whose value is null is not absent here: it means no window, and as many heads of keys as of queries.
+// mistral reads the keys specific to mistral: a window, other defaults, and no biases, whatever the file says. Here
+// null differs from absent: it means no window, and as many key heads as query heads.
 func (m *Llama) mistral(o object) {
 	m.Architecture, m.AttentionBias, m.MLPBias = mistralClass, false, false
 	m.Context = o.integer("max_position_embeddings", 1<<17, 1, maxContext)
@@ -119,7 +120,7 @@ const dropInvFreq = "a buffer of old checkpoints: computed from the configuratio
 func (m *Llama) Facts() Facts {
 	return Facts{
 		ModelType: "llama", Architecture: m.Architecture, DType: m.DType, Vocab: int64(m.Vocab), Hidden: int64(m.Hidden),
-		Layers: int64(m.Layers), Context: m.Rope.reach(m.Context), Params: m.Table().Params(),
+		Layers: int64(m.Layers), Context: m.Rope.maxSequence(m.Context), Params: m.Table().Params(),
 	}
 }
 

@@ -2,47 +2,47 @@ package arch
 
 import "iter"
 
-// Make says how a tensor is made from its sources.
+// Make is a way to make a tensor from its sources.
 type Make string
 
-// The ways to make a tensor. All but Add move elements without changing them; [Matched.Pieces] tells which.
+// All but Add move elements unchanged; [Matched.Pieces] says which.
 const (
-	Copy       Make = "copy"       // the only source, as it is
-	Reshape    Make = "reshape"    // the only source, its elements in another shape
-	Stack      Make = "stack"      // the sources one after another, along the first dimension
-	Interleave Make = "interleave" // one expert of each source in turn, along the second dimension
-	Gather     Make = "gather"     // some rows of the only source
-	Add        Make = "add"        // the only source, [Matched.Add] added to each element
+	Copy       Make = "copy"       // the only source, unchanged
+	Reshape    Make = "reshape"    // the only source, in another shape
+	Stack      Make = "stack"      // the sources concatenated along the first dimension
+	Interleave Make = "interleave" // the sources concatenated along the second dimension, expert by expert
+	Gather     Make = "gather"     // selected rows of the only source
+	Add        Make = "add"        // the only source, plus [Matched.Add] in each element
 )
 
-// Matched is a tensor of the table with the tensors that it is made from.
+// Matched is a tensor of the table and the sources it is made from.
 type Matched struct {
-	Spec    Spec // with the shape that the tensor has
+	Spec    Spec // with the tensor's actual shape
 	Sources []string
 	Make    Make
-	// Add is added to every element, in float32, when Make is Add: the result is to be kept in F32, where it is exact.
+	// Add is added to every element in float32 if Make is Add. Store the result as F32, where it is exact.
 	Add float64
-	// Repeat and Runs say which elements of the sources follow each other, see Pieces.
+	// Repeat and Runs define the order of the sources' elements; see Pieces.
 	Repeat int64
 	Runs   []Run
 }
 
-// Run is some stretches of a source: Times stretches of Count elements, the first at Begin, Step elements from one to the
-// next.
+// Run is a strided sequence of ranges of a source: Times ranges of Count elements, the first at Begin, Step elements
+// apart.
 type Run struct {
 	Source             int // index into Sources
 	Begin, Count, Step int64
 	Times              int64
 }
 
-// Piece is a stretch of elements of a source that follow each other in the result.
+// Piece is a contiguous range of a source's elements.
 type Piece struct {
 	Source       int // index into Sources
 	Begin, Count int64
 }
 
-// Pieces gives the stretches of the sources that, one after another, are the tensor's elements: the runs in order, all of
-// that Repeat times, where each time goes on in each run where the time before ended.
+// Pieces yields the source ranges whose concatenation is the tensor. It walks all runs in order, Repeat times; each
+// repetition continues every run where the previous one ended.
 func (m Matched) Pieces() iter.Seq[Piece] {
 	return func(yield func(Piece) bool) {
 		for i := range m.Repeat {
@@ -57,7 +57,7 @@ func (m Matched) Pieces() iter.Seq[Piece] {
 	}
 }
 
-// whole is all of each of n sources of count elements.
+// whole returns runs that cover n sources of count elements each.
 func whole(n int, count int64) []Run {
 	runs := make([]Run, n)
 	for i := range runs {

@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// TestFixtures holds every checkpoint of testdata/models against the table of its configuration, and wants a golden of it.
+// TestFixtures checks every checkpoint of testdata/models against its table, and requires a golden for each.
 func TestFixtures(t *testing.T) {
 	configs, err := filepath.Glob("../testdata/models/*/config.json")
 	if err != nil || len(configs) == 0 {

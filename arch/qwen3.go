@@ -1,16 +1,16 @@
 package arch
 
-// Qwen3 is the configuration of model type "qwen3": pre-norm decoder, grouped-query attention with RMS norms of each head's
-// queries and keys before rope, gated MLP. Defaults of absent keys are those of transformers 5.23, except that sizes must
-// be given.
+// Qwen3 is the configuration of model type "qwen3": a pre-norm decoder with grouped-query attention, RMS norms of each
+// query and key head before rope, and a gated MLP. Absent keys have the defaults of transformers 5.23; sizes are
+// required.
 type Qwen3 struct {
 	Common
 	Intermediate int
 	Activation   string // always "silu"
 	Rope         Rope
-	// Window is the number of positions that a layer with a sliding window sees, itself included; 0 = no layer has one.
+	// Window is the number of positions that a sliding layer attends to, including its own; 0 = no layer is sliding.
 	Window  int
-	Sliding []bool // per layer: it has the window
+	Sliding []bool // by layer
 }
 
 func init() {
@@ -21,14 +21,14 @@ func init() {
 	})
 }
 
-// Kinds of attention in layer_types.
+// Layer types in layer_types.
 const (
 	fullAttention    = "full_attention"
 	slidingAttention = "sliding_attention"
 	linearAttention  = "linear_attention"
 )
 
-// ParseQwen3 reads the config.json of a qwen3 model.
+// ParseQwen3 parses the config.json of a qwen3 model.
 func ParseQwen3(config []byte) (*Qwen3, error) {
 	top, o, err := openText(config)
 	if err != nil {
@@ -48,7 +48,7 @@ func ParseQwen3(config []byte) (*Qwen3, error) {
 	return m, nil
 }
 
-// parseWindow reads the keys of a window that the layers from first on have, or those that layer_types names.
+// parseWindow reads the sliding window, and which layers have it: those in layer_types, or all from layer first on.
 func parseWindow(o object, layers, first int) (window int, sliding []bool) {
 	sliding = make([]bool, layers)
 	kinds := o.kinds("layer_types", layers, fullAttention, slidingAttention)

@@ -2,39 +2,39 @@ package arch
 
 import "fmt"
 
-// Qwen35 is the configuration of model type "qwen3_5": three of four layers are gated delta nets with a state of fixed size,
-// the others full attention, whose queries come with a gate for its output, and whose heads are rotated in part by three
-// positions (time, height, width of a picture). Norms have weights that are used as 1 + w in float32. Defaults of absent
-// keys are those of transformers 5.23, for sizes only inside text_config.
+// Qwen35 is the configuration of model type "qwen3_5". Three of four layers are gated delta nets with a state of fixed
+// size. The others are full attention: q_proj also produces a gate for the output, and heads are partially rotated by
+// three positions (time, height and width in an image). Norm weights are used as 1 + w in float32. Absent keys have the
+// defaults of transformers 5.23; sizes only inside text_config.
 type Qwen35 struct {
 	Common
 	Intermediate int
 	Activation   string // always "silu"
-	Rope         Rope   // PartialFactor of a head is rotated
-	// Sections are how many of the rotated pairs belong to time, height and width. Interleaved: pair j is height's where
-	// j mod 3 = 1 and j < 3*Sections[1], width's where j mod 3 = 2 and j < 3*Sections[2], else time's.
+	Rope         Rope   // its PartialFactor is the rotated fraction of a head
+	// Sections are the numbers of rotated pairs for time, height and width. If they are interleaved, pair j is for height
+	// where j mod 3 = 1 and j < 3*Sections[1], for width where j mod 3 = 2 and j < 3*Sections[2], else for time.
 	Sections    [3]int
 	Interleaved bool
-	Full        []bool // per layer: full attention, else gated delta
+	Full        []bool // by layer: full attention, else gated delta
 	Delta       GatedDelta
-	// MTP is the number of layers of the head that predicts the token after the next; its tensors (mtp.*) may be absent.
+	// MTP is the number of layers of the multi-token prediction head. Its tensors (mtp.*) may be absent.
 	MTP    int
 	Vision *QwenVision // nil = none
-	// Tokens of pictures in a text, 0 where the configuration has none.
+	// Token ids of images in a prompt, 0 if the configuration has none.
 	ImageToken, VideoToken, VisionStart, VisionEnd int
 }
 
-// GatedDelta is the shape of gated delta layers. Queries have the heads of keys.
+// GatedDelta holds the sizes of gated delta layers. There are as many query heads as key heads.
 type GatedDelta struct {
 	KeyHeads, ValueHeads int // KeyHeads divides ValueHeads
-	KeyDim, ValueDim     int // of a head
-	Kernel               int // of the convolution over queries, keys and values
+	KeyDim, ValueDim     int // size of a head
+	Kernel               int // size of the convolution over queries, keys and values
 }
 
-// Keys and Values are the widths of all heads.
+// Keys returns the total width of the key heads.
 func (d GatedDelta) Keys() int { return d.KeyHeads * d.KeyDim }
 
-// Values is the width of all heads of values.
+// Values returns the total width of the value heads.
 func (d GatedDelta) Values() int { return d.ValueHeads * d.ValueDim }
 
 func init() {
@@ -46,17 +46,18 @@ func init() {
 	})
 }
 
-// maxTaps is the widest convolution that runs.
+// maxTaps is the largest convolution kernel that the engine runs.
 const maxTaps = 8
 
-// ParseQwen35 reads the config.json of a qwen3_5 model.
+// ParseQwen35 parses the config.json of a qwen3_5 model.
 func ParseQwen35(config []byte) (*Qwen35, error) {
 	top, o, err := openText(config)
 	if err != nil {
 		return nil, err
 	}
 	m := parseQwen35(top, o, commonDefaults{
-		class: "Qwen3_5ForConditionalGeneration", vocab: 248320, hidden: 4096, layers: 32, heads: 16, kv: 4, dim: 256, ctx: 32768, eps: 1e-6,
+		class: "Qwen3_5ForConditionalGeneration", vocab: 248320, hidden: 4096, layers: 32, heads: 16, kv: 4, dim: 256,
+		ctx: 32768, eps: 1e-6,
 	})
 	m.Intermediate = o.size("intermediate_size", 12288, maxWidth)
 	if err := o.failed(); err != nil {
@@ -65,7 +66,7 @@ func ParseQwen35(config []byte) (*Qwen35, error) {
 	return &m, nil
 }
 
-// parseQwen35 reads what dense models and those with experts share.
+// parseQwen35 reads the keys that dense and mixture-of-experts models share.
 func parseQwen35(top, o object, d commonDefaults) Qwen35 {
 	m := Qwen35{
 		Common:     parseCommon(top, o, d),
@@ -111,12 +112,13 @@ func parseQwen35(top, o object, d commonDefaults) Qwen35 {
 	return m
 }
 
-// parseRope reads the rope keys: those of any decoder, a quarter of each head by default, and the sections.
+// parseRope reads the rope keys of any decoder, with a default partial factor of 1/4, and the sections.
 func (m *Qwen35) parseRope(o object) {
 	m.Rope = parseRope(o, m.Context, ropeOptions{partial: 0.25, zeroPartial: true, headDim: m.HeadDim})
 	rotated := int(float64(m.HeadDim) * m.Rope.PartialFactor)
 	if rotated < 2 && o.failed() == nil {
-		*o.err = configErrorf("partial_rotary_factor = %v: must leave a pair of %d channels to rotate", m.Rope.PartialFactor, m.HeadDim)
+		*o.err = configErrorf("partial_rotary_factor = %v: must leave a pair of %d channels to rotate",
+			m.Rope.PartialFactor, m.HeadDim)
 	}
 	m.Sections, m.Interleaved = [3]int{11, 11, 10}, true
 	in, ok := o.object("rope_scaling")
@@ -145,7 +147,7 @@ func (m *Qwen35) parseRope(o object) {
 	}
 }
 
-// optional is boolean for an object that may not be there at all.
+// optional is boolean for an object that may be absent.
 func (o object) optional(key string, def bool) bool {
 	if o.err == nil {
 		return def

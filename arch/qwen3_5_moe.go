@@ -1,13 +1,13 @@
 package arch
 
-// Qwen35Moe is the configuration of model type "qwen3_5_moe", and of its predecessor "qwen3_next": [Qwen35] with experts in
-// place of the MLP, and one more expert that every token passes, times a sigmoid gate. The router's probabilities are a
-// softmax over all experts; with NormTopK those of the chosen ones are made to sum to 1.
+// Qwen35Moe is the configuration of model type "qwen3_5_moe" and of its predecessor "qwen3_next": [Qwen35] with experts
+// in place of the MLP, and a shared expert that every token passes, scaled by a sigmoid gate. The router's
+// probabilities are a softmax over all experts. With NormTopK those of the selected experts are normalized to sum to 1.
 type Qwen35Moe struct {
 	Qwen35
 	Experts            Experts
 	SharedIntermediate int    // width of the shared expert; 0 = none
-	Sparse             []bool // per layer: it has experts; Qwen3-Next only has others
+	Sparse             []bool // by layer: it has experts; all layers do, except in Qwen3-Next
 }
 
 func init() {
@@ -19,14 +19,15 @@ func init() {
 	})
 }
 
-// ParseQwen35Moe reads the config.json of a qwen3_5_moe or qwen3_next model.
+// ParseQwen35Moe parses the config.json of a qwen3_5_moe or qwen3_next model.
 func ParseQwen35Moe(config []byte) (*Qwen35Moe, error) {
 	top, o, err := openText(config)
 	if err != nil {
 		return nil, err
 	}
 	d := commonDefaults{
-		class: "Qwen3_5MoeForConditionalGeneration", vocab: 248320, hidden: 2048, layers: 40, heads: 16, kv: 2, dim: 256, ctx: 32768, eps: 1e-6,
+		class: "Qwen3_5MoeForConditionalGeneration", vocab: 248320, hidden: 2048, layers: 40, heads: 16, kv: 2, dim: 256,
+		ctx: 32768, eps: 1e-6,
 	}
 	experts, perToken := 256, 8
 	if top.str("model_type", "") == "qwen3_next" {
@@ -46,14 +47,14 @@ func ParseQwen35Moe(config []byte) (*Qwen35Moe, error) {
 	}
 	m.SharedIntermediate = o.integer("shared_expert_intermediate_size", width, 0, maxWidth)
 	m.Experts.Count, m.Sparse = parseSparse(o, m.Layers, experts)
-	o.checkBank("num_experts", m.Experts, m.Hidden)
+	o.checkExperts("num_experts", m.Experts, m.Hidden)
 	if err := o.failed(); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// HasExperts tells whether a layer has experts; -1 are those of the MTP head.
+// HasExperts reports whether a layer has experts. Layer -1 is the MTP head.
 func (m *Qwen35Moe) HasExperts(layer int) bool {
 	return m.Experts.Count > 0 && (layer < 0 || m.Sparse[layer])
 }

@@ -5,8 +5,8 @@ import "strconv"
 // Facts implements [Model].
 func (m *Qwen35) Facts() Facts { return m.facts("qwen3_5", m.Rope, m.Table()) }
 
-// Rules implements [Model]. The projections of decay and step size have a row per head only, and decide how long a state
-// lives.
+// Rules implements [Model]. The projections of decay and step size keep their type: they have only one row per head and
+// control how long the state remembers.
 func (m *Qwen35) Rules() Rules {
 	return genericRules(m.Layers, Rule{
 		Name: "decay and step of a gated delta net", Of: Quantized, To: []Target{Source},
@@ -16,16 +16,22 @@ func (m *Qwen35) Rules() Rules {
 
 // Table implements [Model].
 func (m *Qwen35) Table() Table {
-	return m.table("qwen3_5", func(t *Table, layer string, _ int) { t.mlp(layer+"mlp", int64(m.Hidden), int64(m.Intermediate)) })
+	return m.table("qwen3_5", func(t *Table, layer string, _ int) {
+		t.mlp(layer+"mlp", int64(m.Hidden), int64(m.Intermediate))
+	})
 }
 
 const mtpPrefix = "mtp."
 
-// table makes the table; mlp adds the feed-forward block of a layer, whose number is -1 in the MTP head.
+// table makes the tensor table. mlp adds a layer's feed-forward block; it gets the layer's number, or -1 in the MTP
+// head.
 func (m *Qwen35) table(modelType string, mlp func(t *Table, layer string, i int)) Table {
 	hidden := int64(m.Hidden)
 	t := Table{ModelType: modelType, Parts: []Part{
-		{Name: "mtp", Prefix: mtpPrefix, Accept: []string{"language_model.mtp.", "model.mtp.", "model.language_model.mtp."}, Optional: true},
+		{
+			Name: "mtp", Prefix: mtpPrefix, Optional: true,
+			Accept: []string{"language_model.mtp.", "model.mtp.", "model.language_model.mtp."},
+		},
 	}}
 	if m.Vision != nil {
 		t.Parts = append(t.Parts, visionPart())
@@ -53,8 +59,9 @@ func (m *Qwen35) table(modelType string, mlp func(t *Table, layer string, i int)
 	return t
 }
 
-// mtp adds the head that predicts the token after the next: it joins the embedding of the next token with the hidden state,
-// and has layers with full attention and keys of their own. Embedding and output projection are the model's.
+// mtp adds the multi-token prediction head, which predicts the token after the next. It combines the next token's
+// embedding with the hidden state, and has full attention layers with their own keys. It uses the model's embedding and
+// output projection.
 func (m *Qwen35) mtp(t *Table, mlp func(*Table, string, int)) {
 	hidden := int64(m.Hidden)
 	if m.MTP == 0 {
@@ -73,16 +80,17 @@ func (m *Qwen35) mtp(t *Table, mlp func(*Table, string, int)) {
 	t.norm(mtpPrefix+"norm", hidden, true)
 }
 
-// gatedAttention adds attention whose q_proj gives each head its queries and then the gate of its output.
+// gatedAttention adds attention whose q_proj produces, for each head, its query and then the gate of its output.
 func (m *Qwen35) gatedAttention(t *Table, name string) {
 	m.attention(t, name, 2*int64(m.Heads)*int64(m.HeadDim), true)
 }
 
-// gatedDelta adds a gated delta net. Its inputs are published as four projections, or, in Qwen3-Next, as two, whose rows go
-// key head by key head: queries, keys, values and gates of that head, and beta and alpha likewise.
+// gatedDelta adds a gated delta net. Its input projections are published as four tensors, or as two fused ones in
+// Qwen3-Next. The rows of a fused tensor are ordered by key head: the head's queries, keys, values and gates in one
+// tensor, its beta and alpha in the other.
 func (t *Table) gatedDelta(name string, d GatedDelta, hidden int64) {
 	heads, key := int64(d.KeyHeads), int64(d.KeyDim)
-	perHead := int64(d.ValueHeads / d.KeyHeads) // value heads of a key head
+	perHead := int64(d.ValueHeads / d.KeyHeads) // value heads per key head
 	value := perHead * int64(d.ValueDim)
 	block := 2*key + 2*value
 	qkvz, ba := []int64{heads * block, hidden}, []int64{2 * int64(d.ValueHeads), hidden}
@@ -92,7 +100,9 @@ func (t *Table) gatedDelta(name string, d GatedDelta, hidden int64) {
 	project := func(suffix string, out int64, from string, shape []int64, runs ...Run) {
 		s := t.add(name+suffix, out, hidden)
 		s.Layout, s.Group = split, name
-		s.Forms = []Form{{Layout: fused, Make: Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape}, Runs: runs}}
+		s.Forms = []Form{{
+			Layout: fused, Make: Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape}, Runs: runs,
+		}}
 	}
 	channels := 2*int64(d.Keys()) + int64(d.Values())
 	project(".in_proj_qkv.weight", channels, ".in_proj_qkvz.weight", qkvz,

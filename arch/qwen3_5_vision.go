@@ -5,25 +5,26 @@ import (
 	"strconv"
 )
 
-// QwenVision is the vision tower of a [Qwen35]: patches, learned positions, blocks with full attention over a picture,
-// and a merger of Merge x Merge patches into one vector of the text model's width. Norms are LayerNorms with eps 1e-6.
+// QwenVision is the vision tower of a [Qwen35]: patches, learned positions, blocks with full attention over an image,
+// and a merger that maps Merge x Merge patches to one vector of the text model's width. Norms are LayerNorms with eps
+// 1e-6.
 type QwenVision struct {
-	Depth        int // blocks
+	Depth        int // number of blocks
 	Hidden       int
 	Intermediate int
 	Heads        int
-	Channels     int // of a picture
-	Patch        int // side of a patch in pixels
-	Temporal     int // frames of a patch; a picture is repeated
+	Channels     int // of an image
+	Patch        int // side length of a patch in pixels
+	Temporal     int // frames per patch; a still image is repeated
 	Merge        int
 	Out          int // hidden size of the text model
-	Positions    int // rows of learned positions; the tensor decides, these are for checkpoints that do not say
+	Positions    int // rows of the learned position table; the tensor's actual size takes precedence
 	Theta        float64
 }
 
 const maxDepth = 1 << 10
 
-// parseQwenVision reads vision_config; nil when there is no tower.
+// parseQwenVision reads vision_config. It returns nil if there is no tower.
 func parseQwenVision(top object, hidden int) *QwenVision {
 	if !top.has("vision_config") {
 		return nil
@@ -61,7 +62,7 @@ func parseQwenVision(top object, hidden int) *QwenVision {
 	return v
 }
 
-// side reads a size that may be published once or per axis.
+// side reads a size that is published as one number or as one per axis.
 func (o object) side(key string, def int) int {
 	const limit = 1 << 10
 	if o.has(key) {
@@ -82,14 +83,14 @@ func (o object) side(key string, def int) int {
 	return o.integer(key, def, 1, limit)
 }
 
-// Pictures is how a model takes pictures: the sizes of its tower's patches, and the tokens that a text has for them, 0 where
-// the configuration names none.
+// Pictures describes a model's image input: the patch sizes of its tower, and the token ids of images in a prompt, 0 if
+// the configuration has none.
 type Pictures struct {
 	Patch, Temporal, Merge   int
 	Image, Video, Start, End int
 }
 
-// Pictures is nil for models without a tower.
+// Pictures returns nil for models without a tower.
 func (m *Qwen35) Pictures() *Pictures {
 	v := m.Vision
 	if v == nil {
@@ -100,7 +101,7 @@ func (m *Qwen35) Pictures() *Pictures {
 
 const visionPrefix = "model.visual."
 
-// visionPart is the part of the tower's tensors, under any of the prefixes that it is published with.
+// visionPart returns the part of the tower's tensors, with its published prefixes.
 func visionPart() Part {
 	p := Part{Name: "vision", Prefix: visionPrefix, Accept: []string{"vision_tower.", "visual."}}
 	for _, text := range textPrefixes {
@@ -113,7 +114,7 @@ func visionPart() Part {
 	return p
 }
 
-// table adds the tower.
+// table adds the tower's tensors.
 func (v *QwenVision) table(t *Table) {
 	hidden, merged := int64(v.Hidden), int64(v.Hidden)*int64(v.Merge)*int64(v.Merge)
 	c, frames, side := int64(v.Channels), int64(v.Temporal), int64(v.Patch)
@@ -138,7 +139,7 @@ func (v *QwenVision) table(t *Table) {
 	t.aliased(p+"merger.linear_fc2", int64(v.Out), merged, p+"merger.mlp.2")
 }
 
-// layerNorm adds weight and bias of a LayerNorm: X.weight and X.bias, or X and X_bias.
+// layerNorm adds the weight and bias of a LayerNorm: X.weight and X.bias, or X and X_bias.
 func (t *Table) layerNorm(name string, size int64, others ...string) {
 	weight, bias := t.add(name+".weight", size), Spec{Name: name + ".bias", Shape: []int64{size}}
 	for _, n := range append([]string{name}, others...) {
@@ -150,7 +151,7 @@ func (t *Table) layerNorm(name string, size int64, others ...string) {
 	t.Specs = append(t.Specs, bias)
 }
 
-// aliased adds a linear layer with bias that goes by several names.
+// aliased adds a linear layer with bias that is published under several names.
 func (t *Table) aliased(name string, out, in int64, others ...string) {
 	weight, bias := t.add(name+".weight", out, in), Spec{Name: name + ".bias", Shape: []int64{out}}
 	for _, n := range others {
@@ -159,7 +160,7 @@ func (t *Table) aliased(name string, out, in int64, others ...string) {
 	t.Specs = append(t.Specs, bias)
 }
 
-// packedQKV adds the projection of queries, keys and values in one.
+// packedQKV adds the fused projection of queries, keys and values.
 func (t *Table) packedQKV(block string, hidden int64) {
 	for _, kind := range []struct {
 		suffix string

@@ -2,16 +2,17 @@ package arch
 
 import "slices"
 
-// Qwen3Moe is the configuration of model type "qwen3_moe": [Qwen3] with experts in place of the MLP of some or all layers.
-// The router's probabilities are a softmax over all experts; with NormTopK those of the chosen ones are made to sum to 1.
+// Qwen3Moe is the configuration of model type "qwen3_moe": [Qwen3] with experts in place of the MLP in some or all
+// layers. The router's probabilities are a softmax over all experts. With NormTopK those of the selected experts are
+// normalized to sum to 1.
 type Qwen3Moe struct {
 	Common
 	Intermediate int // of dense layers
 	Activation   string
 	Rope         Rope
-	Window       int // of every layer, see [Qwen3]; 0 = none
+	Window       int // of every layer, as in [Qwen3]; 0 = none
 	Experts      Experts
-	Sparse       []bool // per layer: it has experts
+	Sparse       []bool // by layer: it has experts
 }
 
 func init() {
@@ -22,7 +23,7 @@ func init() {
 	})
 }
 
-// ParseQwen3Moe reads the config.json of a qwen3_moe model.
+// ParseQwen3Moe parses the config.json of a qwen3_moe model.
 func ParseQwen3Moe(config []byte) (*Qwen3Moe, error) {
 	top, o, err := openText(config)
 	if err != nil {
@@ -42,16 +43,16 @@ func ParseQwen3Moe(config []byte) (*Qwen3Moe, error) {
 	m.Rope.ignorePartial(o)
 	m.Window, _ = parseWindow(o, m.Layers, 0)
 	m.Experts.Count, m.Sparse = parseSparse(o, m.Layers, 128)
-	o.checkBank("num_experts", m.Experts, m.Hidden)
+	o.checkExperts("num_experts", m.Experts, m.Hidden)
 	if err := o.failed(); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// parseSparse reads how many experts there are, and which layers have them.
+// parseSparse reads the number of experts, and which layers have them.
 func parseSparse(o object, layers, def int) (experts int, sparse []bool) {
-	// transformers 5 maps the one name to the other.
+	// transformers 5 treats the two keys as synonyms.
 	experts = o.integer("num_experts", o.integer("num_local_experts", def, 0, maxExperts), 0, maxExperts)
 	step := o.integer("decoder_sparse_step", 1, 1, maxLayers)
 	dense := o.integers("mlp_only_layers", maxLayers, 0, maxLayers)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// RopeType says how the frequencies of rotary position embedding are derived.
+// RopeType is a method of deriving the frequencies of rotary position embedding.
 type RopeType string
 
-// The rope types that are known. Which of them a kind of model takes is its parser's business.
+// The known rope types. Each model type's parser decides which ones it accepts.
 const (
 	RopeDefault      RopeType = "default"
 	RopeLinear       RopeType = "linear"
@@ -21,11 +21,11 @@ const (
 	RopeProportional RopeType = "proportional"
 )
 
-// Rope is a model's rotary position embedding. Fields that its type does not use are zero.
+// Rope is a model's rotary position embedding (RoPE), with its scaling. Fields that its type does not use are zero.
 type Rope struct {
 	Type          RopeType
 	Theta         float64
-	PartialFactor float64 // share of a head that is rotated, 1 = all of it
+	PartialFactor float64 // fraction of a head that is rotated, 1 = all of it
 	Factor        float64 // linear, llama3, yarn, longrope, dynamic, proportional
 	OriginalMax   int     // context before scaling; llama3, yarn, longrope
 	Context       int     // max_position_embeddings; dynamic
@@ -33,35 +33,35 @@ type Rope struct {
 	// llama3
 	LowFreqFactor, HighFreqFactor float64
 
-	// yarn; AttentionFactor also longrope
-	AttentionFactor    float64 // 0: derived from Factor and the mscales
+	// yarn; longrope uses AttentionFactor too
+	AttentionFactor    float64 // 0: derived from Factor, MScale and MScaleAllDim
 	BetaFast, BetaSlow float64
-	MScale             float64 // 0: not given
-	MScaleAllDim       float64 // 0: not given
+	MScale             float64 // 0: absent
+	MScaleAllDim       float64 // 0: absent
 	Truncate           bool    // round the correction range outwards
 
-	// longrope: divisors of the frequencies, one per pair, up to OriginalMax positions and beyond it
+	// longrope: one frequency divisor per pair, for sequences up to OriginalMax positions and for longer ones
 	ShortFactor, LongFactor []float64
 }
 
-// ropeOptions is what a kind of model expects of the rope keys.
+// ropeOptions is what a model type expects of the rope keys.
 type ropeOptions struct {
-	types   []RopeType // that it takes; nil = those that any decoder takes
-	theta   float64    // where no key says; 0 = 10000
-	partial float64    // where no key says; 0 = 1
-	headDim int        // of the heads that are rotated
-	kind    RopeType   // where there are no rope parameters at all; "" = default
-	// zeroPartial: a partial_rotary_factor of 0 counts as absent.
+	types   []RopeType // accepted types; nil = decoderRopes
+	theta   float64    // default; 0 = 10000
+	partial float64    // default; 0 = 1
+	headDim int        // size of the rotated heads
+	kind    RopeType   // type if there are no rope parameters at all; "" = default
+	// zeroPartial treats a partial_rotary_factor of 0 as absent.
 	zeroPartial bool
 }
 
 const defaultTheta = 10000
 
-// decoderRopes are the types that do not depend on the kind of model.
+// decoderRopes are the types that every decoder accepts by default.
 var decoderRopes = []RopeType{RopeDefault, RopeLinear, RopeLlama3, RopeYarn, RopeLong, RopeDynamic}
 
-// parseRope reads the rope keys of a configuration: rope_theta with rope_scaling (transformers 4), or rope_parameters
-// (transformers 5). Precedence, defaults and fall-backs are those of transformers 5.23, modeling_rope_utils.py.
+// parseRope reads the rope keys of a configuration: rope_theta and rope_scaling (transformers 4), or rope_parameters
+// (transformers 5). Precedence, defaults and fallbacks follow transformers 5.23, modeling_rope_utils.py.
 func parseRope(o object, context int, opts ropeOptions) Rope {
 	theta := o.above("rope_theta", orDefault(opts.theta, defaultTheta), 0)
 	partial := o.partial(orDefault(opts.partial, 1), opts)
@@ -75,7 +75,7 @@ func parseRope(o object, context int, opts ropeOptions) Rope {
 	return readRope(o, in, theta, partial, context, opts)
 }
 
-// readRope reads an object of rope parameters; theta and partial are what holds where it does not say.
+// readRope reads an object of rope parameters. theta and partial are the defaults of absent keys.
 func readRope(o, in object, theta, partial float64, context int, opts ropeOptions) Rope {
 	for _, k := range sortedKeys(in.raw) {
 		var nested map[string]json.RawMessage
@@ -135,7 +135,7 @@ func (r *Rope) longrope(o, in object, context, headDim int) {
 		in.fail("original_max_position_embeddings", "be > 1 for rope type longrope")
 	}
 	if r.Factor = in.above("factor", 0, 0); r.Factor == 0 {
-		r.Factor = float64(context) / float64(max(r.OriginalMax, 1)) // as Phi-3 means it
+		r.Factor = float64(context) / float64(max(r.OriginalMax, 1)) // as Phi-3 defines it
 	}
 	r.AttentionFactor = in.above("attention_factor", 0, 0)
 	pairs := int(float64(headDim)*r.PartialFactor) / 2
@@ -155,7 +155,7 @@ func (r *Rope) longrope(o, in object, context, headDim int) {
 func (r *Rope) yarn(o, in object, context int) {
 	r.OriginalMax = originalMax(o, in, context)
 	if _, ok := in.raw["factor"]; ok && !in.has("factor") {
-		// null: the reference derives it from the two context lengths (DeepSeek V3 publishes it so).
+		// null: transformers derives the factor from the two context lengths (DeepSeek V3 publishes it so).
 		r.Factor = float64(context) / float64(max(r.OriginalMax, 1))
 	} else {
 		r.Factor = in.factor()
@@ -181,11 +181,11 @@ func (r *Rope) yarn(o, in object, context int) {
 	r.MScale = in.atLeast("mscale", 0, 0)
 	r.MScaleAllDim = in.atLeast("mscale_all_dim", 0, 0)
 	_, given := in.raw["truncate"]
-	// Only an absent key means true: null is false in the reference.
+	// Only an absent key means true; transformers reads null as false.
 	r.Truncate = in.boolean("truncate", !given)
 }
 
-// ignorePartial is for models whose own default type rotates the whole head, whatever partial_rotary_factor says.
+// ignorePartial is for models whose own default type rotates the whole head, whatever partial_rotary_factor is.
 func (r *Rope) ignorePartial(o object) {
 	if r.PartialFactor == 1 {
 		return
@@ -211,7 +211,8 @@ func (o object) factor() float64 {
 	return o.above("factor", 1, 0)
 }
 
-// originalMax is the context before scaling. The top level wins, as in the reference (Phi-3 publishes it there).
+// originalMax returns the context before scaling. The top level takes precedence, as in transformers (Phi-3 publishes
+// it there).
 func originalMax(top, in object, context int) int {
 	const key = "original_max_position_embeddings"
 	return top.integer(key, in.integer(key, context, 1, maxContext), 1, maxContext)

@@ -2,15 +2,15 @@ package arch
 
 import "math"
 
-// Frequencies returns the inverse frequency of each rotated pair of a head of headDim elements (the angle of pair i at
-// position p is p*freqs[i]), and the factor by which cosine and sine are multiplied. Where they depend on the length of
-// the text ([Rope.ByLength]) they are those of a short one.
+// Frequencies returns the inverse frequency of each rotated channel pair of a head with headDim elements, and the
+// factor that multiplies cosine and sine. The angle of pair i at position p is p*freqs[i]. If the frequencies depend on
+// the sequence length ([Rope.ByLength]), these are the ones for short sequences.
 func (r Rope) Frequencies(headDim int) (freqs []float64, attentionScale float64) {
 	return r.FrequenciesAt(headDim, 0)
 }
 
-// ByLength tells whether the frequencies depend on the length of the text: then all positions of a text that grew beyond
-// the returned number of tokens are rotated anew, by [Rope.FrequenciesAt] its length.
+// ByLength reports whether the frequencies depend on the sequence length. If they do, all positions of a sequence
+// longer than limit tokens use the frequencies that [Rope.FrequenciesAt] returns for its length.
 func (r Rope) ByLength() (limit int, ok bool) {
 	switch r.Type {
 	case RopeLong:
@@ -21,13 +21,12 @@ func (r Rope) ByLength() (limit int, ok bool) {
 	return 0, false
 }
 
-// FrequenciesAt is [Rope.Frequencies] for a text of length tokens.
+// FrequenciesAt is [Rope.Frequencies] for a sequence of length tokens.
 //
 // A pair with frequency 0 does not rotate (proportional).
 //
-// The steps are those of transformers 5.23 (modeling_rope_utils.py), which computes the correction range in float64 and
-// everything that has one value per pair in float32; each such step is rounded to float32 here too. Only the power
-// function may differ, by its own last digit.
+// It follows transformers 5.23 (modeling_rope_utils.py) step by step: the correction range in float64, all values per
+// pair rounded to float32. Only the power function may differ, in its last digit.
 func (r Rope) FrequenciesAt(headDim, length int) (freqs []float64, attentionScale float64) {
 	if r.Type == RopeProportional {
 		return r.proportional(headDim), 1
@@ -61,7 +60,7 @@ func (r Rope) FrequenciesAt(headDim, length int) (freqs []float64, attentionScal
 		exponent := float32(2*i) / float32(dim)
 		period := float32(math.Pow(float64(theta), float64(exponent)))
 		if r.Type == RopeYarn || r.Type == RopeLong {
-			freqs[i] = float64(blend(i, period)) // they work on the period
+			freqs[i] = float64(blend(i, period)) // both take the period, not the frequency
 			continue
 		}
 		freqs[i] = float64(blend(i, 1/period))
@@ -69,11 +68,11 @@ func (r Rope) FrequenciesAt(headDim, length int) (freqs []float64, attentionScal
 	return freqs, scale
 }
 
-// llama3 leaves short wavelengths, divides long ones by the factor, and goes smoothly from one to the other between.
+// llama3 keeps short wavelengths, divides the frequencies of long ones by the factor, and interpolates in between.
 func (r Rope) llama3(_ int, freq float32) float32 {
 	old := float64(r.OriginalMax)
 	longest, shortest := float32(old/r.LowFreqFactor), float32(old/r.HighFreqFactor)
-	// A number over a tensor is the tensor's reciprocal times the number in torch.
+	// torch evaluates number/tensor as the tensor's reciprocal times the number.
 	wavelength := float32(1/freq) * float32(2*math.Pi)
 	switch {
 	case wavelength > longest:
@@ -81,13 +80,14 @@ func (r Rope) llama3(_ int, freq float32) float32 {
 	case wavelength < shortest:
 		return freq
 	}
-	smooth := (float32(float32(1/wavelength)*float32(old)) - float32(r.LowFreqFactor)) / float32(r.HighFreqFactor-r.LowFreqFactor)
+	rotations := float32(float32(1/wavelength) * float32(old))
+	smooth := (rotations - float32(r.LowFreqFactor)) / float32(r.HighFreqFactor-r.LowFreqFactor)
 	scaled := float32(float32(1-smooth)*freq) / float32(r.Factor)
 	return scaled + float32(smooth*freq)
 }
 
-// yarnBlend returns the frequency of pair i from its unscaled period: extrapolated below the correction range,
-// interpolated above it, mixed in between. https://arxiv.org/abs/2309.00071
+// yarnBlend returns a function from pair i and its unscaled period to its frequency: extrapolated below the correction
+// range, interpolated above it, blended inside it. https://arxiv.org/abs/2309.00071
 func (r Rope) yarnBlend(dim int) func(int, float32) float32 {
 	correction := func(rotations float64) float64 {
 		return float64(dim) * math.Log(float64(r.OriginalMax)/(rotations*2*math.Pi)) / (2 * math.Log(r.Theta))
@@ -126,7 +126,8 @@ func (r Rope) yarnScale() float64 {
 	return mscale(1)
 }
 
-// longBlend divides by the factor of each pair, that for short or for long texts. https://arxiv.org/abs/2402.13753
+// longBlend returns a function that divides each pair's frequency by its short or long factor.
+// https://arxiv.org/abs/2402.13753
 func (r Rope) longBlend(length int) func(int, float32) float32 {
 	factors := r.ShortFactor
 	if length > r.OriginalMax {
@@ -150,9 +151,9 @@ func (r Rope) longScale() float64 {
 	return math.Sqrt(1 + math.Log(r.Factor)/math.Log(float64(r.OriginalMax)))
 }
 
-// reach is the longest sequence of a model with max_position_embeddings context: where yarn and dynamic scale beyond it,
-// that length. In the other types the key says already what they scale to.
-func (r Rope) reach(context int) int64 {
+// maxSequence returns the longest sequence of a model whose max_position_embeddings is context. yarn and dynamic scale
+// beyond that key; for the other types it already is the scaled length.
+func (r Rope) maxSequence(context int) int64 {
 	scaled := 0.0
 	switch r.Type {
 	case RopeYarn:
@@ -163,8 +164,8 @@ func (r Rope) reach(context int) int64 {
 	return int64(min(max(float64(context), scaled), maxContext))
 }
 
-// dynamicTheta grows the base with the text beyond the context that the model was made for. The length is a tensor in the
-// reference, so each step is in float32.
+// dynamicTheta raises theta for sequences longer than the trained context. Each step is in float32, because the length
+// is a tensor in transformers.
 func (r Rope) dynamicTheta(dim, length int) float32 {
 	if length <= r.Context {
 		return float32(r.Theta)
@@ -174,8 +175,8 @@ func (r Rope) dynamicTheta(dim, length int) float32 {
 	return float32(r.Theta) * float32(math.Pow(float64(grown), float64(float32(float64(dim)/float64(dim-2)))))
 }
 
-// proportional rotates the first pairs of a head with the frequencies that they have when all of it is rotated; the others
-// stand still.
+// proportional rotates the first pairs of a head, with the frequencies of a fully rotated head. The other pairs do not
+// rotate.
 func (r Rope) proportional(headDim int) []float64 {
 	freqs := make([]float64, headDim/2)
 	angles := min(int(math.Floor(r.PartialFactor*float64(headDim)/2)), len(freqs))

@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// parseLayerRope reads the rope parameters of one type of layers, which rope_parameters holds under the name of the type.
-// Keys of over, a nested object such as the older rope_scaling, win over them.
+// parseLayerRope reads the rope parameters of one layer type, which rope_parameters holds under the type's name. Keys
+// of over, a nested object such as the older rope_scaling, take precedence.
 func parseLayerRope(o object, kind string, over object, context int, opts ropeOptions) Rope {
 	in := object{prefix: o.path("rope_parameters") + "." + kind + ".", raw: map[string]json.RawMessage{}, err: o.err}
 	params, ok := o.object("rope_parameters")

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// ropeGolden is a case of testdata/gen/rope.py: what transformers computes for a configuration.
+// ropeGolden is a case of testdata/gen/rope.py: the values that transformers computes for a configuration.
 type ropeGolden struct {
 	Name           string          `json:"name"`
 	Config         json.RawMessage `json:"config"`
-	HeadDim        int             `json:"head_dim"` // 0: not of llama
-	Length         int             `json:"length"`   // of the text, 0 = none yet
+	HeadDim        int             `json:"head_dim"` // 0: not a llama configuration
+	Length         int             `json:"length"`   // sequence length, 0 = the initial frequencies
 	LayerType      string          `json:"layer_type"`
 	InvFreq        []float64       `json:"inv_freq"`
 	AttentionScale float64         `json:"attention_scale"`
@@ -44,8 +44,8 @@ func TestFrequenciesEqualTheReference(t *testing.T) {
 				t.Fatalf("%d frequencies, want %d", len(freqs), len(g.InvFreq))
 			}
 			for i, got := range freqs {
-				// The reference's vectorised power function is right to one unit in the last place, and the mixing steps
-				// of yarn and llama3 carry that on.
+				// torch's vectorized power function is accurate to one unit in the last place, and the blending steps of yarn and
+				// llama3 propagate that error.
 				if d := ulps(got, g.InvFreq[i]); d > 3 {
 					t.Errorf("pair %d: %v, want %v: %d units in the last place apart", i, got, g.InvFreq[i], d)
 				} else if d == 0 {
@@ -63,7 +63,7 @@ func TestFrequenciesEqualTheReference(t *testing.T) {
 	}
 }
 
-// ropeOf gives the rope of a type of layers, and the size of the heads that it rotates.
+// ropeOf returns the rope of a layer type, and its head size.
 func ropeOf(m Model, layerType string) (Rope, int) {
 	switch m := m.(type) {
 	case *Llama:
@@ -94,7 +94,7 @@ func ropeOf(m Model, layerType string) (Rope, int) {
 	panic("a model without rope")
 }
 
-// A rope that depends on the length of the text says from which length on.
+// A length-dependent rope reports the length at which it changes.
 func TestByLength(t *testing.T) {
 	for _, c := range []struct {
 		rope  Rope
@@ -102,7 +102,13 @@ func TestByLength(t *testing.T) {
 		ok    bool
 	}{
 		{Rope{Type: RopeDynamic, Theta: 1e4, PartialFactor: 1, Factor: 2, Context: 64}, 64, true},
-		{Rope{Type: RopeLong, Theta: 1e4, PartialFactor: 1, OriginalMax: 32, ShortFactor: []float64{1, 1}, LongFactor: []float64{2, 3}}, 32, true},
+		{
+			Rope{
+				Type: RopeLong, Theta: 1e4, PartialFactor: 1, OriginalMax: 32, ShortFactor: []float64{1, 1},
+				LongFactor: []float64{2, 3},
+			},
+			32, true,
+		},
 		{Rope{Type: RopeYarn, Theta: 1e4, PartialFactor: 1, Factor: 2, OriginalMax: 32, BetaFast: 32, BetaSlow: 1}, 0, false},
 	} {
 		limit, ok := c.rope.ByLength()
@@ -121,7 +127,7 @@ func TestByLength(t *testing.T) {
 	}
 }
 
-// ulps is the distance of two positive float32 values in units in the last place.
+// ulps returns the distance of two positive float32 values in units in the last place.
 func ulps(a, b float64) int {
 	d := int(math.Float32bits(float32(a))) - int(math.Float32bits(float32(b)))
 	return max(d, -d)

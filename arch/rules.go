@@ -9,27 +9,27 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// Rules is a model's precision table: what type each tensor gets when the whole is asked for in one. The first rule that
-// fits decides.
+// Rules is a model's list of precision rules: they choose each tensor's type for a requested base type. The first match
+// wins.
 type Rules struct {
-	Layers int // of the model, for MoreBits
+	Layers int // number of layers in the model, for MoreBits
 	List   []Rule
 }
 
-// Rule is one line of a precision table. Conditions that are zero always hold.
+// Rule is one precision rule. A zero condition always holds.
 type Rule struct {
-	Name   string   // what is shown to a user: why the tensor gets its type
-	Has    []string // one of these is in the tensor's name
+	Name   string   // the reason shown to users
+	Has    []string // the tensor's name contains one of these
 	Ends   []string // the tensor's name ends in one of these
-	Not    []string // and in none of these
+	Not    []string // the tensor's name ends in none of these
 	Kind   Kind
 	Shape  ShapeClass
-	Of     Family // of the type that was asked for
+	Of     Family // of the base type
 	Layers LayerSet
-	To     []Target // the first that fits the tensor's shape
+	To     []Target // types to try; the first that suits the tensor's shape wins
 }
 
-// Kind tells expert weights, by their name, from others.
+// Kind distinguishes expert weights from others, by name.
 type Kind string
 
 // Kinds of weights.
@@ -38,25 +38,25 @@ const (
 	NotExpert Kind = "not expert"
 )
 
-// expertNames mark weights of experts. Shared experts are among them, as in the publication of the rules.
+// expertNames identify expert weights. Shared experts count as experts, as in the published rules.
 var expertNames = []string{".experts.", ".switch_mlp.", ".shared_experts."}
 
-// ShapeClass is a kind of shape.
+// ShapeClass is a class of shapes.
 type ShapeClass string
 
-// Kinds of shapes.
+// Classes of shapes.
 const (
-	NoMatrix  ShapeClass = "no matrix" // neither two dimensions nor an expert's three
-	Small     ShapeClass = "small"     // less than 1024 elements
-	Unaligned ShapeClass = "unaligned" // the last dimension is no multiple of the group that was asked for
+	NoMatrix  ShapeClass = "no matrix" // neither a matrix nor an expert's stack of matrices
+	Small     ShapeClass = "small"     // fewer than 1024 elements
+	Unaligned ShapeClass = "unaligned" // the last dimension is not a multiple of the base type's group size
 )
 
 const smallTensor = 1024
 
-// Family is a kind of types.
+// Family is a set of types.
 type Family string
 
-// Kinds of types.
+// Families of types.
 const (
 	Casts     Family = "casts"
 	Quantized Family = "all but casts"
@@ -65,24 +65,25 @@ const (
 	FP4       Family = "fp4" // mxfp4, nvfp4
 )
 
-// LayerSet is a kind of layers.
+// LayerSet is a set of layers.
 type LayerSet string
 
-// MoreBits are the first and the last eighth of the layers, and each third one between: where errors weigh most.
+// MoreBits are the layers where quantization errors matter most: the first and the last eighth, and every third one in
+// between.
 const MoreBits LayerSet = "more bits"
 
-// Target is a type that a rule gives.
+// Target is a type that a rule chooses.
 type Target string
 
 // Targets of rules.
 const (
-	Source   Target = "source"    // the tensor stays as it is
-	Base     Target = "base"      // what was asked for
-	EightBit Target = "eight bit" // the 8 bit type of its family: int8 of the same group, or mxfp8
+	Source   Target = "source"    // the tensor keeps its type
+	Base     Target = "base"      // the base type
+	EightBit Target = "eight bit" // the 8-bit type of the base type's family: int8 with the same group size, or mxfp8
 )
 
-// Precision gives the type of a tensor when base is what was asked for, and the rule that decided. Type 0 leaves the tensor
-// as it is.
+// Precision returns the type of a tensor for a base type, and the name of the rule that decided. Type 0 keeps the
+// tensor's type.
 func (r Rules) Precision(name string, shape []int64, base quantize.Type) (quantize.Type, string) {
 	if base == 0 {
 		return 0, "kept"
@@ -95,10 +96,13 @@ func (r Rules) Precision(name string, shape []int64, base quantize.Type) (quanti
 	return 0, "no rule"
 }
 
-// AsDraft is the table for a model that drafts for another: its head only decides what is proposed, so it gets the type
-// that was asked for.
+// AsDraft returns the rules for a draft model. Its output head gets the base type: the head only affects which tokens
+// are proposed, not the generated text.
 func (r Rules) AsDraft() Rules {
-	head := Rule{Name: "head of a draft", Of: Quantized, Ends: []string{"embed_tokens.weight", "lm_head.weight"}, To: []Target{Base, Source}}
+	head := Rule{
+		Name: "head of a draft", Of: Quantized, To: []Target{Base, Source},
+		Ends: []string{"embed_tokens.weight", "lm_head.weight"},
+	}
 	return Rules{Layers: r.Layers, List: append([]Rule{head}, r.List...)}
 }
 
@@ -161,7 +165,7 @@ func (r Rule) choose(shape []int64, base quantize.Type) (quantize.Type, string) 
 	return 0, why
 }
 
-// eightBit is the 8 bit type of a type's family.
+// eightBit returns the 8-bit type of a type's family.
 func eightBit(t quantize.Type) quantize.Type {
 	switch {
 	case t.IsCast():
@@ -172,12 +176,12 @@ func eightBit(t quantize.Type) quantize.Type {
 	return quantize.MXFP8
 }
 
-// aligned tells whether rows are whole groups of a type.
+// aligned reports whether a row of the shape is a whole number of t's groups.
 func aligned(shape []int64, t quantize.Type) bool {
 	return t.IsCast() || len(shape) > 1 && shape[len(shape)-1]%int64(t.Group()) == 0
 }
 
-// layerOf is the number of the layer that a tensor's name has, -1 for none.
+// layerOf returns the layer number in a tensor's name, or -1.
 func layerOf(name string) int {
 	_, rest, ok := strings.Cut(name, "layers.")
 	if !ok {
@@ -198,10 +202,14 @@ func moreBits(layer, layers int) bool {
 	return layer < layers/8 || layer >= 7*layers/8 || (layer-layers/8)%3 == 2
 }
 
-// generic is the precision table of models that say nothing else. Small and sensitive tensors stay; the output head, and
-// the projections whose errors reach the residual stream directly, get 8 bits; all other matrices what was asked for.
+// generic are the precision rules for models without rules of their own. Small and sensitive tensors keep their type.
+// The output head and the projections whose errors reach the residual stream directly get 8 bits. All other matrices
+// get the base type.
 var generic = []Rule{
-	{Name: "decides in float32", Of: Casts, Ends: []string{".A_log", ".dt_bias", ".e_score_correction_bias"}, To: []Target{Source}},
+	{
+		Name: "decides in float32", Of: Casts, To: []Target{Source},
+		Ends: []string{".A_log", ".dt_bias", ".e_score_correction_bias"},
+	},
 	{Name: "cast", Of: Casts, To: []Target{Base}},
 
 	{Name: "audio", Kind: NotExpert, Has: []string{"audio_tower", "embed_audio"}, To: []Target{Source}},
@@ -211,7 +219,12 @@ var generic = []Rule{
 	{Name: "no weight", Kind: NotExpert, Not: []string{".weight"}, To: []Target{Source}},
 	{Name: "no matrix", Shape: NoMatrix, To: []Target{Source}},
 	{Name: "small", Shape: Small, To: []Target{Source}},
-	{Name: "routing", Ends: []string{".mlp.gate.weight", ".mixer.gate.weight", ".shared_expert_gate.weight", ".router.proj.weight"}, To: []Target{Source}},
+	{
+		Name: "routing", To: []Target{Source},
+		Ends: []string{
+			".mlp.gate.weight", ".mixer.gate.weight", ".shared_expert_gate.weight", ".router.proj.weight",
+		},
+	},
 	{Name: "output head", Ends: []string{"lm_head.weight"}, To: []Target{EightBit, Source}},
 	{Name: "vision", Has: []string{"vision", "visual"}, To: []Target{Source}},
 	{Name: "rows are not whole groups", Shape: Unaligned, To: []Target{Source}},
@@ -220,7 +233,7 @@ var generic = []Rule{
 	{Name: "base", To: []Target{Base}},
 }
 
-// sensitive marks the projections that get more bits.
+// sensitive identifies the projections that get more bits.
 var sensitive = []string{".v_proj", ".k_proj", "down_proj"}
 
 func genericRules(layers int, first ...Rule) Rules {

@@ -23,7 +23,7 @@ func TestUseMoreBits(t *testing.T) {
 			got = append(got, i)
 		}
 	}
-	// An eighth is 3 layers: the first and last of them, and of those between each third, from the third on.
+	// An eighth is 3 layers: the first 3, the last 3, and every third one in between.
 	want := []int{0, 1, 2, 5, 8, 11, 14, 17, 20, 21, 22, 23}
 	if len(got) != len(want) {
 		t.Fatalf("layers %v, want %v", got, want)
@@ -38,7 +38,7 @@ func TestUseMoreBits(t *testing.T) {
 	}
 }
 
-// Each line is one of the publication's rules, in real sizes.
+// Each case is one of the published precision rules, on a published model.
 func TestPrecision(t *testing.T) {
 	const p = "model.language_model.layers."
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func TestPrecision(t *testing.T) {
 		{"Qwen3.5-27B", "model.visual.blocks.0.attn.qkv.weight", "int4", "", "vision"},
 		{"Qwen3.5-27B", "mtp.fc.weight", "int4", "int4", "base"},
 		{"Qwen3.5-35B-A3B", p + "3.mlp.shared_expert_gate.weight", "int4", "", "routing"},
-		// gemma4: the embedding is the head; of values and down projections some layers
+		// gemma4: the embedding is the head; values and down projections in some layers
 		{"gemma-4-31B", "model.language_model.embed_tokens.weight", "int4", "int8", "embedding, which is the head"},
 		{"gemma-4-E2B", "model.language_model.embed_tokens_per_layer.weight", "int4", "int8", "per-layer embeddings"},
 		{"gemma-4-E2B", "model.language_model.embed_tokens_per_layer.weight", "nvfp4", "mxfp8", "per-layer embeddings"},
@@ -134,8 +134,11 @@ func TestPrecisionOfOddShapes(t *testing.T) {
 		{"model.layers.0.self_attn.q_proj.weight", []int64{64, 96}, "int4-g32", "int4-g32", "base"},
 		{"model.layers.0.self_attn.q_proj.weight", []int64{16, 32}, "int4-g32", "", "small"},
 		{"lm_head.weight", []int64{384, 96}, "int4", "", "output head (int8 does not fit the shape)"},
-		// nvfp4 takes 16 in a row, its 8 bit type 32
-		{"model.layers.0.self_attn.v_proj.weight", []int64{64, 48}, "nvfp4", "nvfp4", "values, keys, down projection (mxfp8 does not fit the shape)"},
+		// nvfp4 has groups of 16; its 8-bit type has groups of 32.
+		{
+			"model.layers.0.self_attn.v_proj.weight", []int64{64, 48}, "nvfp4", "nvfp4",
+			"values, keys, down projection (mxfp8 does not fit the shape)",
+		},
 	} {
 		got, rule := m.Rules().Precision(c.name, c.shape, mustType(t, c.base))
 		if got.String() != c.want || rule != c.rule {
@@ -150,7 +153,7 @@ func TestPrecisionOfOddShapes(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, every tensor of every model gets a type that fits it, and a rule with a name.
+// For every base type, every tensor of every model gets a valid type and a named rule.
 func TestPrecisionOfEveryTensor(t *testing.T) {
 	for _, p := range published {
 		m := publishedModel(t, p.name)

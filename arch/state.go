@@ -1,13 +1,13 @@
 package arch
 
-// LayerState is what a layer keeps of a sequence, in elements.
+// LayerState is the size of a layer's state for one sequence, in elements.
 type LayerState struct {
-	PerToken int64 // of each token that it keeps
-	Window   int64 // most tokens that it keeps; 0 = all
-	Fixed    int64 // of the whole sequence, however long
+	PerToken int64 // of each token in the KV cache
+	Window   int64 // maximum number of tokens in the KV cache; 0 = unlimited
+	Fixed    int64 // of the sequence, whatever its length
 }
 
-// Elements is how much the layer keeps of a sequence of so many tokens.
+// Elements returns the size of the layer's state for a sequence of that many tokens.
 func (l LayerState) Elements(tokens int64) int64 {
 	if l.Window > 0 {
 		tokens = min(tokens, l.Window)
@@ -15,7 +15,8 @@ func (l LayerState) Elements(tokens int64) int64 {
 	return l.Fixed + l.PerToken*tokens
 }
 
-// StateElements is how much all layers of a model keep of a sequence of so many tokens; 0 for a kind of model that cannot tell.
+// StateElements returns the size of a model's state for a sequence of that many tokens, over all layers. It is 0 if the
+// model does not report its state.
 func StateElements(m Model, tokens int64) (n int64) {
 	s, ok := m.(interface{ State() []LayerState })
 	if !ok {
@@ -27,8 +28,8 @@ func StateElements(m Model, tokens int64) (n int64) {
 	return n
 }
 
-// attends are layers of keys and values, of which those that slide keep a window.
-func attends(layers, kvHeads, headDim, window int, slides func(i int) bool) []LayerState {
+// kvStates returns the states of layers with a KV cache. Layers for which slides is true cache a window.
+func kvStates(layers, kvHeads, headDim, window int, slides func(i int) bool) []LayerState {
 	list := make([]LayerState, layers)
 	for i := range list {
 		list[i].PerToken = 2 * int64(kvHeads) * int64(headDim)
@@ -39,27 +40,27 @@ func attends(layers, kvHeads, headDim, window int, slides func(i int) bool) []La
 	return list
 }
 
-// State is what the layers keep of a sequence.
+// State returns the state size of each layer.
 func (m *Llama) State() []LayerState {
-	return attends(m.Layers, m.KVHeads, m.HeadDim, m.Window, func(int) bool { return m.Window > 0 })
+	return kvStates(m.Layers, m.KVHeads, m.HeadDim, m.Window, func(int) bool { return m.Window > 0 })
 }
 
-// State is what the layers keep of a sequence.
+// State returns the state size of each layer.
 func (m *Qwen3) State() []LayerState {
-	return attends(m.Layers, m.KVHeads, m.HeadDim, m.Window, func(i int) bool { return m.Window > 0 && m.Sliding[i] })
+	return kvStates(m.Layers, m.KVHeads, m.HeadDim, m.Window, func(i int) bool { return m.Window > 0 && m.Sliding[i] })
 }
 
-// State is what the layers keep of a sequence.
+// State returns the state size of each layer.
 func (m *Qwen3Moe) State() []LayerState {
-	return attends(m.Layers, m.KVHeads, m.HeadDim, m.Window, func(int) bool { return m.Window > 0 })
+	return kvStates(m.Layers, m.KVHeads, m.HeadDim, m.Window, func(int) bool { return m.Window > 0 })
 }
 
-// State is what the layers keep of a sequence.
+// State returns the state size of each layer.
 func (m *Gemma3) State() []LayerState {
-	return attends(m.Layers, m.KVHeads, m.HeadDim, m.Window, func(i int) bool { return m.Sliding[i] })
+	return kvStates(m.Layers, m.KVHeads, m.HeadDim, m.Window, func(i int) bool { return m.Sliding[i] })
 }
 
-// State is what the layers keep of a sequence: nothing where they attend another layer's.
+// State returns the state size of each layer. It is zero for layers that attend to another layer's keys and values.
 func (m *Gemma4) State() []LayerState {
 	list := make([]LayerState, len(m.Layer))
 	for i, l := range m.Layer {
@@ -74,7 +75,7 @@ func (m *Gemma4) State() []LayerState {
 	return list
 }
 
-// State is what the layers keep of a sequence: latents, whose first channels are the values.
+// State returns the state size of each layer. The cache holds latents; their first channels serve as values.
 func (m *Glm4MoeLite) State() []LayerState {
 	list := make([]LayerState, m.Layers)
 	for i := range list {
@@ -83,13 +84,15 @@ func (m *Glm4MoeLite) State() []LayerState {
 	return list
 }
 
-// State is what the layers keep of a sequence: those that are no full attention a state of float32, which is two elements of others.
+// State returns the state size of each layer. A gated delta layer has a float32 state, counted as two 16-bit elements
+// each, and the inputs of its convolution.
 func (m *Qwen35) State() []LayerState {
-	list := attends(m.Layers, m.KVHeads, m.HeadDim, 0, nil)
+	list := kvStates(m.Layers, m.KVHeads, m.HeadDim, 0, nil)
 	d := m.Delta
 	for i := range list {
 		if !m.Full[i] {
-			list[i] = LayerState{Fixed: 2*int64(d.ValueHeads)*int64(d.ValueDim)*int64(d.KeyDim) + int64(d.Kernel-1)*int64(2*d.Keys()+d.Values())}
+			state := int64(d.ValueHeads) * int64(d.ValueDim) * int64(d.KeyDim)
+			list[i] = LayerState{Fixed: 2*state + int64(d.Kernel-1)*int64(2*d.Keys()+d.Values())}
 		}
 	}
 	return list

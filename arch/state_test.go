@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// What a sequence of 1000 tokens takes, counted by hand from the configurations.
+// The state of 1000 tokens, counted by hand from the configurations.
 func TestStateElements(t *testing.T) {
 	for name, want := range map[string]int64{
 		"demo":                  5 * (2 * 2 * 32) * 1000,
 		"qwen3-window":          (2*2*16)*1000 + 3*(2*2*16)*8,
 		"gemma3-published":      (2*2*16)*1000 + 3*(2*2*16)*8,
-		"gemma4-e2b":            (2*1*32)*1000 + 2*(2*1*16)*8, // two of five layers have none of their own
+		"gemma4-e2b":            (2*1*32)*1000 + 2*(2*1*16)*8, // two of five layers share another layer's keys and values
 		"glm4_moe_lite-default": 3 * (32 + 8) * 1000,
 		"qwen3_5-default":       (2*1*32)*1000 + 3*(2*4*16*16+3*(2*2*16+4*16)),
 		"qwen3_5_moe-default":   (2*1*32)*1000 + 3*(2*4*16*16+3*(2*2*16+4*16)),

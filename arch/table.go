@@ -5,85 +5,85 @@ import (
 	"path"
 )
 
-// ErrTable says that a set of tensors is not the one that the configuration describes.
+// ErrTable reports a set of tensors that does not match the configuration.
 var ErrTable = errors.New("tensors do not fit the configuration")
 
-// Spec is one logical tensor of a model.
+// Spec is one tensor of a tensor table.
 type Spec struct {
-	Name     string   // canonical: that of the published checkpoints, and of images
+	Name     string   // canonical: as in most published checkpoints, and in images
 	Shape    []int64  // outermost dimension first
-	Aliases  []string // other names it is published under, in order of preference
+	Aliases  []string // other published names, in order of preference
 	Optional bool     // may be absent
 
-	Types    []string  // element types that it may have, as safetensors spells them; nil = floating point
-	Reshape  [][]int64 // other shapes it is published in, the elements in the same order
-	FreeRows bool      // the first dimension may differ: the checkpoint decides
-	Offset   bool      // a norm's weight that is used as 1 + w, in float32
+	Types    []string  // accepted element types, as safetensors spells them; nil = floating point
+	Reshape  [][]int64 // other published shapes, with the elements in the same order
+	FreeRows bool      // the checkpoint determines the first dimension
+	Offset   bool      // a norm weight that is used as 1 + w, in float32
 
-	// A tensor that is published in several layouts: Layout names the one of Name, Forms are the others. Tensors of one
-	// Group come in the same layout.
+	// For a tensor with several published layouts, Layout names the one of Name, and Forms are the others. All tensors of
+	// a Group have the same layout.
 	Layout string
 	Group  string
 	Forms  []Form
 }
 
-// Form is a way to make a tensor from others.
+// Form is a way to make a tensor from other tensors.
 type Form struct {
 	Layout string
 	Make   Make
-	Count  int64 // of experts; 1 where there are none
-	// Names of the sources, canonical but for what stands in their place. "*" stands for the number of an expert.
+	Count  int64 // number of experts; 1 if there are none
+	// Names are the canonical names of the sources. "*" is the number of an expert.
 	Names  []string
-	Shapes [][]int64 // of the sources, one per name
-	Runs   []Run     // of Gather
+	Shapes [][]int64 // of the sources, parallel to Names
+	Runs   []Run     // for Gather
 }
 
-// Part is a share of a model whose tensors are published under several prefixes. All tensors of a part have the same one.
+// Part is a group of a model's tensors that share a prefix. Checkpoints use different prefixes for the same part.
 type Part struct {
 	Name     string   // for messages: "text", "vision", "mtp"
 	Prefix   string   // canonical
-	Accept   []string // others, in order of preference; "" is one
-	Optional bool     // all of the part may be absent, not a piece of it
+	Accept   []string // other accepted prefixes, in order of preference; may include ""
+	Optional bool     // the part may be absent, but only as a whole
 }
 
-// Drop names tensors that may be in a checkpoint and are not imported.
+// Drop names tensors that a checkpoint may have and that are not imported.
 type Drop struct {
-	Pattern string // of names, as in package path: * stands for one run of characters without /
+	Pattern string // of names, as in package path: * matches any characters but /
 	Reason  string
-	SameAs  string // canonical name of the tensor whose contents it must equal; "" = it may hold anything
+	SameAs  string // canonical name of the tensor that it must equal; "" = no constraint
 }
 
-// Table lists the tensors of a model in the order in which it uses them.
+// Table is a tensor table: the tensors that an architecture expects, in the order of use.
 type Table struct {
 	ModelType string
 	Specs     []Spec
-	Parts     []Part // the first whose prefix a name has is the tensor's; a tensor may have none
+	Parts     []Part // a tensor belongs to the first part whose prefix its name has, if any
 	Droppable []Drop
 }
 
-// TensorInfo describes a tensor that is there.
+// TensorInfo describes a tensor of a checkpoint.
 type TensorInfo struct {
 	Name  string
 	DType string // as safetensors spells it: "BF16"
 	Shape []int64
-	File  string // where it is, for messages; may be empty
-	Note  string // how it is packed there, for messages; may be empty
+	File  string // for messages; may be empty
+	Note  string // how it is packed, for messages; may be empty
 }
 
-// Match says where each tensor of a table comes from.
+// Match maps each tensor of a table to its sources.
 type Match struct {
-	Tensors []Matched // in the table's order; absent optional ones are left out
+	Tensors []Matched // in table order, without absent optional ones
 	Dropped []Dropped // sorted by name
-	Layouts []Layout  // what the names showed
+	Layouts []Layout  // as the names revealed them
 }
 
-// Dropped is a tensor that is not imported.
+// Dropped is a tensor of a checkpoint that is not imported.
 type Dropped struct {
 	Name, Reason string
-	SameAs       string // see [Drop]
+	SameAs       string // as in [Drop]
 }
 
-// floatTypes are the types of tensors that say nothing else.
+// floatTypes are the accepted types of a Spec without Types.
 var floatTypes = []string{"BF16", "F16", "F32", "F64"}
 
 func (t *Table) add(name string, shape ...int64) *Spec {
@@ -91,12 +91,12 @@ func (t *Table) add(name string, shape ...int64) *Spec {
 	return &t.Specs[len(t.Specs)-1]
 }
 
-// norm adds the weight of a norm; with offset it is used as 1 + w.
+// norm adds the weight of a norm. With offset the weight is used as 1 + w.
 func (t *Table) norm(name string, size int64, offset bool) {
 	t.add(name+".weight", size).Offset = offset
 }
 
-// linear adds the weight [out, in] of a linear layer, and its bias where it has one.
+// linear adds the weight [out, in] of a linear layer, and its bias if it has one.
 func (t *Table) linear(name string, out, in int64, bias bool) {
 	t.add(name+".weight", out, in)
 	if bias {
@@ -118,21 +118,21 @@ func (t *Table) head(vocab, hidden int64, tied bool, aliases ...string) {
 		return
 	}
 	for _, name := range append([]string{"lm_head.weight"}, aliases...) {
-		// A writer that keeps one of two names of the same memory may have kept the head's.
+		// A writer that keeps only one name of shared memory may have kept the head's.
 		t.Specs[0].Aliases = append(t.Specs[0].Aliases, name)
 		t.drop("the head is the embedding (tie_word_embeddings)", name)
 		t.Droppable[len(t.Droppable)-1].SameAs = t.Specs[0].Name
 	}
 }
 
-// drop adds patterns of tensors that are not imported.
+// drop adds name patterns of tensors that are not imported.
 func (t *Table) drop(reason string, patterns ...string) {
 	for _, p := range patterns {
 		t.Droppable = append(t.Droppable, Drop{Pattern: p, Reason: reason})
 	}
 }
 
-// Params is the number of elements of all tensors that are not optional.
+// Params returns the number of elements of all tensors that are not optional.
 func (t Table) Params() int64 {
 	var sum int64
 	for _, s := range t.Specs {
@@ -152,7 +152,7 @@ func elements(shape []int64) int64 {
 	return n
 }
 
-// part gives the index of the part that a canonical name belongs to, -1 for none.
+// part returns the index of the part that a canonical name belongs to, or -1.
 func (t Table) part(name string) int {
 	for i, p := range t.Parts {
 		if len(name) > len(p.Prefix) && name[:len(p.Prefix)] == p.Prefix {

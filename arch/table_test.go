@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tensorsOf makes the tensors of a table, all present and right.
+// tensorsOf returns a valid checkpoint for a table.
 func tensorsOf(tb Table) []TensorInfo {
 	var out []TensorInfo
 	for _, s := range tb.Specs {
@@ -36,7 +36,8 @@ func names(m Match) []string {
 }
 
 func TestLlamaTable(t *testing.T) {
-	m := mustLlama(t, "num_key_value_heads", "2", "num_hidden_layers", "1", "head_dim", "32", "attention_bias", "true", "mlp_bias", "true")
+	m := mustLlama(t, "num_key_value_heads", "2", "num_hidden_layers", "1", "head_dim", "32", "attention_bias", "true",
+		"mlp_bias", "true")
 	var got []string
 	for _, s := range m.Table().Specs {
 		got = append(got, fmt.Sprint(s.Name, s.Shape))
@@ -57,7 +58,8 @@ func TestLlamaTable(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if got := mustLlama(t, "tie_word_embeddings", "true").Table(); slices.ContainsFunc(got.Specs, func(s Spec) bool { return s.Name == "lm_head.weight" }) {
+	if got := mustLlama(t, "tie_word_embeddings", "true").Table(); slices.ContainsFunc(got.Specs,
+		func(s Spec) bool { return s.Name == "lm_head.weight" }) {
 		t.Error("a tied model's table has a head of its own")
 	}
 }
@@ -108,12 +110,30 @@ func TestCheckProblems(t *testing.T) {
 		want string
 	}{
 		{"absent", without(tensorsOf(tb), norm), "tensor " + norm + ": absent: want shape [64]"},
-		{"shape", change(func(h *TensorInfo) { h.Shape = []int64{63} }), "model.safetensors: tensor " + norm + ": wrong shape: has shape [63], want [64]"},
-		{"rank", change(func(h *TensorInfo) { h.Shape = []int64{64, 1} }), "model.safetensors: tensor " + norm + ": wrong shape: has shape [64 1], want [64]"},
-		{"type", change(func(h *TensorInfo) { h.DType = "I8" }), "model.safetensors: tensor " + norm + ": wrong type: has type I8, want one of BF16, F16, F32"},
-		{"unknown", append(tensorsOf(tb), TensorInfo{Name: "mtp.fc.weight", Shape: []int64{2}, File: "b"}), "b: tensor mtp.fc.weight: unknown: shape [2], no such tensor in a llama model of this configuration"},
-		{"layer too many", append(tensorsOf(tb), TensorInfo{Name: "model.layers.2.input_layernorm.weight"}), "tensor model.layers.2.input_layernorm.weight: unknown"},
-		{"hostile name", append(tensorsOf(tb), TensorInfo{Name: "a\nb\x1b[0m" + strings.Repeat("x", 5000)}), `tensor "a\nb\x1b[0mxxx`},
+		{
+			"shape", change(func(h *TensorInfo) { h.Shape = []int64{63} }),
+			"model.safetensors: tensor " + norm + ": wrong shape: has shape [63], want [64]",
+		},
+		{
+			"rank", change(func(h *TensorInfo) { h.Shape = []int64{64, 1} }),
+			"model.safetensors: tensor " + norm + ": wrong shape: has shape [64 1], want [64]",
+		},
+		{
+			"type", change(func(h *TensorInfo) { h.DType = "I8" }),
+			"model.safetensors: tensor " + norm + ": wrong type: has type I8, want one of BF16, F16, F32",
+		},
+		{
+			"unknown", append(tensorsOf(tb), TensorInfo{Name: "mtp.fc.weight", Shape: []int64{2}, File: "b"}),
+			"b: tensor mtp.fc.weight: unknown: shape [2], no such tensor in a llama model of this configuration",
+		},
+		{
+			"layer too many", append(tensorsOf(tb), TensorInfo{Name: "model.layers.2.input_layernorm.weight"}),
+			"tensor model.layers.2.input_layernorm.weight: unknown",
+		},
+		{
+			"hostile name", append(tensorsOf(tb), TensorInfo{Name: "a\nb\x1b[0m" + strings.Repeat("x", 5000)}),
+			`tensor "a\nb\x1b[0mxxx`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := tb.Check(c.have)
@@ -140,7 +160,9 @@ func TestCheckCollectsAll(t *testing.T) {
 		t.Fatalf("error %v, want %d problems", err, len(tb.Specs)+1)
 	}
 	text := err.Error()
-	if want := "tensor model.embed_tokens.weight: absent: want shape [384 64] (and 21 more: wrong shape: model.layers.0.input_layernorm.weight, "; !strings.HasPrefix(text, want) {
+	want := "tensor model.embed_tokens.weight: absent: want shape [384 64] " +
+		"(and 21 more: wrong shape: model.layers.0.input_layernorm.weight, "
+	if !strings.HasPrefix(text, want) {
 		t.Errorf("error %q, want %q...", text, want)
 	}
 	if want := ", 4 others; unknown: 1 others)"; !strings.HasSuffix(text, want) || strings.Contains(text, "\n") {

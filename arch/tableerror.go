@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ProblemKind says what is wrong with a tensor.
+// ProblemKind is a kind of mismatch between a tensor and the table.
 type ProblemKind string
 
-// What can be wrong with a tensor.
+// Kinds of problems.
 const (
 	WrongShape   ProblemKind = "wrong shape"
 	WrongType    ProblemKind = "wrong type"
@@ -17,11 +17,11 @@ const (
 	Unknown      ProblemKind = "unknown"
 )
 
-// Problem is one thing that is wrong with a set of tensors.
+// Problem is one mismatch between a set of tensors and a table.
 type Problem struct {
 	Kind   ProblemKind
 	Tensor string
-	File   string // where the tensor is or should be; may be empty
+	File   string // the tensor's actual or expected file; may be empty
 	Detail string
 }
 
@@ -33,15 +33,15 @@ func (p Problem) String() string {
 	return s
 }
 
-// TableError is all that is wrong with a set of tensors. It is an [ErrTable].
+// TableError lists all mismatches between a set of tensors and a table. It is an [ErrTable].
 type TableError struct {
 	Problems []Problem // never empty
 }
 
-// maxListed bounds how many tensors a message names: a wrong configuration makes every tensor a problem.
+// maxListed bounds the tensors that a message names: with a wrong configuration every tensor is a problem.
 const maxListed = 16
 
-// Error is one line: the first problem in full, then the names of the other tensors by what is wrong with them.
+// Error returns one line: the first problem in full, then the names of the other tensors by kind of problem.
 func (e *TableError) Error() string {
 	first := e.Problems[0].String()
 	if len(e.Problems) == 1 {
@@ -79,7 +79,7 @@ func (e *TableError) others() string {
 // Unwrap makes the error an [ErrTable].
 func (e *TableError) Unwrap() error { return ErrTable }
 
-// clipName keeps a tensor's name, which may hold any character, on one line.
+// clipName shortens and quotes a tensor's name, which may hold any character, so that it stays on one line.
 func clipName(s string) string {
 	const limit = 200
 	if r := []rune(s); len(r) > limit {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// checkpoint is a file of testdata/gen/arch_tables.py: what a tiny model's checkpoint holds.
+// checkpoint is a file of testdata/gen/arch_tables.py: the contents of a tiny model's checkpoint.
 type checkpoint struct {
 	Name    string
 	Config  json.RawMessage   `json:"config"`
@@ -109,7 +109,7 @@ func TestCheckpointsFit(t *testing.T) {
 					t.Errorf("%s is nowhere", s.Name)
 				}
 			}
-			// What was imported is a checkpoint of its own.
+			// The imported tensors are a valid checkpoint themselves.
 			var again []TensorInfo
 			for _, tensor := range match.Tensors {
 				dtype := "BF16"
@@ -120,7 +120,8 @@ func TestCheckpointsFit(t *testing.T) {
 			}
 			second, err := table.Check(again)
 			if err != nil || len(second.Tensors) != len(match.Tensors) || len(second.Dropped) > 0 {
-				t.Fatalf("the image's tensors: %v, %d of %d, %d dropped", err, len(second.Tensors), len(match.Tensors), len(second.Dropped))
+				t.Fatalf("the image's tensors: %v, %d of %d, %d dropped", err, len(second.Tensors), len(match.Tensors),
+					len(second.Dropped))
 			}
 			for _, tensor := range second.Tensors {
 				if tensor.Make != Copy || tensor.Sources[0] != tensor.Spec.Name {
@@ -131,8 +132,8 @@ func TestCheckpointsFit(t *testing.T) {
 	}
 }
 
-// checkPieces follows the pieces of a tensor: they give all its elements, none of a source twice, and all of a source
-// except where only some rows are gathered.
+// checkPieces verifies a tensor's pieces: they yield all its elements, use no source element twice, and use every
+// source element unless rows are gathered.
 func checkPieces(t *testing.T, m Matched, shapes map[string][]int64) {
 	t.Helper()
 	total := int64(0)
@@ -167,8 +168,8 @@ func checkPieces(t *testing.T, m Matched, shapes map[string][]int64) {
 	}
 }
 
-// Each tensor that is imported is missed when it is not there, found when it is of another shape, and nothing else is let in.
-func TestCheckpointsThatDoNotFit(t *testing.T) {
+// Each imported tensor is required, its shape is checked, and no other tensor is accepted.
+func TestMismatchedCheckpoints(t *testing.T) {
 	for _, c := range checkpoints(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +189,7 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 			for i, h := range have {
 				if _, imported := needed[h.Name]; !imported {
 					if dropped++; dropped > 5 {
-						continue // towers are all alike
+						continue // tensors of towers are alike; one is enough
 					}
 				}
 				_, err := table.Check(slices.Delete(slices.Clone(have), i, i+1))
@@ -202,7 +203,7 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 			}
 			for _, name := range []string{"x", "model.layers.0.self_attn.x_proj.weight", have[0].Name + ".extra"} {
 				_, err := table.Check(append(slices.Clone(have), TensorInfo{Name: name, DType: "BF16", Shape: []int64{4}}))
-				// Whatever lies in a tower that is dropped is dropped with it.
+				// A dropped tower may hold any tensors.
 				if _, dropped := table.droppable(name); !dropped {
 					wantTableError(t, err, true, "with "+name, name)
 				}
@@ -211,7 +212,7 @@ func TestCheckpointsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// wantTableError wants an error that names the tensor, or what it is in the table.
+// wantTableError checks that an error names the tensor in the checkpoint or in the table.
 func wantTableError(t *testing.T, err error, want bool, what string, names ...string) {
 	t.Helper()
 	if !want {
@@ -233,7 +234,7 @@ func wantTableError(t *testing.T, err error, want bool, what string, names ...st
 	}
 }
 
-// namesOne tells whether a name is one of names, but for the prefix of its part.
+// namesOne reports whether name is one of names, ignoring the prefix of its part.
 func namesOne(name string, names []string) bool {
 	for _, prefix := range append([]string{"visual."}, textPrefixes...) {
 		rest, ok := strings.CutPrefix(name, prefix)
@@ -244,8 +245,8 @@ func namesOne(name string, names []string) bool {
 	return false
 }
 
-// A model is the same whichever key style describes it.
-func TestPublishedConfigsMeanTheSame(t *testing.T) {
+// Both key styles describe the same model.
+func TestPublishedConfigsAreEquivalent(t *testing.T) {
 	byName := map[string]checkpoint{}
 	for _, c := range checkpoints(t) {
 		byName[c.Name] = c
@@ -259,7 +260,7 @@ func TestPublishedConfigsMeanTheSame(t *testing.T) {
 		pairs++
 		a, b := saved.detect(t), c.detect(t)
 		if name == "gemma3-published" {
-			// It scales rope, as the published sizes do, which the saved one does not.
+			// Only the published configuration scales rope; the saved one does not.
 			b.(*Gemma3).Rope = a.(*Gemma3).Rope
 		}
 		sameConfig(t, name, a, b)
@@ -303,7 +304,7 @@ func TestGatheredRows(t *testing.T) {
 	}
 }
 
-// sameConfig compares two configurations but for what a key style cannot say.
+// sameConfig compares two configurations, ignoring what a key style cannot express.
 func sameConfig(t *testing.T, name string, a, b Model) {
 	t.Helper()
 	if d := cmp.Diff(a, b, cmpopts.IgnoreFields(Common{}, "EOS", "BOS")); d != "" {

@@ -9,43 +9,44 @@ import (
 	"strings"
 )
 
-// ErrWritten says that a model's tensors cannot be written in a style.
+// ErrWritten reports tensors that cannot be written in a style.
 var ErrWritten = errors.New("cannot be written for other programs")
 
-// Style is for whom a checkpoint is written.
+// Style is the convention that a checkpoint is written in.
 type Style string
 
 // The styles.
 const (
 	HuggingFace Style = "Hugging Face" // what the model's class in transformers reads
-	MLX         Style = "MLX"          // what mlx-lm writes: packed experts lie in one tensor for each projection
+	MLX         Style = "MLX"          // what mlx-lm writes: stacked experts, one tensor per projection
 )
 
-// Written is a tensor of a checkpoint, made from those of a model.
+// Written is a tensor of a checkpoint to write.
 type Written struct {
 	Name  string
 	Shape []int64
-	From  []WrittenPiece // whose elements, one after the other, are the tensor's
-	Add   float64        // to each element
+	From  []WrittenPiece // their concatenation is the tensor
+	Add   float64        // added to each element
 }
 
-// WrittenPiece is a stretch of elements of a tensor.
+// WrittenPiece is a contiguous range of a model tensor's elements.
 type WrittenPiece struct {
 	Tensor       string // canonical name
 	Begin, Count int64
 }
 
-// WriteOptions says how a table's tensors are written.
+// WriteOptions controls how a table's tensors are written.
 type WriteOptions struct {
 	Style     Style
 	ModelType string // model_type of config.json, which may be an alias of the table's
-	Shifted   bool   // with what mlx-lm does to a Qwen 3.5: 1 added to the norms' weights, convolutions [channels, kernel, 1]
+	// Shifted applies mlx-lm's changes to Qwen 3.5: norm weights plus 1, convolutions as [channels, kernel, 1].
+	Shifted bool
 }
 
-// Write tells how the tensors that are there, under their canonical names, are laid out and named for others. It is the inverse of
-// [Table.Check]: what it gives, written and checked, matches the same tensors.
+// Write returns the names and layouts that a model's tensors, given under their canonical names, have in a checkpoint
+// of the chosen style. It is the inverse of [Table.Check]: the written tensors match the same table entries.
 func (t Table) Write(have []TensorInfo, o WriteOptions) ([]Written, error) {
-	w := writing{table: t, options: o, forms: map[string]*joined{}}
+	w := writing{table: t, options: o, forms: map[string]*fusedSource{}}
 	shapes := make(map[string][]int64, len(have))
 	for _, h := range have {
 		shapes[h.Name] = h.Shape
@@ -62,13 +63,13 @@ type writing struct {
 	table   Table
 	options WriteOptions
 	out     []Written
-	forms   map[string]*joined // sources of forms that several tensors share, by name
+	forms   map[string]*fusedSource // fused sources that several tensors share, by name
 	order   []string
 }
 
-// joined is a source of a form: which elements of it are elements of which tensor.
-type joined struct {
-	at     int // in out
+// fusedSource is a source of a form, and the model tensors that its elements come from.
+type fusedSource struct {
+	at     int // index in writing.out
 	pieces []placed
 }
 
@@ -120,16 +121,16 @@ func (w *writing) add(s Spec, shape []int64) {
 	}
 }
 
-// source makes place for a form's source.
+// source adds a form's source to the output, unless it is there.
 func (w *writing) source(name string, shape []int64) {
 	if w.forms[name] == nil {
-		w.forms[name] = &joined{at: len(w.out)}
+		w.forms[name] = &fusedSource{at: len(w.out)}
 		w.order = append(w.order, name)
 		w.out = append(w.out, Written{Name: w.name(name), Shape: shape})
 	}
 }
 
-// finish puts the pieces of each source in order. There is none that is not whole.
+// finish orders the pieces of each fused source. It fails if they leave a gap or overlap.
 func (w *writing) finish() ([]Written, error) {
 	for _, name := range w.order {
 		j := w.forms[name]
@@ -138,26 +139,29 @@ func (w *writing) finish() ([]Written, error) {
 		out := &w.out[j.at]
 		for _, p := range j.pieces {
 			if p.begin != end {
-				return nil, fmt.Errorf("tensor %s: %w: element %d of it is in no tensor of the model, or in two", name, ErrWritten, end)
+				return nil, fmt.Errorf("tensor %s: %w: element %d of it is in no tensor of the model, or in two",
+					name, ErrWritten, end)
 			}
 			end += p.Count
 			out.From = append(out.From, p.WrittenPiece)
 		}
 		if end != elements(out.Shape) {
-			return nil, fmt.Errorf("tensor %s: %w: %d of its %d elements are in the model", name, ErrWritten, end, elements(out.Shape))
+			return nil, fmt.Errorf("tensor %s: %w: %d of its %d elements are in the model",
+				name, ErrWritten, end, elements(out.Shape))
 		}
 	}
 	return w.out, nil
 }
 
-// onePerExpert are the model types whose experts are published one by one. Those of the others are fused.
+// onePerExpert are the model types published with separate tensors per expert. The others are published fused.
 var onePerExpert = []string{"qwen3_moe", "glm4_moe_lite", "qwen3_next"}
 
-// form is the layout in which a tensor is written, nil for its own.
+// form returns the layout that a tensor is written in, or nil for the table's own.
 func (w *writing) form(s Spec) *Form {
 	var want string
 	switch {
-	case s.Layout == split && w.options.ModelType == "qwen3_next": // the projections of gated delta layers are joined there
+	case s.Layout == split && w.options.ModelType == "qwen3_next":
+		// Qwen3-Next fuses the projections of gated delta layers.
 		want = fused
 	case s.Layout == fused && w.options.Style == MLX:
 		want = stacked
@@ -173,10 +177,10 @@ func (w *writing) form(s Spec) *Form {
 	return &s.Forms[i]
 }
 
-// nestedText is the prefix of text models beside others, where mlx-lm and the first Gemma 3 have it.
+// nestedText is the prefix of a multimodal checkpoint's text model in mlx-lm and in the first Gemma 3.
 const nestedText = "language_model."
 
-// name is what a canonical name becomes.
+// name translates a canonical name to the style's prefix.
 func (w *writing) name(canonical string) string {
 	i := w.table.part(canonical)
 	text := slices.IndexFunc(w.table.Parts, func(p Part) bool { return p.Name == "text" })
@@ -192,8 +196,8 @@ func (w *writing) name(canonical string) string {
 	return canonical
 }
 
-// nests tells whether the text model's names start with another prefix than the canonical one. mlx-lm nests Qwen 3.5 always, and
-// reads a Gemma 3 beside a tower under no other prefix, in which transformers reads it too.
+// nests reports whether the text model's names get nestedText. mlx-lm always nests Qwen 3.5. It reads a multimodal
+// Gemma 3 under no other prefix, and transformers reads that one too.
 func (w *writing) nests(prefix string) bool {
 	if w.options.Style == MLX && (w.options.ModelType == "qwen3_5" || w.options.ModelType == "qwen3_5_moe") {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is written of a model's tensors is, read again, the same tensors: every element comes from where it went.
+// Write is the inverse of Check: every element is read back from the place it was written to.
 func TestWrite(t *testing.T) {
 	configs, err := filepath.Glob(filepath.Join("..", "testdata", "models", "*", "config.json"))
 	if err != nil || len(configs) == 0 {
@@ -110,7 +110,7 @@ func typeOf(s Spec) string {
 	return "BF16"
 }
 
-// elementOf tells where an element of a written tensor is from.
+// elementOf returns the model tensor and element that element i of a written tensor comes from.
 func elementOf(w Written, i int64) (string, int64) {
 	for _, p := range w.From {
 		if i < p.Count {
@@ -121,7 +121,7 @@ func elementOf(w Written, i int64) (string, int64) {
 	return "", -1
 }
 
-// Names and layouts are those that other programs read.
+// Names and layouts are the ones that other programs read.
 func TestWrittenNames(t *testing.T) {
 	for _, c := range []struct {
 		model      string
@@ -131,7 +131,10 @@ func TestWrittenNames(t *testing.T) {
 		{"qwen3_moe-published", HuggingFace, "model.layers.1.mlp.experts.3.up_proj.weight", "gate_up_proj"},
 		{"qwen3_moe-published", MLX, "model.layers.1.mlp.switch_mlp.up_proj.weight", "experts."},
 		{"qwen3_5_moe-published", HuggingFace, "model.language_model.layers.0.mlp.experts.gate_up_proj", "switch_mlp"},
-		{"qwen3_5_moe-published", MLX, "language_model.model.layers.0.mlp.switch_mlp.gate_proj.weight", "model.language_model."},
+		{
+			"qwen3_5_moe-published", MLX, "language_model.model.layers.0.mlp.switch_mlp.gate_proj.weight",
+			"model.language_model.",
+		},
 		{"qwen3_5_moe-next-published", HuggingFace, "model.layers.0.linear_attn.in_proj_qkvz.weight", "in_proj_qkv."},
 		{"gemma3-published", HuggingFace, "language_model.model.layers.0.mlp.up_proj.weight", "model.language_model."},
 		{"gemma4-26b-a4b", MLX, "language_model.model.layers.0.experts.switch_glu.down_proj.weight", "gate_up_proj"},

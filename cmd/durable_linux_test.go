@@ -298,6 +298,7 @@ func TestSyncOrder(t *testing.T) {
 		}
 	})
 	t.Run("upload", func(t *testing.T) {
+		needEngine(t) // the server does not start without one
 		check(t, record(t, top, func(log string) { uploadTraced(t, home, log) }), 1, "second")
 	})
 }

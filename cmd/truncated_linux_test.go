@@ -36,7 +36,7 @@ func TestTruncatedBlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("a file of the model was truncated while it was in use: %s has 0 of %d bytes; "+
-		"`ingot fsck --repair` puts the store right", blob, len(whole))
+		"`ingot fsck --repair` repairs the store", blob, len(whole))
 	truncate := func() {
 		if err := os.Truncate(blob, 0); err != nil {
 			t.Fatal(err)

@@ -7,36 +7,37 @@ import (
 	"runtime/metrics"
 )
 
-// DefaultMemory is what a run may take when nothing else is asked for.
+// DefaultMemory is the memory limit of a run if none is set.
 const DefaultMemory = 1 << 30
 
 const (
-	slabSize    = 1 << 20  // what one piece of a tensor takes in memory: its source, what it becomes, and steps between
-	spare       = 48 << 20 // for what is not in slabs: stacks, headers, the program itself
-	maxAhead    = 3        // slabs for each processor: one that it works on, others that are coded ahead where it has time
-	fewestSlabs = 2
+	slabSize          = 1 << 20  // memory for one batch of a tensor: its source, its result, and intermediate values
+	reserved          = 48 << 20 // memory outside of slabs: stacks, headers, the program itself
+	slabsPerProcessor = 3        // one in progress, the others for batches encoded ahead
+	minSlabs          = 2
 )
 
-// slabs is the memory of a run: a fixed number of buffers, made when they are needed first.
+// slabs is the memory of a run: a fixed number of buffers, allocated at first use.
 type slabs struct {
-	free chan []byte // nil ones are not made yet
+	free chan []byte // nil = not allocated yet
 }
 
-// newSlabs divides memory, of which the process already has a part, for n processors.
+// newSlabs divides the memory limit among n processors, after subtracting what the process already uses.
 func newSlabs(memory int64, n int) (*slabs, error) {
 	if memory == 0 {
 		memory = DefaultMemory
 	}
 	taken := resident()
-	if taken+spare+fewestSlabs*slabSize > memory {
-		debug.FreeOSMemory() // of headers and the tokenizer, which are read by now
+	if taken+reserved+minSlabs*slabSize > memory {
+		debug.FreeOSMemory() // headers and the tokenizer have been parsed and are garbage
 		taken = resident()
 	}
-	count := (memory - taken - spare) / slabSize
-	if count < fewestSlabs {
-		return nil, fmt.Errorf("the memory limit of %d MiB is too small for this model: it needs %d MiB", memory>>20, (taken+spare+fewestSlabs*slabSize)>>20+1)
+	count := (memory - taken - reserved) / slabSize
+	if count < minSlabs {
+		return nil, fmt.Errorf("the memory limit of %d MiB is too small for this model: it needs %d MiB",
+			memory>>20, (taken+reserved+minSlabs*slabSize)>>20+1)
 	}
-	count = min(count, int64(maxAhead*n)+1)
+	count = min(count, int64(slabsPerProcessor*n)+1)
 	s := &slabs{free: make(chan []byte, count)}
 	for range count {
 		s.free <- nil
@@ -44,7 +45,7 @@ func newSlabs(memory int64, n int) (*slabs, error) {
 	return s, nil
 }
 
-// resident is about what the process has in memory.
+// resident estimates the memory that the process uses.
 func resident() int64 {
 	m := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(m)
@@ -61,7 +62,7 @@ func (s *slabs) get(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// try gives a slab if one is free.
+// try returns a slab if one is free.
 func (s *slabs) try() ([]byte, bool) {
 	select {
 	case b := <-s.free:

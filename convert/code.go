@@ -11,16 +11,16 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// coder turns batches of elements into pieces of a blob's arrays. It has no state: batches may be coded at once.
+// coder encodes batches of elements into the arrays of a blob. It is immutable, so batches may be encoded concurrently.
 type coder struct {
 	layout  layout
-	add     float64 // to each element, when it is not 0; the target is float32 then
+	add     float64 // added to each element unless 0; the target is then float32
 	sources []io.ReaderAt
-	coded   []sources.Elements // in their place, where some are quantized
-	row     int64              // elements of a row, of those
+	coded   []sources.Elements // used instead of sources if some of them are quantized
+	row     int64              // elements per row of coded
 }
 
-// batch is how many elements fit a slab with all that they become.
+// batch returns the number of elements that fit a slab together with all their results.
 func (c coder) batch() int64 {
 	l := c.layout
 	if l.target == 0 {
@@ -31,7 +31,8 @@ func (c coder) batch() int64 {
 	if l.keep || l.floats {
 		return c.wholeRows(n)
 	}
-	// Pieces end on whole blocks of the file: those of packed elements at least, where there is room the smaller ones too.
+	// Align writes to file system blocks: those of packed elements, and those of the smaller arrays too if a slab has
+	// room.
 	const block = 4 << 10
 	for _, whole := range []int64{block / max(int64(l.target.GroupSizes(l.coded()).Scales), 1) * group, 1 << 10} {
 		if n >= whole {
@@ -41,7 +42,7 @@ func (c coder) batch() int64 {
 	return n
 }
 
-// wholeRows is at most n elements, in whole rows where these are short.
+// wholeRows returns at most n elements, in whole rows if rows are short.
 func (c coder) wholeRows(n int64) int64 {
 	if c.row <= sources.MaxRow {
 		return n - n%c.row
@@ -49,7 +50,7 @@ func (c coder) wholeRows(n int64) int64 {
 	return n - n%128
 }
 
-// groupBytes is what a group takes in a slab.
+// groupBytes returns the bytes that a group needs in a slab.
 func (c coder) groupBytes() int64 {
 	l := c.layout
 	out := l.target.GroupSizes(l.coded())
@@ -63,7 +64,7 @@ func (c coder) groupBytes() int64 {
 	return n
 }
 
-// coded is the type of the elements that are quantized or cast last.
+// coded returns the type of the elements that the last step quantizes or casts.
 func (l layout) coded() quantize.DType {
 	if l.middle != "" {
 		return l.middle
@@ -71,8 +72,8 @@ func (l layout) coded() quantize.DType {
 	return l.source
 }
 
-// run reads a batch and codes it, all in one slab.
-func (c coder) run(slab []byte, batch []stretch) (quantize.Blocks, error) {
+// run reads and encodes a batch in one slab.
+func (c coder) run(slab []byte, batch []sourceRange) (quantize.Blocks, error) {
 	l := c.layout
 	if l.keep {
 		return c.readCodes(slab, batch)
@@ -110,14 +111,14 @@ func (c coder) run(slab []byte, batch []stretch) (quantize.Blocks, error) {
 		var narrow []byte
 		narrow, rest = split(rest, int64(len(*p)/from.Size()*l.stored.Size()))
 		if err := castTo[l.stored].Encode(quantize.Blocks{Packed: narrow}, *p, from); err != nil {
-			return out, fmt.Errorf("a scale does not fit %s: %w", l.stored, err)
+			return out, fmt.Errorf("a scale is out of range for %s: %w", l.stored, err)
 		}
 		*p = narrow
 	}
 	return out, nil
 }
 
-// blocks cuts the arrays of n coded elements off a slab.
+// blocks allocates the arrays for n encoded elements in a slab.
 func (c coder) blocks(slab []byte, n int64, from quantize.DType) (out quantize.Blocks, rest []byte) {
 	sizes := c.layout.target.GroupSizes(from)
 	groups := n / int64(max(c.layout.target.Group(), 1))
@@ -127,8 +128,10 @@ func (c coder) blocks(slab []byte, n int64, from quantize.DType) (out quantize.B
 	return out, rest
 }
 
-// castTo are the casts by what they give.
-var castTo = map[quantize.DType]quantize.Type{quantize.BF16: quantize.ToBF16, quantize.F16: quantize.ToF16, quantize.F32: quantize.ToF32}
+// castTo maps an element type to the cast that produces it.
+var castTo = map[quantize.DType]quantize.Type{
+	quantize.BF16: quantize.ToBF16, quantize.F16: quantize.ToF16, quantize.F32: quantize.ToF32,
+}
 
 func split(b []byte, n int64) (head, tail []byte) { return b[:n:n], b[n:] }
 
@@ -140,8 +143,8 @@ func addF32(b []byte, add float32) {
 	}
 }
 
-// where completes an error about an element of a batch with the source's name and the element's place there.
-func where(err error, batch []stretch, t Tensor) error {
+// locate adds the source tensor, and the element's index in it, to an error about an element of a batch.
+func locate(err error, batch []sourceRange, t Tensor) error {
 	var at *quantize.ElementError
 	if !errors.As(err, &at) {
 		return err
@@ -151,5 +154,6 @@ func where(err error, batch []stretch, t Tensor) error {
 		return err
 	}
 	s := t.Sources[source]
-	return fmt.Errorf("%s: tensor %s: %w", s.weight.path, s.Name, &quantize.ElementError{Index: i, Value: at.Value, Err: at.Err})
+	err = &quantize.ElementError{Index: i, Value: at.Value, Err: at.Err}
+	return fmt.Errorf("%s: tensor %s: %w", s.weight.path, s.Name, err)
 }

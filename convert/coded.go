@@ -12,8 +12,8 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// planCoded decides about a tensor whose sources, or some of them, are quantized: their codes are kept where one of our formats
-// holds them exactly, unless another type is asked for. What is asked for is made of the dequantized elements in one pass.
+// planCoded plans a tensor with quantized sources. It keeps their codes if a format of package quantize represents them
+// exactly and no other type was requested. Otherwise the target is made from the dequantized elements in one pass.
 func (inv *Inventory) planCoded(t Tensor, c *chooser) (Tensor, error) {
 	first := t.Sources[slices.IndexFunc(t.Sources, func(s Source) bool { return s.weight.coded != nil })]
 	t.Format = first.Format
@@ -28,7 +28,7 @@ func (inv *Inventory) planCoded(t Tensor, c *chooser) (Tensor, error) {
 	same, why := t.sameCodes()
 	switch {
 	case want == 0 && same == 0:
-		if err := t.mayDequantize(why); err != nil {
+		if err := t.checkDequantize(why); err != nil {
 			return t, err
 		}
 		t.target, t.Rule = castTo[quantize.DType(t.Source)], rule+" in "+strings.ToLower(string(t.Source))+": "+why
@@ -37,16 +37,16 @@ func (inv *Inventory) planCoded(t Tensor, c *chooser) (Tensor, error) {
 		return t, t.keepCodes()
 	default:
 		t.target, t.Rule = want, rule+", from "+first.Format
-		t.again = !want.IsCast() && !first.weight.coded.Plain
+		t.requantized = !want.IsCast() && !first.weight.coded.Plain
 	}
 	lay, err := floatsLayout(t.Name, t.target, t.Source, t.Shape)
 	if err != nil {
 		return t, wrapTensor(t.Name, err)
 	}
-	return t, t.place(lay)
+	return t, t.setLayout(lay)
 }
 
-// sameCodes is the format of ours that holds all sources of a tensor, side by side; 0, and why, where none does.
+// sameCodes returns the format that represents the codes of all sources, or 0 and the reason.
 func (t Tensor) sameCodes() (quantize.Type, string) {
 	var of quantize.Type
 	for i, s := range t.Sources {
@@ -75,24 +75,26 @@ func (t Tensor) sameCodes() (quantize.Type, string) {
 	return of, ""
 }
 
-// linear tells whether the tensor is the weight of a linear layer, which multiplies with it whole.
+// linear reports whether the tensor is the weight of a linear layer, which the engine multiplies as a whole.
 func (t Tensor) linear() bool {
 	name := t.match.Spec.Name
-	return len(t.Shape) == 2 && strings.HasSuffix(name, ".weight") && !strings.HasSuffix(name, "embed_tokens.weight") && !strings.HasSuffix(name, ".kv_b_proj.weight")
+	return len(t.Shape) == 2 && strings.HasSuffix(name, ".weight") &&
+		!strings.HasSuffix(name, "embed_tokens.weight") && !strings.HasSuffix(name, ".kv_b_proj.weight")
 }
 
-// mayDequantize refuses what must not become a plain tensor without being asked.
-func (t Tensor) mayDequantize(why string) error {
+// checkDequantize returns an error for sources that must only be dequantized on request.
+func (t Tensor) checkDequantize(why string) error {
 	for _, s := range t.Sources {
 		if w := s.weight.coded; w != nil && !w.Plain {
-			return fmt.Errorf("%s: tensor %s: %w: it is %s, and %s; ask for a type with --quantize or --quantize-rule, or take the checkpoint that is not quantized",
+			return fmt.Errorf("%s: tensor %s: %w: it is %s, and %s; "+
+				"ask for a type with --quantize or --quantize-rule, or use the unquantized checkpoint",
 				s.weight.path, s.weight.parts[0].Name, ErrSource, s.Format, why)
 		}
 	}
 	return nil
 }
 
-// keepCodes lays out a blob that gets the codes of the sources as they are.
+// keepCodes sets the layout of a blob that holds the sources' codes unchanged.
 func (t *Tensor) keepCodes() error {
 	first := t.Sources[0].weight.coded
 	l := layout{target: t.target, source: quantize.DType(t.Source), keep: true, global: first.Global}
@@ -114,11 +116,11 @@ func (t *Tensor) keepCodes() error {
 	if err := l.finish(); err != nil {
 		return wrapTensor(t.Name, err)
 	}
-	return t.place(l)
+	return t.setLayout(l)
 }
 
-// floatsLayout is that of a tensor that is made of dequantized elements, which are read as float32. Scales and biases get the
-// type of the elements, as if they had been of it: a checkpoint's activations are.
+// floatsLayout returns the layout of a tensor made from dequantized elements, which are read as float32. Scales and
+// biases get the source's element type, as if the source had never been quantized.
 func floatsLayout(name string, target quantize.Type, dtype safetensors.DType, shape []int64) (layout, error) {
 	l := layout{target: target, source: quantize.F32, width: 4, floats: true}
 	parts, err := target.Parts(quantize.DType(dtype), shape)
@@ -133,7 +135,7 @@ func floatsLayout(name string, target quantize.Type, dtype safetensors.DType, sh
 	return l, l.finish()
 }
 
-// openCoded opens the sources of a tensor of which some are quantized.
+// openCoded returns readers of a tensor's sources, some of which are quantized.
 func openCoded(list []Source) []sources.Elements {
 	var out []sources.Elements
 	for _, s := range list {
@@ -146,8 +148,8 @@ func openCoded(list []Source) []sources.Elements {
 	return out
 }
 
-// readFloats fills buf with the elements of a batch as float32.
-func (c coder) readFloats(buf []byte, batch []stretch) error {
+// readFloats reads a batch's elements into buf, as float32.
+func (c coder) readFloats(buf []byte, batch []sourceRange) error {
 	at := int64(0)
 	for _, s := range batch {
 		if err := c.coded[s.source].Floats(buf[4*at:4*(at+s.count)], s.begin, s.count); err != nil {
@@ -158,15 +160,18 @@ func (c coder) readFloats(buf []byte, batch []stretch) error {
 	return nil
 }
 
-// readCodes fills a slab with the codes of a batch.
-func (c coder) readCodes(slab []byte, batch []stretch) (quantize.Blocks, error) {
+// readCodes reads a batch's codes into a slab.
+func (c coder) readCodes(slab []byte, batch []sourceRange) (quantize.Blocks, error) {
 	out, _ := c.blocks(slab, countOf(batch), c.layout.source)
 	size, group := c.layout.target.GroupSizes(c.layout.source), int64(c.layout.target.Group())
 	at := int64(0)
 	for _, s := range batch {
 		g, n := at/group, s.count/group
 		part := func(b []byte, one int) []byte { return b[g*int64(one) : (g+n)*int64(one)] }
-		dst := quantize.Blocks{Packed: part(out.Packed, size.Packed), Scales: part(out.Scales, size.Scales), Biases: part(out.Biases, size.Biases)}
+		dst := quantize.Blocks{
+			Packed: part(out.Packed, size.Packed),
+			Scales: part(out.Scales, size.Scales), Biases: part(out.Biases, size.Biases),
+		}
 		if err := c.coded[s.source].Codes(dst, s.begin, s.count); err != nil {
 			return out, shift(err, at)
 		}
@@ -175,7 +180,7 @@ func (c coder) readCodes(slab []byte, batch []stretch) (quantize.Blocks, error) 
 	return out, nil
 }
 
-// shift makes the place in an error about an element one in the batch.
+// shift adds an offset to the element index of an error.
 func shift(err error, by int64) error {
 	var at *quantize.ElementError
 	if !errors.As(err, &at) {

@@ -39,7 +39,7 @@ func without(names ...string) func(*testing.T, *checkpoint) {
 	}
 }
 
-// Each kind of damage is one line that names the tensor or the key, what it is, and what can be done.
+// Damage is reported in one line that names the tensor or the key, the problem, and a remedy.
 func TestDamagedSources(t *testing.T) {
 	const up = "model.layers.1.mlp.up_proj"
 	reshape := func(name string, shape ...int64) func(*testing.T, *checkpoint) {
@@ -51,44 +51,98 @@ func TestDamagedSources(t *testing.T) {
 		kind         error
 		want         []string
 	}{
-		{"mlx-int4-g32", "no scales", without(up + ".scales"), ErrSource, []string{"tensor " + up + ".weight", up + ".scales is not there", "fetch the checkpoint again"}},
-		{"mlx-int4-g32", "no biases", without(up + ".biases"), ErrSource, []string{"tensor " + up + ".weight", up + ".biases is not there"}},
+		{
+			"mlx-int4-g32", "no scales", without(up + ".scales"), ErrSource,
+			[]string{"tensor " + up + ".weight", up + ".scales is missing", "download the checkpoint again"},
+		},
+		{
+			"mlx-int4-g32", "no biases", without(up + ".biases"), ErrSource,
+			[]string{"tensor " + up + ".weight", up + ".biases is missing"},
+		},
 		{"mlx-int4-g32", "no codes", without(up + ".weight"), arch.ErrTable, []string{up + ".weight: absent"}},
-		{"mlx-int4-g32", "wrong group", mlxKey("group_size", "64"), ErrSource, []string{".scales: cannot import: it is BF16", "4 bits in groups of 64", "it would be BF16", "correct the configuration"}},
-		{"mlx-int4-g32", "impossible group", mlxKey("group_size", "48"), ErrSource, []string{"config.json: quantization: ", "no affine format of 4 bits in groups of 48, want 2, 3, 4, 5, 6 or 8 bits"}},
-		{"mlx-int4-g32", "impossible bits", mlxKey("bits", "7"), ErrSource, []string{"config.json: quantization: ", "7 bits"}},
-		{"mlx-int4-g32", "impossible bits of a layer", mlxKey(up, `{"bits": 9, "group_size": 32}`), ErrSource, []string{"tensor " + up + ".weight", "9 bits", "correct the configuration"}},
-		{"mlx-int4-g32", "other bits of a layer", mlxKey(up, `{"bits": 8, "group_size": 32}`), ErrSource, []string{"tensor " + up + ".scales", "8 bits in groups of 32"}},
-		{"mlx-int4-g32", "bits and groups that fit each other only", mlxKey(up, `{"bits": 2, "group_size": 64}`), arch.ErrTable, []string{"tensor " + up + ".weight: wrong shape: has shape [128 128] (read as MLX int2), want [128 64]"}},
-		{"mlx-int4-g32", "unknown mode", mlxKey("mode", `"fp3"`), ErrSource, []string{"quantization: ", `mode = "fp3": want affine, mxfp4, mxfp8 or nvfp4`}},
-		{"mlx-int4-g32", "bits that are no number", mlxKey("bits", `"four"`), ErrSource, []string{"config.json: quantization: "}},
-		{"mlx-int4-g32", "absent path", mlxKey("model.layers.9.mlp.up_proj", `{"bits": 4, "group_size": 32}`), ErrSource, []string{`quantization."model.layers.9.mlp.up_proj"`, "there is no tensor model.layers.9.mlp.up_proj.weight", "remove the key"}},
-		{"mlx-int4-g32", "path of a plain tensor", mlxKey("model.norm", `{"bits": 4, "group_size": 32}`), ErrSource, []string{"tensor model.norm.weight", "it is BF16", "packed in 4 bits in groups of 32"}},
-		{"mlx-int4-g32", "path that is not packed", mlxKey(up, "false"), ErrSource, []string{"tensor " + up + ".weight", "not packed"}},
+		{
+			"mlx-int4-g32", "wrong group", mlxKey("group_size", "64"), ErrSource,
+			[]string{
+				".scales: cannot import: it is BF16", "4 bits in groups of 64", "it would be BF16", "correct the configuration",
+			},
+		},
+		{
+			"mlx-int4-g32", "impossible group", mlxKey("group_size", "48"), ErrSource,
+			[]string{"config.json: quantization: ", "no affine format of 4 bits in groups of 48, want 2, 3, 4, 5, 6 or 8 bits"},
+		},
+		{
+			"mlx-int4-g32", "impossible bits", mlxKey("bits", "7"), ErrSource, []string{"config.json: quantization: ", "7 bits"},
+		},
+		{
+			"mlx-int4-g32", "impossible bits of a layer", mlxKey(up, `{"bits": 9, "group_size": 32}`), ErrSource,
+			[]string{"tensor " + up + ".weight", "9 bits", "correct the configuration"},
+		},
+		{
+			"mlx-int4-g32", "other bits of a layer", mlxKey(up, `{"bits": 8, "group_size": 32}`), ErrSource,
+			[]string{"tensor " + up + ".scales", "8 bits in groups of 32"},
+		},
+		{
+			"mlx-int4-g32", "bits and groups that fit each other only", mlxKey(up, `{"bits": 2, "group_size": 64}`),
+			arch.ErrTable,
+			[]string{"tensor " + up + ".weight: wrong shape: has shape [128 128] (read as MLX int2), want [128 64]"},
+		},
+		{
+			"mlx-int4-g32", "unknown mode", mlxKey("mode", `"fp3"`), ErrSource,
+			[]string{"quantization: ", `mode = "fp3": want affine, mxfp4, mxfp8 or nvfp4`},
+		},
+		{
+			"mlx-int4-g32", "bits that are no number", mlxKey("bits", `"four"`), ErrSource,
+			[]string{"config.json: quantization: "},
+		},
+		{
+			"mlx-int4-g32", "absent path", mlxKey("model.layers.9.mlp.up_proj", `{"bits": 4, "group_size": 32}`), ErrSource,
+			[]string{
+				`quantization."model.layers.9.mlp.up_proj"`, "there is no tensor model.layers.9.mlp.up_proj.weight",
+				"remove the key",
+			},
+		},
+		{
+			"mlx-int4-g32", "path of a plain tensor", mlxKey("model.norm", `{"bits": 4, "group_size": 32}`), ErrSource,
+			[]string{"tensor model.norm.weight", "it is BF16", "packed in 4 bits in groups of 32"},
+		},
+		{
+			"mlx-int4-g32", "path that is not packed", mlxKey(up, "false"), ErrSource,
+			[]string{"tensor " + up + ".weight", "not packed"},
+		},
 		{"mlx-int4-g32", "wrong shape", reshape(up+".weight", 64, 16), ErrSource, []string{"tensor " + up + ".scales"}},
 		{"mlx-int4-g32", "scales of another type", func(_ *testing.T, c *checkpoint) {
 			c.edit(up+".scales", func(tn *tensor) { tn.DType = safetensors.I16 })
 		}, ErrSource, []string{"tensor " + up + ".scales", "its type is I16"}},
 		{"mlx-int4-g32", "no quantization", func(_ *testing.T, c *checkpoint) {
 			c.files[configName] = string(sources.Strip([]byte(c.files[configName])))
-		}, ErrSource, []string{".weight: cannot import: it is packed as MLX does it", `no "quantization"`}},
+		}, ErrSource, []string{".weight: cannot import: it is packed by MLX", `no key "quantization"`}},
 		{"mlx-experts", "one projection of experts in other bits", func(t *testing.T, c *checkpoint) {
-			// Of 4 and 2 bits: one tensor of ours cannot hold both.
+			// The experts have 4 and 2 bits, and one tensor cannot have both types.
 			const up = "model.layers.0.mlp.switch_mlp.up_proj"
 			mlxKey(up, `{"bits": 2, "group_size": 32}`)(t, c)
 			c.edit(up+".weight", func(tn *tensor) { tn.Shape[2] /= 2; tn.data = tn.data[:len(tn.data)/2] })
-		}, ErrSource, []string{"it is MLX int4-g32", "another part of the tensor", "MLX int2-g32", "ask for a type with --quantize or --quantize-rule"}},
-		{"fp8-block", "no scales", without(up + ".weight_scale_inv"), ErrSource, []string{"tensor " + up + ".weight", "it is F8_E4M3, and its scale is not there", "take the checkpoint in bf16"}},
+		}, ErrSource, []string{"it is MLX int4-g32", "another part of the tensor", "MLX int2-g32",
+			"ask for a type with --quantize or --quantize-rule"}},
+		{
+			"fp8-block", "no scales", without(up + ".weight_scale_inv"), ErrSource,
+			[]string{"tensor " + up + ".weight", "it is F8_E4M3, and its scale is missing", "use the checkpoint in bf16"},
+		},
 		{"fp8-block", "wrong block", config(`"weight_block_size": [
       32,`, `"weight_block_size": [
-      16,`), ErrSource, []string{"_scale_inv: cannot import: it has shape", "blocks of 16 x 32 (config.json quantization_config.weight_block_size)"}},
+      16,`), ErrSource, []string{
+			"_scale_inv: cannot import: it has shape",
+			"blocks of 16 x 32 (config.json quantization_config.weight_block_size)",
+		}},
 		{"fp8-block", "impossible block", config(`"weight_block_size": [
       32,`, `"weight_block_size": [
       0,`), ErrSource, []string{"quantization_config.weight_block_size", "want two positive numbers"}},
-		{"fp8-block", "wrong shape", reshape(up+".weight", 64, 128), ErrSource, []string{"tensor " + up + ".weight_scale_inv"}},
+		{
+			"fp8-block", "wrong shape", reshape(up+".weight", 64, 128), ErrSource,
+			[]string{"tensor " + up + ".weight_scale_inv"},
+		},
 		{"fp8-block", "scales of another type", func(_ *testing.T, c *checkpoint) {
 			c.edit(up+".weight_scale_inv", func(tn *tensor) { tn.DType = safetensors.I32 })
-		}, ErrSource, []string{"tensor " + up + ".weight_scale_inv", "its type is I32"}},
+		}, ErrSource, []string{"tensor " + up + ".weight_scale_inv", "has type I32"}},
 		{"fp8-block", "a scale that is no number", func(_ *testing.T, c *checkpoint) {
 			c.edit(up+".weight_scale_inv", func(tn *tensor) { copy(tn.data, []byte{0, 0, 0xc0, 0x7f}) })
 		}, ErrSource, []string{"tensor " + up + ".weight_scale_inv", "element 0 is NaN"}},
@@ -98,9 +152,18 @@ func TestDamagedSources(t *testing.T) {
 		{"fp8-block-powers", "an element that is no number, kept", func(_ *testing.T, c *checkpoint) {
 			c.edit(up+".weight", func(tn *tensor) { tn.data[70] = 0xff })
 		}, quantize.ErrNotFinite, []string{"tensor " + up + ".weight", "element 70 is NaN"}},
-		{"fp8-ct-channel", "no scales", without("model.layers.1.mlp.up_proj.weight_scale"), ErrSource, []string{"tensor " + up + ".weight", "its scale is not there"}},
-		{"fp8-ct-channel", "wrong shape", reshape(up+".weight_scale", 64, 2), ErrSource, []string{"tensor " + up + ".weight_scale", "it has shape [64 2], which fits"}},
-		{"fp8-experts", "no scale of an expert", without("model.layers.1.mlp.experts.3.up_proj.weight_scale_inv"), ErrSource, []string{"tensor model.layers.1.mlp.experts.3.up_proj.weight", "its scale is not there"}},
+		{
+			"fp8-ct-channel", "no scales", without("model.layers.1.mlp.up_proj.weight_scale"), ErrSource,
+			[]string{"tensor " + up + ".weight", "its scale is missing"},
+		},
+		{
+			"fp8-ct-channel", "wrong shape", reshape(up+".weight_scale", 64, 2), ErrSource,
+			[]string{"tensor " + up + ".weight_scale", "it has shape [64 2], which matches"},
+		},
+		{
+			"fp8-experts", "no scale of an expert", without("model.layers.1.mlp.experts.3.up_proj.weight_scale_inv"), ErrSource,
+			[]string{"tensor model.layers.1.mlp.experts.3.up_proj.weight", "its scale is missing"},
+		},
 	} {
 		t.Run(c.folder+", "+c.name, func(t *testing.T) {
 			ck := published(t, c.folder)

@@ -9,9 +9,10 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// largeConfig has tensors of many batches, and rows that are longer than a batch takes whole.
+// largeConfig has tensors of many batches, and rows that are too long to be read whole.
 const largeConfig = `{
-  "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 64, "intermediate_size": 70016,
+  "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 64, ` +
+	`"intermediate_size": 70016,
   "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
   "tie_word_embeddings": true, "torch_dtype": "bfloat16"QUANTIZATION
 }
@@ -24,7 +25,7 @@ func large(t *testing.T, quantization string) *checkpoint {
 	return c
 }
 
-// Batch after batch, codes stay what they are and values are those of the definition, in long rows too.
+// Codes are unchanged and values are exact over many batches, also in long rows.
 func TestLargeSources(t *testing.T) {
 	const up, down = "model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.down_proj.weight"
 	t.Run("mlx", func(t *testing.T) {
@@ -35,16 +36,20 @@ func TestLargeSources(t *testing.T) {
 		for _, name := range []string{up, down} {
 			src := source(c, name)
 			groups := len(src.data) / size.Source
-			b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales), Biases: make([]byte, groups*size.Biases)}
+			b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
+				Biases: make([]byte, groups*size.Biases)}
 			if err := format.Encode(b, src.data, quantize.BF16); err != nil {
 				t.Fatal(err)
 			}
 			want[name] = b
 			base, rows, cols := name[:len(name)-len("weight")], src.Shape[0], src.Shape[1]
 			c.drop(name)
-			c.add("model.safetensors", tensor{safetensors.Tensor{Name: name, DType: safetensors.U32, Shape: []int64{rows, cols * 3 / 32}}, b.Packed})
-			c.add("model.safetensors", tensor{safetensors.Tensor{Name: base + "scales", DType: safetensors.BF16, Shape: []int64{rows, cols / 64}}, b.Scales})
-			c.add("model.safetensors", tensor{safetensors.Tensor{Name: base + "biases", DType: safetensors.BF16, Shape: []int64{rows, cols / 64}}, b.Biases})
+			c.add("model.safetensors", tensor{safetensors.Tensor{Name: name, DType: safetensors.U32,
+				Shape: []int64{rows, cols * 3 / 32}}, b.Packed})
+			c.add("model.safetensors", tensor{safetensors.Tensor{Name: base + "scales", DType: safetensors.BF16,
+				Shape: []int64{rows, cols / 64}}, b.Scales})
+			c.add("model.safetensors", tensor{safetensors.Tensor{Name: base + "biases", DType: safetensors.BF16,
+				Shape: []int64{rows, cols / 64}}, b.Biases})
 		}
 		dir := c.write(t, t.TempDir())
 		store := openStore(t)
@@ -58,7 +63,8 @@ func TestLargeSources(t *testing.T) {
 				}
 			}
 			groups := int64(len(b.Scales) / 2)
-			b.Scales, b.Biases = encode(t, quantize.ToF32, b.Scales, quantize.BF16, groups), encode(t, quantize.ToF32, b.Biases, quantize.BF16, groups)
+			b.Scales, b.Biases = encode(t, quantize.ToF32, b.Scales, quantize.BF16, groups),
+				encode(t, quantize.ToF32, b.Biases, quantize.BF16, groups)
 			values := make([]byte, groups*64*4)
 			if err := format.Decode(values, quantize.F32, b, quantize.F32); err != nil {
 				t.Fatal(err)
@@ -76,7 +82,7 @@ func TestLargeSources(t *testing.T) {
 			shape := source(c, name).Shape
 			codes := random(rng, name, safetensors.F8E4M3, shape...)
 			for i := range codes.data {
-				codes.data[i] &^= 1 // no NaN
+				codes.data[i] &^= 1 // avoid NaN
 			}
 			scales := random(rng, name+"_scale_inv", safetensors.F32, (shape[0]+47)/48, (shape[1]+95)/96)
 			for i := 3; i < len(scales.data); i += 4 {

@@ -54,7 +54,7 @@ func published(t *testing.T, name string) *checkpoint {
 	return c
 }
 
-// perBank is the rows of several tensors bank by bank, of each bank those of the first tensor first.
+// perBank interleaves tensors: for each of the banks, the rows of every part in turn.
 func perBank(banks int, parts ...[]byte) []byte {
 	var out []byte
 	for b := range banks {
@@ -66,7 +66,7 @@ func perBank(banks int, parts ...[]byte) []byte {
 	return out
 }
 
-// Whatever mlx-lm packed is in the image byte for byte; experts are joined without a change of their codes.
+// Codes packed by mlx-lm are in the image byte for byte. Experts are fused without changing codes.
 func TestMLXCodesAreKept(t *testing.T) {
 	for _, name := range fixtures(t, "mlx-*") {
 		t.Run(name, func(t *testing.T) {
@@ -109,15 +109,17 @@ func TestMLXCodesAreKept(t *testing.T) {
 			packed := 0
 			for _, list := range c.tensors {
 				for _, tn := range list {
-					// Gate and up are one blob; what is cut out of kv_b_proj cannot stay as it is.
-					apart := []string{".switch_mlp.up_proj.scales", ".switch_glu.up_proj.scales", ".embed_q.scales", ".unembed_out.scales"}
-					if strings.HasSuffix(tn.Name, ".scales") && !slices.ContainsFunc(apart, func(s string) bool { return strings.HasSuffix(tn.Name, s) }) {
+					// Gate and up are fused into one blob. The two parts of kv_b_proj are dequantized.
+					apart := []string{".switch_mlp.up_proj.scales", ".switch_glu.up_proj.scales", ".embed_q.scales",
+						".unembed_out.scales"}
+					if strings.HasSuffix(tn.Name, ".scales") && !slices.ContainsFunc(apart,
+						func(s string) bool { return strings.HasSuffix(tn.Name, s) }) {
 						packed++
 					}
 				}
 			}
 			if strings.HasSuffix(name, "qwen3_next") {
-				packed += 2 * 3 // the four projections of each of three layers come as two
+				packed += 2 * 3 // three layers have four projections in the image, but two in the source
 			}
 			if checked != packed {
 				t.Errorf("%d packed blobs, the source has %d", checked, packed)
@@ -143,12 +145,13 @@ func fixtures(t *testing.T, pattern string) []string {
 	return names
 }
 
-// gatedDeltaRows are those of one of four projections, which Qwen3-Next has as two whose rows go key head by key head. The
-// fixture has 2 of those, with 16 rows of queries, 16 of keys, and two value heads of 16 rows and as many gates.
+// gatedDeltaRows extracts the rows of one of four projections from Qwen3-Next's two fused ones, which are ordered by
+// key head. The fixture has 2 key heads, each with 16 rows of queries, 16 of keys, and two value heads with 16 rows of
+// values and of gates.
 func gatedDeltaRows(c *checkpoint, base, part, suffix string) []byte {
 	parts := map[string]struct {
 		from string
-		rows [][2]int // of each key head
+		rows [][2]int // per key head
 	}{
 		"qkv.weight": {"qkvz", [][2]int{{0, 16}, {16, 32}, {32, 64}}}, "z.weight": {"qkvz", [][2]int{{64, 96}}},
 		"b.weight": {"ba", [][2]int{{0, 2}}}, "a.weight": {"ba", [][2]int{{2, 4}}},
@@ -165,7 +168,7 @@ func gatedDeltaRows(c *checkpoint, base, part, suffix string) []byte {
 	return out
 }
 
-// mlxSource finds an array of a tensor under one of the names that mlx-lm gives it.
+// mlxSource finds an array of a tensor under one of mlx-lm's names.
 func mlxSource(c *checkpoint, name, suffix string) tensor {
 	base := strings.TrimSuffix(name, ".weight")
 	for _, prefix := range []func(string) string{
@@ -186,7 +189,7 @@ func mlxSource(c *checkpoint, name, suffix string) tensor {
 	return tensor{}
 }
 
-// blockScales dequantizes an 8 bit float weight whose scales are float32, by the definition.
+// blockScales is a reference dequantization of an 8-bit float weight with float32 block scales.
 func blockScales(codes, scales tensor, bh, bw int64) []float32 {
 	rows, cols := codes.Shape[0], codes.Shape[1]
 	across := (cols + bw - 1) / bw
@@ -220,7 +223,7 @@ func bytesOf(v []float32) []byte {
 	return out
 }
 
-// An 8 bit float whose scales are no powers of two is dequantized in float32, and rounded once to what is asked for.
+// An FP8 weight whose scales are not powers of two is dequantized in float32 and rounded once to the target.
 func TestFP8IsDequantizedOnce(t *testing.T) {
 	const name = "model.layers.1.mlp.down_proj.weight"
 	c := published(t, "fp8-block")
@@ -239,15 +242,18 @@ func TestFP8IsDequantizedOnce(t *testing.T) {
 		}
 	}
 	store := openStore(t)
-	mustCreate(t, store, "x", from(c.write(t, t.TempDir())), Options{Precision: Precision{Type: quantize.Int4, Uniform: true}})
+	mustCreate(t, store, "x", from(c.write(t, t.TempDir())),
+		Options{Precision: Precision{Type: quantize.Int4, Uniform: true}})
 	_, have := arrays(t, store, mustResolve(t, store, "x").Image, name)
 	size := quantize.Int4.GroupSizes(quantize.F32)
 	groups := int(n) / quantize.Int4.Group()
-	want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales), Biases: make([]byte, groups*size.Biases)}
+	want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
+		Biases: make([]byte, groups*size.Biases)}
 	if err := quantize.Int4.Encode(want, values, quantize.F32); err != nil {
 		t.Fatal(err)
 	}
-	for i, w := range [][]byte{want.Packed, encode(t, quantize.ToBF16, want.Scales, quantize.F32, int64(groups)), encode(t, quantize.ToBF16, want.Biases, quantize.F32, int64(groups))} {
+	for i, w := range [][]byte{want.Packed, encode(t, quantize.ToBF16, want.Scales, quantize.F32, int64(groups)),
+		encode(t, quantize.ToBF16, want.Biases, quantize.F32, int64(groups))} {
 		if !bytes.Equal(have[i].data, w) {
 			t.Errorf("int4: array %d differs", i)
 		}
@@ -257,8 +263,8 @@ func TestFP8IsDequantizedOnce(t *testing.T) {
 	}
 }
 
-// Scales that are powers of two are those of mxfp8, whose codes are the same.
-func TestFP8OfPowersIsKept(t *testing.T) {
+// FP8 codes with power-of-two scales are kept as mxfp8.
+func TestFP8PowersOfTwoAreKept(t *testing.T) {
 	for _, c := range []struct{ folder, tensor, scale string }{
 		{"fp8-block-powers", "model.layers.1.mlp.down_proj.weight", "_scale_inv"},
 		{"fp8-block-e8m0", "model.layers.0.self_attn.q_proj.weight", "_scale_inv"},
@@ -274,7 +280,7 @@ func TestFP8OfPowersIsKept(t *testing.T) {
 				t.Errorf("%s, asked for %q: %v, codes differ", c.folder, asked, meta)
 				continue
 			}
-			// Each block's exponent for each 32 elements of its rows.
+			// A block's exponent is repeated for every 32 elements of its rows.
 			last := len(codes.Shape) - 1
 			rows, cols := codes.Shape[last-1], codes.Shape[last]
 			down, across := scales.Shape[last-1], scales.Shape[last]
@@ -295,30 +301,58 @@ func TestFP8OfPowersIsKept(t *testing.T) {
 	}
 }
 
-// The plan tells what was recognized, and from which keys and tensors.
+// The plan lists what was recognized, with the keys and tensors that revealed it.
 func TestRecognized(t *testing.T) {
 	for _, c := range []struct {
 		folder string
 		want   []sources.Recognized
 	}{
 		{"mlx-experts", []sources.Recognized{
-			{Kind: "mlx", What: "MLX: 4 bits in groups of 32", From: []string{"config.json quantization: bits 4, group_size 32, mode affine", `config.json quantization."model.layers.0.mlp.gate" = {"group_size":64,"bits":8}`}},
+			{
+				Kind: "mlx", What: "MLX: 4 bits in groups of 32",
+				From: []string{
+					"config.json quantization: bits 4, group_size 32, mode affine",
+					`config.json quantization."model.layers.0.mlp.gate" = {"group_size":64,"bits":8}`,
+				},
+			},
 			{Kind: "layout", What: `text under "model."`, From: []string{"model.embed_tokens.weight"}},
-			{Kind: "layout", What: "model.layers.*.mlp.experts: stacked", From: []string{"model.layers.0.mlp.switch_mlp.gate_proj.weight"}},
+			{
+				Kind: "layout", What: "model.layers.*.mlp.experts: stacked",
+				From: []string{"model.layers.0.mlp.switch_mlp.gate_proj.weight"},
+			},
 		}},
 		{"fp8-block", []sources.Recognized{{Kind: "fp8", What: "fp8 e4m3, blocks of 32 x 32 (21)", From: []string{
-			`config.json quantization_config.quant_method = "fp8"`, "config.json quantization_config.weight_block_size = [32 32]",
-			"model.layers.0.mlp.down_proj.weight (F8_E4M3 [64 128]) with model.layers.0.mlp.down_proj.weight_scale_inv (F32 [2 4])",
+			`config.json quantization_config.quant_method = "fp8"`,
+			"config.json quantization_config.weight_block_size = [32 32]",
+			"model.layers.0.mlp.down_proj.weight (F8_E4M3 [64 128]) with model.layers.0.mlp.down_proj.weight_scale_inv " +
+				"(F32 [2 4])",
 		}}}},
-		{"fp8-ct-channel", []sources.Recognized{{Kind: "fp8", What: "fp8 e4m3, a scale per row (21)", From: []string{`config.json quantization_config.format = "float-quantized"`}}}},
-		{"fp8-modelopt", []sources.Recognized{{Kind: "fp8", What: "fp8 e4m3, a scale per tensor (21)", From: []string{`config.json quantization_config.quant_algo = "FP8"`}}}},
+		{
+			"fp8-ct-channel",
+			[]sources.Recognized{
+				{
+					Kind: "fp8", What: "fp8 e4m3, a scale per row (21)",
+					From: []string{`config.json quantization_config.format = "float-quantized"`},
+				},
+			},
+		},
+		{
+			"fp8-modelopt",
+			[]sources.Recognized{
+				{
+					Kind: "fp8", What: "fp8 e4m3, a scale per tensor (21)",
+					From: []string{`config.json quantization_config.quant_algo = "FP8"`},
+				},
+			},
+		},
 	} {
 		p, err := planOf(t, published(t, c.folder), Precision{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range c.want {
-			i := slices.IndexFunc(p.Recognized, func(r sources.Recognized) bool { return r.Kind == want.Kind && strings.HasPrefix(r.What, want.What) })
+			i := slices.IndexFunc(p.Recognized,
+				func(r sources.Recognized) bool { return r.Kind == want.Kind && strings.HasPrefix(r.What, want.What) })
 			if i < 0 {
 				t.Errorf("%s: recognized %+v, want %s", c.folder, p.Recognized, want.What)
 				continue
@@ -330,7 +364,7 @@ func TestRecognized(t *testing.T) {
 			}
 		}
 	}
-	// What computing does not need is left out, and said.
+	// Tensors that the engine does not need are dropped and listed.
 	p, err := planOf(t, published(t, "fp8-ct-tensor"), Precision{})
 	if err != nil {
 		t.Fatal(err)
@@ -342,49 +376,6 @@ func TestRecognized(t *testing.T) {
 	for _, name := range []string{"model.layers.0.mlp.up_proj.input_scale", "model.layers.2.self_attn.k_scale"} {
 		if !slices.Contains(dropped, name) {
 			t.Errorf("left out %q, not %s", dropped, name)
-		}
-	}
-}
-
-// A packed checkpoint is quantized again only when that is asked for.
-func TestRequantize(t *testing.T) {
-	c := published(t, "mlx-mixed_2_6")
-	types := func(p Precision) map[string]string {
-		t.Helper()
-		plan, err := planOf(t, c, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return typesOf(plan)
-	}
-	const embed, q, down = "model.embed_tokens.weight", "model.layers.1.self_attn.q_proj.weight", "model.layers.2.mlp.down_proj.weight"
-	kept := types(Precision{})
-	if kept[q] != "int2" || kept[down] != "int6" {
-		t.Errorf("kept: %v", kept)
-	}
-	asked := types(Precision{Type: quantize.Int4})
-	if asked[q] != "int4" || asked[down] != "int8" || asked[embed] != kept[embed] {
-		t.Errorf("int4: %v", asked)
-	}
-	plan, err := planOf(t, c, Precision{Type: quantize.Int4})
-	if err != nil || !slices.ContainsFunc(plan.Warnings, func(w string) bool { return strings.Contains(w, "quantized a second time") }) {
-		t.Errorf("warnings %q, %v", plan.Warnings, err)
-	}
-	if one := types(Precision{Rules: []Rule{rule(t, "*.down_proj.weight=bf16")}}); one[down] != "bf16" || one[q] != "int2" {
-		t.Errorf("one rule: %v", one)
-	}
-}
-
-// The image does not depend on how the parts of weights are spread over files, nor on processors and memory.
-func TestSourcesSpread(t *testing.T) {
-	for _, name := range []string{"mlx-experts", "fp8-experts", "fp8-block-uneven"} {
-		for _, p := range []Precision{{}, {Type: quantize.Int6}} {
-			one := mustCreate(t, openStore(t), "x", from(published(t, name).write(t, t.TempDir())), Options{Precision: p, Parallel: 1})
-			c := published(t, name).shard(3)
-			spread := mustCreate(t, openStore(t), "x", from(c.write(t, t.TempDir())), Options{Precision: p, Parallel: 3, Memory: 512 << 20})
-			if one.Digest != spread.Digest {
-				t.Errorf("%s, %q: %s in one file, %s in three", name, p.Type, one.Digest, spread.Digest)
-			}
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// sameAs checks that a tensor which the image leaves out holds what the other one holds, bit for bit. transformers,
-// too, ties a head only then (modeling_utils.py, tie_weights, 5.23); otherwise the configuration is wrong.
+// sameAs verifies that a dropped tensor equals another one, bit for bit. Otherwise the configuration is wrong:
+// transformers ties the head to the embedding only if both are equal (modeling_utils.py, tie_weights, 5.23).
 func (inv *Inventory) sameAs(ctx context.Context, name, other string) error {
 	a, err := inv.lookup(name)
 	if err != nil {
@@ -23,7 +23,7 @@ func (inv *Inventory) sameAs(ctx context.Context, name, other string) error {
 		return err
 	}
 	if !same {
-		return fmt.Errorf("%s: tensor %s: %w: it differs from %s, which %s says to use in its place: correct the configuration (tie_word_embeddings)",
+		return fmt.Errorf("%s: tensor %s: %w: it differs from %s, but %s ties the two; correct tie_word_embeddings there",
 			a.path, name, ErrSource, other, filepath.Join(inv.From, configName))
 	}
 	return nil
@@ -38,7 +38,7 @@ func equal(ctx context.Context, a, b weight) (bool, error) {
 		return false, nil
 	}
 	if a.quant != 0 {
-		return false, nil // an image never holds both
+		return false, nil // an image never contains both
 	}
 	ra, closeA, err := a.open()
 	if err != nil {
@@ -69,7 +69,7 @@ func equal(ctx context.Context, a, b weight) (bool, error) {
 	return true, nil
 }
 
-// equalCoded compares all that two quantized tensors are read from.
+// equalCoded compares all source tensors of two quantized weights.
 func equalCoded(ctx context.Context, a, b weight) (bool, error) {
 	if a.coded == nil || b.coded == nil || a.coded.Format != b.coded.Format || len(a.parts) != len(b.parts) {
 		return false, nil
@@ -82,5 +82,5 @@ func equalCoded(ctx context.Context, a, b weight) (bool, error) {
 	return true, nil
 }
 
-// compareSize is how much of two tensors is compared at once.
+// compareSize is the number of bytes compared at a time.
 const compareSize = 1 << 20

@@ -11,54 +11,60 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Options says how a Modelfile is carried out.
+// Options control how an image is created from a Modelfile.
 type Options struct {
-	Dir       string      // the Modelfile's folder, from which relative paths start; "" = the current one
-	StoreOnly bool        // FROM and DRAFT name models of the store, never folders: for what others ask for
-	Version   string      // of the program, for REQUIRES; what is no version is not compared
-	HashFiles bool        // the record of what the image is made from has sums of whole files, for which they are read once more
-	Precision Precision   // of the weights; the zero value leaves them as they are
-	Parallel  int         // see WriteOptions
-	Memory    int64       // see WriteOptions
-	Progress  func(Event) // see WriteOptions
+	Dir       string // the Modelfile's folder, the base of relative paths; "" = the current folder
+	StoreOnly bool   // resolve FROM and DRAFT in the store only, never as folders: for requests from clients
+	Version   string // the program's, for REQUIRES; not compared unless it is a valid version
+	// HashFiles adds checksums of whole source files to the provenance record. It reads these files a second time.
+	HashFiles bool
+	Precision Precision   // of the weights; the zero value keeps the source's types
+	Parallel  int         // as in WriteOptions
+	Memory    int64       // as in WriteOptions
+	Progress  func(Event) // as in WriteOptions
 
-	// Accept decides, before the image has its name, whether it gets one: plain is the same image with all weights as they were. An error that is
-	// ErrRefused leaves nothing of either behind. nil: every image is accepted.
+	// Accept decides whether the image is stored. It is called before the image gets its name; plain is the same image
+	// without quantization. An error that is ErrRefused removes both images. nil accepts every image.
 	Accept func(ctx context.Context, img, plain manifest.Image) error
 }
 
-// ErrRefused says that an image was not accepted.
+// ErrRefused reports that an image was not accepted.
 var ErrRefused = errors.New("the image is refused")
 
-// Result is what Create made.
+// Result describes the image that Create made.
 type Result struct {
 	Name     manifest.Name
 	Digest   digest.Digest // of the manifest
 	Tensors  int
 	Bytes    int64 // of all blobs
-	Reused   int64 // of them, bytes that the store had already
-	Resumed  int64 // of them, bytes that an earlier run which did not end had finished
+	Reused   int64 // bytes of blobs that were already in the store
+	Resumed  int64 // bytes of blobs that an interrupted run had completed
 	Warnings []string
 }
 
-// Create makes the image that a Modelfile describes and puts it under a name. When it fails, the models and blobs of the
-// store are as they were, and calling it again goes on from where it was.
-func Create(ctx context.Context, store *manifest.Store, name manifest.Name, file *modelfile.File, opts Options) (Result, error) {
+// Create makes the image that a Modelfile describes and stores it under a name. If it fails, models and blobs in the
+// store are unchanged, and calling it again resumes.
+func Create(
+	ctx context.Context, store *manifest.Store, name manifest.Name, file *modelfile.File, opts Options,
+) (Result, error) {
 	r, err := create(ctx, store, name, file, opts)
 	if opts.Accept != nil && (err == nil || errors.Is(err, ErrRefused)) {
-		// Of what was only there to compare. Where others are at work it stays for a later collection.
-		if _, errPrune := store.Prune(context.WithoutCancel(ctx), manifest.PruneOptions{}); errPrune != nil && !errors.Is(errPrune, manifest.ErrBusy) {
+		// Collect the blobs of the comparison image. If the store is in use, a later collection does it.
+		_, errPrune := store.Prune(context.WithoutCancel(ctx), manifest.PruneOptions{})
+		if errPrune != nil && !errors.Is(errPrune, manifest.ErrBusy) {
 			err = errors.Join(err, explain(errPrune))
 		}
 	}
 	return r, err
 }
 
-func create(ctx context.Context, store *manifest.Store, name manifest.Name, file *modelfile.File, opts Options) (Result, error) {
+func create(
+	ctx context.Context, store *manifest.Store, name manifest.Name, file *modelfile.File, opts Options,
+) (Result, error) {
 	if name.Digest != "" {
-		return Result{}, fmt.Errorf("create %s: a new model's name has no digest", name)
+		return Result{}, fmt.Errorf("create %s: the name of a new model must not have a digest", name)
 	}
-	release, err := store.Lock(ctx) // from here on, since FROM may name a model whose blobs are used again
+	release, err := store.Lock(ctx) // before FROM is resolved, because the model that it names may be pruned
 	if err != nil {
 		return Result{}, explain(err)
 	}
@@ -68,7 +74,8 @@ func create(ctx context.Context, store *manifest.Store, name manifest.Name, file
 		return Result{}, err
 	}
 	defer p.close()
-	written, err := p.plan.Write(ctx, store, WriteOptions{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
+	written, err := p.plan.Write(ctx, store,
+		WriteOptions{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
 	if err != nil {
 		return Result{}, err
 	}
@@ -81,7 +88,7 @@ func create(ctx context.Context, store *manifest.Store, name manifest.Name, file
 			return Result{}, err
 		}
 	}
-	// All blobs have their names: too late to be cancelled.
+	// All blobs are published, so the run can no longer be cancelled.
 	if err := p.attach(context.WithoutCancel(ctx), store, written, opts); err != nil {
 		return Result{}, explain(err)
 	}
@@ -91,20 +98,23 @@ func create(ctx context.Context, store *manifest.Store, name manifest.Name, file
 	}
 	written.Done()
 	return Result{
-		Name: name, Digest: d, Tensors: len(p.plan.Tensors), Bytes: written.Image.Size(), Reused: written.Reused, Resumed: written.Resumed,
-		Warnings: p.plan.Warnings,
+		Name: name, Digest: d, Tensors: len(p.plan.Tensors), Bytes: written.Image.Size(),
+		Reused: written.Reused, Resumed: written.Resumed, Warnings: p.plan.Warnings,
 	}, nil
 }
 
-// accept writes the image once more, with its weights as they were, and asks.
-func accept(ctx context.Context, store *manifest.Store, file *modelfile.File, opts Options, img manifest.Image) error {
+// accept writes the image a second time, without quantization, and calls opts.Accept with both.
+func accept(
+	ctx context.Context, store *manifest.Store, file *modelfile.File, opts Options, img manifest.Image,
+) error {
 	opts.Precision = Precision{}
 	p, err := prepare(ctx, func() (*manifest.Store, error) { return store, nil }, file, opts)
 	if err != nil {
-		return fmt.Errorf("the model as it was, to compare with: %w", err)
+		return fmt.Errorf("the unquantized model, for comparison: %w", err)
 	}
 	defer p.close()
-	plain, err := p.plan.Write(ctx, store, WriteOptions{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
+	plain, err := p.plan.Write(ctx, store,
+		WriteOptions{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
 	if err != nil {
 		return err
 	}
@@ -116,8 +126,11 @@ func accept(ctx context.Context, store *manifest.Store, file *modelfile.File, op
 	return err
 }
 
-// DryRun plans what Create would make, and writes nothing. The store is asked for only when the Modelfile names a model in it.
-func DryRun(ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options) (*Plan, error) {
+// DryRun returns the plan of the image that Create would make. It writes nothing, and calls store only if the Modelfile
+// names a model in it.
+func DryRun(
+	ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options,
+) (*Plan, error) {
 	p, err := prepare(ctx, store, file, opts)
 	if err != nil {
 		return nil, err
@@ -126,7 +139,7 @@ func DryRun(ctx context.Context, store func() (*manifest.Store, error), file *mo
 	return p.plan, nil
 }
 
-// prepared is a Modelfile whose models are open and whose image is planned.
+// prepared is a Modelfile with its models open and its image planned.
 type prepared struct {
 	inv, draft *Inventory
 	adapters   []*adapter.Adapter
@@ -144,13 +157,16 @@ func (p *prepared) close() {
 	}
 }
 
-func prepare(ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options) (*prepared, error) {
-	req, err := read(ctx, file, opts.Version)
+func prepare(
+	ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options,
+) (*prepared, error) {
+	req, err := parseRequest(ctx, file, opts.Version)
 	if err != nil {
 		return nil, err
 	}
 	p := &prepared{}
-	if err := p.open(ctx, &req, opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly}, opts.Version); err != nil {
+	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly}
+	if err := p.open(ctx, &req, o, opts.Version); err != nil {
 		p.close()
 		return nil, err
 	}

@@ -25,10 +25,12 @@ func TestCreate(t *testing.T) {
 	c.files["README.md"] = "about"
 	c.files["LICENSE"] = "caf\xe9: not UTF-8, and not read by a program"
 	c.files["training_args.bin"] = "not imported"
-	c.add("model.safetensors", random(rand.New(rand.NewPCG(9, 9)), "model.layers.0.self_attn.rotary_emb.inv_freq", safetensors.F32, 4))
+	c.add("model.safetensors", random(rand.New(rand.NewPCG(9, 9)), "model.layers.0.self_attn.rotary_emb.inv_freq",
+		safetensors.F32, 4))
 	store := openStore(t)
 	f := from(c.write(t, t.TempDir()), modelfile.Command{Name: modelfile.Parameter, Key: "temperature", Value: "0.5"},
-		modelfile.Command{Name: modelfile.Parameter, Key: "stop", Value: "<end>"}, modelfile.Command{Name: modelfile.License, Value: "terms"})
+		modelfile.Command{Name: modelfile.Parameter, Key: "stop", Value: "<end>"},
+		modelfile.Command{Name: modelfile.License, Value: "terms"})
 	r := mustCreate(t, store, "tiny", f, Options{})
 
 	entry, err := store.Resolve(t.Context(), modelName(t, "tiny"))
@@ -36,7 +38,8 @@ func TestCreate(t *testing.T) {
 		t.Fatalf("entry %v, %v, want digest %s", entry, err, r.Digest)
 	}
 	wantConfig := manifest.Config{
-		Architecture: "LlamaForCausalLM", ModelType: "llama", Format: "safetensors", DType: "BF16", Params: 2*300*32 + 2*(2*32+2*32*32+2*16*32+3*32*48) + 32,
+		Architecture: "LlamaForCausalLM", ModelType: "llama", Format: "safetensors", DType: "BF16", Params: 2*300*32 +
+			2*(2*32+2*32*32+2*16*32+3*32*48) + 32,
 		Capabilities: []string{"completion"}, ContextLength: 128, EmbeddingLength: 32,
 	}
 	if d := cmp.Diff(wantConfig, entry.Image.Config); d != "" {
@@ -46,23 +49,26 @@ func TestCreate(t *testing.T) {
 	for _, l := range entry.Image.Layers[:7] {
 		files = append(files, string(l.Kind)+" "+l.Name)
 	}
-	want := []string{"license LICENSE", "license LICENSE.2", "file README.md", "file config.json", "file generation_config.json", "file model.safetensors.index.json", "params params.json"}
+	want := []string{"license LICENSE", "license LICENSE.2", "file README.md", "file config.json",
+		"file generation_config.json", "file model.safetensors.index.json", "params params.json"}
 	if d := cmp.Diff(want, files); d != "" {
 		t.Error(d)
 	}
-	if got := readLayer(t, store, entry.Image, manifest.KindParams, "params.json"); got != `{"stop":["<end>"],"temperature":0.5}` {
+	if got := readLayer(t, store, entry.Image, manifest.KindParams,
+		"params.json"); got != `{"stop":["<end>"],"temperature":0.5}` {
 		t.Errorf("parameters %s", got)
 	}
 	if got := readLayer(t, store, entry.Image, manifest.KindLicense, "LICENSE.2"); got != "terms" {
 		t.Errorf("licence %s", got)
 	}
-	if r.Tensors != 21 || r.Bytes != entry.Image.Size() || r.Reused != 0 || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "neither tokenizer.json nor tokenizer.model") {
+	if r.Tensors != 21 || r.Bytes != entry.Image.Size() || r.Reused != 0 || len(r.Warnings) != 1 ||
+		!strings.HasPrefix(r.Warnings[0], "neither tokenizer.json nor tokenizer.model") {
 		t.Errorf("result %+v", r)
 	}
 	checkTensors(t, store, entry.Image, c)
 }
 
-// checkTensors reads every tensor back, through the index that lies in the image, and compares it with its source.
+// checkTensors reads every tensor through the image's index and compares it with its source.
 func checkTensors(t *testing.T, store *manifest.Store, img manifest.Image, c *checkpoint) {
 	t.Helper()
 	var index struct {
@@ -131,8 +137,10 @@ func readLayer(t *testing.T, store *manifest.Store, img manifest.Image, kind man
 	return string(data)
 }
 
-const tinyTokenizer = `{"version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
- "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null, "end_of_word_suffix": null, "fuse_unk": false,
+const tinyTokenizer = `{"version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, ` +
+	`"post_processor": null, "decoder": null,
+ "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null, ` +
+	`"end_of_word_suffix": null, "fuse_unk": false,
   "byte_fallback": false, "ignore_merges": false, "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}}`
 
 func TestTokenizer(t *testing.T) {
@@ -154,7 +162,7 @@ func TestTokenizer(t *testing.T) {
 	}
 }
 
-// The digest depends on contents alone.
+// The digest depends only on contents.
 func TestDigestIsReproducible(t *testing.T) {
 	first := mustCreate(t, openStore(t), "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{}).Digest
 	dir := tiny(t, tinyConfig, 1).write(t, filepath.Join(t.TempDir(), "elsewhere", "moved"))
@@ -182,7 +190,8 @@ func TestDigestIsReproducible(t *testing.T) {
 			t.Errorf("%s: digest %s, want %s", name, got, first)
 		}
 	}
-	if other := mustCreate(t, openStore(t), "a", from(tiny(t, tinyConfig, 2).write(t, t.TempDir())), Options{}).Digest; other == first {
+	if other := mustCreate(t, openStore(t), "a", from(tiny(t, tinyConfig, 2).write(t, t.TempDir())),
+		Options{}).Digest; other == first {
 		t.Error("other weights have the same digest")
 	}
 }
@@ -195,7 +204,8 @@ func TestReuse(t *testing.T) {
 	// A fine-tune of one tensor shares the other blobs.
 	c.edit("model.norm.weight", func(tn *tensor) { tn.data[0]++ })
 	r := mustCreate(t, store, "tuned", from(c.write(t, t.TempDir())), Options{})
-	if added := len(contents(t, store)) - before; added != 1+1+2+2 { // tensor; model; config and manifest; the record and its manifest
+	// the tensor; the model; config and manifest; the provenance record and its manifest
+	if added := len(contents(t, store)) - before; added != 1+1+2+2 {
 		t.Errorf("%d things were added to the store", added)
 	}
 	if changed := r.Bytes - r.Reused; changed <= 0 || changed > 1000 {
@@ -251,14 +261,20 @@ func TestModelfileLines(t *testing.T) {
 		{"FROM " + dir + "\nTEMPLATE x\nTEMPLATE y", "Modelfile:3:1: a second TEMPLATE is not supported"},
 		{"FROM " + dir + "\nSYSTEM x\nSYSTEM y", "Modelfile:3:1: a second SYSTEM is not supported"},
 		{"FROM " + dir + "\nPARSER x\nPARSER y", "Modelfile:3:1: a second PARSER is not supported"},
-		{"FROM " + dir + "\nDRAFT x", "Modelfile:2:1: there is no such folder, and no model x:latest in the store; pull it first"},
+		{
+			"FROM " + dir + "\nDRAFT x",
+			"Modelfile:2:1: there is no such folder, and no model x:latest in the store; pull it first",
+		},
 		{"FROM " + dir + "\nDRAFT " + dir, "Modelfile:2:1: the DRAFT model is the FROM model itself"},
 		{"FROM " + dir + "\nADAPTER x", "Modelfile:2:1: there is no such folder"},
-		{"FROM " + dir + "\nREQUIRES 1.0", "Modelfile:2:1: this is ingot v0.19.3-rc1: update it, or remove the line if another program is meant"},
+		{
+			"FROM " + dir + "\nREQUIRES 1.0",
+			"Modelfile:2:1: this is ingot v0.19.3-rc1: update it, or remove the line if another program is meant",
+		},
 		{"FROM " + dir + "\nFROM " + dir, "Modelfile:2:1: a second FROM is not supported"},
 		{"FROM " + file, "Modelfile:1:1: " + file + ": not a folder"},
 		{"FROM llama3:8b", "Modelfile:1:1: there is no such folder, and no model llama3:8b in the store; pull it first"},
-		{"FROM a b", "Modelfile:1:1: there is no such folder, and it is no name of a model"},
+		{"FROM a b", "Modelfile:1:1: there is no such folder, and it is not a valid model name"},
 		{"FROM ./absent", "Modelfile:1:1: there is no such folder: "},
 	} {
 		f, err := modelfile.Parse("Modelfile", []byte(c.text))
@@ -293,12 +309,13 @@ func TestProgress(t *testing.T) {
 		}
 		last = e
 	}})
-	if last.Tensors != 21 || last.TotalTensors != 21 || last.Bytes != last.TotalBytes || last.Bytes < r.Bytes*9/10 || last.Resumed != 0 {
+	if last.Tensors != 21 || last.TotalTensors != 21 || last.Bytes != last.TotalBytes || last.Bytes < r.Bytes*9/10 ||
+		last.Resumed != 0 {
 		t.Errorf("last event %+v", last)
 	}
 }
 
-// Whatever moment a run is cancelled at, the store is as before, or the model is there.
+// A run that is cancelled at any point leaves the store unchanged, or the complete model.
 func TestCancel(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
 	want := mustCreate(t, openStore(t), "x", from(dir), Options{})
@@ -324,7 +341,7 @@ func TestCancel(t *testing.T) {
 		if left := finished(t, store); len(left) != 0 {
 			t.Errorf("at %d: left %q", at, left)
 		}
-		// Another run goes on from there, and leaves nothing but the model.
+		// The next run resumes, and leaves nothing but the model.
 		r := mustCreate(t, store, "x", from(dir), Options{})
 		if r.Digest != want.Digest {
 			t.Errorf("at %d: digest %s, want %s", at, r.Digest, want.Digest)
@@ -333,7 +350,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A failing run must not take what an earlier one made.
+// A failing run does not remove what an earlier one made.
 func TestFailureKeepsOthers(t *testing.T) {
 	store := openStore(t)
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
@@ -341,7 +358,8 @@ func TestFailureKeepsOthers(t *testing.T) {
 	before := finished(t, store)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := Create(ctx, store, modelName(t, "y"), from(dir), Options{Progress: func(Event) { cancel() }}); !errors.Is(err, context.Canceled) {
+	if _, err := Create(ctx, store, modelName(t, "y"), from(dir),
+		Options{Progress: func(Event) { cancel() }}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
 	if d := cmp.Diff(before, finished(t, store)); d != "" {
@@ -349,7 +367,7 @@ func TestFailureKeepsOthers(t *testing.T) {
 	}
 }
 
-// A source that shrinks while it is read is an error that names it, and leaves nothing.
+// A source that shrinks while it is read is an error that names it, and leaves nothing behind.
 func TestSourceShrinks(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
 	store := openStore(t)
@@ -362,7 +380,7 @@ func TestSourceShrinks(t *testing.T) {
 			}
 		}
 	}})
-	// What is read after that is not there; a tensor that was read before is known to be of a file that changed.
+	// Tensors read later are truncated; those read earlier are in a file that has changed.
 	shrunk := errors.Is(err, safetensors.ErrTruncated) || errors.Is(err, ErrSource)
 	if !shrunk || !strings.Contains(err.Error(), "model.safetensors: ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v", err)

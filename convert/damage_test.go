@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// Each damage gives one line that names the file, and the tensor where there is one, and leaves nothing in the store.
+// Damage is reported in one line that names the file, and the tensor if there is one, and leaves nothing in the store.
 func TestDamage(t *testing.T) {
 	const (
 		norm   = "model.layers.1.input_layernorm.weight"
@@ -33,19 +33,45 @@ func TestDamage(t *testing.T) {
 		name   string
 		shards int
 		damage func(*testing.T, *checkpoint)
-		after  func(t *testing.T, dir string) // on the files
+		after  func(t *testing.T, dir string) // applied to the written files
 		kind   error
 		want   []string
 	}{
-		{"missing shard", 2, nil, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, shard2)) }, safetensors.ErrIncomplete, []string{shard2}},
-		{"truncated shard", 2, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, shard1), 8000) }, safetensors.ErrTruncated, []string{shard1}},
-		{"truncated file", 0, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "model.safetensors"), 8000) }, safetensors.ErrTruncated, []string{"model.safetensors"}},
-		{"truncated header", 0, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "model.safetensors"), 100) }, nil, []string{"model.safetensors"}},
-		{"empty shard", 2, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, shard1), 0) }, nil, []string{shard1}},
+		{
+			"missing shard", 2, nil, func(t *testing.T, dir string) { remove(t, filepath.Join(dir, shard2)) },
+			safetensors.ErrIncomplete, []string{shard2},
+		},
+		{
+			"truncated shard", 2, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, shard1), 8000) },
+			safetensors.ErrTruncated, []string{shard1},
+		},
+		{
+			"truncated file", 0, nil,
+			func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "model.safetensors"), 8000) },
+			safetensors.ErrTruncated, []string{"model.safetensors"},
+		},
+		{
+			"truncated header", 0, nil,
+			func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "model.safetensors"), 100) }, nil,
+			[]string{"model.safetensors"},
+		},
+		{
+			"empty shard", 2, nil, func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, shard1), 0) }, nil,
+			[]string{shard1},
+		},
 		{"no weights", 0, func(_ *testing.T, c *checkpoint) { c.tensors = nil }, nil, safetensors.ErrNoWeights, nil},
-		{"tensor missing from the index", 2, func(t *testing.T, c *checkpoint) { c.unlist(t, norm) }, nil, arch.ErrTable, []string{indexName + ": tensor " + norm, "does not list it"}},
-		{"tensor missing from its shard", 2, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil, safetensors.ErrIncomplete, []string{".safetensors: tensor", norm}},
-		{"tensor missing", 0, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil, arch.ErrTable, []string{"model.safetensors: tensor " + norm + ": absent"}},
+		{
+			"tensor missing from the index", 2, func(t *testing.T, c *checkpoint) { c.unlist(t, norm) }, nil, arch.ErrTable,
+			[]string{indexName + ": tensor " + norm, "not in the index"},
+		},
+		{
+			"tensor missing from its shard", 2, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil,
+			safetensors.ErrIncomplete, []string{".safetensors: tensor", norm},
+		},
+		{
+			"tensor missing", 0, func(_ *testing.T, c *checkpoint) { c.drop(norm) }, nil, arch.ErrTable,
+			[]string{"model.safetensors: tensor " + norm + ": absent"},
+		},
 		{"wrong shape", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit(norm, func(tn *tensor) { tn.Shape, tn.data = []int64{16}, tn.data[:32] })
 		}, nil, arch.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong shape: has shape [16], want [32]"}},
@@ -54,7 +80,9 @@ func TestDamage(t *testing.T) {
 		}, nil, arch.ErrTable, []string{".safetensors: tensor " + norm + ": wrong shape: has shape [32 1], want [32]"}},
 		{"transposed", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit("model.layers.0.mlp.up_proj.weight", func(tn *tensor) { tn.Shape = []int64{32, 48} })
-		}, nil, arch.ErrTable, []string{"model.safetensors: tensor model.layers.0.mlp.up_proj.weight: wrong shape: has shape [32 48], want [48 32]"}},
+		}, nil, arch.ErrTable,
+			[]string{"model.safetensors: tensor model.layers.0.mlp.up_proj.weight: wrong shape: has shape [32 48], " +
+				"want [48 32]"}},
 		{"wrong type", 0, func(_ *testing.T, c *checkpoint) {
 			c.edit(norm, func(tn *tensor) { tn.DType = safetensors.I16 })
 		}, nil, arch.ErrTable, []string{"model.safetensors: tensor " + norm + ": wrong type: has type I16"}},
@@ -63,27 +91,66 @@ func TestDamage(t *testing.T) {
 			tn.Name = "mtp.norm.weight"
 			c.add("model.safetensors", tn)
 		}, nil, arch.ErrTable, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
-		{"unknown architecture", 0, config(`"llama"`, `"mamba"`), nil, arch.ErrUnknownArchitecture, []string{configName, `"mamba"`, "known: ", "llama (LlamaForCausalLM)"}},
-		{"unknown class", 0, config("LlamaForCausalLM", "LlamaForTokenClassification"), nil, arch.ErrUnknownArchitecture, []string{configName, "LlamaForTokenClassification"}},
-		{"no config.json", 0, func(_ *testing.T, c *checkpoint) { delete(c.files, configName) }, nil, ErrSource, []string{"there is no config.json"}},
+		{
+			"unknown architecture", 0, config(`"llama"`, `"mamba"`), nil, arch.ErrUnknownArchitecture,
+			[]string{configName, `"mamba"`, "known: ", "llama (LlamaForCausalLM)"},
+		},
+		{
+			"unknown class", 0, config("LlamaForCausalLM", "LlamaForTokenClassification"), nil, arch.ErrUnknownArchitecture,
+			[]string{configName, "LlamaForTokenClassification"},
+		},
+		{
+			"no config.json", 0, func(_ *testing.T, c *checkpoint) { delete(c.files, configName) }, nil, ErrSource,
+			[]string{"no config.json"},
+		},
 		{"image generation", 0, func(_ *testing.T, c *checkpoint) {
 			delete(c.files, configName)
 			c.files["model_index.json"] = "{}"
 		}, nil, ErrSource, []string{"image-generation model"}},
-		{"broken config.json", 0, config(`"vocab_size": 300,`, `"vocab_size": 300`), nil, arch.ErrConfig, []string{configName + ": line 2: "}},
-		{"empty config.json", 0, func(_ *testing.T, c *checkpoint) { c.files[configName] = "" }, nil, arch.ErrConfig, []string{configName}},
-		{"bad value in config.json", 0, config(`"num_key_value_heads": 2`, `"num_key_value_heads": 3`), nil, arch.ErrConfig, []string{configName + ": num_key_value_heads = 3: must divide"}},
-		{"quantized", 0, config(`"torch_dtype"`, `"quantization_config": {"quant_method": "awq"}, "torch_dtype"`), nil, ErrSource, []string{configName, `quantized (quant_method "awq")`}},
-		{"broken index", 2, func(_ *testing.T, c *checkpoint) { c.files[indexName] = c.files[indexName][:50] }, nil, safetensors.ErrIndex, []string{indexName}},
-		{"broken generation_config.json", 0, file("generation_config.json", "{\n\"a\":\n}"), nil, ErrSource, []string{"generation_config.json: ", "line 3: "}},
-		{"non-UTF-8 tokenizer", 0, file("tokenizer.json", "{\"model\":\n\"\xff\"}"), nil, ErrSource, []string{"tokenizer.json: ", "not UTF-8 at byte 11, line 2"}},
+		{
+			"broken config.json", 0, config(`"vocab_size": 300,`, `"vocab_size": 300`), nil, arch.ErrConfig,
+			[]string{configName + ": line 2: "},
+		},
+		{
+			"empty config.json", 0, func(_ *testing.T, c *checkpoint) { c.files[configName] = "" }, nil, arch.ErrConfig,
+			[]string{configName},
+		},
+		{
+			"bad value in config.json", 0, config(`"num_key_value_heads": 2`, `"num_key_value_heads": 3`), nil, arch.ErrConfig,
+			[]string{configName + ": num_key_value_heads = 3: must divide"},
+		},
+		{
+			"quantized", 0, config(`"torch_dtype"`, `"quantization_config": {"quant_method": "awq"}, "torch_dtype"`), nil,
+			ErrSource, []string{configName, `quantized checkpoint (quant_method "awq")`},
+		},
+		{
+			"broken index", 2, func(_ *testing.T, c *checkpoint) { c.files[indexName] = c.files[indexName][:50] }, nil,
+			safetensors.ErrIndex, []string{indexName},
+		},
+		{
+			"broken generation_config.json", 0, file("generation_config.json", "{\n\"a\":\n}"), nil, ErrSource,
+			[]string{"generation_config.json: ", "line 3: "},
+		},
+		{
+			"non-UTF-8 tokenizer", 0, file("tokenizer.json", "{\"model\":\n\"\xff\"}"), nil, ErrSource,
+			[]string{"tokenizer.json: ", "not UTF-8 at byte 11, line 2"},
+		},
 		{"broken tokenizer", 0, file("tokenizer.json", `{"model": `), nil, ErrSource, []string{"tokenizer.json: "}},
-		{"tokenizer without a model", 0, file("tokenizer.json", `{"version": "1.0"}`), nil, tokenizer.ErrInvalid, []string{"tokenizer.json: there is no model"}},
-		{"unsupported tokenizer", 0, file("tokenizer.json", `{"version": "1.0", "model": {"type": "Guess", "vocab": {}}}`), nil, tokenizer.ErrUnsupported, []string{"tokenizer.json: ", "Guess"}},
+		{
+			"tokenizer without a model", 0, file("tokenizer.json", `{"version": "1.0"}`), nil, tokenizer.ErrInvalid,
+			[]string{"tokenizer.json: there is no model"},
+		},
+		{
+			"unsupported tokenizer", 0, file("tokenizer.json", `{"version": "1.0", "model": {"type": "Guess", "vocab": {}}}`),
+			nil, tokenizer.ErrUnsupported, []string{"tokenizer.json: ", "Guess"},
+		},
 		{"bad tokenizer_config.json", 0, func(_ *testing.T, c *checkpoint) {
 			c.files["tokenizer.json"], c.files["tokenizer_config.json"] = tinyTokenizer, "[]"
 		}, nil, tokenizer.ErrInvalid, []string{"tokenizer_config.json: "}},
-		{"non-UTF-8 tokenizer_config.json", 0, file("tokenizer_config.json", "{\"a\":\"\xe9\"}"), nil, ErrSource, []string{"tokenizer_config.json: ", "not UTF-8 at byte 6"}},
+		{
+			"non-UTF-8 tokenizer_config.json", 0, file("tokenizer_config.json", "{\"a\":\"\xe9\"}"), nil, ErrSource,
+			[]string{"tokenizer_config.json: ", "not UTF-8 at byte 6"},
+		},
 	} {
 		t.Run(d.name, func(t *testing.T) {
 			c := tiny(t, tinyConfig, 1)

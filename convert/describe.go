@@ -11,8 +11,8 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// describe finds out what the model can do, and who reads and writes its text: what the Modelfile says, else what the image
-// says that this one is made from, else what the configuration and the chat template show.
+// describe determines the model's capabilities, parser and renderer: from the Modelfile, else from the source image,
+// else from the configuration and the chat template.
 func (inv *Inventory) describe(p *Plan, opts PlanOptions) error {
 	config, _ := inv.file(configName)
 	found, err := arch.DetectFamily(config.Data)
@@ -31,8 +31,10 @@ func (inv *Inventory) describe(p *Plan, opts PlanOptions) error {
 		can[c] = true
 	}
 	reads, _ := parse.Abilities(p.parser)
-	can[manifest.CapTools] = can[manifest.CapTools] || reads || p.parser != "" && !parse.Known(p.parser) || toolsInTemplate.MatchString(template)
-	can[manifest.CapThinking] = can[manifest.CapThinking] || strings.Contains(template, "<think>") || think != (parse.Tags{})
+	can[manifest.CapTools] = can[manifest.CapTools] || reads || p.parser != "" && !parse.Known(p.parser) ||
+		toolsInTemplate.MatchString(template)
+	can[manifest.CapThinking] = can[manifest.CapThinking] || strings.Contains(template, "<think>") ||
+		think != (parse.Tags{})
 	for _, c := range []string{manifest.CapCompletion, manifest.CapTools, manifest.CapThinking, manifest.CapVision} {
 		if can[c] {
 			p.capabilities = append(p.capabilities, c)
@@ -41,20 +43,21 @@ func (inv *Inventory) describe(p *Plan, opts PlanOptions) error {
 	return nil
 }
 
-// renderer is that of the family, but Qwen 3.8 has the classes of 3.5 and shows only in its template.
+// renderer returns the family's renderer. Qwen 3.8 shares its class names with 3.5 and differs only in its template.
 func renderer(family, template string) string {
-	if family == "qwen3.5" && strings.Contains(template, "resolved_reasoning_effort") && strings.Contains(template, "preserve_thinking") {
+	if family == "qwen3.5" && strings.Contains(template, "resolved_reasoning_effort") &&
+		strings.Contains(template, "preserve_thinking") {
 		return "qwen3.8"
 	}
 	return family
 }
 
-// toolsInTemplate finds the variable in which chat templates get the tools' descriptions: in Jinja, and in the Go templates
-// of a TEMPLATE line.
+// toolsInTemplate matches the use of the variable that holds the tool descriptions, in Jinja and in the Go templates of
+// TEMPLATE lines.
 var toolsInTemplate = regexp.MustCompile(`\{[%{][^%}]*(\btools\b|\.Tools\b)`)
 
-// template is the text of all chat templates that come with the model: in files of their own, or in the tokenizer's
-// configuration, where there may be several with names.
+// template returns the texts of all chat templates in the model: those in files of their own, and those in the
+// tokenizer's configuration, which may have several named ones.
 func (inv *Inventory) template() string {
 	var texts []string
 	for _, f := range inv.Files {

@@ -18,22 +18,47 @@ func TestDescribe(t *testing.T) {
 		record       string
 	}{
 		{"plain", tinyConfig, nil, nil, []string{"completion"}, ""},
-		{"family", moeConfig, nil, nil, []string{"completion", "tools", "thinking"}, `{"parser":"qwen3","renderer":"qwen3-coder"}`},
-		{"lines win", moeConfig, nil, []modelfile.Command{line(modelfile.Parser, "mine"), line(modelfile.Renderer, "yours")}, []string{"completion", "tools", "thinking"},
+		{
+			"family", moeConfig, nil, nil, []string{"completion", "tools", "thinking"},
+			`{"parser":"qwen3","renderer":"qwen3-coder"}`,
+		},
+		{"lines win", moeConfig, nil, []modelfile.Command{line(modelfile.Parser, "mine"), line(modelfile.Renderer, "yours")},
+			[]string{"completion", "tools", "thinking"},
 			`{"parser":"mine","renderer":"yours"}`},
-		{"template", tinyConfig, map[string]string{"chat_template.jinja": "{% if tools is defined %}x{% endif %}"}, nil, []string{"completion", "tools"}, ""},
-		{"template of the tokenizer", tinyConfig, map[string]string{"tokenizer_config.json": `{"chat_template": "{{ '<think>' }}"}`}, nil, []string{"completion", "thinking"}, ""},
-		{"named templates", tinyConfig, map[string]string{"tokenizer_config.json": `{"chat_template": [{"name": "tool_use", "template": "{{ tools }}"}, {"name": "default", "template": ""}]}`},
+		{
+			"template", tinyConfig, map[string]string{"chat_template.jinja": "{% if tools is defined %}x{% endif %}"}, nil,
+			[]string{"completion", "tools"}, "",
+		},
+		{
+			"template of the tokenizer", tinyConfig,
+			map[string]string{"tokenizer_config.json": `{"chat_template": "{{ '<think>' }}"}`}, nil,
+			[]string{"completion", "thinking"}, "",
+		},
+		{"named templates", tinyConfig, map[string]string{"tokenizer_config.json": `{"chat_template": [` +
+			`{"name": "tool_use", "template": "{{ tools }}"}, {"name": "default", "template": ""}]}`},
 			nil, []string{"completion", "tools"}, ""},
-		{"template in JSON", tinyConfig, map[string]string{"chat_template.json": `{"chat_template": "{%- for t in tools %}"}`}, nil, []string{"completion", "tools"}, ""},
-		{"calls in a template", tinyConfig, map[string]string{"chat_template.jinja": "{{ '<think></think><tool_call>' }}{\"name\":, \"arguments\":"}, nil,
+		{
+			"template in JSON", tinyConfig,
+			map[string]string{"chat_template.json": `{"chat_template": "{%- for t in tools %}"}`}, nil,
+			[]string{"completion", "tools"}, "",
+		},
+		{"calls in a template", tinyConfig, map[string]string{"chat_template.jinja": "{{ '<think></think><tool_call>' " +
+			"}}{\"name\":, \"arguments\":"}, nil,
 			[]string{"completion", "tools", "thinking"}, `{"parser":"hermes"}`},
-		{"thinking in a template", tinyConfig, map[string]string{"chat_template.jinja": "{{ '[THINK]' }}[/THINK]"}, nil, []string{"completion", "thinking"}, `{"parser":"thinking"}`},
-		{"a line over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"}, []modelfile.Command{line(modelfile.Parser, "passthrough")},
+		{
+			"thinking in a template", tinyConfig, map[string]string{"chat_template.jinja": "{{ '[THINK]' }}[/THINK]"}, nil,
+			[]string{"completion", "thinking"}, `{"parser":"thinking"}`,
+		},
+		{"a line over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"},
+			[]modelfile.Command{line(modelfile.Parser, "passthrough")},
 			[]string{"completion"}, `{"parser":"passthrough"}`},
-		{"TEMPLATE over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"}, []modelfile.Command{line(modelfile.Template, "{{ range .Tools }}<tool_call> arguments{{ end }}")},
+		{"TEMPLATE over the template", tinyConfig, map[string]string{"chat_template.jinja": "[TOOL_CALLS]"},
+			[]modelfile.Command{line(modelfile.Template, "{{ range .Tools }}<tool_call> arguments{{ end }}")},
 			[]string{"completion", "tools"}, `{"parser":"hermes"}`},
-		{"words in a text", tinyConfig, map[string]string{"chat_template.jinja": "You have no tools."}, nil, []string{"completion"}, ""},
+		{
+			"words in a text", tinyConfig, map[string]string{"chat_template.jinja": "You have no tools."}, nil,
+			[]string{"completion"}, "",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ck := tiny(t, c.config, 1)

@@ -6,16 +6,19 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// These digests never change: a released image must be made again from its checkpoint, byte for byte, by every later
-// version. If this test fails, something that was changed reaches the bytes of images; change that back.
-func TestDigestForEver(t *testing.T) {
+// These digests never change: every later version must reproduce a released image from its checkpoint, byte for byte.
+// If this test fails, a change affects the bytes of images. Revert that change.
+func TestPinnedDigests(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		p    Precision
 		want string
 	}{
 		{"as it is", Precision{}, "sha256:8db949379d87dd7ab3075e3b782e3678c833c8f0351e9c7af3e63b2be2a5114f"},
-		{"int4", Precision{Type: quantize.Int4, Uniform: true}, "sha256:b6903f07f9e3ff69f90441df02da74c44374796e8a967e4bdd775ae22642f185"},
+		{
+			"int4", Precision{Type: quantize.Int4, Uniform: true},
+			"sha256:b6903f07f9e3ff69f90441df02da74c44374796e8a967e4bdd775ae22642f185",
+		},
 	} {
 		for _, shards := range []int{0, 3} {
 			ck := finiteWeights(tiny(t, wideConfig, 20))

@@ -1,16 +1,18 @@
-// Package convert makes a model image in the local store from a checkpoint folder, or from another image.
+// Package convert creates a model image in the local store from a checkpoint folder, or from another image.
 //
-// It works in three steps, so that nothing is written before all is known to be right:
+// It works in three steps, so that all checks precede the first write:
+//   - Open: the inventory, that is the configuration, the tensor headers and the other files. It reads no weights.
+//   - Plan: the contents of the image as plain data. Each blob is listed with its sources, transforms, type, precision
+//     rule, shape and size.
+//   - Write: the blobs, streamed from the sources with positioned reads, on all processors.
 //
-//	Open      the inventory: configuration, tensor headers, the other files; reads no weights
-//	Plan      what will be written, as plain data: every blob with its sources, what is done to them, type, rule, shape and size
-//	Write     the blobs, streamed from the source with positioned reads, on all processors
+// [Create] performs all three for a Modelfile. [DryRun] stops after the plan.
 //
-// [Create] does all three for a Modelfile; [DryRun] stops after the plan.
-//
-// Contract: the same contents and options give the same manifest digest on every machine, wherever the folder lies, however
-// the weights are split over files, and whatever the number of processors and the memory. Blobs stay in the store's
-// ingest folder until the last one is complete, so a run that fails or is killed leaves models and blobs as they were, and
-// the next one with the same plan and sources goes on from there. Sources are never mapped; one that changes while it is
-// read is an error. Memory is a fixed number of buffers plus the files that are not weights.
+// Contract:
+//   - The same contents and options give the same manifest digest on every machine. The location of the folder, the
+//     number of shards, the number of processors and the amount of memory have no influence.
+//   - Blobs stay in the store's ingest folder until the last one is complete. A run that fails or is killed leaves
+//     models and blobs unchanged; the next run with the same plan and sources resumes it.
+//   - Sources are never mapped. A source that changes while it is read is an error.
+//   - Memory is a fixed number of buffers, plus the files that are not weights.
 package convert

@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// draft is the model that drafts for this one, or nil.
+// draft returns the image's draft, or nil.
 func (inv *Inventory) draft(opts PlanOptions) *Inventory {
 	if opts.Draft != nil {
 		return opts.Draft
@@ -17,8 +17,10 @@ func (inv *Inventory) draft(opts PlanOptions) *Inventory {
 	return inv.Draft
 }
 
-// planDraft adds the draft's tensors. Its precision is its own.
-func (inv *Inventory) planDraft(ctx context.Context, p *Plan, draft *Inventory, precision Precision) (unused []string, err error) {
+// planDraft adds the draft's tensors. The draft has a precision of its own.
+func (inv *Inventory) planDraft(
+	ctx context.Context, p *Plan, draft *Inventory, precision Precision,
+) (unused []string, err error) {
 	if err := inv.checkDraft(draft); err != nil {
 		return nil, err
 	}
@@ -30,7 +32,7 @@ func (inv *Inventory) planDraft(ctx context.Context, p *Plan, draft *Inventory, 
 	return c.unused(), nil
 }
 
-// checkDraft finds out now what would make the pair useless when it is run.
+// checkDraft verifies at import that the draft is compatible with the target.
 func (inv *Inventory) checkDraft(draft *Inventory) error {
 	if err := arch.CheckDraft(inv.Model, draft.Model); err != nil {
 		return fmt.Errorf("%s as a draft for %s: %w", draft.From, inv.From, err)
@@ -38,7 +40,7 @@ func (inv *Inventory) checkDraft(draft *Inventory) error {
 	return inv.sameTokenizer(draft)
 }
 
-// sameTokenizer compares the tokenizers, where the draft has one: its tokens must be those of the target.
+// sameTokenizer verifies that the draft's tokens equal the target's, if the draft has a tokenizer.
 func (inv *Inventory) sameTokenizer(draft *Inventory) error {
 	mine, ok := inv.file(tokenizerName)
 	theirs, okDraft := draft.file(tokenizerName)
@@ -57,7 +59,8 @@ func (inv *Inventory) sameTokenizer(draft *Inventory) error {
 		x, okX := a.Token(id)
 		y, okY := b.Token(id)
 		if okX != okY || x != y {
-			return fmt.Errorf("%s: %w: its tokenizer is another one than that of %s: token %d is %q, not %q", draft.From, ErrSource, inv.From, id, clip(y), clip(x))
+			return fmt.Errorf("%s: %w: its tokenizer differs from that of %s: token %d is %q, not %q",
+				draft.From, ErrSource, inv.From, id, clip(y), clip(x))
 		}
 	}
 	return nil

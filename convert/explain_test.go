@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// What the system says about the store comes with a remedy, on one line, and is still what it was.
+// An error of the operating system gets a remedy on the same line, and still wraps the original.
 func TestExplain(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{syscall.ENOSPC, "free some space and run this again"},
-		{syscall.EDQUOT, "free some space and run this again"},
-		{syscall.EROFS, "INGOT_HOME chooses another store"},
-		{fs.ErrPermission, "INGOT_HOME chooses another store"},
+		{syscall.ENOSPC, "free some space and run this again to resume"},
+		{syscall.EDQUOT, "free some space and run this again to resume"},
+		{syscall.EROFS, "set INGOT_HOME to use another store"},
+		{fs.ErrPermission, "set INGOT_HOME to use another store"},
 		{errors.New("something else"), "write blob: something else"},
 	} {
 		got := explain(fmt.Errorf("write blob: %w", c.err))

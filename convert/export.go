@@ -16,19 +16,20 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// ErrExport says that a model cannot be written as a checkpoint folder.
+// ErrExport reports a model that cannot be written as a checkpoint folder.
 var ErrExport = errors.New("cannot export")
 
-// ExportOptions says how a model becomes a folder.
+// ExportOptions control how a model is written as a folder.
 type ExportOptions struct {
-	Dequantize quantize.Type // a cast: what quantized tensors become, for programs that do not know the formats; 0 keeps them
-	Parallel   int           // files written at once; 0 = as many as processors
-	Progress   func(Event)   // called after each piece, never by two goroutines at once
+	// Dequantize is a cast that replaces quantized types, for programs that do not support them; 0 keeps them.
+	Dequantize quantize.Type
+	Parallel   int         // files written concurrently; 0 = the number of processors
+	Progress   func(Event) // called after each batch, never concurrently
 
-	shard int64 // most bytes of a file of weights; 0 = maxShard
+	shard int64 // maximum bytes per shard; 0 = maxShard
 }
 
-// Exported is what Export wrote.
+// Exported describes the folder that Export wrote.
 type Exported struct {
 	Dir     string   `json:"dir"`
 	Files   []string `json:"files"` // in the folder, sorted
@@ -37,25 +38,27 @@ type Exported struct {
 	Notes   []string `json:"notes,omitempty"`
 }
 
-// maxShard is what mlx-lm and Hugging Face's tools split files at, in the smaller of the two meanings of a gigabyte. A tensor is
-// never split.
+// maxShard is the shard size of mlx-lm and of Hugging Face's tools, with a decimal gigabyte. Tensors are never split.
 const maxShard = 5_000_000_000
 
-// Export writes a model of the store as a checkpoint folder: weights, configuration and the files that came with it. Quantized
-// tensors are as mlx-lm reads them, with their formats in the configuration; a model without any is as transformers reads it.
-// What no file of a checkpoint can say is in a Modelfile, and a draft in a folder of its own.
+// Export writes a model in the store as a checkpoint folder: weights, configuration and the other files of its source.
+// Quantized tensors have mlx-lm's layout, and their types are in config.json. A model without quantized tensors has
+// transformers' layout. What no file of a checkpoint can express is in a Modelfile; a draft is in a subfolder.
 //
-// The folder must not exist or be empty. It is whole, or what was there before: files are written in a hidden folder inside,
-// and get their names when the last one is complete.
-func Export(ctx context.Context, store *manifest.Store, entry *manifest.Entry, dir string, opts ExportOptions) (Exported, error) {
+// The folder must be absent or empty. The export is atomic: files are written to a hidden subfolder, and are renamed
+// when the last one is complete.
+func Export(
+	ctx context.Context, store *manifest.Store, entry *manifest.Entry, dir string, opts ExportOptions,
+) (Exported, error) {
 	if opts.Dequantize != 0 && !opts.Dequantize.IsCast() {
-		return Exported{}, fmt.Errorf("%w: weights become bf16, f16 or f32, not %s", ErrExport, opts.Dequantize)
+		return Exported{}, fmt.Errorf("%w: weights can be dequantized to bf16, f16 or f32, not to %s",
+			ErrExport, opts.Dequantize)
 	}
 	if opts.Parallel <= 0 {
 		opts.Parallel = runtime.GOMAXPROCS(0)
 	}
 	opts.shard = cmp.Or(opts.shard, int64(maxShard))
-	release, err := store.Lock(ctx) // a collection waits until the blobs are read
+	release, err := store.Lock(ctx) // keeps a collection from removing the blobs
 	if err != nil {
 		return Exported{}, err
 	}
@@ -106,17 +109,17 @@ func Export(ctx context.Context, store *manifest.Store, entry *manifest.Entry, d
 	return out, nil
 }
 
-// target is the folder that is being made.
+// target is the folder being written.
 type target struct {
 	dir     string
-	staging string // inside, hidden
-	made    bool   // the folder was not there
+	staging string // the hidden subfolder
+	made    bool   // the folder was absent
 	done    bool
 }
 
 const stagingPrefix = ".ingot-export-"
 
-// openTarget makes the folder where it is absent. What a killed export left in it is removed.
+// openTarget creates the folder if it is absent, and removes what a killed export left in it.
 func openTarget(dir string) (*target, error) {
 	t := &target{dir: dir}
 	entries, err := os.ReadDir(dir)
@@ -131,7 +134,8 @@ func openTarget(dir string) (*target, error) {
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), stagingPrefix) {
-			return nil, fmt.Errorf("%s: %w: the folder holds %s; name one that is empty or does not exist", dir, ErrExport, e.Name())
+			return nil, fmt.Errorf("%s: %w: the folder holds %s; name one that is empty or does not exist",
+				dir, ErrExport, e.Name())
 		}
 	}
 	for _, e := range entries {
@@ -146,7 +150,7 @@ func openTarget(dir string) (*target, error) {
 	return t, nil
 }
 
-// complete gives all files their names, the configuration last: without it a folder is no model.
+// complete renames all files to their final names. The configuration is last: without it, the folder is not a model.
 func (t *target) complete() error {
 	entries, err := os.ReadDir(t.staging)
 	if err != nil {
@@ -174,7 +178,7 @@ func last(yes bool) int {
 	return 0
 }
 
-// abandon removes what was written, unless it is complete.
+// abandon removes an incomplete export.
 func (t *target) abandon() {
 	if t.done {
 		return
@@ -183,6 +187,6 @@ func (t *target) abandon() {
 		_ = os.RemoveAll(t.staging)
 	}
 	if t.made {
-		_ = os.Remove(t.dir) // stays when somebody put something there
+		_ = os.Remove(t.dir) // fails if others have put files there
 	}
 }

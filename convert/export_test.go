@@ -57,7 +57,7 @@ func sameTensors(t *testing.T, got, want map[string]tensor) {
 	for name, w := range want {
 		g, ok := got[name]
 		if !ok || g.DType != w.DType || !slices.Equal(g.Shape, w.Shape) || !bytes.Equal(g.data, w.data) {
-			t.Errorf("%s: %s %v differs from %s %v, or is not there", name, g.DType, g.Shape, w.DType, w.Shape)
+			t.Errorf("%s: %s %v differs from %s %v, or is missing", name, g.DType, g.Shape, w.DType, w.Shape)
 		}
 	}
 	for name := range got {
@@ -67,7 +67,7 @@ func sameTensors(t *testing.T, got, want map[string]tensor) {
 	}
 }
 
-// blobsOf are the digests of an image's layers by kind and name.
+// blobsOf returns the digests of an image's layers, by kind and name.
 func blobsOf(t *testing.T, s *manifest.Store, name string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -77,13 +77,14 @@ func blobsOf(t *testing.T, s *manifest.Store, name string) map[string]string {
 	return out
 }
 
-// fixture is a checkpoint of testdata.
+// fixture returns the path of a checkpoint in testdata.
 func fixture(name string) string { return filepath.Join("..", "testdata", "models", name) }
 
-// A checkpoint comes back as it was, in one file or many, and makes the same image again.
+// An exported checkpoint equals the imported one, in one file or many, and creates the same image.
 func TestExportPlain(t *testing.T) {
 	for _, name := range []string{
-		"llama-default", "llama-f32", "qwen3_moe-published", "glm4_moe_lite-published", "gemma3-published", "gemma4-e2b", "qwen3_5-published", "qwen3_5_moe-published",
+		"llama-default", "llama-f32", "qwen3_moe-published", "glm4_moe_lite-published", "gemma3-published", "gemma4-e2b",
+		"qwen3_5-published", "qwen3_5_moe-published",
 		"qwen3_5_moe-next-published", "qwen3_5-vision",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,11 +98,12 @@ func TestExportPlain(t *testing.T) {
 			got, source := folderTensors(t, dir), folderTensors(t, fixture(name))
 			for tensor := range source {
 				if _, ok := got[tensor]; !ok {
-					delete(source, tensor) // dropped
+					delete(source, tensor) // dropped by the import
 				}
 			}
 			sameTensors(t, got, source)
-			if a, b := readFile(t, filepath.Join(dir, configName)), readFile(t, filepath.Join(fixture(name), configName)); a != b {
+			if a, b := readFile(t, filepath.Join(dir, configName)),
+				readFile(t, filepath.Join(fixture(name), configName)); a != b {
 				t.Errorf("config.json is another")
 			}
 			mustCreate(t, s, "b", from(dir), Options{})
@@ -124,21 +126,45 @@ func readFile(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Quantized weights go out as mlx-lm reads them, and make the same image again.
+// Quantized weights are exported in mlx-lm's layout, and create the same image.
 func TestExportQuantized(t *testing.T) {
 	for _, c := range []struct {
 		model string
 		p     Precision
 		keys  []string
 	}{
-		{"llama-default", Precision{Type: quantize.Int4}, []string{"model.layers.0.mlp.gate_proj.scales", "model.layers.0.mlp.gate_proj.biases"}},
-		{"llama-default", Precision{Type: quantize.Int4, Rules: []Rule{{Match: "*.o_proj.weight", Type: quantize.Int3.WithGroup(32)}, {Match: "*.up_proj.weight", Type: quantize.MXFP8}}}, nil},
+		{
+			"llama-default", Precision{Type: quantize.Int4},
+			[]string{"model.layers.0.mlp.gate_proj.scales", "model.layers.0.mlp.gate_proj.biases"},
+		},
+		{
+			"llama-default",
+			Precision{
+				Type: quantize.Int4,
+				Rules: []Rule{
+					{Match: "*.o_proj.weight", Type: quantize.Int3.WithGroup(32)}, {Match: "*.up_proj.weight", Type: quantize.MXFP8},
+				},
+			},
+			nil,
+		},
 		{"llama-default", Precision{Type: quantize.NVFP4, Uniform: true}, nil},
-		{"qwen3_moe-published", Precision{Type: quantize.Int4.WithGroup(32)}, []string{"model.layers.1.mlp.switch_mlp.gate_proj.scales", "model.layers.1.mlp.switch_mlp.down_proj.biases"}},
+		{
+			"qwen3_moe-published", Precision{Type: quantize.Int4.WithGroup(32)},
+			[]string{"model.layers.1.mlp.switch_mlp.gate_proj.scales", "model.layers.1.mlp.switch_mlp.down_proj.biases"},
+		},
 		{"glm4_moe_lite-published", Precision{Type: quantize.MXFP4}, nil},
-		{"gemma4-26b-a4b", Precision{Type: quantize.Int8.WithGroup(32)}, []string{"language_model.model.layers.0.experts.switch_glu.up_proj.scales"}},
-		{"qwen3_5_moe-published", Precision{Type: quantize.Int4.WithGroup(32)}, []string{"language_model.model.layers.0.mlp.switch_mlp.up_proj.scales", "language_model.lm_head.weight"}},
-		{"qwen3_5_moe-next-published", Precision{Type: quantize.Int4.WithGroup(32), Uniform: true}, []string{"model.layers.0.linear_attn.in_proj_qkvz.scales"}},
+		{
+			"gemma4-26b-a4b", Precision{Type: quantize.Int8.WithGroup(32)},
+			[]string{"language_model.model.layers.0.experts.switch_glu.up_proj.scales"},
+		},
+		{
+			"qwen3_5_moe-published", Precision{Type: quantize.Int4.WithGroup(32)},
+			[]string{"language_model.model.layers.0.mlp.switch_mlp.up_proj.scales", "language_model.lm_head.weight"},
+		},
+		{
+			"qwen3_5_moe-next-published", Precision{Type: quantize.Int4.WithGroup(32), Uniform: true},
+			[]string{"model.layers.0.linear_attn.in_proj_qkvz.scales"},
+		},
 	} {
 		t.Run(c.model+" "+c.p.Type.String(), func(t *testing.T) {
 			s := openStore(t)
@@ -154,7 +180,7 @@ func TestExportQuantized(t *testing.T) {
 			checkQuantization(t, dir, got)
 			mustCreate(t, s, "b", from(dir), Options{})
 			a, b := blobsOf(t, s, "a"), blobsOf(t, s, "b")
-			delete(a, "file "+recordName) // what was asked for then
+			delete(a, "file "+recordName) // differs: it records the requested type
 			delete(b, "file "+recordName)
 			if diff := cmp.Diff(a, b); diff != "" && c.model != "qwen3_5_moe-next-published" {
 				t.Error(diff)
@@ -163,7 +189,7 @@ func TestExportQuantized(t *testing.T) {
 	}
 }
 
-// checkQuantization compares the configuration with what the tensors hold: bits and groups follow from shapes.
+// checkQuantization compares the configured bits and groups with the tensors' shapes.
 func checkQuantization(t *testing.T, dir string, got map[string]tensor) {
 	t.Helper()
 	var config struct {
@@ -202,10 +228,11 @@ func checkQuantization(t *testing.T, dir string, got map[string]tensor) {
 	}
 }
 
-// Dequantized weights are what float32 arithmetic gives, rounded once, and nothing says any more that they were quantized.
+// Dequantized weights equal float32 arithmetic, rounded once, and the configuration has no trace of the quantization.
 func TestExportDequantized(t *testing.T) {
 	s := openStore(t)
-	mustCreate(t, s, "a", from(fixture("llama-default")), Options{Precision: Precision{Type: quantize.Int4, Rules: []Rule{{Match: "*.k_proj.weight", Type: quantize.NVFP4}}}})
+	mustCreate(t, s, "a", from(fixture("llama-default")), Options{Precision: Precision{Type: quantize.Int4,
+		Rules: []Rule{{Match: "*.k_proj.weight", Type: quantize.NVFP4}}}})
 	wide := filepath.Join(t.TempDir(), "f32")
 	mustExport(t, s, "a", wide, ExportOptions{Dequantize: quantize.ToF32})
 	narrow := filepath.Join(t.TempDir(), "bf16")
@@ -227,7 +254,8 @@ func TestExportDequantized(t *testing.T) {
 		blocks := quantize.Blocks{Packed: parts[0].data, Scales: parts[1].data}
 		if len(parts) > 2 {
 			n := int64(len(parts[1].data) / 2)
-			blocks.Scales, blocks.Biases = encode(t, quantize.ToF32, parts[1].data, quantize.BF16, n), encode(t, quantize.ToF32, parts[2].data, quantize.BF16, n)
+			blocks.Scales, blocks.Biases = encode(t, quantize.ToF32, parts[1].data, quantize.BF16, n),
+				encode(t, quantize.ToF32, parts[2].data, quantize.BF16, n)
 		}
 		want := make([]byte, len(a[name].data))
 		if err := typ.Decode(want, quantize.F32, blocks, quantize.F32); err != nil {
@@ -236,23 +264,27 @@ func TestExportDequantized(t *testing.T) {
 		if a[name].DType != safetensors.F32 || !bytes.Equal(a[name].data, want) {
 			t.Errorf("%s: the float32 differs", name)
 		}
-		if b[name].DType != safetensors.BF16 || !bytes.Equal(b[name].data, encode(t, quantize.ToBF16, want, quantize.F32, int64(len(want)/4))) {
+		if b[name].DType != safetensors.BF16 || !bytes.Equal(b[name].data,
+			encode(t, quantize.ToBF16, want, quantize.F32, int64(len(want)/4))) {
 			t.Errorf("%s: the bf16 differs", name)
 		}
 	}
 	for dir, want := range map[string]string{wide: "float32", narrow: "bfloat16"} {
 		var config map[string]any
-		if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, configName))), &config); err != nil || config["torch_dtype"] != want || config["quantization"] != nil {
+		if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, configName))), &config); err != nil ||
+			config["torch_dtype"] != want || config["quantization"] != nil {
 			t.Errorf("%v, config %v", err, config)
 		}
 	}
 }
 
-// What files of a checkpoint cannot say is in a Modelfile, and makes the same image with it.
+// What a checkpoint's files cannot express is in a Modelfile, which creates the same image.
 func TestExportModelfile(t *testing.T) {
 	s := openStore(t)
-	f := from(fixture("gemma4-pair"), modelfile.Command{Name: modelfile.System, Value: "Be kind."}, modelfile.Command{Name: modelfile.Parameter, Key: "num_ctx", Value: "64"},
-		modelfile.Command{Name: modelfile.Message, Key: "user", Value: "Hello"}, modelfile.Command{Name: modelfile.Draft, Value: fixture("gemma4_assistant-pair")})
+	f := from(fixture("gemma4-pair"), modelfile.Command{Name: modelfile.System, Value: "Be kind."},
+		modelfile.Command{Name: modelfile.Parameter, Key: "num_ctx", Value: "64"},
+		modelfile.Command{Name: modelfile.Message, Key: "user", Value: "Hello"},
+		modelfile.Command{Name: modelfile.Draft, Value: fixture("gemma4_assistant-pair")})
 	first := mustCreate(t, s, "a", f, Options{Precision: Precision{Type: quantize.Int8, Draft: quantize.Int8}})
 	dir := filepath.Join(t.TempDir(), "out")
 	out := mustExport(t, s, "a", dir, ExportOptions{})
@@ -272,18 +304,19 @@ func TestExportModelfile(t *testing.T) {
 	}
 }
 
-// A folder is whole or as it was.
+// An export is atomic.
 func TestExportFolder(t *testing.T) {
 	s := openStore(t)
 	mustCreate(t, s, "a", from(fixture("llama-default")), Options{})
 	entry := mustResolve(t, s, "a")
 	full := t.TempDir()
 	writeFile(t, filepath.Join(full, "mine"), []byte("x"))
-	if _, err := Export(t.Context(), s, entry, full, ExportOptions{}); !errors.Is(err, ErrExport) || !strings.Contains(err.Error(), "mine") {
+	if _, err := Export(t.Context(), s, entry, full, ExportOptions{}); !errors.Is(err, ErrExport) ||
+		!strings.Contains(err.Error(), "mine") {
 		t.Errorf("error %v", err)
 	}
 	empty := t.TempDir()
-	if err := os.Mkdir(filepath.Join(empty, stagingPrefix+"1"), 0o755); err != nil { // of one that was killed
+	if err := os.Mkdir(filepath.Join(empty, stagingPrefix+"1"), 0o755); err != nil { // left by a killed export
 		t.Fatal(err)
 	}
 	mustExport(t, s, "a", empty, ExportOptions{})
@@ -306,15 +339,17 @@ func TestExportFolder(t *testing.T) {
 	if list, err := os.ReadDir(full); err != nil || len(list) != 1 {
 		t.Errorf("%v %v", list, err)
 	}
-	if _, err := Export(t.Context(), s, entry, absent, ExportOptions{Dequantize: quantize.Int4}); !errors.Is(err, ErrExport) {
+	if _, err := Export(t.Context(), s, entry, absent, ExportOptions{Dequantize: quantize.Int4}); !errors.Is(err,
+		ErrExport) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// What mlx-lm wrote comes back byte for byte.
+// A checkpoint written by mlx-lm is exported byte for byte.
 func TestExportOfMLX(t *testing.T) {
 	for _, name := range []string{
-		"mlx-every", "mlx-experts", "mlx-gemma4-experts", "mlx-int4-g32", "mlx-mixed_2_6", "mlx-mixed_3_4", "mlx-mxfp8", "mlx-nvfp4", "mlx-qwen3_5",
+		"mlx-every", "mlx-experts", "mlx-gemma4-experts", "mlx-int4-g32", "mlx-mixed_2_6", "mlx-mixed_3_4", "mlx-mxfp8",
+		"mlx-nvfp4", "mlx-qwen3_5",
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := filepath.Join("..", "testdata", "sources", name)

@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// jsonField is a key of a JSON object and where its value lies in the text.
+// jsonField is a key of a JSON object, and the position of its value in the text.
 type jsonField struct {
 	key        string
 	begin, end int
 }
 
-// jsonFields finds the fields of an object in its text, which is edited rather than written anew: what is not changed keeps its
-// order, its spaces and its numbers.
+// jsonFields locates the fields of an object in its text. The text is edited in place, so that unchanged fields keep
+// their order, spacing and number format.
 func jsonFields(data []byte) ([]jsonField, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -37,7 +37,7 @@ func jsonFields(data []byte) ([]jsonField, error) {
 	return out, nil
 }
 
-// appendKeys adds keys of one value as the last ones of an object.
+// appendKeys appends keys to an object, all with the same value.
 func appendKeys(data []byte, keys []string, value []byte) ([]byte, error) {
 	fields, err := jsonFields(data)
 	if err != nil {
@@ -57,7 +57,7 @@ func appendKeys(data []byte, keys []string, value []byte) ([]byte, error) {
 	return slices.Concat(data[:at], add, data[at:]), nil
 }
 
-// setDType writes the type of the weights into a configuration, wherever it says one.
+// setDType sets the element type in a configuration, wherever it states one.
 func setDType(data []byte, name string) ([]byte, error) {
 	out, found, err := replaceDType(data, name, 0)
 	if err != nil || found {
@@ -66,14 +66,14 @@ func setDType(data []byte, name string) ([]byte, error) {
 	return appendKeys(data, []string{"torch_dtype"}, strconv.AppendQuote(nil, name))
 }
 
-// replaceDType replaces the values of dtype and torch_dtype, also in the configurations of a model's parts.
+// replaceDType replaces the values of dtype and torch_dtype, at the top level and in text_config.
 func replaceDType(data []byte, name string, depth int) (out []byte, found bool, err error) {
 	fields, err := jsonFields(data)
 	if err != nil {
 		return nil, false, err
 	}
 	out = data
-	for _, f := range slices.Backward(fields) { // so that the places before it stay
+	for _, f := range slices.Backward(fields) { // backward, so that earlier positions stay valid
 		value := data[f.begin:f.end]
 		switch {
 		case (f.key == "dtype" || f.key == "torch_dtype") && value[0] == '"':

@@ -14,17 +14,17 @@ import (
 const (
 	modelfileName = "Modelfile"
 	jinjaName     = "chat_template.jinja"
-	sampledName   = "generation_config.json"
+	samplingName  = "generation_config.json"
 )
 
-// addModelfile adds a Modelfile where the image says what the files of a checkpoint cannot, and puts a chat template of its own
-// where other programs look for one.
+// addModelfile adds a Modelfile for what a checkpoint's files cannot express. It writes the image's own chat template
+// to the file that other programs read.
 func (x *export) addModelfile(ctx context.Context, store *manifest.Store, entry *manifest.Entry) error {
 	texts, err := ReadTexts(store, entry)
 	if err != nil {
 		return err
 	}
-	// Licences are files of their own.
+	// Licenses are separate files.
 	texts.Licenses = nil
 	if texts.own != "" {
 		if _, err := chat.Parse(ctx, texts.own); err == nil {
@@ -40,13 +40,14 @@ func (x *export) addModelfile(ctx context.Context, store *manifest.Store, entry 
 			texts.Renderer = ""
 		}
 	}
-	x.sampled(texts)
+	x.dropRepeated(texts)
 	file, notes := texts.Modelfile(".")
 	for _, n := range notes {
-		x.notes = append(x.notes, "left out: "+n)
+		x.notes = append(x.notes, "omitted: "+n)
 	}
 	if x.draft != nil {
-		file.Commands = slices.Insert(file.Commands, 1, modelfile.Command{Name: modelfile.Draft, Value: "./" + draftFolder})
+		draft := modelfile.Command{Name: modelfile.Draft, Value: "./" + draftFolder}
+		file.Commands = slices.Insert(file.Commands, 1, draft)
 	}
 	if len(file.Commands) == 1 {
 		return nil
@@ -59,7 +60,7 @@ func (x *export) addModelfile(ctx context.Context, store *manifest.Store, entry 
 	return nil
 }
 
-// setFile replaces a file, or adds it.
+// setFile adds or replaces a file.
 func (x *export) setFile(name string, data []byte) {
 	i := slices.IndexFunc(x.files, func(f exportFile) bool { return f.name == name })
 	if i < 0 {
@@ -69,7 +70,7 @@ func (x *export) setFile(name string, data []byte) {
 	x.files[i].data = data
 }
 
-// detected is what an import of the folder finds out about prompts and answers.
+// detected returns the parser and the renderer that an import of the folder would detect.
 func (inv *Inventory) detected() (parser, renderer string, err error) {
 	fresh := *inv
 	fresh.base = Record{}
@@ -78,14 +79,14 @@ func (inv *Inventory) detected() (parser, renderer string, err error) {
 	return p.parser, p.renderer, err
 }
 
-// sampled keeps those parameters that generation_config.json does not say.
-func (x *export) sampled(t *Texts) {
-	f, ok := x.inv.file(sampledName)
+// dropRepeated removes the parameters that generation_config.json also sets to the same value.
+func (x *export) dropRepeated(t *Texts) {
+	f, ok := x.inv.file(samplingName)
 	if !ok {
 		return
 	}
-	said, _ := generationParameters(f.Data)
-	for name, value := range said {
+	repeated, _ := generationParameters(f.Data)
+	for name, value := range repeated {
 		a, errA := json.Marshal(value)
 		b, errB := json.Marshal(t.Parameters[name])
 		if errA == nil && errB == nil && string(a) == string(b) {

@@ -15,7 +15,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// export is all that a folder will hold.
+// export is the planned contents of a folder.
 type export struct {
 	inv    *Inventory
 	opts   ExportOptions
@@ -36,16 +36,16 @@ type exportFile struct {
 	data []byte
 }
 
-// exportArray is a tensor of a file of weights.
+// exportArray is a tensor in a shard.
 type exportArray struct {
 	safetensors.Tensor
-	group int // arrays of one group lie in one file
+	group int // arrays of one group are in the same shard
 	rule  string
 	mode  string
 	from  arrayReader
 }
 
-// shard is a file of weights.
+// shard is a safetensors file.
 type shard struct {
 	name   string
 	arrays []exportArray
@@ -53,9 +53,12 @@ type shard struct {
 
 const draftFolder = "draft"
 
-// planExport decides what is written. It reads headers, and the norms that mlx-lm may have changed.
+// planExport plans a folder. It reads headers, and the norms that mlx-lm may have shifted.
 func planExport(inv *Inventory, opts ExportOptions) (*export, error) {
-	x := &export{inv: inv, opts: opts, stored: map[string]*storedTensor{}, types: map[string]quantize.Type{}, params: map[quantize.Type]int64{}}
+	x := &export{
+		inv: inv, opts: opts,
+		stored: map[string]*storedTensor{}, types: map[string]quantize.Type{}, params: map[quantize.Type]int64{},
+	}
 	if _, err := inv.match(); err != nil {
 		return nil, err
 	}
@@ -87,7 +90,7 @@ func planExport(inv *Inventory, opts ExportOptions) (*export, error) {
 			return nil, fmt.Errorf("%s: %w", inv.From, err)
 		}
 	}
-	x.cut()
+	x.splitShards()
 	if err := x.addFiles(config); err != nil {
 		return nil, fmt.Errorf("%s: %w", inv.From, err)
 	}
@@ -107,7 +110,7 @@ func modelTypeOf(config []byte) string {
 	return c.ModelType
 }
 
-// packed tells whether some tensor stays quantized.
+// packed reports whether any tensor stays quantized.
 func (x *export) packed() bool {
 	if x.opts.Dequantize != 0 {
 		return false
@@ -120,9 +123,10 @@ func (x *export) packed() bool {
 	return false
 }
 
-// shifted tells whether norms and convolutions of a Qwen 3.5 are written as mlx-lm writes them. Those that came from there are
-// F32, and 1 more than their weights is what they were. Others stay as they are, which mlx-lm reads too, and changes itself; only
-// of a Qwen3-Next it does not once its experts lie together.
+// shifted reports whether norms and convolutions of a Qwen 3.5 are written in mlx-lm's variant. The norms of a model
+// imported from mlx-lm are F32, and adding 1 restores values that a narrower type holds exactly. Other models are
+// written unshifted: mlx-lm reads them and shifts them itself. The exception is Qwen3-Next, which mlx-lm does not shift
+// if its experts are stacked.
 func (x *export) shifted(modelType string) (bool, error) {
 	convolves, all := false, true
 	for _, s := range x.inv.Model.Table().Specs {
@@ -147,7 +151,7 @@ func (x *export) shifted(modelType string) (bool, error) {
 	return convolves && (all || modelType == "qwen3_next"), nil
 }
 
-// narrow is the narrowest type that holds all elements of a small tensor, with a number added to each, without rounding.
+// narrow returns the narrowest type that represents all elements of a small tensor exactly, after add is added to each.
 func (x *export) narrow(t *storedTensor, add float64) (safetensors.DType, error) {
 	data, err := readAdded(t, add)
 	if err != nil {
@@ -155,14 +159,15 @@ func (x *export) narrow(t *storedTensor, add float64) (safetensors.DType, error)
 	}
 	for _, d := range []quantize.DType{quantize.BF16, quantize.F16} {
 		small, back := make([]byte, len(data)/2), make([]byte, len(data))
-		if quantize.Cast(small, d, data, quantize.F32) == nil && quantize.Cast(back, quantize.F32, small, d) == nil && slices.Equal(back, data) {
+		if quantize.Cast(small, d, data, quantize.F32) == nil && quantize.Cast(back, quantize.F32, small, d) == nil &&
+			slices.Equal(back, data) {
 			return safetensors.DType(d), nil
 		}
 	}
 	return safetensors.F32, nil
 }
 
-// addTensor adds the arrays of a tensor.
+// addTensor adds a tensor's arrays.
 func (x *export) addTensor(group int, w arch.Written) error {
 	first := x.stored[w.From[0].Tensor]
 	r := arrayReader{from: w.From, stored: x.stored}
@@ -171,15 +176,17 @@ func (x *export) addTensor(group int, w arch.Written) error {
 	for _, p := range w.From {
 		s := x.stored[p.Tensor]
 		if s.quant != first.quant || s.DType != first.DType || s.global != first.global {
-			return fmt.Errorf("tensor %s: %w: it is written as one, but of what it is made of %s is %s and %s is %s; --dequantize writes it",
-				w.Name, ErrExport, first.Name, first.format(), s.Name, s.format())
+			return fmt.Errorf("tensor %s: %w: its parts have different types, %s in %s and %s in %s; "+
+				"export it with --dequantize",
+				w.Name, ErrExport, first.format(), first.Name, s.format(), s.Name)
 		}
 	}
 	add := func(name string, part arrayPart, d safetensors.DType, shape []int64) {
 		r := r
 		r.part, r.source, r.to = part, first, d
 		x.arrays = append(x.arrays, exportArray{
-			Tensor: safetensors.Tensor{Name: name, DType: d, Shape: shape}, group: group, rule: first.rule, mode: first.quant.Mode(), from: r,
+			Tensor: safetensors.Tensor{Name: name, DType: d, Shape: shape}, group: group, rule: first.rule,
+			mode: first.quant.Mode(), from: r,
 		})
 	}
 	switch {
@@ -203,14 +210,18 @@ func (x *export) addTensor(group int, w arch.Written) error {
 	return nil
 }
 
-// addPacked adds codes, scales and biases.
-func (x *export) addPacked(w arch.Written, first *storedTensor, n int64, add func(string, arrayPart, safetensors.DType, []int64)) error {
+// addPacked adds a quantized tensor's codes, scales and biases.
+func (x *export) addPacked(
+	w arch.Written, first *storedTensor, n int64, add func(string, arrayPart, safetensors.DType, []int64),
+) error {
 	path, ok := strings.CutSuffix(w.Name, ".weight")
 	if !ok {
-		return fmt.Errorf("tensor %s: %w: no program reads a quantized one of this name; --dequantize writes it", w.Name, ErrExport)
+		return fmt.Errorf("tensor %s: %w: no program reads a quantized tensor of this name; export it with --dequantize",
+			w.Name, ErrExport)
 	}
 	if first.global != 0 {
-		return fmt.Errorf("tensor %s: %w: it is nvfp4 with a scale of the whole tensor, which mlx-lm does not read; --dequantize writes it", w.Name, ErrExport)
+		return fmt.Errorf("tensor %s: %w: mlx-lm does not read nvfp4 with a scale of the whole tensor; "+
+			"export it with --dequantize", w.Name, ErrExport)
 	}
 	parts, err := first.quant.Parts(quantize.DType(first.DType), w.Shape)
 	if err != nil {
@@ -218,7 +229,8 @@ func (x *export) addPacked(w arch.Written, first *storedTensor, n int64, add fun
 	}
 	for _, p := range w.From {
 		if g := int64(first.quant.Group()); p.Begin%g != 0 || p.Count%g != 0 {
-			return fmt.Errorf("tensor %s: %w: groups of %s would be cut; --dequantize writes it", w.Name, ErrExport, p.Tensor)
+			return fmt.Errorf("tensor %s: %w: groups of %s would be split; export it with --dequantize",
+				w.Name, ErrExport, p.Tensor)
 		}
 	}
 	add(w.Name, codesPart, safetensors.U32, parts.Packed.Shape)
@@ -231,8 +243,9 @@ func (x *export) addPacked(w arch.Written, first *storedTensor, n int64, add fun
 	return nil
 }
 
-// cut deals the arrays out to files. In each, those with the widest elements come first, so that all are aligned.
-func (x *export) cut() {
+// splitShards distributes the arrays over shards. In each shard, arrays with wider elements come first, so that all are
+// aligned.
+func (x *export) splitShards() {
 	var size int64
 	for i := 0; i < len(x.arrays); {
 		j, bytes := i, int64(0)
@@ -260,8 +273,8 @@ func (x *export) cut() {
 	}
 }
 
-// metadata is what a file of weights says of itself. The rules that made the codes are listed by their families, for
-// this program, which keeps them.
+// metadata returns a shard's metadata. It lists the versions of the quantization rules by family, so that an import by
+// this program preserves them.
 func (x *export) metadata(s shard) map[string]string {
 	meta := map[string]string{"format": "pt"}
 	rules := map[string]string{}
@@ -293,7 +306,7 @@ func (x *export) bytes() int64 {
 	return n
 }
 
-// indexFile says in which file each tensor lies.
+// indexFile returns the index, which maps each tensor to its shard.
 func (x *export) indexFile() ([]byte, error) {
 	var index struct {
 		Metadata struct {
@@ -313,7 +326,7 @@ func (x *export) indexFile() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// addFiles adds the configuration, the index, and the files that came with the model.
+// addFiles adds the configuration, the index, and the model's other files.
 func (x *export) addFiles(config File) error {
 	index, err := x.indexFile()
 	if err != nil {
@@ -329,8 +342,9 @@ func (x *export) addFiles(config File) error {
 		switch {
 		case f.Name == configName:
 		case f.Kind == manifest.KindFile || f.Kind == manifest.KindLicense:
-			if strings.HasSuffix(f.Name, ".safetensors") || strings.EqualFold(f.Name, modelfileName) || strings.HasPrefix(f.Name, draftFolder+"/") {
-				return fmt.Errorf("file %s: %w: the folder has another file of this name", f.Name, ErrExport)
+			if strings.HasSuffix(f.Name, ".safetensors") || strings.EqualFold(f.Name, modelfileName) ||
+				strings.HasPrefix(f.Name, draftFolder+"/") {
+				return fmt.Errorf("file %s: %w: the name is reserved for another file of the folder", f.Name, ErrExport)
 			}
 			x.files = append(x.files, exportFile{f.Name, f.Data})
 		}
@@ -338,7 +352,7 @@ func (x *export) addFiles(config File) error {
 	return nil
 }
 
-// config is the configuration with the formats of quantized tensors in it, or with the type that they have now.
+// config returns the configuration with the types of quantized tensors added, or with the element type after a cast.
 func (x *export) config(data []byte) ([]byte, error) {
 	if len(x.types) > 0 {
 		text, err := x.quantization()
@@ -348,7 +362,9 @@ func (x *export) config(data []byte) ([]byte, error) {
 		return appendKeys(data, []string{"quantization", "quantization_config"}, text)
 	}
 	if x.opts.Dequantize != 0 && x.wasPacked() {
-		name := map[quantize.Type]string{quantize.ToBF16: "bfloat16", quantize.ToF16: "float16", quantize.ToF32: "float32"}[x.opts.Dequantize]
+		name := map[quantize.Type]string{
+			quantize.ToBF16: "bfloat16", quantize.ToF16: "float16", quantize.ToF32: "float32",
+		}[x.opts.Dequantize]
 		return setDType(data, name)
 	}
 	return data, nil
@@ -363,9 +379,11 @@ func (x *export) wasPacked() bool {
 	return false
 }
 
-// quantization is the format of most elements, and under their paths those of the others, as mlx-lm has it.
+// quantization returns mlx-lm's quantization key: the type of most elements, and the types of the other modules by
+// path.
 func (x *export) quantization() ([]byte, error) {
-	most := slices.MaxFunc(slices.Sorted(maps.Keys(x.params)), func(a, b quantize.Type) int { return cmp.Compare(x.params[a], x.params[b]) })
+	most := slices.MaxFunc(slices.Sorted(maps.Keys(x.params)),
+		func(a, b quantize.Type) int { return cmp.Compare(x.params[a], x.params[b]) })
 	entry := func(t quantize.Type) map[string]any {
 		return map[string]any{"group_size": t.Group(), "bits": t.Bits(), "mode": t.Mode()}
 	}
@@ -378,4 +396,4 @@ func (x *export) quantization() ([]byte, error) {
 	return json.MarshalIndent(all, "  ", "  ")
 }
 
-var errJSON = errors.New("config.json is no JSON object")
+var errJSON = errors.New("config.json is not a JSON object")

@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// storedTensor is a tensor of an image and what its blob's header says.
+// storedTensor is a tensor of an image, with the header of its blob.
 type storedTensor struct {
 	weight
 	parts map[string]safetensors.Tensor // by suffix of the name
@@ -35,7 +35,7 @@ func openStored(w weight) (*storedTensor, error) {
 	return s, s.check()
 }
 
-// check compares the parts with what the format asks for.
+// check verifies the arrays against the type's shapes.
 func (s *storedTensor) check() error {
 	if s.quant == 0 {
 		return nil
@@ -49,13 +49,14 @@ func (s *storedTensor) check() error {
 			continue
 		}
 		if got := s.parts[suffix]; string(got.DType) != string(p.DType) || got.Size() != p.Size() {
-			return fmt.Errorf("tensor %s%s: blob %s: %w: it is %s %v, want %s %v", s.Name, suffix, s.layer.Digest, ErrSource, got.DType, got.Shape, p.DType, p.Shape)
+			return fmt.Errorf("tensor %s%s: blob %s: %w: it is %s %v, want %s %v", s.Name, suffix, s.layer.Digest, ErrSource,
+				got.DType, got.Shape, p.DType, p.Shape)
 		}
 	}
 	return nil
 }
 
-// format is what the tensor is, for people.
+// format describes the tensor's type for messages.
 func (s *storedTensor) format() string {
 	switch {
 	case s.quant == 0:
@@ -66,7 +67,7 @@ func (s *storedTensor) format() string {
 	return fmt.Sprintf("%s of %s", s.quant, s.DType)
 }
 
-// arrayPart says which bytes of a tensor's blob an array has, or what becomes of them.
+// arrayPart is the content of an array: an array of the tensor's blob, or one computed from it.
 type arrayPart int
 
 const (
@@ -74,38 +75,38 @@ const (
 	codesPart
 	scalesPart
 	biasesPart
-	decoded // codes, scales and biases as numbers
-	added   // a plain tensor with a number added
+	decoded // dequantized elements
+	added   // a plain tensor plus a number
 )
 
-// arrayReader gives an array of a file of weights, as a stream.
+// arrayReader reads an array of a shard from blobs.
 type arrayReader struct {
 	from   []arch.WrittenPiece
 	stored map[string]*storedTensor
-	source *storedTensor // one of from: all have its format
+	source *storedTensor // one of from; all have its type
 	part   arrayPart
 	to     safetensors.DType
 	add    float32
 }
 
-// open gives the bytes. Blobs are opened one after the other.
+// open returns a stream of the array's bytes. It opens one blob at a time.
 func (r arrayReader) open(ctx context.Context) (io.ReadCloser, error) {
 	return &arrayStream{ctx: ctx, arrayReader: r}, nil
 }
 
-// arrayStream reads pieces in batches of exportBatch elements at most.
+// arrayStream reads pieces in batches of at most exportBatch elements.
 type arrayStream struct {
 	arrayReader
 	ctx   context.Context
-	piece int   // of from
-	done  int64 // elements of that
+	piece int   // index into from
+	done  int64 // elements read of the piece
 	name  string
 	file  *safetensors.File
-	ready []byte // of what was read, what nobody took yet
+	ready []byte // bytes not yet returned by Read
 	buf   struct{ codes, scales, biases, wide, narrow []byte }
 }
 
-// exportBatch is a multiple of every group.
+// exportBatch is a multiple of every group size.
 const exportBatch = 1 << 17
 
 func (s *arrayStream) Close() error {
@@ -157,7 +158,7 @@ func (s *arrayStream) next() error {
 	return err
 }
 
-// read makes a batch ready.
+// read reads n elements of a tensor into ready.
 func (s *arrayStream) read(t *storedTensor, begin, n int64) (err error) {
 	sizes := t.sizes()
 	switch s.part {
@@ -172,12 +173,12 @@ func (s *arrayStream) read(t *storedTensor, begin, n int64) (err error) {
 	case decoded:
 		err = s.decode(t, begin, n)
 	case added:
-		err = s.sum(t, begin, n)
+		err = s.addNumber(t, begin, n)
 	}
 	return err
 }
 
-// sizes are those of an element of a plain tensor, and of a group of another.
+// sizes returns the bytes of an element of a plain tensor, or of a group of a quantized one.
 func (s *storedTensor) sizes() quantize.Sizes {
 	if s.quant == 0 {
 		return quantize.Sizes{Source: s.DType.Bits() / 8}
@@ -185,8 +186,10 @@ func (s *storedTensor) sizes() quantize.Sizes {
 	return s.quant.GroupSizes(quantize.DType(s.DType))
 }
 
-// bytes reads what a part has of elements.
-func (s *arrayStream) bytes(buf *[]byte, t *storedTensor, suffix string, begin, n int64, size, group int) ([]byte, error) {
+// bytes reads the bytes of one array that belong to a range of elements.
+func (s *arrayStream) bytes(
+	buf *[]byte, t *storedTensor, suffix string, begin, n int64, size, group int,
+) ([]byte, error) {
 	b := grown(buf, n/int64(group)*int64(size))
 	part := t.parts[suffix]
 	if err := readFull(s.file.Reader(part), b, begin/int64(group)*int64(size)); err != nil {
@@ -202,7 +205,7 @@ func grown(buf *[]byte, n int64) []byte {
 	return (*buf)[:n]
 }
 
-// decode computes what codes stand for in float32, as the reference arithmetic does, and rounds once.
+// decode dequantizes elements in float32, as MLX does, and rounds once to the array's type.
 func (s *arrayStream) decode(t *storedTensor, begin, n int64) error {
 	sizes, group := t.sizes(), t.quant.Group()
 	codes, err := s.bytes(&s.buf.codes, t, "", begin, n, sizes.Packed, group)
@@ -235,8 +238,8 @@ func (s *arrayStream) decode(t *storedTensor, begin, n int64) error {
 	return s.round(t, wide, begin)
 }
 
-// sum adds a number to elements, in float32.
-func (s *arrayStream) sum(t *storedTensor, begin, n int64) error {
+// addNumber adds a number to elements, in float32.
+func (s *arrayStream) addNumber(t *storedTensor, begin, n int64) error {
 	data, err := s.bytes(&s.buf.codes, t, "", begin, n, t.sizes().Source, 1)
 	if err != nil {
 		return err
@@ -249,7 +252,7 @@ func (s *arrayStream) sum(t *storedTensor, begin, n int64) error {
 	return s.round(t, wide, begin)
 }
 
-// round makes elements of the array's type ready.
+// round converts float32 elements to the array's type.
 func (s *arrayStream) round(t *storedTensor, wide []byte, begin int64) error {
 	if s.to == safetensors.F32 {
 		s.ready = wide
@@ -270,7 +273,7 @@ func eachF32(b []byte, f func(float32) float32) {
 	}
 }
 
-// readAdded reads a small tensor as float32, a number added to each element.
+// readAdded reads a small tensor as float32, with add added to each element.
 func readAdded(t *storedTensor, add float64) ([]byte, error) {
 	n := safetensors.Tensor{Shape: t.Shape}.NumElements()
 	r := arrayReader{

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// write writes everything into a folder that is there.
+// write writes all files into an existing folder.
 func (x *export) write(ctx context.Context, dir string) error {
 	p := exportProgress{report: x.opts.Progress}
 	for e := x; e != nil; e = e.draft {
@@ -87,7 +87,7 @@ func (x *export) writeShard(ctx context.Context, dir string, s shard, p *exportP
 	})
 }
 
-// writeWhole writes a file and makes it durable.
+// writeWhole writes and syncs a file.
 func writeWhole(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -107,7 +107,7 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-// exportProgress adds up what is written.
+// exportProgress accumulates and reports progress.
 type exportProgress struct {
 	mu     sync.Mutex
 	event  Event
@@ -127,7 +127,7 @@ func (p *exportProgress) add(bytes int64, tensors int) {
 
 func (p *exportProgress) tensor() { p.add(0, 1) }
 
-// counting reports what is read.
+// counting returns a reader that reports the bytes read.
 func (p *exportProgress) counting(r io.Reader) io.Reader { return countingReader{r, p} }
 
 type countingReader struct {

@@ -17,18 +17,18 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// File is a file of the image that is not a tensor.
+// File is a file in the image that is not a tensor.
 type File struct {
 	Kind   manifest.Kind `json:"kind"`
 	Name   string        `json:"name"`             // path in the image
-	Source string        `json:"source,omitempty"` // path it was read from; empty when it was made
+	Source string        `json:"source,omitempty"` // path it was read from; empty if it was generated
 	Size   int64         `json:"size"`
 	Data   []byte        `json:"-"`
 
 	origin fingerprint // of the file that it was read from
 }
 
-// fingerprint is what a file was, whatever became of it.
+// fingerprint identifies a file's original contents, before any change by the import.
 type fingerprint struct {
 	size int64
 	sum  [sha256.Size]byte
@@ -41,7 +41,7 @@ func fingerprintOf(data []byte) fingerprint {
 // maxFile bounds the files that are held in memory. The largest published tokenizer.json has about 35 MB.
 const maxFile = 256 << 20
 
-// imported are the files that belong into an image, beside documents.
+// imported are the files that an image includes, beside documents.
 var imported = []string{
 	configName, "generation_config.json",
 	"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
@@ -51,10 +51,12 @@ var imported = []string{
 	modulesName, "config_sentence_transformers.json", "sentence_bert_config.json",
 }
 
-// unchecked are those of the imported that need not be UTF-8 text.
+// unchecked are the imported files that need not be UTF-8 text.
 var unchecked = []string{"tokenizer.model"}
 
-// kindOf says whether a file of the folder belongs into the image, and as what.
+var licensePrefixes = []string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "USE_POLICY"}
+
+// kindOf reports whether an image includes a file of the folder, and the kind of its layer.
 func kindOf(name string) (manifest.Kind, bool) {
 	upper := strings.ToUpper(name)
 	stem, ext, _ := strings.Cut(upper, ".")
@@ -62,7 +64,7 @@ func kindOf(name string) (manifest.Kind, bool) {
 	switch {
 	case slices.Contains(imported, name):
 		return manifest.KindFile, true
-	case text && slices.ContainsFunc([]string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "USE_POLICY"}, func(p string) bool { return strings.HasPrefix(stem, p) }):
+	case text && slices.ContainsFunc(licensePrefixes, func(p string) bool { return strings.HasPrefix(stem, p) }):
 		return manifest.KindLicense, true
 	case upper == "README.MD":
 		return manifest.KindFile, true
@@ -70,8 +72,8 @@ func kindOf(name string) (manifest.Kind, bool) {
 	return "", false
 }
 
-// readFiles reads the files of a folder that belong into the image. What a program reads must be UTF-8, and JSON must be
-// JSON: a damaged file is found here and not when the model is run.
+// readFiles reads the files of a folder that belong in the image. Files that programs read must be UTF-8, and JSON
+// files must be valid JSON, so that a damaged file is found at import and not when the model runs.
 func readFiles(dir string, entries []fs.DirEntry) ([]File, error) {
 	var out []File
 	for _, e := range entries {
@@ -87,7 +89,10 @@ func readFiles(dir string, entries []fs.DirEntry) ([]File, error) {
 		if err := checkText(e.Name(), data); err != nil && slices.Contains(imported, e.Name()) {
 			return nil, fmt.Errorf("%s: %w: %w", path, ErrSource, err)
 		}
-		out = append(out, File{Kind: kind, Name: e.Name(), Source: path, Size: int64(len(data)), Data: data, origin: fingerprintOf(data)})
+		out = append(out, File{
+			Kind: kind, Name: e.Name(), Source: path,
+			Size: int64(len(data)), Data: data, origin: fingerprintOf(data),
+		})
 	}
 	return withPooling(dir, out)
 }
@@ -124,7 +129,7 @@ func checkText(name string, data []byte) error {
 		}
 		return fmt.Errorf("not UTF-8 at byte %d, line %d", at, 1+bytes.Count(data[:at], []byte("\n")))
 	}
-	if filepath.Ext(name) != ".json" || name == configName { // that one is parsed with better messages
+	if filepath.Ext(name) != ".json" || name == configName { // config.json is parsed later, with better messages
 		return nil
 	}
 	var v json.RawMessage
@@ -137,7 +142,7 @@ func checkText(name string, data []byte) error {
 	return err
 }
 
-// marshal writes compact JSON: maps sorted by key, no escaping for HTML, no final newline.
+// marshal writes compact JSON: map keys sorted, no HTML escaping, no final newline.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// generationParameters takes from a generation_config.json what a Modelfile could say. The tokens that end a text stay in
-// that file, where the runtime finds them. Values that make no sense are left out, with a warning.
+// generationParameters returns the parameters of a generation_config.json that a Modelfile can also set. End-of-text
+// tokens are not among them; the runtime reads them from the file. Invalid values are omitted, with a warning.
 func generationParameters(data []byte) (params map[string]any, warnings []string) {
 	params = map[string]any{}
 	var c map[string]json.RawMessage
 	if json.Unmarshal(data, &c) != nil {
-		return params, []string{"generation_config.json is no JSON object: its parameters are left out"}
+		return params, []string{"generation_config.json is not a JSON object; its parameters are ignored"}
 	}
 	number := func(key, name string, whole bool, lo, hi float64) {
 		raw, ok := c[key]
@@ -21,7 +21,8 @@ func generationParameters(data []byte) (params map[string]any, warnings []string
 		}
 		var v float64
 		if json.Unmarshal(raw, &v) != nil || !(v >= lo && v <= hi) || whole && v != math.Trunc(v) {
-			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s makes no sense and is left out", key, clip(string(raw))))
+			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s is invalid and ignored",
+				key, clip(string(raw))))
 			return
 		}
 		if whole {
@@ -35,7 +36,7 @@ func generationParameters(data []byte) (params map[string]any, warnings []string
 	number("top_p", "top_p", false, 0, 1)
 	number("min_p", "min_p", false, 0, 1)
 	number("repetition_penalty", "repeat_penalty", false, 1e-3, 1e3)
-	if string(c["do_sample"]) == "false" { // transformers then looks at none of the others
+	if string(c["do_sample"]) == "false" { // transformers then ignores all others
 		params["temperature"] = 0.0
 	}
 	return params, warnings

@@ -21,13 +21,14 @@ import (
 )
 
 const tinyConfig = `{
-  "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 300, "hidden_size": 32, "intermediate_size": 48,
+  "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 300, "hidden_size": 32, ` +
+	`"intermediate_size": 48,
   "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
   "tie_word_embeddings": false, "torch_dtype": "bfloat16"
 }
 `
 
-// checkpoint is a model folder in the making: files by name, and tensors by the file they lie in.
+// checkpoint is a model folder under construction: files by name, and tensors by shard.
 type checkpoint struct {
 	files   map[string]string
 	tensors map[string][]tensor
@@ -38,7 +39,7 @@ type tensor struct {
 	data []byte
 }
 
-// tiny makes a checkpoint in one file with the tensors that its configuration asks for; equal seeds give equal weights.
+// tiny makes a checkpoint in one file with the tensors that its configuration requires. Equal seeds give equal weights.
 func tiny(t *testing.T, config string, seed uint64) *checkpoint {
 	t.Helper()
 	m, err := arch.Detect([]byte(config))
@@ -64,7 +65,7 @@ func random(rng *rand.Rand, name string, dtype safetensors.DType, shape ...int64
 
 func (c *checkpoint) add(file string, t tensor) { c.tensors[file] = append(c.tensors[file], t) }
 
-// edit changes a tensor, wherever it is.
+// edit changes a tensor in any shard.
 func (c *checkpoint) edit(name string, f func(*tensor)) {
 	for _, list := range c.tensors {
 		for i := range list {
@@ -81,7 +82,7 @@ func (c *checkpoint) drop(name string) {
 	}
 }
 
-// shard spreads the tensors over n files and makes the index.
+// shard distributes the tensors over n files and makes the index.
 func (c *checkpoint) shard(n int) *checkpoint {
 	all := c.tensors["model.safetensors"]
 	c.tensors = map[string][]tensor{}
@@ -96,7 +97,7 @@ func (c *checkpoint) shard(n int) *checkpoint {
 	return c
 }
 
-// unlist takes a tensor out of the index.
+// unlist removes a tensor from the index.
 func (c *checkpoint) unlist(t *testing.T, name string) {
 	t.Helper()
 	var index map[string]map[string]any
@@ -108,7 +109,7 @@ func (c *checkpoint) unlist(t *testing.T, name string) {
 	c.files[indexName] = string(out)
 }
 
-// write writes the folder. Files without tensors are left out.
+// write writes the folder, without shards that have no tensors.
 func (c *checkpoint) write(t *testing.T, dir string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -123,7 +124,8 @@ func (c *checkpoint) write(t *testing.T, dir string) string {
 		for _, tn := range list {
 			ts = append(ts, tn.Tensor)
 		}
-		err := safetensors.Write(&b, ts, map[string]string{"format": "pt"}, func(i int) (io.Reader, error) { return bytes.NewReader(list[i].data), nil })
+		err := safetensors.Write(&b, ts, map[string]string{"format": "pt"},
+			func(i int) (io.Reader, error) { return bytes.NewReader(list[i].data), nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +151,8 @@ func openStore(t *testing.T) *manifest.Store {
 }
 
 func from(dir string, more ...modelfile.Command) *modelfile.File {
-	return &modelfile.File{Name: "Modelfile", Commands: append([]modelfile.Command{{Name: modelfile.From, Value: dir}}, more...)}
+	return &modelfile.File{Name: "Modelfile", Commands: append([]modelfile.Command{{Name: modelfile.From, Value: dir}},
+		more...)}
 }
 
 func modelName(t *testing.T, s string) manifest.Name {
@@ -198,13 +201,13 @@ func contents(t *testing.T, s *manifest.Store) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// finished lists the store's models and blobs, without what is left to a next run.
+// finished lists the store's models and blobs, without the state for resuming.
 func finished(t *testing.T, s *manifest.Store) []string {
 	t.Helper()
 	return slices.DeleteFunc(contents(t, s), func(p string) bool { return strings.Contains(p, "ingest") })
 }
 
-// checkTidy finds nothing unfinished.
+// checkTidy verifies that no partial files are left.
 func checkTidy(t *testing.T, s *manifest.Store) {
 	t.Helper()
 	for _, p := range contents(t, s) {

@@ -17,16 +17,16 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// A draft model lies in its target's image: its tensors' names start with draftPrefix, its configuration is draftConfig.
+// A draft is stored in its target's image: its tensors' names start with draftPrefix, its configuration is draftConfig.
 const (
 	draftPrefix = "draft."
 	draftConfig = "draft/" + configName
 )
 
-// made are the files that are made for each image anew, so those of an image that another is made from are left out.
-var made = []string{indexName, recordName}
+// generated are the files that are generated for each image. They are not copied from a source image.
+var generated = []string{indexName, recordName}
 
-// OpenImage reads a model of the store: its configuration, the headers of its blobs, and its other files.
+// OpenImage opens a model in the store: its configuration, the headers of its blobs, and its other files.
 func OpenImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (*Inventory, error) {
 	inv := &Inventory{From: entry.Name.String(), stored: true, image: entry.Digest}
 	draft := &Inventory{From: inv.From + " (draft)", stored: true, image: entry.Digest}
@@ -71,7 +71,7 @@ func (inv *Inventory) addLayer(store *manifest.Store, draft *Inventory, l manife
 			return fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}
-	if slices.Contains(made, l.Name) {
+	if slices.Contains(generated, l.Name) {
 		return nil
 	}
 	f := File{Kind: l.Kind, Name: l.Name, Size: l.Size, Data: data}
@@ -107,7 +107,7 @@ func blobWeight(store *manifest.Store, l manifest.Layer) (weight, error) {
 	w := weight{Name: l.Name, file: string(l.Digest), path: f.Path(), store: store, layer: l}
 	t, ok := f.Lookup(l.Name)
 	if !ok {
-		return w, fmt.Errorf("tensor %s: blob %s: %w: it holds another tensor", l.Name, l.Digest, ErrSource)
+		return w, fmt.Errorf("tensor %s: blob %s: %w: it contains another tensor", l.Name, l.Digest, ErrSource)
 	}
 	w.DType, w.Shape = t.DType, t.Shape
 	if w.quant, err = blobType(f.Header().Metadata); err != nil || w.quant == 0 {
@@ -116,7 +116,7 @@ func blobWeight(store *manifest.Store, l manifest.Layer) (weight, error) {
 	if w.Shape, err = w.quant.UnpackedShape(t.Shape); err != nil {
 		return w, wrapTensor(l.Name, err)
 	}
-	w.DType = safetensors.BF16 // formats without plain scales do not say
+	w.DType = safetensors.BF16 // formats without floating-point scales do not record it
 	if s, ok := f.Lookup(l.Name + scaleSuffix); ok && w.quant.Mode() == "affine" {
 		w.DType = s.DType
 	}
@@ -124,10 +124,10 @@ func blobWeight(store *manifest.Store, l manifest.Layer) (weight, error) {
 	return w, wrapTensor(l.Name, err)
 }
 
-// globalSuffix is the key of a scale of a whole tensor.
+// globalSuffix is the suffix of the key of a tensor's global scale.
 const globalSuffix = ".global_scale"
 
-// readGlobal reads a blob's scale of the whole tensor; 0 = it has none.
+// readGlobal reads a blob's scale of the whole tensor; 0 if it has none.
 func readGlobal(f *safetensors.File, name string) (float32, error) {
 	g, ok := f.Lookup(name + globalSuffix)
 	if !ok {
@@ -143,7 +143,7 @@ func readGlobal(f *safetensors.File, name string) (float32, error) {
 	return math.Float32frombits(binary.LittleEndian.Uint32(b[:])), nil
 }
 
-// blobType reads a blob's metadata; 0 is a plain tensor.
+// blobType returns the type that a blob's metadata states; 0 for a plain tensor.
 func blobType(metadata map[string]string) (quantize.Type, error) {
 	name := metadata[metaType]
 	if name == "" {

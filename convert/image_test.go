@@ -21,7 +21,7 @@ func parsed(t *testing.T, text string) *modelfile.File {
 	return f
 }
 
-// A model made from one in the store uses its blobs again; what the Modelfile adds comes on top.
+// An image made from a model in the store reuses its blobs, and adds the Modelfile's content.
 func TestFromImage(t *testing.T) {
 	c := finiteWeights(tiny(t, wideConfig, 1))
 	c.files["generation_config.json"] = `{"temperature": 0.7, "top_k": 20}`
@@ -45,7 +45,7 @@ func TestFromImage(t *testing.T) {
 	}
 }
 
-// Quantizing a model of the store gives the image that quantizing its checkpoint gives.
+// Quantizing a model in the store gives the same image as quantizing its checkpoint.
 func TestQuantizeImage(t *testing.T) {
 	dir := finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())
 	store := openStore(t)
@@ -63,20 +63,24 @@ func TestQuantizeImage(t *testing.T) {
 	if r := mustCreate(t, store, "q3", parsed(t, "FROM q"), options); r.Digest != want.Digest {
 		t.Errorf("to the type that it has: digest %s, want %s", r.Digest, want.Digest)
 	}
-	_, err := Create(t.Context(), store, modelName(t, "q4"), parsed(t, "FROM q"), Options{Precision: Precision{Type: quantize.MXFP4}})
-	if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is int") || strings.Contains(err.Error(), "\n") {
+	_, err := Create(t.Context(), store, modelName(t, "q4"), parsed(t, "FROM q"),
+		Options{Precision: Precision{Type: quantize.MXFP4}})
+	if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is already int") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("quantized twice: error %v", err)
 	}
 }
 
-// A plan writes nothing and needs no store.
+// A dry run writes nothing and needs no store.
 func TestDryRunNeedsNoStore(t *testing.T) {
 	none := func() (*manifest.Store, error) { return nil, os.ErrNotExist }
 	if _, err := DryRun(t.Context(), none, from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{}); err != nil {
 		t.Error(err)
 	}
 	_, err := DryRun(t.Context(), none, parsed(t, "FROM base"), Options{})
-	if err == nil || !strings.HasPrefix(err.Error(), "Modelfile:1:1: there is no such folder, and no model base:latest in the store; pull it first") {
+	if err == nil ||
+		!strings.HasPrefix(err.Error(),
+			"Modelfile:1:1: there is no such folder, and no model base:latest in the store; pull it first") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -87,15 +91,17 @@ func TestGenerationParameters(t *testing.T) {
 		want map[string]any
 		note string
 	}{
-		{`{"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0, "repetition_penalty": 1.05, "eos_token_id": [1, 2], "do_sample": true}`,
+		{`{"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0, "repetition_penalty": 1.05, ` +
+			`"eos_token_id": [1, 2], "do_sample": true}`,
 			map[string]any{"temperature": 0.6, "top_p": 0.95, "top_k": int64(20), "min_p": 0.0, "repeat_penalty": 1.05}, ""},
 		{`{"do_sample": false, "temperature": 0.6}`, map[string]any{"temperature": 0.0}, ""},
-		{`{"top_k": 2.5, "top_p": "x", "temperature": null}`, map[string]any{}, "top_k = 2.5 makes no sense"},
+		{`{"top_k": 2.5, "top_p": "x", "temperature": null}`, map[string]any{}, "top_k = 2.5 is invalid"},
 		{`{}`, map[string]any{}, ""},
-		{`[]`, map[string]any{}, "no JSON object"},
+		{`[]`, map[string]any{}, "not a JSON object"},
 	} {
 		got, notes := generationParameters([]byte(c.text))
-		if d := cmp.Diff(c.want, got); d != "" || !strings.Contains(strings.Join(notes, "\n"), c.note) || (c.note == "") != (len(notes) == 0) {
+		if d := cmp.Diff(c.want, got); d != "" || !strings.Contains(strings.Join(notes, "\n"), c.note) ||
+			(c.note == "") != (len(notes) == 0) {
 			t.Errorf("%s: notes %q\n%s", c.text, notes, d)
 		}
 	}

@@ -16,29 +16,30 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// ErrSource says that what FROM names cannot be imported.
+// ErrSource reports a source that cannot be imported.
 var ErrSource = sources.ErrSource
 
-// Inventory is a model that an image can be made from, opened: a checkpoint folder, or an image of the store.
+// Inventory is an open source of an image: a checkpoint folder, or an image in the store.
 type Inventory struct {
-	From  string // the folder or the image, as messages name it
+	From  string // the folder or the image, for messages
 	Model arch.Model
-	Files []File     // that belong into the image, sorted by name; config.json among them
-	Draft *Inventory // of an image that has one
+	Files []File     // to include in the image, sorted by name; config.json is one of them
+	Draft *Inventory // the draft of an image that has one
 
 	weights    []weight  // sorted by name
-	unlisted   []weight  // in the files, but not in the index
-	ignored    []Dropped // of a quantized checkpoint
+	unlisted   []weight  // in the shards, but not in the index
+	ignored    []Dropped // tensors of a quantized checkpoint that are not needed
 	recognized []sources.Recognized
 	checkpoint *safetensors.Checkpoint
 	stored     bool
-	image      digest.Digest // of the manifest of an image
-	base       Record        // of an image
+	image      digest.Digest // manifest digest, if the source is an image
+	base       Record        // its creator's choices, if the source is an image
 }
 
 const configName = "config.json"
 
-// Open reads a checkpoint folder: its configuration, the headers of its weights, and its other files. Close it.
+// Open reads a checkpoint folder: its configuration, the headers of its weights, and its other files. The caller must
+// close the result.
 func Open(dir string) (*Inventory, error) {
 	inv := &Inventory{From: dir}
 	if err := inv.openFolder(); err != nil {
@@ -58,7 +59,7 @@ func (inv *Inventory) openFolder() error {
 	}
 	config, ok := inv.file(configName)
 	if !ok {
-		return fmt.Errorf("%s: %w: there is no %s%s", inv.From, ErrSource, configName, layoutHint(inv.From))
+		return fmt.Errorf("%s: %w: no %s%s", inv.From, ErrSource, configName, layoutHint(inv.From))
 	}
 	if inv.Model, err = arch.Detect(config.Data); err != nil {
 		return inv.inFolder(err)
@@ -76,8 +77,8 @@ func (inv *Inventory) openFolder() error {
 	return inv.readWeights(config.Data)
 }
 
-// readWeights lists the weights, those of a quantized checkpoint under the names that they have in a plain one. What its
-// configuration says of the quantization is no part of the image, whose blobs say what they hold.
+// readWeights lists the weights, those of a quantized checkpoint under the names that they have in a plain one. It
+// removes the quantization settings from config.json, because in an image each blob describes its own type.
 func (inv *Inventory) readWeights(config []byte) error {
 	found, err := sources.Read(sources.NewCheckpoint(inv.From, config, inv.checkpoint.Tensors()))
 	if err != nil {
@@ -103,7 +104,7 @@ func (inv *Inventory) readWeights(config []byte) error {
 	return nil
 }
 
-// Close closes the files of the weights.
+// Close closes the weights' files.
 func (inv *Inventory) Close() error {
 	var errs []error
 	if inv.Draft != nil {
@@ -129,10 +130,10 @@ func (inv *Inventory) lookup(name string) (weight, error) {
 	if w, ok := findWeight(inv.weights, name); ok {
 		return w, nil
 	}
-	return weight{}, fmt.Errorf("%s: tensor %q: %w: it is not there", inv.From, name, ErrSource)
+	return weight{}, fmt.Errorf("%s: tensor %q: %w: not found", inv.From, name, ErrSource)
 }
 
-// inFolder puts the folder in front of an error that starts with the name of a file in it.
+// inFolder prefixes an error that starts with a file name with the folder.
 func (inv *Inventory) inFolder(err error) error {
 	if inv.stored {
 		return fmt.Errorf("%s: %w", inv.From, err)
@@ -140,26 +141,29 @@ func (inv *Inventory) inFolder(err error) error {
 	return fmt.Errorf("%s%c%w", inv.From, filepath.Separator, err)
 }
 
-// explainNoWeights says what a folder without safetensors has instead.
+// explainNoWeights improves the error for a folder without safetensors, depending on what it has instead.
 func (inv *Inventory) explainNoWeights(err error, entries []fs.DirEntry) error {
 	for _, e := range entries {
 		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
 		case ext == ".gguf":
-			return fmt.Errorf("%s: %w: GGUF files are not imported; take the model's safetensors checkpoint: %w", filepath.Join(inv.From, e.Name()), ErrSource, err)
+			return fmt.Errorf("%s: %w: GGUF files are not supported; use the model's safetensors checkpoint: %w",
+				filepath.Join(inv.From, e.Name()), ErrSource, err)
 		case ext == ".pt" || ext == ".pth" || ext == ".ckpt" || ext == ".bin" && strings.Contains(e.Name(), "model"):
-			return fmt.Errorf("%s: %w: it is a PyTorch pickle, and reading one runs code that it holds; take the model's safetensors checkpoint, "+
-				"or convert it where you trust it, with save_pretrained(..., safe_serialization=True) of transformers: %w", filepath.Join(inv.From, e.Name()), ErrSource, err)
+			return fmt.Errorf("%s: %w: a PyTorch pickle runs code when it is read; use the model's safetensors checkpoint, "+
+				"or convert it on a machine where you trust it, with save_pretrained(..., safe_serialization=True) "+
+				"of transformers: %w", filepath.Join(inv.From, e.Name()), ErrSource, err)
 		}
 	}
 	return err
 }
 
-// layoutHint says what a folder without config.json seems to be.
+// layoutHint guesses what a folder without config.json is.
 func layoutHint(dir string) string {
 	for _, hint := range []struct{ file, text string }{
 		{"model_index.json", ": it is an image-generation model (model_index.json), which is not supported"},
-		{"adapter_config.json", ": it is an adapter; name its base model in FROM of a Modelfile, and this folder in an ADAPTER line"},
-		{"params.json", ": it is in its maker's own layout (params.json), import the Hugging Face one"},
+		{"adapter_config.json", ": it is an adapter; name its base model in the FROM line of a Modelfile, " +
+			"and this folder in an ADAPTER line"},
+		{"params.json", ": it has its publisher's own layout (params.json); use the Hugging Face checkpoint"},
 	} {
 		if _, err := os.Stat(filepath.Join(dir, hint.file)); !errors.Is(err, fs.ErrNotExist) {
 			return hint.text

@@ -10,11 +10,11 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// keyVersion changes when equal plans would give other bytes than before.
+// keyVersion changes whenever equal plans would produce different bytes than before.
 const keyVersion = "ingot create 1"
 
-// key names the run that carries the plan out: a hash of the plan and of what identifies its sources. Where the folder
-// lies is not part of it.
+// key identifies the run for resuming: a hash of the plan and of the identity of its sources. The location of the
+// folder is not part of it.
 func (p *Plan) key() (digest.Digest, error) {
 	type file struct {
 		Name   string
@@ -53,7 +53,8 @@ func (p *Plan) key() (digest.Digest, error) {
 				if err != nil {
 					return "", err
 				}
-				identity.Sources = append(identity.Sources, file{filepath.Base(w.path), w.size, w.mtime.UTC(), sha256.Sum256(header)})
+				identity.Sources = append(identity.Sources,
+					file{filepath.Base(w.path), w.size, w.mtime.UTC(), sha256.Sum256(header)})
 			}
 		}
 	}

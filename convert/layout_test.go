@@ -12,14 +12,17 @@ import (
 )
 
 const moeConfig = `{
-  "model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "vocab_size": 256, "hidden_size": 64, "intermediate_size": 128,
-  "moe_intermediate_size": 64, "num_experts": 4, "num_experts_per_tok": 2, "decoder_sparse_step": 1, "norm_topk_prob": true, "mlp_only_layers": [],
-  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "max_position_embeddings": 128,
+  "model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "vocab_size": 256, "hidden_size": 64, ` +
+	`"intermediate_size": 128,
+  "moe_intermediate_size": 64, "num_experts": 4, "num_experts_per_tok": 2, "decoder_sparse_step": 1, ` +
+	`"norm_topk_prob": true, "mlp_only_layers": [],
+  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, ` +
+	`"max_position_embeddings": 128,
   "rms_norm_eps": 1e-6, "tie_word_embeddings": false, "torch_dtype": "bfloat16"
 }
 `
 
-// splitExperts publishes fused experts in another layout, one tensor per expert or one per projection.
+// splitExperts converts fused experts to another layout: one tensor per expert, or one per projection.
 func splitExperts(c *checkpoint, perExpert bool) *checkpoint {
 	const experts = 4
 	var out []tensor
@@ -53,7 +56,7 @@ func splitExperts(c *checkpoint, perExpert bool) *checkpoint {
 	return c
 }
 
-// The layout that experts are published in leaves no trace in the image.
+// The published layout of experts does not affect the image.
 func TestExpertLayouts(t *testing.T) {
 	create := func(c *checkpoint, p Precision) Result {
 		return mustCreate(t, openStore(t), "x", from(c.write(t, t.TempDir())), Options{Precision: p})
@@ -62,7 +65,8 @@ func TestExpertLayouts(t *testing.T) {
 	for _, p := range []Precision{{}, {Type: quantize.Int4}, {Type: quantize.MXFP4}} {
 		want := create(make(), p).Digest
 		for name, c := range map[string]*checkpoint{
-			"one per expert": splitExperts(make(), true), "stacked": splitExperts(make(), false), "one per expert, in shards": splitExperts(make(), true).shard(3),
+			"one per expert": splitExperts(make(), true), "stacked": splitExperts(make(), false),
+			"one per expert, in shards": splitExperts(make(), true).shard(3),
 		} {
 			if got := create(c, p).Digest; got != want {
 				t.Errorf("%s, %q: digest %s, want %s", name, p.Type, got, want)
@@ -82,7 +86,8 @@ func TestExpertPlan(t *testing.T) {
 		t.Fatalf("no %s", name)
 	}
 	tn := p.Tensors[i]
-	if len(tn.Sources) != 8 || tn.Sources[3].Name != "model.layers.0.mlp.experts.1.up_proj.weight" || !slices.Equal(tn.Transform, []string{"stack", "quantize to int4"}) {
+	if len(tn.Sources) != 8 || tn.Sources[3].Name != "model.layers.0.mlp.experts.1.up_proj.weight" ||
+		!slices.Equal(tn.Transform, []string{"stack", "quantize to int4"}) {
 		t.Errorf("%d sources, %v", len(tn.Sources), tn.Transform)
 	}
 }

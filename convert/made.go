@@ -12,24 +12,23 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// The files that are made for an image.
+// Names of generated files in an image.
 const (
 	indexName  = "model.safetensors.index.json"
 	paramsName = "params.json"
 	recordName = "ingot.json"
 )
 
-// Record is the file in which an image says what its creator decided, as JSON. An image about which nothing was decided has
-// none.
+// Record is the JSON file with the creator's choices for an image. An image without such choices has none.
 type Record struct {
-	Parser       string     `json:"parser,omitempty"`       // of answers
+	Parser       string     `json:"parser,omitempty"`       // of responses
 	Renderer     string     `json:"renderer,omitempty"`     // of prompts
-	Requires     string     `json:"requires,omitempty"`     // least version of the program
-	Quantization *Precision `json:"quantization,omitempty"` // that was asked for; blobs say what they hold
+	Requires     string     `json:"requires,omitempty"`     // minimum program version
+	Quantization *Precision `json:"quantization,omitempty"` // as requested; each blob describes its own type
 }
 
-// addFiles adds the index over the blobs' paths, with which an extracted image loads elsewhere, what the options say, and
-// the draft's configuration.
+// addFiles adds the index of the blobs' paths, with which an extracted image loads in other programs; the files that
+// the options define; and the draft's configuration.
 func (inv *Inventory) addFiles(p *Plan, opts PlanOptions) error {
 	if err := p.addIndex(); err != nil {
 		return err
@@ -47,7 +46,7 @@ func (inv *Inventory) addFiles(p *Plan, opts PlanOptions) error {
 	}
 	for _, text := range opts.Licenses {
 		if inv.has(manifest.KindLicense, text) {
-			continue // the line repeats what the image has
+			continue // the image already has this text
 		}
 		p.addFile(manifest.KindLicense, p.freeName("LICENSE"), []byte(text))
 	}
@@ -77,7 +76,7 @@ func (p *Plan) addIndex() error {
 		index.Metadata.TotalSize += t.Bytes
 		for _, a := range t.Arrays {
 			if other, twice := index.WeightMap[a.Name]; twice {
-				return fmt.Errorf("tensor %s: its blob has the key %s, which %s has too", t.Name, a.Name, other)
+				return fmt.Errorf("tensor %s: its blob has the key %s, which is also a key of %s", t.Name, a.Name, other)
 			}
 			index.WeightMap[a.Name] = manifest.TensorPath(t.Name)
 		}
@@ -98,7 +97,7 @@ func (p *Plan) addFile(kind manifest.Kind, name string, data []byte) {
 	p.Files = append(p.Files, File{Kind: kind, Name: name, Size: int64(len(data)), Data: data})
 }
 
-// freeName returns name, or name with a number that no file has yet, in any case.
+// freeName returns name, with a number appended if a file has it already. Case is ignored.
 func (p *Plan) freeName(name string) string {
 	for i, free := 2, name; ; i++ {
 		if !slices.ContainsFunc(p.Files, func(f File) bool { return strings.EqualFold(f.Name, free) }) {
@@ -108,7 +107,8 @@ func (p *Plan) freeName(name string) string {
 	}
 }
 
-// parameters are those of the options, over those of the image, over those of generation_config.json.
+// parameters merges the options' parameters with the image's and those of generation_config.json, in this order of
+// precedence.
 func (inv *Inventory) parameters(own map[string]any) (map[string]any, []string) {
 	out := map[string]any{}
 	var warnings []string
@@ -127,7 +127,7 @@ func (inv *Inventory) parameters(own map[string]any) (map[string]any, []string) 
 	return out, warnings
 }
 
-// record collects what was decided, here and for the image that this one is made from.
+// record merges the creator's choices with those of the source image.
 func (inv *Inventory) record(p *Plan, opts PlanOptions) Record {
 	r := inv.base
 	if p.parser != "" {
@@ -141,14 +141,15 @@ func (inv *Inventory) record(p *Plan, opts PlanOptions) Record {
 	}
 	if q := opts.Precision; q.Type != 0 || q.Draft != 0 || len(q.Rules) > 0 {
 		if r.Quantization != nil && q.Type == 0 { // only the draft is new
-			q.Type, q.Uniform, q.Rules = r.Quantization.Type, r.Quantization.Uniform, append(r.Quantization.Rules[:len(r.Quantization.Rules):len(r.Quantization.Rules)], q.Rules...)
+			base := r.Quantization
+			q.Type, q.Uniform, q.Rules = base.Type, base.Uniform, slices.Concat(base.Rules, q.Rules)
 		}
 		r.Quantization = &q
 	}
 	return r
 }
 
-// config collects the facts for people and registries.
+// config returns the image's properties for users and registries.
 func (inv *Inventory) config(p *Plan, opts PlanOptions) (manifest.Config, error) {
 	facts := inv.Model.Facts()
 	c := manifest.Config{
@@ -167,7 +168,7 @@ func (inv *Inventory) config(p *Plan, opts PlanOptions) (manifest.Config, error)
 			packed[q] += t.Bytes
 		}
 	}
-	c.Quantization = mostOf(packed, opts.Precision.Type).String()
+	c.Quantization = mainType(packed, opts.Precision.Type).String()
 	types := slices.SortedFunc(maps.Keys(bytes), func(a, b string) int {
 		if bytes[a] != bytes[b] {
 			return int(min(max(bytes[b]-bytes[a], -1), 1))
@@ -181,8 +182,8 @@ func (inv *Inventory) config(p *Plan, opts PlanOptions) (manifest.Config, error)
 	return c, nil
 }
 
-// mostOf is the type that was asked for if it is there, else the one of most bytes; 0 where there is none.
-func mostOf(packed map[quantize.Type]int64, asked quantize.Type) quantize.Type {
+// mainType returns the requested type if any tensor has it, or else the type with the most bytes; 0 if there is none.
+func mainType(packed map[quantize.Type]int64, asked quantize.Type) quantize.Type {
 	if packed[asked] > 0 {
 		return asked
 	}
@@ -195,7 +196,7 @@ func mostOf(packed map[quantize.Type]int64, asked quantize.Type) quantize.Type {
 	return most
 }
 
-// plainType is the type that a tensor is computed in.
+// plainType returns the type of a tensor's unpacked elements.
 func (t Tensor) plainType() safetensors.DType {
 	switch {
 	case t.target == 0:

@@ -17,7 +17,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// AdapterPlan is what an adapter changes.
+// AdapterPlan lists an adapter's changes.
 type AdapterPlan struct {
 	Config digest.Digest  `json:"config"` // of adapter_config.json
 	Merged []MergedTensor `json:"merged"` // sorted by name
@@ -27,48 +27,49 @@ type AdapterPlan struct {
 type MergedTensor struct {
 	Name  string  `json:"name"`
 	Rank  int64   `json:"rank,omitempty"`
-	Scale float32 `json:"scale,omitempty"` // of the product that is added; 0 = the adapter holds the tensor whole
+	Scale float32 `json:"scale,omitempty"` // factor of the added product; 0 = the adapter replaces the tensor
 }
 
-// mergeAdapters opens what ADAPTER lines name, and merges it into the weights of the base model, line after line.
+// mergeAdapters opens the adapters of the ADAPTER lines and merges them into the base model's weights, in order.
 func (p *prepared) mergeAdapters(req *request, o opener) error {
 	for _, c := range req.adapters {
 		if o.storeOnly {
-			return fmt.Errorf("an adapter is a folder of this machine, which can be named only in a Modelfile on it")
+			return fmt.Errorf("an adapter is a local folder; create the model from a Modelfile on the server's machine")
 		}
 		path, err := modelfile.Resolve(o.dir, c.Value)
 		if err != nil {
-			return o.wrong(c, err)
+			return o.located(c, err)
 		}
 		if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return o.wrong(c, errors.New("there is no such folder"))
+			return o.located(c, errors.New("there is no such folder"))
 		} else if err != nil {
-			return o.wrong(c, err)
+			return o.located(c, err)
 		} else if !info.IsDir() {
-			return o.wrong(c, fmt.Errorf("%s is not a folder; name the one with %s and %s", path, adapter.ConfigName, adapter.WeightsName))
+			return o.located(c, fmt.Errorf("%s is not a folder; name the one with %s and %s",
+				path, adapter.ConfigName, adapter.WeightsName))
 		}
 		a, err := adapter.Open(path)
 		if err != nil {
-			return o.wrong(c, err)
+			return o.located(c, err)
 		}
 		p.adapters = append(p.adapters, a)
 		plan, err := p.inv.merge(a)
 		if err != nil {
-			return o.wrong(c, err)
+			return o.located(c, err)
 		}
 		req.plan.Adapters = append(req.plan.Adapters, plan)
 	}
 	return nil
 }
 
-// merge changes the weights that an adapter is for.
+// merge replaces the inventory's weights that an adapter changes.
 func (inv *Inventory) merge(a *adapter.Adapter) (AdapterPlan, error) {
 	plan := AdapterPlan{Config: digest.FromBytes(a.Config)}
 	var ranks []int64
-	changed := map[string]string{} // by whom
+	changed := map[string]string{} // the adapter's tensor, by the changed weight's name
 	change := func(at int, w weight, by string, m MergedTensor) error {
 		if other, twice := changed[w.Name]; twice {
-			return fmt.Errorf("%s: tensor %s: %w: it changes %s, which %s changes too", a.Path(), by, ErrSource, w.Name, other)
+			return fmt.Errorf("%s: tensor %s: %w: it changes %s, and so does %s", a.Path(), by, ErrSource, w.Name, other)
 		}
 		changed[w.Name] = by
 		inv.weights[at] = w
@@ -100,7 +101,7 @@ func (inv *Inventory) merge(a *adapter.Adapter) (AdapterPlan, error) {
 		case !slices.Equal(w.Shape, old.Shape):
 			err = fmt.Errorf("it is %v, but %s is %v", w.Shape, old.Name, old.Shape)
 		case isMerged(old):
-			err = fmt.Errorf("it takes the place of %s, which an ADAPTER line before this one changes", old.Name)
+			err = fmt.Errorf("it replaces %s, which an adapter has already changed", old.Name)
 		}
 		if err != nil {
 			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), whole.Source.Name, ErrSource, err)
@@ -115,7 +116,9 @@ func (inv *Inventory) merge(a *adapter.Adapter) (AdapterPlan, error) {
 }
 
 func recognizedAdapter(ranks []int64, whole int) sources.Recognized {
-	r := sources.Recognized{Kind: "adapter", From: []string{adapter.ConfigName, adapter.WeightsName}, Tensors: len(ranks) + whole}
+	r := sources.Recognized{
+		Kind: "adapter", From: []string{adapter.ConfigName, adapter.WeightsName}, Tensors: len(ranks) + whole,
+	}
 	if len(ranks) > 0 {
 		r.What = fmt.Sprintf("LoRA of rank %d", slices.Min(ranks))
 		if most := slices.Max(ranks); most != slices.Min(ranks) {
@@ -129,27 +132,31 @@ func recognizedAdapter(ranks []int64, whole int) sources.Recognized {
 	return r
 }
 
-// target finds the tensor of the checkpoint that an adapter means. A model's own name for a tensor may begin otherwise than that in
-// its files, so that, where there is none of the name, the longest end of it counts that only one tensor has.
+// target finds the checkpoint's tensor that an adapter changes. The model class's name for a tensor may have another
+// prefix than the checkpoint's. If no tensor has the name, target matches the longest suffix that any tensor has; it
+// must be unique.
 func (inv *Inventory) target(a *adapter.Adapter, s safetensors.Source, name string) (int, error) {
 	if i := slices.IndexFunc(inv.weights, func(w weight) bool { return w.Name == name }); i >= 0 {
 		return i, nil
 	}
 	var found []int
-	for rest := name; len(found) == 0 && strings.Contains(rest, ".") && (rest[0] < '0' || rest[0] > '9'); _, rest, _ = strings.Cut(rest, ".") {
+	for rest := name; len(found) == 0 && strings.Contains(rest, ".") && (rest[0] < '0' || rest[0] > '9'); {
 		for i, w := range inv.weights {
 			if strings.HasSuffix("."+w.Name, "."+rest) {
 				found = append(found, i)
 			}
 		}
+		_, rest, _ = strings.Cut(rest, ".")
 	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return 0, fmt.Errorf("%s: tensor %s: %w: %s has no %s that it could change; it is an adapter of another model", a.Path(), s.Name, ErrSource, inv.From, clip(name))
+		return 0, fmt.Errorf("%s: tensor %s: %w: %s has no tensor %s to change; it is an adapter of another model",
+			a.Path(), s.Name, ErrSource, inv.From, clip(name))
 	}
-	return 0, fmt.Errorf("%s: tensor %s: %w: it could change %s or %s; merge it with merge_and_unload of the Python package peft",
+	return 0, fmt.Errorf("%s: tensor %s: %w: it matches both %s and %s; "+
+		"merge it with merge_and_unload of the Python package peft",
 		a.Path(), s.Name, ErrSource, inv.weights[found[0]].Name, inv.weights[found[1]].Name)
 }
 
@@ -157,27 +164,32 @@ func isMerged(w weight) bool { return w.coded != nil && strings.HasSuffix(w.code
 
 const withAdapter = " with an adapter"
 
-// mergedWeight is a weight with what is added to it: read as float32 and, where nothing else is asked for, rounded once to the type that
-// it had. One that is quantized becomes another tensor, which is made only when a type is asked for.
+// mergedWeight returns a weight with an adapter's product added. The sum is computed in float32 and, unless another
+// type is requested, rounded once to the weight's type. The product of a quantized weight is another tensor; it is made
+// only if a type is requested.
 func mergedWeight(w weight, d adapter.Delta) (weight, error) {
 	if len(w.Shape) != 2 || d.A.Shape[1] != w.Shape[1] || d.B.Shape[0] != w.Shape[0] {
-		return w, fmt.Errorf("with lora_B it changes a weight of %v, but %s is %v", []int64{d.B.Shape[0], d.A.Shape[1]}, w.Name, w.Shape)
+		return w, fmt.Errorf("with lora_B it changes a weight of shape %v, but %s has shape %v",
+			[]int64{d.B.Shape[0], d.A.Shape[1]}, w.Name, w.Shape)
 	}
 	if w.quant != 0 {
-		return w, fmt.Errorf("%s is %s already; merge the adapter into the model that is not quantized", w.Name, w.quant)
+		return w, fmt.Errorf("%s is already %s; merge the adapter into the unquantized model", w.Name, w.quant)
 	}
 	coded := sources.Weight{Name: w.Name, Shape: w.Shape, DType: w.DType, Why: "an adapter is merged into it", Plain: true}
 	base := w.files()
 	switch {
 	case w.coded != nil:
-		coded.Format, coded.Plain, coded.Read, coded.Parts = w.coded.Format, w.coded.Plain, w.coded.Read, slices.Clone(w.coded.Parts)
+		coded.Format, coded.Plain, coded.Read = w.coded.Format, w.coded.Plain, w.coded.Read
+		coded.Parts = slices.Clone(w.coded.Parts)
 	case w.DType != safetensors.F32 && w.DType != safetensors.F16 && w.DType != safetensors.BF16:
 		return w, fmt.Errorf("%s is %s: only F32, F16 and BF16 can be merged", w.Name, w.DType)
 	case w.store != nil:
 		coded.Format, coded.Read = strings.ToLower(string(w.DType)), blobElements{w}
-		coded.Parts = []safetensors.Source{{Tensor: safetensors.Tensor{Name: w.Name, DType: w.DType, Shape: w.Shape}}}
+		stored := safetensors.Tensor{Name: w.Name, DType: w.DType, Shape: w.Shape}
+		coded.Parts = []safetensors.Source{{Tensor: stored}}
 	default:
-		coded.Format, coded.Read, coded.Parts = strings.ToLower(string(w.DType)), sources.PlainElements(w.from), []safetensors.Source{w.from}
+		coded.Format, coded.Read = strings.ToLower(string(w.DType)), sources.PlainElements(w.from)
+		coded.Parts = []safetensors.Source{w.from}
 	}
 	coded.Format = strings.TrimSuffix(coded.Format, withAdapter) + withAdapter
 	coded.Read = adapter.Merged(coded.Read, d)
@@ -188,22 +200,24 @@ func mergedWeight(w weight, d adapter.Delta) (weight, error) {
 	}, nil
 }
 
-// wholeWeight is a tensor of an adapter in the place of one of the base model, in the type of that one.
+// wholeWeight returns an adapter's tensor that replaces one of the base model, in the base model's element type.
 func wholeWeight(old weight, s safetensors.Source) weight {
 	w := fileWeight(s)
 	w.Name = old.Name
-	if s.DType == old.DType || old.DType != safetensors.F32 && old.DType != safetensors.F16 && old.DType != safetensors.BF16 {
+	if s.DType == old.DType || old.DType != safetensors.F32 && old.DType != safetensors.F16 &&
+		old.DType != safetensors.BF16 {
 		return w
 	}
 	w.DType, w.parts = old.DType, []weight{fileWeight(s)}
 	w.coded = &sources.Weight{
-		Name: old.Name, Shape: s.Shape, DType: old.DType, Format: strings.ToLower(string(s.DType)) + withAdapter, Why: "it is the adapter's",
+		Name: old.Name, Shape: s.Shape, DType: old.DType,
+		Format: strings.ToLower(string(s.DType)) + withAdapter, Why: "it is the adapter's",
 		Plain: true, Parts: []safetensors.Source{s}, Read: sources.PlainElements(s),
 	}
 	return w
 }
 
-// blobElements reads a plain tensor of the store. Its blob is open only while it is read: a model has thousands.
+// blobElements reads a plain tensor in the store. It opens the blob only for each read, because a model has thousands.
 type blobElements struct{ w weight }
 
 func (b blobElements) Floats(dst []byte, begin, count int64) error {
@@ -224,7 +238,7 @@ func (b blobElements) Codes(quantize.Blocks, int64, int64) error {
 	return fmt.Errorf("tensor %s: %w: a plain tensor has no codes", b.w.Name, ErrSource)
 }
 
-// checkMerged finds tensors that an adapter changes, but the image leaves out.
+// checkMerged returns an error if an adapter changes a tensor that the image drops.
 func (p *Plan) checkMerged() error {
 	for _, a := range p.Adapters {
 		for _, m := range a.Merged {
@@ -232,14 +246,15 @@ func (p *Plan) checkMerged() error {
 				return slices.ContainsFunc(t.Sources, func(s Source) bool { return s.Name == m.Name })
 			})
 			if !used {
-				return fmt.Errorf("ADAPTER: tensor %s: %w: the adapter changes it, but the image leaves it out", m.Name, ErrSource)
+				return fmt.Errorf("ADAPTER: tensor %s: %w: the adapter changes it, but the image does not contain it",
+					m.Name, ErrSource)
 			}
 		}
 	}
 	return nil
 }
 
-// adapterOrigins tells where adapters came from.
+// adapterOrigins describes the sources of the merged adapters.
 func (p *prepared) adapterOrigins(ctx context.Context, hash bool) ([]AdapterOrigin, error) {
 	var out []AdapterOrigin
 	for i, a := range p.adapters {
@@ -248,7 +263,10 @@ func (p *prepared) adapterOrigins(ctx context.Context, hash bool) ([]AdapterOrig
 		if err != nil {
 			return nil, err
 		}
-		files := []OriginFile{{Name: adapter.ConfigName, Size: int64(len(a.Config))}, {Name: adapter.WeightsName, Size: info.Size()}}
+		files := []OriginFile{
+			{Name: adapter.ConfigName, Size: int64(len(a.Config))},
+			{Name: adapter.WeightsName, Size: info.Size()},
+		}
 		if hash {
 			files[0].SHA256 = p.plan.Adapters[i].Config.Encoded()
 			sum, err := hashFile(ctx, a.Path())

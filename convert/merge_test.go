@@ -75,7 +75,7 @@ func layerOf(t *testing.T, s *manifest.Store, model, name string) string {
 	return s.BlobPath(l.Digest)
 }
 
-// What PEFT merges is what is in the image; the rest is as it was.
+// The image equals PEFT's merge; all other tensors are unchanged.
 func TestAdapterLikePEFT(t *testing.T) {
 	for _, kind := range []string{"linear", "patterns"} {
 		t.Run(kind, func(t *testing.T) {
@@ -121,15 +121,17 @@ func TestAdapterLikePEFT(t *testing.T) {
 					t.Errorf("%+v, %v", f, err)
 				}
 			}
-			i := slices.IndexFunc(p.Tensors, func(m MadeTensor) bool { return m.Name == "model.layers.0.self_attn.q_proj.weight" })
-			if s := p.Tensors[i].Sources; len(s) != 3 || s[0].File != "model.safetensors" || s[1].File != "adapter_model.safetensors" || len(s[2].SHA256) != 64 {
+			i := slices.IndexFunc(p.Tensors,
+				func(m MadeTensor) bool { return m.Name == "model.layers.0.self_attn.q_proj.weight" })
+			if s := p.Tensors[i].Sources; len(s) != 3 || s[0].File != "model.safetensors" ||
+				s[1].File != "adapter_model.safetensors" || len(s[2].SHA256) != 64 {
 				t.Errorf("sources %+v", s)
 			}
 		})
 	}
 }
 
-// A weight is rounded once, however it is cut into batches; made from a folder or from an image, it is the same.
+// A weight is rounded once, however it is divided into batches, and is the same from a folder and from an image.
 func TestAdapterRoundsOnce(t *testing.T) {
 	dir := "../testdata/adapters/linear"
 	store := openStore(t)
@@ -141,7 +143,8 @@ func TestAdapterRoundsOnce(t *testing.T) {
 	for _, name := range []string{"layers.0.self_attn.v_proj", "layers.1.mlp.down_proj"} {
 		w := values(t, filepath.Join(llamaBF16, "model.safetensors"), "model."+name+".weight")
 		file := filepath.Join(dir, "adapter_model.safetensors")
-		fa, fb := values(t, file, "base_model.model.model."+name+".lora_A.weight"), values(t, file, "base_model.model.model."+name+".lora_B.weight")
+		fa, fb := values(t, file, "base_model.model.model."+name+".lora_A.weight"),
+			values(t, file, "base_model.model.model."+name+".lora_B.weight")
 		got := values(t, layerOf(t, store, "a", "model."+name+".weight"), "model."+name+".weight")
 		const rank, scale = 4, 2.0
 		cols := len(fa) / rank
@@ -165,13 +168,15 @@ func TestAdapters(t *testing.T) {
 	mustCreate(t, store, "once", from(absolute(t, llamaF32), adapterLine(dir)), Options{})
 	mustCreate(t, store, "twice", from(absolute(t, llamaF32), adapterLine(dir), adapterLine(dir)), Options{})
 	const name = "model.layers.1.self_attn.q_proj.weight"
-	w, once, twice := values(t, filepath.Join(llamaF32, "model.safetensors"), name), values(t, layerOf(t, store, "once", name), name), values(t, layerOf(t, store, "twice", name), name)
+	w, once, twice := values(t, filepath.Join(llamaF32, "model.safetensors"), name),
+		values(t, layerOf(t, store, "once", name), name), values(t, layerOf(t, store, "twice", name), name)
 	for i := range w {
 		if math.Abs(float64(once[i]-w[i]+once[i]-twice[i])) > 1e-6 {
 			t.Fatalf("element %d: %v, %v, %v", i, w[i], once[i], twice[i])
 		}
 	}
-	r := mustCreate(t, store, "small", from(absolute(t, llamaF32), adapterLine(dir)), Options{Precision: Precision{Type: quantize.Int8}})
+	r := mustCreate(t, store, "small", from(absolute(t, llamaF32), adapterLine(dir)),
+		Options{Precision: Precision{Type: quantize.Int8}})
 	p := record(t, store, r)
 	i := slices.IndexFunc(p.Tensors, func(m MadeTensor) bool { return m.Name == name })
 	if got := p.Tensors[i]; got.Type != "int8" || !strings.Contains(got.Rule, "adapter") {
@@ -179,7 +184,7 @@ func TestAdapters(t *testing.T) {
 	}
 }
 
-// The key of a run tells adapters and their scales apart, so that none goes on from another's blobs.
+// A run's key depends on the adapters and their scales, so that no run resumes another's blobs.
 func TestAdapterKey(t *testing.T) {
 	dir := t.TempDir()
 	copyAdapter(t, dir, func(map[string]any) {})
@@ -207,7 +212,7 @@ func TestAdapterKey(t *testing.T) {
 	}
 }
 
-// copyAdapter writes the linear adapter with another configuration.
+// copyAdapter writes the linear adapter with an edited configuration.
 func copyAdapter(t *testing.T, dir string, edit func(map[string]any)) {
 	t.Helper()
 	var c map[string]any
@@ -233,11 +238,12 @@ func TestAdapterRefused(t *testing.T) {
 		want  string
 	}{
 		"use_dora":          {true, "use_dora is set: DoRA cannot be merged"},
-		"fan_in_fan_out":    {true, "fan_in_fan_out is set: weights that lie transposed cannot be merged"},
+		"fan_in_fan_out":    {true, "fan_in_fan_out is set: transposed weights cannot be merged"},
 		"peft_type":         {"IA3", `peft_type is "IA3": only LORA`},
-		"init_lora_weights": {"pissa_niter_4", "that changed the weights of the base model too"},
-		"something_new":     {1, "something_new is set: what this version does not know cannot be merged"},
-		"r":                 {5, "lora_A.weight: cannot import: its shape is [4 128], but its rank in adapter_config.json (r, rank_pattern) is 5"},
+		"init_lora_weights": {"pissa_niter_4", "which also changes the base model's weights"},
+		"something_new":     {1, "something_new is set: an unknown feature cannot be merged"},
+		"r": {5,
+			"lora_A.weight: cannot import: its shape is [4 128], but its rank in adapter_config.json (r, rank_pattern) is 5"},
 		"lora_alpha":        {"x", "cannot unmarshal string"},
 		"rank_pattern":      {map[string]any{"q_proj": 0}, "its rank is 0"},
 		"alpha_pattern":     {map[string]any{"(": 1}, `pattern "("`},
@@ -250,16 +256,17 @@ func TestAdapterRefused(t *testing.T) {
 			checkRefused(t, llamaF32, dir, c.want)
 		})
 	}
-	t.Run("no config", func(t *testing.T) { checkRefused(t, llamaF32, t.TempDir(), "there is no adapter_config.json") })
+	t.Run("no config", func(t *testing.T) { checkRefused(t, llamaF32, t.TempDir(), ": no adapter_config.json") })
 	t.Run("mlx-lm", func(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, "adapter_config.json"), []byte(`{"fine_tune_type": "lora"}`))
-		checkRefused(t, llamaF32, dir, "mlx-lm, whose fuse command")
+		checkRefused(t, llamaF32, dir, "mlx-lm's fuse command")
 	})
 	t.Run("pickle", func(t *testing.T) {
 		dir := t.TempDir()
 		copyAdapter(t, dir, func(map[string]any) {})
-		if err := os.Rename(filepath.Join(dir, "adapter_model.safetensors"), filepath.Join(dir, "adapter_model.bin")); err != nil {
+		if err := os.Rename(filepath.Join(dir, "adapter_model.safetensors"),
+			filepath.Join(dir, "adapter_model.bin")); err != nil {
 			t.Fatal(err)
 		}
 		checkRefused(t, llamaF32, dir, "PyTorch pickle")
@@ -273,11 +280,12 @@ func TestAdapterRefused(t *testing.T) {
 		checkRefused(t, llamaF32, dir, "adapter_model.safetensors: ")
 	})
 	t.Run("packed", func(t *testing.T) {
-		checkRefused(t, "../testdata/sources/packed-int4", loraFor(t, "../testdata/sources/packed-int4"), "an adapter is merged into it; ask for a type")
+		checkRefused(t, "../testdata/sources/packed-int4", loraFor(t, "../testdata/sources/packed-int4"),
+			"an adapter is merged into it; ask for a type")
 	})
 }
 
-// checkRefused expects one line that names the place in the Modelfile, and an empty store.
+// checkRefused expects an error of one line with the position in the Modelfile, and an empty store.
 func checkRefused(t *testing.T, base, dir, want string) {
 	t.Helper()
 	store := openStore(t)
@@ -290,7 +298,7 @@ func checkRefused(t *testing.T, base, dir, want string) {
 	}
 }
 
-// loraFor makes an adapter of the first layer's query projection.
+// loraFor makes an adapter for the first layer's query projection.
 func loraFor(t *testing.T, base string) string {
 	t.Helper()
 	inv, err := Open(base)
@@ -303,11 +311,13 @@ func loraFor(t *testing.T, base string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return writeLoRA(t, tensor{Tensor: safetensors.Tensor{Name: "base_model.model." + module + ".lora_A.weight", DType: safetensors.F32, Shape: []int64{2, w.Shape[1]}}},
-		tensor{Tensor: safetensors.Tensor{Name: "base_model.model." + module + ".lora_B.weight", DType: safetensors.F32, Shape: []int64{w.Shape[0], 2}}})
+	return writeLoRA(t, tensor{Tensor: safetensors.Tensor{Name: "base_model.model." + module + ".lora_A.weight",
+		DType: safetensors.F32, Shape: []int64{2, w.Shape[1]}}},
+		tensor{Tensor: safetensors.Tensor{Name: "base_model.model." + module + ".lora_B.weight", DType: safetensors.F32,
+			Shape: []int64{w.Shape[0], 2}}})
 }
 
-// writeLoRA writes an adapter of rank 2 with tensors of zeros where they have no data.
+// writeLoRA writes an adapter of rank 2. Tensors without data are zero.
 func writeLoRA(t *testing.T, list ...tensor) string {
 	t.Helper()
 	for i := range list {
@@ -315,7 +325,8 @@ func writeLoRA(t *testing.T, list ...tensor) string {
 			list[i].data = make([]byte, list[i].Size())
 		}
 	}
-	c := &checkpoint{files: map[string]string{"adapter_config.json": `{"peft_type": "LORA", "r": 2, "lora_alpha": 2}`}, tensors: map[string][]tensor{"adapter_model.safetensors": list}}
+	c := &checkpoint{files: map[string]string{"adapter_config.json": `{"peft_type": "LORA", "r": 2, "lora_alpha": 2}`},
+		tensors: map[string][]tensor{"adapter_model.safetensors": list}}
 	return c.write(t, t.TempDir())
 }
 
@@ -323,26 +334,33 @@ func f32(name string, shape ...int64) tensor {
 	return tensor{Tensor: safetensors.Tensor{Name: "base_model.model." + name, DType: safetensors.F32, Shape: shape}}
 }
 
-// Each refusal names the tensor, what it is, and what can be done.
+// Each error names the tensor, the problem and a remedy.
 func TestAdapterTensors(t *testing.T) {
 	const q = "model.layers.0.self_attn.q_proj"
 	for name, c := range map[string]struct {
 		list []tensor
 		want string
 	}{
-		"no B":         {[]tensor{f32(q+".lora_A.weight", 2, 64)}, "there is no lora_B of " + q},
-		"no A":         {[]tensor{f32(q+".lora_B.weight", 64, 2)}, "there is no lora_A of " + q},
-		"rank":         {[]tensor{f32(q+".lora_A.weight", 2, 64), f32(q+".lora_B.weight", 64, 3)}, "its shape is [64 3], but its rank"},
-		"shape":        {[]tensor{f32(q+".lora_A.weight", 2, 32), f32(q+".lora_B.weight", 64, 2)}, "it changes a weight of [64 32], but " + q + ".weight is [64 64]"},
-		"convolution":  {[]tensor{f32(q+".lora_A.weight", 2, 64, 1), f32(q+".lora_B.weight", 64, 2, 1)}, "only adapters of linear layers"},
-		"other model":  {[]tensor{f32("model.layers.9.self_attn.q_proj.lora_A.weight", 2, 64), f32("model.layers.9.self_attn.q_proj.lora_B.weight", 64, 2)}, "it is an adapter of another model"},
-		"embedding":    {[]tensor{f32("model.embed_tokens.lora_embedding_A", 2, 384)}, "the adapter of an embedding cannot be merged"},
-		"DoRA":         {[]tensor{f32(q+".lora_magnitude_vector", 64)}, "DoRA cannot be merged"},
-		"bias of B":    {[]tensor{f32(q+".lora_B.bias", 64)}, "what it is for is not known"},
-		"whole":        {[]tensor{f32("model.norm.weight", 65)}, "it is [65], but model.norm.weight is [64]"},
-		"both":         {[]tensor{f32(q+".lora_A.weight", 2, 64), f32(q+".lora_B.weight", 64, 2), f32(q+".weight", 64, 64)}, "an ADAPTER line"},
-		"nothing":      {nil, "it holds no tensors"},
-		"other prefix": {[]tensor{{Tensor: safetensors.Tensor{Name: "x", DType: safetensors.F32, Shape: []int64{1}}}}, "base_model.model."},
+		"no B": {[]tensor{f32(q+".lora_A.weight", 2, 64)}, "there is no lora_B of " + q},
+		"no A": {[]tensor{f32(q+".lora_B.weight", 64, 2)}, "there is no lora_A of " + q},
+		"rank": {[]tensor{f32(q+".lora_A.weight", 2, 64), f32(q+".lora_B.weight", 64, 3)},
+			"its shape is [64 3], but its rank"},
+		"shape": {[]tensor{f32(q+".lora_A.weight", 2, 32), f32(q+".lora_B.weight", 64, 2)},
+			"it changes a weight of shape [64 32], but " + q + ".weight has shape [64 64]"},
+		"convolution": {[]tensor{f32(q+".lora_A.weight", 2, 64, 1), f32(q+".lora_B.weight", 64, 2, 1)},
+			"only adapters of linear layers"},
+		"other model": {[]tensor{f32("model.layers.9.self_attn.q_proj.lora_A.weight", 2, 64),
+			f32("model.layers.9.self_attn.q_proj.lora_B.weight", 64, 2)}, "it is an adapter of another model"},
+		"embedding": {[]tensor{f32("model.embed_tokens.lora_embedding_A", 2, 384)},
+			"the adapter of an embedding cannot be merged"},
+		"DoRA":      {[]tensor{f32(q+".lora_magnitude_vector", 64)}, "DoRA cannot be merged"},
+		"bias of B": {[]tensor{f32(q+".lora_B.bias", 64)}, "unknown kind of LoRA tensor"},
+		"whole":     {[]tensor{f32("model.norm.weight", 65)}, "it is [65], but model.norm.weight is [64]"},
+		"both": {[]tensor{f32(q+".lora_A.weight", 2, 64), f32(q+".lora_B.weight", 64, 2), f32(q+".weight", 64, 64)},
+			"which an adapter has already changed"},
+		"nothing": {nil, "it holds no tensors"},
+		"other prefix": {[]tensor{{Tensor: safetensors.Tensor{Name: "x", DType: safetensors.F32, Shape: []int64{1}}}},
+			"base_model.model."},
 	} {
 		t.Run(name, func(t *testing.T) { checkRefused(t, llamaF32, writeLoRA(t, c.list...), c.want) })
 	}
@@ -351,7 +369,8 @@ func TestAdapterTensors(t *testing.T) {
 		a.data = make([]byte, a.Size())
 		copy(a.data[4:], []byte{0, 0, 0xc0, 0x7f})
 		store := openStore(t)
-		_, err := Create(t.Context(), store, modelName(t, "x"), from(absolute(t, llamaF32), adapterLine(writeLoRA(t, a, b))), Options{})
+		_, err := Create(t.Context(), store, modelName(t, "x"), from(absolute(t, llamaF32), adapterLine(writeLoRA(t, a, b))),
+			Options{})
 		if err == nil || !strings.Contains(err.Error(), "lora_A.weight") && !strings.Contains(err.Error(), "q_proj") {
 			t.Errorf("error %v", err)
 		}
@@ -361,15 +380,17 @@ func TestAdapterTensors(t *testing.T) {
 	})
 }
 
-// A weight that is packed is merged where a type is asked for, and another name of the same tensor is found.
+// An adapter is merged into a packed weight if a type is requested, and finds the tensor under another prefix.
 func TestAdapterOfPacked(t *testing.T) {
 	base := "../testdata/sources/packed-int4"
 	store := openStore(t)
-	mustCreate(t, store, "x", from(absolute(t, base), adapterLine(loraFor(t, base))), Options{Precision: Precision{Type: quantize.Int8}})
+	mustCreate(t, store, "x", from(absolute(t, base), adapterLine(loraFor(t, base))),
+		Options{Precision: Precision{Type: quantize.Int8}})
 	rng := rand.New(rand.NewPCG(1, 2))
-	a, b := random(rng, "base_model.model.model.language_model.layers.0.self_attn.q_proj.lora_A.weight", safetensors.BF16, 2, 64), f32("model.language_model.layers.0.self_attn.q_proj.lora_B.weight", 64, 2)
+	a, b := random(rng, "base_model.model.model.language_model.layers.0.self_attn.q_proj.lora_A.weight", safetensors.BF16,
+		2, 64), f32("model.language_model.layers.0.self_attn.q_proj.lora_B.weight", 64, 2)
 	for i := 1; i < len(a.data); i += 2 {
-		a.data[i] &= 0xbf // finite
+		a.data[i] &= 0xbf // keep it finite
 	}
 	r := mustCreate(t, store, "y", from(absolute(t, llamaF32), adapterLine(writeLoRA(t, a, b))), Options{})
 	if m := record(t, store, r).Adapters[0].Merged; len(m) != 1 || m[0].Name != "model.layers.0.self_attn.q_proj.weight" {

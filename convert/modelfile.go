@@ -12,22 +12,22 @@ import (
 	"github.com/ingotml/ingot/modelfile"
 )
 
-// Texts is what an image says for people and programs beside its weights and its configuration.
+// Texts are the texts and settings in an image, beside its weights and its configuration.
 type Texts struct {
 	Record
-	Template   string // chat template: of a TEMPLATE line, else the one that the checkpoint came with; "" = none
+	Template   string // chat template: the TEMPLATE line's, else the checkpoint's; "" = none
 	System     string
 	Messages   []Message
 	Licenses   []string
 	Parameters map[string]any // by name; numbers are json.Number
 
-	own string // the template of a TEMPLATE line
+	own string // the TEMPLATE line's template
 }
 
-// ReadTexts reads the texts of a model of the store.
+// ReadTexts reads the texts of a model in the store.
 func ReadTexts(store *manifest.Store, entry *manifest.Entry) (*Texts, error) {
 	t := &Texts{}
-	var shipped []chat.File // what holds the checkpoint's templates
+	var shipped []chat.File // files with the checkpoint's templates
 	for _, l := range entry.Image.Layers {
 		if err := t.read(store, l, &shipped); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", entry.Name, l.Name, err)
@@ -35,7 +35,7 @@ func ReadTexts(store *manifest.Store, entry *manifest.Entry) (*Texts, error) {
 	}
 	t.Template = t.own
 	if t.own == "" {
-		// The model runs without a template too; who needs it is told by chat.Choose what is wrong.
+		// A model runs without a template too. Callers that need one get the error from chat.Choose.
 		t.Template, _ = chat.Choose(shipped, "")
 	}
 	return t, nil
@@ -46,7 +46,8 @@ func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[]chat.Fi
 	template := file && chat.HoldsTemplate(l.Name)
 	switch {
 	case template || file && l.Name == recordName:
-	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense, l.Kind == manifest.KindParams, l.Kind == manifest.KindMessages:
+	case l.Kind == manifest.KindTemplate, l.Kind == manifest.KindSystem, l.Kind == manifest.KindLicense,
+		l.Kind == manifest.KindParams, l.Kind == manifest.KindMessages:
 	default:
 		return nil
 	}
@@ -73,9 +74,9 @@ func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[]chat.Fi
 	return err
 }
 
-// Modelfile says in the words of a Modelfile what the image has beside what it is made from. FROM names the image itself,
-// which brings its weights, its draft and its files along; so the file creates the same image again, and each line can be
-// changed. Notes are about what no line can say; it comes with FROM too.
+// Modelfile returns a Modelfile that creates the same image again, with a line for each setting, so that users can edit
+// them. FROM names the image itself and provides weights, draft and files. Notes name the settings that no line can
+// express; FROM provides those too.
 func (t *Texts) Modelfile(from string) (file *modelfile.File, notes []string) {
 	file = &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: from}}}
 	add := func(name, key, value string) {
@@ -84,7 +85,7 @@ func (t *Texts) Modelfile(from string) (file *modelfile.File, notes []string) {
 			if key != "" {
 				name += fmt.Sprintf(" %q", key)
 			}
-			notes = append(notes, name+": no line can say this, it comes with FROM")
+			notes = append(notes, name+": not expressible as a line; FROM provides it")
 			return
 		}
 		file.Commands = append(file.Commands, c)
@@ -106,7 +107,7 @@ func (t *Texts) Modelfile(from string) (file *modelfile.File, notes []string) {
 	for _, m := range t.Messages {
 		add(modelfile.Message, m.Role, m.Content)
 	}
-	if len(file.Commands)-messages != len(t.Messages) { // a part of them would replace them all
+	if len(file.Commands)-messages != len(t.Messages) { // MESSAGE lines replace all messages, so it is all or none
 		file.Commands = file.Commands[:messages]
 	}
 	for _, text := range t.Licenses {
@@ -115,25 +116,25 @@ func (t *Texts) Modelfile(from string) (file *modelfile.File, notes []string) {
 	return file, notes
 }
 
-// expressible tells whether a command, written and read again, is the same.
+// expressible reports whether a command survives formatting and parsing.
 func expressible(c modelfile.Command) bool {
 	from := modelfile.Command{Name: modelfile.From, Value: "x"}
 	text, err := (&modelfile.File{Commands: []modelfile.Command{from, c}}).Format()
 	if err != nil {
 		return false
 	}
-	again, err := modelfile.Parse("", []byte(text))
-	if err != nil || len(again.Commands) != 2 {
+	reparsed, err := modelfile.Parse("", []byte(text))
+	if err != nil || len(reparsed.Commands) != 2 {
 		return false
 	}
-	got := again.Commands[1]
+	got := reparsed.Commands[1]
 	if got.Name != c.Name || got.Key != c.Key || got.Value != c.Value {
 		return false
 	}
 	if c.Name != modelfile.Parameter {
 		return true
 	}
-	params, _, err := again.Params()
+	params, _, err := reparsed.Params()
 	if err != nil || len(params) != 1 {
 		return false
 	}
@@ -144,7 +145,7 @@ func expressible(c modelfile.Command) bool {
 	return err == nil && string(data) == c.Value
 }
 
-// ParameterText writes parameters as lines of a name and a value.
+// ParameterText formats parameters as lines with a name and a value.
 func ParameterText(params map[string]any) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -159,7 +160,7 @@ func ParameterText(params map[string]any) string {
 	return b.String()
 }
 
-// ParameterValues writes the values of a parameter as PARAMETER lines have them.
+// ParameterValues formats the values of a parameter as in PARAMETER lines.
 func ParameterValues(v any) []string {
 	switch v := v.(type) {
 	case string:

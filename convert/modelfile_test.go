@@ -22,7 +22,7 @@ func mustTexts(t *testing.T, s *manifest.Store, name string) *Texts {
 	return texts
 }
 
-// shown is the Modelfile of a model.
+// shown returns the Modelfile of a model.
 func shown(t *testing.T, s *manifest.Store, name string) (text string, notes []string) {
 	t.Helper()
 	f, notes := mustTexts(t, s, name).Modelfile(name)
@@ -51,7 +51,7 @@ LICENSE terms
 LICENSE terms
 `
 
-// What show --modelfile prints creates the same image.
+// The output of show --modelfile creates the same image.
 func TestModelfileRoundTrip(t *testing.T) {
 	c := finiteWeights(tiny(t, wideConfig, 1))
 	c.files["generation_config.json"] = `{"temperature": 0.7, "top_k": 20}`
@@ -94,11 +94,13 @@ func TestModelfileRoundTrip(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	c := tiny(t, tinyConfig, 1)
-	c.files["tokenizer_config.json"] = `{"chat_template": [{"name": "tool_use", "template": "tools"}, {"name": "default", "template": "shipped"}]}`
+	c.files["tokenizer_config.json"] = `{"chat_template": [{"name": "tool_use", "template": "tools"}, ` +
+		`{"name": "default", "template": "shipped"}]}`
 	dir := c.write(t, t.TempDir())
 	store := openStore(t)
 	mustCreate(t, store, "a", from(dir), Options{})
-	if got := mustTexts(t, store, "a"); got.Template != "shipped" || got.System != "" || got.Licenses != nil || got.Parameters != nil {
+	if got := mustTexts(t, store, "a"); got.Template != "shipped" || got.System != "" || got.Licenses != nil ||
+		got.Parameters != nil {
 		t.Errorf("%+v", got)
 	}
 	c.files["chat_template.jinja"] = "file"
@@ -106,18 +108,21 @@ func TestTexts(t *testing.T) {
 	if got := mustTexts(t, store, "b").Template; got != "file" {
 		t.Errorf("template %q", got)
 	}
-	mustCreate(t, store, "c", parsed(t, "FROM b\nTEMPLATE own\nSYSTEM s\nMESSAGE user hi\nPARAMETER stop a\nPARAMETER stop b"), Options{})
+	mustCreate(t, store, "c",
+		parsed(t, "FROM b\nTEMPLATE own\nSYSTEM s\nMESSAGE user hi\nPARAMETER stop a\nPARAMETER stop b"), Options{})
 	got := mustTexts(t, store, "c")
 	if got.Template != "own" || got.System != "s" || !slices.Equal(got.Messages, []Message{{"user", "hi"}}) {
 		t.Errorf("%+v", got)
 	}
-	// Lines replace those of the image, and empty ones take them away.
-	mustCreate(t, store, "d", parsed(t, "FROM c\nTEMPLATE \"\"\nSYSTEM other\nMESSAGE user a\nMESSAGE assistant b"), Options{})
+	// Lines replace the image's settings, and empty ones remove them.
+	mustCreate(t, store, "d", parsed(t, "FROM c\nTEMPLATE \"\"\nSYSTEM other\nMESSAGE user a\nMESSAGE assistant b"),
+		Options{})
 	got = mustTexts(t, store, "d")
 	if got.Template != "file" || got.System != "other" || len(got.Messages) != 2 || len(got.Parameters) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if r := mustCreate(t, store, "e", parsed(t, "FROM c\nTEMPLATE \"\"\nSYSTEM ''"), Options{}); r.Digest == "" || mustTexts(t, store, "e").System != "" {
+	if r := mustCreate(t, store, "e", parsed(t, "FROM c\nTEMPLATE \"\"\nSYSTEM ''"), Options{}); r.Digest == "" ||
+		mustTexts(t, store, "e").System != "" {
 		t.Errorf("%+v", mustTexts(t, store, "e"))
 	}
 }
@@ -129,7 +134,8 @@ func TestRequires(t *testing.T) {
 	}{
 		{"0.19.0", "0.19.0", false, false}, {"0.19", "v0.19.0", false, false}, {"0.19.1", "0.19.0", true, false},
 		{"1", "0.99.99", true, false}, {"0.9.0", "0.10.0", false, false}, {"0.10.0", "0.9.0", true, false},
-		{"00000000000000000000000000001.0.0", "99999999999999999999999999999.0.0", false, false}, {"0.2.0-rc1", "0.1.0", true, false},
+		{"00000000000000000000000000001.0.0", "99999999999999999999999999999.0.0", false, false},
+		{"0.2.0-rc1", "0.1.0", true, false},
 		{"0.2", "dev", false, true}, {"0.2", "", false, true},
 	} {
 		f := parsed(t, "FROM x\nREQUIRES "+c.requires)
@@ -140,10 +146,11 @@ func TestRequires(t *testing.T) {
 	}
 }
 
-// A model that needs a later version is not taken over by an earlier one.
+// A source image that requires a later version is rejected.
 func TestRequiresOfImage(t *testing.T) {
 	store := openStore(t)
-	mustCreate(t, store, "new", parsed(t, "FROM "+tiny(t, tinyConfig, 1).write(t, t.TempDir())+"\nREQUIRES 2.0"), Options{Version: "2.1"})
+	mustCreate(t, store, "new", parsed(t, "FROM "+tiny(t, tinyConfig, 1).write(t, t.TempDir())+"\nREQUIRES 2.0"),
+		Options{Version: "2.1"})
 	_, err := Create(t.Context(), store, modelName(t, "x"), parsed(t, "FROM new"), Options{Version: "1.9"})
 	if err == nil || err.Error() != "new:latest requires ingot 2.0, and this is 1.9: update it" {
 		t.Errorf("error %v", err)
@@ -154,15 +161,17 @@ func TestRequiresOfImage(t *testing.T) {
 	}
 }
 
-// The parsers that arch names exist.
+// The parsers named by package arch exist.
 func TestFamiliesHaveParsers(t *testing.T) {
-	for _, modelType := range []string{"glm4_moe_lite", "deepseek_v3", "gemma4", "qwen3_5", "qwen3_next", "qwen3", "qwen3_moe", "nemotron_h"} {
+	for _, modelType := range []string{"glm4_moe_lite", "deepseek_v3", "gemma4", "qwen3_5", "qwen3_next", "qwen3",
+		"qwen3_moe", "nemotron_h"} {
 		d, err := arch.DetectFamily([]byte(`{"model_type":"` + modelType + `"}`))
 		if err != nil || !parse.Known(d.Parser) {
 			t.Errorf("%s: parser %q, %v", modelType, d.Parser, err)
 		}
 		tools, thinking := parse.Abilities(d.Parser)
-		if tools != slices.Contains(d.Capabilities, arch.CapTools) || thinking != slices.Contains(d.Capabilities, arch.CapThinking) {
+		if tools != slices.Contains(d.Capabilities, arch.CapTools) ||
+			thinking != slices.Contains(d.Capabilities, arch.CapThinking) {
 			t.Errorf("%s: capabilities %q, its parser has tools %v, thinking %v", modelType, d.Capabilities, tools, thinking)
 		}
 	}
@@ -172,19 +181,20 @@ func TestUnknownParserWarns(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
 	r := mustCreate(t, openStore(t), "x", parsed(t, "FROM "+dir+"\nPARSER nosuch\n"), Options{})
 	if !slices.ContainsFunc(r.Warnings, func(w string) bool {
-		return strings.HasPrefix(w, "Modelfile:2:1: this version knows no such parser (known: cohere, ")
+		return strings.HasPrefix(w, "Modelfile:2:1: this version does not know the parser (known: cohere, ")
 	}) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 }
 
-// Every value that a parameter can have comes back.
+// Every parameter value survives a round trip.
 func TestParameterValues(t *testing.T) {
 	for _, p := range modelfile.Parameters() {
 		if p.Deprecated {
 			continue
 		}
-		value := map[modelfile.ParameterType]string{modelfile.Int: "1", modelfile.Float: "0.25", modelfile.Bool: "false", modelfile.Strings: "a b"}[p.Type]
+		value := map[modelfile.ParameterType]string{modelfile.Int: "1", modelfile.Float: "0.25", modelfile.Bool: "false",
+			modelfile.Strings: "a b"}[p.Type]
 		params, _, err := parsed(t, "FROM x\nPARAMETER "+p.Name+" "+value).Params()
 		if err != nil {
 			t.Fatal(err)

@@ -8,17 +8,17 @@ import (
 	"github.com/ingotml/ingot/arch"
 )
 
-// stretch is a run of elements of one source.
-type stretch struct {
+// sourceRange is a contiguous range of a source's elements.
+type sourceRange struct {
 	source       int
 	begin, count int64
 }
 
-// cut deals the elements of a tensor out in batches of n, the last one perhaps smaller. Stretches that follow each
-// other in their source become one, so that each is one read.
-func cut(pieces iter.Seq[arch.Piece], n int64) iter.Seq[[]stretch] {
-	return func(yield func([]stretch) bool) {
-		var batch []stretch
+// batches divides a tensor's elements into batches of n; the last one may be smaller. Adjacent ranges of a source are
+// merged, so that each is one read.
+func batches(pieces iter.Seq[arch.Piece], n int64) iter.Seq[[]sourceRange] {
+	return func(yield func([]sourceRange) bool) {
+		var batch []sourceRange
 		room := n
 		for p := range pieces {
 			for p.Count > 0 {
@@ -27,7 +27,7 @@ func cut(pieces iter.Seq[arch.Piece], n int64) iter.Seq[[]stretch] {
 				if last >= 0 && batch[last].source == p.Source && batch[last].begin+batch[last].count == p.Begin {
 					batch[last].count += take
 				} else {
-					batch = append(batch, stretch{p.Source, p.Begin, take})
+					batch = append(batch, sourceRange{p.Source, p.Begin, take})
 				}
 				p.Begin += take
 				p.Count -= take
@@ -45,7 +45,7 @@ func cut(pieces iter.Seq[arch.Piece], n int64) iter.Seq[[]stretch] {
 	}
 }
 
-func countOf(batch []stretch) int64 {
+func countOf(batch []sourceRange) int64 {
 	var n int64
 	for _, s := range batch {
 		n += s.count
@@ -53,8 +53,8 @@ func countOf(batch []stretch) int64 {
 	return n
 }
 
-// origin finds the source, and the element of it, that element i of a batch comes from.
-func origin(batch []stretch, i int64) (source int, element int64) {
+// origin returns the source and its element that element i of a batch comes from.
+func origin(batch []sourceRange, i int64) (source int, element int64) {
 	for _, s := range batch {
 		if i < s.count {
 			return s.source, s.begin + i
@@ -64,12 +64,12 @@ func origin(batch []stretch, i int64) (source int, element int64) {
 	return -1, i
 }
 
-// readBatch fills buf with the elements of a batch, each of width bytes.
-func readBatch(buf []byte, batch []stretch, sources []io.ReaderAt, width int64) error {
+// readBatch reads a batch's elements, each width bytes wide, into buf.
+func readBatch(buf []byte, batch []sourceRange, sources []io.ReaderAt, width int64) error {
 	for _, s := range batch {
 		n := s.count * width
 		if int64(len(buf)) < n || s.source >= len(sources) {
-			return fmt.Errorf("%w: the plan is not of this checkpoint", ErrSource)
+			return fmt.Errorf("%w: the plan belongs to another checkpoint", ErrSource)
 		}
 		if err := readFull(sources[s.source], buf[:n], s.begin*width); err != nil {
 			return err

@@ -14,15 +14,15 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Plan is all that will be in an image.
+// Plan describes the complete contents of an image.
 type Plan struct {
 	Config   manifest.Config `json:"config"`
 	Files    []File          `json:"files"`   // sorted by name
-	Tensors  []Tensor        `json:"tensors"` // in the order in which the model uses them, the draft's last
+	Tensors  []Tensor        `json:"tensors"` // in the model's order of use, the draft's last
 	Dropped  []Dropped       `json:"dropped"` // sorted by name
 	Warnings []string        `json:"warnings"`
 	Adapters []AdapterPlan   `json:"adapters,omitempty"` // of ADAPTER lines, in order
-	// Recognized is what was found by reading, and what showed it: how the weights are packed, and the layouts of their names.
+	// Recognized lists the packing and the layouts that were detected, and the tensors that revealed them.
 	Recognized []sources.Recognized `json:"recognized"`
 	Totals     Totals               `json:"totals"`
 
@@ -30,19 +30,19 @@ type Plan struct {
 	parser, renderer string
 }
 
-// Totals are sums over the tensors of a plan.
+// Totals are sums over a plan's tensors.
 type Totals struct {
 	Tensors       int      `json:"tensors"`
 	Params        int64    `json:"parameters"`
 	SourceBytes   int64    `json:"source_bytes"`
-	Bytes         int64    `json:"bytes"`      // of the blobs of tensors
+	Bytes         int64    `json:"bytes"`      // of the tensor blobs
 	FileBytes     int64    `json:"file_bytes"` // of the other blobs
 	DroppedBytes  int64    `json:"dropped_bytes"`
 	BitsPerWeight float64  `json:"bits_per_weight"`
 	Types         []ByType `json:"types"` // largest first
 }
 
-// ByType sums up the tensors of one type.
+// ByType sums the tensors of one type.
 type ByType struct {
 	Type    string `json:"type"`
 	Tensors int    `json:"tensors"`
@@ -50,30 +50,29 @@ type ByType struct {
 	Bytes   int64  `json:"bytes"`
 }
 
-// Dropped is a tensor of the checkpoint that the image leaves out.
+// Dropped is a tensor of the checkpoint that the image does not contain.
 type Dropped struct {
 	Source
 	Reason string `json:"reason"`
 }
 
-// PlanOptions is what an image gets beside the checkpoint.
+// PlanOptions are the parts of an image that do not come from the source.
 type PlanOptions struct {
-	Parameters map[string]any // default parameters of generation, by name
+	Parameters map[string]any // default generation parameters, by name
 	Licenses   []string       // texts
-	Template   *string        // of prompts; nil = that of the image, "" = none
-	System     *string        // what a conversation begins with; as above
-	Messages   []Message      // that a conversation begins with; none = those of the image
-	Requires   string         // least version of the program; "" = what the image says
-	Parser     string         // of answers; "" = what the architecture and the template say
+	Template   *string        // prompt template; nil = the source image's, "" = none
+	System     *string        // system message; as above
+	Messages   []Message      // initial messages of a conversation; none = the source image's
+	Requires   string         // minimum program version; "" = the source image's
+	Parser     string         // of responses; "" = derived from the architecture and the template
 	Renderer   string         // of prompts; as above
 	Precision  Precision
-	Adapters   []AdapterPlan // that the inventory's weights are merged with already
-	Draft      *Inventory    // the model that drafts; nil = the one of the inventory, if it has one
+	Adapters   []AdapterPlan // adapters already merged into the inventory's weights
+	Draft      *Inventory    // draft model; nil = the inventory's, if it has one
 }
 
-// Plan decides what will be in the image. It checks everything that can be checked: the tensors against the
-// configuration, the tokenizer, the draft, and whether a registry's manifest can hold it. It reads weights only where a
-// tensor may be left out because it equals another.
+// Plan computes the contents of the image. It runs all checks that need no weights: the tensor table, the tokenizer,
+// the draft, and the size of the manifest. It reads weights only to verify that a dropped tensor equals another.
 func (inv *Inventory) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
 	p := &Plan{Files: slices.Clone(inv.Files), Adapters: opts.Adapters}
 	chooser := newChooser(inv.Model.Rules(), opts.Precision, opts.Precision.Type)
@@ -99,10 +98,10 @@ func (inv *Inventory) Plan(ctx context.Context, opts PlanOptions) (*Plan, error)
 		}
 		unused = intersect(unused, both)
 	} else if opts.Precision.Draft != 0 {
-		return nil, fmt.Errorf("a precision of the draft is given, but there is no DRAFT model")
+		return nil, fmt.Errorf("a type is set for the draft, but there is no DRAFT model")
 	}
 	if len(unused) > 0 {
-		return nil, fmt.Errorf("quantization rule %s: it fits no tensor of the model", unused[0])
+		return nil, fmt.Errorf("quantization rule %s: matches no tensor of the model", unused[0])
 	}
 	slices.SortStableFunc(p.Dropped, func(a, b Dropped) int { return strings.Compare(a.Name, b.Name) })
 	if p.Config, err = inv.config(p, opts); err != nil {
@@ -115,16 +114,17 @@ func (inv *Inventory) Plan(ctx context.Context, opts PlanOptions) (*Plan, error)
 	return p, p.check()
 }
 
-// planTensors adds the tensors of an inventory, their names prefixed.
+// planTensors adds an inventory's tensors, with prefixed names.
 func (inv *Inventory) planTensors(ctx context.Context, p *Plan, prefix string, c *chooser) error {
 	match, err := inv.match()
 	if err != nil {
 		return err
 	}
-	var again []string
+	var requantized []string
 	p.Recognized = append(p.Recognized, inv.recognized...)
 	for _, l := range match.Layouts {
-		p.Recognized = append(p.Recognized, sources.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
+		p.Recognized = append(p.Recognized,
+			sources.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
 	}
 	p.Dropped = append(p.Dropped, inv.ignored...)
 	for _, m := range match.Tensors {
@@ -133,12 +133,14 @@ func (inv *Inventory) planTensors(ctx context.Context, p *Plan, prefix string, c
 			return err
 		}
 		p.Tensors = append(p.Tensors, t)
-		if t.again {
-			again = append(again, t.Name)
+		if t.requantized {
+			requantized = append(requantized, t.Name)
 		}
 	}
-	if len(again) > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d tensors, %s among them, are quantized a second time, which loses twice: the checkpoint that is not quantized gives better ones", len(again), again[0]))
+	if len(requantized) > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf(
+			"%d tensors, including %s, are quantized a second time, which adds to the error of the first; "+
+				"use the unquantized checkpoint for better quality", len(requantized), requantized[0]))
 	}
 	for _, d := range match.Dropped {
 		source, err := inv.lookup(d.Name)
@@ -158,7 +160,7 @@ func (inv *Inventory) planTensors(ctx context.Context, p *Plan, prefix string, c
 	return nil
 }
 
-// sourceOf is the name that a tensor of the table, which is there as it is, has in the checkpoint.
+// sourceOf returns the checkpoint's name of a table tensor that has a single source.
 func sourceOf(match arch.Match, name string) string {
 	for _, m := range match.Tensors {
 		if m.Spec.Name == name && len(m.Sources) == 1 {
@@ -168,7 +170,7 @@ func sourceOf(match arch.Match, name string) string {
 	return name
 }
 
-// match finds the model's tensors in the checkpoint.
+// match matches the checkpoint's tensors against the model's tensor table.
 func (inv *Inventory) match() (arch.Match, error) {
 	var have []arch.TensorInfo
 	for _, w := range inv.weights {
@@ -191,7 +193,7 @@ func (inv *Inventory) match() (arch.Match, error) {
 	return match, wrong
 }
 
-// whereAbsent says where an absent tensor should have been.
+// whereAbsent adds the expected file of an absent tensor to the problem.
 func (inv *Inventory) whereAbsent(p arch.Problem) arch.Problem {
 	p.File = inv.From
 	if inv.checkpoint != nil {
@@ -202,13 +204,13 @@ func (inv *Inventory) whereAbsent(p arch.Problem) arch.Problem {
 	for _, w := range inv.unlisted {
 		if w.Name == p.Tensor {
 			p.File = filepath.Join(inv.From, indexName)
-			p.Detail = "it lies in " + w.file + " but the index does not list it"
+			p.Detail = "it is in " + w.file + " but not in the index"
 		}
 	}
 	return p
 }
 
-// sum fills in the totals.
+// sum computes the totals.
 func (p *Plan) sum() {
 	t := Totals{Tensors: len(p.Tensors)}
 	byType := map[string]*ByType{}
@@ -246,7 +248,7 @@ func (p *Plan) sum() {
 	p.Totals = t
 }
 
-// layers gives the image's layers without the digests, which are known when the blobs are written.
+// layers returns the image's layers. Only reused blobs have a digest; the others get theirs when they are written.
 func (p *Plan) layers() []manifest.Layer {
 	var out []manifest.Layer
 	for _, f := range p.Files {
@@ -258,12 +260,12 @@ func (p *Plan) layers() []manifest.Layer {
 	return out
 }
 
-// check finds out before any byte is written whether the image can be encoded: no two layers with one path, and a manifest
-// that registries take.
+// check verifies, before any byte is written, that the image can be encoded: layer paths are unique, and the manifest
+// is within the registries' limits.
 func (p *Plan) check() error {
 	layers := p.layers()
 	for i := range layers {
-		layers[i].Digest = digest.FromString("") // all digests have one length
+		layers[i].Digest = digest.FromString("") // a placeholder of the right length
 	}
 	_, _, err := manifest.EncodeModelPack(manifest.Image{Config: p.Config, Layers: layers})
 	return err

@@ -14,13 +14,13 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// modulesName is sentence-transformers' list of what makes an embedding of a text, each with a folder of its own.
+// modulesName is sentence-transformers' list of an embedding model's modules. Each has a folder.
 const modulesName = "modules.json"
 
-// withPooling adds the configuration of the module that makes one vector of many, if the checkpoint has one: the only file of an image that
-// lies in a folder of the checkpoint.
+// withPooling adds the configuration of the pooling module, which reduces many vectors to one, if the checkpoint has
+// it. It is the only imported file that is in a subfolder.
 func withPooling(dir string, files []File) ([]File, error) {
-	folder := "1_Pooling" // where it is without the list
+	folder := "1_Pooling" // the default without the list
 	if i := slices.IndexFunc(files, func(f File) bool { return f.Name == modulesName }); i >= 0 {
 		var modules []struct{ Path, Type string }
 		if err := json.Unmarshal(files[i].Data, &modules); err != nil {
@@ -35,23 +35,27 @@ func withPooling(dir string, files []File) ([]File, error) {
 		if folder == "" {
 			return files, nil
 		}
-		if !fs.ValidPath(folder) || folder == "." || path.Join(folder, configName) == draftConfig || strings.ContainsAny(folder, `\:`) {
-			return nil, fmt.Errorf("%s: %w: %q is no folder of the checkpoint", files[i].Source, ErrSource, clip(folder))
+		if !fs.ValidPath(folder) || folder == "." || path.Join(folder, configName) == draftConfig ||
+			strings.ContainsAny(folder, `\:`) {
+			return nil, fmt.Errorf("%s: %w: %q is not a folder in the checkpoint", files[i].Source, ErrSource, clip(folder))
 		}
 	}
 	name := path.Join(folder, configName)
 	source := filepath.Join(dir, filepath.FromSlash(name))
 	data, err := readBounded(source)
 	if errors.Is(err, fs.ErrNotExist) {
-		return files, nil // the model speaks without it
+		return files, nil // a model for text generation needs none
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !json.Valid(data) {
-		return nil, fmt.Errorf("%s: %w: it is no JSON", source, ErrSource)
+		return nil, fmt.Errorf("%s: %w: not valid JSON", source, ErrSource)
 	}
-	files = append(files, File{Kind: manifest.KindFile, Name: name, Source: source, Size: int64(len(data)), Data: data, origin: fingerprintOf(data)})
+	files = append(files, File{
+		Kind: manifest.KindFile, Name: name, Source: source,
+		Size: int64(len(data)), Data: data, origin: fingerprintOf(data),
+	})
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	return files, nil
 }

@@ -9,22 +9,23 @@ import (
 	"testing"
 )
 
-// The module that pools has its configuration in a folder of its own, which comes along.
+// The pooling module's configuration, in a subfolder, is imported.
 func TestPoolingFile(t *testing.T) {
-	const list = `[{"path":"","type":"sentence_transformers.models.Transformer"},{"path":"PATH","type":"sentence_transformers.models.Pooling"}]`
+	const list = `[{"path":"","type":"sentence_transformers.models.Transformer"},` +
+		`{"path":"PATH","type":"sentence_transformers.models.Pooling"}]`
 	for name, c := range map[string]struct {
 		modules, folder, content string
-		want                     string // the file that is there, or a part of the error
+		want                     string // the imported file, or a part of the error
 		bad                      bool
 	}{
 		"by the list":      {strings.Replace(list, "PATH", "2_Pool", 1), "2_Pool", `{}`, "2_Pool/config.json", false},
 		"without a list":   {"", "1_Pooling", `{}`, "1_Pooling/config.json", false},
 		"absent":           {strings.Replace(list, "PATH", "2_Pool", 1), "1_Pooling", `{}`, "", false},
 		"none":             {`[]`, "1_Pooling", `{}`, "", false},
-		"outside":          {strings.Replace(list, "PATH", "../x", 1), "x", `{}`, `"../x" is no folder`, true},
-		"absolute":         {strings.Replace(list, "PATH", "/etc", 1), "x", `{}`, `"/etc" is no folder`, true},
-		"a draft's":        {strings.Replace(list, "PATH", "draft", 1), "draft", `{}`, "no folder", true},
-		"no JSON":          {"", "1_Pooling", `{`, "no JSON", true},
+		"outside":          {strings.Replace(list, "PATH", "../x", 1), "x", `{}`, `"../x" is not a folder`, true},
+		"absolute":         {strings.Replace(list, "PATH", "/etc", 1), "x", `{}`, `"/etc" is not a folder`, true},
+		"a draft's":        {strings.Replace(list, "PATH", "draft", 1), "draft", `{}`, "not a folder", true},
+		"no JSON":          {"", "1_Pooling", `{`, "not valid JSON", true},
 		"a list of others": {`{}`, "x", `{}`, "modules.json", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +57,8 @@ func TestPoolingFile(t *testing.T) {
 					got = append(got, f.Name)
 				}
 			}
-			if strings.Join(got, " ") != c.want || !slices.IsSortedFunc(inv.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) }) {
+			if strings.Join(got, " ") != c.want || !slices.IsSortedFunc(inv.Files,
+				func(a, b File) int { return strings.Compare(a.Name, b.Name) }) {
 				t.Errorf("files %v, want %q", got, c.want)
 			}
 		})

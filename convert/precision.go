@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// chooser decides the types of a model's tensors and keeps account of the rules that it used.
+// chooser chooses the types of a model's tensors, and records which rules matched.
 type chooser struct {
 	rules arch.Rules
 	base  quantize.Type
@@ -22,7 +22,7 @@ func newChooser(rules arch.Rules, p Precision, base quantize.Type) *chooser {
 	return &chooser{rules: rules, base: base, Precision: p, used: map[int]bool{}}
 }
 
-// choose gives the type of a tensor, 0 for that of its source, and what decided.
+// choose returns a tensor's type, or 0 for the source's type, and the rule that decided.
 func (c *chooser) choose(s arch.Spec, source safetensors.DType) (quantize.Type, string, error) {
 	t, rule, err := c.want(s, source)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *chooser) choose(s arch.Spec, source safetensors.DType) (quantize.Type, 
 	if t.IsCast() && string(t.DType()) == string(source) {
 		t = 0
 	}
-	if t == 0 && source == safetensors.F64 { // the engine has no such type on GPUs
+	if t == 0 && source == safetensors.F64 { // GPUs do not support F64
 		return quantize.ToF32, "F64 is kept as F32", nil
 	}
 	return t, rule, nil
@@ -56,7 +56,7 @@ func (c *chooser) want(s arch.Spec, source safetensors.DType) (quantize.Type, st
 	return c.byArchitecture(s, source)
 }
 
-// obstacle says why a tensor cannot have a type.
+// obstacle returns the reason that a tensor cannot have a type, or "".
 func (c *chooser) obstacle(s arch.Spec, t quantize.Type, source safetensors.DType) string {
 	if t == 0 {
 		return ""
@@ -77,7 +77,7 @@ func isFloat(d safetensors.DType) bool {
 	return d == safetensors.BF16 || d == safetensors.F16 || d == safetensors.F32 || d == safetensors.F64
 }
 
-// unused lists the rules that decided nothing.
+// unused lists the rules that matched no tensor.
 func (c *chooser) unused() []string {
 	var out []string
 	for i, r := range c.Rules {
@@ -88,7 +88,7 @@ func (c *chooser) unused() []string {
 	return out
 }
 
-// kept is what a rule says of a tensor whose type nobody asked to change.
+// kept is the rule of a tensor that no conversion was requested for.
 const kept = "kept"
 
 func (c *chooser) byArchitecture(s arch.Spec, source safetensors.DType) (quantize.Type, string, error) {

@@ -18,38 +18,39 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// ProvenanceType is the artifact type of the records of what images were made from, and the media type of their layers.
+// ProvenanceType is the artifact type of provenance records, and the media type of their layers.
 const ProvenanceType = "application/vnd.ingotml.provenance.v1+json"
 
-// Provenance says what an image was made from, and how. It names no folder and no time: who makes the same image from the same
-// files with the same program gets the same record.
+// Provenance records an image's sources and how it was made. It contains no folder and no time: the same sources,
+// options and program version give the same record.
 type Provenance struct {
-	Program      string          `json:"program"`
-	From         Origin          `json:"from"`
-	Draft        *Origin         `json:"draft,omitempty"`        // of a DRAFT line
-	Adapters     []AdapterOrigin `json:"adapters,omitempty"`     // of ADAPTER lines, in order; their tensors are among the sources
-	Quantization *Precision      `json:"quantization,omitempty"` // that was asked for: type, rules, recipe
-	Tensors      []MadeTensor    `json:"tensors"`                // of the image, in its order; those of the draft begin with "draft."
+	Program string  `json:"program"`
+	From    Origin  `json:"from"`
+	Draft   *Origin `json:"draft,omitempty"` // from the DRAFT line
+	// Adapters are in the order of the ADAPTER lines. Their tensors are among the sources.
+	Adapters     []AdapterOrigin `json:"adapters,omitempty"`
+	Quantization *Precision      `json:"quantization,omitempty"` // as requested: type, rules, recipe
+	Tensors      []MadeTensor    `json:"tensors"`                // in the image's order; the draft's start with "draft."
 	Dropped      []DroppedSource `json:"dropped,omitempty"`
 }
 
-// Origin is a checkpoint folder, or an image of the store.
+// Origin is a checkpoint folder, or an image in the store.
 type Origin struct {
-	Image digest.Digest `json:"image,omitempty"` // of the manifest
-	Files []OriginFile  `json:"files,omitempty"` // that were read, sorted by name
+	Image digest.Digest `json:"image,omitempty"` // manifest digest
+	Files []OriginFile  `json:"files,omitempty"` // files read, sorted by name
 }
 
-// AdapterOrigin is an adapter that was merged.
+// AdapterOrigin is a merged adapter.
 type AdapterOrigin struct {
 	Origin
 	Merged []MergedTensor `json:"merged"`
 }
 
-// OriginFile is a file of a checkpoint, its name relative to the folder.
+// OriginFile is a file of a checkpoint. Its name is relative to the folder.
 type OriginFile struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"` // where it was asked for
+	SHA256 string `json:"sha256,omitempty"` // only if requested
 }
 
 // MadeTensor is a tensor of the image.
@@ -61,7 +62,7 @@ type MadeTensor struct {
 	Sources   []SourceTensor `json:"sources"`
 }
 
-// SourceTensor is a tensor of a checkpoint's file, with the sum of its bytes there, or a blob of the store.
+// SourceTensor is a tensor in a checkpoint's file, with the checksum of its bytes there, or a blob in the store.
 type SourceTensor struct {
 	Name   string            `json:"name"`
 	File   string            `json:"file,omitempty"`
@@ -71,14 +72,14 @@ type SourceTensor struct {
 	SHA256 string            `json:"sha256,omitempty"`
 }
 
-// DroppedSource is a tensor of the checkpoint that was not used, and not read.
+// DroppedSource is a tensor of the checkpoint that was neither used nor read.
 type DroppedSource struct {
 	Name   string `json:"name"`
 	File   string `json:"file"`
 	Reason string `json:"reason"`
 }
 
-// provenance collects the record of an image that is written.
+// provenance makes the record of a written image.
 func (p *prepared) provenance(ctx context.Context, written *Written, opts Options) (*Provenance, error) {
 	r := &Provenance{Program: "ingot " + cmp.Or(opts.Version, "devel"), Tensors: []MadeTensor{}}
 	var err error
@@ -123,12 +124,12 @@ func (w *Written) sourceTensor(f weight) (SourceTensor, error) {
 		s.Blob = f.layer.Digest
 		return s, nil
 	}
-	sum, err := w.sums.lookup(f)
+	sum, err := w.checksums.lookup(f)
 	s.File, s.SHA256 = f.file, hex.EncodeToString(sum[:])
 	return s, err
 }
 
-// origin tells what an inventory was read from.
+// origin describes the source of an inventory.
 func (inv *Inventory) origin(ctx context.Context, hash bool) (Origin, error) {
 	if inv.stored {
 		return Origin{Image: inv.image}, nil
@@ -147,7 +148,7 @@ func (inv *Inventory) origin(ctx context.Context, hash bool) (Origin, error) {
 		}
 	}
 	for _, f := range inv.checkpoint.Files() {
-		w, ok := inv.anyOf(f)
+		w, ok := inv.weightIn(f)
 		if !ok {
 			continue
 		}
@@ -167,8 +168,8 @@ func (inv *Inventory) origin(ctx context.Context, hash bool) (Origin, error) {
 	return o, nil
 }
 
-// anyOf gives a tensor of a file, which knows what the file was when it was opened.
-func (inv *Inventory) anyOf(f *safetensors.File) (weight, bool) {
+// weightIn returns any tensor in a file. It has the file's size and time at opening.
+func (inv *Inventory) weightIn(f *safetensors.File) (weight, bool) {
 	for _, list := range [][]weight{inv.weights, inv.unlisted} {
 		for _, w := range list {
 			for _, part := range w.files() {
@@ -178,7 +179,7 @@ func (inv *Inventory) anyOf(f *safetensors.File) (weight, bool) {
 			}
 		}
 	}
-	return weight{}, false // nothing of it is used
+	return weight{}, false // no tensor of the file is used
 }
 
 func hashFile(ctx context.Context, path string) ([]byte, error) {
@@ -204,8 +205,8 @@ func hashFile(ctx context.Context, path string) ([]byte, error) {
 	}
 }
 
-// attach puts the record beside an image that is about to get its name, with the records of the images that it is made from.
-// Should it get no name after all, the next collection takes both.
+// attach stores the provenance record as a referrer of the image, together with the records of its source images. It is
+// called just before the image gets its name. If it gets none, the next collection removes both.
 func (p *prepared) attach(ctx context.Context, store *manifest.Store, written *Written, opts Options) error {
 	encoded, _, err := manifest.EncodeModelPack(written.Image)
 	if err != nil {
@@ -213,7 +214,7 @@ func (p *prepared) attach(ctx context.Context, store *manifest.Store, written *W
 	}
 	image := digest.FromBytes(encoded)
 	if p.inv.image == image {
-		return nil // nothing was made that was not there
+		return nil // the image is identical to its source
 	}
 	record, err := p.provenance(ctx, written, opts)
 	if err != nil {
@@ -253,20 +254,23 @@ func (p *prepared) attach(ctx context.Context, store *manifest.Store, written *W
 	return err
 }
 
-// annotationImage of a layer is the digest of the image that its record is about.
+// annotationImage is the annotation of a layer with the digest of the image that its record describes.
 const annotationImage = "org.ingotml.subject"
 
-// maxRecords bounds what is told of the images that an image goes back to.
+// maxRecords bounds the records of source images that an image carries.
 const maxRecords = 64
 
 func recordLayer(d digest.Digest, size int64, image digest.Digest) ocispec.Descriptor {
 	return ocispec.Descriptor{
 		MediaType: ProvenanceType, Digest: d, Size: size,
-		Annotations: map[string]string{ocispec.AnnotationTitle: "provenance-" + image.Encoded()[:12] + ".json", annotationImage: string(image)},
+		Annotations: map[string]string{
+			ocispec.AnnotationTitle: "provenance-" + image.Encoded()[:12] + ".json",
+			annotationImage:         string(image),
+		},
 	}
 }
 
-// provenanceLayers lists the layers of the records about an image, its own ones first.
+// provenanceLayers lists the layers of an image's provenance records, the image's own first.
 func provenanceLayers(ctx context.Context, store *manifest.Store, image digest.Digest) ([]ocispec.Descriptor, error) {
 	list, err := store.Referrers(ctx, image, ProvenanceType)
 	if err != nil {
@@ -284,7 +288,7 @@ func provenanceLayers(ctx context.Context, store *manifest.Store, image digest.D
 		}
 		for _, l := range doc.Layers {
 			switch {
-			case l.MediaType != ProvenanceType: // somebody's addition
+			case l.MediaType != ProvenanceType: // added by someone else
 			case l.Annotations[annotationImage] == string(image):
 				own = append(own, l)
 			default:
@@ -295,14 +299,14 @@ func provenanceLayers(ctx context.Context, store *manifest.Store, image digest.D
 	return append(own, earlier...), nil
 }
 
-// ImageProvenance is a record with the image that it is about.
+// ImageProvenance is a provenance record and the image that it describes.
 type ImageProvenance struct {
 	Image digest.Digest `json:"image"`
 	Provenance
 }
 
-// ReadProvenance gives what the store knows of how an image came to be: the records about it, then those about the images
-// that it was made from. An image that came from a registry has none, as nothing that refers to an image comes along with it.
+// ReadProvenance returns the provenance records in the store: those of the image, then those of the images that it was
+// made from. An image that was pulled from a registry has none, because a pull does not fetch referrers.
 func ReadProvenance(ctx context.Context, store *manifest.Store, image digest.Digest) ([]ImageProvenance, error) {
 	layers, err := provenanceLayers(ctx, store, image)
 	if err != nil {
@@ -312,7 +316,8 @@ func ReadProvenance(ctx context.Context, store *manifest.Store, image digest.Dig
 	for _, l := range layers {
 		r := ImageProvenance{Image: digest.Digest(l.Annotations[annotationImage])}
 		if err := r.Image.Validate(); err != nil {
-			return nil, fmt.Errorf("provenance %s: %w: it does not say what image it is about", l.Digest, manifest.ErrInvalidManifest)
+			return nil, fmt.Errorf("provenance %s: %w: it does not name the image that it describes",
+				l.Digest, manifest.ErrInvalidManifest)
 		}
 		data, err := store.ReadBlob(l.Digest, maxFile)
 		if err != nil {

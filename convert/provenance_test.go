@@ -43,7 +43,7 @@ func hexSum(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// checkSums compares all sums of a record with those of the tensors of the checkpoint.
+// checkSums compares a record's checksums with the checkpoint's tensors.
 func checkSums(t *testing.T, p ImageProvenance, c *checkpoint) {
 	t.Helper()
 	want := map[string]string{}
@@ -96,7 +96,8 @@ func TestProvenance(t *testing.T) {
 				}
 				files = append(files, f.Name)
 			}
-			if want := []string{"config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}; !slices.Equal(files, want) {
+			if want := []string{"config.json", "model-00001-of-00002.safetensors",
+				"model-00002-of-00002.safetensors"}; !slices.Equal(files, want) {
 				t.Errorf("files %q, want %q", files, want)
 			}
 			text, _ := json.Marshal(p)
@@ -107,12 +108,13 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// The record depends on the files alone; the image not even on their names.
+// The record depends only on the files; the image does not even depend on their names.
 func TestProvenanceIsReproducible(t *testing.T) {
 	store := openStore(t)
 	a := mustCreate(t, store, "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
-	b := mustCreate(t, store, "b", from(tiny(t, tinyConfig, 1).write(t, filepath.Join(t.TempDir(), "moved"))), Options{Parallel: 1})
-	record(t, store, a) // one
+	b := mustCreate(t, store, "b", from(tiny(t, tinyConfig, 1).write(t, filepath.Join(t.TempDir(), "moved"))),
+		Options{Parallel: 1})
+	record(t, store, a) // verifies that there is exactly one
 	c := mustCreate(t, store, "c", from(tiny(t, tinyConfig, 1).shard(3).write(t, t.TempDir())), Options{})
 	if a.Digest != b.Digest || a.Digest != c.Digest {
 		t.Errorf("the images are %s, %s, %s", a.Digest, b.Digest, c.Digest)
@@ -126,9 +128,10 @@ func TestProvenanceIsReproducible(t *testing.T) {
 	}
 }
 
-// Sums are those of the bytes in the files, however a source is read: stacked, cut, its rows dealt out, or unpacked.
+// Checksums cover the bytes in the files, whether a source is stacked, split, gathered or unpacked.
 func TestProvenanceOfLayouts(t *testing.T) {
-	for _, name := range []string{"models/qwen3_5_moe-next-published", "models/qwen3_moe-fused", "models/glm4_moe_lite-published", "models/gemma4-26b-a4b-mlx", "sources/gptq", "sources/mlx-experts"} {
+	for _, name := range []string{"models/qwen3_5_moe-next-published", "models/qwen3_moe-fused",
+		"models/glm4_moe_lite-published", "models/gemma4-26b-a4b-mlx", "sources/gptq", "sources/mlx-experts"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join("..", "testdata", filepath.FromSlash(name))
 			store := openStore(t)
@@ -157,7 +160,7 @@ func TestProvenanceOfLayouts(t *testing.T) {
 	}
 }
 
-// A run that goes on from another one knows the sums of what that one read, and finds them where it left none.
+// A resumed run restores the checksums that the earlier run stored, and computes the others.
 func TestProvenanceOfResumed(t *testing.T) {
 	for name, forget := range map[string]bool{"noted": false, "forgotten": true} {
 		t.Run(name, func(t *testing.T) {
@@ -208,12 +211,13 @@ func TestProvenanceHashesFiles(t *testing.T) {
 	}
 }
 
-// What an image is made from is known through the images between, and goes with the last one.
+// An image's sources are known across intermediate images, and their records are removed with the last of these.
 func TestProvenanceOfImages(t *testing.T) {
 	store := openStore(t)
 	base := mustCreate(t, store, "base", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
 	small := mustCreate(t, store, "small", from("base"), Options{Precision: Precision{Type: quantize.Int8}})
-	spoken := mustCreate(t, store, "spoken", from("small", modelfile.Command{Name: modelfile.System, Value: "Be brief."}), Options{})
+	spoken := mustCreate(t, store, "spoken", from("small", modelfile.Command{Name: modelfile.System, Value: "Be brief."}),
+		Options{})
 	if err := store.Remove(t.Context(), modelName(t, "base"), modelName(t, "small")); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +226,8 @@ func TestProvenanceOfImages(t *testing.T) {
 	for _, r := range list {
 		got = append(got, r.Image.String()+" from "+r.From.Image.String())
 	}
-	want := []string{spoken.Digest.String() + " from " + small.Digest.String(), small.Digest.String() + " from " + base.Digest.String(), base.Digest.String() + " from "}
+	want := []string{spoken.Digest.String() + " from " + small.Digest.String(), small.Digest.String() + " from " +
+		base.Digest.String(), base.Digest.String() + " from "}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Fatal(d)
 	}
@@ -240,7 +245,8 @@ func TestProvenanceOfImages(t *testing.T) {
 func TestProvenanceOfDraft(t *testing.T) {
 	store := openStore(t)
 	c, d := tiny(t, tinyConfig, 1), tiny(t, tinyConfig, 2)
-	p := record(t, store, mustCreate(t, store, "pair", from(c.write(t, t.TempDir()), modelfile.Command{Name: modelfile.Draft, Value: d.write(t, t.TempDir())}), Options{}))
+	p := record(t, store, mustCreate(t, store, "pair", from(c.write(t, t.TempDir()),
+		modelfile.Command{Name: modelfile.Draft, Value: d.write(t, t.TempDir())}), Options{}))
 	if p.Draft == nil || len(p.Draft.Files) != 2 {
 		t.Errorf("draft %+v", p.Draft)
 	}
@@ -252,7 +258,7 @@ func TestProvenanceOfDraft(t *testing.T) {
 	checkSums(t, p, c)
 }
 
-// Damaged records are an error of their own, not of the image.
+// A damaged record is an error of its own, not of the image.
 func TestProvenanceDamaged(t *testing.T) {
 	store := openStore(t)
 	r := mustCreate(t, store, "a", from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{})
@@ -261,7 +267,8 @@ func TestProvenanceDamaged(t *testing.T) {
 		t.Fatalf("%v, %v", layers, err)
 	}
 	path := store.BlobPath(layers[0].Digest)
-	for text, want := range map[string]string{"{": "provenance " + layers[0].Digest.String() + ": ", "": "is not as long"} {
+	for text, want := range map[string]string{"{": "provenance " + layers[0].Digest.String() + ": ",
+		"": "is not as long"} {
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +283,8 @@ func TestProvenanceDamaged(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadProvenance(t.Context(), store, r.Digest); err == nil || !strings.Contains(err.Error(), layers[0].Digest.String()) {
+	if _, err := ReadProvenance(t.Context(), store, r.Digest); err == nil ||
+		!strings.Contains(err.Error(), layers[0].Digest.String()) {
 		t.Errorf("error %v", err)
 	}
 }

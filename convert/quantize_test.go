@@ -15,9 +15,10 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// wideConfig has rows of 128, so that every format fits.
+// wideConfig has rows of 128 elements, so that every type can be used.
 const wideConfig = `{
-  "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 128, "intermediate_size": 256,
+  "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 128, ` +
+	`"intermediate_size": 256,
   "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
   "tie_word_embeddings": false, "torch_dtype": "bfloat16"
 }
@@ -78,7 +79,7 @@ func mustResolve(t *testing.T, s *manifest.Store, name string) *manifest.Entry {
 	return e
 }
 
-// arrays reads a tensor's blob: its metadata, and its keys with types, shapes and bytes.
+// arrays reads a tensor's blob: its metadata, and its arrays.
 func arrays(t *testing.T, s *manifest.Store, img manifest.Image, name string) (map[string]string, []tensor) {
 	t.Helper()
 	l, ok := img.Find(manifest.KindTensor, name)
@@ -112,7 +113,7 @@ func source(c *checkpoint, name string) tensor {
 	return tensor{}
 }
 
-// Blobs hold what package quantize makes of the source, whatever its type.
+// Blobs equal package quantize's output for the source, whatever its type.
 func TestQuantizedBlobs(t *testing.T) {
 	const name = "model.layers.1.mlp.gate_proj.weight"
 	for _, c := range []struct {
@@ -123,9 +124,17 @@ func TestQuantizedBlobs(t *testing.T) {
 		keys   string
 	}{
 		{quantize.Int4, quantize.BF16, "", "int4 64 affine-1", "U32 [256 16], .scale BF16 [256 2], .bias BF16 [256 2]"},
-		{quantize.Int3.WithGroup(32), quantize.F16, "", "int3 32 affine-1", "U32 [256 12], .scale F16 [256 4], .bias F16 [256 4]"},
-		{quantize.Int8.WithGroup(128), quantize.F32, "", "int8 128 affine-1", "U32 [256 32], .scale F32 [256 1], .bias F32 [256 1]"},
-		{quantize.Int5, quantize.F64, quantize.F32, "int5 64 affine-1", "U32 [256 20], .scale F32 [256 2], .bias F32 [256 2]"},
+		{
+			quantize.Int3.WithGroup(32), quantize.F16, "", "int3 32 affine-1",
+			"U32 [256 12], .scale F16 [256 4], .bias F16 [256 4]",
+		},
+		{
+			quantize.Int8.WithGroup(128), quantize.F32, "", "int8 128 affine-1",
+			"U32 [256 32], .scale F32 [256 1], .bias F32 [256 1]",
+		},
+		{
+			quantize.Int5, quantize.F64, quantize.F32, "int5 64 affine-1", "U32 [256 20], .scale F32 [256 2], .bias F32 [256 2]",
+		},
 		{quantize.MXFP4, quantize.BF16, "", "mxfp4 32 mxfp4-1", "U32 [256 16], .scale U8 [256 4]"},
 		{quantize.MXFP8, quantize.F64, quantize.F32, "mxfp8 32 mxfp8-1", "U32 [256 32], .scale U8 [256 4]"},
 		{quantize.NVFP4, quantize.F16, "", "nvfp4 16 nvfp4-1", "U32 [256 16], .scale U8 [256 8]"},
@@ -155,7 +164,8 @@ func TestQuantizedBlobs(t *testing.T) {
 			}
 			size := c.to.GroupSizes(d)
 			groups := len(src.data) / size.Source
-			want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales), Biases: make([]byte, groups*size.Biases)}
+			want := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
+				Biases: make([]byte, groups*size.Biases)}
 			if err := c.to.Encode(want, src.data, d); err != nil {
 				t.Fatal(err)
 			}
@@ -193,15 +203,18 @@ func rule(t *testing.T, text string) Rule {
 func TestRules(t *testing.T) {
 	ck := tiny(t, wideConfig, 1)
 	p, err := planOf(t, ck, Precision{Type: quantize.Int4, Rules: []Rule{
-		rule(t, "*.mlp.*=int8"), rule(t, "*.gate_proj.weight=mxfp4"), rule(t, "model.layers.0.self_attn.q_proj.weight=source"), rule(t, "model.norm.weight=f32"),
+		rule(t, "*.mlp.*=int8"), rule(t, "*.gate_proj.weight=mxfp4"),
+		rule(t, "model.layers.0.self_attn.q_proj.weight=source"), rule(t, "model.norm.weight=f32"),
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := typesOf(p)
 	want := map[string]string{
-		"model.layers.0.mlp.up_proj.weight": "int8", "model.layers.1.mlp.gate_proj.weight": "mxfp4", "model.layers.0.self_attn.q_proj.weight": "bf16",
-		"model.layers.1.self_attn.q_proj.weight": "int4", "model.norm.weight": "f32", "model.layers.0.input_layernorm.weight": "bf16",
+		"model.layers.0.mlp.up_proj.weight": "int8", "model.layers.1.mlp.gate_proj.weight": "mxfp4",
+		"model.layers.0.self_attn.q_proj.weight": "bf16",
+		"model.layers.1.self_attn.q_proj.weight": "int4", "model.norm.weight": "f32",
+		"model.layers.0.input_layernorm.weight": "bf16",
 	}
 	for name, w := range want {
 		if got[name] != w {
@@ -214,11 +227,12 @@ func TestRules(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"*.nosuch.*=int8":                           "quantization rule *.nosuch.*=int8: it fits no tensor",
+		"*.nosuch.*=int8":                           "quantization rule *.nosuch.*=int8: matches no tensor",
 		"model.norm.weight=int8":                    "quantization rule model.norm.weight=int8: ",
-		"model.layers.0.input_layernorm.*=int4-g32": "it fits no tensor",
+		"model.layers.0.input_layernorm.*=int4-g32": "matches no tensor",
 	} {
-		if _, err := planOf(t, ck, Precision{Rules: []Rule{rule(t, text)}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := planOf(t, ck, Precision{Rules: []Rule{rule(t, text)}}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", text, err, want)
 		}
 	}
@@ -236,7 +250,8 @@ func TestPlanIsData(t *testing.T) {
 		}
 		sum += tn.Bytes
 	}
-	if p.Totals.Bytes != sum || p.Totals.Tensors != len(p.Tensors) || p.Totals.Params != p.Config.Params || p.Totals.BitsPerWeight < 4.5 || p.Totals.BitsPerWeight > 6 {
+	if p.Totals.Bytes != sum || p.Totals.Tensors != len(p.Tensors) || p.Totals.Params != p.Config.Params ||
+		p.Totals.BitsPerWeight < 4.5 || p.Totals.BitsPerWeight > 6 {
 		t.Errorf("totals %+v", p.Totals)
 	}
 	if p.Config.Quantization != "int4" || p.Config.DType != "BF16" {
@@ -244,7 +259,7 @@ func TestPlanIsData(t *testing.T) {
 	}
 }
 
-// A number that cannot be coded is an error with its place, whatever batch and source it is in.
+// A number that cannot be quantized is an error with its position, in any batch and source.
 func TestNotFinite(t *testing.T) {
 	const name = "model.layers.1.mlp.down_proj.weight"
 	ck := finiteWeights(tiny(t, wideConfig, 1))
@@ -252,21 +267,24 @@ func TestNotFinite(t *testing.T) {
 	dir := ck.write(t, t.TempDir())
 	store := openStore(t)
 	_, err := Create(t.Context(), store, modelName(t, "x"), from(dir), Options{Precision: Precision{Type: quantize.Int8}})
-	if !errors.Is(err, quantize.ErrNotFinite) || !strings.Contains(err.Error(), "model.safetensors: tensor "+name+": element 1234 is +Inf") {
+	if !errors.Is(err, quantize.ErrNotFinite) || !strings.Contains(err.Error(),
+		"model.safetensors: tensor "+name+": element 1234 is +Inf") {
 		t.Errorf("error %v", err)
 	}
 	if left := finished(t, store); len(left) != 0 {
 		t.Errorf("left %q", left)
 	}
-	mustCreate(t, store, "x", from(dir), Options{}) // a copy is exact
+	mustCreate(t, store, "x", from(dir), Options{}) // a copy does not quantize
 }
 
 func TestRecord(t *testing.T) {
 	store := openStore(t)
-	p := Precision{Type: quantize.Int4, Uniform: true, Rules: []Rule{{Match: "lm_head.weight"}, rule(t, "*.v_proj.weight=int8-g32")}}
+	p := Precision{Type: quantize.Int4, Uniform: true, Rules: []Rule{{Match: "lm_head.weight"},
+		rule(t, "*.v_proj.weight=int8-g32")}}
 	mustCreate(t, store, "x", from(finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())), Options{Precision: p})
 	img := mustResolve(t, store, "x").Image
-	want := `{"quantization":{"quantize":"int4","uniform":true,"rules":[{"match":"lm_head.weight","type":"source"},{"match":"*.v_proj.weight","type":"int8-g32"}]}}`
+	want := `{"quantization":{"quantize":"int4","uniform":true,"rules":[{"match":"lm_head.weight","type":"source"},` +
+		`{"match":"*.v_proj.weight","type":"int8-g32"}]}}`
 	if got := readLayer(t, store, img, manifest.KindFile, recordName); got != want {
 		t.Errorf("record %s, want %s", got, want)
 	}
@@ -274,7 +292,8 @@ func TestRecord(t *testing.T) {
 		t.Errorf("quantization %q", img.Config.Quantization)
 	}
 	index := readLayer(t, store, img, manifest.KindFile, indexName)
-	for _, key := range []string{"model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight.scale", "model.layers.0.mlp.up_proj.weight.bias"} {
+	for _, key := range []string{"model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight.scale",
+		"model.layers.0.mlp.up_proj.weight.bias"} {
 		if !strings.Contains(index, `"`+key+`":"model-model.layers.0.mlp.up_proj.weight.safetensors"`) {
 			t.Errorf("the index lacks %s", key)
 		}

@@ -12,18 +12,19 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// ErrRecipe says that a recipe or a quantization rule cannot be understood.
+// ErrRecipe reports an invalid recipe or quantization rule.
 var ErrRecipe = errors.New("bad quantization recipe")
 
-// Precision says in what types the weights are stored. The zero value leaves them as they are. In JSON it is a recipe.
+// Precision chooses the types that weights are stored in. The zero value keeps the source's. Its JSON form is a recipe.
 type Precision struct {
-	Type    quantize.Type `json:"quantize,omitempty"`       // 0 = as the source
-	Draft   quantize.Type `json:"quantize_draft,omitempty"` // of the draft's weights
-	Uniform bool          `json:"uniform,omitempty"`        // all weights that the architecture would change get Type, none a better one
-	Rules   []Rule        `json:"rules,omitempty"`          // the last one that matches decides, before all else
+	Type  quantize.Type `json:"quantize,omitempty"`       // 0 = the source's
+	Draft quantize.Type `json:"quantize_draft,omitempty"` // of the draft's weights
+	// Uniform gives Type to every weight that is quantized, without precision rules that promote some of them.
+	Uniform bool   `json:"uniform,omitempty"`
+	Rules   []Rule `json:"rules,omitempty"` // override all else; the last match wins
 }
 
-// ToType is the precision that the name of one type asks for. A note about that name may come with it.
+// ToType returns the precision for one type's name, and a note for the user if the name is an alias.
 func ToType(text string) (p Precision, note string, err error) {
 	if p.Type, note, err = quantize.ParseType(text); err != nil {
 		return p, "", fmt.Errorf("%w: %w", ErrRecipe, err)
@@ -31,13 +32,13 @@ func ToType(text string) (p Precision, note string, err error) {
 	return p, note, nil
 }
 
-// Rule gives the tensors that a pattern matches a type.
+// Rule assigns a type to the tensors that a pattern matches.
 type Rule struct {
-	Match string        `json:"match"` // of names in the image, as in package path: * stands for any run of characters
-	Type  quantize.Type `json:"type"`  // 0, in JSON "source", leaves them as they are
+	Match string        `json:"match"` // of names in the image, as in package path: * matches any characters but /
+	Type  quantize.Type `json:"type"`  // 0, in JSON "source", keeps the source's type
 }
 
-// ruleSource is the name of no type in a rule.
+// ruleSource is the name of type 0 in a rule.
 const ruleSource = "source"
 
 func (r Rule) String() string { return r.Match + "=" + r.typeName() }
@@ -49,7 +50,7 @@ func (r Rule) typeName() string {
 	return r.Type.String()
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON is the inverse of MarshalJSON.
 func (r *Rule) UnmarshalJSON(data []byte) error {
 	var text struct{ Match, Type string }
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -62,12 +63,12 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// MarshalJSON writes what [ParseRecipe] reads.
+// MarshalJSON writes the form that [ParseRecipe] accepts.
 func (r Rule) MarshalJSON() ([]byte, error) {
 	return marshal(map[string]string{"match": r.Match, "type": r.typeName()})
 }
 
-// ParseRule reads GLOB=TYPE. A note about the type's name may come with it.
+// ParseRule parses GLOB=TYPE. It returns a note for the user if the type's name is an alias.
 func ParseRule(text string) (r Rule, note string, err error) {
 	at := strings.LastIndexByte(text, '=')
 	if at <= 0 || at == len(text)-1 {
@@ -82,7 +83,7 @@ func ParseRule(text string) (r Rule, note string, err error) {
 
 func newRule(match, typeText string) (Rule, string, error) {
 	if match == "" {
-		return Rule{}, "", fmt.Errorf("there is no pattern")
+		return Rule{}, "", fmt.Errorf("the pattern is empty")
 	}
 	if _, err := path.Match(match, ""); err != nil {
 		return Rule{}, "", fmt.Errorf("pattern %q: %w", clip(match), err)
@@ -97,7 +98,7 @@ func newRule(match, typeText string) (Rule, string, error) {
 	return Rule{Match: match, Type: t}, note, nil
 }
 
-// recipe is the JSON of a recipe.
+// recipe is the JSON form of a recipe.
 type recipe struct {
 	Quantize string `json:"quantize"`
 	Draft    string `json:"quantize_draft"`
@@ -111,12 +112,12 @@ type recipe struct {
 // maxRecipe bounds a recipe's size in bytes.
 const maxRecipe = 1 << 20
 
-// ParseRecipe reads a recipe, such as
+// ParseRecipe parses a recipe, such as
 //
 //	{"quantize": "int4", "quantize_draft": "int8", "uniform": false,
 //	 "rules": [{"match": "*.down_proj.weight", "type": "int8"}, {"match": "lm_head.weight", "type": "source"}]}
 //
-// Every key may be left out, and others are refused. Notes are about names of types.
+// All keys are optional, and unknown keys are an error. It returns notes for the user about aliases of types.
 func ParseRecipe(data []byte) (p Precision, notes []string, err error) {
 	if p, notes, err = parseRecipe(data); err != nil {
 		return Precision{}, nil, fmt.Errorf("%w: %w", ErrRecipe, err)
@@ -172,7 +173,7 @@ func appendNote(notes []string, note string) []string {
 	return append(notes, note)
 }
 
-// atLine adds the line to an error about JSON that has a place.
+// atLine adds the line number to a JSON error that has an offset.
 func atLine(data []byte, err error) error {
 	offset := int64(-1)
 	var syntax *json.SyntaxError
@@ -191,7 +192,7 @@ func atLine(data []byte, err error) error {
 	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")), err)
 }
 
-// clip shortens what a message quotes.
+// clip shortens a quotation for a message.
 func clip(s string) string {
 	const limit = 80
 	if r := []rune(s); len(r) > limit {

@@ -19,8 +19,10 @@ func TestParseRecipe(t *testing.T) {
 		bad   string
 	}{
 		{`{}`, Precision{}, 0, ""},
-		{`{"quantize": "int4", "quantize_draft": "Q8", "uniform": true, "rules": [{"match": "*.v_proj.weight", "type": "int8"}, {"match": "lm_head.weight", "type": "source"}]}`,
-			Precision{Type: quantize.Int4, Draft: quantize.Int8, Uniform: true, Rules: []Rule{{"*.v_proj.weight", quantize.Int8}, {"lm_head.weight", 0}}}, 1, ""},
+		{`{"quantize": "int4", "quantize_draft": "Q8", "uniform": true, "rules": [` +
+			`{"match": "*.v_proj.weight", "type": "int8"}, {"match": "lm_head.weight", "type": "source"}]}`,
+			Precision{Type: quantize.Int4, Draft: quantize.Int8, Uniform: true,
+				Rules: []Rule{{"*.v_proj.weight", quantize.Int8}, {"lm_head.weight", 0}}}, 1, ""},
 		{``, Precision{}, 0, "ends too early"},
 		{`null`, Precision{}, 0, "null"},
 		{`[]`, Precision{}, 0, "line 1"},
@@ -28,7 +30,7 @@ func TestParseRecipe(t *testing.T) {
 		{`{"quantise": "int4"}`, Precision{}, 0, `unknown field "quantise"`},
 		{`{"quantize": "int7"}`, Precision{}, 0, `quantize: unknown quantization type "int7"`},
 		{`{"rules": [{"match": "[", "type": "int8"}]}`, Precision{}, 0, "rules[0]: pattern"},
-		{`{"rules": [{"match": "a", "type": "int8"}, {"type": "int8"}]}`, Precision{}, 0, "rules[1]: there is no pattern"},
+		{`{"rules": [{"match": "a", "type": "int8"}, {"type": "int8"}]}`, Precision{}, 0, "rules[1]: the pattern is empty"},
 		{`{"rules": [{"match": "a"}]}`, Precision{}, 0, "rules[0]: unknown quantization type"},
 		{`{} {}`, Precision{}, 0, "more than one"},
 	} {
@@ -61,7 +63,8 @@ func TestParseRule(t *testing.T) {
 }
 
 func FuzzParseRecipe(f *testing.F) {
-	f.Add([]byte(`{"quantize": "int4", "uniform": true, "rules": [{"match": "*.v_proj.weight", "type": "int8-g32"}, {"match": "lm_head.*", "type": "source"}]}`))
+	f.Add([]byte(`{"quantize": "int4", "uniform": true, "rules": [{"match": "*.v_proj.weight", "type": "int8-g32"}, ` +
+		`{"match": "lm_head.*", "type": "source"}]}`))
 	f.Add([]byte(`{"rules": [{"match": "[a-z]\\", "type": "q4"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, _, err := ParseRecipe(data)

@@ -16,7 +16,7 @@ import (
 	"github.com/ingotml/ingot/modelfile"
 )
 
-// request is what a Modelfile asks for.
+// request is the parsed content of a Modelfile.
 type request struct {
 	from     modelfile.Command
 	draft    *modelfile.Command
@@ -25,12 +25,15 @@ type request struct {
 	warnings []string
 }
 
-// single are the commands that a Modelfile may have once: a line without effect would make another image than its author
-// expects.
-var single = []string{modelfile.From, modelfile.Draft, modelfile.Template, modelfile.System, modelfile.Parser, modelfile.Renderer, modelfile.Requires}
+// single are the commands that a Modelfile may contain only once. A repeated one is an error, because the author would
+// expect both lines to have an effect.
+var single = []string{
+	modelfile.From, modelfile.Draft, modelfile.Template, modelfile.System,
+	modelfile.Parser, modelfile.Renderer, modelfile.Requires,
+}
 
-// read takes from a Modelfile what it asks for, and refuses what cannot be done. Version is that of the program.
-func read(ctx context.Context, file *modelfile.File, version string) (request, error) {
+// parseRequest reads a Modelfile's commands, and rejects unsupported ones. version is the program's.
+func parseRequest(ctx context.Context, file *modelfile.File, version string) (request, error) {
 	var req request
 	once := map[string]bool{}
 	for _, c := range file.Commands {
@@ -46,7 +49,9 @@ func read(ctx context.Context, file *modelfile.File, version string) (request, e
 		case modelfile.Parser:
 			req.plan.Parser = c.Value
 			if !parse.Known(c.Value) {
-				req.warnings = append(req.warnings, file.Errorf(c, "this version knows no such parser (known: %s)", strings.Join(parse.Names(), ", ")).Error())
+				known := strings.Join(parse.Names(), ", ")
+				warning := file.Errorf(c, "this version does not know the parser (known: %s)", known)
+				req.warnings = append(req.warnings, warning.Error())
 			}
 		case modelfile.Renderer:
 			req.plan.Renderer = c.Value
@@ -83,7 +88,7 @@ func read(ctx context.Context, file *modelfile.File, version string) (request, e
 	return req, err
 }
 
-// opener finds what FROM and DRAFT name: a folder, else a model of the store.
+// opener opens the models named by FROM and DRAFT: a folder, or else a model in the store.
 type opener struct {
 	store func() (*manifest.Store, error)
 	file  *modelfile.File
@@ -98,33 +103,33 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*Inventory, erro
 	}
 	path, err := modelfile.Resolve(o.dir, c.Value)
 	if err != nil {
-		return nil, o.wrong(c, err)
+		return nil, o.located(c, err)
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		return Open(path)
 	case err == nil:
-		return nil, o.wrong(c, o.notAFolder(c, path))
+		return nil, o.located(c, o.notAFolder(c, path))
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, o.wrong(c, err)
+		return nil, o.located(c, err)
 	case strings.HasPrefix(c.Value, ".") || strings.HasPrefix(c.Value, "~") || filepath.IsAbs(c.Value):
 		if c.Line == 0 {
 			return nil, err
 		}
-		return nil, o.wrong(c, errors.New("there is no such folder"))
+		return nil, o.located(c, errors.New("there is no such folder"))
 	}
 	return o.image(ctx, c)
 }
 
-// image opens a model of the store.
+// image opens a model in the store.
 func (o opener) image(ctx context.Context, c modelfile.Command) (*Inventory, error) {
 	name, err := manifest.ParseName(c.Value)
 	if err != nil && o.storeOnly {
 		return nil, err
 	}
 	if err != nil {
-		return nil, o.wrong(c, fmt.Errorf("there is no such folder, and it is no name of a model: %w", err))
+		return nil, o.located(c, fmt.Errorf("there is no such folder, and it is not a valid model name: %w", err))
 	}
 	store, err := o.store()
 	var entry *manifest.Entry
@@ -135,10 +140,10 @@ func (o opener) image(ctx context.Context, c modelfile.Command) (*Inventory, err
 		return nil, err
 	}
 	if errors.Is(err, manifest.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return nil, o.wrong(c, fmt.Errorf("there is no such folder, and no model %s in the store; pull it first", name))
+		return nil, o.located(c, fmt.Errorf("there is no such folder, and no model %s in the store; pull it first", name))
 	}
 	if err != nil {
-		return nil, o.wrong(c, err)
+		return nil, o.located(c, err)
 	}
 	if err := store.CheckPresent(entry, true); err != nil {
 		return nil, err
@@ -146,8 +151,9 @@ func (o opener) image(ctx context.Context, c modelfile.Command) (*Inventory, err
 	return OpenImage(ctx, store, entry)
 }
 
-// wrong puts the place in the Modelfile in front of an error. A command that was not parsed stands for what the user named.
-func (o opener) wrong(c modelfile.Command, err error) error {
+// located prefixes an error with the command's position in the Modelfile, or with the command's value if the command
+// does not come from a file.
+func (o opener) located(c modelfile.Command, err error) error {
 	if c.Line > 0 {
 		return o.file.Errorf(c, "%v", err)
 	}
@@ -157,15 +163,17 @@ func (o opener) wrong(c modelfile.Command, err error) error {
 	return fmt.Errorf("%s: %w", c.Value, err)
 }
 
-// errPath marks an error that names the path already.
+// errPath marks an error that already names the path.
 var errPath = errors.New("not a folder")
 
 func (o opener) notAFolder(c modelfile.Command, path string) error {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
 	case ext == ".gguf":
-		return fmt.Errorf("%s: %w, and GGUF files are not imported; name a folder with config.json and *.safetensors", path, errPath)
+		return fmt.Errorf("%s: %w, and GGUF files are not supported; name a folder with config.json and *.safetensors",
+			path, errPath)
 	case ext == ".bin" || ext == ".pt" || ext == ".pth" || ext == ".ckpt":
-		return fmt.Errorf("%s: %w, and PyTorch pickles run code when they are read; name a folder with config.json and *.safetensors", path, errPath)
+		return fmt.Errorf("%s: %w, and a PyTorch pickle runs code when it is read; "+
+			"name a folder with config.json and *.safetensors", path, errPath)
 	}
 	return fmt.Errorf("%s: %w; name one with config.json and *.safetensors", path, errPath)
 }

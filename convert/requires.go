@@ -9,9 +9,9 @@ import (
 	"github.com/ingotml/ingot/modelfile"
 )
 
-var numbers = regexp.MustCompile(`^v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:[-+].*)?$`)
+var versionPattern = regexp.MustCompile(`^v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:[-+].*)?$`)
 
-// checkVersion refuses a Modelfile that needs a later version of the program. A build without a version cannot tell.
+// checkVersion rejects a Modelfile that requires a later version of the program. A build without a version only warns.
 func checkVersion(file *modelfile.File, c modelfile.Command, version string) (warning []string, err error) {
 	late, known := later(c.Value, version)
 	switch {
@@ -23,12 +23,12 @@ func checkVersion(file *modelfile.File, c modelfile.Command, version string) (wa
 	return nil, nil
 }
 
-// checkBase refuses to take over a model that needs a later version.
+// checkBase rejects a source image that requires a later version.
 func (inv *Inventory) checkBase(version string) error {
 	return inv.base.CheckRequires(inv.From, version)
 }
 
-// CheckRequires refuses a model that needs a later version of the program than this one.
+// CheckRequires returns an error if a model requires a later version of the program.
 func (r Record) CheckRequires(model, version string) error {
 	if late, _ := later(r.Requires, version); late {
 		return fmt.Errorf("%s requires ingot %s, and this is %s: update it", model, r.Requires, version)
@@ -36,9 +36,9 @@ func (r Record) CheckRequires(model, version string) error {
 	return nil
 }
 
-// later tells whether version a comes after b, and whether both are versions.
+// later reports whether version a is later than b, and whether both are versions.
 func later(a, b string) (late, known bool) {
-	x, y := numbers.FindStringSubmatch(a), numbers.FindStringSubmatch(b)
+	x, y := versionPattern.FindStringSubmatch(a), versionPattern.FindStringSubmatch(b)
 	if x == nil || y == nil {
 		return false, false
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// The test binary is also the process that TestKill kills: with childDir set it creates a model from that folder.
+// TestKill kills the test binary itself: with childDir set, it creates a model from that folder.
 const childDir = "INGOT_TEST_CREATE"
 
 func TestMain(m *testing.M) {
@@ -46,10 +46,11 @@ func createInChild(dir string) error {
 	return err
 }
 
-// bigConfig makes a model of some MB, so that a kill often comes while tensors are written.
-var bigConfig = strings.NewReplacer(`"vocab_size": 256`, `"vocab_size": 4096`, `"hidden_size": 128`, `"hidden_size": 256`, `"num_hidden_layers": 2`, `"num_hidden_layers": 6`).Replace(wideConfig)
+// bigConfig describes a model of some MB, so that most kills happen while tensors are written.
+var bigConfig = strings.NewReplacer(`"vocab_size": 256`, `"vocab_size": 4096`, `"hidden_size": 128`,
+	`"hidden_size": 256`, `"num_hidden_layers": 2`, `"num_hidden_layers": 6`).Replace(wideConfig)
 
-// checkModel reads every blob of a model, whose digests must be right.
+// checkModel reads every blob of a model and verifies its digest.
 func checkModel(t *testing.T, store *manifest.Store, name string) {
 	t.Helper()
 	for _, l := range mustResolve(t, store, name).Image.Layers {
@@ -59,7 +60,7 @@ func checkModel(t *testing.T, store *manifest.Store, name string) {
 	}
 }
 
-// Whenever a create is killed, the next one ends in the image of an undisturbed one.
+// However often a create is killed, the next one makes the same image as an undisturbed one.
 func TestKill(t *testing.T) {
 	dir := finiteWeights(tiny(t, bigConfig, 1)).write(t, t.TempDir())
 	options := Options{Precision: Precision{Type: quantize.Int4}}
@@ -74,7 +75,8 @@ func TestKill(t *testing.T) {
 			store = openStore(t)
 		}
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childDir+"="+dir, "INGOT_HOME="+store.Root(), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+		cmd.Env = append(os.Environ(), childDir+"="+dir, "INGOT_HOME="+store.Root(),
+			"GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		out, err := cmd.StdoutPipe()
@@ -96,7 +98,7 @@ func TestKill(t *testing.T) {
 			t.Fatalf("the child failed by itself: %s", stderr.String())
 		}
 		if i%2 == 0 {
-			continue // killed twice in a row
+			continue // two kills in a row
 		}
 		r := mustCreate(t, store, "x", from(dir), options)
 		if r.Digest != want.Digest {
@@ -112,7 +114,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d of 10 runs went on from what was there", resumed)
 }
 
-// checkTidyFolders finds no unfinished run. Single files and notes of killed processes stay until the next collection.
+// checkTidyFolders verifies that no unfinished run is left. Files of killed processes stay until the next collection.
 func checkTidyFolders(t *testing.T, s *manifest.Store) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(s.Root(), "ingest", "create-*"))
@@ -121,7 +123,7 @@ func checkTidyFolders(t *testing.T, s *manifest.Store) {
 	}
 }
 
-// What an interrupted run has finished is not computed again, unless the sources or the plan have changed.
+// A resumed run does not repeat completed work, unless the sources or the plan have changed.
 func TestResume(t *testing.T) {
 	interrupt := func(t *testing.T, store *manifest.Store, dir string) {
 		t.Helper()
@@ -150,8 +152,14 @@ func TestResume(t *testing.T) {
 			}
 			return to
 		}, Options{}, true},
-		{"other number at once", func(_ *testing.T, dir string) string { return dir }, Options{Parallel: 3, Memory: 1 << 28}, true},
-		{"other type", func(_ *testing.T, dir string) string { return dir }, Options{Precision: Precision{Type: quantize.ToF32}}, false},
+		{
+			"other number at once", func(_ *testing.T, dir string) string { return dir }, Options{Parallel: 3, Memory: 1 << 28},
+			true,
+		},
+		{
+			"other type", func(_ *testing.T, dir string) string { return dir },
+			Options{Precision: Precision{Type: quantize.ToF32}}, false,
+		},
 		{"touched", func(t *testing.T, dir string) string {
 			later := time.Now().Add(time.Hour)
 			if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), later, later); err != nil {

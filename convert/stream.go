@@ -11,9 +11,10 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// tensor streams a tensor into its blob, batch by batch: read, coded, hashed and written by one goroutine, which then has no
-// reason to sleep. Processors that have no tensor of their own code batches ahead for others, as far as there are slabs.
-// Packed elements are hashed as they come; scales and biases lie after all of them, and are written ahead.
+// tensor streams a tensor into its blob, batch by batch. One goroutine reads, encodes, hashes and writes, so it seldom
+// blocks. Processors without a tensor of their own encode batches ahead for others, as long as there are slabs. Packed
+// elements are hashed as they are written. Scales and biases come after all of them in the blob, so they are written to
+// their final offsets ahead of the hash.
 func (w *writer) tensor(ctx context.Context, t *Tensor) error {
 	if t.Digest != "" {
 		w.report(t.sourceBytes(), 1)
@@ -21,7 +22,7 @@ func (w *writer) tensor(ctx context.Context, t *Tensor) error {
 	}
 	name := blobName(manifest.KindTensor, t.Name)
 	if w.finished(name, t.sourceBytes(), 1) {
-		return w.sumsOfFinished(ctx, t, name)
+		return w.restoreChecksums(ctx, t, name)
 	}
 	coder := coder{layout: t.layout, add: t.match.Add}
 	if t.layout.keep || t.layout.floats {
@@ -38,11 +39,11 @@ func (w *writer) tensor(ctx context.Context, t *Tensor) error {
 	if err != nil {
 		return err
 	}
-	s := stream{w: w, t: t, blob: blob, coder: coder, ahead: t.layout.offsets, hashes: newSourceHashes(t)}
+	s := stream{w: w, t: t, blob: blob, coder: coder, offsets: t.layout.offsets, hashes: newSourceHashes(t)}
 	err = s.run(ctx)
 	var note string
 	if err == nil {
-		note, err = w.sumsOf(ctx, t, s.hashes)
+		note, err = w.computeChecksums(ctx, t, s.hashes)
 	}
 	if err != nil {
 		blob.Abort()
@@ -59,7 +60,7 @@ func (w *writer) tensor(ctx context.Context, t *Tensor) error {
 	return nil
 }
 
-// openAll opens the sources of a tensor.
+// openAll opens a tensor's sources.
 func openAll(list []Source) (readers []io.ReaderAt, closeAll func(), err error) {
 	var closers []func() error
 	closeAll = func() {
@@ -78,26 +79,26 @@ func openAll(list []Source) (readers []io.ReaderAt, closeAll func(), err error) 
 	return readers, closeAll, nil
 }
 
-// stream is a tensor that is being written.
+// stream is a tensor being written.
 type stream struct {
 	w       *writer
 	t       *Tensor
 	blob    *manifest.IngestBlob
 	coder   coder
-	ahead   []int64 // where the next piece of each array goes
+	offsets []int64 // where the next part of each array is written
 	pending []*job  // in order
 	done    int64   // elements written
-	told    int64   // bytes of the sources that were reported
+	read    int64   // bytes of the sources that were reported
 	hashes  sourceHashes
 }
 
-// job is a batch on its way.
+// job is a batch being encoded.
 type job struct {
 	slab   []byte
-	batch  []stretch
+	batch  []sourceRange
 	result quantize.Blocks
 	err    error
-	ready  chan struct{} // closed when it is coded
+	ready  chan struct{} // closed when the batch is encoded
 }
 
 func (j *job) done() bool {
@@ -111,7 +112,7 @@ func (j *job) done() bool {
 
 func (s *stream) run(ctx context.Context) error {
 	defer s.abandon()
-	s.ahead = append([]int64{}, s.ahead...)
+	s.offsets = append([]int64{}, s.offsets...)
 	header, _, err := s.t.layout.header()
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (s *stream) run(ctx context.Context) error {
 	if _, err := s.blob.Write(header); err != nil {
 		return err
 	}
-	for batch := range cut(s.t.match.Pieces(), s.coder.batch()) {
+	for batch := range batches(s.t.match.Pieces(), s.coder.batch()) {
 		if err := s.start(ctx, batch); err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func (s *stream) run(ctx context.Context) error {
 		}
 	}
 	if s.done != s.t.params() {
-		return fmt.Errorf("%w: %d of its %d elements are there", ErrSource, s.done, s.t.params())
+		return fmt.Errorf("%w: the sources have %d of its %d elements", ErrSource, s.done, s.t.params())
 	}
 	if l := s.t.layout; l.global != 0 {
 		var b [4]byte
@@ -152,9 +153,9 @@ func (s *stream) run(ctx context.Context) error {
 	return nil
 }
 
-// start codes a batch, or has it coded by a processor that is idle. While there is no slab it finishes earlier ones: a
-// stream that has slabs never waits for others, so they cannot wait for each other.
-func (s *stream) start(ctx context.Context, batch []stretch) error {
+// start encodes a batch, or hands it to an idle processor. If there is no free slab, it finishes earlier batches first.
+// A stream that holds slabs never waits for more, so streams cannot deadlock.
+func (s *stream) start(ctx context.Context, batch []sourceRange) error {
 	slab, ok := s.w.slabs.try()
 	for !ok && len(s.pending) > 0 {
 		if err := s.finish(ctx); err != nil {
@@ -195,10 +196,10 @@ func (s *stream) finish(ctx context.Context) error {
 		return err
 	}
 	if j.err != nil {
-		return where(j.err, j.batch, *s.t)
+		return locate(j.err, j.batch, *s.t)
 	}
 	hashed := s.hashes.add(j.batch, j.slab, s.t.layout.width)
-	defer func() { <-hashed }() // before the slab goes back
+	defer func() { <-hashed }() // runs before the slab is released
 	if _, err := s.blob.Write(j.result.Packed); err != nil {
 		return err
 	}
@@ -206,23 +207,23 @@ func (s *stream) finish(ctx context.Context) error {
 		if len(piece) == 0 {
 			continue
 		}
-		if _, err := s.blob.WriteAt(piece, s.ahead[1+i]); err != nil {
+		if _, err := s.blob.WriteAt(piece, s.offsets[1+i]); err != nil {
 			return err
 		}
-		s.ahead[1+i] += int64(len(piece))
+		s.offsets[1+i] += int64(len(piece))
 	}
 	n := countOf(j.batch)
 	s.done += n
 	read := n * s.t.layout.width
 	if s.t.layout.keep || s.t.layout.floats {
-		read = int64(float64(s.t.sourceBytes())*float64(s.done)/float64(s.t.params())) - s.told
+		read = int64(float64(s.t.sourceBytes())*float64(s.done)/float64(s.t.params())) - s.read
 	}
-	s.told += read
+	s.read += read
 	s.w.report(read, 0)
 	return nil
 }
 
-// abandon waits for what is still on its way.
+// abandon waits for pending batches and releases their slabs.
 func (s *stream) abandon() {
 	for _, j := range s.pending {
 		<-j.ready

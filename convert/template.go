@@ -9,8 +9,8 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// checkTemplates warns of chat templates that came with the model and cannot be used: the model still runs without one.
-// A TEMPLATE line is in their place, and read checks it.
+// checkTemplates warns about unusable chat templates in the checkpoint. The model still runs without one. If there is a
+// TEMPLATE line, it replaces them, and parseRequest has checked it.
 func (inv *Inventory) checkTemplates(ctx context.Context, opts PlanOptions) (warnings []string) {
 	if opts.Template != nil && *opts.Template != "" {
 		return nil

@@ -12,35 +12,37 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Tensor is a blob with one logical tensor.
+// Tensor is a planned blob with one tensor.
 type Tensor struct {
-	Name      string            `json:"name"`
-	Shape     []int64           `json:"shape"`
-	Source    safetensors.DType `json:"source_type"`
-	Format    string            `json:"source_format,omitempty"` // of a quantized source: how it is packed; Source is what it stands for
-	Type      string            `json:"type"`                    // of the blob: int4, mxfp8, bf16, ...
-	Rule      string            `json:"rule"`                    // what decided the type
-	Transform []string          `json:"transform"`               // in order: stack, concat, slice, dequantize, cast, quantize; or copy; or keep codes; or reuse
-	Sources   []Source          `json:"sources"`                 // whose elements, one after the other, are the tensor's
-	Arrays    []Array           `json:"arrays"`                  // of the blob, in order
+	Name   string            `json:"name"`
+	Shape  []int64           `json:"shape"`
+	Source safetensors.DType `json:"source_type"`
+	Format string            `json:"source_format,omitempty"` // packing of a quantized source; Source is its element type
+	Type   string            `json:"type"`                    // of the blob: int4, mxfp8, bf16, ...
+	Rule   string            `json:"rule"`                    // the precision rule that decided the type
+	// Transform lists the steps in order: stack, concat, slice, dequantize, cast, quantize; or copy; or keep codes; or
+	// reuse.
+	Transform []string          `json:"transform"`
+	Sources   []Source          `json:"sources"` // their concatenation is the tensor
+	Arrays    []Array           `json:"arrays"`  // of the blob, in order
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Bytes     int64             `json:"bytes"`            // of the arrays
 	Size      int64             `json:"size"`             // of the blob
-	Digest    digest.Digest     `json:"digest,omitempty"` // of a blob that the store has already
+	Digest    digest.Digest     `json:"digest,omitempty"` // of a blob that is already in the store
 
-	target quantize.Type // 0 = as the source
-	layout layout
-	match  arch.Matched // which elements of the sources
-	again  bool         // quantized from what was quantized to as few bits
+	target      quantize.Type // 0 = the source's
+	layout      layout
+	match       arch.Matched // which elements of the sources
+	requantized bool         // the source is quantized, and not [sources.Weight.Plain]
 }
 
 // Source is a tensor of the checkpoint.
 type Source struct {
 	Name  string            `json:"name"`
-	File  string            `json:"file"` // in the checkpoint's folder, or the digest of a blob
+	File  string            `json:"file"` // in the checkpoint's folder, or a blob's digest
 	DType safetensors.DType `json:"dtype"`
 	Shape []int64           `json:"shape"`
-	// Format is how it is packed in a quantized checkpoint; DType and Shape are those of its elements.
+	// Format is the packing in a quantized checkpoint. DType and Shape describe the unpacked elements.
 	Format string `json:"format,omitempty"`
 
 	weight weight
@@ -54,7 +56,7 @@ type Array struct {
 	Bytes int64             `json:"bytes"`
 }
 
-// The keys of a quantized tensor's blob are the tensor's name and that with a suffix; metadata says what it is.
+// The keys of a quantized tensor's blob are the tensor's name, alone and with a suffix. The metadata states the type.
 const (
 	scaleSuffix = ".scale"
 	biasSuffix  = ".bias"
@@ -64,7 +66,7 @@ const (
 	metaRule  = "quant_rule"
 )
 
-// planTensor decides how a tensor is made.
+// planTensor plans one tensor's blob.
 func (inv *Inventory) planTensor(m arch.Matched, prefix string, c *chooser) (Tensor, error) {
 	t := Tensor{Name: prefix + m.Spec.Name, Shape: m.Spec.Shape, match: m}
 	for _, name := range m.Sources {
@@ -75,7 +77,7 @@ func (inv *Inventory) planTensor(m arch.Matched, prefix string, c *chooser) (Ten
 		t.Sources = append(t.Sources, w.describe())
 	}
 	if len(t.Sources) == 0 {
-		return t, fmt.Errorf("tensor %s: %w: it is made from nothing", t.Name, ErrSource)
+		return t, fmt.Errorf("tensor %s: %w: it has no sources", t.Name, ErrSource)
 	}
 	t.Source = t.Sources[0].DType
 	if m.Make != arch.Copy {
@@ -95,13 +97,13 @@ func (inv *Inventory) planTensor(m arch.Matched, prefix string, c *chooser) (Ten
 		t.target, t.Rule = quantize.ToF32, "what is added to it is exact in float32"
 		t.Transform = []string{fmt.Sprintf("add %v", m.Add)}
 	}
-	if err := t.lay(); err != nil {
+	if err := t.computeLayout(); err != nil {
 		return t, wrapTensor(t.Name, err)
 	}
 	return t, nil
 }
 
-// planStored decides about a tensor that lies in a blob already: the blob itself, wherever that is what is wanted.
+// planStored plans a tensor that is already a blob in the store. The blob is reused if its type is the wanted one.
 func (inv *Inventory) planStored(t Tensor, w weight, spec arch.Spec, c *chooser) (Tensor, error) {
 	var err error
 	if t.target, t.Rule, err = c.choose(spec, t.Source); err != nil {
@@ -109,41 +111,42 @@ func (inv *Inventory) planStored(t Tensor, w weight, spec arch.Spec, c *chooser)
 	}
 	switch {
 	case t.target != 0 && t.target != w.quant && w.quant != 0:
-		return t, fmt.Errorf("%s: tensor %s: %w: it is %s already, and %s of that would lose twice; start from the model that is not quantized",
-			inv.From, t.Name, ErrSource, w.quant, t.target)
+		return t, fmt.Errorf("%s: tensor %s: %w: it is already %s, and quantizing it again to %s would add to the error; "+
+			"start from the unquantized model", inv.From, t.Name, ErrSource, w.quant, t.target)
 	case t.target == 0 || t.target == w.quant:
 		if w.quant != 0 && t.target == 0 {
 			t.target, t.Rule = w.quant, "as it is in "+inv.From
 		}
-		if t.Name == w.layer.Name { // else a draft's blob becomes a model's, under another key
+		if t.Name == w.layer.Name { // otherwise a draft's blob becomes a model's, under another key
 			t.Transform = []string{"reuse"}
-			if err := t.lay(); err != nil {
+			if err := t.computeLayout(); err != nil {
 				return t, wrapTensor(t.Name, err)
 			}
 			t.Digest, t.Size = w.layer.Digest, w.layer.Size
 			return t, nil
 		}
 		if w.quant != 0 {
-			return t, fmt.Errorf("%s: tensor %s: %w: a quantized model of the store cannot become a draft; use its source", inv.From, t.Name, ErrSource)
+			return t, fmt.Errorf("%s: tensor %s: %w: a quantized model in the store cannot become a draft; use its source",
+				inv.From, t.Name, ErrSource)
 		}
 	}
-	if err := t.lay(); err != nil {
+	if err := t.computeLayout(); err != nil {
 		return t, wrapTensor(t.Name, err)
 	}
 	return t, nil
 }
 
-// lay decides what the blob holds where.
-func (t *Tensor) lay() error {
+// computeLayout computes the blob's layout.
+func (t *Tensor) computeLayout() error {
 	lay, err := newLayout(t.Name, t.target, t.Source, t.Shape, t.Sources[0].weight.global)
 	if err != nil {
 		return err
 	}
-	return t.place(lay)
+	return t.setLayout(lay)
 }
 
-// place takes over a layout.
-func (t *Tensor) place(lay layout) error {
+// setLayout sets the blob's layout, and the fields that follow from it.
+func (t *Tensor) setLayout(lay layout) error {
 	t.layout = lay
 	t.Arrays, t.Metadata, t.Bytes, t.Size = lay.arrays, lay.metadata, lay.bytes(), lay.size()
 	switch {
@@ -196,25 +199,27 @@ func (s Source) size() int64 {
 	return safetensors.Tensor{DType: s.DType, Shape: s.Shape}.Size()
 }
 
-// layout is where everything in a blob lies.
+// layout describes the positions of a blob's contents.
 type layout struct {
-	start    int64 // of the data: the size of the header
+	start    int64 // of the data, after the header
 	arrays   []Array
 	offsets  []int64 // of the arrays, in the blob
 	metadata map[string]string
 	target   quantize.Type
-	source   quantize.DType // of the source's elements; "" when they are only copied
-	middle   quantize.DType // what they are cast to before they are quantized; "" = nothing
-	width    int64          // bytes of an element of the source
+	source   quantize.DType // element type of the source; "" if the elements are only copied
+	middle   quantize.DType // type that elements are cast to before they are quantized; "" = none
+	width    int64          // bytes per element of the source
 
-	// Of quantized sources, whose elements are read by package sources:
+	// For quantized sources, whose elements package sources reads:
 	keep   bool           // as codes of target
-	floats bool           // as float32, which source is
-	stored quantize.DType // what scales and biases become that were made in float32; "" = they stay
+	floats bool           // as float32; source is then F32
+	stored quantize.DType // type of scales and biases computed in float32; "" = unchanged
 	global float32        // scale of the whole tensor; 0 = none
 }
 
-func newLayout(name string, target quantize.Type, source safetensors.DType, shape []int64, global float32) (layout, error) {
+func newLayout(
+	name string, target quantize.Type, source safetensors.DType, shape []int64, global float32,
+) (layout, error) {
 	l := layout{target: target, width: int64(source.Bits() / 8), source: quantize.DType(source), global: global}
 	if target == 0 {
 		l.source = ""
@@ -235,7 +240,7 @@ func newLayout(name string, target quantize.Type, source safetensors.DType, shap
 	return l, l.finish()
 }
 
-// list adds the arrays of a coded tensor.
+// list adds the arrays of a quantized tensor.
 func (l *layout) list(name string, parts quantize.Parts) {
 	for _, p := range []struct {
 		name string
@@ -250,7 +255,7 @@ func (l *layout) list(name string, parts quantize.Parts) {
 	}
 }
 
-// quantized says in the metadata what a quantized target's codes are, and which rule made them, where that is known.
+// quantized adds metadata about a quantized target's type, and its rule version if known.
 func (l *layout) quantized(rule string) {
 	if l.target.IsCast() {
 		return
@@ -261,7 +266,7 @@ func (l *layout) quantized(rule string) {
 	}
 }
 
-// typeName is a format's name without its group, which other readers of blobs expect to find apart.
+// typeName returns a type's name without its group size, which other readers of blobs expect in a separate key.
 func typeName(t quantize.Type) string {
 	if t.Mode() == "affine" {
 		return t.WithGroup(64).String()
@@ -269,7 +274,7 @@ func typeName(t quantize.Type) string {
 	return t.String()
 }
 
-// finish places the arrays.
+// finish computes the arrays' offsets.
 func (l *layout) finish() error {
 	header, placed, err := l.header()
 	if err != nil {
@@ -283,7 +288,7 @@ func (l *layout) finish() error {
 	return nil
 }
 
-// header encodes all of the blob that precedes the data. It is not kept: padding makes it 16 KiB.
+// header encodes the part of the blob before the data. It is not stored in the layout, because padding makes it 16 KiB.
 func (l layout) header() ([]byte, []safetensors.Tensor, error) {
 	var list []safetensors.Tensor
 	for _, a := range l.arrays {

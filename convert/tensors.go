@@ -11,18 +11,20 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// TensorInfo is a tensor of an image, as its blob's header tells.
+// TensorInfo describes a tensor of an image, from its blob's header.
 type TensorInfo struct {
-	Name  string
-	DType safetensors.DType // as stored; of quantized tensors that of the scales, or of the packed codes where those say nothing
-	Shape []int64           // of the tensor, not of its packed codes
-	Type  quantize.Type     // 0 = not quantized
-	Bytes int64             // of the tensor with its scales and biases
+	Name string
+	// DType is the stored type; for a quantized tensor, the type of its scales in affine formats, else of its packed
+	// codes.
+	DType safetensors.DType
+	Shape []int64       // of the tensor, not of its packed codes
+	Type  quantize.Type // 0 = not quantized
+	Bytes int64         // including scales and biases
 	Blob  manifest.Layer
 }
 
-// ReadTensors lists the tensors of a model of the store, in the order of its layers: those of tensor blobs, and of whole
-// safetensors files as other tools pack them. Only headers are read.
+// ReadTensors lists the tensors of a model in the store, in the order of its layers. Layers may be tensor blobs, or
+// safetensors files with several tensors, as other tools pack them. It reads only headers.
 func ReadTensors(ctx context.Context, store *manifest.Store, entry *manifest.Entry) ([]TensorInfo, error) {
 	var all []TensorInfo
 	for _, l := range entry.Image.Layers {
@@ -87,10 +89,10 @@ func readTensors(store *manifest.Store, l manifest.Layer) ([]TensorInfo, error) 
 	return list, nil
 }
 
-// partSuffixes are what the keys of a quantized tensor's parts end in, after the tensor's name.
+// partSuffixes are the suffixes of a quantized tensor's other arrays.
 var partSuffixes = []string{scaleSuffix, biasSuffix, globalSuffix}
 
-// partOf tells whether a key is a part of a quantized tensor of the same file, and of which.
+// partOf reports whether a key is such an array, and of which tensor in the same file.
 func partOf(key string, keys map[string]safetensors.Tensor) (tensor string, ok bool) {
 	for _, suffix := range partSuffixes {
 		base, cut := strings.CutSuffix(key, suffix)
@@ -106,8 +108,8 @@ func partOf(key string, keys map[string]safetensors.Tensor) (tensor string, ok b
 	return "", false
 }
 
-// tensorMetadata is how one tensor of a file is quantized: its own metadata, TENSOR.quant_type and so on, as Ollama has them where a
-// blob mixes types, else the file's.
+// tensorMetadata returns the quantization metadata of one tensor. Files with mixed types have keys per tensor, such as
+// TENSOR.quant_type, as in Ollama; otherwise the file's keys apply.
 func tensorMetadata(metadata map[string]string, tensor string) map[string]string {
 	if _, own := metadata[tensor+"."+metaType]; !own {
 		return metadata

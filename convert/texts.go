@@ -9,20 +9,20 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// The texts of a Modelfile are files of the image.
+// Files of an image that hold a Modelfile's texts.
 const (
 	templateName = "template"
 	systemName   = "system"
 	messagesName = "messages.json"
 )
 
-// Message is a message that every conversation begins with.
+// Message is an initial message of every conversation.
 type Message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-// addTexts puts the texts of the options in the place of those of the image.
+// addTexts replaces the image's texts by those of the options.
 func (p *Plan) addTexts(opts PlanOptions) error {
 	p.replace(manifest.KindTemplate, templateName, opts.Template)
 	p.replace(manifest.KindSystem, systemName, opts.System)
@@ -38,7 +38,8 @@ func (p *Plan) addTexts(opts PlanOptions) error {
 	return nil
 }
 
-// replace gives the image a text of a kind: nil keeps what there is, "" leaves it out. A file that says the same stays.
+// replace sets the image's text of a kind: nil keeps the existing one, "" removes it. A file with the same text keeps
+// its name.
 func (p *Plan) replace(kind manifest.Kind, name string, text *string) {
 	if text == nil {
 		return
@@ -55,12 +56,13 @@ func (p *Plan) replace(kind manifest.Kind, name string, text *string) {
 	}
 }
 
-// has tells whether the image that another is made from has such a text.
+// has reports whether the source image has a text.
 func (inv *Inventory) has(kind manifest.Kind, text string) bool {
-	return inv.stored && slices.ContainsFunc(inv.Files, func(f File) bool { return f.Kind == kind && string(f.Data) == text })
+	return inv.stored &&
+		slices.ContainsFunc(inv.Files, func(f File) bool { return f.Kind == kind && string(f.Data) == text })
 }
 
-// decodeParameters reads a file of parameters. Numbers keep their digits.
+// decodeParameters decodes a file of parameters. Numbers keep their digits.
 func decodeParameters(data []byte) (map[string]any, error) {
 	var params map[string]any
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -71,13 +73,13 @@ func decodeParameters(data []byte) (map[string]any, error) {
 	return params, nil
 }
 
-// namedTemplate is a chat template of a tokenizer's configuration.
+// namedTemplate is a chat template in a tokenizer's configuration.
 type namedTemplate struct {
 	Name     string `json:"name"`
 	Template string `json:"template"`
 }
 
-// templates are the chat templates of a tokenizer's configuration; the only one is the default.
+// templates returns the chat templates in a tokenizer's configuration. A single one is named default.
 func templates(config []byte) []namedTemplate {
 	var c struct {
 		Template json.RawMessage `json:"chat_template"`

@@ -12,7 +12,7 @@ const (
 	tokenizerConfigName = "tokenizer_config.json"
 )
 
-// checkTokenizer loads the tokenizer, so that one that cannot be used is found now and not when the model is run.
+// checkTokenizer loads the tokenizer, so that an unusable one is found at import and not when the model runs.
 func (inv *Inventory) checkTokenizer() (warning string, err error) {
 	load := tokenizer.Load
 	f, ok := inv.file(tokenizerName)
@@ -21,7 +21,8 @@ func (inv *Inventory) checkTokenizer() (warning string, err error) {
 		f, ok = inv.file(sentencePieceName)
 	}
 	if !ok {
-		return fmt.Sprintf("neither %s nor %s: the model can be run with token ids only", tokenizerName, sentencePieceName), nil
+		return fmt.Sprintf("neither %s nor %s: the model can be run with token ids only", tokenizerName, sentencePieceName),
+			nil
 	}
 	var config []byte
 	if c, ok := inv.file(tokenizerConfigName); ok {
@@ -32,7 +33,8 @@ func (inv *Inventory) checkTokenizer() (warning string, err error) {
 		return "", inv.inFolder(err)
 	}
 	if vocab := inv.Model.Facts().Vocab; int64(tok.Size()) > vocab {
-		warning = fmt.Sprintf("%s has %d tokens, the model only %d: text with the others cannot be run", f.Name, tok.Size(), vocab)
+		warning = fmt.Sprintf("%s has %d tokens, the model only %d: text with the other tokens cannot be run",
+			f.Name, tok.Size(), vocab)
 	}
 	return warning, nil
 }

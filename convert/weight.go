@@ -15,28 +15,29 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// weight is a tensor that can be read: one of a checkpoint's file, or of a blob.
+// weight is a readable tensor: one in a checkpoint's shard, or one in a blob.
 type weight struct {
 	Name  string
 	DType safetensors.DType
 	Shape []int64
-	file  string // base name of the file, or the blob's digest
-	path  string // of the file, for messages
+	file  string // base name of the shard, or the blob's digest
+	path  string // of the shard, for messages
 
-	from   safetensors.Source // of a checkpoint
-	layer  manifest.Layer     // of an image: the blob that holds this tensor alone
-	quant  quantize.Type      // how that blob holds it; Shape is that of the tensor, not of the packed one
-	global float32            // and its scale of the whole tensor; 0 = none
+	from   safetensors.Source // for a checkpoint
+	layer  manifest.Layer     // for an image: the blob, which holds only this tensor
+	quant  quantize.Type      // type of the blob; Shape is the tensor's, not that of its packed codes
+	global float32            // the blob's scale of the whole tensor; 0 = none
 	store  *manifest.Store
-	size   int64 // of the file when it was opened
+	size   int64 // of the file, when it was opened
 	mtime  time.Time
 
-	coded *sources.Weight // of a quantized checkpoint; DType and Shape are those of the elements
-	parts []weight        // that it is read from
+	coded *sources.Weight // for a quantized checkpoint; DType and Shape describe the unpacked elements
+	parts []weight        // the tensors that it is read from
 }
 
 func fileWeight(s safetensors.Source) weight {
-	w := weight{Name: s.Name, DType: s.DType, Shape: s.Shape, path: s.File.Path(), file: filepath.Base(s.File.Path()), from: s}
+	path := s.File.Path()
+	w := weight{Name: s.Name, DType: s.DType, Shape: s.Shape, path: path, file: filepath.Base(path), from: s}
 	if info, err := os.Stat(w.path); err == nil {
 		w.size, w.mtime = info.Size(), info.ModTime()
 	}
@@ -52,7 +53,7 @@ func codedWeight(s sources.Weight) weight {
 	return w
 }
 
-// files are the weight as it lies in the checkpoint's files.
+// files returns the shards' tensors that the weight is read from.
 func (w weight) files() []weight {
 	if w.coded != nil {
 		return w.parts
@@ -76,7 +77,7 @@ func (w weight) describe() Source {
 	return s
 }
 
-// open gives the tensor's bytes, from 0, for positioned reads.
+// open returns a reader of the tensor's bytes, and a function that closes it.
 func (w weight) open() (io.ReaderAt, func() error, error) {
 	if w.store == nil {
 		return w.from.Reader(), func() error { return nil }, nil
@@ -88,12 +89,12 @@ func (w weight) open() (io.ReaderAt, func() error, error) {
 	t, ok := f.Lookup(w.layer.Name)
 	if !ok {
 		f.Close()
-		return nil, nil, fmt.Errorf("%s: tensor %s: %w: it is not there", f.Path(), w.layer.Name, ErrSource)
+		return nil, nil, fmt.Errorf("%s: tensor %s: %w: not found", f.Path(), w.layer.Name, ErrSource)
 	}
 	return f.Reader(t), f.Close, nil
 }
 
-// unchanged tells whether the file is as it was when it was opened. Blobs never change.
+// unchanged returns an error if a file has changed since it was opened. Blobs never change.
 func (w weight) unchanged() error {
 	if w.store != nil {
 		return nil
@@ -111,7 +112,8 @@ func (w weight) unchanged() error {
 		return err
 	}
 	if info.Size() != w.size || !info.ModTime().Equal(w.mtime) {
-		return fmt.Errorf("%s: %w: it changed while it was read; run this again when it is complete", w.path, ErrSource)
+		return fmt.Errorf("%s: %w: it changed while it was read; wait until it is complete and run this again",
+			w.path, ErrSource)
 	}
 	return nil
 }

@@ -20,42 +20,42 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Event tells how far a run is.
+// Event reports the progress of a run.
 type Event struct {
-	Tensors, TotalTensors int   // complete, planned
+	Tensors, TotalTensors int   // completed and planned
 	Bytes, TotalBytes     int64 // of the sources
-	Resumed               int64 // of Bytes, those that an earlier run had finished
+	Resumed               int64 // part of Bytes that an interrupted run had completed
 }
 
-// WriteOptions says how a plan is carried out. The result does not depend on it.
+// WriteOptions control how a plan is written. They do not affect the result.
 type WriteOptions struct {
-	Parallel int         // tensors at once; 0 = as many as processors
-	Memory   int64       // bytes that the process may take; 0 = DefaultMemory
-	Progress func(Event) // called after each piece, never by two goroutines at once
+	Parallel int         // concurrent tensors; 0 = the number of processors
+	Memory   int64       // memory limit of the process in bytes; 0 = DefaultMemory
+	Progress func(Event) // called after each batch, never concurrently
 }
 
 // Written is an image whose blobs are all in the store.
 type Written struct {
 	Image   manifest.Image
-	Reused  int64 // bytes of blobs that the store had already
-	Resumed int64 // bytes of blobs that an earlier run had finished
+	Reused  int64 // bytes of blobs that were already in the store
+	Resumed int64 // bytes of blobs that an interrupted run had completed
 
-	ingest *manifest.Ingest
-	sums   *sums
+	ingest    *manifest.Ingest
+	checksums *checksums
 }
 
-// Done forgets what another run would go on from; call it when the image has its name.
+// Done removes the state for resuming. Call it when the image has its name.
 func (w *Written) Done() { w.ingest.Remove() }
 
-// Close keeps it. After Done it does nothing.
+// Close releases the ingest folder and keeps the state for resuming. After Done it does nothing.
 func (w *Written) Close() { w.ingest.Close() }
 
-// Write writes the plan's blobs. The caller holds the store's lock until it has put the image under a name, calls Done
-// then, and Close in any case.
+// Write writes the plan's blobs. The caller holds the store's lock until the image has a name; it then calls Done, and
+// Close in any case.
 //
 // All blobs stay in the store's ingest folder until the last one is complete. After an error, a cancelled ctx or a
-// crash, the same plan with the same sources goes on from there. Once they get their names the run is no longer
-// cancelled, since others may use them.
+// crash, Write resumes if the plan and its sources are the same. Publishing the blobs cannot be cancelled, because
+// other images may use them from then on.
 func (p *Plan) Write(ctx context.Context, store *manifest.Store, opts WriteOptions) (*Written, error) {
 	n := opts.Parallel
 	if n <= 0 {
@@ -73,7 +73,10 @@ func (p *Plan) Write(ctx context.Context, store *manifest.Store, opts WriteOptio
 	if err != nil {
 		return nil, explain(err)
 	}
-	w := &writer{store: store, plan: p, ingest: ingest, slabs: memory, idle: semaphore.NewWeighted(int64(n)), progress: opts.Progress}
+	w := &writer{
+		store: store, plan: p, ingest: ingest, slabs: memory,
+		idle: semaphore.NewWeighted(int64(n)), progress: opts.Progress,
+	}
 	out, err := w.write(ctx, n)
 	if err != nil {
 		ingest.Close()
@@ -89,34 +92,34 @@ func (w *writer) write(ctx context.Context, n int) (*Written, error) {
 	return w.publish()
 }
 
-// explain adds what to do about errors of the system.
+// explain adds a remedy to errors of the operating system.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%w; free some space and run this again: it goes on from where it was", err)
+		return fmt.Errorf("%w; free some space and run this again to resume", err)
 	case errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w; INGOT_HOME chooses another store", err)
+		return fmt.Errorf("%w; set INGOT_HOME to use another store", err)
 	}
 	return err
 }
 
 type writer struct {
-	store    *manifest.Store
-	plan     *Plan
-	ingest   *manifest.Ingest
-	slabs    *slabs
-	idle     *semaphore.Weighted // processors that work on no file or tensor
-	sealing  errgroup.Group      // waits for the disk, while the processors go on
-	fail     context.CancelCauseFunc
-	progress func(Event)
-	mu       sync.Mutex
-	event    Event
-	resumed  int64
-	sums     sums
+	store     *manifest.Store
+	plan      *Plan
+	ingest    *manifest.Ingest
+	slabs     *slabs
+	idle      *semaphore.Weighted // processors without a file or tensor to work on
+	sealing   errgroup.Group      // blobs being synced, while processors continue
+	fail      context.CancelCauseFunc
+	progress  func(Event)
+	mu        sync.Mutex
+	event     Event
+	resumed   int64
+	checksums checksums
 }
 
-// sealParallel is how many blobs are synced at once. Syncs wait for the disk; with fewer of them at a time, the many small blobs
-// of a model would make the processors wait as well.
+// sealParallel is the number of blobs synced at a time. A sync waits for the disk; with fewer of them, a model's many
+// small blobs would stall the processors.
 const sealParallel = 32
 
 // stage writes all blobs into the ingest folder.
@@ -137,7 +140,7 @@ func (w *writer) stage(ctx context.Context, n int) error {
 				err = do()
 			}
 			if err != nil {
-				fail(fmt.Errorf("write %s %s: %w", what, name, err)) // the first one counts
+				fail(fmt.Errorf("write %s %s: %w", what, name, err)) // the first error wins
 			}
 		})
 	}
@@ -156,7 +159,7 @@ func (w *writer) stage(ctx context.Context, n int) error {
 	return context.Cause(ctx)
 }
 
-// largestFirst orders tensors so that the processors end at about the same time.
+// largestFirst orders tensors by size, so that all processors finish at about the same time.
 func largestFirst(tensors []Tensor) []*Tensor {
 	order := make([]*Tensor, len(tensors))
 	for i := range tensors {
@@ -166,7 +169,7 @@ func largestFirst(tensors []Tensor) []*Tensor {
 	return order
 }
 
-// finished tells whether an earlier run has made a blob, or the store has it; if so it counts as done.
+// finished reports whether the ingest folder or the store already has a blob, and if so counts it as done.
 func (w *writer) finished(name string, source int64, tensors int) bool {
 	_, size, ok := w.ingest.Lookup(name)
 	if ok {
@@ -181,7 +184,7 @@ func (w *writer) finished(name string, source int64, tensors int) bool {
 	return ok
 }
 
-// blobName is the name under which a blob is known in the ingest folder.
+// blobName returns a blob's name in the ingest folder.
 func blobName(kind manifest.Kind, name string) string { return string(kind) + "/" + name }
 
 func (w *writer) file(ctx context.Context, f *File) error {
@@ -204,7 +207,7 @@ func (w *writer) file(ctx context.Context, f *File) error {
 	return nil
 }
 
-// seal completes a blob in the background, and calls done then.
+// seal completes a blob in the background, and then calls done.
 func (w *writer) seal(ctx context.Context, what string, blob *manifest.IngestBlob, done func(size int64) error) {
 	w.sealing.Go(func() error {
 		defer blob.Abort()
@@ -230,30 +233,31 @@ func (w *writer) report(bytes int64, tensors int) {
 	w.progress(w.event)
 }
 
-// publish gives all blobs their names.
+// publish moves all blobs from the ingest folder into the store.
 func (w *writer) publish() (*Written, error) {
-	there := w.present()
+	existing := w.present()
 	if err := w.ingest.Publish(); err != nil {
 		return nil, err
 	}
-	out := &Written{Image: manifest.Image{Config: w.plan.Config, Layers: w.plan.layers()}, Resumed: w.resumed, ingest: w.ingest, sums: &w.sums}
+	image := manifest.Image{Config: w.plan.Config, Layers: w.plan.layers()}
+	out := &Written{Image: image, Resumed: w.resumed, ingest: w.ingest, checksums: &w.checksums}
 	for i, l := range out.Image.Layers {
 		if l.Digest == "" {
 			d, size, ok := w.ingest.Lookup(blobName(l.Kind, l.Name))
 			if !ok {
-				return nil, fmt.Errorf("write %s %s: the blob is not there", l.Kind, l.Name)
+				return nil, fmt.Errorf("write %s %s: the blob is missing", l.Kind, l.Name)
 			}
 			l.Digest, l.Size = d, size
 			out.Image.Layers[i] = l
 		}
-		if there[l.Digest.Encoded()] {
+		if existing[l.Digest.Encoded()] {
 			out.Reused += l.Size
 		}
 	}
 	return out, nil
 }
 
-// present lists the files of the store's blobs, to tell what was there before. It only serves a figure for people.
+// present lists the store's blobs before publishing. It only serves the number of reused bytes, so errors are ignored.
 func (w *writer) present() map[string]bool {
 	out := map[string]bool{}
 	entries, err := os.ReadDir(filepath.Dir(w.store.BlobPath(digest.FromString(""))))

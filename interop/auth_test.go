@@ -28,7 +28,7 @@ const (
 	password = "correct horse"
 )
 
-// TestBasic: a registry with a password file.
+// TestBasic uses a registry with a password file.
 func TestBasic(t *testing.T) {
 	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
 	if err != nil {
@@ -38,21 +38,22 @@ func TestBasic(t *testing.T) {
 	if err := os.WriteFile(file, []byte(userName+":"+string(hash)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	private(t, startDistribution(t, fmt.Sprintf("auth: {htpasswd: {realm: interop, path: %s}}\n", file)), false)
+	testPrivateRegistry(t, startDistribution(t, fmt.Sprintf("auth: {htpasswd: {realm: interop, path: %s}}\n",
+		file)), false)
 }
 
-// TestBearer: a registry that sends its clients to a token server.
+// TestBearer uses a registry with a token server.
 func TestBearer(t *testing.T) {
 	s := newTokenServer(t)
-	private(t, startDistribution(t, fmt.Sprintf(
+	testPrivateRegistry(t, startDistribution(t, fmt.Sprintf(
 		"auth: {token: {realm: %s/token, service: interop, issuer: interop, rootcertbundle: %s}}\n", s.url, s.bundle)), true)
 	if !s.scoped {
-		t.Error("nobody asked for a token that may push")
+		t.Error("no token with push permission was requested")
 	}
 }
 
-// private is what a user meets at a registry that asks who they are. When public is set, all may pull.
-func private(t *testing.T, host string, public bool) {
+// testPrivateRegistry pushes and pulls with and without credentials. With public, anybody may pull.
+func testPrivateRegistry(t *testing.T, host string, public bool) {
 	t.Helper()
 	maker, stranger := newUser(t), newUser(t)
 	name := host + "/team/model:v1"
@@ -87,7 +88,7 @@ func private(t *testing.T, host string, public bool) {
 	maker.ingotFails("push", name)
 }
 
-// tokenServer signs tokens as docker's token specification says, for one user; anybody may pull.
+// tokenServer signs tokens after docker's token specification, for one user. Anybody may pull.
 type tokenServer struct {
 	t      *testing.T
 	key    *ecdsa.PrivateKey
@@ -112,7 +113,8 @@ func newTokenServer(t *testing.T) *tokenServer {
 	if s.cert, err = x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert}), 0o600); err != nil {
+	if err := os.WriteFile(s.bundle, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(s)
@@ -152,14 +154,15 @@ func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	now := time.Now().Unix()
-	token := s.sign(map[string]any{"typ": "JWT", "alg": "ES256", "x5c": []string{base64.StdEncoding.EncodeToString(s.cert)}},
+	token := s.sign(map[string]any{"typ": "JWT", "alg": "ES256",
+		"x5c": []string{base64.StdEncoding.EncodeToString(s.cert)}},
 		map[string]any{"iss": "interop", "sub": name, "aud": "interop", "iat": now, "nbf": now - 10, "exp": now + 300,
 			"jti": rand.Text(), "access": list})
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(map[string]any{"token": token, "expires_in": 300})
 }
 
-// sign makes a JSON Web Token (RFC 7519) with ES256 (RFC 7518, section 3.4).
+// sign creates a JSON Web Token (RFC 7519) with ES256 (RFC 7518, section 3.4).
 func (s *tokenServer) sign(header, claims map[string]any) string {
 	var parts []string
 	for _, v := range []any{header, claims} {

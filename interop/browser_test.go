@@ -22,26 +22,30 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// browser is one tab of a headless Chromium that has never been used before.
+// browser is a tab of a headless Chromium with a new profile.
 type browser struct {
 	t      *testing.T
 	ctx    context.Context
 	origin string // of the server under test
 
-	mu       sync.Mutex
-	foreign  []string // requests to anywhere else
-	problems []string // errors and warnings of the console
+	mu              sync.Mutex
+	foreignRequests []string // requests to other origins
+	problems        []string // errors and warnings in the console
 }
 
-// openBrowser opens the page of a server.
+// openBrowser opens a server's page.
 func openBrowser(t *testing.T, origin string) *browser {
 	t.Helper()
 	home := t.TempDir()
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(),
-		chromedp.ExecPath(tool(t, "chromium")), chromedp.UserDataDir(filepath.Join(home, "profile")), chromedp.Env("HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home),
-		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("hide-scrollbars", true),
+		chromedp.ExecPath(tool(t, "chromium")), chromedp.UserDataDir(filepath.Join(home, "profile")),
+		chromedp.Env("HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home),
+		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("disable-extensions", true), chromedp.Flag("disable-default-apps", true))
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -55,23 +59,24 @@ func openBrowser(t *testing.T, origin string) *browser {
 	if _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
+	if err := chromedp.Listen(ctx, b.record); err != nil {
 		t.Fatal(err)
 	}
-	b.size(1280, 800)
+	b.setSize(1280, 800)
 	b.do(chromedp.Navigate(origin + "/"))
 	return b
 }
 
-// hear keeps what a page must not do.
-func (b *browser) hear(event any) {
+// record collects requests to other origins, exceptions, and console errors.
+func (b *browser) record(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		u, err := url.Parse(e.Request.URL)
-		if err != nil || u.Scheme != "data" && u.Scheme != "blob" && u.Scheme != "about" && u.Scheme+"://"+u.Host != b.origin {
-			b.foreign = append(b.foreign, e.Request.URL)
+		if err != nil || u.Scheme != "data" && u.Scheme != "blob" && u.Scheme != "about" &&
+			u.Scheme+"://"+u.Host != b.origin {
+			b.foreignRequests = append(b.foreignRequests, e.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:
 		text := e.ExceptionDetails.Text
@@ -80,7 +85,8 @@ func (b *browser) hear(event any) {
 		}
 		b.problems = append(b.problems, text)
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning ||
+			e.Type == runtime.ConsoleAPICalledTypeAssert {
 			text := fmt.Sprintf("console.%s:", e.Type)
 			for _, a := range e.Args {
 				text += fmt.Sprintf(" %s %s", string(a.Value), a.Description)
@@ -94,13 +100,14 @@ func (b *browser) hear(event any) {
 	}
 }
 
-// clean checks that the page asked nobody but its server, and that the browser had nothing to say, but for what is expected.
-func (b *browser) clean(expected ...string) {
+// checkClean fails the test if the page made requests to other origins, or if the console has unexpected errors or
+// warnings.
+func (b *browser) checkClean(expected ...string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, u := range b.foreign {
-		b.t.Errorf("the page asks %s", u)
+	for _, u := range b.foreignRequests {
+		b.t.Errorf("request to another origin: %s", u)
 	}
 next:
 	for _, p := range b.problems {
@@ -109,7 +116,7 @@ next:
 				continue next
 			}
 		}
-		b.t.Errorf("the console says: %s", p)
+		b.t.Errorf("console: %s", p)
 	}
 }
 
@@ -120,7 +127,7 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval gives the value of an expression, which may be a promise.
+// eval returns the value of an expression, which may be a promise.
 func eval[T any](b *browser, script string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
@@ -130,8 +137,8 @@ func eval[T any](b *browser, script string) T {
 	return value
 }
 
-// until waits for an expression to be true.
-func (b *browser) until(what, script string) {
+// waitFor waits until an expression is true.
+func (b *browser) waitFor(what, script string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if eval[bool](b, "Boolean("+script+")") {
@@ -139,20 +146,20 @@ func (b *browser) until(what, script string) {
 		}
 		if time.Now().After(deadline) {
 			shown := eval[string](b, "document.body.innerText")
-			b.t.Fatalf("it never comes to this: %s\nthe page says:\n%s", what, shown)
+			b.t.Fatalf("timeout: %s\nthe page's text:\n%s", what, shown)
 		}
 	}
 }
 
-// holds checks an expression.
-func (b *browser) holds(what, script string) {
+// check fails the test unless an expression is true.
+func (b *browser) check(what, script string) {
 	b.t.Helper()
 	if !eval[bool](b, "Boolean("+script+")") {
-		b.t.Errorf("not so: %s", what)
+		b.t.Errorf("not true: %s", what)
 	}
 }
 
-// press presses a key, with shift if it is told to.
+// press presses a key, optionally with shift.
 func (b *browser) press(key string, shift ...bool) {
 	b.t.Helper()
 	var modifiers int64
@@ -161,7 +168,7 @@ func (b *browser) press(key string, shift ...bool) {
 	}
 	for _, event := range kb.Encode([]rune(key)[0]) {
 		if event.Type == input.DispatchKeyEventTypeChar {
-			continue // it comes with the key, so that whoever prevents one prevents the other
+			continue // the key event includes it, so that preventing one prevents the other
 		}
 		event.Modifiers = modifiers
 		if key == kb.Enter && event.Type == input.DispatchKeyEventTypeKeyDown {
@@ -173,7 +180,7 @@ func (b *browser) press(key string, shift ...bool) {
 	}
 }
 
-// tab goes from one element to the next with the key for that, until an expression is true of the one that has the focus, called e.
+// tab presses the tab key until an expression is true of the focused element, which it calls e.
 func (b *browser) tab(what, script string, back ...bool) {
 	b.t.Helper()
 	for range 60 {
@@ -182,34 +189,35 @@ func (b *browser) tab(what, script string, back ...bool) {
 			return
 		}
 	}
-	b.t.Fatalf("the tab key never comes to %s", what)
+	b.t.Fatalf("the tab key never reaches %s", what)
 }
 
-// write types what goes into the field that has the focus.
-func (b *browser) write(text string) {
+// typeText types a text into the focused field.
+func (b *browser) typeText(text string) {
 	b.t.Helper()
 	b.do(chromedp.KeyEvent(text))
 }
 
-func (b *browser) size(width, height int64) {
+func (b *browser) setSize(width, height int64) {
 	b.t.Helper()
 	b.do(chromedp.EmulateViewport(width, height))
 }
 
-// media sets what the system wants.
-func (b *browser) media(features ...string) {
+// setMedia sets media features, such as the preferred color scheme.
+func (b *browser) setMedia(features ...string) {
 	b.t.Helper()
 	var list []*emulation.MediaFeature
 	for i := 0; i < len(features); i += 2 {
 		list = append(list, &emulation.MediaFeature{Name: features[i], Value: features[i+1]})
 	}
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: list}); err != nil {
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: list}); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// shoot makes a picture of the page, kept under INGOT_SCREENSHOTS where somebody wants to look at it.
-func (b *browser) shoot(name string) {
+// screenshot captures the page. It writes a PNG file if INGOT_SCREENSHOTS is set.
+func (b *browser) screenshot(name string) {
 	b.t.Helper()
 	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
@@ -227,7 +235,7 @@ func (b *browser) shoot(name string) {
 	}
 }
 
-// quote is a value as JavaScript has it.
+// quote returns a value as a JavaScript literal.
 func quote(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)

@@ -8,22 +8,23 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// client is a foreign program that copies images. Every method gives the digest that the program has seen, or nothing when it
-// prints none.
+// client is another project's program that copies images. Its functions return the digest that the program printed, or
+// "" if it printed none.
 type client struct {
-	name                 string
-	copy, upload, unload func(u *user, from, to string) string // registry to registry, layout to registry, registry to layout
-	inspect              func(u *user, name string) string     // the raw manifest
+	name string
+	// registry to registry, layout to registry, registry to layout
+	copy, upload, download func(u *user, from, to string) string
+	inspect                func(u *user, name string) string // the raw manifest
 }
 
 const layoutTag = "copy"
 
 var clients = []client{
 	{
-		name:   "crane",
-		copy:   func(u *user, from, to string) string { return printed(u.run("crane", "copy", from, to), "") },
-		upload: func(u *user, from, to string) string { return printed(u.run("crane", "push", from, to), "@") },
-		unload: func(u *user, from, to string) string { return u.run("crane", "pull", "--format", "oci", from, to) },
+		name:     "crane",
+		copy:     func(u *user, from, to string) string { return printedDigest(u.run("crane", "copy", from, to), "") },
+		upload:   func(u *user, from, to string) string { return printedDigest(u.run("crane", "push", from, to), "@") },
+		download: func(u *user, from, to string) string { return u.run("crane", "pull", "--format", "oci", from, to) },
 		inspect: func(u *user, name string) string {
 			return u.run("crane", "manifest", name)
 		},
@@ -34,7 +35,7 @@ var clients = []client{
 			return u.skopeo("copy", "docker://"+from, "docker://"+to)
 		},
 		upload: func(u *user, from, to string) string { return u.skopeo("copy", "oci:"+from, "docker://"+to) },
-		unload: func(u *user, from, to string) string {
+		download: func(u *user, from, to string) string {
 			return u.skopeo("copy", "docker://"+from, "oci:"+to+":"+layoutTag)
 		},
 		inspect: func(u *user, name string) string {
@@ -47,7 +48,7 @@ var clients = []client{
 		upload: func(u *user, from, to string) string {
 			return u.run("oras", "oci:"+from+"#"+onlyImage(u.t, from).Annotations[ocispec.AnnotationRefName], to)
 		},
-		unload: func(u *user, from, to string) string { return u.run("oras", from, "oci:"+to+"#"+layoutTag) },
+		download: func(u *user, from, to string) string { return u.run("oras", from, "oci:"+to+"#"+layoutTag) },
 		inspect: func(u *user, name string) string {
 			url, tag := repository(u.t, name)
 			_, b := get(u.t, url+"/manifests/"+tag, "Accept", ocispec.MediaTypeImageManifest+", "+dockerManifest)
@@ -56,7 +57,7 @@ var clients = []client{
 	},
 }
 
-// skopeo copies; it prints no digest, so it is told to write one.
+// skopeo copies an image. skopeo prints no digest, so it writes one to a file.
 func (u *user) skopeo(verb string, from, to string) string {
 	u.t.Helper()
 	file := filepath.Join(u.t.TempDir(), "digest")
@@ -65,23 +66,23 @@ func (u *user) skopeo(verb string, from, to string) string {
 	return readFile(u.t, file)
 }
 
-// printed takes the digest from what a program printed.
-func printed(out, before string) string {
+// printedDigest returns the digest in a program's output, after the text before.
+func printedDigest(out, before string) string {
 	if before != "" {
 		_, out, _ = strings.Cut(out, before)
 	}
 	return out
 }
 
-// TestForeignCopies: each client copies a modelpack image between registries, from ingot's store as it lies on disk, into a layout
-// and from there; what ingot then pulls has the digest that was made.
-func TestForeignCopies(t *testing.T) {
+// TestClientsCopy: each client copies a modelpack image between registries, from ingot's store, into a layout and from
+// there. What ingot then pulls has the original digest.
+func TestClientsCopy(t *testing.T) {
 	first, second := startDistribution(t, ""), startOlareg(t, true)
 	maker := newUser(t)
 	name := first + "/team/model:v1"
 	digest := maker.create(name, "llama-default")
 	maker.ingot("push", name)
-	// These programs take a layout with one image. The maker's also has the record of what the model was made from.
+	// These programs accept a layout with only one image. The maker's store also holds the provenance record.
 	reader := newUser(t)
 	reader.ingot("pull", name)
 	for _, c := range clients {
@@ -104,7 +105,7 @@ func TestForeignCopies(t *testing.T) {
 			equal(t, "pulled digest of the upload", newUser(t).ingot("pull", uploaded), digest)
 
 			layout := filepath.Join(u.home, "layout")
-			seen("digest in the layout", c.unload(u, name, layout))
+			seen("digest in the layout", c.download(u, name, layout))
 			again := second + "/" + c.name + "/again:v1"
 			seen("digest from the layout", c.upload(u, layout, again))
 			equal(t, "pulled digest of the layout", newUser(t).ingot("pull", again), digest)
@@ -112,9 +113,9 @@ func TestForeignCopies(t *testing.T) {
 	}
 }
 
-// TestForeignReadsOllama: crane and oras-go copy the ollama encoding too; skopeo, which knows docker's types and no others in such a
-// manifest, shows it.
-func TestForeignReadsOllama(t *testing.T) {
+// TestClientsReadOllama: crane and oras-go also copy the ollama encoding. skopeo only shows its manifest, because it
+// supports only docker's layer types there.
+func TestClientsReadOllama(t *testing.T) {
 	first, second := startDistribution(t, ""), startOlareg(t, true)
 	maker := newUser(t)
 	maker.create("model", "llama-default")
@@ -124,7 +125,8 @@ func TestForeignReadsOllama(t *testing.T) {
 	reader := newUser(t)
 	reader.ingot("pull", name)
 	for _, c := range clients {
-		equal(t, c.name+": inspected manifest", strings.TrimSpace(c.inspect(u, name)), strings.TrimSpace(reader.manifest(name)))
+		equal(t, c.name+": inspected manifest", strings.TrimSpace(c.inspect(u, name)),
+			strings.TrimSpace(reader.manifest(name)))
 		if c.name == "skopeo" {
 			continue
 		}
@@ -134,8 +136,8 @@ func TestForeignReadsOllama(t *testing.T) {
 	}
 }
 
-// TestStoreIsLayout: what lies in $INGOT_HOME is read in place, by name.
-func TestStoreIsLayout(t *testing.T) {
+// TestStoreLayout: clients read images from $INGOT_HOME in place, by name.
+func TestStoreLayout(t *testing.T) {
 	u := newUser(t)
 	digest := u.create("127.0.0.1:5000/team/model:v1", "llama-tied")
 	u.create("other", "llama-default")

@@ -6,24 +6,25 @@ import (
 	"testing"
 )
 
-// TestCosign: cosign verifies what ingot signed, with both kinds of keys, and ingot what cosign signed; a registry with the referrers
-// API and one without. No network but the registry, no transparency log.
+// TestCosign: cosign verifies ingot's signatures with both kinds of keys, and ingot verifies cosign's. There is no
+// network except the registry, and no transparency log.
 func TestCosign(t *testing.T) {
 	if testing.Short() {
-		t.Skip("cosign's build takes minutes: the long form runs this")
+		t.Skip("cosign takes minutes to build: the long form runs this")
 	}
 	eachRegistry(t, func(t *testing.T, host string) {
 		if strings.HasSuffix(t.Name(), "olareg-without-referrers") {
-			t.Skip("it answers 405 where distribution-spec v1.1.1 says 404, and then cosign does not look for the tag; distribution has none either")
+			t.Skip("it responds 405 where distribution-spec v1.1.1 demands 404, so cosign does not look for the " +
+				"referrers tag; distribution covers a registry without the API")
 		}
 		for _, kind := range []string{"ecdsa", "ed25519"} {
-			t.Run(kind, func(t *testing.T) { cosignReads(t, host+"/"+kind+"/model:v1", kind) })
+			t.Run(kind, func(t *testing.T) { testCosignVerify(t, host+"/"+kind+"/model:v1", kind) })
 		}
-		t.Run("cosign-key", func(t *testing.T) { cosignSigns(t, host+"/theirs/model:v1") })
+		t.Run("cosign-key", func(t *testing.T) { testCosignSign(t, host+"/theirs/model:v1") })
 	})
 }
 
-func cosignReads(t *testing.T, name, kind string) {
+func testCosignVerify(t *testing.T, name, kind string) {
 	u := newUser(t)
 	private, public := keyPair(t, kind)
 	digest := u.create(name, "llama-tied")
@@ -43,12 +44,12 @@ func cosignReads(t *testing.T, name, kind string) {
 	}
 	_, other := keyPair(t, kind)
 	if out, errs, err := u.try("", tool(t, "cosign"), cosignVerifyArgs(name, other)...); err == nil {
-		t.Errorf("cosign accepts another's key: %s%s", out, errs)
+		t.Errorf("cosign accepts another key: %s%s", out, errs)
 	}
 }
 
-// cosignSigns also uses the key file that cosign makes, encrypted with an empty password.
-func cosignSigns(t *testing.T, name string) {
+// testCosignSign also uses a key file that cosign created, encrypted with an empty password.
+func testCosignSign(t *testing.T, name string) {
 	u := newUser(t)
 	prefix := filepath.Join(u.home, "theirs")
 	u.run("cosign", "generate-key-pair", "--output-key-prefix", prefix)
@@ -57,12 +58,14 @@ func cosignSigns(t *testing.T, name string) {
 	digest := u.create(name, "llama-tied")
 	u.ingot("push", name)
 	subject := strings.TrimSuffix(name, ":v1") + "@" + digest
-	sign := []string{"sign", "--key", private, "--use-signing-config=false", "--tlog-upload=false", "--yes", "--allow-http-registry"}
+	sign := []string{"sign", "--key", private, "--use-signing-config=false", "--tlog-upload=false", "--yes",
+		"--allow-http-registry"}
 	u.run("cosign", append(sign, subject)...)
 	reader := newUser(t)
 	strict := []string{"--require-signature", "--key", public, "--signed-identity", "matchRepoDigestOrExact"}
-	if line := reader.ingotFails(append([]string{"pull", name}, strict...)...); !strings.Contains(line, "signed for no reference") {
-		t.Errorf("a signature of cosign without a reference: %s", line)
+	line := reader.ingotFails(append([]string{"pull", name}, strict...)...)
+	if !strings.Contains(line, "signed for no reference") {
+		t.Errorf("cosign's signature without a reference: %s", line)
 	}
 	equal(t, "pulled digest, signed by cosign", reader.ingot("pull", name, "--require-signature", "--key", public), digest)
 	reader.ingot("verify", name, "--key", public)

@@ -1,11 +1,14 @@
-// Package interop holds the tests of ingot against other people's registries and clients.
+// Package interop tests ingot against registries and clients of other projects.
 //
-// Registries: olareg (all of OCI 1.1, in process; with and without its referrers API) and Debian's docker-registry
-// (distribution 2.8, no referrers API). Clients: crane, skopeo, oras-go, cosign, Ollama's pull protocol (played by a peer of
-// ours), and transformers' loader for extracted images. The server's page is used in a headless Chromium. setup.sh installs what
-// is missing. Every user of a test has a home, a store and a docker configuration of its own; everything listens on loopback, and a
-// tool that is not there is a failure.
+//   - Registries: olareg (all of OCI 1.1, in process, with and without its referrers API) and Debian's docker-registry
+//     (distribution 2.8, without referrers API).
+//   - Clients: crane, skopeo, oras-go, cosign, a reimplementation of Ollama's pull protocol, and transformers' loader
+//     for extracted images.
+//   - The server's page in a headless Chromium.
 //
-// It is a module of its own so that nobody who builds ingot needs any of this. ingot itself is built from its own module, with
-// the versions that are pinned there.
+// setup.sh installs what is missing; a missing tool fails a test. Each user of a test has a home, a store and a docker
+// configuration of its own. Everything listens on loopback.
+//
+// The package is a module of its own, so that building ingot needs none of these dependencies. ingot itself is built
+// from its own module, with the versions pinned there.
 package interop

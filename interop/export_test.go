@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExport: mlx-lm loads what is exported quantized, and computes what the codes stand for; transformers loads what is exported
-// plain or dequantized, with equal logits (long form: both are installed by setup.sh --full).
+// TestExport: mlx-lm loads a quantized export and computes the dequantized weights' logits. transformers loads a plain
+// or dequantized export with equal logits. This is the long form: setup.sh --full installs both.
 func TestExport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs mlx-lm and transformers, which setup.sh installs with --full only")
@@ -18,7 +18,8 @@ func TestExport(t *testing.T) {
 	}{
 		{"llama-default", []string{"-q", "int4"}},
 		{"llama-default", []string{"-q", "nvfp4", "--uniform"}},
-		{"llama-tied", []string{"-q", "int4-g32", "--quantize-rule", "*.o_proj.weight=int3-g32", "--quantize-rule", "*.up_proj.weight=mxfp8", "--quantize-rule", "*.embed_tokens.weight=int6-g32"}},
+		{"llama-tied", []string{"-q", "int4-g32", "--quantize-rule", "*.o_proj.weight=int3-g32",
+			"--quantize-rule", "*.up_proj.weight=mxfp8", "--quantize-rule", "*.embed_tokens.weight=int6-g32"}},
 		{"qwen3_moe-published", []string{"-q", "int8-g32"}},
 		{"gemma3-published", []string{"-q", "int8-g32"}},
 		{"gemma4-26b-a4b", []string{"-q", "int4-g32"}},
@@ -34,7 +35,8 @@ func TestExport(t *testing.T) {
 			script(t, u, "mlx_scores.py", packed, plain)
 		})
 	}
-	for _, model := range []string{"llama-default", "qwen3_moe-published", "qwen3_5_moe-published", "gemma3-text-published", "glm4_moe_lite-default"} {
+	for _, model := range []string{"llama-default", "qwen3_moe-published", "qwen3_5_moe-published",
+		"gemma3-text-published", "glm4_moe_lite-default"} {
 		t.Run(model+" plain", func(t *testing.T) {
 			u := newUser(t)
 			u.create("m", model)
@@ -45,7 +47,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// script runs a script of this folder in the environment with mlx-lm.
+// script runs a Python script of this folder in the environment with mlx-lm.
 func script(t *testing.T, u *user, name string, args ...string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExtracted: each client brings an image to disk; its layers, written at their paths, are a checkpoint folder whose tensors equal
-// the source's. transformers loads the folder and computes the source's scores (long form).
+// TestExtracted: each client downloads an image. Its layers, written to their paths, are a checkpoint folder whose
+// tensors equal the source's. transformers computes equal logits from both (long form).
 func TestExtracted(t *testing.T) {
 	host := startDistribution(t, "")
 	for _, model := range []string{"llama-sharded", "llama-default", "qwen3-default"} {
@@ -18,7 +18,7 @@ func TestExtracted(t *testing.T) {
 		for _, c := range clients {
 			u := newUser(t)
 			layout := filepath.Join(u.home, "layout")
-			c.unload(u, name, layout)
+			c.download(u, name, layout)
 			dir := extract(t, layout)
 			want, got := tensors(t, checkpoint(t, model)), tensors(t, dir)
 			if len(want) == 0 || !reflect.DeepEqual(got, want) {
@@ -33,7 +33,8 @@ func TestExtracted(t *testing.T) {
 	}
 }
 
-// transformers computes scores from both folders with Hugging Face's loader, in the Python environment of testdata/gen.
+// transformers compares the logits of both folders with Hugging Face's loader, in the Python environment of
+// testdata/gen.
 func transformers(t *testing.T, source, extracted string) {
 	t.Helper()
 	python, err := filepath.Abs(filepath.Join("..", ".cache", "gen-venv", "bin", "python"))

@@ -44,7 +44,7 @@ func layoutBlob(t *testing.T, dir string, d ocispec.Descriptor) string {
 	return readFile(t, filepath.Join(dir, "blobs", "sha256", d.Digest.Encoded()))
 }
 
-// onlyImage is the one image of a layout.
+// onlyImage returns the only image of a layout.
 func onlyImage(t *testing.T, dir string) ocispec.Descriptor {
 	t.Helper()
 	idx := layoutIndex(t, dir)
@@ -54,8 +54,7 @@ func onlyImage(t *testing.T, dir string) ocispec.Descriptor {
 	return idx.Manifests[0]
 }
 
-// extract writes each layer of the one image of a layout at its filepath, which is all that model-spec asks of a reader of raw
-// layers.
+// extract writes each layer of a layout's only image to its filepath annotation, as model-spec defines for raw layers.
 func extract(t *testing.T, layout string) string {
 	t.Helper()
 	var m ocispec.Manifest
@@ -73,7 +72,7 @@ func extract(t *testing.T, layout string) string {
 	return dir
 }
 
-// tensor is one tensor of a safetensors file.
+// tensor is a tensor of a safetensors file.
 type tensor struct {
 	DType   string   `json:"dtype"`
 	Shape   []int64  `json:"shape"`
@@ -81,8 +80,8 @@ type tensor struct {
 	data    string
 }
 
-// tensors reads a checkpoint folder as the format's documentation says: the index file tells where each tensor is; without one there
-// is one file.
+// tensors reads a checkpoint folder after the format's documentation: the index file maps tensors to files; without one
+// there is a single file.
 func tensors(t *testing.T, dir string) map[string]tensor {
 	t.Helper()
 	where := map[string][]string{}
@@ -125,7 +124,7 @@ func tensors(t *testing.T, dir string) map[string]tensor {
 	return all
 }
 
-// dataSize is the length of what follows the header.
+// dataSize returns the length of the data after the header.
 func dataSize(t *testing.T, header map[string]json.RawMessage) int {
 	t.Helper()
 	end := int64(0)

@@ -34,7 +34,7 @@ func main(m *testing.M) int {
 	return m.Run()
 }
 
-// models is the folder of the small checkpoints.
+// checkpoint returns the folder of a small checkpoint.
 func checkpoint(t *testing.T, name string) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "testdata", "models", name))
@@ -44,7 +44,7 @@ func checkpoint(t *testing.T, name string) string {
 	return dir
 }
 
-// tool finds a foreign program: in .bin, else on the PATH. One that is not there is a failure.
+// tool finds a program of another project, in .bin or on the PATH. A missing one fails the test.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	if path, err := filepath.Abs(filepath.Join(".bin", name)); err == nil {
@@ -59,7 +59,7 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// user is somebody with a home, a store and docker credentials of their own.
+// user has a home, a store and docker credentials of their own.
 type user struct {
 	t    *testing.T
 	home string
@@ -70,7 +70,7 @@ func newUser(t *testing.T) *user {
 	return &user{t, t.TempDir()}
 }
 
-// store is the folder of the user's models, which is an OCI image layout.
+// store returns the folder of the user's models, which is an OCI image layout.
 func (u *user) store() string { return filepath.Join(u.home, "store") }
 
 func (u *user) env() []string {
@@ -78,7 +78,7 @@ func (u *user) env() []string {
 		"HOME=" + u.home,
 		"INGOT_HOME=" + u.store(),
 		"DOCKER_CONFIG=" + filepath.Join(u.home, "docker"),
-		"XDG_RUNTIME_DIR=" + u.home, // skopeo's credentials
+		"XDG_RUNTIME_DIR=" + u.home, // for skopeo's credentials
 		"COSIGN_PASSWORD=",
 	}
 	for _, name := range []string{"PATH", "TMPDIR", "GOMAXPROCS", "LANG"} {
@@ -89,7 +89,7 @@ func (u *user) env() []string {
 	return env
 }
 
-// try runs a program and gives what it printed.
+// try runs a program and returns its output.
 func (u *user) try(stdin, program string, args ...string) (stdout, stderr string, err error) {
 	c := exec.CommandContext(u.t.Context(), program, args...)
 	c.Env, c.Dir, c.Stdin = u.env(), u.home, strings.NewReader(stdin)
@@ -99,7 +99,7 @@ func (u *user) try(stdin, program string, args ...string) (stdout, stderr string
 	return strings.TrimSuffix(out.String(), "\n"), errs.String(), err
 }
 
-// run runs a foreign program, which must succeed, and gives what it printed.
+// run runs another project's program, which must succeed, and returns its output.
 func (u *user) run(name string, args ...string) string {
 	u.t.Helper()
 	out, errs, err := u.try("", tool(u.t, name), args...)
@@ -109,7 +109,7 @@ func (u *user) run(name string, args ...string) string {
 	return out
 }
 
-// ingot runs ingot, which must succeed, and gives what it printed.
+// ingot runs ingot, which must succeed, and returns its output.
 func (u *user) ingot(args ...string) string {
 	u.t.Helper()
 	return u.ingotWith("", args...)
@@ -124,12 +124,12 @@ func (u *user) ingotWith(stdin string, args ...string) string {
 	return out
 }
 
-// ingotFails runs ingot, which must refuse with one line, and gives that line.
+// ingotFails runs ingot, which must fail, and returns the last line of its error output.
 func (u *user) ingotFails(args ...string) string {
 	u.t.Helper()
 	out, errs, err := u.try("", ingot, args...)
 	if err == nil {
-		u.t.Fatalf("ingot %s succeeds: %s", strings.Join(args, " "), out)
+		u.t.Fatalf("ingot %s succeeded: %s", strings.Join(args, " "), out)
 	}
 	lines := strings.Split(strings.TrimSuffix(errs, "\n"), "\n")
 	last := lines[len(lines)-1]
@@ -139,7 +139,7 @@ func (u *user) ingotFails(args ...string) string {
 	return last
 }
 
-// create makes a model of a small checkpoint, and gives its digest.
+// create creates a model from a small checkpoint and returns its digest.
 func (u *user) create(name, model string, flags ...string) string {
 	u.t.Helper()
 	out := u.ingot(append([]string{"create", name, checkpoint(u.t, model)}, flags...)...)
@@ -150,7 +150,7 @@ func (u *user) create(name, model string, flags ...string) string {
 	return digest
 }
 
-// manifest is the verbatim manifest of a model in the user's store, read as any reader of an OCI image layout would.
+// manifest returns the verbatim manifest of a model in the user's store, read like any OCI image layout.
 func (u *user) manifest(name string) string {
 	u.t.Helper()
 	for _, d := range layoutIndex(u.t, u.store()).Manifests {

@@ -22,9 +22,9 @@ const (
 	ollamaJSON     = "application/vnd.ollama.image.json"
 )
 
-// ollamaClient does what Ollama's client does with a registry, request by request (its x/transfer as of August 2026): it accepts
-// docker's manifest type only, finds out where a blob is by a GET that it throws away, follows redirects to another host
-// without its token, and resumes by an open Range.
+// ollamaClient makes the requests of Ollama's client (its x/transfer as of August 2026). It accepts only docker's
+// manifest type, resolves a blob's location by a GET whose body it discards, follows redirects to another host without
+// its token, and resumes with an open-ended Range.
 type ollamaClient struct {
 	t          *testing.T
 	registry   string // http://HOST
@@ -45,7 +45,7 @@ type ollamaManifest struct {
 	Layers        []ollamaLayer `json:"layers"`
 }
 
-// direct follows no redirect by itself.
+// direct does not follow redirects.
 var direct = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 func (c *ollamaClient) do(method, address string, body io.Reader, header ...string) (*http.Response, []byte) {
@@ -99,7 +99,7 @@ func (c *ollamaClient) pull(tag string) (raw []byte, m ollamaManifest, blobs map
 	return raw, m, blobs
 }
 
-// blob fetches one blob, the second half apart when resume is set.
+// blob fetches a blob. With resume, it fetches the second half separately.
 func (c *ollamaClient) blob(l ollamaLayer, resume bool) []byte {
 	c.t.Helper()
 	at := c.resolve(c.url("blobs", l.Digest))
@@ -142,7 +142,7 @@ func (c *ollamaClient) resolve(at string) string {
 	return ""
 }
 
-// push sends blobs and then the manifest.
+// push uploads blobs and then the manifest.
 func (c *ollamaClient) push(tag string, raw []byte, blobs map[string][]byte) {
 	c.t.Helper()
 	for digest, b := range blobs {
@@ -173,8 +173,8 @@ func (c *ollamaClient) push(tag string, raw []byte, blobs map[string][]byte) {
 	c.expect(resp, http.StatusCreated)
 }
 
-// redirecting puts a front before a registry that sends readers of blobs to another host, as registries with a store
-// behind them do.
+// redirecting starts a proxy before a registry that redirects blob reads to another host, as registries with separate
+// blob storage do.
 func redirecting(t *testing.T, host string) string {
 	t.Helper()
 	behind := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
@@ -189,8 +189,8 @@ func redirecting(t *testing.T, host string) string {
 	return front.Listener.Addr().String()
 }
 
-// TestOllamaClient: what ingot pushed in the ollama encoding is all there for Ollama's client, which finds every tensor and
-// file where it looks for them; and ingot pulls what that client pushes.
+// TestOllamaClient: Ollama's client pulls what ingot pushed in the ollama encoding, and finds each tensor and file
+// where it expects it. ingot pulls what that client pushes.
 func TestOllamaClient(t *testing.T) {
 	fronts := registries[:1:1]
 	fronts = append(fronts, registries[2])
@@ -215,7 +215,8 @@ func TestOllamaClient(t *testing.T) {
 				checkOllama(t, m, blobs, quantize)
 
 				if r.name != "distribution" {
-					return // its way of opening an upload, a POST with a digest and no body, is refused by a registry that goes by the specification
+					// It opens an upload with a POST that has a digest and no body, which a conforming registry refuses.
+					return
 				}
 				again := &ollamaClient{t, "http://" + host, "someone/else"}
 				again.push("v2", raw, blobs)
@@ -277,14 +278,15 @@ func checkOllama(t *testing.T, m ollamaManifest, blobs map[string][]byte, quanti
 			t.Errorf("no layer %s; there are %v", name, files)
 		}
 	}
-	for _, name := range []string{"model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight", "model.norm.weight", "lm_head.weight"} {
+	for _, name := range []string{"model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight",
+		"model.norm.weight", "lm_head.weight"} {
 		if !tensors[name] {
 			t.Errorf("no tensor %s", name)
 		}
 	}
 }
 
-// safetensorsHeader reads the header of a safetensors file, by nothing of ours.
+// safetensorsHeader reads the header of a safetensors file without ingot's code.
 func safetensorsHeader(t *testing.T, name string, b []byte) map[string]json.RawMessage {
 	t.Helper()
 	if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8) {

@@ -20,14 +20,16 @@ import (
 
 const (
 	story = "Once upon a time"
-	// A template for system texts, tools and thinking, which the trained model knows nothing of.
-	dressed = "\nTEMPLATE \"\"\"{% for t in tools or [] %}{{ t.function.name }} {% endfor %}{% for m in messages %}{{ m.content }} {% endfor %}\"\"\"\nPARSER qwen3\n"
+	// toolTemplate is a template with system texts, tools and thinking, for a model that was not trained for them.
+	toolTemplate = "\nTEMPLATE \"\"\"{% for t in tools or [] %}{{ t.function.name }} {% endfor %}" +
+		"{% for m in messages %}{{ m.content }} {% endfor %}\"\"\"\nPARSER qwen3\n"
 )
 
-// object is a JSON schema of an object with a number.
+// object returns the JSON schema of an object with a number.
 func object() map[string]any {
-	return map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer", "minimum": 0, "maximum": 99}},
-		"required": []string{"n"}, "additionalProperties": false}
+	return map[string]any{"type": "object",
+		"properties": map[string]any{"n": map[string]any{"type": "integer", "minimum": 0, "maximum": 99}},
+		"required":   []string{"n"}, "additionalProperties": false}
 }
 
 func number(t *testing.T, text string) {
@@ -38,20 +40,21 @@ func number(t *testing.T, text string) {
 	}
 }
 
-// TestOpenAI: OpenAI's Go client against `ingot serve`.
+// TestOpenAI runs OpenAI's Go client against `ingot serve`.
 func TestOpenAI(t *testing.T) {
 	u := newUser(t)
 	u.create("story", "demo")
 	u.create("sees", "qwen3_5-vision")
 	file := filepath.Join(u.home, "Modelfile")
-	if err := os.WriteFile(file, []byte("FROM "+checkpoint(t, "demo")+dressed), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("FROM "+checkpoint(t, "demo")+toolTemplate), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	u.ingot("create", "talk", "-f", file)
 	s := u.serve()
 	client := openai.NewClient(option.WithBaseURL(s.origin+"/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
 	chat := func(model, text string) openai.ChatCompletionNewParams {
-		return openai.ChatCompletionNewParams{Model: model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)},
+		return openai.ChatCompletionNewParams{Model: model,
+			Messages:    []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)},
 			Temperature: openai.Float(0), MaxTokens: openai.Int(12)}
 	}
 	ask := func(t *testing.T, p openai.ChatCompletionNewParams) openai.ChatCompletion {
@@ -61,7 +64,7 @@ func TestOpenAI(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(answer.Choices) != 1 || answer.Usage.CompletionTokens == 0 {
-			t.Fatalf("the answer is %s", answer.RawJSON())
+			t.Fatalf("response %s", answer.RawJSON())
 		}
 		return *answer
 	}
@@ -69,7 +72,8 @@ func TestOpenAI(t *testing.T) {
 	t.Run("chat", func(t *testing.T) {
 		whole := ask(t, chat("story", story))
 		text := whole.Choices[0].Message.Content
-		if !strings.Contains(text, "there was") || whole.Choices[0].FinishReason != "length" || whole.Usage.CompletionTokens != 12 {
+		if !strings.Contains(text, "there was") || whole.Choices[0].FinishReason != "length" ||
+			whole.Usage.CompletionTokens != 12 {
 			t.Errorf("%s", whole.RawJSON())
 		}
 		p := chat("story", story)
@@ -78,7 +82,7 @@ func TestOpenAI(t *testing.T) {
 		var all openai.ChatCompletionAccumulator
 		for stream.Next() {
 			if !all.AddChunk(stream.Current()) {
-				t.Errorf("a chunk that does not fit: %s", stream.Current().RawJSON())
+				t.Errorf("an unexpected chunk: %s", stream.Current().RawJSON())
 			}
 		}
 		if err := stream.Err(); err != nil || all.Choices[0].Message.Content != text || all.Usage.CompletionTokens != 12 {
@@ -89,7 +93,8 @@ func TestOpenAI(t *testing.T) {
 		p := chat("talk", "A number.")
 		p.Tools = []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
 			Name: "take", Parameters: object(), Strict: openai.Bool(true)})}
-		p.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: "take"})
+		p.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(
+			openai.ChatCompletionNamedToolChoiceFunctionParam{Name: "take"})
 		p.MaxTokens = openai.Int(100)
 		answer := ask(t, p)
 		calls := answer.Choices[0].Message.ToolCalls
@@ -108,7 +113,7 @@ func TestOpenAI(t *testing.T) {
 			}
 		}
 		if err := stream.Err(); err != nil || !finished {
-			t.Errorf("the stream: %v, a call has finished: %v", err, finished)
+			t.Errorf("the stream: %v; a call has finished: %v", err, finished)
 		}
 		p = chat("talk", "A number.")
 		p.Messages = append(p.Messages, answer.Choices[0].Message.ToParam(), openai.ToolMessage("taken", calls[0].ID))
@@ -117,7 +122,8 @@ func TestOpenAI(t *testing.T) {
 	t.Run("structured", func(t *testing.T) {
 		p := chat("talk", "A number.")
 		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "number", Schema: object(), Strict: openai.Bool(true)}}
+			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "number", Schema: object(),
+				Strict: openai.Bool(true)}}
 		number(t, ask(t, p).Choices[0].Message.Content)
 	})
 	t.Run("images", func(t *testing.T) {
@@ -128,28 +134,34 @@ func TestOpenAI(t *testing.T) {
 		show := func(url string) openai.ChatCompletionNewParams {
 			p := chat("sees", "")
 			p.Messages[0] = openai.UserMessage([]openai.ChatCompletionContentPartUnionParam{
-				openai.TextContentPart("What?"), openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url})})
+				openai.TextContentPart("What?"),
+				openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url})})
 			return p
 		}
 		blind := ask(t, chat("sees", "What?"))
-		if seen := ask(t, show("data:image/png;base64,"+base64.StdEncoding.EncodeToString(picture))); seen.Usage.PromptTokens <= blind.Usage.PromptTokens {
+		seen := ask(t, show("data:image/png;base64,"+base64.StdEncoding.EncodeToString(picture)))
+		if seen.Usage.PromptTokens <= blind.Usage.PromptTokens {
 			t.Errorf("%d tokens with a picture, %d without", seen.Usage.PromptTokens, blind.Usage.PromptTokens)
 		}
 		_, err = client.Chat.Completions.New(t.Context(), show("http://127.0.0.1:1/a.png"))
-		refused(t, err, 400, "")
+		wantAPIError(t, err, 400, "")
 	})
 	t.Run("completions", func(t *testing.T) {
-		answer, err := client.Completions.New(t.Context(), openai.CompletionNewParams{Model: "story", MaxTokens: openai.Int(8), Temperature: openai.Float(0),
+		answer, err := client.Completions.New(t.Context(), openai.CompletionNewParams{Model: "story",
+			MaxTokens: openai.Int(8), Temperature: openai.Float(0),
 			Prompt: openai.CompletionNewParamsPromptUnion{OfString: openai.String(story)}, Echo: openai.Bool(true)})
-		if err != nil || len(answer.Choices) != 1 || !strings.HasPrefix(answer.Choices[0].Text, story) || answer.Usage.CompletionTokens != 8 {
+		if err != nil || len(answer.Choices) != 1 || !strings.HasPrefix(answer.Choices[0].Text, story) ||
+			answer.Usage.CompletionTokens != 8 {
 			t.Errorf("%+v, %v", answer, err)
 		}
 	})
 	t.Run("responses", func(t *testing.T) {
-		p := responses.ResponseNewParams{Model: "talk", Instructions: openai.String("Be kind."), MaxOutputTokens: openai.Int(100), Temperature: openai.Float(0),
-			Input:      responses.ResponseNewParamsInputUnion{OfString: openai.String("A number.")},
-			Tools:      []responses.ToolUnionParam{responses.ToolParamOfFunction("take", object(), true)},
-			ToolChoice: responses.ResponseNewParamsToolChoiceUnion{OfFunctionTool: &responses.ToolChoiceFunctionParam{Name: "take"}}}
+		p := responses.ResponseNewParams{Model: "talk", Instructions: openai.String("Be kind."),
+			MaxOutputTokens: openai.Int(100), Temperature: openai.Float(0),
+			Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("A number.")},
+			Tools: []responses.ToolUnionParam{responses.ToolParamOfFunction("take", object(), true)},
+			ToolChoice: responses.ResponseNewParamsToolChoiceUnion{
+				OfFunctionTool: &responses.ToolChoiceFunctionParam{Name: "take"}}}
 		answer, err := client.Responses.New(t.Context(), p)
 		if err != nil || answer.Status != "completed" || len(answer.Output) != 1 || answer.Output[0].Name != "take" {
 			t.Fatalf("%+v, %v", answer, err)
@@ -172,7 +184,8 @@ func TestOpenAI(t *testing.T) {
 		}
 	})
 	t.Run("embeddings", func(t *testing.T) {
-		p := openai.EmbeddingNewParams{Model: "story", Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{story, "The dog"}}}
+		p := openai.EmbeddingNewParams{Model: "story",
+			Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{story, "The dog"}}}
 		answer, err := client.Embeddings.New(t.Context(), p)
 		if err != nil || len(answer.Data) != 2 || answer.Usage.PromptTokens == 0 {
 			t.Fatalf("%+v, %v", answer, err)
@@ -203,14 +216,14 @@ func TestOpenAI(t *testing.T) {
 	})
 	t.Run("errors", func(t *testing.T) {
 		_, err := client.Chat.Completions.New(t.Context(), chat("nothing", story))
-		refused(t, err, 404, "model_not_found")
+		wantAPIError(t, err, 404, "model_not_found")
 		_, err = client.Chat.Completions.New(t.Context(), chat("story", strings.Repeat("word ", 600)))
-		refused(t, err, 400, "context_length_exceeded")
+		wantAPIError(t, err, 400, "context_length_exceeded")
 		stream := client.Chat.Completions.NewStreaming(t.Context(), chat("nothing", story))
 		for stream.Next() {
 			t.Errorf("a chunk of an error: %s", stream.Current().RawJSON())
 		}
-		refused(t, stream.Err(), 404, "model_not_found")
+		wantAPIError(t, stream.Err(), 404, "model_not_found")
 	})
 	t.Run("cancel", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -221,10 +234,10 @@ func TestOpenAI(t *testing.T) {
 			t.Fatal(stream.Err())
 		}
 		cancel()
-		for stream.Next() { // what had come already
+		for stream.Next() { // chunks that had arrived before
 		}
 		if err := stream.Err(); !errors.Is(err, context.Canceled) {
-			t.Errorf("the stream ends with %v", err)
+			t.Errorf("the stream ended with %v", err)
 		}
 		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			if _, requests := s.ps("story"); requests == 0 {
@@ -237,8 +250,8 @@ func TestOpenAI(t *testing.T) {
 	})
 }
 
-// refused checks an error of the API.
-func refused(t *testing.T, err error, status int, code string) {
+// wantAPIError checks an error of the API.
+func wantAPIError(t *testing.T, err error, status int, code string) {
 	t.Helper()
 	var e *openai.Error
 	if !errors.As(err, &e) || e.StatusCode != status || e.Code != code || e.Message == "" {

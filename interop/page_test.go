@@ -19,15 +19,16 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// served is a server as a user runs it, on the engine that is installed.
-type served struct {
+// server is an `ingot serve` process on the installed engine.
+type server struct {
 	t      *testing.T
 	origin string
 }
 
-func (u *user) serve(args ...string) *served {
+func (u *user) serve(args ...string) *server {
 	u.t.Helper()
-	engine, err := exec.Command(ingot, "engine", "install").Output() // where it is, with the home of who runs the tests
+	// The engine's path, found with the home of the user who runs the tests.
+	engine, err := exec.Command(ingot, "engine", "install").Output()
 	if err != nil {
 		u.t.Fatalf("the engine: %v", err)
 	}
@@ -50,14 +51,14 @@ func (u *user) serve(args ...string) *served {
 	origin, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	if !ok {
 		rest, _ := io.ReadAll(r)
-		u.t.Fatalf("the server says %q, %v: %s", line, err, rest)
+		u.t.Fatalf("the server printed %q, %v: %s", line, err, rest)
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }()
-	return &served{u.t, origin}
+	return &server{u.t, origin}
 }
 
-// ps is what the server says of a model that is loaded: its process, and how many requests it has.
-func (s *served) ps(model string) (pid, requests int) {
+// ps returns the process ID of a loaded model and its number of requests.
+func (s *server) ps(model string) (pid, requests int) {
 	s.t.Helper()
 	answer, err := http.Get(s.origin + "/api/ps")
 	if err != nil {
@@ -82,17 +83,20 @@ func (s *served) ps(model string) (pid, requests int) {
 	return 0, 0
 }
 
-// Whatever was said before, its thoughts begin alike, so that they never end at once.
-const thinks = "FROM %s\nTEMPLATE \"\"\"there was a<think>\n\"\"\"\nPARSER qwen3\nPARAMETER num_predict 40\nPARAMETER temperature 0\n"
+// endlessThinking is a Modelfile whose template starts every thought with the same text, so that the model does not
+// stop early.
+const endlessThinking = "FROM %s\nTEMPLATE \"\"\"there was a<think>\n\"\"\"\nPARSER qwen3\nPARAMETER num_predict 40\n" +
+	"PARAMETER temperature 0\n"
 
-// talkers is somebody with three models: "story" tells stories, "muse" thinks without end, "sight" sees pictures.
-func talkers(t *testing.T) *user {
+// newChatUser returns a user with three models: "story" tells stories, "muse" thinks up to its token limit, "sight"
+// sees pictures.
+func newChatUser(t *testing.T) *user {
 	t.Helper()
 	u := newUser(t)
 	u.create("story", "demo")
 	u.create("sight", "qwen3_5-vision")
 	file := filepath.Join(u.home, "Modelfile")
-	if err := os.WriteFile(file, fmt.Appendf(nil, thinks, checkpoint(t, "demo")), 0o644); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, endlessThinking, checkpoint(t, "demo")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	u.ingot("create", "muse", "-f", file)
@@ -102,71 +106,78 @@ func talkers(t *testing.T) *user {
 const (
 	last    = `document.querySelector('#log > .answer:last-child')`
 	isDone  = last + `?.getAttribute('aria-busy') === 'false'`
-	ofModel = `document.querySelector('#model').value === '%s:latest' && document.querySelector('#message').placeholder.includes('%s')`
+	ofModel = `document.querySelector('#model').value === '%s:latest' &&
+		document.querySelector('#message').placeholder.includes('%s')`
 )
 
-// chooses takes a model in the box of models, with the keyboard alone, and comes back to the message.
-func (b *browser) chooses(name string) {
+// chooseModel selects a model with the keyboard and returns to the message.
+func (b *browser) chooseModel(name string) {
 	b.t.Helper()
 	b.tab("the box of models", `e.id === 'model'`, true)
-	b.write(name[:2])
-	b.until(name+" is chosen", fmt.Sprintf(ofModel, name, name))
+	b.typeText(name[:2])
+	b.waitFor(name+" is chosen", fmt.Sprintf(ofModel, name, name))
 	b.tab("the message", `e.id === 'message'`)
 }
 
-// asks writes a message and waits for the whole answer.
-func (b *browser) asks(text string) {
+// ask sends a message and waits for the whole answer.
+func (b *browser) ask(text string) {
 	b.t.Helper()
 	before := eval[int](b, `document.querySelectorAll('#log > .answer').length`)
-	b.write(text)
+	b.typeText(text)
 	b.press(kb.Enter)
-	b.until("an answer has come", fmt.Sprintf(`document.querySelectorAll('#log > .answer').length > %d && %s`, before, isDone))
+	b.waitFor("an answer has come", fmt.Sprintf(`document.querySelectorAll('#log > .answer').length > %d && %s`,
+		before, isDone))
 }
 
 func TestPage(t *testing.T) {
-	u := talkers(t)
+	u := newChatUser(t)
 	s := u.serve()
 	b := openBrowser(t, s.origin)
-	b.until("three models are there", `document.querySelectorAll('#model option').length === 3`)
-	b.until("the message has the focus", `document.activeElement.id === 'message' && !document.querySelector('#model').disabled`)
-	b.shoot("empty")
+	b.waitFor("three models are there", `document.querySelectorAll('#model option').length === 3`)
+	b.waitFor("the message has the focus",
+		`document.activeElement.id === 'message' && !document.querySelector('#model').disabled`)
+	b.screenshot("empty")
 
 	t.Run("chat", func(t *testing.T) {
 		b.t = t
-		b.chooses("story")
-		// What is shown while the answer comes.
-		eval[bool](b, `(() => { window.seen = new Set(); new MutationObserver(() => { const a = `+last+`; if (a?.getAttribute('aria-busy') === 'true') seen.add(a.querySelector('.prose:not(.thinking .prose)').innerText) })
-			.observe(document.querySelector('#log'), {subtree: true, childList: true, characterData: true, attributes: true}); return true })()`)
-		b.write("Once upon")
+		b.chooseModel("story")
+		// Record what is shown while the answer streams.
+		eval[bool](b, `(() => { window.seen = new Set(); new MutationObserver(() => { const a = `+last+`;
+			if (a?.getAttribute('aria-busy') === 'true') seen.add(a.querySelector('.prose:not(.thinking .prose)').innerText) })
+			.observe(document.querySelector('#log'), {subtree: true, childList: true, characterData: true, attributes: true});
+			return true })()`)
+		b.typeText("Once upon")
 		b.press(kb.Enter, true)
-		b.write("a time")
-		b.holds("Shift+Enter starts a line", `document.querySelector('#message').value === 'Once upon\na time'`)
-		b.asks("")
-		b.holds("the answer came in pieces", `[...seen].filter(s => s.trim()).length >= 2`)
-		b.holds("there is an answer", last+`.querySelector('.prose:not(.thinking .prose)').innerText.length > 20`)
+		b.typeText("a time")
+		b.check("Shift+Enter starts a line", `document.querySelector('#message').value === 'Once upon\na time'`)
+		b.ask("")
+		b.check("the answer came in pieces", `[...seen].filter(s => s.trim()).length >= 2`)
+		b.check("there is an answer", last+`.querySelector('.prose:not(.thinking .prose)').innerText.length > 20`)
 		facts := eval[string](b, last+`.querySelector('.facts').innerText`)
 		for _, want := range []string{" tokens", " tok/s", "prompt "} {
 			if !strings.Contains(facts, want) {
-				t.Errorf("the facts of the answer are %q, they lack %q", facts, want)
+				t.Errorf("the statistics of the answer are %q, without %q", facts, want)
 			}
 		}
-		b.holds("the message box is empty and has the focus", `document.activeElement.id === 'message' && document.activeElement.value === ''`)
-		b.until("a screen reader is told", `document.querySelector('#said').textContent.length > 20`)
-		b.until("the model is among those in memory", `document.querySelector('#live').innerText.includes('story')`)
+		b.check("the message box is empty and has the focus",
+			`document.activeElement.id === 'message' && document.activeElement.value === ''`)
+		b.waitFor("a screen reader is told", `document.querySelector('#said').textContent.length > 20`)
+		b.waitFor("the model is among those in memory", `document.querySelector('#live').innerText.includes('story')`)
 	})
 
 	t.Run("again", func(t *testing.T) {
 		b.t = t
-		b.tab("the button", `e.getAttribute('aria-label') === 'Answer again'`, true)
+		b.tab("the button", `e.getAttribute('aria-label') === 'Regenerate'`, true)
 		b.press(kb.Enter)
-		b.until("there is another answer", isDone)
-		b.holds("there is one answer", `document.querySelectorAll('#log > article').length === 2`)
-		b.holds("the message has the focus", `document.activeElement.id === 'message'`)
+		b.waitFor("there is another answer", isDone)
+		b.check("there is one answer", `document.querySelectorAll('#log > article').length === 2`)
+		b.check("the message has the focus", `document.activeElement.id === 'message'`)
 	})
 
 	t.Run("stop", func(t *testing.T) {
 		b.t = t
-		// A model this small is done before anybody can stop it. So it is held, and let go for a moment at a time until it has begun.
+		// A model this small finishes before anybody can stop it. So its process is stopped, and continued for a moment at a
+		// time until the answer begins.
 		pid, _ := s.ps("story")
 		signal := func(what syscall.Signal) {
 			if err := syscall.Kill(pid, what); err != nil {
@@ -175,10 +186,11 @@ func TestPage(t *testing.T) {
 		}
 		signal(syscall.SIGSTOP)
 		defer signal(syscall.SIGCONT)
-		b.write("The fox")
+		b.typeText("The fox")
 		b.press(kb.Enter)
-		b.until("the answer is waited for", `!document.querySelector('#stop').hidden`)
-		for deadline := time.Now().Add(time.Minute); !eval[bool](b, last+`.querySelector('.prose:not(.thinking .prose)').innerText.trim() !== ''`); time.Sleep(20 * time.Millisecond) {
+		b.waitFor("the answer is waited for", `!document.querySelector('#stop').hidden`)
+		begun := last + `.querySelector('.prose:not(.thinking .prose)').innerText.trim() !== ''`
+		for deadline := time.Now().Add(time.Minute); !eval[bool](b, begun); time.Sleep(20 * time.Millisecond) {
 			signal(syscall.SIGCONT)
 			time.Sleep(2 * time.Millisecond)
 			signal(syscall.SIGSTOP)
@@ -186,89 +198,99 @@ func TestPage(t *testing.T) {
 				t.Fatal("the answer does not begin")
 			}
 		}
-		b.holds("the answer has not ended", last+`.getAttribute('aria-busy') === 'true'`)
+		b.check("the answer has not ended", last+`.getAttribute('aria-busy') === 'true'`)
 		b.press(kb.Escape)
-		b.until("it is stopped", isDone+` && `+last+`.querySelector('.facts').innerText.startsWith('stopped')`)
-		b.holds("what was said stays", last+`.querySelector('.prose:not(.thinking .prose)').innerText.trim() !== ''`)
-		b.holds("a message can be sent", `!document.querySelector('#send').hidden && document.activeElement.id === 'message'`)
+		b.waitFor("it is stopped", isDone+` && `+last+`.querySelector('.facts').innerText.startsWith('stopped')`)
+		b.check("what was said stays", last+`.querySelector('.prose:not(.thinking .prose)').innerText.trim() !== ''`)
+		b.check("a message can be sent", `!document.querySelector('#send').hidden && document.activeElement.id === 'message'`)
 		signal(syscall.SIGCONT)
 		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 			if _, requests := s.ps("story"); requests == 0 {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatal("the server goes on with a request that was stopped")
+				t.Fatal("the server continues a request that was stopped")
 			}
 		}
 	})
 
 	t.Run("switch", func(t *testing.T) {
 		b.t = t
-		b.chooses("muse")
-		b.asks("Tell")
-		b.holds("the other model answered", last+`.querySelector('.who').innerText === 'muse'`)
+		b.chooseModel("muse")
+		b.ask("Tell")
+		b.check("the other model answered", last+`.querySelector('.who').innerText === 'muse'`)
 		s.ps("muse")
 	})
 
 	t.Run("thinking", func(t *testing.T) {
 		b.t = t
 		thoughts := last + `.querySelector('.thinking .prose')`
-		b.holds("thinking is folded", `!`+last+`.querySelector('.thinking').open && !`+thoughts+`.checkVisibility({contentVisibilityAuto: true})`)
-		b.holds("it says for how long", last+`.querySelector('.thinking summary').innerText.startsWith('Thought for ')`)
+		b.check("thinking is folded",
+			`!`+last+`.querySelector('.thinking').open && !`+thoughts+`.checkVisibility({contentVisibilityAuto: true})`)
+		b.check("it says for how long", last+`.querySelector('.thinking summary').innerText.startsWith('Thought for ')`)
 		b.tab("the summary", `e === `+last+`.querySelector('.thinking summary')`, true)
 		b.press(kb.Enter)
-		b.until("thinking is shown", last+`.querySelector('.thinking').open && `+thoughts+`.innerText.length > 10`)
-		b.shoot("thinking")
+		b.waitFor("thinking is shown", last+`.querySelector('.thinking').open && `+thoughts+`.innerText.length > 10`)
+		b.screenshot("thinking")
 		b.tab("the message", `e.id === 'message'`)
 	})
 
 	t.Run("pictures", func(t *testing.T) {
 		b.t = t
-		dropped := `(() => { const data = new DataTransfer(); data.items.add(new File([Uint8Array.from(atob('` + dot + `'), c => c.charCodeAt(0))], 'dot.png', {type: 'image/png'}));
+		dropped := `(() => { const data = new DataTransfer();
+			data.items.add(new File([Uint8Array.from(atob('` + onePixel + `'), c => c.charCodeAt(0))], 'dot.png',
+			{type: 'image/png'}));
 			document.querySelector('#message').dispatchEvent(new %s); return true })()`
 		paste := fmt.Sprintf(dropped, `ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true})`)
 		drop := fmt.Sprintf(dropped, `DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true})`)
 		eval[bool](b, paste)
-		b.until("a model that sees nothing takes no picture", `document.querySelector('#notice').innerText.includes('takes no pictures')`)
-		b.holds("nothing is attached", `document.querySelectorAll('#pictures li').length === 0 && document.querySelector('#attach').hidden`)
+		b.waitFor("a model that sees nothing takes no picture",
+			`document.querySelector('#notice').innerText.includes('does not support pictures')`)
+		b.check("nothing is attached",
+			`document.querySelectorAll('#pictures li').length === 0 && document.querySelector('#attach').hidden`)
 		b.tab("the button", `e.id === 'clear'`, true) // the model's context is short
 		b.press(kb.Enter)
-		b.holds("the message has the focus", `document.activeElement.id === 'message'`)
-		b.chooses("sight")
+		b.check("the message has the focus", `document.activeElement.id === 'message'`)
+		b.chooseModel("sight")
 		eval[bool](b, paste)
-		b.until("what is pasted is attached", `document.querySelectorAll('#pictures img').length === 1`)
+		b.waitFor("what is pasted is attached", `document.querySelectorAll('#pictures img').length === 1`)
 		eval[bool](b, drop)
-		b.until("what is dropped is attached", `document.querySelectorAll('#pictures img').length === 2`)
+		b.waitFor("what is dropped is attached", `document.querySelectorAll('#pictures img').length === 2`)
 		b.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{checkpoint(t, "../pictures/shapes.png")}))
-		b.until("a file is attached", `document.querySelectorAll('#pictures img').length === 3`)
+		b.waitFor("a file is attached", `document.querySelectorAll('#pictures img').length === 3`)
 		for range 2 {
 			b.tab("a button that removes", `e.getAttribute('aria-label') === 'Remove picture 1'`, true)
 			b.press(kb.Enter)
 		}
-		b.until("they are removed", `document.querySelectorAll('#pictures img').length === 1`)
-		b.until("all pictures can be shown", `[...document.querySelectorAll('#pictures img')].every(i => i.complete && i.naturalWidth > 1)`)
+		b.waitFor("they are removed", `document.querySelectorAll('#pictures img').length === 1`)
+		b.waitFor("all pictures can be shown",
+			`[...document.querySelectorAll('#pictures img')].every(i => i.complete && i.naturalWidth > 1)`)
 		b.tab("the message", `e.id === 'message'`)
-		b.shoot("attached")
-		b.asks("what is it")
-		b.holds("the answer is no error", last+`.querySelector('.error').hidden`)
-		b.holds("the picture is shown", `document.querySelector('#log > .user:nth-last-child(2) img').naturalWidth > 1`)
+		b.screenshot("attached")
+		b.ask("what is it")
+		b.check("the answer is no error", last+`.querySelector('.error').hidden`)
+		b.check("the picture is shown", `document.querySelector('#log > .user:nth-last-child(2) img').naturalWidth > 1`)
 	})
 
 	t.Run("reload, clear and undo", func(t *testing.T) {
 		b.t = t
 		count := eval[int](b, `document.querySelectorAll('#log > article').length`)
 		b.do(chromedp.Reload())
-		b.until("the conversation is there again", fmt.Sprintf(`document.querySelectorAll('#log > article').length === %d && document.querySelector('#model').value === 'sight:latest'`, count))
+		b.waitFor("the conversation is there again",
+			fmt.Sprintf(`document.querySelectorAll('#log > article').length === %d &&
+				document.querySelector('#model').value === 'sight:latest'`, count))
 		kept := eval[string](b, `import('/page/chats.js').then(m => m.exported())`)
 		var exported struct {
 			Messages []struct{ Role, Text, State string }
 		}
-		if err := json.Unmarshal([]byte(kept), &exported); err != nil || len(exported.Messages) != count || exported.Messages[0].Text != "what is it" {
+		if err := json.Unmarshal([]byte(kept), &exported); err != nil || len(exported.Messages) != count ||
+			exported.Messages[0].Text != "what is it" {
 			t.Errorf("exported: %v: %.200s", err, kept)
 		}
-		b.until("the message has the focus", `document.activeElement.id === 'message'`)
+		b.waitFor("the message has the focus", `document.activeElement.id === 'message'`)
 		downloads := t.TempDir()
-		if _, err := chromedp.CallBrowser(b.ctx, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: downloads}); err != nil {
+		if _, err := chromedp.CallBrowser(b.ctx, cdpbrowser.SetDownloadBehavior,
+			cdpbrowser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: downloads}); err != nil {
 			t.Fatal(err)
 		}
 		b.tab("the button", `e.id === 'export'`, true)
@@ -279,15 +301,17 @@ func TestPage(t *testing.T) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%s is not there", saved)
+				t.Fatalf("%s does not exist", saved)
 			}
 		}
 		b.tab("the button", `e.id === 'clear'`)
 		b.press(kb.Enter)
-		b.until("the conversation is gone", `document.querySelectorAll('#log > article').length === 0 && !document.querySelector('#empty').hidden && localStorage.getItem('ingot.conversation') === '[]'`)
+		b.waitFor("the conversation is gone",
+			`document.querySelectorAll('#log > article').length === 0 && !document.querySelector('#empty').hidden &&
+			localStorage.getItem('ingot.conversation') === '[]'`)
 		b.tab("the button", `e.innerText === 'Undo'`)
 		b.press(kb.Enter)
-		b.until("it is there again", fmt.Sprintf(`document.querySelectorAll('#log > article').length === %d`, count))
+		b.waitFor("it is there again", fmt.Sprintf(`document.querySelectorAll('#log > article').length === %d`, count))
 	})
 
 	t.Run("models", func(t *testing.T) {
@@ -295,68 +319,83 @@ func TestPage(t *testing.T) {
 		b.do(chromedp.Focus(chromedp.CSS(".brand")))
 		b.tab("the view", `e.hash === '#models'`)
 		b.press(kb.Enter)
-		b.until("the models are shown, the conversation is not", `document.querySelector('#models').offsetParent !== null && document.querySelector('#chat').offsetParent === null`)
-		b.holds("the models are listed", `document.querySelectorAll('#models details.model').length === 3`)
+		b.waitFor("the models are shown, the conversation is not",
+			`document.querySelector('#models').offsetParent !== null && document.querySelector('#chat').offsetParent === null`)
+		b.check("the models are listed", `document.querySelectorAll('#models details.model').length === 3`)
 		b.tab("a model", `e.parentElement?.dataset.name === 'story:latest'`)
 		b.press(kb.Enter)
 		row := `document.querySelector('[data-name="story:latest"]')`
-		b.until("its layers are listed", row+`.querySelectorAll('.layers tbody tr').length > 0`)
+		b.waitFor("its layers are listed", row+`.querySelectorAll('.layers tbody tr').length > 0`)
 		var layers []struct{ Name, Digest string }
 		if err := json.Unmarshal([]byte(u.ingot("show", "story", "--layers", "--json")), &layers); err != nil {
 			t.Fatal(err)
 		}
-		listed := eval[[]string](b, `[...`+row+`.querySelectorAll('.layers tbody tr')].map(r => r.cells[0].textContent + ' ' + r.querySelector('code').title)`)
+		listed := eval[[]string](b,
+			`[...`+row+`.querySelectorAll('.layers tbody tr')]
+			.map(r => r.cells[0].textContent + ' ' + r.querySelector('code').title)`)
 		if len(listed) != len(layers) || len(layers) == 0 {
 			t.Fatalf("%d layers are listed, want %d", len(listed), len(layers))
 		}
 		for i, l := range layers {
 			equal(t, "layer", listed[i], l.Name+" "+l.Digest)
 		}
-		b.holds("its size is there", row+`.querySelector('.size').innerText.endsWith('MB')`)
-		b.until("it is loaded", row+`.querySelector('.badge').innerText === 'loaded'`)
+		b.check("its size is there", row+`.querySelector('.size').innerText.endsWith('MB')`)
+		b.waitFor("it is loaded", row+`.querySelector('.badge').innerText === 'loaded'`)
 		b.tab("the button", `e.innerText === 'Unload'`)
 		b.press(kb.Enter)
-		b.until("it is unloaded", row+`.querySelector('.badge').hidden`)
+		b.waitFor("it is unloaded", row+`.querySelector('.badge').hidden`)
 		b.tab("the button", `e.innerText === 'Chat with it'`, true)
 		b.press(kb.Enter)
-		b.until("it is the one to talk to", fmt.Sprintf(ofModel, "story", "story")+` && document.activeElement.id === 'message'`)
+		b.waitFor("it is the one to talk to",
+			fmt.Sprintf(ofModel, "story", "story")+` && document.activeElement.id === 'message'`)
 	})
 	t.Run("storage", func(t *testing.T) {
 		b.t = t
-		kept := eval[string](b, `import('/page/chats.js').then(m => { m.chat.messages = [{role: 'user', text: 'see', images: ['data:image/png;base64,' + 'A'.repeat(6000000)]}]; return m.saveChat() + localStorage.getItem('ingot.conversation') })`)
+		kept := eval[string](b,
+			`import('/page/chats.js').then(m => { m.chat.messages = [{role: 'user', text: 'see',
+			images: ['data:image/png;base64,' + 'A'.repeat(6000000)]}];
+			return m.saveChat() + localStorage.getItem('ingot.conversation') })`)
 		equal(t, "what is kept of pictures that have no room", kept, `false[{"role":"user","text":"see","lost":1}]`)
 		b.do(chromedp.Reload())
-		b.until("that is said", `document.querySelector('#log > .user').innerText.includes('1 picture had no room')`)
-		eval[bool](b, `(() => { localStorage.setItem('ingot.conversation', '{"a":1}'); localStorage.setItem('ingot.settings', '[7'); return true })()`)
+		b.waitFor("that is said", `document.querySelector('#log > .user').innerText.includes('1 picture did not fit')`)
+		eval[bool](b,
+			`(() => { localStorage.setItem('ingot.conversation', '{"a":1}'); localStorage.setItem('ingot.settings', '[7');
+			return true })()`)
 		b.do(chromedp.Reload())
-		b.until("what cannot be read is nothing", `document.querySelectorAll('#model option').length === 3 && !document.querySelector('#empty').hidden`)
+		b.waitFor("what cannot be read is nothing",
+			`document.querySelectorAll('#model option').length === 3 && !document.querySelector('#empty').hidden`)
 	})
 	b.t = t
-	b.clean()
+	b.checkClean()
 }
 
-// dot is a PNG of one pixel.
-const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+// onePixel is a PNG image of one pixel.
+const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// The page asks for the key once, and forgets it with the tab.
+// TestPageWithKey: the page asks for the key once, and forgets it when the tab is closed.
 func TestPageWithKey(t *testing.T) {
 	u := newUser(t)
 	u.create("story", "demo")
 	s := u.serve("--api-key", "secret")
 	b := openBrowser(t, s.origin)
-	b.until("it asks for the key", `document.querySelector('#key').open`)
-	b.shoot("key")
-	b.write("wrong")
+	b.waitFor("it asks for the key", `document.querySelector('#key').open`)
+	b.screenshot("key")
+	b.typeText("wrong")
 	b.press(kb.Enter)
-	b.until("a wrong one is not taken", `document.querySelector('#key').open && document.querySelector('#key-why').innerText.includes('does not take')`)
-	b.write("secret")
+	b.waitFor("a wrong one is not taken",
+		`document.querySelector('#key').open && document.querySelector('#key-why').innerText.includes('rejected')`)
+	b.typeText("secret")
 	b.press(kb.Enter)
-	b.until("the models are there", `document.querySelectorAll('#model option').length === 1 && !document.querySelector('#key').open`)
-	b.holds("the key goes with the tab", `sessionStorage.getItem('ingot.key') === 'secret' && !Object.values(localStorage).some(v => v.includes('secret')) && !document.cookie`)
+	b.waitFor("the models are there",
+		`document.querySelectorAll('#model option').length === 1 && !document.querySelector('#key').open`)
+	b.check("the key goes with the tab",
+		`sessionStorage.getItem('ingot.key') === 'secret' && !Object.values(localStorage).some(v => v.includes('secret')) &&
+		!document.cookie`)
 	b.do(chromedp.Reload())
-	b.until("it is not asked for again", `document.querySelectorAll('#model option').length === 1 && !document.querySelector('#key').open`)
-	b.until("the message has the focus", `document.activeElement.id === 'message'`)
-	b.asks("Once")
-	b.holds("the model answers", last+`.querySelector('.error').hidden`)
-	b.clean("401")
+	b.waitFor("it is not asked for again",
+		`document.querySelectorAll('#model option').length === 1 && !document.querySelector('#key').open`)
+	b.waitFor("the message has the focus", `document.activeElement.id === 'message'`)
+	b.ask("Once")
+	b.check("the model answers", last+`.querySelector('.error').hidden`)
+	b.checkClean("401")
 }

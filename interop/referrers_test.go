@@ -22,8 +22,8 @@ const (
 	provenanceType = "application/vnd.ingotml.provenance.v1+json"
 )
 
-// TestReferrers: a report, a signature and the record of what it was made from go along with their model, and others find them, by the referrers API or by the tag that
-// stands in for it.
+// TestReferrers: an attached report, a signature and the provenance record are pushed with their model. They are found
+// through the referrers API, or through the referrers tag.
 func TestReferrers(t *testing.T) {
 	eachRegistry(t, func(t *testing.T, host string) {
 		maker, reader := newUser(t), newUser(t)
@@ -36,13 +36,13 @@ func TestReferrers(t *testing.T) {
 		maker.ingot("sign", name, "--key", private)
 		maker.ingot("push", name)
 
-		// What the registry itself says, by whichever way it has.
+		// Ask the registry directly, by the API or the tag.
 		url, _ := repository(t, name)
 		resp, b := get(t, url+"/referrers/"+digest)
 		if resp.StatusCode != http.StatusOK {
 			resp, b = get(t, url+"/manifests/"+strings.Replace(digest, ":", "-", 1), "Accept", ocispec.MediaTypeImageIndex)
 			if resp.StatusCode != http.StatusOK {
-				t.Fatalf("neither the referrers API nor its tag: status %d", resp.StatusCode)
+				t.Fatalf("neither the referrers API nor the referrers tag: status %d", resp.StatusCode)
 			}
 		}
 		var idx ocispec.Index
@@ -57,7 +57,8 @@ func TestReferrers(t *testing.T) {
 			t.Errorf("referrers in the registry: %s", b)
 		}
 
-		if got := reader.ingot("discover", name, "--json"); !strings.Contains(got, "application/vnd.example.report+json") || !strings.Contains(got, bundleType) {
+		if got := reader.ingot("discover", name, "--json"); !strings.Contains(got, "application/vnd.example.report+json") ||
+			!strings.Contains(got, bundleType) {
 			t.Errorf("discover: %s", got)
 		}
 		equal(t, "signed pull", reader.ingot("pull", name, "--require-signature", "--key", public), digest)
@@ -66,12 +67,12 @@ func TestReferrers(t *testing.T) {
 		stranger := newUser(t)
 		stranger.ingotFails("pull", name, "--require-signature", "--key", other)
 		if got := stranger.ingot("ls"); strings.Contains(got, host) {
-			t.Errorf("a model with another's signature is in the store:\n%s", got)
+			t.Errorf("the store holds a model without a signature by the key:\n%s", got)
 		}
 	})
 }
 
-// keyPair writes a private key (PKCS #8) and its public one (PKIX) in PEM form.
+// keyPair writes a private key (PKCS #8) and its public key (PKIX) as PEM files.
 func keyPair(t *testing.T, kind string) (private, public string) {
 	t.Helper()
 	var key crypto.Signer

@@ -17,7 +17,7 @@ import (
 	"github.com/olareg/olareg/config"
 )
 
-// registries are those that every round trip goes through.
+// registries are the registries of eachRegistry.
 var registries = []struct {
 	name  string
 	start func(t *testing.T) string
@@ -27,14 +27,14 @@ var registries = []struct {
 	{"distribution", func(t *testing.T) string { return startDistribution(t, "") }},
 }
 
-// eachRegistry runs a test against each kind of registry; the host has a port.
+// eachRegistry runs a test against each kind of registry. host includes a port.
 func eachRegistry(t *testing.T, test func(t *testing.T, host string)) {
 	for _, r := range registries {
 		t.Run(r.name, func(t *testing.T) { test(t, r.start(t)) })
 	}
 }
 
-// startOlareg serves a registry from this process.
+// startOlareg runs olareg in this process and returns its address.
 func startOlareg(t *testing.T, referrers bool) string {
 	t.Helper()
 	o := olareg.New(config.Config{
@@ -49,8 +49,8 @@ func startOlareg(t *testing.T, referrers bool) string {
 	return s.Listener.Addr().String()
 }
 
-// startDistribution runs Debian's docker-registry on a free port, with the lines of its configuration's auth section, and
-// waits until it answers.
+// startDistribution runs Debian's docker-registry on a free port and waits until it responds. auth is the auth section
+// of its configuration.
 func startDistribution(t *testing.T, auth string) string {
 	t.Helper()
 	program := tool(t, "docker-registry")
@@ -106,7 +106,7 @@ http: {addr: %q, secret: interop}
 		}
 	}
 	stop()
-	return "", log.String(), fmt.Errorf("no answer within 10 s")
+	return "", log.String(), fmt.Errorf("no response within 10 s")
 }
 
 func freeAddress(t *testing.T) string {
@@ -119,7 +119,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// get fetches an address of a registry without credentials.
+// get fetches a URL of a registry without credentials.
 func get(t *testing.T, url string, header ...string) (*http.Response, []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -141,7 +141,7 @@ func get(t *testing.T, url string, header ...string) (*http.Response, []byte) {
 	return resp, b.Bytes()
 }
 
-// repository is the address of a name's repository: HOST/PATH:TAG gives http://HOST/v2/PATH, and TAG.
+// repository returns the URL of a name's repository and its tag: http://HOST/v2/PATH and TAG for HOST/PATH:TAG.
 func repository(t *testing.T, name string) (url, tag string) {
 	t.Helper()
 	host, rest, ok := strings.Cut(name, "/")

@@ -7,7 +7,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestRoundTrip: what is pushed comes back with the same digest and bytes, in both encodings, from names of any depth.
+// TestRoundTrip: a pulled model has the digest and bytes that were pushed, in both encodings, with paths of any depth.
 func TestRoundTrip(t *testing.T) {
 	eachRegistry(t, func(t *testing.T, host string) {
 		maker, reader := newUser(t), newUser(t)
@@ -33,13 +33,13 @@ func TestRoundTrip(t *testing.T) {
 		reader.ingot("cp", ollama, "back", "--format", "modelpack")
 		equal(t, "manifest after ollama and back", reader.manifest("back:latest"), maker.manifest("model:latest"))
 
-		// A second pull has nothing to do, by tag and by digest.
+		// A second pull transfers nothing, by tag and by digest.
 		equal(t, "pulled again", reader.ingot("pull", host+"/model"), digest)
 		equal(t, "pulled by digest", newUser(t).ingot("pull", host+"/model@"+digest), digest)
 	})
 }
 
-// TestQuantizedRoundTrip: scales and biases lie beside the weights.
+// TestQuantizedRoundTrip: scales and biases are stored beside the weights.
 func TestQuantizedRoundTrip(t *testing.T) {
 	host := startDistribution(t, "")
 	maker, reader := newUser(t), newUser(t)
@@ -50,19 +50,19 @@ func TestQuantizedRoundTrip(t *testing.T) {
 	equal(t, "tensors", reader.ingot("show", "--tensors", name), maker.ingot("show", "--tensors", name))
 }
 
-// TestFineTune: of a model that shares most blobs with one that is there, only the rest moves, whatever the repository.
+// TestFineTune: a model that shares most blobs with another one transfers only the rest, in any repository.
 func TestFineTune(t *testing.T) {
 	host := startDistribution(t, "")
 	maker, reader := newUser(t), newUser(t)
 	maker.create(host+"/base:v1", "llama-default")
 	maker.ingot("push", host+"/base:v1")
-	maker.create(host+"/tuned:v1", "llama-default", "-q", "int8") // norms and files stay as they are
+	maker.create(host+"/tuned:v1", "llama-default", "-q", "int8") // norms and files are unchanged
 	want := maker.ingot("push", host+"/tuned:v1")
 	reader.ingot("pull", host+"/base:v1")
 	equal(t, "pulled digest", reader.ingot("pull", host+"/tuned:v1"), want)
 }
 
-// TestUnknownNames: what is not there is one clear error.
+// TestUnknownNames: a missing model gives one clear error.
 func TestUnknownNames(t *testing.T) {
 	eachRegistry(t, func(t *testing.T, host string) {
 		u := newUser(t)

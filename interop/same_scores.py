@@ -1,4 +1,4 @@
-"""Loads two checkpoint folders with transformers' AutoModelForCausalLM and compares their logits, bit by bit.
+"""Compares the logits of two checkpoint folders bit by bit, in transformers' AutoModelForCausalLM.
 
 Usage: same_scores.py SOURCE EXTRACTED
 """
@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 
-def scores(folder):
+def logits(folder):
     model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
         if info[what]:
@@ -21,7 +21,7 @@ def scores(folder):
 
 def main():
     torch.set_num_threads(1)
-    source, extracted = (scores(folder) for folder in sys.argv[1:3])
+    source, extracted = (logits(folder) for folder in sys.argv[1:3])
     if not torch.equal(source, extracted):
         sys.exit(f"logits differ by up to {(source - extracted).abs().max()}")
     if not source.abs().max() > 0:

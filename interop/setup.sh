@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what `make test-interop` and bench/transfer need: Debian's docker-registry, skopeo, chromium and strace, crane and the
-# small oras-go program (into .bin), and with --full also cosign (into the user's cache: its build takes minutes) and the Python
-# environments of testdata/gen and bench, the second with mlx-lm.
+# Installs what `make test-interop` and bench/transfer need: Debian's docker-registry, skopeo, chromium and strace, and
+# crane and a small oras-go program (into .bin). With --full, it also installs cosign (into the user's cache: its build
+# takes minutes) and the Python environments of testdata/gen and bench, the latter with mlx-lm.
 # Usage: interop/setup.sh [--full]
 set -eu
 
@@ -22,7 +22,7 @@ if [ -n "$missing" ]; then
 		echo "interop: install Debian's packages first: $install" >&2
 		exit 1
 	fi
-	# Under systemd the package starts a registry of its own, on port 5000; the tests use neither it nor its files.
+	# Under systemd the package starts a registry on port 5000. The tests use neither it nor its files.
 	apt-get update -qq
 	# shellcheck disable=SC2086 # a list of words
 	DEBIAN_FRONTEND=noninteractive $install > "$bin/apt.log" 2>&1 || { cat "$bin/apt.log" >&2; exit 1; }
@@ -36,7 +36,7 @@ ${GO:-go} build -o "$bin/oras" ./oras
 if [ ! -x "$cosign_dir/cosign" ]; then
 	echo "building cosign $cosign_version (minutes, the first time)" >&2
 	mkdir -p "$cosign_dir"
-	# In a folder of its own: cosign's module decides the versions of what it needs.
+	# In a separate folder, so that cosign's own module selects the versions of its dependencies.
 	(cd "$cosign_dir" && GOBIN=$cosign_dir ${GO:-go} install "github.com/sigstore/cosign/v3/cmd/cosign@v$cosign_version")
 fi
 ln -sf "$cosign_dir/cosign" "$bin/cosign"

@@ -5,10 +5,11 @@ import (
 	"strconv"
 )
 
-// providerID is what clients that know many providers call this one.
+// providerID identifies this server in clients that support several providers.
 const providerID = "ingot"
 
-// codex is Codex, whose arguments go before its configuration (https://developers.openai.com/codex/config-reference): -c KEY=VALUE, in TOML.
+// codex is Codex. Arguments override its configuration file (https://developers.openai.com/codex/config-reference): -c
+// KEY=VALUE, in TOML.
 var codex = Client{
 	Name: "codex", Title: "Codex", Home: "https://developers.openai.com/codex/cli",
 	programs: []string{"codex"},
@@ -33,10 +34,10 @@ var codex = Client{
 	},
 }
 
-// quoted is a basic string of TOML, of which those of JSON are a part.
+// quoted returns s as a TOML basic string. JSON strings are a subset of those.
 func quoted(s string) string {
 	b, err := json.Marshal(s)
-	if err != nil { // no string has one
+	if err != nil { // a string always marshals
 		return `""`
 	}
 	return string(b)

@@ -11,13 +11,13 @@ import (
 	"github.com/ingotml/ingot/launch/json5"
 )
 
-// backup is the end of the name of what a file was before it was first changed.
+// backup is appended to a file's name to name the copy of its original content.
 const backup = ".before-ingot"
 
-// maxFile bounds a file of a client.
+// maxFile is the largest client file that is read, in bytes.
 const maxFile = 64 << 20
 
-// edit changes a file of JSON5, and tells whether anything in it has changed.
+// edit applies change to a JSON5 file and reports whether its content changed. Before the first change it saves a copy.
 func edit(path string, change func(*json5.Document) error) (bool, error) {
 	old, err := readFile(path)
 	if err != nil {
@@ -37,14 +37,14 @@ func edit(path string, change func(*json5.Document) error) (bool, error) {
 	if old != nil {
 		if _, err := os.Lstat(path + backup); errors.Is(err, fs.ErrNotExist) {
 			if err := writeFile(path+backup, old); err != nil {
-				return false, fmt.Errorf("keep a copy: %w", err)
+				return false, fmt.Errorf("save a copy before the first change: %w", err)
 			}
 		}
 	}
 	return true, writeFile(path, text)
 }
 
-// readFile gives nil for a file that is not there.
+// readFile returns nil if the file does not exist.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -53,7 +53,7 @@ func readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, fmt.Errorf("%s is no file of at most %d bytes", path, maxFile)
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxFile)
 	}
 	b, err := os.ReadFile(path)
 	if err == nil && b == nil {
@@ -62,8 +62,8 @@ func readFile(path string) ([]byte, error) {
 	return b, err
 }
 
-// writeFile writes a file whole or not at all. One that a link leads to is written where it is; its mode stays, and is 0600 for a new one, since
-// it may have keys.
+// writeFile replaces a file atomically. It follows a symbolic link and replaces the link's target. An existing file
+// keeps its mode. A new one gets 0600, since it may contain keys.
 func writeFile(path string, text []byte) (err error) {
 	mode := fs.FileMode(0o600)
 	if to, err := filepath.EvalSymlinks(path); err == nil {

@@ -1,12 +1,12 @@
-// Package launch sets coding clients up for a server of models: the environment, arguments and files with which each asks this server and no
-// other.
+// Package launch configures coding clients to use a model server: it produces the environment, arguments and files that
+// make a client use this server and no other.
 //
 // Contract:
-//   - Find comes first: nothing is written, and nobody asked, for a client that is not there.
-//   - A file of a client is written only where that changes it, whole or not at all, with what else is in it kept; the first time a copy of
-//     what was there stays beside it.
-//   - Arguments of the user follow all others, as they were given.
-//   - A prompt of a client begins alike in all requests of a session, so that the server finds it in its cache.
+//   - Callers call Find first: for a client that is not installed, nothing is written and the user is not asked.
+//   - A client's file is written atomically, and only if its content changes. Everything else in it is preserved.
+//     Before the first change, a copy of the original is saved next to it.
+//   - The user's arguments come last, unchanged.
+//   - All requests of a client's session share a prompt prefix, so that the server finds it in its prefix cache.
 //   - No browser is opened.
 package launch
 
@@ -21,30 +21,31 @@ import (
 	"strings"
 )
 
-// ErrAbsent says that a client is not on this machine.
+// ErrAbsent reports a client that is not installed.
 var ErrAbsent = errors.New("not installed")
 
-// WantedContext is the room, in tokens, below which coding clients soon forget: their own texts take a good part of it.
+// WantedContext is the smallest useful context length, in tokens: the prompts of coding clients alone use a good part
+// of it.
 const WantedContext = 64 << 10
 
-// Model is what clients are told of a model.
+// Model describes a model to clients.
 type Model struct {
 	Name             string
-	Context          int // in tokens; 0: not known
+	Context          int // in tokens; 0: unknown
 	Vision, Thinking bool
 }
 
-// Setup is what a client is set up with.
+// Setup is the configuration for one launch.
 type Setup struct {
-	URL   string // of the server, as clients reach it, without a slash at its end
-	Key   string // that the server wants; "": none
+	URL   string // the server's base URL, as clients reach it, without a trailing slash
+	Key   string // the server's API key; "": none
 	Model Model
-	Args  []string // of the user, for the client
-	Env   []string // that the client's is made from: KEY=VALUE
-	Home  string   // the user's folder
+	Args  []string // the user's arguments for the client
+	Env   []string // the environment to start from: KEY=VALUE
+	Home  string   // the user's home directory
 }
 
-// key is what clients send, which want to send something.
+// key returns the API key. Clients require one, so it is a placeholder if the server has none.
 func (s Setup) key() string {
 	if s.Key == "" {
 		return "ingot"
@@ -54,30 +55,30 @@ func (s Setup) key() string {
 
 // Client is a program that can be launched.
 type Client struct {
-	Name  string // in commands
-	Title string // for people
-	Home  string // where it is described
+	Name  string // as in commands
+	Title string // as shown to users
+	Home  string // URL of its installation guide
 
-	programs []string   // names that it has, the best first
-	places   []string   // below the user's folder, where it may be beside the PATH
-	install  *installer // nil: it is the user's to install
+	programs []string   // names of its executable, in order of preference
+	places   []string   // paths below the home directory to search after PATH
+	install  *installer // nil: the user has to install it
 
-	configure func(Setup) ([]string, error) // writes files and gives those that have changed; nil: there are none
+	configure func(Setup) ([]string, error) // writes files and returns the paths of those changed; may be nil
 	start     func(Setup) change
 }
 
-// change is what a client's start differs in from one by hand.
+// change is what a launch adds to a plain start of the client.
 type change struct {
-	args []string // before the user's
+	args []string // precede the user's
 	env  []variable
 }
 
 type variable struct{ name, value string }
 
-// Clients are all that there are, by name.
+// Clients returns all supported clients, sorted by name.
 func Clients() []Client { return []Client{claude, codex, openclaw, opencode} }
 
-// ByName gives a client.
+// ByName returns the client with a name.
 func ByName(name string) (Client, bool) {
 	list := Clients()
 	i := slices.IndexFunc(list, func(c Client) bool { return c.Name == name })
@@ -87,7 +88,8 @@ func ByName(name string) (Client, bool) {
 	return list[i], true
 }
 
-// Find gives the path of a client's program. The error of one that is not there wraps ErrAbsent and says where it comes from.
+// Find returns the path of the client's executable. If there is none, the error wraps ErrAbsent and says where to get
+// it.
 func (c Client) Find(home string) (string, error) {
 	for _, name := range c.programs {
 		if path, err := exec.LookPath(name); err == nil {
@@ -102,10 +104,10 @@ func (c Client) Find(home string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s is %w: %s tells how", c.Title, ErrAbsent, c.Home)
+	return "", fmt.Errorf("%s is %w: see %s", c.Title, ErrAbsent, c.Home)
 }
 
-// Configure writes what the client reads from files, and gives the paths of those that have changed.
+// Configure writes the client's configuration files and returns the paths of those that changed.
 func (c Client) Configure(s Setup) (changed []string, err error) {
 	if c.configure == nil {
 		return nil, nil
@@ -116,16 +118,17 @@ func (c Client) Configure(s Setup) (changed []string, err error) {
 	return changed, err
 }
 
-// Start is a program to be started.
+// Start is a command to run.
 type Start struct {
 	Path    string
-	Args    []string // without its name
+	Args    []string // without the program's name
 	Env     []string
-	Set     []string // variables that Env has and the user's has not, or otherwise: KEY=VALUE
-	Removed []string // names of variables that the user's has
+	Set     []string // variables that differ from the user's environment: KEY=VALUE
+	Removed []string // names of variables removed from the user's environment
 }
 
-// Start gives how the client is started. Variables that would have it ask somebody else are not in its environment.
+// Start returns the command that starts the client. Variables that point to other providers are removed from its
+// environment.
 func (c Client) Start(path string, s Setup) Start {
 	ch := c.start(s)
 	out := Start{Path: path, Args: slices.Concat(ch.args, s.Args)}
@@ -147,16 +150,17 @@ func (c Client) Start(path string, s Setup) Start {
 	return out
 }
 
-// foreign are variables that have keys and addresses of other providers.
+// foreign lists the variables with keys and addresses of other providers.
 var foreign = []string{
 	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
 	"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_USE_VERTEX",
 	"OPENAI_API_BASE", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "CODEX_API_KEY",
-	"AZURE_OPENAI_API_KEY", "CEREBRAS_API_KEY", "DEEPSEEK_API_KEY", "FIREWORKS_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY",
-	"GROQ_API_KEY", "MISTRAL_API_KEY", "MOONSHOT_API_KEY", "OPENROUTER_API_KEY", "TOGETHER_API_KEY", "XAI_API_KEY", "ZAI_API_KEY",
+	"AZURE_OPENAI_API_KEY", "CEREBRAS_API_KEY", "DEEPSEEK_API_KEY", "FIREWORKS_API_KEY", "GEMINI_API_KEY",
+	"GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "MOONSHOT_API_KEY", "OPENROUTER_API_KEY",
+	"TOGETHER_API_KEY", "XAI_API_KEY", "ZAI_API_KEY",
 }
 
-// env looks a variable up.
+// env returns the value of a variable, or "".
 func env(list []string, name string) string {
 	for _, kv := range slices.Backward(list) {
 		if key, value, _ := strings.Cut(kv, "="); key == name {
@@ -166,7 +170,7 @@ func env(list []string, name string) string {
 	return ""
 }
 
-// installer is a command that brings a client, and what it takes.
+// installer is the command that installs a client, and the programs it requires.
 type installer struct {
 	command []string
 	needs   []need
@@ -174,7 +178,8 @@ type installer struct {
 
 type need struct{ program, address string }
 
-// Installer gives the command that installs the client; nil where there is none. The error names all that it lacks, with where each comes from.
+// Installer returns the command that installs the client, or nil if the user has to install it. The error lists every
+// required program that is missing, and where to get it.
 func (c Client) Installer() ([]string, error) {
 	if c.install == nil {
 		return nil, nil
@@ -186,17 +191,17 @@ func (c Client) Installer() ([]string, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%s is %w, and to install it takes %s", c.Title, ErrAbsent, strings.Join(missing, " and "))
+		return nil, fmt.Errorf("%s is %w, and installing it requires %s", c.Title, ErrAbsent, strings.Join(missing, " and "))
 	}
 	return slices.Clone(c.install.command), nil
 }
 
-// ExitError is that of a client that did not end well.
+// ExitError reports a client that exited with a non-zero status.
 type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
 
-// exists reports whether there is something at a path.
+// exists reports whether a file or folder exists at path.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -31,10 +31,10 @@ func has(t *testing.T, path, want string) {
 	}
 }
 
-// A client may be in a place of its own that is not on the PATH.
+// A client is also found in its own installation folder outside PATH.
 func TestFind(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("programs have other names")
+		t.Skip("programs have a suffix on Windows")
 	}
 	home := t.TempDir()
 	t.Setenv("PATH", t.TempDir())
@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 		path := filepath.Join(home, place)
 		write(t, path, "", 0o644)
 		if _, err := c.Find(home); !errors.Is(err, ErrAbsent) {
-			t.Errorf("a %s that cannot be run: %v", name, err)
+			t.Errorf("%s without execute permission: %v", name, err)
 		}
 		if err := os.Chmod(path, 0o755); err != nil {
 			t.Fatal(err)
@@ -60,10 +60,11 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What is not asked for in the environment stays, and what would lead elsewhere goes.
+// Unrelated variables stay, and those that point to other providers are removed.
 func TestStart(t *testing.T) {
 	s := Setup{URL: "http://127.0.0.1:11434", Model: Model{Name: "m:latest"}, Args: []string{"--", "a"},
-		Env: []string{"PATH=/bin", "OPENAI_API_KEY=theirs", "ANTHROPIC_BASE_URL=https://elsewhere", "GEMINI_API_KEY=theirs", "EMPTY="}}
+		Env: []string{"PATH=/bin", "OPENAI_API_KEY=theirs", "ANTHROPIC_BASE_URL=https://elsewhere", "GEMINI_API_KEY=theirs",
+			"EMPTY="}}
 	for _, c := range Clients() {
 		start := c.Start("/bin/"+c.Name, s)
 		if n := len(start.Args); n < 2 || !slices.Equal(start.Args[n-2:], s.Args) {
@@ -73,14 +74,15 @@ func TestStart(t *testing.T) {
 		for _, kv := range start.Env {
 			name, value, _ := strings.Cut(kv, "=")
 			if _, twice := seen[name]; twice {
-				t.Errorf("%s: %s is there twice", c.Name, name)
+				t.Errorf("%s: %s is set twice", c.Name, name)
 			}
 			seen[name] = value
 			if strings.Contains(value, "theirs") || strings.Contains(value, "elsewhere") {
 				t.Errorf("%s: %s", c.Name, kv)
 			}
 		}
-		if seen["PATH"] != "/bin" || !slices.Contains(start.Env, "EMPTY=") || !slices.Contains(start.Removed, "GEMINI_API_KEY") {
+		if seen["PATH"] != "/bin" || !slices.Contains(start.Env, "EMPTY=") ||
+			!slices.Contains(start.Removed, "GEMINI_API_KEY") {
 			t.Errorf("%s: %q, without %q", c.Name, start.Env, start.Removed)
 		}
 	}
@@ -111,10 +113,10 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// A file that a link leads to is changed where it is.
+// An edit through a symbolic link changes the link's target and keeps the link.
 func TestEditLink(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("links take rights there")
+		t.Skip("creating links needs privileges on Windows")
 	}
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "dotfiles", "real"), filepath.Join(dir, "link")
@@ -129,18 +131,17 @@ func TestEditLink(t *testing.T) {
 	has(t, file, `{"a": 2}`)
 	has(t, link+backup, `{"a": 1}`)
 	if to, err := os.Readlink(link); err != nil || to != file {
-		t.Errorf("the link leads to %s, %v", to, err)
+		t.Errorf("the link points to %s, %v", to, err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*", ".ingot-*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("%v are left, %v", left, err)
+		t.Errorf("temporary files remain: %v, %v", left, err)
 	}
 }
 
-// Where the configuration of OpenClaw is.
 func TestOpenclawFile(t *testing.T) {
 	home := t.TempDir()
 	old := filepath.Join(home, ".clawdbot", "clawdbot.json")

@@ -10,10 +10,11 @@ import (
 	"github.com/ingotml/ingot/launch/json5"
 )
 
-// openclaw is OpenClaw, which reads a file of JSON5 (https://docs.openclaw.ai/gateway/configuration) and keeps in each session which model it has.
+// openclaw is OpenClaw, configured by a JSON5 file (https://docs.openclaw.ai/gateway/configuration). Each of its
+// sessions stores its model.
 var openclaw = Client{
 	Name: "openclaw", Title: "OpenClaw", Home: "https://docs.openclaw.ai/install",
-	programs: []string{"openclaw", "clawdbot"}, // its older name
+	programs: []string{"openclaw", "clawdbot"}, // the former name
 	install: &installer{
 		command: []string{"npm", "install", "-g", "openclaw@latest"},
 		needs:   []need{{"npm", "https://nodejs.org"}, {"git", "https://git-scm.com"}},
@@ -23,11 +24,11 @@ var openclaw = Client{
 		if len(s.Args) > 0 {
 			return change{}
 		}
-		return change{args: []string{"tui", "--local"}} // an agent in the terminal, without a gateway
+		return change{args: []string{"tui", "--local"}} // a terminal agent without a gateway
 	},
 }
 
-// openclawFile is where the configuration is; the folder has the state too.
+// openclawFile returns the path of the configuration file and of the state folder.
 func openclawFile(s Setup) (file, folder string) {
 	folder = env(s.Env, "OPENCLAW_STATE_DIR")
 	file = env(s.Env, "OPENCLAW_CONFIG_PATH")
@@ -68,7 +69,7 @@ func configureOpenclaw(s Setup) ([]string, error) {
 			continue
 		}
 		wrote, err := edit(path, func(d *json5.Document) error {
-			return d.Together(func() error { return openclawSessions(d, s.Model.Name) })
+			return d.Batch(func() error { return openclawSessions(d, s.Model.Name) })
 		})
 		if wrote {
 			changed = append(changed, path)
@@ -80,7 +81,7 @@ func configureOpenclaw(s Setup) ([]string, error) {
 	return changed, nil
 }
 
-// openclawConfig makes the server a provider, and its model that of agents which have none of their own.
+// openclawConfig adds the server as a provider and makes its model the default for agents without a model of their own.
 func openclawConfig(d *json5.Document, s Setup) error {
 	provider := []string{"models", "providers", providerID}
 	at := func(key string) []string { return slices.Concat(provider, []string{key}) }
@@ -107,7 +108,7 @@ func openclawConfig(d *json5.Document, s Setup) error {
 	if err := d.Set(ref, primary...); err != nil {
 		return err
 	}
-	// Where this object is, no other models may be used.
+	// If this object exists, it is the list of allowed models.
 	allowed := []string{"agents", "defaults", "models"}
 	if v, _ := d.Get(allowed...); v != nil {
 		if _, listed := d.Get(append(allowed, ref)...); !listed {
@@ -117,7 +118,7 @@ func openclawConfig(d *json5.Document, s Setup) error {
 	return nil
 }
 
-// openclawModels puts a model on the list of the provider's. What the user has said of it stays.
+// openclawModels adds a model to the provider's list. It keeps what the user configured for the model.
 func openclawModels(list []any, m Model) []any {
 	input := []any{"text"}
 	if m.Vision {
@@ -133,14 +134,15 @@ func openclawModels(list []any, m Model) []any {
 	list = slices.Clone(list)
 	for i, v := range list {
 		if old, ok := v.(map[string]any); ok && old["id"] == m.Name {
-			list[i] = over(entry, old)
+			list[i] = merge(entry, old)
 			return list
 		}
 	}
 	return append(list, entry)
 }
 
-// openclawSessions has sessions go on with the model: the override of another one goes with its provider. One that has no model gets none.
+// openclawSessions switches sessions to the model. It removes an override by another model, with its provider. A
+// session without a model stays without one.
 func openclawSessions(d *json5.Document, model string) error {
 	for _, id := range d.Keys() {
 		override, provider := d.Text(id, "modelOverride"), d.Text(id, "providerOverride")

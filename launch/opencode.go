@@ -2,13 +2,15 @@ package launch
 
 import "encoding/json"
 
-// opencode is OpenCode, which takes configuration from its environment and puts it over that of files (https://opencode.ai/docs/config).
+// opencode is OpenCode, which merges configuration from its environment over that from files
+// (https://opencode.ai/docs/config).
 var opencode = Client{
 	Name: "opencode", Title: "OpenCode", Home: "https://opencode.ai/docs",
 	programs: []string{"opencode"}, places: []string{".opencode/bin/opencode"},
 	start: func(s Setup) change {
 		const name = "OPENCODE_CONFIG_CONTENT"
-		model := map[string]any{"name": s.Model.Name, "reasoning": s.Model.Thinking, "attachment": s.Model.Vision, "tool_call": true}
+		model := map[string]any{"name": s.Model.Name, "reasoning": s.Model.Thinking, "attachment": s.Model.Vision,
+			"tool_call": true}
 		if n := s.Model.Context; n > 0 {
 			model["limit"] = map[string]any{"context": n, "output": min(n/2, 32<<10)}
 		}
@@ -25,18 +27,18 @@ var opencode = Client{
 		}
 		var users map[string]any
 		if json.Unmarshal([]byte(env(s.Env, name)), &users) == nil {
-			config = over(users, config)
+			config = merge(users, config)
 		}
 		b, err := json.Marshal(config)
-		if err != nil { // none of it can have one
+		if err != nil { // cannot fail: all values are plain data
 			return change{}
 		}
 		return change{env: []variable{{name, string(b)}}}
 	},
 }
 
-// over puts values over others, those of objects one by one.
-func over(below, above map[string]any) map[string]any {
+// merge returns below with the values of above. Objects merge recursively.
+func merge(below, above map[string]any) map[string]any {
 	out := map[string]any{}
 	for k, v := range below {
 		out[k] = v
@@ -44,7 +46,7 @@ func over(below, above map[string]any) map[string]any {
 	for k, v := range above {
 		a, ok := v.(map[string]any)
 		if b, is := out[k].(map[string]any); ok && is {
-			out[k] = over(b, a)
+			out[k] = merge(b, a)
 			continue
 		}
 		out[k] = v

@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// Saved is what is remembered of launches.
+// Saved is what past launches stored.
 type Saved struct {
-	Last    string           `json:"last,omitempty"`    // the model that was used last
+	Last    string           `json:"last,omitempty"`    // the model of the last launch
 	Clients map[string]Saves `json:"clients,omitempty"` // by name
 }
 
-// Saves is what is remembered of a client.
+// Saves is what past launches of a client stored.
 type Saves struct {
 	Model string `json:"model"`
 }
 
-// ReadSaved reads what is remembered in a file. One that is not there remembers nothing, and so does one that makes no sense.
+// ReadSaved reads a file written by Save. If the file does not exist or is invalid, the result is empty.
 func ReadSaved(path string) (Saved, error) {
 	var s Saved
 	b, err := readFile(path)
@@ -30,7 +30,7 @@ func ReadSaved(path string) (Saved, error) {
 	return s, nil
 }
 
-// Save remembers a model, of a client where one is named. Nothing is written where that was so before.
+// Save stores the model of a launch, and the client unless it is "". If nothing changes, it does not write.
 func Save(path, client, model string) error {
 	s, err := ReadSaved(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func Save(path, client, model string) error {
 		err = writeFile(path, append(b, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("remember the model: %w", err)
+		return fmt.Errorf("save the model: %w", err)
 	}
 	return nil
 }

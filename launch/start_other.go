@@ -10,9 +10,10 @@ import (
 	"os/signal"
 )
 
-// Run runs the program on this one's terminal. Ctrl-C is the program's. The error of one that did not end well is an *ExitError.
+// Run runs the program on this process's terminal and leaves Ctrl-C to it. If it exits with a non-zero status, the
+// error is an *ExitError.
 func (s Start) Run() error {
-	signal.Ignore(os.Interrupt) // the console sends it to both
+	signal.Ignore(os.Interrupt) // the console sends it to both processes
 	c := exec.Command(s.Path, s.Args...)
 	c.Env, c.Stdin, c.Stdout, c.Stderr = s.Env, os.Stdin, os.Stdout, os.Stderr
 	err := c.Run()

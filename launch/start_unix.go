@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// Run becomes the program, which so gets all signals, has the terminal, and gives its own exit status. It returns only where that fails.
+// Run replaces this process with the program, which then owns the terminal, the signals and the exit status. It returns
+// only on failure.
 func (s Start) Run() error {
 	if err := syscall.Exec(s.Path, append([]string{s.Path}, s.Args...), s.Env); err != nil {
 		return fmt.Errorf("start %s: %w", s.Path, err)

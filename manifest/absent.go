@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Draft reports whether a layer belongs to the draft model that an image brings along for speculation: its tensors' names
-// start with "draft.", its files lie in draft/.
+// Draft reports whether the layer belongs to the image's draft model, which is used for speculative decoding. Names of
+// its tensors begin with "draft.", and its files are in the folder draft/.
 func (l Layer) Draft() bool {
 	if l.Kind == KindTensor {
 		return strings.HasPrefix(l.Name, "draft.")
@@ -15,7 +15,8 @@ func (l Layer) Draft() bool {
 	return strings.HasPrefix(l.Name, "draft/")
 }
 
-// AbsentError names the layers of a model that the store does not have, as after a partial pull. It is an [ErrBlobMissing].
+// AbsentError lists the layers of a model whose blobs are not in the store, for instance after a partial pull. It
+// matches [ErrBlobMissing].
 type AbsentError struct {
 	Name   Name
 	Layers []Layer
@@ -34,13 +35,14 @@ func (e *AbsentError) Error() string {
 	if more := len(e.Layers) - most; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%s is not whole: %s (%d bytes) not in the store", e.Name, strings.Join(names, ", "), size)
+	return fmt.Sprintf("%s is incomplete: %s (%d bytes) not in the store", e.Name, strings.Join(names, ", "), size)
 }
 
 func (e *AbsentError) Is(target error) bool { return target == ErrBlobMissing }
 
-// CheckPresent tells whether all blobs of a model are in the store, but for those of its draft unless draft is true. Blobs
-// that are absent are an [*AbsentError]; nothing is read.
+// CheckPresent returns an [*AbsentError] if blobs of the model are not in the store. It ignores the draft model's blobs
+// unless draft is true. It checks that the blobs exist and does not read them. A blob of the wrong size counts as
+// present.
 func (s *Store) CheckPresent(e *Entry, draft bool) error {
 	var absent []Layer
 	for _, l := range e.Image.Layers {

@@ -13,18 +13,19 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// BlobWriter writes a new blob. Its bytes are hashed as they come and stay out of sight until Commit. A writer belongs
-// to one goroutine. End it with Commit or Abort; a deferred Abort is harmless after Commit.
+// BlobWriter writes a new blob. It hashes the bytes as they are written; the blob becomes visible with Commit. A
+// BlobWriter must not be used by several goroutines at once. End it with Commit or Abort; a deferred Abort after Commit
+// is a no-op.
 type BlobWriter struct {
-	ctx  context.Context // io.Writer's methods take none
+	ctx  context.Context // kept here because io.Writer's methods take none
 	s    *Store
-	f    *os.File // nil when ended
+	f    *os.File // nil after Commit or Abort
 	hash hash.Hash
 	size int64
 }
 
-// NewBlob starts a blob. Writes fail when ctx is cancelled. Callers hold [Store.Lock] from here to Put, else a
-// collection may take the blob in between.
+// NewBlob starts a blob. Writes fail once ctx is cancelled. The caller must hold [Store.Lock] from here to Put;
+// otherwise a collection may remove the blob in between.
 func (s *Store) NewBlob(ctx context.Context) (*BlobWriter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -50,9 +51,9 @@ func (w *BlobWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Commit syncs the blob, makes it read-only and gives it its name. A blob that the store has already is kept as it is.
-// The name itself becomes durable with the next [Store.Put], before the index refers to it. When Commit fails,
-// nothing of the blob stays.
+// Commit syncs the blob, makes it read-only and renames it to its digest. If the store already has the blob, the
+// existing file is kept. The directory entry becomes durable with the next [Store.Put], before the index refers to the
+// blob. If Commit fails, it removes everything that was written.
 func (w *BlobWriter) Commit() (digest.Digest, int64, error) {
 	if w.f == nil {
 		return "", 0, fmt.Errorf("commit blob: %w", fs.ErrClosed)
@@ -66,7 +67,7 @@ func (w *BlobWriter) Commit() (digest.Digest, int64, error) {
 	if err == nil {
 		return d, w.size, nil
 	}
-	if !errors.Is(err, ErrBlobMissing) && !errors.Is(err, ErrCorrupt) { // one of the wrong size is replaced
+	if !errors.Is(err, ErrBlobMissing) && !errors.Is(err, ErrCorrupt) { // a blob of the wrong size is replaced
 		return "", 0, err
 	}
 	if err := w.s.makeBlobsDir(); err != nil {
@@ -79,18 +80,18 @@ func (w *BlobWriter) Commit() (digest.Digest, int64, error) {
 	return d, w.size, nil
 }
 
-// Abort gives the blob up. After Commit or Abort it does nothing.
+// Abort discards the blob. After Commit or Abort it is a no-op.
 func (w *BlobWriter) Abort() error {
 	if w.f == nil {
 		return nil
 	}
 	f := w.f
 	w.f = nil
-	f.Close() // may be closed already, by a Commit that failed
+	f.Close() // may already be closed by a failed Commit
 	return os.Remove(f.Name())
 }
 
-// PutBytes stores a small blob in one call. What [Store.NewBlob] says about locks holds here too.
+// PutBytes stores a small blob in one call. The caller must hold [Store.Lock] as for [Store.NewBlob].
 func (s *Store) PutBytes(ctx context.Context, b []byte) (digest.Digest, int64, error) {
 	d, size := digest.FromBytes(b), int64(len(b))
 	if s.checkBlob(d, size) == nil {
@@ -107,8 +108,8 @@ func (s *Store) PutBytes(ctx context.Context, b []byte) (digest.Digest, int64, e
 	return w.Commit()
 }
 
-// BlobPath is where a blob lies, whether it is there or not; empty for what is not a sha256 digest. The file is never
-// changed in place, so it may be mapped.
+// BlobPath returns the path of a blob, whether or not the blob exists, or "" if d is not a SHA-256 digest. A blob's
+// file is never modified in place, so it may be memory-mapped.
 func (s *Store) BlobPath(d digest.Digest) string {
 	if !validDigest(d) {
 		return ""
@@ -116,7 +117,8 @@ func (s *Store) BlobPath(d digest.Digest) string {
 	return s.path(blobsDir, d.Encoded())
 }
 
-// OpenBlob opens a blob for reading. Its bytes are not verified. One that is not there is an [ErrBlobMissing].
+// OpenBlob opens a blob for reading, without verifying its digest. If the blob does not exist, the error is an
+// [ErrBlobMissing].
 func (s *Store) OpenBlob(d digest.Digest) (*os.File, error) {
 	if !validDigest(d) {
 		return nil, fmt.Errorf("blob %q: not a sha256 digest: %w", clip(string(d)), ErrBlobMissing)
@@ -131,7 +133,8 @@ func (s *Store) OpenBlob(d digest.Digest) (*os.File, error) {
 	return f, nil
 }
 
-// ReadBlob reads a whole blob of at most limit bytes ([ErrTooLarge]) and verifies its digest ([ErrCorrupt]).
+// ReadBlob reads a whole blob and verifies its digest. A blob larger than limit bytes is an [ErrTooLarge]; a digest
+// mismatch is an [ErrCorrupt].
 func (s *Store) ReadBlob(d digest.Digest, limit int64) ([]byte, error) {
 	f, err := s.OpenBlob(d)
 	if err != nil {
@@ -151,12 +154,12 @@ func (s *Store) ReadBlob(d digest.Digest, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// HasBlob reports whether the store has a blob of this size. Its bytes are not read.
+// HasBlob reports whether the store has a blob with this digest and size. It does not read the blob.
 func (s *Store) HasBlob(d digest.Digest, size int64) bool {
 	return validDigest(d) && s.checkBlob(d, size) == nil
 }
 
-// checkBlob tells whether a blob is there with the right size, without reading it.
+// checkBlob checks that a blob exists and has the given size, without reading it.
 func (s *Store) checkBlob(d digest.Digest, size int64) error {
 	info, err := os.Lstat(s.BlobPath(d))
 	switch {

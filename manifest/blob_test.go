@@ -36,7 +36,7 @@ func TestBlobWriter(t *testing.T) {
 	write(t, w, "world")
 	want := digest.FromString("hello world")
 	if hasBlob(s, "hello world") {
-		t.Error("the blob is in sight before Commit")
+		t.Error("the blob is visible before Commit")
 	}
 	d, n, err := w.Commit()
 	if err != nil || d != want || n != 11 {
@@ -112,7 +112,7 @@ func TestBlobWriterAbort(t *testing.T) {
 	}
 }
 
-// A file of the wrong size under a blob's name is damage, and the next writer of the blob heals it.
+// The next writer of a blob replaces a damaged file of the wrong size.
 func TestCommitReplacesTruncatedBlob(t *testing.T) {
 	s := newStore(t)
 	d := digest.FromString("hello")
@@ -134,7 +134,7 @@ func TestCommitFailureLeavesNothing(t *testing.T) {
 	if err := os.Remove(s.path("blobs", "sha256")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.path("blobs", "sha256"), nil, 0o644); err != nil { // a file where the folder should be
+	if err := os.WriteFile(s.path("blobs", "sha256"), nil, 0o644); err != nil { // a file in place of the folder
 		t.Fatal(err)
 	}
 	if _, _, err := w.Commit(); err == nil {
@@ -151,7 +151,8 @@ func TestReadBlob(t *testing.T) {
 	if b, err := s.ReadBlob(l.Digest, 5); err != nil || string(b) != "hello" {
 		t.Errorf("read %q, %v", b, err)
 	}
-	if _, err := s.ReadBlob(l.Digest, 4); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), string(l.Digest)) {
+	if _, err := s.ReadBlob(l.Digest, 4); !errors.Is(err, ErrTooLarge) ||
+		!strings.Contains(err.Error(), string(l.Digest)) {
 		t.Errorf("limit: %v", err)
 	}
 	missing := digest.FromString("nowhere")
@@ -162,7 +163,8 @@ func TestReadBlob(t *testing.T) {
 		if err := read(missing); !errors.Is(err, ErrBlobMissing) || !strings.Contains(err.Error(), string(missing)) {
 			t.Errorf("missing: %v", err)
 		}
-		for _, bad := range []digest.Digest{"", "sha256:..", "sha256:../../index.json", "md5:d41d8cd98f00b204e9800998ecf8427e"} {
+		for _, bad := range []digest.Digest{"", "sha256:..", "sha256:../../index.json",
+			"md5:d41d8cd98f00b204e9800998ecf8427e"} {
 			if err := read(bad); !errors.Is(err, ErrBlobMissing) {
 				t.Errorf("%q: %v", bad, err)
 			}
@@ -175,7 +177,8 @@ func TestReadBlob(t *testing.T) {
 	if err := os.WriteFile(s.BlobPath(l.Digest), []byte("hallo"), 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ReadBlob(l.Digest, 5); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), string(digest.FromString("hallo"))) {
+	if _, err := s.ReadBlob(l.Digest, 5); !errors.Is(err, ErrCorrupt) ||
+		!strings.Contains(err.Error(), string(digest.FromString("hallo"))) {
 		t.Errorf("altered: %v", err)
 	}
 }

@@ -11,15 +11,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Checked is what [Store.CheckBlobs] has read.
+// Checked counts what [Store.CheckBlobs] verified.
 type Checked struct {
 	Blobs  int
 	Bytes  int64
-	Absent int // blobs that a partial entry was stored without
+	Absent int // blobs that a partial pull left out
 }
 
-// CheckBlobs reads all blobs that a manifest names and compares them with their digests and sizes. The first that differs is
-// an [ErrCorrupt], one that is not there an [ErrBlobMissing] unless the entry says that it is partial.
+// CheckBlobs reads all blobs that a manifest refers to, and verifies their digests and sizes. It stops at the first bad
+// blob. A mismatch is an [ErrCorrupt]; a blob that does not exist is an [ErrBlobMissing], unless the index marks the
+// model as partial.
 func (s *Store) CheckBlobs(ctx context.Context, m *Raw) (Checked, error) {
 	blobs, err := Blobs(m.Bytes)
 	if err != nil {

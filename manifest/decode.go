@@ -8,22 +8,22 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Bounds on what is read into memory. Registries are asked to take manifests of 4 MiB (distribution-spec v1.1.1,
-// "Pushing Manifests"), and common ones take no more.
+// Bounds on manifests and configs that are read into memory. The specification asks registries to accept manifests of
+// at least 4 MiB (distribution-spec v1.1.1, "Pushing Manifests"), and common registries accept no more.
 const (
 	MaxManifestSize = 4 << 20
 	MaxConfigSize   = 4 << 20
 )
 
-// The encodings of an image.
+// Encodings of an image.
 const (
-	FormatModelPack = "modelpack" // what [Store.Put] stores: see [EncodeModelPack]
+	FormatModelPack = "modelpack" // what [Store.Put] writes; see [EncodeModelPack]
 	FormatOllama    = "ollama"    // see [EncodeOllama]
 )
 
-// Decode reads an image from the bytes of its manifest and of the config that the manifest names, in any encoding. The
-// config must match the manifest's descriptor ([ErrCorrupt]). A manifest of another kind is an [*UnknownManifestError];
-// damage in a known one is an [ErrInvalidManifest].
+// Decode decodes an image of any encoding from its manifest and the config that the manifest refers to. A config that
+// does not match the manifest's config descriptor is an [ErrCorrupt]. A manifest of another kind is an
+// [*UnknownManifestError]; an invalid manifest in a known encoding is an [ErrInvalidManifest].
 func Decode(manifest, config []byte) (Image, error) {
 	m, err := parseManifest(manifest)
 	if err != nil {
@@ -38,20 +38,21 @@ func Decode(manifest, config []byte) (Image, error) {
 	return decodeModelPack(m, config)
 }
 
-// parsedManifest is a manifest in one of the encodings.
+// parsedManifest is a manifest in one of the known encodings.
 type parsedManifest struct {
 	ocispec.Manifest
 	Layers []parsedLayer `json:"layers"`
 	format string
 }
 
-// parsedLayer is a descriptor with the field that Ollama adds to it.
+// parsedLayer is a descriptor with Ollama's additional field "name".
 type parsedLayer struct {
 	ocispec.Descriptor
 	Name string `json:"name"`
 }
 
-// parseManifest reads a manifest as far as is needed to fetch its config. It fails on those that Decode does not know.
+// parseManifest parses and validates a manifest up to its config descriptor. It rejects manifests that Decode does not
+// support.
 func parseManifest(b []byte) (parsedManifest, error) {
 	var m parsedManifest
 	if len(b) > MaxManifestSize {
@@ -65,11 +66,13 @@ func parseManifest(b []byte) (parsedManifest, error) {
 		m.format = FormatModelPack
 	case isOllama(m):
 		m.format = FormatOllama
-		if what := notRun(m); what != "" {
+		if what := unsupportedOllama(m); what != "" {
 			return m, &UnknownManifestError{What: what, MediaType: m.MediaType, ConfigMediaType: m.Config.MediaType}
 		}
 	default:
-		return m, &UnknownManifestError{MediaType: m.MediaType, ArtifactType: m.ArtifactType, ConfigMediaType: m.Config.MediaType}
+		return m, &UnknownManifestError{
+			MediaType: m.MediaType, ArtifactType: m.ArtifactType, ConfigMediaType: m.Config.MediaType,
+		}
 	}
 	if m.SchemaVersion != 2 {
 		return m, fmt.Errorf("manifest has schema version %d, not 2: %w", m.SchemaVersion, ErrInvalidManifest)

@@ -6,10 +6,12 @@ import (
 	"unsafe"
 )
 
-// directAlign is what direct writes are aligned to, in memory and in the file: no common disk has larger sectors.
+// directAlign is the alignment of direct writes, in memory and in the file. It is a multiple of every common sector
+// size.
 const directAlign = 4096
 
-// openDirect opens a file for writes past the page cache (open(2), O_DIRECT); nil where the file system has none.
+// openDirect opens a file for writes that bypass the page cache (open(2), O_DIRECT). It returns nil if the file system
+// does not support them.
 func openDirect(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_DIRECT, 0)
 	if err != nil {
@@ -18,7 +20,7 @@ func openDirect(path string) *os.File {
 	return f
 }
 
-// directPart is how many bytes of a write, from its start on, can go past the page cache.
+// directPart returns the length of the prefix of b that can be written directly at offset.
 func directPart(b []byte, offset int64) int {
 	if len(b) < directAlign || offset%directAlign != 0 || uintptr(unsafe.Pointer(unsafe.SliceData(b)))%directAlign != 0 {
 		return 0

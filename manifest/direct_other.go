@@ -4,7 +4,7 @@ package manifest
 
 import "os"
 
-// openDirect gives nothing: other systems have no writes past the page cache that look like these.
+// openDirect returns nil: no other system has direct writes with the semantics of O_DIRECT.
 func openDirect(string) *os.File { return nil }
 
 func directPart([]byte, int64) int { return 0 }

@@ -1,25 +1,27 @@
-// Package manifest knows what a model image is, what it is called, and how it lies in the local store.
+// Package manifest defines model images, their names and encodings, and the local store.
 //
-// An [Image] is a plain value: facts for people ([Config]) and a list of content-addressed layers ([Layer]), one
-// blob for each logical tensor and one for each file. Encodings turn it into registry manifests and back;
-// [EncodeModelPack] writes the CNCF model-spec one, and [Decode] reads every encoding that the package knows.
-// Encoding is deterministic: the same image gives the same bytes, so its digest depends on content alone. No date,
-// owner or store name is ever part of it.
+// An [Image] is a plain value: descriptive facts ([Config]) and a list of content-addressed layers ([Layer]), one blob
+// per logical tensor and one per file. An encoding converts an image to a manifest and config, and back:
+// [EncodeModelPack] writes the CNCF model-spec encoding, [EncodeOllama] writes Ollama's, and [Decode] reads both.
+// Encoding is deterministic, so an image's digest depends on its content alone. An encoded image contains no date,
+// owner or name in the store.
 //
-// A [Store] is an OCI image layout (image-spec v1.1.1, image-layout.md) with a folder for partial files and two
-// lock files beside it, so other OCI tools can read it:
+// A [Store] is an OCI image layout (image-spec v1.1.1, image-layout.md), so other OCI tools can read it. Its
+// folder contains:
 //
 //	oci-layout  index.json  blobs/sha256/HEX   the layout
-//	ingest/                                    files being written, and those of unfinished runs (see [Ingest], [Partial], [Session])
-//	holders/                                   who holds the store's lock, for messages only
-//	quarantine/                                what Fsck found bad, never removed by the program
-//	lock  index.lock                           locks, never removed
+//	ingest/                                    files being written, and state of interrupted runs
+//	                                           (see [Ingest], [Partial] and [Session])
+//	holders/                                   processes that hold the store's lock, for messages only
+//	quarantine/                                what Fsck found to be corrupt; the program never deletes it
+//	server-secret                              see [Store.Secret]
+//	lock  index.lock                           lock files, never deleted
 //
-// Several processes may use one store at once. Files change by rename only, and a blob is complete, synced and
-// read-only before it gets its name, so a reader needs no lock and a crash at any moment leaves the old state or the
-// new one. A process that writes blobs holds [Store.Lock] from its first blob to its last Put: collection of
-// unreferenced blobs waits for all such holders. index.json is rewritten whole under index.lock. Locks are taken in the
-// order lock, index.lock.
+// Several processes may use a store at once. Files are replaced only by rename, and a blob is complete, synced and
+// read-only before it is renamed to its digest. Readers therefore need no lock, and after a crash the store is in its
+// old or its new state. A process that writes blobs holds [Store.Lock], a shared lock, from its first blob to its last
+// Put; a collection holds it exclusively. index.json is rewritten as a whole under index.lock. The lock order is lock,
+// then index.lock.
 //
-// The package is pure Go and does not know the engine.
+// The package is pure Go and does not depend on the engine.
 package manifest

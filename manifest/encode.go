@@ -10,10 +10,12 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Encode gives the manifest of a model in an encoding: as it was stored, byte for byte, when that is the encoding or when
-// format is empty, else made anew over the same blobs. config is the blob that the manifest names as its config; a new one is
-// not stored.
-func (s *Store) Encode(ctx context.Context, e *Entry, format string) (mediaType string, manifest, config []byte, err error) {
+// Encode returns the manifest of a model in an encoding. If format is empty or the encoding in which the model is
+// stored, the manifest is the stored one, byte for byte. Otherwise Encode makes a new manifest that refers to the same
+// blobs. config is the manifest's config; a new config is not stored.
+func (s *Store) Encode(
+	ctx context.Context, e *Entry, format string,
+) (mediaType string, manifest, config []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", nil, nil, err
 	}
@@ -30,9 +32,10 @@ func (s *Store) Encode(ctx context.Context, e *Entry, format string) (mediaType 
 	case FormatModelPack:
 		manifest, config, err = EncodeModelPack(e.Image)
 	case FormatOllama:
-		manifest, config, err = EncodeOllama(e.Image, func(d digest.Digest) ([]byte, error) { return s.ReadBlob(d, maxEncodeRead) })
+		read := func(d digest.Digest) ([]byte, error) { return s.ReadBlob(d, maxEncodeRead) }
+		manifest, config, err = EncodeOllama(e.Image, read)
 	default:
-		err = fmt.Errorf("no format %q; there are %s and %s", clip(format), FormatModelPack, FormatOllama)
+		err = fmt.Errorf("unknown format %q: use %s or %s", clip(format), FormatModelPack, FormatOllama)
 	}
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("%s: %w", e.Name, err)
@@ -40,7 +43,7 @@ func (s *Store) Encode(ctx context.Context, e *Entry, format string) (mediaType 
 	return mediaTypeOf(format), manifest, config, nil
 }
 
-// mediaTypeOf is the type of an encoding's manifests.
+// mediaTypeOf returns the media type of an encoding's manifests.
 func mediaTypeOf(format string) string {
 	if format == FormatOllama {
 		return dockerManifest
@@ -48,9 +51,9 @@ func mediaTypeOf(format string) string {
 	return ocispec.MediaTypeImageManifest
 }
 
-// Copy gives what a name names a second name, and the digest of that one's manifest. Nothing is written again but, where a
-// format is asked for and the manifest is in another one, the manifest and its config. With an empty format, and under a name
-// with blobs left out, any manifest can be copied, whatever it is.
+// Copy stores a model under a second name and returns the digest of the new name's manifest. No layer is written. If
+// format is set and differs from the stored encoding, Copy writes a new manifest and config. With an empty format it
+// can also copy partial models and manifests of any kind.
 func (s *Store) Copy(ctx context.Context, src, dst Name, format string) (digest.Digest, error) {
 	release, err := s.Lock(ctx)
 	if err != nil {
@@ -78,17 +81,19 @@ func (s *Store) Copy(ctx context.Context, src, dst Name, format string) (digest.
 	return s.PutRaw(ctx, dst, mediaType, manifest, PutOptions{Partial: raw.Partial()})
 }
 
-// Partial reports whether some of the blobs were left out on purpose.
+// Partial reports whether the manifest was stored without some of its blobs.
 func (r *Raw) Partial() bool { return r.Descriptor.Annotations[annotationPartial] != "" }
 
-// Entry decodes what was found. A manifest that is not a model image is an [ErrUnknownManifest].
+// Entry decodes the manifest. A manifest that is not a model image is an [ErrUnknownManifest].
 func (s *Store) Entry(raw *Raw) (*Entry, error) {
 	m, img, err := s.decodeRaw(raw.Bytes)
 	if err != nil {
 		if errors.Is(err, ErrBlobMissing) && raw.Partial() {
-			err = fmt.Errorf("it was pulled in part: %w", err)
+			err = fmt.Errorf("the model was pulled partially: %w", err)
 		}
 		return nil, fmt.Errorf("%s: %w", raw.Name, err)
 	}
-	return &Entry{Name: raw.Name, Digest: raw.Descriptor.Digest, Format: m.format, Image: img, ManifestBytes: raw.Bytes}, nil
+	return &Entry{
+		Name: raw.Name, Digest: raw.Descriptor.Digest, Format: m.format, Image: img, ManifestBytes: raw.Bytes,
+	}, nil
 }

@@ -8,34 +8,38 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Errors that callers tell apart with [errors.Is].
+// Errors for [errors.Is].
 var (
 	ErrInvalidName     = errors.New("invalid model name")
-	ErrInvalidImage    = errors.New("invalid image")      // an Image that cannot be encoded
+	ErrInvalidImage    = errors.New("invalid image")      // the Image cannot be encoded
 	ErrInvalidManifest = errors.New("invalid manifest")   // damaged or hostile bytes in a known encoding
 	ErrUnknownManifest = errors.New("unknown manifest")   // not a model image in any known encoding
-	ErrTooLarge        = errors.New("too large")          // beyond a size limit
+	ErrTooLarge        = errors.New("too large")          // exceeds a size limit
 	ErrNotStore        = errors.New("not a model store")  // the folder holds something else, or a newer layout
-	ErrNotFound        = errors.New("model not found")    // no such name in the store
-	ErrBlobMissing     = errors.New("blob is missing")    // a digest that the store does not have
-	ErrCorrupt         = errors.New("content is corrupt") // bytes that do not match their digest or size
-	ErrBusy            = errors.New("store is busy")      // a lock was not free in time
-	ErrBlobsKept       = errors.New("blobs were kept")    // Remove dropped the name and left the blobs
-	ErrHave            = errors.New("blob is here")       // OpenPartial has nothing to fetch
-	ErrNoSpace         = errors.New("not enough space")   // the disk cannot take what is to come
+	ErrNotFound        = errors.New("model not found")    // the store has no model of this name
+	ErrBlobMissing     = errors.New("blob is missing")    // the store has no blob with this digest
+	ErrCorrupt         = errors.New("content is corrupt") // bytes do not match their digest or size
+	ErrBusy            = errors.New("store is busy")      // a lock could not be acquired in time
+	ErrBlobsKept       = errors.New("blobs were kept")    // Remove removed the names but not their blobs
+	ErrHave            = errors.New("blob is here")       // OpenPartial: the store already has the blob
+	ErrNoSpace         = errors.New("not enough space")   // the disk has too little free space
 )
 
-// UnknownManifestError tells what a manifest is that [Decode] cannot read. It is an [ErrUnknownManifest].
+// UnknownManifestError describes a manifest that [Decode] does not support. It matches [ErrUnknownManifest].
 type UnknownManifestError struct {
-	What            string // in words, such as "a GGUF model of Ollama"; empty when not known
-	MediaType       string // of the manifest; empty when it does not say
+	What            string // a description such as "a GGUF model of Ollama"; empty if unknown
+	MediaType       string // of the manifest; empty if it has none
 	ArtifactType    string
 	ConfigMediaType string
 }
 
 func (e *UnknownManifestError) Error() string {
 	var parts []string
-	for _, p := range [][2]string{{"media type", e.MediaType}, {"artifact type", e.ArtifactType}, {"config type", e.ConfigMediaType}} {
+	for _, p := range [][2]string{
+		{"media type", e.MediaType},
+		{"artifact type", e.ArtifactType},
+		{"config type", e.ConfigMediaType},
+	} {
 		if p[1] != "" {
 			parts = append(parts, p[0]+" "+clip(p[1]))
 		}
@@ -51,26 +55,26 @@ func (e *UnknownManifestError) Error() string {
 
 func (e *UnknownManifestError) Is(target error) bool { return target == ErrUnknownManifest }
 
-// NotFoundError names the model that the store does not have, and names that resemble it. It is an [ErrNotFound].
+// NotFoundError reports a name that the store does not have, and similar names that it has. It matches [ErrNotFound].
 type NotFoundError struct {
 	Name Name
-	Near []string // at most three, nearest first
+	Near []string // at most three, most similar first
 }
 
 func (e *NotFoundError) Error() string {
 	msg := fmt.Sprintf("model %s not found in the store", e.Name)
 	if len(e.Near) > 0 {
-		msg += "; near: " + strings.Join(e.Near, ", ")
+		msg += "; similar names: " + strings.Join(e.Near, ", ")
 	}
 	return msg
 }
 
 func (e *NotFoundError) Is(target error) bool { return target == ErrNotFound }
 
-// BusyError is returned when a lock of the store was not free in time. It is an [ErrBusy].
+// BusyError reports that a lock of the store could not be acquired in time. It matches [ErrBusy].
 type BusyError struct {
 	Path    string   // the lock file
-	Holders []Holder // those that could be told; may be empty
+	Holders []Holder // the known holders; may be empty
 }
 
 // Holder is a process that holds the store's lock.
@@ -95,9 +99,9 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
 
-// KeptError is returned by [Store.Remove] when the names are gone and blobs are still there, which costs space and
-// nothing else: the next Remove or Prune takes them. It is an [ErrBlobsKept]; Cause says why, a [*BusyError]
-// when somebody is writing to the store.
+// KeptError is returned by [Store.Remove] if it removed the names but not their blobs. The blobs only take up space;
+// the next Remove or Prune deletes them. Cause is the reason, a [*BusyError] if another process is writing to the
+// store. It matches [ErrBlobsKept].
 type KeptError struct {
 	Names []Name
 	Cause error
@@ -108,19 +112,19 @@ func (e *KeptError) Error() string {
 	if len(e.Names) == 1 {
 		what = e.Names[0].String()
 	}
-	return fmt.Sprintf("removed %s, but blobs stay until a later removal or prune: %v", what, e.Cause)
+	return fmt.Sprintf("removed %s, but its blobs stay until the next `ingot rm` or `ingot prune`: %v", what, e.Cause)
 }
 
 func (e *KeptError) Unwrap() error { return e.Cause }
 
 func (e *KeptError) Is(target error) bool { return target == ErrBlobsKept }
 
-// corrupt says that what is stored under want has another digest.
+// corrupt reports that the content of blob want has digest got.
 func corrupt(want, got digest.Digest) error {
-	return fmt.Errorf("blob %s: its bytes have digest %s: %w", want, got, ErrCorrupt)
+	return fmt.Errorf("blob %s: its content has digest %s: %w", want, got, ErrCorrupt)
 }
 
-// clip bounds text from outside for use in a message.
+// clip truncates external text for use in a message.
 func clip(s string) string {
 	const most = 120
 	if len(s) > most {

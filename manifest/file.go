@@ -6,26 +6,27 @@ import (
 	"path/filepath"
 )
 
-// newTemp makes a file in ingest/, which is on the same file system as the place that it will be renamed to.
+// newTemp creates a temporary file in ingest/. It is on the same file system as its destination, so it can be renamed
+// there.
 func (s *Store) newTemp(pattern string) (*os.File, error) {
 	dir := s.path(ingestDir)
-	if err := os.MkdirAll(dir, 0o755); err != nil { // a layout that another tool made has no such folder
+	if err := os.MkdirAll(dir, 0o755); err != nil { // layouts made by other tools lack this folder
 		return nil, err
 	}
 	return os.CreateTemp(dir, pattern)
 }
 
-// publish gives a complete temporary file its mode, makes both durable, and gives it its name. The caller removes the
-// file when this fails.
+// publish sets the mode of a complete temporary file, syncs it and renames it to path. If it fails, the caller removes
+// the file.
 func publish(f *os.File, mode os.FileMode, path string) error {
-	if err := settle(f, mode); err != nil {
+	if err := syncAndClose(f, mode); err != nil {
 		return err
 	}
 	return rename(f.Name(), path)
 }
 
-// settle gives a complete file its mode, makes both durable, and closes it.
-func settle(f *os.File, mode os.FileMode) error {
+// syncAndClose sets the mode of a complete file, syncs the file and closes it.
+func syncAndClose(f *os.File, mode os.FileMode) error {
 	if err := f.Chmod(mode); err != nil {
 		return err
 	}
@@ -35,11 +36,11 @@ func settle(f *os.File, mode os.FileMode) error {
 	return f.Close()
 }
 
-// replaceFile writes a small file of the store's folder in one step.
+// replaceFile atomically and durably replaces a small file in the store's folder.
 func (s *Store) replaceFile(name string, b []byte) error { return s.replaceFileMode(name, b, 0o644) }
 
-// replaceFileMode is replaceFile with the file's mode. A file that only its owner may read belongs to the owner of the
-// store also where root writes it.
+// replaceFileMode is replaceFile with a file mode. If only the owner may read the file, it is given to the owner of the
+// store, even if root writes it.
 func (s *Store) replaceFileMode(name string, b []byte, mode os.FileMode) error {
 	f, err := s.newTemp(name + "-*")
 	if err != nil {
@@ -64,9 +65,9 @@ func (s *Store) replaceFileMode(name string, b []byte, mode os.FileMode) error {
 	return nil
 }
 
-// makeBlobsDir makes the folder of the blobs durably where there is none, so that no crash takes it away with the blobs
-// that it got since. The layout of another tool may have none, and neither has a store whose making a crash has
-// interrupted.
+// makeBlobsDir creates the blobs folder if it does not exist, and syncs its parents, so that a crash cannot lose the
+// folder with blobs committed to it later. The folder is absent in some layouts of other tools, and in a store whose
+// creation was interrupted by a crash.
 func (s *Store) makeBlobsDir() error {
 	dir := s.path(blobsDir)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {

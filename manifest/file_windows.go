@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// syncDir does nothing: Windows has no such operation, NTFS journals names.
+// syncDir is a no-op: Windows has no such operation, and NTFS journals directory changes.
 func syncDir(string) error { return nil }
 
-// rename waits a little for a reader of the old file: Windows does not replace a file that is open.
+// rename retries for up to a second: Windows does not replace a file that a reader has open.
 func rename(from, to string) error {
 	var err error
 	for range 100 {
@@ -29,12 +29,12 @@ func isDiskFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
 }
 
-// sameOwner takes what one user can open for their own: rights are inherited from the folder.
+// sameOwner is true for any two files: on Windows, access rights are inherited from the folder.
 func sameOwner(a, b fs.FileInfo) bool { return true }
 
-// ownedHere and othersMay take the rights that the folder gives, as sameOwner does.
-func ownedHere(file, root fs.FileInfo) bool { return true }
+// ownedByUserOrStore and othersHaveAccess also rely on the folder's access rights.
+func ownedByUserOrStore(file, root fs.FileInfo) bool { return true }
 
-func othersMay(fs.FileMode) bool { return false }
+func othersHaveAccess(fs.FileMode) bool { return false }
 
 func chownLike(string, fs.FileInfo) {}

@@ -13,69 +13,72 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// FsckOptions are those of [Store.Fsck].
+// FsckOptions are options of [Store.Fsck].
 type FsckOptions struct {
 	Repair bool
-	// Fetch gets a blob or a manifest again from where the name says, into the store. Repair asks for what is bad or missing
-	// and belongs to a model that came from a registry or was pushed to one; one at a time, while it shares the store's
-	// lock. Nil fetches nothing.
+	// Fetch downloads a blob or manifest again into the store, from the registry in name. Repair calls it for corrupt and
+	// missing blobs of models that were pulled from a registry or pushed to one. Calls are sequential, under the shared
+	// store lock. If Fetch is nil, nothing is downloaded.
 	Fetch    func(ctx context.Context, name Name, desc ocispec.Descriptor) error
-	Progress func(done, total int64) // bytes hashed; calls come one at a time; may be nil
-	Parallel int                     // blobs hashed at a time; 0: one for each processor
+	Progress func(done, total int64) // bytes hashed; calls are serialized; may be nil
+	Parallel int                     // blobs hashed concurrently; 0: GOMAXPROCS
 }
 
-// FsckReport says what a [Store.Fsck] found.
+// FsckReport is the result of a [Store.Fsck].
 type FsckReport struct {
 	Models          int // names
 	Blobs           int // hashed
 	Bytes           int64
-	Hashing         time.Duration // what hashing them took
-	Unfinished      int           // interrupted runs that can go on, and those that run now: no problem
+	Hashing         time.Duration // wall time of hashing
+	Unfinished      int           // resumable and active runs, which are no problem
 	UnfinishedBytes int64
-	Problems        []Problem // in the order of their kinds below, then by name
+	Problems        []Problem // sorted by kind, in the order below, then by path
 }
 
-// OK reports whether nothing is wrong, or no longer.
+// OK reports whether every problem was fixed, or there was none.
 func (r FsckReport) OK() bool {
 	return !slices.ContainsFunc(r.Problems, func(p Problem) bool { return !p.Fixed })
 }
 
-// Problem is something that is wrong with a store.
+// Problem is a defect of a store.
 type Problem struct {
 	Kind    ProblemKind
-	Path    string        // in the store's folder, with slashes
-	Digest  digest.Digest // of the blob; empty when it is about none
+	Path    string        // relative to the store, slash-separated
+	Digest  digest.Digest // of the blob; empty if the problem concerns no blob
 	Detail  string
-	Models  []string // the names that it breaks, sorted; a referrer's are its digest and its subject
+	Models  []string // affected names, sorted; a referrer is named by its subject
 	Actions []string // what Repair did, in order
-	Fixed   bool     // nothing of it is left
+	Fixed   bool     // the repair was complete
 
-	leftover leftover // of a ProblemLeftover
+	leftover leftover // set for ProblemLeftover
 }
 
-// ProblemKind says what is wrong.
+// ProblemKind is the kind of a problem.
 type ProblemKind string
 
 // The kinds of problems.
 const (
-	ProblemIndex    ProblemKind = "index"    // index.json, or an entry of it
-	ProblemManifest ProblemKind = "manifest" // whole, and yet not what its type says
-	ProblemCorrupt  ProblemKind = "corrupt"  // a blob whose bytes do not match its digest
-	ProblemMissing  ProblemKind = "missing"  // a blob that a name leads to
-	ProblemMode     ProblemKind = "mode"     // a blob that can be written, so changed in place
-	ProblemStray    ProblemKind = "stray"    // a file that is no blob, where only blobs are
-	ProblemLeftover ProblemKind = "leftover" // a temporary file whose writer is gone
+	ProblemIndex    ProblemKind = "index"    // index.json or one of its entries is wrong
+	ProblemManifest ProblemKind = "manifest" // a manifest is intact, but invalid for its media type
+	ProblemCorrupt  ProblemKind = "corrupt"  // a blob does not match its digest
+	ProblemMissing  ProblemKind = "missing"  // a blob that a model refers to does not exist
+	ProblemMode     ProblemKind = "mode"     // a blob is writable
+	ProblemStray    ProblemKind = "stray"    // a file among the blobs, or in ingest/, that is not the store's
+	ProblemLeftover ProblemKind = "leftover" // a temporary file whose writer has exited
 )
 
-var problemOrder = []ProblemKind{ProblemIndex, ProblemManifest, ProblemCorrupt, ProblemMissing, ProblemMode, ProblemStray, ProblemLeftover}
+var problemOrder = []ProblemKind{
+	ProblemIndex, ProblemManifest, ProblemCorrupt, ProblemMissing, ProblemMode, ProblemStray, ProblemLeftover,
+}
 
-// Fsck reads the whole store: every blob is hashed, every entry of the index followed. Blobs that a partial pull left out
-// are no problem, nor is what other processes are writing.
+// Fsck checks the whole store: it hashes every blob and follows every entry of the index. Blobs that a partial pull
+// left out are not a problem, and neither are files that other processes are writing.
 //
-// With Repair it puts right what it can, and deletes nothing but temporary files: bad blobs and strays go to quarantine/,
-// modes are restored, entries of the index corrected, good copies fetched. It then holds the store's lock alone until
-// it fetches, and is a [*BusyError] when others hold it for longer than five seconds; otherwise it shares the lock.
-// Files that may still get their name, being younger than an hour, are left alone.
+// With Repair it moves corrupt blobs and stray files to quarantine/, restores modes, corrects index entries, downloads
+// good copies with Fetch, and deletes leftover temporary files. It deletes nothing else. It ignores unknown files
+// younger than an hour, because a writer may be about to rename them. Repair holds the store's lock exclusively until
+// it begins to download, and shared from then on; without Repair, Fsck shares the lock. Fsck returns a [*BusyError] if
+// it cannot acquire the exclusive lock within five seconds.
 func (s *Store) Fsck(ctx context.Context, o FsckOptions) (FsckReport, error) {
 	c := &checker{s: s, o: o, problems: map[string]*Problem{}}
 	err := c.run(ctx)
@@ -85,26 +88,26 @@ func (s *Store) Fsck(ctx context.Context, o FsckOptions) (FsckReport, error) {
 	return c.finish(), err
 }
 
-// checker is one run of Fsck.
+// checker is the state of one Fsck.
 type checker struct {
 	s *Store
 	o FsckOptions
 
 	index    ocispec.Index
-	files    map[digest.Digest]int64    // sizes of what is in blobs/sha256
-	needs    map[digest.Digest]*need    // what the entries of the index lead to
-	names    map[digest.Digest][]Name   // of each manifest
+	files    map[digest.Digest]int64    // sizes of the files in blobs/sha256
+	needs    map[digest.Digest]*need    // blobs reachable from the index
+	names    map[digest.Digest][]Name   // by digest of the manifest
 	problems map[string]*Problem        // by kind and path
 	bad      map[digest.Digest]*Problem // blobs that do not match their digest
 	report   FsckReport
 }
 
-// need is why a blob has to be there.
+// need records why a blob must exist.
 type need struct {
 	desc     ocispec.Descriptor
-	users    map[string]bool // labels of entries
-	hosts    []Name          // names by which it may be fetched
-	required bool            // false when all users may lack it
+	users    map[string]bool // labels of the index entries
+	hosts    []Name          // names to fetch it from
+	required bool            // false if all users are partial
 	manifest bool
 }
 
@@ -118,7 +121,7 @@ func (c *checker) run(ctx context.Context) error {
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		c.problem(ProblemIndex, Problem{Path: ocispec.ImageIndexFile, Detail: err.Error()})
+		c.addProblem(ProblemIndex, Problem{Path: ocispec.ImageIndexFile, Detail: err.Error()})
 	}
 	if err := c.scan(ctx); err != nil {
 		return err
@@ -149,8 +152,8 @@ func (c *checker) lock(ctx context.Context) (release func(), err error) {
 	return c.s.Lock(ctx)
 }
 
-// problem notes a problem, once.
-func (c *checker) problem(kind ProblemKind, p Problem) *Problem {
+// addProblem records a problem, once per kind and path.
+func (c *checker) addProblem(kind ProblemKind, p Problem) *Problem {
 	p.Kind = kind
 	if p.Path == "" {
 		p.Path = blobsDir + "/" + p.Digest.Encoded()
@@ -163,7 +166,7 @@ func (c *checker) problem(kind ProblemKind, p Problem) *Problem {
 	return &p
 }
 
-// finish sorts what was found, and says whom it breaks.
+// finish returns the report, with the affected models set and the problems sorted.
 func (c *checker) finish() FsckReport {
 	r := c.report
 	for _, p := range c.problems {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// scan lists the blobs, and what lies among them.
+// scan lists the blobs and reports stray files among them.
 func (c *checker) scan(ctx context.Context) error {
 	c.files = map[digest.Digest]int64{}
 	c.bad = map[digest.Digest]*Problem{}
@@ -27,8 +27,8 @@ func (c *checker) scan(ctx context.Context) error {
 		return err
 	}
 	for _, e := range top {
-		if !e.IsDir() { // a folder holds the blobs of another algorithm, which some tool may have put there
-			c.stray(ocispec.ImageBlobsDir+"/"+e.Name(), e)
+		if !e.IsDir() { // a folder holds blobs of another digest algorithm, written by another tool
+			c.reportStray(ocispec.ImageBlobsDir+"/"+e.Name(), e)
 		}
 	}
 	entries, err := os.ReadDir(c.s.path(blobsDir))
@@ -42,7 +42,7 @@ func (c *checker) scan(ctx context.Context) error {
 		path := blobsDir + "/" + e.Name()
 		d := digest.NewDigestFromEncoded(digest.SHA256, e.Name())
 		if !validDigest(d) {
-			c.stray(path, e)
+			c.reportStray(path, e)
 			continue
 		}
 		info, err := e.Info()
@@ -54,21 +54,22 @@ func (c *checker) scan(ctx context.Context) error {
 		}
 		c.files[d] = info.Size()
 		if !info.Mode().IsRegular() {
-			c.corrupt(d, "it is not a file")
+			c.reportCorrupt(d, "it is not a file")
 		} else if info.Mode().Perm()&0o222 != 0 {
-			c.mode(d, info.Mode())
+			c.reportMode(d, info.Mode())
 		}
 	}
 	return nil
 }
 
-func (c *checker) corrupt(d digest.Digest, detail string) {
-	c.bad[d] = c.problem(ProblemCorrupt, Problem{Digest: d, Detail: detail})
+func (c *checker) reportCorrupt(d digest.Digest, detail string) {
+	c.bad[d] = c.addProblem(ProblemCorrupt, Problem{Digest: d, Detail: detail})
 }
 
-// mode is put right at once, so that a blob that could not be read is.
-func (c *checker) mode(d digest.Digest, mode fs.FileMode) {
-	p := c.problem(ProblemMode, Problem{Digest: d, Detail: fmt.Sprintf("mode is %04o, not 0444", mode.Perm())})
+// reportMode reports a writable blob. It restores the mode immediately, so that a blob whose mode also forbids reading
+// can be hashed afterwards.
+func (c *checker) reportMode(d digest.Digest, mode fs.FileMode) {
+	p := c.addProblem(ProblemMode, Problem{Digest: d, Detail: fmt.Sprintf("mode is %04o, not 0444", mode.Perm())})
 	if !c.o.Repair {
 		return
 	}
@@ -79,15 +80,15 @@ func (c *checker) mode(d digest.Digest, mode fs.FileMode) {
 	p.Actions, p.Fixed = append(p.Actions, "mode restored"), true
 }
 
-func (c *checker) stray(path string, e fs.DirEntry) {
+func (c *checker) reportStray(path string, e fs.DirEntry) {
 	info, err := e.Info()
 	if err != nil || c.s.now().Sub(info.ModTime()) <= strayAge {
 		return
 	}
-	c.problem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("not a blob, %d bytes", info.Size())})
+	c.addProblem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("not a blob, %d bytes", info.Size())})
 }
 
-// hash reads every blob and compares it with its name.
+// hash hashes every blob and compares the result with its name.
 func (c *checker) hash(ctx context.Context) error {
 	begun := time.Now()
 	var total int64
@@ -104,7 +105,7 @@ func (c *checker) hash(ctx context.Context) error {
 		limit = runtime.GOMAXPROCS(0)
 	}
 	var mu sync.Mutex
-	tell := func(n int64) {
+	progress := func(n int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		c.report.Bytes += n
@@ -116,16 +117,16 @@ func (c *checker) hash(ctx context.Context) error {
 	group.SetLimit(limit)
 	for _, d := range blobs {
 		group.Go(func() error {
-			got, err := hashFile(ctx, c.s.BlobPath(d), tell)
+			got, err := hashFile(ctx, c.s.BlobPath(d), progress)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				c.corrupt(d, err.Error())
+				c.reportCorrupt(d, err.Error())
 			} else if got != d {
-				c.corrupt(d, "its bytes have digest "+string(got))
+				c.reportCorrupt(d, "its content has digest "+string(got))
 			}
 			return nil
 		})
@@ -135,7 +136,7 @@ func (c *checker) hash(ctx context.Context) error {
 	return err
 }
 
-func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest, error) {
+func hashFile(ctx context.Context, path string, progress func(int64)) (digest.Digest, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -154,7 +155,7 @@ func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest
 		n, err := f.Read(buf)
 		h.Write(buf[:n])
 		if n > 0 {
-			tell(int64(n))
+			progress(int64(n))
 		}
 		if err == io.EOF {
 			return digest.NewDigest(digest.SHA256, h), nil
@@ -165,7 +166,7 @@ func hashFile(ctx context.Context, path string, tell func(int64)) (digest.Digest
 	}
 }
 
-// follow walks from the entries of the index to all that they need. It may be called again when more manifests can be read.
+// follow traverses everything reachable from the index. It is called again after manifests were repaired.
 func (c *checker) follow(ctx context.Context) error {
 	c.needs, c.names = map[digest.Digest]*need{}, map[digest.Digest][]Name{}
 	c.report.Models = 0
@@ -174,13 +175,14 @@ func (c *checker) follow(ctx context.Context) error {
 		if name, ok := entryName(d); ok {
 			c.report.Models++
 			if seen[name] {
-				c.entryProblem(i, d, "a second entry of the same name, which nothing finds")
+				c.entryProblem(i, d, "duplicate name: only the first entry is found")
 			}
 			seen[name] = true
 			c.names[d.Digest] = append(c.names[d.Digest], name)
 		}
 		if c.wrongSize(d) {
-			c.entryProblem(i, d, fmt.Sprintf("it says %d bytes of its manifest, which has %d", d.Size, c.files[d.Digest]))
+			detail := fmt.Sprintf("the entry says that its manifest has %d bytes, but it has %d", d.Size, c.files[d.Digest])
+			c.entryProblem(i, d, detail)
 		}
 	}
 	for _, d := range c.index.Manifests {
@@ -188,7 +190,7 @@ func (c *checker) follow(ctx context.Context) error {
 			return err
 		}
 		if !validDigest(d.Digest) {
-			continue // another tool's, of an algorithm that this program does not keep
+			continue // written by another tool, with a digest algorithm that this program does not support
 		}
 		v := c.visitOf(d)
 		if c.wrongSize(d) {
@@ -198,14 +200,16 @@ func (c *checker) follow(ctx context.Context) error {
 	}
 	for d, n := range c.needs {
 		if _, there := c.files[d]; !there && n.required && c.bad[d] == nil {
-			c.problem(ProblemMissing, Problem{Digest: d, Detail: fmt.Sprintf("%s of %d bytes is not there", kindOf(n), n.desc.Size)})
+			detail := fmt.Sprintf("%s of %d bytes is missing", kindOf(n), n.desc.Size)
+			c.addProblem(ProblemMissing, Problem{Digest: d, Detail: detail})
 		}
 	}
 	return nil
 }
 
 func (c *checker) entryProblem(i int, d ocispec.Descriptor, detail string) {
-	c.problem(ProblemIndex, Problem{Path: fmt.Sprintf("%s#%d", ocispec.ImageIndexFile, i), Models: []string{label(d)}, Detail: detail})
+	path := fmt.Sprintf("%s#%d", ocispec.ImageIndexFile, i)
+	c.addProblem(ProblemIndex, Problem{Path: path, Models: []string{label(d)}, Detail: detail})
 }
 
 func kindOf(n *need) string {
@@ -215,16 +219,16 @@ func kindOf(n *need) string {
 	return "a blob"
 }
 
-// visit follows one entry of the index.
+// visit is the traversal of one index entry.
 type visit struct {
 	c       *checker
 	label   string
-	name    Name   // zero when it has none
-	hosts   []Name // where its blobs can be had
-	partial bool   // its blobs may be absent
+	name    Name   // zero if the entry has none
+	hosts   []Name // names to fetch its blobs from
+	partial bool   // blobs may be absent
 }
 
-// visitOf tells whose blobs an entry's are. Those of a referrer are where those of its subject are.
+// visitOf returns a visit of an entry. The blobs of a referrer can also be fetched from its subject's sources.
 func (c *checker) visitOf(d ocispec.Descriptor) *visit {
 	v := &visit{c: c, label: label(d), hosts: sources(d)}
 	_, v.partial = d.Annotations[annotationPartial]
@@ -253,7 +257,8 @@ func (c *checker) visitOf(d ocispec.Descriptor) *visit {
 	return v
 }
 
-// sources lists the names under which registries should have what an entry names: its own, and where it was pushed to.
+// sources lists the names under which registries should have an entry's manifest: its own name and the repositories it
+// was pushed to.
 func sources(d ocispec.Descriptor) []Name {
 	var list []Name
 	if name, ok := entryName(d); ok && name.Host != "" {
@@ -267,7 +272,7 @@ func sources(d ocispec.Descriptor) []Name {
 	return list
 }
 
-// need notes that the entry needs a blob.
+// need records that the entry needs a blob.
 func (v *visit) need(d ocispec.Descriptor, optional bool) *need {
 	n := v.c.needs[d.Digest]
 	if n == nil {
@@ -280,8 +285,9 @@ func (v *visit) need(d ocispec.Descriptor, optional bool) *need {
 	n.users[v.label] = true
 	n.required = n.required || !optional
 	if v.c.wrongSize(d) {
-		v.c.problem(ProblemManifest, Problem{Path: v.label + " " + string(d.Digest), Models: []string{v.label},
-			Detail: fmt.Sprintf("it says %d bytes of blob %s, which has %d", d.Size, d.Digest, v.c.files[d.Digest])})
+		v.c.addProblem(ProblemManifest, Problem{Path: v.label + " " + string(d.Digest), Models: []string{v.label},
+			Detail: fmt.Sprintf("the manifest says that blob %s has %d bytes, but it has %d",
+				d.Digest, d.Size, v.c.files[d.Digest])})
 	}
 	return n
 }
@@ -297,7 +303,7 @@ func (v *visit) manifest(d ocispec.Descriptor, optional bool, depth int) {
 	}
 	doc, err := v.c.s.readReferences(d)
 	if err != nil {
-		v.wrong(d.Digest, err)
+		v.reportInvalid(d.Digest, err)
 		return
 	}
 	for _, list := range [][]ocispec.Descriptor{doc.Layers, doc.Blobs} {
@@ -323,24 +329,26 @@ func (v *visit) link(d ocispec.Descriptor) {
 		v.need(d, v.partial)
 		return
 	}
-	v.c.problem(ProblemManifest, Problem{Path: v.label, Models: []string{v.label}, Detail: fmt.Sprintf("%q is not a sha256 digest", clip(string(d.Digest)))})
+	v.c.addProblem(ProblemManifest, Problem{
+		Path: v.label, Models: []string{v.label}, Detail: fmt.Sprintf("%q is not a sha256 digest", clip(string(d.Digest))),
+	})
 }
 
-// decode reads the image of a manifest, if it is one.
+// decode reports a model image that cannot be decoded. It ignores manifests of other kinds.
 func (v *visit) decode(d digest.Digest, config ocispec.Descriptor) {
 	if size, there := v.c.files[config.Digest]; !there || v.c.bad[config.Digest] != nil || size > MaxConfigSize {
 		return
 	}
 	if _, err := v.c.s.readEntry(v.name, d); err != nil && !errors.Is(err, ErrUnknownManifest) {
-		v.wrong(d, err)
+		v.reportInvalid(d, err)
 	}
 }
 
-func (v *visit) wrong(d digest.Digest, err error) {
-	v.c.problem(ProblemManifest, Problem{Digest: d, Models: []string{v.label}, Detail: err.Error()})
+func (v *visit) reportInvalid(d digest.Digest, err error) {
+	v.c.addProblem(ProblemManifest, Problem{Digest: d, Models: []string{v.label}, Detail: err.Error()})
 }
 
-// checkIngest counts what can go on, and finds what never will.
+// checkIngest counts the resumable runs in ingest/ and reports abandoned files.
 func (c *checker) checkIngest() error {
 	left, err := c.s.leftovers()
 	if err != nil {
@@ -353,11 +361,15 @@ func (c *checker) checkIngest() error {
 		case l.resumable():
 			c.report.Unfinished++
 			c.report.UnfinishedBytes += l.bytes
-		case c.s.now().Sub(l.used) <= strayAge, (l.kind == leftBegun || l.kind == leftFolder) && others, l.kind == leftSending && c.s.beingSent(l):
+		case c.s.now().Sub(l.used) <= strayAge,
+			(l.kind == leftTemporary || l.kind == leftUploadFolder) && others,
+			l.kind == leftPendingUpload && c.s.isUploading(l):
 		case l.kind == leftOther:
-			c.problem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("no file of the store, %d bytes", l.bytes)})
+			detail := fmt.Sprintf("not a file of the store, %d bytes", l.bytes)
+			c.addProblem(ProblemStray, Problem{Path: path, Detail: detail})
 		default:
-			c.problem(ProblemLeftover, Problem{Path: path, Detail: fmt.Sprintf("its writer is gone, %d bytes", l.bytes), leftover: l})
+			detail := fmt.Sprintf("its writer has exited, %d bytes", l.bytes)
+			c.addProblem(ProblemLeftover, Problem{Path: path, Detail: detail, leftover: l})
 		}
 	}
 	return nil

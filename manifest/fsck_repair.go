@@ -13,7 +13,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// repair puts right what can be without asking anybody. Its caller holds the store's lock alone.
+// repair makes all repairs that need no download. The caller holds the store's lock exclusively.
 func (c *checker) repair(ctx context.Context) error {
 	if err := c.repairIndex(ctx); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (c *checker) repair(ctx context.Context) error {
 		case ProblemLeftover:
 			c.s.removeLeftover(p.leftover)
 			if _, err := os.Lstat(c.s.path(p.Path)); err == nil {
-				p.Actions = append(p.Actions, "not removed: it is in use, or its mode forbids it")
+				p.Actions = append(p.Actions, "not removed: it is in use, or permission is denied")
 				continue
 			}
 			p.Actions, p.Fixed = append(p.Actions, "removed"), true
@@ -46,7 +46,7 @@ func (c *checker) repair(ctx context.Context) error {
 	return errors.Join(syncDir(c.s.path(quarantineDir)), syncDir(c.s.path(blobsDir)))
 }
 
-// quarantine moves a file out of the way under a name that is free.
+// quarantine moves a file to an unused name in quarantine/.
 func (s *Store) quarantine(from string) (to string, err error) {
 	if err := os.MkdirAll(s.path(quarantineDir), 0o755); err != nil {
 		return "", err
@@ -64,7 +64,7 @@ func (s *Store) quarantine(from string) (to string, err error) {
 	}
 }
 
-// repairIndex drops entries that nothing finds, and corrects the sizes of manifests.
+// repairIndex removes duplicate entries and corrects the sizes of manifests.
 func (c *checker) repairIndex(ctx context.Context) error {
 	needed := slices.ContainsFunc(c.index.Manifests, func(d ocispec.Descriptor) bool { return c.wrongSize(d) })
 	for _, p := range c.problems {
@@ -103,13 +103,14 @@ func (c *checker) repairIndex(ctx context.Context) error {
 	return nil
 }
 
-// wrongSize reports whether a descriptor gives a blob another size than it has.
+// wrongSize reports whether a descriptor's size differs from the size of its blob.
 func (c *checker) wrongSize(d ocispec.Descriptor) bool {
 	size, there := c.files[d.Digest]
 	return there && c.bad[d.Digest] == nil && size != d.Size
 }
 
-// fetch gets what is bad or missing from where its names say: manifests first, since only they tell what else is missing.
+// fetch downloads corrupt and missing blobs. It downloads manifests first, because they reveal which other blobs are
+// missing.
 func (c *checker) fetch(ctx context.Context) error {
 	if c.o.Fetch == nil {
 		return nil
@@ -137,7 +138,7 @@ func (c *checker) fetch(ctx context.Context) error {
 	}
 }
 
-// wanted lists what is to be fetched: manifests, and blobs when there are none.
+// wanted lists what to download next: manifests, or blobs if no manifest is left.
 func (c *checker) wanted(tried map[digest.Digest]bool) []*Problem {
 	var manifests, blobs []*Problem
 	for _, p := range c.problems {
@@ -157,10 +158,10 @@ func (c *checker) wanted(tried map[digest.Digest]bool) []*Problem {
 	return blobs
 }
 
-// More sources than this are not tried for one blob.
+// maxSources limits how many sources are tried for a blob.
 const maxSources = 8
 
-// fetchOne fails only when ctx ends.
+// fetchOne returns an error only if ctx is done; it records other failures in p.
 func (c *checker) fetchOne(ctx context.Context, p *Problem) error {
 	n := c.needs[p.Digest]
 	for _, name := range n.hosts[:min(len(n.hosts), maxSources)] {
@@ -172,10 +173,10 @@ func (c *checker) fetchOne(ctx context.Context, p *Problem) error {
 			err = c.s.checkBlob(p.Digest, n.desc.Size)
 		}
 		if err != nil {
-			p.Actions = append(p.Actions, fmt.Sprintf("not fetched as a part of %s: %v", name, err))
+			p.Actions = append(p.Actions, fmt.Sprintf("not fetched as part of %s: %v", name, err))
 			continue
 		}
-		p.Actions, p.Fixed = append(p.Actions, fmt.Sprintf("fetched as a part of %s", name)), true
+		p.Actions, p.Fixed = append(p.Actions, fmt.Sprintf("fetched as part of %s", name)), true
 		c.files[p.Digest] = n.desc.Size
 		delete(c.bad, p.Digest)
 		return nil

@@ -23,8 +23,8 @@ func fsck(t *testing.T, s *Store, o FsckOptions) FsckReport {
 	return r
 }
 
-// said gives a line for each problem: kind, path, models, and whether it is fixed.
-func said(r FsckReport) []string {
+// problemLines describes each problem in a line: kind, path or digest, affected models, and whether it is fixed.
+func problemLines(r FsckReport) []string {
 	got := []string{}
 	for _, p := range r.Problems {
 		line := string(p.Kind) + " " + p.Path
@@ -42,14 +42,14 @@ func said(r FsckReport) []string {
 	return got
 }
 
-func wantSaid(t *testing.T, r FsckReport, want ...string) {
+func wantProblems(t *testing.T, r FsckReport, want ...string) {
 	t.Helper()
-	if got := said(r); !slices.Equal(got, want) {
+	if got := problemLines(r); !slices.Equal(got, want) {
 		t.Errorf("problems:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// overwrite puts other bytes where a blob is.
+// overwrite replaces a blob's content.
 func overwrite(t *testing.T, s *Store, blob, text string) {
 	t.Helper()
 	path := s.BlobPath(digest.FromString(blob))
@@ -78,20 +78,20 @@ func TestFsckFindsNothing(t *testing.T) {
 		}
 		last = done
 	}})
-	wantSaid(t, r)
+	wantProblems(t, r)
 	if !r.OK() || r.Models != 2 || r.Blobs != 10 || r.Bytes != last || calls == 0 || r.Unfinished != 1 {
 		t.Errorf("%+v after %d calls", r, calls)
 	}
 	if r = fsck(t, s, FsckOptions{Repair: true}); len(r.Problems) > 0 {
-		t.Errorf("repaired %v", said(r))
+		t.Errorf("repaired %v", problemLines(r))
 	}
 	wantBlobs(t, s, map[string]bool{"not in a model": true})
 }
 
-// Every kind of damage at once: found, then put right as far as can be without a registry.
+// Fsck finds all kinds of damage at once and repairs what needs no registry.
 func TestFsckFindsAndRepairs(t *testing.T) {
 	s := newStore(t)
-	s.now = func() time.Time { return time.Now().Add(2 * strayAge) } // all files are old enough
+	s.now = func() time.Time { return time.Now().Add(2 * strayAge) } // so that all files are older than strayAge
 	putModel(t, s, "a", "shared", "a")
 	signed := putModel(t, s, "b", "shared", "gone")
 	d := putModel(t, s, "c", "c")
@@ -136,9 +136,10 @@ func TestFsckFindsAndRepairs(t *testing.T) {
 	slices.Sort(corrupt)
 	manifest := "manifest " + blobOf(invalid) + " breaks invalid:latest"
 	missing := "missing " + blobOf("gone") + " breaks b:latest"
-	want := slices.Concat([]string{"index index.json#2 breaks c:latest", "index index.json#5 breaks c:latest", manifest}, corrupt,
+	want := slices.Concat([]string{"index index.json#2 breaks c:latest", "index index.json#5 breaks c:latest", manifest},
+		corrupt,
 		[]string{missing, "mode " + blobOf("c"), "stray blobs/sha256/notes.txt", "leftover ingest/blob-1"})
-	wantSaid(t, found, want...)
+	wantProblems(t, found, want...)
 	for _, p := range found.Problems {
 		if p.Detail == "" || strings.Contains(p.Detail, "\n") || len(p.Actions) > 0 {
 			t.Errorf("%+v", p)
@@ -152,31 +153,34 @@ func TestFsckFindsAndRepairs(t *testing.T) {
 			want[i] += " fixed"
 		}
 	}
-	wantSaid(t, fsck(t, s, FsckOptions{Repair: true}), want...)
-	quarantined := []string{digest.FromString("shared").Encoded(), digest.FromString("signature").Encoded(), digest.FromString("unused").Encoded(), "notes.txt"}
+	wantProblems(t, fsck(t, s, FsckOptions{Repair: true}), want...)
+	quarantined := []string{digest.FromString("shared").Encoded(), digest.FromString("signature").Encoded(),
+		digest.FromString("unused").Encoded(), "notes.txt"}
 	slices.Sort(quarantined)
 	if got := files(t, s, quarantineDir); !slices.Equal(got, quarantined) {
-		t.Errorf("quarantine holds %v, want %v", got, quarantined)
+		t.Errorf("quarantine contains %v, want %v", got, quarantined)
 	}
 	if b, err := os.ReadFile(s.path(quarantineDir, digest.FromString("shared").Encoded())); string(b) != "sharex" {
-		t.Errorf("put aside: %q, %v", b, err)
+		t.Errorf("quarantined: %q, %v", b, err)
 	}
 
-	// What is left is what cannot be had again here; the same bad blob may come a second time.
-	missingAll := []string{missing, "missing " + blobOf("shared") + " breaks a:latest, b:latest", "missing " + blobOf("signature") + " breaks referrer of b:latest"}
+	// The remaining problems need a download. A blob can be quarantined a second time under another name.
+	missingAll := []string{missing, "missing " + blobOf("shared") + " breaks a:latest, b:latest",
+		"missing " + blobOf("signature") + " breaks referrer of b:latest"}
 	slices.Sort(missingAll)
-	wantSaid(t, fsck(t, s, FsckOptions{}), slices.Concat([]string{manifest}, missingAll)...)
+	wantProblems(t, fsck(t, s, FsckOptions{}), slices.Concat([]string{manifest}, missingAll)...)
 	overwrite(t, s, "shared", "again")
 	fsck(t, s, FsckOptions{Repair: true})
 	if got := files(t, s, quarantineDir); !slices.Contains(got, digest.FromString("shared").Encoded()+".2") {
-		t.Errorf("quarantine holds %v", got)
+		t.Errorf("quarantine contains %v", got)
 	}
 	if u, err := s.Usage(t.Context()); err != nil || u.QuarantinedBytes == 0 {
 		t.Errorf("usage %+v, %v", u, err)
 	}
 }
 
-// Good copies are fetched from where the names say: manifests first, since they tell what else is missing.
+// Repair downloads good copies from the registries in the names, manifests first, because they reveal which blobs are
+// missing.
 func TestFsckFetches(t *testing.T) {
 	s, origin := newStore(t), newStore(t)
 	for _, to := range []*Store{s, origin} {
@@ -191,10 +195,10 @@ func TestFsckFetches(t *testing.T) {
 	overwrite(t, s, "one", "0ne")
 	os.Remove(s.BlobPath(digest.FromString("two")))
 	os.Remove(s.BlobPath(digest.FromString("own")))
-	var asked []string
+	var fetched []string
 	broken := true
 	fetch := func(ctx context.Context, name Name, desc ocispec.Descriptor) error {
-		asked = append(asked, name.String()+" "+string(desc.Digest))
+		fetched = append(fetched, name.String()+" "+string(desc.Digest))
 		if broken {
 			return errors.New("no route to host")
 		}
@@ -205,14 +209,15 @@ func TestFsckFetches(t *testing.T) {
 		return err
 	}
 	r := fsck(t, s, FsckOptions{Repair: true, Fetch: fetch})
-	// Without the manifest nobody knows that anything needs the blobs: the bad one is out of the way, and that is all.
-	wantSaid(t, r, "corrupt "+string(e.Digest)+" breaks h.io/a:latest", "corrupt "+blobOf("one")+" fixed", "missing "+blobOf("own")+" breaks local:latest")
-	if i := slices.IndexFunc(r.Problems, func(p Problem) bool { return p.Digest == e.Digest }); !slices.ContainsFunc(r.Problems[i].Actions, func(a string) bool {
-		return strings.Contains(a, "no route to host")
-	}) {
+	// While the manifest is missing, its blobs are unreferenced. The corrupt one is quarantined and not downloaded.
+	wantProblems(t, r, "corrupt "+string(e.Digest)+" breaks h.io/a:latest", "corrupt "+blobOf("one")+" fixed",
+		"missing "+blobOf("own")+" breaks local:latest")
+	i := slices.IndexFunc(r.Problems, func(p Problem) bool { return p.Digest == e.Digest })
+	unreachable := func(action string) bool { return strings.Contains(action, "no route to host") }
+	if !slices.ContainsFunc(r.Problems[i].Actions, unreachable) {
 		t.Errorf("actions %q", r.Problems[i].Actions)
 	}
-	broken, asked = false, nil
+	broken, fetched = false, nil
 	r = fsck(t, s, FsckOptions{Repair: true, Fetch: fetch})
 	missing := []string{"missing " + string(e.Digest), "missing " + blobOf("one"), "missing " + blobOf("two")}
 	for i := range missing {
@@ -220,12 +225,12 @@ func TestFsckFetches(t *testing.T) {
 	}
 	missing = append(missing, "missing "+blobOf("own")+" breaks local:latest")
 	slices.Sort(missing)
-	wantSaid(t, r, missing...)
-	if len(asked) != 3 || asked[0] != "h.io/a:latest "+string(e.Digest) {
-		t.Errorf("asked for %q", asked)
+	wantProblems(t, r, missing...)
+	if len(fetched) != 3 || fetched[0] != "h.io/a:latest "+string(e.Digest) {
+		t.Errorf("fetched %q", fetched)
 	}
 	remove(t, s, "local")
-	wantSaid(t, fsck(t, s, FsckOptions{}))
+	wantProblems(t, fsck(t, s, FsckOptions{}))
 	checkStore(t, s)
 }
 
@@ -236,13 +241,13 @@ func TestFsckLocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSaid(t, fsck(t, s, FsckOptions{})) // shares the lock
+	wantProblems(t, fsck(t, s, FsckOptions{})) // shares the lock
 	var busy *BusyError
 	if _, err := s.Fsck(t.Context(), FsckOptions{Repair: true}); !errors.As(err, &busy) || len(busy.Holders) != 1 {
 		t.Errorf("repair while another writes: %v", err)
 	}
 	release()
-	wantSaid(t, fsck(t, s, FsckOptions{Repair: true}))
+	wantProblems(t, fsck(t, s, FsckOptions{Repair: true}))
 	checkTidy(t, s)
 }
 
@@ -254,7 +259,7 @@ func TestFsckDamagedIndex(t *testing.T) {
 	}
 	for _, repair := range []bool{false, true} {
 		r := fsck(t, s, FsckOptions{Repair: repair})
-		wantSaid(t, r, "index index.json")
+		wantProblems(t, r, "index index.json")
 		if r.Blobs != 3 {
 			t.Errorf("%d blobs hashed", r.Blobs)
 		}
@@ -273,7 +278,7 @@ func TestFsckCancelled(t *testing.T) {
 	checkTidy(t, s)
 }
 
-// A thousand models are listed with their shared sizes, and none of it is read twice for a name that is a second one.
+// A manifest with several names is read once.
 func BenchmarkListShared(b *testing.B) {
 	s, err := Open(b.TempDir())
 	if err != nil {
@@ -283,7 +288,8 @@ func BenchmarkListShared(b *testing.B) {
 	for m := range 1000 {
 		img := Image{Config: Config{ModelType: "llama", Name: fmt.Sprint(m)}}
 		for i := range 300 {
-			img.Layers = append(img.Layers, Layer{Kind: KindTensor, Name: fmt.Sprintf("model.layers.%d.weight", i), Digest: digest.FromString(fmt.Sprint(m/2, i)), Size: 1 << 20})
+			img.Layers = append(img.Layers, Layer{Kind: KindTensor, Name: fmt.Sprintf("model.layers.%d.weight", i),
+				Digest: digest.FromString(fmt.Sprint(m/2, i)), Size: 1 << 20})
 		}
 		doc, config, err := EncodeModelPack(img)
 		if err != nil {
@@ -292,7 +298,8 @@ func BenchmarkListShared(b *testing.B) {
 		if err := os.WriteFile(s.BlobPath(digest.FromBytes(config)), config, 0o444); err != nil {
 			b.Fatal(err)
 		}
-		d := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(doc), Size: int64(len(doc))}
+		d := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(doc),
+			Size: int64(len(doc))}
 		if err := os.WriteFile(s.BlobPath(d.Digest), doc, 0o444); err != nil {
 			b.Fatal(err)
 		}

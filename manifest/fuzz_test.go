@@ -12,8 +12,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// FuzzManifest: whatever the bytes of an image or index of any type and of its config, what is taken keeps to the limits, and
-// every function that reads manifests ends with a result or an error of its kind.
+// FuzzManifest checks with arbitrary manifests, indexes and configs that accepted input respects the limits, and that
+// every function that parses manifests returns a result or one of its documented errors.
 func FuzzManifest(f *testing.F) {
 	packed, packedConfig, err := EncodeModelPack(sampleImage())
 	if err != nil {
@@ -25,8 +25,9 @@ func FuzzManifest(f *testing.F) {
 		f.Fatal(err)
 	}
 	artifact, err := EncodeArtifact(Artifact{Type: "application/spdx+json",
-		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(packed), Size: int64(len(packed))},
-		Layers:  []ocispec.Descriptor{{MediaType: "application/json", Digest: digest.FromString("x"), Size: 1}}})
+		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(packed),
+			Size: int64(len(packed))},
+		Layers: []ocispec.Descriptor{{MediaType: "application/json", Digest: digest.FromString("x"), Size: 1}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -34,25 +35,28 @@ func FuzzManifest(f *testing.F) {
 	f.Add(dockerManifest, ollama, ollamaConfig)
 	f.Add("", artifact, []byte("{}"))
 	f.Add(dockerManifest, []byte("{"+imageMembers+"}"), []byte("{}"))
-	child := fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2,"platform":{"os":"linux","architecture":"arm64"}}`, ocispec.MediaTypeImageManifest, digest.FromString("{}"))
+	child := fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2,"platform":{"os":"linux","architecture":"arm64"}}`,
+		ocispec.MediaTypeImageManifest, digest.FromString("{}"))
 	for _, kind := range []string{ocispec.MediaTypeImageIndex, dockerList} {
 		f.Add(kind, fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"manifests":[%s]}`, kind, child), []byte(nil))
 	}
 	f.Add("text/plain", []byte(strings.Replace(string(ollama), `"mediaType"`, `"MediaType"`, 1)), ollamaConfig)
 	f.Fuzz(func(t *testing.T, mediaType string, b, config []byte) {
 		kind, err := CheckType(mediaType, b)
-		if err != nil && !errors.Is(err, ErrUnknownManifest) && !errors.Is(err, ErrInvalidManifest) && !errors.Is(err, ErrTooLarge) {
-			t.Fatalf("an error of no kind: %v", err)
+		if err != nil && !errors.Is(err, ErrUnknownManifest) && !errors.Is(err, ErrInvalidManifest) &&
+			!errors.Is(err, ErrTooLarge) {
+			t.Fatalf("undocumented error: %v", err)
 		}
 		if err == nil {
 			if again, err := CheckType(kind, b); err != nil || again != kind {
-				t.Fatalf("%q is %q again, %v", kind, again, err)
+				t.Fatalf("the second call for %q returns %q, %v", kind, again, err)
 			}
 		}
 		list, err := Blobs(b)
 		seen := map[digest.Digest]bool{}
 		for _, d := range list {
-			if !validDigest(d.Digest) || d.Size < 0 || d.Size > limits.BlobSize || seen[d.Digest] || len(list) > limits.ManifestBlobs {
+			if !validDigest(d.Digest) || d.Size < 0 || d.Size > limits.BlobSize || seen[d.Digest] ||
+				len(list) > limits.ManifestBlobs {
 				t.Fatalf("blob %+v of %d", d, len(list))
 			}
 			seen[d.Digest] = true
@@ -62,7 +66,7 @@ func FuzzManifest(f *testing.F) {
 		}
 		_, _ = ReferrerDescriptor(kind, b)
 		decode(t, b, config)
-		// Past the check of the config's digest, that no fuzzer finds its way through.
+		// Correct the config's digest, because a fuzzer cannot find a matching one.
 		var doc map[string]json.RawMessage
 		if json.Unmarshal(b, &doc) != nil || doc["config"] == nil {
 			return
@@ -81,25 +85,25 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// decode decodes an image and checks that what comes out is one.
+// decode checks that an image which Decode accepts is valid.
 func decode(t *testing.T, b, config []byte) {
 	img, err := Decode(b, config)
 	if err != nil {
 		return
 	}
 	if err := img.check(); err != nil {
-		t.Fatalf("a decoded image: %v", err)
+		t.Fatalf("decoded an invalid image: %v", err)
 	}
 }
 
-// TestManyNamelessLayers: the names of layers that have none are found in linear time.
+// TestManyNamelessLayers checks that naming layers takes linear time.
 func TestManyNamelessLayers(t *testing.T) {
 	const n = limits.ManifestBlobs
 	layers := make([]Layer, n)
 	for i := range layers {
 		layers[i] = Layer{Kind: KindLicense, MediaType: ollamaPrefix + "license"}
 	}
-	nameTexts(layers) // quadratic, this takes minutes
+	nameTexts(layers) // takes minutes if quadratic
 	names := map[string]bool{}
 	for _, l := range layers {
 		names[l.Name] = true

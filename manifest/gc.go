@@ -11,17 +11,17 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Docker's names for the manifests that OCI tools may copy into the layout.
+// Docker's media types of manifests. OCI tools may copy such manifests into the layout.
 const (
 	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 	dockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
 )
 
-// Remove drops names, then the blobs that nobody else needs: those that no entry of the index leads to. It drops all of
-// the names or, when one is not there ([*NotFoundError]), none. When somebody is writing to the store, or not all entries
-// can be read, the names are gone, the blobs stay, and the error is a [*KeptError]. Do not call it while holding [Store.Lock].
+// Remove removes names, then the blobs that are no longer reachable from the index. If a name does not exist, it
+// removes nothing and returns a [*NotFoundError]. If another process is writing to the store, or an index entry cannot
+// be read, it removes the names, keeps the blobs and returns a [*KeptError]. The caller must not hold [Store.Lock].
 func (s *Store) Remove(ctx context.Context, names ...Name) error {
-	garbage := false // no other entry has one of the manifests
+	garbage := false // a removed entry was the last one for its manifest
 	err := s.updateIndex(ctx, func(idx *ocispec.Index) error {
 		drop := make([]bool, len(idx.Manifests))
 		for _, name := range names {
@@ -61,15 +61,16 @@ func (s *Store) Remove(ctx context.Context, names ...Name) error {
 	return nil
 }
 
-// marks is what a collection knows: the blobs that are needed, and the manifests whose needs are among them.
+// marks is the state of the mark phase of a collection.
 type marks struct {
-	live    map[digest.Digest]bool
-	visited map[digest.Digest]bool
+	live    map[digest.Digest]bool // reachable blobs
+	visited map[digest.Digest]bool // manifests whose references are marked
 }
 
-// mark finds what is needed. Roots are the named entries, unnamed ones that refer to nothing (another tool's), and
-// referrers of what is kept: unnamed entries whose manifest has a kept manifest as its subject. dead are the
-// referrers whose subject has gone. A named root that cannot be read is an error, since what it needs is not known.
+// mark returns the live blobs and the dead referrers. The roots are named entries, unnamed entries without a subject
+// (written by other tools), and unnamed entries whose subject is live. dead contains the referrers whose subject is not
+// live. An entry that cannot be read is an error, because the blobs it refers to are unknown; only unnamed entries may
+// lack their manifest.
 func (s *Store) mark(ctx context.Context, idx ocispec.Index) (live, dead map[digest.Digest]bool, err error) {
 	m := marks{live: map[digest.Digest]bool{}, visited: map[digest.Digest]bool{}}
 	type referrer struct {
@@ -84,7 +85,7 @@ func (s *Store) mark(ctx context.Context, idx ocispec.Index) (live, dead map[dig
 		named := d.Annotations[ocispec.AnnotationRefName] != ""
 		doc, err := s.readReferences(d)
 		if err != nil && (named || !errors.Is(err, ErrBlobMissing)) {
-			return nil, nil, fmt.Errorf("cannot tell which blobs %s needs, remove it first: %w", label(d), err)
+			return nil, nil, fmt.Errorf("cannot determine which blobs %s refers to; remove it first: %w", label(d), err)
 		}
 		if !named && doc.Subject != nil {
 			waiting = append(waiting, referrer{d, doc})
@@ -122,17 +123,17 @@ func label(d ocispec.Descriptor) string {
 	return string(d.Digest)
 }
 
-// references is what manifests and indexes of any kind point to.
+// references contains the descriptors in a manifest or index of any kind.
 type references struct {
 	Config    *ocispec.Descriptor  `json:"config"`
 	Layers    []ocispec.Descriptor `json:"layers"`
-	Blobs     []ocispec.Descriptor `json:"blobs"` // of the artifact manifest that image-spec v1.1 withdrew
+	Blobs     []ocispec.Descriptor `json:"blobs"` // from the artifact manifest that image-spec v1.1 withdrew
 	Manifests []ocispec.Descriptor `json:"manifests"`
 	Subject   *ocispec.Descriptor  `json:"subject"`
 }
 
-// readReferences reads what an entry points to. An index may list any blob, so one of an unknown type that does not
-// read like a manifest points to nothing; a manifest of a known type has to be readable.
+// readReferences reads the references of an index entry. An index may list blobs of any type, so an entry with an
+// unknown media type that does not parse as a manifest has no references. A manifest of a known type must be valid.
 func (s *Store) readReferences(d ocispec.Descriptor) (references, error) {
 	known := false
 	switch d.MediaType {
@@ -156,8 +157,8 @@ func (s *Store) readReferences(d ocispec.Descriptor) (references, error) {
 	return doc, nil
 }
 
-// markFrom marks a manifest and all that it points to. Of an index of manifests some may be absent, since tools
-// copy single platforms.
+// markFrom marks a manifest and everything it refers to. Children of an index may be absent, because tools can copy a
+// single platform.
 func (s *Store) markFrom(d ocispec.Descriptor, doc references, m marks) error {
 	m.live[d.Digest] = true
 	m.visited[d.Digest] = true
@@ -173,7 +174,7 @@ func (s *Store) markFrom(d ocispec.Descriptor, doc references, m marks) error {
 		}
 		childDoc, err := s.readReferences(child)
 		if err != nil && !errors.Is(err, ErrBlobMissing) {
-			return fmt.Errorf("cannot tell which blobs %s needs, remove it first: %w", label(d), err)
+			return fmt.Errorf("cannot determine which blobs %s refers to; remove it first: %w", label(d), err)
 		}
 		if err := s.markFrom(child, childDoc, m); err != nil {
 			return err

@@ -57,7 +57,7 @@ func TestRemoveOneOfTwoNames(t *testing.T) {
 	remove(t, s, "a:1")
 	wantBlobs(t, s, map[string]bool{"w": true})
 	checkStore(t, s)
-	remove(t, s, "a@"+string(d)) // every tag of that path with this digest
+	remove(t, s, "a@"+string(d)) // all tags of that path with this digest
 	if got := names(t, s); !slices.Equal(got, []string{"b:latest"}) {
 		t.Errorf("names %v", got)
 	}
@@ -66,7 +66,7 @@ func TestRemoveOneOfTwoNames(t *testing.T) {
 	}
 }
 
-// A replaced model's blobs go with the next collection; partial files never.
+// A collection removes the blobs of a replaced model, but no files in ingest/ or blobs/ that it does not know.
 func TestRemoveCollectsReplaced(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "a", "old")
@@ -75,20 +75,21 @@ func TestRemoveCollectsReplaced(t *testing.T) {
 	if err := os.WriteFile(s.path("ingest", "partial"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.path("blobs", "sha256", "README"), []byte("x"), 0o600); err != nil { // not a blob: not ours to judge
+	// Not a blob, so not written by this program.
+	if err := os.WriteFile(s.path("blobs", "sha256", "README"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	remove(t, s, "b")
 	wantBlobs(t, s, map[string]bool{"old": false, "new": true, "b": false})
 	if got := files(t, s, "ingest"); !slices.Equal(got, []string{"partial"}) {
-		t.Errorf("ingest holds %v", got)
+		t.Errorf("ingest contains %v", got)
 	}
 	if !slices.Contains(files(t, s, "blobs/sha256"), "README") {
-		t.Error("a file that is no blob was deleted")
+		t.Error("a file that is not a blob was deleted")
 	}
 }
 
-// put another tool's entry into the index.
+// putEntry adds an index entry as another tool would.
 func putEntry(t *testing.T, s *Store, ref, mediaType, body string) digest.Digest {
 	t.Helper()
 	d, n, err := s.PutBytes(t.Context(), []byte(body))
@@ -122,27 +123,29 @@ func TestCollectKeepsReferrers(t *testing.T) {
 	s := newStore(t)
 	signed := putModel(t, s, "signed", "w")
 	putModel(t, s, "other", "o")
-	// The referrer of a referrer comes first, so that the order in the index does not matter.
+	// The referrer of a referrer comes first, to show that the order in the index is irrelevant.
 	sigBody := artifact(t, s, "signature", signed)
 	putEntry(t, s, "", ocispec.MediaTypeImageManifest, artifact(t, s, "attestation", digest.FromString(sigBody)))
 	putEntry(t, s, "", ocispec.MediaTypeImageManifest, sigBody)
 	putEntry(t, s, "", ocispec.MediaTypeImageManifest, artifact(t, s, "standalone", ""))
 
 	remove(t, s, "other")
-	wantBlobs(t, s, map[string]bool{"w": true, "o": false, "signature": true, "attestation": true, "standalone": true, sigBody: true})
+	wantBlobs(t, s, map[string]bool{"w": true, "o": false, "signature": true, "attestation": true, "standalone": true,
+		sigBody: true})
 	remove(t, s, "signed")
-	wantBlobs(t, s, map[string]bool{"w": false, "signature": false, "attestation": false, "standalone": true, sigBody: false})
+	wantBlobs(t, s, map[string]bool{"w": false, "signature": false, "attestation": false, "standalone": true,
+		sigBody: false})
 	idx, err := s.readIndex()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(idx.Manifests) != 1 {
-		t.Errorf("the index still holds %+v", idx.Manifests)
+		t.Errorf("the index still contains %+v", idx.Manifests)
 	}
 	checkStore(t, s)
 }
 
-// Indexes of manifests (containers for several platforms) keep what their manifests need; absent ones are no error.
+// Indexes (multi-platform images) keep what their manifests refer to. Absent manifests are not an error.
 func TestCollectFollowsIndexes(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "demo", "w")
@@ -151,10 +154,11 @@ func TestCollectFollowsIndexes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A manifest that is at the same time another's layer is followed all the same.
+	// A manifest that is also a layer of another one is still followed.
 	putEntry(t, s, "asLayer", ocispec.MediaTypeImageManifest, fmt.Sprintf(`{"layers":[{"digest":"%s","size":%d}]}`, d, n))
 	putEntry(t, s, "multi", ocispec.MediaTypeImageIndex, fmt.Sprintf(
-		`{"schemaVersion":2,"manifests":[{"mediaType":"%s","digest":"%s","size":%d},{"mediaType":"%[1]s","digest":"%s","size":1}]}`,
+		`{"schemaVersion":2,"manifests":[{"mediaType":"%s","digest":"%s","size":%d},{"mediaType":"%[1]s","digest":"%s",`+
+			`"size":1}]}`,
 		ocispec.MediaTypeImageManifest, d, n, someDigest))
 	remove(t, s, "demo")
 	wantBlobs(t, s, map[string]bool{"w": false, "layer": true, child: true})
@@ -162,7 +166,7 @@ func TestCollectFollowsIndexes(t *testing.T) {
 	wantBlobs(t, s, map[string]bool{"layer": false, child: true})
 }
 
-// Entries of types that we do not know keep what they seem to refer to; those that are no manifests keep themselves.
+// Entries of unknown media types keep what they seem to refer to. Entries that are not manifests are kept themselves.
 func TestCollectKeepsUnknownTypes(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "demo", "w")
@@ -176,7 +180,7 @@ func TestCollectKeepsUnknownTypes(t *testing.T) {
 	wantBlobs(t, s, map[string]bool{"w": false, "blob": true, body: true, "<xml/>": true, large: true})
 }
 
-// What a damaged model needs is not known, so nothing is deleted until it is removed.
+// The blobs that a damaged model refers to are unknown, so nothing is deleted until the model is removed.
 func TestCollectStopsAtDamage(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "a", "a")
@@ -184,7 +188,8 @@ func TestCollectStopsAtDamage(t *testing.T) {
 	os.Remove(s.BlobPath(d))
 	err := s.Remove(t.Context(), mustName(t, "a"))
 	var kept *KeptError
-	if !errors.As(err, &kept) || !errors.Is(err, ErrBlobsKept) || !errors.Is(err, ErrBlobMissing) || !strings.Contains(err.Error(), "broken:latest") {
+	if !errors.As(err, &kept) || !errors.Is(err, ErrBlobsKept) || !errors.Is(err, ErrBlobMissing) ||
+		!strings.Contains(err.Error(), "broken:latest") {
 		t.Fatalf("error %v", err)
 	}
 	wantBlobs(t, s, map[string]bool{"a": true, "b": true})
@@ -210,7 +215,8 @@ func TestRemoveWhileWriting(t *testing.T) {
 	if !errors.Is(err, ErrBlobsKept) || !errors.As(err, &busy) {
 		t.Fatalf("error %v", err)
 	}
-	if len(busy.Holders) != 1 || busy.Holders[0].PID != os.Getpid() || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+	if len(busy.Holders) != 1 || busy.Holders[0].PID != os.Getpid() ||
+		!strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("holders %v in %q", busy.Holders, err)
 	}
 	wantBlobs(t, s, map[string]bool{"a": true, "not yet in a model": true})
@@ -264,12 +270,13 @@ func TestIndexLockHeldTooLong(t *testing.T) {
 	defer unlock()
 	l := putBlob(t, s, "w", "w")
 	s.indexWait = 0
-	if _, err := s.Put(t.Context(), mustName(t, "a"), Image{Layers: []Layer{l}}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "index.lock") {
+	if _, err := s.Put(t.Context(), mustName(t, "a"), Image{Layers: []Layer{l}}); !errors.Is(err, ErrBusy) ||
+		!strings.Contains(err.Error(), "index.lock") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// A reader that read the index just before a model was replaced and its old blobs collected finds the new one.
+// Resolve succeeds even if the model was replaced and its old blobs collected after it read the index.
 func TestResolveWhileReplacing(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "a", "0")

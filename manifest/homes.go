@@ -9,19 +9,20 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// annotationPushed lists the repositories that a model was pushed to, newest first, separated by commas.
+// annotationPushed lists the repositories that a model was pushed to, newest first, comma-separated.
 const annotationPushed = "org.ingotml.pushed"
 
-// Most repositories that an entry lists.
+// maxPushed limits the repositories that an entry lists.
 const maxPushed = 8
 
-// Home is a repository that should have what a manifest of the store names: a model came from there, or went there.
+// Home is a repository that should have a manifest of the store, because the model was pulled from it or pushed to it.
 type Home struct {
 	Host, Path string
 	Manifest   digest.Digest
 }
 
-// Homes lists what the index knows about repositories of a host, the newest entries first. Nobody has asked the registry.
+// Homes lists the repositories on a registry host that the index knows, newest entries first. It does not contact the
+// registry.
 func (s *Store) Homes(ctx context.Context, host string) ([]Home, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -32,7 +33,8 @@ func (s *Store) Homes(ctx context.Context, host string) ([]Home, error) {
 	}
 	entries := slices.Clone(idx.Manifests)
 	slices.SortStableFunc(entries, func(a, b ocispec.Descriptor) int {
-		return strings.Compare(b.Annotations[annotationModified], a.Annotations[annotationModified]) // RFC 3339 in UTC sorts as text
+		// Timestamps in RFC 3339 and UTC sort as text.
+		return strings.Compare(b.Annotations[annotationModified], a.Annotations[annotationModified])
 	})
 	var list []Home
 	add := func(path string, d digest.Digest) {
@@ -64,7 +66,8 @@ func pushedTo(d ocispec.Descriptor) []string {
 	return strings.Split(d.Annotations[annotationPushed], ",")
 }
 
-// NotePushed remembers where a model was pushed to, so that later pushes can mount its blobs. It goes with the entry.
+// NotePushed records in the index where a model was pushed to, so that later pushes can mount its blobs. The record is
+// removed with the index entry.
 func (s *Store) NotePushed(ctx context.Context, name, to Name) error {
 	repository := to.Host + "/" + to.Path
 	idx, err := s.readIndex()
@@ -77,7 +80,7 @@ func (s *Store) NotePushed(ctx context.Context, name, to Name) error {
 	return s.updateIndex(ctx, func(idx *ocispec.Index) error {
 		want, entry, ok := lookup(*idx, name)
 		if !ok {
-			return nil // removed meanwhile
+			return nil // removed in the meantime
 		}
 		for i, d := range idx.Manifests {
 			if n, ok := entryName(d); !ok || n != entry || d.Digest != want.Digest {

@@ -11,30 +11,30 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Kind says what a layer is to ingot. Other kinds than these pass through both ways.
+// Kind is the kind of a layer. Encoding and decoding preserve kinds other than those below.
 type Kind string
 
-// The kinds of layers. All but KindTensor are files, and are named by their path in the model's folder.
+// The kinds of layers. All except KindTensor are files, named by their path in the model's folder.
 const (
 	KindTensor   Kind = "tensor"   // a complete safetensors file holding one logical tensor
 	KindFile     Kind = "file"     // a file of the checkpoint: config.json, tokenizer.json, ...
 	KindLicense  Kind = "license"  // text
 	KindParams   Kind = "params"   // default sampling parameters, JSON
 	KindSystem   Kind = "system"   // system prompt, text
-	KindTemplate Kind = "template" // chat template, Jinja or Ollama's Go
-	KindMessages Kind = "messages" // a JSON list of {role, content} that every conversation begins with
+	KindTemplate Kind = "template" // chat template, in Jinja or Ollama's Go syntax
+	KindMessages Kind = "messages" // JSON list of {role, content} that begins every conversation
 )
 
 // Layer is one blob of an image.
 type Layer struct {
 	Kind      Kind
-	Name      string        // of the tensor, or the slash-separated path of the file in the model's folder
-	MediaType string        // as decoded; when empty or another encoding's, encoders choose it by Kind and Name
+	Name      string        // tensor's name, or slash-separated path of the file in the model's folder
+	MediaType string        // as decoded; if empty or of another encoding, encoders choose it by Kind and Name
 	Digest    digest.Digest // SHA-256 of the blob
 	Size      int64         // bytes
 }
 
-// Capabilities that [Config] lists.
+// Capabilities in [Config].
 const (
 	CapCompletion = "completion" // text in, text out
 	CapEmbedding  = "embedding"
@@ -44,31 +44,32 @@ const (
 	CapThinking   = "thinking"
 )
 
-// Config holds facts about a model for people and registries. The runtime takes nothing from it: it reads the model's
-// own files. A zero value means unknown.
+// Config holds facts about a model for people and registries. The runtime does not use it; it reads the model's own
+// files. A zero value means unknown.
 type Config struct {
-	Name            string   // the model's own name; not the name it is stored under, which would change the digest
-	Family          string   // such as llama3
+	Name            string   // the model's own name; never the name in the store, which would change the digest
+	Family          string   // for example llama3
 	Licenses        []string // SPDX expressions
-	Architecture    string   // as in config.json, such as LlamaForCausalLM
-	ModelType       string   // as in config.json, such as llama
+	Architecture    string   // as in config.json, for example LlamaForCausalLM
+	ModelType       string   // as in config.json, for example llama
 	Format          string   // of the weights: safetensors
-	Quantization    string   // empty when not quantized
-	DType           string   // of the weights as safetensors spells it; several are separated by commas
+	Quantization    string   // empty if not quantized
+	DType           string   // of the weights, in safetensors' spelling; comma-separated if several
 	Params          int64    // number of parameters
 	Capabilities    []string // CapCompletion, ...
 	ContextLength   int64    // tokens
 	EmbeddingLength int64    // width of the hidden state
 }
 
-// Image is a decoded model image, whatever the encoding it came in. What other tools wrote into a manifest beyond
-// these fields is not part of it; the store keeps the manifest's bytes.
+// Image is a decoded model image, independent of its encoding. It omits other content of the manifest; the store keeps
+// the manifest's bytes.
 type Image struct {
 	Config Config
 	Layers []Layer
 }
 
-// Size is the number of bytes of the image's blobs, each blob counted once. The manifest and its config are not included.
+// Size returns the total size of the layers' blobs in bytes, counting each blob once. It excludes the manifest and
+// config.
 func (img Image) Size() int64 {
 	var sum int64
 	seen := make(map[digest.Digest]bool, len(img.Layers))
@@ -81,7 +82,7 @@ func (img Image) Size() int64 {
 	return sum
 }
 
-// Find returns the first layer of that kind and name.
+// Find returns the first layer of the given kind and name.
 func (img Image) Find(kind Kind, name string) (Layer, bool) {
 	for _, l := range img.Layers {
 		if l.Kind == kind && l.Name == name {
@@ -91,11 +92,11 @@ func (img Image) Find(kind Kind, name string) (Layer, bool) {
 	return Layer{}, false
 }
 
-// TensorPath is the file name that a tensor's blob gets when an image is extracted. Names are flat, so that the
-// checkpoint's index file finds them: model-NAME.safetensors.
+// TensorPath returns the file name of a tensor's blob in an extracted image: model-NAME.safetensors. All such files are
+// in one folder, where the checkpoint's index file expects them.
 func TensorPath(tensor string) string { return "model-" + tensor + ".safetensors" }
 
-// path is where the layer lies in the model's folder; empty when it has no name.
+// path returns the layer's path in the model's folder, or "" if it has no name.
 func (l Layer) path() string {
 	if l.Kind == KindTensor {
 		return TensorPath(l.Name)
@@ -103,7 +104,7 @@ func (l Layer) path() string {
 	return l.Name
 }
 
-// Most bytes of a file's base name that common file systems take.
+// maxFileName is the limit of common file systems on a file's base name, in bytes.
 const maxFileName = 255
 
 var (
@@ -111,7 +112,7 @@ var (
 	capabilityPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 )
 
-// check tells what is wrong with a layer: its path must stay inside the model's folder on every system.
+// check validates a layer. Its path must stay inside the model's folder on every operating system.
 func (l Layer) check() error {
 	if !kindPattern.MatchString(string(l.Kind)) {
 		return fmt.Errorf("kind %q is not a lower-case word", clip(string(l.Kind)))
@@ -137,14 +138,15 @@ func (l Layer) check() error {
 		return nil
 	}
 	if !fs.ValidPath(l.path()) || l.path() == "." || strings.ContainsFunc(l.Name, badInPath) {
-		return fmt.Errorf("path %q is not a relative path without '.', '..', '\\', ':' and control characters", clip(l.path()))
+		return fmt.Errorf("path %q is not a relative path without '.', '..', '\\', ':' and control characters",
+			clip(l.path()))
 	}
 	return nil
 }
 
 func badInPath(r rune) bool { return r == '\\' || r == ':' || unicode.IsControl(r) }
 
-// check tells what is wrong with an image in any encoding.
+// check validates an image, whatever its encoding.
 func (img Image) check() error {
 	if len(img.Layers) == 0 {
 		return fmt.Errorf("it has no layers")
@@ -159,7 +161,7 @@ func (img Image) check() error {
 			return fmt.Errorf("layer %d: the sizes of the layers overflow", i)
 		}
 		if l.Name == "" || isArchive(l.MediaType) {
-			continue // an archive's path is a hint, and several may unpack into one folder
+			continue // an archive's path is a hint: several archives may unpack into one folder
 		}
 		if first, twice := seen[l.path()]; twice {
 			return fmt.Errorf("layers %d and %d are both %q", first, i, clip(l.path()))
@@ -170,7 +172,10 @@ func (img Image) check() error {
 }
 
 func (c Config) check() error {
-	for _, s := range append([]string{c.Name, c.Family, c.Architecture, c.ModelType, c.Format, c.Quantization, c.DType}, c.Licenses...) {
+	texts := append([]string{
+		c.Name, c.Family, c.Architecture, c.ModelType, c.Format, c.Quantization, c.DType,
+	}, c.Licenses...)
+	for _, s := range texts {
 		if !utf8.ValidString(s) {
 			return fmt.Errorf("config text %q is not UTF-8", clip(s))
 		}
@@ -186,7 +191,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// isArchive reports whether a layer has to be unpacked: its media type ends in .tar, .tar+gzip or .tar+zstd.
+// isArchive reports whether a layer must be unpacked: its media type ends in .tar, .tar+gzip or .tar+zstd.
 func isArchive(mediaType string) bool {
 	return strings.HasSuffix(mediaType, ".tar") || strings.Contains(mediaType, ".tar+")
 }

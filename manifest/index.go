@@ -15,28 +15,28 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Annotations of the index's descriptors beside the name (image-spec v1.1.1, annotations.md). They are copies of what
-// the manifest says, so that List opens none, and the only place with a date.
+// Annotations on the index's descriptors, in addition to the name (image-spec v1.1.1, annotations.md). The size repeats
+// what the manifest says, so that List does not open manifests. Dates are stored nowhere else.
 const (
 	annotationSize     = "org.ingotml.size"     // bytes of all blobs, manifest and config included
 	annotationModified = "org.ingotml.modified" // RFC 3339, UTC
 )
 
-// More than any index that can be worked with: about 100,000 models.
+// maxIndexSize limits index.json. It is enough for about 100,000 models.
 const maxIndexSize = 64 << 20
 
 // Summary is what the index says about a model.
 type Summary struct {
 	Name      Name
 	Digest    digest.Digest
-	Size      int64     // bytes of the blobs, manifest and config included; 0 when another tool wrote the entry
-	ModelType string    // empty when unknown
-	Modified  time.Time // when the name was last set; zero when another tool wrote the entry
-	Partial   int       // blobs that a partial pull left out
-	Shared    int64     // bytes of the blobs that other names lead to as well: what removing the name would not free. Only ListShared sets it.
+	Size      int64     // bytes of the blobs, manifest and config included; 0 if another tool wrote the entry
+	ModelType string    // empty if unknown
+	Modified  time.Time // when the name was last set; zero if another tool wrote the entry
+	Partial   int       // number of blobs that a partial pull left out
+	Shared    int64     // bytes that removing the name would not free; only ListShared sets it
 }
 
-// List gives the models of the store, sorted by name. Only the index is read.
+// List returns the models in the store, sorted by name. It reads only the index.
 func (s *Store) List(ctx context.Context) ([]Summary, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *Store) List(ctx context.Context) ([]Summary, error) {
 	return list, nil
 }
 
-// describe fills in the annotations of an entry.
+// describe sets the annotations of an index entry.
 func describe(d *ocispec.Descriptor, name Name, size int64, modelType string, modified time.Time) {
 	d.Annotations = map[string]string{
 		ocispec.AnnotationRefName: name.String(),
@@ -79,7 +79,7 @@ func describe(d *ocispec.Descriptor, name Name, size int64, modelType string, mo
 	}
 }
 
-// entryName gives the name of an entry; entries without one are referrers, or not ours.
+// entryName returns the name of an index entry. Entries without a name are referrers or were written by other tools.
 func entryName(d ocispec.Descriptor) (Name, bool) {
 	ref := d.Annotations[ocispec.AnnotationRefName]
 	if ref == "" {
@@ -92,14 +92,14 @@ func entryName(d ocispec.Descriptor) (Name, bool) {
 	return name, true
 }
 
-// matches reports whether an entry is what a name asks for.
+// matches reports whether the entry d, named entry, satisfies the requested name.
 func matches(d ocispec.Descriptor, entry, want Name) bool {
 	return entry.Host == want.Host && entry.Path == want.Path &&
 		(want.Tag == "" || entry.Tag == want.Tag) &&
 		(want.Digest == "" || d.Digest == want.Digest)
 }
 
-// withTag gives a name that was made by hand the tag that ParseName would have.
+// withTag adds the default tag to a name that was not made by ParseName.
 func withTag(n Name) Name {
 	if n.Tag == "" && n.Digest == "" {
 		n.Tag = DefaultTag
@@ -125,7 +125,7 @@ func (s *Store) setEntry(ctx context.Context, name Name, desc ocispec.Descriptor
 	})
 }
 
-// replaceEntry keeps the place of an entry that has the name already, and touches no other.
+// replaceEntry sets the entry of a name. It keeps the position of an existing entry and does not change others.
 func replaceEntry(idx *ocispec.Index, name Name, desc ocispec.Descriptor) {
 	at := -1
 	kept := idx.Manifests[:0]
@@ -145,7 +145,7 @@ func replaceEntry(idx *ocispec.Index, name Name, desc ocispec.Descriptor) {
 	idx.Manifests = kept
 }
 
-// readIndex needs no lock: the file is replaced whole.
+// readIndex needs no lock, because index.json is replaced atomically.
 func (s *Store) readIndex() (ocispec.Index, error) {
 	var idx ocispec.Index
 	b, err := readLimited(s.path(ocispec.ImageIndexFile), maxIndexSize)
@@ -162,7 +162,7 @@ func (s *Store) readIndex() (ocispec.Index, error) {
 	return idx, nil
 }
 
-// updateIndex changes the index under its lock. When change fails, the index stays as it was.
+// updateIndex changes the index under its lock. If change returns an error, the index is not written.
 func (s *Store) updateIndex(ctx context.Context, change func(*ocispec.Index) error) error {
 	unlock, err := s.lockIndex(ctx)
 	if err != nil {
@@ -195,8 +195,8 @@ func (s *Store) writeIndex(idx ocispec.Index) error {
 	return s.replaceFile(ocispec.ImageIndexFile, b)
 }
 
-// notFound says that a name is not there, and names that a person may have meant: the same path or last component
-// elsewhere, with another tag or in another case, or a path that is a few letters off.
+// notFound returns a NotFoundError with names that the user may have meant: the same path or last component on another
+// host, with another tag or in another case, or a path within a small edit distance.
 func notFound(idx ocispec.Index, want Name) error {
 	type candidate struct {
 		name string
@@ -229,7 +229,7 @@ func notFound(idx ocispec.Index, want Name) error {
 	return e
 }
 
-// distance counts the insertions, removals and replacements of bytes that lead from a to b.
+// distance returns the edit distance of a and b: the number of insertions, deletions and substitutions of bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -13,12 +13,12 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Ingest is the folder of a run that writes many blobs and can be taken up again after it failed or was killed. Sealed
-// blobs stay in it, listed in its journal, until Publish gives them their names. Its methods may be called by
-// several goroutines at once.
+// Ingest is the staging folder of a run that writes many blobs and can be resumed after it failed or was killed. Sealed
+// blobs stay in the folder, listed in its journal, until Publish renames them into the store. Its methods are safe for
+// concurrent use.
 //
-// Contract: the caller holds [Store.Lock] from OpenIngest to the last Put. What a folder holds is kept by collections
-// for [IngestAge] after its last use, and so are the blobs that it published.
+// The caller holds [Store.Lock] from OpenIngest to the last Put. Collections keep a staging folder, and the blobs it
+// published, for [IngestAge] after its last use.
 type Ingest struct {
 	s    *Store
 	dir  string
@@ -29,7 +29,7 @@ type Ingest struct {
 	sealed  map[string]sealed // by name
 }
 
-// sealed is one line of the journal.
+// sealed is a line of the journal.
 type sealed struct {
 	Name   string        `json:"name"`
 	Digest digest.Digest `json:"digest"`
@@ -38,14 +38,14 @@ type sealed struct {
 }
 
 const (
-	ingestPrefix  = "create-" // and the key's hex digits
+	ingestPrefix  = "create-" // followed by the key's hex digits
 	ingestLock    = "lock"
 	ingestJournal = "journal"
 	partialPrefix = "blob-"
 )
 
-// OpenIngest opens the folder of the run that has this key, a hash of all that decides what the run writes. It waits while
-// another process works in that folder. End with Close, or with Remove when all is done.
+// OpenIngest opens the staging folder of the run with this key, a hash of all the run's inputs. It waits while another
+// process uses the folder. The caller ends with Close, or with Remove once the folder is no longer needed.
 func (s *Store) OpenIngest(ctx context.Context, key digest.Digest) (*Ingest, error) {
 	if !validDigest(key) {
 		return nil, fmt.Errorf("open ingest folder: key %q is not a sha256 digest", clip(string(key)))
@@ -58,7 +58,7 @@ func (s *Store) OpenIngest(ctx context.Context, key digest.Digest) (*Ingest, err
 }
 
 func (in *Ingest) open(ctx context.Context) error {
-	if err := in.take(ctx); err != nil {
+	if err := in.acquire(ctx); err != nil {
 		return err
 	}
 	err := in.load()
@@ -67,7 +67,7 @@ func (in *Ingest) open(ctx context.Context) error {
 	}
 	if err == nil {
 		now := in.s.now()
-		err = os.Chtimes(in.path(ingestJournal), now, now) // its age is that of the folder
+		err = os.Chtimes(in.path(ingestJournal), now, now) // the folder's age is the journal's
 	}
 	if err != nil {
 		in.Close()
@@ -75,8 +75,9 @@ func (in *Ingest) open(ctx context.Context) error {
 	return err
 }
 
-// take makes the folder and locks it. A lock file that its last holder removed does not count.
-func (in *Ingest) take(ctx context.Context) error {
+// acquire creates the folder and locks it. A lock on a file that a previous holder has unlinked is void, so acquire
+// tries again.
+func (in *Ingest) acquire(ctx context.Context) error {
 	for {
 		if err := makeIngest(in.dir); err != nil {
 			return err
@@ -101,7 +102,7 @@ func (in *Ingest) take(ctx context.Context) error {
 
 func (in *Ingest) path(name string) string { return filepath.Join(in.dir, name) }
 
-// load reads the journal, forgets blobs that are gone, and removes what no line names.
+// load reads the journal. It ignores lines whose blob no longer exists, and removes files that no line lists.
 func (in *Ingest) load() error {
 	lines, err := readJournal(in.path(ingestJournal))
 	if err != nil {
@@ -130,7 +131,7 @@ func (in *Ingest) load() error {
 	return nil
 }
 
-// Lookup finds a blob that this run or an earlier one has sealed under that name.
+// Lookup returns the blob that this run or an earlier one sealed under a name.
 func (in *Ingest) Lookup(name string) (d digest.Digest, size int64, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -138,14 +139,14 @@ func (in *Ingest) Lookup(name string) (d digest.Digest, size int64, ok bool) {
 	return l.Digest, l.Size, ok
 }
 
-// Note is what was noted about a sealed blob; "" = nothing.
+// Note returns the note of a sealed blob, or "" if it has none.
 func (in *Ingest) Note(name string) string {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.sealed[name].Note
 }
 
-// seal records a complete, synced file under its name.
+// seal adds a complete, synced file to the journal.
 func (in *Ingest) seal(partial string, l sealed) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -159,8 +160,8 @@ func (in *Ingest) seal(partial string, l sealed) error {
 	return nil
 }
 
-// Publish gives all sealed blobs their names in the store. Blobs that the store has already are kept as they are. The
-// names become durable with the next [Store.Put].
+// Publish renames all sealed blobs into the store. If the store already has a blob, the existing file is kept. The
+// directory entries become durable with the next [Store.Put].
 func (in *Ingest) Publish() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -172,7 +173,7 @@ func (in *Ingest) Publish() error {
 		switch {
 		case err == nil:
 			continue
-		case errors.Is(err, ErrBlobMissing) || errors.Is(err, ErrCorrupt): // one of the wrong size is replaced
+		case errors.Is(err, ErrBlobMissing) || errors.Is(err, ErrCorrupt): // a blob of the wrong size is replaced
 			err = rename(in.path(l.Digest.Encoded()), in.s.BlobPath(l.Digest))
 		}
 		if err != nil {
@@ -182,8 +183,8 @@ func (in *Ingest) Publish() error {
 	return nil
 }
 
-// Close ends the run and leaves the folder to the next one, unless it holds no sealed blob. A second Close, and one after
-// Remove, does nothing.
+// Close ends the run and keeps the folder for the next one, unless no blob is sealed. After Close or Remove it is a
+// no-op.
 func (in *Ingest) Close() {
 	if in.lock == nil {
 		return
@@ -199,7 +200,7 @@ func (in *Ingest) Close() {
 	in.lock = nil
 }
 
-// Remove ends the run and removes the folder with all that was not published.
+// Remove ends the run and removes the folder, including all unpublished blobs.
 func (in *Ingest) Remove() {
 	if in.lock == nil {
 		return
@@ -207,16 +208,18 @@ func (in *Ingest) Remove() {
 	if in.journal != nil {
 		in.journal.Close()
 	}
-	gone := removeIngest(in.dir)
+	removed := removeIngest(in.dir)
 	in.lock.Unlock()
 	in.lock = nil
-	if !gone { // on systems that keep an open file; else what is there now is of the next holder
+	// Windows cannot remove an open lock file. Elsewhere the path may belong to the next holder by now.
+	if !removed {
 		os.Remove(in.path(ingestLock))
 		os.Remove(in.dir)
 	}
 }
 
-// makeIngest makes a folder that others make and remove at the same time: os.MkdirAll fails when it goes between its two looks.
+// makeIngest creates a folder that other processes may remove concurrently: os.MkdirAll returns ErrExist if the folder
+// disappears between its mkdir and its stat.
 func makeIngest(dir string) error {
 	for {
 		err := os.MkdirAll(dir, 0o755)
@@ -229,7 +232,8 @@ func makeIngest(dir string) error {
 	}
 }
 
-// removeIngest removes a folder whose lock the caller holds; the lock file goes last. It reports whether that went.
+// removeIngest removes a folder whose lock the caller holds. It removes the lock file last and reports whether that
+// succeeded.
 func removeIngest(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

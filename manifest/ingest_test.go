@@ -55,7 +55,7 @@ func TestIngestResumes(t *testing.T) {
 	in := openIngest(t, s)
 	seal(t, in, "a", "first")
 	seal(t, in, "b", "second")
-	seal(t, in, "c", "first") // the same contents under another name
+	seal(t, in, "c", "first") // the same content under another name
 	partial, err := in.NewBlob("d")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,8 @@ func TestIngestResumes(t *testing.T) {
 	wantSealed(t, in, "b", "second", true)
 	wantSealed(t, in, "c", "first", true)
 	wantSealed(t, in, "d", "", false)
-	if got := len(files(t, s, filepath.Join("ingest", filepath.Base(in.dir)))); got != 4 { // two blobs, lock and journal
+	// Two blobs, the lock file and the journal.
+	if got := len(files(t, s, filepath.Join("ingest", filepath.Base(in.dir)))); got != 4 {
 		t.Errorf("%d files, want 4", got)
 	}
 	if err := in.Publish(); err != nil {
@@ -86,7 +87,7 @@ func TestIngestResumes(t *testing.T) {
 	}
 	in.Close()
 
-	// Killed after that, before the image had its name.
+	// As after a kill between Publish and Put.
 	in = openIngest(t, s)
 	wantSealed(t, in, "a", "first", true)
 	if err := in.Publish(); err != nil {
@@ -130,7 +131,7 @@ func TestIngestWriteAhead(t *testing.T) {
 	}
 }
 
-// A journal that was cut or scribbled in costs the blobs of the damaged lines, no more.
+// A truncated or damaged journal loses only the blobs of the damaged lines.
 func TestIngestDamagedJournal(t *testing.T) {
 	s := newStore(t)
 	in := openIngest(t, s)
@@ -149,9 +150,9 @@ func TestIngestDamagedJournal(t *testing.T) {
 	wantSealed(t, in, "a", "first", true)
 	wantSealed(t, in, "b", "", false)
 	if _, err := os.Stat(in.path(whole.Encoded())); err == nil {
-		t.Error("a blob that no line names is kept")
+		t.Error("a blob that is not in the journal was kept")
 	}
-	seal(t, in, "b", "second") // its line comes after the torn one
+	seal(t, in, "b", "second") // its line follows the torn one
 	in.Close()
 	in = openIngest(t, s)
 	wantSealed(t, in, "b", "second", true)
@@ -168,7 +169,7 @@ func TestIngestNothingSealed(t *testing.T) {
 	}
 }
 
-// Collections keep what unfinished runs have made, until it is too old.
+// Collections keep the state of unfinished runs for IngestAge.
 func TestIngestAndCollect(t *testing.T) {
 	s := newStore(t)
 	now := time.Now()
@@ -197,7 +198,7 @@ func TestIngestAndCollect(t *testing.T) {
 	}
 }
 
-// Two runs with one key do not work at once, and the one that waited finds a folder of its own.
+// Two runs with the same key exclude each other. The second one gets a new folder if the first removes its own.
 func TestIngestWaits(t *testing.T) {
 	s := newStore(t)
 	first := openIngest(t, s)
@@ -228,8 +229,8 @@ func TestIngestWaits(t *testing.T) {
 	}
 }
 
-// TestIngestHandOver lets runs follow each other at once in a folder that each of them removes: what one leaves behind in
-// its last moment must not be the next one's.
+// TestIngestHandOver lets runs use and remove the same folder in quick succession. The removal by one run must not
+// affect the next.
 func TestIngestHandOver(t *testing.T) {
 	s := newStore(t)
 	var g errgroup.Group

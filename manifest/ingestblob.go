@@ -12,19 +12,20 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// IngestBlob writes a blob of an [Ingest] from its beginning, and perhaps later parts of it ahead of that. It belongs to
-// one goroutine. End it with Seal or Abort; a deferred Abort is harmless after Seal.
+// IngestBlob writes a blob of an [Ingest]. Write appends from the beginning; WriteAt may write later ranges ahead of
+// it. An IngestBlob must not be used by several goroutines at once. End it with Seal or Abort; a deferred Abort after
+// Seal is a no-op.
 type IngestBlob struct {
 	in   *Ingest
 	name string
 	note string
-	f    *os.File // nil when ended
+	f    *os.File // nil after Seal or Abort
 	hash hash.Hash
-	at   int64 // bytes written by Write, and hashed
-	end  int64 // bytes of the file
+	at   int64 // bytes written by Write and hashed
+	end  int64 // size of the file
 }
 
-// NewBlob starts a blob under a name of the caller's choice, which is not its digest.
+// NewBlob starts a blob under a name chosen by the caller. The name is the key for Lookup, not the digest.
 func (in *Ingest) NewBlob(name string) (*IngestBlob, error) {
 	f, err := os.CreateTemp(in.dir, partialPrefix+"*")
 	if err != nil {
@@ -33,7 +34,7 @@ func (in *Ingest) NewBlob(name string) (*IngestBlob, error) {
 	return &IngestBlob{in: in, name: name, f: f, hash: sha256.New()}, nil
 }
 
-// Write appends to what Write has written before. It overwrites nothing: the caller keeps it apart from WriteAt's ranges.
+// Write appends to the bytes written by Write. The caller keeps these apart from the ranges written by WriteAt.
 func (b *IngestBlob) Write(p []byte) (int, error) {
 	if b.f == nil {
 		return 0, fmt.Errorf("write blob: %w", fs.ErrClosed)
@@ -45,8 +46,8 @@ func (b *IngestBlob) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteAt writes ahead of Write: what begins where Write will have ended, in any order. It is hashed when the blob is
-// sealed, by reading it back.
+// WriteAt writes ahead of Write, at or after the offset where Write will end. Ranges may come in any order. Seal reads
+// them back to hash them.
 func (b *IngestBlob) WriteAt(p []byte, offset int64) (int, error) {
 	if b.f == nil {
 		return 0, fmt.Errorf("write blob: %w", fs.ErrClosed)
@@ -59,10 +60,10 @@ func (b *IngestBlob) WriteAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// Note keeps a line of text beside the blob until the run is over: what the next run could not tell from the blob alone.
+// Note stores text with the blob in the journal, for what a resumed run cannot derive from the blob itself.
 func (b *IngestBlob) Note(text string) { b.note = text }
 
-// Seal completes the blob: it is synced, read-only, and listed in the journal.
+// Seal completes the blob: it syncs the file, makes it read-only and adds it to the journal.
 func (b *IngestBlob) Seal(ctx context.Context) (digest.Digest, int64, error) {
 	if b.f == nil {
 		return "", 0, fmt.Errorf("seal blob: %w", fs.ErrClosed)
@@ -93,7 +94,7 @@ func (b *IngestBlob) finish(ctx context.Context) (digest.Digest, error) {
 	return d, b.in.seal(b.f.Name(), sealed{Name: b.name, Digest: d, Size: b.end, Note: b.note})
 }
 
-// hashRest reads back what WriteAt wrote.
+// hashRest reads back and hashes what WriteAt wrote.
 func (b *IngestBlob) hashRest(ctx context.Context) error {
 	if b.at == b.end {
 		return nil
@@ -116,13 +117,13 @@ func (b *IngestBlob) hashRest(ctx context.Context) error {
 	return nil
 }
 
-// Abort gives the blob up. After Seal or Abort it does nothing.
+// Abort discards the blob. After Seal or Abort it is a no-op.
 func (b *IngestBlob) Abort() {
 	if b.f == nil {
 		return
 	}
 	f := b.f
 	b.f = nil
-	f.Close() // may be closed already, by a Seal that failed
+	f.Close() // may already be closed by a failed Seal
 	os.Remove(f.Name())
 }

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// IngestAge is how long what an unfinished run has made is kept after its last use.
+// IngestAge is how long collections keep the state of an interrupted run after its last use.
 const IngestAge = 14 * 24 * time.Hour
 
-// More than a journal of as many blobs as a manifest can list.
+// maxJournalSize exceeds the size of a journal with as many blobs as a manifest can list.
 const maxJournalSize = 64 << 20
 
-// readJournal reads the lines of a journal, JSON each. A line that is torn or strange, as after a crash, is left out:
-// its blob is made again.
+// readJournal reads a journal of JSON lines. It skips torn and invalid lines, as a crash may leave; their blobs are
+// made again.
 func readJournal(path string) ([]sealed, error) {
 	b, err := readLimited(path, maxJournalSize)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrTooLarge) {
@@ -35,7 +35,7 @@ func readJournal(path string) ([]sealed, error) {
 	return out, nil
 }
 
-// appendJournal adds a line in one write. It starts with a line feed, so that a torn line before it ends there.
+// appendJournal appends a line in one write. The line begins with a line feed, which terminates a torn line before it.
 func appendJournal(f *os.File, l sealed) error {
 	b, err := marshal(l)
 	if err != nil {

@@ -12,43 +12,43 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// strayAge is how long a file that nothing knows is left alone: a writer may be about to name it.
+// strayAge is how long unknown files are ignored, because their writer may be about to rename them.
 const strayAge = time.Hour
 
-// leftover is what one run has in ingest/.
+// leftover is what one run keeps in ingest/.
 type leftover struct {
 	kind  leftoverKind
 	name  string    // of the file or folder
-	more  []string  // other files of the same blob
-	bytes int64     // of all of it
-	used  time.Time // when it last changed
+	more  []string  // further files of the same blob
+	bytes int64     // total size
+	used  time.Time // last use
 }
 
 type leftoverKind int
 
 const (
-	leftCreate  leftoverKind = iota // create-HEX, the folder of a create; see [Ingest]
-	leftPush                        // push-HEX, the folder of an upload
-	leftPull                        // pull-HEX, the manifest of a pull
-	leftPart                        // HEX.part and others, a blob of a pull
-	leftUpload                      // upload-HEX, a file for a create; see [Store.PutUpload]
-	leftFolder                      // files-..., the folder of a create that reads such files
-	leftSending                     // sending-..., an upload that a client sends, and its lock file; see [sending]
-	leftBegun                       // what its writer had begun and nobody can take up
-	leftFile                        // a file of the store's folder that was about to be replaced
-	leftOther                       // not ours
+	leftCreate        leftoverKind = iota // create-HEX, the staging folder of a create; see [Ingest]
+	leftPush                              // push-HEX, the folder of an upload session; see [Session]
+	leftPull                              // pull-HEX, the manifest of a pull; see [Store.Pulling]
+	leftPart                              // HEX.part and its companions, a blob of a pull; see [Partial]
+	leftUpload                            // upload-HEX, a file uploaded for a create; see [Store.PutUpload]
+	leftUploadFolder                      // files-..., a folder of links to uploads; see [Store.Folder]
+	leftPendingUpload                     // sending-..., an upload in progress and its lock file; see [pendingUpload]
+	leftTemporary                         // a temporary file that cannot be resumed
+	leftFile                              // a temporary file for replacing a file in the store's folder
+	leftOther                             // not written by this program
 )
 
-// resumable reports whether a run that is started again goes on with it.
+// resumable reports whether the next run resumes from it.
 func (l leftover) resumable() bool { return l.kind <= leftUpload }
 
-// leftovers lists ingest/ by name. What goes away meanwhile is left out.
+// leftovers lists ingest/, sorted by name. It skips entries that disappear while it runs.
 func (s *Store) leftovers() ([]leftover, error) {
 	entries, err := os.ReadDir(s.path(ingestDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	parts := map[string]int{} // by the blob's hex digits, or the upload's name
+	parts := map[string]int{} // index in list, by the blob's hex digits or the upload's name
 	var list []leftover
 	for _, e := range entries {
 		info, err := e.Info()
@@ -64,8 +64,8 @@ func (s *Store) leftovers() ([]leftover, error) {
 			l.bytes, l.used = s.folderUse(e.Name(), ingestJournal)
 		case leftPush:
 			l.bytes, l.used = s.folderUse(e.Name(), "state")
-		case leftPart, leftSending:
-			key := sendingName(e.Name())
+		case leftPart, leftPendingUpload:
+			key := pendingUploadName(e.Name())
 			if l.kind == leftPart {
 				key = e.Name()[:64]
 			}
@@ -89,7 +89,7 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 	name := e.Name()
 	for _, k := range []struct {
 		prefix string
-		hex    bool // the digits of a digest follow, and then nothing
+		hex    bool // the name continues with the hex digits of a digest only
 		dir    bool
 		kind   leftoverKind
 	}{
@@ -97,10 +97,10 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 		{sessionPrefix, true, true, leftPush},
 		{pullPrefix, true, false, leftPull},
 		{uploadPrefix, true, false, leftUpload},
-		{folderPrefix, false, true, leftFolder},
-		{sendingPrefix, false, false, leftSending},
-		{"." + pullPrefix, false, false, leftBegun},
-		{partialPrefix, false, false, leftBegun},
+		{folderPrefix, false, true, leftUploadFolder},
+		{sendingPrefix, false, false, leftPendingUpload},
+		{"." + pullPrefix, false, false, leftTemporary},
+		{partialPrefix, false, false, leftTemporary},
 		{ocispec.ImageIndexFile + "-", false, false, leftFile},
 		{ocispec.ImageLayoutFile + "-", false, false, leftFile},
 		{secretFile + "-", false, false, leftFile},
@@ -115,11 +115,12 @@ func leftoverKindOf(e fs.DirEntry) leftoverKind {
 	return leftOther
 }
 
-// isHex reports whether s is what follows sha256: in a digest.
+// isHex reports whether s is the encoded portion of a SHA-256 digest.
 func isHex(s string) bool { return validDigest(digest.NewDigestFromEncoded(digest.SHA256, s)) }
 
-// folderUse gives the bytes in the folder of a run, and when it was last used: never, where the file that tells it is gone.
-func (s *Store) folderUse(name, tells string) (bytes int64, used time.Time) {
+// folderUse returns the total size of the files in a run's folder, and the modification time of the file stamp, or the
+// zero time if that does not exist.
+func (s *Store) folderUse(name, stamp string) (bytes int64, used time.Time) {
 	entries, err := os.ReadDir(s.path(ingestDir, name))
 	if err != nil {
 		return 0, used
@@ -130,27 +131,27 @@ func (s *Store) folderUse(name, tells string) (bytes int64, used time.Time) {
 			continue
 		}
 		bytes += info.Size()
-		if e.Name() == tells {
+		if e.Name() == stamp {
 			used = info.ModTime()
 		}
 	}
 	return bytes, used
 }
 
-// stale reports whether nobody will ask for it any more. The caller holds the store's lock alone, so nobody writes it now;
-// but index.json changes, and uploads are written, under locks of their own.
+// stale reports whether a leftover can be removed. The caller holds the store's lock exclusively, so no run is writing
+// to it; replacements of index.json and uploads in progress are protected by their own locks.
 func (s *Store) stale(l leftover, unfinished bool) bool {
 	age := s.now().Sub(l.used)
 	switch l.kind {
-	case leftBegun, leftFolder:
+	case leftTemporary, leftUploadFolder:
 		return true
-	case leftSending:
-		return !s.beingSent(l)
+	case leftPendingUpload:
+		return !s.isUploading(l)
 	case leftFile:
 		return age > strayAge
 	case leftPart:
 		if len(l.more) == 0 && strings.HasSuffix(l.name, ".lock") {
-			return true // of a process that was killed before it had a byte
+			return true // of a process that was killed before it wrote a byte
 		}
 	case leftOther:
 		return false
@@ -158,7 +159,7 @@ func (s *Store) stale(l leftover, unfinished bool) bool {
 	return unfinished || age > IngestAge
 }
 
-// leftoverBlobs lists the blobs in blobs/ that a run needs to go on.
+// leftoverBlobs lists the blobs in blobs/ that a resumed run needs.
 func (s *Store) leftoverBlobs(l leftover) ([]digest.Digest, error) {
 	var list []digest.Digest
 	switch l.kind {
@@ -181,7 +182,7 @@ func (s *Store) leftoverBlobs(l leftover) ([]digest.Digest, error) {
 		list = append(list, digest.NewDigestFromEncoded(digest.SHA256, strings.TrimPrefix(l.name, pullPrefix)))
 		blobs, err := Blobs(b)
 		if err != nil {
-			return list, nil // torn, as after a crash: the pull begins anew
+			return list, nil // torn by a crash: the pull starts over
 		}
 		for _, d := range blobs {
 			list = append(list, d.Digest)
@@ -190,18 +191,18 @@ func (s *Store) leftoverBlobs(l leftover) ([]digest.Digest, error) {
 	return list, nil
 }
 
-// removeLeftover removes all of it. What does not go now goes with a later collection.
+// removeLeftover removes all files of a leftover. It ignores errors: the next collection tries again.
 func (s *Store) removeLeftover(l leftover) {
 	if l.kind == leftCreate || l.kind == leftPush {
 		removeIngest(s.path(ingestDir, l.name))
 		return
 	}
-	if l.kind == leftSending {
-		s.dropSending(l)
+	if l.kind == leftPendingUpload {
+		s.removePendingUpload(l)
 		return
 	}
-	if l.kind == leftFolder {
-		_ = os.RemoveAll(s.path(ingestDir, l.name)) // links
+	if l.kind == leftUploadFolder {
+		_ = os.RemoveAll(s.path(ingestDir, l.name)) // contains links only
 		return
 	}
 	for _, name := range slices.Concat(l.more, []string{l.name}) {

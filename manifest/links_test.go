@@ -14,9 +14,16 @@ func links(text string) []link {
 
 func TestScanLinks(t *testing.T) {
 	for text, want := range map[string][]link{
-		`{"config":{"digest":"c","size":3},"layers":[{"size":4,"digest":"a"},{"digest":"b","annotations":{"digest":"x","size":"7"}}]}`: {{"c", 3, false}, {"a", 4, false}, {"b", 0, false}},
-		" {\n\"manifests\" : [ { \"digest\" : \"m\" , \"size\" : 5 } ] , \"blobs\":[{\"digest\":\"b\"}]}\n":                            {{"m", 5, true}, {"b", 0, false}},
-		`{"annotations":{"layers":[{"digest":"x"}],"q":"\\\"layers\":[{"},"layers":[{"urls":["\"}],\\"],"digest":"a"}]}`:               {{"a", 0, false}},
+		`{"config":{"digest":"c","size":3},"layers":[{"size":4,"digest":"a"},{"digest":"b","annotations":{"digest":"x",` +
+			`"size":"7"}}]}`: {
+			{"c", 3, false}, {"a", 4, false}, {"b", 0, false},
+		},
+		" {\n\"manifests\" : [ { \"digest\" : \"m\" , \"size\" : 5 } ] , \"blobs\":[{\"digest\":\"b\"}]}\n": {
+			{"m", 5, true}, {"b", 0, false},
+		},
+		`{"annotations":{"layers":[{"digest":"x"}],"q":"\\\"layers\":[{"},"layers":[{"urls":["\"}],\\"],"digest":"a"}]}`: {
+			{"a", 0, false},
+		},
 		`{"layers":[],"config":null,"blobs":7}`:                       nil,
 		`{"layers":{"digest":"x"},"config":[{"digest":"y"}]}`:         nil,
 		`{"layers":[7,null,[{"digest":"x"}],{"digest":5,"size":-1}]}`: nil,
@@ -30,7 +37,7 @@ func TestScanLinks(t *testing.T) {
 	}
 }
 
-// FuzzScanLinks: whatever stands around a layer, it is found, and nothing hangs.
+// FuzzScanLinks checks that a layer is found whatever surrounds it, and that scanning terminates.
 func FuzzScanLinks(f *testing.F) {
 	f.Add("a\"}],", "{\"layers\":[", int64(7))
 	f.Add("\\", "]", int64(-1))

@@ -14,11 +14,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// How often a lock that is not free is tried again.
+// lockRetry is the interval at which a lock that is held by another process is tried again.
 const lockRetry = 10 * time.Millisecond
 
-// Lock takes the store's lock shared with other writers, and waits while a collection runs. Hold it from the first
-// blob to the last Put. release may be called more than once. The lock goes with the process when that dies.
+// Lock acquires the store's lock, shared with other writers. It waits while a collection holds the lock exclusively.
+// The caller holds it from its first blob to its last Put. release may be called more than once. The operating system
+// releases the lock if the process dies.
 func (s *Store) Lock(ctx context.Context) (release func(), err error) {
 	release, err = s.lock(ctx, false)
 	if err != nil {
@@ -27,7 +28,7 @@ func (s *Store) Lock(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// lockAll takes the store's lock for one holder only. It fails with a *BusyError after collectWait.
+// lockAll acquires the store's lock exclusively. It returns a *BusyError after collectWait.
 func (s *Store) lockAll(ctx context.Context) (release func(), err error) {
 	wait, cancel := context.WithTimeout(ctx, s.collectWait)
 	defer cancel()
@@ -54,7 +55,7 @@ func (s *Store) lock(ctx context.Context, exclusive bool) (func(), error) {
 	}), nil
 }
 
-// lockIndex takes the lock under which index.json changes.
+// lockIndex acquires the lock that protects changes of index.json.
 func (s *Store) lockIndex(ctx context.Context) (unlock func(), err error) {
 	wait, cancel := context.WithTimeout(ctx, s.indexWait)
 	defer cancel()
@@ -68,15 +69,15 @@ func (s *Store) lockIndex(ctx context.Context) (unlock func(), err error) {
 	return func() { l.Unlock() }, nil
 }
 
-// newLock gives a handle of its own, so that goroutines exclude each other as processes do.
+// newLock returns a handle with its own file descriptor, so that goroutines exclude each other like processes.
 func (s *Store) newLock(name string) *flock.Flock {
 	return flock.New(s.path(name), flock.SetPermissions(0o644))
 }
 
-// announce leaves a note about this process in holders/ for as long as it holds the lock. The note is itself locked
-// while it counts: one whose process has died is known by being free, whatever its process number means by then.
-// Notes only serve messages, so a failure to write one is not an error. Arguments may be secrets and everybody reads
-// the note, so it has the command's name and none of them.
+// announce writes a note about this process to holders/ while the process holds the store's lock. The process also
+// locks the note, so that a note left by a dead process is recognized by its free lock, even if its PID was reused.
+// Notes are used only in messages, so announce ignores errors. A note contains the command's name but not its
+// arguments: every user can read it, and arguments may be secrets.
 func (s *Store) announce() (retract func()) {
 	nothing := func() {}
 	dir := s.path(holdersDir)
@@ -105,7 +106,7 @@ func (s *Store) announce() (retract func()) {
 	}
 }
 
-// holders lists who holds the store's lock, and clears the notes of processes that have died.
+// holders lists the processes that hold the store's lock, and removes the notes of dead processes.
 func (s *Store) holders() []Holder {
 	dir := s.path(holdersDir)
 	entries, err := os.ReadDir(dir)
@@ -115,7 +116,7 @@ func (s *Store) holders() []Holder {
 	var list []Holder
 	for _, e := range entries {
 		path := s.path(holdersDir, e.Name())
-		l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // without O_CREATE: the note may be gone by now
+		l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // without O_CREATE: the note may have been removed
 		if free, err := l.TryLock(); err != nil {
 			continue
 		} else if free {

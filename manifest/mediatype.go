@@ -12,7 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// manifestTypes are the media types of images and indexes, and which of the two each is.
+// manifestTypes contains the media types of images and indexes.
 var manifestTypes = map[string]struct{ index bool }{
 	ocispec.MediaTypeImageManifest: {false},
 	dockerManifest:                 {false},
@@ -20,18 +20,20 @@ var manifestTypes = map[string]struct{ index bool }{
 	dockerList:                     {true},
 }
 
-// IsIndex reports whether a media type is that of an index.
+// IsIndex reports whether mediaType is the media type of an index.
 func IsIndex(mediaType string) bool { return manifestTypes[mediaType].index }
 
-// Media types that say nothing of what a document is: servers give them to files that they do not know.
+// plainTypes are generic media types, which servers use for files of unknown type.
 var plainTypes = []string{"", "application/json", "text/plain", "application/octet-stream", "binary/octet-stream"}
 
-// CheckType returns the media type of a manifest: that of an OCI image manifest or index, or of Docker's of schema 2. The
-// argument mediaType is what came with the bytes, such as a Content-Type, and may be empty. If it is no manifest's type, the
-// manifest's own mediaType counts; if it is one, both must be the same.
+// CheckType returns the media type of a manifest: that of an OCI image manifest or index, or of a Docker manifest or
+// manifest list, schema 2. The argument mediaType came with the bytes, for example as Content-Type, and may be empty.
+// If it is a manifest's media type, the manifest's own mediaType must be equal or absent. Otherwise the manifest's own
+// counts. If that is absent and the argument is empty or generic, the manifest's members decide.
 //
-// A document of another type is an [ErrUnknownManifest]. One that lacks a member that its type requires, or has one of the
-// other kind's, is an [ErrInvalidManifest]. [Blobs] checks what an image names.
+// A document of another media type is an [ErrUnknownManifest]. A document that lacks a member required by its type, or
+// has a member of the other kind, is an [ErrInvalidManifest]. CheckType does not check an image's descriptors; [Blobs]
+// does.
 func CheckType(mediaType string, manifest []byte) (string, error) {
 	if len(manifest) > MaxManifestSize {
 		return "", fmt.Errorf("manifest of %d bytes, the limit is %d: %w", len(manifest), MaxManifestSize, ErrTooLarge)
@@ -54,10 +56,10 @@ func CheckType(mediaType string, manifest []byte) (string, error) {
 	_, known := manifestTypes[came]
 	switch {
 	case known && kind != came:
-		return "", fmt.Errorf("manifest comes as media type %s and says that it is %q: %w",
+		return "", fmt.Errorf("manifest was received as media type %s, but its mediaType is %q: %w",
 			came, clip(doc.MediaType), ErrInvalidManifest)
 	case doc.MediaType == "" && slices.Contains(plainTypes, came):
-		// OCI's may leave it out: the members tell. Its indexes and images have none in common.
+		// OCI manifests may omit mediaType. Images and indexes have no required member in common, so the members decide.
 		kind = ocispec.MediaTypeImageManifest
 		if doc.Manifests.there {
 			kind = ocispec.MediaTypeImageIndex
@@ -65,8 +67,8 @@ func CheckType(mediaType string, manifest []byte) (string, error) {
 	}
 	of, known := manifestTypes[kind]
 	if !known {
-		return "", fmt.Errorf("manifest of media type %q is neither an image nor an index (OCI's, or Docker's of schema 2): %w",
-			clip(kind), ErrUnknownManifest)
+		return "", fmt.Errorf("manifest of media type %q is neither an image nor an index "+
+			"(of OCI, or of Docker schema 2): %w", clip(kind), ErrUnknownManifest)
 	}
 	if doc.SchemaVersion != 2 {
 		return "", fmt.Errorf("manifest of media type %s has schema version %d, not 2: %w",
@@ -89,7 +91,8 @@ func CheckType(mediaType string, manifest []byte) (string, error) {
 	return kind, nil
 }
 
-// descriptors is a list that knows whether it was there; null, which tools write for an empty list, is.
+// descriptors is a list that records whether it was present in JSON. Tools write null for an empty list, which counts
+// as present.
 type descriptors struct {
 	there bool
 	list  []ocispec.Descriptor
@@ -100,7 +103,7 @@ func (d *descriptors) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &d.list)
 }
 
-// checkChildren checks what an index lists.
+// checkChildren validates the descriptors of an index.
 func checkChildren(list []ocispec.Descriptor) error {
 	if len(list) > limits.IndexManifests {
 		return fmt.Errorf("index of %d manifests, the limit is %d: %w", len(list), limits.IndexManifests, ErrTooLarge)
@@ -116,7 +119,8 @@ func checkChildren(list []ocispec.Descriptor) error {
 	return nil
 }
 
-// CheckDigest reports whether a digest is one of sha256 or sha512, well-formed; else it is an [ErrInvalidManifest].
+// CheckDigest checks that a digest is a well-formed sha256 or sha512 digest. Otherwise the error is an
+// [ErrInvalidManifest].
 func CheckDigest(d digest.Digest) error {
 	if err := d.Validate(); err != nil {
 		return fmt.Errorf("digest %q: %w: %w", clip(string(d)), err, ErrInvalidManifest)

@@ -11,9 +11,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Members of images and indexes.
+// JSON members of images and indexes.
 var (
-	configMember = fmt.Sprintf(`"schemaVersion":2,"config":{"mediaType":"application/x-config","digest":%q,"size":2}`, digest.FromString("{}"))
+	configMember = fmt.Sprintf(`"schemaVersion":2,"config":{"mediaType":"application/x-config","digest":%q,"size":2}`,
+		digest.FromString("{}"))
 	imageMembers = configMember + `,"layers":[]`
 	indexMembers = `"schemaVersion":2,"manifests":[]`
 )
@@ -21,53 +22,66 @@ var (
 func TestCheckType(t *testing.T) {
 	const oci, list = ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex
 	for _, tt := range []struct {
-		name, came, own, members string
-		want                     string
-		err                      error
-		says                     string
+		name, received, own, members string
+		want                         string
+		err                          error
+		says                         string
 	}{
 		{"image", oci, oci, imageMembers, oci, nil, ""},
 		{"image with a parameter", oci + "; charset=utf-8", oci, imageMembers, oci, nil, ""},
 		{"index", list, list, indexMembers, list, nil, ""},
 		{"docker's image", dockerManifest, dockerManifest, imageMembers, dockerManifest, nil, ""},
 		{"docker's list", dockerList, dockerList, indexMembers, dockerList, nil, ""},
-		{"a type of its own only", "text/plain; charset=utf-8", dockerManifest, imageMembers, dockerManifest, nil, ""},
-		{"a type that came only", oci, "", imageMembers, oci, nil, ""},
+		{"only its own media type", "text/plain; charset=utf-8", dockerManifest, imageMembers, dockerManifest, nil, ""},
+		{"only the received media type", oci, "", imageMembers, oci, nil, ""},
 		{"no type, image", "application/json", "", imageMembers, oci, nil, ""},
 		{"no type, index", "", "", indexMembers, list, nil, ""},
-		{"layers that are null", oci, oci, configMember + `,"layers":null`, oci, nil, ""},
+		{"null layers", oci, oci, configMember + `,"layers":null`, oci, nil, ""},
 		{"an artifact", oci, oci, imageMembers + `,"artifactType":"application/spdx+json"`, oci, nil, ""},
 
-		{"another type", "application/vnd.cyclonedx+json", "", imageMembers, "", ErrUnknownManifest, `"application/vnd.cyclonedx+json"`},
-		{"another type of its own", "", "application/x-secrets", imageMembers, "", ErrUnknownManifest, `"application/x-secrets" is neither an image nor an index`},
-		{"docker's schema 1", "application/vnd.docker.distribution.manifest.v1+prettyjws", "", `"schemaVersion":1`, "", ErrUnknownManifest, "v1+prettyjws"},
-		{"the artifact manifest that was withdrawn", "application/vnd.oci.artifact.manifest.v1+json", "", imageMembers, "", ErrUnknownManifest, "artifact"},
-		{"two types", oci, dockerManifest, imageMembers, "", ErrInvalidManifest, oci + ` and says that it is "` + dockerManifest},
-		{"an index that comes as an image", oci, list, indexMembers, "", ErrInvalidManifest, oci},
-		{"another that comes as an image", oci, "application/x-note", imageMembers, "", ErrInvalidManifest, "application/x-note"},
+		{"another type", "application/vnd.cyclonedx+json", "", imageMembers, "", ErrUnknownManifest,
+			`"application/vnd.cyclonedx+json"`},
+		{"another media type of its own", "", "application/x-secrets", imageMembers, "", ErrUnknownManifest,
+			`"application/x-secrets" is neither an image nor an index`},
+		{"docker's schema 1", "application/vnd.docker.distribution.manifest.v1+prettyjws", "", `"schemaVersion":1`, "",
+			ErrUnknownManifest, "v1+prettyjws"},
+		{"the withdrawn artifact manifest", "application/vnd.oci.artifact.manifest.v1+json", "", imageMembers, "",
+			ErrUnknownManifest, "artifact"},
+		{"two types", oci, dockerManifest, imageMembers, "", ErrInvalidManifest,
+			oci + `, but its mediaType is "` + dockerManifest},
+		{"an index received as an image", oci, list, indexMembers, "", ErrInvalidManifest, oci},
+		{"another kind received as an image", oci, "application/x-note", imageMembers, "", ErrInvalidManifest,
+			"application/x-note"},
 		{"both", oci, oci, imageMembers + `,"manifests":[]`, "", ErrInvalidManifest, "no manifests"},
 		{"both, as an index", list, list, indexMembers + `,"layers":[]`, "", ErrInvalidManifest, "neither config nor layers"},
-		{"index with a config", list, list, indexMembers + `,"config":{}`, "", ErrInvalidManifest, "neither config nor layers"},
+		{"index with a config", list, list, indexMembers + `,"config":{}`, "", ErrInvalidManifest,
+			"neither config nor layers"},
 		{"no config", oci, oci, `"schemaVersion":2,"layers":[]`, "", ErrInvalidManifest, "needs config"},
 		{"no layers", oci, oci, configMember, "", ErrInvalidManifest, "needs config and layers"},
 		{"no manifests", list, list, `"schemaVersion":2`, "", ErrInvalidManifest, "needs manifests"},
-		{"schema version", oci, oci, strings.Replace(imageMembers, `n":2`, `n":1`, 1), "", ErrInvalidManifest, "schema version 1"},
+		{"schema version", oci, oci, strings.Replace(imageMembers, `n":2`, `n":1`, 1), "", ErrInvalidManifest,
+			"schema version 1"},
 		{"any JSON", "application/json", "", `"secret":"words"`, "", ErrInvalidManifest, "schema version"},
-		{"layers that are none", oci, oci, configMember + `,"layers":{}`, "", ErrInvalidManifest, "manifest: "},
+		{"layers of the wrong JSON type", oci, oci, configMember + `,"layers":{}`, "", ErrInvalidManifest, "manifest: "},
 		{"a child of another algorithm", list, list,
-			`"schemaVersion":2,"manifests":[{"digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]`, "", ErrInvalidManifest, "algorithm sha384"},
+			`"schemaVersion":2,"manifests":[{"digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]`, "",
+			ErrInvalidManifest, "algorithm sha384"},
 		{"a child of an unknown algorithm", list, list,
-			`"schemaVersion":2,"manifests":[{"digest":"md5:` + strings.Repeat("a", 32) + `","size":1}]`, "", ErrInvalidManifest, "md5"},
-		{"a child without a digest", list, list, `"schemaVersion":2,"manifests":[{"size":1}]`, "", ErrInvalidManifest, `digest ""`},
-		{"a child of no size", list, list,
-			fmt.Sprintf(`"schemaVersion":2,"manifests":[{"digest":%q,"size":-1}]`, digest.FromString("x")), "", ErrInvalidManifest, "-1 bytes"},
+			`"schemaVersion":2,"manifests":[{"digest":"md5:` + strings.Repeat("a", 32) + `","size":1}]`, "", ErrInvalidManifest,
+			"md5"},
+		{"a child without a digest", list, list, `"schemaVersion":2,"manifests":[{"size":1}]`, "", ErrInvalidManifest,
+			`digest ""`},
+		{"a child with a negative size", list, list,
+			fmt.Sprintf(`"schemaVersion":2,"manifests":[{"digest":%q,"size":-1}]`, digest.FromString("x")), "",
+			ErrInvalidManifest, "-1 bytes"},
 	} {
 		doc := "{" + tt.members + "}"
 		if tt.own != "" {
 			doc = fmt.Sprintf(`{"mediaType":%q,%s}`, tt.own, tt.members)
 		}
-		got, err := CheckType(tt.came, []byte(doc))
-		if !errors.Is(err, tt.err) || tt.err == nil && err != nil || got != tt.want || err != nil && !strings.Contains(err.Error(), tt.says) {
+		got, err := CheckType(tt.received, []byte(doc))
+		if !errors.Is(err, tt.err) || tt.err == nil && err != nil || got != tt.want || err != nil &&
+			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %q, %v; want %q, %v with %q", tt.name, got, err, tt.want, tt.err, tt.says)
 		}
 	}
@@ -78,7 +92,7 @@ func TestCheckType(t *testing.T) {
 	}
 }
 
-// TestManifestLimits: one more than a bound is refused, and the bound is not.
+// TestManifestLimits checks that each limit itself is accepted, and one more is rejected.
 func TestManifestLimits(t *testing.T) {
 	blobs := func(n int, size int64) []byte {
 		var b strings.Builder

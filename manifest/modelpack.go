@@ -15,14 +15,14 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// The modelpack encoding: an OCI image manifest as the CNCF model-spec v0.0.7 (docs/spec.md, docs/annotations.md,
-// docs/config.md) wants it, with unarchived layers. What ingot adds is in annotations of its own:
+// The modelpack encoding is an OCI image manifest as specified by CNCF model-spec v0.0.7 (docs/spec.md,
+// docs/annotations.md, docs/config.md), with raw (unarchived) layers. It adds ingot's own annotations:
 //
 //	layer     org.ingotml.tensor             name of the logical tensor
-//	layer     org.ingotml.kind               what a layer is that is neither tensor nor plain file
-//	manifest  org.ingotml.model.type         and the following: facts that the config's schema has no place for
-//	manifest  org.ingotml.parameters         exact number; the schema's paramSize is rounded
-//	manifest  org.ingotml.capabilities       separated by commas
+//	layer     org.ingotml.kind               kind of a layer that is neither a tensor nor a plain file
+//	manifest  org.ingotml.model.type         this and the following: facts that the config's schema has no field for
+//	manifest  org.ingotml.parameters         exact number of parameters; the schema's paramSize is rounded
+//	manifest  org.ingotml.capabilities       comma-separated
 //	manifest  org.ingotml.context.length
 //	manifest  org.ingotml.embedding.length
 const (
@@ -35,12 +35,12 @@ const (
 	annotationEmbeddingLength = "org.ingotml.embedding.length"
 )
 
-// Every media type of the encoding's layers starts so.
+// modelPackPrefix begins the media types of all layers in the encoding.
 const modelPackPrefix = "application/vnd.cncf.model."
 
-// EncodeModelPack gives the manifest and the config of an image in the modelpack encoding, byte for byte the same for
-// the same image. [Decode] gives the image back, with empty media types filled in. Errors are of kind
-// [ErrInvalidImage], or [ErrTooLarge] when there are more layers than a registry's manifest can hold.
+// EncodeModelPack returns the manifest and config of an image in the modelpack encoding. The result is deterministic.
+// [Decode] returns the same image, with empty media types filled in. Errors match [ErrInvalidImage], or [ErrTooLarge]
+// if the manifest or config exceeds the size that registries accept.
 func EncodeModelPack(img Image) (manifest, config []byte, err error) {
 	if err := img.check(); err != nil {
 		return nil, nil, fmt.Errorf("encode model image: %w: %w", ErrInvalidImage, err)
@@ -57,7 +57,7 @@ func EncodeModelPack(img Image) (manifest, config []byte, err error) {
 		if m.Layers[i], err = modelPackLayer(l); err != nil {
 			return nil, nil, fmt.Errorf("encode model image: layer %d: %w: %w", i, ErrInvalidImage, err)
 		}
-		diffIDs[i] = l.Digest // the digest of the unpacked content, which for unarchived layers is the blob itself
+		diffIDs[i] = l.Digest // digest of the unpacked content, which for a raw layer is the blob's digest
 	}
 	if config, err = marshal(modelPackConfig(img.Config, diffIDs)); err != nil {
 		return nil, nil, fmt.Errorf("encode model config: %w", err)
@@ -81,8 +81,8 @@ func EncodeModelPack(img Image) (manifest, config []byte, err error) {
 	return manifest, config, nil
 }
 
-// modelPackLayer describes one layer. File attributes are constants: model-spec wants them present (docs/spec.md,
-// "File Attributes") and reproducible ("Reproducibility").
+// modelPackLayer returns the descriptor of a layer. Its file attributes are constants, because model-spec requires them
+// (docs/spec.md, "File Attributes") and requires reproducible manifests ("Reproducibility").
 func modelPackLayer(l Layer) (ocispec.Descriptor, error) {
 	d := ocispec.Descriptor{MediaType: modelPackMediaType(l), Digest: l.Digest, Size: l.Size}
 	p := l.path()
@@ -97,7 +97,7 @@ func modelPackLayer(l Layer) (ocispec.Descriptor, error) {
 		Mode:     0o644,
 		Size:     l.Size,
 		ModTime:  time.Unix(0, 0).UTC(),
-		Typeflag: '0', // tar's mark of a regular file
+		Typeflag: '0', // tar's type flag for a regular file
 	})
 	if err != nil {
 		return d, err
@@ -165,8 +165,8 @@ func modelPackAnnotations(c Config) map[string]string {
 	return a
 }
 
-// isModelPack goes by the config's type, which is what the blob of facts is read as; model-spec requires the artifact
-// type too, and one that says otherwise is not ours to guess about.
+// isModelPack identifies the encoding by the config's media type. model-spec also requires the artifact type, so it may
+// be absent but must not differ.
 func isModelPack(m ocispec.Manifest) bool {
 	return m.Config.MediaType == modelspec.MediaTypeModelConfig &&
 		(m.ArtifactType == modelspec.ArtifactTypeModelManifest || m.ArtifactType == "") &&
@@ -193,7 +193,7 @@ func decodeModelPack(m parsedManifest, config []byte) (Image, error) {
 		} else if kind, ok := d.Annotations[annotationKind]; ok {
 			l.Kind = Kind(kind)
 			if l.Kind == KindTensor {
-				l.Name = "" // a tensor's name is not its path: refused below
+				l.Name = "" // a tensor's name is not its path; check rejects the empty name
 			}
 		}
 		img.Layers[i] = l
@@ -204,7 +204,7 @@ func decodeModelPack(m parsedManifest, config []byte) (Image, error) {
 	return img, nil
 }
 
-// marshal writes compact JSON: structs in field order, maps sorted by key, no escaping for HTML, no final newline.
+// marshal returns compact JSON: struct fields in order, map keys sorted, no HTML escaping, no final newline.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

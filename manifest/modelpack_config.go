@@ -12,8 +12,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// modelPackConfig makes the config blob's value. createdAt stays out: a date would change the digest. The schema
-// allows no fields beyond these.
+// modelPackConfig returns the content of the config blob. It omits createdAt, because a date would change the digest.
+// The schema allows no additional fields.
 func modelPackConfig(c Config, diffIDs []digest.Digest) modelspec.Model {
 	return modelspec.Model{
 		Descriptor: modelspec.ModelDescriptor{Name: c.Name, Family: c.Family, Licenses: c.Licenses},
@@ -29,7 +29,7 @@ func modelPackConfig(c Config, diffIDs []digest.Digest) modelspec.Model {
 	}
 }
 
-// decodeModelPackConfig reads the config blob; the manifest's annotations of ours win where both speak.
+// decodeModelPackConfig decodes the config blob. ingot's annotations on the manifest override it.
 func decodeModelPackConfig(b []byte, annotations map[string]string) (Config, error) {
 	var m modelspec.Model
 	if err := json.Unmarshal(b, &m); err != nil {
@@ -124,8 +124,8 @@ func capabilitiesOf(m *modelspec.ModelCapabilities) []string {
 	return caps
 }
 
-// precisions maps safetensors' dtypes to the words of model-spec's table (docs/config.md, "precision"). Dtypes that
-// the table lacks keep their own name.
+// precisions maps dtypes of safetensors to the precisions that model-spec lists (docs/config.md, "precision"). Other
+// dtypes keep their name.
 var precisions = []struct{ dtype, precision string }{
 	{"BF16", "bfloat16"},
 	{"F16", "float16"},
@@ -163,7 +163,7 @@ func dtypeOf(precision string) string {
 	return precision
 }
 
-// mapList applies f to each element of a list separated by commas.
+// mapList applies f to each element of a comma-separated list.
 func mapList(list string, f func(string) string) string {
 	if list == "" {
 		return ""
@@ -175,10 +175,9 @@ func mapList(list string, f func(string) string) string {
 	return strings.Join(parts, ",")
 }
 
-const paramScales = "kmbtq" // thousand, million, ... as model-spec's docs/config.md spells them ("paramSize")
+const paramScales = "kmbtq" // thousand, million, ... in the spelling of model-spec (docs/config.md, "paramSize")
 
-// formatParamSize rounds to at most one digit after the point: 8030261248 is 8b, 1235814400 is 1.2b. Less than 50
-// rounds to nothing, and gives the empty string.
+// formatParamSize rounds to at most one decimal: 8030261248 is 8b, 1235814400 is 1.2b. It returns "" for less than 50.
 func formatParamSize(n int64) string {
 	tenths := float64(n) / 100 // of a thousand
 	scale := 0
@@ -197,7 +196,7 @@ func formatParamSize(n int64) string {
 	return text + paramScales[scale:scale+1]
 }
 
-// parseParamSize reads a size written by any tool; one that is not understood is unknown.
+// parseParamSize parses a paramSize that any tool may have written. It returns 0 (unknown) if it cannot.
 func parseParamSize(s string) int64 {
 	if s == "" {
 		return 0

@@ -20,17 +20,19 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// sampleLayer has the digest of its own name, and the media type that the encoder chooses.
+// sampleLayer returns a layer with the digest of its own name and the media type that the encoder would choose.
 func sampleLayer(kind Kind, name, mediaType string, size int64) Layer {
 	return Layer{Kind: kind, Name: name, MediaType: mediaType, Digest: digest.FromString(name), Size: size}
 }
 
 func sampleImage() Image {
-	const weight, config, doc = modelspec.MediaTypeModelWeightRaw, modelspec.MediaTypeModelWeightConfigRaw, modelspec.MediaTypeModelDocRaw
+	const weight, config, doc = modelspec.MediaTypeModelWeightRaw, modelspec.MediaTypeModelWeightConfigRaw,
+		modelspec.MediaTypeModelDocRaw
 	return Image{
 		Config: Config{
-			Name: "Demo 1.2B <chat>", Family: "llama3", Licenses: []string{"Apache-2.0"}, Architecture: "LlamaForCausalLM", ModelType: "llama",
-			Format: "safetensors", DType: "BF16", Params: 1235814400, Capabilities: []string{CapCompletion, CapTools},
+			Name: "Demo 1.2B <chat>", Family: "llama3", Licenses: []string{"Apache-2.0"},
+			Architecture: "LlamaForCausalLM", ModelType: "llama", Format: "safetensors", DType: "BF16",
+			Params: 1235814400, Capabilities: []string{CapCompletion, CapTools},
 			ContextLength: 131072, EmbeddingLength: 2048,
 		},
 		Layers: []Layer{
@@ -57,7 +59,7 @@ func mustEncode(t *testing.T, img Image) (manifest, config []byte) {
 	return manifest, config
 }
 
-// The bytes are an interface: a change gives every model another digest.
+// The encoded bytes must not change, because that would change the digest of every model.
 func TestEncodeModelPackGolden(t *testing.T) {
 	manifest, config := mustEncode(t, sampleImage())
 	for name, got := range map[string][]byte{"modelpack-manifest.json": manifest, "modelpack-config.json": config} {
@@ -87,7 +89,8 @@ func TestModelPackRoundTrip(t *testing.T) {
 		t.Errorf("Decode(Encode(x)) (-want +got):\n%s", diff)
 	}
 
-	bare := want // media types of no or another encoding are chosen anew
+	// The encoder replaces media types that are empty or of another encoding.
+	bare := want
 	bare.Layers = nil
 	for i, l := range want.Layers {
 		l.MediaType = [...]string{"", "application/vnd.ollama.image.tensor"}[i%2]
@@ -109,7 +112,7 @@ func TestModelPackRoundTrip(t *testing.T) {
 	}
 }
 
-// What model-spec v0.0.7 asks for, read through the specification's own types.
+// The encoding satisfies model-spec v0.0.7, as decoded by the specification's own Go types.
 func TestModelPackFollowsModelSpec(t *testing.T) {
 	img := sampleImage()
 	manifest, config := mustEncode(t, img)
@@ -117,20 +120,22 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 	var m ocispec.Manifest
 	strictly(t, manifest, &m)
 	if m.SchemaVersion != 2 || m.MediaType != "application/vnd.oci.image.manifest.v1+json" ||
-		m.ArtifactType != "application/vnd.cncf.model.manifest.v1+json" || m.Config.MediaType != "application/vnd.cncf.model.config.v1+json" {
+		m.ArtifactType != "application/vnd.cncf.model.manifest.v1+json" ||
+		m.Config.MediaType != "application/vnd.cncf.model.config.v1+json" {
 		t.Errorf("types of the manifest: %+v", m)
 	}
 	if m.Config.Digest != digest.FromBytes(config) || m.Config.Size != int64(len(config)) {
-		t.Errorf("config descriptor %+v does not fit the config", m.Config)
+		t.Errorf("config descriptor %+v does not match the config", m.Config)
 	}
 	for i, d := range m.Layers {
 		path := d.Annotations["org.cncf.model.filepath"]
 		if want := img.Layers[i].path(); path != want {
-			t.Errorf("layer %d lies at %q, want %q", i, path, want)
+			t.Errorf("layer %d is at %q, want %q", i, path, want)
 		}
 		var meta modelspec.FileMetadata
 		strictly(t, []byte(d.Annotations["org.cncf.model.file.metadata+json"]), &meta)
-		want := modelspec.FileMetadata{Name: filepath.Base(path), Mode: 0o644, Size: d.Size, ModTime: time.Unix(0, 0).UTC(), Typeflag: '0'}
+		want := modelspec.FileMetadata{Name: filepath.Base(path), Mode: 0o644, Size: d.Size, ModTime: time.Unix(0, 0).UTC(),
+			Typeflag: '0'}
 		if meta != want {
 			t.Errorf("layer %d has metadata %+v, want %+v", i, meta, want)
 		}
@@ -152,8 +157,9 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 	no, yes := false, true
 	want := modelspec.ModelConfig{
 		Architecture: "LlamaForCausalLM", Format: "safetensors", ParamSize: "1.2b", Precision: "bfloat16",
-		Capabilities: &modelspec.ModelCapabilities{InputTypes: []modelspec.Modality{"text"}, OutputTypes: []modelspec.Modality{"text"},
-			Reasoning: &no, ToolUsage: &yes, Embedding: &no},
+		Capabilities: &modelspec.ModelCapabilities{InputTypes: []modelspec.Modality{"text"},
+			OutputTypes: []modelspec.Modality{"text"},
+			Reasoning:   &no, ToolUsage: &yes, Embedding: &no},
 	}
 	if diff := cmp.Diff(want, c.Config); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
@@ -169,14 +175,17 @@ func strictly(t *testing.T, b []byte, into any) {
 	}
 }
 
-// An image as another tool packs it: whole files and archives, no annotations of ours.
+// An image made by another tool: whole files and archives, without ingot's annotations.
 func TestDecodeForeignModelPack(t *testing.T) {
-	config := []byte(`{"descriptor":{"createdAt":"2025-01-01T00:00:00Z","name":"xyz"},"config":{"format":"safetensors","paramSize":"6.7B",` +
-		`"precision":"float16,float8_e4m3","capabilities":{"inputTypes":["text","image"],"outputTypes":["text"],"reasoning":true}},` +
+	config := []byte(`{"descriptor":{"createdAt":"2025-01-01T00:00:00Z","name":"xyz"},"config":{"format":"safetensors",` +
+		`"paramSize":"6.7B",` +
+		`"precision":"float16,float8_e4m3","capabilities":{"inputTypes":["text","image"],"outputTypes":["text"],` +
+		`"reasoning":true}},` +
 		`"modelfs":{"type":"layers","diffIds":["` + string(someDigest) + `"]}}`)
 	manifest := manifestJSON(t, config, func(m *ocispec.Manifest) {
 		m.Layers = []ocispec.Descriptor{
-			{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 5, Annotations: map[string]string{modelspec.AnnotationFilepath: "model.safetensors", "x": "y"}},
+			{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 5,
+				Annotations: map[string]string{modelspec.AnnotationFilepath: "model.safetensors", "x": "y"}},
 			{MediaType: modelspec.MediaTypeModelDoc, Digest: someDigest, Size: 5},
 		}
 	})
@@ -185,9 +194,11 @@ func TestDecodeForeignModelPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Image{
-		Config: Config{Name: "xyz", Format: "safetensors", DType: "F16,F8_E4M3", Params: 6_700_000_000, Capabilities: []string{CapCompletion, CapVision, CapThinking}},
+		Config: Config{Name: "xyz", Format: "safetensors", DType: "F16,F8_E4M3", Params: 6_700_000_000,
+			Capabilities: []string{CapCompletion, CapVision, CapThinking}},
 		Layers: []Layer{
-			{Kind: KindFile, Name: "model.safetensors", MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 5},
+			{Kind: KindFile, Name: "model.safetensors", MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest,
+				Size: 5},
 			{Kind: KindFile, MediaType: modelspec.MediaTypeModelDoc, Digest: someDigest, Size: 5},
 		},
 	}
@@ -195,7 +206,7 @@ func TestDecodeForeignModelPack(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got.Size() != 5 {
-		t.Errorf("Size() = %d: a blob that two layers share counts once", got.Size())
+		t.Errorf("Size() = %d: a blob shared by two layers must count once", got.Size())
 	}
 	again, err := Decode(mustEncode(t, got))
 	if err != nil {
@@ -206,14 +217,15 @@ func TestDecodeForeignModelPack(t *testing.T) {
 	}
 }
 
-// manifestJSON is a valid manifest over config, after change.
+// manifestJSON returns a manifest for config, valid except for the effects of change.
 func manifestJSON(t *testing.T, config []byte, change func(*ocispec.Manifest)) []byte {
 	t.Helper()
 	m := ocispec.Manifest{
 		MediaType:    ocispec.MediaTypeImageManifest,
 		ArtifactType: modelspec.ArtifactTypeModelManifest,
-		Config:       ocispec.Descriptor{MediaType: modelspec.MediaTypeModelConfig, Digest: digest.FromBytes(config), Size: int64(len(config))},
-		Layers:       []ocispec.Descriptor{{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 1}},
+		Config: ocispec.Descriptor{MediaType: modelspec.MediaTypeModelConfig, Digest: digest.FromBytes(config),
+			Size: int64(len(config))},
+		Layers: []ocispec.Descriptor{{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 1}},
 	}
 	m.SchemaVersion = 2
 	change(&m)
@@ -239,9 +251,12 @@ func TestDecodeErrors(t *testing.T) {
 		want   error
 		says   string
 	}{
-		{"container image", func(m *ocispec.Manifest) { m.Config.MediaType = ocispec.MediaTypeImageConfig }, ErrUnknownManifest, ocispec.MediaTypeImageConfig},
-		{"other artifact", func(m *ocispec.Manifest) { m.ArtifactType = "application/x-sbom" }, ErrUnknownManifest, "application/x-sbom"},
-		{"index", func(m *ocispec.Manifest) { m.MediaType = ocispec.MediaTypeImageIndex }, ErrUnknownManifest, ocispec.MediaTypeImageIndex},
+		{"container image", func(m *ocispec.Manifest) { m.Config.MediaType = ocispec.MediaTypeImageConfig },
+			ErrUnknownManifest, ocispec.MediaTypeImageConfig},
+		{"other artifact", func(m *ocispec.Manifest) { m.ArtifactType = "application/x-sbom" }, ErrUnknownManifest,
+			"application/x-sbom"},
+		{"index", func(m *ocispec.Manifest) { m.MediaType = ocispec.MediaTypeImageIndex }, ErrUnknownManifest,
+			ocispec.MediaTypeImageIndex},
 		{"nothing", func(m *ocispec.Manifest) { *m = ocispec.Manifest{} }, ErrUnknownManifest, "without types"},
 		{"schema version", func(m *ocispec.Manifest) { m.SchemaVersion = 1 }, ErrInvalidManifest, "schema version 1"},
 		{"config digest", func(m *ocispec.Manifest) { m.Config.Digest = someDigest }, ErrCorrupt, string(someDigest)},
@@ -249,7 +264,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"config too large", func(m *ocispec.Manifest) { m.Config.Size = MaxConfigSize + 1 }, ErrTooLarge, "config"},
 		{"config digest form", func(m *ocispec.Manifest) { m.Config.Digest = "md5:00" }, ErrInvalidManifest, "md5:00"},
 		{"no layers", func(m *ocispec.Manifest) { m.Layers = nil }, ErrInvalidManifest, "no layers"},
-		{"layer digest", func(m *ocispec.Manifest) { m.Layers[0].Digest = "sha256:../../etc/passwd" }, ErrInvalidManifest, "layer 0"},
+		{"layer digest", func(m *ocispec.Manifest) { m.Layers[0].Digest = "sha256:../../etc/passwd" }, ErrInvalidManifest,
+			"layer 0"},
 		{"layer size", func(m *ocispec.Manifest) { m.Layers[0].Size = -1 }, ErrInvalidManifest, "negative"},
 		{"sizes overflow", func(m *ocispec.Manifest) {
 			m.Layers = append(m.Layers, m.Layers[0])
@@ -265,7 +281,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"tensor empty", tensorIs(""), ErrInvalidManifest, "without a name"},
 		{"tensor slash", tensorIs("../w"), ErrInvalidManifest, "slash"},
 		{"tensor long", tensorIs(strings.Repeat("w", 238)), ErrInvalidManifest, "longer than 237 bytes"},
-		{"tensor by kind", layer(map[string]string{annotationKind: "tensor", modelspec.AnnotationFilepath: "w"}), ErrInvalidManifest, "without a name"},
+		{"tensor by kind", layer(map[string]string{annotationKind: "tensor", modelspec.AnnotationFilepath: "w"}),
+			ErrInvalidManifest, "without a name"},
 		{"kind", layer(map[string]string{annotationKind: "A B"}), ErrInvalidManifest, "A B"},
 		{"twice", func(m *ocispec.Manifest) {
 			tensorIs("w")(m)
@@ -276,8 +293,10 @@ func TestDecodeErrors(t *testing.T) {
 			m.Layers[0].Annotations = map[string]string{annotationTensor: "w"}
 			m.Layers[1].Annotations = map[string]string{modelspec.AnnotationFilepath: "model-w.safetensors"}
 		}, ErrInvalidManifest, "layers 0 and 1 are both"},
-		{"number", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationContextLength: "-1"} }, ErrInvalidManifest, annotationContextLength},
-		{"capability", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationCapabilities: "a,,b"} }, ErrInvalidManifest, "capability"},
+		{"number", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationContextLength: "-1"} },
+			ErrInvalidManifest, annotationContextLength},
+		{"capability", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationCapabilities: "a,,b"} },
+			ErrInvalidManifest, "capability"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -288,7 +307,8 @@ func TestDecodeErrors(t *testing.T) {
 		})
 	}
 
-	for name, b := range map[string]string{"truncated": `{"schemaVersion":2,`, "array": `[]`, "empty": ``, "types": `{"schemaVersion":"2"}`} {
+	for name, b := range map[string]string{"truncated": `{"schemaVersion":2,`, "array": `[]`, "empty": ``,
+		"types": `{"schemaVersion":"2"}`} {
 		if _, err := Decode([]byte(b), nil); !errors.Is(err, ErrInvalidManifest) {
 			t.Errorf("%s: error %v, want ErrInvalidManifest", name, err)
 		}
@@ -315,14 +335,18 @@ func TestEncodeModelPackErrors(t *testing.T) {
 		says string
 	}{
 		{"no layers", Image{}, ErrInvalidImage, "no layers"},
-		{"no path", Image{Layers: []Layer{{Kind: KindLicense, Digest: someDigest}}}, ErrInvalidImage, "a license without a path"},
+		{"no path", Image{Layers: []Layer{{Kind: KindLicense, Digest: someDigest}}}, ErrInvalidImage,
+			"a license without a path"},
 		{"no kind", Image{Layers: []Layer{{Name: "x", Digest: someDigest}}}, ErrInvalidImage, "kind"},
 		{"no digest", Image{Layers: []Layer{{Kind: KindFile, Name: "x"}}}, ErrInvalidImage, "digest"},
 		{"twice", Image{Layers: []Layer{tensor("w"), tensor("w")}}, ErrInvalidImage, "both"},
 		{"not UTF-8", Image{Layers: []Layer{tensor("w")}, Config: Config{Family: "a\xff"}}, ErrInvalidImage, "UTF-8"},
 		{"negative", Image{Layers: []Layer{tensor("w")}, Config: Config{Params: -1}}, ErrInvalidImage, "negative"},
-		{"comma", Image{Layers: []Layer{tensor("w")}, Config: Config{Capabilities: []string{"a,b"}}}, ErrInvalidImage, "capability"},
-		{"large config", Image{Layers: []Layer{tensor("w")}, Config: Config{Licenses: []string{strings.Repeat("x", MaxConfigSize)}}}, ErrTooLarge, "config"},
+		{"comma", Image{Layers: []Layer{tensor("w")}, Config: Config{Capabilities: []string{"a,b"}}}, ErrInvalidImage,
+			"capability"},
+		{"large config",
+			Image{Layers: []Layer{tensor("w")}, Config: Config{Licenses: []string{strings.Repeat("x", MaxConfigSize)}}},
+			ErrTooLarge, "config"},
 		{"many layers", many, ErrTooLarge, "4500 layers"},
 	}
 	for _, tt := range tests {
@@ -373,7 +397,7 @@ func TestParamSize(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, decoding does not panic, and what was decoded and can be encoded decodes to the same again.
+// Decoding must not panic on any input. If a decoded image can be encoded, decoding it again yields the same image.
 func FuzzDecode(f *testing.F) {
 	manifest, config, err := EncodeModelPack(sampleImage())
 	if err != nil {
@@ -387,7 +411,8 @@ func FuzzDecode(f *testing.F) {
 			Decode(manifest, config)
 			return
 		}
-		m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config)) // past the check that no fuzzer finds its way through
+		// Correct the config's digest, because a fuzzer cannot find a matching one.
+		m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config))
 		manifest, err := json.Marshal(m)
 		if err != nil {
 			return
@@ -398,7 +423,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		manifest, config, err = EncodeModelPack(img)
 		if err != nil {
-			return // a layer of another tool without a path
+			return // another tool's layer without a path
 		}
 		again, err := Decode(manifest, config)
 		if err != nil {
@@ -407,7 +432,7 @@ func FuzzDecode(f *testing.F) {
 		if diff := cmp.Diff(img, again); diff != "" {
 			for _, l := range img.Layers {
 				if !strings.HasPrefix(l.MediaType, modelPackPrefix) {
-					return // chosen anew
+					return // the encoder chose another media type
 				}
 			}
 			t.Fatalf("(-first +again):\n%s", diff)

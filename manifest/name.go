@@ -10,42 +10,42 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// DefaultTag is the tag of a name that has neither tag nor digest.
+// DefaultTag is the tag of a name without tag and digest.
 const DefaultTag = "latest"
 
-// Bounds of a name. 255 for host and path together is what registry clients commonly accept, 128 for the tag is the
-// distribution specification's (v1.1.1, "Pulling manifests").
+// Limits of a name. Registry clients commonly accept 255 bytes for host and path together; the distribution
+// specification allows 128 for the tag (v1.1.1, "Pulling manifests").
 const (
 	maxPathLen = 255
 	maxTagLen  = 128
 	maxNameLen = maxPathLen + len(":") + maxTagLen + len("@sha256:") + 64
 )
 
-// Name is what a model is called: [host[:port]/]path/.../name[:tag][@sha256:...].
+// Name is the name of a model: [host[:port]/]path/.../name[:tag][@sha256:...].
 //
-// Names are compared byte for byte; upper case is allowed and kept. A name without a host is local.
+// Names are case-sensitive. A name without a host is local.
 type Name struct {
-	Host   string        // registry, with port where given; empty for a local name
-	Path   string        // one or more components separated by slashes
-	Tag    string        // empty only when there is a digest
+	Host   string        // registry, with the port if given; empty for a local name
+	Path   string        // one or more components, slash-separated
+	Tag    string        // empty only if Digest is set
 	Digest digest.Digest // of the manifest; empty unless given
 }
 
-// NameError says what is wrong with a name. It is an [ErrInvalidName].
+// NameError reports why a name is invalid. It matches [ErrInvalidName].
 type NameError struct {
 	Name   string // as given
 	Reason string
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("model name %q: %s; a name is [host[:port]/]path/.../name[:tag][@sha256:...], its parts made of "+
+	return fmt.Sprintf("model name %q: %s; a name is [host[:port]/]path/.../name[:tag][@sha256:...], with parts made of "+
 		"letters, digits, '.', '_' and '-'", clip(e.Name), e.Reason)
 }
 
 func (e *NameError) Is(target error) bool { return target == ErrInvalidName }
 
-// ParseName reads a name. The first of several components is a host when it contains '.' or ':' or is "localhost".
-// The tag is [DefaultTag] when neither tag nor digest is given. Errors are of type [*NameError].
+// ParseName parses a name. The first of several components is a host if it contains '.' or ':' or is "localhost". The
+// tag is [DefaultTag] if the name has neither tag nor digest. Errors are of type [*NameError].
 func ParseName(s string) (Name, error) {
 	n, reason := parseName(s)
 	if reason != "" {
@@ -78,7 +78,8 @@ func parseName(s string) (n Name, reason string) {
 		n.Tag = DefaultTag
 	}
 	n.Path = rest
-	if first, more, several := strings.Cut(rest, "/"); several && (strings.ContainsAny(first, ".:") || first == "localhost") {
+	first, more, several := strings.Cut(rest, "/")
+	if several && (strings.ContainsAny(first, ".:") || first == "localhost") {
 		n.Host, n.Path = first, more
 		if reason := checkHost(n.Host); reason != "" {
 			return n, reason
@@ -95,7 +96,7 @@ func parseName(s string) (n Name, reason string) {
 	return n, ""
 }
 
-// String is the canonical form, with the tag; a local name has no host. [ParseName] reads it back.
+// String returns the canonical form, which includes the tag. [ParseName] parses it back.
 func (n Name) String() string {
 	var b strings.Builder
 	if n.Host != "" {
@@ -191,7 +192,7 @@ func isAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// validDigest reports whether d is a SHA-256 digest, the only algorithm that the store keeps.
+// validDigest reports whether d is a SHA-256 digest. The store supports no other algorithm.
 func validDigest(d digest.Digest) bool {
 	return strings.HasPrefix(string(d), "sha256:") && d.Validate() == nil
 }

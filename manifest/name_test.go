@@ -32,7 +32,8 @@ func TestParseName(t *testing.T) {
 		{"Qwen/Qwen3-0.6B", Name{Path: "Qwen/Qwen3-0.6B", Tag: "latest"}, "Qwen/Qwen3-0.6B:latest"},
 		{"a/b/c/d/e:V_1.x-y", Name{Path: "a/b/c/d/e", Tag: "V_1.x-y"}, "a/b/c/d/e:V_1.x-y"},
 		{"a__b/c--d", Name{Path: "a__b/c--d", Tag: "latest"}, "a__b/c--d:latest"},
-		{"ghcr.io/me/models/demo", Name{Host: "ghcr.io", Path: "me/models/demo", Tag: "latest"}, "ghcr.io/me/models/demo:latest"},
+		{"ghcr.io/me/models/demo", Name{Host: "ghcr.io", Path: "me/models/demo", Tag: "latest"},
+			"ghcr.io/me/models/demo:latest"},
 		{"GHCR.io/Me/Demo:X", Name{Host: "GHCR.io", Path: "Me/Demo", Tag: "X"}, "GHCR.io/Me/Demo:X"},
 		{"localhost/demo", Name{Host: "localhost", Path: "demo", Tag: "latest"}, "localhost/demo:latest"},
 		{"localhost", Name{Path: "localhost", Tag: "latest"}, "localhost:latest"},
@@ -44,7 +45,8 @@ func TestParseName(t *testing.T) {
 		{"demo" + at, Name{Path: "demo", Digest: someDigest}, "demo" + at},
 		{"h.io/demo:8b" + at, Name{Host: "h.io", Path: "demo", Tag: "8b", Digest: someDigest}, "h.io/demo:8b" + at},
 		{"demo:_t", Name{Path: "demo", Tag: "_t"}, "demo:_t"},
-		{strings.Repeat("a", maxPathLen), Name{Path: strings.Repeat("a", maxPathLen), Tag: "latest"}, strings.Repeat("a", maxPathLen) + ":latest"},
+		{strings.Repeat("a", maxPathLen), Name{Path: strings.Repeat("a", maxPathLen), Tag: "latest"},
+			strings.Repeat("a", maxPathLen) + ":latest"},
 	}
 	for _, tt := range tests {
 		got, err := ParseName(tt.in)
@@ -111,14 +113,16 @@ func TestParseNameErrors(t *testing.T) {
 			t.Errorf("ParseName(%q): error %v, want ErrInvalidName", clip(tt.in), err)
 			continue
 		}
-		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, "[host[:port]/]path") || len(msg) > 800 {
+		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, "[host[:port]/]path") ||
+			len(msg) > 800 {
 			t.Errorf("ParseName(%q): %q does not say %q", clip(tt.in), msg, tt.says)
 		}
 	}
 }
 
 func FuzzParseName(f *testing.F) {
-	for _, s := range []string{"demo", "a/b:c", "h.io:80/x/y@" + string(someDigest), "[::1]:5000/a", "a//b", "\u00e9:x", "localhost/a:b@"} {
+	for _, s := range []string{"demo", "a/b:c", "h.io:80/x/y@" + string(someDigest), "[::1]:5000/a", "a//b", "\u00e9:x",
+		"localhost/a:b@"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -14,23 +14,24 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// The ollama encoding: a docker manifest of schema 2 whose layers are those that Ollama's engine for safetensors reads
-// (github.com/ollama/ollama at fb30760: manifest/layer.go, x/imagegen/manifest, types/model/config.go). Each layer has a type
-// of Ollama's, and tensors and JSON files have their name in a field "name" that descriptors of OCI do not have. Libraries of
-// OCI drop that field when they write a manifest again, so the names stand in the annotations of the modelpack encoding too,
-// with one of its own:
+// The ollama encoding is a Docker manifest of schema 2 with the layers that Ollama's safetensors engine reads
+// (github.com/ollama/ollama at fb30760: manifest/layer.go, x/imagegen/manifest, types/model/config.go). Each layer has
+// a media type of Ollama's. Descriptors of tensors and JSON files have a field "name", which OCI descriptors do not
+// have. OCI libraries drop this field when they rewrite a manifest, so the encoding also has the annotations of the
+// modelpack encoding, and one more:
 //
-//	layer     org.ingotml.mediatype          media type in the modelpack encoding, where another one would be chosen
+//	layer     org.ingotml.mediatype          media type in the modelpack encoding, unless it is the default one
 //
-// Files that Ollama has no type for have one of ingot's, which its client fetches and keeps and never reads: all that is not
-// JSON, the index over the tensors' files, and chat templates in Jinja, since it takes those of its own type for Go's.
+// Files for which Ollama has no media type get one of ingot's, which Ollama's client downloads and keeps but does not
+// read: files other than JSON, the index of the tensors' files, and chat templates in Jinja, because Ollama parses
+// templates of its own type as Go templates.
 const (
 	ollamaPrefix   = "application/vnd.ollama.image."
 	ollamaTensor   = ollamaPrefix + "tensor"
 	ollamaJSON     = ollamaPrefix + "json"
 	ollamaTemplate = ollamaPrefix + "template"
 	ollamaModel    = ollamaPrefix + "model"               // GGUF
-	ollamaFile     = "application/vnd.ingotml.image.file" // any other
+	ollamaFile     = "application/vnd.ingotml.image.file" // other files
 
 	annotationMediaType = "org.ingotml.mediatype"
 
@@ -38,7 +39,8 @@ const (
 	indexFile    = "model.safetensors.index.json"
 )
 
-// ollamaTexts are the kinds that Ollama has types for and no names, and the names that files of them get here.
+// ollamaTexts lists the kinds that have a media type but no name in Ollama's manifests, and the file names they get
+// here.
 var ollamaTexts = []struct {
 	mediaType string
 	kind      Kind
@@ -49,13 +51,13 @@ var ollamaTexts = []struct {
 	{ollamaPrefix + "system", KindSystem, "system"},
 	{ollamaPrefix + "messages", KindMessages, "messages.json"},
 	{ollamaTemplate, KindTemplate, "template"},
-	{ollamaPrefix + "prompt", KindTemplate, "template"}, // what templates were called first
+	{ollamaPrefix + "prompt", KindTemplate, "template"}, // an older media type of templates
 }
 
-// Most bytes of a file that decides how an image is encoded: a template, a configuration.
+// maxEncodeRead limits the files that an encoder reads, such as templates and configurations, in bytes.
 const maxEncodeRead = 8 << 20
 
-// ollamaLayerJSON is a layer as Ollama's client reads it; it passes over the annotations.
+// ollamaLayerJSON is a descriptor in Ollama's format. Ollama's client ignores the annotations.
 type ollamaLayerJSON struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      digest.Digest     `json:"digest"`
@@ -71,14 +73,17 @@ type ollamaManifestJSON struct {
 	Layers        []ollamaLayerJSON `json:"layers"`
 }
 
-// EncodeOllama gives the manifest and the config of an image in the ollama encoding, byte for byte the same for the same
-// image. [Decode] gives the image back, with Ollama's media types. read gives the contents of a blob: templates and the files
-// that name the model's parser and its draft are looked at. Errors are those of [EncodeModelPack], and read's.
+// EncodeOllama returns the manifest and config of an image in the ollama encoding. The result is deterministic.
+// [Decode] returns the same image, with Ollama's media types. read returns the content of a blob; it is called for
+// templates and for the files that name the model's parser and describe its draft model. Errors are those of
+// [EncodeModelPack], and those of read.
 func EncodeOllama(img Image, read func(digest.Digest) ([]byte, error)) (manifest, config []byte, err error) {
 	if err := img.check(); err != nil {
 		return nil, nil, fmt.Errorf("encode model image: %w: %w", ErrInvalidImage, err)
 	}
-	m := ollamaManifestJSON{SchemaVersion: 2, MediaType: dockerManifest, Layers: make([]ollamaLayerJSON, len(img.Layers))}
+	m := ollamaManifestJSON{
+		SchemaVersion: 2, MediaType: dockerManifest, Layers: make([]ollamaLayerJSON, len(img.Layers)),
+	}
 	tensors := false
 	for i, l := range img.Layers {
 		if m.Layers[i], err = encodeOllamaLayer(l, read); err != nil {
@@ -87,7 +92,8 @@ func EncodeOllama(img Image, read func(digest.Digest) ([]byte, error)) (manifest
 		tensors = tensors || l.Kind == KindTensor
 	}
 	if !tensors {
-		return nil, nil, fmt.Errorf("encode model image: Ollama runs one blob for each tensor, and there is none: %w", ErrInvalidImage)
+		return nil, nil, fmt.Errorf(
+			"encode model image: the image has no tensor layers, which Ollama requires: %w", ErrInvalidImage)
 	}
 	facts, err := ollamaConfigOf(img, read)
 	if err != nil {
@@ -97,7 +103,8 @@ func EncodeOllama(img Image, read func(digest.Digest) ([]byte, error)) (manifest
 		return nil, nil, fmt.Errorf("encode model config: %w", err)
 	}
 	if len(config) > MaxConfigSize {
-		return nil, nil, fmt.Errorf("encode model image: a config of %d bytes, the limit is %d: %w", len(config), MaxConfigSize, ErrTooLarge)
+		return nil, nil, fmt.Errorf("encode model image: a config of %d bytes, the limit is %d: %w",
+			len(config), MaxConfigSize, ErrTooLarge)
 	}
 	m.Config = ollamaLayerJSON{MediaType: dockerConfig, Digest: digest.FromBytes(config), Size: int64(len(config))}
 	if manifest, err = marshal(m); err != nil {
@@ -171,16 +178,17 @@ func readSmall(l Layer, read func(digest.Digest) ([]byte, error)) ([]byte, error
 	return read(l.Digest)
 }
 
-// What tells Go's templates from Jinja's: an action that begins with a field, a variable or a keyword, and no statement in
-// Jinja's braces.
+// Go templates contain an action that begins with a field, a variable, a comment or a keyword. Jinja templates contain
+// statements in {% %}, which Go templates do not.
 var (
 	jinjaStatement = regexp.MustCompile(`\{%[-+]?\s*[a-z]`)
-	goAction       = regexp.MustCompile(`\{\{-?\s*(\.[A-Za-z]|\$|/\*|(if|range|with|end|else|define|template|block|break|continue|json|slice|len|index|eq|ne|lt|le|gt|ge|and|or|not|print|println|printf)\b)`)
+	goAction       = regexp.MustCompile(`\{\{-?\s*(\.[A-Za-z]|\$|/\*|(if|range|with|end|else|define|template|block|` +
+		`break|continue|json|slice|len|index|eq|ne|lt|le|gt|ge|and|or|not|print|println|printf)\b)`)
 )
 
 func isGoTemplate(text []byte) bool { return goAction.Match(text) && !jinjaStatement.Match(text) }
 
-// isOllama goes by the layers' types: the config's is that of container images.
+// isOllama identifies the encoding by the layers' media types, because the config's is that of container images.
 func isOllama(m parsedManifest) bool {
 	switch m.MediaType {
 	case dockerManifest, ocispec.MediaTypeImageManifest, "":
@@ -193,15 +201,16 @@ func isOllama(m parsedManifest) bool {
 	return slices.ContainsFunc(m.Layers, func(l parsedLayer) bool { return strings.HasPrefix(l.MediaType, ollamaPrefix) })
 }
 
-// notRun says what an image of Ollama is that is not one of tensors.
-func notRun(m parsedManifest) string {
+// unsupportedOllama describes an Ollama image of a kind that this program does not support. It returns "" for models
+// with one blob per tensor.
+func unsupportedOllama(m parsedManifest) string {
 	tensors := false
 	for _, l := range m.Layers {
 		switch {
 		case l.MediaType == ollamaModel:
 			return "a GGUF model of Ollama"
 		case l.MediaType == ollamaTensor && strings.Contains(l.Name, "/"):
-			return "a model of Ollama that makes pictures" // its parts are folders
+			return "an image generation model of Ollama" // its tensors are in folders, one per component
 		}
 		tensors = tensors || l.MediaType == ollamaTensor
 	}
@@ -229,7 +238,10 @@ func decodeOllama(m parsedManifest, config []byte) (Image, error) {
 }
 
 func decodeOllamaLayer(d parsedLayer) Layer {
-	l := Layer{Kind: KindFile, MediaType: d.MediaType, Digest: d.Digest, Size: d.Size, Name: cmp.Or(d.Name, d.Annotations[modelspec.AnnotationFilepath])}
+	l := Layer{
+		Kind: KindFile, MediaType: d.MediaType, Digest: d.Digest, Size: d.Size,
+		Name: cmp.Or(d.Name, d.Annotations[modelspec.AnnotationFilepath]),
+	}
 	switch {
 	case d.MediaType == ollamaTensor:
 		l.Kind, l.Name = KindTensor, cmp.Or(d.Name, d.Annotations[annotationTensor])
@@ -250,7 +262,7 @@ func decodeOllamaLayer(d parsedLayer) Layer {
 	return l
 }
 
-// nameTexts gives names to the layers that Ollama has none for. Names differ in more than case.
+// nameTexts names the layers that have no name in Ollama's manifests. The new names are unique regardless of case.
 func nameTexts(layers []Layer) {
 	taken, numbers := make(map[string]bool, len(layers)), map[string]int{}
 	for _, l := range layers {
@@ -268,7 +280,8 @@ func nameTexts(layers []Layer) {
 		}
 		name = strings.NewReplacer("/", "-", ":", "-", "\\", "-").Replace(name)
 		free := name
-		for taken[strings.ToLower(free)] { // numbers go on where they ended: a manifest may have thousands of such layers
+		// The counter continues where it ended for the last layer: a manifest may have thousands of them.
+		for taken[strings.ToLower(free)] {
 			numbers[name]++
 			free = name + "." + strconv.Itoa(numbers[name]+1)
 		}

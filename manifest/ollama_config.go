@@ -8,25 +8,25 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// ollamaMinVersion is the first Ollama that runs safetensors; its own create writes the same.
+// ollamaMinVersion is the first Ollama version that runs safetensors models. Ollama's own create writes the same value.
 const ollamaMinVersion = "0.19.0"
 
-// The draft model in a target's image: the prefix of its tensors' names, and its configuration.
+// The draft model in the target's image: the prefix of its tensors' names, and its configuration file.
 const (
 	draftPrefix = "draft."
 	draftConfig = "draft/config.json"
 )
 
-// recordFile is where an image says which parser and renderer its creator chose (package convert).
+// recordFile is the file in which an image records the parser and renderer that its creator chose (package convert).
 const recordFile = "ingot.json"
 
-// ollamaConfig is the config of Ollama's images (types/model/config.go, ConfigV2) with one field more: Ollama has no place for
-// all facts, and passes over it.
+// ollamaConfig is the config of Ollama's images (types/model/config.go, ConfigV2) with the additional field "ingot" for
+// facts that Ollama has no fields for. Ollama ignores it.
 type ollamaConfig struct {
 	ModelFormat     string       `json:"model_format"`
 	ModelFamily     string       `json:"model_family"`
 	ModelFamilies   []string     `json:"model_families"`
-	ModelType       string       `json:"model_type"` // number of parameters, for people
+	ModelType       string       `json:"model_type"` // number of parameters, for display
 	FileType        string       `json:"file_type"`  // quantization
 	Renderer        string       `json:"renderer,omitempty"`
 	Parser          string       `json:"parser,omitempty"`
@@ -45,7 +45,7 @@ type ollamaDraft struct {
 	Config       string `json:"config,omitempty"`
 }
 
-// ollamaFacts are those of Config that Ollama's fields round or lack.
+// ollamaFacts contains the facts of Config that Ollama's fields round or lack.
 type ollamaFacts struct {
 	Name         string   `json:"name,omitempty"`
 	Family       string   `json:"family,omitempty"`
@@ -91,14 +91,16 @@ func ollamaConfigOf(img Image, read func(digest.Digest) ([]byte, error)) (ollama
 	if err != nil || !found {
 		return o, err
 	}
-	o.Draft = &ollamaDraft{ModelFormat: "safetensors", Architecture: draft.ModelType, TensorPrefix: draftPrefix, Config: draftConfig}
+	o.Draft = &ollamaDraft{
+		ModelFormat: "safetensors", Architecture: draft.ModelType, TensorPrefix: draftPrefix, Config: draftConfig,
+	}
 	if len(draft.Architectures) > 0 {
 		o.Draft.Architecture = draft.Architectures[0]
 	}
 	return o, nil
 }
 
-// readJSON reads one of the image's files, if it has it.
+// readJSON decodes a file of the image. found is false if the image does not have it.
 func readJSON(img Image, name string, read func(digest.Digest) ([]byte, error), into any) (found bool, err error) {
 	l, ok := img.Find(KindFile, name)
 	if !ok {
@@ -114,7 +116,7 @@ func readJSON(img Image, name string, read func(digest.Digest) ([]byte, error), 
 	return true, nil
 }
 
-// ollamaParser and ollamaRenderer give Ollama's names to what is spelled otherwise here.
+// ollamaParser and ollamaRenderer return Ollama's name of a parser and a renderer.
 func ollamaParser(name string) string {
 	if name == "nemotron-3" {
 		return "nemotron-3-nano"
@@ -127,7 +129,7 @@ func ollamaRenderer(name string) string {
 	case "nemotron-3":
 		return "nemotron-3-nano"
 	case "deepseek3":
-		return "deepseek3.1" // the only one of DeepSeek's that it has
+		return "deepseek3.1" // Ollama's only DeepSeek renderer
 	}
 	return name
 }

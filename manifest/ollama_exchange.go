@@ -17,31 +17,33 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ExchangeOptions are those of [OllamaStore.Import] and [OllamaStore.Export].
+// ExchangeOptions are options of [OllamaStore.Import] and [OllamaStore.Export].
 type ExchangeOptions struct {
-	Format   string                  // of an import: the encoding to store; empty keeps the manifest as it is
-	Progress func(done, total int64) // bytes; nil = none
+	Format   string                  // Import only: the encoding to store; empty keeps the manifest unchanged
+	Progress func(done, total int64) // in bytes; may be nil
 }
 
-// Exchange tells what an import or export did, in bytes of blobs.
+// Exchange counts the bytes of blobs that an import or export handled, by method.
 type Exchange struct {
 	Digest  digest.Digest // of the manifest
-	Present int64         // were there already
-	Linked  int64         // share the file with the other store
-	Cloned  int64         // share the space until one of the two changes
+	Present int64         // already present at the destination
+	Linked  int64         // hard-linked
+	Cloned  int64         // cloned copy-on-write (reflink)
 	Copied  int64
 }
 
-// Blobs of one exchange that are handled at a time.
+// exchangeWorkers is the number of blobs handled concurrently.
 const exchangeWorkers = 4
 
-// Import brings a model of Ollama into a store. Its manifest is kept byte for byte unless the options ask for an encoding. Models that
-// are not made of tensors are an [ErrUnknownManifest].
+// Import copies a model from Ollama's store to s. It keeps the manifest byte for byte unless the options ask for
+// another encoding. A model that has no tensor layers is an [ErrUnknownManifest].
 //
-// A blob is hashed on its way, whichever way that is. It is shared by hard link only when its file is read-only already, as one
-// is that Export linked: Ollama's own are writable, and a store's blobs are mapped by those who run them. Else its space
-// is shared where the file system can, else it is copied.
-func (o *OllamaStore) Import(ctx context.Context, from OllamaName, s *Store, to Name, opts ExchangeOptions) (*Exchange, error) {
+// Import verifies the digest of every blob that it adds. It hard-links a blob only if the file is read-only, as after
+// an Export: Ollama's own blobs are writable, and the blobs of s must not change because they are memory-mapped.
+// Otherwise it clones the file if the file system supports that, and copies it if not.
+func (o *OllamaStore) Import(
+	ctx context.Context, from OllamaName, s *Store, to Name, opts ExchangeOptions,
+) (*Exchange, error) {
 	manifest, err := o.manifest(from)
 	if err != nil {
 		return nil, err
@@ -67,7 +69,7 @@ func (x *exchange) importAs(ctx context.Context, manifest []byte, to Name, forma
 		return err
 	}
 	defer release()
-	if err := x.each(ctx, blobs, x.take); err != nil {
+	if err := x.each(ctx, blobs, x.importBlob); err != nil {
 		return err
 	}
 	mediaType := mediaTypeOf(m.format)
@@ -89,10 +91,13 @@ func (x *exchange) importAs(ctx context.Context, manifest []byte, to Name, forma
 	return err
 }
 
-// Export gives Ollama a model of a store, in the encoding that it reads; one that came from Ollama keeps its manifest. Blobs are
-// shared by hard link, else in space, else copied; a linked one stays read-only in both, which Ollama, who replaces blobs and
-// never changes them, does not notice. The manifest comes last, in one step.
-func (o *OllamaStore) Export(ctx context.Context, s *Store, e *Entry, to OllamaName, opts ExchangeOptions) (*Exchange, error) {
+// Export copies a model of s to Ollama's store, in the ollama encoding. A model that came from Ollama keeps its
+// manifest. Export hard-links, clones or copies blobs, in this order of preference. A hard-linked blob stays read-only
+// in both stores; Ollama replaces blobs and never modifies them, so this does not affect it. The manifest is written
+// last, atomically.
+func (o *OllamaStore) Export(
+	ctx context.Context, s *Store, e *Entry, to OllamaName, opts ExchangeOptions,
+) (*Exchange, error) {
 	x := &exchange{s: s, o: o, progress: opts.Progress}
 	if err := x.export(ctx, e, to); err != nil {
 		return nil, fmt.Errorf("copy %s to %s: %w", e.Name, to, err)
@@ -101,7 +106,7 @@ func (o *OllamaStore) Export(ctx context.Context, s *Store, e *Entry, to OllamaN
 }
 
 func (x *exchange) export(ctx context.Context, e *Entry, to OllamaName) error {
-	release, err := x.s.Lock(ctx) // nothing is collected from under the copy
+	release, err := x.s.Lock(ctx) // keeps collections from removing blobs during the copy
 	if err != nil {
 		return err
 	}
@@ -118,12 +123,12 @@ func (x *exchange) export(ctx context.Context, e *Entry, to OllamaName) error {
 		return err
 	}
 	if err := x.o.mkdir(filepath.Join(x.o.root, ollamaBlobs)); err != nil {
-		return fmt.Errorf("%w (OLLAMA_MODELS names another folder)", err)
+		return fmt.Errorf("%w (set OLLAMA_MODELS to use another folder)", err)
 	}
-	if _, _, err := x.s.PutBytes(ctx, config); err != nil { // a new one goes with the next collection
+	if _, _, err := x.s.PutBytes(ctx, config); err != nil { // the next collection removes a new config
 		return err
 	}
-	if err := x.each(ctx, blobs, x.give); err != nil {
+	if err := x.each(ctx, blobs, x.exportBlob); err != nil {
 		return err
 	}
 	x.touch()
@@ -137,22 +142,24 @@ func (x *exchange) export(ctx context.Context, e *Entry, to OllamaName) error {
 	return nil
 }
 
-// exchange is one import or export at work.
+// exchange is the state of one import or export.
 type exchange struct {
 	s        *Store
 	o        *OllamaStore
 	progress func(done, total int64)
 
-	mu      sync.Mutex
-	report  Exchange
-	done    int64
-	total   int64
-	given   []string  // blobs in Ollama's store that no manifest may name yet
-	touched time.Time // when those were made young last
+	mu       sync.Mutex
+	report   Exchange
+	done     int64
+	total    int64
+	exported []string  // blobs in Ollama's store that a manifest may not refer to yet
+	touched  time.Time // when the exported blobs' modification times were last set
 }
 
-// each handles blobs, several at a time. handle says in which way it did, by the report's field.
-func (x *exchange) each(ctx context.Context, blobs []ocispec.Descriptor, handle func(context.Context, ocispec.Descriptor) (*int64, error)) error {
+// each calls handle for blobs, several at a time. handle returns the field of the report that counts the blob.
+func (x *exchange) each(
+	ctx context.Context, blobs []ocispec.Descriptor, handle func(context.Context, ocispec.Descriptor) (*int64, error),
+) error {
 	for _, b := range blobs {
 		x.total += b.Size
 	}
@@ -177,16 +184,16 @@ func (x *exchange) each(ctx context.Context, blobs []ocispec.Descriptor, handle 
 	return g.Wait()
 }
 
-// take brings one of Ollama's blobs into the store.
-func (x *exchange) take(ctx context.Context, b ocispec.Descriptor) (*int64, error) {
+// importBlob copies one of Ollama's blobs to the store.
+func (x *exchange) importBlob(ctx context.Context, b ocispec.Descriptor) (*int64, error) {
 	if x.s.checkBlob(b.Digest, b.Size) == nil {
-		x.moved(b.Size)
+		x.addProgress(b.Size)
 		return &x.report.Present, nil
 	}
 	path := x.o.blobPath(b.Digest)
 	src, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("blob of Ollama %s: %w", path, ErrBlobMissing)
+		return nil, fmt.Errorf("blob %s of Ollama: %w", path, ErrBlobMissing)
 	}
 	if err != nil {
 		return nil, err
@@ -197,13 +204,13 @@ func (x *exchange) take(ctx context.Context, b ocispec.Descriptor) (*int64, erro
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() != b.Size {
-		return nil, fmt.Errorf("blob of Ollama %s is no file of %d bytes: %w", path, b.Size, ErrCorrupt)
+		return nil, fmt.Errorf("blob %s of Ollama is not a file of %d bytes: %w", path, b.Size, ErrCorrupt)
 	}
 	f, err := x.s.newTemp(partialPrefix + "*")
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name()) // gone already when it got its name
+	defer os.Remove(f.Name()) // no effect after the rename
 	defer f.Close()
 	if info.Mode().Perm() == 0o444 && linkTo(path, f.Name(), info) {
 		if err := x.hash(ctx, io.Discard, src, b.Digest); err != nil {
@@ -223,13 +230,15 @@ func (x *exchange) take(ctx context.Context, b ocispec.Descriptor) (*int64, erro
 	return way, publish(f, 0o444, x.s.BlobPath(b.Digest))
 }
 
-// give brings one of the store's blobs to Ollama, under a name that Ollama takes for an unfinished one until it is whole.
-func (x *exchange) give(ctx context.Context, b ocispec.Descriptor) (*int64, error) {
+// exportBlob copies one of the store's blobs to Ollama. Until it is complete, its name marks it as unfinished to
+// Ollama.
+func (x *exchange) exportBlob(ctx context.Context, b ocispec.Descriptor) (*int64, error) {
 	path := x.o.blobPath(b.Digest)
 	now := time.Now()
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() == b.Size && os.Chtimes(path, now, now) == nil {
-		x.moved(b.Size)
-		x.gave(path)
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() && info.Size() == b.Size && os.Chtimes(path, now, now) == nil {
+		x.addProgress(b.Size)
+		x.addExported(path)
 		return &x.report.Present, nil
 	}
 	if err := x.s.checkBlob(b.Digest, b.Size); err != nil {
@@ -240,7 +249,7 @@ func (x *exchange) give(ctx context.Context, b ocispec.Descriptor) (*int64, erro
 		return nil, err
 	}
 	defer src.Close()
-	info, err := src.Stat()
+	info, err = src.Stat()
 	if err != nil {
 		return nil, err
 	}
@@ -251,9 +260,9 @@ func (x *exchange) give(ctx context.Context, b ocispec.Descriptor) (*int64, erro
 	defer os.Remove(f.Name())
 	defer f.Close()
 	if x.o.ownedLike(info) && linkTo(src.Name(), f.Name(), info) && os.Chtimes(f.Name(), now, now) == nil {
-		x.moved(b.Size)
+		x.addProgress(b.Size)
 		err := rename(f.Name(), path)
-		x.gave(path)
+		x.addExported(path)
 		return &x.report.Linked, err
 	}
 	way, err := x.fill(ctx, f, src, b.Digest)
@@ -261,19 +270,16 @@ func (x *exchange) give(ctx context.Context, b ocispec.Descriptor) (*int64, erro
 		return nil, err
 	}
 	if way == &x.report.Cloned {
-		x.moved(b.Size)
+		x.addProgress(b.Size)
 	}
 	x.o.own(f.Name())
 	err = publish(f, 0o644, path)
-	x.gave(path)
+	x.addExported(path)
 	return way, err
 }
 
-// ollamaPartial is the pattern of files that are being written to Ollama's blobs: it deletes those of such names that have not
-// been written to for an hour.
-const ollamaPartial = "sha256-ingot-*"
-
-// linkTo makes path, which is an empty file, another name of a file. It says whether it could; else path is as it was.
+// linkTo replaces the empty file path with a hard link to file. It reports whether it succeeded; otherwise path is
+// unchanged.
 func linkTo(file, path string, info fs.FileInfo) bool {
 	link := path + "-link"
 	if os.Link(file, link) != nil {
@@ -282,11 +288,11 @@ func linkTo(file, path string, info fs.FileInfo) bool {
 	if got, err := os.Lstat(link); err == nil && os.SameFile(got, info) && os.Rename(link, path) == nil {
 		return true
 	}
-	os.Remove(link) // a link to a link
+	os.Remove(link) // file is a symbolic link
 	return false
 }
 
-// fill gives an empty file the contents of another one: it shares the space, or copies and compares the digest.
+// fill fills the empty file f with the content of src. It clones src, or else copies it and verifies the digest.
 func (x *exchange) fill(ctx context.Context, f, src *os.File, d digest.Digest) (*int64, error) {
 	if reflink(f, src) == nil {
 		return &x.report.Cloned, nil
@@ -294,7 +300,7 @@ func (x *exchange) fill(ctx context.Context, f, src *os.File, d digest.Digest) (
 	return &x.report.Copied, x.hash(ctx, f, src, d)
 }
 
-// hash copies from a file, from its beginning, and compares the digest of what it read. Progress counts it.
+// hash copies a file from its beginning, verifies its digest and reports progress.
 func (x *exchange) hash(ctx context.Context, to io.Writer, from *os.File, d digest.Digest) error {
 	h := sha256.New()
 	buf := make([]byte, 1<<20)
@@ -308,7 +314,7 @@ func (x *exchange) hash(ctx context.Context, to io.Writer, from *os.File, d dige
 			return err
 		}
 		at += int64(n)
-		x.moved(int64(n))
+		x.addProgress(int64(n))
 		if err == io.EOF {
 			break
 		}
@@ -322,8 +328,8 @@ func (x *exchange) hash(ctx context.Context, to io.Writer, from *os.File, d dige
 	return nil
 }
 
-// moved counts bytes that are done with.
-func (x *exchange) moved(n int64) {
+// addProgress counts n more bytes as done.
+func (x *exchange) addProgress(n int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.done += n
@@ -332,11 +338,12 @@ func (x *exchange) moved(n int64) {
 	}
 }
 
-// gave keeps what an export has given young until its manifest is there, however long that takes.
-func (x *exchange) gave(path string) {
+// addExported records a blob that no manifest may refer to yet. It keeps the modification times of these blobs recent,
+// because Ollama deletes unreferenced blobs older than an hour.
+func (x *exchange) addExported(path string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.given = append(x.given, path)
+	x.exported = append(x.exported, path)
 	if time.Since(x.touched) > 10*time.Minute {
 		x.touch()
 	}
@@ -344,70 +351,7 @@ func (x *exchange) gave(path string) {
 
 func (x *exchange) touch() {
 	x.touched = time.Now()
-	for _, path := range x.given {
+	for _, path := range x.exported {
 		_ = os.Chtimes(path, x.touched, x.touched)
 	}
-}
-
-// put writes a manifest in one step. Its temporary file lies where Ollama clears up, if that is on the same file system.
-func (o *OllamaStore) put(name OllamaName, manifest []byte) error {
-	path, _ := o.find(name)
-	if err := o.mkdir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	err := o.putFrom(filepath.Join(o.root, ollamaBlobs), path, manifest)
-	if err != nil {
-		// blobs/ may be a link to another disk. Ollama looks for manifests four levels below manifests/ only.
-		err = o.putFrom(filepath.Join(o.root, ollamaManifests), path, manifest)
-	}
-	if err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func (o *OllamaStore) putFrom(dir, path string, manifest []byte) error {
-	f, err := os.CreateTemp(dir, ollamaPartial)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err := f.Write(manifest); err != nil {
-		return err
-	}
-	o.own(f.Name())
-	return publish(f, 0o644, path)
-}
-
-// What root writes into the store of Ollama's service has to belong to the service, which touches and removes it. So what is made
-// there gets the owner of the store's folder, as far as that is allowed, and a file of another owner is not linked but copied.
-
-func (o *OllamaStore) ownedLike(file fs.FileInfo) bool {
-	root, err := os.Stat(o.root)
-	return err == nil && sameOwner(root, file)
-}
-
-func (o *OllamaStore) own(path string) {
-	if root, err := os.Stat(o.root); err == nil {
-		chownLike(path, root)
-	}
-}
-
-// mkdir makes a folder below the store's, and those between.
-func (o *OllamaStore) mkdir(dir string) error {
-	if isDir(dir) {
-		return nil
-	}
-	if dir == o.root {
-		return os.MkdirAll(dir, 0o755)
-	}
-	if err := o.mkdir(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	o.own(dir)
-	return nil
 }

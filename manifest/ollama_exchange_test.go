@@ -34,23 +34,23 @@ func TestParseOllamaName(t *testing.T) {
 			continue
 		}
 		if got := filepath.ToSlash(n.path()); got != want {
-			t.Errorf("%q lies at %s, want %s", in, got, want)
+			t.Errorf("%q is at %s, want %s", in, got, want)
 		}
 		if again, err := ParseOllamaName(n.String()); err != nil || again != n {
-			t.Errorf("%q is shown as %s, which is %v, %v", in, n, again, err)
+			t.Errorf("%q has String() %s, which parses as %v, %v", in, n, again, err)
 		}
 	}
 	for in, says := range map[string]string{
 		"":                                    "empty",
 		"ollama://":                           "empty",
-		"a/b/c/d":                             "more parts",
+		"a/b/c/d":                             "more components",
 		"a//b":                                "empty",
 		"m:":                                  "tag is empty",
 		"../x":                                `'.'`,
 		"m:..":                                `'.'`,
 		"n.s/m":                               `'.'`,
 		"-m":                                  `'-'`,
-		"m@sha256:" + strings.Repeat("0", 64): "no digests",
+		"m@sha256:" + strings.Repeat("0", 64): "no digest",
 		strings.Repeat("m", 81):               "longer than 80",
 		"m:" + strings.Repeat("t", 81):        "longer than 80",
 		"a b":                                 `' '`,
@@ -62,7 +62,7 @@ func TestParseOllamaName(t *testing.T) {
 	}
 }
 
-// ollamaFolder is an Ollama store with one model, as Ollama's create leaves it: writable blobs.
+// ollamaFolder is an Ollama store with writable blobs, as written by Ollama's create.
 type ollamaFolder struct {
 	*OllamaStore
 	t *testing.T
@@ -96,14 +96,16 @@ func (o ollamaFolder) write(path, text string) {
 
 const tinyConfig = `{"model_format":"safetensors","capabilities":["completion"]}`
 
-// model gives the manifest of a model with one tensor and its config file.
+// model stores the blobs of a model with one tensor and a config file, and returns its manifest.
 func (o ollamaFolder) model(tensor string) string {
 	o.t.Helper()
 	config, w, file := o.blob(tinyConfig), o.blob(tensor), o.blob("{}")
-	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
+	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json",`+
+		`"config":{"mediaType":`+
 		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[`+
 		`{"mediaType":"application/vnd.ollama.image.tensor","digest":"%s","size":%d,"name":"w"},`+
-		`{"mediaType":"application/vnd.ollama.image.json","digest":"%s","size":2,"name":"config.json"}]}`+"\n", config, len(tinyConfig), w, len(tensor), file)
+		`{"mediaType":"application/vnd.ollama.image.json","digest":"%s","size":2,"name":"config.json"}]}`+"\n", config,
+		len(tinyConfig), w, len(tensor), file)
 }
 
 func (o ollamaFolder) put(path, manifest string) {
@@ -111,7 +113,7 @@ func (o ollamaFolder) put(path, manifest string) {
 	o.write(filepath.Join(o.root, path), manifest)
 }
 
-// partials lists the files that are neither blobs nor manifests.
+// partials lists temporary files, which are neither blobs nor manifests.
 func (o ollamaFolder) partials() (list []string) {
 	o.t.Helper()
 	filepath.WalkDir(o.root, func(path string, d fs.DirEntry, err error) error {
@@ -144,11 +146,12 @@ func TestImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(e.ManifestBytes) != manifest || e.Digest != digest.FromString(manifest) || x.Digest != e.Digest || e.Format != FormatOllama {
+	if string(e.ManifestBytes) != manifest || e.Digest != digest.FromString(manifest) || x.Digest != e.Digest ||
+		e.Format != FormatOllama {
 		t.Errorf("stored %s as %s in %s", e.ManifestBytes, e.Digest, e.Format)
 	}
 	if x.Linked != 0 || x.Present != 0 || x.Cloned+x.Copied != int64(len("tensor")+2+len(tinyConfig)) {
-		t.Errorf("report %+v: a writable file is never shared by link", x)
+		t.Errorf("report %+v: a writable file must not be hard-linked", x)
 	}
 	for _, l := range e.Image.Layers {
 		info, err := os.Stat(s.BlobPath(l.Digest))
@@ -160,16 +163,17 @@ func TestImport(t *testing.T) {
 			t.Errorf("Ollama's blob of %s changed: %v, %v", l.Name, theirs, err)
 		}
 	}
-	// What Ollama does to its files later does not touch the store's.
+	// Later changes of Ollama's files do not affect the store.
 	o.write(o.blobPath(digest.FromString("tensor")), "TENSOR")
 	checkTidy(t, s)
 
-	again, err := o.Import(t.Context(), ollamaName(t, "TINY"), s, mustName(t, "packed"), ExchangeOptions{Format: FormatModelPack})
+	again, err := o.Import(t.Context(), ollamaName(t, "TINY"), s, mustName(t, "packed"),
+		ExchangeOptions{Format: FormatModelPack})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again.Cloned+again.Copied+again.Linked != 0 {
-		t.Errorf("a second import moved bytes: %+v", again)
+		t.Errorf("the second import copied blobs again: %+v", again)
 	}
 	if e, err = s.Resolve(t.Context(), mustName(t, "packed")); err != nil || e.Format != FormatModelPack {
 		t.Errorf("%+v, %v", e, err)
@@ -177,7 +181,7 @@ func TestImport(t *testing.T) {
 	checkTidy(t, s)
 }
 
-// Newer releases keep manifests among the blobs and link to them, and may list several for one name.
+// Newer Ollama releases store manifests as blobs, link to them, and may list several for one name.
 func TestImportNewerLayout(t *testing.T) {
 	o, s := newOllama(t), newStore(t)
 	manifest := o.model("tensor")
@@ -194,17 +198,21 @@ func TestImportNewerLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.ollama.manifest.list.v2+json","manifests":[`+
-		`{"mediaType":"x","digest":"%s","runner":"llamacpp","format":"gguf"},{"mediaType":"x","digest":"%s","runner":"mlx","format":"safetensors"}]}`,
+		`{"mediaType":"x","digest":"%s","runner":"llamacpp","format":"gguf"},{"mediaType":"x","digest":"%s",`+
+		`"runner":"mlx","format":"safetensors"}]}`,
 		digest.FromString("gguf"), digest.FromString(manifest))
 	o.put("manifests-v2/ollama.com/library/both/latest", list)
-	if x, err := o.Import(t.Context(), ollamaName(t, "both"), s, mustName(t, "b"), ExchangeOptions{}); err != nil || x.Digest != digest.FromString(manifest) {
+	if x, err := o.Import(t.Context(), ollamaName(t, "both"), s, mustName(t, "b"), ExchangeOptions{}); err != nil ||
+		x.Digest != digest.FromString(manifest) {
 		t.Errorf("of a list: %+v, %v", x, err)
 	}
-	o.put("manifests-v2/ollama.com/library/gguf/latest", strings.Replace(list, `"mlx","format":"safetensors"`, `"x","format":"gguf"`, 1))
-	if _, err := o.Import(t.Context(), ollamaName(t, "gguf"), s, mustName(t, "c"), ExchangeOptions{}); !errors.Is(err, ErrUnknownManifest) {
+	o.put("manifests-v2/ollama.com/library/gguf/latest", strings.Replace(list, `"mlx","format":"safetensors"`,
+		`"x","format":"gguf"`, 1))
+	_, err := o.Import(t.Context(), ollamaName(t, "gguf"), s, mustName(t, "c"), ExchangeOptions{})
+	if !errors.Is(err, ErrUnknownManifest) {
 		t.Errorf("a list of GGUF alone: %v", err)
 	}
-	// An export replaces the link, not what it leads to.
+	// An export replaces the link and does not modify its target.
 	e, err := s.Resolve(t.Context(), mustName(t, "a"))
 	if err != nil {
 		t.Fatal(err)
@@ -229,9 +237,13 @@ func TestImportErrors(t *testing.T) {
 	}{
 		{"absent", "", "not in Ollama's store", ErrNotFound},
 		{"gguf", replace("image.tensor", "image.model"), "a GGUF model", ErrUnknownManifest},
-		{"blob absent", replace(string(digest.FromString("tensor")), string(someDigest)), someDigest.Encoded(), ErrBlobMissing},
-		{"blob altered", strings.Replace(replace(string(digest.FromString("tensor")), string(digest.FromString("altered"))), `"size":6,`, `"size":7,`, 1), "digest", ErrCorrupt},
-		{"blob cut", replace(string(digest.FromString("tensor")), string(digest.FromString("cut"))), "no file of 6 bytes", ErrCorrupt},
+		{"blob absent", replace(string(digest.FromString("tensor")), string(someDigest)), someDigest.Encoded(),
+			ErrBlobMissing},
+		{"blob altered",
+			strings.Replace(replace(string(digest.FromString("tensor")), string(digest.FromString("altered"))), `"size":6,`,
+				`"size":7,`, 1), "digest", ErrCorrupt},
+		{"blob cut", replace(string(digest.FromString("tensor")), string(digest.FromString("cut"))), "not a file of 6 bytes",
+			ErrCorrupt},
 		{"no JSON", "{", "manifest", ErrInvalidManifest},
 	} {
 		if tt.manifest != "" {
@@ -264,14 +276,15 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := o.blob("norm") // is there already, and not named by anything for a day
+	old := o.blob("norm") // already present, unreferenced and a day old
 	yesterday := time.Now().Add(-24 * time.Hour)
 	if err := os.Chtimes(o.blobPath(old), yesterday, yesterday); err != nil {
 		t.Fatal(err)
 	}
-	o.write(o.blobPath(digest.FromString("draft norm")), "cut") // of the wrong size
+	o.write(o.blobPath(digest.FromString("draft norm")), "cut") // truncated
 	var done, total int64
-	x, err := o.Export(t.Context(), s, e, ollamaName(t, "me/m"), ExchangeOptions{Progress: func(d, t int64) { done, total = d, t }})
+	x, err := o.Export(t.Context(), s, e, ollamaName(t, "me/m"),
+		ExchangeOptions{Progress: func(d, t int64) { done, total = d, t }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +304,8 @@ func TestExport(t *testing.T) {
 	}
 	for _, d := range blobs {
 		info, err := os.Stat(o.blobPath(d.Digest))
-		if err != nil || info.Size() != d.Size || info.Mode().Perm()&0o444 != 0o444 || time.Since(info.ModTime()) > time.Minute {
+		if err != nil || info.Size() != d.Size || info.Mode().Perm()&0o444 != 0o444 ||
+			time.Since(info.ModTime()) > time.Minute {
 			t.Errorf("blob %s: %v, %v", d.Digest, info, err)
 		}
 		text, err := os.ReadFile(o.blobPath(d.Digest))
@@ -303,9 +317,10 @@ func TestExport(t *testing.T) {
 		t.Errorf("left: %v", got)
 	}
 
-	// And back, into another store: what was linked is linked again, and the digest is what it was.
+	// Importing the model into another store links the same blobs, and yields the same digest.
 	back := newStore(t)
-	y, err := o.Import(t.Context(), ollamaName(t, "me/m"), back, mustName(t, "m"), ExchangeOptions{Format: FormatModelPack})
+	y, err := o.Import(t.Context(), ollamaName(t, "me/m"), back, mustName(t, "m"),
+		ExchangeOptions{Format: FormatModelPack})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,13 +331,13 @@ func TestExport(t *testing.T) {
 		t.Errorf("linked %d bytes out and %d back", x.Linked, y.Linked)
 	}
 	checkTidy(t, back)
-	// The same again moves nothing.
+	// A second export copies nothing.
 	z, err := o.Export(t.Context(), s, e, ollamaName(t, "me/M"), ExchangeOptions{})
 	if err != nil || z.Present != total {
 		t.Errorf("%+v, %v", z, err)
 	}
 	if entries, _ := os.ReadDir(filepath.Join(o.root, "manifests/registry.ollama.ai/me")); len(entries) != 1 {
-		t.Errorf("a name in another case is another name: %v", entries)
+		t.Errorf("a name in another case is stored separately: %v", entries)
 	}
 }
 
@@ -379,7 +394,8 @@ func TestCopy(t *testing.T) {
 		t.Errorf("there and back: digest %s, want %s", got, want)
 	}
 	raw, err := s.ResolveRaw(t.Context(), mustName(t, "c"))
-	if err != nil || raw.Descriptor.MediaType != dockerManifest || raw.Descriptor.Annotations[annotationModelType] != "llama" {
+	if err != nil || raw.Descriptor.MediaType != dockerManifest ||
+		raw.Descriptor.Annotations[annotationModelType] != "llama" {
 		t.Errorf("%+v, %v", raw, err)
 	}
 	for _, name := range []string{"a", "host.example/deep/path/b:v1", "d", "e"} {
@@ -391,11 +407,13 @@ func TestCopy(t *testing.T) {
 	checkTidy(t, s)
 }
 
-// What is no model is copied as it is, and into no other encoding. What claims to be one and is damaged is not stored.
+// Copy copies manifests of unknown kinds unchanged, but cannot convert them. PutRaw rejects a damaged model manifest.
 func TestCopyUnknown(t *testing.T) {
 	s := newStore(t)
-	sbom := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/x-sbom","config":` +
-		`{"mediaType":"application/vnd.oci.empty.v1+json","digest":"` + string(digest.FromString("{}")) + `","size":2},"layers":[]}`)
+	sbom := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` +
+		`"artifactType":"application/x-sbom","config":` +
+		`{"mediaType":"application/vnd.oci.empty.v1+json","digest":"` + string(digest.FromString("{}")) +
+		`","size":2},"layers":[]}`)
 	if _, _, err := s.PutBytes(t.Context(), []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
@@ -406,11 +424,13 @@ func TestCopyUnknown(t *testing.T) {
 	if got, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "copy"), ""); err != nil || got != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
-	if raw, err := s.ResolveRaw(t.Context(), mustName(t, "copy")); err != nil || raw.Descriptor.MediaType != "application/vnd.oci.image.manifest.v1+json" {
-		t.Errorf("%+v, %v: the manifest's own type counts", raw, err)
+	if raw, err := s.ResolveRaw(t.Context(), mustName(t, "copy")); err != nil ||
+		raw.Descriptor.MediaType != "application/vnd.oci.image.manifest.v1+json" {
+		t.Errorf("%+v, %v: the manifest's own media type takes precedence", raw, err)
 	}
 	for _, format := range []string{FormatOllama, FormatModelPack} {
-		if _, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "other"), format); !errors.Is(err, ErrUnknownManifest) {
+		_, err := s.Copy(t.Context(), mustName(t, "sbom"), mustName(t, "other"), format)
+		if !errors.Is(err, ErrUnknownManifest) {
 			t.Errorf("as %s: %v", format, err)
 		}
 	}
@@ -425,7 +445,8 @@ func TestCopyUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := bytes.Replace(manifest, []byte(`"name":"config.json"`), []byte(`"name":"../config.json"`), 1)
-	if _, err := s.PutRaw(t.Context(), mustName(t, "bad"), "", damaged, PutOptions{}); !errors.Is(err, ErrInvalidManifest) {
+	_, err = s.PutRaw(t.Context(), mustName(t, "bad"), "", damaged, PutOptions{})
+	if !errors.Is(err, ErrInvalidManifest) {
 		t.Errorf("damaged: %v", err)
 	}
 	if got := names(t, s); len(got) != 2 {
@@ -434,7 +455,7 @@ func TestCopyUnknown(t *testing.T) {
 }
 
 func init() {
-	ChildJobs["exchange"] = func(ctx context.Context, s *Store, ollama string) error { // both ways, until killed
+	ChildJobs["exchange"] = func(ctx context.Context, s *Store, ollama string) error { // imports and exports until killed
 		o, err := OpenOllama(ollama)
 		if err != nil {
 			return err
@@ -450,7 +471,8 @@ func init() {
 			if err != nil {
 				return err
 			}
-			if _, err := o.Export(ctx, s, e, OllamaName{ollamaHost, "out", fmt.Sprintf("m%d", i%5), ollamaTag}, ExchangeOptions{}); err != nil {
+			if _, err := o.Export(ctx, s, e, OllamaName{ollamaHost, "out", fmt.Sprintf("m%d", i%5), ollamaTag},
+				ExchangeOptions{}); err != nil {
 				return err
 			}
 			if err := s.Remove(ctx, name); err != nil {
@@ -460,11 +482,13 @@ func init() {
 	}
 }
 
-// Copies are killed at random moments: what is named is whole in both stores, and what is not whole has a name that is cleared away.
+// A process is killed at random moments while it copies. Named models stay complete in both stores, and incomplete
+// files have temporary names.
 func TestKilledExchange(t *testing.T) {
 	o := newOllama(t)
 	for i := range 3 {
-		o.put(fmt.Sprintf("manifests/registry.ollama.ai/library/m%d/latest", i), o.model(strings.Repeat(fmt.Sprint("tensor", i), 100_000)))
+		o.put(fmt.Sprintf("manifests/registry.ollama.ai/library/m%d/latest", i),
+			o.model(strings.Repeat(fmt.Sprint("tensor", i), 100_000)))
 	}
 	s := newStore(t)
 	for range 10 {
@@ -489,22 +513,24 @@ func TestKilledExchange(t *testing.T) {
 		checkStore(t, s)
 		checkOllama(t, o)
 	}
-	// Whoever comes next finds nothing in the way.
+	// The leftovers do not interfere with later imports.
 	for i := range 3 {
-		if _, err := o.Import(t.Context(), ollamaName(t, fmt.Sprintf("m%d", i)), s, mustName(t, "last"), ExchangeOptions{}); err != nil {
+		if _, err := o.Import(t.Context(), ollamaName(t, fmt.Sprintf("m%d", i)), s, mustName(t, "last"),
+			ExchangeOptions{}); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, name := range names(t, s) {
 		remove(t, s, name)
 	}
-	begun := slices.DeleteFunc(files(t, s, "ingest"), func(name string) bool { return !strings.HasPrefix(name, partialPrefix) })
+	begun := slices.DeleteFunc(files(t, s, "ingest"),
+		func(name string) bool { return !strings.HasPrefix(name, partialPrefix) })
 	if got := slices.Concat(files(t, s, "blobs/sha256"), files(t, s, "holders"), begun); len(got) > 0 {
 		t.Errorf("left behind: %v", got)
 	}
 }
 
-// checkOllama reads all of an Ollama store.
+// checkOllama verifies all manifests and blobs of an Ollama store.
 func checkOllama(t *testing.T, o ollamaFolder) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(o.root, "manifests"), func(path string, e fs.DirEntry, err error) error {
@@ -535,19 +561,20 @@ func checkOllama(t *testing.T, o ollamaFolder) {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "sha256-ingot-") {
-			continue // unfinished, as its name tells
+			continue // a temporary file, by its name
 		}
 		b, err := os.ReadFile(filepath.Join(o.root, "blobs", e.Name()))
 		if err != nil || "sha256-"+digest.FromBytes(b).Encoded() != e.Name() {
-			t.Errorf("blob %s holds other bytes: %v", e.Name(), err)
+			t.Errorf("blob %s has other content: %v", e.Name(), err)
 		}
 	}
 }
 
-// Root exports into the folder of Ollama's service: all that is new there belongs to the service, and what is the store's stays so.
+// If root exports to the store of the Ollama service, new files belong to the service's user, and the store's own files
+// keep their owner.
 func TestExportForAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root gives files away")
+		t.Skip("only root can change the owner of a file")
 	}
 	o, s := newOllama(t), newStore(t)
 	if err := os.MkdirAll(o.root, 0o755); err != nil {

@@ -7,34 +7,35 @@ import (
 	"strings"
 )
 
-// OllamaScheme begins the names of models in an Ollama store.
+// OllamaScheme is the prefix of names in an Ollama store.
 const OllamaScheme = "ollama://"
 
-// What Ollama fills in where a name says nothing.
+// Ollama's defaults for missing parts of a name.
 const (
 	ollamaHost      = "registry.ollama.ai"
 	ollamaNamespace = "library"
 	ollamaTag       = "latest"
 )
 
-// OllamaName is what Ollama calls a model: [host/][namespace/]model[:tag]. It has two levels and no digests.
+// OllamaName is the name of a model in Ollama: [host/][namespace/]model[:tag]. It has no digest.
 type OllamaName struct {
 	Host, Namespace, Model, Tag string
 }
 
-// ParseOllamaName reads a name, with or without [OllamaScheme], and fills in what Ollama would (types/model/name.go). Errors
-// are of kind [ErrInvalidName].
+// ParseOllamaName parses a name, with or without [OllamaScheme], and adds Ollama's defaults (types/model/name.go).
+// Errors match [ErrInvalidName].
 func ParseOllamaName(s string) (OllamaName, error) {
 	n, reason := parseOllamaName(strings.TrimPrefix(s, OllamaScheme))
 	if reason != "" {
-		return OllamaName{}, fmt.Errorf("name %q: %s; Ollama's names are %s[host/][namespace/]model[:tag]: %w", clip(s), reason, OllamaScheme, ErrInvalidName)
+		return OllamaName{}, fmt.Errorf("name %q: %s; a name in Ollama's store is %s[host/][namespace/]model[:tag]: %w",
+			clip(s), reason, OllamaScheme, ErrInvalidName)
 	}
 	return n, nil
 }
 
 func parseOllamaName(s string) (n OllamaName, reason string) {
 	if strings.Contains(s, "@") {
-		return n, "Ollama's store has no digests"
+		return n, "names in Ollama's store have no digest"
 	}
 	if colon := strings.LastIndexByte(s, ':'); colon > strings.LastIndexByte(s, '/') {
 		s, n.Tag = s[:colon], s[colon+1:]
@@ -51,18 +52,24 @@ func parseOllamaName(s string) (n OllamaName, reason string) {
 	case 1:
 		n.Model = parts[0]
 	default:
-		return n, "it has more parts than a host, a namespace and a model"
+		return n, "it has more components than host, namespace and model"
 	}
 	for i, p := range parts {
 		if p == "" {
-			return n, fmt.Sprintf("part %d is empty", i+1)
+			return n, fmt.Sprintf("component %d is empty", i+1)
 		}
 	}
-	n.Host, n.Namespace, n.Tag = cmp.Or(n.Host, ollamaHost), cmp.Or(n.Namespace, ollamaNamespace), cmp.Or(n.Tag, ollamaTag)
+	n.Host, n.Namespace = cmp.Or(n.Host, ollamaHost), cmp.Or(n.Namespace, ollamaNamespace)
+	n.Tag = cmp.Or(n.Tag, ollamaTag)
 	for _, p := range []struct {
 		what, part, also string
 		most             int
-	}{{"host", n.Host, ".:", 350}, {"namespace", n.Namespace, "", 80}, {"model", n.Model, ".", 80}, {"tag", n.Tag, ".", 80}} {
+	}{
+		{"host", n.Host, ".:", 350},
+		{"namespace", n.Namespace, "", 80},
+		{"model", n.Model, ".", 80},
+		{"tag", n.Tag, ".", 80},
+	} {
 		if reason := checkOllamaPart(p.what, p.part, p.also, p.most); reason != "" {
 			return n, reason
 		}
@@ -77,13 +84,13 @@ func checkOllamaPart(what, part, also string, most int) string {
 	for i := range len(part) {
 		c := part[i]
 		if !isAlnum(c) && c != '_' && (i == 0 || c != '-' && strings.IndexByte(also, c) < 0) {
-			return fmt.Sprintf("the %s %q has %q where Ollama takes none", what, part, rune(c))
+			return fmt.Sprintf("the %s %q contains %q, which Ollama does not allow there", what, part, rune(c))
 		}
 	}
 	return ""
 }
 
-// String is the name as Ollama shows it: parts that it fills in are left out.
+// String returns the name as Ollama shows it, without the default host and namespace.
 func (n OllamaName) String() string {
 	s := n.Model + ":" + n.Tag
 	if n.Namespace != ollamaNamespace || n.Host != ollamaHost {
@@ -95,7 +102,7 @@ func (n OllamaName) String() string {
 	return OllamaScheme + s
 }
 
-// parts are the folders and the file that the manifest lies in.
+// parts are the path components of the manifest, relative to the manifests folder.
 func (n OllamaName) parts() []string { return []string{n.Host, n.Namespace, n.Model, n.Tag} }
 
 func (n OllamaName) path() string { return filepath.Join(n.parts()...) }

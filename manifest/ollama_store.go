@@ -12,29 +12,29 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// OllamaStore is the folder in which Ollama keeps models (its manifest/paths.go):
+// OllamaStore is Ollama's model store (manifest/paths.go in Ollama):
 //
-//	manifests/HOST/NAMESPACE/MODEL/TAG   manifests, in place of an index
-//	manifests-v2/...                     the same in newer releases, links to blobs; it wins
+//	manifests/HOST/NAMESPACE/MODEL/TAG   manifests; there is no index
+//	manifests-v2/...                     the same in newer releases, as links to blobs; takes precedence
 //	blobs/sha256-HEX                     blobs, mode 0644
 //
-// Ollama takes no locks. When it starts, it deletes what no manifest names and what has another name in blobs/, if it was not
-// touched for an hour.
+// Ollama takes no locks. When it starts, it deletes unreferenced blobs and other files in blobs/ that have not been
+// modified for an hour.
 type OllamaStore struct{ root string }
 
 const (
 	ollamaManifests   = "manifests"
 	ollamaManifestsV2 = "manifests-v2"
 	ollamaBlobs       = "blobs"
-	ollamaHostV2      = "ollama.com" // what ollamaHost is called in manifests-v2
+	ollamaHostV2      = "ollama.com" // name of ollamaHost in manifests-v2
 	ollamaListType    = "application/vnd.ollama.manifest.list.v2+json"
 )
 
-// The folder of the service that Ollama's installer makes on Linux.
+// ollamaServiceRoot is the store of the service that Ollama's installer creates on Linux.
 var ollamaServiceRoot = "/usr/share/ollama/.ollama/models"
 
-// OpenOllama gives the store at root; an empty one means $OLLAMA_MODELS, else .ollama/models in the user's home folder, else the
-// Linux service's folder when only that is there. Nothing is read or made yet.
+// OpenOllama returns the store at root. An empty root means $OLLAMA_MODELS, or else .ollama/models in the user's home
+// folder, or else the store of the Linux service if only that exists. OpenOllama does not read or create the store.
 func OpenOllama(root string) (*OllamaStore, error) {
 	if root == "" {
 		root = os.Getenv("OLLAMA_MODELS")
@@ -61,15 +61,15 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Root is the absolute path of the store's folder.
+// Root returns the absolute path of the store.
 func (o *OllamaStore) Root() string { return o.root }
 
 func (o *OllamaStore) blobPath(d digest.Digest) string {
 	return filepath.Join(o.root, ollamaBlobs, "sha256-"+d.Encoded())
 }
 
-// find gives the path of a name's manifest, and where a new one belongs if there is none. Ollama's names differ in more than case,
-// so a name in another case is the same.
+// find returns the path of a name's manifest, or the path for a new one if it does not exist. Ollama's names are
+// case-insensitive.
 func (o *OllamaStore) find(name OllamaName) (path string, found bool) {
 	v2 := name
 	if v2.Host == ollamaHost {
@@ -81,7 +81,7 @@ func (o *OllamaStore) find(name OllamaName) (path string, found bool) {
 	return foldedPath(filepath.Join(o.root, ollamaManifests), name.parts())
 }
 
-// foldedPath follows the parts of a path below dir, each as it is spelled there when it is there in any case.
+// foldedPath resolves parts below dir case-insensitively. Parts that exist in another case are spelled as on disk.
 func foldedPath(dir string, parts []string) (path string, found bool) {
 	path, found = dir, true
 	for _, part := range parts {
@@ -101,11 +101,12 @@ func foldedPath(dir string, parts []string) (path string, found bool) {
 	return path, found
 }
 
-// manifest reads the manifest of a name: of a list of several, the one of tensors.
+// manifest reads a name's manifest. If that is a manifest list, it returns the one for safetensors.
 func (o *OllamaStore) manifest(name OllamaName) ([]byte, error) {
 	path, found := o.find(name)
 	if !found {
-		return nil, fmt.Errorf("%s is not in Ollama's store %s (OLLAMA_MODELS names another folder): %w", name, o.root, ErrNotFound)
+		return nil, fmt.Errorf("%s is not in Ollama's store %s (set OLLAMA_MODELS to use another folder): %w",
+			name, o.root, ErrNotFound)
 	}
 	b, err := readLimited(path, MaxManifestSize)
 	if err != nil {
@@ -132,17 +133,18 @@ func (o *OllamaStore) manifest(name OllamaName) ([]byte, error) {
 		}
 		return o.readBlob(child.Digest)
 	}
-	return nil, fmt.Errorf("%s: %w", name, &UnknownManifestError{What: "a GGUF model of Ollama", MediaType: list.MediaType})
+	unknown := &UnknownManifestError{What: "a GGUF model of Ollama", MediaType: list.MediaType}
+	return nil, fmt.Errorf("%s: %w", name, unknown)
 }
 
-// readBlob reads a manifest that lies among the blobs.
+// readBlob reads a manifest that is stored as a blob.
 func (o *OllamaStore) readBlob(d digest.Digest) ([]byte, error) {
 	if !validDigest(d) {
 		return nil, fmt.Errorf("digest %q is not a sha256 digest: %w", clip(string(d)), ErrInvalidManifest)
 	}
 	b, err := readLimited(o.blobPath(d), MaxManifestSize)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("blob of Ollama %s: %w", d, ErrBlobMissing)
+		return nil, fmt.Errorf("blob %s of Ollama: %w", d, ErrBlobMissing)
 	}
 	if err == nil && digest.FromBytes(b) != d {
 		return nil, corrupt(d, digest.FromBytes(b))

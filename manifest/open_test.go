@@ -27,7 +27,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	tests := []struct {
 		name, root string
-		want       error // nil: any
+		want       error // nil: any error
 		says       string
 	}{
 		{"something else", filepath.Dir(write("photos/cat.jpg", "")), ErrNotStore, "cat.jpg"},
@@ -43,18 +43,19 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %v, error %v, want %v", tt.name, s, err, tt.want)
 			continue
 		}
-		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, tt.root) || strings.Contains(msg, "\n") {
+		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, tt.root) ||
+			strings.Contains(msg, "\n") {
 			t.Errorf("%s: %q does not say %q", tt.name, msg, tt.says)
 		}
 	}
 	if entries, _ := os.ReadDir(filepath.Join(dir, "photos")); len(entries) != 1 {
-		t.Errorf("a refused folder now holds %v", entries)
+		t.Errorf("a rejected folder now contains %v", entries)
 	}
 }
 
 func TestOpenUnwritable(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
-		t.Skip("modes of folders do not bind this user")
+		t.Skip("this user can write to read-only folders")
 	}
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o555); err != nil {
@@ -66,18 +67,21 @@ func TestOpenUnwritable(t *testing.T) {
 	}
 }
 
-// A store is made in an empty folder, a mount point, and where another tool or a killed process left one half made.
+// Open creates a store in an empty folder and in a mount point, and completes one that another tool or a killed process
+// left incomplete.
 func TestOpenCreates(t *testing.T) {
 	prepare := map[string]func(root string) error{
 		"absent":      func(string) error { return nil },
 		"empty":       func(root string) error { return os.MkdirAll(root, 0o755) },
 		"mount point": func(root string) error { return os.MkdirAll(filepath.Join(root, "lost+found"), 0o700) },
 		"half made": func(root string) error {
-			return errors.Join(os.MkdirAll(filepath.Join(root, "blobs", "sha256"), 0o755), os.MkdirAll(filepath.Join(root, "ingest"), 0o755),
+			return errors.Join(os.MkdirAll(filepath.Join(root, "blobs", "sha256"), 0o755),
+				os.MkdirAll(filepath.Join(root, "ingest"), 0o755),
 				os.WriteFile(filepath.Join(root, "index.lock"), nil, 0o644))
 		},
 		"other tool's": func(root string) error {
-			return errors.Join(os.MkdirAll(root, 0o755), os.WriteFile(filepath.Join(root, "oci-layout"), []byte(`{"imageLayoutVersion": "1.0.0", "x": 1}`), 0o644),
+			return errors.Join(os.MkdirAll(root, 0o755), os.WriteFile(filepath.Join(root, "oci-layout"),
+				[]byte(`{"imageLayoutVersion": "1.0.0", "x": 1}`), 0o644),
 				os.WriteFile(filepath.Join(root, "index.json"), []byte(`{"schemaVersion":2,"manifests":[]}`), 0o644))
 		},
 	}

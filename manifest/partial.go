@@ -17,55 +17,57 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// MismatchError says that the bytes of a blob are not those that its digest names. It is an [ErrCorrupt].
+// MismatchError reports that the content of a blob does not match its digest. It matches [ErrCorrupt].
 type MismatchError struct {
 	Want, Got digest.Digest
 	Size      int64
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("blob %s (%d bytes): its bytes have digest %s: %v", e.Want, e.Size, e.Got, ErrCorrupt)
+	return fmt.Sprintf("blob %s (%d bytes): its content has digest %s: %v", e.Want, e.Size, e.Got, ErrCorrupt)
 }
 
 func (e *MismatchError) Is(target error) bool { return target == ErrCorrupt }
 
-// Files of a blob that is being fetched, in ingest/: its digits and these.
+// Files of a partial blob in ingest/. Their names are the hex digits of the digest and these suffixes.
 const (
-	partSuffix     = ".part"   // the bytes, at their places
-	rangesSuffix   = ".ranges" // which of them are there, where they are not just the first ones
-	partLockSuffix = ".lock"   // held by who fetches it
+	partSuffix     = ".part"   // the content; may have gaps
+	rangesSuffix   = ".ranges" // the ranges present, unless they are one range from the start
+	partLockSuffix = ".lock"   // lock file, held during the download
 )
 
-// Files of at least this size get their space at once, so that they lie in one piece and a full disk shows early.
+// preallocateFrom is the size from which a file's space is allocated in advance. This avoids fragmentation and detects
+// a full disk early.
 const preallocateFrom = 32 << 20
 
-// Partial is the file of a blob of known digest and size that is being fetched, in any order and by several goroutines.
-// What arrived stays for the next [Store.OpenPartial], also when the process is killed, and counts only after it was
-// read again: nothing but Commit's comparison of the whole makes it a blob. End it with Commit, Discard or Close; a
-// deferred Close is harmless after the others.
+// Partial is a blob of known digest and size that is being downloaded. Goroutines may write its ranges concurrently and
+// in any order. Written ranges survive an interruption, also if the process is killed, and the next [Store.OpenPartial]
+// resumes from them. They are not trusted: Commit verifies the digest of the whole content before it becomes a blob.
+// End a Partial with Commit, Discard or Close; a deferred Close after the others is a no-op.
 type Partial struct {
 	s      *Store
 	digest digest.Digest
 	size   int64
-	lock   *flock.Flock // nil when ended
+	lock   *flock.Flock // nil after Commit, Discard or Close
 	f      *os.File
 
-	direct   *os.File // the same file, see writeFile; nil when there is no such thing
+	direct   *os.File // the same file, for direct writes (see writeFile); nil if unsupported
 	noDirect atomic.Bool
 
 	mu      sync.Mutex
 	have    ranges
-	journal *rangesJournal // nil while have is one range from the start, which the file's size tells
+	journal *rangesJournal // nil while have is a single range from the start, whose length is the file's size
 
-	hashing sync.Mutex // of hash and hashed
+	hashing sync.Mutex // protects hash and hashed
 	hash    hash.Hash
 	hashed  int64
-	grown   chan struct{} // holds a token when have has grown
+	grown   chan struct{} // signals that have has grown
 }
 
-// OpenPartial opens the file of a blob that the caller fetches now, with what earlier runs have left of it. While another
-// process or goroutine has it, OpenPartial waits, and calls waiting, which may be nil, once. A blob that is or has
-// become whole is an [ErrHave]. The caller holds the store's lock until the name is set that refers to the blob.
+// OpenPartial opens a blob for download, with the ranges that earlier runs wrote. While another process or goroutine
+// has it open, OpenPartial waits, after calling waiting once (may be nil). If the blob is complete, or becomes complete
+// meanwhile, the error is an [ErrHave]. The caller holds the store's lock until it has set the name that refers to the
+// blob.
 func (s *Store) OpenPartial(ctx context.Context, d digest.Digest, size int64, waiting func()) (*Partial, error) {
 	p, err := s.openPartial(ctx, d, size, waiting)
 	if err != nil && !errors.Is(err, ErrHave) {
@@ -93,7 +95,7 @@ func (s *Store) openPartial(ctx context.Context, d digest.Digest, size int64, wa
 		return nil, err
 	}
 	if s.checkBlob(d, size) == nil {
-		p.Discard() // of nothing, or of what the other one left before it started over
+		p.Discard() // removes what an earlier holder may have left
 		return nil, ErrHave
 	}
 	if err := p.open(); err != nil {
@@ -107,7 +109,7 @@ func (p *Partial) path(suffix string) string { return p.s.path(ingestDir, p.dige
 
 func (p *Partial) open() error {
 	path := p.path(partSuffix)
-	_ = os.Chmod(path, 0o644) // a run that was killed at the end of its Commit leaves it read-only
+	_ = os.Chmod(path, 0o644) // a process killed at the end of Commit leaves it read-only
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
@@ -142,31 +144,32 @@ func (p *Partial) open() error {
 	}
 	p.direct = openDirect(path)
 	now := p.s.now()
-	return os.Chtimes(path, now, now) // the age that collections look at
+	return os.Chtimes(path, now, now) // collections use this time
 }
 
-// Size is that of the whole blob, in bytes.
+// Size returns the size of the complete blob in bytes.
 func (p *Partial) Size() int64 { return p.size }
 
-// Have is how many of its bytes are there.
+// Have returns the number of bytes that are present.
 func (p *Partial) Have() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.have.len()
 }
 
-// Missing are the ranges that are not there, in order.
+// Missing returns the missing ranges in order.
 func (p *Partial) Missing() []Range {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.have.missing(Range{0, p.size})
 }
 
-// WriteAt puts bytes at their place. What is there already stays as it is. Ranges that are written at the same time must
-// not overlap. Bytes that the hash waits for are hashed on the way, unless [Partial.Follow] does that.
+// WriteAt writes bytes at an offset. It does not overwrite bytes that are present. Concurrent writes must not overlap.
+// WriteAt also updates the hash if the bytes continue the hashed prefix, unless [Partial.Follow] is running.
 func (p *Partial) WriteAt(b []byte, offset int64) (int, error) {
 	if offset < 0 || offset+int64(len(b)) > p.size {
-		return 0, fmt.Errorf("write blob %s: bytes %d to %d are beyond its end, %d: %w", p.digest, offset, offset+int64(len(b)), p.size, ErrTooLarge)
+		return 0, fmt.Errorf("write blob %s: bytes %d to %d are beyond its end, %d: %w",
+			p.digest, offset, offset+int64(len(b)), p.size, ErrTooLarge)
 	}
 	p.mu.Lock()
 	todo := p.have.missing(Range{offset, offset + int64(len(b))})
@@ -187,8 +190,8 @@ func (p *Partial) WriteAt(b []byte, offset int64) (int, error) {
 	return len(b), nil
 }
 
-// write writes and notes what is not there. Before the first bytes that do not follow those from the start, which make the
-// file's size say nothing, the journal begins.
+// write writes a missing range and records it. It starts the journal before the first range that does not extend the
+// prefix, because from then on the file's size no longer describes what is present.
 func (p *Partial) write(b []byte, r Range) error {
 	p.mu.Lock()
 	if p.journal == nil && r.Start != p.have.prefix() {
@@ -216,9 +219,10 @@ func (p *Partial) write(b []byte, r Range) error {
 	return noSpace(p.journal.add(r))
 }
 
-// writeFile writes past the page cache what it can. These bytes have to be on the disk before the blob gets its name, and
-// nobody may read them soon, unless [Partial.Follow] does: copying them into the cache, and out of it when they are synced, was half of the processor time of
-// a pull on a fast connection. Where the disk or the file system does not take such a write, the cache does.
+// writeFile bypasses the page cache if it can. The bytes must be on disk before the blob is renamed, and are not read
+// soon, except by [Partial.Follow]. Copying them to the page cache, and from there to the disk on fsync, took half of
+// the CPU time of a pull over a fast connection. If the disk or the file system rejects direct writes, writeFile uses
+// the page cache.
 func (p *Partial) writeFile(b []byte, offset int64) error {
 	if n := directPart(b, offset); n > 0 && p.direct != nil && !p.noDirect.Load() {
 		if _, err := p.direct.WriteAt(b[:n], offset); err == nil {
@@ -236,14 +240,14 @@ func (p *Partial) writeFile(b []byte, offset int64) error {
 	return err
 }
 
-// Follow hashes the blob from its start as it grows, by reading back what was written, until all of it is hashed or ctx
-// ends. It runs beside the goroutines that write.
+// Follow hashes the blob from its start while other goroutines write it, by reading back what they wrote. It returns
+// when the whole blob is hashed or ctx is done.
 func (p *Partial) Follow(ctx context.Context) error {
 	p.noDirect.Store(true)
 	p.hashing.Lock()
 	defer p.hashing.Unlock()
 	for {
-		if err := p.hashThere(ctx); err != nil {
+		if err := p.hashPrefix(ctx); err != nil {
 			return err
 		}
 		if p.hashed == p.size {
@@ -257,8 +261,8 @@ func (p *Partial) Follow(ctx context.Context) error {
 	}
 }
 
-// hashThere hashes what is there without a gap. The caller holds hashing.
-func (p *Partial) hashThere(ctx context.Context) error {
+// hashPrefix hashes the contiguous prefix that is present. The caller holds hashing.
+func (p *Partial) hashPrefix(ctx context.Context) error {
 	var buf []byte
 	for {
 		p.mu.Lock()
@@ -285,19 +289,20 @@ func (p *Partial) hashThere(ctx context.Context) error {
 	}
 }
 
-// Commit compares the digest and makes the bytes a blob of the store: synced, read-only, under its name. Bytes that do not
-// match are removed, and the error is a [*MismatchError]; after any other error they stay for another time.
+// Commit verifies the digest, syncs the file, makes it read-only and renames it to its digest in the store. If the
+// digest does not match, it removes the file and returns a [*MismatchError]. After any other error the written ranges
+// are kept.
 func (p *Partial) Commit(ctx context.Context) error {
 	if p.lock == nil {
 		return fmt.Errorf("commit blob %s: %w", p.digest, fs.ErrClosed)
 	}
 	defer p.Close()
 	if missing := p.Missing(); len(missing) > 0 {
-		return fmt.Errorf("commit blob %s: bytes from %d on: %w", p.digest, missing[0].Start, ErrBlobMissing)
+		return fmt.Errorf("commit blob %s: no bytes from offset %d on: %w", p.digest, missing[0].Start, ErrBlobMissing)
 	}
 	p.hashing.Lock()
 	defer p.hashing.Unlock()
-	if err := p.hashThere(ctx); err != nil {
+	if err := p.hashPrefix(ctx); err != nil {
 		return fmt.Errorf("commit blob %s: %w", p.digest, err)
 	}
 	if got := digest.NewDigest(digest.SHA256, p.hash); got != p.digest {
@@ -314,10 +319,10 @@ func (p *Partial) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Discard throws away what is there. A second call, and one after Close, does nothing.
+// Discard removes the written ranges. After Commit, Discard or Close it is a no-op.
 func (p *Partial) Discard() { p.end(false) }
 
-// Close leaves what is there to the next OpenPartial.
+// Close keeps the written ranges for the next OpenPartial.
 func (p *Partial) Close() { p.end(true) }
 
 func (p *Partial) end(keep bool) {
@@ -333,7 +338,7 @@ func (p *Partial) end(keep bool) {
 		p.direct.Close()
 	}
 	if p.f != nil {
-		p.f.Close() // may be closed already, by Commit
+		p.f.Close() // may already be closed by Commit
 	}
 	if !keep || len(p.have) == 0 {
 		os.Remove(p.path(partSuffix))

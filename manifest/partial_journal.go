@@ -8,19 +8,20 @@ import (
 	"strconv"
 )
 
-// Most bytes that are written before the journal says so: what a kill may lose of a blob.
+// journalEvery is how many bytes may be written before the journal records them, and so how many a killed process can
+// lose per blob.
 const journalEvery = 1 << 20
 
-// rangesJournal is the list of the bytes of a partial blob that are there: "START END", a line each, in any order. What was
-// written and is not yet listed is fetched again. Lines follow the bytes in time but are not synced: after a crash of the
-// machine they may name bytes that are not there, and the blob's digest tells.
+// rangesJournal lists the ranges of a partial blob that are present, one line "START END" each, in any order. Ranges
+// that were written but not yet listed are downloaded again. A line is written after its bytes, but neither is synced:
+// after a system crash, lines may list bytes that are not on disk. Verifying the blob's digest detects this.
 type rangesJournal struct {
 	f        *os.File
 	unlisted ranges
-	waiting  int64 // bytes of unlisted
+	waiting  int64 // total length of unlisted
 }
 
-// newRangesJournal writes the journal anew, in one step.
+// newRangesJournal atomically replaces the journal.
 func newRangesJournal(path string, have ranges) (*rangesJournal, error) {
 	if err := os.WriteFile(path+".new", lines(have), 0o644); err != nil {
 		return nil, err
@@ -59,15 +60,15 @@ func lines(list ranges) []byte {
 }
 
 func (j *rangesJournal) close() {
-	_ = j.flush() // what is not listed is fetched again
+	_ = j.flush() // unlisted ranges are downloaded again
 	j.f.Close()
 }
 
-// readRanges reads a journal. A line that is torn or strange is left out.
+// readRanges reads a journal. It skips torn and invalid lines.
 func readRanges(path string) (ranges, error) {
 	b, err := readLimited(path, maxJournalSize)
 	if errors.Is(err, ErrTooLarge) {
-		return nil, nil // damaged: nothing is there
+		return nil, nil // damaged: treat all bytes as missing
 	}
 	if err != nil {
 		return nil, err

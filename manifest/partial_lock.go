@@ -8,8 +8,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// takeLock takes a lock file that its holder removes in the end. While somebody else holds it, takeLock waits, and calls
-// waiting, which may be nil, once. A file that its holder has removed since does not count.
+// takeLock acquires a lock file that its holder unlinks at the end. While another holder has it, takeLock waits, after
+// calling waiting once (may be nil). A lock on a file that a previous holder has unlinked is void, so takeLock tries
+// again.
 func takeLock(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
 	for {
 		l := flock.New(path, flock.SetPermissions(0o644))
@@ -33,8 +34,8 @@ func takeLock(ctx context.Context, path string, waiting func()) (*flock.Flock, e
 	}
 }
 
-// dropLock removes a lock file and lets go of it: in this order, so that nobody's file is removed but one's own. Windows
-// removes no file that is open, and none that the next holder has opened.
+// dropLock unlinks a lock file, then releases the lock: in this order it cannot unlink the next holder's file. Windows
+// needs the opposite order, because it cannot remove an open file, including one that the next holder has opened.
 func dropLock(l *flock.Flock) {
 	if runtime.GOOS != "windows" {
 		os.Remove(l.Path())

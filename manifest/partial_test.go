@@ -16,7 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// text of n bytes, none of which repeats in a short period.
+// longText returns n bytes without a short period.
 func longText(n int) []byte {
 	b := make([]byte, n)
 	r := rand.New(rand.NewPCG(1, uint64(n)))
@@ -36,7 +36,7 @@ func openPartial(t *testing.T, s *Store, b []byte) *Partial {
 	return p
 }
 
-// writeAt puts a range of b at its place.
+// writeAt writes b[from:to] at its offset.
 func writeAt(t *testing.T, p *Partial, b []byte, from, to int) {
 	t.Helper()
 	if n, err := p.WriteAt(b[from:to], int64(from)); err != nil || n != to-from {
@@ -99,7 +99,7 @@ func TestPartialInAnyOrder(t *testing.T) {
 	}
 }
 
-// Many goroutines write parts while the hash follows.
+// Goroutines write ranges concurrently while Follow hashes.
 func TestPartialInParallel(t *testing.T) {
 	s := newStore(t)
 	b := longText(3 << 20)
@@ -127,7 +127,7 @@ func TestPartialInParallel(t *testing.T) {
 	wantBlob(t, s, b)
 }
 
-// What one run has written the next one finds, whatever order it came in, but not more.
+// The next run finds exactly the ranges that an earlier one wrote, in any order.
 func TestPartialResumes(t *testing.T) {
 	s := newStore(t)
 	b := longText(5 << 20)
@@ -155,7 +155,7 @@ func TestPartialResumes(t *testing.T) {
 	wantBlob(t, s, b)
 }
 
-// A journal says no more than what is in the file, and what is torn or strange in it says nothing.
+// Journal entries beyond the end of the file, and torn or invalid lines, do not count.
 func TestPartialJournal(t *testing.T) {
 	s := newStore(t)
 	b := longText(1000)
@@ -171,7 +171,8 @@ func TestPartialJournal(t *testing.T) {
 		{"", []Range{{0, 1000}}},
 		{"0 600\n0 200\n100 300\n", []Range{{600, 1000}}},
 	} {
-		if err := errors.Join(os.WriteFile(path+partSuffix, b[:600], 0o444), os.WriteFile(path+rangesSuffix, []byte(test.journal), 0o644)); err != nil {
+		if err := errors.Join(os.WriteFile(path+partSuffix, b[:600], 0o444),
+			os.WriteFile(path+rangesSuffix, []byte(test.journal), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		p := openPartial(t, s, b)
@@ -192,10 +193,11 @@ func TestPartialRefusesWrongBytes(t *testing.T) {
 	wrong := bytes.Clone(b)
 	wrong[500] ^= 1
 	writeAt(t, p, wrong, 0, 1000)
-	writeAt(t, p, b, 0, 1000) // too late: what is there stays
+	writeAt(t, p, b, 0, 1000) // no effect: these bytes are already present
 	err := p.Commit(t.Context())
 	var mismatch *MismatchError
-	if !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) || mismatch.Got != digest.FromBytes(wrong) || mismatch.Want != digest.FromBytes(b) || mismatch.Size != 1000 {
+	if !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) || mismatch.Got != digest.FromBytes(wrong) ||
+		mismatch.Want != digest.FromBytes(b) || mismatch.Size != 1000 {
 		t.Errorf("%v", err)
 	}
 	if got := append(files(t, s, "ingest"), files(t, s, "blobs/sha256")...); len(got) > 0 {
@@ -211,11 +213,11 @@ func TestPartialRefusesWrongBytes(t *testing.T) {
 	}
 	p = openPartial(t, s, b)
 	if got := p.Have(); got != 999 {
-		t.Errorf("%d bytes are there, want 999", got)
+		t.Errorf("%d bytes are present, want 999", got)
 	}
 }
 
-// Bytes on disk that changed between two runs are found out.
+// Bytes on disk that change between two runs are detected.
 func TestPartialTrustsNothing(t *testing.T) {
 	s := newStore(t)
 	b := longText(1000)
@@ -255,7 +257,7 @@ func TestPartialIsFetchedOnce(t *testing.T) {
 	}
 	wantBlob(t, s, b)
 
-	// One that gives up leaves its work to the one that waits.
+	// If the holder gives up, the waiting process resumes from what it wrote.
 	b = longText(2000)
 	p = openPartial(t, s, b)
 	writeAt(t, p, b, 0, 500)
@@ -282,7 +284,7 @@ func TestPartialIsFetchedOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := s.OpenPartial(ctx, digest.FromBytes(b), 2000, nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a wait that is given up: %v", err)
+		t.Errorf("a cancelled wait: %v", err)
 	}
 }
 
@@ -299,11 +301,12 @@ func TestPartialOddities(t *testing.T) {
 		}
 	}
 	if _, err := s.OpenPartial(t.Context(), testKey, -1, nil); err == nil {
-		t.Error("a negative size")
+		t.Error("a negative size was accepted")
 	}
-	// A file that is too long, as from a manifest that gave another size.
+	// The file is too long, as if another manifest gave another size.
 	b := longText(100)
-	if err := os.WriteFile(s.path(ingestDir, digest.FromBytes(b).Encoded()+partSuffix), append(bytes.Clone(b), "more"...), 0o644); err != nil {
+	if err := os.WriteFile(s.path(ingestDir, digest.FromBytes(b).Encoded()+partSuffix), append(bytes.Clone(b), "more"...),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	p = openPartial(t, s, b)
@@ -321,7 +324,8 @@ func TestPullingKeepsBlobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := fmt.Appendf(nil, `{"config":{"digest":%q,"size":2},"layers":[{"digest":%q,"size":%d}]}`, config, layer.Digest, layer.Size)
+	manifest := fmt.Appendf(nil, `{"config":{"digest":%q,"size":2},"layers":[{"digest":%q,"size":%d}]}`, config,
+		layer.Digest, layer.Size)
 	if _, err := s.Pulling(t.Context(), manifest); err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +352,7 @@ func TestPullingKeepsBlobs(t *testing.T) {
 	s.now = func() time.Time { return time.Now().Add(IngestAge - time.Hour) }
 	collect("P.part", "P.ranges", "config", "layer", "pull-M")
 	s.now = func() time.Time { return time.Now().Add(IngestAge + time.Hour) }
-	collect() // the blobs go with what named them
+	collect() // the blobs are removed with the manifest that refers to them
 
 	s.now = time.Now
 	done, err := s.Pulling(t.Context(), manifest)
@@ -365,15 +369,15 @@ func TestPullingKeepsBlobs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	collect("x.part") // not a name of ours
+	collect("x.part") // an unknown name
 }
 
-// Writes that may go past the page cache, and those that may not, are the same blob in the end.
+// Direct and cached writes give the same blob.
 func TestPartialAlignment(t *testing.T) {
 	s := newStore(t)
 	for _, size := range []int{4096, 4097, 3*4096 - 1, 200_000} {
 		for _, first := range []int{1, 4096, 5000, 8192} {
-			b := make([]byte, size) // aligned as large buffers are
+			b := make([]byte, size) // aligned, as large allocations are
 			copy(b, longText(size))
 			b[0], b[1] = byte(first), byte(first>>8)
 			p := openPartial(t, s, b)
@@ -392,8 +396,8 @@ func TestPartialAlignment(t *testing.T) {
 	}
 }
 
-// TestPullingClears: a run that was killed right after it had named a blob leaves files that the next pull's end removes; those of
-// blobs that are not whole stay for another time.
+// TestPullingClears checks that the end of a pull removes the ingest files of complete blobs, which a process killed
+// right after a rename leaves. It keeps those of incomplete blobs.
 func TestPullingClears(t *testing.T) {
 	s := newStore(t)
 	whole, half := longText(1000), longText(2000)
@@ -419,7 +423,8 @@ func TestPullingClears(t *testing.T) {
 		t.Fatal(err)
 	}
 	done()
-	if got, want := files(t, s, "ingest"), []string{digest.FromBytes(half).Encoded() + partSuffix}; !slices.Equal(got, want) {
+	want := []string{digest.FromBytes(half).Encoded() + partSuffix}
+	if got := files(t, s, "ingest"); !slices.Equal(got, want) {
 		t.Errorf("left in ingest: %v, want %v", got, want)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// preallocate gets a file its space, and leaves its size as it is. File systems that cannot are no error.
+// preallocate allocates disk space for a file without changing its size. It ignores file systems that do not support
+// this.
 func preallocate(f *os.File, size int64) error {
 	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, size)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {

@@ -4,5 +4,5 @@ package manifest
 
 import "os"
 
-// preallocate does nothing: other systems have no call that gets space and leaves the size as it is.
+// preallocate is a no-op: other systems have no call that allocates space without changing the size.
 func preallocate(*os.File, int64) error { return nil }

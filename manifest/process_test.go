@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// The test binary is also the other processes of these tests: with childEnv set it does that job instead.
+// The test binary also serves as the tests' child process: if childEnv is set, it runs that job.
 const childEnv = "INGOT_TEST_CHILD"
 
-// childArg stands for a secret in the arguments of those processes.
+// childArg represents a secret in the arguments of a child process.
 const childArg = "--password=s3cret-of-the-child"
 
 func TestMain(m *testing.M) {
@@ -34,13 +34,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ChildJobs are further jobs; package manifest_test, which may import packages that import this one, adds its own.
+// ChildJobs are additional jobs. Package manifest_test, which may import packages that import this one, adds its own.
 var ChildJobs = map[string]func(ctx context.Context, s *Store, arg string) error{}
 
-// SetCollectWait is how long the store's lock is waited for.
+// SetCollectWait sets how long a collection waits for the store's lock.
 func (s *Store) SetCollectWait(d time.Duration) { s.collectWait = d }
 
-// Child is a process that does a job in a store.
+// Child returns a process that runs a job on a store.
 func Child(t *testing.T, job, root string) *exec.Cmd {
 	t.Helper()
 	return child(t, job, root)
@@ -49,7 +49,7 @@ func Child(t *testing.T, job, root string) *exec.Cmd {
 func child(t *testing.T, job, root string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], childArg)
-	// The race detector makes a process wait a second before it ends.
+	// The race detector delays the exit of a process by a second.
 	cmd.Env = append(os.Environ(), childEnv+"="+job, "INGOT_HOME="+root, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	return cmd
 }
@@ -65,7 +65,7 @@ func runChild(job, root string) error {
 		return work(ctx, s, arg)
 	}
 	switch job {
-	case "put": // models of its own, and one that all write
+	case "put": // models of its own, and one that all processes write
 		for i := range 5 {
 			for _, name := range []string{fmt.Sprintf("p%s/m%d", arg, i), "common"} {
 				if err := createModel(ctx, s, name, "shared by all", name+arg, fmt.Sprint(arg, i)); err != nil {
@@ -73,29 +73,31 @@ func runChild(job, root string) error {
 				}
 			}
 		}
-	case "mix": // writers and collections in each other's way
+	case "mix": // concurrent writers and collections
 		s.collectWait = 50 * time.Millisecond
 		for i := range 12 {
-			if err := createModel(ctx, s, fmt.Sprintf("m%d", rand.N(4)), "constant", fmt.Sprint("some", rand.N(6)), fmt.Sprint(arg, i)); err != nil {
+			if err := createModel(ctx, s, fmt.Sprintf("m%d", rand.N(4)), "constant", fmt.Sprint("some", rand.N(6)),
+				fmt.Sprint(arg, i)); err != nil {
 				return err
 			}
-			if err := s.Remove(ctx, Name{Path: fmt.Sprintf("m%d", rand.N(4))}); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrBusy) {
+			if err := s.Remove(ctx, Name{Path: fmt.Sprintf("m%d", rand.N(4))}); err != nil && !errors.Is(err, ErrNotFound) &&
+				!errors.Is(err, ErrBusy) {
 				return err
 			}
 		}
-	case "secret": // the store's, as whoever comes first makes it
+	case "secret": // print the secret, and create it if necessary
 		secret, err := s.Secret(ctx)
 		if err != nil {
 			return err
 		}
 		fmt.Printf("%x\n", secret)
-	case "hold": // the lock, until told to go
+	case "hold": // hold the lock until stdin is closed
 		if _, err := s.Lock(ctx); err != nil {
 			return err
 		}
 		fmt.Println("ready")
 		io.Copy(io.Discard, os.Stdin)
-	case "churn": // everything, until killed
+	case "churn": // all operations, until killed
 		fmt.Println("ready")
 		for i := 0; ; i++ {
 			name := fmt.Sprintf("m%d", i%3)
@@ -112,7 +114,7 @@ func runChild(job, root string) error {
 	return nil
 }
 
-// createModel does what a command does: the lock, the blobs, then the name.
+// createModel stores a model like a command does: it takes the lock, writes the blobs, then sets the name.
 func createModel(ctx context.Context, s *Store, name string, texts ...string) error {
 	release, err := s.Lock(ctx)
 	if err != nil {
@@ -139,7 +141,7 @@ func createModel(ctx context.Context, s *Store, name string, texts ...string) er
 	return err
 }
 
-// runChildren runs a job in several processes at once.
+// runChildren runs a job in several processes concurrently.
 func runChildren(t *testing.T, n int, job, root string) {
 	t.Helper()
 	var children []*exec.Cmd
@@ -158,7 +160,7 @@ func runChildren(t *testing.T, n int, job, root string) {
 	}
 }
 
-// checkTidy reads the store and finds nothing unfinished.
+// checkTidy checks the store and that no temporary files are left.
 func checkTidy(t *testing.T, s *Store) {
 	t.Helper()
 	for _, dir := range []string{"ingest", "holders"} {
@@ -170,7 +172,7 @@ func checkTidy(t *testing.T, s *Store) {
 }
 
 func TestProcessesPutAtOnce(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "store") // made by whoever comes first
+	root := filepath.Join(t.TempDir(), "store") // created by the first process
 	const processes = 4
 	runChildren(t, processes, "put", root)
 	s, err := Open(root)
@@ -203,7 +205,7 @@ func TestProcessesPutAndRemoveAtOnce(t *testing.T) {
 	}
 }
 
-// A child is killed at a random moment, again and again: the store is whole each time, and still works.
+// A process is killed repeatedly at random moments. The store stays consistent and usable.
 func TestKilledProcess(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "store")
 	s, err := Open(root)
@@ -221,7 +223,7 @@ func TestKilledProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rest, _ := io.ReadAll(stdout); len(rest) > 0 {
-			t.Fatalf("child says %s", rest)
+			t.Fatalf("child printed %s", rest)
 		}
 		cmd.Wait()
 		if msg := fmt.Sprint(cmd.Stderr); msg != "" {
@@ -235,20 +237,21 @@ func TestKilledProcess(t *testing.T) {
 			t.Fatalf("names %v", got)
 		}
 	}
-	// What the killed ones left is cleared by the next who works.
+	// The next operations remove what the killed processes left.
 	if err := createModel(t.Context(), s, "m9", "m9"); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names(t, s) {
 		remove(t, s, name)
 	}
-	begun := slices.DeleteFunc(files(t, s, "ingest"), func(name string) bool { return !strings.HasPrefix(name, partialPrefix) })
+	begun := slices.DeleteFunc(files(t, s, "ingest"),
+		func(name string) bool { return !strings.HasPrefix(name, partialPrefix) })
 	if got := slices.Concat(files(t, s, "blobs/sha256"), files(t, s, "holders"), begun); len(got) > 0 {
 		t.Errorf("left behind: %v", got)
 	}
 }
 
-// startReady starts a child and waits until it says that it is ready.
+// startReady starts a child and waits until it prints "ready".
 func startReady(t *testing.T, cmd *exec.Cmd) io.Reader {
 	t.Helper()
 	cmd.Stderr = new(strings.Builder)
@@ -259,11 +262,11 @@ func startReady(t *testing.T, cmd *exec.Cmd) io.Reader {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill() }) // after Wait it does nothing
+	t.Cleanup(func() { cmd.Process.Kill() }) // no effect after Wait
 	r := bufio.NewReader(stdout)
 	if line, err := r.ReadString('\n'); line != "ready\n" {
 		cmd.Wait()
-		t.Fatalf("child says %q (%v): %v", line, err, cmd.Stderr)
+		t.Fatalf("child printed %q (%v): %v", line, err, cmd.Stderr)
 	}
 	return r
 }
@@ -290,7 +293,7 @@ func TestRemoveNamesTheHolder(t *testing.T) {
 		t.Errorf("notes %v", got)
 	}
 	if strings.Contains(err.Error(), childArg) {
-		t.Errorf("the message shows the holder's arguments: %v", err)
+		t.Errorf("the message contains the holder's arguments: %v", err)
 	}
 	err = filepath.WalkDir(s.Root(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -298,7 +301,7 @@ func TestRemoveNamesTheHolder(t *testing.T) {
 		}
 		b, err := os.ReadFile(path)
 		if strings.Contains(string(b), "s3cret") {
-			t.Errorf("%s has the holder's arguments: %s", path, b)
+			t.Errorf("%s contains the holder's arguments: %s", path, b)
 		}
 		return err
 	})
@@ -309,7 +312,7 @@ func TestRemoveNamesTheHolder(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	// It went without taking its note along, as a killed one would: the note no longer counts.
+	// The process exited without removing its note, as if killed. The note no longer counts.
 	if got := s.holders(); len(got) > 0 || len(files(t, s, "holders")) > 0 {
 		t.Errorf("holders %v, notes %v", got, files(t, s, "holders"))
 	}

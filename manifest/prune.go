@@ -13,40 +13,40 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// PruneOptions are those of [Store.Prune].
+// PruneOptions are options of [Store.Prune].
 type PruneOptions struct {
-	DryRun     bool // remove nothing
-	Unfinished bool // also what interrupted runs have left to go on with, which else stays for [IngestAge]
+	DryRun     bool // report only; remove nothing
+	Unfinished bool // also remove the resumable state of interrupted runs younger than [IngestAge]
 }
 
-// PruneReport says what a [Store.Prune] took, or would take.
+// PruneReport lists what a [Store.Prune] removed, or would remove.
 type PruneReport struct {
-	Items []Pruned // by kind, then by name
+	Items []Pruned // sorted by kind, then by name
 	Bytes int64    // of all items
 }
 
-// Pruned is one thing that Prune takes.
+// Pruned is an item that Prune removes.
 type Pruned struct {
 	Kind  PrunedKind
-	Name  string // a digest, or a path in the store's folder
+	Name  string // a digest, or a path relative to the store
 	Bytes int64
 }
 
-// PrunedKind says what a [Pruned] is.
+// PrunedKind is the kind of a [Pruned].
 type PrunedKind string
 
-// The kinds of what Prune takes.
+// The kinds of items that Prune removes.
 const (
-	PrunedBlob     PrunedKind = "blob"     // no name leads to it
-	PrunedReferrer PrunedKind = "referrer" // an entry of the index whose subject has gone
-	PrunedRun      PrunedKind = "run"      // what a create or pull left that was interrupted
-	PrunedFile     PrunedKind = "file"     // a temporary file of a process that was killed
+	PrunedBlob     PrunedKind = "blob"     // a blob that is not reachable from the index
+	PrunedReferrer PrunedKind = "referrer" // an index entry whose subject no longer exists
+	PrunedRun      PrunedKind = "run"      // state of an interrupted create, push or pull, or an upload for a create
+	PrunedFile     PrunedKind = "file"     // a temporary file of a killed process
 )
 
-// Prune removes the blobs that no name leads to and what is left of runs that nobody will take up. It holds the store's lock
-// alone, so no run is between a blob and the entry that will refer to it: when others hold it for longer than five
-// seconds, the error is a [*BusyError] that names them. A dry run takes the same lock, so that it tells the truth. Where
-// an entry cannot be read, what it needs is not known: nothing is removed.
+// Prune removes unreachable blobs and stale state of interrupted runs. It holds the store's lock exclusively, so that
+// no run is between writing a blob and setting the entry that refers to it. If other processes hold the lock for longer
+// than five seconds, it returns a [*BusyError] that names them. A dry run takes the same lock, so its result is exact.
+// If an index entry cannot be read, Prune removes nothing, because the blobs it refers to are unknown.
 func (s *Store) Prune(ctx context.Context, o PruneOptions) (PruneReport, error) {
 	g, err := s.collect(ctx, o)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) collect(ctx context.Context, o PruneOptions) (*garbage, error) {
 		return nil, err
 	}
 	defer release()
-	s.holders() // clears notes of the dead
+	s.holders() // removes notes of dead processes
 	g, err := s.findGarbage(ctx, o)
 	if err != nil || o.DryRun {
 		return g, err
@@ -69,14 +69,14 @@ func (s *Store) collect(ctx context.Context, o PruneOptions) (*garbage, error) {
 	return g, s.sweep(ctx, g)
 }
 
-// garbage is what a collection takes.
+// garbage is what a collection removes.
 type garbage struct {
-	dead      map[digest.Digest]bool  // referrers whose subject has gone
-	blobs     map[digest.Digest]int64 // files of blobs/sha256 that nothing leads to, with their sizes
+	dead      map[digest.Digest]bool  // referrers whose subject no longer exists
+	blobs     map[digest.Digest]int64 // unreachable files in blobs/sha256, with their sizes
 	leftovers []leftover
 }
 
-// findGarbage removes nothing. Its result holds for as long as the caller holds the store's lock alone.
+// findGarbage removes nothing. Its result is valid while the caller holds the store's lock exclusively.
 func (s *Store) findGarbage(ctx context.Context, o PruneOptions) (*garbage, error) {
 	idx, err := s.readIndex()
 	if err != nil {
@@ -120,7 +120,8 @@ func (s *Store) findGarbage(ctx context.Context, o PruneOptions) (*garbage, erro
 	return g, err
 }
 
-// eachBlob visits the files of blobs/sha256 that are named like a digest; others are not ours to judge.
+// eachBlob visits the files in blobs/sha256 whose name is a digest. It ignores others, which this program did not
+// write.
 func (s *Store) eachBlob(ctx context.Context, visit func(digest.Digest, fs.DirEntry) error) error {
 	entries, err := os.ReadDir(s.path(blobsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +140,8 @@ func (s *Store) eachBlob(ctx context.Context, visit func(digest.Digest, fs.DirEn
 	return nil
 }
 
-// sweep removes garbage. Entries go before the blobs that they lead to, so that a crash leaves no entry without its blobs.
+// sweep removes garbage. It removes index entries before the blobs they refer to, so that a crash leaves no dangling
+// entry.
 func (s *Store) sweep(ctx context.Context, g *garbage) error {
 	if len(g.dead) > 0 {
 		if err := s.dropUnnamed(ctx, g.dead); err != nil {
@@ -161,7 +163,7 @@ func (s *Store) sweep(ctx context.Context, g *garbage) error {
 	return failed
 }
 
-// dropUnnamed takes referrers out of the index.
+// dropUnnamed removes referrers from the index.
 func (s *Store) dropUnnamed(ctx context.Context, dead map[digest.Digest]bool) error {
 	return s.updateIndex(ctx, func(idx *ocispec.Index) error {
 		idx.Manifests = slices.DeleteFunc(idx.Manifests, func(d ocispec.Descriptor) bool {
@@ -174,7 +176,7 @@ func (s *Store) dropUnnamed(ctx context.Context, dead map[digest.Digest]bool) er
 func (g *garbage) report() PruneReport {
 	var r PruneReport
 	for d := range g.dead {
-		r.Items = append(r.Items, Pruned{PrunedReferrer, string(d), 0}) // its bytes are those of its blob
+		r.Items = append(r.Items, Pruned{PrunedReferrer, string(d), 0}) // its size is counted with its blob
 	}
 	for d, size := range g.blobs {
 		r.Items = append(r.Items, Pruned{PrunedBlob, string(d), size})

@@ -23,7 +23,7 @@ func prune(t *testing.T, s *Store, o PruneOptions) PruneReport {
 	return r
 }
 
-// leave writes a file into ingest/ that is so old.
+// leave writes a file of the given age to ingest/.
 func leave(t *testing.T, s *Store, name, text string, age time.Duration) {
 	t.Helper()
 	path := s.path(ingestDir, filepath.FromSlash(name))
@@ -53,14 +53,15 @@ func TestPruneDryRun(t *testing.T) {
 	for _, item := range dry.Items {
 		what = append(what, string(item.Kind)+" "+item.Name)
 	}
-	if len(what) != 4 || !slices.Contains(what, "blob "+string(digest.FromString("old"))) || what[3] != "file ingest/blob-123" {
+	if len(what) != 4 || !slices.Contains(what, "blob "+string(digest.FromString("old"))) ||
+		what[3] != "file ingest/blob-123" {
 		t.Errorf("would prune %q", what) // the old blob, manifest and config, and the file
 	}
 	wantBlobs(t, s, map[string]bool{"old": true, "signature": true})
 
 	before, after := diskBytes(t, s), prune(t, s, PruneOptions{})
 	if diff := cmp.Diff(dry, after); diff != "" {
-		t.Errorf("the dry run said otherwise (-dry +run):\n%s", diff)
+		t.Errorf("the dry run differs (-dry +run):\n%s", diff)
 	}
 	if freed := before - diskBytes(t, s); freed != after.Bytes {
 		t.Errorf("%d bytes freed, the report says %d", freed, after.Bytes)
@@ -68,20 +69,21 @@ func TestPruneDryRun(t *testing.T) {
 	wantBlobs(t, s, map[string]bool{"old": false, "new": true, "kept": true, "signature": true, sig: true})
 	checkTidy(t, s)
 	if again := prune(t, s, PruneOptions{}); len(again.Items) > 0 || again.Bytes > 0 {
-		t.Errorf("a second run took %+v", again)
+		t.Errorf("a second run removed %+v", again)
 	}
 
-	// The referrers of what is replaced go too.
+	// Referrers of a replaced model are removed too.
 	putModel(t, s, "b", "other")
 	gone := prune(t, s, PruneOptions{})
-	if !slices.ContainsFunc(gone.Items, func(p Pruned) bool { return p.Kind == PrunedReferrer && p.Name == string(digest.FromString(sig)) }) {
+	if !slices.ContainsFunc(gone.Items,
+		func(p Pruned) bool { return p.Kind == PrunedReferrer && p.Name == string(digest.FromString(sig)) }) {
 		t.Errorf("pruned %+v", gone)
 	}
 	wantBlobs(t, s, map[string]bool{"b": false, "signature": false, sig: false})
 	checkTidy(t, s)
 }
 
-// diskBytes adds up the blobs and what lies in ingest/.
+// diskBytes returns the total size of blobs and files in ingest/.
 func diskBytes(t *testing.T, s *Store) int64 {
 	t.Helper()
 	var sum int64
@@ -103,7 +105,7 @@ func diskBytes(t *testing.T, s *Store) int64 {
 	return sum
 }
 
-// What a run goes on with stays for a while, or until somebody says that nobody will go on with it.
+// The state of interrupted runs is kept for IngestAge, or until Prune is called with Unfinished.
 func TestPruneUnfinished(t *testing.T) {
 	s := newStore(t)
 	putBlob(t, s, "w", "pulled already")
@@ -124,17 +126,19 @@ func TestPruneUnfinished(t *testing.T) {
 		leave(t, s, name, text, age)
 	}
 	old := digest.FromString("old").Encoded()
-	for _, name := range []string{old + ".part", old + ".lock", "push-" + old + "/state", "pull-" + old, "create-" + old + "/journal"} {
+	for _, name := range []string{old + ".part", old + ".lock", "push-" + old + "/state", "pull-" + old,
+		"create-" + old + "/journal"} {
 		leave(t, s, name, "{}", IngestAge+time.Minute)
 	}
-	leave(t, s, someDigest.Encoded()+".lock", "", 0)         // nothing beside it
-	leave(t, s, "push-"+someDigest.Encoded()+"/lock", "", 0) // no state
+	leave(t, s, someDigest.Encoded()+".lock", "", 0)         // lock file without a part
+	leave(t, s, "push-"+someDigest.Encoded()+"/lock", "", 0) // session without state
 	leave(t, s, "index.json-1", "", 0)
 	leave(t, s, "index.json-2", "", 2*time.Hour)
 	leave(t, s, "README", "not ours", 50*day)
 
 	prune(t, s, PruneOptions{})
-	want := []string{hex + ".part", hex + ".ranges", "README", "create-" + hex, "index.json-1", "pull-" + digest.FromString(pulled).Encoded(), "push-" + hex}
+	want := []string{hex + ".part", hex + ".ranges", "README", "create-" + hex, "index.json-1",
+		"pull-" + digest.FromString(pulled).Encoded(), "push-" + hex}
 	slices.Sort(want)
 	if got := files(t, s, ingestDir); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
@@ -158,19 +162,21 @@ func TestPruneNamesTheHolder(t *testing.T) {
 	}
 	defer release()
 	var busy *BusyError
-	if _, err := s.Prune(t.Context(), PruneOptions{}); !errors.As(err, &busy) || len(busy.Holders) != 1 || busy.Holders[0].PID != os.Getpid() {
+	if _, err := s.Prune(t.Context(), PruneOptions{}); !errors.As(err, &busy) || len(busy.Holders) != 1 ||
+		busy.Holders[0].PID != os.Getpid() {
 		t.Errorf("error %v", err)
 	}
 	wantBlobs(t, s, map[string]bool{"old": true})
 }
 
-// Several names go at once, or none does.
+// Remove removes all names or none.
 func TestRemoveSeveral(t *testing.T) {
 	s := newStore(t)
 	for _, name := range []string{"a", "b", "c"} {
 		putModel(t, s, name, "shared", name)
 	}
-	if err := s.Remove(t.Context(), mustName(t, "a"), mustName(t, "nosuch"), mustName(t, "b")); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "nosuch") {
+	err := s.Remove(t.Context(), mustName(t, "a"), mustName(t, "nosuch"), mustName(t, "b"))
+	if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("error %v", err)
 	}
 	if got := names(t, s); len(got) != 3 {
@@ -205,20 +211,22 @@ func TestUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Usage{Models: 3, Blobs: 7, Bytes: total, SharedBytes: b.Size, SavedBytes: a.Size + 2*b.Size - total}, u); diff != "" {
+	want := Usage{Models: 3, Blobs: 7, Bytes: total, SharedBytes: b.Size, SavedBytes: a.Size + 2*b.Size - total}
+	if diff := cmp.Diff(want, u); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 
 	putModel(t, s, "a", "new")
 	leave(t, s, "push-"+someDigest.Encoded()+"/state", "12345", time.Hour)
-	if u, err = s.Usage(t.Context()); err != nil || u.ReclaimableBlobs != 3 || u.Unfinished != 1 || u.UnfinishedBytes != 5 {
+	if u, err = s.Usage(t.Context()); err != nil || u.ReclaimableBlobs != 3 || u.Unfinished != 1 ||
+		u.UnfinishedBytes != 5 {
 		t.Errorf("usage %+v, %v", u, err)
 	}
 	if freed := prune(t, s, PruneOptions{}).Bytes; freed != u.ReclaimableBytes {
-		t.Errorf("%d bytes freed, usage said %d", freed, u.ReclaimableBytes)
+		t.Errorf("%d bytes freed, Usage reported %d", freed, u.ReclaimableBytes)
 	}
 
-	// A model that is damaged is listed all the same.
+	// A damaged model is still listed.
 	os.Remove(s.BlobPath(b.Digest))
 	if u, err = s.Usage(t.Context()); err != nil || u.Models != 3 || !strings.Contains(u.Damage, "b:latest") {
 		t.Errorf("usage %+v, %v", u, err)
@@ -228,7 +236,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Blobs that a partial pull left out take no space and are not shared. Sizes of other tools' entries come from their manifests.
+// Blobs left out by a partial pull use no space and are not shared. The size of another tool's entry comes from its
+// manifest.
 func TestSharedOfPartialAndForeign(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "whole", "weights", "config")
@@ -237,7 +246,8 @@ func TestSharedOfPartialAndForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.Remove(s.BlobPath(digest.FromString("weights")))
-	if _, err := s.PutRaw(t.Context(), mustName(t, "partial"), ocispec.MediaTypeImageManifest, e.ManifestBytes, PutOptions{Partial: true}); err != nil {
+	if _, err := s.PutRaw(t.Context(), mustName(t, "partial"), ocispec.MediaTypeImageManifest, e.ManifestBytes,
+		PutOptions{Partial: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Remove(t.Context(), mustName(t, "whole")); err != nil {

@@ -10,11 +10,11 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// pullPrefix begins the names of the files in ingest/ that hold the manifests of unfinished pulls.
+// pullPrefix begins the names of files in ingest/ that contain the manifests of unfinished pulls.
 const pullPrefix = "pull-"
 
-// Pulling says that the blobs of a manifest are being fetched: until done is called, and for [IngestAge] after a run that was
-// interrupted, collections keep those that are here. The caller holds the store's lock.
+// Pulling records that the blobs of a manifest are being downloaded. Collections keep those already present until done
+// is called, or for [IngestAge] if the pull is interrupted. The caller holds the store's lock.
 func (s *Store) Pulling(ctx context.Context, manifest []byte) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (s *Store) Pulling(ctx context.Context, manifest []byte) (done func(), err 
 	path := s.path(ingestDir, name)
 	f, err := s.newTemp("." + name + "-*")
 	if err != nil {
-		return nil, fmt.Errorf("note the pull: %w", err)
+		return nil, fmt.Errorf("record the pull: %w", err)
 	}
 	_, err = f.Write(manifest)
 	if err == nil {
@@ -39,7 +39,7 @@ func (s *Store) Pulling(ctx context.Context, manifest []byte) (done func(), err 
 	if err != nil {
 		f.Close()
 		os.Remove(f.Name())
-		return nil, fmt.Errorf("note the pull: %w", err)
+		return nil, fmt.Errorf("record the pull: %w", err)
 	}
 	return func() {
 		os.Remove(path)
@@ -47,12 +47,12 @@ func (s *Store) Pulling(ctx context.Context, manifest []byte) (done func(), err 
 	}, nil
 }
 
-// clearParts removes what is left in ingest/ of blobs that are whole: a run that was killed right after it had named one leaves the
-// lock file, or more, which nobody would ask for again.
+// clearParts removes the remaining ingest files of complete blobs. A process killed right after it renamed a blob
+// leaves its lock file and possibly more, which no later pull would open.
 func (s *Store) clearParts(ctx context.Context, blobs []ocispec.Descriptor) {
 	entries, err := os.ReadDir(s.path(ingestDir))
 	if err != nil {
-		return // a collection removes it too
+		return // a later collection removes them
 	}
 	sizes := map[string]int64{}
 	for _, b := range blobs {

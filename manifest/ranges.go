@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Range is a run of bytes of a blob, from Start up to but not including End.
+// Range is a range of bytes of a blob, from Start up to but not including End.
 type Range struct{ Start, End int64 }
 
-// Len is the number of bytes.
+// Len returns the number of bytes.
 func (r Range) Len() int64 { return r.End - r.Start }
 
-// ranges are runs of bytes in order, none of which touch.
+// ranges is a sorted list of ranges that neither overlap nor touch.
 type ranges []Range
 
-// add takes a range in, and joins it with those that it touches.
+// add adds a range and merges it with those that it overlaps or touches.
 func (rs ranges) add(r Range) ranges {
 	if r.Start >= r.End {
 		return rs
@@ -28,7 +28,7 @@ func (rs ranges) add(r Range) ranges {
 	return slices.Replace(rs, from, to, r)
 }
 
-// missing gives what of a range is not there.
+// missing returns the parts of in that are not covered.
 func (rs ranges) missing(in Range) []Range {
 	var out []Range
 	for _, r := range rs {
@@ -49,7 +49,7 @@ func (rs ranges) missing(in Range) []Range {
 	return out
 }
 
-// within drops what lies outside of a range.
+// within removes everything outside limit.
 func (rs ranges) within(limit Range) ranges {
 	var out ranges
 	for _, r := range rs {
@@ -58,7 +58,7 @@ func (rs ranges) within(limit Range) ranges {
 	return out
 }
 
-// prefix is how many bytes there are from the start on.
+// prefix returns the length of the range that starts at 0, or 0 if there is none.
 func (rs ranges) prefix() int64 {
 	if len(rs) == 0 || rs[0].Start > 0 {
 		return 0

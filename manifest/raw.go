@@ -11,14 +11,14 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Raw is a manifest of any kind under a name, as it came.
+// Raw is a stored manifest of any kind, byte for byte.
 type Raw struct {
-	Name       Name // as the index has it, with its tag
+	Name       Name // as in the index, with its tag
 	Descriptor ocispec.Descriptor
 	Bytes      []byte
 }
 
-// ResolveRaw finds a manifest by name, as [Store.Resolve] does, and does not ask what it is.
+// ResolveRaw finds a manifest by name like [Store.Resolve], but accepts manifests of any kind.
 func (s *Store) ResolveRaw(ctx context.Context, name Name) (*Raw, error) {
 	var raw *Raw
 	err := s.find(ctx, name, func(desc ocispec.Descriptor, found Name) error {
@@ -32,7 +32,8 @@ func (s *Store) ResolveRaw(ctx context.Context, name Name) (*Raw, error) {
 	return raw, err
 }
 
-// find looks a name up and reads what it means. What was replaced and collected since the index was read is looked up again.
+// find looks up a name and calls read with its index entry. If the blob is missing because the name was replaced and
+// the old manifest collected since the index was read, it tries again.
 func (s *Store) find(ctx context.Context, name Name, read func(desc ocispec.Descriptor, found Name) error) error {
 	var last digest.Digest
 	for {
@@ -55,8 +56,9 @@ func (s *Store) find(ctx context.Context, name Name, read func(desc ocispec.Desc
 	}
 }
 
-// Blobs lists what a manifest of any kind names beside other manifests: its config first, then its layers, each digest once.
-// What a registry may have sent is checked: digests and sizes are sane, and one digest has one size.
+// Blobs lists the blobs that a manifest of any kind refers to, except other manifests: first the config, then the
+// layers, each digest once. It validates untrusted input: digests must be well-formed, sizes within limits, and a
+// digest must not occur with two sizes.
 func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
 	if len(manifest) > MaxManifestSize {
 		return nil, fmt.Errorf("manifest of %d bytes, the limit is %d: %w", len(manifest), MaxManifestSize, ErrTooLarge)
@@ -102,15 +104,18 @@ func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
 	return list, nil
 }
 
-// PutOptions are those of [Store.PutRaw].
+// PutOptions are options of [Store.PutRaw].
 type PutOptions struct {
-	Partial bool // blobs may be absent: the entry says that it is not whole
+	Partial bool // blobs may be absent; the index entry is then marked as partial
 }
 
-// PutRaw stores a manifest of any kind that [CheckType] knows under a name, byte for byte. The blobs that it names must be
-// in the store, unless the options say otherwise, and one that claims to be in a known encoding must be right. The media type is the manifest's
-// own, else the one given. A name that exists is replaced in one step. Callers hold [Store.Lock] from the first blob on.
-func (s *Store) PutRaw(ctx context.Context, name Name, mediaType string, manifest []byte, opts PutOptions) (digest.Digest, error) {
+// PutRaw stores a manifest of any kind that [CheckType] accepts under a name, byte for byte. The blobs that it refers
+// to must be in the store, unless the options allow otherwise. A manifest in a known encoding must be valid. Its media
+// type is its own mediaType, or the argument if it has none. An existing name is replaced atomically. The caller holds
+// [Store.Lock] from the first blob on.
+func (s *Store) PutRaw(
+	ctx context.Context, name Name, mediaType string, manifest []byte, opts PutOptions,
+) (digest.Digest, error) {
 	d, err := s.putRaw(ctx, name, mediaType, manifest, opts)
 	if err != nil {
 		return "", fmt.Errorf("store %s: %w", name, err)
@@ -118,11 +123,13 @@ func (s *Store) PutRaw(ctx context.Context, name Name, mediaType string, manifes
 	return d, nil
 }
 
-func (s *Store) putRaw(ctx context.Context, name Name, mediaType string, manifest []byte, opts PutOptions) (digest.Digest, error) {
+func (s *Store) putRaw(
+	ctx context.Context, name Name, mediaType string, manifest []byte, opts PutOptions,
+) (digest.Digest, error) {
 	if name.Digest != "" {
-		return "", &NameError{Name: name.String(), Reason: "a name to store under has no digest"}
+		return "", &NameError{Name: name.String(), Reason: "a name to store under must not have a digest"}
 	}
-	name, err := ParseName(name.String()) // callers may have filled the fields by hand
+	name, err := ParseName(name.String()) // the caller may not have used ParseName
 	if err != nil {
 		return "", err
 	}
@@ -171,7 +178,7 @@ func (s *Store) putRaw(ctx context.Context, name Name, mediaType string, manifes
 	return d, s.setEntry(ctx, name, desc)
 }
 
-// decodeRaw reads a manifest whose config is in the store. The manifest's types are given with an error too.
+// decodeRaw decodes a manifest whose config is in the store. The parsed manifest is also valid with an error.
 func (s *Store) decodeRaw(manifest []byte) (parsedManifest, Image, error) {
 	m, err := parseManifest(manifest)
 	if err != nil {
@@ -185,5 +192,5 @@ func (s *Store) decodeRaw(manifest []byte) (parsedManifest, Image, error) {
 	return m, img, err
 }
 
-// annotationPartial marks an index entry some of whose blobs were left out on purpose; its value is how many.
+// annotationPartial marks an index entry of which blobs were left out on purpose. Its value is their number.
 const annotationPartial = "org.ingotml.partial"

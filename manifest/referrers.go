@@ -13,26 +13,29 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// annotationSubject is the digest that an entry without a name refers to: a copy of what its manifest says, so that other
-// entries are not opened to find the referrers of one.
+// annotationSubject is the digest of a referrer's subject. It repeats what the manifest says, so that Referrers does
+// not open the manifests of other subjects.
 const annotationSubject = "org.ingotml.subject"
 
-// artifactTypePattern is what RFC 6838, section 4.2, and with it image-spec v1.1.1 allow for artifactType and mediaType.
-var artifactTypePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
+// artifactTypePattern is the syntax of media types (RFC 6838, section 4.2), which image-spec v1.1.1 requires of
+// artifactType and mediaType.
+var artifactTypePattern = regexp.MustCompile(
+	`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
 
-// Artifact is a manifest that says something about another: a signature, a bill of materials, a report.
+// Artifact is a manifest with a subject, for example a signature, a bill of materials or a report.
 type Artifact struct {
 	Type        string               // artifactType, a media type
-	Subject     ocispec.Descriptor   // of the manifest that it is about
+	Subject     ocispec.Descriptor   // descriptor of the manifest that it is about
 	Layers      []ocispec.Descriptor // at least one
 	Annotations map[string]string
 }
 
-// EncodeArtifact gives the bytes of the artifact's manifest (image-spec v1.1.1, manifest.md, "Guidelines for Artifact
-// Usage"). Its config is the empty one: the blob ocispec.DescriptorEmptyJSON.Data.
+// EncodeArtifact returns the artifact's manifest (image-spec v1.1.1, manifest.md, "Guidelines for Artifact Usage"). Its
+// config is the empty descriptor's blob, ocispec.DescriptorEmptyJSON.Data.
 func EncodeArtifact(a Artifact) ([]byte, error) {
 	if !artifactTypePattern.MatchString(a.Type) {
-		return nil, fmt.Errorf("artifact type %q is not a media type such as application/spdx+json: %w", clip(a.Type), ErrInvalidImage)
+		return nil, fmt.Errorf("artifact type %q is not a media type such as application/spdx+json: %w",
+			clip(a.Type), ErrInvalidImage)
 	}
 	if !validDigest(a.Subject.Digest) || a.Subject.MediaType == "" {
 		return nil, fmt.Errorf("artifact without a subject: %w", ErrInvalidImage)
@@ -42,7 +45,8 @@ func EncodeArtifact(a Artifact) ([]byte, error) {
 	}
 	for _, l := range a.Layers {
 		if !artifactTypePattern.MatchString(l.MediaType) {
-			return nil, fmt.Errorf("media type %q is not one such as application/json: %w", clip(l.MediaType), ErrInvalidImage)
+			return nil, fmt.Errorf("layer's media type %q is not a media type such as application/json: %w",
+				clip(l.MediaType), ErrInvalidImage)
 		}
 	}
 	config := ocispec.DescriptorEmptyJSON
@@ -62,8 +66,8 @@ func EncodeArtifact(a Artifact) ([]byte, error) {
 	return b, err
 }
 
-// Attach stores an artifact whose layers are in the store, and gives the descriptor of its manifest. Callers hold
-// [Store.Lock] from the first blob on. An artifact that is there already stays as it is.
+// Attach stores an artifact whose layers are in the store, and returns the descriptor of its manifest. The caller holds
+// [Store.Lock] from the first blob on. If the store already has the artifact, it is unchanged.
 func (s *Store) Attach(ctx context.Context, a Artifact) (ocispec.Descriptor, error) {
 	b, err := EncodeArtifact(a)
 	if err != nil {
@@ -83,8 +87,8 @@ func (s *Store) Attach(ctx context.Context, a Artifact) (ocispec.Descriptor, err
 	return ReferrerDescriptor(ocispec.MediaTypeImageManifest, b)
 }
 
-// ReferrerDescriptor describes a manifest as lists of referrers do (distribution-spec v1.1.1, "Listing Referrers"): with its
-// artifact type, which is the type of its config where it names none, and with its annotations.
+// ReferrerDescriptor returns a manifest's descriptor as in a list of referrers (distribution-spec v1.1.1, "Listing
+// Referrers"): with its annotations and its artifact type, or else the media type of its config.
 func ReferrerDescriptor(mediaType string, manifest []byte) (ocispec.Descriptor, error) {
 	doc, err := parseReferrer(manifest)
 	if err != nil {
@@ -93,7 +97,7 @@ func ReferrerDescriptor(mediaType string, manifest []byte) (ocispec.Descriptor, 
 	return doc.descriptor(mediaType, manifest), nil
 }
 
-// referrer is what a manifest says about itself and its subject; image indexes may have one too.
+// referrer contains the members of a manifest with a subject. The manifest may be an image index.
 type referrer struct {
 	ArtifactType string              `json:"artifactType"`
 	Config       *ocispec.Descriptor `json:"config"`
@@ -126,9 +130,11 @@ func (r referrer) descriptor(mediaType string, manifest []byte) ocispec.Descript
 	return d
 }
 
-// Referrers lists the manifests of the store that have no name and whose subject is this manifest, in the order in which they
-// came: signatures and what else is said about it. An artifactType that is not empty leaves out all others.
-func (s *Store) Referrers(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error) {
+// Referrers lists the unnamed manifests whose subject is the given manifest, in the order in which they were stored.
+// If artifactType is not empty, it lists only manifests of that type.
+func (s *Store) Referrers(
+	ctx context.Context, subject digest.Digest, artifactType string,
+) ([]ocispec.Descriptor, error) {
 	idx, err := s.readIndex()
 	if err != nil {
 		return nil, err
@@ -145,7 +151,7 @@ func (s *Store) Referrers(ctx context.Context, subject digest.Digest, artifactTy
 		}
 		b, err := s.ReadBlob(d.Digest, MaxManifestSize)
 		if err != nil {
-			if known == "" || errors.Is(err, ErrBlobMissing) { // another tool's, or removed since the index was read
+			if known == "" || errors.Is(err, ErrBlobMissing) { // written by another tool, or removed since the index was read
 				continue
 			}
 			return nil, fmt.Errorf("referrer of %s: %w", subject, err)
@@ -162,8 +168,9 @@ func (s *Store) Referrers(ctx context.Context, subject digest.Digest, artifactTy
 	return list, nil
 }
 
-// PutReferrer stores a manifest that has a subject, byte for byte and without a name. The blobs that it names are in the
-// store, its subject need not be; a collection takes both together. Callers hold [Store.Lock] from the first blob on.
+// PutReferrer stores a manifest that has a subject, byte for byte and without a name. The blobs that it refers to must
+// be in the store, but its subject need not be. A collection removes the referrer together with its subject. The caller
+// holds [Store.Lock] from the first blob on.
 func (s *Store) PutReferrer(ctx context.Context, mediaType string, manifest []byte) (digest.Digest, error) {
 	d, err := s.putReferrer(ctx, mediaType, manifest)
 	if err != nil {

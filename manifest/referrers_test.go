@@ -52,8 +52,9 @@ func referrers(t *testing.T, s *Store, subject digest.Digest, artifactType strin
 
 func TestEncodeArtifact(t *testing.T) {
 	got, err := EncodeArtifact(Artifact{
-		Type:        reportType,
-		Subject:     ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("s"), Size: 3, Annotations: map[string]string{"of": "the index"}},
+		Type: reportType,
+		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromString("s"), Size: 3,
+			Annotations: map[string]string{"of": "the index"}},
 		Layers:      []ocispec.Descriptor{{MediaType: "text/plain", Digest: digest.FromString("l"), Size: 1}},
 		Annotations: map[string]string{"k": "v"},
 	})
@@ -62,9 +63,11 @@ func TestEncodeArtifact(t *testing.T) {
 	}
 	want := `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` +
 		`"artifactType":"application/vnd.example.report",` +
-		`"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2},` +
+		`"config":{"mediaType":"application/vnd.oci.empty.v1+json",` +
+		`"digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2},` +
 		`"layers":[{"mediaType":"text/plain","digest":"` + string(digest.FromString("l")) + `","size":1}],` +
-		`"subject":{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"` + string(digest.FromString("s")) + `","size":3},` +
+		`"subject":{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"` + string(digest.FromString("s")) +
+		`","size":3},` +
 		`"annotations":{"k":"v"}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -118,15 +121,17 @@ func TestReferrers(t *testing.T) {
 	if diff := cmp.Diff([]ocispec.Descriptor{of}, referrers(t, s, one.Digest, "")); diff != "" {
 		t.Errorf("of the first report (-want +got):\n%s", diff)
 	}
-	if one.ArtifactType != reportType || one.Annotations["about"] != "one" || one.MediaType != ocispec.MediaTypeImageManifest {
+	if one.ArtifactType != reportType || one.Annotations["about"] != "one" ||
+		one.MediaType != ocispec.MediaTypeImageManifest {
 		t.Errorf("descriptor %+v", one)
 	}
 	if got := names(t, s); !slices.Equal(got, []string{"a:latest", "b:latest"}) {
-		t.Errorf("names %v: referrers have none", got)
+		t.Errorf("names %v: referrers must not be listed", got)
 	}
 	checkStore(t, s)
 	remove(t, s, "a")
-	wantBlobs(t, s, map[string]bool{"wa": false, "one": false, "two": false, "about one": false, "wb": true, "three": true})
+	wantBlobs(t, s, map[string]bool{"wa": false, "one": false, "two": false, "about one": false, "wb": true,
+		"three": true})
 	if left := referrers(t, s, a, ""); len(left) != 0 {
 		t.Errorf("left of a: %v", left)
 	}
@@ -136,11 +141,12 @@ func TestReferrers(t *testing.T) {
 	checkStore(t, s)
 }
 
-// Other tools write entries without our annotations, and manifests without an artifactType.
+// Other tools write entries without ingot's annotations, and manifests without an artifactType.
 func TestForeignReferrers(t *testing.T) {
 	s := newStore(t)
 	a := putModel(t, s, "a", "w")
-	body := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"application/vnd.example.config","digest":%q,"size":2},"subject":{"digest":%q,"size":1}}`,
+	body := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"application/vnd.example.config","digest":%q,`+
+		`"size":2},"subject":{"digest":%q,"size":1}}`,
 		digest.FromString("{}"), a)
 	if _, _, err := s.PutBytes(t.Context(), []byte("{}")); err != nil {
 		t.Fatal(err)
@@ -166,10 +172,11 @@ func TestPutReferrerErrors(t *testing.T) {
 	}{
 		{"no JSON", "x", ErrInvalidManifest},
 		{"no subject", `{"schemaVersion":2}`, ErrInvalidManifest},
-		{"a subject that is no digest", `{"subject":{"digest":"sha256:1"}}`, ErrInvalidManifest},
-		{"a layer that is no digest", `{` + image + subject + `,"layers":[{"digest":"x"}]}`, ErrInvalidManifest},
-		{"a blob that is not there", `{` + image + subject + `,` + absent + `}`, ErrBlobMissing},
-		{"a type that is no manifest's", `{"mediaType":"application/x-note",` + image + subject + `,"layers":[]}`, ErrInvalidManifest},
+		{"a subject without a valid digest", `{"subject":{"digest":"sha256:1"}}`, ErrInvalidManifest},
+		{"a layer without a valid digest", `{` + image + subject + `,"layers":[{"digest":"x"}]}`, ErrInvalidManifest},
+		{"a missing blob", `{` + image + subject + `,` + absent + `}`, ErrBlobMissing},
+		{"a media type of another kind", `{"mediaType":"application/x-note",` + image + subject + `,"layers":[]}`,
+			ErrInvalidManifest},
 		{"too large", `{` + subject + strings.Repeat(" ", MaxManifestSize) + `}`, ErrTooLarge},
 	}
 	before := files(t, s, "blobs/sha256")
@@ -183,7 +190,7 @@ func TestPutReferrerErrors(t *testing.T) {
 	}
 }
 
-// Referrers of one subject that come at the same time are all kept.
+// Concurrently stored referrers of one subject are all kept.
 func TestPutReferrerTogether(t *testing.T) {
 	s := newStore(t)
 	a := putModel(t, s, "a", "w")
@@ -199,13 +206,15 @@ func TestPutReferrerTogether(t *testing.T) {
 }
 
 func TestReferrerDescriptor(t *testing.T) {
-	body, err := json.Marshal(map[string]any{"config": map[string]any{"mediaType": "a/config"}, "annotations": map[string]string{"k": "v"}})
+	body, err := json.Marshal(map[string]any{"config": map[string]any{"mediaType": "a/config"},
+		"annotations": map[string]string{"k": "v"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReferrerDescriptor(ocispec.MediaTypeImageManifest, body)
-	want := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: "a/config", Digest: digest.FromBytes(body),
-		Size: int64(len(body)), Annotations: map[string]string{"k": "v"}}
+	want := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: "a/config",
+		Digest: digest.FromBytes(body),
+		Size:   int64(len(body)), Annotations: map[string]string{"k": "v"}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -240,7 +249,7 @@ func TestCheckBlobs(t *testing.T) {
 	}
 }
 
-// damageBlob replaces the bytes of a blob.
+// damageBlob replaces the content of a blob.
 func damageBlob(t *testing.T, s *Store, text, with string) {
 	t.Helper()
 	removeBlob(t, s, text)

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// reflink is not there: macOS clones by path and into new files only, and io.Copy does it there by itself.
+// reflink is not supported: macOS can only clone to a new file by path.
 func reflink(to, from *os.File) error { return errors.ErrUnsupported }

@@ -7,7 +7,7 @@ import (
 	"github.com/modelpack/model-spec/schema"
 )
 
-// The specification's own validator takes our configs, and refuses what is not one.
+// The specification's own validator accepts the configs, and rejects an additional field.
 func TestConfigFollowsModelSpecSchema(t *testing.T) {
 	minimal := Image{Layers: []Layer{sampleLayer(KindTensor, "w", "", 1)}}
 	all := sampleImage()
@@ -20,7 +20,7 @@ func TestConfigFollowsModelSpecSchema(t *testing.T) {
 		}
 		extra := bytes.Replace(config, []byte(`"config":{`), []byte(`"config":{"context_length":1,`), 1)
 		if err := schema.ValidatorMediaTypeModelConfig.Validate(bytes.NewReader(extra)); err == nil {
-			t.Errorf("%s: an extra field passes", extra)
+			t.Errorf("%s: an additional field is accepted", extra)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 // SecretSize is the number of bytes of a store's secret.
 const SecretSize = 32
 
-// errSecretUnfit says that a secret may be known to others or has the wrong size, so that a new one has to replace it.
-var errSecretUnfit = errors.New("the secret has to be replaced")
+// errSecretUnfit means that a secret must be replaced, because others may have read it or its size is wrong.
+var errSecretUnfit = errors.New("the secret must be replaced")
 
-// Secret returns random bytes that only the owner of the store can read: a process that knows them runs as that user.
-// The first process that needs them creates the file; processes that do so at once agree. A file that others can read
-// or that is damaged is replaced, since its secret may be known. A file of another user is an error.
+// Secret returns random bytes that only the owner of the store can read. A process that knows them therefore runs as
+// that user. The first call creates the file; concurrent processes get the same secret. A file that is damaged or
+// readable by other users is replaced. A file that belongs to another user is an error.
 func (s *Store) Secret(ctx context.Context) ([]byte, error) {
 	secret, err := s.readSecret()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errSecretUnfit) {
@@ -36,7 +36,7 @@ func (s *Store) readSecret() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait
+	if !info.Mode().IsRegular() { // opening a named pipe would block
 		return nil, errSecretUnfit
 	}
 	f, err := os.Open(path)
@@ -52,9 +52,9 @@ func (s *Store) readSecret() ([]byte, error) {
 		return nil, err
 	}
 	switch {
-	case !ownedHere(info, root):
+	case !ownedByUserOrStore(info, root):
 		return nil, fmt.Errorf("%s belongs to another user", f.Name())
-	case othersMay(info.Mode()) || info.Size() != SecretSize:
+	case othersHaveAccess(info.Mode()) || info.Size() != SecretSize:
 		return nil, errSecretUnfit
 	}
 	secret := make([]byte, SecretSize)
@@ -64,8 +64,7 @@ func (s *Store) readSecret() ([]byte, error) {
 	return secret, nil
 }
 
-// makeSecret writes a new secret, unless another process was faster. The index lock keeps one process from replacing
-// the secret of another.
+// makeSecret writes a new secret, unless another process has already done so. The index lock serializes processes.
 func (s *Store) makeSecret(ctx context.Context) ([]byte, error) {
 	unlock, err := s.lockIndex(ctx)
 	if err != nil {

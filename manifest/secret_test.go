@@ -25,12 +25,13 @@ func secret(t *testing.T, s *Store) []byte {
 	return b
 }
 
-// TestSecret: the secret is made once, only its owner can read it, and a store that has it is whole to all commands.
+// TestSecret checks that the secret is created once, that only its owner can read it, and that no command treats it as
+// damage.
 func TestSecret(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "a", "a")
 	if got := files(t, s, "."); slices.Contains(got, secretFile) {
-		t.Errorf("the secret is there before it is needed: %v", got)
+		t.Errorf("the secret exists before it is needed: %v", got)
 	}
 	first := secret(t, s)
 	again, err := Open(s.Root())
@@ -50,7 +51,7 @@ func TestSecret(t *testing.T) {
 	if other := secret(t, newStore(t)); bytes.Equal(other, first) {
 		t.Errorf("two stores have the secret %x", other)
 	}
-	s.now = func() time.Time { return time.Now().Add(1000 * time.Hour) } // nothing is young
+	s.now = func() time.Time { return time.Now().Add(1000 * time.Hour) } // everything is old
 	if r, err := s.Prune(t.Context(), PruneOptions{Unfinished: true}); err != nil || len(r.Items) > 0 {
 		t.Errorf("prune: %+v, %v", r, err)
 	}
@@ -63,7 +64,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestSecretIsReplaced: what others may have read, or was damaged, is no secret any more.
+// TestSecretIsReplaced checks that a secret that others may have read, or that is damaged, is replaced.
 func TestSecretIsReplaced(t *testing.T) {
 	s := newStore(t)
 	old := secret(t, s)
@@ -76,7 +77,7 @@ func TestSecretIsReplaced(t *testing.T) {
 		"other": func(path string) error { return exposed(path, 0o604) },
 	} {
 		if runtime.GOOS == "windows" && (name == "group" || name == "other" || name == "link") {
-			continue // there are no such modes
+			continue // Windows has no such modes
 		}
 		path := s.path(secretFile)
 		if err := os.Remove(path); err != nil {
@@ -87,7 +88,7 @@ func TestSecretIsReplaced(t *testing.T) {
 		}
 		got := secret(t, s)
 		info, err := os.Lstat(path)
-		if err != nil || bytes.Equal(got, old) || !info.Mode().IsRegular() || othersMay(info.Mode()) {
+		if err != nil || bytes.Equal(got, old) || !info.Mode().IsRegular() || othersHaveAccess(info.Mode()) {
 			t.Errorf("%s: the secret is %x, before it was %x; %v, %v", name, got, old, info.Mode(), err)
 		}
 		old = got
@@ -101,7 +102,7 @@ func exposed(path string, mode fs.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// TestSecretAtOnce: processes that make the secret at the same time agree on one.
+// TestSecretAtOnce checks that processes that create the secret concurrently agree on one.
 func TestSecretAtOnce(t *testing.T) {
 	s := newStore(t)
 	var children []*exec.Cmd

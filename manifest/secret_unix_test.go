@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestSecretOfAnother: a secret that another user has written proves nothing.
+// TestSecretOfAnother checks that a secret written by another user is rejected.
 func TestSecretOfAnother(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root gives files to other users")
+		t.Skip("only root can change the owner of a file")
 	}
 	const other = 12345
 	s := newStore(t)
@@ -19,10 +19,11 @@ func TestSecretOfAnother(t *testing.T) {
 	if err := os.Chown(s.path(secretFile), other, -1); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := s.Secret(t.Context()); err == nil || !strings.Contains(err.Error(), "server-secret belongs to another user") {
+	if b, err := s.Secret(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "server-secret belongs to another user") {
 		t.Errorf("the secret is %x, %v", b, err)
 	}
-	// Where root uses the store of a user, the secret is the user's, who could not read one of root's.
+	// If root uses a user's store, the secret belongs to that user, who could not read a file owned by root.
 	if err := os.Remove(s.path(secretFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func TestSecretOfAnother(t *testing.T) {
 	}
 	secret(t, s)
 	info, err := os.Stat(s.path(secretFile))
-	if err != nil || !ownedHere(info, info) {
+	if err != nil || !ownedByUserOrStore(info, info) {
 		t.Fatal(err)
 	}
 	if root, err := os.Stat(s.Root()); err != nil || !sameOwner(info, root) {

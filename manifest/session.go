@@ -11,10 +11,11 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Session is a note about an unfinished upload, for the run that takes it up. It belongs to one goroutine.
+// Session persists the state of an unfinished upload session, so that a later run can resume it. It must not be used by
+// several goroutines at once.
 //
-// Contract: the caller holds [Store.Lock] from OpenSession to Close or Remove. Collections keep a note for [IngestAge]
-// after it was last written.
+// The caller holds [Store.Lock] from OpenSession to Close or Remove. Collections keep the state for [IngestAge] after
+// it was last written.
 type Session struct {
 	dir     string
 	lock    *flock.Flock
@@ -22,28 +23,29 @@ type Session struct {
 }
 
 const (
-	sessionPrefix = "push-" // and the key's hex digits
+	sessionPrefix = "push-" // followed by the key's hex digits
 	sessionState  = "state"
 )
 
-// More than an address and a few numbers.
+// maxSessionSize limits the state, which is a URL and a few numbers.
 const maxSessionSize = 64 << 10
 
-// OpenSession opens the note with this key, a hash of all that decides what is uploaded where. It is an [ErrBusy] when
-// another goroutine or process has it open: two uploads never share a note.
+// OpenSession opens the session with this key, a hash of everything that determines what is uploaded where. If another
+// goroutine or process has it open, the error is an [ErrBusy]: two uploads never share a session.
 func (s *Store) OpenSession(key digest.Digest) (*Session, error) {
 	if !validDigest(key) {
 		return nil, fmt.Errorf("open upload session: key %q is not a sha256 digest", clip(string(key)))
 	}
 	x := &Session{dir: s.path(ingestDir, sessionPrefix+key.Encoded())}
-	if err := x.take(); err != nil {
+	if err := x.acquire(); err != nil {
 		return nil, fmt.Errorf("open upload session: %w", err)
 	}
 	return x, nil
 }
 
-// take makes the folder and locks it. A lock file that its last holder removed does not count.
-func (x *Session) take() error {
+// acquire creates the folder and locks it. A lock on a file that a previous holder has unlinked is void, so acquire
+// tries again.
+func (x *Session) acquire() error {
 	for {
 		if err := makeIngest(x.dir); err != nil {
 			return err
@@ -73,7 +75,7 @@ func (x *Session) take() error {
 
 func (x *Session) path(name string) string { return filepath.Join(x.dir, name) }
 
-// Read gives what was last written, nil when nothing was.
+// Read returns the state that was last written, or nil if there is none.
 func (x *Session) Read() ([]byte, error) {
 	b, err := readLimited(x.path(sessionState), maxSessionSize)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrTooLarge) {
@@ -85,8 +87,8 @@ func (x *Session) Read() ([]byte, error) {
 	return b, nil
 }
 
-// Write replaces the note in one step. It is not synced: a note that a crash of the machine takes costs time only. Others
-// cannot read it, since the addresses of uploads may be all that it takes to use them.
+// Write atomically replaces the state. It does not sync: losing the state in a system crash only costs time. Only the
+// owner can read the file, because the URL of an upload session may be all that is needed to use it.
 func (x *Session) Write(b []byte) error {
 	next := x.path(sessionState + "-next")
 	err := os.WriteFile(next, b, 0o600)
@@ -100,7 +102,7 @@ func (x *Session) Write(b []byte) error {
 	return nil
 }
 
-// Close leaves the note to a later run. Without one, nothing stays.
+// Close keeps the state for a later run. If nothing was written, it removes the folder.
 func (x *Session) Close() {
 	if x.lock == nil {
 		return
@@ -113,21 +115,22 @@ func (x *Session) Close() {
 	x.lock = nil
 }
 
-// Remove ends the session and leaves nothing. A second Remove, and a Close after it, does nothing.
+// Remove ends the session and removes its state. After Close or Remove it is a no-op.
 func (x *Session) Remove() {
 	if x.lock == nil {
 		return
 	}
-	gone := removeIngest(x.dir)
+	removed := removeIngest(x.dir)
 	x.lock.Unlock()
 	x.lock = nil
-	if !gone { // on systems that keep an open file; else what is there now is of the next holder
+	// Windows cannot remove an open lock file. Elsewhere the path may belong to the next holder by now.
+	if !removed {
 		os.Remove(x.path(ingestLock))
 		os.Remove(x.dir)
 	}
 }
 
-// DropSession removes the note with this key, if there is one that nobody has open.
+// DropSession removes the session with this key, if it exists and is not open.
 func (s *Store) DropSession(key digest.Digest) {
 	if !validDigest(key) {
 		return

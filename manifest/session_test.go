@@ -27,10 +27,10 @@ func TestSession(t *testing.T) {
 	if _, err := s.OpenSession(key); !errors.Is(err, ErrBusy) {
 		t.Errorf("open twice: %v", err)
 	}
-	s.DropSession(key) // which does not take what is in use
+	s.DropSession(key) // has no effect on an open session
 	x.Close()
 	if left := files(t, s, ingestDir); len(left) > 0 {
-		t.Errorf("a session without a note leaves %v", left)
+		t.Errorf("a session without state leaves %v", left)
 	}
 
 	x = open()
@@ -41,15 +41,15 @@ func TestSession(t *testing.T) {
 	}
 	info, err := os.Stat(x.path(sessionState))
 	if err != nil || info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-		t.Errorf("the note has mode %v (%v)", info.Mode(), err)
+		t.Errorf("the state has mode %v (%v)", info.Mode(), err)
 	}
 	x.Close()
 	x = open()
 	if b, err := x.Read(); string(b) != "second" || err != nil {
-		t.Errorf("later it reads %q, %v", b, err)
+		t.Errorf("reopened, it reads %q, %v", b, err)
 	}
 	x.Close()
-	open().Close() // what is not read stays too
+	open().Close() // keeps the state although it was not read
 	x = open()
 	x.Remove()
 	x.Remove()
@@ -59,7 +59,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Collections keep notes of unfinished uploads for a while.
+// Collections keep unfinished upload sessions for IngestAge.
 func TestSessionsAge(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "m", "text")
@@ -93,7 +93,8 @@ func TestSessionsAge(t *testing.T) {
 	if err := s.Remove(t.Context(), mustName(t, "m")); err != nil {
 		t.Fatal(err)
 	}
-	if left := files(t, s, ingestDir); len(left) != 1 || !strings.HasSuffix(left[0], digest.FromString("young").Encoded()) {
+	if left := files(t, s, ingestDir); len(left) != 1 ||
+		!strings.HasSuffix(left[0], digest.FromString("young").Encoded()) {
 		t.Errorf("left: %v, want the young one", left)
 	}
 }
@@ -139,7 +140,7 @@ func TestHomes(t *testing.T) {
 		t.Errorf("%d homes", n)
 	}
 	if err := s.NotePushed(t.Context(), mustName(t, "absent"), mustName(t, "reg.example/a")); err != nil {
-		t.Errorf("a model that has gone: %v", err)
+		t.Errorf("a model that does not exist: %v", err)
 	}
 	checkStore(t, s)
 }

@@ -23,7 +23,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// soakTime is how long the processes of TestSoak work: 5 seconds, or what INGOT_SOAK says, or a minute if that is no duration.
+// soakTime returns how long TestSoak runs: INGOT_SOAK if it is a duration, a minute if it has another value, else 5
+// seconds.
 func soakTime() time.Duration {
 	v := os.Getenv("INGOT_SOAK")
 	if v == "" {
@@ -35,13 +36,14 @@ func soakTime() time.Duration {
 	return time.Minute
 }
 
-// soakProcesses work in one store at once.
+// soakProcesses is the number of concurrent processes.
 const soakProcesses = 10
 
 func init() { manifest.ChildJobs["soak"] = soak }
 
-// TestSoak lets processes create, pull, push, copy, tag, read, remove, check and prune at random in one store. None of them fails, none of
-// what has a name is lost, and afterwards nothing is wrong and nothing is left over.
+// TestSoak runs processes that create, pull, push, copy, tag, read, remove, check and prune at random in one store. No
+// process may fail and no named model may be lost. At the end, fsck finds no problems, and removing everything leaves
+// no files.
 func TestSoak(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "store")
 	var children []*exec.Cmd
@@ -52,7 +54,7 @@ func TestSoak(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { c.Process.Kill() }) // after Wait it does nothing
+		t.Cleanup(func() { c.Process.Kill() }) // no effect after Wait
 		children = append(children, c)
 	}
 	done := map[string]int{}
@@ -71,8 +73,8 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("%v", done)
 	for _, o := range soakOps {
-		if done[o.name] == 0 && soakTime() >= time.Minute { // a busy machine does little in a few seconds
-			t.Errorf("no %s has come to its end", o.name)
+		if done[o.name] == 0 && soakTime() >= time.Minute { // a busy machine may do little in a few seconds
+			t.Errorf("no %s has succeeded", o.name)
 		}
 	}
 	s, err := manifest.OpenExisting(root)
@@ -107,7 +109,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soakRegistry is a registry that has some models to pull.
+// soakRegistry starts a registry with models to pull.
 func soakRegistry(t *testing.T) (addr string) {
 	t.Helper()
 	handler := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
@@ -146,21 +148,22 @@ func soakRegistry(t *testing.T) (addr string) {
 	return addr
 }
 
-// soakRemotes is how many models the registry has.
+// soakRemotes is the number of models in the registry.
 const soakRemotes = 4
 
 func remoteName(addr string, i int) manifest.Name {
 	return manifest.Name{Host: addr, Path: fmt.Sprint("origin/m", i), Tag: "t"}
 }
 
-// worker is one process of the soak.
+// worker is the state of a process of TestSoak.
 type worker struct {
 	s      *manifest.Store
 	client *registry.Client
 	addr   string
 }
 
-// soakOps are what a process chooses from. One that gives false found nothing to do, or the store busy.
+// soakOps are the operations that a process chooses from, with their relative frequency. An operation returns false if
+// it had nothing to do or the store was busy.
 var soakOps = []struct {
 	name   string
 	weight int
@@ -179,7 +182,7 @@ var soakOps = []struct {
 	{"list", 2, (*worker).list},
 }
 
-// soak does something at random until its time is over, and prints how often it did what.
+// soak runs random operations for the given time and prints how often each succeeded.
 func soak(ctx context.Context, s *manifest.Store, arg string) error {
 	limit, addr, _ := strings.Cut(arg, ",")
 	d, err := time.ParseDuration(limit)
@@ -199,7 +202,8 @@ func soak(ctx context.Context, s *manifest.Store, arg string) error {
 	}
 	s.SetCollectWait(200 * time.Millisecond)
 	done := map[string]int{}
-	for begun := time.Now(); time.Since(begun) < d; time.Sleep(rand.N(20 * time.Millisecond)) { // so that a collection gets its turn
+	// The pauses let collections acquire the lock.
+	for begun := time.Now(); time.Since(begun) < d; time.Sleep(rand.N(20 * time.Millisecond)) {
 		o := soakOps[deck[rand.N(len(deck))]]
 		ok, err := o.do(w, ctx)
 		if err != nil {
@@ -212,13 +216,14 @@ func soak(ctx context.Context, s *manifest.Store, arg string) error {
 	return json.NewEncoder(os.Stdout).Encode(done)
 }
 
-// soakName is one of few names, so that the processes meet.
+// soakName returns one of a few names, so that the processes compete for them.
 func soakName() manifest.Name {
 	hosts := []string{"", "", "registry.example.com"}
-	return manifest.Name{Host: hosts[rand.N(len(hosts))], Path: fmt.Sprintf("team/m%d", rand.N(4)), Tag: fmt.Sprintf("t%d", rand.N(2))}
+	return manifest.Name{Host: hosts[rand.N(len(hosts))], Path: fmt.Sprintf("team/m%d", rand.N(4)),
+		Tag: fmt.Sprintf("t%d", rand.N(2))}
 }
 
-// soakText is one of few contents, so that models share blobs.
+// soakText returns one of a few contents, so that models share blobs.
 func soakText() string {
 	n := rand.N(40)
 	return strings.Repeat(fmt.Sprintf("contents %d\n", n), 1+n*n)
@@ -254,7 +259,8 @@ func soakLayer(i int, d digest.Digest, n int64) manifest.Layer {
 	return manifest.Layer{Kind: manifest.KindTensor, Name: fmt.Sprint("t", i), Digest: d, Size: n}
 }
 
-// soakResume creates as commands do: in a folder that is kept when the run ends early, as every second one does here.
+// resume creates a model with an Ingest, as commands do. A random quarter of the runs end before Put, and a later run
+// with the same key resumes them.
 func (w *worker) resume(ctx context.Context) (bool, error) {
 	release, err := w.s.Lock(ctx)
 	if err != nil {
@@ -306,12 +312,12 @@ func (w *worker) copy(ctx context.Context) (bool, error) {
 	formats := []string{"", "", manifest.FormatModelPack, manifest.FormatOllama}
 	_, err := w.s.Copy(ctx, w.name(), soakName(), formats[rand.N(len(formats))])
 	if errors.Is(err, manifest.ErrInvalidImage) || errors.Is(err, manifest.ErrBlobMissing) {
-		return false, nil // pulled in part
+		return false, nil // a partial model
 	}
 	return absentIsFine(err)
 }
 
-// name is a model that may be there: a local one, or one of the registry.
+// name returns the name of a model that may exist, local or from the registry.
 func (w *worker) name() manifest.Name {
 	if rand.N(3) == 0 {
 		return remoteName(w.addr, rand.N(soakRemotes))
@@ -319,7 +325,7 @@ func (w *worker) name() manifest.Name {
 	return soakName()
 }
 
-// pull brings a model here, or a part of it.
+// pull pulls a model, or a part of it.
 func (w *worker) pull(ctx context.Context) (bool, error) {
 	var o registry.PullOptions
 	if rand.N(4) == 0 {
@@ -330,14 +336,16 @@ func (w *worker) pull(ctx context.Context) (bool, error) {
 }
 
 func (w *worker) push(ctx context.Context) (bool, error) {
-	_, err := w.client.Push(ctx, w.s, w.name(), manifest.Name{Host: w.addr, Path: fmt.Sprint("new/m", rand.N(3)), Tag: "t"}, registry.PushOptions{})
+	to := manifest.Name{Host: w.addr, Path: fmt.Sprint("new/m", rand.N(3)), Tag: "t"}
+	_, err := w.client.Push(ctx, w.s, w.name(), to, registry.PushOptions{})
 	if errors.Is(err, manifest.ErrBlobMissing) {
-		return false, nil // pulled in part
+		return false, nil // a partial model
 	}
 	return absentIsFine(err)
 }
 
-// soakRead reads a model as one that runs it does, without a lock. It may be removed meanwhile; then another name, or none, is there.
+// read reads a model without a lock, as the runtime does. If that fails, the model must have been removed or replaced
+// in the meantime.
 func (w *worker) read(ctx context.Context) (bool, error) {
 	name := w.name()
 	for range 20 {
@@ -349,7 +357,8 @@ func (w *worker) read(ctx context.Context) (bool, error) {
 		if err == nil {
 			return true, nil
 		}
-		if after, again := w.s.ResolveRaw(ctx, name); again == nil && after.Descriptor.Digest == before.Descriptor.Digest && after.Descriptor.Annotations["org.ingotml.modified"] == before.Descriptor.Annotations["org.ingotml.modified"] {
+		if after, again := w.s.ResolveRaw(ctx, name); again == nil && after.Descriptor.Digest == before.Descriptor.Digest &&
+			after.Descriptor.Annotations["org.ingotml.modified"] == before.Descriptor.Annotations["org.ingotml.modified"] {
 			return false, err
 		}
 	}
@@ -389,7 +398,7 @@ func (w *worker) prune(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// soakFsck finds nothing wrong, whatever the others are about.
+// fsck must find no problems while other processes work.
 func (w *worker) fsck(ctx context.Context) (bool, error) {
 	r, err := w.s.Fsck(ctx, manifest.FsckOptions{Repair: rand.N(2) == 0})
 	if errors.Is(err, manifest.ErrBusy) {

@@ -8,25 +8,25 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// SpaceError says that the disk has no room for what is to come. It is an [ErrNoSpace].
+// SpaceError reports that the disk has too little free space for an operation. It matches [ErrNoSpace].
 type SpaceError struct {
 	Dir        string
 	Need, Free int64 // bytes
-	Keep       int64 // bytes of Free that are not for this use: other uploads have been promised them, or they stay free
+	Keep       int64 // bytes of Free that are unavailable: reserved for other uploads, or to be kept free
 }
 
 func (e *SpaceError) Error() string {
 	if e.Keep > 0 {
-		return fmt.Sprintf("%s needs %d bytes more than what is there, and its disk has %d, of which %d are kept free: "+
+		return fmt.Sprintf("%s needs %d more bytes, but its disk has only %d free, of which %d are reserved: "+
 			"free some space, or choose another folder (INGOT_HOME)", e.Dir, e.Need, e.Free, e.Keep)
 	}
-	return fmt.Sprintf("%s needs %d bytes more than what is there, and its disk has %d: free some space, or choose another folder (INGOT_HOME)",
-		e.Dir, e.Need, e.Free)
+	return fmt.Sprintf("%s needs %d more bytes, but its disk has only %d free: "+
+		"free some space, or choose another folder (INGOT_HOME)", e.Dir, e.Need, e.Free)
 }
 
 func (e *SpaceError) Is(target error) bool { return target == ErrNoSpace }
 
-// noSpace makes the errors of a full disk [ErrNoSpace]s.
+// noSpace makes the error of a full disk match [ErrNoSpace].
 func noSpace(err error) error {
 	if err != nil && isDiskFull(err) {
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
@@ -34,27 +34,28 @@ func noSpace(err error) error {
 	return err
 }
 
-// fullDisk makes the error of a full disk one that names the store and the remedy, and no file that is about to go.
+// fullDisk replaces the error of a full disk by one that names the store and the remedy, instead of a temporary file.
 func (s *Store) fullDisk(err error) error {
 	if err != nil && isDiskFull(err) {
-		return fmt.Errorf("%w: the disk of %s is full: free some space, or choose another folder (INGOT_HOME)", ErrNoSpace, s.root)
+		return fmt.Errorf("%w: the disk of %s is full: free some space, or choose another folder (INGOT_HOME)",
+			ErrNoSpace, s.root)
 	}
 	return err
 }
 
-// CheckSpace tells early that this many bytes will not fit beside what is there and what has been promised to uploads.
-// Where the system does not tell how much room there is, it says nothing.
+// CheckSpace returns a [*SpaceError] if the disk does not have need bytes that are free and not reserved by uploads. It
+// returns nil if the system does not report free space.
 func (s *Store) CheckSpace(need int64) error {
-	s.rooms.mu.Lock()
-	defer s.rooms.mu.Unlock()
+	s.reservations.mu.Lock()
+	defer s.reservations.mu.Unlock()
 	return s.checkSpace(need, 0)
 }
 
-// checkSpace is CheckSpace that leaves room free. The caller holds s.rooms.mu.
+// checkSpace is CheckSpace that also keeps keep bytes free. The caller holds s.reservations.mu.
 func (s *Store) checkSpace(need, keep int64) error {
 	free, known := s.free(s.root)
-	for r := range s.rooms.open {
-		keep += r.pending()
+	for r := range s.reservations.open {
+		keep += r.unallocated()
 	}
 	if !known || need <= free-keep {
 		return nil
@@ -62,64 +63,64 @@ func (s *Store) checkSpace(need, keep int64) error {
 	return &SpaceError{Dir: s.root, Need: need, Free: free, Keep: keep}
 }
 
-// rooms are the files that grow in this process. What has been promised to them and is not on the disk yet counts as
-// taken, so that several of them at once do not find the same room free.
-type rooms struct {
+// reservations are the disk space reserved for growing files of this process. Reserved space that is not yet allocated
+// counts as used, so that concurrent uploads do not count on the same free space.
+type reservations struct {
 	mu   sync.Mutex
-	open map[*room]struct{}
+	open map[*reservation]struct{}
 }
 
-// room is the space of a file that grows.
-type room struct {
+// reservation is the disk space reserved for a growing file.
+type reservation struct {
 	s        *Store
 	f        *os.File
-	keep     int64 // bytes that stay free on the disk
-	promised int64 // size that the file may reach
+	keep     int64 // bytes to keep free on the disk
+	reserved int64 // size that the file may reach
 }
 
-// newRoom begins to count a file, to which nothing has been promised yet. The caller releases the room.
-func (s *Store) newRoom(f *os.File, keep int64) *room {
-	r := &room{s: s, f: f, keep: keep}
-	s.rooms.mu.Lock()
-	defer s.rooms.mu.Unlock()
-	if s.rooms.open == nil {
-		s.rooms.open = map[*room]struct{}{}
+// newReservation returns an empty reservation for a file. The caller must release it.
+func (s *Store) newReservation(f *os.File, keep int64) *reservation {
+	r := &reservation{s: s, f: f, keep: keep}
+	s.reservations.mu.Lock()
+	defer s.reservations.mu.Unlock()
+	if s.reservations.open == nil {
+		s.reservations.open = map[*reservation]struct{}{}
 	}
-	s.rooms.open[r] = struct{}{}
+	s.reservations.open[r] = struct{}{}
 	return r
 }
 
-// extend promises room up to a size of the file; one that the disk has no room for is a [*SpaceError].
-func (r *room) extend(size int64) error {
-	r.s.rooms.mu.Lock()
-	defer r.s.rooms.mu.Unlock()
-	if size <= r.promised {
+// extend reserves space for the file to reach size. If the disk has too little, it returns a [*SpaceError].
+func (r *reservation) extend(size int64) error {
+	r.s.reservations.mu.Lock()
+	defer r.s.reservations.mu.Unlock()
+	if size <= r.reserved {
 		return nil
 	}
-	if err := r.s.checkSpace(size-r.promised, r.keep); err != nil { // what it was promised before is pending or taken
+	if err := r.s.checkSpace(size-r.reserved, r.keep); err != nil { // the rest is already reserved or allocated
 		return err
 	}
-	r.promised = size
+	r.reserved = size
 	return nil
 }
 
-// pending is what the file may still take of the disk. The caller holds the lock of the rooms.
-func (r *room) pending() int64 {
+// unallocated returns the reserved bytes that are not yet allocated on disk. The caller holds the reservations' mutex.
+func (r *reservation) unallocated() int64 {
 	info, err := r.f.Stat()
 	if err != nil {
-		return 0 // it is closed: all of it is there
+		return 0 // the file is closed, so all of it is allocated
 	}
-	return max(r.promised-allocated(info), 0)
+	return max(r.reserved-allocated(info), 0)
 }
 
-// release stops counting the file.
-func (r *room) release() {
-	r.s.rooms.mu.Lock()
-	defer r.s.rooms.mu.Unlock()
-	delete(r.s.rooms.open, r)
+// release removes the reservation.
+func (r *reservation) release() {
+	r.s.reservations.mu.Lock()
+	defer r.s.reservations.mu.Unlock()
+	delete(r.s.reservations.open, r)
 }
 
-// PartialSpace is how much room an unfinished download of a blob takes up already.
+// PartialSpace returns the disk space that an unfinished download of a blob already uses.
 func (s *Store) PartialSpace(d digest.Digest) int64 {
 	if !validDigest(d) {
 		return 0

@@ -4,7 +4,7 @@ package manifest
 
 import "os"
 
-// freeSpace does not know: each of the other systems asks in its own way. A full disk shows when it is full.
+// freeSpace is not implemented on this system, so a full disk is detected only by a failing write.
 func freeSpace(string) (int64, bool) { return 0, false }
 
 func allocated(info os.FileInfo) int64 { return info.Size() }

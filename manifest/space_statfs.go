@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeSpace is what this user may still write to the disk of a folder.
+// freeSpace returns the bytes that this user can still write to the disk that contains dir.
 func freeSpace(dir string) (int64, bool) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -18,7 +18,7 @@ func freeSpace(dir string) (int64, bool) {
 	return int64(st.Bavail) * int64(st.Bsize), true
 }
 
-// allocated is what a file takes up, which differs from its size for one with holes or with space ahead.
+// allocated returns the disk space of a file. It differs from the size for sparse and preallocated files.
 func allocated(info os.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Blocks * 512

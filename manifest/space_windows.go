@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// freeSpace is what this user may still write to the disk of a folder.
+// freeSpace returns the bytes that this user can still write to the disk that contains dir.
 func freeSpace(dir string) (int64, bool) {
 	p, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Names in the store's folder beside those of the OCI layout.
+// Names in the store's folder, in addition to those of the OCI layout.
 const (
 	blobsDir      = ocispec.ImageBlobsDir + "/sha256"
 	ingestDir     = "ingest"
@@ -27,35 +27,35 @@ const (
 	secretFile    = "server-secret" // see [Store.Secret]
 )
 
-// How long a lock is waited for before the wait is reported. A collection can be put off, so it waits less; the index
-// lock is held for milliseconds, so a longer wait means that its holder is stopped.
+// How long to wait for a lock before returning a BusyError. A collection can be postponed, so its wait is short. The
+// index lock is held for milliseconds, so a longer wait means that its holder is suspended.
 const (
 	defaultCollectWait = 5 * time.Second
 	defaultIndexWait   = 30 * time.Second
 )
 
-// Store is a folder of models on disk. Its methods may be called from any goroutine.
+// Store is a model store on disk. Its methods are safe for concurrent use.
 type Store struct {
-	root        string
-	now         func() time.Time
-	command     string // that this program runs, for messages of others
-	collectWait time.Duration
-	indexWait   time.Duration
-	free        func(dir string) (bytes int64, known bool) // of the disk
-	rooms       rooms
+	root         string
+	now          func() time.Time
+	command      string // shown in the messages of processes that wait for this one
+	collectWait  time.Duration
+	indexWait    time.Duration
+	free         func(dir string) (bytes int64, known bool) // free space on the disk
+	reservations reservations
 }
 
-// Option changes how a store is opened.
+// Option is an option of Open.
 type Option func(*Store)
 
-// Command names the command that this process runs, such as "ingot create", for the messages of processes that wait
-// for it. The name lies in the store, where others read it: it must not hold arguments. The default is the program's
-// base name.
+// Command sets the name of the command that this process runs, such as "ingot create", for messages of processes that
+// wait for it. The name is stored in a file that other users can read, so it must not include arguments. The default is
+// the program's base name.
 func Command(name string) Option { return func(s *Store) { s.command = name } }
 
-// Open opens the store at root, and makes it when the folder is absent or empty. An empty root means $INGOT_HOME,
-// else .ingot in the user's home folder. A folder that holds something else, or a layout version that this program
-// does not know, is an [ErrNotStore]. Opening a store that exists writes nothing.
+// Open opens the store at root, and creates it if the folder is absent or empty. An empty root means $INGOT_HOME, or
+// .ingot in the user's home folder. A folder with other content, or with an unknown layout version, is an
+// [ErrNotStore]. Opening an existing store does not write.
 func Open(root string, options ...Option) (*Store, error) {
 	s, err := at(root, options...)
 	if err != nil {
@@ -71,7 +71,7 @@ func Open(root string, options ...Option) (*Store, error) {
 	return s, nil
 }
 
-// OpenExisting is Open, but makes nothing: where there is no store, the error is fs.ErrNotExist.
+// OpenExisting is like Open but creates nothing. If there is no store, the error is fs.ErrNotExist.
 func OpenExisting(root string, options ...Option) (*Store, error) {
 	s, err := at(root, options...)
 	if err != nil {
@@ -83,7 +83,7 @@ func OpenExisting(root string, options ...Option) (*Store, error) {
 	return s, nil
 }
 
-// at gives the store at root without looking at it.
+// at returns the store at root without accessing the disk.
 func at(root string, options ...Option) (*Store, error) {
 	if root == "" {
 		root = os.Getenv("INGOT_HOME")
@@ -107,14 +107,14 @@ func at(root string, options ...Option) (*Store, error) {
 	return s, nil
 }
 
-// Root is the absolute path of the store's folder.
+// Root returns the absolute path of the store's folder.
 func (s *Store) Root() string { return s.root }
 
 func (s *Store) path(elem ...string) string {
 	return filepath.Join(append([]string{s.root}, elem...)...)
 }
 
-// checkLayout reads the oci-layout file. An error that is fs.ErrNotExist means that there is none.
+// checkLayout validates the oci-layout file. The error is fs.ErrNotExist if there is none.
 func (s *Store) checkLayout() error {
 	b, err := readLimited(s.path(ocispec.ImageLayoutFile), 64<<10)
 	if err != nil {
@@ -125,14 +125,14 @@ func (s *Store) checkLayout() error {
 		return fmt.Errorf("%s: %v: %w", ocispec.ImageLayoutFile, err, ErrNotStore)
 	}
 	if layout.Version != ocispec.ImageLayoutVersion {
-		return fmt.Errorf("image layout version %q is not %s, a newer ingot may know it: %w",
+		return fmt.Errorf("image layout version is %q, not %s; a newer ingot may support it: %w",
 			clip(layout.Version), ocispec.ImageLayoutVersion, ErrNotStore)
 	}
 	return nil
 }
 
-// create makes the layout. The oci-layout file comes last: where it is, all else is. Several processes may do this at
-// once; the index lock keeps one from replacing the index that another has written to already.
+// create creates the layout. It writes the oci-layout file last, which makes the layout valid. Several processes may do
+// this concurrently; the index lock keeps one from replacing an index that another has already written to.
 func (s *Store) create() error {
 	entries, err := os.ReadDir(s.root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -140,17 +140,18 @@ func (s *Store) create() error {
 	}
 	for _, e := range entries {
 		if !ownName(e.Name()) {
-			return fmt.Errorf("it holds %s and no %s, choose an empty folder (INGOT_HOME): %w",
+			return fmt.Errorf("it contains %s but no %s; choose an empty folder (INGOT_HOME): %w",
 				e.Name(), ocispec.ImageLayoutFile, ErrNotStore)
 		}
 	}
 	if err := os.MkdirAll(s.path(ingestDir), 0o755); err != nil {
-		return fmt.Errorf("%w (INGOT_HOME chooses another folder)", err)
+		return fmt.Errorf("%w (set INGOT_HOME to use another folder)", err)
 	}
 	if err := s.makeBlobsDir(); err != nil {
-		return fmt.Errorf("%w (INGOT_HOME chooses another folder)", err)
+		return fmt.Errorf("%w (set INGOT_HOME to use another folder)", err)
 	}
-	if err := syncDir(s.path(ocispec.ImageBlobsDir)); err != nil { // a process that was killed may have made it
+	// A process that was killed may have made the blobs folder without syncing this one.
+	if err := syncDir(s.path(ocispec.ImageBlobsDir)); err != nil {
 		return err
 	}
 	unlock, err := s.lockIndex(context.Background())
@@ -164,7 +165,7 @@ func (s *Store) create() error {
 		}
 	}
 	if err := s.checkLayout(); !errors.Is(err, fs.ErrNotExist) {
-		return err // another process was faster
+		return err // another process has created it
 	}
 	b, err := marshal(ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion})
 	if err != nil {
@@ -173,23 +174,24 @@ func (s *Store) create() error {
 	if err := s.replaceFile(ocispec.ImageLayoutFile, b); err != nil {
 		return err
 	}
-	_ = syncDir(filepath.Dir(s.root)) // may be a folder that this user cannot open
+	_ = syncDir(filepath.Dir(s.root)) // this user may lack permission to open the parent folder
 	return nil
 }
 
-// ownName reports whether a file may lie in the folder of a store that is being made: what create writes, and what
-// file systems and desktops put into an empty folder.
+// ownName reports whether a file may exist in a folder in which a store is being created: files that create writes, and
+// those that file systems and desktops create in an empty folder.
 func ownName(name string) bool {
 	switch name {
-	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile, ingestDir, holdersDir, quarantineDir, lockFile, indexLockFile, secretFile,
+	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile,
+		ingestDir, holdersDir, quarantineDir, lockFile, indexLockFile, secretFile,
 		"lost+found", ".DS_Store":
 		return true
 	}
 	return false
 }
 
-// Put stores an image under a name, and gives the digest of its manifest. Every layer's blob must be in the store. A
-// name that exists is replaced in one step; the blobs of the image that it named before stay until a collection.
+// Put stores an image under a name and returns the digest of its manifest. The blobs of all layers must be in the
+// store. An existing name is replaced atomically; the blobs of its previous image remain until a collection.
 func (s *Store) Put(ctx context.Context, name Name, img Image) (digest.Digest, error) {
 	d, err := s.put(ctx, name, img)
 	if err != nil {
@@ -200,9 +202,9 @@ func (s *Store) Put(ctx context.Context, name Name, img Image) (digest.Digest, e
 
 func (s *Store) put(ctx context.Context, name Name, img Image) (digest.Digest, error) {
 	if name.Digest != "" {
-		return "", &NameError{Name: name.String(), Reason: "a name to store under has no digest"}
+		return "", &NameError{Name: name.String(), Reason: "a name to store under must not have a digest"}
 	}
-	name, err := ParseName(name.String()) // callers may have filled the fields by hand
+	name, err := ParseName(name.String()) // the caller may not have used ParseName
 	if err != nil {
 		return "", err
 	}
@@ -227,7 +229,7 @@ func (s *Store) put(ctx context.Context, name Name, img Image) (digest.Digest, e
 	if err != nil {
 		return "", err
 	}
-	// The entries of blobs that other processes have just renamed become durable here too.
+	// This also makes the renames of other processes durable.
 	if err := syncDir(s.path(blobsDir)); err != nil {
 		return "", err
 	}
@@ -243,16 +245,16 @@ func (s *Store) put(ctx context.Context, name Name, img Image) (digest.Digest, e
 
 // Entry is a model in the store.
 type Entry struct {
-	Name          Name // as the index has it, with its tag
+	Name          Name // as in the index, with its tag
 	Digest        digest.Digest
 	Format        string // encoding of the manifest: FormatModelPack or FormatOllama
 	Image         Image
 	ManifestBytes []byte // verbatim
 }
 
-// Resolve finds a model by name. A name with a digest finds the entry of that host and path, and of that tag where one is
-// given, whose manifest has this digest. A name that is not there is a [*NotFoundError]; a manifest that is not a
-// model image is an [ErrUnknownManifest].
+// Resolve finds a model by name. A name with a digest matches an entry with the same host, path and manifest digest,
+// and the same tag if the name has one. An unknown name is a [*NotFoundError]; a manifest that is not a model image is
+// an [ErrUnknownManifest].
 func (s *Store) Resolve(ctx context.Context, name Name) (e *Entry, err error) {
 	err = s.find(ctx, name, func(desc ocispec.Descriptor, found Name) (err error) {
 		e, err = s.readEntry(found, desc.Digest)
@@ -273,7 +275,7 @@ func (s *Store) readEntry(name Name, d digest.Digest) (*Entry, error) {
 	return &Entry{Name: name, Digest: d, Format: m.format, Image: img, ManifestBytes: b}, nil
 }
 
-// readLimited reads a whole small file.
+// readLimited reads a whole file of at most limit bytes. A larger file is an [ErrTooLarge].
 func readLimited(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

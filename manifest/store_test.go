@@ -31,7 +31,7 @@ func newStore(t *testing.T) *Store {
 	return s
 }
 
-// putBlob stores text as the tensor called name.
+// putBlob stores text as a tensor named name.
 func putBlob(t *testing.T, s *Store, name, text string) Layer {
 	t.Helper()
 	d, n, err := s.PutBytes(t.Context(), []byte(text))
@@ -41,7 +41,7 @@ func putBlob(t *testing.T, s *Store, name, text string) Layer {
 	return Layer{Kind: KindTensor, Name: name, MediaType: modelspec.MediaTypeModelWeightRaw, Digest: d, Size: n}
 }
 
-// putModel stores a model with one tensor for each text.
+// putModel stores a model with one tensor per text.
 func putModel(t *testing.T, s *Store, name string, texts ...string) digest.Digest {
 	t.Helper()
 	img := Image{Config: Config{ModelType: "llama"}}
@@ -55,7 +55,7 @@ func putModel(t *testing.T, s *Store, name string, texts ...string) digest.Diges
 	return d
 }
 
-// names lists the store's models.
+// names returns the names of the store's models.
 func names(t *testing.T, s *Store) []string {
 	t.Helper()
 	list, err := s.List(t.Context())
@@ -69,7 +69,7 @@ func names(t *testing.T, s *Store) []string {
 	return got
 }
 
-// files lists a folder of the store.
+// files returns the names of the files in a folder of the store.
 func files(t *testing.T, s *Store, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(s.path(dir))
@@ -88,7 +88,8 @@ func hasBlob(s *Store, text string) bool {
 	return err == nil
 }
 
-// checkStore reads everything: names resolve, blobs match their digests, the layout is as image-spec v1.1.1 wants it.
+// checkStore checks that all names resolve, all blobs match their digests, and the layout conforms to image-spec
+// v1.1.1.
 func checkStore(t *testing.T, s *Store) {
 	t.Helper()
 	var layout ocispec.ImageLayout
@@ -121,7 +122,7 @@ func checkStore(t *testing.T, s *Store) {
 			t.Fatal(err)
 		}
 		if digest.FromBytes(b).Encoded() != name {
-			t.Errorf("blob %s has other bytes", name)
+			t.Errorf("blob %s has other content", name)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o222 != 0 {
 			t.Errorf("blob %s has mode %v (%v)", name, info.Mode(), err)
@@ -147,7 +148,8 @@ func checkStore(t *testing.T, s *Store) {
 
 func TestPutResolveList(t *testing.T) {
 	s := newStore(t)
-	img := Image{Config: Config{ModelType: "llama", Params: 3}, Layers: []Layer{putBlob(t, s, "w", "weights"), putBlob(t, s, "x", "more")}}
+	img := Image{Config: Config{ModelType: "llama", Params: 3},
+		Layers: []Layer{putBlob(t, s, "w", "weights"), putBlob(t, s, "x", "more")}}
 	name := mustName(t, "ghcr.io/me/Demo:1b")
 	d, err := s.Put(t.Context(), name, img)
 	if err != nil {
@@ -155,7 +157,7 @@ func TestPutResolveList(t *testing.T) {
 	}
 	manifest, config := mustEncode(t, img)
 	if d != digest.FromBytes(manifest) {
-		t.Errorf("Put gave %s, want the digest of the encoded manifest", d)
+		t.Errorf("Put returned %s, want the digest of the encoded manifest", d)
 	}
 	want := &Entry{Name: name, Digest: d, Format: FormatModelPack, Image: img, ManifestBytes: manifest}
 	for _, ask := range []string{"ghcr.io/me/Demo:1b", "ghcr.io/me/Demo:1b@" + string(d), "ghcr.io/me/Demo@" + string(d)} {
@@ -175,7 +177,8 @@ func TestPutResolveList(t *testing.T) {
 	if len(list) != 2 || list[0].Name.String() != "another:latest" {
 		t.Fatalf("List = %+v", list)
 	}
-	wantSum := Summary{Name: name, Digest: d, Size: int64(len("weightsmore") + len(manifest) + len(config)), ModelType: "llama", Modified: noon}
+	wantSum := Summary{Name: name, Digest: d, Size: int64(len("weightsmore") + len(manifest) + len(config)),
+		ModelType: "llama", Modified: noon}
 	if diff := cmp.Diff(wantSum, list[1]); diff != "" {
 		t.Errorf("List (-want +got):\n%s", diff)
 	}
@@ -185,7 +188,7 @@ func TestPutResolveList(t *testing.T) {
 	checkStore(t, s)
 }
 
-// The index is the only place with a date and a store name, so the same image has one digest everywhere.
+// Only the index contains dates and names, so an image has the same digest in every store.
 func TestDigestIsOfContentAlone(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	b.now = func() time.Time { return noon.Add(time.Hour) }
@@ -208,7 +211,7 @@ func TestPutReplaces(t *testing.T) {
 		t.Errorf("List = %+v", list)
 	}
 	if !hasBlob(s, "old") {
-		t.Error("Put has collected the old model's blob")
+		t.Error("Put removed the old model's blob")
 	}
 	var notFound *NotFoundError
 	if _, err := s.Resolve(t.Context(), mustName(t, "demo@"+string(old))); !errors.As(err, &notFound) {
@@ -231,9 +234,11 @@ func TestPutErrors(t *testing.T) {
 		want error
 		says string
 	}{
-		{"missing blob", Name{Path: "demo"}, Image{Layers: []Layer{have, missing}}, ErrBlobMissing, "layer x: blob " + string(missing.Digest)},
+		{"missing blob", Name{Path: "demo"}, Image{Layers: []Layer{have, missing}}, ErrBlobMissing,
+			"layer x: blob " + string(missing.Digest)},
 		{"wrong size", Name{Path: "demo"}, Image{Layers: []Layer{short}}, ErrCorrupt, "layer y"},
-		{"digest in name", Name{Path: "demo", Digest: someDigest}, Image{Layers: []Layer{have}}, ErrInvalidName, "no digest"},
+		{"digest in name", Name{Path: "demo", Digest: someDigest}, Image{Layers: []Layer{have}}, ErrInvalidName,
+			"must not have a digest"},
 		{"bad name", Name{Path: "de mo"}, Image{Layers: []Layer{have}}, ErrInvalidName, "de mo"},
 		{"bad image", Name{Path: "demo"}, Image{}, ErrInvalidImage, "no layers"},
 	}
@@ -312,7 +317,8 @@ func TestResolveDamage(t *testing.T) {
 		want   error
 	}{
 		{"manifest gone", func(t *testing.T, s *Store, d digest.Digest) { os.Remove(s.BlobPath(d)) }, ErrBlobMissing},
-		{"manifest altered", func(t *testing.T, s *Store, d digest.Digest) { overwrite(t, s.BlobPath(d), []byte("{}")) }, ErrCorrupt},
+		{"manifest altered", func(t *testing.T, s *Store, d digest.Digest) { overwrite(t, s.BlobPath(d), []byte("{}")) },
+			ErrCorrupt},
 		{"manifest huge", func(t *testing.T, s *Store, d digest.Digest) {
 			overwrite(t, s.BlobPath(d), make([]byte, MaxManifestSize+1))
 		}, ErrTooLarge},
@@ -323,8 +329,11 @@ func TestResolveDamage(t *testing.T) {
 				}
 			}
 		}, ErrBlobMissing},
-		{"index broken", func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{"schema`)) }, ErrCorrupt},
-		{"index of other version", func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{}`)) }, ErrCorrupt},
+		{"index broken",
+			func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{"schema`)) },
+			ErrCorrupt},
+		{"index of other version",
+			func(t *testing.T, s *Store, _ digest.Digest) { overwrite(t, s.path("index.json"), []byte(`{}`)) }, ErrCorrupt},
 		{"index gone", func(t *testing.T, s *Store, _ digest.Digest) { os.Remove(s.path("index.json")) }, fs.ErrNotExist},
 	}
 	for _, tt := range tests {
@@ -334,20 +343,23 @@ func TestResolveDamage(t *testing.T) {
 	}
 }
 
-// What other tools put into the layout is shown for what it is, and survives our changes.
+// Entries written by other tools get a clear error, and are preserved by changes of the index.
 func TestForeignEntries(t *testing.T) {
 	s := newStore(t)
-	manifest := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"` +
+	manifest := []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` +
+		`"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"` +
 		string(someDigest) + `","size":0},"layers":[]}`)
 	d, n, err := s.PutBytes(t.Context(), manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	foreign := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: d, Size: n,
-		Annotations: map[string]string{ocispec.AnnotationRefName: "v1", "x": "y"}, Platform: &ocispec.Platform{OS: "linux", Architecture: "arm64"}}
+		Annotations: map[string]string{ocispec.AnnotationRefName: "v1", "x": "y"},
+		Platform:    &ocispec.Platform{OS: "linux", Architecture: "arm64"}}
 	odd := foreign
 	odd.Annotations = map[string]string{ocispec.AnnotationRefName: "not a name"}
-	if err := s.writeIndex(ocispec.Index{Manifests: []ocispec.Descriptor{foreign, odd}, Annotations: map[string]string{"k": "v"}}); err != nil {
+	if err := s.writeIndex(ocispec.Index{Manifests: []ocispec.Descriptor{foreign, odd},
+		Annotations: map[string]string{"k": "v"}}); err != nil {
 		t.Fatal(err)
 	}
 	putModel(t, s, "demo", "w")
@@ -355,7 +367,8 @@ func TestForeignEntries(t *testing.T) {
 		t.Errorf("names %v", got)
 	}
 	var unknown *UnknownManifestError
-	if _, err := s.Resolve(t.Context(), mustName(t, "v1")); !errors.As(err, &unknown) || !errors.Is(err, ErrUnknownManifest) ||
+	if _, err := s.Resolve(t.Context(), mustName(t, "v1")); !errors.As(err, &unknown) ||
+		!errors.Is(err, ErrUnknownManifest) ||
 		unknown.ConfigMediaType != ocispec.MediaTypeImageConfig {
 		t.Errorf("Resolve(v1): %v", err)
 	}
@@ -368,7 +381,7 @@ func TestForeignEntries(t *testing.T) {
 	}
 }
 
-// A reader that opens the layout by the specification alone finds the model by its name.
+// A reader that follows the image layout specification finds the model by its name.
 func TestLayoutReadsByTheSpecification(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "h.io/a/demo:1b", "weights")

@@ -9,7 +9,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Tag gives the manifest that src names a second name, dst. A dst that exists is replaced in one step. No blob is touched.
+// Tag adds the name dst for the manifest that src names. An existing dst is replaced atomically. No blob is written.
 func (s *Store) Tag(ctx context.Context, src, dst Name) error {
 	if err := s.tag(ctx, src, dst); err != nil {
 		return fmt.Errorf("tag %s: %w", dst, err)
@@ -19,9 +19,9 @@ func (s *Store) Tag(ctx context.Context, src, dst Name) error {
 
 func (s *Store) tag(ctx context.Context, src, dst Name) error {
 	if dst.Digest != "" {
-		return &NameError{Name: dst.String(), Reason: "a name to store under has no digest"}
+		return &NameError{Name: dst.String(), Reason: "a name to store under must not have a digest"}
 	}
-	dst, err := ParseName(dst.String()) // callers may have filled the fields by hand
+	dst, err := ParseName(dst.String()) // the caller may not have used ParseName
 	if err != nil {
 		return err
 	}

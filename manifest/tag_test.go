@@ -12,7 +12,7 @@ func TestTag(t *testing.T) {
 	d := putModel(t, s, "a", "w")
 	putModel(t, s, "h.io/b:2", "old")
 	s.now = func() time.Time { return noon.Add(time.Hour) }
-	for _, dst := range []string{"h.io/b:2", "c"} { // one that exists, and a new one
+	for _, dst := range []string{"h.io/b:2", "c"} { // an existing name and a new one
 		if err := s.Tag(t.Context(), mustName(t, "a"), mustName(t, dst)); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,8 @@ func TestTag(t *testing.T) {
 	if got, want := names(t, s), []string{"a:latest", "c:latest", "d:latest", "h.io/b:2"}; !slices.Equal(got, want) {
 		t.Errorf("names %v, want %v", got, want)
 	}
-	if !list[0].Modified.Equal(noon) || !list[1].Modified.Equal(noon.Add(time.Hour)) || list[1].Size != list[0].Size || list[1].ModelType != "llama" {
+	if !list[0].Modified.Equal(noon) || !list[1].Modified.Equal(noon.Add(time.Hour)) || list[1].Size != list[0].Size ||
+		list[1].ModelType != "llama" {
 		t.Errorf("entries %+v", list)
 	}
 	for _, name := range []string{"a", "d", "h.io/b:2"} {
@@ -50,7 +51,7 @@ func TestTagErrors(t *testing.T) {
 	s := newStore(t)
 	d := putModel(t, s, "a", "w")
 	if err := s.Tag(t.Context(), mustName(t, "b"), mustName(t, "c")); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a name that is not there: %v", err)
+		t.Errorf("an unknown name: %v", err)
 	}
 	for _, dst := range []Name{mustName(t, "c@"+string(d)), {Path: "../c"}} {
 		if err := s.Tag(t.Context(), mustName(t, "a"), dst); !errors.Is(err, ErrInvalidName) {

@@ -14,26 +14,27 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// An upload is a file that somebody sends ahead of the create that reads it: ingest/upload-HEX, HEX being its SHA-256. It is whole,
-// synced and read-only.
+// An upload is a file that a client sends to a server before the create that reads it. It is stored as
+// ingest/upload-HEX, where HEX is its SHA-256; the file is complete, synced and read-only.
 
 const (
-	uploadPrefix = "upload-" // and the digits of the digest
-	folderPrefix = "files-"  // of the folders that Folder makes
+	uploadPrefix = "upload-" // followed by the hex digits of the digest
+	folderPrefix = "files-"  // of the folders made by Folder
 )
 
-// usedAge is how long an upload stays after a create has read it, for others that begin with the same files.
+// usedAge is how long an upload is kept after a create has read it, so that other creates can use the same files.
 const usedAge = time.Hour
 
-// UploadOptions are those of [Store.PutUpload].
+// UploadOptions are options of [Store.PutUpload].
 type UploadOptions struct {
-	Size     int64 // bytes that will come, where the sender says so; 0: unknown
-	KeepFree int64 // bytes that the upload leaves free on the disk
+	Size     int64 // expected size in bytes; 0: unknown
+	KeepFree int64 // bytes to keep free on the disk
 }
 
-// PutUpload keeps the bytes of r, whose digest has to be d, for a later [Store.Folder]. Other bytes are a [*MismatchError], and
-// a disk that has no room for them is an [ErrNoSpace]; after any error nothing of them stays. Collections keep an upload for
-// [IngestAge], and for an hour once it was used. PutUpload does not hold [Store.Lock] while it reads, so r may take any time.
+// PutUpload stores the content of r, whose digest must be d, for a later [Store.Folder]. Other content is a
+// [*MismatchError]; too little disk space is an [ErrNoSpace]. After an error nothing is kept. Collections keep an
+// upload for [IngestAge], or for an hour once it was used. PutUpload does not hold [Store.Lock] while it reads, so r
+// may be slow.
 func (s *Store) PutUpload(ctx context.Context, d digest.Digest, r io.Reader, o UploadOptions) error {
 	if err := s.putUpload(ctx, d, r, o); err != nil {
 		return fmt.Errorf("upload %s: %w", clip(string(d)), s.fullDisk(err))
@@ -49,9 +50,9 @@ func (s *Store) putUpload(ctx context.Context, d digest.Digest, r io.Reader, o U
 	if err != nil {
 		return err
 	}
-	s.dropUploads() // makes room
+	s.dropUploads() // frees space
 	release()
-	f, err := s.newSending(ctx, o)
+	f, err := s.newPendingUpload(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -74,8 +75,8 @@ func (s *Store) uploadPath(d digest.Digest) string {
 	return s.path(ingestDir, uploadPrefix+d.Encoded())
 }
 
-// HasUpload reports whether [Store.Folder] finds a file with this digest: an upload, or a blob. An upload that was about to go
-// stays.
+// HasUpload reports whether [Store.Folder] can find a file with this digest, as an upload or a blob. It extends the
+// life of an upload that is about to expire.
 func (s *Store) HasUpload(d digest.Digest) bool {
 	if !validDigest(d) {
 		return false
@@ -85,13 +86,14 @@ func (s *Store) HasUpload(d digest.Digest) bool {
 		_, err = s.filePath(d)
 		return err == nil
 	}
-	if now := s.now(); now.Sub(info.ModTime()) > IngestAge-2*usedAge { // else its date, which a create that goes on looks at, is left alone
+	// A resumed create compares modification times, so the file's is changed only shortly before it expires.
+	if now := s.now(); now.Sub(info.ModTime()) > IngestAge-2*usedAge {
 		_ = os.Chtimes(s.uploadPath(d), now, now)
 	}
 	return true
 }
 
-// filePath is where the bytes with this digest lie.
+// filePath returns the path of the upload or blob with this digest.
 func (s *Store) filePath(d digest.Digest) (string, error) {
 	if !validDigest(d) {
 		return "", fmt.Errorf("%q is not a sha256 digest: %w", clip(string(d)), ErrBlobMissing)
@@ -108,16 +110,16 @@ func (s *Store) filePath(d digest.Digest) (string, error) {
 	return "", fmt.Errorf("%s: %w", d, ErrBlobMissing)
 }
 
-// Folder makes a folder of files that are uploads, or blobs of the store, under names of the caller's choice: what a create can read
-// as a checkpoint. A digest that is not here is an [ErrBlobMissing]; names have to be plain ones. The caller holds [Store.Lock]
-// until it calls remove, which takes the folder away and leaves the files.
+// Folder creates a folder with links to uploads or blobs, under names chosen by the caller, which create can read as a
+// checkpoint. A digest that the store does not have is an [ErrBlobMissing]. Names must not contain separators. The
+// caller holds [Store.Lock] until it calls remove, which removes the folder but not the files.
 func (s *Store) Folder(files map[string]digest.Digest) (dir string, remove func(), err error) {
 	if err := os.MkdirAll(s.path(ingestDir), 0o755); err != nil {
 		return "", nil, err
 	}
 	dir, err = os.MkdirTemp(s.path(ingestDir), folderPrefix+"*")
 	if err != nil {
-		return "", nil, fmt.Errorf("folder of files: %w", err)
+		return "", nil, fmt.Errorf("create folder of uploads: %w", err)
 	}
 	remove = func() { _ = os.RemoveAll(dir) }
 	for name, d := range files {
@@ -131,7 +133,7 @@ func (s *Store) Folder(files map[string]digest.Digest) (dir string, remove func(
 
 func (s *Store) link(dir, name string, d digest.Digest) error {
 	if name != filepath.Base(name) || !filepath.IsLocal(name) || name == "." {
-		return errors.New("it is no plain name of a file")
+		return errors.New("it is not a plain file name")
 	}
 	path, err := s.filePath(d)
 	if err != nil {
@@ -141,20 +143,21 @@ func (s *Store) link(dir, name string, d digest.Digest) error {
 	if err = os.Link(path, to); err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return os.Symlink(path, to) // some file systems have no hard links
+	return os.Symlink(path, to) // some file systems do not support hard links
 }
 
-// UsedUploads says that an image was made of uploads: they stay for an hour, and then go with the next collection or upload.
+// UsedUploads records that an image was created from uploads. They are kept for another hour, until the next collection
+// or upload after that.
 func (s *Store) UsedUploads(list ...digest.Digest) {
 	at := s.now().Add(usedAge - IngestAge)
 	for _, d := range list {
 		if validDigest(d) {
-			_ = os.Chtimes(s.uploadPath(d), at, at) // one that is a blob has no such file
+			_ = os.Chtimes(s.uploadPath(d), at, at) // no effect if the digest is a blob
 		}
 	}
 }
 
-// dropUploads removes uploads whose time has come. Who reads one at present has it open, or a link to it.
+// dropUploads removes expired uploads. A process that is reading one keeps it open or has a link to it.
 func (s *Store) dropUploads() {
 	list, err := s.leftovers()
 	if err != nil {

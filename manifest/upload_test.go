@@ -28,7 +28,8 @@ func TestUploads(t *testing.T) {
 	s.now = func() time.Time { return now }
 	putModel(t, s, "a", "a blob")
 	one, two, blob := upload(t, s, "one"), upload(t, s, ""), digest.FromString("a blob")
-	for d, want := range map[digest.Digest]bool{one: true, two: true, blob: true, digest.FromString("none"): false, "sha256:../x": false, "": false} {
+	for d, want := range map[digest.Digest]bool{one: true, two: true, blob: true, digest.FromString("none"): false,
+		"sha256:../x": false, "": false} {
 		if got := s.HasUpload(d); got != want {
 			t.Errorf("HasUpload(%q) = %v", d, got)
 		}
@@ -45,13 +46,13 @@ func TestUploads(t *testing.T) {
 	remove()
 	wantBlobs(t, s, map[string]bool{"a blob": true})
 
-	// Uploads stay for two weeks, used ones for an hour, and one that somebody asks for longer.
+	// Uploads are kept for two weeks, used ones for an hour. HasUpload extends the life of an upload.
 	prune(t, s, PruneOptions{})
 	s.UsedUploads(one, two, blob, "no digest")
 	now = now.Add(usedAge / 2)
 	prune(t, s, PruneOptions{})
 	if !s.HasUpload(two) {
-		t.Error("a used upload went at once")
+		t.Error("a used upload was removed immediately")
 	}
 	now = now.Add(usedAge)
 	upload(t, s, "three")
@@ -61,7 +62,8 @@ func TestUploads(t *testing.T) {
 	if r := prune(t, s, PruneOptions{DryRun: true}); len(r.Items) > 0 {
 		t.Errorf("would prune %+v", r)
 	}
-	if r := prune(t, s, PruneOptions{Unfinished: true}); len(r.Items) != 2 || r.Items[0].Kind != PrunedRun || r.Bytes != int64(len("three")) {
+	if r := prune(t, s, PruneOptions{Unfinished: true}); len(r.Items) != 2 || r.Items[0].Kind != PrunedRun ||
+		r.Bytes != int64(len("three")) {
 		t.Errorf("pruned %+v", r)
 	}
 	checkTidy(t, s)
@@ -70,15 +72,17 @@ func TestUploads(t *testing.T) {
 func TestBadUploads(t *testing.T) {
 	s := newStore(t)
 	var mismatch *MismatchError
-	if err := s.PutUpload(t.Context(), digest.FromString("a"), strings.NewReader("b"), UploadOptions{}); !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) {
-		t.Errorf("other bytes: %v", err)
+	err := s.PutUpload(t.Context(), digest.FromString("a"), strings.NewReader("b"), UploadOptions{})
+	if !errors.As(err, &mismatch) || !errors.Is(err, ErrCorrupt) {
+		t.Errorf("other content: %v", err)
 	}
 	cut := io.MultiReader(strings.NewReader("a"), iotest.ErrReader(io.ErrUnexpectedEOF))
-	if err := s.PutUpload(t.Context(), digest.FromString("a"), cut, UploadOptions{}); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a part: %v", err)
+	err = s.PutUpload(t.Context(), digest.FromString("a"), cut, UploadOptions{})
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("truncated: %v", err)
 	}
 	if err := s.PutUpload(t.Context(), "sha256:../../x", strings.NewReader(""), UploadOptions{}); err == nil {
-		t.Error("a path as a digest")
+		t.Error("a path was accepted as a digest")
 	}
 	a := upload(t, s, "a")
 	for _, name := range []string{"", ".", "..", "a/b", "/a", "../a"} {
@@ -93,7 +97,7 @@ func TestBadUploads(t *testing.T) {
 		t.Errorf("left %v", got)
 	}
 
-	// The folder of a create that was killed goes, its files do not.
+	// A collection removes the folder of a killed create, but not the uploads.
 	if _, _, err := s.Folder(map[string]digest.Digest{"a": a}); err != nil {
 		t.Fatal(err)
 	}

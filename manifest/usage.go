@@ -11,22 +11,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Usage is what a store takes on disk. Sizes are in bytes.
+// Usage describes the disk usage of a store. Sizes are in bytes.
 type Usage struct {
 	Models           int   // names
-	Blobs            int   // files, manifests and configs included
+	Blobs            int   // number of files, including manifests and configs
 	Bytes            int64 // of all blobs
-	SharedBytes      int64 // of the blobs that several names lead to, each counted once
-	SavedBytes       int64 // what the names would take more if none shared its blobs
-	ReclaimableBlobs int   // those that no name leads to
-	ReclaimableBytes int64 // of these, and of what nobody will take up again
-	Unfinished       int   // interrupted creates and pulls, and those that run now
+	SharedBytes      int64 // of blobs that several names share, each counted once
+	SavedBytes       int64 // additional bytes the names would need without sharing
+	ReclaimableBlobs int   // unreachable blobs
+	ReclaimableBytes int64 // of these blobs and of stale files in ingest/
+	Unfinished       int   // interrupted and running creates, pulls and pushes
 	UnfinishedBytes  int64
-	QuarantinedBytes int64  // bad blobs that Fsck has put aside
-	Damage           string // why Prune would take nothing; empty when it would
+	QuarantinedBytes int64  // corrupt files that Fsck moved to quarantine/
+	Damage           string // why Prune would remove nothing; empty if it would work
 }
 
-// Usage takes no lock: what runs at the same time may show as half done.
+// Usage returns the store's disk usage. It takes no lock, so the result may include the partial effects of concurrent
+// operations.
 func (s *Store) Usage(ctx context.Context) (Usage, error) {
 	models, needs, err := s.listNeeds(ctx)
 	if err != nil {
@@ -89,8 +90,8 @@ func (s *Store) quarantined() (bytes int64, err error) {
 	return bytes, nil
 }
 
-// ListShared is List with [Summary.Shared], for which it reads every manifest. Sizes that the index lacks, as in entries of
-// other tools, are filled in too.
+// ListShared is like List but also sets [Summary.Shared], for which it reads every manifest. It also fills in sizes
+// that the index lacks, as in entries written by other tools.
 func (s *Store) ListShared(ctx context.Context) ([]Summary, error) {
 	models, needs, err := s.listNeeds(ctx)
 	if err != nil {
@@ -112,15 +113,15 @@ func (s *Store) ListShared(ctx context.Context) ([]Summary, error) {
 	return models, nil
 }
 
-// listNeeds gives the models with the blobs that each leads to, and their sizes. What cannot be read, for it is damaged or
-// has just gone, leads to nothing; blobs that a partial pull left out are not counted.
+// listNeeds returns the models, and for each the sizes of the blobs that it refers to. A manifest that is damaged or
+// was just removed contributes nothing. Blobs that a partial pull left out are not included.
 func (s *Store) listNeeds(ctx context.Context) ([]Summary, []map[digest.Digest]int64, error) {
 	models, err := s.List(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	needs := make([]map[digest.Digest]int64, len(models))
-	at := make(map[digest.Digest][]int, len(models)) // several names of a manifest read it once
+	at := make(map[digest.Digest][]int, len(models)) // a manifest with several names is read once
 	for i, m := range models {
 		at[m.Digest] = append(at[m.Digest], i)
 	}
@@ -146,10 +147,10 @@ func (s *Store) listNeeds(ctx context.Context) ([]Summary, []map[digest.Digest]i
 	return models, needs, group.Wait()
 }
 
-// Indexes of indexes are legal; deeper than this they are an attack.
+// maxIndexDepth limits nested indexes. They are legal, but deeper nesting is an attack.
 const maxIndexDepth = 8
 
-// addNeeds adds a manifest's blobs, and its own.
+// addNeeds adds the blobs that a manifest refers to, and the manifest itself.
 func (s *Store) addNeeds(d digest.Digest, blobs map[digest.Digest]int64, depth int) {
 	if _, seen := blobs[d]; seen || depth > maxIndexDepth {
 		return

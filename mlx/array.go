@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// Array is a node of the engine's graph, or the elements that were computed for it. It is immutable.
+// Array is a node of the engine's graph, or its elements once they are computed. It is immutable.
 type Array struct {
 	t      *Thread
 	handle unsafe.Pointer // nil once freed
@@ -18,10 +18,10 @@ type Array struct {
 	kept   bool
 }
 
-// Shape gives the length of each axis; the caller must not change it.
+// Shape returns the length of each axis. The caller must not modify it.
 func (a *Array) Shape() []int { return a.shape }
 
-// Dim is the length of one axis; a negative one counts from the end.
+// Dim returns the length of one axis. A negative axis counts from the end.
 func (a *Array) Dim(axis int) int {
 	if axis < 0 {
 		axis += len(a.shape)
@@ -32,22 +32,22 @@ func (a *Array) Dim(axis int) int {
 	return a.shape[axis]
 }
 
-// Rank is the number of axes.
+// Rank returns the number of axes.
 func (a *Array) Rank() int { return len(a.shape) }
 
-// DType is the type of the elements.
+// DType returns the type of the elements.
 func (a *Array) DType() DType { return a.dtype }
 
-// Thread is the engine that the array belongs to.
+// Thread returns the engine that the array belongs to.
 func (a *Array) Thread() *Thread { return a.t }
 
-// Size is the number of elements.
+// Size returns the number of elements.
 func (a *Array) Size() int { return product(a.shape) }
 
-// Bytes is the size of the elements; the memory behind them may be larger (see BufferBytes) or shared.
+// Bytes returns the size of the elements in bytes. The buffer behind them may be larger (see BufferBytes) or shared.
 func (a *Array) Bytes() int { return a.Size() * a.dtype.Size() }
 
-// String names the type and shape, such as "bfloat16[2 3]".
+// String returns the type and shape, such as "bfloat16[2 3]".
 func (a *Array) String() string {
 	if a == nil {
 		return "nil"
@@ -55,7 +55,7 @@ func (a *Array) String() string {
 	return a.dtype.String() + strings.ReplaceAll(fmt.Sprint(a.shape), ",", "")
 }
 
-// check panics when the array cannot be used.
+// check panics if the array is nil or freed.
 func (a *Array) check(op string) {
 	if a == nil {
 		panic(&Error{Message: op + ": an array is nil"})
@@ -65,7 +65,7 @@ func (a *Array) check(op string) {
 	}
 }
 
-// product is the number of elements, or -1 where it does not fit.
+// product returns the number of elements of a shape, or -1 if it overflows.
 func product(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -78,5 +78,5 @@ func product(shape []int) int {
 	return n
 }
 
-// SameShape tells whether two arrays have equal shapes.
+// SameShape reports whether two arrays have equal shapes.
 func SameShape(a, b *Array) bool { return slices.Equal(a.shape, b.shape) }

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Store is where the keys and values of one sequence lie: [1, kv heads, capacity, size], of one type; where Bits is 8 or 4,
-// rows as [PackRows] gives them, [1, kv heads, capacity, PackedBytes(size, Bits)]. V is nil where the values are a part of
-// the keys.
+// Store holds the keys and values of one sequence, as [1, kv heads, capacity, size], all of one type. If Bits is 8 or
+// 4, rows are packed as by [PackRows]: [1, kv heads, capacity, PackedBytes(size, Bits)]. V is nil if the values are a
+// prefix of the keys' channels.
 type Store struct {
 	K, V *Array
 	Bits int
 }
 
-// PackedBytes is the number of bytes of a row of [PackRows] with so many channels.
+// PackedBytes returns the size of one [PackRows] row of the given number of channels.
 func PackedBytes(channels, bits int) int {
 	if channels%4 != 0 || bits != 8 && bits != 4 {
 		panic(&Error{Message: fmt.Sprintf("rows of %d channels are not packed in %d bits", channels, bits)})
@@ -21,27 +21,27 @@ func PackedBytes(channels, bits int) int {
 	return channels*bits/8 + (channels+31)/32*4
 }
 
-// AttendSegment is a run of rows of one sequence.
+// AttendSegment is a run of consecutive rows of one sequence.
 type AttendSegment struct {
 	Store    Store
-	Rows     int // of queries, that follow those of the segment before
-	Position int // of the first row; the others follow it
-	Stored   int // rows of keys and values to write, the last of them at the positions of the queries; 0 is as many as queries
-	Seen     int // without keys and values to write: the sequence's positions
+	Rows     int // number of queries, taken after those of the previous segment
+	Position int // of the first row; the others are consecutive
+	Stored   int // number of keys and values to write; the last ones are at the queries' positions. 0 means Rows
+	Seen     int // for AttendStored: the number of positions in the store
 }
 
-// AttendOptions shape what Attend and AttendStored do. Scale is needed.
+// AttendOptions configures Attend and AttendStored. Scale is required.
 type AttendOptions struct {
 	Scale   float64  // of the scores
-	SoftCap float64  // scores are SoftCap*tanh(score/SoftCap); 0 is none
-	Window  int      // positions that a row sees, its own included; 0 is all up to its own
-	Ring    bool     // position p lies in slot p mod capacity, which is at least Window; else in slot p
+	SoftCap float64  // scores become SoftCap*tanh(score/SoftCap); 0 disables it
+	Window  int      // positions that a row sees, including its own; 0 means all up to its own
+	Ring    bool     // position p is in slot p mod capacity, and capacity is at least Window; otherwise in slot p
 	Sinks   *Array   // [heads] scores without a value, or nil
-	Values  int      // with stores without V: the values are the first so many channels of the keys
-	After   []*Array // what to compute before stores are written: readers of older versions
+	Values  int      // for stores without V: the values are the first Values channels of the keys
+	After   []*Array // computed before the stores are written: readers of older versions
 
-	// Positions, int32 [T], are those of the rows as the segments say, or nil. With them a CPU looks there when it computes, so that a
-	// [Tape] can be played at others.
+	// Positions, int32 [T], repeats the rows' positions as the segments give them, or is nil. If set, CPU kernels read the
+	// positions from it when they run, so that a [Tape] can be replayed at other positions.
 	Positions *Array
 }
 
@@ -53,7 +53,8 @@ func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 		if i == 0 {
 			bits = s.Store.Bits
 		} else if s.Store.Bits != bits {
-			panic(&Error{Message: fmt.Sprintf("Attend: storage of %d bits beside %d (0 is plain)", s.Store.Bits, bits)})
+			panic(&Error{Message: fmt.Sprintf("Attend: stores of %d and of %d bits in one call (0 is plain)",
+				s.Store.Bits, bits)})
 		}
 		stores = append(stores, s.Store.K)
 		if o.Values == 0 {
@@ -65,15 +66,18 @@ func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 		}
 		table = append(table, s.Rows, s.Position, seen, stored)
 	}
-	return attend(q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Ring, o.Values, bits, o.Positions)
+	return attend(
+		q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Ring, o.Values, bits, o.Positions,
+	)
 }
 
-// Attend stores the keys k [S, kv heads, D] and values v [S, kv heads, size] of rows, and lets the queries [T, heads, D] of
-// them, or of each segment's last ones, attend to what their sequences have stored, each up to its own position. The result is
-// [T, heads, size] and the new versions of the stores.
+// Attend writes the keys k [S, kv heads, D] and values v [S, kv heads, size] to the segments' stores and lets the
+// queries q [T, heads, D] attend to the stored positions, each up to its own. A segment may store more rows than it
+// queries; its queries are then its last rows. The results are the output [T, heads, size] and the new versions of the
+// stores.
 //
-// On a CPU a new version lies in the memory of the old one, so that readers of the old one must come first: see
-// AttendOptions.After. No two segments may have one store.
+// On a CPU a new version reuses the memory of the old one, so readers of the old one must be computed first: see
+// AttendOptions.After. Two segments must not share a store.
 func Attend(q, k, v *Array, segments []AttendSegment, o AttendOptions) (*Array, []Store) {
 	if k == nil {
 		panic(&Error{Message: "Attend: no keys were given"})
@@ -90,8 +94,8 @@ func Attend(q, k, v *Array, segments []AttendSegment, o AttendOptions) (*Array, 
 	return outs[0], stores
 }
 
-// AttendStored is Attend to what is stored already: nothing is written. The second result is computed once the stores
-// have been read: what writes to them next takes it in After.
+// AttendStored is Attend over the positions that are already stored; it writes nothing. The second result is computed
+// once the stores have been read: the next writer must list it in After.
 func AttendStored(q *Array, segments []AttendSegment, o AttendOptions) (out, read *Array) {
 	outs := o.run(q, nil, nil, segments)
 	return outs[0], outs[1]

@@ -12,8 +12,9 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// attended is attention of one query vector by its definition: score j is of key j, and none is left out.
-func attended[T float32 | float64](q []T, keys, values [][]T, scale, softcap T, mask func(j int, score T) T, sink *T) []T {
+// referenceAttention computes the attention of one query vector by definition. mask returns the masked score of key j.
+func referenceAttention[T float32 | float64](q []T, keys, values [][]T, scale, softcap T, mask func(j int, score T) T,
+	sink *T) []T {
 	exp := func(x T) T { return T(math.Exp(float64(x))) }
 	scores := make([]T, len(keys))
 	top := T(math.Inf(-1))
@@ -58,7 +59,7 @@ func convert[T, F float32 | float64](from []F) []T {
 	return to
 }
 
-// vectorsOf cuts a list into vectors.
+// vectorsOf splits a list into vectors of the given size.
 func vectorsOf[T any](list []T, size int) [][]T {
 	var rows [][]T
 	for i := 0; i+size <= len(list); i += size {
@@ -67,7 +68,7 @@ func vectorsOf[T any](list []T, size int) [][]T {
 	return rows
 }
 
-// elements are those of an array.
+// elements returns the elements of an array as float64.
 func elements(x *mlx.Array) []float64 { return numbers(x.ToBytes(), x.DType()) }
 
 type attentionCase struct {
@@ -76,10 +77,10 @@ type attentionCase struct {
 	causal, sinks bool
 	mask          string // bool, add, none
 	spread        float64
-	fast          bool // weights of values may be rounded to bfloat16
+	fast          bool // the weights of values may be rounded to bfloat16
 }
 
-// exact is the case in float64 and, straightforwardly, in float32: element by element.
+// exact computes the case element by element, in float64 or in float32.
 func exact[T float32 | float64](c attentionCase, q, k, v, mask, sinks []float64) []float64 {
 	vectors := vectorsOf(convert[T](q), c.dim)
 	keys, values := vectorsOf(convert[T](k), c.dim), vectorsOf(convert[T](v), c.valueDim)
@@ -96,15 +97,16 @@ func exact[T float32 | float64](c attentionCase, q, k, v, mask, sinks []float64)
 			s := T(sinks[head])
 			sink = &s
 		}
-		y := attended(vector, keys[first:first+seen], values[first:first+seen], T(1/math.Sqrt(float64(c.dim))), 0, func(j int, score T) T {
-			switch at := row*c.keys + j; {
-			case c.mask == "add":
-				return score + T(mask[at])
-			case c.mask == "bool" && mask[at] == 0:
-				return -math.MaxFloat32
-			}
-			return score
-		}, sink)
+		y := referenceAttention(vector, keys[first:first+seen], values[first:first+seen], T(1/math.Sqrt(float64(c.dim))), 0,
+			func(j int, score T) T {
+				switch at := row*c.keys + j; {
+				case c.mask == "add":
+					return score + T(mask[at])
+				case c.mask == "bool" && mask[at] == 0:
+					return -math.MaxFloat32
+				}
+				return score
+			}, sink)
 		out = append(out, convert[float64](y)...)
 	}
 	return out
@@ -158,12 +160,13 @@ func (c attentionCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 	compareToPlain(t, fmt.Sprintf("%v %+v", d, c), got, want, plain, least, unitOf(d)/2)
 }
 
-// roundedWeights is how far sums of values are off where each one's weight is a bfloat16.
+// roundedWeights bounds the error of a weighted sum of values whose weights are rounded to bfloat16.
 func roundedWeights(values []float64) float64 {
 	return 0x1p-8 * max(slices.Max(values), -slices.Min(values))
 }
 
-// compareToPlain allows twice the error of a straightforward computation in float32, or the least of it, and the rounding of the result.
+// compareToPlain allows twice the largest error of plain, a straightforward float32 computation, or at least twice
+// least, plus the rounding of the result.
 func compareToPlain(t *testing.T, what string, got, want, plain []float64, least, unit float64) {
 	t.Helper()
 	worst := least
@@ -172,7 +175,8 @@ func compareToPlain(t *testing.T, what string, got, want, plain []float64, least
 	}
 	for i := range want {
 		if err := math.Abs(got[i] - want[i]); !(err <= 2*worst+unit*math.Abs(want[i])*1.01) {
-			t.Errorf("%s: element %d is %v, want %v: off by %.3g, in plain float32 %.3g at most", what, i, got[i], want[i], err, worst)
+			t.Errorf("%s: element %d is %v, want %v: error %.3g, in plain float32 at most %.3g",
+				what, i, got[i], want[i], err, worst)
 			return
 		}
 	}
@@ -202,7 +206,7 @@ func TestAttentionKernels(t *testing.T) {
 			for _, d := range []mlx.DType{mlx.Float32, mlx.BFloat16, mlx.Float16} {
 				e.Scope(func() { c.run(t, e, d) })
 			}
-			fastly(t, e, func() {
+			withFastMath(t, e, func() {
 				c.fast = true
 				c.run(t, e, mlx.BFloat16)
 			})
@@ -210,8 +214,8 @@ func TestAttentionKernels(t *testing.T) {
 	})
 }
 
-// fastly runs f in a scope with fast arithmetic.
-func fastly(t *testing.T, e *mlx.Thread, f func()) {
+// withFastMath runs f in a scope with fast arithmetic.
+func withFastMath(t *testing.T, e *mlx.Thread, f func()) {
 	t.Helper()
 	now := e.CPU()
 	set := func(fast bool) {
@@ -224,7 +228,7 @@ func fastly(t *testing.T, e *mlx.Thread, f func()) {
 	e.Scope(f)
 }
 
-// What is not a number, or is hidden everywhere, shows where it belongs and nowhere else.
+// NaN values and fully masked rows affect only the rows that they belong to.
 func TestAttentionOddValues(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
@@ -238,7 +242,7 @@ func TestAttentionOddValues(t *testing.T) {
 			}
 			add := make([]float32, rows*keys)
 			for j := range keys {
-				add[2*keys+j] = -inf // row 2 sees nothing
+				add[2*keys+j] = -inf // row 2 is fully masked
 			}
 			array := func(list []float32, shape ...int) *mlx.Array { return mlx.FromSlice(e, list, shape...) }
 			qs, ks, vs := array(q, 1, 1, rows, dim), array(k, 1, 1, keys, dim), array(v, 1, 1, keys, dim)
@@ -249,18 +253,18 @@ func TestAttentionOddValues(t *testing.T) {
 				a, b := float64(y[row*dim]), float64(z[row*dim])
 				average := math.Abs(a-24.5) < 1e-4
 				if want := row != 1 && row != 2; average != want || math.IsNaN(a) == want {
-					t.Errorf("%d rows, row %d with a mask of numbers: %v", rows, row, a)
+					t.Errorf("%d rows, row %d with an additive mask: %v", rows, row, a)
 				}
-				// As in the engine, a row of false is a row of equal scores.
+				// As in MLX, a row that a bool mask hides completely attends to all keys equally.
 				if average := math.Abs(b-24.5) < 1e-4; average != (row != 1) {
-					t.Errorf("%d rows, row %d with a mask of bools: %v", rows, row, b)
+					t.Errorf("%d rows, row %d with a bool mask: %v", rows, row, b)
 				}
 			}
 		}
 	})
 }
 
-// A sequence in storage, and what it holds by position.
+// stored is a sequence in a store, and a copy of its keys and values by position.
 type stored struct {
 	store mlx.Store
 	k, v  [][]float64 // [position][heads*dim]
@@ -269,16 +273,17 @@ type stored struct {
 type attendCase struct {
 	heads, kvHeads, dim, valueDim int
 
-	window, capacity int // a ring where capacity is not 0
+	window, capacity int // capacity > 0 means a ring
 	softcap          float64
 	sinks, latent    bool
-	bits             int // packed
+	bits             int // of packed rows, or 0
 	fast             bool
-	steps            [][]int // rows of each sequence, per step
+	steps            [][]int // rows per sequence, for each step
 }
 
-// asking is how many of a step's rows of a sequence ask: all of them in the first steps, then also the last ones alone.
-func asking(step, sequence, rows int) int {
+// queryCount returns how many of a sequence's rows of a step are queries: all of them in the first steps, later also
+// only the last ones.
+func queryCount(step, sequence, rows int) int {
 	switch (step + sequence) % 4 {
 	case 2:
 		return 1
@@ -288,7 +293,7 @@ func asking(step, sequence, rows int) int {
 	return rows
 }
 
-// lastRows picks the last rows of each run of rows of x, counts[i] of them of runs[i].
+// lastRows takes the last counts[i] rows of each run of runs[i] rows of x.
 func lastRows(x *mlx.Array, runs, counts []int) *mlx.Array {
 	var rows []int32
 	end := 0
@@ -301,7 +306,7 @@ func lastRows(x *mlx.Array, runs, counts []int) *mlx.Array {
 	return mlx.Take(x, mlx.FromSlice(x.Thread(), rows), 0)
 }
 
-// run takes steps of packed sequences and compares each with its own, alone.
+// run attends to batches of sequences, step by step, and compares each sequence with its reference.
 func (c attendCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, uint64(c.dim)))
@@ -352,13 +357,14 @@ func (c attendCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 	}
 	for n, step := range c.steps {
 		var segments []mlx.AttendSegment
-		var who, runs, asked []int // of the sequences with a segment: which they are, their rows, and how many of these ask
+		var owners, runs, queryCounts []int // per segment: its sequence, its rows, and how many of them are queries
 		rows := 0
 		for i, count := range step {
 			if count > 0 {
-				n := asking(n, i, count)
-				segments = append(segments, mlx.AttendSegment{Store: sequences[i].store, Rows: n, Position: len(sequences[i].k) + count - n, Stored: count})
-				who, runs, asked = append(who, i), append(runs, count), append(asked, n)
+				n := queryCount(n, i, count)
+				segments = append(segments, mlx.AttendSegment{Store: sequences[i].store, Rows: n,
+					Position: len(sequences[i].k) + count - n, Stored: count})
+				owners, runs, queryCounts = append(owners, i), append(runs, count), append(queryCounts, n)
 				rows += count
 			}
 		}
@@ -366,7 +372,7 @@ func (c attendCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 		if c.latent {
 			v = nil
 		}
-		out, stores := mlx.Attend(lastRows(q, runs, asked), k, v, segments, o)
+		out, stores := mlx.Attend(lastRows(q, runs, queryCounts), k, v, segments, o)
 		got := vectorsOf(elements(out), c.heads*c.valueDim)
 		qs, ks := vectorsOf(elements(q), c.heads*c.dim), vectorsOf(kept(k), c.kvHeads*c.dim)
 		vs := ks
@@ -375,19 +381,20 @@ func (c attendCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 		}
 		row := 0
 		for i := range segments {
-			own := &sequences[who[i]]
+			own := &sequences[owners[i]]
 			own.store = stores[i]
 			for r := range runs[i] {
 				own.k, own.v = append(own.k, ks[row]), append(own.v, vs[row])
-				if r >= runs[i]-asked[i] {
-					c.check(t, fmt.Sprintf("%v %+v: step %d, sequence %d, row %d", d, c, n, who[i], row), own, qs[row], got[0], sinks, unitOf(d)/2)
+				if r >= runs[i]-queryCounts[i] {
+					c.check(t, fmt.Sprintf("%v %+v: step %d, sequence %d, row %d", d, c, n, owners[i], row), own, qs[row], got[0],
+						sinks, unitOf(d)/2)
 					got = got[1:]
 				}
 				row++
 			}
 		}
 		if len(got) > 0 {
-			t.Errorf("%v %+v: step %d gives %d rows too many", d, c, n, len(got))
+			t.Errorf("%v %+v: step %d returns %d extra rows", d, c, n, len(got))
 		}
 	}
 }
@@ -410,7 +417,8 @@ func (c attendCase) check(t *testing.T, what string, s *stored, q, got, sinks []
 		if sinks != nil {
 			sink = &sinks[head]
 		}
-		want := attended(vector, keys, values, 0.2, c.softcap, func(_ int, score float64) float64 { return score }, sink)
+		want := referenceAttention(vector, keys, values, 0.2, c.softcap, func(_ int, score float64) float64 { return score },
+			sink)
 		off := 3e-6
 		if c.fast {
 			off += roundedWeights(slices.Concat(values...))
@@ -440,14 +448,15 @@ func TestAttend(t *testing.T) {
 		{heads: 3, kvHeads: 3, dim: 80, valueDim: 40, steps: steps, bits: 8, window: 11, capacity: 11},
 		{heads: 4, kvHeads: 2, dim: 64, valueDim: 64, steps: steps, bits: 4, window: 11, capacity: 23, softcap: 5},
 		{heads: 6, kvHeads: 1, dim: 64, valueDim: 32, steps: steps, bits: 8, latent: true},
-		{heads: 2, kvHeads: 1, dim: 96, valueDim: 64, steps: steps, bits: 4, latent: true, window: 4, capacity: 5, sinks: true},
+		{heads: 2, kvHeads: 1, dim: 96, valueDim: 64, steps: steps, bits: 4, latent: true, window: 4, capacity: 5,
+			sinks: true},
 	}
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, c := range cases {
 			for _, d := range []mlx.DType{mlx.Float32, mlx.BFloat16, mlx.Float16} {
 				e.Scope(func() { c.run(t, e, d) })
 			}
-			fastly(t, e, func() {
+			withFastMath(t, e, func() {
 				c.fast = true
 				c.run(t, e, mlx.BFloat16)
 			})
@@ -455,7 +464,7 @@ func TestAttend(t *testing.T) {
 	})
 }
 
-// What other devices do, out of MLX's operations: float64 has no kernel of ours.
+// The composition of MLX's operations, which other devices use. On a CPU it runs for float64, which has no kernel.
 func TestAttendComposed(t *testing.T) {
 	steps := [][]int{{5, 0, 1}, {1, 1, 1}, {9, 30, 3}, {1, 1, 1}, {8, 0, 2}}
 	mlxtest.Do(t, func(e *mlx.Thread) {
@@ -470,7 +479,8 @@ func TestAttendComposed(t *testing.T) {
 		}
 		for _, o := range []mlx.AttendOptions{
 			{Scale: 0.2}, {Scale: 0.2, SoftCap: 2, Sinks: random(4)}, {Scale: 0.2, Window: 4, Sinks: random(4)},
-			{Scale: 0.2, Window: 4, Ring: true}, {Scale: 0.2, Window: 3, Ring: true, SoftCap: 3, Values: 5}, {Scale: 0.2, Values: 8},
+			{Scale: 0.2, Window: 4, Ring: true}, {Scale: 0.2, Window: 3, Ring: true, SoftCap: 3, Values: 5},
+			{Scale: 0.2, Values: 8},
 		} {
 			for _, bits := range []int{0, 8, 4} {
 				attendBothWays(t, e, o, bits, random, steps)
@@ -479,8 +489,9 @@ func TestAttendComposed(t *testing.T) {
 	})
 }
 
-// attendBothWays lets queries of float64 attend, which our kernels do not take, and compares.
-func attendBothWays(t *testing.T, e *mlx.Thread, o mlx.AttendOptions, bits int, random func(shape ...int) *mlx.Array, steps [][]int) {
+// attendBothWays compares the kernels with MLX's operations, which run for float64 queries.
+func attendBothWays(t *testing.T, e *mlx.Thread, o mlx.AttendOptions, bits int, random func(shape ...int) *mlx.Array,
+	steps [][]int) {
 	capacity, valueDim := 64, 12
 	if o.Ring {
 		capacity = 5
@@ -513,16 +524,17 @@ func attendBothWays(t *testing.T, e *mlx.Thread, o mlx.AttendOptions, bits int, 
 		var outs [2][]float64
 		for i, d := range []mlx.DType{mlx.Float32, mlx.Float64} {
 			var segments []mlx.AttendSegment
-			var runs, asked []int
+			var runs, queryCounts []int
 			for j, count := range step {
 				if count > 0 {
-					rows := asking(n, j, count)
-					segments = append(segments, mlx.AttendSegment{Store: stores[i][j], Rows: rows, Position: seen[j] + count - rows, Stored: count})
-					runs, asked = append(runs, count), append(asked, rows)
+					rows := queryCount(n, j, count)
+					segments = append(segments, mlx.AttendSegment{Store: stores[i][j], Rows: rows, Position: seen[j] + count - rows,
+						Stored: count})
+					runs, queryCounts = append(runs, count), append(queryCounts, rows)
 				}
 			}
-			asks := mlx.AsType(lastRows(q, runs, asked), d)
-			out, now := mlx.Attend(asks, k, v, segments, o)
+			queries := mlx.AsType(lastRows(q, runs, queryCounts), d)
+			out, now := mlx.Attend(queries, k, v, segments, o)
 			outs[i] = elements(out)
 			for j, count := range step {
 				if count > 0 {
@@ -530,34 +542,36 @@ func attendBothWays(t *testing.T, e *mlx.Thread, o mlx.AttendOptions, bits int, 
 				}
 			}
 			if step[1] == 0 || o.Ring {
-				continue // a ring has lost what the first rows saw
+				continue // a ring has overwritten what the first rows saw
 			}
 			var again []mlx.AttendSegment
 			for j, s := range segments {
-				again = append(again, mlx.AttendSegment{Store: stores[i][j], Rows: s.Rows, Position: s.Position, Seen: s.Position + s.Rows})
+				again = append(again, mlx.AttendSegment{Store: stores[i][j], Rows: s.Rows, Position: s.Position,
+					Seen: s.Position + s.Rows})
 			}
-			stored, _ := mlx.AttendStored(asks, again, o)
+			stored, _ := mlx.AttendStored(queries, again, o)
 			if !bytes.Equal(stored.ToBytes(), out.ToBytes()) {
-				t.Errorf("%+v, %d bits, %v: reading what is stored differs from writing it", o, bits, d)
+				t.Errorf("%+v, %d bits, %v: AttendStored differs from Attend", o, bits, d)
 			}
 		}
 		for j, count := range step {
 			seen[j] += count
 			if a, b := stores[0][j], stores[1][j]; bits > 0 && !bytes.Equal(a.K.ToBytes(), b.K.ToBytes()) {
-				t.Errorf("%+v, %d bits, step %d: the kernels pack other keys than MLX", o, bits, n)
+				t.Errorf("%+v, %d bits, step %d: the kernels pack keys differently than MLX", o, bits, n)
 			} else if bits > 0 && a.V != nil && !bytes.Equal(a.V.ToBytes(), b.V.ToBytes()) {
-				t.Errorf("%+v, %d bits, step %d: the kernels pack other values than MLX", o, bits, n)
+				t.Errorf("%+v, %d bits, step %d: the kernels pack values differently than MLX", o, bits, n)
 			}
 		}
 		for j := range outs[0] {
 			if d := outs[0][j] - outs[1][j]; !(math.Abs(d) < 2e-5) {
-				t.Errorf("%+v, %d bits, step %d: element %d is %v by the kernels, %v by MLX", o, bits, n, j, outs[0][j], outs[1][j])
+				t.Errorf("%+v, %d bits, step %d: element %d is %v by the kernels, %v by MLX",
+					o, bits, n, j, outs[0][j], outs[1][j])
 			}
 		}
 	}
 }
 
-// Writes come after readers of the older version, whichever is evaluated first; and they use the same memory.
+// Writes happen after the readers of the older version, whichever is evaluated first, and reuse its memory.
 func TestAttendOrder(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		const window = 8
@@ -565,7 +579,8 @@ func TestAttendOrder(t *testing.T) {
 		o := mlx.AttendOptions{Scale: 1, Window: window, Ring: true}
 		for _, writeFirst := range []bool{true, false} {
 			store := mlx.Store{K: mlx.Zeros(e, mlx.Float32, 1, 1, window, 16), V: mlx.Zeros(e, mlx.Float32, 1, 1, window, 16)}
-			_, stores := mlx.Attend(rows(window, 1), rows(window, 1), rows(window, 1), []mlx.AttendSegment{{Store: store, Rows: window}}, o)
+			_, stores := mlx.Attend(rows(window, 1), rows(window, 1), rows(window, 1),
+				[]mlx.AttendSegment{{Store: store, Rows: window}}, o)
 			mlx.Eval(stores[0].K, stores[0].V)
 			before := e.Memory().Active
 
@@ -581,13 +596,13 @@ func TestAttendOrder(t *testing.T) {
 			}
 			mlx.Eval(list...)
 			if got := seen.Float32s()[0]; got != 1 {
-				t.Errorf("write first %v: the reader saw %v of what came later", writeFirst, got)
+				t.Errorf("write first %v: the reader saw %v of the later write", writeFirst, got)
 			}
 			if got := written[0].V.Float32s()[0]; got != 5 {
 				t.Errorf("write first %v: the new version holds %v", writeFirst, got)
 			}
 			if grown := e.Memory().Active - before; !e.Info().GPU && grown > 4096 {
-				t.Errorf("the new version took %d bytes", grown)
+				t.Errorf("the new version allocated %d bytes", grown)
 			}
 		}
 	})
@@ -607,7 +622,8 @@ func TestAttendRefuses(t *testing.T) {
 			"more rows":        func() { mlx.Attend(q, k, k, append(at(3, 0), at(1, 0)...), mlx.AttendOptions{}) },
 			"rows not stored": func() {
 				s := mlx.AttendSegment{Store: store, Rows: 3, Position: 1, Stored: 2}
-				mlx.Attend(q, mlx.Slice(k, mlx.Range(0, 2), mlx.All(), mlx.All()), mlx.Slice(k, mlx.Range(0, 2), mlx.All(), mlx.All()), []mlx.AttendSegment{s}, mlx.AttendOptions{})
+				mlx.Attend(q, mlx.Slice(k, mlx.Range(0, 2), mlx.All(), mlx.All()),
+					mlx.Slice(k, mlx.Range(0, 2), mlx.All(), mlx.All()), []mlx.AttendSegment{s}, mlx.AttendOptions{})
 			},
 			"rows before the first": func() {
 				s := mlx.AttendSegment{Store: store, Rows: 1, Position: 1, Stored: 3}
@@ -626,16 +642,18 @@ func TestAttendRefuses(t *testing.T) {
 				s := mlx.AttendSegment{Store: mlx.Store{K: store.K, V: store.V, Bits: 8}, Rows: 3}
 				mlx.Attend(q, k, k, []mlx.AttendSegment{s}, mlx.AttendOptions{})
 			},
-			"bits beside none": func() {
+			"bits and no bits": func() {
 				packed := mlx.Store{K: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 8), V: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 8), Bits: 8}
 				mlx.Attend(q, k, k, append(at(2, 0), mlx.AttendSegment{Store: packed, Rows: 1}), mlx.AttendOptions{})
 			},
 			"bytes that fit no size": func() {
-				s := mlx.AttendSegment{Store: mlx.Store{K: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 9), V: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 9), Bits: 8}, Rows: 3}
+				s := mlx.AttendSegment{Store: mlx.Store{K: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 9),
+					V: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 9), Bits: 8}, Rows: 3}
 				mlx.Attend(q, k, k, []mlx.AttendSegment{s}, mlx.AttendOptions{})
 			},
 			"bits of another number": func() {
-				s := mlx.AttendSegment{Store: mlx.Store{K: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 8), V: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 8), Bits: 5}, Rows: 3}
+				s := mlx.AttendSegment{Store: mlx.Store{K: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 8),
+					V: mlx.Zeros(e, mlx.Uint8, 1, 2, 8, 8), Bits: 5}, Rows: 3}
 				mlx.Attend(q, k, k, []mlx.AttendSegment{s}, mlx.AttendOptions{})
 			},
 			"lost by the ring": func() {

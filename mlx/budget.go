@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// DefaultBudget is the memory that arrays may take: of a GPU its own memory, else the machine's or the cgroup's,
-// whichever is less, less a share for everything else that lives there.
+// DefaultBudget returns the memory that arrays may use, in bytes: the memory of the GPU, or else the lesser of the
+// machine's memory and the cgroup's limit, minus a reserve for everything else.
 func DefaultBudget(i Info) int64 {
 	limit := int64(0)
 	if i.GPU {
@@ -25,12 +25,12 @@ func DefaultBudget(i Info) int64 {
 		}
 	}
 	if limit <= 0 {
-		return 4 << 30 // nothing is known: small enough for most machines
+		return 4 << 30 // unknown: small enough for most machines
 	}
 	return limit - limit/16 - min(limit/8, 256<<20)
 }
 
-// cgroupLimit is the least memory limit of this process's cgroup and those above it; 0 is none.
+// cgroupLimit returns the lowest memory limit of this process's cgroup and its ancestors, or 0 if there is none.
 func cgroupLimit(read func(string) ([]byte, error)) int64 {
 	least := int64(0)
 	for _, d := range cgroups(read, "memory") {
@@ -42,7 +42,7 @@ func cgroupLimit(read func(string) ([]byte, error)) int64 {
 		if err != nil {
 			continue
 		}
-		v, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64) // "max" is no number and no limit
+		v, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64) // "max", which means no limit, does not parse
 		if err == nil && v > 0 && v < 1<<60 && (least == 0 || v < least) {
 			least = v
 		}

@@ -2,7 +2,7 @@ package mlx
 
 import "golang.org/x/sys/unix"
 
-// physicalMemory is the machine's memory in bytes; 0 where it is not known.
+// physicalMemory returns the machine's memory in bytes, or 0 if it is unknown.
 func physicalMemory() int64 {
 	var s unix.Sysinfo_t
 	if unix.Sysinfo(&s) != nil {

@@ -2,5 +2,5 @@
 
 package mlx
 
-// physicalMemory is not asked for where the engine does not run.
+// physicalMemory returns 0: the engine does not run on this system.
 func physicalMemory() int64 { return 0 }

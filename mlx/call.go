@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// frame mirrors ig_frame in bridge.h. It and its lists are C memory, so that a call passes no Go pointer.
+// frame mirrors ig_frame in bridge.h. The frame and its lists are C memory, so calls pass no Go pointers.
 type frame struct {
 	arrays                  *unsafe.Pointer
 	ints                    *int64
@@ -13,7 +13,7 @@ type frame struct {
 	outs                    *desc
 	nArrays, nInts, nReals  int32
 	capOuts, nOuts          int32
-	capArrays, capInts, cap int32 // beyond what C reads
+	capArrays, capInts, cap int32 // not read by C
 }
 
 // desc mirrors ig_desc in bridge.h.
@@ -27,7 +27,7 @@ type desc struct {
 const (
 	maxRank    = 8
 	startCap   = 64
-	maxResults = 1024 // of one call: a split into more parts is an error
+	maxResults = 1024 // per call: a split into more parts is an error
 )
 
 func newFrame() *frame {
@@ -72,7 +72,7 @@ func (f *frame) int(v int64) {
 }
 
 func (f *frame) real(v float64) {
-	unsafe.Slice(f.reals, f.cap)[f.nReals] = v // no operation has so many
+	unsafe.Slice(f.reals, f.cap)[f.nReals] = v // no operation has more than startCap
 	f.nReals++
 }
 
@@ -80,7 +80,7 @@ func (f *frame) results() []desc { return unsafe.Slice(f.outs, f.nOuts) }
 
 func (f *frame) reset() { f.nArrays, f.nInts, f.nReals, f.nOuts = 0, 0, 0, 0 }
 
-// pointers puts a list of handles into C memory.
+// pointers copies a list of handles to C memory. The result is valid until the next use of the frame.
 func (f *frame) pointers(handles []unsafe.Pointer) (*unsafe.Pointer, int) {
 	f.reset()
 	for _, h := range handles {
@@ -95,7 +95,7 @@ type call struct {
 	op int32
 }
 
-// threadOf is the engine of the first array that is not nil.
+// threadOf returns the engine of the first array that is not nil.
 func threadOf(op int32, arrays ...*Array) *Thread {
 	for _, a := range arrays {
 		if a != nil {
@@ -174,7 +174,7 @@ func (t *Thread) adoptAll(outs []desc) []*Array {
 	return list
 }
 
-// adopt makes the Go side of a new array, in the innermost scope.
+// adopt wraps a new array of the bridge and adds it to the innermost scope.
 func (t *Thread) adopt(d *desc) *Array {
 	a := &Array{t: t, handle: d.handle, dtype: DType(d.dtype), shape: make([]int, d.rank)}
 	for i := range a.shape {
@@ -184,7 +184,7 @@ func (t *Thread) adopt(d *desc) *Array {
 	return a
 }
 
-// must panics with what the bridge said; an empty message is success.
+// must panics with an error message of the bridge. An empty message means success.
 func (t *Thread) must(message string) {
 	if message == "" {
 		return

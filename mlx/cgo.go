@@ -2,8 +2,8 @@
 
 package mlx
 
-// This is the only file that imports "C": it loads the two libraries with dlopen and calls the bridge through a table
-// of pointers, so that building and testing need neither the engine nor its headers.
+// This is the only file that imports "C". It loads the two libraries with dlopen and calls the bridge through a table
+// of function pointers, so building and testing need neither the engine nor its headers.
 
 /*
 #cgo linux LDFLAGS: -ldl
@@ -23,13 +23,14 @@ IG_FUNCTIONS(IG_WRAPPER)
   *(void**)&table.name = dlsym(lib, #name); \
   if (!table.name) return #name;
 
-// Gives NULL, or the name that the library lacks.
+// Returns NULL, or the name of the first function that the library lacks.
 static const char* look_up(void* lib) {
   IG_FUNCTIONS(IG_LOOKUP)
   return NULL;
 }
 
-// The engine comes first, by its full path and for all to see: the bridge then finds it already loaded by its name.
+// The engine is loaded first, by its full path and with RTLD_GLOBAL, so that the bridge's dependency on it resolves to
+// the copy that is already loaded.
 static const char* load(const char* engine, const char* bridge) {
   if (!dlopen(engine, RTLD_NOW | RTLD_GLOBAL)) return dlerror();
   void* lib = dlopen(bridge, RTLD_NOW | RTLD_LOCAL);
@@ -46,15 +47,15 @@ import (
 
 const haveCgo = true
 
-// cReportTruncated has a process that ends because a mapped file was truncated say so, in a line that begins with
-// these words.
+// cReportTruncated installs a handler: if the process dies because a mapped file was truncated, it prints a line that
+// starts with begin and names the file.
 func cReportTruncated(begin string) error {
 	b := C.CString(begin)
 	defer C.free(unsafe.Pointer(b))
 	return errno(C.ig_truncated_install(b))
 }
 
-// cWatch has it look at a file, of which a mapping needs so many bytes.
+// cWatch registers a mapped file with the handler of cReportTruncated; the mapping needs its first size bytes.
 func cWatch(path string, size int64) error {
 	p := C.CString(path)
 	defer C.free(unsafe.Pointer(p))
@@ -68,7 +69,7 @@ func errno(code C.int) error {
 	return syscall.Errno(code)
 }
 
-// cLoad loads the libraries; it gives what the loader said, or "".
+// cLoad loads the libraries and returns the loader's error message, or "".
 func cLoad(engine, bridge string) string {
 	e, b := C.CString(engine), C.CString(bridge)
 	defer C.free(unsafe.Pointer(e))
@@ -111,13 +112,15 @@ func cTapeRecord(out unsafe.Pointer, inputs *unsafe.Pointer, n int) (tape unsafe
 }
 
 func cTapePlay(tape unsafe.Pointer, numbers *int64, n int, out *desc) string {
-	return text(C.call_ig_tape_play(tape, (*C.int64_t)(numbers), C.int64_t(n), (*C.ig_desc)(unsafe.Pointer(out))))
+	return text(C.call_ig_tape_replay(tape, (*C.int64_t)(numbers), C.int64_t(n), (*C.ig_desc)(unsafe.Pointer(out))))
 }
 
 func cTapeFree(tape unsafe.Pointer) { C.call_ig_tape_free(tape) }
 
 func cFromHost(data unsafe.Pointer, dtype DType, shape *int64, rank int, out *desc) string {
-	return text(C.call_ig_from_host(data, C.int32_t(dtype), (*C.int64_t)(shape), C.int32_t(rank), (*C.ig_desc)(unsafe.Pointer(out))))
+	return text(C.call_ig_from_host(
+		data, C.int32_t(dtype), (*C.int64_t)(shape), C.int32_t(rank), (*C.ig_desc)(unsafe.Pointer(out)),
+	))
 }
 
 func cToHost(array, data unsafe.Pointer, bytes int) string {
@@ -135,7 +138,10 @@ func cRegionNew(path string, offset, length int64) (unsafe.Pointer, string) {
 func cRegionFree(region unsafe.Pointer) { C.call_ig_region_free(region) }
 
 func cRegionArray(region unsafe.Pointer, offset int64, dtype DType, shape *int64, rank int, out *desc) string {
-	return text(C.call_ig_region_array(region, C.int64_t(offset), C.int32_t(dtype), (*C.int64_t)(shape), C.int32_t(rank), (*C.ig_desc)(unsafe.Pointer(out))))
+	return text(C.call_ig_region_array(
+		region, C.int64_t(offset), C.int32_t(dtype), (*C.int64_t)(shape), C.int32_t(rank),
+		(*C.ig_desc)(unsafe.Pointer(out)),
+	))
 }
 
 func cLayersNew(f *frame) (unsafe.Pointer, string) {
@@ -199,7 +205,7 @@ func cKernelCall(index int32, f *frame, templates []string) string {
 	return text(C.call_ig_kernel_call(C.int32_t(index), (*C.ig_frame)(unsafe.Pointer(f)), c.list(templates)))
 }
 
-// cStrings is C memory for the length of one call.
+// cStrings owns C memory for the duration of one call.
 type cStrings struct{ all []unsafe.Pointer }
 
 func (c *cStrings) alloc(size uintptr) unsafe.Pointer {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// cgroup is a folder that holds limits for this process.
+// cgroup is a directory that holds limits for this process.
 type cgroup struct {
 	dir string
-	v1  bool // version 1's file names
+	v1  bool // has version 1's file names
 }
 
-// cgroups lists the folders of this process's cgroup and those above it, for a controller. Version 2 is described in
-// https://docs.kernel.org/admin-guide/cgroup-v2.html, version 1 in https://docs.kernel.org/admin-guide/cgroup-v1/.
+// cgroups lists the directories of this process's cgroup and its ancestors for a controller. The formats: version 2 is
+// https://docs.kernel.org/admin-guide/cgroup-v2.html, version 1 is https://docs.kernel.org/admin-guide/cgroup-v1/.
 func cgroups(read func(string) ([]byte, error), controller string) []cgroup {
 	self, err := read("/proc/self/cgroup")
 	if err != nil {

@@ -17,14 +17,14 @@ const (
 	EnvCPUISA     = "INGOT_CPU_ISA"
 )
 
-// CPUOptions are how kernels run on a CPU. The zero value is what most callers want. On a GPU they change nothing.
+// CPUOptions configures the CPU kernels. The zero value suits most callers. They have no effect on a GPU.
 type CPUOptions struct {
-	Threads int    // that work on one operation; 0 is DefaultThreads
-	Fast    bool   // int8 activations in products with quantized weights, bfloat16 weights in attention: quicker, less exact
-	ISA     string // portable, avx2, avx512, avx512bf16, zen4, neon or dotprod; "" is the best that the processor has
+	Threads int    // per operation; 0 means DefaultThreads
+	Fast    bool   // faster, less exact: int8 activations in quantized products, bfloat16 weights in attention
+	ISA     string // portable, avx2, avx512, avx512bf16, zen4, neon or dotprod; "" means the best available
 }
 
-// ParseCPUMath reads the name of a precision: exact, or fast.
+// ParseCPUMath parses the name of a precision, exact or fast. The empty name means exact.
 func ParseCPUMath(name string) (fast bool, err error) {
 	switch name {
 	case "exact", "":
@@ -32,7 +32,7 @@ func ParseCPUMath(name string) (fast bool, err error) {
 	case "fast":
 		return true, nil
 	}
-	return false, fmt.Errorf("unknown CPU math %q: exact or fast", name)
+	return false, fmt.Errorf("unknown CPU math %q: must be exact or fast", name)
 }
 
 // CPUFromEnv reads INGOT_CPU_THREADS, INGOT_CPU_MATH and INGOT_CPU_ISA.
@@ -44,23 +44,23 @@ func CPUFromEnv() (CPUOptions, error) {
 	}
 	if v := os.Getenv(EnvCPUThreads); v != "" {
 		if o.Threads, err = strconv.Atoi(v); err != nil || o.Threads < 0 {
-			return o, fmt.Errorf("%s is %q, not a number of threads", EnvCPUThreads, v)
+			return o, fmt.Errorf("%s: %q is not a number of threads", EnvCPUThreads, v)
 		}
 	}
 	return o, nil
 }
 
-// maxThreads bounds what a setting may ask for.
+// maxThreads is the largest number of threads that can be configured.
 const maxThreads = 1024
 
-// SetCPU changes how kernels run, from the next operation on. It must run inside Do.
+// SetCPU configures the kernels, starting with the next operation. Call it inside Do.
 func (t *Thread) SetCPU(o CPUOptions) error {
 	threads := o.Threads
 	if threads <= 0 {
 		threads = DefaultThreads()
 	}
 	if threads > maxThreads {
-		return fmt.Errorf("%d threads are more than %d", threads, maxThreads)
+		return fmt.Errorf("%d CPU threads: must be at most %d", threads, maxThreads)
 	}
 	if failed := cCPUSet(threads, o.Fast, o.ISA); failed != "" {
 		return fmt.Errorf("setting up the CPU: %s", failed)
@@ -68,21 +68,21 @@ func (t *Thread) SetCPU(o CPUOptions) error {
 	return nil
 }
 
-// CPUReport tells how kernels run, and what they have done since the last report.
+// CPUReport describes how the kernels run and the work they have done since the last report.
 type CPUReport struct {
 	Threads int
 	Fast    bool
 	ISA     string
-	Nodes   map[string]NodeTime // by the name of the kind of node
+	Nodes   map[string]NodeTime // by kind of node
 }
 
-// NodeTime is what one kind of node has taken.
+// NodeTime is the work done by one kind of node.
 type NodeTime struct {
 	Calls int64
 	Time  time.Duration // inside the kernels
 }
 
-// CPU reports on the kernels and begins a new count. It must run inside Do.
+// CPU reports on the kernels and resets the counters. Call it inside Do.
 func (t *Thread) CPU() CPUReport {
 	r := CPUReport{Nodes: map[string]NodeTime{}}
 	for _, line := range strings.Split(cCPUReport(), "\n") {
@@ -103,8 +103,7 @@ func (t *Thread) CPU() CPUReport {
 	return r
 }
 
-// DefaultThreads is one for each physical core that this process may run on, and no more than its cgroup's share of
-// processor time.
+// DefaultThreads returns the number of physical cores that this process may run on, limited by its cgroup's CPU quota.
 func DefaultThreads() int {
 	n := physicalCores(allowedCPUs(), os.ReadFile)
 	if q := cpuQuota(os.ReadFile); q > 0 {
@@ -113,7 +112,7 @@ func DefaultThreads() int {
 	return n
 }
 
-// physicalCores counts cores, of which several CPUs may be threads.
+// physicalCores counts the physical cores of a list of CPUs; hyperthreads of a core count once.
 func physicalCores(cpus []int, read func(string) ([]byte, error)) int {
 	cores := map[string]bool{}
 	for _, cpu := range cpus {
@@ -126,8 +125,7 @@ func physicalCores(cpus []int, read func(string) ([]byte, error)) int {
 	return len(cores)
 }
 
-// cpuQuota is the least share of processor time that this process's cgroup and those above it have, in CPUs; 0 is no
-// limit.
+// cpuQuota returns the lowest CPU quota of this process's cgroup and its ancestors, in CPUs, or 0 if there is none.
 func cpuQuota(read func(string) ([]byte, error)) float64 {
 	number := func(s string) float64 {
 		v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
@@ -146,7 +144,7 @@ func cpuQuota(read func(string) ([]byte, error)) float64 {
 		} else {
 			b, _ := read(path.Join(d.dir, "cpu.max"))
 			if f := strings.Fields(string(b)); len(f) == 2 {
-				quota, period = number(f[0]), number(f[1]) // "max" is no number and no limit
+				quota, period = number(f[0]), number(f[1]) // "max", which means no limit, parses as 0
 			}
 		}
 		if quota > 0 && period > 0 && (least == 0 || quota/period < least) {

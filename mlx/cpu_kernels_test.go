@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// onEveryISA runs a test of CPU kernels on each instruction set that this processor has.
+// onEveryISA runs a test of CPU kernels on each instruction set of this processor.
 func onEveryISA(t *testing.T, test func(t *testing.T, e *mlx.Thread)) {
 	t.Helper()
 	if mlxtest.Open(t).Info().GPU {
@@ -60,23 +60,23 @@ func sameOnAllThreads(t *testing.T, e *mlx.Thread, name string, f func() []*mlx.
 
 var floatTypes = []mlx.DType{mlx.Float32, mlx.Float16, mlx.BFloat16}
 
-// unitOf is the distance between 1 and the next number of a type.
+// unitOf returns the distance between 1 and the next number of a type.
 func unitOf(d mlx.DType) float64 {
 	return map[mlx.DType]float64{mlx.Float32: 0x1p-23, mlx.Float16: 0x1p-10, mlx.BFloat16: 0x1p-7}[d]
 }
 
-// someRows are arrays of a type and what they hold.
-type someRows struct {
+// testRows is an array and its elements as float64.
+type testRows struct {
 	*mlx.Array
 	v []float64
 }
 
-func rowsOf(e *mlx.Thread, d mlx.DType, v []float32, shape ...int) someRows {
+func rowsOf(e *mlx.Thread, d mlx.DType, v []float32, shape ...int) testRows {
 	a := mlx.AsType(mlx.FromSlice(e, v, shape...), d)
-	return someRows{a, numbers(a.ToBytes(), d)}
+	return testRows{a, numbers(a.ToBytes(), d)}
 }
 
-func normalRows(e *mlx.Thread, r *rand.Rand, d mlx.DType, scale float64, shape ...int) someRows {
+func normalRows(e *mlx.Thread, r *rand.Rand, d mlx.DType, scale float64, shape ...int) testRows {
 	n := 1
 	for _, s := range shape {
 		n *= s
@@ -88,8 +88,8 @@ func normalRows(e *mlx.Thread, r *rand.Rand, d mlx.DType, scale float64, shape .
 	return rowsOf(e, d, v, shape...)
 }
 
-// wantClose compares with float64: within half a unit of the result's type for its rounding, and units float32 units of
-// scale(i) for what came before.
+// wantClose compares with a float64 reference. It allows half a unit of the result's type for the final rounding, and
+// the given number of float32 units of scale(i) for the computation.
 func wantClose(t *testing.T, name string, got *mlx.Array, want []float64, units float64, scale func(i int) float64) {
 	t.Helper()
 	g := numbers(got.ToBytes(), got.DType())

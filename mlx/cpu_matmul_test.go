@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// weightFormat is a format of weights; mode is -1 where they are plain, of type scales.
+// weightFormat is a format of weights. mode is -1 for plain weights, whose type is then scales.
 type weightFormat struct {
 	mode        mlx.QuantMode
 	group, bits int
@@ -24,22 +24,23 @@ func (f weightFormat) String() string {
 	return fmt.Sprintf("%s%dx%d(%v)", []string{"affine", "mxfp4-", "mxfp8-", "nvfp4-"}[f.mode], f.bits, f.group, f.scales)
 }
 
-// weightFormats are all that there are. The types of affine scales take turns.
+// weightFormats returns all formats. Affine formats alternate between the types of scales.
 func weightFormats() (list []weightFormat) {
 	for _, bits := range []int{2, 3, 4, 5, 6, 8} {
 		for i, group := range []int{32, 64, 128} {
 			list = append(list, weightFormat{mlx.Affine, group, bits, floatTypes[(i+bits)%3]})
 		}
 	}
-	list = append(list, weightFormat{mlx.MXFP4, 32, 4, mlx.Uint8}, weightFormat{mlx.MXFP8, 32, 8, mlx.Uint8}, weightFormat{mlx.NVFP4, 16, 4, mlx.Uint8})
+	list = append(list, weightFormat{mlx.MXFP4, 32, 4, mlx.Uint8}, weightFormat{mlx.MXFP8, 32, 8, mlx.Uint8},
+		weightFormat{mlx.NVFP4, 16, 4, mlx.Uint8})
 	for _, d := range floatTypes {
 		list = append(list, weightFormat{-1, 1, d.Size() * 8, d})
 	}
 	return list
 }
 
-// integers tells whether activations of a type become integers on their way, and the largest of them.
-func (f weightFormat) integers(x mlx.DType, fast bool) (most float64) {
+// integers returns the largest integer that activations of a type are quantized to, or 0 if they are not quantized.
+func (f weightFormat) integers(x mlx.DType, fast bool) (largest float64) {
 	switch {
 	case f.mode < 0 || f.mode == mlx.MXFP8:
 		return 0
@@ -51,7 +52,7 @@ func (f weightFormat) integers(x mlx.DType, fast bool) (most float64) {
 	return 32767
 }
 
-// result is the type of a product.
+// result returns the type of a product.
 func (f weightFormat) result(x mlx.DType) mlx.DType {
 	if f.mode > 0 || x == f.scales {
 		return x
@@ -59,8 +60,8 @@ func (f weightFormat) result(x mlx.DType) mlx.DType {
 	return mlx.Float32
 }
 
-// weights are matrices [..., out, in] of a format. scaled and added are what each element is, in two parts that a kernel may
-// add up apart.
+// weights are matrices [..., out, in] of a format. Each element is scaled + added; kernels may sum the two parts
+// separately.
 type weights struct {
 	weightFormat
 	rows, columns int
@@ -70,12 +71,13 @@ type weights struct {
 
 func (w *weights) value(i int) float64 { return w.scaled[i] + w.added[i] }
 
-// randomWeights have random codes; a group in twenty is zero, one has an outlier's scale.
+// randomWeights returns weights with random codes and scales.
 func randomWeights(e *mlx.Thread, r *rand.Rand, f weightFormat, size float64, shape ...int) *weights {
 	return weightsOf(e, r, f, size, func() byte { return byte(r.Uint32()) }, shape...)
 }
 
-// weightsOf have these bytes as codes, and random scales.
+// weightsOf returns weights with the given codes and random scales. One group in twenty is zero, one has an outlier's
+// scale.
 func weightsOf(e *mlx.Thread, r *rand.Rand, f weightFormat, size float64, code func() byte, shape ...int) *weights {
 	rank := len(shape)
 	w := &weights{weightFormat: f, rows: shape[rank-2], columns: shape[rank-1]}
@@ -132,7 +134,7 @@ func weightsOf(e *mlx.Thread, r *rand.Rand, f weightFormat, size float64, code f
 	w.scaled, w.added = make([]float64, n), make([]float64, n)
 	for i := range w.scaled {
 		code := 0
-		for b := range f.bits { // a row is whole bytes
+		for b := range f.bits { // codes are packed across byte boundaries
 			at := i*f.bits + b
 			code |= int(codes[at/8]>>(at%8)&1) << b
 		}
@@ -153,7 +155,7 @@ func weightsOf(e *mlx.Thread, r *rand.Rand, f weightFormat, size float64, code f
 	return w
 }
 
-// fp8 reads e4m3.
+// fp8 decodes e4m3.
 func fp8(b byte) float64 {
 	exponent, fraction := int(b>>3&15), float64(b&7)
 	v := math.Ldexp(fraction, -9)
@@ -166,15 +168,18 @@ func fp8(b byte) float64 {
 	return v
 }
 
-// product is one element: x's row times a row of matrix m, plus added. limit is how far a kernel may be off: float32's sums
-// (with the size of what is added up, since parts may cancel), what integers lose of a block's activations, and rounding.
-func (w *weights) product(x []float64, m, n int, added float64, xType, out mlx.DType, fast bool) (value, limit float64) {
+// product computes one element: a row of x times a row of matrix m, plus added. limit is the allowed error of a kernel:
+// float32 summation (relative to the sum of absolute terms, because they may cancel), quantization of each block of
+// activations, and the rounding of the result.
+func (w *weights) product(
+	x []float64, m, n int, added float64, xType, out mlx.DType, fast bool,
+) (value, limit float64) {
 	row := (m*w.rows + n) * w.columns
 	block := min(w.group, 64)
 	if w.mode < 0 {
 		block = 64
 	}
-	most := w.integers(xType, fast)
+	levels := w.integers(xType, fast)
 	size, lost := math.Abs(added), 0.0
 	value = added
 	for k0 := 0; k0 < w.columns; k0 += block {
@@ -186,21 +191,22 @@ func (w *weights) product(x []float64, m, n int, added float64, xType, out mlx.D
 			peak = max(peak, math.Abs(x[k]))
 			scaled += math.Abs(s)
 		}
-		if most > 0 {
-			lost += peak / most * 0.505 * scaled
+		if levels > 0 {
+			lost += peak / levels * 0.505 * scaled
 			if peak < 1e-33 {
-				lost += 1e-33 * scaled // integers of less are zero
+				lost += 1e-33 * scaled // smaller activations quantize to 0
 			}
 		} else if xType == mlx.BFloat16 {
-			lost += 0x1p-126 * (scaled + float64(block)) // bfloat16 products and their sums know no subnormal numbers
+			lost += 0x1p-126 * (scaled + float64(block)) // bfloat16 products flush subnormals to 0
 		}
 	}
 	limit = lost + 0x1p-24*size*math.Sqrt(float64(w.columns)+64) + 0x1p-126
 	return value, limit + 0.501*unitOf(out)*max(math.Abs(value)+limit, map[mlx.DType]float64{mlx.Float16: 0x1p-14}[out])
 }
 
-// sameProduct compares y [rows][out] with float64.
-func (w *weights) sameProduct(t *testing.T, name string, x someRows, y *mlx.Array, matrix func(row int) (source, m int), added []float64, fast bool) {
+// sameProduct compares y [rows][out] with a float64 reference.
+func (w *weights) sameProduct(t *testing.T, name string, x testRows, y *mlx.Array, matrix func(row int) (source, m int),
+	added []float64, fast bool) {
 	t.Helper()
 	g, xType := numbers(y.ToBytes(), y.DType()), x.DType()
 	if xType != y.DType() {
@@ -247,7 +253,7 @@ func (w *weights) gathered(x, lhs, rhs *mlx.Array, sorted bool) *mlx.Array {
 	return mlx.GatherQMM(x, w.arrays[0], w.arrays[1], w.arrays[2], lhs, rhs, true, w.group, w.bits, w.mode, sorted)
 }
 
-// setMath changes the precision, on the instruction set that is being tested.
+// setMath sets the precision and keeps the instruction set under test.
 func setMath(t *testing.T, e *mlx.Thread, fast bool) {
 	t.Helper()
 	if err := e.SetCPU(mlx.CPUOptions{Threads: 2, ISA: e.CPU().ISA, Fast: fast}); err != nil {
@@ -255,15 +261,16 @@ func setMath(t *testing.T, e *mlx.Thread, fast bool) {
 	}
 }
 
-// eachProduct runs f for every instruction set, precision, format and type of activations.
-func eachProduct(t *testing.T, f func(t *testing.T, e *mlx.Thread, r *rand.Rand, format weightFormat, d mlx.DType, fast bool)) {
+// eachProduct runs f for every instruction set, precision, format and activation type.
+func eachProduct(t *testing.T, f func(t *testing.T, e *mlx.Thread, r *rand.Rand, format weightFormat, d mlx.DType,
+	fast bool)) {
 	t.Helper()
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, fast := range []bool{false, true} {
 			setMath(t, e, fast)
 			for i, format := range weightFormats() {
 				if fast && format.integers(mlx.BFloat16, true) == 0 {
-					continue // fast changes nothing
+					continue // these activations are never quantized, so fast has no effect
 				}
 				for _, d := range floatTypes {
 					e.Scope(func() { f(t, e, rand.New(rand.NewPCG(uint64(i), 7)), format, d, fast) })
@@ -282,7 +289,7 @@ func TestProducts(t *testing.T) {
 		for _, rows := range []int{1, 2, 3, 5, 6, 7, 8, 9, 11, 14, 16, 17, 33, 130} {
 			columns, out := unit*(1+r.IntN(5)), 1+r.IntN(40)
 			if rows == 1 || rows == 9 {
-				columns = (4096/unit + 1) * unit // more than a stretch
+				columns = (4096/unit + 1) * unit // more than the kernels process at once
 				out = 9
 			}
 			if rows == 130 {
@@ -293,14 +300,14 @@ func TestProducts(t *testing.T) {
 			name := fmt.Sprintf("%v %v fast %v: %d x %d to %d", f, d, fast, rows, columns, out)
 			y := w.times(x.Array)
 			if y.DType() != f.result(d) {
-				t.Errorf("%s: a result of type %v", name, y.DType())
+				t.Errorf("%s: the result has type %v", name, y.DType())
 			}
 			w.sameProduct(t, name, x, y, one, nil, fast)
 		}
 	})
 }
 
-// The largest sums of integers: all activations are as large as can be, and all codes. What is summed on the way may be far beyond 32 bits.
+// All activations and codes have the largest magnitude. Sums before scaling may be far beyond 32 bits.
 func TestLargestSums(t *testing.T) {
 	eachProduct(t, func(t *testing.T, e *mlx.Thread, r *rand.Rand, f weightFormat, d mlx.DType, fast bool) {
 		if f.integers(f.result(d), fast) == 0 {
@@ -308,7 +315,7 @@ func TestLargestSums(t *testing.T) {
 		}
 		largest := byte(0xff)
 		if f.mode > 0 {
-			largest = 0x77 // of either sign, 6 is the furthest from the least
+			largest = 0x77 // code 7 in both halves: the largest magnitude
 		}
 		const out, rows = 33, 21
 		columns := 5 * f.group
@@ -360,7 +367,7 @@ func TestLinearLayersShareTheirRows(t *testing.T) {
 				for i, y := range mlx.LinearLayers(x.Array, parts, false, modes, groups, bits, biased, make([]int, len(modes))...) {
 					w := layers[i]
 					if w.result(d) != first && added[i] != nil {
-						continue // rounded before the bias is added, by MLX's own operation
+						continue // MLX's operation rounds before it adds the bias
 					}
 					name := fmt.Sprintf("%v %v fast %v: %d rows, layer %d of %d", w, d, fast, rows, i, len(layers))
 					w.sameProduct(t, name, x, y, one, added[i], fast)
@@ -397,7 +404,7 @@ func TestGatheredProducts(t *testing.T) {
 			}
 			y := w.gathered(x.Array, mlx.FromSlice(e, lhs, c.picks), mlx.FromSlice(e, rhs, c.picks), false)
 			if want := []int{c.picks, c.rows, out}; !slices.Equal(y.Shape(), want) {
-				t.Errorf("%v, %s: %v, want the shape %v", f, c.name, y, want)
+				t.Errorf("%v, %s: %v, want shape %v", f, c.name, y, want)
 				continue
 			}
 			w.sameProduct(t, fmt.Sprintf("%v %v fast %v, %s", f, d, fast, c.name), x, y, func(row int) (int, int) {
@@ -407,7 +414,7 @@ func TestGatheredProducts(t *testing.T) {
 	})
 }
 
-// Numbers at the edges: what is no number must not come out as one.
+// Extreme activations. A NaN or infinite result must not become finite.
 func TestProductsOfExtremes(t *testing.T) {
 	eachProduct(t, func(t *testing.T, e *mlx.Thread, r *rand.Rand, f weightFormat, d mlx.DType, fast bool) {
 		columns := 128
@@ -451,14 +458,15 @@ func TestProductsOfExtremes(t *testing.T) {
 				c.set(v[(rows-1)*columns:])
 				x := rowsOf(e, d, v, rows, columns)
 				w := randomWeights(e, r, f, 0.5, 11, columns)
-				w.sameProduct(t, fmt.Sprintf("%v %v fast %v: %s, %d rows", f, d, fast, c.name, rows), x, w.times(x.Array), one, nil, fast)
+				w.sameProduct(t, fmt.Sprintf("%v %v fast %v: %s, %d rows", f, d, fast, c.name, rows), x, w.times(x.Array), one,
+					nil, fast)
 			}
 		}
 	})
 }
 
-// Exact products are as good as float32's own: the error of float32 weights times float32 activations, added up one after
-// the other and rounded to the type of the result.
+// Exact products are as accurate as float32: they are compared with a sequential float32 sum that is rounded to the
+// type of the result.
 func TestExactProductsAreAsGoodAsFloat32(t *testing.T) {
 	eachProduct(t, func(t *testing.T, e *mlx.Thread, r *rand.Rand, f weightFormat, d mlx.DType, fast bool) {
 		if fast {
@@ -487,7 +495,7 @@ func TestExactProductsAreAsGoodAsFloat32(t *testing.T) {
 				straight += (p[i] - want[i]) * (p[i] - want[i])
 			}
 			if math.Sqrt(ours) > 2*math.Sqrt(straight) {
-				t.Errorf("%v %v, %d rows: an error of %g, in float32 %g", f, d, rows, math.Sqrt(ours), math.Sqrt(straight))
+				t.Errorf("%v %v, %d rows: error %g, in float32 %g", f, d, rows, math.Sqrt(ours), math.Sqrt(straight))
 			}
 		}
 	})
@@ -509,14 +517,15 @@ func TestProductsHaveTheSameBits(t *testing.T) {
 				}
 				each := mlx.Reshape(x.Array, rows, 1, columns)
 				sameOnAllThreads(t, e, fmt.Sprintf("%v %v, %d rows", f, d, rows), func() []*mlx.Array {
-					return []*mlx.Array{w.times(x.Array), w.times(x.Array), stack.gathered(each, nil, mlx.FromSlice(e, picks, rows), false)}
+					return []*mlx.Array{w.times(x.Array), w.times(x.Array),
+						stack.gathered(each, nil, mlx.FromSlice(e, picks, rows), false)}
 				})
 			}
 		}
 	})
 }
 
-// Formats that do not exist are errors, whatever else fits.
+// Formats that do not exist are errors, even if the shapes match.
 func TestProductsRefuseUnknownFormats(t *testing.T) {
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, c := range []struct {
@@ -534,7 +543,7 @@ func TestProductsRefuseUnknownFormats(t *testing.T) {
 			func() {
 				defer func() {
 					if _, ok := recover().(*mlx.Error); !ok {
-						t.Errorf("%v with groups of %d and %d bits is no error", c.mode, c.group, c.bits)
+						t.Errorf("%v with groups of %d and %d bits was accepted", c.mode, c.group, c.bits)
 					}
 				}()
 				mlx.Eval(mlx.QuantizedMatMul(x, w, scales, biases, true, c.group, c.bits, c.mode))

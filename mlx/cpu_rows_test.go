@@ -28,9 +28,9 @@ func TestNormKernels(t *testing.T) {
 
 					sum := mlx.AddRMSNorm(x.Array, y.Array, w.Array, eps, false)
 					if want := mlx.Add(x.Array, y.Array); !slices.Equal(sum[0].ToBytes(), want.ToBytes()) {
-						t.Errorf("%s: the sum is not that of Add", name)
+						t.Errorf("%s: the sum differs from Add", name)
 					}
-					added := someRows{sum[0], numbers(sum[0].ToBytes(), d)}
+					added := testRows{sum[0], numbers(sum[0].ToBytes(), d)}
 					ones := make([]float64, n)
 					plus, plus32 := slices.Clone(w.v), slices.Clone(w32.v)
 					for i := range ones {
@@ -78,7 +78,8 @@ func TestNormKernels(t *testing.T) {
 							size[i*n+j] = largest*factor*math.Abs(w.v[j]) + math.Abs(bias.v[j])
 						}
 					}
-					wantClose(t, "LayerNorm of "+name, mlx.LayerNorm(x.Array, w.Array, bias.Array, eps), want, 4, func(i int) float64 { return size[i] })
+					wantClose(t, "LayerNorm of "+name, mlx.LayerNorm(x.Array, w.Array, bias.Array, eps), want, 4,
+						func(i int) float64 { return size[i] })
 				}
 			}
 		}
@@ -96,7 +97,8 @@ func TestActivationKernels(t *testing.T) {
 		"SiLU":     {mlx.SiLU, func(x float64) float64 { return x * logistic(x) }},
 		"GELU":     {mlx.GELU, func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 }},
 		"GELUTanh": {mlx.GELUTanh, func(x float64) float64 { return x * logistic(2*tanhGate(x)) }},
-		"Softcap":  {func(x *mlx.Array) *mlx.Array { return mlx.Softcap(x, 30) }, func(x float64) float64 { return 30 * math.Tanh(x/30) }},
+		"Softcap": {func(x *mlx.Array) *mlx.Array { return mlx.Softcap(x, 30) },
+			func(x float64) float64 { return 30 * math.Tanh(x/30) }},
 	}
 	gates := map[string]struct {
 		run  func(gate, up *mlx.Array) *mlx.Array
@@ -105,19 +107,20 @@ func TestActivationKernels(t *testing.T) {
 		"SwiGLU": {mlx.SwiGLU, alone["SiLU"].want}, "GEGLU": {mlx.GEGLU, alone["GELU"].want},
 		"GEGLUTanh": {mlx.GEGLUTanh, alone["GELUTanh"].want}, "SigmoidGate": {mlx.SigmoidGate, logistic},
 	}
-	// Where an exponential is what is left, the last digit of its argument counts.
+	// The results amplify the rounding of the exponential's argument by this factor.
 	condition := func(name string, x float64) float64 {
 		if strings.HasSuffix(name, "Tanh") && math.Abs(x) < 17 {
 			return 1 + 2*math.Abs(tanhGate(x))
 		}
 		return 2
 	}
-	const tiny = 0x1p-105 // for results below the least normal number, which may be 0
+	const tiny = 0x1p-105 // smaller results may flush to 0
 	var values []float32
 	for x := -16.0; x <= 16; x += 0.013 {
 		values = append(values, float32(x))
 	}
-	values = append(values, 0, float32(math.Copysign(0, -1)), 1e-20, -1e-20, 85, -60, 1000, float32(math.Inf(1)), float32(math.NaN()))
+	values = append(values, 0, float32(math.Copysign(0, -1)), 1e-20, -1e-20, 85, -60, 1000, float32(math.Inf(1)),
+		float32(math.NaN()))
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(2, 2))
 		for _, d := range floatTypes {
@@ -155,7 +158,7 @@ func TestSoftmaxKernels(t *testing.T) {
 	inf := float32(math.Inf(-1))
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(3, 3))
-		check := func(x someRows, n int) {
+		check := func(x testRows, n int) {
 			probabilities, logs := make([]float64, len(x.v)), make([]float64, len(x.v)/n)
 			for i := range logs {
 				row, sum := x.v[i*n:(i+1)*n], 0.0
@@ -168,15 +171,17 @@ func TestSoftmaxKernels(t *testing.T) {
 					probabilities[i*n+j] = math.Exp(v-m) / sum
 				}
 			}
-			wantClose(t, fmt.Sprintf("Softmax of %v", x.Array), mlx.Softmax(x.Array, false, -1), probabilities, 4, func(i int) float64 { return probabilities[i] * 16 })
-			wantClose(t, fmt.Sprintf("LogSumExp of %v", x.Array), mlx.LogSumExp(x.Array, false, -1), logs, 4, func(i int) float64 { return 1 + math.Abs(logs[i]) })
+			wantClose(t, fmt.Sprintf("Softmax of %v", x.Array), mlx.Softmax(x.Array, false, -1), probabilities, 4,
+				func(i int) float64 { return probabilities[i] * 16 })
+			wantClose(t, fmt.Sprintf("LogSumExp of %v", x.Array), mlx.LogSumExp(x.Array, false, -1), logs, 4,
+				func(i int) float64 { return 1 + math.Abs(logs[i]) })
 		}
 		for _, d := range floatTypes {
 			for _, n := range append(rowLengths, 20000) {
 				check(normalRows(e, r, d, 4, 2, n), n)
 			}
 			check(rowsOf(e, d, []float32{inf, 2, inf, 5, inf, inf, 1, 0, inf, 3}, 1, 10), 10)
-			long := make([]float32, 20000) // whole pieces of nothing but -inf
+			long := make([]float32, 20000) // includes whole blocks of -inf
 			for i := range long {
 				long[i] = inf
 			}
@@ -184,7 +189,7 @@ func TestSoftmaxKernels(t *testing.T) {
 			check(rowsOf(e, d, long, 1, len(long)), len(long))
 			nothing := rowsOf(e, d, []float32{inf, inf, inf}, 1, 3)
 			if got := mlx.LogSumExp(nothing.Array, false, -1).Float32s()[0]; got != inf {
-				t.Errorf("LogSumExp of nothing is %v", got)
+				t.Errorf("LogSumExp of -inf is %v", got)
 			}
 			long[3] = float32(math.NaN())
 			if got := mlx.LogSumExp(rowsOf(e, d, long, 1, len(long)).Array, false, -1).Float32s()[0]; got == got {
@@ -208,8 +213,9 @@ func TestRotateKernels(t *testing.T) {
 					}
 					freqs[half-1] = 0
 					q, k := normalRows(e, r, d, 1, T, 3, dim), normalRows(e, r, d, 1, T, 1, dim)
-					out := mlx.RotateRows([]*mlx.Array{q.Array, k.Array}, mlx.FromSlice(e, at), mlx.FromSlice(e, freqs), traditional, false, scale)
-					for which, x := range []someRows{q, k} {
+					out := mlx.RotateRows([]*mlx.Array{q.Array, k.Array}, mlx.FromSlice(e, at), mlx.FromSlice(e, freqs), traditional,
+						false, scale)
+					for which, x := range []testRows{q, k} {
 						want, size := slices.Clone(x.v), make([]float64, len(x.v))
 						for i := 0; i < len(x.v); i += dim {
 							t := i * T / len(x.v)
@@ -225,7 +231,8 @@ func TestRotateKernels(t *testing.T) {
 								size[b] = size[a]
 							}
 						}
-						wantClose(t, fmt.Sprintf("%v, %d pairs, traditional %v", x.Array, half, traditional), out[which], want, 2, func(i int) float64 { return size[i] })
+						wantClose(t, fmt.Sprintf("%v, %d pairs, traditional %v", x.Array, half, traditional), out[which], want, 2,
+							func(i int) float64 { return size[i] })
 					}
 				}
 			}
@@ -233,7 +240,7 @@ func TestRotateKernels(t *testing.T) {
 	})
 }
 
-// Norm and rotation in one give what they give one after the other.
+// The fused norm and rotation equals the norm followed by the rotation.
 func TestRotateNormed(t *testing.T) {
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(4, 5))
@@ -266,7 +273,7 @@ func TestPickKernels(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(5, 5))
-		check := func(name string, x someRows, n, k int) {
+		check := func(name string, x testRows, n, k int) {
 			t.Helper()
 			best, where := mlx.Largest(x.Array, k), mlx.ArgMax(x.Array, -1, false)
 			values := numbers(best[0].ToBytes(), x.DType())
@@ -287,7 +294,7 @@ func TestPickKernels(t *testing.T) {
 				for j := range k {
 					got, want := int(ids[i*k+j]), order[j]
 					if v := values[i*k+j]; got != want || v != row[want] && !(math.IsNaN(v) && math.IsNaN(row[want])) {
-						t.Errorf("%s: number %d of %d is %v at %d, want %v at %d", name, j, k, v, got, row[want], want)
+						t.Errorf("%s: element %d of %d is %v at %d, want %v at %d", name, j, k, v, got, row[want], want)
 						return
 					}
 				}
@@ -324,7 +331,7 @@ func TestPickKernels(t *testing.T) {
 	})
 }
 
-// The rows of a packed table are those that the engine unpacks, on each instruction set, ids out of the table included.
+// The rows of a packed table equal those that MLX unpacks, on each instruction set, including ids outside the table.
 func TestTableKernels(t *testing.T) {
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(6, 6))
@@ -333,7 +340,7 @@ func TestTableKernels(t *testing.T) {
 		for _, d := range floatTypes {
 			table := normalRows(e, r, d, 3, 5, 384)
 			if !slices.Equal(mlx.TableRows(table.Array, ids, 1).ToBytes(), mlx.Take(table.Array, inside, 0).ToBytes()) {
-				t.Errorf("%v: rows differ from those of Take", d)
+				t.Errorf("%v: rows differ from Take", d)
 			}
 			for _, f := range []struct {
 				mode        mlx.QuantMode
@@ -349,13 +356,14 @@ func TestTableKernels(t *testing.T) {
 						for _, scale := range []float64{1, 22.6} {
 							got := mlx.PackedTableRows(parts[0], parts[1], parts[2], ids, scale, group, bits, f.mode, d)
 							if !slices.Equal(got.ToBytes(), mlx.MultiplyScalar(want, scale).ToBytes()) {
-								t.Errorf("%v, format %v, group %d, %d bits, times %v: not what the engine gives", d, f.mode, group, bits, scale)
+								t.Errorf("%v, format %v, group %d, %d bits, scale %v: differs from MLX",
+									d, f.mode, group, bits, scale)
 							}
 						}
 					}
 				}
 			}
-			// All scales that a byte can be, all codes.
+			// All scale bytes and all codes.
 			codes := make([]uint32, 256*32)
 			for i := range codes {
 				codes[i] = r.Uint32()
@@ -404,7 +412,8 @@ func TestDeltaKernels(t *testing.T) {
 				size := 1 / math.Sqrt(float64(c.keyDim))
 				q, k := normalRows(e, r, d, size, rows, c.keyHeads, c.keyDim), normalRows(e, r, d, size, rows, c.keyHeads, c.keyDim)
 				v := normalRows(e, r, d, 1, rows, c.heads, c.valueDim)
-				gates, beta := mlx.Sigmoid(normalRows(e, r, mlx.Float32, 2, rows, c.heads).Array), mlx.Sigmoid(normalRows(e, r, d, 2, rows, c.heads).Array)
+				gates, beta := mlx.Sigmoid(normalRows(e, r, mlx.Float32, 2, rows, c.heads).Array),
+					mlx.Sigmoid(normalRows(e, r, d, 2, rows, c.heads).Array)
 				g, b := numbers(gates.ToBytes(), mlx.Float32), numbers(beta.ToBytes(), d)
 				var states []*mlx.Array
 				var wantStates, wantEvery [][]float64
@@ -438,14 +447,14 @@ func TestDeltaKernels(t *testing.T) {
 					wantStates, wantEvery = append(wantStates, state), append(wantEvery, every)
 				}
 				name := fmt.Sprintf("%v %+v", d, c)
-				few := func(int) float64 { return 4 }
+				constantScale := func(int) float64 { return 4 }
 				last := mlx.GatedDeltaRows(q.Array, k.Array, v.Array, gates, beta, states, false, false, c.lengths...)
 				all := mlx.GatedDeltaRows(q.Array, k.Array, v.Array, gates, beta, states, true, false, c.lengths...)
-				wantClose(t, name+": outputs", last[0], wantY, 4, few)
-				wantClose(t, name+": outputs, every state", all[0], wantY, 4, few)
+				wantClose(t, name+": outputs", last[0], wantY, 4, constantScale)
+				wantClose(t, name+": outputs, every state", all[0], wantY, 4, constantScale)
 				for i := range states {
-					wantClose(t, name+": state", last[i+1], wantStates[i], 4, few)
-					wantClose(t, name+": every state", all[i+1], wantEvery[i], 4, few)
+					wantClose(t, name+": state", last[i+1], wantStates[i], 4, constantScale)
+					wantClose(t, name+": every state", all[i+1], wantEvery[i], 4, constantScale)
 				}
 				copies := make([]*mlx.Array, len(states))
 				for i, s := range states {
@@ -459,20 +468,21 @@ func TestDeltaKernels(t *testing.T) {
 					}
 				}
 				if !slices.Equal(copies[0].ToBytes(), last[1].ToBytes()) {
-					t.Errorf("%s: the old state's memory does not hold the new one", name)
+					t.Errorf("%s: the new state is not in the old state's memory", name)
 				}
 			}
 		}
 	})
 }
 
-// The bits do not depend on the number of threads, nor on how rows are cut into segments and batches.
+// The bits of a result do not depend on the number of threads, nor on how rows are divided into segments and batches.
 func TestRowKernelsAreDeterministic(t *testing.T) {
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(8, 8))
 		for _, d := range floatTypes {
 			x, y, w := normalRows(e, r, d, 1, 37, 2048), normalRows(e, r, d, 1, 37, 2048), normalRows(e, r, d, 1, 2048)
-			states := []*mlx.Array{normalRows(e, r, mlx.Float32, 1, 4, 40, 64).Array, normalRows(e, r, mlx.Float32, 1, 4, 40, 64).Array}
+			states := []*mlx.Array{normalRows(e, r, mlx.Float32, 1, 4, 40, 64).Array,
+				normalRows(e, r, mlx.Float32, 1, 4, 40, 64).Array}
 			q, v := normalRows(e, r, d, 0.1, 37, 2, 64).Array, normalRows(e, r, d, 1, 37, 4, 40).Array
 			gate := mlx.Sigmoid(normalRows(e, r, mlx.Float32, 1, 37, 4).Array)
 			tails := []*mlx.Array{normalRows(e, r, d, 1, 3, 2048).Array, normalRows(e, r, d, 1, 3, 2048).Array}
@@ -489,24 +499,28 @@ func TestRowKernelsAreDeterministic(t *testing.T) {
 				"RotateRows": func() []*mlx.Array {
 					return mlx.RotateRows([]*mlx.Array{q, mlx.Reshape(x.Array, 37, 32, 64)}, at, freqs, false, false, 1)
 				},
-				"GatedDeltaRows": func() []*mlx.Array { return mlx.GatedDeltaRows(q, q, v, gate, gate, states, false, false, 20, 17) },
-				"CausalConv":     func() []*mlx.Array { return mlx.CausalConv(x.Array, taps, nil, tails, true, false, false, 20, 17) },
+				"GatedDeltaRows": func() []*mlx.Array {
+					return mlx.GatedDeltaRows(q, q, v, gate, gate, states, false, false, 20, 17)
+				},
+				"CausalConv": func() []*mlx.Array {
+					return mlx.CausalConv(x.Array, taps, nil, tails, true, false, false, 20, 17)
+				},
 			} {
 				sameOnAllThreads(t, e, fmt.Sprintf("%s of %v", name, d), f)
 			}
-			// A row alone gives what it gives among others.
+			// A row gives the same result alone and in a batch.
 			all := mlx.AddRMSNorm(x.Array, y.Array, w.Array, 1e-5, false)[1]
 			row := mlx.Range(30, 31)
 			one := mlx.AddRMSNorm(mlx.SliceAxis(x.Array, 0, row), mlx.SliceAxis(y.Array, 0, row), w.Array, 1e-5, false)[1]
 			if !slices.Equal(mlx.SliceAxis(all, 0, row).ToBytes(), one.ToBytes()) {
-				t.Errorf("a row of %v alone differs", d)
+				t.Errorf("a row of %v differs if computed alone", d)
 			}
-			// Two segments are two calls.
+			// One call with two segments equals two calls.
 			both := mlx.GatedDeltaRows(q, q, v, gate, gate, states, false, false, 20, 17)
 			part := func(a *mlx.Array) *mlx.Array { return mlx.SliceAxis(a, 0, mlx.Range(20, mlx.End)) }
 			second := mlx.GatedDeltaRows(part(q), part(q), part(v), part(gate), part(gate), states[1:], false, false, 17)
 			if !slices.Equal(both[2].ToBytes(), second[1].ToBytes()) {
-				t.Errorf("a segment of %v alone differs", d)
+				t.Errorf("a segment of %v differs if computed alone", d)
 			}
 		}
 	})

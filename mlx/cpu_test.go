@@ -22,10 +22,13 @@ func TestCPUQuota(t *testing.T) {
 		want  float64
 	}{
 		{"none", nil, 0},
-		{"version 2", map[string]string{"/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/b/cpu.max": "150000 100000\n"}, 1.5},
+		{"version 2", map[string]string{"/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/b/cpu.max": "150000 100000\n"},
+			1.5},
 		{"version 2, a parent's is less", map[string]string{
-			"/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/b/cpu.max": "max 100000\n", "/sys/fs/cgroup/a/cpu.max": "50000 100000\n"}, 0.5},
-		{"version 2, no limit", map[string]string{"/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/cpu.max": "max 100000\n"}, 0},
+			"/proc/self/cgroup": "0::/a/b\n", "/sys/fs/cgroup/a/b/cpu.max": "max 100000\n",
+			"/sys/fs/cgroup/a/cpu.max": "50000 100000\n"}, 0.5},
+		{"version 2, no limit", map[string]string{"/proc/self/cgroup": "0::/a\n",
+			"/sys/fs/cgroup/a/cpu.max": "max 100000\n"}, 0},
 		{"version 1", map[string]string{
 			"/proc/self/cgroup":                      "4:cpu,cpuacct:/y\n",
 			"/sys/fs/cgroup/cpu/y/cpu.cfs_quota_us":  "300000\n",

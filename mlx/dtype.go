@@ -31,7 +31,7 @@ var dtypes = [...]struct {
 	{"float16", 2}, {"float32", 4}, {"float64", 8}, {"bfloat16", 2},
 }
 
-// String is the name that the engine uses, such as "bfloat16".
+// String returns the engine's name of the type, such as "bfloat16".
 func (d DType) String() string {
 	if d < 0 || int(d) >= len(dtypes) {
 		return fmt.Sprintf("dtype(%d)", int32(d))
@@ -39,7 +39,7 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// Size is the number of bytes of one element; 0 for what is no type.
+// Size returns the number of bytes of one element, or 0 if d is not a type.
 func (d DType) Size() int {
 	if d < 0 || int(d) >= len(dtypes) {
 		return 0
@@ -47,10 +47,10 @@ func (d DType) Size() int {
 	return dtypes[d].size
 }
 
-// Float tells whether d is a floating point type.
+// Float reports whether d is a floating-point type.
 func (d DType) Float() bool { return d >= Float16 && d <= BFloat16 }
 
-// QuantMode is how packed weights are coded.
+// QuantMode is the format of quantized weights.
 type QuantMode int32
 
 // The modes, in the order of the bridge's codes (call.cc).

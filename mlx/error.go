@@ -3,23 +3,23 @@ package mlx
 import "errors"
 
 var (
-	// ErrNoCgo is given by Open where the program cannot load the engine.
+	// ErrNoCgo is returned by Open if the program cannot load the engine.
 	ErrNoCgo = errors.New("this build of ingot cannot load the MLX engine: it was built without cgo")
-	// ErrOutOfMemory is under every Error of an array that the memory budget does not leave room for.
+	// ErrOutOfMemory is wrapped by every Error of an array that does not fit in the memory budget.
 	ErrOutOfMemory = errors.New("out of memory")
-	// ErrClosed is given by Do after Close.
+	// ErrClosed is returned by Do after Close.
 	ErrClosed = errors.New("the engine is closed")
-	// ErrVersion is given by Open for a library of another version than the bridge was written for.
+	// ErrVersion is returned by Open if the library's version does not match the bridge or this program.
 	ErrVersion = errors.New("wrong engine version")
 )
 
-// Error is an operation that failed; inside Do it is the value of a panic.
+// Error is a failed operation. Inside Do it is the value of a panic.
 type Error struct {
-	Message string // names the operation and the types and shapes it was given
+	Message string // names the operation and the types and shapes of its arguments
 	kind    error
 }
 
 func (e *Error) Error() string { return "mlx: " + e.Message }
 
-// Unwrap gives ErrOutOfMemory where that is the reason.
+// Unwrap returns ErrOutOfMemory if that is the cause.
 func (e *Error) Unwrap() error { return e.kind }

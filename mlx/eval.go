@@ -2,11 +2,12 @@ package mlx
 
 import "unsafe"
 
-// Eval computes arrays and waits for them. None given, or only nil ones, is no work and no error.
+// Eval computes arrays and waits for them. Nil arrays are skipped.
 func Eval(arrays ...*Array) { evaluate(arrays, false) }
 
-// AsyncEval starts to compute arrays on a GPU; reading them waits. Of arrays that are never read a failure shows up in
-// whatever is evaluated next, so whoever gives such work up must read it or synchronize first. On a CPU it is Eval.
+// AsyncEval starts to compute arrays on a GPU; reading them waits. A failure in arrays that are never read is reported
+// by whatever is evaluated next, so a caller that abandons such work must read it or call Synchronize first. On a CPU
+// AsyncEval is Eval.
 func AsyncEval(arrays ...*Array) { evaluate(arrays, true) }
 
 func evaluate(arrays []*Array, async bool) {
@@ -18,7 +19,7 @@ func evaluate(arrays []*Array, async bool) {
 	t.must(prefix("Eval", cEval(p, n, async)))
 }
 
-// handlesOf skips nil arrays; the thread is nil when none is left.
+// handlesOf skips nil arrays. The thread is nil if none is left.
 func handlesOf(op string, arrays []*Array) (t *Thread, handles []unsafe.Pointer) {
 	for _, a := range arrays {
 		if a != nil {

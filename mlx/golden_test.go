@@ -14,12 +14,12 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// golden is a case of testdata/ops.json, which testdata/gen/mlx_ops.py writes.
+// golden is a case of testdata/ops.json, which testdata/gen/mlx_ops.py generates.
 type golden struct {
 	Op    string
-	Args  []json.RawMessage // in the order of ops.txt; an array is the name of a tensor in ops.safetensors
+	Args  []json.RawMessage // in the order of ops.txt; an array is given by the name of a tensor in ops.safetensors
 	Out   []string
-	Relax string // a rule of ops_test.go; none is equality bit for bit
+	Relax string // a rule of ops_test.go; "" means that all bits must be equal
 
 	line int
 }
@@ -45,7 +45,7 @@ func openGoldens(t *testing.T) goldens {
 		t.Fatal(err)
 	}
 	for i := range g.cases {
-		g.cases[i].line = i + 2 // one line each, after the bracket
+		g.cases[i].line = i + 2 // one case per line, after the opening bracket
 	}
 	if g.file, err = safetensors.Open(filepath.Join("testdata", "ops.safetensors")); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ var ofDType = map[safetensors.DType]mlx.DType{
 	"F16": mlx.Float16, "F32": mlx.Float32, "F64": mlx.Float64, "BF16": mlx.BFloat16,
 }
 
-// values is a stored array.
+// values is an array of the golden file.
 type values struct {
 	dtype mlx.DType
 	shape []int
@@ -92,7 +92,7 @@ func (g goldens) array(e *mlx.Thread, name string) *mlx.Array {
 	return mlx.FromBytes(e, v.bytes, v.dtype, v.shape...)
 }
 
-// arguments reads the arguments of a case for its Go function.
+// arguments converts the arguments of a case for its Go function.
 func (g goldens) arguments(e *mlx.Thread, c golden) (in []reflect.Value) {
 	kind := reflect.TypeOf(mlx.OpFuncs[c.Op])
 	if kind.In(0) == reflect.TypeFor[*mlx.Thread]() {
@@ -107,7 +107,7 @@ func (g goldens) arguments(e *mlx.Thread, c golden) (in []reflect.Value) {
 	return in
 }
 
-// call runs an operation by its Go function.
+// call calls the Go function of an operation.
 func call(name string, in []reflect.Value) []*mlx.Array {
 	f := reflect.ValueOf(mlx.OpFuncs[name])
 	run := f.Call
@@ -146,7 +146,7 @@ func (g goldens) argument(e *mlx.Thread, raw json.RawMessage, kind reflect.Type)
 		if raw[0] != '"' {
 			return parse[float64](raw)
 		}
-		v, err := strconv.ParseFloat(parse[string](raw), 64) // JSON has no infinity
+		v, err := strconv.ParseFloat(parse[string](raw), 64) // infinities are strings: JSON has none
 		if err != nil {
 			panic(err)
 		}
@@ -154,7 +154,8 @@ func (g goldens) argument(e *mlx.Thread, raw json.RawMessage, kind reflect.Type)
 	case reflect.TypeFor[mlx.DType]():
 		return dtypeNamed(parse[string](raw))
 	case reflect.TypeFor[mlx.QuantMode]():
-		return map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}[parse[string](raw)]
+		return map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8,
+			"nvfp4": mlx.NVFP4}[parse[string](raw)]
 	}
 	panic(fmt.Sprintf("no argument of type %v", kind))
 }

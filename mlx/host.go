@@ -37,7 +37,7 @@ func dtypeOf[T Element]() DType {
 	return Float64
 }
 
-// FromSlice copies data into an array of the given shape; without a shape it is a vector.
+// FromSlice copies data into an array of the given shape. Without a shape the array is a vector.
 func FromSlice[T Element](t *Thread, data []T, shape ...int) *Array {
 	if shape == nil {
 		shape = []int{len(data)}
@@ -57,7 +57,7 @@ func FromBytes(t *Thread, data []byte, d DType, shape ...int) *Array {
 	return fromHost(t, unsafe.Pointer(unsafe.SliceData(data)), d, shape)
 }
 
-// Scalar is an array without axes.
+// Scalar returns an array without axes.
 func Scalar[T Element](t *Thread, v T) *Array { return FromSlice(t, []T{v}, []int{}...) }
 
 func fromHost(t *Thread, data unsafe.Pointer, d DType, shape []int) *Array {
@@ -70,7 +70,7 @@ func fromHost(t *Thread, data unsafe.Pointer, d DType, shape []int) *Array {
 	return t.adopt(f.outs)
 }
 
-// ToSlice evaluates a and copies its elements in row-major order. T must be the type of a's elements.
+// ToSlice evaluates a and copies its elements in row-major order. T must match the type of a's elements.
 func ToSlice[T Element](a *Array) []T {
 	a.check("ToSlice")
 	if d := dtypeOf[T](); d != a.dtype {
@@ -81,7 +81,7 @@ func ToSlice[T Element](a *Array) []T {
 	return out
 }
 
-// ToBytes evaluates a and copies its elements as they lie in memory, in row-major order.
+// ToBytes evaluates a and copies the bytes of its elements in row-major order, in host byte order.
 func (a *Array) ToBytes() []byte {
 	a.check("ToBytes")
 	out := make([]byte, a.Bytes())
@@ -89,7 +89,7 @@ func (a *Array) ToBytes() []byte {
 	return out
 }
 
-// Float32s evaluates a and copies its elements as float32, whatever their type.
+// Float32s evaluates a and copies its elements, converted to float32.
 func (a *Array) Float32s() []float32 {
 	a.check("Float32s")
 	if a.dtype != Float32 {

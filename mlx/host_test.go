@@ -9,12 +9,12 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// roundTrip copies elements into an array, and out of it and of a transposed view of it.
+// roundTrip copies elements into an array and back, also through a transposed view.
 func roundTrip[T mlx.Element](t *testing.T, want mlx.DType, data ...T) {
 	t.Helper()
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		if want == mlx.Float64 && e.Info().GPU {
-			return // no GPU of the engine has it
+			return // GPUs do not support it
 		}
 		x := mlx.FromSlice(e, data, 2, 3)
 		if x.DType() != want || !slices.Equal(x.Shape(), []int{2, 3}) || x.Size() != 6 || x.Bytes() != 6*want.Size() {
@@ -56,7 +56,7 @@ func TestHostElements(t *testing.T) {
 	roundTrip(t, mlx.Float64, 0, 0.1, -2, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(-1))
 }
 
-// What is copied in does not follow later changes of the caller's slice, nor what was copied out those of the array.
+// FromSlice and ToSlice copy: later changes of the slices do not affect the array.
 func TestHostCopies(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		data := []float32{1, 2}
@@ -93,7 +93,7 @@ func TestDTypes(t *testing.T) {
 			if d == mlx.Float64 && e.Info().GPU {
 				return
 			}
-			// the codes of the two sides agree: in the message, in the result and in the size
+			// The type codes of Go and C++ agree: in the message, in the result and in the size.
 			x := mlx.Zeros(e, d, 3)
 			if x.DType() != d || len(x.ToBytes()) != 3*d.Size() {
 				t.Errorf("%v: %v of %d bytes", d, x, len(x.ToBytes()))

@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// What a caller can get wrong is an *Error that names the operation.
+// Invalid arguments of a caller cause an *Error that names the operation.
 func TestHostileArguments(t *testing.T) {
 	const wide = math.MaxInt32 + 1
 	nine := []int{1, 1, 1, 1, 1, 1, 1, 1, 1}
@@ -32,14 +32,21 @@ func TestHostileArguments(t *testing.T) {
 		{"Float32s: an array is nil", func(e *mlx.Thread, x *mlx.Array) { (*mlx.Array)(nil).Float32s() }},
 		{"Int: an array is nil", func(e *mlx.Thread, x *mlx.Array) { (*mlx.Array)(nil).Int() }},
 		// shapes
-		{"FromSlice: 5 elements for float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.FromSlice(e, make([]float32, 5), 2, 3) }},
-		{"FromSlice: 6 elements for float32[-2 -3]", func(e *mlx.Thread, x *mlx.Array) { mlx.FromSlice(e, make([]float32, 6), -2, -3) }},
-		{"FromSlice: 0 elements", func(e *mlx.Thread, x *mlx.Array) { mlx.FromSlice[uint8](e, nil, 1<<16, 1<<16, 1<<16, 1<<16) }},
+		{"FromSlice: 5 elements for float32[2 3]",
+			func(e *mlx.Thread, x *mlx.Array) { mlx.FromSlice(e, make([]float32, 5), 2, 3) }},
+		{"FromSlice: 6 elements for float32[-2 -3]",
+			func(e *mlx.Thread, x *mlx.Array) { mlx.FromSlice(e, make([]float32, 6), -2, -3) }},
+		{"FromSlice: 0 elements", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.FromSlice[uint8](e, nil, 1<<16, 1<<16, 1<<16, 1<<16)
+		}},
 		{"FromHost: dimension -1", func(e *mlx.Thread, x *mlx.Array) { mlx.FromSlice[uint8](e, nil, 0, -1) }},
 		{"FromHost: dimension 4294967296", func(e *mlx.Thread, x *mlx.Array) { mlx.FromSlice[uint8](e, nil, 0, 1<<32) }},
 		{"FromHost: rank 9", func(e *mlx.Thread, x *mlx.Array) { mlx.FromSlice(e, []int8{1}, nine...) }},
-		{"FromBytes: 7 bytes for float32[2]", func(e *mlx.Thread, x *mlx.Array) { mlx.FromBytes(e, make([]byte, 7), mlx.Float32, 2) }},
-		{"FromBytes: 8 bytes for dtype(99)[2]", func(e *mlx.Thread, x *mlx.Array) { mlx.FromBytes(e, make([]byte, 8), 99, 2) }},
+		{"FromBytes: 7 bytes for float32[2]", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.FromBytes(e, make([]byte, 7), mlx.Float32, 2)
+		}},
+		{"FromBytes: 8 bytes for dtype(99)[2]",
+			func(e *mlx.Thread, x *mlx.Array) { mlx.FromBytes(e, make([]byte, 8), 99, 2) }},
 		{"unknown dtype code -1", func(e *mlx.Thread, x *mlx.Array) { mlx.FromBytes(e, nil, -1, 0) }},
 		{"Zeros(): ", func(e *mlx.Thread, x *mlx.Array) { mlx.Zeros(e, mlx.Int8, -3) }},
 		{"Zeros(): unknown dtype code 99", func(e *mlx.Thread, x *mlx.Array) { mlx.Zeros(e, 99, 3) }},
@@ -68,24 +75,30 @@ func TestHostileArguments(t *testing.T) {
 		{"RandomBits(float32[2 3])", func(e *mlx.Thread, x *mlx.Array) { mlx.RandomBits(x, 4) }},
 		{"Int(float32[2 3]): not one element", func(e *mlx.Thread, x *mlx.Array) { x.Int() }},
 		{"ToSlice(float32[2 3]): not int32", func(e *mlx.Thread, x *mlx.Array) { mlx.ToSlice[int32](x) }},
-		// blocks
+		// model blocks
 		{"the 4 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 4) }},
 		{"the 0 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 0) }},
-		{"choosing 4 of the experts of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 4, 1, 1, true, true, 1) }},
-		{"1 of 2 groups of the experts of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 1, 2, 1, true, true, 1) }},
-		{"the correction float32[2 3] does not fit the scores", func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, x, 1, 1, 1, true, true, 1) }},
-		{"rows float32[2 3] do not fit the weights float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.CombineRows(x, x, nil, nil) }},
+		{"cannot choose 4 of the experts of float32[2 3]",
+			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 4, 1, 1, true, true, 1) }},
+		{"1 of 2 groups of the experts of float32[2 3]",
+			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 1, 2, 1, true, true, 1) }},
+		{"the correction float32[2 3] does not fit the scores",
+			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, x, 1, 1, 1, true, true, 1) }},
+		{"rows float32[2 3] do not fit the weights float32[2 3]",
+			func(e *mlx.Thread, x *mlx.Array) { mlx.CombineRows(x, x, nil, nil) }},
 		{"experts float32[2 3] and weights float32[2 3] do not fit rows float32[2 3]", func(e *mlx.Thread, x *mlx.Array) {
 			w := mlx.Zeros(e, mlx.Float32, 2, 4, 3)
 			mlx.GatedExperts(x, x, x, []*mlx.Array{w, w}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, nil, nil)
 		}},
-		{"1 arrays are too few for the formats", func(e *mlx.Thread, x *mlx.Array) {
-			mlx.GatedExperts(x, x, x, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 4, 3)}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, nil, nil)
+		{"1 arrays are not enough for the formats", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.GatedExperts(x, x, x, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 4, 3)}, []int{-1, -1}, []int{0, 0}, []int{0, 0},
+				false, nil, nil)
 		}},
 		{"weights of 1 norms for 2 arrays", func(e *mlx.Thread, x *mlx.Array) {
-			mlx.RotateNormedRows([]*mlx.Array{x, x}, []*mlx.Array{x}, 0, false, mlx.Zeros(e, mlx.Int32, 2), mlx.Zeros(e, mlx.Float32, 1), false, false, 1)
+			mlx.RotateNormedRows([]*mlx.Array{x, x}, []*mlx.Array{x}, 0, false, mlx.Zeros(e, mlx.Int32, 2),
+				mlx.Zeros(e, mlx.Float32, 1), false, false, 1)
 		}},
-		{"no halves of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.SwiGLU(x, nil) }},
+		{"the last axis of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.SwiGLU(x, nil) }},
 		{"rows int32[1] of a table float32[]", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.TableRows(mlx.Scalar(e, float32(1)), mlx.Zeros(e, mlx.Int32, 1), 1)
 		}},
@@ -93,7 +106,8 @@ func TestHostileArguments(t *testing.T) {
 			mlx.RotateRows([]*mlx.Array{x}, mlx.Zeros(e, mlx.Int32, 2), mlx.Zeros(e, mlx.Float32, 1), false, false, 1)
 		}},
 		{"2 sections of 3 pairs for 2 rows of positions and 1 pairs", func(e *mlx.Thread, x *mlx.Array) {
-			mlx.RotateRows([]*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 1, 3)}, mlx.Zeros(e, mlx.Int32, 2, 2), mlx.Zeros(e, mlx.Float32, 1), false, true, 1, 1, 2)
+			mlx.RotateRows([]*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 1, 3)}, mlx.Zeros(e, mlx.Int32, 2, 2),
+				mlx.Zeros(e, mlx.Float32, 1), false, true, 1, 1, 2)
 		}},
 		{"segments of 3 rows for 2", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.CausalConv(x, x, nil, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 1, 3)}, true, false, false, 3)
@@ -113,10 +127,11 @@ func TestHostileArguments(t *testing.T) {
 	stillWorks(t)
 }
 
-// Sizes that do not fit 64 bits are more than any budget, not what is left of them after wrapping around.
+// Sizes that overflow 64 bits exceed any budget; they do not wrap around.
 func TestSizesDoNotWrap(t *testing.T) {
 	for _, shape := range [][]int{
-		{1 << 30, 1 << 30, 1 << 30}, {1 << 16, 1 << 16, 1 << 16, 1 << 16}, {math.MaxInt32, math.MaxInt32, 4}, {1 << 30, 1 << 30, 1 << 2},
+		{1 << 30, 1 << 30, 1 << 30}, {1 << 16, 1 << 16, 1 << 16, 1 << 16}, {math.MaxInt32, math.MaxInt32, 4},
+		{1 << 30, 1 << 30, 1 << 2},
 	} {
 		err := mlxtest.Try(t, func(e *mlx.Thread) { mlx.Zeros(e, mlx.Float32, shape...) })
 		if !errors.Is(err, mlx.ErrOutOfMemory) {
@@ -126,14 +141,18 @@ func TestSizesDoNotWrap(t *testing.T) {
 	stillWorks(t)
 }
 
-// Calls that the engine itself answers with a fatal signal or an endless loop (bridge/src/checks.h).
+// Arguments for which MLX itself crashes or loops forever (bridge/src/checks.h).
 func TestFatalArguments(t *testing.T) {
 	for _, test := range []struct {
 		want string
 		call func(e *mlx.Thread, f func(shape ...int) *mlx.Array)
 	}{
-		{"groups is 0, not positive", func(e *mlx.Thread, f func(...int) *mlx.Array) { mlx.Conv1D(f(1, 4, 2), f(2, 2, 2), 1, 0, 1, 0) }},
-		{"-2 is negative", func(e *mlx.Thread, f func(...int) *mlx.Array) { mlx.Conv2D(f(1, 6, 5, 2), f(3, 3, 2, 2), 3, -2, 1) }},
+		{"groups is 0, not positive", func(e *mlx.Thread, f func(...int) *mlx.Array) {
+			mlx.Conv1D(f(1, 4, 2), f(2, 2, 2), 1, 0, 1, 0)
+		}},
+		{"-2 is negative", func(e *mlx.Thread, f func(...int) *mlx.Array) {
+			mlx.Conv2D(f(1, 6, 5, 2), f(3, 3, 2, 2), 3, -2, 1)
+		}},
 		{"empty", func(e *mlx.Thread, f func(...int) *mlx.Array) { mlx.Conv1D(f(2, 3, 0), f(2, 3, 0), 1, 0, 1, 1) }},
 		{"empty", func(e *mlx.Thread, f func(...int) *mlx.Array) {
 			mlx.GatherMM(f(0, 3, 2), f(1, 2, 1), nil, mlx.Zeros(e, mlx.Uint32, 2), true)
@@ -150,10 +169,12 @@ func TestFatalArguments(t *testing.T) {
 		{"too many results", func(e *mlx.Thread, f func(...int) *mlx.Array) { mlx.SplitEven(f(4, 0), math.MaxInt32, 1) }},
 		{"different rows", func(e *mlx.Thread, f func(...int) *mlx.Array) {
 			w := packedOnes(e)
-			mlx.QuantizedMatMul(f(1, 64), w[0], mlx.Slice(w[1], mlx.At(0), mlx.All()), mlx.Slice(w[2], mlx.At(0), mlx.All()), true, 64, 4, mlx.Affine)
+			mlx.QuantizedMatMul(f(1, 64), w[0], mlx.Slice(w[1], mlx.At(0), mlx.All()), mlx.Slice(w[2], mlx.At(0), mlx.All()),
+				true, 64, 4, mlx.Affine)
 		}},
 		{"no format mxfp8", func(e *mlx.Thread, f func(...int) *mlx.Array) {
-			mlx.QuantizedMatMul(f(1, 3), mlx.Zeros(e, mlx.Uint32, 3, 16), mlx.Zeros(e, mlx.Uint8, 3, 8), nil, false, 0, 2, mlx.MXFP8)
+			mlx.QuantizedMatMul(f(1, 3), mlx.Zeros(e, mlx.Uint32, 3, 16), mlx.Zeros(e, mlx.Uint8, 3, 8), nil, false, 0, 2,
+				mlx.MXFP8)
 		}},
 		{"more axes than the array", func(e *mlx.Thread, f func(...int) *mlx.Array) {
 			mlx.SliceUpdateDynamic(f(4, 1), f(2, 2, 2, 1), mlx.Zeros(e, mlx.Int32, 1), 0)
@@ -172,20 +193,22 @@ func TestFatalArguments(t *testing.T) {
 		if got := mlx.ToSlice[int32](mlx.Remainder(least, minus)); !slices.Equal(got, []int32{0, 0, 0}) {
 			t.Errorf("modulo -1: %v", got)
 		}
-		if got := mlx.FloorDivide(mlx.FromSlice(e, []uint8{250}), mlx.FromSlice(e, []uint8{255})); got.DType() != mlx.Uint8 || got.Int() != 0 {
+		got := mlx.FloorDivide(mlx.FromSlice(e, []uint8{250}), mlx.FromSlice(e, []uint8{255}))
+		if got.DType() != mlx.Uint8 || got.Int() != 0 {
 			t.Errorf("250/255 is %v", got.Int())
 		}
 		column := mlx.Transpose(mlx.Zeros(e, mlx.Float32, 0, 3, 2), 1, 2, 0)
 		if got := mlx.Sum(column, false, -1).Float32s(); !slices.Equal(got, make([]float32, 6)) {
-			t.Errorf("sums of nothing are %v", got)
+			t.Errorf("the sum of no elements is %v", got)
 		}
 		mlx.Eval(mlx.RMSNorm(mlx.Transpose(mlx.Zeros(e, mlx.Float32, 0, 3)), nil, 1e-5))
 		if got := mlx.Tri(e, math.MaxInt32, 0, 0, mlx.Float32); len(got.ToBytes()) != 0 {
 			t.Errorf("a triangle without columns is %v", got)
 		}
 		x := mlx.Ones(e, mlx.Float32, 2, 3)
-		if got := mlx.ScatterAdd(x, []*mlx.Array{mlx.Zeros(e, mlx.Int32, 0)}, mlx.Zeros(e, mlx.Float32, 0, 1, 3), 0).Float32s(); got[0] != 1 {
-			t.Errorf("adding nothing gives %v", got)
+		none := []*mlx.Array{mlx.Zeros(e, mlx.Int32, 0)}
+		if got := mlx.ScatterAdd(x, none, mlx.Zeros(e, mlx.Float32, 0, 1, 3), 0).Float32s(); got[0] != 1 {
+			t.Errorf("adding no updates gives %v", got)
 		}
 	})
 }
@@ -194,13 +217,13 @@ func packedOnes(e *mlx.Thread) []*mlx.Array {
 	return mlx.Quantize(mlx.Ones(e, mlx.Float32, 2, 64), 64, 4, mlx.Affine, nil)
 }
 
-// An operation may also fail only when it is computed, on the engine's own threads. It is then the error of the work that
-// asked for it, and leaves nothing behind: not in the engine's count of running work, which a later evaluation above the
-// memory limit would wait for without end, and not in the next work.
+// An operation may also fail during evaluation, on MLX's own threads. The work that requested it gets the error, and no
+// state is left behind: neither in MLX's count of running tasks, for which a later evaluation above the memory limit
+// would wait forever, nor in later work.
 func TestFailuresOfEvaluation(t *testing.T) {
 	bad := func(e *mlx.Thread) *mlx.Array {
 		x := mlx.Ones(e, mlx.Float32, 2, 2)
-		return mlx.TakeAlongAxis(x, x, 0) // floating point indices
+		return mlx.TakeAlongAxis(x, x, 0) // floating-point indices are invalid
 	}
 	if mlxtest.Open(t).Info().GPU {
 		t.Skip("a GPU fails in other places")

@@ -2,50 +2,50 @@ package mlx
 
 import "fmt"
 
-// KernelSource is a GPU kernel as text: the body of a function, whose inputs and outputs are pointers of the given
-// names (mlx's custom kernels: fast.metal_kernel, fast.cuda_kernel).
+// KernelSource is a GPU kernel in source form: the body of a function whose inputs and outputs are pointers of the
+// given names. They are MLX's custom kernels, fast.metal_kernel and fast.cuda_kernel.
 type KernelSource struct {
 	Name            string
-	CUDA            bool // else Metal
+	CUDA            bool // otherwise Metal
 	Inputs, Outputs []string
 	Source, Header  string
-	AnyLayout       bool // do not make inputs row-contiguous first
+	AnyLayout       bool // accept inputs that are not row-contiguous
 	AtomicOutputs   bool // Metal: outputs are atomics
 	SharedMemory    int  // CUDA: bytes per block
 }
 
-// Kernel is a compiled KernelSource; it lives as long as the program.
+// Kernel is a compiled KernelSource. It is never freed.
 type Kernel struct {
 	t     *Thread
 	name  string
 	index int32
 }
 
-// KernelCall is one launch.
+// KernelCall describes one launch.
 type KernelCall struct {
 	Inputs    []*Array
 	Shapes    [][]int // of the outputs
 	Types     []DType // of the outputs
-	Grid      [3]int  // threads in all
-	Threads   [3]int  // threads per group or block
+	Grid      [3]int  // in total
+	Threads   [3]int  // per threadgroup or block
 	Templates []KernelTemplate
-	Init      *float64 // fills the outputs first
+	Init      *float64 // initial value of the outputs, or nil
 }
 
-// KernelTemplate is a compile-time value; Value is an int, a bool or a DType.
+// KernelTemplate is a compile-time argument. Value is an int, a bool or a DType.
 type KernelTemplate struct {
 	Name  string
 	Value any
 }
 
-// NewKernel prepares a kernel. It fails where the machine has no such GPU.
+// NewKernel prepares a kernel. It fails if the machine lacks the kind of GPU.
 func NewKernel(t *Thread, source KernelSource) *Kernel {
 	i, failed := cKernelNew(&source)
 	t.must(prefix("NewKernel", failed))
 	return &Kernel{t: t, name: source.Name, index: i}
 }
 
-// Call launches the kernel and gives its outputs.
+// Call launches the kernel and returns its outputs.
 func (k *Kernel) Call(l KernelCall) []*Array {
 	if len(l.Shapes) != len(l.Types) {
 		panic(&Error{Message: fmt.Sprintf("kernel %s: %d shapes and %d types", k.name, len(l.Shapes), len(l.Types))})

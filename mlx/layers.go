@@ -2,14 +2,15 @@ package mlx
 
 import "unsafe"
 
-// Layers are linear layers that share an input, made ready once: what LinearLayers does with all their arrays each time
-// they do with x alone. They hold the arrays that they were made of until Free.
+// Layers is a set of linear layers that share an input, prepared once: LinearLayers passes all of their arrays on each
+// call, Layers passes only x. It holds the arrays until Free.
 type Layers struct {
 	t      *Thread
 	handle unsafe.Pointer
 }
 
-// NewLayers takes the arguments of LinearLayers without x, parts not empty. It computes them. Call it inside Do.
+// NewLayers takes the arguments of LinearLayers without x, and evaluates the arrays. parts must not be empty. Call it
+// inside Do.
 func NewLayers(parts []*Array, joined bool, formats, groups, bits, biased, heads []int) *Layers {
 	t := threadOf(opLinearLayers, parts...)
 	c := t.begin(opLinearLayers)
@@ -23,10 +24,10 @@ func NewLayers(parts []*Array, joined bool, formats, groups, bits, biased, heads
 	return &Layers{t: t, handle: p}
 }
 
-// Activation is what a gate goes through.
+// Activation is the activation function of a gate.
 type Activation int
 
-// The activations, in the order of the bridge's.
+// The activations, in the order of the bridge's codes.
 const (
 	SigmoidActivation Activation = iota
 	SiLUActivation
@@ -34,43 +35,45 @@ const (
 	GELUTanhActivation
 )
 
-// What is done to the input on the way, in the order of the bridge's.
+// The prologues: operations fused before the layers, in the order of the bridge's codes.
 const (
-	nothingBefore = iota
-	normBefore
-	gateBefore
+	noPrologue = iota
+	normPrologue
+	gatePrologue
 )
 
-// Apply gives x@w.T + bias for each of the layers.
+// Apply returns x@w.T + bias for each of the layers.
 func (l *Layers) Apply(x *Array) []*Array {
-	return l.after(nothingBefore, x, nil, nil, 0, 0, false, false)
+	return l.apply(noPrologue, x, nil, nil, 0, 0, false, false)
 }
 
-// ApplyNormed gives x+y, and what Apply gives of that, normalized as AddRMSNorm does. Without y the sum is x. Of a few rows
-// on a CPU it is one operation.
+// ApplyNormed returns x+y, and Apply of that sum normalized as by AddRMSNorm. If y is nil the sum is x. For small
+// batches on a CPU it is one fused operation.
 func (l *Layers) ApplyNormed(x, y, weight *Array, eps float64, plusOne bool) (sum *Array, outs []*Array) {
-	outs = l.after(normBefore, x, y, weight, 0, eps, plusOne, false)
+	outs = l.apply(normPrologue, x, y, weight, 0, eps, plusOne, false)
 	if y == nil {
 		return x, outs
 	}
 	return outs[0], outs[1:]
 }
 
-// ApplyNormedKept is ApplyNormed, and gives the normalized sum too.
+// ApplyNormedKept is ApplyNormed and also returns the normalized sum.
 func (l *Layers) ApplyNormedKept(x, y, weight *Array, eps float64, plusOne bool) (sum, normed *Array, outs []*Array) {
-	outs = l.after(normBefore, x, y, weight, 0, eps, plusOne, true)
+	outs = l.apply(normPrologue, x, y, weight, 0, eps, plusOne, true)
 	if y == nil {
 		return x, outs[0], outs[1:]
 	}
 	return outs[0], outs[1], outs[2:]
 }
 
-// ApplyGated is Apply of act(gate)*up. Of a few rows on a CPU it is one operation.
+// ApplyGated is Apply of act(gate)*up. For small batches on a CPU it is one fused operation.
 func (l *Layers) ApplyGated(act Activation, gate, up *Array) []*Array {
-	return l.after(gateBefore, gate, up, nil, act, 0, false, false)
+	return l.apply(gatePrologue, gate, up, nil, act, 0, false, false)
 }
 
-func (l *Layers) after(kind int, x, second, weight *Array, act Activation, eps float64, plusOne, keep bool) []*Array {
+func (l *Layers) apply(
+	prologue int, x, second, weight *Array, act Activation, eps float64, plusOne, keep bool,
+) []*Array {
 	if l.handle == nil {
 		panic(&Error{Message: "Layers: they were freed"})
 	}
@@ -78,7 +81,7 @@ func (l *Layers) after(kind int, x, second, weight *Array, act Activation, eps f
 	c.array(x)
 	c.optional(second)
 	c.optional(weight)
-	c.int(kind)
+	c.int(prologue)
 	c.int(int(act))
 	c.bool(plusOne)
 	c.bool(keep)
@@ -87,7 +90,7 @@ func (l *Layers) after(kind int, x, second, weight *Array, act Activation, eps f
 	return l.t.adoptAll(l.t.frame.results())
 }
 
-// Free lets go of the arrays. Call it inside Do.
+// Free releases the arrays. Call it inside Do.
 func (l *Layers) Free() {
 	if l.handle != nil {
 		cLayersFree(l.handle)

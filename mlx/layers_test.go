@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// Layers made ready give what the operation gives, to the bit, also after what they were made of has been freed.
+// Layers give the same bits as LinearLayers, also after the arrays that they were made from are freed.
 func TestLayers(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		weight := mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.BFloat16, 96, 128)
@@ -26,13 +26,17 @@ func TestLayers(t *testing.T) {
 		}{
 			{"packed", packed, []int{0}, []int{32}, []int{4}, []int{0}, []int{0}, mlx.BFloat16, []int{3, 128}, false},
 			{"float32", packed, []int{0}, []int{32}, []int{4}, []int{0}, []int{0}, mlx.Float32, []int{1, 128}, false},
-			{"several", []*mlx.Array{packed[0], packed[1], packed[2], weight, bias}, []int{0, -1}, []int{32, 0}, []int{4, 0}, []int{0, 1}, []int{4, 0}, mlx.BFloat16, []int{20, 128}, false},
-			{"joined, lazy weights", []*mlx.Array{mlx.Add(weight, weight), bias}, []int{-1}, []int{0}, []int{0}, []int{1}, []int{2}, mlx.Float16, []int{2, 4, 32}, true},
-			{"weights that are not row-major", []*mlx.Array{mlx.Transpose(mlx.Contiguous(mlx.Transpose(weight)))}, []int{-1}, []int{0}, []int{0}, []int{0}, []int{0}, mlx.BFloat16, []int{2, 128}, false},
+			{"several", []*mlx.Array{packed[0], packed[1], packed[2], weight, bias}, []int{0, -1}, []int{32, 0}, []int{4, 0},
+				[]int{0, 1}, []int{4, 0}, mlx.BFloat16, []int{20, 128}, false},
+			{"joined, lazy weights", []*mlx.Array{mlx.Add(weight, weight), bias}, []int{-1}, []int{0}, []int{0}, []int{1},
+				[]int{2}, mlx.Float16, []int{2, 4, 32}, true},
+			{"weights that are not row-major", []*mlx.Array{mlx.Transpose(mlx.Contiguous(mlx.Transpose(weight)))}, []int{-1},
+				[]int{0}, []int{0}, []int{0}, []int{0}, mlx.BFloat16, []int{2, 128}, false},
 		} {
 			x := mlx.RandomNormal(mlx.RandomKey(e, 3), test.x, test.shape...)
 			layers := mlx.NewLayers(test.parts, test.joined, test.formats, test.groups, test.bits, test.biased, test.heads)
-			want := mlx.LinearLayers(x, test.parts, test.joined, test.formats, test.groups, test.bits, test.biased, test.heads...)
+			want := mlx.LinearLayers(x, test.parts, test.joined, test.formats, test.groups, test.bits, test.biased,
+				test.heads...)
 			got := layers.Apply(x)
 			layers.Free()
 			layers.Free()
@@ -51,12 +55,13 @@ func TestLayers(t *testing.T) {
 	})
 }
 
-// What is done to the input on the way gives what it gives by itself, in one operation or, for many rows, in several.
+// A fused prologue gives the same result as the separate operation. Many rows are not fused.
 func TestLayersAfter(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		weight := mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.BFloat16, 96, 128)
 		packed := mlx.Quantize(weight, 64, 4, mlx.Affine, nil)
-		layers := mlx.NewLayers(append(packed, weight), false, []int{0, -1}, []int{64, 0}, []int{4, 0}, []int{0, 0}, []int{2, 0})
+		layers := mlx.NewLayers(append(packed, weight), false, []int{0, -1}, []int{64, 0}, []int{4, 0}, []int{0, 0},
+			[]int{2, 0})
 		defer layers.Free()
 		norm := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.BFloat16, 128)
 		equal := func(what string, got, want []*mlx.Array) {
@@ -100,7 +105,7 @@ func TestLayersRefuse(t *testing.T) {
 		want string
 		call func(e *mlx.Thread)
 	}{
-		{"too few for the formats", func(e *mlx.Thread) {
+		{"not enough for the formats", func(e *mlx.Thread) {
 			w := mlx.Zeros(e, mlx.Float32, 4, 8)
 			mlx.NewLayers([]*mlx.Array{w}, false, []int{-1, -1}, []int{0, 0}, []int{0, 0}, []int{0, 0}, []int{0, 0})
 		}},

@@ -1,16 +1,16 @@
 package mlx
 
-// Memory is what the engine holds, in bytes, but for Arrays.
+// Memory is a snapshot of the engine's memory counters, in bytes except for Arrays.
 type Memory struct {
-	Active int64 // in use by arrays; mapped files do not count
+	Active int64 // used by arrays; mapped files do not count
 	Peak   int64 // largest Active since the start or ResetPeak
-	Cached int64 // kept for reuse
+	Cached int64 // free buffers kept for reuse
 	Mapped int64 // files mapped as weights
-	Budget int64 // what SetBudget allows
+	Budget int64 // limit of SetBudget
 	Arrays int64 // live array handles
 }
 
-// Codes of bridge.h.
+// The codes of bridge.h.
 const (
 	counterActive = iota
 	counterPeak
@@ -38,25 +38,25 @@ func (t *Thread) Memory() Memory {
 	}
 }
 
-// SetBudget bounds Active: an operation whose result alone does not fit in what is left fails with ErrOutOfMemory.
+// SetBudget limits Active. An operation whose result alone exceeds the remaining budget fails with ErrOutOfMemory.
 func (t *Thread) SetBudget(bytes int64) { t.limit("SetBudget", limitBudget, bytes) }
 
-// SetCacheLimit bounds the memory that is kept for reuse.
+// SetCacheLimit limits the memory of buffers kept for reuse.
 func (t *Thread) SetCacheLimit(bytes int64) { t.limit("SetCacheLimit", limitCache, bytes) }
 
-// SetWiredLimit bounds the memory that Metal keeps resident.
+// SetWiredLimit limits the memory that Metal keeps resident.
 func (t *Thread) SetWiredLimit(bytes int64) { t.limit("SetWiredLimit", limitWired, bytes) }
 
-// ResetPeak starts Peak anew.
+// ResetPeak sets Peak to Active.
 func (t *Thread) ResetPeak() { t.limit("ResetPeak", limitResetPeak, 0) }
 
-// ClearCache gives back what is kept for reuse.
+// ClearCache frees the buffers kept for reuse.
 func (t *Thread) ClearCache() { t.limit("ClearCache", limitClearCache, 0) }
 
 func (t *Thread) limit(op string, which int32, value int64) { t.must(prefix(op, cLimit(which, value))) }
 
-// BufferBytes evaluates arrays and gives the bytes of the buffers behind them, each counted once: what they really keep
-// alive. Arrays over mapped files must not be among them.
+// BufferBytes evaluates arrays and returns the total size of the buffers behind them, each counted once: the memory
+// that they keep allocated. Arrays over mapped files are not allowed.
 func BufferBytes(arrays ...*Array) int64 {
 	Eval(arrays...)
 	t, handles := handlesOf("BufferBytes", arrays)

@@ -14,7 +14,7 @@ func TestMemoryCounters(t *testing.T) {
 		e.ResetPeak()
 		start := e.Memory()
 		if start.Budget <= 0 || start.Cached != 0 {
-			t.Errorf("at the start %+v", start)
+			t.Errorf("initially %+v", start)
 		}
 		var x *mlx.Array
 		e.Scope(func() { x = mlx.Keep(mlx.Zeros(e, mlx.Uint8, bytes)) })
@@ -34,7 +34,7 @@ func TestMemoryCounters(t *testing.T) {
 			t.Errorf("after Free %+v, at the start %+v", end, start)
 		}
 		if got := end.Peak - start.Active; got < bytes {
-			t.Errorf("the peak rose by %d", got)
+			t.Errorf("the peak grew by %d", got)
 		}
 		e.ResetPeak()
 		if got := e.Memory().Peak; got > start.Active+1<<16 {
@@ -47,12 +47,12 @@ func TestMemoryCounters(t *testing.T) {
 	})
 }
 
-// The budget counts what is there already, and a refused array leaves nothing.
+// The budget includes memory that is already in use, and a refused array leaves nothing allocated.
 func TestBudgetCountsActive(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		defer smallBudget(e, 1<<20)()
 		x := mlx.Zeros(e, mlx.Uint8, 700_000)
-		y := mlx.Zeros(e, mlx.Uint8, 700_000) // each alone fits
+		y := mlx.Zeros(e, mlx.Uint8, 700_000) // each fits alone
 		mlx.Eval(x)
 		before := e.Memory()
 		err := func() (err error) {

@@ -10,25 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The monitor is the same thread whenever it is looked for, and goes on with its work when it is tame.
+// findMonitor always finds the same thread, and that thread still works after deprioritizeMonitor.
 func TestMonitor(t *testing.T) {
 	if _, err := os.ReadFile("/proc/thread-self/syscall"); err != nil {
-		t.Skip("this system does not tell what threads wait for:", err)
+		t.Skip("this system does not show what threads wait for:", err)
 	}
-	// On a loaded machine it may be waiting for a processor whenever it is looked at.
+	// On a loaded machine the monitor may be runnable in all samples, so retry.
 	found := func() (tid int) {
 		for end := time.Now().Add(time.Minute); tid == 0 && time.Now().Before(end); {
-			tid = monitor()
+			tid = findMonitor()
 		}
 		return tid
 	}
 	tid := found()
 	if tid == 0 || tid == os.Getpid() {
-		t.Fatalf("monitor() = %d", tid)
+		t.Fatalf("findMonitor() = %d", tid)
 	}
 	for range 3 {
 		if again := found(); again != tid {
-			t.Errorf("monitor() = %d, then %d", tid, again)
+			t.Errorf("findMonitor() = %d, then %d", tid, again)
 		}
 	}
 	policy := func() uint32 {
@@ -39,11 +39,11 @@ func TestMonitor(t *testing.T) {
 		return attr.Policy
 	}
 	for end := time.Now().Add(time.Minute); policy() != unix.SCHED_BATCH; {
-		if tameMonitor(); time.Now().After(end) {
+		if deprioritizeMonitor(); time.Now().After(end) {
 			t.Fatalf("its policy is %d", policy())
 		}
 	}
-	// The runtime still takes processors back from goroutines that never let go.
+	// The runtime still preempts goroutines that never yield.
 	var stop atomic.Bool
 	for range runtime.GOMAXPROCS(0) {
 		go func() {

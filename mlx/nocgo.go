@@ -4,7 +4,7 @@ package mlx
 
 import "unsafe"
 
-// Without cgo there is no engine: Open says so before any of these could be reached.
+// Without cgo there is no engine. Open returns ErrNoCgo before it calls any of these.
 
 const haveCgo = false
 

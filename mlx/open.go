@@ -8,24 +8,24 @@ import (
 	"github.com/ingotml/ingot/mlx/engine"
 )
 
-// Options are how Open sets up the engine. The zero value is what most callers want.
+// Options configures Open. The zero value suits most callers.
 type Options struct {
-	Budget     int64 // bytes that arrays may hold; 0 is what the machine and its cgroup can give (see DefaultBudget)
-	CacheLimit int64 // bytes kept for reuse; 0 is an eighth of the budget, at most 2 GiB
+	Budget     int64 // bytes that arrays may use; 0 means DefaultBudget
+	CacheLimit int64 // bytes of free buffers kept for reuse; 0 means an eighth of the budget, at most 2 GiB
 	CPU        CPUOptions
 }
 
-// Info is what was loaded.
+// Info describes the loaded engine.
 type Info struct {
 	Version string            // of the library
 	Flavour engine.Flavour    // of the wheel
-	GPU     bool              // the default device
-	Device  map[string]string // what the engine tells of it
+	GPU     bool              // whether the default device is a GPU
+	Device  map[string]string // the engine's properties of the device
 }
 
 const maxCache = 2 << 30
 
-// Open loads an engine and starts its thread. A process can do so once: MLX cannot be unloaded.
+// Open loads an engine and starts its thread. It can be called once per process, because MLX cannot be unloaded.
 func Open(e *engine.Engine, o Options) (*Thread, error) {
 	if !haveCgo {
 		return nil, ErrNoCgo
@@ -55,14 +55,14 @@ func Open(e *engine.Engine, o Options) (*Thread, error) {
 			}
 		}
 		if !gpu {
-			tameMonitor()
+			deprioritizeMonitor()
 		}
 		return t.SetCPU(o.CPU)
 	})
 }
 
-// Check loads an engine, compares versions and unloads nothing: it is for the end of an installation, in a process
-// that will not open another engine.
+// Check loads an engine and verifies its versions. It does not unload it: it is meant for the end of an installation,
+// in a process that opens no other engine.
 func Check(e *engine.Engine) error {
 	if !haveCgo {
 		return ErrNoCgo
@@ -75,16 +75,17 @@ func load(e *engine.Engine) error {
 		return fmt.Errorf("loading the engine in %s: %s: %w", e.Dir, failed, engine.ErrLoad)
 	}
 	if abi := cABI(); abi != bridge.ABI {
-		return fmt.Errorf("the bridge %s has interface %#x, this program %#x: run `ingot engine install`: %w", e.Bridge, abi, uint32(bridge.ABI), ErrVersion)
+		return fmt.Errorf("the bridge %s has interface %#x, this program needs %#x: run `ingot engine install`: %w",
+			e.Bridge, abi, uint32(bridge.ABI), ErrVersion)
 	}
-	// Another libmlx under these headers would corrupt memory.
+	// A libmlx of another version than the bridge's headers would corrupt memory.
 	if v := cVersion(); v != engine.Version {
 		return fmt.Errorf("%s is MLX %s, this program needs %s: %w", e.Lib, v, engine.Version, ErrVersion)
 	}
 	return nil
 }
 
-// Info tells what was loaded.
+// Info describes the loaded engine.
 func (t *Thread) Info() Info { return t.info }
 
 func keyValues(text string) map[string]string {
@@ -97,7 +98,7 @@ func keyValues(text string) map[string]string {
 	return m
 }
 
-// Available is ErrNoCgo where this program can load no engine at all; ask before installing one.
+// Available returns ErrNoCgo if this program cannot load any engine. Call it before installing one.
 func Available() error {
 	if !haveCgo {
 		return ErrNoCgo

@@ -334,140 +334,140 @@ var opNames = [...]string{
 	opDepends:            "Depends",
 }
 
-// Abs is |x|.
+// Abs returns |x|.
 func Abs(x *Array) *Array {
 	c := threadOf(opAbs, x).begin(opAbs)
 	c.array(x)
 	return c.one()
 }
 
-// Negative is -x.
+// Negative returns -x.
 func Negative(x *Array) *Array {
 	c := threadOf(opNegative, x).begin(opNegative)
 	c.array(x)
 	return c.one()
 }
 
-// Sign is -1, 0 or 1 by the sign of x.
+// Sign returns -1, 0 or 1 according to the sign of x.
 func Sign(x *Array) *Array {
 	c := threadOf(opSign, x).begin(opSign)
 	c.array(x)
 	return c.one()
 }
 
-// Reciprocal is 1/x.
+// Reciprocal returns 1/x.
 func Reciprocal(x *Array) *Array {
 	c := threadOf(opReciprocal, x).begin(opReciprocal)
 	c.array(x)
 	return c.one()
 }
 
-// Square is x*x.
+// Square returns x*x.
 func Square(x *Array) *Array {
 	c := threadOf(opSquare, x).begin(opSquare)
 	c.array(x)
 	return c.one()
 }
 
-// Sqrt is the square root.
+// Sqrt returns the square root.
 func Sqrt(x *Array) *Array {
 	c := threadOf(opSqrt, x).begin(opSqrt)
 	c.array(x)
 	return c.one()
 }
 
-// Rsqrt is 1/sqrt(x).
+// Rsqrt returns 1/sqrt(x).
 func Rsqrt(x *Array) *Array {
 	c := threadOf(opRsqrt, x).begin(opRsqrt)
 	c.array(x)
 	return c.one()
 }
 
-// Exp is e^x.
+// Exp returns e^x.
 func Exp(x *Array) *Array {
 	c := threadOf(opExp, x).begin(opExp)
 	c.array(x)
 	return c.one()
 }
 
-// Expm1 is e^x - 1, exact near zero.
+// Expm1 returns e^x - 1, accurate near zero.
 func Expm1(x *Array) *Array {
 	c := threadOf(opExpm1, x).begin(opExpm1)
 	c.array(x)
 	return c.one()
 }
 
-// Log is the natural logarithm.
+// Log returns the natural logarithm.
 func Log(x *Array) *Array {
 	c := threadOf(opLog, x).begin(opLog)
 	c.array(x)
 	return c.one()
 }
 
-// Log1p is log(1+x), exact near zero.
+// Log1p returns log(1+x), accurate near zero.
 func Log1p(x *Array) *Array {
 	c := threadOf(opLog1p, x).begin(opLog1p)
 	c.array(x)
 	return c.one()
 }
 
-// Sin is the sine of radians.
+// Sin returns the sine; x is in radians.
 func Sin(x *Array) *Array {
 	c := threadOf(opSin, x).begin(opSin)
 	c.array(x)
 	return c.one()
 }
 
-// Cos is the cosine of radians.
+// Cos returns the cosine; x is in radians.
 func Cos(x *Array) *Array {
 	c := threadOf(opCos, x).begin(opCos)
 	c.array(x)
 	return c.one()
 }
 
-// Tanh is the hyperbolic tangent.
+// Tanh returns the hyperbolic tangent.
 func Tanh(x *Array) *Array {
 	c := threadOf(opTanh, x).begin(opTanh)
 	c.array(x)
 	return c.one()
 }
 
-// Erf is the error function.
+// Erf returns the error function.
 func Erf(x *Array) *Array {
 	c := threadOf(opErf, x).begin(opErf)
 	c.array(x)
 	return c.one()
 }
 
-// Sigmoid is 1/(1+e^-x).
+// Sigmoid returns 1/(1+e^-x).
 func Sigmoid(x *Array) *Array {
 	c := threadOf(opSigmoid, x).begin(opSigmoid)
 	c.array(x)
 	return c.one()
 }
 
-// SiLU is x*sigmoid(x).
+// SiLU returns x*sigmoid(x).
 func SiLU(x *Array) *Array {
 	c := threadOf(opSiLU, x).begin(opSiLU)
 	c.array(x)
 	return c.one()
 }
 
-// GELU is x times the normal distribution up to x.
+// GELU returns x times the cumulative normal distribution at x.
 func GELU(x *Array) *Array {
 	c := threadOf(opGELU, x).begin(opGELU)
 	c.array(x)
 	return c.one()
 }
 
-// GELUTanh is GELU by its approximation x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2.
+// GELUTanh returns the tanh approximation of GELU, x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2.
 func GELUTanh(x *Array) *Array {
 	c := threadOf(opGELUTanh, x).begin(opGELUTanh)
 	c.array(x)
 	return c.one()
 }
 
-// Softplus is log(1+e^x), without overflow.
+// Softplus returns log(1+e^x) without overflow.
 func Softplus(x *Array) *Array {
 	c := threadOf(opSoftplus, x).begin(opSoftplus)
 	c.array(x)
@@ -496,28 +496,28 @@ func Round(x *Array, decimals int) *Array {
 	return c.one()
 }
 
-// LogicalNot is !x as bool.
+// LogicalNot returns !x as bool.
 func LogicalNot(x *Array) *Array {
 	c := threadOf(opLogicalNot, x).begin(opLogicalNot)
 	c.array(x)
 	return c.one()
 }
 
-// IsFinite is true where x is neither infinite nor NaN.
+// IsFinite reports for each element whether it is neither infinite nor NaN.
 func IsFinite(x *Array) *Array {
 	c := threadOf(opIsFinite, x).begin(opIsFinite)
 	c.array(x)
 	return c.one()
 }
 
-// IsNaN is true where x is NaN.
+// IsNaN reports for each element whether it is NaN.
 func IsNaN(x *Array) *Array {
 	c := threadOf(opIsNaN, x).begin(opIsNaN)
 	c.array(x)
 	return c.one()
 }
 
-// AsType converts element by element.
+// AsType converts each element.
 func AsType(x *Array, to DType) *Array {
 	c := threadOf(opAsType, x).begin(opAsType)
 	c.array(x)
@@ -525,7 +525,7 @@ func AsType(x *Array, to DType) *Array {
 	return c.one()
 }
 
-// View reads the same bytes as another type; the last axis scales by the ratio of sizes.
+// View reinterprets the bytes as another type; the last axis scales by the ratio of sizes.
 func View(x *Array, to DType) *Array {
 	c := threadOf(opView, x).begin(opView)
 	c.array(x)
@@ -533,14 +533,14 @@ func View(x *Array, to DType) *Array {
 	return c.one()
 }
 
-// StopGradient is x, cut off from differentiation.
+// StopGradient returns x, excluded from differentiation.
 func StopGradient(x *Array) *Array {
 	c := threadOf(opStopGradient, x).begin(opStopGradient)
 	c.array(x)
 	return c.one()
 }
 
-// AddScalar is x+value in x's type.
+// AddScalar returns x+value in x's type.
 func AddScalar(x *Array, value float64) *Array {
 	c := threadOf(opAddScalar, x).begin(opAddScalar)
 	c.array(x)
@@ -548,7 +548,7 @@ func AddScalar(x *Array, value float64) *Array {
 	return c.one()
 }
 
-// MultiplyScalar is x*value in x's type.
+// MultiplyScalar returns x*value in x's type.
 func MultiplyScalar(x *Array, value float64) *Array {
 	c := threadOf(opMultiplyScalar, x).begin(opMultiplyScalar)
 	c.array(x)
@@ -556,7 +556,7 @@ func MultiplyScalar(x *Array, value float64) *Array {
 	return c.one()
 }
 
-// MaximumScalar is max(x, value) in x's type.
+// MaximumScalar returns max(x, value) in x's type.
 func MaximumScalar(x *Array, value float64) *Array {
 	c := threadOf(opMaximumScalar, x).begin(opMaximumScalar)
 	c.array(x)
@@ -564,7 +564,7 @@ func MaximumScalar(x *Array, value float64) *Array {
 	return c.one()
 }
 
-// MinimumScalar is min(x, value) in x's type.
+// MinimumScalar returns min(x, value) in x's type.
 func MinimumScalar(x *Array, value float64) *Array {
 	c := threadOf(opMinimumScalar, x).begin(opMinimumScalar)
 	c.array(x)
@@ -572,7 +572,7 @@ func MinimumScalar(x *Array, value float64) *Array {
 	return c.one()
 }
 
-// PowerScalar is x^value in x's type.
+// PowerScalar returns x^value in x's type.
 func PowerScalar(x *Array, value float64) *Array {
 	c := threadOf(opPowerScalar, x).begin(opPowerScalar)
 	c.array(x)
@@ -580,7 +580,7 @@ func PowerScalar(x *Array, value float64) *Array {
 	return c.one()
 }
 
-// Softcap is value*tanh(x/value).
+// Softcap returns value*tanh(x/value).
 func Softcap(x *Array, value float64) *Array {
 	c := threadOf(opSoftcap, x).begin(opSoftcap)
 	c.array(x)
@@ -588,7 +588,7 @@ func Softcap(x *Array, value float64) *Array {
 	return c.one()
 }
 
-// Add is a+b.
+// Add returns a+b.
 func Add(a *Array, b *Array) *Array {
 	c := threadOf(opAdd, a).begin(opAdd)
 	c.array(a)
@@ -596,7 +596,7 @@ func Add(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Subtract is a-b.
+// Subtract returns a-b.
 func Subtract(a *Array, b *Array) *Array {
 	c := threadOf(opSubtract, a).begin(opSubtract)
 	c.array(a)
@@ -604,7 +604,7 @@ func Subtract(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Multiply is a*b.
+// Multiply returns a*b.
 func Multiply(a *Array, b *Array) *Array {
 	c := threadOf(opMultiply, a).begin(opMultiply)
 	c.array(a)
@@ -612,7 +612,7 @@ func Multiply(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Divide is a/b, in floating point.
+// Divide returns a/b in floating point.
 func Divide(a *Array, b *Array) *Array {
 	c := threadOf(opDivide, a).begin(opDivide)
 	c.array(a)
@@ -620,7 +620,7 @@ func Divide(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// FloorDivide is floor(a/b).
+// FloorDivide returns floor(a/b).
 func FloorDivide(a *Array, b *Array) *Array {
 	c := threadOf(opFloorDivide, a).begin(opFloorDivide)
 	c.array(a)
@@ -628,7 +628,7 @@ func FloorDivide(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Remainder is a mod b with the sign of b.
+// Remainder returns a mod b with the sign of b.
 func Remainder(a *Array, b *Array) *Array {
 	c := threadOf(opRemainder, a).begin(opRemainder)
 	c.array(a)
@@ -636,7 +636,7 @@ func Remainder(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Power is a^b.
+// Power returns a^b.
 func Power(a *Array, b *Array) *Array {
 	c := threadOf(opPower, a).begin(opPower)
 	c.array(a)
@@ -644,7 +644,7 @@ func Power(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Maximum is the larger; NaN wins.
+// Maximum returns the larger element; NaN wins.
 func Maximum(a *Array, b *Array) *Array {
 	c := threadOf(opMaximum, a).begin(opMaximum)
 	c.array(a)
@@ -652,7 +652,7 @@ func Maximum(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Minimum is the smaller; NaN wins.
+// Minimum returns the smaller element; NaN wins.
 func Minimum(a *Array, b *Array) *Array {
 	c := threadOf(opMinimum, a).begin(opMinimum)
 	c.array(a)
@@ -660,7 +660,7 @@ func Minimum(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// LogAddExp is log(e^a + e^b).
+// LogAddExp returns log(e^a + e^b).
 func LogAddExp(a *Array, b *Array) *Array {
 	c := threadOf(opLogAddExp, a).begin(opLogAddExp)
 	c.array(a)
@@ -668,7 +668,7 @@ func LogAddExp(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Equal is a==b as bool.
+// Equal returns a==b as bool.
 func Equal(a *Array, b *Array) *Array {
 	c := threadOf(opEqual, a).begin(opEqual)
 	c.array(a)
@@ -676,7 +676,7 @@ func Equal(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// NotEqual is a!=b as bool.
+// NotEqual returns a!=b as bool.
 func NotEqual(a *Array, b *Array) *Array {
 	c := threadOf(opNotEqual, a).begin(opNotEqual)
 	c.array(a)
@@ -684,7 +684,7 @@ func NotEqual(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Less is a<b as bool.
+// Less returns a<b as bool.
 func Less(a *Array, b *Array) *Array {
 	c := threadOf(opLess, a).begin(opLess)
 	c.array(a)
@@ -692,7 +692,7 @@ func Less(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// LessEqual is a<=b as bool.
+// LessEqual returns a<=b as bool.
 func LessEqual(a *Array, b *Array) *Array {
 	c := threadOf(opLessEqual, a).begin(opLessEqual)
 	c.array(a)
@@ -700,7 +700,7 @@ func LessEqual(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Greater is a>b as bool.
+// Greater returns a>b as bool.
 func Greater(a *Array, b *Array) *Array {
 	c := threadOf(opGreater, a).begin(opGreater)
 	c.array(a)
@@ -708,7 +708,7 @@ func Greater(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// GreaterEqual is a>=b as bool.
+// GreaterEqual returns a>=b as bool.
 func GreaterEqual(a *Array, b *Array) *Array {
 	c := threadOf(opGreaterEqual, a).begin(opGreaterEqual)
 	c.array(a)
@@ -716,7 +716,7 @@ func GreaterEqual(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// LogicalAnd is a and b as bool.
+// LogicalAnd returns a and b as bool.
 func LogicalAnd(a *Array, b *Array) *Array {
 	c := threadOf(opLogicalAnd, a).begin(opLogicalAnd)
 	c.array(a)
@@ -724,7 +724,7 @@ func LogicalAnd(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// LogicalOr is a or b as bool.
+// LogicalOr returns a or b as bool.
 func LogicalOr(a *Array, b *Array) *Array {
 	c := threadOf(opLogicalOr, a).begin(opLogicalOr)
 	c.array(a)
@@ -732,7 +732,7 @@ func LogicalOr(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// BitwiseAnd is a&b of integers.
+// BitwiseAnd returns a&b of integers.
 func BitwiseAnd(a *Array, b *Array) *Array {
 	c := threadOf(opBitwiseAnd, a).begin(opBitwiseAnd)
 	c.array(a)
@@ -740,7 +740,7 @@ func BitwiseAnd(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// BitwiseOr is a|b of integers.
+// BitwiseOr returns a|b of integers.
 func BitwiseOr(a *Array, b *Array) *Array {
 	c := threadOf(opBitwiseOr, a).begin(opBitwiseOr)
 	c.array(a)
@@ -748,7 +748,7 @@ func BitwiseOr(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// BitwiseXor is a^b of integers.
+// BitwiseXor returns a^b of integers.
 func BitwiseXor(a *Array, b *Array) *Array {
 	c := threadOf(opBitwiseXor, a).begin(opBitwiseXor)
 	c.array(a)
@@ -756,7 +756,7 @@ func BitwiseXor(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// LeftShift is a<<b of integers.
+// LeftShift returns a<<b of integers.
 func LeftShift(a *Array, b *Array) *Array {
 	c := threadOf(opLeftShift, a).begin(opLeftShift)
 	c.array(a)
@@ -764,7 +764,7 @@ func LeftShift(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// RightShift is a>>b of integers.
+// RightShift returns a>>b of integers.
 func RightShift(a *Array, b *Array) *Array {
 	c := threadOf(opRightShift, a).begin(opRightShift)
 	c.array(a)
@@ -772,7 +772,7 @@ func RightShift(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Where takes a where cond holds, else b.
+// Where returns a where cond holds, otherwise b.
 func Where(cond *Array, a *Array, b *Array) *Array {
 	c := threadOf(opWhere, cond).begin(opWhere)
 	c.array(cond)
@@ -781,7 +781,7 @@ func Where(cond *Array, a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// Sum adds up over the axes.
+// Sum returns the sum over the axes.
 func Sum(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opSum, x).begin(opSum)
 	c.array(x)
@@ -790,7 +790,7 @@ func Sum(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Mean averages over the axes.
+// Mean returns the mean over the axes.
 func Mean(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opMean, x).begin(opMean)
 	c.array(x)
@@ -799,7 +799,7 @@ func Mean(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Var is the population variance over the axes.
+// Var returns the population variance over the axes.
 func Var(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opVar, x).begin(opVar)
 	c.array(x)
@@ -808,7 +808,7 @@ func Var(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Prod multiplies over the axes.
+// Prod returns the product over the axes.
 func Prod(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opProd, x).begin(opProd)
 	c.array(x)
@@ -817,7 +817,7 @@ func Prod(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Max is the largest over the axes.
+// Max returns the maximum over the axes.
 func Max(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opMax, x).begin(opMax)
 	c.array(x)
@@ -826,7 +826,7 @@ func Max(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Min is the smallest over the axes.
+// Min returns the minimum over the axes.
 func Min(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opMin, x).begin(opMin)
 	c.array(x)
@@ -835,7 +835,7 @@ func Min(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// AllOf is true where every element over the axes is.
+// AllOf reports whether all elements over the axes are true.
 func AllOf(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opAllOf, x).begin(opAllOf)
 	c.array(x)
@@ -844,7 +844,7 @@ func AllOf(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// AnyOf is true where some element over the axes is.
+// AnyOf reports whether any element over the axes is true.
 func AnyOf(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opAnyOf, x).begin(opAnyOf)
 	c.array(x)
@@ -853,7 +853,7 @@ func AnyOf(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// LogSumExp is log(sum(e^x)) over the axes.
+// LogSumExp returns log(sum(e^x)) over the axes.
 func LogSumExp(x *Array, keepdims bool, axes ...int) *Array {
 	c := threadOf(opLogSumExp, x).begin(opLogSumExp)
 	c.array(x)
@@ -862,7 +862,7 @@ func LogSumExp(x *Array, keepdims bool, axes ...int) *Array {
 	return c.one()
 }
 
-// ArgMax is the index of the first largest element, uint32; NaN is larger than all.
+// ArgMax returns the index of the first maximum, uint32; NaN is larger than all numbers.
 func ArgMax(x *Array, axis int, keepdims bool) *Array {
 	c := threadOf(opArgMax, x).begin(opArgMax)
 	c.array(x)
@@ -871,7 +871,7 @@ func ArgMax(x *Array, axis int, keepdims bool) *Array {
 	return c.one()
 }
 
-// ArgMin is the index of the first smallest element, uint32.
+// ArgMin returns the index of the first minimum, uint32.
 func ArgMin(x *Array, axis int, keepdims bool) *Array {
 	c := threadOf(opArgMin, x).begin(opArgMin)
 	c.array(x)
@@ -880,7 +880,7 @@ func ArgMin(x *Array, axis int, keepdims bool) *Array {
 	return c.one()
 }
 
-// CumSum adds up along the axis.
+// CumSum returns cumulative sums along the axis.
 func CumSum(x *Array, axis int, reverse bool, inclusive bool) *Array {
 	c := threadOf(opCumSum, x).begin(opCumSum)
 	c.array(x)
@@ -890,7 +890,7 @@ func CumSum(x *Array, axis int, reverse bool, inclusive bool) *Array {
 	return c.one()
 }
 
-// CumProd multiplies along the axis.
+// CumProd returns cumulative products along the axis.
 func CumProd(x *Array, axis int, reverse bool, inclusive bool) *Array {
 	c := threadOf(opCumProd, x).begin(opCumProd)
 	c.array(x)
@@ -909,7 +909,7 @@ func Softmax(x *Array, precise bool, axes ...int) *Array {
 	return c.one()
 }
 
-// Sort sorts ascending.
+// Sort sorts in ascending order.
 func Sort(x *Array, axis int) *Array {
 	c := threadOf(opSort, x).begin(opSort)
 	c.array(x)
@@ -917,7 +917,7 @@ func Sort(x *Array, axis int) *Array {
 	return c.one()
 }
 
-// ArgSort is the permutation that sorts ascending, uint32.
+// ArgSort returns the permutation that sorts in ascending order, uint32.
 func ArgSort(x *Array, axis int) *Array {
 	c := threadOf(opArgSort, x).begin(opArgSort)
 	c.array(x)
@@ -925,7 +925,7 @@ func ArgSort(x *Array, axis int) *Array {
 	return c.one()
 }
 
-// Partition puts the kth smallest in its place, smaller ones before it.
+// Partition moves the kth smallest element to position k, with smaller ones before it and larger ones after it.
 func Partition(x *Array, kth int, axis int) *Array {
 	c := threadOf(opPartition, x).begin(opPartition)
 	c.array(x)
@@ -934,7 +934,7 @@ func Partition(x *Array, kth int, axis int) *Array {
 	return c.one()
 }
 
-// ArgPartition is the permutation of Partition, uint32.
+// ArgPartition returns the permutation of Partition, uint32.
 func ArgPartition(x *Array, kth int, axis int) *Array {
 	c := threadOf(opArgPartition, x).begin(opArgPartition)
 	c.array(x)
@@ -943,7 +943,7 @@ func ArgPartition(x *Array, kth int, axis int) *Array {
 	return c.one()
 }
 
-// TopK is the k largest elements, in no promised order.
+// TopK returns the k largest elements in unspecified order.
 func TopK(x *Array, k int, axis int) *Array {
 	c := threadOf(opTopK, x).begin(opTopK)
 	c.array(x)
@@ -952,7 +952,8 @@ func TopK(x *Array, k int, axis int) *Array {
 	return c.one()
 }
 
-// Largest is the k largest elements of the last axis in descending order, and their indices, uint32; of equal ones the first comes first, NaN counts as infinity.
+// Largest returns the k largest elements of the last axis in descending order, and their indices, uint32. Ties are
+// resolved by the lower index. NaN counts as infinity.
 func Largest(x *Array, k int) []*Array {
 	c := threadOf(opLargest, x).begin(opLargest)
 	c.array(x)
@@ -960,7 +961,7 @@ func Largest(x *Array, k int) []*Array {
 	return c.many()
 }
 
-// Arange is start, start+step, ... below stop.
+// Arange returns start, start+step, ... below stop.
 func Arange(t *Thread, start float64, stop float64, step float64, as DType) *Array {
 	c := t.begin(opArange)
 	c.real(start)
@@ -970,7 +971,7 @@ func Arange(t *Thread, start float64, stop float64, step float64, as DType) *Arr
 	return c.one()
 }
 
-// Full fills an array with one value.
+// Full returns an array filled with one value.
 func Full(t *Thread, value float64, as DType, shape ...int) *Array {
 	c := t.begin(opFull)
 	c.real(value)
@@ -979,7 +980,7 @@ func Full(t *Thread, value float64, as DType, shape ...int) *Array {
 	return c.one()
 }
 
-// Zeros is all zeros.
+// Zeros returns zeros.
 func Zeros(t *Thread, as DType, shape ...int) *Array {
 	c := t.begin(opZeros)
 	c.dtype(as)
@@ -987,7 +988,7 @@ func Zeros(t *Thread, as DType, shape ...int) *Array {
 	return c.one()
 }
 
-// Ones is all ones.
+// Ones returns ones.
 func Ones(t *Thread, as DType, shape ...int) *Array {
 	c := t.begin(opOnes)
 	c.dtype(as)
@@ -995,14 +996,14 @@ func Ones(t *Thread, as DType, shape ...int) *Array {
 	return c.one()
 }
 
-// ZerosLike is zeros of x's shape and type.
+// ZerosLike returns zeros of x's shape and type.
 func ZerosLike(x *Array) *Array {
 	c := threadOf(opZerosLike, x).begin(opZerosLike)
 	c.array(x)
 	return c.one()
 }
 
-// Eye is [n, m] with ones on diagonal k.
+// Eye returns [n, m] with ones on diagonal k.
 func Eye(t *Thread, n int, m int, k int, as DType) *Array {
 	c := t.begin(opEye)
 	c.int(n)
@@ -1012,7 +1013,7 @@ func Eye(t *Thread, n int, m int, k int, as DType) *Array {
 	return c.one()
 }
 
-// Tri is [n, m] with ones on and below diagonal k.
+// Tri returns [n, m] with ones on and below diagonal k.
 func Tri(t *Thread, n int, m int, k int, as DType) *Array {
 	c := t.begin(opTri)
 	c.int(n)
@@ -1022,7 +1023,7 @@ func Tri(t *Thread, n int, m int, k int, as DType) *Array {
 	return c.one()
 }
 
-// Tril zeroes what is above diagonal k.
+// Tril sets the elements above diagonal k to zero.
 func Tril(x *Array, k int) *Array {
 	c := threadOf(opTril, x).begin(opTril)
 	c.array(x)
@@ -1030,7 +1031,7 @@ func Tril(x *Array, k int) *Array {
 	return c.one()
 }
 
-// Triu zeroes what is below diagonal k.
+// Triu sets the elements below diagonal k to zero.
 func Triu(x *Array, k int) *Array {
 	c := threadOf(opTriu, x).begin(opTriu)
 	c.array(x)
@@ -1038,7 +1039,7 @@ func Triu(x *Array, k int) *Array {
 	return c.one()
 }
 
-// Reshape gives the elements another shape; one -1 is inferred.
+// Reshape changes the shape; one -1 is inferred.
 func Reshape(x *Array, shape ...int) *Array {
 	c := threadOf(opReshape, x).begin(opReshape)
 	c.array(x)
@@ -1046,7 +1047,7 @@ func Reshape(x *Array, shape ...int) *Array {
 	return c.one()
 }
 
-// Flatten joins the axes start to end, both included.
+// Flatten merges the axes start to end, both included.
 func Flatten(x *Array, start int, end int) *Array {
 	c := threadOf(opFlatten, x).begin(opFlatten)
 	c.array(x)
@@ -1063,7 +1064,7 @@ func Transpose(x *Array, axes ...int) *Array {
 	return c.one()
 }
 
-// SwapAxes exchanges two axes.
+// SwapAxes swaps two axes.
 func SwapAxes(x *Array, a int, b int) *Array {
 	c := threadOf(opSwapAxes, x).begin(opSwapAxes)
 	c.array(x)
@@ -1081,7 +1082,7 @@ func MoveAxis(x *Array, from int, to int) *Array {
 	return c.one()
 }
 
-// ExpandDims inserts axes of length 1 at the given places of the result.
+// ExpandDims inserts axes of length 1 at the given positions of the result.
 func ExpandDims(x *Array, axes ...int) *Array {
 	c := threadOf(opExpandDims, x).begin(opExpandDims)
 	c.array(x)
@@ -1097,7 +1098,7 @@ func Squeeze(x *Array, axes ...int) *Array {
 	return c.one()
 }
 
-// BroadcastTo repeats x along axes of length 1 without a copy.
+// BroadcastTo repeats x along axes of length 1 without copying.
 func BroadcastTo(x *Array, shape ...int) *Array {
 	c := threadOf(opBroadcastTo, x).begin(opBroadcastTo)
 	c.array(x)
@@ -1121,7 +1122,7 @@ func Stack(axis int, xs ...*Array) *Array {
 	return c.one()
 }
 
-// Split cuts x before each of the given indices.
+// Split splits x before each of the given indices.
 func Split(x *Array, axis int, at ...int) []*Array {
 	c := threadOf(opSplit, x).begin(opSplit)
 	c.array(x)
@@ -1130,7 +1131,7 @@ func Split(x *Array, axis int, at ...int) []*Array {
 	return c.many()
 }
 
-// SplitEven cuts x into equal parts.
+// SplitEven splits x into equal parts.
 func SplitEven(x *Array, parts int, axis int) []*Array {
 	c := threadOf(opSplitEven, x).begin(opSplitEven)
 	c.array(x)
@@ -1175,14 +1176,15 @@ func Roll(x *Array, shift int, axis int) *Array {
 	return c.one()
 }
 
-// Contiguous is x in row-major storage of its own, or x where it already is (see Copy).
+// Contiguous returns x in row-major storage; it returns x itself if that is row-major already (see Copy).
 func Contiguous(x *Array) *Array {
 	c := threadOf(opContiguous, x).begin(opContiguous)
 	c.array(x)
 	return c.one()
 }
 
-// Copy is x in row-major storage that nothing shares, whatever the engine thinks of small buffers.
+// Copy returns x in row-major storage that is shared with no other array, even if the engine would share a small
+// buffer.
 func Copy(x *Array) *Array {
 	c := threadOf(opCopy, x).begin(opCopy)
 	c.array(x)
@@ -1208,7 +1210,7 @@ func sliceUpdate(x *Array, update *Array, start []int, stop []int, step ...int) 
 	return c.one()
 }
 
-// SliceDynamic takes size elements from a start that is an int32 array, along axes.
+// SliceDynamic takes size elements along axes, starting at start, an int32 array.
 func SliceDynamic(x *Array, start *Array, axes []int, size ...int) *Array {
 	c := threadOf(opSliceDynamic, x).begin(opSliceDynamic)
 	c.array(x)
@@ -1218,7 +1220,7 @@ func SliceDynamic(x *Array, start *Array, axes []int, size ...int) *Array {
 	return c.one()
 }
 
-// SliceUpdateDynamic writes update at a start that is an int32 array, along axes.
+// SliceUpdateDynamic writes update along axes, starting at start, an int32 array.
 func SliceUpdateDynamic(x *Array, update *Array, start *Array, axes ...int) *Array {
 	c := threadOf(opSliceUpdateDynamic, x).begin(opSliceUpdateDynamic)
 	c.array(x)
@@ -1228,7 +1230,7 @@ func SliceUpdateDynamic(x *Array, update *Array, start *Array, axes ...int) *Arr
 	return c.one()
 }
 
-// Take picks positions along an axis; indices may have any shape.
+// Take selects positions along an axis; indices may have any shape.
 func Take(x *Array, indices *Array, axis int) *Array {
 	c := threadOf(opTake, x).begin(opTake)
 	c.array(x)
@@ -1237,7 +1239,7 @@ func Take(x *Array, indices *Array, axis int) *Array {
 	return c.one()
 }
 
-// TakeAlongAxis picks one position per element of indices.
+// TakeAlongAxis selects one position per element of indices.
 func TakeAlongAxis(x *Array, indices *Array, axis int) *Array {
 	c := threadOf(opTakeAlongAxis, x).begin(opTakeAlongAxis)
 	c.array(x)
@@ -1276,7 +1278,7 @@ func Gather(x *Array, indices []*Array, axes []int, sizes ...int) *Array {
 	return c.one()
 }
 
-// Scatter writes slices at each index tuple; the last of equal ones wins.
+// Scatter writes slices at each index tuple; the last of equal tuples wins.
 func Scatter(x *Array, indices []*Array, updates *Array, axes ...int) *Array {
 	c := threadOf(opScatter, x).begin(opScatter)
 	c.array(x)
@@ -1304,7 +1306,7 @@ func MatMul(a *Array, b *Array) *Array {
 	return c.one()
 }
 
-// AddMM is alpha*(a@b) + beta*bias.
+// AddMM returns alpha*(a@b) + beta*bias.
 func AddMM(bias *Array, a *Array, b *Array, alpha float64, beta float64) *Array {
 	c := threadOf(opAddMM, bias).begin(opAddMM)
 	c.array(bias)
@@ -1315,7 +1317,7 @@ func AddMM(bias *Array, a *Array, b *Array, alpha float64, beta float64) *Array 
 	return c.one()
 }
 
-// GatherMM multiplies matrices picked by index from both sides.
+// GatherMM multiplies matrices that are selected by index on both sides.
 func GatherMM(a *Array, b *Array, lhs *Array, rhs *Array, sorted bool) *Array {
 	c := threadOf(opGatherMM, a).begin(opGatherMM)
 	c.array(a)
@@ -1326,7 +1328,7 @@ func GatherMM(a *Array, b *Array, lhs *Array, rhs *Array, sorted bool) *Array {
 	return c.one()
 }
 
-// Outer is the outer product of two vectors.
+// Outer returns the outer product of two vectors.
 func Outer(a *Array, b *Array) *Array {
 	c := threadOf(opOuter, a).begin(opOuter)
 	c.array(a)
@@ -1357,7 +1359,7 @@ func Conv2D(x *Array, weight *Array, stride int, padding int, groups int) *Array
 	return c.one()
 }
 
-// Quantize packs the last axis; gives packed, scales and, for affine, biases.
+// Quantize packs the last axis. It returns the packed codes, scales and, for affine, biases.
 func Quantize(w *Array, group int, bits int, format QuantMode, global *Array) []*Array {
 	c := threadOf(opQuantize, w).begin(opQuantize)
 	c.array(w)
@@ -1368,7 +1370,7 @@ func Quantize(w *Array, group int, bits int, format QuantMode, global *Array) []
 	return c.many()
 }
 
-// Dequantize unpacks what Quantize packed.
+// Dequantize decodes what Quantize packed.
 func Dequantize(w *Array, scales *Array, biases *Array, group int, bits int, format QuantMode, global *Array, as DType) *Array {
 	c := threadOf(opDequantize, w).begin(opDequantize)
 	c.array(w)
@@ -1382,7 +1384,7 @@ func Dequantize(w *Array, scales *Array, biases *Array, group int, bits int, for
 	return c.one()
 }
 
-// QuantizedMatMul is x@w or x@w.T of a packed w.
+// QuantizedMatMul returns x@w, or x@w.T if transpose is set, of a packed w.
 func QuantizedMatMul(x *Array, w *Array, scales *Array, biases *Array, transpose bool, group int, bits int, format QuantMode) *Array {
 	c := threadOf(opQuantizedMatMul, x).begin(opQuantizedMatMul)
 	c.array(x)
@@ -1396,7 +1398,7 @@ func QuantizedMatMul(x *Array, w *Array, scales *Array, biases *Array, transpose
 	return c.one()
 }
 
-// GatherQMM multiplies with packed matrices picked by index.
+// GatherQMM multiplies by packed matrices that are selected by index.
 func GatherQMM(x *Array, w *Array, scales *Array, biases *Array, lhs *Array, rhs *Array, transpose bool, group int, bits int, format QuantMode, sorted bool) *Array {
 	c := threadOf(opGatherQMM, x).begin(opGatherQMM)
 	c.array(x)
@@ -1413,7 +1415,11 @@ func GatherQMM(x *Array, w *Array, scales *Array, biases *Array, lhs *Array, rhs
 	return c.one()
 }
 
-// LinearLayers is x@w.T + bias for each of several w [out, in] that share x. Each w has its place in the lists: its format (a QuantMode, or -1 for plain), its group and bits (0 is the format's own), 1 where a bias [out] is added before the result is rounded, and the heads that the result [..., out] is split into, [..., heads, out/heads], 0 for none. parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias. Where joined is set, the last two axes of x are one.
+// LinearLayers returns x@w.T + bias for each of several w [out, in] that share x. The lists have one element per w: its
+// format (a QuantMode, or -1 for plain); its group and bits (0 for the format's default); biased is 1 if a bias [out]
+// is added before the result is rounded; heads splits the result [..., out] into [..., heads, out/heads], 0 does not
+// split. parts are the arrays of each w in turn: w, or codes, scales and, if affine, biases; then its bias. If joined
+// is set, the last two axes of x are merged.
 func LinearLayers(x *Array, parts []*Array, joined bool, formats []int, groups []int, bits []int, biased []int, heads ...int) []*Array {
 	c := threadOf(opLinearLayers, x).begin(opLinearLayers)
 	c.array(x)
@@ -1427,7 +1433,7 @@ func LinearLayers(x *Array, parts []*Array, joined bool, formats []int, groups [
 	return c.many()
 }
 
-// FromFP8 reads uint8 as e4m3.
+// FromFP8 decodes uint8 as e4m3.
 func FromFP8(x *Array, as DType) *Array {
 	c := threadOf(opFromFP8, x).begin(opFromFP8)
 	c.array(x)
@@ -1435,7 +1441,7 @@ func FromFP8(x *Array, as DType) *Array {
 	return c.one()
 }
 
-// ToFP8 rounds to e4m3 as uint8.
+// ToFP8 rounds to e4m3, stored as uint8.
 func ToFP8(x *Array) *Array {
 	c := threadOf(opToFP8, x).begin(opToFP8)
 	c.array(x)
@@ -1451,7 +1457,8 @@ func RMSNorm(x *Array, weight *Array, eps float64) *Array {
 	return c.one()
 }
 
-// RMSNormPlusOne is RMSNorm with weights stored as offsets: they are 1+weight in float32, and the result has the type of x.
+// RMSNormPlusOne is RMSNorm with weights stored as offsets: it multiplies by 1+weight in float32, and the result has
+// the type of x.
 func RMSNormPlusOne(x *Array, weight *Array, eps float64) *Array {
 	c := threadOf(opRMSNormPlusOne, x).begin(opRMSNormPlusOne)
 	c.array(x)
@@ -1460,7 +1467,7 @@ func RMSNormPlusOne(x *Array, weight *Array, eps float64) *Array {
 	return c.one()
 }
 
-// AddRMSNorm gives x+residual and its RMSNorm, or its RMSNormPlusOne.
+// AddRMSNorm returns x+residual and its RMSNorm, or its RMSNormPlusOne if plusOne is set.
 func AddRMSNorm(x *Array, residual *Array, weight *Array, eps float64, plusOne bool) []*Array {
 	c := threadOf(opAddRMSNorm, x).begin(opAddRMSNorm)
 	c.array(x)
@@ -1471,7 +1478,7 @@ func AddRMSNorm(x *Array, residual *Array, weight *Array, eps float64, plusOne b
 	return c.many()
 }
 
-// LayerNorm normalizes the last axis to mean 0, variance 1, then weight and bias.
+// LayerNorm normalizes the last axis to mean 0 and variance 1, then applies weight and bias.
 func LayerNorm(x *Array, weight *Array, bias *Array, eps float64) *Array {
 	c := threadOf(opLayerNorm, x).begin(opLayerNorm)
 	c.array(x)
@@ -1481,7 +1488,7 @@ func LayerNorm(x *Array, weight *Array, bias *Array, eps float64) *Array {
 	return c.one()
 }
 
-// SwiGLU is SiLU(gate)*up; without up the last axis of gate holds both, gate first.
+// SwiGLU returns SiLU(gate)*up; without up the last axis of gate holds both, gate first.
 func SwiGLU(gate *Array, up *Array) *Array {
 	c := threadOf(opSwiGLU, gate).begin(opSwiGLU)
 	c.array(gate)
@@ -1489,7 +1496,7 @@ func SwiGLU(gate *Array, up *Array) *Array {
 	return c.one()
 }
 
-// GEGLU is GELU(gate)*up; without up the last axis of gate holds both, gate first.
+// GEGLU returns GELU(gate)*up; without up the last axis of gate holds both, gate first.
 func GEGLU(gate *Array, up *Array) *Array {
 	c := threadOf(opGEGLU, gate).begin(opGEGLU)
 	c.array(gate)
@@ -1497,7 +1504,7 @@ func GEGLU(gate *Array, up *Array) *Array {
 	return c.one()
 }
 
-// GEGLUTanh is GELUTanh(gate)*up; without up the last axis of gate holds both, gate first.
+// GEGLUTanh returns GELUTanh(gate)*up; without up the last axis of gate holds both, gate first.
 func GEGLUTanh(gate *Array, up *Array) *Array {
 	c := threadOf(opGEGLUTanh, gate).begin(opGEGLUTanh)
 	c.array(gate)
@@ -1505,7 +1512,7 @@ func GEGLUTanh(gate *Array, up *Array) *Array {
 	return c.one()
 }
 
-// SigmoidGate is Sigmoid(gate)*up; without up the last axis of gate holds both, gate first.
+// SigmoidGate returns Sigmoid(gate)*up; without up the last axis of gate holds both, gate first.
 func SigmoidGate(gate *Array, up *Array) *Array {
 	c := threadOf(opSigmoidGate, gate).begin(opSigmoidGate)
 	c.array(gate)
@@ -1513,7 +1520,8 @@ func SigmoidGate(gate *Array, up *Array) *Array {
 	return c.one()
 }
 
-// RoPE rotates the first dims channels of [..., T, D] by position offset+t; traditional pairs neighbours, else halves.
+// RoPE rotates the first dims channels of [..., T, D] by position offset+t. Pairs are neighbouring channels if
+// traditional, otherwise channels of the two halves.
 func RoPE(x *Array, dims int, traditional bool, base float64, scale float64, offset int) *Array {
 	c := threadOf(opRoPE, x).begin(opRoPE)
 	c.array(x)
@@ -1549,7 +1557,10 @@ func RoPEOffsets(x *Array, offsets *Array, freqs *Array, dims int, traditional b
 	return c.one()
 }
 
-// RotateRows rotates the pairs of channels of each [T, heads, dim], the first 2*len(freqs) of them, by the angles positions[t]*freqs[j] (float32, radians per position), and multiplies them by scale. Positions are [T], or [n, T] where n sections tell how many pairs take which row, one after the other or interleaved (pair j takes row j mod n up to n*sections[row], then row 0).
+// RotateRows rotates the pairs of channels of each x [T, heads, dim], the first 2*len(freqs) channels, by the angles
+// positions[t]*freqs[j] (float32, radians per position), and multiplies them by scale. positions is [T]. It is [n, T]
+// if n sections assign the pairs to its rows, either consecutively or interleaved (pair j takes row j mod n up to
+// n*sections[row], then row 0).
 func RotateRows(xs []*Array, positions *Array, freqs *Array, traditional bool, interleaved bool, scale float64, sections ...int) []*Array {
 	c := threadOf(opRotateRows, positions).begin(opRotateRows)
 	c.arrays(xs)
@@ -1578,7 +1589,7 @@ func RotateNormedRows(xs []*Array, weights []*Array, eps float64, plusOne bool, 
 	return c.many()
 }
 
-// TableRows is the rows of [n, dim] with the given ids, times scale in their type.
+// TableRows returns the rows of [n, dim] with the given ids, multiplied by scale in their type.
 func TableRows(table *Array, ids *Array, scale float64) *Array {
 	c := threadOf(opTableRows, table).begin(opTableRows)
 	c.array(table)
@@ -1587,7 +1598,7 @@ func TableRows(table *Array, ids *Array, scale float64) *Array {
 	return c.one()
 }
 
-// PackedTableRows is TableRows of a packed table, as Dequantize gives them.
+// PackedTableRows is TableRows of a packed table, decoded as by Dequantize.
 func PackedTableRows(w *Array, scales *Array, biases *Array, ids *Array, scale float64, group int, bits int, format QuantMode, as DType) *Array {
 	c := threadOf(opPackedTableRows, w).begin(opPackedTableRows)
 	c.array(w)
@@ -1602,7 +1613,8 @@ func PackedTableRows(w *Array, scales *Array, biases *Array, ids *Array, scale f
 	return c.one()
 }
 
-// Attention is softmax(scale*q@k.T + mask)@v over [B, H, T, D], key heads shared by groups; causal aligns the last query with the last key.
+// Attention returns softmax(scale*q@k.T + mask)@v over [B, H, T, D]. Groups of heads share key heads. causal aligns the
+// last query with the last key.
 func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale float64, causal bool) *Array {
 	c := threadOf(opAttention, q).begin(opAttention)
 	c.array(q)
@@ -1634,7 +1646,9 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	return c.many()
 }
 
-// PackRows is rows of channels, a multiple of 4, in 8 or 4 bits as caches may keep them, uint8: the codes of groups of 32 channels, of 4 bits those of a group's second half in the upper halves of bytes; then a bfloat16 scale of each group; then a bias of each. What is not finite makes its group not a number.
+// PackRows packs rows of channels, a multiple of 4, in 8 or 4 bits as uint8, the format of packed KV caches: the codes
+// in groups of 32 channels, with 4 bits the second half of a group in the upper half of each byte; then a bfloat16
+// scale per group; then a bfloat16 bias per group. An element that is not finite makes its group NaN.
 func PackRows(x *Array, bits int) *Array {
 	c := threadOf(opPackRows, x).begin(opPackRows)
 	c.array(x)
@@ -1642,7 +1656,7 @@ func PackRows(x *Array, bits int) *Array {
 	return c.one()
 }
 
-// UnpackRows is the rows that PackRows packed: code*scale+bias.
+// UnpackRows decodes rows that PackRows packed: code*scale+bias.
 func UnpackRows(x *Array, bits int, as DType) *Array {
 	c := threadOf(opUnpackRows, x).begin(opUnpackRows)
 	c.array(x)
@@ -1651,7 +1665,7 @@ func UnpackRows(x *Array, bits int, as DType) *Array {
 	return c.one()
 }
 
-// GatedDeltaUpdate runs the gated delta rule over time; gives the outputs and the new state.
+// GatedDeltaUpdate runs the gated delta rule over time. It returns the outputs and the new state.
 func GatedDeltaUpdate(q *Array, k *Array, v *Array, gates *Array, beta *Array, state *Array, mask *Array) []*Array {
 	c := threadOf(opGatedDeltaUpdate, q).begin(opGatedDeltaUpdate)
 	c.array(q)
@@ -1664,7 +1678,10 @@ func GatedDeltaUpdate(q *Array, k *Array, v *Array, gates *Array, beta *Array, s
 	return c.many()
 }
 
-// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates and beta [T, heads], cut into segments of the given lengths with states float32 [heads, dim, key dim]. Gives the outputs, then each segment's state after its last row, or [length, ...] after every row. In place, a new state takes the memory of the old one, which nobody may read afterwards.
+// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates and
+// beta [T, heads], divided into segments of the given lengths, with one state float32 [heads, dim, key dim] per
+// segment. It returns the outputs, then each segment's state after its last row, or, if every is set, [length, ...]
+// after every row. If inPlace is set, a new state overwrites the old one, which must not be read afterwards.
 func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, states []*Array, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opGatedDeltaRows, q).begin(opGatedDeltaRows)
 	c.array(q)
@@ -1679,7 +1696,10 @@ func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, sta
 	return c.many()
 }
 
-// CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C], of which the last meets the row itself; states [taps-1, C] are the rows before a segment. Gives the outputs, through SiLU if asked for, then each segment's last taps-1 rows, or [length, ...] of them after every row. In place, the rows before the next take the memory of the old ones, which nobody may read afterwards.
+// CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C]; the last
+// tap is the row itself. states [taps-1, C] are the rows before a segment. It returns the outputs, through SiLU if silu
+// is set, then each segment's last taps-1 rows, or, if every is set, [length, ...] of them after every row. If inPlace
+// is set, the new states overwrite the old ones, which must not be read afterwards.
 func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opCausalConv, x).begin(opCausalConv)
 	c.array(x)
@@ -1693,7 +1713,7 @@ func CausalConv(x *Array, weight *Array, bias *Array, states []*Array, silu bool
 	return c.many()
 }
 
-// Decay is e^(rate*log(1+e^(x+bias))) of each row of x [T, heads] in float32; bias and rate are float32 [heads].
+// Decay returns e^(rate*log(1+e^(x+bias))) of each row of x [T, heads] in float32; bias and rate are float32 [heads].
 func Decay(x *Array, bias *Array, rate *Array) *Array {
 	c := threadOf(opDecay, x).begin(opDecay)
 	c.array(x)
@@ -1702,7 +1722,11 @@ func Decay(x *Array, bias *Array, rate *Array) *Array {
 	return c.one()
 }
 
-// ChooseExperts picks the k best experts of each row of scores [T, experts], in descending order, of equal ones the first: their weights, float32 [T, k], which are the softmax of the scores, or their sigmoids, made to sum to 1 if asked for, times scale; and their numbers, uint32 [T, k]. A correction [experts] is added for the choice alone. With fewer topGroups than groups, only experts of the groups count whose two best add up to the most.
+// ChooseExperts chooses the k experts with the highest scores of each row of scores [T, experts], in descending order;
+// the lower index wins a tie. It returns their weights, float32 [T, k], and their indices, uint32 [T, k]. The weights
+// are the softmax of the scores, or their sigmoids, normalized to sum to 1 if sumToOne is set, times scale. A
+// correction [experts] affects the choice only. If topGroups is less than groups, only experts of the groups with the
+// highest sums of their two best scores are considered.
 func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, sigmoid bool, sumToOne bool, scale float64) []*Array {
 	c := threadOf(opChooseExperts, scores).begin(opChooseExperts)
 	c.array(scores)
@@ -1716,7 +1740,8 @@ func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroup
 	return c.many()
 }
 
-// CombineRows is the rows x [T, k, n] or [T, k, 1, n] added up by weights [T, k], plus added [T, n], which counts by Sigmoid(gate [T, 1]) if there is one; summed up in float32, of the type of x.
+// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k], plus added [T, n], which is
+// multiplied by Sigmoid(gate [T, 1]) if there is a gate. It sums in float32, and the result has the type of x.
 func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
 	c := threadOf(opCombineRows, x).begin(opCombineRows)
 	c.array(x)
@@ -1726,7 +1751,10 @@ func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
 	return c.one()
 }
 
-// GatedExperts lets rows x [T, in] pass the experts chosen [T, k], and combines what they give as CombineRows does: (act(x@g.T)*(x@u.T))@d.T, act being SiLU, or GELUTanh. parts are the matrices [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form that LinearLayers takes them. Of a few rows on a CPU it is one operation.
+// GatedExperts applies the chosen experts [T, k] to rows x [T, in] and combines their outputs as CombineRows does. An
+// expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. parts are the matrices [experts, 2*n,
+// in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it is one fused
+// operation.
 func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, added *Array, gate *Array) *Array {
 	c := threadOf(opGatedExperts, x).begin(opGatedExperts)
 	c.array(x)
@@ -1742,14 +1770,14 @@ func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, forma
 	return c.one()
 }
 
-// RandomKey makes a key of all 64 bits of seed.
+// RandomKey makes a key from all 64 bits of seed.
 func RandomKey(t *Thread, seed uint64) *Array {
 	c := t.begin(opRandomKey)
 	c.wide(seed)
 	return c.one()
 }
 
-// RandomSplit makes n keys [n, 2] of one.
+// RandomSplit makes n keys [n, 2] from one.
 func RandomSplit(key *Array, n int) *Array {
 	c := threadOf(opRandomSplit, key).begin(opRandomSplit)
 	c.array(key)
@@ -1757,7 +1785,7 @@ func RandomSplit(key *Array, n int) *Array {
 	return c.one()
 }
 
-// RandomBits is uniform uint32.
+// RandomBits returns uniformly distributed uint32.
 func RandomBits(key *Array, shape ...int) *Array {
 	c := threadOf(opRandomBits, key).begin(opRandomBits)
 	c.array(key)
@@ -1765,7 +1793,7 @@ func RandomBits(key *Array, shape ...int) *Array {
 	return c.one()
 }
 
-// RandomUniform is uniform in [low, high).
+// RandomUniform returns uniform variates in [low, high).
 func RandomUniform(key *Array, low float64, high float64, as DType, shape ...int) *Array {
 	c := threadOf(opRandomUniform, key).begin(opRandomUniform)
 	c.array(key)
@@ -1776,7 +1804,7 @@ func RandomUniform(key *Array, low float64, high float64, as DType, shape ...int
 	return c.one()
 }
 
-// RandomNormal is normal with mean 0 and deviation 1.
+// RandomNormal returns normal variates with mean 0 and standard deviation 1.
 func RandomNormal(key *Array, as DType, shape ...int) *Array {
 	c := threadOf(opRandomNormal, key).begin(opRandomNormal)
 	c.array(key)
@@ -1794,7 +1822,7 @@ func Categorical(logits *Array, key *Array, axis int) *Array {
 	return c.one()
 }
 
-// Depends is xs, not computed before on.
+// Depends returns xs, which are not computed before on.
 func Depends(xs []*Array, on ...*Array) []*Array {
 	c := threadOf(opDepends, xs...).begin(opDepends)
 	c.arrays(xs)

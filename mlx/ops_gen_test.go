@@ -2,7 +2,7 @@
 
 package mlx
 
-// OpFuncs are the operations by their names.
+// OpFuncs maps names to operations.
 var OpFuncs = map[string]any{
 	"Abs":                Abs,
 	"Negative":           Negative,

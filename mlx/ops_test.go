@@ -12,19 +12,19 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// Goldens are what the official Python package gave on an x86-64 CPU. The binding runs the same library, so a result must
-// be the same bit for bit, except where a case names one of these reasons.
+// rules lists the accepted reasons for differences from the goldens, which come from the official Python package on an
+// x86-64 CPU. The binding uses the same library, so all other results must be equal bit for bit.
 var rules = map[string]struct {
 	run func(check) error
 	why string
 }{
 	"":       {sameBits, "the same library gives the same bits"},
-	"libm":   {near(4, false), "the C library, the compiler's vector width and a GPU's own functions round differently"},
+	"libm":   {near(4, false), "the C library, the compiler's vector width and the GPU's functions round differently"},
 	"sum":    {near(16, true), "the vector width, and the processor that the BLAS finds, decide the order of additions"},
-	"once":   {near(8, true), "an operation of ours computes in float32 and rounds once, MLX's rounds after each step"},
-	"steps":  {within(0x1p-7), "MLX rounds changes of a float32 state to the type of the inputs"},
-	"order":  {parts, "a partition promises where the kth element is, not the order around it"},
-	"format": {packed, "GPUs divide and round otherwise than the CPU when they pack weights"},
+	"once":   {near(8, true), "our operation computes in float32 and rounds once, MLX's rounds after each step"},
+	"steps":  {within(0x1p-7), "MLX rounds updates of a float32 state to the type of the inputs"},
+	"order":  {partition, "a partition fixes the position of the kth element only"},
+	"format": {packed, "GPUs divide and round differently from the CPU when they pack weights"},
 }
 
 // check is one result of one case.
@@ -45,7 +45,7 @@ func TestOps(t *testing.T) {
 			t.Fatalf("%v: no rule %q", c, c.Relax)
 		}
 		if thread.Info().GPU && slices.ContainsFunc(c.Out, func(n string) bool { return g.values(n).dtype == mlx.Float64 }) {
-			continue // no GPU of the engine computes in float64
+			continue // GPUs do not support float64
 		}
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			got := call(c.Op, g.arguments(e, c))
@@ -65,7 +65,7 @@ func TestOps(t *testing.T) {
 	}
 }
 
-// An operation that is added to ops.txt needs a line in testdata/gen/mlx_ops.py.
+// Every operation in ops.txt needs a case in testdata/gen/mlx_ops.py.
 func TestOpsHaveGoldens(t *testing.T) {
 	cases := map[string]int{}
 	for _, c := range openGoldens(t).cases {
@@ -96,7 +96,7 @@ func sameBits(k check) error {
 	size := want.dtype.Size()
 	for i := range w {
 		if math.IsNaN(g[i]) && math.IsNaN(w[i]) {
-			continue // whatever its sign and payload
+			continue // with any sign and payload
 		}
 		if p := i * size; !bytes.Equal(b[p:p+size], want.bytes[p:p+size]) {
 			return fmt.Errorf("element %d is %v, want %v", i, g[i], w[i])
@@ -105,12 +105,13 @@ func sameBits(k check) error {
 	return nil
 }
 
-// near allows a few units in the last place: of the element, or of the largest element, since where terms cancel the
-// error is that of the terms.
+// near allows an error of some units in the last place: of the element, or of the largest element, because cancelling
+// terms leave the error of the terms.
 func near(units float64, ofLargest bool) func(check) error {
 	return func(k check) error {
 		g, w := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
-		unit := map[mlx.DType]float64{mlx.Float32: 0x1p-23, mlx.Float16: 0x1p-10, mlx.BFloat16: 0x1p-7, mlx.Float64: 0x1p-52}[k.want.dtype]
+		unit := map[mlx.DType]float64{mlx.Float32: 0x1p-23, mlx.Float16: 0x1p-10, mlx.BFloat16: 0x1p-7,
+			mlx.Float64: 0x1p-52}[k.want.dtype]
 		if k.gpu {
 			unit *= 8
 		}
@@ -133,7 +134,7 @@ func near(units float64, ofLargest bool) func(check) error {
 	}
 }
 
-// within allows a share of the largest element, whatever the type.
+// within allows an error of a share of the largest element, for any type.
 func within(share float64) func(check) error {
 	return func(k check) error {
 		g, w := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
@@ -152,13 +153,14 @@ func within(share float64) func(check) error {
 
 func packed(k check) error {
 	if k.gpu {
-		return nil // type and shape were compared
+		return nil // type and shape are compared already
 	}
 	return sameBits(k)
 }
 
-// parts compares the rows of Partition, ArgPartition and TopK as sets, and around the kth element by size.
-func parts(k check) error {
+// partition compares the rows of Partition, ArgPartition and TopK as sets, and checks the order relative to the kth
+// element.
+func partition(k check) error {
 	row := k.in[0].Dim(-1)
 	data := numbers(k.in[0].ToBytes(), k.in[0].DType())
 	got, want := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
@@ -184,8 +186,8 @@ func parts(k check) error {
 	return nil
 }
 
-// numbers reads little-endian elements; float64 holds all that the goldens have of 64-bit integers closely enough for a
-// message, and NaN stays NaN.
+// numbers decodes little-endian elements. float64 represents the goldens' 64-bit integers closely enough for a message,
+// and NaN stays NaN.
 func numbers(b []byte, d mlx.DType) []float64 {
 	out := make([]float64, 0, len(b)/d.Size())
 	for ; len(b) > 0; b = b[d.Size():] {
@@ -221,7 +223,7 @@ func numbers(b []byte, d mlx.DType) []float64 {
 	return out
 }
 
-// half reads IEEE 754 binary16.
+// half decodes IEEE 754 binary16.
 func half(h uint16) float64 {
 	sign, exp, frac := 1.0, int(h>>10&31), float64(h&1023)
 	if h>>15 == 1 {

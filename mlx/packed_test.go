@@ -10,7 +10,8 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// hardRows are rows of many kinds: normal, of one sign, far from zero, with outliers, constant, tiny, huge, and of these mixed.
+// hardRows returns rows with difficult distributions: normal, of one sign, with a large offset, with outliers,
+// constant, tiny, huge, and mixtures.
 func hardRows(r *rand.Rand, rows, dim int) []float32 {
 	list := make([]float32, 0, rows*dim)
 	for range rows {
@@ -39,17 +40,19 @@ func hardRows(r *rand.Rand, rows, dim int) []float32 {
 	return list
 }
 
-// written is what Attend writes of keys x [T, heads, dim], as rows [T, heads, bytes].
+// written returns what Attend writes for keys x [T, heads, dim], as rows [T, heads, bytes].
 func written(e *mlx.Thread, x *mlx.Array, bits int) []byte {
 	rows, heads, dim := x.Dim(0), x.Dim(1), x.Dim(2)
 	store := mlx.Store{K: mlx.Zeros(e, mlx.Uint8, 1, heads, rows, mlx.PackedBytes(dim, bits)), Bits: bits}
 	q := mlx.Zeros(e, mlx.Float32, rows, heads, dim)
-	_, stores := mlx.Attend(q, x, nil, []mlx.AttendSegment{{Store: store, Rows: rows}}, mlx.AttendOptions{Scale: 1, Values: dim})
+	_, stores := mlx.Attend(q, x, nil, []mlx.AttendSegment{{Store: store, Rows: rows}},
+		mlx.AttendOptions{Scale: 1, Values: dim})
 	return mlx.Contiguous(mlx.Transpose(mlx.Reshape(stores[0].K, heads, rows, -1), 1, 0, 2)).ToBytes()
 }
 
-// Kernels of all instruction sets write the same bytes as MLX's operations, and what is read is within half a step of what
-// was given: a step is the range of the group over the number of codes, a little more where the bias is rounded.
+// Kernels of all instruction sets write the same bytes as MLX's operations, and unpacked elements are within half a
+// step of the originals. A step is the range of the group divided by the number of codes, plus the rounding of the
+// bias.
 func TestPackRows(t *testing.T) {
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(8, 4))
@@ -68,7 +71,7 @@ func TestPackRows(t *testing.T) {
 							return []*mlx.Array{mlx.FromBytes(e, written(e, x, bits), mlx.Uint8, 21, 2, mlx.PackedBytes(dim, bits))}
 						})
 						if got := written(e, x, bits); !bytes.Equal(got, want) {
-							t.Errorf("%s: the kernel packs something else than MLX", what)
+							t.Errorf("%s: the kernel packs differently from MLX", what)
 						}
 						checkSteps(t, what, elements(x), elements(mlx.UnpackRows(packed, bits, mlx.Float32)), dim, bits)
 					})
@@ -89,17 +92,17 @@ func checkSteps(t *testing.T, what string, given, read []float64, dim, bits int)
 				low, high = min(low, v), max(high, v)
 				finite = finite && !math.IsInf(v, 0) && !math.IsNaN(v)
 			}
-			// The bias may be one bfloat16 below the lowest, the scale above what the range needs.
+			// The bias may be one bfloat16 below the minimum, and the scale larger than the range requires.
 			step := (high - low + math.Abs(low)*0x1p-7) / codes * (1 + 0x1p-7)
 			for i, v := range group {
 				got := read[at+g+i]
 				if !finite {
 					if !math.IsNaN(got) {
-						t.Errorf("%s: %v in a group that is not finite is read as %v", what, v, got)
+						t.Errorf("%s: %v in a group that is not finite is decoded as %v", what, v, got)
 						return
 					}
 				} else if !(math.Abs(got-v) <= step*0.5001+math.Abs(v)*0x1p-22+1e-38) {
-					t.Errorf("%s: %v is read as %v, more than half of a step of %v off", what, v, got, step)
+					t.Errorf("%s: %v is decoded as %v, more than half a step of %v off", what, v, got, step)
 					return
 				}
 			}
@@ -107,7 +110,8 @@ func checkSteps(t *testing.T, what string, given, read []float64, dim, bits int)
 	}
 }
 
-// How rows come in steps, and which company they have, changes no byte of what is stored; nor does a ring's way round.
+// The stored bytes do not depend on how rows are divided into steps, on other sequences of the batch, or on a ring's
+// position.
 func TestPackedStepsAreEqual(t *testing.T) {
 	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		const rows, dim = 61, 64

@@ -17,8 +17,8 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// Whatever arguments an operation gets, its outcome is an array that can be computed, or an *Error: never a crash, never
-// a panic of another kind. With -v each call is printed before it is made.
+// For any arguments an operation either returns an array that can be computed or fails with an *Error. It never crashes
+// or panics with another value. With -v each call is printed before it is made.
 func TestRandomCalls(t *testing.T) {
 	const calls = 9000
 	names := slices.Sorted(maps.Keys(mlx.OpFuncs))
@@ -33,8 +33,8 @@ func TestRandomCalls(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		if computed[name] == 0 && !slices.Contains(picky, name) {
-			t.Errorf("%s was never computed: its arguments are not varied well", name)
+		if computed[name] == 0 && !slices.Contains(constrained, name) {
+			t.Errorf("%s never succeeded: its arguments are not varied well", name)
 		}
 	}
 	if got := live(t) - before; got != 0 {
@@ -42,7 +42,7 @@ func TestRandomCalls(t *testing.T) {
 	}
 }
 
-// The same, with arguments that are right but for one or two of them.
+// Valid arguments of which one or two are damaged.
 func TestDamagedCalls(t *testing.T) {
 	const rounds = 4
 	r := random{rand.New(rand.NewPCG(2, 71))}
@@ -57,19 +57,22 @@ func TestDamagedCalls(t *testing.T) {
 	}
 }
 
-// picky operations ask for arguments that chance does not give.
-var picky = []string{"AddMM", "Attention", "CausalConv", "ChooseExperts", "CombineRows", "Conv1D", "Conv2D", "Decay", "Dequantize", "FromFP8", "Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows",
-	"GatedDeltaUpdate", "LayerNorm", "LinearLayers", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RoPE", "RoPEFreqs", "RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter",
+// constrained operations rarely accept random arguments.
+var constrained = []string{"AddMM", "Attention", "CausalConv", "ChooseExperts", "CombineRows", "Conv1D", "Conv2D",
+	"Decay", "Dequantize", "FromFP8", "Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows",
+	"GatedDeltaUpdate", "LayerNorm", "LinearLayers", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RoPE",
+	"RoPEFreqs", "RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter",
 	"ScatterAdd", "ScatterAddAxis", "SliceDynamic", "SliceUpdateDynamic", "TakeAlongAxis", "UnpackRows", "attend"}
 
-// indexing operations do not check indices, which may not be computed yet: here all are 0.
-var indexing = []string{"Take", "TakeAlongAxis", "PutAlongAxis", "ScatterAddAxis", "Gather", "Scatter", "ScatterAdd", "GatedExperts", "GatherMM",
+// indexing operations do not check indices, which may not be computed yet. The test uses only 0.
+var indexing = []string{"Take", "TakeAlongAxis", "PutAlongAxis", "ScatterAddAxis", "Gather", "Scatter", "ScatterAdd",
+	"GatedExperts", "GatherMM",
 	"GatherQMM", "SliceDynamic", "SliceUpdateDynamic"}
 
-// drawing operations take a key.
-var drawing = []string{"Categorical", "RandomBits", "RandomNormal", "RandomSplit", "RandomUniform"}
+// keyed operations take a random key.
+var keyed = []string{"Categorical", "RandomBits", "RandomNormal", "RandomSplit", "RandomUniform"}
 
-// unchecked operations are not exported; Slice checks for them.
+// unchecked reports whether an operation does not check its arguments: it is not exported, and Slice checks for it.
 func unchecked(name string) bool { return name == "slice" || name == "sliceUpdate" }
 
 type random struct{ *rand.Rand }
@@ -85,7 +88,7 @@ func (r random) try(t *testing.T, name string, arguments func(*mlx.Thread) []ref
 		mlx.Eval(call(name, in)...)
 	})
 	if e := (*mlx.Error)(nil); err != nil && !errors.As(err, &e) {
-		t.Errorf("%s: %v is no *mlx.Error", name, err)
+		t.Errorf("%s: %v is not an *mlx.Error", name, err)
 	}
 	return err
 }
@@ -100,14 +103,14 @@ func text(name string, in []reflect.Value) string {
 	return name + "(" + strings.Join(words, ", ") + ")"
 }
 
-// smallBudget leaves a few bytes for arrays until the function that it gives is called.
+// smallBudget leaves the given number of bytes for arrays. The returned function restores the budget.
 func smallBudget(e *mlx.Thread, bytes int64) func() {
 	m := e.Memory()
 	e.SetBudget(m.Active + bytes)
 	return func() { e.SetBudget(m.Budget) }
 }
 
-// arguments makes up the arguments of one operation.
+// arguments generates arguments for an operation.
 func (r random) arguments(e *mlx.Thread, name string) (in []reflect.Value) {
 	kind := reflect.TypeOf(mlx.OpFuncs[name])
 	like := r.array(e, name, nil)
@@ -158,7 +161,8 @@ func (r random) argument(e *mlx.Thread, name string, kind reflect.Type, like *ml
 	return reflect.ValueOf(v)
 }
 
-// damage replaces one or two arguments: arrays by ones of another type or almost the same shape, others by anything.
+// damage replaces one or two arguments: arrays by arrays of another type or a slightly different shape, others by any
+// value.
 func (r random) damage(e *mlx.Thread, name string, in []reflect.Value) []reflect.Value {
 	for range 1 + r.IntN(2) {
 		i := r.IntN(len(in))
@@ -204,18 +208,20 @@ func (r random) int() int {
 	if r.IntN(12) > 0 {
 		return pick(r, -2, -1, -1, 0, 0, 1, 1, 1, 2, 2, 3, 4, 32)
 	}
-	return pick(r, -3, 5, 8, 9, 64, 1000, 1<<20, math.MaxInt32, math.MinInt32, math.MaxInt32+1, 1<<40, math.MaxInt, math.MinInt)
+	return pick(r, -3, 5, 8, 9, 64, 1000, 1<<20, math.MaxInt32, math.MinInt32, math.MaxInt32+1, 1<<40, math.MaxInt,
+		math.MinInt)
 }
 
-// array makes an array that often has the type and shape of like, and sometimes is nil.
+// array returns an array that often has the type and shape of like. It may be nil.
 func (r random) array(e *mlx.Thread, name string, like *mlx.Array) *mlx.Array {
 	if like != nil && r.IntN(15) == 0 {
 		return nil
 	}
-	if like != nil && slices.Contains(drawing, name) && r.IntN(2) == 0 {
+	if like != nil && slices.Contains(keyed, name) && r.IntN(2) == 0 {
 		return mlx.RandomKey(e, r.Uint64())
 	}
-	dtype := pick(r, mlx.Float32, mlx.Float32, mlx.BFloat16, mlx.Float16, mlx.Int32, mlx.Uint32, mlx.Uint8, mlx.DType(r.IntN(13)))
+	dtype := pick(r, mlx.Float32, mlx.Float32, mlx.BFloat16, mlx.Float16, mlx.Int32, mlx.Uint32, mlx.Uint8,
+		mlx.DType(r.IntN(13)))
 	shape := make([]int, pick(r, 0, 1, 1, 2, 2, 2, 3, 3, 4, 8))
 	for i := range shape {
 		shape[i] = pick(r, 1, 1, 2, 2, 3, 4, 5)
@@ -239,7 +245,7 @@ func (r random) array(e *mlx.Thread, name string, like *mlx.Array) *mlx.Array {
 	return a
 }
 
-// filled has elements that are zeros, any bits, or the edges of integers: 0, 1, -1, the least and the largest.
+// filled returns an array of zeros, of random bits, or of edge cases of integers: 0, 1, -1, minimum and maximum.
 func (r random) filled(e *mlx.Thread, name string, d mlx.DType, shape []int) *mlx.Array {
 	if slices.Contains(indexing, name) && !d.Float() {
 		return mlx.Zeros(e, d, shape...)

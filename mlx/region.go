@@ -5,12 +5,13 @@ import (
 	"unsafe"
 )
 
-// Truncated is how the last line of a process begins, after "ingot: ", that ended because a mapped file was truncated.
+// Truncated follows "ingot: " at the start of the last line that a process prints if it dies because a mapped file was
+// truncated.
 const Truncated = "a file of the model was truncated while it was in use: "
 
-// Region is a part of a file as memory: mapped where the device reads host memory, else copied. The file must never
-// be shortened or rewritten in place while arrays over it live. A read of what a truncated file has lost ends the
-// process, which then says which file that was.
+// Region is a range of a file as memory: mapped if the device can read host memory, otherwise copied. The file must not
+// be truncated or rewritten in place while arrays over it exist. Reading a truncated part ends the process, which then
+// reports the file.
 type Region struct {
 	t      *Thread
 	handle unsafe.Pointer
@@ -28,8 +29,8 @@ func OpenRegion(t *Thread, path string, offset, length int64) *Region {
 	return &Region{t: t, handle: p, path: path}
 }
 
-// Array is a tensor that starts at a byte of the region, little-endian and row-major, without a copy. It keeps the
-// memory alive by itself.
+// Array returns a tensor that starts offset bytes into the region, little-endian and row-major, without a copy. It
+// keeps the memory mapped even after Close.
 func (r *Region) Array(offset int64, d DType, shape ...int) *Array {
 	if r.handle == nil {
 		panic(&Error{Message: fmt.Sprintf("Region(%s): it was closed", r.path)})
@@ -43,7 +44,7 @@ func (r *Region) Array(offset int64, d DType, shape ...int) *Array {
 	return r.t.adopt(f.outs)
 }
 
-// Close ends the region; its memory goes with the last array over it. Call it inside Do.
+// Close closes the region. Its memory is released with the last array over it. Call it inside Do.
 func (r *Region) Close() {
 	if r.handle != nil {
 		cRegionFree(r.handle)

@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// numbersFile holds 0, 1, 2, ... as float32 behind some bytes of another kind.
+// numbersFile writes a file with 0, 1, 2, ... as float32 after some other bytes.
 func numbersFile(t *testing.T, before, n int) string {
 	t.Helper()
 	b := make([]byte, before)
@@ -26,7 +26,7 @@ func numbersFile(t *testing.T, before, n int) string {
 	return path
 }
 
-// Arrays read the file at any offset, several of one region, and outlive it.
+// Arrays read the file at any offset, several may share a region, and they outlive it.
 func TestRegion(t *testing.T) {
 	for _, before := range []int{0, 4, 8, 12, 64, 100, 16384} {
 		path := numbersFile(t, before, 10)
@@ -70,7 +70,7 @@ func TestRegionIsMapped(t *testing.T) {
 	})
 }
 
-// The engine may compute into the memory of an argument that nobody else needs; a mapped file it must not.
+// MLX may reuse the memory of an argument that has no other references. It must not do so with a mapped file.
 func TestRegionIsNotOverwritten(t *testing.T) {
 	path := numbersFile(t, 64, 1000)
 	mlxtest.Do(t, func(e *mlx.Thread) {

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a process does in which memory cannot be read is the last that it does, so it is another than that of the tests.
+// envTruncated makes the test binary read a truncated file: the process dies, so it cannot be the process of the tests.
 const envTruncated = "INGOT_TEST_TRUNCATED"
 
-// A read of what a truncated file has lost ends the process with one line, which names the file.
+// Reading a truncated part of a file ends the process with one line that names the file.
 func TestTruncatedRegion(t *testing.T) {
 	if os.Getenv(envTruncated) != "" {
 		readTruncated(t)
@@ -32,8 +32,9 @@ func TestTruncatedRegion(t *testing.T) {
 		exit int
 		want []string
 	}{
-		{"truncated", 1, []string{"ingot: " + mlx.Truncated, "weights has 64 of 400064 bytes; `ingot fsck --repair` puts the store right\n"}},
-		// Go's own words, of a file that nobody watches and of a signal that somebody sent.
+		{"truncated", 1, []string{"ingot: " + mlx.Truncated,
+			"weights has 64 of 400064 bytes; `ingot fsck --repair` repairs the store\n"}},
+		// The Go runtime's own messages, for a file that is not watched and for a signal sent by kill.
 		{"another file", 2, []string{"fatal error: fault", "SIGBUS: bus error"}},
 		{"sent", 2, []string{"SIGBUS: bus error"}},
 	} {
@@ -42,14 +43,14 @@ func TestTruncatedRegion(t *testing.T) {
 		out, err := self.CombinedOutput()
 		for _, want := range test.want {
 			if !strings.Contains(string(out), want) {
-				t.Errorf("%s: it says %q, want %q", test.what, out, want)
+				t.Errorf("%s: output %q, want %q", test.what, out, want)
 			}
 		}
 		if code := self.ProcessState.ExitCode(); code != test.exit {
-			t.Errorf("%s: it ends with status %d (%v), want %d", test.what, code, err, test.exit)
+			t.Errorf("%s: exit status %d (%v), want %d", test.what, code, err, test.exit)
 		}
 		if test.exit == 1 && strings.Count(string(out), "\n") != 1 {
-			t.Errorf("%s: it says more than a line: %q", test.what, out)
+			t.Errorf("%s: output has more than one line: %q", test.what, out)
 		}
 	}
 }
@@ -72,7 +73,7 @@ func readTruncated(t *testing.T) {
 		if err := os.Truncate(path, 64); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Println(mlx.Sum(x, false).Float32s()) // does not come back
+		fmt.Println(mlx.Sum(x, false).Float32s()) // does not return
 	})
 }
 
@@ -91,5 +92,5 @@ func readAnother(t *testing.T) {
 	if err := f.Truncate(0); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println(b[0]) // does not come back
+	fmt.Println(b[0]) // does not return
 }

@@ -8,7 +8,7 @@ type scope struct {
 	arrays []*Array
 }
 
-// Scope runs fn and frees the arrays made in it, except kept ones, also when fn panics. Call it inside Do.
+// Scope runs fn and then frees the arrays made in it except kept ones, even if fn panics. Call it inside Do.
 func (t *Thread) Scope(fn func()) {
 	s := &scope{outer: t.scope}
 	t.scope = s
@@ -19,7 +19,7 @@ func (t *Thread) Scope(fn func()) {
 	fn()
 }
 
-// Keep takes arrays out of their scopes: they live until Free. Nil arrays are skipped. It returns the first.
+// Keep removes arrays from their scopes: they live until Free. Nil arrays are skipped. It returns the first array.
 func Keep(arrays ...*Array) *Array {
 	for _, a := range arrays {
 		if a != nil {
@@ -33,7 +33,7 @@ func Keep(arrays ...*Array) *Array {
 	return arrays[0]
 }
 
-// Free ends the life of arrays at once, kept or not; nil and freed ones are skipped. The memory goes when no graph and
+// Free releases arrays at once, kept or not. Nil and freed arrays are skipped. The memory is released once no graph and
 // no other array shares it. Call it inside Do.
 func Free(arrays ...*Array) {
 	for _, a := range arrays {
@@ -44,7 +44,7 @@ func Free(arrays ...*Array) {
 	}
 }
 
-// free releases all arrays of the list that are neither kept nor freed.
+// free releases the arrays that are neither kept nor already freed.
 func (t *Thread) free(arrays []*Array) {
 	handles := make([]unsafe.Pointer, 0, len(arrays))
 	for _, a := range arrays {

@@ -60,7 +60,7 @@ func TestScopesFreeOnFailure(t *testing.T) {
 	}
 }
 
-// So it does when the panic is not an operation's.
+// Scopes also free their arrays on a panic that is not an *Error.
 func TestScopesFreeOnPanic(t *testing.T) {
 	before := live(t)
 	mlxtest.Do(t, func(e *mlx.Thread) {
@@ -78,9 +78,9 @@ func TestScopesFreeOnPanic(t *testing.T) {
 		if got := e.Memory().Arrays - before; got != 0 {
 			t.Errorf("%d arrays are left over", got)
 		}
-		e.Scope(func() { mlx.Ones(e, mlx.Float32, 4) }) // the outer scope is the current one again
+		e.Scope(func() { mlx.Ones(e, mlx.Float32, 4) }) // the outer scope is current again
 		if got := e.Memory().Arrays - before; got != 0 {
-			t.Errorf("%d arrays are left over by the next scope", got)
+			t.Errorf("%d arrays are left over after the next scope", got)
 		}
 	})
 }
@@ -88,11 +88,11 @@ func TestScopesFreeOnPanic(t *testing.T) {
 func TestKeep(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		if got := mlx.Keep(); got != nil {
-			t.Errorf("of nothing %v was kept", got)
+			t.Errorf("Keep() = %v", got)
 		}
 		x := mlx.Ones(e, mlx.Float32, 4)
 		if got := mlx.Keep(x, nil); got != x {
-			t.Errorf("Keep gives %v", got)
+			t.Errorf("Keep returned %v", got)
 		}
 		mlx.Free(x)
 		mlx.Free()
@@ -104,7 +104,7 @@ func TestKeep(t *testing.T) {
 	}), "Keep(float32[4]): the array was freed")
 }
 
-// A copy shares nothing, however small the buffer that it was cut from.
+// A copy shares no memory, however small the source's buffer is.
 func TestCopyOwnsItsMemory(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		for _, n := range []int{8, 4096, 100_000} {

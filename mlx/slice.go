@@ -5,28 +5,28 @@ import (
 	"math"
 )
 
-// End as the stop of a Range means "to the end of the axis". It is a value of its own: a stop of 0 is an empty slice.
+// End as the stop of a Range means the end of the axis. It differs from 0, which gives an empty slice.
 const End = math.MinInt
 
-// A Span says which positions of one axis a slice takes.
+// A Span selects positions of one axis.
 type Span struct {
 	start, stop, step int
-	single            bool // position start, which must exist
+	single            bool // only position start, which must exist
 }
 
-// All takes the whole axis.
+// All selects the whole axis.
 func All() Span { return Span{0, End, 1, false} }
 
-// At takes the single position i and keeps the axis, with length 1.
+// At selects position i and keeps the axis, with length 1.
 func At(i int) Span { return Span{i, 0, 1, true} }
 
-// Range takes positions start to stop, stop not included. Negative ones count from the end of the axis.
+// Range selects positions start to stop, excluding stop. Negative positions count from the end of the axis.
 func Range(start, stop int) Span { return Span{start, stop, 1, false} }
 
-// Stepped takes every step-th position of Range(start, stop); step must be positive.
+// Stepped selects every step-th position of Range(start, stop). step must be positive.
 func Stepped(start, stop, step int) Span { return Span{start, stop, step, false} }
 
-// resolve gives the span in positions of an axis of length n, clamped to it as Python does.
+// resolve returns the span's bounds on an axis of length n, clamped as in Python.
 func (s Span) resolve(n int) (start, stop int) {
 	clamp := func(i int) int {
 		if i < 0 {
@@ -61,19 +61,19 @@ func resolve(op string, x *Array, spans []Span) (start, stop, step []int) {
 	return start, stop, step
 }
 
-// Slice takes a part of x: one span per axis.
+// Slice returns a part of x, given one span per axis.
 func Slice(x *Array, spans ...Span) *Array {
 	start, stop, step := resolve("Slice", x, spans)
 	return slice(x, start, stop, step...)
 }
 
-// SliceUpdate is x with update written to a part of it: one span per axis; update broadcasts to the part.
+// SliceUpdate returns x with a part replaced by update, given one span per axis. update broadcasts to the part.
 func SliceUpdate(x, update *Array, spans ...Span) *Array {
 	start, stop, step := resolve("SliceUpdate", x, spans)
 	return sliceUpdate(x, update, start, stop, step...)
 }
 
-// SliceAxis takes a span of one axis and all of the others.
+// SliceAxis slices one axis and keeps the others whole.
 func SliceAxis(x *Array, axis int, span Span) *Array {
 	x.check("SliceAxis")
 	if axis < 0 {

@@ -64,7 +64,7 @@ func TestSliceKeepsAxes(t *testing.T) {
 	})
 }
 
-// Any spans take the positions that counting them out gives.
+// Random spans select the positions that a naive enumeration gives.
 func TestSliceRandomly(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(1, 2))}
 	mlxtest.Do(t, func(e *mlx.Thread) {
@@ -130,7 +130,7 @@ func TestSliceRefuses(t *testing.T) {
 	}
 }
 
-// wantError checks that an operation failed with these words.
+// wantError checks that an operation failed with a message that contains words.
 func wantError(t *testing.T, err error, words string) {
 	t.Helper()
 	var failed *mlx.Error

@@ -1,6 +1,6 @@
 package mlx
 
-// Stream is a queue of work on one device; operations of one stream run in order.
+// Stream is a queue of work on one device. Operations of a stream run in order.
 type Stream struct{ index int32 }
 
 // NewStream makes a stream on the GPU or the CPU.
@@ -10,7 +10,7 @@ func (t *Thread) NewStream(gpu bool) Stream {
 	return Stream{i}
 }
 
-// WithStream runs fn with operations going to s. The zero Stream is the device's default one.
+// WithStream runs fn with s as the current stream. The zero Stream is the device's default stream.
 func (t *Thread) WithStream(s Stream, fn func()) {
 	old := t.stream
 	t.useStream(s)
@@ -23,5 +23,5 @@ func (t *Thread) useStream(s Stream) {
 	t.stream = s
 }
 
-// Synchronize waits until the current stream has run dry.
+// Synchronize waits until the current stream has finished its work.
 func (t *Thread) Synchronize() { t.must(prefix("Synchronize", cSynchronize())) }

@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// Every operation gives the same on a stream of its own: none falls back to the default one or mixes them up.
+// Every operation gives the same result on a second stream: none uses the default stream by accident.
 func TestOpsOnAnotherStream(t *testing.T) {
 	thread := mlxtest.Open(t)
 	g := openGoldens(t)
@@ -34,7 +34,7 @@ func TestOpsOnAnotherStream(t *testing.T) {
 	}
 }
 
-// Work of one stream may use what another is still computing.
+// Work on one stream may use arrays that another stream is still computing.
 func TestStreamsWaitForEachOther(t *testing.T) {
 	thread := mlxtest.Open(t)
 	mlxtest.Do(t, func(e *mlx.Thread) {
@@ -62,7 +62,7 @@ func TestStreamsOfNoDevice(t *testing.T) {
 	stillWorks(t)
 }
 
-// A stream is left when its function fails.
+// WithStream restores the previous stream if its function fails.
 func TestWithStreamRestores(t *testing.T) {
 	err := mlxtest.Try(t, func(e *mlx.Thread) {
 		second := e.NewStream(e.Info().GPU)

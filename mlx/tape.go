@@ -2,19 +2,21 @@ package mlx
 
 import "unsafe"
 
-// Tape is an evaluation on a CPU that can be done again with other numbers in its inputs, without its graph: building, walking and freeing
-// the graph of a token costs as much as a tenth of computing it.
+// Tape is a recorded evaluation on a CPU that can be replayed with other values in its inputs. Replaying skips
+// building, traversing and freeing the graph, which costs up to a tenth of a decode step.
 //
-// Whoever plays a tape knows that the graph would be the same but for those numbers. Arrays that the graph read are read again, as they
-// are by then; what it wrote in place ([Attend] with positions) is written again; every other array that it made, but for the one that
-// was recorded, has lost its elements once the tape is played. A tape holds all this memory until Free.
+// The caller guarantees that the graph would be the same except for those values. A replay reads the arrays that the
+// graph read, with their current contents, and repeats in-place writes ([Attend] with Positions). After the first
+// replay, every other array that the graph produced has lost its elements, except the recorded output. A tape holds all
+// of this memory until Free.
 type Tape struct {
 	t      *Thread
 	handle unsafe.Pointer
 }
 
-// Record computes out as Eval does, and notes how. inputs are those of its inputs whose numbers may change: int32, from FromSlice. Where
-// the evaluation cannot be done again, as on a GPU, there is no tape, and out may not be computed yet. Call it inside Do.
+// Record computes out as Eval does and records the evaluation. inputs are the arrays whose values may change; they must
+// be int32 and made by FromSlice. If the evaluation cannot be replayed, for example on a GPU, Record returns nil, and
+// out may not be computed yet. Call it inside Do.
 func Record(out *Array, inputs ...*Array) *Tape {
 	out.check("Record")
 	_, handles := handlesOf("Record", inputs)
@@ -27,8 +29,8 @@ func Record(out *Array, inputs ...*Array) *Tape {
 	return &Tape{t: out.t, handle: handle}
 }
 
-// Play does it all again with other numbers, those of one input after the other, and gives the array that was recorded anew. Call it
-// inside Do.
+// Play replays the evaluation with new input values, given in the order of Record's inputs, and returns the output as a
+// new array. Call it inside Do.
 func (t *Tape) Play(numbers ...[]int32) *Array {
 	if t.handle == nil {
 		panic(&Error{Message: "Play: the tape was freed"})
@@ -44,7 +46,7 @@ func (t *Tape) Play(numbers ...[]int32) *Array {
 	return t.t.adopt(f.outs)
 }
 
-// Free lets go of the memory; of no tape it does nothing. Call it inside Do.
+// Free releases the memory. It does nothing on a nil tape. Call it inside Do.
 func (t *Tape) Free() {
 	if t != nil && t.handle != nil {
 		cTapeFree(t.handle)

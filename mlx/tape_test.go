@@ -8,8 +8,8 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// taped is a forward in small: rows of a table, rotated, attend to what was stored of them. The tape writes to the store.
-type taped struct {
+// tapeModel is a minimal forward pass: rows of a table are rotated and attend to a store, which the tape writes to.
+type tapeModel struct {
 	e       *mlx.Thread
 	table   *mlx.Array
 	freqs   *mlx.Array
@@ -17,16 +17,17 @@ type taped struct {
 	strided bool
 }
 
-func newTaped(e *mlx.Thread, strided bool) *taped {
+func newTapeModel(e *mlx.Thread, strided bool) *tapeModel {
 	store := func() *mlx.Array { return mlx.Zeros(e, mlx.Float32, 1, 2, 16, 8) }
-	f := &taped{e, mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, 20, 48), mlx.FromSlice(e, []float32{1, 0.5, 0.25, 0.125}), store(), store(), strided}
-	mlx.Eval(f.table, f.k, f.v) // making them is nothing to do again
+	f := &tapeModel{e, mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, 20, 48),
+		mlx.FromSlice(e, []float32{1, 0.5, 0.25, 0.125}), store(), store(), strided}
+	mlx.Eval(f.table, f.k, f.v) // so that the tape does not include them
 	return f
 }
 
-func (f *taped) forward(ids, at *mlx.Array, first int) *mlx.Array {
+func (f *tapeModel) forward(ids, at *mlx.Array, first int) *mlx.Array {
 	rows := mlx.TableRows(f.table, ids, 1)
-	parts := mlx.SplitEven(rows, 3, 1) // views with strides, where there are several rows
+	parts := mlx.SplitEven(rows, 3, 1) // strided views if there are several rows
 	for i, x := range parts {
 		if !f.strided {
 			x = mlx.Take(x, mlx.FromSlice(f.e, []int32{0}), 0)
@@ -35,7 +36,8 @@ func (f *taped) forward(ids, at *mlx.Array, first int) *mlx.Array {
 	}
 	both := mlx.RotateRows(parts[:2], at, f.freqs, false, false, 1)
 	n := ids.Dim(0)
-	out, stores := mlx.Attend(both[0], both[1], parts[2], []mlx.AttendSegment{{Store: mlx.Store{K: f.k, V: f.v}, Rows: n, Position: first}},
+	out, stores := mlx.Attend(both[0], both[1], parts[2], []mlx.AttendSegment{{Store: mlx.Store{K: f.k, V: f.v}, Rows: n,
+		Position: first}},
 		mlx.AttendOptions{Scale: 0.3, Positions: at})
 	f.k, f.v = stores[0].K, stores[0].V
 	return mlx.MultiplyScalar(mlx.Add(out, mlx.SiLU(out)), 0.5)
@@ -48,14 +50,14 @@ func needCPU(t *testing.T, e *mlx.Thread) bool {
 	return !e.Info().GPU
 }
 
-// A tape gives what the graph would at other numbers, to the bit, and leaves alone what it gave before.
+// A replay gives the same bits as the graph for other inputs, and does not change earlier results.
 func TestTape(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			if !needCPU(t, e) {
 				return
 			}
-			f, plain := newTaped(e, n > 1), newTaped(e, n > 1)
+			f, plain := newTapeModel(e, n > 1), newTapeModel(e, n > 1)
 			var tape *mlx.Tape
 			var given []*mlx.Array
 			var want [][]float32
@@ -91,13 +93,13 @@ func TestTape(t *testing.T) {
 	}
 }
 
-// What a tape cannot do is an error, never a write elsewhere.
+// Invalid inputs of a replay cause errors, not writes outside the store.
 func TestTapeErrors(t *testing.T) {
 	var tape *mlx.Tape
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		if needCPU(t, e) {
 			ids, at := mlx.FromSlice(e, []int32{3}), mlx.FromSlice(e, []int32{0})
-			tape = mlx.Record(newTaped(e, false).forward(ids, at, 0), ids, at)
+			tape = mlx.Record(newTapeModel(e, false).forward(ids, at, 0), ids, at)
 		}
 	})
 	if tape == nil {
@@ -106,8 +108,8 @@ func TestTapeErrors(t *testing.T) {
 	play := func(lists ...[]int32) error {
 		return mlxtest.Try(t, func(*mlx.Thread) { tape.Play(lists...) })
 	}
-	wantError(t, play([]int32{1}), "2 numbers got 1")
-	wantError(t, play([]int32{1, 2}, []int32{1}), "2 numbers got 3")
+	wantError(t, play([]int32{1}), "2 values, got 1")
+	wantError(t, play([]int32{1, 2}, []int32{1}), "2 values, got 3")
 	wantError(t, play([]int32{1}, []int32{16}), "position 16 do not fit storage of 16")
 	wantError(t, play([]int32{1}, []int32{-1}), "position -1 do not fit")
 	if err := play([]int32{1}, []int32{15}); err != nil {
@@ -117,7 +119,7 @@ func TestTapeErrors(t *testing.T) {
 	wantError(t, play([]int32{1}, []int32{0}), "the tape was freed")
 }
 
-// Of what nodes of the engine's own do there is no tape; it is computed all the same.
+// MLX's own nodes cannot be recorded. Record still lets them be computed.
 func TestNoTape(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		ids := mlx.FromSlice(e, []int32{1, 2, 3})

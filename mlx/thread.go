@@ -14,13 +14,13 @@ import (
 type Thread struct {
 	info   Info
 	work   chan *task
-	closed chan struct{} // closed by Close; work is never closed, so that Do cannot panic
-	done   chan struct{} // closed when the goroutine has ended
+	closed chan struct{} // closed by Close; work is never closed, so Do cannot panic
+	done   chan struct{} // closed when the goroutine ends
 	once   sync.Once
 
-	waiting atomic.Int32 // calls of Do, the one that runs included
+	waiting atomic.Int32 // calls of Do, including the one that runs
 
-	// Of the engine's goroutine only.
+	// Owned by the engine's goroutine.
 	frame  *frame
 	scope  *scope
 	stream Stream
@@ -35,12 +35,12 @@ type task struct {
 	done  chan struct{}
 }
 
-// start runs the engine's goroutine for life; setup is its first work.
+// start starts the engine's goroutine, which first runs setup.
 func start(setup func(t *Thread) error) (*Thread, error) {
 	t := &Thread{work: make(chan *task), closed: make(chan struct{}), done: make(chan struct{})}
 	ready := make(chan error, 1)
 	go func() {
-		// Never unlocked: the engine's state is bound to this OS thread, so it must not serve others.
+		// It stays locked: the engine's state is bound to this OS thread, so no other goroutine may run on it.
 		runtime.LockOSThread()
 		defer close(t.done)
 		err := setup(t)
@@ -66,9 +66,10 @@ func (t *Thread) loop() {
 	}
 }
 
-// Do runs fn on the engine's thread, in a scope of its own, and returns its error, or the *Error that an operation
-// inside panicked with. Any other panic is raised again in the caller, with the worker's stack. While the call waits
-// for the thread a cancelled ctx ends it; once fn runs, watching ctx is fn's own business.
+// Do runs fn on the engine's thread, in a new scope. It returns fn's error, or the *Error that an operation in fn
+// panicked with. Any other panic is raised again in the caller, with the stack of the engine's thread. Cancelling ctx
+// ends the wait for the thread; once fn runs, fn must watch ctx itself.
+//
 // Do must not be called from inside Do: see Within.
 func (t *Thread) Do(ctx context.Context, fn func() error) error {
 	k := &task{ctx: ctx, fn: fn, done: make(chan struct{})}
@@ -105,7 +106,7 @@ func (k *task) run(t *Thread) {
 	t.Scope(func() { k.err = k.fn() })
 }
 
-// Within is Do inside Do: fn has a scope of its own, and an operation that fails in it ends nothing else.
+// Within is Do for use inside Do: fn runs in a new scope, and the failure of an operation ends only fn.
 func (t *Thread) Within(fn func() error) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -120,7 +121,7 @@ func (t *Thread) Within(fn func() error) (err error) {
 	return err
 }
 
-// Awaited tells, inside Do, whether another Do, or Close, waits for it to end.
+// Awaited reports, inside Do, whether another Do or Close is waiting for this one to end.
 func (t *Thread) Awaited() bool {
 	select {
 	case <-t.closed:
@@ -130,8 +131,8 @@ func (t *Thread) Awaited() bool {
 	}
 }
 
-// Close waits for running work and ends the thread. Kept arrays stay allocated; the library stays loaded, since the
-// engine cannot be unloaded, and cannot be opened again in this process.
+// Close waits for running work and ends the thread. Kept arrays stay allocated. The library stays loaded, because the
+// engine cannot be unloaded, so it cannot be opened again in this process.
 func (t *Thread) Close() {
 	t.once.Do(func() { close(t.closed) })
 	<-t.done

@@ -17,7 +17,7 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// The next work runs after any failure.
+// stillWorks checks that the engine works after a failure.
 func stillWorks(t *testing.T) {
 	t.Helper()
 	mlxtest.Do(t, func(e *mlx.Thread) {
@@ -27,7 +27,7 @@ func stillWorks(t *testing.T) {
 	})
 }
 
-// An operation given wrong shapes returns an error that names it and them, and the process goes on.
+// An operation with wrong shapes returns an error with its name and the shapes, and the process continues.
 func TestBadShape(t *testing.T) {
 	err := mlxtest.Try(t, func(e *mlx.Thread) {
 		mlx.MatMul(mlx.Zeros(e, mlx.Float32, 2, 3), mlx.Zeros(e, mlx.BFloat16, 4, 5))
@@ -36,7 +36,7 @@ func TestBadShape(t *testing.T) {
 	stillWorks(t)
 }
 
-// Inside Do a part of the work may fail by itself, and what it made goes at its end.
+// Within confines a failure to a part of the work and frees that part's arrays.
 func TestWithin(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		outer := mlx.Scalar(e, float32(1))
@@ -61,7 +61,7 @@ func TestWithin(t *testing.T) {
 	})
 }
 
-// Whoever holds the thread learns that others wait for it.
+// Awaited reports whether other calls wait for the thread.
 func TestAwaited(t *testing.T) {
 	done := make(chan error)
 	var thread *mlx.Thread
@@ -79,7 +79,7 @@ func TestAwaited(t *testing.T) {
 	}
 }
 
-// An array over the memory budget is refused before anything is evaluated, and the process goes on.
+// An array that exceeds the memory budget is refused before anything is evaluated, and the process continues.
 func TestOverBudget(t *testing.T) {
 	err := mlxtest.Try(t, func(e *mlx.Thread) { mlx.Zeros(e, mlx.Float32, 1<<24, 1<<14) })
 	if !errors.Is(err, mlx.ErrOutOfMemory) {
@@ -112,7 +112,7 @@ func TestDoReturnsErrors(t *testing.T) {
 	}
 }
 
-// A panic that is no *Error is a bug: it is raised in the caller, and shows where it happened.
+// A panic other than an *Error is a bug. It is raised in the caller, with the stack where it happened.
 func TestDoPanics(t *testing.T) {
 	thread := mlxtest.Open(t)
 	defer func() {
@@ -149,7 +149,7 @@ func TestDoCancelledWhileQueued(t *testing.T) {
 func TestDoWithCancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 50 { // the thread is free, so that both ways are open
+	for range 50 { // the thread is idle, so select may choose either case
 		if err := mlxtest.Open(t).Do(ctx, func() error { t.Error("it ran"); return nil }); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v", err)
 		}
@@ -182,9 +182,9 @@ func TestDoFromManyGoroutines(t *testing.T) {
 	}
 }
 
-// A process has one engine, and after Close none; so this runs in a process of its own.
+// A process has at most one engine, even after Close, so the test runs in a process of its own.
 func TestCloseAndReopen(t *testing.T) {
-	mlxtest.Open(t) // or skip
+	mlxtest.Open(t) // skips the test if there is no engine
 	if os.Getenv("INGOT_TEST_CLOSE") == "" {
 		self := exec.Command(os.Args[0], "-test.run=^TestCloseAndReopen$", "-test.v")
 		self.Env = append(os.Environ(), "INGOT_TEST_CLOSE=1")
@@ -257,7 +257,8 @@ func TestKernelNeedsItsDevice(t *testing.T) {
 	}
 	for _, cuda := range []bool{false, true} {
 		err := mlxtest.Try(t, func(e *mlx.Thread) {
-			mlx.NewKernel(e, mlx.KernelSource{Name: "twice", CUDA: cuda, Inputs: []string{"x"}, Outputs: []string{"y"}, Source: "y[0] = 2 * x[0];"})
+			mlx.NewKernel(e, mlx.KernelSource{Name: "twice", CUDA: cuda, Inputs: []string{"x"}, Outputs: []string{"y"},
+				Source: "y[0] = 2 * x[0];"})
 		})
 		wantError(t, err, "kernel twice: this machine has no")
 	}

@@ -1,8 +1,7 @@
 //go:build cgo && (linux || darwin)
 
-// A mapped file that somebody truncates ends the process with SIGBUS at the next read of what is gone. This handler
-// says which file that was, in one line, in place of Go's pages of stacks. Any other SIGBUS goes to the handler that
-// was there before: Go's.
+// Reading a truncated part of a mapped file kills the process with SIGBUS. This handler prints one line that names the
+// file, instead of Go's long stack trace. It passes any other SIGBUS to the previous handler, Go's.
 
 #include "truncated.h"
 
@@ -19,12 +18,12 @@ struct watched {
   char path[];
 };
 
-static struct watched* files;  // only ever grows at its head, so the handler can read it at any moment
-static int said;
+static struct watched* files;  // nodes are only prepended, so the handler can read it at any time
+static int reported;
 static struct sigaction before;
-static char* line_begin;  // set before the handler is there
+static char* line_begin;  // set before the handler is installed
 
-static void say(const char* text, size_t n) {
+static void print(const char* text, size_t n) {
   while (n > 0) {
     ssize_t done = write(STDERR_FILENO, text, n);
     if (done < 0 && errno == EINTR) continue;
@@ -57,14 +56,14 @@ static void add_number(struct line* l, long long value) {
   add(l, p);
 }
 
-// Calls only what POSIX allows in a handler.
+// Calls only async-signal-safe functions.
 static void on_bus(int signal_number, siginfo_t* info, void* context) {
   int saved = errno;
   for (struct watched* w = __atomic_load_n(&files, __ATOMIC_ACQUIRE); w; w = w->next) {
     struct stat st;
     if (stat(w->path, &st) != 0 || st.st_size >= w->size) continue;
-    if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) {
-      for (;;) pause();  // another thread says it, and ends the process
+    if (__atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED)) {
+      for (;;) pause();  // another thread reports it and ends the process
     }
     struct line l = {.n = 0};
     add(&l, line_begin);
@@ -73,15 +72,15 @@ static void on_bus(int signal_number, siginfo_t* info, void* context) {
     add_number(&l, st.st_size);
     add(&l, " of ");
     add_number(&l, w->size);
-    add(&l, " bytes; `ingot fsck --repair` puts the store right\n");
-    say(l.text, l.n);
+    add(&l, " bytes; `ingot fsck --repair` repairs the store\n");
+    print(l.text, l.n);
     _exit(1);
   }
   errno = saved;
   if (before.sa_flags & SA_SIGINFO) {
     before.sa_sigaction(signal_number, info, context);
   } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-    signal(SIGBUS, SIG_DFL);  // the instruction runs again, and ends the process
+    signal(SIGBUS, SIG_DFL);  // the faulting instruction runs again and ends the process
   } else {
     before.sa_handler(signal_number);
   }
@@ -94,7 +93,7 @@ int ig_truncated_install(const char* begin) {
   struct sigaction action;
   memset(&action, 0, sizeof(action));
   action.sa_sigaction = on_bus;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;  // as Go's runtime wants handlers to be
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;  // required by Go's runtime
   sigfillset(&action.sa_mask);
   return sigaction(SIGBUS, &action, &before) == 0 ? 0 : errno;
 }

@@ -1,6 +1,6 @@
-// Installs the handler, unless it is there already; begin is what its line begins with. Gives 0 or an errno.
+// Installs the handler if it is not installed yet. begin is the start of its line. Returns 0 or an errno.
 int ig_truncated_install(const char* begin);
 
-// Has the handler look at a file that a mapping needs so many bytes of. Files are watched for good. Gives 0 or an
-// errno.
+// Registers a mapped file with the handler; the mapping needs its first size bytes. Files are never unregistered.
+// Returns 0 or an errno.
 int ig_truncated_watch(const char* path, long long size);

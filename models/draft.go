@@ -9,43 +9,43 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Draft proposes what its target will say next. Drafting some tokens is as many steps, each from what the one before
-// gave; nothing in them waits for the device, so that a round can be one graph.
+// Draft proposes tokens that its target is likely to generate. Drafting n tokens takes n steps; each starts from the
+// results of the previous step and none waits for the device, so that a round can be one graph.
 type Draft interface {
-	// Layers says which state of its own each layer keeps of a sequence; it is empty where the target's is all that it
-	// reads.
+	// Layers returns the caches that the draft itself needs, one per layer. It is empty if the draft reads only the
+	// target's caches.
 	Layers() []cache.Kind
-	// Step gives, of the batch's W wanted rows, the scores [W, vocab] of the token after the row's, and the hidden states
-	// [W, hidden of the target] that the next step starts from. It advances the draft's own sequences by all rows, and
-	// only reads those of the target.
-	Step(b *DraftBatch) (hidden, scores *mlx.Array)
+	// Step returns, for the W rows of the batch whose output is wanted, the logits [W, vocab] of the token that follows
+	// the row's token, and the hidden states [W, hidden of the target] that the next step starts from. It advances the
+	// draft's own sequences by all rows and does not write to the target's.
+	Step(b *DraftBatch) (hidden, logits *mlx.Array)
 }
 
-// DraftBatch is the input of a step. A row stands for a token that was said but that the target need not have seen: the
-// one that it chose last, then those that were drafted.
+// DraftBatch is the input of a step. Each row is a token that the target may not have processed yet: the token that it
+// chose last, or a drafted one.
 type DraftBatch struct {
-	*nn.Batch                   // the tokens, their positions, and the draft's own sequences, which have no layers where it keeps nothing
-	Target    []*cache.Sequence // the target's, one per segment: as it stood when it chose the first of the tokens
+	*nn.Batch                   // tokens, positions and the draft's own sequences, without layers if it has no caches
+	Target    []*cache.Sequence // the target's sequence of each segment, as of when it chose the first of the tokens
 	Vectors   *mlx.Array        // [T, hidden of the target]: Model.Embed of the tokens
-	Hidden    *mlx.Array        // [T, hidden of the target]: what Model.Forward gave, or Step, where the token was chosen
+	Hidden    *mlx.Array        // [T, hidden of the target]: the result of Forward or Step that each token was chosen from
 }
 
-// Drafter is a [Model] with a draft of its own, in the same weights.
+// Drafter is a [Model] with a built-in draft, such as a multi-token prediction head.
 type Drafter interface {
-	// Draft is nil where the checkpoint came without.
+	// Draft returns nil if the checkpoint has no draft.
 	Draft() Draft
 }
 
-// DraftBuilder makes a draft for a target. Like a Builder it takes every tensor of its configuration's table.
+// DraftBuilder builds a draft for a target. Like a Builder it takes every tensor of its configuration's tensor table.
 type DraftBuilder func(t *mlx.Thread, config, target arch.Model, w *nn.Weights) Draft
 
 var draftBuilders = map[string]DraftBuilder{}
 
-// RegisterDraft adds a model type that can only draft; packages of models do so in their init.
+// RegisterDraft adds a model type that can only draft. Model packages call it in their init.
 func RegisterDraft(modelType string, b DraftBuilder) { draftBuilders[modelType] = b }
 
-// BuildDraft makes a draft for a target, which may be any model with the target's vocabulary. It runs inside
-// mlx.Thread.Do. The weights are the caller's to free.
+// BuildDraft builds a draft for a target. A regular model can draft for any target with the same vocabulary. Call it
+// inside mlx.Thread.Do. The caller frees the weights.
 func BuildDraft(t *mlx.Thread, config, target arch.Model, w *nn.Weights) (Draft, error) {
 	if err := arch.CheckDraft(target, config); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func BuildDraft(t *mlx.Thread, config, target arch.Model, w *nn.Weights) (Draft,
 		if err != nil {
 			return nil, err
 		}
-		return whole{m}, nil
+		return standalone{m}, nil
 	}
 	d := b(t, config, target, w)
 	if err := w.Err(); err != nil {
@@ -66,17 +66,18 @@ func BuildDraft(t *mlx.Thread, config, target arch.Model, w *nn.Weights) (Draft,
 	return d, nil
 }
 
-// whole is a model that drafts: it reads the tokens alone, and so must have seen all of them.
-type whole struct{ Model }
+// standalone is a regular model used as a draft. It reads only tokens, so it must process all of them.
+type standalone struct{ Model }
 
-// Standalone reports whether a draft reads tokens alone: a step of it needs neither the target's sequences nor vectors or hidden states.
+// Standalone reports whether a draft reads only tokens: its steps need neither the target's sequences nor vectors or
+// hidden states.
 func Standalone(d Draft) bool {
-	_, ok := d.(whole)
+	_, ok := d.(standalone)
 	return ok
 }
 
 // Step implements Draft.
-func (d whole) Step(b *DraftBatch) (hidden, scores *mlx.Array) {
+func (d standalone) Step(b *DraftBatch) (hidden, logits *mlx.Array) {
 	hidden = d.Forward(b.Batch)
 	return hidden, d.Head(hidden)
 }

@@ -1,7 +1,8 @@
 // Package models builds runnable models from configurations and weights.
 //
-// One package below this one per model_type; importing it registers it (package all imports every one). A model file
-// reads top to bottom like the reference implementation: weights, then forward. Models run inside mlx.Thread.Do.
+// Each model_type has a package below this one. Importing it registers the type; package all imports every one. A model
+// file reads top to bottom like the reference implementation: weights, then forward pass. Models run inside
+// mlx.Thread.Do.
 package models
 
 import (
@@ -15,32 +16,32 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// ErrUnsupported says that a kind of model can be packed but not run.
+// ErrUnsupported means that a model type can be packed but not run.
 var ErrUnsupported = errors.New("this model type cannot be run")
 
-// Model runs forwards. Optional abilities are further interfaces.
+// Model runs forward passes. Optional capabilities are separate interfaces.
 type Model interface {
-	// Layers says which state each layer keeps of a sequence.
+	// Layers returns the kind of cache that each layer needs.
 	Layers() []cache.Kind
-	// Embed gives the vectors [T, hidden] of tokens, int32 [T].
+	// Embed returns the embedding vectors [T, hidden] of tokens, int32 [T].
 	Embed(tokens *mlx.Array) *mlx.Array
-	// Forward gives the final hidden states [W, hidden], normalized, of the batch's W wanted rows, and advances the
-	// caches of its sequences by all rows.
+	// Forward returns the normalized final hidden states [W, hidden] of the W rows whose output is wanted, and advances
+	// the caches of the batch's sequences by all rows.
 	Forward(b *nn.Batch) *mlx.Array
-	// Head gives the scores [W, vocab] of hidden states.
+	// Head returns the logits [W, vocab] of hidden states.
 	Head(hidden *mlx.Array) *mlx.Array
 }
 
-// Builder makes a model of one type from its parsed configuration. It takes every tensor that the configuration's table
-// names; the caller asks w.Err afterwards.
+// Builder builds a model of one type from its parsed configuration. It takes every tensor of the configuration's tensor
+// table. The caller checks w.Err afterwards.
 type Builder func(t *mlx.Thread, config arch.Model, w *nn.Weights) Model
 
 var builders = map[string]Builder{}
 
-// Register adds a model type; packages of models do so in their init.
+// Register adds a model type. Model packages call it in their init.
 func Register(modelType string, b Builder) { builders[modelType] = b }
 
-// Build makes a model. It runs inside mlx.Thread.Do. The weights are the caller's to free.
+// Build builds a model. Call it inside mlx.Thread.Do. The caller frees the weights.
 func Build(t *mlx.Thread, config arch.Model, w *nn.Weights) (Model, error) {
 	modelType := config.Facts().ModelType
 	b, ok := builders[modelType]
@@ -54,7 +55,7 @@ func Build(t *mlx.Thread, config arch.Model, w *nn.Weights) (Model, error) {
 	return m, nil
 }
 
-// Types lists the model types that run, sorted.
+// Types returns the model types that can be run, sorted.
 func Types() []string {
 	var types []string
 	for t := range builders {

@@ -6,16 +6,17 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Seeing is a Model that may take pictures.
+// Seeing is a Model that may accept images.
 type Seeing interface {
 	Model
-	// Tower makes vectors of pictures; nil where the model came without one.
+	// Tower returns the vision tower, or nil if the checkpoint has none.
 	Tower() Tower
 }
 
-// Tower is the part of a model that sees.
+// Tower is the vision tower of a model.
 type Tower interface {
-	// Encode gives the vectors [rows*cols/merge^2, hidden] that stand for the image tokens of one picture. Its patches,
-	// float32 [rows*cols, channels*frames*side*side], come in blocks of merge x merge. It ends early with ctx's error.
+	// Encode returns the vectors [rows*cols/merge^2, hidden] of the image tokens of one image. Its patches, float32
+	// [rows*cols, channels*frames*side*side], are ordered in blocks of merge x merge. If ctx ends, Encode returns its
+	// error.
 	Encode(ctx context.Context, patches *mlx.Array, rows, cols int) (*mlx.Array, error)
 }

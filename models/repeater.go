@@ -8,47 +8,48 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Repeater runs the forwards of a model. While texts are written, most are like the one before: the same sequences, as many rows of each,
-// and only tokens and positions differ. On a CPU such a forward is done from a tape of the one before, where every layer writes its state
-// in place; the results are the same to the bit.
+// Repeater runs a model's forward passes. During decode most passes resemble the previous one: the same sequences with
+// the same numbers of rows, and only tokens and positions differ. On a CPU such a pass is replayed from a tape of the
+// previous one if every layer writes its state in place. The results are equal bit for bit.
 //
 // It runs inside mlx.Thread.Do.
 type Repeater struct {
 	thread *mlx.Thread
 	model  Model
 
-	forms   []form // of the forward before; nil where it had what no tape takes
-	failed  int    // how often one after the other such a forward could not be recorded
-	longest int    // see nn.Batch
+	parts   []partKey // of the previous forward pass; nil if it cannot be recorded
+	failed  int       // consecutive failures to record such a pass
+	longest int       // see nn.Batch.Longest
 	tape    *mlx.Tape
 	stores  []*mlx.Array // that the tape writes to
-	now     []*mlx.Array // those of the sequences as they are
+	now     []*mlx.Array // the current stores of the sequences
 }
 
-// attempts at a tape: a forward may still have to compute what came before it, such as a state that was taken back.
-const attempts = 3
+// maxFailures limits the attempts to record a tape. More than one is needed: a pass may include pending work, such as
+// rolling back a state.
+const maxFailures = 3
 
-// form is what a part of forwards that are alike has in common.
-type form struct {
+// partKey identifies a part of a batch. Passes with equal keys have the same graph.
+type partKey struct {
 	seq  *cache.Sequence
 	rows int
 }
 
-// NewRepeater has nothing to free but by Forget.
+// NewRepeater returns a Repeater. It holds nothing that must be freed except by Forget.
 func NewRepeater(t *mlx.Thread, m Model) *Repeater { return &Repeater{thread: t, model: m} }
 
-// Forward is that of the model, of a batch of these parts.
+// Forward returns the model's Forward of a batch of the parts.
 func (r *Repeater) Forward(parts ...nn.Part) *mlx.Array {
-	forms := formsOf(parts)
-	alike := forms != nil && slices.Equal(forms, r.forms)
-	if alike && r.tape != nil && r.stands(parts) {
-		return r.play(parts)
+	keys := keysOf(parts)
+	same := keys != nil && slices.Equal(keys, r.parts)
+	if same && r.tape != nil && r.tapeApplies(parts) {
+		return r.replay(parts)
 	}
 	r.Forget()
-	if !alike {
-		r.forms, r.failed = forms, 0
+	if !same {
+		r.parts, r.failed = keys, 0
 	}
-	record := alike && r.failed < attempts && !r.thread.Info().GPU && r.inPlace(parts)
+	record := same && r.failed < maxFailures && !r.thread.Info().GPU && r.inPlace(parts)
 	b := nn.NewBatch(r.thread, parts...)
 	hidden := r.model.Forward(b)
 	if record {
@@ -57,7 +58,7 @@ func (r *Repeater) Forward(parts ...nn.Part) *mlx.Array {
 	return hidden
 }
 
-// Forget gives up the tape and what it holds of the sequences: whoever frees one of them calls it first.
+// Forget frees the tape, which holds on to the sequences' stores. Call it before freeing a sequence.
 func (r *Repeater) Forget() {
 	r.tape.Free()
 	r.tape = nil
@@ -65,22 +66,22 @@ func (r *Repeater) Forget() {
 	clear(r.now)
 }
 
-// Repeats tells whether a forward like the last one would be done from a tape.
+// Repeats reports whether a forward pass like the last one would be replayed from a tape.
 func (r *Repeater) Repeats() bool { return r.tape != nil }
 
-// formsOf is nil where a part has more than tokens, or rows that are not wanted.
-func formsOf(parts []nn.Part) []form {
-	forms := make([]form, len(parts))
+// keysOf returns nil if a part has image data, or rows that are not wanted.
+func keysOf(parts []nn.Part) []partKey {
+	keys := make([]partKey, len(parts))
 	for i, p := range parts {
 		if p.Shift != 0 || p.Grid[0] != nil || len(p.Vectors) > 0 || !p.All && len(p.Tokens) > 1 {
 			return nil
 		}
-		forms[i] = form{p.Seq, len(p.Tokens)}
+		keys[i] = partKey{p.Seq, len(p.Tokens)}
 	}
-	return forms
+	return keys
 }
 
-// record evaluates a forward that wrote in place, and keeps how, if it can be done again.
+// record evaluates a forward pass that wrote in place, and keeps the tape if it can be replayed.
 func (r *Repeater) record(b *nn.Batch, hidden *mlx.Array) {
 	if r.longest = b.Longest; r.longest != 1 {
 		r.tape = mlx.Record(hidden, b.Tokens, b.Positions)
@@ -96,7 +97,7 @@ func (r *Repeater) record(b *nn.Batch, hidden *mlx.Array) {
 	}
 }
 
-// inPlace tells whether a forward would write nowhere but to the arrays that it notes.
+// inPlace reports whether a forward pass would write only to the current stores, which it sets.
 func (r *Repeater) inPlace(parts []nn.Part) bool {
 	r.now = r.now[:0]
 	for _, p := range parts {
@@ -108,8 +109,9 @@ func (r *Repeater) inPlace(parts []nn.Part) bool {
 	return true
 }
 
-// stands tells whether the tape is right for the next forward: all would be written where it writes.
-func (r *Repeater) stands(parts []nn.Part) bool {
+// tapeApplies reports whether the tape is valid for the next forward pass: the pass writes to the stores that the tape
+// writes to.
+func (r *Repeater) tapeApplies(parts []nn.Part) bool {
 	for _, p := range parts {
 		if r.longest > 0 && max(p.Text, p.Seq.Offset()+len(p.Tokens)) > r.longest {
 			return false
@@ -118,7 +120,7 @@ func (r *Repeater) stands(parts []nn.Part) bool {
 	return r.inPlace(parts) && slices.Equal(r.now, r.stores)
 }
 
-func (r *Repeater) play(parts []nn.Part) *mlx.Array {
+func (r *Repeater) replay(parts []nn.Part) *mlx.Array {
 	hidden := r.tape.Play(nn.Rows(parts))
 	for _, p := range parts {
 		p.Seq.Advance(len(p.Tokens))

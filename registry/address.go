@@ -7,23 +7,24 @@ import (
 	"net/netip"
 )
 
-// Addresses that may not be asked.
+// Errors for addresses that a client refuses to connect to.
 var (
-	// ErrPrivateAddress is an address less public than the host that named it, or an [ErrPrivateRegistry].
+	// ErrPrivateAddress is an address that is less public than the host that named it, or an [ErrPrivateRegistry].
 	ErrPrivateAddress = errors.New("address is not public")
-	// ErrPrivateRegistry is the address of a name's own host, where [Options.Private] forbids it.
+	// ErrPrivateRegistry is a registry at an address that is not public, where [Options.Private] requires a public one.
 	ErrPrivateRegistry = errors.New("registry is not public")
 )
 
-// addressClass says who can reach an address. Values are bits, so that a set of them is one too.
+// addressClass says from where an address can be reached. Its values are bits, so that it can also hold a set of
+// classes.
 type addressClass uint8
 
 const (
 	publicAddress    addressClass = 1 << iota
-	privateAddress                // of an organization: RFC 1918, RFC 4193, RFC 6598
+	privateAddress                // of an organization's network: RFC 1918, RFC 4193, RFC 6598
 	loopbackAddress               // of this machine
-	linkLocalAddress              // of this link; clouds serve their machines' credentials there
-	reservedAddress               // no host: unspecified, multicast, reserved
+	linkLocalAddress              // of this network segment; clouds serve instance metadata and credentials there
+	reservedAddress               // not a host: unspecified, multicast, reserved
 )
 
 func (c addressClass) String() string {
@@ -40,8 +41,9 @@ func (c addressClass) String() string {
 	return "reserved"
 }
 
-// mayName reports whether hosts of all these classes may lead to an address of that class: it must be at least as public.
-// Loopback and link-local addresses may not name each other.
+// mayName reports whether hosts of all classes in c may direct a client to an address of class to, such as by a
+// redirect: to must be at least as public as each of them. This prevents server-side request forgery (SSRF). Loopback
+// and link-local addresses may not name each other. The empty set may name any address.
 func (c addressClass) mayName(to addressClass) bool {
 	switch to {
 	case publicAddress:
@@ -52,22 +54,23 @@ func (c addressClass) mayName(to addressClass) bool {
 	return c&^to == 0
 }
 
-// Networks that net/netip has no predicate for. The first that contains an address counts.
+// specialNetworks are networks that net/netip has no predicate for. The first match wins.
 var specialNetworks = []struct {
 	prefix netip.Prefix
 	class  addressClass
 }{
-	{netip.MustParsePrefix("168.63.129.16/32"), linkLocalAddress}, // Azure's services for a virtual machine
+	{netip.MustParsePrefix("168.63.129.16/32"), linkLocalAddress}, // Azure's platform services for a virtual machine
 	{netip.MustParsePrefix("0.0.0.0/8"), reservedAddress},
 	{netip.MustParsePrefix("240.0.0.0/4"), reservedAddress},
 	{netip.MustParsePrefix("100.64.0.0/10"), privateAddress},
 	{netip.MustParsePrefix("192.0.0.0/24"), privateAddress},
 	{netip.MustParsePrefix("198.18.0.0/15"), privateAddress},
 	{netip.MustParsePrefix("fec0::/10"), privateAddress},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), privateAddress}, // NAT64 of one network
+	{netip.MustParsePrefix("64:ff9b:1::/48"), privateAddress}, // local-use NAT64 (RFC 8215)
 }
 
-// Networks whose addresses contain an IPv4 address, from this byte on. Teredo stores it inverted.
+// embeddingNetworks are networks whose addresses contain an IPv4 address, starting at byte at. Teredo stores it
+// inverted.
 var embeddingNetworks = []struct {
 	prefix netip.Prefix
 	at     int
@@ -80,7 +83,7 @@ var embeddingNetworks = []struct {
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12, 0},
 }
 
-// classOf tells the class of an address; of one that stands for an IPv4 address, the class of that.
+// classOf returns the class of an address. An address that embeds an IPv4 address has the class of that.
 func classOf(addr netip.Addr) addressClass {
 	addr = addr.Unmap().WithZone("")
 	switch {
@@ -111,7 +114,7 @@ func classOf(addr netip.Addr) addressClass {
 	return publicAddress
 }
 
-// remoteAddr reads the address of a connection's other end; invalid where it has none, such as in a pipe.
+// remoteAddr returns the remote address of a connection. It is invalid if the connection has none, such as a pipe.
 func remoteAddr(a net.Addr) netip.AddrPort {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return tcp.AddrPort()
@@ -119,22 +122,22 @@ func remoteAddr(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// addressError is an address that may not be asked. It is an [ErrPrivateAddress].
+// addressError is a refused connection to an address. It is an [ErrPrivateAddress].
 type addressError struct {
-	what  string       // "redirect", "token server" or "upload"; empty for the address of a registry itself
-	from  string       // who named it, without query and user
-	to    string       // likewise; where what is empty, the registry
-	moved bool         // the registry was at an address of class by before
-	by    addressClass // of all who named it
-	class addressClass // of addr
-	addr  netip.Addr
+	what    string       // "redirect", "token server" or "upload"; empty for the registry itself
+	from    string       // URL that named the address, without query and userinfo
+	to      string       // URL of the address, likewise; the registry's name if what is empty
+	rebound bool         // the registry's name resolved to an address of class namers before
+	namers  addressClass // classes of all hosts that named the address
+	class   addressClass // of addr
+	addr    netip.Addr
 }
 
 func (e *addressError) Error() string {
-	by := e.by
+	by := e.namers
 	for c := publicAddress; c <= reservedAddress; c <<= 1 {
-		if e.by&c != 0 && !c.mayName(e.class) {
-			by = c // the first that may not
+		if e.namers&c != 0 && !c.mayName(e.class) {
+			by = c // the first that may not name it
 			break
 		}
 	}
@@ -147,7 +150,7 @@ func (e *addressError) Error() string {
 		leads = fmt.Sprintf("from a public to a private address (%s is %s)", addr, e.class)
 	}
 	switch {
-	case e.moved:
+	case e.rebound:
 		return fmt.Sprintf("registry %s has moved %s", e.to, leads)
 	case e.what == "":
 		return fmt.Sprintf("registry %s is at a %s address (%s)", e.to, e.class, addr)
@@ -156,5 +159,5 @@ func (e *addressError) Error() string {
 }
 
 func (e *addressError) Is(target error) bool {
-	return target == ErrPrivateAddress || target == ErrPrivateRegistry && e.what == "" && !e.moved
+	return target == ErrPrivateAddress || target == ErrPrivateRegistry && e.what == "" && !e.rebound
 }

@@ -21,28 +21,28 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// host is one registry: how it is reached, and what it wants to see of who asks.
+// host is the state of one registry: its address, its authentication challenge and its credentials.
 type host struct {
-	c        *Client
-	name     string // as people write it
-	addr     string // host[:port] that is connected to
-	scheme   string
-	rule     hostRule
-	patience int            // attempts of an exchange
-	keychain authn.Keychain // whose credentials it gets
-	insecure bool           // its certificate is not checked
-	by       addressClass   // classes that its address is held to; none: it may be anywhere
+	c           *Client
+	name        string // as the user wrote it
+	addr        string // host[:port] to connect to
+	scheme      string
+	rule        hostRule
+	maxAttempts int            // per exchange
+	keychain    authn.Keychain // source of its credentials
+	insecure    bool           // its certificate is not verified
+	namers      addressClass   // classes that must be allowed to name its address; 0: it may be at any
 
-	mu          sync.Mutex
-	named       map[string]naming       // by origin: who led to it
-	answered    map[string]addressClass // by origin: where its answers came from
-	asked       bool
-	challenge   *transport.Challenge // nil: it wants nothing
-	credentials map[string]*credential
-	flights     map[string]*flight
+	mu              sync.Mutex
+	named           map[string]naming       // by origin: what named it
+	responseClasses map[string]addressClass // by origin: classes of the addresses that responded
+	discovered      bool
+	challenge       *transport.Challenge // nil: no authentication required
+	credentials     map[string]*credential
+	flights         map[string]*flight
 }
 
-// host finds or makes the state of a registry.
+// host returns the state of a registry, creating it on first use.
 func (c *Client) host(hostname string) (*host, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *Client) host(hostname string) (*host, error) {
 	return h, err
 }
 
-// newHost makes the state of a registry that a name is for.
+// newHost creates the state of the registry of a name.
 func (c *Client) newHost(hostname string) (*host, error) {
 	h, err := c.bareHost(hostname, c.scheme(hostname))
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Client) newHost(hostname string) (*host, error) {
 	}
 	h.insecure = c.opts.Insecure
 	if c.opts.Private != nil && !c.opts.Private(hostname) {
-		h.by = publicAddress
+		h.namers = publicAddress
 	}
 	return h, nil
 }
@@ -76,15 +76,15 @@ func (c *Client) bareHost(hostname, scheme string) (*host, error) {
 	}
 	return &host{
 		c: c, name: hostname, addr: reg.RegistryStr(), scheme: scheme, rule: ruleOf(hostname),
-		patience: c.opts.Attempts, keychain: c.opts.Keychain,
-		named: map[string]naming{}, answered: map[string]addressClass{},
+		maxAttempts: c.opts.Attempts, keychain: c.opts.Keychain,
+		named: map[string]naming{}, responseClasses: map[string]addressClass{},
 		credentials: map[string]*credential{}, flights: map[string]*flight{},
 	}, nil
 }
 
-func (h *host) attempts() *attempts { return &attempts{c: h.c, most: h.patience} }
+func (h *host) attempts() *attempts { return &attempts{c: h.c, limit: h.maxAttempts} }
 
-// resource is what credentials are looked up by: the repository first, then the host.
+// resource is the key of a credential lookup, which tries the repository first, then the host.
 type resource struct{ registry, path string }
 
 func (r resource) RegistryStr() string { return r.registry }
@@ -95,29 +95,30 @@ func (r resource) String() string {
 	return r.registry + "/" + r.path
 }
 
-// credential is what requests of one scope carry.
+// credential authorizes the requests of one set of scopes.
 type credential struct {
-	header  string // Authorization; empty where the registry wants none
-	expires time.Time
-	given   bool        // made from something of the user's
-	signed  bool        // by the user's key: see Client.identity
-	worked  atomic.Bool // a request with it was not refused
+	header        string // Authorization; empty if the registry requires none
+	expires       time.Time
+	authenticated bool        // derived from the user's password, token or key
+	signed        bool        // obtained with the user's SSH key: see Client.identity
+	accepted      atomic.Bool // a request with it was accepted
 }
 
-// fresh reports whether a credential may be used again.
+// fresh reports whether a credential exists and has not expired.
 func (cr *credential) fresh() bool {
 	return cr != nil && (cr.expires.IsZero() || time.Until(cr.expires) > 0)
 }
 
-// flight is an exchange that several goroutines wait for.
+// flight is a call in progress that other goroutines may wait for.
 type flight struct {
 	done chan struct{}
 	err  error
 }
 
-// alone runs f unless another goroutine is doing so for the same key, whose outcome is then this one's too. So many goroutines
-// ask for a token once, and a wrong password is not tried once for each.
-func (h *host) alone(ctx context.Context, key string, f func() error) error {
+// singleflight runs f, or waits for another goroutine's run for the same key and returns its error. So concurrent
+// requests get a token once, and a wrong password is tried once. If the other run was canceled, singleflight runs f
+// itself.
+func (h *host) singleflight(ctx context.Context, key string, f func() error) error {
 	for {
 		h.mu.Lock()
 		other := h.flights[key]
@@ -144,8 +145,10 @@ func (h *host) alone(ctx context.Context, key string, f func() error) error {
 	}
 }
 
-// authorization is what requests of these scopes carry. stale is one that was refused: it is not given again.
-func (h *host) authorization(ctx context.Context, path string, scopes []string, stale *credential) (*credential, error) {
+// authorization returns the credential for requests of these scopes. stale is one that the registry rejected, which is
+// not returned again; it may be nil.
+func (h *host) authorization(ctx context.Context, path string, scopes []string,
+	stale *credential) (*credential, error) {
 	key := strings.Join(scopes, " ")
 	for {
 		h.mu.Lock()
@@ -154,14 +157,14 @@ func (h *host) authorization(ctx context.Context, path string, scopes []string, 
 		if now != stale && now.fresh() {
 			return now, nil
 		}
-		err := h.alone(ctx, key, func() error {
+		err := h.singleflight(ctx, key, func() error {
 			h.mu.Lock()
 			now := h.credentials[key]
 			h.mu.Unlock()
 			if now != stale && now.fresh() {
-				return nil // another goroutine's exchange ended before this one's began
+				return nil // another goroutine's exchange ended before this one began
 			}
-			if err := h.ask(ctx); err != nil {
+			if err := h.discoverAuth(ctx); err != nil {
 				return err
 			}
 			next, err := h.exchange(ctx, path, scopes, now, stale)
@@ -179,55 +182,59 @@ func (h *host) authorization(ctx context.Context, path string, scopes []string, 
 	}
 }
 
-// challenged takes note of what a refusal asks for; nil where there is nothing to answer to it.
-func (h *host) challenged(resp *http.Response) *transport.Challenge {
+// recordChallenge stores and returns the challenge of a 401 response. It returns nil if there is none of a supported
+// scheme.
+func (h *host) recordChallenge(resp *http.Response) *transport.Challenge {
 	ch := challengeOf(resp)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if ch != nil {
-		h.challenge, h.asked = ch, true
+		h.challenge, h.discovered = ch, true
 	}
 	return ch
 }
 
-// challengeOf reads the WWW-Authenticate headers of a refusal; nil when there is none that can be answered.
-// go-containerregistry's parser is behind its ping, which is therefore given the answer to read.
+// challengeOf parses the WWW-Authenticate headers of a 401 response. It returns nil if there is no challenge of a
+// supported scheme. go-containerregistry exports its parser only through Ping, which therefore gets a canned response.
 func challengeOf(resp *http.Response) *transport.Challenge {
 	reg, err := name.NewRegistry("registry.invalid")
 	if err != nil {
 		return nil
 	}
-	ch, err := transport.Ping(context.Background(), reg, given(resp.Header))
+	ch, err := transport.Ping(context.Background(), reg, cannedChallenge(resp.Header))
 	if err != nil || ch.Scheme != "basic" && ch.Scheme != "bearer" {
 		return nil
 	}
 	return ch
 }
 
-// given is a transport whose every answer is a refusal with these headers.
-type given http.Header
+// cannedChallenge is a transport that answers each request with a 401 and these headers.
+type cannedChallenge http.Header
 
-func (g given) RoundTrip(req *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header(g), Body: http.NoBody, Request: req}, nil
+func (g cannedChallenge) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header(g), Body: http.NoBody, Request: req}
+	return resp, nil
 }
 
-// ask learns what the registry wants to see (distribution-spec v1.1.1, "Determining Support"). Registries that let everybody read
-// want nothing here, and say in the refusal of a request what they want for it: see challenged.
-func (h *host) ask(ctx context.Context) error {
+// discoverAuth learns how the registry authenticates, with a GET of /v2/
+// (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#determining-support). Registries that allow
+// anonymous reads may require nothing here and challenge a later request instead: see recordChallenge.
+func (h *host) discoverAuth(ctx context.Context) error {
 	h.mu.Lock()
-	asked := h.asked
+	asked := h.discovered
 	h.mu.Unlock()
 	if asked {
 		return nil
 	}
-	return h.alone(ctx, "", func() error {
+	return h.singleflight(ctx, "", func() error {
 		a := h.attempts()
 		for {
 			err := h.ping(ctx)
-			if err == nil || errors.Is(err, syscall.ECONNREFUSED) { // nothing listens there: waiting would not help
+			// A refused connection means that nothing listens: waiting would not help.
+			if err == nil || errors.Is(err, syscall.ECONNREFUSED) {
 				return err
 			}
-			if err = a.again(ctx, err); err != nil {
+			if err = a.backoff(ctx, err); err != nil {
 				return err
 			}
 		}
@@ -246,7 +253,7 @@ func (h *host) ping(ctx context.Context) error {
 	defer drain(resp)
 	if h.scheme == "http" && resp.StatusCode == http.StatusBadRequest {
 		b, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-		if strings.Contains(string(b), "HTTPS") { // the words of Go's, nginx's and Apache's servers
+		if strings.Contains(string(b), "HTTPS") { // the wording of Go's, nginx's and Apache's servers
 			return fmt.Errorf("registry %s: %w", h.name, ErrTLS)
 		}
 	}
@@ -259,26 +266,27 @@ func (h *host) ping(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked, h.challenge = true, ch
+	h.discovered, h.challenge = true, ch
 	return nil
 }
 
 func (h *host) base() string { return h.scheme + "://" + h.addr + "/v2/" }
 
-// owns reports whether an address is the registry's own, which alone sees its credentials.
+// owns reports whether a URL is at the registry's own address. Only requests to it carry the registry's credentials.
 func (h *host) owns(u *url.URL) bool {
 	return u.Scheme == h.scheme && origin(u) == origin(&url.URL{Scheme: h.scheme, Host: h.addr})
 }
 
-// origin is the host and port of an address, in one way of writing them.
+// origin returns the host and port of a URL in one spelling.
 func origin(u *url.URL) string {
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// exchange makes a new credential. old is the one before it, nil for none; refused is it or an earlier one that the registry did not
-// take, nil where old only grew old.
-func (h *host) exchange(ctx context.Context, path string, scopes []string, old, refused *credential) (*credential, error) {
+// exchange creates a new credential. old is the previous one, or nil. refused is a credential that the registry
+// rejected, old or an earlier one; it is nil if old expired.
+func (h *host) exchange(ctx context.Context, path string, scopes []string,
+	old, refused *credential) (*credential, error) {
 	h.mu.Lock()
 	ch := h.challenge
 	h.mu.Unlock()
@@ -287,63 +295,67 @@ func (h *host) exchange(ctx context.Context, path string, scopes []string, old, 
 	}
 	cfg := h.lookUp(ctx, path)
 	if cfg.RegistryToken != "" {
-		return h.fixed("Bearer "+cfg.RegistryToken, refused)
+		return h.staticCredential("Bearer "+cfg.RegistryToken, refused)
 	}
 	if ch.Scheme == "basic" {
-		return h.fixed(basic(cfg), refused)
+		return h.staticCredential(basic(cfg), refused)
 	}
 	if old != nil && old.header == "" {
-		old = nil // made before anything was known
+		old = nil // created before the challenge was known
 	}
-	worked := old == nil || old.worked.Load()
+	// First request a token with the user's credentials or anonymously, then one with a signature. Of either kind, request
+	// another token only if the last one was accepted.
+	accepted := old == nil || old.accepted.Load()
 	why := error(ErrUnauthorized)
-	if old == nil || worked && !old.signed {
+	if old == nil || accepted && !old.signed {
 		t, err := h.token(ctx, ch, cfg, scopes, nil)
 		if err == nil && (refused == nil || t.header() != refused.header) {
 			return t.credential(cfg), nil
 		}
 		if err != nil && !errors.Is(err, ErrUnauthorized) {
-			return nil, fmt.Errorf("ask the token server of %s: %w", h.name, err)
+			return nil, fmt.Errorf("request a token for %s: %w", h.name, err)
 		}
 		why = cmp.Or(err, why)
 	}
-	if worked || !old.signed {
-		t, err := h.signed(ctx, ch, scopes)
+	if accepted || !old.signed {
+		t, err := h.signedToken(ctx, ch, scopes)
 		if err == nil && t != nil {
 			cr := t.credential(cfg)
-			cr.given, cr.signed = true, true
+			cr.authenticated, cr.signed = true, true
 			return cr, nil
 		}
 		if err != nil && !errors.Is(err, ErrUnauthorized) {
-			return nil, fmt.Errorf("ask the token server of %s: %w", h.name, err)
+			return nil, fmt.Errorf("request a token for %s: %w", h.name, err)
 		}
 		why = cmp.Or(err, why)
 	}
-	return nil, h.refusal(cfg != none, why)
+	return nil, h.refusal(cfg != anonymous, why)
 }
 
-// refusal is what people are told when no credential does.
-func (h *host) refusal(given bool, err error) error {
+// refusal returns the error for a registry that accepts none of the credentials. authenticated says whether there were
+// any.
+func (h *host) refusal(authenticated bool, err error) error {
 	var already *AuthError
 	if errors.As(err, &already) {
 		return err
 	}
-	return &AuthError{Host: h.name, Given: given, Err: err}
+	return &AuthError{Host: h.name, Given: authenticated, Err: err}
 }
 
-// fixed is a credential that is no token: there is one only.
-func (h *host) fixed(header string, refused *credential) (*credential, error) {
+// staticCredential returns a credential that is not exchanged for a token. There is no other, so a refused one is an
+// error.
+func (h *host) staticCredential(header string, refused *credential) (*credential, error) {
 	if refused != nil && refused.header == header {
 		return nil, h.refusal(header != "", ErrUnauthorized)
 	}
-	return &credential{header: header, given: header != ""}, nil
+	return &credential{header: header, authenticated: header != ""}, nil
 }
 
-// none are the credentials of somebody unknown.
-var none authn.AuthConfig
+// anonymous is the absence of credentials.
+var anonymous authn.AuthConfig
 
-// lookUp finds the user's credentials. Where that fails, such as for a credential helper that is not installed, what is public
-// can still be read.
+// lookUp finds the user's credentials. If that fails, for example because a credential helper is not installed, it
+// warns and returns anonymous: public content can still be read.
 func (h *host) lookUp(ctx context.Context, path string) authn.AuthConfig {
 	auth, err := authn.Resolve(ctx, h.keychain, resource{h.addr, path})
 	if err == nil {
@@ -353,7 +365,7 @@ func (h *host) lookUp(ctx context.Context, path string) authn.AuthConfig {
 		}
 	}
 	h.c.warn(h.name, "credentials cannot be read: "+err.Error())
-	return none
+	return anonymous
 }
 
 func basic(cfg authn.AuthConfig) string {

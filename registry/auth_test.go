@@ -17,61 +17,67 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-func TestNothingWanted(t *testing.T) {
+func TestNoAuthentication(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	if diff := cmp.Diff([]string{""}, p.authorizations("/v2/a")); diff != "" {
-		t.Errorf("credentials that nobody asked for: %s", diff)
+		t.Errorf("credentials without a challenge: %s", diff)
 	}
 }
 
 func TestBasic(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
-	wantOK(t, r, "GET", "blobs/x")
-	wantOK(t, r, "HEAD", "blobs/x")
+	wantSuccess(t, r, "GET", "blobs/x")
+	wantSuccess(t, r, "HEAD", "blobs/x")
 }
 
 func TestScopes(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
-	c := authClient(t, Options{Keychain: nobody()})
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/x")
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/deep/model:v1", push, "b/base", "c/base"), "GET", "blobs/x")
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/y") // has its token already
+	c := authClient(t, Options{Keychain: anonymousKeychain()})
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model:v1", push, "b/base", "c/base"), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/y") // has its token already
 	var got [][]string
-	for _, q := range p.asked {
+	for _, q := range p.tokenQueries {
 		got = append(got, q["scope"])
 		if q.Get("service") != "peer" {
 			t.Errorf("service %q", q.Get("service"))
 		}
 	}
-	want := [][]string{{"repository:a/deep/model:pull"}, {"repository:a/deep/model:pull,push", "repository:b/base:pull", "repository:c/base:pull"}}
+	want := [][]string{
+		{"repository:a/deep/model:pull"},
+		{"repository:a/deep/model:pull,push", "repository:b/base:pull", "repository:c/base:pull"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A registry where all may read has nothing to say when it is pinged, but wants a token for a push, and for more than was thought.
+// TestChallengeOfARequest: a registry with anonymous reads has no challenge for the ping, but one for a push. Its
+// challenge may name additional scopes.
 func TestChallengeOfARequest(t *testing.T) {
-	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", open: true, readers: true, scope: "repository:a/model:push,pull repository:shared:pull"})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", openPing: true, anonymousReads: true,
+		scope: "repository:a/model:push,pull repository:shared:pull"})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
-	wantOK(t, r, "GET", "blobs/x")
-	if n := p.exchanges(); n != 0 {
-		t.Errorf("%d exchanges before anybody asked for one", n)
+	wantSuccess(t, r, "GET", "blobs/x")
+	if n := p.tokenRequests(); n != 0 {
+		t.Errorf("%d token requests before a challenge", n)
 	}
-	wantOK(t, r, "POST", "blobs/uploads/")
-	if diff := cmp.Diff([]string{"repository:a/model:pull,push", "repository:shared:pull"}, p.asked[0]["scope"]); diff != "" {
+	wantSuccess(t, r, "POST", "blobs/uploads/")
+	if diff := cmp.Diff([]string{"repository:a/model:pull,push", "repository:shared:pull"},
+		p.tokenQueries[0]["scope"]); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Many requests at once whose token ends: one exchange for all of them, and every request is answered.
-func TestTokenExpiresForMany(t *testing.T) {
+// TestTokenExpiresConcurrently: when a token expires, concurrent requests share one token request, and all succeed.
+func TestTokenExpiresConcurrently(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
 	for round := 1; round <= 4; round++ {
 		var wg sync.WaitGroup
@@ -83,41 +89,45 @@ func TestTokenExpiresForMany(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if got := p.exchanges(); got != round {
-			t.Fatalf("%d exchanges in round %d", got, round)
+		if got := p.tokenRequests(); got != round {
+			t.Fatalf("%d token requests in round %d", got, round)
 		}
 		p.revoke()
 	}
 }
 
-// A token is not used up to its last second: a body that is under way could not be sent again.
-func TestTokenRenewedBeforeItsEnd(t *testing.T) {
+// TestTokenRenewedBeforeExpiry: a token is renewed before it expires, because a body in transfer could not be sent
+// again.
+func TestTokenRenewedBeforeExpiry(t *testing.T) {
 	for _, test := range []struct {
 		life, want int
 		age        time.Duration
 	}{
-		{300, 1, 4 * time.Minute}, {300, 2, 295 * time.Second}, {0, 1, 45 * time.Second}, {0, 2, 55 * time.Second}, {1, 1, 30 * time.Second},
+		{300, 1, 4 * time.Minute}, {300, 2, 295 * time.Second}, {0, 1, 45 * time.Second}, {0, 2, 55 * time.Second},
+		{1, 1, 30 * time.Second},
 	} {
-		p := newAuthPeer(t, &authPeer{scheme: "Bearer", life: test.life})
-		c := authClient(t, Options{Keychain: nobody()})
+		p := newAuthPeer(t, &authPeer{scheme: "Bearer", tokenLife: test.life})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		r := repositoryOf(t, c, p.host()+"/a/model", pull)
-		wantOK(t, r, "GET", "blobs/x")
+		wantSuccess(t, r, "GET", "blobs/x")
 		for _, cr := range r.credentials {
 			cr.expires = cr.expires.Add(-test.age)
 		}
-		wantOK(t, r, "GET", "blobs/x")
-		if got := p.exchanges(); got != test.want {
-			t.Errorf("a token for %d s, %s old: %d exchanges, want %d", test.life, test.age, got, test.want)
+		wantSuccess(t, r, "GET", "blobs/x")
+		if got := p.tokenRequests(); got != test.want {
+			t.Errorf("a token valid for %d s, %s old: %d token requests, want %d", test.life, test.age, got, test.want)
 		}
 	}
 }
 
-// A wrong password is tried once, and the error names the host and hides the password, also where the server quotes it.
+// TestWrongPassword: a wrong password is tried once. The error names the host and hides the password, even if the
+// server quotes it.
 func TestWrongPassword(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
 		var events []Event
-		c := authClient(t, Options{Keychain: someone("hunter2", p.host()), Events: func(e Event) { events = append(events, e) }})
+		c := authClient(t, Options{Keychain: passwordKeychain("hunter2", p.host()),
+			Events: func(e Event) { events = append(events, e) }})
 		r := repositoryOf(t, c, p.host()+"/a/model", pull)
 		var wg sync.WaitGroup
 		for range 8 {
@@ -145,7 +155,7 @@ func checkNoSecrets(t *testing.T, err error, secrets ...string) {
 	}
 	for _, s := range secrets {
 		if strings.Contains(err.Error(), s) {
-			t.Errorf("error %q has %q in it", err, s)
+			t.Errorf("error %q contains %q", err, s)
 		}
 	}
 }
@@ -153,7 +163,7 @@ func checkNoSecrets(t *testing.T, err error, secrets ...string) {
 func TestNoCredentials(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
-		c := authClient(t, Options{Keychain: nobody()})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		_, err := repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x")
 		var auth *AuthError
 		if !errors.As(err, &auth) || auth.Given {
@@ -162,12 +172,14 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// A keychain that fails, such as for a helper that is not installed, does not keep people from what is public.
+// TestBrokenKeychain: a keychain that fails, for example because a helper is not installed, does not prevent anonymous
+// reads.
 func TestBrokenKeychain(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
 	var warned []string
-	c := authClient(t, Options{Keychain: broken{}, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
+	c := authClient(t,
+		Options{Keychain: broken{}, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	if want := []string{p.host() + ": credentials cannot be read: no helper"}; !cmp.Equal(warned, want) {
 		t.Errorf("warned of %v", warned)
 	}
@@ -182,25 +194,26 @@ func (broken) Resolve(authn.Resource) (authn.Authenticator, error) {
 func TestRegistryToken(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
 	p.tokens["mine"] = []string{""}
-	c := authClient(t, Options{Keychain: as{[]string{p.host()}, authn.AuthConfig{RegistryToken: "mine"}}})
+	c := authClient(t, Options{Keychain: singleKeychain{[]string{p.host()}, authn.AuthConfig{RegistryToken: "mine"}}})
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
-	wantOK(t, r, "GET", "blobs/x")
+	wantSuccess(t, r, "GET", "blobs/x")
 	p.revoke()
 	_, err := r.askFor("GET", "blobs/x")
-	if !errors.Is(err, ErrUnauthorized) || p.exchanges() != 0 {
-		t.Errorf("%v after %d exchanges", err, p.exchanges())
+	if !errors.Is(err, ErrUnauthorized) || p.tokenRequests() != 0 {
+		t.Errorf("%v after %d token requests", err, p.tokenRequests())
 	}
 }
 
 func TestIdentityToken(t *testing.T) {
-	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth: true})
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth2: true})
 	with := func(token string) *repository {
-		c := authClient(t, Options{Keychain: as{[]string{p.host()}, authn.AuthConfig{IdentityToken: token}}})
+		c := authClient(t, Options{Keychain: singleKeychain{[]string{p.host()}, authn.AuthConfig{IdentityToken: token}}})
 		return repositoryOf(t, c, p.host()+"/a/model", push)
 	}
-	wantOK(t, with("refresh-me"), "GET", "blobs/x")
-	if q := p.asked[0]; q.Get("grant_type") != "refresh_token" || q.Get("scope") != "repository:a/model:pull,push" || q.Get("service") != "peer" {
-		t.Errorf("asked for %v", q)
+	wantSuccess(t, with("refresh-me"), "GET", "blobs/x")
+	if q := p.tokenQueries[0]; q.Get("grant_type") != "refresh_token" ||
+		q.Get("scope") != "repository:a/model:pull,push" || q.Get("service") != "peer" {
+		t.Errorf("token request %v", q)
 	}
 	_, err := with("wrong-one").askFor("GET", "blobs/x")
 	if !errors.Is(err, ErrUnauthorized) {
@@ -208,28 +221,29 @@ func TestIdentityToken(t *testing.T) {
 	}
 	checkNoSecrets(t, err, "wrong-one")
 
-	p.oauth, p.user = false, "" // it does not know the exchange, but everybody gets a token
-	wantOK(t, with("refresh-me"), "GET", "blobs/x")
+	p.oauth2, p.user = false, "" // no OAuth 2.0, but anonymous tokens
+	wantSuccess(t, with("refresh-me"), "GET", "blobs/x")
 }
 
-// A token server's redirect gets neither the password nor the identity token to another host.
+// TestTokenServerRedirects: when a token server redirects to another host, that host gets neither the password nor the
+// identity token.
 func TestTokenServerRedirects(t *testing.T) {
 	other := newAuthPeer(t, &authPeer{scheme: "Bearer"})
-	p := newAuthPeer(t, &authPeer{scheme: "Bearer", also: func(w http.ResponseWriter, req *http.Request) bool {
+	p := newAuthPeer(t, &authPeer{scheme: "Bearer", handler: func(w http.ResponseWriter, req *http.Request) bool {
 		if req.URL.Path == "/token" {
 			http.Redirect(w, req, other.URL+"/token", http.StatusTemporaryRedirect)
 		}
 		return req.URL.Path == "/token"
 	}})
 	for _, cfg := range []authn.AuthConfig{{Username: "ann", Password: "secret"}, {IdentityToken: "refresh-me"}} {
-		c := authClient(t, Options{Keychain: as{[]string{p.host(), other.host()}, cfg}})
+		c := authClient(t, Options{Keychain: singleKeychain{[]string{p.host(), other.host()}, cfg}})
 		if _, err := repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x"); err == nil {
 			t.Error("no error")
 		}
 	}
 	for _, req := range other.requests {
 		if a := req.Header.Get("Authorization"); a != "" || req.Method != "GET" {
-			t.Errorf("%s with %q came to another host", req.Method, a)
+			t.Errorf("another host got %s with %q", req.Method, a)
 		}
 	}
 }
@@ -255,40 +269,42 @@ func TestRealm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = h.realm(challengeOf(&http.Response{Header: http.Header{"Www-Authenticate": {fmt.Sprintf("Bearer realm=%q", test.realm)}}}))
+		header := http.Header{"Www-Authenticate": {fmt.Sprintf("Bearer realm=%q", test.realm)}}
+		_, err = h.realm(challengeOf(&http.Response{Header: header}))
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s names %s: %v, want %q", test.host, test.realm, err, test.err)
 		}
 	}
 }
 
-// Credentials go to their host and port only: no redirect, and no address of an upload, takes them elsewhere.
-func TestCredentialsStayHome(t *testing.T) {
+// TestCredentialsNotForwarded: credentials go to their host and port only. Neither redirects nor upload locations take
+// them elsewhere.
+func TestCredentialsNotForwarded(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
-		other := newAuthPeer(t, &authPeer{readers: true, open: true, scheme: scheme})
+		other := newAuthPeer(t, &authPeer{anonymousReads: true, openPing: true, scheme: scheme})
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
-		p.also = func(w http.ResponseWriter, req *http.Request) bool {
+		p.handler = func(w http.ResponseWriter, req *http.Request) bool {
 			if strings.Contains(req.URL.Path, "moved") && req.Header.Get("Authorization") != "" {
 				http.Redirect(w, req, other.URL+"/v2/a/model/blobs/there", http.StatusTemporaryRedirect)
 				return true
 			}
 			return false
 		}
-		c := authClient(t, Options{Keychain: someone("secret", p.host(), other.host())})
+		c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host(), other.host())})
 		r := repositoryOf(t, c, p.host()+"/a/model", push)
 		req, _ := r.request(context.Background(), "GET", r.url("blobs/moved"), nil)
 		req.Header.Set("Range", "bytes=1-")
-		if got, err := r.answer(req); err != nil || got != "ok" {
+		if got, err := r.responseBody(req); err != nil || got != "ok" {
 			t.Errorf("%q, %v", got, err)
 		}
 		u, _ := r.url().Parse(other.URL + "/v2/a/model/blobs/upload?digest=x")
 		req, _ = r.request(context.Background(), "PUT", u, strings.NewReader("x"))
 		req.Header.Set("Authorization", "Bearer from-before")
-		if _, err := r.answer(req); err == nil && scheme == "Bearer" {
-			t.Error("the other host asks for a token, and got one")
+		if _, err := r.responseBody(req); err == nil && scheme == "Bearer" {
+			t.Error("the other host's challenge was answered")
 		}
 		if len(other.requests) != 2 {
-			t.Fatalf("%d requests went there", len(other.requests))
+			t.Fatalf("%d requests to the other host", len(other.requests))
 		}
 		for _, req := range other.requests {
 			if a := req.Header.Get("Authorization"); a != "" {
@@ -301,26 +317,28 @@ func TestCredentialsStayHome(t *testing.T) {
 	}
 }
 
-// A body that cannot be sent again: the token is new for the next request, and the caller goes on.
-func TestTokenExpiresInABody(t *testing.T) {
+// TestTokenExpiresDuringBody: if a body cannot be sent again, the request is interrupted and the next one uses a new
+// token.
+func TestTokenExpiresDuringBody(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
-	c := authClient(t, Options{Keychain: someone("secret", p.host())})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
-	wantOK(t, r, "HEAD", "blobs/x")
+	wantSuccess(t, r, "HEAD", "blobs/x")
 	p.revoke()
 	patch := func() error {
-		req, _ := r.request(context.Background(), "PATCH", r.url("blobs/uploads/1"), io.MultiReader(strings.NewReader("bytes")))
-		_, err := r.answer(req)
+		req, _ := r.request(context.Background(), "PATCH", r.url("blobs/uploads/1"),
+			io.MultiReader(strings.NewReader("bytes")))
+		_, err := r.responseBody(req)
 		return err
 	}
 	if err := patch(); !errors.Is(err, ErrInterrupted) || !temporary(err) {
-		t.Fatalf("%v is not an interruption", err)
+		t.Fatalf("%v is not an ErrInterrupted", err)
 	}
 	if err := patch(); err != nil {
 		t.Fatal(err)
 	}
-	// A right that a new token does not give either is no interruption.
-	p.also = func(w http.ResponseWriter, req *http.Request) bool {
+	// If a new token lacks the permission too, the error is final.
+	p.handler = func(w http.ResponseWriter, req *http.Request) bool {
 		if req.Method == "PATCH" {
 			w.Header().Set("WWW-Authenticate", p.challenge())
 			w.WriteHeader(http.StatusUnauthorized)
@@ -331,12 +349,12 @@ func TestTokenExpiresInABody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := patch(); temporary(err) || !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("%v is not final", err)
+		t.Errorf("%v is temporary or not an ErrUnauthorized", err)
 	}
 }
 
-// Whoever asks for a token for many may be gone before it comes.
-func TestExchangeSurvivesItsCaller(t *testing.T) {
+// TestTokenExchangeCallerCanceled: other goroutines get a token even if the caller that requested it is canceled.
+func TestTokenExchangeCallerCanceled(t *testing.T) {
 	var n atomic.Int32
 	began, gone := make(chan bool), make(chan bool)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -354,18 +372,18 @@ func TestExchangeSurvivesItsCaller(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	c := authClient(t, Options{Keychain: nobody()})
+	c := authClient(t, Options{Keychain: anonymousKeychain()})
 	r := repositoryOf(t, c, strings.TrimPrefix(s.URL, "http://")+"/a/model", pull)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		req, _ := r.request(ctx, "GET", r.url("blobs/x"), nil)
-		if _, err := r.answer(req); !errors.Is(err, context.Canceled) {
-			t.Errorf("the first: %v", err)
+		if _, err := r.responseBody(req); !errors.Is(err, context.Canceled) {
+			t.Errorf("the canceled request: %v", err)
 		}
 	})
 	<-began
-	wg.Go(func() { wantOK(t, r, "GET", "blobs/y") })
+	wg.Go(func() { wantSuccess(t, r, "GET", "blobs/y") })
 	cancel()
 	close(gone)
 	wg.Wait()
@@ -401,9 +419,12 @@ func TestOrigin(t *testing.T) {
 		url  string
 		want bool
 	}{
-		{"https://registry.example.com/v2/", true}, {"https://registry.example.com:443/v2/", true}, {"https://Registry.Example.com/", true},
-		{"https://registry.example.com:444/v2/", false}, {"http://registry.example.com/v2/", false}, {"http://registry.example.com:443/", false},
-		{"https://registry.example.com.evil.org/", false}, {"https://evil.org/registry.example.com", false}, {"https://registry.example.com@evil.org/", false},
+		{"https://registry.example.com/v2/", true}, {"https://registry.example.com:443/v2/", true},
+		{"https://Registry.Example.com/", true},
+		{"https://registry.example.com:444/v2/", false}, {"http://registry.example.com/v2/", false},
+		{"http://registry.example.com:443/", false},
+		{"https://registry.example.com.evil.org/", false}, {"https://evil.org/registry.example.com", false},
+		{"https://registry.example.com@evil.org/", false},
 	} {
 		u, err := r.url().Parse(test.url)
 		if err != nil {

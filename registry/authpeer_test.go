@@ -17,23 +17,23 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// authPeer is a registry, with its token server, that answers who may ask with "ok".
+// authPeer is a registry with its own token server. It responds "ok" to authorized requests.
 type authPeer struct {
 	*httptest.Server
-	scheme  string                                              // of its challenge: Basic, Bearer, or nothing
-	realm   string                                              // empty: its own
-	scope   string                                              // that its challenges name
-	open    bool                                                // the ping asks for nothing
-	readers bool                                                // everybody may read
-	user    string                                              // whose password is "secret"
-	life    int                                                 // seconds, in the token server's answers
-	oauth   bool                                                // it knows identity tokens
-	also    func(w http.ResponseWriter, req *http.Request) bool // answers first, or gives false
+	scheme         string                                              // of its challenge: Basic, Bearer, or none
+	realm          string                                              // empty: its own token server
+	scope          string                                              // in its challenges
+	openPing       bool                                                // GET /v2/ requires no authentication
+	anonymousReads bool                                                // GET and HEAD require no authentication
+	user           string                                              // whose password is "secret"
+	tokenLife      int                                                 // expires_in of tokens, in seconds
+	oauth2         bool                                                // accepts identity tokens
+	handler        func(w http.ResponseWriter, req *http.Request) bool // runs first; false: it did not respond
 
-	mu       sync.Mutex
-	tokens   map[string][]string // scopes by token
-	asked    []url.Values        // of the token server
-	requests []*http.Request
+	mu           sync.Mutex
+	tokens       map[string][]string // scopes of each valid token
+	tokenQueries []url.Values        // of requests to the token server
+	requests     []*http.Request
 }
 
 func newAuthPeer(t *testing.T, p *authPeer) *authPeer {
@@ -50,17 +50,18 @@ func (p *authPeer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests = append(p.requests, req)
-	if p.also != nil && p.also(w, req) {
+	if p.handler != nil && p.handler(w, req) {
 		return
 	}
 	auth := req.Header.Get("Authorization")
 	switch {
 	case req.URL.Path == "/token":
 		p.token(w, req)
-	case req.URL.Path == "/v2/" && p.open:
-	case p.readers && (req.Method == http.MethodGet || req.Method == http.MethodHead) && req.URL.Path != "/v2/":
+	case req.URL.Path == "/v2/" && p.openPing:
+	case p.anonymousReads && (req.Method == http.MethodGet || req.Method == http.MethodHead) && req.URL.Path != "/v2/":
 		fmt.Fprint(w, "ok")
-	case p.scheme == "Bearer" && p.tokens[strings.TrimPrefix(auth, "Bearer ")] != nil, p.scheme == "Basic" && auth == p.basic(), p.scheme == "":
+	case p.scheme == "Bearer" && p.tokens[strings.TrimPrefix(auth, "Bearer ")] != nil,
+		p.scheme == "Basic" && auth == p.basic(), p.scheme == "":
 		fmt.Fprint(w, "ok")
 	default:
 		w.Header().Set("WWW-Authenticate", p.challenge())
@@ -90,11 +91,11 @@ func (p *authPeer) basic() string {
 
 func (p *authPeer) token(w http.ResponseWriter, req *http.Request) {
 	req.ParseForm()
-	p.asked = append(p.asked, req.Form)
+	p.tokenQueries = append(p.tokenQueries, req.Form)
 	scopes := req.Form["scope"]
 	switch auth := req.Header.Get("Authorization"); {
 	case req.Method == http.MethodPost:
-		if !p.oauth {
+		if !p.oauth2 {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
@@ -109,26 +110,26 @@ func (p *authPeer) token(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, `{"details":"incorrect: %s"}`, auth)
 		return
 	}
-	t := fmt.Sprintf("token-%d", len(p.asked))
+	t := fmt.Sprintf("token-%d", len(p.tokenQueries))
 	p.tokens[t] = append(scopes, "")
-	fmt.Fprintf(w, `{"token":%q,"expires_in":%d}`, t, p.life)
+	fmt.Fprintf(w, `{"token":%q,"expires_in":%d}`, t, p.tokenLife)
 }
 
-// revoke ends the life of all tokens.
+// revoke invalidates all tokens.
 func (p *authPeer) revoke() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.tokens)
 }
 
-// exchanges is how often the token server was asked.
-func (p *authPeer) exchanges() int {
+// tokenRequests returns the number of requests to the token server.
+func (p *authPeer) tokenRequests() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.asked)
+	return len(p.tokenQueries)
 }
 
-// authorizations are the Authorization headers that came for a path.
+// authorizations lists the Authorization headers of the requests whose path has this prefix.
 func (p *authPeer) authorizations(path string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,26 +142,27 @@ func (p *authPeer) authorizations(path string) []string {
 	return list
 }
 
-// as is a keychain that has one user for some hosts.
-type as struct {
+// singleKeychain has the same credentials for some hosts.
+type singleKeychain struct {
 	hosts []string
 	cfg   authn.AuthConfig
 }
 
-func (k as) Resolve(r authn.Resource) (authn.Authenticator, error) {
+func (k singleKeychain) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	if slices.Contains(k.hosts, r.RegistryStr()) {
 		return authn.FromConfig(k.cfg), nil
 	}
 	return authn.Anonymous, nil
 }
 
-func nobody() as { return as{} }
+func anonymousKeychain() singleKeychain { return singleKeychain{} }
 
-func someone(password string, hosts ...string) as {
-	return as{hosts, authn.AuthConfig{Username: "ann", Password: password}}
+func passwordKeychain(password string, hosts ...string) singleKeychain {
+	return singleKeychain{hosts, authn.AuthConfig{Username: "ann", Password: password}}
 }
 
-// authClient is a client that does not wait, has no key and no mirrors unless the options name them.
+// authClient returns a client that retries without delays, and has no SSH key and no mirrors unless the options name
+// them.
 func authClient(t *testing.T, opts Options) *Client {
 	t.Helper()
 	t.Setenv(IdentityEnv, "")
@@ -192,16 +194,16 @@ func repositoryOf(t *testing.T, c *Client, model, actions string, from ...string
 	return r
 }
 
-// ask sends a request to the repository and gives the answer's text.
+// askFor sends a request to the repository and returns the response's text.
 func (r *repository) askFor(method, what string) (string, error) {
 	req, err := r.request(context.Background(), method, r.url(what), nil)
 	if err != nil {
 		return "", err
 	}
-	return r.answer(req)
+	return r.responseBody(req)
 }
 
-func (r *repository) answer(req *http.Request) (string, error) {
+func (r *repository) responseBody(req *http.Request) (string, error) {
 	resp, err := r.do(req)
 	if err != nil {
 		return "", err
@@ -215,7 +217,7 @@ func (r *repository) answer(req *http.Request) (string, error) {
 	return string(b[:n]), nil
 }
 
-func wantOK(t *testing.T, r *repository, method, what string) {
+func wantSuccess(t *testing.T, r *repository, method, what string) {
 	t.Helper()
 	got, err := r.askFor(method, what)
 	if err != nil {

@@ -14,36 +14,42 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// DefaultConcurrency is how many blobs move at a time.
+// DefaultConcurrency is the default number of blobs transferred at a time.
 const DefaultConcurrency = 5
 
-// Options are a client's. The zero value is what most people need.
+// Options configure a [Client]. The zero value suits most callers.
 type Options struct {
-	Keychain     authn.Keychain    // nil: docker's config.json and credential helpers, then podman's
-	IdentityFile string            // OpenSSH key that Ollama's registries know the user by; empty: $INGOT_SSH_KEY, then ~/.ollama/id_ed25519
-	Mirrors      []Mirror          // nil: those of $INGOT_MIRRORS, as ParseMirrors reads them
-	PlainHTTP    bool              // no TLS; loopback addresses have none unless Insecure or CAFile is given
-	Insecure     bool              // the certificates of hosts that names carry are not checked; those of others are
-	CAFile       string            // PEM file of authorities to trust beside the system's
-	Concurrency  int               // blobs at a time; 0: DefaultConcurrency
-	Attempts     int               // of one exchange without progress; 0: DefaultAttempts
-	UserAgent    string            // empty: ingot
-	Transport    http.RoundTripper // nil: the client's own, with the environment's proxies
+	// Keychain finds credentials. nil: docker's config.json and credential helpers, then podman's.
+	Keychain authn.Keychain
+	// IdentityFile is the OpenSSH private key that identifies the user to Ollama's registries.
+	// Empty: $INGOT_SSH_KEY, then ~/.ollama/id_ed25519.
+	IdentityFile string
+	Mirrors      []Mirror // nil: those of $INGOT_MIRRORS, as parsed by ParseMirrors
+	// PlainHTTP disables TLS. Loopback addresses use plain HTTP by default, unless Insecure or CAFile is set.
+	PlainHTTP bool
+	// Insecure disables certificate verification for the hosts in names, but not for hosts that a registry names.
+	Insecure    bool
+	CAFile      string            // PEM file of certificate authorities to trust in addition to the system's
+	Concurrency int               // blobs at a time; 0: DefaultConcurrency
+	Attempts    int               // per exchange, without progress; 0: DefaultAttempts
+	UserAgent   string            // empty: ingot
+	Transport   http.RoundTripper // nil: the client's own, with the proxies of the environment
 
-	// Private reports whether a host that a name carries may be at an address that is not public; nil: all may. It is for
-	// callers who act for others. Mirrors may be anywhere. With a Transport, only addresses that need no resolver are checked.
+	// Private reports whether the host of a name may be at an address that is not public; nil: any host may. It is for
+	// callers that act for others, such as a server. Mirrors may be at any address. With a Transport, only hosts that need
+	// no DNS lookup are checked.
 	Private func(host string) bool
 
-	Events func(Event) // may be nil
+	Events func(Event) // receives progress, one event at a time; may be nil
 }
 
-// Client talks to registries. Its methods may be called from any goroutine.
+// Client talks to registries. It is safe for concurrent use.
 type Client struct {
 	opts  Options
-	http  http.RoundTripper // Options.Transport; nil where net is not
+	http  http.RoundTripper // Options.Transport; nil if net is set
 	net   *network
 	sleep func(context.Context, time.Duration) error
-	tune  tuning // how blobs are fetched
+	tune  tuning // how blobs are downloaded
 
 	mu     sync.Mutex
 	hosts  map[string]*host
@@ -52,7 +58,7 @@ type Client struct {
 	events sync.Mutex
 }
 
-// New makes a client. The only errors are those of Options.CAFile and INGOT_MIRRORS.
+// New returns a client. It fails only if Options.CAFile or INGOT_MIRRORS is invalid.
 func New(opts Options) (*Client, error) {
 	if opts.Keychain == nil {
 		opts.Keychain = defaultKeychain
@@ -71,7 +77,8 @@ func New(opts Options) (*Client, error) {
 		}
 		opts.Mirrors = mirrors
 	}
-	c := &Client{opts: opts, http: opts.Transport, sleep: sleep, tune: defaultTuning, hosts: map[string]*host{}, warned: map[string]bool{}}
+	c := &Client{opts: opts, http: opts.Transport, sleep: sleep, tune: defaultTuning,
+		hosts: map[string]*host{}, warned: map[string]bool{}}
 	if c.http == nil {
 		t, err := newTransport(opts)
 		if err != nil {
@@ -82,8 +89,8 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// tell passes an event on, one at a time.
-func (c *Client) tell(e Event) {
+// emit passes an event to Options.Events, one at a time.
+func (c *Client) emit(e Event) {
 	if c.opts.Events == nil {
 		return
 	}
@@ -92,10 +99,10 @@ func (c *Client) tell(e Event) {
 	c.opts.Events(e)
 }
 
-// Most warnings that are passed on, so that a registry cannot flood the screen.
+// maxWarnings limits the warnings that are passed on, so that a registry cannot flood the terminal.
 const maxWarnings = 20
 
-// warn passes on what people should know, once.
+// warn emits a warning, unless the same one was emitted before.
 func (c *Client) warn(host, text string) {
 	text = clip(text)
 	c.mu.Lock()
@@ -106,11 +113,12 @@ func (c *Client) warn(host, text string) {
 	}
 	c.mu.Unlock()
 	if !again && text != "" {
-		c.tell(Event{Kind: Warned, Name: host, Err: errors.New(text)})
+		c.emit(Event{Kind: Warned, Name: host, Err: errors.New(text)})
 	}
 }
 
-// warnings passes on what an answer warns of (distribution-spec v1.1.1, "Warnings"): 299 - "text".
+// warnings emits the warnings of a response's header, which have the form 299 - "text". See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#warnings.
 func (c *Client) warnings(host string, header http.Header) {
 	for _, value := range header.Values("Warning") {
 		text, ok := strings.CutPrefix(value, `299 - "`)

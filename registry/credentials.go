@@ -19,10 +19,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// docker/cli's package reads config.json and says which helper is meant. Writing is our own: that package writes only the keys that it
-// knows, and prints to standard error.
+// docker/cli's package reads config.json and selects the credential helper. Writing is implemented here, because that
+// package drops unknown keys and prints to standard error.
 
-// dockerConfig reads docker's config.json, and gives its path. It need not exist.
+// dockerConfig reads docker's config.json and returns it with its path. The file need not exist.
 func dockerConfig() (*configfile.ConfigFile, string, error) {
 	dir := os.Getenv(config.EnvOverrideConfigDir)
 	if dir == "" {
@@ -36,7 +36,7 @@ func dockerConfig() (*configfile.ConfigFile, string, error) {
 	return f, filepath.Join(dir, config.ConfigFileName), err
 }
 
-// credentialKey is what a registry's credentials are kept under, as docker has it.
+// credentialKey returns the key under which docker stores a registry's credentials.
 func credentialKey(addr string) string {
 	if addr == name.DefaultRegistry {
 		return authn.DefaultAuthKey
@@ -51,7 +51,8 @@ func helperOf(f *configfile.ConfigFile, key string) string {
 	return f.CredentialsStore
 }
 
-// storeCredentials stores credentials and says where.
+// storeCredentials stores credentials. It returns the name of the credential helper, or the path of the file, that has
+// them now.
 func storeCredentials(addr string, cfg authn.AuthConfig) (where string, err error) {
 	key := credentialKey(addr)
 	f, path, err := dockerConfig()
@@ -60,7 +61,7 @@ func storeCredentials(addr string, cfg authn.AuthConfig) (where string, err erro
 	}
 	defaultStore := ""
 	if !f.ContainsAuth() {
-		// As docker does where nothing is configured: the system's own keychain, if its helper is there.
+		// As in docker: if nothing is configured, use the system's keychain if its helper is installed.
 		defaultStore = credentials.DetectDefaultStore("")
 		f.CredentialsStore = defaultStore
 	}
@@ -77,7 +78,7 @@ func storeCredentials(addr string, cfg authn.AuthConfig) (where string, err erro
 			c.Username, c.Secret = tokenUser, cfg.IdentityToken
 		}
 		if err := helper.Store(run, c); err != nil {
-			return "", fmt.Errorf("%s: %s", where, hide(clip(err.Error()), c.Secret))
+			return "", fmt.Errorf("%s: %s", where, redact(clip(err.Error()), c.Secret))
 		}
 	} else {
 		entry["auth"] = base64.StdEncoding.EncodeToString([]byte(cfg.Username + ":" + cfg.Password))
@@ -97,7 +98,7 @@ func storeCredentials(addr string, cfg authn.AuthConfig) (where string, err erro
 	return where, err
 }
 
-// eraseCredentials removes credentials from their helper and from the file.
+// eraseCredentials removes a registry's credentials from its credential helper and from the file.
 func eraseCredentials(addr string) (found bool, err error) {
 	key := credentialKey(addr)
 	f, path, err := dockerConfig()
@@ -120,7 +121,7 @@ func eraseCredentials(addr string) (found bool, err error) {
 	}
 	var keys []string
 	for k := range f.AuthConfigs {
-		if k == key || credentials.ConvertToHostname(k) == addr { // older files have whole addresses
+		if k == key || credentials.ConvertToHostname(k) == addr { // older files have full URLs as keys
 			keys = append(keys, k)
 		}
 	}
@@ -135,7 +136,7 @@ func eraseCredentials(addr string) (found bool, err error) {
 	})
 }
 
-// editConfig changes config.json, and nothing in it but what edit changes. The file is for its owner alone.
+// editConfig applies edit to config.json and preserves everything else in the file. Only its owner can read it.
 func editConfig(path string, edit func(top, auths map[string]json.RawMessage) error) error {
 	if at, err := filepath.EvalSymlinks(path); err == nil {
 		path = at
@@ -155,7 +156,7 @@ func editConfig(path string, edit func(top, auths map[string]json.RawMessage) er
 			return fmt.Errorf("%s: auths: %w", path, err)
 		}
 	}
-	if top == nil || auths == nil { // null
+	if top == nil || auths == nil { // JSON null
 		return fmt.Errorf("%s holds no JSON object", path)
 	}
 	if err := edit(top, auths); err != nil {
@@ -174,13 +175,13 @@ func editConfig(path string, edit func(top, auths map[string]json.RawMessage) er
 	return replaceFile(path, out.Bytes())
 }
 
-// replaceFile writes a file whole or not at all, with mode 0600.
+// replaceFile replaces a file atomically. Its mode is 0600.
 func replaceFile(path string, b []byte) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // of mode 0600
+	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // with mode 0600
 	if err != nil {
 		return err
 	}

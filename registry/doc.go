@@ -1,11 +1,16 @@
-// Package registry moves model images between a store and OCI registries: push, pull, credentials, signatures.
+// Package registry transfers model images between a store and OCI registries: push, pull, credentials and signatures.
 //
-// A [Client] speaks the distribution specification (v1.1.1). Names, credentials and the token exchange come from
-// go-containerregistry; how blobs travel is this package's own, since a transfer here survives whatever ends early: a dropped
-// connection, an expired token, a registry that forgets an upload, the program itself.
+// A [Client] implements the client side of the OCI distribution specification v1.1.1
+// (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md). go-containerregistry parses host
+// names and authentication challenges. Blob transfers and the token exchange are implemented here, so that a transfer
+// survives a dropped connection, an expired token, an upload session that the registry dropped, and the end of the
+// process.
 //
-// Contract: what a store shows under a digest was verified against it, whatever the other side sent. Nothing is
-// visible before it is whole; a manifest becomes visible after all that it names. Credentials go to the host that they
-// are for and to the token server that this host names, and appear in no error, event or redirect. An operation gives up when its
-// attempts are used up without a byte having moved in between ([Options.Attempts]), or when its context ends.
+// Contract:
+//
+//   - Every blob is verified against its digest before the store shows it, whatever the registry sent.
+//   - Nothing is visible before it is complete. A manifest becomes visible after everything that it references.
+//   - Credentials are sent only to the host that they belong to and to the token server that this host names. They
+//     appear in no error, event or redirect.
+//   - An operation gives up after [Options.Attempts] consecutive failures without progress, or when its context ends.
 package registry

@@ -9,50 +9,50 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// tuning is what decides how a blob is fetched.
+// tuning holds the parameters of downloads.
 type tuning struct {
-	whole   int64         // smaller blobs come in one piece
-	busy    int64         // so do those up to here while others keep all requests busy: what comes in order is read once
-	minPart int64         // others in parts of at least
-	maxPart int64         // and at most this size
-	stall   time.Duration // a request without a byte for so long is asked again
-	header  time.Duration // one without an answer
-	buffer  int           // bytes that are written at a time, at most
+	singleBelow     int64         // smaller blobs are fetched by a single request
+	singleBusyBelow int64         // the limit while other blobs use all request slots: sequential data is read only once
+	minPart         int64         // smallest part of larger blobs
+	maxPart         int64         // largest part
+	stallTimeout    time.Duration // retry a request that receives no byte for this long
+	headerTimeout   time.Duration // retry a request that gets no response header for this long
+	buffer          int           // maximum bytes per write
 }
 
 var defaultTuning = tuning{
-	whole:   32 << 20,
-	busy:    256 << 20,
-	minPart: 8 << 20,
-	maxPart: 32 << 20,
-	stall:   10 * time.Second,
-	header:  30 * time.Second,
-	buffer:  512 << 10,
+	singleBelow:     32 << 20,
+	singleBusyBelow: 256 << 20,
+	minPart:         8 << 20,
+	maxPart:         32 << 20,
+	stallTimeout:    10 * time.Second,
+	headerTimeout:   30 * time.Second,
+	buffer:          512 << 10,
 }
 
-// sizeError says that a registry has another number of bytes under a digest than the manifest says.
+// sizeError means that a blob at the registry has another size than its descriptor says.
 type sizeError struct {
-	want, got int64 // got is -1 for more
+	want, got int64 // got is -1 if the registry sent too much
 }
 
 func (e *sizeError) Error() string {
 	if e.got < 0 {
-		return fmt.Sprintf("the registry sends more than the %d bytes that the manifest says: %v", e.want, ErrDigest)
+		return fmt.Sprintf("the registry sent more than the %d bytes in the manifest: %v", e.want, ErrDigest)
 	}
-	return fmt.Sprintf("the registry has %d bytes, the manifest says %d: %v", e.got, e.want, ErrDigest)
+	return fmt.Sprintf("the registry has %d bytes, but the manifest says %d: %v", e.got, e.want, ErrDigest)
 }
 
 func (e *sizeError) Is(target error) bool { return target == ErrDigest }
 
-// download is a blob that is being fetched.
+// download is one blob being fetched.
 type download struct {
 	*puller
 	pullBlob
-	part *manifest.Partial
+	partial *manifest.Partial
 }
 
-// fetch brings one blob into the store. What does not match its digest or size is thrown away, and fetched once more, which
-// passes mirrors by.
+// fetch downloads one blob into the store. Content with a wrong digest or size is discarded and fetched once more, from
+// the registry itself instead of a mirror.
 func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 	first := Begin
 	for tries := 0; ; {
@@ -62,30 +62,31 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 		case err == nil:
 			return nil
 		case errors.As(err, &wrong) && had > 0:
-			// What an earlier run has left may be to blame: the registry's tries are not counted.
+			// Data of an earlier run may be at fault, so this is not counted as an attempt of the registry.
 		case errors.Is(err, manifest.ErrNoSpace):
-			return fmt.Errorf("%s: %w: free some space and pull again, which goes on from here", p.s.Root(), manifest.ErrNoSpace)
+			return fmt.Errorf("%s: %w: free some space and pull again to resume", p.s.Root(), manifest.ErrNoSpace)
 		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, ErrDigest):
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		case tries == 0:
 			tries++
 		case wrong != nil:
-			return fmt.Errorf("blob %s (%s, %d bytes): the registry sends bytes with digest %s, twice: %w", b.Digest, b.label, b.Size, wrong.Got, ErrDigest)
+			return fmt.Errorf("blob %s (%s, %d bytes): the registry sent content with digest %s twice: %w",
+				b.Digest, b.label, b.Size, wrong.Got, ErrDigest)
 		default:
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		}
 		first = Moved
-		p.tell(b, Event{Kind: Retry, Err: err})
+		p.emit(b, Event{Kind: Retry, Err: err})
 	}
 }
 
-// fetchOnce fetches what is missing of a blob, and commits it. first is the kind of event that begins it, and had what was there
-// before.
+// fetchOnce fetches the missing bytes of a blob and commits it. first is the kind of its first event. had is the number
+// of bytes that were present before.
 func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (had int64, err error) {
-	part, err := p.s.OpenPartial(ctx, b.Digest, b.Size, func() { p.tell(b, Event{Kind: Waiting}) })
+	part, err := p.s.OpenPartial(ctx, b.Digest, b.Size, func() { p.emit(b, Event{Kind: Waiting}) })
 	if errors.Is(err, manifest.ErrHave) {
-		p.count(0, b.Size)
-		p.tell(b, Event{Kind: Present, Bytes: b.Size})
+		p.addBytes(0, b.Size)
+		p.emit(b, Event{Kind: Present, Bytes: b.Size})
 		return 0, nil
 	}
 	if err != nil {
@@ -103,28 +104,29 @@ func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (ha
 	if err := part.Commit(ctx); err != nil {
 		return had, err
 	}
-	p.count(0, had)
-	p.tell(b, Event{Kind: Done, Bytes: b.Size})
+	p.addBytes(0, had)
+	p.emit(b, Event{Kind: Done, Bytes: b.Size})
 	return had, nil
 }
 
-// fill fetches what is missing while it holds a place among the active ones. The hash follows what arrives.
+// fill fetches the missing bytes while it holds a blob slot. They are hashed as they arrive.
 func (d *download) fill(ctx context.Context, first EventKind) error {
-	if err := take(ctx, d.active); err != nil {
+	if err := acquire(ctx, d.blobSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.active }()
-	had := d.part.Have()
-	d.tell(Event{Kind: first, Bytes: had})
-	parts := d.Size >= d.tune.whole && (d.Size > d.tune.busy || d.left.Load() <= int64(cap(d.slots)))
+	defer func() { <-d.blobSlots }()
+	had := d.partial.Have()
+	d.emit(Event{Kind: first, Bytes: had})
+	parts := d.Size >= d.tune.singleBelow &&
+		(d.Size > d.tune.singleBusyBelow || d.remaining.Load() <= int64(cap(d.requestSlots)))
 	if had == 0 && !parts { // hashed as it is written
-		return d.inOne(ctx)
+		return d.fetchSequential(ctx)
 	}
 	hashing, stop := context.WithCancel(ctx)
 	defer stop()
 	hashed := make(chan error, 1)
-	go func() { hashed <- d.part.Follow(hashing) }()
-	err := d.request(ctx, parts)
+	go func() { hashed <- d.partial.Follow(hashing) }()
+	err := d.fetchMissing(ctx, parts)
 	if err != nil {
 		stop()
 	}
@@ -134,36 +136,36 @@ func (d *download) fill(ctx context.Context, first EventKind) error {
 	return err
 }
 
-// request fetches what is missing, in parts where the server serves them.
-func (d *download) request(ctx context.Context, parts bool) error {
+// fetchMissing fetches the missing bytes, in parallel parts if the server supports range requests.
+func (d *download) fetchMissing(ctx context.Context, parts bool) error {
 	if parts {
-		err := d.inParts(ctx)
+		err := d.fetchParallel(ctx)
 		if !errors.Is(err, errNoRanges) {
 			return err
 		}
 	}
-	return d.inOne(ctx)
+	return d.fetchSequential(ctx)
 }
 
-func (d *download) tell(e Event) { d.puller.tell(d.pullBlob, e) }
+func (d *download) emit(e Event) { d.puller.emit(d.pullBlob, e) }
 
-// attempts are those of one request for the blob, told as they are made.
+// attempts returns a retry budget that reports each retry as an event.
 func (d *download) attempts() *attempts {
 	a := d.c.attempts()
-	a.tell = func(err error) { d.tell(Event{Kind: Retry, Bytes: d.part.Have(), Err: err}) }
+	a.onRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
 	return a
 }
 
-// inOne fetches what is missing by one request after the other: by one alone, unless it is interrupted.
-func (d *download) inOne(ctx context.Context) error {
-	if err := take(ctx, d.slots); err != nil {
+// fetchSequential fetches the missing bytes with one request at a time, and a single one unless it is interrupted.
+func (d *download) fetchSequential(ctx context.Context) error {
+	if err := acquire(ctx, d.requestSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.slots }()
+	defer func() { <-d.requestSlots }()
 	a := d.attempts()
 	ranged := true
 	for {
-		missing := d.part.Missing()
+		missing := d.partial.Missing()
 		if len(missing) == 0 {
 			return nil
 		}
@@ -171,10 +173,10 @@ func (d *download) inOne(ctx context.Context) error {
 		if !ranged {
 			want = manifest.Range{Start: 0, End: d.Size}
 		}
-		before := d.part.Have()
-		err := d.get(ctx, want, nil, d.part.WriteAt)
-		if d.part.Have() > before {
-			a.moved()
+		before := d.partial.Have()
+		err := d.getRange(ctx, want, nil, d.partial.WriteAt)
+		if d.partial.Have() > before {
+			a.reset()
 		}
 		if errors.Is(err, errNoRanges) && ranged {
 			ranged = false
@@ -183,7 +185,7 @@ func (d *download) inOne(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return err
 		}
 	}

@@ -16,53 +16,55 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// errNoRanges says that a server does not serve parts of this blob, or not the ones that it is asked for.
-var errNoRanges = errors.New("no usable answer to a request for a part")
+// errNoRanges means that a server does not serve parts of this blob, or not the requested one.
+var errNoRanges = errors.New("no usable response to a range request")
 
-// errIdle ends a request from which nothing comes.
+// errIdle is the cancellation cause of a request that receives no data.
 var errIdle = errors.New("idle")
 
-// get asks once for a range of a blob, and passes on what comes. An answer may hold less than was asked for, which is no error:
-// the caller asks for the rest. Of a request for the whole or the start of a blob, and of one without part, the answer may be
-// the whole blob, which is passed on from its start.
-func (d *download) get(ctx context.Context, want manifest.Range, part *part, write func([]byte, int64) (int, error)) error {
+// getRange requests a range of a blob once, and passes the received bytes to write. A response may hold fewer bytes
+// without an error: the caller requests the rest. If part is nil, the server may also respond with the whole blob,
+// which is then written from its start.
+func (d *download) getRange(ctx context.Context, want manifest.Range, part *part,
+	write func([]byte, int64) (int, error)) error {
 	if d.Size == 0 {
 		return nil
 	}
-	watch := watchFor(ctx, d.tune.header)
+	watch := newIdleWatch(ctx, d.tune.headerTimeout)
 	defer watch.stop()
-	resp, err := d.ask(watch.ctx, want, part != nil)
+	resp, err := d.requestRange(watch.ctx, want, part != nil)
 	if err != nil {
-		return watch.explain(err)
+		return watch.cause(err)
 	}
 	defer resp.Body.Close()
-	body, sent, err := d.answer(resp, want, part)
+	body, sent, err := d.readResponse(resp, want, part)
 	if err != nil {
-		return watch.explain(err)
+		return watch.cause(err)
 	}
-	watch.wait = d.tune.stall
-	watch.alive()
+	watch.wait = d.tune.stallTimeout
+	watch.reset()
 	end := min(sent.End, want.End)
 	if resp.StatusCode == http.StatusOK {
 		end = sent.End
 	}
-	return watch.explain(d.pass(watch, body, sent, end, write))
+	return watch.cause(d.copyRange(watch, body, sent, end, write))
 }
 
-func (d *download) ask(ctx context.Context, want manifest.Range, always bool) (*http.Response, error) {
+func (d *download) requestRange(ctx context.Context, want manifest.Range, always bool) (*http.Response, error) {
 	req, err := d.src.request(ctx, http.MethodGet, d.src.url("blobs", string(d.Digest)), nil)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as they are stored
+	req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as stored
 	if always || want.Len() < d.Size {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", want.Start, want.End-1))
 	}
 	return d.src.do(req)
 }
 
-// answer reads what of the blob an answer holds.
-func (d *download) answer(resp *http.Response, want manifest.Range, part *part) (io.Reader, manifest.Range, error) {
+// readResponse checks a response. It returns the body and the range of the blob that it holds.
+func (d *download) readResponse(resp *http.Response, want manifest.Range,
+	part *part) (io.Reader, manifest.Range, error) {
 	ranged := resp.Request.Header.Get("Range") != ""
 	encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
 	encoded := encoding != "" && encoding != "identity"
@@ -74,7 +76,7 @@ func (d *download) answer(resp *http.Response, want manifest.Range, part *part) 
 			resp.ContentLength >= 0 && resp.ContentLength != sent.Len() || !part.sameContent(resp.Header.Get("ETag")) {
 			return nil, whole, errNoRanges
 		}
-		part.answered()
+		part.confirmRanges()
 		return resp.Body, sent, nil
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && ranged:
 		return nil, whole, errNoRanges
@@ -83,13 +85,13 @@ func (d *download) answer(resp *http.Response, want manifest.Range, part *part) 
 	case part != nil:
 		return nil, whole, errNoRanges
 	case resp.ContentLength == d.Size || resp.ContentLength < 0 && !encoded:
-		return resp.Body, whole, nil // where the size is right, a wrong Content-Encoding does not matter
+		return resp.Body, whole, nil // if the size is right, a wrong Content-Encoding does not matter
 	case !encoded:
 		return nil, whole, &sizeError{want: d.Size, got: resp.ContentLength}
 	case encoding == "gzip" || encoding == "x-gzip":
 		body := bufio.NewReaderSize(resp.Body, 64<<10)
 		if magic, err := body.Peek(2); err == nil && (magic[0] != 0x1f || magic[1] != 0x8b) && resp.ContentLength < 0 {
-			return body, whole, nil // not what its header says
+			return body, whole, nil // not gzip, despite its header
 		}
 		z, err := gzip.NewReader(body)
 		if err != nil {
@@ -97,10 +99,11 @@ func (d *download) answer(resp *http.Response, want manifest.Range, part *part) 
 		}
 		return z, whole, nil
 	}
-	return nil, whole, fmt.Errorf("the registry sends it as %q, which was not asked for: %w", clip(encoding), ErrUnsupported)
+	return nil, whole, fmt.Errorf("the registry sent an unrequested content encoding %q: %w",
+		clip(encoding), ErrUnsupported)
 }
 
-// contentRange reads a Content-Range header (RFC 9110, section 14.4); total is -1 where it does not say.
+// contentRange parses a Content-Range header (RFC 9110, section 14.4). total is -1 if the header does not give it.
 func contentRange(value string) (r manifest.Range, total int64, ok bool) {
 	rest, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(value)), "bytes ")
 	span, all, found := strings.Cut(rest, "/")
@@ -118,14 +121,16 @@ func contentRange(value string) (r manifest.Range, total int64, ok bool) {
 	return manifest.Range{Start: start, End: end + 1}, total, ok
 }
 
-// blockSize is what writes end at a multiple of, but for the last one, so that they may go to the disk directly.
+// All writes but the last end at a multiple of blockSize, so that the store can use direct I/O (O_DIRECT).
 const blockSize = 4096
 
-// buffers are reused from one request to the next.
+// buffers recycles the buffers of requests.
 var buffers sync.Pool
 
-// pass reads a body that holds a range of the blob, and writes it up to end. A body that goes on after the range is refused.
-func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, end int64, write func([]byte, int64) (int, error)) error {
+// copyRange reads a body that holds the range sent of the blob, and writes it up to end. A body that is longer than its
+// range is an error.
+func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Range, end int64,
+	write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
 	if p == nil || len(*p) != d.tune.buffer {
 		b := make([]byte, d.tune.buffer)
@@ -136,9 +141,9 @@ func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, e
 	for at < end {
 		m, err := body.Read(buf[n:min(int64(len(buf)), end-at)])
 		if n += m; m > 0 {
-			watch.alive()
+			watch.reset()
 		}
-		// Half a buffer at least is read at a time, past the connection's own buffer.
+		// Collect at least half a buffer per write: large reads bypass the connection's own buffer.
 		if n > 0 && (n >= len(buf)/2 || at+int64(n) == end || err != nil) {
 			watch.pause()
 			w := n
@@ -148,10 +153,10 @@ func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, e
 			if _, err := write(buf[:w], at); err != nil {
 				return err
 			}
-			d.count(int64(w), 0)
+			d.addBytes(int64(w), 0)
 			at, n = at+int64(w), copy(buf, buf[w:n])
-			d.tell(Event{Kind: Moved, Bytes: d.part.Have()})
-			watch.alive()
+			d.emit(Event{Kind: Moved, Bytes: d.partial.Have()})
+			watch.reset()
 		}
 		if err != nil && at < end {
 			if err == io.EOF {
@@ -163,7 +168,7 @@ func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, e
 	if end < sent.End {
 		return nil
 	}
-	if m, _ := body.Read(buf[:1]); m > 0 { // and where there is nothing, the connection can be used again
+	if m, _ := body.Read(buf[:1]); m > 0 { // reading to the end also lets the connection be reused
 		if sent.End == d.Size {
 			return &sizeError{want: d.Size, got: -1}
 		}
@@ -172,7 +177,7 @@ func (d *download) pass(watch *idleWatch, body io.Reader, sent manifest.Range, e
 	return nil
 }
 
-// idleWatch ends a request from which nothing comes. A disk that takes its time is not its business.
+// idleWatch cancels a request that receives no data. The time that the disk takes does not count.
 type idleWatch struct {
 	ctx    context.Context
 	parent context.Context
@@ -181,15 +186,15 @@ type idleWatch struct {
 	wait   time.Duration
 }
 
-func watchFor(ctx context.Context, wait time.Duration) *idleWatch {
+func newIdleWatch(ctx context.Context, wait time.Duration) *idleWatch {
 	w := &idleWatch{parent: ctx, wait: wait}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	w.timer = time.AfterFunc(wait, func() { w.cancel(errIdle) })
 	return w
 }
 
-// alive says that something came.
-func (w *idleWatch) alive() { w.timer.Reset(w.wait) }
+// reset restarts the timeout when data has arrived.
+func (w *idleWatch) reset() { w.timer.Reset(w.wait) }
 
 func (w *idleWatch) pause() { w.timer.Stop() }
 
@@ -198,15 +203,15 @@ func (w *idleWatch) stop() {
 	w.cancel(nil)
 }
 
-// explain makes of an error that the watch or the caller's context caused what it is.
-func (w *idleWatch) explain(err error) error {
+// cause replaces the error of a request that the watch or the caller's context ended by the reason.
+func (w *idleWatch) cause(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case w.parent.Err() != nil:
 		return context.Cause(w.parent)
 	case context.Cause(w.ctx) == errIdle:
-		return fmt.Errorf("%w: nothing came for %s", ErrInterrupted, w.wait)
+		return fmt.Errorf("%w: no data for %s", ErrInterrupted, w.wait)
 	}
 	return err
 }

@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errSlow says why a part is asked for a second time.
-var errSlow = errors.New("a part is much slower than others: asked for again")
+// errSlow is the reason for a hedged request.
+var errSlow = errors.New("a part is much slower than the others: requested again")
 
-// inParts fetches what is missing by several requests at once, each for a part. The first one goes ahead: a server that does not
-// serve parts, an errNoRanges, is asked for no more of them.
-func (d *download) inParts(ctx context.Context) error {
+// fetchParallel fetches the missing bytes in parts, with several requests at a time. The first part goes ahead: if the
+// server does not support range requests, which is an errNoRanges, no others are sent.
+func (d *download) fetchParallel(ctx context.Context) error {
 	set := d.split()
 	if len(set.parts) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (d *download) inParts(ctx context.Context) error {
 		for i, pt := range set.parts {
 			if i == 1 {
 				select {
-				case <-set.served:
+				case <-set.rangesConfirmed:
 				case <-ctx.Done():
 					return context.Cause(ctx)
 				}
@@ -45,14 +45,14 @@ func (d *download) inParts(ctx context.Context) error {
 		}
 		return nil
 	})
-	for range min(len(set.parts), cap(d.slots)) {
+	for range min(len(set.parts), cap(d.requestSlots)) {
 		g.Go(func() error {
 			for pt := range queue {
-				if err := take(ctx, d.slots); err != nil {
+				if err := acquire(ctx, d.requestSlots); err != nil {
 					return err
 				}
-				err := d.onePart(ctx, pt)
-				<-d.slots
+				err := d.fetchPart(ctx, pt)
+				<-d.requestSlots
 				if err != nil {
 					return err
 				}
@@ -63,25 +63,25 @@ func (d *download) inParts(ctx context.Context) error {
 	return g.Wait()
 }
 
-// split makes parts of what is missing, of equal size but for the last of each gap.
+// split divides the missing ranges into parts of equal size, except for the last part of each range.
 func (d *download) split() *partSet {
-	set := &partSet{served: make(chan struct{}), tick: max(d.tune.stall/10, time.Millisecond)}
+	set := &partSet{rangesConfirmed: make(chan struct{}), tick: max(d.tune.stallTimeout/10, time.Millisecond)}
 	size := min(max(d.Size/16, d.tune.minPart), d.tune.maxPart)
-	for _, r := range d.part.Missing() {
+	for _, r := range d.partial.Missing() {
 		for at := r.Start; at < r.End; at += size {
-			set.parts = append(set.parts, &part{set: set, at: at, end: min(at+size, r.End), slow: make(chan struct{}, 1)})
+			set.parts = append(set.parts, &part{set: set, offset: at, end: min(at+size, r.End), hedge: make(chan struct{}, 1)})
 		}
 	}
 	return set
 }
 
-// onePart fetches a part. When it turns out to be slow, a second request starts where the first one is, and both go on: the
-// first to reach the end ends the other.
-func (d *download) onePart(ctx context.Context, pt *part) error {
+// fetchPart fetches a part. If it turns out to be slow, fetchPart sends a hedged request: a second one from the current
+// offset on. The first of the two to reach the end cancels the other.
+func (d *download) fetchPart(ctx context.Context, pt *part) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan error, 2)
-	request := func() { results <- d.repeat(ctx, pt) }
+	request := func() { results <- d.fetchRest(ctx, pt) }
 	pt.begin()
 	go request()
 	for running := 1; ; {
@@ -95,32 +95,32 @@ func (d *download) onePart(ctx context.Context, pt *part) error {
 			if whole || running == 0 {
 				cancel()
 				for range running {
-					<-results // nothing writes after this
+					<-results // nothing writes to the part after this
 				}
 				if whole {
 					return nil
 				}
 				return err
 			}
-		case <-pt.slow:
-			d.tell(Event{Kind: Retry, Bytes: d.part.Have(), Err: errSlow})
+		case <-pt.hedge:
+			d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: errSlow})
 			go request()
 			running++
 		}
 	}
 }
 
-// repeat asks for the rest of a part until it is there.
-func (d *download) repeat(ctx context.Context, pt *part) error {
+// fetchRest requests the rest of a part until it is complete.
+func (d *download) fetchRest(ctx context.Context, pt *part) error {
 	a := d.attempts()
 	for {
 		rest := pt.rest()
 		if rest.Len() == 0 {
 			return nil
 		}
-		err := d.get(ctx, rest, pt, func(b []byte, offset int64) (int, error) { return pt.write(d.part, b, offset) })
+		err := d.getRange(ctx, rest, pt, func(b []byte, offset int64) (int, error) { return pt.write(d.partial, b, offset) })
 		if pt.rest().Start > rest.Start {
-			a.moved()
+			a.reset()
 		}
 		if err == nil {
 			continue
@@ -128,42 +128,42 @@ func (d *download) repeat(ctx context.Context, pt *part) error {
 		if errors.Is(err, errNoRanges) {
 			return err
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return err
 		}
 	}
 }
 
-// partSet is all the parts of a blob.
+// partSet is all parts of a blob.
 type partSet struct {
-	parts  []*part
-	served chan struct{} // closed when an answer with a part has come
-	once   sync.Once
-	tick   time.Duration // how often the parts are looked at
+	parts           []*part
+	rangesConfirmed chan struct{} // closed after the first response with a part
+	once            sync.Once
+	tick            time.Duration // interval between progress checks
 
 	mu   sync.Mutex
 	etag string
 }
 
-// part is a part of a blob that is being fetched, from at on.
+// part is a range of a blob that is being fetched.
 type part struct {
-	set  *partSet
-	slow chan struct{} // gets one token, when the part is much slower than others
+	set   *partSet
+	hedge chan struct{} // gets one value if the part is much slower than the others
 
-	mu    sync.Mutex
-	at    int64
-	end   int64
-	begun bool
-	ended bool
-	moved int64   // bytes since begun
-	ticks int     // of the watch since begun
-	seen  int64   // moved at the last of them
-	rate  float64 // bytes per tick, lately
-	asked bool    // slow got its token
+	mu        sync.Mutex
+	offset    int64 // of the next byte
+	end       int64
+	begun     bool
+	ended     bool
+	moved     int64   // bytes received
+	ticks     int     // progress checks since begun
+	lastMoved int64   // moved at the last check
+	rate      float64 // bytes per tick, a moving average
+	hedged    bool    // hedge got its value
 }
 
-// sameContent reports whether an answer is about the same content as those before, as far as they say. part may be nil, for
-// blobs that come in one piece.
+// sameContent reports whether a response has the same ETag as earlier ones; a missing ETag matches any. pt is nil for
+// blobs that are not fetched in parts.
 func (pt *part) sameContent(etag string) bool {
 	if pt == nil || etag == "" {
 		return true
@@ -176,31 +176,31 @@ func (pt *part) sameContent(etag string) bool {
 	return pt.set.etag == etag
 }
 
-// answered says that the server does serve parts.
-func (pt *part) answered() {
+// confirmRanges records that the server supports range requests.
+func (pt *part) confirmRanges() {
 	if pt != nil {
-		pt.set.once.Do(func() { close(pt.set.served) })
+		pt.set.once.Do(func() { close(pt.set.rangesConfirmed) })
 	}
 }
 
 func (pt *part) rest() manifest.Range {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
-	return manifest.Range{Start: pt.at, End: pt.end}
+	return manifest.Range{Start: pt.offset, End: pt.end}
 }
 
-// write writes what is new of what a request has brought: of two requests, one is behind.
+// write writes the bytes that are new. A hedged part has two requests, and the slower one repeats bytes.
 func (pt *part) write(to *manifest.Partial, b []byte, offset int64) (int, error) {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
-	behind := pt.at - offset
+	behind := pt.offset - offset
 	if behind >= int64(len(b)) {
 		return len(b), nil
 	}
-	if _, err := to.WriteAt(b[behind:], pt.at); err != nil {
+	if _, err := to.WriteAt(b[behind:], pt.offset); err != nil {
 		return 0, err
 	}
-	pt.at += int64(len(b)) - behind
+	pt.offset += int64(len(b)) - behind
 	pt.moved += int64(len(b)) - behind
 	return len(b), nil
 }
@@ -215,34 +215,34 @@ func (pt *part) finish() {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
 	pt.ended = true
-	if pt.ticks == 0 { // too fast to be seen
+	if pt.ticks == 0 { // finished before the first check
 		pt.ticks, pt.rate = 1, float64(pt.moved)
 	}
 }
 
-// How many ticks a part runs before it is judged, how many others it is compared with at least, and how many times slower
-// than their median is slow.
+// A part is slow if its rate times slowFactor is below the median rate. Parts are compared after hedgeMinTicks, and
+// only if there are at least hedgeMinPeers others.
 const (
-	judgeAfter  = 5
-	judgeOthers = 2
-	slowFactor  = 5
+	hedgeMinTicks = 5
+	hedgeMinPeers = 2
+	slowFactor    = 5
 )
 
-// watch looks at the parts at every tick, and tells those that are much slower than the median of the others.
+// watch checks the parts at every tick, and signals those that are slow.
 func (s *partSet) watch(ctx context.Context) {
 	t := time.NewTicker(s.tick)
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
-			s.judge()
+			s.hedgeSlow()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (s *partSet) judge() {
+func (s *partSet) hedgeSlow() {
 	type state struct {
 		pt     *part
 		rate   float64
@@ -254,15 +254,15 @@ func (s *partSet) judge() {
 		active := pt.begun && !pt.ended
 		if active {
 			pt.ticks++
-			pt.rate += (float64(pt.moved-pt.seen) - pt.rate) * max(0.3, 1/float64(pt.ticks))
-			pt.seen = pt.moved
+			pt.rate += (float64(pt.moved-pt.lastMoved) - pt.rate) * max(0.3, 1/float64(pt.ticks))
+			pt.lastMoved = pt.moved
 		}
 		if pt.ticks > 0 {
-			list = append(list, state{pt, pt.rate, active && pt.ticks >= judgeAfter && !pt.asked})
+			list = append(list, state{pt, pt.rate, active && pt.ticks >= hedgeMinTicks && !pt.hedged})
 		}
 		pt.mu.Unlock()
 	}
-	if len(list) <= judgeOthers {
+	if len(list) <= hedgeMinPeers {
 		return
 	}
 	slices.SortFunc(list, func(a, b state) int { return cmp.Compare(a.rate, b.rate) })
@@ -270,9 +270,9 @@ func (s *partSet) judge() {
 	for _, l := range list {
 		if l.active && l.rate*slowFactor < median {
 			l.pt.mu.Lock()
-			l.pt.asked = true
+			l.pt.hedged = true
 			l.pt.mu.Unlock()
-			l.pt.slow <- struct{}{}
+			l.pt.hedge <- struct{}{}
 		}
 	}
 }

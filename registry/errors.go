@@ -15,32 +15,32 @@ import (
 	"time"
 )
 
-// Errors that callers tell apart with [errors.Is].
+// Errors for use with [errors.Is].
 var (
-	ErrUnauthorized = errors.New("not authorized")                      // credentials are missing, wrong or not sufficient
-	ErrNotFound     = errors.New("not in the registry")                 // no such repository, tag, manifest or blob
-	ErrDigest       = errors.New("digest mismatch")                     // bytes that do not match what names them
-	ErrUnsupported  = errors.New("not supported")                       // by the registry
-	ErrNoHost       = errors.New("name without a host")                 // a local name where a registry is needed
-	ErrInterrupted  = errors.New("transfer interrupted")                // a temporary failure of a connection or an exchange
-	ErrCertificate  = errors.New("the certificate is not trusted")      // TLS, but who answers cannot be told
-	ErrPlainHTTP    = errors.New("it answers without TLS")              // where TLS was expected
-	ErrTLS          = errors.New("it wants TLS, and was asked without") // the other way round
+	ErrUnauthorized = errors.New("not authorized")                 // credentials are missing, wrong or insufficient
+	ErrNotFound     = errors.New("not in the registry")            // no such repository, tag, manifest or blob
+	ErrDigest       = errors.New("digest mismatch")                // content that does not match its digest
+	ErrUnsupported  = errors.New("not supported")                  // by the registry
+	ErrNoHost       = errors.New("name without a host")            // a local name where a registry is required
+	ErrInterrupted  = errors.New("transfer interrupted")           // a connection or an exchange failed temporarily
+	ErrCertificate  = errors.New("the certificate is not trusted") // the server's certificate cannot be verified
+	ErrPlainHTTP    = errors.New("the server does not use TLS")    // TLS was expected
+	ErrTLS          = errors.New("the server requires TLS")        // plain HTTP was tried
 )
 
-// Most of a registry's answer that is read when it is an error.
+// maxErrorBody limits how much of an error response's body is read.
 const maxErrorBody = 64 << 10
 
-// StatusError is an answer of a registry that is not what was asked for. It is an [ErrUnauthorized] or an [ErrNotFound]
-// where its status says so.
+// StatusError is a response with an unexpected status. It is an [ErrUnauthorized] for 401 and 403, and an [ErrNotFound]
+// for 404.
 type StatusError struct {
 	Method     string
-	URL        string // without query and user
+	URL        string // without query and userinfo
 	Status     int
-	Code       string // of the specification's error codes; empty when the registry gave none
-	Message    string // the registry's own words, at most a few lines
+	Code       string // error code of the specification; empty if the registry sent none
+	Message    string // the registry's message, clipped to one line
 	RetryAfter time.Duration
-	Header     http.Header // of the answer
+	Header     http.Header // of the response
 }
 
 func (e *StatusError) Error() string {
@@ -52,7 +52,7 @@ func (e *StatusError) Error() string {
 		text += ": " + e.Code + e.Message
 	}
 	if e.RetryAfter > maxRetryAfter {
-		text += fmt.Sprintf(" (it asks for a pause of %s)", e.RetryAfter)
+		text += fmt.Sprintf(" (Retry-After: %s)", e.RetryAfter)
 	}
 	return text
 }
@@ -67,21 +67,22 @@ func (e *StatusError) Is(target error) bool {
 	return false
 }
 
-// AuthError says that a registry wants other credentials than it was given, or any. It is an [ErrUnauthorized].
+// AuthError means that a registry rejected the credentials, or requires some and there are none. It is an
+// [ErrUnauthorized].
 type AuthError struct {
-	Host  string // as people write it
-	Given bool   // there were credentials
-	Key   string // the file of the key, where it was that
-	Err   error  // what the registry said
+	Host  string // as the user wrote it
+	Given bool   // credentials were sent
+	Key   string // file of the SSH key, if one was used
+	Err   error  // the registry's response
 }
 
 func (e *AuthError) Error() string {
-	text := fmt.Sprintf("registry %s wants credentials, and there are none for it", e.Host)
+	text := fmt.Sprintf("registry %s requires credentials, and there are none for it", e.Host)
 	switch {
 	case e.Key != "":
-		text = fmt.Sprintf("registry %s does not take the key %s", e.Host, e.Key)
+		text = fmt.Sprintf("registry %s rejected the key %s", e.Host, e.Key)
 	case e.Given:
-		text = fmt.Sprintf("registry %s refuses the credentials that it was given", e.Host)
+		text = fmt.Sprintf("registry %s rejected the credentials", e.Host)
 	}
 	if e.Err != nil && e.Err != ErrUnauthorized {
 		text += ": " + e.Err.Error()
@@ -92,7 +93,8 @@ func (e *AuthError) Error() string {
 func (e *AuthError) Unwrap() error        { return e.Err }
 func (e *AuthError) Is(target error) bool { return target == ErrUnauthorized }
 
-// expect gives an error unless the answer has one of these statuses. The body of an answer that is refused is read and closed.
+// expect returns nil if the response has one of these statuses. Otherwise it returns a [*StatusError] and closes the
+// body.
 func expect(resp *http.Response, want ...int) error {
 	if slices.Contains(want, resp.StatusCode) {
 		return nil
@@ -100,26 +102,27 @@ func expect(resp *http.Response, want ...int) error {
 	return statusError(resp)
 }
 
-// statusError reads and closes an answer that is an error.
+// statusError turns a response into an error. It reads and closes the body.
 func statusError(resp *http.Response) *StatusError {
 	defer resp.Body.Close()
-	e := &StatusError{Method: resp.Request.Method, URL: bare(resp.Request.URL), Status: resp.StatusCode, Header: resp.Header,
+	e := &StatusError{Method: resp.Request.Method, URL: displayURL(resp.Request.URL),
+		Status: resp.StatusCode, Header: resp.Header,
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what arrived of it is better than nothing
-	var told struct {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is better than none
+	var doc struct {
 		Errors []struct{ Code, Message string }
-		// Token servers' ways to say it.
+		// Fields that token servers use instead.
 		Description string `json:"error_description"`
 		Error       any
 		Details     any
 		Message     any
 	}
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
-	switch err := json.Unmarshal(body, &told); {
-	case err == nil && len(told.Errors) > 0:
-		e.Code, e.Message = told.Errors[0].Code, told.Errors[0].Message
+	switch err := json.Unmarshal(body, &doc); {
+	case err == nil && len(doc.Errors) > 0:
+		e.Code, e.Message = doc.Errors[0].Code, doc.Errors[0].Message
 	case err == nil:
-		for _, v := range []any{told.Description, told.Details, told.Message, told.Error} {
+		for _, v := range []any{doc.Description, doc.Details, doc.Message, doc.Error} {
 			if s, ok := v.(string); ok && s != "" {
 				e.Message = s
 				break
@@ -128,13 +131,13 @@ func statusError(resp *http.Response) *StatusError {
 	case kind == "text/plain":
 		e.Message = string(body)
 	}
-	secrets := append(secretsOf(resp.Request.Header.Get("Authorization")), secretsIn(resp.Request.URL)...)
-	e.Code, e.Message = clip(hide(e.Code, secrets...)), clip(hide(e.Message, secrets...))
+	secrets := append(headerSecrets(resp.Request.Header.Get("Authorization")), urlSecrets(resp.Request.URL)...)
+	e.Code, e.Message = clip(redact(e.Code, secrets...)), clip(redact(e.Message, secrets...))
 	return e
 }
 
-// secretsOf are the parts of an Authorization header that nobody may see.
-func secretsOf(header string) []string {
+// headerSecrets lists the parts of an Authorization header to redact.
+func headerSecrets(header string) []string {
 	_, value, _ := strings.Cut(header, " ")
 	list := []string{header, value}
 	if b, err := base64.StdEncoding.DecodeString(value); err == nil {
@@ -144,16 +147,17 @@ func secretsOf(header string) []string {
 	return list
 }
 
-// Shorter values of a query are no secrets, and may be words of an error.
+// minSecret is the shortest query value that is redacted. Shorter ones are no secrets, and may be words of an error
+// message.
 const minSecret = 8
 
-// Parameters of the specifications that hold no secret, and that errors may be about.
+// plainParameters are query parameters of the specifications that hold no secret and may appear in errors.
 var plainParameters = []string{
 	"account", "artifactType", "client_id", "digest", "from", "last", "mount", "n", "scope", "service",
 }
 
-// secretsIn are the parts of an address that nobody may see: what signs it, in its query, and a password.
-func secretsIn(u *url.URL) []string {
+// urlSecrets lists the parts of a URL to redact: userinfo, and query values, which may be signatures.
+func urlSecrets(u *url.URL) []string {
 	list := []string{u.User.String()}
 	if len(u.RawQuery) >= minSecret {
 		list = append(list, u.RawQuery)
@@ -171,8 +175,8 @@ func secretsIn(u *url.URL) []string {
 	return list
 }
 
-// hide takes secrets out of the words of others, which may quote what they were given.
-func hide(text string, secrets ...string) string {
+// redact removes secrets from foreign text, which may quote them.
+func redact(text string, secrets ...string) string {
 	for _, s := range secrets {
 		if s != "" {
 			text = strings.ReplaceAll(text, s, "[hidden]")
@@ -181,24 +185,24 @@ func hide(text string, secrets ...string) string {
 	return text
 }
 
-// hideIn is hide for the error of a status.
-func hideIn(err error, secrets ...string) error {
+// redactStatus removes secrets from the message of a [*StatusError].
+func redactStatus(err error, secrets ...string) error {
 	var status *StatusError
 	if errors.As(err, &status) {
-		status.Message = hide(status.Message, secrets...)
+		status.Message = redact(status.Message, secrets...)
 	}
 	return err
 }
 
-// bare is an address for people: query parameters may hold signatures and upload states.
-func bare(u *url.URL) string {
+// displayURL formats a URL without userinfo and query, which may hold signatures and upload state.
+func displayURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 var addressPattern = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 
-// bareText makes the addresses in a text bare.
-func bareText(text string) string {
+// redactURLs strips userinfo, query and fragment from the URLs in a text.
+func redactURLs(text string) string {
 	return addressPattern.ReplaceAllStringFunc(text, func(address string) string {
 		address, _, _ = strings.Cut(address, "?")
 		address, _, _ = strings.Cut(address, "#")
@@ -211,7 +215,8 @@ func bareText(text string) string {
 	})
 }
 
-// retryAfter reads a Retry-After header, which is seconds or a date (RFC 9110, section 10.2.3).
+// retryAfter parses a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3). It returns 0 if
+// there is no valid one.
 func retryAfter(value string, now time.Time) time.Duration {
 	if value == "" {
 		return 0
@@ -225,9 +230,9 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// clip makes foreign text fit into one line of an error, without what addresses in it may hold.
+// clip shortens foreign text to one line of 200 characters, without control characters and with its URLs redacted.
 func clip(s string) string {
-	s = bareText(s)
+	s = redactURLs(s)
 	s = strings.Join(strings.Fields(s), " ")
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {

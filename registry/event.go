@@ -2,30 +2,31 @@ package registry
 
 import "github.com/opencontainers/go-digest"
 
-// EventKind says what happened to a blob.
+// EventKind is what happened to a blob.
 type EventKind string
 
-// The kinds of events. A blob has one Begin first and one Done, Present, Mounted or Skipped last, unless the operation fails;
-// one of which nothing has to move may have the last alone. Plan comes before all others; it comes again when more is found to
-// do, and the totals add up.
+// The kinds of events. Unless the operation fails, a blob has one Begin first and one Done, Present, Mounted or Skipped
+// last. A blob that needs no transfer may have only the last. Plan comes before all others. It comes again when more
+// work is found, and the totals add up.
 const (
-	Plan    EventKind = "plan"    // of the whole: Total is the size of all blobs, each digest once, also of those that are there
-	Begin   EventKind = "begin"   // Total is the blob's size; Bytes is what an earlier run has left of it
-	Moved   EventKind = "moved"   // Bytes is how much of the blob is there now; it may go back when something is done again
-	Retry   EventKind = "retry"   // Err says why
-	Done    EventKind = "done"    // transferred and verified; Total is the blob's size, as it is for the next three
-	Present EventKind = "present" // the other side had it
-	Mounted EventKind = "mounted" // taken over from another repository of the same registry
-	Skipped EventKind = "skipped" // left out by what the caller asked for
-	Warned  EventKind = "warning" // Err is what people should know of Name, a registry or a model; may come at any time
-	Waiting EventKind = "waiting" // for another process, which moves the same blob
+	// of the whole operation: Total is the size of all blobs, each digest once, present ones included
+	Plan    EventKind = "plan"
+	Begin   EventKind = "begin"   // Total is the blob's size; Bytes is what an earlier run left of it
+	Moved   EventKind = "moved"   // Bytes is how much of the blob is transferred; it may decrease after a failure
+	Retry   EventKind = "retry"   // Err is the reason
+	Done    EventKind = "done"    // transferred and verified; Total is the blob's size, as in the next three
+	Present EventKind = "present" // the receiver had it
+	Mounted EventKind = "mounted" // mounted from another repository of the same registry
+	Skipped EventKind = "skipped" // excluded by the caller's options
+	Warned  EventKind = "warning" // Err is a warning about Name, a registry or a model; may come at any time
+	Waiting EventKind = "waiting" // for another process that transfers the same blob
 )
 
-// Event is a step of a push or pull. Events of one operation come one at a time.
+// Event is one step of a push or pull. Events of one operation come one at a time.
 type Event struct {
 	Kind   EventKind
 	Digest digest.Digest // of the blob; empty for Plan and Warned
-	Name   string        // of the layer, for people; for Warned what it is about
+	Name   string        // of the layer, for display; for Warned, the registry or model
 	Bytes  int64
 	Total  int64
 	Err    error

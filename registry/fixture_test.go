@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// newStore makes an empty store.
+// newStore returns an empty store.
 func newStore(t testing.TB) *manifest.Store {
 	t.Helper()
 	s, err := manifest.Open(filepath.Join(t.TempDir(), "store"))
@@ -20,21 +20,23 @@ func newStore(t testing.TB) *manifest.Store {
 	return s
 }
 
-// smallManifest is an image that names one blob, which need not be anywhere, and says something.
+// smallManifest returns an image manifest with the empty config, no layers, and an annotation. The config need not
+// exist.
 func smallManifest(note string) string {
-	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.empty.v1+json",`+
+	return fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",`+
+		`"config":{"mediaType":"application/vnd.oci.empty.v1+json",`+
 		`"digest":%q,"size":2},"layers":[],"annotations":{"note":%q}}`, digest.FromString("{}"), note)
 }
 
-// noise is n bytes, always the same ones for a seed.
+// noise returns n pseudo-random bytes, the same for the same seed and n.
 func noise(seed, n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(n), byte(n >> 8), byte(n >> 16)}).Read(b)
 	return b
 }
 
-// putModel stores a model under a local name with a tensor of noise for each size, and gives its name and digest.
-// Models share tensors that have the same place and size.
+// putModel stores a model under a local name with a random tensor of each size, and returns its name and digest. Models
+// share tensors with the same index and size.
 func putModel(t testing.TB, s *manifest.Store, name string, sizes ...int) (manifest.Name, digest.Digest) {
 	t.Helper()
 	img := manifest.Image{Config: manifest.Config{ModelType: "llama", Format: "safetensors"}}
@@ -43,7 +45,8 @@ func putModel(t testing.TB, s *manifest.Store, name string, sizes ...int) (manif
 		if err != nil {
 			t.Fatal(err)
 		}
-		img.Layers = append(img.Layers, manifest.Layer{Kind: manifest.KindTensor, Name: fmt.Sprintf("t%d", i), Digest: d, Size: size})
+		img.Layers = append(img.Layers, manifest.Layer{Kind: manifest.KindTensor, Name: fmt.Sprintf("t%d",
+			i), Digest: d, Size: size})
 	}
 	n, err := manifest.ParseName(name)
 	if err != nil {
@@ -56,7 +59,7 @@ func putModel(t testing.TB, s *manifest.Store, name string, sizes ...int) (manif
 	return n, d
 }
 
-// serve puts a model of the store into a repository of a peer under a tag, as a push would, and gives its digest.
+// serve puts a model of the store into a peer's repository under a tag, as a push would, and returns its digest.
 func (p *peer) serve(s *manifest.Store, name manifest.Name, repo, tag string) digest.Digest {
 	p.t.Helper()
 	raw, err := s.ResolveRaw(p.t.Context(), name)
@@ -77,7 +80,7 @@ func (p *peer) serve(s *manifest.Store, name manifest.Name, repo, tag string) di
 	return p.putManifest(repo, tag, raw.Descriptor.MediaType, raw.Bytes)
 }
 
-// check tells whether a repository has a model whole: its manifest under the tag and all that it names.
+// check fails the test unless a repository has the whole model: its manifest under the tag and all blobs.
 func (p *peer) check(repo, tag string, want digest.Digest) {
 	p.t.Helper()
 	b := p.manifest(repo, tag)
@@ -90,7 +93,7 @@ func (p *peer) check(repo, tag string, want digest.Digest) {
 	}
 	for _, d := range blobs {
 		if got := p.blob(repo, d.Digest); digest.FromBytes(got) != d.Digest || int64(len(got)) != d.Size {
-			p.t.Errorf("%s: blob %s of %d bytes is %d other bytes", repo, d.Digest, d.Size, len(got))
+			p.t.Errorf("%s: blob %s of %d bytes is missing or differs: %d bytes", repo, d.Digest, d.Size, len(got))
 		}
 	}
 }

@@ -11,18 +11,19 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// helperPrefix begins the names of credential helpers' programs. tokenUser is the user under which they keep identity
+// helperPrefix begins the names of credential helper programs. tokenUser is the user name for which they store identity
 // tokens.
 const (
 	helperPrefix = "docker-credential-"
 	tokenUser    = "<token>"
 )
 
-// helperProgram is how a credential helper is run. Its messages go to standard error, and it may ask the user on the
-// terminal.
+// helperProgram returns a function that runs a credential helper. The helper's messages go to standard error, and it
+// may prompt on the terminal.
 func helperProgram(name string) (helper.ProgramFunc, error) {
 	if strings.ContainsAny(name, `/\`) {
-		return nil, fmt.Errorf("credential helper %q: its name holds a path; docker's config.json takes NAME of %sNAME on the PATH",
+		return nil, fmt.Errorf("credential helper %q: the name contains a path; docker's config.json needs NAME "+
+			"for a program %sNAME on the PATH",
 			clip(name), helperPrefix)
 	}
 	return func(args ...string) helper.Program {

@@ -9,10 +9,10 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// Hosts is a list of registries that an operator names: host, which stands for all of its ports, or host:port.
+// Hosts is an operator's list of registry hosts. An entry without a port matches all ports of the host.
 type Hosts []string
 
-// ParseHosts reads a list of registries, separated by commas.
+// ParseHosts parses a comma-separated list of registry hosts.
 func ParseHosts(s string) (Hosts, error) {
 	var list Hosts
 	for item := range strings.SplitSeq(s, ",") {
@@ -22,7 +22,7 @@ func ParseHosts(s string) (Hosts, error) {
 		}
 		n, err := manifest.ParseName(item + "/name")
 		if err != nil || n.Host != item {
-			return nil, fmt.Errorf("%q is no registry: give host[:port], such as registry.example.com or 10.0.0.5:5000",
+			return nil, fmt.Errorf("%q is not a registry host: use host[:port], such as registry.example.com or 10.0.0.5:5000",
 				clip(item))
 		}
 		list = append(list, hostKey(item))
@@ -30,7 +30,7 @@ func ParseHosts(s string) (Hosts, error) {
 	return list, nil
 }
 
-// Has reports whether the list names a host that is spelled host[:port].
+// Has reports whether the list contains a host, written as host[:port].
 func (l Hosts) Has(host string) bool {
 	host = hostKey(host)
 	if slices.Contains(l, host) {

@@ -8,8 +8,10 @@ func TestHosts(t *testing.T) {
 		t.Fatal(l, err)
 	}
 	for host, want := range map[string]bool{
-		"registry.example.com": true, "REGISTRY.example.com:5000": true, "10.0.0.5:5000": true, "10.0.0.5": false, "10.0.0.5:5001": false,
-		"localhost:5000": true, "[::1]:5000": true, "[::1]": true, "example.com": false, "a.registry.example.com": false, "": false,
+		"registry.example.com": true, "REGISTRY.example.com:5000": true, "10.0.0.5:5000": true, "10.0.0.5": false,
+		"10.0.0.5:5001":  false,
+		"localhost:5000": true, "[::1]:5000": true, "[::1]": true, "example.com": false, "a.registry.example.com": false,
+		"": false,
 	} {
 		if got := l.Has(host); got != want {
 			t.Errorf("%q: %v, want %v", host, got, want)

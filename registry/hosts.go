@@ -2,14 +2,14 @@ package registry
 
 import "strings"
 
-// hostRule says how a registry differs from the specification.
+// hostRule describes how a registry deviates from the specification.
 type hostRule struct {
-	host       string // a name, or a suffix that starts with a dot
-	monolithic bool   // blobs go up whole, in one PUT
-	reason     string // with its source
+	host       string // a host name, or a suffix that starts with a dot
+	monolithic bool   // each blob must be uploaded in a single PUT
+	reason     string // what fails otherwise
 }
 
-// hostRules are registries that take chunked uploads badly. reference: packaging facts of the project, section 1.3.
+// hostRules lists registries whose support for chunked uploads is missing or broken.
 var hostRules = []hostRule{
 	{"ghcr.io", true, "answers 416 to chunks of more than 4 MiB"},
 	{".pkg.dev", true, "has no chunked uploads"},

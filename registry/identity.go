@@ -22,13 +22,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// IdentityEnv names the file of the key that Ollama's registries know a user by, where [Options.IdentityFile] does not.
+// IdentityEnv is the environment variable that names the SSH key for Ollama's registries, if [Options.IdentityFile] is
+// empty.
 const IdentityEnv = "INGOT_SSH_KEY"
 
-// signed asks the token server with a signature in place of a password, as Ollama's registries want it: the string
-// "GET,URL,base64(hex(sha256 of nothing))", signed by an OpenSSH key. It gives nil where that is no way to ask: without a key, or for a token
-// server that is not the registry itself, to which a signature would say who asks.
-func (h *host) signed(ctx context.Context, ch *transport.Challenge, scopes []string) (*token, error) {
+// signedToken requests a token with a signature instead of a password, as Ollama's registries require. An OpenSSH key
+// signs the string "GET,URL,base64(hex(SHA-256 of the empty body))". It returns nil if there is no key, or if the token
+// server is not the registry itself: a signature reveals the user's identity.
+func (h *host) signedToken(ctx context.Context, ch *transport.Challenge, scopes []string) (*token, error) {
 	realm, err := h.realm(ch)
 	if err != nil || !h.owns(realm) {
 		return nil, err
@@ -39,11 +40,11 @@ func (h *host) signed(ctx context.Context, ch *transport.Challenge, scopes []str
 	}
 	a := h.attempts()
 	for {
-		t, err := h.signedOnce(ctx, key, realm, ch, scopes)
+		t, err := h.signedTokenOnce(ctx, key, realm, ch, scopes)
 		if err == nil {
 			return t, nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			if errors.Is(err, ErrUnauthorized) {
 				err = &AuthError{Host: h.name, Given: true, Key: h.c.identityFile(), Err: err}
 			}
@@ -52,7 +53,8 @@ func (h *host) signed(ctx context.Context, ch *transport.Challenge, scopes []str
 	}
 }
 
-func (h *host) signedOnce(ctx context.Context, key ssh.Signer, realm *url.URL, ch *transport.Challenge, scopes []string) (*token, error) {
+func (h *host) signedTokenOnce(ctx context.Context, key ssh.Signer, realm *url.URL, ch *transport.Challenge,
+	scopes []string) (*token, error) {
 	nonce := make([]byte, 16)
 	rand.Read(nonce)
 	u := withQuery(realm, ch, scopes, url.Values{
@@ -63,7 +65,7 @@ func (h *host) signedOnce(ctx context.Context, key ssh.Signer, realm *url.URL, c
 	if err != nil {
 		return nil, err
 	}
-	header, err := signature(key, req.Method, u)
+	header, err := requestSignature(key, req.Method, u)
 	if err != nil {
 		return nil, err
 	}
@@ -71,18 +73,20 @@ func (h *host) signedOnce(ctx context.Context, key ssh.Signer, realm *url.URL, c
 	return h.askToken(req)
 }
 
-// signature is the Authorization header of a request without a body: the public key and what it signs.
-func signature(key ssh.Signer, method string, u *url.URL) (string, error) {
+// requestSignature returns the Authorization header of a request without a body: the public key and the signature.
+func requestSignature(key ssh.Signer, method string, u *url.URL) (string, error) {
 	nothing := sha256.Sum256(nil)
 	text := method + "," + u.String() + "," + base64.StdEncoding.EncodeToString([]byte(hex.EncodeToString(nothing[:])))
 	sig, err := key.Sign(rand.Reader, []byte(text))
 	if err != nil {
 		return "", fmt.Errorf("sign a token request: %w", err)
 	}
-	return base64.StdEncoding.EncodeToString(key.PublicKey().Marshal()) + ":" + base64.StdEncoding.EncodeToString(sig.Blob), nil
+	return base64.StdEncoding.EncodeToString(key.PublicKey().Marshal()) + ":" +
+		base64.StdEncoding.EncodeToString(sig.Blob), nil
 }
 
-// identity reads the user's key; nil when there is none. A key that nobody chose may be unusable.
+// identity reads the user's key. It returns nil if there is none. An unusable key is an error only if the user chose
+// its file.
 func (c *Client) identity() (ssh.Signer, error) {
 	file := c.identityFile()
 	if file == "" {
@@ -107,11 +111,13 @@ func readIdentity(file string) (ssh.Signer, error) {
 	var locked *ssh.PassphraseMissingError
 	switch {
 	case errors.As(err, &locked):
-		return nil, fmt.Errorf("the key %s has a passphrase, and there is nobody to ask for it; %s names another", file, IdentityEnv)
+		return nil, fmt.Errorf("the key %s has a passphrase, which is not supported; set %s to another key",
+			file, IdentityEnv)
 	case err != nil:
-		return nil, fmt.Errorf("%s holds no OpenSSH private key; %s names another", file, IdentityEnv)
+		return nil, fmt.Errorf("%s holds no OpenSSH private key; set %s to another key", file, IdentityEnv)
 	case key.PublicKey().Type() != ssh.KeyAlgoED25519:
-		return nil, fmt.Errorf("the key %s is of type %s, not %s; %s names another", file, key.PublicKey().Type(), ssh.KeyAlgoED25519, IdentityEnv)
+		return nil, fmt.Errorf("the key %s is of type %s, not %s; set %s to another key",
+			file, key.PublicKey().Type(), ssh.KeyAlgoED25519, IdentityEnv)
 	}
 	return key, nil
 }

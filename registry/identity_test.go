@@ -22,44 +22,48 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// ollamaPeer gives tokens for signatures of one key, verified from the bytes of the request. Anonymous is what it does about others:
-// "refused", "useless" for a token with which nothing may be done, or "reader" for one with which all may be read.
+// ollamaPeer issues tokens for signatures by one key, which it verifies over the bytes of the request. anonymous is how
+// it treats requests without a signature: "refused"; "useless" for a token without permissions; or "reader" for one
+// that permits reads.
 func ollamaPeer(t *testing.T, public ed25519.PublicKey, anonymous string) *authPeer {
 	var p *authPeer
 	nonces := map[string]bool{}
-	p = newAuthPeer(t, &authPeer{scheme: "Bearer", open: true, scope: "repository:a/model:pull,push", also: func(w http.ResponseWriter, req *http.Request) bool {
-		if req.URL.Path != "/token" {
-			if req.Header.Get("Authorization") == "Bearer anonymous" && anonymous == "reader" && req.Method == "GET" {
-				fmt.Fprint(w, "ok")
+	p = newAuthPeer(t, &authPeer{scheme: "Bearer", openPing: true, scope: "repository:a/model:pull,push",
+		handler: func(w http.ResponseWriter, req *http.Request) bool {
+			if req.URL.Path != "/token" {
+				if req.Header.Get("Authorization") == "Bearer anonymous" && anonymous == "reader" && req.Method == "GET" {
+					fmt.Fprint(w, "ok")
+					return true
+				}
+				return false
+			}
+			q := req.URL.Query()
+			p.tokenQueries = append(p.tokenQueries, q)
+			auth := req.Header.Get("Authorization")
+			if auth == "" && anonymous != "refused" {
+				fmt.Fprint(w, `{"token":"anonymous"}`)
 				return true
 			}
-			return false
-		}
-		q := req.URL.Query()
-		p.asked = append(p.asked, q)
-		auth := req.Header.Get("Authorization")
-		if auth == "" && anonymous != "refused" {
-			fmt.Fprint(w, `{"token":"anonymous"}`)
+			key, sig, ok := strings.Cut(auth, ":")
+			ts, _ := strconv.ParseInt(q.Get("ts"), 10, 64)
+			nonce, err := base64.RawURLEncoding.DecodeString(q.Get("nonce"))
+			want, _ := ssh.NewPublicKey(public)
+			b, _ := base64.StdEncoding.DecodeString(sig)
+			// The hash of the empty body.
+			text := "GET,http://" + req.Host + req.URL.RequestURI() +
+				",ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="
+			if !ok || err != nil || len(nonce) != 16 || nonces[string(nonce)] ||
+				time.Since(time.Unix(ts, 0)).Abs() > time.Minute ||
+				key != base64.StdEncoding.EncodeToString(want.Marshal()) || !ed25519.Verify(public, []byte(text), b) {
+				w.WriteHeader(http.StatusUnauthorized)
+				return true
+			}
+			nonces[string(nonce)] = true
+			token := fmt.Sprintf("signed-%d", len(p.tokenQueries))
+			p.tokens[token] = q["scope"]
+			fmt.Fprintf(w, `{"token":%q}`, token)
 			return true
-		}
-		key, sig, ok := strings.Cut(auth, ":")
-		ts, _ := strconv.ParseInt(q.Get("ts"), 10, 64)
-		nonce, err := base64.RawURLEncoding.DecodeString(q.Get("nonce"))
-		want, _ := ssh.NewPublicKey(public)
-		b, _ := base64.StdEncoding.DecodeString(sig)
-		// The hash is of an empty body.
-		text := "GET,http://" + req.Host + req.URL.RequestURI() + ",ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="
-		if !ok || err != nil || len(nonce) != 16 || nonces[string(nonce)] || time.Since(time.Unix(ts, 0)).Abs() > time.Minute ||
-			key != base64.StdEncoding.EncodeToString(want.Marshal()) || !ed25519.Verify(public, []byte(text), b) {
-			w.WriteHeader(http.StatusUnauthorized)
-			return true
-		}
-		nonces[string(nonce)] = true
-		token := fmt.Sprintf("signed-%d", len(p.asked))
-		p.tokens[token] = q["scope"]
-		fmt.Fprintf(w, `{"token":%q}`, token)
-		return true
-	}})
+		}})
 	return p
 }
 
@@ -72,7 +76,7 @@ func writeKey(t *testing.T, key any) string {
 	return writePEM(t, block)
 }
 
-// lockedKey is a key as ssh-keygen writes it with a passphrase, but for what the passphrase protects.
+// lockedKey writes a key in the form of ssh-keygen with a passphrase; its encrypted part is zeros.
 func lockedKey(t *testing.T, key ed25519.PrivateKey) string {
 	t.Helper()
 	public, err := ssh.NewPublicKey(key.Public())
@@ -105,18 +109,18 @@ func TestSignature(t *testing.T) {
 	file := writeKey(t, private)
 	for _, anonymous := range []string{"refused", "useless", "reader"} {
 		p := ollamaPeer(t, public, anonymous)
-		c := authClient(t, Options{Keychain: nobody(), IdentityFile: file})
+		c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: file})
 		r := repositoryOf(t, c, p.host()+"/a/model", push)
-		wantOK(t, r, "GET", "blobs/x")
-		if asked := p.asked; anonymous == "reader" && asked[0].Get("nonce") != "" {
-			t.Error("a signature said who asks, where nobody wanted to know")
+		wantSuccess(t, r, "GET", "blobs/x")
+		if asked := p.tokenQueries; anonymous == "reader" && asked[0].Get("nonce") != "" {
+			t.Error("a signature was sent where anonymous access suffices")
 		}
-		wantOK(t, r, "POST", "blobs/uploads/")
+		wantSuccess(t, r, "POST", "blobs/uploads/")
 		p.revoke()
-		before := p.exchanges()
-		wantOK(t, r, "POST", "blobs/uploads/")
-		if n := p.exchanges() - before; n != 1 {
-			t.Errorf("%s: %d exchanges for a token after one that worked", anonymous, n)
+		before := p.tokenRequests()
+		wantSuccess(t, r, "POST", "blobs/uploads/")
+		if n := p.tokenRequests() - before; n != 1 {
+			t.Errorf("%s: %d token requests after one that succeeded", anonymous, n)
 		}
 	}
 }
@@ -127,26 +131,27 @@ func TestSignatureRefused(t *testing.T) {
 	for _, anonymous := range []string{"refused", "useless"} {
 		p := ollamaPeer(t, public, anonymous)
 		file := writeKey(t, other)
-		c := authClient(t, Options{Keychain: nobody(), IdentityFile: file})
+		c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: file})
 		_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("POST", "blobs/uploads/")
 		var auth *AuthError
-		if !errors.As(err, &auth) || auth.Key != file || !strings.Contains(err.Error(), "does not take the key "+file) {
+		if !errors.As(err, &auth) || auth.Key != file || !strings.Contains(err.Error(), "rejected the key "+file) {
 			t.Errorf("%s: %v", anonymous, err)
 		}
 	}
 }
 
-// A signature says who asks. It goes to no token server but the registry itself.
-func TestNoSignatureForOthers(t *testing.T) {
+// TestSignatureOnlyForRegistry: a signature reveals the user's identity, so it is sent only to a token server that is
+// the registry itself.
+func TestSignatureOnlyForRegistry(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(rand.Reader)
 	other := ollamaPeer(t, public, "refused")
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", realm: other.URL + "/token"})
-	c := authClient(t, Options{Keychain: nobody(), IdentityFile: writeKey(t, private)})
+	c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: writeKey(t, private)})
 	_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("GET", "blobs/x")
 	if !errors.Is(err, ErrUnauthorized) {
 		t.Error(err)
 	}
-	for _, q := range other.asked {
+	for _, q := range other.tokenQueries {
 		if q.Get("nonce") != "" {
 			t.Error("another host got a signature")
 		}
@@ -171,7 +176,7 @@ func TestIdentityFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", test.file, err, test.err)
 		}
 	}
-	// One that nobody chose may be missing or unusable.
+	// A missing or unusable key at the default location is not an error.
 	c := authClient(t, Options{})
 	home, _ := os.UserHomeDir()
 	if key, err := c.identity(); key != nil || err != nil {
@@ -200,18 +205,20 @@ func TestSignatureText(t *testing.T) {
 		t.Fatal(err)
 	}
 	u, _ := url.Parse("https://registry.ollama.ai/token?nonce=n&scope=repository%3Aa%3Apull&ts=1")
-	got, err := signature(key, "GET", u)
+	got, err := requestSignature(key, "GET", u)
 	if err != nil {
 		t.Fatal(err)
 	}
 	public, sig, _ := strings.Cut(got, ":")
 	wire, _ := base64.StdEncoding.DecodeString(public)
-	if !bytes.Equal(wire, append([]byte("\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"), private.Public().(ed25519.PublicKey)...)) {
+	if !bytes.Equal(wire, append([]byte("\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"),
+		private.Public().(ed25519.PublicKey)...)) {
 		t.Errorf("public key %x", wire)
 	}
 	b, _ := base64.StdEncoding.DecodeString(sig)
-	if !ed25519.Verify(private.Public().(ed25519.PublicKey), []byte("GET,https://registry.ollama.ai/token?nonce=n&scope=repository%3Aa%3Apull&ts=1,"+
-		"ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="), b) {
+	if !ed25519.Verify(private.Public().(ed25519.PublicKey),
+		[]byte("GET,https://registry.ollama.ai/token?nonce=n&scope=repository%3Aa%3Apull&ts=1,"+
+			"ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=="), b) {
 		t.Error("the signature is of another text")
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestInsecureIsForTheNamedHost: that a registry's certificate is not checked says nothing about where it leads.
-func TestInsecureIsForTheNamedHost(t *testing.T) {
+// TestInsecureOnlyForNamedHost: Options.Insecure applies to the host in the name, not to hosts that it directs the
+// client to.
+func TestInsecureOnlyForNamedHost(t *testing.T) {
 	store := newStore(t)
 	name, _ := putModel(t, store, "model", 1000)
 	var logins atomic.Int32
@@ -35,7 +36,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 		{"redirect", blobRoute, func(x *exchange) {
 			http.Redirect(x.w, x.r, there+x.r.URL.Path, http.StatusTemporaryRedirect)
 		}, false},
-		{"token server", pingRoute, answer(401, "WWW-Authenticate", `Bearer realm="`+there+`/token"`), false},
+		{"token server", pingRoute, respond(401, "WWW-Authenticate", `Bearer realm="`+there+`/token"`), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newUnstartedPeer(t)
@@ -47,7 +48,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 			}
 			c := newClient(t, func(o *Options) {
 				o.Insecure = true
-				o.Keychain = someone("secret", p.host(), strings.TrimPrefix(there, "https://"))
+				o.Keychain = passwordKeychain("secret", p.host(), strings.TrimPrefix(there, "https://"))
 			})
 			_, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{})
 			if tt.want && err != nil || !tt.want && !errors.Is(err, ErrCertificate) {
@@ -63,7 +64,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 		var warned []string
 		c := newClient(t, func(o *Options) {
 			o.Insecure = true
-			o.Keychain = someone("secret", "mirror.example")
+			o.Keychain = passwordKeychain("secret", "mirror.example")
 			o.Mirrors = []Mirror{{Host: p.host(), Mirror: "mirror.example"}}
 			o.Events = func(e Event) {
 				if e.Kind == Warned {
@@ -73,7 +74,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 		})
 		var names sync.Map
 		names.Store("mirror.example:443", other.host())
-		play(c, nil, &names)
+		resolveTo(c, nil, &names)
 		if _, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{}); err != nil {
 			t.Error(err)
 		}
@@ -94,7 +95,7 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 			var names sync.Map
 			names.Store("mirror.example:80", mirror.host())
 			names.Store("mirror.example:443", other.host())
-			play(c, nil, &names)
+			resolveTo(c, nil, &names)
 			if _, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{}); err != nil {
 				t.Error(err)
 			}
@@ -104,6 +105,6 @@ func TestInsecureIsForTheNamedHost(t *testing.T) {
 		}
 	})
 	if n := logins.Load(); n > 0 || len(other.log()) > 0 {
-		t.Errorf("%d requests with credentials of %q came to another host", n, other.log())
+		t.Errorf("%d requests with credentials reached another host: %q", n, other.log())
 	}
 }

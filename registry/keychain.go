@@ -17,12 +17,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// defaultKeychain has docker's credentials, then podman's. go-containerregistry's own reads podman's only where docker has no file
-// at all, which the first login makes, and runs helpers in the caller's folder.
+// defaultKeychain looks up docker's credentials, then podman's. go-containerregistry's keychain reads podman's only if
+// docker has no file, which the first login creates, and runs credential helpers in the caller's working directory.
 var defaultKeychain = authn.NewMultiKeychain(&docker{}, podman{})
 
 // docker is the keychain of docker's config.json.
-type docker struct{ mu sync.Mutex } // one helper at a time: it may ask the user
+type docker struct{ mu sync.Mutex } // one helper at a time: it may prompt the user
 
 // Resolve implements authn.Keychain.
 func (d *docker) Resolve(r authn.Resource) (authn.Authenticator, error) {
@@ -55,7 +55,7 @@ func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
 		keys := []string{r.String(), r.RegistryStr()}
 		for i, key := range keys {
 			if key == "index.docker.io" {
-				keys[i] = "docker.io" // as podman writes it
+				keys[i] = "docker.io" // podman's key for Docker Hub
 			}
 		}
 		if a, err := authenticator(c, keys...); err != nil || a != authn.Anonymous {
@@ -65,8 +65,8 @@ func (podman) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return authn.Anonymous, nil
 }
 
-// authenticator has the credentials that a configuration has for the first of the keys, from a helper where it names
-// one.
+// authenticator returns the credentials of the first key that has any, from a credential helper if the configuration
+// names one.
 func authenticator(c *configfile.ConfigFile, keys ...string) (authn.Authenticator, error) {
 	for _, key := range keys {
 		a, err := lookUp(c, key)
@@ -82,14 +82,14 @@ func authenticator(c *configfile.ConfigFile, keys ...string) (authn.Authenticato
 	return authn.Anonymous, nil
 }
 
-// lookUp is c.GetAuthConfig, but for where a helper runs.
+// lookUp is c.GetAuthConfig, except that it runs helpers by helperProgram.
 func lookUp(c *configfile.ConfigFile, key string) (types.AuthConfig, error) {
 	program := helperOf(c, key)
 	if program == "" {
 		return c.GetAuthConfig(key)
 	}
 	if a, err := configfile.New("").GetAuthConfig(key); err != nil || a.Username != "" {
-		return a, err // of DOCKER_AUTH_CONFIG, which comes before helpers
+		return a, err // from DOCKER_AUTH_CONFIG, which has precedence over helpers
 	}
 	run, err := helperProgram(program)
 	if err != nil {

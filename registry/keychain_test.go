@@ -12,10 +12,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// TestHelpers: credentials come from DOCKER_AUTH_CONFIG, else from the helper that is for the host, else from the one for all; a helper
-// that knows none leaves the question to podman's file.
+// TestHelpers: credentials come from DOCKER_AUTH_CONFIG, else from the host's credential helper, else from the default
+// helper. If the helper has none, podman's file is used.
 func TestHelpers(t *testing.T) {
-	config := dockerHome(t, `{"credsStore":"all","credHelpers":{"one.example.com":"one","token.example.com":"token","broken.example.com":"broken",
+	config := dockerHome(t,
+		`{"credsStore":"all","credHelpers":{"one.example.com":"one","token.example.com":"token","broken.example.com":"broken",
 		"path.example.com":"../one","absent.example.com":"absent"},"auths":{"other.example.com":{"auth":"YTpi"}}}`)
 	bin := os.Getenv("PATH")
 	os.Mkdir(bin, 0o755)
@@ -36,7 +37,8 @@ func TestHelpers(t *testing.T) {
 	}
 	podmans := filepath.Join(filepath.Dir(config), "auth.json")
 	auth := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	if err := os.WriteFile(podmans, []byte(`{"auths":{"podman.example.com":{"auth":"`+auth("p:q")+`"}}}`), 0o600); err != nil {
+	if err := os.WriteFile(podmans, []byte(`{"auths":{"podman.example.com":{"auth":"`+auth("p:q")+`"}}}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("REGISTRY_AUTH_FILE", podmans)
@@ -51,9 +53,9 @@ func TestHelpers(t *testing.T) {
 		{"token.example.com", authn.AuthConfig{IdentityToken: "identity"}, ""},
 		{"env.example.com", authn.AuthConfig{Username: "e", Password: "f"}, ""},
 		{"podman.example.com", authn.AuthConfig{Username: "p", Password: "q"}, ""},
-		{"other.example.com", authn.AuthConfig{}, ""}, // the helper for all decides
+		{"other.example.com", authn.AuthConfig{}, ""}, // the default helper has precedence over the file
 		{"broken.example.com", authn.AuthConfig{}, "docker-credential-broken"},
-		{"path.example.com", authn.AuthConfig{}, `"../one": its name holds a path`},
+		{"path.example.com", authn.AuthConfig{}, `"../one": the name contains a path`},
 		{"absent.example.com", authn.AuthConfig{}, "docker-credential-absent"},
 	} {
 		a, err := defaultKeychain.Resolve(resource{test.host, "team/model"})
@@ -68,7 +70,8 @@ func TestHelpers(t *testing.T) {
 			continue
 		}
 		got, err := a.Authorization()
-		if err != nil || got.Username != test.want.Username || got.Password != test.want.Password || got.IdentityToken != test.want.IdentityToken {
+		if err != nil || got.Username != test.want.Username || got.Password != test.want.Password ||
+			got.IdentityToken != test.want.IdentityToken {
 			t.Errorf("%s: %+v, %v, want %+v", test.host, got, err, test.want)
 		}
 	}

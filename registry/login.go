@@ -10,20 +10,21 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// LoginResult is what a login did.
+// LoginResult is the result of [Client.Login].
 type LoginResult struct {
-	Stored  string // where the credentials are now: a file or a credential helper
-	Checked bool   // the registry took them; false where it wants none
+	Stored  string // where the credentials are stored: a file or a credential helper
+	Checked bool   // the registry accepted them; false if it requires none
 }
 
-// Login checks a user's password with a registry, and stores both where docker does: in the credential helper that docker's
-// config.json names for the registry, else in that file. Where the registry gives an identity token in place of the password, that is stored.
-// A password that the registry does not take is an [*AuthError]; nothing is stored then.
+// Login verifies a user's password with a registry and stores both where docker does: in the credential helper that
+// docker's config.json names for the registry, else in that file. If the registry issues an identity token, it is
+// stored instead of the password. If the registry rejects the password, the error is an [*AuthError] and nothing is
+// stored.
 func (c *Client) Login(ctx context.Context, hostname, user, password string) (*LoginResult, error) {
 	if user == "" || password == "" {
 		return nil, errors.New("a login needs a user and a password")
 	}
-	h, err := c.newHost(hostname) // what is known of the host may be from other credentials
+	h, err := c.newHost(hostname) // not c.host: its state may come from other credentials
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (c *Client) Login(ctx context.Context, hostname, user, password string) (*L
 	return &LoginResult{Stored: where, Checked: checked}, nil
 }
 
-// Logout removes a registry's credentials from where Login stores them. It reports whether there were any.
+// Logout removes a registry's credentials from where Login stores them, and reports whether there were any.
 func Logout(hostname string) (found bool, err error) {
 	c, err := New(Options{Mirrors: []Mirror{}})
 	if err != nil {
@@ -62,9 +63,10 @@ func Logout(hostname string) (found bool, err error) {
 	return found, nil
 }
 
-// check asks the registry whether it takes credentials, and for an identity token in their place, as docker's login does.
+// check verifies credentials with the registry. If the registry uses tokens, check also requests an identity token, as
+// docker's login does.
 func (h *host) check(ctx context.Context, cfg authn.AuthConfig) (checked bool, identity string, err error) {
-	if err := h.ask(ctx); err != nil {
+	if err := h.discoverAuth(ctx); err != nil {
 		return false, "", err
 	}
 	if h.challenge == nil {
@@ -72,12 +74,13 @@ func (h *host) check(ctx context.Context, cfg authn.AuthConfig) (checked bool, i
 	}
 	header := basic(cfg)
 	if h.challenge.Scheme == "bearer" {
-		t, err := h.token(ctx, h.challenge, cfg, nil, url.Values{"account": {cfg.Username}, "client_id": {clientID}, "offline_token": {"true"}})
+		query := url.Values{"account": {cfg.Username}, "client_id": {clientID}, "offline_token": {"true"}}
+		t, err := h.token(ctx, h.challenge, cfg, nil, query)
 		if errors.Is(err, ErrUnauthorized) {
 			return false, "", h.refusal(true, err)
 		}
 		if err != nil {
-			return false, "", fmt.Errorf("ask the token server of %s: %w", h.name, err)
+			return false, "", fmt.Errorf("request a token for %s: %w", h.name, err)
 		}
 		header, identity = t.header(), t.RefreshToken
 	}
@@ -88,9 +91,9 @@ func (h *host) check(ctx context.Context, cfg authn.AuthConfig) (checked bool, i
 			return true, identity, nil
 		}
 		if errors.Is(err, ErrUnauthorized) {
-			return false, "", h.refusal(true, hideIn(err, cfg.Password, identity))
+			return false, "", h.refusal(true, redactStatus(err, cfg.Password, identity))
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return false, "", err
 		}
 	}

@@ -16,14 +16,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// multi is a keychain by host.
-type multi map[string]as
+// hostKeychain selects a keychain by host.
+type hostKeychain map[string]singleKeychain
 
-func (m multi) Resolve(r authn.Resource) (authn.Authenticator, error) {
+func (m hostKeychain) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	return m[r.RegistryStr()].Resolve(r)
 }
 
-// dockerHome is a folder for docker's config.json with this content, empty for none. No helper is installed.
+// dockerHome creates a folder for docker's config.json with this content; empty means no file. No credential helper is
+// installed.
 func dockerHome(t *testing.T, content string) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,9 +80,9 @@ func TestLogin(t *testing.T) {
 		if info, _ := os.Stat(file); info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
 			t.Errorf("mode %v", info.Mode())
 		}
-		// The same client, and another one, have them now.
-		wantOK(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
-		wantOK(t, repositoryOf(t, authClient(t, Options{}), p.host()+"/a/model", push), "GET", "blobs/x")
+		// The same client and another one now use the stored credentials.
+		wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
+		wantSuccess(t, repositoryOf(t, authClient(t, Options{}), p.host()+"/a/model", push), "GET", "blobs/x")
 		found, err := Logout(p.host())
 		if err != nil || !found {
 			t.Errorf("logout: %v, %v", found, err)
@@ -92,34 +93,40 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// Where a registry gives an identity token, the password is not stored.
+// TestLoginForIdentityToken: if the registry issues an identity token, the password is not stored.
 func TestLoginForIdentityToken(t *testing.T) {
 	file := dockerHome(t, "")
 	var p *authPeer
-	p = newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth: true, also: func(w http.ResponseWriter, req *http.Request) bool {
-		if req.URL.Path != "/token" || req.URL.Query().Get("offline_token") != "true" || req.URL.Query().Get("account") != "ann" || req.Header.Get("Authorization") != p.basic() {
-			return false
-		}
-		p.tokens["t"] = []string{""}
-		fmt.Fprint(w, `{"token":"t","refresh_token":"refresh-me"}`)
-		return true
-	}})
+	p = newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth2: true,
+		handler: func(w http.ResponseWriter, req *http.Request) bool {
+			if req.URL.Path != "/token" || req.URL.Query().Get("offline_token") != "true" ||
+				req.URL.Query().Get("account") != "ann" || req.Header.Get("Authorization") != p.basic() {
+				return false
+			}
+			p.tokens["t"] = []string{""}
+			fmt.Fprint(w, `{"token":"t","refresh_token":"refresh-me"}`)
+			return true
+		}})
 	c := authClient(t, Options{})
 	if _, err := c.Login(context.Background(), p.host(), "ann", "secret"); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"auths": map[string]any{p.host(): map[string]any{"auth": "YW5uOg==", "identitytoken": "refresh-me"}}}
+	want := map[string]any{"auths": map[string]any{
+		p.host(): map[string]any{"auth": "YW5uOg==", "identitytoken": "refresh-me"},
+	}}
 	if diff := cmp.Diff(want, readJSON(t, file)); diff != "" {
 		t.Error(diff)
 	}
 	p.revoke()
-	wantOK(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
 }
 
-// All else in docker's file stays, what docker/cli does not know included; and a file that cannot be read is not replaced.
-func TestLoginKeepsTheRest(t *testing.T) {
+// TestLoginPreservesConfig: login preserves everything else in docker's file, including keys that docker/cli does not
+// know. A file that cannot be parsed is not replaced.
+func TestLoginPreservesConfig(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
-	before := `{"HttpHeaders":{"X":"<&>"},"future":{"n":12345678901234567890},"auths":{"other.example.com":{"auth":"YTpi","email":"a@b"}},"credHelpers":{"gcr.io":"gcloud"}}`
+	before := `{"HttpHeaders":{"X":"<&>"},"future":{"n":12345678901234567890},` +
+		`"auths":{"other.example.com":{"auth":"YTpi","email":"a@b"}},"credHelpers":{"gcr.io":"gcloud"}}`
 	file := dockerHome(t, before)
 	c := authClient(t, Options{})
 	if _, err := c.Login(context.Background(), p.host(), "ann", "secret"); err != nil {
@@ -157,7 +164,7 @@ func TestLoginKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestLoginThroughALink(t *testing.T) {
+func TestLoginThroughSymlink(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
 	file := dockerHome(t, "{}")
 	real := filepath.Join(t.TempDir(), "dotfiles.json")
@@ -165,7 +172,7 @@ func TestLoginThroughALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(real, file); err != nil {
-		t.Skipf("no links here: %v", err)
+		t.Skipf("no symbolic links: %v", err)
 	}
 	if _, err := authClient(t, Options{}).Login(context.Background(), p.host(), "ann", "secret"); err != nil {
 		t.Fatal(err)
@@ -182,31 +189,34 @@ func TestLoginDockerHub(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 	file := dockerHome(t, "")
 	c := authClient(t, Options{PlainHTTP: true})
-	reach(c, p.host())
+	dialTo(c, p.host())
 	if _, err := c.Login(context.Background(), "docker.io", "ann", "secret"); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"auths": map[string]any{"https://index.docker.io/v1/": map[string]any{"auth": "YW5uOnNlY3JldA=="}}}
+	want := map[string]any{
+		"auths": map[string]any{"https://index.docker.io/v1/": map[string]any{"auth": "YW5uOnNlY3JldA=="}},
+	}
 	if diff := cmp.Diff(want, readJSON(t, file)); diff != "" {
 		t.Error(diff)
 	}
-	wantOK(t, repositoryOf(t, c, "docker.io/llama", push), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, "docker.io/llama", push), "GET", "blobs/x")
 	if found, err := Logout("index.docker.io"); !found || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
 }
 
-// What docker does not know, podman may, also once there is a file of docker's.
+// TestPodmanCredentials: podman's credentials are used for hosts that docker's file does not list.
 func TestPodmanCredentials(t *testing.T) {
 	for _, docker := range []string{"", `{"auths":{"other.example.com":{"auth":"YTpi"}}}`} {
 		dockerHome(t, docker)
 		p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 		c := authClient(t, Options{})
 		file := filepath.Join(t.TempDir(), "auth.json")
-		if err := os.WriteFile(file, fmt.Appendf(nil, `{"auths":{"%s":{"auth":"YW5uOnNlY3JldA=="}}}`, p.host()), 0o600); err != nil {
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"auths":{"%s":{"auth":"YW5uOnNlY3JldA=="}}}`,
+			p.host()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		t.Setenv("REGISTRY_AUTH_FILE", file)
-		wantOK(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
+		wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Manifest types that are asked for, the most telling first.
+// manifestTypes is the Accept header of requests for manifests, in order of preference.
 var manifestTypes = strings.Join([]string{
 	ocispec.MediaTypeImageManifest,
 	ocispec.MediaTypeImageIndex,
@@ -22,14 +22,14 @@ var manifestTypes = strings.Join([]string{
 	"application/vnd.docker.distribution.manifest.list.v2+json",
 }, ", ")
 
-// Manifest is a manifest as a registry gave it.
+// Manifest is a manifest, byte for byte.
 type Manifest struct {
 	MediaType string
 	Digest    digest.Digest // of Bytes
 	Bytes     []byte
 }
 
-// reference is what a name asks a registry for: its digest, else its tag.
+// reference returns the reference of a name in registry requests: its digest, else its tag.
 func reference(n manifest.Name) string {
 	if n.Digest != "" {
 		return string(n.Digest)
@@ -40,9 +40,10 @@ func reference(n manifest.Name) string {
 	return n.Tag
 }
 
-// getManifest fetches a manifest by tag or digest, and verifies it against the digest where one is asked for or told.
+// getManifest fetches a manifest by tag or digest. It verifies it against the requested digest, or else against the
+// digest in the response, if any.
 func (r *repository) getManifest(ctx context.Context, ref string) (*Manifest, error) {
-	return retried(ctx, r.c, func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
+	return retry(ctx, r.c, func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
 }
 
 func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest, error) {
@@ -64,7 +65,7 @@ func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest
 		return nil, err
 	}
 	want := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
-	if strings.Contains(ref, ":") { // a digest: no tag has one
+	if strings.Contains(ref, ":") { // a digest: tags have no colon
 		want = digest.Digest(ref)
 		if err := manifest.CheckDigest(want); err != nil {
 			return nil, err
@@ -82,7 +83,7 @@ func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest
 	return m, nil
 }
 
-// readDocument reads a manifest or an index, which has a bound.
+// readDocument reads a manifest or an index, up to the size limit of manifests.
 func readDocument(resp *http.Response, what string) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(resp.Body, manifest.MaxManifestSize+1))
 	if err != nil {
@@ -94,7 +95,7 @@ func readDocument(resp *http.Response, what string) ([]byte, error) {
 	return b, nil
 }
 
-// headManifest gives the digest of a manifest, empty when there is none by this name.
+// headManifest returns the digest of a manifest, or "" if it does not exist.
 func (r *repository) headManifest(ctx context.Context, ref string) (digest.Digest, error) {
 	a := r.c.attempts()
 	for {
@@ -109,7 +110,7 @@ func (r *repository) headManifest(ctx context.Context, ref string) (digest.Diges
 		if err == nil {
 			return d, nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return "", err
 		}
 	}
@@ -139,13 +140,14 @@ func (r *repository) headManifestOnce(ctx context.Context, ref string) (digest.D
 	return d, nil
 }
 
-// errNoDigest says that a registry does not tell digests in answers to HEAD, which it only should.
+// errNoDigest means that a response to HEAD has no digest header, which the specification only recommends.
 var errNoDigest = errors.New("no Docker-Content-Digest")
 
-// putManifest stores a manifest under a tag or its digest. subject is whether the registry took note of the manifest's
-// subject (distribution-spec v1.1.1, "Pushing Manifests with Subject").
+// putManifest pushes a manifest under a tag or its digest. subject reports whether the registry processed the
+// manifest's subject field. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject.
 func (r *repository) putManifest(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
-	return retried(ctx, r.c, func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
+	return retry(ctx, r.c, func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
 }
 
 func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest) (subject bool, err error) {

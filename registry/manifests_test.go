@@ -13,16 +13,18 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestManifestTypes: what is neither image nor index comes into no store and leaves none.
+// TestManifestTypes: documents that are neither images nor indexes are neither stored nor pushed.
 func TestManifestTypes(t *testing.T) {
 	p := newPeer(t)
 	for name, doc := range map[string][2]string{
-		"any":    {"application/json", `{"secret":"words"}`},
-		"other":  {"application/vnd.example.note+json", `{"schemaVersion":2,"config":{},"layers":[]}`},
-		"own":    {"application/json", strings.Replace(smallManifest(""), "vnd.oci.image.manifest.v1", "vnd.example.note", 1)},
-		"two":    {ocispec.MediaTypeImageIndex, smallManifest("")},
-		"no":     {ocispec.MediaTypeImageManifest, "<html>"},
-		"listed": {ocispec.MediaTypeImageIndex, `{"schemaVersion":2,"manifests":[` + entry(t, p, digest.SHA256, "application/vnd.example.note+json", `{"schemaVersion":2}`) + `]}`},
+		"any":   {"application/json", `{"secret":"words"}`},
+		"other": {"application/vnd.example.note+json", `{"schemaVersion":2,"config":{},"layers":[]}`},
+		"own": {"application/json",
+			strings.Replace(smallManifest(""), "vnd.oci.image.manifest.v1", "vnd.example.note", 1)},
+		"two": {ocispec.MediaTypeImageIndex, smallManifest("")},
+		"no":  {ocispec.MediaTypeImageManifest, "<html>"},
+		"listed": {ocispec.MediaTypeImageIndex, `{"schemaVersion":2,"manifests":[` +
+			entry(t, p, digest.SHA256, "application/vnd.example.note+json", `{"schemaVersion":2}`) + `]}`},
 	} {
 		p.putManifest("team/model", name, doc[0], []byte(doc[1]))
 		s := newStore(t)
@@ -31,14 +33,16 @@ func TestManifestTypes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if (name == "other" || name == "own" || name == "listed") && !strings.Contains(err.Error(), `"application/vnd.example.note+json" is neither an image nor an index`) {
+		if (name == "other" || name == "own" || name == "listed") &&
+			!strings.Contains(err.Error(), `"application/vnd.example.note+json" is neither an image nor an index`) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if list, err := s.List(t.Context()); err != nil || len(list) > 0 {
 			t.Errorf("%s: stored as %v, %v", name, list, err)
 		}
-		if _, err := s.PutRaw(t.Context(), p.name("team/model:"+name), doc[0], []byte(doc[1]), manifest.PutOptions{}); err == nil && name != "listed" {
-			t.Errorf("%s: the store takes it", name)
+		_, err = s.PutRaw(t.Context(), p.name("team/model:"+name), doc[0], []byte(doc[1]), manifest.PutOptions{})
+		if err == nil && name != "listed" {
+			t.Errorf("%s: the store accepted it", name)
 		}
 	}
 	before := p.count("PUT", anyRoute) + p.count("POST", anyRoute)
@@ -50,7 +54,7 @@ func TestManifestTypes(t *testing.T) {
 	}
 }
 
-// entry puts a manifest under a digest of an algorithm, and gives an index's entry for it.
+// entry stores a manifest under a digest with this algorithm, and returns an index's descriptor of it.
 func entry(t *testing.T, p *peer, a digest.Algorithm, mediaType, doc string) string {
 	t.Helper()
 	d := a.FromString(doc)
@@ -60,14 +64,16 @@ func entry(t *testing.T, p *peer, a digest.Algorithm, mediaType, doc string) str
 	return fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":%d}`, mediaType, d, len(doc))
 }
 
-// TestDigestAlgorithms: a child of an index is verified by the algorithm of its digest, whatever else the registry says.
+// TestDigestAlgorithms: a child of an index is verified with the algorithm of its digest, whatever the registry's
+// headers say.
 func TestDigestAlgorithms(t *testing.T) {
 	for _, a := range []digest.Algorithm{digest.SHA256, digest.SHA512, digest.SHA384} {
 		t.Run(string(a), func(t *testing.T) {
 			p := newPeer(t)
 			img := serve(t, p, testFiles)
 			child := entry(t, p, a, ocispec.MediaTypeImageManifest, string(img.bytes))
-			d := p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex, []byte(`{"schemaVersion":2,"manifests":[`+child+`]}`))
+			d := p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex,
+				[]byte(`{"schemaVersion":2,"manifests":[`+child+`]}`))
 			n := p.name("team/model@" + string(d))
 			_, err := newClient(t).Pull(t.Context(), newStore(t), n, PullOptions{})
 			if a == digest.SHA384 {
@@ -79,7 +85,7 @@ func TestDigestAlgorithms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The same size and another byte; the registry says the digest of what it sends.
+			// The same size and one other byte. The registry sends the digest of the altered manifest.
 			p.on("GET", manifestRoute, func(x *exchange) {
 				b := []byte(strings.Replace(string(img.bytes), `"annotations"`, `"annotationz"`, 1))
 				x.w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
@@ -111,12 +117,12 @@ func TestDigestAlgorithms(t *testing.T) {
 		x.w.Write([]byte(smallManifest("")))
 	})
 	if _, err := r.getManifest(context.Background(), "latest"); !errors.Is(err, ErrDigest) {
-		t.Errorf("a tag whose sha512 is told: %v", err)
+		t.Errorf("a tag with a wrong sha512 digest header: %v", err)
 	}
 }
 
-// TestIndexSays: what an index says of a manifest beside its digest has to be right, too.
-func TestIndexSays(t *testing.T) {
+// TestIndexDescriptor: the size and media type in an index must match the manifest, like its digest.
+func TestIndexDescriptor(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
 	for _, tt := range []struct {
@@ -129,8 +135,10 @@ func TestIndexSays(t *testing.T) {
 		{ocispec.MediaTypeImageIndex, len(img.bytes), manifest.ErrInvalidManifest},
 	} {
 		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex,
-			fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[{"mediaType":%q,"digest":%q,"size":%d}]}`, tt.mediaType, img.digest, tt.size))
-		if _, err := newClient(t).Pull(t.Context(), newStore(t), img.name, PullOptions{}); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[{"mediaType":%q,"digest":%q,"size":%d}]}`,
+				tt.mediaType, img.digest, tt.size))
+		if _, err := newClient(t).Pull(t.Context(), newStore(t), img.name, PullOptions{}); !errors.Is(err, tt.want) ||
+			tt.want == nil && err != nil {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}

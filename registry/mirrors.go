@@ -10,18 +10,19 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// MirrorsEnv names mirrors where [Options.Mirrors] does not: "host=[http://]mirror[/prefix],...".
+// MirrorsEnv is the environment variable that lists mirrors if [Options.Mirrors] is nil:
+// "host=[http://]mirror[/prefix],...".
 const MirrorsEnv = "INGOT_MIRRORS"
 
-// Mirror is another registry that is asked first for what is read from a host: for host/path, Mirror/Prefix/path.
+// Mirror is a registry that is tried first for reads from a host: host/path is read from Mirror/Prefix/path.
 type Mirror struct {
-	Host      string // whose
+	Host      string // the mirrored registry
 	Mirror    string // host[:port]
-	Prefix    string // of its paths; may be empty
-	PlainHTTP bool   // no TLS, as is the rule for this machine's own; Options.PlainHTTP says nothing about mirrors
+	Prefix    string // path prefix on the mirror; may be empty
+	PlainHTTP bool   // no TLS, as for all loopback mirrors; Options.PlainHTTP does not apply to mirrors
 }
 
-// ParseMirrors reads "host=[http://]mirror[/prefix],..."; mirrors of the same host are asked in this order.
+// ParseMirrors parses "host=[http://]mirror[/prefix],...". Mirrors of the same host are tried in this order.
 func ParseMirrors(s string) ([]Mirror, error) {
 	var list []Mirror
 	for item := range strings.SplitSeq(s, ",") {
@@ -39,23 +40,24 @@ func ParseMirrors(s string) ([]Mirror, error) {
 		own, err := manifest.ParseName(host + "/name")
 		there, err2 := manifest.ParseName(test)
 		if !ok || err != nil || err2 != nil || own.IsLocal() || own.Host != host || there.Host != mirror {
-			return nil, fmt.Errorf("%q is not host=[http://]mirror[/prefix], such as docker.io=mirror.example.com/hub", clip(item))
+			return nil, fmt.Errorf("%q is not host=[http://]mirror[/prefix], such as docker.io=mirror.example.com/hub",
+				clip(item))
 		}
 		list = append(list, Mirror{Host: host, Mirror: mirror, Prefix: prefix, PlainHTTP: plain})
 	}
 	return list, nil
 }
 
-// mirror is a repository's double on a mirror.
+// mirror is a repository's counterpart on a mirror.
 type mirror struct {
 	*repository
 
-	mu    sync.Mutex
-	asked map[string]bool
-	until time.Time // when it may be asked again
+	mu          sync.Mutex
+	tried       map[string]bool // requests that were sent to the mirror
+	pausedUntil time.Time
 }
 
-// How long a mirror that failed is left alone.
+// mirrorPause is how long a mirror is skipped after a failure.
 const mirrorPause = time.Minute
 
 func (c *Client) mirrorsOf(r *repository) []*mirror {
@@ -73,12 +75,13 @@ func (c *Client) mirrorsOf(r *repository) []*mirror {
 		if m.Prefix != "" {
 			path = m.Prefix + "/" + path
 		}
-		list = append(list, &mirror{repository: &repository{host: h, path: path, scopes: []string{scope(path, pull)}}, asked: map[string]bool{}})
+		list = append(list, &mirror{repository: &repository{host: h, path: path, scopes: []string{scope(path, pull)}},
+			tried: map[string]bool{}})
 	}
 	return list
 }
 
-// hostKey makes Docker Hub's two names one.
+// hostKey returns one spelling of a host: in lower case, and docker.io for both names of Docker Hub.
 func hostKey(host string) string {
 	host = strings.ToLower(host)
 	if host == "index.docker.io" {
@@ -87,8 +90,8 @@ func hostKey(host string) string {
 	return host
 }
 
-// mirrorHost is host for a registry in the role of a mirror, for which nobody waits. The operator named it, so it may be
-// anywhere; how the registry itself is reached, without TLS or without a check of its certificate, says nothing about it.
+// mirrorHost returns the state of a mirror's host, which gets a single attempt per request. The operator chose it, so
+// it may be at any address. The options PlainHTTP and Insecure apply to the registry itself, not to its mirrors.
 func (c *Client) mirrorHost(m Mirror) (*host, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,14 +105,15 @@ func (c *Client) mirrorHost(m Mirror) (*host, error) {
 	}
 	h, err := c.bareHost(m.Mirror, scheme)
 	if err == nil {
-		h.patience = 1
+		h.maxAttempts = 1
 		c.hosts[key] = h
 	}
 	return h, err
 }
 
-// fromMirror asks the mirrors for a blob or manifest, each once for the same bytes: what a mirror sent may have been wrong, or have
-// broken off. It gives nil where none has it; that a mirror fails is no error.
+// fromMirror sends a read of a blob or manifest to the mirrors. Each mirror gets the same request only once, because
+// its content may have been wrong or its connection may have broken off. fromMirror returns nil if no mirror has the
+// content. Failures of mirrors are warnings.
 func (r *repository) fromMirror(req *http.Request) *http.Response {
 	if len(r.mirrors) == 0 || req.Method != http.MethodGet && req.Method != http.MethodHead || !r.owns(req.URL) {
 		return nil
@@ -119,7 +123,7 @@ func (r *repository) fromMirror(req *http.Request) *http.Response {
 		return nil
 	}
 	for _, m := range r.mirrors {
-		if !m.mayAsk(req.Method + " " + what + " " + req.Header.Get("Range")) {
+		if !m.firstTry(req.Method + " " + what + " " + req.Header.Get("Range")) {
 			continue
 		}
 		there := req.Clone(req.Context())
@@ -140,24 +144,24 @@ func (r *repository) fromMirror(req *http.Request) *http.Response {
 			err = statusError(resp)
 		}
 		m.pause()
-		m.c.warn(m.name, fmt.Sprintf("mirror of %s fails: %v", r.name, err))
+		m.c.warn(m.name, fmt.Sprintf("mirror of %s failed: %v", r.name, err))
 	}
 	return nil
 }
 
-// mayAsk reports whether a request may go to the mirror, for the first time.
-func (m *mirror) mayAsk(what string) bool {
+// firstTry reports whether a request may go to the mirror: it is new, and the mirror is not paused.
+func (m *mirror) firstTry(what string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.asked[what] || time.Now().Before(m.until) {
+	if m.tried[what] || time.Now().Before(m.pausedUntil) {
 		return false
 	}
-	m.asked[what] = true
+	m.tried[what] = true
 	return true
 }
 
 func (m *mirror) pause() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.until = time.Now().Add(mirrorPause)
+	m.pausedUntil = time.Now().Add(mirrorPause)
 }

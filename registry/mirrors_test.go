@@ -14,12 +14,12 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// site is a registry that has some paths, and counts who asks.
+// site is a registry with fixed responses by path. It logs its requests.
 type site struct {
 	*httptest.Server
 	mu     sync.Mutex
 	has    map[string]string
-	status int // answered to all, where not 0
+	status int // of every response, if not 0
 	log    []string
 }
 
@@ -59,14 +59,20 @@ func (s *site) wantLog(t *testing.T, want ...string) {
 }
 
 func TestMirrors(t *testing.T) {
-	text, ofHome, ofMirror, fresh := smallManifest("text"), smallManifest("of home"), smallManifest("of mirror"), smallManifest("new")
+	text, fresh := smallManifest("text"), smallManifest("new")
+	ofHome, ofMirror := smallManifest("of home"), smallManifest("of mirror")
 	d := string(digest.FromString(text))
-	home := newSite(t, map[string]string{"/v2/a/model/manifests/tag": ofHome, "/v2/a/model/manifests/new": fresh, "/v2/a/model/manifests/" + d: text, "/v2/a/model/blobs/x": "ok"})
+	home := newSite(t, map[string]string{"/v2/a/model/manifests/tag": ofHome, "/v2/a/model/manifests/new": fresh,
+		"/v2/a/model/manifests/" + d: text, "/v2/a/model/blobs/x": "ok"})
 	first := newSite(t, map[string]string{})
-	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": ofMirror, "/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
+	second := newSite(t, map[string]string{"/v2/hub/deep/a/model/manifests/tag": ofMirror,
+		"/v2/hub/deep/a/model/manifests/" + d: "altered", "/v2/hub/deep/a/model/blobs/x": "ok"})
 	var warned []string
-	mirrors := []Mirror{{Host: home.host(), Mirror: first.host()}, {Host: home.host(), Mirror: second.host(), Prefix: "hub/deep"}, {Host: "other.example.com", Mirror: "never.example.com"}}
-	c := authClient(t, Options{Keychain: nobody(), Mirrors: mirrors, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
+	mirrors := []Mirror{{Host: home.host(), Mirror: first.host()},
+		{Host: home.host(), Mirror: second.host(), Prefix: "hub/deep"},
+		{Host: "other.example.com", Mirror: "never.example.com"}}
+	c := authClient(t, Options{Keychain: anonymousKeychain(), Mirrors: mirrors,
+		Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
 	ctx := context.Background()
 	r := repositoryOf(t, c, home.host()+"/a/model", pull)
 	get := func(ref, want string) {
@@ -83,62 +89,63 @@ func TestMirrors(t *testing.T) {
 	get("new", fresh)
 	home.wantLog(t, "GET /v2/a/model/manifests/new")
 
-	// A mirror's bytes are as good as their digest: the second time, the registry itself is asked.
+	// A mirror's content is verified. If it is wrong, the second request goes to the registry itself.
 	if _, err := r.getManifest(ctx, d); err == nil {
-		t.Error("an altered manifest is taken")
+		t.Error("an altered manifest was accepted")
 	}
 	get(d, text)
 
-	// What is no blob and no manifest, and what is written, is never a mirror's.
+	// Mirrors get only reads of blobs and manifests.
 	second.wantLog(t, "GET /v2/hub/deep/a/model/manifests/new", "GET /v2/hub/deep/a/model/manifests/"+d)
 	first.log, home.log = nil, nil
 	r.askFor("GET", "referrers/"+d)
 	p := repositoryOf(t, c, home.host()+"/a/model", push)
-	wantOK(t, p, "GET", "blobs/x")
+	wantSuccess(t, p, "GET", "blobs/x")
 	p.askFor("POST", "blobs/uploads/")
 	first.wantLog(t)
 	second.wantLog(t)
 	home.wantLog(t, "GET /v2/a/model/referrers/"+d, "GET /v2/a/model/blobs/x", "POST /v2/a/model/blobs/uploads/")
 
-	// One that fails is left alone for a while, and people are told once.
+	// A mirror that fails is paused, with a single warning.
 	first.status = http.StatusBadGateway
 	second.Close()
 	r = repositoryOf(t, c, home.host()+"/a/model", pull)
 	for i := range 5 {
 		req, _ := r.request(ctx, "GET", r.url("blobs/x"), nil)
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", i))
-		if got, err := r.answer(req); err != nil || got != "ok" {
+		if got, err := r.responseBody(req); err != nil || got != "ok" {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
 	first.wantLog(t, "GET /v2/a/model/blobs/x")
-	if len(warned) != 2 || !strings.HasPrefix(warned[0], first.host()+": mirror of "+home.host()+" fails") || !strings.HasPrefix(warned[1], second.host()) {
+	if len(warned) != 2 || !strings.HasPrefix(warned[0], first.host()+": mirror of "+home.host()+" failed") ||
+		!strings.HasPrefix(warned[1], second.host()) {
 		t.Errorf("warned %q", warned)
 	}
 	first.status, first.has["/v2/a/model/blobs/x"] = 0, "ok"
 	for _, m := range r.mirrors {
-		m.until = time.Time{}
+		m.pausedUntil = time.Time{}
 	}
-	r.mirrors[0].asked = map[string]bool{}
+	r.mirrors[0].tried = map[string]bool{}
 	home.log = nil
-	wantOK(t, r, "GET", "blobs/x")
+	wantSuccess(t, r, "GET", "blobs/x")
 	home.wantLog(t)
 }
 
-// Each registry, mirror or not, sees its own credentials alone.
+// TestMirrorCredentials: a registry and its mirror each get only their own credentials.
 func TestMirrorCredentials(t *testing.T) {
 	home := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 	for _, known := range []bool{false, true} {
 		m := newAuthPeer(t, &authPeer{scheme: "Basic", user: "bob"})
-		k := multi{home.host(): someone("secret", home.host())}
+		k := hostKeychain{home.host(): passwordKeychain("secret", home.host())}
 		if known {
-			bob := someone("secret", m.host())
+			bob := passwordKeychain("secret", m.host())
 			bob.cfg.Username = "bob"
 			k[m.host()] = bob
 		}
 		c := authClient(t, Options{Keychain: k, Mirrors: []Mirror{{Host: home.host(), Mirror: m.host()}}})
 		home.requests = nil
-		wantOK(t, repositoryOf(t, c, home.host()+"/a/model", pull), "GET", "blobs/x")
+		wantSuccess(t, repositoryOf(t, c, home.host()+"/a/model", pull), "GET", "blobs/x")
 		if asked := len(home.requests) > 0; asked == known {
 			t.Errorf("the registry itself was asked: %v", asked)
 		}
@@ -158,9 +165,11 @@ func TestParseMirrors(t *testing.T) {
 		{"", nil},
 		{" , ", nil},
 		{"docker.io=mirror.example.com", []Mirror{{Host: "docker.io", Mirror: "mirror.example.com"}}},
-		{"docker.io=http://10.0.0.5:5000/hub", []Mirror{{Host: "docker.io", Mirror: "10.0.0.5:5000", Prefix: "hub", PlainHTTP: true}}},
+		{"docker.io=http://10.0.0.5:5000/hub",
+			[]Mirror{{Host: "docker.io", Mirror: "10.0.0.5:5000", Prefix: "hub", PlainHTTP: true}}},
 		{"docker.io=localhost:5000/hub, ghcr.io=m.example.com/a/b/,docker.io=n.example.com",
-			[]Mirror{{Host: "docker.io", Mirror: "localhost:5000", Prefix: "hub"}, {Host: "ghcr.io", Mirror: "m.example.com", Prefix: "a/b"},
+			[]Mirror{{Host: "docker.io", Mirror: "localhost:5000", Prefix: "hub"},
+				{Host: "ghcr.io", Mirror: "m.example.com", Prefix: "a/b"},
 				{Host: "docker.io", Mirror: "n.example.com"}}},
 	} {
 		got, err := ParseMirrors(test.text)
@@ -168,7 +177,9 @@ func TestParseMirrors(t *testing.T) {
 			t.Errorf("%q: %v, %v", test.text, got, err)
 		}
 	}
-	for _, text := range []string{"docker.io", "docker.io=", "=m.example.com", "hub=m.example.com", "docker.io=mirror", "docker.io=https://m.example.com", "docker.io=m.example.com//a", "docker.io/a=m.example.com", "docker.io=m.example.com/a:b"} {
+	for _, text := range []string{"docker.io", "docker.io=", "=m.example.com", "hub=m.example.com", "docker.io=mirror",
+		"docker.io=https://m.example.com", "docker.io=m.example.com//a", "docker.io/a=m.example.com",
+		"docker.io=m.example.com/a:b"} {
 		if got, err := ParseMirrors(text); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}
@@ -183,7 +194,8 @@ func TestParseMirrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"docker.io/llama", "index.docker.io/llama"} {
-		if r := repositoryOf(t, c, name, pull); len(r.mirrors) != 1 || r.mirrors[0].url("x").String() != "http://localhost:5000/v2/hub/library/llama/x" {
+		if r := repositoryOf(t, c, name, pull); len(r.mirrors) != 1 ||
+			r.mirrors[0].url("x").String() != "http://localhost:5000/v2/hub/library/llama/x" {
 			t.Errorf("mirrors of %s: %v", name, r.mirrors)
 		}
 	}

@@ -22,26 +22,26 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// peer is a registry in memory. It follows the distribution specification (v1.1.1) strictly, but for what a test's rules
-// say: see on. Uploads that end early keep what came of them.
+// peer is an in-memory registry. It follows the distribution specification (v1.1.1) strictly, except for what a test's
+// rules change: see on. It keeps the bytes of interrupted uploads.
 type peer struct {
 	t      testing.TB
 	server *httptest.Server
 
-	// What it can do. Set before the first request.
+	// Capabilities, set before the first request.
 	anonymousMount bool  // mounts without from
-	noReferrers    bool  // has no referrers API, and takes no note of subjects
+	noReferrers    bool  // no referrers API; subjects are not processed
 	chunkMin       int64 // OCI-Chunk-Min-Length
 
 	mu       sync.Mutex
-	allow    func(x *exchange) bool // answers and gives false when a request may go no further; may be nil
+	allow    func(x *exchange) bool // returns false after it has responded itself; may be nil
 	rules    []*rule
 	repos    map[string]*peerRepo
 	uploads  map[string]*peerUpload
-	made     int // uploads
+	sessions int // number of sessions opened
 	requests []string
-	received int64 // bytes of blobs, in all requests together
-	served   int64 // bytes of blobs, in all answers together
+	received int64 // bytes of blobs in all requests
+	served   int64 // bytes of blobs in all responses
 }
 
 type peerRepo struct {
@@ -55,13 +55,13 @@ type peerManifest struct {
 }
 
 type peerUpload struct {
-	busy  sync.Mutex // one request at a time: what an interrupted one still brings comes before the next one looks
+	busy  sync.Mutex // serializes requests: an interrupted one is read to its end before the next is handled
 	repo  string
 	bytes []byte
-	last  bool // a chunk was shorter than chunkMin: it was the last one
+	short bool // a chunk was shorter than chunkMin, so it must be the last
 }
 
-// route is what a request is about.
+// route is the kind of resource that a request is for.
 type route string
 
 const (
@@ -70,26 +70,26 @@ const (
 	manifestRoute  route = "manifest"  // ref is a tag or digest
 	blobRoute      route = "blob"      // ref is a digest
 	beginRoute     route = "begin"     // POST .../blobs/uploads/
-	uploadRoute    route = "upload"    // ref is the upload: GET, PATCH, PUT, DELETE
+	uploadRoute    route = "upload"    // ref is the session: GET, PATCH, PUT, DELETE
 	referrersRoute route = "referrers" // ref is a digest
 	otherRoute     route = "other"
 )
 
-// rule is something that a peer does in its own way.
+// rule replaces a peer's normal response to matching requests.
 type rule struct {
-	method string
-	route  route
-	ref    string
-	do     action
-	skips  int
-	left   int // -1: without end
-	seen   int
+	method   string
+	route    route
+	ref      string
+	do       action
+	skip     int
+	left     int // requests left; -1: unlimited
+	answered int
 }
 
-// action answers a request.
+// action responds to a request.
 type action func(x *exchange)
 
-// exchange is a request to a peer and its answer.
+// exchange is a request to a peer and its response.
 type exchange struct {
 	*peer
 	w     http.ResponseWriter
@@ -97,10 +97,10 @@ type exchange struct {
 	route route
 	repo  string
 	ref   string
-	n     int // how many the rule has answered before
+	n     int // number of requests that the rule has answered before
 }
 
-// newPeer starts a peer on loopback, without TLS; it ends with the test.
+// newPeer starts a peer on loopback, without TLS. It stops when the test ends.
 func newPeer(t testing.TB) *peer {
 	t.Helper()
 	p := newUnstartedPeer(t)
@@ -113,16 +113,16 @@ func newUnstartedPeer(t testing.TB) *peer {
 	p := &peer{t: t, repos: map[string]*peerRepo{}, uploads: map[string]*peerUpload{}}
 	p.server = httptest.NewUnstartedServer(p)
 	t.Cleanup(func() {
-		p.server.CloseClientConnections() // of those that a test has cut or left
+		p.server.CloseClientConnections() // those that a test has interrupted or abandoned
 		p.server.Close()
 	})
 	return p
 }
 
-// host is the peer's address as a name has it.
+// host returns the peer's host[:port], as in names.
 func (p *peer) host() string { return p.server.Listener.Addr().String() }
 
-// name is that of an image on this peer: path[:tag][@digest].
+// name returns the name of an image on this peer: path[:tag][@digest].
 func (p *peer) name(path string) manifest.Name {
 	p.t.Helper()
 	n, err := manifest.ParseName(p.host() + "/" + path)
@@ -132,7 +132,7 @@ func (p *peer) name(path string) manifest.Name {
 	return n
 }
 
-// newClient makes a client without credentials that does not wait before it tries again.
+// newClient returns a client without credentials that retries without delays.
 func newClient(t testing.TB, change ...func(*Options)) *Client {
 	t.Helper()
 	o := Options{Keychain: authn.NewMultiKeychain()}
@@ -150,7 +150,8 @@ func newClient(t testing.TB, change ...func(*Options)) *Client {
 	return c
 }
 
-// on gives requests with this method (empty: any) about this to do, from now on and before rules that were given earlier.
+// on makes do respond to requests with this method (empty: any) for this route. Later rules take precedence over
+// earlier ones.
 func (p *peer) on(method string, about route, do action) *rule {
 	r := &rule{method: method, route: about, do: do, left: -1}
 	p.mu.Lock()
@@ -159,22 +160,22 @@ func (p *peer) on(method string, about route, do action) *rule {
 	return r
 }
 
-// once is on for one request.
+// once is on for a single request.
 func (p *peer) once(method string, about route, do action) *rule {
 	return p.on(method, about, do).times(1)
 }
 
-// times says how many requests the rule is for.
+// times limits the number of requests that the rule applies to.
 func (r *rule) times(n int) *rule { r.left = n; return r }
 
-// after leaves out so many requests that the rule would be for.
-func (r *rule) after(n int) *rule { r.skips = n; return r }
+// after makes the rule skip the first n matching requests.
+func (r *rule) after(n int) *rule { r.skip = n; return r }
 
-// of limits a rule to one tag, digest or upload.
+// of limits a rule to one tag, digest or session.
 func (r *rule) of(ref string) *rule { r.ref = ref; return r }
 
-// answer is one with an empty body and these headers: name, value, ...
-func answer(status int, headers ...string) action {
+// respond sends an empty body and these headers: name, value, ...
+func respond(status int, headers ...string) action {
 	return func(x *exchange) {
 		for i := 0; i+1 < len(headers); i += 2 {
 			x.w.Header().Set(headers[i], headers[i+1])
@@ -183,12 +184,12 @@ func answer(status int, headers ...string) action {
 	}
 }
 
-// refuse answers with one of the specification's error codes.
-func refuse(status int, code string) action {
+// refuseWith responds with an error code of the specification.
+func refuseWith(status int, code string) action {
 	return func(x *exchange) { x.fail(status, code) }
 }
 
-// slowly waits, or until the client has gone, and goes on as usual.
+// slowly waits before the normal response, unless the client disconnects.
 func slowly(d time.Duration) action {
 	return func(x *exchange) {
 		select {
@@ -199,8 +200,8 @@ func slowly(d time.Duration) action {
 	}
 }
 
-// hang answers nothing and reads nothing until the client has gone. A server does not notice that while a body is unread, so
-// it ends by itself after a while.
+// hang neither responds nor reads until the client disconnects. A server does not notice that while a body is unread,
+// so hang ends after 2 seconds.
 func hang(x *exchange) {
 	select {
 	case <-time.After(2 * time.Second):
@@ -209,7 +210,7 @@ func hang(x *exchange) {
 	x.cut()
 }
 
-// cutRequest reads so many bytes of the body, keeps them when they belong to an upload and keep is set, and cuts the connection.
+// cutRequest reads n bytes of the body and cuts the connection. If keep is set, the bytes count for the upload session.
 func cutRequest(n int64, keep bool) action {
 	return func(x *exchange) {
 		b, _ := io.ReadAll(io.LimitReader(x.r.Body, n))
@@ -223,13 +224,13 @@ func cutRequest(n int64, keep bool) action {
 	}
 }
 
-// cutAfter does as usual and cuts the connection instead of answering.
+// cutAfter handles the request normally, and cuts the connection instead of responding.
 func cutAfter(x *exchange) {
 	x.record()
 	x.cut()
 }
 
-// cutResponse sends the usual answer up to so many bytes of its body, and cuts the connection.
+// cutResponse sends n bytes of the normal response's body and cuts the connection.
 func cutResponse(n int) action {
 	return func(x *exchange) {
 		rec := x.record()
@@ -240,7 +241,7 @@ func cutResponse(n int) action {
 	}
 }
 
-// alter changes the usual answer's body; the headers stay.
+// alter changes the body of the normal response, but not its headers.
 func alter(change func(body []byte) []byte) action {
 	return func(x *exchange) {
 		rec := x.record()
@@ -248,7 +249,7 @@ func alter(change func(body []byte) []byte) action {
 	}
 }
 
-// flip alters one bit of the body.
+// flip inverts one bit of the body.
 func flip(at int) action {
 	return alter(func(b []byte) []byte {
 		if len(b) > at {
@@ -258,10 +259,10 @@ func flip(at int) action {
 	})
 }
 
-// cut ends the connection in the middle of whatever it does.
+// cut closes the connection in the middle of an exchange.
 func (x *exchange) cut() { panic(http.ErrAbortHandler) }
 
-// record does as usual and gives the answer instead of sending it.
+// record handles the request normally and returns the response instead of sending it.
 func (x *exchange) record() *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	y := *x
@@ -270,20 +271,21 @@ func (x *exchange) record() *httptest.ResponseRecorder {
 	return rec
 }
 
-// replay sends an answer with another body.
+// replay sends a recorded response with another body.
 func (x *exchange) replay(rec *httptest.ResponseRecorder, body []byte) {
 	maps.Copy(x.w.Header(), rec.Header())
 	x.w.WriteHeader(rec.Code)
 	x.w.Write(body)
 }
 
-// count is the number of requests so far that have this method (empty: any) and are about this.
+// count returns the number of requests so far with this method (empty: any) for this route.
 func (p *peer) count(method string, about route) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
 	for _, r := range p.requests {
-		if m, rest, _ := strings.Cut(r, " "); (method == "" || m == method) && (about == anyRoute || strings.HasPrefix(rest, string(about)+" ")) {
+		if m, rest, _ := strings.Cut(r, " "); (method == "" || m == method) &&
+			(about == anyRoute || strings.HasPrefix(rest, string(about)+" ")) {
 			n++
 		}
 	}
@@ -297,21 +299,21 @@ func (p *peer) log() []string {
 	return slices.Clone(p.requests)
 }
 
-// traffic is how many bytes of blobs have come and gone, over all attempts.
+// traffic returns how many bytes of blobs were received and sent, over all attempts.
 func (p *peer) traffic() (received, served int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.received, p.served
 }
 
-// blob gives a blob, nil when it is not there.
+// blob returns a blob, or nil if it does not exist.
 func (p *peer) blob(repo string, d digest.Digest) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inRepo(repo).blobs[d]
 }
 
-// putBlob puts bytes under their digest.
+// putBlob stores a blob and returns its digest.
 func (p *peer) putBlob(repo string, b []byte) digest.Digest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -320,21 +322,21 @@ func (p *peer) putBlob(repo string, b []byte) digest.Digest {
 	return d
 }
 
-// dropBlob removes a blob, as a registry's collection might.
+// dropBlob removes a blob, as a registry's garbage collection might.
 func (p *peer) dropBlob(repo string, d digest.Digest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.inRepo(repo).blobs, d)
 }
 
-// manifest gives the manifest of a tag or digest, nil when it is not there.
+// manifest returns the manifest of a tag or digest, or nil if it does not exist.
 func (p *peer) manifest(repo, ref string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inRepo(repo).manifests[ref].bytes
 }
 
-// putManifest puts a manifest under its digest and, unless it is empty, a tag.
+// putManifest stores a manifest under its digest, and under a tag unless it is empty.
 func (p *peer) putManifest(repo, tag, mediaType string, b []byte) digest.Digest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -347,21 +349,21 @@ func (p *peer) putManifest(repo, tag, mediaType string, b []byte) digest.Digest 
 	return d
 }
 
-// open lists the uploads that have begun and not ended.
-func (p *peer) open() []string {
+// openSessions lists the upload sessions that are not closed.
+func (p *peer) openSessions() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Sorted(maps.Keys(p.uploads))
 }
 
-// forget drops all unfinished uploads.
-func (p *peer) forget() {
+// forgetUploads drops all open sessions.
+func (p *peer) forgetUploads() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.uploads)
 }
 
-// inRepo needs the lock.
+// inRepo returns a repository, creating it if needed. The caller must hold p.mu.
 func (p *peer) inRepo(name string) *peerRepo {
 	r := p.repos[name]
 	if r == nil {
@@ -378,16 +380,17 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.requests = append(p.requests, fmt.Sprintf("%s %s %s", r.Method, x.route, r.URL))
 	var do action
 	for _, rule := range p.rules {
-		if rule.left == 0 || rule.method != "" && rule.method != r.Method || rule.route != anyRoute && rule.route != x.route ||
+		if rule.left == 0 || rule.method != "" && rule.method != r.Method ||
+			rule.route != anyRoute && rule.route != x.route ||
 			rule.ref != "" && rule.ref != x.ref {
 			continue
 		}
-		if rule.skips > 0 {
-			rule.skips--
+		if rule.skip > 0 {
+			rule.skip--
 			continue
 		}
-		x.n, do = rule.seen, rule.do
-		rule.seen++
+		x.n, do = rule.answered, rule.do
+		rule.answered++
 		if rule.left > 0 {
 			rule.left--
 		}
@@ -415,7 +418,8 @@ func routeOf(r *http.Request) (about route, repo, ref string) {
 	for _, kind := range []struct {
 		infix string
 		route route
-	}{{"/blobs/uploads/", uploadRoute}, {"/blobs/", blobRoute}, {"/manifests/", manifestRoute}, {"/referrers/", referrersRoute}} {
+	}{{"/blobs/uploads/", uploadRoute}, {"/blobs/", blobRoute}, {"/manifests/", manifestRoute},
+		{"/referrers/", referrersRoute}} {
 		if i := strings.LastIndex(path, kind.infix); i > 0 {
 			repo, ref = path[:i], path[i+len(kind.infix):]
 			if kind.route == uploadRoute && ref == "" {
@@ -427,7 +431,7 @@ func routeOf(r *http.Request) (about route, repo, ref string) {
 	return otherRoute, "", ""
 }
 
-// handle answers as the specification says.
+// handle responds as the specification demands.
 func (x *exchange) handle() {
 	switch x.route {
 	case pingRoute:
@@ -464,7 +468,7 @@ func (x *exchange) handleBlob() {
 	http.ServeContent(counted{x.w, x.peer}, x.r, "", time.Time{}, bytes.NewReader(b))
 }
 
-// counted counts the bytes of blobs that are served.
+// counted counts the bytes of blobs that are sent.
 type counted struct {
 	http.ResponseWriter
 	p *peer
@@ -497,8 +501,8 @@ func (x *exchange) handleBegin() {
 			}
 		}
 	}
-	x.made++
-	id := fmt.Sprint("upload-", x.made)
+	x.sessions++
+	id := fmt.Sprint("upload-", x.sessions)
 	x.uploads[id] = &peerUpload{repo: x.repo, bytes: []byte{}}
 	x.ref = id
 	if x.chunkMin > 0 {
@@ -508,7 +512,8 @@ func (x *exchange) handleBegin() {
 	x.w.WriteHeader(http.StatusAccepted)
 }
 
-// progress sets the headers that say how far an upload is. Its Location changes with every chunk. It needs the lock.
+// progress sets the Location and Range of an upload session. The Location changes with each chunk. The caller must hold
+// x.mu.
 func (x *exchange) progress(u *peerUpload) {
 	x.w.Header().Set("Location", fmt.Sprintf("/v2/%s/blobs/uploads/%s?state=%d", u.repo, x.ref, len(u.bytes)))
 	x.w.Header().Set("Range", fmt.Sprintf("0-%d", max(len(u.bytes)-1, 0)))
@@ -551,7 +556,7 @@ func (x *exchange) handleUpload() {
 	}
 }
 
-// takeChunk appends the body to an upload, or answers why not.
+// takeChunk appends the body to an upload, or responds with an error and returns false.
 func (x *exchange) takeChunk(u *peerUpload, patch bool) bool {
 	x.mu.Lock()
 	start, length := len(u.bytes), x.r.ContentLength
@@ -567,12 +572,12 @@ func (x *exchange) takeChunk(u *peerUpload, patch bool) bool {
 		x.fail(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")
 		return false
 	}
-	if patch && (length <= 0 || u.last) {
+	if patch && (length <= 0 || u.short) {
 		x.mu.Unlock()
 		x.fail(http.StatusBadRequest, "SIZE_INVALID")
 		return false
 	}
-	u.last = u.last || patch && length < x.chunkMin
+	u.short = u.short || patch && length < x.chunkMin
 	x.mu.Unlock()
 	buf := make([]byte, 32<<10)
 	for {
@@ -585,7 +590,7 @@ func (x *exchange) takeChunk(u *peerUpload, patch bool) bool {
 			return true
 		}
 		if err != nil {
-			panic(http.ErrAbortHandler) // nobody is there to be answered
+			panic(http.ErrAbortHandler) // nobody to respond to
 		}
 	}
 }
@@ -667,7 +672,8 @@ func (x *exchange) handleReferrers() {
 	x.mu.Lock()
 	for ref, m := range x.inRepo(x.repo).manifests {
 		var doc ocispec.Manifest
-		if !strings.Contains(ref, ":") || json.Unmarshal(m.bytes, &doc) != nil || doc.Subject == nil || string(doc.Subject.Digest) != x.ref {
+		if !strings.Contains(ref, ":") || json.Unmarshal(m.bytes, &doc) != nil || doc.Subject == nil ||
+			string(doc.Subject.Digest) != x.ref {
 			continue
 		}
 		kind := doc.ArtifactType
@@ -682,7 +688,8 @@ func (x *exchange) handleReferrers() {
 		idx.Manifests = slices.DeleteFunc(idx.Manifests, func(d ocispec.Descriptor) bool { return d.ArtifactType != want })
 		x.w.Header().Set("OCI-Filters-Applied", "artifactType")
 	}
-	slices.SortFunc(idx.Manifests, func(a, b ocispec.Descriptor) int { return strings.Compare(string(a.Digest), string(b.Digest)) })
+	slices.SortFunc(idx.Manifests,
+		func(a, b ocispec.Descriptor) int { return strings.Compare(string(a.Digest), string(b.Digest)) })
 	x.w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
 	_ = json.NewEncoder(x.w).Encode(idx)
 }

@@ -17,31 +17,33 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// PullOptions are those of [Client.Pull]. The zero value takes the whole image.
+// PullOptions configure [Client.Pull]. The zero value pulls the whole image.
 type PullOptions struct {
-	NoDraft bool     // leave out the draft model that an image may bring along
-	Only    []string // of the layers take those whose tensor name, file path or file name matches one of these patterns (path.Match)
+	NoDraft bool // skip the draft model that an image may include
+	// Only selects the layers whose tensor name, file path or file name matches one of these patterns (path.Match).
+	// Empty: all layers.
+	Only []string
 
-	// Verify is asked about the manifest's digest before anything is fetched and stored, and may refuse it. May be nil.
+	// Verify is called with the manifest's digest before any blob is fetched, and may refuse it. It may be nil.
 	Verify func(ctx context.Context, d digest.Digest) error
 }
 
-// PullResult says what a pull did.
+// PullResult is the result of a pull.
 type PullResult struct {
 	Name    manifest.Name // as stored
 	Digest  digest.Digest // of the manifest
 	Bytes   int64         // of blobs that came from the registry
-	Saved   int64         // bytes of the image's blobs that were here already
-	Partial int           // blobs of the image that are not here, since they were not asked for
+	Saved   int64         // bytes of the image's blobs that the store had
+	Partial int           // blobs that the store lacks, because the options exclude them
 }
 
-// Pull brings an image into the store. What is here already, whole blobs and parts of them that an earlier run has left, is
-// not fetched again. The name is set last, and replaced in one step where it exists. A name with a digest and no tag gets
-// the digest's first digits as its tag.
+// Pull downloads an image into the store. Blobs that the store has, and the parts of blobs that an earlier run left,
+// are not fetched again. The name is set last and replaced atomically. A name with a digest and no tag gets the first
+// 12 digits of the digest as its tag.
 //
-// A pull of all layers that are asked for but not of all that there are leaves an entry that is marked partial; a later pull
-// completes it.
-func (c *Client) Pull(ctx context.Context, s *manifest.Store, name manifest.Name, opts PullOptions) (*PullResult, error) {
+// If the options exclude layers, the entry is marked as partial. A later pull completes it.
+func (c *Client) Pull(ctx context.Context, s *manifest.Store, name manifest.Name,
+	opts PullOptions) (*PullResult, error) {
 	p, err := c.newPuller(s, name)
 	if err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func (c *Client) Pull(ctx context.Context, s *manifest.Store, name manifest.Name
 	return result, nil
 }
 
-// FetchBlob brings one blob or manifest of a named image into the store. The caller holds the store's lock.
+// FetchBlob downloads one blob or manifest of a named image into the store. The caller must hold the store's lock.
 func (c *Client) FetchBlob(ctx context.Context, s *manifest.Store, name manifest.Name, desc ocispec.Descriptor) error {
 	p, err := c.newPuller(s, name)
 	if err != nil {
@@ -83,15 +85,15 @@ func (c *Client) FetchBlob(ctx context.Context, s *manifest.Store, name manifest
 	return nil
 }
 
-// puller is one pull.
+// puller is the state of one pull.
 type puller struct {
-	c      *Client
-	s      *manifest.Store
-	src    *repository
-	tune   tuning
-	active chan struct{} // a place for each blob that moves
-	slots  chan struct{} // and for each request
-	left   atomic.Int64  // blobs that are not here yet
+	c            *Client
+	s            *manifest.Store
+	src          *repository
+	tune         tuning
+	blobSlots    chan struct{} // limits how many blobs are in transfer
+	requestSlots chan struct{} // limits how many requests are in flight
+	remaining    atomic.Int64  // blobs that are not complete yet
 
 	mu     sync.Mutex
 	result PullResult
@@ -103,7 +105,8 @@ func (c *Client) newPuller(s *manifest.Store, name manifest.Name) (*puller, erro
 		return nil, err
 	}
 	n := c.opts.Concurrency
-	return &puller{c: c, s: s, src: src, tune: c.tune, active: make(chan struct{}, n), slots: make(chan struct{}, n)}, nil
+	return &puller{c: c, s: s, src: src, tune: c.tune,
+		blobSlots: make(chan struct{}, n), requestSlots: make(chan struct{}, n)}, nil
 }
 
 func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions) (*PullResult, error) {
@@ -116,7 +119,7 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 			return nil, err
 		}
 	}
-	wanted, skipped, err := choose(m.Bytes, opts)
+	wanted, skipped, err := selectLayers(m.Bytes, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -132,14 +135,15 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 		return nil, err
 	}
 	p.result.Name = p.storeName(ctx, name, m.Digest)
-	if p.result.Digest, err = p.s.PutRaw(ctx, p.result.Name, m.MediaType, m.Bytes, manifest.PutOptions{Partial: len(skipped) > 0}); err != nil {
+	put := manifest.PutOptions{Partial: len(skipped) > 0}
+	if p.result.Digest, err = p.s.PutRaw(ctx, p.result.Name, m.MediaType, m.Bytes, put); err != nil {
 		return nil, err
 	}
 	done()
 	return &p.result, nil
 }
 
-// storeName is the name that the image gets: the one that was asked for, without its digest.
+// storeName returns the name for the store: the requested one without its digest.
 func (p *puller) storeName(ctx context.Context, name manifest.Name, d digest.Digest) manifest.Name {
 	if name.Tag == "" {
 		if e, err := p.s.ResolveRaw(ctx, name); err == nil && e.Descriptor.Digest == d {
@@ -152,7 +156,8 @@ func (p *puller) storeName(ctx context.Context, name manifest.Name, d digest.Dig
 	return name
 }
 
-// manifest gets the manifest of an image: of an index, the one image that is a model.
+// manifest returns the manifest of an image. If the name refers to an index, that is the one image in it that is a
+// model.
 func (p *puller) manifest(ctx context.Context, name manifest.Name) (*Manifest, error) {
 	m, err := p.manifestBy(ctx, name, reference(name))
 	if err != nil {
@@ -165,16 +170,16 @@ func (p *puller) manifest(ctx context.Context, name manifest.Name) (*Manifest, e
 	return p.fromIndex(ctx, name, list)
 }
 
-// manifestBy gets the manifest that a tag or digest names, from the store where it has the same.
+// manifestBy returns the manifest with a tag or digest, from the store if it is unchanged there.
 func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string) (*Manifest, error) {
-	if m := p.local(ctx, name, digest.Digest(ref)); m != nil {
+	if m := p.fromStore(ctx, name, digest.Digest(ref)); m != nil {
 		return m, nil
 	}
 	_, err := p.s.ResolveRaw(ctx, manifest.Name{Host: name.Host, Path: name.Path, Tag: name.Tag})
-	known := err == nil && name.Digest == "" // then it may not have changed
+	known := err == nil && name.Digest == "" // the tag may still name the same manifest
 	if known {
 		if d, err := p.src.headManifest(ctx, ref); err == nil && d != "" {
-			if m := p.local(ctx, name, d); m != nil {
+			if m := p.fromStore(ctx, name, d); m != nil {
 				return m, nil
 			}
 		}
@@ -182,8 +187,8 @@ func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string)
 	return p.src.getManifest(ctx, ref)
 }
 
-// local finds a manifest in the store, among the entries of that host and path.
-func (p *puller) local(ctx context.Context, name manifest.Name, d digest.Digest) *Manifest {
+// fromStore returns a manifest of this host and path from the store, or nil.
+func (p *puller) fromStore(ctx context.Context, name manifest.Name, d digest.Digest) *Manifest {
 	if d.Validate() != nil {
 		return nil
 	}
@@ -199,7 +204,7 @@ func (p *puller) local(ctx context.Context, name manifest.Name, d digest.Digest)
 	return &Manifest{MediaType: mediaType, Digest: d, Bytes: e.Bytes}
 }
 
-// images lists what an index offers; nil for what is not an index.
+// images lists the images of an index. It returns nil for other manifests.
 func images(m *Manifest) ([]ocispec.Descriptor, error) {
 	if !manifest.IsIndex(m.MediaType) {
 		return nil, nil
@@ -211,20 +216,21 @@ func images(m *Manifest) ([]ocispec.Descriptor, error) {
 		return nil, fmt.Errorf("manifest: %v: %w", err, manifest.ErrInvalidManifest)
 	}
 	return slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool {
-		return d.Annotations["vnd.docker.reference.type"] != "" // what a builder attests of an image beside it
+		return d.Annotations["vnd.docker.reference.type"] != "" // an attestation, which builders add to the index
 	}), nil
 }
 
-// Most images of an index that are looked at.
+// maxImages limits the images of an index that are examined.
 const maxImages = 16
 
-// fromIndex gives the one image of an index that is a model, or the only one that there is.
+// fromIndex returns the one image of an index that is a model, or the only image.
 func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocispec.Descriptor) (*Manifest, error) {
 	if len(list) == 0 {
-		return nil, fmt.Errorf("it is an index of no images: %w", manifest.ErrUnknownManifest)
+		return nil, fmt.Errorf("the index lists no images: %w", manifest.ErrUnknownManifest)
 	}
 	if len(list) > maxImages {
-		return nil, fmt.Errorf("it is an index of %d images; name one: %s", len(list), byDigest(name, list[0].Digest))
+		return nil, fmt.Errorf("the index lists %d images; name one by its digest, such as %s",
+			len(list), byDigest(name, list[0].Digest))
 	}
 	var models, others []*Manifest
 	var unknown error
@@ -237,7 +243,7 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 		if err != nil {
 			return nil, err
 		}
-		if err := matches(d, m); err != nil {
+		if err := checkIndexEntry(d, m); err != nil {
 			return nil, err
 		}
 		if _, err := manifest.Decode(m.Bytes, nil); errors.Is(err, manifest.ErrUnknownManifest) {
@@ -260,16 +266,17 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 	for _, m := range others {
 		names = append(names, byDigest(name, m.Digest))
 	}
-	return nil, fmt.Errorf("it is an index of several images; name one: %s", strings.Join(names, ", "))
+	return nil, fmt.Errorf("the index lists several images; name one: %s", strings.Join(names, ", "))
 }
 
-// matches compares a manifest, whose digest is right, with the rest of what an index says of it.
-func matches(d ocispec.Descriptor, m *Manifest) error {
+// checkIndexEntry compares size and media type of a manifest with its descriptor in an index. The digest is already
+// verified.
+func checkIndexEntry(d ocispec.Descriptor, m *Manifest) error {
 	switch {
 	case d.Size != int64(len(m.Bytes)):
 		return fmt.Errorf("manifest %s: %w", d.Digest, &sizeError{want: d.Size, got: int64(len(m.Bytes))})
 	case d.MediaType != m.MediaType:
-		return fmt.Errorf("manifest %s is of media type %s, and its index says %q: %w",
+		return fmt.Errorf("manifest %s has media type %s, but its index says %q: %w",
 			d.Digest, m.MediaType, clip(d.MediaType), manifest.ErrInvalidManifest)
 	}
 	return nil
@@ -279,22 +286,23 @@ func byDigest(n manifest.Name, d digest.Digest) string {
 	return manifest.Name{Host: n.Host, Path: n.Path, Digest: d}.String()
 }
 
-// pullBlob is a blob with a name for people.
+// pullBlob is a blob with a display name.
 type pullBlob struct {
 	ocispec.Descriptor
 	label string
 }
 
-// layerDescriptor is a layer in any encoding: ollama gives its name in a field of its own.
+// layerDescriptor is a layer in any encoding. In ollama's, the name has a field of its own.
 type layerDescriptor struct {
 	ocispec.Descriptor
 	Name string `json:"name"`
 }
 
-// names are those that a person may know the layer by: its tensor's, its file's, and the last part of that.
+// names returns the names by which a user may select the layer: the tensor's, the file's path, and their last elements.
 func (l layerDescriptor) names() []string {
 	var list []string
-	for _, n := range []string{l.Annotations[annotationTensor], l.Name, l.Annotations[annotationFilepath], l.Annotations[ocispec.AnnotationTitle]} {
+	for _, n := range []string{l.Annotations[annotationTensor], l.Name, l.Annotations[annotationFilepath],
+		l.Annotations[ocispec.AnnotationTitle]} {
 		if n == "" {
 			continue
 		}
@@ -314,14 +322,15 @@ func (l layerDescriptor) draft() bool {
 	})
 }
 
-// Annotations that name layers (manifest's modelpack encoding).
+// Annotations with names of layers (manifest's modelpack encoding).
 const (
 	annotationTensor   = "org.ingotml.tensor"
 	annotationFilepath = "org.cncf.model.filepath"
 )
 
-// choose splits the blobs of a manifest into those that the caller asks for and others. The config is always wanted.
-func choose(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err error) {
+// selectLayers splits the blobs of a manifest into those that the options select and the others. The config is always
+// selected.
+func selectLayers(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err error) {
 	all, err := manifest.Blobs(b)
 	if err != nil {
 		return nil, nil, err
@@ -332,7 +341,7 @@ func choose(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err error) 
 	if err := json.Unmarshal(b, &doc); err != nil {
 		return nil, nil, fmt.Errorf("manifest: %v: %w", err, manifest.ErrInvalidManifest)
 	}
-	labels, leave, matched := map[digest.Digest]string{}, map[digest.Digest]bool{}, false
+	labels, excluded, matched := map[digest.Digest]string{}, map[digest.Digest]bool{}, false
 	for _, l := range doc.Layers {
 		names := l.names()
 		if _, seen := labels[l.Digest]; !seen && len(names) > 0 {
@@ -340,19 +349,20 @@ func choose(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err error) 
 		}
 		take := !(opts.NoDraft && l.draft()) && (len(opts.Only) == 0 || matchAny(opts.Only, names))
 		matched = matched || take
-		if was, seen := leave[l.Digest]; !seen || was { // one layer that is wanted is enough for its blob
-			leave[l.Digest] = !take
+		if was, seen := excluded[l.Digest]; !seen || was { // a blob is needed if any of its layers is selected
+			excluded[l.Digest] = !take
 		}
 	}
 	if len(opts.Only) > 0 && !matched {
-		return nil, nil, fmt.Errorf("no layer matches %s; patterns are those of file paths and tensor names, such as '*.json'", strings.Join(opts.Only, ", "))
+		return nil, nil, fmt.Errorf("no layer matches %s; use patterns of file paths or tensor names, such as '*.json'",
+			strings.Join(opts.Only, ", "))
 	}
 	for _, d := range all {
 		b := pullBlob{d, labels[d.Digest]}
 		if b.label == "" {
 			b.label = string(d.Digest)[:len("sha256:")+12]
 		}
-		if leave[d.Digest] {
+		if excluded[d.Digest] {
 			skipped = append(skipped, b)
 		} else {
 			wanted = append(wanted, b)
@@ -372,7 +382,7 @@ func matchAny(globs, names []string) bool {
 	return false
 }
 
-// plan tells which of the wanted blobs are to be fetched, after a look at the disk's space.
+// plan returns the wanted blobs that have to be fetched, and checks that they fit on the disk.
 func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error) {
 	var present, absent []pullBlob
 	var total, need int64
@@ -395,49 +405,49 @@ func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error
 		}
 	}
 	p.result.Partial = len(absent)
-	p.c.tell(Event{Kind: Plan, Total: total})
+	p.c.emit(Event{Kind: Plan, Total: total})
 	for _, b := range absent {
-		p.tell(b, Event{Kind: Skipped})
+		p.emit(b, Event{Kind: Skipped})
 	}
 	for _, b := range present {
-		p.tell(b, Event{Kind: Present, Bytes: b.Size})
+		p.emit(b, Event{Kind: Present, Bytes: b.Size})
 	}
 	return missing, p.s.CheckSpace(need)
 }
 
-// fetchAll brings blobs into the store, several at a time.
+// fetchAll fetches blobs into the store, several at a time.
 func (p *puller) fetchAll(ctx context.Context, missing []pullBlob) error {
 	g, ctx := errgroup.WithContext(ctx)
-	p.left.Store(int64(len(missing)))
-	g.SetLimit(2 * cap(p.active)) // half of them may wait for the disk, or for another process
+	p.remaining.Store(int64(len(missing)))
+	g.SetLimit(2 * cap(p.blobSlots)) // half of them may wait for the disk, or for another process
 	for _, b := range missing {
 		g.Go(func() error {
-			if ctx.Err() != nil { // another one has failed
+			if ctx.Err() != nil { // another blob has failed
 				return context.Cause(ctx)
 			}
-			defer p.left.Add(-1)
+			defer p.remaining.Add(-1)
 			return p.fetch(ctx, b)
 		})
 	}
 	return g.Wait()
 }
 
-// tell reports a step of a blob.
-func (p *puller) tell(b pullBlob, e Event) {
+// emit reports an event of a blob.
+func (p *puller) emit(b pullBlob, e Event) {
 	e.Digest, e.Name, e.Total = b.Digest, b.label, b.Size
-	p.c.tell(e)
+	p.c.emit(e)
 }
 
-// count adds to what the result says.
-func (p *puller) count(bytes, saved int64) {
+// addBytes adds to the byte counts of the result.
+func (p *puller) addBytes(bytes, saved int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.result.Bytes += bytes
 	p.result.Saved += saved
 }
 
-// take waits for a place.
-func take(ctx context.Context, places chan struct{}) error {
+// acquire takes a slot, or fails when the context ends.
+func acquire(ctx context.Context, places chan struct{}) error {
 	select {
 	case places <- struct{}{}:
 		return nil

@@ -24,17 +24,18 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Sizes that make the blobs of these tests large ones.
-var testTuning = tuning{whole: 64 << 10, minPart: 100_000, maxPart: 100_000, stall: 300 * time.Millisecond, header: time.Second, buffer: 16 << 10}
+// testTuning makes the blobs of these tests large ones.
+var testTuning = tuning{singleBelow: 64 << 10, minPart: 100_000, maxPart: 100_000,
+	stallTimeout: 300 * time.Millisecond, headerTimeout: time.Second, buffer: 16 << 10}
 
-func pullClient(t testing.TB, change ...func(*Options)) *Client {
+func newPullClient(t testing.TB, change ...func(*Options)) *Client {
 	t.Helper()
 	c := newClient(t, change...)
 	c.tune = testTuning
 	return c
 }
 
-func emptyStore(t testing.TB) *manifest.Store {
+func newEmptyStore(t testing.TB) *manifest.Store {
 	t.Helper()
 	s, err := manifest.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
@@ -43,18 +44,18 @@ func emptyStore(t testing.TB) *manifest.Store {
 	return s
 }
 
-// served is an image on a peer.
-type served struct {
+// image is an image on a peer.
+type image struct {
 	name   manifest.Name
 	bytes  []byte
 	digest digest.Digest
-	blobs  [][]byte // the config first
+	blobs  [][]byte // config first
 }
 
-// serve puts an image with these files as its layers on a peer, under team/model:latest.
-func serve(t testing.TB, p *peer, files map[string][]byte) *served {
+// serve stores an image with these files as layers on a peer, as team/model:latest.
+func serve(t testing.TB, p *peer, files map[string][]byte) *image {
 	t.Helper()
-	img := &served{name: p.name("team/model"), blobs: [][]byte{[]byte("{}")}}
+	img := &image{name: p.name("team/model"), blobs: [][]byte{[]byte("{}")}}
 	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
 		Config: ocispec.Descriptor{MediaType: "application/vnd.example.config", Digest: digest.FromString("{}"), Size: 2}}
 	var paths []string
@@ -65,19 +66,20 @@ func serve(t testing.TB, p *peer, files map[string][]byte) *served {
 	for _, path := range paths {
 		b := files[path]
 		img.blobs = append(img.blobs, b)
-		m.Layers = append(m.Layers, ocispec.Descriptor{MediaType: "application/vnd.example.file", Digest: digest.FromBytes(b), Size: int64(len(b)),
+		m.Layers = append(m.Layers, ocispec.Descriptor{
+			MediaType: "application/vnd.example.file", Digest: digest.FromBytes(b), Size: int64(len(b)),
 			Annotations: map[string]string{annotationFilepath: path}})
 	}
 	for _, b := range img.blobs {
 		p.putBlob("team/model", b)
 	}
-	img.bytes, _ = json.MarshalIndent(m, "", "   ") // as no encoder of ours writes it
+	img.bytes, _ = json.MarshalIndent(m, "", "   ") // unlike any encoder of ours
 	img.digest = p.putManifest("team/model", "latest", ocispec.MediaTypeImageManifest, img.bytes)
 	return img
 }
 
-// whole checks that a store has an image, byte for byte, and nothing else.
-func (img *served) whole(t testing.TB, s *manifest.Store) {
+// checkWhole fails the test unless a store has exactly this image, byte for byte.
+func (img *image) checkWhole(t testing.TB, s *manifest.Store) {
 	t.Helper()
 	raw, err := s.ResolveRaw(context.Background(), img.name)
 	if err != nil {
@@ -101,8 +103,8 @@ func (img *served) whole(t testing.TB, s *manifest.Store) {
 	}
 }
 
-// absent checks that a store does not show an image, and has no blob that does not match its digest.
-func (img *served) absent(t testing.TB, s *manifest.Store) {
+// checkAbsent fails the test if a store has the image's name, or a blob that does not match its digest.
+func (img *image) checkAbsent(t testing.TB, s *manifest.Store) {
 	t.Helper()
 	if _, err := s.ResolveRaw(context.Background(), img.name); !errors.Is(err, manifest.ErrNotFound) {
 		t.Errorf("the name is there: %v", err)
@@ -136,19 +138,19 @@ var testFiles = map[string][]byte{
 	"model-draft.x.safetensors":  noise(7, 5_000),
 	"tokenizer/vocabulary.json":  []byte("{ }"),
 	"empty.txt":                  {},
-	"same-as-config/config.json": []byte(`{"model_type":"x"}`), // a digest that is listed twice
+	"same-as-config/config.json": []byte(`{"model_type":"x"}`), // a digest that two layers share
 }
 
 func TestPull(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
-	c := pullClient(t)
+	s := newEmptyStore(t)
+	c := newPullClient(t)
 	r, err := c.Pull(t.Context(), s, img.name, PullOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	var size int64
 	for _, b := range img.blobs {
 		size += int64(len(b))
@@ -161,7 +163,7 @@ func TestPull(t *testing.T) {
 		t.Errorf("%d bytes were sent, want %d", served, size)
 	}
 
-	// Again: one question, nothing moves.
+	// A second pull makes one request and transfers nothing.
 	before := len(p.log())
 	if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Bytes != 0 || r.Saved != size {
 		t.Errorf("again: %+v, %v", r, err)
@@ -169,18 +171,20 @@ func TestPull(t *testing.T) {
 	if asked := p.log()[before:]; len(asked) != 1 || !strings.HasPrefix(asked[0], "HEAD manifest ") {
 		t.Errorf("again: %q", asked)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 
-	// A new version moves what is new, and replaces the name.
-	files := map[string][]byte{"config.json": testFiles["config.json"], "model-a.safetensors": testFiles["model-a.safetensors"], "new": []byte("new")}
+	// A pull of a new version transfers only new blobs and replaces the name.
+	files := map[string][]byte{"config.json": testFiles["config.json"],
+		"model-a.safetensors": testFiles["model-a.safetensors"], "new": []byte("new")}
 	img2 := serve(t, p, files)
 	if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Bytes != 3 || r.Digest != img2.digest {
 		t.Errorf("a new version: %+v, %v", r, err)
 	}
-	// The old one is still there by its digest: it gets a tag of its own.
+	// The old version can still be pulled by digest, and gets its own tag.
 	name := img.name
 	name.Tag, name.Digest = "", img.digest
-	if r, err = c.Pull(t.Context(), s, name, PullOptions{}); err != nil || r.Bytes != 0 || r.Name.Tag != img.digest.Encoded()[:12] {
+	if r, err = c.Pull(t.Context(), s, name, PullOptions{}); err != nil || r.Bytes != 0 ||
+		r.Name.Tag != img.digest.Encoded()[:12] {
 		t.Errorf("by digest: %+v, %v", r, err)
 	}
 	if r, err = c.Pull(t.Context(), s, name, PullOptions{}); err != nil || r.Name.Tag != img.digest.Encoded()[:12] {
@@ -188,7 +192,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong on the way, the result is right.
+// TestPullRecovers: a pull succeeds despite all kinds of temporary faults.
 func TestPullRecovers(t *testing.T) {
 	large, small := testFiles["model-a.safetensors"], testFiles["model-b.safetensors"]
 	largeRef, smallRef := string(digest.FromBytes(large)), string(digest.FromBytes(small))
@@ -197,11 +201,11 @@ func TestPullRecovers(t *testing.T) {
 		set  func(p *peer)
 	}
 	tests := []test{
-		{"500 twice", func(p *peer) { p.on("GET", blobRoute, refuse(500, "UNKNOWN")).times(2) }},
-		{"500 in the middle", func(p *peer) { p.on("GET", blobRoute, refuse(503, "UNAVAILABLE")).after(4).times(3) }},
-		{"429 with Retry-After", func(p *peer) { p.on("GET", blobRoute, answer(429, "Retry-After", "7")).times(3) }},
-		{"manifest 502", func(p *peer) { p.once("GET", manifestRoute, answer(502)) }},
-		{"HEAD not allowed", func(p *peer) { p.on("HEAD", anyRoute, answer(405)) }},
+		{"500 twice", func(p *peer) { p.on("GET", blobRoute, refuseWith(500, "UNKNOWN")).times(2) }},
+		{"500 in the middle", func(p *peer) { p.on("GET", blobRoute, refuseWith(503, "UNAVAILABLE")).after(4).times(3) }},
+		{"429 with Retry-After", func(p *peer) { p.on("GET", blobRoute, respond(429, "Retry-After", "7")).times(3) }},
+		{"manifest 502", func(p *peer) { p.once("GET", manifestRoute, respond(502)) }},
+		{"HEAD not allowed", func(p *peer) { p.on("HEAD", anyRoute, respond(405)) }},
 		{"200 instead of 206", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); x.handle() })
 		}},
@@ -236,7 +240,7 @@ func TestPullRecovers(t *testing.T) {
 					x.handle()
 					return
 				}
-				answer(416)(x)
+				respond(416)(x)
 			})
 		}},
 		{"ETags that differ", func(p *peer) {
@@ -245,7 +249,7 @@ func TestPullRecovers(t *testing.T) {
 				x.handle()
 			})
 		}},
-		{"less than was asked for", func(p *peer) {
+		{"less than requested", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) {
 				var from, to int
 				if n, _ := fmt.Sscanf(x.r.Header.Get("Range"), "bytes=%d-%d", &from, &to); n == 2 {
@@ -281,10 +285,10 @@ func TestPullRecovers(t *testing.T) {
 				x.w.Write(x.blob(x.repo, digest.Digest(x.ref)))
 			})
 		}},
-		{"closes after each request", func(p *peer) {
+		{"connections are closed after each request", func(p *peer) {
 			p.on("", anyRoute, func(x *exchange) { x.w.Header().Set("Connection", "close"); x.handle() })
 		}},
-		{"gzip that was not asked for", func(p *peer) {
+		{"unrequested gzip", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) {
 				x.w.Header().Set("Content-Encoding", "gzip")
 				z := gzip.NewWriter(x.w)
@@ -292,22 +296,24 @@ func TestPullRecovers(t *testing.T) {
 				z.Close()
 			})
 		}},
-		{"gzip that is none", func(p *peer) {
+		{"Content-Encoding gzip without gzip", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "gzip"); x.handle() })
 		}},
 		{"stalls in the middle", func(p *peer) {
 			p.on("GET", blobRoute, stall(5_000)).of(smallRef).times(2)
 			p.on("GET", blobRoute, stall(50_000)).of(largeRef).after(2).times(1)
 		}},
-		{"no answer", func(p *peer) { p.once("GET", blobRoute, slowly(time.Minute)) }},
+		{"no response", func(p *peer) { p.once("GET", blobRoute, slowly(time.Minute)) }},
 		{"a slow part", func(p *peer) {
 			p.on("GET", blobRoute, drip).of(largeRef).after(1).times(1)
 		}},
 	}
 	for tenth := range 11 {
 		tests = append(tests,
-			test{fmt.Sprintf("cut at %d tenths", tenth), func(p *peer) { p.once("GET", blobRoute, cutResponse(tenth*len(small)/10)).of(smallRef) }},
-			test{fmt.Sprintf("each part cut at %d tenths", tenth), func(p *peer) { p.on("GET", blobRoute, oncePerPart(cutResponse(tenth*10_000))).of(largeRef) }})
+			test{fmt.Sprintf("cut at %d tenths",
+				tenth), func(p *peer) { p.once("GET", blobRoute, cutResponse(tenth*len(small)/10)).of(smallRef) }},
+			test{fmt.Sprintf("each part cut at %d tenths",
+				tenth), func(p *peer) { p.on("GET", blobRoute, oncePerPart(cutResponse(tenth*10_000))).of(largeRef) }})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -315,17 +321,17 @@ func TestPullRecovers(t *testing.T) {
 			p := newPeer(t)
 			img := serve(t, p, testFiles)
 			test.set(p)
-			s := emptyStore(t)
-			if _, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+			s := newEmptyStore(t)
+			if _, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			img.whole(t, s)
+			img.checkWhole(t, s)
 		})
 	}
 }
 
-// oncePerPart answers the first request for each part of testTuning's, and does as usual with the others: a worker that gets
-// all of the processor must not use up its attempts.
+// oncePerPart applies do to the first request for each part, and handles the others normally. So a worker cannot use up
+// its attempts.
 func oncePerPart(do action) action {
 	var seen sync.Map
 	return func(x *exchange) {
@@ -339,7 +345,7 @@ func oncePerPart(do action) action {
 	}
 }
 
-// stall sends so many bytes of the answer, and then nothing.
+// stall sends n bytes of the response's body and then nothing.
 func stall(n int) action {
 	return func(x *exchange) {
 		rec := x.record()
@@ -353,7 +359,7 @@ func stall(n int) action {
 	}
 }
 
-// drip sends an answer a few bytes at a time, for as long as somebody listens.
+// drip sends a response a few bytes at a time, until the client disconnects.
 func drip(x *exchange) {
 	rec := x.record()
 	body := rec.Body.Bytes()
@@ -367,7 +373,7 @@ func drip(x *exchange) {
 	}
 }
 
-// What cannot be made good is one error, and nothing wrong is visible.
+// TestPullFails: permanent faults give one error, and nothing wrong becomes visible.
 func TestPullFails(t *testing.T) {
 	large, small := testFiles["model-a.safetensors"], testFiles["model-b.safetensors"]
 	altered := bytes.Clone(small)
@@ -378,15 +384,21 @@ func TestPullFails(t *testing.T) {
 		is   error
 		says []string
 	}{
-		{"no such tag", func(p *peer) { p.on("", manifestRoute, refuse(404, "MANIFEST_UNKNOWN")) }, ErrNotFound, []string{"team/model", "MANIFEST_UNKNOWN"}},
-		{"no such blob", func(p *peer) { p.on("GET", blobRoute, refuse(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(small))) }, ErrNotFound,
+		{"no such tag", func(p *peer) { p.on("", manifestRoute, refuseWith(404, "MANIFEST_UNKNOWN")) }, ErrNotFound,
+			[]string{"team/model", "MANIFEST_UNKNOWN"}},
+		{"no such blob", func(p *peer) {
+			p.on("GET", blobRoute, refuseWith(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(small)))
+		}, ErrNotFound,
 			[]string{string(digest.FromBytes(small)), "model-b.safetensors", "404"}},
-		{"no such large blob", func(p *peer) { p.on("GET", blobRoute, refuse(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(large))) }, ErrNotFound,
+		{"no such large blob", func(p *peer) {
+			p.on("GET", blobRoute, refuseWith(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(large)))
+		}, ErrNotFound,
 			[]string{string(digest.FromBytes(large)), "404"}},
-		{"denied", func(p *peer) { p.on("GET", blobRoute, refuse(403, "DENIED")) }, ErrUnauthorized, []string{"DENIED"}},
+		{"denied", func(p *peer) { p.on("GET", blobRoute, refuseWith(403, "DENIED")) }, ErrUnauthorized, []string{"DENIED"}},
 		{"altered", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(small))) }, ErrDigest,
 			[]string{string(digest.FromBytes(small)), string(digest.FromBytes(altered)), "40000 bytes"}},
-		{"altered parts", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(large))) }, ErrDigest, []string{string(digest.FromBytes(large)), "1000000 bytes"}},
+		{"altered parts", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(large))) }, ErrDigest,
+			[]string{string(digest.FromBytes(large)), "1000000 bytes"}},
 		{"shorter", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.w.Write(small[:1000]) }).of(string(digest.FromBytes(small)))
 		}, ErrDigest, []string{"1000 bytes", "40000"}},
@@ -397,11 +409,11 @@ func TestPullFails(t *testing.T) {
 				x.w.Write([]byte("more"))
 			}).of(string(digest.FromBytes(small)))
 		}, ErrDigest, []string{"more than the 40000"}},
-		{"always 500", func(p *peer) { p.on("GET", blobRoute, refuse(500, "UNKNOWN")) }, nil, []string{"500"}},
+		{"always 500", func(p *peer) { p.on("GET", blobRoute, refuseWith(500, "UNKNOWN")) }, nil, []string{"500"}},
 		{"always cut at the same place", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); cutResponse(3000)(x) })
 		}, ErrInterrupted, nil},
-		{"an encoding of its own", func(p *peer) {
+		{"an unrequested encoding", func(p *peer) {
 			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "br"); x.w.Write([]byte("x")) })
 		}, ErrUnsupported, []string{`"br"`}},
 		{"damaged gzip", func(p *peer) {
@@ -413,16 +425,19 @@ func TestPullFails(t *testing.T) {
 				x.w.Write([]byte(`{"layers":[]}`))
 			})
 		}, ErrDigest, nil},
-		{"a manifest of nonsense", func(p *peer) {
-			p.on("GET", manifestRoute, func(x *exchange) { x.w.Write([]byte(`{"layers":[{"digest":"sha256:../../etc/passwd","size":3}]}`)) })
+		{"an invalid manifest", func(p *peer) {
+			p.on("GET", manifestRoute,
+				func(x *exchange) { x.w.Write([]byte(`{"layers":[{"digest":"sha256:../../etc/passwd","size":3}]}`)) })
 		}, manifest.ErrInvalidManifest, nil},
-		{"more than any disk has", func(p *peer) {
+		{"larger than any disk", func(p *peer) {
 			p.on("GET", manifestRoute, func(x *exchange) {
-				var layers []string // each as large as a blob may be
+				var layers []string // each of the maximum size
 				for i := range 2000 {
-					layers = append(layers, fmt.Sprintf(`{"digest":%q,"size":%d}`, digest.FromString(fmt.Sprint(i)), int64(limits.BlobSize)))
+					layers = append(layers, fmt.Sprintf(`{"digest":%q,"size":%d}`,
+						digest.FromString(fmt.Sprint(i)), int64(limits.BlobSize)))
 				}
-				fmt.Fprintf(x.w, `{"schemaVersion":2,"config":{"digest":%q,"size":2},"layers":[%s]}`, digest.FromString("{}"), strings.Join(layers, ","))
+				fmt.Fprintf(x.w, `{"schemaVersion":2,"config":{"digest":%q,"size":2},"layers":[%s]}`,
+					digest.FromString("{}"), strings.Join(layers, ","))
 			})
 		}, manifest.ErrNoSpace, []string{"INGOT_HOME"}},
 	} {
@@ -431,8 +446,8 @@ func TestPullFails(t *testing.T) {
 			p := newPeer(t)
 			img := serve(t, p, testFiles)
 			test.set(p)
-			s := emptyStore(t)
-			_, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
+			s := newEmptyStore(t)
+			_, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -447,12 +462,13 @@ func TestPullFails(t *testing.T) {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("several lines: %v", err)
 			}
-			img.absent(t, s)
+			img.checkAbsent(t, s)
 		})
 	}
 }
 
-// Blobs come from where a registry sends for them, in parts where that place serves parts.
+// TestPullFollowsRedirects: blobs are fetched from where the registry redirects to, in parts if that server supports
+// range requests.
 func TestPullFollowsRedirects(t *testing.T) {
 	for _, ranges := range []bool{true, false} {
 		t.Run(fmt.Sprint("ranges ", ranges), func(t *testing.T) {
@@ -472,31 +488,32 @@ func TestPullFollowsRedirects(t *testing.T) {
 					parts++
 				}
 				mu.Unlock()
-				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(p.blob("team/model", digest.Digest(strings.TrimPrefix(r.URL.Path, "/")))))
+				blob := p.blob("team/model", digest.Digest(strings.TrimPrefix(r.URL.Path, "/")))
+				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(blob))
 			}))
 			defer store.Close()
-			p.on("GET", blobRoute, func(x *exchange) { answer(307, "Location", store.URL+"/"+x.ref+"?signature=secret")(x) })
-			s := emptyStore(t)
-			if _, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+			p.on("GET", blobRoute, func(x *exchange) { respond(307, "Location", store.URL+"/"+x.ref+"?signature=secret")(x) })
+			s := newEmptyStore(t)
+			if _, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			img.whole(t, s)
-			if ranges != (parts == 12) { // ten of the one, two of the other
+			img.checkWhole(t, s)
+			if ranges != (parts == 12) { // ten of one blob, two of the other
 				t.Errorf("%d parts", parts)
 			}
 		})
 	}
 }
 
-// The delay that a registry asks for is what is waited.
-func TestPullWaitsAsTold(t *testing.T) {
+// TestPullRetryAfter: a pull waits for the Retry-After of the registry.
+func TestPullRetryAfter(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, map[string][]byte{"a": []byte("a")})
-	p.once("GET", blobRoute, answer(429, "Retry-After", "7")).of(string(digest.FromString("a")))
-	c := pullClient(t)
+	p.once("GET", blobRoute, respond(429, "Retry-After", "7")).of(string(digest.FromString("a")))
+	c := newPullClient(t)
 	var waited []time.Duration
 	c.sleep = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
-	if _, err := c.Pull(t.Context(), emptyStore(t), img.name, PullOptions{}); err != nil {
+	if _, err := c.Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(waited) != 1 || waited[0] < 7*time.Second || waited[0] > 10*time.Second {
@@ -504,7 +521,7 @@ func TestPullWaitsAsTold(t *testing.T) {
 	}
 }
 
-// A token that expires in the middle is renewed, and what came before stays.
+// TestPullRenewsItsToken: a token that expires during a pull is renewed, and the bytes received before are kept.
 func TestPullRenewsItsToken(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
@@ -530,25 +547,26 @@ func TestPullRenewsItsToken(t *testing.T) {
 		}
 		x.handle()
 	})
-	s := emptyStore(t)
-	if _, err := pullClient(t, func(o *Options) { o.Concurrency = 1 }).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+	s := newEmptyStore(t)
+	c := newPullClient(t, func(o *Options) { o.Concurrency = 1 })
+	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	if given < 2 {
-		t.Errorf("%d tokens: the test tested nothing", given)
+		t.Errorf("%d token requests: no token expired", given)
 	}
 }
 
-// A pull that was broken off goes on where it was.
+// TestPullResumes: a pull resumes an interrupted one.
 func TestPullResumes(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
+	s := newEmptyStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var moved int64
-	c := pullClient(t, func(o *Options) {
+	c := newPullClient(t, func(o *Options) {
 		o.Events = func(e Event) {
 			if e.Kind == Moved && e.Total == 1_000_000 && e.Bytes > 450_000 {
 				moved = max(moved, e.Bytes)
@@ -559,48 +577,49 @@ func TestPullResumes(t *testing.T) {
 	if _, err := c.Pull(ctx, s, img.name, PullOptions{}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	img.absent(t, s)
+	img.checkAbsent(t, s)
 	_, before := p.traffic()
-	r, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
+	r, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	var size int64
 	for d := range slices.Values(img.blobs) {
 		size += int64(len(d))
 	}
-	size -= int64(len(testFiles["config.json"])) // which the manifest holds
-	// The peer may still have sent what the first pull had asked for, to nobody.
+	size -= int64(len(testFiles["config.json"])) // stored with the manifest
+	// The peer may also have sent bytes of the first pull that nobody read.
 	if _, after := p.traffic(); r.Saved < moved || r.Bytes+r.Saved != size || r.Bytes > after-before {
 		t.Errorf("%+v of %d, %d had moved, then %d", r, size, moved, after-before)
 	}
 }
 
-// What an earlier run has left may be wrong: the registry is not to blame.
-func TestPullDistrustsWhatIsHere(t *testing.T) {
+// TestPullCorruptPartial: corrupt data left by an earlier run is not counted as the registry's fault.
+func TestPullCorruptPartial(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
 	large := digest.FromBytes(testFiles["model-a.safetensors"])
-	s := emptyStore(t)
-	if err := os.WriteFile(filepath.Join(s.Root(), "ingest", large.Encoded()+".part"), noise(7, 500_001), 0o644); err != nil {
+	s := newEmptyStore(t)
+	partial := filepath.Join(s.Root(), "ingest", large.Encoded()+".part")
+	if err := os.WriteFile(partial, noise(7, 500_001), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	p.once("GET", blobRoute, flip(2)).of(string(large))
-	if _, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
+	if _, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 }
 
-// Several pulls of the same and of overlapping images at once fetch each blob once.
-func TestPullsAtOnce(t *testing.T) {
+// TestPullConcurrently: concurrent pulls of one image fetch each blob once.
+func TestPullConcurrently(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
+	s := newEmptyStore(t)
 	var g sync.WaitGroup
 	for range 4 {
-		c := pullClient(t)
+		c := newPullClient(t)
 		g.Go(func() {
 			if _, err := c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 				t.Error(err)
@@ -608,7 +627,7 @@ func TestPullsAtOnce(t *testing.T) {
 		})
 	}
 	g.Wait()
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	var size int64
 	for d := range slices.Values(img.blobs) {
 		size += int64(len(d))
@@ -622,18 +641,18 @@ func TestPullsAtOnce(t *testing.T) {
 func TestPullPartial(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	c := pullClient(t)
+	c := newPullClient(t)
 	for _, test := range []struct {
 		opts PullOptions
 		want int // blobs
 	}{
 		{PullOptions{NoDraft: true}, 7},
-		{PullOptions{Only: []string{"*.json"}}, 4}, // by their last component too
+		{PullOptions{Only: []string{"*.json"}}, 4}, // patterns also match base names
 		{PullOptions{Only: []string{"*.json"}, NoDraft: true}, 3},
 		{PullOptions{Only: []string{"model-?.safetensors", "empty.txt"}}, 5},
 		{PullOptions{Only: []string{"*", "*/*"}}, 9},
 	} {
-		s := emptyStore(t)
+		s := newEmptyStore(t)
 		r, err := c.Pull(t.Context(), s, img.name, test.opts)
 		if err != nil {
 			t.Error(test.opts, err)
@@ -643,36 +662,39 @@ func TestPullPartial(t *testing.T) {
 		if got != test.want || r.Partial != 9-got {
 			t.Errorf("%v: %d blobs, want %d; %d absent", test.opts, got, test.want, r.Partial)
 		}
-		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil || (r.Partial > 0) != (e.Descriptor.Annotations["org.ingotml.partial"] != "") {
+		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil ||
+			(r.Partial > 0) != (e.Descriptor.Annotations["org.ingotml.partial"] != "") {
 			t.Errorf("%v: %v, %v", test.opts, e.Descriptor.Annotations, err)
 		}
 		if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Partial != 0 {
 			t.Errorf("%v: completing it: %+v, %v", test.opts, r, err)
 		}
-		img.whole(t, s)
-		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil || e.Descriptor.Annotations["org.ingotml.partial"] != "" {
+		img.checkWhole(t, s)
+		if e, err := s.ResolveRaw(t.Context(), img.name); err != nil ||
+			e.Descriptor.Annotations["org.ingotml.partial"] != "" {
 			t.Errorf("%v: still partial: %v", test.opts, err)
 		}
 	}
-	s := emptyStore(t)
-	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"*.gguf"}}); err == nil || !strings.Contains(err.Error(), "*.gguf") {
+	s := newEmptyStore(t)
+	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"*.gguf"}}); err == nil ||
+		!strings.Contains(err.Error(), "*.gguf") {
 		t.Errorf("nothing matches: %v", err)
 	}
 	if _, err := c.Pull(t.Context(), s, img.name, PullOptions{Only: []string{"[a"}}); err == nil {
 		t.Error("a broken pattern")
 	}
-	img.absent(t, s)
+	img.checkAbsent(t, s)
 }
 
-// Layers are known by the names that each encoding gives them.
-func TestChoose(t *testing.T) {
+// TestSelectLayers: layers are selected by the names that each encoding gives them.
+func TestSelectLayers(t *testing.T) {
 	layer := func(n int, rest string) string {
 		return fmt.Sprintf(`{"digest":%q,"size":%d%s}`, digest.FromString(fmt.Sprint(n)), n, rest)
 	}
 	m := []byte(`{"config":` + layer(1, "") + `,"layers":[` + strings.Join([]string{
-		layer(2, `,"name":"model.norm.weight"`), // Ollama's
+		layer(2, `,"name":"model.norm.weight"`), // Ollama's encoding
 		layer(3, `,"name":"draft.norm.weight"`),
-		layer(4, `,"annotations":{"org.cncf.model.filepath":"model-draft.norm.weight.safetensors"}`), // other tools'
+		layer(4, `,"annotations":{"org.cncf.model.filepath":"model-draft.norm.weight.safetensors"}`), // other tools' encoding
 		layer(5, `,"annotations":{"org.ingotml.tensor":"draft.norm.weight"}`),
 		layer(6, `,"annotations":{"org.opencontainers.image.title":"docs/README.md"}`),
 		layer(7, ""),
@@ -686,7 +708,7 @@ func TestChoose(t *testing.T) {
 		{PullOptions{Only: []string{"*.norm.weight"}}, []int64{1, 2, 3, 5}},
 		{PullOptions{Only: []string{"README*", "model.*"}, NoDraft: true}, []int64{1, 2, 6}},
 	} {
-		wanted, skipped, err := choose(m, test.opts)
+		wanted, skipped, err := selectLayers(m, test.opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -703,57 +725,67 @@ func TestChoose(t *testing.T) {
 func TestPullIndex(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	other := p.putManifest("team/model", "", ocispec.MediaTypeImageManifest, fmt.Appendf(nil, `{"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":2},"layers":[]}`, digest.FromString("{}")))
+	other := p.putManifest("team/model", "", ocispec.MediaTypeImageManifest,
+		fmt.Appendf(nil,
+			`{"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":2},`+
+				`"layers":[]}`, digest.FromString("{}")))
 	index := func(digests ...digest.Digest) {
 		var list []string
 		for _, d := range digests {
-			list = append(list, fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":%d}`, ocispec.MediaTypeImageManifest, d, len(p.manifest("team/model", string(d)))))
+			list = append(list, fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":%d}`,
+				ocispec.MediaTypeImageManifest, d, len(p.manifest("team/model", string(d)))))
 		}
-		list = append(list, fmt.Sprintf(`{"digest":%q,"annotations":{"vnd.docker.reference.type":"attestation-manifest"}}`, digest.FromString("absent")))
-		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex, fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(list, ",")))
+		list = append(list, fmt.Sprintf(`{"digest":%q,"annotations":{"vnd.docker.reference.type":"attestation-manifest"}}`,
+			digest.FromString("absent")))
+		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex,
+			fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(list, ",")))
 	}
 	index(img.digest)
-	s := emptyStore(t)
-	if r, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Digest != img.digest {
+	s := newEmptyStore(t)
+	if r, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Digest != img.digest {
 		t.Errorf("%+v, %v", r, err)
 	}
-	img.whole(t, s)
+	img.checkWhole(t, s)
 	index(img.digest, other)
-	_, err := pullClient(t).Pull(t.Context(), emptyStore(t), img.name, PullOptions{})
-	if err == nil || !strings.Contains(err.Error(), "@"+string(img.digest)) || !strings.Contains(err.Error(), "@"+string(other)) {
+	_, err := newPullClient(t).Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{})
+	if err == nil || !strings.Contains(err.Error(), "@"+string(img.digest)) ||
+		!strings.Contains(err.Error(), "@"+string(other)) {
 		t.Errorf("two: %v", err)
 	}
 	index()
-	if _, err := pullClient(t).Pull(t.Context(), emptyStore(t), img.name, PullOptions{}); !errors.Is(err, manifest.ErrUnknownManifest) {
+	_, err = newPullClient(t).Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{})
+	if !errors.Is(err, manifest.ErrUnknownManifest) {
 		t.Errorf("none: %v", err)
 	}
 }
 
-// Nothing is fetched when the caller refuses the manifest.
-func TestPullAsksBefore(t *testing.T) {
+// TestPullVerify: no blob is fetched if the caller refuses the manifest.
+func TestPullVerify(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
+	s := newEmptyStore(t)
 	refused := errors.New("not signed")
-	_, err := pullClient(t).Pull(t.Context(), s, img.name, PullOptions{Verify: func(_ context.Context, d digest.Digest) error {
-		if d != img.digest {
-			t.Errorf("asked about %s", d)
-		}
-		return refused
-	}})
+	_, err := newPullClient(t).Pull(t.Context(), s, img.name,
+		PullOptions{Verify: func(_ context.Context, d digest.Digest) error {
+			if d != img.digest {
+				t.Errorf("Verify got %s", d)
+			}
+			return refused
+		}})
 	if !errors.Is(err, refused) || p.count("GET", blobRoute) > 0 {
 		t.Errorf("%v, %d blobs", err, p.count("GET", blobRoute))
 	}
-	img.absent(t, s)
+	img.checkAbsent(t, s)
 }
 
 func TestFetchBlob(t *testing.T) {
 	p := newPeer(t)
 	img := serve(t, p, testFiles)
-	s := emptyStore(t)
-	for kind, b := range map[string][]byte{"application/vnd.example.file": testFiles["model-a.safetensors"], ocispec.MediaTypeImageManifest: img.bytes} {
+	s := newEmptyStore(t)
+	for kind, b := range map[string][]byte{"application/vnd.example.file": testFiles["model-a.safetensors"],
+		ocispec.MediaTypeImageManifest: img.bytes} {
 		desc := ocispec.Descriptor{MediaType: kind, Digest: digest.FromBytes(b), Size: int64(len(b))}
-		if err := pullClient(t).FetchBlob(t.Context(), s, img.name, desc); err != nil {
+		if err := newPullClient(t).FetchBlob(t.Context(), s, img.name, desc); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.ReadBlob(desc.Digest, 1<<30); err != nil || !bytes.Equal(got, b) {

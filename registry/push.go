@@ -20,38 +20,40 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Defaults of [PushOptions].
+// Defaults for [PushOptions].
 const (
 	DefaultChunkSize   = 64 << 20
 	DefaultUploadStall = 30 * time.Second
 )
 
-// PushOptions are those of [Client.Push].
+// PushOptions configure [Client.Push].
 type PushOptions struct {
-	Format      string        // of the manifest, such as [manifest.FormatOllama]; empty: as it is in the store
-	NoReferrers bool          // signatures and other manifests that refer to the model stay here
-	ChunkSize   int64         // bytes of a large blob that go into one request; 0: DefaultChunkSize
-	Stall       time.Duration // how long a registry may take no byte before the connection is given up; 0: DefaultUploadStall
+	Format      string        // of the manifest, such as [manifest.FormatOllama]; empty: as stored
+	NoReferrers bool          // do not push signatures and other referrers
+	ChunkSize   int64         // bytes per request of a large blob; 0: DefaultChunkSize
+	Stall       time.Duration // abort a connection that accepts no byte for this long; 0: DefaultUploadStall
 }
 
-// Bounds of what is looked at for blobs that can be mounted.
+// Limits on the search for blobs that can be mounted from other repositories.
 const (
-	maxHomes     = 64 // manifests that are read
-	maxMountFrom = 4  // repositories that a token is asked for, and that are tried for one blob
+	maxMountCandidates = 64 // manifests read
+	maxMountFrom       = 4  // source repositories, each of which adds a scope to the token
 )
 
-// aheadFactor is how many uploads are open for each blob whose bytes move: a registry takes a while to open one, and after the
-// last byte to put the blob where it belongs.
-const aheadFactor = 2
+// uploadsPerSlot is the number of open uploads for each one that is sending bytes: opening a session and committing a
+// blob take a registry a while, during which another upload uses the connection.
+const uploadsPerSlot = 2
 
-// Push sends the model called src to the registry and repository that dst names, under its tag, and gives the digest of
-// its manifest. What the registry has is not sent; what another of its repositories has is mounted, where the store knows one or the
-// registry finds it. The manifest goes last, byte for byte as the store has it. A push that ended early goes on where it was, in the
-// middle of a blob too: notes in the store say where.
+// Push uploads the model src to the registry and repository of dst, under its tag, and returns the digest of its
+// manifest. Blobs that the registry has are skipped. Blobs of its other repositories are mounted if the store knows
+// such a repository or the registry finds one itself. The manifest goes last, byte for byte as stored. An interrupted
+// push resumes, also in the middle of a blob, from the session records in the store.
 //
-// A model that is not there is a [manifest.NotFoundError], a dst without a host an [ErrNoHost]. A blob that the store
-// lacks and the registry too is a [manifest.ErrBlobMissing], one that is damaged a [manifest.ErrCorrupt].
-func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.Name, opts PushOptions) (digest.Digest, error) {
+// The error is a [manifest.NotFoundError] if src does not exist, an [ErrNoHost] if dst has no host, a
+// [manifest.ErrBlobMissing] if neither the store nor the registry has a blob, and a [manifest.ErrCorrupt] if a stored
+// blob is damaged.
+func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.Name,
+	opts PushOptions) (digest.Digest, error) {
 	d, err := c.push(ctx, s, src, dst, opts)
 	if err != nil {
 		return "", fmt.Errorf("push %s to %s: %w", src, dst, err)
@@ -59,7 +61,8 @@ func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	return d, nil
 }
 
-func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.Name, opts PushOptions) (digest.Digest, error) {
+func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.Name,
+	opts PushOptions) (digest.Digest, error) {
 	p, release, err := c.newPusher(ctx, s, dst, opts)
 	if err != nil {
 		return "", err
@@ -73,14 +76,15 @@ func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	if err != nil {
 		return "", err
 	}
-	if p.notes {
-		_ = s.NotePushed(ctx, src, dst) // costs a later push time, and nothing else
+	if p.persistSessions {
+		_ = s.NotePushed(ctx, src, dst) // only saves time in a later push
 	}
 	return d, nil
 }
 
-// inFormat gives the manifest that is pushed, and the config that belongs to it when the store does not have that.
-func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name, format string) (m Manifest, config []byte, err error) {
+// inFormat returns the manifest to push, and its config if the store does not have it.
+func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name,
+	format string) (m Manifest, config []byte, err error) {
 	if format == "" {
 		raw, err := s.ResolveRaw(ctx, src)
 		if err != nil {
@@ -96,21 +100,23 @@ func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name, format 
 	return Manifest{mediaType, digest.FromBytes(b), b}, config, err
 }
 
-// newPusher begins a push. Nothing that is being pushed is collected before its release.
-func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.Name, opts PushOptions) (p *pusher, release func(), err error) {
+// newPusher prepares a push. It holds the store's lock until release, so that collection removes nothing that is being
+// pushed.
+func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.Name,
+	opts PushOptions) (p *pusher, release func(), err error) {
 	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
 	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
 	r, err := c.repository(dst, push)
 	if err != nil {
 		return nil, nil, err
 	}
-	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, streams: make(chan struct{}, c.opts.Concurrency)}
+	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, sendSlots: make(chan struct{}, c.opts.Concurrency)}
 	p.chunkSize.Store(opts.ChunkSize)
 	release, err = s.Lock(ctx)
 	switch {
 	case err == nil:
-		p.notes = true
-	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // one that cannot be written to keeps no notes either
+		p.persistSessions = true
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // a read-only store keeps no session records
 		release = func() {}
 	default:
 		return nil, nil, err
@@ -118,39 +124,39 @@ func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.
 	return p, release, nil
 }
 
-// pusher is one push.
+// pusher is the state of one push.
 type pusher struct {
-	c     *Client
-	s     *manifest.Store
-	dst   manifest.Name
-	r     *repository
-	opts  PushOptions
-	notes bool // sessions can be kept in the store
+	c               *Client
+	s               *manifest.Store
+	dst             manifest.Name
+	r               *repository
+	opts            PushOptions
+	persistSessions bool // keep session records in the store
 
-	mounter   *repository // r with leave to read where blobs may be mounted from; nil when there is nothing to mount
-	noChunks  atomic.Bool // the registry takes blobs whole only
-	noMount   atomic.Bool // the registry takes no mount without from
-	noFrom    atomic.Bool // nothing may be mounted from other repositories
+	mounter   *repository // r with a token that may also pull from the mount sources; nil if there are none
+	noChunks  atomic.Bool // the registry accepts only monolithic uploads
+	noMount   atomic.Bool // the registry rejects mounts without a source repository
+	noFrom    atomic.Bool // the credentials do not cover the mount sources
 	chunkSize atomic.Int64
-	streams   chan struct{} // holds what is being sent
+	sendSlots chan struct{} // limits how many requests send bytes at a time
 }
 
-// blob is something to push.
+// blob is a blob to push.
 type blob struct {
 	ocispec.Descriptor
-	name string   // for people
-	data []byte   // the blob itself where the store may not have it; else nil
-	from []string // repositories of the same registry that should have it
+	name string   // for display
+	data []byte   // contents, if the store may not have the blob; else nil
+	from []string // repositories of the same registry that may have the blob
 }
 
-// run pushes a manifest and all that it needs. config may be nil: then the store has it.
+// run pushes a manifest and everything that it references. config is nil if the store has it.
 func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.Digest, error) {
 	ref := p.dst.Tag
 	if ref == "" {
 		ref = string(p.dst.Digest)
 	}
 	if p.dst.Digest != "" && p.dst.Digest != root.Digest {
-		return "", fmt.Errorf("the model has digest %s, not the one of the name: %w", root.Digest, ErrDigest)
+		return "", fmt.Errorf("the model has digest %s, not the digest in the name: %w", root.Digest, ErrDigest)
 	}
 	docs, err := p.gather(nil, root, 0)
 	if err != nil {
@@ -179,14 +185,14 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 	if err != nil {
 		return "", err
 	}
-	p.c.tell(Event{Kind: Plan, Total: total}) // when the registry has answered: what is refused has no beginning
+	p.c.emit(Event{Kind: Plan, Total: total}) // only after the first response: a refused push has no plan
 	known := tagged == root.Digest
-	if !known && ref != string(root.Digest) { // it may be there under another tag
+	if !known && ref != string(root.Digest) { // the manifest may have another tag
 		d, err := p.r.headManifest(ctx, string(root.Digest))
 		known = err == nil && d == root.Digest
 	}
 	send := all
-	if known { // and so is all that it names
+	if known { // a registry that has a manifest has its blobs
 		for _, b := range blobs {
 			p.present(b)
 		}
@@ -202,7 +208,8 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 		if err == nil {
 			return root.Digest, nil
 		}
-		// It may have dropped a blob meanwhile, or the manifest that it had before is not whole.
+		// The registry may have collected a blob since it was checked, or its copy of the manifest lacks blobs: push all of
+		// them once.
 		var status *StatusError
 		if again || !errors.As(err, &status) || status.Code != "MANIFEST_BLOB_UNKNOWN" && status.Code != "BLOB_UNKNOWN" {
 			return "", err
@@ -211,13 +218,14 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 	}
 }
 
-// Most levels of an index of indexes.
+// maxDepth limits how deeply indexes nest.
 const maxDepth = 4
 
-// gather adds a manifest to a list, after those manifests of the store that it lists itself.
+// gather appends a manifest to docs, after the stored manifests that it lists.
 func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, error) {
 	if depth > maxDepth || len(docs) > limits.IndexManifests {
-		return nil, fmt.Errorf("manifest %s: too many manifests in manifests: %w", m.Digest, manifest.ErrTooLarge)
+		return nil, fmt.Errorf("manifest %s: its indexes nest too deeply or list too many manifests: %w",
+			m.Digest, manifest.ErrTooLarge)
 	}
 	var err error
 	if m.MediaType, err = manifest.CheckType(m.MediaType, m.Bytes); err != nil {
@@ -232,11 +240,11 @@ func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, err
 			continue
 		}
 		if child.Digest.Algorithm() != digest.SHA256 {
-			continue // the store has none under other digests
+			continue // the store has sha256 blobs only
 		}
 		b, err := p.s.ReadBlob(child.Digest, manifest.MaxManifestSize)
 		if errors.Is(err, manifest.ErrBlobMissing) {
-			continue // tools copy single platforms
+			continue // tools may copy only some platforms of an index
 		}
 		if err != nil {
 			return nil, err
@@ -248,7 +256,8 @@ func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, err
 	return append(docs, m), nil
 }
 
-// blobsOf lists what manifests name, each digest once, the largest first, so that none of them is alone at the end.
+// blobsOf lists the blobs that manifests reference, each digest once. The largest comes first, so that no large blob is
+// left to run alone at the end.
 func blobsOf(docs []Manifest) ([]blob, error) {
 	var list []blob
 	seen := map[digest.Digest]bool{}
@@ -268,7 +277,7 @@ func blobsOf(docs []Manifest) ([]blob, error) {
 	return list, nil
 }
 
-// layerName is what people may know a blob by.
+// layerName returns a blob's name for display, or "" if it has none.
 func layerName(d ocispec.Descriptor) string {
 	for _, key := range []string{"org.cncf.model.filepath", ocispec.AnnotationTitle} {
 		if name := d.Annotations[key]; name != "" {
@@ -278,20 +287,19 @@ func layerName(d ocispec.Descriptor) string {
 	return ""
 }
 
-// present tells that the registry has a blob.
+// present reports that the registry has a blob, and deletes the record of its upload.
 func (p *pusher) present(b blob) {
-	p.c.tell(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
-	if p.notes {
+	p.c.emit(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
+	if p.persistSessions {
 		p.s.DropSession(p.sessionKey(b.Digest))
 	}
 }
 
-// sendBlobs asks for each blob whether the registry has it, and sends it where it has not. While the bytes of some move, others
-// are asked for.
+// sendBlobs uploads the blobs that the registry does not have. It checks for some while it sends others.
 func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
-	p.findHomes(ctx, blobs)
+	p.findMountSources(ctx, blobs)
 	send, ctx := errgroup.WithContext(ctx)
-	send.SetLimit(aheadFactor * p.c.opts.Concurrency)
+	send.SetLimit(uploadsPerSlot * p.c.opts.Concurrency)
 	for _, b := range blobs {
 		send.Go(func() error {
 			if ctx.Err() != nil {
@@ -311,19 +319,19 @@ func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
 	return send.Wait()
 }
 
-// findHomes fills in where blobs may be mounted from: repositories of the same host that models of the store came from, or
-// were pushed to.
-func (p *pusher) findHomes(ctx context.Context, blobs []blob) {
+// findMountSources sets the repositories that each blob may be mounted from: those of the same host that models of the
+// store were pulled from or pushed to.
+func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
 	homes, err := p.s.Homes(ctx, p.dst.Host)
 	if err != nil {
-		return // they save time, and nothing depends on them
+		return // mounting only saves time
 	}
 	at := make(map[digest.Digest]int, len(blobs))
 	for i, b := range blobs {
 		at[b.Digest] = i
 	}
 	var from []string
-	for _, h := range homes[:min(len(homes), maxHomes)] {
+	for _, h := range homes[:min(len(homes), maxMountCandidates)] {
 		if h.Path == p.dst.Path || !slices.Contains(from, h.Path) && len(from) == maxMountFrom {
 			continue
 		}
@@ -343,7 +351,7 @@ func (p *pusher) findHomes(ctx context.Context, blobs []blob) {
 	}
 }
 
-// heldBy lists the blobs of a model, and of what refers to it, which went where the model did.
+// heldBy lists the blobs of a model and of its referrers, which are pushed to the same repository.
 func (p *pusher) heldBy(ctx context.Context, h manifest.Home) []ocispec.Descriptor {
 	list := []digest.Digest{h.Manifest}
 	referrers, _ := p.s.Referrers(ctx, h.Manifest, "")
@@ -360,9 +368,10 @@ func (p *pusher) heldBy(ctx context.Context, h manifest.Home) []ocispec.Descript
 	return held
 }
 
-// sendManifests puts manifests, the one that the name is for last, and by its digest before what refers to it: whoever sees the tag
-// sees a signature too. The others go by their digest.
-func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []attachment, ref string, tagged digest.Digest) error {
+// sendManifests pushes the manifests by digest, and the root under ref last. If there are referrers, the root goes by
+// digest before them and gets its tag after them, so that a client that sees the tag also finds the signatures.
+func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []attachment, ref string,
+	tagged digest.Digest) error {
 	root := docs[len(docs)-1]
 	if tagged == root.Digest {
 		return p.sendAttached(ctx, attached)
@@ -386,7 +395,7 @@ func (p *pusher) sendManifest(ctx context.Context, ref string, m Manifest) error
 	var status *StatusError
 	switch {
 	case errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge:
-		return fmt.Errorf("the registry does not take a manifest of %d bytes: %w", len(m.Bytes), err)
+		return fmt.Errorf("the registry rejects a manifest of %d bytes: %w", len(m.Bytes), err)
 	case err != nil:
 		return fmt.Errorf("manifest %s: %w", m.Digest, err)
 	}

@@ -27,7 +27,7 @@ const (
 	mib = 1 << 20
 )
 
-// total is the size of all blobs of a model.
+// total returns the size of all blobs of a model.
 func total(t testing.TB, s *manifest.Store, name manifest.Name) (sum int64) {
 	t.Helper()
 	raw, err := s.ResolveRaw(t.Context(), name)
@@ -44,8 +44,8 @@ func total(t testing.TB, s *manifest.Store, name manifest.Name) (sum int64) {
 	return sum
 }
 
-// strays lists what unfinished transfers have left in a store.
-func strays(t testing.TB, s *manifest.Store) []string {
+// leftovers lists the files that unfinished transfers left in a store.
+func leftovers(t testing.TB, s *manifest.Store) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.Root(), "ingest"))
 	if err != nil {
@@ -69,13 +69,13 @@ func TestPush(t *testing.T) {
 	}
 	p.check("deep/path/to/m", "v1", want)
 	if n := p.count("PATCH", uploadRoute); n != 3 {
-		t.Errorf("%d chunks of a blob of three", n)
+		t.Errorf("%d chunks for a blob of three chunks", n)
 	}
 	received, _ := p.traffic()
 	if sum := total(t, s, name); received != sum {
 		t.Errorf("%d bytes were sent of %d", received, sum)
 	}
-	if left := append(p.open(), strays(t, s)...); len(left) > 0 {
+	if left := append(p.openSessions(), leftovers(t, s)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 
@@ -99,10 +99,12 @@ func TestPushByDigest(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, want := putModel(t, s, "m", 10)
 	other := digest.FromString("other")
-	if _, err := newClient(t).Push(t.Context(), s, name, p.name("m@"+string(other)), PushOptions{}); !errors.Is(err, ErrDigest) {
+	_, err := newClient(t).Push(t.Context(), s, name, p.name("m@"+string(other)), PushOptions{})
+	if !errors.Is(err, ErrDigest) {
 		t.Errorf("a name with another digest: %v", err)
 	}
-	if got, err := newClient(t).Push(t.Context(), s, name, p.name("m@"+string(want)), PushOptions{}); err != nil || got != want {
+	got, err := newClient(t).Push(t.Context(), s, name, p.name("m@"+string(want)), PushOptions{})
+	if err != nil || got != want {
 		t.Errorf("its own digest: %s, %v", got, err)
 	}
 	p.check("m", string(want), want)
@@ -117,34 +119,35 @@ func TestPushRefusals(t *testing.T) {
 		t.Errorf("a local name: %v", err)
 	}
 	p := newPeer(t)
-	if _, err := newClient(t).Push(t.Context(), s, local, p.name("m"), PushOptions{}); !errors.Is(err, manifest.ErrNotFound) {
+	_, err := newClient(t).Push(t.Context(), s, local, p.name("m"), PushOptions{})
+	if !errors.Is(err, manifest.ErrNotFound) {
 		t.Errorf("no such model: %v", err)
 	}
 }
 
-// fault is a broken exchange and what comes of it.
+// fault is a faulty registry, and the expected result of a push to it.
 type fault struct {
-	name  string
-	sizes []int // of tensors; nil: one of three chunks and a bit, and two small ones
-	chunk int64 // 0: 64 KiB
-	set   func(t *testing.T, p *peer)
-	stall time.Duration
-	is    error  // the error, or
-	says  string // part of its text
-	twice int64  // most bytes that may be sent twice; 0: one chunk, negative: any
-	open  bool   // uploads may be left at the registry
-	check func(t *testing.T, p *peer, waits []time.Duration)
+	name         string
+	sizes        []int // of tensors; nil: one of three chunks and 500 bytes, and two small ones
+	chunk        int64 // chunk size; 0: 64 KiB
+	set          func(t *testing.T, p *peer)
+	stall        time.Duration
+	want         error  // the expected error; nil and no text: success
+	text         string // expected part of the error's text
+	maxResent    int64  // maximum bytes sent again; 0: one chunk, negative: any number
+	mayLeaveOpen bool   // sessions may stay open at the registry
+	check        func(t *testing.T, p *peer, waits []time.Duration)
 }
 
 var faults = []fault{
 	{name: "416 with the offset", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, keepHalf(http.StatusRequestedRangeNotSatisfiable)).after(1)
 	}},
-	{name: "416 that says nothing", set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, refuse(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).after(1)
+	{name: "416 without an offset", set: func(_ *testing.T, p *peer) {
+		p.once("PATCH", uploadRoute, refuseWith(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).after(1)
 	}},
-	{name: "416 always", open: true, says: "416", set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, refuse(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).after(1)
+	{name: "416 always", mayLeaveOpen: true, text: "416", set: func(_ *testing.T, p *peer) {
+		p.on("PATCH", uploadRoute, refuseWith(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID")).after(1)
 	}},
 	{name: "201 after the first chunk", set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, withStatus(http.StatusCreated))
@@ -172,23 +175,24 @@ var faults = []fault{
 			x.replay(rec, nil)
 		})
 	}},
-	{name: "the upload is lost", twice: -1, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, func(x *exchange) { x.forget(); x.handle() }).after(2)
+	{name: "the session is lost", maxResent: -1, set: func(_ *testing.T, p *peer) {
+		p.once("PATCH", uploadRoute, func(x *exchange) { x.forgetUploads(); x.handle() }).after(2)
 	}},
-	{name: "the upload is gone", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, answer(http.StatusGone)).after(1)
+	{name: "the session is gone", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+		p.once("PATCH", uploadRoute, respond(http.StatusGone)).after(1)
 	}},
-	{name: "the upload is lost, in olareg's words", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, refuse(http.StatusBadRequest, "BLOB_UPLOAD_UNKNOWN")).after(1)
+	{name: "the session is lost, as in olareg", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+		p.once("PATCH", uploadRoute, refuseWith(http.StatusBadRequest, "BLOB_UPLOAD_UNKNOWN")).after(1)
 	}},
-	{name: "uploads are always lost", twice: -1, open: true, is: ErrNotFound, set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, refuse(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN")).after(1)
-	}},
+	{name: "sessions are always lost", maxResent: -1, mayLeaveOpen: true, want: ErrNotFound,
+		set: func(_ *testing.T, p *peer) {
+			p.on("PATCH", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN")).after(1)
+		}},
 	{name: "429 with Retry-After", set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, answer(http.StatusTooManyRequests, "Retry-After", "7")).after(1)
-		p.once("POST", beginRoute, answer(http.StatusTooManyRequests, "Retry-After", "8"))
-		p.once("HEAD", blobRoute, answer(http.StatusTooManyRequests, "Retry-After", "9"))
-		p.once("PUT", manifestRoute, answer(http.StatusTooManyRequests, "Retry-After", "10"))
+		p.once("PATCH", uploadRoute, respond(http.StatusTooManyRequests, "Retry-After", "7")).after(1)
+		p.once("POST", beginRoute, respond(http.StatusTooManyRequests, "Retry-After", "8"))
+		p.once("HEAD", blobRoute, respond(http.StatusTooManyRequests, "Retry-After", "9"))
+		p.once("PUT", manifestRoute, respond(http.StatusTooManyRequests, "Retry-After", "10"))
 	}, check: func(t *testing.T, _ *peer, waits []time.Duration) {
 		long := 0
 		for _, w := range waits {
@@ -197,11 +201,11 @@ var faults = []fault{
 			}
 		}
 		if long != 4 {
-			t.Errorf("waited %v, want what each answer asks for", waits)
+			t.Errorf("waited %v, want the Retry-After of each response", waits)
 		}
 	}},
 	{name: "500 before a chunk", set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, answer(http.StatusInternalServerError)).after(1)
+		p.once("PATCH", uploadRoute, respond(http.StatusInternalServerError)).after(1)
 	}},
 	{name: "500 in the middle of a chunk", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, keepHalf(http.StatusInternalServerError)).after(1)
@@ -211,55 +215,56 @@ var faults = []fault{
 	}},
 	{name: "500 after the commit", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", uploadRoute, withStatus(http.StatusInternalServerError))
-	}, twice: 1},
-	{name: "a tenth of all requests fails", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
+	}, maxResent: 1},
+	{name: "a tenth of all requests fails", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.on("", anyRoute, func(x *exchange) {
 			if rand.N(10) == 0 {
-				answer(http.StatusBadGateway + rand.N(2))(x)
+				respond(http.StatusBadGateway + rand.N(2))(x)
 				return
 			}
 			x.handle()
 		})
 	}},
-	{name: "500 always", is: errAny, says: "500 Internal Server Error", open: true, set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, answer(http.StatusInternalServerError)).after(1)
-	}},
-	{name: "answers are lost", set: func(_ *testing.T, p *peer) {
+	{name: "500 always", want: errAny, text: "500 Internal Server Error", mayLeaveOpen: true,
+		set: func(_ *testing.T, p *peer) {
+			p.on("PATCH", uploadRoute, respond(http.StatusInternalServerError)).after(1)
+		}},
+	{name: "responses are lost", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, cutAfter).after(1)
 		p.once("PUT", uploadRoute, cutAfter)
 		p.once("POST", beginRoute, cutAfter)
 		p.once("HEAD", blobRoute, cutAfter)
 		p.once("PUT", manifestRoute, cutAfter)
-	}, open: true},
-	{name: "a small blob is cut, and kept", set: func(_ *testing.T, p *peer) {
+	}, mayLeaveOpen: true},
+	{name: "a small blob is cut and kept", set: func(_ *testing.T, p *peer) {
 		p.once("PUT", uploadRoute, cutRequest(60, true))
-	}, twice: 1},
-	{name: "a small blob is cut, and not kept", set: func(_ *testing.T, p *peer) {
+	}, maxResent: 1},
+	{name: "a small blob is cut and not kept", set: func(_ *testing.T, p *peer) {
 		p.once("PUT", uploadRoute, cutRequest(60, false))
 	}},
-	{name: "the last chunk is taken and forgotten", set: func(_ *testing.T, p *peer) {
-		p.once("PUT", uploadRoute, func(x *exchange) { x.forget(); x.handle() })
-	}, twice: -1},
+	{name: "the session is lost after the last chunk", set: func(_ *testing.T, p *peer) {
+		p.once("PUT", uploadRoute, func(x *exchange) { x.forgetUploads(); x.handle() })
+	}, maxResent: -1},
 	{name: "202 to the commit", set: func(_ *testing.T, p *peer) {
 		p.on("PUT", uploadRoute, withStatus(http.StatusAccepted))
-	}, twice: 1},
-	{name: "less is kept than was sent", set: func(_ *testing.T, p *peer) {
+	}, maxResent: 1},
+	{name: "a chunk is kept in part", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, keepHalf(http.StatusAccepted)).after(1)
 	}},
-	{name: "nothing is kept", set: func(_ *testing.T, p *peer) {
+	{name: "a chunk is not kept", set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) {
 			_, _ = io.Copy(io.Discard, x.r.Body)
 			x.sendProgress(http.StatusAccepted)
 		}).after(1)
 	}},
-	{name: "more is said to be there than was sent", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
+	{name: "an offset beyond the sent bytes", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) {
 			rec := x.record()
 			rec.Header().Set("Range", "0-99999999")
 			x.replay(rec, nil)
 		}).after(1)
 	}},
-	{name: "a Range that is none", set: func(_ *testing.T, p *peer) {
+	{name: "an invalid Range", set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, func(x *exchange) {
 			rec := x.record()
 			rec.Header().Set("Range", "a few")
@@ -273,7 +278,7 @@ var faults = []fault{
 	{name: "Locations on another host", set: func(t *testing.T, p *peer) {
 		other := httptest.NewServer(p)
 		t.Cleanup(other.Close)
-		demandToken(p, func(x *exchange) bool { return "http://"+x.r.Host != other.URL })
+		requireToken(p, func(x *exchange) bool { return "http://"+x.r.Host != other.URL })
 		p.on("", beginRoute, locations(func(l string) string { return other.URL + l }))
 	}},
 	{name: "chunks are redirected to another host", set: func(t *testing.T, p *peer) {
@@ -286,40 +291,40 @@ var faults = []fault{
 			}
 			x.handle()
 		})
-	}, twice: -1},
-	{name: "tokens expire in the middle", set: func(t *testing.T, p *peer) {
-		expire := demandToken(p, func(*exchange) bool { return true })
+	}, maxResent: -1},
+	{name: "tokens expire during the push", set: func(t *testing.T, p *peer) {
+		expire := requireToken(p, func(*exchange) bool { return true })
 		p.once("PATCH", uploadRoute, func(x *exchange) { expire(); x.handle() }).after(1)
 		p.once("PUT", uploadRoute, func(x *exchange) { expire(); x.handle() })
 		p.once("PUT", manifestRoute, func(x *exchange) { expire(); x.handle() })
 	}},
 	{name: "no chunks", set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, refuse(http.StatusMethodNotAllowed, "UNSUPPORTED"))
-	}, twice: -1},
-	{name: "no chunks, in the middle", set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, refuse(http.StatusNotImplemented, "UNSUPPORTED")).after(1)
-	}, twice: -1, open: true},
+		p.on("PATCH", uploadRoute, refuseWith(http.StatusMethodNotAllowed, "UNSUPPORTED"))
+	}, maxResent: -1},
+	{name: "no chunks after the first", set: func(_ *testing.T, p *peer) {
+		p.on("PATCH", uploadRoute, refuseWith(http.StatusNotImplemented, "UNSUPPORTED")).after(1)
+	}, maxResent: -1, mayLeaveOpen: true},
 	{name: "chunks are too large", sizes: []int{6 * mib}, chunk: 4 * mib, set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, func(x *exchange) {
 			if x.r.ContentLength > mib {
-				answer(http.StatusRequestEntityTooLarge)(x)
+				respond(http.StatusRequestEntityTooLarge)(x)
 				return
 			}
 			x.handle()
 		})
-	}, twice: -1},
+	}, maxResent: -1},
 	{name: "a small blob is too large", sizes: []int{6 * mib}, chunk: 8 * mib, set: func(_ *testing.T, p *peer) {
 		p.on("", uploadRoute, func(x *exchange) {
 			if x.r.ContentLength > 2*mib {
-				answer(http.StatusRequestEntityTooLarge)(x)
+				respond(http.StatusRequestEntityTooLarge)(x)
 				return
 			}
 			x.handle()
 		})
-	}, twice: -1},
-	{name: "any chunk is too large", says: "so large", open: true, set: func(_ *testing.T, p *peer) {
-		p.on("PATCH", uploadRoute, answer(http.StatusRequestEntityTooLarge))
-	}, is: errAny, twice: -1},
+	}, maxResent: -1},
+	{name: "every chunk is too large", text: "this large", mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
+		p.on("PATCH", uploadRoute, respond(http.StatusRequestEntityTooLarge))
+	}, want: errAny, maxResent: -1},
 	{name: "interrupted chunks are not kept", sizes: []int{10 * mib}, chunk: 4 * mib, set: func(_ *testing.T, p *peer) {
 		p.on("PATCH", uploadRoute, func(x *exchange) {
 			if x.r.ContentLength > mib {
@@ -327,63 +332,67 @@ var faults = []fault{
 			}
 			x.handle()
 		})
-	}, twice: 4 * mib},
-	{name: "chunks have a least size", set: func(_ *testing.T, p *peer) { p.chunkMin = 100 * kib }, twice: 1},
+	}, maxResent: 4 * mib},
+	{name: "chunks have a minimum size", set: func(_ *testing.T, p *peer) { p.chunkMin = 100 * kib }, maxResent: 1},
 	{name: "mounts without from are refused", set: func(_ *testing.T, p *peer) {
 		p.on("POST", beginRoute, func(x *exchange) {
 			if x.r.URL.Query().Has("mount") {
-				refuse(http.StatusBadRequest, "UNSUPPORTED")(x)
+				refuseWith(http.StatusBadRequest, "UNSUPPORTED")(x)
 				return
 			}
 			x.handle()
 		})
 	}},
-	{name: "the registry reads other bytes, once", set: func(_ *testing.T, p *peer) {
-		p.once("PUT", uploadRoute, refuse(http.StatusBadRequest, "DIGEST_INVALID"))
-	}, twice: -1, open: true},
-	{name: "the registry reads other bytes", is: ErrDigest, open: true, twice: -1, set: func(_ *testing.T, p *peer) {
-		p.on("PUT", uploadRoute, refuse(http.StatusBadRequest, "DIGEST_INVALID"))
-	}},
-	{name: "the registry stores another digest", is: ErrDigest, set: func(_ *testing.T, p *peer) {
-		p.on("PUT", uploadRoute, answer(http.StatusCreated, "Docker-Content-Digest", string(digest.FromString("x"))))
-	}, open: true, twice: -1},
-	{name: "the registry stores another manifest", is: ErrDigest, set: func(_ *testing.T, p *peer) {
-		p.on("PUT", manifestRoute, answer(http.StatusCreated, "Docker-Content-Digest", string(digest.FromString("x"))))
+	{name: "a digest mismatch, once", set: func(_ *testing.T, p *peer) {
+		p.once("PUT", uploadRoute, refuseWith(http.StatusBadRequest, "DIGEST_INVALID"))
+	}, maxResent: -1, mayLeaveOpen: true},
+	{name: "a digest mismatch, twice", want: ErrDigest, mayLeaveOpen: true, maxResent: -1,
+		set: func(_ *testing.T, p *peer) {
+			p.on("PUT", uploadRoute, refuseWith(http.StatusBadRequest, "DIGEST_INVALID"))
+		}},
+	{name: "the registry stores another digest", want: ErrDigest, set: func(_ *testing.T, p *peer) {
+		p.on("PUT", uploadRoute, respond(http.StatusCreated, "Docker-Content-Digest", string(digest.FromString("x"))))
+	}, mayLeaveOpen: true, maxResent: -1},
+	{name: "the registry stores another manifest", want: ErrDigest, set: func(_ *testing.T, p *peer) {
+		p.on("PUT", manifestRoute, respond(http.StatusCreated, "Docker-Content-Digest", string(digest.FromString("x"))))
 	}},
 	{name: "no HEAD", set: func(_ *testing.T, p *peer) {
-		p.on("HEAD", blobRoute, answer(http.StatusMethodNotAllowed))
+		p.on("HEAD", blobRoute, respond(http.StatusMethodNotAllowed))
 	}},
-	{name: "a blob is dropped before the manifest comes", twice: -1, set: func(_ *testing.T, p *peer) {
+	{name: "a blob is collected before the manifest arrives", maxResent: -1, set: func(_ *testing.T, p *peer) {
 		p.once("PUT", manifestRoute, func(x *exchange) {
 			x.dropBlob(x.repo, digest.FromBytes(noise(2, 100)))
 			x.handle()
 		})
 	}},
-	{name: "blobs are dropped always", is: ErrNotFound, twice: -1, set: func(_ *testing.T, p *peer) {
-		p.on("PUT", manifestRoute, refuse(http.StatusNotFound, "MANIFEST_BLOB_UNKNOWN"))
+	{name: "blobs are always collected", want: ErrNotFound, maxResent: -1, set: func(_ *testing.T, p *peer) {
+		p.on("PUT", manifestRoute, refuseWith(http.StatusNotFound, "MANIFEST_BLOB_UNKNOWN"))
 	}},
-	{name: "denied", is: ErrUnauthorized, says: "DENIED", set: func(_ *testing.T, p *peer) {
-		p.on("POST", beginRoute, refuse(http.StatusForbidden, "DENIED"))
+	{name: "denied", want: ErrUnauthorized, text: "DENIED", set: func(_ *testing.T, p *peer) {
+		p.on("POST", beginRoute, refuseWith(http.StatusForbidden, "DENIED"))
 	}},
-	{name: "manifest refused", is: errAny, says: "does not take a manifest", set: func(_ *testing.T, p *peer) {
-		p.on("PUT", manifestRoute, answer(http.StatusRequestEntityTooLarge))
+	{name: "the manifest is too large", want: errAny, text: "rejects a manifest", set: func(_ *testing.T, p *peer) {
+		p.on("PUT", manifestRoute, respond(http.StatusRequestEntityTooLarge))
 	}},
-	{name: "the registry stops reading", stall: 500 * time.Millisecond, sizes: []int{12 * mib}, chunk: 4 * mib, twice: 4 * mib, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, hang).after(1)
-	}},
+	{name: "the registry stops reading", stall: 500 * time.Millisecond, sizes: []int{12 * mib},
+		chunk: 4 * mib, maxResent: 4 * mib,
+		set: func(_ *testing.T, p *peer) {
+			p.once("PATCH", uploadRoute, hang).after(1)
+		}},
 	{name: "the registry stops answering", stall: 50 * time.Millisecond, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, func(x *exchange) { x.record(); hang(x) })
 		p.once("HEAD", blobRoute, hang)
 	}},
-	{name: "the status is refused", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
+	{name: "the status is refused", maxResent: -1, mayLeaveOpen: true, set: func(_ *testing.T, p *peer) {
 		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
-		p.on("GET", uploadRoute, refuse(http.StatusMethodNotAllowed, "UNSUPPORTED"))
+		p.on("GET", uploadRoute, refuseWith(http.StatusMethodNotAllowed, "UNSUPPORTED"))
 	}},
-	{name: "a cut chunk ends the upload, as in distribution 2.8", twice: -1, open: true, set: func(_ *testing.T, p *peer) {
-		p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
-		p.on("GET", uploadRoute, refuse(http.StatusNotFound, "BLOB_UPLOAD_INVALID"))
-	}},
-	{name: "connections are closed after each answer", set: func(_ *testing.T, p *peer) {
+	{name: "a cut chunk ends the session, as in distribution 2.8", maxResent: -1, mayLeaveOpen: true,
+		set: func(_ *testing.T, p *peer) {
+			p.once("PATCH", uploadRoute, cutRequest(1000, true)).after(1)
+			p.on("GET", uploadRoute, refuseWith(http.StatusNotFound, "BLOB_UPLOAD_INVALID"))
+		}},
+	{name: "connections are closed after each response", set: func(_ *testing.T, p *peer) {
 		p.on("", anyRoute, func(x *exchange) {
 			x.w.Header().Set("Connection", "close")
 			x.handle()
@@ -391,10 +400,10 @@ var faults = []fault{
 	}},
 }
 
-// errAny stands for an error that is not one of the package's.
+// errAny stands for any error.
 var errAny = errors.New("any")
 
-// keepHalf keeps half of a chunk and says so.
+// keepHalf keeps half of a chunk and reports the new offset.
 func keepHalf(status int) action {
 	return func(x *exchange) {
 		b, _ := io.ReadAll(x.r.Body)
@@ -414,7 +423,7 @@ func (x *exchange) sendProgress(status int) {
 	x.w.WriteHeader(status)
 }
 
-// withStatus does as usual and answers with another status where it went well.
+// withStatus handles the request normally, and replaces the status of a successful response.
 func withStatus(status int) action {
 	return func(x *exchange) {
 		rec := x.record()
@@ -425,7 +434,7 @@ func withStatus(status int) action {
 	}
 }
 
-// locations changes the Locations of answers.
+// locations changes the Locations of responses.
 func locations(change func(string) string) action {
 	return func(x *exchange) {
 		rec := x.record()
@@ -436,8 +445,9 @@ func locations(change func(string) string) action {
 	}
 }
 
-// demandToken makes a peer want a bearer token where asked says so, and none elsewhere. expire ends the token of now.
-func demandToken(p *peer, asked func(x *exchange) bool) (expire func()) {
+// requireToken makes a peer require a bearer token for requests for which asked returns true, and reject tokens in all
+// others. expire invalidates the current token.
+func requireToken(p *peer, asked func(x *exchange) bool) (expire func()) {
 	var mu sync.Mutex
 	serial := 1
 	p.on("GET", otherRoute, func(x *exchange) {
@@ -461,7 +471,7 @@ func demandToken(p *peer, asked func(x *exchange) bool) (expire func()) {
 		if x.route == otherRoute || got == want {
 			return true
 		}
-		answer(http.StatusUnauthorized, "WWW-Authenticate", `Bearer realm="`+p.server.URL+`/token",service="test"`)(x)
+		respond(http.StatusUnauthorized, "WWW-Authenticate", `Bearer realm="`+p.server.URL+`/token",service="test"`)(x)
 		return false
 	}
 	return func() {
@@ -472,7 +482,7 @@ func demandToken(p *peer, asked func(x *exchange) bool) (expire func()) {
 }
 
 func TestPushFaults(t *testing.T) {
-	s := newStore(t) // for all of them, since it takes longer to make than to push
+	s := newStore(t) // shared, because creating it takes longer than a push
 	usual, _ := putModel(t, s, "usual", 3*64*kib+500, 7000, 100)
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
@@ -527,9 +537,10 @@ func (f fault) run(t *testing.T, s *manifest.Store, name manifest.Name) {
 	if f.check != nil {
 		f.check(t, p, waits)
 	}
-	if f.is != nil || f.says != "" {
-		if err == nil || f.is != nil && f.is != errAny && !errors.Is(err, f.is) || !strings.Contains(err.Error(), f.says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %v, want %v with %q in one line", err, f.is, f.says)
+	if f.want != nil || f.text != "" {
+		if err == nil || f.want != nil && f.want != errAny && !errors.Is(err, f.want) ||
+			!strings.Contains(err.Error(), f.text) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want %v with %q in one line", err, f.want, f.text)
 		}
 		if p.manifest("team/m", "v1") != nil {
 			t.Error("the manifest is there")
@@ -541,17 +552,17 @@ func (f fault) run(t *testing.T, s *manifest.Store, name manifest.Name) {
 	}
 	p.check("team/m", "v1", want)
 	received, _ := p.traffic()
-	switch most := f.twice; {
+	switch most := f.maxResent; {
 	case most == 0 && received-total(t, s, name) > f.chunk, most > 0 && received-total(t, s, name) > most:
 		t.Errorf("%d bytes were sent twice", received-total(t, s, name))
 	}
-	if open := p.open(); len(open) > 0 && !f.open {
-		t.Errorf("uploads are left: %v; requests:\n%s", open, strings.Join(p.log(), "\n"))
+	if open := p.openSessions(); len(open) > 0 && !f.mayLeaveOpen {
+		t.Errorf("open sessions: %v; requests:\n%s", open, strings.Join(p.log(), "\n"))
 	}
 	for d, e := range last {
 		key := (&pusher{dst: dst, r: &repository{path: dst.Path}}).sessionKey(d)
 		if _, err := os.Stat(filepath.Join(s.Root(), "ingest", "push-"+key.Encoded())); err == nil {
-			t.Errorf("a note about %s is left", d)
+			t.Errorf("the session record of %s is left", d)
 		}
 		if d != "" && e.Kind != Done && e.Kind != Present && e.Kind != Mounted {
 			t.Errorf("the last event of %s is %+v", d, e)
@@ -559,7 +570,7 @@ func (f fault) run(t *testing.T, s *manifest.Store, name manifest.Name) {
 	}
 }
 
-// A blob that two layers name goes up once.
+// TestPushListedTwice: a blob that two layers reference is uploaded once.
 func TestPushListedTwice(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	d, n, err := s.PutBytes(t.Context(), noise(1, 5000))
@@ -567,7 +578,8 @@ func TestPushListedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	img := manifest.Image{Config: manifest.Config{ModelType: "llama"}, Layers: []manifest.Layer{
-		{Kind: manifest.KindTensor, Name: "a", Digest: d, Size: n}, {Kind: manifest.KindTensor, Name: "b", Digest: d, Size: n},
+		{Kind: manifest.KindTensor, Name: "a", Digest: d, Size: n},
+		{Kind: manifest.KindTensor, Name: "b", Digest: d, Size: n},
 	}}
 	name := manifest.Name{Path: "m", Tag: "latest"}
 	want, err := s.Put(t.Context(), name, img)
@@ -609,7 +621,7 @@ func TestPushDamaged(t *testing.T) {
 			if p.manifest("m", "latest") != nil {
 				t.Error("the manifest is there")
 			}
-			// What the registry has already, the store need not have.
+			// The store need not have what the registry has.
 			p.putBlob("m", noise(0, 3000))
 			if _, err := newClient(t).Push(t.Context(), s, name, p.name("m"), PushOptions{}); err != nil {
 				t.Errorf("with the blob at the registry: %v", err)
@@ -618,7 +630,7 @@ func TestPushDamaged(t *testing.T) {
 	}
 }
 
-// interrupt pushes until so much of a blob has moved, and gives up.
+// interrupt pushes until at bytes of a blob are sent, then cancels the push.
 func interrupt(t *testing.T, s *manifest.Store, name, dst manifest.Name, opts PushOptions, at int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -640,7 +652,7 @@ func TestPushResumes(t *testing.T) {
 	name, want := putModel(t, s, "m", 20*mib)
 	opts := PushOptions{ChunkSize: 2 * mib}
 	interrupt(t, s, name, p.name("m"), opts, 9*mib)
-	if left := strays(t, s); len(left) != 1 {
+	if left := leftovers(t, s); len(left) != 1 {
 		t.Fatalf("left of an interrupted push: %v", left)
 	}
 	var begun int64
@@ -659,19 +671,20 @@ func TestPushResumes(t *testing.T) {
 		t.Errorf("%d bytes were sent twice", received-total(t, s, name))
 	}
 	if begun < 6*mib {
-		t.Errorf("went on at %d", begun)
+		t.Errorf("resumed at %d", begun)
 	}
-	if left := append(p.open(), strays(t, s)...); len(left) > 0 {
+	if left := append(p.openSessions(), leftovers(t, s)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
 
-// A registry may forget what an earlier run sent, or have got it from somebody else.
-func TestPushResumesElsewhere(t *testing.T) {
+// TestPushSessionLost: the registry dropped or refuses the session of an earlier run, or received the blob from another
+// client.
+func TestPushSessionLost(t *testing.T) {
 	for name, meanwhile := range map[string]func(p *peer){
-		"forgotten": (*peer).forget,
-		"refused":   func(p *peer) { p.on("GET", uploadRoute, refuse(http.StatusForbidden, "DENIED")) },
-		"present":   func(p *peer) { p.forget(); p.putBlob("m", noise(0, 20*mib)) },
+		"forgotten": (*peer).forgetUploads,
+		"refused":   func(p *peer) { p.on("GET", uploadRoute, refuseWith(http.StatusForbidden, "DENIED")) },
+		"present":   func(p *peer) { p.forgetUploads(); p.putBlob("m", noise(0, 20*mib)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, s := newPeer(t), newStore(t)
@@ -683,15 +696,15 @@ func TestPushResumesElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.check("m", "latest", want)
-			if left := strays(t, s); len(left) > 0 {
+			if left := leftovers(t, s); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		})
 	}
 }
 
-// Pushes of one model at once do not disturb each other.
-func TestPushTwiceAtOnce(t *testing.T) {
+// TestPushConcurrently: concurrent pushes of one model do not interfere.
+func TestPushConcurrently(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, want := putModel(t, s, "m", 18*mib, 3000)
 	var wait sync.WaitGroup
@@ -705,7 +718,7 @@ func TestPushTwiceAtOnce(t *testing.T) {
 	}
 	wait.Wait()
 	p.check("m", "latest", want)
-	if left := append(p.open(), strays(t, s)...); len(left) > 0 {
+	if left := append(p.openSessions(), leftovers(t, s)...); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -734,18 +747,18 @@ func TestPushMounts(t *testing.T) {
 	if sent := after - before; mounted != 2 || sent >= 3000+5000 {
 		t.Errorf("%d blobs were mounted and %d bytes sent, want 2 and the third blob", mounted, sent)
 	}
-	if open := p.open(); len(open) > 0 {
+	if open := p.openSessions(); len(open) > 0 {
 		t.Errorf("uploads are left: %v", open)
 	}
 
-	// A repository that has lost its blobs, or may not be read, costs nothing but time.
+	// A source repository that lost its blobs, or that may not be read, does not fail the push.
 	for d := range p.repos["team/base"].blobs {
 		p.dropBlob("team/base", d)
 	}
 	third, want := putModel(t, s, "third", 3000, 5000, 7000, 8)
 	p.on("POST", beginRoute, func(x *exchange) {
 		if x.r.URL.Query().Get("from") == "other/tuned" {
-			refuse(http.StatusForbidden, "DENIED")(x)
+			refuseWith(http.StatusForbidden, "DENIED")(x)
 			return
 		}
 		x.handle()
@@ -754,7 +767,7 @@ func TestPushMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.check("third", "latest", want)
-	if open := p.open(); len(open) > 0 {
+	if open := p.openSessions(); len(open) > 0 {
 		t.Errorf("uploads are left: %v", open)
 	}
 }
@@ -773,8 +786,8 @@ func TestPushMountsAnonymously(t *testing.T) {
 	}
 }
 
-// Hosts of the table get blobs whole.
-func TestPushWhole(t *testing.T) {
+// TestPushMonolithic: hosts with a hostRule get each blob in a single request.
+func TestPushMonolithic(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, want := putModel(t, s, "m", 3*mib)
 	c := newClient(t)
@@ -791,12 +804,12 @@ func TestPushWhole(t *testing.T) {
 	if n := p.count("PATCH", uploadRoute); n != 0 {
 		t.Errorf("%d chunks were sent", n)
 	}
-	if left := strays(t, s); len(left) > 0 {
+	if left := leftovers(t, s); len(left) > 0 {
 		t.Errorf("files are left: %v", left)
 	}
 }
 
-// An index of manifests goes with those of its manifests that the store has.
+// TestPushIndex: an index is pushed with those of its manifests that the store has.
 func TestPushIndex(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, child := putModel(t, s, "m", 3000)
@@ -804,10 +817,12 @@ func TestPushIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{"mediaType":%q,"digest":%q,"size":%d}]}`,
+	index := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[`+
+		`{"mediaType":%q,"digest":%q,"size":%d}]}`,
 		raw.Descriptor.MediaType, child, len(raw.Bytes))
 	all := manifest.Name{Path: "all", Tag: "latest"}
-	want, err := s.PutRaw(t.Context(), all, "application/vnd.oci.image.index.v1+json", []byte(index), manifest.PutOptions{})
+	want, err := s.PutRaw(t.Context(), all, "application/vnd.oci.image.index.v1+json", []byte(index),
+		manifest.PutOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -818,7 +833,7 @@ func TestPushIndex(t *testing.T) {
 	p.check("all", string(child), child)
 }
 
-// An encoding that is made for the push has a config that the store has not.
+// TestPushFormat: a manifest that is encoded for the push has a config that the store lacks.
 func TestPushFormat(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, stored := putModel(t, s, "m", 3000, 100)
@@ -830,15 +845,16 @@ func TestPushFormat(t *testing.T) {
 	if m := string(p.manifest("m", "latest")); !strings.Contains(m, "application/vnd.ollama.image.tensor") {
 		t.Errorf("manifest %s", m)
 	}
-	if got, err = newClient(t).Push(t.Context(), s, name, p.name("m"), PushOptions{Format: manifest.FormatModelPack}); err != nil || got != stored {
+	if got, err = newClient(t).Push(t.Context(), s, name, p.name("m"),
+		PushOptions{Format: manifest.FormatModelPack}); err != nil || got != stored {
 		t.Errorf("pushed %s, %v, want %s", got, err, stored)
 	}
 	if _, err = newClient(t).Push(t.Context(), s, name, p.name("m"), PushOptions{Format: "tar"}); err == nil {
-		t.Error("pushed in a format that there is not")
+		t.Error("pushed in an unknown format")
 	}
 }
 
-// newOlareg starts a registry that passes the specification's conformance tests.
+// newOlareg starts olareg, a registry that passes the conformance tests of the specification.
 func newOlareg(t testing.TB) (host string) {
 	t.Helper()
 	reg := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
@@ -871,7 +887,7 @@ func TestPushToOlareg(t *testing.T) {
 			t.Errorf("%s: %v, %v", dst, m, err)
 		}
 	}
-	if left := strays(t, s); len(left) > 0 {
+	if left := leftovers(t, s); len(left) > 0 {
 		t.Errorf("files are left: %v", left)
 	}
 }

@@ -15,32 +15,35 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Bounds on what a registry may list about one manifest.
+// Limits on the referrers that a registry may list.
 const (
 	maxReferrers     = 10000
 	maxReferrerPages = 200
 )
 
-// Referrers lists the manifests of a repository whose subject is the one with this digest: signatures and what else is
-// said about it. Of the name only host and path count. An artifactType that is not empty leaves out all others. Registries
-// without the referrers API are asked for the tag that stands for it (distribution-spec v1.1.1, "Listing Referrers" and "Referrers
-// Tag Schema").
-func (c *Client) Referrers(ctx context.Context, name manifest.Name, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error) {
+// Referrers lists the manifests of a repository whose subject has this digest, such as signatures. Of the name, only
+// host and path are used. If artifactType is not empty, manifests of other types are left out. If the registry has no
+// referrers API, Referrers reads the referrers tag instead. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#listing-referrers and
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#referrers-tag-schema.
+func (c *Client) Referrers(ctx context.Context, name manifest.Name, subject digest.Digest,
+	artifactType string) ([]ocispec.Descriptor, error) {
 	r, err := c.repository(name, pull)
 	if err != nil {
 		return nil, err
 	}
 	list, err := r.referrers(ctx, subject, artifactType)
 	if err != nil {
-		return nil, fmt.Errorf("list what refers to %s in %s/%s: %w", subject, name.Host, name.Path, err)
+		return nil, fmt.Errorf("list the referrers of %s in %s/%s: %w", subject, name.Host, name.Path, err)
 	}
 	return list, nil
 }
 
-// errNoReferrersAPI is an answer from which follows that the registry has no referrers API.
+// errNoReferrersAPI is a response which implies that the registry has no referrers API.
 var errNoReferrersAPI = errors.New("no referrers API")
 
-func (r *repository) referrers(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error) {
+func (r *repository) referrers(ctx context.Context, subject digest.Digest,
+	artifactType string) ([]ocispec.Descriptor, error) {
 	list, err := r.listReferrers(ctx, subject, artifactType)
 	if errors.Is(err, errNoReferrersAPI) {
 		var tag *indexPage
@@ -56,8 +59,8 @@ func (r *repository) referrers(ctx context.Context, subject digest.Digest, artif
 	return cleanReferrers(list, artifactType)
 }
 
-// cleanReferrers leaves out what was not asked for, since registries need not filter, what is listed twice, and what cannot be
-// fetched by a digest.
+// cleanReferrers drops entries of other types (registries need not filter), duplicates, and entries that cannot be
+// fetched by a sha256 digest.
 func cleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
 	var kept []ocispec.Descriptor
 	seen := map[digest.Digest]bool{}
@@ -66,7 +69,8 @@ func cleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.D
 			continue
 		}
 		seen[d.Digest] = true
-		if d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 || d.Size < 0 || d.Size > manifest.MaxManifestSize {
+		if d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 ||
+			d.Size < 0 || d.Size > manifest.MaxManifestSize {
 			continue
 		}
 		if len(kept) == maxReferrers {
@@ -77,8 +81,9 @@ func cleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.D
 	return kept, nil
 }
 
-// listReferrers asks the API, page by page.
-func (r *repository) listReferrers(ctx context.Context, subject digest.Digest, artifactType string) ([]ocispec.Descriptor, error) {
+// listReferrers reads all pages of the referrers API.
+func (r *repository) listReferrers(ctx context.Context, subject digest.Digest,
+	artifactType string) ([]ocispec.Descriptor, error) {
 	next := r.url("referrers", string(subject))
 	if artifactType != "" {
 		next.RawQuery = url.Values{"artifactType": {artifactType}}.Encode()
@@ -87,7 +92,7 @@ func (r *repository) listReferrers(ctx context.Context, subject digest.Digest, a
 	for range maxReferrerPages {
 		page, err := r.getIndex(ctx, next)
 		if err != nil {
-			return nil, noAPI(err)
+			return nil, asNoReferrersAPI(err)
 		}
 		list = append(list, page.index.Manifests...)
 		if page.next == nil {
@@ -98,21 +103,22 @@ func (r *repository) listReferrers(ctx context.Context, subject digest.Digest, a
 	return nil, fmt.Errorf("more than %d pages: %w", maxReferrerPages, manifest.ErrTooLarge)
 }
 
-// noAPI tells answers that mean that the API is not there, which is 404 by the specification and something else in practice, from
-// other errors.
-func noAPI(err error) error {
+// asNoReferrersAPI returns errNoReferrersAPI for responses which mean that the API does not exist. By the specification
+// that is a 404; in practice registries use other statuses too.
+func asNoReferrersAPI(err error) error {
 	var status *StatusError
 	if !errors.As(err, &status) {
 		return err
 	}
 	switch status.Status {
-	case http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
+	case http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
+		http.StatusNotImplemented:
 		return errNoReferrersAPI
 	}
 	return err
 }
 
-// indexPage is an image index as a registry gave it.
+// indexPage is an image index, or a page of one, as received from a registry.
 type indexPage struct {
 	index ocispec.Index
 	etag  string
@@ -120,7 +126,7 @@ type indexPage struct {
 }
 
 func (r *repository) getIndex(ctx context.Context, u *url.URL) (*indexPage, error) {
-	return retried(ctx, r.c, func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
+	return retry(ctx, r.c, func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
 }
 
 func (r *repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, error) {
@@ -137,22 +143,24 @@ func (r *repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, 
 	if err := expect(resp, http.StatusOK); err != nil {
 		return nil, err
 	}
-	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || kind != ocispec.MediaTypeImageIndex {
-		return nil, fmt.Errorf("%s: the answer is %q: %w", bare(u), clip(kind), errNoReferrersAPI) // a proxy's own page, say
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || kind != ocispec.MediaTypeImageIndex {
+		// For example a proxy's own page.
+		return nil, fmt.Errorf("%s: the response has content type %q: %w", displayURL(u), clip(kind), errNoReferrersAPI)
 	}
-	b, err := readDocument(resp, bare(u))
+	b, err := readDocument(resp, displayURL(u))
 	if err != nil {
 		return nil, err
 	}
 	page := &indexPage{etag: resp.Header.Get("ETag")}
 	if err := json.Unmarshal(b, &page.index); err != nil {
-		return nil, fmt.Errorf("%s: %v: %w", bare(u), err, manifest.ErrInvalidManifest)
+		return nil, fmt.Errorf("%s: %v: %w", displayURL(u), err, manifest.ErrInvalidManifest)
 	}
 	page.next, err = nextPage(resp)
 	return page, err
 }
 
-// nextPage reads the Link header (RFC 8288): the next page, on the same host.
+// nextPage returns the URL of the next page from the Link header (RFC 8288), or nil. It must be on the same host.
 func nextPage(resp *http.Response) (*url.URL, error) {
 	for _, value := range resp.Header.Values("Link") {
 		for link := range strings.SplitSeq(value, ",") {
@@ -162,7 +170,7 @@ func nextPage(resp *http.Response) (*url.URL, error) {
 			}
 			u, err := resp.Request.URL.Parse(target[1:])
 			if err != nil || u.Host != resp.Request.URL.Host || u.Scheme != resp.Request.URL.Scheme {
-				return nil, fmt.Errorf("%s: its next page is not on the same host", bare(resp.Request.URL))
+				return nil, fmt.Errorf("%s: the next page is on another host", displayURL(resp.Request.URL))
 			}
 			return u, nil
 		}
@@ -180,7 +188,7 @@ func isNext(params string) bool {
 	return false
 }
 
-// Resolve fetches the manifest that a name means in its registry, verified against the digest where the name has one.
+// Resolve fetches the manifest of a name from its registry. It is verified against the digest, if the name has one.
 func (c *Client) Resolve(ctx context.Context, name manifest.Name) (*Manifest, error) {
 	r, err := c.repository(name, pull)
 	if err != nil {

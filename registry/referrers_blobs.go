@@ -12,7 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// getBytes fetches a small blob and verifies it.
+// getBytes fetches a small blob into memory and verifies it.
 func (r *repository) getBytes(ctx context.Context, d ocispec.Descriptor, limit int64) ([]byte, error) {
 	if d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 {
 		return nil, fmt.Errorf("blob %q: not a sha256 digest: %w", clip(string(d.Digest)), manifest.ErrInvalidManifest)
@@ -26,7 +26,7 @@ func (r *repository) getBytes(ctx context.Context, d ocispec.Descriptor, limit i
 		if err == nil {
 			return b, nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return nil, err
 		}
 	}
@@ -55,27 +55,30 @@ func (r *repository) getBytesOnce(ctx context.Context, d ocispec.Descriptor) ([]
 	return b, nil
 }
 
-// putBytes sends a small blob, unless the registry has it.
+// putBytes pushes a small blob, unless the registry has it.
 func (r *repository) putBytes(ctx context.Context, b []byte) error {
 	d := digest.FromBytes(b)
 	return r.putBlob(ctx, d, int64(len(b)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
 }
 
-func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64, open func() (io.ReadCloser, error)) error {
+func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64,
+	open func() (io.ReadCloser, error)) error {
 	a := r.c.attempts()
 	for {
 		err := r.putBlobOnce(ctx, d, size, open)
 		if err == nil {
 			return nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return fmt.Errorf("push blob %s: %w", d, err)
 		}
 	}
 }
 
-// putBlobOnce asks for the blob, then for an upload, then sends it whole (distribution-spec v1.1.1, "POST then PUT").
-func (r *repository) putBlobOnce(ctx context.Context, d digest.Digest, size int64, open func() (io.ReadCloser, error)) error {
+// putBlobOnce pushes a blob in a single request, unless the registry has it. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#post-then-put.
+func (r *repository) putBlobOnce(ctx context.Context, d digest.Digest, size int64,
+	open func() (io.ReadCloser, error)) error {
 	req, err := r.request(ctx, http.MethodHead, r.url("blobs", string(d)), nil)
 	if err != nil {
 		return err

@@ -17,20 +17,22 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Most levels of referrers of referrers that are followed.
+// maxReferrerDepth limits chains of referrers of referrers.
 const maxReferrerDepth = 8
 
-// PushReferrers sends what the store knows about a manifest to the repository of dst: its referrers, and theirs. It
-// gives their number. Push does this too.
-func (c *Client) PushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name, subject digest.Digest) (int, error) {
+// PushReferrers pushes the stored referrers of a manifest, and theirs, to the repository of dst. It returns their
+// number. [Client.Push] does this too.
+func (c *Client) PushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name,
+	subject digest.Digest) (int, error) {
 	n, err := c.pushReferrers(ctx, s, dst, subject)
 	if err != nil {
-		return n, fmt.Errorf("push what refers to %s to %s/%s: %w", subject, dst.Host, dst.Path, err)
+		return n, fmt.Errorf("push the referrers of %s to %s/%s: %w", subject, dst.Host, dst.Path, err)
 	}
 	return n, nil
 }
 
-func (c *Client) pushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name, subject digest.Digest) (int, error) {
+func (c *Client) pushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name,
+	subject digest.Digest) (int, error) {
 	p, release, err := c.newPusher(ctx, s, dst, PushOptions{})
 	if err != nil {
 		return 0, err
@@ -50,7 +52,7 @@ func (c *Client) pushReferrers(ctx context.Context, s *manifest.Store, dst manif
 	return len(attached), p.sendAttached(ctx, attached)
 }
 
-// attachment is a manifest that refers to another.
+// attachment is a stored referrer with its subject.
 type attachment struct {
 	ocispec.Descriptor
 	subject digest.Digest
@@ -65,7 +67,7 @@ func manifestsOf(list []attachment) []Manifest {
 	return docs
 }
 
-// attached lists what the store has about a manifest, what is about that, and so on; a subject comes before its referrers.
+// attached lists the stored referrers of a manifest, their referrers, and so on. A subject comes before its referrers.
 func (p *pusher) attached(ctx context.Context, subject digest.Digest) ([]attachment, error) {
 	if p.opts.NoReferrers {
 		return nil, nil
@@ -98,14 +100,14 @@ func (p *pusher) attached(ctx context.Context, subject digest.Digest) ([]attachm
 	return all, nil
 }
 
-// sendAttached puts manifests by their digest, and sees to it that the registry lists them.
+// sendAttached pushes referrers by digest. If the registry does not list them by itself, it updates the referrers tags.
 func (p *pusher) sendAttached(ctx context.Context, list []attachment) error {
 	unlisted := map[digest.Digest][]ocispec.Descriptor{}
 	var subjects []digest.Digest
 	for _, a := range list {
 		listed, err := p.r.putManifest(ctx, string(a.Digest), a.doc)
 		if err != nil {
-			return fmt.Errorf("manifest %s, which refers to %s: %w", a.Digest, a.subject, err)
+			return fmt.Errorf("referrer %s of %s: %w", a.Digest, a.subject, err)
 		}
 		if !listed {
 			if unlisted[a.subject] == nil {
@@ -122,8 +124,9 @@ func (p *pusher) sendAttached(ctx context.Context, list []attachment) error {
 	return nil
 }
 
-// PushReferrer sends one manifest that has a subject, and its small blobs, to the repository of dst.
-func (c *Client) PushReferrer(ctx context.Context, dst manifest.Name, mediaType string, m []byte, blobs ...[]byte) (digest.Digest, error) {
+// PushReferrer pushes a manifest that has a subject, and its small blobs, to the repository of dst.
+func (c *Client) PushReferrer(ctx context.Context, dst manifest.Name, mediaType string, m []byte,
+	blobs ...[]byte) (digest.Digest, error) {
 	d, err := c.pushReferrer(ctx, dst, mediaType, m, blobs)
 	if err != nil {
 		return "", fmt.Errorf("push to %s/%s: %w", dst.Host, dst.Path, err)
@@ -131,7 +134,8 @@ func (c *Client) PushReferrer(ctx context.Context, dst manifest.Name, mediaType 
 	return d, nil
 }
 
-func (c *Client) pushReferrer(ctx context.Context, dst manifest.Name, mediaType string, m []byte, blobs [][]byte) (digest.Digest, error) {
+func (c *Client) pushReferrer(ctx context.Context, dst manifest.Name, mediaType string, m []byte,
+	blobs [][]byte) (digest.Digest, error) {
 	desc, err := manifest.ReferrerDescriptor(mediaType, m)
 	if err != nil {
 		return "", err
@@ -156,18 +160,20 @@ func (c *Client) pushReferrer(ctx context.Context, dst manifest.Name, mediaType 
 	return desc.Digest, err
 }
 
-// referrersTag is the tag of the index that stands for the referrers API (distribution-spec v1.1.1, "Referrers Tag Schema"). A
-// sha256 digest needs none of the replacements that it describes.
+// referrersTag returns the tag of the index that replaces the referrers API. A sha256 digest needs no truncation or
+// replacement of characters. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#referrers-tag-schema.
 func referrersTag(subject digest.Digest) string {
 	return string(subject.Algorithm()) + "-" + subject.Encoded()
 }
 
-// How often the referrers tag is written again because somebody else was faster.
+// maxTagTries limits how often the referrers tag is updated again because another client changed it.
 const maxTagTries = 12
 
-// tagReferrers adds manifests to the index of the referrers tag. Others may do the same at this moment, and registries have
-// no lock: where the registry gives an entity tag, the index is replaced only as it was read; elsewhere it is read again after
-// longer than somebody who had read it before may take to write it.
+// tagReferrers adds manifests to the index of the referrers tag. Other clients may do so concurrently, and registries
+// have no locks. If the registry sends an ETag, the index is replaced only if it is unchanged (If-Match). Otherwise
+// tagReferrers reads the index again, after a delay that exceeds the time that another client needs between reading and
+// writing, and repeats the update if its entries are gone.
 func (r *repository) tagReferrers(ctx context.Context, subject digest.Digest, add []ocispec.Descriptor) error {
 	if len(add) == 0 {
 		return nil
@@ -185,7 +191,7 @@ func (r *repository) tagReferrers(ctx context.Context, subject digest.Digest, ad
 			return nil
 		}
 		err = r.putReferrersIndex(ctx, subject, page, absent)
-		if err != nil && !changed(err) {
+		if err != nil && !isConflict(err) {
 			return err
 		}
 		wait := 2*time.Since(start) + rand.N(time.Duration(try+1)*20*time.Millisecond)
@@ -193,23 +199,25 @@ func (r *repository) tagReferrers(ctx context.Context, subject digest.Digest, ad
 			return err
 		}
 	}
-	return fmt.Errorf("tag %s keeps changing while it is written, try again: %w", referrersTag(subject), ErrInterrupted)
+	return fmt.Errorf("tag %s keeps changing while it is updated; try again: %w", referrersTag(subject), ErrInterrupted)
 }
 
-// referrersIndex reads the index of the referrers tag, empty when there is none.
+// referrersIndex reads the index of the referrers tag. It is empty if the tag does not exist.
 func (r *repository) referrersIndex(ctx context.Context, subject digest.Digest) (*indexPage, error) {
 	page, err := r.getIndex(ctx, r.url("manifests", referrersTag(subject)))
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return &indexPage{}, nil
 	case errors.Is(err, errNoReferrersAPI):
-		return nil, fmt.Errorf("tag %s is not an image index, remove it: %w", referrersTag(subject), manifest.ErrInvalidManifest)
+		return nil, fmt.Errorf("tag %s is not an image index; remove it: %w",
+			referrersTag(subject), manifest.ErrInvalidManifest)
 	}
 	return page, err
 }
 
-// putReferrersIndex writes the index with more entries. What it holds beside entries stays.
-func (r *repository) putReferrersIndex(ctx context.Context, subject digest.Digest, page *indexPage, add []ocispec.Descriptor) error {
+// putReferrersIndex writes the index with more entries. Its other fields are preserved.
+func (r *repository) putReferrersIndex(ctx context.Context, subject digest.Digest, page *indexPage,
+	add []ocispec.Descriptor) error {
 	index := page.index
 	index.Versioned = specs.Versioned{SchemaVersion: 2}
 	index.MediaType = ocispec.MediaTypeImageIndex
@@ -219,20 +227,22 @@ func (r *repository) putReferrersIndex(ctx context.Context, subject digest.Diges
 		return err
 	}
 	if len(b) > manifest.MaxManifestSize {
-		return fmt.Errorf("tag %s would have %d bytes, the limit is %d: %w", referrersTag(subject), len(b), manifest.MaxManifestSize, manifest.ErrTooLarge)
+		return fmt.Errorf("tag %s would have %d bytes, the limit is %d: %w",
+			referrersTag(subject), len(b), manifest.MaxManifestSize, manifest.ErrTooLarge)
 	}
 	a := r.c.attempts()
 	for {
 		err := r.putIfUnchanged(ctx, subject, page.etag, b)
-		if err == nil || changed(err) {
+		if err == nil || isConflict(err) {
 			return err
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			return err
 		}
 	}
 }
 
+// putIfUnchanged replaces the index of the referrers tag, if it still has this ETag. Without an ETag, it always does.
 func (r *repository) putIfUnchanged(ctx context.Context, subject digest.Digest, etag string, b []byte) error {
 	req, err := r.request(ctx, http.MethodPut, r.url("manifests", referrersTag(subject)), bytes.NewReader(b))
 	if err != nil {
@@ -250,8 +260,9 @@ func (r *repository) putIfUnchanged(ctx context.Context, subject digest.Digest, 
 	return expect(resp, http.StatusCreated, http.StatusOK, http.StatusAccepted)
 }
 
-// changed reports whether the registry refused to replace what is no longer what was read.
-func changed(err error) bool {
+// isConflict reports whether the registry refused to replace an index that another client has changed.
+func isConflict(err error) bool {
 	var status *StatusError
-	return errors.As(err, &status) && (status.Status == http.StatusPreconditionFailed || status.Status == http.StatusConflict)
+	return errors.As(err, &status) &&
+		(status.Status == http.StatusPreconditionFailed || status.Status == http.StatusConflict)
 }

@@ -21,7 +21,7 @@ import (
 
 const reportType = "application/vnd.example.report"
 
-// attachText stores an artifact about a manifest.
+// attachText stores an artifact with a text layer that refers to a manifest.
 func attachText(t testing.TB, s *manifest.Store, subject digest.Digest, artifactType, text string) ocispec.Descriptor {
 	t.Helper()
 	release, err := s.Lock(t.Context())
@@ -44,8 +44,9 @@ func attachText(t testing.TB, s *manifest.Store, subject digest.Digest, artifact
 	return desc
 }
 
-// wantReferrers checks what a repository lists, in any order.
-func wantReferrers(t testing.TB, c *Client, name manifest.Name, subject digest.Digest, artifactType string, want ...ocispec.Descriptor) {
+// wantReferrers compares the referrers that a repository lists, in any order.
+func wantReferrers(t testing.TB, c *Client, name manifest.Name, subject digest.Digest, artifactType string,
+	want ...ocispec.Descriptor) {
 	t.Helper()
 	got, err := c.Referrers(t.Context(), name, subject, artifactType)
 	if err != nil {
@@ -64,7 +65,8 @@ func wantReferrers(t testing.TB, c *Client, name manifest.Name, subject digest.D
 	}
 }
 
-// olaregHost starts the conforming registry, changed as a test wants it.
+// olaregHost starts olareg, which conforms to the specification. change edits its configuration, and around wraps its
+// handler.
 func olaregHost(t testing.TB, change func(*config.Config), around func(http.Handler) http.Handler) string {
 	t.Helper()
 	conf := config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}}
@@ -93,7 +95,7 @@ func mustName(t testing.TB, s string) manifest.Name {
 	return n
 }
 
-// withoutAPI is what an older registry is like.
+// withoutAPI disables the referrers API, as in older registries.
 func withoutAPI(c *config.Config) { c.API.Referrer.Enabled = new(bool) }
 
 func TestReferrersRoundTrip(t *testing.T) {
@@ -131,7 +133,7 @@ func TestReferrersRoundTrip(t *testing.T) {
 	}
 }
 
-// index gives a page of a list of referrers.
+// index responds with a page of a list of referrers.
 func index(next string, descs ...ocispec.Descriptor) action {
 	return func(x *exchange) {
 		x.w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
@@ -144,47 +146,52 @@ func index(next string, descs ...ocispec.Descriptor) action {
 	}
 }
 
-func described(text string) ocispec.Descriptor {
-	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: reportType, Digest: digest.FromString(text), Size: int64(len(text))}
+func referrerOf(text string) ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: reportType,
+		Digest: digest.FromString(text), Size: int64(len(text))}
 }
 
-// What registries answer instead of a list, and in one.
-func TestReferrersAnswers(t *testing.T) {
+// TestReferrersResponses covers error responses, and malformed and unusual lists.
+func TestReferrersResponses(t *testing.T) {
 	subject := digest.FromString("subject")
-	one, two := described("one"), described("two")
+	one, two := referrerOf("one"), referrerOf("two")
 	page := "/v2/m/referrers/" + string(subject) + "?page=2"
 	tests := []struct {
 		name    string
-		answers []action // of the referrers API, in order; the last for ever
+		answers []action // of the referrers API, in order; the last one repeats
 		want    []ocispec.Descriptor
 		wantErr string
 	}{
-		{"404", []action{refuse(404, "NAME_UNKNOWN")}, []ocispec.Descriptor{two}, ""},
-		{"400", []action{refuse(400, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
-		{"405", []action{refuse(405, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
-		{"406", []action{answer(406)}, []ocispec.Descriptor{two}, ""},
-		{"501", []action{answer(501)}, []ocispec.Descriptor{two}, ""},
-		{"a page for people", []action{answer(200, "Content-Type", "text/html; charset=utf-8")}, []ocispec.Descriptor{two}, ""},
-		{"no type", []action{answer(200, "Content-Type", "")}, []ocispec.Descriptor{two}, ""},
+		{"404", []action{refuseWith(404, "NAME_UNKNOWN")}, []ocispec.Descriptor{two}, ""},
+		{"400", []action{refuseWith(400, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
+		{"405", []action{refuseWith(405, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
+		{"406", []action{respond(406)}, []ocispec.Descriptor{two}, ""},
+		{"501", []action{respond(501)}, []ocispec.Descriptor{two}, ""},
+		{"an HTML page", []action{respond(200, "Content-Type", "text/html; charset=utf-8")}, []ocispec.Descriptor{two}, ""},
+		{"no type", []action{respond(200, "Content-Type", "")}, []ocispec.Descriptor{two}, ""},
 		{"type with parameters", []action{func(x *exchange) {
 			rec := httptest.NewRecorder()
 			index("", one)(&exchange{peer: x.peer, w: rec, r: x.r})
 			rec.Header().Set("Content-Type", ocispec.MediaTypeImageIndex+"; charset=utf-8")
 			x.replay(rec, rec.Body.Bytes())
 		}}, []ocispec.Descriptor{one}, ""},
-		{"403", []action{refuse(403, "DENIED")}, nil, "403 Forbidden: DENIED"},
-		{"500 twice", []action{answer(500), answer(500), index("", one)}, []ocispec.Descriptor{one}, ""},
-		{"500 for ever", []action{answer(500)}, nil, "500 Internal"},
+		{"403", []action{refuseWith(403, "DENIED")}, nil, "403 Forbidden: DENIED"},
+		{"500 twice", []action{respond(500), respond(500), index("", one)}, []ocispec.Descriptor{one}, ""},
+		{"500 for ever", []action{respond(500)}, nil, "500 Internal"},
 		{"cut", []action{cutResponse(20), index("", one)}, []ocispec.Descriptor{one}, ""},
-		{"not JSON", []action{answer(200, "Content-Type", ocispec.MediaTypeImageIndex)}, nil, "invalid manifest"},
+		{"not JSON", []action{respond(200, "Content-Type", ocispec.MediaTypeImageIndex)}, nil, "invalid manifest"},
 		{"two pages", []action{index(page, one), index("", two)}, []ocispec.Descriptor{one, two}, ""},
-		{"a second page that fails once", []action{index(page, one), answer(503), index("", two)}, []ocispec.Descriptor{one, two}, ""},
-		{"a second page without API", []action{index(page, one), refuse(404, "NOT_FOUND")}, []ocispec.Descriptor{two}, ""},
+		{"a second page that fails once", []action{index(page, one), respond(503), index("", two)},
+			[]ocispec.Descriptor{one, two}, ""},
+		{"a second page without API", []action{index(page, one), refuseWith(404, "NOT_FOUND")}, []ocispec.Descriptor{two},
+			""},
 		{"pages without end", []action{index(page, one)}, nil, "more than 200 pages"},
-		{"a page elsewhere", []action{index("https://elsewhere.example/v2/", one)}, nil, "not on the same host"},
+		{"a page elsewhere", []action{index("https://elsewhere.example/v2/", one)}, nil, "on another host"},
 		{"listed twice", []action{index("", one, one)}, []ocispec.Descriptor{one}, ""},
-		{"no digests", []action{index("", ocispec.Descriptor{Digest: "sha256:../../x"}, ocispec.Descriptor{}, one)}, []ocispec.Descriptor{one}, ""},
-		{"odd sizes", []action{index("", ocispec.Descriptor{Digest: two.Digest, Size: -1}, ocispec.Descriptor{Digest: subject, Size: 1 << 40}, one)}, []ocispec.Descriptor{one}, ""},
+		{"no digests", []action{index("", ocispec.Descriptor{Digest: "sha256:../../x"}, ocispec.Descriptor{}, one)},
+			[]ocispec.Descriptor{one}, ""},
+		{"odd sizes", []action{index("", ocispec.Descriptor{Digest: two.Digest, Size: -1},
+			ocispec.Descriptor{Digest: subject, Size: 1 << 40}, one)}, []ocispec.Descriptor{one}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -223,8 +230,8 @@ func TestReferrersAnswers(t *testing.T) {
 	}
 }
 
-// Several clients that write the referrers tag at once lose nothing of each other.
-func TestReferrersTagWrittenTogether(t *testing.T) {
+// TestReferrersTagConcurrently: concurrent updates of the referrers tag lose no entries.
+func TestReferrersTagConcurrently(t *testing.T) {
 	host := olaregHost(t, withoutAPI, nil)
 	name := mustName(t, host+"/m")
 	s := newStore(t)
@@ -247,13 +254,14 @@ func TestReferrersTagWrittenTogether(t *testing.T) {
 	wantReferrers(t, newClient(t), name, subject, "", all...)
 }
 
-// Somebody who had read the tag before writes it after us: our entry is put back, and theirs stays.
+// TestReferrersTagOverwritten: another client, which had read the index earlier, writes it after us. Our entry is added
+// again, and theirs is kept.
 func TestReferrersTagOverwritten(t *testing.T) {
 	p := newPeer(t)
 	p.noReferrers = true
 	s, c := newStore(t), newClient(t)
 	_, subject := putModel(t, s, "model", 10)
-	ours, theirs := attachText(t, s, subject, reportType, "ours"), described("theirs")
+	ours, theirs := attachText(t, s, subject, reportType, "ours"), referrerOf("theirs")
 	p.once(http.MethodPut, manifestRoute, func(x *exchange) {
 		x.record()
 		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{theirs},
@@ -272,14 +280,14 @@ func TestReferrersTagOverwritten(t *testing.T) {
 	}
 }
 
-// A registry that gives entity tags is asked to replace only what was read.
+// TestReferrersTagIfMatch: if the registry sends ETags, the index is replaced only if it is unchanged.
 func TestReferrersTagIfMatch(t *testing.T) {
 	p := newPeer(t)
 	p.noReferrers = true
 	s, c := newStore(t), newClient(t)
 	_, subject := putModel(t, s, "model", 10)
 	tag := referrersTag(subject)
-	first, second := attachText(t, s, subject, reportType, "first"), described("second")
+	first, second := attachText(t, s, subject, reportType, "first"), referrerOf("second")
 	seed := func(descs ...ocispec.Descriptor) {
 		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: descs}
 		idx.SchemaVersion = 2
@@ -298,11 +306,11 @@ func TestReferrersTagIfMatch(t *testing.T) {
 	refused := 0
 	p.on(http.MethodPut, manifestRoute, func(x *exchange) {
 		if x.n == 0 {
-			seed(second) // somebody is faster
+			seed(second) // another client updates the index first
 		}
 		if x.r.Header.Get("If-Match") != etag() {
 			refused++
-			answer(http.StatusPreconditionFailed)(x)
+			respond(http.StatusPreconditionFailed)(x)
 			return
 		}
 		x.handle()
@@ -320,17 +328,20 @@ func TestReferrersTagFaults(t *testing.T) {
 	tests := []struct {
 		name    string
 		setup   func(p *peer, tag string)
-		wantErr string // empty: it works out
+		wantErr string // empty: success
 	}{
-		{"500 to the read", func(p *peer, tag string) { p.once(http.MethodGet, manifestRoute, answer(500)).of(tag) }, ""},
-		{"500 to the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, answer(500)).of(tag) }, ""},
+		{"500 to the read", func(p *peer, tag string) { p.once(http.MethodGet, manifestRoute, respond(500)).of(tag) }, ""},
+		{"500 to the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, respond(500)).of(tag) }, ""},
 		{"cut after the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, cutAfter).of(tag) }, ""},
-		{"changes for ever", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, answer(412)).of(tag) }, "keeps changing"},
-		{"tags cannot be written", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, refuse(403, "DENIED")).of(tag) }, "DENIED"},
+		{"changes for ever", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, respond(412)).of(tag) },
+			"keeps changing"},
+		{"tags cannot be written",
+			func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, refuseWith(403, "DENIED")).of(tag) }, "DENIED"},
 		{"the tag is a manifest", func(p *peer, tag string) {
 			p.putManifest("m", tag, ocispec.MediaTypeImageManifest, []byte(`{"schemaVersion":2}`))
 		}, "is not an image index"},
-		{"the tag is not JSON", func(p *peer, tag string) { p.putManifest("m", tag, ocispec.MediaTypeImageIndex, []byte(`{`)) }, "invalid manifest"},
+		{"the tag is not JSON",
+			func(p *peer, tag string) { p.putManifest("m", tag, ocispec.MediaTypeImageIndex, []byte(`{`)) }, "invalid manifest"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -379,7 +390,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Whoever sees the tag sees the signature too: it is there before. A model that is there already gets what is new.
+// TestPushReferrersBeforeTheTag: referrers are pushed before the tag, so a client that sees the tag finds the
+// signature. A push of a model that the registry has adds new referrers.
 func TestPushReferrersBeforeTheTag(t *testing.T) {
 	p := newPeer(t)
 	s := newStore(t)
@@ -395,7 +407,7 @@ func TestPushReferrersBeforeTheTag(t *testing.T) {
 	one := attachText(t, s, d, reportType, "one")
 	p.on(http.MethodPut, manifestRoute, func(x *exchange) {
 		if x.manifest("m", string(one.Digest)) == nil {
-			t.Error("the tag comes before the report")
+			t.Error("the tag was pushed before the report")
 		}
 		x.handle()
 	}).of("v1")

@@ -13,25 +13,25 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// What a request may do with a repository, in the words of the token scope.
+// Actions of a token scope. See https://distribution.github.io/distribution/spec/auth/scope/.
 const (
 	pull = "pull"
 	push = "pull,push"
 )
 
-// repository is one repository of one registry.
+// repository is a repository of a registry.
 type repository struct {
 	*host
 	path    string
-	scopes  []string  // of its tokens; under host.mu, since a registry may ask for more
-	mirrors []*mirror // that are asked first; none for pushes
+	scopes  []string  // of its tokens; guarded by host.mu, since a registry may ask for more
+	mirrors []*mirror // tried first for reads; none for pushes
 }
 
-// repository gives the repository of a name for pulling or pushing. from are others of the same registry that blobs may be
-// mounted from, which a token has to name.
+// repository returns the repository of a name, for pulling or pushing. from lists repositories of the same registry to
+// mount blobs from, which the token's scopes must include.
 func (c *Client) repository(n manifest.Name, actions string, from ...string) (*repository, error) {
 	if n.IsLocal() {
-		return nil, fmt.Errorf("%s: %w: give host/path, such as registry.example.com/%s", n, ErrNoHost, n.Path)
+		return nil, fmt.Errorf("%s: %w: use host/path, such as registry.example.com/%s", n, ErrNoHost, n.Path)
 	}
 	h, err := c.host(n.Host)
 	if err != nil {
@@ -39,10 +39,11 @@ func (c *Client) repository(n manifest.Name, actions string, from ...string) (*r
 	}
 	path := n.Path
 	if h.addr == "index.docker.io" && !strings.Contains(path, "/") {
-		path = "library/" + path // Docker Hub's own images
+		path = "library/" + path // Docker Hub's official images
 	}
 	if strings.ToLower(path) != path {
-		return nil, fmt.Errorf("%s: registries take lower-case paths only (distribution-spec v1.1.1, \"Pulling manifests\"): give %s/%s",
+		return nil, fmt.Errorf("%s: repository names must be lower case "+
+			"(distribution-spec v1.1.1, \"Pulling manifests\"): use %s/%s",
 			n, n.Host, strings.ToLower(n.Path))
 	}
 	r := &repository{host: h, path: path, scopes: []string{scope(path, actions)}}
@@ -57,26 +58,26 @@ func (c *Client) repository(n manifest.Name, actions string, from ...string) (*r
 
 func scope(path, actions string) string { return "repository:" + path + ":" + actions }
 
-// url is an address in the repository: url("blobs", digest).
+// url returns a URL in the repository: url("blobs", digest).
 func (r *repository) url(elem ...string) *url.URL {
 	return &url.URL{Scheme: r.scheme, Host: r.addr, Path: "/v2/" + r.path + "/" + strings.Join(elem, "/")}
 }
 
-// request makes a request to an address, which may be on another host.
+// request returns a request to a URL, which may be on another host.
 func (r *repository) request(ctx context.Context, method string, u *url.URL, body io.Reader) (*http.Request, error) {
 	return newRequest(ctx, method, u, body)
 }
 
-// newRequest is [http.NewRequestWithContext] whose errors do not quote the address.
+// newRequest is [http.NewRequestWithContext], but its errors do not quote the URL.
 func newRequest(ctx context.Context, method string, u *url.URL, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: not an address that can be asked", method, bare(u))
+		return nil, fmt.Errorf("%s %s: invalid URL", method, displayURL(u))
 	}
 	return req, nil
 }
 
-// Most redirects that are followed, and most credentials that are tried for one request.
+// Limits on the redirects followed, and on the credentials tried, for one request.
 const (
 	maxRedirects = 10
 	maxRounds    = 3
@@ -89,11 +90,14 @@ func (e *redirectError) Error() string {
 	return fmt.Sprintf("redirect from %s to %s: %s", e.from, e.to, e.reason)
 }
 
-// do sends a request once, with the credentials of the registry where it goes to the registry's own address, and again with
-// new ones when they were refused and the body can be sent again; where it cannot, the credentials are new for the next request and
-// the error is an [ErrInterrupted]. It follows redirects of requests that can be sent again, with their headers but for credentials.
-// What reads blobs and manifests is asked of mirrors first. What went wrong on the way is temporary or not; see [attempts.again].
-// An answer with any status but the registry's own 401 is given back: see expect. That one is an [*AuthError].
+// do sends a request. Only requests to the registry's own address carry credentials. Reads of blobs and manifests go to
+// mirrors first. Redirects are followed without credentials, if the request can be sent again.
+//
+// After a 401, do gets new credentials and sends the request again. If the body cannot be read again, the error is an
+// [ErrInterrupted], and the next request uses the new credentials. If no credentials are accepted, the error is an
+// [*AuthError].
+//
+// Any other response is returned, whatever its status; see expect. Errors may be temporary; see [attempts.backoff].
 func (r *repository) do(req *http.Request) (*http.Response, error) {
 	if resp := r.fromMirror(req); resp != nil {
 		return resp, nil
@@ -112,14 +116,15 @@ func (r *repository) follow(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if next == nil {
-			if hops > 0 && !r.owns(req.URL) && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
-				// The registry vouched for this address, for a while. It gives a new one when it is asked again.
-				return nil, fmt.Errorf("%w: the address that %s gave is not valid any more: %w", ErrInterrupted, r.name, statusError(resp))
+			if hops > 0 && !r.owns(req.URL) &&
+				(resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
+				// The redirect has expired: another request to the registry gets a new one.
+				return nil, fmt.Errorf("%w: the redirect of %s has expired: %w", ErrInterrupted, r.name, statusError(resp))
 			}
 			return resp, nil
 		}
 		if hops == maxRedirects {
-			return nil, &redirectError{bare(req.URL), bare(next.URL), "too many of them"}
+			return nil, &redirectError{displayURL(req.URL), displayURL(next.URL), "too many of them"}
 		}
 		req = next
 	}
@@ -138,7 +143,7 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 		r.mu.Unlock()
 		cr, err := r.authorization(req.Context(), r.path, scopes, refused)
 		if err != nil {
-			return nil, because(err, status)
+			return nil, withReason(err, status)
 		}
 		if cr.header != "" {
 			req.Header.Set("Authorization", cr.header)
@@ -150,23 +155,23 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if resp.StatusCode != http.StatusUnauthorized {
-			cr.worked.Store(true)
+			cr.accepted.Store(true)
 			return resp, nil
 		}
-		ch := r.challenged(resp)
+		ch := r.recordChallenge(resp)
 		status = statusError(resp)
 		if ch == nil || round == maxRounds {
-			return nil, r.refusal(cr.given, status)
+			return nil, r.refusal(cr.authenticated, status)
 		}
 		refused = cr
-		r.widen(strings.Fields(ch.Parameters["scope"]))
+		r.addScopes(strings.Fields(ch.Parameters["scope"]))
 		if req.Body == nil || req.Body == http.NoBody {
 			continue
 		}
 		if req.GetBody == nil {
-			// The next request gets a new credential; where to go on, only the caller knows.
+			// Get a credential for the next request. Only the caller knows from which offset to resume.
 			if _, err := r.authorization(req.Context(), r.path, scopes, refused); err != nil {
-				return nil, because(err, status)
+				return nil, withReason(err, status)
 			}
 			return nil, fmt.Errorf("%w: the token expired: %w", ErrInterrupted, status)
 		}
@@ -176,32 +181,32 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// because adds a registry's words to an error that has none.
-func because(err error, status *StatusError) error {
+// withReason adds the registry's response to an AuthError that has none.
+func withReason(err error, status *StatusError) error {
 	var auth *AuthError
 	if status == nil || !errors.As(err, &auth) || auth.Err != ErrUnauthorized {
 		return err
 	}
-	own := *auth // others may have the same one
+	own := *auth // auth may be shared with other goroutines
 	own.Err = status
 	return &own
 }
 
-// Most scopes that a registry can ask for in refusals.
+// maxScopes limits the scopes that a registry can add by its challenges.
 const maxScopes = 32
 
-// widen adds scopes that a refusal names to those that tokens are asked for.
-func (r *repository) widen(scopes []string) {
+// addScopes adds the scopes of a challenge to those that tokens are requested for.
+func (r *repository) addScopes(scopes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range scopes {
 		if len(r.scopes) < maxScopes && !slices.ContainsFunc(r.scopes, func(have string) bool { return covers(have, s) }) {
-			r.scopes = append(slices.Clip(r.scopes), s) // others read the old ones
+			r.scopes = append(slices.Clip(r.scopes), s) // copies: other goroutines read the old slice
 		}
 	}
 }
 
-// covers reports whether one scope is a part of another: type:name:actions.
+// covers reports whether one scope (type:name:actions) includes another.
 func covers(have, want string) bool {
 	h, w := strings.LastIndexByte(have, ':'), strings.LastIndexByte(want, ':')
 	if h < 0 || w < 0 || have[:h] != want[:w] {
@@ -216,19 +221,19 @@ func covers(have, want string) bool {
 	return true
 }
 
-// sendError is a failure of a connection, which may not happen again.
+// sendError is a failed connection. It is temporary unless its cause is known not to be.
 type sendError struct {
 	method, url string
-	secrets     []string // that err may quote
+	secrets     []string // to redact from err
 	err         error
 }
 
 func (e *sendError) Error() string {
-	return fmt.Sprintf("%s %s: %s", e.method, e.url, hide(bareText(e.err.Error()), e.secrets...))
+	return fmt.Sprintf("%s %s: %s", e.method, e.url, redact(redactURLs(e.err.Error()), e.secrets...))
 }
 func (e *sendError) Unwrap() error { return e.err }
 
-// send sends a request as it is.
+// send sends a request once and returns any response.
 func (h *host) send(req *http.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", h.c.opts.UserAgent)
 	resp, err := h.roundTrip(req)
@@ -241,7 +246,7 @@ func (h *host) send(req *http.Request) (*http.Response, error) {
 		if errors.As(err, &ue) {
 			err = ue.Err
 		}
-		return nil, &sendError{req.Method, bare(req.URL), secretsIn(req.URL), explain(err)}
+		return nil, &sendError{req.Method, displayURL(req.URL), urlSecrets(req.URL), tlsError(err)}
 	}
 	if resp.Request == nil {
 		resp.Request = req
@@ -250,7 +255,8 @@ func (h *host) send(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// redirected gives the request that an answer asks for instead; nil when it asks for none.
+// redirected returns the request that a redirect asks for. It returns nil if the response is no redirect, or if the
+// request cannot be sent again.
 func (h *host) redirected(req *http.Request, resp *http.Response) (*http.Request, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
@@ -268,17 +274,17 @@ func (h *host) redirected(req *http.Request, resp *http.Response) (*http.Request
 	to, err := req.URL.Parse(resp.Header.Get("Location"))
 	switch {
 	case err != nil || resp.Header.Get("Location") == "":
-		return nil, &redirectError{bare(req.URL), "nowhere", "it has no usable Location"}
+		return nil, &redirectError{displayURL(req.URL), "nowhere", "it has no usable Location"}
 	case to.Scheme != "https" && to.Scheme != "http" || to.Host == "":
-		return nil, &redirectError{bare(req.URL), bare(to), "it is not for HTTP"}
+		return nil, &redirectError{displayURL(req.URL), displayURL(to), "it is not for HTTP"}
 	case to.Scheme == "http" && req.URL.Scheme == "https":
-		return nil, &redirectError{bare(req.URL), bare(to), "it leads away from TLS"}
+		return nil, &redirectError{displayURL(req.URL), displayURL(to), "it leads away from TLS"}
 	}
 	to.User = nil
-	h.leads("redirect", req.URL, to)
+	h.recordNaming("redirect", req.URL, to)
 	next := req.Clone(req.Context())
 	next.URL, next.Host = to, ""
-	next.Header.Del("Authorization") // authorized sets it where it belongs
+	next.Header.Del("Authorization") // authorized sets it for the registry's own address only
 	if req.GetBody != nil {
 		if next.Body, err = req.GetBody(); err != nil {
 			return nil, err
@@ -287,30 +293,31 @@ func (h *host) redirected(req *http.Request, resp *http.Response) (*http.Request
 	return next, nil
 }
 
-// location reads where an upload goes on (distribution-spec v1.1.1, "Pushing blobs"): absolute, or relative to the request.
+// location returns the URL of an upload session, from a Location that is absolute or relative to the request. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-blobs.
 func (h *host) location(resp *http.Response) (*url.URL, error) {
 	from := resp.Request.URL
 	value := resp.Header.Get("Location")
 	if value == "" {
-		return nil, fmt.Errorf("%s %s: the answer has no Location", resp.Request.Method, bare(from))
+		return nil, fmt.Errorf("%s %s: the response has no Location", resp.Request.Method, displayURL(from))
 	}
 	u, err := from.Parse(value)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%s %s: the answer has a Location that is no address", resp.Request.Method, bare(from))
+		return nil, fmt.Errorf("%s %s: the response has an invalid Location", resp.Request.Method, displayURL(from))
 	}
 	u.User = nil
 	if u.Scheme == "http" && from.Scheme == "https" {
 		if !strings.EqualFold(u.Hostname(), from.Hostname()) {
-			return nil, &redirectError{bare(from), bare(u), "it leads away from TLS"}
+			return nil, &redirectError{displayURL(from), displayURL(u), "it leads away from TLS"}
 		}
-		// A registry behind a proxy that takes TLS off does not know its own address.
+		// A registry behind a proxy that terminates TLS does not know its own URL.
 		u.Scheme, u.Host = from.Scheme, from.Host
 	}
-	h.leads("upload", from, u)
+	h.recordNaming("upload", from, u)
 	return u, nil
 }
 
-// drain reads the rest of an answer, so that its connection can be used again, and closes it.
+// drain reads the rest of a response, so that its connection can be reused, and closes it.
 func drain(resp *http.Response) {
 	io.CopyN(io.Discard, resp.Body, maxErrorBody)
 	resp.Body.Close()

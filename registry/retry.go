@@ -15,48 +15,49 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// DefaultAttempts is how often something is tried without any byte having moved in between.
+// DefaultAttempts is the default number of consecutive attempts without progress.
 const DefaultAttempts = 6
 
-// How long to wait before the second attempt, and at most; and the longest Retry-After that is waited for: a registry that asks
-// for more is not tried again.
+// Delays of the exponential backoff. A registry whose Retry-After is longer than maxRetryAfter is not tried again.
 const (
 	firstDelay    = 500 * time.Millisecond
 	maxDelay      = 20 * time.Second
 	maxRetryAfter = 5 * time.Minute
 )
 
-// attempts is the budget of one exchange: so many failures in a row. It belongs to one goroutine.
+// attempts is the retry budget of one exchange: a number of consecutive failures. It is not safe for concurrent use.
 type attempts struct {
-	c      *Client
-	most   int
-	failed int
-	tell   func(err error) // called before another attempt; may be nil
+	c       *Client
+	limit   int
+	failed  int
+	onRetry func(err error) // called before each retry; may be nil
 }
 
-func (c *Client) attempts() *attempts { return &attempts{c: c, most: c.opts.Attempts} }
+func (c *Client) attempts() *attempts { return &attempts{c: c, limit: c.opts.Attempts} }
 
-// moved says that bytes have moved: the budget is whole again.
-func (a *attempts) moved() { a.failed = 0 }
+// reset restores the budget after progress.
+func (a *attempts) reset() { a.failed = 0 }
 
-// again waits before the next attempt and gives nil, or gives err back when it is final or the budget is spent.
-func (a *attempts) again(ctx context.Context, err error) error {
+// backoff waits before the next attempt and returns nil. It returns err at once if it is not temporary or the budget is
+// spent.
+func (a *attempts) backoff(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if !temporary(err) {
 		return err
 	}
-	if a.failed++; a.failed >= a.most {
+	if a.failed++; a.failed >= a.limit {
 		return err
 	}
-	if a.tell != nil {
-		a.tell(err)
+	if a.onRetry != nil {
+		a.onRetry(err)
 	}
 	return a.c.sleep(ctx, a.delay(err))
 }
 
-// delay is how long to wait before the next attempt: by half more or less, since clients that failed together shall come back apart.
+// delay returns the exponential backoff with a jitter of 50%, or the registry's Retry-After with a smaller one. Jitter
+// keeps clients that failed together from retrying together.
 func (a *attempts) delay(err error) time.Duration {
 	d := min(firstDelay<<min(a.failed-1, 10), maxDelay)
 	var status *StatusError
@@ -66,15 +67,15 @@ func (a *attempts) delay(err error) time.Duration {
 	return d/2 + rand.N(d)
 }
 
-// retried makes an exchange until it succeeds, its error is final, or the attempts are spent.
-func retried[T any](ctx context.Context, c *Client, once func() (T, error)) (T, error) {
+// retry calls once until it succeeds, its error is not temporary, or the attempts are spent.
+func retry[T any](ctx context.Context, c *Client, once func() (T, error)) (T, error) {
 	a := c.attempts()
 	for {
 		v, err := once()
 		if err == nil {
 			return v, nil
 		}
-		if err = a.again(ctx, err); err != nil {
+		if err = a.backoff(ctx, err); err != nil {
 			var none T
 			return none, err
 		}
@@ -94,10 +95,12 @@ func temporary(err error) bool {
 		redirect *redirectError
 	)
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, syscall.ENOSPC), errors.Is(err, manifest.ErrNoSpace), errors.As(err, &path), errors.Is(err, manifest.ErrCorrupt),
-		errors.Is(err, manifest.ErrBlobMissing), errors.As(err, &redirect), errors.Is(err, ErrPrivateAddress):
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, syscall.ENOSPC), errors.Is(err, manifest.ErrNoSpace),
+		errors.As(err, &path), errors.Is(err, manifest.ErrCorrupt), errors.Is(err, manifest.ErrBlobMissing),
+		errors.As(err, &redirect), errors.Is(err, ErrPrivateAddress):
 		return false
-	case errors.Is(err, ErrCertificate), errors.Is(err, ErrPlainHTTP), errors.Is(err, ErrTLS), errors.As(err, &alert), errors.As(err, &record):
+	case errors.Is(err, ErrCertificate), errors.Is(err, ErrPlainHTTP), errors.Is(err, ErrTLS),
+		errors.As(err, &alert), errors.As(err, &record):
 		return false
 	case errors.Is(err, ErrInterrupted):
 		return true
@@ -105,7 +108,8 @@ func temporary(err error) bool {
 		return temporaryStatus(status.Status) && status.RetryAfter <= maxRetryAfter
 	case errors.As(err, &dns):
 		return !dns.IsNotFound
-	case errors.As(err, &netErr) && netErr.Timeout(), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed),
+	case errors.As(err, &netErr) && netErr.Timeout(),
+		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPIPE):
 		return true
 	}

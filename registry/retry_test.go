@@ -17,11 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// quiet is for servers whose clients break the connection.
+// quiet returns a logger that discards everything, for servers whose clients break connections.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// again runs a test of this package in another process, with this environment, and gives what it prints.
-func again(t *testing.T, test string, env ...string) string {
+// runInChild runs a test of this package in a child process with additional environment variables, and returns its
+// output.
+func runInChild(t *testing.T, test string, env ...string) string {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -54,7 +55,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A registry's Retry-After is waited for, also by the exchange of tokens, and one that is too long is an error at once.
+// TestRetryAfterIsObeyed: requests wait for the Retry-After of a registry or token server. One that is too long is an
+// error at once.
 func TestRetryAfterIsObeyed(t *testing.T) {
 	var busy string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -78,7 +80,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	defer s.Close()
 	for _, what := range []string{"v2", "token", "v2/a/model/manifests/tag"} {
 		busy = what
-		c := authClient(t, Options{Keychain: nobody()})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		var slept []time.Duration
 		c.sleep = func(_ context.Context, d time.Duration) error { slept = append(slept, d); return nil }
 		r := repositoryOf(t, c, strings.TrimPrefix(s.URL, "http://")+"/a/model", pull)
@@ -91,22 +93,23 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		_, err := r.getManifest(context.Background(), "later")
 		var status *StatusError
 		if !errors.As(err, &status) || len(slept) != 1 || !strings.Contains(err.Error(), "1h0m0s") {
-			t.Errorf("%s: %v after pauses %v", what, err, slept)
+			t.Errorf("%s: %v after delays of %v", what, err, slept)
 		}
 	}
 }
 
-// The budget is of failures in a row: it is whole again when something has moved, and ends with the last error.
-func TestBudget(t *testing.T) {
+// TestRetryBudget: the budget counts consecutive failures. Progress restores it, and a spent one returns the last
+// error.
+func TestRetryBudget(t *testing.T) {
 	c := authClient(t, Options{Attempts: 3})
 	a := c.attempts()
 	failure := &sendError{err: io.ErrUnexpectedEOF}
 	var got []bool
 	for i := range 8 {
 		if i == 2 || i == 4 {
-			a.moved()
+			a.reset()
 		}
-		err := a.again(context.Background(), failure)
+		err := a.backoff(context.Background(), failure)
 		if err != nil && err != error(failure) {
 			t.Fatal(err)
 		}
@@ -118,8 +121,8 @@ func TestBudget(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("somebody else failed")
 	cancel(why)
-	if err := c.attempts().again(ctx, failure); err != why {
-		t.Errorf("after the end of the context: %v", err)
+	if err := c.attempts().backoff(ctx, failure); err != why {
+		t.Errorf("after the context was canceled: %v", err)
 	}
 }
 
@@ -150,9 +153,10 @@ func TestWarnings(t *testing.T) {
 	}))
 	defer s.Close()
 	host := strings.TrimPrefix(s.URL, "http://")
-	list = []string{`299 - "goes away \"soon\""`, `299 - "goes away \"soon\""`, `299 - "two` + "\t" + `words"`, `299 - unquoted`, `199 - "other"`, `299 proxy "other"`, ``}
+	list = []string{`299 - "goes away \"soon\""`, `299 - "goes away \"soon\""`, `299 - "two` + "\t" + `words"`,
+		`299 - unquoted`, `199 - "other"`, `299 proxy "other"`, ``}
 	var got []string
-	c := authClient(t, Options{Keychain: nobody(), Events: func(e Event) {
+	c := authClient(t, Options{Keychain: anonymousKeychain(), Events: func(e Event) {
 		if e.Kind == Warned && e.Name == host {
 			got = append(got, e.Err.Error())
 		}

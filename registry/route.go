@@ -18,30 +18,30 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// connKey decides which connections a request may use: requests share connections only with others of the same key.
+// connKey selects a transport: only requests with equal keys share connections.
 type connKey struct {
-	by       addressClass // classes of those who named the address; none: the user or the operator did
-	insecure bool         // the certificate is not checked
-	proxied  bool         // a proxy resolves the name
+	namers   addressClass // classes of the hosts that named the address; 0: the user or the operator named it
+	insecure bool         // skip certificate verification
+	proxied  bool         // a proxy resolves the host name
 }
 
-// network makes a client's connections, and holds each to the addresses that its requests may use. The check is made on the
-// resolved address, before the connection is.
+// network holds a client's transports, and restricts each to the addresses that its requests may reach. The check
+// applies to the resolved address, before the connection is made.
 type network struct {
-	base     *http.Transport // what all transports have in common
+	base     *http.Transport // template of all transports
 	classify func(netip.AddrPort) addressClass
 
-	mu         sync.Mutex
-	transports map[connKey]*http.Transport
-	homes      map[string]addressClass // of registries that users named, host:port: where they were first
+	mu           sync.Mutex
+	transports   map[connKey]*http.Transport
+	firstClasses map[string]addressClass // of registries that users named, by host:port: class of the first address
 }
 
 func newNetwork(base *http.Transport) *network {
-	return &network{base: base, transports: map[connKey]*http.Transport{}, homes: map[string]addressClass{},
+	return &network{base: base, transports: map[connKey]*http.Transport{}, firstClasses: map[string]addressClass{},
 		classify: func(a netip.AddrPort) addressClass { return classOf(a.Addr()) }}
 }
 
-// transport gives the transport of a key.
+// transport returns the transport for a key.
 func (n *network) transport(k connKey) *http.Transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,18 +52,18 @@ func (n *network) transport(k connKey) *http.Transport {
 			if t.TLSClientConfig == nil {
 				t.TLSClientConfig = &tls.Config{}
 			}
-			t.TLSClientConfig.InsecureSkipVerify = true // whoever runs the program asks for it, for this host
+			t.TLSClientConfig.InsecureSkipVerify = true // the operator asked for it, for this host only
 		}
 		if !k.proxied {
 			t.Proxy = nil
-			t.DialContext = n.dial(k.by)
+			t.DialContext = n.dial(k.namers)
 		}
 		n.transports[k] = t
 	}
 	return t
 }
 
-// closeIdle closes the connections that no request uses.
+// closeIdle closes idle connections.
 func (n *network) closeIdle() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,22 +72,22 @@ func (n *network) closeIdle() {
 	}
 }
 
-// proxied reports whether a proxy gets the request.
+// proxied reports whether the request goes through a proxy.
 func (n *network) proxied(req *http.Request) (bool, error) {
 	if n.base.Proxy == nil {
 		return false, nil
 	}
 	proxy, err := n.base.Proxy(req)
 	if err != nil {
-		return false, errors.New("the proxy that the environment names has no usable address") // err quotes its password
+		return false, errors.New("the proxy URL in the environment is invalid") // err quotes the proxy's password
 	}
 	return proxy != nil, nil
 }
 
-// checkKey is where a dial's context has what [checkDial] asks.
+// checkKey is the context key of the function that [checkDial] calls.
 type checkKey struct{}
 
-// checkDial is a dialer's ControlContext: it is called with each resolved address before the connection is made.
+// checkDial is a [net.Dialer]'s ControlContext. It is called with each resolved address before the connection is made.
 func checkDial(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	check, _ := ctx.Value(checkKey{}).(func(netip.AddrPort) error)
 	if check == nil {
@@ -95,26 +95,27 @@ func checkDial(ctx context.Context, _, address string, _ syscall.RawConn) error 
 	}
 	addr, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("address %q cannot be judged: %w", clip(address), ErrPrivateAddress)
+		return fmt.Errorf("address %q cannot be classified: %w", clip(address), ErrPrivateAddress)
 	}
 	return check(addr)
 }
 
-// dial makes a dialer of connections to addresses that hosts of these classes may lead to. A registry that a user named, for
-// which there are no such classes, may be anywhere, but may not move to where its first address may not lead: its name may
-// be in the hands of somebody who changes what it means.
+// dial returns a dial function that refuses addresses which hosts of these classes may not name. An empty set is for
+// registries that the user named. They may be at any address, but later connections are limited to what the first
+// address may name: whoever controls the DNS name must not be able to point it at a more private address (DNS
+// rebinding).
 func (n *network) dial(by addressClass) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, host string) (net.Conn, error) {
 		bound, moved := by, false
 		if by == 0 {
 			n.mu.Lock()
-			bound = n.homes[host]
+			bound = n.firstClasses[host]
 			n.mu.Unlock()
 			moved = bound != 0
 		}
 		check := func(a netip.AddrPort) error {
 			if class := n.classify(a); !bound.mayName(class) {
-				return &addressError{moved: moved, by: bound, class: class, addr: a.Addr().Unmap()}
+				return &addressError{rebound: moved, namers: bound, class: class, addr: a.Addr().Unmap()}
 			}
 			return nil
 		}
@@ -124,8 +125,8 @@ func (n *network) dial(by addressClass) func(ctx context.Context, network, addr 
 		}
 		if at := remoteAddr(conn.RemoteAddr()); at.IsValid() {
 			n.mu.Lock()
-			if n.homes[host] == 0 {
-				n.homes[host] = n.classify(at)
+			if n.firstClasses[host] == 0 {
+				n.firstClasses[host] = n.classify(at)
 			}
 			n.mu.Unlock()
 		}
@@ -133,16 +134,16 @@ func (n *network) dial(by addressClass) func(ctx context.Context, network, addr 
 	}
 }
 
-// naming is who led to an address.
+// naming records which response directed the client to an address.
 type naming struct {
-	what string // see addressError
-	from string
-	by   addressClass
+	what   string // as in addressError
+	from   string
+	namers addressClass
 }
 
-// leads notes that an answer from one address leads to another, so that requests to that one are held to what the first
-// may lead to.
-func (h *host) leads(what string, from, to *url.URL) {
+// recordNaming notes that a response from one address named another. Requests to the latter are then limited to what
+// the former may name.
+func (h *host) recordNaming(what string, from, to *url.URL) {
 	if h.owns(to) {
 		return
 	}
@@ -151,14 +152,15 @@ func (h *host) leads(what string, from, to *url.URL) {
 	defer h.mu.Unlock()
 	n, known := h.named[key]
 	if !known && len(h.named) >= limits.NamedHosts {
-		return // held to the strictest bound
+		return // the strictest limit applies to it
 	}
-	h.named[key] = naming{what, bare(from), n.by | h.classAt(from)}
+	h.named[key] = naming{what, displayURL(from), n.namers | h.classAt(from)}
 }
 
-// classAt is the class of the address that answers as u, as far as it is known. It needs the lock.
+// classAt returns the class of the address that serves u, as far as it is known, else public, which is the strictest.
+// The caller must hold h.mu.
 func (h *host) classAt(u *url.URL) addressClass {
-	if class := h.answered[origin(u)]; class != 0 {
+	if class := h.responseClasses[origin(u)]; class != 0 {
 		return class
 	}
 	if class, _ := h.c.literal(u); class != 0 {
@@ -167,10 +169,10 @@ func (h *host) classAt(u *url.URL) addressClass {
 	return publicAddress
 }
 
-// naming tells who led to an address.
+// naming returns what named the address of u.
 func (h *host) naming(u *url.URL) naming {
 	if h.owns(u) {
-		return naming{by: h.by}
+		return naming{namers: h.namers}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,11 +183,11 @@ func (h *host) naming(u *url.URL) naming {
 	if len(h.named) >= limits.NamedHosts {
 		by |= publicAddress
 	}
-	return naming{"upload", h.base(), by} // that an earlier run began
+	return naming{"upload", h.base(), by} // resumed: an earlier run opened its session
 }
 
-// literal tells the class of a host that is an address, or a name of this machine; 0 for other names, which only a resolver
-// knows.
+// literal returns the class of a host that is an IP address or a name of this machine. It returns 0 for other names,
+// which need a DNS lookup.
 func (c *Client) literal(u *url.URL) (addressClass, netip.Addr) {
 	name, _, _ := strings.Cut(u.Hostname(), "%")
 	if addr, err := netip.ParseAddr(strings.TrimSuffix(name, ".")); err == nil {
@@ -206,25 +208,26 @@ func (c *Client) classify(a netip.AddrPort) addressClass {
 	return classOf(a.Addr())
 }
 
-// refusal is the error of a request to u that would go to such an address.
+// refusal returns the error for a request to u, which is at this address.
 func (n naming) refusal(h *host, u *url.URL, class addressClass, addr netip.Addr) *addressError {
-	e := &addressError{what: n.what, from: n.from, to: bare(u), by: n.by, class: class, addr: addr}
+	e := &addressError{what: n.what, from: n.from, to: displayURL(u), namers: n.namers, class: class, addr: addr}
 	if n.what == "" {
 		e.to = h.name
 	}
 	return e
 }
 
-// checkLiteral refuses an address that needs no resolver to be judged.
+// checkLiteral refuses an address that can be classified without a DNS lookup.
 func (h *host) checkLiteral(u *url.URL) error {
 	named := h.naming(u)
-	if class, addr := h.c.literal(u); class != 0 && !named.by.mayName(class) {
+	if class, addr := h.c.literal(u); class != 0 && !named.namers.mayName(class) {
 		return named.refusal(h, u, class, addr)
 	}
 	return nil
 }
 
-// roundTrip sends a request to an address that whoever named it may lead to, and notes where the answer came from.
+// roundTrip sends a request if the hosts that named its address may do so, and records the class of the address that
+// responded.
 func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 	if err := h.checkLiteral(req.URL); err != nil {
 		return nil, err
@@ -245,14 +248,15 @@ func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 			}
 		}})
 	}
-	insecure := h.insecure && req.URL.Scheme == "https" && strings.EqualFold(req.URL.Hostname(), (&url.URL{Host: h.addr}).Hostname())
+	insecure := h.insecure && req.URL.Scheme == "https" &&
+		strings.EqualFold(req.URL.Hostname(), (&url.URL{Host: h.addr}).Hostname())
 	named := h.naming(req.URL)
-	resp, err := h.c.net.transport(connKey{named.by, insecure, proxied}).RoundTrip(req.WithContext(ctx))
+	resp, err := h.c.net.transport(connKey{named.namers, insecure, proxied}).RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		var dial *addressError
 		if errors.As(err, &dial) {
 			refused := named.refusal(h, req.URL, dial.class, dial.addr)
-			refused.moved, refused.by = dial.moved, dial.by
+			refused.rebound, refused.namers = dial.rebound, dial.namers
 			return nil, refused
 		}
 		return nil, err
@@ -260,8 +264,8 @@ func (h *host) roundTrip(req *http.Request) (*http.Response, error) {
 	resp.Request = req
 	if class := addressClass(got.Load()); class != 0 {
 		h.mu.Lock()
-		if _, known := h.answered[origin(req.URL)]; known || len(h.answered) <= limits.NamedHosts {
-			h.answered[origin(req.URL)] |= class
+		if _, known := h.responseClasses[origin(req.URL)]; known || len(h.responseClasses) <= limits.NamedHosts {
+			h.responseClasses[origin(req.URL)] |= class
 		}
 		h.mu.Unlock()
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// TestSignedAddresses: whatever goes wrong at an address that a registry has signed, no error and no event tells the signature,
-// or the password in an address.
-func TestSignedAddresses(t *testing.T) {
+// TestSignedURLs: whatever fails at a URL that a registry has signed, no error and no event contains the signature or a
+// password in the URL.
+func TestSignedURLs(t *testing.T) {
 	const secret = "s3cret/+sig&nature"
 	query := "?X-Amz-Signature=" + url.QueryEscape(secret) + "&X-Amz-Credential=AKIAs3cret"
 	path := "/bucket/blob" + query
@@ -40,12 +40,14 @@ func TestSignedAddresses(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		case strings.HasPrefix(r.URL.Path, "/json"):
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":"no %s, %s: %s"}]}`, self, r.URL.RawQuery, r.URL.Query().Get("X-Amz-Signature"))
+			fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":"no %s, %s: %s"}]}`, self, r.URL.RawQuery,
+				r.URL.Query().Get("X-Amz-Signature"))
 		default:
 			w.Header().Set("Warning", `299 - "`+self+`"`)
 			w.Header().Set("Content-Type", "text/plain")
 			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprintf(w, "%s has expired; signed were %s and\n %s", self, r.URL.RequestURI(), r.URL.Query().Get("X-Amz-Signature"))
+			fmt.Fprintf(w, "%s has expired; signed were %s and\n %s", self, r.URL.RequestURI(),
+				r.URL.Query().Get("X-Amz-Signature"))
 		}
 	}))
 	t.Cleanup(plain.Close)
@@ -53,11 +55,11 @@ func TestSignedAddresses(t *testing.T) {
 	secure.Config.ErrorLog = quiet()
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	echo := listen(t, func(conn net.Conn) { // answers with the request line, in place of HTTP's
+	echo := listen(t, func(conn net.Conn) { // responds with the request line instead of a status line
 		line, _ := bufio.NewReader(conn).ReadString('\n')
 		io.WriteString(conn, line)
 	})
-	header := listen(t, func(conn net.Conn) { // in a header that is none
+	header := listen(t, func(conn net.Conn) { // puts it into a malformed header
 		line, _ := bufio.NewReader(conn).ReadString('\n')
 		if fields := strings.Fields(line); len(fields) > 1 {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nno header "+fields[1]+"\r\n\r\n")
@@ -92,31 +94,34 @@ func TestSignedAddresses(t *testing.T) {
 	}
 	ways := map[string]func(c *Client, p *peer, to string) error{
 		"redirect of a blob": func(c *Client, p *peer, to string) error {
-			p.on("GET", blobRoute, answer(307, "Location", to))
+			p.on("GET", blobRoute, respond(307, "Location", to))
 			_, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{})
 			return err
 		},
 		"upload": func(c *Client, p *peer, to string) error {
-			p.on("POST", beginRoute, answer(202, "Location", to))
-			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
+			p.on("POST", beginRoute, respond(202, "Location", to))
+			_, err := c.Push(t.Context(), store, small, p.name("team/new"),
+				PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
 		"redirect of an upload": func(c *Client, p *peer, to string) error {
-			p.on("PUT", uploadRoute, answer(307, "Location", to))
-			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
+			p.on("PUT", uploadRoute, respond(307, "Location", to))
+			_, err := c.Push(t.Context(), store, small, p.name("team/new"),
+				PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
 		"redirect of a chunk": func(c *Client, p *peer, to string) error {
-			p.on("PATCH", uploadRoute, answer(307, "Location", to))
-			_, err := c.Push(t.Context(), store, small, p.name("team/new"), PushOptions{ChunkSize: 500, NoReferrers: true, Stall: 50 * time.Millisecond})
+			p.on("PATCH", uploadRoute, respond(307, "Location", to))
+			_, err := c.Push(t.Context(), store, small, p.name("team/new"),
+				PushOptions{ChunkSize: 500, NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
-		"upload of few bytes": func(c *Client, p *peer, to string) error {
-			p.on("POST", beginRoute, answer(202, "Location", to))
+		"upload of a small blob": func(c *Client, p *peer, to string) error {
+			p.on("POST", beginRoute, respond(202, "Location", to))
 			return repositoryOf(t, c, p.host()+"/team/model", push).putBytes(t.Context(), []byte("x"))
 		},
 		"token server": func(c *Client, p *peer, to string) error {
-			p.on("GET", pingRoute, answer(401, "WWW-Authenticate", `Bearer realm="`+to+`",service="x"`))
+			p.on("GET", pingRoute, respond(401, "WWW-Authenticate", `Bearer realm="`+to+`",service="x"`))
 			_, err := c.Resolve(t.Context(), p.name("team/model"))
 			return err
 		},
@@ -137,7 +142,7 @@ func TestSignedAddresses(t *testing.T) {
 						fmt.Fprintln(&told, e.Kind, e.Name, e.Err)
 					}
 				})
-				c.tune.header = 50 * time.Millisecond
+				c.tune.headerTimeout = 50 * time.Millisecond
 				if strings.Contains(what, "no answer") {
 					c.net.base.ResponseHeaderTimeout = 50 * time.Millisecond
 				}
@@ -150,7 +155,7 @@ func TestSignedAddresses(t *testing.T) {
 				text := err.Error() + "\n" + told.String()
 				for _, part := range []string{"s3cret", url.QueryEscape("s3cret/"), "nature", "Signature="} {
 					if strings.Contains(text, part) {
-						t.Errorf("%q is told:\n%s", part, text)
+						t.Errorf("%q leaked:\n%s", part, text)
 						break
 					}
 				}
@@ -159,7 +164,7 @@ func TestSignedAddresses(t *testing.T) {
 	}
 }
 
-// A proxy's password is no part of an error either.
+// TestProxyPassword: errors do not contain a proxy's password.
 func TestProxyPassword(t *testing.T) {
 	c := newClient(t, func(o *Options) { o.PlainHTTP, o.Attempts = true, 1 })
 	n, err := manifest.ParseName("registry.example.com/team/model")
@@ -182,7 +187,7 @@ func TestProxyPassword(t *testing.T) {
 	}
 }
 
-func TestBareText(t *testing.T) {
+func TestRedactURLs(t *testing.T) {
 	for text, want := range map[string]string{
 		"no address? none":                                 "no address? none",
 		"GET https://ann:pw@host/a?b=c failed":             "GET https://host/a failed",
@@ -190,7 +195,7 @@ func TestBareText(t *testing.T) {
 		"two: http://a/?x=1 and http://b?y=2, or http://c": "two: http://a/ and http://b or http://c",
 		"http://a@b@c/@d?e":                                "http://c/@d",
 	} {
-		if got := bareText(text); got != want {
+		if got := redactURLs(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}

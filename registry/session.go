@@ -9,14 +9,15 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// session is what the store keeps of an upload. A nil session keeps nothing: then an upload that ends early starts over.
-type session struct{ note *manifest.Session }
+// session is the store's record of an upload session, from which a later run resumes. A nil session keeps no record: an
+// interrupted upload then starts over.
+type session struct{ file *manifest.Session }
 
-// sessionNote is its form on disk. The registry's own answer decides where the upload goes on; Offset and the rest are
-// for people.
-type sessionNote struct {
-	URL        string        `json:"url"`      // where the upload goes on, without user and password
-	Registry   string        `json:"registry"` // scheme://host that it was begun with
+// sessionRecord is the JSON form of a session. The offset to resume from comes from the registry; Repository, Offset
+// and Time are informational.
+type sessionRecord struct {
+	URL        string        `json:"url"`      // location of the upload session, without userinfo
+	Registry   string        `json:"registry"` // scheme://host that the session was opened with
 	Repository string        `json:"repository"`
 	Digest     digest.Digest `json:"digest"`
 	Size       int64         `json:"size"`
@@ -25,16 +26,17 @@ type sessionNote struct {
 	Time       time.Time     `json:"time"`
 }
 
-// origin is how the registry is reached.
+// origin returns the scheme://host[:port] of the registry.
 func (r *repository) origin() string { return r.scheme + "://" + r.addr }
 
 func (p *pusher) sessionKey(d digest.Digest) digest.Digest {
 	return digest.FromString(p.dst.Host + "\n" + p.r.path + "\n" + string(d))
 }
 
-// session opens the note of a blob. It is nil when another push of the same blob has it, or the store cannot be written to.
+// session opens the record of a blob's upload. It returns nil if another push of the same blob holds it, or if the
+// store is read-only.
 func (p *pusher) session(d digest.Digest) *session {
-	if !p.notes {
+	if !p.persistSessions {
 		return nil
 	}
 	note, err := p.s.OpenSession(p.sessionKey(d))
@@ -44,25 +46,26 @@ func (p *pusher) session(d digest.Digest) *session {
 	return &session{note}
 }
 
-// load gives where an earlier run was; nil when it has left nothing of use. An upload that was begun with another scheme, or at
-// another address, is not continued: its address may be one without TLS.
-func (s *session) load(r *repository) (at *url.URL, n sessionNote) {
+// load returns the location and record of an earlier run, or a nil location if there is nothing usable. A session that
+// was opened with another scheme or at another address is not resumed: its location may be one without TLS.
+func (s *session) load(r *repository) (at *url.URL, n sessionRecord) {
 	if s == nil {
 		return nil, n
 	}
-	b, err := s.note.Read()
+	b, err := s.file.Read()
 	if err != nil || json.Unmarshal(b, &n) != nil {
 		return nil, n
 	}
 	at, err = url.Parse(n.URL)
-	if err != nil || at.Host == "" || at.Scheme != "https" && (at.Scheme != "http" || r.scheme != "http") || n.Registry != r.origin() {
+	if err != nil || at.Host == "" || n.Registry != r.origin() ||
+		at.Scheme != "https" && (at.Scheme != "http" || r.scheme != "http") {
 		return nil, n
 	}
 	return at, n
 }
 
-// save does what it can: a disk that is full does not end a push.
-func (s *session) save(at *url.URL, n sessionNote) {
+// save writes the record. Errors are ignored: a full disk must not fail a push.
+func (s *session) save(at *url.URL, n sessionRecord) {
 	if s == nil {
 		return
 	}
@@ -70,20 +73,20 @@ func (s *session) save(at *url.URL, n sessionNote) {
 	clean.User = nil
 	n.URL, n.Time = clean.String(), time.Now().UTC()
 	if b, err := json.Marshal(n); err == nil {
-		_ = s.note.Write(b)
+		_ = s.file.Write(b)
 	}
 }
 
-// close leaves the note for a later run.
+// close keeps the record for a later run.
 func (s *session) close() {
 	if s != nil {
-		s.note.Close()
+		s.file.Close()
 	}
 }
 
-// remove is for an upload that is done.
+// remove deletes the record of a finished upload.
 func (s *session) remove() {
 	if s != nil {
-		s.note.Remove()
+		s.file.Remove()
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// TestSessionScheme: a push with TLS does not continue what one without it has begun.
+// TestSessionScheme: a push with TLS does not resume a session that was opened without TLS.
 func TestSessionScheme(t *testing.T) {
 	plain, secure := newPeer(t), newUnstartedPeer(t)
 	secure.server.Config.ErrorLog = quiet()
@@ -25,13 +25,13 @@ func TestSessionScheme(t *testing.T) {
 	}
 	push := func(change func(*Options)) error {
 		c := newClient(t, func(o *Options) { o.Attempts = 1 }, change)
-		play(c, nil, &names)
+		resolveTo(c, nil, &names)
 		_, err := c.Push(t.Context(), s, name, dst, PushOptions{ChunkSize: 1000})
 		return err
 	}
-	plain.on("PATCH", uploadRoute, refuse(403, "DENIED")).after(2)
+	plain.on("PATCH", uploadRoute, refuseWith(403, "DENIED")).after(2)
 	if err := push(func(o *Options) { o.PlainHTTP = true }); err == nil {
-		t.Fatal("the push without TLS ended well")
+		t.Fatal("the push without TLS succeeded")
 	}
 	before := len(plain.log())
 	if err := push(func(o *Options) { o.Insecure = true }); err != nil {
@@ -39,11 +39,11 @@ func TestSessionScheme(t *testing.T) {
 	}
 	secure.check("team/m", "v1", want)
 	if log := plain.log(); len(log) > before {
-		t.Errorf("asked without TLS: %q", log[before:])
+		t.Errorf("requests without TLS: %q", log[before:])
 	}
 }
 
-func TestSessionNotes(t *testing.T) {
+func TestSessionRecords(t *testing.T) {
 	s := newStore(t)
 	d := digest.FromString("blob")
 	repo := func(scheme, addr string) *repository {
@@ -61,7 +61,8 @@ func TestSessionNotes(t *testing.T) {
 		{"http://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
 		{"https://reg.example/up", repo("http", "reg.example"), repo("https", "reg.example"), false},
 		{"https://reg.example/up", repo("https", "reg.example"), repo("http", "reg.example"), false},
-		{"http://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), false}, // as no run writes it
+		// ingot itself writes no such record
+		{"http://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), false},
 		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example:5000"), false},
 		{"ftp://reg.example/up", repo("http", "reg.example"), repo("http", "reg.example"), false},
 	} {
@@ -74,9 +75,9 @@ func TestSessionNotes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.save(u, sessionNote{Registry: tt.begun.origin(), Digest: d})
+		x.save(u, sessionRecord{Registry: tt.begun.origin(), Digest: d})
 		if at, _ := x.load(tt.now); (at != nil) != tt.want {
-			t.Errorf("%s, begun with %s: %v with %s", tt.at, tt.begun.origin(), at, tt.now.origin())
+			t.Errorf("%s, opened at %s: resumed %v at %s", tt.at, tt.begun.origin(), at, tt.now.origin())
 		}
 		x.remove()
 	}

@@ -14,26 +14,26 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// ErrNotSigned is a manifest without a signature that verifies with the key.
+// ErrNotSigned means that no signature of a manifest verifies with the key.
 var ErrNotSigned = errors.New("not signed by this key")
 
-// Annotations of a bundle's manifest, as cosign v3.1.3 writes them (pkg/oci/remote/write.go). It adds a date, which would make
-// each signing another manifest.
+// Annotations of a signature's manifest, as cosign v3.1.3 writes them (pkg/oci/remote/write.go). cosign adds a date,
+// which is left out here, so that signing again gives the same manifest.
 const (
 	annotationBundleContent   = "dev.sigstore.bundle.content"
 	annotationBundlePredicate = "dev.sigstore.bundle.predicateType"
 )
 
-// Signature is a referrer that says who vouches for a manifest.
+// Signature is a referrer that holds a signature of a manifest.
 type Signature struct {
 	Descriptor ocispec.Descriptor
 	Manifest   []byte
-	Blobs      [][]byte // all that the manifest names, the bundle among them
-	Reference  string   // the reference that the signature is for; "" for none
+	Blobs      [][]byte // contents of everything that the manifest references, including the bundle
+	Reference  string   // the reference that was signed; "" for none
 }
 
-// Sign makes the signature of a manifest, of which media type, digest and size are given. reference is what
-// [SignedReference] returns for the manifest's name; an empty one leaves the signature without a reference.
+// Sign signs a manifest, of which media type, digest and size are given. reference is the result of [SignedReference]
+// for the manifest's name; "" signs without a reference.
 func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor, reference string) (*Signature, error) {
 	bundle, err := key.Sign(subject.Digest, reference)
 	if err != nil {
@@ -42,7 +42,8 @@ func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor, reference string
 	m, err := manifest.EncodeArtifact(manifest.Artifact{
 		Type:    sigstore.BundleMediaType,
 		Subject: subject,
-		Layers:  []ocispec.Descriptor{{MediaType: sigstore.BundleMediaType, Digest: digest.FromBytes(bundle), Size: int64(len(bundle))}},
+		Layers: []ocispec.Descriptor{{MediaType: sigstore.BundleMediaType, Digest: digest.FromBytes(bundle),
+			Size: int64(len(bundle))}},
 		Annotations: map[string]string{
 			annotationBundleContent:   "dsse-envelope",
 			annotationBundlePredicate: sigstore.PredicateType,
@@ -55,7 +56,7 @@ func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor, reference string
 	return &Signature{desc, m, [][]byte{ocispec.DescriptorEmptyJSON.Data, bundle}, reference}, err
 }
 
-// Store puts the signature into a store, where a push of its subject finds it.
+// Store puts the signature into a store. A push of its subject then includes it.
 func (sig *Signature) Store(ctx context.Context, s *manifest.Store) error {
 	release, err := s.Lock(ctx)
 	if err != nil {
@@ -71,35 +72,35 @@ func (sig *Signature) Store(ctx context.Context, s *manifest.Store) error {
 	return err
 }
 
-// PushSignature sends a signature to the repository of dst, where its subject is.
+// PushSignature pushes a signature to the repository of dst, which has its subject.
 func (c *Client) PushSignature(ctx context.Context, dst manifest.Name, sig *Signature) error {
 	_, err := c.PushReferrer(ctx, dst, sig.Descriptor.MediaType, sig.Manifest, sig.Blobs...)
 	return err
 }
 
-// SignatureCheck is what a signature has to fulfil.
+// SignatureCheck holds the requirements for a signature.
 type SignatureCheck struct {
 	Key      *sigstore.PublicKey
-	Name     manifest.Name  // what was asked for; a local name fits every reference
-	Identity SignedIdentity // decides whether the signature's reference fits the name
+	Name     manifest.Name  // the requested name
+	Identity SignedIdentity // decides whether the signed reference is acceptable for the name
 }
 
-// SignatureError says why no signature of a manifest was good enough. It is an [ErrNotSigned].
+// SignatureError says why no signature of a manifest is acceptable. It is an [ErrNotSigned].
 type SignatureError struct {
 	Digest digest.Digest // of the manifest
-	Tried  []error       // what is wrong with each signature that was looked at; none when there are none
+	Tried  []error       // one error per signature checked; empty if there is no signature
 }
 
 func (e *SignatureError) Error() string {
 	if len(e.Tried) == 0 {
 		return fmt.Sprintf("%s is not signed", e.Digest)
 	}
-	verdict := "is not signed by this key"
+	summary := "is not signed by this key"
 	if all := errors.Join(e.Tried...); errors.Is(all, ErrOtherReference) || errors.Is(all, ErrNoReference) {
-		verdict = "has no signature by this key for this name"
+		summary = "has no signature by this key for this name"
 	}
 	if len(e.Tried) == 1 {
-		return fmt.Sprintf("%s %s: %v", e.Digest, verdict, e.Tried[0])
+		return fmt.Sprintf("%s %s: %v", e.Digest, summary, e.Tried[0])
 	}
 	var reasons []string
 	for _, err := range e.Tried[:min(len(e.Tried), 3)] {
@@ -108,14 +109,15 @@ func (e *SignatureError) Error() string {
 	if more := len(e.Tried) - len(reasons); more > 0 {
 		reasons = append(reasons, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%s %s: %d signatures: %s", e.Digest, verdict, len(e.Tried), strings.Join(reasons, "; "))
+	return fmt.Sprintf("%s %s: %d signatures: %s", e.Digest, summary, len(e.Tried), strings.Join(reasons, "; "))
 }
 
 func (e *SignatureError) Is(target error) bool { return target == ErrNotSigned }
 func (e *SignatureError) Unwrap() []error      { return e.Tried }
 
-// StoredSignature finds a signature of a manifest in a store that passes the check; none is a [*SignatureError].
-func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Digest, want SignatureCheck) (*Signature, error) {
+// StoredSignature returns a signature of a manifest in a store that passes the check, else a [*SignatureError].
+func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Digest,
+	want SignatureCheck) (*Signature, error) {
 	list, err := s.Referrers(ctx, subject, sigstore.BundleMediaType)
 	if err != nil {
 		return nil, err
@@ -126,8 +128,8 @@ func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Dige
 	return findSignature(ctx, subject, want, list, read, read)
 }
 
-// Signature finds a signature of a manifest in the repository of want.Name that passes the check; none is a
-// [*SignatureError]. Nothing is stored.
+// Signature returns a signature of a manifest in the repository of want.Name that passes the check, else a
+// [*SignatureError]. It stores nothing.
 func (c *Client) Signature(ctx context.Context, subject digest.Digest, want SignatureCheck) (*Signature, error) {
 	r, err := c.repository(want.Name, pull)
 	if err != nil {
@@ -135,7 +137,7 @@ func (c *Client) Signature(ctx context.Context, subject digest.Digest, want Sign
 	}
 	list, err := r.referrers(ctx, subject, sigstore.BundleMediaType)
 	if err != nil {
-		return nil, fmt.Errorf("look for signatures in %s/%s: %w", want.Name.Host, want.Name.Path, err)
+		return nil, fmt.Errorf("list the signatures in %s/%s: %w", want.Name.Host, want.Name.Path, err)
 	}
 	readManifest := func(ctx context.Context, d ocispec.Descriptor, _ int64) ([]byte, error) {
 		m, err := r.getManifest(ctx, string(d.Digest))
@@ -147,11 +149,13 @@ func (c *Client) Signature(ctx context.Context, subject digest.Digest, want Sign
 	return findSignature(ctx, subject, want, list, readManifest, r.getBytes)
 }
 
-// reader reads what a descriptor names, verified, and at most limit bytes of it.
+// reader reads and verifies the content of a descriptor. Content of more than limit bytes is an error.
 type reader func(ctx context.Context, d ocispec.Descriptor, limit int64) ([]byte, error)
 
-// findSignature returns a signature that passes the check. One that names a reference wins over one that names none.
-func findSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, list []ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
+// findSignature returns a signature that passes the check. One that names a reference takes precedence over one that
+// names none.
+func findSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, list []ocispec.Descriptor,
+	readManifest, readBlob reader) (*Signature, error) {
 	failed := &SignatureError{Digest: subject}
 	var unnamed *Signature
 	for i, d := range list {
@@ -159,7 +163,7 @@ func findSignature(ctx context.Context, subject digest.Digest, want SignatureChe
 			return nil, context.Cause(ctx)
 		}
 		if i == limits.Signatures {
-			failed.Tried = append(failed.Tried, fmt.Errorf("%d more were not looked at", len(list)-i))
+			failed.Tried = append(failed.Tried, fmt.Errorf("%d more were not checked", len(list)-i))
 			break
 		}
 		sig, err := readSignature(ctx, subject, want, d, readManifest, readBlob)
@@ -178,7 +182,8 @@ func findSignature(ctx context.Context, subject digest.Digest, want SignatureChe
 	return nil, failed
 }
 
-func readSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, d ocispec.Descriptor, readManifest, readBlob reader) (*Signature, error) {
+func readSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, d ocispec.Descriptor,
+	readManifest, readBlob reader) (*Signature, error) {
 	b, err := readManifest(ctx, d, manifest.MaxManifestSize)
 	if err != nil {
 		return nil, err
@@ -188,7 +193,7 @@ func readSignature(ctx context.Context, subject digest.Digest, want SignatureChe
 		return nil, fmt.Errorf("signature %s: %v: %w", d.Digest, err, sigstore.ErrBundle)
 	}
 	if m.Subject == nil || m.Subject.Digest != subject {
-		return nil, fmt.Errorf("signature %s: its manifest refers to something else: %w", d.Digest, sigstore.ErrSubject)
+		return nil, fmt.Errorf("signature %s: its manifest has another subject: %w", d.Digest, sigstore.ErrSubject)
 	}
 	if len(m.Layers) != 1 || m.Layers[0].MediaType != sigstore.BundleMediaType {
 		return nil, fmt.Errorf("signature %s: its manifest does not hold one bundle: %w", d.Digest, sigstore.ErrBundle)

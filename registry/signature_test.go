@@ -20,7 +20,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// newKey makes a key of a kind: ecdsa or ed25519.
+// newKey returns a new key of a kind: ecdsa or ed25519.
 func newKey(t testing.TB, kind string) *sigstore.PrivateKey {
 	t.Helper()
 	var key any
@@ -44,7 +44,7 @@ func newKey(t testing.TB, kind string) *sigstore.PrivateKey {
 	return k
 }
 
-// subjectOf describes a model of a store.
+// subjectOf returns the descriptor of a stored model.
 func subjectOf(t testing.TB, s *manifest.Store, name manifest.Name) ocispec.Descriptor {
 	t.Helper()
 	raw, err := s.ResolveRaw(t.Context(), name)
@@ -67,7 +67,8 @@ func TestSignatureRoundTrip(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := StoredSignature(t.Context(), s, d, SignatureCheck{Key: key.Public()}); !errors.Is(err, ErrNotSigned) || !strings.HasSuffix(err.Error(), "is not signed") {
+				if _, err := StoredSignature(t.Context(), s, d, SignatureCheck{Key: key.Public()}); !errors.Is(err, ErrNotSigned) ||
+					!strings.HasSuffix(err.Error(), "is not signed") {
 					t.Errorf("before: %v", err)
 				}
 				for range 2 {
@@ -109,7 +110,7 @@ func TestSignatureRoundTrip(t *testing.T) {
 	}
 }
 
-// One good signature among others is enough, and it is found.
+// TestSignatureAmongOthers: one signature by the key is found among others.
 func TestSignatureAmongOthers(t *testing.T) {
 	p := newPeer(t)
 	s, c, key := newStore(t), newClient(t), newKey(t, "ecdsa")
@@ -132,11 +133,11 @@ func TestSignatureAmongOthers(t *testing.T) {
 	}
 	_, err := c.Signature(t.Context(), d, SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
 	if err == nil || !strings.Contains(err.Error(), "3 signatures") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("a key that signed none: %v", err)
+		t.Errorf("a key without signatures: %v", err)
 	}
 }
 
-// edited is a signature whose manifest was changed.
+// edited returns the signature with a modified manifest.
 func edited(t *testing.T, sig *Signature, change func(m *ocispec.Manifest)) *Signature {
 	t.Helper()
 	var m ocispec.Manifest
@@ -155,12 +156,12 @@ func edited(t *testing.T, sig *Signature, change func(m *ocispec.Manifest)) *Sig
 	return &Signature{desc, b, sig.Blobs, sig.Reference}
 }
 
-// Whatever the registry holds or sends: no signature is believed that is not one.
-func TestSignatureNotBelieved(t *testing.T) {
+// TestSignatureRejected: nothing that a registry lists or sends is accepted, except a valid signature.
+func TestSignatureRejected(t *testing.T) {
 	key := newKey(t, "ed25519")
 	tests := []struct {
 		name string
-		make func(t *testing.T, sig *Signature, p *peer) *Signature // what is pushed
+		make func(t *testing.T, sig *Signature, p *peer) *Signature // returns what is pushed
 		want error
 	}{
 		{"none", func(*testing.T, *Signature, *peer) *Signature { return nil }, ErrNotSigned},
@@ -201,7 +202,7 @@ func TestSignatureNotBelieved(t *testing.T) {
 			return sig
 		}, ErrDigest},
 		{"a bundle that is not there", func(t *testing.T, sig *Signature, p *peer) *Signature {
-			p.on(http.MethodGet, blobRoute, refuse(404, "BLOB_UNKNOWN"))
+			p.on(http.MethodGet, blobRoute, refuseWith(404, "BLOB_UNKNOWN"))
 			return sig
 		}, ErrNotFound},
 		{"a bundle that never ends", func(t *testing.T, sig *Signature, p *peer) *Signature {
@@ -215,7 +216,8 @@ func TestSignatureNotBelieved(t *testing.T) {
 			return sig
 		}, ErrDigest},
 		{"listed for a manifest that it does not refer to", func(t *testing.T, sig *Signature, p *peer) *Signature {
-			p.on(http.MethodGet, referrersRoute, index("", edited(t, sig, func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") }).Descriptor))
+			p.on(http.MethodGet, referrersRoute, index("", edited(t, sig,
+				func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") }).Descriptor))
 			return edited(t, sig, func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") })
 		}, sigstore.ErrSubject},
 	}
@@ -241,17 +243,18 @@ func TestSignatureNotBelieved(t *testing.T) {
 	}
 }
 
-// A registry that cannot be asked is another error than one that has no signature.
+// TestSignatureUnknown: a registry whose referrers cannot be listed gives another error than one without a signature.
 func TestSignatureUnknown(t *testing.T) {
 	p := newPeer(t)
-	p.on("", referrersRoute, refuse(403, "DENIED"))
-	_, err := newClient(t).Signature(t.Context(), digest.FromString("x"), SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
+	p.on("", referrersRoute, refuseWith(403, "DENIED"))
+	_, err := newClient(t).Signature(t.Context(), digest.FromString("x"),
+		SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
 	if errors.Is(err, ErrNotSigned) || !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("got %v, want ErrUnauthorized", err)
 	}
 }
 
-func TestSignTwiceIsOne(t *testing.T) {
+func TestSignDeterministic(t *testing.T) {
 	s, key := newStore(t), newKey(t, "ecdsa")
 	name, _ := putModel(t, s, "model", 10)
 	one, err := Sign(key, subjectOf(t, s, name), "")

@@ -9,18 +9,18 @@ import (
 	"github.com/ingotml/ingot/registry/sigstore"
 )
 
-// SignedIdentityEnv is the rule for signatures where a command gives none; [ParseSignedIdentity] reads it.
+// SignedIdentityEnv is the environment variable with the default rule for signatures. [ParseSignedIdentity] parses it.
 const SignedIdentityEnv = "INGOT_SIGNED_IDENTITY"
 
-// Errors of a signature that verifies with the key but does not fit the name that was asked for.
+// Errors of a signature that verifies with the key, but names the wrong reference or none.
 var (
 	ErrOtherReference = errors.New("signed for another reference")
 	ErrNoReference    = errors.New("signed for no reference")
 )
 
-// OtherReferenceError is a good signature for another reference than the one that is wanted. It is an [ErrOtherReference].
+// OtherReferenceError is a valid signature for another reference than the expected one. It is an [ErrOtherReference].
 type OtherReferenceError struct {
-	Signed manifest.Name // the signature's; without tag and digest it is a repository
+	Signed manifest.Name // the reference in the signature; a repository if it has neither tag nor digest
 	Want   string
 }
 
@@ -30,18 +30,18 @@ func (e *OtherReferenceError) Error() string {
 
 func (e *OtherReferenceError) Is(target error) bool { return target == ErrOtherReference }
 
-// SignedIdentity decides which references a signature may name for the model that was asked for. Rules have the names
-// and the meanings of signedIdentity in containers-policy.json(5).
+// SignedIdentity decides which references a signature may name for the requested model. Rules have the names and
+// meanings of signedIdentity in containers-policy.json(5).
 //
-// The zero value is matchRepoDigestOrExact for signatures that name a reference, and accepts those that name none. Every
-// other value refuses signatures that name none.
+// The zero value applies matchRepoDigestOrExact to signatures that name a reference, and accepts those that name none.
+// Every other value rejects signatures that name none.
 type SignedIdentity struct {
 	rule   string
-	name   manifest.Name // of exactReference and exactRepository
-	remaps []remap       // of remapIdentity
+	name   manifest.Name // for exactReference and exactRepository
+	remaps []remap       // for remapIdentity
 }
 
-// remap replaces a prefix of a repository, host and path.
+// remap replaces a prefix of host and path.
 type remap struct{ prefix, signed string }
 
 // Rules of a SignedIdentity.
@@ -54,13 +54,14 @@ const (
 	ruleRemap             = "remapIdentity"
 )
 
-// ParseSignedIdentity reads a rule:
+// ParseSignedIdentity parses a rule:
 //
-//   - matchExact: the signature names the reference that was asked for.
-//   - matchRepoDigestOrExact: the same, but any reference of the repository where a digest was asked for.
-//   - matchRepository: the signature names any reference of the repository that was asked for.
-//   - exactReference=NAME, exactRepository=REPOSITORY: it names this one, whatever was asked for.
-//   - remapIdentity=PREFIX=SIGNED,...: as matchRepoDigestOrExact, after SIGNED has replaced PREFIX in what was asked for.
+//   - matchExact: the signature names the requested reference.
+//   - matchRepoDigestOrExact: the same, but any reference of the repository if a digest was requested.
+//   - matchRepository: the signature names any reference of the requested repository.
+//   - exactReference=NAME, exactRepository=REPOSITORY: the signature names this one, whatever was requested.
+//   - remapIdentity=PREFIX=SIGNED,...: as matchRepoDigestOrExact, after replacing PREFIX by SIGNED in the requested
+//     name.
 //
 // The empty string is the zero value.
 func ParseSignedIdentity(s string) (SignedIdentity, error) {
@@ -87,7 +88,8 @@ func ParseSignedIdentity(s string) (SignedIdentity, error) {
 	case ruleRemap:
 		p.remaps, err = parseRemaps(value)
 	default:
-		return SignedIdentity{}, fmt.Errorf("%q is no rule: give %s, %s, %s, %s=NAME, %s=REPOSITORY or %s=PREFIX=SIGNED", clip(s),
+		return SignedIdentity{}, fmt.Errorf("%q is not a rule: use %s, %s, %s, %s=NAME, %s=REPOSITORY or %s=PREFIX=SIGNED",
+			clip(s),
 			ruleRepoDigestOrExact, ruleExact, ruleRepository, ruleExactReference, ruleExactRepository, ruleRemap)
 	}
 	switch {
@@ -116,7 +118,7 @@ func parseRemaps(s string) ([]remap, error) {
 	return list, nil
 }
 
-// parsePrefix reads a host with or without a path.
+// parsePrefix parses a host with an optional path.
 func parsePrefix(s string) (string, bool) {
 	if _, err := manifest.ParseName(s + "/name"); err != nil {
 		return "", false
@@ -132,7 +134,7 @@ func parsePrefix(s string) (string, bool) {
 	return host, true
 }
 
-// parseReference reads host/path with a tag, a digest, or neither, and replaces other spellings of the host.
+// parseReference parses host/path with a tag, a digest, or neither, and normalizes the host.
 func parseReference(s string) (manifest.Name, error) {
 	n, err := manifest.ParseName(s)
 	if err != nil {
@@ -141,13 +143,13 @@ func parseReference(s string) (manifest.Name, error) {
 	if n.IsLocal() {
 		return manifest.Name{}, fmt.Errorf("%s: %w", clip(s), ErrNoHost)
 	}
-	if n.Digest == "" && !strings.HasSuffix(s, ":"+n.Tag) { // ParseName has added the tag
+	if n.Digest == "" && !strings.HasSuffix(s, ":"+n.Tag) { // ParseName added the tag
 		n.Tag = ""
 	}
 	return canonical(n), nil
 }
 
-// canonical gives names of one repository one spelling.
+// canonical normalizes the host, and adds the library/ prefix of Docker Hub.
 func canonical(n manifest.Name) manifest.Name {
 	n.Host = hostKey(n.Host)
 	if n.Host == "docker.io" && !strings.Contains(n.Path, "/") {
@@ -156,8 +158,8 @@ func canonical(n manifest.Name) manifest.Name {
 	return n
 }
 
-// SignedReference returns what a signature of a name records: the tag, or without one the digest. A local name says
-// nothing to others: it is "".
+// SignedReference returns the reference that a signature of a name records: with the tag, or the digest if there is no
+// tag. For a local name it is "", since that name means nothing elsewhere.
 func SignedReference(n manifest.Name) string {
 	if n.IsLocal() {
 		return ""
@@ -168,7 +170,7 @@ func SignedReference(n manifest.Name) string {
 	return n.String()
 }
 
-// check decides whether a signature that names a reference, "" for none, is good for the name that was asked for.
+// check returns nil if a signature that names this reference, "" for none, is acceptable for the requested name.
 func (p SignedIdentity) check(reference string, asked manifest.Name) error {
 	if reference == "" {
 		if p.rule == "" {
@@ -181,7 +183,7 @@ func (p SignedIdentity) check(reference string, asked manifest.Name) error {
 		return fmt.Errorf("its reference: %w: %w", err, sigstore.ErrBundle)
 	}
 	if p.rule == "" && asked.IsLocal() {
-		return nil // whoever owns the store has chosen the name
+		return nil // the store's owner chose the name
 	}
 	if want := p.expected(asked); !p.matches(signed, want) {
 		return &OtherReferenceError{Signed: signed, Want: p.describe(want)}
@@ -189,7 +191,7 @@ func (p SignedIdentity) check(reference string, asked manifest.Name) error {
 	return nil
 }
 
-// expected returns the name that a signature is compared with.
+// expected returns the name that the signature's reference is compared with.
 func (p SignedIdentity) expected(asked manifest.Name) manifest.Name {
 	switch p.rule {
 	case ruleExactReference, ruleExactRepository:
@@ -220,7 +222,7 @@ func (p SignedIdentity) matches(signed, want manifest.Name) bool {
 	return want.Digest != "" || signed.Tag != "" && signed.Tag == want.Tag
 }
 
-// describe names what a signature is compared with, as an error says it.
+// describe returns what a signature is compared with, for error messages.
 func (p SignedIdentity) describe(want manifest.Name) string {
 	if p.rule == ruleRepository || p.rule == ruleExactRepository {
 		return "the repository " + want.Host + "/" + want.Path

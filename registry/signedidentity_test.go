@@ -12,10 +12,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// atDigest makes references with a digest.
+// atDigest is the suffix of references with a digest.
 var atDigest = "@" + string(digest.FromString("one"))
 
-// TestSignedIdentity holds what each rule accepts, as the examples of containers-policy.json(5) have it.
+// TestSignedIdentity checks what each rule accepts, after the examples of containers-policy.json(5).
 func TestSignedIdentity(t *testing.T) {
 	const repo = "reg.example.com/team/model"
 	other := "@" + string(digest.FromString("other"))
@@ -23,7 +23,7 @@ func TestSignedIdentity(t *testing.T) {
 		rule, signed, asked string
 		want                error
 	}{
-		// The default: as matchRepoDigestOrExact, but a signature may name nothing.
+		// The default: matchRepoDigestOrExact, but a signature without a reference is accepted.
 		{"", "", repo + ":v1", nil},
 		{"", repo + ":v1", repo + ":v1", nil},
 		{"", repo + ":v1", repo + ":v2", ErrOtherReference},
@@ -38,7 +38,7 @@ func TestSignedIdentity(t *testing.T) {
 		{"", repo + ":v1", repo + "2" + atDigest, ErrOtherReference},
 		{"", repo + ":v1", "reg.example.com:5000/team/model:v1", ErrOtherReference},
 		{"", repo + ":v1", "REG.example.com/team/model:v1", nil},
-		{"", repo + ":v1", "team/model:v1", nil}, // a local name is its owner's choice
+		{"", repo + ":v1", "team/model:v1", nil}, // the store's owner chose the local name
 		{"", "team/model:v1", repo + ":v1", sigstore.ErrBundle},
 		{"", "not a name", repo + ":v1", sigstore.ErrBundle},
 		{"", "docker.io/llama:v1", "index.docker.io/library/llama:v1", nil},
@@ -75,12 +75,16 @@ func TestSignedIdentity(t *testing.T) {
 		{"exactRepository=" + repo, "mirror.example.com/a:v9", "mirror.example.com/a:v9", ErrOtherReference},
 
 		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model:v1", nil},
-		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model:v2", ErrOtherReference},
-		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model" + atDigest, nil},
-		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hubble/team/model:v1", ErrOtherReference},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model:v2",
+			ErrOtherReference},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hub/team/model" + atDigest,
+			nil},
+		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", "mirror.example.com/hubble/team/model:v1",
+			ErrOtherReference},
 		{"remapIdentity=mirror.example.com/hub=reg.example.com", repo + ":v1", repo + ":v1", nil},
 		{"remapIdentity=mirror.example.com/hub=reg.example.com", "", "mirror.example.com/hub/team/model:v1", ErrNoReference},
-		{"remapIdentity=a.example.com=reg.example.com/x,mirror.example.com/team/model=" + repo, repo + ":v1", "mirror.example.com/team/model:v1", nil},
+		{"remapIdentity=a.example.com=reg.example.com/x,mirror.example.com/team/model=" + repo, repo + ":v1",
+			"mirror.example.com/team/model:v1", nil},
 		{"remapIdentity=mirror.example.com=docker.io", "docker.io/library/llama:v1", "mirror.example.com/llama:v1", nil},
 	}
 	for _, tt := range tests {
@@ -102,9 +106,12 @@ func TestSignedIdentity(t *testing.T) {
 func TestSignedIdentityErrors(t *testing.T) {
 	for _, rule := range []string{
 		"nonsense", "matchexact", "matchExact=", "matchExact=reg.example.com/a", "exactReference", "exactReference=",
-		"exactReference=team/model:v1", "exactReference=reg.example.com/a b", "exactRepository=reg.example.com/a:v1", "exactRepository=model",
-		"exactRepository=reg.example.com/a" + atDigest, "remapIdentity", "remapIdentity=reg.example.com", "remapIdentity=reg.example.com=",
-		"remapIdentity=local=reg.example.com", "remapIdentity=a.example.com/x:v1=reg.example.com", "remapIdentity=a.example.com=b.example.com,",
+		"exactReference=team/model:v1", "exactReference=reg.example.com/a b", "exactRepository=reg.example.com/a:v1",
+		"exactRepository=model",
+		"exactRepository=reg.example.com/a" + atDigest, "remapIdentity", "remapIdentity=reg.example.com",
+		"remapIdentity=reg.example.com=",
+		"remapIdentity=local=reg.example.com", "remapIdentity=a.example.com/x:v1=reg.example.com",
+		"remapIdentity=a.example.com=b.example.com,",
 		"remapIdentity=a.example.com/=b.example.com", "\x1b[31mred",
 	} {
 		_, err := ParseSignedIdentity(rule)
@@ -136,8 +143,8 @@ func TestSignedReference(t *testing.T) {
 	}
 }
 
-// TestServedUnderAnotherTag is a registry that serves what the key has signed for another tag and another repository. The
-// statement of the bundle decides, not where the bundle lies.
+// TestServedUnderAnotherTag: a registry serves a manifest that is signed for another tag or repository. The reference
+// in the bundle decides, not where the registry serves it.
 func TestServedUnderAnotherTag(t *testing.T) {
 	p := newPeer(t)
 	s, c, key := newStore(t), newClient(t), newKey(t, "ed25519")
@@ -159,7 +166,8 @@ func TestServedUnderAnotherTag(t *testing.T) {
 		if !errors.Is(err, want) || err == nil && sig.Reference != wantReference {
 			t.Errorf("%s: %+v, %v; want %v", asked, sig, err, want)
 		}
-		if err != nil && (!errors.Is(err, ErrNotSigned) || !strings.Contains(err.Error(), "has no signature by this key for this name")) {
+		if err != nil && (!errors.Is(err, ErrNotSigned) || !strings.Contains(err.Error(),
+			"has no signature by this key for this name")) {
 			t.Errorf("%s: %v", asked, err)
 		}
 	}
@@ -169,7 +177,7 @@ func TestServedUnderAnotherTag(t *testing.T) {
 	check(current, "", ErrOtherReference)
 	check(copied, "", ErrOtherReference)
 
-	// One that names nothing is good for both, and never hides one that names the reference.
+	// A signature without a reference is valid for both, and does not hide one with the reference.
 	push(old, "")
 	check(old, SignedReference(old), nil)
 	check(current, "", nil)
@@ -177,18 +185,21 @@ func TestServedUnderAnotherTag(t *testing.T) {
 	check(current, SignedReference(current), nil)
 }
 
-// TestSignatureLimit is a model with more signatures than are tried.
+// TestSignatureLimit: a model has more signatures than are checked.
 func TestSignatureLimit(t *testing.T) {
 	const limit = limits.Signatures
 	p := newPeer(t)
 	list := make([]ocispec.Descriptor, limit+3)
 	for i := range list {
-		list[i] = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: sigstore.BundleMediaType, Digest: digest.FromString(strings.Repeat("x", i)), Size: 10}
+		list[i] = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: sigstore.BundleMediaType,
+			Digest: digest.FromString(strings.Repeat("x", i)), Size: 10}
 	}
 	p.on("GET", referrersRoute, index("", list...))
-	_, err := newClient(t).Signature(t.Context(), digest.FromString("model"), SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.name("m")})
+	_, err := newClient(t).Signature(t.Context(), digest.FromString("model"),
+		SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.name("m")})
 	var failed *SignatureError
-	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 || failed.Tried[limit].Error() != "3 more were not looked at" {
+	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 ||
+		failed.Tried[limit].Error() != "3 more were not checked" {
 		t.Errorf("got %v, want %d errors", err, limit+1)
 	}
 }

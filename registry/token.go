@@ -15,23 +15,23 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// The exchange is our own, beside go-containerregistry's: that one drops Retry-After, quotes the token server's answers in its
-// errors, sends a refresh token on where a redirect leads, and has no place for a signature.
+// The token exchange is implemented here, because that of go-containerregistry drops Retry-After, quotes the token
+// server's responses in errors, forwards a refresh token on redirects, and does not support signatures.
 
 const (
 	clientID     = "ingot"
 	maxTokenBody = 1 << 20
-	// Docker's token specification: a token lives 60 seconds at least, also when the server says nothing of it.
+	// The shortest lifetime of a token, and the default if the server gives none (Docker's token specification).
 	minTokenLife = 60 * time.Second
-	// How long before its end a token is not used any more, so that it does not expire in the middle of a body.
+	// A token is renewed this long before it expires, so that it does not expire in the middle of a body.
 	tokenMargin = 10 * time.Second
 )
 
-// token is the answer of a token server.
-// https://distribution.github.io/distribution/spec/auth/token/ and https://distribution.github.io/distribution/spec/auth/oauth/
+// token is the response of a token server. See https://distribution.github.io/distribution/spec/auth/token/ and
+// https://distribution.github.io/distribution/spec/auth/oauth/.
 type token struct {
 	Token        string `json:"token"`
-	AccessToken  string `json:"access_token"` // the same, by OAuth's name
+	AccessToken  string `json:"access_token"` // the same, under OAuth 2.0's name
 	RefreshToken string `json:"refresh_token"`
 	ExpiresIn    int64  `json:"expires_in"` // seconds
 
@@ -47,11 +47,12 @@ func (t *token) header() string {
 
 func (t *token) credential(cfg authn.AuthConfig) *credential {
 	life := max(time.Duration(min(t.ExpiresIn, 1<<30))*time.Second, minTokenLife)
-	return &credential{header: t.header(), expires: t.got.Add(life - tokenMargin), given: cfg != none}
+	return &credential{header: t.header(), expires: t.got.Add(life - tokenMargin), authenticated: cfg != anonymous}
 }
 
-// token asks the registry's token server. more are further parameters of the request.
-func (h *host) token(ctx context.Context, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string, more url.Values) (*token, error) {
+// token requests a token from the registry's token server. more holds additional query parameters.
+func (h *host) token(ctx context.Context, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string,
+	more url.Values) (*token, error) {
 	realm, err := h.realm(ch)
 	if err != nil {
 		return nil, err
@@ -62,17 +63,18 @@ func (h *host) token(ctx context.Context, ch *transport.Challenge, cfg authn.Aut
 		if err == nil {
 			return t, nil
 		}
-		if err = a.again(ctx, err); err != nil {
-			return nil, hideIn(err, cfg.Password, cfg.IdentityToken, cfg.Auth)
+		if err = a.backoff(ctx, err); err != nil {
+			return nil, redactStatus(err, cfg.Password, cfg.IdentityToken, cfg.Auth)
 		}
 	}
 }
 
-func (h *host) tokenOnce(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string, more url.Values) (*token, error) {
+func (h *host) tokenOnce(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig,
+	scopes []string, more url.Values) (*token, error) {
 	if cfg.IdentityToken != "" {
 		t, err := h.refresh(ctx, realm, ch, cfg, scopes)
 		var status *StatusError
-		// Not all token servers know this exchange; those that do not may still give a token to somebody unknown.
+		// Not all token servers support OAuth 2.0. Those that do not may still issue an anonymous token.
 		if !errors.As(err, &status) || status.Status != http.StatusNotFound && status.Status != http.StatusMethodNotAllowed {
 			return t, err
 		}
@@ -88,8 +90,9 @@ func (h *host) tokenOnce(ctx context.Context, realm *url.URL, ch *transport.Chal
 	return h.askToken(req)
 }
 
-// refresh exchanges an identity token, which docker keeps in place of a password, for a token.
-func (h *host) refresh(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig, scopes []string) (*token, error) {
+// refresh exchanges an identity token, which docker stores instead of a password, for an access token.
+func (h *host) refresh(ctx context.Context, realm *url.URL, ch *transport.Challenge, cfg authn.AuthConfig,
+	scopes []string) (*token, error) {
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {cfg.IdentityToken}, "client_id": {clientID}}
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
@@ -121,7 +124,8 @@ func withQuery(realm *url.URL, ch *transport.Challenge, scopes []string, more ur
 	return &u
 }
 
-// askToken sends a request to the token server. A redirect is followed without what was given, unless it stays on the host.
+// askToken sends a request to the token server. A redirect to another host is followed without credentials; it is
+// refused if they are in the body.
 func (h *host) askToken(req *http.Request) (*token, error) {
 	server, header := origin(req.URL), req.Header.Get("Authorization")
 	for hops := 0; ; hops++ {
@@ -137,14 +141,14 @@ func (h *host) askToken(req *http.Request) (*token, error) {
 			return readToken(resp)
 		}
 		if hops == maxRedirects {
-			return nil, &redirectError{bare(req.URL), bare(next.URL), "too many of them"}
+			return nil, &redirectError{displayURL(req.URL), displayURL(next.URL), "too many of them"}
 		}
 		if origin(next.URL) == server && next.URL.Scheme == req.URL.Scheme {
 			if header != "" {
 				next.Header.Set("Authorization", header)
 			}
 		} else if next.Body != nil {
-			return nil, &redirectError{bare(req.URL), bare(next.URL), "credentials are for one host only"}
+			return nil, &redirectError{displayURL(req.URL), displayURL(next.URL), "credentials are for one host only"}
 		}
 		req = next
 	}
@@ -157,29 +161,31 @@ func readToken(resp *http.Response) (*token, error) {
 	defer drain(resp)
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenBody))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", bare(resp.Request.URL), ErrInterrupted, err)
+		return nil, fmt.Errorf("%s: %w: %w", displayURL(resp.Request.URL), ErrInterrupted, err)
 	}
 	t := &token{got: time.Now()}
-	// What came is not quoted: it may hold a token.
+	// The body is not quoted: it may hold a token.
 	if json.Unmarshal(b, t) != nil || t.Token+t.AccessToken == "" {
-		return nil, fmt.Errorf("%s %s: the answer holds no token", resp.Request.Method, bare(resp.Request.URL))
+		return nil, fmt.Errorf("%s %s: the response holds no token", resp.Request.Method, displayURL(resp.Request.URL))
 	}
 	if strings.ContainsFunc(t.Token+t.AccessToken, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, fmt.Errorf("%s %s: the answer's token is no header's value", resp.Request.Method, bare(resp.Request.URL))
+		return nil, fmt.Errorf("%s %s: the token in the response is not a valid header value",
+			resp.Request.Method, displayURL(resp.Request.URL))
 	}
 	return t, nil
 }
 
-// realm is the address of the token server that the registry names.
+// realm returns the URL of the token server that the registry's challenge names.
 func (h *host) realm(ch *transport.Challenge) (*url.URL, error) {
 	u, err := url.Parse(ch.Parameters["realm"])
 	switch {
 	case err != nil || u.Host == "":
-		return nil, fmt.Errorf("registry %s names no token server that can be asked", h.name)
+		return nil, fmt.Errorf("registry %s names no token server with a valid URL", h.name)
 	case u.Scheme != "https" && (u.Scheme != "http" || h.scheme != "http"):
-		return nil, fmt.Errorf("registry %s names a token server without TLS, %s: it gets no credentials", h.name, bare(u))
+		return nil, fmt.Errorf("registry %s names a token server without TLS, %s: no credentials are sent to it",
+			h.name, displayURL(u))
 	}
 	u.User, u.Fragment = nil, ""
-	h.leads("token server", &url.URL{Scheme: h.scheme, Host: h.addr, Path: "/v2/"}, u)
+	h.recordNaming("token server", &url.URL{Scheme: h.scheme, Host: h.addr, Path: "/v2/"}, u)
 	return u, h.checkLiteral(u)
 }

@@ -13,19 +13,20 @@ import (
 	"time"
 )
 
-// Longest wait for the first byte of an answer once the request is sent: a registry checks, and may copy, a large blob before it
-// answers to its last chunk.
+// maxSilence limits the wait for a response's header after the request is sent. It is long because a registry may
+// verify and copy a large blob before it responds to the last chunk.
 const maxSilence = 10 * time.Minute
 
-// newTransport differs from the standard one in its connections for each host, since many blobs move at once, and in buffers
-// for large bodies.
+// newTransport returns a transport with more connections per host than the default one, since many blobs move at a
+// time, and with larger buffers.
 func newTransport(opts Options) (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: checkDial}
 	t := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialFiles(dialer.DialContext),
-		ForceAttemptHTTP2:     true,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}, // finds dead connections
+		Proxy:             http.ProxyFromEnvironment,
+		DialContext:       sendfileDialer(dialer.DialContext),
+		ForceAttemptHTTP2: true,
+		// Pings detect dead connections.
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		MaxIdleConns:          128,
 		MaxIdleConnsPerHost:   64,
 		IdleConnTimeout:       90 * time.Second,
@@ -34,7 +35,7 @@ func newTransport(opts Options) (*http.Transport, error) {
 		ExpectContinueTimeout: time.Second,
 		ReadBufferSize:        256 << 10,
 		WriteBufferSize:       256 << 10,
-		DisableCompression:    true, // digests are of the bytes as they are stored
+		DisableCompression:    true, // digests are of the bytes as stored
 	}
 	if opts.CAFile != "" {
 		pool, err := x509.SystemCertPool()
@@ -46,14 +47,14 @@ func newTransport(opts Options) (*http.Transport, error) {
 			return nil, fmt.Errorf("read certificate authorities: %w", err)
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read certificate authorities: %s holds no certificate in PEM form", opts.CAFile)
+			return nil, fmt.Errorf("read certificate authorities: %s holds no PEM certificate", opts.CAFile)
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
 	return t, nil
 }
 
-// scheme is https but for loopback addresses and where the caller asks for none.
+// scheme returns http for loopback hosts and with Options.PlainHTTP, else https.
 func (c *Client) scheme(host string) string {
 	if c.opts.PlainHTTP || IsLoopback(host) && !c.opts.Insecure && c.opts.CAFile == "" {
 		return "http"
@@ -61,7 +62,8 @@ func (c *Client) scheme(host string) string {
 	return "https"
 }
 
-// IsLoopback reports whether a host, with or without a port, is spelled as an address or name of this machine.
+// IsLoopback reports whether a host, with or without a port, is a loopback address or localhost. It does not resolve
+// names.
 func IsLoopback(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -75,8 +77,8 @@ func IsLoopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// explain puts the sentinel of its kind before an error of TLS.
-func explain(err error) error {
+// tlsError returns [ErrCertificate], [ErrPlainHTTP] or [ErrTLS] for a TLS error of that kind, else err.
+func tlsError(err error) error {
 	var (
 		cert   *tls.CertificateVerificationError
 		record tls.RecordHeaderError
@@ -86,7 +88,8 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w", ErrCertificate, cert.Err)
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		return ErrPlainHTTP
-	case strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`): // a TLS alert, which net/http has no error for
+	// a TLS alert: net/http has no error type for it
+	case strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`):
 		return ErrTLS
 	}
 	return err

@@ -24,7 +24,8 @@ import (
 
 func okHandler(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }
 
-// tlsServer is a registry with a certificate for example.com and 127.0.0.1 that no system trusts; caFile does.
+// tlsServer starts a TLS server with a certificate for example.com and 127.0.0.1. The system does not trust it; caFile
+// holds its certificate.
 func tlsServer(t *testing.T, h http.HandlerFunc) (s *httptest.Server, caFile string) {
 	t.Helper()
 	s = httptest.NewUnstartedServer(h)
@@ -40,8 +41,8 @@ func tlsServer(t *testing.T, h http.HandlerFunc) (s *httptest.Server, caFile str
 	return s, caFile
 }
 
-// reach makes a client's connections to any host go to one address.
-func reach(c *Client, addr string) {
+// dialTo makes a client connect to one address, whatever the host.
+func dialTo(c *Client, addr string) {
 	c.net.base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
@@ -61,27 +62,27 @@ func TestTLS(t *testing.T) {
 		to         *httptest.Server
 		want       error
 	}{
-		{"an authority of one's own", "example.com", Options{CAFile: caFile}, s, nil},
+		{"own certificate authority", "example.com", Options{CAFile: caFile}, s, nil},
 		{"another name", "example.org", Options{CAFile: caFile}, s, ErrCertificate},
 		{"unknown authority", "example.com", Options{}, s, ErrCertificate},
-		{"unchecked", "example.org", Options{Insecure: true}, s, nil},
-		{"no TLS there", "example.com", Options{}, plain, ErrPlainHTTP},
-		{"without TLS", "example.com", Options{PlainHTTP: true}, plain, nil},
-		{"TLS there", "example.com", Options{PlainHTTP: true}, s, ErrTLS},
-		{"TLS there, on this machine", "localhost", Options{}, s, ErrTLS},
-		{"TLS on this machine", "localhost", Options{Insecure: true}, s, nil},
+		{"no verification", "example.org", Options{Insecure: true}, s, nil},
+		{"server without TLS", "example.com", Options{}, plain, ErrPlainHTTP},
+		{"plain HTTP", "example.com", Options{PlainHTTP: true}, plain, nil},
+		{"server with TLS", "example.com", Options{PlainHTTP: true}, s, ErrTLS},
+		{"server with TLS on loopback", "localhost", Options{}, s, ErrTLS},
+		{"TLS on loopback", "localhost", Options{Insecure: true}, s, nil},
 	} {
 		c := authClient(t, test.opts)
-		c.opts.Keychain = nobody()
+		c.opts.Keychain = anonymousKeychain()
 		slept := 0
 		c.sleep = func(context.Context, time.Duration) error { slept++; return nil }
-		reach(c, test.to.Listener.Addr().String())
+		dialTo(c, test.to.Listener.Addr().String())
 		_, err := repositoryOf(t, c, test.host+"/a/model", pull).askFor("GET", "blobs/x")
 		if test.want == nil && err != nil || !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 		if slept > 0 {
-			t.Errorf("%s: it waited for another certificate", test.name)
+			t.Errorf("%s: retried a TLS error", test.name)
 		}
 		if test.want == nil && test.to == s && proto.Load() != "HTTP/2.0" {
 			t.Errorf("%s: %s", test.name, proto.Load())
@@ -89,24 +90,25 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// What answers to plain HTTP in other words, or not at all, is told as TLS too.
-func TestTLSAsked(t *testing.T) {
+// TestTLSRequired: a TLS server's response to plain HTTP is recognized in other wording, and as a TLS alert.
+func TestTLSRequired(t *testing.T) {
 	for _, answer := range []string{
-		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<h1>The plain HTTP request was sent to HTTPS port</h1>",
+		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n" +
+			"<h1>The plain HTTP request was sent to HTTPS port</h1>",
 		"\x15\x03\x01\x00\x02\x02\x16",
 	} {
 		l := listen(t, func(conn net.Conn) {
 			http.ReadRequest(bufio.NewReader(conn))
 			io.WriteString(conn, answer)
 		})
-		c := authClient(t, Options{Keychain: nobody()})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		if _, err := repositoryOf(t, c, l+"/a/model", pull).askFor("GET", "blobs/x"); !errors.Is(err, ErrTLS) {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}
 }
 
-// listen answers connections by f, which are then closed.
+// listen accepts connections, handles each with f, and closes it. It returns the address.
 func listen(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -139,28 +141,29 @@ func TestCAFile(t *testing.T) {
 	}
 }
 
-// Where nothing listens, people are told at once; while something is under way, it is worth waiting.
+// TestConnectionRefused: a refused connection fails at once on the first request, and is temporary during an operation.
 func TestConnectionRefused(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
-	c := authClient(t, Options{Keychain: nobody()})
+	c := authClient(t, Options{Keychain: anonymousKeychain()})
 	slept := 0
 	c.sleep = func(context.Context, time.Duration) error { slept++; return nil }
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
-	wantOK(t, r, "GET", "blobs/x")
+	wantSuccess(t, r, "GET", "blobs/x")
 	p.Close()
 	_, err := r.askFor("GET", "blobs/x")
 	if !errors.Is(err, syscall.ECONNREFUSED) || !temporary(err) {
-		t.Errorf("in the middle: %v", err)
+		t.Errorf("during an operation: %v", err)
 	}
-	c = authClient(t, Options{Keychain: nobody()})
+	c = authClient(t, Options{Keychain: anonymousKeychain()})
 	c.sleep = func(context.Context, time.Duration) error { slept++; return nil }
 	_, err = repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x")
 	if !errors.Is(err, syscall.ECONNREFUSED) || slept > 0 {
-		t.Errorf("at the start: %v after %d pauses", err, slept)
+		t.Errorf("on the first request: %v after %d delays", err, slept)
 	}
 }
 
-// A proxy sees a tunnel to the registry, and what goes through it is the registry's alone.
+// TestProxy: a proxy gets a CONNECT request, and its credentials. The traffic in the tunnel is encrypted for the
+// registry.
 func TestProxy(t *testing.T) {
 	s, caFile := tlsServer(t, okHandler)
 	var mu sync.Mutex
@@ -183,20 +186,20 @@ func TestProxy(t *testing.T) {
 		go io.Copy(to, r)
 		io.Copy(conn, to)
 	})
-	c := authClient(t, Options{Keychain: nobody(), CAFile: caFile})
+	c := authClient(t, Options{Keychain: anonymousKeychain(), CAFile: caFile})
 	c.net.base.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: proxy, User: url.UserPassword("ann", "secret")})
-	wantOK(t, repositoryOf(t, c, "example.com/a/model", pull), "GET", "blobs/x")
+	wantSuccess(t, repositoryOf(t, c, "example.com/a/model", pull), "GET", "blobs/x")
 	mu.Lock()
 	defer mu.Unlock()
 	if len(asked) != 1 || asked[0] != "CONNECT example.com:443 Basic YW5uOnNlY3JldA==" {
-		t.Errorf("the proxy was asked %q", asked)
+		t.Errorf("requests to the proxy: %q", asked)
 	}
 }
 
-// The environment's proxy is read once for each process, so this one is another.
+// TestProxyOfEnvironment runs in a child process, because a process reads the proxy variables only once.
 func TestProxyOfEnvironment(t *testing.T) {
 	if os.Getenv("REGISTRY_PROXY_TEST") != "" {
-		c := authClient(t, Options{Keychain: nobody()})
+		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		for _, host := range []string{"registry.example.com", "direct.example.com"} {
 			_, err := repositoryOf(t, c, host+"/a/model", pull).askFor("GET", "blobs/x")
 			fmt.Printf("%s: %v\n", host, err)
@@ -207,8 +210,10 @@ func TestProxyOfEnvironment(t *testing.T) {
 		http.ReadRequest(bufio.NewReader(conn))
 		io.WriteString(conn, "HTTP/1.1 418 No\r\n\r\n")
 	})
-	out := again(t, "TestProxyOfEnvironment", "REGISTRY_PROXY_TEST=1", "HTTPS_PROXY=http://ann:secret@"+proxy, "NO_PROXY=direct.example.com")
-	if !strings.Contains(out, "registry.example.com: GET https://registry.example.com/v2/: No\n") || strings.Contains(out, "secret") {
+	out := runInChild(t, "TestProxyOfEnvironment", "REGISTRY_PROXY_TEST=1", "HTTPS_PROXY=http://ann:secret@"+proxy,
+		"NO_PROXY=direct.example.com")
+	if !strings.Contains(out, "registry.example.com: GET https://registry.example.com/v2/: No\n") ||
+		strings.Contains(out, "secret") {
 		t.Errorf("through the proxy:\n%s", out)
 	}
 	if !strings.Contains(out, "direct.example.com: GET https://direct.example.com/v2/: dial tcp: lookup") {
@@ -216,12 +221,13 @@ func TestProxyOfEnvironment(t *testing.T) {
 	}
 }
 
-// Answers are read to their end or closed: many requests of every kind use a few connections, and leave none open.
-func TestConnectionsAreUsedAgain(t *testing.T) {
+// TestConnectionReuse: responses are drained or closed, so many requests of all kinds use few connections and leave
+// none open.
+func TestConnectionReuse(t *testing.T) {
 	var open, opened atomic.Int32
 	mux := http.NewServeMux()
 	text := strings.Repeat("long ", 2000)
-	p := &authPeer{scheme: "Bearer", user: "ann", also: func(w http.ResponseWriter, req *http.Request) bool {
+	p := &authPeer{scheme: "Bearer", user: "ann", handler: func(w http.ResponseWriter, req *http.Request) bool {
 		if req.Header.Get("Authorization") == "" || req.URL.Path == "/token" {
 			return false
 		}
@@ -253,7 +259,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 	p.Start()
 	defer p.Close()
-	c := authClient(t, Options{Keychain: someone("secret", p.host()), Attempts: 2})
+	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host()), Attempts: 2})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
 	for i := range 20 {
 		for _, what := range []string{"blobs/ok", "blobs/moved", "blobs/missing", "blobs/busy"} {
@@ -268,7 +274,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 		}
 	}
 	if n := opened.Load(); n > 2 {
-		t.Errorf("%d connections for requests one after the other", n)
+		t.Errorf("%d connections for sequential requests", n)
 	}
 	c.net.closeIdle()
 	for deadline := time.Now().Add(5 * time.Second); open.Load() > 0 && time.Now().Before(deadline); {
@@ -301,9 +307,9 @@ func TestRedirects(t *testing.T) {
 			io.Copy(w, req.Body)
 		}
 	})
-	c := authClient(t, Options{Keychain: nobody(), CAFile: caFile})
-	reach(c, s.Listener.Addr().String())
-	c.net.base.TLSClientConfig.InsecureSkipVerify = true // its certificate has one name only
+	c := authClient(t, Options{Keychain: anonymousKeychain(), CAFile: caFile})
+	dialTo(c, s.Listener.Addr().String())
+	c.net.base.TLSClientConfig.InsecureSkipVerify = true // the certificate does not cover cdn.example.com
 	r := repositoryOf(t, c, "example.com/a/model", pull)
 	for what, want := range map[string]string{
 		"loop":    "too many of them",
@@ -318,12 +324,12 @@ func TestRedirects(t *testing.T) {
 	}
 	_, err := r.askFor("GET", "old")
 	if !errors.Is(err, ErrInterrupted) || !temporary(err) {
-		t.Errorf("a signed address that expired: %v", err)
+		t.Errorf("an expired signed URL: %v", err)
 	}
 	checkNoSecrets(t, err, "s3cret")
 	req, _ := r.request(context.Background(), "POST", r.url("again"), strings.NewReader("body"))
-	if got, err := r.answer(req); got != "body" || err != nil {
-		t.Errorf("a request with a body that is sent again: %q, %v", got, err)
+	if got, err := r.responseBody(req); got != "body" || err != nil {
+		t.Errorf("a redirected request with a body: %q, %v", got, err)
 	}
 }
 
@@ -338,13 +344,15 @@ func TestLocation(t *testing.T) {
 		{"1", "https://registry.example.com:5000/v2/a/blobs/uploads/1"},
 		{"https://other.example.com/1", "https://other.example.com/1"},
 		{"https://ann:secret@other.example.com/1", "https://other.example.com/1"},
-		{"http://registry.example.com/v2/1?s=x", "https://registry.example.com:5000/v2/1?s=x"}, // behind a proxy that takes TLS off
+		// behind a proxy that terminates TLS
+		{"http://registry.example.com/v2/1?s=x", "https://registry.example.com:5000/v2/1?s=x"},
 		{"http://other.example.com/1", ""},
 		{"ftp://registry.example.com/1", ""},
 		{"https://%zz", ""},
 		{"", ""},
 	} {
-		u, err := h.location(&http.Response{Request: &http.Request{Method: "POST", URL: from}, Header: http.Header{"Location": {test.location}}})
+		u, err := h.location(&http.Response{Request: &http.Request{Method: "POST", URL: from},
+			Header: http.Header{"Location": {test.location}}})
 		switch {
 		case err != nil && test.want != "":
 			t.Errorf("%q: %v", test.location, err)
@@ -354,7 +362,7 @@ func TestLocation(t *testing.T) {
 	}
 }
 
-func TestTLSIsNotTriedAgain(t *testing.T) {
+func TestTLSErrorsPermanent(t *testing.T) {
 	for _, err := range []error{
 		&sendError{err: fmt.Errorf("%w: x", ErrCertificate)}, &sendError{err: tls.AlertError(40)}, &sendError{err: ErrTLS},
 		&sendError{err: &net.DNSError{IsNotFound: true}},

@@ -15,42 +15,44 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Blobs below this size go up in one request, without a note in the store: doing that again costs less.
+// smallBlob is the size up to which a blob is uploaded in a single request and is not resumable: restarting is cheaper
+// than tracking it.
 const smallBlob = 16 << 20
 
-// Chunks get smaller where a registry or a connection does not take larger ones, down to this.
+// minChunk is the lower limit when chunks shrink because a registry or a connection does not accept larger ones.
 const minChunk = 1 << 20
 
-// How often an exchange is put right at once, without the registry having more of the blob after it.
+// maxRepairs limits consecutive retries without a delay while the registry's offset does not advance.
 const maxRepairs = 8
 
-// upload is a blob on its way: a small machine whose every step is one exchange. What the registry says it has decides
-// what comes next, so that any step may fail (distribution-spec v1.1.1, "Pushing blobs").
+// upload is a state machine for pushing one blob. Each step makes one HTTP exchange, and the offset reported by the
+// registry decides the next step, so any step may fail and be retried. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-blobs.
 type upload struct {
 	*pusher
 	blob    blob
 	session *session
 
-	at     *url.URL // where it goes on; nil when no upload is open
-	offset int64    // bytes that the registry has
-	high   int64    // most bytes that it has had
-	ask    bool     // the registry has to say how much it has
-	check  bool     // the blob may be there already: ask for it before anything else
-	least  int64    // OCI-Chunk-Min-Length
+	location    *url.URL // of the upload session; nil if no session is open
+	offset      int64    // number of bytes that the registry has
+	maxOffset   int64    // largest offset so far
+	needsStatus bool     // the next step asks the registry for its offset
+	needsHead   bool     // the next step checks whether the registry has the whole blob
+	chunkMin    int64    // OCI-Chunk-Min-Length of the session
 
-	cut     bool // the last chunk was interrupted
-	repairs int  // since high has grown
-	redone  bool // started over since the registry found another digest
+	interrupted bool // the last chunk was interrupted
+	repairs     int  // since maxOffset last grew
+	restarted   bool // the upload was restarted after a digest mismatch
 }
 
-// upload sends one blob.
+// upload pushes one blob. It resumes an earlier run's upload session if the store has a record of it.
 func (p *pusher) upload(ctx context.Context, b blob) error {
 	u := &upload{pusher: p, blob: b}
 	if !u.small() {
 		u.session = p.session(b.Digest)
 		defer u.session.close()
 		if at, note := u.session.load(u.r); at != nil && note.Digest == b.Digest && note.Size == b.Size {
-			u.at, u.least, u.ask = at, note.ChunkMin, true
+			u.location, u.chunkMin, u.needsStatus = at, note.ChunkMin, true
 		}
 	}
 	kind, err := u.run(ctx)
@@ -61,38 +63,40 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 		return fmt.Errorf("blob %s: %w", b.Digest, err)
 	}
 	u.session.remove()
-	u.tell(kind, b.Size, nil)
+	u.emit(kind, b.Size, nil)
 	return nil
 }
 
-func (u *upload) tell(kind EventKind, bytes int64, err error) {
-	u.c.tell(Event{Kind: kind, Digest: u.blob.Digest, Name: u.blob.name, Bytes: bytes, Total: u.blob.Size, Err: err})
+func (u *upload) emit(kind EventKind, bytes int64, err error) {
+	u.c.emit(Event{Kind: kind, Digest: u.blob.Digest, Name: u.blob.name, Bytes: bytes, Total: u.blob.Size, Err: err})
 }
 
-// small blobs and those for registries without chunks go up whole.
+// small reports whether the blob fits into a single request, or has to because the registry does not support chunks.
+// Such an upload has no session record.
 func (u *upload) small() bool {
-	return u.blob.Size <= smallBlob && u.blob.Size <= u.chunkSize.Load() || u.whole()
+	return u.blob.Size <= smallBlob && u.blob.Size <= u.chunkSize.Load() || u.monolithic()
 }
 
-func (u *upload) whole() bool { return u.r.rule.monolithic || u.noChunks.Load() }
+// monolithic reports whether blobs must be uploaded in a single PUT.
+func (u *upload) monolithic() bool { return u.r.rule.monolithic || u.noChunks.Load() }
 
-// run takes steps until the blob is there.
+// run takes steps until the registry has the blob. It returns how: [Done] or [Mounted].
 func (u *upload) run(ctx context.Context) (EventKind, error) {
 	a := u.c.attempts()
-	if !u.ask { // else the registry has to say where it begins
-		u.tell(Begin, 0, nil)
+	if !u.needsStatus { // a resumed upload emits Begin once the offset is known
+		u.emit(Begin, 0, nil)
 	}
-	for first := u.ask; ; first = false {
+	for first := u.needsStatus; ; first = false {
 		done, err := u.step(ctx)
 		if first {
-			u.tell(Begin, u.offset, nil)
+			u.emit(Begin, u.offset, nil)
 		}
 		if done != "" {
 			return done, nil
 		}
-		if u.offset > u.high {
-			u.high, u.repairs = u.offset, 0
-			a.moved()
+		if u.offset > u.maxOffset {
+			u.maxOffset, u.repairs = u.offset, 0
+			a.reset()
 		}
 		if err == nil {
 			continue
@@ -107,108 +111,116 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 			}
 			continue
 		}
-		if temporary(final) && a.failed+1 < a.most {
-			u.tell(Retry, u.offset, final)
+		if temporary(final) && a.failed+1 < a.limit {
+			u.emit(Retry, u.offset, final)
 		}
-		if err := a.again(ctx, final); err != nil {
+		if err := a.backoff(ctx, final); err != nil {
 			return "", err
 		}
 	}
 }
 
-// step makes one exchange. done is not empty when the blob is there.
+// step makes one HTTP exchange. done is the final event once the registry has the blob, else empty.
 func (u *upload) step(ctx context.Context) (done EventKind, err error) {
 	switch {
-	case u.check:
+	case u.needsHead:
 		there, err := u.headOnce(ctx, u.blob)
 		if err != nil {
 			return "", err
 		}
-		if u.check = false; there {
+		if u.needsHead = false; there {
 			return Done, nil
 		}
 		return "", nil
-	case u.at == nil:
-		return u.begin(ctx)
-	case u.ask:
+	case u.location == nil:
+		return u.open(ctx)
+	case u.needsStatus:
 		return "", u.status(ctx)
-	case u.whole(), u.small() && u.offset == 0, u.offset == u.blob.Size:
+	case u.monolithic(), u.small() && u.offset == 0, u.offset == u.blob.Size:
 		return u.put(ctx)
 	}
 	return "", u.patch(ctx)
 }
 
-// lost forgets the upload: the next step begins another.
-func (u *upload) lost() {
-	u.at, u.offset, u.ask = nil, 0, false
+// reset forgets the session: the next step opens a new one.
+func (u *upload) reset() {
+	u.location, u.offset, u.needsStatus = nil, 0, false
 }
 
-// repair decides how it goes on after an exchange that failed. nil means at once; else the error says why it failed, and
-// whether another attempt makes sense.
+// repair decides how to continue after a failed exchange. If it returns nil, the next step runs immediately. Otherwise
+// it returns the error to report, and the caller's backoff decides whether to try again.
 func (u *upload) repair(err error) error {
 	var status *StatusError
-	told := errors.As(err, &status) && !errors.Is(err, ErrInterrupted)
+	answered := errors.As(err, &status) && !errors.Is(err, ErrInterrupted)
 	switch {
-	case !told || temporary(err):
-		if u.at != nil {
-			u.ask = true
-			if u.whole() {
-				u.lost()
+	case !answered || temporary(err):
+		// After a delay, ask for the offset. A monolithic upload starts over.
+		if u.location != nil {
+			u.needsStatus = true
+			if u.monolithic() {
+				u.reset()
 			}
 		}
 		return err
 	case errors.Is(err, errStatusRefused), status.Status == http.StatusGone, status.Code == "BLOB_UPLOAD_UNKNOWN",
-		status.Status == http.StatusNotFound && u.at != nil:
-		u.check = u.offset > 0 // it may be lost since it is done
-		u.lost()
+		status.Status == http.StatusNotFound && u.location != nil:
+		// The session is lost: open a new one. The registry may have closed it because the blob is complete.
+		u.needsHead = u.offset > 0
+		u.reset()
 		return nil
 	case status.Status == http.StatusRequestedRangeNotSatisfiable:
-		u.ask = true
+		// The chunk does not start at the registry's offset, which the response should hold.
+		u.needsStatus = true
 		from, _ := url.Parse(status.URL)
-		if at, ok := u.r.uploadAt(status.Header, from); ok {
+		if at, ok := u.r.uploadLocation(status.Header, from); ok {
 			if n, ok := rangeEnd(status.Header); ok && n <= u.blob.Size {
-				u.at, u.offset, u.ask = at, n, false
+				u.location, u.offset, u.needsStatus = at, n, false
 			}
 		}
 		return nil
 	case status.Status == http.StatusRequestEntityTooLarge:
+		// Chunks are too large: halve them.
 		n := min(u.chunkSize.Load(), u.blob.Size) / 2
-		if n < max(u.least, minChunk) || u.whole() {
-			return fmt.Errorf("the registry does not take so large a body: %w", err)
+		if n < max(u.chunkMin, minChunk) || u.monolithic() {
+			return fmt.Errorf("the registry rejects a request body this large: %w", err)
 		}
 		u.chunkSize.Store(n)
-		u.ask = true
+		u.needsStatus = true
 		return nil
-	case status.Method == http.MethodPatch && (status.Status == http.StatusMethodNotAllowed || status.Status == http.StatusNotImplemented):
+	case status.Method == http.MethodPatch &&
+		(status.Status == http.StatusMethodNotAllowed || status.Status == http.StatusNotImplemented):
+		// The registry does not support chunks: send all blobs in single requests from now on.
 		u.noChunks.Store(true)
 		if u.offset > 0 {
-			u.lost()
+			u.reset()
 		}
 		return nil
 	case status.Method == http.MethodPut && status.Code == "DIGEST_INVALID":
+		// The registry received other bytes. If the stored blob is intact, upload it once more.
 		if err := u.rehash(); err != nil {
 			return err
 		}
-		if u.redone {
-			return fmt.Errorf("%w: the registry has read other bytes twice, the store's are right: %w", ErrDigest, err)
+		if u.restarted {
+			return fmt.Errorf("%w: the registry computed another digest twice, but the stored blob is intact: %w",
+				ErrDigest, err)
 		}
-		u.redone = true
-		u.lost()
+		u.restarted = true
+		u.reset()
 		return nil
-	case status.Status == http.StatusBadRequest && u.at != nil && status.Method != http.MethodPost:
+	case status.Status == http.StatusBadRequest && u.location != nil && status.Method != http.MethodPost:
 		switch status.Code {
-		case "", "BLOB_UPLOAD_INVALID", "SIZE_INVALID", "RANGE_INVALID":
-			u.ask = true
+		case "", "BLOB_UPLOAD_INVALID", "SIZE_INVALID", "RANGE_INVALID": // the offset may be wrong
+			u.needsStatus = true
 			return nil
 		}
 	}
 	return err
 }
 
-// rehash reads the store's blob: a registry has found other bytes in it than its digest says.
+// rehash verifies the store's copy of the blob, after the registry reported a digest mismatch.
 func (u *upload) rehash() error {
 	if u.blob.data != nil {
-		return nil // it was hashed when it was made
+		return nil // its digest was computed from these bytes
 	}
 	f, err := u.s.OpenBlob(u.blob.Digest)
 	if err != nil {
@@ -220,13 +232,14 @@ func (u *upload) rehash() error {
 		return err
 	}
 	if got != u.blob.Digest {
-		return fmt.Errorf("its bytes in the store have digest %s: %w", got, manifest.ErrCorrupt)
+		return fmt.Errorf("the stored blob has digest %s: %w", got, manifest.ErrCorrupt)
 	}
 	return nil
 }
 
-// begin opens an upload, or has the blob mounted instead.
-func (u *upload) begin(ctx context.Context) (EventKind, error) {
+// open opens an upload session, or mounts the blob from another repository, for which it returns [Mounted]. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#mounting-a-blob-from-another-repository.
+func (u *upload) open(ctx context.Context) (EventKind, error) {
 	if u.mounter != nil {
 		for len(u.blob.from) > 0 && !u.noFrom.Load() {
 			from := u.blob.from[0]
@@ -236,24 +249,26 @@ func (u *upload) begin(ctx context.Context) (EventKind, error) {
 			}
 			u.blob.from = u.blob.from[1:]
 			switch {
-			case errors.Is(err, ErrUnauthorized): // no leave to read there
+			case errors.Is(err, ErrUnauthorized): // no permission to pull from the source repositories
 				u.noFrom.Store(true)
 			case err != nil:
 			case resp.StatusCode == http.StatusCreated:
 				u.abandon(ctx)
 				return Mounted, nil
-			case u.at == nil:
-				_ = u.begun(resp)
-			default: // one upload is enough
-				if at, ok := u.r.uploadAt(resp.Header, resp.Request.URL); ok {
+			case u.location == nil:
+				_ = u.opened(resp)
+			default: // a failed mount opens a session too: keep the first
+				if at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL); ok {
 					u.cancel(ctx, at)
 				}
 			}
 		}
-		if u.at != nil {
+		if u.location != nil {
 			return "", nil
 		}
 	}
+	// A mount without a source repository lets the registry look for the blob in all repositories (automatic content
+	// discovery). Not all registries support it.
 	query := url.Values{}
 	if !u.noMount.Load() {
 		query.Set("mount", string(u.blob.Digest))
@@ -270,93 +285,100 @@ func (u *upload) begin(ctx context.Context) (EventKind, error) {
 	if resp.StatusCode == http.StatusCreated {
 		return Mounted, nil
 	}
-	return "", u.begun(resp)
+	return "", u.opened(resp)
 }
 
-// begun reads the answer that opens an upload.
-func (u *upload) begun(resp *http.Response) error {
-	at, ok := u.r.uploadAt(resp.Header, resp.Request.URL)
+// opened records the session that a POST opened.
+func (u *upload) opened(resp *http.Response) error {
+	at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL)
 	if !ok {
-		return fmt.Errorf("POST %s: the answer does not say where the upload goes", bare(resp.Request.URL))
+		return fmt.Errorf("POST %s: the response has no usable Location", displayURL(resp.Request.URL))
 	}
-	u.at, u.offset, u.least = at, 0, chunkLeast(resp.Header)
+	u.location, u.offset, u.chunkMin = at, 0, chunkMinLength(resp.Header)
 	u.save()
 	return nil
 }
 
-// abandon ends an upload that is not needed.
+// abandon cancels a session that is no longer needed.
 func (u *upload) abandon(ctx context.Context) {
-	if u.at != nil {
-		u.cancel(ctx, u.at)
-		u.lost()
+	if u.location != nil {
+		u.cancel(ctx, u.location)
+		u.reset()
 	}
 }
 
+// save updates the session record.
 func (u *upload) save() {
-	u.session.save(u.at, sessionNote{Registry: u.r.origin(), Repository: u.dst.Host + "/" + u.r.path, Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.least})
+	u.session.save(u.location, sessionRecord{Registry: u.r.origin(), Repository: u.dst.Host + "/" + u.r.path,
+		Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.chunkMin})
 }
 
-// patch sends the next chunk.
+// patch sends the next chunk. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks.
 func (u *upload) patch(ctx context.Context) error {
-	n := min(max(u.chunkSize.Load(), u.least), u.blob.Size-u.offset)
+	n := min(max(u.chunkSize.Load(), u.chunkMin), u.blob.Size-u.offset)
 	before := u.offset
-	resp, err := u.send(ctx, http.MethodPatch, u.at, u.offset, n, http.StatusAccepted, http.StatusNoContent, http.StatusCreated)
-	u.cut = err != nil
+	resp, err := u.send(ctx, http.MethodPatch, u.location, u.offset, n,
+		http.StatusAccepted, http.StatusNoContent, http.StatusCreated)
+	u.interrupted = err != nil
 	if err != nil {
 		return err
 	}
-	if at, ok := u.r.uploadAt(resp.Header, resp.Request.URL); ok && !isBlob(at) {
-		u.at = at
+	if at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
+		u.location = at
 	} else if resp.StatusCode == http.StatusCreated {
-		u.check = true // there is nothing to go on with: it may be complete
+		u.needsHead = true // without a session to continue, the blob may be complete
 	}
 	has, ok := rangeEnd(resp.Header)
 	switch {
 	case !ok:
 		has = before + n
 	case has > before+n:
-		u.lost()
-		return fmt.Errorf("%w: the registry says that it has %d bytes of %d that were sent", ErrInterrupted, has, before+n)
+		u.reset()
+		return fmt.Errorf("%w: the registry reports %d bytes, but only %d were sent", ErrInterrupted, has, before+n)
 	case has <= before:
-		u.offset, u.cut = has, true
-		return fmt.Errorf("%w: the registry has taken nothing of a chunk of %d bytes", ErrInterrupted, n)
+		u.offset, u.interrupted = has, true
+		return fmt.Errorf("%w: the registry kept nothing of a chunk of %d bytes", ErrInterrupted, n)
 	}
 	u.offset = has
 	u.save()
-	u.tell(Moved, u.offset, nil)
+	u.emit(Moved, u.offset, nil)
 	return nil
 }
 
-// put ends the upload, with all of the blob where it goes up whole.
+// put closes the session with the blob's digest and its remaining bytes, which are all of them in a monolithic upload.
 func (u *upload) put(ctx context.Context) (EventKind, error) {
-	at := *u.at
+	at := *u.location
 	if at.RawQuery != "" {
-		at.RawQuery += "&" // it is the registry's own: not to be ordered or spelled anew
+		at.RawQuery += "&" // keep the registry's query byte for byte: it may be signed
 	}
 	at.RawQuery += "digest=" + url.QueryEscape(string(u.blob.Digest))
 	n := u.blob.Size - u.offset
-	resp, err := u.send(ctx, http.MethodPut, &at, u.offset, n, http.StatusCreated, http.StatusNoContent, http.StatusAccepted)
+	resp, err := u.send(ctx, http.MethodPut, &at, u.offset, n,
+		http.StatusCreated, http.StatusNoContent, http.StatusAccepted)
 	if err != nil {
-		u.check = true // the registry may have got that far
+		u.needsHead = true // the registry may have committed the blob before the error
 		return "", err
 	}
-	if got := digest.Digest(resp.Header.Get("Docker-Content-Digest")); got.Validate() == nil && got.Algorithm() == digest.SHA256 && got != u.blob.Digest {
-		return "", fmt.Errorf("the registry stored it as %s: %w", got, ErrDigest)
+	got := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
+	if got.Validate() == nil && got.Algorithm() == digest.SHA256 && got != u.blob.Digest {
+		return "", fmt.Errorf("the registry stored the blob as %s: %w", got, ErrDigest)
 	}
 	if resp.StatusCode == http.StatusAccepted {
-		u.check = true
-		return "", fmt.Errorf("%w: the registry has taken the blob and has it not yet", ErrInterrupted)
+		u.needsHead = true
+		return "", fmt.Errorf("%w: the registry accepted the blob but has not committed it", ErrInterrupted)
 	}
 	return Done, nil
 }
 
-// errStatusRefused is a registry that does not say how far an upload is. Distribution 2.8 does not after a part of a chunk: the
-// offset that it signed into the upload's address is not the size of the file any more ("upload resumed at wrong offset").
-var errStatusRefused = errors.New("the registry does not say how far the upload is")
+// errStatusRefused means that the registry does not report a session's offset. Distribution 2.8 refuses after a partial
+// chunk: the offset that it signed into the upload URL no longer matches the size of its file ("upload resumed at wrong
+// offset").
+var errStatusRefused = errors.New("the registry does not report the upload's offset")
 
-// status asks how much of the blob the registry has.
+// status asks the registry for the session's offset with a GET of its location.
 func (u *upload) status(ctx context.Context) error {
-	resp, err := u.exchange(ctx, u.r, http.MethodGet, u.at, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
+	resp, err := u.exchange(ctx, u.r, http.MethodGet, u.location, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
 	if err != nil {
 		var status *StatusError
 		if temporary(err) || errors.As(err, &status) && status.Status == http.StatusUnauthorized {
@@ -365,80 +387,90 @@ func (u *upload) status(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errStatusRefused, err)
 	}
 	before := u.offset
-	if at, ok := u.r.uploadAt(resp.Header, resp.Request.URL); ok && !isBlob(at) {
-		u.at = at
+	if at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
+		u.location = at
 	}
 	u.offset, _ = rangeEnd(resp.Header)
-	u.ask = false
+	u.needsStatus = false
 	if u.offset > u.blob.Size {
 		u.abandon(ctx)
 		return nil
 	}
-	if u.cut && u.offset <= before { // it keeps only whole chunks: smaller ones are less to lose
+	if u.interrupted && u.offset <= before { // the registry keeps only complete chunks: lose less next time
 		u.shrink()
 	}
-	u.cut = false
+	u.interrupted = false
 	u.save()
-	u.tell(Moved, u.offset, nil)
+	u.emit(Moved, u.offset, nil)
 	return nil
 }
 
+// shrink halves the chunk size unless it would fall below the minimum.
 func (u *upload) shrink() {
-	if n := u.chunkSize.Load(); n/2 >= max(u.least, minChunk) {
+	if n := u.chunkSize.Load(); n/2 >= max(u.chunkMin, minChunk) {
 		u.chunkSize.CompareAndSwap(n, n/2)
 	}
 }
 
-// send sends a stretch of the blob and reads the answer.
-func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n int64, want ...int) (*http.Response, error) {
+// send sends n bytes of the blob from offset on. It follows redirects that keep the method (307, 308) and returns the
+// response with its body closed.
+func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n int64,
+	want ...int) (*http.Response, error) {
 	for hops := 0; ; hops++ {
-		resp, err := u.sendOnce(ctx, method, at, offset, n, append(want, http.StatusTemporaryRedirect, http.StatusPermanentRedirect)...)
-		if err != nil || resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
+		redirect := func(status int) bool {
+			return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
+		}
+		accepted := append(want, http.StatusTemporaryRedirect, http.StatusPermanentRedirect)
+		resp, err := u.sendOnce(ctx, method, at, offset, n, accepted...)
+		if err != nil || !redirect(resp.StatusCode) {
 			return resp, err
 		}
-		next, ok := u.r.uploadAt(resp.Header, resp.Request.URL)
+		next, ok := u.r.uploadLocation(resp.Header, resp.Request.URL)
 		switch {
 		case !ok:
-			return nil, &redirectError{bare(at), "nowhere", "it has no usable Location"} // which is not quoted: it may hold a signature
+			// The Location is not quoted: it may hold a signature.
+			return nil, &redirectError{displayURL(at), "nowhere", "it has no usable Location"}
 		case hops == maxRedirects:
-			return nil, &redirectError{bare(at), bare(next), "too many of them"}
+			return nil, &redirectError{displayURL(at), displayURL(next), "too many of them"}
 		}
 		at = next
 	}
 }
 
-func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offset, n int64, want ...int) (*http.Response, error) {
-	leave := func() {}
+// sendOnce sends one request with n bytes of the blob. If n is positive, it holds a send slot until all bytes are sent.
+func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offset, n int64,
+	want ...int) (*http.Response, error) {
+	releaseSlot := func() {}
 	if n > 0 {
 		select {
-		case u.streams <- struct{}{}:
-			leave = sync.OnceFunc(func() { <-u.streams })
-			defer leave()
+		case u.sendSlots <- struct{}{}:
+			releaseSlot = sync.OnceFunc(func() { <-u.sendSlots })
+			defer releaseSlot()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	ctx, dog := watch(ctx, n, u.opts.Stall)
+	ctx, dog := startWatchdog(ctx, n, u.opts.Stall)
 	defer dog.stop()
 	req, err := u.r.request(ctx, method, at, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	if n > 0 {
-		var ended atomic.Bool // net/http may go on reading a while after an early answer
+		var ended atomic.Bool // net/http may keep reading the body for a while after an early response
 		defer ended.Store(true)
-		sent, told := offset, offset
+		sent, reported := offset, offset
 		b, err := openBody(u.s, u.blob, offset, n, func(k int64) {
 			if ended.Load() {
 				return
 			}
 			dog.moved(k)
-			if sent += k; sent-told >= sendPiece || sent == offset+n {
-				told = sent
-				u.tell(Moved, sent, nil)
+			if sent += k; sent-reported >= sendPiece || sent == offset+n {
+				reported = sent
+				u.emit(Moved, sent, nil)
 			}
 			if sent == offset+n {
-				leave()
+				releaseSlot()
 			}
 		})
 		if err != nil {
@@ -457,15 +489,17 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 	return resp, dog.cause(ctx, finish(resp, want...))
 }
 
-// exchange makes a request without a body.
-func (p *pusher) exchange(ctx context.Context, r *repository, method string, at *url.URL, want ...int) (*http.Response, error) {
-	ctx, dog := watch(ctx, 0, p.opts.Stall)
+// exchange makes a request without a body. It returns the response with its body closed.
+func (p *pusher) exchange(ctx context.Context, r *repository, method string, at *url.URL,
+	want ...int) (*http.Response, error) {
+	ctx, dog := startWatchdog(ctx, 0, p.opts.Stall)
 	defer dog.stop()
 	req, err := r.request(ctx, method, at, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	req.Header["X-Idempotency-Key"] = nil // not sent; tells net/http that this may go again over another connection
+	// A nil value is not sent, but tells net/http that the request is idempotent and may be repeated on a new connection.
+	req.Header["X-Idempotency-Key"] = nil
 	resp, err := r.do(req)
 	if err != nil {
 		return nil, dog.cause(ctx, err)
@@ -473,32 +507,33 @@ func (p *pusher) exchange(ctx context.Context, r *repository, method string, at 
 	return resp, dog.cause(ctx, finish(resp, want...))
 }
 
-// finish is expect for answers whose body is of no interest.
+// finish is expect for responses whose body is not needed: it drains and closes the body.
 func finish(resp *http.Response, want ...int) error {
 	if err := expect(resp, want...); err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // so that the connection can be reused
 	resp.Body.Close()
 	return nil
 }
 
+// post opens an upload session, or asks for a mount if the query says so.
 func (p *pusher) post(ctx context.Context, r *repository, query url.Values) (*http.Response, error) {
 	at := p.r.url("blobs", "uploads", "")
 	at.RawQuery = query.Encode()
 	return p.exchange(ctx, r, http.MethodPost, at, http.StatusAccepted, http.StatusCreated)
 }
 
-// cancel tells the registry that an upload will not go on. One that does not hear it drops the upload in its own time.
+// cancel deletes an upload session. Errors are ignored: registries expire abandoned sessions.
 func (p *pusher) cancel(ctx context.Context, at *url.URL) {
 	ctx, end := context.WithTimeout(ctx, 10*time.Second)
 	defer end()
 	_, _ = p.exchange(ctx, p.r, http.MethodDelete, at, http.StatusNoContent, http.StatusAccepted, http.StatusOK)
 }
 
-// headBlob tells whether the registry has a blob. One that refuses the question has it not, as far as anybody knows.
+// headBlob reports whether the registry has a blob. A registry without HEAD for blobs (405) counts as not having it.
 func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
-	return retried(ctx, p.c, func() (bool, error) { return p.headOnce(ctx, b) })
+	return retry(ctx, p.c, func() (bool, error) { return p.headOnce(ctx, b) })
 }
 
 func (p *pusher) headOnce(ctx context.Context, b blob) (bool, error) {

@@ -14,22 +14,23 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// How much of a file is handed to the kernel at a time: so often is progress known, and a stalled peer noticed.
+// sendPiece is the number of bytes handed to the kernel at a time. It bounds how late progress is reported and a stall
+// is detected.
 const sendPiece = 1 << 20
 
-// body is a stretch of a blob on its way out. It reads like any request body; a [fileConn] hands it to the kernel
-// instead, which copies nothing through this program (sendfile, where there is no TLS).
+// body is a request body that reads a range of a blob. Without TLS, a [sendfileConn] sends it with sendfile(2), which
+// does not copy the bytes through this process.
 type body struct {
-	r     io.Reader
-	f     *os.File // r, when it is a file
-	left  int64
-	moved func(n int64)
+	r         io.Reader
+	f         *os.File // r, if it is a file
+	remaining int64
+	onSent    func(n int64)
 }
 
-// openBody opens n bytes of a blob from an offset on.
+// openBody opens n bytes of a blob from offset on. It calls moved with the number of bytes each time some are sent.
 func openBody(s *manifest.Store, b blob, offset, n int64, moved func(int64)) (*body, error) {
 	if b.data != nil {
-		return &body{r: io.NewSectionReader(bytes.NewReader(b.data), offset, n), left: n, moved: moved}, nil
+		return &body{r: io.NewSectionReader(bytes.NewReader(b.data), offset, n), remaining: n, onSent: moved}, nil
 	}
 	f, err := s.OpenBlob(b.Digest)
 	if err != nil {
@@ -37,7 +38,7 @@ func openBody(s *manifest.Store, b blob, offset, n int64, moved func(int64)) (*b
 	}
 	info, err := f.Stat()
 	if err == nil && info.Size() != b.Size {
-		err = fmt.Errorf("it has %d bytes in the store, not %d: %w", info.Size(), b.Size, manifest.ErrCorrupt)
+		err = fmt.Errorf("the stored blob has %d bytes, not %d: %w", info.Size(), b.Size, manifest.ErrCorrupt)
 	}
 	if err == nil {
 		_, err = f.Seek(offset, io.SeekStart)
@@ -46,23 +47,23 @@ func openBody(s *manifest.Store, b blob, offset, n int64, moved func(int64)) (*b
 		f.Close()
 		return nil, err
 	}
-	return &body{r: f, f: f, left: n, moved: moved}, nil
+	return &body{r: f, f: f, remaining: n, onSent: moved}, nil
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+	if b.remaining <= 0 {
 		return 0, io.EOF
 	}
-	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
-	return n, b.took(int64(n), err)
+	n, err := b.r.Read(p[:min(int64(len(p)), b.remaining)])
+	return n, b.advance(int64(n), err)
 }
 
-// sendTo sends at most so many bytes to a connection.
-func (b *body) sendTo(c *net.TCPConn, most int64) (sent int64, err error) {
-	for sent < most && b.left > 0 {
-		n, err := c.ReadFrom(&io.LimitedReader{R: b.f, N: min(sendPiece, b.left, most-sent)})
+// sendTo sends at most limit bytes to a connection.
+func (b *body) sendTo(c *net.TCPConn, limit int64) (sent int64, err error) {
+	for sent < limit && b.remaining > 0 {
+		n, err := c.ReadFrom(&io.LimitedReader{R: b.f, N: min(sendPiece, b.remaining, limit-sent)})
 		sent += n
-		if err := b.took(n, err); err != nil {
+		if err := b.advance(n, err); err != nil {
 			return sent, err
 		}
 		if n == 0 {
@@ -72,12 +73,12 @@ func (b *body) sendTo(c *net.TCPConn, most int64) (sent int64, err error) {
 	return sent, nil
 }
 
-func (b *body) took(n int64, err error) error {
-	b.left -= n
+func (b *body) advance(n int64, err error) error {
+	b.remaining -= n
 	if n > 0 {
-		b.moved(n)
+		b.onSent(n)
 	}
-	if errors.Is(err, io.EOF) && b.left > 0 {
+	if errors.Is(err, io.EOF) && b.remaining > 0 {
 		return io.ErrUnexpectedEOF
 	}
 	return err
@@ -90,12 +91,12 @@ func (b *body) Close() error {
 	return b.f.Close()
 }
 
-// fileConn is a TCP connection that sends bodies by way of the kernel. net/http asks a connection to read from a request's
-// body where it can (since Go 1.8; golang.org/issue/30377).
-type fileConn struct{ *net.TCPConn }
+// sendfileConn is a TCP connection that sends a [body] with sendfile(2). net/http calls the connection's ReadFrom with
+// the request body if it can (since Go 1.8; golang.org/issue/30377).
+type sendfileConn struct{ *net.TCPConn }
 
 // ReadFrom implements [io.ReaderFrom].
-func (c fileConn) ReadFrom(r io.Reader) (int64, error) {
+func (c sendfileConn) ReadFrom(r io.Reader) (int64, error) {
 	if limited, ok := r.(*io.LimitedReader); ok {
 		if b, ok := limited.R.(*body); ok && b.f != nil {
 			n, err := b.sendTo(c.TCPConn, limited.N)
@@ -106,39 +107,40 @@ func (c fileConn) ReadFrom(r io.Reader) (int64, error) {
 	return c.TCPConn.ReadFrom(r)
 }
 
-// dialFiles makes a dialer's connections such.
-func dialFiles(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+// sendfileDialer wraps a dial function so that its TCP connections are sendfileConns.
+func sendfileDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context,
+	string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if tcp, ok := c.(*net.TCPConn); ok {
-			return fileConn{tcp}, err
+			return sendfileConn{tcp}, err
 		}
 		return c, err
 	}
 }
 
-// A registry may need this many times as long for its answer as for a byte: it may have a whole blob to hash, and to
-// put where it belongs.
-const answerPatience = 10
+// responseStallFactor multiplies the stall timeout while waiting for a response: the registry may have to hash a whole
+// blob and move it to its final place.
+const responseStallFactor = 10
 
-// watchdog ends a request that does not move.
+// watchdog cancels a request that makes no progress.
 type watchdog struct {
 	stall  time.Duration
-	left   atomic.Int64 // of the body
+	left   atomic.Int64 // bytes of the body that are not sent yet
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
 }
 
-var errStalled = errors.New("nothing has moved")
+var errStalled = errors.New("no progress")
 
-// watch gives a context that ends when no byte of a body of this length goes out for so long, or no answer comes.
-// End it with stop.
-func watch(ctx context.Context, length int64, stall time.Duration) (context.Context, *watchdog) {
+// startWatchdog returns a context that is canceled if no byte of a body of this length is sent for stall, or if no
+// response arrives within stall*responseStallFactor after the last byte. The caller must call stop.
+func startWatchdog(ctx context.Context, length int64, stall time.Duration) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watchdog{stall: stall, cancel: cancel}
 	w.left.Store(length)
 	if length == 0 {
-		stall *= answerPatience
+		stall *= responseStallFactor
 	}
 	w.timer = time.AfterFunc(stall, func() { cancel(errStalled) })
 	return ctx, w
@@ -148,7 +150,7 @@ func (w *watchdog) moved(n int64) {
 	if w.left.Add(-n) > 0 {
 		w.timer.Reset(w.stall)
 	} else {
-		w.timer.Reset(w.stall * answerPatience)
+		w.timer.Reset(w.stall * responseStallFactor)
 	}
 }
 
@@ -157,11 +159,11 @@ func (w *watchdog) stop() {
 	w.cancel(nil)
 }
 
-// cause makes the error of a request that the watchdog has ended one that is worth another attempt.
+// cause turns the error of a request that the watchdog canceled into an [ErrInterrupted], which is temporary.
 func (w *watchdog) cause(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
-		return fmt.Errorf("%w: the registry took nothing and said nothing for too long (%v a byte, %v an answer)",
-			ErrInterrupted, w.stall, w.stall*answerPatience)
+		return fmt.Errorf("%w: the registry stalled (timeouts: %v for a byte, %v for a response)",
+			ErrInterrupted, w.stall, w.stall*responseStallFactor)
 	}
 	return err
 }

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// uploadAt reads where an upload goes on: absolute, or relative to the request. A registry behind a proxy that ends TLS may
-// not know that it is asked with TLS; nobody is led away from it.
-func (r *repository) uploadAt(h http.Header, from *url.URL) (*url.URL, bool) {
+// uploadLocation reads the URL of an upload session from a Location header, which is absolute or relative to the
+// request. A registry behind a proxy that terminates TLS may return an http URL of its own host, which becomes https.
+// An http URL of another host is rejected.
+func (r *repository) uploadLocation(h http.Header, from *url.URL) (*url.URL, bool) {
 	value := h.Get("Location")
 	if value == "" || from == nil {
 		return nil, false
@@ -25,17 +26,18 @@ func (r *repository) uploadAt(h http.Header, from *url.URL) (*url.URL, bool) {
 		u.Scheme, u.Host = r.scheme, r.addr
 	}
 	u.User = nil
-	r.leads("upload", from, u)
+	r.recordNaming("upload", from, u)
 	return u, true
 }
 
-// isBlob reports whether a Location names a finished blob, not an upload.
+// isBlob reports whether a Location is the URL of a committed blob, not of an upload session.
 func isBlob(u *url.URL) bool {
 	return strings.Contains(u.Path, "/blobs/sha256:")
 }
 
-// rangeEnd reads how many bytes a registry has, of its Range header: "0-99" is 100 (distribution-spec v1.1.1, "Pushing a
-// blob in chunks"). Registries say "0-0" and "0--1" for none.
+// rangeEnd returns the number of bytes that the registry has received, from its Range header: "0-99" means 100
+// (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks). Registries send
+// "0-0" or "0--1" for an empty upload.
 func rangeEnd(h http.Header) (int64, bool) {
 	value := strings.TrimPrefix(strings.TrimSpace(h.Get("Range")), "bytes=")
 	first, last, ok := strings.Cut(value, "-")
@@ -52,8 +54,10 @@ func rangeEnd(h http.Header) (int64, bool) {
 	return n + 1, true
 }
 
-// chunkLeast reads OCI-Chunk-Min-Length, which some registries ask for (distribution-spec v1.1.1, "Pushing a blob in chunks").
-func chunkLeast(h http.Header) int64 {
+// chunkMinLength reads the OCI-Chunk-Min-Length header
+// (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks). It returns 0 if
+// there is none.
+func chunkMinLength(h http.Header) int64 {
 	n, err := strconv.ParseInt(h.Get("OCI-Chunk-Min-Length"), 10, 64)
 	if err != nil || n < 0 {
 		return 0

@@ -15,7 +15,7 @@ func TestRangeEnd(t *testing.T) {
 		{"0-99", 100, true},
 		{"bytes=0-99", 100, true},
 		{" 0-99 ", 100, true},
-		{"0-0", 0, true}, // distribution, of an upload without a byte
+		{"0-0", 0, true}, // distribution, for an empty upload
 		{"0--1", 0, true},
 		{"", 0, false},
 		{"5-99", 0, false},
@@ -31,7 +31,7 @@ func TestRangeEnd(t *testing.T) {
 	}
 }
 
-func TestUploadAt(t *testing.T) {
+func TestUploadLocation(t *testing.T) {
 	for _, tt := range []struct{ scheme, location, want string }{
 		{"https", "/v2/m/blobs/uploads/1?state=a%2Fb", "https://reg.example/v2/m/blobs/uploads/1?state=a%2Fb"},
 		{"https", "?state=2", "https://reg.example/v2/m/blobs/uploads/0?state=2"},
@@ -53,7 +53,7 @@ func TestUploadAt(t *testing.T) {
 		r := &repository{host: h}
 		from := &url.URL{Scheme: tt.scheme, Host: "reg.example", Path: "/v2/m/blobs/uploads/0", RawQuery: "state=1"}
 		got := ""
-		if u, ok := r.uploadAt(http.Header{"Location": {tt.location}}, from); ok {
+		if u, ok := r.uploadLocation(http.Header{"Location": {tt.location}}, from); ok {
 			got = u.String()
 		}
 		if got != tt.want {

@@ -14,54 +14,56 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrNotComparable says that two models cannot be compared over one text.
+// ErrNotComparable reports that two models cannot be compared over a text.
 var ErrNotComparable = errors.New("models cannot be compared")
 
-// Windows of a text that is judged: every token is judged once, with at least half a window before it, but for those of the first half. It is
-// the length that published tables of divergences use.
+// A text is evaluated in windows that overlap by half. Each token is predicted once, with at least half a window of
+// context, except for the tokens of the first half window. Published tables of divergences use this window length.
 const (
-	judgeWindow = 512
-	judgeLeast  = 8 // tokens that a text has at least
+	textWindow    = 512
+	minTextTokens = 8 // least length of a text
 )
 
-// Against runs a text through the model and through base, which has the same tokens, and judges the model's scores by base's. Scores of half a
-// window of both are in memory at once.
-func (l *Local) Against(ctx context.Context, base *Local, text string, progress func(done, total int)) ([]quality.Row, error) {
-	begin, tokens, err := l.sameTokens(base, text)
+// Against evaluates a text with the model and with base, which must have the same tokens, and compares the model's
+// logits with those of base. It holds the logits of half a window of both in memory.
+func (l *Local) Against(
+	ctx context.Context, base *Local, text string, progress func(done, total int),
+) ([]quality.Row, error) {
+	begin, tokens, err := l.commonTokens(base, text)
 	if err != nil {
 		return nil, err
 	}
-	window := min(judgeWindow, int(l.config.Facts().Context), int(base.config.Facts().Context)) - len(begin)
-	if window < judgeLeast {
+	window := min(textWindow, int(l.config.Facts().Context), int(base.config.Facts().Context)) - len(begin)
+	if window < minTextTokens {
 		return nil, fmt.Errorf("a context of %d tokens is too short: %w", window, ErrNotComparable)
 	}
 	rows := make([]quality.Row, len(tokens))
-	first := 1 - len(begin) // that something comes before
-	for at, from := 0, first; from < len(tokens); at += window / 2 {
+	firstRow := 1 - len(begin) // a token needs one before it
+	for at, from := 0, firstRow; from < len(tokens); at += window / 2 {
 		end := min(at+window, len(tokens))
 		input := slices.Concat(begin, tokens[at:end])
-		ours, err := l.scoresOf(ctx, input, end-from)
+		ours, err := l.logitsFor(ctx, input, end-from)
 		if err != nil {
 			return nil, err
 		}
-		theirs, err := base.scoresOf(ctx, input, end-from)
+		theirs, err := base.logitsFor(ctx, input, end-from)
 		if err != nil {
 			return nil, err
 		}
-		if err := judgeRows(rows[from:end], theirs, ours, tokens[from:end]); err != nil {
+		if err := compareAll(rows[from:end], theirs, ours, tokens[from:end]); err != nil {
 			return nil, err
 		}
 		if from = end; progress != nil {
 			progress(end, len(tokens))
 		}
 	}
-	return rows[first:], nil
+	return rows[firstRow:], nil
 }
 
-// sameTokens gives the tokens of a text, and what has to stand before each window of them.
-func (l *Local) sameTokens(base *Local, text string) (begin, tokens []int32, err error) {
+// commonTokens returns the tokens of a text, and the token to put before each window of them, if any.
+func (l *Local) commonTokens(base *Local, text string) (begin, tokens []int32, err error) {
 	if a, b := l.config.Facts().Vocab, base.config.Facts().Vocab; a != b {
-		return nil, nil, fmt.Errorf("one has scores of %d tokens, the other of %d: %w", a, b, ErrNotComparable)
+		return nil, nil, fmt.Errorf("one has logits for %d tokens, the other for %d: %w", a, b, ErrNotComparable)
 	}
 	if l.Tokenizer() == nil || base.Tokenizer() == nil {
 		return nil, nil, fmt.Errorf("compare over a text: %w", ErrNoTokenizer)
@@ -75,15 +77,16 @@ func (l *Local) sameTokens(base *Local, text string) (begin, tokens []int32, err
 		}
 	}
 	if !slices.Equal(all[0][1], all[1][1]) || !slices.Equal(all[0][0], all[1][0]) {
-		return nil, nil, fmt.Errorf("their tokenizers make different tokens of the text: %w", ErrNotComparable)
+		return nil, nil, fmt.Errorf("their tokenizers encode the text differently: %w", ErrNotComparable)
 	}
 	tokens = all[0][1]
-	if len(tokens) < judgeLeast {
-		return nil, nil, fmt.Errorf("the text has %d tokens, %d are needed: %w", len(tokens), judgeLeast, ErrNotComparable)
+	if len(tokens) < minTextTokens {
+		return nil, nil, fmt.Errorf("the text has %d tokens, at least %d are needed: %w", len(tokens), minTextTokens,
+			ErrNotComparable)
 	}
 	for _, id := range tokens {
 		if int64(id) >= l.config.Facts().Vocab {
-			return nil, nil, fmt.Errorf("token %d has no score: %w", id, ErrNotComparable)
+			return nil, nil, fmt.Errorf("token %d has no logit: %w", id, ErrNotComparable)
 		}
 	}
 	if bos, ok := l.Tokenizer().BOS(); ok && len(all[0][0]) > 0 && all[0][0][0] == bos {
@@ -92,8 +95,8 @@ func (l *Local) sameTokens(base *Local, text string) (begin, tokens []int32, err
 	return begin, tokens, nil
 }
 
-// scoresOf gives the scores, one row after the other, from which the last n tokens of an input would be chosen.
-func (l *Local) scoresOf(ctx context.Context, input []int32, n int) (scores []float32, err error) {
+// logitsFor returns the logits, row by row, that predict the last n tokens of an input.
+func (l *Local) logitsFor(ctx context.Context, input []int32, n int) (logits []float32, err error) {
 	seq := cache.NewSequence(l.kinds)
 	defer func() {
 		_ = l.thread.Do(context.Background(), func() error { seq.Free(); return nil })
@@ -104,14 +107,14 @@ func (l *Local) scoresOf(ctx context.Context, input []int32, n int) (scores []fl
 		if rows := x.Dim(0); n < rows {
 			x = mlx.SliceAxis(x, 0, mlx.Range(rows-n, rows))
 		}
-		scores = l.model.Head(x).Float32s()
+		logits = l.model.Head(x).Float32s()
 		return nil
 	})
-	return scores, err
+	return logits, err
 }
 
-// judgeRows fills rows from the scores of both, one row of scores for each.
-func judgeRows(rows []quality.Row, base, other []float32, next []int32) error {
+// compareAll compares two sets of logits, which have one row for each of rows.
+func compareAll(rows []quality.Row, base, other []float32, next []int32) error {
 	var g errgroup.Group
 	g.SetLimit(goruntime.GOMAXPROCS(0))
 	vocab := len(base) / len(rows)
@@ -123,9 +126,9 @@ func judgeRows(rows []quality.Row, base, other []float32, next []int32) error {
 			}
 			which := "the model"
 			if !(quality.Judge(base[i*vocab:][:vocab], base[i*vocab:][:vocab], next[i]).Finite()) {
-				which = "the model that it is compared with"
+				which = "the base model"
 			}
-			return fmt.Errorf("scores of %s are not finite: %w", which, ErrNotComparable)
+			return fmt.Errorf("logits of %s are not finite: %w", which, ErrNotComparable)
 		})
 	}
 	return g.Wait()

@@ -8,32 +8,33 @@ import (
 	"github.com/ingotml/ingot/runtime/quality"
 )
 
-// Every token of a long text is judged once, by what stands before it in its window; a model against itself is the same.
+// Every token of a long text is compared once, with the context that its window gives it. A model equals itself.
 func TestAgainst(t *testing.T) {
 	l := loadModel(t, "demo")
 	rows, err := l.Against(t.Context(), l, quality.Text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, tokens, err := l.sameTokens(l, quality.Text)
+	begin, tokens, err := l.commonTokens(l, quality.Text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := 1 - len(begin)
-	if len(rows) != len(tokens)-first || len(tokens) < 2*judgeWindow {
+	if len(rows) != len(tokens)-first || len(tokens) < 2*textWindow {
 		t.Fatalf("%d rows of %d tokens", len(rows), len(tokens))
 	}
 	if r := quality.Summarize(rows); r.MaxKL != 0 || r.Top1.Value != 1 || r.PerplexityRatio.Value != 1 {
 		t.Errorf("against itself: %+v", r)
 	}
-	body := judgeWindow - len(begin)
+	body := textWindow - len(begin)
 	for _, i := range []int{first, 10, body - 1, body, body + body/2 - 1, body + body/2, len(tokens) - 1} {
 		start := 0
 		for start+body <= i {
 			start += body / 2
 		}
 		var last []float32
-		if err := l.forward(t.Context(), append(begin[:len(begin):len(begin)], tokens[start:i]...), nil, func(scores []float32) { last = scores }); err != nil {
+		if err := l.forward(t.Context(), append(begin[:len(begin):len(begin)], tokens[start:i]...), nil,
+			func(scores []float32) { last = scores }); err != nil {
 			t.Fatal(err)
 		}
 		if want := quality.Judge(last, last, tokens[i]).Base; math.Abs(rows[i-first].Base-want) > 0.05*max(1, want) {

@@ -11,58 +11,64 @@ import (
 	"github.com/ingotml/ingot/models"
 )
 
-// ErrBusy says that a model has as many requests as it takes; a later try may go through.
+// ErrBusy reports that the queue of a model is full; a later request may succeed.
 var ErrBusy = errors.New("too many requests are waiting")
 
-// batcher runs the requests of a model together: each step is one forward over what all of them need next. Its goroutine lives
-// while there are requests. Requests come in by add, and leave by their end, an error or their context's end, at the next step.
+// batcher schedules a model's requests with continuous batching: each step runs one forward pass over the next tokens
+// of every running request. Requests join and leave between steps: they are added with add, and leave when they end,
+// fail or are canceled. Its goroutine exits when there are no requests.
 type batcher struct {
 	l *Local
 
-	mu      sync.Mutex
-	waiting []*generation // in order of arrival
-	looping bool
-	busy    busy // since the loop last looked
+	mu       sync.Mutex    // guards the following three fields
+	waiting  []*generation // in order of arrival, preempted requests first
+	looping  bool          // the loop's goroutine is running
+	counters batcherCounters
 
-	running  []*generation // in order of admission; the loop's
-	inside   bool          // the loop is on the engine's thread; the loop's
-	idle     bool          // all that run wait for their pictures; the loop's
-	woken    chan struct{} // has room for one: what idle waits for
-	queue    int           // most that wait
-	most     int           // most that run
-	ahead    bool          // the next step is sent before the last one is read
-	chunk    int           // rows of prompts in a step; 0: as many as fit its time
-	pace     pace
-	depths   depths
-	ended    time.Time // of the step before; zero where nothing ran
-	memory   memory
-	proposer proposer
-	forwards *models.Repeater
-	steps    func([]stepped) error // for tests: sees what a step will do, and may fail it
+	// The following fields are owned by the loop, or constant.
+	running     []*generation   // in order of admission
+	onThread    bool            // the loop is running on the engine's thread
+	stalled     bool            // all running requests wait for their pictures
+	wakeup      chan struct{}   // wakes a stalled loop; capacity 1
+	maxWaiting  int             // requests in the queue
+	maxRunning  int             // requests in a batch
+	sendsAhead  bool            // enqueue the next step before the tokens of the last one are read
+	chunk       int             // prefill rows in a step; 0: as many as fit into its target time
+	prefillRate prefillRate     // sizes prefill chunks
+	depths      depthController // chooses draft depths
+	lastStepEnd time.Time       // zero if nothing was running
+	memory      memory
+	drafter     drafter
+	forwards    *models.Repeater
+	onStep      func([]batchItem) error // test hook: sees the plan of a step and may fail it
 }
 
-// Bounds where the options give none.
+// Defaults of Options.
 const (
 	defaultQueue     = 512
 	defaultSequences = 32
 )
 
 func newBatcher(l *Local, o Options) *batcher {
-	b := &batcher{l: l, woken: make(chan struct{}, 1), queue: o.Queue, most: o.Sequences, ahead: l.thread.Info().GPU, chunk: o.Chunk, proposer: l.newProposer(o.Draft), forwards: models.NewRepeater(l.thread, l.model)}
-	if b.queue <= 0 {
-		b.queue = defaultQueue
+	b := &batcher{
+		l: l, wakeup: make(chan struct{}, 1), maxWaiting: o.Queue, maxRunning: o.Sequences,
+		sendsAhead: l.thread.Info().GPU, chunk: o.Chunk, drafter: l.newDrafter(o.Draft),
+		forwards: models.NewRepeater(l.thread, l.model),
 	}
-	if b.most <= 0 {
-		b.most = defaultSequences
+	if b.maxWaiting <= 0 {
+		b.maxWaiting = defaultQueue
+	}
+	if b.maxRunning <= 0 {
+		b.maxRunning = defaultSequences
 	}
 	return b
 }
 
-// add queues a request.
+// add appends a request to the queue and starts the loop if needed. It returns ErrBusy if the queue is full.
 func (b *batcher) add(g *generation) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) >= b.queue {
+	if len(b.waiting) >= b.maxWaiting {
 		return ErrBusy
 	}
 	b.waiting = append(b.waiting, g)
@@ -74,57 +80,58 @@ func (b *batcher) add(g *generation) error {
 	return nil
 }
 
-// wake has an idle loop look again.
+// wake wakes the loop if it is stalled. It never blocks.
 func (b *batcher) wake() {
 	select {
-	case b.woken <- struct{}{}:
-	default: // it will anyway
+	case b.wakeup <- struct{}{}:
+	default: // a wakeup is already pending
 	}
 }
 
-// loop steps until nobody is left. It stays on the engine's thread from one step to the next, as waking that and being woken by it costs
-// a small model some percent of a token, and leaves it as soon as somebody else asks for it.
+// loop runs steps until there are no requests. It keeps the engine's thread between steps, because a handoff costs a
+// small model a few percent per token, and yields it when another caller is waiting.
 func (b *batcher) loop() {
 	for more := true; more; {
 		err := b.l.do(context.Background(), func() error {
-			b.inside = true
-			defer func() { b.inside = false }()
-			for more = b.turn(); more && !b.idle && !b.l.thread.Awaited() && !b.l.closing.Load(); {
-				more = b.turn()
+			b.onThread = true
+			defer func() { b.onThread = false }()
+			for more = b.iterate(); more && !b.stalled && !b.l.thread.Awaited() && !b.l.closing.Load(); {
+				more = b.iterate()
 			}
 			return nil
 		})
-		if err != nil { // the model was closed: requests end one by one
-			more = b.turn()
+		if err != nil { // the model is closed: iterate ends the requests with that error
+			more = b.iterate()
 		}
-		if more && b.idle {
-			<-b.woken
+		if more && b.stalled {
+			<-b.wakeup
 		}
 	}
 }
 
 // do runs fn on the engine's thread while the model is loaded.
 func (b *batcher) do(fn func() error) error {
-	if b.inside {
+	if b.onThread {
 		return b.l.thread.Within(fn)
 	}
 	return b.l.do(context.Background(), fn)
 }
 
-// turn lets requests come and go and runs a step. It is false once nobody is left.
-func (b *batcher) turn() bool {
-	b.idle = false
-	b.retire()
-	b.squeeze()
+// iterate ends canceled requests, preempts and admits requests, and runs one step. It returns false if no requests are
+// left.
+func (b *batcher) iterate() bool {
+	b.stalled = false
+	b.endCanceled()
+	b.preempt()
 	b.admit()
-	b.count()
+	b.updateCounters()
 	b.mu.Lock()
 	if len(b.running) > 0 {
-		b.busy.steps++
-		b.busy.shares += int64(len(b.running))
+		b.counters.steps++
+		b.counters.batchSizeSum += int64(len(b.running))
 	}
 	if len(b.running) == 0 && len(b.waiting) == 0 {
-		b.looping, b.ended = false, time.Time{}
+		b.looping, b.lastStepEnd = false, time.Time{}
 		b.mu.Unlock()
 		return false
 	}
@@ -135,20 +142,22 @@ func (b *batcher) turn() bool {
 	return true
 }
 
-// count keeps what others see of the requests that run. It comes before a request's end is told, for whoever looks then.
-func (b *batcher) count() {
+// updateCounters publishes the counters that Usage reads. finish calls it before Generate returns, so that a
+// caller does not find its own request in the counters afterwards.
+func (b *batcher) updateCounters() {
 	used := b.used()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.busy.requests, b.busy.bytes = len(b.running), used
+	b.counters.running, b.counters.stateBytes = len(b.running), used
 }
 
-// admit lets waiting requests in, first come first served, as long as there is memory for them. One alone always gets in.
+// admit moves waiting requests into the batch, first come, first served, while memory and slots are free. If nothing is
+// running, it admits a request regardless of memory.
 func (b *batcher) admit() {
 	for {
 		b.mu.Lock()
 		var g *generation
-		if len(b.waiting) > 0 && len(b.running) < b.most && (len(b.running) == 0 || b.fits(b.waiting[0])) {
+		if len(b.waiting) > 0 && len(b.running) < b.maxRunning && (len(b.running) == 0 || b.fits(b.waiting[0])) {
 			g, b.waiting = b.waiting[0], b.waiting[1:]
 		}
 		b.mu.Unlock()
@@ -156,75 +165,81 @@ func (b *batcher) admit() {
 			return
 		}
 		b.running = append(b.running, g)
-		if err := b.do(func() error { g.enter(); return nil }); err != nil {
-			b.leave(g, err)
+		if err := b.do(func() error { g.startSession(); return nil }); err != nil {
+			b.finish(g, err)
 		}
 	}
 }
 
-// retire ends requests whose context has ended.
-func (b *batcher) retire() {
+// endCanceled ends running and waiting requests whose context has ended.
+func (b *batcher) endCanceled() {
 	for _, g := range slices.Clone(b.running) {
 		if err := g.ctx.Err(); err != nil {
-			b.leave(g, err)
+			b.finish(g, err)
 		}
 	}
 	b.mu.Lock()
-	var gone []*generation
+	var canceled []*generation
 	b.waiting = slices.DeleteFunc(b.waiting, func(g *generation) bool {
 		if g.ctx.Err() == nil {
 			return false
 		}
-		gone = append(gone, g)
+		canceled = append(canceled, g)
 		return true
 	})
 	b.mu.Unlock()
-	for _, g := range gone {
-		b.leave(g, g.ctx.Err())
+	for _, g := range canceled {
+		b.finish(g, g.ctx.Err())
 	}
 }
 
-// leave ends a request. What it has evaluated stays in the prefix cache. Without an error its last event was sent.
-func (b *batcher) leave(g *generation, err error) {
+// finish removes a request and frees its engine memory; its state moves to the prefix cache. If err is nil, the caller
+// has already sent the last event.
+func (b *batcher) finish(g *generation, err error) {
 	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
-	g.decoding.stop()
-	g.decoding = nil
-	// Also of a closed model: what it holds must go. An error here means that the engine is gone, and the memory with it.
+	g.decodeJob.stop()
+	g.decodeJob = nil
+	// This also runs for a closed model, for which b.do fails. An error means that the engine has ended, and its memory
+	// with it.
 	free := func() error { b.forwards.Forget(); g.free(); return nil }
-	if b.inside {
+	if b.onThread {
 		_ = b.l.thread.Within(free)
 	} else {
 		_ = b.l.thread.Do(context.Background(), free)
 	}
-	b.count()
+	b.updateCounters()
 	if err != nil {
 		g.out.End(err)
 	}
 	close(g.freed)
 }
 
-// enter finds what the prefix cache knows of the prompt. It runs on the engine's thread.
-func (g *generation) enter() {
-	if g.tree == nil || g.embed != nil { // a text that is embedded is no beginning of another
+// startSession looks the request's tokens up in the prefix cache and restores their longest cached prefix. It runs on
+// the engine's thread.
+func (g *generation) startSession() {
+	if g.tree == nil || g.pooling != nil { // embedding inputs do not use the prefix cache
 		return
 	}
 	g.session = g.tree.Begin(g.seq, g.keys[:len(g.tokens)])
 	if g.stats.Tokens == 0 {
 		g.stats.CachedTokens = min(g.session.Cached(), g.stats.PromptTokens)
 	}
-	g.points = g.plan()
+	g.snapshots = g.planSnapshots()
 }
 
-// How far points of a prompt lie apart, and how far the last one is from its end: the tail of a chat template, such as an opened
-// thinking block, differs between retries.
+// Positions of the snapshots that prefill takes: every snapshotInterval tokens, and snapshotTail tokens before the
+// prompt's end. The last tokens of a chat template, such as an opened thinking block, often differ when a prompt is
+// retried, so a snapshot at the very end would not be reused.
 const (
-	pointEvery = 8192
-	pointTail  = 4
+	snapshotInterval = 8192
+	snapshotTail     = 4
 )
 
-// plan lists where the prefill stops to keep the state, for layers that cannot be cut later.
-func (g *generation) plan() []int {
-	if !g.uncut {
+// planSnapshots returns the prompt positions at which prefill pauses to take a snapshot, ascending. They include the
+// position where the prompt diverges from cached ones. Only models with layers whose state cannot be truncated to an
+// earlier position need them.
+func (g *generation) planSnapshots() []int {
+	if !g.needsSnapshots {
 		return nil
 	}
 	n, from := len(g.request.Prompt), g.seq.Offset()
@@ -235,36 +250,36 @@ func (g *generation) plan() []int {
 		}
 	}
 	add(g.session.Branch())
-	for p := pointEvery; p < n; p += pointEvery {
+	for p := snapshotInterval; p < n; p += snapshotInterval {
 		add(p)
 	}
-	add(n - pointTail)
+	add(n - snapshotTail)
 	slices.Sort(points)
 	return slices.Compact(points)
 }
 
-// free gives back what a request has on the engine, and leaves the state in the prefix cache. It runs on the engine's thread.
+// free releases a request's engine memory and hands its state to the prefix cache. It runs on the engine's thread.
 func (g *generation) free() {
-	g.chosen.free()
-	g.chosen = nil
+	g.sample.free()
+	g.sample = nil
 	if g.session != nil {
 		g.session.Close(g.keys)
 		g.session = nil
 	}
-	g.show.free()
+	g.pictures.free()
 	g.seq.Free()
-	g.drafting.free()
+	g.draftInputs.free()
 }
 
-// keys are what a prompt's positions depend on: tokens, and pictures by their content.
-func (p *pictured) keys(prompt []int32) []prefix.Key {
+// keys returns the prefix cache's keys of a prompt: token ids, and the content hash of a picture at its positions.
+func (p *promptPictures) keys(prompt []int32) []prefix.Key {
 	keys := prefix.Tokens(prompt)
 	if p == nil {
 		return keys
 	}
 	for _, s := range p.spans {
 		for i := s.start; i < s.end; i++ {
-			keys[i] = prefix.Picture(s.of.hash)
+			keys[i] = prefix.Picture(s.picture.hash)
 		}
 	}
 	return keys

@@ -26,7 +26,7 @@ func cached(t *testing.T, name string, o Options) *Local {
 	return l
 }
 
-// loadCached packs a model and gives what loads it, each time anew.
+// loadCached packs a model and returns a function that loads it anew each time.
 func loadCached(t *testing.T, name string, o Options) func() *Local {
 	t.Helper()
 	store, entry := pack(t, name)
@@ -41,7 +41,7 @@ func loadCached(t *testing.T, name string, o Options) func() *Local {
 	}
 }
 
-// noArrays checks that as many arrays live at the end of a test as now.
+// noArrays checks at the end of the test that no more arrays are live than now.
 func noArrays(t *testing.T) {
 	t.Helper()
 	before := arrays(t)
@@ -52,10 +52,10 @@ func noArrays(t *testing.T) {
 	})
 }
 
-// environments are models whose layers keep all, a window, and a recurrent state.
-var environments = []string{"llama-default", "llama-mistral", "qwen3_5-default"}
+// cacheModels lists models whose layers keep all positions, a window, and a recurrent state.
+var cacheModels = []string{"llama-default", "llama-mistral", "qwen3_5-default"}
 
-// randomPrompt makes token ids.
+// randomPrompt returns random token ids.
 func randomPrompt(r *rand.Rand, l *Local, n int) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
@@ -64,7 +64,7 @@ func randomPrompt(r *rand.Rand, l *Local, n int) []int32 {
 	return ids
 }
 
-// oracle answers what a greedy request gives without company and without a prefix cache. It remembers.
+// oracle returns the tokens of a greedy request that runs alone and without a prefix cache. It caches them.
 type oracle struct {
 	*Local
 	t     *testing.T
@@ -78,7 +78,8 @@ func (o *oracle) want(prompt []int32, n int, pictures ...Picture) []int32 {
 		key += " " + p.Name
 	}
 	if len(o.known[key]) < n {
-		ids, _, _, err := collect(o.t.Context(), o, Request{Prompt: prompt, Pictures: pictures, MaxTokens: n, IgnoreEOS: true, Draft: Draft{Mode: DraftOff}})
+		ids, _, _, err := collect(o.t.Context(), o, Request{Prompt: prompt, Pictures: pictures, MaxTokens: n, IgnoreEOS: true,
+			Draft: Draft{Mode: DraftOff}})
 		if err != nil {
 			o.t.Fatal(err)
 		}
@@ -92,19 +93,19 @@ func newOracle(t *testing.T, name string) *oracle {
 	return &oracle{cached(t, name, Options{}), t, map[string][]int32{}}
 }
 
-// Requests that run together give what each gives alone.
+// Requests in a batch generate the same tokens as alone.
 func TestBatchEqualsAlone(t *testing.T) {
-	for _, name := range environments {
+	for _, name := range cacheModels {
 		for _, ahead := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " ahead ", ahead), func(t *testing.T) {
 				want := newOracle(t, name)
 				l := cached(t, name, Options{PrefixCache: 1 << 20})
-				l.batcher.ahead = ahead
+				l.batcher.sendsAhead = ahead
 				together := 0
 				requests := make([]Request, 7)
-				l.batcher.steps = func(plan []stepped) error {
-					for together == 0 && known(l.batcher) < len(requests) {
-						time.Sleep(time.Millisecond) // or the first may be over before the second comes
+				l.batcher.onStep = func(plan []batchItem) error {
+					for together == 0 && pendingRequests(l.batcher) < len(requests) {
+						time.Sleep(time.Millisecond) // else the first may end before the second arrives
 					}
 					together = max(together, len(plan))
 					return nil
@@ -133,18 +134,19 @@ func TestBatchEqualsAlone(t *testing.T) {
 	}
 }
 
-// known is the number of requests that run or wait.
-func known(b *batcher) int {
+// pendingRequests returns the number of requests that run or wait.
+func pendingRequests(b *batcher) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.running) + len(b.waiting)
 }
 
-// A seeded request draws the same whatever runs beside it.
+// A seeded request draws the same tokens in any batch.
 func TestBatchSeeds(t *testing.T) {
 	l := cached(t, "llama-default", Options{})
 	seed := int64(11)
-	r := Request{Prompt: []int32{5, 6, 7}, MaxTokens: 20, IgnoreEOS: true, Sampling: Sampling{Temperature: 1, TopP: 0.95, Seed: &seed}}
+	r := Request{Prompt: []int32{5, 6, 7}, MaxTokens: 20, IgnoreEOS: true,
+		Sampling: Sampling{Temperature: 1, TopP: 0.95, Seed: &seed}}
 	want, _, _, err := collect(t.Context(), l, r)
 	if err != nil {
 		t.Fatal(err)
@@ -165,34 +167,34 @@ func TestBatchSeeds(t *testing.T) {
 	wg.Wait()
 }
 
-// A conversation evaluates only what is new, and a repeated prompt is cached.
+// A conversation evaluates only its new tokens, and a repeated prompt is cached.
 func TestConversationIsCached(t *testing.T) {
-	for _, name := range environments {
+	for _, name := range cacheModels {
 		t.Run(name, func(t *testing.T) {
 			want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: 64 << 20})
 			r := rand.New(rand.NewPCG(1, 2))
-			said := randomPrompt(r, l, 60)
+			conversation := randomPrompt(r, l, 60)
 			for turn := range 4 {
-				ids, _, last, err := collect(t.Context(), l, Request{Prompt: said, MaxTokens: 6, IgnoreEOS: true})
-				if err != nil || !slices.Equal(ids, want.want(said, 6)) {
-					t.Errorf("turn %d: %v, %v; want %v", turn, ids, err, want.want(said, 6))
+				ids, _, last, err := collect(t.Context(), l, Request{Prompt: conversation, MaxTokens: 6, IgnoreEOS: true})
+				if err != nil || !slices.Equal(ids, want.want(conversation, 6)) {
+					t.Errorf("turn %d: %v, %v; want %v", turn, ids, err, want.want(conversation, 6))
 				}
-				if fresh := len(said) - last.Stats.CachedTokens; turn > 0 && fresh > 5 {
-					t.Errorf("turn %d: %d of %d tokens were evaluated, want at most 5", turn, fresh, len(said))
+				if fresh := len(conversation) - last.Stats.CachedTokens; turn > 0 && fresh > 5 {
+					t.Errorf("turn %d: %d of %d tokens were evaluated, want at most 5", turn, fresh, len(conversation))
 				}
-				said = append(append(said, ids...), randomPrompt(r, l, 4)...)
+				conversation = append(append(conversation, ids...), randomPrompt(r, l, 4)...)
 			}
-			_, _, last, err := collect(t.Context(), l, Request{Prompt: said[:60], MaxTokens: 2, IgnoreEOS: true})
-			if err != nil || last.Stats.CachedTokens < 60-pointTail {
+			_, _, last, err := collect(t.Context(), l, Request{Prompt: conversation[:60], MaxTokens: 2, IgnoreEOS: true})
+			if err != nil || last.Stats.CachedTokens < 60-snapshotTail {
 				t.Errorf("the first prompt again: %d tokens cached, %v", last.Stats.CachedTokens, err)
 			}
 		})
 	}
 }
 
-// What one process has evaluated is there for the next, if it computes in the same way.
+// State that one process has stored is restored by the next one, if it computes in the same way.
 func TestPrefixDir(t *testing.T) {
-	for _, name := range environments {
+	for _, name := range cacheModels {
 		t.Run(name, func(t *testing.T) {
 			store, entry := pack(t, name)
 			dir := t.TempDir()
@@ -212,7 +214,7 @@ func TestPrefixDir(t *testing.T) {
 			}
 			first, n := run(Options{Float32: true})
 			second, m := run(Options{Float32: true})
-			if n != 0 || m < 50-pointTail || !slices.Equal(first, second) {
+			if n != 0 || m < 50-snapshotTail || !slices.Equal(first, second) {
 				t.Errorf("%d and %d tokens cached; %v, then %v", n, m, first, second)
 			}
 			if _, n := run(Options{}); n != 0 {
@@ -222,12 +224,12 @@ func TestPrefixDir(t *testing.T) {
 	}
 }
 
-// A long prompt does not hold up those who speak for more than a chunk.
+// A long prompt delays decoding requests by no more than a chunk per step.
 func TestChunkedPrefill(t *testing.T) {
 	const chunk = 16
 	l := cached(t, "llama-default", Options{Chunk: chunk})
 	var plans [][]int
-	l.batcher.steps = func(plan []stepped) error {
+	l.batcher.onStep = func(plan []batchItem) error {
 		rows := []int{}
 		for _, s := range plan {
 			rows = append(rows, s.rows)
@@ -272,47 +274,47 @@ func TestShareOut(t *testing.T) {
 		{8, nil, nil, []int{}},
 		{8, []int{100}, []int{100}, []int{8}},
 		{8, []int{3}, []int{3}, []int{3}},
-		{8, []int{100, 3}, []int{100, 3}, []int{5, 3}},                  // a short one behind a long one
+		{8, []int{100, 3}, []int{100, 3}, []int{5, 3}},                  // a short prompt behind a long one
 		{8, []int{100, 100, 100}, []int{100, 100, 100}, []int{8, 0, 0}}, // one after the other
 		{8, []int{100, 50, 3}, []int{100, 50, 3}, []int{4, 1, 3}},
 		{9, []int{100, 50}, []int{100, 50}, []int{5, 4}},
-		{64, []int{100, 50, 3}, []int{16, 50, 3}, []int{16, 45, 3}}, // the first one keeps its state at a point
+		{64, []int{100, 50, 3}, []int{16, 50, 3}, []int{16, 45, 3}}, // the first one stops at a snapshot
 		{64, []int{4, 5}, []int{4, 5}, []int{4, 5}},
 		{1, []int{100, 3}, []int{100, 3}, []int{1, 0}},
 	} {
-		if got := shareOut(c.rows, c.needs, c.rooms); !slices.Equal(got, c.want) {
+		if got := divideRows(c.rows, c.needs, c.rooms); !slices.Equal(got, c.want) {
 			t.Errorf("%d rows for %v with room for %v: %v, want %v", c.rows, c.needs, c.rooms, got, c.want)
 		}
 	}
 }
 
 func TestPace(t *testing.T) {
-	var p pace
-	if n := p.rows(time.Second); n != firstRows {
-		t.Errorf("%d rows before anything is known", n)
+	var p prefillRate
+	if n := p.rows(time.Second); n != initialRows {
+		t.Errorf("%d rows before the first measurement", n)
 	}
-	p.saw(3, time.Second)
-	p.saw(1000, 0)
+	p.add(3, time.Second)
+	p.add(1000, 0)
 	if p != 0 {
-		t.Errorf("a pace of %v of nothing", p)
+		t.Errorf("a rate of %v without valid measurements", p)
 	}
-	p.saw(500, time.Second)
+	p.add(500, time.Second)
 	if n := p.rows(time.Second); n != 480 {
 		t.Errorf("%d rows in a second at 500 a second", n)
 	}
 	for range 30 {
-		p.saw(2000, 20*time.Second)
+		p.add(2000, 20*time.Second)
 	}
-	if a, b := p.rows(time.Second), p.rows(time.Millisecond); a != 96 || b != leastRows {
+	if a, b := p.rows(time.Second), p.rows(time.Millisecond); a != 96 || b != minRows {
 		t.Errorf("at 100 a second %d rows in one, %d in a thousandth", a, b)
 	}
 	p = 1e9
-	if n := p.rows(time.Second); n != mostRows {
+	if n := p.rows(time.Second); n != maxRows {
 		t.Errorf("%d rows at most", n)
 	}
 }
 
-// What is not read does not hold up others, and who waits in vain for a place is told.
+// A slow reader does not delay other requests, and a request beyond the queue fails.
 func TestSlowReaderAndQueue(t *testing.T) {
 	l := cached(t, "llama-default", Options{Sequences: 1, Queue: 1})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -347,20 +349,22 @@ func TestSlowReaderAndQueue(t *testing.T) {
 		}
 	}
 	if busy {
-		if _, _, _, err := collect(ctx, l, Request{Prompt: []int32{7}, MaxTokens: 1}); !errors.Is(err, ErrBusy) && err != nil {
+		if _, _, _, err := collect(ctx, l, Request{Prompt: []int32{7}, MaxTokens: 1}); !errors.Is(err, ErrBusy) &&
+			err != nil {
 			t.Errorf("beyond the queue: %v", err)
 		}
 	}
-	if err := <-waiting; err != nil { // though the first one's reader reads nothing
+	if err := <-waiting; err != nil { // although the first one's caller reads nothing
 		t.Error(err)
 	}
 	close(release)
 	wg.Wait()
 }
 
-// When the state of all takes too much, the youngest pause; nobody's answer changes, and none is an error.
+// When the state of all requests exceeds the memory, the youngest are preempted. All requests still generate the same
+// tokens, without an error.
 func TestMemory(t *testing.T) {
-	for _, name := range environments {
+	for _, name := range cacheModels {
 		for _, keep := range []int64{0, 1 << 20} {
 			t.Run(fmt.Sprint(name, " cache ", keep), func(t *testing.T) {
 				want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: keep})
@@ -379,8 +383,8 @@ func TestMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 				most, paused := 0, map[*generation]bool{}
-				l.batcher.steps = func(plan []stepped) error {
-					for most == 0 && queued(l.batcher)+len(plan) < len(requests) { // until all have come
+				l.batcher.onStep = func(plan []batchItem) error {
+					for most == 0 && queued(l.batcher)+len(plan) < len(requests) { // until all have arrived
 						time.Sleep(time.Millisecond)
 					}
 					most = max(most, len(plan))
@@ -401,14 +405,15 @@ func TestMemory(t *testing.T) {
 						expect = want.want(q.Prompt, 8)
 					}
 					wg.Go(func() {
-						if ids, _, last, err := collect(t.Context(), l, q); err != nil || !slices.Equal(ids, expect) || last.Stats.Tokens != 8 {
+						if ids, _, last, err := collect(t.Context(), l, q); err != nil || !slices.Equal(ids, expect) ||
+							last.Stats.Tokens != 8 {
 							t.Errorf("request %d: %v, %v; want %v", i, ids, err, expect)
 						}
 					})
 				}
 				wg.Wait()
 				if most != len(requests) || keep == 0 && len(paused) == 0 {
-					t.Errorf("at most %d requests in a step, %d paused and evaluated again", most, len(paused))
+					t.Errorf("at most %d requests in a step, %d preempted", most, len(paused))
 				}
 			})
 		}
@@ -421,7 +426,7 @@ func queued(b *batcher) int {
 	return len(b.waiting)
 }
 
-// Who leaves the queue does not wait for a place first.
+// A request that is canceled while it waits ends at once.
 func TestLeaveQueue(t *testing.T) {
 	l := cached(t, "llama-default", Options{Sequences: 1})
 	busy, stop := context.WithCancel(t.Context())
@@ -438,21 +443,22 @@ func TestLeaveQueue(t *testing.T) {
 	<-started
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, _, _, err := collect(ctx, l, Request{Prompt: []int32{6}, MaxTokens: 100, IgnoreEOS: true}); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("who left the queue got %v", err)
+	if _, _, _, err := collect(ctx, l, Request{Prompt: []int32{6}, MaxTokens: 100, IgnoreEOS: true}); err != nil &&
+		!errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a request canceled in the queue: %v", err)
 	}
 	stop()
 	wg.Wait()
 }
 
-// A step that fails ends the request that it fails for, and no other.
+// A step that fails because of one request ends only that request.
 func TestFailedStep(t *testing.T) {
-	for _, name := range environments {
+	for _, name := range cacheModels {
 		t.Run(name, func(t *testing.T) {
 			want, l := newOracle(t, name), cached(t, name, Options{PrefixCache: 1 << 20})
 			const bad = 77
 			broken := errors.New("a kernel failed")
-			l.batcher.steps = func(plan []stepped) error {
+			l.batcher.onStep = func(plan []batchItem) error {
 				for _, s := range plan {
 					if s.g.tokens[0] == bad && s.g.stats.Tokens == 5 {
 						return broken
@@ -483,7 +489,7 @@ func TestFailedStep(t *testing.T) {
 	}
 }
 
-// Closing the model ends what runs with an error.
+// Closing the model ends running requests with an error.
 func TestCloseEndsRequests(t *testing.T) {
 	store, entry := pack(t, "llama-default")
 	l, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{PrefixCache: 1 << 20})
@@ -509,13 +515,13 @@ func TestCloseEndsRequests(t *testing.T) {
 	}
 }
 
-// Whoever needs the engine has it between two steps, and a model can be closed while it answers.
+// The loop yields the engine between two steps, and a model can be closed while it generates.
 func TestEngineBetweenSteps(t *testing.T) {
 	noArrays(t)
 	l := loadCached(t, "llama-default", Options{})()
 	const tokens = 1000
 	steps, begun := 0, make(chan struct{})
-	l.batcher.steps = func([]stepped) error {
+	l.batcher.onStep = func([]batchItem) error {
 		if steps++; steps == 3 {
 			close(begun)
 		}
@@ -544,7 +550,8 @@ func TestEngineBetweenSteps(t *testing.T) {
 	}
 }
 
-// Who has read a request's end, or left it, finds it gone, also where others keep the engine from the loop.
+// After its stream has ended, a request no longer appears in the usage, even if other callers keep the engine from the
+// loop.
 func TestUsageAfterTheEnd(t *testing.T) {
 	l := loadCached(t, "llama-default", Options{})()
 	ctx, stop := context.WithCancel(t.Context())

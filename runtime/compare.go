@@ -6,21 +6,21 @@ import (
 	"github.com/ingotml/ingot/runtime/quality"
 )
 
-// Comparison measures scores against a reference.
+// Comparison measures how much logits differ from a reference.
 type Comparison struct {
 	Tokens  int     // positions
-	MaxAbs  float64 // largest difference of a score
+	MaxAbs  float64 // largest absolute difference of a logit
 	MeanAbs float64
-	MeanKL  float64 // nats, of the reference's distribution against ours, mean over positions
-	Top1    float64 // share of equal highest scores, among positions where the reference is decided
-	Scale   float64 // standard deviation of the reference's scores
+	MeanKL  float64 // KL(reference || model) in nats, mean over positions
+	Top1    float64 // share of positions with the same most likely token, see decidedMargin
+	Scale   float64 // standard deviation of the reference's logits
 }
 
-// decided is the least margin between the reference's two highest scores, in standard deviations of all its scores,
-// at which their order means anything.
-const decided = 0.005
+// decidedMargin is the least margin between the reference's two largest logits, in standard deviations of all its
+// logits, at which a position counts for Top1. With less, the order of the two is accidental.
+const decidedMargin = 0.005
 
-// comparer gathers a Comparison row by row.
+// comparer computes a Comparison row by row.
 type comparer struct {
 	ref               *Reference
 	scale             float64
@@ -56,7 +56,7 @@ func (c *comparer) add(ours []float32) {
 	}
 	c.sumKL += quality.KL(want, ours)
 	first, second := topTwo(want)
-	if float64(want[first])-float64(want[second]) > decided*c.scale {
+	if float64(want[first])-float64(want[second]) > decidedMargin*c.scale {
 		c.counted++
 		if best, _ := topTwo(ours); best == first {
 			c.agreeing++
@@ -75,8 +75,8 @@ func (c *comparer) result() Comparison {
 	return r
 }
 
-// topTwo gives the places of the two highest values; the first of equal ones comes first. A vector of one element has
-// its only place twice.
+// topTwo returns the indices of the two largest values; of equal ones, the first. For a single element, both are its
+// index.
 func topTwo(x []float32) (first, second int) {
 	second = -1
 	for i, v := range x[1:] {

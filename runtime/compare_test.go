@@ -24,7 +24,7 @@ func TestCompareEqual(t *testing.T) {
 	x := []float32{1, 2, 3, -4, 5, 60}
 	c := compareRows(3, x, x)
 	if c.Tokens != 2 || c.MaxAbs != 0 || c.MeanAbs != 0 || c.MeanKL != 0 || c.Top1 != 1 {
-		t.Errorf("equal scores: %+v", c)
+		t.Errorf("equal logits: %+v", c)
 	}
 }
 
@@ -35,13 +35,13 @@ func TestCompareMeasures(t *testing.T) {
 	near(t, "mean_kl", c.MeanKL, 0.25*math.Log(0.25/0.5)+0.75*math.Log(0.75/0.5))
 	near(t, "deviation", c.Scale, math.Log(3)/2)
 	if c.Top1 != 0 {
-		t.Errorf("top1 is %v: the first of equal scores is not the reference's", c.Top1)
+		t.Errorf("top1 is %v: the first of equal logits is not the reference's", c.Top1)
 	}
-	// A shift of all scores changes no distribution.
+	// Adding a constant to all logits does not change the distribution.
 	near(t, "mean_kl of a shift", compareRows(2, []float32{1, 2}, []float32{101, 102}).MeanKL, 0)
 }
 
-// Positions at which the reference is as good as undecided do not count.
+// Positions at which the reference's two largest logits are nearly equal do not count.
 func TestCompareMargin(t *testing.T) {
 	ref := []float32{100, 0, 0, 1.0001, 1, -100}
 	if c := compareRows(3, ref, []float32{100, 0, 0, 1, 1.0001, -100}); c.Top1 != 1 {
@@ -55,7 +55,7 @@ func TestCompareMargin(t *testing.T) {
 func TestCompareNotFinite(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
 		if c := compareRows(2, []float32{1, 2}, []float32{bad, 2}); c.MeanKL <= 1e-3 || !math.IsInf(c.MaxAbs, 1) {
-			t.Errorf("a score of %v passes: %+v", bad, c)
+			t.Errorf("a logit of %v passes: %+v", bad, c)
 		}
 	}
 }

@@ -10,74 +10,77 @@ import (
 	"github.com/ingotml/ingot/grammar"
 )
 
-// constraint keeps what a request says to its format. A nil one allows everything. It belongs to one goroutine at a time.
+// constraint enforces a request's format, and the bound on tokens before it. A nil constraint allows everything. It is
+// not safe for concurrent use.
 type constraint struct {
-	m     *grammar.Matcher // nil before the text that the format comes after
-	words int              // of a mask
-	ends  []int32          // end-of-sequence tokens, which may come where the text may end; none where they are ignored
-	force bool             // tokens without an alternative are said without asking the model
+	matcher   *grammar.Matcher // nil before the format starts
+	maskWords int              // length of a mask
+	ends      []int32          // end-of-sequence tokens, allowed where the text may end; empty if they are ignored
+	forcing   bool             // tokens without an alternative are emitted without asking the model
 
-	after  string  // what the format comes after
-	before []byte  // what has come, or its end
-	within int     // tokens that may come before
-	cut    []int32 // what is said when so many have come; nil: nothing
-	open   string  // what has to come first for that; empty: nothing, or it has
-	text   func(id int32) []byte
-	begin  func(left int) (*grammar.Matcher, error) // nil: there is no format, but only what would come before
-	idle   bool                                     // nothing is kept to any more
+	startText    string  // text after which the format starts; empty: it starts at once
+	text         []byte  // generated before the format; only its end, in which startText may begin
+	tokensBefore int     // tokens that may still be generated before inserted is emitted
+	inserted     []int32 // tokens of startText, emitted when tokensBefore is 0; nil: none, or already emitted
+	opening      string  // emit inserted only if the text begins with this; empty: always, or it has begun so
+	tokenText    func(id int32) []byte
+	newMatcher   func(left int) (*grammar.Matcher, error) // nil: no format, only a bound on the tokens before startText
+	inactive     bool                                     // nothing is left to enforce
 
-	endless bool // an optional format does not fit into what is left, and need not
+	unbounded bool // an optional format does not fit into the remaining budget: follow it as far as it goes
 
-	// The masks that were made last, with so many tokens left, along drafts.
-	left  int
-	ahead []int32
-	masks [][]uint32
+	// The masks computed last: along maskDrafts, with maskBudget tokens left.
+	maskBudget int
+	maskDrafts []int32
+	masks      [][]uint32
 }
 
-// constrain begins a format for an answer of at most budget tokens.
+// constrain returns the constraint of a request that may generate budget tokens; nil if it needs none.
 func (l *Local) constrain(ctx context.Context, r Request, budget int) (*constraint, error) {
-	cuts := r.Format.After != "" && r.Format.Within > 0
-	if r.Format.Kind == "" && !cuts {
+	bounded := r.Format.After != "" && r.Format.Within > 0
+	if r.Format.Kind == "" && !bounded {
 		return nil, nil
 	}
 	if l.tok == nil {
-		return nil, fmt.Errorf("%w: a format needs the text of tokens", ErrNoTokenizer)
+		return nil, fmt.Errorf("%w: a format requires one", ErrNoTokenizer)
 	}
-	c := &constraint{force: !r.wantsLogProbs(), after: r.Format.After, within: r.Format.Within, text: l.bytes}
+	c := &constraint{
+		forcing: !r.wantsLogProbs(), startText: r.Format.After, tokensBefore: r.Format.Within, tokenText: l.tokenBytes,
+	}
 	if r.Format.Kind == "" {
-		c.open = r.Format.Open
+		c.opening = r.Format.Open
 	}
-	if cuts {
+	if bounded {
 		var err error
-		if c.cut, err = l.tok.Encode(r.Format.After, false); err != nil {
+		if c.inserted, err = l.tok.Encode(r.Format.After, false); err != nil {
 			return nil, err
 		}
 	}
 	if r.Format.Kind == "" {
 		return c, nil
 	}
-	of, err := l.formats.grammar(ctx, r.Format)
+	compiled, err := l.formats.grammar(ctx, r.Format)
 	if err != nil {
 		return nil, err
 	}
 	v := l.formats.vocabulary()
-	c.words = grammar.Words(v.Size())
-	c.begin = func(left int) (*grammar.Matcher, error) {
-		m, err := of.Matcher(v, left)
-		if c.endless = r.Format.Optional && errors.Is(err, grammar.ErrBudget); c.endless {
-			m, err = of.Matcher(v, -1)
+	c.maskWords = grammar.Words(v.Size())
+	c.newMatcher = func(left int) (*grammar.Matcher, error) {
+		m, err := compiled.Matcher(v, left)
+		if c.unbounded = r.Format.Optional && errors.Is(err, grammar.ErrBudget); c.unbounded {
+			m, err = compiled.Matcher(v, -1)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		}
 		return m, nil
 	}
-	m, err := c.begin(budget) // also where it comes later: then it must fit all the more
+	m, err := c.newMatcher(budget) // a format that starts later must fit into this budget too
 	if err != nil {
 		return nil, err
 	}
-	if c.after == "" {
-		c.m = m
+	if c.startText == "" {
+		c.matcher = m
 	}
 	if !r.IgnoreEOS {
 		c.ends = l.eos
@@ -85,8 +88,8 @@ func (l *Local) constrain(ctx context.Context, r Request, budget int) (*constrai
 	return c, nil
 }
 
-// bytes is what a token writes, special ones by their names.
-func (l *Local) bytes(id int32) []byte {
+// tokenBytes returns the bytes of a token; of a special token, its name.
+func (l *Local) tokenBytes(id int32) []byte {
 	if b, ok := l.tok.Bytes(id); ok {
 		return b
 	}
@@ -94,11 +97,11 @@ func (l *Local) bytes(id int32) []byte {
 	return []byte(text)
 }
 
-// mask gives the tokens that may follow, of which so many are left. Those that end the text are the runtime's to allow, whatever they
-// would write.
+// mask returns the tokens that may come next, if left tokens remain. It allows end-of-sequence tokens only where the
+// text may end, whatever their bytes are.
 func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
-	bits := make([]uint32, c.words)
-	m.Mask(bits, c.room(left))
+	bits := make([]uint32, c.maskWords)
+	m.Mask(bits, c.matcherBudget(left))
 	for _, id := range c.ends {
 		if id < 0 || int(id)/32 >= len(bits) {
 			continue
@@ -112,33 +115,33 @@ func (c *constraint) mask(m *grammar.Matcher, left int) []uint32 {
 	return bits
 }
 
-// along gives the masks of the rows before and after drafts, as far as they keep to the format: one more than such drafts. left is
-// how many tokens may come.
-func (c *constraint) along(drafts []int32, left int) [][]uint32 {
-	if c.m == nil { // up to the token that the format comes after: what follows has masks when it has been said
-		n, text := 0, slices.Clone(c.before)
+// masksAlong returns the masks of the rows before and after drafts, up to the first draft that violates the format: one
+// mask more than there are valid drafts. left is the number of tokens that remain.
+func (c *constraint) masksAlong(drafts []int32, left int) [][]uint32 {
+	if c.matcher == nil { // accept drafts up to the start of the format: masks apply to the tokens after it
+		n, text := 0, slices.Clone(c.text)
 		for n < len(drafts) {
-			if text = append(text, c.text(drafts[n])...); bytes.Contains(text, []byte(c.after)) {
+			if text = append(text, c.tokenText(drafts[n])...); bytes.Contains(text, []byte(c.startText)) {
 				break
 			}
 			n++
 		}
 		return make([][]uint32, n+1)
 	}
-	if c.masks == nil || c.left != left {
-		c.left, c.ahead, c.masks = left, nil, [][]uint32{c.mask(c.m, left)}
+	if c.masks == nil || c.maskBudget != left {
+		c.maskBudget, c.maskDrafts, c.masks = left, nil, [][]uint32{c.mask(c.matcher, left)}
 	}
-	if n := len(drafts); n <= len(c.ahead) && slices.Equal(c.ahead[:n], drafts) {
+	if n := len(drafts); n <= len(c.maskDrafts) && slices.Equal(c.maskDrafts[:n], drafts) {
 		return c.masks[:min(n+1, len(c.masks))]
 	}
-	c.ahead, c.masks = slices.Clone(drafts), c.masks[:1:1]
-	m := c.m.Clone()
+	c.maskDrafts, c.masks = slices.Clone(drafts), c.masks[:1:1]
+	m := c.matcher.Clone()
 	for i, id := range drafts {
 		if !has(c.masks[i], id) {
 			break
 		}
 		if slices.Contains(c.ends, id) {
-			c.masks = append(c.masks, nil) // nothing comes after it
+			c.masks = append(c.masks, nil) // no token follows it
 			break
 		}
 		if m.Accept(id) != nil {
@@ -153,131 +156,133 @@ func has(bits []uint32, id int32) bool {
 	return id >= 0 && int(id)/32 < len(bits) && bits[id/32]>>(id%32)&1 != 0
 }
 
-// accept takes a token that was chosen, after which so many may come.
+// accept adds a sampled token, after which left tokens remain.
 func (c *constraint) accept(id int32, left int) error {
 	switch {
 	case c == nil:
 		return nil
-	case c.m == nil:
-		return c.wait(id, left)
+	case c.matcher == nil:
+		return c.acceptBefore(id, left)
 	}
 	c.masks = nil
-	if err := c.m.Accept(id); err != nil {
+	if err := c.matcher.Accept(id); err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return nil
 }
 
-// wait takes a token before the format. What of a token comes after the text that the format waits for belongs to neither.
-func (c *constraint) wait(id int32, left int) (err error) {
-	c.before = append(c.before, c.text(id)...)
-	if c.open != "" {
-		said := bytes.TrimSpace(c.before)
+// acceptBefore adds a token before the format. If the token extends beyond the text after which the format starts, the
+// excess bytes are not checked.
+func (c *constraint) acceptBefore(id int32, left int) (err error) {
+	c.text = append(c.text, c.tokenText(id)...)
+	if c.opening != "" {
+		generated := bytes.TrimSpace(c.text)
 		switch {
-		case bytes.HasPrefix(said, []byte(c.open)):
-			c.open = ""
-		case bytes.HasPrefix([]byte(c.open), said):
+		case bytes.HasPrefix(generated, []byte(c.opening)):
+			c.opening = ""
+		case bytes.HasPrefix([]byte(c.opening), generated):
 			return nil
 		default:
-			c.before, c.cut, c.idle = nil, nil, true
+			c.text, c.inserted, c.inactive = nil, nil, true
 			return nil
 		}
 	}
-	c.within--
-	at := bytes.Index(c.before, []byte(c.after))
+	c.tokensBefore--
+	at := bytes.Index(c.text, []byte(c.startText))
 	if at < 0 {
-		c.before = c.before[max(0, len(c.before)-len(c.after)+1):]
+		c.text = c.text[max(0, len(c.text)-len(c.startText)+1):]
 		return nil
 	}
-	c.before, c.masks, c.cut = nil, nil, nil
-	if c.begin == nil {
-		c.idle = true
+	c.text, c.masks, c.inserted = nil, nil, nil
+	if c.newMatcher == nil {
+		c.inactive = true
 		return nil
 	}
-	c.m, err = c.begin(left)
+	c.matcher, err = c.newMatcher(left)
 	return err
 }
 
-// forced are the tokens that come next whatever the model thinks, where left may come.
+// forced returns the tokens that must come next, whatever the logits are, if left tokens remain.
 func (c *constraint) forced(left int) (ids []int32) {
 	switch {
 	case c == nil:
-	case c.m == nil && c.within <= 0 && c.open == "":
-		ids, c.cut = c.cut, nil // once
-	case c.m != nil && c.force:
-		ids = c.m.Forced(c.room(left))
+	case c.matcher == nil && c.tokensBefore <= 0 && c.opening == "":
+		ids, c.inserted = c.inserted, nil // only once
+	case c.matcher != nil && c.forcing:
+		ids = c.matcher.Forced(c.matcherBudget(left))
 	}
 	return ids
 }
 
-// room is how many tokens the format has to fit into where so many are left; -1: any number.
-func (c *constraint) room(left int) int {
-	if c.endless {
+// matcherBudget returns the number of tokens that the format has to fit into; -1: any number.
+func (c *constraint) matcherBudget(left int) int {
+	if c.unbounded {
 		return -1
 	}
 	return left
 }
 
-// lead are the tokens that every text of the format begins with, but for the last of those that leave nothing to add: the model
-// is asked for one token at least.
-func (c *constraint) lead(left int) []int32 {
+// prefix returns the forced tokens at the start of the format. If they complete it, it leaves out the last one, because
+// the model samples at least one token.
+func (c *constraint) prefix(left int) []int32 {
 	ids := slices.Clone(c.forced(left))
 	if len(ids) == 0 {
 		return nil
 	}
-	m := c.m.Clone()
+	m := c.matcher.Clone()
 	for i, id := range ids {
 		if m.Accept(id) != nil {
 			return ids[:i]
 		}
 	}
-	if m.Done() && !m.Mask(make([]uint32, c.words), c.room(left-len(ids))) {
+	if m.Done() && !m.Mask(make([]uint32, c.maskWords), c.matcherBudget(left-len(ids))) {
 		ids = ids[:len(ids)-1]
 	}
 	return ids
 }
 
-// over tells whether the text is complete and nothing can be added with so many tokens left, and why it ends.
-func (c *constraint) over(left int) (DoneReason, bool) {
-	if c == nil || c.m == nil || !c.m.Done() {
+// ended reports whether the text is complete and cannot continue with left tokens, and the finish reason.
+func (c *constraint) ended(left int) (DoneReason, bool) {
+	if c == nil || c.matcher == nil || !c.matcher.Done() {
 		return "", false
 	}
-	bits := make([]uint32, c.words)
+	bits := make([]uint32, c.maskWords)
 	switch {
-	case left > 0 && c.m.Mask(bits, c.room(left)):
+	case left > 0 && c.matcher.Mask(bits, c.matcherBudget(left)):
 		return "", false
-	case c.m.Mask(bits, -1):
+	case c.matcher.Mask(bits, -1):
 		return DoneLength, true
 	}
 	return DoneStop, true
 }
 
-// lawful gives the drafts before the first that leaves the request's format.
-func (g *generation) lawful(drafts []int32) []int32 {
-	if g.rules == nil {
+// allowedDrafts returns the drafts before the first one that violates the request's format.
+func (g *generation) allowedDrafts(drafts []int32) []int32 {
+	if g.constraint == nil {
 		return drafts
 	}
-	return drafts[:len(g.rules.along(drafts, g.budget))-1]
+	return drafts[:len(g.constraint.masksAlong(drafts, g.budget))-1]
 }
 
-// lead puts what every answer begins with behind the prompt, so that it is read with it. It is told when the first token is chosen.
-func (g *generation) lead() {
-	for _, id := range g.rules.lead(g.budget) {
-		if g.rules.accept(id, g.budget-1) != nil {
+// addForcedPrefix appends the forced prefix to the prompt, so that prefill includes it. emit sends it before the first
+// sampled token.
+func (g *generation) addForcedPrefix() {
+	for _, id := range g.constraint.prefix(g.budget) {
+		if g.constraint.accept(id, g.budget-1) != nil {
 			return
 		}
 		g.append(id)
 		g.sampler.history = append(g.sampler.history, id)
-		g.sampler.drawn++
+		g.sampler.position++
 		g.budget--
-		g.leading = append(g.leading, id)
+		g.forcedPrefix = append(g.forcedPrefix, id)
 	}
 }
 
-// force says the tokens that the request's format leaves no choice about, and tells whether the stream has ended with them.
-func (g *generation) force() (ended bool) {
-	for _, id := range slices.Clone(g.rules.forced(g.budget)) {
-		g.sampler.drawn++
+// emitForced emits the tokens that the format forces next, and reports whether the stream has ended.
+func (g *generation) emitForced() (ended bool) {
+	for _, id := range slices.Clone(g.constraint.forced(g.budget)) {
+		g.sampler.position++
 		if g.emit(id, nil) {
 			return true
 		}

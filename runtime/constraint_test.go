@@ -17,7 +17,7 @@ import (
 
 func regex(source string) Format { return Format{Kind: FormatRegex, Source: source} }
 
-// prompted is a request to the demo model.
+// prompted returns a request to the demo model.
 func prompted(t *testing.T, l *Local, text string, r Request) Request {
 	t.Helper()
 	var err error
@@ -27,17 +27,19 @@ func prompted(t *testing.T, l *Local, text string, r Request) Request {
 	return r
 }
 
-// What a model says has its format, whether it is greedy or not, alone or in company, and from whatever cache.
+// Generated text satisfies its format: greedy or sampled, alone or in a batch, and with any prefix cache.
 func TestFormat(t *testing.T) {
 	for _, ahead := range []bool{false, true} {
 		l := cached(t, "demo", Options{PrefixCache: 1 << 24})
-		l.batcher.ahead = ahead
+		l.batcher.sendsAhead = ahead
 		formats := []Format{
 			regex(`(yes|no), [0-9]{2,4} (cats|dogs)\.`),
 			regex(`[a-z]+( [a-z]+){3}`),
 			regex(`"[^"\\]*"`),
 			{Kind: FormatJSON},
-			{Kind: FormatSchema, Source: `{"type": "object", "properties": {"name": {"type": "string"}, "legs": {"type": "integer", "minimum": 0}}, "required": ["name", "legs"], "additionalProperties": false}`},
+			{Kind: FormatSchema, Source: `{"type": "object", ` +
+				`"properties": {"name": {"type": "string"}, "legs": {"type": "integer", "minimum": 0}}, ` +
+				`"required": ["name", "legs"], "additionalProperties": false}`},
 			{Kind: FormatEBNF, Source: `root ::= "(" root ")" | [a-z]*`},
 		}
 		holds := func(f Format, text string) bool {
@@ -66,7 +68,8 @@ func TestFormat(t *testing.T) {
 			f := formats[i%len(formats)]
 			r := prompted(t, l, "Once upon a time, "+strings.Repeat("there ", i%7), Request{MaxTokens: 20 + i, Format: f})
 			if i%3 > 0 {
-				r.Sampling = Sampling{Temperature: float64(i%3) * 0.8, TopK: 40 * (i % 2), Seed: &seed, RepeatPenalty: 1.1, RepeatLastN: 64}
+				r.Sampling = Sampling{Temperature: float64(i%3) * 0.8, TopK: 40 * (i % 2), Seed: &seed, RepeatPenalty: 1.1,
+					RepeatLastN: 64}
 			}
 			wg.Go(func() {
 				ids, text, last, err := collect(t.Context(), l, r)
@@ -86,14 +89,14 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// The answer ends when nothing can be added, or when there is no room for what could be.
+// Generation ends when the format allows no further token, or when the remaining budget does.
 func TestFormatEnds(t *testing.T) {
 	l := cached(t, "demo", Options{})
 	for _, test := range []struct {
 		name, source string
 		tokens       int
 		ignoreEOS    bool
-		want         string // "" is any
+		want         string // "" matches any text
 		done         DoneReason
 	}{
 		{"nothing to add", `(a|b)c`, 10, false, "", DoneStop},
@@ -103,20 +106,23 @@ func TestFormatEnds(t *testing.T) {
 		{"more could come", `[0-9]+`, 3, true, "", DoneLength},
 		{"the budget closes it", `\([a-z ]*\)`, 6, true, "", DoneStop},
 	} {
-		r := prompted(t, l, "Once upon a time", Request{MaxTokens: test.tokens, IgnoreEOS: test.ignoreEOS, Format: regex(test.source)})
+		r := prompted(t, l, "Once upon a time", Request{MaxTokens: test.tokens, IgnoreEOS: test.ignoreEOS,
+			Format: regex(test.source)})
 		ids, text, last, err := collect(t.Context(), l, r)
-		if err != nil || last.Done != test.done || test.want != "" && text != test.want || !regexp.MustCompile(`^(`+test.source+`)$`).MatchString(text) {
+		if err != nil || last.Done != test.done || test.want != "" && text != test.want ||
+			!regexp.MustCompile(`^(`+test.source+`)$`).MatchString(text) {
 			t.Errorf("%s: %q (%d tokens), %s, %v", test.name, text, len(ids), last.Done, err)
 		}
 	}
 }
 
-// What leaves no choice is said without the model, but for one token.
+// Forced tokens are emitted without the model, except for one.
 func TestForcedTokens(t *testing.T) {
 	l := cached(t, "demo", Options{})
 	steps := 0
-	l.batcher.steps = func(plan []stepped) error { steps++; return nil }
-	r := prompted(t, l, "Once upon a time", Request{MaxTokens: 200, Format: regex(`\{"name of the animal": "(cat|dog)", "name of its best friend": "(cow|pig)"\}`)})
+	l.batcher.onStep = func(plan []batchItem) error { steps++; return nil }
+	r := prompted(t, l, "Once upon a time", Request{MaxTokens: 200,
+		Format: regex(`\{"name of the animal": "(cat|dog)", "name of its best friend": "(cow|pig)"\}`)})
 	ids, text, last, err := collect(t.Context(), l, r)
 	if err != nil || last.Done != DoneStop || last.Stats.Tokens != len(ids) || last.Stats.PromptTokens != len(r.Prompt) {
 		t.Fatalf("%q, %+v, %v", text, last, err)
@@ -128,7 +134,7 @@ func TestForcedTokens(t *testing.T) {
 	if err != nil || whole != text {
 		t.Errorf("streamed %q, the tokens say %q, %v", text, whole, err)
 	}
-	r.LogProbs = true // of each token the model has to be asked
+	r.LogProbs = true // the model has to evaluate each token
 	logs := 0
 	for e, err := range l.Generate(t.Context(), r) {
 		if err != nil {
@@ -143,7 +149,7 @@ func TestForcedTokens(t *testing.T) {
 	}
 }
 
-// A format that comes after a text leaves what is before it free.
+// A format that starts after a text does not constrain the text before it.
 func TestFormatAfter(t *testing.T) {
 	l := cached(t, "demo", Options{})
 	r := prompted(t, l, "Once upon a time", Request{MaxTokens: 60, IgnoreEOS: true})
@@ -154,7 +160,8 @@ func TestFormatAfter(t *testing.T) {
 	r.Format = regex(`<(yes|no)>[0-9]{3}`)
 	r.Format.After = free[20:26]
 	_, text, last, err := collect(t.Context(), l, r)
-	if err != nil || last.Done != DoneStop || !strings.HasPrefix(text, free[:26]) || !regexp.MustCompile(`<(yes|no)>[0-9]{3}$`).MatchString(text) {
+	if err != nil || last.Done != DoneStop || !strings.HasPrefix(text, free[:26]) ||
+		!regexp.MustCompile(`<(yes|no)>[0-9]{3}$`).MatchString(text) {
 		t.Errorf("after %q: %q, %s, %v", r.Format.After, text, last.Done, err)
 	}
 	for _, drafts := range [][]int32{nil, {5, 6, 7}} {
@@ -162,32 +169,33 @@ func TestFormatAfter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kept := g.lawful(drafts); len(kept) != len(drafts) {
-			t.Errorf("before the format, %v are left of %v", kept, drafts)
+		if kept := g.allowedDrafts(drafts); len(kept) != len(drafts) {
+			t.Errorf("before the format, %v of the drafts %v are kept", kept, drafts)
 		}
 		ids, _ := l.tok.Encode(free[:40], false)
-		if kept := g.lawful(ids); len(kept) >= len(ids) || len(kept) < 3 {
-			t.Errorf("%d of %d drafts are left, which go beyond what the format comes after", len(kept), len(ids))
+		if kept := g.allowedDrafts(ids); len(kept) >= len(ids) || len(kept) < 3 {
+			t.Errorf("%d of %d drafts are kept, which extend into the format", len(kept), len(ids))
 		}
 		g.seq.Free()
 	}
 	r.Format.After = "this never comes"
 	if _, text, last, err := collect(t.Context(), l, r); err != nil || text != free || last.Done != DoneLength {
-		t.Errorf("what never comes: %q, %s, %v; want %q", text, last.Done, err, free)
+		t.Errorf("a start that never comes: %q, %s, %v; want %q", text, last.Done, err, free)
 	}
 	r.Format.After, r.Format.Source = free[len(free)-3:], `[0-9]{20}`
 	if _, _, last, err := collect(t.Context(), l, r); err != nil || last.Done != DoneLength {
-		t.Errorf("what comes too late: %s, %v", last.Done, err)
+		t.Errorf("a start that comes too late: %s, %v", last.Done, err)
 	}
 
-	// What need not come may be longer than the answer, and is cut off then.
+	// An optional format may exceed the budget; it is then cut off.
 	r.Format = regex(`[0-9]{80}`)
 	r.Format.After = free[20:26]
 	if _, _, _, err := collect(t.Context(), l, r); !errors.Is(err, ErrFormat) {
 		t.Errorf("a format of 80 digits in 60 tokens: %v", err)
 	}
 	r.Format.Optional = true
-	if _, text, last, err := collect(t.Context(), l, r); err != nil || last.Done != DoneLength || !regexp.MustCompile(`^`+regexp.QuoteMeta(free[:26])+`.{0,9}[0-9]{20,79}$`).MatchString(text) {
+	if _, text, last, err := collect(t.Context(), l, r); err != nil || last.Done != DoneLength ||
+		!regexp.MustCompile(`^`+regexp.QuoteMeta(free[:26])+`.{0,9}[0-9]{20,79}$`).MatchString(text) {
 		t.Errorf("an optional format of 80 digits: %q, %s, %v", text, last.Done, err)
 	}
 	r.Format.After = "this never comes"
@@ -196,7 +204,7 @@ func TestFormatAfter(t *testing.T) {
 	}
 }
 
-// What comes before a format may be cut short, also where nothing has a format.
+// The text before a format may be bounded, even without a format.
 func TestWithin(t *testing.T) {
 	l := cached(t, "demo", Options{})
 	r := prompted(t, l, "Once upon a time", Request{MaxTokens: 60, IgnoreEOS: true})
@@ -213,27 +221,30 @@ func TestWithin(t *testing.T) {
 		r.Draft = draft
 		r.Format = Format{After: cut, Within: 5}
 		if draft.N > 0 {
-			r.Format.Within = 1 // a round may go beyond
+			r.Format.Within = 1 // a round of drafts may exceed it
 		}
 		got, text, last, err := collect(t.Context(), l, r)
-		if err != nil || strings.Count(text, cut) != 1 || len(got) != 60 || last.Done != DoneLength || draft.N == 0 && !strings.HasPrefix(text, begin+cut) {
+		if err != nil || strings.Count(text, cut) != 1 || len(got) != 60 || last.Done != DoneLength || draft.N == 0 &&
+			!strings.HasPrefix(text, begin+cut) {
 			t.Errorf("%+v: %q, %d tokens, %s, %v; want %q at first", draft, text, len(got), last.Done, err, begin+cut)
 		}
 		r.Format.Kind, r.Format.Source = FormatRegex, `<(yes|no)>`
-		if _, text, last, err = collect(t.Context(), l, r); err != nil || last.Done != DoneStop || !regexp.MustCompile(cut+`<(yes|no)>$`).MatchString(text) {
+		if _, text, last, err = collect(t.Context(), l, r); err != nil || last.Done != DoneStop ||
+			!regexp.MustCompile(cut+`<(yes|no)>$`).MatchString(text) {
 			t.Errorf("%+v: %q, %s, %v", draft, text, last.Done, err)
 		}
 	}
 	r.Draft = Draft{}
 	for open, want := range map[string]bool{strings.TrimSpace(begin): true, "never": false} {
 		r.Format = Format{After: cut, Within: 1, Open: open}
-		if _, text, _, err := collect(t.Context(), l, r); err != nil || strings.Contains(text, cut) != want || want && !strings.HasPrefix(text, begin+cut) || !want && text != free {
-			t.Errorf("what begins with %q: %q, %v", open, text, err)
+		if _, text, _, err := collect(t.Context(), l, r); err != nil || strings.Contains(text, cut) != want || want &&
+			!strings.HasPrefix(text, begin+cut) || !want && text != free {
+			t.Errorf("a text that begins with %q: %q, %v", open, text, err)
 		}
 	}
 	r.Format = Format{After: free[20:26], Within: 50}
 	if _, text, _, err := collect(t.Context(), l, r); err != nil || text != free {
-		t.Errorf("what comes by itself: %q, %v, want %q", text, err, free)
+		t.Errorf("a start that comes by itself: %q, %v, want %q", text, err, free)
 	}
 	r.MaxTokens, r.Format = 6, Format{After: cut, Within: 5}
 	if got, text, last, err := collect(t.Context(), l, r); err != nil || len(got) != 6 || last.Done != DoneLength {
@@ -243,8 +254,9 @@ func TestWithin(t *testing.T) {
 
 func TestParseFormat(t *testing.T) {
 	for source, want := range map[string]Format{
-		``: {}, `null`: {}, `""`: {}, ` "json" `: {Kind: FormatJSON}, ` {"type": "object"}`: {Kind: FormatSchema, Source: `{"type": "object"}`},
-		`"regex:a:\"b+"`: regex(`a:"b+`), `"ebnf:root ::= [a-z]"`: {Kind: FormatEBNF, Source: `root ::= [a-z]`},
+		``: {}, `null`: {}, `""`: {}, ` "json" `: {Kind: FormatJSON},
+		` {"type": "object"}`: {Kind: FormatSchema, Source: `{"type": "object"}`},
+		`"regex:a:\"b+"`:      regex(`a:"b+`), `"ebnf:root ::= [a-z]"`: {Kind: FormatEBNF, Source: `root ::= [a-z]`},
 	} {
 		got, err := ParseFormat([]byte(source))
 		if err != nil || got != want {
@@ -261,16 +273,17 @@ func TestParseFormat(t *testing.T) {
 	}
 }
 
-// Drafts change nothing of an answer with a format: those that leave it are cut, and forced tokens go between.
+// Drafts do not change a constrained text: drafts that violate the format are cut, and forced tokens are inserted.
 func TestFormatWithDrafts(t *testing.T) {
-	l := paired(t, "demo", "demo", convert.Precision{}, Options{PrefixCache: 1 << 24})
+	l := loadPair(t, "demo", "demo", convert.Precision{}, Options{PrefixCache: 1 << 24})
 	seed := int64(8)
 	for _, f := range []Format{
 		regex(`(\{"name": "[a-z ]{5,30}", "friends": (true|false)\} ){2}`),
 		{Kind: FormatSchema, Source: `{"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 4}`},
 		{Kind: FormatRegex, Source: `<[a-z ]{0,40}>`, After: "a"},
 	} {
-		for _, s := range []Sampling{{}, {Temperature: 1, TopK: 50, Seed: &seed}, {Temperature: 0.7, RepeatPenalty: 1.2, RepeatLastN: 64, Seed: &seed}} {
+		for _, s := range []Sampling{{}, {Temperature: 1, TopK: 50, Seed: &seed},
+			{Temperature: 0.7, RepeatPenalty: 1.2, RepeatLastN: 64, Seed: &seed}} {
 			for _, n := range []int{12, 70} {
 				r := prompted(t, l, "Once upon a time", Request{MaxTokens: n, Format: f, Sampling: s, Draft: Draft{Mode: DraftOff}})
 				want, text, _, err := collect(t.Context(), l, r)
@@ -290,7 +303,7 @@ func TestFormatWithDrafts(t *testing.T) {
 	}
 }
 
-// A step that fails costs a request with a format nothing but time.
+// A request with a format survives a failed step.
 func TestFormatRestarts(t *testing.T) {
 	for _, name := range []string{"", "cached"} {
 		o := Options{}
@@ -299,13 +312,14 @@ func TestFormatRestarts(t *testing.T) {
 		}
 		l := cached(t, "demo", o)
 		seed := int64(5)
-		r := prompted(t, l, "Once upon a time", Request{MaxTokens: 40, Format: regex(`(\{"name": "[a-z ]{5,9}"\}){3}`), Sampling: Sampling{Temperature: 1, Seed: &seed}})
+		r := prompted(t, l, "Once upon a time", Request{MaxTokens: 40, Format: regex(`(\{"name": "[a-z ]{5,9}"\}){3}`),
+			Sampling: Sampling{Temperature: 1, Seed: &seed}})
 		_, want, _, err := collect(t.Context(), l, r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		rnd := rand.New(rand.NewPCG(1, 1))
-		l.batcher.steps = func(plan []stepped) error {
+		l.batcher.onStep = func(plan []batchItem) error {
 			if len(plan) > 1 && rnd.IntN(3) == 0 {
 				return errors.New("a kernel failed")
 			}
@@ -333,7 +347,8 @@ func TestFormatRefused(t *testing.T) {
 	}{
 		{"no such kind", Format{Kind: "yaml"}, 0, ErrFormat},
 		{"a bad expression", regex(`(a`), 0, grammar.ErrInvalid},
-		{"a schema with what cannot be held", Format{Kind: FormatSchema, Source: `{"type": "array", "uniqueItems": true}`}, 0, grammar.ErrUnsupported},
+		{"a schema with an unsupported keyword",
+			Format{Kind: FormatSchema, Source: `{"type": "array", "uniqueItems": true}`}, 0, grammar.ErrUnsupported},
 		{"what no token sequence fits", regex(`[a-z]{50,}`), 4, grammar.ErrBudget},
 	} {
 		r := prompted(t, l, "Once", Request{MaxTokens: test.n, Format: test.f})
@@ -343,18 +358,20 @@ func TestFormatRefused(t *testing.T) {
 	}
 	bare := cached(t, "llama-default", Options{})
 	bare.tok = nil
-	if _, _, _, err := collect(t.Context(), bare, Request{Prompt: []int32{1}, Format: regex("a")}); !errors.Is(err, ErrNoTokenizer) {
+	if _, _, _, err := collect(t.Context(), bare, Request{Prompt: []int32{1}, Format: regex("a")}); !errors.Is(err,
+		ErrNoTokenizer) {
 		t.Errorf("without a tokenizer: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, _, err := collect(ctx, l, prompted(t, l, "Once", Request{Format: regex(`[a-z]{100}`)})); !errors.Is(err, context.Canceled) {
+	if _, _, _, err := collect(ctx, l, prompted(t, l, "Once", Request{Format: regex(`[a-z]{100}`)})); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
 
-// Drafts are cut where they leave the format, and the masks of the rest are those of their rows.
-func TestLawfulDrafts(t *testing.T) {
+// Drafts are cut at the first one that violates the format, and each row has its own mask.
+func TestAllowedDrafts(t *testing.T) {
 	l := cached(t, "demo", Options{})
 	g, err := l.begin(t.Context(), prompted(t, l, "Once", Request{MaxTokens: 30, Format: regex(`[a-c]{3}(x|yz)?`)}))
 	if err != nil {
@@ -362,7 +379,7 @@ func TestLawfulDrafts(t *testing.T) {
 	}
 	id := func(text string) int32 {
 		ids, err := l.tok.Encode(text, false)
-		for i := 1; err == nil && i < len(ids); i++ { // a letter may come with a mark before it
+		for i := 1; err == nil && i < len(ids); i++ { // a letter may follow a word-start mark
 			if b, ok := l.tok.Bytes(ids[i]); ok && string(b) == text {
 				return ids[i]
 			}
@@ -389,11 +406,11 @@ func TestLawfulDrafts(t *testing.T) {
 		{[]int32{a, eos}, 1},
 		{[]int32{-1, 1 << 30}, 0},
 	} {
-		kept := g.lawful(test.drafts)
+		kept := g.allowedDrafts(test.drafts)
 		if !slices.Equal(kept, test.drafts[:test.keep]) {
-			t.Errorf("of %v %v are left, want %d", test.drafts, kept, test.keep)
+			t.Errorf("%v of the drafts %v are kept, want %d", kept, test.drafts, test.keep)
 		}
-		if q := g.ask(kept, nil); len(q.masks) != q.rows() {
+		if q := g.sampleRequest(kept, nil); len(q.masks) != q.rows() {
 			t.Errorf("%d masks of %d rows", len(q.masks), q.rows())
 		}
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// Defaults are what a request should be where its sender says nothing.
+// Defaults holds the parameters of requests that do not set them.
 type Defaults struct {
 	Sampling  Sampling
 	MaxTokens int
 	Stop      []string
 }
 
-// parameters are the names of Modelfile parameters, as the image keeps them.
+// parameters holds an image's parameters, under their names in a Modelfile.
 type parameters struct {
 	Temperature      *float64 `json:"temperature"`
 	TopK             *int     `json:"top_k"`
@@ -30,7 +30,7 @@ type parameters struct {
 	Stop             []string `json:"stop"`
 }
 
-// defaults reads the image's parameters; what they leave out is as Ollama has it.
+// defaults reads the image's parameters. Parameters that it does not set have Ollama's defaults.
 func (f files) defaults() (Defaults, error) {
 	d := Defaults{Sampling: Sampling{Temperature: 0.8, TopK: 40, TopP: 0.9, RepeatPenalty: 1, RepeatLastN: 64}}
 	for _, l := range f.image.Layers {
@@ -52,7 +52,8 @@ func (f files) defaults() (Defaults, error) {
 	return d, err
 }
 
-// With gives the defaults with parameters in their place, by their names in a Modelfile; what a request does not have is left out.
+// With returns the defaults with some parameters replaced, by their names in a Modelfile. It ignores parameters that
+// requests do not have.
 func (d Defaults) With(set map[string]any) (Defaults, error) {
 	var p parameters
 	b, err := json.Marshal(set)
@@ -69,7 +70,7 @@ func (d Defaults) With(set map[string]any) (Defaults, error) {
 	return d, nil
 }
 
-// suppressed gives the suppress_tokens of generation_config.json.
+// suppressed returns the suppress_tokens of generation_config.json.
 func (f files) suppressed() ([]int32, error) {
 	const name = "generation_config.json"
 	b, err := f.read(manifest.KindFile, name)

@@ -7,148 +7,153 @@ import (
 	"time"
 )
 
-// depths decides how many tokens requests draft: what promises most tokens in a second, by how many of their drafts were accepted
-// and by how long steps took. It knows no engine.
-type depths struct {
-	all    luck           // of all requests: what is expected of one that has drafted little
-	plain  map[int]*times // seconds of a step without drafts, by how many requests speak
-	steps  map[int]curve  // what a step takes, in times of one without drafts, by how many requests speak
-	draft  map[int]*times // what one step of the draft takes, in the same, by how many requests draft
-	seen   int            // steps without drafts
-	rounds int            // with drafts since a step had none
-	rest   int            // further steps that have none, to see again what they take
+// depthController chooses the draft depth that maximizes expected tokens per second, given measured acceptance rates
+// and step times. It has no dependency on the engine.
+//
+// A plain step is a step without drafts. Costs are times relative to a plain step.
+type depthController struct {
+	global        acceptanceStats       // over all requests: the prior of a request with few drafts
+	plainTimes    map[int]*measurements // seconds of a plain step, by number of decoding requests
+	stepCosts     map[int]curve         // cost of a step, by number of decoding requests
+	draftCosts    map[int]*measurements // cost of one step of the draft model, by number of drafting requests
+	plainSteps    int                   // plain steps so far
+	draftRounds   int                   // steps with drafts since the last plain one
+	plainStepsDue int                   // plain steps to run next, to measure their time again
 }
 
-// luck counts drafts by their place in a step: those whose predecessors were accepted, and of them those that were, too. Old ones count
-// less.
-type luck struct{ tries, hits [MaxDraft]float64 }
+// acceptanceStats estimates the acceptance rate at each draft position, conditional on all earlier positions being
+// accepted. Older observations decay exponentially.
+type acceptanceStats struct{ tried, accepted [MaxDraft]float64 }
 
-// Weights of what was seen.
+// Weights of observations.
 const (
-	luckFades  = 0.97 // at each further draft of its place
-	luckPrior  = 2    // drafts that what is expected counts for
-	luckAtOnce = 0.7  // what is expected before anything was seen
+	acceptanceDecay = 0.97 // factor on older observations, for each new one at the same position
+	priorDrafts     = 2    // weight of the prior, in drafts
+	priorRate       = 0.7  // acceptance rate assumed without any observation
 )
 
-// saw counts the drafts of a step.
-func (l *luck) saw(drafted, accepted int) {
+// add records the drafts of one step.
+func (s *acceptanceStats) add(drafted, accepted int) {
 	for k := range min(accepted+1, drafted, MaxDraft) {
-		l.tries[k] = l.tries[k]*luckFades + 1
-		l.hits[k] *= luckFades
+		s.tried[k] = s.tried[k]*acceptanceDecay + 1
+		s.accepted[k] *= acceptanceDecay
 		if k < accepted {
-			l.hits[k]++
+			s.accepted[k]++
 		}
 	}
 }
 
-// rate is the expected share at a place, where before is that of the place before it.
-func (l *luck) rate(k int, before float64) float64 {
-	return (l.hits[k] + luckPrior*before) / (l.tries[k] + luckPrior)
+// rate returns the acceptance rate at position k, smoothed towards a prior.
+func (s *acceptanceStats) rate(k int, prior float64) float64 {
+	return (s.accepted[k] + priorDrafts*prior) / (s.tried[k] + priorDrafts)
 }
 
-// rates are the shares of all places.
-func (l *luck) rates(expected func(k int, before float64) float64) (rates [MaxDraft]float64) {
-	before := luckAtOnce
+// rates returns the acceptance rates of all positions. prior returns the prior at position k, given the rate at the
+// previous position.
+func (s *acceptanceStats) rates(prior func(k int, previous float64) float64) (rates [MaxDraft]float64) {
+	previous := priorRate
 	for k := range rates {
-		rates[k] = l.rate(k, expected(k, before))
-		before = rates[k]
+		rates[k] = s.rate(k, prior(k, previous))
+		previous = rates[k]
 	}
 	return rates
 }
 
-// times are the last measurements of one thing. What disturbs them makes some of them longer, the first ones most of all. What is slow for a
-// while is so for everything: what steps with drafts take is therefore measured by those without that were last seen.
-type times struct {
-	last [8]float64
-	n    int
+// measurements holds the most recent measurements of one quantity. Noise only makes a measurement longer, so we use the
+// lower quartile. The machine's speed drifts, so draft steps are normalized by recent plain steps.
+type measurements struct {
+	recent [8]float64
+	n      int
 }
 
-func (t *times) add(v float64) {
-	t.last[t.n%len(t.last)] = v
+func (t *measurements) add(v float64) {
+	t.recent[t.n%len(t.recent)] = v
 	t.n++
 }
 
-// added adds a measurement to an entry.
-func added(known map[int]*times, key int, v float64) {
+// addSample adds a measurement to the entry of a key.
+func addSample(known map[int]*measurements, key int, v float64) {
 	if known[key] == nil {
-		known[key] = &times{}
+		known[key] = &measurements{}
 	}
 	known[key].add(v)
 }
 
-// typical is their lower quartile; 0 without any.
-func (t *times) typical() float64 {
+// lowerQuartile returns 0 if there are no measurements.
+func (t *measurements) lowerQuartile() float64 {
 	if t == nil || t.n == 0 {
 		return 0
 	}
-	known := t.last
+	known := t.recent
 	list := known[:min(t.n, len(known))]
 	slices.Sort(list)
 	return list[(len(list)-1)/4]
 }
 
-// curve is what steps take, by rows.
-type curve map[int]*times
+// curve maps the number of rows in a step to its cost.
+type curve map[int]*measurements
 
-// rowCosts is what a row more is expected to cost before one was tried, as a share of the step.
-const rowCosts = 0.03
+// defaultRowCost is the relative cost that is assumed for each additional row before one is measured.
+const defaultRowCost = 0.03
 
-// at estimates what a step of so many rows takes; 0 where nothing is known.
+// at estimates the cost of a step by linear interpolation and extrapolation; 0 without measurements.
 func (c curve) at(rows int) float64 {
 	if t, ok := c[rows]; ok || len(c) == 0 {
-		return t.typical()
+		return t.lowerQuartile()
 	}
 	known := slices.Sorted(maps.Keys(c))
 	i, _ := slices.BinarySearch(known, rows)
 	switch {
 	case i == 0:
-		return c[known[0]].typical()
+		return c[known[0]].lowerQuartile()
 	case i == len(known):
 		first, last := known[0], known[i-1]
-		slope := rowCosts * c[last].typical()
+		slope := defaultRowCost * c[last].lowerQuartile()
 		if i > 1 {
-			slope = max(0, (c[last].typical()-c[first].typical())/float64(last-first))
+			slope = max(0, (c[last].lowerQuartile()-c[first].lowerQuartile())/float64(last-first))
 		}
-		return c[last].typical() + slope*float64(rows-last)
+		return c[last].lowerQuartile() + slope*float64(rows-last)
 	}
 	low, high := known[i-1], known[i]
 	share := float64(rows-low) / float64(high-low)
-	return (1-share)*c[low].typical() + share*c[high].typical()
+	return (1-share)*c[low].lowerQuartile() + share*c[high].lowerQuartile()
 }
 
-// stepped notes a step of requests that speak.
-func (d *depths) stepped(speaking, rows int, took time.Duration) {
-	if d.steps == nil {
-		d.plain, d.steps = map[int]*times{}, map[int]curve{}
+// addStep records a step without prefill. rows counts the tokens of the decoding requests and their drafts.
+func (d *depthController) addStep(decoding, rows int, took time.Duration) {
+	if d.stepCosts == nil {
+		d.plainTimes, d.stepCosts = map[int]*measurements{}, map[int]curve{}
 	}
-	if rows == speaking {
-		d.seen++
-		added(d.plain, speaking, took.Seconds())
-		if d.steps[speaking] == nil {
-			d.steps[speaking] = curve{speaking: &times{}}
-			d.steps[speaking][speaking].add(1)
+	if rows == decoding {
+		d.plainSteps++
+		addSample(d.plainTimes, decoding, took.Seconds())
+		if d.stepCosts[decoding] == nil {
+			d.stepCosts[decoding] = curve{decoding: &measurements{}}
+			d.stepCosts[decoding][decoding].add(1)
 		}
-	} else if unit := d.plain[speaking].typical(); unit > 0 {
-		added(d.steps[speaking], rows, took.Seconds()/unit)
+	} else if unit := d.plainTimes[decoding].lowerQuartile(); unit > 0 {
+		addSample(d.stepCosts[decoding], rows, took.Seconds()/unit)
 	}
 }
 
-// drafted notes what it took to draft for so many of the requests that speak, in so many steps.
-func (d *depths) drafted(speaking, requests, steps int, took time.Duration) {
-	unit := d.plain[speaking].typical()
+// addDraft records the time in which some of the decoding requests drafted, in the given number of draft steps.
+func (d *depthController) addDraft(decoding, requests, steps int, took time.Duration) {
+	unit := d.plainTimes[decoding].lowerQuartile()
 	if unit == 0 {
 		return
 	}
-	if d.draft == nil {
-		d.draft = map[int]*times{}
+	if d.draftCosts == nil {
+		d.draftCosts = map[int]*measurements{}
 	}
-	added(d.draft, requests, took.Seconds()/float64(steps)/unit)
+	addSample(d.draftCosts, requests, took.Seconds()/float64(steps)/unit)
 }
 
-// step estimates what a step takes, in times of one without drafts of about as many requests; 0 where nothing is known.
-func (d *depths) step(speaking, rows int) float64 { return nearest(d.steps, speaking).at(rows) }
+// stepCost estimates the cost of a step, relative to a plain step of about as many requests; 0 without measurements.
+func (d *depthController) stepCost(decoding, rows int) float64 {
+	return nearest(d.stepCosts, decoding).at(rows)
+}
 
-// nearest is what is known of the number that comes closest.
+// nearest returns the value of the key nearest to n; of two equally near keys, the smaller one wins.
 func nearest[V any](known map[int]V, n int) (v V) {
 	best, found := 0, false
 	for k := range known {
@@ -161,155 +166,160 @@ func nearest[V any](known map[int]V, n int) (v V) {
 
 func abs(n int) int { return max(n, -n) }
 
-// outlook is what a request's drafts are decided by. The zero value has seen nothing.
-type outlook struct {
-	luck  luck
-	depth int // that was decided last
-	idle  int // steps without a draft
-	wait  int // idle steps after which one is tried
+// draftState holds what depth decisions know about one request. The zero value has no observations.
+type draftState struct {
+	acceptance acceptanceStats
+	depth      int // the last decision
+	skipped    int // steps without drafts since the last one with drafts
+	retryAfter int // number of skipped steps after which to probe
 }
 
-// How long those wait whose drafts do not pay, and how much they try then.
+// Probing: a request for which drafting does not pay drafts probeDepth tokens now and then. The interval starts at
+// initialRetry steps and grows by retryGrowth up to maxRetry.
 const (
-	firstWait = 16
-	waitGrows = 4
-	longWait  = 256
-	tryDepth  = 2
-	tryShare  = 0.02 // of the time may go into trying
+	initialRetry   = 16
+	retryGrowth    = 4
+	maxRetry       = 256
+	probeDepth     = 2
+	probeTimeShare = 0.02 // largest share of time that probes may cost
 )
 
-// draftAtOnce is what a step of the draft is expected to take before one was seen. A small model speaks thousands of tokens in a second, and
-// waits for a first try longer than its text may be.
-const draftAtOnce = 500 * time.Microsecond
+// defaultDraftTime is the assumed time of a draft step before one is measured. Relative to the short steps of a small
+// model it is large, so the first probe of such a model comes late, possibly not before its text ends.
+const defaultDraftTime = 500 * time.Microsecond
 
-// wish is what a request may draft.
-type wish struct {
-	*outlook
-	most  int // tokens
-	fixed bool
+// draftRequest is one request that may draft in a step.
+type draftRequest struct {
+	*draftState
+	maxTokens int  // upper bound of the depth
+	fixed     bool // the depth is maxTokens, whatever the measurements say
 }
 
-// Drafting must promise so much more than not to.
-const drafterGain = 1.02
+// minGain is the ratio of expected throughput with and without drafts above which drafting pays.
+const minGain = 1.02
 
-// leastSeen is how many steps without drafts come before the first one with some: the first steps of all take longer.
-const leastSeen = 3
+// minPlainSteps is the number of plain steps before the first drafts. The very first steps are slower than later ones.
+const minPlainSteps = 3
 
-// mostRowsDrafted bounds the rows of a step that is being planned.
-const mostRowsDrafted = 256
+// maxCandidates bounds the drafts that are considered for a step.
+const maxCandidates = 256
 
-// After so many rounds with drafts come steps without, which nobody else measures: what they took long ago may not hold any more.
+// After maxDraftRounds steps with drafts, plainStepsAfter plain steps follow, so that the measured plain times stay
+// current.
 const (
-	roundsAtMost = 128
-	plainAgain   = 3
+	maxDraftRounds  = 128
+	plainStepsAfter = 3
 )
 
-// plan decides the depth of each wish, beside so many requests that speak, these included.
-func (d *depths) plan(speaking int, wishes []wish) {
-	best := d.best(speaking, wishes)
+// plan sets the depth of each request. decoding is the number of decoding requests in the step, including these.
+func (d *depthController) plan(decoding int, requests []draftRequest) {
+	best := d.bestDepths(decoding, requests)
 	if slices.Max(best) == 0 {
-		d.rounds = 0
-	} else if d.rounds++; d.rounds > roundsAtMost {
-		d.rounds, d.rest = 0, plainAgain
+		d.draftRounds = 0
+	} else if d.draftRounds++; d.draftRounds > maxDraftRounds {
+		d.draftRounds, d.plainStepsDue = 0, plainStepsAfter
 	}
-	if d.rest > 0 {
-		d.rest--
-		for i, w := range wishes {
-			if !w.fixed {
+	if d.plainStepsDue > 0 {
+		d.plainStepsDue--
+		for i, r := range requests {
+			if !r.fixed {
 				best[i] = 0
 			}
 		}
 	}
-	patience := d.patience(speaking)
-	for i, w := range wishes {
-		w.depth = best[i]
+	interval := d.probeInterval(decoding)
+	for i, r := range requests {
+		r.depth = best[i]
 		switch {
-		case w.fixed:
-			w.depth = w.most
-		case w.depth > 0:
-			w.idle, w.wait = 0, firstWait
+		case r.fixed:
+			r.depth = r.maxTokens
+		case r.depth > 0:
+			r.skipped, r.retryAfter = 0, initialRetry
 		default:
-			w.idle++
-			w.wait = max(w.wait, firstWait, patience)
-			if w.idle >= w.wait && w.most > 0 && d.step(speaking, speaking) > 0 {
-				w.depth = min(tryDepth, w.most)
-				w.idle, w.wait = 0, min(waitGrows*w.wait, longWait)
+			r.skipped++
+			r.retryAfter = max(r.retryAfter, initialRetry, interval)
+			if r.skipped >= r.retryAfter && r.maxTokens > 0 && d.stepCost(decoding, decoding) > 0 {
+				r.depth = min(probeDepth, r.maxTokens)
+				r.skipped, r.retryAfter = 0, min(retryGrowth*r.retryAfter, maxRetry)
 			}
 		}
 	}
 }
 
-// patience is how many steps make up for a try that is in vain.
-func (d *depths) patience(speaking int) int {
-	lost := d.step(speaking, speaking+tryDepth) + tryDepth*d.drafting(speaking, 1) - d.step(speaking, speaking)
-	return int(min(lost/tryShare, 1<<20))
+// probeInterval returns the number of steps between probes that limits the cost of failed probes to probeTimeShare.
+func (d *depthController) probeInterval(decoding int) int {
+	lost := d.stepCost(decoding, decoding+probeDepth) + probeDepth*d.draftCost(decoding, 1) - d.stepCost(decoding,
+		decoding)
+	return int(min(lost/probeTimeShare, 1<<20))
 }
 
-// drafting estimates what a step of the draft takes for so many requests, in times of a step without drafts; 0 where nothing is known of
-// those.
-func (d *depths) drafting(speaking, requests int) float64 {
-	if t := nearest(d.draft, requests).typical(); t > 0 {
+// draftCost estimates the cost of one draft step; 0 if no plain step was measured.
+func (d *depthController) draftCost(decoding, requests int) float64 {
+	if t := nearest(d.draftCosts, requests).lowerQuartile(); t > 0 {
 		return t
 	}
-	if unit := nearest(d.plain, speaking).typical(); unit > 0 {
-		return draftAtOnce.Seconds() / unit
+	if unit := nearest(d.plainTimes, decoding).lowerQuartile(); unit > 0 {
+		return defaultDraftTime.Seconds() / unit
 	}
 	return 0
 }
 
-// best adds drafts one by one, the likeliest first, and takes the number of them that promises most.
-func (d *depths) best(speaking int, wishes []wish) []int {
-	depth := make([]int, len(wishes))
-	plain := d.step(speaking, speaking)
-	if plain == 0 || d.seen < leastSeen {
-		return depth // steps without drafts tell first
+// bestDepths adds drafts one at a time, the most likely first, and returns the depths with the highest expected
+// throughput.
+func (d *depthController) bestDepths(decoding int, requests []draftRequest) []int {
+	depth := make([]int, len(requests))
+	plain := d.stepCost(decoding, decoding)
+	if plain == 0 || d.plainSteps < minPlainSteps {
+		return depth // plain steps have to be measured first
 	}
 	type candidate struct {
-		who    int
-		chance float64 // that it and all before it are accepted
+		request     int
+		probability float64 // that it and all drafts before it are accepted
 	}
-	var all []candidate
-	rows, tokens, deepest := speaking, float64(speaking), 0
-	drafting, most := d.drafting(speaking, len(wishes)), MaxDraft
-	if len(d.draft) == 0 {
-		most = tryDepth
+	var candidates []candidate
+	rows, tokens, deepest := decoding, float64(decoding), 0
+	draftCost, limit := d.draftCost(decoding, len(requests)), MaxDraft
+	if len(d.draftCosts) == 0 {
+		limit = probeDepth
 	}
-	general := d.all.rates(func(_ int, before float64) float64 { return before })
-	for i, w := range wishes {
-		likely := 1.0
-		rates := w.luck.rates(func(k int, _ float64) float64 { return general[k] })
-		for k := range min(w.most, MaxDraft) {
-			likely *= rates[k]
-			if w.fixed {
+	priors := d.global.rates(func(_ int, before float64) float64 { return before })
+	for i, r := range requests {
+		probability := 1.0
+		rates := r.acceptance.rates(func(k int, _ float64) float64 { return priors[k] })
+		for k := range min(r.maxTokens, MaxDraft) {
+			probability *= rates[k]
+			if r.fixed {
 				depth[i]++
-				rows, tokens, deepest = rows+1, tokens+likely, max(deepest, k+1)
-			} else if k < most {
-				all = append(all, candidate{i, likely})
+				rows, tokens, deepest = rows+1, tokens+probability, max(deepest, k+1)
+			} else if k < limit {
+				candidates = append(candidates, candidate{i, probability})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.chance, a.chance) })
-	rate := func() float64 { return tokens / (d.step(speaking, rows) + drafting*float64(deepest)) }
-	top, take := drafterGain*rate(), 0
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.probability, a.probability) })
+	throughput := func() float64 { return tokens / (d.stepCost(decoding, rows) + draftCost*float64(deepest)) }
+	best, take := minGain*throughput(), 0
 	tried := slices.Clone(depth)
-	for n, c := range all[:min(len(all), mostRowsDrafted)] {
-		tried[c.who]++
-		rows, tokens, deepest = rows+1, tokens+c.chance, max(deepest, tried[c.who])
-		if r := rate(); r > top {
-			top, take = r, n+1
+	for n, c := range candidates[:min(len(candidates), maxCandidates)] {
+		tried[c.request]++
+		rows, tokens, deepest = rows+1, tokens+c.probability, max(deepest, tried[c.request])
+		if rate := throughput(); rate > best {
+			best, take = rate, n+1
 		}
 	}
-	for _, c := range all[:take] {
-		depth[c.who]++
+	for _, c := range candidates[:take] {
+		depth[c.request]++
 	}
 	return depth
 }
 
-// due tells whether a request may draft in the next step.
-func (d *depths) due(o *outlook) bool { return o.depth > 0 || o.idle+1 >= o.wait }
+// mayDraft reports whether a request may draft in the next step.
+func (d *depthController) mayDraft(request *draftState) bool {
+	return request.depth > 0 || request.skipped+1 >= request.retryAfter
+}
 
-// judged counts what became of a request's drafts.
-func (d *depths) judged(c *outlook, drafted, accepted int) {
-	c.luck.saw(drafted, accepted)
-	d.all.saw(drafted, accepted)
+// addResult records how many of a request's drafts were accepted.
+func (d *depthController) addResult(request *draftState, drafted, accepted int) {
+	request.acceptance.add(drafted, accepted)
+	d.global.add(drafted, accepted)
 }

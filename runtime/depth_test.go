@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// machine is how long things take in a simulation, and how often drafts are right.
+// machine simulates step times and acceptance rates.
 type machine struct {
-	step   func(rows int) float64 // seconds
-	draft  float64                // of each of its steps
+	step   func(rows int) float64 // seconds of a step
+	draft  float64                // seconds of a draft step
 	right  func(place int) float64
 	noise  float64
 	clock  float64
@@ -23,14 +23,14 @@ func (m *machine) took(seconds float64) time.Duration {
 	return time.Duration(seconds * 1e9)
 }
 
-// run lets so many requests say so many tokens each, and gives tokens in a second.
-func (m *machine) run(d *depths, requests, steps int) float64 {
+// run simulates the given number of requests and steps, and returns tokens per second.
+func (m *machine) run(d *depthController, requests, steps int) float64 {
 	m.clock, m.tokens = 0, 0
-	outlooks := make([]outlook, requests)
+	outlooks := make([]draftState, requests)
 	for range steps {
-		var wishes []wish
+		var wishes []draftRequest
 		for i := range outlooks {
-			wishes = append(wishes, wish{outlook: &outlooks[i], most: MaxDraft})
+			wishes = append(wishes, draftRequest{draftState: &outlooks[i], maxTokens: MaxDraft})
 		}
 		d.plan(requests, wishes)
 		rows, deepest, drafting := requests, 0, 0
@@ -43,16 +43,16 @@ func (m *machine) run(d *depths, requests, steps int) float64 {
 			}
 		}
 		if deepest > 0 {
-			d.drafted(requests, drafting, deepest, m.took(m.draft*float64(deepest)))
+			d.addDraft(requests, drafting, deepest, m.took(m.draft*float64(deepest)))
 		}
-		d.stepped(requests, rows, m.took(m.step(rows)))
+		d.addStep(requests, rows, m.took(m.step(rows)))
 		for i := range outlooks {
 			n, accepted := outlooks[i].depth, 0
 			for accepted < n && m.Float64() < m.right(accepted) {
 				accepted++
 			}
 			if n > 0 {
-				d.judged(&outlooks[i], n, accepted)
+				d.addResult(&outlooks[i], n, accepted)
 			}
 			m.tokens += 1 + accepted
 		}
@@ -60,7 +60,7 @@ func (m *machine) run(d *depths, requests, steps int) float64 {
 	return float64(m.tokens) / m.clock
 }
 
-// The depth that was found is nearly as good as the best that never changes, and never much worse than none.
+// The chosen depth is nearly as fast as the best fixed one, and never much slower than no drafts.
 func TestDepthFindsTheBest(t *testing.T) {
 	flat := func(rows int) float64 { return 0.020 + 0.0005*float64(rows) }
 	steep := func(rows int) float64 { return 0.002 + 0.010*float64(rows) }
@@ -74,7 +74,7 @@ func TestDepthFindsTheBest(t *testing.T) {
 	}{
 		{"good draft, memory bound", machine{step: flat, draft: 0.001, right: always(0.8)}, 1},
 		{"bad draft", machine{step: flat, draft: 0.002, right: always(0.05)}, 1},
-		{"dear draft", machine{step: flat, draft: 0.02, right: always(0.6)}, 1},
+		{"expensive draft", machine{step: flat, draft: 0.02, right: always(0.6)}, 1},
 		{"rows cost as much as steps", machine{step: steep, draft: 0.0001, right: always(0.8)}, 1},
 		{"stairs", machine{step: stairs, draft: 0.0005, right: always(0.7)}, 1},
 		{"first drafts are good, later ones not", machine{step: flat, draft: 0.001, right: fades}, 1},
@@ -89,10 +89,10 @@ func TestDepthFindsTheBest(t *testing.T) {
 			var best, none float64
 			at := 0
 			for n := range MaxDraft + 1 {
-				expected, chance := 1.0, 1.0
+				expected, probability := 1.0, 1.0
 				for k := range n {
-					chance *= m.right(k)
-					expected += chance
+					probability *= m.right(k)
+					expected += probability
 				}
 				rate := float64(test.requests) * expected / ((m.step(test.requests*(n+1)) + m.draft*float64(n)) * (1 + m.noise/2))
 				if n == 0 {
@@ -102,7 +102,7 @@ func TestDepthFindsTheBest(t *testing.T) {
 					best, at = rate, n
 				}
 			}
-			got := m.run(&depths{}, test.requests, 2000)
+			got := m.run(&depthController{}, test.requests, 2000)
 			t.Logf("%.1f tokens a second; %.1f without drafts, %.1f with %d always", got, none, best, at)
 			if got < 0.9*best || got < 0.96*none {
 				t.Errorf("%.1f tokens a second; %.1f without drafts, %.1f with %d always", got, none, best, at)
@@ -111,28 +111,28 @@ func TestDepthFindsTheBest(t *testing.T) {
 	}
 }
 
-// A model so small that a step of its draft takes longer than its own is not held up by tries, not even in a short text.
-func TestDepthTriesWithinReason(t *testing.T) {
+// Probes do not slow down a model whose draft steps take longer than its own, not even in a short text.
+func TestDepthProbeCost(t *testing.T) {
 	for _, steps := range []int{50, 256, 4000} {
 		m := machine{
 			step: func(rows int) float64 { return 0.00012 + 0.00003*float64(rows) }, draft: 0.0004,
 			right: func(int) float64 { return 0.8 }, Rand: rand.New(rand.NewPCG(1, 3)),
 		}
 		none := 1 / m.step(1)
-		if got := m.run(&depths{}, 1, steps); got < 0.97*none {
+		if got := m.run(&depthController{}, 1, steps); got < 0.97*none {
 			t.Errorf("%d steps: %.0f tokens a second, %.0f without drafts", steps, got, none)
 		}
 	}
 }
 
-// What changes is noticed: a draft that becomes good is used again, one that becomes bad is left.
+// The controller follows changes: it resumes a draft that becomes good, and stops one that becomes bad.
 func TestDepthFollowsChanges(t *testing.T) {
 	share := 0.05
 	m := machine{
 		step: func(rows int) float64 { return 0.020 + 0.0005*float64(rows) }, draft: 0.001,
 		right: func(int) float64 { return share }, Rand: rand.New(rand.NewPCG(1, 2)),
 	}
-	d := &depths{}
+	d := &depthController{}
 	bad := m.run(d, 1, 500)
 	share = 0.9
 	good := m.run(d, 1, 1500)
@@ -145,12 +145,12 @@ func TestDepthFollowsChanges(t *testing.T) {
 
 func TestCurve(t *testing.T) {
 	c := curve{}
-	saw := func(rows int, took float64) { added(c, rows, took) }
+	saw := func(rows int, took float64) { addSample(c, rows, took) }
 	if got := c.at(3); got != 0 {
-		t.Errorf("%v of nothing", got)
+		t.Errorf("%v without measurements", got)
 	}
 	saw(1, 1)
-	for rows, want := range map[int]float64{1: 1, 3: 1 + 2*rowCosts, 0: 1} {
+	for rows, want := range map[int]float64{1: 1, 3: 1 + 2*defaultRowCost, 0: 1} {
 		if got := c.at(rows); got != want {
 			t.Errorf("%d rows take %v, want %v", rows, got, want)
 		}

@@ -16,23 +16,23 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// A draft lies in its target's image: its tensors' names start with draftPrefix, its configuration is draftConfig.
+// A draft model is part of its target's image. The names of its tensors start with draftPrefix.
 const (
 	draftPrefix = "draft."
 	draftConfig = "draft/config.json"
 )
 
-// Draft says how a request drafts: tokens that something cheaper than the model guesses, and that the model then judges in one step. It
-// changes how fast an answer comes, never which one: of greedy requests not the tokens, of others not their distribution. The zero value
-// lets measurements decide.
+// Draft configures speculative decoding for a request: a cheap draft proposes tokens, and the model verifies them in
+// one step. This changes the speed of a response, not its contents: greedy requests generate the same tokens, others
+// sample from the same distribution. The zero value chooses the number of drafts by measurement.
 //
-// What guesses is the draft that came with the model; without one, the text itself, where its last tokens were said before.
+// Tokens are drafted by the image's draft model, or without one by n-gram lookup in the request's own text.
 type Draft struct {
 	Mode DraftMode `json:",omitempty"`
-	N    int       `json:",omitempty"` // of DraftFixed: tokens in each step
+	N    int       `json:",omitempty"` // with DraftFixed: drafts in each step
 }
 
-// ParseDraft reads how to draft: a number of tokens, auto or off.
+// ParseDraft parses a number of drafts, "auto" or "off".
 func ParseDraft(s string) (Draft, error) {
 	switch s {
 	case "auto":
@@ -47,76 +47,79 @@ func ParseDraft(s string) (Draft, error) {
 	return Draft{Mode: DraftFixed, N: n}, nil
 }
 
-// DraftMode is how the number of drafted tokens is found.
+// DraftMode says how the number of drafts is chosen.
 type DraftMode string
 
 // The modes.
 const (
-	DraftAuto  DraftMode = ""      // as many as pay
+	DraftAuto  DraftMode = ""      // the number with the highest expected throughput
 	DraftOff   DraftMode = "off"   // none
-	DraftFixed DraftMode = "fixed" // always N, but for the end of the answer, and as far as something is guessed
+	DraftFixed DraftMode = "fixed" // N, or fewer at the end of the text or if the draft proposes fewer
 )
 
-// MaxDraft is the most tokens that are drafted in a step.
+// MaxDraft is the largest number of drafts in a step.
 const MaxDraft = 16
 
-// ErrDraft says that a request asks for drafts that there cannot be.
+// ErrDraft reports invalid draft settings.
 var ErrDraft = errors.New("bad draft")
 
 func (d Draft) check() error {
 	switch {
 	case d.Mode != DraftAuto && d.Mode != DraftOff && d.Mode != DraftFixed:
-		return fmt.Errorf("%w: %q is no mode", ErrDraft, d.Mode)
+		return fmt.Errorf("%w: unknown mode %q", ErrDraft, d.Mode)
 	case d.Mode == DraftFixed && (d.N < 1 || d.N > MaxDraft):
-		return fmt.Errorf("%w: %d tokens in a step, from 1 to %d can be drafted", ErrDraft, d.N, MaxDraft)
+		return fmt.Errorf("%w: %d drafts in a step: must be between 1 and %d", ErrDraft, d.N, MaxDraft)
 	}
 	return nil
 }
 
-// DraftOptions are what a model drafts with. The zero value loads the draft that came with it.
+// DraftOptions configures the draft of a model. The zero value loads the image's draft model.
 type DraftOptions struct {
-	Off bool // load none: requests draft from their text alone
+	Off bool // do not load the draft model: requests draft by n-gram lookup only
 
-	// Guess drafts in place of all else: at most n tokens that follow those of a request. It is for callers who know what will be said, and
-	// for measurements. It is called on one goroutine and must not call the engine.
+	// Guess replaces all other drafts: it returns at most n tokens that may follow those of a request. It serves
+	// callers that can predict the output, and benchmarks. It is called from one goroutine at a time and must not call
+	// the engine.
 	Guess func(tokens []int32, n int) []int32 `json:"-"`
 }
 
-// drafter is the draft of an image: its configuration, nil where there is none, and its tensors.
-type drafter struct {
+// draftFiles holds an image's draft model: its configuration, nil if there is none, and its tensor blobs.
+type draftFiles struct {
 	config arch.Model
 	blobs  []blob
 }
 
-// draft opens the draft that the image has for its model.
-func (f files) draft(target arch.Model) (drafter, error) {
+// draft opens the image's draft model for the given target.
+func (f files) draft(target arch.Model) (draftFiles, error) {
 	if _, ok := f.image.Find(manifest.KindFile, draftConfig); !ok {
 		if stray := f.tensorLayers(true); len(stray) > 0 {
-			return drafter{}, fmt.Errorf("tensor %s belongs to a draft, and %s is not in the image: %w", stray[0].Name, draftConfig, ErrImage)
+			return draftFiles{}, fmt.Errorf("tensor %s belongs to a draft model, but %s is not in the image: %w",
+				stray[0].Name, draftConfig, ErrImage)
 		}
-		return drafter{}, nil
+		return draftFiles{}, nil
 	}
 	config, err := f.configOf(draftConfig)
 	if err != nil {
-		return drafter{}, fmt.Errorf("%s: %w", draftConfig, err)
+		return draftFiles{}, fmt.Errorf("%s: %w", draftConfig, err)
 	}
 	if err := arch.CheckDraft(target, config); err != nil {
-		return drafter{}, err
+		return draftFiles{}, err
 	}
 	blobs, err := f.openBlobs(config, true)
 	if err != nil {
-		return drafter{}, fmt.Errorf("the draft: %w", err)
+		return draftFiles{}, fmt.Errorf("the draft: %w", err)
 	}
-	return drafter{config, blobs}, nil
+	return draftFiles{config, blobs}, nil
 }
 
-// draftSteps is what a probe drafts.
-const draftSteps = 3
+// probeDraftSteps is the number of tokens that a probe drafts.
+const probeDraftSteps = 3
 
-// ProbeDraft drafts a few tokens with the draft of the model's image, which it loads where the model runs without, or with the one that is
-// in the model's own weights; scores that are not finite are an error. It gives the number of tokens, 0 where there is no draft.
+// ProbeDraft drafts a few tokens with the image's draft model, which it loads if the model runs without it, or with
+// draft layers in the model's own weights. Logits that are not finite are an error. It returns the number of tokens; 0
+// without a draft.
 func (l *Local) ProbeDraft(ctx context.Context, store *manifest.Store, entry *manifest.Entry, o Options) (int, error) {
-	var of drafter
+	var of draftFiles
 	if l.draft == nil {
 		var err error
 		if of, err = (files{store, entry.Image}).draft(l.config); err != nil {
@@ -136,8 +139,8 @@ func (l *Local) ProbeDraft(ctx context.Context, store *manifest.Store, entry *ma
 				defer weights.Free()
 			}
 		}
-		steps = draftSteps
-		return l.tryDraft(draft)
+		steps = probeDraftSteps
+		return l.probeDraft(draft)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("the draft of %s: %w", entry.Name, err)
@@ -145,8 +148,9 @@ func (l *Local) ProbeDraft(ctx context.Context, store *manifest.Store, entry *ma
 	return steps, nil
 }
 
-// buildDraft runs on the engine's thread. The weights are nil where they are the model's own.
-func (l *Local) buildDraft(ctx context.Context, of drafter, o Options) (models.Draft, *nn.Weights, error) {
+// buildDraft builds the draft model. The returned weights are nil if it uses the target's. It runs on the engine's
+// thread.
+func (l *Local) buildDraft(ctx context.Context, of draftFiles, o Options) (models.Draft, *nn.Weights, error) {
 	if of.config == nil {
 		if m, ok := l.model.(models.Drafter); ok {
 			return m.Draft(), nil, nil
@@ -165,28 +169,28 @@ func (l *Local) buildDraft(ctx context.Context, of drafter, o Options) (models.D
 	return draft, weights, nil
 }
 
-// tryDraft lets the model read a few tokens, and the draft go on. It runs on the engine's thread.
-func (l *Local) tryDraft(draft models.Draft) error {
+// probeDraft evaluates a few tokens with the target and drafts tokens that follow them. It runs on the engine's thread.
+func (l *Local) probeDraft(draft models.Draft) error {
 	seq, own := cache.NewSequence(l.kinds), cache.NewSequence(draft.Layers())
 	defer seq.Free()
 	defer own.Free()
 	tokens := l.probeTokens()
 	hidden := l.model.Forward(nn.NewBatch(l.thread, nn.Part{Seq: seq, Tokens: tokens, All: true}))
-	scores := l.model.Head(hidden)
-	said := tokens[1:] // a draft with state of its own reads the text too
+	logits := l.model.Head(hidden)
+	prompt := tokens[1:] // a draft with its own KV cache evaluates the prompt too
 	if len(draft.Layers()) == 0 {
-		said, hidden = nil, lastRow(hidden)
+		prompt, hidden = nil, lastRow(hidden)
 	}
-	for step := range draftSteps {
-		next := int32(mlx.ArgMax(lastRow(scores), -1, false).Int())
-		b := nn.NewBatch(l.thread, nn.Part{Seq: own, Tokens: append(slices.Clone(said), next)})
-		hidden, scores = draft.Step(&models.DraftBatch{
+	for step := range probeDraftSteps {
+		next := int32(mlx.ArgMax(lastRow(logits), -1, false).Int())
+		b := nn.NewBatch(l.thread, nn.Part{Seq: own, Tokens: append(slices.Clone(prompt), next)})
+		hidden, logits = draft.Step(&models.DraftBatch{
 			Batch: b, Target: []*cache.Sequence{seq}, Vectors: l.model.Embed(b.Tokens), Hidden: hidden,
 		})
-		said = nil
-		for id, v := range scores.Float32s() {
+		prompt = nil
+		for id, v := range logits.Float32s() {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-				return fmt.Errorf("the score of token %d in step %d is %v: %w", id, step, v, ErrImage)
+				return fmt.Errorf("the logit of token %d in step %d is %v: %w", id, step, v, ErrImage)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// A model runs as without its draft, whatever the draft is: one that reads the model's keys, the model's own head, or
-// another model.
+// A model runs with every kind of draft as it does without: an assistant that reads the target's KV cache, the target's
+// own head, and another model.
 func TestDraft(t *testing.T) {
 	for _, test := range []struct{ name, draft string }{
 		{"gemma4-e2b", "gemma4_assistant-ordered"},
@@ -59,13 +59,15 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// Targets and drafts of different formats.
+// Targets and drafts may have different quantization formats.
 func TestDraftFormats(t *testing.T) {
-	formats := []quantize.Type{quantize.Int4, quantize.Int8, quantize.MXFP4, quantize.MXFP8, quantize.NVFP4, quantize.ToF16}
+	formats := []quantize.Type{quantize.Int4, quantize.Int8, quantize.MXFP4, quantize.MXFP8, quantize.NVFP4,
+		quantize.ToF16}
 	for i, format := range formats {
 		t.Run(format.String(), func(t *testing.T) {
 			precision := convert.Precision{Type: formats[(i+1)%len(formats)], Draft: format}
-			store, entry := packAs(t, modeltest.Dir("gemma4-e2b"), "pair", precision, modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir("gemma4_assistant-ordered")})
+			store, entry := packAs(t, modeltest.Dir("gemma4-e2b"), "pair", precision,
+				modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir("gemma4_assistant-ordered")})
 			l, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -91,18 +93,21 @@ func TestNoDraft(t *testing.T) {
 }
 
 func TestDraftDamaged(t *testing.T) {
-	store, entry := pack(t, "gemma4-12b", modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir("gemma4_assistant-dense")})
-	// check gives what CheckImage says of the image without a layer.
+	store, entry := pack(t, "gemma4-12b", modelfile.Command{Name: modelfile.Draft,
+		Value: modeltest.Dir("gemma4_assistant-dense")})
+	// check returns the error of CheckImage for the image without a layer.
 	check := func(name string) error {
 		less := *entry
-		less.Image.Layers = slices.DeleteFunc(slices.Clone(entry.Image.Layers), func(l manifest.Layer) bool { return l.Name == name })
+		less.Image.Layers = slices.DeleteFunc(slices.Clone(entry.Image.Layers),
+			func(l manifest.Layer) bool { return l.Name == name })
 		_, err := CheckImage(t.Context(), store, &less)
 		return err
 	}
 	if err := check(draftConfig); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), draftConfig) {
 		t.Errorf("without its configuration: %v", err)
 	}
-	if err := check("draft.post_projection.weight"); !errors.Is(err, arch.ErrTable) || !strings.Contains(err.Error(), "post_projection.weight") {
+	if err := check("draft.post_projection.weight"); !errors.Is(err, arch.ErrTable) ||
+		!strings.Contains(err.Error(), "post_projection.weight") {
 		t.Errorf("without a tensor: %v", err)
 	}
 
@@ -128,7 +133,8 @@ func TestDraftDamaged(t *testing.T) {
 	if _, err := l.Probe(t.Context()); err != nil {
 		t.Errorf("the model itself: %v", err)
 	}
-	if _, err := l.ProbeDraft(t.Context(), store, entry, Options{}); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "in step 0 is NaN") {
+	if _, err := l.ProbeDraft(t.Context(), store, entry, Options{}); !errors.Is(err, ErrImage) ||
+		!strings.Contains(err.Error(), "in step 0 is NaN") {
 		t.Errorf("a draft of NaN: %v", err)
 	}
 }

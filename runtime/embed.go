@@ -12,28 +12,29 @@ import (
 	"github.com/ingotml/ingot/runtime/internal/stream"
 )
 
-// Embedder is an [Engine] that makes vectors of texts.
+// Embedder is an [Engine] that computes embeddings.
 type Embedder interface {
 	Engine
-	// Embed gives a vector for each input.
+	// Embed computes one vector for each input.
 	Embed(ctx context.Context, r EmbedRequest) (Embeddings, error)
 }
 
-// EmbedRequest is what to make vectors of.
+// EmbedRequest describes the embeddings to compute.
 type EmbedRequest struct {
-	Inputs     [][]int32 `json:"inputs"`               // token ids, taken as they are; each may be as long as the context
-	Dimensions int       `json:"dimensions,omitempty"` // so many elements of each vector, the first ones; 0: all
+	Inputs     [][]int32 `json:"inputs"`               // token ids; each input may be as long as the context
+	Dimensions int       `json:"dimensions,omitempty"` // return only the first elements of each vector; 0: all
 }
 
-// Embeddings are vectors of length 1, made of the model's final hidden states: of the last token's, or as the image says (see
-// [Processor.EmbeddingSize]).
+// Embeddings holds vectors of length 1, which are pooled from the model's final hidden states: from that of the last
+// token, or as the image configures (see [Processor.EmbeddingSize]).
 type Embeddings struct {
 	Vectors [][]float32 // one for each input
 	Tokens  int         // of all inputs
 }
 
-// EmbeddingSize is the number of elements of the model's embeddings, which an image of sentence-transformers may make otherwise than of the last
-// token: by its modules.json and the file that this names. An error is an ErrEmbedding.
+// EmbeddingSize returns the number of elements of the model's embeddings. They are the last token's hidden state,
+// unless the image configures another pooling in the files of sentence-transformers: modules.json and the file that it
+// names. An error is an ErrEmbedding.
 func (p *Processor) EmbeddingSize() (int, error) {
 	if p.pooling.err != nil {
 		return 0, p.pooling.err
@@ -41,8 +42,8 @@ func (p *Processor) EmbeddingSize() (int, error) {
 	return int(p.config.Facts().Hidden) * len(p.pooling.modes), nil
 }
 
-// EncodeWithin is Encode, cut to at most limit tokens: of the text's own the last ones go, what the tokenizer puts around it
-// stays. cut tells whether any had to.
+// EncodeWithin encodes a text like Encode, cut to at most limit tokens. It removes tokens at the end of the text, but
+// keeps those that the tokenizer adds around it. cut reports whether it removed any.
 func (p *Processor) EncodeWithin(text string, limit int) (ids []int32, cut bool, err error) {
 	ids, err = p.Encode(text)
 	if err != nil || len(ids) <= limit {
@@ -63,8 +64,8 @@ func (p *Processor) EncodeWithin(text string, limit int) (ids []int32, cut bool,
 	return slices.Concat(ids[:before], own[:limit-around], ids[before+len(own):]), true, nil
 }
 
-// Embed implements Embedder. Inputs run beside other requests, each as a prompt that nothing is said after: several in one step, of which
-// those who speak wait for no more than for any prompt. At most half of the places are taken by one call.
+// Embed implements Embedder. Each input runs as a prompt without generated tokens, in the same batches as other
+// requests. One call takes at most half of the slots.
 func (l *Local) Embed(ctx context.Context, r EmbedRequest) (Embeddings, error) {
 	e := Embeddings{Vectors: make([][]float32, len(r.Inputs))}
 	size, err := l.EmbeddingSize()
@@ -82,21 +83,21 @@ func (l *Local) Embed(ctx context.Context, r EmbedRequest) (Embeddings, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	places := make(chan struct{}, max(1, l.batcher.most/2))
+	slots := make(chan struct{}, max(1, l.batcher.maxRunning/2))
 	var wg sync.WaitGroup
 	for i, ids := range r.Inputs {
 		select {
-		case places <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
 			break
 		}
 		wg.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-slots }()
 			v, err := l.embed(ctx, ids, r.Dimensions)
 			if err != nil {
-				cancel(err) // the others are of no use without it
+				cancel(err) // one failed input fails the call
 			}
 			e.Vectors[i] = v
 		})
@@ -108,7 +109,7 @@ func (l *Local) Embed(ctx context.Context, r EmbedRequest) (Embeddings, error) {
 	return e, nil
 }
 
-// checkInput tells what is wrong with an input.
+// checkInput returns an error if an input cannot be evaluated.
 func (l *Local) checkInput(ids []int32) error {
 	if limit := int(l.config.Facts().Context); len(ids) > limit {
 		return fmt.Errorf("it has %d tokens, the model's context %d: %w", len(ids), limit, ErrPrompt)
@@ -116,16 +117,16 @@ func (l *Local) checkInput(ids []int32) error {
 	if err := l.checkTokens(ids); err != nil {
 		return err
 	}
-	if err := l.refuseVideo(ids); err != nil {
+	if err := l.checkNoVideo(ids); err != nil {
 		return err
 	}
 	if l.batcher.memory.tokens(len(ids)) < len(ids) {
-		return l.batcher.memory.refuse(len(ids))
+		return l.batcher.memory.promptError(len(ids))
 	}
 	return nil
 }
 
-// embed gives the vector of one input.
+// embed computes the vector of one input.
 func (l *Local) embed(ctx context.Context, ids []int32, dimensions int) ([]float32, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -137,7 +138,7 @@ func (l *Local) embed(ctx context.Context, ids []int32, dimensions int) ([]float
 		freed:   make(chan struct{}),
 		seq:     cache.NewSequence(l.kinds),
 		tokens:  ids,
-		embed:   &pooled{modes: l.pooling.modes},
+		pooling: &poolState{modes: l.pooling.modes},
 	}
 	if err := l.batcher.add(g); err != nil {
 		return nil, err
@@ -147,19 +148,20 @@ func (l *Local) embed(ctx context.Context, ids []int32, dimensions int) ([]float
 	if err != nil {
 		return nil, err
 	}
-	return g.embed.vector(dimensions)
+	return g.pooling.vector(dimensions)
 }
 
-// pool takes what a step tells of inputs, from the hidden states of its wanted rows. It runs on the engine's thread.
-func (b *batcher) pool(plan []stepped, hidden *mlx.Array) {
+// pool passes the hidden states of a step to the embedding inputs in it. hidden has the rows that forward evaluated. It
+// runs on the engine's thread.
+func (b *batcher) pool(plan []batchItem, hidden *mlx.Array) {
 	var rows []float32
 	for _, s := range plan {
 		g := s.g
-		if g.embed == nil {
+		if g.pooling == nil {
 			continue
 		}
 		n, end := 1, g.pending() == 0
-		if g.embed.readsAll() {
+		if g.pooling.needsAllRows() {
 			n = s.rows
 		} else if !end {
 			continue
@@ -168,17 +170,17 @@ func (b *batcher) pool(plan []stepped, hidden *mlx.Array) {
 		if rows == nil {
 			rows = hidden.Float32s()
 		}
-		g.embed.add(rows[(s.first+1-n)*width:(s.first+1)*width], width)
+		g.pooling.add(rows[(s.firstSampleRow+1-n)*width:(s.firstSampleRow+1)*width], width)
 		if end {
-			g.over = true
+			g.ended = true
 			g.out.End(nil)
 		}
 	}
 }
 
-var errNoEmbedder = errors.New("this engine makes no embeddings")
+var errNoEmbedder = errors.New("this engine cannot compute embeddings")
 
-// Embed asks an engine for embeddings; one that makes none gives an ErrEmbedding.
+// Embed computes embeddings with an engine. If the engine is no Embedder, the error is an ErrEmbedding.
 func Embed(ctx context.Context, e Engine, r EmbedRequest) (Embeddings, error) {
 	embedder, ok := e.(Embedder)
 	if !ok {

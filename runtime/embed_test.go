@@ -20,7 +20,7 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// cosine of the angle between vectors.
+// cosine returns the cosine of the angle between two vectors.
 func cosine(a, b []float32) float64 {
 	var ab, aa, bb float64
 	for i := range a {
@@ -31,7 +31,7 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// embed asks for vectors, each of which has to have the length 1.
+// embed computes vectors and checks that each has length 1.
 func embed(t *testing.T, l *Local, r EmbedRequest) [][]float32 {
 	t.Helper()
 	e, err := l.Embed(t.Context(), r)
@@ -55,7 +55,7 @@ func embed(t *testing.T, l *Local, r EmbedRequest) [][]float32 {
 	return e.Vectors
 }
 
-// Vectors are those that transformers' last hidden states give, in every way to pool, also where a text comes in pieces.
+// Vectors equal those from transformers' last hidden states, for every pooling mode and with chunked prefill.
 func TestEmbedEqualsTransformers(t *testing.T) {
 	f, err := safetensors.Open(filepath.Join("testdata", "embeddings.safetensors"))
 	if err != nil {
@@ -99,9 +99,9 @@ func TestEmbedEqualsTransformers(t *testing.T) {
 	}
 }
 
-// Inputs run beside requests that speak, which wait for no more than a chunk and say what they say alone.
-func TestEmbedBesideAnswers(t *testing.T) {
-	for _, name := range environments {
+// Embedding inputs run beside decoding requests, delay them by no more than a chunk, and do not change their tokens.
+func TestEmbedBesideDecoding(t *testing.T) {
+	for _, name := range cacheModels {
 		t.Run(name, func(t *testing.T) {
 			const chunk = 8
 			want := newOracle(t, name)
@@ -118,21 +118,22 @@ func TestEmbedBesideAnswers(t *testing.T) {
 				alone[i] = embed(t, want.Local, EmbedRequest{Inputs: inputs[i : i+1]})[0]
 			}
 			begun, beside := make(chan struct{}), 0
-			l.batcher.steps = func(plan []stepped) error {
+			l.batcher.onStep = func(plan []batchItem) error {
 				rows, speaks := 0, false
-				for len(plan) == 1 && plan[0].g.stats.Tokens > 0 && beside == 0 && known(l.batcher) == 1 && t.Context().Err() == nil {
-					time.Sleep(time.Millisecond) // or the answer may be over before an input comes
+				for len(plan) == 1 && plan[0].g.stats.Tokens > 0 && beside == 0 && pendingRequests(l.batcher) == 1 &&
+					t.Context().Err() == nil {
+					time.Sleep(time.Millisecond) // else the generation may end before an input arrives
 				}
 				for _, s := range plan {
-					if s.g.embed != nil {
+					if s.g.pooling != nil {
 						rows += s.rows
-					} else if s.choose {
+					} else if s.wantsToken {
 						speaks = true
 					}
 				}
 				if speaks && rows > 0 {
 					beside++
-					if rows > chunk+len(inputs) { // a row for each is the least
+					if rows > chunk+len(inputs) { // each input has at least one row
 						t.Errorf("%d rows of inputs in a step", rows)
 					}
 				}
@@ -157,7 +158,7 @@ func TestEmbedBesideAnswers(t *testing.T) {
 			<-begun
 			for i, got := range embed(t, l, EmbedRequest{Inputs: inputs}) {
 				if c := cosine(got, alone[i]); !(c > 0.99999) {
-					t.Errorf("input %d: cosine %v with what it gives alone", i, c)
+					t.Errorf("input %d: cosine %v with its vector alone", i, c)
 				}
 			}
 			wg.Wait()
@@ -172,13 +173,14 @@ func TestEmbedErrors(t *testing.T) {
 	l := cached(t, "llama-default", Options{})
 	limit := int(l.config.Facts().Context)
 	long := make([]int32, limit)
-	embed(t, l, EmbedRequest{Inputs: [][]int32{long}}) // as long as may be
+	embed(t, l, EmbedRequest{Inputs: [][]int32{long}}) // the longest input that is allowed
 	for name, c := range map[string]struct {
 		r    EmbedRequest
 		kind error
 		want string
 	}{
-		"too long":          {EmbedRequest{Inputs: [][]int32{{1}, append(long, 1)}}, ErrPrompt, fmt.Sprintf("input 1: it has %d tokens, the model's context %d", limit+1, limit)},
+		"too long": {EmbedRequest{Inputs: [][]int32{{1}, append(long, 1)}}, ErrPrompt,
+			fmt.Sprintf("input 1: it has %d tokens, the model's context %d", limit+1, limit)},
 		"empty":             {EmbedRequest{Inputs: [][]int32{{}}}, ErrPrompt, "input 0: the prompt is empty"},
 		"no token":          {EmbedRequest{Inputs: [][]int32{{1, -1}}}, ErrPrompt, "token 1"},
 		"negative":          {EmbedRequest{Inputs: [][]int32{{1}}, Dimensions: -1}, ErrEmbedding, "-1 dimensions"},
@@ -189,16 +191,17 @@ func TestEmbedErrors(t *testing.T) {
 		}
 	}
 	whole := embed(t, l, EmbedRequest{Inputs: [][]int32{{5, 6, 7}}})[0]
-	if got := embed(t, l, EmbedRequest{Inputs: [][]int32{{5, 6, 7}}, Dimensions: 8})[0]; len(got) != 8 || cosine(got, whole[:8]) < 0.9999 {
+	if got := embed(t, l, EmbedRequest{Inputs: [][]int32{{5, 6, 7}}, Dimensions: 8})[0]; len(got) != 8 ||
+		cosine(got, whole[:8]) < 0.9999 {
 		t.Errorf("8 dimensions: %v, want those of %v", got, whole[:8])
 	}
 	if got := embed(t, l, EmbedRequest{}); len(got) != 0 {
 		t.Errorf("no inputs give %v", got)
 	}
 
-	// A step that fails is tried again for each alone; a context that ends is the end.
+	// After a failed step, each input is retried alone. A canceled context ends the call.
 	failed := 0
-	l.batcher.steps = func(plan []stepped) error {
+	l.batcher.onStep = func(plan []batchItem) error {
 		if len(plan) > 1 {
 			failed++
 			return errors.New("a kernel was not there")
@@ -208,10 +211,10 @@ func TestEmbedErrors(t *testing.T) {
 	l.pooling = pooling{modes: []poolMode{poolMean}}
 	inputs := [][]int32{{5, 6, 7}, {8, 9}, {10}}
 	together := embed(t, l, EmbedRequest{Inputs: inputs})
-	l.batcher.steps = nil
+	l.batcher.onStep = nil
 	for i, got := range embed(t, l, EmbedRequest{Inputs: inputs}) {
 		if c := cosine(got, together[i]); !(c > 0.99999) {
-			t.Errorf("input %d: cosine %v with what it gave after a failure (of %d)", i, c, failed)
+			t.Errorf("input %d: cosine %v with its vector after a failure (of %d)", i, c, failed)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -219,14 +222,14 @@ func TestEmbedErrors(t *testing.T) {
 	if _, err := l.Embed(ctx, EmbedRequest{Inputs: inputs}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	l.pooling = pooling{err: fmt.Errorf("no module pools: %w", ErrEmbedding)}
+	l.pooling = pooling{err: fmt.Errorf("it lists no Pooling module: %w", ErrEmbedding)}
 	if _, err := l.Embed(t.Context(), EmbedRequest{Inputs: inputs}); !errors.Is(err, ErrEmbedding) {
 		t.Errorf("without a pooling: %v", err)
 	}
 }
 
-// What a checkpoint says of pooling comes along into its image.
-func TestEmbedAsImageSays(t *testing.T) {
+// The pooling configuration of a checkpoint is part of its image.
+func TestEmbedImagePooling(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(modeltest.Dir("llama-default"))); err != nil {
 		t.Fatal(err)
@@ -241,14 +244,17 @@ func TestEmbedAsImageSays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("modules.json", `[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},{"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]`)
+	write("modules.json",
+		`[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},`+
+			`{"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]`)
 	write("1_Pooling/config.json", `{"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":true}`)
 	store, entry := packFrom(t, dir, "mean")
 	p, err := OpenProcessor(store, entry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := p.EmbeddingSize(); n != 2*int(p.config.Facts().Hidden) || err != nil || !slices.Equal(p.pooling.modes, []poolMode{poolFirst, poolMean}) {
+	if n, err := p.EmbeddingSize(); n != 2*int(p.config.Facts().Hidden) || err != nil ||
+		!slices.Equal(p.pooling.modes, []poolMode{poolFirst, poolMean}) {
 		t.Errorf("%d elements, %v, by %v", n, err, p.pooling.modes)
 	}
 	noArrays(t)
@@ -266,12 +272,14 @@ func TestEmbedAsImageSays(t *testing.T) {
 	if p, err = OpenProcessor(store, entry); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.EmbeddingSize(); !errors.Is(err, ErrEmbedding) || !strings.Contains(err.Error(), `1_Pooling/config.json: pooling by "attention"`) {
+	_, err = p.EmbeddingSize()
+	if !errors.Is(err, ErrEmbedding) ||
+		!strings.Contains(err.Error(), `1_Pooling/config.json: pooling mode "attention"`) {
 		t.Errorf("a pooling that is not known: %v", err)
 	}
 }
 
-// What has to fit keeps what the tokenizer puts around a text: BERT's a token before and one after it.
+// A text that is cut keeps the tokens that the tokenizer adds around it: for BERT, one before and one after it.
 func TestEncodeWithin(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "testdata", "tokenizers", "bert", "tokenizer.json"))
 	if err != nil {
@@ -289,7 +297,8 @@ func TestEncodeWithin(t *testing.T) {
 	}
 	n := len(whole)
 	for limit, want := range map[int][]int32{
-		1: whole[:1], 2: {whole[0], whole[n-1]}, 5: slices.Concat(whole[:4], whole[n-1:]), n - 1: slices.Concat(whole[:n-2], whole[n-1:]), n: whole, n + 1: whole,
+		1: whole[:1], 2: {whole[0], whole[n-1]}, 5: slices.Concat(whole[:4], whole[n-1:]),
+		n - 1: slices.Concat(whole[:n-2], whole[n-1:]), n: whole, n + 1: whole,
 	} {
 		ids, cut, err := p.EncodeWithin(text, limit)
 		if err != nil || !slices.Equal(ids, want) || cut != (limit < n) {

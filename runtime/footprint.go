@@ -5,11 +5,11 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// MachineMemory is what models may take on this machine where no engine tells of other memory: the machine's or the cgroup's, less a
-// share for everything else that lives there.
+// MachineMemory returns the memory that models may use on this machine if the engine has no memory of its own: that of
+// the machine or cgroup, less a share for everything else.
 func MachineMemory() int64 { return mlx.DefaultBudget(mlx.Info{}) }
 
-// StateBytes is how much a sequence of so many tokens takes in the model's caches.
+// StateBytes returns the size of the state of a sequence with the given number of tokens.
 func (p *Processor) StateBytes(tokens int, float32s bool, kv KVType) int64 {
 	each := int64(2)
 	if float32s {
@@ -18,7 +18,7 @@ func (p *Processor) StateBytes(tokens int, float32s bool, kv KVType) int64 {
 	fixed := arch.StateElements(p.config, 0)
 	n := arch.StateElements(p.config, int64(tokens)) - fixed
 	if bits := kv.bits(); bits > 0 {
-		return each*fixed + n*(bits+1)/8 // a group's scale and bias are a bit for each element
+		return each*fixed + n*(bits+1)/8 // a group's scale and bias take one bit per element
 	}
 	return each * (fixed + n)
 }

@@ -13,22 +13,23 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// Format is what an answer has to look like. The zero value is any text.
+// Format constrains the generated text. The zero value allows any text.
 type Format struct {
 	Kind   FormatKind `json:"kind,omitempty"`
 	Source string     `json:"source,omitempty"`
-	After  string     `json:"after,omitempty"` // it begins after this text, such as the tag that ends thinking; empty: at once
-	// Within is how many tokens may come before the text that it begins after: then that is said, whatever the model wants. 0: any number.
-	// It holds without a Kind too. With Open, which is for no Kind, it holds where the answer begins with that text.
+	// After is the text after which the format starts, such as the tag that ends thinking; empty: it starts at once.
+	After string `json:"after,omitempty"`
+	// Within bounds the number of tokens before After; then After is inserted. 0: no bound. It applies without a Kind
+	// too. Open may be set only without a Kind: Within then applies only if the generated text begins with Open.
 	Within int    `json:"within,omitempty"`
 	Open   string `json:"open,omitempty"`
-	// Optional says that the text which it begins after need not come. Where it comes with too few tokens left for anything of the format,
-	// the answer keeps to it as far as it gets.
+	// Optional says that After may never be generated. If too few tokens are left for the format when it is, the
+	// generated text follows the format as far as it goes.
 	Optional bool `json:"optional,omitempty"`
 }
 
-// ParseFormat reads the JSON value that stands for a format in an API: as Ollama has it the word "json" or a schema, and beyond that
-// "regex:PATTERN" and "ebnf:GRAMMAR"; null and the empty text are none.
+// ParseFormat parses the JSON value of a format in an API: "json" or a JSON schema as in Ollama's API, "regex:PATTERN"
+// or "ebnf:GRAMMAR". null and "" mean no format.
 func ParseFormat(value []byte) (Format, error) {
 	var text *string
 	switch value = bytes.TrimSpace(value); {
@@ -47,7 +48,7 @@ func ParseFormat(value []byte) (Format, error) {
 	return Format{}, fmt.Errorf("%w: want json, a JSON schema, regex:PATTERN or ebnf:GRAMMAR", ErrFormat)
 }
 
-// Value is what ParseFormat reads.
+// Value returns the JSON value that ParseFormat parses.
 func (f Format) Value() []byte {
 	var text string
 	switch f.Kind {
@@ -60,14 +61,14 @@ func (f Format) Value() []byte {
 	default:
 		return []byte("null")
 	}
-	value, _ := json.Marshal(text) // of a text it cannot fail
+	value, _ := json.Marshal(text) // a string can always be marshaled
 	return value
 }
 
 // FormatKind is the language of a Format's source.
 type FormatKind string
 
-// The languages. Package grammar says what of them it knows.
+// The kinds. Package grammar documents what it supports of each language.
 const (
 	FormatJSON   FormatKind = "json"   // any JSON object; there is no source
 	FormatSchema FormatKind = "schema" // a JSON schema
@@ -75,30 +76,30 @@ const (
 	FormatEBNF   FormatKind = "ebnf"   // a grammar
 )
 
-// ErrFormat says that a format cannot be held: its source is bad, or there are too few tokens for anything of it.
+// ErrFormat reports that a format cannot be enforced: its source is invalid, or too few tokens are left for it.
 var ErrFormat = errors.New("bad format")
 
-// vocabulary gives the bytes of a tokenizer's tokens, as far as a model has scores for them.
-func vocabulary(t *tokenizer.Tokenizer, scores int64) *grammar.Vocabulary {
-	tokens := make([][]byte, min(int64(t.Size()), scores))
+// vocabulary returns the bytes of the tokens for which the model has logits.
+func vocabulary(t *tokenizer.Tokenizer, logits int64) *grammar.Vocabulary {
+	tokens := make([][]byte, min(int64(t.Size()), logits))
 	for id := range tokens {
 		tokens[id], _ = t.Bytes(int32(id))
 	}
 	return grammar.NewVocabulary(tokens, func(text string) ([]int32, error) { return t.Encode(text, false) })
 }
 
-// formats are the grammars of a model's requests, compiled once.
+// formats caches the compiled grammars of a model's requests.
 type formats struct {
-	vocabulary func() *grammar.Vocabulary // made when it is first wanted
+	vocabulary func() *grammar.Vocabulary // computed on first use
 
 	mu       sync.Mutex
 	compiled map[Format]*grammar.Grammar
 }
 
-// mostFormats are kept.
-const mostFormats = 64
+// maxFormats bounds the number of compiled grammars.
+const maxFormats = 64
 
-// grammar compiles a format, or finds it.
+// grammar returns the compiled grammar of a format.
 func (f *formats) grammar(ctx context.Context, of Format) (*grammar.Grammar, error) {
 	of = Format{Kind: of.Kind, Source: of.Source}
 	f.mu.Lock()
@@ -119,8 +120,8 @@ func (f *formats) grammar(ctx context.Context, of Format) (*grammar.Grammar, err
 	if f.compiled == nil {
 		f.compiled = map[Format]*grammar.Grammar{}
 	}
-	for old := range f.compiled { // any of them
-		if len(f.compiled) < mostFormats {
+	for old := range f.compiled { // evict any of them
+		if len(f.compiled) < maxFormats {
 			break
 		}
 		delete(f.compiled, old)
@@ -140,5 +141,5 @@ func (f Format) compile(ctx context.Context) (*grammar.Grammar, error) {
 	case FormatEBNF:
 		return grammar.CompileEBNF(ctx, f.Source)
 	}
-	return nil, fmt.Errorf("%q is none of json, schema, regex and ebnf", f.Kind)
+	return nil, fmt.Errorf("unknown format kind %q: want json, schema, regex or ebnf", f.Kind)
 }

@@ -18,7 +18,7 @@ import (
 
 // Generate implements Engine.
 func (l *Local) Generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
-	if err := l.refuseVideo(r.Prompt); err != nil {
+	if err := l.checkNoVideo(r.Prompt); err != nil {
 		return func(yield func(Event, error) bool) { yield(Event{}, err) }
 	}
 	return l.generate(ctx, r)
@@ -27,7 +27,7 @@ func (l *Local) Generate(ctx context.Context, r Request) iter.Seq2[Event, error]
 func (l *Local) generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		defer cancel() // a reader who leaves early ends the request
+		defer cancel() // a caller that stops reading cancels the request
 		g, err := l.begin(ctx, r)
 		if err != nil {
 			yield(Event{}, err)
@@ -49,39 +49,39 @@ func (l *Local) generate(ctx context.Context, r Request) iter.Seq2[Event, error]
 	}
 }
 
-// generation is one running request. What is not said to be otherwise belongs to the batcher once the request was added.
+// generation is one running request. Unless noted, its fields are owned by the batcher once the request is added.
 type generation struct {
 	*Local
 	ctx     context.Context
 	request Request
-	out     *stream.Stream[Event] // anybody's
-	freed   chan struct{}         // closed when nothing of it is left on the engine
+	out     *stream.Stream[Event] // safe for concurrent use
+	freed   chan struct{}         // closed when the request's engine memory is freed
 
-	seq      *cache.Sequence
-	session  *prefix.Session // nil before it is admitted and without a prefix cache
-	sampler  sampler
-	rules    *constraint // nil where the answer is free
-	leading  []int32     // of the tokens, those that every answer begins with and that were not told
-	text     *textStream
-	show     *pictured // nil without pictures
-	encoded  int       // pictures that have been through the tower
-	decoding *decoding // the next picture; nil: nobody is at it
-	keys     []prefix.Key
-	tokens   []int32 // the prompt and what was chosen
-	points   []int   // positions of the prompt where the state is kept, ascending, the passed ones taken away
-	chosen   *answer // says which token comes next, or nil: the device may still be at it
-	alone    bool    // its next step runs without others, since one with others failed
-	budget   int     // new tokens that may still come
-	over     bool    // nothing more comes
-	embed    *pooled // of an input whose vector is wanted; nil where an answer is
+	seq             *cache.Sequence
+	session         *prefix.Session // in the prefix cache; nil before admission and without a cache
+	sampler         sampler
+	constraint      *constraint // enforces the format; nil without one
+	forcedPrefix    []int32     // leading tokens that the format forces; in tokens already, not emitted yet
+	text            *textStream
+	pictures        *promptPictures // nil without pictures
+	encodedPictures int             // pictures that the vision tower has encoded
+	decodeJob       *decodeJob      // decodes the next picture; nil if none is running
+	keys            []prefix.Key    // of tokens
+	tokens          []int32         // the prompt and the generated tokens
+	snapshots       []int           // prompt positions at which to take a snapshot, ascending, without passed ones
+	sample          *pendingSample  // the next token, which the device may still be computing; nil if none
+	retryAlone      bool            // run the next step alone and without drafts, because the last one failed
+	budget          int             // tokens that may still be generated
+	ended           bool            // the last event was sent
+	pooling         *poolState      // of an embedding input; nil for a generation
 
-	drafting draftState
-	outlook  outlook
-	started  time.Time
-	stats    Stats
+	draftInputs draftInputs
+	draftState  draftState
+	started     time.Time
+	stats       Stats
 }
 
-// begin checks a request and prepares what needs no engine.
+// begin validates a request and prepares everything that does not need the engine.
 func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	started := time.Now()
 	facts := l.config.Facts()
@@ -96,37 +96,38 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 		return nil, err
 	}
 	if r.TopLogProbs < 0 || r.TopLogProbs > MostTopLogProbs {
-		return nil, fmt.Errorf("%d likeliest tokens at each place, want 0 to %d: %w", r.TopLogProbs, MostTopLogProbs, ErrSampling)
+		return nil, fmt.Errorf("top_logprobs is %d: must be between 0 and %d: %w", r.TopLogProbs, MostTopLogProbs,
+			ErrSampling)
 	}
 	if err := r.Draft.check(); err != nil {
 		return nil, err
 	}
-	show, err := l.picture(ctx, r.Prompt, r.Pictures, limit)
+	placed, err := l.placePictures(ctx, r.Prompt, r.Pictures, limit)
 	if err != nil {
 		return nil, err
 	}
-	if show != nil {
-		r.Prompt = show.prompt
+	if placed != nil {
+		r.Prompt = placed.expanded
 	}
-	room := l.batcher.memory.tokens(limit)
-	if room <= len(r.Prompt) {
-		return nil, l.batcher.memory.refuse(len(r.Prompt))
+	maxTokens := l.batcher.memory.tokens(limit)
+	if maxTokens <= len(r.Prompt) {
+		return nil, l.batcher.memory.promptError(len(r.Prompt))
 	}
 	g := &generation{
-		Local:   l,
-		ctx:     ctx,
-		request: r,
-		out:     stream.New[Event](),
-		freed:   make(chan struct{}),
-		seq:     cache.NewSequence(l.kinds),
-		sampler: sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
-		text:    newTextStream(l.tok, r.Stop, r.Special),
-		show:    show,
-		keys:    show.keys(r.Prompt),
-		tokens:  slices.Clone(r.Prompt),
-		budget:  room - len(r.Prompt),
-		started: started,
-		stats:   Stats{PromptTokens: len(r.Prompt)},
+		Local:    l,
+		ctx:      ctx,
+		request:  r,
+		out:      stream.New[Event](),
+		freed:    make(chan struct{}),
+		seq:      cache.NewSequence(l.kinds),
+		sampler:  sampler{Sampling: r.Sampling, seed: rand.Uint64(), history: slices.Clone(r.Prompt)},
+		text:     newTextStream(l.tok, r.Stop, r.Special),
+		pictures: placed,
+		keys:     placed.keys(r.Prompt),
+		tokens:   slices.Clone(r.Prompt),
+		budget:   maxTokens - len(r.Prompt),
+		started:  started,
+		stats:    Stats{PromptTokens: len(r.Prompt)},
 	}
 	if seed := r.Sampling.Seed; seed != nil && *seed >= 0 {
 		g.sampler.seed = uint64(*seed)
@@ -134,14 +135,14 @@ func (l *Local) begin(ctx context.Context, r Request) (*generation, error) {
 	if r.MaxTokens > 0 {
 		g.budget = min(g.budget, r.MaxTokens)
 	}
-	if g.rules, err = l.constrain(ctx, r, g.budget); err != nil {
+	if g.constraint, err = l.constrain(ctx, r, g.budget); err != nil {
 		return nil, err
 	}
-	g.lead()
+	g.addForcedPrefix()
 	return g, nil
 }
 
-// checkTokens tells what is wrong with a prompt's ids.
+// checkTokens returns an error if a prompt is empty or has ids outside the vocabulary.
 func (l *Local) checkTokens(prompt []int32) error {
 	if len(prompt) == 0 {
 		return fmt.Errorf("the prompt is empty: %w", ErrPrompt)
@@ -155,37 +156,38 @@ func (l *Local) checkTokens(prompt []int32) error {
 	return nil
 }
 
-// wait ends a request whose reader is gone, and waits until nothing of it is left.
+// wait cancels a request whose caller has stopped reading, and waits until its engine memory is freed.
 func (g *generation) wait(cancel context.CancelFunc) {
 	cancel()
 	<-g.freed
 }
 
-// pending is how many tokens the caches have not seen.
+// pending returns the number of tokens that are not in the KV cache yet.
 func (g *generation) pending() int { return len(g.tokens) - g.seq.Offset() }
 
-// prefilling tells whether more is to be evaluated than the token that was chosen last.
+// prefilling reports whether the request evaluates its prompt, or its earlier tokens again after a restart, rather than
+// only the token sampled last.
 func (g *generation) prefilling() bool {
-	return g.chosen == nil && g.pending() > 1 || g.stats.Tokens == 0
+	return g.sample == nil && g.pending() > 1 || g.stats.Tokens == 0
 }
 
-// part is the request's next n tokens, and drafts after them.
+// part returns the request's next n tokens, followed by drafts, as input of a forward pass.
 func (g *generation) part(n int, drafts []int32) nn.Part {
 	at := g.seq.Offset()
 	tokens := slices.Concat(g.tokens[at:at+n], drafts)
-	return g.show.part(nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)}, at)
+	return g.pictures.part(nn.Part{Seq: g.seq, Tokens: tokens, Text: len(g.request.Prompt)}, at)
 }
 
-// emit takes a chosen token, and its log-probability if that is wanted, decides what it means for the stream, and tells whether that
-// has ended.
+// emit appends a sampled token to the request and sends it, after the forced prefix if this is the first token. log is
+// nil if log-probabilities are not wanted. It reports whether the stream has ended.
 func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 	if g.stats.Tokens == 0 && g.stats.PromptTime == 0 {
 		g.stats.PromptTime = time.Since(g.started)
 	}
-	for len(g.leading) > 0 {
-		first := g.leading[0]
-		g.leading = g.leading[1:]
-		if g.tell(first, nil) {
+	for len(g.forcedPrefix) > 0 {
+		first := g.forcedPrefix[0]
+		g.forcedPrefix = g.forcedPrefix[1:]
+		if g.emitToken(first, nil) {
 			return true
 		}
 	}
@@ -196,29 +198,29 @@ func (g *generation) emit(token int32, log *LogProb) (ended bool) {
 	g.append(token)
 	g.sampler.history = append(g.sampler.history, token)
 	g.budget--
-	err := g.rules.accept(token, g.budget)
-	if g.rules != nil && g.rules.idle {
-		g.rules = nil
+	err := g.constraint.accept(token, g.budget)
+	if g.constraint != nil && g.constraint.inactive {
+		g.constraint = nil
 	}
 	switch {
 	case err == nil:
-		return g.tell(token, log)
-	case errors.Is(err, grammar.ErrBudget): // what it comes after took too long
+		return g.emitToken(token, log)
+	case errors.Is(err, grammar.ErrBudget): // the format starts here and does not fit into the remaining budget
 		g.budget = 0
-		return g.tell(token, log)
+		return g.emitToken(token, log)
 	}
-	g.out.End(err) // a mask forbids that
+	g.out.End(err) // unreachable: masks allow only tokens that the constraint accepts
 	return true
 }
 
-// append adds a token to what the model reads.
+// append adds a token to the sequence that the model evaluates.
 func (g *generation) append(token int32) {
 	g.tokens = append(g.tokens, token)
 	g.keys = append(g.keys, prefix.Tokens([]int32{token})...)
 }
 
-// tell sends a token that was said, and tells whether the stream has ended with it.
-func (g *generation) tell(token int32, log *LogProb) (ended bool) {
+// emitToken sends an event for a token and reports whether the stream has ended with it.
+func (g *generation) emitToken(token int32, log *LogProb) (ended bool) {
 	g.stats.Tokens++
 	e := Event{IDs: []int32{token}}
 	if log != nil {
@@ -229,8 +231,8 @@ func (g *generation) tell(token int32, log *LogProb) (ended bool) {
 	if stopped {
 		return g.done(e, DoneStop)
 	}
-	if len(g.leading) == 0 {
-		reason, over := g.rules.over(g.budget)
+	if len(g.forcedPrefix) == 0 {
+		reason, over := g.constraint.ended(g.budget)
 		if !over && g.budget == 0 {
 			reason, over = DoneLength, true
 		}
@@ -245,7 +247,7 @@ func (g *generation) tell(token int32, log *LogProb) (ended bool) {
 }
 
 func (g *generation) done(e Event, reason DoneReason) bool {
-	e.Done, e.Stop = reason, g.text.hit
+	e.Done, e.Stop = reason, g.text.matched
 	e.Stats = g.timed()
 	g.out.Put(e)
 	g.out.End(nil)

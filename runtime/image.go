@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// maxFile bounds the files of an image that are read whole.
+// maxFile bounds the files of an image that are read into memory.
 const maxFile = 256 << 20
 
 // files reads the small files of an image.
@@ -21,7 +21,7 @@ type files struct {
 	image manifest.Image
 }
 
-// read gives a file's contents, or nil where the image has none of that name.
+// read returns the contents of a file; nil if the image does not have it.
 func (f files) read(kind manifest.Kind, name string) ([]byte, error) {
 	l, ok := f.image.Find(kind, name)
 	if !ok {
@@ -48,7 +48,7 @@ func (f files) configOf(name string) (arch.Model, error) {
 	return arch.Detect(b)
 }
 
-// tokenizer gives nil where the image has none.
+// tokenizer returns nil if the image has none.
 func (f files) tokenizer() (*tokenizer.Tokenizer, error) {
 	load := tokenizer.Load
 	b, err := f.read(manifest.KindFile, "tokenizer.json")
@@ -66,7 +66,7 @@ func (f files) tokenizer() (*tokenizer.Tokenizer, error) {
 	return load(b, c)
 }
 
-// eos gives the tokens that end a text: those of generation_config.json, else of config.json, else the tokenizer's.
+// eos returns the tokens that end a text: those of generation_config.json, else of config.json, else of the tokenizer.
 func (f files) eos(tok *tokenizer.Tokenizer) ([]int32, error) {
 	for _, name := range []string{"generation_config.json", "config.json"} {
 		b, err := f.read(manifest.KindFile, name)
@@ -94,7 +94,7 @@ func (f files) eos(tok *tokenizer.Tokenizer) ([]int32, error) {
 	return nil, nil
 }
 
-// tokenIDs is one id or a list of them.
+// tokenIDs is an id or a list of ids.
 type tokenIDs []int32
 
 func (t *tokenIDs) UnmarshalJSON(b []byte) error {
@@ -113,7 +113,7 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// tensorLayers lists the tensor blobs of the image's model, or of its draft, sorted by name.
+// tensorLayers returns the tensor blobs of the image's model, or of its draft, sorted by name.
 func (f files) tensorLayers(draft bool) []manifest.Layer {
 	var layers []manifest.Layer
 	for _, l := range f.image.Layers {
@@ -125,7 +125,7 @@ func (f files) tensorLayers(draft bool) []manifest.Layer {
 	return layers
 }
 
-// hasTemplate tells whether there is a chat template: in a file of its own, or in the tokenizer's configuration.
+// hasTemplate reports whether the image has a chat template, in a file of its own or in the tokenizer's configuration.
 func (f files) hasTemplate() (bool, error) {
 	for _, l := range f.image.Layers {
 		if l.Kind == manifest.KindTemplate || l.Name == "chat_template.jinja" || l.Name == "chat_template.json" {

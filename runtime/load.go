@@ -14,25 +14,29 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
-	_ "github.com/ingotml/ingot/models/all" // every model type that an image may be of
+	_ "github.com/ingotml/ingot/models/all" // registers every model type
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/opencontainers/go-digest"
 )
 
-// Options are how a model is loaded. The zero value computes in the type of the weights.
+// Options says how a model is loaded. The zero value computes in the type of the weights.
 type Options struct {
-	Float32     bool   // activations, accumulation and caches in float32; weights converted exactly
-	KV          KVType // how caches keep keys and values
-	PrefixCache int64  // bytes of state that is kept of past requests; 0 keeps none, below it a fourth of what weights leave of the engine's memory
-	PrefixDir   string // where what has no room in memory is kept, also for later processes; empty: nowhere. A folder may serve many models
-	PrefixDisk  int64  // most bytes there; 0: no limit
-	Sequences   int    // requests that run at once; 0: 32
-	Queue       int    // requests that wait beside them; 0: 512
-	Memory      int64  // bytes of state that running requests may have together; 0: what the engine's memory leaves, below it no limit
-	Chunk       int    // rows of prompts in a step; 0: by the time that they take
-	Draft       DraftOptions
+	Float32 bool   // activations, accumulation and caches in float32; weights are converted exactly
+	KV      KVType // type of the KV cache
+	// PrefixCache is the size of the prefix cache in bytes. 0: none; negative: a quarter of the engine's memory that
+	// the weights leave.
+	PrefixCache int64
+	// PrefixDir is the folder of the prefix cache's second tier, which later processes can use too; empty: none.
+	// Several models may share a folder.
+	PrefixDir  string
+	PrefixDisk int64 // bound of the second tier in bytes; 0: none
+	Sequences  int   // requests in a batch; 0: 32
+	Queue      int   // requests that may wait for a slot; 0: 512
+	Memory     int64 // bytes for the state of all running requests; 0: what the engine's memory leaves, negative: no limit
+	Chunk      int   // prefill rows in a step; 0: as many as fit into its target time
+	Draft      DraftOptions
 
-	Loaded func(part float64) // is told how much of the weights is loaded, 0 to 1; may be nil
+	Loaded func(part float64) // reports the progress of loading, 0 to 1; may be nil
 }
 
 // Local is an Engine in this process.
@@ -40,27 +44,27 @@ type Local struct {
 	*Processor
 	thread  *mlx.Thread
 	model   models.Model
-	kinds   []cache.Kind // of its layers, with keys and values as the options have them
+	kinds   []cache.Kind // of its layers, with the options' type of keys and values
 	weights *nn.Weights
 	formats formats
 
-	draft        models.Draft // nil without one
-	draftWeights *nn.Weights  // nil where they are the model's own
+	draft        models.Draft // nil if there is none
+	draftWeights *nn.Weights  // nil if the draft uses the model's weights
 
-	decoder decoder
-	batcher *batcher
-	tree    *prefix.Tree // what past requests have left; nil without a prefix cache, and of the engine's thread
-	disk    *prefix.Disk // its second tier, or nil
-	uncut   bool         // some layers go back to where they were copied only
+	decodeMemory   decodeMemory
+	batcher        *batcher
+	tree           *prefix.Tree // the prefix cache, or nil; used on the engine's thread
+	disk           *prefix.Disk // its second tier, or nil
+	needsSnapshots bool         // some layers can only be restored to a snapshot
 
-	mu      sync.RWMutex // held for reading by whatever uses the model
+	mu      sync.RWMutex // held for reading while the model is in use
 	closed  bool
-	closing atomic.Bool // Close waits for whatever uses the model
+	closing atomic.Bool // Close is waiting for the model to be unused
 }
 
 var errClosed = errors.New("the model was closed")
 
-// Load maps a model's weights and builds it. The thread outlives it.
+// Load maps a model's weights and builds the model. The thread must outlive it.
 func Load(ctx context.Context, t *mlx.Thread, store *manifest.Store, entry *manifest.Entry, o Options) (*Local, error) {
 	l, err := load(ctx, t, files{store, entry.Image}, o)
 	if err == nil && l.tree != nil && o.PrefixDir != "" {
@@ -74,7 +78,8 @@ func Load(ctx context.Context, t *mlx.Thread, store *manifest.Store, entry *mani
 	return l, nil
 }
 
-// openPrefixDir gives the prefix cache its second tier. State depends on the model's bytes and on how they are computed with.
+// openPrefixDir opens the prefix cache's second tier. Its entries are valid only for the same weights, engine and
+// settings.
 func (l *Local) openPrefixDir(ctx context.Context, model digest.Digest, o Options) error {
 	info := l.thread.Info()
 	var cpu mlx.CPUReport
@@ -84,7 +89,8 @@ func (l *Local) openPrefixDir(ctx context.Context, model digest.Digest, o Option
 	}
 	l.disk, err = prefix.OpenDisk(prefix.DiskOptions{
 		Dir: o.PrefixDir, Budget: o.PrefixDisk,
-		Model: fmt.Sprintf("%s MLX %s %s %s fast %v kv %s", model, info.Version, info.Flavour, l.weights.DType, cpu.Fast, o.KV),
+		Model: fmt.Sprintf("%s MLX %s %s %s fast %v kv %s", model, info.Version, info.Flavour, l.weights.DType, cpu.Fast,
+			o.KV),
 	})
 	if err != nil {
 		return err
@@ -101,30 +107,30 @@ func load(ctx context.Context, t *mlx.Thread, f files, o Options) (*Local, error
 	if err != nil {
 		return nil, err
 	}
-	var draft drafter
+	var draft draftFiles
 	if !o.Draft.Off {
 		draft, err = f.draft(p.config)
 		switch {
 		case errors.Is(err, manifest.ErrBlobMissing):
-			draft = drafter{} // pulled without it
+			draft = draftFiles{} // the image was pulled without its draft
 		case err != nil:
 			return nil, err
 		}
 	}
-	l := &Local{Processor: p, thread: t, decoder: newDecoder()}
+	l := &Local{Processor: p, thread: t, decodeMemory: newDecodeMemory()}
 	l.formats.vocabulary = sync.OnceValue(func() *grammar.Vocabulary { return vocabulary(p.tok, p.config.Facts().Vocab) })
 	return l, t.Do(ctx, func() error { return l.build(ctx, blobs, draft, o) })
 }
 
-// build runs on the engine's thread. Whatever fails, no array stays behind.
-func (l *Local) build(ctx context.Context, blobs []blob, draft drafter, o Options) error {
+// build builds the model on the engine's thread. If it fails, it frees all arrays.
+func (l *Local) build(ctx context.Context, blobs []blob, draft draftFiles, o Options) error {
 	weights, err := loadWeights(ctx, l.thread, blobs, o)
 	if err != nil {
 		return err
 	}
 	built := false
 	defer func() {
-		if !built { // failed, or left by a panic
+		if !built { // failed or panicked
 			weights.Free()
 			if l.draftWeights != nil {
 				l.draftWeights.Free()
@@ -145,19 +151,19 @@ func (l *Local) build(ctx context.Context, blobs []blob, draft drafter, o Option
 		}
 	}
 	l.batcher = newBatcher(l, o)
-	l.divide(blobs, o)
-	l.uncut = slices.ContainsFunc(l.kinds, func(k cache.Kind) bool { return !k.Whole() && k != cache.None })
-	l.sight.look(model)
+	l.assignMemory(blobs, o)
+	l.needsSnapshots = slices.ContainsFunc(l.kinds, func(k cache.Kind) bool { return !k.Whole() && k != cache.None })
+	l.vision.setTower(model)
 	built = true
 	return nil
 }
 
-// loadWeights runs on the engine's thread.
+// loadWeights loads tensors on the engine's thread. If it fails, it frees them.
 func loadWeights(ctx context.Context, t *mlx.Thread, blobs []blob, o Options) (*nn.Weights, error) {
 	tensors := map[string]*nn.Tensor{}
 	done := false
 	defer func() {
-		if !done { // failed, or left by a panic
+		if !done { // failed or panicked
 			nn.NewWeights(0, tensors).Free()
 		}
 	}()
@@ -178,7 +184,7 @@ func loadWeights(ctx context.Context, t *mlx.Thread, blobs []blob, o Options) (*
 	return nn.NewWeights(computeType(tensors, o), tensors), nil
 }
 
-// computeType is the type of activations: that of most plain weights.
+// computeType returns the type of activations: the type of most unquantized weights.
 func computeType(tensors map[string]*nn.Tensor, o Options) mlx.DType {
 	if o.Float32 {
 		return mlx.Float32

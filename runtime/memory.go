@@ -13,22 +13,24 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// ErrMemory says that a request alone would need more memory for its state than all requests together may have.
+// ErrMemory reports that a single request needs more memory for its state than all requests may use.
 var ErrMemory = errors.New("too little memory for the request")
 
-// memory is what the state of running requests takes, and may take. All of it is known before the first step.
+// memory bounds the state of running requests: their KV caches and recurrent states. Its fields are set before the
+// first step.
 type memory struct {
-	limit int64 // bytes; 0 is no limit
-	alone int64 // what one may take: the limit that the model was loaded with
-	shape cache.Shape
-	rows  int // most of one prompt in a step
+	limit      int64 // bytes for all requests; 0: no limit
+	perRequest int64 // bytes for one request: the limit with which the model was loaded
+	shape      cache.Shape
+	rows       int // most rows of one prompt in a step
 }
 
-// Tokens beyond those that a request has, for which there must be room to let it in: with less it would soon be sent back.
-const roomToSpeak = 256
+// A request is admitted if there is memory for this many tokens more than it has. With less, it would soon be
+// preempted.
+const admissionTokens = 256
 
-// measureState finds out what a sequence's state takes, the draft's included: a step is built for that and not evaluated. It
-// runs on the engine's thread.
+// measureState determines the memory of a sequence's state, including that of the draft, by building a step without
+// evaluating it. It runs on the engine's thread.
 func (l *Local) measureState() (shape cache.Shape) {
 	l.thread.Scope(func() {
 		seq := cache.NewSequence(l.kinds)
@@ -50,10 +52,10 @@ func (l *Local) measureState() (shape cache.Shape) {
 	return shape
 }
 
-// share divides what the engine may still take once the weights are loaded: the prefix cache gets what it is given, or a
-// fourth, and running requests the rest beyond the working set of a step.
-func (o Options) share(m mlx.Memory, working int64) (state, prefixes int64) {
-	free := max(m.Budget-m.Active-m.Mapped, m.Budget/8) // the pages of mapped weights can go, at a price
+// divideMemory divides the memory that is left after loading the weights. The prefix cache gets its configured size, or
+// a quarter. Running requests get the rest, less a step's working set.
+func (o Options) divideMemory(m mlx.Memory, working int64) (state, prefixes int64) {
+	free := max(m.Budget-m.Active-m.Mapped, m.Budget/8) // the system can evict pages of mapped weights, at a cost
 	state, prefixes = o.Memory, o.PrefixCache
 	if prefixes < 0 {
 		prefixes = free / 4
@@ -64,51 +66,53 @@ func (o Options) share(m mlx.Memory, working int64) (state, prefixes int64) {
 	return max(state, 0), prefixes
 }
 
-// working estimates the memory of a step of so many rows, of which so many have scores, beside state and weights. An
-// activation of the hidden width lives in a few forms at once, the widest one in two or three; scores are float32, and to sort
-// them takes more.
-func working(f arch.Facts, blobs []blob, rows, scored int) int64 {
+// workingSet estimates the memory of a step besides state and weights. rows is the number of rows, sampled the number
+// of rows with logits. The factors allow for several activations of the hidden width, three of the widest layer, and
+// float32 logits with a sorted copy.
+func workingSet(f arch.Facts, blobs []blob, rows, sampled int) int64 {
 	widest := f.Hidden
 	for _, b := range blobs {
 		if shape := b.parts[""].Shape; len(shape) == 2 && shape[0] != f.Vocab {
 			widest = max(widest, shape[0])
 		}
 	}
-	return 4 * (int64(rows)*(8*f.Hidden+3*widest) + 4*int64(scored)*f.Vocab)
+	return 4 * (int64(rows)*(8*f.Hidden+3*widest) + 4*int64(sampled)*f.Vocab)
 }
 
-// divide gives running requests and the prefix cache their memory. It runs on the engine's thread, once the model is built.
-func (l *Local) divide(blobs []blob, o Options) {
-	m := memory{shape: l.measureState(), rows: mostRows}
+// assignMemory divides the memory between running requests and the prefix cache. It runs on the engine's thread, after
+// the model was built.
+func (l *Local) assignMemory(blobs []blob, o Options) {
+	m := memory{shape: l.measureState(), rows: maxRows}
 	if o.Chunk > 0 {
 		m.rows = o.Chunk
 	}
 	var prefixes int64
-	m.alone, prefixes = o.share(l.thread.Memory(), working(l.config.Facts(), blobs, m.rows, l.batcher.most))
-	m.limit = m.alone
+	m.perRequest, prefixes = o.divideMemory(l.thread.Memory(),
+		workingSet(l.config.Facts(), blobs, m.rows, l.batcher.maxRunning))
+	m.limit = m.perRequest
 	l.batcher.memory = m
 	if prefixes > 0 {
 		l.tree = prefix.New(l.kinds, prefixes)
 	}
 }
 
-// tokens are how many one request can have, at most most.
+// tokens returns how many tokens one request can have, up to most.
 func (m *memory) tokens(most int) int {
-	if m.alone <= 0 {
+	if m.perRequest <= 0 {
 		return most
 	}
-	return m.shape.Tokens(m.alone, most, m.rows)
+	return m.shape.Tokens(m.perRequest, most, m.rows)
 }
 
-// refuse tells of a prompt that leaves no room for a token.
-func (m *memory) refuse(prompt int) error {
-	return fmt.Errorf("the state of a prompt of %d tokens takes %s, and requests may take %s: %w",
-		prompt, megabytes(m.shape.Bytes(prompt+1, m.rows)), megabytes(m.alone), ErrMemory)
+// promptError returns the error for a prompt that leaves no memory for a generated token.
+func (m *memory) promptError(prompt int) error {
+	return fmt.Errorf("the state of a prompt of %d tokens takes %s, and a request may take %s: %w",
+		prompt, megabytes(m.shape.Bytes(prompt+1, m.rows)), megabytes(m.perRequest), ErrMemory)
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// need is what a request's state takes with more tokens than it has: all of them, read or not.
+// need returns the size of a request's state when it has evaluated all of its tokens and the given number more.
 func (b *batcher) need(g *generation, more int) int64 {
 	rows := 1
 	if g.request.Draft.Mode != DraftOff {
@@ -120,7 +124,7 @@ func (b *batcher) need(g *generation, more int) int64 {
 	return b.memory.shape.Bytes(len(g.tokens)+more, rows)
 }
 
-// used is what running requests take after their next token.
+// used returns the size of the running requests' state after their next token.
 func (b *batcher) used() (n int64) {
 	for _, g := range b.running {
 		n += b.need(g, 1)
@@ -128,20 +132,21 @@ func (b *batcher) used() (n int64) {
 	return n
 }
 
-// fits reports whether there is memory for a request beside those that run.
+// fits reports whether there is memory to admit a request.
 func (b *batcher) fits(g *generation) bool {
-	return b.memory.limit <= 0 || b.used()+b.need(g, roomToSpeak) <= b.memory.limit
+	return b.memory.limit <= 0 || b.used()+b.need(g, admissionTokens) <= b.memory.limit
 }
 
-// squeeze sends the youngest requests back to the queue while the state of all would take more than it may. They come first there, in their old
-// order, and go on from what the prefix cache keeps of them, or evaluate their tokens again; their readers see a pause. The last one stays.
-func (b *batcher) squeeze() {
+// preempt moves the youngest requests back to the front of the queue while the state of all running requests exceeds
+// its limit. When they are admitted again, they resume from the prefix cache, or evaluate their tokens again; their
+// callers only see a pause. The last running request is never preempted.
+func (b *batcher) preempt() {
 	for b.memory.limit > 0 && len(b.running) > 1 && b.used() > b.memory.limit {
 		last := len(b.running) - 1
 		g := b.running[last]
 		b.running = b.running[:last]
 		if err := b.do(func() error { b.forwards.Forget(); g.pause(); return nil }); err != nil {
-			b.leave(g, err)
+			b.finish(g, err)
 			continue
 		}
 		b.mu.Lock()
@@ -150,13 +155,13 @@ func (b *batcher) squeeze() {
 	}
 }
 
-// pause gives the sequence's memory up and leaves its state to the prefix cache. It runs on the engine's thread.
+// pause frees a preempted request's sequence and hands its state to the prefix cache. It runs on the engine's thread.
 func (g *generation) pause() {
-	g.decoding.stop()
-	g.decoding = nil
+	g.decodeJob.stop()
+	g.decodeJob = nil
 	if g.session != nil {
 		g.session.Close(g.keys)
 		g.session = nil
 	}
-	g.forget()
+	g.dropState()
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// What the state of a request takes is known when the model is loaded, and is what it takes.
-func TestStateIsKnown(t *testing.T) {
-	for i, name := range append(slices.Clone(trafficked), "llama-default") {
+// The size of a request's state is known when the model is loaded, and is exact.
+func TestStateSize(t *testing.T) {
+	for i, name := range append(slices.Clone(trafficModels), "llama-default") {
 		t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
 			draft := ""
-			if i == len(trafficked) {
+			if i == len(trafficModels) {
 				draft = "llama-mistral"
 			}
-			l := paired(t, name, draft, convert.Precision{}, Options{Chunk: 16})
+			l := loadPair(t, name, draft, convert.Precision{}, Options{Chunk: 16})
 			var worst int64
-			drafts := false // with state of their own
-			l.batcher.steps = func(plan []stepped) error {
+			drafts := false // drafts with their own KV cache were seen
+			l.batcher.onStep = func(plan []batchItem) error {
 				for _, s := range plan {
 					state := s.g.seq.State()
-					if own := s.g.drafting.own.seq; own != nil {
+					if own := s.g.draftInputs.cache.seq; own != nil {
 						state, drafts = append(state, own.State()...), true
 					}
 					var n int64
@@ -45,7 +45,8 @@ func TestStateIsKnown(t *testing.T) {
 			for i := range prompt {
 				prompt[i] = min(prompt[i], visionStart-1)
 			}
-			if _, _, _, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 30, IgnoreEOS: true, Draft: fixed(4)}); err != nil {
+			if _, _, _, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 30, IgnoreEOS: true,
+				Draft: fixed(4)}); err != nil {
 				t.Fatal(err)
 			}
 			if want := l.draft != nil && len(l.draft.Layers()) > 0; drafts != want {
@@ -58,29 +59,31 @@ func TestStateIsKnown(t *testing.T) {
 	}
 }
 
-// A request that can never fit alone is refused, and one that fits ends where the memory does.
-func TestMemoryOfOne(t *testing.T) {
+// A request that never fits into memory is rejected. One that fits ends when its memory is full.
+func TestMemoryOfOneRequest(t *testing.T) {
 	l := cached(t, "llama-default", Options{Memory: 100})
 	_, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{4, 5, 6}, MaxTokens: 2})
-	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "of 3 tokens") || !strings.Contains(err.Error(), "0.2 MB") || !strings.Contains(err.Error(), "0.0 MB") {
+	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "of 3 tokens") ||
+		!strings.Contains(err.Error(), "0.2 MB") || !strings.Contains(err.Error(), "0.0 MB") {
 		t.Errorf("a request without room: %v", err)
 	}
-	// Room grows by steps of 256 tokens, the context here is 128: a shape of our own.
-	l.batcher.memory.alone = l.batcher.memory.shape.Bytes(1, 1)
-	if _, _, last, err := collect(t.Context(), l, Request{Prompt: []int32{4, 5, 6}, MaxTokens: 2, IgnoreEOS: true}); err != nil || last.Done != DoneLength {
+	// Memory grows in steps of 256 tokens, but the context has 128: set the bound directly.
+	l.batcher.memory.perRequest = l.batcher.memory.shape.Bytes(1, 1)
+	if _, _, last, err := collect(t.Context(), l, Request{Prompt: []int32{4, 5, 6}, MaxTokens: 2,
+		IgnoreEOS: true}); err != nil || last.Done != DoneLength {
 		t.Errorf("a request with room: %+v, %v", last, err)
 	}
 }
 
-// Requests wait for memory that others have, and all of them come to their end.
+// Requests wait for memory that others use, and all of them finish.
 func TestWaitForMemory(t *testing.T) {
-	for _, name := range environments {
+	for _, name := range cacheModels {
 		t.Run(name, func(t *testing.T) {
 			want := newOracle(t, name)
 			one := want.batcher.memory.shape.Bytes(100, 100)
 			l := cached(t, name, Options{Memory: 2*one + one/2})
 			most := 0
-			l.batcher.steps = func(plan []stepped) error { most = max(most, len(plan)); return nil }
+			l.batcher.onStep = func(plan []batchItem) error { most = max(most, len(plan)); return nil }
 			r := rand.New(rand.NewPCG(4, 9))
 			var wg sync.WaitGroup
 			for range 6 {
@@ -101,8 +104,8 @@ func TestWaitForMemory(t *testing.T) {
 	}
 }
 
-// What is left of the engine's memory is divided, whatever is given.
-func TestShare(t *testing.T) {
+// The engine's free memory is divided within its budget, whatever the options are.
+func TestDivideMemory(t *testing.T) {
 	m := mlx.Memory{Budget: 1000, Active: 100, Mapped: 300}
 	for _, c := range []struct {
 		o               Options
@@ -112,18 +115,18 @@ func TestShare(t *testing.T) {
 		{Options{}, 100, 500, 0},
 		{Options{PrefixCache: -1}, 100, 350, 150},
 		{Options{PrefixCache: 200}, 100, 300, 200},
-		{Options{PrefixCache: 590}, 100, 150, 590}, // a fourth stays
+		{Options{PrefixCache: 590}, 100, 150, 590}, // a quarter remains for requests
 		{Options{Memory: 77, PrefixCache: 200}, 100, 77, 200},
 		{Options{Memory: -1}, 100, 0, 0},
 	} {
-		if state, prefixes := c.o.share(m, c.working); state != c.state || prefixes != c.prefixes {
+		if state, prefixes := c.o.divideMemory(m, c.working); state != c.state || prefixes != c.prefixes {
 			t.Errorf("%+v: %d and %d, want %d and %d", c.o, state, prefixes, c.state, c.prefixes)
 		}
 	}
-	if state, _ := (Options{}).share(mlx.Memory{Budget: 800, Active: 790}, 50); state != 50 {
+	if state, _ := (Options{}).divideMemory(mlx.Memory{Budget: 800, Active: 790}, 50); state != 50 {
 		t.Errorf("a full engine leaves %d", state)
 	}
-	if state, prefixes := (Options{PrefixCache: -1}).share(mlx.Memory{}, 50); state != 0 || prefixes != 0 {
+	if state, prefixes := (Options{PrefixCache: -1}).divideMemory(mlx.Memory{}, 50); state != 0 || prefixes != 0 {
 		t.Errorf("without a budget %d and %d", state, prefixes)
 	}
 }
@@ -131,23 +134,25 @@ func TestShare(t *testing.T) {
 func TestUsage(t *testing.T) {
 	l := cached(t, "qwen3_5-default", Options{PrefixCache: 1 << 20, Memory: 1 << 30})
 	b := l.batcher
-	b.steps = func([]stepped) error {
+	b.onStep = func([]batchItem) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.busy.requests != 1 || b.busy.bytes < 1000 {
-			t.Errorf("while a request runs: %+v", b.busy)
+		if b.counters.running != 1 || b.counters.stateBytes < 1000 {
+			t.Errorf("while a request runs: %+v", b.counters)
 		}
 		return nil
 	}
-	if _, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{4, 5, 6, 7, 8, 9}, MaxTokens: 5, IgnoreEOS: true}); err != nil {
+	if _, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{4, 5, 6, 7, 8, 9}, MaxTokens: 5,
+		IgnoreEOS: true}); err != nil {
 		t.Fatal(err)
 	}
 	var r Reporter = l
 	u, err := r.Usage(t.Context())
-	for u.Running > 0 && err == nil { // the loop ends after the stream
+	for u.Running > 0 && err == nil { // the counters are updated after the stream ends
 		u, err = r.Usage(t.Context())
 	}
-	if err != nil || u.Weights < 100_000 || u.StateLimit != 1<<30 || u.State != 0 || u.Waiting != 0 || u.Disk != nil || u.Steps < 2 || u.Shares != u.Steps {
+	if err != nil || u.Weights < 100_000 || u.StateLimit != 1<<30 || u.State != 0 || u.Waiting != 0 || u.Disk != nil ||
+		u.Steps < 2 || u.Shares != u.Steps {
 		t.Errorf("%+v, %v", u, err)
 	}
 	if p := u.Prefix; p == nil || p.Lookups != 1 || p.Keys != 6 || p.Nodes == 0 || p.Bytes == 0 || p.Budget != 1<<20 {

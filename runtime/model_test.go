@@ -20,20 +20,21 @@ import (
 	"github.com/ingotml/ingot/models/modeltest"
 )
 
-// pack makes an image of a checkpoint in testdata in a store of its own.
+// pack packs a checkpoint of testdata as an image in a store of its own.
 func pack(t *testing.T, name string, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
 	t.Helper()
 	return packFrom(t, modeltest.Dir(name), name, more...)
 }
 
-// packFrom makes an image of a folder.
+// packFrom packs a folder as an image.
 func packFrom(t *testing.T, dir, name string, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
 	t.Helper()
 	return packAs(t, dir, name, convert.Precision{}, more...)
 }
 
-// packAs makes an image in other types.
-func packAs(t *testing.T, dir, name string, precision convert.Precision, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
+// packAs packs a folder with the given precision.
+func packAs(t *testing.T, dir, name string, precision convert.Precision, more ...modelfile.Command) (*manifest.Store,
+	*manifest.Entry) {
 	t.Helper()
 	store, err := manifest.Open(t.TempDir())
 	if err != nil {
@@ -54,7 +55,7 @@ func packAs(t *testing.T, dir, name string, precision convert.Precision, more ..
 	return store, entry
 }
 
-// loadModel packs and loads; the test fails when arrays are left over after the model is closed.
+// loadModel packs and loads a model. The test fails if arrays are left after the model is closed.
 func loadModel(t *testing.T, name string, more ...modelfile.Command) *Local {
 	t.Helper()
 	thread := mlxtest.Open(t)
@@ -109,12 +110,13 @@ func TestGenerateGreedy(t *testing.T) {
 		t.Errorf("ids %v, want %v", ids, ref.Greedy)
 	}
 	s := last.Stats
-	if last.Done != DoneLength || s.PromptTokens != len(ref.Tokens) || s.CachedTokens != 0 || s.Tokens != len(ids) || s.PromptTime <= 0 || s.GenerateTime <= 0 {
+	if last.Done != DoneLength || s.PromptTokens != len(ref.Tokens) || s.CachedTokens != 0 || s.Tokens != len(ids) ||
+		s.PromptTime <= 0 || s.GenerateTime <= 0 {
 		t.Errorf("last event %+v", last)
 	}
 }
 
-// Log-probabilities are those of the reference's scores, for each token as it comes.
+// Log-probabilities follow from the reference's logits, for each token when it is emitted.
 func TestGenerateLogProbs(t *testing.T) {
 	l := loadModel(t, "llama-default")
 	ref, err := ReadReference(modeltest.Reference("llama-default"))
@@ -122,7 +124,7 @@ func TestGenerateLogProbs(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Request{Prompt: ref.Tokens, MaxTokens: 5, IgnoreEOS: true, LogProbs: true, TopLogProbs: 3}
-	r.Sampling.LogitBias = map[int32]float64{ref.Greedy[1]: 1000} // which log-probabilities know nothing of
+	r.Sampling.LogitBias = map[int32]float64{ref.Greedy[1]: 1000} // log-probabilities do not include it
 	var logs []LogProb
 	for e, err := range l.Generate(t.Context(), r) {
 		if err != nil {
@@ -148,11 +150,11 @@ func TestGenerateLogProbs(t *testing.T) {
 		}
 	}
 	if len(logs[0].Top) != 3 || logs[0].Top[0].ID != ref.Greedy[0] {
-		t.Errorf("the likeliest are %+v, want token %d first", logs[0].Top, ref.Greedy[0])
+		t.Errorf("the most likely are %+v, want token %d first", logs[0].Top, ref.Greedy[0])
 	}
 	r.TopLogProbs = MostTopLogProbs + 1
 	if _, _, _, err := collect(t.Context(), l, r); !errors.Is(err, ErrSampling) {
-		t.Errorf("too many likeliest tokens: %v", err)
+		t.Errorf("TopLogProbs beyond its bound: %v", err)
 	}
 }
 
@@ -170,7 +172,7 @@ func TestGenerateEndsAtEOS(t *testing.T) {
 	}
 }
 
-// The demo model writes text; a stop text that spans tokens ends it, and nothing of the stop is shown.
+// The demo model generates text. A stop text that spans tokens ends it, and no part of the stop text is emitted.
 func TestGenerateText(t *testing.T) {
 	l := loadModel(t, "demo")
 	prompt, err := l.Encode("Once upon a time")
@@ -245,13 +247,14 @@ func TestGenerateCancel(t *testing.T) {
 	if !errors.Is(failed, context.Canceled) || n != 4 {
 		t.Errorf("%d tokens, then %v", n, failed)
 	}
-	// Nothing is broken for the next one.
-	if ids, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{1}, MaxTokens: 2, IgnoreEOS: true}); err != nil || len(ids) != 2 {
+	// The next request still works.
+	if ids, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{1}, MaxTokens: 2, IgnoreEOS: true}); err != nil ||
+		len(ids) != 2 {
 		t.Errorf("after a cancelled request: %v, %v", ids, err)
 	}
 }
 
-// A reader that stops early ends the request.
+// A caller that stops reading ends the request.
 func TestGenerateAbandoned(t *testing.T) {
 	l := loadModel(t, "llama-default")
 	before := arrays(t)
@@ -281,7 +284,7 @@ func TestGenerateConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// A forward that the memory budget does not allow fails its request, and the next one runs.
+// A forward pass that exceeds the memory budget fails its request; the next request runs.
 func TestGenerateOutOfMemory(t *testing.T) {
 	l := loadModel(t, "llama-default")
 	budget := func(bytes int64) {
@@ -295,7 +298,8 @@ func TestGenerateOutOfMemory(t *testing.T) {
 	if !errors.Is(err, mlx.ErrOutOfMemory) {
 		t.Errorf("got %v", err)
 	}
-	if ids, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{1}, MaxTokens: 2, IgnoreEOS: true}); err != nil || len(ids) != 2 {
+	if ids, _, _, err := collect(t.Context(), l, Request{Prompt: []int32{1}, MaxTokens: 2, IgnoreEOS: true}); err != nil ||
+		len(ids) != 2 {
 		t.Errorf("after it: %v, %v", ids, err)
 	}
 }
@@ -315,16 +319,19 @@ func TestDefaults(t *testing.T) {
 		return modelfile.Command{Name: modelfile.Parameter, Key: key, Value: value}
 	}
 	d := loadModel(t, "llama-default").Defaults()
-	if d.Sampling.Temperature != 0.8 || d.Sampling.TopK != 40 || d.Sampling.TopP != 0.9 || d.Sampling.RepeatLastN != 64 || d.MaxTokens != 0 {
+	if d.Sampling.Temperature != 0.8 || d.Sampling.TopK != 40 || d.Sampling.TopP != 0.9 || d.Sampling.RepeatLastN != 64 ||
+		d.MaxTokens != 0 {
 		t.Errorf("without parameters: %+v", d)
 	}
-	d = loadModel(t, "llama-default", param("temperature", "0"), param("num_predict", "5"), param("stop", "x"), param("stop", "y"), param("seed", "3")).Defaults()
-	if d.Sampling.Temperature != 0 || d.MaxTokens != 5 || !slices.Equal(d.Stop, []string{"x", "y"}) || *d.Sampling.Seed != 3 || d.Sampling.TopK != 40 {
+	d = loadModel(t, "llama-default", param("temperature", "0"), param("num_predict", "5"), param("stop", "x"),
+		param("stop", "y"), param("seed", "3")).Defaults()
+	if d.Sampling.Temperature != 0 || d.MaxTokens != 5 || !slices.Equal(d.Stop, []string{"x", "y"}) ||
+		*d.Sampling.Seed != 3 || d.Sampling.TopK != 40 {
 		t.Errorf("with parameters: %+v", d)
 	}
 }
 
-// What generation_config.json suppresses is never generated. A comparison asks what the model itself would say.
+// Tokens that generation_config.json suppresses are never generated. A comparison ignores them.
 func TestSuppressedTokens(t *testing.T) {
 	ref, err := ReadReference(modeltest.Reference("llama-default"))
 	if err != nil {
@@ -349,7 +356,8 @@ func TestSuppressedTokens(t *testing.T) {
 	defer l.Close()
 	sampling := l.Defaults().Sampling
 	sampling.Temperature = 0
-	ids, _, _, err := collect(t.Context(), l, Request{Prompt: ref.Tokens, MaxTokens: 16, Sampling: sampling, IgnoreEOS: true})
+	ids, _, _, err := collect(t.Context(), l, Request{Prompt: ref.Tokens, MaxTokens: 16, Sampling: sampling,
+		IgnoreEOS: true})
 	if err != nil || len(ids) != 16 || slices.Contains(ids, ref.Greedy[0]) || slices.Contains(ids, ref.Greedy[2]) {
 		t.Errorf("ids %v, %v; want none of %d and %d", ids, err, ref.Greedy[0], ref.Greedy[2])
 	}
@@ -359,7 +367,8 @@ func TestSuppressedTokens(t *testing.T) {
 
 	write(`{"suppress_tokens": "all"}`)
 	store, entry = packFrom(t, dir, "wrong")
-	if _, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{}); err == nil || !strings.Contains(err.Error(), "suppress_tokens") {
+	if _, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "suppress_tokens") {
 		t.Errorf("a text for suppress_tokens: %v", err)
 	}
 }
@@ -374,10 +383,11 @@ func TestCompareWithReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.MaxAbs > modeltest.Tolerance*c.Scale || c.MeanKL > 1e-6 || c.Top1 != 1 || greedy == nil || !*greedy || c.Tokens != len(ref.Tokens) {
+	if c.MaxAbs > modeltest.Tolerance*c.Scale || c.MeanKL > 1e-6 || c.Top1 != 1 || greedy == nil || !*greedy ||
+		c.Tokens != len(ref.Tokens) {
 		t.Errorf("%+v, greedy %v", c, greedy)
 	}
-	// What another model says does not pass.
+	// Another model's reference does not match.
 	other, err := ReadReference(modeltest.Reference("llama-tied"))
 	if err != nil {
 		t.Fatal(err)
@@ -391,7 +401,7 @@ func TestCompareWithReference(t *testing.T) {
 	}
 }
 
-// Weights in their own type stay mapped, and are close to the reference.
+// Weights in their own type stay mapped, and the logits are close to the reference.
 func TestLoadMapped(t *testing.T) {
 	thread := mlxtest.Open(t)
 	if thread.Info().GPU {
@@ -435,7 +445,8 @@ func TestCheckImage(t *testing.T) {
 	}
 	t.Run("tensor gone from the manifest", func(t *testing.T) {
 		less := *entry
-		less.Image.Layers = slices.DeleteFunc(slices.Clone(entry.Image.Layers), func(l manifest.Layer) bool { return l.Name == norm.Name })
+		less.Image.Layers = slices.DeleteFunc(slices.Clone(entry.Image.Layers),
+			func(l manifest.Layer) bool { return l.Name == norm.Name })
 		_, err := CheckImage(t.Context(), store, &less)
 		if err == nil || !strings.Contains(err.Error(), norm.Name) {
 			t.Errorf("got %v", err)
@@ -468,7 +479,8 @@ func TestCheckImage(t *testing.T) {
 	})
 	t.Run("short blob", func(t *testing.T) {
 		rewrite(t, path, []byte("x"))
-		if _, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{}); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), norm.Name) {
+		if _, err := Load(t.Context(), mlxtest.Open(t), store, entry, Options{}); !errors.Is(err, ErrImage) ||
+			!strings.Contains(err.Error(), norm.Name) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -482,7 +494,7 @@ func TestCheckImage(t *testing.T) {
 	})
 }
 
-// rewrite replaces a blob, which is read-only, as a failing disk would.
+// rewrite replaces a read-only blob, as a failing disk would.
 func rewrite(t *testing.T, path string, b []byte) {
 	t.Helper()
 	other := filepath.Join(t.TempDir(), "blob")

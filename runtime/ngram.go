@@ -1,41 +1,42 @@
 package runtime
 
-// Bounds of a search for what was said before.
+// Bounds of an n-gram lookup.
 const (
-	ngramLeast = 2   // tokens that must be alike
-	ngramMost  = 16  // more make no better guess
-	ngramTries = 256 // places that are compared, the newest first
+	minNgram      = 2   // tokens that must match
+	maxNgram      = 16  // longer matches do not draft better
+	maxNgramTries = 256 // occurrences to compare, latest first
 )
 
-// ngrams drafts from the text itself: it finds where the last tokens were said before, and guesses that the same follows.
-// The zero value has seen no text.
+// ngrams drafts from the text itself: it finds the longest match of the last tokens earlier in the text, and drafts the
+// tokens that followed it. The zero value has seen no text.
 type ngrams struct {
-	newest map[[ngramLeast]int32]int32 // where the tokens after these begin, at the end of the text that was read
-	older  []int32                     // of each position of the text, the one before it in newest; 0: none
+	latest   map[[minNgram]int32]int32 // by n-gram: the position after its latest occurrence
+	previous []int32                   // by position: the position after the previous occurrence of its n-gram; 0: none
 }
 
-// lookup drafts n tokens, or none where the end of the text has not been said before. Of places with as much alike it takes the
-// newest. The tokens are those of the call before and what was added since, whose number the cost depends on, not the text's.
+// lookup drafts n tokens, or none if the last tokens have not occurred before. Of equally long matches, the latest
+// wins. tokens must extend those of the previous call. The cost depends on the number of added tokens, not on the
+// length of the text.
 func (g *ngrams) lookup(tokens []int32, n int) []int32 {
-	g.read(tokens)
-	if n <= 0 || len(tokens) < ngramLeast {
+	g.index(tokens)
+	if n <= 0 || len(tokens) < minNgram {
 		return nil
 	}
-	best, alike := int32(0), ngramLeast-1
-	at := g.newest[pair(tokens, len(tokens))]
-	for try := 0; at > 0 && try < ngramTries && alike < ngramMost; try++ {
-		if k := same(tokens, int(at)); k > alike {
-			best, alike = at, k
+	source, matched := int32(0), minNgram-1
+	at := g.latest[ngramKey(tokens, len(tokens))]
+	for try := 0; at > 0 && try < maxNgramTries && matched < maxNgram; try++ {
+		if k := matchLength(tokens, int(at)); k > matched {
+			source, matched = at, k
 		}
-		at = g.older[at]
+		at = g.previous[at]
 	}
-	if best == 0 {
+	if source == 0 {
 		return nil
 	}
 	drafts := make([]int32, n)
 	for i := range drafts {
-		// What repeats itself goes on into what was drafted.
-		if from := int(best) + i; from < len(tokens) {
+		// If the match reaches the end of the text, assume that the text repeats itself: continue with the drafts.
+		if from := int(source) + i; from < len(tokens) {
 			drafts[i] = tokens[from]
 		} else {
 			drafts[i] = drafts[from-len(tokens)]
@@ -44,30 +45,30 @@ func (g *ngrams) lookup(tokens []int32, n int) []int32 {
 	return drafts
 }
 
-// read enters the positions before the end of the text. The end itself has nothing after it.
-func (g *ngrams) read(tokens []int32) {
-	if g.newest == nil {
-		g.newest = map[[ngramLeast]int32]int32{}
+// index adds the n-grams of new tokens. It leaves out the last n-gram of the text, which no token follows yet.
+func (g *ngrams) index(tokens []int32) {
+	if g.latest == nil {
+		g.latest = map[[minNgram]int32]int32{}
 	}
-	for at := len(g.older); at < len(tokens); at++ {
+	for at := len(g.previous); at < len(tokens); at++ {
 		before := int32(0)
-		if at >= ngramLeast {
-			before = g.newest[pair(tokens, at)]
-			g.newest[pair(tokens, at)] = int32(at)
+		if at >= minNgram {
+			before = g.latest[ngramKey(tokens, at)]
+			g.latest[ngramKey(tokens, at)] = int32(at)
 		}
-		g.older = append(g.older, before)
+		g.previous = append(g.previous, before)
 	}
 }
 
-// pair is the key of a position: the tokens before it.
-func pair(tokens []int32, at int) [ngramLeast]int32 {
-	return [ngramLeast]int32(tokens[at-ngramLeast : at])
+// ngramKey returns the n-gram before a position.
+func ngramKey(tokens []int32, at int) [minNgram]int32 {
+	return [minNgram]int32(tokens[at-minNgram : at])
 }
 
-// same counts the tokens before a position that are those at the end of the text.
-func same(tokens []int32, at int) int {
+// matchLength counts the tokens before a position that equal the last tokens of the text.
+func matchLength(tokens []int32, at int) int {
 	n := 0
-	for n < ngramMost && n < at && tokens[at-1-n] == tokens[len(tokens)-1-n] {
+	for n < maxNgram && n < at && tokens[at-1-n] == tokens[len(tokens)-1-n] {
 		n++
 	}
 	return n

@@ -41,8 +41,8 @@ func TestNgrams(t *testing.T) {
 	}
 }
 
-// Whatever the text, what is drafted follows the longest piece that the text ends in, unless that was said too often to look
-// at all its places.
+// For any text, the drafts follow the longest earlier match of its last tokens, unless these occur too often to compare
+// all occurrences.
 func TestNgramsLongest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -60,15 +60,15 @@ func TestNgramsLongest(t *testing.T) {
 	}
 }
 
-// longest is lookup, by comparing all places.
+// longest is lookup by comparison with all positions.
 func longest(tokens []int32, n int) []int32 {
-	best, alike, tries := 0, ngramLeast-1, 0
-	for at := len(tokens) - 1; at >= ngramLeast && tries < ngramTries && alike < ngramMost; at-- {
+	best, alike, tries := 0, minNgram-1, 0
+	for at := len(tokens) - 1; at >= minNgram && tries < maxNgramTries && alike < maxNgram; at-- {
 		k := 0
-		for k < ngramMost && k < at && tokens[at-1-k] == tokens[len(tokens)-1-k] {
+		for k < maxNgram && k < at && tokens[at-1-k] == tokens[len(tokens)-1-k] {
 			k++
 		}
-		if k >= ngramLeast {
+		if k >= minNgram {
 			tries++
 		}
 		if k > alike {

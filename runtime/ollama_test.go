@@ -19,9 +19,9 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// An image as Ollama's create writes it runs: its manifest, and blobs by MLX's own writer, which puts the parts of a tensor in any
-// order behind a header of any length.
-func TestOllamasOwnImage(t *testing.T) {
+// An image as Ollama's create writes it runs: with Ollama's manifest, and blobs of MLX's own writer, which writes the
+// parts of a tensor in any order after a header of any length.
+func TestOllamaImage(t *testing.T) {
 	kind, _, err := quantize.ParseType("int4")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,8 @@ func TestOllamasOwnImage(t *testing.T) {
 		}
 		return d
 	}
-	config := []byte(`{"model_format":"safetensors","file_type":"int4","requires":"0.19.0","capabilities":["completion"]}` + "\n")
+	config := []byte(`{"model_format":"safetensors","file_type":"int4","requires":"0.19.0",` +
+		`"capabilities":["completion"]}` + "\n")
 	layers, crooked := []string{}, 0
 	for _, l := range entry.Image.Layers {
 		b, err := store.ReadBlob(l.Digest, maxFile)
@@ -51,13 +52,17 @@ func TestOllamasOwnImage(t *testing.T) {
 		} else if path.Ext(l.Name) != ".json" || strings.HasSuffix(l.Name, "index.json") || l.Name == "ingot.json" {
 			continue
 		}
-		layers = append(layers, fmt.Sprintf(`{"mediaType":"application/vnd.ollama.image.%s","digest":"%s","size":%d,"name":%q}`, mediaType, put(b), len(b), l.Name))
+		layers = append(layers,
+			fmt.Sprintf(`{"mediaType":"application/vnd.ollama.image.%s","digest":"%s","size":%d,"name":%q}`, mediaType, put(b),
+				len(b), l.Name))
 	}
 	if crooked == 0 {
 		t.Fatal("all headers happen to end at a multiple of four bytes: this test shows nothing")
 	}
-	text := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":`+
-		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[%s]}`+"\n", put(config), len(config), strings.Join(layers, ","))
+	text := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json",`+
+		`"config":{"mediaType":`+
+		`"application/vnd.docker.container.image.v1+json","digest":"%s","size":%d},"layers":[%s]}`+"\n", put(config),
+		len(config), strings.Join(layers, ","))
 	name, err := manifest.ParseName("theirs")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +78,7 @@ func TestOllamasOwnImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	thread := mlxtest.Open(t)
-	var said [][]int32
+	var outputs [][]int32
 	for _, e := range []*manifest.Entry{entry, theirs} {
 		l, err := Load(t.Context(), thread, store, e, Options{})
 		if err != nil {
@@ -84,14 +89,15 @@ func TestOllamasOwnImage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said = append(said, ids)
+		outputs = append(outputs, ids)
 	}
-	if !slices.Equal(said[0], said[1]) {
-		t.Errorf("ours says %v, theirs %v", said[0], said[1])
+	if !slices.Equal(outputs[0], outputs[1]) {
+		t.Errorf("our image generates %v, Ollama's %v", outputs[0], outputs[1])
 	}
 }
 
-// rewritten is a safetensors file with its tensors in the other order and no padding, and where its data begins.
+// rewritten returns a safetensors file with its tensors in reverse order and without padding, and the offset of its
+// data.
 func rewritten(t *testing.T, file []byte) ([]byte, int) {
 	t.Helper()
 	h, err := safetensors.ReadHeader(bytes.NewReader(file), int64(len(file)))

@@ -8,29 +8,31 @@ import (
 	"github.com/ingotml/ingot/models/modeltest"
 )
 
-// With a draft that was trained for it the model says what it says without, in as few steps as the reference needs with the
-// same pair.
+// With a draft that was trained for it, the model generates the same tokens as without, in as few steps as the
+// reference implementation needs with the same pair.
 func TestTrainedPair(t *testing.T) {
 	const pair = "gemma4_assistant-pair"
 	l := loadModel(t, "gemma4-pair", modelfile.Command{Name: modelfile.Draft, Value: modeltest.Dir(pair)})
 	steps, depth := modeltest.Golden[int32](t, pair, "steps"), modeltest.Golden[int32](t, pair, "depth")[0]
 	prompts, greedy := modeltest.Golden[int32](t, pair, "prompts"), modeltest.Golden[int32](t, pair, "greedy")
-	prompt, said := len(prompts)/len(steps), len(greedy)/len(steps)
+	prompt, length := len(prompts)/len(steps), len(greedy)/len(steps)
 	took, want := 0, 0
 	for i := range steps {
-		r := Request{Prompt: prompts[i*prompt : (i+1)*prompt], MaxTokens: said, IgnoreEOS: true, Draft: Draft{Mode: DraftFixed, N: int(depth)}}
+		r := Request{Prompt: prompts[i*prompt : (i+1)*prompt], MaxTokens: length, IgnoreEOS: true,
+			Draft: Draft{Mode: DraftFixed, N: int(depth)}}
 		ids, _, last, err := collect(t.Context(), l, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := greedy[i*said : (i+1)*said]; !slices.Equal(ids, text) {
+		if text := greedy[i*length : (i+1)*length]; !slices.Equal(ids, text) {
 			t.Errorf("prompt %d: %v, want %v", i, ids, text)
 		}
 		s := last.Stats
-		if s.TargetSteps+s.Accepted != said {
-			t.Errorf("prompt %d: %d tokens of %d steps with %d accepted", i, said, s.TargetSteps, s.Accepted)
+		if s.TargetSteps+s.Accepted != length {
+			t.Errorf("prompt %d: %d tokens of %d steps with %d accepted", i, length, s.TargetSteps, s.Accepted)
 		}
-		t.Logf("prompt %d: %d steps, the reference %d; %d of %d drafts accepted", i, s.TargetSteps, steps[i], s.Accepted, s.Drafted)
+		t.Logf("prompt %d: %d steps, the reference %d; %d of %d drafts accepted", i, s.TargetSteps, steps[i], s.Accepted,
+			s.Drafted)
 		took, want = took+s.TargetSteps, want+int(steps[i])
 	}
 	if float64(took) > 1.1*float64(want) {

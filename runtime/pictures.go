@@ -18,17 +18,17 @@ import (
 	"github.com/ingotml/ingot/vision"
 )
 
-// ErrPictures says that a model cannot be given the pictures of a request.
+// ErrPictures reports that a model cannot process the pictures of a request.
 var ErrPictures = errors.New("pictures cannot be used")
 
-// Picture is a picture of a prompt.
+// Picture is one picture of a prompt.
 type Picture struct {
-	ID   int    // of [img-ID] in a text
-	Name string // in errors; without one it is counted
+	ID   int    // of its mark [img-ID] in a text
+	Name string // used in errors; without one, they use its index
 	Data []byte // a PNG, JPEG, GIF, WebP or BMP file
 }
 
-// name is what errors call the picture that comes i-th, from 0 on.
+// name returns what errors call the picture with index i.
 func (p Picture) name(i int) string {
 	if p.Name != "" {
 		return "picture " + p.Name
@@ -36,20 +36,20 @@ func (p Picture) name(i int) string {
 	return fmt.Sprintf("picture %d", i+1)
 }
 
-// sight is how a model takes pictures.
-type sight struct {
+// visionConfig says how a model processes pictures.
+type visionConfig struct {
 	arch.Pictures
 	processor vision.Processor
 	tower     models.Tower
 }
 
-// readSight is nil for models without a tower. The tower is not there before the model is built.
-func (f files) readSight(config arch.Model) (*sight, error) {
+// readVision returns nil for a model without a vision tower. setTower adds the tower when the model is built.
+func (f files) readVision(config arch.Model) (*visionConfig, error) {
 	m, ok := config.(interface{ Pictures() *arch.Pictures })
 	if !ok || m.Pictures() == nil {
 		return nil, nil
 	}
-	s := &sight{Pictures: *m.Pictures()}
+	s := &visionConfig{Pictures: *m.Pictures()}
 	s.processor = vision.New(s.Patch, s.Temporal, s.Merge)
 	name, b, err := f.preprocessor()
 	if err != nil || b == nil {
@@ -61,8 +61,8 @@ func (f files) readSight(config arch.Model) (*sight, error) {
 	return s, nil
 }
 
-// preprocessor reads what the checkpoint says of preparing pictures, and where; nil where it says nothing. transformers 5
-// saves it as a part of processor_config.json and reads that first.
+// preprocessor returns the checkpoint's configuration for preparing pictures and the name of its file; nil if it has
+// none. transformers 5 writes it as a part of processor_config.json, and reads that file first.
 func (f files) preprocessor() (name string, config []byte, err error) {
 	name = "processor_config.json"
 	whole, err := f.read(manifest.KindFile, name)
@@ -85,8 +85,8 @@ func (f files) preprocessor() (name string, config []byte, err error) {
 	return name, config, err
 }
 
-// look takes the tower of a model that was built.
-func (s *sight) look(m models.Model) {
+// setTower takes the vision tower of a model that was built.
+func (s *visionConfig) setTower(m models.Model) {
 	if s == nil {
 		return
 	}
@@ -95,81 +95,85 @@ func (s *sight) look(m models.Model) {
 	}
 }
 
-// needSight gives how the model takes pictures, or why it does not.
-func (l *Local) needSight() (*sight, error) {
-	if l.sight != nil && l.sight.tower == nil {
-		return nil, l.blind()
+// needVision returns how the model processes pictures, or an error if it does not.
+func (l *Local) needVision() (*visionConfig, error) {
+	if l.vision != nil && l.vision.tower == nil {
+		return nil, l.noTowerError()
 	}
-	return l.needPlaces()
+	return l.needImageToken()
 }
 
-// needPlaces gives how a prompt shows pictures, or why none can.
-func (p *Processor) needPlaces() (*sight, error) {
+// needImageToken returns how a prompt represents pictures, or an error if it cannot.
+func (p *Processor) needImageToken() (*visionConfig, error) {
 	switch {
-	case p.sight == nil:
-		return nil, p.blind()
-	case p.sight.Image == 0:
+	case p.vision == nil:
+		return nil, p.noTowerError()
+	case p.vision.Image == 0:
 		return nil, fmt.Errorf("config.json has no image_token_id: %w", ErrPictures)
 	}
-	return p.sight, nil
+	return p.vision, nil
 }
 
-func (p *Processor) blind() error {
+func (p *Processor) noTowerError() error {
 	return fmt.Errorf("%s without a vision tower: %w", p.config.Facts().ModelType, ErrPictures)
 }
 
-// refuseVideo names the token of a video in a prompt.
-func (l *Local) refuseVideo(prompt []int32) error {
-	if l.sight == nil || l.sight.Video == 0 {
+// checkNoVideo returns an error if a prompt contains a video token.
+func (l *Local) checkNoVideo(prompt []int32) error {
+	if l.vision == nil || l.vision.Video == 0 {
 		return nil
 	}
-	if i := slices.Index(prompt, int32(l.sight.Video)); i >= 0 {
-		return fmt.Errorf("token %d of the prompt stands for a video, which no model here takes: %w", i, ErrPictures)
+	if i := slices.Index(prompt, int32(l.vision.Video)); i >= 0 {
+		return fmt.Errorf("token %d of the prompt stands for a video: videos are not supported: %w", i, ErrPictures)
 	}
 	return nil
 }
 
-// pictured is what the pictures of a prompt add to its rows. It belongs to one request.
-type pictured struct {
-	prompt []int32    // with as many image tokens as the pictures have vectors
-	grid   [3][]int32 // time, height and width of each token
-	shift  int        // of text after the prompt against its place in the sequence
-	spans  []span     // in order
-	seen   []*seen    // the different pictures
+// promptPictures holds what the pictures of a prompt add to its rows. It belongs to one request.
+type promptPictures struct {
+	expanded []int32          // the prompt, with one image token for each vector
+	grid     [3][]int32       // time, height and width position of each token
+	shift    int              // position of generated text, relative to its index in the sequence
+	spans    []span           // in order
+	distinct []*promptPicture // without duplicates
 }
 
-// span is where a picture stands in a prompt.
+// span is the range of a picture's tokens in a prompt.
 type span struct {
 	start, end int // tokens
-	of         *seen
+	picture    *promptPicture
 }
 
-// seen is a picture, however often it is shown.
-type seen struct {
+// promptPicture is a distinct picture of a prompt, which may appear in it several times.
+type promptPicture struct {
 	vision.Measured
 	picture Picture
-	name    string     // in errors
-	hash    uint64     // of its file
-	vectors *mlx.Array // [tokens, hidden], kept; nil before the tower has seen it
+	name    string     // used in errors
+	hash    uint64     // of the file
+	vectors *mlx.Array // [tokens, hidden], kept; nil before the picture is encoded
 }
 
-// picture puts pictures in the places that a prompt has for them: single image tokens, which become as many as there are
-// vectors, or runs of as many. It is nil without pictures. It reads their headers alone: see decodes them, one at a time.
-func (l *Local) picture(ctx context.Context, prompt []int32, pictures []Picture, limit int) (*pictured, error) {
+// placePictures assigns pictures to the image tokens of a prompt, in order. A picture has one image token, which is
+// expanded to one for each of its vectors, or a run of that many. It returns nil without pictures. It reads only the
+// headers of the pictures; they are decoded later, one at a time.
+func (l *Local) placePictures(
+	ctx context.Context, prompt []int32, pictures []Picture, limit int,
+) (*promptPictures, error) {
 	if len(pictures) == 0 {
 		return nil, nil
 	}
-	s, err := l.needSight()
+	s, err := l.needVision()
 	if err != nil {
 		return nil, err
 	}
 	image := int32(s.Image)
 	runs := runsOf(prompt, image)
 	if len(runs) != len(pictures) {
-		return nil, fmt.Errorf("the prompt has places for %d pictures, %d were given: %w", len(runs), len(pictures), ErrPictures)
+		return nil, fmt.Errorf("the prompt has places for %d pictures, %d were given: %w", len(runs), len(pictures),
+			ErrPictures)
 	}
-	p := &pictured{}
-	known := map[[sha256.Size]byte]*seen{}
+	p := &promptPictures{}
+	known := map[[sha256.Size]byte]*promptPicture{}
 	done := 0
 	for i, run := range runs {
 		if err := ctx.Err(); err != nil {
@@ -182,27 +186,31 @@ func (l *Local) picture(ctx context.Context, prompt []int32, pictures []Picture,
 			if err != nil {
 				return nil, err
 			}
-			of = &seen{Measured: size, picture: pictures[i], name: pictures[i].name(i), hash: binary.LittleEndian.Uint64(key[:])}
-			known[key], p.seen = of, append(p.seen, of)
+			of = &promptPicture{
+				Measured: size, picture: pictures[i], name: pictures[i].name(i), hash: binary.LittleEndian.Uint64(key[:]),
+			}
+			known[key], p.distinct = of, append(p.distinct, of)
 		}
 		n := of.Tokens()
 		if length := run[1] - run[0]; length != 1 && length != n {
-			return nil, fmt.Errorf("%s makes %d tokens, the prompt has %d for it at token %d: %w", pictures[i].name(i), n, length, run[0], ErrPictures)
+			return nil, fmt.Errorf("%s makes %d tokens, the prompt has %d for it at token %d: %w", pictures[i].name(i), n,
+				length, run[0], ErrPictures)
 		}
-		p.prompt = append(p.prompt, prompt[done:run[0]]...)
-		p.spans = append(p.spans, span{len(p.prompt), len(p.prompt) + n, of})
-		p.prompt = append(p.prompt, slices.Repeat([]int32{image}, n)...)
+		p.expanded = append(p.expanded, prompt[done:run[0]]...)
+		p.spans = append(p.spans, span{len(p.expanded), len(p.expanded) + n, of})
+		p.expanded = append(p.expanded, slices.Repeat([]int32{image}, n)...)
 		done = run[1]
-		if len(p.prompt)+len(prompt)-done >= limit {
-			return nil, fmt.Errorf("the prompt has %d tokens with %s, the model's context %d: %w", len(p.prompt)+len(prompt)-done, pictures[i].name(i), limit, ErrPrompt)
+		if len(p.expanded)+len(prompt)-done >= limit {
+			return nil, fmt.Errorf("the prompt has %d tokens with %s, the model's context %d: %w",
+				len(p.expanded)+len(prompt)-done, pictures[i].name(i), limit, ErrPrompt)
 		}
 	}
-	p.prompt = append(p.prompt, prompt[done:]...)
-	p.place()
+	p.expanded = append(p.expanded, prompt[done:]...)
+	p.assignPositions()
 	return p, nil
 }
 
-// runsOf lists where a token stands, once or several times in a row: starts and ends.
+// runsOf returns the start and end of each run of a token.
 func runsOf(tokens []int32, token int32) (runs [][2]int) {
 	for i := 0; i < len(tokens); i++ {
 		if tokens[i] != token {
@@ -217,9 +225,10 @@ func runsOf(tokens []int32, token int32) (runs [][2]int) {
 	return runs
 }
 
-// place gives each token its three positions. Text takes the next one in all three; a picture stands at one time, its rows
-// and columns count from there, and what follows comes after the longer side.
-func (p *pictured) place() {
+// assignPositions computes the three positions of each token. Text advances all three together. All tokens of a picture
+// have the same time position; their rows and columns count from there. Text after a picture continues beyond its
+// longer side.
+func (p *promptPictures) assignPositions() {
 	at, done := int32(0), 0
 	text := func(end int) {
 		for ; done < end; done++ {
@@ -231,7 +240,7 @@ func (p *pictured) place() {
 	}
 	for _, s := range p.spans {
 		text(s.start)
-		rows, cols := int32(s.of.Rows/s.of.Merge), int32(s.of.Cols/s.of.Merge)
+		rows, cols := int32(s.picture.Rows/s.picture.Merge), int32(s.picture.Cols/s.picture.Merge)
 		for i := range rows * cols {
 			for axis, offset := range [3]int32{0, i / cols, i % cols} {
 				p.grid[axis] = append(p.grid[axis], at+offset)
@@ -240,23 +249,23 @@ func (p *pictured) place() {
 		at += max(rows, cols)
 		done = s.end
 	}
-	text(len(p.prompt))
-	p.shift = int(at) - len(p.prompt)
+	text(len(p.expanded))
+	p.shift = int(at) - len(p.expanded)
 }
 
-// see decodes a picture and runs it through the tower.
-func (l *Local) see(ctx context.Context, s *seen) error {
+// encodePicture decodes a picture and runs it through the vision tower.
+func (l *Local) encodePicture(ctx context.Context, s *promptPicture) error {
 	p := l.decode(ctx, s)
 	defer p.free()
 	if p.err != nil {
 		return p.err
 	}
-	return l.do(ctx, func() error { return l.encode(ctx, s, p.patches) })
+	return l.do(ctx, func() error { return l.runTower(ctx, s, p.patches) })
 }
 
-// encode runs the patches of a picture through the tower. It runs on the engine's thread.
-func (l *Local) encode(ctx context.Context, s *seen, p vision.Patches) error {
-	vectors, err := l.sight.tower.Encode(ctx, mlx.FromSlice(l.thread, p.Pixels, p.Rows*p.Cols, p.Width()), p.Rows, p.Cols)
+// runTower runs the patches of a picture through the vision tower. It runs on the engine's thread.
+func (l *Local) runTower(ctx context.Context, s *promptPicture, p vision.Patches) error {
+	vectors, err := l.vision.tower.Encode(ctx, mlx.FromSlice(l.thread, p.Pixels, p.Rows*p.Cols, p.Width()), p.Rows, p.Cols)
 	if err != nil {
 		return err
 	}
@@ -265,26 +274,26 @@ func (l *Local) encode(ctx context.Context, s *seen, p vision.Patches) error {
 	return nil
 }
 
-// probeTower runs a gray square through the tower.
+// probeTower runs a gray square through the vision tower.
 func (l *Local) probeTower(ctx context.Context) error {
-	if l.sight == nil || l.sight.tower == nil {
+	if l.vision == nil || l.vision.tower == nil {
 		return nil
 	}
-	side := l.sight.Patch * l.sight.Merge
+	side := l.vision.Patch * l.vision.Merge
 	gray := &vision.Picture{Width: side, Height: side, Pix: slices.Repeat([]uint8{100}, 3*side*side)}
-	patches, err := l.sight.processor.Patches(gray)
+	patches, err := l.vision.processor.Patches(gray)
 	if err != nil {
 		return err
 	}
-	p := &pictured{seen: []*seen{{}}}
+	picture := &promptPictures{distinct: []*promptPicture{{}}}
 	defer func() {
-		_ = l.thread.Do(context.Background(), func() error { p.free(); return nil })
+		_ = l.thread.Do(context.Background(), func() error { picture.free(); return nil })
 	}()
-	if err := l.do(ctx, func() error { return l.encode(ctx, p.seen[0], patches) }); err != nil {
+	if err := l.do(ctx, func() error { return l.runTower(ctx, picture.distinct[0], patches) }); err != nil {
 		return err
 	}
 	return l.do(ctx, func() error {
-		for i, v := range p.seen[0].vectors.Float32s() {
+		for i, v := range picture.distinct[0].vectors.Float32s() {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 				return fmt.Errorf("element %d of the vectors of a picture is %v: %w", i, v, ErrImage)
 			}
@@ -293,13 +302,13 @@ func (l *Local) probeTower(ctx context.Context) error {
 	})
 }
 
-// part adds to a part of n tokens, from token start of the text on, what pictures there are.
-func (p *pictured) part(part nn.Part, start int) nn.Part {
+// part adds pictures and positions to a part of the text that begins at token start.
+func (p *promptPictures) part(part nn.Part, start int) nn.Part {
 	if p == nil {
 		return part
 	}
 	end := start + len(part.Tokens)
-	if start >= len(p.prompt) { // generated text
+	if start >= len(p.expanded) { // generated text
 		part.Shift = p.shift
 		return part
 	}
@@ -309,27 +318,27 @@ func (p *pictured) part(part nn.Part, start int) nn.Part {
 	for _, s := range p.spans {
 		from, to := max(s.start, start), min(s.end, end)
 		if from < to {
-			x := mlx.Slice(s.of.vectors, mlx.Range(from-s.start, to-s.start), mlx.All())
+			x := mlx.Slice(s.picture.vectors, mlx.Range(from-s.start, to-s.start), mlx.All())
 			part.Vectors = append(part.Vectors, nn.Vectors{Row: from - start, X: x})
 		}
 	}
 	return part
 }
 
-// next is the shift of text that is generated.
-func (p *pictured) next() int {
+// generatedShift returns the position of generated text, relative to its index in the sequence.
+func (p *promptPictures) generatedShift() int {
 	if p == nil {
 		return 0
 	}
 	return p.shift
 }
 
-// free gives up the vectors. It runs on the engine's thread.
-func (p *pictured) free() {
+// free frees the vectors. It runs on the engine's thread.
+func (p *promptPictures) free() {
 	if p == nil {
 		return
 	}
-	for _, s := range p.seen {
+	for _, s := range p.distinct {
 		mlx.Free(s.vectors)
 		s.vectors = nil
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/ingotml/ingot/vision"
 )
 
-// CountPrompt is how many tokens a prompt has with its pictures. It reads their headers alone.
+// CountPrompt returns the number of tokens of a prompt with its pictures. It reads only the headers of the pictures.
 func (p *Processor) CountPrompt(ctx context.Context, prompt []int32, pictures []Picture) (int, error) {
 	if len(pictures) == 0 {
 		return len(prompt), nil
 	}
-	s, err := p.needPlaces()
+	s, err := p.needImageToken()
 	if err != nil {
 		return 0, err
 	}
@@ -36,11 +36,11 @@ func (p *Processor) CountPrompt(ctx context.Context, prompt []int32, pictures []
 	return n, nil
 }
 
-// measure reads the header of the picture that comes i-th. It refuses what takes too much memory to decode.
-func (s *sight) measure(p Picture, i int) (vision.Measured, error) {
+// measure reads the header of the picture with index i. It returns an error if decoding needs too much memory.
+func (s *visionConfig) measure(p Picture, i int) (vision.Measured, error) {
 	size, err := s.processor.Measure(p.Data)
 	if err == nil && size.Memory > limits.PictureMemory {
-		err = fmt.Errorf("it takes %d MiB to decode, more than %d: make it smaller or save it in another form: %w",
+		err = fmt.Errorf("it takes %d MiB to decode, more than %d: make it smaller or save it in another format: %w",
 			size.Memory>>20, limits.PictureMemory>>20, vision.ErrPicture)
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *sight) measure(p Picture, i int) (vision.Measured, error) {
 	return size, err
 }
 
-// badPicture is an ErrPictures that says what is wrong with a picture.
+// badPicture is an ErrPictures that wraps what is wrong with a picture.
 type badPicture struct{ error }
 
 func (b badPicture) Unwrap() error        { return b.error }

@@ -11,71 +11,71 @@ import (
 	"github.com/ingotml/ingot/vision"
 )
 
-// decoder bounds the memory of a model's pictures from their files to the tower, by limits.PictureMemory. A picture that
-// does not fit waits in a FIFO queue.
-type decoder struct{ *semaphore.Weighted }
+// decodeMemory bounds the memory of a model's pictures between their files and the vision tower by
+// limits.PictureMemory. Pictures that do not fit wait in a FIFO queue.
+type decodeMemory struct{ *semaphore.Weighted }
 
-func newDecoder() decoder { return decoder{semaphore.NewWeighted(limits.PictureMemory)} }
+func newDecodeMemory() decodeMemory { return decodeMemory{semaphore.NewWeighted(limits.PictureMemory)} }
 
-// decoded is a picture in patches, or why there are none. Its memory counts until free.
+// decoded is a decoded picture, or an error. Its memory is reserved until free is called.
 type decoded struct {
 	patches vision.Patches
 	err     error
-	free    func() // once
+	free    func() // must be called once
 }
 
-// decode makes patches of a picture's file, as soon as there is memory for it.
-func (l *Local) decode(ctx context.Context, s *seen) (p decoded) {
+// decode cuts a picture into patches, as soon as there is memory for it.
+func (l *Local) decode(ctx context.Context, s *promptPicture) (p decoded) {
 	p.free = func() {}
-	held := min(2*s.Memory, limits.PictureMemory) // the heap grows to twice what is used
-	if err := l.decoder.Acquire(ctx, held); err != nil {
+	held := min(2*s.Memory, limits.PictureMemory) // the heap grows to twice the live memory
+	if err := l.decodeMemory.Acquire(ctx, held); err != nil {
 		return decoded{err: err, free: p.free}
 	}
 	defer func() {
-		if fault := recover(); fault != nil { // the file is not ours
+		if fault := recover(); fault != nil { // an untrusted file must not end the process
 			p.err = fmt.Errorf("the decoder failed: %v: %w", fault, vision.ErrPicture)
 		}
 		const large = 64 << 20
 		if held >= large {
-			debug.FreeOSMemory() // before others take as much
+			debug.FreeOSMemory() // before the next picture allocates as much
 		}
 		if p.err != nil {
 			p.patches, p.err = vision.Patches{}, badPicture{fmt.Errorf("%s: %w", s.name, p.err)}
-			l.decoder.Release(held)
+			l.decodeMemory.Release(held)
 			return
 		}
-		l.decoder.Release(held - s.Held)
-		p.free = func() { l.decoder.Release(s.Held) }
+		l.decodeMemory.Release(held - s.Held)
+		p.free = func() { l.decodeMemory.Release(s.Held) }
 	}()
-	p.patches, p.err = l.sight.processor.Read(s.picture.Data)
+	p.patches, p.err = l.vision.processor.Read(s.picture.Data)
 	return p
 }
 
-// decoding is a picture of a running request that is on its way to the tower.
-type decoding struct {
+// decodeJob decodes a picture of a running request.
+type decodeJob struct {
 	decoded
-	done   chan struct{} // closed once decoded is there
+	done   chan struct{} // closed when decoded is set
 	cancel context.CancelFunc
 }
 
-// decode begins to decode the next picture of a request. The loop is woken when that is done.
-func (b *batcher) decode(g *generation) {
-	if g.encoded == len(g.show.seen) {
+// startDecode starts to decode the next picture of a request. It wakes the loop when the picture is decoded.
+func (b *batcher) startDecode(g *generation) {
+	if g.encodedPictures == len(g.pictures.distinct) {
 		return
 	}
 	ctx, cancel := context.WithCancel(g.ctx)
-	d := &decoding{done: make(chan struct{}), cancel: cancel}
-	s := g.show.seen[g.encoded]
+	d := &decodeJob{done: make(chan struct{}), cancel: cancel}
+	s := g.pictures.distinct[g.encodedPictures]
 	go func() {
 		d.decoded = b.l.decode(ctx, s)
 		close(d.done)
 		b.wake()
 	}()
-	g.decoding = d
+	g.decodeJob = d
 }
 
-// ready tells whether the picture has been decoded, or could not be.
-func (d *decoding) ready() bool {
+// ready reports whether the job is done, with or without an error.
+func (d *decodeJob) ready() bool {
 	select {
 	case <-d.done:
 		return true
@@ -84,8 +84,8 @@ func (d *decoding) ready() bool {
 	}
 }
 
-// stop gives a picture up, and its memory as soon as the decoder lets go of it.
-func (d *decoding) stop() {
+// stop cancels a job. Its memory is released when the decoder returns. d may be nil.
+func (d *decodeJob) stop() {
 	if d == nil {
 		return
 	}
@@ -96,34 +96,36 @@ func (d *decoding) stop() {
 	}()
 }
 
-// blind tells whether pictures of a request have yet to go through the tower.
-func (g *generation) blind() bool { return g.show != nil && g.encoded < len(g.show.seen) }
+// awaitsPictures reports whether the request has pictures that are not encoded yet.
+func (g *generation) awaitsPictures() bool {
+	return g.pictures != nil && g.encodedPictures < len(g.pictures.distinct)
+}
 
-// encode runs the next picture that is decoded through the tower, if there is one.
-func (b *batcher) encode() bool {
+// encodeNextPicture runs the next decoded picture through the vision tower, and reports whether there was one.
+func (b *batcher) encodeNextPicture() bool {
 	for _, g := range b.running {
-		if !g.blind() {
+		if !g.awaitsPictures() {
 			continue
 		}
-		if g.decoding == nil {
-			b.decode(g)
+		if g.decodeJob == nil {
+			b.startDecode(g)
 		}
-		d := g.decoding
+		d := g.decodeJob
 		if !d.ready() {
 			continue
 		}
-		g.decoding = nil
+		g.decodeJob = nil
 		err := d.err
 		if err == nil {
-			err = b.do(func() error { return b.l.encode(g.ctx, g.show.seen[g.encoded], d.patches) })
+			err = b.do(func() error { return b.l.runTower(g.ctx, g.pictures.distinct[g.encodedPictures], d.patches) })
 		}
 		d.cancel()
 		d.free()
 		if err != nil {
-			b.leave(g, err)
+			b.finish(g, err)
 			return true
 		}
-		g.encoded++
+		g.encodedPictures++
 		return true
 	}
 	return false

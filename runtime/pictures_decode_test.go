@@ -20,7 +20,7 @@ import (
 	"github.com/ingotml/ingot/vision"
 )
 
-// gray is a PNG of one shade.
+// gray returns a PNG of a single shade.
 func gray(t *testing.T, side int, shade uint8) Picture {
 	t.Helper()
 	m := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{color.Gray{shade}})
@@ -31,7 +31,7 @@ func gray(t *testing.T, side int, shade uint8) Picture {
 	return Picture{Data: b.Bytes()}
 }
 
-// claims is a PNG that ends after its header.
+// claims returns a PNG that ends after its header.
 func claims(side uint32, depth, interlace byte) Picture {
 	head := binary.BigEndian.AppendUint32([]byte("IHDR"), side)
 	head = append(binary.BigEndian.AppendUint32(head, side), depth, 6, 0, 0, interlace)
@@ -39,8 +39,8 @@ func claims(side uint32, depth, interlace byte) Picture {
 	return Picture{Data: binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(head))}
 }
 
-// free tells whether nothing of a decoder's memory is taken, before long.
-func (d decoder) free(t *testing.T, all int64) {
+// free checks that all of the memory is free before long.
+func (d decodeMemory) free(t *testing.T, all int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -50,55 +50,59 @@ func (d decoder) free(t *testing.T, all int64) {
 	d.Release(all)
 }
 
-// Pictures are decoded as memory for them comes free, and what takes more than there is for all is refused by its header.
+// Pictures are decoded when there is memory for them. A picture that needs more than the bound is rejected by its
+// header.
 func TestPictureMemory(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	one := []int32{1, visionStart, imagePad, visionEnd}
-	l.sight.processor.Temporal, l.sight.processor.MaxPixels = 20, limits.PicturePixels // patches of more than a gigabyte
+	// Patches of more than a gigabyte.
+	l.vision.processor.Temporal, l.vision.processor.MaxPixels = 20, limits.PicturePixels
 	huge := claims(8192, 8, 0)
-	if _, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{huge}}); !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "MiB to decode, more than 1024") {
+	if _, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{huge}}); !errors.Is(err,
+		ErrPictures) || !strings.Contains(err.Error(), "MiB to decode, more than 1024") {
 		t.Errorf("a picture that takes too much: %v", err)
 	}
 	l = loadModel(t, "qwen3_5-vision")
-	size, err := l.sight.processor.Measure(gray(t, 512, 0).Data)
+	size, err := l.vision.processor.Measure(gray(t, 512, 0).Data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := 3 * size.Memory // room for one
-	l.decoder = decoder{semaphore.NewWeighted(all)}
+	all := 3 * size.Memory // memory for one
+	l.decodeMemory = decodeMemory{semaphore.NewWeighted(all)}
 	var wg sync.WaitGroup
 	for i := range 6 {
 		pictures := []Picture{gray(t, 512, uint8(2*i)), gray(t, 512, uint8(2*i+1))}
 		wg.Go(func() {
 			prompt := append(append([]int32{}, one...), one...)
-			if _, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, Pictures: pictures, MaxTokens: 2}); err != nil || last.Done == "" {
+			if _, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, Pictures: pictures,
+				MaxTokens: 2}); err != nil || last.Done == "" {
 				t.Errorf("request %d: %+v, %v", i, last, err)
 			}
 		})
 	}
 	wg.Wait()
-	l.decoder.free(t, all)
+	l.decodeMemory.free(t, all)
 }
 
-// While pictures wait for memory other requests go on; who leaves, and whose picture is damaged, takes nothing along.
-func TestPictureWaits(t *testing.T) {
+// While pictures wait for memory, other requests continue. Canceled requests and damaged pictures do not affect them.
+func TestPicturesWaitForMemory(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	const all = 64 << 20
-	l.decoder = decoder{semaphore.NewWeighted(all)}
-	if err := l.decoder.Acquire(t.Context(), all); err != nil {
+	l.decodeMemory = decodeMemory{semaphore.NewWeighted(all)}
+	if err := l.decodeMemory.Acquire(t.Context(), all); err != nil {
 		t.Fatal(err)
 	}
 	one := []int32{1, visionStart, imagePad, visionEnd}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	left, stays := make(chan error, 1), make(chan error, 1)
+	canceled, waiting := make(chan error, 1), make(chan error, 1)
 	go func() {
 		_, _, _, err := collect(ctx, l, Request{Prompt: one, Pictures: []Picture{gray(t, 64, 1)}, MaxTokens: 1})
-		left <- err
+		canceled <- err
 	}()
 	go func() {
 		_, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{gray(t, 64, 2)}, MaxTokens: 1})
-		stays <- err
+		waiting <- err
 	}()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
 		usage, err := l.Usage(t.Context())
@@ -112,25 +116,27 @@ func TestPictureWaits(t *testing.T) {
 			t.Fatal("the requests do not run")
 		}
 	}
-	if _, _, last, err := collect(t.Context(), l, Request{Prompt: []int32{1, 2}, MaxTokens: 2, IgnoreEOS: true}); err != nil || last.Stats.Tokens != 2 {
+	if _, _, last, err := collect(t.Context(), l, Request{Prompt: []int32{1, 2}, MaxTokens: 2,
+		IgnoreEOS: true}); err != nil || last.Stats.Tokens != 2 {
 		t.Errorf("a request without pictures: %+v, %v", last, err)
 	}
 	cancel()
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left: %v", err)
+	if err := <-canceled; !errors.Is(err, context.Canceled) {
+		t.Errorf("a canceled request: %v", err)
 	}
 	select {
-	case err := <-stays:
+	case err := <-waiting:
 		t.Fatalf("decoded without memory: %v", err)
 	default:
 	}
-	l.decoder.Release(all)
-	if err := <-stays; err != nil {
-		t.Errorf("who stayed: %v", err)
+	l.decodeMemory.Release(all)
+	if err := <-waiting; err != nil {
+		t.Errorf("a waiting request: %v", err)
 	}
 	_, _, _, err := collect(t.Context(), l, Request{Prompt: one, Pictures: []Picture{claims(64, 8, 0)}})
-	if !errors.Is(err, vision.ErrPicture) || !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "picture 1: PNG") {
+	if !errors.Is(err, vision.ErrPicture) || !errors.Is(err, ErrPictures) ||
+		!strings.Contains(err.Error(), "picture 1: PNG") {
 		t.Errorf("a damaged picture: %v", err)
 	}
-	l.decoder.free(t, all)
+	l.decodeMemory.free(t, all)
 }

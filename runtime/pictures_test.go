@@ -19,7 +19,7 @@ import (
 // Token ids of testdata/models/qwen3_5-vision.
 const visionStart, visionEnd, imagePad, videoPad = 380, 381, 382, 383
 
-// shown are the pictures of testdata/pictures that a golden was made with, in order.
+// shown returns pictures of testdata/pictures, in order.
 func shown(t *testing.T, names ...string) (pictures []Picture) {
 	t.Helper()
 	for i, name := range names {
@@ -60,10 +60,12 @@ func ints(t *testing.T, reference, name string) []int32 {
 }
 
 var pictureCases = map[string][]string{
-	"fits": {"shapes.png"}, "resized": {"wide.png"}, "photo": {"photo.jpg"}, "several": {"shapes.png", "wide.png", "shapes.png"},
+	"fits": {"shapes.png"}, "resized": {"wide.png"}, "photo": {"photo.jpg"},
+	"several": {"shapes.png", "wide.png", "shapes.png"},
 }
 
-// Prompts with pictures score and go on as in transformers. The JPEG decoder differs from libjpeg in a few pixels.
+// Prompts with pictures have the same logits and greedy continuation as in transformers. The JPEG decoder differs from
+// libjpeg in a few pixels.
 func TestComparePictures(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	for name, files := range pictureCases {
@@ -87,7 +89,8 @@ func TestComparePictures(t *testing.T) {
 	if !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "places for 1 pictures, 2 were given") {
 		t.Errorf("a picture too many: %v", err)
 	}
-	if _, _, err = l.Compare(t.Context(), ref, shown(t, "wide.png")...); !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), "picture 1 makes 7 tokens, the prompt has 6") {
+	if _, _, err = l.Compare(t.Context(), ref, shown(t, "wide.png")...); !errors.Is(err, ErrPictures) ||
+		!strings.Contains(err.Error(), "picture 1 makes 7 tokens, the prompt has 6") {
 		t.Errorf("another size: %v", err)
 	}
 	short := *ref
@@ -98,12 +101,12 @@ func TestComparePictures(t *testing.T) {
 	}
 }
 
-// Positions are transformers' get_rope_index.
+// Positions equal those of transformers' get_rope_index.
 func TestPicturePositions(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	for name, files := range pictureCases {
 		ref := readReference(t, "qwen3_5-vision-"+name)
-		p, err := l.picture(t.Context(), ref.Tokens, shown(t, files...), 1000)
+		p, err := l.placePictures(t.Context(), ref.Tokens, shown(t, files...), 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,15 +119,17 @@ func TestPicturePositions(t *testing.T) {
 	}
 }
 
-// A picture that is shown twice is encoded once.
-func TestPictureTwice(t *testing.T) {
+// A picture that appears twice is encoded once.
+func TestRepeatedPicture(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
-	p, err := l.picture(t.Context(), []int32{1, imagePad, 2, imagePad, 3, imagePad}, shown(t, "shapes.png", "wide.png", "shapes.png"), 100)
+	p, err := l.placePictures(t.Context(), []int32{1, imagePad, 2, imagePad, 3, imagePad},
+		shown(t, "shapes.png", "wide.png", "shapes.png"), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.seen) != 2 || len(p.spans) != 3 || p.spans[0].of != p.spans[2].of || p.spans[0].of == p.spans[1].of {
-		t.Errorf("%d pictures in %d spans", len(p.seen), len(p.spans))
+	if len(p.distinct) != 2 || len(p.spans) != 3 || p.spans[0].picture != p.spans[2].picture ||
+		p.spans[0].picture == p.spans[1].picture {
+		t.Errorf("%d pictures in %d spans", len(p.distinct), len(p.spans))
 	}
 	want := [][2]int{{1, 7}, {8, 15}, {16, 22}}
 	for i, s := range p.spans {
@@ -132,12 +137,12 @@ func TestPictureTwice(t *testing.T) {
 			t.Errorf("span %d is %d to %d, want %v", i, s.start, s.end, want[i])
 		}
 	}
-	if len(p.prompt) != 22 || p.prompt[15] != 3 || p.prompt[21] != imagePad {
-		t.Errorf("prompt %v", p.prompt)
+	if len(p.expanded) != 22 || p.expanded[15] != 3 || p.expanded[21] != imagePad {
+		t.Errorf("prompt %v", p.expanded)
 	}
 }
 
-// One image token stands for a whole picture; the text goes on after it as from the expanded prompt.
+// A single image token stands for a whole picture, with the same result as the expanded prompt.
 func TestGeneratePictures(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	ref := readReference(t, "qwen3_5-vision-several")
@@ -149,7 +154,8 @@ func TestGeneratePictures(t *testing.T) {
 		}
 	}
 	r := Request{Prompt: prompt, Pictures: pictures, MaxTokens: len(ref.Greedy), IgnoreEOS: true}
-	for _, sampling := range []Sampling{{}, {PresencePenalty: 1e-9, RepeatLastN: 4}} { // penalties need each token at once
+	// penalties need the value of each token at once
+	for _, sampling := range []Sampling{{}, {PresencePenalty: 1e-9, RepeatLastN: 4}} {
 		r.Sampling = sampling
 		ids, _, last, err := collect(t.Context(), l, r)
 		if err != nil || !slices.Equal(ids, ref.Greedy) {
@@ -161,24 +167,24 @@ func TestGeneratePictures(t *testing.T) {
 	}
 }
 
-// Chunks cut pictures anywhere.
+// Prefill chunks may split a picture anywhere.
 func TestPictureChunks(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
-	p, err := l.picture(t.Context(), []int32{1, imagePad, 2, imagePad}, shown(t, "shapes.png", "wide.png"), 100)
+	p, err := l.placePictures(t.Context(), []int32{1, imagePad, 2, imagePad}, shown(t, "shapes.png", "wide.png"), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range p.seen {
-		if err := l.see(t.Context(), s); err != nil {
+	for _, s := range p.distinct {
+		if err := l.encodePicture(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	defer func() { _ = l.do(context.Background(), func() error { p.free(); return nil }) }()
-	for size := 1; size <= len(p.prompt)+2; size++ {
+	for size := 1; size <= len(p.expanded)+2; size++ {
 		rows := map[int]int{}
 		err := l.do(t.Context(), func() error {
-			for start := 0; start < len(p.prompt); start += size {
-				part := partOf(p, start, min(size, len(p.prompt)-start))
+			for start := 0; start < len(p.expanded); start += size {
+				part := partOf(p, start, min(size, len(p.expanded)-start))
 				for _, v := range part.Vectors {
 					for i := range v.X.Dim(0) {
 						rows[start+v.Row+i]++
@@ -193,18 +199,18 @@ func TestPictureChunks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, id := range p.prompt {
+		for i, id := range p.expanded {
 			if want := map[bool]int{true: 1}[id == imagePad]; rows[i] != want {
 				t.Errorf("chunks of %d: row %d has %d vectors, want %d", size, i, rows[i], want)
 			}
 		}
 	}
-	if part := partOf(p, len(p.prompt), 1); part.Grid[0] != nil || part.Shift != p.shift || part.Vectors != nil {
+	if part := partOf(p, len(p.expanded), 1); part.Grid[0] != nil || part.Shift != p.shift || part.Vectors != nil {
 		t.Errorf("after the prompt: %+v", part)
 	}
 }
 
-// A prompt is counted as it will be read.
+// CountPrompt returns the number of tokens that the prompt is evaluated with.
 func TestCountPrompt(t *testing.T) {
 	l, shapes := loadModel(t, "qwen3_5-vision"), shown(t, "shapes.png")
 	for _, prompt := range [][]int32{{1, visionStart, imagePad, visionEnd}, {1, 2}} {
@@ -214,7 +220,7 @@ func TestCountPrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := l.CountPrompt(t.Context(), prompt, pictures); n != last.Stats.PromptTokens || err != nil {
-			t.Errorf("%v: %d tokens, %v; it was read as %d", prompt, n, err, last.Stats.PromptTokens)
+			t.Errorf("%v: %d tokens, %v; %d were evaluated", prompt, n, err, last.Stats.PromptTokens)
 		}
 	}
 	if _, err := l.CountPrompt(t.Context(), []int32{imagePad}, []Picture{{}}); !errors.Is(err, ErrPictures) {
@@ -232,11 +238,14 @@ func TestPicturesRefused(t *testing.T) {
 		r          Request
 		is         error
 	}{
-		{"a model that does not see", "llama without a vision tower", text, Request{Prompt: []int32{1}, Pictures: shapes}, ErrPictures},
+		{"a model that does not see", "llama without a vision tower", text,
+			Request{Prompt: []int32{1}, Pictures: shapes}, ErrPictures},
 		{"no place", "places for 0 pictures, 1 were given", l, Request{Prompt: []int32{1}, Pictures: shapes}, ErrPictures},
 		{"empty", "picture 1: the picture is empty", l, Request{Prompt: one, Pictures: []Picture{{}}}, vision.ErrPicture},
-		{"no picture", "picture 1: neither PNG", l, Request{Prompt: one, Pictures: []Picture{{Data: []byte("text")}}}, ErrPictures},
-		{"too long", "the model's context 256", l, Request{Prompt: append(make([]int32, 249), one...), Pictures: shapes}, ErrPrompt},
+		{"no picture", "picture 1: neither PNG", l,
+			Request{Prompt: one, Pictures: []Picture{{Data: []byte("text")}}}, ErrPictures},
+		{"too long", "the model's context 256", l,
+			Request{Prompt: append(make([]int32, 249), one...), Pictures: shapes}, ErrPrompt},
 		{"a video", "token 1 of the prompt stands for a video", l, Request{Prompt: []int32{1, videoPad}}, ErrPictures},
 	} {
 		_, _, _, err := collect(t.Context(), test.l, test.r)
@@ -251,7 +260,7 @@ func TestPicturesRefused(t *testing.T) {
 	}
 }
 
-// The limits of pictures come from either file; one that cannot be used is refused by its name.
+// The bounds of pictures come from either file. An error names the file that cannot be used.
 func TestPreprocessorFiles(t *testing.T) {
 	const old, part = "preprocessor_config.json", "processor_config.json"
 	for _, test := range []struct {
@@ -262,10 +271,13 @@ func TestPreprocessorFiles(t *testing.T) {
 	}{
 		{"none", nil, 2097152, ""},
 		{"published", map[string]string{old: `{"max_pixels": 70000}`}, 70000, ""},
-		{"transformers 5", map[string]string{old: `{"max_pixels": 70000}`, part: `{"image_processor": {"max_pixels": 80000}}`}, 80000, ""},
-		{"another processor", map[string]string{old: `{"max_pixels": 70000}`, part: `{"processor_class": "Qwen3VLProcessor"}`}, 70000, ""},
+		{"transformers 5", map[string]string{old: `{"max_pixels": 70000}`,
+			part: `{"image_processor": {"max_pixels": 80000}}`}, 80000, ""},
+		{"another processor", map[string]string{old: `{"max_pixels": 70000}`,
+			part: `{"processor_class": "Qwen3VLProcessor"}`}, 70000, ""},
 		{"bad value", map[string]string{old: `{"max_pixels": "many"}`}, 0, old},
-		{"bad value in a part", map[string]string{part: `{"image_processor": {"patch_size": 14}}`}, 0, part + ": patch_size is 14"},
+		{"bad value in a part",
+			map[string]string{part: `{"image_processor": {"patch_size": 14}}`}, 0, part + ": patch_size is 14"},
 		{"no object", map[string]string{part: `[1]`}, 0, part},
 	} {
 		dir := t.TempDir()
@@ -276,7 +288,7 @@ func TestPreprocessorFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := f.readSight(config)
+		s, err := f.readVision(config)
 		switch {
 		case test.failed != "":
 			if !errors.Is(err, vision.ErrConfig) || !strings.Contains(err.Error(), test.failed) {
@@ -307,14 +319,15 @@ func copyModel(t *testing.T, dir, name string, more map[string]string) {
 	}
 }
 
-// A tower whose weights are damaged is found without a picture.
+// Probe detects damaged weights of a vision tower without a picture.
 func TestProbeTower(t *testing.T) {
 	l := loadModel(t, "qwen3_5-vision")
 	if n, err := l.Probe(t.Context()); err != nil || n != 8 {
 		t.Errorf("%d tokens, %v", n, err)
 	}
-	l.sight.processor.Mean[0] = math.NaN()
-	if _, err := l.Probe(t.Context()); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "vectors of a picture") {
+	l.vision.processor.Mean[0] = math.NaN()
+	if _, err := l.Probe(t.Context()); !errors.Is(err, ErrImage) ||
+		!strings.Contains(err.Error(), "vectors of a picture") {
 		t.Errorf("pixels that are no numbers: %v", err)
 	}
 }
@@ -352,7 +365,8 @@ func TestShowPictures(t *testing.T) {
 		{"[img-99999999999999999999]", []Picture{a}, "[img-99999999999999999999], which"},
 		{"", []Picture{a, a}, "two pictures have the ID 0"},
 	} {
-		if _, _, err := l.ShowPictures(test.text, test.pictures); !errors.Is(err, ErrPictures) || !strings.Contains(err.Error(), test.want) {
+		if _, _, err := l.ShowPictures(test.text, test.pictures); !errors.Is(err, ErrPictures) ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: %v", test.text, err)
 		}
 	}
@@ -362,6 +376,6 @@ func TestShowPictures(t *testing.T) {
 	}
 }
 
-func partOf(p *pictured, start, n int) nn.Part {
+func partOf(p *promptPictures, start, n int) nn.Part {
 	return p.part(nn.Part{Tokens: make([]int32, n)}, start)
 }

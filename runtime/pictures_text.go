@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// mark is where a text shows a picture.
-var mark = regexp.MustCompile(`\[img-([0-9]+)\]`)
+// pictureMark is the place of a picture in a text.
+var pictureMark = regexp.MustCompile(`\[img-([0-9]+)\]`)
 
-// ShowPictures puts the model's own tokens for a picture in place of the marks [img-ID] of a text, and gives the pictures in
-// the order of their places; one may have several. Those without a mark come before the text. Without pictures marks are text.
+// ShowPictures replaces the marks [img-ID] in a text by the model's tokens for a picture. It returns the pictures in
+// the order of their places; a picture may have several. Pictures without a mark are placed before the text. Without
+// pictures, marks are plain text.
 func (p *Processor) ShowPictures(text string, pictures []Picture) (string, []Picture, error) {
 	if len(pictures) == 0 {
 		return text, nil, nil
@@ -30,8 +31,8 @@ func (p *Processor) ShowPictures(text string, pictures []Picture) (string, []Pic
 	}
 	var shown []Picture
 	var unknown string
-	marked := mark.ReplaceAllStringFunc(text, func(m string) string {
-		id, err := strconv.Atoi(mark.FindStringSubmatch(m)[1])
+	marked := pictureMark.ReplaceAllStringFunc(text, func(m string) string {
+		id, err := strconv.Atoi(pictureMark.FindStringSubmatch(m)[1])
 		p, ok := byID[id]
 		if (err != nil || !ok) && unknown == "" {
 			unknown = m
@@ -51,29 +52,29 @@ func (p *Processor) ShowPictures(text string, pictures []Picture) (string, []Pic
 	return strings.Repeat(place, len(first)) + marked, append(first, shown...), nil
 }
 
-// PicturePlaces counts the places for pictures in a prompt.
+// PicturePlaces returns the number of places for pictures in a prompt.
 func (p *Processor) PicturePlaces(prompt []int32) int {
-	if p.sight == nil || p.sight.Image == 0 {
+	if p.vision == nil || p.vision.Image == 0 {
 		return 0
 	}
-	return len(runsOf(prompt, int32(p.sight.Image)))
+	return len(runsOf(prompt, int32(p.vision.Image)))
 }
 
-// CheckPictures says why the model cannot be given pictures; nil where it can, as far as can be told without its weights.
+// CheckPictures returns an error if the model cannot process pictures, as far as its small files tell.
 func (p *Processor) CheckPictures() error {
-	_, err := p.needPlaces()
+	_, err := p.needImageToken()
 	return err
 }
 
-// CheckPictures says why the model cannot be given pictures; nil where it can.
+// CheckPictures returns an error if the model cannot process pictures.
 func (l *Local) CheckPictures() error {
-	_, err := l.needSight()
+	_, err := l.needVision()
 	return err
 }
 
-// placeholder is the text of a picture's start, one image token, and the end.
+// placeholder returns the text that stands for a picture: its start token, one image token, and its end token.
 func (p *Processor) placeholder() (string, error) {
-	s, err := p.needPlaces()
+	s, err := p.needImageToken()
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +88,8 @@ func (p *Processor) placeholder() (string, error) {
 		}
 		token, ok := p.tok.Token(int32(id))
 		if !ok {
-			return "", fmt.Errorf("the tokenizer has no token %d, which config.json has for pictures: %w", id, ErrPictures)
+			return "", fmt.Errorf("config.json uses token %d for pictures, which the tokenizer does not have: %w", id,
+				ErrPictures)
 		}
 		text += token
 	}

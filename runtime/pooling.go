@@ -13,49 +13,50 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// ErrEmbedding says that a model gives no embedding, or none as it was asked for.
+// ErrEmbedding reports that a model cannot compute an embedding, or not the requested one.
 var ErrEmbedding = errors.New("no embedding")
 
-// poolMode is a way to make one vector of those of a text's tokens, by its name in sentence-transformers.
+// poolMode is a way to combine the hidden states of a text's tokens into one vector. Its value is the name in
+// sentence-transformers.
 type poolMode string
 
 const (
 	poolFirst    poolMode = "cls"
-	poolLargest  poolMode = "max" // element by element
+	poolMax      poolMode = "max" // element by element
 	poolMean     poolMode = "mean"
-	poolMeanSqrt poolMode = "mean_sqrt_len_tokens" // the sum over the square root of the number
-	poolWeighted poolMode = "weightedmean"         // a token counts with its place, from 1 on
+	poolMeanSqrt poolMode = "mean_sqrt_len_tokens" // the sum, divided by the square root of the number of tokens
+	poolWeighted poolMode = "weightedmean"         // weighted by position, from 1
 	poolLast     poolMode = "lasttoken"
 )
 
-// poolModes are those that there are, with their keys in the configuration of sentence-transformers' Pooling module, in the order in which
-// that puts the vectors of several side by side.
+// poolModes lists the supported modes and their keys in the configuration of sentence-transformers' Pooling module. The
+// vectors of several modes are concatenated in this order.
 var poolModes = []struct {
 	mode poolMode
 	key  string
 }{
 	{poolFirst, "pooling_mode_cls_token"},
-	{poolLargest, "pooling_mode_max_tokens"},
+	{poolMax, "pooling_mode_max_tokens"},
 	{poolMean, "pooling_mode_mean_tokens"},
 	{poolMeanSqrt, "pooling_mode_mean_sqrt_len_tokens"},
 	{poolWeighted, "pooling_mode_weightedmean_tokens"},
 	{poolLast, "pooling_mode_lasttoken"},
 }
 
-// pooling is how a model's embeddings are made of its final hidden states.
+// pooling says how embeddings are pooled from the final hidden states.
 type pooling struct {
 	modes []poolMode
-	err   error // why there are none
+	err   error // why the model has no embeddings
 }
 
-// Files of sentence-transformers: the list of its modules, and what the one that pools is like.
+// Files of sentence-transformers: its list of modules, and the configuration of the Pooling module.
 const (
 	modulesName    = "modules.json"
-	defaultPooling = "1_Pooling/config.json" // without that list
+	defaultPooling = "1_Pooling/config.json" // if there is no list
 )
 
-// pooling is what the image says, else the last token. Whatever is wrong with what it says is the error of requests for embeddings:
-// a model that has no use for it still speaks.
+// pooling returns the pooling that the image configures; by default it takes the last token. An invalid configuration
+// fails only requests for embeddings: the model can still generate.
 func (f files) pooling() pooling {
 	modes, err := f.poolModes()
 	if err != nil {
@@ -91,8 +92,8 @@ func (f files) poolModes() ([]poolMode, error) {
 	return modes, nil
 }
 
-// poolingName finds the configuration of the pooling in a list of modules. What other modules would do with the vectors is not done here, so
-// it is refused; all vectors come out normalized.
+// poolingName returns the name of the Pooling module's configuration. It rejects modules that would transform the
+// vectors, because they are not implemented. Vectors are normalized with or without a Normalize module.
 func poolingName(modules []byte) (name string, err error) {
 	var list []struct {
 		Path string `json:"path"`
@@ -106,21 +107,21 @@ func poolingName(modules []byte) (name string, err error) {
 		case kind == "Transformer" || kind == "Normalize":
 		case kind == "Pooling" && name == "":
 			if !fs.ValidPath(m.Path) {
-				return "", fmt.Errorf("%.80q is no path", m.Path)
+				return "", fmt.Errorf("%.80q is not a valid path", m.Path)
 			}
 			name = path.Join(m.Path, "config.json")
 		default:
-			return "", fmt.Errorf("a module %.80q is not supported", kind)
+			return "", fmt.Errorf("module %.80q is not supported", kind)
 		}
 	}
 	if name == "" {
-		return "", errors.New("no module pools")
+		return "", errors.New("it lists no Pooling module")
 	}
 	return name, nil
 }
 
-// parsePooling reads the configuration of a Pooling module, as sentence-transformers up to 5.1 writes it, or later: pooling_mode is a name
-// or a list of names.
+// parsePooling parses the configuration of a Pooling module: one boolean for each mode up to sentence-transformers 5.1,
+// later pooling_mode with a name or a list of names.
 func parsePooling(config []byte) ([]poolMode, error) {
 	var c map[string]json.RawMessage
 	if err := json.Unmarshal(config, &c); err != nil {
@@ -160,15 +161,15 @@ func parsePooling(config []byte) ([]poolMode, error) {
 		}
 	}
 	for m := range wanted {
-		return nil, fmt.Errorf("pooling by %.80q is not supported", string(m))
+		return nil, fmt.Errorf("pooling mode %.80q is not supported", string(m))
 	}
 	if len(modes) == 0 {
-		return nil, errors.New("it says no way to pool")
+		return nil, errors.New("no pooling mode is set")
 	}
 	return modes, nil
 }
 
-// modeOf is the mode that a key turns on; of one that is not known, the key.
+// modeOf returns the mode that a key turns on. For an unknown key, it returns the key.
 func modeOf(key string) poolMode {
 	for _, m := range poolModes {
 		if m.key == key {
@@ -178,44 +179,44 @@ func modeOf(key string) poolMode {
 	return poolMode(key)
 }
 
-// pooled gathers a text's embedding from the hidden states of its tokens, in order. Sums are in float64.
-type pooled struct {
+// poolState computes a text's embedding from the hidden states of its tokens, in order. It sums in float64.
+type poolState struct {
 	modes    []poolMode
 	rows     int
 	first    []float32
 	last     []float32
-	largest  []float32
+	max      []float32
 	sum      []float64
 	weighted []float64
 }
 
-func (p *pooled) has(m poolMode) bool { return slices.Contains(p.modes, m) }
+func (p *poolState) has(m poolMode) bool { return slices.Contains(p.modes, m) }
 
-// readsAll tells whether more counts than the last token. It may be nil.
-func (p *pooled) readsAll() bool {
+// needsAllRows reports whether the embedding depends on other tokens than the last one. p may be nil.
+func (p *poolState) needsAllRows() bool {
 	return p != nil && slices.ContainsFunc(p.modes, func(m poolMode) bool { return m != poolLast })
 }
 
-// reset forgets all rows. It may be nil.
-func (p *pooled) reset() {
+// reset discards all rows. p may be nil.
+func (p *poolState) reset() {
 	if p != nil {
-		*p = pooled{modes: p.modes}
+		*p = poolState{modes: p.modes}
 	}
 }
 
-// add takes the next rows [n, width]; those before the last row may be left out where nothing reads them.
-func (p *pooled) add(rows []float32, width int) {
+// add adds the next rows [n, width]. If needsAllRows is false, rows before the last one may be left out.
+func (p *poolState) add(rows []float32, width int) {
 	for row := range slices.Chunk(rows, width) {
 		p.rows++
 		if p.rows == 1 && p.has(poolFirst) {
 			p.first = slices.Clone(row)
 		}
-		if p.has(poolLargest) {
-			if p.largest == nil {
-				p.largest = slices.Clone(row)
+		if p.has(poolMax) {
+			if p.max == nil {
+				p.max = slices.Clone(row)
 			}
 			for i, v := range row {
-				p.largest[i] = max(p.largest[i], v)
+				p.max[i] = max(p.max[i], v)
 			}
 		}
 		if p.has(poolMean) || p.has(poolMeanSqrt) {
@@ -238,8 +239,9 @@ func addRow(sum []float64, row []float32, weight float64) []float64 {
 	return sum
 }
 
-// vector is the embedding: the first dimensions of what the modes give, side by side, of length 1; 0 dimensions are all.
-func (p *pooled) vector(dimensions int) ([]float32, error) {
+// vector returns the embedding: the first elements of the concatenated modes, normalized. 0 dimensions means all
+// elements.
+func (p *poolState) vector(dimensions int) ([]float32, error) {
 	var out []float64
 	plain := func(row []float32) {
 		for _, v := range row {
@@ -256,8 +258,8 @@ func (p *pooled) vector(dimensions int) ([]float32, error) {
 		switch m {
 		case poolFirst:
 			plain(p.first)
-		case poolLargest:
-			plain(p.largest)
+		case poolMax:
+			plain(p.max)
 		case poolMean:
 			scaled(p.sum, 1/n)
 		case poolMeanSqrt:

@@ -9,11 +9,12 @@ import (
 
 func TestParsePooling(t *testing.T) {
 	for config, want := range map[string]string{
-		`{"word_embedding_dimension":8,"pooling_mode_cls_token":false,"pooling_mode_lasttoken":true,"include_prompt":true}`: "lasttoken",
-		`{"pooling_mode_mean_tokens":true,"pooling_mode_max_tokens":true}`:                                                  "max mean",
-		`{"embedding_dimension":8,"pooling_mode":"mean","include_prompt":true}`:                                             "mean",
-		`{"pooling_mode":["lasttoken","cls"]}`:                                                                              "cls lasttoken",
-		`{"pooling_mode_weightedmean_tokens":true}`:                                                                         "weightedmean",
+		`{"word_embedding_dimension":8,"pooling_mode_cls_token":false,` +
+			`"pooling_mode_lasttoken":true,"include_prompt":true}`: "lasttoken",
+		`{"pooling_mode_mean_tokens":true,"pooling_mode_max_tokens":true}`:      "max mean",
+		`{"embedding_dimension":8,"pooling_mode":"mean","include_prompt":true}`: "mean",
+		`{"pooling_mode":["lasttoken","cls"]}`:                                  "cls lasttoken",
+		`{"pooling_mode_weightedmean_tokens":true}`:                             "weightedmean",
 	} {
 		modes, err := parsePooling([]byte(config))
 		var got []string
@@ -27,12 +28,12 @@ func TestParsePooling(t *testing.T) {
 	for config, want := range map[string]string{
 		`{`:                                  "unexpected end",
 		`[]`:                                 "cannot unmarshal",
-		`{}`:                                 "no way to pool",
+		`{}`:                                 "no pooling mode",
 		`{"pooling_mode":"attention"}`:       `"attention" is not supported`,
 		`{"pooling_mode":7}`:                 "neither a name",
 		`{"pooling_mode_mean_tokens":1}`:     `"pooling_mode_mean_tokens" is neither`,
 		`{"pooling_mode_other_tokens":true}`: `"pooling_mode_other_tokens" is not supported`,
-		`{"pooling_mode_mean_tokens":false}`: "no way to pool",
+		`{"pooling_mode_mean_tokens":false}`: "no pooling mode",
 	} {
 		if _, err := parsePooling([]byte(config)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", config, err, want)
@@ -44,9 +45,11 @@ func TestPoolingName(t *testing.T) {
 	module := func(path, kind string) string {
 		return `{"idx":0,"name":"0","path":"` + path + `","type":"` + kind + `"}`
 	}
-	first, norm := module("", "sentence_transformers.models.Transformer"), module("2_Normalize", "sentence_transformers.models.Normalize")
+	first, norm := module("", "sentence_transformers.models.Transformer"),
+		module("2_Normalize", "sentence_transformers.models.Normalize")
 	for list, want := range map[string]string{
-		first + "," + module("1_Pooling", "sentence_transformers.models.Pooling") + "," + norm:          "1_Pooling/config.json",
+		first + "," + module("1_Pooling", "sentence_transformers.models.Pooling") + "," +
+			norm: "1_Pooling/config.json",
 		first + "," + module("p", "sentence_transformers.sentence_transformer.modules.pooling.Pooling"): "p/config.json",
 	} {
 		if got, err := poolingName([]byte("[" + list + "]")); got != want || err != nil {
@@ -54,9 +57,11 @@ func TestPoolingName(t *testing.T) {
 		}
 	}
 	for list, want := range map[string]string{
-		first: "no module pools",
-		first + "," + module("../p", "a.Pooling"):                                                `"../p" is no path`,
-		module("p", "a.Pooling") + "," + module("q", "a.Pooling"):                                `"Pooling" is not supported`,
+		first: "it lists no Pooling module",
+		first + "," +
+			module("../p", "a.Pooling"): `"../p" is not a valid path`,
+		module("p", "a.Pooling") + "," +
+			module("q", "a.Pooling"): `"Pooling" is not supported`,
 		module("p", "a.Pooling") + "," + module("2_Dense", "sentence_transformers.models.Dense"): `"Dense" is not supported`,
 	} {
 		if _, err := poolingName([]byte("[" + list + "]")); err == nil || !strings.Contains(err.Error(), want) {
@@ -65,14 +70,15 @@ func TestPoolingName(t *testing.T) {
 	}
 }
 
-// Rows come in pieces, and a text that starts over is as if it had not begun.
-func TestPooled(t *testing.T) {
-	rows := []float32{3, 4, 1, -8, 5, 1} // three of two
+// Rows arrive in chunks, and a reset discards them.
+func TestPoolState(t *testing.T) {
+	rows := []float32{3, 4, 1, -8, 5, 1} // three rows of two
 	for mode, want := range map[poolMode][]float64{
-		poolFirst: {3, 4}, poolLast: {5, 1}, poolLargest: {5, 4}, poolMean: {3, -1}, poolMeanSqrt: {9, -3}, poolWeighted: {20, -9},
+		poolFirst: {3, 4}, poolLast: {5, 1}, poolMax: {5, 4}, poolMean: {3, -1}, poolMeanSqrt: {9, -3},
+		poolWeighted: {20, -9},
 	} {
 		for _, cut := range []int{1, 2, 3} {
-			p := &pooled{modes: []poolMode{mode}}
+			p := &poolState{modes: []poolMode{mode}}
 			p.add([]float32{100, 100}, 2)
 			p.reset()
 			p.add(rows[:2*cut], 2)
@@ -86,7 +92,7 @@ func TestPooled(t *testing.T) {
 			}
 		}
 	}
-	p := &pooled{modes: []poolMode{poolFirst, poolLast}}
+	p := &poolState{modes: []poolMode{poolFirst, poolLast}}
 	p.add([]float32{0, 3, 4, 9}, 2)
 	if got, err := p.vector(3); err != nil || !slices.Equal(got, []float32{0, 0.6, 0.8}) {
 		t.Errorf("three elements of two vectors: %v, %v", got, err)

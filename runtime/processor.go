@@ -9,15 +9,15 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// Processor is what of a model needs no engine: how texts and pictures become a request, and what a request is where its sender says
-// nothing. Its methods may be called from any goroutine.
+// Processor holds the parts of a model that do not need the engine: how texts and pictures become a request, and the
+// defaults of a request. Its methods are safe for concurrent use.
 type Processor struct {
 	config   arch.Model
-	tok      *tokenizer.Tokenizer // nil where the image has none
+	tok      *tokenizer.Tokenizer // nil if the image has none
 	eos      []int32
 	base     Defaults
 	pooling  pooling
-	sight    *sight // nil where the model takes no pictures
+	vision   *visionConfig // nil if the model does not process pictures
 	template bool
 }
 
@@ -48,29 +48,30 @@ func (f files) processor() (p *Processor, err error) {
 		return nil, err
 	}
 	p.pooling = f.pooling()
-	if p.sight, err = f.readSight(p.config); err != nil {
+	if p.vision, err = f.readVision(p.config); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// Tokenizer is nil where the image has none.
+// Tokenizer returns the image's tokenizer; nil if it has none.
 func (p *Processor) Tokenizer() *tokenizer.Tokenizer { return p.tok }
 
-// Defaults are the image's own parameters over those of the program.
+// Defaults returns the defaults of requests: the image's parameters, and the program's defaults for the rest.
 func (p *Processor) Defaults() Defaults { return p.base }
 
-// Context is the number of tokens that the model was trained to see.
+// Context returns the length of the model's context in tokens.
 func (p *Processor) Context() int { return int(p.config.Facts().Context) }
 
-// HasTemplate tells whether the image brings a chat template.
+// HasTemplate reports whether the image has a chat template.
 func (p *Processor) HasTemplate() bool { return p.template }
 
-// Encode gives the token ids of a text as it is, with what the tokenizer's own configuration adds (BOS).
+// Encode returns the token ids of a text, including the special tokens that the tokenizer's configuration adds, such as
+// BOS.
 func (p *Processor) Encode(text string) ([]int32, error) { return p.encode(text, true) }
 
-// EncodeRendered gives the token ids of a text that a template made. With bos it gets what the tokenizer's configuration
-// adds, unless it begins with that BOS already.
+// EncodeRendered returns the token ids of a rendered template. With bos, it adds the special tokens of the tokenizer's
+// configuration, unless the text already begins with the BOS token.
 func (p *Processor) EncodeRendered(text string, bos bool) ([]int32, error) {
 	if begin, _ := p.BOSEOS(); begin != "" && strings.HasPrefix(text, begin) {
 		bos = false
@@ -85,7 +86,7 @@ func (p *Processor) encode(text string, special bool) ([]int32, error) {
 	return p.tok.Encode(text, special)
 }
 
-// BOSEOS are the texts of the tokenizer's tokens around a text, "" where it has none.
+// BOSEOS returns the texts of the BOS and EOS tokens; "" if the tokenizer has none.
 func (p *Processor) BOSEOS() (bos, eos string) {
 	if p.tok == nil {
 		return "", ""

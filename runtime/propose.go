@@ -4,65 +4,66 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// proposer guesses what comes next. It runs on the engine's thread. What it keeps of a request lies in the request's drafting.
-type proposer interface {
-	// reads says of which rows that the model evaluates it wants the hidden states.
-	reads() reading
-	// propose sets the drafts of each step of a round, at most as many as its depth.
-	propose(round []*stepped)
-	// follow lets it read what the model has read of requests, where that saves time later.
-	follow(of []*generation)
-	// judged ends a round for a request, of whose drafts the first accepted ones have become its tokens.
-	judged(g *generation, accepted int)
+// drafter proposes tokens. It runs on the engine's thread. Its state of a request is in the request's draftInputs.
+type drafter interface {
+	// neededHiddenStates returns which hidden states of the target the drafter needs.
+	neededHiddenStates() hiddenStates
+	// propose sets the drafts of each item, at most as many as its depth.
+	propose(round []*batchItem)
+	// catchUp may evaluate tokens that the target has evaluated already, where that saves time later.
+	catchUp(of []*generation)
+	// finishRound ends a round for a request, whose first accepted drafts have become tokens.
+	finishRound(g *generation, accepted int)
 }
 
-// reading is the rows whose hidden states a proposer wants.
-type reading int
+// hiddenStates selects the rows whose hidden states a drafter needs.
+type hiddenStates int
 
 const (
-	readsNothing reading = iota
-	readsLast            // the one from which a token was chosen
-	readsAll
+	noHiddenStates  hiddenStates = iota
+	lastHiddenState              // of the row from which the last token was sampled
+	allHiddenStates
 )
 
-// guesser asks a function.
-type guesser func(tokens []int32, n int) []int32
+// funcDrafter calls a function.
+type funcDrafter func(tokens []int32, n int) []int32
 
-func (guesser) reads() reading          { return readsNothing }
-func (guesser) follow([]*generation)    {}
-func (guesser) judged(*generation, int) {}
-func (f guesser) propose(round []*stepped) {
+func (funcDrafter) neededHiddenStates() hiddenStates { return noHiddenStates }
+func (funcDrafter) catchUp([]*generation)            {}
+func (funcDrafter) finishRound(*generation, int)     {}
+func (f funcDrafter) propose(round []*batchItem) {
 	for _, s := range round {
 		s.drafts = f(s.g.tokens, s.depth)
 	}
 }
 
-// textual drafts from a request's own text.
-type textual struct{}
+// ngramDrafter looks n-grams up in the request's own text.
+type ngramDrafter struct{}
 
-func (textual) reads() reading          { return readsNothing }
-func (textual) follow([]*generation)    {}
-func (textual) judged(*generation, int) {}
-func (textual) propose(round []*stepped) {
+func (ngramDrafter) neededHiddenStates() hiddenStates { return noHiddenStates }
+func (ngramDrafter) catchUp([]*generation)            {}
+func (ngramDrafter) finishRound(*generation, int)     {}
+func (ngramDrafter) propose(round []*batchItem) {
 	for _, s := range round {
-		s.drafts = s.g.drafting.ngrams.lookup(s.g.tokens, s.depth)
+		s.drafts = s.g.draftInputs.ngrams.lookup(s.g.tokens, s.depth)
 	}
 }
 
-// newProposer picks what drafts for a model.
-func (l *Local) newProposer(o DraftOptions) proposer {
+// newDrafter returns the drafter of the model.
+func (l *Local) newDrafter(o DraftOptions) drafter {
 	switch {
 	case o.Guess != nil:
-		return guesser(o.Guess)
+		return funcDrafter(o.Guess)
 	case l.draft != nil:
-		return newModelDraft(l)
+		return newModelDrafter(l)
 	}
-	return textual{}
+	return ngramDrafter{}
 }
 
-// propose lets those draft who are to in this step, and keeps what can be used.
-func (b *batcher) propose(plan []stepped) {
-	var round []*stepped
+// propose runs the drafter for the items with a draft depth, and discards drafts beyond the depth, outside the
+// vocabulary or outside the request's format.
+func (b *batcher) propose(plan []batchItem) {
+	var round []*batchItem
 	for i := range plan {
 		if plan[i].depth > 0 {
 			round = append(round, &plan[i])
@@ -71,7 +72,7 @@ func (b *batcher) propose(plan []stepped) {
 	if len(round) == 0 {
 		return
 	}
-	b.proposer.propose(round)
+	b.drafter.propose(round)
 	vocab := b.l.config.Facts().Vocab
 	for _, s := range round {
 		s.drafts = s.drafts[:min(len(s.drafts), s.depth)]
@@ -82,34 +83,34 @@ func (b *batcher) propose(plan []stepped) {
 				break
 			}
 		}
-		if s.drafts = s.g.lawful(s.drafts); len(s.drafts) == 0 && n > 0 { // the round ends before it began
-			b.proposer.judged(s.g, 0)
-			b.depths.judged(&s.g.outlook, n, 0)
+		if s.drafts = s.g.allowedDrafts(s.drafts); len(s.drafts) == 0 && n > 0 { // no draft is left to verify
+			b.drafter.finishRound(s.g, 0)
+			b.depths.addResult(&s.g.draftState, n, 0)
 		}
 	}
 }
 
-// draftState is what a request's drafts are made from.
-type draftState struct {
+// draftInputs is the drafter's state of one request.
+type draftInputs struct {
 	ngrams ngrams
-	rows   heldRows
-	own    ownState
+	hidden hiddenRows
+	cache  draftCache
 }
 
-// free gives back what is on the engine.
-func (d *draftState) free() {
-	d.rows.free()
-	d.own.free()
+// free releases the engine memory.
+func (d *draftInputs) free() {
+	d.hidden.free()
+	d.cache.free()
 }
 
-// heldRows are hidden states that the model gave for the positions [from, to) of a sequence.
-type heldRows struct {
+// hiddenRows holds the target's hidden states at positions [from, to) of a sequence.
+type hiddenRows struct {
 	pieces   []*mlx.Array // [n, hidden] each, kept
 	from, to int
 }
 
-// add notes the rows of the positions that end before to. What does not follow the rows before takes their place.
-func (h *heldRows) add(x *mlx.Array, to int) {
+// add appends rows that end at position to. If they do not follow the stored rows, they replace them.
+func (h *hiddenRows) add(x *mlx.Array, to int) {
 	if from := to - x.Dim(0); from != h.to || len(h.pieces) == 0 {
 		h.free()
 		h.from = from
@@ -117,8 +118,8 @@ func (h *heldRows) add(x *mlx.Array, to int) {
 	h.pieces, h.to = append(h.pieces, mlx.Keep(x)), to
 }
 
-// of gives the rows of the positions [from, to), which are all there.
-func (h *heldRows) of(from, to int) *mlx.Array {
+// slice returns the rows of positions [from, to), which must be stored.
+func (h *hiddenRows) slice(from, to int) *mlx.Array {
 	x := h.pieces[0]
 	if len(h.pieces) > 1 {
 		x = mlx.Concatenate(0, h.pieces...)
@@ -129,8 +130,8 @@ func (h *heldRows) of(from, to int) *mlx.Array {
 	return mlx.SliceAxis(x, 0, mlx.Range(from-h.from, to-h.from))
 }
 
-// drop forgets the rows before a position.
-func (h *heldRows) drop(before int) {
+// dropBefore frees the rows before a position.
+func (h *hiddenRows) dropBefore(before int) {
 	if before <= h.from {
 		return
 	}
@@ -138,13 +139,13 @@ func (h *heldRows) drop(before int) {
 		h.free()
 		return
 	}
-	rest := mlx.Keep(h.of(before, h.to))
+	rest := mlx.Keep(h.slice(before, h.to))
 	to := h.to
 	h.free()
 	h.pieces, h.from, h.to = []*mlx.Array{rest}, before, to
 }
 
-func (h *heldRows) free() {
+func (h *hiddenRows) free() {
 	mlx.Free(h.pieces...)
-	*h = heldRows{}
+	*h = hiddenRows{}
 }

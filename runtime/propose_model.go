@@ -9,210 +9,213 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// How many rows a draft with state of its own must be behind to read them in a step of their own, and the most of such a step.
+// A draft model with its own KV cache catches up in a separate step if it is at least minCatchUpRows behind. Such a
+// step evaluates at most maxCatchUpRows rows.
 const (
-	followLeast = 32
-	followMost  = 512
+	minCatchUpRows = 32
+	maxCatchUpRows = 512
 )
 
-// ownState is the state that a draft keeps of a sequence.
-type ownState struct {
-	seq  *cache.Sequence // nil before the first step
-	read int             // position up to which its rows are those of the text
+// draftCache is a draft model's own KV cache of a sequence.
+type draftCache struct {
+	seq       *cache.Sequence // nil before the first step
+	evaluated int             // position up to which it holds the generated text, without drafts
 }
 
-func (o *ownState) free() {
+func (o *draftCache) free() {
 	if o.seq != nil {
 		o.seq.Free()
 	}
-	*o = ownState{}
+	*o = draftCache{}
 }
 
-// modelDraft drafts with a models.Draft. A row of a standalone draft at a position is the token there. A row of another is the token after
-// the position, and the hidden state there, from which the model chose it.
+// modelDrafter drafts with a models.Draft. A row of a standalone draft is the token at the row's position. A row of any
+// other draft is the token after the position and the target's hidden state at the position, from which that token was
+// sampled.
 //
-// A draft with state of its own reads the text behind the model. Where the model has skipped what the prefix cache knew, a standalone one
-// reads it then; the other begins after it, since it would need the hidden states.
-type modelDraft struct {
-	l     *Local
-	draft models.Draft
-	kinds []cache.Kind
-	shift int // of the token of a row against the row's position
+// A draft with its own KV cache evaluates the text after the target has. If the target restored a prefix from the
+// prefix cache, a standalone draft evaluates that prefix itself. Any other draft starts after the prefix, because the
+// hidden states of the prefix are missing.
+type modelDrafter struct {
+	l          *Local
+	draft      models.Draft
+	kinds      []cache.Kind
+	tokenShift int // position of a row's token, relative to the row
 }
 
-func newModelDraft(l *Local) *modelDraft {
-	d := &modelDraft{l: l, draft: l.draft, kinds: l.draft.Layers(), shift: 1}
+func newModelDrafter(l *Local) *modelDrafter {
+	d := &modelDrafter{l: l, draft: l.draft, kinds: l.draft.Layers(), tokenShift: 1}
 	if models.Standalone(l.draft) {
-		d.shift = 0
+		d.tokenShift = 0
 	}
 	return d
 }
 
-func (d *modelDraft) reads() reading {
+func (d *modelDrafter) neededHiddenStates() hiddenStates {
 	switch {
-	case d.shift == 0:
-		return readsNothing
+	case d.tokenShift == 0:
+		return noHiddenStates
 	case len(d.kinds) == 0:
-		return readsLast
+		return lastHiddenState
 	}
-	return readsAll
+	return allHiddenStates
 }
 
-// unread gives the positions of the rows that the draft has to read before it can guess what follows the request's tokens; ok is false where
-// it cannot.
-func (d *modelDraft) unread(g *generation) (from, to int, ok bool) {
-	x, to := &g.drafting, len(g.tokens)-d.shift
+// pendingRows returns the positions [from, to) of the rows that the draft has to evaluate before it can draft. ok is
+// false if the hidden states of these rows are missing.
+func (d *modelDrafter) pendingRows(g *generation) (from, to int, ok bool) {
+	x, to := &g.draftInputs, len(g.tokens)-d.tokenShift
 	if len(d.kinds) == 0 {
-		x.own.read = to - 1
+		x.cache.evaluated = to - 1
 	}
-	if d.shift == 0 {
-		return x.own.read, to, true
+	if d.tokenShift == 0 {
+		return x.cache.evaluated, to, true
 	}
-	// What was skipped is missing: the draft sees a text without it.
-	x.own.read = max(x.own.read, x.rows.from)
-	return x.own.read, to, len(x.rows.pieces) > 0 && x.rows.to >= to && x.own.read < to
+	// Restored positions have no hidden states: the draft never sees them.
+	x.cache.evaluated = max(x.cache.evaluated, x.hidden.from)
+	return x.cache.evaluated, to, len(x.hidden.pieces) > 0 && x.hidden.to >= to && x.cache.evaluated < to
 }
 
-// part is rows of a request, and their hidden states if the draft wants them.
-func (d *modelDraft) part(g *generation, from, to int) (nn.Part, *mlx.Array) {
-	x := &g.drafting
-	if x.own.seq == nil {
-		x.own.seq = cache.NewSequence(d.kinds)
+// part returns rows of a request as input of the draft, and their hidden states if it needs them.
+func (d *modelDrafter) part(g *generation, from, to int) (nn.Part, *mlx.Array) {
+	x := &g.draftInputs
+	if x.cache.seq == nil {
+		x.cache.seq = cache.NewSequence(d.kinds)
 	}
-	p := nn.Part{Seq: x.own.seq, Tokens: g.tokens[from+d.shift : to+d.shift]}
-	if d.shift == 0 {
+	p := nn.Part{Seq: x.cache.seq, Tokens: g.tokens[from+d.tokenShift : to+d.tokenShift]}
+	if d.tokenShift == 0 {
 		return p, nil
 	}
-	return p, x.rows.of(from, to)
+	return p, x.hidden.slice(from, to)
 }
 
-// batch is the input of a step.
-func (d *modelDraft) batch(b *nn.Batch, of []*generation, hidden *mlx.Array) *models.DraftBatch {
+// batch returns the input of a draft step.
+func (d *modelDrafter) batch(b *nn.Batch, generations []*generation, hidden *mlx.Array) *models.DraftBatch {
 	x := &models.DraftBatch{Batch: b, Hidden: hidden}
-	if d.shift == 0 {
+	if d.tokenShift == 0 {
 		return x
 	}
 	x.Vectors = d.l.model.Embed(b.Tokens)
-	for _, g := range of {
+	for _, g := range generations {
 		x.Target = append(x.Target, g.seq)
 	}
 	return x
 }
 
-// read lets the draft read rows [from, to) of each request. It gives what the step does.
-func (d *modelDraft) read(of []*generation, from, to []int) (hidden, scores *mlx.Array) {
+// step evaluates rows [from, to) of each request. It returns the hidden states and logits of the draft.
+func (d *modelDrafter) step(generations []*generation, from, to []int) (hidden, logits *mlx.Array) {
 	var parts []nn.Part
-	var held []*mlx.Array
-	for i, g := range of {
+	var states []*mlx.Array
+	for i, g := range generations {
 		p, h := d.part(g, from[i], to[i])
 		parts = append(parts, p)
 		if h != nil {
-			held = append(held, h)
+			states = append(states, h)
 		}
 	}
 	var all *mlx.Array
-	if len(held) > 0 {
-		all = mlx.Concatenate(0, held...)
+	if len(states) > 0 {
+		all = mlx.Concatenate(0, states...)
 	}
-	hidden, scores = d.draft.Step(d.batch(nn.NewBatch(d.l.thread, parts...), of, all))
-	for i, g := range of {
-		g.drafting.own.read = to[i]
-		g.drafting.rows.drop(to[i])
+	hidden, logits = d.draft.Step(d.batch(nn.NewBatch(d.l.thread, parts...), generations, all))
+	for i, g := range generations {
+		g.draftInputs.cache.evaluated = to[i]
+		g.draftInputs.hidden.dropBefore(to[i])
 	}
-	return hidden, scores
+	return hidden, logits
 }
 
-// follow reads what the model has evaluated, where that is many rows.
-func (d *modelDraft) follow(of []*generation) {
+// catchUp evaluates the pending rows of requests that have many of them.
+func (d *modelDrafter) catchUp(generations []*generation) {
 	if len(d.kinds) == 0 {
 		return
 	}
-	var who []*generation
+	var lagging []*generation
 	var from, to []int
-	for _, g := range of {
-		begin, end, _ := d.unread(g)
-		if end = min(end-1, g.seq.Offset()); d.shift > 0 { // the last row is what drafting begins with
-			end = min(end, g.drafting.rows.to)
+	for _, g := range generations {
+		begin, end, _ := d.pendingRows(g)
+		if end = min(end-1, g.seq.Offset()); d.tokenShift > 0 { // drafting starts with the last row
+			end = min(end, g.draftInputs.hidden.to)
 		}
-		if end-begin < followLeast {
+		if end-begin < minCatchUpRows {
 			continue
 		}
-		who, from, to = append(who, g), append(from, begin), append(to, min(end, begin+followMost))
+		lagging, from, to = append(lagging, g), append(from, begin), append(to, min(end, begin+maxCatchUpRows))
 	}
-	if len(who) == 0 {
+	if len(lagging) == 0 {
 		return
 	}
-	d.read(who, from, to)
+	d.step(lagging, from, to)
 	var state []*mlx.Array
-	for _, g := range who {
-		state = append(state, g.drafting.own.seq.State()...)
+	for _, g := range lagging {
+		state = append(state, g.draftInputs.cache.seq.State()...)
 	}
 	mlx.Eval(state...)
 }
 
-// propose implements proposer: all steps of all requests are one graph, and are evaluated at once.
-func (d *modelDraft) propose(round []*stepped) {
+// propose implements drafter. All draft steps of all requests form one graph, which is evaluated at once.
+func (d *modelDrafter) propose(round []*batchItem) {
 	round = slices.Clone(round)
-	slices.SortStableFunc(round, func(a, b *stepped) int { return b.depth - a.depth })
-	var late, who []*generation
-	var steps []*stepped
+	slices.SortStableFunc(round, func(a, b *batchItem) int { return b.depth - a.depth })
+	var lagging, generations []*generation
+	var items []*batchItem
 	var from, to []int
 	for _, s := range round {
-		begin, end, ok := d.unread(s.g)
+		begin, end, ok := d.pendingRows(s.g)
 		switch {
 		case !ok:
-		case end-begin > followMost:
-			late = append(late, s.g)
+		case end-begin > maxCatchUpRows:
+			lagging = append(lagging, s.g)
 		default:
-			steps, who, from, to = append(steps, s), append(who, s.g), append(from, begin), append(to, end)
+			items, generations, from, to = append(items, s), append(generations, s.g), append(from, begin), append(to, end)
 		}
 	}
-	d.follow(late)
-	if len(who) == 0 {
+	d.catchUp(lagging)
+	if len(generations) == 0 {
 		return
 	}
-	hidden, scores := d.read(who, from, to)
-	tokens, q := guess(scores, who, 0)
-	all, chances := []*mlx.Array{tokens}, [][]*mlx.Array{q}
-	for k := 1; k < steps[0].depth; k++ {
-		n := slices.IndexFunc(steps, func(s *stepped) bool { return s.depth <= k })
+	hidden, logits := d.step(generations, from, to)
+	tokens, q := draftTokens(logits, generations, 0)
+	drafted, distributions := []*mlx.Array{tokens}, [][]*mlx.Array{q}
+	for k := 1; k < items[0].depth; k++ {
+		n := slices.IndexFunc(items, func(s *batchItem) bool { return s.depth <= k })
 		if n < 0 {
-			n = len(steps)
+			n = len(items)
 		}
 		if n < tokens.Dim(0) {
 			first := mlx.Range(0, n)
 			tokens, hidden = mlx.SliceAxis(tokens, 0, first), mlx.SliceAxis(hidden, 0, first)
 		}
 		parts := make([]nn.Part, n)
-		for i, g := range who[:n] {
+		for i, g := range generations[:n] {
 			if k == 1 {
-				g.drafting.own.seq.Begin()
+				g.draftInputs.cache.seq.Begin()
 			}
-			parts[i] = nn.Part{Seq: g.drafting.own.seq}
+			parts[i] = nn.Part{Seq: g.draftInputs.cache.seq}
 		}
-		hidden, scores = d.draft.Step(d.batch(nn.NextBatch(tokens, parts...), who[:n], hidden))
-		tokens, q = guess(scores, who[:n], k)
-		all, chances = append(all, tokens), append(chances, q)
+		hidden, logits = d.draft.Step(d.batch(nn.NextBatch(tokens, parts...), generations[:n], hidden))
+		tokens, q = draftTokens(logits, generations[:n], k)
+		drafted, distributions = append(drafted, tokens), append(distributions, q)
 	}
-	mlx.Eval(slices.Concat(append(chances, all)...)...)
-	for k := range all {
-		for i, id := range mlx.ToSlice[int32](all[k]) {
-			steps[i].drafts, steps[i].q = append(steps[i].drafts, id), append(steps[i].q, chances[k][i])
+	mlx.Eval(slices.Concat(append(distributions, drafted)...)...)
+	for k := range drafted {
+		for i, id := range mlx.ToSlice[int32](drafted[k]) {
+			items[i].drafts, items[i].q = append(items[i].drafts, id), append(items[i].q, distributions[k][i])
 		}
 	}
 }
 
-// judged implements proposer. What a draft with state read of its own guesses stays as far as they were right, if it depends on the tokens
-// alone.
-func (d *modelDraft) judged(g *generation, accepted int) {
-	own := &g.drafting.own
+// finishRound implements drafter. A standalone draft keeps the cached rows of accepted drafts. Any other draft drops
+// all of them, because they were computed without the target's hidden states.
+func (d *modelDrafter) finishRound(g *generation, accepted int) {
+	own := &g.draftInputs.cache
 	if own.seq == nil {
 		return
 	}
-	if d.shift > 0 {
+	if d.tokenShift > 0 {
 		own.seq.Commit(0)
 		return
 	}
 	own.seq.Commit(accepted)
-	own.read = own.seq.Offset()
+	own.evaluated = own.seq.Offset()
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// paired loads a model of testdata with a draft, which is another one or, with no name, its own.
-func paired(t *testing.T, name, draft string, precision convert.Precision, o Options) *Local {
+// loadPair loads a model of testdata with a draft: another model or, without a name, its own head.
+func loadPair(t *testing.T, name, draft string, precision convert.Precision, o Options) *Local {
 	t.Helper()
 	var more []modelfile.Command
 	if draft != "" {
 		dir := modeltest.Dir(draft)
-		if draft == name { // which a draft must not be
+		if draft == name { // not allowed: copy the folder
 			dir = t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(modeltest.Dir(draft))); err != nil {
 				t.Fatal(err)
@@ -52,9 +52,9 @@ func paired(t *testing.T, name, draft string, precision convert.Precision, o Opt
 	return l
 }
 
-// pairs are models with each kind of draft: one that reads the model's keys, the model's own head, and other models, of which some keep
-// a window or a recurrent state.
-var pairs = []struct{ target, draft string }{
+// draftPairs lists models with each kind of draft: an assistant that reads the target's KV cache, the target's own
+// head, and other models, some of which keep a window or a recurrent state.
+var draftPairs = []struct{ target, draft string }{
 	{"gemma4-e2b", "gemma4_assistant-ordered"},
 	{"gemma4-12b", "gemma4_assistant-dense"},
 	{"qwen3_5-published", ""},
@@ -64,14 +64,14 @@ var pairs = []struct{ target, draft string }{
 	{"qwen3_5-default", "qwen3_5-default"},
 }
 
-// fixed asks for so many drafts.
+// fixed returns a Draft with a fixed depth.
 func fixed(n int) Draft { return Draft{Mode: DraftFixed, N: n} }
 
-// Greedy answers are the same with any drafts, alone and in company, whatever is cached.
+// Greedy requests generate the same tokens with any drafts, alone and in a batch, and with any prefix cache.
 func TestDraftsChangeNothing(t *testing.T) {
-	for _, p := range pairs {
+	for _, p := range draftPairs {
 		t.Run(fmt.Sprint(p.target, " with ", p.draft), func(t *testing.T) {
-			l := paired(t, p.target, p.draft, convert.Precision{}, Options{PrefixCache: 1 << 20, Chunk: 16})
+			l := loadPair(t, p.target, p.draft, convert.Precision{}, Options{PrefixCache: 1 << 20, Chunk: 16})
 			r := rand.New(rand.NewPCG(1, 9))
 			var prompts [][]int32
 			for range 6 {
@@ -81,7 +81,8 @@ func TestDraftsChangeNothing(t *testing.T) {
 			const n = 16
 			var want [][]int32
 			for _, p := range prompts {
-				ids, _, last, err := collect(t.Context(), l, Request{Prompt: p, MaxTokens: n, IgnoreEOS: true, Draft: Draft{Mode: DraftOff}})
+				ids, _, last, err := collect(t.Context(), l, Request{Prompt: p, MaxTokens: n, IgnoreEOS: true,
+					Draft: Draft{Mode: DraftOff}})
 				if err != nil || last.Stats.Drafted != 0 || last.Stats.TargetSteps != n {
 					t.Fatalf("%+v, %v", last.Stats, err)
 				}
@@ -97,7 +98,8 @@ func TestDraftsChangeNothing(t *testing.T) {
 					if err != nil || !slices.Equal(ids, want[i]) {
 						t.Errorf("%+v: %v, %v; want %v", d, ids, err, want[i])
 					}
-					if s.Tokens != n || s.TargetSteps != n-s.Accepted || s.Accepted > s.Drafted || d.Mode == DraftOff && s.Drafted > 0 {
+					if s.Tokens != n || s.TargetSteps != n-s.Accepted || s.Accepted > s.Drafted || d.Mode == DraftOff &&
+						s.Drafted > 0 {
 						t.Errorf("%+v: %+v", d, s)
 					}
 					drafted[i] = s.Drafted
@@ -113,16 +115,17 @@ func TestDraftsChangeNothing(t *testing.T) {
 	}
 }
 
-// A model that is its own draft is always right, so whatever it keeps of a sequence is right as well: all drafts are accepted, and no
-// forward is taken that they save.
+// If a model is its own draft and their caches agree, every draft is right: all drafts are accepted, and no step is
+// wasted.
 func TestDraftOfItself(t *testing.T) {
-	for _, name := range environments {
+	for _, name := range cacheModels {
 		for _, n := range []int{1, 2, 5} {
 			t.Run(fmt.Sprint(name, " ", n), func(t *testing.T) {
-				l := paired(t, name, name, convert.Precision{}, Options{PrefixCache: 1 << 20})
+				l := loadPair(t, name, name, convert.Precision{}, Options{PrefixCache: 1 << 20})
 				prompt := randomPrompt(rand.New(rand.NewPCG(2, 2)), l, 70)
-				for range 2 { // the second time the model knows the prompt, the draft does not
-					_, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 31, IgnoreEOS: true, Draft: fixed(n)})
+				for range 2 { // the second time, only the target has the prompt cached
+					_, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 31, IgnoreEOS: true,
+						Draft: fixed(n)})
 					s := last.Stats
 					if err != nil || s.Accepted != s.Drafted || s.TargetSteps != 1+(30+n)/(n+1) || s.Accepted != 31-s.TargetSteps {
 						t.Errorf("%+v, %v", s, err)
@@ -133,11 +136,11 @@ func TestDraftOfItself(t *testing.T) {
 	}
 }
 
-// Drafts that are drawn as the model draws are all accepted when the draft is the model. With a seed they are not drawn: the answer is
-// the one without drafts.
+// If the draft is the model itself, all drawn drafts are accepted. With a seed, drafts are not drawn, and the tokens
+// are the same as without drafts.
 func TestSampledDrafts(t *testing.T) {
-	for _, name := range environments {
-		l := paired(t, name, name, convert.Precision{}, Options{})
+	for _, name := range cacheModels {
+		l := loadPair(t, name, name, convert.Precision{}, Options{})
 		for _, s := range []Sampling{{Temperature: 0.8, TopK: 20, TopP: 0.9}, {Temperature: 1.3, MinP: 0.01}} {
 			r := Request{Prompt: []int32{5, 6, 7}, MaxTokens: 31, IgnoreEOS: true, Sampling: s, Draft: fixed(4)}
 			_, _, last, err := collect(t.Context(), l, r)
@@ -158,15 +161,15 @@ func TestSampledDrafts(t *testing.T) {
 	}
 }
 
-// checked compares what a draft guesses with what it guesses from the whole text, without any state.
-type checked struct {
-	*modelDraft
+// checkedDrafter compares the drafts with those from the whole text without any cached state.
+type checkedDrafter struct {
+	*modelDrafter
 	t     *testing.T
 	round int
 }
 
-func (c *checked) propose(round []*stepped) {
-	c.modelDraft.propose(round)
+func (c *checkedDrafter) propose(round []*batchItem) {
+	c.modelDrafter.propose(round)
 	for _, s := range round {
 		if want := c.fresh(s.g.tokens, len(s.drafts)); !slices.Equal(s.drafts, want) {
 			c.t.Errorf("round %d, after %d tokens: drafted %v, want %v", c.round, len(s.g.tokens), s.drafts, want)
@@ -175,50 +178,51 @@ func (c *checked) propose(round []*stepped) {
 	}
 }
 
-func (c *checked) fresh(tokens []int32, n int) (drafts []int32) {
+func (c *checkedDrafter) fresh(tokens []int32, n int) (drafts []int32) {
 	e := c.l.thread
 	e.Scope(func() {
 		seq, own := cache.NewSequence(c.l.model.Layers()), cache.NewSequence(c.kinds)
 		defer seq.Free()
 		defer own.Free()
 		var hidden *mlx.Array
-		if c.shift > 0 {
+		if c.tokenShift > 0 {
 			hidden = c.l.model.Forward(nn.NewBatch(e, nn.Part{Seq: seq, Tokens: tokens[:len(tokens)-1], All: true}))
 		}
-		said := tokens[c.shift:]
+		input := tokens[c.tokenShift:]
 		if len(c.kinds) == 0 {
-			said, hidden = tokens[len(tokens)-1:], lastRow(hidden)
+			input, hidden = tokens[len(tokens)-1:], lastRow(hidden)
 		}
 		for range n {
-			b := nn.NewBatch(e, nn.Part{Seq: own, Tokens: said})
-			var scores *mlx.Array
-			hidden, scores = c.draft.Step(&models.DraftBatch{
+			b := nn.NewBatch(e, nn.Part{Seq: own, Tokens: input})
+			var logits *mlx.Array
+			hidden, logits = c.draft.Step(&models.DraftBatch{
 				Batch: b, Target: []*cache.Sequence{seq}, Vectors: c.l.model.Embed(b.Tokens), Hidden: hidden,
 			})
-			said = []int32{int32(mlx.ArgMax(scores, -1, false).Int())}
-			drafts = append(drafts, said...)
+			input = []int32{int32(mlx.ArgMax(logits, -1, false).Int())}
+			drafts = append(drafts, input...)
 		}
 	})
 	return drafts
 }
 
-// What a draft keeps of a text is right, however much of what it guessed was wrong: in each step it guesses what it would guess from the
-// whole text.
+// A draft's cached state stays right, however many of its drafts were rejected: in each step it drafts the same as from
+// the whole text.
 func TestDraftState(t *testing.T) {
-	for _, p := range pairs {
+	for _, p := range draftPairs {
 		for _, as := range []quantize.Type{0, quantize.Int4} {
 			if as != 0 && p.target != p.draft {
-				continue // all is wrong anyway
+				continue // no draft is right anyway
 			}
 			t.Run(fmt.Sprint(p.target, " with ", p.draft, " ", as), func(t *testing.T) {
-				l := paired(t, p.target, p.draft, convert.Precision{Draft: as}, Options{Chunk: 50})
-				l.batcher.proposer = &checked{modelDraft: newModelDraft(l), t: t}
+				l := loadPair(t, p.target, p.draft, convert.Precision{Draft: as}, Options{Chunk: 50})
+				l.batcher.drafter = &checkedDrafter{modelDrafter: newModelDrafter(l), t: t}
 				r := rand.New(rand.NewPCG(3, 2))
 				var wg sync.WaitGroup
-				for _, n := range []int{2, 5} { // beside each other
+				for _, n := range []int{2, 5} { // in one batch
 					prompt := randomPrompt(r, l, 10+16*n)
 					wg.Go(func() {
-						_, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 14, IgnoreEOS: true, Draft: fixed(n)})
+						_, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 14, IgnoreEOS: true,
+							Draft: fixed(n)})
 						if err != nil {
 							t.Error(err)
 						}
@@ -231,48 +235,51 @@ func TestDraftState(t *testing.T) {
 	}
 }
 
-// liar guesses what is known to come, but for a share of lies.
-type liar struct {
-	mu    sync.Mutex
-	r     *rand.Rand
-	truth map[string][]int32 // by the first tokens
-	lies  float64
-	vocab int
+// partlyWrong drafts the known continuation of a text, with a share of wrong tokens.
+type partlyWrong struct {
+	mu         sync.Mutex
+	r          *rand.Rand
+	texts      map[string][]int32 // by their first tokens
+	wrongShare float64
+	vocab      int
 }
 
-const liarKey = 3
+const keyTokens = 3
 
-func (g *liar) guess(tokens []int32, n int) []int32 {
+func (g *partlyWrong) guess(tokens []int32, n int) []int32 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	all := g.truth[fmt.Sprint(tokens[:liarKey])]
+	all := g.texts[fmt.Sprint(tokens[:keyTokens])]
 	if len(all) <= len(tokens) {
 		return nil
 	}
 	drafts := slices.Clone(all[len(tokens):min(len(all), len(tokens)+n)])
 	for i := range drafts {
-		if g.lies > 0 && g.r.Float64() < g.lies {
+		if g.wrongShare > 0 && g.r.Float64() < g.wrongShare {
 			drafts[i] = int32(g.r.IntN(g.vocab))
 		}
 	}
 	return drafts
 }
 
-// Whatever is guessed, and however much of it is right, requests say the same as without: in all cache environments, sampled or not, with
-// cancels, when memory runs out, and when steps fail.
-func TestLies(t *testing.T) {
-	for i, name := range append(slices.Clone(environments), "gemma4-e2b", "qwen3_5-published") {
-		for _, lies := range [][]float64{{0, 0.3}, {0.3, 1}, {0, 0.3}, {0.3}, {1}}[i] {
-			t.Run(fmt.Sprint(name, " ", lies), func(t *testing.T) {
+// Whatever is drafted, and however much of it is right, requests generate the same tokens as without drafts: with all
+// kinds of caches, greedy or sampled, with cancellations, preemption and failed steps.
+func TestWrongDrafts(t *testing.T) {
+	for i, name := range append(slices.Clone(cacheModels), "gemma4-e2b", "qwen3_5-published") {
+		for _, wrongShare := range [][]float64{{0, 0.3}, {0.3, 1}, {0, 0.3}, {0.3}, {1}}[i] {
+			t.Run(fmt.Sprint(name, " ", wrongShare), func(t *testing.T) {
 				plain := cached(t, name, Options{})
-				g := &liar{r: rand.New(rand.NewPCG(4, 4)), truth: map[string][]int32{}, lies: lies, vocab: int(plain.config.Facts().Vocab)}
-				l := cached(t, name, Options{PrefixCache: 200 << 10, Memory: 400 << 10, Chunk: 24, Draft: DraftOptions{Guess: g.guess}})
+				g := &partlyWrong{r: rand.New(rand.NewPCG(4, 4)), texts: map[string][]int32{}, wrongShare: wrongShare,
+					vocab: int(plain.config.Facts().Vocab)}
+				l := cached(t, name, Options{PrefixCache: 200 << 10, Memory: 400 << 10, Chunk: 24,
+					Draft: DraftOptions{Guess: g.guess}})
 				r := rand.New(rand.NewPCG(5, 5))
 				const n = 16
 				var requests []Request
 				var want [][]int32
 				for i := range 6 {
-					q := Request{Prompt: randomPrompt(r, l, liarKey+r.IntN(50)), MaxTokens: n, IgnoreEOS: true, Draft: Draft{Mode: DraftOff}}
+					q := Request{Prompt: randomPrompt(r, l, keyTokens+r.IntN(50)), MaxTokens: n, IgnoreEOS: true,
+						Draft: Draft{Mode: DraftOff}}
 					if i%3 == 1 {
 						seed := int64(i)
 						q.Sampling = Sampling{Temperature: 0.8, TopP: 0.9, TopK: 20, RepeatPenalty: 1.1, RepeatLastN: 16, Seed: &seed}
@@ -283,7 +290,7 @@ func TestLies(t *testing.T) {
 					}
 					q.Draft = []Draft{{}, fixed(4), fixed(1), fixed(9)}[i%4]
 					requests, want = append(requests, q), append(want, ids)
-					g.truth[fmt.Sprint(q.Prompt[:liarKey])] = slices.Concat(q.Prompt, ids)
+					g.texts[fmt.Sprint(q.Prompt[:keyTokens])] = slices.Concat(q.Prompt, ids)
 				}
 				var accepted, drafted, steps int
 				var mu sync.Mutex
@@ -325,17 +332,17 @@ func TestLies(t *testing.T) {
 				switch {
 				case drafted == 0:
 					t.Error("nothing was drafted")
-				case lies == 0 && accepted != drafted:
+				case wrongShare == 0 && accepted != drafted:
 					t.Errorf("%d of %d drafts were accepted, all of them true", accepted, drafted)
-				case lies == 1 && accepted*4 > drafted:
-					t.Errorf("%d of %d drafts were accepted, all of them lies", accepted, drafted)
+				case wrongShare == 1 && accepted*4 > drafted:
+					t.Errorf("%d of %d drafts were accepted, all of them wrong", accepted, drafted)
 				}
 			})
 		}
 	}
 }
 
-// The end of a text ends a request inside what was drafted, as does a stop text and the last token that it may say.
+// An end-of-sequence token, a stop text or the token limit ends a request within its drafts.
 func TestDraftsEnd(t *testing.T) {
 	plain := cached(t, "llama-default", Options{})
 	prompt := []int32{9, 8, 7}
@@ -344,22 +351,24 @@ func TestDraftsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := 1
-	for slices.Contains(want[:end], want[end]) { // said for the first time
+	for slices.Contains(want[:end], want[end]) { // generated for the first time
 		end++
 	}
 	for slices.Contains(want[:end], want[end]) || end < 5 {
 		end++
 	}
-	g := &liar{truth: map[string][]int32{fmt.Sprint(prompt): slices.Concat(prompt, want)}}
+	g := &partlyWrong{texts: map[string][]int32{fmt.Sprint(prompt): slices.Concat(prompt, want)}}
 	l := cached(t, "llama-default", Options{PrefixCache: 1 << 20, Draft: DraftOptions{Guess: g.guess}})
 	l.eos = []int32{want[end]}
 	ids, _, last, err := collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: 30, Draft: fixed(MaxDraft)})
 	s := last.Stats
-	if err != nil || last.Done != DoneStop || !slices.Equal(ids, want[:end]) || s.Drafted != end || s.Accepted != end || s.TargetSteps != 2 {
+	if err != nil || last.Done != DoneStop || !slices.Equal(ids, want[:end]) || s.Drafted != end || s.Accepted != end ||
+		s.TargetSteps != 2 {
 		t.Errorf("%v, %v, %+v; want %v", ids, err, last, want[:end])
 	}
 	for _, n := range []int{1, 2, 7} {
-		ids, _, last, err = collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true, Draft: fixed(MaxDraft)})
+		ids, _, last, err = collect(t.Context(), l, Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true,
+			Draft: fixed(MaxDraft)})
 		if err != nil || last.Done != DoneLength || !slices.Equal(ids, want[:n]) || last.Stats.Drafted != max(0, n-2) {
 			t.Errorf("%v, %v, %+v; want %v", ids, err, last, want[:n])
 		}
@@ -371,7 +380,7 @@ func TestDraftsEnd(t *testing.T) {
 	}
 }
 
-// What repeats itself is drafted from the text where there is no other draft.
+// Repetitions are drafted by n-gram lookup if there is no other draft.
 func TestDraftFromText(t *testing.T) {
 	l := cached(t, "llama-default", Options{})
 	r := Request{Prompt: []int32{9, 8, 7}, MaxTokens: 200, IgnoreEOS: true, Draft: Draft{Mode: DraftOff}}
@@ -389,18 +398,18 @@ func TestDraftFromText(t *testing.T) {
 	}
 }
 
-// A step that fails while something is drafted is taken again without, and the request goes on.
+// If a step with drafts fails, it is repeated without drafts, and the request continues.
 func TestDraftsFail(t *testing.T) {
-	for _, name := range environments {
+	for _, name := range cacheModels {
 		t.Run(name, func(t *testing.T) {
 			want := newOracle(t, name)
 			prompt := []int32{5, 6, 7}
 			expect := want.want(prompt, 20)
-			g := &liar{truth: map[string][]int32{fmt.Sprint(prompt): slices.Concat(prompt, expect)}}
+			g := &partlyWrong{texts: map[string][]int32{fmt.Sprint(prompt): slices.Concat(prompt, expect)}}
 			calls := 0
 			l := cached(t, name, Options{PrefixCache: 1 << 20, Draft: DraftOptions{Guess: func(tokens []int32, n int) []int32 {
 				if calls++; calls%2 == 1 {
-					return []int32{-1} // no token
+					return []int32{-1} // an invalid token
 				}
 				return g.guess(tokens, n)
 			}}})

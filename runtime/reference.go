@@ -10,19 +10,19 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// ErrReference says that a reference file cannot be used.
+// ErrReference reports a reference file that cannot be used.
 var ErrReference = errors.New("bad reference file")
 
-// Reference is what another implementation computed.
+// Reference holds what another implementation computed.
 type Reference struct {
 	Tokens []int32   // [T]
-	Logits []float32 // [T, Vocab]: the scores after each token
+	Logits []float32 // [T, Vocab]: the logits after each token
 	Vocab  int
-	Greedy []int32 // continuation of Tokens by highest score; nil where it was not recorded
+	Greedy []int32 // greedy continuation of Tokens; nil if it was not recorded
 }
 
-// ReadReference reads a safetensors file with `tokens` int32 [T], `logits` float32 [T, V] and perhaps `greedy`
-// int32 [N]. Other tensors are ignored.
+// ReadReference reads a safetensors file with `tokens` int32 [T], `logits` float32 [T, V] and optionally `greedy` int32
+// [N]. It ignores other tensors.
 func ReadReference(path string) (*Reference, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -39,7 +39,8 @@ func ReadReference(path string) (*Reference, error) {
 		return nil, err
 	}
 	if tokens.Shape[0] == 0 || logits.Shape[0] != tokens.Shape[0] || logits.Shape[1] == 0 {
-		return nil, fmt.Errorf("%s: tokens %v and logits %v do not fit together: %w", path, tokens.Shape, logits.Shape, ErrReference)
+		return nil, fmt.Errorf("%s: shapes of tokens %v and logits %v do not match: %w", path, tokens.Shape, logits.Shape,
+			ErrReference)
 	}
 	r.Vocab = int(logits.Shape[1])
 	if r.Tokens, err = elements[int32](f, tokens); err != nil {
@@ -64,13 +65,16 @@ func ReadReference(path string) (*Reference, error) {
 	return r, err
 }
 
-func referenceTensor(f *safetensors.File, path, name string, d safetensors.DType, rank int) (safetensors.Tensor, error) {
+func referenceTensor(
+	f *safetensors.File, path, name string, d safetensors.DType, rank int,
+) (safetensors.Tensor, error) {
 	t, ok := f.Lookup(name)
 	if !ok {
 		return t, fmt.Errorf("%s: tensor %s is absent: %w", path, name, ErrReference)
 	}
 	if t.DType != d || len(t.Shape) != rank {
-		return t, fmt.Errorf("%s: tensor %s is %s %v, want %s with %d axes: %w", path, name, t.DType, t.Shape, d, rank, ErrReference)
+		return t, fmt.Errorf("%s: tensor %s is %s %v, want %s with %d axes: %w", path, name, t.DType, t.Shape, d, rank,
+			ErrReference)
 	}
 	return t, nil
 }

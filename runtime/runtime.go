@@ -1,11 +1,15 @@
-// Package runtime runs models: it loads an image from the store into the engine, generates text from token ids, and
-// verifies that what it computes is what the reference computes.
+// Package runtime runs models: it loads an image from the store into the engine, generates text, computes embeddings,
+// and compares logits with a reference.
 //
-// An [Engine] is one loaded model behind one request interface, which will be the same in this process and across a
-// child's socket. Generate may be called from many goroutines: requests run together, each step one forward over what all
-// of them need next, with a share for prompts that are still being read. What a greedy or seeded request gives does not depend
-// on its company. State of past requests may be kept ([Options.PrefixCache]), so that what begins alike is not evaluated
-// again. Errors at any time travel in the stream, one request's are not another's, and a cancelled request takes part in no further step.
+// An [Engine] is a loaded model: [Local] in this process, or a runner.Runner in a child process. Its contract:
+//   - Generate may be called from any goroutine. Requests are batched continuously: each step runs one forward pass
+//     over the next tokens of all running requests, including chunks of prompts that are still in prefill.
+//   - The tokens of a greedy or seeded request do not depend on the other requests in its batch, unless two logits
+//     differ only in their last bits (see docs/drafts.md).
+//   - A prefix cache may keep the state of finished requests ([Options.PrefixCache]); a later prompt with the same
+//     prefix does not evaluate it again.
+//   - Errors are delivered in the stream of the request that they belong to. A canceled request takes part in no
+//     further step.
 package runtime
 
 import (
@@ -16,11 +20,11 @@ import (
 )
 
 var (
-	// ErrPrompt says that a prompt cannot be run: empty, longer than the context, or with ids outside the vocabulary.
+	// ErrPrompt reports a prompt that cannot be run: empty, longer than the context, or with ids outside the vocabulary.
 	ErrPrompt = errors.New("bad prompt")
-	// ErrNoTokenizer says that an image takes and gives token ids only.
+	// ErrNoTokenizer reports an image without a tokenizer: it accepts and returns token ids only.
 	ErrNoTokenizer = errors.New("the model has no tokenizer")
-	// ErrImage says that an image is not what its own configuration describes.
+	// ErrImage reports an image whose contents do not match its configuration.
 	ErrImage = errors.New("bad model image")
 )
 
@@ -32,56 +36,59 @@ type Engine interface {
 	Close() error
 }
 
-// Request is what to generate. A zero value but for the prompt is a greedy continuation to the end of the context.
+// Request describes one generation. With only a prompt set, it decodes greedily to the end of the context.
 type Request struct {
-	Prompt    []int32   // token ids, taken as they are; an image token for each picture, or as many as it has vectors
-	Pictures  []Picture // in the order of their places
-	MaxTokens int       // new tokens; <= 0 is what the context leaves
+	// Prompt holds token ids. Each picture has one image token, or as many as it has vectors.
+	Prompt    []int32
+	Pictures  []Picture // in the order of their image tokens
+	MaxTokens int       // most tokens to generate; <= 0: limited by the context only
 	Sampling  Sampling
 	Stop      []string // generation ends before the first of these texts
-	IgnoreEOS bool     // go on after an end-of-sequence token
-	Special   bool     // special tokens are in the text, as what parses an answer needs them
+	IgnoreEOS bool     // continue after an end-of-sequence token
+	Special   bool     // include special tokens in the text, for callers that parse it
 	Draft     Draft
 
-	Format Format // what the answer has to look like
+	Format Format // constrains the generated text
 
-	LogProbs    bool // events have the log-probabilities of their tokens
-	TopLogProbs int  // and of so many likeliest tokens at each place, up to MostTopLogProbs
+	LogProbs    bool // report the log-probability of each generated token
+	TopLogProbs int  // also report this many of the most likely tokens at each position, up to MostTopLogProbs
 }
 
 func (r *Request) wantsLogProbs() bool { return r.LogProbs || r.TopLogProbs > 0 }
 
-// DoneReason is why a stream ended.
+// DoneReason is the finish reason of a stream.
 type DoneReason string
 
-// The reasons.
+// The finish reasons.
 const (
 	DoneStop   DoneReason = "stop"   // an end-of-sequence token or a stop text
 	DoneLength DoneReason = "length" // MaxTokens or the end of the context
 )
 
-// Event is one step of a stream.
+// Event is one element of a stream.
 type Event struct {
-	IDs  []int32 // new tokens; an end-of-sequence token is not among them unless it is ignored
-	Text string  // new text, whole characters only; tokens may wait for the rest of a character or a stop text
+	IDs []int32 // new tokens, without end-of-sequence tokens unless these are ignored
+	// Text is the new text, in whole characters. It lags behind IDs while a character or a possible stop text is
+	// incomplete.
+	Text string
 
-	LogProbs []LogProb // one for each of IDs where the request wants them
+	LogProbs []LogProb // one for each of IDs, if the request wants them
 
 	Done  DoneReason // set in the last event
-	Stop  string     // in the last event: the one of the request's stop texts that was reached
+	Stop  string     // in the last event: the stop text that ended the generation
 	Stats Stats      // of the request so far
 }
 
-// Stats count a request.
+// Stats counts the work of one request.
 type Stats struct {
-	PromptTokens int           // all of the prompt, cached ones included
-	CachedTokens int           // of the prompt, not evaluated again
-	PromptTime   time.Duration // from the start to the end of the prefill
+	PromptTokens int           // of the whole prompt, including cached ones
+	CachedTokens int           // of the prompt, restored from the prefix cache
+	PromptTime   time.Duration // from the request's arrival to its first token
 	Tokens       int           // generated
-	GenerateTime time.Duration // after the prefill
+	GenerateTime time.Duration // after PromptTime
 
-	// Of drafts. None counts that comes after the end of the text.
-	Drafted     int // tokens that the model was asked to judge
-	Accepted    int // of those, tokens that it would have said
-	TargetSteps int // forwards that chose at least one token
+	// Drafts; those after the end of the text do not count.
+	Drafted     int // drafted tokens that the model verified
+	Accepted    int // drafted tokens that the model accepted
+	TargetSteps int // forward passes that produced at least one token
 }

@@ -6,23 +6,24 @@ import (
 	"math"
 )
 
-// Sampling is how a token is chosen from scores: bias, penalties, then temperature, top_k, top_p, min_p. The zero value is
-// greedy.
+// Sampling says how a token is sampled from logits: bias and penalties, then temperature, top_k, top_p and min_p. The
+// zero value is greedy.
 type Sampling struct {
-	Temperature      float64 // <= 0: the highest score
+	Temperature      float64 // <= 0: greedy
 	TopK             int     // <= 0: off
 	TopP             float64 // <= 0 or >= 1: off
 	MinP             float64 // <= 0 or > 1: off
 	RepeatPenalty    float64 // <= 0 or 1: off
 	PresencePenalty  float64
 	FrequencyPenalty float64
-	RepeatLastN      int               // tokens that penalties look at, the prompt included; 0: penalties off, negative: all
-	LogitBias        map[int32]float64 // added to the scores of tokens, before penalties
-	Seed             *int64            // nil or negative: a new one for each request
-	Suppress         []int32           // tokens that are never chosen
+	// penalties apply to this many last tokens, of the prompt too; 0: off, negative: all
+	RepeatLastN int
+	LogitBias   map[int32]float64 // added to the logits of tokens, before penalties
+	Seed        *int64            // nil or negative: a random one for each request
+	Suppress    []int32           // tokens that are never sampled
 }
 
-// ErrSampling says that sampling parameters make no sense.
+// ErrSampling reports invalid sampling parameters.
 var ErrSampling = errors.New("bad sampling parameters")
 
 func (s Sampling) check() error {
@@ -38,44 +39,45 @@ func (s Sampling) check() error {
 		}
 	}
 	for id, v := range s.LogitBias {
-		if math.IsNaN(v) || math.Abs(v) > mostBias {
+		if math.IsNaN(v) || math.Abs(v) > maxBias {
 			return fmt.Errorf("logit_bias of token %d is %v: %w", id, v, ErrSampling)
 		}
 	}
 	return nil
 }
 
-// mostBias keeps sums of scores and biases finite.
-const mostBias = 1e6
+// maxBias keeps sums of logits and biases finite.
+const maxBias = 1e6
 
-// penalizes tells whether the next choice depends on the history.
+// penalizes reports whether the next token depends on the history.
 func (s *Sampling) penalizes() bool {
 	repeats := s.RepeatPenalty > 0 && s.RepeatPenalty != 1
 	return s.RepeatLastN != 0 && (repeats || s.PresencePenalty != 0 || s.FrequencyPenalty != 0)
 }
 
-// sampler is how the tokens of one request are chosen, and from where it goes on.
+// sampler is the sampling state of one request.
 type sampler struct {
 	Sampling
-	seed    uint64
-	history []int32 // prompt and chosen tokens
-	drawn   uint64  // the place of the next token among those that were chosen
+	seed     uint64
+	history  []int32 // prompt and generated tokens
+	position uint64  // of the next token among the generated ones
 }
 
-// What a request draws numbers for: a stream each, of which the number of a token depends on (seed, place of the token) only,
-// not on what ran beside it, and not on whether the token had been drafted.
+// Streams of uniform variates of a request. A variate depends only on the seed, the stream and the token's position,
+// not on the other requests in the batch or on whether the token was drafted.
 const (
-	drawToken  uint64 = 0                  // which token
-	drawAccept uint64 = 0x6a09e667f3bcc908 // whether a drawn draft is kept
-	drawDraft  uint64 = 0xbb67ae8584caa73b // which draft
+	drawToken  uint64 = 0                  // draws a token
+	drawAccept uint64 = 0x6a09e667f3bcc908 // accepts or rejects a drawn draft
+	drawDraft  uint64 = 0xbb67ae8584caa73b // draws a draft
 )
 
-// chance is a number in (0, 1), of 23 bits: float32 has it exactly, and its product with a sum is below the sum.
-func (s *sampler) chance(stream, place uint64) float32 {
+// uniform returns a uniform variate in (0, 1) of 23 bits: float32 represents it exactly, and its product with a sum is
+// less than the sum.
+func (s *sampler) uniform(stream, place uint64) float32 {
 	return (float32(splitMix64(s.seed^stream, place)>>41) + 0.5) / (1 << 23)
 }
 
-// splitMix64 is the i-th output of the generator of that name seeded with seed.
+// splitMix64 returns output i of the generator SplitMix64 with the given seed.
 // https://doi.org/10.1145/2714064.2660195
 func splitMix64(seed, i uint64) uint64 {
 	z := seed + (i+1)*0x9e3779b97f4a7c15

@@ -6,77 +6,78 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// adjust gives scores after bias, penalties and masks.
-func (s shape) adjust(scores *mlx.Array, rows []row) *mlx.Array {
+// adjust applies bias, penalties and masks to logits.
+func (s samplingMode) adjust(logits *mlx.Array, rows []row) *mlx.Array {
 	if s.edited {
-		scores = edit(mlx.AsType(scores, mlx.Float32), rows)
+		logits = edit(mlx.AsType(logits, mlx.Float32), rows)
 	}
 	if s.masked {
-		scores = masked(scores, rows)
+		logits = masked(logits, rows)
 	}
-	return scores
+	return logits
 }
 
-// change is what becomes of the score of one token: it gets a bias, then is divided by repeat if it is positive, else multiplied,
-// then lowered. The order is that of mlx-lm and llama.cpp, which penalize what a bias has made of the scores.
-type change struct {
-	id                 int32
-	bias, repeat, less float32
+// logitEdit changes the logit of one token: it adds bias, then divides a positive logit by penalty or multiplies a
+// negative one by it, then subtracts. mlx-lm and llama.cpp use the same order: they penalize biased logits.
+type logitEdit struct {
+	id                      int32
+	bias, penalty, subtract float32
 }
 
-// edit changes the scores of some tokens of each row, all in one go.
-func edit(scores *mlx.Array, rows []row) *mlx.Array {
-	t, vocab := scores.Thread(), scores.Dim(-1)
-	lists := make([][]change, len(rows))
+// edit applies the logit edits of all rows with one gather and one scatter.
+func edit(logits *mlx.Array, rows []row) *mlx.Array {
+	t, vocab := logits.Thread(), logits.Dim(-1)
+	lists := make([][]logitEdit, len(rows))
 	longest := 1
 	for i, r := range rows {
-		lists[i] = r.changes(vocab)
+		lists[i] = r.logitEdits(vocab)
 		longest = max(longest, len(lists[i]))
 	}
 	n := len(rows) * longest
-	ids, bias, times, over, less := make([]int32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+	ids := make([]int32, n)
+	bias, times, over, less := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 	biased := false
 	for i, list := range lists {
-		c := change{repeat: 1}
+		c := logitEdit{penalty: 1}
 		for j := range longest {
-			if j < len(list) { // else the last one again, with the same result
+			if j < len(list) { // pad with the last edit: its result is the same
 				c = list[j]
 			}
 			at := i*longest + j
-			ids[at], bias[at], times[at], over[at], less[at] = c.id, c.bias, c.repeat, 1/c.repeat, c.less
+			ids[at], bias[at], times[at], over[at], less[at] = c.id, c.bias, c.penalty, 1/c.penalty, c.subtract
 			biased = biased || c.bias != 0
 		}
 	}
 	at := mlx.FromSlice(t, ids, len(rows), longest)
 	values := func(list []float32) *mlx.Array { return mlx.FromSlice(t, list, len(rows), longest) }
-	x := mlx.TakeAlongAxis(scores, at, -1)
+	x := mlx.TakeAlongAxis(logits, at, -1)
 	if biased {
 		x = mlx.Add(x, values(bias))
 	}
 	x = mlx.Multiply(x, mlx.Where(mlx.Less(x, mlx.Scalar(t, float32(0))), values(times), values(over)))
-	return mlx.PutAlongAxis(scores, at, mlx.Subtract(x, values(less)), -1)
+	return mlx.PutAlongAxis(logits, at, mlx.Subtract(x, values(less)), -1)
 }
 
-// edits tells whether single tokens are treated apart.
-func (s *Sampling) edits() bool {
+// editsLogits reports whether logits of single tokens are changed.
+func (s *Sampling) editsLogits() bool {
 	return s.penalizes() || len(s.LogitBias) > 0 || len(s.Suppress) > 0
 }
 
-// changes lists what a row's scores go through. Tokens outside the vocabulary have none.
-func (r row) changes(vocab int) []change {
-	var list []change
+// logitEdits lists the edits of a row's logits. It ignores tokens outside the vocabulary.
+func (r row) logitEdits(vocab int) []logitEdit {
+	var list []logitEdit
 	place := map[int32]int{}
-	of := func(id int32) *change {
+	of := func(id int32) *logitEdit {
 		i, ok := place[id]
 		if !ok {
 			i = len(list)
 			place[id] = i
-			list = append(list, change{id: id, repeat: 1})
+			list = append(list, logitEdit{id: id, penalty: 1})
 		}
 		return &list[i]
 	}
 	inside := func(id int32) bool { return id >= 0 && int(id) < vocab }
-	s := r.s
+	s := r.sampler
 	for id, b := range s.LogitBias {
 		if inside(id) {
 			of(id).bias = float32(b)
@@ -97,40 +98,40 @@ func (r row) changes(vocab int) []change {
 		}
 		for id, n := range count {
 			c := of(id)
-			c.repeat = float32(repeat)
-			c.less = float32(s.PresencePenalty + s.FrequencyPenalty*float64(n))
+			c.penalty = float32(repeat)
+			c.subtract = float32(s.PresencePenalty + s.FrequencyPenalty*float64(n))
 		}
 	}
 	for _, id := range s.Suppress {
 		if inside(id) {
-			of(id).less = float32(math.Inf(1))
+			of(id).subtract = float32(math.Inf(1))
 		}
 	}
 	return list
 }
 
-// recent are the tokens that penalties look at: the last ones of the history and of the drafts before the row.
+// recent returns the tokens that penalties apply to: the last ones of the history and of the drafts before the row.
 func (r row) recent() [2][]int32 {
-	history, drafts := r.s.history, r.drafts[:r.at]
-	if n := r.s.RepeatLastN; n >= 0 {
+	history, drafts := r.sampler.history, r.drafts[:r.at]
+	if n := r.sampler.RepeatLastN; n >= 0 {
 		drafts = drafts[max(0, len(drafts)-n):]
 		history = history[max(0, len(history)-(n-len(drafts))):]
 	}
 	return [2][]int32{history, drafts}
 }
 
-// masked makes tokens impossible that have no bit in their row's mask.
-func masked(scores *mlx.Array, rows []row) *mlx.Array {
-	t, vocab := scores.Thread(), scores.Dim(-1)
+// masked sets the logits of tokens outside their row's mask to -Inf.
+func masked(logits *mlx.Array, rows []row) *mlx.Array {
+	t, vocab := logits.Thread(), logits.Dim(-1)
 	may := make([]bool, len(rows)*vocab)
 	for i, r := range rows {
-		spread(may[i*vocab:(i+1)*vocab], r.mask)
+		unpackBits(may[i*vocab:(i+1)*vocab], r.mask)
 	}
-	return mlx.Where(mlx.FromSlice(t, may, len(rows), vocab), scores, mlx.Full(t, math.Inf(-1), scores.DType()))
+	return mlx.Where(mlx.FromSlice(t, may, len(rows), vocab), logits, mlx.Full(t, math.Inf(-1), logits.DType()))
 }
 
-// spreads has the bits of each byte, lowest first.
-var spreads = func() (table [256][8]bool) {
+// byteBits holds the bits of each byte value, lowest first.
+var byteBits = func() (table [256][8]bool) {
 	for b := range table {
 		for i := range table[b] {
 			table[b][i] = b>>i&1 != 0
@@ -139,8 +140,8 @@ var spreads = func() (table [256][8]bool) {
 	return table
 }()
 
-// spread writes bits apart, lowest first.
-func spread(to []bool, bits []uint32) {
+// unpackBits writes each bit to an element, lowest first.
+func unpackBits(to []bool, bits []uint32) {
 	for _, word := range bits {
 		if len(to) < 32 {
 			for i := range to {
@@ -149,7 +150,7 @@ func spread(to []bool, bits []uint32) {
 			return
 		}
 		for i := range 4 {
-			*(*[8]bool)(to[i*8:]) = spreads[byte(word>>(8*i))]
+			*(*[8]bool)(to[i*8:]) = byteBits[byte(word>>(8*i))]
 		}
 		to = to[32:]
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// BenchmarkVerdicts is what a step spends on choosing, from scores that are about as certain as those of a model.
-func BenchmarkVerdicts(b *testing.B) {
+// BenchmarkSampling measures sampling from logits that are about as decided as those of a model.
+func BenchmarkSampling(b *testing.B) {
 	const vocab = 1 << 18
 	history := make([]int32, 64)
 	for i := range history {
@@ -41,14 +41,16 @@ func BenchmarkVerdicts(b *testing.B) {
 		for _, rows := range []int{1, 8} {
 			b.Run(fmt.Sprintf("%s/rows %d", test.name, rows), func(b *testing.B) {
 				mlxtest.Do(b, func(e *mlx.Thread) {
-					scores := mlx.AsType(mlx.MultiplyScalar(mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, rows, vocab), 5), mlx.BFloat16)
-					mlx.Eval(scores)
-					asks := make([]ask, rows)
-					for i := range asks {
-						asks[i] = ask{s: &sampler{Sampling: test.Sampling, seed: uint64(i), history: history}, masks: test.masks, logs: test.logs}
+					logits := mlx.AsType(mlx.MultiplyScalar(mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, rows, vocab), 5),
+						mlx.BFloat16)
+					mlx.Eval(logits)
+					requests := make([]sampleRequest, rows)
+					for i := range requests {
+						requests[i] = sampleRequest{sampler: &sampler{Sampling: test.Sampling, seed: uint64(i), history: history},
+							masks: test.masks, topLogProbs: test.logs}
 					}
 					for b.Loop() {
-						e.Scope(func() { decide(scores, asks...) })
+						e.Scope(func() { decide(logits, requests...) })
 					}
 				})
 			})

@@ -7,42 +7,43 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// row is a row of scores and who asks for what follows it.
+// row is one row of logits and the request that it belongs to.
 type row struct {
-	*ask
-	at     int    // in its ask
-	number int    // in the scores
-	place  uint64 // of the token that follows it
-	mask   []uint32
+	*sampleRequest
+	at       int    // index among the request's rows
+	index    int    // index among the rows of the logits
+	position uint64 // of the token that follows it, see sampler.position
+	mask     []uint32
 }
 
-func newRow(a *ask, at, number int) row {
-	r := row{ask: a, at: at, number: number, place: a.s.drawn + uint64(at)}
+func newRow(a *sampleRequest, at, number int) row {
+	r := row{sampleRequest: a, at: at, index: number, position: a.sampler.position + uint64(at)}
 	if a.masks != nil {
 		r.mask = a.masks[at]
 	}
 	return r
 }
 
-// judges tells whether the row has a drawn draft to judge.
-func (r row) judges() bool { return r.at < min(len(r.q), len(r.drafts)) && r.q[r.at] != nil }
+// verifies reports whether the row verifies a draft that was drawn from a distribution.
+func (r row) verifies() bool { return r.at < min(len(r.q), len(r.drafts)) && r.q[r.at] != nil }
 
-// shape is what rows have in common that go through the same operations. What differs between them is in columns.
-type shape struct {
+// samplingMode identifies the rows that are processed by the same operations. Parameters that differ between them are
+// passed as columns.
+type samplingMode struct {
 	edited, masked bool
-	draws          bool
-	k              int // candidates; 0: the vocabulary
-	nucleus, floor bool
-	judges         bool
+	draws          bool // false: greedy
+	k              int  // top_k; 0: the whole vocabulary
+	nucleus, floor bool // top_p, min_p
+	verifies       bool
 }
 
-func (r row) shape(vocab int) shape {
-	s := r.s
-	out := shape{edited: s.edits(), masked: r.mask != nil}
+func (r row) mode(vocab int) samplingMode {
+	s := r.sampler
+	out := samplingMode{edited: s.editsLogits(), masked: r.mask != nil}
 	if s.Temperature <= 0 {
-		return out // a drawn draft is kept if it is the likeliest token, and that follows else
+		return out // a drawn draft is accepted if it is the most likely token
 	}
-	out.draws, out.judges = true, r.judges()
+	out.draws, out.verifies = true, r.verifies()
 	if s.TopK > 0 && s.TopK < vocab {
 		out.k = s.TopK
 	}
@@ -51,54 +52,57 @@ func (r row) shape(vocab int) shape {
 	return out
 }
 
-// atOnce is how many rows go through the operations together: what they make of whole rows of many requests with drafts would
-// take more memory than the model's own step.
-func (s shape) atOnce(vocab int) int {
+// chunkRows returns how many rows are processed together. The temporary arrays of all rows of many requests with drafts
+// could take more memory than the model's step.
+func (s samplingMode) chunkRows(vocab int) int {
 	const most = 1 << 23 // elements
-	if s.edited || s.masked || s.judges || s.draws && s.k == 0 {
+	if s.edited || s.masked || s.verifies || s.draws && s.k == 0 {
 		return max(1, most/vocab)
 	}
 	return math.MaxInt
 }
 
-// choose gives the tokens that follow rows of one shape, int32 [len(rows)], from their scores [len(rows), vocab].
-func (s shape) choose(scores *mlx.Array, rows []row) *mlx.Array {
-	scores = s.adjust(scores, rows)
+// choose samples the tokens that follow rows of one mode, int32 [len(rows)], from their logits [len(rows), vocab].
+func (s samplingMode) choose(logits *mlx.Array, rows []row) *mlx.Array {
+	logits = s.adjust(logits, rows)
 	if !s.draws {
-		return mlx.AsType(mlx.ArgMax(scores, -1, false), mlx.Int32)
+		return mlx.AsType(mlx.ArgMax(logits, -1, false), mlx.Int32)
 	}
-	p, ids := s.weigh(scores, rows)
-	if s.nucleus && s.k == 0 && p.Dim(1) > 2*likely && !p.Thread().Info().GPU {
-		return s.chooseLikely(p, rows)
+	p, ids := s.candidates(logits, rows)
+	if s.nucleus && s.k == 0 && p.Dim(1) > 2*nucleusCandidates && !p.Thread().Info().GPU {
+		return s.chooseNucleus(p, rows)
 	}
 	return s.from(p, ids, rows)
 }
 
-// weigh gives candidates and their probabilities [rows, n]; ids are their tokens, in descending order of probability, or nil for the
-// whole vocabulary.
-func (s shape) weigh(scores *mlx.Array, rows []row) (p, ids *mlx.Array) {
+// candidates returns the candidates' probabilities [rows, n]. ids are their tokens in descending order of probability,
+// or nil for the whole vocabulary.
+func (s samplingMode) candidates(logits *mlx.Array, rows []row) (p, ids *mlx.Array) {
 	if s.k > 0 {
-		best := mlx.Largest(scores, s.k)
-		scores, ids = best[0], mlx.AsType(best[1], mlx.Int32)
+		best := mlx.Largest(logits, s.k)
+		logits, ids = best[0], mlx.AsType(best[1], mlx.Int32)
 	}
-	heat := column(scores.Thread(), rows, func(r row) float32 { return float32(min(1/r.s.Temperature, mostHeat)) })
-	return mlx.Softmax(mlx.Multiply(mlx.AsType(scores, mlx.Float32), heat), true, -1), ids
+	inverseTemperature := column(logits.Thread(), rows, func(r row) float32 {
+		return float32(min(1/r.sampler.Temperature, maxInverseTemperature))
+	})
+	return mlx.Softmax(mlx.Multiply(mlx.AsType(logits, mlx.Float32), inverseTemperature), true, -1), ids
 }
 
-// likely is how many tokens hold the nucleus but where a model has no idea what comes.
-const likely = 2048
+// nucleusCandidates is the number of most likely tokens that contain the nucleus, unless the distribution is nearly
+// flat.
+const nucleusCandidates = 2048
 
-// chooseLikely looks for the nucleus in the likeliest tokens, of all rows at once, and sorts the vocabulary only for rows where it is not among
-// them: that takes 40 ms of a CPU for 262,144 tokens. It waits for the scores.
-func (s shape) chooseLikely(p *mlx.Array, rows []row) *mlx.Array {
+// chooseNucleus looks for the nucleus among the most likely tokens of all rows at once. It sorts the whole vocabulary
+// only for rows with a larger nucleus: sorting 262,144 tokens takes a CPU 40 ms. It waits for the logits.
+func (s samplingMode) chooseNucleus(p *mlx.Array, rows []row) *mlx.Array {
 	t := p.Thread()
-	best := mlx.Largest(p, likely)
+	best := mlx.Largest(p, nucleusCandidates)
 	sums := last(mlx.CumSum(best[0], -1, false, true))
 	mlx.Eval(sums, best[0], best[1], p)
 	ids := mlx.AsType(best[1], mlx.Int32)
 	var near, far []int32
 	for i, sum := range mlx.ToSlice[float32](sums) {
-		if sum >= float32(rows[i].s.TopP) {
+		if sum >= float32(rows[i].sampler.TopP) {
 			near = append(near, int32(i))
 		} else {
 			far = append(far, int32(i))
@@ -124,33 +128,34 @@ func (s shape) chooseLikely(p *mlx.Array, rows []row) *mlx.Array {
 	return inOrder(slices.Concat(near, far), part(near, best[0], ids), part(far, p, nil))
 }
 
-// from chooses among what weigh gave.
-func (s shape) from(p, ids *mlx.Array, rows []row) *mlx.Array {
+// from samples from candidates.
+func (s samplingMode) from(p, ids *mlx.Array, rows []row) *mlx.Array {
 	p = s.trim(p, ids, rows)
-	chances := column(p.Thread(), rows, func(r row) float32 { return r.s.chance(drawToken, r.place) })
-	if s.judges {
-		return judge(p, ids, rows, chances)
+	uniforms := column(p.Thread(), rows, func(r row) float32 { return r.sampler.uniform(drawToken, r.position) })
+	if s.verifies {
+		return verifyDrafts(p, ids, rows, uniforms)
 	}
-	return mlx.Reshape(named(draw(p, chances), ids), len(rows))
+	return mlx.Reshape(tokensAt(draw(p, uniforms), ids), len(rows))
 }
 
-// trim makes unlikely candidates impossible.
-func (s shape) trim(p, ids *mlx.Array, rows []row) *mlx.Array {
+// trim sets the probability of candidates outside top_p and min_p to 0.
+func (s samplingMode) trim(p, ids *mlx.Array, rows []row) *mlx.Array {
 	t := p.Thread()
 	if s.nucleus {
-		p = nucleus(p, column(t, rows, func(r row) float32 { return float32(r.s.TopP) }), ids != nil)
+		p = nucleus(p, column(t, rows, func(r row) float32 { return float32(r.sampler.TopP) }), ids != nil)
 	}
 	if s.floor {
-		least := mlx.Multiply(mlx.Max(p, true, -1), column(t, rows, func(r row) float32 { return float32(r.s.MinP) }))
-		p = kept(p, mlx.GreaterEqual(p, least))
+		least := mlx.Multiply(mlx.Max(p, true, -1), column(t, rows, func(r row) float32 { return float32(r.sampler.MinP) }))
+		p = keepWhere(p, mlx.GreaterEqual(p, least))
 	}
 	return p
 }
 
-// mostHeat bounds 1/temperature: what is below is greedy but in name, and its products would not be finite.
-const mostHeat = 1e6
+// maxInverseTemperature bounds 1/temperature. At lower temperatures sampling is greedy in effect, and products with
+// logits would not be finite.
+const maxInverseTemperature = 1e6
 
-// column makes an array [len(rows), 1] of a number for each row, or one of another shape.
+// column makes an array [len(rows), 1] with one value for each row. dims overrides its shape.
 func column[T mlx.Element](t *mlx.Thread, rows []row, of func(row) T, dims ...int) *mlx.Array {
 	list := make([]T, len(rows))
 	for i, r := range rows {
@@ -162,97 +167,99 @@ func column[T mlx.Element](t *mlx.Thread, rows []row, of func(row) T, dims ...in
 	return mlx.FromSlice(t, list, dims...)
 }
 
-// kept makes what is not kept impossible.
-func kept(p, keep *mlx.Array) *mlx.Array {
+// keepWhere sets p to 0 where keep is false.
+func keepWhere(p, keep *mlx.Array) *mlx.Array {
 	return mlx.Where(keep, p, mlx.Scalar(p.Thread(), float32(0)))
 }
 
-// nucleus keeps the most likely candidates of p [rows, n], as long as those before one sum to less than limit [rows, 1]. Among
-// candidates that are not ordered, those that equal the last one stay too.
+// nucleus keeps the most likely candidates of p [rows, n]: those whose more likely candidates sum to less than limit
+// [rows, 1]. If the candidates are not ordered, ties with the last one are kept too.
 func nucleus(p, limit *mlx.Array, ordered bool) *mlx.Array {
 	if ordered {
-		return kept(p, mlx.Less(mlx.CumSum(p, -1, false, false), limit))
+		return keepWhere(p, mlx.Less(mlx.CumSum(p, -1, false, false), limit))
 	}
 	up := mlx.Sort(p, -1)
 	above := mlx.CumSum(up, -1, true, false)
 	least := mlx.Min(mlx.Where(mlx.Less(above, limit), up, mlx.Scalar(p.Thread(), float32(math.Inf(1)))), true, -1)
-	return kept(p, mlx.GreaterEqual(p, least))
+	return keepWhere(p, mlx.GreaterEqual(p, least))
 }
 
-// Drawing from more than narrow candidates first finds a block of so many.
+// A draw from more than maxFlatDraw candidates first selects a block of drawBlock candidates.
 const (
-	narrow = 2048
-	block  = 256
+	maxFlatDraw = 2048
+	drawBlock   = 256
 )
 
-// draw picks an index of each row of p [rows, n], which need not sum to 1, with the probability that p gives it: where the sum
-// of those before it and itself first exceeds the chance [rows, 1] of the whole. It gives int32 [rows, 1].
-func draw(p, chances *mlx.Array) *mlx.Array {
+// draw draws an index of each row of p [rows, n] with probability proportional to p: the first index whose cumulative
+// sum exceeds the row's total times its variate in uniforms [rows, 1]. It returns int32 [rows, 1].
+func draw(p, uniforms *mlx.Array) *mlx.Array {
 	rows, n := p.Dim(0), p.Dim(1)
-	if n <= narrow {
+	if n <= maxFlatDraw {
 		sums := mlx.CumSum(p, -1, false, true)
-		return count(sums, mlx.Multiply(last(sums), chances))
+		return count(sums, mlx.Multiply(last(sums), uniforms))
 	}
-	if rest := n % block; rest != 0 {
-		p = mlx.Pad(p, []int{0, 0}, []int{0, block - rest}, 0)
+	if rest := n % drawBlock; rest != 0 {
+		p = mlx.Pad(p, []int{0, 0}, []int{0, drawBlock - rest}, 0)
 	}
-	blocks := p.Dim(1) / block
-	each := mlx.Sum(mlx.Reshape(p, rows, blocks, block), false, -1)
+	blocks := p.Dim(1) / drawBlock
+	each := mlx.Sum(mlx.Reshape(p, rows, blocks, drawBlock), false, -1)
 	sums := mlx.CumSum(each, -1, false, true)
-	goal := mlx.Multiply(last(sums), chances)
-	at := count(sums, goal)
+	target := mlx.Multiply(last(sums), uniforms)
+	at := count(sums, target)
 	before := mlx.TakeAlongAxis(mlx.Subtract(sums, each), at, -1)
 	first := make([]int32, rows)
 	for i := range first {
 		first[i] = int32(i * blocks)
 	}
-	inside := mlx.Take(mlx.Reshape(p, rows*blocks, block), mlx.Add(mlx.Reshape(at, rows), mlx.FromSlice(p.Thread(), first)), 0)
+	inside := mlx.Take(mlx.Reshape(p, rows*blocks, drawBlock),
+		mlx.Add(mlx.Reshape(at, rows), mlx.FromSlice(p.Thread(), first)), 0)
 	sums = mlx.CumSum(inside, -1, false, true)
-	// The two sums of a block differ in their last bits: the goal must stay within.
-	goal = mlx.Minimum(mlx.MaximumScalar(mlx.Subtract(goal, before), 0), mlx.MultiplyScalar(last(sums), 1-1.0/(1<<20)))
-	return mlx.Add(mlx.MultiplyScalar(at, block), count(sums, goal))
+	// A block's sum is computed twice, in different order, so its last bits differ: clamp the target to the block.
+	target = mlx.Minimum(mlx.MaximumScalar(mlx.Subtract(target, before), 0), mlx.MultiplyScalar(last(sums), 1-1.0/(1<<20)))
+	return mlx.Add(mlx.MultiplyScalar(at, drawBlock), count(sums, target))
 }
 
-// count is how many sums of a row do not exceed its goal, which is the index of the first that does.
-func count(sums, goal *mlx.Array) *mlx.Array {
-	return mlx.Sum(mlx.LessEqual(sums, goal), true, -1)
+// count returns how many sums of a row do not exceed its target: the index of the first one that does.
+func count(sums, target *mlx.Array) *mlx.Array {
+	return mlx.Sum(mlx.LessEqual(sums, target), true, -1)
 }
 
 func last(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, -1, mlx.Range(x.Dim(-1)-1, x.Dim(-1))) }
 
-// named gives the tokens at indices of candidates.
-func named(at, ids *mlx.Array) *mlx.Array {
+// tokensAt maps indices of candidates to tokens.
+func tokensAt(at, ids *mlx.Array) *mlx.Array {
 	if ids == nil {
 		return at
 	}
 	return mlx.TakeAlongAxis(ids, at, -1)
 }
 
-// judge keeps the rows' drafts with probability min(1, p/q), and draws from max(p-q, 0) where it does not. p is of the candidates
-// [rows, n], in proportion.
-func judge(p, ids *mlx.Array, rows []row, chances *mlx.Array) *mlx.Array {
+// verifyDrafts accepts each row's draft with probability min(1, p/q), and otherwise draws from max(p-q, 0). p are the
+// candidates' probabilities [rows, n], which need not be normalized.
+func verifyDrafts(p, ids *mlx.Array, rows []row, uniforms *mlx.Array) *mlx.Array {
 	t := p.Thread()
 	p = mlx.Divide(p, mlx.Sum(p, true, -1))
 	drafts := column(t, rows, func(r row) int32 { return r.drafts[r.at] })
-	q := drawnFrom(rows)
+	q := draftDistributions(rows)
 	qDraft := mlx.TakeAlongAxis(q, drafts, -1)
 	var pDraft *mlx.Array
 	if ids == nil {
 		pDraft = mlx.TakeAlongAxis(p, drafts, -1)
 	} else {
-		pDraft = mlx.Sum(kept(p, mlx.Equal(ids, drafts)), true, -1)
+		pDraft = mlx.Sum(keepWhere(p, mlx.Equal(ids, drafts)), true, -1)
 		q = mlx.TakeAlongAxis(q, ids, -1)
 	}
-	keep := mlx.Less(mlx.Multiply(column(t, rows, func(r row) float32 { return r.s.chance(drawAccept, r.place) }), qDraft), pDraft)
+	accept := column(t, rows, func(r row) float32 { return r.sampler.uniform(drawAccept, r.position) })
+	keep := mlx.Less(mlx.Multiply(accept, qDraft), pDraft)
 	rest := mlx.MaximumScalar(mlx.Subtract(p, q), 0)
-	// Where rounding leaves nothing of a difference, there is none: p is q.
+	// If rounding leaves nothing of the difference, p equals q: draw from p.
 	some := mlx.Greater(mlx.Sum(rest, true, -1), mlx.Scalar(t, float32(0)))
-	other := named(draw(mlx.Where(some, rest, p), chances), ids)
+	other := tokensAt(draw(mlx.Where(some, rest, p), uniforms), ids)
 	return mlx.Reshape(mlx.Where(keep, drafts, other), len(rows))
 }
 
-// drawnFrom gathers the distributions of the rows' drafts, [len(rows), vocab].
-func drawnFrom(rows []row) *mlx.Array {
+// draftDistributions gathers the distributions of the rows' drafts, [len(rows), vocab].
+func draftDistributions(rows []row) *mlx.Array {
 	q := make([]*mlx.Array, len(rows))
 	for i, r := range rows {
 		q[i] = r.q[r.at]

@@ -4,20 +4,21 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// LogProb is how likely the model found a token, by its own scores: before bias, penalties, masks and temperature.
+// LogProb is the log-probability of a token by the model's own logits: before bias, penalties, masks and temperature.
 type LogProb struct {
 	ID      int32       `json:"i"`
-	LogProb float32     `json:"l"`           // the natural logarithm
-	Top     []TokenProb `json:"t,omitempty"` // the likeliest tokens at its place, in descending order
+	LogProb float32     `json:"l"`           // natural logarithm
+	Top     []TokenProb `json:"t,omitempty"` // the most likely tokens at this position, in descending order
 }
 
-// TokenProb is a token and the logarithm of its probability.
+// TokenProb is a token and its log-probability.
 type TokenProb struct {
 	ID      int32   `json:"i"`
 	LogProb float32 `json:"l"`
 }
 
-// leastLogProb stands for what is even less likely, and for no number: JSON has neither, and OpenAI's API uses this one.
+// leastLogProb is the least log-probability that is reported, and replaces -Inf and NaN, which JSON cannot encode.
+// OpenAI's API uses this value.
 const leastLogProb = -9999
 
 func logProb(v float32) float32 {
@@ -30,34 +31,34 @@ func logProb(v float32) float32 {
 // MostTopLogProbs bounds Request.TopLogProbs.
 const MostTopLogProbs = 100
 
-// logs are the log-probabilities of rows whose ask wants them.
-type logs struct {
-	rows []row
-	all  int        // rows of the verdict
-	said *mlx.Array // [rows, 1]
-	top  *mlx.Array // [rows, most that a row wants], or nil
-	ids  *mlx.Array // uint32, of top
+// logProbs holds the log-probabilities of the rows whose request wants them.
+type logProbs struct {
+	rows   []row
+	all    int        // number of rows of the sampleResult
+	chosen *mlx.Array // [rows, 1]
+	top    *mlx.Array // [rows, largest topLogProbs of a row], or nil
+	ids    *mlx.Array // uint32, of top
 }
 
-// newLogs gives nil where nobody wants any. said are the tokens that follow all rows.
-func newLogs(scores *mlx.Array, rows []row, said *mlx.Array) *logs {
-	l := &logs{all: len(rows)}
+// newLogProbs returns nil if no row wants log-probabilities. tokens are the sampled tokens of all rows.
+func newLogProbs(logits *mlx.Array, rows []row, tokens *mlx.Array) *logProbs {
+	l := &logProbs{all: len(rows)}
 	most := 0
 	for _, r := range rows {
-		if r.logs >= 0 {
+		if r.topLogProbs >= 0 {
 			l.rows = append(l.rows, r)
-			most = max(most, r.logs)
+			most = max(most, r.topLogProbs)
 		}
 	}
 	if len(l.rows) == 0 {
 		return nil
 	}
-	x := mlx.AsType(pick(scores, l.rows), mlx.Float32)
+	x := mlx.AsType(selectRows(logits, l.rows), mlx.Float32)
 	if len(l.rows) < len(rows) {
-		said = mlx.Take(said, column(x.Thread(), l.rows, func(r row) int32 { return int32(r.number) }, len(l.rows)), 0)
+		tokens = mlx.Take(tokens, column(x.Thread(), l.rows, func(r row) int32 { return int32(r.index) }, len(l.rows)), 0)
 	}
 	norm := mlx.LogSumExp(x, true, -1)
-	l.said = mlx.Subtract(mlx.TakeAlongAxis(x, mlx.Reshape(said, len(l.rows), 1), -1), norm)
+	l.chosen = mlx.Subtract(mlx.TakeAlongAxis(x, mlx.Reshape(tokens, len(l.rows), 1), -1), norm)
 	if most > 0 {
 		best := mlx.Largest(x, min(most, x.Dim(-1)))
 		l.top, l.ids = mlx.Subtract(best[0], norm), best[1]
@@ -65,21 +66,21 @@ func newLogs(scores *mlx.Array, rows []row, said *mlx.Array) *logs {
 	return l
 }
 
-// arrays are what is to be evaluated.
-func (l *logs) arrays() []*mlx.Array {
+// arrays returns the arrays to evaluate.
+func (l *logProbs) arrays() []*mlx.Array {
 	if l == nil {
 		return nil
 	}
-	return []*mlx.Array{l.said, l.top, l.ids}
+	return []*mlx.Array{l.chosen, l.top, l.ids}
 }
 
-// read gives those of all rows of the verdict, where said are the tokens that follow them.
-func (l *logs) read(said []int32) []LogProb {
+// read returns the log-probabilities of all rows of the sampleResult, whose tokens are given.
+func (l *logProbs) read(tokens []int32) []LogProb {
 	if l == nil {
 		return nil
 	}
 	out := make([]LogProb, l.all)
-	own := mlx.ToSlice[float32](l.said)
+	own := mlx.ToSlice[float32](l.chosen)
 	var top []float32
 	var ids []uint32
 	width := 0
@@ -87,11 +88,11 @@ func (l *logs) read(said []int32) []LogProb {
 		top, ids, width = mlx.ToSlice[float32](l.top), mlx.ToSlice[uint32](l.ids), l.top.Dim(-1)
 	}
 	for i, r := range l.rows {
-		p := LogProb{ID: said[r.number], LogProb: logProb(own[i])}
-		for j := i * width; j < i*width+min(r.logs, width); j++ {
+		p := LogProb{ID: tokens[r.index], LogProb: logProb(own[i])}
+		for j := i * width; j < i*width+min(r.topLogProbs, width); j++ {
 			p.Top = append(p.Top, TokenProb{int32(ids[j]), logProb(top[j])})
 		}
-		out[r.number] = p
+		out[r.index] = p
 	}
 	return out
 }

@@ -11,19 +11,20 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// draws chooses n tokens from the same scores, many at a time.
-func draws(t *testing.T, s Sampling, seed uint64, scores []float32, history []int32, n int) []int {
+// draws samples n tokens from the same logits, many in one step.
+func draws(t *testing.T, s Sampling, seed uint64, logits []float32, history []int32, n int) []int {
 	t.Helper()
 	var out []int
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		for len(out) < n {
-			var asks []ask
+			var requests []sampleRequest
 			for i := len(out); i < min(n, len(out)+500); i++ {
-				asks = append(asks, ask{s: &sampler{Sampling: s, seed: seed, history: history, drawn: uint64(i)}, logs: -1})
+				requests = append(requests, sampleRequest{sampler: &sampler{Sampling: s, seed: seed, history: history,
+					position: uint64(i)}, topLogProbs: -1})
 			}
 			e.Scope(func() {
-				x := mlx.BroadcastTo(mlx.FromSlice(e, scores, 1, len(scores)), len(asks), len(scores))
-				for _, o := range decide(x, asks...) {
+				x := mlx.BroadcastTo(mlx.FromSlice(e, logits, 1, len(logits)), len(requests), len(logits))
+				for _, o := range decide(x, requests...) {
 					out = append(out, int(o.next))
 				}
 			})
@@ -32,18 +33,18 @@ func draws(t *testing.T, s Sampling, seed uint64, scores []float32, history []in
 	return out
 }
 
-// decide asks and reads.
-func decide(scores *mlx.Array, asks ...ask) []outcome {
-	v := verdicts(scores, asks)
-	out := make([]outcome, len(asks))
-	for i := range asks {
-		out[i] = (&answer{v, i}).read()
+// decide samples and reads the outcomes.
+func decide(logits *mlx.Array, requests ...sampleRequest) []outcome {
+	v := sampleTokens(logits, requests)
+	out := make([]outcome, len(requests))
+	for i := range requests {
+		out[i] = (&pendingSample{v, i}).read()
 	}
 	return out
 }
 
 func TestGreedyAndPenalties(t *testing.T) {
-	scores := []float32{1, 4, 3.5, -2, 0}
+	logits := []float32{1, 4, 3.5, -2, 0}
 	for _, test := range []struct {
 		name    string
 		s       Sampling
@@ -59,31 +60,33 @@ func TestGreedyAndPenalties(t *testing.T) {
 		{"frequency, per occurrence", Sampling{FrequencyPenalty: 0.2, RepeatLastN: 64}, []int32{1, 1, 1}, 2},
 		{"out of the window", Sampling{PresencePenalty: 5, RepeatLastN: 2}, []int32{1, 0, 0}, 1},
 		{"window 0 turns penalties off", Sampling{PresencePenalty: 5, RepeatPenalty: 3, RepeatLastN: 0}, []int32{1}, 1},
-		{"negative window is all", Sampling{PresencePenalty: 5, RepeatLastN: -1}, append([]int32{1}, make([]int32, 100)...), 2},
+		{"negative window is all",
+			Sampling{PresencePenalty: 5, RepeatLastN: -1}, append([]int32{1}, make([]int32, 100)...), 2},
 		{"suppressed", Sampling{Suppress: []int32{1}}, nil, 2},
 		{"suppressed, and one outside the vocabulary", Sampling{Suppress: []int32{-1, 1, 2, 5, 1 << 30}}, nil, 0},
 		{"suppressed and penalized", Sampling{Suppress: []int32{1}, RepeatPenalty: 2, RepeatLastN: 64}, []int32{1, 2}, 2},
 		{"bias", Sampling{LogitBias: map[int32]float64{3: 7, 99: 50, -1: 50}}, nil, 3},
 		{"bias forbids", Sampling{LogitBias: map[int32]float64{1: -100}}, nil, 2},
-		{"bias before penalties", Sampling{LogitBias: map[int32]float64{3: 7}, RepeatPenalty: 1.5, RepeatLastN: 64}, []int32{3}, 1},
+		{"bias before penalties",
+			Sampling{LogitBias: map[int32]float64{3: 7}, RepeatPenalty: 1.5, RepeatLastN: 64}, []int32{3}, 1},
 		{"repeat penalty 0 is off", Sampling{RepeatPenalty: 0, RepeatLastN: 64}, []int32{1}, 1},
 	} {
-		if got := draws(t, test.s, 1, scores, test.history, 1)[0]; got != test.want {
+		if got := draws(t, test.s, 1, logits, test.history, 1)[0]; got != test.want {
 			t.Errorf("%s: token %d, want %d", test.name, got, test.want)
 		}
 	}
-	// A negative score is multiplied.
+	// A negative logit is multiplied.
 	if got := draws(t, Sampling{RepeatPenalty: 2, RepeatLastN: 1}, 1, []float32{-3, -2}, []int32{1}, 1)[0]; got != 0 {
-		t.Errorf("repeat multiplies a negative score: token %d, want 0", got)
+		t.Errorf("repeat multiplies a negative logit: token %d, want 0", got)
 	}
 }
 
-// The candidates that are left, and their shares, by the definition of each step.
+// The remaining candidates and their probabilities follow the definition of each parameter.
 func TestDistribution(t *testing.T) {
 	p := []float64{0.05, 0.4, 0.1, 0.25, 0.2}
-	scores := make([]float32, len(p))
+	logits := make([]float32, len(p))
 	for i := range p {
-		scores[i] = float32(math.Log(p[i]) + 3)
+		logits[i] = float32(math.Log(p[i]) + 3)
 	}
 	for _, test := range []struct {
 		name string
@@ -102,12 +105,13 @@ func TestDistribution(t *testing.T) {
 		{"min_p 0.45 of the largest", Sampling{Temperature: 1, MinP: 0.45}, []float64{0, 0.4, 0, 0.25, 0.2}},
 		{"min_p over 1 is off", Sampling{Temperature: 1, MinP: 1.5}, p},
 		{"top_k 3, then top_p over what is left", Sampling{Temperature: 1, TopK: 3, TopP: 0.47}, []float64{0, 0.4, 0, 0, 0}},
-		{"suppressed", Sampling{Temperature: 1, TopK: 4, TopP: 0.99, Suppress: []int32{1, 3}}, []float64{0.05, 0, 0.1, 0, 0.2}},
+		{"suppressed",
+			Sampling{Temperature: 1, TopK: 4, TopP: 0.99, Suppress: []int32{1, 3}}, []float64{0.05, 0, 0.1, 0, 0.2}},
 		{"all", Sampling{Temperature: 1, TopK: 4, TopP: 0.9, MinP: 0.55}, []float64{0, 0.4, 0, 0.25, 0}},
 	} {
 		const n = 3000
 		count := make([]float64, len(p))
-		for _, id := range draws(t, test.s, 42, scores, nil, n) {
+		for _, id := range draws(t, test.s, 42, logits, nil, n) {
 			count[id]++
 		}
 		var sum float64
@@ -116,18 +120,18 @@ func TestDistribution(t *testing.T) {
 		}
 		for i, w := range test.want {
 			share := w / sum
-			// Five standard deviations; the seed is fixed, so this passes always or never.
+			// Five standard deviations; the seed is fixed, so the test passes always or never.
 			if limit := 5*math.Sqrt(n*share*(1-share)) + 1e-9; math.Abs(count[i]-n*share) > limit {
-				t.Errorf("%s: token %d came %v times of %d, want about %.0f", test.name, i, count[i], n, n*share)
+				t.Errorf("%s: token %d was drawn %v times of %d, want about %.0f", test.name, i, count[i], n, n*share)
 			}
 		}
 	}
 }
 
 func TestSeed(t *testing.T) {
-	scores := make([]float32, 100)
+	logits := make([]float32, 100)
 	s := Sampling{Temperature: 1, TopP: 0.95}
-	a, b, c := draws(t, s, 7, scores, nil, 20), draws(t, s, 7, scores, nil, 20), draws(t, s, 8, scores, nil, 20)
+	a, b, c := draws(t, s, 7, logits, nil, 20), draws(t, s, 7, logits, nil, 20), draws(t, s, 8, logits, nil, 20)
 	if !slices.Equal(a, b) {
 		t.Errorf("one seed gave %v and %v", a, b)
 	}
@@ -146,7 +150,7 @@ func TestSamplingCheck(t *testing.T) {
 	for range 100 {
 		err := (Sampling{Temperature: math.NaN(), TopP: math.NaN(), FrequencyPenalty: math.NaN()}).check()
 		if err == nil || !strings.HasPrefix(err.Error(), "temperature ") {
-			t.Fatalf("of three that are wrong the first is named each time: %v", err)
+			t.Fatalf("three invalid parameters, the error must name the first: %v", err)
 		}
 	}
 	if err := (Sampling{LogitBias: map[int32]float64{3: math.Inf(1)}}).check(); !errors.Is(err, ErrSampling) {

@@ -8,348 +8,359 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// How long a step with rows of prompts should take: others wait for it, most of all those who speak. Nobody waits for a prompt
-// that is alone but who comes then: it has longer, in multiples of wholeRows, of which kernels make better use.
+// Target durations of a step that includes prefill. Other requests wait for the step, and decoding ones most of all. A
+// prompt that runs alone delays only requests that arrive during its step, so its steps may be longer; their rows are a
+// multiple of rowMultiple, which suits the kernels.
 const (
-	stepAlone  = 3 * time.Second
-	stepPrompt = time.Second
-	stepShared = 250 * time.Millisecond
-	wholeRows  = 256 // what a CPU kernel unpacks weights once for
+	soloStepTime   = 3 * time.Second
+	promptStepTime = time.Second
+	sharedStepTime = 250 * time.Millisecond
+	rowMultiple    = 256 // rows for which a CPU kernel unpacks weights once
 )
 
-// Bounds of the rows of prompts in a step, and how many it has before anything was measured.
+// Bounds of the prefill rows in a step, and their number before the first measurement.
 const (
-	leastRows = 32
-	firstRows = 128
-	mostRows  = 2048
+	minRows     = 32
+	initialRows = 128
+	maxRows     = 2048
 )
 
-// pace is how many rows a second the model evaluates.
-type pace float64
+// prefillRate is the measured throughput in rows per second, smoothed over recent steps; 0 before the first
+// measurement.
+type prefillRate float64
 
-// rows are what fits into a time.
-func (p pace) rows(d time.Duration) int {
+// rows returns how many rows a step of duration d can evaluate.
+func (p prefillRate) rows(d time.Duration) int {
 	if p == 0 {
-		return firstRows
+		return initialRows
 	}
-	return min(max(int(float64(p)*d.Seconds())/leastRows*leastRows, leastRows), mostRows)
+	return min(max(int(float64(p)*d.Seconds())/minRows*minRows, minRows), maxRows)
 }
 
-// saw takes a measurement into account. Steps of few rows tell nothing of many.
-func (p *pace) saw(rows int, d time.Duration) {
-	if rows < leastRows || d <= 0 {
+// add records a step. Steps with few rows are ignored: they do not predict the throughput of larger ones.
+func (p *prefillRate) add(rows int, d time.Duration) {
+	if rows < minRows || d <= 0 {
 		return
 	}
-	now := pace(float64(rows) / d.Seconds())
+	now := prefillRate(float64(rows) / d.Seconds())
 	if *p == 0 {
 		*p = now
 	}
 	*p += (now - *p) / 3
 }
 
-// stepped is what a step evaluates of a request.
-type stepped struct {
-	g      *generation
-	rows   int
-	choose bool // a token comes of it
+// batchItem is one request's part of a step.
+type batchItem struct {
+	g          *generation
+	rows       int  // tokens to evaluate, without drafts; 0 if the previous step sent them ahead
+	wantsToken bool // a token is sampled after the last row
 
-	depth  int          // most tokens that may be drafted
-	drafts []int32      // rows beyond those, which the model judges
-	q      []*mlx.Array // what each was drawn from, see ask; it may have more than there are drafts
-	first  int          // of the hidden states, the one that the first token comes from
+	depth          int          // draft depth: most tokens to draft
+	drafts         []int32      // drafted tokens, evaluated after rows and verified by the model
+	q              []*mlx.Array // distributions of the drafts, see sampleRequest; may be longer than drafts
+	firstSampleRow int          // index of the hidden state from which the first token is sampled
 }
 
-// hears is the hidden states that a request's drafts are made from.
-func (b *batcher) hears(g *generation) reading {
-	if g.request.Draft.Mode == DraftOff || g.alone {
-		return readsNothing
+// neededHiddenStates returns which hidden states of the request's rows its drafts need.
+func (b *batcher) neededHiddenStates(g *generation) hiddenStates {
+	if g.request.Draft.Mode == DraftOff || g.retryAlone {
+		return noHiddenStates
 	}
-	r := b.proposer.reads()
-	if r == readsLast && g.request.Draft.Mode == DraftAuto && !b.depths.due(&g.outlook) {
-		return readsNothing
+	r := b.drafter.neededHiddenStates()
+	if r == lastHiddenState && g.request.Draft.Mode == DraftAuto && !b.depths.mayDraft(&g.draftState) {
+		return noHiddenStates
 	}
 	return r
 }
 
-// step runs one forward for the requests at hand. When it fails, each of them has its next one alone, and ends when that fails.
+// step runs one forward pass for the running requests. If it fails, each of its requests runs its next step alone, and
+// ends if that fails too.
 func (b *batcher) step() {
-	if b.encode() {
+	if b.encodeNextPicture() {
 		return
 	}
-	plan := b.compose()
-	if len(plan) == 0 { // pictures are being decoded
-		b.idle = true
+	plan := b.planStep()
+	if len(plan) == 0 { // all running requests wait for their pictures
+		b.stalled = true
 		return
 	}
-	prompts := b.deepen(plan)
-	begun, rows := time.Now(), 0
-	since := b.ended
+	prompts := b.planDrafts(plan)
+	start, rows := time.Now(), 0
+	since := b.lastStepEnd
 	if since.IsZero() {
-		since = begun
+		since = start
 	}
 	for _, s := range plan {
 		rows += s.rows
 	}
 	err := b.do(func() error {
-		if b.steps != nil {
-			if err := b.steps(plan); err != nil {
+		if b.onStep != nil {
+			if err := b.onStep(plan); err != nil {
 				return err
 			}
 		}
-		proposing := time.Now()
+		draftStart := time.Now()
 		b.propose(plan)
-		drafting := time.Since(proposing)
+		drafting := time.Since(draftStart)
 		hidden := b.forward(plan)
 		b.pool(plan, hidden)
-		answers := takeAnswers(plan)
-		defer func() { // what was not read
-			for _, a := range answers {
+		samples := takeSamples(plan)
+		defer func() { // samples that were not read, after an error
+			for _, a := range samples {
 				a.free()
 			}
 		}()
-		if b.ahead && len(plan) == len(b.running) { // else a prompt waits for its rows
-			b.sendAhead(plan, answers)
+		if b.sendsAhead && len(plan) == len(b.running) { // else a prompt without rows in this step wants to join the next
+			b.sendAhead(plan, samples)
 		}
-		said := make([]outcome, len(answers))
-		for i, a := range answers {
-			said[i] = a.read()
+		outcomes := make([]outcome, len(samples))
+		for i, a := range samples {
+			outcomes[i] = a.read()
 		}
-		b.settle(plan, hidden, said)
-		b.follow(plan)
-		if b.ended = time.Now(); prompts == 0 {
-			b.measure(plan, drafting, b.ended.Sub(since)-drafting)
+		b.applyResults(plan, hidden, outcomes)
+		b.catchUpDrafts(plan)
+		if b.lastStepEnd = time.Now(); prompts == 0 {
+			b.measure(plan, drafting, b.lastStepEnd.Sub(since)-drafting)
 		}
 		return nil
 	})
 	if err == nil {
-		b.pace.saw(rows, time.Since(begun))
+		b.prefillRate.add(rows, time.Since(start))
 	}
 	for _, s := range plan {
 		switch {
-		case s.g.over: // also where something failed after that
-			b.leave(s.g, nil)
+		case s.g.ended: // even if the step failed after that
+			b.finish(s.g, nil)
 		case err != nil:
-			b.failed(s, len(plan) == 1, err)
+			b.recoverFrom(s, len(plan) == 1, err)
 		default:
-			s.g.alone = false
+			s.g.retryAlone = false
 		}
 	}
 }
 
-// settle hands requests what was said to them, and ends transactions. It runs on the engine's thread.
-func (b *batcher) settle(plan []stepped, hidden *mlx.Array, said []outcome) {
+// applyResults appends the sampled tokens to their requests. For requests with drafts it also commits the accepted rows
+// to the KV cache and drops the rest. It runs on the engine's thread.
+func (b *batcher) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []outcome) {
 	for i := range plan {
 		s := &plan[i]
-		if !s.choose {
+		if !s.wantsToken {
 			continue
 		}
-		o := said[0]
-		said = said[1:]
+		o := outcomes[0]
+		outcomes = outcomes[1:]
 		n := s.g.take(s.drafts, o)
 		if len(s.drafts) == 0 {
 			continue
 		}
-		s.g.seq.Commit(n) // what was said last was not evaluated, what was said before the drafts was
-		if !s.g.over {
-			b.keepRows(s.g, hidden, s.first, n)
-			b.proposer.judged(s.g, o.accepted)
-			b.depths.judged(&s.g.outlook, len(s.drafts), o.accepted)
+		// Of the n tokens, the last one is not evaluated yet; the rows also include the token before the drafts.
+		s.g.seq.Commit(n)
+		if !s.g.ended {
+			b.keepHidden(s.g, hidden, s.firstSampleRow, n)
+			b.drafter.finishRound(s.g, o.accepted)
+			b.depths.addResult(&s.g.draftState, len(s.drafts), o.accepted)
 		}
 	}
 }
 
-// take gives a request the drafts that were accepted and the token after them, as far as its text does not end before. It gives how many
-// tokens it took.
+// take appends the accepted drafts and the token after them to the request, until its text ends. It returns how many
+// tokens it appended.
 func (g *generation) take(drafts []int32, o outcome) int {
 	g.stats.TargetSteps++
 	for i, token := range drafts[:o.accepted] {
 		g.stats.Drafted++
 		g.stats.Accepted++
-		if g.over = g.emit(token, o.log(i)); g.over {
+		if g.ended = g.emit(token, o.logProb(i)); g.ended {
 			return i + 1
 		}
 	}
 	g.stats.Drafted += len(drafts) - o.accepted
-	g.over = g.emit(o.next, o.log(o.accepted)) || g.force()
+	g.ended = g.emit(o.next, o.logProb(o.accepted)) || g.emitForced()
 	return o.accepted + 1
 }
 
-// keepRows keeps the hidden states that a request's next tokens are drafted from: of n rows from the first one on, whose last one is that
-// of the last position. It runs on the engine's thread.
-func (b *batcher) keepRows(g *generation, hidden *mlx.Array, first, n int) {
-	switch b.hears(g) {
-	case readsNothing:
+// keepHidden stores the hidden states from which the request's next tokens are drafted: n rows of hidden from first on,
+// which end at the sequence's last position. It runs on the engine's thread.
+func (b *batcher) keepHidden(g *generation, hidden *mlx.Array, first, n int) {
+	switch b.neededHiddenStates(g) {
+	case noHiddenStates:
 		return
-	case readsLast:
+	case lastHiddenState:
 		first, n = first+n-1, 1
-		g.drafting.rows.free()
+		g.draftInputs.hidden.free()
 	}
 	if n < hidden.Dim(0) {
 		hidden = mlx.SliceAxis(hidden, 0, mlx.Range(first, first+n))
 	}
-	g.drafting.rows.add(hidden, g.seq.Offset())
+	g.draftInputs.hidden.add(hidden, g.seq.Offset())
 }
 
-// follow lets the draft read on where the model has read a prompt. It runs on the engine's thread.
-func (b *batcher) follow(plan []stepped) {
-	var of []*generation
+// catchUpDrafts lets the draft model prefill what the target has evaluated. It runs on the engine's thread.
+func (b *batcher) catchUpDrafts(plan []batchItem) {
+	var generations []*generation
 	for _, s := range plan {
-		if g := s.g; !g.over && !g.alone && g.request.Draft.Mode != DraftOff {
-			of = append(of, g)
+		if g := s.g; !g.ended && !g.retryAlone && g.request.Draft.Mode != DraftOff {
+			generations = append(generations, g)
 		}
 	}
-	b.proposer.follow(of)
+	b.drafter.catchUp(generations)
 }
 
-// measure notes how long a step without prompts took to draft, and all the rest since the step before it.
-func (b *batcher) measure(plan []stepped, drafting, running time.Duration) {
+// measure records the timing of a step without prefill: the time for drafting, and the remaining time since the
+// previous step ended.
+func (b *batcher) measure(plan []batchItem, drafting, running time.Duration) {
 	rows, drafted, deepest := 0, 0, 0
 	for _, s := range plan {
 		if s.rows == 0 {
-			return // the device had begun before
+			return // sent ahead: the device started before this step was timed
 		}
 		rows += s.rows + len(s.drafts)
 		if n := len(s.drafts); n > 0 {
 			drafted, deepest = drafted+1, max(deepest, n)
 		}
 	}
-	b.depths.stepped(len(plan), rows, running)
+	b.depths.addStep(len(plan), rows, running)
 	if drafted > 0 {
-		b.depths.drafted(len(plan), drafted, deepest, drafting)
+		b.depths.addDraft(len(plan), drafted, deepest, drafting)
 	}
 }
 
-// deepen decides how many tokens each request of a step may draft: never so many that with the one after them they exceed what may still
-// come. It gives the number of prompts in the step.
-func (b *batcher) deepen(plan []stepped) (prompts int) {
-	var who []*stepped
-	var wishes []wish
+// planDrafts sets the draft depth of each item. A step generates one token more than it drafts, so the depth stays
+// below the request's token budget. It returns the number of items in prefill.
+func (b *batcher) planDrafts(plan []batchItem) (prompts int) {
+	var items []*batchItem
+	var requests []draftRequest
 	for i := range plan {
 		s := &plan[i]
 		g := s.g
 		if g.prefilling() {
 			prompts++
 		}
-		if g.request.Draft.Mode == DraftOff || g.alone || g.prefilling() || s.rows != 1 || !s.choose {
+		if g.request.Draft.Mode == DraftOff || g.retryAlone || g.prefilling() || s.rows != 1 || !s.wantsToken {
 			continue
 		}
-		w := wish{outlook: &g.outlook, most: min(g.budget-1, MaxDraft), fixed: g.request.Draft.Mode == DraftFixed}
-		if w.fixed {
-			w.most = min(w.most, g.request.Draft.N)
+		w := draftRequest{
+			draftState: &g.draftState, maxTokens: min(g.budget-1, MaxDraft), fixed: g.request.Draft.Mode == DraftFixed,
 		}
-		if w.most > 0 {
-			who, wishes = append(who, s), append(wishes, w)
+		if w.fixed {
+			w.maxTokens = min(w.maxTokens, g.request.Draft.N)
+		}
+		if w.maxTokens > 0 {
+			items, requests = append(items, s), append(requests, w)
 		}
 	}
-	if len(who) == 0 {
+	if len(items) == 0 {
 		return prompts
 	}
-	b.depths.plan(len(plan)-prompts, wishes)
-	for _, s := range who {
-		s.depth = s.g.outlook.depth
+	b.depths.plan(len(plan)-prompts, requests)
+	for _, s := range items {
+		s.depth = s.g.draftState.depth
 	}
 	return prompts
 }
 
-// compose decides who gets how many rows: a token for each request that has begun to speak, and shares of a chunk for prompts. One that has
-// to be alone is. Those whose pictures are not decoded wait.
-func (b *batcher) compose() []stepped {
-	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.alone }); i >= 0 {
+// planStep decides which rows each request evaluates in the next step: one token of each decoding request, and a share
+// of the prefill rows for each prompt. Requests whose pictures are not encoded yet are left out. A request with
+// retryAlone set is the only one in its step.
+func (b *batcher) planStep() []batchItem {
+	if i := slices.IndexFunc(b.running, func(g *generation) bool { return g.retryAlone }); i >= 0 {
 		g := b.running[i]
-		return []stepped{g.stepped(min(g.room(), b.rows(1, 0)))}
+		return []batchItem{g.batchItem(min(g.usableRows(), b.rowLimit(1, 0)))}
 	}
 	var prompts []*generation
-	speaking := 0
+	decoding := 0
 	for _, g := range b.running {
 		switch {
-		case g.blind():
+		case g.awaitsPictures():
 		case g.prefilling():
 			prompts = append(prompts, g)
 		default:
-			speaking++
+			decoding++
 		}
 	}
-	left := b.rows(len(prompts), speaking)
-	needs, rooms := make([]int, len(prompts)), make([]int, len(prompts))
+	total := b.rowLimit(len(prompts), decoding)
+	needed, capacity := make([]int, len(prompts)), make([]int, len(prompts))
 	for i, g := range prompts {
-		needs[i], rooms[i] = g.pending(), g.room()
+		needed[i], capacity[i] = g.pending(), g.usableRows()
 	}
-	shares := shareOut(left, needs, rooms)
-	plan := make([]stepped, 0, len(b.running))
+	rowCounts := divideRows(total, needed, capacity)
+	plan := make([]batchItem, 0, len(b.running))
 	for _, g := range b.running {
-		if g.blind() {
+		if g.awaitsPictures() {
 			continue
 		}
-		rows := g.room()
+		rows := g.usableRows()
 		if g.prefilling() {
-			rows, shares = shares[0], shares[1:]
+			rows, rowCounts = rowCounts[0], rowCounts[1:]
 			if rows == 0 {
 				continue
 			}
 		}
-		plan = append(plan, g.stepped(rows))
+		plan = append(plan, g.batchItem(rows))
 	}
 	return plan
 }
 
-// shareOut shares a step's rows among prompts, which are in the order in which they came, need so many rows until they speak, and have room for so
-// many now. Half of the rows are for whoever came first, so that nobody waits for ever; the others go to those who need least, so that a short
-// prompt does not wait for a long one, nor all for each other.
-func shareOut(rows int, needs, rooms []int) []int {
-	shares := make([]int, len(needs))
-	order := make([]int, len(needs))
+// divideRows divides the prefill rows of a step among prompts, which are in order of admission. needed is the number of
+// rows until a prompt's first token, capacity the number that it can use in this step. The oldest prompt gets half of
+// the rows, so that it never starves. The rest goes to the prompts with the fewest needed rows first, so that a short
+// prompt does not wait for a long one.
+func divideRows(rows int, needed, capacity []int) []int {
+	counts := make([]int, len(needed))
+	order := make([]int, len(needed))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return needs[a] - needs[b] })
-	give := func(i, most int) {
-		n := min(rooms[i]-shares[i], most)
-		shares[i] += n
+	slices.SortStableFunc(order, func(a, b int) int { return needed[a] - needed[b] })
+	give := func(i, limit int) {
+		n := min(capacity[i]-counts[i], limit)
+		counts[i] += n
 		rows -= n
 	}
-	if len(needs) > 0 {
+	if len(needed) > 0 {
 		give(0, (rows+1)/2)
 	}
 	for _, i := range order {
 		give(i, rows)
 	}
-	return shares
+	return counts
 }
 
-// rows is how many rows of so many prompts a step has, beside requests that speak.
-func (b *batcher) rows(prompts, speaking int) int {
+// rowLimit returns the number of prefill rows in a step with the given numbers of prompts and decoding requests.
+func (b *batcher) rowLimit(prompts, decoding int) int {
 	switch {
 	case b.chunk > 0:
 		return b.chunk
-	case speaking > 0:
-		return b.pace.rows(stepShared)
+	case decoding > 0:
+		return b.prefillRate.rows(sharedStepTime)
 	case prompts > 1:
-		return b.pace.rows(stepPrompt)
+		return b.prefillRate.rows(promptStepTime)
 	}
-	return max(b.pace.rows(stepAlone)/wholeRows, 1) * wholeRows
+	return max(b.prefillRate.rows(soloStepTime)/rowMultiple, 1) * rowMultiple
 }
 
-// room is how many rows the request can use in the next step: up to the end of its tokens or to a point where its state is kept.
-func (g *generation) room() int {
+// usableRows returns how many rows the request can use in the next step: up to the end of its tokens or the next
+// snapshot.
+func (g *generation) usableRows() int {
 	n := g.pending()
-	if at := g.seq.Offset(); g.show != nil && at < len(g.request.Prompt) {
-		n = min(n, len(g.request.Prompt)-at) // what follows has no place among pictures
+	if at := g.seq.Offset(); g.pictures != nil && at < len(g.request.Prompt) {
+		n = min(n, len(g.request.Prompt)-at) // tokens after the prompt have no grid positions
 	}
-	if len(g.points) > 0 {
-		n = min(n, g.points[0]-g.seq.Offset())
+	if len(g.snapshots) > 0 {
+		n = min(n, g.snapshots[0]-g.seq.Offset())
 	}
 	return n
 }
 
-func (g *generation) stepped(rows int) stepped {
-	return stepped{g: g, rows: rows, choose: rows == g.pending() && g.embed == nil}
+func (g *generation) batchItem(rows int) batchItem {
+	return batchItem{g: g, rows: rows, wantsToken: rows == g.pending() && g.pooling == nil}
 }
 
-// forward evaluates a plan: it begins to choose for each request that is to. It gives the hidden states of the rows that were wanted. It runs
-// on the engine's thread.
-func (b *batcher) forward(plan []stepped) (hidden *mlx.Array) {
+// forward evaluates a plan and starts sampling for the items that want a token. It returns the hidden states of the
+// rows that sampling, drafting and pooling need; nil if no item has rows. It runs on the engine's thread.
+func (b *batcher) forward(plan []batchItem) (hidden *mlx.Array) {
 	var parts []nn.Part
-	var evaluated []*stepped
+	var evaluated []*batchItem
 	row := 0
 	for i := range plan {
 		s := &plan[i]
@@ -357,12 +368,12 @@ func (b *batcher) forward(plan []stepped) (hidden *mlx.Array) {
 			continue
 		}
 		p := s.g.part(s.rows, s.drafts)
-		p.All = len(s.drafts) > 0 || b.hears(s.g) == readsAll || s.g.embed.readsAll()
+		p.All = len(s.drafts) > 0 || b.neededHiddenStates(s.g) == allHiddenStates || s.g.pooling.needsAllRows()
 		wanted := 1
 		if p.All {
 			wanted = len(p.Tokens)
 		}
-		s.first = row + wanted - 1 - len(s.drafts)
+		s.firstSampleRow = row + wanted - 1 - len(s.drafts)
 		row += wanted
 		if len(s.drafts) > 0 {
 			s.g.seq.Begin()
@@ -371,144 +382,149 @@ func (b *batcher) forward(plan []stepped) (hidden *mlx.Array) {
 	}
 	if len(parts) > 0 {
 		hidden = b.forwards.Forward(parts...)
-		b.choose(evaluated, hidden)
+		b.sample(evaluated, hidden)
 	}
 	return hidden
 }
 
-// takeAnswers takes the answer of each request that is to choose, in order.
-func takeAnswers(plan []stepped) (answers []*answer) {
+// takeSamples takes the pending sample from each request that wants a token, in the plan's order. The caller frees
+// them.
+func takeSamples(plan []batchItem) (samples []*pendingSample) {
 	for _, s := range plan {
-		if s.choose {
-			answers = append(answers, s.g.chosen)
-			s.g.chosen = nil
+		if s.wantsToken {
+			samples = append(samples, s.g.sample)
+			s.g.sample = nil
 		}
 	}
-	return answers
+	return samples
 }
 
-// sendAhead builds the next step upon tokens that are not yet read, so that a GPU does not wait for the host while it is
-// told what to do. For a token that ends its stream that was for nothing. Penalties, formats and drafts need a token's value first, and who
-// still reads a prompt wants to be a part of the next step.
-func (b *batcher) sendAhead(plan []stepped, answers []*answer) {
+// sendAhead enqueues the next step on the device before the tokens of this one are read, so that a GPU does not wait
+// for the host. If a token turns out to end its request, that work is discarded. It does nothing if a request needs the
+// token's value first (for penalties, formats or drafts), or is in prefill and has to join the next step.
+func (b *batcher) sendAhead(plan []batchItem, samples []*pendingSample) {
 	var parts []nn.Part
-	next := make([]*stepped, len(plan))
+	next := make([]*batchItem, len(plan))
 	for i, s := range plan {
-		if !s.choose || s.g.budget <= 1 || s.g.alone || s.g.sampler.penalizes() || s.g.rules != nil || b.drafts(s) {
+		if !s.wantsToken || s.g.budget <= 1 || s.g.retryAlone || s.g.sampler.penalizes() || s.g.constraint != nil ||
+			b.mayDraft(s) {
 			return
 		}
-		next[i] = &stepped{g: s.g, rows: 1, choose: true, first: i}
-		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt), Shift: s.g.show.next()})
+		next[i] = &batchItem{g: s.g, rows: 1, wantsToken: true, firstSampleRow: i}
+		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt), Shift: s.g.pictures.generatedShift()})
 	}
-	b.choose(next, b.l.model.Forward(nn.NextBatch(tokens(answers), parts...)))
+	b.sample(next, b.l.model.Forward(nn.NextBatch(sampledTokens(samples), parts...)))
 }
 
-// drafts tells whether a request of a step drafts in it, so that nobody knows yet where it will stand, or may draft in the next one.
-func (b *batcher) drafts(s stepped) bool {
+// mayDraft reports whether the item drafts in this step, so that its next position is not known yet, or may draft in
+// the next one.
+func (b *batcher) mayDraft(s batchItem) bool {
 	switch {
 	case len(s.drafts) > 0:
 		return true
 	case s.g.request.Draft.Mode == DraftOff || s.g.budget <= 2:
 		return false
 	}
-	return s.g.request.Draft.Mode == DraftFixed || b.depths.due(&s.g.outlook)
+	return s.g.request.Draft.Mode == DraftFixed || b.depths.mayDraft(&s.g.draftState)
 }
 
-// choose begins to choose the tokens of those that are to have one, from the hidden states of a plan's wanted rows.
-func (b *batcher) choose(plan []*stepped, hidden *mlx.Array) {
+// sample starts sampling for the items that want a token. hidden has the rows that forward evaluated. It also stores
+// the hidden states for drafting and takes snapshots that are due.
+func (b *batcher) sample(plan []*batchItem, hidden *mlx.Array) {
 	var rows []int32
-	var who []*generation
-	var asks []ask
+	var generations []*generation
+	var requests []sampleRequest
 	for _, s := range plan {
-		if len(s.drafts) == 0 { // those of others depend on what is accepted
+		if len(s.drafts) == 0 { // with drafts, the rows to keep are known after verification
 			n := 1
-			if b.hears(s.g) == readsAll {
+			if b.neededHiddenStates(s.g) == allHiddenStates {
 				n = s.rows
 			}
-			b.keepRows(s.g, hidden, s.first+1-n, n)
+			b.keepHidden(s.g, hidden, s.firstSampleRow+1-n, n)
 		}
-		if !s.choose {
+		if !s.wantsToken {
 			continue
 		}
 		for i := range len(s.drafts) + 1 {
-			rows = append(rows, int32(s.first+i))
+			rows = append(rows, int32(s.firstSampleRow+i))
 		}
-		who, asks = append(who, s.g), append(asks, s.g.ask(s.drafts, s.q))
+		generations, requests = append(generations, s.g), append(requests, s.g.sampleRequest(s.drafts, s.q))
 	}
 	var wanted []*mlx.Array
-	if len(who) > 0 {
+	if len(generations) > 0 {
 		if len(rows) < hidden.Dim(0) {
 			hidden = mlx.Take(hidden, mlx.FromSlice(b.l.thread, rows), 0)
 		}
-		v := verdicts(b.l.model.Head(hidden), asks)
-		for i, g := range who {
-			g.chosen = &answer{v, i}
+		result := sampleTokens(b.l.model.Head(hidden), requests)
+		for i, g := range generations {
+			g.sample = &pendingSample{result, i}
 		}
-		wanted = v.arrays()
+		wanted = result.arrays()
 	}
-	if len(who) < len(plan) { // of a part of a prompt, nothing else asks for the state
+	if len(generations) < len(plan) { // nothing else evaluates the state of a partial prompt
 		for _, s := range plan {
 			wanted = append(wanted, s.g.seq.State()...)
 		}
 	}
 	mlx.AsyncEval(wanted...)
-	b.keepPoints(plan)
-	if len(who) == 0 {
-		mlx.Eval(wanted...) // so that the time of the step is known
+	b.takeSnapshots(plan)
+	if len(generations) == 0 {
+		mlx.Eval(wanted...) // so that the step's time can be measured
 	}
 }
 
-// keepPoints copies the state of sequences that have come to a point of their prompts.
-func (b *batcher) keepPoints(plan []*stepped) {
+// takeSnapshots stores the state of sequences that have reached a snapshot position of their prompt.
+func (b *batcher) takeSnapshots(plan []*batchItem) {
 	for _, s := range plan {
 		g := s.g
-		if len(g.points) == 0 || g.seq.Offset() != g.points[0] {
+		if len(g.snapshots) == 0 || g.seq.Offset() != g.snapshots[0] {
 			continue
 		}
-		g.session.Snapshot(g.points[0] != g.session.Branch())
-		g.points = g.points[1:]
+		g.session.Snapshot(g.snapshots[0] != g.session.Branch())
+		g.snapshots = g.snapshots[1:]
 	}
 }
 
-// failed brings a request back to where a step that failed began: it starts over from what the prefix cache has, and then runs alone. One
-// that was alone ends; but if something was drafted, that may be to blame.
-func (b *batcher) failed(s stepped, alone bool, err error) {
+// recoverFrom resets a request after a failed step: it restarts from the prefix cache and runs its next step alone. A
+// request that was already alone ends with err, unless drafting may have caused the failure: it then gets another try
+// without drafts.
+func (b *batcher) recoverFrom(s batchItem, alone bool, err error) {
 	g := s.g
-	end := alone && (g.alone || b.hears(g) == readsNothing && s.depth == 0)
+	fatal := alone && (g.retryAlone || b.neededHiddenStates(g) == noHiddenStates && s.depth == 0)
 	doErr := b.do(func() error {
 		b.forwards.Forget()
-		g.abandon()
-		if !end {
-			g.enter()
+		g.restart()
+		if !fatal {
+			g.startSession()
 		}
 		return nil
 	})
 	switch {
-	case end:
-		b.leave(g, err)
+	case fatal:
+		b.finish(g, err)
 	case doErr != nil:
-		b.leave(g, doErr)
+		b.finish(g, doErr)
 	default:
-		g.alone = true
+		g.retryAlone = true
 	}
 }
 
-// abandon gives up the sequence's state, which may be of any position, and with it the place in the prefix cache: all tokens so far are to
-// be evaluated again. It runs on the engine's thread.
-func (g *generation) abandon() {
+// restart discards the sequence's state, because its position is undefined after a failure, and leaves the prefix
+// cache's session without storing it. All tokens are evaluated again. It runs on the engine's thread.
+func (g *generation) restart() {
 	if g.session != nil {
 		g.session.Leave()
 		g.session = nil
 	}
-	g.forget()
+	g.dropState()
 }
 
-// forget gives up the sequence, and a token that was chosen and not read: it is chosen again.
-func (g *generation) forget() {
-	g.chosen.free()
-	g.chosen = nil
+// dropState frees the sequence and discards a pending sample, which will be drawn again.
+func (g *generation) dropState() {
+	g.sample.free()
+	g.sample = nil
 	g.seq.Free()
-	g.drafting.free()
-	g.embed.reset()
-	g.sampler.drawn = uint64(len(g.tokens) - len(g.request.Prompt))
+	g.draftInputs.free()
+	g.pooling.reset()
+	g.sampler.position = uint64(len(g.tokens) - len(g.request.Prompt))
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// textStream turns tokens into text that may be shown: whole characters, and nothing that may be the start of a stop
+// textStream decodes tokens to text that can be sent: whole characters, and nothing that may be the beginning of a stop
 // text. Without a tokenizer there is no text.
 type textStream struct {
-	tokens *tokenizer.Stream // nil without a tokenizer
-	stops  []string
-	held   string // decoded, may begin a stop text
-	hit    string // the stop text that was reached
+	tokens  *tokenizer.Stream // nil without a tokenizer
+	stops   []string
+	held    string // decoded text that may begin a stop text
+	matched string // the stop text that was found
 }
 
 func newTextStream(tok *tokenizer.Tokenizer, stops []string, special bool) *textStream {
@@ -28,7 +28,7 @@ func newTextStream(tok *tokenizer.Tokenizer, stops []string, special bool) *text
 	return s
 }
 
-// next takes a token; stopped says that a stop text was reached: the text before it is all there is.
+// next adds a token. If stopped is true, a stop text was found, and text is the last text before it.
 func (s *textStream) next(id int32) (text string, stopped bool) {
 	if s.tokens == nil {
 		return "", false
@@ -36,7 +36,7 @@ func (s *textStream) next(id int32) (text string, stopped bool) {
 	return s.add(s.tokens.Next(id))
 }
 
-// flush gives what was held back at the end of a stream.
+// flush returns the text that was held back, at the end of a stream.
 func (s *textStream) flush() string {
 	if s.tokens == nil {
 		return ""
@@ -55,7 +55,7 @@ func (s *textStream) add(text string) (string, bool) {
 	first := -1
 	for _, stop := range s.stops {
 		if i := strings.Index(s.held, stop); i >= 0 && (first < 0 || i < first) {
-			first, s.hit = i, stop
+			first, s.matched = i, stop
 		}
 	}
 	if first >= 0 {
@@ -67,7 +67,7 @@ func (s *textStream) add(text string) (string, bool) {
 	return text, false
 }
 
-// pending is the length of the longest end of the held text that begins a stop text.
+// pending returns the length of the longest suffix of held that begins a stop text.
 func (s *textStream) pending() int {
 	longest := 0
 	for _, stop := range s.stops {

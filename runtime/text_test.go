@@ -2,18 +2,18 @@ package runtime
 
 import "testing"
 
-// The stop text that was reached is known, the earliest of several.
-func TestWhichStop(t *testing.T) {
+// The stream records which stop text it found: the earliest in the text.
+func TestFirstStop(t *testing.T) {
 	s := newTextStream(nil, []string{"two", "one"}, false)
-	if _, stopped := s.add("a on"); stopped || s.hit != "" {
-		t.Errorf("stopped %v at %q", stopped, s.hit)
+	if _, stopped := s.add("a on"); stopped || s.matched != "" {
+		t.Errorf("stopped %v at %q", stopped, s.matched)
 	}
-	if _, stopped := s.add("e two"); !stopped || s.hit != "one" {
-		t.Errorf("stopped %v at %q", stopped, s.hit)
+	if _, stopped := s.add("e two"); !stopped || s.matched != "one" {
+		t.Errorf("stopped %v at %q", stopped, s.matched)
 	}
 }
 
-// feed gives the pieces to a stream that stops at stops, and what comes out piece by piece, flushed at the end.
+// feed passes pieces of text to a stream and returns what it emits for each, and at the end.
 func feed(stops []string, pieces ...string) (out []string, stopped bool) {
 	s := newTextStream(nil, stops, false)
 	for _, p := range pieces {

@@ -16,14 +16,15 @@ import (
 	"time"
 )
 
-// trafficked are models of every kind of state: all positions, windows, recurrent, shared between layers and compressed. The last one
-// takes pictures.
-var trafficked = []string{"llama-default", "llama-mistral", "qwen3_5-default", "gemma4-e2b", "glm4_moe_lite-default", "qwen3_5-vision"}
+// trafficModels lists models with every kind of state: all positions, windows, recurrent, shared between layers and
+// compressed. The last one processes pictures.
+var trafficModels = []string{"llama-default", "llama-mistral", "qwen3_5-default", "gemma4-e2b", "glm4_moe_lite-default",
+	"qwen3_5-vision"}
 
-// Random arrivals, branches, repeats, cancels, pauses, evictions and restarts: what a request gives is what it gives alone,
-// without a cache.
+// With random arrivals, branches, repeats, cancellations, preemption, evictions and restarts, a request generates the
+// same tokens as alone and without a cache.
 func TestRandomTraffic(t *testing.T) {
-	for i, name := range trafficked {
+	for i, name := range trafficModels {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
 				f := newTraffic(t, name, seed, uint64(i))
@@ -34,28 +35,29 @@ func TestRandomTraffic(t *testing.T) {
 	}
 }
 
-// The same for long: INGOT_SOAK_REQUESTS of them, 10,000 in `make soak`, a tenth in its short form.
+// The same for INGOT_SOAK_REQUESTS requests: 10,000 in `make soak`, a tenth of that in its short form.
 func TestSoakTraffic(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("INGOT_SOAK_REQUESTS"))
 	if err != nil {
 		t.Skip("takes minutes: INGOT_SOAK_REQUESTS says how many requests, and make soak sets it")
 	}
 	before := goruntime.NumGoroutine()
-	for i, name := range trafficked {
+	for i, name := range trafficModels {
 		t.Run(name, func(t *testing.T) {
 			f := newTraffic(t, name, 7+uint64(i), 7)
-			f.run(n / len(trafficked))
+			f.run(n / len(trafficModels))
 			f.end()
 		})
 	}
-	for deadline := time.Now().Add(5 * time.Second); goruntime.NumGoroutine() > before+1; time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for ; goruntime.NumGoroutine() > before+1; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before", goruntime.NumGoroutine(), before)
 		}
 	}
 }
 
-// traffic is random requests to a model.
+// traffic sends random requests to a model.
 type traffic struct {
 	t *testing.T
 	*rand.Rand
@@ -63,24 +65,24 @@ type traffic struct {
 	l        *Local
 	budget   int64
 	want     *oracle
-	pictures []Picture // that there may be in prompts
+	pictures []Picture // for prompts
 	slots    chan struct{}
 	running  sync.WaitGroup
 
-	mu     sync.Mutex
-	past   []said
-	truths [][]int32 // that are being asked for
-	lies   *rand.Rand
+	mu       sync.Mutex
+	past     []exchange
+	expected [][]int32 // texts of recent requests, from which guess drafts
+	mistakes *rand.Rand
 
 	guesses bool
 
 	steps, pauses, cancels, cached, restarts, drafted, accepted atomic.Int64
 
-	loaded int64 // nodes that came from the disk
+	loaded int64 // nodes restored from disk
 }
 
-// said is what was asked and answered.
-type said struct {
+// exchange is a prompt and its continuation.
+type exchange struct {
 	tokens   []int32
 	pictures []Picture
 }
@@ -90,14 +92,15 @@ func newTraffic(t *testing.T, name string, seed, stream uint64) *traffic {
 	noArrays(t)
 	f := &traffic{t: t, Rand: rand.New(rand.NewPCG(seed, stream)), slots: make(chan struct{}, 8)}
 	f.budget = []int64{100 << 10, 2 << 20}[seed%2]
-	f.lies = rand.New(rand.NewPCG(seed, stream+1))
-	o := Options{PrefixCache: f.budget, PrefixDir: t.TempDir(), PrefixDisk: 4 << 20, Sequences: 6, Chunk: []int{0, 16}[stream%2]}
-	if f.guesses = seed%2 == 1; f.guesses { // else what the text repeats
+	f.mistakes = rand.New(rand.NewPCG(seed, stream+1))
+	o := Options{PrefixCache: f.budget, PrefixDir: t.TempDir(), PrefixDisk: 4 << 20, Sequences: 6,
+		Chunk: []int{0, 16}[stream%2]}
+	if f.guesses = seed%2 == 1; f.guesses { // else drafts by n-gram lookup
 		o.Draft.Guess = f.guess
 	}
 	f.load = loadCached(t, name, o)
 	f.want = newOracle(t, name)
-	if f.want.sight != nil {
+	if f.want.vision != nil {
 		f.pictures = shown(t, "shapes.png", "wide.png")
 		f.pictures[0].Name, f.pictures[1].Name = "shapes", "wide"
 	}
@@ -105,13 +108,13 @@ func newTraffic(t *testing.T, name string, seed, stream uint64) *traffic {
 	return f
 }
 
-// open loads the model. Now and then it has memory for one request only, for a step.
+// open loads the model. It sometimes has memory for a single request during a step.
 func (f *traffic) open(ahead bool) {
 	f.l = f.load()
 	b := f.l.batcher
-	b.ahead = ahead
+	b.sendsAhead = ahead
 	limit, r := b.memory.limit, rand.New(rand.NewPCG(f.Uint64(), 1))
-	b.steps = func(plan []stepped) error {
+	b.onStep = func(plan []batchItem) error {
 		f.steps.Add(1)
 		b.memory.limit = limit
 		if len(plan) > 1 && r.IntN(12) == 0 {
@@ -125,7 +128,7 @@ func (f *traffic) open(ahead bool) {
 func (f *traffic) restart() {
 	f.t.Helper()
 	f.running.Wait()
-	ahead := f.l.batcher.ahead
+	ahead := f.l.batcher.sendsAhead
 	f.close()
 	f.open(ahead)
 	f.restarts.Add(1)
@@ -139,7 +142,7 @@ func (f *traffic) close() {
 	f.loaded += f.l.disk.Stats().Loaded
 }
 
-// end closes the model, and tells what it went through.
+// end closes the model and logs statistics.
 func (f *traffic) end() {
 	f.t.Helper()
 	f.running.Wait()
@@ -148,14 +151,16 @@ func (f *traffic) end() {
 		f.t.Errorf("afterwards: %+v, %v", u, err)
 	}
 	f.close()
-	f.t.Logf("%d steps, %d cancels, %d pauses, %d restarts, %d tokens cached, %d nodes from the disk, %d of %d drafts accepted",
-		f.steps.Load(), f.cancels.Load(), f.pauses.Load(), f.restarts.Load(), f.cached.Load(), f.loaded, f.accepted.Load(), f.drafted.Load())
+	f.t.Logf("%d steps, %d cancels, %d preemptions, %d restarts, %d tokens cached, "+
+		"%d nodes from disk, %d of %d drafts accepted",
+		f.steps.Load(), f.cancels.Load(), f.pauses.Load(), f.restarts.Load(), f.cached.Load(), f.loaded, f.accepted.Load(),
+		f.drafted.Load())
 	if f.cached.Load() == 0 || f.guesses && f.accepted.Load() == 0 {
 		f.t.Error("nothing was ever cached, or no draft accepted")
 	}
 }
 
-// run sends requests, of which some are at work at once.
+// run sends requests, several of them at once.
 func (f *traffic) run(requests int) {
 	f.t.Helper()
 	for range requests {
@@ -171,7 +176,7 @@ func (f *traffic) run(requests int) {
 		stop := f.ending(q.MaxTokens)
 		f.slots <- struct{}{}
 		f.mu.Lock()
-		f.truths = append(f.truths[max(0, len(f.truths)-20):], slices.Concat(q.Prompt, expect))
+		f.expected = append(f.expected[max(0, len(f.expected)-20):], slices.Concat(q.Prompt, expect))
 		f.mu.Unlock()
 		f.running.Go(func() {
 			defer func() { <-f.slots }()
@@ -180,7 +185,7 @@ func (f *traffic) run(requests int) {
 	}
 }
 
-// vary sets what must not change what a greedy request gives.
+// vary sets parameters that must not change a greedy request's tokens.
 func (f *traffic) vary(q *Request) {
 	switch f.IntN(4) {
 	case 0:
@@ -190,14 +195,14 @@ func (f *traffic) vary(q *Request) {
 	}
 }
 
-// guess drafts what is known to come, and lies now and then.
+// guess drafts the known continuation, sometimes with a wrong token.
 func (f *traffic) guess(tokens []int32, n int) []int32 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, truth := range slices.Backward(f.truths) {
-		if len(truth) > len(tokens) && slices.Equal(truth[:len(tokens)], tokens) {
-			drafts := slices.Clone(truth[len(tokens):min(len(truth), len(tokens)+n)])
-			if i := f.lies.IntN(2 * len(drafts)); i < len(drafts) {
+	for _, text := range slices.Backward(f.expected) {
+		if len(text) > len(tokens) && slices.Equal(text[:len(tokens)], tokens) {
+			drafts := slices.Clone(text[len(tokens):min(len(text), len(tokens)+n)])
+			if i := f.mistakes.IntN(2 * len(drafts)); i < len(drafts) {
 				drafts[i] = 7
 			}
 			return drafts
@@ -206,7 +211,7 @@ func (f *traffic) guess(tokens []int32, n int) []int32 {
 	return []int32{8, 9}[:min(n, 2)]
 }
 
-// evict takes the prefix cache's memory away, and gives it back.
+// evict reduces the prefix cache's budget for a moment.
 func (f *traffic) evict() {
 	f.t.Helper()
 	budget := f.Int64N(f.budget)
@@ -220,10 +225,10 @@ func (f *traffic) evict() {
 	}
 }
 
-// request makes one: new, or one that goes on from any point of an earlier one, or repeats it.
+// request returns a new request, or one that repeats or continues an earlier one from any position.
 func (f *traffic) request() Request {
 	for {
-		var p said
+		var p exchange
 		f.mu.Lock()
 		if len(f.past) > 0 && f.IntN(4) > 0 {
 			p = f.past[len(f.past)-1-f.IntN(min(len(f.past), 60))]
@@ -239,7 +244,7 @@ func (f *traffic) request() Request {
 		for _, id := range randomPrompt(f.Rand, f.want.Local, more) {
 			if f.pictures != nil && id >= visionStart {
 				p.pictures = append(p.pictures, f.pictures[f.IntN(len(f.pictures))])
-				p.tokens = append(p.tokens, 9, imagePad, 9) // apart, so that each is one
+				p.tokens = append(p.tokens, 9, imagePad, 9) // text between them keeps them separate
 				continue
 			}
 			p.tokens = append(p.tokens, id)
@@ -260,47 +265,48 @@ func countPads(f *traffic, tokens []int32) (n int) {
 	return n
 }
 
-// ending is how a request is cut short; the zero value is not.
-type ending struct {
-	cancel int           // after so many tokens
-	leave  int           // by a reader who takes no more after so many
-	after  time.Duration // by a deadline
+// interruption ends a request early; the zero value does not.
+type interruption struct {
+	cancelAfter int           // tokens
+	stopAfter   int           // tokens, by a caller that stops reading
+	deadline    time.Duration // from the start
 }
 
-func (f *traffic) ending(n int) (e ending) {
+func (f *traffic) ending(n int) (e interruption) {
 	switch f.IntN(12) {
 	case 0:
-		e.cancel = 1 + f.IntN(n)
+		e.cancelAfter = 1 + f.IntN(n)
 	case 1:
-		e.leave = 1 + f.IntN(n)
+		e.stopAfter = 1 + f.IntN(n)
 	case 2:
-		e.after = time.Duration(1+f.IntN(20_000)) * time.Microsecond
+		e.deadline = time.Duration(1+f.IntN(20_000)) * time.Microsecond
 	}
 	return e
 }
 
-// send runs a request and compares.
-func (f *traffic) send(q Request, expect []int32, e ending) {
-	ctx, cancel := context.WithTimeout(f.t.Context(), cmp.Or(e.after, time.Hour))
+// send runs a request and compares its tokens.
+func (f *traffic) send(q Request, expect []int32, e interruption) {
+	ctx, cancel := context.WithTimeout(f.t.Context(), cmp.Or(e.deadline, time.Hour))
 	defer cancel()
 	var ids []int32
 	var last Event
 	for ev, err := range f.l.Generate(ctx, q) {
 		if err != nil {
-			if e == (ending{}) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+			if e == (interruption{}) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 				f.t.Error(err)
 			}
 			break
 		}
 		ids, last = append(ids, ev.IDs...), ev
-		if e.cancel > 0 && len(ids) >= e.cancel {
+		if e.cancelAfter > 0 && len(ids) >= e.cancelAfter {
 			cancel()
 		}
-		if e.leave > 0 && len(ids) >= e.leave {
+		if e.stopAfter > 0 && len(ids) >= e.stopAfter {
 			break
 		}
 	}
-	if len(ids) > len(expect) || !slices.Equal(ids, expect[:len(ids)]) || e == (ending{}) && (len(ids) != len(expect) || last.Done != DoneLength) {
+	if len(ids) > len(expect) || !slices.Equal(ids, expect[:len(ids)]) || e == (interruption{}) &&
+		(len(ids) != len(expect) || last.Done != DoneLength) {
 		f.t.Errorf("a prompt of %d with %d pictures: %v, want %v", len(q.Prompt), len(q.Pictures), ids, expect)
 	}
 	f.cached.Add(int64(last.Stats.CachedTokens))
@@ -309,12 +315,12 @@ func (f *traffic) send(q Request, expect []int32, e ending) {
 	if last.Done == "" {
 		f.cancels.Add(1)
 	}
-	if f.pictures != nil { // what the model says may look like the mark of a picture
+	if f.pictures != nil { // the generated text may look like the mark of a picture
 		if i := slices.IndexFunc(ids, func(id int32) bool { return id >= visionStart }); i >= 0 {
 			ids = ids[:i]
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.past = append(f.past, said{append(slices.Clone(q.Prompt), ids...), q.Pictures})
+	f.past = append(f.past, exchange{append(slices.Clone(q.Prompt), ids...), q.Pictures})
 }

@@ -6,26 +6,26 @@ import (
 	"github.com/ingotml/ingot/cache/prefix"
 )
 
-// Usage is what a model takes and does at a moment. Bytes are of memory where nothing else is said.
+// Usage is a model's current use of memory, and its activity.
 type Usage struct {
-	Weights    int64             `json:"weights"`     // bytes, also where they are mapped files
+	Weights    int64             `json:"weights"`     // bytes, including those in mapped files
 	State      int64             `json:"state"`       // bytes of running requests' state
-	StateLimit int64             `json:"state_limit"` // most that it may take; 0: no limit
-	Running    int               `json:"running"`     // requests
-	Waiting    int               `json:"waiting"`     // requests
+	StateLimit int64             `json:"state_limit"` // bound of State; 0: none
+	Running    int               `json:"running"`     // requests in the batch
+	Waiting    int               `json:"waiting"`     // requests in the queue
 	Steps      int64             `json:"steps"`       // since the model was loaded
-	Shares     int64             `json:"shares"`      // of requests in those steps: shares / steps is the mean size of a batch
+	Shares     int64             `json:"shares"`      // sum of the batch sizes of these steps; Shares/Steps is the mean
 	Prefix     *prefix.Stats     `json:"prefix,omitempty"`
 	Disk       *prefix.DiskStats `json:"disk,omitempty"`
 }
 
-// Reporter is an [Engine] that tells how it does.
+// Reporter is an [Engine] that reports its usage.
 type Reporter interface {
 	Engine
 	Usage(ctx context.Context) (Usage, error)
 }
 
-// Usage implements Reporter. It waits for the step at hand.
+// Usage implements Reporter. It waits for the current step.
 func (l *Local) Usage(ctx context.Context) (u Usage, err error) {
 	err = l.do(ctx, func() error {
 		u.Weights = l.weights.Bytes()
@@ -45,17 +45,17 @@ func (l *Local) Usage(ctx context.Context) (u Usage, err error) {
 	b := l.batcher
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	u.StateLimit = b.memory.alone
+	u.StateLimit = b.memory.perRequest
 	u.Waiting = len(b.waiting)
-	u.Running, u.State = b.busy.requests, b.busy.bytes
-	u.Steps, u.Shares = b.busy.steps, b.busy.shares
+	u.Running, u.State = b.counters.running, b.counters.stateBytes
+	u.Steps, u.Shares = b.counters.steps, b.counters.batchSizeSum
 	return u, nil
 }
 
-// busy is what the loop tells of the requests that run.
-type busy struct {
-	requests int
-	bytes    int64 // of their state
-	steps    int64 // so far
-	shares   int64 // of requests in them
+// batcherCounters is what the loop publishes about its requests.
+type batcherCounters struct {
+	running      int
+	stateBytes   int64 // of the running requests
+	steps        int64 // so far
+	batchSizeSum int64 // over these steps
 }

@@ -13,12 +13,14 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// verifyRows is the most rows whose scores are held at once.
-const verifyRows = 256
+// verifyChunk is the number of rows whose logits are in memory at once.
+const verifyChunk = 256
 
-// Compare runs the reference's tokens through the model and compares scores, and, where the reference has one, a greedy
-// continuation; greedyEqual is nil where it has none. The tokens have as many image tokens as the pictures have vectors.
-func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture) (c Comparison, greedyEqual *bool, err error) {
+// Compare evaluates the reference's tokens and compares the logits. If the reference has a greedy continuation, it
+// compares that too; else greedyEqual is nil. The tokens contain as many image tokens as the pictures have vectors.
+func (l *Local) Compare(
+	ctx context.Context, ref *Reference, pictures ...Picture,
+) (c Comparison, greedyEqual *bool, err error) {
 	vocab := int(l.config.Facts().Vocab)
 	if ref.Vocab != vocab {
 		return c, nil, fmt.Errorf("logits have %d columns, the model's vocabulary %d: %w", ref.Vocab, vocab, ErrReference)
@@ -28,19 +30,22 @@ func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture
 			return c, nil, fmt.Errorf("tokens[%d] is %d, the vocabulary has %d: %w", i, id, vocab, ErrReference)
 		}
 	}
-	show, err := l.picture(ctx, ref.Tokens, pictures, math.MaxInt)
+	placed, err := l.placePictures(ctx, ref.Tokens, pictures, math.MaxInt)
 	if err != nil {
 		return c, nil, err
 	}
-	if show != nil && len(show.prompt) != len(ref.Tokens) {
-		return c, nil, fmt.Errorf("the pictures make %d tokens more than the reference has for them: %w", len(show.prompt)-len(ref.Tokens), ErrReference)
+	if placed != nil && len(placed.expanded) != len(ref.Tokens) {
+		return c, nil, fmt.Errorf("the pictures take %d more tokens than the reference has for them: %w",
+			len(placed.expanded)-len(ref.Tokens), ErrReference)
 	}
 	compare := newComparer(ref)
-	if err := l.forward(ctx, ref.Tokens, show, compare.add); err != nil {
+	if err := l.forward(ctx, ref.Tokens, placed, compare.add); err != nil {
 		return c, nil, err
 	}
 	if ref.Greedy != nil {
-		ids, err := l.greedy(ctx, Request{Prompt: ref.Tokens, Pictures: pictures, MaxTokens: len(ref.Greedy), IgnoreEOS: true, Draft: Draft{Mode: DraftOff}})
+		ids, err := l.greedy(ctx, Request{
+			Prompt: ref.Tokens, Pictures: pictures, MaxTokens: len(ref.Greedy), IgnoreEOS: true, Draft: Draft{Mode: DraftOff},
+		})
 		if err != nil {
 			return c, nil, err
 		}
@@ -50,35 +55,36 @@ func (l *Local) Compare(ctx context.Context, ref *Reference, pictures ...Picture
 	return compare.result(), greedyEqual, nil
 }
 
-// forward gives the scores of every position to row, in order. The context's length does not bound it.
-func (l *Local) forward(ctx context.Context, tokens []int32, show *pictured, row func(scores []float32)) error {
+// forward passes the logits of every position to row, in order. The model's context length does not apply.
+func (l *Local) forward(ctx context.Context, tokens []int32, pictures *promptPictures,
+	each func(logits []float32)) error {
 	seq := cache.NewSequence(l.kinds)
 	defer func() {
-		_ = l.thread.Do(context.Background(), func() error { seq.Free(); show.free(); return nil })
+		_ = l.thread.Do(context.Background(), func() error { seq.Free(); pictures.free(); return nil })
 	}()
-	for i := 0; show != nil && i < len(show.seen); i++ {
-		if err := l.see(ctx, show.seen[i]); err != nil {
+	for i := 0; pictures != nil && i < len(pictures.distinct); i++ {
+		if err := l.encodePicture(ctx, pictures.distinct[i]); err != nil {
 			return err
 		}
 	}
-	for chunk := range slices.Chunk(tokens, verifyRows) {
-		var scores []float32
+	for chunk := range slices.Chunk(tokens, verifyChunk) {
+		var logits []float32
 		if err := l.do(ctx, func() error {
 			part := nn.Part{Seq: seq, Tokens: chunk, All: true, Text: len(tokens)}
-			hidden := l.model.Forward(nn.NewBatch(l.thread, show.part(part, seq.Offset())))
-			scores = l.model.Head(hidden).Float32s()
+			hidden := l.model.Forward(nn.NewBatch(l.thread, pictures.part(part, seq.Offset())))
+			logits = l.model.Head(hidden).Float32s()
 			return nil
 		}); err != nil {
 			return err
 		}
-		for r := range slices.Chunk(scores, len(scores)/len(chunk)) {
-			row(r)
+		for r := range slices.Chunk(logits, len(logits)/len(chunk)) {
+			each(r)
 		}
 	}
 	return nil
 }
 
-// greedy gives the ids that a request generates. What the prompt's tokens stand for was decided elsewhere.
+// greedy returns the ids that a request generates. Unlike Generate, it accepts video tokens in the prompt.
 func (l *Local) greedy(ctx context.Context, r Request) ([]int32, error) {
 	if r.MaxTokens == 0 {
 		return nil, nil
@@ -93,17 +99,17 @@ func (l *Local) greedy(ctx context.Context, r Request) ([]int32, error) {
 	return ids, nil
 }
 
-// Probe runs a few tokens through the model, and a small picture through its tower if it has one; scores and vectors that
-// are not finite are an error. It gives the number of tokens.
+// Probe evaluates a few tokens, and a small picture if the model has a vision tower. Logits and vectors that are not
+// finite are an error. It returns the number of tokens.
 func (l *Local) Probe(ctx context.Context) (int, error) {
 	tokens := l.probeTokens()
 	position := -1
 	var bad error
-	err := l.forward(ctx, tokens, nil, func(scores []float32) {
+	err := l.forward(ctx, tokens, nil, func(logits []float32) {
 		position++
-		for i, v := range scores {
+		for i, v := range logits {
 			if bad == nil && (math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)) {
-				bad = fmt.Errorf("the score of token %d at position %d is %v: %w", i, position, v, ErrImage)
+				bad = fmt.Errorf("the logit of token %d at position %d is %v: %w", i, position, v, ErrImage)
 			}
 		}
 	})
@@ -116,7 +122,7 @@ func (l *Local) Probe(ctx context.Context) (int, error) {
 	return len(tokens), err
 }
 
-// probeTokens are spread over the vocabulary.
+// probeTokens returns token ids that are spread over the vocabulary.
 func (l *Local) probeTokens() []int32 {
 	facts := l.config.Facts()
 	tokens := make([]int32, min(8, facts.Context, facts.Vocab))
@@ -126,15 +132,15 @@ func (l *Local) probeTokens() []int32 {
 	return tokens
 }
 
-// CheckStats is what CheckImage looked at.
+// CheckStats counts what CheckImage has checked.
 type CheckStats struct {
 	Blobs   int
 	Tensors int
 	Bytes   int64
 }
 
-// CheckImage hashes every blob of an image and compares every tensor's name, shape and type with the architecture. It
-// needs no engine.
+// CheckImage hashes every blob of an image, and checks every tensor's name, shape and type against the architecture. It
+// does not need the engine.
 func CheckImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (CheckStats, error) {
 	var s CheckStats
 	for _, l := range entry.Image.Layers {
@@ -184,7 +190,8 @@ func hashBlob(ctx context.Context, store *manifest.Store, l manifest.Layer) erro
 		}
 	}
 	if got := fmt.Sprintf("sha256:%x", h.Sum(nil)); got != l.Digest.String() {
-		return fmt.Errorf("%s %s: the contents of blob %s are damaged (they hash to %s): create or pull the model again: %w", l.Kind, l.Name, l.Digest, got, ErrImage)
+		return fmt.Errorf("%s %s: the contents of blob %s are damaged (they hash to %s): "+
+			"create or pull the model again: %w", l.Kind, l.Name, l.Digest, got, ErrImage)
 	}
 	return nil
 }

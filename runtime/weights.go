@@ -24,15 +24,15 @@ var dtypes = map[safetensors.DType]mlx.DType{
 	"F64": mlx.Float64,
 }
 
-// blob is the header of one tensor blob: the tensor's elements under its name, or its codes there with scales and
-// biases beside them.
+// blob is the header of a tensor blob. The blob holds the tensor's elements under its name; if it is quantized, it
+// holds codes instead, and scales and biases in further entries.
 type blob struct {
 	layer  manifest.Layer
 	path   string
 	header *safetensors.Header
 	parts  map[string]safetensors.Tensor // by suffix of the name: "", ".scale", ".bias"
-	packed quantize.Type                 // 0 where plain
-	global float32                       // scale of the whole tensor, of nvfp4; 0 = none
+	packed quantize.Type                 // 0 if not quantized
+	global float32                       // scale of the whole tensor (nvfp4); 0: none
 }
 
 // Keys of a blob's metadata.
@@ -41,7 +41,7 @@ const (
 	metaGroup = "group_size"
 )
 
-// openBlob reads a blob's header. The blob holds the tensor of the layer's name and nothing that does not belong to it.
+// openBlob reads the header of a blob, which must hold the tensor of the layer's name and nothing else.
 func openBlob(store *manifest.Store, l manifest.Layer) (blob, error) {
 	b := blob{layer: l, path: store.BlobPath(l.Digest), parts: map[string]safetensors.Tensor{}}
 	err := b.open(store)
@@ -77,12 +77,12 @@ func (b *blob) open(store *manifest.Store) error {
 			continue
 		}
 		if !ok || !slices.Contains([]string{"", ".scale", ".bias"}, suffix) {
-			return fmt.Errorf("it holds %s too, and models run from one blob per tensor: %w", t.Name, ErrImage)
+			return fmt.Errorf("it also holds %s: a model runs only from one blob per tensor: %w", t.Name, ErrImage)
 		}
 		b.parts[suffix] = t
 	}
 	if _, ok := b.parts[""]; !ok {
-		return fmt.Errorf("it does not hold that tensor: %w", ErrImage)
+		return fmt.Errorf("it does not hold the tensor: %w", ErrImage)
 	}
 	return b.readFormat()
 }
@@ -103,12 +103,12 @@ func readGlobal(f io.ReaderAt, h *safetensors.Header, t safetensors.Tensor) (flo
 	return g, nil
 }
 
-// readFormat reads how the codes are to be understood, and checks that all of their parts are there.
+// readFormat reads the quantization format, and checks that all parts of the tensor have the right types and shapes.
 func (b *blob) readFormat() error {
 	name, ok := b.header.Metadata[metaType]
 	if !ok {
 		if len(b.parts) > 1 || b.global != 0 {
-			return fmt.Errorf("it holds scales and no %s: %w", metaType, ErrImage)
+			return fmt.Errorf("it holds scales but no %s: %w", metaType, ErrImage)
 		}
 		return nil
 	}
@@ -132,17 +132,19 @@ func (b *blob) readFormat() error {
 	}
 	for suffix, part := range map[string]quantize.Part{"": want.Packed, ".scale": want.Scales, ".bias": want.Biases} {
 		if got := b.parts[suffix]; string(got.DType) != string(part.DType) || !slices.Equal(got.Shape, part.Shape) {
-			return fmt.Errorf("%s%s is %s %v, want %s %v: %w", b.layer.Name, suffix, got.DType, got.Shape, part.DType, part.Shape, ErrImage)
+			return fmt.Errorf("%s%s is %s %v, want %s %v: %w", b.layer.Name, suffix, got.DType, got.Shape,
+				part.DType, part.Shape, ErrImage)
 		}
 	}
 	if b.global != 0 && t != quantize.NVFP4 {
-		return fmt.Errorf("it has a scale of the whole tensor, which %s has not: %w", t, ErrImage)
+		return fmt.Errorf("it has a scale of the whole tensor, which %s does not use: %w", t, ErrImage)
 	}
 	b.packed = t
 	return nil
 }
 
-// sourceType is the type that the weights had: that of affine scales; other formats do not keep it.
+// sourceType returns the type of the unquantized weights: affine scales have the same type, other formats do not record
+// it.
 func sourceType(scales safetensors.Tensor) quantize.DType {
 	if scales.DType == "U8" {
 		return quantize.BF16
@@ -150,10 +152,10 @@ func sourceType(scales safetensors.Tensor) quantize.DType {
 	return quantize.DType(scales.DType)
 }
 
-// name is the tensor's in its own model, which may be a draft.
+// name returns the tensor's name in its own model, which may be a draft.
 func (b *blob) name() string { return strings.TrimPrefix(b.layer.Name, draftPrefix) }
 
-// info is what the architecture's table wants to know.
+// info returns the entry to check against the architecture's tensor table.
 func (b *blob) info() (arch.TensorInfo, error) {
 	t := b.parts[""]
 	i := arch.TensorInfo{Name: b.name(), DType: string(t.DType), Shape: t.Shape}
@@ -167,7 +169,7 @@ func (b *blob) info() (arch.TensorInfo, error) {
 }
 
 // openBlobs reads the headers of the tensor blobs of the model, or of its draft, and checks them against the
-// architecture's table.
+// architecture's tensor table.
 func (f files) openBlobs(config arch.Model, draft bool) ([]blob, error) {
 	var blobs []blob
 	var have []arch.TensorInfo
@@ -188,7 +190,7 @@ func (f files) openBlobs(config arch.Model, draft bool) ([]blob, error) {
 	return blobs, nil
 }
 
-// load makes the arrays of a blob, kept. It runs on the engine's thread.
+// load makes the kept arrays of a blob. It runs on the engine's thread.
 func (b *blob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 	region := mlx.OpenRegion(t, b.path, b.header.DataOffset, b.header.Size-b.header.DataOffset)
 	defer region.Close()
@@ -196,7 +198,7 @@ func (b *blob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 	for suffix, part := range b.parts {
 		d, ok := dtypes[part.DType]
 		if !ok {
-			return nil, fmt.Errorf("tensor %s: type %s cannot be run: %w", part.Name, part.DType, ErrImage)
+			return nil, fmt.Errorf("tensor %s: type %s is not supported: %w", part.Name, part.DType, ErrImage)
 		}
 		shape := make([]int, len(part.Shape))
 		for i, n := range part.Shape {
@@ -208,7 +210,7 @@ func (b *blob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 		}
 		if float32s && d.Float() && d != mlx.Float32 {
 			a = mlx.AsType(a, mlx.Float32)
-			mlx.Eval(a) // the mapping goes with the narrow array
+			mlx.Eval(a) // unmaps the original
 		}
 		arrays[suffix] = a
 	}
@@ -225,9 +227,10 @@ func (b *blob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 	return tensor, nil
 }
 
-// array makes the array of a part: over the mapped file, unless the elements lie across their own size in memory, as they do in
-// blobs that MLX itself wrote, which Ollama has: mlx_save_safetensors does not pad the header. Those are copied.
-func (b *blob) array(t *mlx.Thread, region *mlx.Region, part safetensors.Tensor, d mlx.DType, shape []int) (*mlx.Array, error) {
+// array makes the array of a part. It maps the file, unless the elements are not aligned to their size:
+// mlx_save_safetensors, which wrote Ollama's blobs, does not pad the header. Those are copied.
+func (b *blob) array(t *mlx.Thread, region *mlx.Region, part safetensors.Tensor, d mlx.DType, shape []int) (*mlx.Array,
+	error) {
 	size := int64(d.Size())
 	if part.Begin%size == 0 && (b.header.DataOffset+part.Begin)%size == 0 {
 		return region.Array(part.Begin, d, shape...), nil

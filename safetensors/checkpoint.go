@@ -13,33 +13,33 @@ import (
 	"strings"
 )
 
-// Source is a tensor and the open file it lies in.
+// Source is a tensor and the open file that contains it.
 type Source struct {
 	Tensor
 	File *File
 }
 
-// Reader reads the tensor's data; see File.Reader.
+// Reader returns a reader of the tensor's data; see File.Reader.
 func (s Source) Reader() *io.SectionReader { return s.File.Reader(s.Tensor) }
 
-// Checkpoint is a folder of weights, opened. Its methods may be called by several goroutines at once.
+// Checkpoint is an open folder of weights. Its methods are safe for concurrent use.
 type Checkpoint struct {
 	files     []*File
 	tensors   []Source
 	unindexed []Source
 }
 
-// OpenCheckpoint opens the weights in a folder and reads all headers, but no data.
+// OpenCheckpoint opens the weights in a folder. It reads all headers but no data.
 //
-// Where model.safetensors.index.json is there, its weight_map says which tensors the model has and in which
-// file each lies. Without it the model is all files model*.safetensors: a single one, or the shards
-// -00001-of-0000N, which must be complete. A folder without such files may have one file, or one set of shards,
-// of another name; consolidated*.safetensors (Mistral's own tensor names) and adapters do not count.
+// If model.safetensors.index.json exists, its weight_map lists the model's tensors and the file of each. Otherwise the
+// model consists of all files model*.safetensors: a single file, or a complete set of shards -00001-of-0000N. If there
+// are none, it may be one file or one set of shards with another name, except consolidated*.safetensors (which use
+// Mistral's own tensor names) and adapters.
 func OpenCheckpoint(dir string) (*Checkpoint, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s: not a folder: name the folder that holds the model", dir)
+		return nil, fmt.Errorf("%s: not a folder: name the folder that contains the model", dir)
 	}
 	c := new(Checkpoint)
 	if err := c.open(dir); err != nil {
@@ -51,7 +51,7 @@ func OpenCheckpoint(dir string) (*Checkpoint, error) {
 
 func (c *Checkpoint) open(dir string) error {
 	path := filepath.Join(dir, indexName)
-	// Lstat: a link into a download cache whose target is gone is an error, not a missing index.
+	// Lstat, because a dangling link into a download cache is an error, not a missing index.
 	if _, err := os.Lstat(path); err == nil {
 		weights, err := readIndex(path)
 		if err != nil {
@@ -68,7 +68,7 @@ func (c *Checkpoint) open(dir string) error {
 	return c.openAll(dir, names)
 }
 
-// openIndexed opens the shards that the index names and finds each of its tensors in its shard.
+// openIndexed opens the shards in the index and looks up each tensor in its shard.
 func (c *Checkpoint) openIndexed(dir string, weights map[string]string) error {
 	shards := make(map[string]*File)
 	for _, shard := range slices.Sorted(maps.Values(weights)) {
@@ -77,7 +77,8 @@ func (c *Checkpoint) openIndexed(dir string, weights map[string]string) error {
 		}
 		f, err := Open(filepath.Join(dir, shard))
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w: %s names this file, which is not there; fetch it", filepath.Join(dir, shard), ErrIncomplete, indexName)
+			return fmt.Errorf("%s: %w: %s lists this file, but it does not exist; download it again",
+				filepath.Join(dir, shard), ErrIncomplete, indexName)
 		}
 		if err != nil {
 			return err
@@ -89,8 +90,8 @@ func (c *Checkpoint) openIndexed(dir string, weights map[string]string) error {
 		f := shards[weights[name]]
 		t, ok := f.Lookup(name)
 		if !ok {
-			return fmt.Errorf("%s: tensor %s: %w: %s says that the tensor is in this file, %s",
-				f.Path(), quote(name), ErrIncomplete, indexName, c.whereabouts(name))
+			return fmt.Errorf("%s: tensor %s: %w: %s says that the tensor is in this file, but %s",
+				f.Path(), quote(name), ErrIncomplete, indexName, c.location(name))
 		}
 		c.tensors = append(c.tensors, Source{t, f})
 	}
@@ -105,17 +106,17 @@ func (c *Checkpoint) openIndexed(dir string, weights map[string]string) error {
 	return nil
 }
 
-// whereabouts tells, for a message, where a tensor is that is not in its shard.
-func (c *Checkpoint) whereabouts(name string) string {
+// location describes, for a message, which file contains a tensor that its shard lacks.
+func (c *Checkpoint) location(name string) string {
 	for _, f := range c.files {
 		if _, ok := f.Lookup(name); ok {
 			return "it is in " + filepath.Base(f.Path())
 		}
 	}
-	return "it is in none"
+	return "no file contains it"
 }
 
-// openAll takes all tensors of all the files.
+// openAll opens the files and adds all of their tensors.
 func (c *Checkpoint) openAll(dir string, names []string) error {
 	for _, name := range names {
 		f, err := Open(filepath.Join(dir, name))
@@ -130,29 +131,29 @@ func (c *Checkpoint) openAll(dir string, names []string) error {
 	slices.SortStableFunc(c.tensors, bySourceName)
 	for i, s := range c.tensors {
 		if i > 0 && c.tensors[i-1].Name == s.Name {
-			return fmt.Errorf("%s: tensor %s: %w: it is in %s too, and no %s says which counts",
+			return fmt.Errorf("%s: tensor %s: %w: it is also in %s, and there is no %s to decide between them",
 				s.File.Path(), quote(s.Name), ErrDuplicate, filepath.Base(c.tensors[i-1].File.Path()), indexName)
 		}
 	}
 	if len(c.tensors) == 0 {
-		return fmt.Errorf("%s: %w: %s holds no tensor", dir, ErrNoWeights, strings.Join(names, ", "))
+		return fmt.Errorf("%s: %w: %s contains no tensors", dir, ErrNoWeights, strings.Join(names, ", "))
 	}
 	return nil
 }
 
 func bySourceName(a, b Source) int { return cmp.Compare(a.Name, b.Name) }
 
-// Tensors returns the tensors of the model sorted by name. The caller must not change the slice.
+// Tensors returns the model's tensors, sorted by name. The caller must not modify the slice.
 func (c *Checkpoint) Tensors() []Source { return c.tensors }
 
-// Unindexed returns, sorted by name, the tensors that lie in the opened files though the index does not
-// place them there. They are not part of the model.
+// Unindexed returns the tensors that are in the opened files but not at that place in the index, sorted by name. They
+// are not part of the model.
 func (c *Checkpoint) Unindexed() []Source { return c.unindexed }
 
-// Files returns the opened files sorted by name.
+// Files returns the opened files, sorted by name.
 func (c *Checkpoint) Files() []*File { return c.files }
 
-// Lookup finds a tensor of the model by name.
+// Lookup finds one of the model's tensors by name.
 func (c *Checkpoint) Lookup(name string) (Source, bool) {
 	i, ok := slices.BinarySearchFunc(c.tensors, name, func(s Source, name string) int { return cmp.Compare(s.Name, name) })
 	if !ok {

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shardName is the n-th of count files.
+// shardName returns the name of shard n of count.
 func shardName(n, count int) string { return fmt.Sprintf("model-%05d-of-%05d.safetensors", n, count) }
 
-// files is a folder to be made: name to content.
+// files describes a folder to create: file name to content.
 type files map[string][]byte
 
 func (f files) write(t *testing.T) string {
@@ -27,7 +27,7 @@ func (f files) write(t *testing.T) string {
 	return dir
 }
 
-// index makes an index from pairs of tensor and shard.
+// index returns an index file that maps tensors to shards, given as alternating arguments.
 func index(t *testing.T, pairs ...string) []byte {
 	t.Helper()
 	weights := make(map[string]string)
@@ -41,7 +41,7 @@ func index(t *testing.T, pairs ...string) []byte {
 	return b
 }
 
-// places lists sources as NAME@FILE.
+// places describes sources as NAME@FILE.
 func places(sources []Source) (list []string) {
 	for _, s := range sources {
 		list = append(list, s.Name+"@"+filepath.Base(s.File.Path()))
@@ -61,27 +61,42 @@ func TestOpenCheckpoint(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		files     files
-		want      string // places
+		want      string // as returned by places
 		unindexed string
 	}{
-		{"single file", files{"model.safetensors": one("b", "a"), "config.json": nil}, "a@model.safetensors b@model.safetensors", ""},
+		{"single file", files{"model.safetensors": one("b", "a"), "config.json": nil},
+			"a@model.safetensors b@model.safetensors", ""},
 		{"shards", files{s1: one("b"), s2: one("a")}, "a@" + s2 + " b@" + s1, ""},
-		{"shards and an index", files{s1: one("b"), s2: one("a"), indexName: index(t, "a", s2, "b", s1)}, "a@" + s2 + " b@" + s1, ""},
-		{"index over one file", files{"model.safetensors": one("a"), indexName: index(t, "a", "model.safetensors")}, "a@model.safetensors", ""},
-		{"index with its own names", files{"x.safetensors": one("a"), indexName: index(t, "a", "x.safetensors")}, "a@x.safetensors", ""},
+		{"shards and an index", files{s1: one("b"), s2: one("a"), indexName: index(t, "a", s2, "b", s1)},
+			"a@" + s2 + " b@" + s1, ""},
+		{"index over one file", files{"model.safetensors": one("a"), indexName: index(t, "a", "model.safetensors")},
+			"a@model.safetensors", ""},
+		{"index with its own names", files{"x.safetensors": one("a"), indexName: index(t, "a", "x.safetensors")},
+			"a@x.safetensors", ""},
 		{"tensors outside the index", files{s1: one("b", "z", "y"), s2: one("a"), indexName: index(t, "a", s2, "b", s1)},
 			"a@" + s2 + " b@" + s1, "y@" + s1 + " z@" + s1},
-		{"the index decides between two", files{s1: one("a", "b"), s2: one("b", "c"), indexName: index(t, "a", s1, "b", s2, "c", s2)},
+		{"the index decides between two",
+			files{s1: one("a", "b"), s2: one("b", "c"), indexName: index(t, "a", s1, "b", s2, "c", s2)},
 			"a@" + s1 + " b@" + s2 + " c@" + s2, "b@" + s1},
-		{"the index ignores other files", files{s1: one("a"), "model.safetensors": one("a"), "consolidated.safetensors": nil, indexName: index(t, "a", s1)}, "a@" + s1, ""},
-		{"consolidated beside the model", files{"model.safetensors": one("a"), "consolidated.safetensors": nil}, "a@model.safetensors", ""},
-		{"other file beside the model", files{"model.safetensors": one("a"), "other.safetensors": nil, "x.bin": nil}, "a@model.safetensors", ""},
+		{"the index ignores other files",
+			files{s1: one("a"), "model.safetensors": one("a"), "consolidated.safetensors": nil, indexName: index(t, "a", s1)},
+			"a@" + s1, ""},
+		{"consolidated beside the model", files{"model.safetensors": one("a"), "consolidated.safetensors": nil},
+			"a@model.safetensors", ""},
+		{"other file beside the model", files{"model.safetensors": one("a"), "other.safetensors": nil, "x.bin": nil},
+			"a@model.safetensors", ""},
 		{"six digits", files{"model-00001-of-000001.safetensors": one("a")}, "a@model-00001-of-000001.safetensors", ""},
-		{"several files without numbers", files{"model-a.safetensors": one("a"), "model-b.safetensors": one("b")}, "a@model-a.safetensors b@model-b.safetensors", ""},
-		{"shards and one more file", files{s1: one("a"), s2: one("b"), "model-mtp.safetensors": one("c")}, "a@" + s1 + " b@" + s2 + " c@model-mtp.safetensors", ""},
-		{"one file of another name", files{"tuned.safetensors": one("a"), "consolidated.safetensors": nil, "adapter_model.safetensors": nil}, "a@tuned.safetensors", ""},
-		{"shards of another name", files{"tuned-1-of-2.safetensors": one("a"), "tuned-2-of-2.safetensors": one("b")}, "a@tuned-1-of-2.safetensors b@tuned-2-of-2.safetensors", ""},
-		{"dot files", files{"model.safetensors": one("a"), "._model.safetensors": nil, ".model.safetensors": nil}, "a@model.safetensors", ""},
+		{"several files without numbers", files{"model-a.safetensors": one("a"), "model-b.safetensors": one("b")},
+			"a@model-a.safetensors b@model-b.safetensors", ""},
+		{"shards and one more file", files{s1: one("a"), s2: one("b"), "model-mtp.safetensors": one("c")},
+			"a@" + s1 + " b@" + s2 + " c@model-mtp.safetensors", ""},
+		{"one file of another name",
+			files{"tuned.safetensors": one("a"), "consolidated.safetensors": nil, "adapter_model.safetensors": nil},
+			"a@tuned.safetensors", ""},
+		{"shards of another name", files{"tuned-1-of-2.safetensors": one("a"), "tuned-2-of-2.safetensors": one("b")},
+			"a@tuned-1-of-2.safetensors b@tuned-2-of-2.safetensors", ""},
+		{"dot files", files{"model.safetensors": one("a"), "._model.safetensors": nil, ".model.safetensors": nil},
+			"a@model.safetensors", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := OpenCheckpoint(tt.files.write(t))
@@ -101,7 +116,7 @@ func TestOpenCheckpoint(t *testing.T) {
 				}
 			}
 			if _, ok := c.Lookup("none"); ok {
-				t.Error("found a tensor that is not there")
+				t.Error("found a tensor that does not exist")
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -110,7 +125,7 @@ func TestOpenCheckpoint(t *testing.T) {
 	}
 }
 
-// TestOpenCheckpointDamaged has every way in which a folder can be wrong. DIR in a text is the folder.
+// TestOpenCheckpointDamaged covers every kind of invalid folder. DIR in an expected message stands for the folder.
 func TestOpenCheckpointDamaged(t *testing.T) {
 	a, b := encode(t, u8("a", 100)), encode(t, u8("b", 100))
 	s1, s2, s3 := shardName(1, 2), shardName(2, 2), shardName(1, 3)
@@ -123,42 +138,76 @@ func TestOpenCheckpointDamaged(t *testing.T) {
 	}{
 		// With an index.
 		{"missing shard", files{s1: a, indexName: index(t, "a", s1, "b", s2)}, ErrIncomplete,
-			"DIR/" + s2 + ": source model is incomplete: model.safetensors.index.json names this file, which is not there; fetch it"},
+			"DIR/" + s2 +
+				": source model is incomplete: model.safetensors.index.json lists this file, but it does not exist; download it " +
+				"again"},
 		{"truncated shard", files{s1: a, s2: b[:len(b)-1], indexName: index(t, "a", s1, "b", s2)}, ErrTruncated,
-			"DIR/" + s2 + `: tensor "b": truncated file: 227 bytes, the header describes 228; fetch it again`},
-		{"empty shard", files{s1: nil, indexName: index(t, "a", s1)}, ErrTruncated, "DIR/" + s1 + ": truncated file: 0 bytes"},
+			"DIR/" + s2 +
+				`: tensor "b": truncated file: the file has 227 bytes, but the header describes 228; download it again`},
+		{"empty shard", files{s1: nil, indexName: index(t, "a", s1)}, ErrTruncated,
+			"DIR/" + s1 + ": truncated file: 0 bytes"},
 		{"tensor missing from its shard", files{s1: a, s2: b, indexName: index(t, "a", s1, "b", s2, "c", s2)}, ErrIncomplete,
-			"DIR/" + s2 + `: tensor "c": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, it is in none`},
+			"DIR/" + s2 +
+				`: tensor "c": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, ` +
+				`but no file contains it`},
 		{"tensor in another shard", files{s1: a, s2: b, indexName: index(t, "a", s2, "b", s2, "x", s1)}, ErrIncomplete,
-			"DIR/" + s2 + `: tensor "a": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, it is in ` + s1},
-		{"broken index", files{monolith: a, indexName: []byte("{")}, ErrIndex, "DIR/" + indexName + ": invalid index: JSON byte 1: want '\"', found the end"},
-		{"path in the index", files{monolith: a, indexName: index(t, "a", "../"+monolith)}, ErrIndex, "DIR/" + indexName + `: tensor "a": invalid index: shard "../model.safetensors"`},
-		{"broken header", files{s1: raw("{", 0), indexName: index(t, "a", s1)}, ErrHeader, "DIR/" + s1 + ": invalid header: JSON byte 1"},
+			"DIR/" + s2 +
+				`: tensor "a": source model is incomplete: model.safetensors.index.json says that the tensor is in this file, ` +
+				`but it is in ` + s1},
+		{"broken index", files{monolith: a, indexName: []byte("{")}, ErrIndex,
+			"DIR/" + indexName + ": invalid index: JSON byte 1: want '\"', found the end"},
+		{"path in the index", files{monolith: a, indexName: index(t, "a", "../"+monolith)}, ErrIndex,
+			"DIR/" + indexName + `: tensor "a": invalid index: shard "../model.safetensors"`},
+		{"broken header", files{s1: raw("{", 0), indexName: index(t, "a", s1)}, ErrHeader,
+			"DIR/" + s1 + ": invalid header: JSON byte 1"},
 
 		// Without an index.
-		{"monolith beside shards", files{monolith: a, s1: a, s2: b}, ErrAmbiguous, "DIR: ambiguous weights: model.safetensors beside " + s1 + ": keep one of them, or add " + indexName},
-		{"monolith beside a variant", files{monolith: a, "model.fp16.safetensors": a}, ErrAmbiguous, "DIR: ambiguous weights: model.safetensors beside model.fp16.safetensors"},
-		{"duplicate tensor", files{s1: a, s2: a}, ErrDuplicate, "DIR/" + s2 + `: tensor "a": duplicate: it is in ` + s1 + " too, and no " + indexName + " says which counts"},
-		{"first shard missing", files{s2: b}, ErrIncomplete, "DIR: source model is incomplete: " + s1 + " is not there; fetch it"},
-		{"last shard missing", files{s1: a}, ErrIncomplete, "DIR: source model is incomplete: " + s2 + " is not there; fetch it"},
-		{"shards of two sets", files{s1: a, s2: b, s3: a}, ErrAmbiguous, "DIR: ambiguous weights: " + s1 + " and " + s3 + " are shards of two sets"},
-		{"number zero", files{shardName(0, 2): a, s1: b}, ErrAmbiguous, "DIR: ambiguous weights: " + shardName(0, 2) + ": the number is not in 1 to 2"},
-		{"number over the count", files{s1: a, shardName(3, 2): b}, ErrAmbiguous, "DIR: ambiguous weights: " + shardName(3, 2) + ": the number is not in 1 to 2"},
-		{"one number twice", files{"model-1-of-00002.safetensors": a, s1: a, s2: b}, ErrAmbiguous, "DIR: ambiguous weights: " + s1 + " and model-1-of-00002.safetensors have one number"},
-		{"two files of other names", files{"x.safetensors": a, "y.safetensors": b}, ErrAmbiguous, "DIR: ambiguous weights: x.safetensors and y.safetensors: keep one and name it model.safetensors, or add " + indexName},
-		{"shard of another name missing", files{"x-1-of-2.safetensors": a}, ErrIncomplete, "DIR: source model is incomplete: x-2-of-2.safetensors is not there"},
-		{"truncated file", files{monolith: a[:200]}, ErrTruncated, "DIR/" + monolith + `: tensor "a": truncated file: 200 bytes, the header describes 228`},
-		{"no tensors", files{monolith: raw("{}", 0)}, ErrNoWeights, "DIR: no safetensors weights: model.safetensors holds no tensor"},
+		{"monolith beside shards", files{monolith: a, s1: a, s2: b}, ErrAmbiguous,
+			"DIR: ambiguous weights: model.safetensors beside " + s1 + ": keep one of them, or add " + indexName},
+		{"monolith beside a variant", files{monolith: a, "model.fp16.safetensors": a}, ErrAmbiguous,
+			"DIR: ambiguous weights: model.safetensors beside model.fp16.safetensors"},
+		{"duplicate tensor", files{s1: a, s2: a}, ErrDuplicate,
+			"DIR/" + s2 + `: tensor "a": duplicate: it is also in ` + s1 +
+				", and there is no " + indexName + " to decide between them"},
+		{"first shard missing", files{s2: b}, ErrIncomplete,
+			"DIR: source model is incomplete: " + s1 + " is missing; download it"},
+		{"last shard missing", files{s1: a}, ErrIncomplete,
+			"DIR: source model is incomplete: " + s2 + " is missing; download it"},
+		{"shards of two sets", files{s1: a, s2: b, s3: a}, ErrAmbiguous,
+			"DIR: ambiguous weights: " + s1 + " and " + s3 + " belong to different sets of shards"},
+		{"number zero", files{shardName(0, 2): a, s1: b}, ErrAmbiguous,
+			"DIR: ambiguous weights: " + shardName(0, 2) + ": the number is not between 1 and 2"},
+		{"number over the count", files{s1: a, shardName(3, 2): b}, ErrAmbiguous,
+			"DIR: ambiguous weights: " + shardName(3, 2) + ": the number is not between 1 and 2"},
+		{"one number twice", files{"model-1-of-00002.safetensors": a, s1: a, s2: b}, ErrAmbiguous,
+			"DIR: ambiguous weights: " + s1 + " and model-1-of-00002.safetensors have the same number"},
+		{"two files of other names", files{"x.safetensors": a, "y.safetensors": b}, ErrAmbiguous,
+			"DIR: ambiguous weights: x.safetensors and y.safetensors: keep one and name it model.safetensors, or add " +
+				indexName},
+		{"shard of another name missing", files{"x-1-of-2.safetensors": a}, ErrIncomplete,
+			"DIR: source model is incomplete: x-2-of-2.safetensors is missing"},
+		{"truncated file", files{monolith: a[:200]}, ErrTruncated,
+			"DIR/" + monolith + `: tensor "a": truncated file: the file has 200 bytes, but the header describes 228`},
+		{"no tensors", files{monolith: raw("{}", 0)}, ErrNoWeights,
+			"DIR: no safetensors weights: model.safetensors contains no tensors"},
 
 		// Without weights.
-		{"empty folder", files{}, ErrNoWeights, "DIR: no safetensors weights: want model.safetensors, or shards and model.safetensors.index.json"},
-		{"no weights", files{"config.json": nil, "model.txt": nil}, ErrNoWeights, "DIR: no safetensors weights: want model.safetensors"},
-		{"pickle", files{"pytorch_model.bin": nil, "a.bin": nil}, ErrNoWeights, "DIR: no safetensors weights: found pytorch_model.bin: PyTorch pickles run code when they are read: convert to safetensors first"},
-		{"pickle .pt", files{"x.pt": nil}, ErrNoWeights, "DIR: no safetensors weights: found x.pt: PyTorch pickles run code"},
-		{"pickle .pth", files{"consolidated.00.pth": nil}, ErrNoWeights, "DIR: no safetensors weights: found consolidated.00.pth: PyTorch pickles run code"},
-		{"consolidated", files{"consolidated.safetensors": a}, ErrNoWeights, "DIR: no safetensors weights: found consolidated.safetensors: only Mistral's own layout"},
-		{"adapter", files{"adapter_model.safetensors": a}, ErrNoWeights, "DIR: no safetensors weights: found adapter_model.safetensors: an adapter is not a model"},
-		{"gguf", files{"x.gguf": nil}, ErrNoWeights, "DIR: no safetensors weights: found x.gguf: GGUF is not read"},
+		{"empty folder", files{}, ErrNoWeights,
+			"DIR: no safetensors weights: expected model.safetensors, or shards and model.safetensors.index.json"},
+		{"no weights", files{"config.json": nil, "model.txt": nil}, ErrNoWeights,
+			"DIR: no safetensors weights: expected model.safetensors"},
+		{"pickle", files{"pytorch_model.bin": nil, "a.bin": nil}, ErrNoWeights,
+			"DIR: no safetensors weights: found pytorch_model.bin: loading a PyTorch pickle executes code: " +
+				"convert it to safetensors first"},
+		{"pickle .pt", files{"x.pt": nil}, ErrNoWeights,
+			"DIR: no safetensors weights: found x.pt: loading a PyTorch pickle executes code"},
+		{"pickle .pth", files{"consolidated.00.pth": nil}, ErrNoWeights,
+			"DIR: no safetensors weights: found consolidated.00.pth: loading a PyTorch pickle executes code"},
+		{"consolidated", files{"consolidated.safetensors": a}, ErrNoWeights,
+			"DIR: no safetensors weights: found consolidated.safetensors: only Mistral's own layout"},
+		{"adapter", files{"adapter_model.safetensors": a}, ErrNoWeights,
+			"DIR: no safetensors weights: found adapter_model.safetensors: an adapter is not a model"},
+		{"gguf", files{"x.gguf": nil}, ErrNoWeights, "DIR: no safetensors weights: found x.gguf: GGUF is not supported"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := tt.files.write(t)
@@ -166,7 +215,7 @@ func TestOpenCheckpointDamaged(t *testing.T) {
 			want := strings.ReplaceAll(strings.ReplaceAll(tt.want, "DIR/", "DIR"+string(filepath.Separator)), "DIR", dir)
 			wantError(t, err, tt.sentinel, want)
 			if c != nil {
-				t.Error("a checkpoint was returned beside the error")
+				t.Error("a checkpoint was returned with the error")
 			}
 		})
 	}
@@ -178,7 +227,7 @@ func TestOpenCheckpointFolder(t *testing.T) {
 	wantError(t, err, fs.ErrNotExist, "")
 	file := writeFile(t, dir, "model.safetensors", encode(t, u8("a", 1)))
 	_, err = OpenCheckpoint(file)
-	wantError(t, err, nil, file+": not a folder: name the folder that holds the model")
+	wantError(t, err, nil, file+": not a folder: name the folder that contains the model")
 	if err := os.Mkdir(filepath.Join(dir, indexName), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +235,7 @@ func TestOpenCheckpointFolder(t *testing.T) {
 	wantError(t, err, ErrIndex, filepath.Join(dir, indexName)+": invalid index: not a regular file")
 }
 
-// TestOpenCheckpointDanglingLinks: in a download cache the names are there before the data.
+// TestOpenCheckpointDanglingLinks covers a download cache, in which links exist before their targets.
 func TestOpenCheckpointDanglingLinks(t *testing.T) {
 	dir := files{indexName: index(t, "a", "model.safetensors")}.write(t)
 	if err := os.Symlink("blob", filepath.Join(dir, "model.safetensors")); err != nil {
@@ -204,7 +253,7 @@ func TestOpenCheckpointDanglingLinks(t *testing.T) {
 	wantError(t, err, fs.ErrNotExist, "")
 }
 
-// TestCheckpointClosed: Close closes every file, and a reader used later says which.
+// TestCheckpointClosed checks that Close closes every file, and that a later read returns an error that names the file.
 func TestCheckpointClosed(t *testing.T) {
 	dir := files{shardName(1, 2): encode(t, u8("a", 4)), shardName(2, 2): encode(t, u8("b", 4))}.write(t)
 	c, err := OpenCheckpoint(dir)

@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// shardPattern is how shards are numbered, from 1. The digits vary: DeepSeek writes model-00001-of-000163.
+// shardPattern matches the names of shards, which are numbered from 1. The number of digits varies: DeepSeek writes
+// model-00001-of-000163.
 var shardPattern = regexp.MustCompile(`^(.+)-(\d{1,9})-of-(\d{1,9})\.safetensors$`)
 
-// discover returns the names of the files that make up the model in a folder without an index, sorted.
+// discover returns the sorted names of the model's files in a folder without an index.
 func discover(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -21,7 +22,7 @@ func discover(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		// Dot files are leftovers of editors, downloads and archives (macOS puts ._NAME beside NAME).
+		// Dot files are left by editors, downloads and archives (macOS puts ._NAME beside NAME).
 		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, e.Name())
 		}
@@ -34,7 +35,7 @@ func discover(dir string) ([]string, error) {
 	return chosen, nil
 }
 
-// choose picks the model's files among the sorted names of a folder.
+// choose selects the model's files from the sorted names in a folder.
 func choose(names []string) ([]string, error) {
 	var model, other []string
 	for _, name := range names {
@@ -76,9 +77,9 @@ func firstExcept(names []string, except string) string {
 	return ""
 }
 
-// checkShards checks that the numbered files among names are one set without gaps.
+// checkShards checks that the shards among names are a single complete set.
 func checkShards(names []string) error {
-	var first []string // the pattern's groups in the first shard: name, stem, number, count
+	var first []string // submatches of the first shard: name, stem, number, count
 	var count int
 	have := make(map[int]string)
 	for _, name := range names {
@@ -86,39 +87,41 @@ func checkShards(names []string) error {
 		if m == nil {
 			continue
 		}
-		// The pattern allows no number that Atoi refuses.
+		// The pattern only matches numbers that Atoi accepts.
 		number, _ := strconv.Atoi(m[2])
 		if first == nil {
 			first = m
 			count, _ = strconv.Atoi(m[3])
 		}
 		if m[1] != first[1] || m[3] != first[3] {
-			return fmt.Errorf("%w: %s and %s are shards of two sets: keep one set, or add %s", ErrAmbiguous, first[0], name, indexName)
+			return fmt.Errorf("%w: %s and %s belong to different sets of shards: keep one set, or add %s",
+				ErrAmbiguous, first[0], name, indexName)
 		}
 		if number < 1 || number > count {
-			return fmt.Errorf("%w: %s: the number is not in 1 to %d: add %s", ErrAmbiguous, name, count, indexName)
+			return fmt.Errorf("%w: %s: the number is not between 1 and %d: add %s", ErrAmbiguous, name, count, indexName)
 		}
 		if twin := have[number]; twin != "" {
-			return fmt.Errorf("%w: %s and %s have one number: keep one of them", ErrAmbiguous, twin, name)
+			return fmt.Errorf("%w: %s and %s have the same number: keep one of them", ErrAmbiguous, twin, name)
 		}
 		have[number] = name
 	}
 	for i := 1; i <= count; i++ {
 		if have[i] == "" {
-			return fmt.Errorf("%w: %s-%0*d-of-%s%s is not there; fetch it", ErrIncomplete, first[1], len(first[2]), i, first[3], extension)
+			return fmt.Errorf("%w: %s-%0*d-of-%s%s is missing; download it",
+				ErrIncomplete, first[1], len(first[2]), i, first[3], extension)
 		}
 	}
 	return nil
 }
 
-// noWeights says what the folder has instead of weights.
+// noWeights explains what the folder contains instead of weights.
 func noWeights(names []string) error {
-	// In the order of what helps most.
+	// The most helpful hints come first.
 	for _, hint := range []struct{ pattern, text string }{
-		{"consolidated*" + extension, "only Mistral's own layout was found: fetch the files model*" + extension},
+		{"consolidated*" + extension, "only Mistral's own layout was found: download the files model*" + extension},
 		{"pytorch_model*.bin", pickleHint},
 		{"model*.pth", pickleHint},
-		{"*.gguf", "GGUF is not read: use the safetensors checkpoint that it was made from"},
+		{"*.gguf", "GGUF is not supported: use the safetensors checkpoint that it was made from"},
 		{"adapter*" + extension, "an adapter is not a model: merge it into its base model first"},
 		{"*.pt", pickleHint},
 		{"*.pth", pickleHint},
@@ -131,7 +134,7 @@ func noWeights(names []string) error {
 			}
 		}
 	}
-	return fmt.Errorf("%w: want model%s, or shards and %s", ErrNoWeights, extension, indexName)
+	return fmt.Errorf("%w: expected model%s, or shards and %s", ErrNoWeights, extension, indexName)
 }
 
-const pickleHint = "PyTorch pickles run code when they are read: convert to safetensors first"
+const pickleHint = "loading a PyTorch pickle executes code: convert it to safetensors first"

@@ -1,19 +1,17 @@
-// Package safetensors reads and writes safetensors files and the checkpoints that are made of them.
+// Package safetensors reads and writes safetensors files and checkpoints made of them.
 //
-// A file is an 8 byte little-endian length, a JSON header of that length, and
-// the data region, to which the header's offsets are relative. Data is in row-major
-// order and little-endian. Format: https://github.com/huggingface/safetensors#format
-// (the reference is version 0.8 of that library).
+// A file consists of an 8-byte little-endian length, a JSON header of that length, and the data region. Offsets in the
+// header are relative to the data region. Data is row-major and little-endian. Format:
+// https://github.com/huggingface/safetensors#format (the reference implementation is version 0.8 of that library).
 //
 // Contract:
-//   - A header that ReadHeader accepts describes its file exactly: known types, sizes that follow from
-//     type and shape, no overlap, no hole, no byte outside the file and none after the last tensor.
-//     Nothing is allocated for a length that has not been checked against the file's size.
-//   - Where JSON readers differ (duplicate keys, lone surrogates, numbers that are not plain integers) the
-//     header is refused, so that no two programs see different tensors in one file.
-//   - Files are read with positioned reads, never mapped: a source that shrinks while it is read is an
-//     error that names the file and the tensor.
-//   - Equal arguments give equal bytes from EncodeHeader and Write.
-//   - Every error is one line and wraps one of the Err values of this package, or the
-//     system's error.
+//   - A header that ReadHeader accepts describes its file exactly: the dtypes are known, sizes match dtype and shape,
+//     and the tensors cover the data region without overlaps, gaps or trailing bytes. No memory is allocated for a
+//     length before it is checked against the file's size.
+//   - ReadHeader rejects JSON that parsers interpret differently (duplicate keys, lone surrogates, numbers that are not
+//     plain integers), so that all programs see the same tensors in a file.
+//   - Files are read with positioned reads and never memory-mapped. If a file shrinks while it is read, the error names
+//     the file and the tensor.
+//   - EncodeHeader and Write are deterministic.
+//   - Every error is a single line and wraps one of this package's Err values or a system error.
 package safetensors

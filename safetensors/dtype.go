@@ -3,17 +3,17 @@ package safetensors
 // DType is the element type of a tensor, spelled as in the header.
 type DType string
 
-// The types that version 0.8 of the reference library knows.
+// The dtypes of version 0.8 of the reference library.
 const (
 	Bool       DType = "BOOL" // one byte, 0 or 1
-	F4         DType = "F4"   // E2M1, two elements in a byte
+	F4         DType = "F4"   // E2M1, two elements per byte
 	F6E2M3     DType = "F6_E2M3"
 	F6E3M2     DType = "F6_E3M2"
 	U8         DType = "U8"
 	I8         DType = "I8"
 	F8E5M2     DType = "F8_E5M2"
-	F8E4M3     DType = "F8_E4M3" // the variant without infinities (FN)
-	F8E8M0     DType = "F8_E8M0" // a power of two: scales of the MX formats
+	F8E4M3     DType = "F8_E4M3" // the variant without infinities (E4M3FN)
+	F8E8M0     DType = "F8_E8M0" // powers of two: scales of the MX formats
 	F8E4M3FNUZ DType = "F8_E4M3FNUZ"
 	F8E5M2FNUZ DType = "F8_E5M2FNUZ"
 	I16        DType = "I16"
@@ -29,7 +29,7 @@ const (
 	U64        DType = "U64"
 )
 
-// Bits returns the size of one element in bits, 0 for an unknown type.
+// Bits returns the size of an element in bits, or 0 for an unknown dtype.
 func (d DType) Bits() int {
 	switch d {
 	case F4:

@@ -5,23 +5,23 @@ import (
 	"strconv"
 )
 
-// What can be wrong with one file.
+// Errors of a file.
 var (
-	ErrHeader         = errors.New("invalid header")       // not the JSON that the format asks for
+	ErrHeader         = errors.New("invalid header")       // not JSON, or not the JSON that the format requires
 	ErrHeaderTooLarge = errors.New("header too large")     // longer than MaxHeaderSize
-	ErrTruncated      = errors.New("truncated file")       // shorter than its header says, at opening or later
-	ErrTrailing       = errors.New("bytes after the data") // longer than its header says
+	ErrTruncated      = errors.New("truncated file")       // shorter than the header requires, when opened or later
+	ErrTrailing       = errors.New("bytes after the data") // longer than the header describes
 	ErrName           = errors.New("invalid tensor name")
 	ErrDuplicate      = errors.New("duplicate")
 	ErrDType          = errors.New("unknown dtype")
 	ErrShape          = errors.New("invalid shape")
-	ErrOffsets        = errors.New("invalid data_offsets") // begin > end, or not what dtype and shape ask for
+	ErrOffsets        = errors.New("invalid data_offsets") // begin > end, or inconsistent with dtype and shape
 	ErrOverlap        = errors.New("overlapping data")
 	ErrHole           = errors.New("hole in the data")
-	ErrDataSize       = errors.New("wrong amount of data") // a reader given to Write
+	ErrDataSize       = errors.New("wrong amount of data") // of a reader passed to Write
 )
 
-// What can be wrong with a checkpoint.
+// Errors of a checkpoint.
 var (
 	ErrIndex      = errors.New("invalid index")
 	ErrIncomplete = errors.New("source model is incomplete")
@@ -29,10 +29,10 @@ var (
 	ErrNoWeights  = errors.New("no safetensors weights")
 )
 
-// maxQuoted bounds what a message repeats of a file, in bytes.
+// maxQuoted limits how many bytes of a file's text are quoted in a message.
 const maxQuoted = 120
 
-// quote makes text from a file safe to print: one line, and not all of a hostile header.
+// quote makes untrusted text safe to print: on one line, and truncated.
 func quote(s string) string {
 	if len(s) > maxQuoted {
 		return strconv.Quote(s[:maxQuoted]) + "..."

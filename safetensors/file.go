@@ -6,18 +6,17 @@ import (
 	"os"
 )
 
-// File is an open safetensors file. Its methods may be called by several goroutines at once.
+// File is an open safetensors file. Its methods are safe for concurrent use.
 type File struct {
 	path   string
 	file   *os.File
 	header *Header
-	byName map[string]int // into header.Tensors
+	byName map[string]int // index in header.Tensors
 }
 
-// Open opens a file and reads its header. The path may be a symbolic link, as in download caches, to
-// a regular file.
+// Open opens a file and reads its header. The path may be a symbolic link to a regular file, as in download caches.
 func Open(path string) (*File, error) {
-	// Before opening, since opening a FIFO would block.
+	// Check before opening, because opening a FIFO would block.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
@@ -56,7 +55,7 @@ func (f *File) Close() error { return f.file.Close() }
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
 
-// Header returns the file's header, which the caller must not change.
+// Header returns the file's header, which the caller must not modify.
 func (f *File) Header() *Header { return f.header }
 
 // Lookup finds a tensor by name.
@@ -68,14 +67,14 @@ func (f *File) Lookup(name string) (Tensor, bool) {
 	return f.header.Tensors[i], true
 }
 
-// Reader reads the data of t, a tensor of this file. When the file has become shorter than it was at opening,
-// reading fails with ErrTruncated rather than with io.EOF, so that a copy cannot end early unnoticed.
+// Reader returns a reader of the data of t, a tensor of this file. If the file has shrunk since it was opened, reads
+// fail with ErrTruncated instead of io.EOF, so that a copy cannot end early unnoticed.
 func (f *File) Reader(t Tensor) *io.SectionReader {
 	return io.NewSectionReader(tensorReaderAt{f, t.Name}, f.header.DataOffset+t.Begin, t.End-t.Begin)
 }
 
-// tensorReaderAt lies under the section reader of one tensor, which asks for nothing outside it: each short
-// read is an error.
+// tensorReaderAt is the source of a tensor's section reader, which reads only within the tensor. Every short read is
+// therefore an error.
 type tensorReaderAt struct {
 	file *File
 	name string

@@ -11,7 +11,8 @@ import (
 )
 
 func TestOpen(t *testing.T) {
-	path := writeFile(t, t.TempDir(), "m.safetensors", append(raw("{"+entry("a", "U8", "[2]", "[0,2]")+","+entry("b", "U8", "[3]", "[2,5]")+"}", 0), "hello"...))
+	path := writeFile(t, t.TempDir(), "m.safetensors", append(raw("{"+entry("a", "U8", "[2]", "[0,2]")+","+entry("b", "U8",
+		"[3]", "[2,5]")+"}", 0), "hello"...))
 	f := openFile(t, path)
 	if f.Path() != path || len(f.Header().Tensors) != 2 {
 		t.Errorf("path %s, %d tensors", f.Path(), len(f.Header().Tensors))
@@ -26,7 +27,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	if _, ok := f.Lookup("c"); ok {
-		t.Error("found a tensor that is not there")
+		t.Error("found a tensor that does not exist")
 	}
 }
 
@@ -42,10 +43,11 @@ func TestOpenErrors(t *testing.T) {
 	wantError(t, err, fs.ErrNotExist, "")
 	path := writeFile(t, dir, "m.safetensors", encode(t, u8("a", 100))[:150])
 	_, err = Open(path)
-	wantError(t, err, ErrTruncated, path+`: tensor "a": truncated file: 150 bytes, the header describes 228; fetch it again`)
+	wantError(t, err, ErrTruncated,
+		path+`: tensor "a": truncated file: the file has 150 bytes, but the header describes 228; download it again`)
 }
 
-// TestOpenLink: download caches hold links to the real files.
+// TestOpenLink opens a symbolic link, as in download caches.
 func TestOpenLink(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, dir, "blob", encode(t, u8("a", 1)))
@@ -56,7 +58,7 @@ func TestOpenLink(t *testing.T) {
 	openFile(t, link)
 }
 
-// TestShrink: a source that is cut short after it was opened must not look like a complete one.
+// TestShrink checks that reading a file that was truncated after it was opened is an error.
 func TestShrink(t *testing.T) {
 	path := writeFile(t, t.TempDir(), "m.safetensors", encode(t, u8("a", 1000), u8("b", 1000)))
 	f := openFile(t, path)
@@ -77,7 +79,7 @@ func TestShrink(t *testing.T) {
 	}
 	_, err = f.Reader(b).ReadAt(make([]byte, 10), 700)
 	wantError(t, err, ErrTruncated, path+`: tensor "b": truncated file: it ended at byte`)
-	// At the end of the tensor, not of the file, the readers' own rule holds.
+	// At the end of the tensor, ReadAt returns io.EOF as the interface requires.
 	if n, err := f.Reader(a).ReadAt(make([]byte, 10), 995); n != 5 || err != io.EOF {
 		t.Errorf("read over the end of a tensor: %d, %v, want 5, EOF", n, err)
 	}

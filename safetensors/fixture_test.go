@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fixture is what a file in testdata holds, as told by the script that made it
+// fixture is the content of a file in testdata, described by the script that created it
 // (testdata/gen/safetensors_fixtures.py).
 type fixture struct {
 	Metadata map[string]string
@@ -43,7 +43,7 @@ func loadFixture(t *testing.T, stem string) (file *File, want fixture, data [][]
 	return openFile(t, filepath.Join("testdata", stem+".safetensors")), want, data
 }
 
-// TestReadFixtures reads files that the official library wrote or has read.
+// TestReadFixtures reads files that the official library wrote or can read.
 func TestReadFixtures(t *testing.T) {
 	for _, stem := range []string{"python", "written"} {
 		t.Run(stem, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestReadFixtures(t *testing.T) {
 	}
 }
 
-// TestWriteFixture: the same bytes as the file that was made from the format's description and that the official
-// library reads, for every type.
+// TestWriteFixture compares Write, for every dtype, with a file that was created according to the format specification
+// and that the official library can read.
 func TestWriteFixture(t *testing.T) {
 	f, want, data := loadFixture(t, "written")
 	var tensors []Tensor
@@ -95,7 +95,8 @@ func TestWriteFixture(t *testing.T) {
 	}
 }
 
-// TestHeaderTextEqualsLibrary: in the library's order of tensors the JSON is the library's, byte for byte.
+// TestHeaderTextEqualsLibrary checks that for tensors in the library's order, the JSON equals the library's, byte for
+// byte.
 func TestHeaderTextEqualsLibrary(t *testing.T) {
 	f, _, _ := loadFixture(t, "python")
 	file, err := os.ReadFile(f.Path())

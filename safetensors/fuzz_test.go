@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sentinels are what every error of a parser wraps one of.
-var sentinels = []error{ErrHeader, ErrHeaderTooLarge, ErrTruncated, ErrTrailing, ErrName, ErrDuplicate, ErrDType, ErrShape,
+// sentinels are the errors of which every parser error must wrap one.
+var sentinels = []error{ErrHeader, ErrHeaderTooLarge, ErrTruncated, ErrTrailing, ErrName, ErrDuplicate, ErrDType,
+	ErrShape,
 	ErrOffsets, ErrOverlap, ErrHole, ErrIndex}
 
 func isKnown(err error) bool {
@@ -25,8 +26,9 @@ func isKnown(err error) bool {
 	return false
 }
 
-// FuzzReadHeader: what is accepted lies in the file without gaps and survives writing; what is refused has one
-// short line that wraps a sentinel. The input is tried as a whole file, and as the JSON of one with that much data.
+// FuzzReadHeader checks that accepted headers cover the file without gaps and survive a round trip, and that every
+// error is a short line that wraps a sentinel. It tries the input as a whole file, and as the JSON of a file with
+// matching data.
 func FuzzReadHeader(f *testing.F) {
 	for _, stem := range []string{"python", "written"} {
 		file, err := os.ReadFile(filepath.Join("testdata", stem+".safetensors"))
@@ -43,7 +45,8 @@ func FuzzReadHeader(f *testing.F) {
 	for _, header := range []string{
 		`{}`, `{} `, `{"__metadata__":null}`, `{"__metadata__":{"a":"\ud83d\udca1","b":"\\\""}}`,
 		`{` + entry("a", "F4", "[2,1]", "[0,1]") + `,` + entry("b", "F6_E2M3", "[4]", "[1,4]") + `}`,
-		`{` + entry("a", "U8", "[0,9]", "[1,1]") + `,` + entry("b", "BOOL", "[]", "[0,1]") + `,` + entry("c", "I8", "[3]", "[1,4]") + `}`,
+		`{` + entry("a", "U8", "[0,9]", "[1,1]") + `,` + entry("b", "BOOL", "[]", "[0,1]") + `,` +
+			entry("c", "I8", "[3]", "[1,4]") + `}`,
 		`{` + entry("a", "C64", "[4611686018427387904,2]", "[0,4]") + `}`,
 		`{` + entry("a", "U8", "[4]", "[0,4]") + `,` + entry("a", "U8", "[4]", "[0,4]") + `}`,
 		`{` + entry("a", "F16", "[-2]", "[0,4.5e0]") + `}`,
@@ -96,7 +99,8 @@ func checkRead(t *testing.T, file []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.Tensors) > 0 && !cmp.Equal(h.Tensors, out) || !cmp.Equal(h.Tensors, again.Tensors) || !cmp.Equal(h.Metadata, again.Metadata) {
+	if len(h.Tensors) > 0 && !cmp.Equal(h.Tensors, out) || !cmp.Equal(h.Tensors, again.Tensors) ||
+		!cmp.Equal(h.Metadata, again.Metadata) {
 		t.Fatalf("written and read again:\n%s", cmp.Diff(h, again))
 	}
 	if again.DataOffset != int64(len(header)) || again.DataOffset%smallAlign != 0 {
@@ -104,11 +108,12 @@ func checkRead(t *testing.T, file []byte) {
 	}
 }
 
-// FuzzIndex: what is accepted is what the standard decoder reads too, and its shards are names in the folder.
+// FuzzIndex checks that encoding/json reads an accepted index the same way, and that its shards are plain file names.
 func FuzzIndex(f *testing.F) {
 	for _, seed := range []string{
 		`{"weight_map":{"a":"model.safetensors"}}`,
-		`{"metadata":{"total_size":1e3,"l":[true,false,null,-1.5]},"weight_map":{"a":"x.safetensors","b":"y.safetensors"},"z":{}}`,
+		`{"metadata":{"total_size":1e3,"l":[true,false,null,-1.5]},"weight_map":{"a":"x.safetensors","b":"y.safetensors"},` +
+			`"z":{}}`,
 		`{"weight_map":{"a":"..\/x.safetensors"}}`,
 		`{"weight_map":{"\ud83d\udca1":"\u0041.safetensors"}}`,
 		`{"weight_map":{"a":"x.safetensors","a":"x.safetensors"}}`,
@@ -126,13 +131,14 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		for tensor, shard := range got {
-			if checkName(tensor) != nil || filepath.Base(shard) != shard || !filepath.IsLocal(shard) || !strings.HasSuffix(shard, ".safetensors") {
+			if checkName(tensor) != nil || filepath.Base(shard) != shard || !filepath.IsLocal(shard) ||
+				!strings.HasSuffix(shard, ".safetensors") {
 				t.Fatalf("tensor %q in shard %q", tensor, shard)
 			}
 		}
 		standard := make(map[string]any)
 		if err := json.Unmarshal(text, &standard); err != nil {
-			// A number beyond a float64 in a part that is not used.
+			// A number beyond float64 in an ignored key.
 			if strings.Contains(err.Error(), "cannot unmarshal number") {
 				return
 			}

@@ -10,22 +10,22 @@ import (
 	"unicode/utf8"
 )
 
-// MaxHeaderSize is the largest header in bytes that is read or written, that of the reference library.
+// MaxHeaderSize is the largest supported header in bytes, as in the reference library.
 const MaxHeaderSize = 100_000_000
 
-// metadataKey is the one key of a header that is not a tensor.
+// metadataKey is the only key of a header that is not a tensor's name.
 const metadataKey = "__metadata__"
 
-// Header is what a file says about itself.
+// Header is the decoded header of a file.
 type Header struct {
 	Tensors    []Tensor          // in data order
-	Metadata   map[string]string // nil when absent or empty
-	DataOffset int64             // where the data region starts in the file
+	Metadata   map[string]string // nil if absent or empty
+	DataOffset int64             // offset of the data region in the file
 	Size       int64             // of the file
 }
 
-// ReadHeader reads and checks the header of a file of the given size. It reads nothing of the data region.
-// A header without tensors is legal.
+// ReadHeader reads and validates the header of a file of the given size. It does not read the data region. A header
+// without tensors is valid.
 func ReadHeader(r io.ReaderAt, size int64) (*Header, error) {
 	text, err := readText(r, size)
 	if err != nil {
@@ -41,11 +41,11 @@ func ReadHeader(r io.ReaderAt, size int64) (*Header, error) {
 	return h, nil
 }
 
-// readText returns the JSON part of a header.
+// readText returns the JSON text of a header.
 func readText(r io.ReaderAt, size int64) ([]byte, error) {
 	var length [8]byte
 	if size < int64(len(length)) {
-		return nil, fmt.Errorf("%w: %d bytes, even the header's length takes 8; fetch it again", ErrTruncated, size)
+		return nil, fmt.Errorf("%w: %d bytes, but the header's length alone takes 8; download it again", ErrTruncated, size)
 	}
 	if err := readFull(r, length[:], 0); err != nil {
 		return nil, err
@@ -55,10 +55,11 @@ func readText(r io.ReaderAt, size int64) ([]byte, error) {
 		if isPointer(r, size) {
 			return nil, fmt.Errorf("%w: the file is a Git LFS pointer, not the weights: run git lfs pull", ErrHeader)
 		}
-		return nil, fmt.Errorf("%w: %d bytes, at most %d are accepted; is this a safetensors file?", ErrHeaderTooLarge, n, MaxHeaderSize)
+		return nil, fmt.Errorf("%w: %d bytes, the limit is %d; is this a safetensors file?",
+			ErrHeaderTooLarge, n, MaxHeaderSize)
 	}
 	if int64(n) > size-8 {
-		return nil, fmt.Errorf("%w: %d bytes, the header alone ends at byte %d; fetch it again", ErrTruncated, size, n+8)
+		return nil, fmt.Errorf("%w: %d bytes, but the header ends at byte %d; download it again", ErrTruncated, size, n+8)
 	}
 	text := make([]byte, n)
 	if err := readFull(r, text, 8); err != nil {
@@ -67,7 +68,7 @@ func readText(r io.ReaderAt, size int64) ([]byte, error) {
 	return text, nil
 }
 
-// readFull fills p, or says that the file got shorter since its size was taken.
+// readFull fills p. It returns ErrTruncated if the file has shrunk since its size was determined.
 func readFull(r io.ReaderAt, p []byte, offset int64) error {
 	n, err := r.ReadAt(p, offset)
 	switch {
@@ -79,7 +80,7 @@ func readFull(r io.ReaderAt, p []byte, offset int64) error {
 	return fmt.Errorf("read header: %w", err)
 }
 
-// isPointer recognises what a clone without Git LFS leaves in place of a large file.
+// isPointer recognizes a Git LFS pointer, which a clone without Git LFS contains in place of a large file.
 // https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 func isPointer(r io.ReaderAt, size int64) bool {
 	prefix := []byte("version https://git-lfs.github.com/")
@@ -87,20 +88,21 @@ func isPointer(r io.ReaderAt, size int64) bool {
 	return size >= int64(len(got)) && readFull(r, got, 0) == nil && bytes.Equal(got, prefix)
 }
 
-// parse fills Tensors, in header order, and Metadata.
+// parse sets Tensors, in the order of the header, and Metadata.
 func (h *Header) parse(text []byte) error {
 	r, err := newJSONReader(text, ErrHeader)
 	if err != nil {
 		return err
 	}
-	// The format wants '{' first. The reference does not check; white space here would be lost on writing.
+	// The format requires '{' first, although the reference implementation accepts white space before it. Writing would
+	// not preserve that.
 	if len(text) == 0 || text[0] != '{' {
-		return r.fail("want '{' at once")
+		return r.fail("want '{' as the first byte")
 	}
 	seen := make(map[string]bool)
 	err = r.object(func(name string) error {
 		if seen[name] {
-			return fmt.Errorf("entry %s: %w: the header has two", quote(name), ErrDuplicate)
+			return fmt.Errorf("entry %s: %w: it occurs twice in the header", quote(name), ErrDuplicate)
 		}
 		seen[name] = true
 		if name == metadataKey {
@@ -125,13 +127,13 @@ func (h *Header) parse(text []byte) error {
 }
 
 func parseMetadata(r *jsonReader) (map[string]string, error) {
-	if r.peek() == 'n' { // the reference takes null for absent
+	if r.peek() == 'n' { // the reference implementation accepts null
 		return nil, r.literal("null")
 	}
 	var m map[string]string
 	err := r.object(func(key string) error {
 		if _, ok := m[key]; ok {
-			return fmt.Errorf("%w: two keys %s", ErrDuplicate, quote(key))
+			return fmt.Errorf("%w key %s", ErrDuplicate, quote(key))
 		}
 		value, err := r.text()
 		if err != nil {
@@ -146,8 +148,8 @@ func parseMetadata(r *jsonReader) (map[string]string, error) {
 	return m, err
 }
 
-// parseTensor reads one entry: exactly the three keys of the format, in any order. Others are refused because
-// they could change what the bytes mean.
+// parseTensor parses a tensor's entry, which has exactly the format's three keys, in any order. Unknown keys are
+// rejected because they could change the meaning of the data.
 func parseTensor(r *jsonReader, name string) (Tensor, error) {
 	t := Tensor{Name: name}
 	if err := checkName(name); err != nil {
@@ -161,7 +163,7 @@ func parseTensor(r *jsonReader, name string) (Tensor, error) {
 		case i < 0:
 			return fmt.Errorf("%w: unknown key %s", ErrHeader, quote(key))
 		case seen[i]:
-			return fmt.Errorf("%w: two keys %q", ErrDuplicate, key)
+			return fmt.Errorf("%w key %q", ErrDuplicate, key)
 		}
 		seen[i] = true
 		switch i {
@@ -178,14 +180,15 @@ func parseTensor(r *jsonReader, name string) (Tensor, error) {
 		return t, err
 	}
 	if i := slices.Index(seen[:], false); i >= 0 {
-		return t, fmt.Errorf("%w: no key %q", ErrHeader, keys[i])
+		return t, fmt.Errorf("%w: missing key %q", ErrHeader, keys[i])
 	}
 	size, err := sizeOf(t.DType, t.Shape)
 	if err != nil {
 		return t, err
 	}
 	if size != t.End-t.Begin {
-		return t, fmt.Errorf("%w [%d,%d]: %d bytes, %s %v takes %d", ErrOffsets, t.Begin, t.End, t.End-t.Begin, t.DType, t.Shape, size)
+		return t, fmt.Errorf("%w [%d,%d]: %d bytes, but %s %v takes %d",
+			ErrOffsets, t.Begin, t.End, t.End-t.Begin, t.DType, t.Shape, size)
 	}
 	return t, nil
 }
@@ -243,37 +246,38 @@ func parseOffsets(r *jsonReader) (begin, end int64, err error) {
 	case n < len(v):
 		err = fmt.Errorf("%w: want two numbers, found %d", ErrOffsets, n)
 	case v[0] > v[1]:
-		err = fmt.Errorf("%w [%d,%d]: the begin is after the end", ErrOffsets, v[0], v[1])
+		err = fmt.Errorf("%w [%d,%d]: begin is greater than end", ErrOffsets, v[0], v[1])
 	}
 	return v[0], v[1], err
 }
 
-// checkLayout sorts the tensors by their place and checks that they tile the data region.
+// checkLayout sorts the tensors by offset and checks that they cover the data region without gaps or overlaps.
 func (h *Header) checkLayout() error {
 	slices.SortStableFunc(h.Tensors, func(a, b Tensor) int {
 		if a.Begin != b.Begin {
 			return cmp.Compare(a.Begin, b.Begin)
 		}
-		return cmp.Compare(a.End, b.End) // an empty tensor before the one that starts where it lies
+		return cmp.Compare(a.End, b.End) // an empty tensor comes before the tensor at the same offset
 	})
 	var end int64
 	for i, t := range h.Tensors {
 		if t.Begin < end {
-			return fmt.Errorf("tensor %s: %w: begins at %d, before the end of %s at %d",
+			return fmt.Errorf("tensor %s: %w: it begins at %d, before the end of %s at %d",
 				quote(t.Name), ErrOverlap, t.Begin, quote(h.Tensors[i-1].Name), end)
 		}
 		if t.Begin > end {
-			return fmt.Errorf("tensor %s: %w: begins at %d, what lies before it ends at %d", quote(t.Name), ErrHole, t.Begin, end)
+			return fmt.Errorf("tensor %s: %w: it begins at %d, but the data before it ends at %d",
+				quote(t.Name), ErrHole, t.Begin, end)
 		}
 		end = t.End
 	}
 	have := h.Size - h.DataOffset
 	if end < have {
-		return fmt.Errorf("%w: %d bytes, the header describes %d", ErrTrailing, h.Size, h.DataOffset+end)
+		return fmt.Errorf("%w: the file has %d bytes, but the header describes %d", ErrTrailing, h.Size, h.DataOffset+end)
 	}
 	for _, t := range h.Tensors {
 		if t.End > have {
-			return fmt.Errorf("tensor %s: %w: %d bytes, the header describes %d; fetch it again",
+			return fmt.Errorf("tensor %s: %w: the file has %d bytes, but the header describes %d; download it again",
 				quote(t.Name), ErrTruncated, h.Size, uint64(h.DataOffset)+uint64(end))
 		}
 	}

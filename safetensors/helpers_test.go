@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// raw makes a file from a header as written and a number of data bytes.
+// raw returns a file with the given header text and number of data bytes.
 func raw(header string, data int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	b = append(b, header...)
 	return append(b, make([]byte, data)...)
 }
 
-// entry makes a header's entry.
+// entry returns a tensor's entry in a header.
 func entry(name, dtype, shape, offsets string) string {
 	return `"` + name + `":{"dtype":"` + dtype + `","shape":` + shape + `,"data_offsets":` + offsets + `}`
 }
@@ -27,7 +27,7 @@ func readBytes(b []byte) (*Header, error) {
 	return ReadHeader(bytes.NewReader(b), int64(len(b)))
 }
 
-// encode writes a file with tensors of zeros.
+// encode returns a file with tensors of zeros.
 func encode(t *testing.T, tensors ...Tensor) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -40,7 +40,7 @@ func encode(t *testing.T, tensors ...Tensor) []byte {
 	return b.Bytes()
 }
 
-// u8 is a tensor of n bytes.
+// u8 returns a U8 tensor of n elements.
 func u8(name string, n int64) Tensor { return Tensor{Name: name, DType: U8, Shape: []int64{n}} }
 
 func writeFile(t *testing.T, dir, name string, content []byte) string {
@@ -62,7 +62,7 @@ func openFile(t *testing.T, path string) *File {
 	return f
 }
 
-// wantError checks the sentinel, the start of the text and that it is one line of bounded length.
+// wantError checks that err wraps the sentinel, starts with prefix, and is a single line of limited length.
 func wantError(t *testing.T, err, sentinel error, prefix string) {
 	t.Helper()
 	if err == nil {

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// indexName is the file that tells which shard holds which tensor.
-// https://huggingface.co/docs/transformers/big_models
+// indexName is the file that maps tensors to shards. https://huggingface.co/docs/transformers/big_models
 const indexName = "model.safetensors.index.json"
 
 const extension = ".safetensors"
 
-// maxIndexSize bounds the index in bytes, like a header.
+// maxIndexSize limits the index in bytes, like a header.
 const maxIndexSize = MaxHeaderSize
 
-// readIndex returns the weight_map of an index file: tensor name to shard name.
+// readIndex returns the weight_map of an index file, from tensor name to shard name.
 func readIndex(path string) (map[string]string, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func readIndex(path string) (map[string]string, error) {
 	return weights, nil
 }
 
-// parseIndex reads weight_map and passes over the other keys, which describe it for people.
+// parseIndex parses weight_map and ignores other keys, which are informational.
 func parseIndex(text []byte) (map[string]string, error) {
 	r, err := newJSONReader(text, ErrIndex)
 	if err != nil {
@@ -54,7 +53,7 @@ func parseIndex(text []byte) (map[string]string, error) {
 			return r.skip(0)
 		}
 		if weights != nil {
-			return fmt.Errorf("%w: two keys %q", ErrIndex, key)
+			return fmt.Errorf("%w: duplicate key %q", ErrIndex, key)
 		}
 		weights = make(map[string]string)
 		return parseWeightMap(r, weights)
@@ -77,7 +76,7 @@ func parseWeightMap(r *jsonReader, weights map[string]string) error {
 		switch _, seen := weights[tensor]; {
 		case err != nil:
 		case seen:
-			err = fmt.Errorf("%w: %w: the weight_map has two", ErrIndex, ErrDuplicate)
+			err = fmt.Errorf("%w: %w: it occurs twice in the weight_map", ErrIndex, ErrDuplicate)
 		case !isShardName(shard):
 			err = fmt.Errorf("%w: shard %s is not a plain file name ending in %s", ErrIndex, quote(shard), extension)
 		default:
@@ -93,8 +92,8 @@ func parseWeightMap(r *jsonReader, weights map[string]string) error {
 	})
 }
 
-// isShardName reports whether a name from an index may be joined to the folder's path: on no system does it
-// leave the folder or name a device or a stream.
+// isShardName reports whether a name from an index can safely be joined to the folder's path: it cannot leave the
+// folder, or name a device or a stream, on any operating system.
 func isShardName(name string) bool {
 	return len(name) > len(extension) && strings.HasSuffix(name, extension) &&
 		!strings.ContainsAny(name, `/\:`) &&

@@ -10,19 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of values that are skipped.
+// maxDepth limits the nesting of skipped values.
 const maxDepth = 32
 
-// jsonReader reads RFC 8259 JSON front to back. The standard decoder is not used: it replaces lone surrogates
-// silently (so two names can become one) and builds values before they can be refused. Here a wrong
-// construct is refused where it stands, and nothing recurses but skip, which counts.
+// jsonReader is a streaming parser of RFC 8259 JSON. It replaces encoding/json, which silently replaces lone
+// surrogates, so that two names can become one, and builds values before they can be rejected. jsonReader rejects an
+// invalid construct where it occurs. Only skip recurses, up to maxDepth.
 type jsonReader struct {
 	data []byte // valid UTF-8
 	pos  int
-	kind error // what syntax errors wrap
+	kind error // wrapped by syntax errors
 }
 
-// newJSONReader checks the encoding of data once for all strings in it.
+// newJSONReader checks once that data is valid UTF-8, for all strings in it.
 func newJSONReader(data []byte, kind error) (*jsonReader, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%w: not UTF-8", kind)
@@ -34,7 +34,7 @@ func (r *jsonReader) fail(format string, args ...any) error {
 	return fmt.Errorf("%w: JSON byte %d: %s", r.kind, r.pos, fmt.Sprintf(format, args...))
 }
 
-// peek returns the next byte that is not white space, 0 at the end.
+// peek returns the next byte that is not white space, or 0 at the end.
 func (r *jsonReader) peek() byte {
 	for ; r.pos < len(r.data); r.pos++ {
 		switch c := r.data[r.pos]; c {
@@ -46,7 +46,7 @@ func (r *jsonReader) peek() byte {
 	return 0
 }
 
-// found describes the next byte for a message.
+// found describes the next character for a message.
 func (r *jsonReader) found() string {
 	if r.peek(); r.pos == len(r.data) {
 		return "the end"
@@ -63,7 +63,7 @@ func (r *jsonReader) expect(c byte) error {
 	return nil
 }
 
-// end checks that only white space is left.
+// end checks that only white space remains.
 func (r *jsonReader) end() error {
 	if r.peek(); r.pos != len(r.data) {
 		return r.fail("want the end, found %s", r.found())
@@ -71,7 +71,8 @@ func (r *jsonReader) end() error {
 	return nil
 }
 
-// object calls member for each key, with the reader in front of the value. Duplicates are the caller's to find.
+// object calls member for each key, with the reader positioned at the value. It does not detect duplicate keys; the
+// caller does.
 func (r *jsonReader) object(member func(key string) error) error {
 	return r.list('{', '}', func() error {
 		key, err := r.text()
@@ -85,7 +86,7 @@ func (r *jsonReader) object(member func(key string) error) error {
 	})
 }
 
-// array calls element with the reader in front of each element.
+// array calls element for each element, with the reader positioned at it.
 func (r *jsonReader) array(element func() error) error {
 	return r.list('[', ']', element)
 }
@@ -112,7 +113,7 @@ func (r *jsonReader) list(start, stop byte, item func() error) error {
 	}
 }
 
-// text reads a string.
+// text parses a string.
 func (r *jsonReader) text() (string, error) {
 	if err := r.expect('"'); err != nil {
 		return "", err
@@ -130,10 +131,10 @@ func (r *jsonReader) text() (string, error) {
 			return "", r.fail("control character in a string")
 		}
 	}
-	return "", r.fail("string without an end")
+	return "", r.fail("unterminated string")
 }
 
-// escaped goes on with a string that began at start when its first backslash is met.
+// escaped parses the rest of a string from its first backslash on. The string began at start.
 func (r *jsonReader) escaped(start int) (string, error) {
 	var s strings.Builder
 	s.Write(r.data[start:r.pos])
@@ -156,14 +157,14 @@ func (r *jsonReader) escaped(start int) (string, error) {
 		}
 		s.WriteRune(v)
 	}
-	return "", r.fail("string without an end")
+	return "", r.fail("unterminated string")
 }
 
-// escape reads one escape sequence, a surrogate pair as one.
+// escape parses an escape sequence. A surrogate pair counts as one sequence.
 func (r *jsonReader) escape() (rune, error) {
 	rest := r.data[r.pos+1:]
 	if len(rest) == 0 {
-		return 0, r.fail("string without an end")
+		return 0, r.fail("unterminated string")
 	}
 	if i := strings.IndexByte(`"\/bfnrt`, rest[0]); i >= 0 {
 		r.pos += 2
@@ -188,7 +189,7 @@ func (r *jsonReader) escape() (rune, error) {
 	return 0, r.fail("lone surrogate in an escape")
 }
 
-// hex4 reads uXXXX.
+// hex4 parses uXXXX.
 func hex4(b []byte) (rune, bool) {
 	if len(b) < 5 || b[0] != 'u' {
 		return 0, false
@@ -209,7 +210,7 @@ func hex4(b []byte) (rune, bool) {
 	return v, true
 }
 
-// number reads the characters of a number without judging them.
+// number reads the characters of a number without validating it.
 func (r *jsonReader) number() string {
 	r.peek()
 	start := r.pos
@@ -219,8 +220,8 @@ func (r *jsonReader) number() string {
 	return string(r.data[start:r.pos])
 }
 
-// integer reads a number that is written as a non-negative integer: no sign, fraction or exponent. kind is
-// what the error wraps when there is a number of another form.
+// integer parses a non-negative integer without sign, fraction or exponent. A number in another form is an error that
+// wraps kind.
 func (r *jsonReader) integer(kind error) (int64, error) {
 	s := r.number()
 	if s == "" {
@@ -236,10 +237,10 @@ func (r *jsonReader) integer(kind error) (int64, error) {
 	return n, nil
 }
 
-// skip passes over one value of any type.
+// skip skips a value of any type.
 func (r *jsonReader) skip(depth int) error {
 	if depth > maxDepth {
-		return r.fail("nested more than %d deep", maxDepth)
+		return r.fail("more than %d levels of nesting", maxDepth)
 	}
 	switch r.peek() {
 	case '{':

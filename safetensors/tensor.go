@@ -6,19 +6,19 @@ import (
 	"math/bits"
 )
 
-// MaxDims is the largest number of dimensions that is accepted: that of NumPy 2, one of the libraries that write
+// MaxDims is the largest supported number of dimensions. It is the limit of NumPy 2, one of the libraries that write
 // these files.
 const MaxDims = 64
 
-// Tensor is one entry of a header.
+// Tensor is a tensor's entry in a header.
 type Tensor struct {
 	Name       string
 	DType      DType
-	Shape      []int64 // empty for a scalar; a dimension may be 0
-	Begin, End int64   // bytes, relative to the data region
+	Shape      []int64 // empty for a scalar; dimensions may be 0
+	Begin, End int64   // in bytes, relative to the data region
 }
 
-// NumElements returns the product of the shape (1 for a scalar), -1 when the shape is invalid.
+// NumElements returns the product of the dimensions (1 for a scalar), or -1 if the shape is invalid.
 func (t Tensor) NumElements() int64 {
 	n, err := numElements(t.Shape)
 	if err != nil {
@@ -27,7 +27,7 @@ func (t Tensor) NumElements() int64 {
 	return n
 }
 
-// Size returns the bytes that dtype and shape ask for, -1 when one of them is invalid.
+// Size returns the size of the data in bytes, or -1 if dtype or shape is invalid.
 func (t Tensor) Size() int64 {
 	n, err := sizeOf(t.DType, t.Shape)
 	if err != nil {
@@ -36,8 +36,8 @@ func (t Tensor) Size() int64 {
 	return n
 }
 
-// numElements multiplies the dimensions. Zeros do not hide an overflow of the others, so the result does
-// not depend on the order in which a later user of the shape multiplies.
+// numElements returns the product of the dimensions. An overflow of the nonzero dimensions is an error even if another
+// one is 0, so that the result does not depend on the order of multiplication.
 func numElements(shape []int64) (int64, error) {
 	if len(shape) > MaxDims {
 		return 0, fmt.Errorf("%w: %d dimensions, at most %d are supported", ErrShape, len(shape), MaxDims)
@@ -63,8 +63,8 @@ func numElements(shape []int64) (int64, error) {
 	return int64(product), nil
 }
 
-// sizeOf returns the bytes of a tensor. Elements are packed without padding, so only whole
-// bytes are possible.
+// sizeOf returns the size of a tensor in bytes. Elements are packed without padding, so their total must be a whole
+// number of bytes.
 func sizeOf(d DType, shape []int64) (int64, error) {
 	width := d.Bits()
 	if width == 0 {
@@ -79,7 +79,7 @@ func sizeOf(d DType, shape []int64) (int64, error) {
 		return 0, fmt.Errorf("%w %v: the size overflows", ErrShape, shape)
 	}
 	if lo%8 != 0 {
-		return 0, fmt.Errorf("%w %v: %d elements of %d bits do not end on a whole byte", ErrShape, shape, n, width)
+		return 0, fmt.Errorf("%w %v: %d elements of %d bits are not a whole number of bytes", ErrShape, shape, n, width)
 	}
 	return int64(lo / 8), nil
 }

@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// The data region starts at a multiple of smallAlign, enough for any vector load. With a tensor of largeTensor
-// bytes or more it is largeAlign, the page size of Apple's processors and a multiple of the others' 4 KiB, so
-// that the region can be mapped and handed to a device without a copy.
+// The data region is aligned to smallAlign, which suffices for vector loads. If it contains a tensor of at least
+// largeTensor bytes, it is aligned to largeAlign, the page size of Apple's processors and a multiple of the common 4
+// KiB, so that it can be memory-mapped and passed to a device without a copy.
 const (
 	smallAlign  = 64
 	largeAlign  = 16 << 10
@@ -24,12 +24,12 @@ const (
 	copySize = 1 << 20 // bytes per read and write
 )
 
-// EncodeHeader lays the tensors out in the order given, without gaps, and returns everything that precedes the
-// data region (length, JSON and padding) together with the tensors, their Begin and End filled in. Begin and End
-// of the argument are ignored. Equal arguments give equal bytes: metadata is sorted by key, and left out when empty.
+// EncodeHeader lays out the tensors in the given order, without gaps. It returns everything before the data region
+// (length, JSON and padding), and the tensors with Begin and End set; it ignores these fields of its argument. The
+// result is deterministic: metadata is sorted by key, and omitted if empty.
 //
-// Only the start of the data region is aligned: the format allows no gaps, so a caller that wants
-// aligned tensors puts those with wider elements first.
+// Only the start of the data region is aligned, because the format allows no gaps. To align every tensor, the caller
+// orders them by decreasing element width.
 func EncodeHeader(tensors []Tensor, metadata map[string]string) (header []byte, out []Tensor, err error) {
 	out, err = layOut(tensors)
 	if err != nil {
@@ -49,13 +49,13 @@ func EncodeHeader(tensors []Tensor, metadata map[string]string) (header []byte, 
 		text = append(text, bytes.Repeat([]byte{' '}, align-pad)...)
 	}
 	if len(text) > MaxHeaderSize {
-		return nil, nil, fmt.Errorf("%w: %d bytes, at most %d are accepted", ErrHeaderTooLarge, len(text), MaxHeaderSize)
+		return nil, nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrHeaderTooLarge, len(text), MaxHeaderSize)
 	}
 	header = binary.LittleEndian.AppendUint64(make([]byte, 0, 8+len(text)), uint64(len(text)))
 	return append(header, text...), out, nil
 }
 
-// layOut checks the tensors and gives each its place.
+// layOut validates the tensors and sets their offsets.
 func layOut(tensors []Tensor) ([]Tensor, error) {
 	out := make([]Tensor, len(tensors))
 	seen := make(map[string]bool, len(tensors))
@@ -63,7 +63,7 @@ func layOut(tensors []Tensor) ([]Tensor, error) {
 	for i, t := range tensors {
 		err := checkName(t.Name)
 		if err == nil && seen[t.Name] {
-			err = fmt.Errorf("%w: two tensors of this name", ErrDuplicate)
+			err = fmt.Errorf("%w: two tensors have this name", ErrDuplicate)
 		}
 		var size int64
 		if err == nil {
@@ -83,7 +83,7 @@ func layOut(tensors []Tensor) ([]Tensor, error) {
 	return out, nil
 }
 
-// headerText writes the JSON without spaces, keys in the order that the reference library uses.
+// headerText returns compact JSON with keys in the order of the reference library.
 func headerText(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	b := []byte{'{'}
 	if len(metadata) > 0 {
@@ -112,7 +112,7 @@ func headerText(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendComma separates the i-th item from the one before it.
+// appendComma appends a comma before every item except the first.
 func appendComma(b []byte, i int) []byte {
 	if i > 0 {
 		return append(b, ',')
@@ -120,7 +120,7 @@ func appendComma(b []byte, i int) []byte {
 	return b
 }
 
-// appendString writes a JSON string with the fewest escapes, as the reference library does.
+// appendString appends a JSON string with minimal escaping, like the reference library.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for {
@@ -139,9 +139,9 @@ func appendString(b []byte, s string) []byte {
 	}
 }
 
-// Write writes a whole file: the header that EncodeHeader makes, then for each i the bytes of data(i), which
-// must be exactly as many as dtype and shape of tensors[i] ask for. data is called once per tensor, in order, when the
-// tensors before it are written; Write does not close the readers. After an error the output is useless.
+// Write writes a complete file: the header from EncodeHeader, then the bytes of data(i) for each i, whose number must
+// match dtype and shape of tensors[i]. It calls data once per tensor, in order, after it has written the tensors
+// before; it does not close the readers. After an error the output is invalid.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string, data func(i int) (io.Reader, error)) error {
 	header, out, err := EncodeHeader(tensors, metadata)
 	if err != nil {
@@ -167,12 +167,12 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string, data func(
 	return nil
 }
 
-// copyExactly copies size bytes and checks that r then ends.
+// copyExactly copies size bytes and checks that r ends there.
 func copyExactly(w io.Writer, r io.Reader, size int64, buffer []byte) error {
 	if r == nil {
 		return fmt.Errorf("%w: no reader", ErrDataSize)
 	}
-	// The struct hides ReadFrom, with which some writers would use a small buffer of their own.
+	// The struct hides ReadFrom, which some writers implement with a small buffer of their own.
 	n, err := io.CopyBuffer(struct{ io.Writer }{w}, io.LimitReader(r, size), buffer)
 	if err != nil {
 		return err

@@ -18,19 +18,24 @@ func TestEncodeHeader(t *testing.T) {
 		name     string
 		tensors  []Tensor
 		metadata map[string]string
-		want     string // the JSON
-		start    int    // of the data region
+		want     string // the JSON text
+		start    int    // offset of the data region
 	}{
 		{"nothing", nil, nil, `{}`, 64},
 		{"empty metadata", nil, map[string]string{}, `{}`, 64},
-		{"sorted metadata", nil, map[string]string{"b": "2", "a": "1", "B": ""}, `{"__metadata__":{"B":"","a":"1","b":"2"}}`, 64},
-		{"order given, Begin and End ignored", []Tensor{{"b", F32, []int64{2}, 9, 9}, {"a", U8, nil, 9, 9}}, map[string]string{"k": "v"},
-			`{"__metadata__":{"k":"v"},"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"U8","shape":[],"data_offsets":[8,9]}}`, 192},
+		{"sorted metadata", nil, map[string]string{"b": "2", "a": "1", "B": ""}, `{"__metadata__":{"B":"","a":"1","b":"2"}}`,
+			64},
+		{"order given, Begin and End ignored", []Tensor{{"b", F32, []int64{2}, 9, 9}, {"a", U8, nil, 9, 9}},
+			map[string]string{"k": "v"},
+			`{"__metadata__":{"k":"v"},"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"U8","shape":[],` +
+				`"data_offsets":[8,9]}}`, 192},
 		{"no padding needed", []Tensor{u8("padd", 4)}, nil, `{"padd":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, 64},
 		{"one byte more", []Tensor{u8("padde", 4)}, nil, `{"padde":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, 128},
-		{"below 1 MiB", []Tensor{u8("t", 1<<20-1)}, nil, `{"t":{"dtype":"U8","shape":[1048575],"data_offsets":[0,1048575]}}`, 128},
+		{"below 1 MiB", []Tensor{u8("t", 1<<20-1)}, nil, `{"t":{"dtype":"U8","shape":[1048575],"data_offsets":[0,1048575]}}`,
+			128},
 		{"1 MiB", []Tensor{u8("s", 1), u8("t", 1<<20)}, nil,
-			`{"s":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"U8","shape":[1048576],"data_offsets":[1,1048577]}}`, 16384},
+			`{"s":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"U8","shape":[1048576],"data_offsets":[1,` +
+				`1048577]}}`, 16384},
 		{"escapes", []Tensor{u8("\"\\/\b\f\n\r\t\x00\x1f\x7f<>&\u2028é", 1)}, nil,
 			`{"\"\\/\b\f\n\r\t\u0000\u001f` + "\x7f<>&\u2028é" + `":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 128},
 	} {
@@ -53,7 +58,8 @@ func TestEncodeHeader(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(h.Tensors, out, cmp.Transformer("", func(s []Tensor) []Tensor { return append([]Tensor{}, s...) })); diff != "" {
+			if diff := cmp.Diff(h.Tensors, out, cmp.Transformer("",
+				func(s []Tensor) []Tensor { return append([]Tensor{}, s...) })); diff != "" {
 				t.Errorf("tensors read (-) and returned (+):\n%s", diff)
 			}
 		})
@@ -69,24 +75,33 @@ func TestEncodeHeaderErrors(t *testing.T) {
 		want     string
 	}{
 		{"empty name", []Tensor{u8("", 1)}, nil, ErrName, `tensor "": invalid tensor name: it is empty`},
-		{"reserved name", []Tensor{u8("__metadata__", 1)}, nil, ErrName, `tensor "__metadata__": invalid tensor name: it is reserved`},
+		{"reserved name", []Tensor{u8("__metadata__", 1)}, nil, ErrName,
+			`tensor "__metadata__": invalid tensor name: it is reserved`},
 		{"name not UTF-8", []Tensor{u8("a\xff", 1)}, nil, ErrName, `tensor "a\xff": invalid tensor name: it is not UTF-8`},
-		{"duplicate", []Tensor{u8("a", 1), u8("a", 1)}, nil, ErrDuplicate, `tensor "a": duplicate: two tensors of this name`},
+		{"duplicate", []Tensor{u8("a", 1), u8("a", 1)}, nil, ErrDuplicate,
+			`tensor "a": duplicate: two tensors have this name`},
 		{"dtype", []Tensor{{Name: "a", DType: "F128"}}, nil, ErrDType, `tensor "a": unknown dtype "F128"`},
 		{"negative dimension", []Tensor{u8("a", -1)}, nil, ErrShape, `tensor "a": invalid shape [-1]: negative dimension`},
-		{"overflow", []Tensor{{Name: "a", DType: U8, Shape: []int64{math.MaxInt64, 3}}}, nil, ErrShape, `tensor "a": invalid shape [9223372036854775807 3]: the number`},
-		{"overflow of the sum", []Tensor{u8("a", 1<<61-1), u8("b", 1<<61-1), u8("c", 1<<61-1), u8("d", 1<<61-1)}, nil, ErrShape, `tensor "d": invalid shape: the size of the file overflows`},
-		{"half a byte", []Tensor{{Name: "a", DType: F4}}, nil, ErrShape, `tensor "a": invalid shape []: 1 elements of 4 bits`},
-		{"too many dimensions", []Tensor{{Name: "a", DType: U8, Shape: make([]int64, 65)}}, nil, ErrShape, `tensor "a": invalid shape: 65 dimensions, at most 64`},
-		{"metadata key not UTF-8", nil, map[string]string{"\xff": ""}, ErrHeader, `__metadata__: invalid header: key "\xff" or its value is not UTF-8`},
-		{"metadata value not UTF-8", nil, map[string]string{"k": "\xff"}, ErrHeader, `__metadata__: invalid header: key "k" or`},
-		{"too large", nil, map[string]string{"k": strings.Repeat("x", MaxHeaderSize)}, ErrHeaderTooLarge, `header too large: 100000056 bytes, at most 100000000`},
+		{"overflow", []Tensor{{Name: "a", DType: U8, Shape: []int64{math.MaxInt64, 3}}}, nil, ErrShape,
+			`tensor "a": invalid shape [9223372036854775807 3]: the number`},
+		{"overflow of the sum", []Tensor{u8("a", 1<<61-1), u8("b", 1<<61-1), u8("c", 1<<61-1), u8("d", 1<<61-1)}, nil,
+			ErrShape, `tensor "d": invalid shape: the size of the file overflows`},
+		{"half a byte", []Tensor{{Name: "a", DType: F4}}, nil, ErrShape,
+			`tensor "a": invalid shape []: 1 elements of 4 bits`},
+		{"too many dimensions", []Tensor{{Name: "a", DType: U8, Shape: make([]int64, 65)}}, nil, ErrShape,
+			`tensor "a": invalid shape: 65 dimensions, at most 64`},
+		{"metadata key not UTF-8", nil, map[string]string{"\xff": ""}, ErrHeader,
+			`__metadata__: invalid header: key "\xff" or its value is not UTF-8`},
+		{"metadata value not UTF-8", nil, map[string]string{"k": "\xff"}, ErrHeader,
+			`__metadata__: invalid header: key "k" or`},
+		{"too large", nil, map[string]string{"k": strings.Repeat("x", MaxHeaderSize)}, ErrHeaderTooLarge,
+			`header too large: 100000056 bytes, the limit is 100000000`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			header, out, err := EncodeHeader(tt.tensors, tt.metadata)
 			wantError(t, err, tt.sentinel, tt.want)
 			if header != nil || out != nil {
-				t.Error("something was returned beside the error")
+				t.Error("a value was returned with the error")
 			}
 		})
 	}
@@ -100,7 +115,7 @@ func TestWriteReaders(t *testing.T) {
 		second   io.Reader
 		err      error
 		sentinel error
-		want     string // "" = succeeds
+		want     string // empty: no error
 	}{
 		{"exact", zeros(10), nil, nil, ""},
 		{"in small pieces", iotest.OneByteReader(zeros(10)), nil, nil, ""},
@@ -135,7 +150,7 @@ func TestWriteReaders(t *testing.T) {
 	}
 }
 
-// limitedWriter fails when it is full.
+// limitedWriter fails once it is full.
 type limitedWriter struct{ left int }
 
 func (w *limitedWriter) Write(p []byte) (int, error) {

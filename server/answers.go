@@ -9,51 +9,52 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// job is a request to a model.
+// job is a generation request to a model.
 type job struct {
 	model   *model
 	request runtime.Request
 	reader  talk.Reader
-	calls   int            // of tools, after which the answer is complete; 0: as many as the model makes
-	keep    *time.Duration // how long the model stays afterwards; nil: the server's
+	calls   int            // tool calls after which the response is complete; 0: no limit
+	keep    *time.Duration // how long the model stays loaded afterwards; nil: the server's default
 	begun   time.Time
 }
 
-// job puts a request together; how long its model stays and when it began are the caller's to say.
+// job builds a job. The caller sets keep and begun.
 func (s *Server) job(m *model, p *talk.Prompt, o options, f format, l logProbOptions) (job, error) {
 	j := job{model: m, reader: p.Reader}
-	j.request = runtime.Request{Prompt: p.IDs, Pictures: p.Pictures, Special: p.Special, Format: f.after(p), Draft: s.opts.Draft,
+	j.request = runtime.Request{Prompt: p.IDs, Pictures: p.Pictures, Special: p.Special, Format: f.after(p),
+		Draft:    s.opts.Draft,
 		LogProbs: l.LogProbs, TopLogProbs: l.TopLogProbs}
 	return j, o.request(m, &j.request)
 }
 
-// piece is a part of what a model says.
+// piece is an increment of a response.
 type piece struct {
 	ids            []int32
 	text, thinking string
 	calls          []parse.ToolCall
 	logProbs       []runtime.LogProb
-	stats          runtime.Stats // of the answer so far
+	stats          runtime.Stats // totals so far
 }
 
-// outcome is how an answer ended.
+// outcome describes a finished response.
 type outcome struct {
 	done    runtime.DoneReason
-	stop    string // the stop text that was reached
+	stop    string // the stop text that matched
 	stats   runtime.Stats
-	calls   int           // of tools
+	calls   int           // number of tool calls
 	thought int           // tokens up to the end of thinking
-	load    time.Duration // until the model was there
+	load    time.Duration // time to load the model
 	total   time.Duration
 
-	thinks, answers bool // what came by now
+	thinks, answers bool // thinking, or other output, has been seen
 }
 
-// run has the model answer, and hands what it says to each, the first time when it begins.
+// run generates a response and passes its pieces to each. The first call comes when generation starts.
 func (s *Server) run(ctx context.Context, j job, each func(piece) error) (o outcome, err error) {
-	watch, left := s.metrics.watch(j.model.name(), j.begun), false
-	defer func() { watch.ended(o.done, left || ctx.Err() != nil) }()
-	lease, load, err := s.lend(ctx, j.model)
+	m, left := s.metrics.startResponse(j.model.name(), j.begun), false
+	defer func() { m.finish(o.done, left || ctx.Err() != nil) }()
+	lease, load, err := s.acquire(ctx, j.model)
 	if err != nil {
 		return o, err
 	}
@@ -63,7 +64,7 @@ func (s *Server) run(ctx context.Context, j job, each func(piece) error) (o outc
 		if err != nil {
 			return o, err
 		}
-		watch.saw(e)
+		m.observe(e)
 		o.done, o.stop, o.stats = e.Done, e.Stop, e.Stats
 		p := piece{ids: e.IDs, logProbs: e.LogProbs, stats: e.Stats}
 		p.add(j.reader.Feed(e.Text))
@@ -71,7 +72,7 @@ func (s *Server) run(ctx context.Context, j job, each func(piece) error) (o outc
 			rest, damage := j.reader.Close()
 			p.add(rest)
 			if damage != nil {
-				s.opts.Log("%s: a part of an answer is given as text: %v", j.model.name(), damage)
+				s.opts.Log("%s: a malformed part of the response is returned as text: %v", j.model.name(), damage)
 			}
 		}
 		full := o.count(&p, j.calls)
@@ -88,7 +89,8 @@ func (s *Server) run(ctx context.Context, j job, each func(piece) error) (o outc
 	return o, nil
 }
 
-// count counts a piece. With a bound on calls it leaves out those beyond, and tells whether there are as many.
+// count counts a piece. If the number of calls is limited, it drops further ones and reports whether the limit is
+// reached.
 func (o *outcome) count(p *piece, most int) (full bool) {
 	said := p.text != "" || len(p.calls) > 0
 	o.thinks = o.thinks || p.thinking != ""
@@ -104,7 +106,7 @@ func (o *outcome) count(p *piece, most int) (full bool) {
 	return full
 }
 
-// add sorts what a parser found. The text of a damaged call is all that there is of it.
+// add adds a parser's events. A malformed call is added as text.
 func (p *piece) add(events []parse.Event) {
 	for _, e := range events {
 		switch e.Kind {
@@ -118,7 +120,7 @@ func (p *piece) add(events []parse.Event) {
 	}
 }
 
-// empty tells whether a client would notice nothing, but for ids.
+// empty reports whether a piece has nothing for the client except possibly token ids.
 func (p piece) empty() bool {
 	return p.text == "" && p.thinking == "" && len(p.calls) == 0 && len(p.logProbs) == 0
 }

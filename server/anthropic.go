@@ -9,9 +9,9 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// What the endpoints of Anthropic's API take and give, https://platform.claude.com/docs/en/api/messages as of November 2026, version 2023-06-01. The
-// headers anthropic-version and anthropic-beta are left alone, as are metadata, cache_control, service_tier and whatever else does not
-// change an answer.
+// Requests and responses of Anthropic's API, https://platform.claude.com/docs/en/api/messages as of November 2026,
+// version 2023-06-01. The headers anthropic-version and anthropic-beta are ignored, as are metadata, cache_control,
+// service_tier and other fields that do not change a response.
 
 // messagesRequest is the body of /v1/messages and of /v1/messages/count_tokens.
 type messagesRequest struct {
@@ -27,7 +27,7 @@ type messagesRequest struct {
 	Temperature   *float64        `json:"temperature"`
 	TopK          *int            `json:"top_k"`
 	TopP          *float64        `json:"top_p"`
-	OutputFormat  *outputFormat   `json:"output_format"` // the place that it had first
+	OutputFormat  *outputFormat   `json:"output_format"` // the field's former name
 	Output        struct {
 		Format *outputFormat `json:"format"`
 		Effort string        `json:"effort"`
@@ -39,10 +39,10 @@ type messageParam struct {
 	Content contentBlocks `json:"content"`
 }
 
-// contentBlocks are blocks, or a text, which is a block of it.
+// contentBlocks is a list of blocks, or a string, which stands for one text block.
 type contentBlocks []contentBlock
 
-// contentBlock has what the types of blocks have together.
+// contentBlock has the fields of all block types.
 type contentBlock struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -52,8 +52,9 @@ type contentBlock struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"` // of tool_result
-	Content   json.RawMessage `json:"content"`     // contentBlocks; read when wanted, so that depth costs nothing
-	IsError   bool            `json:"is_error"`
+	// contentBlocks; decoded only when used, so that nesting is not followed
+	Content json.RawMessage `json:"content"`
+	IsError bool            `json:"is_error"`
 }
 
 type blockSource struct {
@@ -62,7 +63,8 @@ type blockSource struct {
 	Data      string `json:"data"`
 }
 
-// UnmarshalJSON leaves other kinds of sources alone, such as the text that search results have: their blocks are refused by name.
+// UnmarshalJSON ignores sources that are not objects, such as those of search results: their blocks are rejected by
+// type.
 func (s *blockSource) UnmarshalJSON(b []byte) error {
 	type fields blockSource
 	if len(b) > 0 && b[0] == '{' {
@@ -71,7 +73,7 @@ func (s *blockSource) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Types of blocks.
+// Block types.
 const (
 	textBlock       = "text"
 	imageBlock      = "image"
@@ -93,7 +95,7 @@ func (c *contentBlocks) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]contentBlock)(c))
 }
 
-// toolParam is a tool that the client runs. Those that Anthropic runs have a type.
+// toolParam is a tool that the client runs. Tools that Anthropic runs have a type.
 type toolParam struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -102,10 +104,10 @@ type toolParam struct {
 	Strict      bool            `json:"strict"`
 }
 
-// toolChoiceParam is which tools the answer may call, or has to.
+// toolChoiceParam says which tools the response may or must call.
 type toolChoiceParam struct {
-	Type string `json:"type"` // auto, any, tool or none; none given is auto
-	Name string `json:"name"` // of tool
+	Type string `json:"type"` // auto (the default), any, tool or none
+	Name string `json:"name"` // for type tool
 	One  bool   `json:"disable_parallel_tool_use"`
 }
 
@@ -121,7 +123,7 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// anthropicFailure is the body of an error, and the data of a stream's last event.
+// anthropicFailure is the body of an error response, and the data of an error event.
 type anthropicFailure struct {
 	Type  string             `json:"type"`
 	Error anthropicErrorJSON `json:"error"`
@@ -132,8 +134,8 @@ type anthropicErrorJSON struct {
 	Message string `json:"message"`
 }
 
-// anthropicError writes an error as Anthropic's clients expect it.
-func anthropicError(t told) any {
+// anthropicError returns an error in Anthropic's form.
+func anthropicError(t apiError) any {
 	e := anthropicErrorJSON{anthropicKind(t.status), t.message}
 	if (errors.Is(t.err, errLong) || errors.Is(t.err, runtime.ErrMemory)) && !strings.HasPrefix(e.Message, tooLong) {
 		e.Message = tooLong + ": " + e.Message
@@ -141,10 +143,10 @@ func anthropicError(t told) any {
 	return anthropicFailure{"error", e}
 }
 
-// tooLong are the words by which clients notice that they have to shorten a conversation.
+// tooLong is the text by which clients recognize that they must shorten the conversation.
 const tooLong = "prompt is too long"
 
-// anthropicKind is the word for a status.
+// anthropicKind returns the error type for a status.
 func anthropicKind(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -168,5 +170,5 @@ func anthropicKind(status int) string {
 	return "api_error"
 }
 
-// statusOverloaded is what Anthropic's API has in place of 503.
+// statusOverloaded is Anthropic's status for 503.
 const statusOverloaded = 529

@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// messageJSON is an answer, and without content and reason what a stream begins with.
+// messageJSON is a response. Without content and stop reason, it is the first message of a stream.
 type messageJSON struct {
 	ID           string        `json:"id"`
 	Type         string        `json:"type"`
@@ -24,7 +24,7 @@ type messageJSON struct {
 	Usage        messagesUsage `json:"usage"`
 }
 
-// blockJSON is a block of an answer; each type has fields of its own.
+// blockJSON is a block of a response. Each type uses some of the fields.
 type blockJSON struct {
 	Type      string          `json:"type"`
 	Text      *string         `json:"text,omitempty"`
@@ -35,17 +35,17 @@ type blockJSON struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 }
 
-// signature is that of thoughts. Nothing is signed: a thought that comes back is taken as it is.
+// signature is the signature of thinking blocks. Nothing is signed, and signatures in requests are not checked.
 const signature = "ingot"
 
-// messagesUsage counts tokens. Those of the prompt that were found in the prefix cache are not among the input tokens.
+// messagesUsage are token counts. Input excludes the prompt tokens found in the prefix cache.
 type messagesUsage struct {
 	Input   int `json:"input_tokens"`
 	Created int `json:"cache_creation_input_tokens"`
 	Read    int `json:"cache_read_input_tokens"`
 	Output  int `json:"output_tokens"`
 
-	Details *outputDetails `json:"output_tokens_details,omitempty"` // at the end
+	Details *outputDetails `json:"output_tokens_details,omitempty"` // only in the final usage
 }
 
 type outputDetails struct {
@@ -56,7 +56,7 @@ func messagesUsageOf(s runtime.Stats) messagesUsage {
 	return messagesUsage{Input: s.PromptTokens - s.CachedTokens, Read: s.CachedTokens, Output: s.Tokens}
 }
 
-// deltaJSON is a part of a block.
+// deltaJSON is an increment of a block.
 type deltaJSON struct {
 	Type      string  `json:"type"`
 	Text      *string `json:"text,omitempty"`
@@ -65,13 +65,13 @@ type deltaJSON struct {
 	Partial   *string `json:"partial_json,omitempty"`
 }
 
-// endDelta is how an answer ended.
+// endDelta says why a response ended.
 type endDelta struct {
 	StopReason   *string `json:"stop_reason"`
 	StopSequence *string `json:"stop_sequence"`
 }
 
-// Reasons to stop.
+// Stop reasons.
 const (
 	stopEnd      = "end_turn"
 	stopLength   = "max_tokens"
@@ -80,8 +80,8 @@ const (
 	stopTool     = "tool_use"
 )
 
-// stopped tells why an answer to a request ended. The model's own stop texts are the end of its turn.
-func (q *messagesRequest) stopped(o outcome) (d endDelta) {
+// stopReason returns why a response ended. A match of the model's own stop texts counts as the end of the turn.
+func (q *messagesRequest) stopReason(o outcome) (d endDelta) {
 	reason := stopEnd
 	switch {
 	case o.done == runtime.DoneLength && o.stats.Tokens < *q.MaxTokens:
@@ -101,16 +101,17 @@ func (q *messagesRequest) stopped(o outcome) (d endDelta) {
 	return d
 }
 
-// blocks make blocks of what a model says, one after the other. White space alone is no block between others.
+// blocks builds the content blocks of a response, one at a time. White space between blocks of other types does not
+// make a block.
 type blocks struct {
-	stream *messageStream // nil: they are collected
-	list   []blockJSON    // begun so far; what was streamed is not kept
-	open   string         // the type of the last one while more may come; empty: none
+	stream *messageStream // nil: the response is not streamed
+	list   []blockJSON    // started so far; content is not kept if it is streamed
+	open   string         // type of the last block if it is not complete; "": none
 	text   strings.Builder
-	held   string // white space that more has to follow
+	held   string // white space that becomes part of a block only if text follows
 }
 
-// add takes text of a type.
+// add appends text to the open block if it has this type, or else starts a block.
 func (b *blocks) add(kind, text string) error {
 	if b.open != kind {
 		if b.held += text; strings.TrimFunc(b.held, unicode.IsSpace) == "" {
@@ -128,7 +129,7 @@ func (b *blocks) add(kind, text string) error {
 	return b.delta(kind, text)
 }
 
-// begin ends the block before and begins one.
+// begin completes the open block and starts another one.
 func (b *blocks) begin(kind string, block blockJSON) error {
 	if err := b.end(); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (b *blocks) change(d deltaJSON) error {
 	})
 }
 
-// end ends the open block.
+// end completes the open block, if any.
 func (b *blocks) end() error {
 	if b.open == "" {
 		return nil
@@ -199,7 +200,7 @@ func (b *blocks) end() error {
 	})
 }
 
-// call adds a call, which comes whole.
+// call adds a complete tool call.
 func (b *blocks) call(c parse.ToolCall) error {
 	block := blockJSON{Type: toolUseBlock, ID: callID(c), Name: c.Name, Input: c.Arguments}
 	if b.stream != nil {
@@ -214,7 +215,7 @@ func (b *blocks) call(c parse.ToolCall) error {
 	return b.end()
 }
 
-// send adds an event about the last block to the stream, where there is one.
+// send sends an event about the last block if the response is streamed.
 func (b *blocks) send(name string, event func(at int) any) error {
 	if b.stream == nil {
 		return nil
@@ -222,7 +223,7 @@ func (b *blocks) send(name string, event func(at int) any) error {
 	return b.stream.send(name, event(len(b.list)-1))
 }
 
-// close ends the blocks. An answer of white space is still one.
+// close completes the last block. A response of only white space gets a text block.
 func (b *blocks) close() error {
 	if held := b.held; len(b.list) == 0 && held != "" {
 		if err := b.begin(textBlock, blockJSON{Type: textBlock}); err != nil {
@@ -236,8 +237,8 @@ func (b *blocks) close() error {
 	return b.end()
 }
 
-// messageStream is a stream of events, with pings where nothing else comes for a while. An answer that is long in coming begins with one: from
-// then on an error is an event.
+// messageStream is an event stream that sends a ping when it was silent for a while. A ping may start the stream. After
+// that, errors are sent as events. It is safe for concurrent use.
 type messageStream struct {
 	every time.Duration
 
@@ -245,15 +246,15 @@ type messageStream struct {
 	events events
 	first  messageJSON
 	begun  bool
-	last   time.Time // when something was sent
+	last   time.Time // when the last event was sent
 	done   chan struct{}
 	over   sync.WaitGroup
 }
 
-// newMessageStream begins to look for silence. Stop ends that.
+// newMessageStream returns a stream and starts its ping timer. The caller must call stop.
 func newMessageStream(w http.ResponseWriter, first messageJSON, every time.Duration) *messageStream {
 	m := &messageStream{every: every, first: first, last: time.Now(), done: make(chan struct{})}
-	m.events = events{w: w, last: func(t told) error { return m.events.send("error", anthropicError(t)) }}
+	m.events = events{w: w, last: func(t apiError) error { return m.events.send("error", anthropicError(t)) }}
 	m.over.Go(func() {
 		t := time.NewTicker(every)
 		defer t.Stop()
@@ -269,13 +270,13 @@ func newMessageStream(w http.ResponseWriter, first messageJSON, every time.Durat
 	return m
 }
 
-// stop waits until nothing is sent any more but what the caller sends.
+// stop stops the pings and waits for a ping in progress.
 func (m *messageStream) stop() {
 	close(m.done)
 	m.over.Wait()
 }
 
-// begin sends the message that a stream begins with, once; u is what is known of its counts.
+// begin sends message_start unless it was sent before. u has the token counts known so far.
 func (m *messageStream) begin(u messagesUsage) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -304,7 +305,8 @@ func (m *messageStream) sendLocked(name string, v any) error {
 	return m.events.send(name, v)
 }
 
-// ping sends one if it was silent for long. Errors are those of a client that left, which its request notices.
+// ping sends a ping if the stream was silent for long enough. It ignores errors: they mean that the client has
+// disconnected, which ends the request anyway.
 func (m *messageStream) ping() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// messages is POST /v1/messages: a conversation is continued.
+// messages is POST /v1/messages: it generates the next message of a conversation.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Request-Id", newID("req_"))
 	begun := time.Now()
@@ -20,9 +20,9 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case q.MaxTokens == nil:
-		return badParam("max_tokens", "it is missing")
+		return badParam("max_tokens", "missing")
 	case *q.MaxTokens < 0:
-		return badParam("max_tokens", "it is %d", *q.MaxTokens)
+		return badParam("max_tokens", "must not be negative: %d", *q.MaxTokens)
 	}
 	m, prompt, err := s.messagesPrompt(r, &q)
 	if err != nil {
@@ -36,10 +36,11 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.begun = begun
-	answer := messageJSON{ID: newID("msg_"), Type: "message", Role: assistant, Model: m.name(), Content: []blockJSON{}, Usage: messagesUsage{Input: len(prompt.IDs)}}
+	message := messageJSON{ID: newID("msg_"), Type: "message", Role: assistant, Model: m.name(),
+		Content: []blockJSON{}, Usage: messagesUsage{Input: len(prompt.IDs)}}
 	var b blocks
 	if q.Stream {
-		b.stream = newMessageStream(w, answer, s.times.ping)
+		b.stream = newMessageStream(w, message, s.times.ping)
 		defer b.stream.stop()
 	}
 	o, err := s.run(r.Context(), j, func(p piece) error { return q.piece(&b, p) })
@@ -49,15 +50,15 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if err := b.close(); err != nil {
 		return err
 	}
-	end, usage := q.stopped(o), messagesUsageOf(o.stats)
+	end, usage := q.stopReason(o), messagesUsageOf(o.stats)
 	usage.Details = &outputDetails{o.thought}
 	if *q.MaxTokens == 0 {
 		end, usage = endDelta{StopReason: new(stopLength)}, messagesUsage{Input: usage.Input, Read: usage.Read}
 	}
 	if !q.Stream {
-		answer.Content = append(answer.Content, b.list...)
-		answer.StopReason, answer.StopSequence, answer.Usage = end.StopReason, end.StopSequence, usage
-		return writeJSON(w, answer)
+		message.Content = append(message.Content, b.list...)
+		message.StopReason, message.StopSequence, message.Usage = end.StopReason, end.StopSequence, usage
+		return writeJSON(w, message)
 	}
 	err = b.stream.send("message_delta", struct {
 		Type  string        `json:"type"`
@@ -72,13 +73,13 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	}{"message_stop"})
 }
 
-// messagesPrompt makes the prompt of a request.
+// messagesPrompt builds the prompt of a request.
 func (s *Server) messagesPrompt(r *http.Request, q *messagesRequest) (*model, *talk.Prompt, error) {
 	m, err := s.find(r.Context(), q.Model)
 	if err != nil {
 		return nil, nil, err
 	}
-	style, err := m.talks()
+	style, err := m.chatStyle()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,11 +87,11 @@ func (s *Server) messagesPrompt(r *http.Request, q *messagesRequest) (*model, *t
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := s.begin(r.Context(), m, style, c)
+	p, err := s.makePrompt(r.Context(), m, style, c)
 	return m, p, err
 }
 
-// messagesJob puts a request together.
+// messagesJob builds the job of a request.
 func (s *Server) messagesJob(m *model, p *talk.Prompt, q *messagesRequest) (job, error) {
 	use, err := q.toolUse()
 	if err != nil {
@@ -104,18 +105,18 @@ func (s *Server) messagesJob(m *model, p *talk.Prompt, q *messagesRequest) (job,
 	if err != nil {
 		return j, err
 	}
-	if use.once && len(use.offers) > 0 {
+	if use.single && len(use.offers) > 0 {
 		j.calls = 1
 	}
 	if j.request.Format, err = use.format(m, p, f); err != nil {
 		return j, err
 	}
-	q.bound(&j.request.Format, p)
+	q.limitThinking(&j.request.Format, p)
 	return j, nil
 }
 
-// bound ends thoughts that go beyond the budget, where nothing else has a say before they end.
-func (q *messagesRequest) bound(f *runtime.Format, p *talk.Prompt) {
+// limitThinking ends thinking when the budget is used up, unless another format already applies during thinking.
+func (q *messagesRequest) limitThinking(f *runtime.Format, p *talk.Prompt) {
 	switch {
 	case q.Thinking == nil || q.Thinking.Budget == nil:
 	case p.Thinking != "" && (f.Kind == "" || f.After == p.Thinking):
@@ -125,7 +126,7 @@ func (q *messagesRequest) bound(f *runtime.Format, p *talk.Prompt) {
 	}
 }
 
-// options are the request's, over the model's own. A text that the model stops before is one still.
+// options returns the request's parameters over the model's defaults. The model's stop texts stay in effect.
 func (q *messagesRequest) options(m *model) options {
 	o := options{Temperature: q.Temperature, TopK: q.TopK, TopP: q.TopP, NumPredict: new(max(*q.MaxTokens, 1))}
 	if len(q.StopSequences) > 0 {
@@ -134,7 +135,8 @@ func (q *messagesRequest) options(m *model) options {
 	return o
 }
 
-// piece adds a part of the answer. Thoughts are for those who asked for them: others look for the answer in the first block.
+// piece adds a piece of the response. Thinking is dropped unless the client asked for it: other clients expect the text
+// in the first block.
 func (q *messagesRequest) piece(b *blocks, p piece) error {
 	if b.stream != nil {
 		if err := b.stream.begin(messagesUsageOf(p.stats)); err != nil {
@@ -142,7 +144,7 @@ func (q *messagesRequest) piece(b *blocks, p piece) error {
 		}
 	}
 	if *q.MaxTokens == 0 {
-		return nil // the prompt alone was to be read
+		return nil // the client only wants to fill the prefix cache
 	}
 	if t := q.Thinking; t != nil && t.Type != "disabled" && t.Display != "omitted" && p.thinking != "" {
 		if err := b.add(thinkingBlock, p.thinking); err != nil {
@@ -162,7 +164,7 @@ func (q *messagesRequest) piece(b *blocks, p piece) error {
 	return nil
 }
 
-// countTokens is POST /v1/messages/count_tokens: how long the prompt would be.
+// countTokens is POST /v1/messages/count_tokens: it returns the number of prompt tokens.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Request-Id", newID("req_"))
 	var q messagesRequest

@@ -13,11 +13,11 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// conversation is what the template gets.
+// conversation returns the template's input.
 func (q *messagesRequest) conversation(style *talk.Style) (talk.Conversation, error) {
 	var c talk.Conversation
 	if len(q.Messages) == 0 {
-		return c, badParam("messages", "there has to be one at least")
+		return c, badParam("messages", "at least one message is required")
 	}
 	if err := q.think(style, &c.Request); err != nil {
 		return c, err
@@ -40,11 +40,11 @@ func (q *messagesRequest) conversation(style *talk.Style) (talk.Conversation, er
 			return c, err
 		}
 	}
-	c.Messages, c.Pictures = opening(style, b.messages), b.pictures
+	c.Messages, c.Pictures = withImageMessages(style, b.messages), b.pictures
 	return c, nil
 }
 
-// turns joins what comes from one side in several messages.
+// turns merges consecutive messages of the same role.
 func (q *messagesRequest) turns() (list []turn) {
 	for i, m := range q.Messages {
 		if n := len(list); n > 0 && list[n-1].Role == m.Role {
@@ -56,10 +56,10 @@ func (q *messagesRequest) turns() (list []turn) {
 	return list
 }
 
-// turn is what one side says at a time.
+// turn is a message after merging.
 type turn struct {
 	messageParam
-	at int // the first of its messages
+	at int // index of the first merged message
 }
 
 func (t turn) onlyText() bool {
@@ -68,7 +68,7 @@ func (t turn) onlyText() bool {
 	})
 }
 
-// joined is the text of blocks, each of which begins a line.
+// joined returns the text of the text blocks. Each block starts on a new line.
 func joined(list []contentBlock) string {
 	var text strings.Builder
 	for _, b := range list {
@@ -86,14 +86,14 @@ func addText(to *strings.Builder, text string) {
 	to.WriteString(text)
 }
 
-// think says whether the model is to think: it is not unless the request says so.
+// think sets whether the model thinks. The default is no.
 func (q *messagesRequest) think(style *talk.Style, r *chat.Request) error {
 	on := false
 	if t := q.Thinking; t != nil {
 		switch t.Type {
 		case "enabled":
 			if t.Budget != nil && *t.Budget < 1 {
-				return badParam("thinking.budget_tokens", "it is %d", *t.Budget)
+				return badParam("thinking.budget_tokens", "must be at least 1, is %d", *t.Budget)
 			}
 			on = true
 		case "adaptive":
@@ -103,7 +103,7 @@ func (q *messagesRequest) think(style *talk.Style, r *chat.Request) error {
 			on = slices.ContainsFunc(last, func(b contentBlock) bool { return b.Type == toolResultBlock })
 		case "disabled":
 		default:
-			return badParam("thinking.type", "%q is none of enabled, adaptive, between_tools and disabled", clip(t.Type))
+			return badParam("thinking.type", "%q is not enabled, adaptive, between_tools or disabled", clip(t.Type))
 		}
 	}
 	if on || style.Template != nil {
@@ -116,25 +116,26 @@ func (q *messagesRequest) think(style *talk.Style, r *chat.Request) error {
 		r.ThinkLevel = "high"
 	case "":
 	default:
-		return badParam("output_config.effort", "%q is none of low, medium, high, xhigh and max", clip(e))
+		return badParam("output_config.effort", "%q is not low, medium, high, xhigh or max", clip(e))
 	}
 	return nil
 }
 
-// tools are those of the request as templates want them. Where none is to be called, there are none.
+// tools returns the request's tools in the form of templates. It returns none if tool_choice is none.
 func (q *messagesRequest) tools() ([]chat.Tool, error) {
 	var list []chat.Tool
 	for i, t := range q.Tools {
 		at := fmt.Sprintf("tools.%d", i)
 		switch {
 		case t.Type != "" && t.Type != "custom":
-			return nil, badParam(at, "%q is a tool of Anthropic's; here a tool has a name and an input_schema, and the client runs it", clip(t.Type))
+			return nil, badParam(at, "%q is a tool that Anthropic runs, which is not supported: "+
+				"send tools with a name and an input_schema, which the client runs", clip(t.Type))
 		case t.Name == "":
-			return nil, badParam(at+".name", "it is missing")
+			return nil, badParam(at+".name", "missing")
 		}
 		schema, err := jinja.DecodeVars(t.InputSchema)
 		if err != nil {
-			return nil, badParam(at+".input_schema", "want a JSON schema of an object: %v", err)
+			return nil, badParam(at+".input_schema", "must be a JSON schema of an object: %v", err)
 		}
 		fn, tool := jinja.NewDict(), jinja.NewDict()
 		_ = fn.Set("name", t.Name)
@@ -152,37 +153,38 @@ func (q *messagesRequest) tools() ([]chat.Tool, error) {
 	return list, nil
 }
 
-// toolUse is how the answer may call them.
+// toolUse returns how the response may call the tools.
 func (q *messagesRequest) toolUse() (u toolUse, err error) {
 	named := false
 	for _, t := range q.Tools {
 		named = named || t.Name == q.ToolChoice.Name
 		if q.ToolChoice.Type != "tool" || t.Name == q.ToolChoice.Name {
-			u.offers = append(u.offers, parse.Offer{Tool: parse.Tool{Name: t.Name, Parameters: t.InputSchema}, Strict: t.Strict})
+			u.offers = append(u.offers,
+				parse.Offer{Tool: parse.Tool{Name: t.Name, Parameters: t.InputSchema}, Strict: t.Strict})
 		}
 	}
-	u.once = q.ToolChoice.One
+	u.single = q.ToolChoice.One
 	switch q.ToolChoice.Type {
 	case "", "auto":
 	case "none":
 		return toolUse{}, nil
 	case "tool":
 		if !named {
-			return u, badParam("tool_choice.name", "there is no tool %q", clip(q.ToolChoice.Name))
+			return u, badParam("tool_choice.name", "no tool is named %q", clip(q.ToolChoice.Name))
 		}
-		u.must, u.once = true, true
+		u.required, u.single = true, true
 	case "any":
 		if len(q.Tools) == 0 {
-			return u, badParam("tool_choice", "there is no tool to call")
+			return u, badParam("tool_choice", "the request has no tools")
 		}
-		u.must = true
+		u.required = true
 	default:
-		return u, badParam("tool_choice.type", "%q is none of auto, any, tool and none", clip(q.ToolChoice.Type))
+		return u, badParam("tool_choice.type", "%q is not auto, any, tool or none", clip(q.ToolChoice.Type))
 	}
 	return u, nil
 }
 
-// format is what the answer has to look like where it is no call. Of two formats output_config's wins.
+// format returns the format of a response without calls. output_config.format takes precedence over output_format.
 func (q *messagesRequest) format() (f format, err error) {
 	for _, o := range []struct {
 		name string
@@ -191,7 +193,7 @@ func (q *messagesRequest) format() (f format, err error) {
 		switch {
 		case o.outputFormat == nil:
 		case o.Type != "json_schema" || len(o.Schema) == 0:
-			return f, badParam(o.name, "want the type json_schema and a schema")
+			return f, badParam(o.name, "must have the type json_schema and a schema")
 		default:
 			f.Kind, f.Source = runtime.FormatSchema, string(o.Schema)
 		}
@@ -199,22 +201,22 @@ func (q *messagesRequest) format() (f format, err error) {
 	return f, nil
 }
 
-// conversationBuilder makes messages of turns.
+// conversationBuilder converts turns to messages.
 type conversationBuilder struct {
 	messages []chat.Message
 	pictures []runtime.Picture
-	names    map[string]string // of the tools that were called, by the ids of the calls
+	names    map[string]string // names of called tools, by call id
 }
 
-// billing begins a block of a client's system text that changes with each request and is for Anthropic alone: with it nothing of a
-// prompt would be found again.
+// billing starts a block that Claude Code adds to the system prompt. It differs in each request, so no prompt would hit
+// the prefix cache.
 const billing = "x-anthropic-billing-header:"
 
 func (b *conversationBuilder) system(list []contentBlock) error {
 	var kept []contentBlock
 	for i, s := range list {
 		if s.Type != textBlock {
-			return badParam(fmt.Sprintf("system.%d", i), "a block of type %q; the system text is text", clip(s.Type))
+			return badParam(fmt.Sprintf("system.%d", i), "block type %q is not supported: use text", clip(s.Type))
 		}
 		if !strings.HasPrefix(s.Text, billing) {
 			kept = append(kept, s)
@@ -235,10 +237,10 @@ func (b *conversationBuilder) turn(t turn) error {
 	case "user", "system":
 		return b.user(at, t.Role, t.Content)
 	}
-	return badParam(at+".role", "%q is none of user, assistant and system", clip(t.Role))
+	return badParam(at+".role", "%q is not user, assistant or system", clip(t.Role))
 }
 
-// assistant adds what the model said.
+// assistant adds a message of the model.
 func (b *conversationBuilder) assistant(at string, list []contentBlock) error {
 	m := chat.Message{Role: assistant, Content: joined(list)}
 	var thought strings.Builder
@@ -250,10 +252,10 @@ func (b *conversationBuilder) assistant(at string, list []contentBlock) error {
 		case toolUseBlock:
 			input, err := jinja.DecodeVars(x.Input)
 			if err != nil {
-				return badParam(fmt.Sprintf("%s.content.%d.input", at, i), "want an object: %v", err)
+				return badParam(fmt.Sprintf("%s.content.%d.input", at, i), "must be an object: %v", err)
 			}
 			if x.Name == "" {
-				return badParam(fmt.Sprintf("%s.content.%d.name", at, i), "it is missing")
+				return badParam(fmt.Sprintf("%s.content.%d.name", at, i), "missing")
 			}
 			b.names[x.ID] = x.Name
 			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: x.ID, Name: x.Name, Arguments: input})
@@ -266,18 +268,18 @@ func (b *conversationBuilder) assistant(at string, list []contentBlock) error {
 	return nil
 }
 
-// user adds what the user said and what tools gave, in their order: each result is a message.
+// user adds a message of the user and tool results, in order. Each result becomes a message.
 func (b *conversationBuilder) user(at, role string, list []contentBlock) error {
-	said := &contents{}
+	content := &contents{}
 	flush := func() {
-		if !said.empty() {
-			b.messages = append(b.messages, said.message(chat.Message{Role: role}))
+		if !content.empty() {
+			b.messages = append(b.messages, content.message(chat.Message{Role: role}))
 		}
-		said = &contents{}
+		content = &contents{}
 	}
 	for i, x := range list {
 		if x.Type != toolResultBlock {
-			if err := b.content(said, at, i, x); err != nil {
+			if err := b.content(content, at, i, x); err != nil {
 				return err
 			}
 			continue
@@ -291,11 +293,11 @@ func (b *conversationBuilder) user(at, role string, list []contentBlock) error {
 	return nil
 }
 
-// result adds what a tool gave.
+// result adds a tool result.
 func (b *conversationBuilder) result(at string, x contentBlock) error {
 	name, called := b.names[x.ToolUseID]
 	if !called {
-		return badParam(at+".tool_use_id", "no tool_use before it has the id %q", clip(x.ToolUseID))
+		return badParam(at+".tool_use_id", "no earlier tool_use has the id %q", clip(x.ToolUseID))
 	}
 	var list contentBlocks
 	if len(x.Content) > 0 {
@@ -303,20 +305,20 @@ func (b *conversationBuilder) result(at string, x contentBlock) error {
 			return badParam(at+".content", "%v", err)
 		}
 	}
-	var gave contents
+	var content contents
 	for i, y := range list {
-		if err := b.content(&gave, at, i, y); err != nil {
+		if err := b.content(&content, at, i, y); err != nil {
 			return err
 		}
 	}
-	if gave.empty() && x.IsError {
-		gave.text("error")
+	if content.empty() && x.IsError {
+		content.text("error")
 	}
-	b.messages = append(b.messages, gave.message(chat.Message{Role: "tool", ToolCallID: x.ToolUseID, Name: name}))
+	b.messages = append(b.messages, content.message(chat.Message{Role: "tool", ToolCallID: x.ToolUseID, Name: name}))
 	return nil
 }
 
-// content adds a text or a picture.
+// content adds a text, document or image block.
 func (b *conversationBuilder) content(to *contents, at string, i int, x contentBlock) error {
 	switch {
 	case x.Type == textBlock:
@@ -336,25 +338,25 @@ func (b *conversationBuilder) content(to *contents, at string, i int, x contentB
 	return nil
 }
 
-// refuseBlock names a block that cannot be taken.
+// refuseBlock returns the error for an unsupported block.
 func refuseBlock(at string, i int, x contentBlock) error {
 	at = fmt.Sprintf("%s.content.%d", at, i)
 	switch {
 	case x.Type != imageBlock && x.Type != documentBlock:
-		return badParam(at+".type", "a block of type %q has no place here", clip(x.Type))
+		return badParam(at+".type", "block type %q is not supported here", clip(x.Type))
 	case x.Source == nil:
-		return badParam(at+".source", "it is missing")
+		return badParam(at+".source", "missing")
 	case x.Type == imageBlock:
-		return badParam(at+".source", "a picture of type %q; pictures come as base64, nothing is fetched", clip(x.Source.Type))
+		return badParam(at+".source", "image source %q is not supported: use base64", clip(x.Source.Type))
 	}
-	return badParam(at+".source", "a document of type %q; documents come as text", clip(x.Source.Type))
+	return badParam(at+".source", "document source %q is not supported: use text", clip(x.Source.Type))
 }
 
-// contents are texts and pictures in their order.
+// contents collects texts and pictures in order.
 type contents struct {
 	parts    []chat.Part
-	last     strings.Builder // the text after those, each block of which begins a line
-	texts    int             // blocks in it
+	last     strings.Builder // text since the last part; each block starts on a new line
+	texts    int             // number of blocks in last
 	pictures int
 }
 
@@ -379,7 +381,8 @@ func (c *contents) flush() {
 	}
 }
 
-// message is a message with them: in parts only where there are pictures, since not every template knows of parts.
+// message adds the content to a message. It uses parts only if there are pictures, since not every template supports
+// parts.
 func (c *contents) message(m chat.Message) chat.Message {
 	c.flush()
 	for _, p := range c.parts {

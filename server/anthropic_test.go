@@ -19,8 +19,8 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// said is an answer of /v1/messages.
-func (f *fixture) said(t *testing.T, body string) map[string]any {
+// postMessage returns the response of /v1/messages.
+func (f *fixture) postMessage(t *testing.T, body string) map[string]any {
 	t.Helper()
 	status, text := f.ask(t, "POST", "/v1/messages?beta=true", body)
 	var out map[string]any
@@ -30,63 +30,73 @@ func (f *fixture) said(t *testing.T, body string) map[string]any {
 	return out
 }
 
-// messageEvent is one of a stream of Anthropic's.
+// messageEvent is an event of a stream of Anthropic's API.
 type messageEvent struct {
 	name string
 	data map[string]any
 }
 
-// messageEvents reads a stream. The data of each event says its name again.
+// messageEvents decodes a stream, and checks that the data of each event repeats its type.
 func messageEvents(t *testing.T, text string) (list []messageEvent) {
 	t.Helper()
 	for _, e := range sse(t, text) {
 		m := messageEvent{e.name, decode[map[string]any](t, e.data)}
 		if m.data["type"] != m.name {
-			t.Errorf("the event %s is %s", e.name, e.data)
+			t.Errorf("event %s has the data %s", e.name, e.data)
 		}
 		list = append(list, m)
 	}
 	return list
 }
 
-// toolTalk is what a model says that thinks, answers, and calls two tools.
-var toolTalk = []string{"<think>\nhm", " hm", "</think>\n\n", "Let me", " see.\n\n", `<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`,
+// toolTalk is the output of a model that thinks, writes text, and calls two tools.
+var toolTalk = []string{"<think>\nhm", " hm", "</think>\n\n", "Let me", " see.\n\n",
+	`<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`,
 	"\n", `<tool_call>{"name": "g", "arguments": {}}</tool_call>`}
 
-const toolAsk = `"model":"talk","max_tokens":50,"messages":[{"role":"user","content":"Hi"}],"thinking":{"type":"enabled","budget_tokens":1024},` +
-	`"tools":[{"name":"f","description":"F.","input_schema":{"type":"object"}},{"name":"g","input_schema":{"type":"object","properties":{}}}]`
+const toolAsk = `"model":"talk","max_tokens":50,"messages":[{"role":"user","content":"Hi"}],` +
+	`"thinking":{"type":"enabled","budget_tokens":1024},` +
+	`"tools":[{"name":"f","description":"F.","input_schema":{"type":"object"}},` +
+	`{"name":"g","input_schema":{"type":"object","properties":{}}}]`
 
 func TestMessages(t *testing.T) {
 	f := serve(t, nil)
-	got := f.said(t, `{"model":"plain","max_tokens":7,"temperature":0,"top_k":3,"top_p":0.5,"stop_sequences":["x"],"metadata":{"user_id":"u"},"service_tier":"auto",`+
-		`"messages":[{"role":"user","content":[{"type":"text","text":"Once","cache_control":{"type":"ephemeral"}}]}]}`)
+	got := f.postMessage(t,
+		`{"model":"plain","max_tokens":7,"temperature":0,"top_k":3,"top_p":0.5,"stop_sequences":["x"],`+
+			`"metadata":{"user_id":"u"},"service_tier":"auto",`+
+			`"messages":[{"role":"user","content":[{"type":"text","text":"Once","cache_control":{"type":"ephemeral"}}]}]}`)
 	id, _ := got["id"].(string)
 	delete(got, "id")
 	want := map[string]any{
-		"type": "message", "role": "assistant", "model": "plain:latest", "content": []any{map[string]any{"type": "text", "text": "Hello world"}},
+		"type": "message", "role": "assistant", "model": "plain:latest",
+		"content":     []any{map[string]any{"type": "text", "text": "Hello world"}},
 		"stop_reason": "end_turn", "stop_sequence": nil,
-		"usage": map[string]any{"input_tokens": 2., "cache_creation_input_tokens": 0., "cache_read_input_tokens": 0., "output_tokens": 2.,
+		"usage": map[string]any{"input_tokens": 2., "cache_creation_input_tokens": 0., "cache_read_input_tokens": 0.,
+			"output_tokens":         2.,
 			"output_tokens_details": map[string]any{"thinking_tokens": 0.}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || !strings.HasPrefix(id, "msg_") {
 		t.Errorf("%s: %s", id, diff)
 	}
 	r := f.parrot.last(t)
-	if r.Sampling.Temperature != 0 || r.Sampling.TopK != 3 || r.Sampling.TopP != 0.5 || r.MaxTokens != 7 || !slices.Equal(r.Stop, []string{"x"}) || r.Format.Kind != "" {
-		t.Errorf("the request: %+v", r)
+	if r.Sampling.Temperature != 0 || r.Sampling.TopK != 3 || r.Sampling.TopP != 0.5 || r.MaxTokens != 7 ||
+		!slices.Equal(r.Stop, []string{"x"}) || r.Format.Kind != "" {
+		t.Errorf("request: %+v", r)
 	}
 }
 
-// Without room for an answer the prompt alone is read.
+// If max_tokens is 0, the prompt is processed and nothing is generated.
 func TestMessagesWarm(t *testing.T) {
 	f := serve(t, nil)
 	const body = `"model":"plain","max_tokens":0,"messages":[{"role":"user","content":"Once"}]`
-	got := f.said(t, `{`+body+`}`)
-	if len(got["content"].([]any)) != 0 || got["stop_reason"] != "max_tokens" || got["usage"].(map[string]any)["output_tokens"] != 0. || f.parrot.last(t).MaxTokens != 1 {
+	got := f.postMessage(t, `{`+body+`}`)
+	if len(got["content"].([]any)) != 0 || got["stop_reason"] != "max_tokens" ||
+		got["usage"].(map[string]any)["output_tokens"] != 0. || f.parrot.last(t).MaxTokens != 1 {
 		t.Errorf("%v", got)
 	}
 	_, text := f.ask(t, "POST", "/v1/messages", `{"stream":true,`+body+`}`)
-	if list := messageEvents(t, text); len(list) != 3 || list[0].name != "message_start" || list[1].name != "message_delta" || list[2].name != "message_stop" {
+	if list := messageEvents(t, text); len(list) != 3 || list[0].name != "message_start" ||
+		list[1].name != "message_delta" || list[2].name != "message_stop" {
 		t.Errorf("%s", text)
 	}
 }
@@ -94,7 +104,7 @@ func TestMessagesWarm(t *testing.T) {
 func TestMessagesWithTools(t *testing.T) {
 	f := serve(t, nil)
 	f.says = toolTalk
-	got := f.said(t, `{`+toolAsk+`}`)
+	got := f.postMessage(t, `{`+toolAsk+`}`)
 	ids := map[string]bool{}
 	for _, b := range got["content"].([]any) {
 		if b := b.(map[string]any); b["type"] == "tool_use" {
@@ -112,31 +122,37 @@ func TestMessagesWithTools(t *testing.T) {
 		t.Errorf("%v, ids %v, %s", got["stop_reason"], ids, diff)
 	}
 	if got := strings.TrimSpace(f.prompt(t)); got != "system:brief|user:Hi|T=f|T=g|think=True" {
-		t.Errorf("the prompt is %q", got)
+		t.Errorf("prompt %q", got)
 	}
 
-	// Who does not ask for thoughts gets none, and one call where one is wanted.
-	got = f.said(t, `{"model":"talk","max_tokens":50,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"f","input_schema":{"type":"object"}}],`+
-		`"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`)
-	if list := got["content"].([]any); len(list) != 2 || list[0].(map[string]any)["type"] != "text" || list[1].(map[string]any)["name"] != "f" || got["stop_reason"] != "tool_use" {
+	// Without thinking in the request, the response has none. With disable_parallel_tool_use, it has one call.
+	got = f.postMessage(t,
+		`{"model":"talk","max_tokens":50,"messages":[{"role":"user","content":"Hi"}],`+
+			`"tools":[{"name":"f","input_schema":{"type":"object"}}],`+
+			`"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`)
+	if list := got["content"].([]any); len(list) != 2 || list[0].(map[string]any)["type"] != "text" ||
+		list[1].(map[string]any)["name"] != "f" || got["stop_reason"] != "tool_use" {
 		t.Errorf("%v", got)
 	}
 	if got := strings.TrimSpace(f.prompt(t)); got != "system:brief|user:Hi|T=f|think=False" {
-		t.Errorf("the prompt is %q", got)
+		t.Errorf("prompt %q", got)
 	}
-	f.said(t, `{`+toolAsk+`}`)
+	f.postMessage(t, `{`+toolAsk+`}`)
 	if got := f.parrot.last(t).Format; got != (runtime.Format{After: "</think>", Within: 1024, Open: "<think>"}) {
-		t.Errorf("the budget of thoughts: %+v", got)
+		t.Errorf("thinking budget: %+v", got)
 	}
-	for choice, must := range map[string]bool{`{"type":"any"}`: true, `{"type":"tool","name":"g"}`: true, `{"type":"auto"}`: false} {
-		f.said(t, `{`+toolAsk+`,"tool_choice":`+choice+`}`)
-		if r := f.parrot.last(t); (r.Format.Kind == runtime.FormatEBNF) != must || must && strings.Contains(r.Format.Source, `"f`) == strings.Contains(choice, "tool") {
+	for choice, must := range map[string]bool{
+		`{"type":"any"}`: true, `{"type":"tool","name":"g"}`: true, `{"type":"auto"}`: false,
+	} {
+		f.postMessage(t, `{`+toolAsk+`,"tool_choice":`+choice+`}`)
+		if r := f.parrot.last(t); (r.Format.Kind == runtime.FormatEBNF) != must ||
+			must && strings.Contains(r.Format.Source, `"f`) == strings.Contains(choice, "tool") {
 			t.Errorf("%s: %+v", choice, r.Format)
 		}
 	}
-	f.said(t, `{`+toolAsk+`,"tool_choice":{"type":"none"}}`)
+	f.postMessage(t, `{`+toolAsk+`,"tool_choice":{"type":"none"}}`)
 	if got := f.prompt(t); strings.Contains(got, "T=") {
-		t.Errorf("the prompt without tools is %q", got)
+		t.Errorf("prompt without tools: %q", got)
 	}
 }
 
@@ -164,8 +180,9 @@ func TestMessagesStream(t *testing.T) {
 			line += fmt.Sprint(" ", e.data["index"])
 		}
 		if m, ok := e.data["message"].(map[string]any); ok {
-			if m["content"] == nil || len(m["content"].([]any)) > 0 || m["stop_reason"] != nil || m["usage"].(map[string]any)["input_tokens"].(float64) < 5 {
-				t.Errorf("the stream begins with %v", m)
+			if m["content"] == nil || len(m["content"].([]any)) > 0 || m["stop_reason"] != nil ||
+				m["usage"].(map[string]any)["input_tokens"].(float64) < 5 {
+				t.Errorf("the stream starts with %v", m)
 			}
 		}
 		if u, ok := e.data["usage"].(map[string]any); ok && (u["output_tokens"] != 8. || u["cache_read_input_tokens"] != 0.) {
@@ -200,28 +217,49 @@ func TestMessagesStream(t *testing.T) {
 
 func TestMessagesPrompt(t *testing.T) {
 	f := serve(t, nil)
-	const call = `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"So"},{"type":"tool_use","id":"c1","name":"f","input":{"x":1}},{"type":"tool_use","id":"c2","name":"g","input":{}}]}`
+	const call = `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},` +
+		`{"type":"redacted_thinking","data":"x"},{"type":"text","text":"So"},{"type":"tool_use","id":"c1","name":"f",` +
+		`"input":{"x":1}},{"type":"tool_use","id":"c2","name":"g","input":{}}]}`
 	for name, c := range map[string]struct{ body, want string }{
-		"texts":                    {`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]}]`, "system:brief|user:a|assistant:b|user:c\nd|think=False"},
-		"a system text":            {`"system":"s","messages":[{"role":"user","content":"a"}]`, "system:s|user:a|think=False"},
-		"system blocks":            {`"system":[{"type":"text","text":"x-anthropic-billing-header: cch=1"},{"type":"text","text":"s","cache_control":{"type":"ephemeral"}},{"type":"text","text":"t"}],"messages":[{"role":"user","content":"a"}]`, "system:s\nt|user:a|think=False"},
-		"an empty system text":     {`"system":[],"messages":[{"role":"user","content":"a"}]`, "system:brief|user:a|think=False"},
-		"turns are joined":         {`"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]`, "system:brief|user:a\nb|think=False"},
-		"tools":                    {`"messages":[{"role":"user","content":"a"},` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"2"},{"type":"tool_result","tool_use_id":"c1","is_error":true},{"type":"text","text":"and"}]}]`, "system:brief|user:a|assistant:So|tool:2|tool:error|user:and|think=False"},
-		"a result of blocks":       {`"messages":[` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"2"},{"type":"text","text":"3"}]}]}]`, "system:brief|assistant:So|tool:2\n3|think=False"},
-		"a document":               {`"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"d"}}]}]`, "system:brief|user:d|think=False"},
-		"thinking":                 {`"thinking":{"type":"adaptive"},"output_config":{"effort":"max"},"messages":[{"role":"user","content":"a"}]`, "system:brief|user:a|think=True"},
-		"thinking between tools":   {`"thinking":{"type":"between_tools"},"messages":[` + call + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"2"}]}]`, "system:brief|assistant:So|tool:2|think=True"},
-		"no thinking before tools": {`"thinking":{"type":"between_tools"},"messages":[{"role":"user","content":"a"}]`, "system:brief|user:a|think=False"},
-		"an answer that has begun": {`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"It is"}]`, "system:brief|user:a|think=FalseIt is"},
+		"texts": {`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user",` +
+			`"content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]}]`,
+			"system:brief|user:a|assistant:b|user:c\nd|think=False"},
+		"system text": {`"system":"s","messages":[{"role":"user","content":"a"}]`,
+			"system:s|user:a|think=False"},
+		"system blocks": {`"system":[{"type":"text","text":"x-anthropic-billing-header: cch=1"},{"type":"text",` +
+			`"text":"s","cache_control":{"type":"ephemeral"}},{"type":"text","text":"t"}],"messages":[{"role":"user",` +
+			`"content":"a"}]`, "system:s\nt|user:a|think=False"},
+		"empty system text": {`"system":[],"messages":[{"role":"user","content":"a"}]`,
+			"system:brief|user:a|think=False"},
+		"consecutive user messages": {`"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]`,
+			"system:brief|user:a\nb|think=False"},
+		"tools": {`"messages":[{"role":"user","content":"a"},` + call +
+			`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"2"},{"type":"tool_result",` +
+			`"tool_use_id":"c1","is_error":true},{"type":"text","text":"and"}]}]`,
+			"system:brief|user:a|assistant:So|tool:2|tool:error|user:and|think=False"},
+		"result of blocks": {`"messages":[` + call +
+			`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"2"},` +
+			`{"type":"text","text":"3"}]}]}]`, "system:brief|assistant:So|tool:2\n3|think=False"},
+		"document": {`"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text",` +
+			`"media_type":"text/plain","data":"d"}}]}]`, "system:brief|user:d|think=False"},
+		"thinking": {`"thinking":{"type":"adaptive"},"output_config":{"effort":"max"},"messages":[{"role":"user",` +
+			`"content":"a"}]`, "system:brief|user:a|think=True"},
+		"thinking between tools": {`"thinking":{"type":"between_tools"},"messages":[` + call +
+			`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"2"}]}]`,
+			"system:brief|assistant:So|tool:2|think=True"},
+		"no thinking before tools": {`"thinking":{"type":"between_tools"},"messages":[{"role":"user","content":"a"}]`,
+			"system:brief|user:a|think=False"},
+		"continued response": {`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"It is"}]`,
+			"system:brief|user:a|think=FalseIt is"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.said(t, `{"model":"talk","max_tokens":5,`+c.body+`}`)
+			f.postMessage(t, `{"model":"talk","max_tokens":5,`+c.body+`}`)
 			if got := strings.TrimSpace(f.prompt(t)); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 			status, text := f.ask(t, "POST", "/v1/messages/count_tokens", `{"model":"talk",`+c.body+`}`)
-			if want := fmt.Sprintf(`{"input_tokens":%d}`, len(f.parrot.last(t).Prompt)); status != 200 || strings.TrimSpace(text) != want {
+			if want := fmt.Sprintf(`{"input_tokens":%d}`, len(f.parrot.last(t).Prompt)); status != 200 ||
+				strings.TrimSpace(text) != want {
 				t.Errorf("count_tokens: %d: %s, want %s", status, text, want)
 			}
 		})
@@ -236,38 +274,41 @@ func TestMessagesRefused(t *testing.T) {
 		`"messages":[]`:         "messages",
 		`"messages":"x"`:        "messages",
 		`"max_tokens":-1,` + hi: "max_tokens",
-		`"messages":[{"role":"robot","content":"x"}]`:                                                                                    "messages.0.role",
-		content(`{"type":"image","source":{"type":"url","url":"http://a/b.png"}}`):                                                       `messages.0.content.0.source: a picture of type \"url\"`,
-		content(`{"type":"image","source":{"type":"base64","data":"!"}}`):                                                                "not base64",
-		content(`{"type":"image","source":{"type":"base64","data":"AAAA"}}`):                                                             "vision",
-		content(`{"type":"image"}`):                                                                                                      "source",
-		content(`{"type":"document","source":{"type":"base64","data":"AAAA"}}`):                                                          "documents come as text",
-		content(`{"type":"search_result","source":"a","title":"b","content":[]}`):                                                        `\"search_result\" has no place here`,
-		content(`{"type":"server_tool_use"}`):                                                                                            `\"server_tool_use\" has no place here`,
-		content(`{"type":"tool_result","tool_use_id":"x","content":"1"}`):                                                                "tool_use_id",
-		content(`{"type":"tool_use","id":"x","name":"f","input":{}}`):                                                                    "has no place here",
-		`"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":[]}]},{"role":"user","content":"x"}]`: "messages.0.content.0.input",
-		`"system":[{"type":"image"}],` + hi:                                                                                              "system.0",
-		`"tools":[{"type":"web_search_20250305","name":"web_search"}],` + hi:                                                             "web_search_20250305",
-		`"tools":[{"name":"f"}],` + hi:                                                                                                   "tools.0.input_schema",
-		`"tools":[{"input_schema":{}}],` + hi:                                                                                            "tools.0.name",
-		`"tool_choice":{"type":"any"},` + hi:                                                                                             "there is no tool to call",
-		`"tool_choice":{"type":"tool","name":"g"},` + hi:                                                                                 `there is no tool \"g\"`,
-		`"tool_choice":{"type":"sometimes"},` + hi:                                                                                       "tool_choice.type",
-		`"thinking":{"type":"deeply"},` + hi:                                                                                             "thinking.type",
-		`"thinking":{"type":"enabled","budget_tokens":0},` + hi:                                                                          "thinking.budget_tokens",
-		`"output_config":{"effort":"some"},` + hi:                                                                                        "output_config.effort",
-		`"output_config":{"format":{"type":"xml"}},` + hi:                                                                                "output_config.format",
-		`"stop_sequences":["` + strings.Repeat("x", maxStopText+1) + `"],` + hi:                                                          "stop",
-		content(`{"type":"text","text":"` + strings.Repeat("word ", 600) + `"}`):                                                         "prompt is too long: ",
+		`"messages":[{"role":"robot","content":"x"}]`:                              "messages.0.role",
+		content(`{"type":"image","source":{"type":"url","url":"http://a/b.png"}}`): `content.0.source: image source \"url\"`,
+		content(`{"type":"image","source":{"type":"base64","data":"!"}}`):          "not valid base64",
+		content(`{"type":"image","source":{"type":"base64","data":"AAAA"}}`):       "vision",
+		content(`{"type":"image"}`):                                                "source",
+		content(`{"type":"document","source":{"type":"base64","data":"AAAA"}}`):    `document source \"base64\"`,
+		content(`{"type":"search_result","source":"a","title":"b","content":[]}`):  `\"search_result\" is not supported`,
+		content(`{"type":"server_tool_use"}`):                                      `\"server_tool_use\" is not supported`,
+		content(`{"type":"tool_result","tool_use_id":"x","content":"1"}`):          "tool_use_id",
+		content(`{"type":"tool_use","id":"x","name":"f","input":{}}`):              "is not supported here",
+		`"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":[]}]},{"role":"user",` +
+			`"content":"x"}]`: "messages.0.content.0.input",
+		`"system":[{"type":"image"}],` + hi:                                      "system.0",
+		`"tools":[{"type":"web_search_20250305","name":"web_search"}],` + hi:     "web_search_20250305",
+		`"tools":[{"name":"f"}],` + hi:                                           "tools.0.input_schema",
+		`"tools":[{"input_schema":{}}],` + hi:                                    "tools.0.name",
+		`"tool_choice":{"type":"any"},` + hi:                                     "the request has no tools",
+		`"tool_choice":{"type":"tool","name":"g"},` + hi:                         `no tool is named \"g\"`,
+		`"tool_choice":{"type":"sometimes"},` + hi:                               "tool_choice.type",
+		`"thinking":{"type":"deeply"},` + hi:                                     "thinking.type",
+		`"thinking":{"type":"enabled","budget_tokens":0},` + hi:                  "thinking.budget_tokens",
+		`"output_config":{"effort":"some"},` + hi:                                "output_config.effort",
+		`"output_config":{"format":{"type":"xml"}},` + hi:                        "output_config.format",
+		`"stop_sequences":["` + strings.Repeat("x", maxStopText+1) + `"],` + hi:  "stop",
+		content(`{"type":"text","text":"` + strings.Repeat("word ", 600) + `"}`): "prompt is too long: ",
 	} {
-		f.has(t, "POST", "/v1/messages", `{"model":"talk","max_tokens":5,`+body+`}`, 400, `{"type":"error","error":{"type":"invalid_request_error","message":"`, want)
+		f.has(t, "POST", "/v1/messages", `{"model":"talk","max_tokens":5,`+body+`}`, 400,
+			`{"type":"error","error":{"type":"invalid_request_error","message":"`, want)
 	}
 	f.has(t, "POST", "/v1/messages", `{"model":"talk",`+hi+`}`, 400, "max_tokens")
-	f.has(t, "POST", "/v1/messages", `{"model":"none","max_tokens":5,`+hi+`}`, 404, `"type":"not_found_error"`, "ingot pull")
+	f.has(t, "POST", "/v1/messages", `{"model":"none","max_tokens":5,`+hi+`}`, 404, `"type":"not_found_error"`,
+		"ingot pull")
 	f.has(t, "GET", "/v1/messages", ``, 405, `"type":"invalid_request_error"`)
 	f.has(t, "POST", "/v1/messages/batches", `{}`, 404, `"type":"not_found_error"`)
-	f.has(t, "POST", "/v1/messages", `{"model":"plain","max_tokens":5,"system":"s",`+hi+`}`, 400, "a system text")
+	f.has(t, "POST", "/v1/messages", `{"model":"plain","max_tokens":5,"system":"s",`+hi+`}`, 400, "a system message")
 	f.has(t, "POST", "/v1/messages", `{"model":"plain","max_tokens":13,`+hi+`}`, 500, `"type":"api_error"`, "out of range")
 }
 
@@ -279,9 +320,10 @@ func TestMessagesErrors(t *testing.T) {
 		kind   string
 		want   string
 	}{
-		"busy":    {fmt.Errorf("512 requests wait: %w", runtime.ErrBusy), 529, "overloaded_error", "512 requests wait"},
-		"died":    {fmt.Errorf("%w: signal: killed", runner.ErrDied), 500, "api_error", "signal: killed"},
-		"no room": {fmt.Errorf("the prompt has 9 tokens: %w", runtime.ErrMemory), 400, "invalid_request_error", "prompt is too long: the prompt has 9 tokens"},
+		"busy": {fmt.Errorf("512 requests wait: %w", runtime.ErrBusy), 529, "overloaded_error", "512 requests wait"},
+		"died": {fmt.Errorf("%w: signal: killed", runner.ErrDied), 500, "api_error", "signal: killed"},
+		"no room": {fmt.Errorf("the prompt has 9 tokens: %w", runtime.ErrMemory), 400, "invalid_request_error",
+			"prompt is too long: the prompt has 9 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, nil)
@@ -294,8 +336,9 @@ func TestMessagesErrors(t *testing.T) {
 			status, text := f.ask(t, "POST", "/v1/messages", `{"stream":true,`+body+`}`)
 			list := messageEvents(t, text)
 			last := list[len(list)-1]
-			if status != 200 || last.name != "error" || !strings.Contains(fmt.Sprint(last.data["error"]), c.want) || !strings.Contains(fmt.Sprint(last.data["error"]), c.kind) {
-				t.Errorf("in mid-answer: %d: %s", status, text)
+			if status != 200 || last.name != "error" || !strings.Contains(fmt.Sprint(last.data["error"]), c.want) ||
+				!strings.Contains(fmt.Sprint(last.data["error"]), c.kind) {
+				t.Errorf("error after the start: %d: %s", status, text)
 			}
 		})
 	}
@@ -321,26 +364,27 @@ func TestMessagesErrors(t *testing.T) {
 	}
 }
 
-// Silence is filled, also before the first token: from then on an error is an event.
+// Pings fill silence, also before the first token. After a ping, an error is sent as an event.
 func TestMessagesPings(t *testing.T) {
-	f := serve(t, func(o *Options) { o.patience = 200 * time.Millisecond })
+	f := serve(t, func(o *Options) { o.clientTimeout = 200 * time.Millisecond })
 	f.says, f.fail, f.wait = []string{"hm"}, runner.ErrDied, make(chan struct{})
-	answer, err := http.Post(f.url+"/v1/messages", "application/json", strings.NewReader(`{"model":"plain","max_tokens":5,"stream":true,"messages":[{"role":"user","content":"x"}]}`))
+	response, err := http.Post(f.url+"/v1/messages", "application/json",
+		strings.NewReader(`{"model":"plain","max_tokens":5,"stream":true,"messages":[{"role":"user","content":"x"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	var text strings.Builder
 	b := make([]byte, 1024)
 	for strings.Count(text.String(), "event: ping") < 2 {
-		n, err := answer.Body.Read(b)
+		n, err := response.Body.Read(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text.Write(b[:n])
 	}
 	close(f.wait)
-	rest, err := io.ReadAll(answer.Body)
+	rest, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,23 +409,23 @@ func TestMessagesStop(t *testing.T) {
 		{outcome{done: runtime.DoneStop, calls: 1}, stopTool, nil},
 	} {
 		q := messagesRequest{MaxTokens: new(9), StopSequences: []string{"", "x"}}
-		if diff := cmp.Diff(endDelta{&c.want, c.at}, q.stopped(c.o)); diff != "" {
+		if diff := cmp.Diff(endDelta{&c.want, c.at}, q.stopReason(c.o)); diff != "" {
 			t.Errorf("%+v: %s", c.o, diff)
 		}
 	}
 }
 
-// White space alone makes no block, unless there is nothing else.
+// White space alone makes no block, unless the response has nothing else.
 func TestBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
-		parts []string // "call" is one
+		parts []string // "call" stands for a tool call
 		want  string
 	}{
 		"nothing":               {nil, ""},
 		"white space":           {[]string{" ", "\n"}, "text( \n)"},
 		"before a text":         {[]string{"\n", " a", " "}, "text(\n a )"},
 		"between calls":         {[]string{"call", "\n", "call", "\n"}, "tool_use() tool_use()"},
-		"before a text, behind": {[]string{"call", "\n", "a"}, "tool_use() text(\na)"},
+		"between call and text": {[]string{"call", "\n", "a"}, "tool_use() text(\na)"},
 	} {
 		var b blocks
 		for _, p := range c.parts {
@@ -410,14 +454,19 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Whatever a body holds, it is read or refused, in time that its length bounds.
+// Every body is accepted or rejected, without a panic.
 func FuzzMessages(f *testing.F) {
 	for _, s := range []string{
 		`{` + toolAsk + `}`,
-		`{"model":"m","max_tokens":1,"system":[{"type":"text","text":"s"}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64","data":"AAAA"}}]}]}]}`,
-		`{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"a":[1,{}]}},{"type":"thinking","thinking":"x"}]},{"role":"user","content":"x"}]}`,
-		`{"messages":[{"role":"user","content":` + strings.Repeat(`[{"type":"tool_result","content":`, 50) + `""` + strings.Repeat("}]", 50) + `}]}`,
-		`{"tool_choice":{"type":"tool","name":"f"},"output_config":{"format":{"type":"json_schema","schema":{}},"effort":"low"},"thinking":{"type":"enabled","budget_tokens":-1},"messages":[{"role":"user","content":null}]}`,
+		`{"model":"m","max_tokens":1,"system":[{"type":"text","text":"s"}],"messages":[{"role":"user",` +
+			`"content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64",` +
+			`"data":"AAAA"}}]}]}]}`,
+		`{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"a":[1,{}]}},` +
+			`{"type":"thinking","thinking":"x"}]},{"role":"user","content":"x"}]}`,
+		`{"messages":[{"role":"user","content":` + strings.Repeat(`[{"type":"tool_result","content":`, 50) + `""` +
+			strings.Repeat("}]", 50) + `}]}`,
+		`{"tool_choice":{"type":"tool","name":"f"},"output_config":{"format":{"type":"json_schema","schema":{}},` +
+			`"effort":"low"},"thinking":{"type":"enabled","budget_tokens":-1},"messages":[{"role":"user","content":null}]}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -432,8 +481,9 @@ func FuzzMessages(f *testing.F) {
 			return
 		}
 		c, err := q.conversation(style)
-		if err == nil && len(c.Messages) == 0 && c.Answer == "" && len(q.Messages) > 0 && slices.ContainsFunc(q.Messages, func(m messageParam) bool { return joined(m.Content) != "" }) {
-			t.Errorf("nothing is left of %s", body)
+		if err == nil && len(c.Messages) == 0 && c.Answer == "" && len(q.Messages) > 0 &&
+			slices.ContainsFunc(q.Messages, func(m messageParam) bool { return joined(m.Content) != "" }) {
+			t.Errorf("no messages from %s", body)
 		}
 		if _, err := q.toolUse(); err == nil {
 			_, _ = q.format()
@@ -441,16 +491,17 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// TestMessagesTwoFormats: of two formats output_config's wins, every time.
+// TestMessagesTwoFormats: output_config.format always takes precedence over output_format.
 func TestMessagesTwoFormats(t *testing.T) {
 	var q messagesRequest
-	body := `{"output_format":{"type":"json_schema","schema":{"const":1}},"output_config":{"format":{"type":"json_schema","schema":{"const":2}}}}`
+	body := `{"output_format":{"type":"json_schema","schema":{"const":1}},` +
+		`"output_config":{"format":{"type":"json_schema","schema":{"const":2}}}}`
 	if err := json.Unmarshal([]byte(body), &q); err != nil {
 		t.Fatal(err)
 	}
 	for range 100 {
 		if f, err := q.format(); err != nil || f.Source != `{"const":2}` {
-			t.Fatalf("the format is %q, %v", f.Source, err)
+			t.Fatalf("format %q, %v", f.Source, err)
 		}
 	}
 }

@@ -12,43 +12,44 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// blobPath is where files for /api/create are sent.
+// blobPath is the prefix of the route that receives files for /api/create.
 const blobPath = "/api/blobs/"
 
-// uploads tells whether a request's body is a file, which has limits of its own.
-func uploads(r *http.Request) bool {
+// isUpload reports whether a request's body is a file, which has its own limits.
+func isUpload(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, blobPath)
 }
 
-// headBlob is HEAD /api/blobs/{digest}: whether a file need not be sent.
+// headBlob is HEAD /api/blobs/{digest}: it reports whether a file exists and need not be uploaded.
 func (s *Server) headBlob(w http.ResponseWriter, r *http.Request) error {
 	d, err := blobDigest(r)
 	if err != nil {
 		return err
 	}
 	if !s.opts.Store.HasUpload(d) {
-		return failf(http.StatusNotFound, "there is no file %s", d)
+		return failf(http.StatusNotFound, "file %s not found", d)
 	}
 	w.WriteHeader(http.StatusOK)
 	return nil
 }
 
-// putBlob is POST /api/blobs/{digest}: a file for a later /api/create.
+// putBlob is POST /api/blobs/{digest}: it uploads a file for a later /api/create.
 func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 	d, err := blobDigest(r)
 	if err != nil {
 		return err
 	}
 	select {
-	case s.sending <- struct{}{}:
-		defer func() { <-s.sending }()
+	case s.uploadSlots <- struct{}{}:
+		defer func() { <-s.uploadSlots }()
 	default:
 		return failf(http.StatusServiceUnavailable,
-			"%d files are being uploaded, and the server takes no more at once: send this one again later", cap(s.sending))
+			"%d files are being uploaded, which is the limit; upload this one again later", cap(s.uploadSlots))
 	}
-	body := &steadyBody{w: w, r: r, patience: s.times.body}
+	body := &uploadBody{w: w, r: r, timeout: s.times.body}
 	if s.opts.Store.HasUpload(d) {
-		if _, err := io.Copy(io.Discard, body); err != nil { // who writes before reading would see a connection that was cut
+		// Read the body: a client that writes all of it before it reads would see a reset connection.
+		if _, err := io.Copy(io.Discard, body); err != nil {
 			return bodyError(err)
 		}
 		w.WriteHeader(http.StatusOK)
@@ -58,7 +59,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 	err = s.opts.Store.PutUpload(r.Context(), d, body, opts)
 	var mismatch *manifest.MismatchError
 	if errors.As(err, &mismatch) {
-		return badRequest("what came has the digest %s, not %s", mismatch.Got, mismatch.Want)
+		return badRequest("the uploaded file has digest %s, want %s", mismatch.Got, mismatch.Want)
 	}
 	if err != nil {
 		return bodyError(err)
@@ -75,26 +76,27 @@ func blobDigest(r *http.Request) (digest.Digest, error) {
 	return d, nil
 }
 
-// bodyError makes a body that ends too early the client's error.
+// bodyError turns the early end of a body into a client error.
 func bodyError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return badRequest("the file did not come to its end")
+		return badRequest("the file is incomplete: the connection ended early")
 	}
 	return err
 }
 
-// steadyBody reads a file that may be as long as it wants, as long as it comes: [limits.UploadStep] bytes in each patience.
-type steadyBody struct {
-	w        http.ResponseWriter
-	r        *http.Request
-	patience time.Duration
-	left     int // bytes until the time begins anew
+// uploadBody reads a file of any length that arrives fast enough: [limits.UploadStep] bytes within each timeout.
+type uploadBody struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	timeout time.Duration
+	left    int // bytes until the deadline is extended
 }
 
 // Read implements io.Reader.
-func (b *steadyBody) Read(p []byte) (int, error) {
+func (b *uploadBody) Read(p []byte) (int, error) {
 	if b.left <= 0 && b.r.ContentLength != 0 {
-		_ = http.NewResponseController(b.w).SetReadDeadline(time.Now().Add(b.patience)) // an answer to a test has none
+		// This fails only for a test's ResponseWriter, which has no deadlines.
+		_ = http.NewResponseController(b.w).SetReadDeadline(time.Now().Add(b.timeout))
 		b.left = limits.UploadStep
 	}
 	n, err := b.r.Body.Read(p)

@@ -18,15 +18,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fullDiskEnv makes the test binary the process of TestUploadOnFullDisk that has small disks: it is a folder for them.
+// fullDiskEnv marks the child process of TestUploadOnFullDisk, which has small disks. Its value is the folder for them.
 const fullDiskEnv = "INGOT_TEST_FULL_DISK"
 
-// noDisk is what that process says where it may not mount one.
+// noDisk is the child's error message if it cannot mount a disk.
 const noDisk = "no small disk: "
 
-// TestUploadOnFullDisk: a file of unknown length that the disk has no room for ends with one clear error and leaves
-// nothing, and the server goes on. It runs in a namespace with disks of its own. Where the system forbids that, the
-// limit is reached on the disk that there is.
+// TestUploadOnFullDisk: an upload of unknown length that fills the disk fails with one clear error and leaves no file,
+// and the server keeps serving. It runs in a mount namespace with small disks. If the system forbids that, it sets a
+// limit on the existing disk.
 func TestUploadOnFullDisk(t *testing.T) {
 	if dir := os.Getenv(fullDiskEnv); dir != "" {
 		t.Run("margin", func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestUploadOnFullDisk(t *testing.T) {
 	var exit *exec.ExitError
 	switch {
 	case err != nil && !errors.As(err, &exit), bytes.Contains(out, []byte(noDisk)):
-		t.Logf("no disk of its own (%v), so that of the system: %s", err, out)
+		t.Logf("using the system's disk, since no small disk can be mounted (%v): %s", err, out)
 		var st unix.Statfs_t
 		if err := unix.Statfs(t.TempDir(), &st); err != nil {
 			t.Fatal(err)
@@ -59,11 +59,11 @@ func TestUploadOnFullDisk(t *testing.T) {
 	case err != nil:
 		t.Fatalf("%v\n%s", err, out)
 	case bytes.Count(out, []byte("--- PASS: ")) != 3:
-		t.Errorf("it did not run all: %s", out)
+		t.Errorf("some subtests did not run: %s", out)
 	}
 }
 
-// mountDisk makes a folder a disk of this size, in memory, with the temporary files of the test on it.
+// mountDisk mounts a tmpfs of this size at dir and puts the test's temporary files there.
 func mountDisk(t *testing.T, dir string, size int64) {
 	t.Helper()
 	err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
@@ -73,32 +73,32 @@ func mountDisk(t *testing.T, dir string, size int64) {
 	if err != nil {
 		t.Fatal(noDisk, err)
 	}
-	t.Cleanup(func() { // runs after the server's, which are newer
+	t.Cleanup(func() { // runs after the server's cleanups, which were registered later
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
-		made = "" // twoModels is on it
+		made = "" // twoModels' files were on this disk
 	})
 	t.Setenv("TMPDIR", dir)
 }
 
-// wantNoSpace reads the answer to an upload that found the disk full, and checks what is left of it.
+// wantNoSpace checks the error of an upload on a full disk, and that it left no file.
 func (f *fixture) wantNoSpace(t *testing.T, slow slowBlob) {
 	t.Helper()
-	status, text, _ := slow.answer(t)
+	status, text, _ := slow.response(t)
 	var e errorJSON
 	if err := json.Unmarshal([]byte(text), &e); err != nil || status != 507 ||
 		!strings.Contains(e.Error, f.opts.Store.Root()) || !strings.Contains(e.Error, "free some space") {
 		t.Errorf("status %d: %s", status, text)
 	}
 	if got := f.left(t, "*"); len(got) > 0 {
-		t.Errorf("left: %v", got)
+		t.Errorf("remaining files: %v", got)
 	}
 	f.has(t, "GET", "/healthz", "", 200)
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200, "Hello")
 }
 
-// fillByUploading uploads until the server takes no more. keepFree 0 is the server's own.
+// fillByUploading uploads until the server rejects more. keepFree 0 means the server's default.
 func fillByUploading(t *testing.T, keepFree int64) {
 	f := serve(t, func(o *Options) { o.keepFree = keepFree })
 	slow := f.beginBlob(t, digest.FromString("x").String())
@@ -116,11 +116,11 @@ func fillByUploading(t *testing.T, keepFree int64) {
 	f.wantNoSpace(t, slow)
 	slow.Close()
 	if n := <-sent; n < 4 {
-		t.Errorf("only %d MiB went out", n)
+		t.Errorf("only %d MiB were sent", n)
 	}
 }
 
-// fillWhileUploading takes the disk's last bytes between two looks at it.
+// fillWhileUploading fills the disk between two of the server's checks.
 func fillWhileUploading(t *testing.T, dir string) {
 	f := serve(t, func(o *Options) { o.keepFree = 1 })
 	slow := f.beginBlob(t, digest.FromString("x").String())
@@ -132,7 +132,7 @@ func fillWhileUploading(t *testing.T, dir string) {
 			}
 		}
 		if time.Now().After(end) {
-			t.Fatal("the upload does not begin")
+			t.Fatal("the upload does not start")
 		}
 	}
 	filler := filepath.Join(dir, "filler")

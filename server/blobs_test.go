@@ -17,20 +17,21 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// slowBlob is a file of unknown length that a client sends piece by piece.
+// slowBlob is an upload of unknown length that a client sends in pieces.
 type slowBlob struct {
 	net.Conn
 	r *bufio.Reader
 }
 
-// beginBlob sends the head of a chunked upload. It returns when the server has begun to read the body.
+// beginBlob sends the header of a chunked upload. It returns when the server starts to read the body.
 func (f *fixture) beginBlob(t *testing.T, d string) slowBlob {
 	t.Helper()
 	b := slowBlob{Conn: f.dial(t)}
 	b.r = bufio.NewReader(b)
-	fmt.Fprintf(b, "POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", d)
+	fmt.Fprintf(b,
+		"POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", d)
 	if line, err := b.r.ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") {
-		t.Fatalf("the answer begins with %q, %v", line, err)
+		t.Fatalf("the response starts with %q, %v", line, err)
 	}
 	if _, err := b.r.ReadString('\n'); err != nil {
 		t.Fatal(err)
@@ -41,53 +42,53 @@ func (f *fixture) beginBlob(t *testing.T, d string) slowBlob {
 // send sends a piece.
 func (b slowBlob) send(text string) { fmt.Fprintf(b, "%x\r\n%s\r\n", len(text), text) }
 
-// answer reads the answer, after the end of the file unless that came earlier.
-func (b slowBlob) answer(t *testing.T) (status int, body string, header http.Header) {
+// response reads the response. The caller has sent the end of the file, unless the server responded before.
+func (b slowBlob) response(t *testing.T) (status int, body string, header http.Header) {
 	t.Helper()
 	_ = b.SetReadDeadline(time.Now().Add(time.Minute))
-	answer, err := http.ReadResponse(b.r, nil)
+	response, err := http.ReadResponse(b.r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(text), answer.Header
+	return response.StatusCode, string(text), response.Header
 }
 
-// TestSlowBlobAgainstPrune: prune does not wait for a file that a client sends slowly, and the file is a model's in the
-// end.
+// TestSlowBlobAgainstPrune: prune does not wait for a slow upload and does not delete it.
 func TestSlowBlobAgainstPrune(t *testing.T) {
 	f := serve(t, nil)
 	config, err := os.ReadFile(filepath.Join("..", "testdata", "models", "demo", "config.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config = append(config, ' ') // else it would be there already, as a blob of the models
+	config = append(config, ' ') // makes the content new: the original is a blob of the models
 	d := digest.FromBytes(config).String()
 	slow := f.beginBlob(t, d)
 	slow.send(string(config[:100]))
 	for _, o := range []manifest.PruneOptions{{DryRun: true}, {}, {Unfinished: true}} {
 		if _, err := f.opts.Store.Prune(t.Context(), o); err != nil {
-			t.Fatalf("prune %+v beside a slow upload: %v", o, err)
+			t.Fatalf("prune %+v during a slow upload: %v", o, err)
 		}
 	}
 	slow.send(string(config[100:]))
 	slow.send("")
-	if status, text, _ := slow.answer(t); status != 201 {
+	if status, text, _ := slow.response(t); status != 201 {
 		t.Fatalf("status %d: %s", status, text)
 	}
 	files := f.upload(t, "demo")
 	original := digest.FromBytes(config[:len(config)-1]).String()
-	f.has(t, "POST", "/api/create", `{"model":"made","stream":false,"files":`+strings.ReplaceAll(files, original, d)+`}`, 200, "success")
+	f.has(t, "POST", "/api/create", `{"model":"made","stream":false,"files":`+strings.ReplaceAll(files, original, d)+`}`,
+		200, "success")
 	if got := f.left(t, "sending-*"); len(got) > 0 {
-		t.Errorf("left: %v", got)
+		t.Errorf("remaining files: %v", got)
 	}
 }
 
-// TestUploadsAtOnce: one file more than may be sent at once is told to come again, and others are served.
+// TestUploadsAtOnce: an upload beyond the limit gets a 503, and other requests are served.
 func TestUploadsAtOnce(t *testing.T) {
 	f := serve(t, nil)
 	var slow []slowBlob
@@ -100,14 +101,15 @@ func TestUploadsAtOnce(t *testing.T) {
 	}
 	defer r.Body.Close()
 	text, _ := io.ReadAll(r.Body)
-	if r.StatusCode != 503 || r.Header.Get("Retry-After") == "" || !strings.Contains(string(text), fmt.Sprint(limits.UploadsAtOnce)) {
-		t.Errorf("the one too many: status %d, %v: %s", r.StatusCode, r.Header, text)
+	if r.StatusCode != 503 || r.Header.Get("Retry-After") == "" ||
+		!strings.Contains(string(text), fmt.Sprint(limits.UploadsAtOnce)) {
+		t.Errorf("upload beyond the limit: status %d, %v: %s", r.StatusCode, r.Header, text)
 	}
 	f.has(t, "GET", "/healthz", "", 200)
 	slow[0].send("0")
 	slow[0].send("")
-	if status, text, _ := slow[0].answer(t); status != 201 {
-		t.Errorf("the first: status %d: %s", status, text)
+	if status, text, _ := slow[0].response(t); status != 201 {
+		t.Errorf("first upload: status %d: %s", status, text)
 	}
 	f.has(t, "POST", "/api/blobs/"+digest.FromString("late").String(), "late", 201)
 }

@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// bodies is the memory that all requests' bodies may take together, with what they are decoded into: many large ones at once must not
-// take the machine's, and neither must one whose text is short for what it says.
+// bodies limits the memory of all request bodies together, including the values decoded from them. It protects against
+// many large bodies at once, and against JSON that decodes into much more than its text. It is safe for concurrent use.
 type bodies struct {
 	mu          sync.Mutex
 	total, left int64
 }
 
-// What a body counts with beyond its free part, and what all may, in bytes of the largest one.
+// Estimates of a body's memory, in bytes.
 const (
-	freeBody    = 64 << 10 // bytes
-	perByte     = 3        // the text, and texts and pictures made of it
-	perList     = 512      // a list or an object, decoded
-	perValue    = 64       // what is in it
-	allBodies   = 8
-	leastBodies = 64 << 20
+	freeBody    = 64 << 10 // not counted, per body
+	perByte     = 3        // per byte of text: the text itself, and strings and pictures decoded from it
+	perList     = 512      // per decoded array or object
+	perValue    = 64       // per element
+	allBodies   = 8        // the limit of all bodies, as a multiple of the largest one
+	leastBodies = 64 << 20 // the minimum of that limit
 )
 
 func (b *bodies) set(total int64) { b.total, b.left = total, total }
@@ -30,23 +30,24 @@ func (b *bodies) take(n int64) error {
 	defer b.mu.Unlock()
 	switch {
 	case n > b.total:
-		return failf(http.StatusRequestEntityTooLarge, "the request would take %d bytes of memory, and all together may take %d", n, b.total)
+		return failf(http.StatusRequestEntityTooLarge,
+			"the request needs %d bytes of memory, which exceeds the limit of %d for all requests", n, b.total)
 	case n > b.left:
-		return failf(http.StatusServiceUnavailable, "other large requests have the memory that there is for them")
+		return failf(http.StatusServiceUnavailable, "not enough memory for the request: other large requests are running")
 	}
 	b.left -= n
 	return nil
 }
 
-// body is that of a request. Whoever only passes it on holds nothing.
+// body is a request body that reserves memory. A handler that streams the body reserves none.
 type body struct {
 	io.ReadCloser
 	of   *bodies
 	held int64
 }
 
-// hold makes the body count with n.
-func (b *body) hold(n int64) error {
+// reserve raises the body's reservation to n bytes.
+func (b *body) reserve(n int64) error {
 	if n -= b.held; n <= 0 {
 		return nil
 	}
@@ -57,24 +58,24 @@ func (b *body) hold(n int64) error {
 	return nil
 }
 
-// free is called when the request has ended.
-func (b *body) free() {
+// release returns the reservation when the request has ended.
+func (b *body) release() {
 	b.of.mu.Lock()
 	defer b.of.mu.Unlock()
 	b.of.left += b.held
 	b.held = 0
 }
 
-// readWhole reads a body of JSON into memory, where it stays until the request has ended.
+// readWhole reads a JSON body into memory and reserves the memory until the request ends.
 func readWhole(r *http.Request) ([]byte, error) {
 	b, ok := r.Body.(*body)
 	if !ok {
-		return io.ReadAll(r.Body) // an empty one
+		return io.ReadAll(r.Body) // an empty body
 	}
 	text := make([]byte, 0, 512)
 	for {
 		if len(text) == cap(text) {
-			if err := b.hold(perByte * (2*int64(cap(text)) - freeBody)); err != nil {
+			if err := b.reserve(perByte * (2*int64(cap(text)) - freeBody)); err != nil {
 				return nil, err
 			}
 			text = append(make([]byte, 0, 2*cap(text)), text...)
@@ -89,10 +90,12 @@ func readWhole(r *http.Request) ([]byte, error) {
 		}
 	}
 	lists, values := countJSON(text)
-	return text, b.hold(perByte*(int64(cap(text))-freeBody) + perList*(lists-freeBody/perList) + perValue*values)
+	need := perByte*(int64(cap(text))-freeBody) + perList*(lists-freeBody/perList) + perValue*values
+	return text, b.reserve(need)
 }
 
-// countJSON counts the lists and objects of a text of JSON, and what is in them. Of what is no JSON it gives anything.
+// countJSON counts the arrays and objects in a JSON text, and their elements. The result is unspecified for invalid
+// JSON.
 func countJSON(text []byte) (lists, values int64) {
 	quoted := false
 	for i := 0; i < len(text); i++ {

@@ -23,10 +23,10 @@ type chatRequest struct {
 	Options   options       `json:"options"`
 	Format    format        `json:"format"`
 	logProbOptions
-	IDs bool `json:"ids"` // ours: token ids are wanted beside the text
+	IDs bool `json:"ids"` // an extension: return token ids with the text
 }
 
-// chatMessage is a message as Ollama has it: pictures are beside the text.
+// chatMessage is a message in Ollama's form, which has pictures in a separate field.
 type chatMessage struct {
 	chat.Message
 	images []string
@@ -58,7 +58,7 @@ func (m *chatMessage) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// chatJSON is a message of the answer.
+// chatJSON is one message of the response stream.
 type chatJSON struct {
 	Model     string        `json:"model"`
 	CreatedAt time.Time     `json:"created_at"`
@@ -78,7 +78,7 @@ type answerJSON struct {
 
 const assistant = "assistant"
 
-// chat is POST /api/chat: a conversation is continued.
+// chat is POST /api/chat: it generates the next message of a conversation.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	begun := time.Now()
 	var q chatRequest
@@ -90,7 +90,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, chatJSON{Model: name, CreatedAt: now(), Message: answerJSON{Role: assistant}, Done: true, endJSON: endJSON{DoneReason: reason}})
+		return writeJSON(w, chatJSON{Model: name, CreatedAt: now(), Message: answerJSON{Role: assistant}, Done: true,
+			endJSON: endJSON{DoneReason: reason}})
 	}
 	m, err := s.find(r.Context(), q.Model)
 	if err != nil {
@@ -109,7 +110,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	var content, thoughts strings.Builder
 	count := 0
 	o, err := s.run(r.Context(), j, func(p piece) error {
-		part := chatJSON{Model: m.name(), CreatedAt: now(), Message: answerJSON{assistant, p.text, p.thinking, calls(count, p.calls)}}
+		part := chatJSON{Model: m.name(), CreatedAt: now(),
+			Message: answerJSON{assistant, p.text, p.thinking, calls(count, p.calls)}}
 		count += len(p.calls)
 		part.LogProbs = m.logProbs(p.logProbs)
 		if q.IDs {
@@ -138,9 +140,9 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, whole)
 }
 
-// talkPrompt makes the prompt of a conversation.
+// talkPrompt builds the prompt of a conversation.
 func (s *Server) talkPrompt(r *http.Request, m *model, q chatRequest) (*talk.Prompt, error) {
-	style, err := m.talks()
+	style, err := m.chatStyle()
 	if err != nil {
 		return nil, err
 	}
@@ -148,11 +150,11 @@ func (s *Server) talkPrompt(r *http.Request, m *model, q chatRequest) (*talk.Pro
 	if err != nil {
 		return nil, err
 	}
-	return s.begin(r.Context(), m, style, c)
+	return s.makePrompt(r.Context(), m, style, c)
 }
 
-// conversation is what the template gets: the system text of the request, else the image's, the image's messages, and the request's. An
-// empty system text is none.
+// conversation returns the template's input: the system message of the request or else of the image, the image's
+// messages, and the request's messages. An empty system message counts as none.
 func (q chatRequest) conversation(style *talk.Style) (talk.Conversation, error) {
 	var c talk.Conversation
 	c.Tools, c.Think, c.ThinkLevel = q.Tools, q.Think.on, q.Think.level
@@ -169,6 +171,6 @@ func (q chatRequest) conversation(style *talk.Style) (talk.Conversation, error) 
 		}
 		c.Messages = append(c.Messages, m.Message)
 	}
-	c.Messages = opening(style, c.Messages)
+	c.Messages = withImageMessages(style, c.Messages)
 	return c, nil
 }

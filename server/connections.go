@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// counted is a listener that lets so many connections in at a time; others wait in the system's queue.
-type counted struct {
+// limitedListener limits the number of open connections. Further ones wait in the operating system's queue.
+type limitedListener struct {
 	net.Listener
 	free chan struct{}
 	done chan struct{}
 	once sync.Once
 }
 
-func newCounted(l net.Listener, most int) *counted {
-	return &counted{Listener: l, free: make(chan struct{}, most), done: make(chan struct{})}
+func limitConnections(l net.Listener, most int) *limitedListener {
+	return &limitedListener{Listener: l, free: make(chan struct{}, most), done: make(chan struct{})}
 }
 
 // Accept implements net.Listener.
-func (l *counted) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	select {
 	case l.free <- struct{}{}:
 	case <-l.done:
@@ -29,23 +29,23 @@ func (l *counted) Accept() (net.Conn, error) {
 		<-l.free
 		return nil, err
 	}
-	return &countedConn{Conn: c, free: l.free}, nil
+	return &limitedConn{Conn: c, free: l.free}, nil
 }
 
 // Close implements net.Listener.
-func (l *counted) Close() error {
+func (l *limitedListener) Close() error {
 	l.once.Do(func() { close(l.done) })
 	return l.Listener.Close()
 }
 
-type countedConn struct {
+type limitedConn struct {
 	net.Conn
 	free chan struct{}
 	once sync.Once
 }
 
 // Close implements net.Conn.
-func (c *countedConn) Close() error {
+func (c *limitedConn) Close() error {
 	c.once.Do(func() { <-c.free })
 	return c.Conn.Close()
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// opening puts what the image says before a conversation: its system text, where the conversation has none, and its messages. An empty
-// system text is none.
-func opening(style *talk.Style, list []chat.Message) []chat.Message {
+// withImageMessages prepends the image's system message, unless the conversation has one, and the image's messages.
+// An empty system message counts as none, and also suppresses the image's.
+func withImageMessages(style *talk.Style, list []chat.Message) []chat.Message {
 	if style.Template == nil {
 		return list
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// createRequest is the body of /api/create. What a model is made from are files that were sent before, or a model of the store, never a
-// path.
+// createRequest is the body of /api/create. The model is created from uploaded files or from a model of the store,
+// never from a path.
 type createRequest struct {
 	Model      string                     `json:"model"`
 	From       string                     `json:"from"`
@@ -40,14 +40,14 @@ type createRequest struct {
 	Quantize string `json:"quantize"`
 	Stream   *bool  `json:"stream"`
 
-	// Of older clients.
+	// Fields of older clients.
 	Name         string `json:"name"`
 	Quantization string `json:"quantization"`
 	Modelfile    string `json:"modelfile"`
 	Path         string `json:"path"`
 }
 
-// create is POST /api/create: a model is made.
+// create is POST /api/create: it creates a model.
 func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	var q createRequest
 	if err := readJSON(r, &q); err != nil {
@@ -72,25 +72,26 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return s.follow(w, r, q.Stream, func(ctx context.Context, tell func(progressJSON)) error {
+	return s.streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
 		if note != "" {
-			tell(progressJSON{Status: "note: " + note})
+			report(progressJSON{Status: "note: " + note})
 		}
-		return s.build(ctx, recipe{name, q.From, files, commands, opts}, tell)
+		return s.build(ctx, recipe{name, q.From, files, commands, opts}, report)
 	})
 }
 
-// commands are the lines of a Modelfile that the request stands for, but for FROM.
+// commands returns the Modelfile lines that the request stands for, except FROM.
 func (q createRequest) commands() ([]modelfile.Command, error) {
 	switch {
 	case q.Modelfile != "" || q.Path != "":
-		return nil, badRequest("a Modelfile's text and paths are not taken: send from, or files that were uploaded, and the other fields")
+		return nil, badRequest("modelfile and path are not supported: send from or uploaded files, and the other fields")
 	case len(q.Adapters) > 0:
-		return nil, badRequest("adapters are not supported: merge the adapter into its checkpoint, for instance with merge_and_unload of the Python package peft, and send that")
+		return nil, badRequest("adapters are not supported: merge the adapter into its checkpoint, " +
+			"for instance with merge_and_unload of the Python package peft, and send that")
 	case q.From != "" && len(q.Files) > 0:
-		return nil, badRequest("from and files exclude each other")
+		return nil, badRequest("from and files are mutually exclusive")
 	case q.From == "" && len(q.Files) == 0:
-		return nil, badRequest("there is neither from, a model of the store, nor files that were uploaded")
+		return nil, badRequest("from and files are missing: send a model of the store, or uploaded files")
 	}
 	var list []modelfile.Command
 	for _, c := range []struct{ name, value string }{
@@ -115,17 +116,17 @@ func (q createRequest) commands() ([]modelfile.Command, error) {
 	}
 	for i, m := range q.Messages {
 		if !slices.Contains([]string{"system", "user", "assistant"}, m.Role) {
-			return nil, badRequest("message %d: its role is %q, not system, user or assistant", i+1, clip(m.Role))
+			return nil, badRequest("message %d: role %q is not system, user or assistant", i+1, clip(m.Role))
 		}
 		if len(m.Images) > 0 {
-			return nil, badRequest("message %d: a message of a model has no pictures", i+1)
+			return nil, badRequest("message %d: messages of a model cannot have pictures", i+1)
 		}
 		list = append(list, modelfile.Command{Name: modelfile.Message, Key: m.Role, Value: m.Content})
 	}
 	return list, nil
 }
 
-// parameterTexts writes a parameter's values as PARAMETER lines have them; null is none.
+// parameterTexts formats a parameter's values like PARAMETER lines. null gives none.
 func parameterTexts(value json.RawMessage) ([]string, error) {
 	var v any
 	if err := json.Unmarshal(value, &v); err != nil {
@@ -144,7 +145,7 @@ func parameterTexts(value json.RawMessage) ([]string, error) {
 		}
 		for i := range list {
 			if _, nested := v[i].([]any); nested {
-				return nil, errors.New("it is a list of lists")
+				return nil, errors.New("must not be a list of lists")
 			}
 			more, err := parameterTexts(list[i])
 			if err != nil {
@@ -154,12 +155,12 @@ func parameterTexts(value json.RawMessage) ([]string, error) {
 		}
 		return out, nil
 	case map[string]any:
-		return nil, errors.New("it is an object")
+		return nil, errors.New("must not be an object")
 	}
-	return []string{string(value)}, nil // a number or a truth value, as it is written
+	return []string{string(value)}, nil // a number or boolean, verbatim
 }
 
-// recipe is what a model is made of: a model of the store, or files.
+// recipe is the input of a build: a model of the store or uploaded files, and changes to it.
 type recipe struct {
 	name     manifest.Name
 	from     string
@@ -168,22 +169,22 @@ type recipe struct {
 	opts     convert.Options
 }
 
-// statusWaiting is for who waits until another request is through.
+// statusWaiting is reported while a build waits for another one.
 const statusWaiting = "waiting for another create"
 
-// build makes a model. One is made at a time: each takes a gigabyte of buffers and all processors.
-func (s *Server) build(ctx context.Context, q recipe, tell func(progressJSON)) error {
+// build creates a model. Builds run one at a time: each takes a gigabyte of buffers and all CPU cores.
+func (s *Server) build(ctx context.Context, q recipe, report func(progressJSON)) error {
 	select {
-	case s.creating <- struct{}{}:
+	case s.buildSlot <- struct{}{}:
 	default:
-		tell(progressJSON{Status: statusWaiting})
+		report(progressJSON{Status: statusWaiting})
 		select {
-		case s.creating <- struct{}{}:
+		case s.buildSlot <- struct{}{}:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	defer func() { <-s.creating }()
+	defer func() { <-s.buildSlot }()
 	store, dir := s.opts.Store, ""
 	release, err := store.Lock(ctx)
 	if err != nil {
@@ -193,7 +194,7 @@ func (s *Server) build(ctx context.Context, q recipe, tell func(progressJSON)) e
 	if len(q.files) > 0 {
 		var remove func()
 		if dir, remove, err = store.Folder(q.files); errors.Is(err, manifest.ErrBlobMissing) {
-			return badRequest("%v; POST %sDIGEST sends a file", err, blobPath)
+			return badRequest("%v; upload it with POST %sDIGEST", err, blobPath)
 		}
 		if err != nil {
 			return err
@@ -207,7 +208,7 @@ func (s *Server) build(ctx context.Context, q recipe, tell func(progressJSON)) e
 	begun := false
 	q.opts.Progress = func(e convert.Event) {
 		begun = true
-		tell(progressJSON{Status: "converting model", Total: e.TotalBytes, Completed: e.Bytes})
+		report(progressJSON{Status: "converting model", Total: e.TotalBytes, Completed: e.Bytes})
 	}
 	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: q.from}}, q.commands...)}
 	result, err := convert.Create(ctx, store, q.name, file, q.opts)
@@ -216,30 +217,31 @@ func (s *Server) build(ctx context.Context, q recipe, tell func(progressJSON)) e
 	}
 	store.UsedUploads(slices.Collect(maps.Values(q.files))...)
 	if !begun {
-		tell(progressJSON{Status: "using the weights that are there"})
+		report(progressJSON{Status: "using existing weights"})
 	}
 	for _, w := range result.Warnings {
-		tell(progressJSON{Status: "note: " + oneLine(inFiles(w, dir))})
+		report(progressJSON{Status: "note: " + oneLine(withoutFolder(w, dir))})
 	}
-	tell(progressJSON{Status: "writing manifest"})
+	report(progressJSON{Status: "writing manifest"})
 	return nil
 }
 
-// createError is one of who asks, unless the system is to blame, and names no folder of this machine.
+// createError makes an error the client's fault unless the operating system caused it. Its message names no folder of
+// this machine.
 func createError(err error, dir string) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	t := tell(err)
+	t := toAPIError(err)
 	var system syscall.Errno
 	if t.status == http.StatusInternalServerError && !errors.As(err, &system) {
 		t.status = http.StatusBadRequest
 	}
-	return failf(t.status, "%s", inFiles(t.message, dir))
+	return failf(t.status, "%s", withoutFolder(t.message, dir))
 }
 
-// inFiles takes the folder of the files out of a message.
-func inFiles(message, dir string) string {
+// withoutFolder removes the path of the folder with the files from a message.
+func withoutFolder(message, dir string) string {
 	if dir == "" {
 		return message
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// upload sends the files of a checkpoint and gives the JSON of their names and digests.
+// upload uploads a checkpoint's files and returns the JSON of their names and digests.
 func (f *fixture) upload(t *testing.T, model string) string {
 	t.Helper()
 	dir := filepath.Join("..", "testdata", "models", model)
@@ -46,7 +46,7 @@ func (f *fixture) upload(t *testing.T, model string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// left are the files in the store's folder for what is unfinished.
+// left returns the files in the store's folder for unfinished downloads and uploads.
 func (f *fixture) left(t *testing.T, pattern string) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(f.opts.Store.Root(), "ingest", pattern))
@@ -58,42 +58,45 @@ func (f *fixture) left(t *testing.T, pattern string) []string {
 
 func TestBlobs(t *testing.T) {
 	f := serve(t, func(o *Options) { o.MaxBody = 10 })
-	const text = "more bytes than another request may have"
+	const text = "more bytes than other requests may have"
 	d := digest.FromString(text).String()
 	f.has(t, "HEAD", "/api/blobs/"+d, "", 404)
 	f.has(t, "POST", "/api/blobs/"+d, text, 201)
 	f.has(t, "HEAD", "/api/blobs/"+d, "", 200)
 	f.has(t, "POST", "/api/blobs/"+d, text, 200)
 	f.has(t, "POST", "/api/blobs/"+digest.FromString("").String(), "", 201)
-	f.has(t, "POST", "/api/blobs/"+digest.FromString("other").String(), text, 400, `{"error":"what came has the digest `+d)
-	for _, bad := range []string{"sha256:1", "sha512:" + strings.Repeat("a", 128), "x", "sha256-" + d[7:], "sha256:..%2f..%2fetc"} {
+	f.has(t, "POST", "/api/blobs/"+digest.FromString("other").String(), text, 400,
+		`{"error":"the uploaded file has digest `+d)
+	for _, bad := range []string{"sha256:1", "sha512:" + strings.Repeat("a", 128), "x", "sha256-" + d[7:],
+		"sha256:..%2f..%2fetc"} {
 		f.has(t, "POST", "/api/blobs/"+bad, text, 400, "64 lower-case")
 		f.has(t, "HEAD", "/api/blobs/"+bad, "", 400)
 	}
 	f.has(t, "GET", "/api/blobs/"+d, "", 405, "HEAD, POST")
 	if got := f.left(t, "*"); len(got) != 2 {
-		t.Errorf("left: %v", got)
+		t.Errorf("remaining files: %v", got)
 	}
 }
 
-// A file that stops coming is given up, and nothing stays of it; one that comes slowly is not.
+// An upload that stalls is aborted and leaves no file. A slow upload is not aborted.
 func TestSlowBlobs(t *testing.T) {
-	f := serve(t, func(o *Options) { o.patience = 600 * time.Millisecond })
+	f := serve(t, func(o *Options) { o.clientTimeout = 600 * time.Millisecond })
 	text := strings.Repeat("x", 3*limits.UploadStep)
 	d := digest.FromString(text).String()
 	begin := func(d string, length int) net.Conn {
 		conn := f.dial(t)
-		fmt.Fprintf(conn, "POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n", d, length)
+		fmt.Fprintf(conn, "POST /api/blobs/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n",
+			d, length)
 		return conn
 	}
 	answers := func(conn net.Conn, want string) {
 		t.Helper()
 		b := make([]byte, len("HTTP/1.1 000"))
 		if _, err := conn.Read(b); err != nil || !strings.HasSuffix(string(b), want) {
-			t.Errorf("the answer is %q, %v, want %s", b, err, want)
+			t.Errorf("response %q, %v, want %s", b, err, want)
 		}
 	}
-	answers(begin("sha256:1", 100_000), "400") // nothing of the file comes
+	answers(begin("sha256:1", 100_000), "400") // the client sends nothing of the file
 	answers(begin(d, math.MaxInt64), "507")
 	conn := begin(d, len(text))
 	fmt.Fprint(conn, text[:limits.UploadStep+1])
@@ -106,7 +109,7 @@ func TestSlowBlobs(t *testing.T) {
 	}
 	answers(conn, "201")
 	if got := f.left(t, "*"); len(got) != 1 {
-		t.Errorf("left: %v", got)
+		t.Errorf("remaining files: %v", got)
 	}
 }
 
@@ -126,17 +129,20 @@ func TestCreate(t *testing.T) {
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"made","prompt":"x","stream":false}`, 200, "Hello world")
 
-	// The same files again, another way.
-	f.has(t, "POST", "/api/create", `{"name":"small","files":`+files+`,"quantize":"q4","stream":false}`, 200, `{"status":"success"}`)
+	// Create other models from the same files.
+	f.has(t, "POST", "/api/create", `{"name":"small","files":`+files+`,"quantize":"q4","stream":false}`, 200,
+		`{"status":"success"}`)
 	f.has(t, "POST", "/api/show", `{"model":"small"}`, 200, `"quantization_level":"int4"`)
-	f.has(t, "POST", "/api/create", `{"model":"dressed","from":"plain","stream":false,"system":"be brief","template":"{% for m in messages %}{{ m.content }}{% endfor %}",
+	f.has(t, "POST", "/api/create", `{"model":"dressed","from":"plain","stream":false,"system":"be brief",
+		"template":"{% for m in messages %}{{ m.content }}{% endfor %}",
 		"license":["one","two"],"parser":"qwen3","parameters":{"temperature":0.25,"top_k":7,"stop":["a","b\"c"],"seed":null},
 		"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}`, 200, "success")
-	f.has(t, "POST", "/api/show", `{"model":"dressed"}`, 200, `"system":"be brief"`, `"license":"one\ntwo"`, `"parser":"qwen3"`, `temperature 0.25`, `top_k 7`, `stop \"b\\\"c\"`,
+	f.has(t, "POST", "/api/show", `{"model":"dressed"}`, 200, `"system":"be brief"`, `"license":"one\ntwo"`,
+		`"parser":"qwen3"`, `temperature 0.25`, `top_k 7`, `stop \"b\\\"c\"`,
 		`{"role":"assistant","content":"Hello"}`)
 	f.has(t, "POST", "/api/create", `{"model":"plain","from":"dressed","license":"three","stream":false}`, 200)
 	if got := f.left(t, "files-*"); len(got) > 0 {
-		t.Errorf("left: %v", got)
+		t.Errorf("remaining files: %v", got)
 	}
 
 	dir := f.opts.Store.Root()
@@ -144,27 +150,28 @@ func TestCreate(t *testing.T) {
 		return fmt.Sprintf(`{"model":"x","files":{%q:"%s"}}`, name, digest.FromString("x"))
 	}
 	for body, want := range map[string]string{
-		`{"model":"x"}`: "neither from",
-		`{"model":"x","from":"plain","files":` + files + `}`:                          "exclude each other",
+		`{"model":"x"}`: "from and files are missing",
+		`{"model":"x","from":"plain","files":` + files + `}`:                          "mutually exclusive",
 		`{"model":"x","from":"plain","adapters":{"a.safetensors":"sha256:1"}}`:        "merge the adapter",
-		`{"model":"x","modelfile":"FROM /etc"}`:                                       "not taken",
-		`{"model":"x","path":"/etc/passwd"}`:                                          "not taken",
+		`{"model":"x","modelfile":"FROM /etc"}`:                                       "not supported",
+		`{"model":"x","path":"/etc/passwd"}`:                                          "not supported",
 		`{"model":"x","from":"/etc"}`:                                                 "model name",
 		`{"model":"x","from":"."}`:                                                    "model name",
 		`{"model":"x","from":"` + dir + `"}`:                                          "model name",
 		`{"model":"x/","from":"plain"}`:                                               "model name",
 		`{"from":"plain"}`:                                                            "model name",
-		`{"model":"x@` + digest.FromString("").String() + `","from":"plain"}`:         "no digest",
+		`{"model":"x@` + digest.FromString("").String() + `","from":"plain"}`:         "must not have a digest",
 		`{"model":"x","from":"plain","quantize":"q4_K_M"}`:                            "int4",
 		`{"model":"x","from":"plain","template":"{% if %}"}`:                          "template",
 		`{"model":"x","from":"plain","parameters":{"warmth":1}}`:                      "warmth",
 		`{"model":"x","from":"plain","parameters":{"temperature":"hot"}}`:             "hot",
 		`{"model":"x","from":"plain","parameters":{"stop":{"a":1}}}`:                  "an object",
 		`{"model":"x","from":"plain","parameters":{"stop":[["a"]]}}`:                  "list of lists",
-		`{"model":"x","from":"plain","messages":[{"role":"tool","content":"x"}]}`:     "its role",
-		`{"model":"x","from":"plain","messages":[{"role":"user","images":["AAAA"]}]}`: "no pictures",
+		`{"model":"x","from":"plain","messages":[{"role":"tool","content":"x"}]}`:     `role \"tool\"`,
+		`{"model":"x","from":"plain","messages":[{"role":"user","images":["AAAA"]}]}`: "cannot have pictures",
 		`{"model":"x","files":{"config.json":"sha256:1"}}`:                            "64 lower-case",
-		`{"model":"x","files":{"a":"` + digest.FromString("x").String() + `","A":"` + digest.FromString("x").String() + `"}}`: "one on some systems",
+		`{"model":"x","files":{"a":"` + digest.FromString("x").String() + `","A":"` + digest.FromString("x").String() +
+			`"}}`: "differ only in case",
 		one("config.json"):                  "POST /api/blobs/DIGEST",
 		one("model.gguf"):                   "GGUF",
 		one(""):                             "empty",
@@ -178,48 +185,51 @@ func TestCreate(t *testing.T) {
 		one("con.json"):                     "device",
 		one("LPT1"):                         "device",
 		one("a "):                           "ends with",
-		one(strings.Repeat("a", 300)):       "longer",
+		one(strings.Repeat("a", 300)):       "exceeds",
 	} {
 		f.has(t, "POST", "/api/create", body, 400, `{"error":"`, want)
 	}
 	f.has(t, "POST", "/api/create", `{"model":"x","from":"none"}`, 404, "none:latest", "ingot pull")
 
-	// What the files hold is wrong: no folder of this machine is named.
+	// Errors about files name no folder of this machine.
 	f.has(t, "POST", "/api/blobs/"+digest.FromString("{ }").String(), "{ }", 201)
-	status, text = f.ask(t, "POST", "/api/create", `{"model":"x","files":{"config.json":"`+digest.FromString("{ }").String()+`"}}`)
+	status, text = f.ask(t, "POST", "/api/create",
+		`{"model":"x","files":{"config.json":"`+digest.FromString("{ }").String()+`"}}`)
 	if status != 400 || strings.Contains(text, dir) || !strings.Contains(text, "config.json") {
 		t.Errorf("%d: %s", status, text)
 	}
-	status, text = f.ask(t, "POST", "/api/create", `{"model":"x","files":{"a.json":"`+digest.FromString("{ }").String()+`"}}`)
+	status, text = f.ask(t, "POST", "/api/create",
+		`{"model":"x","files":{"a.json":"`+digest.FromString("{ }").String()+`"}}`)
 	if status != 400 || strings.Contains(text, dir) || !strings.Contains(text, "config.json") {
 		t.Errorf("%d: %s", status, text)
 	}
 	f.has(t, "POST", "/api/show", `{"model":"x"}`, 404)
 	if got := f.left(t, "files-*"); len(got) > 0 {
-		t.Errorf("left: %v", got)
+		t.Errorf("remaining files: %v", got)
 	}
 }
 
-// A create waits for another one, and goes when its client does.
+// A create waits for another one, and stops waiting when its client disconnects.
 func TestCreateWaits(t *testing.T) {
 	f := serve(t, nil)
-	f.creating <- struct{}{}
+	f.buildSlot <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/create", strings.NewReader(`{"model":"x","from":"plain"}`))
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/create",
+		strings.NewReader(`{"model":"x","from":"plain"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	b := make([]byte, 100)
-	if n, err := answer.Body.Read(b); err != nil || !strings.Contains(string(b[:n]), statusWaiting) {
+	if n, err := response.Body.Read(b); err != nil || !strings.Contains(string(b[:n]), statusWaiting) {
 		t.Errorf("%q, %v", b[:n], err)
 	}
 	cancel()
-	<-f.creating
+	<-f.buildSlot
 	f.has(t, "POST", "/api/create", `{"model":"y","from":"plain","stream":false}`, 200)
 	f.has(t, "POST", "/api/show", `{"model":"x"}`, 404)
 }
@@ -233,28 +243,32 @@ func TestCopyDelete(t *testing.T) {
 	f.has(t, "POST", "/api/copy", `{"source":"plain","destination":"../x"}`, 400, "model name")
 	f.has(t, "POST", "/api/copy", `{"source":"plain"}`, 400, "model name")
 	f.has(t, "DELETE", "/api/delete", `{"model":"other:v2"}`, 200)
-	<-other.done // it leaves memory too
+	<-other.done // the model is also unloaded
 	f.has(t, "DELETE", "/api/delete", `{"model":"other:v2"}`, 404, `{"error":"`)
 	f.has(t, "DELETE", "/api/delete", `{"name":"talk"}`, 200)
 	f.has(t, "DELETE", "/api/delete", `{}`, 400)
-	f.has(t, "POST", "/api/delete", `{"model":"plain"}`, 405, "takes DELETE")
+	f.has(t, "POST", "/api/delete", `{"model":"plain"}`, 405, "use DELETE")
 	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 404)
 	f.has(t, "POST", "/api/show", `{"model":"plain"}`, 200)
 }
 
-// What a chat template has no place for is an error, not left out.
-func TestAble(t *testing.T) {
+// Tools and thinking that a chat template does not support are an error.
+func TestCapabilities(t *testing.T) {
 	f := serve(t, nil)
-	f.has(t, "POST", "/api/create", `{"model":"bare","from":"plain","template":"{% for m in messages %}{{ m.content }}{% endfor %}","stream":false}`, 200)
+	f.has(t, "POST", "/api/create",
+		`{"model":"bare","from":"plain","template":"{% for m in messages %}{{ m.content }}{% endfor %}","stream":false}`, 200)
 	const hi = `"messages":[{"role":"user","content":"Hi"}],"stream":false`
 	const tool = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
 	f.has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,`+tool+`}`, 400, "does not support tools")
 	f.has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,"think":"low"}`, 400, "does not support thinking")
-	f.has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,"think":false,"tools":[],"format":"","keep_alive":"1m"}`, 200, "Hello world")
+	f.has(t, "POST", "/api/chat", `{"model":"bare",`+hi+`,"think":false,"tools":[],"format":"","keep_alive":"1m"}`, 200,
+		"Hello world")
 	f.has(t, "POST", "/api/chat", `{"model":"talk",`+hi+`,`+tool+`,"think":"high"}`, 200)
 
-	// Ollama's own clients send empty texts where they mean none.
-	f.has(t, "POST", "/api/generate", `{"model":"talk","prompt":"Hi","system":"","template":"","suffix":"","context":null,"images":null,"think":null,"options":null,"stream":false}`, 200)
+	// Ollama's own clients send empty fields for unset ones.
+	f.has(t, "POST", "/api/generate",
+		`{"model":"talk","prompt":"Hi","system":"","template":"","suffix":"","context":null,"images":null,"think":null,`+
+			`"options":null,"stream":false}`, 200)
 	m, err := f.find(t.Context(), "talk")
 	if err != nil {
 		t.Fatal(err)
@@ -264,23 +278,27 @@ func TestAble(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := f.parrot.last(t).Prompt; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("the prompt is %v, want %v", got, want)
+		t.Errorf("prompt %v, want %v", got, want)
 	}
 	f.has(t, "POST", "/api/chat", `{"model":"plain",`+hi+`,"think":false}`, 200)
 	f.has(t, "POST", "/api/chat", `{"model":"plain",`+hi+`,"think":true}`, 400)
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","raw":true,"suffix":"y"}`, 400, "raw leaves out")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","raw":true,"suffix":"y"}`, 400, "raw excludes")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","raw":true,"think":false,"stream":false}`, 200)
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","context":[1,-5],"options":{"mirostat":2,"numa":true,"typical_p":0.5,"num_predict":-2},"stream":false}`, 200)
+	f.has(t, "POST", "/api/generate",
+		`{"model":"plain","prompt":"x","context":[1,-5],"options":{"mirostat":2,"numa":true,"typical_p":0.5,`+
+			`"num_predict":-2},"stream":false}`, 200)
 }
 
-// One file under many names takes no more memory than a model does.
+// A file counts for each of its names, so that one file with many names cannot exceed the memory limits.
 func TestCreateLargeFiles(t *testing.T) {
 	f := serve(t, nil)
 	b := make([]byte, 16<<20)
 	binary.LittleEndian.PutUint64(b, uint64(len(b)-8))
 	d := digest.FromBytes(b).String()
 	f.has(t, "POST", "/api/blobs/"+d, string(b), 201)
-	for pattern, want := range map[string]string{"LICENSE-%d.txt": "beside the weights", "model-%d.safetensors": "headers of the weights"} {
+	for pattern, want := range map[string]string{
+		"LICENSE-%d.txt": "other than weights", "model-%d.safetensors": "headers of the weights",
+	} {
 		files := map[string]string{}
 		for i := range 33 {
 			files[fmt.Sprintf(pattern, i)] = d
@@ -295,6 +313,6 @@ func TestCreateLargeFiles(t *testing.T) {
 		}
 	}
 	if got := f.left(t, "files-*"); len(got) > 0 {
-		t.Errorf("left: %v", got)
+		t.Errorf("remaining files: %v", got)
 	}
 }

@@ -1,18 +1,21 @@
-// Package server is the HTTP face of models: clients that were written for others find what they speak.
+// Package server serves models over HTTP with the APIs of Ollama, OpenAI and Anthropic.
 //
-// A [Server] is an http.Handler over the models of a store. A request names a model; the server looks up what the name means now, makes
-// the prompt (package talk), has the model loaded (package pool: each in a process of its own, see package runner), and writes
-// down what it says. It holds no model itself and needs no engine.
+// A [Server] is an http.Handler over the models of a store. A request names a model. The server resolves the name,
+// builds the prompt (package talk), gets the model loaded (package pool; each model runs in its own process, see
+// package runner) and writes the generated text. It holds no model itself and needs no engine.
 //
 // Contract:
-//   - A route is one line in routes and one file; what all share (who may ask, how much, panics, errors) is around them and not in them.
-//   - An error before the first byte of an answer has a status of HTTP and one line of JSON, in the form of the API that the path belongs
-//     to; after that it is the stream's last message.
-//   - A panic in one request is that request's 500. A model's process that dies ends the requests that it had, with an error that says how.
-//   - A client that leaves ends its request in the model within a step. A client that does not read holds up nobody else.
-//   - Without an API key only pages of this machine may ask from a browser, and only under names that cannot be made to mean this
-//     machine by somebody else (DNS rebinding).
-//   - Nothing in a request is a path of a file.
-//   - The bodies of all requests together, with what they are decoded into, take bounded memory.
-//   - Browsers get a page (package page), which uses the API as any other client does.
+//   - A route is one line in routes and one handler. What all routes share (access control, size limits, panics,
+//     errors) is in ServeHTTP, not in handlers.
+//   - An error before the first byte of a response has an HTTP status and one line of JSON, in the form of the API that
+//     the path belongs to. After that it is the last message of the stream.
+//   - A panic in a request results in a 500 for that request only. If a model's process dies, its requests end with an
+//     error that says how it died.
+//   - If a client disconnects, the model stops working on its request within one step. A client that does not read does
+//     not block others.
+//   - Without an API key, browsers may send requests only from pages of this machine, and only to host names that
+//     nobody else can point at this machine (DNS rebinding).
+//   - Nothing in a request is used as a file path.
+//   - The bodies of all requests together, with the values decoded from them, take bounded memory.
+//   - Browsers get a web page (package page), which uses the API like any other client.
 package server

@@ -15,13 +15,13 @@ import (
 type embedRequest struct {
 	Model      string    `json:"model"`
 	Input      inputs    `json:"input"`
-	Truncate   bool      `json:"truncate"` // what is too long is cut; else, also where it says nothing, that is an error
+	Truncate   bool      `json:"truncate"` // cut inputs that are too long; otherwise they are an error
 	Dimensions int       `json:"dimensions"`
 	KeepAlive  keepAlive `json:"keep_alive"`
 	Options    options   `json:"options"`
 }
 
-// embedJSON is the answer of /api/embed. Times are in nanoseconds.
+// embedJSON is the response of /api/embed. Durations are in nanoseconds.
 type embedJSON struct {
 	Model      string      `json:"model"`
 	Embeddings [][]float32 `json:"embeddings"`
@@ -30,21 +30,22 @@ type embedJSON struct {
 	Tokens     int         `json:"prompt_eval_count,omitempty"`
 }
 
-// embed is POST /api/embed: a vector for each text.
+// embed is POST /api/embed: it computes the embedding of each text.
 func (s *Server) embed(w http.ResponseWriter, r *http.Request) error {
 	begun := time.Now()
 	var q embedRequest
 	if err := readJSON(r, &q); err != nil {
 		return err
 	}
-	if q.Input.none() {
+	if q.Input.isEmpty() {
 		name, _, err := s.onlyLoad(r, q.Model, q.KeepAlive)
 		if err != nil {
 			return err
 		}
 		return writeJSON(w, embedJSON{Model: name, Embeddings: [][]float32{}, Total: int64(time.Since(begun))})
 	}
-	m, e, load, err := s.vectors(r.Context(), q.Model, vectorsOf{q.Input, q.Truncate, q.Dimensions, q.KeepAlive.Duration, q.Options.NumCtx})
+	m, e, load, err := s.vectors(r.Context(), q.Model,
+		embedParams{q.Input, q.Truncate, q.Dimensions, q.KeepAlive.Duration, q.Options.NumCtx})
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ type embeddingJSON struct {
 	Embedding []float32 `json:"embedding"`
 }
 
-// embeddings is POST /api/embeddings: the vector of a text.
+// embeddings is POST /api/embeddings: it computes the embedding of one text.
 func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) error {
 	var q embeddingRequest
 	if err := readJSON(r, &q); err != nil {
@@ -75,24 +76,26 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) error {
 		}
 		return writeJSON(w, embeddingJSON{[]float32{}})
 	}
-	_, e, _, err := s.vectors(r.Context(), q.Model, vectorsOf{input: inputs{texts: []string{q.Prompt}}, keep: q.KeepAlive.Duration, context: q.Options.NumCtx})
+	_, e, _, err := s.vectors(r.Context(), q.Model,
+		embedParams{input: inputs{texts: []string{q.Prompt}}, keep: q.KeepAlive.Duration, context: q.Options.NumCtx})
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, embeddingJSON{e.Vectors[0]})
 }
 
-// vectorsOf is what embeddings are wanted of, and how.
-type vectorsOf struct {
+// embedParams are the parameters of an embedding request.
+type embedParams struct {
 	input      inputs
-	cut        bool
+	truncate   bool
 	dimensions int // 0: all
 	keep       *time.Duration
-	context    *int // tokens that an input may have; nil: the model's context
+	context    *int // maximum tokens of an input; nil: the model's context
 }
 
-// vectors has a model make embeddings. load is the time until the model was there.
-func (s *Server) vectors(ctx context.Context, name string, q vectorsOf) (m *model, e runtime.Embeddings, load time.Duration, err error) {
+// vectors computes embeddings. load is the time it took to load the model.
+func (s *Server) vectors(ctx context.Context, name string, q embedParams) (m *model, e runtime.Embeddings,
+	load time.Duration, err error) {
 	if m, err = s.find(ctx, name); err != nil {
 		return nil, e, 0, err
 	}
@@ -101,13 +104,13 @@ func (s *Server) vectors(ctx context.Context, name string, q vectorsOf) (m *mode
 		return nil, e, 0, err
 	}
 	if q.dimensions < 0 || q.dimensions > size {
-		return nil, e, 0, badRequest("dimensions is %d; the vectors of %s have 1 to %d", q.dimensions, m.name(), size)
+		return nil, e, 0, badRequest("dimensions is %d, must be between 1 and %d for %s", q.dimensions, size, m.name())
 	}
 	request := runtime.EmbedRequest{Dimensions: q.dimensions}
 	if request.Inputs, err = s.inputTokens(ctx, m, q); err != nil {
 		return nil, e, 0, err
 	}
-	lease, load, err := s.lend(ctx, m)
+	lease, load, err := s.acquire(ctx, m)
 	if err != nil {
 		return nil, e, 0, err
 	}
@@ -117,8 +120,8 @@ func (s *Server) vectors(ctx context.Context, name string, q vectorsOf) (m *mode
 	return m, e, load, err
 }
 
-// inputTokens are the ids of each input.
-func (s *Server) inputTokens(ctx context.Context, m *model, q vectorsOf) (ids [][]int32, err error) {
+// inputTokens returns the token ids of each input.
+func (s *Server) inputTokens(ctx context.Context, m *model, q embedParams) (ids [][]int32, err error) {
 	limit := m.Context()
 	if q.context != nil && *q.context > 0 {
 		limit = min(limit, *q.context)
@@ -133,7 +136,7 @@ func (s *Server) inputTokens(ctx context.Context, m *model, q vectorsOf) (ids []
 		if err != nil {
 			return nil, err
 		}
-		if cut && !q.cut {
+		if cut && !q.truncate {
 			return nil, s.inputTooLong(ctx, m, text, i, limit)
 		}
 		ids = append(ids, one)
@@ -142,49 +145,49 @@ func (s *Server) inputTokens(ctx context.Context, m *model, q vectorsOf) (ids []
 		switch {
 		case len(one) == 0:
 			return nil, badRequest("input %d is empty", i)
-		case len(one) > limit && q.cut:
+		case len(one) > limit && q.truncate:
 			ids[i] = one[:limit]
 		case len(one) > limit:
-			return nil, badRequest("input %d has %d tokens, and may have %d", i, len(one), limit)
+			return nil, badRequest("input %d has %d tokens, at most %d are allowed", i, len(one), limit)
 		}
 	}
 	return ids, nil
 }
 
-// inputTooLong tells of a text that does not fit.
+// inputTooLong returns an error with the length of a text that exceeds the limit.
 func (s *Server) inputTooLong(ctx context.Context, m *model, text string, i, limit int) error {
 	ids, err := s.encode(ctx, m, text)
 	if err != nil {
 		return err
 	}
-	return badRequest("input %d has %d tokens, and may have %d", i, len(ids), limit)
+	return badRequest("input %d has %d tokens, at most %d are allowed", i, len(ids), limit)
 }
 
-// maxInputs bounds those of a request, as OpenAI does.
+// maxInputs is the maximum number of inputs per request, the same as OpenAI's.
 const maxInputs = 2048
 
-// inputs are what embeddings are made of: a text or a list of token ids, or a list of either.
+// inputs are the inputs of an embedding request. In JSON: a text, a list of token ids, or a list of either.
 type inputs struct {
 	texts []string
 	ids   [][]int32
 }
 
-func (q inputs) none() bool { return len(q.texts)+len(q.ids) == 0 }
+func (q inputs) isEmpty() bool { return len(q.texts)+len(q.ids) == 0 }
 
 func (q *inputs) UnmarshalJSON(b []byte) error {
 	var texts texts
 	var one []int32
 	switch {
-	case string(b) == `""`: // none
+	case string(b) == `""`: // empty
 	case json.Unmarshal(b, &texts) == nil:
 		q.texts = texts
 	case json.Unmarshal(b, &one) == nil:
 		q.ids = [][]int32{one}
 	case json.Unmarshal(b, &q.ids) != nil:
-		return fmt.Errorf("input is neither a text nor a list of token ids, nor a list of such")
+		return fmt.Errorf("input must be a text, a list of token ids, or a list of either")
 	}
 	if n := len(q.texts) + len(q.ids); n > maxInputs {
-		return fmt.Errorf("input has %d elements, there may be %d", n, maxInputs)
+		return fmt.Errorf("input has %d elements, at most %d are allowed", n, maxInputs)
 	}
 	return nil
 }

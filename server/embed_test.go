@@ -13,7 +13,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Embed gives vectors that tell what was asked: the number of tokens and the first of them.
+// Embed returns vectors with the number of tokens and the first token of each input.
 func (p *parrot) Embed(_ context.Context, r runtime.EmbedRequest) (e runtime.Embeddings, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,12 +30,12 @@ func (p *parrot) lastEmbedded(t *testing.T) runtime.EmbedRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.embedded) == 0 {
-		t.Fatal("the model was not asked")
+		t.Fatal("the model got no request")
 	}
 	return p.embedded[len(p.embedded)-1]
 }
 
-// same compares the inputs of a request.
+// same compares inputs.
 func same(a, b [][]int32) bool { return slices.EqualFunc(a, b, slices.Equal) }
 
 func TestEmbed(t *testing.T) {
@@ -54,37 +54,44 @@ func TestEmbed(t *testing.T) {
 	}
 	once, lamp := ids("Once upon a time"), ids("a lamp")
 	var got embedJSON
-	status, text := f.ask(t, "POST", "/api/embed", `{"model":"plain","input":["Once upon a time","a lamp"],"dimensions":2,"options":{"temperature":0}}`)
-	if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || got.Model != "plain:latest" || len(got.Embeddings) != 2 || got.Embeddings[1][0] != float32(len(lamp)) ||
+	status, text := f.ask(t, "POST", "/api/embed",
+		`{"model":"plain","input":["Once upon a time","a lamp"],"dimensions":2,"options":{"temperature":0}}`)
+	if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || got.Model != "plain:latest" ||
+		len(got.Embeddings) != 2 || got.Embeddings[1][0] != float32(len(lamp)) ||
 		got.Embeddings[0][2] != 0.1 || got.Tokens != len(once)+len(lamp) || got.Total <= 0 || got.Load <= 0 {
 		t.Errorf("%d: %s, %v", status, text, err)
 	}
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{once, lamp}) || r.Dimensions != 2 {
-		t.Errorf("the request: %+v", r)
+		t.Errorf("request: %+v", r)
 	}
-	if got, want := f.measured(t)[`ingot_prompt_tokens_total{model="plain:latest"}`], float64(len(once)+len(lamp)); got != want {
-		t.Errorf("%v tokens of prompts are counted, want %v", got, want)
+	if got, want := f.measured(t)[`ingot_prompt_tokens_total{model="plain:latest"}`],
+		float64(len(once)+len(lamp)); got != want {
+		t.Errorf("%v prompt tokens are counted, want %v", got, want)
 	}
 	f.has(t, "POST", "/api/embed", `{"model":"plain","input":"a lamp","keep_alive":"1m"}`, 200, `"embeddings":[[`)
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{lamp}) || r.Dimensions != 0 {
 		t.Errorf("one text: %+v", r)
 	}
-	f.has(t, "POST", "/api/embed", `{"model":"plain","input":"Once upon a time","truncate":true,"options":{"num_ctx":2}}`, 200)
+	f.has(t, "POST", "/api/embed", `{"model":"plain","input":"Once upon a time","truncate":true,"options":{"num_ctx":2}}`,
+		200)
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{once[:2]}) {
-		t.Errorf("cut: %+v", r)
+		t.Errorf("truncated: %+v", r)
 	}
-	for _, body := range []string{`{"model":"plain"}`, `{"model":"plain","input":""}`, `{"model":"plain","input":[]}`, `{"model":"plain","input":null}`} {
+	for _, body := range []string{`{"model":"plain"}`, `{"model":"plain","input":""}`, `{"model":"plain","input":[]}`,
+		`{"model":"plain","input":null}`} {
 		f.has(t, "POST", "/api/embed", body, 200, `"model":"plain:latest"`, `"embeddings":[]`)
 	}
 	for body, want := range map[string]string{
-		`{"model":"plain","input":5}`:                                              "input is neither",
-		`{"model":"plain","input":["a",5]}`:                                        "input is neither",
-		`{"model":"plain","input":"Once upon a time","options":{"num_ctx":2}}`:     "input 0 has 5 tokens, and may have 2",
-		`{"model":"plain","input":["a","` + strings.Repeat("lamp ", 600) + `"]}`:   "input 1 has",
-		`{"model":"plain","input":"a","dimensions":-1}`:                            "dimensions is -1",
-		`{"model":"plain","input":"a","dimensions":100000}`:                        "dimensions is 100000; the vectors of plain:latest have 1 to ",
-		`{"model":"plain","input":["` + strings.Repeat(`a","`, maxInputs) + `a"]}`: "there may be 2048",
-		`{"input":"a"}`: "names no model",
+		`{"model":"plain","input":5}`:       "input must be",
+		`{"model":"plain","input":["a",5]}`: "input must be",
+		`{"model":"plain","input":"Once upon a time","options":{"num_ctx":2}}`: "input 0 has 5 tokens, at most 2 " +
+			"are allowed",
+		`{"model":"plain","input":["a","` + strings.Repeat("lamp ", 600) + `"]}`: "input 1 has",
+		`{"model":"plain","input":"a","dimensions":-1}`:                          "dimensions is -1",
+		`{"model":"plain","input":"a","dimensions":100000}`: "dimensions is 100000, must be " +
+			"between 1 and ",
+		`{"model":"plain","input":["` + strings.Repeat(`a","`, maxInputs) + `a"]}`: "at most 2048 are allowed",
+		`{"input":"a"}`: "the model is missing",
 	} {
 		f.has(t, "POST", "/api/embed", body, 400, `{"error":"`, want)
 	}
@@ -92,7 +99,7 @@ func TestEmbed(t *testing.T) {
 
 	f.has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":"a lamp"}`, 200, `{"embedding":[`)
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{lamp}) {
-		t.Errorf("the older form: %+v", r)
+		t.Errorf("older endpoint: %+v", r)
 	}
 	f.has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":""}`, 200, `{"embedding":[]}`)
 	f.has(t, "POST", "/api/embeddings", `{"model":"plain","prompt":5}`, 400, "prompt")
@@ -125,7 +132,8 @@ func TestOpenAIEmbed(t *testing.T) {
 		}
 	}
 	ask(`{"model":"plain","input":[[5,6,7],[8]],"user":"x"}`)
-	if got.Object != "list" || got.Model != "plain:latest" || got.Usage.PromptTokens != 4 || got.Usage.TotalTokens != 4 || len(got.Data) != 2 ||
+	if got.Object != "list" || got.Model != "plain:latest" || got.Usage.PromptTokens != 4 || got.Usage.TotalTokens != 4 ||
+		len(got.Data) != 2 ||
 		got.Data[1].Index != 1 || got.Data[1].Object != "embedding" || string(got.Data[0].Embedding) != "[3,5,0.1]" {
 		t.Errorf("%+v", got)
 	}
@@ -139,7 +147,7 @@ func TestOpenAIEmbed(t *testing.T) {
 		t.Errorf("%s: %v, %v", text, b, err)
 	}
 	if r := f.parrot.lastEmbedded(t); !same(r.Inputs, [][]int32{{5, 6}}) || r.Dimensions != 3 {
-		t.Errorf("the request: %+v", r)
+		t.Errorf("request: %+v", r)
 	}
 	ask(`{"model":"plain","input":["a lamp"],"encoding_format":"float"}`)
 	ask(`{"model":"plain","input":"a lamp"}`)
@@ -148,10 +156,10 @@ func TestOpenAIEmbed(t *testing.T) {
 		`{"model":"plain","input":[]}`:                                   "input is missing",
 		`{"model":"plain","input":""}`:                                   "input is missing",
 		`{"model":"plain","input":[[]]}`:                                 "input 0 is empty",
-		`{"model":"plain","input":[1.5]}`:                                "input is neither",
-		`{"model":"plain","input":"a","encoding_format":"int8"}`:         "there are float and base64",
+		`{"model":"plain","input":[1.5]}`:                                "input must be",
+		`{"model":"plain","input":"a","encoding_format":"int8"}`:         "must be float or base64",
 		`{"model":"plain","input":"a","dimensions":0}`:                   "dimensions is 0",
-		`{"model":"plain","input":[` + strings.Repeat("5,", 600) + `5]}`: "input 0 has 601 tokens, and may have 512",
+		`{"model":"plain","input":[` + strings.Repeat("5,", 600) + `5]}`: "input 0 has 601 tokens, at most 512 are allowed",
 	} {
 		f.has(t, "POST", "/v1/embeddings", body, 400, want)
 	}

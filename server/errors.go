@@ -19,11 +19,11 @@ import (
 	"github.com/ingotml/ingot/runtime/runner"
 )
 
-// failure is an error with a status of HTTP.
+// failure is an error with an HTTP status.
 type failure struct {
 	status  int
 	message string
-	param   string // of the request, which is wrong; may be empty
+	param   string // the invalid parameter, or ""
 }
 
 func (f *failure) Error() string { return f.message }
@@ -32,38 +32,37 @@ func failf(status int, format string, args ...any) error {
 	return &failure{status: status, message: fmt.Sprintf(format, args...)}
 }
 
-// badRequest is an error of who asks.
+// badRequest returns a client error.
 func badRequest(format string, args ...any) error {
 	return failf(http.StatusBadRequest, format, args...)
 }
 
-// badParam is one that a parameter of the request causes.
+// badParam returns a client error about a parameter of the request.
 func badParam(name, format string, args ...any) error {
 	return &failure{status: http.StatusBadRequest, message: name + ": " + fmt.Sprintf(format, args...), param: name}
 }
 
-// told is what the client hears of an error.
-type told struct {
+// apiError is an error as reported to the client.
+type apiError struct {
 	status  int
 	message string
-	param   string // that is wrong; may be empty
+	param   string // the invalid parameter, or ""
 	err     error
 }
 
-// dialects are how APIs write errors: what the status and the body of such an answer are, by how its path begins. The first that fits
-// counts.
+// dialects are the error formats of the APIs, keyed by path prefix; first match wins.
 var dialects = []struct {
 	path string
-	body func(told) any
-	busy int // the status where a later try may go through
+	body func(apiError) any
+	busy int // the status that tells a client to retry later
 }{
 	{"/v1/messages", anthropicError, statusOverloaded},
 	{"/v1/", openAIError, http.StatusServiceUnavailable},
-	{"/", func(t told) any { return errorJSON{t.message} }, http.StatusServiceUnavailable},
+	{"/", func(t apiError) any { return errorJSON{t.message} }, http.StatusServiceUnavailable},
 }
 
-// errorAnswer is an error as clients of a path expect it.
-func errorAnswer(path string, t told) (status int, body any) {
+// errorBody returns the status and body of an error in the format of a path's API.
+func errorBody(path string, t apiError) (status int, body any) {
 	for _, d := range dialects {
 		if strings.HasPrefix(path, d.path) {
 			if t.status == http.StatusServiceUnavailable {
@@ -75,7 +74,7 @@ func errorAnswer(path string, t told) (status int, body any) {
 	return t.status, errorJSON{t.message}
 }
 
-// statuses are those of errors of the library.
+// statuses maps errors of other packages to an HTTP status.
 var statuses = []struct {
 	is     error
 	status int
@@ -107,12 +106,12 @@ var statuses = []struct {
 	{runtime.ErrEmbedding, http.StatusBadRequest},
 }
 
-// retryAfter is what a client that finds the server busy is told to wait, in seconds.
+// retryAfter is the Retry-After header of a busy server, in seconds.
 const retryAfter = "1"
 
-// tell gives the status of an error, and what is said of it.
-func tell(err error) told {
-	t := told{status: http.StatusInternalServerError, message: oneLine(err.Error()), err: err}
+// toAPIError returns the status and message of an error.
+func toAPIError(err error) apiError {
+	t := apiError{status: http.StatusInternalServerError, message: oneLine(err.Error()), err: err}
 	var f *failure
 	var large *http.MaxBytesError
 	switch {
@@ -120,19 +119,20 @@ func tell(err error) told {
 		t.status, t.param = f.status, f.param
 		return t
 	case errors.As(err, &large):
-		t.status, t.message = http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is longer than %d bytes", large.Limit)
+		t.status = http.StatusRequestEntityTooLarge
+		t.message = fmt.Sprintf("the request exceeds %d bytes", large.Limit)
 		return t
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		t.status, t.message = http.StatusRequestTimeout, "the request did not come to its end in time"
+		t.status, t.message = http.StatusRequestTimeout, "the request body did not arrive in time"
 		return t
 	}
 	for _, s := range statuses {
 		if errors.Is(err, s.is) {
 			switch s.is {
 			case manifest.ErrNotFound:
-				t.message += "; `ingot pull` fetches a model, `ingot ls` lists those that are here"
+				t.message += "; `ingot pull` downloads a model, `ingot ls` lists local ones"
 			case runtime.ErrMemory:
-				t.message += "; `ingot serve --context TOKENS` makes room for more"
+				t.message += "; `ingot serve --context TOKENS` allows longer prompts"
 			}
 			t.status = s.status
 			return t
@@ -141,23 +141,24 @@ func tell(err error) told {
 	return t
 }
 
-// fail answers with an error: with a status where the answer has not begun, as the last message of a stream that has.
+// fail sends an error: as a response with a status, or as the last message if a stream has started.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	cause := context.Cause(r.Context())
 	if errors.Is(cause, errStopping) {
 		err = cause
 	}
-	t := tell(err)
-	if t.status >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) { // else it is the client's, or said elsewhere
+	t := toAPIError(err)
+	// Client errors are not logged, and some others are logged elsewhere.
+	if t.status >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) {
 		s.opts.Log("%s %s: %s", r.Method, clip(r.URL.Path), t.message)
 	}
-	a, _ := w.(*answer)
+	a, _ := w.(*responseWriter)
 	switch {
 	case a != nil && a.broken:
 	case a != nil && a.last != nil:
-		_ = a.last(t) // an error means that the client left
+		_ = a.last(t) // fails only if the client has disconnected
 	case a != nil && a.begun:
-		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+		panic(http.ErrAbortHandler) // aborts the connection: a partial response must not look complete
 	default:
 		if t.status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", retryAfter)
@@ -170,9 +171,9 @@ type errorJSON struct {
 	Error string `json:"error"`
 }
 
-// refuse answers with an error.
-func refuse(w http.ResponseWriter, r *http.Request, t told) {
-	status, body := errorAnswer(r.URL.Path, t)
+// refuse responds with an error.
+func refuse(w http.ResponseWriter, r *http.Request, t apiError) {
+	status, body := errorBody(r.URL.Path, t)
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	if b, err := encode(body); err == nil {
@@ -180,7 +181,7 @@ func refuse(w http.ResponseWriter, r *http.Request, t told) {
 	}
 }
 
-// oneLine makes one line of a message, which may quote what came from outside.
+// oneLine replaces control characters by spaces, since a message may quote external text.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -190,7 +191,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// clip shortens what a message quotes.
+// clip shortens text that a message quotes.
 func clip(s string) string {
 	const limit = 80
 	if r := []rune(s); len(r) > limit {

@@ -12,22 +12,22 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// maxFiles bounds those of a model.
+// maxFiles is the maximum number of files of a model.
 const maxFiles = 4096
 
-// files checks names and digests of uploads.
+// files checks the names and digests of the request's files.
 func (q createRequest) files() (map[string]digest.Digest, error) {
 	if len(q.Files) > maxFiles {
-		return nil, badRequest("%d files are too many, a model may have %d", len(q.Files), maxFiles)
+		return nil, badRequest("%d files, at most %d are allowed", len(q.Files), maxFiles)
 	}
 	out := map[string]digest.Digest{}
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(q.Files)) {
 		if why := badFileName(name); why != "" {
-			return nil, badRequest("file %q: %s; names are plain ones, such as model.safetensors", clip(name), why)
+			return nil, badRequest("file %q: %s; use a plain name such as model.safetensors", clip(name), why)
 		}
 		if other, twice := seen[strings.ToLower(name)]; twice {
-			return nil, badRequest("files %q and %q are one on some systems", clip(other), clip(name))
+			return nil, badRequest("files %q and %q differ only in case", clip(other), clip(name))
 		}
 		seen[strings.ToLower(name)] = name
 		if strings.HasSuffix(strings.ToLower(name), ".gguf") {
@@ -35,38 +35,42 @@ func (q createRequest) files() (map[string]digest.Digest, error) {
 		}
 		d := digest.Digest(q.Files[name])
 		if err := d.Validate(); err != nil || d.Algorithm() != digest.SHA256 {
-			return nil, badRequest("file %q: %q is not sha256: and 64 lower-case hexadecimal digits", clip(name), clip(string(d)))
+			return nil, badRequest("file %q: %q is not sha256: and 64 lower-case hexadecimal digits", clip(name),
+				clip(string(d)))
 		}
 		out[name] = d
 	}
 	return out, nil
 }
 
-// reservedNames are devices on Windows, whatever follows a dot.
+// reservedNames are device names on Windows, with any extension.
 var reservedNames = []string{"con", "prn", "aux", "nul", "conin$", "conout$"}
 
-// badFileName says why a name is not that of a file in a folder on every system; "" where it is.
+// badFileName returns why a name is not a valid file name on every system, or "".
 func badFileName(name string) string {
 	stem, _, _ := strings.Cut(strings.ToLower(name), ".")
 	stem = strings.TrimRight(stem, " ")
 	switch {
 	case name == "":
-		return "it is empty"
+		return "the name is empty"
 	case len(name) > 255:
-		return "it is longer than 255 bytes"
+		return "the name exceeds 255 bytes"
 	case strings.HasPrefix(name, "."):
-		return "it begins with a dot"
+		return "the name starts with a dot"
 	case strings.HasSuffix(name, ".") || strings.HasSuffix(name, " "):
-		return "it ends with a dot or a space"
-	case strings.ContainsAny(name, `/\:*?"<>|`) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }):
-		return "it contains what names of files may not"
-	case slices.Contains(reservedNames, stem), len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt")) && stem[3] >= '0' && stem[3] <= '9':
-		return "it is a device on some systems"
+		return "the name ends with a dot or a space"
+	case strings.ContainsAny(name, `/\:*?"<>|`) ||
+		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }):
+		return "the name contains a character that file names cannot have"
+	case slices.Contains(reservedNames, stem), len(stem) == 4 &&
+		(strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt")) && stem[3] >= '0' && stem[3] <= '9':
+		return "the name is a device on some systems"
 	}
 	return ""
 }
 
-// What of files is read into memory, in bytes of all together. The largest published tokenizers and headers take a tenth of that.
+// Limits of what is read from a model's files into memory, in bytes. The largest published tokenizers and headers take
+// a tenth of that.
 const (
 	maxTexts   = 512 << 20
 	maxHeaders = 128 << 20
@@ -74,7 +78,7 @@ const (
 
 const weightsExt = ".safetensors"
 
-// checkFolder refuses files that would take too much memory: one file may be there under many names.
+// checkFolder rejects files that would take too much memory. A file counts once for each of its names.
 func checkFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -100,10 +104,10 @@ func checkFolder(dir string) error {
 		}
 	}
 	if texts > maxTexts {
-		return badRequest("the files beside the weights have more than %d MiB together", maxTexts>>20)
+		return badRequest("the files other than weights exceed %d MiB together", maxTexts>>20)
 	}
 	if headers > maxHeaders {
-		return badRequest("the headers of the weights have more than %d MiB together", maxHeaders>>20)
+		return badRequest("the headers of the weights exceed %d MiB together", maxHeaders>>20)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// format is what an answer has to look like: "json", a JSON schema, or, which is ours, "regex:PATTERN" or "ebnf:GRAMMAR".
+// format is the output format: "json", a JSON schema, or, as an extension, "regex:PATTERN" or "ebnf:GRAMMAR".
 type format struct{ runtime.Format }
 
 func (f *format) UnmarshalJSON(b []byte) (err error) {
@@ -13,7 +13,7 @@ func (f *format) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// after is the format of the answer to a prompt: what the model thinks before has none.
+// after returns the format for the response to a prompt. It does not apply to thinking.
 func (f format) after(p *talk.Prompt) runtime.Format {
 	if f.Kind != "" {
 		f.After = p.Thinking

@@ -16,7 +16,7 @@ type generateRequest struct {
 	Model     string    `json:"model"`
 	Prompt    string    `json:"prompt"`
 	Suffix    string    `json:"suffix"`
-	System    string    `json:"system"` // Ollama's own clients send an empty one where they mean the model's
+	System    string    `json:"system"` // empty means the model's: Ollama's own clients always send the field
 	Template  string    `json:"template"`
 	Context   []int32   `json:"context"`
 	Raw       bool      `json:"raw"`
@@ -27,10 +27,10 @@ type generateRequest struct {
 	Options   options   `json:"options"`
 	Format    format    `json:"format"`
 	logProbOptions
-	IDs bool `json:"ids"` // ours: token ids are wanted beside the text
+	IDs bool `json:"ids"` // an extension: return token ids with the text
 }
 
-// generateJSON is a message of the answer.
+// generateJSON is one message of the response stream.
 type generateJSON struct {
 	Model     string        `json:"model"`
 	CreatedAt time.Time     `json:"created_at"`
@@ -44,7 +44,7 @@ type generateJSON struct {
 	endJSON
 }
 
-// generate is POST /api/generate: a prompt is continued.
+// generate is POST /api/generate: it completes a prompt.
 func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 	begun := time.Now()
 	var q generateRequest
@@ -56,7 +56,8 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, generateJSON{Model: name, CreatedAt: now(), Done: true, endJSON: endJSON{DoneReason: reason}})
+		return writeJSON(w, generateJSON{Model: name, CreatedAt: now(), Done: true,
+			endJSON: endJSON{DoneReason: reason}})
 	}
 	m, err := s.find(r.Context(), q.Model)
 	if err != nil {
@@ -72,12 +73,13 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 	}
 	j.keep, j.begun = q.KeepAlive.Duration, begun
 	stream, whole := streams(q.Stream), generateJSON{Model: m.name()}
-	said := slices.Clone(prompt.IDs)
+	ids := slices.Clone(prompt.IDs)
 	var response, thoughts strings.Builder
 	count := 0
 	o, err := s.run(r.Context(), j, func(p piece) error {
-		said = append(said, p.ids...)
-		part := generateJSON{Model: m.name(), CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: calls(count, p.calls)}
+		ids = append(ids, p.ids...)
+		part := generateJSON{Model: m.name(), CreatedAt: now(), Response: p.text, Thinking: p.thinking,
+			Calls: calls(count, p.calls)}
 		count += len(p.calls)
 		part.LogProbs = m.logProbs(p.logProbs)
 		if q.IDs {
@@ -100,8 +102,8 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 	}
 	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, o.end()
 	whole.Response, whole.Thinking = response.String(), thoughts.String()
-	if len(prompt.Pictures) == 0 { // ids alone do not bring pictures back
-		whole.Context = said
+	if len(prompt.Pictures) == 0 { // token ids cannot restore pictures
+		whole.Context = ids
 	}
 	if stream {
 		return writeLine(w, whole)
@@ -109,7 +111,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, whole)
 }
 
-// generatePrompt is the prompt of a request: as it is, or as the turn of a user.
+// generatePrompt returns the prompt of a request: verbatim if it is raw, otherwise as a user message in the template.
 func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*talk.Prompt, error) {
 	var pictures []runtime.Picture
 	for i, text := range q.Images {
@@ -121,7 +123,7 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 	}
 	if q.Raw {
 		if q.System != "" || q.Template != "" || q.Suffix != "" || len(q.Context) > 0 || q.Think.on != nil && *q.Think.on {
-			return nil, badRequest("raw leaves out the template, and with it system, template, suffix, context and think")
+			return nil, badRequest("raw excludes system, template, suffix, context and think: they need the template")
 		}
 		text, shown, err := m.ShowPictures(q.Prompt, pictures)
 		if err != nil {
@@ -130,7 +132,7 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 		ids, err := s.encode(r.Context(), m, text)
 		return &talk.Prompt{IDs: ids, Pictures: shown}, err
 	}
-	style, err := m.talks()
+	style, err := m.chatStyle()
 	if q.Template != "" {
 		if style, err = m.style.With(r.Context(), q.Template); err != nil {
 			return nil, badRequest("template: %v", err)
@@ -140,7 +142,7 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 		return nil, err
 	}
 	if q.Suffix != "" && !style.Fills() {
-		return nil, badRequest("%s does not support insert: its template has no place for a suffix", m.name())
+		return nil, badRequest("%s does not support insert: its template does not use a suffix", m.name())
 	}
 	c := talk.Conversation{Pictures: pictures}
 	c.Suffix, c.Think, c.ThinkLevel = q.Suffix, q.Think.on, q.Think.level
@@ -161,14 +163,14 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 		turn.Parts = talk.TextParts(q.Prompt, len(pictures))
 	}
 	c.Messages = append(c.Messages, turn)
-	p, err := s.begin(r.Context(), m, style, c)
+	p, err := s.makePrompt(r.Context(), m, style, c)
 	if err == nil && len(q.Context) > 0 {
 		p.IDs = slices.Concat(q.Context, withoutBOS(m, p.IDs))
 	}
 	return p, err
 }
 
-// withoutBOS are ids that go on from others.
+// withoutBOS removes a leading BOS token from ids that continue other ids.
 func withoutBOS(m *model, ids []int32) []int32 {
 	if bos, ok := m.Tokenizer().BOS(); ok && len(ids) > 0 && ids[0] == bos {
 		return ids[1:]

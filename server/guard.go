@@ -15,11 +15,11 @@ import (
 	"github.com/ingotml/ingot/server/page"
 )
 
-// guard decides who may ask.
+// guard controls access: Host header, Origin header and API key.
 type guard struct {
-	key     *[sha256.Size]byte // of the API key; nil: none is needed
-	hosts   []string           // names that requests may call the server by
-	origins []string
+	key     *[sha256.Size]byte // SHA-256 of the API key; nil: no key is required
+	hosts   []string           // accepted Host headers, in lower case
+	origins []string           // additional allowed origins
 }
 
 func newGuard(o Options) guard {
@@ -37,15 +37,17 @@ func newGuard(o Options) guard {
 	return g
 }
 
-// admit answers a request that may not go on, and tells browsers what they may do.
-func (g guard) admit(w http.ResponseWriter, r *http.Request) bool {
-	if !g.knows(r.Host) {
-		refuse(w, r, told{status: http.StatusForbidden, message: "the server is not called " + clip(r.Host) + "; --allow-host adds a name"})
+// check responds to requests that are denied and to CORS preflight requests, and reports whether to go on.
+func (g guard) check(w http.ResponseWriter, r *http.Request) bool {
+	if !g.acceptsHost(r.Host) {
+		refuse(w, r, apiError{status: http.StatusForbidden,
+			message: "host " + clip(r.Host) + " is not allowed; --allow-host adds it"})
 		return false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
-		if !g.allows(origin, r.Host) {
-			refuse(w, r, told{status: http.StatusForbidden, message: "pages of " + clip(origin) + " may not ask; --allow-origin adds one"})
+		if !g.allowsOrigin(origin, r.Host) {
+			refuse(w, r, apiError{status: http.StatusForbidden,
+				message: "origin " + clip(origin) + " is not allowed; --allow-origin adds it"})
 			return false
 		}
 		h := w.Header()
@@ -62,24 +64,25 @@ func (g guard) admit(w http.ResponseWriter, r *http.Request) bool {
 			return false
 		}
 	}
-	if g.key != nil && !slices.Contains(open, r.URL.Path) && !page.Serves(r) && !g.unlocks(r.Header) {
+	if g.key != nil && !slices.Contains(publicPaths, r.URL.Path) && !page.Serves(r) && !g.hasKey(r.Header) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		refuse(w, r, told{status: http.StatusUnauthorized, message: "the server wants an API key: Authorization: Bearer KEY"})
+		refuse(w, r, apiError{status: http.StatusUnauthorized,
+			message: "the server requires an API key: Authorization: Bearer KEY"})
 		return false
 	}
 	return true
 }
 
-// knows tells whether a request's host is a name of the server. A browser sends the name that it was given: of a name that anybody may
-// make mean this machine, the page is somebody else's. An IP address cannot be made to.
-func (g guard) knows(host string) bool {
+// acceptsHost reports whether a Host header names this server. This prevents DNS rebinding: a browser sends the name
+// from its address bar, and anybody can point a name of their own at this machine. An IP address cannot be rebound.
+func (g guard) acceptsHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
 	name = strings.Trim(name, "[]")
 	if name == "" {
-		return true // HTTP/1.0, which no browser speaks
+		return true // HTTP/1.0, which no browser uses
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
@@ -87,17 +90,18 @@ func (g guard) knows(host string) bool {
 	return address.IsLocalhost(name) || slices.Contains(g.hosts, strings.ToLower(strings.TrimSuffix(name, ".")))
 }
 
-// appSchemes are origins of programs on this machine that show pages of their own.
+// appSchemes are origins of local programs that embed web pages.
 var appSchemes = []string{"app", "tauri", "vscode-webview", "vscode-file"}
 
-// allows tells whether pages of an origin may ask: the server's own, those of this machine, and those that were named.
-func (g guard) allows(origin, host string) bool {
+// allowsOrigin reports whether pages of an origin may send requests: the server's own, those of this machine, and
+// those of --allow-origin.
+func (g guard) allowsOrigin(origin, host string) bool {
 	if slices.Contains(g.origins, "*") || slices.Contains(g.origins, origin) {
 		return true
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" {
-		return false // "null" is any page in a frame without rights
+		return false // "null" is the origin of sandboxed frames of any page
 	}
 	if slices.Contains(appSchemes, u.Scheme) {
 		return true
@@ -112,8 +116,9 @@ func (g guard) allows(origin, host string) bool {
 	return err == nil && ip.IsLoopback() || address.IsLocalhost(u.Hostname())
 }
 
-// unlocks tells whether a request brings the key, as OpenAI's clients do, or as Anthropic's. Some send both, one of them made up.
-func (g guard) unlocks(h http.Header) bool {
+// hasKey reports whether a request has the API key in OpenAI's or Anthropic's header. Some clients send both, one of
+// them with a placeholder.
+func (g guard) hasKey(h http.Header) bool {
 	given := []string{h.Get("X-Api-Key")}
 	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		given = append(given, strings.TrimSpace(token))

@@ -10,35 +10,36 @@ import (
 	"time"
 )
 
-// ServeHTTP implements http.Handler: what is around all routes.
+// ServeHTTP implements http.Handler: what all routes share.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &answer{ResponseWriter: w, patience: s.times.write}
+	a := &responseWriter{ResponseWriter: w, timeout: s.times.write}
 	s.metrics.open.Add(1)
 	defer func() {
 		s.metrics.open.Add(-1)
-		s.answered(a, r)
+		s.countResponse(a, r)
 	}()
-	defer s.recovered(a, r)
-	if !s.guard.admit(a, r) {
+	defer s.recoverPanic(a, r)
+	if !s.guard.check(a, r) {
 		return
 	}
-	if s.stopping.Load() && !slices.Contains(open, r.URL.Path) {
+	if s.stopping.Load() && !slices.Contains(publicPaths, r.URL.Path) {
 		s.fail(a, r, errStopping)
 		return
 	}
 	if r.Body != nil && r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body)) // an answer to a test has none
-		if !uploads(r) {
+		// This fails only for a test's ResponseWriter, which has no deadlines.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body))
+		if !isUpload(r) {
 			b := &body{ReadCloser: http.MaxBytesReader(a, r.Body, s.opts.MaxBody), of: &s.bodies}
-			defer b.free()
+			defer b.release()
 			r.Body = b
 		}
 	}
 	s.mux.ServeHTTP(a, r)
 }
 
-// recovered makes a panic the error of its request.
-func (s *Server) recovered(a *answer, r *http.Request) {
+// recoverPanic turns a panic into an error of its request.
+func (s *Server) recoverPanic(a *responseWriter, r *http.Request) {
 	p := recover()
 	if p == nil {
 		return
@@ -47,41 +48,42 @@ func (s *Server) recovered(a *answer, r *http.Request) {
 		panic(p)
 	}
 	s.opts.Log("%s %s: panic: %v\n%s", r.Method, clip(r.URL.Path), p, debug.Stack())
-	s.fail(a, r, fmt.Errorf("the request failed by a fault of the program: %v", p))
+	s.fail(a, r, fmt.Errorf("internal error: %v", p))
 }
 
-// answer knows whether an answer has begun, and gives every write a time.
-type answer struct {
+// responseWriter records whether a response has started, and sets a deadline for each write.
+type responseWriter struct {
 	http.ResponseWriter
-	patience time.Duration
-	begun    bool
-	status   int  // once it has begun
-	broken   bool // the client takes no more
-	// last adds an error to a stream, as its last message; nil: no stream has begun.
-	last func(told) error
+	timeout time.Duration
+	begun   bool
+	status  int  // valid if begun
+	broken  bool // a write failed
+	// last sends an error as the last message of a stream; nil: no stream has started.
+	last func(apiError) error
 }
 
-func (a *answer) begins(status int) {
+func (a *responseWriter) begin(status int) {
 	if !a.begun {
 		a.begun, a.status = true, status
 	}
 }
 
-func (a *answer) WriteHeader(status int) {
-	a.begins(status)
+func (a *responseWriter) WriteHeader(status int) {
+	a.begin(status)
 	a.ResponseWriter.WriteHeader(status)
 }
 
-func (a *answer) Write(p []byte) (int, error) {
-	a.begins(http.StatusOK)
-	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.patience)) // an answer to a test has none
+func (a *responseWriter) Write(p []byte) (int, error) {
+	a.begin(http.StatusOK)
+	// This fails only for a test's ResponseWriter, which has no deadlines.
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.timeout))
 	n, err := a.ResponseWriter.Write(p)
 	a.broken = a.broken || err != nil
 	return n, err
 }
 
-// Unwrap lets a ResponseController find what the answer is around.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+// Unwrap supports http.ResponseController.
+func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// quiet is a log of connections that were cut, which is the clients' affair.
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+// discardLog returns a logger that drops net/http's messages, which are about clients' broken connections.
+func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -23,7 +23,7 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 )
 
-// mute is a model that takes whatever it is asked and says nothing.
+// mute is a model that accepts any request and generates nothing.
 type mute struct {
 	done chan struct{}
 	once sync.Once
@@ -43,7 +43,7 @@ func (m *mute) Embed(_ context.Context, r ingot.EmbedRequest) (e ingot.Embedding
 	return e, nil
 }
 
-// serveMute starts a server whose models keep nothing of what they are asked.
+// serveMute starts a server whose models do not keep requests.
 func serveMute(t testing.TB, change func(*Options)) *fixture {
 	t.Helper()
 	return serve(t, func(o *Options) {
@@ -57,34 +57,46 @@ func serveMute(t testing.TB, change func(*Options)) *fixture {
 	})
 }
 
-// wellFormed is a body that most routes find what they want in.
-const wellFormed = `{"model":"talk","name":"talk","source":"talk","destination":"other","prompt":"x","system":"s","input":["x"],"content":"x","text":"x","tokens":[1],
-"messages":[{"role":"user","content":"x","images":[],"tool_calls":[]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],
-"options":{"temperature":0,"stop":["x"],"num_predict":1,"seed":1,"logit_bias":{"1":1}},"format":{"type":"object"},"response_format":{"type":"text"},"tool_choice":"auto",
-"stop":["x"],"temperature":1,"top_p":1,"n":1,"max_tokens":1,"stream":false,"keep_alive":"5m","think":false,"context":[1],"template":"x","dimensions":1,
-"encoding_format":"float","logprobs":false,"top_logprobs":0,"seed":1,"user":"x","truncate":true,"suffix":"","images":[],"from":"talk","parameters":{},"files":{}}`
+// wellFormed is a body with valid fields for most routes.
+const wellFormed = `{"model":"talk","name":"talk","source":"talk","destination":"other","prompt":"x","system":"s",
+"input":["x"],"content":"x","text":"x","tokens":[1],
+"messages":[{"role":"user","content":"x","images":[],"tool_calls":[]}],
+"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],
+"options":{"temperature":0,"stop":["x"],"num_predict":1,"seed":1,"logit_bias":{"1":1}},"format":{"type":"object"},
+"response_format":{"type":"text"},"tool_choice":"auto",
+"stop":["x"],"temperature":1,"top_p":1,"n":1,"max_tokens":1,"stream":false,"keep_alive":"5m","think":false,
+"context":[1],"template":"x","dimensions":1,
+"encoding_format":"float","logprobs":false,"top_logprobs":0,"seed":1,"user":"x","truncate":true,"suffix":"",
+"images":[],"from":"talk","parameters":{},"files":{}}`
 
-// elsewhere are routes that leave this machine, or take away what the tests ask for: they get nothing that is well-formed.
+// elsewhere are routes that contact other machines or delete models that the tests use. They get only malformed
+// requests.
 var elsewhere = []string{"/api/pull", "/api/push", "/api/delete"}
 
-// at puts something into the places of a route's path.
+// at returns the route's path with what for each wildcard.
 func (r route) at(what string) string {
 	return wildcard.ReplaceAllString(strings.ReplaceAll(r.path, "{$}", ""), what)
 }
 
-// damaged are bodies that no route takes.
+// damaged are bodies that every route rejects.
 func damaged() map[string]string {
 	return map[string]string{
-		"empty": "", "spaces": "  ", "an end": `{"model":"plain"`, "two": `{"model":"plain"}{}`, "a list": "[]", "a text": `"x"`, "a number": "5", "true": "true",
-		"null": "null", "nothing": "{}", "zero bytes": "\x00\x00", "no UTF-8": "{\"model\":\"\xff\xfe\"}", "single quotes": `{'model':'plain'}`,
-		"deep lists": strings.Repeat("[", 100_000), "deep objects": strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000),
-		"deep in a field":       `{"model":"plain","messages":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}",
-		"a number as the model": `{"model":5,"name":5}`, "a list as the model": `{"model":["plain"],"name":["plain"]}`, "an object as the model": `{"model":{},"name":{}}`,
-		"too long": `{"model":"` + strings.Repeat("a", 2<<20) + `"}`, "too many lists": `{"messages":[` + strings.Repeat("{},", 300_000) + `{}]}`,
+		"empty": "", "spaces": "  ", "an end": `{"model":"plain"`, "two": `{"model":"plain"}{}`, "a list": "[]",
+		"a text": `"x"`, "a number": "5", "true": "true",
+		"null": "null", "nothing": "{}", "zero bytes": "\x00\x00", "no UTF-8": "{\"model\":\"\xff\xfe\"}",
+		"single quotes": `{'model':'plain'}`,
+		"deep lists":    strings.Repeat("[", 100_000), "deep objects": strings.Repeat(`{"a":`, 100_000) + "1" +
+			strings.Repeat("}", 100_000),
+		"deep in a field": `{"model":"plain","messages":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) +
+			"}",
+		"a number as the model": `{"model":5,"name":5}`, "a list as the model": `{"model":["plain"],"name":["plain"]}`,
+		"an object as the model": `{"model":{},"name":{}}`,
+		"too long":               `{"model":"` + strings.Repeat("a", 2<<20) + `"}`, "too many lists": `{"messages":[` +
+			strings.Repeat("{},", 300_000) + `{}]}`,
 	}
 }
 
-// heap is what is in use.
+// heap returns the bytes in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -92,22 +104,22 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// unharmed checks that a server answers and that what it was sent takes no memory.
+// unharmed checks that a server still responds and that the requests did not leak memory.
 func (f *fixture) unharmed(t *testing.T, before int64) {
 	t.Helper()
 	f.has(t, "GET", "/healthz", "", 200)
 	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 200)
 	if grown := heap() - before; grown > 64<<20 {
-		t.Errorf("%d bytes more are in use", grown)
+		t.Errorf("heap use grew by %d bytes", grown)
 	}
 	f.bodies.mu.Lock()
 	defer f.bodies.mu.Unlock()
 	if f.bodies.left != f.bodies.total {
-		t.Errorf("%d bytes of bodies are held", f.bodies.total-f.bodies.left)
+		t.Errorf("%d bytes of bodies are not released", f.bodies.total-f.bodies.left)
 	}
 }
 
-// What is no request is refused, at every route that takes a body.
+// Malformed bodies are rejected by every route that takes a body.
 func TestDamagedBodies(t *testing.T) {
 	f := serveMute(t, nil)
 	before := heap()
@@ -125,15 +137,18 @@ func TestDamagedBodies(t *testing.T) {
 	f.unharmed(t, before)
 }
 
-// A field of a wrong type, or with a value out of all bounds, is no fault of the program.
+// Fields of a wrong type or with an extreme value do not cause server errors.
 func TestWrongFields(t *testing.T) {
 	f := serveMute(t, nil)
 	before := heap()
-	values := []string{`null`, `true`, `-1`, `1e300`, `1e999`, `9223372036854775808`, `"\u0000"`, `[null]`, `["x",[]]`, `{"":null}`, `[{}]`}
-	deep := []string{`[{"role":5}]`, `[{"role":"user","content":[{"type":"image_url"}]}]`, `[{"type":"function"}]`, `{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`,
-		strings.Repeat("[", 5000) + strings.Repeat("]", 5000), strings.Repeat(`{"properties":{"a":`, 2000) + "{}" + strings.Repeat("}}", 2000)}
+	values := []string{`null`, `true`, `-1`, `1e300`, `1e999`, `9223372036854775808`, `"\u0000"`, `[null]`, `["x",[]]`,
+		`{"":null}`, `[{}]`}
+	deep := []string{`[{"role":5}]`, `[{"role":"user","content":[{"type":"image_url"}]}]`, `[{"type":"function"}]`,
+		`{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`,
+		strings.Repeat("[", 5000) + strings.Repeat("]", 5000), strings.Repeat(`{"properties":{"a":`, 2000) + "{}" +
+			strings.Repeat("}}", 2000)}
 	structured := []string{"messages", "tools", "input", "format", "response_format", "options", "tool_choice"}
-	const every = 7 // of all combinations, else it would take minutes
+	const every = 7 // tests one combination in seven: all would take minutes
 	turn := 0
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(wellFormed), &fields); err != nil {
@@ -170,7 +185,7 @@ func TestWrongFields(t *testing.T) {
 	f.unharmed(t, before)
 }
 
-// direct asks without a connection.
+// direct calls the handler without a connection.
 func (f *fixture) direct(w http.ResponseWriter, method, path, body string) {
 	r := httptest.NewRequest(method, "http://localhost/", strings.NewReader(body))
 	r.URL.Path = path
@@ -198,17 +213,28 @@ func FuzzBodies(f *testing.F) {
 		f.Add(uint8(i), wellFormed)
 	}
 	i := 0
-	for _, body := range damaged() { // TestDamagedBodies has all of them for all routes
+	for _, body := range damaged() { // TestDamagedBodies tests all of them with all routes
 		if i++; len(body) < 1000 {
 			f.Add(uint8(i), body)
 		}
 	}
-	f.Add(at("/api/generate"), `{"model":"plain","prompt":"x","options":{"stop":"x"},"stream":true,"think":"high","format":"json"}`)
-	f.Add(at("/api/chat"), `{"model":"talk","messages":[{"role":"user","content":"x","images":["AAAA"]},{"role":"tool","tool_name":"f","content":"x"}],"format":{"type":"string"}}`)
-	f.Add(at("/v1/chat/completions"), `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}],"stream":true}`)
-	f.Add(at("/v1/chat/completions"), `{"model":"talk","messages":[{"role":"tool","tool_call_id":"1","content":"x"}],"tool_choice":{"type":"function","function":{"name":"f"}},"parallel_tool_calls":false}`)
-	f.Add(at("/v1/messages"), `{"model":"talk","max_tokens":5,"system":[{"type":"text","text":"s"}],"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`)
-	f.Add(at("/v1/responses"), `{"model":"talk","input":[{"role":"user","content":[{"type":"input_text","text":"x"}]}],"instructions":"x","reasoning":{"effort":"low"},"stream":true}`)
+	f.Add(at("/api/generate"),
+		`{"model":"plain","prompt":"x","options":{"stop":"x"},"stream":true,"think":"high","format":"json"}`)
+	f.Add(at("/api/chat"),
+		`{"model":"talk","messages":[{"role":"user","content":"x","images":["AAAA"]},{"role":"tool","tool_name":"f",`+
+			`"content":"x"}],"format":{"type":"string"}}`)
+	f.Add(at("/v1/chat/completions"),
+		`{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url",`+
+			`"image_url":{"url":"data:image/png;base64,AAAA"}}]}],"stream":true}`)
+	f.Add(at("/v1/chat/completions"),
+		`{"model":"talk","messages":[{"role":"tool","tool_call_id":"1","content":"x"}],"tool_choice":{"type":"function",`+
+			`"function":{"name":"f"}},"parallel_tool_calls":false}`)
+	f.Add(at("/v1/messages"),
+		`{"model":"talk","max_tokens":5,"system":[{"type":"text","text":"s"}],"messages":[{"role":"assistant",`+
+			`"content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`)
+	f.Add(at("/v1/responses"),
+		`{"model":"talk","input":[{"role":"user","content":[{"type":"input_text","text":"x"}]}],"instructions":"x",`+
+			`"reasoning":{"effort":"low"},"stream":true}`)
 	f.Add(at("/v1/embeddings"), `{"model":"talk","input":[[1,2],[3]],"encoding_format":"base64"}`)
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
 		r := routes[int(which)%len(routes)]
@@ -220,11 +246,13 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// Names that try to leave the store, wherever a name goes.
+// Model names cannot refer to anything outside the store, in any route.
 func TestNamesStayInside(t *testing.T) {
 	f := serveMute(t, nil)
-	tricks := []string{"../../etc/passwd", "/etc/passwd", `..\..\windows`, "sha256:../../../etc/passwd", "sha256-" + strings.Repeat("a", 64) + "/../x", "a/../../b:c", "%2e%2e%2fetc%2fpasswd",
-		"..%2f..%2fetc%2fpasswd", "plain:../x", "plain@../x", "plain@sha256:..", "http://127.0.0.1:1/x", "file:///etc/passwd", "a\x00b", "con:", "nul", strings.Repeat("../", 500), strings.Repeat("a", 9000),
+	tricks := []string{"../../etc/passwd", "/etc/passwd", `..\..\windows`, "sha256:../../../etc/passwd", "sha256-" +
+		strings.Repeat("a", 64) + "/../x", "a/../../b:c", "%2e%2e%2fetc%2fpasswd",
+		"..%2f..%2fetc%2fpasswd", "plain:../x", "plain@../x", "plain@sha256:..", "http://127.0.0.1:1/x", "file:///etc/passwd",
+		"a\x00b", "con:", "nul", strings.Repeat("../", 500), strings.Repeat("a", 9000),
 		"\u202eplain", "plain:latest/../../..", ".", "..", "~root", "$HOME", "`id`", "-rf"}
 	for _, r := range f.list() {
 		if r.method == "GET" && !wildcard.MatchString(strings.ReplaceAll(r.path, "{$}", "")) {
@@ -234,8 +262,10 @@ func TestNamesStayInside(t *testing.T) {
 			if slices.Contains(elsewhere, r.path) && !strings.Contains(trick, "..") {
 				continue
 			}
-			body, err := encode(map[string]any{"model": trick, "name": trick, "source": trick, "destination": trick, "from": trick, "prompt": "x", "input": "x",
-				"messages": []map[string]string{{"role": "user", "content": "x"}}, "max_tokens": 1, "files": map[string]string{trick: trick}, "digest": trick})
+			body, err := encode(map[string]any{"model": trick, "name": trick, "source": trick, "destination": trick,
+				"from": trick, "prompt": "x", "input": "x",
+				"messages": []map[string]string{{"role": "user", "content": "x"}}, "max_tokens": 1,
+				"files": map[string]string{trick: trick}, "digest": trick})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,9 +281,9 @@ func TestNamesStayInside(t *testing.T) {
 	f.has(t, "GET", "/healthz", "", 200)
 }
 
-// Heads that are too long or lie end with an error or the connection.
+// Headers that are too long or inconsistent result in an error or a closed connection.
 func TestHostileHeads(t *testing.T) {
-	f := serveMute(t, func(o *Options) { o.patience = time.Second })
+	f := serveMute(t, func(o *Options) { o.clientTimeout = time.Second })
 	before := heap()
 	const post = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"
 	for name, say := range map[string]string{
@@ -280,22 +310,25 @@ func TestHostileHeads(t *testing.T) {
 	} {
 		conn := f.dial(t)
 		go func() { _, _ = io.WriteString(conn, say) }()
-		got, _ := io.ReadAll(io.LimitReader(conn, 1<<20)) // it may be cut
-		if status := string(got[:min(len(got), len("HTTP/1.1 400"))]); status != "" && !regexp.MustCompile(`^HTTP/1\.[01] (4\d\d|50[15])`).MatchString(status) {
+		got, _ := io.ReadAll(io.LimitReader(conn, 1<<20)) // an error means that the connection was closed
+		if status := string(got[:min(len(got), len("HTTP/1.1 400"))]); status != "" &&
+			!regexp.MustCompile(`^HTTP/1\.[01] (4\d\d|50[15])`).MatchString(status) {
 			t.Errorf("%s: %.200q", name, got)
 		}
 	}
 	f.unharmed(t, before)
 }
 
-// Many connections that hardly move, or that are left, end by themselves and keep nobody else waiting.
+// Many slow or abandoned connections are closed and do not block others.
 func TestSlowloris(t *testing.T) {
-	f := serveMute(t, func(o *Options) { o.patience = 500 * time.Millisecond })
+	f := serveMute(t, func(o *Options) { o.clientTimeout = 500 * time.Millisecond })
 	before := heap()
 	goroutines := runtime.NumGoroutine()
 	const head = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"
-	begins := []string{head, head + "Content-Length: 100000\r\n\r\n{", head + "Transfer-Encoding: chunked\r\n\r\n", head + "Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 90_000),
-		"POST /api/blobs/sha256:" + strings.Repeat("0", 64) + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"}
+	begins := []string{head, head + "Content-Length: 100000\r\n\r\n{", head + "Transfer-Encoding: chunked\r\n\r\n", head +
+		"Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 90_000),
+		"POST /api/blobs/sha256:" + strings.Repeat("0", 64) +
+			" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"}
 	drips := []string{"X-A: b\r\n", " ", "1\r\n \r\n", " ", "x"}
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
@@ -304,9 +337,9 @@ func TestSlowloris(t *testing.T) {
 		_, _ = io.WriteString(conn, begins[i%5])
 		switch i / 5 % 10 {
 		case 7:
-			_ = conn.(*net.TCPConn).CloseWrite() // half open
+			_ = conn.(*net.TCPConn).CloseWrite() // half-closed
 		case 8:
-			_ = conn.(*net.TCPConn).SetLinger(0) // cut off
+			_ = conn.(*net.TCPConn).SetLinger(0) // reset
 			conn.Close()
 			continue
 		case 9:
@@ -321,7 +354,7 @@ func TestSlowloris(t *testing.T) {
 				case <-ended:
 					return
 				case <-stop:
-					t.Errorf("connection %d goes on", i)
+					t.Errorf("connection %d is still open", i)
 					return
 				case <-time.After(50 * time.Millisecond):
 					_, _ = io.WriteString(conn, drips[i%5])
@@ -335,7 +368,8 @@ func TestSlowloris(t *testing.T) {
 	wg.Wait()
 	late.Stop()
 	http.DefaultClient.CloseIdleConnections()
-	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines+10; time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for ; runtime.NumGoroutine() > goroutines+10; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), goroutines)
 		}
@@ -343,18 +377,19 @@ func TestSlowloris(t *testing.T) {
 	f.unharmed(t, before)
 }
 
-// Large bodies share what memory there is for them: those for which there is none are told to come again, and what was taken is given back.
+// Large bodies share a memory limit. A body that exceeds what is left gets a 503, and memory is released afterwards.
 func TestLargeBodiesAtOnce(t *testing.T) {
 	f := serveMute(t, func(o *Options) { o.MaxBody = 16 << 20 })
 	if want := int64(128 << 20); f.bodies.total != want {
-		t.Fatalf("bodies may take %d bytes, want %d", f.bodies.total, want)
+		t.Fatalf("the limit of all bodies is %d bytes, want %d", f.bodies.total, want)
 	}
 	before := heap()
 	body := `{"model":"none","prompt":"` + strings.Repeat("x", 12<<20) + `"}`
-	held := make([]net.Conn, 2) // each counts three times 16 MiB
+	held := make([]net.Conn, 2) // each reserves three times 16 MiB
 	for i := range held {
 		held[i] = f.dial(t)
-		fmt.Fprintf(held[i], "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:len(body)-1])
+		fmt.Fprintf(held[i], "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body),
+			body[:len(body)-1])
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		f.bodies.mu.Lock()
@@ -364,10 +399,11 @@ func TestLargeBodiesAtOnce(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes are left", left)
+			t.Fatalf("%d bytes are not reserved", left)
 		}
 	}
-	if status, text := f.ask(t, "POST", "/api/generate", body); status != 503 || !strings.Contains(text, "other large requests") {
+	status, text := f.ask(t, "POST", "/api/generate", body)
+	if status != 503 || !strings.Contains(text, "other large requests") {
 		t.Errorf("a third large body: status %d: %.200s", status, text)
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
@@ -382,7 +418,8 @@ func TestLargeBodiesAtOnce(t *testing.T) {
 	if status, text := f.ask(t, "POST", "/api/generate", body); status != 404 {
 		t.Errorf("a large body alone: status %d: %.200s", status, text)
 	}
-	if status, text := f.ask(t, "POST", "/api/chat", `{"messages":[`+strings.Repeat("{},", 1<<20)+`{}]}`); status != 413 || !strings.Contains(text, "bytes of memory") {
+	body = `{"messages":[` + strings.Repeat("{},", 1<<20) + `{}]}`
+	if status, text := f.ask(t, "POST", "/api/chat", body); status != 413 || !strings.Contains(text, "bytes of memory") {
 		t.Errorf("a million objects: status %d: %.200s", status, text)
 	}
 	f.unharmed(t, before)

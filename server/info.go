@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/server/page"
 )
 
-// root is GET /: the page for browsers, and for others that the server is there.
+// root is GET /: the web page for browsers, a line of text for others.
 func (s *Server) root(w http.ResponseWriter, r *http.Request) error {
 	if page.Wanted(r) && page.Serve(w, r) {
 		return nil
@@ -23,22 +23,22 @@ func (s *Server) root(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// page is GET /page/NAME: a part of the page.
+// page is GET /page/NAME: a file of the web page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	if !page.Serve(w, r) {
-		return failf(http.StatusNotFound, "there is nothing at %s", clip(r.URL.Path))
+		return failf(http.StatusNotFound, "%s not found", clip(r.URL.Path))
 	}
 	return nil
 }
 
-// health is GET /healthz: the process lives.
+// health is GET /healthz: it reports that the process is alive.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, "ok\n")
 	return nil
 }
 
-// ready is GET /readyz: requests are taken.
+// ready is GET /readyz: it reports whether requests are accepted.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.stopping.Load() {
 		return errStopping
@@ -46,11 +46,11 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	return s.health(w, r)
 }
 
-// VersionJSON is the answer of /api/version. What is ours beyond the version tells our servers from others.
+// VersionJSON is the response of /api/version. The fields beyond Ollama's identify ingot servers.
 type VersionJSON struct {
 	Version string `json:"version"`
-	Ingot   string `json:"ingot"` // the same
-	Store   string `json:"store"` // the folder of models, as identity.StoreID has it; says nothing about who serves it
+	Ingot   string `json:"ingot"` // the version again
+	Store   string `json:"store"` // identity.StoreID of the store; not a proof of who serves it
 }
 
 // version is GET /api/version.
@@ -58,19 +58,19 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, VersionJSON{s.opts.Version, s.opts.Version, identity.StoreID(s.opts.Store)})
 }
 
-// prove is GET /api/prove: the answer to a client that asks whether this is its user's server.
+// prove is GET /api/prove: it proves to a client that the server belongs to the client's user.
 func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
 	p, err := identity.Prove(s.opts.Store, r)
 	switch {
 	case errors.Is(err, identity.ErrNonce):
 		return badParam(identity.NonceParameter, "%v", err)
-	case err != nil: // has paths, and whoever asks has brought no key
-		return failf(http.StatusServiceUnavailable, "the server cannot use the secret of its store")
+	case err != nil: // not shown: it contains paths, and the client has not authenticated
+		return failf(http.StatusServiceUnavailable, "the server cannot read its store's secret")
 	}
 	return writeJSON(w, p)
 }
 
-// tagsJSON is the answer of /api/tags.
+// tagsJSON is the response of /api/tags.
 type tagsJSON struct {
 	Models []tagJSON `json:"models"`
 }
@@ -93,7 +93,7 @@ type detailsJSON struct {
 	Quantization  string   `json:"quantization_level"`
 }
 
-// details are what an image says of itself.
+// details returns the details that an image's configuration has.
 func details(c manifest.Config) detailsJSON {
 	d := detailsJSON{Format: c.Format, Family: c.ModelType, Families: []string{}, Quantization: c.Quantization}
 	if d.Family != "" {
@@ -103,13 +103,13 @@ func details(c manifest.Config) detailsJSON {
 		d.Quantization = c.DType
 	}
 	if c.Params > 0 {
-		d.ParameterSize = count(c.Params)
+		d.ParameterSize = formatCount(c.Params)
 	}
 	return d
 }
 
-// count is a number of parameters for people.
-func count(n int64) string {
+// formatCount formats a number of parameters: 7.62B.
+func formatCount(n int64) string {
 	for _, u := range []struct {
 		unit string
 		of   float64
@@ -121,7 +121,7 @@ func count(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// tags is GET /api/tags: the models of the store.
+// tags is GET /api/tags: it lists the models of the store.
 func (s *Server) tags(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.opts.Store.List(r.Context())
 	if err != nil {
@@ -129,8 +129,10 @@ func (s *Server) tags(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := tagsJSON{Models: []tagJSON{}}
 	for _, m := range list {
-		t := tagJSON{Name: m.Name.String(), Model: m.Name.String(), ModifiedAt: m.Modified, Size: m.Size, Digest: m.Digest.Encoded()}
-		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil { // else it is no model, or gone
+		t := tagJSON{Name: m.Name.String(), Model: m.Name.String(), ModifiedAt: m.Modified, Size: m.Size,
+			Digest: m.Digest.Encoded()}
+		// An error means that the image is not a model or has been removed: it is listed without details.
+		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil {
 			t.Details = details(entry.Image.Config)
 		}
 		out.Models = append(out.Models, t)

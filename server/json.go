@@ -13,7 +13,7 @@ const (
 	ndjsonType = "application/x-ndjson"
 )
 
-// readJSON reads the body of a request, which is one JSON value. Fields that it does not know are left alone.
+// readJSON decodes a request's body, one JSON value. Unknown fields are ignored.
 func readJSON(r *http.Request, to any) error {
 	b, err := readWhole(r)
 	var large *http.MaxBytesError
@@ -22,35 +22,35 @@ func readJSON(r *http.Request, to any) error {
 	case errors.As(err, &large), errors.As(err, &known), errors.Is(err, os.ErrDeadlineExceeded):
 		return err
 	case err != nil:
-		return badRequest("reading the request: %v", err)
+		return badRequest("read the request: %v", err)
 	case len(bytes.TrimSpace(b)) == 0:
-		return badRequest("the request has no body; it takes JSON")
+		return badRequest("the request has no body, want JSON")
 	}
 	if err := json.Unmarshal(b, to); err != nil {
-		return badRequest("the request: %v", err)
+		return badRequest("invalid request: %v", err)
 	}
 	return nil
 }
 
-// writeJSON answers with a value.
+// writeJSON responds with a value.
 func writeJSON(w http.ResponseWriter, v any) error {
 	b, err := encode(v)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", jsonType)
-	_, _ = w.Write(b) // an error means that the client left
+	_, _ = w.Write(b) // fails only if the client has disconnected
 	return nil
 }
 
-// writeLine adds a value to a stream.
+// writeLine writes a value to a stream of JSON lines.
 func writeLine(w http.ResponseWriter, v any) error {
 	b, err := encode(v)
 	if err != nil {
 		return err
 	}
-	if a, ok := w.(*answer); ok && a.last == nil {
-		a.last = func(t told) error { return writeLine(w, errorJSON{t.message}) }
+	if a, ok := w.(*responseWriter); ok && a.last == nil {
+		a.last = func(t apiError) error { return writeLine(w, errorJSON{t.message}) }
 		w.Header().Set("Content-Type", ndjsonType)
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Accel-Buffering", "no")
@@ -61,7 +61,7 @@ func writeLine(w http.ResponseWriter, v any) error {
 	return http.NewResponseController(w).Flush()
 }
 
-// encode gives a value as a line.
+// encode returns a value as a line of JSON.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -6,27 +6,27 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// layersJSON is the answer of /api/layers.
+// layersJSON is the response of /api/layers.
 type layersJSON struct {
 	Model  string      `json:"model"`
 	Digest string      `json:"digest"` // of the manifest
 	Layers []layerJSON `json:"layers"`
 }
 
-// layerJSON is a layer, with the names that `ingot show --layers --json` has.
+// layerJSON is a layer, with the field names of `ingot show --layers --json`.
 type layerJSON struct {
 	Digest    string `json:"digest"`
 	Size      int64  `json:"size"`
 	MediaType string `json:"media_type"`
 	Kind      string `json:"kind"` // tensor, file, license...
-	Name      string `json:"name"` // of the tensor, or the path of the file
+	Name      string `json:"name"` // the tensor's name or the file's path
 }
 
-// layers is GET /api/layers?model=NAME, which is ours: what a model's image is made of.
+// layers is GET /api/layers?model=NAME, an extension: it lists the layers of a model's image.
 func (s *Server) layers(w http.ResponseWriter, r *http.Request) error {
 	name := r.URL.Query().Get("model")
 	if name == "" {
-		return badRequest("the request names no model: /api/layers?model=NAME")
+		return badRequest("the model parameter is missing: /api/layers?model=NAME")
 	}
 	n, err := manifest.ParseName(name)
 	if err != nil {

@@ -26,30 +26,32 @@ func (f *fixture) dial(t *testing.T) net.Conn {
 	return c
 }
 
-// Requests that never come to their end do.
+// Requests that never end are aborted.
 func TestSlowRequests(t *testing.T) {
 	for name, c := range map[string]struct{ say, want string }{
 		"nothing":     {"", ""},
 		"half a head": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nX-A: b", ""},
-		"half a body": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"model\"", "408 Request Timeout"},
-		"no chunks":   {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", "408 Request Timeout"},
+		"half a body": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"model\"",
+			"408 Request Timeout"},
+		"no chunks": {"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+			"408 Request Timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := serve(t, func(o *Options) { o.patience = 100 * time.Millisecond })
+			f := serve(t, func(o *Options) { o.clientTimeout = 100 * time.Millisecond })
 			conn := f.dial(t)
 			fmt.Fprint(conn, c.say)
 			got, err := io.ReadAll(conn)
 			if err != nil || !strings.Contains(string(got), c.want) {
-				t.Errorf("the answer is %q, %v; want %q and the end", got, err, c.want)
+				t.Errorf("response %q, %v; want %q and the end of the connection", got, err, c.want)
 			}
 		})
 	}
 }
 
-// A client that does not read is given up, and holds up nobody.
+// A client that does not read is disconnected, and does not block others.
 func TestSlowReader(t *testing.T) {
-	f := serve(t, func(o *Options) { o.patience = 200 * time.Millisecond })
-	f.says = slices.Repeat([]string{strings.Repeat("word ", 1<<16)}, 200) // more than the system takes for the client
+	f := serve(t, func(o *Options) { o.clientTimeout = 200 * time.Millisecond })
+	f.says = slices.Repeat([]string{strings.Repeat("word ", 1<<16)}, 200) // more than the socket's buffers hold
 	conn := f.dial(t)
 	body := `{"model":"plain","prompt":"x"}`
 	fmt.Fprintf(conn, "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -60,12 +62,12 @@ func TestSlowReader(t *testing.T) {
 		}
 		f.has(t, "GET", "/api/version", "", 200)
 		if time.Now().After(deadline) {
-			t.Fatal("its request goes on")
+			t.Fatal("the request is still running")
 		}
 	}
 }
 
-// Heads that are too long, and what is no HTTP.
+// Headers that are too long, and requests that are not HTTP, are rejected.
 func TestBadHeads(t *testing.T) {
 	f := serve(t, nil)
 	for _, say := range []string{
@@ -76,15 +78,15 @@ func TestBadHeads(t *testing.T) {
 	} {
 		conn := f.dial(t)
 		go fmt.Fprint(conn, say)
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err == nil && answer.StatusCode < 400 {
-			t.Errorf("%.40q: status %d", say, answer.StatusCode)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err == nil && response.StatusCode < 400 {
+			t.Errorf("%.40q: status %d", say, response.StatusCode)
 		}
 	}
 	f.has(t, "GET", "/healthz", "", 200)
 }
 
-// More connections than there may be wait.
+// Connections beyond the limit wait.
 func TestManyConnections(t *testing.T) {
 	f := serve(t, func(o *Options) { o.connections = 3 })
 	for range 3 {
@@ -98,10 +100,11 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// Names are no paths.
+// Model names are not used as paths.
 func TestPaths(t *testing.T) {
 	f := serve(t, nil)
-	for _, name := range []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", strings.Repeat("a", 5000), "a\x00b", "con:", "."} {
+	for _, name := range []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd",
+		strings.Repeat("a", 5000), "a\x00b", "con:", "."} {
 		body, err := encode(map[string]string{"model": name, "prompt": "x"})
 		if err != nil {
 			t.Fatal(err)
@@ -112,8 +115,10 @@ func TestPaths(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/../../etc/passwd", "/api/../..", "/%2e%2e/%2e%2e/etc/passwd", "/api//chat", "/api/chat/"} {
-		if status, text := f.ask(t, "GET", path, ""); status != 404 && status != 405 && status != 301 && status != 200 || strings.Contains(text, "root:") {
+	for _, path := range []string{"/../../etc/passwd", "/api/../..", "/%2e%2e/%2e%2e/etc/passwd", "/api//chat",
+		"/api/chat/"} {
+		if status, text := f.ask(t, "GET", path, ""); status != 404 && status != 405 && status != 301 && status != 200 ||
+			strings.Contains(text, "root:") {
 			t.Errorf("%s: status %d: %s", path, status, text)
 		}
 	}

@@ -6,15 +6,15 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// logProbJSON is how likely the model found a token.
+// logProbJSON is a token with its logprob.
 type logProbJSON struct {
 	Token   string        `json:"token"`
 	LogProb float32       `json:"logprob"`
-	Bytes   []int         `json:"bytes,omitempty"` // of the token, which need not be whole characters
+	Bytes   []int         `json:"bytes,omitempty"` // the token's bytes, which may split a character
 	Top     []logProbJSON `json:"top_logprobs,omitempty"`
 }
 
-// logProbs names the tokens.
+// logProbs adds the tokens' texts to logprobs.
 func (m *model) logProbs(list []runtime.LogProb) (out []logProbJSON) {
 	for _, l := range list {
 		p := m.logProb(l.ID, l.LogProb)
@@ -33,7 +33,7 @@ func (m *model) logProb(id int32, p float32) logProbJSON {
 		return out
 	}
 	text, ok := tok.Bytes(id)
-	if !ok { // a special one
+	if !ok { // a special token
 		name, _ := tok.Token(id)
 		text = []byte(name)
 	}

@@ -2,37 +2,39 @@ package server
 
 import "github.com/ingotml/ingot/runtime"
 
-// machineMemory is what models may take where nobody says how much.
+// machineMemory is the default memory limit for all models.
 func machineMemory() int64 { return runtime.MachineMemory() }
 
-// Tokens of state that a model has room for at least, as far as its context goes, and what else a process takes.
 const (
-	leastContext = 4096
-	workingSet   = 256 << 20
+	minContext = 4096      // tokens of KV cache that a model gets at least, up to its context length
+	workingSet = 256 << 20 // bytes that a process takes in addition to weights and KV caches
 )
 
-// room is the memory of a loaded model, in bytes.
-type room struct {
-	weights, state, cache int64
+// memoryBudget is the memory of a loaded model, in bytes.
+type memoryBudget struct {
+	weights int64
+	state   int64 // KV caches of running requests
+	cache   int64 // prefix cache
 }
 
-func (r room) total() int64 { return r.weights + r.state + r.cache + workingSet }
+func (r memoryBudget) total() int64 { return r.weights + r.state + r.cache + workingSet }
 
-// slack is room beyond a count of tokens: storage grows in steps, and windows hold a step's rows.
-func slack(n int64) int64 { return n + n/4 + 32<<20 }
+// withSlack adds to the exact size of a KV cache: storage grows in steps, and sliding windows also hold a step's
+// tokens.
+func withSlack(n int64) int64 { return n + n/4 + 32<<20 }
 
-// room is what a model gets: its weights, the state of what it reads and says, and what it keeps of past requests. State gets a fourth of
-// what the weights leave and the past an eighth, so that several models have room, but no more than a request of the model's whole
-// context takes.
-func (s *Server) room(m *model) room {
-	var r room
+// memoryBudget divides the memory of a model: KV caches of running requests get a quarter of what the weights leave,
+// and the prefix cache an eighth, so that several models fit. Neither gets more than one request with the full context
+// needs. Options.Context and Options.CacheSize override this.
+func (s *Server) memoryBudget(m *model) memoryBudget {
+	var r memoryBudget
 	for _, l := range m.entry.Image.Layers {
 		r.weights += l.Size
 	}
-	bytes := func(tokens int) int64 { return slack(m.StateBytes(tokens, s.opts.Float32, s.opts.KV)) }
+	bytes := func(tokens int) int64 { return withSlack(m.StateBytes(tokens, s.opts.Float32, s.opts.KV)) }
 	free := max(s.opts.Memory-r.weights-workingSet, 0)
 	whole := bytes(m.Context())
-	r.state = min(max(bytes(min(m.Context(), leastContext)), free/4), whole)
+	r.state = min(max(bytes(min(m.Context(), minContext)), free/4), whole)
 	if s.opts.Context > 0 {
 		r.state = bytes(s.opts.Context)
 	}

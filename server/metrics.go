@@ -13,24 +13,24 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// metrics count what a server does. The parts of an answer are counted without locks.
+// metrics are the server's counters. Counting a response's pieces takes no locks.
 type metrics struct {
-	open atomic.Int64 // requests that are being answered
+	open atomic.Int64 // requests being handled
 
 	mu       sync.Mutex
-	requests map[asked]int64
+	requests map[requestKey]int64
 	models   map[string]*modelMetrics
 }
 
-// asked is a kind of requests: what they asked for, and how that went.
-type asked struct {
+// requestKey is the labels of a request's counter.
+type requestKey struct {
 	endpoint string
 	status   int
 }
 
-// modelMetrics are those of a model, whether it is loaded or not.
+// modelMetrics are the counters of a model. They outlive its process.
 type modelMetrics struct {
-	ends [len(ends)]atomic.Int64 // answers
+	ends [len(ends)]atomic.Int64 // responses, by index of ends
 
 	prompt, cached, tokens     atomic.Int64
 	drafted, accepted, targets atomic.Int64
@@ -38,7 +38,7 @@ type modelMetrics struct {
 	first, next, load *histogram
 }
 
-// ends are how answers end.
+// ends are the values of the label end: how a response ended.
 var ends = [...]string{string(runtime.DoneStop), string(runtime.DoneLength), endCancelled, endError}
 
 const (
@@ -52,13 +52,13 @@ var (
 	loadBounds  = seconds(.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 )
 
-// otherModels are those beyond so many: clients may copy models under any number of names.
+// The number of models is limited, since clients can copy a model to any number of names. The others share one name.
 const (
 	maxMeasured = 256
 	otherModels = "other"
 )
 
-// model gives the counts of a model.
+// model returns the counters of a model.
 func (m *metrics) model(name string) *modelMetrics {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +70,9 @@ func (m *metrics) model(name string) *modelMetrics {
 	}
 	c := m.models[name]
 	if c == nil {
-		c = &modelMetrics{first: newHistogram(firstBounds), next: newHistogram(nextBounds), load: newHistogram(loadBounds)}
+		c = &modelMetrics{
+			first: newHistogram(firstBounds), next: newHistogram(nextBounds), load: newHistogram(loadBounds),
+		}
 		m.models[name] = c
 	}
 	return c
@@ -81,18 +83,18 @@ func (m *metrics) request(endpoint string, status int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.requests == nil {
-		m.requests = map[asked]int64{}
+		m.requests = map[requestKey]int64{}
 	}
-	m.requests[asked{endpoint, status}]++
+	m.requests[requestKey{endpoint, status}]++
 }
 
-// statusGone is the status of requests whose clients left before an answer began; none is sent.
+// statusGone counts requests whose clients disconnected before the response started. It is never sent.
 const statusGone = 499
 
-// answered counts a request by the route that it went to.
-func (s *Server) answered(a *answer, r *http.Request) {
+// countResponse counts a request under its route.
+func (s *Server) countResponse(a *responseWriter, r *http.Request) {
 	pattern := r.Pattern
-	if pattern == "" { // it was refused before
+	if pattern == "" { // refused before routing
 		_, pattern = s.mux.Handler(r)
 	}
 	if _, path, ok := strings.Cut(pattern, " "); ok {
@@ -112,22 +114,22 @@ func (s *Server) answered(a *answer, r *http.Request) {
 	s.metrics.request(pattern, status)
 }
 
-// watch follows one answer of a model.
-type watch struct {
+// responseMetrics records the metrics of one response.
+type responseMetrics struct {
 	of          *modelMetrics
 	begun, last time.Time
 	seen        runtime.Stats
 }
 
-func (m *metrics) watch(model string, begun time.Time) *watch {
+func (m *metrics) startResponse(model string, begun time.Time) *responseMetrics {
 	if begun.IsZero() {
 		begun = time.Now()
 	}
-	return &watch{of: m.model(model), begun: begun}
+	return &responseMetrics{of: m.model(model), begun: begun}
 }
 
-// saw counts a part of the answer.
-func (w *watch) saw(e runtime.Event) {
+// observe records an event of the response.
+func (w *responseMetrics) observe(e runtime.Event) {
 	if len(e.IDs) > 0 {
 		now := time.Now()
 		if w.last.IsZero() {
@@ -155,8 +157,8 @@ func (w *watch) saw(e runtime.Event) {
 	w.seen = e.Stats
 }
 
-// ended counts the answer, by why it ended. cancelled says that nobody wanted the rest.
-func (w *watch) ended(done runtime.DoneReason, cancelled bool) {
+// finish counts the response by how it ended. cancelled means that the client cancelled it.
+func (w *responseMetrics) finish(done runtime.DoneReason, cancelled bool) {
 	end := string(done)
 	switch {
 	case end != "":

@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 )
 
-// reporting is a parrot that tells how it does.
+// reporting is a parrot with a usage report.
 type reporting struct{ *parrot }
 
 func (reporting) Usage(context.Context) (runtime.Usage, error) {
@@ -27,7 +27,7 @@ var (
 	headLine   = regexp.MustCompile(`^# (HELP|TYPE) ([a-z_]+) (.+)$`)
 )
 
-// samples reads a text of metrics, and checks its form.
+// samples parses metrics and checks their form.
 func samples(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	out, kinds := map[string]float64{}, map[string]string{}
@@ -38,31 +38,31 @@ func samples(t *testing.T, text string) map[string]float64 {
 			if current = head[2]; head[1] == "TYPE" {
 				kinds[current] = head[3]
 			} else if kinds[current] != "" {
-				t.Errorf("%s comes twice", current)
+				t.Errorf("%s appears twice", current)
 			}
 			continue
 		}
 		m := sampleLine.FindStringSubmatch(line)
 		if m == nil {
-			t.Errorf("no sample: %q", line)
+			t.Errorf("not a sample: %q", line)
 			continue
 		}
 		if name := m[1]; name != current && !(kinds[current] == "histogram" && strings.HasPrefix(name, current+"_")) {
 			t.Errorf("%q is under %s", line, current)
 		}
 		if kinds[current] == "counter" && !strings.HasSuffix(current, "_total") {
-			t.Errorf("the counter %s", current)
+			t.Errorf("counter %s lacks the suffix _total", current)
 		}
 		value, err := strconv.ParseFloat(m[3], 64)
 		if _, twice := out[m[1]+m[2]]; twice || err != nil {
-			t.Errorf("%q: twice %v, %v", line, twice, err)
+			t.Errorf("%q: duplicate %v, %v", line, twice, err)
 		}
 		out[m[1]+m[2]] = value
 	}
 	return out
 }
 
-// measured gets the metrics of a server.
+// measured returns the metrics of a server.
 func (f *fixture) measured(t *testing.T) map[string]float64 {
 	t.Helper()
 	status, text := f.ask(t, "GET", "/metrics", "")
@@ -76,7 +76,7 @@ func expect(t *testing.T, got, want map[string]float64) {
 	t.Helper()
 	for name, v := range want {
 		if x, ok := got[name]; !ok || x != v {
-			t.Errorf("%s is %v (there: %v), want %v", name, x, ok, v)
+			t.Errorf("%s is %v (found: %v), want %v", name, x, ok, v)
 		}
 	}
 }
@@ -137,25 +137,26 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("memory: %v, %v", got["ingot_server_memory_bytes"], got[`ingot_model_room_bytes{model="plain:latest"}`])
 	}
 	if _, there := got[`ingot_cache_disk_bytes{model="plain:latest"}`]; there {
-		t.Error("a cache on disk that is not there is counted")
+		t.Error("ingot_cache_disk_bytes is reported without a disk cache")
 	}
 }
 
-// A client that leaves is no error of the server.
-func TestMetricsOfWhoLeaves(t *testing.T) {
+// A client that disconnects is not counted as a server error.
+func TestMetricsDisconnect(t *testing.T) {
 	f := serve(t, nil)
 	f.wait = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate", strings.NewReader(`{"model":"plain","prompt":"x","stream":false}`))
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate",
+		strings.NewReader(`{"model":"plain","prompt":"x","stream":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		if answer, err := http.DefaultClient.Do(r); err == nil {
-			answer.Body.Close()
-			t.Error("there is an answer")
+		if response, err := http.DefaultClient.Do(r); err == nil {
+			response.Body.Close()
+			t.Error("got a response")
 		}
 	}()
 	until(t, func() bool { return f.measured(t)[`ingot_generated_tokens_total{model="plain:latest"}`] == 1 })
@@ -163,24 +164,26 @@ func TestMetricsOfWhoLeaves(t *testing.T) {
 	<-gone
 	until(t, func() bool {
 		got := f.measured(t)
-		return got[`ingot_answers_total{model="plain:latest",end="cancelled"}`] == 1 && got[`ingot_requests_total{endpoint="/api/generate",status="499"}`] == 1
+		return got[`ingot_answers_total{model="plain:latest",end="cancelled"}`] == 1 &&
+			got[`ingot_requests_total{endpoint="/api/generate",status="499"}`] == 1
 	})
 }
 
-// until waits for something to become so.
-func until(t *testing.T, so func() bool) {
+// until waits until a condition is true.
+func until(t *testing.T, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not become so")
+			t.Fatal("timeout: the condition is still false")
 		}
 	}
 }
 
-func TestMetricsWantTheKey(t *testing.T) {
+func TestMetricsNeedKey(t *testing.T) {
 	f := serve(t, func(o *Options) { o.APIKey = "secret" })
 	f.has(t, "GET", "/metrics", "", 401)
-	if status, text := f.ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 || samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
+	if status, text := f.ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 ||
+		samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
 		t.Errorf("%d: %s", status, text)
 	}
 }
@@ -193,12 +196,13 @@ func TestHistogram(t *testing.T) {
 	var e exposition
 	e.family("x", histogramKind, "X.").histogram(h, "model", `a"b\c`+"\n")
 	expect(t, samples(t, e.String()), map[string]float64{
-		`x_bucket{model="a\"b\\c\n",le="0.1"}`: 2, `x_bucket{model="a\"b\\c\n",le="1"}`: 4, `x_bucket{model="a\"b\\c\n",le="+Inf"}`: 5,
-		`x_count{model="a\"b\\c\n"}`: 5, `x_sum{model="a\"b\\c\n"}`: 3601.201,
+		`x_bucket{model="a\"b\\c\n",le="0.1"}`: 2, `x_bucket{model="a\"b\\c\n",le="1"}`: 4,
+		`x_bucket{model="a\"b\\c\n",le="+Inf"}`: 5,
+		`x_count{model="a\"b\\c\n"}`:            5, `x_sum{model="a\"b\\c\n"}`: 3601.201,
 	})
 }
 
-// However many names models get, there is an end to what is counted by name.
+// The number of models with their own metrics is limited.
 func TestMetricsAreBounded(t *testing.T) {
 	var m metrics
 	for i := range 2 * maxMeasured {
@@ -209,13 +213,13 @@ func TestMetricsAreBounded(t *testing.T) {
 	}
 }
 
-func BenchmarkWatch(b *testing.B) {
+func BenchmarkResponseMetrics(b *testing.B) {
 	var m metrics
-	w := m.watch("m", time.Now())
+	w := m.startResponse("m", time.Now())
 	e := runtime.Event{IDs: []int32{1}, Text: "x"}
 	b.ReportAllocs()
 	for b.Loop() {
 		e.Stats.Tokens++
-		w.saw(e)
+		w.observe(e)
 	}
 }

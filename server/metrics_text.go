@@ -12,23 +12,23 @@ import (
 
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
-// exposition is a text of metrics.
+// exposition is a text in that format.
 type exposition struct{ bytes.Buffer }
 
-// Kinds of metrics.
+// Metric types.
 const (
 	counterKind   = "counter"
 	gaugeKind     = "gauge"
 	histogramKind = "histogram"
 )
 
-// family begins a metric; its samples follow.
+// family starts a metric. Its samples follow.
 func (e *exposition) family(name, kind, help string) *family {
 	e.WriteString("# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n")
 	return &family{e, name}
 }
 
-// family is a metric that samples are added to. Labels are names and values in turn.
+// family adds samples to a metric. Labels alternate names and values.
 type family struct {
 	to   *exposition
 	name string
@@ -53,7 +53,7 @@ func (f *family) sample(suffix string, value float64, labels []string) {
 
 var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// histogram adds one histogram; its buckets count what is at most as large as their bounds.
+// histogram adds a histogram. As the format requires, bucket counts are cumulative.
 func (f *family) histogram(h *histogram, labels ...string) {
 	labels = append(labels, "le", "")
 	le, below := &labels[len(labels)-1], int64(0)
@@ -70,7 +70,7 @@ func (f *family) histogram(h *histogram, labels ...string) {
 	f.sample("_count", float64(below), labels)
 }
 
-// histogram counts times. It may be used from any goroutine.
+// histogram counts durations. It is safe for concurrent use.
 type histogram struct {
 	bounds []time.Duration // ascending
 	counts []atomic.Int64  // one more than there are bounds
@@ -90,7 +90,7 @@ func (h *histogram) observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-// seconds makes bounds.
+// seconds converts bucket bounds.
 func seconds(list ...float64) (out []time.Duration) {
 	for _, s := range list {
 		out = append(out, time.Duration(s*float64(time.Second)))

@@ -16,35 +16,35 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// model is a model of the store, as its name means it now, and what requests are made with.
+// model is a model of the store under its current name, with what requests need to build prompts.
 type model struct {
 	entry *manifest.Entry
 	*runtime.Processor
 	style    *talk.Style
-	template error // why its chat template cannot be used
+	template error // why the chat template is unusable
 }
 
-// name is what answers call the model.
+// name returns the model's name in responses.
 func (m *model) name() string { return m.entry.Name.String() }
 
-// talks gives how the model is talked to.
-func (m *model) talks() (*talk.Style, error) {
+// chatStyle returns the chat template and its settings.
+func (m *model) chatStyle() (*talk.Style, error) {
 	return m.style, m.template
 }
 
-// known keeps what was read of models, which takes a while for large vocabularies.
-type known struct {
+// modelCache caches models, since reading a large vocabulary takes a while.
+type modelCache struct {
 	mu   sync.Mutex
-	list []*model // the latest used last
+	list []*model // least recently used first
 }
 
-// maxKnown bounds it: a tokenizer may take a hundred megabytes.
-const maxKnown = 8
+// maxCachedModels limits the cache: a tokenizer can take a hundred megabytes.
+const maxCachedModels = 8
 
-// find looks a model up in the store and reads what requests need of it.
+// find resolves a name in the store and returns its model, from the cache if possible.
 func (s *Server) find(ctx context.Context, name string) (*model, error) {
 	if name == "" {
-		return nil, badRequest("the request names no model")
+		return nil, badRequest("the model is missing")
 	}
 	n, err := manifest.ParseName(name)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Server) find(ctx context.Context, name string) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m := s.known.get(entry); m != nil {
+	if m := s.cache.get(entry); m != nil {
 		return m, nil
 	}
 	if err := s.opts.Store.CheckPresent(entry, false); err != nil {
@@ -72,23 +72,25 @@ func (s *Server) find(ctx context.Context, name string) (*model, error) {
 	}
 	m.template = m.style.ReadTemplate(ctx, s.opts.Store, entry)
 	if err := ctx.Err(); err != nil {
-		return nil, err // says nothing of the template, and the model is kept for others
+		return nil, err // m.template may be an error of this request, which must not be cached
 	}
 	if m.template != nil {
-		m.template = badRequest("%v; raw gives the model the prompt as it is", m.template)
+		m.template = badRequest("%v; raw sends the prompt without a template", m.template)
 	}
 	if m.Processor, err = runtime.OpenProcessor(s.opts.Store, entry); err != nil {
 		return nil, err
 	}
-	s.known.put(m)
+	s.cache.put(m)
 	return m, nil
 }
 
-// get gives the model of an entry if it is known.
-func (k *known) get(e *manifest.Entry) *model {
+// get returns the cached model of an entry, or nil.
+func (k *modelCache) get(e *manifest.Entry) *model {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	i := slices.IndexFunc(k.list, func(m *model) bool { return m.entry.Digest == e.Digest && m.entry.Name == e.Name })
+	i := slices.IndexFunc(k.list, func(m *model) bool {
+		return m.entry.Digest == e.Digest && m.entry.Name == e.Name
+	})
 	if i < 0 {
 		return nil
 	}
@@ -97,26 +99,27 @@ func (k *known) get(e *manifest.Entry) *model {
 	return m
 }
 
-func (k *known) put(m *model) {
+func (k *modelCache) put(m *model) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.list = append(slices.DeleteFunc(k.list, func(o *model) bool { return o.entry.Name == m.entry.Name }), m)
-	if len(k.list) > maxKnown {
+	if len(k.list) > maxCachedModels {
 		k.list = slices.Delete(k.list, 0, 1)
 	}
 }
 
-// digestOf finds what a pool's key was made from.
+// digestOf returns the manifest digest in a pool key.
 func digestOf(key string) digest.Digest { return digest.Digest(key[:min(len(key), digestLen)]) }
 
 const digestLen = len("sha256:") + 64
 
-// source tells the pool how the model is loaded. A name that has come to mean something else, or is loaded otherwise, has another key.
+// source tells the pool how to load a model. If the name now refers to another model, or the variant changes, the key
+// changes and the pool reloads it.
 func (s *Server) source(m *model) pool.Source {
-	room := s.room(m)
-	child := Child{Name: childName(m.entry), PrefixCache: room.cache, Memory: room.state}
+	budget := s.memoryBudget(m)
+	child := Child{Name: childName(m.entry), PrefixCache: budget.cache, Memory: budget.state}
 	return pool.Source{
-		Name: m.name(), Key: m.entry.Digest.String() + " " + s.opts.Variant, Size: room.total(),
+		Name: m.name(), Key: m.entry.Digest.String() + " " + s.opts.Variant, Size: budget.total(),
 		Load: func(ctx context.Context, loaded func(float64)) (pool.Model, error) {
 			begun := time.Now()
 			model, err := s.opts.Load(ctx, child, loaded)
@@ -128,15 +131,15 @@ func (s *Server) source(m *model) pool.Source {
 	}
 }
 
-// childName means the manifest that was looked up, whatever the name comes to mean.
+// childName returns the name with the manifest's digest, so that the process loads this model even if the name changes.
 func childName(e *manifest.Entry) string {
 	n := e.Name
 	n.Digest = e.Digest
 	return n.String()
 }
 
-// lend has a model loaded and gives it, with the time that it took to get it.
-func (s *Server) lend(ctx context.Context, m *model) (*pool.Lease, time.Duration, error) {
+// acquire loads a model if needed and leases it. It also returns how long that took.
+func (s *Server) acquire(ctx context.Context, m *model) (*pool.Lease, time.Duration, error) {
 	begun := time.Now()
 	lease, err := s.pool.Acquire(ctx, s.source(m), nil)
 	if errors.Is(err, pool.ErrClosed) {
@@ -145,9 +148,10 @@ func (s *Server) lend(ctx context.Context, m *model) (*pool.Lease, time.Duration
 	return lease, time.Since(begun), err
 }
 
-// begin makes a prompt of a conversation.
-func (s *Server) begin(ctx context.Context, m *model, style *talk.Style, c talk.Conversation) (*talk.Prompt, error) {
-	if err := m.able(style, &c); err != nil {
+// makePrompt builds the prompt of a conversation.
+func (s *Server) makePrompt(ctx context.Context, m *model, style *talk.Style, c talk.Conversation) (*talk.Prompt,
+	error) {
+	if err := m.checkCapabilities(style, &c); err != nil {
 		return nil, err
 	}
 	c.AddGenerationPrompt = true
@@ -159,7 +163,8 @@ func (s *Server) begin(ctx context.Context, m *model, style *talk.Style, c talk.
 	return p, nil
 }
 
-// unload lets a model go as soon as nobody uses it, and gives its name. A model that is not loaded has to be in the store.
+// unload unloads a model as soon as it is idle, and returns its full name. A model that is not loaded must be in the
+// store.
 func (s *Server) unload(ctx context.Context, name string) (string, error) {
 	n, err := manifest.ParseName(name)
 	if err != nil {

@@ -14,7 +14,7 @@ type copyRequest struct {
 	Destination string `json:"destination"`
 }
 
-// copy is POST /api/copy: a model gets a second name.
+// copy is POST /api/copy: it gives a model a second name.
 func (s *Server) copy(w http.ResponseWriter, r *http.Request) error {
 	var q copyRequest
 	if err := readJSON(r, &q); err != nil {
@@ -35,13 +35,13 @@ func (s *Server) copy(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// deleteRequest is the body of /api/delete; name is what older clients call the model.
+// deleteRequest is the body of /api/delete. Older clients send name instead of model.
 type deleteRequest struct {
 	Model string `json:"model"`
 	Name  string `json:"name"`
 }
 
-// delete is DELETE /api/delete: a model leaves the store, and its memory as soon as nobody uses it.
+// delete is DELETE /api/delete: it removes a model from the store, and unloads it as soon as it is idle.
 func (s *Server) delete(w http.ResponseWriter, r *http.Request) error {
 	var q deleteRequest
 	if err := readJSON(r, &q); err != nil {
@@ -53,7 +53,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.opts.Store.Remove(r.Context(), n)
 	if errors.Is(err, manifest.ErrBlobsKept) {
-		s.opts.Log("%v", err) // the name is gone, which is what was asked for
+		s.opts.Log("%v", err) // not an error for the client: the name is removed
 	} else if err != nil {
 		return err
 	}

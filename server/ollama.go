@@ -9,9 +9,9 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// What generate and chat of Ollama's API share, https://docs.ollama.com/api as of 0.33. What is ours beyond it is said where it stands.
+// Common parts of Ollama's generate and chat, https://docs.ollama.com/api as of 0.33. Extensions are marked.
 
-// endJSON is in the last message of an answer. Times are in nanoseconds.
+// endJSON is part of the last message of a response. Durations are in nanoseconds.
 type endJSON struct {
 	DoneReason string `json:"done_reason,omitempty"`
 	Total      int64  `json:"total_duration,omitempty"`
@@ -20,10 +20,10 @@ type endJSON struct {
 	PromptTime int64  `json:"prompt_eval_duration,omitempty"`
 	Tokens     int    `json:"eval_count,omitempty"`
 	TokensTime int64  `json:"eval_duration,omitempty"`
-	Stats      *Stats `json:"stats,omitempty"` // ours
+	Stats      *Stats `json:"stats,omitempty"` // an extension
 }
 
-// Stats count an answer, as `ingot run --json` prints them.
+// Stats are the statistics of a response, in the form of `ingot run --json`.
 type Stats struct {
 	PromptTokens  int     `json:"prompt_tokens"`
 	CachedTokens  int     `json:"cached_tokens"`
@@ -35,9 +35,10 @@ type Stats struct {
 	TargetSteps   int     `json:"target_steps"`
 }
 
-// NewStats are the counts of a request.
+// NewStats converts the statistics of a request.
 func NewStats(s runtime.Stats) Stats {
-	return Stats{s.PromptTokens, s.CachedTokens, s.PromptTime.Seconds(), s.Tokens, s.GenerateTime.Seconds(), s.Drafted, s.Accepted, s.TargetSteps}
+	return Stats{s.PromptTokens, s.CachedTokens, s.PromptTime.Seconds(), s.Tokens, s.GenerateTime.Seconds(),
+		s.Drafted, s.Accepted, s.TargetSteps}
 }
 
 func (o outcome) end() endJSON {
@@ -49,13 +50,13 @@ func (o outcome) end() endJSON {
 	}
 }
 
-// Reasons of answers to requests that ask for nothing but the model.
+// Done reasons of requests that only load or unload a model.
 const (
 	doneLoad   = "load"
 	doneUnload = "unload"
 )
 
-// callJSON is a call of a tool.
+// callJSON is a tool call.
 type callJSON struct {
 	ID       string       `json:"id,omitempty"`
 	Function functionJSON `json:"function"`
@@ -67,7 +68,7 @@ type functionJSON struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// calls numbers calls from the given one on.
+// calls converts tool calls. The first one gets the index from.
 func calls(from int, list []parse.ToolCall) []callJSON {
 	var out []callJSON
 	for i, c := range list {
@@ -76,14 +77,14 @@ func calls(from int, list []parse.ToolCall) []callJSON {
 	return out
 }
 
-// now is the time of a message.
+// now returns the timestamp of a message.
 func now() time.Time { return time.Now().UTC() }
 
-// streams tells whether an answer comes in pieces; nil is yes.
+// streams reports whether to stream a response. The default is true.
 func streams(wanted *bool) bool { return wanted == nil || *wanted }
 
-// onlyLoad serves a request without a prompt, by which clients have a model loaded ahead of time, or unloaded: it gives the reason to answer
-// with.
+// onlyLoad handles a request without a prompt, with which clients preload or unload a model. It returns the model's
+// name and the done reason.
 func (s *Server) onlyLoad(r *http.Request, name string, keep keepAlive) (string, string, error) {
 	if keep.unloads() {
 		name, err := s.unload(r.Context(), name)
@@ -93,7 +94,7 @@ func (s *Server) onlyLoad(r *http.Request, name string, keep keepAlive) (string,
 	if err != nil {
 		return "", "", err
 	}
-	lease, _, err := s.lend(r.Context(), m)
+	lease, _, err := s.acquire(r.Context(), m)
 	if err != nil {
 		return "", "", err
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// What the endpoints of OpenAI's API share, https://platform.openai.com/docs/api-reference as of November 2026. What is ours, or of other
-// servers, beyond it is said where it stands.
+// Common parts of OpenAI's API, https://platform.openai.com/docs/api-reference as of November 2026. Extensions, ours
+// and those of other servers, are marked.
 
-// openAIFailure is the body of an error.
+// openAIFailure is the body of an error response.
 type openAIFailure struct {
 	Error openAIErrorJSON `json:"error"`
 }
@@ -28,17 +28,19 @@ type openAIErrorJSON struct {
 	Code    *string `json:"code"`
 }
 
-// openAIError writes an error as OpenAI's clients expect it.
-func openAIError(t told) any {
-	e := openAIErrorJSON{Message: t.message, Type: "invalid_request_error", Param: orNull(t.param), Code: orNull(openAICode(t))}
+// openAIError returns an error in OpenAI's form.
+func openAIError(t apiError) any {
+	e := openAIErrorJSON{
+		Message: t.message, Type: "invalid_request_error", Param: orNull(t.param), Code: orNull(openAICode(t)),
+	}
 	if t.status >= http.StatusInternalServerError {
 		e.Type = "server_error"
 	}
 	return openAIFailure{e}
 }
 
-// openAICode is the word by which programs know an error: there are a few that they look for.
-func openAICode(t told) string {
+// openAICode returns the error code, which is set for errors that clients recognize by it.
+func openAICode(t apiError) string {
 	switch {
 	case errors.Is(t.err, manifest.ErrNotFound):
 		return "model_not_found"
@@ -57,21 +59,22 @@ func orNull(s string) *string {
 	return &s
 }
 
-// errLong says that a prompt is longer than the model's context.
+// errLong reports a prompt that is too long: it has more tokens than the context, or too much text.
 var errLong = talk.ErrLong
 
-// checkLength finds prompts out that cannot fit, so that their clients hear it by a word that they know.
+// checkLength rejects prompts that exceed the context length early, with the error that clients recognize.
 func checkLength(m *model, p *talk.Prompt) error {
 	if n, limit := len(p.IDs), m.Context(); n >= limit {
-		return fmt.Errorf("the prompt has %d tokens, the model's context %d: %w", n, limit, errLong)
+		return fmt.Errorf("the prompt has %d tokens, the model's context length is %d: %w", n, limit, errLong)
 	}
 	return nil
 }
 
-// newID makes the id of something in an answer.
+// newID returns a random id with a prefix.
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
-// callID is that of a call: where the model gave none, one that the strictest templates take, which want nine letters and digits.
+// callID returns a tool call's id. If the model gave none, it makes one of nine letters and digits, which the strictest
+// templates require.
 func callID(c parse.ToolCall) string {
 	if c.ID != "" {
 		return c.ID
@@ -79,10 +82,10 @@ func callID(c parse.ToolCall) string {
 	return rand.Text()[:9]
 }
 
-// fingerprint changes with what the name of a model means.
+// fingerprint identifies the model's manifest.
 func (m *model) fingerprint() string { return "fp_" + m.entry.Digest.Encoded()[:10] }
 
-// usageJSON counts an answer.
+// usageJSON are token counts.
 type usageJSON struct {
 	Prompt     int              `json:"prompt_tokens"`
 	Completion int              `json:"completion_tokens"`
@@ -95,14 +98,14 @@ type promptTokens struct {
 	Cached int `json:"cached_tokens"`
 }
 
-// completionTokens are about drafts, and how many tokens there were up to the end of thinking.
+// completionTokens breaks down the generated tokens: drafts, and tokens up to the end of thinking.
 type completionTokens struct {
 	Reasoning int `json:"reasoning_tokens"`
 	Accepted  int `json:"accepted_prediction_tokens"`
 	Rejected  int `json:"rejected_prediction_tokens"`
 }
 
-// usageOf adds answers up, and prompts, each of which one answer stands for.
+// usageOf adds up token counts. prompts has one response for each prompt.
 func usageOf(prompts, all []outcome) usageJSON {
 	var u usageJSON
 	for _, o := range prompts {

@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// chatCompletionJSON is an answer of /v1/chat/completions, or a piece of one.
+// chatCompletionJSON is a response of /v1/chat/completions, or a chunk of a stream.
 type chatCompletionJSON struct {
 	ID          string           `json:"id"`
 	Object      string           `json:"object"`
@@ -23,15 +23,15 @@ type chatCompletionJSON struct {
 
 type chatChoiceJSON struct {
 	Index    int              `json:"index"`
-	Message  *chatMessageJSON `json:"message,omitempty"` // whole
-	Delta    *chatDeltaJSON   `json:"delta,omitempty"`   // of a stream
+	Message  *chatMessageJSON `json:"message,omitempty"` // in a response
+	Delta    *chatDeltaJSON   `json:"delta,omitempty"`   // in a chunk
 	LogProbs *chatLogProbs    `json:"logprobs"`
 	Finish   *string          `json:"finish_reason"`
 }
 
 type chatMessageJSON struct {
 	Role    string  `json:"role"`
-	Content *string `json:"content"` // null where there are only calls
+	Content *string `json:"content"` // null if there are only calls
 	Refusal *string `json:"refusal"`
 	chatExtraJSON
 }
@@ -42,7 +42,7 @@ type chatDeltaJSON struct {
 	chatExtraJSON
 }
 
-// chatExtraJSON has what the model thought by both names that clients look for.
+// chatExtraJSON has the thinking in both fields that clients read.
 type chatExtraJSON struct {
 	ReasoningContent string         `json:"reasoning_content,omitempty"`
 	Reasoning        string         `json:"reasoning,omitempty"`
@@ -50,7 +50,7 @@ type chatExtraJSON struct {
 }
 
 type chatCallJSON struct {
-	Index    *int             `json:"index,omitempty"` // in a stream
+	Index    *int             `json:"index,omitempty"` // in a chunk
 	ID       string           `json:"id"`
 	Type     string           `json:"type"`
 	Function chatFunctionJSON `json:"function"`
@@ -77,7 +77,7 @@ type chatTokenProb struct {
 	Bytes   []int   `json:"bytes"`
 }
 
-// chatLogProbs names the tokens.
+// chatLogProbs converts logprobs to OpenAI's form.
 func (m *model) chatLogProbs(list []runtime.LogProb) []chatLogProb {
 	of := func(p logProbJSON) chatTokenProb {
 		if p.Bytes == nil {
@@ -96,8 +96,8 @@ func (m *model) chatLogProbs(list []runtime.LogProb) []chatLogProb {
 	return out
 }
 
-// chatAnswer writes the answers of one request, as they come or at the end.
-type chatAnswer struct {
+// chatWriter writes the choices of one request, as a stream or as one response.
+type chatWriter struct {
 	m        *model
 	frame    chatCompletionJSON // without choices
 	events   events
@@ -105,7 +105,7 @@ type chatAnswer struct {
 	choices  []chatChoice
 }
 
-// chatChoice is what came of one of the answers.
+// chatChoice is the state of one choice.
 type chatChoice struct {
 	begun          bool
 	text, thoughts strings.Builder
@@ -113,15 +113,16 @@ type chatChoice struct {
 	logProbs       []runtime.LogProb
 }
 
-func newChatAnswer(w http.ResponseWriter, m *model, n int, logProbs bool) *chatAnswer {
-	a := &chatAnswer{m: m, logProbs: logProbs, choices: make([]chatChoice, n)}
-	a.frame = chatCompletionJSON{ID: newID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(), Model: m.name(), Fingerprint: m.fingerprint()}
+func newChatWriter(w http.ResponseWriter, m *model, n int, logProbs bool) *chatWriter {
+	a := &chatWriter{m: m, logProbs: logProbs, choices: make([]chatChoice, n)}
+	a.frame = chatCompletionJSON{ID: newID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(),
+		Model: m.name(), Fingerprint: m.fingerprint()}
 	a.events = newOpenAIEvents(w)
 	return a
 }
 
-// keep adds a piece to what is told at the end.
-func (a *chatAnswer) keep(i int, p piece) {
+// collect adds a piece to a choice of the response.
+func (a *chatWriter) collect(i int, p piece) {
 	c := &a.choices[i]
 	c.text.WriteString(p.text)
 	c.thoughts.WriteString(p.thinking)
@@ -129,14 +130,15 @@ func (a *chatAnswer) keep(i int, p piece) {
 	c.logProbs = append(c.logProbs, p.logProbs...)
 }
 
-// whole is all that was kept.
-func (a *chatAnswer) whole(all []outcome, usage usageJSON) chatCompletionJSON {
+// response returns the response with the collected choices.
+func (a *chatWriter) response(all []outcome, usage usageJSON) chatCompletionJSON {
 	out := a.frame
 	out.Usage = &usage
 	for i := range a.choices {
 		c := &a.choices[i]
 		text, thoughts := c.text.String(), c.thoughts.String()
-		message := &chatMessageJSON{Role: assistant, Content: &text, chatExtraJSON: chatExtraJSON{thoughts, thoughts, c.calls}}
+		message := &chatMessageJSON{Role: assistant, Content: &text,
+			chatExtraJSON: chatExtraJSON{thoughts, thoughts, c.calls}}
 		if text == "" && len(c.calls) > 0 {
 			message.Content = nil
 		}
@@ -149,8 +151,8 @@ func (a *chatAnswer) whole(all []outcome, usage usageJSON) chatCompletionJSON {
 	return out
 }
 
-// sendPiece sends a piece of one of the answers, if there is something to tell.
-func (a *chatAnswer) sendPiece(i int, p piece) error {
+// sendPiece sends a piece of a choice as a chunk, unless it would be empty.
+func (a *chatWriter) sendPiece(i int, p piece) error {
 	c := &a.choices[i]
 	if p.empty() && c.begun {
 		return nil
@@ -175,20 +177,20 @@ func (a *chatAnswer) sendPiece(i int, p piece) error {
 	return a.send([]chatChoiceJSON{choice}, nil)
 }
 
-func (a *chatAnswer) send(choices []chatChoiceJSON, usage *usageJSON) error {
+func (a *chatWriter) send(choices []chatChoiceJSON, usage *usageJSON) error {
 	chunk := a.frame
 	chunk.Object, chunk.Choices, chunk.Usage = "chat.completion.chunk", choices, usage
 	return a.events.send("", chunk)
 }
 
-// end ends a stream.
-func (a *chatAnswer) end(all []outcome, usage usageJSON, tell bool) error {
+// end sends the last chunks of a stream.
+func (a *chatWriter) end(all []outcome, usage usageJSON, withUsage bool) error {
 	for i, o := range all {
 		if err := a.send([]chatChoiceJSON{{Index: i, Delta: &chatDeltaJSON{}, Finish: o.finish()}}, nil); err != nil {
 			return err
 		}
 	}
-	if tell {
+	if withUsage {
 		if err := a.send([]chatChoiceJSON{}, &usage); err != nil {
 			return err
 		}
@@ -198,12 +200,13 @@ func (a *chatAnswer) end(all []outcome, usage usageJSON, tell bool) error {
 
 func chatCalls(list []parse.ToolCall) (out []chatCallJSON) {
 	for _, c := range list {
-		out = append(out, chatCallJSON{ID: callID(c), Type: "function", Function: chatFunctionJSON{c.Name, string(c.Arguments)}})
+		out = append(out, chatCallJSON{ID: callID(c), Type: "function",
+			Function: chatFunctionJSON{c.Name, string(c.Arguments)}})
 	}
 	return out
 }
 
-// finish is why an answer ended.
+// finish returns the finish reason.
 func (o outcome) finish() *string {
 	if o.calls > 0 && o.done == runtime.DoneStop {
 		return new("tool_calls")

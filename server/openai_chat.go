@@ -31,7 +31,7 @@ type chatCompletion struct {
 	StreamOptions streamOptions `json:"stream_options"`
 	sampling
 
-	TemplateArgs json.RawMessage `json:"chat_template_kwargs"` // as other servers of this API have it: variables of the chat template
+	TemplateArgs json.RawMessage `json:"chat_template_kwargs"` // an extension of other servers: template variables
 
 	Functions    unsupported `json:"functions"`
 	FunctionCall unsupported `json:"function_call"`
@@ -49,9 +49,10 @@ type streamOptions struct {
 
 func (q *chatCompletion) check() error {
 	for _, err := range []error{
-		q.Functions.check("functions"), q.FunctionCall.check("function_call", `"auto"`), q.Modalities.check("modalities", `["text"]`),
-		q.Audio.check("audio"), q.WebSearch.check("web_search_options"), q.Verbosity.check("verbosity", `"medium"`),
-		q.MinTokens.check("min_tokens"), q.BeamSearch.check("use_beam_search"),
+		q.Functions.check("functions"), q.FunctionCall.check("function_call", `"auto"`),
+		q.Modalities.check("modalities", `["text"]`), q.Audio.check("audio"), q.WebSearch.check("web_search_options"),
+		q.Verbosity.check("verbosity", `"medium"`), q.MinTokens.check("min_tokens"),
+		q.BeamSearch.check("use_beam_search"),
 	} {
 		if err != nil {
 			return err
@@ -59,9 +60,9 @@ func (q *chatCompletion) check() error {
 	}
 	switch {
 	case len(q.Messages) == 0:
-		return badParam("messages", "there is none")
+		return badParam("messages", "at least one message is required")
 	case q.TopLogProbs != 0 && !q.LogProbs:
-		return badParam("top_logprobs", "it needs logprobs")
+		return badParam("top_logprobs", "requires logprobs")
 	}
 	return checkTop("top_logprobs", q.TopLogProbs)
 }
@@ -80,7 +81,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	style, err := m.talks()
+	style, err := m.chatStyle()
 	if err != nil {
 		return err
 	}
@@ -117,12 +118,12 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	for i := range jobs {
 		jobs[i].begun = begun
 	}
-	a := newChatAnswer(w, m, n, q.LogProbs)
+	a := newChatWriter(w, m, n, q.LogProbs)
 	all, err := s.runAll(r.Context(), jobs, func(i int, p piece) error {
 		if q.Stream {
 			return a.sendPiece(i, p)
 		}
-		a.keep(i, p)
+		a.collect(i, p)
 		return nil
 	})
 	if err != nil {
@@ -132,12 +133,13 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if q.Stream {
 		return a.end(all, usage, q.StreamOptions.Usage)
 	}
-	return writeJSON(w, a.whole(all, usage))
+	return writeJSON(w, a.response(all, usage))
 }
 
-// chatJobs are jobs for n answers to a conversation.
-func (s *Server) chatJobs(r *http.Request, m *model, c talk.Conversation, n int, use toolUse, f format, o options, l logProbOptions) ([]job, error) {
-	prompt, err := s.begin(r.Context(), m, m.style, c)
+// chatJobs returns jobs for n choices of a conversation.
+func (s *Server) chatJobs(r *http.Request, m *model, c talk.Conversation, n int, use toolUse, f format, o options,
+	l logProbOptions) ([]job, error) {
+	prompt, err := s.makePrompt(r.Context(), m, m.style, c)
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +159,10 @@ func (s *Server) chatJobs(r *http.Request, m *model, c talk.Conversation, n int,
 		if j.request.Format, err = use.format(m, p, f); err != nil {
 			return nil, err
 		}
-		if use.once && len(use.offers) > 0 {
+		if use.single && len(use.offers) > 0 {
 			j.calls = 1
 		}
-		seeded(&j.request, i)
+		setSeed(&j.request, i)
 		jobs = append(jobs, j)
 	}
 	return jobs, nil

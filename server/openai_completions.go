@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// textCompletion is the body of /v1/completions: prompts are continued as they are, without a chat template.
+// textCompletion is the body of /v1/completions: it completes prompts verbatim, without a chat template.
 type textCompletion struct {
 	Model         string        `json:"model"`
 	Prompt        prompts       `json:"prompt"`
@@ -31,12 +31,12 @@ type textCompletion struct {
 	MinTokens unsupported `json:"min_tokens"`
 }
 
-// prompts are texts or token ids, one or several.
+// prompts are one or several texts or lists of token ids.
 type prompts []prompt
 
 type prompt struct {
 	text string
-	ids  []int32 // in place of the text; nil: there are none
+	ids  []int32 // used instead of text if not nil
 }
 
 func (p *prompts) UnmarshalJSON(b []byte) error {
@@ -66,13 +66,13 @@ func (p *prompts) UnmarshalJSON(b []byte) error {
 		case json.Unmarshal(one, &ids) == nil && len(ids) > 0:
 			*p = append(*p, prompt{ids: ids})
 		default:
-			return fmt.Errorf("prompt[%d] is neither a text nor a list of token ids", i)
+			return fmt.Errorf("prompt[%d] must be a text or a list of token ids", i)
 		}
 	}
 	return nil
 }
 
-// textCompletionJSON is an answer of /v1/completions, or a piece of one.
+// textCompletionJSON is a response of /v1/completions, or a chunk of a stream.
 type textCompletionJSON struct {
 	ID          string           `json:"id"`
 	Object      string           `json:"object"`
@@ -90,15 +90,15 @@ type textChoiceJSON struct {
 	Finish   *string       `json:"finish_reason"`
 }
 
-// textLogProbs has a list of each kind with something for each token.
+// textLogProbs has parallel lists with an element for each token.
 type textLogProbs struct {
 	Tokens   []string             `json:"tokens"`
 	LogProbs []float32            `json:"token_logprobs"`
 	Top      []map[string]float32 `json:"top_logprobs"`
-	Offsets  []int                `json:"text_offset"` // in characters, from the beginning of the choice's text
+	Offsets  []int                `json:"text_offset"` // in characters, from the start of the choice's text
 }
 
-// add names tokens.
+// add appends tokens.
 func (t *textLogProbs) add(m *model, list []runtime.LogProb, offset *int) {
 	for _, l := range m.logProbs(list) {
 		top := map[string]float32{l.Token: l.LogProb}
@@ -120,16 +120,18 @@ func (q *textCompletion) check() error {
 	if q.N != nil {
 		one = fmt.Sprint(*q.N)
 	}
-	for _, err := range []error{q.Suffix.check("suffix"), q.BestOf.check("best_of", one), q.MinTokens.check("min_tokens")} {
+	for _, err := range []error{
+		q.Suffix.check("suffix"), q.BestOf.check("best_of", one), q.MinTokens.check("min_tokens"),
+	} {
 		if err != nil {
 			return err
 		}
 	}
 	switch {
 	case len(q.Prompt) == 0:
-		return badParam("prompt", "there is none")
+		return badParam("prompt", "missing or empty")
 	case q.Echo && q.LogProbs != nil:
-		return badParam("logprobs", "with echo, which would be of the prompt's tokens: not supported")
+		return badParam("logprobs", "not supported with echo")
 	}
 	if q.LogProbs != nil {
 		return checkTop("logprobs", *q.LogProbs)
@@ -156,7 +158,8 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if n*len(q.Prompt) > maxChoices {
-		return badParam("prompt", "%d prompts with %d answers each: a request has at most %d answers", len(q.Prompt), n, maxChoices)
+		return badParam("prompt", "%d prompts with %d choices each: at most %d choices are allowed",
+			len(q.Prompt), n, maxChoices)
 	}
 	o, err := q.options(q.MaxTokens, "max_tokens")
 	if err != nil {
@@ -167,7 +170,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 		logs = logProbOptions{true, *q.LogProbs}
 	}
 	var jobs []job
-	a := newTextAnswer(w, m, n*len(q.Prompt), q.LogProbs != nil)
+	a := newTextWriter(w, m, n*len(q.Prompt), q.LogProbs != nil)
 	for _, p := range q.Prompt {
 		ids, err := s.promptIDs(r.Context(), m, p)
 		if err != nil {
@@ -179,7 +182,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			j.begun = begun
-			seeded(&j.request, i)
+			setSeed(&j.request, i)
 			if q.Echo {
 				if err := a.echo(len(jobs), p); err != nil {
 					return err
@@ -192,13 +195,13 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 		if q.Stream {
 			return a.sendPiece(i, p)
 		}
-		a.keep(i, p)
+		a.collect(i, p)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	var first []outcome // of each prompt
+	var first []outcome // the first choice of each prompt
 	for i := 0; i < len(all); i += n {
 		first = append(first, all[i])
 	}
@@ -206,10 +209,10 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	if q.Stream {
 		return a.end(all, usage, q.StreamOptions.Usage)
 	}
-	return writeJSON(w, a.whole(all, usage))
+	return writeJSON(w, a.response(all, usage))
 }
 
-// promptIDs are the tokens of a prompt.
+// promptIDs returns the token ids of a prompt.
 func (s *Server) promptIDs(ctx context.Context, m *model, p prompt) (ids []int32, err error) {
 	if ids = p.ids; ids == nil {
 		if ids, err = s.encode(ctx, m, p.text); err != nil {
@@ -219,8 +222,8 @@ func (s *Server) promptIDs(ctx context.Context, m *model, p prompt) (ids []int32
 	return ids, checkLength(m, &talk.Prompt{IDs: ids})
 }
 
-// textAnswer writes the answers of one request, as they come or at the end.
-type textAnswer struct {
+// textWriter writes the choices of one request, as a stream or as one response.
+type textWriter struct {
 	m       *model
 	frame   textCompletionJSON // without choices
 	events  events
@@ -228,22 +231,23 @@ type textAnswer struct {
 	choices []textChoice
 }
 
-// textChoice is what came of one of the answers.
+// textChoice is the state of one choice.
 type textChoice struct {
-	echo   string // to be told yet
+	echo   string // the prompt, until it is written
 	text   strings.Builder
 	logs   *textLogProbs
 	offset int
 }
 
-func newTextAnswer(w http.ResponseWriter, m *model, n int, logs bool) *textAnswer {
-	a := &textAnswer{m: m, logs: logs, choices: make([]textChoice, n), events: newOpenAIEvents(w)}
-	a.frame = textCompletionJSON{ID: newID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(), Model: m.name(), Fingerprint: m.fingerprint()}
+func newTextWriter(w http.ResponseWriter, m *model, n int, logs bool) *textWriter {
+	a := &textWriter{m: m, logs: logs, choices: make([]textChoice, n), events: newOpenAIEvents(w)}
+	a.frame = textCompletionJSON{ID: newID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(),
+		Model: m.name(), Fingerprint: m.fingerprint()}
 	return a
 }
 
-// echo has the prompt before an answer.
-func (a *textAnswer) echo(i int, p prompt) (err error) {
+// echo prepends the prompt to a choice.
+func (a *textWriter) echo(i int, p prompt) (err error) {
 	c := &a.choices[i]
 	if c.echo = p.text; p.ids == nil {
 		return nil
@@ -252,13 +256,13 @@ func (a *textAnswer) echo(i int, p prompt) (err error) {
 		return runtime.ErrNoTokenizer
 	}
 	if slices.Min(p.ids) < 0 {
-		return badParam("prompt", "a token id is negative")
+		return badParam("prompt", "token ids must not be negative")
 	}
 	c.echo, err = a.m.Tokenizer().Decode(p.ids, true)
 	return err
 }
 
-func (a *textAnswer) keep(i int, p piece) {
+func (a *textWriter) collect(i int, p piece) {
 	c := &a.choices[i]
 	c.text.WriteString(c.echo + p.text)
 	c.echo = ""
@@ -270,17 +274,18 @@ func (a *textAnswer) keep(i int, p piece) {
 	}
 }
 
-func (a *textAnswer) whole(all []outcome, usage usageJSON) textCompletionJSON {
+func (a *textWriter) response(all []outcome, usage usageJSON) textCompletionJSON {
 	out := a.frame
 	out.Usage = &usage
 	for i := range a.choices {
 		c := &a.choices[i]
-		out.Choices = append(out.Choices, textChoiceJSON{Index: i, Text: c.text.String(), LogProbs: c.logs, Finish: all[i].finish()})
+		out.Choices = append(out.Choices,
+			textChoiceJSON{Index: i, Text: c.text.String(), LogProbs: c.logs, Finish: all[i].finish()})
 	}
 	return out
 }
 
-func (a *textAnswer) sendPiece(i int, p piece) error {
+func (a *textWriter) sendPiece(i int, p piece) error {
 	c := &a.choices[i]
 	if p.empty() && c.echo == "" {
 		return nil
@@ -294,20 +299,20 @@ func (a *textAnswer) sendPiece(i int, p piece) error {
 	return a.send([]textChoiceJSON{choice}, nil)
 }
 
-func (a *textAnswer) send(choices []textChoiceJSON, usage *usageJSON) error {
+func (a *textWriter) send(choices []textChoiceJSON, usage *usageJSON) error {
 	chunk := a.frame
 	chunk.Choices, chunk.Usage = choices, usage
 	return a.events.send("", chunk)
 }
 
-// end ends a stream.
-func (a *textAnswer) end(all []outcome, usage usageJSON, tell bool) error {
+// end sends the last chunks of a stream.
+func (a *textWriter) end(all []outcome, usage usageJSON, withUsage bool) error {
 	for i, o := range all {
 		if err := a.send([]textChoiceJSON{{Index: i, Finish: o.finish()}}, nil); err != nil {
 			return err
 		}
 	}
-	if tell {
+	if withUsage {
 		if err := a.send([]textChoiceJSON{}, &usage); err != nil {
 			return err
 		}

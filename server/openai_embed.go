@@ -25,7 +25,7 @@ type openaiEmbedJSON struct {
 type openaiEmbedding struct {
 	Object    string `json:"object"`
 	Index     int    `json:"index"`
-	Embedding any    `json:"embedding"` // []float32, or a string
+	Embedding any    `json:"embedding"` // []float32, or a base64 string
 }
 
 type openaiEmbedUsage struct {
@@ -39,14 +39,14 @@ func (s *Server) openaiEmbed(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(r, &q); err != nil {
 		return err
 	}
-	v := vectorsOf{input: q.Input}
+	v := embedParams{input: q.Input}
 	switch {
-	case q.Input.none():
+	case q.Input.isEmpty():
 		return badRequest("input is missing or empty")
 	case q.Encoding != "" && q.Encoding != "float" && q.Encoding != "base64":
-		return badRequest("encoding_format is %q; there are float and base64", clip(q.Encoding))
+		return badRequest("encoding_format is %q, must be float or base64", clip(q.Encoding))
 	case q.Dimensions != nil && *q.Dimensions < 1:
-		return badRequest("dimensions is %d, want at least 1", *q.Dimensions)
+		return badRequest("dimensions is %d, must be at least 1", *q.Dimensions)
 	case q.Dimensions != nil:
 		v.dimensions = *q.Dimensions
 	}
@@ -65,7 +65,7 @@ func (s *Server) openaiEmbed(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, out)
 }
 
-// base64Floats are the bytes of numbers, the lowest of each first.
+// base64Floats encodes little-endian float32 values.
 func base64Floats(x []float32) string {
 	b := make([]byte, 0, 4*len(x))
 	for _, v := range x {

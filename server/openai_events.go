@@ -9,25 +9,25 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// outputItem is a part of an answer: what the model thought, a message, or a call of a tool.
+// outputItem is an item of a response: reasoning, a message or a tool call.
 type outputItem struct {
 	ID        string        `json:"id"`
 	Type      string        `json:"type"`
 	Status    string        `json:"status,omitempty"`
 	Role      string        `json:"role,omitempty"`              // of a message
-	Summary   *[]outputPart `json:"summary,omitempty"`           // of thoughts, always empty: they are there themselves
-	Content   *[]outputPart `json:"content,omitempty"`           // of thoughts and messages
-	Encrypted string        `json:"encrypted_content,omitempty"` // of thoughts where it was asked for: their text, by which clients bring it back
+	Summary   *[]outputPart `json:"summary,omitempty"`           // of reasoning; always empty: Content has the full text
+	Content   *[]outputPart `json:"content,omitempty"`           // of reasoning and messages
+	Encrypted string        `json:"encrypted_content,omitempty"` // of reasoning, if requested: its text, unencrypted
 	CallID    string        `json:"call_id,omitempty"`           // of a call
 	Name      string        `json:"name,omitempty"`
 	Arguments *string       `json:"arguments,omitempty"`
 }
 
-// outputPart is the content of an item.
+// outputPart is a content part of an item.
 type outputPart struct {
 	Type        string         `json:"type"`
 	Text        string         `json:"text"`
-	Annotations *[]struct{}    `json:"annotations,omitempty"` // of a message, none
+	Annotations *[]struct{}    `json:"annotations,omitempty"` // of a message; always empty
 	LogProbs    *[]chatLogProb `json:"logprobs,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type responseEvent struct {
 	LogProbs     *[]chatLogProb `json:"logprobs,omitempty"`
 }
 
-// The types of items whose text comes in pieces, and of that text.
+// Types of items with text, and of their parts.
 const (
 	itemMessage   = "message"
 	itemReasoning = "reasoning"
@@ -56,26 +56,27 @@ const (
 	partReasoning = "reasoning_text"
 )
 
-// responseAnswer writes an answer, as it comes or at the end. The events have the order that OpenAI's clients rely on: an item is added, its
-// part, its text in pieces, then the text, the part and the item once more as a whole; one item after the other.
-type responseAnswer struct {
+// responsesWriter writes a response, as a stream or as one object. OpenAI's clients rely on the order of events: for
+// each item in turn, the item and its part are added, the text comes in deltas, and then the complete text, part and
+// item.
+type responsesWriter struct {
 	m         *model
 	w         http.ResponseWriter
-	events    *events // nil: the answer is told at the end
+	events    *events // nil: not streamed
 	encrypted bool
 	wantsLogs bool
 
 	response responseJSON
-	number   int // of the next event
+	number   int // sequence number of the next event
 	begun    bool
-	open     string // the type of the item that is being written, which is the last one; "" is none
+	open     string // type of the last item if it is not complete; "": none
 	text     strings.Builder
 	logs     []chatLogProb // of the open message
-	pending  []chatLogProb // of tokens whose text has not come
+	pending  []chatLogProb // of tokens without text so far
 }
 
-func newResponseAnswer(w http.ResponseWriter, m *model, q *responseRequest, r runtime.Request) *responseAnswer {
-	a := &responseAnswer{m: m, w: w, response: newResponse(m, q, r), wantsLogs: r.LogProbs}
+func newResponsesWriter(w http.ResponseWriter, m *model, q *responseRequest, r runtime.Request) *responsesWriter {
+	a := &responsesWriter{m: m, w: w, response: newResponse(m, q, r), wantsLogs: r.LogProbs}
 	for _, more := range q.Include {
 		a.encrypted = a.encrypted || more == includeReasoning
 	}
@@ -85,8 +86,8 @@ func newResponseAnswer(w http.ResponseWriter, m *model, q *responseRequest, r ru
 	return a
 }
 
-// send sends an event, in a stream.
-func (a *responseAnswer) send(e responseEvent) error {
+// send sends an event if the response is streamed.
+func (a *responsesWriter) send(e responseEvent) error {
 	if a.events == nil {
 		return nil
 	}
@@ -95,8 +96,8 @@ func (a *responseAnswer) send(e responseEvent) error {
 	return a.events.send(e.Type, e)
 }
 
-// about sends an event about the last item.
-func (a *responseAnswer) about(e responseEvent) error {
+// sendItem sends an event about the last item.
+func (a *responsesWriter) sendItem(e responseEvent) error {
 	i := len(a.response.Output) - 1
 	e.OutputIndex = &i
 	if e.Item == nil {
@@ -105,19 +106,19 @@ func (a *responseAnswer) about(e responseEvent) error {
 	return a.send(e)
 }
 
-// whole sends an event with all that there is of the answer.
-func (a *responseAnswer) whole(kind string) error {
+// sendResponse sends an event with the response so far.
+func (a *responsesWriter) sendResponse(kind string) error {
 	return a.send(responseEvent{Type: kind, Response: &a.response})
 }
 
-// piece adds what came.
-func (a *responseAnswer) piece(p piece) error {
+// piece adds a piece of the response.
+func (a *responsesWriter) piece(p piece) error {
 	if !a.begun {
 		a.begun = true
-		if err := a.whole("response.created"); err != nil {
+		if err := a.sendResponse("response.created"); err != nil {
 			return err
 		}
-		if err := a.whole("response.in_progress"); err != nil {
+		if err := a.sendResponse("response.in_progress"); err != nil {
 			return err
 		}
 	}
@@ -142,8 +143,8 @@ func (a *responseAnswer) piece(p piece) error {
 	return nil
 }
 
-// add adds text to the item that is being written, or to a new one.
-func (a *responseAnswer) add(kind, text string) error {
+// add appends text to the open item if it has this type, or else starts an item.
+func (a *responsesWriter) add(kind, text string) error {
 	if a.open != kind {
 		if err := a.close(); err != nil {
 			return err
@@ -161,11 +162,11 @@ func (a *responseAnswer) add(kind, text string) error {
 		a.logs = append(a.logs, a.pending...)
 	}
 	a.pending = nil
-	return a.about(e)
+	return a.sendItem(e)
 }
 
-// part is what the item that is being written has by now.
-func (a *responseAnswer) part() outputPart {
+// part returns the content of the open item so far.
+func (a *responsesWriter) part() outputPart {
 	if a.open == itemReasoning {
 		return outputPart{Type: partReasoning, Text: a.text.String()}
 	}
@@ -173,8 +174,8 @@ func (a *responseAnswer) part() outputPart {
 	return outputPart{Type: partMessage, Text: a.text.String(), Annotations: &[]struct{}{}, LogProbs: &logs}
 }
 
-// begin begins an item that has text.
-func (a *responseAnswer) begin(kind string) error {
+// begin starts an item with text.
+func (a *responsesWriter) begin(kind string) error {
 	a.open, a.logs = kind, nil
 	a.text.Reset()
 	item := outputItem{ID: newID("msg_"), Type: kind, Status: "in_progress", Role: assistant, Content: &[]outputPart{}}
@@ -182,24 +183,26 @@ func (a *responseAnswer) begin(kind string) error {
 		item.ID, item.Role, item.Summary = newID("rs_"), "", &[]outputPart{}
 	}
 	a.response.Output = append(a.response.Output, item)
-	if err := a.about(responseEvent{Type: "response.output_item.added", Item: &item}); err != nil {
+	if err := a.sendItem(responseEvent{Type: "response.output_item.added", Item: &item}); err != nil {
 		return err
 	}
 	part := a.part()
-	return a.about(responseEvent{Type: "response.content_part.added", ContentIndex: new(0), Part: &part})
+	return a.sendItem(responseEvent{Type: "response.content_part.added", ContentIndex: new(0), Part: &part})
 }
 
-// close ends the item that is being written.
-func (a *responseAnswer) close() error {
+// close completes the open item, if any.
+func (a *responsesWriter) close() error {
 	if a.open == "" {
 		return nil
 	}
 	part := a.part()
-	e := responseEvent{Type: "response." + part.Type + ".done", ContentIndex: new(0), Text: &part.Text, LogProbs: part.LogProbs}
-	if err := a.about(e); err != nil {
+	e := responseEvent{Type: "response." + part.Type + ".done", ContentIndex: new(0), Text: &part.Text,
+		LogProbs: part.LogProbs}
+	if err := a.sendItem(e); err != nil {
 		return err
 	}
-	if err := a.about(responseEvent{Type: "response.content_part.done", ContentIndex: new(0), Part: &part}); err != nil {
+	if err := a.sendItem(responseEvent{Type: "response.content_part.done", ContentIndex: new(0),
+		Part: &part}); err != nil {
 		return err
 	}
 	item := &a.response.Output[len(a.response.Output)-1]
@@ -208,34 +211,37 @@ func (a *responseAnswer) close() error {
 		item.Encrypted = part.Text
 	}
 	a.open = ""
-	return a.about(responseEvent{Type: "response.output_item.done", Item: item})
+	return a.sendItem(responseEvent{Type: "response.output_item.done", Item: item})
 }
 
-// call adds a call of a tool.
-func (a *responseAnswer) call(c parse.ToolCall) error {
+// call adds a complete tool call.
+func (a *responsesWriter) call(c parse.ToolCall) error {
 	if err := a.close(); err != nil {
 		return err
 	}
 	a.pending = nil
-	item := outputItem{ID: newID("fc_"), Type: "function_call", Status: "in_progress", CallID: callID(c), Name: c.Name, Arguments: new("")}
+	item := outputItem{ID: newID("fc_"), Type: "function_call", Status: "in_progress", CallID: callID(c), Name: c.Name,
+		Arguments: new("")}
 	a.response.Output = append(a.response.Output, item)
-	if err := a.about(responseEvent{Type: "response.output_item.added", Item: &item}); err != nil {
+	if err := a.sendItem(responseEvent{Type: "response.output_item.added", Item: &item}); err != nil {
 		return err
 	}
 	arguments := string(c.Arguments)
-	if err := a.about(responseEvent{Type: "response.function_call_arguments.delta", Delta: &arguments}); err != nil {
+	delta := responseEvent{Type: "response.function_call_arguments.delta", Delta: &arguments}
+	if err := a.sendItem(delta); err != nil {
 		return err
 	}
-	if err := a.about(responseEvent{Type: "response.function_call_arguments.done", Name: c.Name, Arguments: &arguments}); err != nil {
+	done := responseEvent{Type: "response.function_call_arguments.done", Name: c.Name, Arguments: &arguments}
+	if err := a.sendItem(done); err != nil {
 		return err
 	}
 	last := &a.response.Output[len(a.response.Output)-1]
 	last.Status, last.Arguments = "completed", &arguments
-	return a.about(responseEvent{Type: "response.output_item.done", Item: last})
+	return a.sendItem(responseEvent{Type: "response.output_item.done", Item: last})
 }
 
-// end ends the answer.
-func (a *responseAnswer) end(o outcome) error {
+// end completes the response.
+func (a *responsesWriter) end(o outcome) error {
 	if err := a.close(); err != nil {
 		return err
 	}
@@ -245,15 +251,16 @@ func (a *responseAnswer) end(o outcome) error {
 		r.Status, r.CompletedAt, r.Incomplete = "incomplete", nil, &responseIncomplete{"max_output_tokens"}
 	}
 	s := o.stats
-	r.Usage = &responseUsage{s.PromptTokens, promptTokens{s.CachedTokens}, s.Tokens, reasoningTokens{o.thought}, s.PromptTokens + s.Tokens}
+	r.Usage = &responseUsage{s.PromptTokens, promptTokens{s.CachedTokens}, s.Tokens, reasoningTokens{o.thought},
+		s.PromptTokens + s.Tokens}
 	if a.events == nil {
 		return writeJSON(a.w, r)
 	}
-	return a.whole("response." + r.Status)
+	return a.sendResponse("response." + r.Status)
 }
 
 // fail ends a stream with an error.
-func (a *responseAnswer) fail(t told) error {
+func (a *responsesWriter) fail(t apiError) error {
 	code := openAICode(t)
 	switch {
 	case code != "":
@@ -263,5 +270,5 @@ func (a *responseAnswer) fail(t told) error {
 		code = "invalid_prompt"
 	}
 	a.response.Status, a.response.Error = "failed", &responseError{code, t.message}
-	return a.whole("response.failed")
+	return a.sendResponse("response.failed")
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 )
 
-// input is what /v1/responses answers to: a text of the user, or items.
+// input is the input of /v1/responses: a user's text, or a list of items.
 type input struct {
 	messages []chat.Message
-	items    []int // of which item each message begins
+	items    []int // index of the item that each message starts with
 }
 
-// inputItem is a message, a call of a tool, its result, or what a model thought.
+// inputItem is a message, a tool call, a tool result, or reasoning.
 type inputItem struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -43,7 +43,7 @@ func (in *input) UnmarshalJSON(b []byte) error {
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(b, &items); err != nil {
-		return fmt.Errorf("input is a text or a list of items")
+		return fmt.Errorf("input must be a text or a list of items")
 	}
 	thought := ""
 	for i, one := range items {
@@ -63,7 +63,8 @@ func (in *input) add(item int, m chat.Message) {
 	in.messages, in.items = append(in.messages, m), append(in.items, item)
 }
 
-// read adds an item. What the model thought belongs to the message that follows, a call to the message that it ends.
+// read adds an item. Reasoning becomes part of the message that follows. A call becomes part of the message before it,
+// if that is the model's.
 func (in *input) read(i int, item inputItem, thought *string) error {
 	switch item.Type {
 	case "message", "":
@@ -87,7 +88,8 @@ func (in *input) read(i int, item inputItem, thought *string) error {
 			*thought = ""
 		}
 		m := &in.messages[len(in.messages)-1]
-		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: item.CallID, Name: item.Name, Arguments: chat.Arguments(cmp.Or(item.Arguments, "{}"))})
+		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: item.CallID, Name: item.Name,
+			Arguments: chat.Arguments(cmp.Or(item.Arguments, "{}"))})
 	case "function_call_output":
 		m, err := message("tool", item.Output)
 		if err != nil {
@@ -96,14 +98,15 @@ func (in *input) read(i int, item inputItem, thought *string) error {
 		m.ToolCallID = item.CallID
 		in.add(i, m)
 	case "item_reference":
-		return fmt.Errorf("items are not stored: give the item itself, not a reference")
+		return fmt.Errorf("items are not stored: send the item instead of a reference")
 	default:
-		return fmt.Errorf("items of type %s are not supported", clip(item.Type))
+		return fmt.Errorf("item type %s is not supported", clip(item.Type))
 	}
 	return nil
 }
 
-// thought is what a model thought: its text, which an answer of ours has in one place or the other, else the summary.
+// thought returns the text of a reasoning item. Our responses have it in content or encrypted_content. The fallback is
+// the summary.
 func (item inputItem) thought() (string, error) {
 	var parts []inputText
 	if len(item.Content) > 0 {
@@ -124,10 +127,10 @@ func (item inputItem) thought() (string, error) {
 	return b.String(), nil
 }
 
-// message reads a content.
+// message decodes a message's content.
 func message(role string, content json.RawMessage) (m chat.Message, err error) {
 	if content == nil {
-		return m, fmt.Errorf("there is no content")
+		return m, fmt.Errorf("content is missing")
 	}
 	b, err := encode(map[string]any{"role": role, "content": content})
 	if err == nil {
@@ -136,11 +139,11 @@ func message(role string, content json.RawMessage) (m chat.Message, err error) {
 	return m, err
 }
 
-// responseTools are tools in the form of responses, {"type": "function", "name": ...}. Those that OpenAI runs itself are left out: clients
-// such as Codex offer some unasked. An answer names the tools that there were.
+// responseTools are tools in the form of the responses API, {"type": "function", "name": ...}. Tools that OpenAI runs
+// are dropped, since clients such as Codex always send some. The response lists the remaining tools.
 type responseTools struct {
 	text  json.RawMessage
-	tools []chat.Tool // as chat completions have them
+	tools []chat.Tool // in the form of chat completions
 }
 
 func (t *responseTools) UnmarshalJSON(b []byte) error {
@@ -150,7 +153,7 @@ func (t *responseTools) UnmarshalJSON(b []byte) error {
 	}
 	for _, flat := range list {
 		if flat.Value == nil {
-			return fmt.Errorf("tools: one is null")
+			return fmt.Errorf("tools: must not be null")
 		}
 		if textOf(flat.Value, "type") != "function" {
 			continue
@@ -162,10 +165,10 @@ func (t *responseTools) UnmarshalJSON(b []byte) error {
 			if k == "type" {
 				to = d
 			}
-			_ = to.Set(k, v) // it was a key before
+			_ = to.Set(k, v) // cannot fail: k is a dict's key
 			return true
 		})
-		_ = d.Set("function", fn) // text can be a key
+		_ = d.Set("function", fn) // cannot fail: strings are valid keys
 		t.tools = append(t.tools, chat.Tool{Value: d})
 	}
 	var err error

@@ -10,12 +10,12 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// turns makes a conversation of messages in OpenAI's form, for a model that is talked to in some style.
+// turns converts messages in OpenAI's form to a conversation for a model.
 //
-// Templates want one system text, at the beginning: those that stand there become one. Developers' messages are system texts. name is
-// what errors call a message.
+// Templates expect one system message, at the start: the leading ones are merged. Developer messages are system
+// messages. name returns what errors call a message.
 func turns(list []chat.Message, style *talk.Style, name func(i int) string) (c talk.Conversation, err error) {
-	called := map[string]string{} // names of tools, by the ids of calls
+	called := map[string]string{} // names of called tools, by call id
 	for i, m := range list {
 		at := name(i)
 		switch m.Role {
@@ -23,7 +23,7 @@ func turns(list []chat.Message, style *talk.Style, name func(i int) string) (c t
 			m.Role = "system"
 		case "system", "user", assistant, "tool":
 		default:
-			return c, badParam(at, "the role %s is not supported, only system, developer, user, assistant and tool", clip(m.Role))
+			return c, badParam(at, "role %s is not supported: use system, developer, user, assistant or tool", clip(m.Role))
 		}
 		if c.Pictures, err = parts(&m, at, c.Pictures); err != nil {
 			return c, err
@@ -34,17 +34,19 @@ func turns(list []chat.Message, style *talk.Style, name func(i int) string) (c t
 		if m.Role == "tool" && m.Name == "" {
 			m.Name = called[m.ToolCallID]
 		}
-		if first := len(c.Messages) - 1; m.Role == "system" && m.Parts == nil && first == 0 && c.Messages[0].Role == "system" && c.Messages[0].Parts == nil {
+		leading := m.Role == "system" && m.Parts == nil && len(c.Messages) == 1
+		if leading && c.Messages[0].Role == "system" && c.Messages[0].Parts == nil {
 			c.Messages[0].Content = strings.Trim(c.Messages[0].Content+"\n\n"+m.Content, "\n")
 			continue
 		}
 		c.Messages = append(c.Messages, m)
 	}
-	c.Messages = opening(style, c.Messages)
+	c.Messages = withImageMessages(style, c.Messages)
 	return c, nil
 }
 
-// parts makes texts and pictures of a message's content, and adds the pictures to those of the messages before. A content of texts is one text.
+// parts normalizes a message's content to text and image parts, and appends its pictures to those of earlier messages.
+// Content without pictures becomes a single text.
 func parts(m *chat.Message, param string, pictures []runtime.Picture) ([]runtime.Picture, error) {
 	var list []chat.Part
 	seen := len(pictures)
@@ -63,7 +65,7 @@ func parts(m *chat.Message, param string, pictures []runtime.Picture) ([]runtime
 			pictures = append(pictures, picture)
 			list = append(list, chat.Part{Type: "image"})
 		default:
-			return nil, badParam(at, "parts of type %s are not supported, only texts and images", clip(p.Type))
+			return nil, badParam(at, "part type %s is not supported: use text or images", clip(p.Type))
 		}
 	}
 	if m.Parts == nil {
@@ -74,12 +76,12 @@ func parts(m *chat.Message, param string, pictures []runtime.Picture) ([]runtime
 		m.Content += p.Text
 	}
 	if m.Parts = list; len(pictures) == seen {
-		m.Parts = nil // many templates know texts only
+		m.Parts = nil // many templates support only text
 	}
 	return pictures, nil
 }
 
-// picture reads the image of a part: {"image_url": {"url": ...}} or {"image_url": ...}.
+// picture decodes the image of a part: {"image_url": {"url": ...}} or {"image_url": ...}.
 func picture(fields *jinja.Dict, param string, id int) (p runtime.Picture, err error) {
 	param += ".image_url"
 	url := textOf(fields, "image_url")
@@ -87,7 +89,7 @@ func picture(fields *jinja.Dict, param string, id int) (p runtime.Picture, err e
 		url = textOf(d, "url")
 	}
 	if !strings.HasPrefix(url, "data:") {
-		return p, badParam(param, "an image is a data URL; the server fetches nothing from addresses")
+		return p, badParam(param, "must be a data URL: the server does not fetch images")
 	}
 	if p, err = decodePicture(url, id); err != nil {
 		return p, badParam(param, "%v", err)

@@ -7,7 +7,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// openAIModels is the answer of /v1/models.
+// openAIModels is the response of /v1/models.
 type openAIModels struct {
 	Object string        `json:"object"`
 	Data   []openAIModel `json:"data"`
@@ -18,10 +18,10 @@ type openAIModel struct {
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
-	Context int64  `json:"context_length,omitempty"` // ours
+	Context int64  `json:"context_length,omitempty"` // an extension
 }
 
-// openAIModel tells of a model. Who owns it is the registry that it is from, if any.
+// newOpenAIModel describes a model. Its owner is the registry in its name, if any.
 func newOpenAIModel(n manifest.Name, c manifest.Config, modified time.Time) openAIModel {
 	owner := n.Host
 	if owner == "" {
@@ -39,7 +39,8 @@ func (s *Server) listModels(w http.ResponseWriter, r *http.Request) error {
 	out := openAIModels{Object: "list", Data: []openAIModel{}}
 	for _, m := range list {
 		var c manifest.Config
-		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil { // else it is no model, or gone
+		// An error means that the image is not a model or has been removed: it is listed without details.
+		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil {
 			c = entry.Image.Config
 		}
 		out.Data = append(out.Data, newOpenAIModel(m.Name, c, m.Modified))

@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// sampling are the parameters that the endpoints of OpenAI's API share. What a request leaves out is as the model's image has it.
+// sampling are the common parameters of OpenAI's API. The default of each is that of the model's image.
 type sampling struct {
 	Temperature      *float64          `json:"temperature"`
 	TopP             *float64          `json:"top_p"`
@@ -19,18 +19,19 @@ type sampling struct {
 	Stop             texts             `json:"stop"`
 	LogitBias        map[int32]float64 `json:"logit_bias"`
 
-	// As other servers of this API have them.
+	// Extensions of other servers.
 	TopK              *int     `json:"top_k"`
 	MinP              *float64 `json:"min_p"`
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
 	IgnoreEOS         bool     `json:"ignore_eos"`
 }
 
-// options are the parameters by our names. most is how many tokens may come, nil: as many as there is room for.
+// options converts the parameters. most is the maximum number of tokens, or nil for no limit.
 func (p sampling) options(most *int, name string) (options, error) {
 	o := options{
 		Temperature: p.Temperature, TopP: p.TopP, TopK: p.TopK, MinP: p.MinP, RepeatPenalty: p.RepetitionPenalty,
-		PresencePenalty: p.PresencePenalty, FrequencyPenalty: p.FrequencyPenalty, Seed: p.Seed, LogitBias: p.LogitBias, IgnoreEOS: p.IgnoreEOS,
+		PresencePenalty: p.PresencePenalty, FrequencyPenalty: p.FrequencyPenalty, Seed: p.Seed, LogitBias: p.LogitBias,
+		IgnoreEOS: p.IgnoreEOS,
 	}
 	for _, s := range p.Stop {
 		if s != "" {
@@ -39,35 +40,35 @@ func (p sampling) options(most *int, name string) (options, error) {
 	}
 	switch {
 	case most != nil && *most == 0:
-		return o, badParam(name, "an answer has at least one token")
+		return o, badParam(name, "must be at least 1")
 	case most != nil:
 		o.NumPredict = most
 	}
 	if t := p.Temperature; t != nil && *t < 0 {
-		return o, badParam("temperature", "it is negative")
+		return o, badParam("temperature", "must not be negative")
 	}
 	if t := p.TopP; t != nil && (*t < 0 || *t > 1) {
-		return o, badParam("top_p", "it is not between 0 and 1")
+		return o, badParam("top_p", "must be between 0 and 1")
 	}
 	return o, nil
 }
 
-// seeded gives one of several answers to a prompt a seed of its own, where the request has one: else all would be the same.
-func seeded(r *runtime.Request, choice int) {
+// setSeed gives each choice of a prompt its own seed if the request has one. Otherwise all choices would be equal.
+func setSeed(r *runtime.Request, choice int) {
 	if seed := r.Sampling.Seed; seed != nil && choice > 0 {
 		r.Sampling.Seed = new(*seed + int64(choice))
 	}
 }
 
-// checkTop checks a number of likeliest tokens.
+// checkTop checks a number of top logprobs.
 func checkTop(param string, n int) error {
 	if n < 0 || n > runtime.MostTopLogProbs {
-		return badParam(param, "it is from 0 to %d", runtime.MostTopLogProbs)
+		return badParam(param, "must be between 0 and %d", runtime.MostTopLogProbs)
 	}
 	return nil
 }
 
-// maxChoices bounds the answers of a request.
+// maxChoices is the maximum number of choices per request.
 const maxChoices = 128
 
 func choices(n *int) (int, error) {
@@ -75,12 +76,13 @@ func choices(n *int) (int, error) {
 	case n == nil:
 		return 1, nil
 	case *n < 1 || *n > maxChoices:
-		return 0, badParam("n", "it is from 1 to %d", maxChoices)
+		return 0, badParam("n", "must be between 1 and %d", maxChoices)
 	}
 	return *n, nil
 }
 
-// unsupported is a parameter that would change the answer, and that nothing is done about. It has to be left out, or say nothing.
+// unsupported is a parameter that would change the response and is not implemented. It must be absent or have no
+// effect.
 type unsupported struct{ value json.RawMessage }
 
 func (u *unsupported) UnmarshalJSON(b []byte) error {
@@ -88,24 +90,24 @@ func (u *unsupported) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// silent are the values that say nothing, whatever the parameter.
-var silent = []string{"", "null", "false", "0", `""`, "[]", "{}", `"none"`}
+// noEffect are values without effect for any parameter.
+var noEffect = []string{"", "null", "false", "0", `""`, "[]", "{}", `"none"`}
 
-// check is an error unless the parameter is left out, says nothing, or has a value that is what happens anyway.
-func (u unsupported) check(name string, anyway ...string) error {
+// check returns an error unless the parameter is absent, has no effect, or has one of the default values.
+func (u unsupported) check(name string, defaults ...string) error {
 	var b bytes.Buffer
 	if len(u.value) > 0 {
 		if err := json.Compact(&b, u.value); err != nil {
 			return badParam(name, "%v", err)
 		}
 	}
-	if v := b.String(); slices.Contains(silent, v) || slices.Contains(anyway, v) {
+	if v := b.String(); slices.Contains(noEffect, v) || slices.Contains(defaults, v) {
 		return nil
 	}
 	return badParam(name, "this parameter is not supported")
 }
 
-// responseFormat is what an answer has to look like.
+// responseFormat is the output format.
 type responseFormat struct {
 	format
 	text json.RawMessage
@@ -114,7 +116,7 @@ type responseFormat struct {
 func (f *responseFormat) UnmarshalJSON(b []byte) error {
 	var v *struct {
 		Type   string          `json:"type"`
-		Schema json.RawMessage `json:"schema"` // as in responses
+		Schema json.RawMessage `json:"schema"` // as in the responses API
 		JSON   struct {
 			Schema json.RawMessage `json:"schema"`
 		} `json:"json_schema"`
@@ -136,16 +138,16 @@ func (f *responseFormat) UnmarshalJSON(b []byte) error {
 			schema = v.JSON.Schema
 		}
 		if !bytes.HasPrefix(bytes.TrimSpace(schema), []byte("{")) {
-			return fmt.Errorf("response_format: json_schema has no schema")
+			return fmt.Errorf("response_format: json_schema needs a schema")
 		}
 		f.Kind, f.Source = runtime.FormatSchema, string(schema)
 	default:
-		return fmt.Errorf("response_format: the type %s is not supported, only text, json_object and json_schema", clip(v.Type))
+		return fmt.Errorf("response_format: type %s is not supported: use text, json_object or json_schema", clip(v.Type))
 	}
 	return nil
 }
 
-// effort is how much a model is to think.
+// effort is the reasoning effort.
 type effort struct{ thinking }
 
 func (e *effort) UnmarshalJSON(b []byte) error {
@@ -167,7 +169,7 @@ func (e *effort) UnmarshalJSON(b []byte) error {
 	case "xhigh", "max":
 		e.level = "high"
 	default:
-		return fmt.Errorf("the reasoning effort is none, minimal, low, medium, high or xhigh")
+		return fmt.Errorf("the reasoning effort must be none, minimal, low, medium, high or xhigh")
 	}
 	e.on = new(true)
 	return nil

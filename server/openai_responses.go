@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// responseRequest is the body of /v1/responses. Nothing is stored: a conversation comes whole with each request.
+// responseRequest is the body of /v1/responses. Nothing is stored: each request has the whole conversation.
 type responseRequest struct {
 	Model        string  `json:"model"`
 	Input        input   `json:"input"`
@@ -47,7 +47,7 @@ type responseReasoning struct {
 	Effort effort `json:"effort"`
 }
 
-// What a request may ask to be told more.
+// Values of include.
 const (
 	includeLogProbs  = "message.output_text.logprobs"
 	includeReasoning = "reasoning.encrypted_content"
@@ -55,20 +55,21 @@ const (
 
 func (q *responseRequest) check() error {
 	for _, err := range []error{
-		q.Previous.check("previous_response_id"), q.Conversation.check("conversation"), q.Prompt.check("prompt"), q.Background.check("background"),
-		q.Truncation.check("truncation", `"disabled"`), q.Text.Verbosity.check("text.verbosity", `"medium"`),
+		q.Previous.check("previous_response_id"), q.Conversation.check("conversation"), q.Prompt.check("prompt"),
+		q.Background.check("background"), q.Truncation.check("truncation", `"disabled"`),
+		q.Text.Verbosity.check("text.verbosity", `"medium"`),
 	} {
 		if err != nil {
 			return err
 		}
 	}
 	if len(q.Input.messages) == 0 {
-		return badParam("input", "there is none")
+		return badParam("input", "missing or empty")
 	}
 	return checkTop("top_logprobs", q.TopLogProbs)
 }
 
-// messages are the instructions and the input, and what errors call each.
+// messages returns the instructions and the input, and a function that returns what errors call each message.
 func (q *responseRequest) messages() ([]chat.Message, func(i int) string) {
 	list, before := q.Input.messages, 0
 	if q.Instructions != nil && *q.Instructions != "" {
@@ -96,7 +97,7 @@ func (s *Server) responses(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	style, err := m.talks()
+	style, err := m.chatStyle()
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (s *Server) responses(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	jobs[0].begun = begun
-	a := newResponseAnswer(w, m, &q, jobs[0].request)
+	a := newResponsesWriter(w, m, &q, jobs[0].request)
 	done, err := s.run(r.Context(), jobs[0], a.piece)
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func (s *Server) responses(w http.ResponseWriter, r *http.Request) error {
 	return a.end(done)
 }
 
-// responseJSON is an answer of /v1/responses.
+// responseJSON is the response of /v1/responses.
 type responseJSON struct {
 	ID           string              `json:"id"`
 	Object       string              `json:"object"`
@@ -188,7 +189,7 @@ type reasoningTokens struct {
 	Reasoning int `json:"reasoning_tokens"`
 }
 
-// newResponse is an answer that has nothing in it yet.
+// newResponse returns a response without output.
 func newResponse(m *model, q *responseRequest, r runtime.Request) responseJSON {
 	or := func(text json.RawMessage, otherwise string) json.RawMessage {
 		if len(text) == 0 || string(text) == "null" {
@@ -197,8 +198,10 @@ func newResponse(m *model, q *responseRequest, r runtime.Request) responseJSON {
 		return text
 	}
 	out := responseJSON{
-		ID: newID("resp_"), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: m.name(), Output: []outputItem{},
-		Instructions: q.Instructions, MaxTokens: q.MaxTokens, Parallel: q.Parallel == nil || *q.Parallel, ServiceTier: "default",
+		ID: newID("resp_"), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: m.name(),
+		Output:       []outputItem{},
+		Instructions: q.Instructions, MaxTokens: q.MaxTokens, Parallel: q.Parallel == nil ||
+			*q.Parallel, ServiceTier: "default",
 		Temperature: r.Sampling.Temperature, TopP: r.Sampling.TopP, TopLogProbs: r.TopLogProbs, Truncation: "disabled",
 		Text: textJSON{or(q.Text.Format.text, `{"type":"text"}`)}, ToolChoice: or(q.ToolChoice.text, `"auto"`),
 		Tools: or(q.Tools.text, "[]"), Metadata: or(q.Metadata, "{}"),

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// atOnce is how many answers of one request are made at the same time, so that it does not fill the model's queue.
+// atOnce is how many choices of a request run concurrently, so that one request does not fill the model's queue.
 const atOnce = 16
 
-// runAll runs jobs, and hands what they say to each, one piece at a time. The first error ends all of them.
+// runAll runs jobs and passes their pieces to each, one at a time. The first error cancels all jobs.
 func (s *Server) runAll(ctx context.Context, jobs []job, each func(i int, p piece) error) ([]outcome, error) {
 	all := make([]outcome, len(jobs))
 	if len(jobs) == 1 {
@@ -21,7 +21,7 @@ func (s *Server) runAll(ctx context.Context, jobs []job, each func(i int, p piec
 		return all, err
 	}
 	var mu sync.Mutex
-	var panicked any // of a job: it is the request's
+	var panicked any // the panic of a job, which is passed on to the caller
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for i, j := range jobs {
@@ -48,12 +48,12 @@ func (s *Server) runAll(ctx context.Context, jobs []job, each func(i int, p piec
 	return all, err
 }
 
-var errPanicked = errors.New("another answer of the request failed")
+var errPanicked = errors.New("another choice of the request failed")
 
-// newOpenAIEvents is a stream whose last message may be an error in OpenAI's form.
+// newOpenAIEvents returns a stream that sends errors in OpenAI's form.
 func newOpenAIEvents(w http.ResponseWriter) events {
 	e := events{w: w}
-	e.last = func(t told) error {
+	e.last = func(t apiError) error {
 		e := events{w: w}
 		return e.send("", openAIError(t))
 	}

@@ -17,7 +17,7 @@ type event struct {
 	name, data string
 }
 
-// sse takes a stream apart.
+// sse splits a stream into its events.
 func sse(t *testing.T, text string) (out []event) {
 	t.Helper()
 	if !strings.HasSuffix(text, "\n\n") {
@@ -33,7 +33,7 @@ func sse(t *testing.T, text string) (out []event) {
 			case ok && key == "data":
 				e.data = value
 			default:
-				t.Errorf("a line of the stream is %q", line)
+				t.Errorf("invalid line in the stream: %q", line)
 			}
 		}
 		out = append(out, e)
@@ -41,7 +41,7 @@ func sse(t *testing.T, text string) (out []event) {
 	return out
 }
 
-// decode reads JSON.
+// decode decodes JSON.
 func decode[T any](t *testing.T, text string) (v T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -50,7 +50,7 @@ func decode[T any](t *testing.T, text string) (v T) {
 	return v
 }
 
-// prompt is what the last request's prompt says.
+// prompt returns the text of the last request's prompt.
 func (f *fixture) prompt(t *testing.T) string {
 	t.Helper()
 	m, err := f.find(t.Context(), "talk")
@@ -64,49 +64,60 @@ func (f *fixture) prompt(t *testing.T) string {
 	return text
 }
 
-// says1 is an answer with thoughts, text and a call, in pieces that cut its tags.
-var says1 = []string{"<think>\nhm", "</think>\n", "It is", ` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
+// toolOutput is a model's output with thinking, text and a call, in pieces that do not align with the tags.
+var toolOutput = []string{"<think>\nhm", "</think>\n", "It is",
+	` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
 
 const (
 	hi    = `{"model":"talk","messages":[{"role":"user","content":"Hi"}]`
-	toolF = `{"type":"function","function":{"name":"f","description":"d","strict":true,"parameters":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}}`
+	toolF = `{"type":"function","function":{"name":"f","description":"d","strict":true,"parameters":{"type":"object",` +
+		`"properties":{"x":{"type":"integer"}},"required":["x"]}}}`
 	toolG = `{"type":"function","function":{"name":"g","parameters":{"type":"object"}}}`
 )
 
 func TestChatCompletions(t *testing.T) {
 	f := serve(t, nil)
-	f.says = says1
-	status, text := f.ask(t, "POST", "/v1/chat/completions", hi+`,"tools":[`+toolG+`],"temperature":0.5,"top_p":0.4,"presence_penalty":0.3,"frequency_penalty":0.2,`+
-		`"seed":7,"stop":["x",""],"max_completion_tokens":9,"max_tokens":3,"logit_bias":{"5":-100},"top_k":3,"user":"u","store":true,"metadata":{"a":"b"},"functions":null}`)
-	answer := decode[chatCompletionJSON](t, text)
-	if status != 200 || answer.Object != "chat.completion" || !strings.HasPrefix(answer.ID, "chatcmpl-") || answer.Model != "talk:latest" ||
-		len(answer.Choices) != 1 || answer.Created == 0 || !strings.HasPrefix(answer.Fingerprint, "fp_") {
+	f.says = toolOutput
+	status, text := f.ask(t, "POST", "/v1/chat/completions",
+		hi+`,"tools":[`+toolG+`],"temperature":0.5,"top_p":0.4,"presence_penalty":0.3,"frequency_penalty":0.2,`+
+			`"seed":7,"stop":["x",""],"max_completion_tokens":9,"max_tokens":3,"logit_bias":{"5":-100},"top_k":3,`+
+			`"user":"u","store":true,"metadata":{"a":"b"},"functions":null}`)
+	response := decode[chatCompletionJSON](t, text)
+	if status != 200 || response.Object != "chat.completion" || !strings.HasPrefix(response.ID, "chatcmpl-") ||
+		response.Model != "talk:latest" ||
+		len(response.Choices) != 1 || response.Created == 0 || !strings.HasPrefix(response.Fingerprint, "fp_") {
 		t.Fatalf("%d: %s", status, text)
 	}
-	c := answer.Choices[0]
-	if m := c.Message; m.Role != "assistant" || m.Content == nil || *m.Content != "It is so." || m.Reasoning != "hm" || m.ReasoningContent != "hm" || len(m.Calls) != 1 ||
-		m.Calls[0].Function != (chatFunctionJSON{"f", `{"x":1}`}) || m.Calls[0].Type != "function" || len(m.Calls[0].ID) != 9 || *c.Finish != "tool_calls" || c.LogProbs != nil {
-		t.Errorf("the answer: %s", text)
+	c := response.Choices[0]
+	if m := c.Message; m.Role != "assistant" || m.Content == nil || *m.Content != "It is so." || m.Reasoning != "hm" ||
+		m.ReasoningContent != "hm" || len(m.Calls) != 1 ||
+		m.Calls[0].Function != (chatFunctionJSON{"f", `{"x":1}`}) || m.Calls[0].Type != "function" ||
+		len(m.Calls[0].ID) != 9 || *c.Finish != "tool_calls" || c.LogProbs != nil {
+		t.Errorf("response: %s", text)
 	}
-	if u := *answer.Usage; u.Prompt == 0 || u.Completion != 4 || u.Total != u.Prompt+4 || u.OfAnswer.Reasoning != 2 {
+	if u := *response.Usage; u.Prompt == 0 || u.Completion != 4 || u.Total != u.Prompt+4 || u.OfAnswer.Reasoning != 2 {
 		t.Errorf("usage: %+v", u)
 	}
 	r := f.parrot.last(t)
-	if s := r.Sampling; s.Temperature != 0.5 || s.TopP != 0.4 || s.PresencePenalty != 0.3 || s.FrequencyPenalty != 0.2 || *s.Seed != 7 || s.TopK != 3 ||
-		s.LogitBias[5] != -100 || r.MaxTokens != 9 || !slices.Equal(r.Stop, []string{"x"}) || !r.Special || r.Format.Kind != "" {
-		t.Errorf("the request: %+v", r)
+	if s := r.Sampling; s.Temperature != 0.5 || s.TopP != 0.4 || s.PresencePenalty != 0.3 || s.FrequencyPenalty != 0.2 ||
+		*s.Seed != 7 || s.TopK != 3 ||
+		s.LogitBias[5] != -100 || r.MaxTokens != 9 || !slices.Equal(r.Stop, []string{"x"}) || !r.Special ||
+		r.Format.Kind != "" {
+		t.Errorf("request: %+v", r)
 	}
 	if got := f.prompt(t); got != "system:brief|user:Hi|T=g|think=-" {
-		t.Errorf("the prompt is %q", got)
+		t.Errorf("prompt %q", got)
 	}
 
-	status, text = f.ask(t, "POST", "/v1/chat/completions", hi+`,"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1}`)
+	status, text = f.ask(t, "POST", "/v1/chat/completions",
+		hi+`,"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1}`)
 	list := sse(t, text)
 	var content, thought, arguments, finish string
 	var probs int
 	for i, e := range list[:len(list)-2] {
 		chunk := decode[chatCompletionJSON](t, e.data)
-		if len(chunk.Choices) != 1 || chunk.Object != "chat.completion.chunk" || chunk.Choices[0].Index != 0 || chunk.ID != decode[chatCompletionJSON](t, list[0].data).ID {
+		if len(chunk.Choices) != 1 || chunk.Object != "chat.completion.chunk" || chunk.Choices[0].Index != 0 ||
+			chunk.ID != decode[chatCompletionJSON](t, list[0].data).ID {
 			t.Fatalf("chunk %d: %s", i, e.data)
 		}
 		d := chunk.Choices[0].Delta
@@ -117,7 +128,7 @@ func TestChatCompletions(t *testing.T) {
 			content += *d.Content
 		}
 		if thought += d.Reasoning; d.Reasoning != d.ReasoningContent {
-			t.Errorf("thoughts: %s", e.data)
+			t.Errorf("thinking: %s", e.data)
 		}
 		for _, c := range d.Calls {
 			if *c.Index != 0 || c.Function.Name != "f" {
@@ -128,7 +139,7 @@ func TestChatCompletions(t *testing.T) {
 		if p := chunk.Choices[0].LogProbs; p != nil {
 			for _, l := range p.Content {
 				if probs++; l.LogProb != -1 || len(l.Top) != 1 || l.Bytes == nil {
-					t.Errorf("log-probabilities: %s", e.data)
+					t.Errorf("logprobs: %s", e.data)
 				}
 			}
 		}
@@ -136,8 +147,10 @@ func TestChatCompletions(t *testing.T) {
 			finish = *f
 		}
 	}
-	if status != 200 || strings.TrimSpace(content) != "It is so." || thought != "hm" || arguments != `{"x":1}` || finish != "tool_calls" || probs != 4 {
-		t.Errorf("%d: content %q, thoughts %q, arguments %q, finish %q, %d log-probabilities\n%s", status, content, thought, arguments, finish, probs, text)
+	if status != 200 || strings.TrimSpace(content) != "It is so." || thought != "hm" || arguments != `{"x":1}` ||
+		finish != "tool_calls" || probs != 4 {
+		t.Errorf("%d: content %q, thinking %q, arguments %q, finish %q, %d logprobs\n%s",
+			status, content, thought, arguments, finish, probs, text)
 	}
 	last := decode[chatCompletionJSON](t, list[len(list)-2].data)
 	if len(last.Choices) != 0 || last.Usage == nil || last.Usage.Completion != 4 || list[len(list)-1].data != "[DONE]" {
@@ -150,57 +163,70 @@ func TestChatCompletions(t *testing.T) {
 
 func TestChatMessages(t *testing.T) {
 	f := serve(t, nil)
-	for body, want := range map[string]string{
-		`{"role":"developer","content":"a"},{"role":"system","content":[{"type":"text","text":"b"}]},{"role":"user","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]}`:                           "system:a\n\nb|user:cd|think=-",
-		`{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"c"}`: "system:brief|user:a|assistant:None|tool:c|think=-",
-		`{"role":"system","content":""},{"role":"user","content":"a"},{"role":"system","content":"b"}`:                                                                                                            "user:a|system:b|think=-",
+	for _, c := range []struct{ body, want string }{
+		{`{"role":"developer","content":"a"},{"role":"system","content":[{"type":"text","text":"b"}]},` +
+			`{"role":"user","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]}`,
+			"system:a\n\nb|user:cd|think=-"},
+		{`{"role":"user","content":"a"},{"role":"assistant","content":null,` +
+			`"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+			`{"role":"tool","tool_call_id":"1","content":"c"}`,
+			"system:brief|user:a|assistant:None|tool:c|think=-"},
+		{`{"role":"system","content":""},{"role":"user","content":"a"},{"role":"system","content":"b"}`,
+			"user:a|system:b|think=-"},
 	} {
-		f.has(t, "POST", "/v1/chat/completions", `{"model":"talk","messages":[`+body+`]}`, 200)
-		if got := f.prompt(t); got != want {
-			t.Errorf("%s: the prompt is %q, want %q", body, got, want)
+		f.has(t, "POST", "/v1/chat/completions", `{"model":"talk","messages":[`+c.body+`]}`, 200)
+		if got := f.prompt(t); got != c.want {
+			t.Errorf("%s: prompt %q, want %q", c.body, got, c.want)
 		}
 	}
 	for effort, want := range map[string]string{"none": "False", "minimal": "True", "high": "True", "xhigh": "True"} {
 		f.has(t, "POST", "/v1/chat/completions", hi+`,"reasoning_effort":"`+effort+`"}`, 200)
 		if got := f.prompt(t); !strings.HasSuffix(got, "think="+want) {
-			t.Errorf("effort %s: the prompt is %q", effort, got)
+			t.Errorf("effort %s: prompt %q", effort, got)
 		}
 	}
 	f.has(t, "POST", "/v1/chat/completions", hi+`,"chat_template_kwargs":{"enable_thinking":false}}`, 200)
 	if got := f.prompt(t); !strings.HasSuffix(got, "think=False") {
-		t.Errorf("the prompt is %q", got)
+		t.Errorf("prompt %q", got)
 	}
 	image := func(url string) string {
-		return `{"model":"talk","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + url + `"}}]}]}`
+		return `{"model":"talk","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + url +
+			`"}}]}]}`
 	}
 	for body, want := range map[string][2]string{
-		image("http://localhost/a.png"):     {"messages[0].content[0].image_url", "fetches nothing"},
-		image("file:///etc/passwd"):         {"messages[0].content[0].image_url", "fetches nothing"},
-		image("data:image/png;base64,!"):    {"messages[0].content[0].image_url", "not base64"},
+		image("http://localhost/a.png"):     {"messages[0].content[0].image_url", "does not fetch images"},
+		image("file:///etc/passwd"):         {"messages[0].content[0].image_url", "does not fetch images"},
+		image("data:image/png;base64,!"):    {"messages[0].content[0].image_url", "not valid base64"},
 		image("data:image/png;base64,AAAA"): {"", "vision"},
-		`{"model":"talk","messages":[]}`:    {"messages", "there is none"},
-		`{"model":"talk","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`: {"messages[0].content[0]", "input_audio"},
-		`{"model":"talk","messages":[{"role":"function","content":"x"}]}`:                  {"messages[0]", "role function"},
-		hi + `,"n":0}`:                                    {"n", "from 1"},
-		hi + `,"n":1000}`:                                 {"n", "from 1"},
-		hi + `,"max_tokens":0}`:                           {"max_tokens", "at least one"},
+		`{"model":"talk","messages":[]}`:    {"messages", "at least one message"},
+		`{"model":"talk","messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`: {
+			"messages[0].content[0]", "input_audio",
+		},
+		`{"model":"talk","messages":[{"role":"function","content":"x"}]}`: {"messages[0]", "role function"},
+		hi + `,"n":0}`:                                    {"n", "between 1 and 128"},
+		hi + `,"n":1000}`:                                 {"n", "between 1 and 128"},
+		hi + `,"max_tokens":0}`:                           {"max_tokens", "at least 1"},
 		hi + `,"temperature":-1}`:                         {"temperature", "negative"},
 		hi + `,"top_p":2}`:                                {"top_p", "between"},
-		hi + `,"top_logprobs":2}`:                         {"top_logprobs", "needs logprobs"},
-		hi + `,"logprobs":true,"top_logprobs":101}`:       {"top_logprobs", "from 0 to 100"},
+		hi + `,"top_logprobs":2}`:                         {"top_logprobs", "requires logprobs"},
+		hi + `,"logprobs":true,"top_logprobs":101}`:       {"top_logprobs", "between 0 and 100"},
 		hi + `,"functions":[{"name":"f"}]}`:               {"functions", "not supported"},
 		hi + `,"modalities":["text","audio"]}`:            {"modalities", "not supported"},
 		hi + `,"web_search_options":{"a":1}}`:             {"web_search_options", "not supported"},
 		hi + `,"verbosity":"low"}`:                        {"verbosity", "not supported"},
 		hi + `,"reasoning_effort":"deep"}`:                {"", "reasoning effort"},
 		hi + `,"response_format":{"type":"xml"}}`:         {"", "response_format"},
-		hi + `,"response_format":{"type":"json_schema"}}`: {"", "no schema"},
+		hi + `,"response_format":{"type":"json_schema"}}`: {"", "needs a schema"},
 		hi + `,"tools":[{"type":"custom"}]}`:              {"tools[0]", "custom"},
-		hi + `,"tools":[{"type":"function"}]}`:            {"tools[0]", "no function"},
-		hi + `,"tools":[` + toolF + `],"tool_choice":{"type":"function","function":{"name":"h"}}}`: {"tool_choice", `no tool \"h\"`},
-		hi + `,"tool_choice":"required"}`: {"tool_choice", "no tool to call"},
+		hi + `,"tools":[{"type":"function"}]}`:            {"tools[0]", "function is missing"},
+		hi + `,"tools":[` + toolF + `],"tool_choice":{"type":"function","function":{"name":"h"}}}`: {
+			"tool_choice", `no tool is named \"h\"`,
+		},
+		hi + `,"tool_choice":"required"}`: {"tool_choice", "the request has no tools"},
 		hi + `,"tool_choice":"any"}`:      {"", "tool_choice"},
-		`{"model":"talk","messages":[{"role":"user","content":"` + strings.Repeat("word ", 600) + `"}]}`: {"", "context 512"},
+		`{"model":"talk","messages":[{"role":"user","content":"` + strings.Repeat("word ", 600) + `"}]}`: {
+			"", "context length is 512",
+		},
 	} {
 		status, text := f.ask(t, "POST", "/v1/chat/completions", body)
 		e := decode[openAIFailure](t, text).Error
@@ -209,48 +235,59 @@ func TestChatMessages(t *testing.T) {
 			param = *e.Param
 		}
 		if status != 400 || e.Type != "invalid_request_error" || param != want[0] || !strings.Contains(text, want[1]) {
-			t.Errorf("%.200s: %d: %s; want the parameter %q and %q", body, status, text, want[0], want[1])
+			t.Errorf("%.200s: %d: %s; want parameter %q and %q", body, status, text, want[0], want[1])
 		}
-		if long := strings.Contains(text, "context 512"); long != (e.Code != nil && *e.Code == "context_length_exceeded") {
-			t.Errorf("the code: %s", text)
+		hasCode := e.Code != nil && *e.Code == "context_length_exceeded"
+		if long := strings.Contains(text, "context length is 512"); long != hasCode {
+			t.Errorf("code: %s", text)
 		}
 	}
 }
 
 func TestChatTools(t *testing.T) {
 	f := serve(t, nil)
-	f.says = []string{`<tool_call>{"name": "f", "arguments": {}}</tool_call>`, `<tool_call>{"name": "g", "arguments": {}}</tool_call>`}
+	f.says = []string{`<tool_call>{"name": "f", "arguments": {}}</tool_call>`,
+		`<tool_call>{"name": "g", "arguments": {}}</tool_call>`}
 	tools := hi + `,"tools":[` + toolF + `,` + toolG + `]`
 	for name, c := range map[string]struct {
 		more   string
 		calls  int
 		after  string
-		parts  []string // of the format; none: there is no format
+		parts  []string // of the format; nil: no format
 		prompt string
 	}{
-		"auto, strict":    {``, 2, "<tool_call>", []string{"root ::= rest", `\"name\": \"f\"`, `\"name\": \"g\"`, "integer", "(\"\\n</tool_call>\\n<tool_call>\\n\" call)*"}, "T=f|T=g"},
-		"none":            {`,"tool_choice":"none"`, 2, "", nil, "Hi|think"},
-		"required":        {`,"tool_choice":"required"`, 2, "", []string{"root ::= calls", `\"name\": \"f\"`, "call)*"}, "T=f|T=g"},
-		"named":           {`,"tool_choice":{"type":"function","function":{"name":"g"}}`, 1, "", []string{"root ::= calls", "call0 ::= \"{\\\"name\\\": \\\"g\\\""}, "T=f|T=g"},
-		"allowed":         {`,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"g"}}]}}`, 2, "", nil, "Hi|T=g|"},
-		"one at a time":   {`,"tool_choice":"required","parallel_tool_calls":false`, 1, "", []string{"rest ::= \"\\n\" call \"\\n</tool_call>\""}, "T=f|T=g"},
-		"and a format":    {`,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"const":1}}}`, 2, "", []string{`root ::= calls | %json {"const":1}`}, "T=f"},
-		"and any object":  {`,"response_format":{"type":"json_object"}`, 2, "", []string{`root ::= calls | %json {"type": "object"}`}, "T=f"},
-		"required, plain": {`,"tool_choice":"required","response_format":{"type":"text"}`, 2, "", []string{"root ::= calls"}, "T=f"},
+		"auto, strict": {``, 2, "<tool_call>", []string{"root ::= rest", `\"name\": \"f\"`, `\"name\": \"g\"`, "integer",
+			"(\"\\n</tool_call>\\n<tool_call>\\n\" call)*"}, "T=f|T=g"},
+		"none": {`,"tool_choice":"none"`, 2, "", nil, "Hi|think"},
+		"required": {`,"tool_choice":"required"`, 2, "", []string{"root ::= calls", `\"name\": \"f\"`, "call)*"},
+			"T=f|T=g"},
+		"named": {`,"tool_choice":{"type":"function","function":{"name":"g"}}`, 1, "",
+			[]string{"root ::= calls", "call0 ::= \"{\\\"name\\\": \\\"g\\\""}, "T=f|T=g"},
+		"allowed": {`,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function",` +
+			`"function":{"name":"g"}}]}}`, 2, "", nil, "Hi|T=g|"},
+		"one at a time": {`,"tool_choice":"required","parallel_tool_calls":false`, 1, "",
+			[]string{"rest ::= \"\\n\" call \"\\n</tool_call>\""}, "T=f|T=g"},
+		"with a schema": {`,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"const":1}}}`, 2,
+			"", []string{`root ::= calls | %json {"const":1}`}, "T=f"},
+		"with JSON": {`,"response_format":{"type":"json_object"}`, 2, "",
+			[]string{`root ::= calls | %json {"type": "object"}`}, "T=f"},
+		"required, plain": {`,"tool_choice":"required","response_format":{"type":"text"}`, 2, "", []string{"root ::= calls"},
+			"T=f"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, stream := range []string{"", `,"stream":true`} {
 				status, text := f.ask(t, "POST", "/v1/chat/completions", tools+c.more+stream+"}")
-				if n := strings.Count(text, `"type":"function"`); status != 200 || n != c.calls || !strings.Contains(text, `"finish_reason":"tool_calls"`) {
+				if n := strings.Count(text, `"type":"function"`); status != 200 || n != c.calls ||
+					!strings.Contains(text, `"finish_reason":"tool_calls"`) {
 					t.Errorf("%d, %d calls, want %d: %s", status, n, c.calls, text)
 				}
 				if stream == "" && !strings.Contains(text, `"content":null`) {
-					t.Errorf("the content of calls alone: %s", text)
+					t.Errorf("content with only calls: %s", text)
 				}
 			}
 			r := f.parrot.last(t)
 			if (r.Format.Kind == runtime.FormatEBNF) != (c.parts != nil) || r.Format.After != c.after {
-				t.Errorf("the format is %+v", r.Format)
+				t.Errorf("format %+v", r.Format)
 			}
 			for _, p := range c.parts {
 				if !strings.Contains(r.Format.Source, p) {
@@ -258,27 +295,28 @@ func TestChatTools(t *testing.T) {
 				}
 			}
 			if c.parts == nil && strings.Contains(r.Format.Source, "strict") {
-				t.Errorf("the format is %+v", r.Format)
+				t.Errorf("format %+v", r.Format)
 			}
 			if got := f.prompt(t); !strings.Contains(got, c.prompt) {
-				t.Errorf("the prompt is %q, want %s in it", got, c.prompt)
+				t.Errorf("prompt %q lacks %s", got, c.prompt)
 			}
 		})
 	}
-	f.has(t, "POST", "/v1/chat/completions", hi+`,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object"}}}}`, 200)
+	f.has(t, "POST", "/v1/chat/completions",
+		hi+`,"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object"}}}}`, 200)
 	if got := f.parrot.last(t).Format; got != (runtime.Format{Kind: runtime.FormatSchema, Source: `{"type":"object"}`}) {
-		t.Errorf("the format is %+v", got)
+		t.Errorf("format %+v", got)
 	}
 }
 
 func TestChoices(t *testing.T) {
 	f := serve(t, nil)
 	status, text := f.ask(t, "POST", "/v1/chat/completions", hi+`,"n":3,"seed":5}`)
-	answer := decode[chatCompletionJSON](t, text)
-	if status != 200 || len(answer.Choices) != 3 || answer.Usage.Completion != 6 {
+	response := decode[chatCompletionJSON](t, text)
+	if status != 200 || len(response.Choices) != 3 || response.Usage.Completion != 6 {
 		t.Fatalf("%d: %s", status, text)
 	}
-	for i, c := range answer.Choices {
+	for i, c := range response.Choices {
 		if c.Index != i || *c.Message.Content != "Hello world" || *c.Finish != "stop" {
 			t.Errorf("choice %d: %s", i, text)
 		}
@@ -287,8 +325,9 @@ func TestChoices(t *testing.T) {
 	for _, r := range f.parrot.asked {
 		seeds = append(seeds, *r.Sampling.Seed)
 	}
-	if slices.Sort(seeds); !slices.Equal(seeds, []int64{5, 6, 7}) || answer.Usage.Prompt != len(f.parrot.last(t).Prompt) {
-		t.Errorf("seeds %v, usage %+v", seeds, answer.Usage)
+	if slices.Sort(seeds); !slices.Equal(seeds, []int64{5, 6, 7}) ||
+		response.Usage.Prompt != len(f.parrot.last(t).Prompt) {
+		t.Errorf("seeds %v, usage %+v", seeds, response.Usage)
 	}
 	_, text = f.ask(t, "POST", "/v1/chat/completions", hi+`,"n":2,"stream":true}`)
 	content := map[int]string{}
@@ -311,43 +350,48 @@ func TestChoices(t *testing.T) {
 func TestCompletions(t *testing.T) {
 	f := serve(t, nil)
 	status, text := f.ask(t, "POST", "/v1/completions", `{"model":"talk","prompt":"Once","max_tokens":5,"echo":true}`)
-	answer := decode[textCompletionJSON](t, text)
-	if status != 200 || answer.Object != "text_completion" || len(answer.Choices) != 1 || answer.Choices[0].Text != "OnceHello world" || *answer.Choices[0].Finish != "stop" ||
-		answer.Usage.Completion != 2 {
+	response := decode[textCompletionJSON](t, text)
+	if status != 200 || response.Object != "text_completion" || len(response.Choices) != 1 ||
+		response.Choices[0].Text != "OnceHello world" || *response.Choices[0].Finish != "stop" ||
+		response.Usage.Completion != 2 {
 		t.Fatalf("%d: %s", status, text)
 	}
 	once := f.parrot.last(t)
 	if m, err := f.find(t.Context(), "talk"); err != nil {
 		t.Fatal(err)
-	} else if want, err := m.Encode("Once"); err != nil || !slices.Equal(once.Prompt, want) || once.MaxTokens != 5 || once.Special {
-		t.Errorf("the request: %+v, want the prompt %v, %v", once, want, err)
+	} else if want, err := m.Encode("Once"); err != nil || !slices.Equal(once.Prompt, want) || once.MaxTokens != 5 ||
+		once.Special {
+		t.Errorf("request %+v, want the prompt %v, %v", once, want, err)
 	}
 	status, text = f.ask(t, "POST", "/v1/completions", `{"model":"plain","prompt":[[5,6],[7]],"n":2,"logprobs":1}`)
-	answer = decode[textCompletionJSON](t, text)
-	if status != 200 || len(answer.Choices) != 4 || answer.Usage.Prompt != 3 || answer.Usage.Completion != 8 {
+	response = decode[textCompletionJSON](t, text)
+	if status != 200 || len(response.Choices) != 4 || response.Usage.Prompt != 3 || response.Usage.Completion != 8 {
 		t.Fatalf("%d: %s", status, text)
 	}
-	for i, c := range answer.Choices {
+	for i, c := range response.Choices {
 		l := c.LogProbs
-		if c.Index != i || l == nil || len(l.Tokens) != 2 || len(l.LogProbs) != 2 || len(l.Top) != 2 || !slices.IsSorted(l.Offsets) || l.LogProbs[0] != -1 {
+		if c.Index != i || l == nil || len(l.Tokens) != 2 || len(l.LogProbs) != 2 || len(l.Top) != 2 ||
+			!slices.IsSorted(l.Offsets) || l.LogProbs[0] != -1 {
 			t.Errorf("choice %d: %+v", i, c)
 		}
 	}
-	for _, body := range []string{`"prompt":["a","b"],"stream":true`, `"prompt":["a","b"],"stream":true,"echo":true,"stream_options":{"include_usage":true}`} {
+	for _, body := range []string{`"prompt":["a","b"],"stream":true`,
+		`"prompt":["a","b"],"stream":true,"echo":true,"stream_options":{"include_usage":true}`} {
 		_, text = f.ask(t, "POST", "/v1/completions", `{"model":"plain",`+body+`}`)
-		said := map[int]string{}
+		texts := map[int]string{}
 		list := sse(t, text)
 		for _, e := range list[:len(list)-1] {
 			for _, c := range decode[textCompletionJSON](t, e.data).Choices {
-				said[c.Index] += c.Text
+				texts[c.Index] += c.Text
 			}
 		}
 		want := map[int]string{0: "Hello world", 1: "Hello world"}
 		if strings.Contains(body, "echo") {
 			want = map[int]string{0: "aHello world", 1: "bHello world"}
 		}
-		if fmt.Sprint(said) != fmt.Sprint(want) || list[len(list)-1].data != "[DONE]" || strings.Contains(text, `"usage"`) != strings.Contains(body, "usage") {
-			t.Errorf("%s: %v\n%s", body, said, text)
+		if fmt.Sprint(texts) != fmt.Sprint(want) || list[len(list)-1].data != "[DONE]" ||
+			strings.Contains(text, `"usage"`) != strings.Contains(body, "usage") {
+			t.Errorf("%s: %v\n%s", body, texts, text)
 		}
 	}
 	for body, want := range map[string]string{
@@ -358,8 +402,8 @@ func TestCompletions(t *testing.T) {
 		`"prompt":[]`:                                  `"param":"prompt"`,
 		`"n":1`:                                        `"param":"prompt"`,
 		`"prompt":{"a":1}`:                             "prompt",
-		`"prompt":[["a"]]`:                             "neither a text nor a list",
-		`"prompt":[[[1]]]`:                             "neither a text nor a list",
+		`"prompt":[["a"]]`:                             "must be a text or a list",
+		`"prompt":[[[1]]]`:                             "must be a text or a list",
 		`"prompt":["a","b"],"n":100`:                   `"param":"prompt"`,
 		`"prompt":[-1],"echo":true`:                    "negative",
 		`"prompt":"x","logit_bias":{"word":1}`:         "logit_bias",
@@ -382,14 +426,15 @@ func TestModels(t *testing.T) {
 		if m.Object != "model" || m.Created == 0 || m.OwnedBy == "" || m.Context != 512 {
 			t.Errorf("%+v", m)
 		}
-		f.has(t, "GET", "/v1/models/"+m.ID, "", 200, `"id":"`+m.ID+`"`, `"object":"model"`, fmt.Sprintf(`"created":%d`, m.Created))
+		f.has(t, "GET", "/v1/models/"+m.ID, "", 200, `"id":"`+m.ID+`"`, `"object":"model"`,
+			fmt.Sprintf(`"created":%d`, m.Created))
 	}
 	f.has(t, "GET", "/v1/models/talk", "", 200, `"id":"talk:latest"`)
 	f.has(t, "GET", "/v1/models/none", "", 404, `"code":"model_not_found"`)
 	f.has(t, "GET", "/v1/models/..%2f..%2fetc%2fpasswd", "", 400, `"type":"invalid_request_error"`)
 }
 
-// Errors have the form of the API that a path is of.
+// Errors have the form of the API that the path belongs to.
 func TestDialects(t *testing.T) {
 	f := serve(t, func(o *Options) { o.MaxBody = 1000 })
 	long := strings.Repeat("x", 1000)
@@ -405,12 +450,14 @@ func TestDialects(t *testing.T) {
 		{"POST", "/v1/completions", `{"model":"plain","prompt":"x","max_tokens":13}`, 500},
 	} {
 		status, text := f.ask(t, c.method, c.path, c.body)
-		if e := decode[openAIFailure](t, text).Error; status != c.status || e.Message == "" || e.Type == "" || !strings.Contains(text, `"param":`) || !strings.Contains(text, `"code":`) {
+		if e := decode[openAIFailure](t, text).Error; status != c.status || e.Message == "" || e.Type == "" ||
+			!strings.Contains(text, `"param":`) || !strings.Contains(text, `"code":`) {
 			t.Errorf("%s %s: %d: %s", c.method, c.path, status, text)
 		}
 	}
-	f.has(t, "GET", "/nothing", "", 404, `{"error":"there is`)
-	if status, text := f.ask(t, "GET", "/v1/models", "", "Host", "evil.example"); status != 403 || !strings.Contains(text, `"message":`) {
+	f.has(t, "GET", "/nothing", "", 404, `{"error":"/nothing not found`)
+	if status, text := f.ask(t, "GET", "/v1/models", "", "Host", "evil.example"); status != 403 ||
+		!strings.Contains(text, `"message":`) {
 		t.Errorf("%d: %s", status, text)
 	}
 	locked := serve(t, func(o *Options) { o.APIKey = "secret" })
@@ -426,7 +473,7 @@ func TestDialects(t *testing.T) {
 		"busy": {fmt.Errorf("512 requests wait: %w", runtime.ErrBusy), 503, "server_error"},
 		"died": {fmt.Errorf("%w: signal: killed", runner.ErrDied), 500, "server_error"},
 		"room": {fmt.Errorf("no room: %w", runtime.ErrMemory), 400, "context_length_exceeded"},
-		"else": {errors.New("a kernel was not there"), 500, "server_error"},
+		"else": {errors.New("a kernel is missing"), 500, "server_error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, nil)
@@ -436,13 +483,15 @@ func TestDialects(t *testing.T) {
 			f.says = []string{"Hello"}
 			status, text := f.ask(t, "POST", "/v1/chat/completions", hi+`,"stream":true}`)
 			list := sse(t, text)
-			if e := decode[openAIFailure](t, list[len(list)-1].data).Error; status != 200 || len(list) != 2 || e.Message == "" || !strings.Contains(text, c.want) {
-				t.Errorf("in mid-answer: %d: %s", status, text)
+			if e := decode[openAIFailure](t, list[len(list)-1].data).Error; status != 200 || len(list) != 2 || e.Message == "" ||
+				!strings.Contains(text, c.want) {
+				t.Errorf("error after the start: %d: %s", status, text)
 			}
 			_, text = f.ask(t, "POST", "/v1/responses", `{"model":"talk","input":"Hi","stream":true}`)
 			list = sse(t, text)
-			if last := list[len(list)-1]; last.name != "response.failed" || !strings.Contains(last.data, `"status":"failed"`) || !strings.Contains(last.data, `"error":{"code":"`+c.want) {
-				t.Errorf("in mid-response: %s", text)
+			if last := list[len(list)-1]; last.name != "response.failed" || !strings.Contains(last.data, `"status":"failed"`) ||
+				!strings.Contains(last.data, `"error":{"code":"`+c.want) {
+				t.Errorf("error after the start of a response: %s", text)
 			}
 		})
 	}

@@ -10,15 +10,16 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// toolChoice is which tools an answer may call, or has to.
+// toolChoice says which tools a response may or must call.
 type toolChoice struct {
-	mode  string   // auto, none or required; "" is auto
-	names []string // of the tools that are meant; nil: all
-	one   bool     // a single one was named
+	mode  string   // auto, none or required; "": auto
+	names []string // allowed tools; nil: all
+	one   bool     // a single tool is named
 	text  json.RawMessage
 }
 
-// namedTool is {"type": "function", "function": {"name": ...}}, as chat completions have it, or {"type": "function", "name": ...}.
+// namedTool is {"type": "function", "function": {"name": ...}} in chat completions, {"type": "function", "name": ...}
+// in responses.
 type namedTool struct {
 	Type     string `json:"type"`
 	Name     string `json:"name"`
@@ -33,7 +34,7 @@ func (t namedTool) name() (string, error) {
 		name = t.Function.Name
 	}
 	if t.Type != "function" || name == "" {
-		return "", fmt.Errorf("tool_choice: a tool is {\"type\": \"function\"} with a name, other types are not supported")
+		return "", fmt.Errorf("tool_choice: a tool must have the type function and a name")
 	}
 	return name, nil
 }
@@ -47,13 +48,13 @@ func (c *toolChoice) UnmarshalJSON(b []byte) error {
 	c.text = slices.Clone(b)
 	if json.Unmarshal(b, &c.mode) == nil {
 		if !slices.Contains([]string{"", "auto", "none", "required"}, c.mode) {
-			return fmt.Errorf("tool_choice is auto, none, required, or names a tool")
+			return fmt.Errorf("tool_choice must be auto, none, required or a tool")
 		}
 		return nil
 	}
 	var one struct {
 		namedTool
-		allowedTools               // as in responses
+		allowedTools               // as in the responses API
 		Allowed      *allowedTools `json:"allowed_tools"`
 	}
 	if err := json.Unmarshal(b, &one); err != nil {
@@ -69,7 +70,7 @@ func (c *toolChoice) UnmarshalJSON(b []byte) error {
 		allowed = *one.Allowed
 	}
 	if c.mode = allowed.Mode; c.mode != "auto" && c.mode != "required" {
-		return fmt.Errorf("tool_choice: the mode of allowed_tools is auto or required")
+		return fmt.Errorf("tool_choice: the mode of allowed_tools must be auto or required")
 	}
 	c.names = []string{}
 	for _, t := range allowed.Tools {
@@ -82,22 +83,22 @@ func (c *toolChoice) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// use is how the answer may call the tools of a request; shown are those that the model is told of, in the form that templates know.
+// use returns how the response may call the request's tools, and the tools for the chat template.
 func (c toolChoice) use(tools []chat.Tool, parallel *bool) (u toolUse, shown []chat.Tool, err error) {
 	if err := chat.CheckTools(tools); err != nil {
 		return u, nil, badParam("tools", "%v", err)
 	}
 	if len(c.names) > limits.Tools {
-		return u, nil, badParam("tool_choice", "%d tools; at most %d", len(c.names), limits.Tools)
+		return u, nil, badParam("tool_choice", "%d tools, at most %d are allowed", len(c.names), limits.Tools)
 	}
 	seen := map[string]bool{}
 	for i, t := range tools {
 		param := fmt.Sprintf("tools[%d]", i)
 		if t.Value == nil {
-			return u, nil, badParam(param, "it is null")
+			return u, nil, badParam(param, "must not be null")
 		}
 		if kind, _ := t.Value.Get("type"); kind != "function" {
-			return u, nil, badParam(param, "tools of type %s are not supported, only functions", clip(fmt.Sprint(kind)))
+			return u, nil, badParam(param, "tool type %s is not supported: use function", clip(fmt.Sprint(kind)))
 		}
 		o, err := offer(t)
 		if err != nil {
@@ -111,26 +112,27 @@ func (c toolChoice) use(tools []chat.Tool, parallel *bool) (u toolUse, shown []c
 	}
 	for _, name := range c.names {
 		if !seen[name] {
-			return u, nil, badParam("tool_choice", "there is no tool %q", clip(name))
+			return u, nil, badParam("tool_choice", "no tool is named %q", clip(name))
 		}
 	}
-	u.must, u.once = c.mode == "required", c.one || parallel != nil && !*parallel
+	u.required, u.single = c.mode == "required", c.one || parallel != nil && !*parallel
 	switch {
-	case u.must && len(u.offers) == 0:
-		return u, nil, badParam("tool_choice", "there is no tool to call")
+	case u.required && len(u.offers) == 0:
+		return u, nil, badParam("tool_choice", "the request has no tools")
 	case c.mode == "none":
 		return toolUse{}, nil, nil
 	}
 	for _, t := range tools {
-		// Where a grammar keeps the model to some of them it is told of all, so that prompts which differ in the choice alone begin alike.
-		if o, err := offer(t); err == nil && (u.must || c.names == nil || slices.Contains(c.names, o.Name)) {
+		// If a grammar enforces the choice, the template gets all tools: prompts that differ only in the choice then share
+		// a prefix.
+		if o, err := offer(t); err == nil && (u.required || c.names == nil || slices.Contains(c.names, o.Name)) {
 			shown = append(shown, withoutStrict(t))
 		}
 	}
 	return u, shown, nil
 }
 
-// withoutStrict leaves out of a tool what is for the server.
+// withoutStrict removes strict from a tool, which is meant for the server and not for the template.
 func withoutStrict(t chat.Tool) chat.Tool {
 	fn, ok := dictOf(t.Value, "function")
 	if !ok {
@@ -142,13 +144,13 @@ func withoutStrict(t chat.Tool) chat.Tool {
 	return chat.Tool{Value: replaced(t.Value, "function", replaced(fn, "strict", nil))}
 }
 
-// replaced is a copy of a dict with another value for a key, or without it.
+// replaced returns a copy of a dict with another value for a key, or without the key if value is nil.
 func replaced(d *jinja.Dict, key string, value *jinja.Dict) *jinja.Dict {
 	out := jinja.NewDict()
 	d.Each(func(k, v jinja.Value) bool {
 		switch {
 		case k != key:
-			_ = out.Set(k, v) // it was a key before
+			_ = out.Set(k, v) // cannot fail: k is a dict's key
 		case value != nil:
 			_ = out.Set(k, value)
 		}

@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// openAPI is GET /openapi.json: what can be asked here, for programs.
+// openAPI is GET /openapi.json: it returns the OpenAPI document.
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", jsonType)
-	b, err := s.describe()
+	b, err := s.openapi()
 	if err != nil {
 		return err
 	}
-	_, _ = w.Write(b) // an error means that the client left
+	_, _ = w.Write(b) // fails only if the client has disconnected
 	return nil
 }
 
-// describing makes the document when it is first asked for.
-func (s *Server) describing() func() ([]byte, error) {
+// openAPIJSON returns a function that builds the document on its first call.
+func (s *Server) openAPIJSON() func() ([]byte, error) {
 	return sync.OnceValues(func() ([]byte, error) {
 		d, _ := s.openAPIDocument()
 		b, err := json.Marshal(d)
@@ -28,21 +28,23 @@ func (s *Server) describing() func() ([]byte, error) {
 	})
 }
 
-// openAPIDocument is the document (https://spec.openapis.org/oas/v3.1.0), and the types that it does not know.
+// openAPIDocument returns the document (https://spec.openapis.org/oas/v3.1.0), and the types for which it has no
+// schema.
 func (s *Server) openAPIDocument() (document map[string]any, unknown []string) {
 	types := newSchemas(specialSchemas)
 	paths := map[string]map[string]any{}
 	for _, r := range s.list() {
 		op, ok := operations[r.method+" "+r.path]
 		if !ok {
-			continue // a test finds it
+			continue // a test reports the missing operation
 		}
 		path, parameters := openAPIPath(r.path)
 		if paths[path] == nil {
 			paths[path] = map[string]any{}
 		}
 		if name, about, ok := strings.Cut(op.query, " "); ok {
-			parameters = append(parameters, map[string]any{"name": name, "in": "query", "description": about, "schema": schema{"type": "string"}})
+			parameters = append(parameters,
+				map[string]any{"name": name, "in": "query", "description": about, "schema": schema{"type": "string"}})
 		}
 		paths[path][strings.ToLower(r.method)] = op.openAPI(types, path, parameters)
 	}
@@ -50,7 +52,8 @@ func (s *Server) openAPIDocument() (document map[string]any, unknown []string) {
 		"openapi": "3.1.0",
 		"info": map[string]any{
 			"title": "ingot", "version": s.opts.Version,
-			"description": "Models over HTTP, to clients that speak Ollama's, OpenAI's or Anthropic's API. Members of requests that are not listed are left alone.",
+			"description": "Serves models with the APIs of Ollama, OpenAI and Anthropic. " +
+				"Unknown members of requests are ignored.",
 		},
 		"paths": paths,
 		"components": map[string]any{
@@ -65,7 +68,7 @@ func (s *Server) openAPIDocument() (document map[string]any, unknown []string) {
 	return document, types.unknown
 }
 
-// openAPIPath is a path of net/http as OpenAPI has it.
+// openAPIPath converts a net/http pattern to an OpenAPI path and its parameters.
 func openAPIPath(path string) (string, []any) {
 	var parameters []any
 	parts := strings.Split(strings.ReplaceAll(path, "{$}", ""), "/")
@@ -76,7 +79,7 @@ func openAPIPath(path string) (string, []any) {
 		name := strings.TrimSuffix(strings.Trim(part, "{}"), "...")
 		p := map[string]any{"name": name, "in": "path", "required": true, "schema": schema{"type": "string"}}
 		if strings.Contains(part, "...") {
-			p["description"] = "May have slashes, which stay as they are."
+			p["description"] = "May contain slashes, unescaped."
 		}
 		parts[i] = "{" + name + "}"
 		parameters = append(parameters, p)
@@ -84,7 +87,7 @@ func openAPIPath(path string) (string, []any) {
 	return strings.Join(parts, "/"), parameters
 }
 
-// openAPI is an operation object.
+// openAPI returns the operation object.
 func (op operation) openAPI(types *schemas, path string, parameters []any) map[string]any {
 	media := func(kind string, s schema) map[string]any { return map[string]any{kind: map[string]any{"schema": s}} }
 	content := map[string]any{}
@@ -93,24 +96,26 @@ func (op operation) openAPI(types *schemas, path string, parameters []any) map[s
 		content = media(anyType, schema{})
 	case op.media != "":
 		content = media(op.media, schema{"type": "string"})
-	case op.answer != nil:
-		content = media("application/json", types.of(op.answer, true))
+	case op.response != nil:
+		content = media("application/json", types.of(op.response, true))
 	}
 	if op.stream != nil {
 		kind := ndjsonType
 		if strings.HasPrefix(path, "/v1/") {
 			kind = sseType
 		}
-		content[kind] = map[string]any{"schema": types.of(op.stream, true)} // of each message
+		content[kind] = map[string]any{"schema": types.of(op.stream, true)} // the schema of each message
 	}
-	ok := map[string]any{"description": "What was asked for. A stream has messages of this schema; one that fails ends with an error."}
+	ok := map[string]any{
+		"description": "Success. Each message of a stream has this schema; if it fails, the last one is an error.",
+	}
 	if op.stream == nil {
-		ok["description"] = "What was asked for."
+		ok["description"] = "Success."
 	}
 	if len(content) > 0 {
 		ok["content"] = content
 	}
-	_, failure := errorAnswer(path, told{})
+	_, failure := errorBody(path, apiError{})
 	failed := types.of(reflect.TypeOf(failure), true)
 	out := map[string]any{
 		"summary": op.summary,
@@ -120,7 +125,7 @@ func (op operation) openAPI(types *schemas, path string, parameters []any) map[s
 		},
 	}
 	if op.created {
-		out["responses"].(map[string]any)["201"] = map[string]any{"description": "It was not there before."}
+		out["responses"].(map[string]any)["201"] = map[string]any{"description": "Created: the file is new."}
 	}
 	if op.file {
 		out["requestBody"] = map[string]any{"required": true, "content": media(anyType, schema{})}

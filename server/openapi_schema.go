@@ -11,22 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// schema is one of JSON Schema 2020-12, which OpenAPI 3.1 has.
+// schema is a JSON Schema 2020-12 schema, as OpenAPI 3.1 uses it.
 type schema map[string]any
 
-// schemas makes schemas of the types that requests are read into and answers written from. Structs become components, so that they may hold
-// each other.
+// schemas derives schemas from the Go types of requests and responses. Structs become components, so they may be
+// recursive.
 type schemas struct {
-	special    map[reflect.Type]func(*schemas) schema // types that read and write themselves
+	special    map[reflect.Type]func(*schemas) schema // schemas of types with their own JSON methods
 	components map[string]schema
 	names      map[use]string
-	unknown    []string // types that read or write themselves, of which nothing else is known
+	unknown    []string // types with their own JSON methods and no special schema
 }
 
-// use is a type, to be read or to be written.
+// use is a type in a request, or in a response.
 type use struct {
-	t      reflect.Type
-	answer bool
+	t        reflect.Type
+	response bool
 }
 
 func newSchemas(special map[reflect.Type]func(*schemas) schema) *schemas {
@@ -41,8 +41,9 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// of is the schema of a type. What is written is told to the last member; of what is read, members that are not told are left alone.
-func (s *schemas) of(t reflect.Type, answer bool) schema {
+// of returns the schema of a type. Schemas of responses list all members; those of requests allow others, which are
+// ignored.
+func (s *schemas) of(t reflect.Type, response bool) schema {
 	if known, ok := s.special[t]; ok {
 		return known(s)
 	}
@@ -53,13 +54,13 @@ func (s *schemas) of(t reflect.Type, answer bool) schema {
 		return schema{}
 	}
 	if t.Kind() == reflect.Pointer {
-		return orNullSchema(s.of(t.Elem(), answer))
+		return orNullSchema(s.of(t.Elem(), response))
 	}
-	if !answer && reflect.PointerTo(t).Implements(unmarshaler) || answer && t.Implements(marshaler) {
+	if !response && reflect.PointerTo(t).Implements(unmarshaler) || response && t.Implements(marshaler) {
 		s.unknown = append(s.unknown, t.String())
 		return schema{}
 	}
-	if answer && t.Implements(textMarshaler) {
+	if response && t.Implements(textMarshaler) {
 		return schema{"type": "string"}
 	}
 	switch t.Kind() {
@@ -77,55 +78,55 @@ func (s *schemas) of(t reflect.Type, answer bool) schema {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return schema{"type": "string", "contentEncoding": "base64"}
 		}
-		return schema{"type": "array", "items": s.of(t.Elem(), answer)}
+		return schema{"type": "array", "items": s.of(t.Elem(), response)}
 	case reflect.Map:
-		return schema{"type": "object", "additionalProperties": s.of(t.Elem(), answer)}
+		return schema{"type": "object", "additionalProperties": s.of(t.Elem(), response)}
 	case reflect.Struct:
 		if t.Name() == "" {
-			return s.object(t, answer)
+			return s.object(t, response)
 		}
-		return s.component(t, answer)
+		return s.component(t, response)
 	}
 	return schema{} // any value
 }
 
-// component gives a reference to the schema of a struct.
-func (s *schemas) component(t reflect.Type, answer bool) schema {
-	u := use{t, answer}
+// component returns a reference to the schema of a struct.
+func (s *schemas) component(t reflect.Type, response bool) schema {
+	u := use{t, response}
 	name, made := s.names[u]
 	if !made {
 		name = componentName(t)
-		if _, taken := s.components[name]; taken && !answer {
+		if _, taken := s.components[name]; taken && !response {
 			name += "Request"
 		} else if taken {
 			name += "Answer"
 		}
 		s.names[u] = name
-		s.components[name] = nil // its place, should it hold itself
-		s.components[name] = s.object(t, answer)
+		s.components[name] = nil // reserves the name, in case the struct is recursive
+		s.components[name] = s.object(t, response)
 	}
 	return schema{"$ref": "#/components/schemas/" + name}
 }
 
-// componentName is that of a type.
+// componentName returns a type's component name.
 func componentName(t reflect.Type) string {
 	r, size := utf8.DecodeRuneInString(t.Name())
 	return string(unicode.ToUpper(r)) + t.Name()[size:]
 }
 
-func (s *schemas) object(t reflect.Type, answer bool) schema {
+func (s *schemas) object(t reflect.Type, response bool) schema {
 	properties, required := schema{}, []string{}
 	for _, f := range jsonFields(t) {
-		properties[f.name] = s.of(f.t, answer)
-		if answer && f.t.Kind() == reflect.Slice && slices.Contains(maybeNull, t.Name()+"."+f.name) {
-			properties[f.name] = orNullSchema(s.of(f.t, answer))
+		properties[f.name] = s.of(f.t, response)
+		if response && f.t.Kind() == reflect.Slice && slices.Contains(maybeNull, t.Name()+"."+f.name) {
+			properties[f.name] = orNullSchema(s.of(f.t, response))
 		}
-		if answer && !f.optional {
+		if response && !f.optional {
 			required = append(required, f.name)
 		}
 	}
 	out := schema{"type": "object", "properties": properties}
-	if answer {
+	if response {
 		out["additionalProperties"] = false
 		if len(required) > 0 {
 			out["required"] = required
@@ -134,17 +135,17 @@ func (s *schemas) object(t reflect.Type, answer bool) schema {
 	return out
 }
 
-// maybeNull are lists in answers that are null at times, which is what their clients expect.
+// maybeNull are lists in responses that may be null, as clients expect.
 var maybeNull = []string{"chatLogProbs.refusal"}
 
-// jsonField is a member of a struct as encoding/json has it.
+// jsonField is a member of a struct in JSON.
 type jsonField struct {
 	name     string
 	t        reflect.Type
-	optional bool // it may be left out when written
+	optional bool // may be omitted in a response
 }
 
-// jsonFields are the members of a struct, those of what is embedded among them.
+// jsonFields returns the members of a struct, including those of embedded structs.
 func jsonFields(t reflect.Type) []jsonField {
 	var out []jsonField
 	for i := range t.NumField() {
@@ -164,7 +165,7 @@ func jsonFields(t reflect.Type) []jsonField {
 	return out
 }
 
-// orNullSchema lets a value be null too.
+// orNullSchema returns a schema that also allows null.
 func orNullSchema(s schema) schema {
 	if t, ok := s["type"].(string); ok && len(s) == 1 {
 		return schema{"type": []string{t, "null"}}

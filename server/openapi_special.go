@@ -7,37 +7,61 @@ import (
 	"github.com/ingotml/ingot/chat"
 )
 
-// specialSchemas are those of types that read or write themselves.
+// specialSchemas are the schemas of types with their own JSON methods.
 var specialSchemas = map[reflect.Type]func(*schemas) schema{
-	reflect.TypeFor[texts]():        fixed(schema{"anyOf": []schema{{"type": []string{"string", "null"}}, {"type": "array", "items": textSchema}}}),
-	reflect.TypeFor[draft]():        fixed(schema{"type": []string{"integer", "string"}, "description": "a number of tokens, auto or off"}),
-	reflect.TypeFor[keepAlive]():    fixed(schema{"type": []string{"number", "string", "null"}, "description": "seconds, or a text such as 5m; negative is for ever"}),
-	reflect.TypeFor[thinking]():     fixed(schema{"enum": []any{true, false, "low", "medium", "high", nil}}),
-	reflect.TypeFor[format]():       fixed(schema{"type": []string{"string", "object", "null"}, "description": "json, a JSON schema, regex:PATTERN or ebnf:GRAMMAR"}),
+	reflect.TypeFor[texts](): fixed(schema{"anyOf": []schema{
+		{"type": []string{"string", "null"}}, {"type": "array", "items": textSchema},
+	}}),
+	reflect.TypeFor[draft](): fixed(schema{
+		"type": []string{"integer", "string"}, "description": "draft depth: a number of tokens, auto or off",
+	}),
+	reflect.TypeFor[keepAlive](): fixed(schema{
+		"type":        []string{"number", "string", "null"},
+		"description": "seconds, or a duration such as 5m; negative: forever",
+	}),
+	reflect.TypeFor[thinking](): fixed(schema{"enum": []any{true, false, "low", "medium", "high", nil}}),
+	reflect.TypeFor[format](): fixed(schema{
+		"type":        []string{"string", "object", "null"},
+		"description": "json, a JSON schema, regex:PATTERN or ebnf:GRAMMAR",
+	}),
 	reflect.TypeFor[chat.Tool]():    fixed(toolSchema),
 	reflect.TypeFor[chat.Message](): fixed(messageSchema(nil)),
 	reflect.TypeFor[chatMessage](): fixed(messageSchema(schema{"tool_name": textSchema,
 		"images": schema{"type": "array", "items": textSchema, "description": "files in base64"}})),
 
-	reflect.TypeFor[unsupported](): fixed(schema{"description": "refused, unless it says what happens anyway"}),
-	reflect.TypeFor[effort]():      fixed(schema{"enum": []any{"none", "minimal", "low", "medium", "high", "xhigh", "max", nil}}),
+	reflect.TypeFor[unsupported](): fixed(schema{"description": "not supported; values without effect are accepted"}),
+	reflect.TypeFor[effort](): fixed(schema{
+		"enum": []any{"none", "minimal", "low", "medium", "high", "xhigh", "max", nil},
+	}),
 	reflect.TypeFor[toolChoice](): fixed(schema{"anyOf": []schema{{"enum": []any{"auto", "none", "required", "", nil}},
 		{"type": "object", "required": []string{"type"}, "properties": schema{"type": textSchema}}}}),
 	reflect.TypeFor[responseFormat](): fixed(schema{"type": []string{"object", "null"}, "properties": schema{
-		"type":        schema{"enum": []any{"text", "json_object", "json_schema"}},
-		"json_schema": schema{"type": "object", "properties": schema{"name": textSchema, "schema": schema{"type": "object"}}},
-		"schema":      schema{"type": "object"},
+		"type": schema{"enum": []any{"text", "json_object", "json_schema"}},
+		"json_schema": schema{"type": "object", "properties": schema{
+			"name": textSchema, "schema": schema{"type": "object"},
+		}},
+		"schema": schema{"type": "object"},
 	}}),
 	reflect.TypeFor[prompts](): fixed(promptSchema),
 	reflect.TypeFor[inputs]():  fixed(promptSchema),
-	reflect.TypeFor[responseTools](): fixed(schema{"type": []string{"array", "null"}, "items": schema{"type": "object", "required": []string{"type", "name"},
-		"properties": merged(schema{"type": textSchema}, functionSchema)}}),
+	reflect.TypeFor[responseTools](): fixed(schema{"type": []string{"array", "null"}, "items": schema{
+		"type": "object", "required": []string{"type", "name"},
+		"properties": merged(schema{"type": textSchema}, functionSchema),
+	}}),
 	reflect.TypeFor[input](): func(s *schemas) schema {
-		return schema{"anyOf": []schema{{"type": []string{"string", "null"}}, {"type": "array", "items": s.of(reflect.TypeFor[inputItem](), false)}}}
+		return schema{"anyOf": []schema{
+			{"type": []string{"string", "null"}},
+			{"type": "array", "items": s.of(reflect.TypeFor[inputItem](), false)},
+		}}
 	},
-	reflect.TypeFor[blockSource](): func(s *schemas) schema { return s.object(reflect.TypeFor[blockSource](), false) },
+	reflect.TypeFor[blockSource](): func(s *schemas) schema {
+		return s.object(reflect.TypeFor[blockSource](), false)
+	},
 	reflect.TypeFor[contentBlocks](): func(s *schemas) schema {
-		return schema{"anyOf": []schema{{"type": []string{"string", "null"}}, {"type": "array", "items": s.of(reflect.TypeFor[contentBlock](), false)}}}
+		return schema{"anyOf": []schema{
+			{"type": []string{"string", "null"}},
+			{"type": "array", "items": s.of(reflect.TypeFor[contentBlock](), false)},
+		}}
 	},
 }
 
@@ -52,29 +76,40 @@ func merged(a, b schema) schema {
 var (
 	textSchema     = schema{"type": "string"}
 	functionSchema = schema{"name": textSchema, "description": schema{"type": []string{"string", "null"}},
-		"parameters": schema{"type": []string{"object", "boolean", "null"}}, "strict": schema{"type": []string{"boolean", "null"}}}
+		"parameters": schema{"type": []string{"object", "boolean", "null"}},
+		"strict":     schema{"type": []string{"boolean", "null"}}}
 )
 
-// promptSchema is of texts or token ids, one or several.
-var promptSchema = schema{"anyOf": []schema{{"type": []string{"string", "null"}}, {"type": "array", "items": schema{"type": "integer"}},
-	{"type": "array", "items": schema{"anyOf": []schema{textSchema, {"type": "array", "items": schema{"type": "integer"}}}}}}}
+// promptSchema is one or several texts or lists of token ids.
+var promptSchema = schema{"anyOf": []schema{
+	{"type": []string{"string", "null"}},
+	{"type": "array", "items": schema{"type": "integer"}},
+	{"type": "array", "items": schema{"anyOf": []schema{
+		textSchema, {"type": "array", "items": schema{"type": "integer"}},
+	}}},
+}}
 
-// toolSchema describes a function to a model. Further members go to the chat template as they are.
+// toolSchema is the schema of a tool. Further members are passed to the chat template.
 var toolSchema = schema{"type": "object", "required": []string{"function"}, "properties": schema{
 	"type":     textSchema,
 	"function": schema{"type": "object", "required": []string{"name"}, "properties": functionSchema},
 }}
 
-// messageSchema is that of chat.Message with more members.
+// messageSchema is the schema of chat.Message, with more members.
 func messageSchema(more schema) schema {
 	maybe := schema{"type": []string{"string", "null"}}
 	properties := schema{
-		"role": textSchema, "name": textSchema, "tool_call_id": textSchema, "reasoning_content": maybe, "reasoning": maybe, "thinking": maybe,
-		"content": schema{"type": []string{"string", "array", "null"},
-			"items": schema{"type": "object", "required": []string{"type"}, "properties": schema{"type": textSchema, "text": textSchema}}},
+		"role": textSchema, "name": textSchema, "tool_call_id": textSchema,
+		"reasoning_content": maybe, "reasoning": maybe, "thinking": maybe,
+		"content": schema{"type": []string{"string", "array", "null"}, "items": schema{
+			"type": "object", "required": []string{"type"},
+			"properties": schema{"type": textSchema, "text": textSchema},
+		}},
 		"tool_calls": schema{"type": []string{"array", "null"}, "items": schema{"type": "object", "properties": schema{
 			"id": textSchema, "type": textSchema,
-			"function": schema{"type": "object", "required": []string{"name"}, "properties": schema{"name": textSchema, "arguments": schema{"type": []string{"object", "string"}}}},
+			"function": schema{"type": "object", "required": []string{"name"}, "properties": schema{
+				"name": textSchema, "arguments": schema{"type": []string{"object", "string"}},
+			}},
 		}}},
 	}
 	maps.Copy(properties, more)

@@ -21,7 +21,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// description is the document as a client gets it.
+// description is the OpenAPI document.
 type description struct {
 	text     []byte
 	paths    map[string]map[string]operationObject
@@ -61,7 +61,7 @@ func describe(t *testing.T, f *fixture) *description {
 	return out
 }
 
-// schema compiles what is at a place of the document.
+// schema compiles the schema at a path of the document.
 func (d *description) schema(t *testing.T, path ...string) *jsonschema.Schema {
 	t.Helper()
 	var pointer strings.Builder
@@ -75,7 +75,7 @@ func (d *description) schema(t *testing.T, path ...string) *jsonschema.Schema {
 	return s
 }
 
-// valid checks a value against a schema.
+// valid validates a value against a schema.
 func valid(t *testing.T, s *jsonschema.Schema, text []byte, what string) {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -93,7 +93,7 @@ func split(key string) (method, path string) {
 	return strings.ToLower(method), path
 }
 
-// Every route is in the document, and nothing else is.
+// Every route is in the document, and the document has no others.
 func TestOpenAPIRoutes(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
@@ -101,20 +101,20 @@ func TestOpenAPIRoutes(t *testing.T) {
 	for _, r := range f.list() {
 		key := r.method + " " + r.path
 		if _, ok := operations[key]; !ok {
-			t.Errorf("%s is not in the table of operations, openapi_routes.go", key)
+			t.Errorf("%s is missing in operations, openapi_routes.go", key)
 		}
 		method, path := split(key)
 		want[method+" "+path] = true
 	}
 	for key := range operations {
 		if method, path := split(key); !want[method+" "+path] {
-			t.Errorf("%s is no route", key)
+			t.Errorf("%s is not a route", key)
 		}
 	}
 	for path, methods := range d.paths {
 		for method := range methods {
 			if !want[method+" "+path] {
-				t.Errorf("the document has %s %s, which is no route", method, path)
+				t.Errorf("the document has %s %s, which is not a route", method, path)
 			}
 			delete(want, method+" "+path)
 		}
@@ -123,7 +123,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 		t.Errorf("the document lacks %s", route)
 	}
 	if _, unknown := f.openAPIDocument(); len(unknown) > 0 {
-		t.Errorf("types that read or write themselves, and have no schema: %v", unknown)
+		t.Errorf("types with their own JSON methods and no special schema: %v", unknown)
 	}
 	var all struct {
 		Components struct{ Schemas map[string]json.RawMessage }
@@ -136,7 +136,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 	}
 }
 
-// The schema of a request has the members that the handler's type reads, no more and no less, and the handler reads that type.
+// The schema of a request has exactly the members of the handler's type, and the handler decodes this type.
 func TestOpenAPIRequests(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
@@ -151,18 +151,19 @@ func TestOpenAPIRequests(t *testing.T) {
 		var names []string
 		read(op.request, &names)
 		slices.Sort(names)
-		if got := d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema); !slices.Equal(got, names) {
-			t.Errorf("%s: the document has %v\nthe handler reads %v", key, got, names)
+		if got := d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema); !slices.Equal(got,
+			names) {
+			t.Errorf("%s: the document has %v\nthe handler decodes %v", key, got, names)
 		}
 		name := goruntime.FuncForPC(reflect.ValueOf(r.handle).Pointer()).Name()
 		name = strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "-fm")
 		if !mentions(code, name, op.request.Name(), 2) {
-			t.Errorf("%s: the handler %s does not read a %s", key, name, op.request.Name())
+			t.Errorf("%s: the handler %s does not decode a %s", key, name, op.request.Name())
 		}
 	}
 }
 
-// read lists the names that encoding/json gives the members of a struct. It finds them by decoding, not as the document does.
+// read lists the JSON names of a struct's members. It finds them in another way than the document does.
 func read(t reflect.Type, names *[]string) {
 	for _, f := range reflect.VisibleFields(t) {
 		if len(f.Index) > 1 && f.Anonymous || !f.IsExported() {
@@ -180,7 +181,7 @@ func read(t reflect.Type, names *[]string) {
 	}
 }
 
-// properties are the names of an object's members, through references.
+// properties returns the names of an object's members. It follows references.
 func (d *description) properties(t *testing.T, raw json.RawMessage) []string {
 	t.Helper()
 	var s struct {
@@ -208,7 +209,7 @@ func (d *description) properties(t *testing.T, raw json.RawMessage) []string {
 	return names
 }
 
-// functions are the package's, by name.
+// functions returns the package's functions, by name.
 func functions(t *testing.T) map[string][]*ast.FuncDecl {
 	t.Helper()
 	files, err := os.ReadDir(".")
@@ -233,7 +234,7 @@ func functions(t *testing.T) map[string][]*ast.FuncDecl {
 	return out
 }
 
-// mentions tells whether a function of a name, or one that it calls, has another name in it.
+// mentions reports whether a function, or one that it calls, contains an identifier.
 func mentions(code map[string][]*ast.FuncDecl, function, name string, depth int) bool {
 	found := false
 	for _, fn := range code[function] {
@@ -258,14 +259,14 @@ func mentions(code map[string][]*ast.FuncDecl, function, name string, depth int)
 	return found
 }
 
-// sample is a request that is answered, by a fake model.
+// sample is a request to a fake model.
 type sample struct {
-	path string // where it is not the route's own
+	path string // if it differs from the route's
 	body string
 	says []string
 }
 
-// apiSamples are requests of routes, by method and path as in list.
+// apiSamples are requests, keyed by method and path as in list.
 var apiSamples = map[string][]sample{
 	"GET /openapi.json":  {{}},
 	"GET /api/version":   {{}},
@@ -276,32 +277,44 @@ var apiSamples = map[string][]sample{
 	"GET /api/layers":    {{path: "/api/layers?model=talk"}},
 	"POST /api/copy":     {{body: `{"source":"talk","destination":"second"}`}},
 	"DELETE /api/delete": {{body: `{"model":"second"}`}},
-	"POST /api/create":   {{body: `{"model":"made","from":"talk","system":"s"}`}, {body: `{"model":"made","from":"talk","stream":false}`}},
+	"POST /api/create": {{body: `{"model":"made","from":"talk","system":"s"}`},
+		{body: `{"model":"made","from":"talk","stream":false}`}},
 	"POST /api/generate": {
 		{body: `{"model":"plain","prompt":"Once","ids":true,"logprobs":true,"top_logprobs":1}`},
-		{body: `{"model":"plain","prompt":"Once","stream":false,"options":{"stop":["x"],"draft":"auto"},"keep_alive":"5m","format":"json"}`},
+		{body: `{"model":"plain","prompt":"Once","stream":false,"options":{"stop":["x"],"draft":"auto"},` +
+			`"keep_alive":"5m","format":"json"}`},
 		{body: `{"model":"plain"}`},
 	},
 	"POST /api/chat": {
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"think":true,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_name":"f","content":"2"}],"stream":false,"format":{"type":"object"}}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"think":true,"tools":[{"type":"function",` +
+			`"function":{"name":"f","parameters":{"type":"object"}}}]}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_name":"f",` +
+			`"content":"2"}],"stream":false,"format":{"type":"object"}}`, says: calling},
 	},
-	"POST /api/embed":      {{body: `{"model":"plain","input":["Once","a lamp"],"dimensions":2}`}, {body: `{"model":"plain"}`}},
+	"POST /api/embed": {{body: `{"model":"plain","input":["Once","a lamp"],"dimensions":2}`},
+		{body: `{"model":"plain"}`}},
 	"POST /api/embeddings": {{body: `{"model":"plain","prompt":"a lamp"}`}, {body: `{"model":"plain"}`}},
-	"POST /v1/embeddings":  {{body: `{"model":"plain","input":[[5,6],[7]]}`}, {body: `{"model":"plain","input":"a","encoding_format":"base64"}`}},
+	"POST /v1/embeddings": {{body: `{"model":"plain","input":[[5,6],[7]]}`},
+		{body: `{"model":"plain","input":"a","encoding_format":"base64"}`}},
 	"POST /v1/chat/completions": {
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1,` + sampleTools + `}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"n":2,"stop":"x","seed":1,"reasoning_effort":"low",` + sampleTools + `}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_object"},"logprobs":true}`},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"stream":true,` +
+			`"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1,` + sampleTools + `}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"n":2,"stop":"x",` +
+			`"seed":1,"reasoning_effort":"low",` + sampleTools + `}`, says: calling},
+		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_object"},` +
+			`"logprobs":true}`},
 	},
 	"POST /v1/completions": {
-		{body: `{"model":"plain","prompt":["Once","Twice"],"stream":true,"logprobs":1,"stream_options":{"include_usage":true}}`},
+		{body: `{"model":"plain","prompt":["Once","Twice"],"stream":true,"logprobs":1,` +
+			`"stream_options":{"include_usage":true}}`},
 		{body: `{"model":"plain","prompt":[5,6],"echo":true,"max_tokens":5,"logit_bias":{"5":1}}`},
 		{body: `{"model":"plain","prompt":"Once","logprobs":2}`},
 	},
 	"POST /v1/responses": {
-		{body: `{"model":"talk","input":"Hi","stream":true,"include":["reasoning.encrypted_content","message.output_text.logprobs"],"tools":[{"type":"function","name":"f"}]}`, says: calling},
-		{body: `{"model":"talk","input":[{"type":"message","role":"user","content":"Hi"}],"instructions":"s","tools":[{"type":"function","name":"f"}],"max_output_tokens":9,"reasoning":{"effort":"low"}}`, says: calling},
+		{body: `{"model":"talk","input":"Hi","stream":true,"include":["reasoning.encrypted_content",` +
+			`"message.output_text.logprobs"],"tools":[{"type":"function","name":"f"}]}`, says: calling},
+		{body: `{"model":"talk","input":[{"type":"message","role":"user","content":"Hi"}],"instructions":"s",` +
+			`"tools":[{"type":"function","name":"f"}],"max_output_tokens":9,"reasoning":{"effort":"low"}}`, says: calling},
 	},
 	"GET /v1/models":         {{}},
 	"GET /v1/models/{id...}": {{path: "/v1/models/talk"}},
@@ -309,7 +322,8 @@ var apiSamples = map[string][]sample{
 		{body: `{"stream":true,` + toolAsk + `}`, says: toolTalk},
 		{body: `{` + toolAsk + `,"system":"s","stop_sequences":["x"]}`, says: toolTalk},
 	},
-	"POST /v1/messages/count_tokens": {{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]}`}},
+	"POST /v1/messages/count_tokens": {{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text",` +
+		`"text":"Hi"}]}]}`}},
 	"POST /v1/tokenize": {
 		{body: `{"model":"talk","prompt":"Hi","return_token_strs":true}`},
 		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}]}`},
@@ -317,16 +331,17 @@ var apiSamples = map[string][]sample{
 	"POST /v1/detokenize": {{body: `{"model":"plain","tokens":[5,6]}`}},
 }
 
-// sampleTools are those that calling calls.
+// sampleTools declares the tool that calling calls.
 const sampleTools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
 
-// calling is an answer with all that there can be in one.
-var calling = []string{"<think>\nhm", "</think>\n", "It is", ` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
+// calling is an output with thinking, text and a call.
+var calling = []string{"<think>\nhm", "</think>\n", "It is",
+	` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
 
-// transfers are routes whose answers take a registry. They have the type that those of /api/create have.
+// transfers are routes that need a registry. Their responses have the same type as those of /api/create.
 var transfers = map[string]bool{"POST /api/pull": true, "POST /api/push": true}
 
-// Answers are as the document says, whole ones, messages of streams, and errors.
+// Responses, messages of streams and errors match the document.
 func TestOpenAPIAnswers(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
@@ -334,19 +349,20 @@ func TestOpenAPIAnswers(t *testing.T) {
 		key := r.method + " " + r.path
 		op := operations[key]
 		method, path := split(key)
-		if op.answer == nil && op.stream == nil {
+		if op.response == nil && op.stream == nil {
 			continue
 		}
 		if transfers[key] {
 			continue
 		}
 		if len(apiSamples[key]) == 0 {
-			t.Errorf("there is no request for %s in apiSamples", key)
+			t.Errorf("apiSamples has no request for %s", key)
 		}
 		kinds := map[string]bool{}
 		for _, s := range apiSamples[key] {
 			if op.request != nil {
-				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.body), key)
+				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.body),
+					key)
 			}
 			f.says = []string{"Hello", " world"}
 			if s.says != nil {
@@ -356,8 +372,8 @@ func TestOpenAPIAnswers(t *testing.T) {
 			_ = f.pool.Stop("plain:latest")
 			kind, messages := f.sample(t, r, s)
 			kinds[kind] = true
-			if _, told := d.paths[path][method].Responses["200"].Content[kind]; !told {
-				t.Errorf("%s %s: the answer is %s, which the document lacks", key, s.body, kind)
+			if _, ok := d.paths[path][method].Responses["200"].Content[kind]; !ok {
+				t.Errorf("%s %s: the document lacks the response type %s", key, s.body, kind)
 				continue
 			}
 			schema := d.schema(t, "paths", path, method, "responses", "200", "content", kind, "schema")
@@ -367,11 +383,11 @@ func TestOpenAPIAnswers(t *testing.T) {
 		}
 		for kind := range d.paths[path][method].Responses["200"].Content {
 			if !kinds[kind] {
-				t.Errorf("%s: there is no sample whose answer is %s", key, kind)
+				t.Errorf("%s: no sample has a response of type %s", key, kind)
 			}
 		}
 	}
-	// Errors, by every route that reads JSON.
+	// Errors of every route that decodes JSON.
 	for _, r := range f.list() {
 		key := r.method + " " + r.path
 		if operations[key].request == nil {
@@ -380,13 +396,14 @@ func TestOpenAPIAnswers(t *testing.T) {
 		method, path := split(key)
 		status, text := f.ask(t, r.method, askedPath(r.path), "{")
 		if status < 400 {
-			t.Errorf("%s: half a request has status %d", key, status)
+			t.Errorf("%s: an incomplete request has status %d", key, status)
 		}
-		valid(t, d.schema(t, "paths", path, method, "responses", "default", "content", "application/json", "schema"), []byte(text), key)
+		valid(t, d.schema(t, "paths", path, method, "responses", "default", "content", "application/json", "schema"),
+			[]byte(text), key)
 	}
 }
 
-// sample sends a request and gives the messages of its answer.
+// sample sends a request and returns the messages of its response.
 func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages [][]byte) {
 	t.Helper()
 	path := s.path
@@ -397,16 +414,16 @@ func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(q)
+	response, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != 200 {
-		t.Errorf("%s %s: status %d: %s, %v", path, s.body, answer.StatusCode, b, err)
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != 200 {
+		t.Errorf("%s %s: status %d: %s, %v", path, s.body, response.StatusCode, b, err)
 	}
-	kind, _, _ = strings.Cut(answer.Header.Get("Content-Type"), ";")
+	kind, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
 	switch kind {
 	case ndjsonType:
 		for line := range bytes.Lines(b) {
@@ -427,7 +444,7 @@ func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages
 	return kind, messages
 }
 
-// A member of the wrong type is refused, by every handler: the document's members are truly read.
+// Every handler rejects members of a wrong type, which shows that it decodes the members in the document.
 func TestOpenAPITypes(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
@@ -455,10 +472,10 @@ func TestOpenAPITypes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if whole.Validate(v) == nil {
-					continue // it is not wrong
+					continue // the type is allowed
 				}
-				if status, answer := f.ask(t, r.method, askedPath(r.path), string(text)); status != 400 {
-					t.Errorf("%s: %s = %s has status %d: %.200s", key, name, wrong, status, answer)
+				if status, response := f.ask(t, r.method, askedPath(r.path), string(text)); status != 400 {
+					t.Errorf("%s: %s = %s has status %d: %.200s", key, name, wrong, status, response)
 				}
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 )
 
-// options are the parameters of a request, by the names that Modelfiles and Ollama's clients have. Those that are about how others load or
-// compute (num_gpu, num_batch, mirostat...) are left alone.
+// options are the parameters of a request, named as in Modelfiles and by Ollama's clients. Parameters of other engines
+// (num_gpu, num_batch, mirostat...) are ignored.
 type options struct {
 	Temperature      *float64 `json:"temperature"`
 	TopK             *int     `json:"top_k"`
@@ -28,19 +28,19 @@ type options struct {
 	NumCtx           *int     `json:"num_ctx"`
 	Stop             texts    `json:"stop"`
 
-	// Ours.
+	// Extensions.
 	IgnoreEOS bool              `json:"ignore_eos"`
 	Draft     *draft            `json:"draft"`
 	LogitBias map[int32]float64 `json:"logit_bias"` // by token id
 }
 
-// logProbOptions ask for log-probabilities.
+// logProbOptions request logprobs.
 type logProbOptions struct {
 	LogProbs    bool `json:"logprobs"`
 	TopLogProbs int  `json:"top_logprobs"`
 }
 
-// texts is a text or a list of texts.
+// texts is a string or a list of strings in JSON.
 type texts []string
 
 func (t *texts) UnmarshalJSON(b []byte) error {
@@ -54,7 +54,7 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(t))
 }
 
-// draft is how to draft: a number of tokens, "auto" or "off".
+// draft is the draft depth: a number of tokens, "auto" or "off".
 type draft struct{ runtime.Draft }
 
 func (d *draft) UnmarshalJSON(b []byte) (err error) {
@@ -66,13 +66,13 @@ func (d *draft) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// Bounds of stop texts: each is looked for in every piece of an answer.
+// Limits of stop texts: every piece of a response is searched for each of them.
 const (
 	maxStops    = 64
 	maxStopText = 4096
 )
 
-// request puts the options over the model's defaults. The prompt is there already.
+// request applies the options over the model's defaults. The caller has set the prompt.
 func (o options) request(m *model, r *runtime.Request) error {
 	d := m.Defaults()
 	r.Sampling, r.MaxTokens, r.Stop, r.IgnoreEOS = d.Sampling, d.MaxTokens, d.Stop, o.IgnoreEOS
@@ -98,7 +98,7 @@ func (o options) request(m *model, r *runtime.Request) error {
 		r.Draft = o.Draft.Draft
 	}
 	if len(r.Stop) > maxStops || slices.ContainsFunc(r.Stop, func(s string) bool { return len(s) > maxStopText }) {
-		return badRequest("stop: there may be %d texts of %d bytes", maxStops, maxStopText)
+		return badRequest("stop: at most %d texts of %d bytes are allowed", maxStops, maxStopText)
 	}
 	if o.NumCtx != nil && *o.NumCtx > 0 && *o.NumCtx < m.Context() {
 		if len(r.Prompt) >= *o.NumCtx {
@@ -118,7 +118,8 @@ func set[T any](to *T, from *T) {
 	}
 }
 
-// keepAlive is how long a model stays after a request: a number of seconds or a text such as 5m; negative is for ever. Without one it is nil.
+// keepAlive is how long a model stays loaded after a request: a number of seconds or a text such as 5m. Negative means
+// forever. It is nil if the request does not set it.
 type keepAlive struct{ *time.Duration }
 
 func (k *keepAlive) UnmarshalJSON(b []byte) error {
@@ -131,7 +132,7 @@ func (k *keepAlive) UnmarshalJSON(b []byte) error {
 	}
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
-		return fmt.Errorf("keep_alive is neither a number of seconds nor a text such as 5m")
+		return fmt.Errorf("keep_alive must be a number of seconds or a text such as 5m")
 	}
 	d, err := ParseKeepAlive(text)
 	if err == nil {
@@ -147,16 +148,17 @@ func (k *keepAlive) set(d time.Duration) {
 	k.Duration = &d
 }
 
-// unloads tells whether the model is to go at once.
+// unloads reports whether to unload the model at once.
 func (k keepAlive) unloads() bool { return k.Duration != nil && *k.Duration == 0 }
 
-// ParseKeepAlive reads how long a model stays: a number of seconds or a text such as 5m; what is negative is pool.Forever.
+// ParseKeepAlive parses how long a model stays loaded: a number of seconds or a text such as 5m. Negative values give
+// pool.Forever.
 func ParseKeepAlive(text string) (time.Duration, error) {
 	text = strings.TrimSpace(text)
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		if d, err = time.ParseDuration(text + "s"); err != nil {
-			return 0, fmt.Errorf("keep_alive %q is neither a number of seconds nor a time such as 5m", clip(text))
+			return 0, fmt.Errorf("keep_alive %q is not a number of seconds or a duration such as 5m", clip(text))
 		}
 	}
 	if d < 0 {
@@ -165,7 +167,7 @@ func ParseKeepAlive(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// thinking is whether a model is to think, and how much: true, false, low, medium or high.
+// thinking says whether and how much a model thinks: true, false, low, medium or high.
 type thinking struct {
 	on    *bool
 	level string
@@ -176,7 +178,7 @@ func (t *thinking) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	if err := json.Unmarshal(b, &t.level); err != nil || !slices.Contains([]string{"low", "medium", "high"}, t.level) {
-		return fmt.Errorf("think is true, false, low, medium or high")
+		return fmt.Errorf("think must be true, false, low, medium or high")
 	}
 	on := true
 	t.on = &on

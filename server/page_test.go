@@ -8,10 +8,11 @@ import (
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// Browsers get the page, and all others the line by which they know that a server is there.
+// Browsers get the page. Other clients get the line by which they recognize a server.
 func TestPage(t *testing.T) {
 	f := serve(t, nil)
-	for accept, want := range map[string]string{browser: "<!doctype html>", "*/*": "ingot is running", "": "ingot is running", "application/json": "ingot is running"} {
+	for accept, want := range map[string]string{browser: "<!doctype html>", "*/*": "ingot is running",
+		"": "ingot is running", "application/json": "ingot is running"} {
 		if status, text := f.ask(t, "GET", "/", "", "Accept", accept); status != 200 || !strings.HasPrefix(text, want) {
 			t.Errorf("Accept: %s: %d: %.60s", accept, status, text)
 		}
@@ -21,23 +22,24 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Accept", browser)
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if h := answer.Header; !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("Vary") != "Accept" || h.Get("ETag") == "" {
-		t.Errorf("the page's head: %v", h)
+	response.Body.Close()
+	if h := response.Header; !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") ||
+		h.Get("Vary") != "Accept" || h.Get("ETag") == "" {
+		t.Errorf("headers of the page: %v", h)
 	}
 	f.has(t, "GET", "/page/app.js", "", 200, "import ")
-	f.has(t, "GET", "/page/none.js", "", 404, `{"error":"there is nothing at /page/none.js"}`)
+	f.has(t, "GET", "/page/none.js", "", 404, `{"error":"/page/none.js not found"}`)
 	f.has(t, "GET", "/page/server.go", "", 404)
 	f.has(t, "GET", "/page/%2e%2e%2fpage.go", "", 404)
-	f.has(t, "POST", "/page/app.js", "", 405, "takes GET, HEAD")
+	f.has(t, "POST", "/page/app.js", "", 405, "use GET, HEAD")
 }
 
-// The page needs no key, since it has to ask for one; what it asks the server for does, and so does everything under names that
-// are none of the server's.
+// The page needs no key, since it asks the user for it. Its requests to the API do. Requests with another Host header
+// are rejected.
 func TestPageWithKey(t *testing.T) {
 	f := serve(t, func(o *Options) { o.APIKey = "secret" })
 	for _, c := range []struct {
@@ -67,8 +69,9 @@ func TestPageWithKey(t *testing.T) {
 
 func TestLayers(t *testing.T) {
 	f := serve(t, nil)
-	f.has(t, "GET", "/api/layers?model=talk", "", 200, `"model":"talk:latest"`, `"digest":"sha256:`, `"kind":"tensor"`, `"name":"config.json"`, `"kind":"template"`, `"media_type":"application/`)
+	f.has(t, "GET", "/api/layers?model=talk", "", 200, `"model":"talk:latest"`, `"digest":"sha256:`, `"kind":"tensor"`,
+		`"name":"config.json"`, `"kind":"template"`, `"media_type":"application/`)
 	f.has(t, "GET", "/api/layers?model=none", "", 404, "none:latest")
-	f.has(t, "GET", "/api/layers", "", 400, "names no model")
+	f.has(t, "GET", "/api/layers", "", 400, "the model parameter is missing")
 	f.has(t, "GET", "/api/layers?model=../x", "", 400, "model name")
 }

@@ -7,106 +7,111 @@ import (
 	"time"
 )
 
-// progressJSON is a line about what takes a while, as Ollama's clients read it. Sizes are in bytes.
+// progressJSON is a progress message, in Ollama's form. Sizes are in bytes.
 type progressJSON struct {
 	Status    string `json:"status"`
-	Digest    string `json:"digest,omitempty"` // of the blob that the line is about
+	Digest    string `json:"digest,omitempty"` // the blob in question
 	Total     int64  `json:"total,omitempty"`
 	Completed int64  `json:"completed,omitempty"`
 }
 
-// statusSuccess is the last line.
+// statusSuccess is the last status.
 const statusSuccess = "success"
 
-// progressPause is how long a client hears nothing after it was told something, so that a line stands for all that happened meanwhile.
-const progressPause = 100 * time.Millisecond
+// progressInterval is the minimum time between two writes. A write has only the latest message about each subject.
+const progressInterval = 100 * time.Millisecond
 
-// follow does what takes a while, and streams what it tells of itself; the answer to a client that wants no stream is the last line.
-// A client that reads slowly holds nothing up, and one that leaves ends it.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request, stream *bool, do func(ctx context.Context, tell func(progressJSON)) error) error {
+// streamProgress runs a long operation and streams its progress. If the client wants no stream, the response is only
+// the last message. A slow client does not slow the operation down. If the client disconnects, the operation is
+// cancelled.
+func (s *Server) streamProgress(w http.ResponseWriter, r *http.Request, stream *bool,
+	do func(ctx context.Context, report func(progressJSON)) error) error {
 	if !streams(stream) {
 		if err := do(r.Context(), func(progressJSON) {}); err != nil {
 			return err
 		}
 		return writeJSON(w, progressJSON{Status: statusSuccess})
 	}
-	ctx, leave := context.WithCancel(r.Context())
-	defer leave()
-	n := &news{at: map[string]int{}, some: make(chan struct{}, 1), over: make(chan struct{}), written: make(chan struct{})}
-	go n.write(w, leave)
-	if err := n.cover(func() error { return do(ctx, n.tell) }); err != nil {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	q := &progressQueue{
+		at: map[string]int{}, ready: make(chan struct{}, 1), closed: make(chan struct{}), written: make(chan struct{}),
+	}
+	go q.write(w, cancel)
+	if err := q.during(func() error { return do(ctx, q.add) }); err != nil {
 		return err
 	}
 	return writeLine(w, progressJSON{Status: statusSuccess})
 }
 
-// news are lines that a client has not been told yet, the latest about each thing.
-type news struct {
+// progressQueue holds progress messages until a goroutine writes them: the latest one about each subject.
+type progressQueue struct {
 	mu    sync.Mutex
 	lines []progressJSON
-	at    map[string]int // by what a line is about
+	at    map[string]int // index in lines, by subject
 
-	some    chan struct{} // holds a token when there may be lines
-	over    chan struct{} // closed when no more come
-	written chan struct{} // closed when all are written
-	err     error         // of writing
+	ready   chan struct{} // buffered, one element: lines may be non-empty
+	closed  chan struct{} // closed after the last add
+	written chan struct{} // closed when all lines are written
+	err     error         // of writing; valid after written is closed
 }
 
-// tell takes a line, in place of one about the same that is still to be told.
-func (n *news) tell(p progressJSON) {
-	about := p.Digest
-	if about == "" {
-		about = p.Status
+// add queues a message. It replaces a queued one about the same subject.
+func (q *progressQueue) add(p progressJSON) {
+	subject := p.Digest
+	if subject == "" {
+		subject = p.Status
 	}
-	n.mu.Lock()
-	if i, ok := n.at[about]; ok {
-		n.lines[i] = p
+	q.mu.Lock()
+	if i, ok := q.at[subject]; ok {
+		q.lines[i] = p
 	} else {
-		n.at[about] = len(n.lines)
-		n.lines = append(n.lines, p)
+		q.at[subject] = len(q.lines)
+		q.lines = append(q.lines, p)
 	}
-	n.mu.Unlock()
+	q.mu.Unlock()
 	select {
-	case n.some <- struct{}{}:
+	case q.ready <- struct{}{}:
 	default:
 	}
 }
 
-// cover calls do; afterwards all lines are written, and the answer is the caller's again, even after a panic.
-func (n *news) cover(do func() error) error {
+// during calls do. When it returns, even by a panic, all messages are written and the caller may write the response
+// again.
+func (q *progressQueue) during(do func() error) error {
 	defer func() {
-		close(n.over)
-		<-n.written
+		close(q.closed)
+		<-q.written
 	}()
 	return do()
 }
 
-// write writes lines until no more come, and calls leave when the client does not take them.
-func (n *news) write(w http.ResponseWriter, leave func()) {
-	defer close(n.written)
-	for over := false; !over; {
+// write writes messages until the queue is closed. It calls cancel if a write fails.
+func (q *progressQueue) write(w http.ResponseWriter, cancel func()) {
+	defer close(q.written)
+	for closed := false; !closed; {
 		select {
-		case <-n.some:
-		case <-n.over:
-			over = true
+		case <-q.ready:
+		case <-q.closed:
+			closed = true
 		}
-		if n.err = n.flush(w); n.err != nil {
-			leave()
+		if q.err = q.flush(w); q.err != nil {
+			cancel()
 			return
 		}
 		select {
-		case <-time.After(progressPause):
-		case <-n.over:
+		case <-time.After(progressInterval):
+		case <-q.closed:
 		}
 	}
 }
 
-func (n *news) flush(w http.ResponseWriter) error {
-	n.mu.Lock()
-	lines := n.lines
-	n.lines = nil
-	clear(n.at)
-	n.mu.Unlock()
+func (q *progressQueue) flush(w http.ResponseWriter) error {
+	q.mu.Lock()
+	lines := q.lines
+	q.lines = nil
+	clear(q.at)
+	q.mu.Unlock()
 	for _, p := range lines {
 		if err := writeLine(w, p); err != nil {
 			return err

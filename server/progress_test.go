@@ -10,37 +10,40 @@ import (
 	"testing"
 )
 
-// follow runs follow as the server's handler does, and gives the answer.
-func (f *fixture) follow(w http.ResponseWriter, do func(ctx context.Context, tell func(progressJSON)) error) {
-	a := &answer{ResponseWriter: w}
+// streamProgress runs streamProgress as a handler does.
+func (f *fixture) streamProgress(w http.ResponseWriter,
+	do func(ctx context.Context, report func(progressJSON)) error) {
+	a := &responseWriter{ResponseWriter: w}
 	r := httptest.NewRequest("POST", "/api/pull", nil)
-	defer f.recovered(a, r)
-	if err := f.Server.follow(a, r, nil, do); err != nil {
+	defer f.recoverPanic(a, r)
+	if err := f.Server.streamProgress(a, r, nil, do); err != nil {
 		f.Server.fail(a, r, err)
 	}
 }
 
-func TestFollow(t *testing.T) {
+func TestStreamProgress(t *testing.T) {
 	f := serve(t, nil)
 	for name, c := range map[string]struct {
-		do     func(ctx context.Context, tell func(progressJSON)) error
+		do     func(ctx context.Context, report func(progressJSON)) error
 		status int
 		want   string
 	}{
-		"nothing to tell": {func(context.Context, func(progressJSON)) error { return nil }, 200, `{"status":"success"}` + "\n"},
-		"an error first":  {func(context.Context, func(progressJSON)) error { return badRequest("no") }, 400, `{"error":"no"}` + "\n"},
-		"an error later": {func(_ context.Context, tell func(progressJSON)) error {
-			tell(progressJSON{Status: "a"})
+		"no progress": {func(context.Context, func(progressJSON)) error { return nil }, 200,
+			`{"status":"success"}` + "\n"},
+		"error before a report": {func(context.Context, func(progressJSON)) error { return badRequest("no") }, 400,
+			`{"error":"no"}` + "\n"},
+		"error after a report": {func(_ context.Context, report func(progressJSON)) error {
+			report(progressJSON{Status: "a"})
 			return badRequest("no")
 		}, 200, `{"status":"a"}` + "\n" + `{"error":"no"}` + "\n"},
-		"a panic": {func(_ context.Context, tell func(progressJSON)) error {
-			tell(progressJSON{Status: "a"})
+		"panic": {func(_ context.Context, report func(progressJSON)) error {
+			report(progressJSON{Status: "a"})
 			panic("out of range")
-		}, 200, `{"status":"a"}` + "\n" + `{"error":"the request failed by a fault of the program: out of range"}` + "\n"},
+		}, 200, `{"status":"a"}` + "\n" + `{"error":"internal error: out of range"}` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			f.follow(w, c.do)
+			f.streamProgress(w, c.do)
 			if got := w.Body.String(); w.Code != c.status || got != c.want {
 				t.Errorf("%d: %q, want %d: %q", w.Code, got, c.status, c.want)
 			}
@@ -48,7 +51,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// stuck is a client that reads nothing until it is let go, and then perhaps leaves.
+// stuck is a client that does not read until free is closed, and then disconnects if leaves is set.
 type stuck struct {
 	*httptest.ResponseRecorder
 	reached, free chan struct{}
@@ -67,16 +70,17 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return s.ResponseRecorder.Write(p)
 }
 
-// A client that does not read holds nothing up, and hears in the end how it stands; one that leaves ends what it asked for.
-func TestFollowSlowly(t *testing.T) {
+// A client that does not read does not slow the operation down, and gets the latest progress later. If a client
+// disconnects, its operation is cancelled.
+func TestStreamProgressSlowly(t *testing.T) {
 	f := serve(t, nil)
 	for _, leaves := range []bool{false, true} {
 		w := &stuck{httptest.NewRecorder(), make(chan struct{}, 1), make(chan struct{}), leaves}
-		f.follow(w, func(ctx context.Context, tell func(progressJSON)) error {
-			tell(progressJSON{Status: "begun"})
+		f.streamProgress(w, func(ctx context.Context, report func(progressJSON)) error {
+			report(progressJSON{Status: "begun"})
 			<-w.reached
 			for i := range 1000 {
-				tell(progressJSON{Status: fmt.Sprintf("pulling %d", i%2), Digest: fmt.Sprint(i % 2), Completed: int64(i)})
+				report(progressJSON{Status: fmt.Sprintf("pulling %d", i%2), Digest: fmt.Sprint(i % 2), Completed: int64(i)})
 			}
 			close(w.free)
 			if leaves {
@@ -84,12 +88,13 @@ func TestFollowSlowly(t *testing.T) {
 			}
 			return ctx.Err()
 		})
-		want := `{"status":"begun"} {"status":"pulling 0","digest":"0","completed":998} {"status":"pulling 1","digest":"1","completed":999} {"status":"success"} `
+		want := `{"status":"begun"} {"status":"pulling 0","digest":"0","completed":998} ` +
+			`{"status":"pulling 1","digest":"1","completed":999} {"status":"success"} `
 		if leaves {
 			want = ""
 		}
 		if got := strings.ReplaceAll(w.Body.String(), "\n", " "); got != want {
-			t.Errorf("leaves %v: the client hears %s, want %s", leaves, got, want)
+			t.Errorf("leaves %v: got %s, want %s", leaves, got, want)
 		}
 	}
 }

@@ -15,9 +15,8 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// promptMemory is the memory that all prompts may take while they are made: renders of templates and tokenizers. It
-// implements talk.Budget: a request that does not fit waits in a FIFO queue, for a limited time, and then fails with
-// runtime.ErrBusy.
+// promptMemory limits the memory for building all prompts: rendering templates and tokenizing. It implements
+// talk.Budget: a request that exceeds the limit waits in a FIFO queue, and after a timeout fails with runtime.ErrBusy.
 type promptMemory struct {
 	memory  *semaphore.Weighted
 	total   int64
@@ -30,38 +29,38 @@ func newPrompts(total int64, wait time.Duration) *promptMemory {
 	return &promptMemory{memory: semaphore.NewWeighted(total), total: total, queue: limits.PromptQueue, wait: wait}
 }
 
-// Take implements talk.Budget. What wants more than there is gets all of it.
-func (p *promptMemory) Take(ctx context.Context, n int64) (give func(), err error) {
+// Take implements talk.Budget. A request for more than the total gets the total.
+func (p *promptMemory) Take(ctx context.Context, n int64) (release func(), err error) {
 	n = min(n, p.total)
-	give = func() {
+	release = func() {
 		const large = 64 << 20
 		if n >= large {
-			debug.FreeOSMemory() // before others take as much
+			debug.FreeOSMemory() // before another request allocates as much
 		}
 		p.memory.Release(n)
 	}
-	if p.memory.TryAcquire(n) { // never before those who wait
-		return give, nil
+	if p.memory.TryAcquire(n) { // fails if other requests are waiting
+		return release, nil
 	}
 	defer p.waiting.Add(-1)
 	if p.waiting.Add(1) > p.queue {
-		return nil, fmt.Errorf("%d prompts wait for memory: %w", p.queue, runtime.ErrBusy)
+		return nil, fmt.Errorf("%d prompts are waiting for memory: %w", p.queue, runtime.ErrBusy)
 	}
 	within, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
 	err = p.memory.Acquire(within, n)
 	switch {
 	case err == nil:
-		return give, nil
+		return release, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("other prompts took the memory for %v: %w", p.wait, runtime.ErrBusy)
+		err = fmt.Errorf("no memory for the prompt within %v: %w", p.wait, runtime.ErrBusy)
 	}
 	return nil, err
 }
 
-// encode makes tokens of a text as it is.
+// encode tokenizes a text verbatim.
 func (s *Server) encode(ctx context.Context, m *model, text string) ([]int32, error) {
 	return talk.Encode(ctx, s.prompts, text, m.Encode)
 }

@@ -23,53 +23,59 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// promptRoutes are requests that have a prompt made of a text.
+// promptRoutes are requests for which the server builds a prompt.
 var promptRoutes = map[string][]string{
-	"/api/generate":             {`{"model":"talk","prompt":"x","stream":false}`, `{"model":"talk","prompt":"x","raw":true,"stream":false}`, `{"model":"talk","prompt":"x","template":"{{ .Prompt }}"}`},
-	"/api/chat":                 {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`, `{"model":"plain","messages":[{"role":"user","content":"x"}],"stream":false}`},
-	"/api/embed":                {`{"model":"talk","input":["x","y"]}`},
-	"/api/embeddings":           {`{"model":"talk","prompt":"x"}`},
-	"/v1/chat/completions":      {`{"model":"talk","messages":[{"role":"user","content":"x"}],"n":2}`, `{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`},
+	"/api/generate": {`{"model":"talk","prompt":"x","stream":false}`,
+		`{"model":"talk","prompt":"x","raw":true,"stream":false}`,
+		`{"model":"talk","prompt":"x","template":"{{ .Prompt }}"}`},
+	"/api/chat": {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`,
+		`{"model":"plain","messages":[{"role":"user","content":"x"}],"stream":false}`},
+	"/api/embed":      {`{"model":"talk","input":["x","y"]}`},
+	"/api/embeddings": {`{"model":"talk","prompt":"x"}`},
+	"/v1/chat/completions": {`{"model":"talk","messages":[{"role":"user","content":"x"}],"n":2}`,
+		`{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`},
 	"/v1/completions":           {`{"model":"plain","prompt":["x","y"]}`, `{"model":"plain","prompt":"x","stream":true}`},
 	"/v1/responses":             {`{"model":"talk","input":"x"}`},
 	"/v1/messages":              {`{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"x"}]}`},
 	"/v1/messages/count_tokens": {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`},
-	"/v1/tokenize":              {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`, `{"model":"talk","prompt":"x"}`, `{"model":"talk","prompt":"x","add_special_tokens":false}`},
-	"/v1/embeddings":            {`{"model":"talk","input":"x"}`},
+	"/v1/tokenize": {`{"model":"talk","messages":[{"role":"user","content":"x"}]}`,
+		`{"model":"talk","prompt":"x"}`, `{"model":"talk","prompt":"x","add_special_tokens":false}`},
+	"/v1/embeddings": {`{"model":"talk","input":"x"}`},
 }
 
 // promptless are the other routes that take a body.
-var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", blobPath + "{digest}", "/api/pull", "/api/push", "/v1/detokenize"}
+var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", blobPath + "{digest}", "/api/pull",
+	"/api/push", "/v1/detokenize"}
 
-// postTo sends a request and gives the answer with its body.
+// postTo sends a request and returns the response and its body.
 func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, string) {
 	t.Helper()
-	answer, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
+	response, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer, string(text)
+	return response, string(text)
 }
 
-// promptsFree checks that nobody holds memory of prompts, nor waits for it.
+// promptsFree checks that all prompt memory is free and no request waits for it.
 func (f *fixture) promptsFree(t *testing.T) {
 	t.Helper()
 	if !f.prompts.memory.TryAcquire(f.prompts.total) || f.prompts.waiting.Load() != 0 {
-		t.Fatal("memory of prompts is held")
+		t.Fatal("prompt memory is still reserved")
 	}
 	f.prompts.memory.Release(f.prompts.total)
 }
 
-// Every route that makes a prompt takes its memory from one budget, and gives it back.
+// Every route that builds a prompt reserves its memory from one budget and releases it.
 func TestPromptMemoryIsShared(t *testing.T) {
 	f := serveMute(t, nil)
 	if f.prompts.total != limits.PromptMemory || f.prompts.wait != limits.PromptWait*time.Second {
-		t.Fatalf("%d bytes for prompts, %v to wait for them", f.prompts.total, f.prompts.wait)
+		t.Fatalf("%d bytes for prompts, %v to wait", f.prompts.total, f.prompts.wait)
 	}
 	f.prompts.wait = 20 * time.Millisecond
 	for _, r := range f.list() {
@@ -82,27 +88,28 @@ func TestPromptMemoryIsShared(t *testing.T) {
 		}
 		for _, body := range bodies {
 			if !f.prompts.memory.TryAcquire(f.prompts.total) {
-				t.Fatal("memory of prompts is held")
+				t.Fatal("prompt memory is still reserved")
 			}
-			answer, text := f.postTo(t, r.path, body)
+			response, text := f.postTo(t, r.path, body)
 			f.prompts.memory.Release(f.prompts.total)
 			want := http.StatusServiceUnavailable
 			if strings.HasPrefix(r.path, "/v1/messages") {
 				want = statusOverloaded
 			}
-			if answer.StatusCode != want || answer.Header.Get("Retry-After") != retryAfter || !strings.Contains(text, "other prompts took the memory") {
-				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.path, body, answer.StatusCode, answer.Header.Get("Retry-After"), text)
+			retry := response.Header.Get("Retry-After")
+			if response.StatusCode != want || retry != retryAfter || !strings.Contains(text, "no memory for the prompt") {
+				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.path, body, response.StatusCode, retry, text)
 			}
 			f.promptsFree(t)
-			if answer, text = f.postTo(t, r.path, body); answer.StatusCode != http.StatusOK {
-				t.Errorf("%s %s: status %d: %s", r.path, body, answer.StatusCode, text)
+			if response, text = f.postTo(t, r.path, body); response.StatusCode != http.StatusOK {
+				t.Errorf("%s %s: status %d: %s", r.path, body, response.StatusCode, text)
 			}
 			f.promptsFree(t)
 		}
 	}
 }
 
-// Errors give memory back: of templates, of limits, of requests, and of clients that leave while they wait.
+// Errors release memory: errors of templates, limits and requests, and clients that disconnect while they wait.
 func TestPromptMemoryAfterErrors(t *testing.T) {
 	f := serveMute(t, func(o *Options) { o.MaxBody = 32 << 20 })
 	long := strings.Repeat("x", limits.PromptText+1)
@@ -110,22 +117,28 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		`{"model":"talk","prompt":"x","template":"{% for i in range(100000) %}{{ 'x' * 1000 }}{% endfor %}"}`: "limit",
 		`{"model":"talk","prompt":"x","template":"{{ ('x' * 100000000) | length }}"}`:                         "limit",
 		`{"model":"talk","prompt":"x","template":"{% if 1 %}{{ raise_exception('no') }}{% endif %}"}`:         "no",
-		`{"model":"talk","prompt":"` + long + `"}`:                                                            "and may have 8388608",
-		`{"model":"talk","prompt":"` + long + `","raw":true}`:                                                 "and may have 8388608",
+		`{"model":"talk","prompt":"` + long +
+			`"}`: "the limit is 8388608",
+		`{"model":"talk","prompt":"` + long +
+			`","raw":true}`: "the limit is 8388608",
 	} {
-		if answer, text := f.postTo(t, "/api/generate", body); answer.StatusCode != 400 || !strings.Contains(strings.ToLower(text), want) {
-			t.Errorf("%.200s: status %d: %.300s", body, answer.StatusCode, text)
+		if response, text := f.postTo(t, "/api/generate", body); response.StatusCode != 400 ||
+			!strings.Contains(strings.ToLower(text), want) {
+			t.Errorf("%.200s: status %d: %.300s", body, response.StatusCode, text)
 		}
 		f.promptsFree(t)
 	}
-	if answer, text := f.postTo(t, "/v1/messages", `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"`+long+`"}]}`); answer.StatusCode != 400 || !strings.Contains(text, tooLong) {
-		t.Errorf("a long prompt: status %d: %.300s", answer.StatusCode, text)
+	body := `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"` + long + `"}]}`
+	if response, text := f.postTo(t, "/v1/messages", body); response.StatusCode != 400 ||
+		!strings.Contains(text, tooLong) {
+		t.Errorf("a long prompt: status %d: %.300s", response.StatusCode, text)
 	}
 	if !f.prompts.memory.TryAcquire(f.prompts.total) {
-		t.Fatal("memory of prompts is held")
+		t.Fatal("prompt memory is still reserved")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/v1/tokenize", strings.NewReader(`{"model":"talk","prompt":"x"}`))
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/v1/tokenize",
+		strings.NewReader(`{"model":"talk","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +148,7 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); f.prompts.waiting.Load() != n; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%d wait, want %d", f.prompts.waiting.Load(), n)
+				t.Fatalf("%d requests wait, want %d", f.prompts.waiting.Load(), n)
 			}
 		}
 	}
@@ -149,40 +162,41 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 	f.promptsFree(t)
 }
 
-// Who waits for memory gets it in order of arrival, for a time, unless too many wait.
+// Waiting requests get memory in order of arrival, unless they time out or the queue is full.
 func TestPromptQueue(t *testing.T) {
 	p := newPrompts(10, time.Minute)
 	if p.queue != limits.PromptQueue {
-		t.Errorf("%d may wait", p.queue)
+		t.Errorf("queue length %d", p.queue)
 	}
-	all, err := p.Take(t.Context(), 100) // more than there is
+	all, err := p.Take(t.Context(), 100) // more than the total
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.queue = 3
 	order := make(chan int)
-	for i, n := range []int64{8, 3, 1} { // the last ones would fit beside others, and have to wait for the first
+	for i, n := range []int64{8, 3, 1} { // the later ones would fit earlier, but must not overtake
 		go func() {
-			give, err := p.Take(context.Background(), n)
+			release, err := p.Take(context.Background(), n)
 			if err != nil {
 				t.Error(err)
 			} else {
-				defer give()
+				defer release()
 			}
 			order <- i
 		}()
 		for p.waiting.Load() != int64(i+1) {
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(10 * time.Millisecond) // it has joined the line
+		time.Sleep(10 * time.Millisecond) // until it is in the semaphore's queue
 	}
-	if _, err := p.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "3 prompts wait") {
-		t.Errorf("a fourth: %v", err)
+	_, err = p.Take(t.Context(), 1)
+	if !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "3 prompts are waiting") {
+		t.Errorf("a fourth request: %v", err)
 	}
 	all()
 	for want := range 3 {
 		if got := <-order; got != want && want == 0 {
-			t.Errorf("request %d comes as number %d", got, want)
+			t.Errorf("request %d is served as number %d", got, want)
 		}
 	}
 	all, err = p.Take(t.Context(), 10)
@@ -192,34 +206,36 @@ func TestPromptQueue(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	if _, err := p.Take(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("who has no time: %v", err)
+		t.Errorf("expired context: %v", err)
 	}
 	p.wait = 5 * time.Millisecond
 	if _, err := p.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "5ms") {
-		t.Errorf("after the wait: %v", err)
+		t.Errorf("timeout: %v", err)
 	}
 	all()
 	if n := p.waiting.Load(); n != 0 || !p.memory.TryAcquire(10) {
-		t.Errorf("%d wait, or memory is held", n)
+		t.Errorf("%d requests wait, or memory is still reserved", n)
 	}
 }
 
-// Several answers to a conversation have one prompt, which is made once.
+// The choices of a request share one prompt, which is built once.
 func TestChoicesShareThePrompt(t *testing.T) {
 	var renders atomic.Int64
 	f := serve(t, func(o *Options) {
 		o.Clock = func() time.Time { renders.Add(1); return time.Now() }
-		create(t, o.Store, "dated", modelfile.Command{Name: modelfile.Template, Value: `{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% endfor %}`},
+		create(t, o.Store, "dated", modelfile.Command{Name: modelfile.Template,
+			Value: `{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% endfor %}`},
 			modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
 	})
 	f.says = []string{"<think>hm</think>", "so"}
-	_, text := f.ask(t, "POST", "/v1/chat/completions", `{"model":"dated","messages":[{"role":"user","content":"x"}],"n":5}`)
+	_, text := f.ask(t, "POST", "/v1/chat/completions",
+		`{"model":"dated","messages":[{"role":"user","content":"x"}],"n":5}`)
 	if n := strings.Count(text, `"content":"so"`); n != 5 || renders.Load() != 1 {
-		t.Errorf("%d renders for %d answers: %s", renders.Load(), n, text)
+		t.Errorf("%d renders for %d choices: %s", renders.Load(), n, text)
 	}
 }
 
-// headOfPNG is a picture that ends after its header.
+// headOfPNG returns a PNG that ends after its header.
 func headOfPNG(side uint32) string {
 	head := binary.BigEndian.AppendUint32([]byte("IHDR"), side)
 	head = append(binary.BigEndian.AppendUint32(head, side), 8, 2, 0, 0, 0)
@@ -227,7 +243,7 @@ func headOfPNG(side uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(head)))
 }
 
-// createSees adds the model "sees", which takes pictures.
+// createSees adds the model "sees", which accepts pictures.
 func createSees(t testing.TB, store *manifest.Store) {
 	t.Helper()
 	n, err := manifest.ParseName("sees")
@@ -241,12 +257,17 @@ func createSees(t testing.TB, store *manifest.Store) {
 	}
 }
 
-// The server reads headers of pictures alone: pixels are decoded in the model's process.
+// The server reads only the headers of pictures. The model's process decodes the pixels.
 func TestPicturesCountByHeader(t *testing.T) {
 	f := serveMute(t, func(o *Options) { createSees(t, o.Store) })
 	images := fmt.Sprintf(`"images":[%q,%[1]q]`, headOfPNG(8192))
-	f.has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200, `"count":`)
-	source := fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`, headOfPNG(8192))
-	f.has(t, "POST", "/v1/messages/count_tokens", `{"model":"sees","messages":[{"role":"user","content":[`+source+`]}]}`, 200, `"input_tokens":`)
-	f.has(t, "POST", "/v1/tokenize", fmt.Sprintf(`{"model":"sees","messages":[{"role":"user","content":"x","images":[%q]}]}`, headOfPNG(8193)), 400, "67108864")
+	f.has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200,
+		`"count":`)
+	source := fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`,
+		headOfPNG(8192))
+	f.has(t, "POST", "/v1/messages/count_tokens", `{"model":"sees","messages":[{"role":"user","content":[`+source+`]}]}`,
+		200, `"input_tokens":`)
+	f.has(t, "POST", "/v1/tokenize",
+		fmt.Sprintf(`{"model":"sees","messages":[{"role":"user","content":"x","images":[%q]}]}`, headOfPNG(8193)), 400,
+		"67108864")
 }

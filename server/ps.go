@@ -11,42 +11,45 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 )
 
-// PsJSON is the answer of /api/ps.
+// PsJSON is the response of /api/ps.
 type PsJSON struct {
 	Models []PsModel `json:"models"`
-	Memory int64     `json:"memory,omitempty"` // bytes that all of them may take, where the request has ?verbose=true; ours
+	// memory limit of all models in bytes; an extension, only with ?verbose=true
+	Memory int64 `json:"memory,omitempty"`
 }
 
 // PsModel is a model that is loaded or being loaded.
 type PsModel struct {
 	Name      string      `json:"name"`
 	Model     string      `json:"model"`
-	Size      int64       `json:"size"` // bytes of memory that it has room for
+	Size      int64       `json:"size"` // bytes of memory reserved for it
 	Digest    string      `json:"digest"`
 	Details   detailsJSON `json:"details"`
-	ExpiresAt time.Time   `json:"expires_at"` // far in the future: not by itself
+	ExpiresAt time.Time   `json:"expires_at"` // far in the future if it does not expire
 	SizeVRAM  int64       `json:"size_vram"`
 	Context   int64       `json:"context_length"`
 
-	// Ours.
-	Loaded   float64        `json:"loaded"`   // 1: it is ready
-	Requests int            `json:"requests"` // that use it or wait for it
+	// Extensions.
+	Loaded   float64        `json:"loaded"`   // fraction that is loaded; 1: ready
+	Requests int            `json:"requests"` // that use it or wait for it to load
 	PID      int            `json:"pid,omitempty"`
-	Usage    *runtime.Usage `json:"usage,omitempty"` // where the request has ?verbose=true
+	Usage    *runtime.Usage `json:"usage,omitempty"` // only with ?verbose=true
 }
 
-// usagePatience is how long a model may take to tell how it does: it ends the step that it is at first.
-const usagePatience = 5 * time.Second
+// usageTimeout limits the wait for a model's usage report, which comes at the end of a step.
+const usageTimeout = 5 * time.Second
 
-// never is when a model goes that stays until it is told to, or until its room is needed; clients of Ollama show it so.
+// never is the time until expiry that is reported for a model that does not expire. Ollama's clients show it as
+// forever.
 const never = 100 * 365 * 24 * time.Hour
 
-// ps is GET /api/ps: the models that are loaded.
+// ps is GET /api/ps: it lists the loaded models.
 func (s *Server) ps(w http.ResponseWriter, r *http.Request) error {
 	out := PsJSON{Models: []PsModel{}}
 	list := s.pool.List()
 	for _, i := range list {
-		m := PsModel{Name: i.Name, Model: i.Name, Size: i.Size, SizeVRAM: i.Size, Loaded: i.Loaded, Requests: i.Leases, ExpiresAt: i.Expires}
+		m := PsModel{Name: i.Name, Model: i.Name, Size: i.Size, SizeVRAM: i.Size,
+			Loaded: i.Loaded, Requests: i.Leases, ExpiresAt: i.Expires}
 		d := digestOf(i.Key)
 		m.Digest = d.Encoded()
 		if m.ExpiresAt.IsZero() {
@@ -54,7 +57,8 @@ func (s *Server) ps(w http.ResponseWriter, r *http.Request) error {
 		}
 		if n, err := manifest.ParseName(i.Name); err == nil {
 			n.Digest = d
-			if entry, err := s.opts.Store.Resolve(r.Context(), n); err == nil { // else the name means something else by now
+			// An error means that the name refers to another model by now.
+			if entry, err := s.opts.Store.Resolve(r.Context(), n); err == nil {
 				m.Details, m.Context = details(entry.Image.Config), entry.Image.Config.ContextLength
 			}
 		}
@@ -63,7 +67,7 @@ func (s *Server) ps(w http.ResponseWriter, r *http.Request) error {
 	}
 	if verbose := r.URL.Query().Get("verbose"); verbose != "" && verbose != "false" && verbose != "0" {
 		out.Memory = s.opts.Memory
-		ctx, cancel := context.WithTimeout(r.Context(), usagePatience)
+		ctx, cancel := context.WithTimeout(r.Context(), usageTimeout)
 		defer cancel()
 		var wg sync.WaitGroup
 		for i := range list {
@@ -74,7 +78,7 @@ func (s *Server) ps(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, out)
 }
 
-// usage is what a model does, nil where it does not tell.
+// usage returns a model's usage report, or nil if it does not report in time.
 func usage(ctx context.Context, m pool.Model) *runtime.Usage {
 	r, ok := m.(runtime.Reporter)
 	if !ok {
@@ -87,7 +91,7 @@ func usage(ctx context.Context, m pool.Model) *runtime.Usage {
 	return &u
 }
 
-// pid is the process of a model, 0 where it has none.
+// pid returns the id of a model's process, or 0.
 func pid(m pool.Model) int {
 	if p, ok := m.(interface{ PID() int }); ok {
 		return p.PID()

@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/server/page"
 )
 
-// route is one thing that can be asked. An error of its handler is written where nothing was written before.
+// route is an endpoint. If its handler returns an error, the error is sent to the client.
 type route struct {
 	method, path string
 	handle       func(w http.ResponseWriter, r *http.Request) error
@@ -21,7 +21,7 @@ func (s *Server) list() []route {
 		{"GET", page.Prefix + "{name}", s.page},
 		{"GET", "/healthz", s.health},
 		{"GET", "/readyz", s.ready},
-		{"GET", "/metrics", s.measure},
+		{"GET", "/metrics", s.getMetrics},
 		{"GET", "/openapi.json", s.openAPI},
 
 		{"GET", "/api/version", s.version},
@@ -55,8 +55,8 @@ func (s *Server) list() []route {
 	}
 }
 
-// open are the paths that need no API key, beside those of the page, and that a server which is stopping answers.
-var open = []string{"/healthz", "/readyz", identity.Path}
+// publicPaths need no API key and are served while the server stops. The page's files need no key either.
+var publicPaths = []string{"/healthz", "/readyz", identity.Path}
 
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
@@ -72,16 +72,18 @@ func (s *Server) routes() *http.ServeMux {
 			methods[r.path] = append(methods[r.path], "HEAD")
 		}
 	}
-	for path, allowed := range methods { // less specific than those with a method
+	// These patterns match the remaining methods: patterns with a method take precedence.
+	for path, allowed := range methods {
 		slices.Sort(allowed)
 		list := strings.Join(slices.Compact(allowed), ", ")
 		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
 			w.Header().Set("Allow", list)
-			s.fail(w, req, failf(http.StatusMethodNotAllowed, "%s takes %s", req.URL.Path, list))
+			s.fail(w, req, failf(http.StatusMethodNotAllowed, "%s %s is not supported: use %s", clip(req.Method), req.URL.Path,
+				list))
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		s.fail(w, req, failf(http.StatusNotFound, "there is nothing at %s", clip(req.URL.Path)))
+		s.fail(w, req, failf(http.StatusNotFound, "%s not found", clip(req.URL.Path)))
 	})
 	return mux
 }

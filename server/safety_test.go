@@ -19,10 +19,10 @@ import (
 	"github.com/ingotml/ingot/server/page"
 )
 
-// wildcard is a part of a route's path that is the asker's.
+// wildcard matches the variable parts of a route's path.
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
 
-// askedPath is a path that a route answers.
+// askedPath returns a path that matches a route.
 func askedPath(path string) string {
 	return wildcard.ReplaceAllStringFunc(path, func(part string) string {
 		switch strings.Trim(part, "{}.") {
@@ -35,7 +35,7 @@ func askedPath(path string) string {
 	})
 }
 
-// No route is open to pages and names that are somebody else's, nor, but for those that tell whether the server lives, to those without the key.
+// Every route rejects foreign Host and Origin headers and, except for public paths, requests without the key.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	free, locked := serve(t, nil), serve(t, func(o *Options) { o.APIKey = "secret" })
 	for _, r := range free.list() {
@@ -46,14 +46,14 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			}
 		}
 		want := 401
-		if slices.Contains(open, r.path) {
+		if slices.Contains(publicPaths, r.path) {
 			want = 200
 		}
 		if r.path == identity.Path {
-			want = 400 // the challenge has no nonce
+			want = 400 // the request has no nonce
 		}
 		if strings.HasPrefix(path, page.Prefix) {
-			want = 404 // the page has to ask for the key; there is no such part of it
+			want = 404 // files of the page need no key, and this one does not exist
 		}
 		for _, header := range [][2]string{{"X", ""}, {"Authorization", "Bearer wrong"}, {"X-Api-Key", "secre"}} {
 			if status, text := locked.ask(t, r.method, path, "{}", header[0], header[1]); status != want {
@@ -64,10 +64,11 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 	free.has(t, "GET", "/healthz", "", 200)
 }
 
-// A preflight of a page that may ask is answered without the key, which browsers do not send with it; others learn nothing.
+// A preflight request from an allowed origin needs no key, since browsers do not send it. Other origins are rejected.
 func TestPreflight(t *testing.T) {
 	f := serve(t, func(o *Options) { o.APIKey, o.Origins = "secret", []string{"https://chat.example"} })
-	for origin, want := range map[string]int{"https://chat.example": 204, "http://localhost:3000": 204, "https://evil.example": 403} {
+	for origin, want := range map[string]int{"https://chat.example": 204, "http://localhost:3000": 204,
+		"https://evil.example": 403} {
 		status, _ := f.ask(t, "OPTIONS", "/api/chat", "", "Origin", origin, "Access-Control-Request-Method", "POST")
 		if status != want {
 			t.Errorf("%s: status %d, want %d", origin, status, want)
@@ -79,36 +80,43 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// Who is to come again later is told when.
+// A busy server sends Retry-After.
 func TestRetryAfter(t *testing.T) {
 	f := serve(t, nil)
 	f.says, f.fail = nil, fmt.Errorf("512 requests wait: %w", runtime.ErrBusy)
-	answer, err := http.Post(f.url+"/api/generate", "application/json", strings.NewReader(`{"model":"plain","prompt":"x"}`))
+	response, err := http.Post(f.url+"/api/generate", "application/json",
+		strings.NewReader(`{"model":"plain","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if answer.StatusCode != 503 || answer.Header.Get("Retry-After") != retryAfter {
-		t.Errorf("status %d, Retry-After %q", answer.StatusCode, answer.Header.Get("Retry-After"))
+	response.Body.Close()
+	if response.StatusCode != 503 || response.Header.Get("Retry-After") != retryAfter {
+		t.Errorf("status %d, Retry-After %q", response.StatusCode, response.Header.Get("Retry-After"))
 	}
 }
 
-// A request may have so many pictures and stop texts.
+// The numbers of pictures and stop texts per request are limited.
 func TestManyOfAnything(t *testing.T) {
 	f := serve(t, nil)
 	list := func(n int, item string) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 	}
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}`, 400, "64 pictures")
-	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}]}`, 400, "64 pictures")
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(maxStops+1, `"a"`)+`}}`, 400, "64 texts")
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a", maxStopText+1)+`"}}`, 400, "4096 bytes")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}`, 400,
+		"at most 64")
+	f.has(t, "POST", "/api/chat",
+		`{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}]}`, 400,
+		"at most 64")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(maxStops+1, `"a"`)+`}}`, 400,
+		"64 texts")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a",
+		maxStopText+1)+`"}}`, 400, "4096 bytes")
 }
 
-// Names of requests are no paths, whatever the route, and nothing on the disk is told of.
+// Names in requests are not used as paths in any route, and responses reveal nothing about the disk.
 func TestEveryNameIsNoPath(t *testing.T) {
 	f := serve(t, nil)
-	tricks := []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", "~/x", ".", "a\x00b", strings.Repeat("a", 5000)}
+	tricks := []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", "~/x", ".", "a\x00b",
+		strings.Repeat("a", 5000)}
 	for _, r := range f.list() {
 		for _, s := range apiSamples[r.method+" "+r.path] {
 			var body map[string]any
@@ -126,9 +134,11 @@ func TestEveryNameIsNoPath(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					status, answer := f.ask(t, r.method, askedPath(r.path), string(text))
-					if refused := status == 400 || status == 404 || status == 200 && strings.Contains(answer, `"error":`); !refused || strings.Contains(answer, "root:") || len(answer) > 2000 {
-						t.Errorf("%s %s, %s %.40q: status %d: %.300s", r.method, r.path, member, trick, status, answer)
+					status, response := f.ask(t, r.method, askedPath(r.path), string(text))
+					if refused := status == 400 || status == 404 || status == 200 &&
+						strings.Contains(response, `"error":`); !refused ||
+						strings.Contains(response, "root:") || len(response) > 2000 {
+						t.Errorf("%s %s, %s %.40q: status %d: %.300s", r.method, r.path, member, trick, status, response)
 					}
 				}
 				body[member] = old
@@ -136,36 +146,41 @@ func TestEveryNameIsNoPath(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"../../etc/cron.d/x", "/etc/passwd", `..\x`, "a/../../b", ""} {
-		body, err := json.Marshal(map[string]any{"model": "new", "files": map[string]string{name: "sha256:" + strings.Repeat("0", 64)}, "stream": false})
+		body, err := json.Marshal(map[string]any{"model": "new",
+			"files": map[string]string{name: "sha256:" + strings.Repeat("0", 64)}, "stream": false})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if status, text := f.ask(t, "POST", "/api/create", string(body)); status != 400 {
-			t.Errorf("the file %q: status %d: %s", name, status, text)
+			t.Errorf("file %q: status %d: %s", name, status, text)
 		}
 	}
 	f.has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`)
 }
 
-// streamed are requests for streams of each API, what shows that one has begun, and how an error ends it.
+// streamed are requests for a stream of each API, a text that shows that the stream has started, and the form of an
+// error at its end.
 var streamed = []struct{ path, body, begun, failed string }{
 	{"/api/generate", `{"model":"plain","prompt":"x"}`, "Hello", `{"error":"%s"}`},
 	{"/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x"}]}`, "Hello", `{"error":"%s"}`},
-	{"/v1/chat/completions", `{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello", `data: {"error":{"message":"%s"`},
+	{"/v1/chat/completions", `{"model":"talk","messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello",
+		`data: {"error":{"message":"%s"`},
 	{"/v1/completions", `{"model":"plain","prompt":"x","stream":true}`, "Hello", `data: {"error":{"message":"%s"`},
-	{"/v1/responses", `{"model":"talk","input":"x","stream":true}`, "Hello", `"error":{"code":"server_error","message":"%s"}`},
-	{"/v1/messages", `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello", `"message":"%s"}`},
+	{"/v1/responses", `{"model":"talk","input":"x","stream":true}`, "Hello", `"error":{"code":"server_error",` +
+		`"message":"%s"}`},
+	{"/v1/messages", `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"x"}],"stream":true}`, "Hello",
+		`"message":"%s"}`},
 }
 
-// beginStream opens a stream and reads until it shows a text.
+// beginStream opens a stream and reads until it contains text.
 func (f *fixture) beginStream(t *testing.T, path, body, text string) *bufio.Reader {
 	t.Helper()
-	answer, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
+	response, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { answer.Body.Close() })
-	r := bufio.NewReader(answer.Body)
+	t.Cleanup(func() { response.Body.Close() })
+	r := bufio.NewReader(response.Body)
 	for {
 		line, err := r.ReadString('\n')
 		if err != nil {
@@ -177,7 +192,7 @@ func (f *fixture) beginStream(t *testing.T, path, body, text string) *bufio.Read
 	}
 }
 
-// A server that stops, and a fault of the program, end streams of every API with an error that its clients know.
+// When the server stops, or on a panic, streams of every API end with an error in the API's form.
 func TestStreamsEndWithErrors(t *testing.T) {
 	for _, s := range streamed {
 		t.Run("stop"+strings.ReplaceAll(s.path, "/", " "), func(t *testing.T) {
@@ -199,7 +214,8 @@ func TestStreamsEndWithErrors(t *testing.T) {
 			f.fail = errBurst
 			r := f.beginStream(t, s.path, s.body, s.begun)
 			rest, err := io.ReadAll(r)
-			if want := fmt.Sprintf(s.failed, "the request failed by a fault of the program: "+errBurst.Error()); err != nil || !strings.Contains(string(rest), want) {
+			want := fmt.Sprintf(s.failed, "internal error: "+errBurst.Error())
+			if err != nil || !strings.Contains(string(rest), want) {
 				t.Errorf("the stream ends with %s, %v; want %s", rest, err, want)
 			}
 			f.has(t, "GET", "/healthz", "", 200)

@@ -15,88 +15,93 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 )
 
-// Child says how a model's process is to be started.
+// Child describes a model's process.
 type Child struct {
-	Name        string // of the model, with the digest of its manifest
-	PrefixCache int64  // bytes of state that it keeps of past requests
-	Memory      int64  // bytes of state that its running requests may have together
+	Name        string // the model's name, with the digest of its manifest
+	PrefixCache int64  // size limit of the prefix cache, in bytes
+	Memory      int64  // memory limit of the KV caches of running requests, in bytes
 }
 
-// Options are a server's. Store and Load are needed.
+// Options configure a server. Store and Load are required.
 type Options struct {
 	Version string // of the program
 	Store   *manifest.Store
 	// Load starts a model's process and waits until the model is ready, or the context ends.
-	Load func(ctx context.Context, c Child, loaded func(part float64)) (pool.Model, error)
+	// Its progress goes from 0 to 1.
+	Load func(ctx context.Context, c Child, progress func(part float64)) (pool.Model, error)
 
-	Models    int            // most that are loaded; 0: as many as there is memory for
-	Memory    int64          // bytes that all of them may take; 0: what the machine has
-	KeepAlive time.Duration  // of idle models; 0: pool.DefaultKeepAlive, pool.Forever: until the room is needed
-	Context   int            // tokens of state that a model has room for; 0: by the memory that there is
-	CacheSize int64          // bytes of state that a model keeps of past requests; negative: by the memory that there is
+	Models    int            // maximum number of loaded models; 0: limited by memory only
+	Memory    int64          // memory limit of all models in bytes; 0: the machine's memory
+	KeepAlive time.Duration  // how long idle models stay loaded; 0: pool.DefaultKeepAlive
+	Context   int            // tokens of KV cache for a model's running requests; 0: depends on Memory
+	CacheSize int64          // bytes of a model's prefix cache; negative: depends on Memory
 	Float32   bool           // models compute in float32
-	Draft     runtime.Draft  // of requests that do not say how to draft
-	KV        runtime.KVType // how their caches keep keys and values
-	Variant   string         // changes with whatever else of Load changes what is loaded
+	Draft     runtime.Draft  // draft depth of requests that do not set one
+	KV        runtime.KVType // element type of KV caches
+	Variant   string         // identifies everything else in Load that affects a loaded model
 
-	Host    string   // that it listens on; "": a loopback address
-	APIKey  string   // that every request has to bring; "": none
-	Hosts   []string // further names that requests may call the server by
-	Origins []string // further origins of pages that may ask: scheme://host[:port], * for any
+	Host    string   // the host name that the server listens on; "": a loopback address
+	APIKey  string   // required of every request; "": none
+	Hosts   []string // additional Host headers to accept
+	Origins []string // additional origins to accept: scheme://host[:port]; *: any
 
-	InsecureRegistries registry.Hosts // that requests may have asked without checks of certificates, or without TLS
-	PrivateRegistries  registry.Hosts // that requests may name beside those and public ones
+	InsecureRegistries registry.Hosts // that requests may use without certificate checks or TLS
+	PrivateRegistries  registry.Hosts // at private addresses that requests may use, in addition to those
 
-	MaxBody int64                            // bytes of a request; 0: 128 MiB
-	Clock   func() time.Time                 // of chat templates; nil: the present
-	Log     func(format string, args ...any) // what whoever runs the server should know; may be nil
+	MaxBody int64                            // limit of a request's body in bytes; 0: 128 MiB
+	Clock   func() time.Time                 // for chat templates; nil: time.Now
+	Log     func(format string, args ...any) // for the operator; may be nil
 
-	patience    time.Duration // in tests: in place of all times for what clients do
-	connections int           // in tests: in place of limits.Connections
-	keepFree    int64         // in tests: in place of limits.UploadFreeSpace
+	clientTimeout time.Duration // for tests: replaces all of times
+	connections   int           // for tests: replaces limits.Connections
+	keepFree      int64         // for tests: replaces limits.UploadFreeSpace
 }
 
 const defaultMaxBody = 128 << 20
 
-// times bound what clients do not do.
+// times are timeouts.
 type times struct {
-	header time.Duration // for the head of a request
-	body   time.Duration // for its body
-	idle   time.Duration // between requests
-	write  time.Duration // for a write that the client does not take
-	ping   time.Duration // of silence in a stream, where its API has something to fill it with
-	memory time.Duration // for memory to make a prompt
+	header time.Duration // to receive a request's header
+	body   time.Duration // to receive a request's body
+	idle   time.Duration // between a connection's requests
+	write  time.Duration // of a write, if the client does not read
+	ping   time.Duration // without an event in a stream, after which a ping is sent
+	memory time.Duration // to wait for memory to build a prompt
 }
 
 func (o Options) times() times {
-	if p := o.patience; p > 0 {
-		return times{p, p, p, p, p, p}
+	if t := o.clientTimeout; t > 0 {
+		return times{t, t, t, t, t, t}
 	}
-	return times{10 * time.Second, 2 * time.Minute, 3 * time.Minute, time.Minute, 10 * time.Second, limits.PromptWait * time.Second}
+	return times{
+		header: 10 * time.Second, body: 2 * time.Minute, idle: 3 * time.Minute, write: time.Minute,
+		ping: 10 * time.Second, memory: limits.PromptWait * time.Second,
+	}
 }
 
 var errStopping = errors.New("the server is stopping")
 
-// Server serves models. Its methods may be called from any goroutine.
+// Server serves models. It is safe for concurrent use.
 type Server struct {
 	opts     Options
 	times    times
 	pool     *pool.Pool
-	known    known
+	cache    modelCache
 	guard    guard
 	bodies   bodies
 	prompts  *promptMemory
 	mux      *http.ServeMux
-	describe func() ([]byte, error) // makes the OpenAPI document
+	openapi  func() ([]byte, error) // returns the OpenAPI document
 	metrics  metrics
 	http     *http.Server
-	stop     context.CancelCauseFunc // ends all requests
+	stop     context.CancelCauseFunc // cancels all requests
 	stopping atomic.Bool
-	creating chan struct{} // has room for one: who makes a model
-	sending  chan struct{} // holds one element for each file that is being uploaded
+
+	buildSlot   chan struct{} // buffered, one element: a build is running
+	uploadSlots chan struct{} // buffered: an element for each running upload
 }
 
-// New makes a server. Close frees it.
+// New returns a server. The caller must call Close or Shutdown.
 func New(o Options) *Server {
 	if o.MaxBody <= 0 {
 		o.MaxBody = defaultMaxBody
@@ -113,13 +118,13 @@ func New(o Options) *Server {
 	if o.keepFree <= 0 {
 		o.keepFree = limits.UploadFreeSpace
 	}
-	s := &Server{opts: o, times: o.times(), guard: newGuard(o), creating: make(chan struct{}, 1)}
-	s.sending = make(chan struct{}, limits.UploadsAtOnce)
+	s := &Server{opts: o, times: o.times(), guard: newGuard(o), buildSlot: make(chan struct{}, 1)}
+	s.uploadSlots = make(chan struct{}, limits.UploadsAtOnce)
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies.set(max(allBodies*o.MaxBody, leastBodies))
 	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
 	s.mux = s.routes()
-	s.describe = s.describing()
+	s.openapi = s.openAPIJSON()
 	base, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
 	s.http = &http.Server{
@@ -128,37 +133,37 @@ func New(o Options) *Server {
 		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    limits.RequestHeader,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ErrorLog:          quiet(),
+		ErrorLog:          discardLog(),
 	}
 	return s
 }
 
-// Serve answers on a listener until Shutdown or Close; it gives nil then.
+// Serve accepts connections until Shutdown or Close, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(newCounted(l, s.opts.connections))
+	err := s.http.Serve(limitConnections(l, s.opts.connections))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
 }
 
-// Shutdown takes no more requests, waits until those that run have ended or the context does, ends those that are left with an error message,
-// and unloads all models.
+// Shutdown stops accepting requests and waits for running ones. When ctx ends, it ends the remaining requests with an
+// error message. Finally it unloads all models.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.stopping.Store(true)
 	if err := s.http.Shutdown(ctx); err != nil {
 		s.stop(errStopping)
-		last, cancel := context.WithTimeout(context.Background(), lastWords)
+		last, cancel := context.WithTimeout(context.Background(), finalWrite)
 		defer cancel()
 		_ = s.http.Shutdown(last)
 	}
 	s.Close()
 }
 
-// lastWords is how long streams have to write why they end.
-const lastWords = 2 * time.Second
+// finalWrite is the time for streams to write their error message.
+const finalWrite = 2 * time.Second
 
-// Close ends everything at once.
+// Close ends all requests and unloads all models at once.
 func (s *Server) Close() {
 	s.stopping.Store(true)
 	s.stop(errStopping)

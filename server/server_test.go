@@ -27,22 +27,22 @@ import (
 	"github.com/ingotml/ingot/server/identity"
 )
 
-// parrot is a model that says what it is told to, and keeps what it was asked.
+// parrot is a model with a given output, which records its requests.
 type parrot struct {
 	says []string
-	fail error         // after that
-	wait chan struct{} // before the last piece; nil: not
+	fail error         // returned after the output
+	wait chan struct{} // received from before the last piece; nil: do not wait
 	done chan struct{}
 	once sync.Once
 
 	mu    sync.Mutex
 	asked []runtime.Request
-	left  int // requests whose readers left
+	left  int // number of requests that were cancelled while waiting
 
 	embedded []runtime.EmbedRequest
 }
 
-// errBurst is a fault of the program in mid-answer.
+// errBurst makes a parrot panic after its output.
 var errBurst = errors.New("a map is nil")
 
 func (p *parrot) Done() <-chan struct{} { return p.done }
@@ -97,24 +97,25 @@ func (p *parrot) last(t *testing.T) runtime.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.asked) == 0 {
-		t.Fatal("the model was not asked")
+		t.Fatal("the model got no request")
 	}
 	return p.asked[len(p.asked)-1]
 }
 
-// fixture is a server of parrots.
+// fixture is a server whose models are parrots.
 type fixture struct {
 	*Server
 	url    string
-	parrot *parrot // the latest that was loaded; its words are those of the fixture
+	parrot *parrot // the last one loaded; it gets says, fail and wait
 	says   []string
 	fail   error
 	wait   chan struct{}
 	loads  []Child
 }
 
-// chatTemplate shows what a template gets.
-const chatTemplate = `{% for m in messages %}{{ m.role }}:{{ m.content }}|{% endfor %}{% for t in tools or [] %}T={{ t.function.name }}|{% endfor %}think={{ enable_thinking | default('-') }}`
+// chatTemplate renders everything that a template gets.
+const chatTemplate = `{% for m in messages %}{{ m.role }}:{{ m.content }}|{% endfor %}` +
+	`{% for t in tools or [] %}T={{ t.function.name }}|{% endfor %}think={{ enable_thinking | default('-') }}`
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -122,9 +123,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var made string // the store that twoModels has made
+var made string // the path of twoModels' store
 
-// twoModels is a store with the models "plain", which has no chat template, and "talk", which has one and a parser. It is made once.
+// twoModels returns a store with the models "plain", which has no chat template, and "talk", which has one and a
+// parser. It is created once.
 func twoModels(t testing.TB) string {
 	t.Helper()
 	if made != "" {
@@ -140,7 +142,8 @@ func twoModels(t testing.TB) string {
 		t.Fatal(err)
 	}
 	create(t, store, "plain")
-	create(t, store, "talk", modelfile.Command{Name: modelfile.Template, Value: chatTemplate}, modelfile.Command{Name: modelfile.Parser, Value: "qwen3"},
+	create(t, store, "talk", modelfile.Command{Name: modelfile.Template, Value: chatTemplate},
+		modelfile.Command{Name: modelfile.Parser, Value: "qwen3"},
 		modelfile.Command{Name: modelfile.System, Value: "brief"})
 	return home
 }
@@ -196,7 +199,7 @@ func create(t testing.TB, store *manifest.Store, name string, more ...modelfile.
 	}
 }
 
-// ask sends a request and gives the status and the body.
+// ask sends a request and returns the status and body of the response.
 func (f *fixture) ask(t *testing.T, method, path, body string, headers ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, f.url+path, strings.NewReader(body))
@@ -209,19 +212,19 @@ func (f *fixture) ask(t *testing.T, method, path, body string, headers ...string
 			r.Host = headers[i+1]
 		}
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(b)
+	return response.StatusCode, string(b)
 }
 
-// has checks an answer.
+// has checks the status and parts of a response.
 func (f *fixture) has(t *testing.T, method, path, body string, status int, parts ...string) {
 	t.Helper()
 	got, text := f.ask(t, method, path, body)
@@ -254,51 +257,62 @@ func TestPlainAnswers(t *testing.T) {
 	f.has(t, "HEAD", "/", "", 200)
 	f.has(t, "GET", "/healthz", "", 200, "ok")
 	f.has(t, "GET", "/readyz", "", 200, "ok")
-	f.has(t, "GET", "/api/version", "", 200, `"version":"1.2.3"`, `"ingot":"1.2.3"`, `"store":"`+identity.StoreID(f.opts.Store)+`"`)
-	f.has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`, `"family":"llama"`, `"parameter_size":"`, `"quantization_level":"BF16"`)
+	f.has(t, "GET", "/api/version", "", 200, `"version":"1.2.3"`, `"ingot":"1.2.3"`,
+		`"store":"`+identity.StoreID(f.opts.Store)+`"`)
+	f.has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`, `"family":"llama"`,
+		`"parameter_size":"`, `"quantization_level":"BF16"`)
 	f.has(t, "GET", "/api/ps", "", 200, `{"models":[]}`)
-	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 200, `"system":"brief"`, `"parser":"qwen3"`, `"general.architecture":"llama"`, `"llama.context_length":512`,
+	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 200, `"system":"brief"`, `"parser":"qwen3"`,
+		`"general.architecture":"llama"`, `"llama.context_length":512`,
 		`"capabilities":["completion"`, `FROM talk:latest`, `temperature 0.7`)
 	f.has(t, "POST", "/api/show", `{"name":"plain"}`, 200, `"details":{`)
 	f.has(t, "POST", "/api/show", `{"model":"none"}`, 404, `ingot pull`)
-	f.has(t, "GET", "/nothing", "", 404, `{"error":"there is nothing at /nothing"}`)
-	f.has(t, "GET", "/api/chat", "", 405, `/api/chat takes POST`)
+	f.has(t, "GET", "/nothing", "", 404, `{"error":"/nothing not found"}`)
+	f.has(t, "GET", "/api/chat", "", 405, `GET /api/chat is not supported: use POST`)
 }
 
 func TestGenerate(t *testing.T) {
 	f := serve(t, func(o *Options) { o.Draft = runtime.Draft{Mode: runtime.DraftOff} })
-	status, text := f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","options":{"temperature":0,"stop":"x","num_predict":7,"seed":5,"num_gpu":1}}`)
+	status, text := f.ask(t, "POST", "/api/generate",
+		`{"model":"plain","prompt":"Once","options":{"temperature":0,"stop":"x","num_predict":7,"seed":5,"num_gpu":1}}`)
 	list := lines(t, text)
-	if status != 200 || len(list) != 3 || list[0]["response"] != "Hello" || list[1]["response"] != " world" || list[0]["done"] != false {
+	if status != 200 || len(list) != 3 || list[0]["response"] != "Hello" || list[1]["response"] != " world" ||
+		list[0]["done"] != false {
 		t.Fatalf("%d: %s", status, text)
 	}
 	end := list[2]
-	if end["done"] != true || end["done_reason"] != "stop" || end["response"] != "" || end["model"] != "plain:latest" || end["eval_count"] != 2.0 ||
-		end["prompt_eval_count"] != 2.0 || end["prompt_eval_duration"] != 3e9 || end["eval_duration"] != 1e9 || end["total_duration"].(float64) <= 0 {
-		t.Errorf("the last message: %v", end)
+	if end["done"] != true || end["done_reason"] != "stop" || end["response"] != "" || end["model"] != "plain:latest" ||
+		end["eval_count"] != 2.0 ||
+		end["prompt_eval_count"] != 2.0 || end["prompt_eval_duration"] != 3e9 || end["eval_duration"] != 1e9 ||
+		end["total_duration"].(float64) <= 0 {
+		t.Errorf("last message: %v", end)
 	}
 	if ids := end["context"].([]any); len(ids) != 4 || ids[2] != 0.0 || ids[3] != 1.0 {
 		t.Errorf("context: %v", ids)
 	}
 	r := f.parrot.last(t)
-	if r.Sampling.Temperature != 0 || r.Sampling.TopP != 0.9 || r.MaxTokens != 7 || *r.Sampling.Seed != 5 || !slices.Equal(r.Stop, []string{"x"}) || r.Special {
-		t.Errorf("the request: %+v", r)
+	if r.Sampling.Temperature != 0 || r.Sampling.TopP != 0.9 || r.MaxTokens != 7 || *r.Sampling.Seed != 5 ||
+		!slices.Equal(r.Stop, []string{"x"}) || r.Special {
+		t.Errorf("request: %+v", r)
 	}
 	prompt := r.Prompt
 	if r.Draft != (runtime.Draft{Mode: runtime.DraftOff}) {
-		t.Errorf("drafts: %+v", r.Draft)
+		t.Errorf("draft: %+v", r.Draft)
 	}
 
-	status, text = f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","stream":false,"ids":true,"context":[5,6]}`)
-	if list = lines(t, text); status != 200 || len(list) != 1 || list[0]["response"] != "Hello world" || fmt.Sprint(list[0]["ids"]) != "[0 1]" {
+	status, text = f.ask(t, "POST", "/api/generate",
+		`{"model":"plain","prompt":"Once","stream":false,"ids":true,"context":[5,6]}`)
+	if list = lines(t, text); status != 200 || len(list) != 1 || list[0]["response"] != "Hello world" ||
+		fmt.Sprint(list[0]["ids"]) != "[0 1]" {
 		t.Errorf("%d: %s", status, text)
 	}
-	if got := f.parrot.last(t); !slices.Equal(got.Prompt, slices.Concat([]int32{5, 6}, prompt[1:])) || got.Sampling.Temperature != 0.7 || got.MaxTokens != 0 {
-		t.Errorf("the request with a context: %+v", got)
+	if got := f.parrot.last(t); !slices.Equal(got.Prompt, slices.Concat([]int32{5, 6}, prompt[1:])) ||
+		got.Sampling.Temperature != 0.7 || got.MaxTokens != 0 {
+		t.Errorf("request with a context: %+v", got)
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"talk","prompt":"Once","stream":false}`, 200, `"response":"Hello world"`)
 	if got := f.parrot.last(t); !got.Special {
-		t.Error("a model with a parser is not asked for special tokens")
+		t.Error("a request to a model with a parser does not ask for special tokens")
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"talk","prompt":"Once","raw":true,"stream":false}`, 200)
 	if got := f.parrot.last(t); !slices.Equal(got.Prompt, prompt) {
@@ -307,17 +321,17 @@ func TestGenerate(t *testing.T) {
 	for body, want := range map[string]string{
 		``:               "no body",
 		`{`:              "unexpected end of JSON",
-		`{"prompt":"x"}`: "names no model",
-		`{"model":"plain","prompt":"x","system":"s"}`:                  "a system text would go into",
-		`{"model":"plain","prompt":"x","think":true}`:                  "make it think or not",
-		`{"model":"plain","prompt":"x","think":"deeply"}`:              "think is true, false",
+		`{"prompt":"x"}`: "the model is missing",
+		`{"model":"plain","prompt":"x","system":"s"}`:                  "which a system message requires",
+		`{"model":"plain","prompt":"x","think":true}`:                  "which controlling thinking requires",
+		`{"model":"plain","prompt":"x","think":"deeply"}`:              "think must be true, false",
 		`{"model":"plain","prompt":"x","suffix":"y"}`:                  "does not support insert",
 		`{"model":"plain","prompt":"x","template":"{{ .Prompt"}`:       "template",
 		`{"model":"plain","prompt":"x","images":["AAAA"]}`:             "vision",
-		`{"model":"plain","prompt":"x","images":["!"]}`:                "not base64",
+		`{"model":"plain","prompt":"x","images":["!"]}`:                "not valid base64",
 		`{"model":"plain","prompt":"x","keep_alive":"soon"}`:           "keep_alive",
 		`{"model":"plain","prompt":"a b c d","options":{"num_ctx":2}}`: "num_ctx is 2",
-		`{"model":"talk","prompt":"x","raw":true,"system":"s"}`:        "raw leaves out",
+		`{"model":"talk","prompt":"x","raw":true,"system":"s"}`:        "raw excludes",
 		`{"model":"../../etc/passwd","prompt":"x"}`:                    "model name",
 	} {
 		f.has(t, "POST", "/api/generate", body, 400, `{"error":"`, want)
@@ -327,9 +341,12 @@ func TestGenerate(t *testing.T) {
 
 func TestChat(t *testing.T) {
 	f := serve(t, nil)
-	f.says = []string{"<think>\nhm", "</think>\n", "It is", ` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
-	body := `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"x":1}}}]},` +
-		`{"role":"tool","tool_name":"f","content":"2"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],"think":false}`
+	f.says = []string{"<think>\nhm", "</think>\n", "It is",
+		` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
+	body := `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"",` +
+		`"tool_calls":[{"function":{"name":"f","arguments":{"x":1}}}]},` +
+		`{"role":"tool","tool_name":"f","content":"2"}],"tools":[{"type":"function","function":{"name":"f",` +
+		`"parameters":{"type":"object"}}}],"think":false}`
 	status, text := f.ask(t, "POST", "/api/chat", body)
 	var content, thought string
 	var calls []any
@@ -349,10 +366,10 @@ func TestChat(t *testing.T) {
 	}
 	fn := calls[0].(map[string]any)["function"].(map[string]any)
 	if fn["name"] != "f" || fmt.Sprint(fn["arguments"]) != "map[x:1]" {
-		t.Errorf("the call: %v", fn)
+		t.Errorf("call: %v", fn)
 	}
 	if end := list[len(list)-1]; end["done"] != true || end["done_reason"] != "stop" {
-		t.Errorf("the last message: %v", end)
+		t.Errorf("last message: %v", end)
 	}
 	m, err := f.find(t.Context(), "talk")
 	if err != nil {
@@ -363,24 +380,31 @@ func TestChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := f.parrot.last(t).Prompt; !slices.Equal(got, want) {
-		t.Errorf("the prompt is %v, want %v", got, want)
+		t.Errorf("prompt %v, want %v", got, want)
 	}
-	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"system","content":"other"},{"role":"user","content":"Hi"}],"stream":false}`, 200,
+	f.has(t, "POST", "/api/chat",
+		`{"model":"talk","messages":[{"role":"system","content":"other"},{"role":"user","content":"Hi"}],"stream":false}`,
+		200,
 		`"role":"assistant"`, `"thinking":"hm"`, `"done":true`, `"stats":{`)
-	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x"}],"format":{"type":"object"},"stream":false,"logprobs":true,"top_logprobs":2}`, 200,
+	f.has(t, "POST", "/api/chat",
+		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":{"type":"object"},"stream":false,`+
+			`"logprobs":true,"top_logprobs":2}`, 200,
 		`"logprobs":[{"token":"`)
-	if got := f.parrot.last(t); got.Format != (runtime.Format{Kind: runtime.FormatSchema, Source: `{"type":"object"}`}) || !got.LogProbs || got.TopLogProbs != 2 {
-		t.Errorf("the request with a format: %+v", got)
+	if got := f.parrot.last(t); got.Format != (runtime.Format{Kind: runtime.FormatSchema, Source: `{"type":"object"}`}) ||
+		!got.LogProbs || got.TopLogProbs != 2 {
+		t.Errorf("request with a format: %+v", got)
 	}
-	f.has(t, "POST", "/api/chat", `{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"json","stream":false}`, 200)
+	f.has(t, "POST", "/api/chat",
+		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"json","stream":false}`, 200)
 	if got := f.parrot.last(t); got.Format.Kind != runtime.FormatJSON || got.Format.Source != "" {
-		t.Errorf("the request with a format: %+v", got)
+		t.Errorf("request with a format: %+v", got)
 	}
-	f.has(t, "POST", "/api/chat", `{"model":"plain","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"stream":false}`, 200)
+	f.has(t, "POST", "/api/chat",
+		`{"model":"plain","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"stream":false}`, 200)
 	for body, want := range map[string]string{
 		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"xml"}`:                   "bad format",
 		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":7}`:                       "bad format",
-		`{"model":"plain","messages":[{"role":"system","content":"s"},{"role":"user","content":"x"}]}`: "a system text",
+		`{"model":"plain","messages":[{"role":"system","content":"s"},{"role":"user","content":"x"}]}`: "a system message",
 		`{"model":"talk","messages":[{"content":"x"}]}`:                                                "without a role",
 		`{"model":"talk","messages":[{"role":"user","content":"x","images":["AAAA"]}]}`:                "vision",
 		`{"model":"talk","messages":"x"}`:                                                              "messages",
@@ -392,8 +416,10 @@ func TestChat(t *testing.T) {
 func TestLoadAndUnload(t *testing.T) {
 	f := serve(t, nil)
 	f.has(t, "POST", "/api/generate", `{"model":"plain"}`, 200, `"done":true`, `"done_reason":"load"`)
-	f.has(t, "GET", "/api/ps", "", 200, `"name":"plain:latest"`, `"loaded":1`, `"requests":0`, `"pid":4711`, `"context_length":512`)
-	if len(f.loads) != 1 || !strings.HasPrefix(f.loads[0].Name, "plain:latest@sha256:") || f.loads[0].Memory <= 0 || f.loads[0].PrefixCache <= 0 {
+	f.has(t, "GET", "/api/ps", "", 200, `"name":"plain:latest"`, `"loaded":1`, `"requests":0`, `"pid":4711`,
+		`"context_length":512`)
+	if len(f.loads) != 1 || !strings.HasPrefix(f.loads[0].Name, "plain:latest@sha256:") || f.loads[0].Memory <= 0 ||
+		f.loads[0].PrefixCache <= 0 {
 		t.Errorf("loads: %+v", f.loads)
 	}
 	f.has(t, "POST", "/api/chat", `{"model":"plain","messages":[],"keep_alive":-1}`, 200, `"done_reason":"load"`)
@@ -405,17 +431,17 @@ func TestLoadAndUnload(t *testing.T) {
 	<-f.parrot.done
 	f.has(t, "POST", "/api/generate", `{"model":"none","keep_alive":0}`, 404)
 
-	// A name that means something else is loaded again.
+	// If a name refers to another model, the next request loads that.
 	f.has(t, "POST", "/api/generate", `{"model":"plain"}`, 200)
 	old := f.parrot
 	create(t, f.opts.Store, "plain", modelfile.Command{Name: modelfile.Parameter, Key: "temperature", Value: "0.1"})
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 	<-old.done
 	if got := f.parrot.last(t); got.Sampling.Temperature != 0.1 {
-		t.Errorf("the new model's temperature is %v", got.Sampling.Temperature)
+		t.Errorf("temperature of the new model: %v", got.Sampling.Temperature)
 	}
 
-	// So is one that died.
+	// A model whose process died is loaded again.
 	_ = f.parrot.Close()
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 	if len(f.loads) != 4 {
@@ -433,7 +459,7 @@ func TestErrors(t *testing.T) {
 		"died":     {fmt.Errorf("%w: signal: killed", runner.ErrDied), 500, "signal: killed"},
 		"prompt":   {fmt.Errorf("the prompt has 9 tokens: %w", runtime.ErrPrompt), 400, "9 tokens"},
 		"deadline": {context.DeadlineExceeded, 504, "deadline"},
-		"other":    {errors.New("a kernel\nwas not there"), 500, "a kernel was not there"},
+		"other":    {errors.New("a kernel\nis missing"), 500, "a kernel is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, nil)
@@ -442,8 +468,9 @@ func TestErrors(t *testing.T) {
 			_ = f.parrot.Close()
 			f.says = []string{"Hello"}
 			status, text := f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"x"}`)
-			if list := lines(t, text); status != 200 || len(list) != 2 || !strings.Contains(fmt.Sprint(list[1]["error"]), c.want) {
-				t.Errorf("in mid-answer: %d: %s", status, text)
+			if list := lines(t, text); status != 200 || len(list) != 2 ||
+				!strings.Contains(fmt.Sprint(list[1]["error"]), c.want) {
+				t.Errorf("error after the start: %d: %s", status, text)
 			}
 		})
 	}
@@ -455,7 +482,7 @@ func TestErrors(t *testing.T) {
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 }
 
-func TestWhoMayAsk(t *testing.T) {
+func TestAccessControl(t *testing.T) {
 	f := serve(t, func(o *Options) {
 		o.Host, o.Hosts, o.Origins = "127.0.0.1", []string{"models.example"}, []string{"https://chat.example"}
 	})
@@ -490,14 +517,16 @@ func TestWhoMayAsk(t *testing.T) {
 	r.Header.Set("Origin", "https://chat.example")
 	r.Header.Set("Access-Control-Request-Method", "POST")
 	r.Header.Set("Access-Control-Request-Headers", "content-type")
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if h := answer.Header; answer.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != "https://chat.example" || h.Get("Access-Control-Allow-Headers") != "content-type" ||
+	response.Body.Close()
+	if h := response.Header; response.StatusCode != 204 ||
+		h.Get("Access-Control-Allow-Origin") != "https://chat.example" ||
+		h.Get("Access-Control-Allow-Headers") != "content-type" ||
 		!strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") || h.Get("Vary") != "Origin" {
-		t.Errorf("preflight: %d, %v", answer.StatusCode, h)
+		t.Errorf("preflight: %d, %v", response.StatusCode, h)
 	}
 }
 
@@ -525,30 +554,32 @@ func TestAPIKey(t *testing.T) {
 
 func TestLongBody(t *testing.T) {
 	f := serve(t, func(o *Options) { o.MaxBody = 1000 })
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"`+strings.Repeat("x", 1000)+`"}`, 413, "longer than 1000 bytes")
+	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"`+strings.Repeat("x", 1000)+`"}`, 413,
+		"exceeds 1000 bytes")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 }
 
-// open begins a stream and reads its first line.
+// open starts a stream and reads its first line.
 func (f *fixture) open(t *testing.T, ctx context.Context) (io.ReadCloser, *bufio.Reader) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate", strings.NewReader(`{"model":"plain","prompt":"x"}`))
+	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate",
+		strings.NewReader(`{"model":"plain","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := bufio.NewReader(answer.Body)
+	reader := bufio.NewReader(response.Body)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "Hello") {
 		t.Fatalf("%q, %v", line, err)
 	}
-	return answer.Body, reader
+	return response.Body, reader
 }
 
-// A client that leaves ends its request.
-func TestClientLeaves(t *testing.T) {
+// If a client disconnects, its request is cancelled.
+func TestClientDisconnects(t *testing.T) {
 	f := serve(t, nil)
 	f.wait = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -563,7 +594,7 @@ func TestClientLeaves(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the request goes on")
+			t.Fatal("the request is still running")
 		}
 	}
 }
@@ -607,7 +638,8 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestKeepAlive(t *testing.T) {
-	for text, want := range map[string]time.Duration{`300`: 5 * time.Minute, `"5m"`: 5 * time.Minute, `"300"`: 5 * time.Minute, `0`: 0, `"0"`: 0, `-1`: pool.Forever, `"-1m"`: pool.Forever, `0.5`: time.Second / 2} {
+	for text, want := range map[string]time.Duration{`300`: 5 * time.Minute, `"5m"`: 5 * time.Minute,
+		`"300"`: 5 * time.Minute, `0`: 0, `"0"`: 0, `-1`: pool.Forever, `"-1m"`: pool.Forever, `0.5`: time.Second / 2} {
 		var k keepAlive
 		if err := json.Unmarshal([]byte(text), &k); err != nil || k.Duration == nil || *k.Duration != want {
 			t.Errorf("%s: %v, %v, want %v", text, k.Duration, err, want)

@@ -10,13 +10,13 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// showRequest is the body of /api/show; name is what older clients call the model.
+// showRequest is the body of /api/show. Older clients send name instead of model.
 type showRequest struct {
 	Model string `json:"model"`
 	Name  string `json:"name"`
 }
 
-// showJSON is the answer of /api/show.
+// showJSON is the response of /api/show.
 type showJSON struct {
 	License      string            `json:"license,omitempty"`
 	Modelfile    string            `json:"modelfile,omitempty"`
@@ -31,10 +31,10 @@ type showJSON struct {
 	Capabilities []string          `json:"capabilities"`
 	ModifiedAt   time.Time         `json:"modified_at"`
 	Requires     string            `json:"requires,omitempty"`
-	Digest       string            `json:"digest"` // ours
+	Digest       string            `json:"digest"` // an extension
 }
 
-// show is POST /api/show: what a model is.
+// show is POST /api/show: it describes a model.
 func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 	var q showRequest
 	if err := readJSON(r, &q); err != nil {
@@ -77,7 +77,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, out)
 }
 
-// modelInfo has the keys of GGUF that clients read.
+// modelInfo returns the GGUF metadata keys that clients use.
 func modelInfo(c manifest.Config) map[string]any {
 	info := map[string]any{}
 	put := func(key string, v any, known bool) {

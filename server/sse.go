@@ -5,23 +5,23 @@ import (
 	"net/http"
 )
 
-// events is a stream of server-sent events (HTML standard, 9.2). It begins with its first event: an error before that has a status of
-// HTTP.
+// events is a stream of server-sent events (HTML standard, 9.2). It starts with the first event, so an error before
+// that has an HTTP status.
 type events struct {
 	w    http.ResponseWriter
-	last func(told) error // tells an error as the last event
+	last func(apiError) error // sends an error as the last event
 }
 
-// send adds an event, whose data is a value in JSON. It has a name where that is not empty.
+// send sends a value as JSON in an event. The event has a type if name is not empty.
 func (e *events) send(name string, v any) error {
-	data, err := encode(v) // one line
+	data, err := encode(v) // a single line
 	if err != nil {
 		return err
 	}
 	return e.write(name, data)
 }
 
-// done adds the event that ends a stream of OpenAI's.
+// done sends the event that ends a stream of OpenAI's API.
 func (e *events) done() error { return e.write("", []byte("[DONE]\n")) }
 
 func (e *events) write(name string, line []byte) error {
@@ -32,7 +32,7 @@ func (e *events) write(name string, line []byte) error {
 	b.WriteString("data: ")
 	b.Write(line)
 	b.WriteByte('\n')
-	if a, ok := e.w.(*answer); ok && a.last == nil {
+	if a, ok := e.w.(*responseWriter); ok && a.last == nil {
 		a.last = e.last
 		h := e.w.Header()
 		h.Set("Content-Type", "text/event-stream")

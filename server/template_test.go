@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Templates that come with a request cannot end the server: they are errors of the request.
+// Templates in requests cannot crash the server. They cause client errors.
 func TestHostileTemplates(t *testing.T) {
 	f := serve(t, nil)
 	var chain strings.Builder
@@ -16,7 +16,7 @@ func TestHostileTemplates(t *testing.T) {
 	}
 	for _, c := range []struct {
 		text, want string
-		create     bool // refused by create too, which does not render it
+		create     bool // create also rejects it, without rendering it
 	}{
 		{strings.Repeat("{{if 1}}", 500_000), "bytes; at most", true},
 		{strings.Repeat("{{if 1}}", 500_000) + strings.Repeat("{{end}}", 500_000), "bytes; at most", true},
@@ -32,9 +32,11 @@ func TestHostileTemplates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.has(t, "POST", "/api/generate", fmt.Sprintf(`{"model":"plain","prompt":"x","template":%s}`, text), 400, `{"error":"`, c.want)
+		f.has(t, "POST", "/api/generate", fmt.Sprintf(`{"model":"plain","prompt":"x","template":%s}`, text), 400,
+			`{"error":"`, c.want)
 		if c.create {
-			f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"x","from":"plain","template":%s}`, text), 400, `{"error":"`, c.want)
+			f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"x","from":"plain","template":%s}`, text), 400, `{"error":"`,
+				c.want)
 		}
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","template":"{{ .Prompt }}","stream":false}`, 200)

@@ -9,16 +9,16 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// Tokens of texts, with the names that vLLM's server gave them. No model is loaded for it.
+// Tokenizing, with the routes and names of vLLM's server. It does not load the model.
 
-// tokenizeRequest is the body of /v1/tokenize: a text, or a conversation.
+// tokenizeRequest is the body of /v1/tokenize: a text or a conversation.
 type tokenizeRequest struct {
 	Model    string        `json:"model"`
 	Prompt   *string       `json:"prompt"`
-	Messages []chatMessage `json:"messages"` // as in /api/chat, with what belongs to them
+	Messages []chatMessage `json:"messages"` // as in /api/chat, with Tools and Think
 	Tools    []chat.Tool   `json:"tools"`
 	Think    thinking      `json:"think"`
-	Special  *bool         `json:"add_special_tokens"` // of prompt; true: as completions do
+	Special  *bool         `json:"add_special_tokens"` // for Prompt; default true, like completions
 	Texts    bool          `json:"return_token_strs"`
 }
 
@@ -26,7 +26,7 @@ type tokenizeJSON struct {
 	Count   int      `json:"count"`
 	Context int      `json:"max_model_len"`
 	Tokens  []int32  `json:"tokens"`
-	Texts   []string `json:"token_strs,omitempty"` // as the vocabulary writes them
+	Texts   []string `json:"token_strs,omitempty"` // as in the vocabulary
 }
 
 // tokenize is POST /v1/tokenize.
@@ -36,7 +36,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if (q.Prompt == nil) == (q.Messages == nil) {
-		return badRequest("give either prompt or messages")
+		return badRequest("either prompt or messages is required")
 	}
 	m, err := s.find(r.Context(), q.Model)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, out)
 }
 
-// tokensOf gives the tokens of a request, and how many there are with pictures.
+// tokensOf returns the tokens of a request, and their number including those of pictures.
 func (s *Server) tokensOf(r *http.Request, m *model, q tokenizeRequest) (ids []int32, n int, err error) {
 	switch {
 	case q.Messages != nil:
@@ -69,7 +69,9 @@ func (s *Server) tokensOf(r *http.Request, m *model, q tokenizeRequest) (ids []i
 		n, err = m.CountPrompt(r.Context(), p.IDs, p.Pictures)
 		return p.IDs, n, err
 	case q.Special != nil && !*q.Special && m.Tokenizer() != nil:
-		ids, err = talk.Encode(r.Context(), s.prompts, *q.Prompt, func(text string) ([]int32, error) { return m.Tokenizer().Encode(text, false) })
+		ids, err = talk.Encode(r.Context(), s.prompts, *q.Prompt, func(text string) ([]int32, error) {
+			return m.Tokenizer().Encode(text, false)
+		})
 	default:
 		ids, err = s.encode(r.Context(), m, *q.Prompt)
 	}
@@ -103,7 +105,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
 	}
 	for i, id := range q.Tokens {
 		if id < 0 || int(id) >= tok.Size() {
-			return badRequest("tokens[%d] is %d, the vocabulary has %d", i, id, tok.Size())
+			return badRequest("tokens[%d] is %d, must be below the vocabulary size %d", i, id, tok.Size())
 		}
 	}
 	text, err := tok.Decode(q.Tokens, q.Skip)

@@ -11,24 +11,24 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// toolUse is how an answer may call tools. The zero value is no tools.
+// toolUse says how a response may call tools. The zero value means no tools.
 type toolUse struct {
-	offers []parse.Offer
-	must   bool // it calls one at least
-	once   bool // it calls no more than one
+	offers   []parse.Offer
+	required bool // at least one call
+	single   bool // at most one call
 }
 
-// format is what an answer has to look like that calls tools so, and is f where it calls none.
+// format returns the output format of a response that may call tools. Without tools it is f.
 //
-// Where a tool has to be called, all of the answer is calls. Where one may be, and one of the tools is strict, the form begins with the tag that calls
-// begin with: a model whose calls have none is not held to it.
+// If a call is required, the whole response is constrained to calls. If calls are optional and a tool is strict, the
+// constraint starts after the tag that opens a call. Calls of models without such a tag are not constrained.
 func (u toolUse) format(m *model, p *talk.Prompt, f format) (runtime.Format, error) {
 	strict := slices.ContainsFunc(u.offers, func(o parse.Offer) bool { return o.Strict })
-	if len(u.offers) == 0 || !u.must && !strict && f.Kind == "" {
+	if len(u.offers) == 0 || !u.required && !strict && f.Kind == "" {
 		return f.after(p), nil
 	}
-	g, err := parse.CallGrammar(m.style.Texts.Parser, u.offers, u.once)
-	if errors.Is(err, parse.ErrNoGrammar) && !u.must {
+	g, err := parse.CallGrammar(m.style.Texts.Parser, u.offers, u.single)
+	if errors.Is(err, parse.ErrNoGrammar) && !u.required {
 		return f.after(p), nil
 	}
 	if err != nil {
@@ -36,33 +36,34 @@ func (u toolUse) format(m *model, p *talk.Prompt, f format) (runtime.Format, err
 	}
 	root := "calls"
 	switch {
-	case u.must:
+	case u.required:
 	case f.Kind == runtime.FormatJSON:
 		root = `calls | %json {"type": "object"}`
 	case f.Kind == runtime.FormatSchema:
 		root = "calls | %json " + f.Source
-	case f.Kind != "": // of the answer alone
+	case f.Kind != "": // such a format constrains the whole response: no calls
 		return f.after(p), nil
 	case g.Open == "":
 		return runtime.Format{}, nil
 	default:
-		return runtime.Format{Kind: runtime.FormatEBNF, Source: g.Rules + "root ::= rest", After: g.Open, Optional: true}, nil
+		return runtime.Format{Kind: runtime.FormatEBNF, Source: g.Rules + "root ::= rest", After: g.Open,
+			Optional: true}, nil
 	}
-	if p.Thinking != "" { // models put lines between what they think and what they say
+	if p.Thinking != "" { // models write line breaks between thinking and the rest
 		root = `"\n"{0,2} (` + root + ")"
 	}
 	return runtime.Format{Kind: runtime.FormatEBNF, Source: g.Rules + "root ::= " + root, After: p.Thinking}, nil
 }
 
-// offer is what of a tool in OpenAI's form, {"type": "function", "function": {...}}, a grammar has to know.
+// offer converts a tool in OpenAI's form, {"type": "function", "function": {...}}, to what a grammar needs.
 func offer(t chat.Tool) (o parse.Offer, err error) {
 	fn, ok := dictOf(t.Value, "function")
 	if !ok {
-		return o, errors.New("it has no function")
+		return o, errors.New("function is missing")
 	}
 	name, _ := fn.Get("name")
 	if o.Name, ok = name.(string); !ok || o.Name == "" {
-		return o, errors.New("its function has no name")
+		return o, errors.New("the function's name is missing")
 	}
 	if schema, ok := fn.Get("parameters"); ok && schema != nil {
 		text, err := jinja.EncodeJSON(schema)

@@ -5,12 +5,13 @@ import (
 	"testing"
 )
 
-// Tools beyond the limits are an error of the request in each of the three APIs.
+// Tools that exceed the limits are a client error in each API.
 func TestToolsLimits(t *testing.T) {
 	f := serve(t, nil)
 	function := `{"type":"function","function":{"name":"f","parameters":{}}}`
 	many := "[" + strings.Repeat(function+",", 600) + function + "]"
-	deep := `[{"type":"function","function":{"name":"f","parameters":` + strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200) + `}}]`
+	deep := `[{"type":"function","function":{"name":"f","parameters":` + strings.Repeat(`{"a":`, 200) + "1" +
+		strings.Repeat("}", 200) + `}}]`
 	messages := `"messages":[{"role":"user","content":"x"}],"stream":false,"max_tokens":1,`
 	for tools, want := range map[string]string{many: "601 tools", deep: "nested more than"} {
 		f.has(t, "POST", "/api/chat", `{"model":"talk",`+messages+`"tools":`+tools+`}`, 400, want)

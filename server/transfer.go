@@ -14,17 +14,17 @@ import (
 	"github.com/ingotml/ingot/server/address"
 )
 
-// transferRequest is the body of /api/pull and /api/push. Credentials are where `ingot login` keeps them; those of a request are not
-// read.
+// transferRequest is the body of /api/pull and /api/push. Credentials are those of `ingot login` on the server;
+// credentials in a request are ignored.
 type transferRequest struct {
 	Model    string `json:"model"`
-	Insecure bool   `json:"insecure"` // certificates are not checked, and no TLS is needed; for hosts that the operator lists
+	Insecure bool   `json:"insecure"` // skip certificate checks, or use no TLS; only for hosts that the operator allows
 	Stream   *bool  `json:"stream"`
 
-	Name string `json:"name"` // of older clients
+	Name string `json:"name"` // sent by older clients instead of model
 }
 
-// pull is POST /api/pull: a model comes from a registry.
+// pull is POST /api/pull: it pulls a model from the registry in its name.
 func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 	return s.transfer(w, r, "pulling", func(ctx context.Context, c *registry.Client, n manifest.Name) error {
 		_, err := c.Pull(ctx, s.opts.Store, n, registry.PullOptions{})
@@ -32,7 +32,7 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// push is POST /api/push: a model goes to the registry that its name says.
+// push is POST /api/push: it pushes a model to the registry in its name.
 func (s *Server) push(w http.ResponseWriter, r *http.Request) error {
 	return s.transfer(w, r, "pushing", func(ctx context.Context, c *registry.Client, n manifest.Name) error {
 		_, err := c.Push(ctx, s.opts.Store, n, n, registry.PushOptions{})
@@ -40,8 +40,9 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// transfer moves a model. What a client that leaves has made it move is there for the next time.
-func (s *Server) transfer(w http.ResponseWriter, r *http.Request, verb string, move func(context.Context, *registry.Client, manifest.Name) error) error {
+// transfer moves a model. If the client disconnects, the next transfer resumes.
+func (s *Server) transfer(w http.ResponseWriter, r *http.Request, verb string,
+	move func(context.Context, *registry.Client, manifest.Name) error) error {
 	var q transferRequest
 	if err := readJSON(r, &q); err != nil {
 		return err
@@ -51,29 +52,30 @@ func (s *Server) transfer(w http.ResponseWriter, r *http.Request, verb string, m
 		return err
 	}
 	if n.IsLocal() {
-		return badRequest("%s names no registry: a name is HOST/PATH, such as registry.ollama.ai/library/%s", n, n)
+		return badRequest("%s has no registry: use HOST/PATH, such as registry.ollama.ai/library/%s", n, n)
 	}
 	if q.Insecure && !s.opts.InsecureRegistries.Has(n.Host) {
-		return failf(http.StatusForbidden, "requests may not ask %s with insecure; `ingot serve --insecure-registry %s` allows it", clip(n.Host), clip(n.Host))
+		return failf(http.StatusForbidden, "insecure is not allowed for %s; `ingot serve --insecure-registry %s` allows it",
+			clip(n.Host), clip(n.Host))
 	}
-	return s.follow(w, r, q.Stream, func(ctx context.Context, tell func(progressJSON)) error {
-		o := registry.Options{Insecure: q.Insecure, Private: s.mayBePrivate, UserAgent: "ingot/" + s.opts.Version}
-		o.Events = func(e registry.Event) { s.moved(e, verb, tell) }
+	return s.streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
+		o := registry.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}
+		o.Events = func(e registry.Event) { s.reportTransfer(e, verb, report) }
 		err := s.move(ctx, o, n, move)
 		if q.Insecure && errors.Is(err, registry.ErrPlainHTTP) {
 			o.Insecure, o.PlainHTTP = false, true
 			err = s.move(ctx, o, n, move)
 		}
 		if errors.Is(err, registry.ErrPrivateRegistry) {
-			return failf(http.StatusForbidden, "%v; `ingot serve --private-registry %s` lets requests name it", err, n.Host)
+			return failf(http.StatusForbidden, "%v; `ingot serve --private-registry %s` allows it", err, n.Host)
 		}
 		return transferError(err)
 	})
 }
 
-// mayBePrivate tells whether requests may name a registry at an address that is not public: one that the operator lists,
-// and one on this machine where nobody but this machine can ask the server.
-func (s *Server) mayBePrivate(host string) bool {
+// allowsPrivate reports whether requests may use a registry at a non-public address: one that the operator lists, or
+// one on this machine if only this machine can reach the server.
+func (s *Server) allowsPrivate(host string) bool {
 	if s.opts.InsecureRegistries.Has(host) || s.opts.PrivateRegistries.Has(host) {
 		return true
 	}
@@ -81,7 +83,8 @@ func (s *Server) mayBePrivate(host string) bool {
 	return registry.IsLoopback(host) && len(s.opts.Hosts) == 0 && (s.opts.Host == "" || at.Loopback())
 }
 
-func (s *Server) move(ctx context.Context, o registry.Options, n manifest.Name, move func(context.Context, *registry.Client, manifest.Name) error) error {
+func (s *Server) move(ctx context.Context, o registry.Options, n manifest.Name,
+	move func(context.Context, *registry.Client, manifest.Name) error) error {
 	client, err := registry.New(o)
 	if err != nil {
 		return err
@@ -89,11 +92,11 @@ func (s *Server) move(ctx context.Context, o registry.Options, n manifest.Name, 
 	return move(ctx, client, n)
 }
 
-// moved tells of a step of a transfer.
-func (s *Server) moved(e registry.Event, verb string, tell func(progressJSON)) {
+// reportTransfer reports a transfer's event as progress.
+func (s *Server) reportTransfer(e registry.Event, verb string, report func(progressJSON)) {
 	switch e.Kind {
 	case registry.Plan:
-		tell(progressJSON{Status: verb + " manifest"})
+		report(progressJSON{Status: verb + " manifest"})
 		return
 	case registry.Warned:
 		s.opts.Log("registry %s: %s", e.Name, oneLine(e.Err.Error()))
@@ -102,18 +105,20 @@ func (s *Server) moved(e registry.Event, verb string, tell func(progressJSON)) {
 		return
 	}
 	_, digits, _ := strings.Cut(e.Digest.String(), ":")
-	p := progressJSON{Status: verb + " " + digits[:min(len(digits), 12)], Digest: e.Digest.String(), Total: e.Total, Completed: e.Bytes}
+	p := progressJSON{Status: verb + " " + digits[:min(len(digits), 12)], Digest: e.Digest.String(),
+		Total: e.Total, Completed: e.Bytes}
 	switch e.Kind {
 	case registry.Done, registry.Present, registry.Mounted:
 		p.Completed = e.Total
 	}
-	tell(p)
+	report(p)
 }
 
-// transferError says whose fault a transfer's error is. The key that a registry wants is not this server's.
+// transferError sets the status of a transfer's error. A registry's 401 becomes 403, since the client's key for this
+// server is not at fault.
 func transferError(err error) error {
 	var (
-		answer *registry.StatusError
+		status *registry.StatusError
 		netErr net.Error
 		urlErr *url.Error
 	)
@@ -125,13 +130,16 @@ func transferError(err error) error {
 	case errors.Is(err, registry.ErrNotFound):
 		return failf(http.StatusNotFound, "%v", err)
 	}
-	for _, gateway := range []error{registry.ErrDigest, registry.ErrUnsupported, registry.ErrInterrupted, registry.ErrCertificate, registry.ErrPlainHTTP,
-		registry.ErrTLS, registry.ErrPrivateAddress, manifest.ErrInvalidManifest, manifest.ErrUnknownManifest, manifest.ErrTooLarge} {
+	for _, gateway := range []error{
+		registry.ErrDigest, registry.ErrUnsupported, registry.ErrInterrupted, registry.ErrCertificate,
+		registry.ErrPlainHTTP, registry.ErrTLS, registry.ErrPrivateAddress,
+		manifest.ErrInvalidManifest, manifest.ErrUnknownManifest, manifest.ErrTooLarge,
+	} {
 		if errors.Is(err, gateway) {
 			return failf(http.StatusBadGateway, "%v", err)
 		}
 	}
-	if errors.As(err, &answer) || errors.As(err, &urlErr) || errors.As(err, &netErr) {
+	if errors.As(err, &status) || errors.As(err, &urlErr) || errors.As(err, &netErr) {
 		return failf(http.StatusBadGateway, "%v", err)
 	}
 	return err

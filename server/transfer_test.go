@@ -16,7 +16,7 @@ import (
 	"github.com/olareg/olareg/config"
 )
 
-// newRegistry starts a registry on this machine; before is asked about each request first, and may answer it.
+// newRegistry starts a registry on this machine. before sees each request first and may respond to it.
 func newRegistry(t *testing.T, before func(w http.ResponseWriter, r *http.Request) bool) string {
 	t.Helper()
 	inner := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
@@ -42,24 +42,27 @@ func TestPushPull(t *testing.T) {
 	for _, path := range []string{"/api/push", "/api/pull"} {
 		status, text := f.ask(t, "POST", path, body)
 		list := lines(t, text)
-		if status != 200 || list[len(list)-1]["status"] != "success" || !strings.Contains(fmt.Sprint(list[0]["status"]), "manifest") {
+		if status != 200 || list[len(list)-1]["status"] != "success" ||
+			!strings.Contains(fmt.Sprint(list[0]["status"]), "manifest") {
 			t.Fatalf("%s: %d: %s", path, status, text)
 		}
 		for _, l := range list[1 : len(list)-1] {
-			if d, _ := l["digest"].(string); !strings.HasPrefix(d, "sha256:") || !strings.Contains(l["status"].(string), d[7:19]) {
+			if d, _ := l["digest"].(string); !strings.HasPrefix(d, "sha256:") ||
+				!strings.Contains(l["status"].(string), d[7:19]) {
 				t.Errorf("%s: %v", path, l)
 			}
 		}
 		if path == "/api/push" {
-			f = serve(t, nil) // which knows nothing of it
+			f = serve(t, nil) // has no such model
 			f.has(t, "POST", "/api/push", body, 404, "not found in the store")
 		}
 	}
 	f.has(t, "POST", "/api/show", body, 200, `"system":"brief"`)
-	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"username":"u","password":"p"}`, name), 200, `{"status":"success"}`)
+	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"name":%q,"stream":false,"username":"u","password":"p"}`, name), 200,
+		`{"status":"success"}`)
 
-	f.has(t, "POST", "/api/pull", `{"model":"talk"}`, 400, "names no registry")
-	f.has(t, "POST", "/api/push", `{"model":"talk"}`, 400, "names no registry")
+	f.has(t, "POST", "/api/pull", `{"model":"talk"}`, 400, "has no registry")
+	f.has(t, "POST", "/api/push", `{"model":"talk"}`, 400, "has no registry")
 	f.has(t, "POST", "/api/pull", `{"model":"../x"}`, 400, "model name")
 	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none"}`, host), 404, `{"error":"`)
 	denied := newRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -67,7 +70,8 @@ func TestPushPull(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	})
-	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none","stream":false}`, denied), 403, "credentials", "ingot login")
+	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none","stream":false}`, denied), 403, "credentials",
+		"ingot login")
 	broken := newRegistry(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/v2/" {
 			return false
@@ -78,8 +82,8 @@ func TestPushPull(t *testing.T) {
 	f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/team/none"}`, broken), 502, "501")
 }
 
-// A client that leaves ends its pull, and the next one goes on.
-func TestPullLeaves(t *testing.T) {
+// If a client disconnects, its pull is cancelled. The next pull resumes.
+func TestPullDisconnect(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	reached := make(chan struct{}, 100)
 	hold := make(chan struct{})
@@ -108,16 +112,17 @@ func TestPullLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	<-reached
 	cancel()
-	for deadline := time.Now().Add(10 * time.Second); len(f.left(t, "../holders/*")) > 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); len(f.left(t,
+		"../holders/*")) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the pull goes on")
+			t.Fatal("the pull is still running")
 		}
 	}
 	f.has(t, "POST", "/api/show", body, 404)
@@ -127,7 +132,7 @@ func TestPullLeaves(t *testing.T) {
 	f.has(t, "DELETE", "/api/delete", body, 200)
 }
 
-// TestRegistriesOfRequests: a request decides neither whether certificates are checked nor that a private network is asked.
+// TestRegistriesOfRequests: a request cannot skip certificate checks or reach a private network on its own.
 func TestRegistriesOfRequests(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	t.Setenv("HTTP_PROXY", "")
@@ -140,16 +145,17 @@ func TestRegistriesOfRequests(t *testing.T) {
 		f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
 		insecure := fmt.Sprintf(`{"model":%q,"insecure":true}`, name)
 		f.has(t, "POST", path, insecure, 403, "--insecure-registry "+host)
-		for _, metadata := range []string{"169.254.169.254", "169.254.169.254:80", "[fe80::1]:5000", "10.11.12.13", "0.0.0.0" + port} {
+		for _, metadata := range []string{"169.254.169.254", "169.254.169.254:80", "[fe80::1]:5000", "10.11.12.13",
+			"0.0.0.0" + port} {
 			other := metadata + "/latest/meta-data"
 			f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, other), 200)
 			f.has(t, "POST", path, fmt.Sprintf(`{"model":%q}`, other), 403, "address", "--private-registry "+metadata)
 			f.has(t, "POST", path, fmt.Sprintf(`{"model":%q,"insecure":true}`, other), 403, "--insecure-registry "+metadata)
 		}
 		if n := asked.Load(); n > 0 {
-			t.Errorf("%s: %d requests to a registry that none may name", path, n)
+			t.Errorf("%s: %d requests to a registry that is not allowed", path, n)
 		}
-		// Others than this machine ask these servers.
+		// These servers are reachable from other machines.
 		for _, change := range []func(*Options){
 			func(o *Options) { o.Host, o.APIKey = "0.0.0.0", "" },
 			func(o *Options) { o.Hosts = []string{"chat.example"} },
@@ -159,7 +165,7 @@ func TestRegistriesOfRequests(t *testing.T) {
 			f.has(t, "POST", path, fmt.Sprintf(`{"model":%q}`, name), 403, "loopback address", "--private-registry "+host)
 		}
 		if n := asked.Load(); n > 0 {
-			t.Errorf("%s: %d requests to a registry that none may name", path, n)
+			t.Errorf("%s: %d requests to a registry that is not allowed", path, n)
 		}
 		f = serve(t, func(o *Options) {
 			o.Hosts = []string{"chat.example"}
@@ -179,8 +185,9 @@ func TestRegistriesOfRequests(t *testing.T) {
 		return true
 	})
 	f := serve(t, nil)
-	status, answer := f.ask(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/talk","stream":false}`, leading))
-	if status != 502 || !strings.Contains(answer, "it leads from a loopback to a link-local address") || strings.Contains(answer, "s3cret") {
-		t.Errorf("%d: %s", status, answer)
+	status, response := f.ask(t, "POST", "/api/pull", fmt.Sprintf(`{"model":"%s/talk","stream":false}`, leading))
+	if status != 502 || !strings.Contains(response, "it leads from a loopback to a link-local address") ||
+		strings.Contains(response, "s3cret") {
+		t.Errorf("%d: %s", status, response)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 )
 
-// second starts another server over the store of a first one, as another process would: with a handle of its own.
+// second starts another server over the store of the first one. Like another process, it opens the store itself.
 func second(t *testing.T, first *fixture) *fixture {
 	t.Helper()
 	store, err := manifest.Open(first.opts.Store.Root())
@@ -24,13 +24,13 @@ func second(t *testing.T, first *fixture) *fixture {
 	return serve(t, func(o *Options) { o.Store, o.Load = store, parrots })
 }
 
-// parrots loads a parrot for each model, from any goroutine.
+// parrots loads a parrot for each model. It is safe for concurrent use.
 func parrots(context.Context, Child, func(float64)) (pool.Model, error) {
 	return &parrot{says: []string{"Hello"}, done: make(chan struct{})}, nil
 }
 
-// TestTwoServersOneStore: two servers create, copy, pull, delete and answer in one store at the same time, while somebody
-// prunes it: each does what it was asked, and the store is whole.
+// TestTwoServersOneStore: two servers create, copy, pull, delete and generate with one store at the same time, while it
+// is pruned. All requests succeed, and the store stays consistent.
 func TestTwoServersOneStore(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	host := newRegistry(t, nil)
@@ -41,7 +41,7 @@ func TestTwoServersOneStore(t *testing.T) {
 	first.has(t, "POST", "/api/push", fmt.Sprintf(`{"model":%q}`, pulled), 200, "success")
 	first.has(t, "DELETE", "/api/delete", fmt.Sprintf(`{"model":%q}`, pulled), 200)
 
-	// The fixture's copy of a store has other modes.
+	// The fixture copies a store with other file modes.
 	if _, err := first.opts.Store.Fsck(t.Context(), manifest.FsckOptions{Repair: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -51,13 +51,15 @@ func TestTwoServersOneStore(t *testing.T) {
 		working.Go(func() {
 			for round := range rounds {
 				own := fmt.Sprintf("own-%d-%d", i, round)
-				for _, name := range []string{own, "common"} { // both servers write the second
-					f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":%q,"from":"plain","system":"%d %d","stream":false}`, name, i, round), 200, "success")
+				for _, name := range []string{own, "common"} { // both servers write "common"
+					f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":%q,"from":"plain","system":"%d %d","stream":false}`, name, i,
+						round), 200, "success")
 				}
 				f.has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":%q,"destination":"copy-%s"}`, own, own), 200)
 				f.has(t, "POST", "/api/pull", fmt.Sprintf(`{"model":%q,"stream":false}`, pulled), 200, "success")
 				f.has(t, "POST", "/api/generate", fmt.Sprintf(`{"model":"copy-%s","prompt":"x","stream":false}`, own), 200, "Hello")
-				f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200, "Hello") // in both
+				// both servers load "plain"
+				f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200, "Hello")
 				f.has(t, "DELETE", "/api/delete", fmt.Sprintf(`{"model":"copy-%s"}`, own), 200)
 			}
 		})
@@ -69,7 +71,7 @@ func TestTwoServersOneStore(t *testing.T) {
 			if err != nil && !errors.Is(err, manifest.ErrBusy) && ctx.Err() == nil {
 				t.Errorf("prune: %v", err)
 			}
-			select { // else the others hardly get the lock
+			select { // otherwise the servers hardly get the lock
 			case <-ctx.Done():
 			case <-time.After(50 * time.Millisecond):
 			}
@@ -110,7 +112,8 @@ func TestTwoServersOneStore(t *testing.T) {
 		t.Errorf("fsck: %+v, %v", report.Problems, err)
 	}
 
-	// What one server removes is gone for the other, also where that has it loaded; what one makes anew the other loads.
+	// A model that one server deletes is not found by the other, even if the other has it loaded. If one server creates it
+	// again, the other loads the new model.
 	other := servers[1]
 	first.has(t, "POST", "/api/generate", `{"model":"common","prompt":"x","stream":false}`, 200, "Hello")
 	first.has(t, "GET", "/api/ps", "", 200, `"common:latest"`)

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// file is what a preprocessor_config.json says. Old files give the bounds as min_pixels and max_pixels, which win.
-type file struct {
+// preprocessorConfig holds the keys of preprocessor_config.json. Old files bound the size by min_pixels and max_pixels,
+// which take precedence.
+type preprocessorConfig struct {
 	Patch    *int `json:"patch_size"`
 	Temporal *int `json:"temporal_patch_size"`
 	Merge    *int `json:"merge_size"`
@@ -28,9 +29,9 @@ type file struct {
 // bicubic is Pillow's number of the filter.
 const bicubic = 3
 
-// Configured puts what a preprocessor_config.json says over p. Numbers that are not positive count as absent.
+// Configured returns p with the settings of a preprocessor_config.json. It ignores numbers that are not positive.
 func (p Processor) Configured(config []byte) (Processor, error) {
-	var f file
+	var f preprocessorConfig
 	if err := json.Unmarshal(config, &f); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -38,7 +39,8 @@ func (p Processor) Configured(config []byte) (Processor, error) {
 		key    string
 		is     int
 		stated *int
-	}{{"patch_size", p.Patch, f.Patch}, {"temporal_patch_size", p.Temporal, f.Temporal}, {"merge_size", p.Merge, f.Merge}} {
+	}{{"patch_size", p.Patch, f.Patch}, {"temporal_patch_size", p.Temporal, f.Temporal},
+		{"merge_size", p.Merge, f.Merge}} {
 		if s := same.stated; s != nil && *s > 0 && *s != same.is {
 			return p, configError("%s is %d, the vision tower has %d", same.key, *s, same.is)
 		}
@@ -50,7 +52,7 @@ func (p Processor) Configured(config []byte) (Processor, error) {
 		setPositive(&p.MaxPixels, v)
 	}
 	if p.MinPixels > p.MaxPixels {
-		return p, configError("the smallest area, %d pixels, is larger than the largest, %d", p.MinPixels, p.MaxPixels)
+		return p, configError("the smallest area (%d pixels) exceeds the largest (%d pixels)", p.MinPixels, p.MaxPixels)
 	}
 	if len(f.Mean) == 3 {
 		p.Mean = [3]float64(f.Mean)
@@ -67,14 +69,14 @@ func (p Processor) Configured(config []byte) (Processor, error) {
 		p.Scale = *f.Scale
 	}
 	if f.Resample != nil && *f.Resample != bicubic {
-		return p, configError("resample is %d: only bicubic (%d) is known", *f.Resample, bicubic)
+		return p, configError("resample is %d: only bicubic (%d) is supported", *f.Resample, bicubic)
 	}
 	for _, step := range []struct {
 		key string
 		on  *bool
 	}{{"do_resize", f.Resize}, {"do_rescale", f.Rescale}, {"do_normalize", f.Normalize}} {
 		if step.on != nil && !*step.on {
-			return p, configError("%s is false: only true is known", step.key)
+			return p, configError("%s is false: only true is supported", step.key)
 		}
 	}
 	return p, nil

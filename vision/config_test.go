@@ -14,9 +14,11 @@ func TestConfigured(t *testing.T) {
 	}{
 		{"nothing", `{}`, p},
 		{"size", `{"size": {"shortest_edge": 100, "longest_edge": 200}}`, with(p, 100, 200)},
-		{"old names win", `{"size": {"shortest_edge": 100, "longest_edge": 200}, "min_pixels": 30, "max_pixels": 40}`, with(p, 30, 40)},
+		{"old names win",
+			`{"size": {"shortest_edge": 100, "longest_edge": 200}, "min_pixels": 30, "max_pixels": 40}`, with(p, 30, 40)},
 		{"not positive", `{"size": {"shortest_edge": 0, "longest_edge": -1}, "min_pixels": null, "patch_size": 0}`, p},
-		{"the tower's own sizes", `{"patch_size": 16, "temporal_patch_size": 2, "merge_size": 2, "resample": 3, "do_resize": true}`, p},
+		{"the tower's own sizes",
+			`{"patch_size": 16, "temporal_patch_size": 2, "merge_size": 2, "resample": 3, "do_resize": true}`, p},
 		{"mean of two values", `{"image_mean": [0.1, 0.2]}`, p},
 	} {
 		if got, err := p.Configured([]byte(test.config)); err != nil || got != test.want {
@@ -42,12 +44,13 @@ func TestConfiguredRefuses(t *testing.T) {
 		{`{"patch_size": 14}`, "patch_size is 14, the vision tower has 16"},
 		{`{"merge_size": 3}`, "merge_size is 3"},
 		{`{"min_pixels": 1e9}`, "min_pixels"},
-		{`{"min_pixels": 200, "max_pixels": 100}`, "200 pixels, is larger than the largest, 100"},
+		{`{"min_pixels": 200, "max_pixels": 100}`, "(200 pixels) exceeds the largest (100 pixels)"},
 		{`{"image_std": [1, 0, 1]}`, "image_std has a zero"},
 		{`{"resample": 2}`, "resample is 2"},
 		{`{"do_normalize": false}`, "do_normalize is false"},
 	} {
-		if _, err := New(16, 2, 2).Configured([]byte(test.config)); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), test.want) {
+		if _, err := New(16, 2, 2).Configured([]byte(test.config)); !errors.Is(err, ErrConfig) ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", test.config, err)
 		}
 	}

@@ -17,13 +17,13 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// format is a kind of file.
+// format is a file format.
 type format struct {
 	name   string
-	magic  string // ? is any byte
+	magic  string // ? matches any byte
 	config func(file []byte) (image.Config, error)
 	decode func(file []byte) (*Picture, error)
-	cost   func(file []byte, c image.Config) float64 // most bytes that decode takes for each pixel
+	cost   func(file []byte, c image.Config) float64 // most bytes that decode uses per pixel
 }
 
 var formats = []format{
@@ -34,18 +34,18 @@ var formats = []format{
 	{"BMP", "BM", readConfig(bmp.DecodeConfig), decodeBMP, costBMP},
 }
 
-// probed is what is known of a file before it is decoded; sides are those of the upright picture.
-type probed struct {
+// fileInfo describes a file before it is decoded. width and height are those of the upright picture.
+type fileInfo struct {
 	format
 	width, height int
-	turn          int   // its orientation, as EXIF has it: 1 is upright
-	memory        int64 // most bytes that decoding takes
+	orientation   int   // EXIF orientation: 1 is upright
+	decodeBytes   int64 // most memory that decoding uses
 }
 
-// probe finds a file's format and size, and bounds it.
-func probe(file []byte) (probed, error) {
+// probe returns a file's format and size. It rejects pictures with too many pixels.
+func probe(file []byte) (fileInfo, error) {
 	if len(file) == 0 {
-		return probed{}, fmt.Errorf("the picture is empty: %w", ErrPicture)
+		return fileInfo{}, fmt.Errorf("the picture is empty: %w", ErrPicture)
 	}
 	for _, f := range formats {
 		if !matches(file, f.magic) {
@@ -53,28 +53,29 @@ func probe(file []byte) (probed, error) {
 		}
 		c, err := f.config(file)
 		if err != nil {
-			return probed{}, fmt.Errorf("%s: %w: %w", f.name, ErrPicture, err)
+			return fileInfo{}, fmt.Errorf("%s: %w: %w", f.name, ErrPicture, err)
 		}
 		if c.Width <= 0 || c.Height <= 0 {
-			return probed{}, fmt.Errorf("%s: the picture is empty (%d x %d pixels): %w", f.name, c.Width, c.Height, ErrPicture)
+			return fileInfo{}, fmt.Errorf("%s: the picture is empty (%d x %d pixels): %w", f.name, c.Width, c.Height, ErrPicture)
 		}
 		if c.Width > limits.PicturePixels/c.Height {
-			return probed{}, fmt.Errorf("%s: the picture has %d x %d pixels, more than %d: make it smaller: %w", f.name, c.Width, c.Height, limits.PicturePixels, ErrPicture)
+			return fileInfo{}, fmt.Errorf("%s: the picture has %d x %d pixels, more than %d: make it smaller: %w", f.name,
+				c.Width, c.Height, limits.PicturePixels, ErrPicture)
 		}
-		p := probed{format: f, width: c.Width, height: c.Height, turn: orientation(file)}
-		p.memory = int64(f.cost(file, c) * float64(c.Width*c.Height))
-		if p.turn > 1 {
-			p.memory = max(p.memory, 2*rgb*int64(c.Width)*int64(c.Height))
+		p := fileInfo{format: f, width: c.Width, height: c.Height, orientation: orientation(file)}
+		p.decodeBytes = int64(f.cost(file, c) * float64(c.Width*c.Height))
+		if p.orientation > 1 {
+			p.decodeBytes = max(p.decodeBytes, 2*rgbBytes*int64(c.Width)*int64(c.Height))
 		}
-		if p.turn > 4 {
+		if p.orientation > 4 {
 			p.width, p.height = p.height, p.width
 		}
 		return p, nil
 	}
-	return probed{}, fmt.Errorf("neither PNG, JPEG, GIF, WebP nor BMP: %w", ErrPicture)
+	return fileInfo{}, fmt.Errorf("neither PNG, JPEG, GIF, WebP nor BMP: %w", ErrPicture)
 }
 
-// matches tells whether a file begins with a format's mark.
+// matches reports whether a file begins with a format's magic number.
 func matches(file []byte, magic string) bool {
 	if len(file) < len(magic) {
 		return false
@@ -87,7 +88,8 @@ func matches(file []byte, magic string) bool {
 	return true
 }
 
-// Decode reads a PNG, JPEG, GIF (its first frame), WebP or BMP: upright, transparency on white.
+// Decode decodes a PNG, JPEG, GIF (its first frame), WebP or BMP file. It applies the orientation, and blends
+// transparent pixels with white.
 func Decode(file []byte) (*Picture, error) {
 	kind, err := probe(file)
 	if err != nil {
@@ -100,10 +102,10 @@ func Decode(file []byte) (*Picture, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", kind.name, err)
 	}
-	if kind.turn > 1 {
-		drop(kind.memory)
+	if kind.orientation > 1 {
+		collectGarbage(kind.decodeBytes)
 	}
-	return p.upright(kind.turn), nil
+	return p.upright(kind.orientation), nil
 }
 
 func decodePNG(file []byte) (*Picture, error) {
@@ -111,7 +113,7 @@ func decodePNG(file []byte) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	drop(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy())) // the passes of an interlaced one
+	collectGarbage(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy())) // the passes of an interlaced picture
 	return flatten(m), nil
 }
 
@@ -123,7 +125,7 @@ func decodeBMP(file []byte) (*Picture, error) {
 	return flatten(m), nil
 }
 
-// decodeGIF puts the first frame in its place on the screen; what it leaves out is transparent.
+// decodeGIF places the first frame on the logical screen; the rest of the screen is transparent, thus white.
 func decodeGIF(file []byte) (*Picture, error) {
 	screen, err := gif.DecodeConfig(bytes.NewReader(file))
 	if err != nil {
@@ -145,12 +147,12 @@ func decodeGIF(file []byte) (*Picture, error) {
 	return out, nil
 }
 
-// readConfig reads a file's size with a decoder of the standard form.
+// readConfig adapts a DecodeConfig function of an image package.
 func readConfig(decode func(io.Reader) (image.Config, error)) func([]byte) (image.Config, error) {
 	return func(file []byte) (image.Config, error) { return decode(bytes.NewReader(file)) }
 }
 
-// flatten makes a picture RGB, on white where it is transparent.
+// flatten converts a picture to RGB, blended with white where it is transparent.
 func flatten(m image.Image) *Picture {
 	b := m.Bounds()
 	p := newPicture(b.Dx(), b.Dy())
@@ -165,12 +167,13 @@ func flatten(m image.Image) *Picture {
 	return p
 }
 
-// reader gives pixels in 8 bits that are not multiplied by their alpha. Of 16 bits the upper half counts.
+// reader returns a function that reads pixels as 8-bit colors without premultiplied alpha. Of 16-bit values it takes
+// the upper half.
 func reader(m image.Image) func(x, y int) color.NRGBA {
 	switch m := m.(type) {
 	case *image.NRGBA:
 		return m.NRGBAAt
-	case *image.RGBA: // its alpha is full: decoders use it for opaque pictures
+	case *image.RGBA: // decoders use it only for opaque pictures
 		return func(x, y int) color.NRGBA { return color.NRGBA(m.RGBAAt(x, y)) }
 	case *image.Gray:
 		return func(x, y int) color.NRGBA {
@@ -178,7 +181,7 @@ func reader(m image.Image) func(x, y int) color.NRGBA {
 			return color.NRGBA{v, v, v, 255}
 		}
 	case *image.Paletted:
-		var colors [256]color.NRGBA // what lies beyond the palette is transparent
+		var colors [256]color.NRGBA // indices beyond the palette are transparent
 		for i, c := range m.Palette {
 			colors[i] = color.NRGBAModel.Convert(c).(color.NRGBA)
 		}
@@ -192,7 +195,7 @@ func reader(m image.Image) func(x, y int) color.NRGBA {
 	return func(x, y int) color.NRGBA { return color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA) }
 }
 
-// onWhite mixes a channel with white, rounded to the nearest byte.
+// onWhite blends a channel with white, rounded to nearest.
 func onWhite(v, a uint8) uint8 {
 	sum := uint32(v)*uint32(a) + 255*(255-uint32(a))
 	return uint8((sum*2 + 255) / 510)

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// orientation is the EXIF tag of a JPEG (APP1), PNG (eXIf) or WebP (EXIF): 1 to 8; 1, upright, where there is none or it
-// cannot be read.
+// orientation returns the EXIF orientation of a JPEG (APP1), PNG (eXIf) or WebP (EXIF) file: 1 to 8. It returns 1,
+// upright, if there is none or it cannot be read.
 func orientation(file []byte) int {
 	switch {
 	case bytes.HasPrefix(file, []byte("\xff\xd8")):
@@ -19,7 +19,7 @@ func orientation(file []byte) int {
 	return 1
 }
 
-// jpegOrientation walks the segments before the first scan.
+// jpegOrientation reads the segments before the first scan.
 func jpegOrientation(file []byte) int {
 	for rest := file[2:]; len(rest) >= 4 && rest[0] == 0xff && rest[1] != 0xda; {
 		if rest[1] == 0xff { // padding
@@ -38,14 +38,15 @@ func jpegOrientation(file []byte) int {
 	return 1
 }
 
-// chunkOrientation walks chunks of a length and a name, the name first in a WebP. Tail is what follows the data.
+// chunkOrientation reads chunks, which have a name and a length; in a WebP, the name comes first. tail is the number of
+// bytes after a chunk's data.
 func chunkOrientation(rest []byte, name string, order binary.ByteOrder, lengthAt, tail int) int {
 	for len(rest) >= 8 {
 		size := uint64(order.Uint32(rest[lengthAt:]))
 		found := string(rest[4-lengthAt:8-lengthAt]) == name
 		rest = rest[8:]
 		if tail == 0 {
-			size += size & 1 // chunks of a WebP have even lengths
+			size += size & 1 // WebP pads chunks to even lengths
 		}
 		if size+uint64(tail) > uint64(len(rest)) {
 			break
@@ -89,20 +90,20 @@ func tiffOrientation(b []byte) int {
 	return 1
 }
 
-// upright undoes an orientation.
-func (p *Picture) upright(turn int) *Picture {
-	if turn <= 1 {
+// upright returns the picture with its orientation applied.
+func (p *Picture) upright(orientation int) *Picture {
+	if orientation <= 1 {
 		return p
 	}
 	width, height := p.Width, p.Height
-	if turn > 4 {
+	if orientation > 4 {
 		width, height = height, width
 	}
 	out := newPicture(width, height)
 	for y := range height {
 		for x := range width {
-			fx, fy := x, y // where the pixel comes from
-			switch turn {
+			fx, fy := x, y // source of the pixel
+			switch orientation {
 			case 2:
 				fx = p.Width - 1 - x
 			case 3:

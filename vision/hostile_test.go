@@ -13,7 +13,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// pngOf is the beginning of a PNG that claims a size.
+// pngOf returns the beginning of a PNG with a given size in its header.
 func pngOf(width, height uint32) []byte {
 	var b bytes.Buffer
 	b.WriteString("\x89PNG\r\n\x1a\n")
@@ -44,22 +44,24 @@ func TestReadRefuses(t *testing.T) {
 		{"scans", scans, "scans, more than 100"},
 		{"empty WebP", []byte("RIFF\x04\x00\x00\x00WEBP"), "WebP"},
 	} {
-		if _, err := New(16, 2, 2).Read(test.file); !errors.Is(err, ErrPicture) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := New(16, 2, 2).Read(test.file); !errors.Is(err, ErrPicture) ||
+			!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
 }
 
-// A tag that leads nowhere leaves a picture as it is.
+// An invalid orientation tag has no effect.
 func TestBrokenOrientation(t *testing.T) {
-	for _, b := range []string{"", "II*\x00", "II*\x00\xff\xff\xff\xff", "MM\x00*\x00\x00\x00\x08", "MM\x00*\x00\x00\x00\x08\xff\xff", "XX*\x00\x08\x00\x00\x00"} {
+	for _, b := range []string{"", "II*\x00", "II*\x00\xff\xff\xff\xff", "MM\x00*\x00\x00\x00\x08",
+		"MM\x00*\x00\x00\x00\x08\xff\xff", "XX*\x00\x08\x00\x00\x00"} {
 		if got := tiffOrientation([]byte(b)); got != 1 {
 			t.Errorf("%q: %d", b, got)
 		}
 	}
 	value := "II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x09\x00\x00\x00"
 	if got := tiffOrientation([]byte(value)); got != 1 {
-		t.Errorf("orientation 9 counts as %d", got)
+		t.Errorf("orientation 9 is read as %d", got)
 	}
 }
 
@@ -79,16 +81,17 @@ func FuzzRead(f *testing.F) {
 	p.MinPixels, p.MaxPixels = 1024, 4096
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if kind, err := probe(file); err == nil && kind.width*kind.height > 1<<20 {
-			return // large ones take seconds and teach nothing
+			return // large ones take seconds and find nothing more
 		}
 		got, err := p.Read(file)
 		if err != nil {
 			if !errors.Is(err, ErrPicture) {
-				t.Errorf("an error of another kind: %v", err)
+				t.Errorf("an unexpected kind of error: %v", err)
 			}
 			return
 		}
-		if got.Rows*got.Cols*got.Width() != len(got.Pixels) || got.Width() != 3*2*16*16 || got.Tokens()*4 != got.Rows*got.Cols {
+		if got.Rows*got.Cols*got.Width() != len(got.Pixels) || got.Width() != 3*2*16*16 ||
+			got.Tokens()*4 != got.Rows*got.Cols {
 			t.Errorf("%d x %d patches of %d values, %d tokens", got.Rows, got.Cols, got.Width(), got.Tokens())
 		}
 	})

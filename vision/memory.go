@@ -8,24 +8,25 @@ import (
 	"runtime"
 )
 
-// What decoding takes, in bytes for each pixel: the decoder's own form of the picture, what it needs beside that at the
-// same time, and the RGB that is made of it. The figures follow the decoders' sources; TestDecodeMemory holds them.
+// The cost functions return the memory that decoding uses, in bytes per pixel: the decoder's result, the decoder's
+// temporary memory, and the RGB picture made of the result. They follow the decoders' sources; TestDecodeMemory checks
+// them.
 
-// rgb is what a Picture takes.
-const rgb = 3
+// rgbBytes is the size of a Picture's pixel.
+const rgbBytes = 3
 
-// large is from how many bytes on memory is collected at once, instead of when the heap has doubled.
-const large = 64 << 20
+// gcThreshold is the size of garbage that is collected at once, instead of when the heap has doubled.
+const gcThreshold = 64 << 20
 
-// drop collects what is not used any more, if it may be a lot.
-func drop(bytes int64) {
-	if bytes >= large {
+// collectGarbage runs the garbage collector if there may be many bytes of garbage.
+func collectGarbage(bytes int64) {
+	if bytes >= gcThreshold {
 		runtime.GC()
 	}
 }
 
-// depth is what the decoders' forms of pictures take.
-func depth(c image.Config) float64 {
+// decodedBytes returns the bytes per pixel of a decoder's result.
+func decodedBytes(c image.Config) float64 {
 	if _, ok := c.ColorModel.(color.Palette); ok {
 		return 1
 	}
@@ -40,26 +41,28 @@ func depth(c image.Config) float64 {
 	return 4
 }
 
-// costPNG counts the passes of an interlaced picture, which together have as many pixels again. All of them are there
-// until they are collected.
+// costPNG counts the passes of an interlaced picture, which together have as many pixels as the picture. All of them
+// stay in memory until they are collected.
 func costPNG(file []byte, c image.Config) float64 {
-	const interlace = 28 // of the header: signature, length, IHDR, sides, depth, color, compression, filter
-	n := depth(c)
+	// offset in the header, after signature, length, IHDR, width, height, depth, color, compression and filter
+	const interlace = 28
+	n := decodedBytes(c)
 	if len(file) > interlace && file[interlace] != 0 {
-		return max(2*n, n+rgb)
+		return max(2*n, n+rgbBytes)
 	}
-	return n + rgb
+	return n + rgbBytes
 }
 
-func costBMP(_ []byte, c image.Config) float64 { return depth(c) + rgb }
+func costBMP(_ []byte, c image.Config) float64 { return decodedBytes(c) + rgbBytes }
 
-// costGIF has the frame in a palette and in RGB, and the screen.
-func costGIF([]byte, image.Config) float64 { return 1 + rgb + rgb }
+// costGIF counts the frame with its palette, the frame in RGB, and the screen.
+func costGIF([]byte, image.Config) float64 { return 1 + rgbBytes + rgbBytes }
 
-// costWebP is for the lossless form, which has the most of it: pixels before and after transforms.
-func costWebP([]byte, image.Config) float64 { return 3*4 + rgb }
+// costWebP assumes the lossless format, which uses the most memory: pixels before and after transforms.
+func costWebP([]byte, image.Config) float64 { return 3*4 + rgbBytes }
 
-// costJPEG counts samples, four times more where they come in several scans, and copies of what is not YCbCr.
+// costJPEG counts samples, four times more if they come in several scans, and a converted copy unless the color model
+// is gray or YCbCr.
 func costJPEG(file []byte, c image.Config) float64 {
 	samples, progressive := jpegFrame(file)
 	n := samples
@@ -70,16 +73,16 @@ func costJPEG(file []byte, c image.Config) float64 {
 	if c.ColorModel != color.GrayModel && c.ColorModel != color.YCbCrModel {
 		copied = 4
 	}
-	return copied + max(n, samples+rgb)
+	return copied + max(n, samples+rgbBytes)
 }
 
-// jpegFrame reads the frame header: samples for each pixel, and whether they come in several scans. Without one that it
-// understands it gives the most there can be.
+// jpegFrame reads the frame header: the samples per pixel, and whether they come in several scans. Without a valid
+// header it returns the largest values.
 func jpegFrame(file []byte) (samples float64, progressive bool) {
 	const most = 4
 	for rest := file[2:]; len(rest) >= 4 && rest[0] == 0xff && rest[1] != 0xda; {
 		kind := rest[1]
-		if kind == 0xff || kind == 0x01 || kind >= 0xd0 && kind <= 0xd9 { // padding, and markers without a length
+		if kind == 0xff || kind == 0x01 || kind >= 0xd0 && kind <= 0xd9 { // padding, or a marker without a length
 			rest = rest[1:]
 			if kind != 0xff {
 				rest = rest[1:]
@@ -95,7 +98,8 @@ func jpegFrame(file []byte) (samples float64, progressive bool) {
 		if kind < 0xc0 || kind > 0xc2 {
 			continue
 		}
-		const head, each = 6, 3 // precision, sides and count; an id, factors and a table
+		// The head has precision, height, width and number of components; each component an id, factors and a table.
+		const head, each = 6, 3
 		if len(data) < head || data[5] == 0 || len(data) < head+each*int(data[5]) {
 			break
 		}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/image/bmp"
 )
 
-// A header tells how much memory a picture takes to decode.
+// Decoding a picture takes no more memory than its header says.
 func TestDecodeMemory(t *testing.T) {
 	const side = 1024
 	square := image.Rect(0, 0, side, side)
@@ -28,7 +28,7 @@ func TestDecodeMemory(t *testing.T) {
 		return b.Bytes()
 	}
 	ofPNG := func(m image.Image) []byte { return encoded(func(b *bytes.Buffer) error { return png.Encode(b, m) }) }
-	translucent := image.NewNRGBA(square) // all of it, else the encoder leaves alpha out
+	translucent := image.NewNRGBA(square) // everywhere, else the encoder drops the alpha channel
 	deep := image.NewNRGBA64(square)
 	files := map[string][]byte{
 		"gray PNG":    ofPNG(image.NewGray(square)),
@@ -41,7 +41,7 @@ func TestDecodeMemory(t *testing.T) {
 		"BMP":  encoded(func(b *bytes.Buffer) error { return bmp.Encode(b, translucent) }),
 		"JPEG": encoded(func(b *bytes.Buffer) error { return jpeg.Encode(b, translucent, nil) }),
 	}
-	interlaced := bytes.Clone(files["deep PNG"]) // its data ends too early, when most of the memory is taken
+	interlaced := bytes.Clone(files["deep PNG"]) // its data ends early, when most of the memory is in use
 	interlaced[28] = 1
 	files["interlaced PNG"] = fixPNG(interlaced)
 	paths, err := filepath.Glob("testdata/files/*.jpg")
@@ -49,7 +49,7 @@ func TestDecodeMemory(t *testing.T) {
 		t.Fatal(paths, err)
 	}
 	progressive := 0
-	for _, path := range paths { // likewise, as pictures of another size
+	for _, path := range paths { // likewise, with another size in the header
 		file := readFile(t, filepath.Join("files", filepath.Base(path)))
 		if resizeJPEG(file, side) == 0xc2 {
 			progressive++
@@ -70,20 +70,21 @@ func TestDecodeMemory(t *testing.T) {
 		_, _ = Decode(file)
 		runtime.ReadMemStats(&after)
 		took := int64(after.TotalAlloc - before.TotalAlloc)
-		const slack = rgb*side*side + 1<<20 // the last form, which may come after others have gone; tables and buffers
-		if took > kind.memory+slack || took < side*side {
-			t.Errorf("%s: decoding took %d bytes, the header says %d", name, took, kind.memory)
+		// The RGB picture, which may be allocated after other memory is free; tables and buffers.
+		const slack = rgbBytes*side*side + 1<<20
+		if took > kind.decodeBytes+slack || took < side*side {
+			t.Errorf("%s: decoding took %d bytes, the header says %d", name, took, kind.decodeBytes)
 		}
 	}
 }
 
-// fixPNG makes the sum of a header right.
+// fixPNG corrects the checksum of a header.
 func fixPNG(file []byte) []byte {
 	binary.BigEndian.PutUint32(file[29:], crc32.ChecksumIEEE(file[12:29]))
 	return file
 }
 
-// resizeJPEG writes another size into the frame header, and gives its marker.
+// resizeJPEG writes another size into the frame header and returns the header's marker.
 func resizeJPEG(file []byte, side uint16) (marker byte) {
 	for at := 2; at+9 < len(file); at += 2 + int(binary.BigEndian.Uint16(file[at+2:])) {
 		if m := file[at+1]; m >= 0xc0 && m <= 0xc2 {
@@ -91,7 +92,7 @@ func resizeJPEG(file []byte, side uint16) (marker byte) {
 			binary.BigEndian.PutUint16(file[at+7:], side)
 			for i := range int(file[at+9]) {
 				if m == 0xc2 {
-					file[at+11+3*i] = 0x11 // the most samples
+					file[at+11+3*i] = 0x11 // most samples
 				}
 			}
 			return m

@@ -1,8 +1,9 @@
-// Package vision turns pictures into what a vision tower reads: patches of normalized pixels.
+// Package vision prepares pictures for a vision tower: it turns files into patches of normalized pixels. It does not
+// need the engine.
 //
-// It needs no engine. A [Processor] is how a model wants its pictures; [Processor.Read] decodes a file, makes it RGB on
-// white, resizes it to whole blocks of patches as Pillow's bicubic filter does, to the byte, and cuts it. The reference
-// is transformers 5.23's Qwen2VLImageProcessor with Pillow. Files are untrusted: sizes are known and bounded before
+// A [Processor] holds a model's settings. [Processor.Read] decodes a file, blends it with white, resizes it to whole
+// blocks of patches, to the byte like Pillow's bicubic filter, and cuts it into patches. The reference is
+// Qwen2VLImageProcessor of transformers 5.23 with Pillow. Files are untrusted: their size is read and checked before
 // anything is decoded.
 package vision
 
@@ -15,24 +16,24 @@ import (
 )
 
 var (
-	// ErrPicture says that a picture cannot be read or used.
+	// ErrPicture reports a picture that cannot be read or used.
 	ErrPicture = errors.New("bad picture")
-	// ErrConfig says that a preprocessor's configuration cannot be used.
+	// ErrConfig reports a preprocessor configuration that is not supported.
 	ErrConfig = errors.New("bad preprocessor configuration")
 )
 
-// Processor is how pictures are prepared for a model.
+// Processor holds the settings with which a model's pictures are prepared.
 type Processor struct {
 	Patch    int // side of a patch in pixels
-	Temporal int // frames of a patch; a picture is repeated
-	Merge    int // blocks of Merge x Merge patches become one vector
+	Temporal int // frames in a patch; a picture is repeated
+	Merge    int // Merge x Merge patches become one vector
 	// MinPixels and MaxPixels bound the area that a picture is resized to.
 	MinPixels, MaxPixels int
-	Mean, Std            [3]float64 // of channels, as shares of full intensity
-	Scale                float64    // of a byte before Mean is taken off
+	Mean, Std            [3]float64 // per channel, as a share of full intensity
+	Scale                float64    // multiplies a byte before Mean is subtracted
 }
 
-// New is a Processor with the defaults of published models.
+// New returns a Processor with the defaults of published models.
 func New(patch, temporal, merge int) Processor {
 	half := [3]float64{0.5, 0.5, 0.5}
 	return Processor{
@@ -41,15 +42,16 @@ func New(patch, temporal, merge int) Processor {
 	}
 }
 
-// Size is what a picture of the given height and width is resized to: multiples of Patch*Merge whose product lies within
-// the bounds, as far as rounding allows.
+// Size returns the size that a picture is resized to: multiples of Patch*Merge, whose product is within MinPixels and
+// MaxPixels up to rounding.
 func (p Processor) Size(height, width int) (h, w int, err error) {
 	long, short := max(height, width), min(height, width)
 	if short <= 0 {
 		return 0, 0, fmt.Errorf("the picture is empty (%d x %d pixels): %w", width, height, ErrPicture)
 	}
 	if float64(long)/float64(short) > limits.PictureAspect {
-		return 0, 0, fmt.Errorf("the picture has %d x %d pixels, one side more than %d times the other: %w", width, height, limits.PictureAspect, ErrPicture)
+		return 0, 0, fmt.Errorf("the picture has %d x %d pixels, one side more than %d times the other: %w",
+			width, height, limits.PictureAspect, ErrPicture)
 	}
 	factor := float64(p.Patch * p.Merge)
 	fh, fw := float64(height), float64(width)
@@ -66,39 +68,40 @@ func (p Processor) Size(height, width int) (h, w int, err error) {
 		sh, sw = up(fh), up(fw)
 	}
 	if sh*sw > limits.PicturePixels {
-		return 0, 0, fmt.Errorf("the picture of %d x %d pixels would be resized to %.0f x %.0f, more than %d: %w", width, height, sw, sh, limits.PicturePixels, ErrPicture)
+		return 0, 0, fmt.Errorf("the picture of %d x %d pixels would be resized to %.0f x %.0f, more than %d: %w",
+			width, height, sw, sh, limits.PicturePixels, ErrPicture)
 	}
 	return int(sh), int(sw), nil
 }
 
-// Grid is how many patches a picture has.
+// Grid is the number of patches of a picture.
 type Grid struct {
 	Rows, Cols int // patches down and across, multiples of Merge
 	Merge      int
 }
 
-// Tokens is the number of vectors that the tower makes of them.
+// Tokens returns the number of vectors that the vision tower computes.
 func (g Grid) Tokens() int { return g.Rows / g.Merge * (g.Cols / g.Merge) }
 
-// Patches are a picture as a vision tower reads it.
+// Patches is a picture in the layout that a vision tower reads.
 type Patches struct {
 	Grid
-	// Pixels is [Rows*Cols, 3*Temporal*Patch*Patch]: blocks of Merge x Merge patches from left to right and top to
-	// bottom, and so the patches in a block; a patch is [channel, frame, y, x].
+	// Pixels is [Rows*Cols, 3*Temporal*Patch*Patch]. Blocks of Merge x Merge patches run from left to right and top to
+	// bottom, and so do the patches in a block; a patch is [channel, frame, y, x].
 	Pixels []float32
 }
 
-// Width is the number of values of a patch.
+// Width returns the number of values of a patch.
 func (p Patches) Width() int { return len(p.Pixels) / (p.Rows * p.Cols) }
 
-// Measured is what a picture file's header says of it.
+// Measured is what the header of a picture file says about the picture.
 type Measured struct {
 	Grid
-	Memory int64 // most bytes that Read takes for it, the patches included
+	Memory int64 // most bytes that Read uses for it, including the patches
 	Held   int64 // bytes of the patches
 }
 
-// Measure reads a picture file's header. It decodes no pixels, so a file that passes may still be damaged.
+// Measure reads the header of a picture file. It decodes no pixels, so the file may still be damaged.
 func (p Processor) Measure(file []byte) (Measured, error) {
 	kind, err := probe(file)
 	if err != nil {
@@ -110,15 +113,15 @@ func (p Processor) Measure(file []byte) (Measured, error) {
 	}
 	m := Measured{Grid: Grid{Rows: h / p.Patch, Cols: w / p.Patch, Merge: p.Merge}}
 	pixels := int64(kind.width) * int64(kind.height)
-	between := max(int64(h)*int64(kind.width), int64(kind.height)*int64(w)) // after one axis was resized
-	m.Held = 4 * rgb * int64(p.Temporal) * int64(h) * int64(w)
-	m.Memory = max(kind.memory, rgb*(pixels+between), rgb*(between+int64(h)*int64(w))+m.Held)
+	between := max(int64(h)*int64(kind.width), int64(kind.height)*int64(w)) // pixels after one axis was resized
+	m.Held = 4 * rgbBytes * int64(p.Temporal) * int64(h) * int64(w)
+	m.Memory = max(kind.decodeBytes, rgbBytes*(pixels+between), rgbBytes*(between+int64(h)*int64(w))+m.Held)
 	return m, nil
 }
 
-// Read prepares a picture file.
+// Read decodes a picture file and returns its patches.
 func (p Processor) Read(file []byte) (Patches, error) {
-	m, err := p.Measure(file) // before the work of decoding
+	m, err := p.Measure(file) // fail before the work of decoding
 	if err != nil {
 		return Patches{}, err
 	}
@@ -126,15 +129,15 @@ func (p Processor) Read(file []byte) (Patches, error) {
 	if err != nil {
 		return Patches{}, err
 	}
-	drop(m.Memory)
+	collectGarbage(m.Memory)
 	patches, err := p.Patches(picture)
 	if err == nil && patches.Grid != m.Grid {
-		err = fmt.Errorf("the picture is not as large as its header says: %w", ErrPicture)
+		err = fmt.Errorf("the picture does not have the size in its header: %w", ErrPicture)
 	}
 	return patches, err
 }
 
-// Patches resizes and cuts a picture.
+// Patches resizes a picture and cuts it into patches.
 func (p Processor) Patches(picture *Picture) (Patches, error) {
 	h, w, err := p.Size(picture.Height, picture.Width)
 	if err != nil {
@@ -143,7 +146,7 @@ func (p Processor) Patches(picture *Picture) (Patches, error) {
 	return p.cut(picture.Resize(h, w)), nil
 }
 
-// cut takes a picture whose sides are multiples of Patch*Merge.
+// cut cuts a picture whose sides are multiples of Patch*Merge.
 func (p Processor) cut(picture *Picture) Patches {
 	out := Patches{Grid: Grid{Rows: picture.Height / p.Patch, Cols: picture.Width / p.Patch, Merge: p.Merge}}
 	values := p.values()
@@ -169,7 +172,7 @@ func (p Processor) cut(picture *Picture) Patches {
 	return out
 }
 
-// cut fills to with a square of a channel.
+// cut fills to with the values of a square of one channel.
 func (p *Picture) cut(to []float32, values *[256]float32, channel, y, x, side int) {
 	for dy := range side {
 		line := p.Pix[((y+dy)*p.Width+x)*3+channel:]
@@ -179,7 +182,7 @@ func (p *Picture) cut(to []float32, values *[256]float32, channel, y, x, side in
 	}
 }
 
-// values are what bytes become, for each channel. The steps round as the reference's do.
+// values returns the value of each byte, for each channel. It rounds in the same steps as the reference.
 func (p Processor) values() (v [3][256]float32) {
 	for c := range v {
 		mean, std := float32(p.Mean[c]), float32(p.Std[c])

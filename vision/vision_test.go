@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// noise is the picture of testdata/gen/vision_pillow.py.
+// noise returns the picture of testdata/gen/vision_pillow.py.
 func noise(width, height int) *Picture {
 	p := newPicture(width, height)
 	x := uint32(1)
@@ -48,7 +48,7 @@ func readFile(t *testing.T, name string) []byte {
 	return b
 }
 
-// Every byte is Pillow's, whatever the sizes.
+// Resized pictures equal Pillow's to the byte, for all sizes.
 func TestResizeEqualsPillow(t *testing.T) {
 	type test struct {
 		From, To [2]int
@@ -61,7 +61,7 @@ func TestResizeEqualsPillow(t *testing.T) {
 	}
 }
 
-// Pixel values are those of transformers' processor, to the bit.
+// Pixel values equal those of transformers' processor to the bit.
 func TestPatchesEqualTransformers(t *testing.T) {
 	type test struct {
 		From         [2]int
@@ -79,8 +79,10 @@ func TestPatchesEqualTransformers(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if got.Rows != c.Rows || got.Cols != c.Cols || got.Width() != 3*2*c.Patch*c.Patch || got.Tokens() != c.Rows*c.Cols/c.Merge/c.Merge {
-			t.Errorf("%v: %d x %d patches of %d values, %d tokens; want %d x %d", c.From, got.Rows, got.Cols, got.Width(), got.Tokens(), c.Rows, c.Cols)
+		if got.Rows != c.Rows || got.Cols != c.Cols || got.Width() != 3*2*c.Patch*c.Patch ||
+			got.Tokens() != c.Rows*c.Cols/c.Merge/c.Merge {
+			t.Errorf("%v: %d x %d patches of %d values, %d tokens; want %d x %d", c.From, got.Rows, got.Cols, got.Width(),
+				got.Tokens(), c.Rows, c.Cols)
 		}
 		var raw []byte
 		for _, v := range got.Pixels {
@@ -92,8 +94,8 @@ func TestPatchesEqualTransformers(t *testing.T) {
 	}
 }
 
-// Files of every kind decode as Pillow decodes them: upright, RGB, on white. The discrete cosine transform of Go's JPEG
-// decoder rounds otherwise here and there.
+// Files of every kind decode as with Pillow: upright, RGB, on white. The discrete cosine transform of Go's JPEG decoder
+// rounds differently in some places.
 func TestDecodeEqualsPillow(t *testing.T) {
 	type test struct {
 		Name          string
@@ -143,7 +145,8 @@ func TestSize(t *testing.T) {
 	p := New(16, 2, 2)
 	p.MaxPixels = 16777216
 	for _, test := range [][4]int{
-		{300, 500, 288, 512}, {48, 2000, 64, 1984}, {40, 100, 192, 416}, {80, 80, 256, 256}, {10, 20, 192, 384}, {4000, 6000, 3328, 4992},
+		{300, 500, 288, 512}, {48, 2000, 64, 1984}, {40, 100, 192, 416}, {80, 80, 256, 256}, {10, 20, 192, 384},
+		{4000, 6000, 3328, 4992},
 	} {
 		h, w, err := p.Size(test[0], test[1])
 		if err != nil || h != test[2] || w != test[3] {

@@ -11,8 +11,8 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// decodeJPEG makes RGB of the decoder's planes as libjpeg does, which Pillow stands on: halved chroma is interpolated,
-// where Go's own conversion repeats it.
+// decodeJPEG decodes a JPEG and converts it to RGB as libjpeg does, which Pillow uses: it interpolates subsampled
+// chroma, where Go's own conversion repeats it.
 func decodeJPEG(file []byte) (*Picture, error) {
 	if n := bytes.Count(file, []byte("\xff\xda")); n > limits.PictureScans {
 		return nil, fmt.Errorf("%d scans, more than %d: %w", n, limits.PictureScans, ErrPicture)
@@ -21,17 +21,17 @@ func decodeJPEG(file []byte) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	drop(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy()))
+	collectGarbage(int64(m.Bounds().Dx()) * int64(m.Bounds().Dy()))
 	switch m := m.(type) {
 	case *image.YCbCr:
-		return fromYCbCr(m, fullChroma, jfif), nil
+		return fromYCbCr(m, fancyUpsample, jfifToRGB), nil
 	case *image.CMYK:
 		return fromCMYK(m), nil
 	}
 	return flatten(m), nil
 }
 
-// decodeWebP makes RGB of a lossy picture's planes as libwebp does; the others are RGB already.
+// decodeWebP decodes a WebP, and converts a lossy one to RGB as libwebp does. Lossless ones are RGB already.
 func decodeWebP(file []byte) (*Picture, error) {
 	m, err := webp.Decode(bytes.NewReader(file))
 	if err != nil {
@@ -39,9 +39,9 @@ func decodeWebP(file []byte) (*Picture, error) {
 	}
 	switch m := m.(type) {
 	case *image.YCbCr:
-		return fromYCbCr(m, diamond, bt601), nil
+		return fromYCbCr(m, webpUpsample, bt601ToRGB), nil
 	case *image.NYCbCrA:
-		p := fromYCbCr(&m.YCbCr, diamond, bt601)
+		p := fromYCbCr(&m.YCbCr, webpUpsample, bt601ToRGB)
 		for y := range p.Height {
 			for x := range p.Width {
 				at, a := 3*(y*p.Width+x), m.A[y*m.AStride+x]
@@ -55,7 +55,7 @@ func decodeWebP(file []byte) (*Picture, error) {
 	return flatten(m), nil
 }
 
-// plane is one channel.
+// plane is one channel of a picture.
 type plane struct {
 	pix                   []uint8
 	stride, width, height int
@@ -63,10 +63,10 @@ type plane struct {
 
 func (p plane) row(y int) []uint8 { return p.pix[min(max(y, 0), p.height-1)*p.stride:][:p.width] }
 
-// upsampler fills a row of chroma for row y of the picture.
+// upsampler computes a row of chroma for row y of the picture.
 type upsampler func(to []uint8, chroma plane, y int, ratio image.YCbCrSubsampleRatio)
 
-// converter makes a pixel of luma and chroma.
+// converter converts a pixel from YCbCr to RGB.
 type converter func(to []uint8, y, cb, cr uint8)
 
 func fromYCbCr(m *image.YCbCr, up upsampler, convert converter) *Picture {
@@ -90,7 +90,7 @@ func fromYCbCr(m *image.YCbCr, up upsampler, convert converter) *Picture {
 	return p
 }
 
-// subsampling gives the pixels of luma across and down that share one of chroma.
+// subsampling returns how many luma pixels share one chroma sample, horizontally and vertically.
 func subsampling(r image.YCbCrSubsampleRatio) (x, y int) {
 	switch r {
 	case image.YCbCrSubsampleRatio422:
@@ -107,16 +107,17 @@ func subsampling(r image.YCbCrSubsampleRatio) (x, y int) {
 	return 1, 1
 }
 
-// fullChroma interpolates halved chroma by a triangle, as libjpeg-turbo's "fancy upsampling" does: three parts of the nearer
-// sample to one of the other, with a rounding that alternates. Other ratios, and pictures of very few columns, repeat it.
-func fullChroma(to []uint8, c plane, y int, ratio image.YCbCrSubsampleRatio) {
+// fancyUpsample interpolates subsampled chroma with a triangle filter, like the "fancy upsampling" of libjpeg-turbo: it
+// weights the nearer sample 3 and the other one 1, with alternating rounding. For other ratios and for pictures with
+// very few columns, it repeats the samples.
+func fancyUpsample(to []uint8, c plane, y int, ratio image.YCbCrSubsampleRatio) {
 	near, far := c.row(y/2), c.row(y/2-1+y%2*2)
 	switch {
 	case ratio == image.YCbCrSubsampleRatio422 && c.width > 2:
 		near = c.row(y)
-		spread(to, len(near), func(i int) int { return int(near[i]) }, 2, 1, 2)
+		upsample2(to, len(near), func(i int) int { return int(near[i]) }, 2, 1, 2)
 	case ratio == image.YCbCrSubsampleRatio420 && c.width > 2:
-		spread(to, len(near), func(i int) int { return 3*int(near[i]) + int(far[i]) }, 4, 8, 7)
+		upsample2(to, len(near), func(i int) int { return 3*int(near[i]) + int(far[i]) }, 4, 8, 7)
 	case ratio == image.YCbCrSubsampleRatio440:
 		for i := range near {
 			to[i] = uint8((3*int(near[i]) + int(far[i]) + 1 + y%2) >> 2)
@@ -130,8 +131,8 @@ func fullChroma(to []uint8, c plane, y int, ratio image.YCbCrSubsampleRatio) {
 	}
 }
 
-// spread doubles n samples; the sums of neighbours are shifted after left or right was added.
-func spread(to []uint8, n int, sample func(i int) int, shift, left, right int) {
+// upsample2 doubles n samples. It adds left or right to the weighted sum of neighbors before the shift, for rounding.
+func upsample2(to []uint8, n int, sample func(i int) int, shift, left, right int) {
 	for i := range n {
 		v := sample(i)
 		before, after := v, v
@@ -146,8 +147,8 @@ func spread(to []uint8, n int, sample func(i int) int, shift, left, right int) {
 	}
 }
 
-// jfif converts as libjpeg does, in 16 bits of fraction.
-func jfif(to []uint8, y, cb, cr uint8) {
+// jfifToRGB converts like libjpeg, with 16 fraction bits.
+func jfifToRGB(to []uint8, y, cb, cr uint8) {
 	const one, round = 1 << 16, 1 << 15
 	l, b, r := int32(y), int32(cb)-128, int32(cr)-128
 	to[0] = saturate(l + (91881*r+round)>>16)
@@ -157,8 +158,9 @@ func jfif(to []uint8, y, cb, cr uint8) {
 
 func saturate(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 
-// diamond interpolates chroma of half the size both ways, as libwebp does: 9, 3, 3 and 1 parts of the four nearest.
-func diamond(to []uint8, c plane, y int, _ image.YCbCrSubsampleRatio) {
+// webpUpsample interpolates chroma of half width and height like libwebp: it weights the four nearest samples 9, 3, 3
+// and 1.
+func webpUpsample(to []uint8, c plane, y int, _ image.YCbCrSubsampleRatio) {
 	near, far := c.row(y/2), c.row(y/2-1+y%2*2)
 	for x := range to {
 		a, b := x/2, min(max(x/2-1+x%2*2, 0), c.width-1)
@@ -166,14 +168,14 @@ func diamond(to []uint8, c plane, y int, _ image.YCbCrSubsampleRatio) {
 	}
 }
 
-// mix is (9a + 3b + 3c + d) / 16 in the steps that libwebp takes, each of which rounds down.
+// mix returns (9a + 3b + 3c + d) / 16 in the same steps as libwebp, each of which rounds down.
 func mix(a, b, c, d int) uint8 {
 	sum := a + b + c + d + 8
 	return uint8(((sum+2*(b+c))>>3 + a) >> 1)
 }
 
-// bt601 converts video levels (16 to 235) as libwebp does.
-func bt601(to []uint8, y, cb, cr uint8) {
+// bt601ToRGB converts video levels (16 to 235) like libwebp.
+func bt601ToRGB(to []uint8, y, cb, cr uint8) {
 	high := func(v uint8, factor int32) int32 { return int32(v) * factor >> 8 }
 	l := high(y, 19077)
 	to[0] = saturate((l + high(cr, 26149) - 14234) >> 6)

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	texts      = 4    // that prompts begin with
-	textWords  = 24   // in each of them
-	ownWords   = 4    // after it
-	mostTokens = 24   // of an answer; at least a quarter of that
-	cutOff     = 0.25 // of the requests
+	texts      = 4    // number of shared prompt prefixes
+	textWords  = 24   // words of each prefix
+	ownWords   = 4    // words of a request's own, after the prefix
+	mostTokens = 24   // max tokens of a response; the least is a quarter of it
+	cutOff     = 0.25 // share of requests that are canceled
 	cutAfter   = 4 * time.Second
 
-	readers     = 4 // of the second part
+	readers     = 4 // clients of the second part
 	slowReaders = 8
-	turns       = 4 // with and without slow ones
+	turns       = 4 // rounds, each with and without slow readers
 	turnLength  = 8 * time.Second
-	slowPause   = 500 * time.Millisecond // before each read of a slow one
-	slowRead    = 64                     // bytes
+	slowPause   = 500 * time.Millisecond // before each read of a slow reader
+	slowRead    = 64                     // bytes per read
 )
 
 func copyTo(w io.Writer, r io.Reader) error {
@@ -37,7 +37,7 @@ func copyTo(w io.Writer, r io.Reader) error {
 	return err
 }
 
-// tally is what clients have seen.
+// tally collects what the clients measure.
 type tally struct {
 	sync.Mutex
 	done, cancelled, tokens, prompt, cached int
@@ -45,16 +45,17 @@ type tally struct {
 	errors                                  []string
 }
 
-// words are some of a small vocabulary.
+// words returns n random words of a small vocabulary.
 func words(r *rand.Rand, n int) string {
 	list := make([]string, n)
 	for i := range list {
-		list[i] = []string{"the", "a", "river", "stone", "light", "old", "keeps", "turns", "under", "every", "sea", "and", "night", "runs"}[r.IntN(14)]
+		list[i] = []string{"the", "a", "river", "stone", "light", "old", "keeps", "turns", "under", "every", "sea", "and",
+			"night", "runs"}[r.IntN(14)]
 	}
 	return strings.Join(list, " ")
 }
 
-// ask sends one request and reads its answer; cut is when it is given up, 0 for not.
+// ask sends one request and reads its response. It cancels the request after cut, if cut is not 0.
 func (t *tally) ask(ctx context.Context, client *http.Client, url string, q question, cut time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -79,7 +80,7 @@ func (t *tally) ask(ctx context.Context, client *http.Client, url string, q ques
 		for !end.Done {
 			line, err := lines.ReadBytes('\n')
 			if err != nil {
-				return fmt.Errorf("the answer ends early: %w", err)
+				return fmt.Errorf("the response ended early: %w", err)
 			}
 			end = piece{}
 			if err := json.Unmarshal(line, &end); err != nil || end.Error != "" || answer.StatusCode != http.StatusOK {
@@ -112,7 +113,7 @@ func (t *tally) ask(ctx context.Context, client *http.Client, url string, q ques
 	t.first, t.next = append(t.first, first...), append(t.next, next...)
 }
 
-// crowd lets clients ask until the time is over; what runs then may end.
+// crowd runs the clients until the time is over. Running requests may finish.
 func crowd(ctx context.Context, s *served, o options, client *http.Client, t *tally) {
 	shared := rand.New(rand.NewPCG(1, 1))
 	begins := make([]string, texts)
@@ -126,7 +127,8 @@ func crowd(ctx context.Context, s *served, o options, client *http.Client, t *ta
 			r := rand.New(rand.NewPCG(2, uint64(i)))
 			for time.Now().Before(end) && ctx.Err() == nil {
 				q := question{Model: o.image, Raw: true, Prompt: begins[r.IntN(texts)] + " " + words(r, ownWords)}
-				q.Options = map[string]any{"num_predict": mostTokens/4 + r.IntN(mostTokens*3/4+1), "temperature": float64(r.IntN(2)), "seed": r.IntN(1 << 20)}
+				q.Options = map[string]any{"num_predict": mostTokens/4 + r.IntN(mostTokens*3/4+1),
+					"temperature": float64(r.IntN(2)), "seed": r.IntN(1 << 20)}
 				cut := time.Duration(0)
 				if r.Float64() < cutOff {
 					cut = 1 + time.Duration(r.Float64()*float64(cutAfter))
@@ -138,7 +140,7 @@ func crowd(ctx context.Context, s *served, o options, client *http.Client, t *ta
 	wg.Wait()
 }
 
-// beside gives the median time between tokens of a few clients, alone and beside clients that hardly read.
+// beside measures the median time between tokens of a few clients, alone and next to slow readers.
 func beside(ctx context.Context, s *served, o options, client *http.Client, errs *tally) (alone, slow float64) {
 	found := [2][]float64{}
 	for turn := range 2 * turns {
@@ -154,7 +156,8 @@ func beside(ctx context.Context, s *served, o options, client *http.Client, errs
 			wg.Go(func() {
 				r := rand.New(rand.NewPCG(3, uint64(turn/2*readers+i)))
 				for ctx.Err() == nil {
-					q := question{Model: o.image, Raw: true, Prompt: words(r, ownWords), Options: map[string]any{"num_predict": mostTokens, "temperature": 0.0}}
+					q := question{Model: o.image, Raw: true, Prompt: words(r, ownWords),
+						Options: map[string]any{"num_predict": mostTokens, "temperature": 0.0}}
 					t.ask(ctx, client, s.url, q, 0)
 				}
 			})
@@ -171,9 +174,11 @@ func beside(ctx context.Context, s *served, o options, client *http.Client, errs
 	return middle(found[0]), middle(found[1])
 }
 
-// drip asks for a short answer with much beside each token, and reads a little of it now and then.
+// drip requests a short response with large log-probabilities and reads it slowly.
 func drip(ctx context.Context, client *http.Client, url string, o options, i int) {
-	body := fmt.Sprintf(`{"model":%q,"prompt":"client %d","raw":true,"logprobs":true,"top_logprobs":20,"options":{"num_predict":4}}`, o.image, i)
+	const request = `{"model":%q,"prompt":"client %d","raw":true,"logprobs":true,"top_logprobs":20,` +
+		`"options":{"num_predict":4}}`
+	body := fmt.Sprintf(request, o.image, i)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/api/generate", strings.NewReader(body))
 	if err != nil {
 		return
@@ -193,12 +198,12 @@ func drip(ctx context.Context, client *http.Client, url string, o options, i int
 	}
 }
 
-// figures are of one kind of time.
+// figures are the statistics of one kind of latency.
 type figures struct {
 	P50       float64        `json:"p50"`
 	P90       float64        `json:"p90"`
 	P99       float64        `json:"p99"`
-	Histogram map[string]int `json:"histogram"` // by upper bound in ms: powers of two
+	Histogram map[string]int `json:"histogram"` // by upper bound in ms, powers of two
 }
 
 func quantile(sorted []float64, q float64) float64 {
@@ -230,7 +235,8 @@ func measure(ctx context.Context, s *served, o options) (*result, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.clients}}
 	warm := &tally{}
 	for range 2 {
-		warm.ask(ctx, client, s.url, question{Model: o.image, Prompt: "warm", Raw: true, Options: map[string]any{"num_predict": 8}}, 0)
+		warm.ask(ctx, client, s.url, question{Model: o.image, Prompt: "warm", Raw: true,
+			Options: map[string]any{"num_predict": 8}}, 0)
 	}
 	if len(warm.errors) > 0 {
 		return nil, errors.New(warm.errors[0])
@@ -242,7 +248,8 @@ func measure(ctx context.Context, s *served, o options) (*result, error) {
 	half := make(chan int, 1)
 	time.AfterFunc(o.length/2, func() { half <- s.memory() })
 	crowd(ctx, s, o, client, t)
-	r := &result{Clients: o.clients, Seconds: time.Since(begun).Seconds(), Done: t.done, Cancelled: t.cancelled, Tokens: t.tokens}
+	r := &result{Clients: o.clients, Seconds: time.Since(begun).Seconds(), Done: t.done, Cancelled: t.cancelled,
+		Tokens: t.tokens}
 	r.First, r.Token, r.Request = summarize(t.first), summarize(t.next), summarize(t.whole)
 	r.P50, r.P99 = r.Request.P50, r.Request.P99
 	r.CachedShare = float64(t.cached) / float64(max(t.prompt, 1))

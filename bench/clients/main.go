@@ -1,11 +1,11 @@
-// Command clients lets many clients talk with a server of ingot's at once and measures what each of them sees.
+// Command clients runs many concurrent clients against an ingot server and measures what each of them sees.
 //
 //	clients -ingot FILE -store DIR -image NAME [-clients 32] [-seconds 60]
 //
-// It starts `ingot serve` on a free port. In the first part all clients ask one thing after the other: prompts begin with one of a few
-// long texts, which they share, and a quarter of the requests is cut off at a random moment. In the second part a few clients
-// stream in turns alone and beside others that hardly read what they are sent. At the end nothing may be left of the requests: the
-// server counts none, and has as many files open as before. What was found goes to standard output as JSON; see [result].
+// It starts `ingot serve` on a free port. In the first part all clients send one request after the other. Prompts begin
+// with one of a few long shared prefixes, and a quarter of the requests is canceled at a random moment. In the second
+// part a few clients stream, alternately alone and next to clients that read slowly. At the end the server must count
+// no requests and have as many open files as before. The result goes to standard output as JSON; see [result].
 package main
 
 import (
@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// result is what is written.
+// result is the JSON output.
 type result struct {
-	P50     float64 `json:"p50_ms"` // of whole requests
+	P50     float64 `json:"p50_ms"` // latency of whole requests
 	P99     float64 `json:"p99_ms"`
 	Errors  int     `json:"errors"`
 	Clients int     `json:"clients"`
@@ -32,15 +32,17 @@ type result struct {
 	Tokens    int `json:"tokens"`
 
 	First   figures `json:"first_token_ms"`
-	Token   figures `json:"next_token_ms"` // from a piece of an answer to the next one
+	Token   figures `json:"next_token_ms"` // time between two pieces of a response
 	Request figures `json:"request_ms"`
 
-	CachedShare float64  `json:"cached_share"`       // of prompt tokens
-	SlowReader  float64  `json:"slow_reader_over"`   // median time between tokens beside slow readers, over that without
-	Files       [2]int   `json:"open_files"`         // of the server before and after, once connections are closed
-	Left        int      `json:"left"`               // requests that the server counts at the end
-	Memory      [3]int   `json:"memory_mb"`          // of all processes of the server, without files: before, in the middle and at the end
-	Messages    []string `json:"messages,omitempty"` // of the first errors
+	CachedShare float64 `json:"cached_share"` // share of prompt tokens found in the prefix cache
+	// median time between tokens next to slow readers, over the time alone
+	SlowReader float64 `json:"slow_reader_over"`
+	Files      [2]int  `json:"open_files"` // of the server: before, and after all connections are closed
+	Left       int     `json:"left"`       // requests that the server counts at the end
+	// anonymous memory of all server processes: before, halfway, at the end
+	Memory   [3]int   `json:"memory_mb"`
+	Messages []string `json:"messages,omitempty"` // the first errors
 }
 
 func main() {

@@ -21,13 +21,13 @@ type options struct {
 	length              time.Duration
 }
 
-// served is a server that runs.
+// served is a running server.
 type served struct {
 	url     string
 	process *exec.Cmd
 }
 
-// start starts a server and waits until it answers.
+// start starts a server and waits until it responds.
 func start(ctx context.Context, o options) (*served, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,7 +35,8 @@ func start(ctx context.Context, o options) (*served, error) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	c := exec.CommandContext(ctx, o.ingot, "serve", "--quiet", "--host", addr, "--keep-alive", "1h", "--cache-size", "64MB")
+	c := exec.CommandContext(ctx, o.ingot, "serve", "--quiet", "--host", addr, "--keep-alive", "1h", "--cache-size",
+		"64MB")
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 20 * time.Second
 	c.Env = append(os.Environ(), "INGOT_HOME="+o.store)
@@ -62,7 +63,7 @@ func (s *served) stop() {
 	_ = s.process.Wait()
 }
 
-// pids are the server's process and those of its models.
+// pids lists the server's process and its model processes.
 func (s *served) pids() []int {
 	own := s.process.Process.Pid
 	list := []int{own}
@@ -78,7 +79,7 @@ func (s *served) pids() []int {
 	return list
 }
 
-// files counts what all processes have open; 0 where the system does not tell.
+// files counts the open files of all processes; 0 if the system does not report them.
 func (s *served) files() (n int) {
 	for _, pid := range s.pids() {
 		entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -87,7 +88,7 @@ func (s *served) files() (n int) {
 	return n
 }
 
-// memory is what all processes have in memory that is not a file's, in MB; 0 where the system does not tell.
+// memory is the anonymous memory of all processes in MB; 0 if the system does not report it.
 func (s *served) memory() (mb int) {
 	for _, pid := range s.pids() {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -101,7 +102,7 @@ func (s *served) memory() (mb int) {
 	return mb
 }
 
-// left counts requests that have the model or wait for it.
+// left counts running and waiting requests of a model.
 func (s *served) left(image string) (int, error) {
 	r, err := http.Get(s.url + "/metrics")
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *served) left(image string) (int, error) {
 	return n, nil
 }
 
-// piece is a line of an answer.
+// piece is one line of a streamed response.
 type piece struct {
 	Response string `json:"response"`
 	Done     bool   `json:"done"`
@@ -140,7 +141,7 @@ type piece struct {
 	} `json:"stats"`
 }
 
-// question is the body of a request.
+// question is a request's body.
 type question struct {
 	Model   string         `json:"model"`
 	Prompt  string         `json:"prompt"`
@@ -149,6 +150,6 @@ type question struct {
 }
 
 func (q question) body() string {
-	b, _ := json.Marshal(q) // of strings and numbers
+	b, _ := json.Marshal(q) // strings and numbers always marshal
 	return string(b)
 }

@@ -12,14 +12,15 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// accuracyJSON are relative errors (of the Euclidean norm) of y = x W^T with packed W, bf16 x and y, against float64.
+// accuracyJSON has relative errors (Euclidean norm) of y = x W^T with packed W, bf16 x and y, against float64.
 type accuracyJSON struct {
 	Type         string  `json:"type"`
-	Quantization float64 `json:"quantization"` // of the packed weights themselves, against those they were made from
-	Rounding     float64 `json:"rounding"`     // of the float64 result, rounded to bf16: no kernel can do better
+	Quantization float64 `json:"quantization"` // error of the packed weights against their source
+	// error of rounding the float64 result to bf16: the lower bound for any kernel
+	Rounding     float64 `json:"rounding"`
 	Exact        float64 `json:"exact"`
 	Fast         float64 `json:"fast"`
-	ExactOutlier float64 `json:"exact_outlier"` // one element of x in each 256 is 50 times as large, as in real models
+	ExactOutlier float64 `json:"exact_outlier"` // one element of x in 256 is scaled by 50, as in real models
 	FastOutlier  float64 `json:"fast_outlier"`
 }
 
@@ -30,7 +31,7 @@ const (
 	outlierTimes    = 50
 )
 
-// accuracy compares products with one row and with many, the worse of which counts, in every type.
+// accuracy measures products with one row and with many, in every type, and reports the larger error.
 func (b *bench) accuracy(ctx context.Context, _ command) (any, error) {
 	var all []accuracyJSON
 	for _, t := range quantize.Types() {
@@ -87,16 +88,18 @@ func (b *bench) accuracyOf(ctx context.Context, t quantize.Type) (accuracyJSON, 
 	return a, nil
 }
 
-// pack codes bf16 weights and gives what the codes stand for.
+// pack quantizes bf16 weights and also returns the dequantized values.
 func pack(t quantize.Type, source []uint16) (quantize.Blocks, []float64, error) {
 	n := len(source) / t.Group()
 	size := t.GroupSizes(quantize.BF16)
-	blocks := quantize.Blocks{Packed: make([]byte, n*size.Packed), Scales: make([]byte, n*size.Scales), Biases: make([]byte, n*size.Biases)}
+	blocks := quantize.Blocks{Packed: make([]byte, n*size.Packed), Scales: make([]byte, n*size.Scales),
+		Biases: make([]byte, n*size.Biases)}
 	if err := t.Encode(blocks, little(source), quantize.BF16); err != nil {
 		return blocks, nil, err
 	}
 	decoded := make([]byte, 4*len(source))
-	// With the scales in float32: in their own type the engine rounds each weight to bf16, which no product needs to do.
+	// The scales are float32: with bf16 scales the engine rounds each dequantized weight to bf16, which a product need not
+	// do.
 	wide := quantize.Blocks{Packed: blocks.Packed, Scales: blocks.Scales, Biases: blocks.Biases}
 	if len(blocks.Biases) > 0 {
 		wide.Scales, wide.Biases = widened(blocks.Scales), widened(blocks.Biases)
@@ -111,7 +114,7 @@ func pack(t quantize.Type, source []uint16) (quantize.Blocks, []float64, error) 
 	return blocks, weights, nil
 }
 
-// widened makes float32 of bf16, both little-endian.
+// widened converts bf16 to float32, both little-endian.
 func widened(b []byte) []byte {
 	wide := make([]byte, 0, 2*len(b))
 	for ; len(b) > 0; b = b[2:] {
@@ -120,8 +123,9 @@ func widened(b []byte) []byte {
 	return wide
 }
 
-// multiply runs the operation that linear layers run.
-func (b *bench) multiply(ctx context.Context, t quantize.Type, w quantize.Blocks, x []uint16, fast bool) (y []float64, err error) {
+// multiply runs the operation of a linear layer.
+func (b *bench) multiply(ctx context.Context, t quantize.Type, w quantize.Blocks, x []uint16, fast bool) (y []float64,
+	err error) {
 	parts, err := t.Parts(quantize.BF16, []int64{accuracyOutputs, accuracyColumns})
 	if err != nil {
 		return nil, err
@@ -139,7 +143,8 @@ func (b *bench) multiply(ctx context.Context, t quantize.Type, w quantize.Blocks
 			return mlx.FromBytes(b.thread, data, dtypes[safetensors.DType(p.DType)], int(p.Shape[0]), int(p.Shape[1]))
 		}
 		rows := mlx.FromBytes(b.thread, little(x), mlx.BFloat16, len(x)/accuracyColumns, accuracyColumns)
-		out := mlx.QuantizedMatMul(rows, array(w.Packed, parts.Packed), array(w.Scales, parts.Scales), array(w.Biases, parts.Biases),
+		out := mlx.QuantizedMatMul(rows, array(w.Packed, parts.Packed), array(w.Scales, parts.Scales),
+			array(w.Biases, parts.Biases),
 			true, t.Group(), t.Bits(), modes[t.Mode()])
 		for _, v := range mlx.AsType(out, mlx.Float32).Float32s() {
 			y = append(y, float64(v))
@@ -149,7 +154,7 @@ func (b *bench) multiply(ctx context.Context, t quantize.Type, w quantize.Blocks
 	return y, err
 }
 
-// product is x W^T.
+// product returns x W^T.
 func product(x, w []float64) []float64 {
 	y := make([]float64, 0, len(x)/accuracyColumns*accuracyOutputs)
 	for at := 0; at < len(x); at += accuracyColumns {
@@ -164,7 +169,7 @@ func product(x, w []float64) []float64 {
 	return y
 }
 
-// distance is the relative error of a.
+// distance returns the relative error of a.
 func distance(a, want []float64) float64 {
 	var difference, norm float64
 	for i, v := range want {
@@ -182,7 +187,7 @@ func normal(r *rand.Rand, n int, deviation float64) []uint16 {
 	return v
 }
 
-// bfloat rounds a finite number to bf16, to even.
+// bfloat rounds a finite number to bf16, half to even.
 func bfloat(v float32) uint16 {
 	bits := math.Float32bits(v)
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)

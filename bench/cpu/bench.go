@@ -14,26 +14,28 @@ import (
 
 // bench is a loaded image.
 type bench struct {
-	thread  *mlx.Thread
-	cpu     mlx.CPUOptions
-	engine  runtime.Engine
-	load    func(ctx context.Context, o runtime.Options) (runtime.Engine, error) // another one over the same image
-	model   models.Model                                                         // the same weights, for what Engine does not offer
-	weights *nn.Weights
-	vocab   int
-	bytes   int64   // of weights that one token reads
-	said    []int32 // with drafts, by op spec
+	thread *mlx.Thread
+	cpu    mlx.CPUOptions
+	engine runtime.Engine
+	// loads another engine over the same image
+	load func(ctx context.Context, o runtime.Options) (runtime.Engine, error)
+	// the same weights, for what Engine does not expose
+	model     models.Model
+	weights   *nn.Weights
+	vocab     int
+	bytes     int64   // of weights read per token
+	generated []int32 // tokens generated with drafts, by op spec
 }
 
 func (b *bench) close() {
-	// Errors here mean that the engine is gone already.
+	// An error here means that the engine is gone already.
 	_ = b.engine.Close()
 	if b.weights != nil {
 		_ = b.thread.Do(context.Background(), func() error { b.weights.Free(); return nil })
 	}
 }
 
-// infoJSON tells what is measured.
+// infoJSON describes the loaded image and engine.
 type infoJSON struct {
 	MLX           string `json:"mlx"`
 	Threads       int    `json:"threads"`
@@ -46,26 +48,27 @@ func (b *bench) info(ctx context.Context, _ command) (any, error) {
 	return infoJSON{MLX: b.thread.Info().Version, Threads: r.Threads, ISA: r.ISA, BytesPerToken: b.bytes}, err
 }
 
-// timing is tokens in seconds.
+// timing is a number of tokens and their seconds.
 type timing struct {
 	Tokens  int     `json:"tokens"`
 	Seconds float64 `json:"seconds"`
 }
 
-// decode times tokens after the first one that follows a prompt of depth tokens.
+// decode times the tokens after the first one that follows a prompt of depth tokens.
 func (b *bench) decode(ctx context.Context, c command) (any, error) {
 	_, decoded, err := b.generate(ctx, c.Depth, c.Tokens, func() error { return nil })
 	return decoded, err
 }
 
-// prefill times a prompt up to its first token.
+// prefill times a prompt until its first token.
 func (b *bench) prefill(ctx context.Context, c command) (any, error) {
 	prompt, _, err := b.generate(ctx, c.Tokens, 0, func() error { return nil })
 	return prompt, err
 }
 
-// generate runs a prompt of random ids and then decodes more tokens, one by one; between is called between the two.
-func (b *bench) generate(ctx context.Context, prompt, more int, between func() error) (prefill, decode timing, err error) {
+// generate prefills a prompt of random ids, calls between, and decodes more tokens one by one.
+func (b *bench) generate(ctx context.Context, prompt, more int, between func() error) (prefill, decode timing,
+	err error) {
 	request := b.request(prompt, more+1)
 	begun := time.Now()
 	n := 0
@@ -88,18 +91,19 @@ func (b *bench) generate(ctx context.Context, prompt, more int, between func() e
 	return prefill, timing{more, time.Since(begun).Seconds()}, nil
 }
 
-// request wants tokens after a prompt of random ids, one for each step.
+// request builds a request for tokens after a prompt of random ids, without drafts.
 func (b *bench) request(prompt, tokens int) runtime.Request {
-	return runtime.Request{Prompt: randomTokens(prompt, b.vocab), MaxTokens: tokens, IgnoreEOS: true, Draft: runtime.Draft{Mode: runtime.DraftOff}}
+	return runtime.Request{Prompt: randomTokens(prompt, b.vocab), MaxTokens: tokens, IgnoreEOS: true,
+		Draft: runtime.Draft{Mode: runtime.DraftOff}}
 }
 
-// report is what the kernels did since the last report.
+// report returns the kernel statistics since the last call.
 func (b *bench) report(ctx context.Context) (r mlx.CPUReport, err error) {
 	err = b.thread.Do(ctx, func() error { r = b.thread.CPU(); return nil })
 	return r, err
 }
 
-// randomTokens gives the same ids each time.
+// randomTokens returns the same ids on each call.
 func randomTokens(n, vocab int) []int32 {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	ids := make([]int32, n)

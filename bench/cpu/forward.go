@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// scoresJSON are the scores that follow a prompt, for comparing them with those of another program.
+// scoresJSON has the logits after a prompt, for comparison with another program's.
 type scoresJSON struct {
 	IDs    []int32   `json:"ids"`
 	Scores []float32 `json:"scores"`
@@ -30,16 +30,16 @@ func (b *bench) scores(ctx context.Context, c command) (any, error) {
 	return s, err
 }
 
-// skippedJSON are the times of a prompt, in seconds, medians: of a model that gives the scores of the last row only.
+// skippedJSON has median prefill times in seconds, of a prefill that needs only the last row's logits.
 type skippedJSON struct {
-	Last float64 `json:"last"` // rows that nobody asks for leave as early as the model allows
-	All  float64 `json:"all"`  // all rows pass all layers
+	Last float64 `json:"last"` // unneeded rows are dropped as early as the model allows
+	All  float64 `json:"all"`  // all rows run through all layers
 }
 
-// skippedRounds is few: a prompt takes seconds.
+// skippedRounds is small because a prompt takes seconds.
 const skippedRounds = 3
 
-// skipped times a prompt in one piece, once as a prefill runs it and once with all of its rows up to the last layer.
+// skipped times a prompt in one chunk, once as a prefill runs it and once with all rows in all layers.
 func (b *bench) skipped(ctx context.Context, c command) (any, error) {
 	var last, all []float64
 	err := b.thread.Do(ctx, func() error {
@@ -63,7 +63,7 @@ func (b *bench) skipped(ctx context.Context, c command) (any, error) {
 	return skippedJSON{median(last), median(all)}, nil
 }
 
-// prompt gives the seconds up to the scores of the last row.
+// prompt returns the seconds until the last row's logits.
 func (b *bench) prompt(ids []int32, all bool) (seconds float64) {
 	seq := cache.NewSequence(b.model.Layers())
 	defer seq.Free()

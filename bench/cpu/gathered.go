@@ -7,7 +7,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// A bank of experts like those of published models: int4 matrices, each in memory once, all of them far beyond the caches.
+// The size of a published model's experts: int4 matrices, in sum far larger than the caches.
 const (
 	gatheredExperts = 64
 	gatheredOut     = 2048
@@ -15,15 +15,14 @@ const (
 	gatheredBanks   = 4
 )
 
-// gatheredJSON are medians in GB of weights per second, by the number of experts that are read: as many rows, each of which
-// meets an expert of its own.
+// gatheredJSON has medians in GB of weights per second, by the number of experts read. Each row uses its own expert.
 type gatheredJSON struct {
 	One       float64 `json:"1"`
 	Eight     float64 `json:"8"`
 	SixtyFour float64 `json:"64"`
 }
 
-// gathered times gathered products with int4 weights, several in one evaluation, as the layers of a model are.
+// gathered times gathered products with int4 weights, several per evaluation, like the layers of a model.
 func (b *bench) gathered(ctx context.Context, c command) (any, error) {
 	speeds := map[int]float64{}
 	err := b.thread.Do(ctx, func() error {
@@ -50,7 +49,7 @@ func (b *bench) gathered(ctx context.Context, c command) (any, error) {
 		for _, n := range []int{1, 8, 64} {
 			calls := max(gatheredBanks, 2*gatheredExperts/n)
 			var times []float64
-			for round := range c.Rounds + 1 { // the first is a rehearsal
+			for round := range c.Rounds + 1 { // the first is a warm-up
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -61,10 +60,11 @@ func (b *bench) gathered(ctx context.Context, c command) (any, error) {
 					for i := range calls {
 						chosen := make([]uint32, n)
 						for j := range chosen {
-							chosen[j] = uint32((i*n + j*5 + round) % gatheredExperts) // 5 and 64 share no factor: all differ
+							chosen[j] = uint32((i*n + j*5 + round) % gatheredExperts) // 5 and 64 are coprime, so all differ
 						}
 						w := banks[i%gatheredBanks]
-						outs = append(outs, mlx.GatherQMM(x, w[0], w[1], w[2], nil, mlx.FromSlice(b.thread, chosen), true, group, bits, mlx.Affine, false))
+						outs = append(outs, mlx.GatherQMM(x, w[0], w[1], w[2], nil, mlx.FromSlice(b.thread, chosen), true, group, bits,
+							mlx.Affine, false))
 					}
 					begun := time.Now()
 					mlx.Eval(outs...)

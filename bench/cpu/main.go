@@ -1,11 +1,11 @@
-// Command cpu measures the whole runtime on an image of the store, for the CPU benchmark (run.py, which also runs the
-// peers and makes the table).
+// Command cpu measures the runtime on an image of the store, for the CPU benchmark (run.py, which also runs the peers
+// and writes the table).
 //
 //	cpu -image NAME [-store DIR]
 //
-// It loads the image once and then obeys standard input: a [command] in JSON on each line gives one line of JSON. Decode
-// and prefill go through runtime.Engine, as `ingot run` does: the graph is built by package models, a token is sampled,
-// and its text is made. Token ids are random, so that there is no tokenizer before a prompt. The first error ends it.
+// It loads the image once and reads a [command] in JSON from each line of standard input. Each command prints one line
+// of JSON. Decode and prefill go through runtime.Engine, as in `ingot run`: package models builds the graph, a token is
+// sampled and detokenized. Token ids are random, so prompts are not tokenized. The first error ends the program.
 package main
 
 import (
@@ -24,21 +24,21 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// command is what to measure.
+// command is one measurement.
 type command struct {
-	Op     string `json:"op"`     // see ops
-	Math   string `json:"math"`   // "exact" (also when empty) or "fast"
-	Depth  int    `json:"depth"`  // tokens that a sequence holds before what is timed; 0 counts as 1
-	Tokens int    `json:"tokens"` // decoded or prefilled; 0 is 64
-	Rounds int    `json:"rounds"` // of op rows; 0 is 8
+	Op     string `json:"op"`     // a key of ops
+	Math   string `json:"math"`   // "exact" (the default) or "fast"
+	Depth  int    `json:"depth"`  // tokens in the sequence before the timed ones; 0 counts as 1
+	Tokens int    `json:"tokens"` // tokens to decode or prefill; default 64
+	Rounds int    `json:"rounds"` // of op rows; default 8
 
 	Streams int `json:"streams"` // of op streams
 
-	Drafts int     `json:"drafts"` // of op spec, in a step; without it 3
-	Right  float64 `json:"right"`  // of op spec: the share of drafts that are right; without it 0.7
+	Drafts int     `json:"drafts"` // drafts per step of op spec; default 3
+	Right  float64 `json:"right"`  // acceptance rate of op spec; default 0.7
 }
 
-// ops are the measurements; each gives a value for JSON.
+// ops are the measurements. Each returns a value to marshal as JSON.
 var ops = map[string]func(*bench, context.Context, command) (any, error){
 	"info":     (*bench).info,
 	"decode":   (*bench).decode,
@@ -99,7 +99,7 @@ func run(root, image string, in io.Reader, out io.Writer) error {
 	return serve(ctx, b, in, out)
 }
 
-// serve obeys commands until the input ends.
+// serve runs commands until the input ends.
 func serve(ctx context.Context, b *bench, in io.Reader, out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	lines := bufio.NewScanner(in)
@@ -121,7 +121,7 @@ func serve(ctx context.Context, b *bench, in io.Reader, out io.Writer) error {
 
 var errCommand = errors.New("bad command")
 
-// parse reads a command and fills in what it leaves open.
+// parse reads a command and fills in the defaults.
 func parse(line []byte) (command, error) {
 	c := command{Tokens: 64, Rounds: 8, Drafts: 3, Right: 0.7}
 	if err := json.Unmarshal(line, &c); err != nil {
@@ -134,13 +134,14 @@ func parse(line []byte) (command, error) {
 		return c, fmt.Errorf("%w: %s: depth may not be negative, tokens and rounds must be positive", errCommand, line)
 	}
 	if c.Drafts < 1 || c.Drafts > runtime.MaxDraft || !(c.Right >= 0 && c.Right <= 1) {
-		return c, fmt.Errorf("%w: %s: from 1 to %d drafts, of which a share of 0 to 1 is right", errCommand, line, runtime.MaxDraft)
+		return c, fmt.Errorf("%w: %s: from 1 to %d drafts, of which a share of 0 to 1 is right", errCommand, line,
+			runtime.MaxDraft)
 	}
 	c.Depth = max(c.Depth, 1)
 	return c, nil
 }
 
-// do sets the precision and measures.
+// do sets the precision and runs a command.
 func (b *bench) do(ctx context.Context, c command) (any, error) {
 	fast, err := mlx.ParseCPUMath(c.Math)
 	if err != nil {
@@ -154,8 +155,9 @@ func (b *bench) do(ctx context.Context, c command) (any, error) {
 	return ops[c.Op](b, ctx, c)
 }
 
-// newBench loads the image twice over the same mapped blobs: for the runtime, and for what it does not offer yet.
-func newBench(ctx context.Context, t *mlx.Thread, cpu mlx.CPUOptions, store *manifest.Store, entry *manifest.Entry) (*bench, error) {
+// newBench loads the image twice over the same mapped blobs: for the runtime, and for what it does not expose.
+func newBench(ctx context.Context, t *mlx.Thread, cpu mlx.CPUOptions, store *manifest.Store,
+	entry *manifest.Entry) (*bench, error) {
 	load := func(ctx context.Context, o runtime.Options) (runtime.Engine, error) {
 		return runtime.Load(ctx, t, store, entry, o)
 	}

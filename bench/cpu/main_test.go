@@ -23,15 +23,22 @@ func TestParse(t *testing.T) {
 		want command
 	}{
 		{`{"op":"decode"}`, command{Op: "decode", Depth: 1, Tokens: 64, Rounds: 8, Drafts: 3, Right: 0.7}},
-		{`{"op":"decode","math":"fast","depth":2048,"tokens":3}`, command{Op: "decode", Math: "fast", Depth: 2048, Tokens: 3, Rounds: 8, Drafts: 3, Right: 0.7}},
-		{`{"op":"rows","rounds":2,"flash":true}`, command{Op: "rows", Depth: 1, Tokens: 64, Rounds: 2, Drafts: 3, Right: 0.7}},
+		{
+			`{"op":"decode","math":"fast","depth":2048,"tokens":3}`,
+			command{Op: "decode", Math: "fast", Depth: 2048, Tokens: 3, Rounds: 8, Drafts: 3, Right: 0.7},
+		},
+		{
+			`{"op":"rows","rounds":2,"flash":true}`,
+			command{Op: "rows", Depth: 1, Tokens: 64, Rounds: 2, Drafts: 3, Right: 0.7},
+		},
 	} {
 		got, err := parse([]byte(c.line))
 		if err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.line, got, err, c.want)
 		}
 	}
-	for _, line := range []string{``, `decode`, `{}`, `{"op":"fly"}`, `{"op":"decode","depth":-1}`, `{"op":"decode","tokens":0}`, `{"op":"rows","rounds":-2}`,
+	for _, line := range []string{``, `decode`, `{}`, `{"op":"fly"}`, `{"op":"decode","depth":-1}`,
+		`{"op":"decode","tokens":0}`, `{"op":"rows","rounds":-2}`,
 		`{"op":"spec","drafts":17}`, `{"op":"spec","right":1.5}`} {
 		if _, err := parse([]byte(line)); !errors.Is(err, errCommand) {
 			t.Errorf("%q: %v, want %v", line, err, errCommand)
@@ -59,8 +66,9 @@ func TestRead(t *testing.T) {
 		}
 		return m
 	}
-	moe := parse(`{"model_type":"qwen3_moe","vocab_size":100,"hidden_size":64,"num_hidden_layers":1,"num_attention_heads":2,"num_key_value_heads":1,
-		"head_dim":32,"num_experts":16,"num_experts_per_tok":4,"moe_intermediate_size":32,"intermediate_size":64,"tie_word_embeddings":false}`)
+	moe := parse(`{"model_type":"qwen3_moe","vocab_size":100,"hidden_size":64,"num_hidden_layers":1,
+		"num_attention_heads":2,"num_key_value_heads":1,"head_dim":32,"num_experts":16,"num_experts_per_tok":4,
+		"moe_intermediate_size":32,"intermediate_size":64,"tie_word_embeddings":false}`)
 	for _, c := range []struct {
 		name string
 		tied bool
@@ -91,7 +99,8 @@ func load(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: modeltest.Dir("demo")}}}
-	if _, err := convert.Create(t.Context(), store, name, file, convert.Options{Precision: convert.Precision{Type: quantize.Int4, Uniform: true}}); err != nil {
+	if _, err := convert.Create(t.Context(), store, name, file,
+		convert.Options{Precision: convert.Precision{Type: quantize.Int4, Uniform: true}}); err != nil {
 		t.Fatal(err)
 	}
 	entry, err := store.Resolve(t.Context(), name)
@@ -106,7 +115,7 @@ func load(t *testing.T) *bench {
 	return b
 }
 
-// Every op answers with a line of figures that make sense, and leaves no array behind.
+// Every op prints a line of plausible figures and leaks no array.
 func TestServe(t *testing.T) {
 	b := load(t)
 	arrays := func() (n int64) {
@@ -159,7 +168,8 @@ func TestServe(t *testing.T) {
 	if skipped.Last <= 0 || skipped.All <= 0 {
 		t.Errorf("skipped: %+v", skipped)
 	}
-	if spec.Plain.Seconds <= 0 || spec.Draft.Seconds <= 0 || spec.Accepted == 0 || spec.Accepted == spec.Drafted || spec.Steps+spec.Accepted != 21 {
+	if spec.Plain.Seconds <= 0 || spec.Draft.Seconds <= 0 || spec.Accepted == 0 || spec.Accepted == spec.Drafted ||
+		spec.Steps+spec.Accepted != 21 {
 		t.Errorf("spec: %+v", spec)
 	}
 	if after := arrays(); after != before {

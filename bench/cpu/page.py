@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 
 import plot
 import report
@@ -26,18 +27,23 @@ def table(head, rows):
     return "\n".join("| " + " | ".join(str(c) for c in line) + " |" for line in lines)
 
 
+def paragraph(text):
+    """A text in the docs' line length."""
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
 def number(value):
     return "-" if value is None else f"{value:.3g}" if value < 1 else f"{value:.1f}"
 
 
 def machine(run):
     m = run["machine"]
-    return "\n".join([
+    return paragraph(" ".join([
         f"{run['date']}, {m['processor']} ({m['family']}), {m['cores']} cores{' of a virtual machine' if m['virtual'] else ''}, "
         f"{m['memory_gib']} GiB, {m['system']}; {run['threads']} threads, medians of {run['rounds']} interleaved rounds.",
-        f"Other programs took {run['others']['median']:.0%} of the machine in the median and {run['others']['most']:.0%} at most.",
+        f"Load by other programs: {run['others']['median']:.0%} in the median, {run['others']['most']:.0%} at most.",
         f"{versions(run)}.",
-    ])
+    ]))
 
 
 def first(run):
@@ -71,7 +77,7 @@ def speed(run):
         rows = []
         for math, rounds in detail["rows"].items():
             rows.append([math, *(f"{report.over_one(rounds, key):.2f}" for key in ("draft", "streams"))])
-        parts.append("A forward of 8 rows, as multiples of one of 1 row:\n\n" + table(["", "8 of one sequence (a draft of 7)", "8 streams"], rows))
+        parts.append("Time of a forward pass of 8 rows, as a multiple of 1 row:\n\n" + table(["", "8 of one sequence (a draft of 7)", "8 streams"], rows))
     return "\n\n".join(parts)
 
 
@@ -82,38 +88,42 @@ def times(ratio):
 def agreement(figures):
     if not figures.get("agreement"):
         return None
-    return f"Scores of a small model of this shape, not quantized, by ingot and by llama.cpp: cosine {figures['agreement']:.5f}."
+    return paragraph(f"Logits of a small unquantized model of this shape, ingot against llama.cpp: cosine {figures['agreement']:.5f}.")
 
 
 def skipped(detail):
     if not detail.get("skipped"):
         return None
-    return (f"Rows whose scores nobody wants leave before the layers that share keys and values: a prefill of 512 in one piece is "
-            f"{report.skipping(detail):.2f} times as fast (exact) as one in which all rows pass all layers.")
+    return paragraph(
+        "Rows whose logits are not needed skip the layers that share keys and values: prefill 512 in one chunk is "
+        f"{report.skipping(detail):.2f} times as fast (exact) as with all rows in all layers."
+    )
 
 
 def run_of(run, detail):
-    """When and in what company a shape was measured, where that was another run than the page's."""
+    """Date and load of a shape's run, if it is not the page's run."""
     if "others" not in detail or detail is first(run):
         return None
-    return (f"{detail['date']}, medians of {detail['rounds']} rounds in {detail['minutes']:.0f} minutes; other programs took {detail['others']['median']:.0%} "
-            f"of the machine in the median and {detail['others']['most']:.0%} at most.")
+    return paragraph(
+        f"{detail['date']}, medians of {detail['rounds']} rounds in {detail['minutes']:.0f} minutes; "
+        f"load by other programs: {detail['others']['median']:.0%} in the median, {detail['others']['most']:.0%} at most."
+    )
 
 
 def limits(run):
     result = run["result"]
     rows = [
-        ["memory read, 512 MiB", f"{result['read_gbps']:.1f} GB/s"], ["f32 multiply-adds", f"{result['fma_gflops']:.0f} GFLOP/s"],
+        ["memory bandwidth, reading 512 MiB", f"{result['read_gbps']:.1f} GB/s"], ["f32 multiply-adds", f"{result['fma_gflops']:.0f} GFLOP/s"],
         ["int16 products of pairs", f"{result['i16_gops']:.0f} GOP/s"], ["int8 products of pairs", f"{result['i8_gops']:.0f} GOP/s"],
-        *([f"gathered products, rows of an expert each, {n} of 64 experts, {math}", f"{v:.1f} GB/s, {v / result['read_gbps']:.0%} of the read speed"]
+        *([f"gathered product, one row per expert, {n} of 64 experts, {math}", f"{v:.1f} GB/s, {v / result['read_gbps']:.0%} of the bandwidth"]
           for math, g in run.get("gathered", {}).items() for n, v in g.items()),
     ]
     parts = [table(["measured in the same rounds", ""], rows)]
     for shape in run["shapes"]:
         own, bound = {**result, **result[shape]}, report.decode_limit(result, shape)
         rows = [
-            ["memory read in its rounds", f"{own['read_gbps']:.1f} GB/s"], ["weights that a token reads", f"{own['bytes_per_token'] / 1e6:.1f} MB"],
-            ["so decode at most", f"{bound:.1f} tokens/s"],
+            ["memory bandwidth in its rounds", f"{own['read_gbps']:.1f} GB/s"], ["weights read per token", f"{own['bytes_per_token'] / 1e6:.1f} MB"],
+            ["decode at most", f"{bound:.1f} tokens/s"],
             *([f"of which {NAMES[n]}", f"{v / bound:.0%}"] for n, v in own["decode0"].items() if v and v > bound / 100),
         ]
         parts.append(table([f"shape `{shape}`", ""], rows))
@@ -126,7 +136,7 @@ def profile(run):
         rows = []
         for math, p in detail["profile"].items():
             rows.append([math, *(f"{p[k] * 1e3:.2f}" for k in ("wall", "kernels")), f"{report.overhead(p):.1%}", *(f"{p[k] * 1e3:.2f}" for k in ("build", "wait", "free"))])
-        parts.append(f"Shape `{shape}`, milliseconds for each token:\n\n" + table(["", "all", "in kernels", "outside", "graph in Go", "evaluation", "freeing"], rows))
+        parts.append(f"Shape `{shape}`, milliseconds per token:\n\n" + table(["", "all", "in kernels", "outside", "graph in Go", "evaluation", "freeing"], rows))
         kinds = sorted({kind for p in detail["profile"].values() for kind in p["nodes"]}, key=lambda k: -detail["profile"]["exact"]["nodes"].get(k, {"seconds": 0})["seconds"])
         rows = []
         for kind in kinds:

@@ -9,16 +9,17 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// profileJSON says where the time of a decoded token goes, in seconds per token. Wall and Kernels are of the runtime's
-// own loop. Build, Wait and Read are of a loop here that does the same with the engine at rest while it builds.
+// profileJSON breaks down the time of a decoded token, in seconds per token. Wall and Kernels come from the runtime's
+// own loop. Build, Wait and Free come from a separate loop that does the same work with the engine idle while Go builds
+// the graph.
 type profileJSON struct {
 	Tokens  int                    `json:"tokens"`
 	Wall    float64                `json:"wall"`
-	Kernels float64                `json:"kernels"` // inside kernels of ours; the rest of Wall is overhead
+	Kernels float64                `json:"kernels"` // inside our kernels; the rest of Wall is overhead
 	Nodes   map[string]nodeProfile `json:"nodes"`   // Kernels by kind
-	Build   float64                `json:"build"`   // the graph, in Go
-	Wait    float64                `json:"wait"`    // evaluation, kernels among it
-	Free    float64                `json:"free"`    // of the graph's arrays
+	Build   float64                `json:"build"`   // building the graph in Go
+	Wait    float64                `json:"wait"`    // evaluation, including kernels
+	Free    float64                `json:"free"`    // freeing the graph's arrays
 }
 
 type nodeProfile struct {
@@ -26,7 +27,7 @@ type nodeProfile struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// profile decodes at a depth and takes a token's time apart.
+// profile decodes at a depth and breaks down a token's time.
 func (b *bench) profile(ctx context.Context, c command) (any, error) {
 	_, decoded, err := b.generate(ctx, c.Depth, c.Tokens, func() error { _, err := b.report(ctx); return err })
 	if err != nil {

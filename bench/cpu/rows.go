@@ -11,18 +11,18 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// checked is the number of rows that op rows compares with one: a token and a draft of seven, or a token of each of
+// checked is the number of rows that op rows compares with one: a token with a draft of seven, or one token of each of
 // eight streams.
 const checked = 8
 
-// rowsJSON are medians of forwards, in seconds: the graph built, scores of all rows, and their largest.
+// rowsJSON has median times of forward passes in seconds: building the graph, logits of all rows, and their argmax.
 type rowsJSON struct {
 	One     float64 `json:"one"`     // one row
 	Draft   float64 `json:"draft"`   // eight rows of one sequence
 	Streams float64 `json:"streams"` // one row of each of eight sequences
 }
 
-// rows times forwards of one row and of eight in turn, from the same depth.
+// rows times forward passes of one row and of eight, interleaved, at the same depth.
 func (b *bench) rows(ctx context.Context, c command) (any, error) {
 	var one, draft, streams []float64
 	err := b.thread.Do(ctx, func() error {
@@ -40,7 +40,7 @@ func (b *bench) rows(ctx context.Context, c command) (any, error) {
 		for i, s := range states {
 			each[i] = nn.Part{Seq: s.seq, Tokens: ids[i : i+1]}
 		}
-		for range c.Rounds + 1 { // the first is a rehearsal
+		for range c.Rounds + 1 { // the first is a warm-up
 			for _, m := range []struct {
 				times  *[]float64
 				states []state
@@ -68,14 +68,14 @@ func (b *bench) rows(ctx context.Context, c command) (any, error) {
 	return rowsJSON{median(one[1:]), median(draft[1:]), median(streams[1:])}, nil
 }
 
-// state is a sequence, and what it was after its prompt where its layers cannot simply go back there.
+// state is a sequence, with a snapshot after its prompt if its layers cannot rewind.
 type state struct {
 	seq   *cache.Sequence
 	kept  cache.Snapshots
 	depth int
 }
 
-// start runs a prompt.
+// start prefills a prompt.
 func (b *bench) start(prompt []int32) state {
 	seq := cache.NewSequence(b.model.Layers())
 	b.thread.Scope(func() { b.step(nn.Part{Seq: seq, Tokens: prompt}) })
@@ -86,7 +86,7 @@ func (b *bench) start(prompt []int32) state {
 	return s
 }
 
-// back takes a forward's tokens back. A rewind leaves the storage where it is, as it is between the steps of a request.
+// back removes a forward pass's tokens. Rewinding keeps the storage in place, as between the steps of a request.
 func (s state) back() bool {
 	if s.kept == nil {
 		return s.seq.Rewind(s.depth)
@@ -101,7 +101,7 @@ func (s state) free() {
 	}
 }
 
-// timed runs a forward and takes its tokens back.
+// timed runs a forward pass and removes its tokens again.
 func (b *bench) timed(states []state, parts []nn.Part) (seconds float64, err error) {
 	b.thread.Scope(func() {
 		begun := time.Now()
@@ -116,7 +116,7 @@ func (b *bench) timed(states []state, parts []nn.Part) (seconds float64, err err
 	return seconds, nil
 }
 
-// step is one forward, up to the best token of each wanted row.
+// step is one forward pass, including the argmax of each wanted row.
 func (b *bench) step(parts ...nn.Part) { b.graph(parts...).ToBytes() }
 
 func (b *bench) graph(parts ...nn.Part) *mlx.Array {

@@ -9,14 +9,14 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Prompts of op streams, and the short and the long one of op wait.
+// Prompt lengths of op streams, and the short and long prompt of op wait.
 const (
 	streamPrompt = 16
 	shortPrompt  = 32
 	longPrompt   = 4096
 )
 
-// streams times tokens of several requests that run together, from when all of them speak until the first has ended.
+// streams times the tokens of concurrent requests, from when all of them generate until the first one ends.
 func (b *bench) streams(ctx context.Context, c command) (any, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -58,16 +58,16 @@ func (b *bench) streams(ctx context.Context, c command) (any, error) {
 	return timing{counted, ended.Sub(begun).Seconds()}, failed
 }
 
-// waitJSON are the seconds to the first token of a short prompt.
+// waitJSON has times to the first token of a short prompt, in seconds.
 type waitJSON struct {
 	Alone   float64 `json:"alone"`
-	Behind  float64 `json:"behind"`  // while a long prompt is read
-	Whole   float64 `json:"whole"`   // while a long prompt is read in one step
-	Prefill float64 `json:"prefill"` // of the long prompt itself, with the short one beside it
+	Behind  float64 `json:"behind"`  // during a long prompt's chunked prefill
+	Whole   float64 `json:"whole"`   // during a long prompt's prefill in one step
+	Prefill float64 `json:"prefill"` // of the long prompt, with the short one next to it
 }
 
-// wait times a short prompt behind a long one. The engine to measure reads prompts in pieces; whole is another one, over the same
-// weights, that does not.
+// wait times a short prompt behind a long one. The measured engine prefills in chunks; whole is another engine over the
+// same weights that does not.
 func (b *bench) wait(ctx context.Context, _ command) (any, error) {
 	var w waitJSON
 	var err error
@@ -86,7 +86,7 @@ func (b *bench) wait(ctx context.Context, _ command) (any, error) {
 	return w, err
 }
 
-// first is the time to the first token of a prompt.
+// first returns the time to the first token of a prompt.
 func (b *bench) first(ctx context.Context, e runtime.Engine, n int) (float64, error) {
 	begun := time.Now()
 	for _, err := range e.Generate(ctx, b.request(n, 1)) {
@@ -97,7 +97,7 @@ func (b *bench) first(ctx context.Context, e runtime.Engine, n int) (float64, er
 	return time.Since(begun).Seconds(), nil
 }
 
-// behind times a short prompt that comes while a long one is read, and that one.
+// behind times a short prompt that arrives during a long one's prefill, and the long one.
 func (b *bench) behind(ctx context.Context, e runtime.Engine) (short, long float64, err error) {
 	done := make(chan error, 1)
 	go func() {
@@ -105,7 +105,7 @@ func (b *bench) behind(ctx context.Context, e runtime.Engine) (short, long float
 		long, err = b.first(ctx, e, longPrompt)
 		done <- err
 	}()
-	time.Sleep(100 * time.Millisecond) // the long one is at work then
+	time.Sleep(100 * time.Millisecond) // the long prompt is being prefilled by then
 	short, err = b.first(ctx, e, shortPrompt)
 	if other := <-done; err == nil {
 		err = other

@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// specJSON is a text as long, plain and with drafts.
+// specJSON compares the same number of tokens, without and with drafts.
 type specJSON struct {
 	Plain    timing `json:"plain"`
 	Draft    timing `json:"draft"`
@@ -19,12 +19,12 @@ type specJSON struct {
 	Steps    int    `json:"target_steps"`
 }
 
-// specTries is how often op spec looks for a text that drafting says.
+// specTries bounds the search for a text that the model reproduces with drafts.
 const specTries = 64
 
-// spec times a request without drafts, and with some that cost nothing and of which each is right with the probability that the command
-// says. A random model often has two tokens that are all but equally likely, and then says another one in a step of several rows: what
-// counts is a text that is said with itself as the draft.
+// spec times a request without drafts, and with drafts that cost nothing and are right with the command's probability.
+// In a random model two tokens are often nearly equally likely, and a step of several rows may pick the other one. So
+// only a text that the model reproduces with itself as the draft counts.
 func (b *bench) spec(ctx context.Context, c command) (any, error) {
 	k := &known{right: c.Right}
 	e, err := b.load(ctx, runtime.Options{Draft: runtime.DraftOptions{Guess: k.guess}})
@@ -33,36 +33,36 @@ func (b *bench) spec(ctx context.Context, c command) (any, error) {
 	}
 	defer e.Close()
 	r := b.request(streamPrompt, c.Tokens+1)
-	plain, said, _, err := text(ctx, e, r)
+	plain, generated, _, err := text(ctx, e, r)
 	if err != nil {
 		return nil, err
 	}
-	if len(b.said) == len(said) {
-		said = b.said
+	if len(b.generated) == len(generated) {
+		generated = b.generated
 	}
 	r.Draft = runtime.Draft{Mode: runtime.DraftFixed, N: c.Drafts}
 	for range specTries {
-		k.text = slices.Concat(r.Prompt, said)
+		k.text = slices.Concat(r.Prompt, generated)
 		draft, again, stats, err := text(ctx, e, r)
 		if err != nil {
 			return nil, err
 		}
-		if slices.Equal(said, again) {
-			b.said = said
+		if slices.Equal(generated, again) {
+			b.generated = generated
 			return specJSON{plain, draft, stats.Drafted, stats.Accepted, stats.TargetSteps}, nil
 		}
-		said = again
+		generated = again
 	}
-	return nil, fmt.Errorf("in %d tries no text of %d tokens was said twice", specTries, c.Tokens)
+	return nil, fmt.Errorf("no text of %d tokens was reproduced in %d tries", c.Tokens, specTries)
 }
 
-// known drafts from a text that it knows.
+// known drafts from a known text.
 type known struct {
 	text  []int32
 	right float64
 }
 
-// guess drafts what follows the tokens. Whether a draft is wrong depends on its place alone.
+// guess drafts the tokens that follow. Whether a draft is wrong depends only on its position.
 func (k *known) guess(tokens []int32, n int) []int32 {
 	drafts := slices.Clone(k.text[len(tokens):min(len(tokens)+n, len(k.text))])
 	for i := range drafts {
@@ -73,17 +73,18 @@ func (k *known) guess(tokens []int32, n int) []int32 {
 	return drafts
 }
 
-// text times the tokens of a request after its first one.
-func text(ctx context.Context, e runtime.Engine, r runtime.Request) (after timing, said []int32, stats runtime.Stats, err error) {
+// text times the tokens of a request after the first one.
+func text(ctx context.Context, e runtime.Engine, r runtime.Request) (after timing, generated []int32,
+	stats runtime.Stats, err error) {
 	var begun time.Time
 	for event, err := range e.Generate(ctx, r) {
 		if err != nil {
-			return after, said, stats, err
+			return after, generated, stats, err
 		}
-		said, stats = append(said, event.IDs...), event.Stats
+		generated, stats = append(generated, event.IDs...), event.Stats
 		if begun.IsZero() {
 			begun = time.Now()
 		}
 	}
-	return timing{len(said) - 1, time.Since(begun).Seconds()}, said, stats, nil
+	return timing{len(generated) - 1, time.Since(begun).Seconds()}, generated, stats, nil
 }

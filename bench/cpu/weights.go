@@ -16,12 +16,12 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Package runtime keeps its model to itself and has no forward of several streams yet, so the model is built here once
-// more, for ops rows and profile, over the same mapped files. It trusts the image, which runtime.Load has checked.
+// Package runtime does not expose its model or a forward pass of several streams. So ops rows and profile build the
+// model here, over the same mapped files. The image is trusted: runtime.Load has checked it.
 
 const maxConfig = 1 << 20
 
-// loadModel builds the model over the image's blobs.
+// loadModel builds the model from the image's blobs.
 func (b *bench) loadModel(ctx context.Context, store *manifest.Store, entry *manifest.Entry) error {
 	layer, ok := entry.Image.Find(manifest.KindFile, "config.json")
 	if !ok {
@@ -62,8 +62,8 @@ func (b *bench) loadModel(ctx context.Context, store *manifest.Store, entry *man
 	})
 }
 
-// read is how many of a tensor's bytes one token reads: a row of a table, all of one that is the head too, and of experts
-// those that are chosen.
+// read returns how many of a tensor's bytes one token reads: one row of an embedding, all of an embedding that is also
+// the head, and the selected experts.
 func read(config arch.Model, name string, bytes int64, tied bool) int64 {
 	switch {
 	case strings.Contains(name, "embed_tokens_per_layer"), strings.Contains(name, "embed_tokens") && !tied:
@@ -86,7 +86,7 @@ var dtypes = map[safetensors.DType]mlx.DType{
 
 var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
 
-// loadTensor maps a tensor's blob and gives its bytes too.
+// loadTensor maps a tensor's blob and also returns its size.
 func loadTensor(t *mlx.Thread, store *manifest.Store, l manifest.Layer) (*nn.Tensor, int64, error) {
 	f, err := store.OpenBlob(l.Digest)
 	if err != nil {
@@ -121,7 +121,8 @@ func loadTensor(t *mlx.Thread, store *manifest.Store, l manifest.Layer) (*nn.Ten
 		if err != nil {
 			return nil, 0, err
 		}
-		tensor.Packed = &nn.Packed{Scales: arrays[".scale"], Biases: arrays[".bias"], Mode: modes[kind.Mode()], Bits: kind.Bits(), Group: group}
+		tensor.Packed = &nn.Packed{Scales: arrays[".scale"], Biases: arrays[".bias"], Mode: modes[kind.Mode()],
+			Bits: kind.Bits(), Group: group}
 	}
 	return tensor, header.Size - header.DataOffset, nil
 }

@@ -1,7 +1,9 @@
-// Command grammar times the masks of structured output: for schemas as people write them and a vocabulary of 128,256 tokens,
-// what one token costs (Mask and Accept) while a document is written, the first one of a new grammar and later ones, and what
-// compiling costs. Usage: grammar [-tokenizer FILE] [-documents N] RESULTS. RESULTS is a JSON file; FILE a tokenizer.json
-// whose vocabulary is taken instead of a made one.
+// Command grammar benchmarks structured output: typical schemas with a vocabulary of 128,256 tokens. It measures the
+// cost per token (Mask and Accept) of the first and of later documents of a grammar, and the cost of compilation.
+//
+//	grammar [-tokenizer FILE] [-documents N] RESULTS
+//
+// RESULTS is the JSON file to write. FILE is a tokenizer.json whose vocabulary replaces the synthetic one.
 package main
 
 import (
@@ -31,10 +33,10 @@ func main() {
 	}
 }
 
-// grammars is how often each case is compiled anew: the fastest is what the work takes, others were interrupted.
+// grammars is how often each case is compiled. The fastest run counts; slower ones were disturbed.
 const grammars = 5
 
-// times are microseconds.
+// times are in microseconds.
 type times struct {
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
@@ -42,18 +44,18 @@ type times struct {
 }
 
 type result struct {
-	Compile float64 `json:"compile_us"` // from the text of the schema to a grammar
-	Bind    float64 `json:"bind_us"`    // to the first matcher with the vocabulary
-	Tokens  int     `json:"tokens"`     // of the document
-	First   times   `json:"first"`      // per token of the first document: of each token the fastest of several new grammars
+	Compile float64 `json:"compile_us"` // from the schema's text to a grammar
+	Bind    float64 `json:"bind_us"`    // until the first matcher with the vocabulary
+	Tokens  int     `json:"tokens"`     // in the document
+	First   times   `json:"first"`      // per token of the first document: each token's minimum over several compilations
 	Later   times   `json:"later"`
 }
 
 type results struct {
 	Vocabulary   int               `json:"vocabulary"`
 	VocabularyMS float64           `json:"vocabulary_ms"` // once per tokenizer
-	First        times             `json:"first"`         // of all schemas
-	All          times             `json:"all"`           // of all tokens of all documents
+	First        times             `json:"first"`         // over all schemas
+	All          times             `json:"all"`           // over all tokens of all documents
 	Schemas      map[string]result `json:"schemas"`
 }
 
@@ -75,7 +77,8 @@ func run(path string, documents int, out string) error {
 	}
 	began := time.Now()
 	v := grammar.NewVocabulary(tokens, nil)
-	all := results{Vocabulary: len(tokens), VocabularyMS: float64(time.Since(began).Microseconds()) / 1000, Schemas: map[string]result{}}
+	all := results{Vocabulary: len(tokens), VocabularyMS: float64(time.Since(began).Microseconds()) / 1000,
+		Schemas: map[string]result{}}
 	ids := longest(tokens)
 	var firsts, every []time.Duration
 	for _, c := range cases {
@@ -131,7 +134,7 @@ func run(path string, documents int, out string) error {
 	return os.WriteFile(out, append(data, '\n'), 0o644)
 }
 
-// write takes the tokens of a document and tells what each cost.
+// write feeds a document's tokens to a new matcher and returns the time of each.
 func write(g *grammar.Grammar, v *grammar.Vocabulary, ids []int32) ([]time.Duration, error) {
 	budget := 4096
 	m, err := g.Matcher(v, budget)
@@ -157,7 +160,7 @@ func write(g *grammar.Grammar, v *grammar.Vocabulary, ids []int32) ([]time.Durat
 	return took, nil
 }
 
-// longest cuts texts into the longest tokens.
+// longest tokenizes texts greedily, longest token first.
 func longest(tokens [][]byte) func(string) []int32 {
 	ids := map[string]int32{}
 	most := 0

@@ -1,5 +1,5 @@
-// Command tokenizer is the part of bench/tokenizer.py that runs ours: for each line "TOKENIZER TEXT" on standard input, two paths,
-// it encodes the text once and prints the seconds, the number of ids and a hash of them.
+// Command tokenizer runs ingot's tokenizer for bench/tokenizer.py. For each line "TOKENIZER TEXT" on standard input
+// (two paths) it encodes the text once and prints the seconds, the number of ids and their hash.
 package main
 
 import (

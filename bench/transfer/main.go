@@ -1,13 +1,13 @@
-// Command transfer measures push and pull of a model image over loopback, next to crane, skopeo and oras-go's copy, against
-// Debian's docker-registry.
+// Command transfer measures push and pull of a model image over loopback against Debian's docker-registry, next to
+// crane, skopeo and oras-go's Copy.
 //
-//	transfer -ingot FILE -crane FILE -skopeo FILE -oras FILE -registry FILE [-shape NAME] [-rounds N] [-only LIST] [-out FILE]
+//	transfer -ingot FILE -crane FILE -skopeo FILE -oras FILE -registry FILE \
+//	         [-shape NAME] [-rounds N] [-only LIST] [-out FILE]
 //
-// The image is a store of ingot's with one model in it, read by all as the OCI image layout that it is; its blobs hold
-// random bytes. In each round every client, in another order each time, meets an empty registry, pushes to it, and pulls into an
-// empty folder what it pushed; a registry that was just filled is closed and removed. What is timed is the whole program, from start
-// to exit. Between two of them dirty pages are written out (sync). The medians of the rounds go to standard output and,
-// in MB/s (millions of bytes), to a JSON file.
+// The image is an ingot store with one model, which all clients read as an OCI image layout. Its blobs hold random
+// bytes. In each round every client, in a different order each time, pushes to an empty registry and pulls into an
+// empty folder; then the registry is stopped and removed. The whole program is timed, from start to exit. Dirty pages
+// are written out between two runs (sync). The medians go to standard output and, in MB/s (10^6 bytes), to a JSON file.
 package main
 
 import (
@@ -79,7 +79,7 @@ func run(ctx context.Context) error {
 	return r.write(*out)
 }
 
-// round measures every client once, and the hash beside them.
+// round measures every client once, and the hash rate.
 func (b *bench) round(ctx context.Context, i int, r *report) error {
 	r.hash = append(r.hash, hashRate())
 	for j := range b.clients {
@@ -89,13 +89,14 @@ func (b *bench) round(ctx context.Context, i int, r *report) error {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 		r.add(c.name, push.passed, pull.passed)
-		fmt.Fprintf(os.Stderr, "round %d: %-8s push %5.2f s (processor %5.2f s)  pull %5.2f s (processor %5.2f s)\n", i+1, c.name,
+		fmt.Fprintf(os.Stderr, "round %d: %-8s push %5.2f s (processor %5.2f s)  pull %5.2f s (processor %5.2f s)\n", i+1,
+			c.name,
 			push.passed.Seconds(), push.processor.Seconds(), pull.passed.Seconds(), pull.processor.Seconds())
 	}
 	return nil
 }
 
-// measure lets a client push to an empty registry and pull from it, and checks what arrived.
+// measure lets a client push to an empty registry and pull from it, and checks the results.
 func (b *bench) measure(ctx context.Context, c client) (push, pull cost, err error) {
 	stop, host, err := b.startRegistry(ctx)
 	if err != nil {

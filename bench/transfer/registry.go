@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// startRegistry runs an empty registry on a free port. stop ends it and removes what it holds.
+// startRegistry runs an empty registry on a free port. stop ends it and removes its data.
 func (b *bench) startRegistry(ctx context.Context) (stop func(), host string, err error) {
 	root, err := os.MkdirTemp(b.dir, "registry-")
 	if err != nil {

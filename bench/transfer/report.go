@@ -18,13 +18,14 @@ type report struct {
 	shape  string
 	source source
 	rounds int
-	hash   []float64 // MB/s of one core
+	hash   []float64 // MB/s on one core
 	push   map[string][]time.Duration
 	pull   map[string][]time.Duration
 }
 
 func newReport(shape string, s source, rounds int) *report {
-	return &report{shape: shape, source: s, rounds: rounds, push: map[string][]time.Duration{}, pull: map[string][]time.Duration{}}
+	return &report{shape: shape, source: s, rounds: rounds, push: map[string][]time.Duration{},
+		pull: map[string][]time.Duration{}}
 }
 
 func (r *report) add(client string, push, pull time.Duration) {
@@ -32,7 +33,7 @@ func (r *report) add(client string, push, pull time.Duration) {
 	r.pull[client] = append(r.pull[client], pull)
 }
 
-// rate is the median in MB/s; 0 when there is none.
+// rate is the median in MB/s, or 0 without samples.
 func (r *report) rate(all map[string][]time.Duration, client string) float64 {
 	if len(all[client]) == 0 {
 		return 0
@@ -48,12 +49,14 @@ func median[T ~int64 | ~float64](values []T) T {
 	return v[len(v)/2]
 }
 
-// limit is what hashing allows when both sides hash every byte once and all cores do nothing else.
+// limit is the rate at which both sides can hash every byte once if all cores do nothing else.
 func (r *report) limit() float64 { return median(r.hash) * float64(cores()) / 2 }
 
 func (r *report) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: %.2f GB in %d blobs; medians of %d rounds; sha256 %.0f MB/s on one core, limit of hashing on both sides %.0f MB/s on %d\n\n",
-		r.shape, float64(r.source.bytes)/1e9, r.source.blobs, r.rounds, median(r.hash), r.limit(), cores())
+	fmt.Fprintf(w, "%s: %.2f GB in %d blobs; medians of %d rounds; ",
+		r.shape, float64(r.source.bytes)/1e9, r.source.blobs, r.rounds)
+	fmt.Fprintf(w, "sha256 %.0f MB/s on one core, limit of hashing on both sides %.0f MB/s on %d\n\n",
+		median(r.hash), r.limit(), cores())
 	fmt.Fprintln(w, "| client | push s | MB/s | of limit | ingot is | pull s | MB/s | of limit | ingot is |")
 	fmt.Fprintln(w, "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, name := range names {
@@ -69,10 +72,11 @@ func (r *report) cells(all map[string][]time.Duration, name string) string {
 	if name != "ingot" && len(all["ingot"]) > 0 {
 		ratio = fmt.Sprintf("%.2f times as fast", median(all[name]).Seconds()/median(all["ingot"]).Seconds())
 	}
-	return fmt.Sprintf(" %.2f | %.0f | %.0f%% | %s |", median(all[name]).Seconds(), r.rate(all, name), 100*r.rate(all, name)/r.limit(), ratio)
+	return fmt.Sprintf(" %.2f | %.0f | %.0f%% | %s |", median(all[name]).Seconds(), r.rate(all, name),
+		100*r.rate(all, name)/r.limit(), ratio)
 }
 
-// write makes the JSON file; all values are MB/s.
+// write writes the JSON file; all values are in MB/s.
 func (r *report) write(path string) error {
 	rates := func(all map[string][]time.Duration) map[string]float64 {
 		m := map[string]float64{}

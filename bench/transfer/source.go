@@ -16,11 +16,11 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// shapes say how large the tensors of an image are, in bytes of data.
+// shapes list the tensor sizes of an image in bytes.
 var shapes = map[string]func() []int64{
-	// 250 equal ones.
+	// 250 equal tensors.
 	"tensors": func() []int64 { return slices.Repeat([]int64{8 << 20}, 250) },
-	// Llama 3.2 1B in bf16: one table of 525 MB, 112 matrices of 2 to 32 MiB, 33 norms of 4 KiB.
+	// Llama 3.2 1B in bf16: an embedding of 525 MB, 112 matrices of 2 to 32 MiB, 33 norms of 4 KiB.
 	"llama-1b": func() []int64 {
 		sizes := []int64{128256 * 2048 * 2, 4 << 10}
 		for range 16 {
@@ -28,7 +28,7 @@ var shapes = map[string]func() []int64{
 		}
 		return sizes
 	},
-	// For a try.
+	// For a quick run.
 	"small": func() []int64 { return slices.Repeat([]int64{8 << 20}, 16) },
 }
 
@@ -57,7 +57,8 @@ func makeSource(ctx context.Context, dir, shape string) (source, error) {
 		return s, err
 	}
 	defer release()
-	img := manifest.Image{Config: manifest.Config{Architecture: "LlamaForCausalLM", ModelType: "llama", Format: "safetensors", DType: "BF16"}}
+	img := manifest.Image{Config: manifest.Config{Architecture: "LlamaForCausalLM", ModelType: "llama",
+		Format: "safetensors", DType: "BF16"}}
 	random := rand.NewChaCha8([32]byte{8})
 	for i, size := range sizes() {
 		name := fmt.Sprintf("model.layers.%d.weight", i)
@@ -89,14 +90,14 @@ func makeSource(ctx context.Context, dir, shape string) (source, error) {
 	return s, err
 }
 
-// header is that of a safetensors file of one tensor.
+// header returns the safetensors header of a file with one tensor.
 func header(name string, size int64) []byte {
 	text := fmt.Sprintf(`{"%s":{"dtype":"BF16","shape":[%d],"data_offsets":[0,%d]}}`, name, size/2, size)
 	text += strings.Repeat(" ", (16<<10)-8-len(text))
 	return append([]byte{byte(len(text)), byte(len(text) >> 8), 0, 0, 0, 0, 0, 0}, text...)
 }
 
-// inRegistry checks that a push has arrived.
+// inRegistry checks that the registry has the pushed image.
 func (s source) inRegistry(ctx context.Context, host, name string) error {
 	path, tag, _ := strings.Cut(strings.TrimPrefix(name, host+"/"), ":")
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, "http://"+host+"/v2/"+path+"/manifests/"+tag, nil)
@@ -115,7 +116,7 @@ func (s source) inRegistry(ctx context.Context, host, name string) error {
 	return nil
 }
 
-// onDisk checks that a pull has arrived: the manifest, and files of the right sizes beside it.
+// onDisk checks a pulled layout: the manifest, and the number and size of the blobs.
 func (s source) onDisk(layout string) error {
 	var index struct {
 		Manifests []struct{ Digest string }
@@ -143,7 +144,8 @@ func (s source) onDisk(layout string) error {
 		sum += info.Size()
 	}
 	if sum < s.bytes || len(entries) != s.blobs+2 {
-		return fmt.Errorf("after the pull the layout has %d bytes in %d blobs, not %d in %d", sum, len(entries), s.bytes, s.blobs+2)
+		return fmt.Errorf("after the pull the layout has %d bytes in %d blobs, not %d in %d", sum, len(entries), s.bytes,
+			s.blobs+2)
 	}
 	return nil
 }

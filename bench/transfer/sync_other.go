@@ -2,5 +2,5 @@
 
 package main
 
-// sync is left to the system: there is no Debian registry to measure against here anyway.
+// sync does nothing: this benchmark's registry runs on Debian only.
 func sync() {}

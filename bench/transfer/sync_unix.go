@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// sync writes dirty pages out, so that one program does not pay for what another wrote.
+// sync writes dirty pages out, so that no program pays for another one's writes.
 func sync() { syscall.Sync() }

@@ -1,8 +1,9 @@
-// Package adapter reads LoRA adapters as the Python package PEFT saves them, and adds them to the weights of their base model
-// while these are read.
+// Package adapter reads LoRA adapters in the format of the Python package PEFT, and merges them into the weights of
+// their base model while these are read.
 //
-// Contract: nothing of an adapter is held in memory but its configuration and the headers of its tensors. The product is computed in
-// float32, the same on every machine: W + scale * (B * A). What cannot be merged exactly as PEFT does is an error that names it.
+// Contract: an adapter's configuration and tensor headers are the only parts in memory. The result, W + scale * (B *
+// A), is computed in float32 and is the same on every machine. Anything that cannot be merged exactly as PEFT does it
+// is an error that names it.
 package adapter
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// The files of an adapter.
+// Names of an adapter's files.
 const (
 	ConfigName  = "adapter_config.json"
 	WeightsName = "adapter_model.safetensors"
@@ -27,19 +28,19 @@ const (
 
 const maxConfig = 4 << 20
 
-// Adapter is an adapter, opened. Close it.
+// Adapter is an open adapter. The caller must close it.
 type Adapter struct {
 	Dir    string
 	Config []byte // of adapter_config.json
 	Deltas []Delta
-	// Whole are tensors that take the place of those of the base model: of modules_to_save, and trained biases. Names are those of the
-	// base model's modules, with what follows.
+	// Whole lists the tensors that replace those of the base model: of modules_to_save, and trained biases. They have the
+	// base model's names.
 	Whole []Whole
 
 	file *safetensors.File
 }
 
-// Delta is what is added to the weight of a module.
+// Delta is a product that is added to a module's weight.
 type Delta struct {
 	Module string             // as in the base model
 	A      safetensors.Source // [rank, in]
@@ -48,7 +49,7 @@ type Delta struct {
 	Scale  float32
 }
 
-// Whole is a tensor that takes the place of one of the base model.
+// Whole is a tensor that replaces one of the base model.
 type Whole struct {
 	Name   string
 	Source safetensors.Source
@@ -72,14 +73,15 @@ func (a *Adapter) Close() error {
 	return a.file.Close()
 }
 
-// Path is the file of the weights.
+// Path returns the path of the weights.
 func (a *Adapter) Path() string { return a.file.Path() }
 
 func (a *Adapter) open() error {
 	path := filepath.Join(a.Dir, ConfigName)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w: there is no %s; an adapter is a folder that save_pretrained of the Python package peft writes", a.Dir, sources.ErrSource, ConfigName)
+		return fmt.Errorf("%s: %w: no %s; an adapter is a folder written by save_pretrained of the Python package peft",
+			a.Dir, sources.ErrSource, ConfigName)
 	}
 	if err != nil {
 		return err
@@ -97,22 +99,23 @@ func (a *Adapter) open() error {
 	}
 	if a.file, err = safetensors.Open(filepath.Join(a.Dir, WeightsName)); err != nil {
 		if _, pickle := os.Stat(filepath.Join(a.Dir, "adapter_model.bin")); errors.Is(err, fs.ErrNotExist) && pickle == nil {
-			return fmt.Errorf("%s: %w: adapter_model.bin is a PyTorch pickle, and reading one runs code that it holds; save it with safe_serialization=True", a.Dir, sources.ErrSource)
+			return fmt.Errorf("%s: %w: adapter_model.bin is a PyTorch pickle, which runs code when it is read; "+
+				"save the adapter with safe_serialization=True", a.Dir, sources.ErrSource)
 		}
 		return err
 	}
-	return a.sort(c)
+	return a.classify(c)
 }
 
-// sort finds out what each tensor is for.
-func (a *Adapter) sort(c config) error {
-	pairs := map[string]*Delta{}
+// classify assigns each tensor to a delta or to the whole tensors.
+func (a *Adapter) classify(c config) error {
+	deltas := map[string]*Delta{}
 	var modules []string
 	for _, t := range a.file.Header().Tensors {
 		s := safetensors.Source{Tensor: t, File: a.file}
 		name, ok := strings.CutPrefix(t.Name, "base_model.model.")
 		if !ok {
-			return wrong(s, "its name does not begin with base_model.model., as those of PEFT's adapters do")
+			return wrong(s, "its name does not begin with base_model.model., as in PEFT's adapters")
 		}
 		if !slices.Contains([]safetensors.DType{safetensors.F32, safetensors.F16, safetensors.BF16}, t.DType) {
 			return wrong(s, "it is %s: only F32, F16 and BF16 can be merged", t.DType)
@@ -124,10 +127,10 @@ func (a *Adapter) sort(c config) error {
 		case strings.Contains(name, "lora_embedding_"):
 			return wrong(s, "the adapter of an embedding cannot be merged; merge_and_unload of the Python package peft does it")
 		case lora:
-			d := pairs[module]
+			d := deltas[module]
 			if d == nil {
 				d = &Delta{Module: module}
-				pairs[module] = d
+				deltas[module] = d
 				modules = append(modules, module)
 			}
 			if which == "A" {
@@ -136,7 +139,7 @@ func (a *Adapter) sort(c config) error {
 				d.B = s
 			}
 		case strings.Contains(name, "lora_"):
-			return wrong(s, "what it is for is not known")
+			return wrong(s, "unknown kind of LoRA tensor")
 		default:
 			name = strings.Replace(strings.Replace(name, ".modules_to_save.default.", ".", 1), ".base_layer.", ".", 1)
 			a.Whole = append(a.Whole, Whole{strings.Replace(name, ".modules_to_save.", ".", 1), s})
@@ -145,10 +148,10 @@ func (a *Adapter) sort(c config) error {
 	slices.Sort(modules)
 	slices.SortFunc(a.Whole, func(x, y Whole) int { return strings.Compare(x.Name, y.Name) })
 	for _, m := range modules {
-		if err := pairs[m].check(c); err != nil {
+		if err := deltas[m].check(c); err != nil {
 			return err
 		}
-		a.Deltas = append(a.Deltas, *pairs[m])
+		a.Deltas = append(a.Deltas, *deltas[m])
 	}
 	if len(a.Deltas)+len(a.Whole) == 0 {
 		return fmt.Errorf("%s: %w: it holds no tensors", a.file.Path(), sources.ErrSource)
@@ -156,7 +159,7 @@ func (a *Adapter) sort(c config) error {
 	return nil
 }
 
-// cutLoRA takes a tensor's name apart: MODULE.lora_A.weight, or with the adapter's own name, MODULE.lora_A.default.weight.
+// cutLoRA splits a tensor's name: MODULE.lora_A.weight or, with the adapter's name, MODULE.lora_A.default.weight.
 func cutLoRA(name string) (module, which string, ok bool) {
 	for _, which := range []string{"A", "B"} {
 		for _, end := range []string{".lora_" + which + ".weight", ".lora_" + which + ".default.weight"} {
@@ -168,7 +171,7 @@ func cutLoRA(name string) (module, which string, ok bool) {
 	return "", "", false
 }
 
-// check looks at shapes and takes rank and scale from the configuration.
+// check verifies shapes, and sets rank and scale from the configuration.
 func (d *Delta) check(c config) error {
 	switch {
 	case d.A.File == nil:
@@ -182,7 +185,7 @@ func (d *Delta) check(c config) error {
 	}
 	rank, scale, err := c.scale(d.Module)
 	if err != nil {
-		return wrong(d.A, "%w, says %s", err, ConfigName)
+		return wrong(d.A, "%w according to %s", err, ConfigName)
 	}
 	d.Rank, d.Scale = rank, float32(scale)
 	if d.A.Shape[0] != d.Rank {
@@ -194,7 +197,7 @@ func (d *Delta) check(c config) error {
 	return nil
 }
 
-// wrong is an error about a tensor of the adapter.
+// wrong returns an error about a tensor of the adapter.
 func wrong(s safetensors.Source, format string, args ...any) error {
 	return fmt.Errorf("%s: tensor %s: %w: %w", s.File.Path(), s.Name, sources.ErrSource, fmt.Errorf(format, args...))
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// config is what of adapter_config.json decides the result (PEFT 0.21, LoraConfig).
+// config holds the keys of adapter_config.json that affect the result (PEFT 0.21, LoraConfig).
 type config struct {
 	Rank    float64  `json:"r"`
 	Alpha   float64  `json:"lora_alpha"`
@@ -20,27 +20,31 @@ type config struct {
 	Kind    string   `json:"peft_type"`
 	Saved   []string `json:"modules_to_save"`
 	Bias    string   `json:"bias"`
-	Starts  any      `json:"init_lora_weights"`
+	Init    any      `json:"init_lora_weights"`
 	Targets any      `json:"target_modules"`
 }
 
-// harmless are the keys that change nothing in what is merged: of training, of loading, or about what the tensors' names say too.
-var harmless = []string{
-	"r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern", "peft_type", "modules_to_save", "bias", "init_lora_weights", "target_modules",
-	"task_type", "auto_mapping", "peft_version", "base_model_name_or_path", "revision", "inference_mode", "exclude_modules", "lora_dropout",
-	"layers_to_transform", "layers_pattern", "megatron_config", "megatron_core", "loftq_config", "eva_config", "corda_config", "lora_ga_config",
+// supportedKeys are the keys that config reads, and those that do not affect the merged weights: they concern training
+// or loading, or repeat what the tensors' names show.
+var supportedKeys = []string{
+	"r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern", "peft_type", "modules_to_save", "bias",
+	"init_lora_weights", "target_modules", "task_type", "auto_mapping", "peft_version", "base_model_name_or_path",
+	"revision", "inference_mode", "exclude_modules", "lora_dropout", "layers_to_transform", "layers_pattern",
+	"megatron_config", "megatron_core", "loftq_config", "eva_config", "corda_config", "lora_ga_config",
 	"qalora_group_size", "ensure_weight_tying", "runtime_config", "parent_library", "ephemeral_gpu_offload",
 }
 
-// names are what people call what a key asks for.
-var names = map[string]string{
-	"use_dora": "DoRA", "fan_in_fan_out": "weights that lie transposed", "lora_bias": "biases of its own", "use_qalora": "QALoRA",
-	"layer_replication": "repeated layers", "target_parameters": "parameters that are no weights of linear layers", "trainable_token_indices": "single tokens of an embedding",
+// features are the common names of unsupported keys' features, for messages.
+var features = map[string]string{
+	"use_dora": "DoRA", "fan_in_fan_out": "transposed weights", "lora_bias": "biases of its own",
+	"use_qalora": "QALoRA", "layer_replication": "repeated layers",
+	"target_parameters":       "parameters other than the weights of linear layers",
+	"trainable_token_indices": "single tokens of an embedding",
 	"alora_invocation_tokens": "an adapter that is active in a part of the text",
 }
 
-// starts are the beginnings of training that leave the base model's weights as they were.
-var starts = []any{nil, true, false, "gaussian", "eva", "orthogonal"}
+// supportedInits are the initializations that leave the base model's weights unchanged.
+var supportedInits = []any{nil, true, false, "gaussian", "eva", "orthogonal"}
 
 func parse(data []byte) (config, error) {
 	var all map[string]any
@@ -50,11 +54,11 @@ func parse(data []byte) (config, error) {
 	if _, ok := all["peft_type"]; !ok {
 		hint := ""
 		if _, ok := all["fine_tune_type"]; ok {
-			hint = ": it is one of mlx-lm, whose fuse command merges it"
+			hint = ": it is an adapter of mlx-lm; merge it with mlx-lm's fuse command"
 		}
 		return config{}, fmt.Errorf("it has no peft_type%s", hint)
 	}
-	c := config{Rank: 8, Alpha: 8, Bias: "none", Starts: true}
+	c := config{Rank: 8, Alpha: 8, Bias: "none", Init: true}
 	if err := json.Unmarshal(data, &c); err != nil {
 		return config{}, err
 	}
@@ -62,19 +66,21 @@ func parse(data []byte) (config, error) {
 		return config{}, fmt.Errorf("peft_type is %q: only LORA can be merged", clip(c.Kind))
 	}
 	for _, key := range slices.Sorted(keys(all)) {
-		if v := all[key]; !slices.Contains(harmless, key) && !empty(v) {
-			what := names[key]
+		if v := all[key]; !slices.Contains(supportedKeys, key) && !empty(v) {
+			what := features[key]
 			if what == "" {
-				what = "what this version does not know"
+				what = "an unknown feature"
 			}
-			return config{}, fmt.Errorf("%s is set: %s cannot be merged; merge_and_unload of the Python package peft may do it", clip(key), what)
+			return config{}, fmt.Errorf("%s is set: %s cannot be merged; merge_and_unload of the Python package peft may do it",
+				clip(key), what)
 		}
 	}
-	if !slices.Contains(starts, c.Starts) {
-		return config{}, fmt.Errorf("init_lora_weights is %q: that changed the weights of the base model too, which this checkpoint does not have; merge it with merge_and_unload of the Python package peft", clip(fmt.Sprint(c.Starts)))
+	if !slices.Contains(supportedInits, c.Init) {
+		return config{}, fmt.Errorf("init_lora_weights is %q, which also changes the base model's weights; "+
+			"merge it with merge_and_unload of the Python package peft", clip(fmt.Sprint(c.Init)))
 	}
 	if !slices.Contains([]string{"none", "all", "lora_only"}, c.Bias) {
-		return config{}, fmt.Errorf("bias is %q, none of none, all and lora_only", clip(c.Bias))
+		return config{}, fmt.Errorf("bias is %q, want none, all or lora_only", clip(c.Bias))
 	}
 	return c, nil
 }
@@ -105,7 +111,7 @@ func empty(v any) bool {
 	return false
 }
 
-// scale gives the factor of a module's product, and its rank.
+// scale returns a module's rank and the factor of its product.
 func (c config) scale(module string) (rank int64, scale float64, err error) {
 	r, alpha := c.Ranks.of(module, c.Rank), c.Alphas.of(module, c.Alpha)
 	if r < 1 || r != math.Trunc(r) || r > 1<<20 {
@@ -122,7 +128,7 @@ func (c config) scale(module string) (rank int64, scale float64, err error) {
 	return int64(r), scale, nil
 }
 
-// patterns are regular expressions of modules' names with a value, of which the first that matches counts.
+// patterns map module names to values by regular expression. The first match wins.
 type patterns []pattern
 
 type pattern struct {
@@ -148,7 +154,7 @@ func (p *patterns) UnmarshalJSON(data []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("a pattern map is no object")
+		return fmt.Errorf("a pattern map is not an object")
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -160,7 +166,7 @@ func (p *patterns) UnmarshalJSON(data []byte) error {
 		if err := d.Decode(&v); err != nil {
 			return fmt.Errorf("pattern %q: %w", clip(name), err)
 		}
-		// What PEFT matches: the end of the name, from a dot on.
+		// PEFT matches the end of the name, after a dot.
 		re, err := regexp.Compile(`^(?:.*\.)?(?:` + name + `)$`)
 		if err != nil {
 			return fmt.Errorf("pattern %q: %v", clip(name), err)

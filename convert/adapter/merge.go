@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Merged reads a weight [out, in] with what an adapter adds to it.
+// Merged returns a reader of a weight [out, in] with an adapter's product added.
 func Merged(base sources.Elements, d Delta) sources.Elements { return merged{base, d} }
 
 type merged struct {
@@ -17,8 +17,8 @@ type merged struct {
 	Delta
 }
 
-// atOnce is how many ranks are taken together.
-const atOnce = 4
+// ranksPerPass is the number of ranks added in one pass over a row.
+const ranksPerPass = 4
 
 // Floats implements sources.Elements.
 func (m merged) Floats(dst []byte, begin, count int64) error {
@@ -37,9 +37,9 @@ func (m merged) Floats(dst []byte, begin, count int64) error {
 		return err
 	}
 	sum := make([]float32, count)
-	var a [atOnce][]float32
+	var a [ranksPerPass][]float32
 	zero := make([]float32, hi-lo)
-	for k := int64(0); k < m.Rank; k += atOnce {
+	for k := int64(0); k < m.Rank; k += ranksPerPass {
 		for i := range a {
 			a[i] = zero
 			if k+int64(i) < m.Rank {
@@ -50,7 +50,7 @@ func (m merged) Floats(dst []byte, begin, count int64) error {
 		}
 		for row := first; row <= last; row++ {
 			from, to := max(row*cols+lo, begin), min(row*cols+hi, begin+count)
-			var f [atOnce]float32
+			var f [ranksPerPass]float32
 			copy(f[:], b[(row-first)*m.Rank+k:(row-first+1)*m.Rank])
 			c := from - row*cols - lo
 			n := to - from
@@ -59,14 +59,14 @@ func (m merged) Floats(dst []byte, begin, count int64) error {
 	}
 	for i, s := range sum {
 		w := math.Float32frombits(binary.LittleEndian.Uint32(dst[4*i:]))
-		// The conversions keep compilers from fusing both into one rounding on some processors only.
+		// The conversion prevents a fused multiply-add, which would round differently on some processors.
 		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(w+float32(m.Scale*s)))
 	}
 	return nil
 }
 
 // accumulate adds four products to each element.
-func accumulate(sum []float32, f [atOnce]float32, a0, a1, a2, a3 []float32) {
+func accumulate(sum []float32, f [ranksPerPass]float32, a0, a1, a2, a3 []float32) {
 	n := len(sum)
 	a0, a1, a2, a3 = a0[:n], a1[:n], a2[:n], a3[:n]
 	for i := range sum {
@@ -76,7 +76,7 @@ func accumulate(sum []float32, f [atOnce]float32, a0, a1, a2, a3 []float32) {
 	}
 }
 
-// Codes is never called: a sum has no codes.
+// Codes is never called: a merged weight has no codes.
 func (m merged) Codes(quantize.Blocks, int64, int64) error {
 	return wrong(m.A, "a merged weight has no codes")
 }
@@ -84,7 +84,8 @@ func (m merged) Codes(quantize.Blocks, int64, int64) error {
 func floats(t safetensors.Source, begin, count int64) ([]float32, error) {
 	buf := make([]byte, 4*count)
 	if err := sources.PlainElements(t).Floats(buf, begin, count); err != nil {
-		return nil, wrong(t, "from element %d on: %v", begin, err) // not as an error about an element of the base model's
+		// %v keeps the error from being taken for one about an element of the base model's tensor.
+		return nil, wrong(t, "from element %d on: %v", begin, err)
 	}
 	out := make([]float32, count)
 	for i := range out {

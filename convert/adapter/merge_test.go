@@ -8,14 +8,14 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// zeros is a weight of nothing.
+// zeros is a weight of zeros.
 type zeros struct{ sources.Elements }
 
 func (zeros) Floats(dst []byte, _, _ int64) error { clear(dst); return nil }
 
 func (zeros) Codes(quantize.Blocks, int64, int64) error { return nil }
 
-// However a weight is cut into batches, in the middle of rows too, its elements are the same.
+// The division into batches, also inside of rows, does not affect the elements.
 func TestMergedInPieces(t *testing.T) {
 	a, err := Open("../../testdata/adapters/patterns")
 	if err != nil {

@@ -1,12 +1,14 @@
-// Package sources reads checkpoints that are quantized already, each in its maker's way, as if they were plain ones.
+// Package sources presents quantized checkpoints of other tools as plain ones.
 //
-// A [Kind] is one such way: it finds its weights among a checkpoint's tensors and its configuration together, and gives each
-// the name, the shape and the element type that it has in a plain checkpoint, so that what follows need not know of it. A
-// [Weight] says which of our formats holds its codes exactly, if one does, and reads it either way: as codes of that format, or
-// as float32.
+// A [Kind] is one packing, such as GPTQ. It finds its weights by a checkpoint's tensors and configuration together, and
+// gives each the name, shape and element type that it has in a plain checkpoint, so that later steps are independent of
+// the packing. A [Weight] names the format of package quantize that represents its codes exactly, if there is one. It
+// can be read as codes of that format or as float32.
 //
-// Contract: nothing is decided by the name of a model. What was recognized is told with the keys and tensors that showed it.
-// What is damaged - scales that are absent, a group that does not fit, bits that no format has, a path of the configuration
-// that is not there - is one error that names the tensor or the key, wherever headers, configuration and small reads can show
-// it. Codes are never changed; what is computed from them is computed in float32, once.
+// Contract:
+//   - No decision depends on a model's name. The result lists what was recognized, and the keys and tensors that
+//     revealed it.
+//   - Damage (missing scales, groups that do not match, unknown bit widths, a configured path without a tensor) is one
+//     error that names the tensor or the key, if headers, configuration and small reads can reveal it.
+//   - Codes are never changed. Values are computed from them once, in float32.
 package sources

@@ -11,24 +11,24 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Weights of 8 bit floats have a scale beside them, which multiplies: one of the tensor, one of each row, or one of each block.
-// transformers' FP8 (DeepSeek's) calls it X.weight_scale_inv and says weight_block_size; compressed-tensors (float-quantized) and
-// ModelOpt call it X.weight_scale. Experts may be stacked: X and X_scale_inv [experts, ...].
+// Weights of 8-bit floats are multiplied by a scale: one per tensor, per row, or per block. transformers' FP8
+// (DeepSeek's) names it X.weight_scale_inv and sets weight_block_size; compressed-tensors (float-quantized) and
+// ModelOpt name it X.weight_scale. Experts may be stacked: X and X_scale_inv [experts, ...].
 // https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/integrations/finegrained_fp8.py
 // https://github.com/vllm-project/compressed-tensors/blob/main/src/compressed_tensors/quantization/quant_args.py
 //
-// Our mxfp8 has the same codes, and a power of two for each 32 elements of a row: it holds these weights exactly where their
-// scales are such powers.
+// mxfp8 has the same codes, with a power-of-two scale per 32 elements of a row. It represents these weights exactly if
+// their scales are powers of two.
 
-// fp8Config is what the configuration says.
+// fp8Config is the configuration of FP8 weights.
 type fp8Config struct {
-	blocks  [][2]int64 // sizes that blocks have, rows first
-	strict  bool       // every scale is of such a block
+	blocks  [][2]int64 // possible block sizes, rows first
+	strict  bool       // every scale belongs to such a block
 	bytes   bool       // scales of type U8 are powers of two
-	from    []string   // what says so
-	sizeKey string     // that says the size of blocks
-	stated  bool       // the configuration says how far scales reach, though perhaps not by blocks
-	err     error      // why it says nothing; of no weight where another kind wrote it
+	from    []string   // the keys that define all this
+	sizeKey string     // the key of the block size
+	stated  bool       // the configuration states the scales' granularity, though perhaps not as blocks
+	err     error      // the configuration is invalid; only an error if there are such weights
 }
 
 func findFP8(c *Checkpoint) (Found, error) {
@@ -58,19 +58,21 @@ func findFP8(c *Checkpoint) (Found, error) {
 	}
 	first := f.Weights[0].Parts
 	f.What = strings.Join(what, ", ")
-	f.From = append(config.from, fmt.Sprintf("%s (%s %v) with %s (%s %v)", first[0].Name, first[0].DType, first[0].Shape, first[1].Name, first[1].DType, first[1].Shape))
+	f.From = append(config.from, fmt.Sprintf("%s (%s %v) with %s (%s %v)",
+		first[0].Name, first[0].DType, first[0].Shape, first[1].Name, first[1].DType, first[1].Shape))
 	f.Ignored = c.activationScales()
 	return f, nil
 }
 
-// scaleSuffixes are what a scale's name adds to that of its weight, in order of preference.
+// scaleSuffixes are the suffixes of scales, after the weight's name, in order of preference.
 var scaleSuffixes = []string{"_scale_inv", "_scale"}
 
 func isScale(name string) bool {
-	return strings.HasSuffix(name, "_scale_inv") || strings.HasSuffix(name, "_scale") || strings.HasSuffix(name, ".scale") || strings.HasSuffix(name, ".scales")
+	return strings.HasSuffix(name, "_scale_inv") || strings.HasSuffix(name, "_scale") ||
+		strings.HasSuffix(name, ".scale") || strings.HasSuffix(name, ".scales")
 }
 
-// activationScales are the scales of activations and of keys and values that are still there: computing needs none.
+// activationScales returns the unclaimed scales of activations, keys and values. The engine needs none of them.
 func (c *Checkpoint) activationScales() []Ignored {
 	var out []Ignored
 	for _, t := range c.Tensors() {
@@ -82,14 +84,15 @@ func (c *Checkpoint) activationScales() []Ignored {
 }
 
 var activationSuffixes = []string{
-	".input_scale", ".input_global_scale", ".activation_scale", ".input_scale_ub", ".output_scale", "_input_scale", "_activation_scale",
+	".input_scale", ".input_global_scale", ".activation_scale", ".input_scale_ub", ".output_scale",
+	"_input_scale", "_activation_scale",
 	".k_scale", ".v_scale", ".q_scale", ".kv_scale", ".prob_output_scale", ".input_zero_point",
 }
 
 // maxBlock bounds the rows and columns of a block.
 const maxBlock = 1 << 30
 
-// readFP8 reads what the configuration says of blocks.
+// readFP8 reads the configuration.
 func (c *Checkpoint) readFP8() (fp8Config, error) {
 	type args struct {
 		Strategy string  `json:"strategy"`
@@ -117,7 +120,9 @@ func (c *Checkpoint) readFP8() (fp8Config, error) {
 	say := func(key string, value any) {
 		f.from = append(f.from, fmt.Sprintf("config.json %s.%s = %v", c.hfKey, key, value))
 	}
-	for _, k := range []struct{ key, value string }{{"quant_method", q.Method}, {"format", q.Format}, {"quant_algo", q.Algo}, {"scale_fmt", q.Scales}} {
+	for _, k := range []struct{ key, value string }{
+		{"quant_method", q.Method}, {"format", q.Format}, {"quant_algo", q.Algo}, {"scale_fmt", q.Scales},
+	} {
 		if k.value != "" {
 			say(k.key, fmt.Sprintf("%q", k.value))
 		}
@@ -125,7 +130,8 @@ func (c *Checkpoint) readFP8() (fp8Config, error) {
 	f.bytes = q.Scales == "ue8m0"
 	block := func(key string, size []int64) error {
 		if len(size) != 2 || min(size[0], size[1]) <= 0 || max(size[0], size[1]) > maxBlock {
-			return c.wrongConfig(c.hfKey+"."+key, "%v: want two positive numbers up to %d, the rows and columns of a block", size, maxBlock)
+			return c.wrongConfig(c.hfKey+"."+key,
+				"%v: want two positive numbers up to %d, the rows and columns of a block", size, maxBlock)
 		}
 		f.blocks, f.sizeKey = append(f.blocks, [2]int64{size[0], size[1]}), c.hfKey+"."+key
 		say(key, size)
@@ -159,7 +165,7 @@ func (c *Checkpoint) readFP8() (fp8Config, error) {
 	return f, nil
 }
 
-// weight reads the headers of a weight, and as many of its scales as it takes to see one that is no power of two.
+// weight reads a weight's headers, and its scales up to the first one that is not a power of two.
 func (f fp8Config) weight(c *Checkpoint, t safetensors.Source) (Weight, error) {
 	if f.err != nil {
 		return Weight{}, f.err
@@ -169,15 +175,16 @@ func (f fp8Config) weight(c *Checkpoint, t safetensors.Source) (Weight, error) {
 		return Weight{}, err
 	}
 	if len(t.Shape) != 2 && len(t.Shape) != 3 || elements(t.Shape) == 0 {
-		return Weight{}, wrong(t, "it is %s %v: want a matrix, or a stack of matrices; %s", t.DType, t.Shape, takePlain)
+		return Weight{}, wrong(t, "it is %s %v, want a matrix or a stack of matrices; %s", t.DType, t.Shape, usePlain)
 	}
 	e := fp8Weight{codes: t, scales: scale, table: fp8Codes[t.DType]}
-	if err := e.place(f); err != nil {
+	if err := e.findBlocks(f); err != nil {
 		return Weight{}, err
 	}
+	format := map[safetensors.DType]string{safetensors.F8E4M3: "e4m3", safetensors.F8E5M2: "e5m2"}[t.DType]
 	w := Weight{
 		Name: t.Name, Shape: t.Shape, DType: safetensors.BF16, Parts: []safetensors.Source{t, scale}, Plain: true,
-		Format: "fp8 " + map[safetensors.DType]string{safetensors.F8E4M3: "e4m3", safetensors.F8E5M2: "e5m2"}[t.DType] + ", " + e.granularity(), Read: e,
+		Format: "fp8 " + format + ", " + e.granularity(), Read: e,
 	}
 	switch {
 	case t.DType != safetensors.F8E4M3:
@@ -185,7 +192,7 @@ func (f fp8Config) weight(c *Checkpoint, t safetensors.Source) (Weight, error) {
 	case e.in%32 != 0 || e.bw%32 != 0 && e.bw < e.in:
 		w.Why = "mxfp8 has a scale for each 32 elements of a row, which its blocks cross"
 	default:
-		if w.Why, err = e.powers(); err != nil {
+		if w.Why, err = e.scaleObstacle(); err != nil {
 			return Weight{}, err
 		}
 		if w.Why == "" {
@@ -211,9 +218,11 @@ func (f fp8Config) scaleOf(c *Checkpoint, t safetensors.Source) (safetensors.Sou
 		}
 		power := s.DType == safetensors.F8E8M0 || s.DType == safetensors.U8 && f.bytes
 		if !power && s.DType != safetensors.F32 && s.DType != safetensors.BF16 && s.DType != safetensors.F16 {
-			return s, wrong(s, "it is the scale of an 8 bit float weight, and its type is %s: want F32, BF16, F16 or F8_E8M0", s.DType)
+			return s, wrong(s, "it is the scale of an 8-bit float weight and has type %s, want F32, BF16, F16 or F8_E8M0",
+				s.DType)
 		}
 		return s, nil
 	}
-	return t, wrong(t, "it is %s, and its scale is not there (%s or %s); fetch the checkpoint again, or %s", t.DType, names[0], names[1], takePlain)
+	return t, wrong(t, "it is %s, and its scale is missing (%s or %s); download the checkpoint again, or %s",
+		t.DType, names[0], names[1], usePlain)
 }

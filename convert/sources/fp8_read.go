@@ -9,14 +9,14 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// fp8Codes are the values of the codes (OCP 8-bit Floating Point 1.0, table 1).
+// fp8Codes maps codes to values (OCP 8-bit Floating Point 1.0, table 1).
 var fp8Codes = map[safetensors.DType]*[256]float32{
 	safetensors.F8E4M3: fp8Table(4, 3, false),
 	safetensors.F8E5M2: fp8Table(5, 2, true),
 }
 
-// fp8Table lists a format of so many bits of exponent and mantissa. With infinities the last exponent is theirs and NaN's; else
-// only the last code is NaN.
+// fp8Table returns the values of a format with that many exponent and mantissa bits. With infinities, the highest
+// exponent encodes infinity and NaN; otherwise only the highest code is NaN.
 func fp8Table(expBits, manBits int, infinities bool) *[256]float32 {
 	var t [256]float32
 	bias := 1<<(expBits-1) - 1
@@ -40,16 +40,16 @@ func fp8Table(expBits, manBits int, infinities bool) *[256]float32 {
 	return &t
 }
 
-// fp8Weight reads a weight: banks of rows, with a grid of scales each.
+// fp8Weight reads a weight: one matrix or a stack of matrices (one per expert), each with a grid of scales.
 type fp8Weight struct {
 	codes, scales safetensors.Source
 	table         *[256]float32
-	rows, in      int64 // of a bank
-	bh, bw        int64 // of a block
-	ob, ib        int64 // blocks of a bank, down and across
+	rows, in      int64 // of a matrix
+	bh, bw        int64 // height and width of a block
+	ob, ib        int64 // blocks of a matrix, vertically and horizontally
 }
 
-// granularity is how far a scale reaches, for people.
+// granularity describes the extent of a scale for messages.
 func (e fp8Weight) granularity() string {
 	switch {
 	case e.ob == 1 && e.ib == 1 && len(e.codes.Shape) == 3 && elements(e.scales.Shape) > 1:
@@ -62,8 +62,8 @@ func (e fp8Weight) granularity() string {
 	return fmt.Sprintf("blocks of %d x %d", e.bh, e.bw)
 }
 
-// place finds out what each scale is of.
-func (e *fp8Weight) place(f fp8Config) error {
+// findBlocks determines the block size from the shapes of the weight and its scales.
+func (e *fp8Weight) findBlocks(f fp8Config) error {
 	shape, have := e.codes.Shape, e.scales.Shape
 	n := len(shape)
 	e.rows, e.in = shape[n-2], shape[n-1]
@@ -78,11 +78,12 @@ func (e *fp8Weight) place(f fp8Config) error {
 		}
 	}
 	if f.strict {
-		return wrong(e.scales, "it has shape %v, but the scales of %s %v in blocks of %d x %d (config.json %s) are %v: correct the configuration, or fetch the checkpoint again",
+		return wrong(e.scales, "it has shape %v, but the scales of %s %v in blocks of %d x %d (config.json %s) are %v; "+
+			"correct the configuration, or download the checkpoint again",
 			have, e.codes.Name, shape, e.bh, e.bw, f.sizeKey, append(slices.Clone(shape[:n-2]), e.ob, e.ib))
 	}
 	if elements(have) == 1 {
-		e.rows = elements(shape) / e.in // all experts, too
+		e.rows = elements(shape) / e.in // one scale for all experts, too
 		grid(e.rows, e.in)
 		return nil
 	}
@@ -93,30 +94,33 @@ func (e *fp8Weight) place(f fp8Config) error {
 			return nil
 		}
 	}
-	if len(bank) == 1 && slices.ContainsFunc([][]int64{{bank[0]}, {bank[0], 1}, {bank[0], 1, 1}}, func(s []int64) bool { return slices.Equal(have, s) }) {
+	perExpert := func(s []int64) bool { return slices.Equal(have, s) }
+	if len(bank) == 1 && slices.ContainsFunc([][]int64{{bank[0]}, {bank[0], 1}, {bank[0], 1, 1}}, perExpert) {
 		grid(e.rows, e.in)
 		return nil
 	}
 	if len(f.blocks) == 0 && !f.stated && len(have) == n && slices.Equal(have[:n-2], bank) {
-		// The usual block, else one that divides the matrix evenly.
+		// Try the usual block size, then one that divides the matrix evenly.
 		ob, ib := have[n-2], have[n-1]
 		if grid(128, 128) || ob > 0 && ib > 0 && e.rows%ob == 0 && e.in%ib == 0 && grid(e.rows/ob, e.in/ib) {
 			return nil
 		}
 	}
-	return wrong(e.scales, "it has shape %v, which fits %s %v neither as a scale of the tensor, nor of each row, nor of blocks (config.json %s): correct the configuration, or fetch the checkpoint again",
+	return wrong(e.scales, "it has shape %v, which matches %s %v neither as a scale of the tensor, nor of each row, "+
+		"nor of blocks (config.json %s); correct the configuration, or download the checkpoint again",
 		have, e.codes.Name, shape, orNone(f.sizeKey))
 }
 
 func orNone(key string) string {
 	if key == "" {
-		return "says no size of blocks"
+		return "has no block size"
 	}
-	return "says " + key
+	return "has " + key
 }
 
-// powers looks at the scales in order, and says of the first that is no power of two why it is in the way; "" = all are.
-func (e fp8Weight) powers() (why string, err error) {
+// scaleObstacle returns the reason that mxfp8 cannot represent the scales, or "". It stops at the first one that is not
+// a power of two.
+func (e fp8Weight) scaleObstacle() (why string, err error) {
 	total := elements(e.scales.Shape)
 	var buf [1024]float32
 	for at := int64(0); at < total; at += int64(len(buf)) {
@@ -127,8 +131,8 @@ func (e fp8Weight) powers() (why string, err error) {
 		for i, s := range part {
 			switch {
 			case math.IsNaN(float64(s)) || math.IsInf(float64(s), 0):
-				return "", wrong(e.scales, "element %d is %v: the file is damaged; fetch the checkpoint again", at+int64(i), s)
-			case !isPower(s):
+				return "", wrong(e.scales, "element %d is %v: the file is damaged; download the checkpoint again", at+int64(i), s)
+			case !isPowerOfTwo(s):
 				return "its scales are no powers of two, which those of mxfp8 are", nil
 			}
 		}
@@ -136,13 +140,13 @@ func (e fp8Weight) powers() (why string, err error) {
 	return "", nil
 }
 
-// isPower tells whether E8M0 has a number: 2^-127, which is subnormal in float32, to 2^127.
-func isPower(s float32) bool {
+// isPowerOfTwo reports whether E8M0 represents a number: 2^-127, which is subnormal in float32, to 2^127.
+func isPowerOfTwo(s float32) bool {
 	b := math.Float32bits(s)
 	return b == 1<<22 || b != 0 && b&0x807fffff == 0
 }
 
-// exponent is the code of such a number.
+// exponent returns the E8M0 code of a power of two.
 func exponent(s float32) byte { return byte(math.Float32bits(s) >> 23) }
 
 func (e fp8Weight) readScales(dst []float32, at int64) error {
@@ -154,10 +158,10 @@ func (e fp8Weight) readScales(dst []float32, at int64) error {
 	return floats(dst, e.scales.DType, buf)
 }
 
-// gridRow is the row of the grid of scales that a row of the weight has.
+// gridRow returns the row in the grid of scales for a row of the weight.
 func (e fp8Weight) gridRow(row int64) int64 { return row/e.rows*e.ob + row%e.rows/e.bh }
 
-// each calls fn for stretches of elements that have one scale, in order.
+// each calls fn for consecutive ranges of elements with the same scale.
 func (e fp8Weight) each(begin, count int64, fn func(at, n int64, scale float32)) error {
 	if count == 0 {
 		return nil
@@ -178,7 +182,7 @@ func (e fp8Weight) each(begin, count int64, fn func(at, n int64, scale float32))
 }
 
 func (e fp8Weight) Floats(dst []byte, begin, count int64) error {
-	codes := dst[3*count:] // what is written never reaches what is still to be read
+	codes := dst[3*count:] // the tail of dst: a float is written only after its code is read
 	if err := readAt(e.codes, codes, begin); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// open writes tensors of zeros, but for what data says, and opens them.
+// open writes and opens tensors; those without data are zero.
 func open(t testing.TB, list []safetensors.Tensor, data map[string][]byte) []safetensors.Source {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,17 +36,19 @@ func open(t testing.TB, list []safetensors.Tensor, data map[string][]byte) []saf
 	return c.Tensors()
 }
 
-// What a scale is of follows from shapes and configuration.
+// Shapes and configuration determine the extent of a scale.
 func TestFP8Granularity(t *testing.T) {
 	const block, channel, perTensor = `{"quant_method": "fp8", "weight_block_size": [32, 64]}`,
 		`{"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"strategy": "channel"}}}}`,
 		`{"quant_method": "modelopt", "quant_algo": "FP8"}`
-	const blocks, group = `{"quant_method": "compressed-tensors", "config_groups": {"a": {"weights": {"strategy": "block", "block_structure": [128, 128]}}, "b": {"weights": {"strategy": "channel"}}}}`,
+	const blocks,
+		group = `{"quant_method": "compressed-tensors", "config_groups": {"a": {"weights": {"strategy": "block", ` +
+		`"block_structure": [128, 128]}}, "b": {"weights": {"strategy": "channel"}}}}`,
 		`{"quant_method": "compressed-tensors", "config_groups": {"a": {"weights": {"strategy": "group", "group_size": 32}}}}`
 	for _, c := range []struct {
 		config        string
 		shape, scales []int64
-		want          string // of the format, or of the error
+		want          string // part of the format or the error
 	}{
 		{block, []int64{64, 128}, []int64{2, 2}, "blocks of 32 x 64"},
 		{block, []int64{70, 130}, []int64{3, 3}, "blocks of 32 x 64"},
@@ -59,7 +61,7 @@ func TestFP8Granularity(t *testing.T) {
 		{channel, []int64{64, 128}, []int64{64, 1}, "a scale per row"},
 		{channel, []int64{64, 128}, []int64{64}, "a scale per row"},
 		{channel, []int64{4, 64, 128}, []int64{4, 64, 1}, "a scale per row"},
-		{channel, []int64{64, 128}, []int64{32, 1}, "fits model.w.weight [64 128] neither"},
+		{channel, []int64{64, 128}, []int64{32, 1}, "matches model.w.weight [64 128] neither"},
 		{perTensor, []int64{64, 128}, nil, "a scale per tensor"},
 		{perTensor, []int64{64, 128}, []int64{1}, "a scale per tensor"},
 		{perTensor, []int64{4, 64, 128}, []int64{1}, "a scale per tensor"},
@@ -67,16 +69,23 @@ func TestFP8Granularity(t *testing.T) {
 		{perTensor, []int64{4, 64, 128}, []int64{4, 1, 1}, "a scale per expert"},
 		{"", []int64{300, 256}, []int64{3, 2}, "blocks of 128 x 128"},
 		{"", []int64{64, 128}, []int64{2, 4}, "blocks of 32 x 32"},
-		{"", []int64{64, 128}, []int64{3, 4}, "fits model.w.weight [64 128] neither"},
+		{"", []int64{64, 128}, []int64{3, 4}, "matches model.w.weight [64 128] neither"},
 		{"", []int64{64}, []int64{1}, "want a matrix"},
-		{`{"quant_method": "fp8", "weight_block_size": "128"}`, []int64{64, 128}, []int64{1}, "config.json: quantization_config"},
-		{`{"quant_method": "fp8", "weight_block_size": [9223372036854775807, 64]}`, []int64{64, 128}, []int64{0, 2}, "want two positive numbers up to"},
+		{
+			`{"quant_method": "fp8", "weight_block_size": "128"}`, []int64{64, 128}, []int64{1},
+			"config.json: quantization_config",
+		},
+		{
+			`{"quant_method": "fp8", "weight_block_size": [9223372036854775807, 64]}`, []int64{64, 128}, []int64{0, 2},
+			"want two positive numbers up to",
+		},
 		{block, []int64{64, 128}, []int64{0, 2}, "are [2 2]"},
 		{"", []int64{64, 128}, []int64{0, 2}, "neither"},
 		{`{"quant_method": "fp8", "weight_block_size": [128]}`, []int64{64, 128}, []int64{1}, "want two positive numbers"},
 	} {
 		tensors := open(t, []safetensors.Tensor{
-			{Name: "model.w.weight", DType: safetensors.F8E4M3, Shape: c.shape}, {Name: "model.w.weight_scale", DType: safetensors.F32, Shape: c.scales},
+			{Name: "model.w.weight", DType: safetensors.F8E4M3, Shape: c.shape},
+			{Name: "model.w.weight_scale", DType: safetensors.F32, Shape: c.scales},
 		}, nil)
 		config := []byte("{}")
 		if c.config != "" {
@@ -94,10 +103,11 @@ func TestFP8Granularity(t *testing.T) {
 	}
 }
 
-// MLX's packing is found under either of its keys, and beside a text model's configuration.
+// MLX's configuration is found under both keys, at the top level and in text_config.
 func TestMLXKeys(t *testing.T) {
 	list := []safetensors.Tensor{
-		{Name: "w.biases", DType: safetensors.F16, Shape: []int64{8, 2}}, {Name: "w.scales", DType: safetensors.F16, Shape: []int64{8, 2}},
+		{Name: "w.biases", DType: safetensors.F16, Shape: []int64{8, 2}},
+		{Name: "w.scales", DType: safetensors.F16, Shape: []int64{8, 2}},
 		{Name: "w.weight", DType: safetensors.U32, Shape: []int64{8, 12}},
 	}
 	for _, config := range []string{
@@ -113,23 +123,34 @@ func TestMLXKeys(t *testing.T) {
 			t.Errorf("%s: %v", config, err)
 			continue
 		}
-		if w := r.Weights; len(w) != 1 || w[0].Type.String() != "int3" || w[0].DType != safetensors.F16 || w[0].Shape[1] != 128 {
+		if w := r.Weights; len(w) != 1 || w[0].Type.String() != "int3" || w[0].DType != safetensors.F16 ||
+			w[0].Shape[1] != 128 {
 			t.Errorf("%s: %+v", config, w)
 		}
 	}
 }
 
-// What is packed in no way that is known is refused by its name.
+// An unknown packing is an error that names it.
 func TestLeftOver(t *testing.T) {
 	for _, c := range []struct {
 		tensor safetensors.Tensor
 		config string
 		want   string
 	}{
-		{safetensors.Tensor{Name: "w.weight", DType: safetensors.F4, Shape: []int64{8, 2}}, "{}", "tensor w.weight: cannot import: the checkpoint is quantized (its type is F4)"},
+		{
+			safetensors.Tensor{Name: "w.weight", DType: safetensors.F4, Shape: []int64{8, 2}}, "{}",
+			"tensor w.weight: cannot import: the checkpoint is quantized in an unsupported way (its type is F4)",
+		},
 		{safetensors.Tensor{Name: "w.qweight", DType: safetensors.I32, Shape: []int64{8, 2}}, "{}", "w.qweight"},
-		{safetensors.Tensor{Name: "w.weight", DType: safetensors.BF16, Shape: []int64{8, 2}}, `{"quantization_config": {"quant_method": "bitsandbytes"}}`, `quantization_config: cannot import: it says that the checkpoint is quantized (quant_method "bitsandbytes")`},
-		{safetensors.Tensor{Name: "w.weight", DType: safetensors.BF16, Shape: []int64{8, 2}}, `{"quantization": {"bits": 4}}`, "no tensor is; remove the key"},
+		{
+			safetensors.Tensor{Name: "w.weight", DType: safetensors.BF16, Shape: []int64{8, 2}},
+			`{"quantization_config": {"quant_method": "bitsandbytes"}}`,
+			`quantization_config: cannot import: it declares a quantized checkpoint (quant_method "bitsandbytes")`,
+		},
+		{
+			safetensors.Tensor{Name: "w.weight", DType: safetensors.BF16, Shape: []int64{8, 2}}, `{"quantization": {"bits": 4}}`,
+			"no tensor is packed; remove the key",
+		},
 	} {
 		_, err := Read(NewCheckpoint("dir", []byte(c.config), open(t, []safetensors.Tensor{c.tensor}, nil)))
 		if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), c.want) {

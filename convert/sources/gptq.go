@@ -9,16 +9,18 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// AutoGPTQ and GPTQModel store a linear layer [out, in] as X.qweight I32 [in*bits/32, out], X.qzeros I32 [groups, out*bits/32],
-// X.scales [groups, out] and X.g_idx I32 [in], the group of each column. A word of qweight has codes of neighbouring columns of one row, the
-// first in its lowest bits; 3 bit codes cross words. The first format keeps zeros less 1, "gptq_v2" keeps them as they are.
+// AutoGPTQ and GPTQModel store a linear layer [out, in] as X.qweight I32 [in*bits/32, out], X.qzeros I32 [groups,
+// out*bits/32], X.scales [groups, out] and X.g_idx I32 [in], the group of each column. A word of qweight holds the
+// codes of adjacent columns of one row, the first in its lowest bits; 3-bit codes cross words. The original format
+// stores zeros minus 1, "gptq_v2" stores them unchanged.
 // https://github.com/AutoGPTQ/AutoGPTQ/blob/v0.7.1/auto_gptq/nn_modules/qlinear/qlinear_cuda_old.py
 // https://github.com/ModelCloud/GPTQModel/blob/v4.0.0/gptqmodel/nn_modules/qlinear/__init__.py
 
 func findGPTQ(c *Checkpoint) (Found, error) {
-	return findTurned(c, "gptq", "GPTQ", func(l *turnedLayer) error {
+	return findTransposed(c, "gptq", "GPTQ", func(l *transposedLayer) error {
 		if format := l.config.format(); format != "" && format != "gptq" && format != "gptq_v2" {
-			return c.wrongConfig(l.config.key, "the format %q is made for one program's kernels; convert it with that program, or take the checkpoint in gptq", format)
+			return c.wrongConfig(l.config.key, "the format %q is for the kernels of one program; "+
+				"convert it with that program, or use the checkpoint in gptq", format)
 		}
 		l.along = true
 		if l.config.format() != "gptq_v2" {
@@ -28,26 +30,26 @@ func findGPTQ(c *Checkpoint) (Found, error) {
 	})
 }
 
-// turnedConfig is what a configuration says of GPTQ and AWQ.
-type turnedConfig struct {
+// gptqConfig is the configuration of a GPTQ or AWQ checkpoint.
+type gptqConfig struct {
 	Method     string          `json:"quant_method"`
 	Bits       int             `json:"bits"`
-	WBit       int             `json:"w_bit"` // of AutoAWQ's own file
+	WBit       int             `json:"w_bit"` // in AutoAWQ's own file
 	Group      *int64          `json:"group_size"`
 	QGroup     *int64          `json:"q_group_size"`
 	Format     string          `json:"checkpoint_format"`
 	NewFormat  string          `json:"format"`
 	Version    string          `json:"version"`
 	Marlin     bool            `json:"is_marlin_format"`
-	Dynamic    json.RawMessage `json:"dynamic"` // layers of their own bits and groups
+	Dynamic    json.RawMessage `json:"dynamic"` // layers with their own bits and groups
 	DescAct    bool            `json:"desc_act"`
 	Sym        *bool           `json:"sym"`
 	ZeroPoint  *bool           `json:"zero_point"`
-	key        string          // where it is, for messages
+	key        string          // for messages
 	configured bool
 }
 
-func (t turnedConfig) format() string {
+func (t gptqConfig) format() string {
 	switch {
 	case t.Marlin:
 		return "marlin"
@@ -57,12 +59,12 @@ func (t turnedConfig) format() string {
 	return strings.ToLower(t.NewFormat)
 }
 
-func (t turnedConfig) uniform() bool {
+func (t gptqConfig) uniform() bool {
 	return t.configured && (len(t.Dynamic) == 0 || string(t.Dynamic) == "null" || string(t.Dynamic) == "{}")
 }
 
-// readTurned reads the configuration, or the files that AutoGPTQ and AutoAWQ wrote before there was a key in it.
-func (c *Checkpoint) readTurned() (t turnedConfig, from []string, err error) {
+// readGPTQConfig reads config.json, or else the files that AutoGPTQ and AutoAWQ wrote before it had a key for this.
+func (c *Checkpoint) readGPTQConfig() (t gptqConfig, from []string, err error) {
 	data, file := []byte(c.HF), "config.json "+c.hfKey
 	t.key = c.hfKey
 	for _, name := range []string{"quantize_config.json", "quant_config.json"} {
@@ -106,21 +108,21 @@ func (c *Checkpoint) readTurned() (t turnedConfig, from []string, err error) {
 	return t, from, nil
 }
 
-// turnedLayer is a layer that is being read.
-type turnedLayer struct {
-	turned
+// transposedLayer is a layer being read.
+type transposedLayer struct {
+	transposed
 	name   string
-	config turnedConfig
+	config gptqConfig
 	group  int64
-	index  safetensors.Source // of groups; no file: they are in order
+	index  safetensors.Source // of groups; if File is nil, groups are consecutive
 }
 
-// findTurned finds layers with a qweight. Both makers name them alike; the width of qweight tells which it is: as many words as
-// rows, or fewer.
-func findTurned(c *Checkpoint, method, maker string, more func(*turnedLayer) error) (Found, error) {
+// findTransposed finds layers with a qweight. GPTQ and AWQ use the same names. The width of qweight distinguishes them:
+// in GPTQ it equals the number of rows, in AWQ it is smaller.
+func findTransposed(c *Checkpoint, method, maker string, more func(*transposedLayer) error) (Found, error) {
 	var f Found
 	var list []matrix
-	var config turnedConfig
+	var config gptqConfig
 	kinds := map[string]int{}
 	for _, t := range c.Tensors() {
 		name, ok := strings.CutSuffix(t.Name, ".qweight")
@@ -129,11 +131,11 @@ func findTurned(c *Checkpoint, method, maker string, more func(*turnedLayer) err
 		}
 		if list == nil {
 			var err error
-			if config, f.From, err = c.readTurned(); err != nil {
+			if config, f.From, err = c.readGPTQConfig(); err != nil {
 				return f, err
 			}
 		}
-		l := &turnedLayer{name: name, config: config, turned: turned{weight: t}}
+		l := &transposedLayer{name: name, config: config, transposed: transposed{weight: t}}
 		mine, err := l.find(c, method)
 		if err != nil {
 			return f, err
@@ -156,7 +158,7 @@ func findTurned(c *Checkpoint, method, maker string, more func(*turnedLayer) err
 		return Found{}, nil
 	}
 	var err error
-	if f.Weights, err = settle(list); err != nil {
+	if f.Weights, err = finishWeights(list); err != nil {
 		return f, err
 	}
 	f.What = counted(kinds) + biasNote(f.Weights)
@@ -168,22 +170,23 @@ func findTurned(c *Checkpoint, method, maker string, more func(*turnedLayer) err
 	return f, nil
 }
 
-// find finds a layer's tensors, and whether they are of a maker.
-func (l *turnedLayer) find(c *Checkpoint, method string) (bool, error) {
+// find looks up a layer's tensors, and reports whether they are packed by method.
+func (l *transposedLayer) find(c *Checkpoint, method string) (bool, error) {
 	var ok bool
 	if l.scales, ok = c.Lookup(l.name + ".scales"); !ok {
-		return false, wrong(l.weight, "it is packed by GPTQ or AWQ, but %s.scales is not there; fetch the checkpoint again", l.name)
+		return false, wrong(l.weight, "it is packed by GPTQ or AWQ, but %s.scales is missing; download the checkpoint again",
+			l.name)
 	}
 	for _, t := range []safetensors.Source{l.weight, l.scales} {
 		if len(t.Shape) != 2 || elements(t.Shape) == 0 {
-			return false, wrong(t, "it has shape %v, want a matrix; fetch the checkpoint again", t.Shape)
+			return false, wrong(t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
 		}
 	}
 	if l.weight.DType != safetensors.I32 && l.weight.DType != safetensors.U32 {
-		return false, wrong(l.weight, "it is %s, but codes are packed in I32; fetch the checkpoint again", l.weight.DType)
+		return false, wrong(l.weight, "it is %s, but codes are packed in I32; download the checkpoint again", l.weight.DType)
 	}
 	if !isFloat(l.scales.DType) {
-		return false, wrong(l.scales, "it is %s, want F16, BF16 or F32; fetch the checkpoint again", l.scales.DType)
+		return false, wrong(l.scales, "it is %s, want F16, BF16 or F32; download the checkpoint again", l.scales.DType)
 	}
 	l.groups, l.rows = l.scales.Shape[0], l.scales.Shape[1]
 	along := l.weight.Shape[1] == l.rows
@@ -195,43 +198,52 @@ func (l *turnedLayer) find(c *Checkpoint, method string) (bool, error) {
 		return false, nil
 	}
 	if m := l.config.Method; m != "" && m != method && (m == "awq" || m == "gptq") {
-		return false, wrong(l.weight, "its shape %v beside scales %v is that of %s, but %s.quant_method is %q; correct the configuration", l.weight.Shape, l.scales.Shape, method, l.config.key, m)
+		return false, wrong(l.weight, "its shape %v with scales %v is that of %s, but %s.quant_method is %q; "+
+			"correct the configuration",
+			l.weight.Shape, l.scales.Shape, method, l.config.key, m)
 	}
 	return true, l.sizes(c, along)
 }
 
-// sizes reads bits and group from shapes, and compares them with the configuration.
-func (l *turnedLayer) sizes(c *Checkpoint, along bool) error {
+// sizes derives bits and group size from shapes, and checks them against the configuration.
+func (l *transposedLayer) sizes(c *Checkpoint, along bool) error {
 	l.bits = l.config.Bits
 	if zeros, ok := c.Lookup(l.name + ".qzeros"); ok {
-		if zeros.DType != safetensors.I32 && zeros.DType != safetensors.U32 || len(zeros.Shape) != 2 || zeros.Shape[0] != l.groups || zeros.Shape[1]*32%l.rows != 0 {
-			return wrong(zeros, "it is %s %v, want I32 [%d, rows of the weight (%d) by their bits over 32]; fetch the checkpoint again", zeros.DType, zeros.Shape, l.groups, l.rows)
+		if zeros.DType != safetensors.I32 && zeros.DType != safetensors.U32 || len(zeros.Shape) != 2 ||
+			zeros.Shape[0] != l.groups || zeros.Shape[1]*32%l.rows != 0 {
+			return wrong(zeros,
+				"it is %s %v, want I32 [%d, %d rows of the weight times bits / 32]; download the checkpoint again",
+				zeros.DType, zeros.Shape, l.groups, l.rows)
 		}
 		bits := int(zeros.Shape[1] * 32 / l.rows)
 		if l.bits != 0 && bits != l.bits && l.config.uniform() {
-			return wrong(zeros, "its shape %v says %d bits, but %s.bits is %d; correct the configuration, or fetch the checkpoint again", zeros.Shape, bits, l.config.key, l.config.Bits)
+			return wrong(zeros, "its shape %v means %d bits, but %s.bits is %d; "+
+				"correct the configuration, or download the checkpoint again", zeros.Shape, bits, l.config.key, l.config.Bits)
 		}
 		l.zeros, l.bits = zeros, bits
 	} else if s := l.config.Sym; (s == nil || !*s) && (l.config.ZeroPoint == nil || *l.config.ZeroPoint) {
-		return wrong(l.weight, "it has codes and scales, but %s.qzeros is not there; fetch the checkpoint again", l.name)
+		return wrong(l.weight, "it has codes and scales, but %s.qzeros is missing; download the checkpoint again", l.name)
 	}
 	if !slices.Contains([]int{2, 3, 4, 8}, l.bits) || l.rows*int64(l.bits)%32 != 0 {
-		return wrong(l.weight, "codes of %d bits: want 2, 3, 4 or 8, and whole words (%s.bits is %d); correct the configuration, or fetch the checkpoint again", l.bits, l.config.key, l.config.Bits)
+		return wrong(l.weight, "codes have %d bits, want 2, 3, 4 or 8, and whole words (%s.bits is %d); "+
+			"correct the configuration, or download the checkpoint again", l.bits, l.config.key, l.config.Bits)
 	}
-	l.middle = float32(int(1) << (l.bits - 1))
+	l.midpoint = float32(int(1) << (l.bits - 1))
 	l.columns = l.weight.Shape[0]
 	if along {
 		l.columns = l.weight.Shape[0] * 32 / int64(l.bits)
 		if l.weight.Shape[0]*32%int64(l.bits) != 0 {
-			return wrong(l.weight, "%d words are no whole number of codes of %d bits; fetch the checkpoint again", l.weight.Shape[0], l.bits)
+			return wrong(l.weight, "%d words are not a whole number of codes of %d bits; download the checkpoint again",
+				l.weight.Shape[0], l.bits)
 		}
 	} else if l.weight.Shape[1]*32 != l.rows*int64(l.bits) {
-		return wrong(l.weight, "it has shape %v, but with scales %v and %d bits it would have %d words in a line; fetch the checkpoint again", l.weight.Shape, l.scales.Shape, l.bits, l.rows*int64(l.bits)/32)
+		return wrong(l.weight, "it has shape %v, but with scales %v and %d bits a row would have %d words; "+
+			"download the checkpoint again", l.weight.Shape, l.scales.Shape, l.bits, l.rows*int64(l.bits)/32)
 	}
 	return l.grouping(c)
 }
 
-func (l *turnedLayer) grouping(c *Checkpoint) error {
+func (l *transposedLayer) grouping(c *Checkpoint) error {
 	l.group = (l.columns + l.groups - 1) / l.groups
 	if g := l.config.Group; g != nil && l.config.uniform() {
 		want := *g
@@ -239,7 +251,9 @@ func (l *turnedLayer) grouping(c *Checkpoint) error {
 			want = l.columns
 		}
 		if (l.columns+want-1)/want != l.groups {
-			return wrong(l.scales, "it has %d groups, but rows of %d elements in groups of %d (%s.group_size = %d) have %d; correct the configuration, or fetch the checkpoint again",
+			return wrong(l.scales,
+				"it has %d groups, but rows of %d elements in groups of %d (%s.group_size = %d) have %d; "+
+					"correct the configuration, or download the checkpoint again",
 				l.groups, l.columns, want, l.config.key, *g, (l.columns+want-1)/want)
 		}
 		l.group = want
@@ -248,8 +262,8 @@ func (l *turnedLayer) grouping(c *Checkpoint) error {
 	return nil
 }
 
-// matrix makes a matrix of a layer.
-func (l *turnedLayer) matrix(maker string) (matrix, error) {
+// matrix returns a layer as a matrix.
+func (l *transposedLayer) matrix(maker string) (matrix, error) {
 	m := matrix{Weight: Weight{
 		Name: l.name + ".weight", DType: l.scales.DType, Parts: []safetensors.Source{l.weight, l.scales},
 		Format: fmt.Sprintf("%s %d bits, groups of %d", maker, l.bits, l.group),
@@ -264,12 +278,12 @@ func (l *turnedLayer) matrix(maker string) (matrix, error) {
 	if err != nil {
 		return m, err
 	}
-	m.grid = &grid{rows: l.rows, columns: l.columns, bits: l.bits, order: order, groups: l.groups, read: l.turned}
+	m.grid = &grid{rows: l.rows, columns: l.columns, bits: l.bits, order: order, groups: l.groups, read: l.transposed}
 	m.Why = m.grid.fit()
 	return m, nil
 }
 
-// zeroBias is a layer's bias where it is zero throughout: AutoGPTQ wrote one for every layer, also of models that have none.
+// zeroBias returns a layer's bias if it is all zeros. AutoGPTQ wrote one for every layer, even if the model has none.
 func (c *Checkpoint) zeroBias(layer string) []Ignored {
 	const most = 1 << 22
 	b, ok := c.Lookup(layer + ".bias")
@@ -283,7 +297,7 @@ func (c *Checkpoint) zeroBias(layer string) []Ignored {
 	return []Ignored{{b, "a bias that is zero, as the packer wrote for every layer"}}
 }
 
-// counted lists formats and how many weights have them, where they are several.
+// counted lists formats, with the number of weights if there are several formats.
 func counted(kinds map[string]int) string {
 	var out []string
 	for format, n := range kinds {

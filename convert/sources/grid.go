@@ -8,14 +8,14 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// grid is a matrix of whole numbers with a scale and a zero for each group of a row: an element is (code - zero) * scale. Our
-// affine formats say the same as code*scale + bias, with -zero*scale for the bias.
+// grid is a matrix of integer codes with a scale and a zero point per group of a row: an element is (code - zero) *
+// scale. Affine formats represent the same as code*scale + bias, with a bias of -zero*scale.
 type grid struct {
 	rows, columns int64
 	bits          int
 	order         []int32       // the group of each column
-	groups        int64         // of a row
-	target        quantize.Type // that holds the codes; 0 = none does
+	groups        int64         // per row
+	target        quantize.Type // format that represents the codes; 0 = none
 	dtype         quantize.DType
 	read          gridReader
 }
@@ -23,12 +23,12 @@ type grid struct {
 // gridReader reads whole rows.
 type gridReader interface {
 	codes(dst []uint8, row, rows int64) error
-	// params are the scale and the zero of each group of each row.
+	// params reads the scale and the zero point of each group of each row.
 	params(scales, zeros []float32, row, rows int64) error
 }
 
-// inOrder is the order of groups that follow each other.
-func inOrder(columns, group int64) []int32 {
+// consecutiveGroups returns each column's group if groups are consecutive columns.
+func consecutiveGroups(columns, group int64) []int32 {
 	order := make([]int32, columns)
 	for i := range order {
 		order[i] = int32(int64(i) / group)
@@ -36,30 +36,32 @@ func inOrder(columns, group int64) []int32 {
 	return order
 }
 
-// fit finds the format that holds the codes: affine, in the largest groups that cut none of the matrix's. Where those are
-// larger, a scale is there several times.
+// fit sets target to the affine format with the largest groups that do not cross the matrix's groups. If the matrix's
+// groups are larger, their scales are repeated. If there is no such format, fit returns the reason.
 func (g *grid) fit() (why string) {
 	if !slices.Contains([]int{2, 3, 4, 5, 6, 8}, g.bits) {
-		return fmt.Sprintf("no format here has codes of %d bits", g.bits)
+		return fmt.Sprintf("no type here has codes of %d bits", g.bits)
 	}
 	for _, group := range []int{128, 64, 32} {
 		if g.constant(int64(group)) {
-			g.target = map[int]quantize.Type{2: quantize.Int2, 3: quantize.Int3, 4: quantize.Int4, 5: quantize.Int5, 6: quantize.Int6, 8: quantize.Int8}[g.bits].WithGroup(group)
+			g.target = map[int]quantize.Type{
+				2: quantize.Int2, 3: quantize.Int3, 4: quantize.Int4, 5: quantize.Int5, 6: quantize.Int6, 8: quantize.Int8,
+			}[g.bits].WithGroup(group)
 			return ""
 		}
 	}
 	if g.columns%32 != 0 {
-		return fmt.Sprintf("its rows of %d elements are no whole groups of 32, the smallest that a format here has", g.columns)
+		return fmt.Sprintf("its rows of %d elements are not whole groups of 32, the smallest group size", g.columns)
 	}
 	for i := 1; i < len(g.order); i++ {
 		if g.order[i] < g.order[i-1] {
-			return "its groups are not in order (g_idx: desc_act, actorder), which no format here can say"
+			return "its groups are not in order (g_idx: desc_act, actorder), which no type here supports"
 		}
 	}
-	return "its groups are smaller than 32 elements, or end between: no format here has such"
+	return "its groups are smaller than 32 elements or not aligned to them, which no type here supports"
 }
 
-// constant tells whether each stretch of so many columns lies in one group.
+// constant reports whether every aligned range of group columns belongs to one of the matrix's groups.
 func (g *grid) constant(group int64) bool {
 	if g.columns%group != 0 {
 		return false
@@ -74,7 +76,7 @@ func (g *grid) constant(group int64) bool {
 	return true
 }
 
-// exact tells whether a type holds all scales and biases.
+// exact reports whether a type represents all scales and biases exactly.
 func (g *grid) exact(d quantize.DType) (bool, error) {
 	step := max(1<<16/g.groups, 1)
 	for row := int64(0); row < g.rows; row += step {
@@ -96,11 +98,13 @@ func holds(d quantize.DType, v float32) bool {
 	var wide, back, narrow [4]byte
 	put(wide[:], 0, v)
 	small := narrow[:d.Size()]
-	return quantize.Cast(small, d, wide[:], quantize.F32) == nil && quantize.Cast(back[:], quantize.F32, small, d) == nil && (wide == back || v == 0)
+	return quantize.Cast(small, d, wide[:], quantize.F32) == nil &&
+		quantize.Cast(back[:], quantize.F32, small, d) == nil && (wide == back || v == 0)
 }
 
-// stretch calls f for each row of elements [begin, begin+count), with its codes, its scales and zeros, and the columns.
-func (g *grid) stretch(begin, count int64, f func(codes []uint8, scales, zeros []float32, from, to int64)) error {
+// eachRow calls f for each row of elements [begin, begin+count), with its codes, scales and zero points, and the range
+// of columns.
+func (g *grid) eachRow(begin, count int64, f func(codes []uint8, scales, zeros []float32, from, to int64)) error {
 	first, end := begin/g.columns, (begin+count+g.columns-1)/g.columns
 	n := end - first
 	codes := make([]uint8, n*g.columns)
@@ -123,7 +127,7 @@ func (g *grid) stretch(begin, count int64, f func(codes []uint8, scales, zeros [
 // Floats implements Elements.
 func (g *grid) Floats(dst []byte, begin, count int64) error {
 	at := 0
-	return g.stretch(begin, count, func(codes []uint8, scales, zeros []float32, from, to int64) {
+	return g.eachRow(begin, count, func(codes []uint8, scales, zeros []float32, from, to int64) {
 		for c := from; c < to; c++ {
 			o := g.order[c]
 			put(dst, at, (float32(codes[c])-zeros[o])*scales[o])
@@ -139,7 +143,7 @@ func (g *grid) Codes(dst quantize.Blocks, begin, count int64) error {
 	wide := make([]byte, 2*4*count/group)
 	scale, bias := wide[:len(wide)/2], wide[len(wide)/2:]
 	at := 0
-	err := g.stretch(begin, count, func(codes []uint8, scales, zeros []float32, from, to int64) {
+	err := g.eachRow(begin, count, func(codes []uint8, scales, zeros []float32, from, to int64) {
 		n := (to - from) * int64(g.bits) / 8
 		packBits(packed[:n], codes[from:to], g.bits)
 		packed = packed[n:]
@@ -159,7 +163,7 @@ func (g *grid) Codes(dst quantize.Blocks, begin, count int64) error {
 	return quantize.Cast(dst.Biases, g.dtype, bias, quantize.F32)
 }
 
-// packBits writes codes as a stream of bits, the lowest first. They fill whole bytes.
+// packBits packs codes as a bit stream, lowest bits first. The codes must fill whole bytes.
 func packBits(dst []byte, codes []uint8, bits int) {
 	switch bits {
 	case 8:
@@ -182,15 +186,15 @@ func packBits(dst []byte, codes []uint8, bits int) {
 	}
 }
 
-// matrix is a grid that was found, on its way to become a weight.
+// matrix is a weight under construction, and the grid it is read from.
 type matrix struct {
 	Weight
 	grid *grid
 }
 
-// settle makes weights of matrices. Where the type of the published scales does not hold every bias exactly, all of them get
-// scales and biases in F32: a model's experts, which become one tensor, need the same.
-func settle(list []matrix) ([]Weight, error) {
+// finishWeights turns matrices into weights. If the published type of the scales does not represent every bias exactly,
+// all weights get scales and biases in F32, because a model's experts become one tensor and need the same type.
+func finishWeights(list []matrix) ([]Weight, error) {
 	exact := true
 	for _, m := range list {
 		if m.grid.target == 0 || !exact {
@@ -213,7 +217,7 @@ func settle(list []matrix) ([]Weight, error) {
 	return out, nil
 }
 
-// biasNote tells what settle did.
+// biasNote describes the result of finishWeights for messages.
 func biasNote(list []Weight) string {
 	for _, w := range list {
 		if w.Scales != "" && w.Scales != w.DType {
@@ -223,16 +227,17 @@ func biasNote(list []Weight) string {
 	return ""
 }
 
-// order gives the group of each column: by the index, which becomes a part of the matrix, where there is one, else as they lie. The format says
-// where the two differ, and what its makers call that.
+// order returns the group of each column: from the index if there is one, which then becomes a part of the matrix, or
+// else consecutive groups. If the index differs from these, the format mentions it; called is the packer's word for
+// that.
 func (m *matrix) order(index safetensors.Source, columns, group, groups int64, called string) ([]int32, error) {
-	lie := inOrder(columns, group)
+	consecutive := consecutiveGroups(columns, group)
 	if index.File == nil {
-		return lie, nil
+		return consecutive, nil
 	}
 	m.Parts = append(m.Parts, index)
 	read, err := readOrder(index, columns, groups)
-	if err == nil && !slices.Equal(read, lie) {
+	if err == nil && !slices.Equal(read, consecutive) {
 		m.Format += ", not in order (" + called + ")"
 	}
 	return read, err
@@ -241,7 +246,8 @@ func (m *matrix) order(index safetensors.Source, columns, group, groups int64, c
 // readOrder reads the group of each column.
 func readOrder(t safetensors.Source, columns, groups int64) ([]int32, error) {
 	if t.DType != safetensors.I32 && t.DType != safetensors.I64 || elements(t.Shape) != columns || len(t.Shape) != 1 {
-		return nil, wrong(t, "it is %s %v, but the groups of %d columns are I32 [%d]; fetch the checkpoint again", t.DType, t.Shape, columns, columns)
+		return nil, wrong(t, "it is %s %v, but the groups of %d columns are I32 [%d]; download the checkpoint again",
+			t.DType, t.Shape, columns, columns)
 	}
 	if columns > maxColumns {
 		return nil, wrong(t, "rows of %d elements are too long", columns)
@@ -257,7 +263,8 @@ func readOrder(t safetensors.Source, columns, groups int64) ([]int32, error) {
 			v = int64(le.Uint64(buf[i*width:]))
 		}
 		if v < 0 || v >= groups {
-			return nil, wrong(t, "column %d is in group %d, but there are scales of %d groups; fetch the checkpoint again", i, v, groups)
+			return nil, wrong(t, "column %d is in group %d, but there are scales of %d groups; download the checkpoint again",
+				i, v, groups)
 		}
 		order[i] = int32(v)
 	}
@@ -266,7 +273,7 @@ func readOrder(t safetensors.Source, columns, groups int64) ([]int32, error) {
 
 const maxColumns = 1 << 24
 
-// isFloat tells whether scales may have a type.
+// isFloat reports whether d is a valid type of scales.
 func isFloat(d safetensors.DType) bool {
 	return d == safetensors.F16 || d == safetensors.BF16 || d == safetensors.F32
 }

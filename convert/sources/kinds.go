@@ -1,6 +1,7 @@
 package sources
 
-// kinds are asked in this order; each sees what those before it left. The last one takes whatever is of an 8 bit float type.
+// kinds are tried in this order; each only sees the tensors that earlier ones did not claim. The last one claims every
+// tensor of an 8-bit float type.
 var kinds = []Kind{
 	{"mlx", findMLX},
 	{"gptq", findGPTQ},

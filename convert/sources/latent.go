@@ -9,9 +9,9 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// mlx-lm cuts the projection kv_b_proj of latent attention in two, each head apart: embed_q [heads, rank, keys], which is the rows
-// of keys transposed, and unembed_out [heads, values, rank]. What is packed along its last dimension there is packed across
-// rows here, so its codes cannot stay.
+// mlx-lm splits kv_b_proj, a projection of multi-head latent attention, in two, with a dimension for heads: embed_q
+// [heads, rank, keys], the transposed rows of keys, and unembed_out [heads, values, rank]. Codes packed along the last
+// dimension of embed_q would cross rows of kv_b_proj, so they cannot be kept.
 // https://github.com/ml-explore/mlx-lm/blob/v0.32.2/mlx_lm/models/glm4_moe_lite.py (sanitize)
 const (
 	latentKeys   = ".embed_q.weight"
@@ -19,7 +19,7 @@ const (
 	latentBoth   = ".kv_b_proj.weight"
 )
 
-// joinLatent puts the two together again.
+// joinLatent replaces each pair by kv_b_proj.
 func (r *Result) joinLatent() error {
 	var joined []Weight
 	find := func(name string) (Weight, bool) {
@@ -28,7 +28,8 @@ func (r *Result) joinLatent() error {
 		}
 		if i := slices.IndexFunc(r.Plain, func(t safetensors.Source) bool { return t.Name == name }); i >= 0 {
 			t := r.Plain[i]
-			return Weight{Name: name, Shape: t.Shape, DType: t.DType, Parts: []safetensors.Source{t}, Read: PlainElements(t)}, true
+			return Weight{Name: name, Shape: t.Shape, DType: t.DType, Parts: []safetensors.Source{t}, Read: PlainElements(t)},
+				true
 		}
 		return Weight{}, false
 	}
@@ -36,7 +37,7 @@ func (r *Result) joinLatent() error {
 		keys, _ := find(base + latentKeys)
 		values, ok := find(base + latentValues)
 		if !ok {
-			return wrong(keys.Parts[0], "%s belongs to it and is not there; fetch the checkpoint again", base+latentValues)
+			return wrong(keys.Parts[0], "its counterpart %s is missing; download the checkpoint again", base+latentValues)
 		}
 		w, err := joinHeads(base+latentBoth, keys, values)
 		if err != nil {
@@ -59,7 +60,7 @@ func (r *Result) joinLatent() error {
 	return nil
 }
 
-// latent lists the layers that have the first of the two.
+// latent lists the layers with an embed_q.
 func (r *Result) latent() []string {
 	var out []string
 	add := func(name string) {
@@ -80,10 +81,12 @@ func (r *Result) latent() []string {
 func joinHeads(name string, keys, values Weight) (Weight, error) {
 	k, v := keys.Shape, values.Shape
 	if len(k) != 3 || len(v) != 3 || k[0] != v[0] || k[1] != v[2] {
-		return Weight{}, wrong(values.Parts[0], "its shape %v does not fit that of %s, %v: want [heads, values, rank] and [heads, rank, keys]", v, keys.Name, k)
+		return Weight{}, wrong(values.Parts[0], "its shape %v does not match that of %s, %v: "+
+			"want [heads, values, rank] and [heads, rank, keys]", v, keys.Name, k)
 	}
 	w := Weight{
-		Name: name, Shape: []int64{k[0] * (k[2] + v[1]), k[1]}, DType: keys.DType, Parts: slices.Concat(keys.Parts, values.Parts), Plain: true,
+		Name: name, Shape: []int64{k[0] * (k[2] + v[1]), k[1]}, DType: keys.DType,
+		Parts: slices.Concat(keys.Parts, values.Parts), Plain: true,
 		Format: "embed_q and unembed_out", Why: "its keys are transposed there",
 		Read: heads{keys: keys.Read, values: values.Read, rank: k[1], nk: k[2], nv: v[1]},
 	}
@@ -93,16 +96,16 @@ func joinHeads(name string, keys, values Weight) (Weight, error) {
 	return w, nil
 }
 
-// heads reads rows of keys and rows of values of each head in turn.
+// heads reads kv_b_proj: for each head, its rows of keys and then its rows of values.
 type heads struct {
 	keys, values Elements
 	rank         int64
-	nk, nv       int64 // rows of a head
+	nk, nv       int64 // rows per head
 }
 
 func (e heads) Floats(dst []byte, begin, count int64) error {
-	var bank []byte // the keys of a head, transposed
-	of := int64(-1)
+	var bank []byte // a head's keys, transposed
+	loaded := int64(-1)
 	for at := int64(0); at < count; {
 		row, col := (begin+at)/e.rank, (begin+at)%e.rank
 		head, j := row/(e.nk+e.nv), row%(e.nk+e.nv)
@@ -114,8 +117,8 @@ func (e heads) Floats(dst []byte, begin, count int64) error {
 			at += n
 			continue
 		}
-		if of != head {
-			bank, of = make([]byte, 4*e.rank*e.nk), head
+		if loaded != head {
+			bank, loaded = make([]byte, 4*e.rank*e.nk), head
 			if err := e.keys.Floats(bank, head*e.rank*e.nk, e.rank*e.nk); err != nil {
 				return err
 			}
@@ -130,5 +133,5 @@ func (e heads) Floats(dst []byte, begin, count int64) error {
 }
 
 func (heads) Codes(quantize.Blocks, int64, int64) error {
-	return fmt.Errorf("%w: its codes cannot stay", ErrSource)
+	return fmt.Errorf("%w: its codes cannot be kept", ErrSource)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// numbers are elements that say where they lie.
+// numbers are elements whose values encode their positions.
 type numbers struct{ first float32 }
 
 func (e numbers) Floats(dst []byte, begin, count int64) error {
@@ -18,7 +18,7 @@ func (e numbers) Floats(dst []byte, begin, count int64) error {
 
 func (numbers) Codes(quantize.Blocks, int64, int64) error { return nil }
 
-// Of each head come the rows of its keys, transposed back, and then those of its values, wherever one begins to read.
+// For each head the rows of keys, transposed back, come before the rows of values, from any starting point.
 func TestLatentRows(t *testing.T) {
 	const count, rank, nk, nv = 3, 5, 2, 4
 	e := heads{keys: numbers{0}, values: numbers{1000}, rank: rank, nk: nk, nv: nv}
@@ -54,15 +54,17 @@ func TestLatentRows(t *testing.T) {
 	}
 }
 
-// The tables are those of the published formats.
+// The tables match the published formats.
 func TestFP8Codes(t *testing.T) {
 	for _, c := range []struct {
 		dtype string
 		code  byte
 		want  float32
 	}{
-		{"F8_E4M3", 0x00, 0}, {"F8_E4M3", 0x01, 0x1p-9}, {"F8_E4M3", 0x08, 0x1p-6}, {"F8_E4M3", 0x38, 1}, {"F8_E4M3", 0x7e, 448}, {"F8_E4M3", 0xfe, -448},
-		{"F8_E5M2", 0x01, 0x1p-16}, {"F8_E5M2", 0x04, 0x1p-14}, {"F8_E5M2", 0x3c, 1}, {"F8_E5M2", 0x7b, 57344}, {"F8_E5M2", 0xbc, -1},
+		{"F8_E4M3", 0x00, 0}, {"F8_E4M3", 0x01, 0x1p-9}, {"F8_E4M3", 0x08, 0x1p-6}, {"F8_E4M3", 0x38, 1},
+		{"F8_E4M3", 0x7e, 448}, {"F8_E4M3", 0xfe, -448},
+		{"F8_E5M2", 0x01, 0x1p-16}, {"F8_E5M2", 0x04, 0x1p-14}, {"F8_E5M2", 0x3c, 1}, {"F8_E5M2", 0x7b, 57344},
+		{"F8_E5M2", 0xbc, -1},
 	} {
 		for dtype, table := range fp8Codes {
 			if string(dtype) == c.dtype && table[c.code] != c.want {

@@ -13,12 +13,12 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// MLX's tools write a packed layer X as X.weight (U32), X.scales and, in the affine mode, X.biases, which are the arrays of our
-// formats. `quantization` of config.json says bits, group_size and mode of all, and, under the path of a layer, its own; true and
-// false there say whether it is packed.
+// MLX's tools write a packed layer X as X.weight (U32), X.scales and, in affine mode, X.biases, the same arrays as
+// package quantize. The key quantization of config.json has the default bits, group_size and mode, and may have other
+// values under a layer's path; true and false there state whether the layer is packed.
 // https://github.com/ml-explore/mlx-lm/blob/v0.32.2/mlx_lm/utils.py (load_model, quantize_model)
 
-// packing is how a layer is packed.
+// packing is the quantization of a layer.
 type packing struct {
 	bits, group int
 	mode        string
@@ -33,13 +33,13 @@ func (p packing) String() string {
 
 const affine = "affine"
 
-// modeDefaults hold where a mode is named without numbers.
+// modeDefaults are the packings of modes without explicit numbers.
 // https://github.com/ml-explore/mlx/blob/v0.32.4/python/mlx/nn/layers/quantized.py (_defaults_for_mode)
 var modeDefaults = map[string]packing{
 	affine: {4, 64, affine}, "mxfp4": {4, 32, "mxfp4"}, "mxfp8": {8, 32, "mxfp8"}, "nvfp4": {4, 16, "nvfp4"},
 }
 
-// format is our type of a packing.
+// format returns the quantize type of a packing.
 func (p packing) format() (quantize.Type, error) {
 	for _, t := range quantize.Types() {
 		if t.Mode() == p.mode && t.Bits() == p.bits && t.Group() == p.group {
@@ -53,11 +53,11 @@ func (p packing) format() (quantize.Type, error) {
 	return 0, fmt.Errorf("there is no %s format of %d bits in groups of %d, want %s", p.mode, p.bits, p.group, want)
 }
 
-// mlxMap is what the configuration says.
+// mlxMap is the quantization configuration.
 type mlxMap struct {
 	c     *Checkpoint
-	all   packing
-	paths map[string]json.RawMessage // of layers: packings of their own, or whether they are packed
+	all   packing                    // the default
+	paths map[string]json.RawMessage // by layer: its own packing, or whether it is packed
 }
 
 func findMLX(c *Checkpoint) (Found, error) {
@@ -74,7 +74,8 @@ func findMLX(c *Checkpoint) (Found, error) {
 		for _, layer := range layers {
 			if t, ok := c.Lookup(layer + ".scales"); ok {
 				w, _ := c.Lookup(layer + ".weight")
-				return f, wrong(w, "it is packed as MLX does it, with %s beside it, but config.json has no %q that says in how many bits and what groups; add it", t.Name, keyMLX)
+				return f, wrong(w, "it is packed by MLX, with %s beside it, but config.json has no key %q "+
+					"with its bits and group_size; add it", t.Name, keyMLX)
 			}
 		}
 		return f, nil
@@ -105,9 +106,10 @@ func findMLX(c *Checkpoint) (Found, error) {
 	return f, nil
 }
 
-// evidence is what the packing was recognized from.
+// evidence lists the keys and tensors that revealed the packing.
 func (m mlxMap) evidence(layers []string) []string {
-	out := []string{fmt.Sprintf("config.json %s: bits %d, group_size %d, mode %s", m.c.mlxKey, m.all.bits, m.all.group, m.all.mode)}
+	out := []string{fmt.Sprintf("config.json %s: bits %d, group_size %d, mode %s",
+		m.c.mlxKey, m.all.bits, m.all.group, m.all.mode)}
 	for i, path := range slices.Sorted(maps.Keys(m.paths)) {
 		if i == maxEvidence {
 			out = append(out, fmt.Sprintf("and %d further paths there", len(m.paths)-i))
@@ -121,7 +123,7 @@ func (m mlxMap) evidence(layers []string) []string {
 	return append(out, layers[0]+".weight (U32) with "+layers[0]+".scales")
 }
 
-// maxEvidence bounds how many paths are told.
+// maxEvidence bounds the number of listed paths.
 const maxEvidence = 8
 
 // readMLX reads the configuration.
@@ -136,7 +138,7 @@ func (c *Checkpoint) readMLX() (mlxMap, error) {
 		return m, c.wrongConfig(c.mlxKey, "%v", err)
 	}
 	for key, value := range keys {
-		// A path has a dot, but for layers at the top.
+		// Paths usually have a dot, but not those of top-level layers, so recognize them by their values.
 		flat := string(bytes.TrimSpace(value))
 		if isObject(value) || flat == "true" || flat == "false" && key != "quantize_input" {
 			m.paths[key] = value
@@ -175,10 +177,10 @@ func readPacking(raw json.RawMessage) (packing, error) {
 	return p, nil
 }
 
-// key is how messages name the entry of a layer.
+// key returns the name of a layer's entry for messages.
 func (m mlxMap) key(layer string) string { return m.c.mlxKey + "." + strconv.Quote(layer) }
 
-// packing is how a layer is packed; false where it is not.
+// packing returns a layer's packing, and whether it is packed at all.
 func (m mlxMap) packing(layer string) (p packing, key string, packed bool, err error) {
 	own, ok := m.paths[layer]
 	switch {
@@ -204,29 +206,39 @@ func (m mlxMap) weight(layer string) (Weight, error) {
 		return Weight{}, err
 	}
 	if !packed {
-		return Weight{}, wrong(codes, "it holds codes (U32), but config.json %s says that the layer is not packed; correct the configuration", key)
+		return Weight{}, wrong(codes, "it holds codes (U32), but according to config.json %s the layer is not packed; "+
+			"correct the configuration", key)
 	}
 	t, err := p.format()
 	if err != nil {
-		return Weight{}, wrong(codes, "it is packed as config.json %s says, but %w; correct the configuration, or take another checkpoint", key, err)
+		return Weight{}, wrong(codes, "config.json %s declares its packing, but %w; "+
+			"correct the configuration, or use another checkpoint", key, err)
 	}
 	if !scaled {
-		return Weight{}, wrong(codes, "it holds codes (U32) of %s, but %s.scales is not there; fetch the checkpoint again", p, layer)
+		return Weight{}, wrong(codes, "it holds codes (U32) of %s, but %s.scales is missing; download the checkpoint again",
+			p, layer)
 	}
 	if global, ok := m.c.Lookup(layer + ".global_scale"); ok {
-		return Weight{}, wrong(codes, "it is %s with a scale of the whole tensor (%s), which this version does not import; %s", p, global.Name, takePlain)
+		return Weight{}, wrong(codes, "it is %s with a scale of the whole tensor (%s), "+
+			"which this version does not support; %s", p, global.Name, usePlain)
 	}
-	w := Weight{Name: codes.Name, Parts: []safetensors.Source{codes, scales}, Type: t, DType: safetensors.BF16, Format: "MLX " + t.String()}
+	w := Weight{
+		Name: codes.Name, Parts: []safetensors.Source{codes, scales}, Type: t,
+		DType: safetensors.BF16, Format: "MLX " + t.String(),
+	}
 	if t.Mode() == affine {
 		if !biased {
-			return Weight{}, wrong(codes, "it holds codes of %s, but %s.biases is not there; fetch the checkpoint again", p, layer)
+			return Weight{}, wrong(codes, "it holds codes of %s, but %s.biases is missing; download the checkpoint again",
+				p, layer)
 		}
 		w.Parts, w.DType = append(w.Parts, biases), scales.DType
 	} else if biased {
-		return Weight{}, wrong(biases, "a layer of mode %s has no biases, and config.json %s says that this is one; correct the configuration", p.mode, key)
+		return Weight{}, wrong(biases, "layers of mode %s have no biases, and config.json %s declares that mode; "+
+			"correct the configuration", p.mode, key)
 	}
 	if w.Shape, err = t.UnpackedShape(codes.Shape); err != nil {
-		return Weight{}, wrong(codes, "it has shape %v, which no codes of %s have: config.json %s does not fit, or the file is damaged", codes.Shape, p, key)
+		return Weight{}, wrong(codes, "it has shape %v, which is invalid for %s: "+
+			"config.json %s is wrong, or the file is damaged", codes.Shape, p, key)
 	}
 	want, err := t.Parts(quantize.DType(w.DType), w.Shape)
 	if err != nil {
@@ -235,7 +247,8 @@ func (m mlxMap) weight(layer string) (Weight, error) {
 	for i, part := range []quantize.Part{want.Packed, want.Scales, want.Biases}[:len(w.Parts)] {
 		have := w.Parts[i]
 		if string(have.DType) != string(part.DType) || !slices.Equal(have.Shape, part.Shape) {
-			return Weight{}, wrong(have, "it is %s %v, but with %s of %s and %s (config.json %s) it would be %s %v: correct the configuration, or fetch the checkpoint again",
+			return Weight{}, wrong(have, "it is %s %v, but with %s of %s and %s (config.json %s) it would be %s %v; "+
+				"correct the configuration, or download the checkpoint again",
 				have.DType, have.Shape, codes.Name, fmt.Sprint(codes.Shape), p, key, part.DType, part.Shape)
 		}
 	}
@@ -248,7 +261,7 @@ func (m mlxMap) weight(layer string) (Weight, error) {
 	return w, nil
 }
 
-// checkPaths compares the paths of the configuration with what is there.
+// checkPaths verifies that the configured layers exist and are packed.
 func (m mlxMap) checkPaths() error {
 	for _, layer := range slices.Sorted(maps.Keys(m.paths)) {
 		p, key, packed, err := m.packing(layer)
@@ -260,13 +273,14 @@ func (m mlxMap) checkPaths() error {
 		case packed && !ok:
 			return m.c.wrongConfig(key, "there is no tensor %s.weight; remove the key, or correct the path", layer)
 		case packed && t.DType != safetensors.U32:
-			return wrong(t, "it is %s, but config.json %s says that it is packed in %s; remove the key, or fetch the checkpoint again", t.DType, key, p)
+			return wrong(t, "it is %s, but config.json %s declares it packed in %s; "+
+				"remove the key, or download the checkpoint again", t.DType, key, p)
 		}
 	}
 	return nil
 }
 
-// mlxWeight reads a weight whose arrays are those of our format.
+// mlxWeight reads a weight with the arrays of a quantize type.
 type mlxWeight struct {
 	parts  []safetensors.Source // codes, scales, biases
 	format quantize.Type
@@ -289,7 +303,7 @@ func (w mlxWeight) Codes(dst quantize.Blocks, begin, _ int64) error {
 	return nil
 }
 
-// Floats decodes in float32, scales and biases widened to it, which is exact.
+// Floats decodes in float32. Widening scales and biases to float32 is exact.
 func (w mlxWeight) Floats(dst []byte, begin, count int64) error {
 	size, groups := w.format.GroupSizes(w.dtype), int(count)/w.format.Group()
 	buf := make([]byte, groups*(size.Packed+size.Scales+size.Biases))

@@ -11,11 +11,12 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Weights of 4 bit floats (E2M1) are stored two in a byte, the first in its lower half, as our formats have them, with an E4M3 scale for
-// each 16 elements (nvfp4) or a power of two for each 32 (mxfp4). nvfp4 has a scale of the whole tensor too: compressed-tensors
-// (X.weight_packed, X.weight_scale, X.weight_global_scale) divides by it, ModelOpt (X.weight, X.weight_scale, X.weight_scale_2)
-// multiplies.
-// https://github.com/vllm-project/compressed-tensors/blob/0.12.2/src/compressed_tensors/compressors/quantized_compressors/fp4_quantized.py
+// Weights of 4-bit floats (E2M1) are stored two to a byte, the first in the lower half, as in package quantize, with an
+// E4M3 scale per 16 elements (nvfp4) or a power of two per 32 (mxfp4). nvfp4 also has a scale of the whole tensor:
+// compressed-tensors (X.weight_packed, X.weight_scale, X.weight_global_scale) divides by it, ModelOpt (X.weight,
+// X.weight_scale, X.weight_scale_2) multiplies.
+// https://github.com/vllm-project/compressed-tensors/tree/0.12.2/src/compressed_tensors/compressors
+// (quantized_compressors/fp4_quantized.py)
 // https://github.com/NVIDIA/TensorRT-Model-Optimizer/blob/0.33.0/modelopt/torch/quantization/qtensor/nvfp4_tensor.py
 
 func findFP4(c *Checkpoint) (Found, error) {
@@ -53,7 +54,7 @@ func findFP4(c *Checkpoint) (Found, error) {
 	return f, nil
 }
 
-// fp4Config is what the configuration says, or the file that ModelOpt writes beside it.
+// fp4Config lists the relevant keys of config.json, or of the file that ModelOpt writes beside it.
 func (c *Checkpoint) fp4Config() (from []string) {
 	type keys struct {
 		Method string `json:"quant_method"`
@@ -61,7 +62,9 @@ func (c *Checkpoint) fp4Config() (from []string) {
 		Algo   string `json:"quant_algo"`
 	}
 	say := func(where string, k keys) {
-		for _, v := range []struct{ key, value string }{{"quant_method", k.Method}, {"format", k.Format}, {"quant_algo", k.Algo}} {
+		for _, v := range []struct{ key, value string }{
+			{"quant_method", k.Method}, {"format", k.Format}, {"quant_algo", k.Algo},
+		} {
 			if v.value != "" {
 				from = append(from, fmt.Sprintf("%s.%s = %q", where, v.key, v.value))
 			}
@@ -81,15 +84,19 @@ func (c *Checkpoint) fp4Config() (from []string) {
 	return from
 }
 
-// fp4 reads the headers of a weight, and its scale of the whole tensor.
+// fp4 reads a weight's headers, and its scale of the whole tensor.
 func (c *Checkpoint) fp4(name string, t safetensors.Source, packed bool) (Weight, error) {
 	scales, ok := c.Lookup(name + ".weight_scale")
 	if !ok {
-		return Weight{}, wrong(t, "it holds 4 bit codes in bytes, but %s.weight_scale is not there; fetch the checkpoint again", name)
+		return Weight{}, wrong(t, "it holds 4-bit codes in bytes, but %s.weight_scale is missing; "+
+			"download the checkpoint again", name)
 	}
-	w := Weight{Name: name + ".weight", DType: safetensors.BF16, Parts: []safetensors.Source{t, scales}, Type: quantize.NVFP4, Format: "nvfp4"}
+	w := Weight{
+		Name: name + ".weight", DType: safetensors.BF16, Parts: []safetensors.Source{t, scales},
+		Type: quantize.NVFP4, Format: "nvfp4",
+	}
 	if n := len(t.Shape); n != 2 && n != 3 || elements(t.Shape) == 0 {
-		return w, wrong(t, "it has shape %v, want a matrix; fetch the checkpoint again", t.Shape)
+		return w, wrong(t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
 	}
 	last := len(t.Shape) - 1
 	w.Shape = append([]int64{}, t.Shape...)
@@ -99,14 +106,17 @@ func (c *Checkpoint) fp4(name string, t safetensors.Source, packed bool) (Weight
 	case safetensors.U8, safetensors.F8E8M0:
 		w.Type, w.Format = quantize.MXFP4, "mxfp4"
 	default:
-		return w, wrong(scales, "it is %s, want F8_E4M3 (nvfp4) or U8 (mxfp4); fetch the checkpoint again", scales.DType)
+		return w, wrong(scales, "it is %s, want F8_E4M3 (nvfp4) or U8 (mxfp4); download the checkpoint again", scales.DType)
 	}
 	want, err := w.Type.Parts(quantize.BF16, w.Shape)
 	if err != nil {
-		return w, wrong(t, "rows of %d elements are no whole groups of %s; fetch the checkpoint again", w.Shape[last], w.Type)
+		return w, wrong(t, "rows of %d elements are not whole groups of %s; download the checkpoint again",
+			w.Shape[last], w.Type)
 	}
-	if scales.Size() != want.Scales.Size() || len(scales.Shape) != len(t.Shape) || scales.Shape[last] != want.Scales.Shape[last] {
-		return w, wrong(scales, "it has shape %v, but %s of %s has scales %v; fetch the checkpoint again", scales.Shape, t.Name, w.Type, want.Scales.Shape)
+	if scales.Size() != want.Scales.Size() || len(scales.Shape) != len(t.Shape) ||
+		scales.Shape[last] != want.Scales.Shape[last] {
+		return w, wrong(scales, "it has shape %v, but %s of %s has scales %v; download the checkpoint again",
+			scales.Shape, t.Name, w.Type, want.Scales.Shape)
 	}
 	read := fp4Weight{codes: t, scales: scales, format: w.Type}
 	if w.Type == quantize.NVFP4 {
@@ -126,12 +136,12 @@ func (c *Checkpoint) globalScale(name string, t safetensors.Source, packed bool,
 	}
 	g, ok := c.Lookup(key)
 	if !ok {
-		return wrong(t, "it is nvfp4, but its scale of the whole tensor, %s, is not there; fetch the checkpoint again", key)
+		return wrong(t, "it is nvfp4, but %s, its scale of the whole tensor, is missing; download the checkpoint again", key)
 	}
 	w.Parts = append(w.Parts, g)
 	w.Format += " with a scale of the tensor"
 	if g.DType != safetensors.F32 || elements(g.Shape) != 1 {
-		return wrong(g, "it is %s %v, want one F32; fetch the checkpoint again", g.DType, g.Shape)
+		return wrong(g, "it is %s %v, want one F32; download the checkpoint again", g.DType, g.Shape)
 	}
 	var b [4]byte
 	if err := readAt(g, b[:], 0); err != nil {
@@ -142,7 +152,8 @@ func (c *Checkpoint) globalScale(name string, t safetensors.Source, packed bool,
 		v = 1 / v
 	}
 	if !(v > 0 && v <= math.MaxFloat32) {
-		return wrong(g, "the tensor's scale is %v, want a positive number; fetch the checkpoint again", math.Float32frombits(le.Uint32(b[:])))
+		return wrong(g, "the tensor's scale is %v, want a positive number; download the checkpoint again",
+			math.Float32frombits(le.Uint32(b[:])))
 	}
 	if v != 1 {
 		w.Global, read.global = v, v
@@ -150,7 +161,7 @@ func (c *Checkpoint) globalScale(name string, t safetensors.Source, packed bool,
 	return nil
 }
 
-// fp4Weight reads codes and scales that are ours as they are.
+// fp4Weight reads codes and scales that have package quantize's layout.
 type fp4Weight struct {
 	codes, scales safetensors.Source
 	format        quantize.Type

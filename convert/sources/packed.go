@@ -10,12 +10,14 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// compressed-tensors stores a linear layer [out, in] of whole numbers as X.weight_packed I32 [out, in*bits/32] (pack-quantized), with
-// X.weight_shape I64 [2], or as X.weight I8 [out, in] (int-quantized); with X.weight_scale [out, groups], one group being a
-// channel; where it is not symmetric X.weight_zero_point, packed along the rows; and X.weight_g_idx I32 [in] where actorder
-// moved columns. Codes are signed: 2^(bits-1) is added to them, and to the zeros, before they are packed, the first in the lowest
-// bits. Those of 3, 5, 6 and 7 bits cross words; earlier versions left bits of each word unused instead.
-// https://github.com/vllm-project/compressed-tensors/blob/0.20.0/src/compressed_tensors/compressors/pack_quantized/helpers.py
+// compressed-tensors stores a linear layer [out, in] of integers as X.weight_packed I32 [out, in*bits/32]
+// (pack-quantized) with X.weight_shape I64 [2], or as X.weight I8 [out, in] (int-quantized). It adds X.weight_scale
+// [out, groups], with one group per row if scales are per channel; X.weight_zero_point, packed along the rows, unless
+// it is symmetric; and X.weight_g_idx I32 [in] if actorder moved columns. Codes are signed: 2^(bits-1) is added to
+// codes and zero points before packing, the first in the lowest bits. Codes of 3, 5, 6 and 7 bits cross words; earlier
+// versions left the remaining bits of each word unused.
+// https://github.com/vllm-project/compressed-tensors/tree/0.20.0/src/compressed_tensors/compressors
+// (pack_quantized/helpers.py)
 
 func findPacked(c *Checkpoint) (Found, error) {
 	var f Found
@@ -45,17 +47,18 @@ func findPacked(c *Checkpoint) (Found, error) {
 	if len(list) == 0 {
 		return f, nil
 	}
-	if f.Weights, err = settle(list); err != nil {
+	if f.Weights, err = finishWeights(list); err != nil {
 		return f, err
 	}
 	f.What = counted(kinds) + biasNote(f.Weights)
 	first := list[0].Parts
-	f.From = append(from, fmt.Sprintf("%s (%s %v) with %s (%s %v)", first[0].Name, first[0].DType, first[0].Shape, first[1].Name, first[1].DType, first[1].Shape))
+	f.From = append(from, fmt.Sprintf("%s (%s %v) with %s (%s %v)",
+		first[0].Name, first[0].DType, first[0].Shape, first[1].Name, first[1].DType, first[1].Shape))
 	f.Ignored = c.activationScales()
 	return f, nil
 }
 
-// packedArgs are what a group of layers of the configuration has.
+// packedArgs is the configuration of a group of layers.
 type packedArgs struct {
 	Bits     int    `json:"num_bits"`
 	Type     string `json:"type"`
@@ -63,7 +66,7 @@ type packedArgs struct {
 	Group    *int64 `json:"group_size"`
 }
 
-// readPacked reads the groups of layers; nil where the configuration says nothing of them.
+// readPacked reads the groups of layers, or returns nil if the configuration has none.
 func (c *Checkpoint) readPacked() (args []packedArgs, from []string, err error) {
 	if c.HF == nil || c.method() != "compressed-tensors" && c.method() != "compressed_tensors" {
 		return nil, nil, nil
@@ -84,22 +87,23 @@ func (c *Checkpoint) readPacked() (args []packedArgs, from []string, err error) 
 	for _, name := range slices.Sorted(maps.Keys(q.Groups)) {
 		if w := q.Groups[name].Weights; w != nil {
 			args = append(args, *w)
-			from = append(from, fmt.Sprintf("config.json %s.config_groups.%s.weights: %d bits, %s", c.hfKey, name, w.Bits, w.Strategy))
+			from = append(from, fmt.Sprintf("config.json %s.config_groups.%s.weights: %d bits, %s",
+				c.hfKey, name, w.Bits, w.Strategy))
 		}
 	}
 	return args, from, nil
 }
 
-// packedLayer is a layer that is being read. It reads codes and scales that lie in rows.
+// packedLayer is a layer being read. Its codes and scales are stored by row.
 type packedLayer struct {
 	name          string
 	config        []packedArgs
 	codesIn       safetensors.Source
 	scales        safetensors.Source
-	zeros         safetensors.Source // no file: symmetric
-	index         safetensors.Source // no file: groups are in order
+	zeros         safetensors.Source // if File is nil, the layer is symmetric
+	index         safetensors.Source // if File is nil, groups are consecutive
 	rows, columns int64
-	words         int64 // of a row
+	words         int64 // per row
 	groups, group int64
 	bits          int
 	bytes         bool // codes are I8
@@ -110,10 +114,11 @@ func (l packedLayer) matrix(c *Checkpoint) (matrix, error) {
 	var ok bool
 	t := l.codesIn
 	if l.scales, ok = c.Lookup(l.name + ".weight_scale"); !ok {
-		return matrix{}, wrong(t, "it holds codes of compressed-tensors, but %s.weight_scale is not there; fetch the checkpoint again", l.name)
+		return matrix{}, wrong(t, "it holds codes of compressed-tensors, but %s.weight_scale is missing; "+
+			"download the checkpoint again", l.name)
 	}
 	if len(t.Shape) != 2 || elements(t.Shape) == 0 {
-		return matrix{}, wrong(t, "it has shape %v, want a matrix; fetch the checkpoint again", t.Shape)
+		return matrix{}, wrong(t, "it has shape %v, want a matrix; download the checkpoint again", t.Shape)
 	}
 	m := matrix{Weight: Weight{Name: l.name + ".weight", DType: l.scales.DType, Parts: []safetensors.Source{t, l.scales}}}
 	l.rows, l.words = t.Shape[0], t.Shape[1]
@@ -137,7 +142,7 @@ func (l packedLayer) matrix(c *Checkpoint) (matrix, error) {
 	return m, nil
 }
 
-// size finds bits and columns.
+// size determines bits and columns.
 func (l *packedLayer) size(c *Checkpoint, m *matrix) error {
 	t := l.codesIn
 	if t.DType == safetensors.I8 {
@@ -146,11 +151,11 @@ func (l *packedLayer) size(c *Checkpoint, m *matrix) error {
 	}
 	shape, ok := c.Lookup(l.name + ".weight_shape")
 	if !ok {
-		return wrong(t, "it holds packed codes, but %s.weight_shape is not there; fetch the checkpoint again", l.name)
+		return wrong(t, "it holds packed codes, but %s.weight_shape is missing; download the checkpoint again", l.name)
 	}
 	m.Parts = append(m.Parts, shape)
 	if elements(shape.Shape) != 2 || shape.DType != safetensors.I64 && shape.DType != safetensors.I32 {
-		return wrong(shape, "it is %s %v, want I64 [2]; fetch the checkpoint again", shape.DType, shape.Shape)
+		return wrong(shape, "it is %s %v, want I64 [2]; download the checkpoint again", shape.DType, shape.Shape)
 	}
 	buf := make([]byte, shape.Size())
 	if err := readAt(shape, buf, 0); err != nil {
@@ -161,33 +166,37 @@ func (l *packedLayer) size(c *Checkpoint, m *matrix) error {
 		rows, columns = int64(le.Uint64(buf)), int64(le.Uint64(buf[8:]))
 	}
 	if rows != l.rows || columns <= 0 || columns > maxColumns {
-		return wrong(shape, "it says [%d %d], but the codes have %d rows of %d words; fetch the checkpoint again", rows, columns, l.rows, l.words)
+		return wrong(shape, "it is [%d %d], but the codes have %d rows of %d words; download the checkpoint again",
+			rows, columns, l.rows, l.words)
 	}
 	l.columns = columns
 	for bits := 2; bits <= 8; bits++ {
-		dense := packedLayer{bits: bits, dense: true}.lines(columns) == l.words
-		if (dense || packedLayer{bits: bits}.lines(columns) == l.words) && (l.bits == 0 || l.configured(bits)) {
+		dense := packedLayer{bits: bits, dense: true}.wordsFor(columns) == l.words
+		padded := packedLayer{bits: bits}.wordsFor(columns) == l.words
+		if (dense || padded) && (l.bits == 0 || l.configured(bits)) {
 			l.bits, l.dense = bits, dense
 		}
 	}
 	if l.bits == 0 {
-		return wrong(t, "rows of %d words hold %d elements in no width from 2 to 8 bits; fetch the checkpoint again", l.words, columns)
+		return wrong(t, "rows of %d words cannot hold %d elements of 2 to 8 bits; download the checkpoint again",
+			l.words, columns)
 	}
 	if len(l.config) > 0 && !l.configured(l.bits) {
-		return wrong(t, "rows of %d words for %d elements are of %d bits, which no group of config.json says (num_bits %v); correct the configuration, or fetch the checkpoint again",
+		return wrong(t, "rows of %d words for %d elements have %d bits, but no group of config.json does (num_bits %v); "+
+			"correct the configuration, or download the checkpoint again",
 			l.words, columns, l.bits, l.widths())
 	}
 	return nil
 }
 
-// lines is how many words n codes take.
-func (l packedLayer) lines(n int64) int64 {
-	word, shift := l.place(n - 1)
+// wordsFor returns the number of words for n codes.
+func (l packedLayer) wordsFor(n int64) int64 {
+	word, shift := l.position(n - 1)
 	return word + (int64(shift)+int64(l.bits)+31)/32
 }
 
-// place is the word that code i begins in, and its lowest bit there.
-func (l packedLayer) place(i int64) (word int64, shift uint) {
+// position returns the word that code i starts in, and the code's lowest bit there.
+func (l packedLayer) position(i int64) (word int64, shift uint) {
 	if l.dense {
 		return i * int64(l.bits) / 32, uint(i * int64(l.bits) % 32)
 	}
@@ -204,34 +213,37 @@ func (l *packedLayer) widths() (list []int) {
 
 func (l *packedLayer) configured(bits int) bool { return slices.Contains(l.widths(), bits) }
 
-// grouping finds scales, zeros and the order of groups.
+// grouping finds scales, zero points and the group index.
 func (l *packedLayer) grouping(c *Checkpoint, m *matrix) error {
 	s := l.scales
 	if !isFloat(s.DType) {
-		return wrong(s, "it is %s, want F16, BF16 or F32; fetch the checkpoint again", s.DType)
+		return wrong(s, "it is %s, want F16, BF16 or F32; download the checkpoint again", s.DType)
 	}
 	if len(s.Shape) != 2 && len(s.Shape) != 1 || s.Shape[0] != l.rows || elements(s.Shape) == 0 {
-		return wrong(s, "it has shape %v, want one line for each of the %d rows of the weight; fetch the checkpoint again", s.Shape, l.rows)
+		return wrong(s, "it has shape %v, want scales for each of the weight's %d rows; download the checkpoint again",
+			s.Shape, l.rows)
 	}
 	l.groups = elements(s.Shape) / l.rows
-	if l.groups > l.columns || !l.fits() {
-		return wrong(s, "it has %d groups, which rows of %d elements have in no group_size of config.json (%s); correct the configuration, or fetch the checkpoint again",
-			l.groups, l.columns, l.sizes())
+	if l.groups > l.columns || !l.findGroup() {
+		return wrong(s, "it has %d groups, but no group_size of config.json (%s) gives that for rows of %d elements; "+
+			"correct the configuration, or download the checkpoint again",
+			l.groups, l.sizes(), l.columns)
 	}
 	if z, ok := c.Lookup(l.name + ".weight_zero_point"); ok {
 		l.zeros = z
 		m.Parts = append(m.Parts, z)
-		packed := z.DType == safetensors.I32 && elements(z.Shape) == l.lines(l.rows)*l.groups
+		packed := z.DType == safetensors.I32 && elements(z.Shape) == l.wordsFor(l.rows)*l.groups
 		if !packed && !(z.DType == safetensors.I8 && elements(z.Shape) == l.rows*l.groups) {
-			return wrong(z, "it is %s %v, want I32 [%d %d] or I8 [%d %d]; fetch the checkpoint again", z.DType, z.Shape, l.lines(l.rows), l.groups, l.rows, l.groups)
+			return wrong(z, "it is %s %v, want I32 [%d %d] or I8 [%d %d]; download the checkpoint again",
+				z.DType, z.Shape, l.wordsFor(l.rows), l.groups, l.rows, l.groups)
 		}
 	}
 	l.index, _ = c.Lookup(l.name + ".weight_g_idx")
 	return nil
 }
 
-// fits finds the group of the configuration of which a row has so many.
-func (l *packedLayer) fits() bool {
+// findGroup sets the group size to the configured one that matches the number of scales per row.
+func (l *packedLayer) findGroup() bool {
 	if len(l.config) == 0 {
 		l.group = (l.columns + l.groups - 1) / l.groups
 		return true
@@ -277,7 +289,7 @@ func (l packedLayer) codes(dst []uint8, row, rows int64) error {
 	mask := uint64(1)<<l.bits - 1
 	for r := range rows {
 		for c := range l.columns {
-			word, shift := l.place(c)
+			word, shift := l.position(c)
 			dst[r*l.columns+c] = uint8(le.Uint64(buf[4*(r*l.words+word):]) >> shift & mask)
 		}
 	}
@@ -310,8 +322,8 @@ func (l packedLayer) params(scales, zeros []float32, row, rows int64) error {
 		}
 		return nil
 	}
-	first, _ := l.place(row)
-	last, shift := l.place(row + rows - 1)
+	first, _ := l.position(row)
+	last, shift := l.position(row + rows - 1)
 	if int(shift)+l.bits > 32 {
 		last++
 	}
@@ -321,7 +333,7 @@ func (l packedLayer) params(scales, zeros []float32, row, rows int64) error {
 	}
 	mask := uint64(1)<<l.bits - 1
 	for r := range rows {
-		word, shift := l.place(row + r)
+		word, shift := l.position(row + r)
 		for g := range l.groups {
 			at := func(w int64) uint64 { return uint64(le.Uint32(packed[4*((w-first)*l.groups+g):])) }
 			zeros[r*l.groups+g] = float32((at(word) | at(word+1)<<32) >> shift & mask)

@@ -15,7 +15,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// folder is a checkpoint that a test changes.
+// folder is a checkpoint that a test modifies.
 type folder struct {
 	config  map[string]any
 	tensors map[string]*held
@@ -52,7 +52,7 @@ func load(t *testing.T, name string) *folder {
 	return f
 }
 
-// quantization is a part of the configuration.
+// quantization returns a part of the configuration.
 func (f *folder) quantization(path ...string) map[string]any {
 	at := f.config["quantization_config"].(map[string]any)
 	for _, key := range path {
@@ -61,7 +61,7 @@ func (f *folder) quantization(path ...string) map[string]any {
 	return at
 }
 
-// read writes the folder and finds its weights.
+// read writes the folder and reads its weights.
 func (f *folder) read(t *testing.T) (Result, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,7 +75,10 @@ func (f *folder) read(t *testing.T) (Result, error) {
 		list, data = append(list, h.Tensor), append(data, h.data)
 	}
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, list, nil, func(i int) (io.Reader, error) { return bytes.NewReader(data[i]), nil }); err != nil {
+	if err := safetensors.Write(&b, list, nil, func(i int) (io.Reader,
+		error) {
+		return bytes.NewReader(data[i]), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "model.safetensors"), b.Bytes(), 0o644); err != nil {
@@ -89,12 +92,12 @@ func (f *folder) read(t *testing.T) (Result, error) {
 	return Read(NewCheckpoint(dir, config, c.Tensors()))
 }
 
-// The codes of each kind stand for what it says, in all batches that may be asked for.
+// Each kind's codes and floats agree, in all valid batches.
 func TestPublishedCodes(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		want quantize.Type // 0 = none holds it
-		wide bool          // its scales are float32
+		want quantize.Type // 0 = no format represents the codes
+		wide bool          // scales become float32
 	}{
 		{"gptq", quantize.Int4.WithGroup(32), true},
 		{"gptq-v2", quantize.Int4, false},
@@ -120,7 +123,7 @@ func TestPublishedCodes(t *testing.T) {
 			}
 			for _, w := range r.Weights {
 				want := c.want
-				if want == quantize.Int8 && w.Shape[1] == 128 { // a scale for the whole row
+				if want == quantize.Int8 && w.Shape[1] == 128 { // one scale per row
 					want = want.WithGroup(128)
 				}
 				if w.Type != want || (w.Type == 0) != (w.Why != "") || w.Plain || (w.Scales == safetensors.F32) != c.wide {
@@ -132,7 +135,7 @@ func TestPublishedCodes(t *testing.T) {
 	}
 }
 
-// checkBatches reads a weight whole, in rows and in pieces of rows, as numbers and as codes.
+// checkBatches reads a weight whole, by rows and by parts of rows, as floats and as codes.
 func checkBatches(t *testing.T, w Weight) {
 	t.Helper()
 	n, columns := elements(w.Shape), w.Shape[1]
@@ -160,7 +163,7 @@ func checkBatches(t *testing.T, w Weight) {
 	}
 }
 
-// checkCodes decodes codes in float32. A rounding of code*scale and another of the sum are allowed.
+// checkCodes decodes codes in float32. It allows one rounding of code*scale and one of the sum.
 func checkCodes(t *testing.T, w Weight, whole []byte, begin, count int64) {
 	t.Helper()
 	d := quantize.DType(w.DType)
@@ -168,7 +171,8 @@ func checkCodes(t *testing.T, w Weight, whole []byte, begin, count int64) {
 		d = quantize.DType(w.Scales)
 	}
 	size, groups := w.Type.GroupSizes(d), int(count)/w.Type.Group()
-	b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales), Biases: make([]byte, groups*size.Biases)}
+	b := quantize.Blocks{Packed: make([]byte, groups*size.Packed), Scales: make([]byte, groups*size.Scales),
+		Biases: make([]byte, groups*size.Biases)}
 	if err := w.Read.Codes(b, begin, count); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +200,7 @@ func checkCodes(t *testing.T, w Weight, whole []byte, begin, count int64) {
 	}
 }
 
-// What is damaged is one error that names it.
+// Damage is one error that names it.
 func TestPublishedDamage(t *testing.T) {
 	const layer = "model.layers.1.mlp.up_proj"
 	drop := func(part string) func(*folder) { return func(f *folder) { delete(f.tensors, layer+part) } }
@@ -216,10 +220,13 @@ func TestPublishedDamage(t *testing.T) {
 		damage       func(*folder)
 		want         []string
 	}{
-		{"gptq without scales", "gptq", drop(".scales"), []string{layer + ".qweight", ".scales is not there"}},
-		{"gptq without zeros", "gptq", drop(".qzeros"), []string{layer + ".qweight", ".qzeros is not there"}},
+		{"gptq without scales", "gptq", drop(".scales"), []string{layer + ".qweight", ".scales is missing"}},
+		{"gptq without zeros", "gptq", drop(".qzeros"), []string{layer + ".qweight", ".qzeros is missing"}},
 		{"gptq of another group", "gptq", config("group_size", 128), []string{".scales: cannot import", "group_size = 128"}},
-		{"gptq of other bits", "gptq", config("bits", 8), []string{".qzeros: cannot import", "says 4 bits, but", "bits is 8"}},
+		{
+			"gptq of other bits", "gptq", config("bits", 8),
+			[]string{".qzeros: cannot import", "means 4 bits, but", "bits is 8"},
+		},
 		{"gptq of impossible bits", "gptq", func(f *folder) {
 			config("bits", 5)(f)
 			for name, h := range f.tensors {
@@ -228,28 +235,65 @@ func TestPublishedDamage(t *testing.T) {
 					h.data = make([]byte, h.Size())
 				}
 			}
-		}, []string{"codes of 5 bits: want 2, 3, 4 or 8"}},
-		{"gptq of a wrong index", "gptq", func(f *folder) { f.tensors[layer+".g_idx"].data[0] = 99 }, []string{layer + ".g_idx", "column 0 is in group 99"}},
+		}, []string{"codes have 5 bits, want 2, 3, 4 or 8"}},
+		{
+			"gptq of a wrong index", "gptq", func(f *folder) { f.tensors[layer+".g_idx"].data[0] = 99 },
+			[]string{layer + ".g_idx", "column 0 is in group 99"},
+		},
 		{"gptq of a short index", "gptq", reshape(".g_idx", 3), []string{layer + ".g_idx", "64 columns are I32 [64]"}},
 		{"gptq of a wrong shape", "gptq", reshape(".qweight", 8, 128, 1), []string{layer + ".qweight", "want a matrix"}},
 		{"gptq for kernels", "gptq", config("checkpoint_format", "marlin"), []string{"quantization_config", `"marlin"`}},
 		{"gptq called awq", "gptq", config("quant_method", "awq"), []string{".qweight", `quant_method is "awq"`}},
-		{"awq without scales", "awq", drop(".scales"), []string{layer + ".qweight", ".scales is not there"}},
-		{"awq without zeros", "awq", drop(".qzeros"), []string{layer + ".qweight", ".qzeros is not there"}},
+		{"awq without scales", "awq", drop(".scales"), []string{layer + ".qweight", ".scales is missing"}},
+		{"awq without zeros", "awq", drop(".qzeros"), []string{layer + ".qweight", ".qzeros is missing"}},
 		{"awq of another group", "awq", config("group_size", 32), []string{".scales: cannot import", "group_size = 32"}},
 		{"awq for kernels", "awq", config("version", "gemv"), []string{"version", `"gemv"`}},
-		{"packed without scales", "packed-int4", drop(".weight_scale"), []string{layer + ".weight_packed", ".weight_scale is not there"}},
-		{"packed without shape", "packed-int4", drop(".weight_shape"), []string{layer + ".weight_packed", ".weight_shape is not there"}},
-		{"packed of another group", "packed-int4", config("group_size", 128, weights...), []string{".weight_scale: cannot import", "group_size"}},
-		{"packed of other bits", "packed-int4", config("num_bits", 8, weights...), []string{".weight_packed: cannot import", "4 bits", "num_bits [8]"}},
-		{"packed of wrong zeros", "packed-int4-zeros", reshape(".weight_zero_point", 3, 1), []string{layer + ".weight_zero_point", "want I32"}},
-		{"packed of a wrong shape", "packed-int4", func(f *folder) { f.tensors[layer+".weight_shape"].data[8]++ }, []string{layer}},
-		{"int8 without scales", "int8", drop(".weight_scale"), []string{layer + ".weight", ".weight_scale is not there"}},
-		{"nvfp4 without scales", "nvfp4", drop(".weight_scale"), []string{layer + ".weight_packed", ".weight_scale is not there"}},
-		{"nvfp4 without global scale", "nvfp4", drop(".weight_global_scale"), []string{layer + ".weight_packed", ".weight_global_scale, is not there"}},
-		{"nvfp4 of another group", "nvfp4", reshape(".weight_scale", 128, 2), []string{layer + ".weight_scale", "has shape [128 2]"}},
-		{"nvfp4 with a global scale of zero", "nvfp4-modelopt", func(f *folder) { clear(f.tensors[layer+".weight_scale_2"].data) }, []string{layer + ".weight_scale_2", "want a positive number"}},
-		{"modelopt without global scale", "nvfp4-modelopt", drop(".weight_scale_2"), []string{layer + ".weight", ".weight_scale_2, is not there"}},
+		{
+			"packed without scales", "packed-int4", drop(".weight_scale"),
+			[]string{layer + ".weight_packed", ".weight_scale is missing"},
+		},
+		{
+			"packed without shape", "packed-int4", drop(".weight_shape"),
+			[]string{layer + ".weight_packed", ".weight_shape is missing"},
+		},
+		{
+			"packed of another group", "packed-int4", config("group_size", 128, weights...),
+			[]string{".weight_scale: cannot import", "group_size"},
+		},
+		{
+			"packed of other bits", "packed-int4", config("num_bits", 8, weights...),
+			[]string{".weight_packed: cannot import", "4 bits", "num_bits [8]"},
+		},
+		{
+			"packed of wrong zeros", "packed-int4-zeros", reshape(".weight_zero_point", 3, 1),
+			[]string{layer + ".weight_zero_point", "want I32"},
+		},
+		{
+			"packed of a wrong shape", "packed-int4", func(f *folder) { f.tensors[layer+".weight_shape"].data[8]++ },
+			[]string{layer},
+		},
+		{"int8 without scales", "int8", drop(".weight_scale"), []string{layer + ".weight", ".weight_scale is missing"}},
+		{
+			"nvfp4 without scales", "nvfp4", drop(".weight_scale"),
+			[]string{layer + ".weight_packed", ".weight_scale is missing"},
+		},
+		{
+			"nvfp4 without global scale", "nvfp4", drop(".weight_global_scale"),
+			[]string{layer + ".weight_packed", ".weight_global_scale, its scale of the whole tensor, is missing"},
+		},
+		{
+			"nvfp4 of another group", "nvfp4", reshape(".weight_scale", 128, 2),
+			[]string{layer + ".weight_scale", "has shape [128 2]"},
+		},
+		{
+			"nvfp4 with a global scale of zero", "nvfp4-modelopt",
+			func(f *folder) { clear(f.tensors[layer+".weight_scale_2"].data) },
+			[]string{layer + ".weight_scale_2", "want a positive number"},
+		},
+		{
+			"modelopt without global scale", "nvfp4-modelopt", drop(".weight_scale_2"),
+			[]string{layer + ".weight", ".weight_scale_2, its scale of the whole tensor, is missing"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := load(t, c.source)

@@ -11,7 +11,7 @@ import (
 
 var le = binary.LittleEndian
 
-// readAt fills dst with a tensor's bytes from an offset on.
+// readAt fills dst with a tensor's bytes from offset.
 func readAt(t safetensors.Source, dst []byte, offset int64) error {
 	if len(dst) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func readAt(t safetensors.Source, dst []byte, offset int64) error {
 	return err
 }
 
-// floats reads len(dst) numbers of a type that scales have: BF16, F16, F32, or E8M0, which also comes as U8.
+// floats decodes len(dst) numbers of a scale's type: BF16, F16, F32, or E8M0, which may be declared as U8.
 func floats(dst []float32, d safetensors.DType, src []byte) error {
 	switch d {
 	case safetensors.F8E8M0, safetensors.U8:
@@ -45,7 +45,7 @@ func floats(dst []float32, d safetensors.DType, src []byte) error {
 	return nil
 }
 
-// PlainElements reads a tensor of plain elements.
+// PlainElements returns a reader of an unquantized tensor.
 func PlainElements(t safetensors.Source) Elements { return plainElements{t} }
 
 type plainElements struct{ t safetensors.Source }
@@ -63,7 +63,7 @@ func (p plainElements) Codes(quantize.Blocks, int64, int64) error {
 	return wrong(p.t, "a plain tensor has no codes")
 }
 
-// e8m0 is a power of two from 2^-127 to 2^127; the last code is NaN (OCP Microscaling Formats 1.0, 5.4.1).
+// e8m0 decodes a power of two from 2^-127 to 2^127. The highest code is NaN (OCP Microscaling Formats 1.0, 5.4.1).
 func e8m0(code byte) float32 {
 	if code == 0xff {
 		return float32(math.NaN())
@@ -73,7 +73,7 @@ func e8m0(code byte) float32 {
 
 func put(dst []byte, i int, v float32) { le.PutUint32(dst[4*i:], math.Float32bits(v)) }
 
-// elements is the number of elements of a shape.
+// elements returns the number of elements of a shape.
 func elements(shape []int64) int64 {
 	n := int64(1)
 	for _, d := range shape {

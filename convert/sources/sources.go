@@ -10,47 +10,47 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// ErrSource says that a checkpoint cannot be imported.
+// ErrSource reports a checkpoint that cannot be imported.
 var ErrSource = errors.New("cannot import")
 
-// Kind is a way in which quantized checkpoints are published.
+// Kind is a packing in which quantized checkpoints are published.
 type Kind struct {
 	Name string
-	// Find lists the weights of this kind. No weights and no error: the checkpoint has none.
+	// Find returns the checkpoint's weights of this kind. Having none is not an error.
 	Find func(c *Checkpoint) (Found, error)
 }
 
-// Found is what a kind found.
+// Found is the result of [Kind.Find].
 type Found struct {
-	What    string   // for people, one line
-	From    []string // the keys and tensors that show it
+	What    string   // a description for users, one line
+	From    []string // the keys and tensors that revealed it
 	Weights []Weight
 	Ignored []Ignored
 }
 
-// Ignored is a tensor that is not needed.
+// Ignored is a tensor that the import does not need.
 type Ignored struct {
 	safetensors.Source
 	Reason string
 }
 
-// Weight is a tensor of a plain checkpoint that is packed in this one.
+// Weight is a packed tensor, described as in a plain checkpoint.
 type Weight struct {
 	Name   string               // in a plain checkpoint
 	Shape  []int64              // of the elements
-	DType  safetensors.DType    // BF16, F16 or F32: of the elements where nothing else is asked for
-	Format string               // for people: what it is
-	Parts  []safetensors.Source // that it is read from, the codes first
-	Type   quantize.Type        // our format that holds it exactly; 0 = none does
-	Why    string               // none does
-	Plain  bool                 // where none does it becomes a plain tensor of DType without being asked; else it is refused
-	Rule   string               // the version of the arithmetic that made the codes, as the file says; "" = it does not
-	Scales safetensors.DType    // of an affine Type's scales and biases, where that is not DType
-	Global float32              // a factor of the whole tensor (nvfp4), which Floats counts in and Codes does not; 0 = none
+	DType  safetensors.DType    // default type of the elements: BF16, F16 or F32
+	Format string               // a description for users
+	Parts  []safetensors.Source // the tensors that it is read from, the codes first
+	Type   quantize.Type        // format that represents the codes exactly; 0 = none
+	Why    string               // the reason that there is none
+	Plain  bool                 // if there is none, dequantize to DType without being asked; otherwise that is an error
+	Rule   string               // quantize rule that made the codes, according to the file; "" = unknown
+	Scales safetensors.DType    // of an affine Type's scales and biases, if it is not DType
+	Global float32              // factor of the whole tensor (nvfp4); Floats applies it, Codes does not; 0 = none
 	Read   Elements
 }
 
-// Size is how many bytes of the checkpoint it is read from.
+// Size returns the number of bytes that the weight is read from.
 func (w Weight) Size() (n int64) {
 	for _, p := range w.Parts {
 		n += p.Size()
@@ -58,32 +58,34 @@ func (w Weight) Size() (n int64) {
 	return n
 }
 
-// Elements reads a weight, its elements in row-major order. Its methods may be called by several goroutines at once.
+// Elements reads a weight's elements in row-major order. Its methods are safe for concurrent use.
 //
-// Begin and count are whole rows where a row has at most [MaxRow] elements, else multiples of 128 or up to a row's end.
+// The range of begin and count is whole rows if a row has at most [MaxRow] elements. Otherwise both are multiples of
+// 128, or the range ends at a row's end.
 type Elements interface {
-	// Floats writes elements as float32, little endian; len(dst) is 4*count. What is not finite may come out as it is.
+	// Floats writes elements as little-endian float32; len(dst) is 4*count. Values that are not finite may be passed on.
 	Floats(dst []byte, begin, count int64) error
-	// Codes writes them as groups of the weight's Type, each slice of the bytes that [quantize.Type.GroupSizes] tells for the
-	// type of the weight's scales. It is called only where there is one; begin and count are multiples of its group.
+	// Codes writes elements as groups of the weight's Type. The slices of dst have the sizes that
+	// [quantize.Type.GroupSizes] returns for the type of the weight's scales. Codes is only called if Type is not 0; begin
+	// and count are multiples of its group size.
 	Codes(dst quantize.Blocks, begin, count int64) error
 }
 
-// MaxRow is the longest row that is read whole.
+// MaxRow is the maximum number of elements in a row that is read whole.
 const MaxRow = 64 << 10
 
-// Recognized is one thing that was found by reading.
+// Recognized is a packing or layout that was detected.
 type Recognized struct {
 	Kind    string   `json:"kind"`
 	What    string   `json:"what"`
 	From    []string `json:"from"`
-	Tensors int      `json:"tensors"` // weights of that kind
+	Tensors int      `json:"tensors"` // number of weights of that kind
 }
 
-// Result is a checkpoint as it would be if it were plain.
+// Result is a checkpoint presented as a plain one.
 type Result struct {
 	Weights    []Weight             // sorted by name
-	Plain      []safetensors.Source // the tensors that are what they seem, sorted by name
+	Plain      []safetensors.Source // unpacked tensors, sorted by name
 	Ignored    []Ignored            // sorted by name
 	Recognized []Recognized
 }
@@ -91,7 +93,7 @@ type Result struct {
 // Read finds all weights of a checkpoint.
 func Read(c *Checkpoint) (Result, error) {
 	var r Result
-	names := map[string]string{} // of weights, and what they are
+	names := map[string]string{} // formats by weight name
 	for _, k := range kinds {
 		f, err := k.Find(c)
 		if err != nil {
@@ -100,12 +102,12 @@ func Read(c *Checkpoint) (Result, error) {
 		for _, w := range f.Weights {
 			for _, p := range w.Parts {
 				if c.taken[p.Name] {
-					return Result{}, wrong(p, "it would belong to two weights, %s among them", w.Name)
+					return Result{}, wrong(p, "it would belong to two weights; one is %s", w.Name)
 				}
 				c.taken[p.Name] = true
 			}
 			if other, twice := names[w.Name]; twice {
-				return Result{}, wrong(w.Parts[0], "%s is there twice, as %s and as %s", w.Name, other, w.Format)
+				return Result{}, wrong(w.Parts[0], "%s exists twice, as %s and as %s", w.Name, other, w.Format)
 			}
 			names[w.Name] = w.Format
 		}
@@ -120,7 +122,7 @@ func Read(c *Checkpoint) (Result, error) {
 	r.Plain = c.Tensors()
 	for _, t := range r.Plain {
 		if format, twice := names[t.Name]; twice {
-			return Result{}, wrong(t, "it is there twice, plain and as %s", format)
+			return Result{}, wrong(t, "it exists twice, plain and as %s", format)
 		}
 	}
 	if err := r.joinLatent(); err != nil {
@@ -131,7 +133,7 @@ func Read(c *Checkpoint) (Result, error) {
 	return r, c.leftOver(r)
 }
 
-// wrong is an error about a tensor.
+// wrong returns an error about a tensor.
 func wrong(t safetensors.Source, format string, args ...any) error {
 	return fmt.Errorf("%s: tensor %s: %w: %w", t.File.Path(), t.Name, ErrSource, fmt.Errorf(format, args...))
 }

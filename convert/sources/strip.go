@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Strip takes what a config.json says of the quantization of its checkpoint out of it, since an image's blobs say what they
-// hold. All other bytes stay as they are: with a key goes the comma in front of it with the white space around that, or, at the first
-// key, the one behind it. A text without such keys, or that is no JSON object, comes back as it is.
+// Strip removes the quantization settings from a config.json, because an image's blobs describe their own types. All
+// other bytes stay the same. With a key, Strip removes the preceding comma and white space, or the following ones for
+// the first key. It returns texts without such keys, or that are not a JSON object, unchanged.
 func Strip(config []byte) []byte {
 	var cuts []span
 	walk(config, 0, 0, &cuts)
@@ -26,14 +26,15 @@ func Strip(config []byte) []byte {
 
 type span struct{ begin, end int }
 
-// walk collects what to cut from the object that data holds from start on: of the keys at its top, and in text_config.
+// walk collects the ranges to remove from the object that starts at data[start:]: top-level keys, and those in
+// text_config.
 func walk(data []byte, start, depth int, cuts *[]span) {
 	d := json.NewDecoder(bytes.NewReader(data[start:]))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return
 	}
-	last, kept := start+int(d.InputOffset()), false // the end of the last value that stays, else of the brace
-	var run *span                                   // keys in a row that go
+	last, kept := start+int(d.InputOffset()), false // the end of the last value that stays, or of the brace
+	var run *span                                   // consecutive keys to remove
 	for d.More() {
 		at := start + int(d.InputOffset())
 		t, err := d.Token()
@@ -73,7 +74,7 @@ func walk(data []byte, start, depth int, cuts *[]span) {
 	}
 }
 
-// skipComma gives the place of what follows white space and a comma.
+// skipComma returns the position after white space and a comma.
 func skipComma(data []byte, at int) int {
 	for at < len(data) && bytes.IndexByte([]byte(" \t\r\n,"), data[at]) >= 0 {
 		at++

@@ -14,10 +14,19 @@ func TestStrip(t *testing.T) {
 		{"both, last", "{\"a\":1,\"quantization\":{},\"quantization_config\":{\"x\":[{}]}}", "{\"a\":1}"},
 		{"first", "{\n  \"quantization\": {\"bits\": 4},\n  \"a\": 1\n}", "{\n  \"a\": 1\n}"},
 		{"both, first", "{ \"quantization\": {}, \"quantization_config\": {}, \"a\": 1 }", "{ \"a\": 1 }"},
-		{"between", "{\"a\": 1, \"quantization_config\": {}, \"b\": {\"quantization\": {}}}", "{\"a\": 1, \"b\": {\"quantization\": {}}}"},
-		{"apart", "{\"a\": 1, \"quantization\": {}, \"b\": 2, \"compression_config\": {}, \"c\": 3}", "{\"a\": 1, \"b\": 2, \"c\": 3}"},
+		{
+			"between", "{\"a\": 1, \"quantization_config\": {}, \"b\": {\"quantization\": {}}}",
+			"{\"a\": 1, \"b\": {\"quantization\": {}}}",
+		},
+		{
+			"apart", "{\"a\": 1, \"quantization\": {}, \"b\": 2, \"compression_config\": {}, \"c\": 3}",
+			"{\"a\": 1, \"b\": 2, \"c\": 3}",
+		},
 		{"alone", "{\"quantization\": {}}", "{}"},
-		{"text_config", "{\"text_config\": {\"x\": 1, \"quantization_config\": {}}, \"a\": 1}", "{\"text_config\": {\"x\": 1}, \"a\": 1}"},
+		{
+			"text_config", "{\"text_config\": {\"x\": 1, \"quantization_config\": {}}, \"a\": 1}",
+			"{\"text_config\": {\"x\": 1}, \"a\": 1}",
+		},
 		{"null stays", `{"quantization_config": null}`, `{"quantization_config": null}`},
 	} {
 		if got := string(Strip([]byte(c.config))); got != c.want {
@@ -26,14 +35,14 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-// What is left is JSON with the other keys as they were, and a second time changes nothing.
+// The result is valid JSON with the other keys unchanged, and Strip is idempotent.
 func FuzzStrip(f *testing.F) {
 	f.Add(`{"a": 1, "quantization": {"bits": 4}, "text_config": {"quantization_config": {}, "b": 2}}`)
 	f.Add(`{"quantization": {}, "quantization_config": {} , "compression_config":{}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var before, after map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &before) != nil {
-			_ = Strip([]byte(text)) // does not panic
+			_ = Strip([]byte(text)) // must not panic
 			return
 		}
 		out := Strip([]byte(text))

@@ -2,7 +2,8 @@
 //
 //	oras [-concurrency N] SOURCE DESTINATION
 //
-// Each is oci:FOLDER#TAG or HOST/PATH:TAG; hosts are spoken to without TLS and credentials. It prints the manifest's digest.
+// Each is oci:FOLDER#TAG or HOST/PATH:TAG. Hosts are accessed without TLS and credentials. It prints the manifest's
+// digest.
 package main
 
 import (
@@ -28,7 +29,7 @@ func main() {
 
 func run(ctx context.Context, args []string, concurrency int) error {
 	if len(args) != 2 {
-		return fmt.Errorf("give a source and a destination")
+		return fmt.Errorf("usage: oras [-concurrency N] SOURCE DESTINATION")
 	}
 	from, fromTag, err := source(ctx, args[0])
 	if err != nil {
@@ -48,7 +49,7 @@ func run(ctx context.Context, args []string, concurrency int) error {
 	return nil
 }
 
-// source opens a layout for reading only, since it may be another program's folder.
+// source opens a layout read-only, because it may belong to another program.
 func source(ctx context.Context, where string) (oras.ReadOnlyTarget, string, error) {
 	if dir, tag, ok := layout(where); ok {
 		s, err := oci.NewFromFS(ctx, os.DirFS(dir))

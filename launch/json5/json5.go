@@ -1,10 +1,10 @@
-// Package json5 changes values in a JSON5 text (spec.json5.org, 1.0.0; plain JSON is part of it) and leaves the rest of the text as it is:
-// comments, order, and what nobody asked for.
+// Package json5 edits values in a JSON5 text (spec.json5.org, 1.0.0; JSON is a subset) and preserves everything else:
+// comments, member order and unrelated values.
 //
 // Contract:
-//   - A path is the keys of objects from the root on. Where objects are missing, Set makes them.
-//   - A value that is there already changes nothing, so Bytes can tell whether anything did.
-//   - New members have the indentation of those beside them.
+//   - A path is the list of object keys from the root. Set creates missing objects.
+//   - Setting a value to itself does not change the text, so callers can compare Bytes to detect a change.
+//   - New members are indented like their siblings.
 package json5
 
 import (
@@ -19,10 +19,10 @@ import (
 
 // Errors.
 var (
-	// ErrSyntax says that a text is no JSON5.
-	ErrSyntax = errors.New("no JSON5")
-	// ErrShape says that a path leads through what is no object.
-	ErrShape = errors.New("is no object")
+	// ErrSyntax reports a text that is not valid JSON5.
+	ErrSyntax = errors.New("invalid JSON5")
+	// ErrShape reports a path through a value that is not an object.
+	ErrShape = errors.New("is not an object")
 )
 
 // Document is a text whose root is an object.
@@ -30,11 +30,11 @@ type Document struct {
 	text []byte
 	root *node
 
-	together bool   // edits wait for one another
-	waiting  []edit // in that case
+	batching bool   // edits are queued
+	queued   []edit // edits to apply when the batch ends
 }
 
-// Parse reads a text. One without any value is an empty object.
+// Parse reads a text. A text without a value is an empty object.
 func Parse(text []byte) (*Document, error) {
 	d := &Document{}
 	if strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff")) == "" {
@@ -55,10 +55,10 @@ func (d *Document) read(text []byte) error {
 	return nil
 }
 
-// Bytes is the text as it is now.
+// Bytes returns a copy of the current text.
 func (d *Document) Bytes() []byte { return bytes.Clone(d.text) }
 
-// Keys are those of the object at a path, in their order; none where no object is.
+// Keys returns the keys of the object at a path, in text order. It returns nil if there is no object.
 func (d *Document) Keys(path ...string) []string {
 	n, rest := d.find(path)
 	if len(rest) > 0 {
@@ -71,8 +71,8 @@ func (d *Document) Keys(path ...string) []string {
 	return keys
 }
 
-// Get gives the value at a path: nil, bool, string, json.Number, []any or map[string]any. A number that JSON does not have (0x10, NaN) is a
-// string.
+// Get returns the value at a path as nil, bool, string, json.Number, []any or map[string]any. A number that JSON cannot
+// express (0x10, NaN) is returned as a string.
 func (d *Document) Get(path ...string) (value any, found bool) {
 	n, rest := d.find(path)
 	if len(rest) > 0 {
@@ -81,14 +81,14 @@ func (d *Document) Get(path ...string) (value any, found bool) {
 	return n.value(), true
 }
 
-// Text gives the string at a path, "" where there is none.
+// Text returns the string at a path, or "" if there is none.
 func (d *Document) Text(path ...string) string {
 	v, _ := d.Get(path...)
 	s, _ := v.(string)
 	return s
 }
 
-// Set puts a value at a path, as encoding/json writes it.
+// Set sets the value at a path, formatted by encoding/json.
 func (d *Document) Set(value any, path ...string) error {
 	n, rest := d.find(path)
 	if len(rest) == 0 {
@@ -111,7 +111,7 @@ func (d *Document) Set(value any, path ...string) error {
 	return d.insert(n, rest[0], value)
 }
 
-// member is an object of one member, in the making.
+// member marshals as an object with one member.
 type member struct {
 	key   string
 	value any
@@ -120,21 +120,21 @@ type member struct {
 // MarshalJSON implements json.Marshaler.
 func (m member) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]any{m.key: m.value}) }
 
-// Delete removes members of the object at a path; those that are not there are left out.
+// Delete removes members of the object at a path. It ignores keys that do not exist.
 func (d *Document) Delete(path []string, keys ...string) error {
 	n, rest := d.find(path)
 	if len(rest) > 0 || n.kind != object {
 		return nil
 	}
-	gone := map[string]bool{}
+	deleted := map[string]bool{}
 	for _, k := range keys {
-		gone[k] = true
+		deleted[k] = true
 	}
 	var edits []edit
 	var kept *field
 	for i := range n.members {
 		m := &n.members[i]
-		if !gone[m.key] {
+		if !deleted[m.key] {
 			kept = m
 			continue
 		}
@@ -144,26 +144,30 @@ func (d *Document) Delete(path []string, keys ...string) error {
 		}
 		edits = append(edits, edit{d.before(m.start), end, ""})
 	}
-	if last := n.members[max(len(n.members)-1, 0):]; len(edits) > 0 && kept != nil && gone[last[0].key] && last[0].comma < 0 && kept.comma >= 0 {
-		edits = append(edits, edit{kept.comma, kept.comma + 1, ""}) // it is the last now, and the last had none
+	if len(edits) > 0 && kept != nil {
+		last := n.members[len(n.members)-1]
+		if deleted[last.key] && last.comma < 0 && kept.comma >= 0 {
+			// kept is the last member now, and the previous last member had no comma.
+			edits = append(edits, edit{kept.comma, kept.comma + 1, ""})
+		}
 	}
 	return d.splice(edits)
 }
 
-// Together makes the changes of a function in one go, which is quicker where they are many. No two of them may be to one member, or add
-// members to one object.
-func (d *Document) Together(change func() error) error {
-	d.together = true
+// Batch applies all edits of a function at once, which parses the text once instead of after each edit. No two edits
+// may change the same member or add members to the same object.
+func (d *Document) Batch(change func() error) error {
+	d.batching = true
 	err := change()
-	edits := d.waiting
-	d.together, d.waiting = false, nil
+	edits := d.queued
+	d.batching, d.queued = false, nil
 	if err != nil {
 		return err
 	}
 	return d.splice(edits)
 }
 
-// find goes along a path as far as it leads, and gives what is left of it.
+// find follows a path as far as it exists. It returns the last value found and the rest of the path.
 func (d *Document) find(path []string) (*node, []string) {
 	n := d.root
 	for len(path) > 0 {
@@ -176,7 +180,7 @@ func (d *Document) find(path []string) (*node, []string) {
 	return n, path
 }
 
-// insert adds a member to an object, as its last.
+// insert appends a member to an object.
 func (d *Document) insert(n *node, key string, value any) error {
 	brace := n.end - 1
 	at := d.before(brace)
@@ -221,7 +225,7 @@ func (d *Document) insert(n *node, key string, value any) error {
 	return d.splice(append(edits, edit{at, at, text}))
 }
 
-// before is where the space before a place begins.
+// before returns the start of the white space that precedes an offset.
 func (d *Document) before(at int) int {
 	for at > 0 && strings.ContainsRune(" \t\r\n", rune(d.text[at-1])) {
 		at--
@@ -229,25 +233,25 @@ func (d *Document) before(at int) int {
 	return at
 }
 
-// indentAt is the indentation of the line that has a place.
+// indentAt returns the indentation of the line that contains an offset.
 func (d *Document) indentAt(at int) string {
 	line := d.text[bytes.LastIndexByte(d.text[:at], '\n')+1 : at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// edit is text in place of other text.
+// edit replaces text[start:end].
 type edit struct {
 	start, end int
 	text       string
 }
 
-// splice makes edits, which do not overlap, and reads the text again. Those at one place come in their order.
+// splice applies edits and parses the result. The edits must not overlap. Edits at the same offset apply in order.
 func (d *Document) splice(edits []edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
-	if d.together {
-		d.waiting = append(d.waiting, edits...)
+	if d.batching {
+		d.queued = append(d.queued, edits...)
 		return nil
 	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
@@ -260,7 +264,7 @@ func (d *Document) splice(edits []edit) error {
 	return d.read(append(out, d.text[done:]...))
 }
 
-// encode writes a value whose lines after the first have an indentation.
+// encode formats a value as JSON. Every line but the first starts with indent.
 func encode(value any, indent string) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -270,7 +274,7 @@ func encode(value any, indent string) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// equal tells whether a value of a document is what another one would be written as.
+// equal reports whether a value of the document equals want after encoding.
 func equal(have, want any) (bool, error) {
 	text, err := encode(want, "")
 	if err != nil {

@@ -24,19 +24,21 @@ func TestSet(t *testing.T) {
 		value any
 		want  string
 	}{
-		"nothing":         {"", "a.b", 1, "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n"},
-		"empty object":    {"{}", "a", "x", "{\n  \"a\": \"x\"\n}"},
-		"other value":     {`{"a": 1, "b": 2}`, "a", 3, `{"a": 3, "b": 2}`},
-		"same value":      {"{a: 'x' /* y */}", "a", "x", "{a: 'x' /* y */}"},
-		"one line":        {`{"a": 1}`, "b", map[string]int{"c": 2}, `{"a": 1, "b": {"c":2}}`},
-		"comment at end":  {"{\n    a: 1 // one\n}\n", "b", 2, "{\n    a: 1, // one\n    \"b\": 2\n}\n"},
-		"comma at end":    {"{\n  a: 1,\n  // more\n}\n", "b", 2, "{\n  a: 1,\n  // more\n  \"b\": 2,\n}\n"},
-		"tabs":            {"{\n\t\"a\": {\n\t\t\"b\": 1\n\t}\n}", "a.c", []int{1}, "{\n\t\"a\": {\n\t\t\"b\": 1,\n\t\t\"c\": [\n\t\t  1\n\t\t]\n\t}\n}"},
-		"nested":          {"{\n  \"a\": {}\n}", "a.b.c", true, "{\n  \"a\": {\n    \"b\": {\n      \"c\": true\n    }\n  }\n}"},
+		"nothing":        {"", "a.b", 1, "{\n  \"a\": {\n    \"b\": 1\n  }\n}\n"},
+		"empty object":   {"{}", "a", "x", "{\n  \"a\": \"x\"\n}"},
+		"other value":    {`{"a": 1, "b": 2}`, "a", 3, `{"a": 3, "b": 2}`},
+		"same value":     {"{a: 'x' /* y */}", "a", "x", "{a: 'x' /* y */}"},
+		"one line":       {`{"a": 1}`, "b", map[string]int{"c": 2}, `{"a": 1, "b": {"c":2}}`},
+		"comment at end": {"{\n    a: 1 // one\n}\n", "b", 2, "{\n    a: 1, // one\n    \"b\": 2\n}\n"},
+		"comma at end":   {"{\n  a: 1,\n  // more\n}\n", "b", 2, "{\n  a: 1,\n  // more\n  \"b\": 2,\n}\n"},
+		"tabs": {"{\n\t\"a\": {\n\t\t\"b\": 1\n\t}\n}", "a.c", []int{1},
+			"{\n\t\"a\": {\n\t\t\"b\": 1,\n\t\t\"c\": [\n\t\t  1\n\t\t]\n\t}\n}"},
+		"nested": {"{\n  \"a\": {}\n}", "a.b.c", true,
+			"{\n  \"a\": {\n    \"b\": {\n      \"c\": true\n    }\n  }\n}"},
 		"only a comment":  {"{ // here\n}", "a", 1, "{ // here\n  \"a\": 1\n}"},
-		"value of lines":  {"{\n  \"a\": [1]\n}", "a", []string{"x"}, "{\n  \"a\": [\n    \"x\"\n  ]\n}"},
-		"last of a name":  {`{"a": 1, "a": 2}`, "a", 3, `{"a": 1, "a": 3}`},
-		"not for the web": {`{"a": 1}`, "a", "<&>", `{"a": "<&>"}`},
+		"multiline value": {"{\n  \"a\": [1]\n}", "a", []string{"x"}, "{\n  \"a\": [\n    \"x\"\n  ]\n}"},
+		"duplicate key":   {`{"a": 1, "a": 2}`, "a", 3, `{"a": 1, "a": 3}`},
+		"HTML characters": {`{"a": 1}`, "a", "<&>", `{"a": "<&>"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := read(t, c.text)
@@ -50,7 +52,7 @@ func TestSet(t *testing.T) {
 			want, err := json.Marshal(c.value)
 			got, _ := json.Marshal(v)
 			if err != nil || !found || string(got) != string(want) {
-				t.Errorf("the value is %s, %v; want %s, %v", got, found, want, err)
+				t.Errorf("got %s, %v; want %s, %v", got, found, want, err)
 			}
 			if err := d.Set(c.value, strings.Split(c.path, ".")...); err != nil || string(d.Bytes()) != c.want {
 				t.Errorf("set again: %v, %s", err, d.Bytes())
@@ -58,7 +60,7 @@ func TestSet(t *testing.T) {
 		})
 	}
 	if err := read(t, `{"a": [1]}`).Set(1, "a", "b"); !errors.Is(err, ErrShape) {
-		t.Errorf("a member of a list: %v", err)
+		t.Errorf("a member of an array: %v", err)
 	}
 }
 
@@ -83,8 +85,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// Many changes in one go are those that each of them would be.
-func TestTogether(t *testing.T) {
+// A batch gives the same text as its edits one by one.
+func TestBatch(t *testing.T) {
 	const text = `{"s": {"a": 1, "b": 2, "c": "x"}, "t": {"c": "x", "a": 1}}`
 	change := func(d *Document) error {
 		for _, s := range d.Keys() {
@@ -95,7 +97,7 @@ func TestTogether(t *testing.T) {
 		return nil
 	}
 	one, all := read(t, text), read(t, text)
-	if err := errors.Join(change(one), all.Together(func() error { return change(all) })); err != nil {
+	if err := errors.Join(change(one), all.Batch(func() error { return change(all) })); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := string(all.Bytes()), string(one.Bytes()); got != want || !strings.Contains(got, `"t": {"c": "y"}`) {
@@ -104,11 +106,14 @@ func TestTogether(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	const text = "// of somebody\n{unquoted: 'single \\'quotes\\'', \"u\": \"\\u00e9\\ud83d\\ude00\\x41\\\n!\", hex: 0x10, big: 12345678901234567890, list: [1, null, {a: true},], /* end */ }\n"
+	const text = "// a user's comment\n{unquoted: 'single \\'quotes\\'', \"u\": \"\\u00e9\\ud83d\\ude00\\x41\\\n!\", " +
+		"hex: 0x10, big: 12345678901234567890, list: [1, null, {a: true},], /* end */ }\n"
 	d := read(t, text)
 	got, _ := d.Get()
-	want := map[string]any{"unquoted": "single 'quotes'", "u": "\u00e9\U0001f600A!", "hex": "0x10", "big": json.Number("12345678901234567890"),
-		"list": []any{json.Number("1"), nil, map[string]any{"a": true}}}
+	want := map[string]any{
+		"unquoted": "single 'quotes'", "u": "\u00e9\U0001f600A!", "hex": "0x10", "big": json.Number("12345678901234567890"),
+		"list": []any{json.Number("1"), nil, map[string]any{"a": true}},
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%#v\nwant %#v", got, want)
 	}
@@ -116,33 +121,33 @@ func TestGet(t *testing.T) {
 		t.Error("Text differs from Get")
 	}
 	if string(d.Bytes()) != text {
-		t.Errorf("the text has changed: %s", d.Bytes())
+		t.Errorf("the text changed: %s", d.Bytes())
 	}
 }
 
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{":                          "a key is missing",
-		"{\n\"a\" 1}":                "line 2: a colon",
-		`{"a": }`:                    "a value is missing",
-		`{"a": 1 "b": 2}`:            "a comma is missing",
-		`{"a": [1 2]}`:               "a comma is missing in a list",
-		`{"a": "x`:                   "a string does not end",
-		`{"a": "\u12"}`:              "no escape",
-		`{"a": "\`:                   "a string does not end",
-		"{} /* x":                    "a comment does not end",
-		"{} {}":                      "more than one value",
+		"{":                          "missing key",
+		"{\n\"a\" 1}":                "line 2: missing colon",
+		`{"a": }`:                    "missing value",
+		`{"a": 1 "b": 2}`:            "missing comma",
+		`{"a": [1 2]}`:               "missing comma in an array",
+		`{"a": "x`:                   "unterminated string",
+		`{"a": "\u12"}`:              "invalid escape",
+		`{"a": "\`:                   "unterminated string",
+		"{} /* x":                    "unterminated comment",
+		"{} {}":                      "after the value",
 		"\xff":                       "not UTF-8",
-		strings.Repeat(`{"a":`, 300): "lie in one another",
-		strings.Repeat(`[`, 100_000): "lie in one another",
-		`{"a": "\u1`:                 "does not end",
+		strings.Repeat(`{"a":`, 300): "nested more than",
+		strings.Repeat(`[`, 100_000): "nested more than",
+		`{"a": "\u1`:                 "incomplete escape",
 	} {
 		if _, err := Parse([]byte(text)); !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
 	if _, err := Parse([]byte("[1]")); !errors.Is(err, ErrShape) {
-		t.Errorf("a list: %v", err)
+		t.Errorf("an array: %v", err)
 	}
 }
 
@@ -161,13 +166,13 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if d.Text("key of a fuzz test") != "new value" {
-			t.Fatalf("%q: %q lacks what was set", text, d.Bytes())
+			t.Fatalf("%q: %q lacks the new value", text, d.Bytes())
 		}
 		if err := d.Delete(nil, "key of a fuzz test"); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if after, _ := d.Get(); !reflect.DeepEqual(before, after) {
-			t.Fatalf("%q has become %q", text, d.Bytes())
+			t.Fatalf("%q became %q", text, d.Bytes())
 		}
 	})
 }

@@ -15,27 +15,27 @@ const (
 	object kind = iota
 	array
 	quoted
-	bare // a number, true, false, null and their like
+	bare // a number, true, false, null, or any other unquoted word
 )
 
-// node is a value and where it stands.
+// node is a value and its position in the text.
 type node struct {
 	kind       kind
 	start, end int
-	members    []field // of an object
-	elements   []*node // of an array
-	text       string  // of a string, decoded; of what is bare, as it is
+	members    []field // if an object
+	elements   []*node // if an array
+	text       string  // decoded, if quoted; verbatim, if bare
 }
 
 // field is a member of an object.
 type field struct {
 	key   string
-	start int // of its key
+	start int // offset of the key
 	value *node
-	comma int // where the comma after it is; -1: there is none
+	comma int // offset of the comma that follows; -1 if there is none
 }
 
-// member is the last of its name, which counts.
+// member returns the last member with a key, or nil. The last one wins if a key is repeated.
 func (n *node) member(key string) *field {
 	for i := len(n.members) - 1; i >= 0; i-- {
 		if n.members[i].key == key {
@@ -74,7 +74,7 @@ func (n *node) value() any {
 	return n.text
 }
 
-// maxDepth bounds what lies in one another.
+// maxDepth is the maximum nesting depth.
 const maxDepth = 200
 
 type parser struct {
@@ -84,7 +84,7 @@ type parser struct {
 
 func parse(b []byte) (n *node, err error) {
 	if !utf8.Valid(b) {
-		return nil, fmt.Errorf("%w: it is not UTF-8", ErrSyntax)
+		return nil, fmt.Errorf("%w: not UTF-8", ErrSyntax)
 	}
 	p := &parser{s: string(b)}
 	if strings.HasPrefix(p.s, "\ufeff") {
@@ -97,7 +97,7 @@ func parse(b []byte) (n *node, err error) {
 		err = p.space()
 	}
 	if err == nil && p.at < len(p.s) {
-		err = p.errorf("more than one value")
+		err = p.errorf("unexpected text after the value")
 	}
 	return n, err
 }
@@ -106,7 +106,7 @@ func (p *parser) errorf(format string, args ...any) error {
 	return fmt.Errorf("%w: line %d: %s", ErrSyntax, 1+strings.Count(p.s[:p.at], "\n"), fmt.Sprintf(format, args...))
 }
 
-// next is the byte at the place, 0 at the end.
+// next returns the byte at the current offset, or 0 at the end.
 func (p *parser) next() byte {
 	if p.at < len(p.s) {
 		return p.s[p.at]
@@ -114,7 +114,7 @@ func (p *parser) next() byte {
 	return 0
 }
 
-// space goes over white space and comments.
+// space skips white space and comments.
 func (p *parser) space() error {
 	for p.at < len(p.s) {
 		rest := p.s[p.at:]
@@ -128,7 +128,7 @@ func (p *parser) space() error {
 		case strings.HasPrefix(rest, "/*"):
 			i := strings.Index(rest[2:], "*/")
 			if i < 0 {
-				return p.errorf("a comment does not end")
+				return p.errorf("unterminated comment")
 			}
 			p.at += i + 4
 		default:
@@ -144,7 +144,7 @@ func (p *parser) space() error {
 
 func (p *parser) value(depth int) (*node, error) {
 	if depth > maxDepth {
-		return nil, p.errorf("more than %d values lie in one another", maxDepth)
+		return nil, p.errorf("values are nested more than %d deep", maxDepth)
 	}
 	n := &node{start: p.at}
 	var err error
@@ -160,7 +160,7 @@ func (p *parser) value(depth int) (*node, error) {
 	default:
 		n.kind = bare
 		if n.text = p.word(); n.text == "" {
-			err = p.errorf("a value is missing")
+			err = p.errorf("missing value")
 		}
 	}
 	n.end = p.at
@@ -182,13 +182,13 @@ func (p *parser) object(n *node, depth int) error {
 		if c := p.next(); c == '"' || c == '\'' {
 			f.key, err = p.str(c)
 		} else if f.key = p.word(); f.key == "" {
-			err = p.errorf("a key is missing")
+			err = p.errorf("missing key")
 		}
 		if err == nil {
 			err = p.space()
 		}
 		if err == nil && p.next() != ':' {
-			err = p.errorf("a colon is missing after %q", f.key)
+			err = p.errorf("missing colon after %q", f.key)
 		}
 		if err != nil {
 			return err
@@ -207,7 +207,7 @@ func (p *parser) object(n *node, depth int) error {
 			f.comma = p.at
 			p.at++
 		} else if p.next() != '}' {
-			return p.errorf("a comma is missing after %q", f.key)
+			return p.errorf("missing comma after %q", f.key)
 		}
 		n.members = append(n.members, f)
 	}
@@ -234,12 +234,12 @@ func (p *parser) array(n *node, depth int) error {
 		if p.next() == ',' {
 			p.at++
 		} else if p.next() != ']' {
-			return p.errorf("a comma is missing in a list")
+			return p.errorf("missing comma in an array")
 		}
 	}
 }
 
-// word is what stands without quotes.
+// word reads an unquoted word.
 func (p *parser) word() string {
 	rest := p.s[p.at:]
 	end := strings.IndexAny(rest, " \t\n\r\v\f\u00a0\ufeff\u2028\u2029,:{}[]\"'/")
@@ -250,7 +250,7 @@ func (p *parser) word() string {
 	return rest[:end]
 }
 
-// escapes are those of one character.
+// escapes are the single-character escapes.
 var escapes = map[byte]string{'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v", '0': "\x00"}
 
 func (p *parser) str(quote byte) (string, error) {
@@ -258,7 +258,7 @@ func (p *parser) str(quote byte) (string, error) {
 	for p.at++; ; {
 		switch c := p.next(); {
 		case p.at >= len(p.s) || c == '\n' || c == '\r':
-			return "", p.errorf("a string does not end")
+			return "", p.errorf("unterminated string")
 		case c == quote:
 			p.at++
 			return b.String(), nil
@@ -274,7 +274,7 @@ func (p *parser) str(quote byte) (string, error) {
 	}
 }
 
-// escape reads what follows a backslash.
+// escape decodes the escape sequence after a backslash.
 func (p *parser) escape(b *strings.Builder) error {
 	c := p.next()
 	p.at++
@@ -297,7 +297,7 @@ func (p *parser) escape(b *strings.Builder) error {
 		if p.next() == '\n' {
 			p.at++
 		}
-	case '\n': // a line that goes on
+	case '\n': // a line continuation
 	default:
 		if s, ok := escapes[c]; ok {
 			b.WriteString(s)
@@ -305,7 +305,7 @@ func (p *parser) escape(b *strings.Builder) error {
 		}
 		p.at--
 		if p.at >= len(p.s) {
-			return p.errorf("a string does not end")
+			return p.errorf("unterminated string")
 		}
 		_, size := utf8.DecodeRuneInString(p.s[p.at:])
 		b.WriteString(p.s[p.at : p.at+size])
@@ -316,11 +316,11 @@ func (p *parser) escape(b *strings.Builder) error {
 
 func (p *parser) hex(digits int) (rune, error) {
 	if p.at+digits > len(p.s) {
-		return 0, p.errorf("an escape does not end")
+		return 0, p.errorf("incomplete escape")
 	}
 	v, err := strconv.ParseUint(p.s[p.at:p.at+digits], 16, 32)
 	if err != nil {
-		return 0, p.errorf("%q is no escape", p.s[p.at:p.at+digits])
+		return 0, p.errorf("invalid escape %q", p.s[p.at:p.at+digits])
 	}
 	p.at += digits
 	return rune(v), nil

@@ -2,5 +2,5 @@
 
 package bridge
 
-// ABI is the number of the interface between the Go side and the library; both carry it.
-const ABI = 0x389752b1
+// ABI identifies the interface between Go and the library; both contain it.
+const ABI = 0xb72a2643

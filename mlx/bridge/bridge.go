@@ -1,7 +1,7 @@
 // Package bridge holds the C++ sources of the library between ingot and MLX, and the list of its operations.
 //
-// The sources are embedded, so that a program without a checkout can compile them on the user's machine (package
-// mlx/engine does); package mlx loads the result. src/bridge.h is the whole interface, ops.txt the one list of operations.
+// The sources are embedded, so that package mlx/engine can compile them on a machine without a checkout. Package mlx
+// loads the result. src/bridge.h is the whole interface; ops.txt is the only list of operations.
 package bridge
 
 import (
@@ -12,12 +12,12 @@ import (
 //go:embed src/*.cc src/*.h
 var sources embed.FS
 
-// Sources is a flat folder: *.cc are translation units, *.h are included by them. (They lie in a folder of their own,
-// since the go command refuses C++ files beside Go files that use no cgo.)
+// Sources returns a flat folder: *.cc files are translation units, *.h files are included by them. They are in a folder
+// of their own because the go command rejects C++ files next to Go files that do not use cgo.
 func Sources() fs.FS {
 	sub, err := fs.Sub(sources, "src")
 	if err != nil {
-		panic(err) // the name is a constant
+		panic(err) // cannot happen: the name is a constant
 	}
 	return sub
 }

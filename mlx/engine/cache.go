@@ -18,10 +18,10 @@ import (
 
 // The cache folder:
 //
-//	wheels/FLAVOUR-VERSION-HASH/   what pip unpacked, hash over lock file and platform
+//	wheels/FLAVOUR-VERSION-HASH/   the unpacked wheels; the hash covers the lock file and the platform
 //	engine/KEY/                    an engine
-//	NAME.lock                      beside each of these: held by the process that makes it, never removed
-//	NAME.tmp-PID/                  beside each of these: being made
+//	NAME.lock                      next to each of these: locked by the process that makes it, never removed
+//	NAME.tmp-PID/                  next to each of these: under construction
 
 func (s *setup) wheelDir() string {
 	return filepath.Join(s.cacheDir, "wheels", fmt.Sprintf("%s-%s-%s", s.flavour, Version, s.wheelHash()))
@@ -35,8 +35,8 @@ func (s *setup) wheelHash() string {
 	return h.sum()
 }
 
-// makeKey hashes everything that decides what is in an engine's folder, but for the compiler: another one does not
-// make another engine.
+// makeKey hashes everything that determines the contents of an engine's folder except the compiler: a new compiler does
+// not require a new engine.
 func (s *setup) makeKey() (string, error) {
 	h := newHash()
 	h.add("engine", Version, string(s.flavour), s.host.platform(), s.wheelHash())
@@ -56,7 +56,7 @@ func (s *setup) makeKey() (string, error) {
 	return h.sum(), nil
 }
 
-// hash digests a list of strings; lengths keep neighbours apart.
+// hash computes a digest of a list of strings. Length prefixes separate the strings.
 type hash struct{ data []byte }
 
 func newHash() *hash { return &hash{} }
@@ -75,13 +75,15 @@ func (h *hash) sum() string {
 const (
 	lockSuffix = ".lock"
 	tmpInfix   = ".tmp-"
-	outName    = "out" // in the temporary folder: what becomes the target
+	outName    = "out" // inside the temporary folder: becomes the target
 )
 
-// publish makes the folder target: build fills tmp/out, which is then renamed. While it runs it holds target's lock;
-// done is asked once the lock is held, since another process may have made target meanwhile. When build fails, tmp is
-// removed, as are the temporary folders that killed processes left beside it.
-func (s *setup) publish(ctx context.Context, target string, done func() bool, build func(tmp string) error) (err error) {
+// publish creates the folder target atomically: build fills tmp/out, which is then renamed to target. It holds target's
+// lock meanwhile. It calls done after taking the lock, because another process may have created target while it waited.
+// tmp is always removed, and so are the temporary folders of killed processes.
+func (s *setup) publish(
+	ctx context.Context, target string, done func() bool, build func(tmp string) error,
+) (err error) {
 	parent := filepath.Dir(target)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return s.noSpace(fmt.Errorf("cache folder: %w", err))
@@ -110,7 +112,7 @@ func (s *setup) publish(ctx context.Context, target string, done func() bool, bu
 		}
 		return s.noSpace(err)
 	}
-	// What is in the way is incomplete, or done would have been content.
+	// An existing target is incomplete: otherwise done would have returned true.
 	if err := os.RemoveAll(target); err != nil {
 		return fmt.Errorf("cache folder: %w", err)
 	}
@@ -124,7 +126,7 @@ func (s *setup) lockFile(ctx context.Context, target string) (release func(), er
 	l := flock.New(target + lockSuffix)
 	ok, err := l.TryLock()
 	if err == nil && !ok {
-		s.Log("waiting for another process that makes %s", target)
+		s.Log("waiting for another process that is creating %s", target)
 		_, err = l.TryLockContext(ctx, 100*time.Millisecond)
 	}
 	if ctx.Err() != nil {
@@ -136,9 +138,9 @@ func (s *setup) lockFile(ctx context.Context, target string) (release func(), er
 	return func() { _ = l.Close() }, nil
 }
 
-// sweep removes the temporary folders of processes that were killed. Who works on a folder holds the lock of its
-// target, which says more than a process number does: that may be another machine's or container's. The lock of own is
-// the caller's.
+// sweep removes the temporary folders of killed processes. A live process holds the lock of its target. The lock is
+// more reliable than the process ID in the folder's name, which may belong to another machine or container. The caller
+// holds the lock of own.
 func sweep(parent, own string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -162,10 +164,11 @@ func sweep(parent, own string) {
 	}
 }
 
-// noSpace gives an error that comes from a full disk its kind and its remedy.
+// noSpace turns an error caused by a full disk into ErrNoSpace and adds the remedy.
 func (s *setup) noSpace(err error) error {
 	if err == nil || !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrNoSpace) {
 		return err
 	}
-	return failf(ErrNoSpace, "%w: free some space, or set %s to a folder on another disk (now %s)", err, EnvCache, s.cacheDir)
+	return failf(ErrNoSpace, "%w: free some space, or set %s to a folder on another disk (now %s)",
+		err, EnvCache, s.cacheDir)
 }

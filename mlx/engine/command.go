@@ -10,8 +10,8 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// command is a child process in the setup's environment that dies with its children when ctx ends. It runs in dir, or
-// where that is empty in a folder of its own. Later additions to the environment win.
+// command returns a child process in the setup's environment. When ctx ends, it is killed with its children. It runs in
+// dir, or in a folder of its own if dir is empty. Later additions to the environment override earlier ones.
 func (s *setup) command(ctx context.Context, dir string, additions []string, name string, args ...string) *child.Cmd {
 	cmd := child.Command(ctx, slices.Concat(s.environ, additions), name, args...)
 	cmd.Dir = dir
@@ -20,7 +20,7 @@ func (s *setup) command(ctx context.Context, dir string, additions []string, nam
 	return cmd
 }
 
-// askVersion runs a program that prints its version and gives the first line of what it says.
+// askVersion runs a program that prints its version and returns the first line of its output.
 func (s *setup) askVersion(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -29,7 +29,7 @@ func (s *setup) askVersion(ctx context.Context, name string, args ...string) (st
 	return line, err
 }
 
-// lineWriter hands on whole lines as they come and keeps everything.
+// lineWriter calls line with each complete line and also keeps the whole output.
 type lineWriter struct {
 	all  bytes.Buffer
 	rest []byte
@@ -49,7 +49,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// firstLines is the start of a text, for an error or a log.
+// firstLines returns the first n lines of a text, for an error or a log.
 func firstLines(text string, n int) []string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[:min(n, len(lines))]

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup makes a cancelled child take its own children along: a compiler's passes, pip's subprocesses.
+// ownGroup puts the child in a process group of its own, so that cancelling it also kills its children: the compiler's
+// passes, pip's subprocesses.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

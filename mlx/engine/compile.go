@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// compileFlags are for every translation unit. NDEBUG as in the wheel, whose headers we share.
+// compileFlags apply to every translation unit. The wheel was built with NDEBUG, and we share its headers.
 var compileFlags = []string{"-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-pthread"}
 
-// unitFlags are for the units whose file name ends in _SUFFIX.cc: they use instructions that not every processor of
-// their architecture has, so the bridge picks at run time, and exist only for that architecture. They hold inner loops:
-// GCC unrolls arrays of vectors from -O3 on.
+// unitFlags apply to units whose file name ends in _SUFFIX.cc. They use instructions that not every processor of the
+// architecture has, so the bridge selects them at run time; other architectures skip them. They contain the
+// micro-kernels: GCC unrolls loops over arrays of vectors only from -O3 on.
 var unitFlags = map[string]struct {
 	arch  string
 	flags []string
@@ -33,17 +33,24 @@ var unitFlags = map[string]struct {
 	"dotprod":    {"arm64", []string{"-O3", "-march=armv8.2-a+dotprod+fp16"}},
 }
 
-var avx512 = []string{"-mavx2", "-mfma", "-mf16c", "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"}
-
-// linkFlags make a library that finds libmlx by a relative path, should it not be loaded yet, and leave no symbol open.
-func linkFlags(goos string) []string {
-	if goos == "darwin" {
-		return []string{"-dynamiclib", "-pthread", "-Wl,-install_name,@rpath/libingot_mlx.dylib", "-Wl,-rpath,@loader_path/../mlx/lib"}
-	}
-	return []string{"-shared", "-pthread", "-Wl,-soname,libingot_mlx.so", "-Wl,-rpath,$ORIGIN/../mlx/lib", "-Wl,-z,defs"}
+var avx512 = []string{
+	"-mavx2", "-mfma", "-mf16c", "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni",
 }
 
-// source is one of the bridge's files.
+// linkFlags link the library so that it finds libmlx by a relative path if it is not loaded yet, and leave no symbol
+// undefined.
+func linkFlags(goos string) []string {
+	if goos == "darwin" {
+		return []string{
+			"-dynamiclib", "-pthread", "-Wl,-install_name,@rpath/libingot_mlx.dylib", "-Wl,-rpath,@loader_path/../mlx/lib",
+		}
+	}
+	return []string{
+		"-shared", "-pthread", "-Wl,-soname,libingot_mlx.so", "-Wl,-rpath,$ORIGIN/../mlx/lib", "-Wl,-z,defs",
+	}
+}
+
+// source is one file of the bridge.
 type source struct {
 	name  string
 	unit  bool // a translation unit, not a header
@@ -51,7 +58,7 @@ type source struct {
 	size  int64
 }
 
-// listSources gives the files that an architecture needs, sorted by name.
+// listSources returns the files that an architecture needs, sorted by name.
 func listSources(sources fs.FS, arch string) ([]source, error) {
 	entries, err := fs.ReadDir(sources, ".")
 	if err != nil {
@@ -87,11 +94,11 @@ func listSources(sources fs.FS, arch string) ([]source, error) {
 	return list, nil
 }
 
-// errOldCompiler is a compiler that does not know -std=c++20: another may.
-var errOldCompiler = errors.New("does not know C++20")
+// errOldCompiler means that a compiler does not support -std=c++20. The next candidate may.
+var errOldCompiler = errors.New("does not support C++20")
 
-// buildBridge compiles the bridge in the folder tmp against an unpacked wheel and writes the library out. It tries one
-// compiler after another while they are too old, and says which it was.
+// buildBridge compiles the bridge in the folder tmp against an unpacked wheel and writes the library to out. It tries
+// the compilers in order while they are too old, and returns the one that it used.
 func (s *setup) buildBridge(ctx context.Context, compilers []compiler, wheel, tmp, out string) (compiler, error) {
 	dir := filepath.Join(tmp, "src")
 	list, err := listSources(s.sources, s.host.arch)
@@ -111,7 +118,7 @@ func (s *setup) buildBridge(ctx context.Context, compilers []compiler, wheel, tm
 		}
 	}
 	units := slices.DeleteFunc(list, func(src source) bool { return !src.unit })
-	// The longest first, so that none is left alone at the end.
+	// The largest first, so that a long compilation does not start last.
 	slices.SortStableFunc(units, func(a, b source) int { return cmp.Compare(b.size, a.size) })
 
 	var old []string
@@ -123,7 +130,8 @@ func (s *setup) buildBridge(ctx context.Context, compilers []compiler, wheel, tm
 		}
 		old = append(old, c.String())
 	}
-	return compiler{}, failf(ErrNoCompiler, "no C++20 compiler found, only %s: %s", strings.Join(old, ", "), compilerRemedy)
+	return compiler{}, failf(ErrNoCompiler, "no C++20 compiler found, only %s: %s", strings.Join(old, ", "),
+		compilerRemedy)
 }
 
 func (s *setup) compile(ctx context.Context, c compiler, units []source, wheel, dir, out string) error {
@@ -143,13 +151,14 @@ func (s *setup) compile(ctx context.Context, c compiler, units []source, wheel, 
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	args := slices.Concat(linkFlags(s.host.os), []string{"-o", out}, objects, []string{"-L" + filepath.Join(wheel, "mlx", "lib"), "-lmlx"})
+	libraries := []string{"-L" + filepath.Join(wheel, "mlx", "lib"), "-lmlx"}
+	args := slices.Concat(linkFlags(s.host.os), []string{"-o", out}, objects, libraries)
 	return s.runCompiler(ctx, c, dir, args)
 }
 
 func (s *setup) runCompiler(ctx context.Context, c compiler, dir string, args []string) error {
 	args = slices.Concat(c.command[1:], args)
-	// The passes' temporary files go with the folder, however the process ends.
+	// The compiler's temporary files are in dir, so they are removed with it even if the process is killed.
 	out, err := s.command(ctx, dir, []string{"TMPDIR=" + dir, "LC_ALL=C"}, c.command[0], args...).CombinedOutput()
 	if err == nil {
 		return nil
@@ -166,13 +175,14 @@ var (
 	noSpaceLine     = regexp.MustCompile(`No space left on device`)
 )
 
-// compileError puts what a compiler says into one line: the errors, without the notes that GCC wraps around them.
+// compileError summarizes a compiler's output in one line: the errors without GCC's notes.
 func compileError(c compiler, output string, err error) error {
 	if unknownStandard.MatchString(output) {
 		return fmt.Errorf("%s: %w", c, errOldCompiler)
 	}
 	if noSpaceLine.MatchString(output) {
-		return failf(ErrNoSpace, "compiling the bridge: no space left on device: free some space, or set %s to a folder on another disk", EnvCache)
+		return failf(ErrNoSpace, "compiling the bridge: no space left on device: "+
+			"free some space, or set %s to a folder on another disk", EnvCache)
 	}
 	const most = 3
 	var lines []string

@@ -11,7 +11,8 @@ import (
 func TestListSources(t *testing.T) {
 	t.Parallel()
 	sources := fstest.MapFS{}
-	for _, name := range []string{"a.cc", "a.h", "b_avx2.cc", "b_avx512.cc", "b_avx512bf16.cc", "b_neon.cc", "b_dotprod.cc", "b_other.cc", "avx2.cc", "notes.txt"} {
+	for _, name := range []string{"a.cc", "a.h", "b_avx2.cc", "b_avx512.cc", "b_avx512bf16.cc", "b_neon.cc",
+		"b_dotprod.cc", "b_other.cc", "avx2.cc", "notes.txt"} {
 		sources[name] = file("x")
 	}
 	always := []string{"a.cc", "a.h", "avx2.cc", "b_other.cc"}
@@ -70,14 +71,17 @@ func TestParseCompiler(t *testing.T) {
 func TestCompileError(t *testing.T) {
 	t.Parallel()
 	c := compiler{command: []string{"/usr/bin/c++"}, version: "g++ 10.2.1", old: true}
-	gcc := "In file included from array.cc:1:\nmlx.h:3:10: fatal error: concepts: No such file or directory\n    3 | #include <concepts>\n      |          ^~~~~~~~~~\ncompilation terminated.\n"
+	gcc := "In file included from array.cc:1:\nmlx.h:3:10: fatal error: concepts: No such file or directory\n    3 | " +
+		"#include <concepts>\n      |          ^~~~~~~~~~\ncompilation terminated.\n"
 	for _, test := range []struct {
 		name, output string
 		kind         error
-		says         []string
+		contains     []string
 	}{
-		{"header is missing", gcc, ErrCompile, []string{"mlx.h:3:10: fatal error: concepts", "g++ 10.2.1 (/usr/bin/c++)", compilerRemedy}},
-		{"GCC 9", "g++: error: unrecognized command line option '-std=c++20'; did you mean '-std=c++2a'?\n", errOldCompiler, nil},
+		{"header is missing", gcc, ErrCompile, []string{"mlx.h:3:10: fatal error: concepts", "g++ 10.2.1 (/usr/bin/c++)",
+			compilerRemedy}},
+		{"GCC 9", "g++: error: unrecognized command line option '-std=c++20'; did you mean '-std=c++2a'?\n",
+			errOldCompiler, nil},
 		{"clang 9", "error: invalid value 'c++20' in '-std=c++20'\n", errOldCompiler, nil},
 		{"clang 4", "error: unknown argument: '-std=c++20'\n", errOldCompiler, nil},
 		{"killed", "", ErrCompile, []string{"signal: killed"}},
@@ -91,9 +95,9 @@ func TestCompileError(t *testing.T) {
 		if len(err.Error()) > 500 || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: not one short line: %q", test.name, err)
 		}
-		for _, words := range test.says {
+		for _, words := range test.contains {
 			if !strings.Contains(err.Error(), words) {
-				t.Errorf("%s: %q does not say %q", test.name, err, words)
+				t.Errorf("%s: %q does not contain %q", test.name, err, words)
 			}
 		}
 	}
@@ -102,26 +106,38 @@ func TestCompileError(t *testing.T) {
 func TestPipError(t *testing.T) {
 	t.Parallel()
 	s := &setup{host: host{os: "linux", arch: "amd64"}, cacheDir: "/cache"}
-	const none = "ERROR: Could not find a version that satisfies the requirement mlx-cpu==1 (from versions: none)\nERROR: No matching distribution found for mlx-cpu==1\n"
+	const none = "ERROR: Could not find a version that satisfies the requirement mlx-cpu==1 (from versions: none)\n" +
+		"ERROR: No matching distribution found for mlx-cpu==1\n"
 	for _, test := range []struct {
 		name, out, log string
 		kind           error
-		says           []string
+		contains       []string
 	}{
-		{"no name resolution", none, "Could not fetch URL https://host/simple/mlx-cpu/: connection error: HTTPSConnectionPool(host='host', port=443): Max retries exceeded with url: /simple/mlx-cpu/ (Caused by NewConnectionError('<x>: Failed to establish a new connection: [Errno -2] Name or service not known')) - skipping\n", ErrDownload, []string{"Name or service not known", "INGOT_ENGINE"}},
-		{"certificate", none, "Could not fetch URL https://host/simple/mlx-cpu/: There was a problem confirming the ssl certificate: HTTPSConnectionPool(host='host', port=443): Max retries exceeded with url: /simple/ (Caused by SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed'))) - skipping\n", ErrDownload, []string{"CERTIFICATE_VERIFY_FAILED", "certificates"}},
-		{"proxy wants a password", none, "Could not fetch URL https://host/simple/mlx-cpu/: connection error: HTTPSConnectionPool(host='host', port=443): Max retries exceeded with url: /simple/ (Caused by ProxyError('Cannot connect to proxy.', OSError('Tunnel connection failed: 407 Proxy Authentication Required'))) - skipping\n", ErrDownload, []string{"407 Proxy Authentication Required", "proxy"}},
-		{"broken off", "ERROR: Exception:\npip._vendor.urllib3.exceptions.ReadTimeoutError: HTTPSConnectionPool(host='host', port=443): Read timed out.\n", "", ErrDownload, []string{"broke"}},
-		{"hash without details", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n", "", ErrHash, []string{"mlx-cpu 1"}},
+		{"no name resolution", none, "Could not fetch URL https://host/simple/mlx-cpu/: connection error: " +
+			"HTTPSConnectionPool(host='host', port=443): Max retries exceeded with url: /simple/mlx-cpu/ (Caused by " +
+			"NewConnectionError('<x>: Failed to establish a new connection: [Errno -2] Name or service not known')) - " +
+			"skipping\n", ErrDownload, []string{"Name or service not known", "INGOT_ENGINE"}},
+		{"certificate", none, "Could not fetch URL https://host/simple/mlx-cpu/: There was a problem confirming the ssl " +
+			"certificate: HTTPSConnectionPool(host='host', port=443): Max retries exceeded with url: /simple/ (Caused by " +
+			"SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed'))) - " +
+			"skipping\n", ErrDownload, []string{"CERTIFICATE_VERIFY_FAILED", "certificates"}},
+		{"proxy wants a password", none, "Could not fetch URL https://host/simple/mlx-cpu/: connection error: " +
+			"HTTPSConnectionPool(host='host', port=443): Max retries exceeded with url: /simple/ (Caused by " +
+			"ProxyError('Cannot connect to proxy.', OSError('Tunnel connection failed: 407 Proxy Authentication Required'))) " +
+			"- skipping\n", ErrDownload, []string{"407 Proxy Authentication Required", "proxy"}},
+		{"broken off", "ERROR: Exception:\npip._vendor.urllib3.exceptions.ReadTimeoutError: " +
+			"HTTPSConnectionPool(host='host', port=443): Read timed out.\n", "", ErrDownload, []string{"broke"}},
+		{"hash without details", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n", "",
+			ErrHash, []string{"mlx-cpu 1"}},
 		{"silent", "", "", ErrDownload, []string{"exit status 2"}},
 	} {
 		err := s.pipError("mlx-cpu 1", test.out, test.log, errors.New("exit status 2"))
 		if !errors.Is(err, test.kind) {
 			t.Errorf("%s: %v is not %v", test.name, err, test.kind)
 		}
-		for _, words := range test.says {
+		for _, words := range test.contains {
 			if !strings.Contains(err.Error(), words) {
-				t.Errorf("%s: %q does not say %q", test.name, err, words)
+				t.Errorf("%s: %q does not contain %q", test.name, err, words)
 			}
 		}
 	}

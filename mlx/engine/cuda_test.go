@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The real bridge compiles and links against the CUDA wheel. Nothing is loaded, so it needs neither a GPU nor NVIDIA's
-// libraries; it downloads 90 MB with the user's pip.
+// The real bridge compiles and links against the CUDA wheel. Nothing is loaded, so the test needs neither a GPU nor
+// NVIDIA's libraries. It downloads 90 MB with the user's pip.
 func TestBridgeOnCUDA(t *testing.T) {
 	if os.Getenv("INGOT_TEST_CUDA") == "" {
 		t.Skip("downloads MLX's CUDA wheel (90 MB): set INGOT_TEST_CUDA=1 to run it")
@@ -43,7 +43,8 @@ func TestBridgeOnCUDA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(needed, "libmlx.so") || slices.ContainsFunc(needed, func(name string) bool { return strings.Contains(name, "/") }) {
+	if !slices.Contains(needed, "libmlx.so") || slices.ContainsFunc(needed,
+		func(name string) bool { return strings.Contains(name, "/") }) {
 		t.Errorf("the bridge needs %v", needed)
 	}
 	runpath, err := library.DynString(elf.DT_RUNPATH)

@@ -1,21 +1,21 @@
-// Package engine finds the MLX engine, installs it, and tells what would be used and why.
+// Package engine finds and installs the MLX engine, and reports which engine would be used and why.
 //
-// An engine is one folder, which can be moved as a whole:
+// An engine is one folder that can be moved as a whole:
 //
-//	mlx/lib/libmlx.so                the library of the official MLX wheel (.dylib on macOS), with its helpers beside it
-//	mlx_cpu.libs/, nvidia/, ...      what that library loads by relative path, where the wheel put it
+//	mlx/lib/libmlx.so                the library of the official MLX wheel (.dylib on macOS) and its helper files
+//	mlx_cpu.libs/, nvidia/, ...      libraries that it loads by relative path, as the wheel placed them
 //	bridge/libingot_mlx.so           package bridge's sources, compiled against that wheel's headers
-//	engine.json                      what it is: see Manifest
+//	engine.json                      description: see Manifest
 //
-// The engine is the folder that INGOT_ENGINE names, as it is, or else the folder of this program's key in the user's
-// cache; nothing else is searched, since another libmlx under the headers of this one corrupts memory. The key is a
-// hash of the bridge's sources, the compiler's flags, the MLX version, the flavour, the locked wheels and the platform.
+// The engine is the folder that INGOT_ENGINE names, or else the folder of this program's key in the user's cache. No
+// other place is searched, because a libmlx that does not match the bridge's headers corrupts memory. The key is a hash
+// of the bridge's sources, the compiler flags, the MLX version, the flavour, the locked wheels and the platform.
 //
-// Install fetches the wheels with the user's own pip, which knows their index, proxy and certificates, and accepts
-// only the hashes of the embedded lock files. Whatever fails or is interrupted leaves no half of an engine behind, and
-// of two processes that install the same engine the second waits and uses the first one's.
+// Install downloads the wheels with the user's pip, which is configured with their index, proxy and certificates. It
+// accepts only the hashes in the embedded lock files. A failed or interrupted installation leaves no incomplete engine.
+// If two processes install the same engine, the second waits for the first and uses its result.
 //
-// This package needs no cgo and loads nothing: package mlx does.
+// This package needs no cgo and loads no library: package mlx does.
 package engine
 
 import (
@@ -31,13 +31,13 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// Version is the MLX release that everything here is made for.
+// Version is the MLX release that the bridge is written for.
 const Version = "0.32.4"
 
-// Flavour is a build of MLX: which devices it can use.
+// Flavour is a build of MLX. It determines which devices MLX can use.
 type Flavour string
 
-// The flavours. Each has a lock file in lock/, which says on which platforms it exists.
+// The flavours. Each has a lock file in lock/, which lists the platforms that it supports.
 const (
 	CPU    Flavour = "cpu"    // Linux
 	Metal  Flavour = "metal"  // macOS on Apple silicon
@@ -45,36 +45,36 @@ const (
 	CUDA13 Flavour = "cuda13" // Linux, NVIDIA driver 580 or newer
 )
 
-// Environment variables that this package reads. An option wins over its variable.
+// The environment variables that this package reads. An option overrides its variable.
 const (
-	EnvEngine  = "INGOT_ENGINE"         // a folder that holds an engine, used as it is
-	EnvCache   = "INGOT_CACHE"          // the cache folder, in place of ingot/ in the user's
-	EnvFlavour = "INGOT_ENGINE_FLAVOUR" // the flavour, in place of what the machine suggests; without effect on INGOT_ENGINE
-	EnvPython  = "INGOT_PYTHON"         // the Python whose pip downloads
-	EnvCXX     = "CXX"                  // the C++ compiler, with arguments if need be
+	EnvEngine  = "INGOT_ENGINE"         // an engine folder to use
+	EnvCache   = "INGOT_CACHE"          // the cache folder; default: ingot/ in the user's cache folder
+	EnvFlavour = "INGOT_ENGINE_FLAVOUR" // the flavour; default: detected. Ignored with INGOT_ENGINE
+	EnvPython  = "INGOT_PYTHON"         // the Python whose pip downloads the wheels
+	EnvCXX     = "CXX"                  // the C++ compiler, optionally with arguments
 )
 
-// Options say how to find or install an engine. The zero value is what most callers want.
+// Options configures finding and installing an engine. The zero value suits most callers.
 type Options struct {
-	Flavour  Flavour                                    // "" is INGOT_ENGINE_FLAVOUR, else what the machine suggests
-	CacheDir string                                     // "" is INGOT_CACHE, else ingot/ in the user's cache folder
-	Python   string                                     // "" is INGOT_PYTHON, else python3 or python, whichever has pip
-	CXX      string                                     // "" is CXX, else c++, g++ or clang++
-	Log      func(format string, args ...any)           // progress, one line a call, never two calls at once; nil for none
-	Check    func(ctx context.Context, e *Engine) error // loads a new engine before Install keeps it; nil for no check
+	Flavour  Flavour                                    // "" means INGOT_ENGINE_FLAVOUR, or else detected
+	CacheDir string                                     // "" means INGOT_CACHE, or else ingot/ in the user's cache
+	Python   string                                     // "" means INGOT_PYTHON, or else python3 or python with pip
+	CXX      string                                     // "" means CXX, or else c++, g++ or clang++
+	Log      func(format string, args ...any)           // one progress line per call, never concurrently; may be nil
+	Check    func(ctx context.Context, e *Engine) error // loads a new engine before Install keeps it; may be nil
 
-	inside *inside // what tests replace
+	inside *inside // set by tests
 }
 
-// An Engine is an installed engine. Paths are absolute.
+// An Engine is an installed engine. Its paths are absolute.
 type Engine struct {
 	Dir     string
-	Lib     string // libmlx: to be loaded first, by this path
+	Lib     string // libmlx, which must be loaded first and by this path
 	Bridge  string // libingot_mlx
 	Flavour Flavour
-	Version string // of MLX, as engine.json says; the library itself is asked when it is loaded
+	Version string // MLX version according to engine.json; the library is checked when it is loaded
 	Key     string
-	Source  string // why this one: "INGOT_ENGINE" or "cache"
+	Source  string // how it was found: "INGOT_ENGINE" or "cache"
 }
 
 // The values of Engine.Source and Report.Source.
@@ -83,7 +83,7 @@ const (
 	SourceCache = "cache"
 )
 
-// Manifest is engine.json: what an engine's folder holds and how its bridge was made.
+// Manifest is engine.json: the contents of an engine's folder and how its bridge was built.
 type Manifest struct {
 	Version  string   `json:"version"` // of MLX
 	Flavour  Flavour  `json:"flavour"`
@@ -95,7 +95,7 @@ type Manifest struct {
 
 const manifestName = "engine.json"
 
-// What can go wrong; messages that wrap these say what happened and what to do.
+// The kinds of failures. The messages that wrap them say what happened and what to do.
 var (
 	ErrNotInstalled = errors.New("engine not installed")
 	ErrInvalid      = errors.New(EnvEngine + " does not hold an engine")
@@ -109,7 +109,7 @@ var (
 	ErrLoad         = errors.New("engine does not load")
 )
 
-// failure is an error that says its own words and still is one of the sentinels above.
+// failure is an error with a message of its own that wraps one of the sentinels above.
 type failure struct {
 	kind error
 	error
@@ -121,8 +121,8 @@ func failf(kind error, format string, args ...any) error {
 	return failure{kind, fmt.Errorf(format, args...)}
 }
 
-// Find is the engine that this program would use. It downloads and builds nothing: without an engine the error is
-// ErrNotInstalled, or ErrInvalid where INGOT_ENGINE names something else, or ErrUnsupported.
+// Find returns the engine that this program would use. It downloads and builds nothing. If there is no engine the error
+// wraps ErrNotInstalled, ErrInvalid if INGOT_ENGINE is not an engine folder, or ErrUnsupported.
 func Find(opts Options) (*Engine, error) {
 	s, err := newSetup(opts)
 	if err != nil {
@@ -135,23 +135,26 @@ func (s *setup) find() (*Engine, error) {
 	if s.fixed != "" {
 		e, missing := open(s.fixed, s.host.libExt())
 		if len(missing) > 0 {
-			return nil, failf(ErrInvalid, "%s is %s, which lacks %s: point it at a complete engine folder, or unset it", EnvEngine, s.fixed, strings.Join(missing, " and "))
+			return nil, failf(ErrInvalid, "%s is %s, which lacks %s: point it at a complete engine folder, or unset it",
+				EnvEngine, s.fixed, strings.Join(missing, " and "))
 		}
 		if s.Flavour != "" && s.Flavour != e.Flavour {
-			return nil, failf(ErrInvalid, "%s is %s, an engine of flavour %s, but flavour %s was asked for: give up one of the two", EnvEngine, s.fixed, e.Flavour, s.Flavour)
+			return nil, failf(ErrInvalid, "%s is %s, which has flavour %s, but flavour %s was requested: unset one of the two",
+				EnvEngine, s.fixed, e.Flavour, s.Flavour)
 		}
 		e.Source = SourceEnv
 		return e, nil
 	}
 	e, missing := open(s.engineDir(), s.host.libExt())
 	if len(missing) > 0 {
-		return nil, failf(ErrNotInstalled, "the MLX engine (%s, %s) is not installed in %s: run 'ingot engine install'", s.flavour, Version, s.engineDir())
+		return nil, failf(ErrNotInstalled, "the MLX engine (%s, %s) is not installed in %s: run 'ingot engine install'",
+			s.flavour, Version, s.engineDir())
 	}
 	e.Source = SourceCache
 	return e, nil
 }
 
-// open reads an engine's folder and names what is missing there.
+// open reads an engine's folder and lists missing files.
 func open(dir, ext string) (*Engine, []string) {
 	e := &Engine{
 		Dir:    dir,
@@ -186,15 +189,15 @@ func readManifest(dir string) (Manifest, error) {
 	return m, err
 }
 
-// inside is what tests replace: the outside world of an installation.
+// inside is the outside world of an installation, for tests to replace.
 type inside struct {
-	sources fs.FS    // the bridge's
+	sources fs.FS    // of the bridge
 	lock    *lock    // of the flavour
 	host    *host    // this machine
-	environ []string // in place of the process's
+	environ []string // instead of the process's environment
 }
 
-// setup is Options with every default filled in.
+// setup is Options with all defaults resolved.
 type setup struct {
 	Options
 	sources  fs.FS
@@ -202,10 +205,10 @@ type setup struct {
 	lock     *lock
 	host     host
 	environ  []string
-	fixed    string  // INGOT_ENGINE; then flavour, key and cacheDir may be empty
-	forced   Flavour // asked for
-	flavour  Flavour // used
-	why      string  // why that flavour
+	fixed    string  // INGOT_ENGINE; if set, flavour, key and cacheDir may be empty
+	forced   Flavour // requested by the option or the environment
+	flavour  Flavour // chosen
+	why      string  // why that flavour was chosen
 	platform []string
 	cacheDir string
 	key      string
@@ -252,7 +255,7 @@ func newSetupEnv(opts Options) (*setup, error) {
 	return s, nil
 }
 
-// choose settles flavour, cache folder and key.
+// choose sets flavour, cache folder and key.
 func (s *setup) choose() error {
 	if err := s.chooseFlavour(); err != nil {
 		return err
@@ -273,7 +276,7 @@ func (s *setup) chooseCache() error {
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return fmt.Errorf("no folder for the engine: %w: set %s", err, EnvCache)
+			return fmt.Errorf("find the cache folder of the engine: %w: set %s", err, EnvCache)
 		}
 		dir = filepath.Join(user, "ingot")
 	}

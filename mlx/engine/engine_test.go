@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// engineFolder is an engine as far as Find looks, without some files.
+// engineFolder creates a folder that Find accepts as an engine, except for the files in without.
 func engineFolder(t *testing.T, flavour Flavour, without ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,10 +36,11 @@ func engineFolder(t *testing.T, flavour Flavour, without ...string) string {
 	return dir
 }
 
-// emptyWorld is a machine where nothing is installed.
+// emptyWorld returns the options of a machine where nothing is installed.
 func emptyWorld(t *testing.T, host host, env ...string) Options {
 	t.Helper()
-	return Options{inside: &inside{sources: fakeBridge(), host: &host, environ: append([]string{EnvCache + "=" + t.TempDir()}, env...)}}
+	return Options{inside: &inside{sources: fakeBridge(), host: &host,
+		environ: append([]string{EnvCache + "=" + t.TempDir()}, env...)}}
 }
 
 func TestFindInFolder(t *testing.T) {
@@ -52,10 +53,10 @@ func TestFindInFolder(t *testing.T) {
 	for _, test := range []struct {
 		name, dir string
 		asked     Flavour
-		says      []string // nil: an engine
+		contains  []string // of the error; nil if an engine is found
 	}{
 		{"complete", engineFolder(t, Metal), "", nil},
-		{"the flavour asked for", engineFolder(t, CUDA12), CUDA12, nil},
+		{"the requested flavour", engineFolder(t, CUDA12), CUDA12, nil},
 		{"another flavour", engineFolder(t, CUDA12), CPU, []string{"cuda12", "cpu"}},
 		{"no such folder", filepath.Join(t.TempDir(), "x"), "", []string{"libmlx" + ext, "libingot_mlx" + ext, manifestName}},
 		{"no library", engineFolder(t, CPU, "mlx/lib/libmlx"+ext), "", []string{"lacks mlx/lib/libmlx" + ext + ":"}},
@@ -68,7 +69,7 @@ func TestFindInFolder(t *testing.T) {
 			opts := emptyWorld(t, thisHost(), EnvEngine+"="+test.dir)
 			opts.Flavour = test.asked
 			e, err := Find(opts)
-			if test.says == nil {
+			if test.contains == nil {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -83,9 +84,9 @@ func TestFindInFolder(t *testing.T) {
 				if !errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotInstalled) {
 					t.Fatalf("error is %v, want ErrInvalid", err)
 				}
-				for _, words := range append(test.says, EnvEngine, test.dir) {
+				for _, words := range append(test.contains, EnvEngine, test.dir) {
 					if !strings.Contains(err.Error(), words) {
-						t.Errorf("%q does not say %q", err, words)
+						t.Errorf("%q does not contain %q", err, words)
 					}
 				}
 			}
@@ -93,7 +94,7 @@ func TestFindInFolder(t *testing.T) {
 	}
 }
 
-// A folder given by hand needs no support of the platform.
+// An engine folder named by INGOT_ENGINE is accepted on platforms that MLX does not support.
 func TestFindInFolderAnywhere(t *testing.T) {
 	t.Parallel()
 	host := thisHost()
@@ -187,7 +188,8 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	before := Status(t.Context(), w.opts)
-	if before.Installed || before.Downloaded || before.Source != SourceCache || before.Flavour != CPU || before.FlavourReason == "" || before.Key == "" {
+	if before.Installed || before.Downloaded || before.Source != SourceCache || before.Flavour != CPU ||
+		before.FlavourReason == "" || before.Key == "" {
 		t.Errorf("before the installation: %+v", before)
 	}
 	if before.Python == nil || before.Compiler == nil || before.Compiler.Version == "" || len(before.Problems) != 1 {
@@ -197,11 +199,12 @@ func TestStatus(t *testing.T) {
 		t.Errorf("Status wrote %q", names)
 	}
 	if w.logged("") > 0 {
-		t.Errorf("Status worked: %q", w.lines)
+		t.Errorf("Status logged %q", w.lines)
 	}
 	e := w.install()
 	after := Status(t.Context(), w.opts)
-	if !after.Installed || !after.Downloaded || after.Dir != e.Dir || after.Dir != before.Dir || after.Lib != e.Lib || after.Key != e.Key || len(after.Problems) > 0 {
+	if !after.Installed || !after.Downloaded || after.Dir != e.Dir || after.Dir != before.Dir || after.Lib != e.Lib ||
+		after.Key != e.Key || len(after.Problems) > 0 {
 		t.Errorf("after the installation: %+v", after)
 	}
 	data, err := json.Marshal(after)
@@ -213,15 +216,15 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(after, back); diff != "" {
-		t.Errorf("JSON loses something:\n%s", diff)
+		t.Errorf("JSON round trip (-want +got):\n%s", diff)
 	}
-	for _, words := range []string{"installed", e.Dir, "cpu (asked for)", "mlx-cpu " + Version, after.Compiler.Path} {
+	for _, words := range []string{"installed", e.Dir, "cpu (requested)", "mlx-cpu " + Version, after.Compiler.Path} {
 		if !strings.Contains(after.String(), words) {
-			t.Errorf("%q does not say %q", after, words)
+			t.Errorf("%q does not contain %q", after, words)
 		}
 	}
 
-	// Without tools an engine that is there is no problem; one that is not says each that is missing.
+	// Missing tools are not a problem if the engine is installed. Otherwise each missing tool is reported.
 	w.opts.Python = ""
 	w.setenv("PATH", t.TempDir())
 	if r := Status(t.Context(), w.opts); len(r.Problems) > 0 || r.Python != nil || r.Compiler != nil {
@@ -237,7 +240,8 @@ func TestStatusOfFolder(t *testing.T) {
 	t.Parallel()
 	dir := engineFolder(t, CUDA13)
 	r := Status(t.Context(), emptyWorld(t, thisHost(), EnvEngine+"="+dir))
-	if !r.Installed || r.Source != SourceEnv || r.Dir != dir || r.Flavour != CUDA13 || r.CacheDir != "" || len(r.Problems) > 0 {
+	if !r.Installed || r.Source != SourceEnv || r.Dir != dir || r.Flavour != CUDA13 || r.CacheDir != "" ||
+		len(r.Problems) > 0 {
 		t.Errorf("%+v", r)
 	}
 	r = Status(t.Context(), emptyWorld(t, thisHost(), EnvEngine+"="+t.TempDir()))

@@ -21,16 +21,16 @@ import (
 	"testing/fstest"
 )
 
-// A tiny wheel in place of MLX's: a libmlx that needs a helper library beside it, and a header. Pip, the compiler, the
-// linker and the loader are the machine's.
+// fakeWheel is a tiny replacement for MLX's wheel: a libmlx that needs a helper library next to it, and a header. pip,
+// the compiler, the linker and the loader are the machine's.
 type fakeWheel struct {
-	dir    string            // holds the wheel and nothing else
-	files  map[string][]byte // what it unpacks to
-	python string            // which can unpack it
+	dir    string            // holds only the wheel
+	files  map[string][]byte // the unpacked files
+	python string            // a Python that can unpack it
 	lock   *lock
 }
 
-var scratch string // of the test process
+var scratch string // temporary folder of the test process
 
 func TestMain(m *testing.M) {
 	var err error
@@ -47,7 +47,8 @@ var errNoTools = errors.New("needs a C++ compiler and Python 3 with pip")
 
 var buildWheel = sync.OnceValues(func() (fakeWheel, error) {
 	host := thisHost()
-	tag := map[string]string{"linux/amd64": "manylinux_2_17_x86_64", "linux/arm64": "manylinux_2_17_aarch64", "darwin/arm64": "macosx_14_0_arm64"}[host.platform()]
+	tag := map[string]string{"linux/amd64": "manylinux_2_17_x86_64", "linux/arm64": "manylinux_2_17_aarch64",
+		"darwin/arm64": "macosx_14_0_arm64"}[host.platform()]
 	python, err := exec.Command("python3", "-c", "import pip, sys; print(sys.executable)").Output()
 	if tag == "" || err != nil || exec.Command("c++", "--version").Run() != nil {
 		return fakeWheel{}, errNoTools
@@ -69,12 +70,14 @@ var buildWheel = sync.OnceValues(func() (fakeWheel, error) {
 	ext := host.libExt()
 	commands := [][]string{
 		{"c++", "-shared", "-fPIC", "-o", "libhelper" + ext, "helper.cc", "-Wl,-soname,libhelper.so"},
-		{"c++", "-std=c++20", "-shared", "-fPIC", "-o", "libmlx" + ext, "mlx.cc", "-Wl,-soname,libmlx.so", "-L.", "-lhelper", "-Wl,-rpath,$ORIGIN/../../mlx_cpu.libs"},
+		{"c++", "-std=c++20", "-shared", "-fPIC", "-o", "libmlx" + ext, "mlx.cc", "-Wl,-soname,libmlx.so", "-L.",
+			"-lhelper", "-Wl,-rpath,$ORIGIN/../../mlx_cpu.libs"},
 	}
 	if host.os == "darwin" {
 		commands = [][]string{
 			{"c++", "-dynamiclib", "-o", "libhelper" + ext, "helper.cc", "-Wl,-install_name,@rpath/libhelper.dylib"},
-			{"c++", "-std=c++20", "-dynamiclib", "-o", "libmlx" + ext, "mlx.cc", "-Wl,-install_name,@rpath/libmlx.dylib", "-L.", "-lhelper", "-Wl,-rpath,@loader_path/../../mlx_cpu.libs"},
+			{"c++", "-std=c++20", "-dynamiclib", "-o", "libmlx" + ext, "mlx.cc", "-Wl,-install_name,@rpath/libmlx.dylib",
+				"-L.", "-lhelper", "-Wl,-rpath,@loader_path/../../mlx_cpu.libs"},
 		}
 	}
 	for _, args := range commands {
@@ -135,19 +138,24 @@ var buildWheel = sync.OnceValues(func() (fakeWheel, error) {
 	}}, os.WriteFile(filepath.Join(dir, "mlx_cpu-"+Version+"-py3-none-"+tag+".whl"), archive.Bytes(), 0o644)
 })
 
-// fakeBridge has a unit for each architecture and one that lies in two files.
+// fakeBridge returns sources with one unit per architecture and one that consists of two files.
 func fakeBridge() fstest.MapFS {
 	return fstest.MapFS{
-		"bridge.h":     file("#pragma once\nint twice(int);\n"),
-		"bridge.cc":    file("#include \"bridge.h\"\n#include \"mlx/mlx.h\"\n#include <concepts>\ntemplate <std::integral T> T same(T x) { return x; }\nextern \"C\" __attribute__((visibility(\"default\"))) int ingot_answer() { return same(twice(mlx::core::answer())); }\n"),
-		"math_avx2.cc": file("#include \"bridge.h\"\n#ifndef __AVX2__\n#error \"no AVX2\"\n#endif\nint twice(int x) { return 2 * x; }\n"),
-		"math_neon.cc": file("#include \"bridge.h\"\n#ifndef __ARM_NEON\n#error \"no NEON\"\n#endif\nint twice(int x) { return 2 * x; }\n"),
+		"bridge.h": file("#pragma once\nint twice(int);\n"),
+		"bridge.cc": file("#include \"bridge.h\"\n#include \"mlx/mlx.h\"\n#include <concepts>\n" +
+			"template <std::integral T> T same(T x) { return x; }\n" +
+			"extern \"C\" __attribute__((visibility(\"default\"))) int ingot_answer() " +
+			"{ return same(twice(mlx::core::answer())); }\n"),
+		"math_avx2.cc": file("#include \"bridge.h\"\n#ifndef __AVX2__\n#error \"no AVX2\"\n#endif\n" +
+			"int twice(int x) { return 2 * x; }\n"),
+		"math_neon.cc": file("#include \"bridge.h\"\n#ifndef __ARM_NEON\n#error \"no NEON\"\n#endif\n" +
+			"int twice(int x) { return 2 * x; }\n"),
 	}
 }
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 
-// world is one test's cache, environment and record of progress.
+// world is one test's cache, environment and progress log.
 type world struct {
 	t     *testing.T
 	opts  Options
@@ -156,7 +164,7 @@ type world struct {
 	lines []string
 }
 
-// newWorld is ready to install the fake wheel.
+// newWorld returns a world that can install the fake wheel.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	wheel, err := buildWheel()
@@ -181,7 +189,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// cleanEnv is this process's without what would redirect pip, the compiler or the engine.
+// cleanEnv returns this process's environment without the variables that configure pip, the compiler or the engine.
 func cleanEnv() []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		return strings.HasPrefix(kv, "PIP_") || strings.HasPrefix(kv, "INGOT_") || strings.HasPrefix(kv, "CXX=")
@@ -199,7 +207,7 @@ func (w *world) log(line string) {
 	w.lines = append(w.lines, line)
 }
 
-// logged counts the lines of progress that start with a word.
+// logged counts the progress lines that start with word.
 func (w *world) logged(word string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -221,11 +229,11 @@ func (w *world) install() *Engine {
 	return e
 }
 
-// program writes a shell script and gives its path.
+// program writes a shell script and returns its path.
 func (w *world) program(text string) string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), "program")
-	// A process forked while the file is open for writing would make it busy: https://go.dev/issue/22315
+	// If a process forks while the file is open for writing, running it fails with ETXTBSY: https://go.dev/issue/22315
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
@@ -234,7 +242,7 @@ func (w *world) program(text string) string {
 	return path
 }
 
-// unpack puts the wheel into the cache without pip, for what comes after.
+// unpack puts the wheel into the cache without pip, for tests of the later stages.
 func (w *world) unpack() {
 	w.t.Helper()
 	s, err := newSetup(w.opts)
@@ -252,21 +260,22 @@ func (w *world) unpack() {
 	}
 }
 
-// pip is a Python whose pip does something else than download.
-func (w *world) pip(does string) string {
+// pip returns a Python whose pip runs a shell script instead of downloading.
+func (w *world) pip(script string) string {
 	w.t.Helper()
-	return w.program("case \"$*\" in *--version*) echo 'pip 23.2.1 from x (python 3.11)'; exit;; esac\n" + does)
+	return w.program("case \"$*\" in *--version*) echo 'pip 23.2.1 from x (python 3.11)'; exit;; esac\n" + script)
 }
 
-// cxx is a compiler that calls itself GCC and does something else than compile.
-func (w *world) cxx(version, does string) string {
+// cxx returns a compiler that identifies itself as GCC and runs a shell script instead of compiling.
+func (w *world) cxx(version, script string) string {
 	w.t.Helper()
-	return w.program("case \"$*\" in *--version*) echo 'g++ (GCC) " + version + "'; exit;; esac\n" + does)
+	return w.program("case \"$*\" in *--version*) echo 'g++ (GCC) " + version + "'; exit;; esac\n" + script)
 }
 
-const saysOld = "echo \"g++: error: unrecognized command line option '-std=c++20'; did you mean '-std=c++2a'?\" >&2; exit 1\n"
+const reportsTooOld = "echo \"g++: error: unrecognized command line option '-std=c++20'; did you mean " +
+	"'-std=c++2a'?\" >&2; exit 1\n"
 
-// noEngine fails the test if anything but lock files and whole wheels is in the cache.
+// noEngine fails the test if the cache contains anything but lock files and complete wheels.
 func (w *world) noEngine() {
 	w.t.Helper()
 	for _, path := range w.files() {
@@ -297,7 +306,7 @@ func (w *world) files() []string {
 	return files
 }
 
-// loads does what package mlx does with an engine, in a process of its own.
+// loads loads an engine as package mlx does, in a separate process.
 func loads(ctx context.Context, e *Engine) error {
 	const script = `
 import ctypes, sys
@@ -305,7 +314,7 @@ ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
 if ctypes.CDLL(sys.argv[2]).ingot_answer() != 84: sys.exit("wrong answer")
 `
 	cmd := exec.CommandContext(ctx, "python3", "-c", script, e.Lib, e.Bridge)
-	cmd.Dir = scratch // Python takes modules from where it stands
+	cmd.Dir = scratch // Python also searches its working directory for modules
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, bytes.ReplaceAll(bytes.TrimSpace(out), []byte("\n"), []byte(" ")))

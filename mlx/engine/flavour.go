@@ -14,12 +14,12 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// host is what decides about the machine; tests make their own.
+// host describes the machine. Tests construct their own.
 type host struct {
 	os, arch string
-	macOS    int                              // major version, 0 where unknown or not macOS
-	root     string                           // the folder that holds dev, proc, sys and lib
-	glibc    func(ctx context.Context) string // "2.36", or "" where unknown
+	macOS    int                              // major version; 0 if unknown or not macOS
+	root     string                           // the folder that contains dev, proc, sys and lib
+	glibc    func(ctx context.Context) string // "2.36", or "" if unknown
 }
 
 func thisHost() host {
@@ -35,14 +35,14 @@ func (h host) libExt() string {
 	return ".so"
 }
 
-// Drivers that NVIDIA's libraries of each CUDA need, by minor version compatibility:
+// The driver versions that each CUDA's libraries require, with minor version compatibility:
 // https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
 const (
 	driverCUDA12 = 525
 	driverCUDA13 = 580
 )
 
-// detect is the flavour that suits the machine, and why.
+// detect returns the best flavour for the machine, and the reason.
 func (h host) detect() (Flavour, string) {
 	if h.os == "darwin" {
 		return Metal, "macOS"
@@ -59,13 +59,13 @@ func (h host) detect() (Flavour, string) {
 	case major > 0:
 		return CPU, "NVIDIA driver " + version + " is too old, CUDA 12 needs " + strconv.Itoa(driverCUDA12)
 	}
-	return CPU, "there is an NVIDIA device, but the version of its driver cannot be read; force cuda12 or cuda13 to use it"
+	return CPU, "there is an NVIDIA device, but its driver version cannot be read; force cuda12 or cuda13 to use it"
 }
 
 var driverVersion = regexp.MustCompile(`\b(\d{3,4})\.\d+(\.\d+)?\b`)
 
-// nvidiaDriver is the version of the driver. /proc has it where the kernel module is the machine's own; in sandboxes
-// that only pass the device on, the name of the driver's library tells.
+// nvidiaDriver returns the version of the driver. It is in /proc if the kernel module is visible. In sandboxes that
+// only pass the device through, it is taken from the file name of the driver's library.
 func (h host) nvidiaDriver() (string, int) {
 	for _, name := range []string{"proc/driver/nvidia/version", "sys/module/nvidia/version"} {
 		data, err := os.ReadFile(filepath.Join(h.root, name))
@@ -76,7 +76,9 @@ func (h host) nvidiaDriver() (string, int) {
 			return v, major
 		}
 	}
-	for _, dir := range []string{"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "usr/local/nvidia/lib64"} {
+	for _, dir := range []string{
+		"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "usr/local/nvidia/lib64",
+	} {
 		names, _ := filepath.Glob(filepath.Join(h.root, dir, "libcuda.so.*"))
 		for _, name := range names {
 			if v, major := parseDriver(filepath.Base(name)); major > 0 {
@@ -101,9 +103,9 @@ func (h host) exists(name string) bool {
 	return err == nil
 }
 
-// chooseFlavour takes the one asked for, else what suits the machine, and the platform tags that pip shall accept.
+// chooseFlavour sets the flavour, requested or detected, and the platform tags that pip may accept.
 func (s *setup) chooseFlavour() error {
-	s.flavour, s.why = s.forced, "asked for"
+	s.flavour, s.why = s.forced, "requested"
 	if s.forced == "" {
 		s.flavour, s.why = s.host.detect()
 	} else if s.Flavour == "" {
@@ -119,21 +121,25 @@ func (s *setup) chooseFlavour() error {
 	if len(tags) == 0 {
 		have := availableOn(s.host.platform())
 		if len(have) == 0 {
-			return failf(ErrUnsupported, "MLX %s has no build for %s: models can be made, pushed and pulled here, not run", Version, s.host.platform())
+			return failf(ErrUnsupported, "MLX %s has no build for %s: models can be created, pushed and pulled here, not run",
+				Version, s.host.platform())
 		}
-		return failf(ErrUnsupported, "MLX %s has no flavour %s for %s, only %s", Version, s.flavour, s.host.platform(), strings.Join(have, ", "))
+		return failf(ErrUnsupported, "MLX %s has no flavour %s for %s, only %s",
+			Version, s.flavour, s.host.platform(), strings.Join(have, ", "))
 	}
 	if s.host.os == "darwin" && s.host.macOS > 0 {
 		oldest := tags[len(tags)-1]
-		if tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tagVersion(tag) > s.host.macOS }); len(tags) == 0 {
-			return failf(ErrUnsupported, "MLX %s needs macOS %d or newer, this is %d", Version, tagVersion(oldest), s.host.macOS)
+		isTooNew := func(tag string) bool { return tagVersion(tag) > s.host.macOS }
+		if tags = slices.DeleteFunc(slices.Clone(tags), isTooNew); len(tags) == 0 {
+			return failf(ErrUnsupported, "MLX %s needs macOS %d or newer, this is %d",
+				Version, tagVersion(oldest), s.host.macOS)
 		}
 	}
 	s.platform = tags
 	return nil
 }
 
-// tagVersion is 15 for macosx_15_0_arm64 and 35 for manylinux_2_35_x86_64.
+// tagVersion returns the version in a platform tag: 15 for macosx_15_0_arm64, 35 for manylinux_2_35_x86_64.
 func tagVersion(tag string) int {
 	parts := strings.Split(tag, "_")
 	i := 1
@@ -147,8 +153,8 @@ func tagVersion(tag string) int {
 	return v
 }
 
-// checkHost refuses a machine whose C library is older than the wheels', which pip does not look at when it is told a
-// platform. The first tag is the newest that the wheels use.
+// checkHost rejects a machine whose C library is older than the wheels require. pip does not check this when it is
+// given a platform. The first tag is the newest that the wheels use.
 func (s *setup) checkHost(ctx context.Context) error {
 	if s.host.os != "linux" || s.host.glibc == nil {
 		return nil
@@ -157,17 +163,19 @@ func (s *setup) checkHost(ctx context.Context) error {
 	have := s.host.glibc(ctx)
 	if have == "" {
 		if musl, _ := filepath.Glob(filepath.Join(s.host.root, "lib", "ld-musl-*.so.1")); len(musl) > 0 {
-			return failf(ErrUnsupported, "MLX %s needs glibc 2.%d or newer, this system has musl: use a glibc distribution, such as Debian 12 or Ubuntu 22.04", Version, need)
+			return failf(ErrUnsupported, "MLX %s needs glibc 2.%d or newer, this system has musl: "+
+				"use a glibc distribution, such as Debian 12 or Ubuntu 22.04", Version, need)
 		}
 		return nil
 	}
 	if minor, err := strconv.Atoi(strings.TrimPrefix(have, "2.")); err == nil && minor < need {
-		return failf(ErrUnsupported, "MLX %s needs glibc 2.%d or newer, this system has %s: use a newer distribution, such as Debian 12 or Ubuntu 22.04", Version, need, have)
+		return failf(ErrUnsupported, "MLX %s needs glibc 2.%d or newer, this system has %s: "+
+			"use a newer distribution, such as Debian 12 or Ubuntu 22.04", Version, need, have)
 	}
 	return nil
 }
 
-// glibcVersion asks getconf, which glibc itself brings.
+// glibcVersion runs getconf, which is part of glibc.
 func glibcVersion(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// machine is a host with some files.
+// machine returns a host with the given files.
 func machine(t *testing.T, platform string, files map[string]string) host {
 	t.Helper()
 	root := t.TempDir()
@@ -28,9 +28,10 @@ func machine(t *testing.T, platform string, files map[string]string) host {
 }
 
 const (
-	device    = "dev/nvidiactl"
-	driver    = "proc/driver/nvidia/version"
-	openNVRM  = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (root@x)  Tue Sep 23 2025\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n"
+	device   = "dev/nvidiactl"
+	driver   = "proc/driver/nvidia/version"
+	openNVRM = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (root@x)  Tue Sep " +
+		"23 2025\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n"
 	olderNVRM = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.124.06  Wed Feb 26 01:55:39 UTC 2025\n"
 	oldNVRM   = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.256.02  Thu May  2 14:37:44 UTC 2024\n"
 )
@@ -50,12 +51,16 @@ func TestChooseFlavour(t *testing.T) {
 		{"Grace", "linux/arm64", map[string]string{device: "", driver: openNVRM}, "", CUDA13, "580.95.05"},
 		{"older driver", "linux/amd64", map[string]string{device: "", driver: olderNVRM}, "", CUDA12, "570.124.06"},
 		{"old driver", "linux/amd64", map[string]string{device: "", driver: oldNVRM}, "", CPU, "470.256.02 is too old"},
-		{"driver without device, as in a container", "linux/amd64", map[string]string{driver: openNVRM}, "", CPU, "no NVIDIA device"},
-		{"device, version in sysfs", "linux/amd64", map[string]string{device: "", "sys/module/nvidia/version": "580.65.06\n"}, "", CUDA13, "580.65.06"},
-		{"device, version in the library's name", "linux/amd64", map[string]string{device: "", "usr/lib/x86_64-linux-gnu/libcuda.so.1": "", "usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01": ""}, "", CUDA12, "535.183.01"},
+		{"driver without device, as in a container", "linux/amd64", map[string]string{driver: openNVRM}, "", CPU,
+			"no NVIDIA device"},
+		{"device, version in sysfs", "linux/amd64",
+			map[string]string{device: "", "sys/module/nvidia/version": "580.65.06\n"}, "", CUDA13, "580.65.06"},
+		{"device, version in the library's name", "linux/amd64",
+			map[string]string{device: "", "usr/lib/x86_64-linux-gnu/libcuda.so.1": "",
+				"usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01": ""}, "", CUDA12, "535.183.01"},
 		{"device, no version", "linux/amd64", map[string]string{device: ""}, "", CPU, "cannot be read"},
 		{"Mac", "darwin/arm64", nil, "", Metal, "macOS"},
-		{"asked for", "linux/amd64", map[string]string{device: "", driver: openNVRM}, "cpu", CPU, EnvFlavour},
+		{"requested", "linux/amd64", map[string]string{device: "", driver: openNVRM}, "cpu", CPU, EnvFlavour},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +81,7 @@ func TestUnsupported(t *testing.T) {
 		platform string
 		flavour  Flavour
 		macOS    int
-		says     []string
+		contains []string
 	}{
 		{"windows/amd64", "", 0, []string{"no build for windows/amd64"}},
 		{"darwin/amd64", "", 0, []string{"no build for darwin/amd64"}},
@@ -96,15 +101,15 @@ func TestUnsupported(t *testing.T) {
 			t.Errorf("%s %s: %v, want ErrUnsupported", test.platform, test.flavour, err)
 			continue
 		}
-		for _, words := range test.says {
+		for _, words := range test.contains {
 			if !strings.Contains(err.Error(), words) {
-				t.Errorf("%q does not say %q", err, words)
+				t.Errorf("%q does not contain %q", err, words)
 			}
 		}
 	}
 }
 
-// Every macOS gets the newest wheel that it can load, and pip prefers what it is told first.
+// Each macOS version gets the newest wheel that it can load: pip prefers the tag that it is given first.
 func TestMacTags(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -133,7 +138,7 @@ func TestCheckHost(t *testing.T) {
 	for _, test := range []struct {
 		name, glibc string
 		files       map[string]string
-		says        string // "": fine
+		contains    string // of the error; "" if the host is accepted
 	}{
 		{"as new as the wheels", "2.35", nil, ""},
 		{"newer", "2.41", nil, ""},
@@ -148,15 +153,17 @@ func TestCheckHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = s.checkHost(t.Context())
-		if test.says == "" && err != nil || test.says != "" && (!errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), test.says)) {
-			t.Errorf("%s: %v, want %q", test.name, err, test.says)
+		if test.contains == "" && err != nil || test.contains != "" &&
+			(!errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), test.contains)) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.contains)
 		}
 	}
 }
 
 func TestThisHost(t *testing.T) {
 	h := thisHost()
-	if h.os == "linux" && h.exists("usr/bin/getconf") && h.glibc(t.Context()) != "" && !strings.HasPrefix(h.glibc(t.Context()), "2.") {
+	if h.os == "linux" && h.exists("usr/bin/getconf") && h.glibc(t.Context()) != "" &&
+		!strings.HasPrefix(h.glibc(t.Context()), "2.") {
 		t.Errorf("glibc %q", h.glibc(t.Context()))
 	}
 	if h.os == "darwin" && h.macOS < 11 {

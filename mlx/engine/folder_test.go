@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// traps are what a folder may hold that Python, a compiler or the loader takes for code if it looks there. Each that
-// runs leaves a mark; a library or a header that is read makes whoever reads it fail.
+// traps fills a folder with files that Python, a compiler or the loader would execute or load if it searched there. A
+// program or module that runs leaves a mark; reading a library or header fails.
 func traps(t *testing.T, marks string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -22,23 +22,26 @@ func traps(t *testing.T, marks string) (dir string) {
 			t.Fatal(err)
 		}
 	}
-	for _, module := range []string{"pip.py", "pip/__init__.py", "pip/__main__.py", "sitecustomize.py", "usercustomize.py", "json.py", "runpy.py",
+	for _, module := range []string{"pip.py", "pip/__init__.py", "pip/__main__.py", "sitecustomize.py", "usercustomize.py",
+		"json.py", "runpy.py",
 		"encodings/__init__.py", "logging/__init__.py", "zipfile.py", "platform.py"} {
 		write(module, fmt.Sprintf("open(%q, 'w').close()\n", filepath.Join(marks, strings.ReplaceAll(module, "/", "-"))))
 	}
-	for _, program := range []string{"python3", "python", "c++", "g++", "clang++", "cc1plus", "as", "ld", "collect2", "getconf", "xcode-select"} {
+	for _, program := range []string{"python3", "python", "c++", "g++", "clang++", "cc1plus", "as", "ld", "collect2",
+		"getconf", "xcode-select"} {
 		write(program, fmt.Sprintf("#!/bin/sh\n: > '%s'\nexit 1\n", filepath.Join(marks, program)))
 	}
 	for _, header := range []string{"concepts", "cstddef", "stddef.h"} {
 		write(header, "#error \"a header of the caller's folder\"\n")
 	}
-	for _, library := range []string{"libmlx.so", "libstdc++.so", "libc.so", "libc.so.6", "libstdc++.so.6", "libm.so.6", "libz.so.1"} {
+	for _, library := range []string{"libmlx.so", "libstdc++.so", "libc.so", "libc.so.6", "libstdc++.so.6", "libm.so.6",
+		"libz.so.1"} {
 		write(library, "not a library\n")
 	}
 	return dir
 }
 
-// Nothing in the folder where the user stands is run or read, even where variables name the current folder.
+// No file of the user's working directory is run or read, even if environment variables name the current directory.
 func TestCallersFolder(t *testing.T) {
 	w := newWorld(t)
 	marks := t.TempDir()
@@ -79,14 +82,14 @@ func TestCallersFolder(t *testing.T) {
 	if err := loads(t.Context(), e); err != nil {
 		t.Error(err)
 	}
-	w.opts.Python = "" // found, not given
+	w.opts.Python = "" // detected instead of given
 	if r := Status(t.Context(), w.opts); r.Python == nil || filepath.Dir(r.Python.Path) == dir {
 		t.Errorf("Status found Python %v: %v", r.Python, r.Problems)
 	}
 	check("Status without INGOT_PYTHON")
 }
 
-// A tool that the user names by a relative path is used.
+// A tool that the user specifies by a relative path is used.
 func TestRelativeTools(t *testing.T) {
 	w := newWorld(t)
 	w.unpack()

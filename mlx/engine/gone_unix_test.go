@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// processGone waits a little for a killed process to disappear. A dead one that nobody has waited for counts: not
-// every container's first process does so for orphans.
+// processGone waits a few seconds for a killed process to disappear. A zombie counts as gone: not every container's
+// init process reaps orphans.
 func processGone(pid int) bool {
 	for range 500 {
 		if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {

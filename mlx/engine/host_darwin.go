@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// macOSVersion is what sw_vers prints, its major part: 15.
+// macOSVersion returns the major version that sw_vers prints, such as 15.
 func macOSVersion() int {
 	version, err := unix.Sysctl("kern.osproductversion")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Install is Find, and where that finds nothing it downloads the wheels (unless they are in the cache), compiles the
-// bridge and puts both together. Where INGOT_ENGINE is set, nothing is ever installed.
+// Install returns the engine that Find returns. If it is not installed, Install downloads the wheels (unless they are
+// cached), compiles the bridge and assembles the engine. It never installs if INGOT_ENGINE is set.
 func Install(ctx context.Context, opts Options) (*Engine, error) {
 	s, err := newSetup(opts)
 	if err != nil {
@@ -29,7 +29,7 @@ func Install(ctx context.Context, opts Options) (*Engine, error) {
 }
 
 func (s *setup) install(ctx context.Context) (*Engine, error) {
-	// What can be known before the download is said before it.
+	// Fail before the download if possible.
 	if err := s.checkHost(ctx); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,8 @@ func (s *setup) install(ctx context.Context) (*Engine, error) {
 				return err
 			}
 			if !s.haveWheel(filepath.Join(tmp, outName)) {
-				return failf(ErrDownload, "pip unpacked no library and headers of MLX for %s: %s has pip %s; try another one through %s", s.flavour, py.path, py.pip, EnvPython)
+				return failf(ErrDownload, "pip unpacked no library and headers of MLX for %s: "+
+					"%s has pip %s; set %s to another Python", s.flavour, py.path, py.pip, EnvPython)
 			}
 			return nil
 		})
@@ -64,8 +65,8 @@ func (s *setup) install(ctx context.Context) (*Engine, error) {
 	return s.find()
 }
 
-// haveWheel tells whether a folder holds an unpacked MLX wheel. It is renamed into its place when complete, so one
-// library and one header speak for the rest.
+// haveWheel reports whether a folder holds an unpacked MLX wheel. Checking one library and one header is enough: the
+// folder gets its name by a rename once it is complete.
 func (s *setup) haveWheel(dir string) bool {
 	for _, name := range []string{"lib/libmlx" + s.host.libExt(), "include/mlx/mlx.h"} {
 		if info, err := os.Stat(filepath.Join(dir, "mlx", name)); err != nil || !info.Mode().IsRegular() {
@@ -75,7 +76,7 @@ func (s *setup) haveWheel(dir string) bool {
 	return true
 }
 
-// assemble makes a whole engine in tmp/out and checks that it loads.
+// assemble builds a complete engine in tmp/out and checks that it loads.
 func (s *setup) assemble(ctx context.Context, compilers []compiler, wheel, tmp string) error {
 	out := filepath.Join(tmp, outName)
 	if err := os.MkdirAll(filepath.Join(out, "bridge"), 0o755); err != nil {
@@ -114,12 +115,13 @@ func (s *setup) assemble(ctx context.Context, compilers []compiler, wheel, tmp s
 	e.Source = SourceCache
 	s.Log("checking that it loads")
 	if err := s.Check(ctx, e); err != nil {
-		return failf(ErrLoad, "the new engine (%s, compiled with %s) does not load, nothing was installed: %w%s", s.flavour, c.version, err, s.loadRemedy())
+		return failf(ErrLoad, "the new engine (%s, compiled with %s) does not load, nothing was installed: %w%s",
+			s.flavour, c.version, err, s.loadRemedy())
 	}
 	return nil
 }
 
-// loadRemedy is what helps most often.
+// loadRemedy returns the most likely remedy if an engine does not load.
 func (s *setup) loadRemedy() string {
 	switch s.flavour {
 	case CUDA12, CUDA13:

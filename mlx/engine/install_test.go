@@ -21,7 +21,7 @@ import (
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	// What a user may have set for their own Python must not stand in the way.
+	// Settings that users have for their own Python must not make the installation fail.
 	w.setenv("PIP_USER", "1")
 	w.setenv("PIP_REQUIRE_VIRTUALENV", "1")
 	if _, err := Find(w.opts); !errors.Is(err, ErrNotInstalled) {
@@ -38,7 +38,8 @@ func TestInstall(t *testing.T) {
 	}
 	var have []string
 	for _, name := range w.files() {
-		if name, ok := strings.CutPrefix(name, "engine/"+e.Key+"/"); ok && (!strings.Contains(name, "dist-info") || strings.Contains(name, "LICENSE")) {
+		if name, ok := strings.CutPrefix(name, "engine/"+e.Key+"/"); ok &&
+			(!strings.Contains(name, "dist-info") || strings.Contains(name, "LICENSE")) {
 			have = append(have, name)
 		}
 	}
@@ -50,7 +51,8 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Version != Version || m.Flavour != CPU || m.Key != e.Key || m.Compiler == "" || !slices.Contains(m.Flags, "-std=c++20") {
+	if m.Version != Version || m.Flavour != CPU || m.Key != e.Key || m.Compiler == "" ||
+		!slices.Contains(m.Flags, "-std=c++20") {
 		t.Errorf("engine.json: %+v", m)
 	}
 	for _, path := range []string{e.Lib, e.Bridge} {
@@ -66,13 +68,13 @@ func TestInstall(t *testing.T) {
 		t.Errorf("Find (-installed +found):\n%s", diff)
 	}
 
-	// Nothing is downloaded or compiled twice.
+	// A second installation downloads and compiles nothing.
 	w.install()
 	if w.logged("downloading mlx-cpu") != 1 || w.logged("compiling") != 1 {
-		t.Errorf("the second installation worked again: %q", w.lines)
+		t.Errorf("the second installation did work: %q", w.lines)
 	}
 
-	// Other sources need a compiler only: neither Python nor an index.
+	// Changed sources need only a compiler, neither Python nor an index.
 	changed := fakeBridge()
 	changed["bridge.h"].Data = append(changed["bridge.h"].Data, "// another line\n"...)
 	w.opts.inside.sources = changed
@@ -85,7 +87,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// An engine works wherever its folder is moved to, without the wheels that it was linked from.
+// An engine works after its folder is moved, without the wheels that it was linked from.
 func TestEngineMoves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +120,7 @@ func TestEngineMoves(t *testing.T) {
 	}
 }
 
-// A folder without hard links gets copies.
+// A file system without hard links gets copies.
 func TestLinkTreeCopies(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "copy")
@@ -142,11 +144,12 @@ func TestLinkTreeCopies(t *testing.T) {
 	}
 }
 
-// CUDA compiles kernels at run time and needs the headers that the other flavours do not.
+// CUDA compiles kernels at run time, so it needs the headers; the other flavours do not.
 func TestLinkTreeKeepsHeadersForCUDA(t *testing.T) {
 	t.Parallel()
 	from := t.TempDir()
-	for _, name := range []string{"mlx/include/cccl/cuda/cmath", "mlx/lib/libmlx.so", "mlx/share/cmake/x", "nvidia/cu13/include/cuda_fp16.h", "bin/x"} {
+	for _, name := range []string{"mlx/include/cccl/cuda/cmath", "mlx/lib/libmlx.so", "mlx/share/cmake/x",
+		"nvidia/cu13/include/cuda_fp16.h", "bin/x"} {
 		path := filepath.Join(from, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -197,14 +200,14 @@ func TestInstallAtOnce(t *testing.T) {
 		}
 	}
 	if w.logged("downloading mlx-cpu") != 1 || w.logged("compiling") != 1 {
-		t.Errorf("worked more than once: %q", w.lines)
+		t.Errorf("installed more than once: %q", w.lines)
 	}
 	if w.logged("waiting") == 0 {
-		t.Errorf("nobody waited: %q", w.lines)
+		t.Errorf("no installation waited: %q", w.lines)
 	}
 }
 
-// A cancelled installation ends at once, takes its child processes along and leaves nothing.
+// A cancelled installation returns at once, kills its child processes and leaves nothing.
 func TestInstallCancelled(t *testing.T) {
 	onUnix(t)
 	t.Parallel()
@@ -258,7 +261,7 @@ func TestInstallCancelled(t *testing.T) {
 	}
 }
 
-// What killed processes left is removed by the next installation, but nobody's work in progress.
+// The next installation removes what killed processes left, but not the work of live processes.
 func TestInstallSweeps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -280,7 +283,7 @@ func TestInstallSweeps(t *testing.T) {
 	}
 	defer other.Close()
 	w.unpack()
-	// An engine that lost a part is made anew.
+	// An engine with a missing file is rebuilt.
 	if err := os.MkdirAll(filepath.Join(s.engineDir(), "bridge"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -291,14 +294,16 @@ func TestInstallSweeps(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(working); err != nil {
-		t.Errorf("removed what another process works on: %v", err)
+		t.Errorf("removed the folder of a live process: %v", err)
 	}
 }
 
 func TestInstallErrors(t *testing.T) {
 	onUnix(t)
 	t.Parallel()
-	refuses := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusForbidden) }))
+	refuses := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(http.StatusForbidden)
+	}))
 	t.Cleanup(refuses.Close)
 	index := func(w *world, url string) {
 		w.setenv("PIP_NO_INDEX", "")
@@ -307,10 +312,10 @@ func TestInstallErrors(t *testing.T) {
 		w.setenv("PIP_RETRIES", "0")
 	}
 	for _, test := range []struct {
-		name string
-		harm func(w *world)
-		kind error
-		says []string
+		name     string
+		harm     func(w *world)
+		kind     error
+		contains []string
 	}{
 		{"offline", func(w *world) { index(w, "http://127.0.0.1:9/simple") },
 			ErrDownload, []string{"mlx-cpu " + Version, "could not reach", "refused", "proxy", EnvEngine}},
@@ -327,7 +332,8 @@ func TestInstallErrors(t *testing.T) {
 			w.opts.Python = w.pip("echo 'ERROR: it rains'; exit 1\n")
 		}, ErrDownload, []string{"it rains"}},
 		{"disk full at download", func(w *world) {
-			w.opts.Python = w.pip("echo 'ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device'; exit 1\n")
+			w.opts.Python = w.pip("echo 'ERROR: Could not install packages due to an OSError: [Errno 28] No space left on " +
+				"device'; exit 1\n")
 		}, ErrNoSpace, []string{"mlx-cpu", EnvCache}},
 		{"wheel without library", func(w *world) {
 			w.opts.Python = w.pip("exit 0\n")
@@ -352,7 +358,7 @@ func TestInstallErrors(t *testing.T) {
 			ErrNoCompiler, []string{"no-such-compiler", "g++ 11", "CXX"}},
 		{"old compiler", func(w *world) {
 			w.unpack()
-			w.opts.CXX = w.cxx("7.5.0", saysOld)
+			w.opts.CXX = w.cxx("7.5.0", reportsTooOld)
 		}, ErrNoCompiler, []string{"no C++20 compiler found", "g++ 7.5.0", "g++ 11"}},
 		{"compile error", func(w *world) {
 			w.unpack()
@@ -399,9 +405,9 @@ func TestInstallErrors(t *testing.T) {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %q", err)
 			}
-			for _, words := range test.says {
+			for _, words := range test.contains {
 				if !strings.Contains(err.Error(), words) {
-					t.Errorf("%q does not say %q", err, words)
+					t.Errorf("%q does not contain %q", err, words)
 				}
 			}
 			w.noEngine()
@@ -409,14 +415,14 @@ func TestInstallErrors(t *testing.T) {
 	}
 }
 
-// A first compiler that is too old does not hide a second one that is not.
+// If the first compiler is too old, the next one is used.
 func TestInstallTriesNextCompiler(t *testing.T) {
 	onUnix(t)
 	t.Parallel()
 	w := newWorld(t)
 	w.unpack()
 	bin := t.TempDir()
-	old := w.cxx("7.5.0", saysOld)
+	old := w.cxx("7.5.0", reportsTooOld)
 	if err := os.Symlink(old, filepath.Join(bin, "c++")); err != nil {
 		t.Fatal(err)
 	}

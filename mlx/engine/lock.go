@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The lock files are pip's requirements format with hashes; comments say for which platforms and pip platform tags
-// they hold. lock/update.py makes them.
+// The lock files have pip's requirements format with hashes. Their comments list the platforms and pip platform tags
+// that they apply to. lock/update.py generates them.
 //
 //go:embed lock/*.txt
 var lockFiles embed.FS
@@ -22,7 +22,7 @@ type lock struct {
 
 type lockedPackage struct {
 	name, version string
-	hashes        []string // sha256 in hex, one for each platform's wheel
+	hashes        []string // sha256 in hex, one per platform's wheel
 }
 
 func (p lockedPackage) String() string { return p.name + " " + p.version }
@@ -34,7 +34,7 @@ func lockOf(f Flavour) (*lock, error) {
 		for i, known := range flavours {
 			names[i] = string(known)
 		}
-		return nil, failf(ErrUnsupported, "no engine flavour %q: there are %s", f, strings.Join(names, ", "))
+		return nil, failf(ErrUnsupported, "unknown engine flavour %q: must be one of %s", f, strings.Join(names, ", "))
 	}
 	l, err := parseLock(string(text))
 	if err != nil {
@@ -43,7 +43,7 @@ func lockOf(f Flavour) (*lock, error) {
 	return l, nil
 }
 
-// availableOn are the flavours that exist for a platform.
+// availableOn lists the flavours that exist for a platform.
 func availableOn(platform string) []string {
 	var have []string
 	for _, f := range flavours {
@@ -86,7 +86,7 @@ func parseLock(text string) (*lock, error) {
 	return l, nil
 }
 
-// requirements is the lock as pip reads it.
+// requirements returns the lock as a requirements file for pip.
 func (l *lock) requirements() string {
 	var b strings.Builder
 	for _, p := range l.packages {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The embedded lock files hold what the rest relies on.
+// The embedded lock files satisfy what the package assumes about them.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	for flavour, want := range map[Flavour]struct {
@@ -27,7 +27,8 @@ func TestLocks(t *testing.T) {
 		var platforms []string
 		for p, tags := range l.platforms {
 			platforms = append(platforms, p)
-			if tagVersion(tags[0]) == 0 || !slices.IsSortedFunc(tags[:len(tags)-1], func(a, b string) int { return tagVersion(b) - tagVersion(a) }) {
+			if tagVersion(tags[0]) == 0 || !slices.IsSortedFunc(tags[:len(tags)-1],
+				func(a, b string) int { return tagVersion(b) - tagVersion(a) }) {
 				t.Errorf("%s: tags of %s are not newest first: %v", flavour, p, tags)
 			}
 		}
@@ -52,7 +53,7 @@ func TestLocks(t *testing.T) {
 		}
 		text, err := lockFiles.ReadFile("lock/" + string(flavour) + ".txt")
 		if err != nil || strings.Contains(string(text), "//") || strings.Contains(string(text), "index") {
-			t.Errorf("%s names where to download from, which is the user's choice (%v)", flavour, err)
+			t.Errorf("%s names an index, which is the user's choice (%v)", flavour, err)
 		}
 	}
 }
@@ -72,7 +73,7 @@ func TestParseLockErrors(t *testing.T) {
 		"mlx-cpu==1" + hash + " ; python_version > '3'",
 	} {
 		if l, err := parseLock(text); err == nil {
-			t.Errorf("%q was taken as %+v", text, l)
+			t.Errorf("%q was accepted as %+v", text, l)
 		}
 	}
 }

@@ -6,26 +6,27 @@ import (
 	"strings"
 )
 
-// Report is what Status tells. Which fields are set depends on how far it got; Problems says what stands in the way.
+// Report is the result of Status. The fields after a problem may be unset; Problems lists what prevents using an
+// engine.
 type Report struct {
 	Installed     bool     `json:"installed"`
-	Source        string   `json:"source"` // why this folder: "INGOT_ENGINE" or "cache"
+	Source        string   `json:"source"` // how the folder was found: "INGOT_ENGINE" or "cache"
 	Dir           string   `json:"dir,omitempty"`
 	Lib           string   `json:"lib,omitempty"`
 	Bridge        string   `json:"bridge,omitempty"`
-	Version       string   `json:"version"` // of MLX: the engine's where there is one, else the one that is needed
+	Version       string   `json:"version"` // of MLX: the engine's if there is one, otherwise the required one
 	Flavour       Flavour  `json:"flavour,omitempty"`
 	FlavourReason string   `json:"flavour_reason,omitempty"`
 	Key           string   `json:"key,omitempty"`
 	ABI           int64    `json:"abi,omitempty"`        // of the installed bridge
 	BuiltWith     string   `json:"built_with,omitempty"` // the compiler of the installed bridge
-	CacheDir      string   `json:"cache_dir,omitempty"`  // absent with INGOT_ENGINE
-	WheelDir      string   `json:"wheel_dir,omitempty"`  // likewise
+	CacheDir      string   `json:"cache_dir,omitempty"`  // empty with INGOT_ENGINE
+	WheelDir      string   `json:"wheel_dir,omitempty"`  // empty with INGOT_ENGINE
 	Downloaded    bool     `json:"downloaded"`           // WheelDir holds the wheels
 	Wheels        []string `json:"wheels,omitempty"`     // "mlx-cpu 0.32.4", ...
-	Python        *Tool    `json:"python,omitempty"`     // what an installation would use
-	Compiler      *Tool    `json:"compiler,omitempty"`   // likewise
-	Problems      []string `json:"problems"`             // each with its remedy; empty where all is well
+	Python        *Tool    `json:"python,omitempty"`     // that an installation would use
+	Compiler      *Tool    `json:"compiler,omitempty"`   // that an installation would use
+	Problems      []string `json:"problems"`             // each with its remedy; empty if there are none
 }
 
 // Tool is a program that an installation needs.
@@ -34,8 +35,9 @@ type Tool struct {
 	Version string `json:"version"`
 }
 
-// Status tells what would be used and why, and what an installation would use and lack. It downloads and changes
-// nothing. Python and compiler are looked for even where an engine is installed; their absence is then no problem.
+// Status reports which engine would be used and why, and which tools an installation would use or lack. It downloads
+// and changes nothing. It looks for Python and a compiler even if an engine is installed, but then their absence is not
+// a problem.
 func Status(ctx context.Context, opts Options) Report {
 	r := Report{Version: Version, Problems: []string{}}
 	s, err := newSetupEnv(opts)
@@ -93,7 +95,7 @@ func (r *Report) tools(ctx context.Context, s *setup) {
 
 func (r *Report) problem(err error) { r.Problems = append(r.Problems, err.Error()) }
 
-// String is the report for people, one fact a line.
+// String formats the report as text, one fact per line.
 func (r Report) String() string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {

@@ -13,7 +13,8 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// usable is false for macOS's stand-ins in /usr/bin while the developer tools are absent: running one opens a dialog.
+// usable returns false for macOS's stubs in /usr/bin if the developer tools are not installed: running one opens a
+// dialog.
 func (s *setup) usable(ctx context.Context, path string) bool {
 	if s.host.os != "darwin" || filepath.Dir(path) != "/usr/bin" {
 		return true
@@ -28,20 +29,20 @@ type python struct {
 	pip  string // pip's version
 }
 
-// pip 20.3 is the first that knows the manylinux_2_N tags: https://peps.python.org/pep-0600/
+// pip 20.3 is the first version that supports the manylinux_2_N tags: https://peps.python.org/pep-0600/
 const pipMajor, pipMinor = 20, 3
 
 var pipVersion = regexp.MustCompile(`^pip ((\d+)\.(\d+)[^ ]*)`)
 
 func (s *setup) findPython(ctx context.Context) (python, error) {
-	named, from := s.Python, "the Python asked for"
+	named, from := s.Python, "the requested Python"
 	if named == "" {
 		named, from = s.getenv(EnvPython), EnvPython
 	}
 	if named != "" {
 		p, err := s.tryPython(ctx, named)
 		if err != nil {
-			return p, failf(ErrNoPython, "%s, %s, cannot be used: %w", from, named, err)
+			return p, failf(ErrNoPython, "%s, %s, is not usable: %w", from, named, err)
 		}
 		return p, nil
 	}
@@ -56,15 +57,17 @@ func (s *setup) findPython(ctx context.Context) (python, error) {
 		}
 	}
 	if len(found) > 0 {
-		return python{}, failf(ErrNoPython, "no Python 3 with pip, which downloads the engine (%s); or set %s to another Python", strings.Join(found, "; "), EnvPython)
+		return python{}, failf(ErrNoPython, "no Python 3 with pip, which downloads the engine (%s); "+
+			"or set %s to another Python", strings.Join(found, "; "), EnvPython)
 	}
-	return python{}, failf(ErrNoPython, "no Python 3 with pip, which downloads the engine: install python3 and python3-pip, or set %s", EnvPython)
+	return python{}, failf(ErrNoPython, "no Python 3 with pip, which downloads the engine: "+
+		"install python3 and python3-pip, or set %s", EnvPython)
 }
 
 func (s *setup) tryPython(ctx context.Context, name string) (python, error) {
 	path, err := child.Look(s.environ, name)
 	if err != nil || !s.usable(ctx, path) {
-		return python{}, errors.New("there is no such program")
+		return python{}, errors.New("program not found")
 	}
 	p := python{path: path}
 	line, err := s.askVersion(ctx, path, "-m", "pip", "--version")
@@ -80,7 +83,7 @@ func (s *setup) tryPython(ctx context.Context, name string) (python, error) {
 	}
 	m := pipVersion.FindStringSubmatch(line)
 	if m == nil {
-		return p, errors.New("its pip does not tell its version: " + line)
+		return p, errors.New("its pip does not print a version: " + line)
 	}
 	p.pip = m[1]
 	major, _ := strconv.Atoi(m[2])
@@ -91,20 +94,20 @@ func (s *setup) tryPython(ctx context.Context, name string) (python, error) {
 	return p, nil
 }
 
-// compiler is a C++ compiler; whether it knows C++20 shows when it compiles.
+// compiler is a C++ compiler. Whether it supports C++20 is known only once it compiles.
 type compiler struct {
 	command []string // with an absolute path
 	version string   // "g++ 12.2.0"
-	old     bool     // known to be older than what has been seen to work
+	old     bool     // older than the oldest version known to work
 }
 
 func (c compiler) String() string { return c.version + " (" + strings.Join(c.command, " ") + ")" }
 
 const compilerRemedy = "install g++ 11 or newer or clang 14 or newer, or set " + EnvCXX
 
-// findCompilers gives the candidates, best first; at least one, or an error.
+// findCompilers returns the candidates, best first. There is at least one if err is nil.
 func (s *setup) findCompilers(ctx context.Context) ([]compiler, error) {
-	named, from := s.CXX, "the compiler asked for"
+	named, from := s.CXX, "the requested compiler"
 	if named == "" {
 		named, from = s.getenv(EnvCXX), EnvCXX
 	}
@@ -135,7 +138,7 @@ func (s *setup) findCompilers(ctx context.Context) ([]compiler, error) {
 		return found, nil
 	}
 	if named != "" {
-		return nil, failf(ErrNoCompiler, "%s, %s, is not a program that runs: %s", from, named, compilerRemedy)
+		return nil, failf(ErrNoCompiler, "%s, %s, does not run: %s", from, named, compilerRemedy)
 	}
 	remedy := compilerRemedy
 	if s.host.os == "darwin" {
@@ -166,7 +169,7 @@ func (s *setup) tryCompiler(ctx context.Context, name string) (compiler, error) 
 	return c, nil
 }
 
-// GCC says "g++ (Debian 12.2.0-14) 12.2.0", with the distribution's words in the parentheses and sometimes a date behind.
+// GCC prints "g++ (Debian 12.2.0-14) 12.2.0": the distribution's text in parentheses and sometimes a date at the end.
 var (
 	gccVersion   = regexp.MustCompile(`\) (\d+)((?:\.\d+)+)`)
 	clangVersion = regexp.MustCompile(`clang version (\d+)((?:\.\d+)*)`)

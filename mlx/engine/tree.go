@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// buildOnly are the parts of a wheel that only serve to compile against it.
+// buildOnly lists the parts of a wheel that are needed only to compile against it.
 var buildOnly = []string{"bin", "mlx/share", "mlx/lib/cmake"}
 
-// linkTree makes the folder to from what the wheel in from needs at run time: by hard links, or by copies where the
-// file system has none. On CUDA the headers are needed too: MLX compiles kernels against them.
+// linkTree fills the folder to with the files of the wheel in from that are needed at run time. It makes hard links, or
+// copies if the file system does not support links. CUDA needs the headers too: MLX compiles kernels against them.
 func linkTree(from, to string, f Flavour) error {
 	skip := map[string]bool{}
 	for _, name := range buildOnly {

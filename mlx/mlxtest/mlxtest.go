@@ -1,7 +1,7 @@
-// Package mlxtest gives tests the engine: one per test process, since it cannot be opened twice.
+// Package mlxtest provides tests with the engine: one per test process, because it cannot be opened twice.
 //
-// A test without an installed engine is skipped, with the command that installs it; where INGOT_TEST_ENGINE is set
-// (make test sets it) it fails instead.
+// If no engine is installed, the test is skipped with the command that installs it. If INGOT_TEST_ENGINE is set, as by
+// make test, it fails instead.
 package mlxtest
 
 import (
@@ -26,7 +26,7 @@ var open = sync.OnceValues(func() (*mlx.Thread, error) {
 	return mlx.Open(e, mlx.Options{CPU: cpu})
 })
 
-// Open is the engine of this test process.
+// Open returns the engine of this test process.
 func Open(t testing.TB) *mlx.Thread {
 	t.Helper()
 	thread, err := open()
@@ -39,7 +39,7 @@ func Open(t testing.TB) *mlx.Thread {
 	return thread
 }
 
-// Do runs fn on the engine's thread and fails the test on its error.
+// Do runs fn on the engine's thread and fails the test on an error.
 func Do(t testing.TB, fn func(e *mlx.Thread)) {
 	t.Helper()
 	if err := Try(t, fn); err != nil {
@@ -47,7 +47,7 @@ func Do(t testing.TB, fn func(e *mlx.Thread)) {
 	}
 }
 
-// Try runs fn on the engine's thread and gives the error that an operation inside failed with.
+// Try runs fn on the engine's thread and returns the error of a failed operation.
 func Try(t testing.TB, fn func(e *mlx.Thread)) error {
 	t.Helper()
 	thread := Open(t)

@@ -1,4 +1,4 @@
-// Package all registers every model type, for programs that run whatever image they are given.
+// Package all registers every model type, for programs that run arbitrary images.
 package all
 
 import (

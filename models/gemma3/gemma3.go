@@ -1,6 +1,6 @@
-// Package gemma3 runs model type "gemma3": the text model, alone or of a multimodal checkpoint. Attention and network are
-// normed before and after, with weights that count from one; layers with a sliding window and a rope of their own take turns
-// with full ones.
+// Package gemma3 runs model type "gemma3": the text model, alone or from a multimodal checkpoint. Attention and MLP are
+// normalized before and after, with norm weights stored as offsets from 1. Layers with a sliding window and a rope of
+// their own alternate with full-attention layers.
 //
 // Reference: transformers 5.23, models/gemma3/modeling_gemma3.py.
 package gemma3
@@ -26,17 +26,17 @@ type model struct {
 	embed    *nn.Embedding
 	layers   []layer
 	norm     *nn.RMSNorm
-	head     *nn.Linear // nil where the embedding is the head
+	head     *nn.Linear // nil if embeddings are tied
 	logitCap float64
 }
 
 type layer struct {
-	attentionNorm *nn.RMSNorm
-	attention     *nn.NormedAttention
-	attendedNorm  *nn.RMSNorm
-	mlpNorm       *nn.RMSNorm
-	mlp           *nn.MLP
-	mlpedNorm     *nn.RMSNorm
+	attentionNorm     *nn.RMSNorm
+	attention         *nn.NormedAttention
+	postAttentionNorm *nn.RMSNorm
+	mlpNorm           *nn.RMSNorm
+	mlp               *nn.MLP
+	postMLPNorm       *nn.RMSNorm
 }
 
 func build(t *mlx.Thread, c *arch.Gemma3, w *nn.Weights) *model {
@@ -55,12 +55,12 @@ func build(t *mlx.Thread, c *arch.Gemma3, w *nn.Weights) *model {
 		}
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.layers = append(m.layers, layer{
-			attentionNorm: norm(p + "input_layernorm"),
-			attention:     nn.NewNormedAttention(w, p+"self_attn", i, c.Common, rope, window).PlusOne().Scaled(scale),
-			attendedNorm:  norm(p + "post_attention_layernorm"),
-			mlpNorm:       norm(p + "pre_feedforward_layernorm"),
-			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.GELUTanhActivation),
-			mlpedNorm:     norm(p + "post_feedforward_layernorm"),
+			attentionNorm:     norm(p + "input_layernorm"),
+			attention:         nn.NewNormedAttention(w, p+"self_attn", i, c.Common, rope, window).PlusOne().Scaled(scale),
+			postAttentionNorm: norm(p + "post_attention_layernorm"),
+			mlpNorm:           norm(p + "pre_feedforward_layernorm"),
+			mlp:               nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, false, mlx.GELUTanhActivation),
+			postMLPNorm:       norm(p + "post_feedforward_layernorm"),
 		})
 	}
 	if !c.TieEmbeddings {
@@ -84,15 +84,15 @@ func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
-	var y *mlx.Array // what a block adds to h
+	var y *mlx.Array // the previous block's output, not yet added to h
 	for i := range m.layers {
 		l := &m.layers[i]
 		if i == len(m.layers)-1 {
 			b = b.Ending()
 		}
 		h, y = l.attention.AddApply(b, l.attentionNorm, h, y)
-		h, y = l.mlp.AddApply(l.mlpNorm, h, l.attendedNorm.Apply(y))
-		y = l.mlpedNorm.Apply(y)
+		h, y = l.mlp.AddApply(l.mlpNorm, h, l.postAttentionNorm.Apply(y))
+		y = l.postMLPNorm.Apply(y)
 	}
 	_, x := m.norm.AddApply(h, y)
 	return x
@@ -100,14 +100,14 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 
 // Head implements models.Model.
 func (m *model) Head(hidden *mlx.Array) *mlx.Array {
-	var scores *mlx.Array
+	var logits *mlx.Array
 	if m.head == nil {
-		scores = m.embed.Project(hidden)
+		logits = m.embed.Project(hidden)
 	} else {
-		scores = m.head.Apply(hidden)
+		logits = m.head.Apply(hidden)
 	}
 	if m.logitCap > 0 {
-		scores = mlx.Softcap(scores, m.logitCap)
+		logits = mlx.Softcap(logits, m.logitCap)
 	}
-	return scores
+	return logits
 }

@@ -7,21 +7,22 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// attention is grouped-query attention whose scores are not scaled: queries, keys and values are normalized per head, values
-// without weights.
+// attention is grouped-query attention without scaling of scores. Queries, keys and values are normalized per head,
+// values without weights.
 type attention struct {
 	index               int
-	q, k, v, o          *nn.Linear // v is nil where keys are values, before their norm and rope
+	q, k, v, o          *nn.Linear // v is nil if the values are the keys before norm and rope
 	qNorm, kNorm, vNorm *nn.RMSNorm
 	options             nn.AttendOptions
 }
 
-// attender maps rows [T, hidden], which it normalizes, to those that the batch asks for [A, hidden].
+// attender normalizes rows h [T, hidden] by n and returns their attention [A, hidden], for the rows that b.Asked
+// selects.
 type attender interface {
 	Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array
 }
 
-// newAttention makes the attention of layer i, and tells which cache it needs.
+// newAttention builds the attention of layer i and returns the cache that it needs.
 func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, sliding *nn.Rope) (attender, cache.Kind) {
 	l := c.Layer[i]
 	options := nn.AttendOptions{Scale: 1, Rope: full}

@@ -8,14 +8,14 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// experts run beside the dense network of a layer.
+// experts run in parallel with the dense MLP of a layer.
 type experts struct {
-	denseNorm *nn.RMSNorm // of what the network gives
-	norm      *nn.RMSNorm // of what experts read
+	denseNorm *nn.RMSNorm // of the dense MLP's output
+	norm      *nn.RMSNorm // of the experts' input
 	bank      *nn.Experts
-	givenNorm *nn.RMSNorm // of what experts give
+	outNorm   *nn.RMSNorm // of the experts' output
 
-	// The router reads the residual stream too.
+	// The router also reads the residual stream.
 	perToken   int
 	routerNorm *mlx.Array // [hidden]
 	eps        float64
@@ -32,7 +32,7 @@ func newExperts(w *nn.Weights, prefix string, c *arch.Gemma4) *experts {
 		denseNorm: norm("post_feedforward_layernorm_1"),
 		norm:      norm("pre_feedforward_layernorm_2"),
 		bank:      nn.NewExperts(w, prefix+"experts", c.Experts, c.Hidden).ThroughGELU(),
-		givenNorm: norm("post_feedforward_layernorm_2"),
+		outNorm:   norm("post_feedforward_layernorm_2"),
 		perToken:  c.Experts.PerToken,
 		eps:       c.NormEps,
 		router:    nn.NewLinear(w, prefix+"router.proj", c.Experts.Count, c.Hidden, false),
@@ -44,15 +44,16 @@ func newExperts(w *nn.Weights, prefix string, c *arch.Gemma4) *experts {
 	return e
 }
 
-// beside gives what dense network and experts make of the residual stream h [T, hidden], to be added up; dense is what the
-// network gave.
-func (e *experts) beside(h, dense *mlx.Array) (x, y *mlx.Array) {
+// branches returns the normalized outputs of the dense MLP and of the experts for the residual stream h [T, hidden].
+// dense is the MLP's output. The caller adds the results.
+func (e *experts) branches(h, dense *mlx.Array) (x, y *mlx.Array) {
 	weights, chosen := e.route(h)
-	return e.denseNorm.Apply(dense), e.givenNorm.Apply(e.bank.Apply(e.norm.Apply(h), weights, chosen, nn.Shared{}))
+	return e.denseNorm.Apply(dense), e.outNorm.Apply(e.bank.Apply(e.norm.Apply(h), weights, chosen, nn.Shared{}))
 }
 
-// route chooses experts [T, k], and weights them, float32 [T, k]: by the softmax over all, normalized to those chosen, which
-// is the softmax over those; then by a factor of each.
+// route chooses experts [T, k] and their weights, float32 [T, k]. The reference normalizes the softmax over all experts
+// to those chosen, which equals the softmax over the chosen ones. Each weight is then multiplied by a factor of its
+// expert.
 func (e *experts) route(h *mlx.Array) (weights, chosen *mlx.Array) {
 	scores := e.router.Apply(mlx.RMSNorm(h, e.routerNorm, e.eps))
 	top := mlx.Largest(mlx.AsType(scores, mlx.Float32), e.perToken)

@@ -1,5 +1,6 @@
-// Package gemma4 runs the text model of model type "gemma4" in all of its shapes: per-layer embeddings and layers that share
-// keys and values (E2B, E4B), full layers whose keys are their values (12B, 31B), experts beside the dense network (26B-A4B).
+// Package gemma4 runs the text model of model type "gemma4" in all of its variants: per-layer embeddings and layers
+// that share keys and values (E2B, E4B), full layers whose keys are their values (12B, 31B), and experts in parallel
+// with the dense MLP (26B-A4B).
 //
 // Reference: transformers 5.23, models/gemma4/modeling_gemma4.py.
 package gemma4
@@ -23,25 +24,25 @@ func init() {
 
 type model struct {
 	embed    *nn.Embedding
-	perLayer *perLayer // nil for most
+	perLayer *perLayer // nil if the variant has none
 	layers   []layer
 	storing  int // the last layer that stores keys and values
 	norm     *nn.RMSNorm
-	head     *nn.Linear // nil where the embedding is the head
+	head     *nn.Linear // nil if embeddings are tied
 	logitCap float64
 }
 
 type layer struct {
-	attentionNorm *nn.RMSNorm
-	attention     attender
-	cache         cache.Kind
-	attendedNorm  *nn.RMSNorm
-	mlpNorm       *nn.RMSNorm
-	mlp           *nn.MLP
-	experts       *experts // nil for most
-	mlpedNorm     *nn.RMSNorm
-	gate          *perLayerGate // nil where the model has no per-layer embeddings
-	scalar        *mlx.Array    // [1], of the layer's output
+	attentionNorm     *nn.RMSNorm
+	attention         attender
+	cache             cache.Kind
+	postAttentionNorm *nn.RMSNorm
+	mlpNorm           *nn.RMSNorm
+	mlp               *nn.MLP
+	experts           *experts // nil if the variant has none
+	postMLPNorm       *nn.RMSNorm
+	gate              *perLayerGate // nil if the variant has no per-layer embeddings
+	scalar            *mlx.Array    // [1]: multiplies the layer's output
 }
 
 func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
@@ -52,22 +53,22 @@ func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
 		norm:     norm(c.Prefix + "norm"),
 		logitCap: c.LogitCap,
 	}
-	full := nn.NewRope(t, w, c.Rope, c.Layer[c.Layers-1].HeadDim) // the last layer always is a full one
+	full := nn.NewRope(t, w, c.Rope, c.Layer[c.Layers-1].HeadDim) // the last layer is always a full one
 	sliding := nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
 	for i, l := range c.Layer {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		attention, kind := newAttention(w, p+"self_attn", c, i, full, sliding)
 		m.layers = append(m.layers, layer{
-			attentionNorm: norm(p + "input_layernorm"),
-			attention:     attention,
-			cache:         kind,
-			attendedNorm:  norm(p + "post_attention_layernorm"),
-			mlpNorm:       norm(p + "pre_feedforward_layernorm"),
-			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GELUTanhActivation),
-			experts:       newExperts(w, p, c),
-			mlpedNorm:     norm(p + "post_feedforward_layernorm"),
-			gate:          newPerLayerGate(w, p, c, i),
-			scalar:        w.Take(p+"layer_scalar", 1),
+			attentionNorm:     norm(p + "input_layernorm"),
+			attention:         attention,
+			cache:             kind,
+			postAttentionNorm: norm(p + "post_attention_layernorm"),
+			mlpNorm:           norm(p + "pre_feedforward_layernorm"),
+			mlp:               nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GELUTanhActivation),
+			experts:           newExperts(w, p, c),
+			postMLPNorm:       norm(p + "post_feedforward_layernorm"),
+			gate:              newPerLayerGate(w, p, c, i),
+			scalar:            w.Take(p+"layer_scalar", 1),
 		})
 		if !c.Shared(i) {
 			m.storing = i
@@ -91,7 +92,7 @@ func (m *model) Layers() []cache.Kind {
 // Embed implements models.Model.
 func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(tokens) }
 
-// Forward implements models.Model. Rows whose output nobody wants go no further than the last keys and values.
+// Forward implements models.Model. After the last layer that stores keys and values, it processes only the wanted rows.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
 	vectors := m.perLayer.vectors(h, b.Tokens)
@@ -108,7 +109,7 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 			}
 			b = b.Narrow()
 		}
-		h = l.network(h, l.attendedNorm.Apply(y))
+		h = l.network(h, l.postAttentionNorm.Apply(y))
 		if l.gate != nil {
 			h = mlx.Add(h, l.gate.apply(h, vectors))
 		}
@@ -117,26 +118,26 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	return m.norm.Apply(h)
 }
 
-// network gives h+y and what becomes of that, added up.
+// network returns h+y plus the output of the layer's MLP and experts on that sum.
 func (l *layer) network(h, y *mlx.Array) *mlx.Array {
 	h, y = l.mlp.AddApply(l.mlpNorm, h, y)
 	if l.experts == nil {
-		return mlx.Add(h, l.mlpedNorm.Apply(y))
+		return mlx.Add(h, l.postMLPNorm.Apply(y))
 	}
-	_, y = l.mlpedNorm.AddApply(l.experts.beside(h, y))
+	_, y = l.postMLPNorm.AddApply(l.experts.branches(h, y))
 	return mlx.Add(h, y)
 }
 
 // Head implements models.Model.
 func (m *model) Head(hidden *mlx.Array) *mlx.Array {
-	var scores *mlx.Array
+	var logits *mlx.Array
 	if m.head == nil {
-		scores = m.embed.Project(hidden)
+		logits = m.embed.Project(hidden)
 	} else {
-		scores = m.head.Apply(hidden)
+		logits = m.head.Apply(hidden)
 	}
 	if m.logitCap > 0 {
-		scores = mlx.Softcap(scores, m.logitCap)
+		logits = mlx.Softcap(logits, m.logitCap)
 	}
-	return scores
+	return logits
 }

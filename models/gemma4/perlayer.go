@@ -8,11 +8,12 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// perLayer gives each layer a vector of its own for each token: looked up by the token, plus one made of its embedding.
+// perLayer provides each layer with a vector for each token: a looked-up vector plus a projection of the token's
+// embedding.
 type perLayer struct {
-	table *nn.Embedding // all layers' vectors side by side
-	made  *nn.Linear
-	norm  *nn.RMSNorm
+	table      *nn.Embedding // all layers' vectors concatenated
+	projection *nn.Linear
+	norm       *nn.RMSNorm
 }
 
 func newPerLayer(w *nn.Weights, c *arch.Gemma4) *perLayer {
@@ -21,24 +22,25 @@ func newPerLayer(w *nn.Weights, c *arch.Gemma4) *perLayer {
 	}
 	size, all := c.PerLayerHidden, c.Layers*c.PerLayerHidden
 	return &perLayer{
-		table: nn.NewEmbedding(w, c.Prefix+"embed_tokens_per_layer", c.PerLayerVocab, all).Scaled(math.Sqrt(float64(size))),
-		made:  nn.NewLinear(w, c.Prefix+"per_layer_model_projection", all, c.Hidden, false).Split(c.Layers),
-		// The reference divides by sqrt(hidden) first, of which only the norm's eps takes notice.
+		table: nn.NewEmbedding(w, c.Prefix+"embed_tokens_per_layer", c.PerLayerVocab, all).
+			Scaled(math.Sqrt(float64(size))),
+		projection: nn.NewLinear(w, c.Prefix+"per_layer_model_projection", all, c.Hidden, false).Split(c.Layers),
+		// The reference divides by sqrt(hidden) before the norm, which only affects the norm's eps.
 		norm: nn.NewRMSNorm(w, c.Prefix+"per_layer_projection_norm", size, c.NormEps*float64(c.Hidden)),
 	}
 }
 
-// vectors gives [T, layers*size] of tokens whose embeddings are h.
+// vectors returns the vectors [T, layers*size] of tokens with embeddings h.
 func (p *perLayer) vectors(h, tokens *mlx.Array) *mlx.Array {
 	if p == nil {
 		return nil
 	}
-	looked := p.table.Lookup(tokens)
-	made := mlx.Reshape(p.norm.Apply(p.made.Apply(h)), looked.Shape()...)
-	return mlx.MultiplyScalar(mlx.Add(made, looked), math.Sqrt2/2)
+	lookedUp := p.table.Lookup(tokens)
+	projected := mlx.Reshape(p.norm.Apply(p.projection.Apply(h)), lookedUp.Shape()...)
+	return mlx.MultiplyScalar(mlx.Add(projected, lookedUp), math.Sqrt2/2)
 }
 
-// perLayerGate adds a layer's vectors to its output.
+// perLayerGate adds a layer's vectors to its output, gated by that output.
 type perLayerGate struct {
 	index, size int
 	gate, back  *nn.Linear
@@ -58,7 +60,7 @@ func newPerLayerGate(w *nn.Weights, prefix string, c *arch.Gemma4, i int) *perLa
 	}
 }
 
-// apply gives what is added to h [T, hidden], of all layers' vectors.
+// apply returns the term to add to h [T, hidden]. vectors are those of all layers.
 func (g *perLayerGate) apply(h, vectors *mlx.Array) *mlx.Array {
 	own := mlx.SliceAxis(vectors, 1, mlx.Range(g.index*g.size, (g.index+1)*g.size))
 	return g.norm.Apply(g.back.ApplyGated(mlx.GELUTanhActivation, g.gate.Apply(h), own))

@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// counted notes how many rows pass a layer.
+// counted counts the rows that a layer processes.
 type counted struct {
 	attender
 	rows *int
@@ -22,7 +22,7 @@ func (c counted) Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array {
 	return c.attender.Apply(b, n, h)
 }
 
-// Layers that store no keys and values see only the rows whose output is wanted.
+// Layers that store no keys and values process only the wanted rows.
 func TestRowsOfAPrefill(t *testing.T) {
 	config, weights := modeltest.Weights(t, "gemma4-e2b")
 	c := config.(*arch.Gemma4)
@@ -35,9 +35,10 @@ func TestRowsOfAPrefill(t *testing.T) {
 		seq, other := cache.NewSequence(m.Layers()), cache.NewSequence(m.Layers())
 		defer seq.Free()
 		defer other.Free()
-		h := m.Forward(nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, 20)}, nn.Part{Seq: other, Tokens: make([]int32, 4), All: true}))
+		h := m.Forward(nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, 20)},
+			nn.Part{Seq: other, Tokens: make([]int32, 4), All: true}))
 		if h.Dim(0) != 5 {
-			t.Errorf("%d rows come out, want 5", h.Dim(0))
+			t.Errorf("%d rows in the output, want 5", h.Dim(0))
 		}
 		shared := 0
 		for i, n := range rows {
@@ -46,7 +47,7 @@ func TestRowsOfAPrefill(t *testing.T) {
 				shared, want = shared+1, 5
 			}
 			if n != want {
-				t.Errorf("%d rows pass layer %d, want %d", n, i, want)
+				t.Errorf("layer %d processes %d rows, want %d", i, n, want)
 			}
 		}
 		if shared == 0 {

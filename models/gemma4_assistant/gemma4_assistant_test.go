@@ -64,8 +64,8 @@ func names(t *testing.T) (names []string) {
 	return names
 }
 
-// A round of drafting gives the reference's tokens, scores and hidden states, alone and beside another sequence, however the
-// target read the text.
+// A round of drafting gives the reference's tokens, logits and hidden states, alone and batched with other sequences,
+// for any chunk size of the target's prefill.
 func TestReference(t *testing.T) {
 	for _, name := range names(t) {
 		t.Run(name, func(t *testing.T) {
@@ -79,13 +79,14 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// check drafts for texts at once, of which the first has a golden.
+// check drafts for several texts in one batch. The first one has a golden.
 func (p pair) check(t *testing.T, chunk int, texts ...[]int32) {
 	t.Helper()
-	said := append(modeltest.Golden[int32](t, p.name, "next"), modeltest.Golden[int32](t, p.name, "drafts")...)
-	wantScores, wantHidden := modeltest.Golden[float32](t, p.name, "logits"), modeltest.Golden[float32](t, p.name, "hidden")
-	var gotSaid []int32
-	var gotScores, gotHidden []float32
+	drafted := append(modeltest.Golden[int32](t, p.name, "next"), modeltest.Golden[int32](t, p.name, "drafts")...)
+	wantLogits := modeltest.Golden[float32](t, p.name, "logits")
+	wantHidden := modeltest.Golden[float32](t, p.name, "hidden")
+	var gotDrafted []int32
+	var gotLogits, gotHidden []float32
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		b := &models.DraftBatch{Batch: &nn.Batch{}}
 		var states []*mlx.Array
@@ -102,23 +103,23 @@ func (p pair) check(t *testing.T, chunk int, texts ...[]int32) {
 		}
 		b.Hidden = mlx.Concatenate(0, states...)
 		b.Tokens = mlx.ArgMax(p.target.Head(b.Hidden), -1, false)
-		gotSaid = append(gotSaid, mlx.ToSlice[int32](mlx.AsType(b.Tokens, mlx.Int32))[0])
-		for range len(said) - 1 {
+		gotDrafted = append(gotDrafted, mlx.ToSlice[int32](mlx.AsType(b.Tokens, mlx.Int32))[0])
+		for range len(drafted) - 1 {
 			b.Vectors = p.target.Embed(b.Tokens)
-			hidden, scores := p.draft.Step(b)
-			b.Hidden, b.Tokens = hidden, mlx.ArgMax(scores, -1, false)
+			hidden, logits := p.draft.Step(b)
+			b.Hidden, b.Tokens = hidden, mlx.ArgMax(logits, -1, false)
 			gotHidden = append(gotHidden, hidden.Float32s()[:hidden.Dim(1)]...)
-			gotScores = append(gotScores, scores.Float32s()[:scores.Dim(1)]...)
-			gotSaid = append(gotSaid, mlx.ToSlice[int32](mlx.AsType(b.Tokens, mlx.Int32))[0])
+			gotLogits = append(gotLogits, logits.Float32s()[:logits.Dim(1)]...)
+			gotDrafted = append(gotDrafted, mlx.ToSlice[int32](mlx.AsType(b.Tokens, mlx.Int32))[0])
 		}
 		if got := b.Target[0].Offset(); got != len(texts[0]) {
-			t.Errorf("drafting left the target at %d", got)
+			t.Errorf("drafting moved the target to %d", got)
 		}
 	})
-	if !slices.Equal(gotSaid, said) {
-		t.Errorf("said %v, want %v", gotSaid, said)
+	if !slices.Equal(gotDrafted, drafted) {
+		t.Errorf("drafted %v, want %v", gotDrafted, drafted)
 	}
-	wantClose(t, "scores", gotScores, wantScores)
+	wantClose(t, "logits", gotLogits, wantLogits)
 	wantClose(t, "hidden states", gotHidden, wantHidden)
 }
 
@@ -129,19 +130,19 @@ func wantClose(t *testing.T, what string, got, want []float32) {
 	}
 	worst, squares := 0.0, 0.0
 	for i := range want {
-		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= worst) { // NaN counts
+		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= worst) { // also true for NaN
 			worst = d
 		}
 		squares += float64(want[i]) * float64(want[i])
 	}
 	off := worst / math.Sqrt(squares/float64(len(want)))
-	t.Logf("%s are off by at most %.2g of their size", what, off)
+	t.Logf("%s: largest difference is %.2g of the root mean square", what, off)
 	if !(off < modeltest.Tolerance) {
-		t.Errorf("%s are off by %v of their size", what, off)
+		t.Errorf("%s: largest difference is %v of the root mean square", what, off)
 	}
 }
 
-// An ordering that points outside the vocabulary would be read from somewhere in memory.
+// Ids outside the vocabulary would be read out of bounds.
 func TestOrderingOutOfBounds(t *testing.T) {
 	for _, name := range names(t) {
 		if !strings.HasSuffix(name, "ordered") {
@@ -156,14 +157,14 @@ func TestOrderingOutOfBounds(t *testing.T) {
 		config, _ := modeltest.Weights(t, name)
 		for _, id := range []int64{-1, int64(config.Facts().Vocab)} {
 			err := build(t, config, target, id)
-			if err == nil || !strings.Contains(err.Error(), "token_ordering holds ids") {
+			if err == nil || !strings.Contains(err.Error(), "token_ordering has ids") {
 				t.Errorf("id %d: %v", id, err)
 			}
 		}
 	}
 }
 
-// build makes an assistant of zeros, with an ordering of which one id is as given.
+// build builds an assistant of zeros with an ordering that contains id.
 func build(t *testing.T, config, target arch.Model, id int64) (err error) {
 	t.Helper()
 	mlxtest.Do(t, func(e *mlx.Thread) {

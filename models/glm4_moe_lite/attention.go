@@ -6,37 +6,38 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// latentAttention keeps of a token its latent, from which a matrix makes each head's key and value, and one rotated key for
-// all heads.
+// latentAttention is multi-head latent attention (MLA). The cache keeps a latent per token, from which a matrix
+// computes each head's key and value, and one rotated key for all heads.
 //
-// The matrix is absorbed: a query meets its head's share of it once, not every key; and what attention makes of latents
-// becomes values afterwards. So the latents are keys and values at once, of one head.
+// The matrix is absorbed: each query is multiplied by its head's part of the matrix instead of expanding every key, and
+// the attention output, a combination of latents, is expanded to values afterwards. The latents are thus keys and
+// values at once, with a single KV head.
 type latentAttention struct {
 	layer int
 
-	q         *nn.Linear // nil where queries come through a latent of their own
-	qDown     *nn.Linear
-	qNorm     *nn.RMSNorm
-	qUp       *nn.Linear
-	latent    *nn.Linear
-	keyRope   *nn.Linear
-	kvNorm    *nn.RMSNorm
-	absorb    *nn.HeadLinear // of each head [rank, nope]
-	values    *nn.HeadLinear // of each head [value, rank]
-	o         *nn.Linear
-	rope      *nn.Rope
-	nope      int
-	attending nn.AttendOptions
+	q       *nn.Linear // nil if queries are computed from a latent of their own
+	qDown   *nn.Linear
+	qNorm   *nn.RMSNorm
+	qUp     *nn.Linear
+	latent  *nn.Linear
+	keyRope *nn.Linear
+	kvNorm  *nn.RMSNorm
+	absorb  *nn.HeadLinear // [rank, nope] per head
+	values  *nn.HeadLinear // [value, rank] per head
+	o       *nn.Linear
+	rope    *nn.Rope
+	nope    int
+	options nn.AttendOptions
 }
 
 func newLatentAttention(w *nn.Weights, name string, layer int, c *arch.Glm4MoeLite, rope *nn.Rope) *latentAttention {
 	a := &latentAttention{
-		layer:     layer,
-		kvNorm:    nn.NewRMSNorm(w, name+".kv_a_layernorm", c.KVRank, c.LatentEps),
-		o:         nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.ValueDim, c.AttentionBias).Join(),
-		rope:      rope,
-		nope:      c.NopeDim,
-		attending: nn.AttendOptions{Scale: c.AttentionScale(), Values: c.KVRank, Rope: rope},
+		layer:   layer,
+		kvNorm:  nn.NewRMSNorm(w, name+".kv_a_layernorm", c.KVRank, c.LatentEps),
+		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.ValueDim, c.AttentionBias).Join(),
+		rope:    rope,
+		nope:    c.NopeDim,
+		options: nn.AttendOptions{Scale: c.AttentionScale(), Values: c.KVRank, Rope: rope},
 	}
 	width := c.Heads * (c.NopeDim + c.RopeDim)
 	if c.QueryRank > 0 {
@@ -58,7 +59,7 @@ func newLatentAttention(w *nn.Weights, name string, layer int, c *arch.Glm4MoeLi
 	return a
 }
 
-// apply maps rows [T, hidden] to those that the batch asks for [A, hidden].
+// apply returns the attention [A, hidden] of rows [T, hidden], for the rows that b.Asked selects.
 func (a *latentAttention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	var q, latent, k *mlx.Array
 	if a.q != nil {
@@ -72,5 +73,5 @@ func (a *latentAttention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	rotated, k := a.rope.Apply(b, parts[1], k)
 	q = mlx.Concatenate(2, a.absorb.Apply(parts[0]), rotated)
 	k = mlx.Concatenate(2, a.kvNorm.Apply(latent), k)
-	return a.o.Apply(a.values.Apply(nn.Attend(b, a.layer, q, k, nil, a.attending)))
+	return a.o.Apply(a.values.Apply(nn.Attend(b, a.layer, q, k, nil, a.options)))
 }

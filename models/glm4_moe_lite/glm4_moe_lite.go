@@ -1,5 +1,5 @@
-// Package glm4_moe_lite runs model type "glm4_moe_lite" (GLM-4.7-Flash): decoder layers of latent attention and of experts
-// that a sigmoid router chooses, beside some that all tokens pass.
+// Package glm4_moe_lite runs model type "glm4_moe_lite" (GLM-4.7-Flash): decoder layers of multi-head latent attention
+// and of experts that a sigmoid router chooses, with shared experts for all tokens.
 //
 // Reference: transformers 5.23, models/glm4_moe_lite/modeling_glm4_moe_lite.py.
 package glm4_moe_lite
@@ -24,7 +24,7 @@ type model struct {
 	embed  *nn.Embedding
 	layers []layer
 	norm   *nn.RMSNorm
-	head   *nn.Linear // nil where the embedding is the head
+	head   *nn.Linear // nil if embeddings are tied
 }
 
 type layer struct {
@@ -38,7 +38,7 @@ type layer struct {
 type sparse struct {
 	router  *router
 	experts *nn.Experts
-	shared  *nn.MLP // nil where there is none
+	shared  *nn.MLP // nil if there is none
 }
 
 func build(t *mlx.Thread, c *arch.Glm4MoeLite, w *nn.Weights) *model {
@@ -76,7 +76,8 @@ func newSparse(w *nn.Weights, name string, c *arch.Glm4MoeLite) *sparse {
 		experts: nn.NewExperts(w, name+".experts", c.Experts, c.Hidden),
 	}
 	if c.SharedExperts > 0 {
-		s.shared = nn.NewMLP(w, name+".shared_experts", c.Hidden, c.SharedExperts*c.Experts.Intermediate, false, mlx.SiLUActivation)
+		width := c.SharedExperts * c.Experts.Intermediate
+		s.shared = nn.NewMLP(w, name+".shared_experts", c.Hidden, width, false, mlx.SiLUActivation)
 	}
 	return s
 }
@@ -96,7 +97,7 @@ func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
-	var x, y *mlx.Array // what a block reads, and what it adds to h
+	var x, y *mlx.Array // a block's input, and its output, not yet added to h
 	for i := range m.layers {
 		l := &m.layers[i]
 		if i == len(m.layers)-1 {

@@ -9,6 +9,6 @@ import (
 
 // TestReference runs every glm4_moe_lite checkpoint of testdata.
 func TestReference(t *testing.T) {
-	// Its routers are nearly undecided at some tokens.
+	// The routers are nearly undecided at some tokens.
 	modeltest.Every(t, modeltest.Limits{Int8: 0.03}, "glm4_moe_lite-")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// router chooses experts by sigmoids, which a bias corrects for the choice alone, in float32.
+// router chooses experts by their sigmoid scores in float32. A correction bias affects the choice but not the weights.
 type router struct {
 	scores            *nn.Linear
 	correction        *mlx.Array // float32 [experts]
@@ -30,7 +30,7 @@ func newRouter(w *nn.Weights, name string, c *arch.Glm4MoeLite) *router {
 	return r
 }
 
-// route gives the weights, float32 [T, k], of the experts, uint32 [T, k], that rows x [T, hidden] pass.
+// route returns the experts, uint32 [T, k], of rows x [T, hidden] and their weights, float32 [T, k].
 func (r *router) route(x *mlx.Array) (weights, chosen *mlx.Array) {
 	scores := r.scores.Apply(mlx.AsType(x, mlx.Float32))
 	both := mlx.ChooseExperts(scores, r.correction, r.perToken, r.groups, r.topGroups, true, r.sumToOne, r.scaling)

@@ -1,5 +1,5 @@
-// Package llama runs model type "llama" (Llama 2, 3, 3.x and their many relatives) and "mistral": pre-norm decoder layers
-// of rotary grouped-query attention, which a Mistral lets see a window only, and a SwiGLU network.
+// Package llama runs model types "llama" (Llama 2, 3, 3.x and derived models) and "mistral": pre-norm decoder layers of
+// grouped-query attention with rope, which in Mistral has a sliding window, and a SwiGLU MLP.
 //
 // Reference: transformers 5.23, models/llama/modeling_llama.py, models/mistral/modeling_mistral.py.
 package llama
@@ -25,7 +25,7 @@ type model struct {
 	embed  *nn.Embedding
 	layers []layer
 	norm   *nn.RMSNorm
-	head   *nn.Linear // nil where the embedding is the head
+	head   *nn.Linear // nil if embeddings are tied
 }
 
 type layer struct {
@@ -50,12 +50,14 @@ func build(t *mlx.Thread, c *arch.Llama, w *nn.Weights) *model {
 			index:         i,
 			attentionNorm: nn.NewRMSNorm(w, p+"input_layernorm", c.Hidden, c.NormEps),
 			q:             nn.NewLinear(w, p+"self_attn.q_proj", c.Heads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.Heads),
-			k:             nn.NewLinear(w, p+"self_attn.k_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
-			v:             nn.NewLinear(w, p+"self_attn.v_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
-			o:             nn.NewLinear(w, p+"self_attn.o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias).Join(),
-			options:       nn.AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Window: c.Window, Rope: rope},
-			mlpNorm:       nn.NewRMSNorm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps),
-			mlp:           nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation),
+			k: nn.NewLinear(w, p+"self_attn.k_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).
+				Split(c.KVHeads),
+			v: nn.NewLinear(w, p+"self_attn.v_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).
+				Split(c.KVHeads),
+			o:       nn.NewLinear(w, p+"self_attn.o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias).Join(),
+			options: nn.AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Window: c.Window, Rope: rope},
+			mlpNorm: nn.NewRMSNorm(w, p+"post_attention_layernorm", c.Hidden, c.NormEps),
+			mlp:     nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation),
 		})
 	}
 	if !c.TieEmbeddings {
@@ -79,7 +81,7 @@ func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
-	var y *mlx.Array // what a block adds to h
+	var y *mlx.Array // the previous block's output, not yet added to h
 	for i := range m.layers {
 		l := &m.layers[i]
 		if i == len(m.layers)-1 {
@@ -92,7 +94,7 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	return x
 }
 
-// attention gives h+y and what it adds to that, of the rows that the batch asks for.
+// attention returns h+y and the attention of that sum, for the rows that b.Asked selects.
 func (l *layer) attention(b *nn.Batch, h, y *mlx.Array) (sum, out *mlx.Array) {
 	h, qkv := nn.NormedQueries(b, l.attentionNorm, h, y, l.q, l.k, l.v)
 	q, k := l.options.Rope.Apply(b, qkv[0], qkv[1])

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every checks each checkpoint of testdata whose name begins with one of the prefixes: [Checkpoint.Paths] of all,
-// [Checkpoint.Formats] of the first.
+// Every checks each checkpoint of testdata whose name starts with one of the prefixes: all with [Checkpoint.Paths], the
+// first also with [Checkpoint.Formats].
 func Every(t *testing.T, limits Limits, prefixes ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(Dir(""))

@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Golden gives the elements of a tensor of a reference.
+// Golden returns the elements of a tensor of a reference file.
 func Golden[E float32 | int32](t *testing.T, name, tensor string) []E {
 	t.Helper()
 	f, err := safetensors.Open(Reference(name))

@@ -12,15 +12,19 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Lengths is Paths for a text that outgrows the context which its model was made for, where the rope depends on the length of
-// the text: whatever the steps, scores are the reference's of the whole text where its length is known beforehand, else those
-// of the same steps.
+// Lengths is Paths for a text that exceeds the model's original context, where the rope depends on the length of the
+// text. If the length is known beforehand, the logits of all paths equal the reference's for the whole text; otherwise
+// they equal the reference's for the same steps.
 func (c *Checkpoint) Lengths(t *testing.T, name string) {
 	for _, n := range []int{len(c.Tokens), 7, 1} {
-		t.Run(fmt.Sprintf("chunks of %d", n), func(t *testing.T) { c.compare(t, c.steps(t, n, len(c.Tokens), nil), c.Logits) })
+		t.Run(fmt.Sprintf("chunks of %d", n), func(t *testing.T) {
+			c.compare(t, c.steps(t, n, len(c.Tokens), nil), c.Logits)
+		})
 	}
 	t.Run("packed", func(t *testing.T) { c.compare(t, c.steps(t, 11, len(c.Tokens), c.Tokens[3:17]), c.Logits) })
-	t.Run("steps of an unknown text", func(t *testing.T) { c.compare(t, c.steps(t, 1, 0, nil), Golden[float32](t, name, "steps")) })
+	t.Run("steps of an unknown text", func(t *testing.T) {
+		c.compare(t, c.steps(t, 1, 0, nil), Golden[float32](t, name, "steps"))
+	})
 	t.Run("greedy", func(t *testing.T) {
 		var got []int32
 		mlxtest.Do(t, func(e *mlx.Thread) {
@@ -37,11 +41,11 @@ func (c *Checkpoint) Lengths(t *testing.T, name string) {
 	})
 }
 
-// steps gives the scores of all tokens, taken n at a time, of a text said to be of a length; another sequence, if any, goes
-// first in each step.
+// steps returns the logits of all tokens, processed n at a time with the given Part.Text. If there is another sequence,
+// it is first in each batch.
 func (c *Checkpoint) steps(t *testing.T, n, length int, other []int32) []float32 {
 	t.Helper()
-	var scores []float32
+	var logits []float32
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		seq, side := cache.NewSequence(c.Model.Layers()), cache.NewSequence(c.Model.Layers())
 		defer seq.Free()
@@ -57,9 +61,9 @@ func (c *Checkpoint) steps(t *testing.T, n, length int, other []int32) []float32
 				other = other[take:]
 			}
 			e.Scope(func() {
-				scores = append(scores, c.Model.Head(r.Forward(parts...)).Float32s()[skip*c.Vocab:]...)
+				logits = append(logits, c.Model.Head(r.Forward(parts...)).Float32s()[skip*c.Vocab:]...)
 			})
 		}
 	})
-	return scores
+	return logits
 }

@@ -1,7 +1,7 @@
-// Package modeltest checks models against the reference implementation's scores, on the checkpoints of testdata.
+// Package modeltest checks models against the reference implementation's logits, on the checkpoints of testdata.
 //
-// It computes in float32 from the stored weights, as the goldens were (testdata/gen/README.md), and from quantized ones, in
-// float32 and in the type that the weights were stored in.
+// It computes with the stored weights in float32, like the goldens (testdata/gen/README.md), and with quantized
+// weights, in float32 and in the type of the stored weights.
 package modeltest
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/ingotml/ingot/models"
 )
 
-// Tolerance is the largest difference of a score from the reference, in standard deviations of its scores.
+// Tolerance is the largest allowed difference of a logit from the reference, in standard deviations of the logits.
 const Tolerance = 2e-3
 
-// Checkpoint is a model of testdata, loaded, with what the reference computed of it.
+// Checkpoint is a loaded model of testdata and its reference results.
 type Checkpoint struct {
 	Model  models.Model // in float32
 	Tokens []int32
@@ -33,10 +33,10 @@ type Checkpoint struct {
 	tensors []tensor
 }
 
-// Dir is a folder of testdata/models.
+// Dir returns a folder of testdata/models.
 func Dir(name string) string { return filepath.Join(testdata(), "models", name) }
 
-// Reference is a file of testdata/reference.
+// Reference returns a file of testdata/reference.
 func Reference(name string) string {
 	return filepath.Join(testdata(), "reference", name+".safetensors")
 }
@@ -46,7 +46,7 @@ func testdata() string {
 	return filepath.Join(filepath.Dir(file), "..", "..", "testdata")
 }
 
-// Load reads a checkpoint and its reference; the model is freed when the test ends.
+// Load loads a checkpoint and its reference. The model is freed when the test ends.
 func Load(t *testing.T, name string) *Checkpoint {
 	t.Helper()
 	c := &Checkpoint{}
@@ -69,6 +69,6 @@ func (c *Checkpoint) reference(t *testing.T, name string) {
 	n := float64(len(c.Logits))
 	c.Scale = math.Sqrt(squares/n - sum/n*sum/n)
 	if len(c.Logits) != len(c.Tokens)*c.Vocab {
-		t.Fatalf("%s: %d scores for %d tokens", Reference(name), len(c.Logits), len(c.Tokens))
+		t.Fatalf("%s: %d logits for %d tokens", Reference(name), len(c.Logits), len(c.Tokens))
 	}
 }

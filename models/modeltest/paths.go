@@ -11,11 +11,16 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Paths checks that the reference's scores and greedy continuation come out whatever way the tokens take: the whole
-// prompt at once, token by token, in chunks of 7, packed beside two other sequences, from the tape of a forward before, after other
-// tokens and a return to snapshots, and by sequences that begin alike. Within the limits they come out in the type of the stored weights, and with
-// weights at int8; in formats of the other families the model computes what the same weights say unpacked. With keys and values
-// in 8 bits they are near it.
+// Paths checks that the model computes the reference's logits and greedy continuation on every path:
+//
+//   - prefill at once, token by token, and in chunks of 7;
+//   - packed with two other sequences;
+//   - replayed from the tape of the previous forward pass;
+//   - restored from snapshots after other tokens;
+//   - by sequences that share a prefix.
+//
+// The type of the stored weights and int8 weights give the same within limits. With other formats the model computes
+// the same as with their unpacked weights. With 8-bit keys and values the results are close.
 func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("whole", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, len(c.Tokens), nil)) })
 	t.Run("token by token", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 1, nil)) })
@@ -31,17 +36,17 @@ func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("keys and values", func(t *testing.T) { c.checkKV(t) })
 }
 
-// packed gives the scores of all tokens in chunks beside two other sequences.
+// packed returns the logits of all tokens, processed in chunks packed with two other sequences.
 func (c *Checkpoint) packed(t *testing.T, m models.Model) []float32 {
 	t.Helper()
 	return c.chunked(t, m, 11, [][]int32{c.Tokens[3:17], c.Tokens[20:29]})
 }
 
-// chunked gives the scores of all tokens, taken n at a time; others run in the same batches, one before and one after,
-// each in pieces of their own.
+// chunked returns the logits of all tokens, processed n at a time. The others run in the same batches, one before and
+// one after, in chunks of other sizes.
 func (c *Checkpoint) chunked(t *testing.T, m models.Model, n int, others [][]int32) []float32 {
 	t.Helper()
-	var scores []float32
+	var logits []float32
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		seq := cache.NewSequence(m.Layers())
 		defer seq.Free()
@@ -71,35 +76,35 @@ func (c *Checkpoint) chunked(t *testing.T, m models.Model, n int, others [][]int
 				all := m.Head(m.Forward(nn.NewBatch(e, parts...))).Float32s()
 				first := 0
 				if parts[0].Seq != seq {
-					first = 1 // the other sequence wants one row
+					first = 1 // the other sequence has one wanted row
 				}
-				scores = append(scores, all[first*c.Vocab:][:len(chunk)*c.Vocab]...)
+				logits = append(logits, all[first*c.Vocab:][:len(chunk)*c.Vocab]...)
 			})
 		}
 	})
-	return scores
+	return logits
 }
 
-// restored gives the scores of all tokens, each third of them after a return from other tokens: snapshots are taken where
-// the thirds meet, and restored by a sequence that has gone on, and by one that has seen nothing.
+// restored returns the logits of all tokens, each third of them after restoring a snapshot. Snapshots are taken after
+// the first and the second third, and restored by a sequence that has processed other tokens, and by an empty one.
 func (c *Checkpoint) restored(t *testing.T, m models.Model) []float32 {
 	t.Helper()
-	var scores []float32
+	var logits []float32
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		seq := cache.NewSequence(m.Layers())
 		defer seq.Free()
-		run := func(tokens []int32) (scores []float32) {
+		run := func(tokens []int32) (logits []float32) {
 			for len(tokens) > 0 {
 				n := min(5, len(tokens))
 				e.Scope(func() {
 					part := nn.Part{Seq: seq, Tokens: tokens[:n], All: true}
-					scores = append(scores, m.Head(m.Forward(nn.NewBatch(e, part))).Float32s()...)
+					logits = append(logits, m.Head(m.Forward(nn.NewBatch(e, part))).Float32s()...)
 				})
 				tokens = tokens[n:]
 			}
-			return scores
+			return logits
 		}
-		astray := func() { run(c.Tokens[:9]); run(c.Tokens[4:5]) }
+		diverge := func() { run(c.Tokens[:9]); run(c.Tokens[4:5]) }
 		first, second := len(c.Tokens)/3, 2*len(c.Tokens)/3
 		var path []cache.Snapshots
 		defer func() {
@@ -109,34 +114,34 @@ func (c *Checkpoint) restored(t *testing.T, m models.Model) []float32 {
 		}()
 		back := func(to int) {
 			if !seq.Restore(path[len(path)-1], to) {
-				t.Errorf("no restore to %d", to)
+				t.Errorf("cannot restore to %d", to)
 			}
 		}
-		scores = run(c.Tokens[:first])
+		logits = run(c.Tokens[:first])
 		path = append(path, seq.Snapshot(0))
-		astray()
+		diverge()
 		back(first)
-		scores = append(scores, run(c.Tokens[first:second])...)
+		logits = append(logits, run(c.Tokens[first:second])...)
 		path = append(path, seq.Snapshot(first))
-		astray()
+		diverge()
 		seq.Free()
 		if !seq.Restore(path[0], first) {
-			t.Errorf("no restore to %d of what is empty", first)
+			t.Errorf("cannot restore to %d from empty", first)
 		}
 		back(second)
-		scores = append(scores, run(c.Tokens[second:])...)
+		logits = append(logits, run(c.Tokens[second:])...)
 	})
-	return scores
+	return logits
 }
 
-// checkShared lets three sequences go on from one beginning, in the same batches: one to its end; one with other tokens, given
-// up halfway; and one that starts then.
+// checkShared continues a shared prefix with three sequences in the same batches: one runs to the end, one runs with
+// other tokens and is rolled back halfway, and one starts then.
 func (c *Checkpoint) checkShared(t *testing.T) {
 	t.Helper()
 	begin := len(c.Tokens) / 2
 	rest := c.Tokens[begin:]
 	var beginning []float32
-	scores := make([][]float32, 3)
+	logits := make([][]float32, 3)
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		var seqs []*cache.Sequence
 		for range 3 {
@@ -157,10 +162,10 @@ func (c *Checkpoint) checkShared(t *testing.T) {
 		left := [][]int32{rest, c.Tokens[:len(rest)/2], nil}
 		for len(left[0])+len(left[2]) > 0 {
 			var parts []nn.Part
-			var who []int
+			var owners []int
 			for i, tokens := range left {
 				if n := min(len(tokens), 2+i); n > 0 {
-					parts, who = append(parts, nn.Part{Seq: seqs[i], Tokens: tokens[:n], All: true}), append(who, i)
+					parts, owners = append(parts, nn.Part{Seq: seqs[i], Tokens: tokens[:n], All: true}), append(owners, i)
 					left[i] = tokens[n:]
 				}
 			}
@@ -168,49 +173,49 @@ func (c *Checkpoint) checkShared(t *testing.T) {
 				all := run(parts...)
 				for j, p := range parts {
 					n := len(p.Tokens) * c.Vocab
-					scores[who[j]], all = append(scores[who[j]], all[:n]...), all[n:]
+					logits[owners[j]], all = append(logits[owners[j]], all[:n]...), all[n:]
 				}
 			})
 			if left[1] != nil && len(left[1]) == 0 {
 				left[1] = nil
-				// Taken back to the beginning where its layers can; else it is gone as a whole.
+				// Removal truncates to the prefix if all layers support it, and otherwise empties the sequence.
 				if err := seqs[1].Remove(begin, math.MaxInt); (err != nil) != (seqs[1].Offset() == 0) {
 					t.Errorf("removed to %d: %v", seqs[1].Offset(), err)
 				}
 				if left[2] = rest; !seqs[2].Restore(snaps, begin) {
-					t.Error("no third sequence from the beginning")
+					t.Error("cannot restore the prefix to a third sequence")
 					return
 				}
 			}
 		}
 	})
 	for _, i := range []int{0, 2} {
-		c.check(t, append(beginning[:len(beginning):len(beginning)], scores[i]...))
+		c.check(t, append(beginning[:len(beginning):len(beginning)], logits[i]...))
 	}
 }
 
-func (c *Checkpoint) check(t *testing.T, scores []float32) {
+func (c *Checkpoint) check(t *testing.T, logits []float32) {
 	t.Helper()
-	c.compare(t, scores, c.Logits)
+	c.compare(t, logits, c.Logits)
 }
 
-// compare wants scores that differ by less than the tolerance.
-func (c *Checkpoint) compare(t *testing.T, scores, want []float32) {
+// compare checks that logits differ by less than the tolerance.
+func (c *Checkpoint) compare(t *testing.T, logits, want []float32) {
 	t.Helper()
-	if len(scores) != len(want) {
-		t.Fatalf("%d scores, want %d", len(scores), len(want))
+	if len(logits) != len(want) {
+		t.Fatalf("%d logits, want %d", len(logits), len(want))
 	}
 	worst, at := 0.0, 0
 	for i, want := range want {
-		d := math.Abs(float64(scores[i]) - float64(want))
-		if !(d <= worst) { // NaN counts
+		d := math.Abs(float64(logits[i]) - float64(want))
+		if !(d <= worst) { // also true for NaN
 			worst, at = d, i
 		}
 	}
 	t.Logf("largest difference %.2g standard deviations", worst/c.Scale)
 	if !(worst < Tolerance*c.Scale) {
-		t.Errorf("score %d at position %d is %v, want %v: %.3g standard deviations off",
-			at%c.Vocab, at/c.Vocab, scores[at], want[at], worst/c.Scale)
+		t.Errorf("logit %d at position %d is %v, want %v: difference of %.3g standard deviations",
+			at%c.Vocab, at/c.Vocab, logits[at], want[at], worst/c.Scale)
 	}
 }
 

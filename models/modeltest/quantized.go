@@ -10,29 +10,29 @@ import (
 	"github.com/ingotml/ingot/quantize"
 )
 
-// Limits are the largest mean divergences from the reference, in nats per position; 0 leaves the usual one. A checkpoint
-// of few and random weights may need more than others of the same kind: where a router is nearly undecided, say.
+// Limits are the largest allowed mean divergences from the reference, in nats per position. 0 means the default. A
+// small random checkpoint may need more than others of its architecture, for example if its router is nearly undecided.
 type Limits struct {
-	Int8   float64 // of weights at int8; usually 0.01
-	Stored float64 // of computing in the type that the weights are stored in; usually 0.01
-	KV8    float64 // of keys and values in 8 bits; usually 0.005
-	KV4    float64 // and in 4; usually 0.3
+	Int8   float64 // int8 weights; default 0.01
+	Stored float64 // computing in the type of the stored weights; default 0.01
+	KV8    float64 // 8-bit keys and values; default 0.005
+	KV4    float64 // 4-bit keys and values; default 0.3
 }
 
-// Of weights in other formats only that computing in the stored type does not go astray.
+// maxNarrowKL is the loose limit for weights in other formats that are computed in the stored type.
 const maxNarrowKL = 0.1
 
 func (l Limits) int8() float64   { return cmp.Or(l.Int8, 0.01) }
 func (l Limits) stored() float64 { return cmp.Or(l.Stored, 0.01) }
 
-// checkStored wants the reference's distributions of the model in the type of the stored weights.
+// checkStored compares the distributions of the model in the type of the stored weights with the reference's.
 func (c *Checkpoint) checkStored(t *testing.T) {
 	t.Helper()
 	m, _ := c.load(t, precision{})
 	c.checkKL(t, c.chunked(t, m, 7, nil), c.Logits, c.Limits.stored())
 }
 
-// checkInt8 wants the reference's distributions of the model at int8, whatever way the tokens take.
+// checkInt8 compares the distributions of the model with int8 weights with the reference's, on all paths.
 func (c *Checkpoint) checkInt8(t *testing.T) {
 	t.Helper()
 	whole, m := c.checkPacked(t, quantize.Int8)
@@ -41,7 +41,8 @@ func (c *Checkpoint) checkInt8(t *testing.T) {
 	c.compare(t, c.restored(t, m), whole)
 }
 
-// checkModes wants weights in the formats of other families, and at 4 bits, to compute what they do unpacked.
+// checkModes checks that weights in the formats of other families, and in 4 bits, compute the same as their unpacked
+// values.
 func (c *Checkpoint) checkModes(t *testing.T) {
 	t.Helper()
 	for _, format := range []quantize.Type{quantize.Int4, quantize.MXFP4, quantize.MXFP8, quantize.NVFP4} {
@@ -49,8 +50,8 @@ func (c *Checkpoint) checkModes(t *testing.T) {
 	}
 }
 
-// checkPacked wants a model with weights in a format to compute what one does that has the same weights unpacked, whole and
-// token by token. It gives the scores, and the model.
+// checkPacked checks that a model with packed weights computes the same as with the unpacked values, with prefill at
+// once and token by token. It returns the logits and the model.
 func (c *Checkpoint) checkPacked(t *testing.T, format quantize.Type) ([]float32, models.Model) {
 	t.Helper()
 	whole, m := c.asUnpacked(t, format)
@@ -58,7 +59,7 @@ func (c *Checkpoint) checkPacked(t *testing.T, format quantize.Type) ([]float32,
 	return whole, m
 }
 
-// asUnpacked is the first half of checkPacked.
+// asUnpacked is checkPacked for prefill at once.
 func (c *Checkpoint) asUnpacked(t *testing.T, format quantize.Type) ([]float32, models.Model) {
 	t.Helper()
 	m, packed := c.load(t, precision{format: format, dtype: mlx.Float32})
@@ -71,7 +72,7 @@ func (c *Checkpoint) asUnpacked(t *testing.T, format quantize.Type) ([]float32, 
 	return whole, m
 }
 
-// Formats checks that the model runs with weights in every format, in float32 and in the type of what is not quantized.
+// Formats checks that the model runs with weights in every format, in float32 and in the type of the stored weights.
 func (c *Checkpoint) Formats(t *testing.T) {
 	for _, format := range quantize.Types() {
 		t.Run(format.String(), func(t *testing.T) {
@@ -86,23 +87,23 @@ func (c *Checkpoint) Formats(t *testing.T) {
 	}
 }
 
-// checkKL wants distributions of which those of scores diverge by no more than most nats on average.
-func (c *Checkpoint) checkKL(t *testing.T, scores, reference []float32, most float64) {
+// checkKL checks that the mean divergence of the logits' distributions from the reference is less than limit nats.
+func (c *Checkpoint) checkKL(t *testing.T, logits, reference []float32, limit float64) {
 	t.Helper()
 	var sum float64
 	for at := 0; at < len(reference); at += c.Vocab {
-		sum += divergence(reference[at:at+c.Vocab], scores[at:at+c.Vocab])
+		sum += divergence(reference[at:at+c.Vocab], logits[at:at+c.Vocab])
 	}
 	mean := sum / float64(len(reference)/c.Vocab)
 	t.Logf("mean divergence %.2g nats", mean)
-	if !(mean < most) {
-		t.Errorf("mean divergence %.3g nats, want less than %.3g", mean, most)
+	if !(mean < limit) {
+		t.Errorf("mean divergence %.3g nats, want less than %.3g", mean, limit)
 	}
 }
 
-// divergence is the Kullback-Leibler divergence of softmax(scores) from softmax(reference), in nats.
-func divergence(reference, scores []float32) float64 {
-	p, q := logSoftmax(reference), logSoftmax(scores)
+// divergence returns the Kullback-Leibler divergence of softmax(logits) from softmax(reference), in nats.
+func divergence(reference, logits []float32) float64 {
+	p, q := logSoftmax(reference), logSoftmax(logits)
 	var sum float64
 	for i := range p {
 		sum += math.Exp(p[i]) * (p[i] - q[i])
@@ -110,17 +111,17 @@ func divergence(reference, scores []float32) float64 {
 	return sum
 }
 
-func logSoftmax(scores []float32) []float64 {
+func logSoftmax(logits []float32) []float64 {
 	top := math.Inf(-1)
-	for _, s := range scores {
-		top = math.Max(top, float64(s)) // NaN stays
+	for _, s := range logits {
+		top = math.Max(top, float64(s)) // a NaN persists
 	}
 	var sum float64
-	for _, s := range scores {
+	for _, s := range logits {
 		sum += math.Exp(float64(s) - top)
 	}
-	out := make([]float64, len(scores))
-	for i, s := range scores {
+	out := make([]float64, len(logits))
+	for i, s := range logits {
 		out[i] = float64(s) - top - math.Log(sum)
 	}
 	return out

@@ -11,9 +11,10 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// repeated gives the scores of all tokens, taken one at a time beside another sequence whose tokens come two at a time, so that on a CPU
-// nearly all forwards are done from a tape. In between the other sequence goes back, and both leave tokens in a transaction.
-func (c *Checkpoint) repeated(t *testing.T, m models.Model) (scores []float32) {
+// repeated returns the logits of all tokens, processed one at a time next to another sequence with two tokens per step,
+// so that a CPU replays nearly all forward passes from a tape. From time to time the other sequence is rewound, and
+// both roll back tokens of a transaction.
+func (c *Checkpoint) repeated(t *testing.T, m models.Model) (logits []float32) {
 	t.Helper()
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		r := models.NewRepeater(e, m)
@@ -21,17 +22,17 @@ func (c *Checkpoint) repeated(t *testing.T, m models.Model) (scores []float32) {
 		defer seq.Free()
 		defer other.Free()
 		defer r.Forget()
-		step := func(tokens []int32, from int) (said []float32) {
+		step := func(tokens []int32, from int) (out []float32) {
 			pair := []int32{c.Tokens[from%len(c.Tokens)], c.Tokens[(from+1)%len(c.Tokens)]}
 			e.Scope(func() {
 				hidden := r.Forward(nn.Part{Seq: seq, Tokens: tokens, All: true}, nn.Part{Seq: other, Tokens: pair, All: true})
-				said = slices.Clone(m.Head(hidden).Float32s()[:len(tokens)*c.Vocab])
+				out = slices.Clone(m.Head(hidden).Float32s()[:len(tokens)*c.Vocab])
 			})
-			return said
+			return out
 		}
-		played := 0
+		replayed := 0
 		for i, token := range c.Tokens {
-			if i%11 == 7 { // tokens that are taken back
+			if i%11 == 7 { // tokens that are rolled back
 				seq.Begin()
 				other.Begin()
 				step([]int32{c.Tokens[0]}, i)
@@ -44,14 +45,14 @@ func (c *Checkpoint) repeated(t *testing.T, m models.Model) (scores []float32) {
 				other.Rewind(0)
 			}
 			repeats := r.Repeats()
-			scores = append(scores, step([]int32{token}, i)...)
+			logits = append(logits, step([]int32{token}, i)...)
 			if repeats && r.Repeats() {
-				played++
+				replayed++
 			}
 		}
-		if want := !e.Info().GPU; played > len(c.Tokens)/4 != want {
-			t.Errorf("%d of %d forwards were done from a tape", played, len(c.Tokens))
+		if want := !e.Info().GPU; replayed > len(c.Tokens)/4 != want {
+			t.Errorf("%d of %d forward passes were replayed from a tape", replayed, len(c.Tokens))
 		}
 	})
-	return scores
+	return logits
 }

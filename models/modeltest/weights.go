@@ -17,7 +17,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// tensor is one of a table's, made from what the checkpoint has.
+// tensor is a tensor of an architecture's tensor table, assembled from the checkpoint.
 type tensor struct {
 	name  string
 	dtype safetensors.DType
@@ -26,15 +26,15 @@ type tensor struct {
 	add   float64 // to every element, in float32
 }
 
-// precision is how a checkpoint is loaded.
+// precision describes how a checkpoint is loaded.
 type precision struct {
-	format quantize.Type // of the weights, by the architecture's rules; 0 as they are
-	dtype  mlx.DType     // of all other elements, and of activations; 0 leaves what is stored
-	unpack bool          // give plain weights, of the values that the format holds
+	format quantize.Type // of the weights, by the architecture's precision rules; 0 means as stored
+	dtype  mlx.DType     // of all other elements, and of activations; 0 means as stored
+	unpack bool          // use plain weights with the values that the format represents
 }
 
-// Weights reads a checkpoint in whatever layout it is: its configuration, and its tensors in float32, which are freed when
-// the test ends.
+// Weights reads a checkpoint in any layout: its configuration, and its tensors in float32, which are freed when the
+// test ends.
 func Weights(t *testing.T, name string) (arch.Model, *nn.Weights) {
 	t.Helper()
 	config, tensors := read(t, name)
@@ -42,7 +42,7 @@ func Weights(t *testing.T, name string) (arch.Model, *nn.Weights) {
 	return config, weights
 }
 
-// load builds the model, and tells how many of its tensors are quantized.
+// load builds the model and returns the number of quantized tensors.
 func (c *Checkpoint) load(t *testing.T, p precision) (m models.Model, packed int) {
 	t.Helper()
 	weights, packed := hold(t, c.config, c.tensors, p)
@@ -54,7 +54,7 @@ func (c *Checkpoint) load(t *testing.T, p precision) (m models.Model, packed int
 	return m, packed
 }
 
-// read gives the tensors of a checkpoint in the order of its table.
+// read returns the tensors of a checkpoint in the order of its tensor table.
 func read(t *testing.T, name string) (arch.Model, []tensor) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(Dir(name), "config.json"))
@@ -89,7 +89,7 @@ func read(t *testing.T, name string) (arch.Model, []tensor) {
 	return config, all
 }
 
-// assemble puts a tensor together from its sources.
+// assemble builds a tensor from its sources.
 func assemble(ckpt *safetensors.Checkpoint, m arch.Matched) (tensor, error) {
 	x := tensor{name: m.Spec.Name, shape: m.Spec.Shape, add: m.Add}
 	sources := make([][]byte, len(m.Sources))
@@ -113,7 +113,7 @@ var dtypes = map[safetensors.DType]mlx.DType{
 	"U32": mlx.Uint32, "U8": mlx.Uint8,
 }
 
-// array is elements as the engine takes them, floating point as dtype unless that is 0.
+// array converts elements to an array. Floating-point elements become dtype unless that is 0.
 func array(e *mlx.Thread, data []byte, from safetensors.DType, shape []int64, dtype mlx.DType) *mlx.Array {
 	dims := make([]int, len(shape))
 	for i, d := range shape {
@@ -126,10 +126,10 @@ func array(e *mlx.Thread, data []byte, from safetensors.DType, shape []int64, dt
 	return a
 }
 
-// tensor gives the weight to the engine.
+// tensor converts the weight to arrays.
 func (x tensor) tensor(e *mlx.Thread, rules arch.Rules, p precision) (*nn.Tensor, error) {
 	float := dtypes[x.dtype].Float()
-	if x.add != 0 { // exact in float32 only
+	if x.add != 0 { // only exact in float32
 		a := array(e, x.data, x.dtype, x.shape, mlx.Float32)
 		return &nn.Tensor{Array: mlx.Add(a, mlx.Full(e, x.add, mlx.Float32))}, nil
 	}
@@ -144,7 +144,7 @@ func (x tensor) tensor(e *mlx.Thread, rules arch.Rules, p precision) (*nn.Tensor
 	return x.quantized(e, format, p)
 }
 
-// quantized codes the weight.
+// quantized quantizes the weight.
 func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p precision) (*nn.Tensor, error) {
 	from := quantize.DType(x.dtype)
 	parts, err := format.Parts(from, x.shape)
@@ -152,20 +152,21 @@ func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p precision) (*nn
 		return nil, err
 	}
 	blocks := quantize.Blocks{
-		Packed: make([]byte, parts.Packed.Size()), Scales: make([]byte, parts.Scales.Size()), Biases: make([]byte, parts.Biases.Size()),
+		Packed: make([]byte, parts.Packed.Size()), Scales: make([]byte, parts.Scales.Size()),
+		Biases: make([]byte, parts.Biases.Size()),
 	}
 	if err := format.Encode(blocks, x.data, from); err != nil {
 		return nil, err
 	}
-	give := func(data []byte, part quantize.Part) *mlx.Array {
+	toArray := func(data []byte, part quantize.Part) *mlx.Array {
 		if part.DType == "" {
 			return nil
 		}
 		return array(e, data, safetensors.DType(part.DType), part.Shape, p.dtype)
 	}
-	codes := give(blocks.Packed, parts.Packed)
+	codes := toArray(blocks.Packed, parts.Packed)
 	packed := &nn.Packed{
-		Scales: give(blocks.Scales, parts.Scales), Biases: give(blocks.Biases, parts.Biases),
+		Scales: toArray(blocks.Scales, parts.Scales), Biases: toArray(blocks.Biases, parts.Biases),
 		Mode: modes[format.Mode()], Bits: format.Bits(), Group: format.Group(),
 	}
 	if p.unpack {
@@ -177,7 +178,7 @@ func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p precision) (*nn
 
 var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
 
-// hold gives the tensors to the engine until the test ends, and tells how many of them are quantized.
+// hold keeps the tensors' arrays until the test ends and returns the number of quantized tensors.
 func hold(t *testing.T, config arch.Model, tensors []tensor, p precision) (weights *nn.Weights, packed int) {
 	t.Helper()
 	all := map[string]*nn.Tensor{}
@@ -203,12 +204,12 @@ func hold(t *testing.T, config arch.Model, tensors []tensor, p precision) (weigh
 	dtype := p.dtype
 	for d, n := range count {
 		if p.dtype == 0 && n > count[dtype] {
-			dtype = d // most plain weights have it
+			dtype = d // the type of most plain weights
 		}
 	}
 	weights = nn.NewWeights(dtype, all)
 	t.Cleanup(func() {
-		// The test's own context has ended by now.
+		// The test's context is already cancelled.
 		_ = mlxtest.Open(t).Do(context.Background(), func() error { weights.Free(); return nil })
 	})
 	if err != nil {

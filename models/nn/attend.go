@@ -7,26 +7,29 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// AttendOptions shape attention. Scale is needed.
+// AttendOptions configures attention. Scale is required.
 type AttendOptions struct {
-	Scale   float64    // of the products; usually 1/sqrt(head size)
-	SoftCap float64    // scores are SoftCap*tanh(score/SoftCap); 0 is none
-	Window  int        // positions that a row sees, its own included; 0 is all up to its own
+	Scale   float64    // of the scores; usually 1/sqrt(head size)
+	SoftCap float64    // scores become SoftCap*tanh(score/SoftCap); 0 disables it
+	Window  int        // positions that a row sees, including its own; 0 means all up to its own
 	Sinks   *mlx.Array // [heads] scores without a value, or nil
-	Values  int        // with v nil: the values are the first so many channels of the keys
-	Rope    *Rope      // of the layer, for blocks that rotate; Attend and AttendStored take what is rotated already
+	Values  int        // if v is nil: the values are the first Values channels of the keys
+	Rope    *Rope      // used by blocks that rotate; Attend and AttendStored expect rotated queries and keys
 }
 
-// Kind is the cache that attention with these options needs.
+// Kind returns the cache that attention with these options needs.
 func (o AttendOptions) Kind() cache.Kind { return cache.Rotating(o.Window) }
 
 func (o AttendOptions) over(b *Batch, ring bool, after []*mlx.Array) mlx.AttendOptions {
-	return mlx.AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values, After: after, Positions: b.Positions}
+	return mlx.AttendOptions{
+		Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values,
+		After: after, Positions: b.Positions,
+	}
 }
 
-// Attend appends keys and values to the caches of a layer and lets each row that the batch asks for attend to its sequence up
-// to itself. Keys and values are [T, kv heads, dim], with kv heads dividing heads, queries of the rows that [Batch.Asked] picks
-// [A, heads, dim]; so is the result, with the channels of the values.
+// Attend appends keys and values [T, kv heads, dim] to the caches of a layer. Queries [A, heads, dim], of the A rows
+// that [Batch.Asked] selects, attend to their sequence up to their own position. The result has the shape of the
+// queries with the channels of the values. kv heads must divide heads.
 func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array {
 	storages := make([]cache.Storage, len(b.Segments))
 	for i, s := range b.Segments {
@@ -35,21 +38,24 @@ func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array
 	ring := b.rings(layer, storages)
 	segments := make([]mlx.AttendSegment, len(b.Segments))
 	var after []*mlx.Array
-	asking := b.asks()
+	queries := b.queryRows()
 	for i, s := range b.Segments {
-		rows := asking.Segments[i].Len
-		segments[i] = mlx.AttendSegment{Store: storages[i].Store, Rows: rows, Position: s.attention(layer).Offset() + s.Len - rows, Stored: s.Len}
+		rows := queries.Segments[i].Len
+		segments[i] = mlx.AttendSegment{
+			Store: storages[i].Store, Rows: rows, Position: s.attention(layer).Offset() + s.Len - rows, Stored: s.Len,
+		}
 		after = append(after, storages[i].After...)
 	}
-	out, stores := mlx.Attend(q, k, v, segments, o.over(asking, ring, after))
+	out, stores := mlx.Attend(q, k, v, segments, o.over(queries, ring, after))
 	for i, s := range b.Segments {
 		s.attention(layer).Wrote(stores[i], s.Len)
 	}
 	return out
 }
 
-// AttendStored lets each row attend to what a layer of its sequence has stored, up to the row's own position, and stores
-// nothing: for layers that share the keys and values of an earlier one, and drafts that read their target's.
+// AttendStored lets each row attend to the stored keys and values of a layer of its sequence, up to the row's own
+// position. It stores nothing. It serves layers that share the keys and values of an earlier layer, and drafts that
+// read their target's.
 func AttendStored(b *Batch, layer int, q *mlx.Array, o AttendOptions) *mlx.Array {
 	storages := make([]cache.Storage, len(b.Segments))
 	for i, s := range b.Segments {
@@ -61,21 +67,23 @@ func AttendStored(b *Batch, layer int, q *mlx.Array, o AttendOptions) *mlx.Array
 	ring := b.rings(layer, storages)
 	segments := make([]mlx.AttendSegment, len(b.Segments))
 	for i, s := range b.Segments {
-		segments[i] = mlx.AttendSegment{Store: storages[i].Store, Rows: s.Len, Position: s.Pos, Seen: s.attention(layer).Offset()}
+		segments[i] = mlx.AttendSegment{
+			Store: storages[i].Store, Rows: s.Len, Position: s.Pos, Seen: s.attention(layer).Offset(),
+		}
 	}
 	out, read := mlx.AttendStored(q, segments, o.over(b, ring, nil))
 	for i, s := range b.Segments {
 		done := read
 		if i > 0 {
-			done = mlx.StopGradient(read) // each cache frees its own
+			done = mlx.StopGradient(read) // each cache frees its own array
 		}
 		s.attention(layer).Read(done)
 	}
 	return out
 }
 
-// rings tells whether the storages of a layer are rings. One operation takes rings or none, so where there are both, those
-// that have not filled their windows are made rings too.
+// rings reports whether the storages of a layer are rings. One operation accepts either rings or plain storages, so if
+// the batch has both, the plain ones, whose windows are not full yet, become rings.
 func (b *Batch) rings(layer int, storages []cache.Storage) bool {
 	n := 0
 	for _, s := range storages {
@@ -91,11 +99,11 @@ func (b *Batch) rings(layer int, storages []cache.Storage) bool {
 	return n > 0
 }
 
-// attention is the cache of a layer that keeps keys and values.
+// attention returns the layer's cache, which must be an attention cache.
 func (s Segment) attention(layer int) cache.Attention {
 	c, ok := s.Seq.Layers[layer].(cache.Attention)
 	if !ok {
-		panic(&mlx.Error{Message: fmt.Sprintf("attention: layer %d keeps no keys and values (%T)", layer, s.Seq.Layers[layer])})
+		panic(&mlx.Error{Message: fmt.Sprintf("attention: layer %d has no KV cache but %T", layer, s.Seq.Layers[layer])})
 	}
 	return c
 }

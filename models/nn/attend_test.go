@@ -12,8 +12,9 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// A layer that keeps its window only attends as one that keeps everything and looks at its window: over steps of all
-// sizes, packed with others, rewound and brought back from snapshots, and for layers that read what was stored.
+// A layer whose cache keeps only its window gives the same results as one that keeps everything and masks the window:
+// over steps of all sizes, packed with others, rewound and restored from snapshots, and for layers that read stored
+// keys and values.
 func TestAttendRotating(t *testing.T) {
 	for _, c := range []struct {
 		nn.AttendOptions
@@ -29,7 +30,8 @@ func TestAttendRotating(t *testing.T) {
 		t.Run(fmt.Sprintf("window %d values %d bits %d", o.Window, o.Values, c.bits), func(t *testing.T) {
 			mlxtest.Do(t, func(e *mlx.Thread) {
 				live := e.Memory().Arrays
-				w := &windows{t: t, e: e, o: o, key: mlx.Keep(mlx.RandomKey(e, 3)), rand: rand.New(rand.NewPCG(uint64(o.Window), 1))}
+				w := &windows{t: t, e: e, o: o, key: mlx.Keep(mlx.RandomKey(e, 3)),
+					rand: rand.New(rand.NewPCG(uint64(o.Window), 1))}
 				for range 4 {
 					w.whole = append(w.whole, cache.NewSequence(cache.Packed([]cache.Kind{cache.Full}, c.bits)))
 					w.bounded = append(w.bounded, cache.NewSequence(cache.Packed([]cache.Kind{cache.Rotating(o.Window)}, c.bits)))
@@ -45,7 +47,7 @@ func TestAttendRotating(t *testing.T) {
 					w.bounded[i].Free()
 				}
 				mlx.Free(w.key)
-				if got := e.Memory().Arrays; got > live+8 { // the key's halves
+				if got := e.Memory().Arrays; got > live+8 { // the two keys of the split
 					t.Errorf("%d arrays live, %d before", got, live)
 				}
 			})
@@ -69,7 +71,7 @@ func (w *windows) random(shape ...int) *mlx.Array {
 	return mlx.RandomNormal(mlx.Reshape(mlx.Slice(keys, mlx.At(1), mlx.All()), 2), mlx.Float32, shape...)
 }
 
-// step lets some of the sequences go on by some rows each, in one batch.
+// step appends some rows to some of the sequences, in one batch.
 func (w *windows) step(number int) {
 	var whole, bounded nn.Batch
 	total := 0
@@ -94,7 +96,7 @@ func (w *windows) step(number int) {
 		v = nil
 	}
 	want := nn.Attend(&whole, 0, q, k, v, w.o)
-	if number%3 == 0 { // the last rows alone ask
+	if number%3 == 0 { // query only the last rows
 		var positions []int32
 		for _, s := range bounded.Segments {
 			first := w.rand.IntN(s.Len)
@@ -113,14 +115,14 @@ func (w *windows) step(number int) {
 	w.compare(fmt.Sprintf("reading after step %d", number), nn.AttendStored(bounded.Narrow(), 0, q, w.o), want)
 }
 
-// back goes back to an earlier position, or to a snapshot after other tokens.
+// back rewinds to an earlier position, or restores a snapshot after other tokens.
 func (w *windows) back(i int) {
 	whole, bounded := w.whole[i], w.bounded[i]
 	at := whole.Offset()
 	if at > 0 && at <= w.o.Window {
 		at = w.rand.IntN(at)
 		if !whole.Rewind(at) || !bounded.Rewind(at) {
-			w.t.Errorf("no rewind to %d within a window of %d", at, w.o.Window)
+			w.t.Errorf("cannot rewind to %d within a window of %d", at, w.o.Window)
 		}
 		return
 	}
@@ -141,7 +143,7 @@ func (w *windows) back(i int) {
 		}
 	}
 	if !whole.Restore(a, at) || !bounded.Restore(b, at) {
-		w.t.Errorf("no restore to %d", at)
+		w.t.Errorf("cannot restore to %d", at)
 	}
 	a.Close()
 	b.Close()
@@ -150,10 +152,10 @@ func (w *windows) back(i int) {
 func (w *windows) compare(what string, got, want *mlx.Array) {
 	w.t.Helper()
 	if !slices.Equal(got.Shape(), want.Shape()) {
-		w.t.Errorf("%s is %v, not %v", what, got.Shape(), want.Shape())
+		w.t.Errorf("%s has shape %v, want %v", what, got.Shape(), want.Shape())
 		return
 	}
 	if worst := mlx.Max(mlx.Abs(mlx.Subtract(got, want)), false).Float32s()[0]; !(worst < 1e-5) {
-		w.t.Errorf("%s is off by %v", what, worst)
+		w.t.Errorf("%s: largest difference %v", what, worst)
 	}
 }

@@ -1,10 +1,12 @@
-// Package nn holds the blocks that models share: the packed batch, linear layers, embeddings, norms, rotary positions
+// Package nn provides the blocks that models share: packed batches, linear layers, embeddings, norms, rotary positions
 // and attention over caches.
 //
-// A batch is packed: one stream of rows, cut into segments of one sequence each. Blocks see all rows at once, except
-// [Attend], which walks the segments, each with its sequence's own cache; so continuous batching, chunked prefill and
-// checking a draft are one thing, and no model knows of padding. Everything runs inside mlx.Thread.Do; weights are kept
-// arrays that the loader owns.
+// A batch is packed: its rows are divided into segments, one per sequence, without padding. All blocks process the rows
+// of all segments together; only [Attend] and recurrent layers use the segments, each with the cache of its sequence.
+// Continuous batching, chunked prefill and draft verification are therefore the same operation, and models do not know
+// about padding.
+//
+// Everything runs inside mlx.Thread.Do. Weights are kept arrays that the loader owns.
 package nn
 
 import (
@@ -14,66 +16,66 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Segment is a run of rows of one sequence.
+// Segment is a run of consecutive rows of one sequence.
 type Segment struct {
 	Seq *cache.Sequence
-	Row int // of the batch, where the segment starts
-	Len int // rows
-	Pos int // position in the sequence of its first row
+	Row int // index of the first row in the batch
+	Len int // number of rows
+	Pos int // position of the first row in the sequence
 
-	// Text is the number of tokens that the sequence is known to get, as a prompt in pieces does; 0 = those up to the
-	// segment's end. Ropes by the length of the text rotate by it.
+	// Text is the number of tokens that the sequence is known to reach, such as the whole prompt during chunked prefill. 0
+	// means up to the segment's end. Ropes whose frequencies depend on the length use it.
 	Text int
 }
 
-// Batch is the input of one forward.
+// Batch is the input of a forward pass.
 type Batch struct {
 	Tokens    *mlx.Array // integers [T]
 	Positions *mlx.Array // int32 [T]
-	Segments  []Segment  // in order of rows, covering them all
-	Want      []int      // rows whose output is wanted, ascending, of each segment the last ones, at least one; nil = all
+	Segments  []Segment  // cover all rows, in order
+	Want      []int      // rows whose output is wanted, ascending: the last rows of each segment, at least one; nil = all
 
-	// What pictures need of a batch.
-	Grid    *mlx.Array // int32 [3, T]: time, height and width of the rows; nil = Positions for all three
-	Vectors []Vectors  // rows whose embedding is given instead of looked up, ascending, apart
+	// For images.
+	Grid    *mlx.Array // int32 [3, T]: positions in time, height and width; nil means Positions for all three
+	Vectors []Vectors  // embeddings that replace looked-up ones; ascending and disjoint
 
-	asking *Batch // of the wanted rows alone; see Ending
+	queryBatch *Batch // the batch of the wanted rows; see Ending
 
-	// Longest is how many tokens a text may have for a batch at other positions to be evaluated as this one is; 0 = any number. A
-	// forward lowers it where it asks for positions on the host.
+	// Longest is the largest sequence length for which the graph of this batch also holds at other positions. 0 means
+	// unlimited. A forward pass lowers it when the graph depends on positions.
 	Longest int
 }
 
-// Vectors are embeddings that come from elsewhere, as those of a picture do.
+// Vectors are embeddings that do not come from the table, such as those of an image.
 type Vectors struct {
-	Row int        // the first row that they are for
+	Row int        // the first row that they replace
 	X   *mlx.Array // [n, hidden]
 }
 
-// Part is what a sequence adds to a batch: tokens that follow what it has seen.
+// Part is a sequence's contribution to a batch: the tokens after those that it has processed.
 type Part struct {
 	Seq    *cache.Sequence
 	Tokens []int32
-	All    bool // want the output of every row, not of the last alone
-	Text   int  // that of Segment
+	All    bool // want the output of every row, not only of the last
+	Text   int  // see Segment.Text
 
-	Shift   int        // of positions in time, height and width against the sequence's own, as pictures before leave it
-	Grid    [3][]int32 // those positions, one for each token; without them the sequence's own plus Shift
-	Vectors []Vectors  // given embeddings; Row counts from the part's first
+	Shift   int        // offset of the positions in time, height and width, which earlier images cause
+	Grid    [3][]int32 // positions in time, height and width, one per token; nil means the sequence's own plus Shift
+	Vectors []Vectors  // given embeddings; Row is relative to the part
 }
 
-// gridded tells whether rows stand elsewhere than their place in the sequence says.
-func (p Part) gridded() bool { return p.Shift != 0 || p.Grid[0] != nil }
+// hasGrid reports whether the positions in time, height and width differ from the sequence's own.
+func (p Part) hasGrid() bool { return p.Shift != 0 || p.Grid[0] != nil }
 
-// NewBatch packs parts, in order. No part may be empty, and no sequence may come twice.
+// NewBatch packs parts, in order. Parts must not be empty, and sequences must be distinct.
 func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 	b := &Batch{}
 	tokens, positions := Rows(parts)
 	first := 0
 	var grid [3][]int32
-	gridded := false
+	hasGrid := false
 	for _, p := range parts {
-		gridded = gridded || p.gridded()
+		hasGrid = hasGrid || p.hasGrid()
 		for _, v := range p.Vectors {
 			b.Vectors = append(b.Vectors, Vectors{Row: first + v.Row, X: v.X})
 		}
@@ -98,13 +100,13 @@ func NewBatch(t *mlx.Thread, parts ...Part) *Batch {
 	}
 	b.Tokens = mlx.FromSlice(t, tokens)
 	b.Positions = mlx.FromSlice(t, positions)
-	if gridded {
+	if hasGrid {
 		b.Grid = mlx.FromSlice(t, slices.Concat(grid[:]...), 3, len(tokens))
 	}
 	return b
 }
 
-// Rows gives the tokens of parts, one after the other, and their positions, as a batch of them has them.
+// Rows returns the tokens and positions of a batch of the parts.
 func Rows(parts []Part) (tokens, positions []int32) {
 	for _, p := range parts {
 		start := p.Seq.Offset()
@@ -116,27 +118,27 @@ func Rows(parts []Part) (tokens, positions []int32) {
 	return tokens, positions
 }
 
-// NextBatch is one row of each part's sequence, whose tokens, [len(parts)], the device may still be choosing. Of the parts it
-// takes Seq, Text and Shift.
+// NextBatch returns a batch of one row for each part's sequence. tokens, [len(parts)], may not be computed yet. It uses
+// Seq, Text and Shift of the parts.
 func NextBatch(tokens *mlx.Array, parts ...Part) *Batch {
 	b := &Batch{Tokens: tokens}
-	var positions, there []int32
-	gridded := false
+	var positions, shifted []int32
+	hasGrid := false
 	for i, p := range parts {
 		at := p.Seq.Offset()
 		b.Segments = append(b.Segments, Segment{Seq: p.Seq, Row: i, Len: 1, Pos: at, Text: p.Text})
 		positions = append(positions, int32(at))
-		there = append(there, int32(at+p.Shift))
-		gridded = gridded || p.gridded()
+		shifted = append(shifted, int32(at+p.Shift))
+		hasGrid = hasGrid || p.hasGrid()
 	}
 	b.Positions = mlx.FromSlice(tokens.Thread(), positions)
-	if gridded {
-		b.Grid = mlx.FromSlice(tokens.Thread(), slices.Concat(there, there, there), 3, len(parts))
+	if hasGrid {
+		b.Grid = mlx.FromSlice(tokens.Thread(), slices.Concat(shifted, shifted, shifted), 3, len(parts))
 	}
 	return b
 }
 
-// Embedded puts the given vectors over the looked-up ones x [T, hidden].
+// Embedded returns the looked-up vectors x [T, hidden] with the given ones in their rows.
 func (b *Batch) Embedded(x *mlx.Array) *mlx.Array {
 	if len(b.Vectors) == 0 {
 		return x
@@ -156,17 +158,17 @@ func (b *Batch) Embedded(x *mlx.Array) *mlx.Array {
 	return mlx.Concatenate(0, pieces...)
 }
 
-// upTo says that what was built holds for texts of up to n tokens.
-func (b *Batch) upTo(n int) {
+// limitTo notes that the graph holds only for sequences of up to n tokens.
+func (b *Batch) limitTo(n int) {
 	if b.Longest == 0 || n < b.Longest {
 		b.Longest = n
 	}
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (b *Batch) Rows() int { return b.Tokens.Dim(0) }
 
-// Wanted picks the rows [T, ...] whose output is wanted.
+// Wanted returns the rows of x [T, ...] whose output is wanted.
 func (b *Batch) Wanted(x *mlx.Array) *mlx.Array {
 	if b.Want == nil {
 		return x

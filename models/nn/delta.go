@@ -9,9 +9,10 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// GatedDelta is a gated delta net: queries, keys and values pass a short convolution along the rows of a sequence; then each
-// head of values keeps a matrix that a row lets decay, corrects by what it should have said of the row's key, and asks for
-// its query. The answers are normalized, and gated by another projection of the row.
+// GatedDelta is a Gated DeltaNet layer, a linear attention. Queries, keys and values pass a short causal convolution.
+// Each value head keeps a state matrix. Every row decays it, updates it by the delta rule (by the difference between
+// the value and the state's prediction for the key), and reads it with its query. The outputs are normalized and gated
+// by another projection of the row.
 //
 // Reference: transformers 5.23, Qwen3_5GatedDeltaNet in models/qwen3_5/modeling_qwen3_5.py.
 type GatedDelta struct {
@@ -26,11 +27,11 @@ type GatedDelta struct {
 	out             *Linear
 }
 
-// unitEps is added to the sum of squares of a query or key before it is divided by its root.
+// unitEps is added to the sum of squares when a query or key is normalized to unit length.
 const unitEps = 1e-6
 
 // NewGatedDelta takes the tensors NAME.in_proj_qkv, in_proj_z, in_proj_a, in_proj_b, conv1d, A_log, dt_bias, norm and
-// out_proj of a layer. eps is that of the norm of its output.
+// out_proj of a layer. eps is that of the output norm.
 func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
 	dim, channels := float64(d.KeyDim), 2*d.Keys()+d.Values()
 	l := &GatedDelta{
@@ -40,9 +41,9 @@ func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps f
 		a:     NewLinear(w, name+".in_proj_a", d.ValueHeads, hidden, false),
 		b:     NewLinear(w, name+".in_proj_b", d.ValueHeads, hidden, false),
 		out:   NewLinear(w, name+".out_proj", hidden, d.Values(), false).Join(),
-		// The engine's norm divides by the root of a mean of squares, where the sum of squares is asked for.
+		// RMSNorm divides by the root of the mean of squares instead of their sum.
 		unitEps: unitEps / dim,
-		// Queries are not scaled by 1/sqrt(dim), which the norm after them undoes but for its eps.
+		// Queries are not scaled by 1/sqrt(dim): the output norm cancels that scale, except in its eps.
 		outEps: eps * dim,
 	}
 	conv := w.Take(name+".conv1d.weight", channels, 1, d.Kernel)
@@ -59,8 +60,8 @@ func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps f
 	return l
 }
 
-// AddApply gives x+y [T, hidden], and what the layer makes of that, normalized, each segment going on from the state of its
-// sequence's layer, of the rows that [Batch.Asked] picks. Without y the sum is x.
+// AddApply returns x+y [T, hidden] and the output of the layer on the normalized sum, both for the rows that
+// [Batch.Asked] selects. Each segment continues from the state of its sequence. If y is nil the sum is x.
 func (l *GatedDelta) AddApply(b *Batch, layer int, n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, in := NormedLinears(n, x, y, l.qkv, l.z, l.a, l.b)
 	return b.Asked(sum), l.apply(b, layer, in)
@@ -84,15 +85,15 @@ func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
 		}
 	}
 	mixed := mlx.CausalConv(qkv, l.conv, nil, tails, true, false, inPlace, lengths...)
-	// From here to the gate all is float32: what is rounded before the memory sees it stays in there.
+	// Everything up to the gate is float32: rounding errors of the inputs would accumulate in the state.
 	parts := mlx.Split(mixed[0], 1, 2*d.Keys())
 	qk := mlx.Reshape(mlx.AsType(parts[0], mlx.Float32), -1, 2*d.KeyHeads, d.KeyDim)
 	qk = mlx.RMSNormPlusOne(qk, l.unit, l.unitEps)
 	heads := mlx.SplitEven(qk, 2, 1)
 	v := mlx.Reshape(mlx.AsType(parts[1], mlx.Float32), -1, d.ValueHeads, d.ValueDim)
-	said := mlx.GatedDeltaRows(heads[0], heads[1], v, gate, beta, memories, false, inPlace, lengths...)
+	outputs := mlx.GatedDeltaRows(heads[0], heads[1], v, gate, beta, memories, false, inPlace, lengths...)
 	for i, c := range states {
-		c.Advance(mixed[1+i], said[1+i], lengths[i])
+		c.Advance(mixed[1+i], outputs[1+i], lengths[i])
 		if c.Trying() && lengths[i] > 1 {
 			s := b.Segments[i]
 			take := func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 0, mlx.Range(s.Row, s.Row+s.Len)) }
@@ -100,14 +101,14 @@ func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
 			c.Redo(again.rows, again.arrays(c.Offset() == lengths[i])...)
 		}
 	}
-	y := mlx.AsType(mlx.RMSNorm(said[0], l.norm, l.outEps), z.DType())
+	y := mlx.AsType(mlx.RMSNorm(outputs[0], l.norm, l.outEps), z.DType())
 	return l.out.ApplyGated(mlx.SiLUActivation, b.Asked(z), b.Asked(y))
 }
 
-// rerun is what it takes to run a segment's first rows through the memory once more: nothing of it is a product with weights.
+// rerun holds the inputs for replaying a segment's first rows through the state. It needs no products with weights.
 type rerun struct{ tail, memory, qkv, q, k, v, gate, beta *mlx.Array }
 
-// arrays are what a rerun needs. The state before it is the cache's, but for that at the start.
+// arrays returns the arrays that a rerun needs besides the cache's previous state, which does not exist at the start.
 func (r rerun) arrays(start bool) []*mlx.Array {
 	all := []*mlx.Array{r.qkv, r.q, r.k, r.v, r.gate, r.beta}
 	if start {
@@ -116,22 +117,24 @@ func (r rerun) arrays(start bool) []*mlx.Array {
 	return all
 }
 
-// rows gives the state after the first n rows. It takes the place of the state before them.
+// rows returns the state after the first n rows. It overwrites the previous state.
 func (r rerun) rows(n int) (conv, delta *mlx.Array) {
 	first := func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 0, mlx.Range(0, n)) }
 	seen := mlx.Concatenate(0, r.tail, first(r.qkv))
 	conv = mlx.Contiguous(mlx.SliceAxis(seen, 0, mlx.Range(n, n+r.tail.Dim(0))))
-	said := mlx.GatedDeltaRows(first(r.q), first(r.k), first(r.v), first(r.gate), first(r.beta), []*mlx.Array{r.memory}, false, true, n)
-	return conv, said[1]
+	outputs := mlx.GatedDeltaRows(first(r.q), first(r.k), first(r.v), first(r.gate), first(r.beta),
+		[]*mlx.Array{r.memory}, false, true, n)
+	return conv, outputs[1]
 }
 
-// recurrent gives, of each segment's sequence, the state of a layer.
+// recurrent returns the state of a layer for each segment's sequence.
 func (b *Batch) recurrent(layer int) []*cache.State {
 	states := make([]*cache.State, len(b.Segments))
 	for i, s := range b.Segments {
 		c, ok := s.Seq.Layers[layer].(*cache.State)
 		if !ok {
-			panic(&mlx.Error{Message: fmt.Sprintf("gated delta: layer %d keeps no such state (%T)", layer, s.Seq.Layers[layer])})
+			panic(&mlx.Error{Message: fmt.Sprintf("gated delta: layer %d has no recurrent state but %T",
+				layer, s.Seq.Layers[layer])})
 		}
 		states[i] = c
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// deltaWeights are the tensors of a gated delta net, in float64 too.
+// deltaWeights are the tensors of a Gated DeltaNet, also in float64.
 type deltaWeights struct {
 	shape  arch.GatedDelta
 	hidden int
 	values map[string][]float64
 }
 
-const deltaEps = 1e-3 // large enough to count
+const deltaEps = 1e-3 // large enough to make a difference
 
 func newDeltaWeights(e *mlx.Thread, d arch.GatedDelta, hidden int) (deltaWeights, *nn.Weights) {
 	x, tensors := deltaWeights{d, hidden, map[string][]float64{}}, map[string]*nn.Tensor{}
@@ -44,7 +44,7 @@ func newDeltaWeights(e *mlx.Thread, d arch.GatedDelta, hidden int) (deltaWeights
 	return x, nn.NewWeights(mlx.Float32, tensors)
 }
 
-// apply is what the layer makes of a sequence, by its definition.
+// apply is a reference implementation of the layer for one sequence.
 func (w deltaWeights) apply(rows [][]float64) (out []float64) {
 	d := w.shape
 	project := func(name string, x []float64) []float64 {
@@ -111,8 +111,8 @@ func (w deltaWeights) apply(rows [][]float64) (out []float64) {
 	return out
 }
 
-// A gated delta net gives what its definition says, whatever way the rows of a sequence come: at once, one by one, in
-// pieces shorter and longer than the convolution, beside another sequence.
+// A Gated DeltaNet matches its reference implementation for any division of a sequence into chunks: at once, one by
+// one, in chunks shorter and longer than the convolution, and packed with another sequence.
 func TestGatedDelta(t *testing.T) {
 	const hidden, rows = 24, 23
 	for _, d := range []arch.GatedDelta{
@@ -155,8 +155,8 @@ func TestGatedDelta(t *testing.T) {
 	}
 }
 
-// runDelta gives the rows of x [sequences, rows, hidden] to the block, the first sequence in pieces of the given sizes, in
-// turn, the other, if asked for, beside it in pieces of 2.
+// runDelta applies the block to the rows of x [sequences, rows, hidden]: the first sequence in chunks of the given
+// sizes, in turn; the other, if requested, in the same batches in chunks of 2.
 func runDelta(e *mlx.Thread, block *nn.GatedDelta, x *mlx.Array, pieces []int, other bool) [][]float32 {
 	count := 1
 	if other {
@@ -220,7 +220,7 @@ func wantNear(t *testing.T, what string, got []float32, want []float64) {
 	}
 }
 
-// What does not recur cannot be given rows, and states of absent tensors are reported by name.
+// Sequences without a recurrent state are rejected, and missing tensors are reported by name.
 func TestGatedDeltaNeedsItsState(t *testing.T) {
 	d := arch.GatedDelta{KeyHeads: 1, ValueHeads: 1, KeyDim: 4, ValueDim: 4, Kernel: 4}
 	mlxtest.Do(t, func(e *mlx.Thread) {
@@ -230,12 +230,12 @@ func TestGatedDeltaNeedsItsState(t *testing.T) {
 		seq := cache.NewSequence([]cache.Kind{cache.Full})
 		b := &nn.Batch{Segments: []nn.Segment{{Seq: seq, Len: 1}}}
 		err := failure(func() { block.Apply(b, 0, mlx.Zeros(e, mlx.Float32, 1, 8)) })
-		if err == nil || !strings.Contains(err.Error(), "layer 0 keeps no such state") {
-			t.Errorf("a layer that keeps keys: %v", err)
+		if err == nil || !strings.Contains(err.Error(), "layer 0 has no recurrent state") {
+			t.Errorf("a layer with a KV cache: %v", err)
 		}
 		empty := nn.NewWeights(mlx.Float32, nil)
 		nn.NewGatedDelta(empty, "x", d, 8, deltaEps)
-		if err := empty.Err(); err == nil || !strings.Contains(err.Error(), "x.in_proj_qkv.weight is absent") {
+		if err := empty.Err(); err == nil || !strings.Contains(err.Error(), "x.in_proj_qkv.weight is missing") {
 			t.Errorf("without tensors: %v", err)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Rows that are taken back leave a gated delta net as it was, at its start and later, in one step of a transaction and
-// over several, beside a sequence without one.
+// Rolling back rows restores the state of a Gated DeltaNet, at its start and later, for transactions of one step and of
+// several, batched with a sequence without a transaction.
 func TestGatedDeltaTransactions(t *testing.T) {
 	const hidden, rows = 24, 23
 	d := arch.GatedDelta{KeyHeads: 2, ValueHeads: 4, KeyDim: 6, ValueDim: 5, Kernel: 4}

@@ -5,15 +5,15 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Experts are the gated feed-forward blocks of a layer of which each row passes a few. Their weights lie together and stay
-// packed: a product reads only the experts that some row chose.
+// Experts are the expert feed-forward blocks of a mixture-of-experts layer. The weights of all experts are one tensor
+// and stay packed: a product reads only the experts that some row chose.
 type Experts struct {
 	gateUp, down *bank
-	gelu         bool // by tanh, in place of SiLU
+	gelu         bool // tanh approximation of GELU instead of SiLU
 }
 
-// NewExperts takes BASE.gate_up_proj [experts, 2*intermediate, hidden], of each expert the gate first, and BASE.down_proj
-// [experts, hidden, intermediate], either of which may be packed. Gates go through SiLU, unless ThroughGELU is called.
+// NewExperts takes BASE.gate_up_proj [experts, 2*intermediate, hidden], each expert's gate first, and BASE.down_proj
+// [experts, hidden, intermediate]. Both may be packed. The activation is SiLU unless ThroughGELU is called.
 func NewExperts(w *Weights, base string, e arch.Experts, hidden int) *Experts {
 	return &Experts{
 		gateUp: newBank(w, base+".gate_up_proj", e.Count, 2*e.Intermediate, hidden),
@@ -21,20 +21,20 @@ func NewExperts(w *Weights, base string, e arch.Experts, hidden int) *Experts {
 	}
 }
 
-// ThroughGELU makes gates go through GELU, by tanh.
+// ThroughGELU makes the activation the tanh approximation of GELU.
 func (e *Experts) ThroughGELU() *Experts {
 	e.gelu = true
 	return e
 }
 
-// Shared is what an expert that all rows pass gave, to be added to what the chosen ones give. The zero value is none.
+// Shared is the output of a shared expert, which is added to the output of the chosen ones. The zero value means none.
 type Shared struct {
 	X    *mlx.Array // [T, hidden]
-	Gate *mlx.Array // [T, 1]: X counts by its sigmoid; nil = whole
+	Gate *mlx.Array // [T, 1]: X is multiplied by its sigmoid; nil means 1
 }
 
-// Apply gives the sum [T, hidden] of what the chosen experts, uint32 [T, k], make of rows x [T, hidden], by the weights
-// float32 [T, k], and of what all rows share. The sum is rounded to the type of x once.
+// Apply returns the outputs [T, hidden] for rows x [T, hidden]: the chosen experts' outputs, uint32 [T, k], weighted by
+// float32 weights [T, k], plus the shared expert's. The sum is rounded to the type of x once.
 func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 	if x.Thread().Info().GPU && chosen.Size() >= sortedFrom {
 		return mlx.CombineRows(e.sorted(x, chosen), weights, s.X, s.Gate)
@@ -48,7 +48,7 @@ func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 	return mlx.GatedExperts(x, weights, chosen, parts, formats[:], groups[:], bits[:], e.gelu, s.X, s.Gate)
 }
 
-// sortedFrom is the number of picks from which a GPU does better with those of one expert side by side. On a CPU the kernel
+// sortedFrom is the number of choices from which a GPU is faster if rows are sorted by expert. On a CPU the kernel
 // sorts.
 const sortedFrom = 64
 
@@ -70,17 +70,17 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 	return mlx.Reshape(mlx.Take(h, back, 0), rows, k, 1, -1)
 }
 
-// TopSoftmax chooses the k experts of each row with the highest scores [T, experts], and weighs them by the softmax over all
-// experts, or, where they are made to sum to 1, over those chosen: float32 and uint32 [T, k].
+// TopSoftmax chooses the k experts with the highest scores [T, experts] of each row. Their weights are the softmax over
+// all experts, or, if sumToOne, over those chosen. The results are float32 and uint32 [T, k].
 func TopSoftmax(scores *mlx.Array, k int, sumToOne bool) (weights, chosen *mlx.Array) {
 	both := mlx.ChooseExperts(scores, nil, k, 1, 1, false, sumToOne, 1)
 	return both[0], both[1]
 }
 
-// bank is matrices [n, out, in] of which a row meets some.
+// bank is a stack of matrices [n, out, in] from which rows select.
 type bank struct {
-	weight *Tensor
-	turned *mlx.Array // of plain weights: [experts, in, out], over the same memory
+	weight     *Tensor
+	transposed *mlx.Array // of plain weights: [experts, in, out], sharing their memory
 }
 
 func newBank(w *Weights, name string, experts, out, in int) *bank {
@@ -92,16 +92,16 @@ func newBank(w *Weights, name string, experts, out, in int) *bank {
 func bankOf(w *Weights, t *Tensor) *bank {
 	b := &bank{weight: t}
 	if t != nil && t.Packed == nil {
-		b.turned = w.Constant(mlx.SwapAxes(t.Array, -1, -2))
+		b.transposed = w.Constant(mlx.SwapAxes(t.Array, -1, -2))
 	}
 	return b
 }
 
-// apply multiplies rows x [..., 1, in], picked by index of those before the last two axes, with the matrices of experts.
-// Without rows, x has one for each expert picked, which then must be sorted.
+// apply multiplies rows of x [..., 1, in] by the matrices of experts. rows holds their indices in the leading axes of
+// x. If rows is nil, x has one row for each chosen expert, and experts must be sorted.
 func (b *bank) apply(x, rows, experts *mlx.Array, sorted bool) *mlx.Array {
 	if p := b.weight.Packed; p != nil {
 		return mlx.GatherQMM(x, b.weight.Array, p.Scales, p.Biases, rows, experts, true, p.Group, p.Bits, p.Mode, sorted)
 	}
-	return mlx.GatherMM(x, b.turned, rows, experts, sorted)
+	return mlx.GatherMM(x, b.transposed, rows, experts, sorted)
 }

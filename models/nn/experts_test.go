@@ -11,13 +11,14 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// bankFormats are the ways that experts are stored in.
+// bankFormats are the formats that experts are stored in.
 var bankFormats = []nn.Packed{
-	{}, {Mode: mlx.Affine, Bits: 4, Group: 64}, {Mode: mlx.Affine, Bits: 8, Group: 32}, {Mode: mlx.MXFP4, Bits: 4, Group: 32},
+	{}, {Mode: mlx.Affine, Bits: 4, Group: 64}, {Mode: mlx.Affine, Bits: 8, Group: 32},
+	{Mode: mlx.MXFP4, Bits: 4, Group: 32},
 	{Mode: mlx.MXFP8, Bits: 8, Group: 32}, {Mode: mlx.NVFP4, Bits: 4, Group: 16},
 }
 
-// stored gives a tensor in a format, and its values.
+// stored returns a tensor in a format, and its decoded values.
 func stored(e *mlx.Thread, x *mlx.Array, f nn.Packed) (*nn.Tensor, *mlx.Array) {
 	if f.Bits == 0 {
 		return &nn.Tensor{Array: mlx.Keep(x)}, x
@@ -31,11 +32,11 @@ func stored(e *mlx.Thread, x *mlx.Array, f nn.Packed) (*nn.Tensor, *mlx.Array) {
 	return &nn.Tensor{Array: mlx.Keep(parts[0]), Packed: &f}, plain
 }
 
-// Experts give what their definition says, row by row, in every format, for one row and for many.
+// Experts match a reference implementation row by row, in every format, for one row and for many.
 func TestExperts(t *testing.T) {
 	const experts, hidden, width, k = 5, 128, 64, 2
 	for _, f := range bankFormats {
-		for _, rows := range []int{1, 3, 40, 300} { // the last ones in several operations
+		for _, rows := range []int{1, 3, 40, 300} { // large counts are not fused
 			t.Run(fmt.Sprintf("mode %d, %d bits, %d rows", f.Mode, f.Bits, rows), func(t *testing.T) {
 				mlxtest.Do(t, func(e *mlx.Thread) {
 					keys := mlx.RandomSplit(mlx.RandomKey(e, 5), 6)
@@ -95,13 +96,14 @@ func TestExperts(t *testing.T) {
 	}
 }
 
-// Absent and misshapen experts are errors of the weights, not of the step that meets them.
+// Missing experts and experts of wrong shape are errors of the weights, reported before any step.
 func TestExpertsNeedTheirWeights(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"x.gate_up_proj": {Array: mlx.Keep(mlx.Zeros(e, mlx.Float32, 2, 8, 4))}})
+		gateUp := mlx.Keep(mlx.Zeros(e, mlx.Float32, 2, 8, 4))
+		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"x.gate_up_proj": {Array: gateUp}})
 		defer w.Free()
 		nn.NewExperts(w, "x", arch.Experts{Count: 2, PerToken: 1, Intermediate: 4}, 4)
-		if err := w.Err(); err == nil || err.Error() != "tensor x.down_proj is absent: "+nn.ErrWeights.Error() {
+		if err := w.Err(); err == nil || err.Error() != "tensor x.down_proj is missing: "+nn.ErrWeights.Error() {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -121,7 +123,8 @@ func TestTopSoftmax(t *testing.T) {
 			at, by := mlx.ToSlice[uint32](chosen), weights.Float32s()
 			for i, want := range []uint32{1, 3, 1, 3} {
 				if at[i] != want || math.Abs(float64(by[i])-c.want[i]) > 1e-4 {
-					t.Errorf("sum to one %v: expert %d of weight %v, want %d of %v", c.sumToOne, at[i], by[i], want, c.want[i])
+					t.Errorf("sum to one %v: expert %d with weight %v, want %d with %v",
+						c.sumToOne, at[i], by[i], want, c.want[i])
 				}
 			}
 		}

@@ -2,12 +2,12 @@ package nn
 
 import "github.com/ingotml/ingot/mlx"
 
-// ApplySorted is Apply the way of a GPU with many rows.
+// ApplySorted is Apply as on a GPU with many rows.
 func (e *Experts) ApplySorted(x, weights, chosen *mlx.Array) *mlx.Array {
 	return mlx.CombineRows(e.sorted(x, chosen), weights, nil, nil)
 }
 
-// Apply is AddApply of rows as they are.
+// Apply is AddApply for rows that are already normalized.
 func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
 	return l.apply(b, layer, Linears(x, l.qkv, l.z, l.a, l.b))
 }

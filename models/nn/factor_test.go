@@ -9,16 +9,20 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// A factor of the whole weight multiplies what it gives, in every way to apply a layer, before the bias; only layers can have one.
+// A global factor of a weight multiplies the layer's output before the bias, for all ways to apply the layer. Only
+// linear layers can have one.
 func TestFactor(t *testing.T) {
 	const out, in, factor = 8, 64, 0.3
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		weight, plain := stored(e, mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, out, in), nn.Packed{Mode: mlx.NVFP4, Bits: 4, Group: 16, Global: factor})
+		weight, plain := stored(e, mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, out, in),
+			nn.Packed{Mode: mlx.NVFP4, Bits: 4, Group: 16, Global: factor})
 		bias := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.Float32, out)
 		one := mlx.RandomNormal(mlx.RandomKey(e, 4), mlx.Float32, in)
-		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a.weight": weight, "a.bias": {Array: mlx.Keep(bias)}, "n.weight": {Array: mlx.Keep(one)}})
+		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a.weight": weight, "a.bias": {Array: mlx.Keep(bias)},
+			"n.weight": {Array: mlx.Keep(one)}})
 		defer w.Free()
-		bare, biased, norm := nn.NewLinear(w, "a", out, in, false), nn.NewLinear(w, "a", out, in, true), nn.NewRMSNorm(w, "n", in, 1e-5)
+		bare, biased, norm := nn.NewLinear(w, "a", out, in, false), nn.NewLinear(w, "a", out, in, true),
+			nn.NewRMSNorm(w, "n", in, 1e-5)
 		if err := w.Err(); err != nil {
 			t.Error(err)
 			return
@@ -43,10 +47,11 @@ func TestFactor(t *testing.T) {
 	})
 }
 
-// Scales of float32 do not widen what a layer gives.
+// Float32 scales do not widen a layer's output.
 func TestWideScales(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		weight, plain := stored(e, mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, 8, 64), nn.Packed{Mode: mlx.Affine, Bits: 4, Group: 32})
+		weight, plain := stored(e, mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, 8, 64),
+			nn.Packed{Mode: mlx.Affine, Bits: 4, Group: 32})
 		w := nn.NewWeights(mlx.BFloat16, map[string]*nn.Tensor{"a.weight": weight})
 		defer w.Free()
 		layer := nn.NewLinear(w, "a", 8, 64, false)

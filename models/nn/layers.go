@@ -10,21 +10,20 @@ import (
 type Linear struct {
 	weight *Tensor    // [out, in]
 	bias   *mlx.Array // [out], or nil
-	heads  int        // that the output is split into; 0 is none
-	joins  bool       // the heads of its input
+	heads  int        // heads that the output is split into; 0 means not split
+	joins  bool       // the input is split into heads
 
-	owner *Weights // frees group; nil for a layer of arrays that somebody else owns
-	group *group   // that the layer was last applied with, as its first
+	owner *Weights // frees group; nil for a layer whose arrays another owner holds
+	group *group   // the group that was last applied with this layer as its first
 }
 
-// group is layers that share an input, ready to be applied.
+// group is a list of layers that share an input, prepared for use.
 type group struct {
 	layers []*Linear
 	ready  *mlx.Layers
 }
 
-// NewLinear is the one factory of linear layers: NAME.weight [out, in], which may be packed, and, if asked for, NAME.bias
-// [out].
+// NewLinear takes NAME.weight [out, in], which may be packed, and NAME.bias [out] if bias is set.
 func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
 	l := &Linear{weight: w.Matrix(name+".weight", out, in), owner: w}
 	if bias {
@@ -33,18 +32,18 @@ func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
 	return l
 }
 
-// LinearOf makes a layer of plain arrays that somebody else owns: weight [out, in], and bias [out] or nil.
+// LinearOf makes a layer of plain arrays that the caller owns: weight [out, in], and bias [out] or nil.
 func LinearOf(weight, bias *mlx.Array) *Linear {
 	return &Linear{weight: &Tensor{Array: weight}, bias: bias}
 }
 
-// Split makes the layer give [T, heads, out/heads].
+// Split changes the layer's output to [T, heads, out/heads].
 func (l *Linear) Split(heads int) *Linear {
 	l.heads = heads
 	return l
 }
 
-// Join makes the layer take [T, heads, in/heads].
+// Join changes the layer's input to [T, heads, in/heads].
 func (l *Linear) Join() *Linear {
 	l.joins = true
 	return l
@@ -53,43 +52,43 @@ func (l *Linear) Join() *Linear {
 // Apply maps [T, in] to [T, out].
 func (l *Linear) Apply(x *mlx.Array) *mlx.Array { return Linears(x, l)[0] }
 
-// Linears applies layers that share an input in one operation: on a CPU, x is prepared once for all of them. All or none of
-// them join heads.
+// Linears applies layers that share an input in one operation: a CPU prepares x once for all of them. Either all or
+// none of them join heads.
 func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
-	ready, done := together(layers)
+	ready, done := prepare(layers)
 	defer done()
 	return finish(layers, ready.Apply(x), x.DType())
 }
 
-// NormedLinears gives x+y, and what Linears gives of that, normalized. Without y the sum is x.
+// NormedLinears returns x+y, and Linears of the normalized sum. If y is nil the sum is x.
 func NormedLinears(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
-	ready, done := together(layers)
+	ready, done := prepare(layers)
 	defer done()
 	sum, outs = ready.ApplyNormed(x, y, n.weight, n.eps, n.plusOne)
 	return sum, finish(layers, outs, x.DType())
 }
 
-// NormedLinearsKept is NormedLinears, and gives the normalized sum too.
+// NormedLinearsKept is NormedLinears and also returns the normalized sum.
 func NormedLinearsKept(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum, normed *mlx.Array, outs []*mlx.Array) {
-	ready, done := together(layers)
+	ready, done := prepare(layers)
 	defer done()
 	sum, normed, outs = ready.ApplyNormedKept(x, y, n.weight, n.eps, n.plusOne)
 	return sum, normed, finish(layers, outs, x.DType())
 }
 
-// NormedQueries is NormedLinears of what attention needs: sums, and what the first layer gives, queries, of the rows that
-// [Batch.Asked] picks, and of all rows what the others give, which is stored.
+// NormedQueries is NormedLinears for attention. The sum and the output of the first layer, the queries, are those of
+// the rows that [Batch.Asked] selects. The other layers, whose outputs are stored, process all rows.
 func NormedQueries(b *Batch, n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
-	if b.asking == nil {
+	if b.queryBatch == nil {
 		return NormedLinears(n, x, y, layers...)
 	}
 	sum, normed := n.AddApply(x, y)
 	return b.Asked(sum), Queries(b, normed, layers...)
 }
 
-// Queries is NormedQueries of rows as they are.
+// Queries is NormedQueries for rows that are already normalized.
 func Queries(b *Batch, x *mlx.Array, layers ...*Linear) []*mlx.Array {
-	if b.asking == nil {
+	if b.queryBatch == nil {
 		return Linears(x, layers...)
 	}
 	return append(Linears(b.Asked(x), layers[0]), Linears(x, layers[1:]...)...)
@@ -97,13 +96,13 @@ func Queries(b *Batch, x *mlx.Array, layers ...*Linear) []*mlx.Array {
 
 // ApplyGated is Apply of activation(gate) * up.
 func (l *Linear) ApplyGated(activation mlx.Activation, gate, up *mlx.Array) *mlx.Array {
-	ready, done := together([]*Linear{l})
+	ready, done := prepare([]*Linear{l})
 	defer done()
 	return finish([]*Linear{l}, ready.ApplyGated(activation, gate, up), gate.DType())[0]
 }
 
-// finish makes results of a type that scales of float32 have widened, or that a factor of the whole weight is still to be
-// multiplied with.
+// finish applies the tensors' global factors and biases, and converts outputs that float32 scales have widened back to
+// type d.
 func finish(layers []*Linear, outs []*mlx.Array, d mlx.DType) []*mlx.Array {
 	for i, l := range layers {
 		y := outs[i]
@@ -125,8 +124,9 @@ func finish(layers []*Linear, outs []*mlx.Array, d mlx.DType) []*mlx.Array {
 	return outs
 }
 
-// together makes layers ready, once where somebody owns them. The caller calls done after use.
-func together(layers []*Linear) (ready *mlx.Layers, done func()) {
+// prepare returns the prepared layers. They are cached if the first layer has an owner. The caller calls done after
+// use.
+func prepare(layers []*Linear) (ready *mlx.Layers, done func()) {
 	first := layers[0]
 	if first.owner == nil {
 		l := newLayers(layers)
@@ -155,11 +155,11 @@ func newLayers(layers []*Linear) *mlx.Layers {
 	return mlx.NewLayers(parts, layers[0].joins, formats, groups, bits, biased, heads)
 }
 
-// Embedding is a table of vectors, looked up by token and, where a model ties them, multiplied as the output head.
+// Embedding is a table of vectors, looked up by token. In models with tied embeddings it is also the output head.
 type Embedding struct {
 	weight *Tensor   // [vocab, hidden]
 	dtype  mlx.DType // of the vectors
-	scale  float64   // of the vectors, not of the scores
+	scale  float64   // of the vectors, not of the logits
 	head   *Linear
 }
 
@@ -170,13 +170,13 @@ func NewEmbedding(w *Weights, name string, vocab, hidden int) *Embedding {
 	return &Embedding{weight, w.DType, 1, &Linear{weight: weight, owner: w}}
 }
 
-// Scaled makes the embedding multiply vectors by a factor, rounded to their type first.
+// Scaled makes Lookup multiply vectors by a factor, which is first rounded to their type.
 func (e *Embedding) Scaled(by float64) *Embedding {
 	e.scale = by
 	return e
 }
 
-// Lookup gives the vectors [T, hidden] of tokens [T].
+// Lookup returns the vectors [T, hidden] of tokens [T].
 func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array {
 	if p := e.weight.Packed; p != nil {
 		return mlx.PackedTableRows(e.weight.Array, p.Scales, p.Biases, tokens, e.scale, p.Group, p.Bits, p.Mode, e.dtype)
@@ -184,10 +184,10 @@ func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array {
 	return mlx.TableRows(e.weight.Array, tokens, e.scale)
 }
 
-// Project gives the scores [T, vocab] of rows [T, hidden].
+// Project returns the logits [T, vocab] of rows [T, hidden].
 func (e *Embedding) Project(x *mlx.Array) *mlx.Array { return e.head.Apply(x) }
 
-// RMSNorm divides rows by their root mean square and scales them.
+// RMSNorm divides rows by their root mean square and multiplies by weights.
 type RMSNorm struct {
 	weight  *mlx.Array // [hidden], or nil
 	eps     float64
@@ -199,7 +199,7 @@ func NewRMSNorm(w *Weights, name string, hidden int, eps float64) *RMSNorm {
 	return &RMSNorm{weight: w.Take(name+".weight", hidden), eps: eps}
 }
 
-// PlainRMSNorm has no weights.
+// PlainRMSNorm returns a norm without weights.
 func PlainRMSNorm(eps float64) *RMSNorm { return &RMSNorm{eps: eps} }
 
 // PlusOne makes the norm multiply by 1 + weight, in float32.
@@ -216,7 +216,7 @@ func (n *RMSNorm) Apply(x *mlx.Array) *mlx.Array {
 	return mlx.RMSNorm(x, n.weight, n.eps)
 }
 
-// AddApply gives x+y, and that normalized. Without y it is x, and that normalized.
+// AddApply returns x+y and the normalized sum. If y is nil the sum is x.
 func (n *RMSNorm) AddApply(x, y *mlx.Array) (sum, normed *mlx.Array) {
 	if y == nil {
 		return x, n.Apply(x)

@@ -24,7 +24,7 @@ func (m *MLP) Apply(x *mlx.Array) *mlx.Array {
 	return m.down.ApplyGated(m.activation, gateUp[0], gateUp[1])
 }
 
-// AddApply gives x+y, and the block of that, normalized. Without y the sum is x.
+// AddApply returns x+y, and the output of the block on the normalized sum. If y is nil the sum is x.
 func (m *MLP) AddApply(n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, gateUp := NormedLinears(n, x, y, m.gate, m.up)
 	return sum, m.down.ApplyGated(m.activation, gateUp[0], gateUp[1])

@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// random makes weights of the given shapes, and their values.
+// random returns random weights of the given shapes, and their values.
 func random(e *mlx.Thread, shapes map[string][]int) (*nn.Weights, map[string]*mlx.Array) {
 	tensors, values := map[string]*nn.Tensor{}, map[string]*mlx.Array{}
 	seed := uint64(0)
@@ -38,15 +38,19 @@ func TestMLP(t *testing.T) {
 		linear := func(name string, x *mlx.Array) *mlx.Array {
 			return mlx.Add(mlx.MatMul(x, mlx.Transpose(v["m."+name+".weight"])), v["m."+name+".bias"])
 		}
-		wantNearly(t, "mlp", mlp.Apply(x), linear("down_proj", mlx.Multiply(mlx.GELUTanh(linear("gate_proj", x)), linear("up_proj", x))))
+		wantNearly(t, "mlp", mlp.Apply(x), linear("down_proj",
+			mlx.Multiply(mlx.GELUTanh(linear("gate_proj", x)), linear("up_proj", x))))
 	})
 }
 
-// normedAttention is a layer's attention of random weights, and their values.
-func normedAttention(t *testing.T, e *mlx.Thread, heads, kvHeads, dim, hidden int, r arch.Rope, window int) (*nn.NormedAttention, *nn.Rope, *nn.Weights, map[string]*mlx.Array) {
+// normedAttention returns an attention layer with random weights, and their values.
+func normedAttention(
+	t *testing.T, e *mlx.Thread, heads, kvHeads, dim, hidden int, r arch.Rope, window int,
+) (*nn.NormedAttention, *nn.Rope, *nn.Weights, map[string]*mlx.Array) {
 	t.Helper()
 	w, v := random(e, map[string][]int{
-		"a.q_proj.weight": {heads * dim, hidden}, "a.k_proj.weight": {kvHeads * dim, hidden}, "a.v_proj.weight": {kvHeads * dim, hidden},
+		"a.q_proj.weight": {heads * dim, hidden}, "a.k_proj.weight": {kvHeads * dim, hidden},
+		"a.v_proj.weight": {kvHeads * dim, hidden},
 		"a.o_proj.weight": {hidden, heads * dim}, "a.q_norm.weight": {dim}, "a.k_norm.weight": {dim},
 	})
 	c := arch.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, NormEps: 1e-6}
@@ -58,23 +62,26 @@ func normedAttention(t *testing.T, e *mlx.Thread, heads, kvHeads, dim, hidden in
 	return attention, rope, w, v
 }
 
-// The attention of a layer is that of its parts, written out.
+// NormedAttention equals the composition of its parts.
 func TestNormedAttention(t *testing.T) {
 	const rows, heads, kvHeads, dim, hidden, window = 7, 4, 2, 8, 16, 3
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		attention, rope, w, v := normedAttention(t, e, heads, kvHeads, dim, hidden, arch.Rope{Type: arch.RopeDefault, Theta: 100}, window)
+		attention, rope, w, v := normedAttention(t, e, heads, kvHeads, dim, hidden,
+			arch.Rope{Type: arch.RopeDefault, Theta: 100}, window)
 		defer w.Free()
 		seq := cache.NewSequence([]cache.Kind{attention.Kind()})
 		defer seq.Free()
 		b := nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, rows), All: true})
-		h, more := mlx.RandomNormal(mlx.RandomKey(e, 99), mlx.Float32, rows, hidden), mlx.RandomNormal(mlx.RandomKey(e, 98), mlx.Float32, rows, hidden)
+		h, more := mlx.RandomNormal(mlx.RandomKey(e, 99), mlx.Float32, rows, hidden),
+			mlx.RandomNormal(mlx.RandomKey(e, 98), mlx.Float32, rows, hidden)
 		norm := nn.PlainRMSNorm(1e-6)
 		x := norm.Apply(mlx.Add(h, more))
 
 		part := func(name string, n int) *mlx.Array {
 			return mlx.Reshape(mlx.MatMul(x, mlx.Transpose(v["a."+name+".weight"])), rows, n, dim)
 		}
-		q, k := rope.Apply(b, mlx.RMSNorm(part("q_proj", heads), v["a.q_norm.weight"], 1e-6), mlx.RMSNorm(part("k_proj", kvHeads), v["a.k_norm.weight"], 1e-6))
+		q, k := rope.Apply(b, mlx.RMSNorm(part("q_proj", heads), v["a.q_norm.weight"], 1e-6),
+			mlx.RMSNorm(part("k_proj", kvHeads), v["a.k_norm.weight"], 1e-6))
 		mask := make([]float32, rows*rows)
 		for i := range mask {
 			if row, key := i/rows, i%rows; key > row || key <= row-window {
@@ -82,8 +89,10 @@ func TestNormedAttention(t *testing.T) {
 			}
 		}
 		batched := func(x *mlx.Array) *mlx.Array { return mlx.ExpandDims(mlx.SwapAxes(x, 0, 1), 0) }
-		y := mlx.Attention(batched(q), batched(k), batched(part("v_proj", kvHeads)), mlx.FromSlice(e, mask, rows, rows), nil, 0.35355339, false)
-		want := mlx.MatMul(mlx.Reshape(mlx.SwapAxes(mlx.Squeeze(y, 0), 0, 1), rows, heads*dim), mlx.Transpose(v["a.o_proj.weight"]))
+		y := mlx.Attention(batched(q), batched(k), batched(part("v_proj", kvHeads)), mlx.FromSlice(e, mask, rows, rows), nil,
+			0.35355339, false)
+		want := mlx.MatMul(mlx.Reshape(mlx.SwapAxes(mlx.Squeeze(y, 0), 0, 1), rows, heads*dim),
+			mlx.Transpose(v["a.o_proj.weight"]))
 		sum, got := attention.AddApply(b, norm, h, more)
 		wantNearly(t, "sum", sum, mlx.Add(h, more))
 		wantNearly(t, "attention", got, want)

@@ -6,15 +6,15 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Narrow is the batch of the wanted rows alone, for trailing layers that keep nothing of a sequence: they read what earlier
-// layers stored ([AttendStored]), each row up to its own position. All its rows are wanted, of vectors [T, ...] made for
-// the whole batch those that Wanted picks.
+// Narrow returns the batch of the wanted rows only. It is for trailing layers without a cache of their own, which read
+// the stored keys and values of earlier layers ([AttendStored]). All rows of the result are wanted. Arrays [T, ...] of
+// the whole batch are reduced to it by Wanted.
 func (b *Batch) Narrow() *Batch {
 	if b.Want == nil {
 		return b
 	}
-	if b.asking != nil {
-		return b.asking
+	if b.queryBatch != nil {
+		return b.queryBatch
 	}
 	n := &Batch{Tokens: b.Wanted(b.Tokens), Positions: b.Wanted(b.Positions)}
 	if b.Grid != nil {
@@ -28,37 +28,39 @@ func (b *Batch) Narrow() *Batch {
 		}
 		count := last - row
 		if count == 0 || b.Want[row] != end-count {
-			panic(&mlx.Error{Message: fmt.Sprintf("batch: the rows wanted of segment %d are not its last ones", i)})
+			panic(&mlx.Error{Message: fmt.Sprintf("batch: the wanted rows of segment %d are not its last ones", i)})
 		}
-		n.Segments = append(n.Segments, Segment{Seq: s.Seq, Row: row, Len: count, Pos: s.Pos + s.Len - count, Text: s.length()})
+		n.Segments = append(n.Segments, Segment{
+			Seq: s.Seq, Row: row, Len: count, Pos: s.Pos + s.Len - count, Text: s.length(),
+		})
 		row = last
 	}
 	return n
 }
 
-// Ending is the batch for the attention of a layer after which only wanted rows go on. Of these alone it asks: sums, queries and
-// results of [NormedQueries], [Rope] and [Attend] have no others, while keys and values of all rows are stored.
+// Ending returns the batch for the attention of the last layer that must process all rows. [NormedQueries], [Rope] and
+// [Attend] then compute sums, queries and results only for the wanted rows, but store the keys and values of all rows.
 func (b *Batch) Ending() *Batch {
 	if b.Want == nil {
 		return b
 	}
 	e := *b
-	e.asking = b.Narrow()
+	e.queryBatch = b.Narrow()
 	return &e
 }
 
-// Asked picks the rows [T, ...] that the batch asks for: all, or after Ending the wanted ones.
+// Asked returns the rows of x [T, ...] that attention computes queries for: all, or after Ending the wanted ones.
 func (b *Batch) Asked(x *mlx.Array) *mlx.Array {
-	if b.asking == nil {
+	if b.queryBatch == nil {
 		return x
 	}
 	return b.Wanted(x)
 }
 
-// asks is the batch of the rows that Asked picks.
-func (b *Batch) asks() *Batch {
-	if b.asking == nil {
+// queryRows returns the batch of the rows that Asked selects.
+func (b *Batch) queryRows() *Batch {
+	if b.queryBatch == nil {
 		return b
 	}
-	return b.asking
+	return b.queryBatch
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Rows of a narrow batch attend to what the whole batch stored, as they would in it.
+// The rows of a narrow batch attend to what the whole batch stored, with the same results as in the whole batch.
 func TestNarrow(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		want []int
-		segs [][3]int // row, rows, position
+		segs [][3]int // first row, rows, position
 	}{
 		{"last rows", []int{3, 8}, [][3]int{{0, 1, 3}, {1, 1, 4}}},
 		{"several of one", []int{3, 6, 7, 8}, [][3]int{{0, 1, 3}, {1, 3, 2}}},
@@ -46,7 +46,7 @@ func TestNarrow(t *testing.T) {
 			for _, s := range n.Segments {
 				segs = append(segs, [3]int{s.Row, s.Len, s.Pos})
 				if s.Text != s.Seq.Offset() {
-					t.Errorf("%s: a rope by the length of the text would turn for %d tokens, not %d", test.name, s.Text, s.Seq.Offset())
+					t.Errorf("%s: Text is %d, want %d", test.name, s.Text, s.Seq.Offset())
 				}
 			}
 			if !slices.Equal(segs, test.segs) {
@@ -64,20 +64,20 @@ func TestNarrow(t *testing.T) {
 			}
 			got := nn.AttendStored(n, 0, b.Wanted(x), o)
 			if d := mlx.Max(mlx.Abs(mlx.Subtract(got, whole)), false).Float32s()[0]; !(d < 1e-5) {
-				t.Errorf("%s: off by %v from the same rows in the whole batch", test.name, d)
+				t.Errorf("%s: differs by %v from the same rows in the whole batch", test.name, d)
 			}
 		})
 	}
 }
 
-// All rows wanted is the batch itself.
+// If all rows are wanted, Narrow returns the batch itself.
 func TestNarrowWhole(t *testing.T) {
 	if b := (&nn.Batch{}); b.Narrow() != b {
 		t.Error("a batch whose rows are all wanted became another")
 	}
 }
 
-// What gemma models ask of norms and embeddings.
+// Variants of norms and embeddings that Gemma models use.
 func TestNormsAndScale(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{
@@ -111,7 +111,7 @@ func TestNormsAndScale(t *testing.T) {
 	})
 }
 
-// An attention after which only wanted rows go on gives these as it gives them among all, and stores the same.
+// The attention of an Ending batch gives the wanted rows the same results as the whole batch does, and stores the same.
 func TestEnding(t *testing.T) {
 	const heads, kvHeads, dim, hidden = 4, 2, 8, 16
 	for _, test := range []struct {
@@ -121,7 +121,7 @@ func TestEnding(t *testing.T) {
 	}{
 		{"whole", arch.Rope{Type: arch.RopeDefault, Theta: 100}, 0},
 		{"window", arch.Rope{Type: arch.RopeDefault, Theta: 100}, 3},
-		{"turned by the text's length", arch.Rope{Type: arch.RopeDynamic, Theta: 100, Factor: 2, Context: 4}, 0},
+		{"length-dependent rope", arch.Rope{Type: arch.RopeDynamic, Theta: 100, Factor: 2, Context: 4}, 0},
 	} {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			attention, _, w, _ := normedAttention(t, e, heads, kvHeads, dim, hidden, test.rope, test.window)
@@ -131,9 +131,11 @@ func TestEnding(t *testing.T) {
 			all, ending := []*cache.Sequence{seq(), seq()}, []*cache.Sequence{seq(), seq()}
 			for step, rows := range [][]int{{7, 3}, {1, 6}, {1, 1}} {
 				batch := func(of []*cache.Sequence) *nn.Batch {
-					return nn.NewBatch(e, nn.Part{Seq: of[0], Tokens: make([]int32, rows[0])}, nn.Part{Seq: of[1], Tokens: make([]int32, rows[1]), All: rows[1] == 3})
+					return nn.NewBatch(e, nn.Part{Seq: of[0], Tokens: make([]int32, rows[0])},
+						nn.Part{Seq: of[1], Tokens: make([]int32, rows[1]), All: rows[1] == 3})
 				}
-				x, y := mlx.RandomNormal(mlx.RandomKey(e, uint64(step)), mlx.Float32, rows[0]+rows[1], hidden), mlx.RandomNormal(mlx.RandomKey(e, 9), mlx.Float32, rows[0]+rows[1], hidden)
+				x := mlx.RandomNormal(mlx.RandomKey(e, uint64(step)), mlx.Float32, rows[0]+rows[1], hidden)
+				y := mlx.RandomNormal(mlx.RandomKey(e, 9), mlx.Float32, rows[0]+rows[1], hidden)
 				b := batch(all)
 				wantSum, want := attention.AddApply(b, norm, x, y)
 				sum, got := attention.AddApply(batch(ending).Ending(), norm, x, y)

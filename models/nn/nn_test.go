@@ -29,7 +29,7 @@ func TestNewBatch(t *testing.T) {
 			t.Errorf("positions %v", got)
 		}
 		if !slices.Equal(batch.Want, []int{2, 3, 4}) || batch.Rows() != 5 {
-			t.Errorf("wants %v of %d rows", batch.Want, batch.Rows())
+			t.Errorf("wanted rows are %v of %d", batch.Want, batch.Rows())
 		}
 		want := []nn.Segment{{Seq: a, Row: 0, Len: 3, Pos: 0}, {Seq: b, Row: 3, Len: 2, Pos: 7}}
 		if !slices.Equal(batch.Segments, want) {
@@ -42,7 +42,7 @@ func TestNewBatch(t *testing.T) {
 	})
 }
 
-// Attention over a packed batch equals attention of each sequence alone, written out from its definition.
+// Attention over a packed batch equals attention of each sequence alone, by a reference implementation.
 func TestAttendPacked(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		const heads, kvHeads, dim = 4, 2, 8
@@ -69,7 +69,7 @@ func TestAttendPacked(t *testing.T) {
 				want := attendOne(q, k, v, s.Row, s.Row+i, 0.3)
 				for j, w := range want {
 					if d := got[(s.Row+i)*heads*dim+j] - w; d > 1e-5 || d < -1e-5 {
-						t.Fatalf("row %d, element %d is off by %v", s.Row+i, j, d)
+						t.Fatalf("row %d, element %d: difference %v", s.Row+i, j, d)
 					}
 				}
 			}
@@ -77,7 +77,7 @@ func TestAttendPacked(t *testing.T) {
 	})
 }
 
-// Layers that share keys and values, and drafts, read what is stored; the next step comes after them.
+// Layers that share keys and values, and drafts, read what is stored. The next step writes only after they have read.
 func TestAttendStored(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		x := mlx.RandomNormal(mlx.RandomKey(e, 1), mlx.Float32, 7, 2, 16)
@@ -88,7 +88,8 @@ func TestAttendStored(t *testing.T) {
 			batch.Segments = append(batch.Segments, nn.Segment{Seq: s, Row: 4 * i, Len: n})
 		}
 		o := nn.AttendOptions{Scale: 0.3, Window: 3}
-		if err := failure(func() { nn.AttendStored(batch, 0, x, o) }); err == nil || !strings.Contains(err.Error(), "stored nothing") {
+		if err := failure(func() { nn.AttendStored(batch, 0, x, o) }); err == nil ||
+			!strings.Contains(err.Error(), "stored nothing") {
 			t.Errorf("reading an empty cache: %v", err)
 		}
 		want := nn.Attend(batch, 0, x, x, x, o)
@@ -96,7 +97,7 @@ func TestAttendStored(t *testing.T) {
 		for _, s := range batch.Segments {
 			s.Seq.Rewind(0)
 		}
-		// One sequence after the other goes on: each waits for the reader by itself.
+		// The sequences continue one after the other: each waits for its own reader.
 		for _, s := range batch.Segments {
 			one := &nn.Batch{Segments: []nn.Segment{{Seq: s.Seq, Len: 7}}}
 			y := mlx.Zeros(e, mlx.Float32, 7, 2, 16)
@@ -104,19 +105,19 @@ func TestAttendStored(t *testing.T) {
 			mlx.Eval(s.Seq.State()...)
 		}
 		if !slices.Equal(got.Float32s(), want.Float32s()) {
-			t.Error("reading what is stored differs from storing it")
+			t.Error("AttendStored differs from Attend")
 		}
 	})
 }
 
-// failure is the error that an operation inside fn fails with.
+// failure returns the error of a failed operation in fn.
 func failure(fn func()) (err error) {
 	defer func() { err, _ = recover().(error) }()
 	fn()
 	return nil
 }
 
-// attendOne is row's attention to rows first to row, head by head.
+// attendOne returns the attention of one row to the rows from first to itself, head by head.
 func attendOne(q, k, v *mlx.Array, first, row int, scale float64) []float32 {
 	var out []float32
 	group := q.Dim(1) / k.Dim(1)
@@ -143,7 +144,7 @@ func TestAttendNeedsACache(t *testing.T) {
 	}
 }
 
-// Rows are rotated by their own positions, and yarn's factor scales what rotates.
+// Rows are rotated by their own positions, and YaRN's factor scales the rotated channels.
 func TestRope(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		w := nn.NewWeights(mlx.Float32, nil)
@@ -154,7 +155,7 @@ func TestRope(t *testing.T) {
 		q, k := plain.Apply(b, x, x)
 		got := q.Float32s()
 		if !slices.Equal(got, k.Float32s()) {
-			t.Errorf("keys rotate to %v, queries to %v", k.Float32s(), got)
+			t.Errorf("keys are rotated to %v, queries to %v", k.Float32s(), got)
 		}
 		// Position 2: pairs (1, 3) by 2 radians and (2, 4) by 0.02.
 		want := []float32{1, 2, 3, 4, -3.1440387, 1.9196053, -0.33914301, 4.0391974}
@@ -163,7 +164,8 @@ func TestRope(t *testing.T) {
 				t.Errorf("element %d is %v, want %v", i, got[i], want[i])
 			}
 		}
-		yarn := nn.NewRope(e, w, arch.Rope{Type: arch.RopeYarn, Theta: 10000, Factor: 4, OriginalMax: 1 << 20, BetaFast: 32, BetaSlow: 1, AttentionFactor: 2}, 4)
+		yarn := nn.NewRope(e, w, arch.Rope{Type: arch.RopeYarn, Theta: 10000, Factor: 4, OriginalMax: 1 << 20, BetaFast: 32,
+			BetaSlow: 1, AttentionFactor: 2}, 4)
 		zero := &nn.Batch{Positions: mlx.FromSlice(e, []int32{0, 0})}
 		if q, _ := yarn.Apply(zero, x, x); !slices.Equal(q.Float32s()[:4], []float32{2, 4, 6, 8}) {
 			t.Errorf("at position 0 with factor 2: %v", q.Float32s()[:4])
@@ -185,11 +187,13 @@ func TestWeights(t *testing.T) {
 			want string
 		}{
 			{"all taken", func(w *nn.Weights) { nn.NewLinear(w, "a", 2, 3, false); w.Take("b", 1) }, ""},
-			{"absent", func(w *nn.Weights) { w.Take("c", 1) }, "tensor c is absent"},
+			{"absent", func(w *nn.Weights) { w.Take("c", 1) }, "tensor c is missing"},
 			{"a table of any height", func(w *nn.Weights) { w.Table("a.weight", 3); w.Take("b", 1) }, ""},
-			{"a table of another width", func(w *nn.Weights) { w.Table("a.weight", 2) }, "tensor a.weight has shape [2 3], want [2 2]"},
-			{"an absent table", func(w *nn.Weights) { w.Table("c", 2) }, "tensor c is absent"},
-			{"wrong shape", func(w *nn.Weights) { nn.NewLinear(w, "a", 3, 2, false) }, "tensor a.weight has shape [2 3], want [3 2]"},
+			{"a table of another width", func(w *nn.Weights) { w.Table("a.weight", 2) },
+				"tensor a.weight has shape [2 3], want [2 2]"},
+			{"an absent table", func(w *nn.Weights) { w.Table("c", 2) }, "tensor c is missing"},
+			{"wrong shape", func(w *nn.Weights) { nn.NewLinear(w, "a", 3, 2, false) },
+				"tensor a.weight has shape [2 3], want [3 2]"},
 			{"left over", func(w *nn.Weights) { w.Take("b", 1) }, "tensor a.weight (of 1) is not used"},
 		} {
 			w := nn.NewWeights(mlx.Float32, tensors())
@@ -209,11 +213,13 @@ func TestWeights(t *testing.T) {
 	})
 }
 
-// Packed weights give what their unpacked values give, in every format, as a layer and as a table.
+// Packed weights give the same results as their decoded values, in every format, as a layer and as a table.
 func TestPacked(t *testing.T) {
 	formats := []nn.Packed{
-		{Mode: mlx.Affine, Bits: 2, Group: 64}, {Mode: mlx.Affine, Bits: 3, Group: 32}, {Mode: mlx.Affine, Bits: 4, Group: 64},
-		{Mode: mlx.Affine, Bits: 5, Group: 64}, {Mode: mlx.Affine, Bits: 6, Group: 128}, {Mode: mlx.Affine, Bits: 8, Group: 64},
+		{Mode: mlx.Affine, Bits: 2, Group: 64}, {Mode: mlx.Affine, Bits: 3, Group: 32},
+		{Mode: mlx.Affine, Bits: 4, Group: 64},
+		{Mode: mlx.Affine, Bits: 5, Group: 64}, {Mode: mlx.Affine, Bits: 6, Group: 128},
+		{Mode: mlx.Affine, Bits: 8, Group: 64},
 		{Mode: mlx.MXFP4, Bits: 4, Group: 32}, {Mode: mlx.MXFP8, Bits: 8, Group: 32}, {Mode: mlx.NVFP4, Bits: 4, Group: 16},
 	}
 	for _, f := range formats {
@@ -237,7 +243,8 @@ func TestPacked(t *testing.T) {
 			want := mlx.MatMul(x, mlx.Transpose(plain))
 			ids := mlx.FromSlice(e, []int32{5, 0, 5})
 			for what, pair := range map[string][2]*mlx.Array{
-				"layer": {layer.Apply(x), want}, "head": {table.Project(x), want}, "rows": {table.Lookup(ids), mlx.Take(plain, ids, 0)},
+				"layer": {layer.Apply(x), want}, "head": {table.Project(x), want},
+				"rows": {table.Lookup(ids), mlx.Take(plain, ids, 0)},
 			} {
 				if d := mlx.Max(mlx.Abs(mlx.Subtract(pair[0], pair[1])), false).Float32s()[0]; d > 1e-4 {
 					t.Errorf("%d bit, group %d, mode %d, %s: off by %v", f.Bits, f.Group, f.Mode, what, d)

@@ -6,8 +6,8 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// NewLinearParts is NewLinear of layers that are stored as one: NAME.weight [sum of outs, in], each with its share of the rows,
-// in order. They stay where they are.
+// NewLinearParts is NewLinear for layers that are stored as one tensor: NAME.weight [sum of outs, in], each layer's
+// rows in order. The layers share the tensor's memory.
 func NewLinearParts(w *Weights, name string, outs []int, in int, bias bool) []*Linear {
 	total := 0
 	for _, n := range outs {
@@ -29,24 +29,25 @@ func NewLinearParts(w *Weights, name string, outs []int, in int, bias bool) []*L
 	return parts
 }
 
-// Rows is the rows [from, to) of a matrix, or of each of several, as they are stored. Those of one matrix share its memory.
+// Rows returns the rows [from, to) of a matrix, or of each matrix of a stack, in the stored format. The rows of a
+// single matrix share its memory.
 func (w *Weights) Rows(t *Tensor, from, to int) *Tensor {
 	return w.each(t, func(a *mlx.Array) *mlx.Array {
 		rows := mlx.SliceAxis(a, -2, mlx.Range(from, to))
 		if a.Rank() == 2 {
-			return rows // of one matrix they lie together; Contiguous would copy them out of a large buffer
+			return rows // they are contiguous already; Contiguous might copy them
 		}
 		return mlx.Contiguous(rows)
 	})
 }
 
-// Heads is a matrix [heads*n, in] as one for each head: [heads, n, in].
+// Heads returns a matrix [heads*n, in] as one matrix per head: [heads, n, in].
 func (w *Weights) Heads(t *Tensor, heads int) *Tensor {
 	w.noFactor("of heads", t)
 	return w.each(t, func(a *mlx.Array) *mlx.Array { return mlx.Reshape(a, heads, -1, a.Dim(1)) })
 }
 
-// Transposed is matrices [..., out, in] as plain ones [..., in, out] of the type of activations.
+// Transposed returns matrices [..., out, in] as plain matrices [..., in, out] of the activations' type.
 func (w *Weights) Transposed(t *Tensor) *Tensor {
 	return &Tensor{Array: w.constant(t.Array, func(plain *mlx.Array) *mlx.Array {
 		if p := t.Packed; p != nil {
@@ -59,13 +60,13 @@ func (w *Weights) Transposed(t *Tensor) *Tensor {
 	})}
 }
 
-// Release ends the life of tensors that others were made of, which are computed first.
-func (w *Weights) Release(made []*Tensor, gone ...*Tensor) {
+// Release frees tensors that others were made from, after computing those.
+func (w *Weights) Release(made []*Tensor, sources ...*Tensor) {
 	for _, t := range made {
 		mlx.Eval(t.present()...)
 	}
 	var arrays []*mlx.Array
-	for _, t := range gone {
+	for _, t := range sources {
 		arrays = append(arrays, t.present()...)
 	}
 	mlx.Free(arrays...)
@@ -86,7 +87,7 @@ func (w *Weights) each(t *Tensor, f func(*mlx.Array) *mlx.Array) *Tensor {
 	return out
 }
 
-// constant keeps what f makes of an array, and nothing on the way, which would hold on to the array's memory.
+// constant keeps the result of f and frees its intermediate arrays, which would hold on to a's memory.
 func (w *Weights) constant(a *mlx.Array, f func(*mlx.Array) *mlx.Array) (made *mlx.Array) {
 	a.Thread().Scope(func() { made = w.Constant(f(a)) })
 	return made

@@ -20,7 +20,7 @@ func wantNearly(t *testing.T, what string, got, want *mlx.Array) {
 	}
 }
 
-// Layers stored as one give the shares of what the one gives.
+// Layers stored as one tensor give the corresponding parts of the whole layer's output.
 func TestLinearParts(t *testing.T) {
 	for _, f := range bankFormats {
 		mlxtest.Do(t, func(e *mlx.Thread) {
@@ -37,19 +37,20 @@ func TestLinearParts(t *testing.T) {
 			whole := mlx.Add(mlx.MatMul(x, mlx.Transpose(plain)), bias)
 			got := nn.Linears(x, parts[0], parts[1].Split(2))
 			wantNearly(t, fmt.Sprintf("%d bits, first", f.Bits), got[0], mlx.SliceAxis(whole, 1, mlx.Range(0, 16)))
-			wantNearly(t, fmt.Sprintf("%d bits, second", f.Bits), got[1], mlx.Reshape(mlx.SliceAxis(whole, 1, mlx.Range(16, 24)), 3, 2, 4))
+			wantNearly(t, fmt.Sprintf("%d bits, second", f.Bits), got[1],
+				mlx.Reshape(mlx.SliceAxis(whole, 1, mlx.Range(16, 24)), 3, 2, 4))
 		})
 	}
 	mlxtest.Do(t, func(*mlx.Thread) {
 		w := nn.NewWeights(mlx.Float32, nil)
 		nn.NewLinearParts(w, "a", []int{1, 2}, 4, false)
-		if err := w.Err(); err == nil || err.Error() != "tensor a.weight is absent: "+nn.ErrWeights.Error() {
+		if err := w.Err(); err == nil || err.Error() != "tensor a.weight is missing: "+nn.ErrWeights.Error() {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-// A matrix cut into heads, their rows and transposes; what it was made of is gone.
+// A matrix is split into heads, their rows are selected and transposed, and the source tensors are freed.
 func TestHeadLinear(t *testing.T) {
 	const heads, n, in = 3, 96, 64
 	for _, f := range bankFormats {
@@ -59,9 +60,9 @@ func TestHeadLinear(t *testing.T) {
 			w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a": tensor})
 			whole := w.Heads(w.Matrix("a", heads*n, in), heads)
 			upper := w.Rows(whole, 0, 64)
-			lower, turned := w.Rows(whole, 64, n), w.Transposed(upper)
-			w.Release([]*nn.Tensor{lower, turned}, tensor, whole, upper)
-			forth, back := nn.NewHeadLinear(w, lower), nn.NewHeadLinear(w, turned)
+			lower, transposed := w.Rows(whole, 64, n), w.Transposed(upper)
+			w.Release([]*nn.Tensor{lower, transposed}, tensor, whole, upper)
+			forth, back := nn.NewHeadLinear(w, lower), nn.NewHeadLinear(w, transposed)
 			e.Scope(func() {
 				x := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.Float32, 5, heads, in)
 				perHead := func(x, matrices *mlx.Array) *mlx.Array {
@@ -69,14 +70,15 @@ func TestHeadLinear(t *testing.T) {
 				}
 				down := mlx.SwapAxes(mlx.SliceAxis(plain, 1, mlx.Range(64, n)), 1, 2)
 				wantNearly(t, fmt.Sprintf("%d bits, rows", f.Bits), forth.Apply(x), perHead(x, down))
-				wantNearly(t, fmt.Sprintf("%d bits, transposed", f.Bits), back.Apply(x), perHead(x, mlx.SliceAxis(plain, 1, mlx.Range(0, 64))))
+				wantNearly(t, fmt.Sprintf("%d bits, transposed", f.Bits), back.Apply(x),
+					perHead(x, mlx.SliceAxis(plain, 1, mlx.Range(0, 64))))
 			})
 			w.Free()
 		})
 	}
 }
 
-// Release frees what it is told to, and nothing else.
+// Release frees the given tensors and nothing else.
 func TestRelease(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		const size = 1 << 20
@@ -86,19 +88,19 @@ func TestRelease(t *testing.T) {
 		w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a": {Array: zeros}})
 		a := w.Matrix("a", size/4/64, 64)
 		mlx.Eval(a.Array)
-		turned := w.Transposed(a)
-		w.Release([]*nn.Tensor{turned}, a)
+		transposed := w.Transposed(a)
+		w.Release([]*nn.Tensor{transposed}, a)
 		if held := e.Memory().Active - before; held < size || held > size+size/2 {
-			t.Errorf("%d bytes are held, want about %d", held, size)
+			t.Errorf("%d bytes are allocated, want about %d", held, size)
 		}
 		w.Free()
 		if held := e.Memory().Active - before; held > size/2 {
-			t.Errorf("%d bytes are held in the end", held)
+			t.Errorf("%d bytes are allocated at the end", held)
 		}
 	})
 }
 
-// Layers stored as one take no memory of their own.
+// Layers stored as one tensor allocate no memory of their own.
 func TestLinearPartsShare(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		var whole *mlx.Array
@@ -114,7 +116,7 @@ func TestLinearPartsShare(t *testing.T) {
 			mlx.Eval(nn.Linears(mlx.Zeros(e, mlx.Float32, 1, 256), parts...)...)
 		})
 		if more := e.Memory().Active - before; more > 1<<16 {
-			t.Errorf("%d bytes more are held", more)
+			t.Errorf("%d more bytes are allocated", more)
 		}
 	})
 }

@@ -5,16 +5,16 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// Rope rotates pairs of channels by an angle that grows with the position.
+// Rope is rotary position embedding: it rotates pairs of channels by an angle proportional to the position.
 type Rope struct {
-	freqs      *mlx.Array // float32 [n]: radians per position; channels after the first 2n pass
-	scale      float64    // of the rotated channels (yarn's attention factor)
-	neighbours bool       // channels 2j and 2j+1 are a pair, else j and j+n
-	byLength   *byLength  // nil for most
-	grid       *grid      // nil for most
+	freqs      *mlx.Array // float32 [n]: radians per position; channels after the first 2n are unchanged
+	scale      float64    // of the rotated channels (YaRN's attention factor)
+	neighbours bool       // pairs are channels 2j and 2j+1, otherwise j and j+n
+	byLength   *byLength  // usually nil
+	grid       *grid      // usually nil
 }
 
-// NewRope prepares the frequencies of a configuration for heads of dim channels.
+// NewRope computes the frequencies of a configuration for heads of dim channels.
 func NewRope(t *mlx.Thread, w *Weights, r arch.Rope, dim int) *Rope {
 	freqs, scale := r.Frequencies(dim)
 	rope := &Rope{freqs: w.Constant(mlx.FromSlice(t, radians(freqs))), scale: scale}
@@ -24,24 +24,26 @@ func NewRope(t *mlx.Thread, w *Weights, r arch.Rope, dim int) *Rope {
 	return rope
 }
 
-// Neighbours pairs the channels 2j and 2j+1.
+// Neighbours makes channels 2j and 2j+1 the pairs.
 func (r *Rope) Neighbours() *Rope {
 	r.neighbours = true
 	return r
 }
 
-// Apply rotates keys [T, heads, dim], and queries of the rows that [Batch.Asked] picks, each row by its own position.
+// Apply rotates keys [T, heads, dim] and the queries of the rows that [Batch.Asked] selects, each by its own position.
 func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
-	if b.asking != nil {
-		return r.Queries(b.asking, q), r.rotate(b, k)[0]
+	if b.queryBatch != nil {
+		return r.Queries(b.queryBatch, q), r.rotate(b, k)[0]
 	}
 	both := r.rotate(b, q, k)
 	return both[0], both[1]
 }
 
-// ApplyNormed is Apply of queries and keys whose heads are normalized first.
+// ApplyNormed is Apply for queries and keys whose heads are normalized first.
 func (r *Rope) ApplyNormed(b *Batch, qNorm, kNorm *RMSNorm, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
-	if b.asking != nil || qNorm.weight == nil || kNorm.weight == nil || qNorm.eps != kNorm.eps || qNorm.plusOne != kNorm.plusOne || !r.always(b) {
+	isFused := b.queryBatch == nil && qNorm.weight != nil && kNorm.weight != nil &&
+		qNorm.eps == kNorm.eps && qNorm.plusOne == kNorm.plusOne && r.isConstant(b)
+	if !isFused {
 		return r.Apply(b, qNorm.Apply(q), kNorm.Apply(k))
 	}
 	at, interleaved, sections := r.positions(b)
@@ -50,18 +52,18 @@ func (r *Rope) ApplyNormed(b *Batch, qNorm, kNorm *RMSNorm, q, k *mlx.Array) (ro
 	return both[0], both[1]
 }
 
-// Queries is Apply for layers that read the keys of another.
+// Queries is Apply for layers that read another layer's keys.
 func (r *Rope) Queries(b *Batch, q *mlx.Array) *mlx.Array { return r.rotate(b, q)[0] }
 
-// always tells whether the frequencies are the same for all rows of a batch.
-func (r *Rope) always(b *Batch) bool { return r.byLength == nil || r.byLength.covers(b) }
+// isConstant reports whether the frequencies are the same for all rows of a batch.
+func (r *Rope) isConstant(b *Batch) bool { return r.byLength == nil || r.byLength.covers(b) }
 
 func (r *Rope) rotate(b *Batch, xs ...*mlx.Array) []*mlx.Array {
 	at, interleaved, sections := r.positions(b)
 	with := func(freqs, at *mlx.Array, xs []*mlx.Array) []*mlx.Array {
 		return mlx.RotateRows(xs, at, freqs, r.neighbours, interleaved, r.scale, sections...)
 	}
-	if r.always(b) {
+	if r.isConstant(b) {
 		return with(r.freqs, at, xs)
 	}
 	return r.byLength.rotate(b, at, xs, with)

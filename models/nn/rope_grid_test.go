@@ -10,8 +10,8 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Rows of a picture turn each pair by the position in time, height or width that the sections give it; a batch without
-// pictures turns by its positions.
+// The sections determine whether a pair of an image's rows is rotated by the position in time, height or width. In a
+// batch without images all pairs are rotated by the sequence position.
 func TestRopeSections(t *testing.T) {
 	const dim, half = 18, 7 // of the 18 channels, 14 rotate
 	rope := arch.Rope{Type: arch.RopeDefault, Theta: 100, PartialFactor: 14.0 / dim}
@@ -21,7 +21,7 @@ func TestRopeSections(t *testing.T) {
 		axes        [half]int // of each pair
 	}{
 		{[3]int{3, 2, 2}, true, [half]int{0, 1, 2, 0, 1, 2, 0}},
-		{[3]int{11, 11, 10}, true, [half]int{0, 1, 2, 0, 1, 2, 0}}, // more than there are
+		{[3]int{11, 11, 10}, true, [half]int{0, 1, 2, 0, 1, 2, 0}}, // more than the rope has
 		{[3]int{5, 1, 1}, true, [half]int{0, 1, 2, 0, 0, 0, 0}},
 		{[3]int{5, 0, 2}, true, [half]int{0, 0, 2, 0, 0, 2, 0}},
 		{[3]int{3, 2, 2}, false, [half]int{0, 0, 0, 1, 1, 2, 2}},
@@ -48,7 +48,7 @@ func TestRopeSections(t *testing.T) {
 						}
 						for j := 2 * half; j < dim; j++ {
 							if got[row*dim+j] != in[row*dim+j] {
-								t.Errorf("%+v, %s: %s, row %d, channel %d does not rotate and changed", c, what, which, row, j)
+								t.Errorf("%+v, %s: %s, row %d, channel %d is not rotated but changed", c, what, which, row, j)
 							}
 						}
 					}

@@ -5,35 +5,37 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// byLength is a rope whose frequencies depend on the length of the text once it has outgrown a limit (longrope, dynamic).
-// The rows of a step turn at those of the text's length after the step, or of the length that it is known to get; keys of
-// earlier steps stay as they are. So does transformers 5.23 (dynamic_rope_update).
+// byLength is a rope whose frequencies depend on the length of the sequence once it exceeds a limit (longrope,
+// dynamic). The rows of a step use the frequencies of the sequence's length after the step, or of the length that it is
+// known to reach. Keys of earlier steps are not rotated again, as in transformers 5.23 (dynamic_rope_update).
 type byLength struct {
 	rope  arch.Rope
 	dim   int // of heads
-	limit int // tokens, up to which the frequencies are those of a short text
+	limit int // tokens up to which the frequencies are fixed
 
-	last    int // length of the last text, all of whose layers ask for the same
+	last    int // length of the last lookup; all layers of a step use the same
 	radians []float32
 }
 
-// length is the number of tokens of the segment's text.
+// length returns the number of tokens that determines the segment's frequencies.
 func (s Segment) length() int { return max(s.Text, s.Pos+s.Len) }
 
-// covers tells whether all texts of a batch are short.
+// covers reports whether all sequences of a batch are within the limit.
 func (l *byLength) covers(b *Batch) bool {
 	for _, s := range b.Segments {
 		if s.length() > l.limit {
-			b.upTo(1)
+			b.limitTo(1)
 			return false
 		}
 	}
-	b.upTo(l.limit)
+	b.limitTo(l.limit)
 	return true
 }
 
-// rotate rotates each segment on its own; positions are [T] or [n, T].
-func (l *byLength) rotate(b *Batch, at *mlx.Array, xs []*mlx.Array, with func(freqs, at *mlx.Array, xs []*mlx.Array) []*mlx.Array) []*mlx.Array {
+// rotate rotates each segment separately. Positions are [T] or [n, T].
+func (l *byLength) rotate(
+	b *Batch, at *mlx.Array, xs []*mlx.Array, with func(freqs, at *mlx.Array, xs []*mlx.Array) []*mlx.Array,
+) []*mlx.Array {
 	pieces := make([][]*mlx.Array, len(xs))
 	for _, s := range b.Segments {
 		own := make([]*mlx.Array, len(xs))

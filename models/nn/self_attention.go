@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// NormedAttention is grouped-query attention whose queries and keys are normalized per head before rope.
+// NormedAttention is grouped-query attention with queries and keys that are normalized per head before rope.
 type NormedAttention struct {
 	layer        int
 	q, k, v, o   *Linear
@@ -17,8 +17,8 @@ type NormedAttention struct {
 	options      AttendOptions
 }
 
-// NewNormedAttention takes NAME.q_proj, k_proj, v_proj and o_proj, and NAME.q_norm and k_norm [head size], for a layer that
-// sees a window of positions, 0 for all.
+// NewNormedAttention takes NAME.q_proj, k_proj, v_proj and o_proj, and NAME.q_norm and k_norm [head size]. window is
+// the number of positions that a row sees; 0 means all.
 func NewNormedAttention(w *Weights, name string, layer int, c arch.Common, rope *Rope, window int) *NormedAttention {
 	heads := func(part string, n int) *Linear {
 		return NewLinear(w, name+part, n*c.HeadDim, c.Hidden, c.AttentionBias).Split(n)
@@ -43,18 +43,19 @@ func (a *NormedAttention) PlusOne() *NormedAttention {
 	return a
 }
 
-// Scaled sets the scale of the scores, which is 1/sqrt(head size) else.
+// Scaled sets the scale of the scores. The default is 1/sqrt(head size).
 func (a *NormedAttention) Scaled(by float64) *NormedAttention {
 	a.options.Scale = by
 	return a
 }
 
-// AddApply gives x+y [T, hidden], and the attention of that, normalized, of the rows that [Batch.Asked] picks. Without y the sum is x.
+// AddApply returns x+y [T, hidden] and the attention of the normalized sum, for the rows that [Batch.Asked] selects. If
+// y is nil the sum is x.
 func (a *NormedAttention) AddApply(b *Batch, n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, qkv := NormedQueries(b, n, x, y, a.q, a.k, a.v)
 	q, k := a.rope.ApplyNormed(b, a.qNorm, a.kNorm, qkv[0], qkv[1])
 	return sum, a.o.Apply(Attend(b, a.layer, q, k, qkv[2], a.options))
 }
 
-// Kind is the cache that the layer needs.
+// Kind returns the cache that the layer needs.
 func (a *NormedAttention) Kind() cache.Kind { return a.options.Kind() }

@@ -5,8 +5,8 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// StoredAttention is attention to the keys and values that another layer has stored, of queries that are normalized per head
-// before rope.
+// StoredAttention is attention over the stored keys and values of another layer, with queries that are normalized per
+// head before rope.
 type StoredAttention struct {
 	layer   int
 	q, o    *Linear
@@ -14,8 +14,8 @@ type StoredAttention struct {
 	options AttendOptions
 }
 
-// NewStoredAttention takes NAME.q_proj, o_proj and q_norm [dim], for heads of dim channels that read a layer of the batch's
-// sequences. The options' Rope is applied to the queries.
+// NewStoredAttention takes NAME.q_proj, o_proj and q_norm [dim] for heads of dim channels that read the given layer of
+// the batch's sequences. It applies the options' Rope to the queries.
 func NewStoredAttention(w *Weights, name string, layer int, c arch.Common, dim int, o AttendOptions) *StoredAttention {
 	return &StoredAttention{
 		layer:   layer,
@@ -26,7 +26,7 @@ func NewStoredAttention(w *Weights, name string, layer int, c arch.Common, dim i
 	}
 }
 
-// Apply maps rows h [T, hidden], normalized by n, to [T, hidden].
+// Apply normalizes rows h [T, hidden] by n and returns their attention [T, hidden].
 func (a *StoredAttention) Apply(b *Batch, n *RMSNorm, h *mlx.Array) *mlx.Array {
 	_, queries := NormedLinears(n, h, nil, a.q)
 	q := a.options.Rope.Queries(b, a.qNorm.Apply(queries[0]))

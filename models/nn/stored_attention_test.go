@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Attention to what a layer with the same weights has stored is that layer's attention.
+// StoredAttention over a layer with the same weights equals that layer's attention.
 func TestStoredAttention(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		c := arch.Common{Hidden: 16, Heads: 4, KVHeads: 2, HeadDim: 8, NormEps: 1e-6}
@@ -43,7 +43,7 @@ func TestStoredAttention(t *testing.T) {
 		_, want := whole.AddApply(b, norm, x, nil)
 		got := stored.Apply(b, norm, x)
 		if d := mlx.Max(mlx.Abs(mlx.Subtract(got, want)), false).Float32s()[0]; !(d < 1e-5) {
-			t.Errorf("off by %v", d)
+			t.Errorf("largest difference %v", d)
 		}
 	})
 }

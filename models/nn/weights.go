@@ -8,26 +8,26 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// ErrWeights is under every error of a model whose tensors are not what its configuration asks for.
-var ErrWeights = errors.New("weights do not fit the model")
+// ErrWeights is wrapped by every error about tensors that do not match the configuration.
+var ErrWeights = errors.New("weights do not match the model")
 
-// Tensor is a weight as it is stored: plain, or packed by a quantization.
+// Tensor is a weight in its stored format: plain, or packed by a quantization.
 type Tensor struct {
-	Array  *mlx.Array // the elements; uint32 codes where packed
-	Packed *Packed    // nil where plain
+	Array  *mlx.Array // the elements; uint32 codes if packed
+	Packed *Packed    // nil if plain
 }
 
-// Packed is how codes become weights, as the engine names it.
+// Packed describes how codes are decoded, in the engine's terms.
 type Packed struct {
 	Scales *mlx.Array
 	Biases *mlx.Array // of affine formats
 	Mode   mlx.QuantMode
 	Bits   int
 	Group  int
-	Global float32 // factor of all elements, of nvfp4; 0 is none
+	Global float32 // nvfp4: a factor of all elements; 0 means none
 }
 
-// factor is what the product with the weight is to be multiplied with.
+// factor returns the factor that products with the weight must be multiplied by.
 func (t *Tensor) factor() float64 {
 	if t.Packed == nil || t.Packed.Global == 0 {
 		return 1
@@ -35,7 +35,7 @@ func (t *Tensor) factor() float64 {
 	return float64(t.Packed.Global)
 }
 
-// packing is how the weight is packed, in numbers: format -1 is plain.
+// packing returns the parameters of the format. Format -1 is plain.
 func (t *Tensor) packing() (format, group, bits int) {
 	if p := t.Packed; p != nil {
 		return int(p.Mode), p.Group, p.Bits
@@ -43,7 +43,7 @@ func (t *Tensor) packing() (format, group, bits int) {
 	return -1, 0, 0
 }
 
-// Shape is that of the weights, not of their codes.
+// Shape returns the shape of the weights, not of their codes.
 func (t *Tensor) Shape() []int {
 	if t.Packed == nil {
 		return t.Array.Shape()
@@ -60,10 +60,10 @@ func (t *Tensor) arrays() []*mlx.Array {
 	return []*mlx.Array{t.Array, t.Packed.Scales, t.Packed.Biases}
 }
 
-// Weights hands out a model's tensors by name. The first problem sticks, so that a model reads all of its tensors and
-// asks once. It owns the arrays: they live until Free.
+// Weights provides a model's tensors by name and owns their arrays until Free. It keeps the first error, so a builder
+// can take all tensors and check Err once.
 type Weights struct {
-	DType mlx.DType // of activations: that of the plain weights
+	DType mlx.DType // of activations: the type of the plain weights
 
 	tensors map[string]*Tensor
 	owned   []*mlx.Array
@@ -72,7 +72,7 @@ type Weights struct {
 	err     error
 }
 
-// NewWeights takes over tensors of kept arrays by their canonical names.
+// NewWeights takes ownership of tensors of kept arrays, by their canonical names.
 func NewWeights(dtype mlx.DType, tensors map[string]*Tensor) *Weights {
 	w := &Weights{DType: dtype, tensors: tensors, taken: map[string]bool{}}
 	for _, t := range tensors {
@@ -81,30 +81,30 @@ func NewWeights(dtype mlx.DType, tensors map[string]*Tensor) *Weights {
 	return w
 }
 
-// Constant takes over an array that a model computes when it is made.
+// Constant takes ownership of an array that a model computes when it is built.
 func (w *Weights) Constant(a *mlx.Array) *mlx.Array {
 	w.owned = append(w.owned, mlx.Keep(a))
 	return a
 }
 
-// noFactor refuses a factor of the whole tensor where a tensor is no linear layer's.
+// noFactor rejects a global factor of a tensor that is not used by a linear layer.
 func (w *Weights) noFactor(name string, t *Tensor) {
 	if t != nil && t.factor() != 1 {
-		w.fail("tensor %s has a scale of the whole tensor, which only weights of linear layers can have", name)
+		w.fail("tensor %s has a global scale, which only weights of linear layers can have", name)
 	}
 }
 
-// Bytes is the size of all tensors and constants.
+// Bytes returns the size of all tensors and constants.
 func (w *Weights) Bytes() (n int64) {
 	for _, a := range w.owned {
-		if a != nil { // as biases that a format does not have
+		if a != nil { // such as the biases of a format without them
 			n += int64(a.Bytes())
 		}
 	}
 	return n
 }
 
-// Free ends the life of all tensors and constants.
+// Free frees all tensors and constants.
 func (w *Weights) Free() {
 	for _, g := range w.groups {
 		g.Free()
@@ -113,22 +113,22 @@ func (w *Weights) Free() {
 	mlx.Free(w.owned...)
 }
 
-// Has tells whether a tensor is there, for parts of a model that may be absent.
+// Has reports whether a tensor exists, for optional parts of a model.
 func (w *Weights) Has(name string) bool { return w.tensors[name] != nil }
 
-// Take gives a plain tensor, which must be there with the given shape.
+// Take returns a plain tensor, which must exist with the given shape.
 func (w *Weights) Take(name string, shape ...int) *mlx.Array {
 	t := w.Matrix(name, shape...)
 	if t == nil {
 		return nil
 	}
 	if t.Packed != nil {
-		w.fail("tensor %s is quantized, which it cannot be", name)
+		w.fail("tensor %s is quantized, but the model needs it unquantized", name)
 	}
 	return t.Array
 }
 
-// Table gives a plain tensor [any, width].
+// Table returns a plain tensor [any, width].
 func (w *Weights) Table(name string, width int) *mlx.Array {
 	rows := 0
 	if t := w.tensors[name]; t != nil && len(t.Shape()) == 2 {
@@ -137,13 +137,13 @@ func (w *Weights) Table(name string, width int) *mlx.Array {
 	return w.Take(name, rows, width)
 }
 
-// Matrix gives a tensor that may be packed; it must be there with the given shape. It is nil after a problem.
+// Matrix returns a tensor that may be packed. It must exist with the given shape. Matrix returns nil after an error.
 func (w *Weights) Matrix(name string, shape ...int) *Tensor {
 	t, ok := w.tensors[name]
 	w.taken[name] = true
 	switch {
 	case !ok:
-		w.fail("tensor %s is absent", name)
+		w.fail("tensor %s is missing", name)
 		return nil
 	case !slices.Equal(t.Shape(), shape):
 		w.fail("tensor %s has shape %v, want %v", name, t.Shape(), shape)
@@ -152,7 +152,7 @@ func (w *Weights) Matrix(name string, shape ...int) *Tensor {
 	return t
 }
 
-// Err is the first problem, or that tensors were left over: a model reads all that its table names.
+// Err returns the first error. Tensors that were not taken are an error: a model takes all tensors of its table.
 func (w *Weights) Err() error {
 	if w.err != nil {
 		return w.err
@@ -170,7 +170,7 @@ func (w *Weights) Err() error {
 	return nil
 }
 
-// Reject notes that what a tensor holds cannot be used, and why.
+// Reject records that a tensor's contents are invalid, and why.
 func (w *Weights) Reject(name, why string) { w.fail("tensor %s %s", name, why) }
 
 func (w *Weights) fail(format string, args ...any) {

@@ -1,5 +1,5 @@
-// Package qwen3 runs model type "qwen3": pre-norm decoder layers of grouped-query attention with normalized queries and keys,
-// and a SwiGLU network. Some layers may see a window only.
+// Package qwen3 runs model type "qwen3": pre-norm decoder layers of grouped-query attention with normalized queries and
+// keys, and a SwiGLU MLP. Some layers may have a sliding window.
 //
 // Reference: transformers 5.23, models/qwen3/modeling_qwen3.py.
 package qwen3
@@ -24,7 +24,7 @@ type model struct {
 	embed  *nn.Embedding
 	layers []layer
 	norm   *nn.RMSNorm
-	head   *nn.Linear // nil where the embedding is the head
+	head   *nn.Linear // nil if embeddings are tied
 }
 
 type layer struct {
@@ -74,7 +74,7 @@ func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
-	var y *mlx.Array // what a block adds to h
+	var y *mlx.Array // the previous block's output, not yet added to h
 	for i := range m.layers {
 		l := &m.layers[i]
 		if i == len(m.layers)-1 {

@@ -12,7 +12,7 @@ func TestReference(t *testing.T) {
 	modeltest.Every(t, modeltest.Limits{}, "qwen3-")
 }
 
-// Texts beyond the context that the model was made for.
+// Texts that exceed the model's original context.
 func TestLengths(t *testing.T) {
 	for _, name := range []string{"long-qwen3-dynamic", "long-qwen3-longrope"} {
 		t.Run(name, func(t *testing.T) { modeltest.Load(t, name).Lengths(t, name) })

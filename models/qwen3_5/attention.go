@@ -8,9 +8,9 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// attention is grouped-query attention whose queries come with a gate for what it gives.
+// attention is grouped-query attention with an output gate that is projected together with the queries.
 type attention struct {
-	q, k, v, o   *nn.Linear // q gives each head its query, then its gate
+	q, k, v, o   *nn.Linear // q returns each head's query, then its gate
 	qNorm, kNorm *nn.RMSNorm
 	rope         *nn.Rope
 	dim          int

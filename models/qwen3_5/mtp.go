@@ -10,11 +10,12 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// mtp predicts the token after the next: it joins the vector of the next token with the hidden state that the token was
-// chosen from, and has a layer of full attention with keys of its own. Embedding and head are the model's.
+// mtp is the multi-token prediction head. It predicts the token after the next from the vector of the next token and
+// the hidden state that this token was chosen from. It has a full-attention layer with a KV cache of its own. Embedding
+// and output head are the model's.
 //
-// transformers has no such model and leaves the tensors out; this is how they are used by those who serve these models,
-// and by their authors' reports.
+// transformers does not implement it and ignores its tensors. This follows other inference engines and the authors'
+// reports.
 type mtp struct {
 	model                 *Model
 	vectorNorm, stateNorm *nn.RMSNorm
@@ -23,7 +24,7 @@ type mtp struct {
 	norm                  *nn.RMSNorm
 }
 
-// newMTP is nil where the checkpoint came without.
+// newMTP returns nil if the checkpoint has no MTP head.
 func newMTP(w *nn.Weights, c *arch.Qwen35, rope *nn.Rope, m *Model, network NetworkBuilder) *mtp {
 	if c.MTP == 0 || !w.Has("mtp.fc.weight") {
 		return nil
@@ -44,7 +45,7 @@ func newMTP(w *nn.Weights, c *arch.Qwen35, rope *nn.Rope, m *Model, network Netw
 
 // Draft implements models.Drafter.
 func (m *Model) Draft() models.Draft {
-	// Several layers would take turns, each with keys of its own rows. No published checkpoint has them.
+	// Several layers would be used in turn, each with the keys of its own rows. No published checkpoint has more than one.
 	if m.mtp == nil || len(m.mtp.layers) != 1 {
 		return nil
 	}
@@ -57,7 +58,7 @@ func (d *mtp) Layers() []cache.Kind {
 }
 
 // Step implements models.Draft.
-func (d *mtp) Step(b *models.DraftBatch) (hidden, scores *mlx.Array) {
+func (d *mtp) Step(b *models.DraftBatch) (hidden, logits *mlx.Array) {
 	h := d.join.Apply(mlx.Concatenate(1, d.vectorNorm.Apply(b.Vectors), d.stateNorm.Apply(b.Hidden)))
 	h, y := d.layers[0].apply(b.Batch, 0, h, nil, true)
 	_, hidden = d.norm.AddApply(h, y)

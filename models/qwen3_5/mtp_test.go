@@ -7,7 +7,7 @@ import (
 	"github.com/ingotml/ingot/models/modeltest"
 )
 
-// TestDraft runs the heads that predict the token after the next.
+// TestDraft checks the multi-token prediction heads.
 func TestDraft(t *testing.T) {
 	for _, name := range []string{"qwen3_5-published", "qwen3_5-published-tied"} {
 		t.Run(name, func(t *testing.T) { modeltest.Draft(t, name) })

@@ -1,6 +1,6 @@
-// Package qwen3_5 runs model type "qwen3_5": decoder layers of which most are gated delta nets and every few full
-// attention whose output is gated, and a SwiGLU network. Where the checkpoint has it, a head predicts the token after the
-// next one, and a tower makes vectors of pictures.
+// Package qwen3_5 runs model type "qwen3_5": decoder layers with a SwiGLU MLP, most with Gated DeltaNet and some with
+// full attention whose output is gated. Optional parts of a checkpoint are a multi-token prediction head and a vision
+// tower.
 //
 // Reference: transformers 5.23, models/qwen3_5/modeling_qwen3_5.py.
 package qwen3_5
@@ -24,23 +24,23 @@ func init() {
 	})
 }
 
-// Model is a qwen3_5 model, or one that differs in its networks only.
+// Model is a qwen3_5 model, or a model that differs from it only in its networks.
 type Model struct {
 	embed  *nn.Embedding
 	layers []layer
 	norm   *nn.RMSNorm
-	head   *nn.Linear // nil where the embedding is the head
-	mtp    *mtp       // nil where the checkpoint came without
-	tower  *tower     // nil for text alone
+	head   *nn.Linear // nil if embeddings are tied
+	mtp    *mtp       // nil if the checkpoint has none
+	tower  *tower     // nil if the checkpoint has none
 }
 
-// Network is the feed-forward block of a layer: it gives x+y [T, hidden], and what it makes of that, normalized.
+// Network is the feed-forward block of a layer. AddApply returns x+y [T, hidden] and the output for the normalized sum.
 type Network interface {
 	AddApply(n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array)
 }
 
-// NetworkBuilder makes the network of a layer from the tensors whose names start with name; the layer is -1 in the head that
-// predicts the token after the next.
+// NetworkBuilder builds the network of a layer from the tensors whose names start with name. The layer is -1 for the
+// multi-token prediction head.
 type NetworkBuilder func(name string, layer int) Network
 
 type layer struct {
@@ -50,13 +50,13 @@ type layer struct {
 	network     Network
 }
 
-// mixer is what lets the rows of a sequence see those before them: it gives x+y [T, hidden], and what it makes of that,
-// normalized. Without y the sum is x.
+// mixer is the token mixer of a layer: attention or Gated DeltaNet. AddApply returns x+y [T, hidden] and the output for
+// the normalized sum. If y is nil the sum is x.
 type mixer interface {
 	AddApply(b *nn.Batch, layer int, n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array)
 }
 
-// New makes a model with networks of the caller's. It takes every tensor that the table of c names but those of networks.
+// New builds a model with networks from the caller. It takes every tensor of c's tensor table except those of networks.
 func New(t *mlx.Thread, c *arch.Qwen35, w *nn.Weights, network NetworkBuilder) *Model {
 	m := &Model{
 		embed: nn.NewEmbedding(w, c.Prefix+"embed_tokens", c.Vocab, c.Hidden),
@@ -112,7 +112,7 @@ func (m *Model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *Model) Forward(b *nn.Batch) *mlx.Array {
 	h := b.Embedded(m.Embed(b.Tokens))
-	var y *mlx.Array // what a block adds to h
+	var y *mlx.Array // the previous block's output, not yet added to h
 	for i := range m.layers {
 		h, y = m.layers[i].apply(b, i, h, y, i == len(m.layers)-1)
 	}
@@ -120,8 +120,8 @@ func (m *Model) Forward(b *nn.Batch) *mlx.Array {
 	return x
 }
 
-// apply gives h with what its first block adds, and what its second block adds to that: of the wanted rows only after the
-// last layer.
+// apply returns h plus the output of the mixer, and the output of the network. The last layer returns only the wanted
+// rows.
 func (l *layer) apply(b *nn.Batch, index int, h, y *mlx.Array, last bool) (sum, adds *mlx.Array) {
 	if last {
 		b = b.Ending()

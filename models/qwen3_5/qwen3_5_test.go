@@ -14,12 +14,11 @@ import (
 
 // TestReference runs every qwen3_5 checkpoint of testdata.
 func TestReference(t *testing.T) {
-	// What a delta net remembers adds the errors of weights up.
+	// The recurrent state accumulates the errors of quantized weights.
 	modeltest.Every(t, modeltest.Limits{Int8: 0.02}, "qwen3_5-")
 }
 
-// A long text gives the same scores whether its rows come in pieces of hundreds or of a few: what a memory keeps does not
-// drift.
+// A long text gives the same logits in chunks of hundreds of rows and of a few: the recurrent state does not drift.
 func TestLongText(t *testing.T) {
 	const rows = 2000
 	c := modeltest.Load(t, "qwen3_5-default")
@@ -28,25 +27,25 @@ func TestLongText(t *testing.T) {
 		n := len(c.Tokens)
 		tokens[i] = (c.Tokens[i%n] + int32(i/n)) % int32(c.Vocab)
 	}
-	last := func(piece int) (scores []float32) {
+	last := func(chunk int) (logits []float32) {
 		mlxtest.Do(t, func(e *mlx.Thread) {
 			seq := cache.NewSequence(c.Model.Layers())
 			defer seq.Free()
-			for at := 0; at < rows; at += piece {
+			for at := 0; at < rows; at += chunk {
 				e.Scope(func() {
-					part := nn.Part{Seq: seq, Tokens: tokens[at:min(at+piece, rows)]}
-					scores = c.Model.Head(c.Model.Forward(nn.NewBatch(e, part))).Float32s()
+					part := nn.Part{Seq: seq, Tokens: tokens[at:min(at+chunk, rows)]}
+					logits = c.Model.Head(c.Model.Forward(nn.NewBatch(e, part))).Float32s()
 				})
 			}
 		})
-		return scores
+		return logits
 	}
-	few, many, worst := last(9), last(700), 0.0
-	for i := range few {
-		worst = max(worst, math.Abs(float64(few[i])-float64(many[i])))
+	short, long, worst := last(9), last(700), 0.0
+	for i := range short {
+		worst = max(worst, math.Abs(float64(short[i])-float64(long[i])))
 	}
 	t.Logf("largest difference %.2g standard deviations", worst/c.Scale)
 	if !(worst < modeltest.Tolerance*c.Scale) {
-		t.Errorf("off by %v standard deviations after %d rows", worst/c.Scale, rows)
+		t.Errorf("difference of %v standard deviations after %d rows", worst/c.Scale, rows)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// tower makes vectors of a picture: a projection of its patches, blocks of attention over all of them, and a merger of
-// neighbours.
+// tower is the vision tower: a projection of an image's patches, attention blocks over all of them, and a merger of
+// neighbouring patches.
 type tower struct {
 	patch     *nn.Linear // of a patch's pixels
-	positions *mlx.Array // [side*side or more, hidden]: learned, of a square that is stretched over the picture
+	positions *mlx.Array // [side*side or more, hidden]: of a square that is stretched over the image
 	side      int
 	blocks    []block
 	norm      *layerNorm
@@ -39,7 +39,7 @@ type layerNorm struct{ weight, bias *mlx.Array }
 
 const visionPrefix = "model.visual."
 
-// newTower is nil where the configuration has none.
+// newTower returns nil if the configuration has no vision tower.
 func newTower(t *mlx.Thread, w *nn.Weights, c *arch.QwenVision) *tower {
 	if c == nil {
 		return nil
@@ -75,7 +75,7 @@ func newTower(t *mlx.Thread, w *nn.Weights, c *arch.QwenVision) *tower {
 	return v
 }
 
-// newPatches is the convolution over patches, which do not overlap, as a layer over their pixels.
+// newPatches returns the patch convolution as a linear layer over a patch's pixels; patches do not overlap.
 func newPatches(w *nn.Weights, name string, hidden int, shape ...int) *nn.Linear {
 	weight := w.Take(name+".weight", append([]int{hidden}, shape...)...)
 	if weight == nil {
@@ -94,7 +94,8 @@ func newLayerNorm(w *nn.Weights, name string, size int) *layerNorm {
 
 func (n *layerNorm) apply(x *mlx.Array) *mlx.Array { return mlx.LayerNorm(x, n.weight, n.bias, 1e-6) }
 
-// visionFreqs are the same for the half of the pairs that rows turn and the half that columns turn.
+// visionFreqs returns the frequencies of all pairs: the first half is rotated by rows, the second half, with the same
+// frequencies, by columns.
 func visionFreqs(t *mlx.Thread, c *arch.QwenVision) *mlx.Array {
 	half := c.Hidden / c.Heads / 2
 	freqs := make([]float32, half)
@@ -114,13 +115,13 @@ func (m *Model) Tower() models.Tower {
 
 // Encode implements models.Tower.
 func (v *tower) Encode(ctx context.Context, patches *mlx.Array, rows, cols int) (*mlx.Array, error) {
-	at := newPlaces(rows, cols, v.merge)
+	at := newPatchGrid(rows, cols, v.merge)
 	x := v.patch.Apply(mlx.AsType(patches, v.dtype))
 	h := mlx.Add(x, mlx.AsType(v.interpolated(patches.Thread(), at), v.dtype))
 	positions := mlx.FromSlice(patches.Thread(), at.positions(), 2, rows*cols)
 	for i := range v.blocks {
 		h = v.blocks[i].apply(h, positions, v.freqs)
-		mlx.Eval(h) // a large picture takes seconds for each block: others get a word in
+		mlx.Eval(h) // limits the work until the next check: a block of a large image takes seconds
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -129,14 +130,14 @@ func (v *tower) Encode(ctx context.Context, patches *mlx.Array, rows, cols int) 
 	return v.out.Apply(mlx.GELU(v.join.Apply(joined))), nil
 }
 
-// interpolated gives the learned positions [n, hidden] of patches in float32: the mix of the four around the place where a
-// patch lies when the square is stretched corner to corner.
-func (v *tower) interpolated(t *mlx.Thread, at places) *mlx.Array {
-	ids, shares := at.corners(v.side)
+// interpolated returns the position embeddings [n, hidden] of patches in float32, interpolated bilinearly from the
+// learned square, whose corners are aligned with those of the image.
+func (v *tower) interpolated(t *mlx.Thread, at patchGrid) *mlx.Array {
+	ids, weights := at.corners(v.side)
 	var sum *mlx.Array
 	for k := range ids {
 		corner := mlx.AsType(mlx.Take(v.positions, mlx.FromSlice(t, ids[k]), 0), mlx.Float32)
-		part := mlx.Multiply(corner, mlx.FromSlice(t, shares[k], len(shares[k]), 1))
+		part := mlx.Multiply(corner, mlx.FromSlice(t, weights[k], len(weights[k]), 1))
 		if sum == nil {
 			sum = part
 		} else {
@@ -146,7 +147,7 @@ func (v *tower) interpolated(t *mlx.Thread, at places) *mlx.Array {
 	return sum
 }
 
-// apply maps rows [n, hidden] to [n, hidden]; positions are int32 [2, n], rows and columns.
+// apply maps rows [n, hidden] to [n, hidden]. positions, int32 [2, n], are rows and columns.
 func (b *block) apply(h, positions, freqs *mlx.Array) *mlx.Array {
 	n := h.Dim(0)
 	qkv := mlx.SplitEven(b.qkv.Apply(b.attentionNorm.apply(h)), 3, 1)

@@ -20,9 +20,10 @@ import (
 	"github.com/ingotml/ingot/vision"
 )
 
-// pictures are those of testdata/pictures in the order in which a golden has them.
+// pictures are the images of testdata/pictures that each golden uses, in order.
 var pictures = map[string][]string{
-	"fits": {"shapes.png"}, "resized": {"wide.png"}, "photo": {"photo.jpg"}, "several": {"shapes.png", "wide.png", "shapes.png"},
+	"fits": {"shapes.png"}, "resized": {"wide.png"}, "photo": {"photo.jpg"},
+	"several": {"shapes.png", "wide.png", "shapes.png"},
 }
 
 func prepared(t *testing.T, name string) vision.Patches {
@@ -68,7 +69,7 @@ func golden(t *testing.T, name, tensor string) []float32 {
 	return out
 }
 
-// The tower's vectors are transformers'. Of a JPEG a few pixels are off by one or two.
+// The tower's vectors match those of transformers. Decoding a JPEG differs by one or two in a few pixels.
 func TestTower(t *testing.T) {
 	m := modeltest.Load(t, "qwen3_5-vision").Model.(models.Seeing)
 	for name, bound := range map[string]float64{"fits": 1e-5, "resized": 1e-5, "photo": 1e-2, "several": 1e-5} {
@@ -102,7 +103,7 @@ func TestTower(t *testing.T) {
 	}
 }
 
-// A prompt with pictures scores as in transformers in pieces of any size, between sequences without pictures.
+// A prompt with images gives the logits of transformers in chunks of any size, packed between sequences without images.
 func TestPicturesPacked(t *testing.T) {
 	const name = "qwen3_5-vision-several"
 	c := modeltest.Load(t, "qwen3_5-vision")
@@ -110,7 +111,7 @@ func TestPicturesPacked(t *testing.T) {
 	tokens, positions, want := integers(t, name, "tokens"), integers(t, name, "positions"), golden(t, name, "logits")
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		features := mlx.Reshape(mlx.FromSlice(e, golden(t, name, "features")), -1, 64)
-		var row []int // of features, for each token that stands for a picture; else -1
+		var row []int // of features, for each image token; otherwise -1
 		n := 0
 		for _, id := range tokens {
 			row = append(row, -1)
@@ -130,18 +131,20 @@ func TestPicturesPacked(t *testing.T) {
 				}
 				for i := start; i < end; i++ {
 					if row[i] >= 0 {
-						part.Vectors = append(part.Vectors, nn.Vectors{Row: i - start, X: mlx.Slice(features, mlx.Range(row[i], row[i]+1), mlx.All())})
+						part.Vectors = append(part.Vectors, nn.Vectors{Row: i - start,
+							X: mlx.Slice(features, mlx.Range(row[i], row[i]+1), mlx.All())})
 					}
 				}
 				e.Scope(func() {
-					hidden := m.Forward(nn.NewBatch(e, nn.Part{Seq: before, Tokens: []int32{5, 6}}, part, nn.Part{Seq: after, Tokens: []int32{7}}))
+					hidden := m.Forward(nn.NewBatch(e, nn.Part{Seq: before, Tokens: []int32{5, 6}}, part,
+						nn.Part{Seq: after, Tokens: []int32{7}}))
 					for i, v := range m.Head(hidden).Float32s()[c.Vocab:][:(end-start)*c.Vocab] {
 						worst = max(worst, math.Abs(float64(v)-float64(want[start*c.Vocab+i])))
 					}
 				})
 			}
 			if !(worst < modeltest.Tolerance*c.Scale) {
-				t.Errorf("pieces of %d: off by %.2g deviations", size, worst/c.Scale)
+				t.Errorf("chunks of %d: difference of %.2g deviations", size, worst/c.Scale)
 			}
 			for _, s := range []*cache.Sequence{before, seq, after} {
 				s.Free()
@@ -173,7 +176,7 @@ func TestTowerCancelled(t *testing.T) {
 	}
 }
 
-// A text model has no tower, and no Tower that is one of nothing.
+// Tower returns a nil interface for a text model.
 func TestNoTower(t *testing.T) {
 	if tower := modeltest.Load(t, "qwen3_5-default").Model.(models.Seeing).Tower(); tower != nil {
 		t.Errorf("got %v", tower)

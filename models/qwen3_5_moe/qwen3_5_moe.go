@@ -1,5 +1,5 @@
-// Package qwen3_5_moe runs model type "qwen3_5_moe", and its predecessor "qwen3_next": qwen3_5 with routed experts in place
-// of the network, and one more expert that every row passes.
+// Package qwen3_5_moe runs model type "qwen3_5_moe" and its predecessor "qwen3_next": qwen3_5 with routed experts
+// instead of the MLP, and a shared expert for all rows.
 //
 // Reference: transformers 5.23, models/qwen3_5_moe/modeling_qwen3_5_moe.py.
 package qwen3_5_moe
@@ -15,7 +15,9 @@ import (
 func init() {
 	models.Register("qwen3_5_moe", func(t *mlx.Thread, config arch.Model, w *nn.Weights) models.Model {
 		c := config.(*arch.Qwen35Moe)
-		return qwen3_5.New(t, &c.Qwen35, w, func(name string, layer int) qwen3_5.Network { return network(w, name, c, layer) })
+		return qwen3_5.New(t, &c.Qwen35, w, func(name string, layer int) qwen3_5.Network {
+			return network(w, name, c, layer)
+		})
 	})
 }
 
@@ -47,10 +49,10 @@ type sparse struct {
 	experts  *nn.Experts
 	perToken int
 	sumToOne bool
-	shared   *sharedExpert // nil where there is none
+	shared   *sharedExpert // nil if there is none
 }
 
-// sharedExpert is a network that counts by the sigmoid of a score.
+// sharedExpert is an MLP whose output is multiplied by the sigmoid of a score.
 type sharedExpert struct {
 	gate, up, down, share *nn.Linear
 }
@@ -61,7 +63,7 @@ func (s *sparse) AddApply(n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) 
 	if s.shared != nil {
 		layers = append(layers, s.shared.gate, s.shared.up, s.shared.share)
 	}
-	sum, x, in := nn.NormedLinearsKept(n, x, y, layers...) // experts read what is normalized, too
+	sum, x, in := nn.NormedLinearsKept(n, x, y, layers...) // the experts also read the normalized sum
 	var all nn.Shared
 	if s.shared != nil {
 		all = nn.Shared{X: s.shared.down.ApplyGated(mlx.SiLUActivation, in[1], in[2]), Gate: in[3]}

@@ -9,9 +9,9 @@ import (
 
 // TestReference runs every qwen3_5_moe checkpoint of testdata.
 func TestReference(t *testing.T) {
-	// What a delta net remembers adds errors up, and its routers are nearly undecided at some tokens.
+	// The recurrent state accumulates errors, and the routers are nearly undecided at some tokens.
 	modeltest.Every(t, modeltest.Limits{Int8: 0.05}, "qwen3_5_moe-")
 }
 
-// TestDraft runs the head that predicts the token after the next, which has experts too.
+// TestDraft checks the multi-token prediction head, which has experts too.
 func TestDraft(t *testing.T) { modeltest.Draft(t, "qwen3_5_moe-published") }

@@ -1,4 +1,4 @@
-// Package qwen3_moe runs model type "qwen3_moe": qwen3 with routed experts in place of the network of some or all layers.
+// Package qwen3_moe runs model type "qwen3_moe": qwen3 with routed experts instead of the MLP in some or all layers.
 //
 // Reference: transformers 5.23, models/qwen3_moe/modeling_qwen3_moe.py.
 package qwen3_moe
@@ -23,7 +23,7 @@ type model struct {
 	embed  *nn.Embedding
 	layers []layer
 	norm   *nn.RMSNorm
-	head   *nn.Linear // nil where the embedding is the head
+	head   *nn.Linear // nil if embeddings are tied
 }
 
 type layer struct {
@@ -33,7 +33,7 @@ type layer struct {
 	mlp           network
 }
 
-// network is the feed-forward block of a layer: it gives x+y, and what it makes of that, normalized.
+// network is the feed-forward block of a layer. AddApply returns x+y and the output for the normalized sum.
 type network interface {
 	AddApply(n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array)
 }
@@ -92,7 +92,7 @@ func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(toke
 // Forward implements models.Model.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
-	var y *mlx.Array // what a block adds to h
+	var y *mlx.Array // the previous block's output, not yet added to h
 	for i := range m.layers {
 		l := &m.layers[i]
 		if i == len(m.layers)-1 {

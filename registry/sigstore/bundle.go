@@ -15,18 +15,20 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Names of the forms that a signature is made of.
+// Identifiers of the formats that a signature consists of.
 const (
-	BundleMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json" // sigstore/protobuf-specs v0.5, sigstore_bundle.proto
-	PredicateType   = "https://sigstore.dev/cosign/sign/v1"           // cosign v3.1.3, pkg/types/predicate.go
-	payloadType     = "application/vnd.in-toto+json"                  // in-toto/attestation v1, envelope.md
-	statementType   = "https://in-toto.io/Statement/v1"               // in-toto/attestation v1, statement.md
+	// sigstore/protobuf-specs v0.5, sigstore_bundle.proto
+	BundleMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+	PredicateType   = "https://sigstore.dev/cosign/sign/v1" // cosign v3.1.3, pkg/types/predicate.go
+	payloadType     = "application/vnd.in-toto+json"        // in-toto/attestation v1, envelope.md
+	statementType   = "https://in-toto.io/Statement/v1"     // in-toto/attestation v1, statement.md
 )
 
-// bundleMediaTypes are what version 0.3 has been called.
+// bundleMediaTypes are the media types of version 0.3.
 var bundleMediaTypes = []string{BundleMediaType, "application/vnd.dev.sigstore.bundle+json;version=0.3"}
 
-// MaxBundleSize is more than any bundle of a signature: they have about 1 KiB, and some 20 KiB with entries of a transparency log.
+// MaxBundleSize limits the size of a bundle. A signature's has about 1 KiB, or some 20 KiB with transparency log
+// entries.
 const MaxBundleSize = 1 << 20
 
 type bundle struct {
@@ -68,12 +70,12 @@ type subject struct {
 	Annotations map[string]json.RawMessage `json:"annotations,omitempty"`
 }
 
-// annotationReference is the subject's annotation with the reference that the signature is for. It has the key and the
-// meaning of critical.identity in the payload of simple signing (containers-signature(5)).
+// annotationReference is the subject's annotation that holds the signed reference. Its key and meaning are those of
+// critical.identity in the payload of simple signing (containers-signature(5)).
 const annotationReference = "docker-reference"
 
-// Sign returns the bundle in which the holder of the key signs the manifest with this digest under a reference. An empty
-// reference leaves the signature without one: it then holds for the manifest under any name.
+// Sign returns a bundle that signs the manifest with this digest under a reference. If the reference is empty, the
+// signature has none and holds for the manifest under any name.
 func (k *PrivateKey) Sign(manifest digest.Digest, reference string) ([]byte, error) {
 	if err := checkDigest(manifest); err != nil {
 		return nil, err
@@ -111,11 +113,11 @@ func (k *PrivateKey) sign(message []byte) ([]byte, error) {
 		return k.signer.Sign(nil, message, crypto.Hash(0))
 	}
 	sum := sha256.Sum256(message)
-	return k.signer.Sign(nil, sum[:], crypto.SHA256) // without a source of randomness: RFC 6979
+	return k.signer.Sign(nil, sum[:], crypto.SHA256) // deterministic, without a source of randomness: RFC 6979
 }
 
-// Verify checks that the bundle is a signature of the manifest with this digest by the holder of the key, and returns the
-// reference that the statement names, or "" if it names none. Whether that reference is acceptable is the caller's
+// Verify checks that the bundle is a signature of the manifest with this digest by the holder of the key, and returns
+// the reference that the statement names, or "" if it names none. Whether that reference is acceptable is the caller's
 // decision. Errors are [ErrBundle], [ErrOtherKey], [ErrPurpose] or [ErrSubject].
 func (k *PublicKey) Verify(bundleJSON []byte, manifest digest.Digest) (reference string, err error) {
 	if err := checkDigest(manifest); err != nil {
@@ -138,7 +140,7 @@ func (k *PublicKey) Verify(bundleJSON []byte, manifest digest.Digest) (reference
 	return checkStatement(e, manifest)
 }
 
-// parseBundle reads as much of a bundle as a key can verify.
+// parseBundle parses the parts of a bundle that verification with a key needs.
 func parseBundle(b []byte) (*bundle, error) {
 	if len(b) > MaxBundleSize {
 		return nil, fmt.Errorf("a bundle of %d bytes, the limit is %d: %w", len(b), MaxBundleSize, ErrBundle)
@@ -158,8 +160,9 @@ func parseBundle(b []byte) (*bundle, error) {
 	return &doc, nil
 }
 
-// verify reports whether the key signed a message. cosign signs with Ed25519ph where its transparency log may get the
-// signature (pkg/cosign/keys.go, GetDefaultLoadOptions); the two kinds cannot be taken for each other (RFC 8032, section 5.1).
+// verify reports whether the key signed a message. cosign signs with Ed25519ph if its transparency log may receive the
+// signature (pkg/cosign/keys.go, GetDefaultLoadOptions). A signature of one kind is never valid as the other (RFC 8032,
+// section 5.1).
 func (k *PublicKey) verify(message, sig []byte) bool {
 	switch key := k.key.(type) {
 	case *ecdsa.PublicKey:
@@ -175,7 +178,7 @@ func (k *PublicKey) verify(message, sig []byte) bool {
 	return false
 }
 
-// checkStatement checks what was signed, once it is known who signed it, and returns the reference that it names.
+// checkStatement checks a statement whose signature has been verified, and returns the reference that it names.
 func checkStatement(e *envelope, manifest digest.Digest) (reference string, err error) {
 	if e.PayloadType != payloadType {
 		return "", fmt.Errorf("a payload of type %q, not %s: %w", clip(e.PayloadType), payloadType, ErrPurpose)
@@ -185,7 +188,8 @@ func checkStatement(e *envelope, manifest digest.Digest) (reference string, err 
 		return "", fmt.Errorf("statement: %v: %w", err, ErrBundle)
 	}
 	if s.Type != statementType || s.PredicateType != PredicateType {
-		return "", fmt.Errorf("a statement %q of type %q, not %s: %w", clip(s.PredicateType), clip(s.Type), PredicateType, ErrPurpose)
+		return "", fmt.Errorf("a statement %q of type %q, not %s: %w",
+			clip(s.PredicateType), clip(s.Type), PredicateType, ErrPurpose)
 	}
 	if len(s.Subject) != 1 {
 		return "", fmt.Errorf("a statement about %d subjects, not one: %w", len(s.Subject), ErrSubject)
@@ -204,7 +208,7 @@ func checkStatement(e *envelope, manifest digest.Digest) (reference string, err 
 	return reference, nil
 }
 
-// preAuth is what is signed in an envelope: DSSE v1.0.2, protocol.md, "PAE".
+// preAuth returns the bytes that an envelope's signature covers: DSSE v1.0.2, protocol.md, "PAE".
 func preAuth(payloadType string, payload []byte) []byte {
 	var b bytes.Buffer
 	b.WriteString("DSSEv1 ")

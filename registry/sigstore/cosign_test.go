@@ -9,11 +9,10 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// cosigned is the manifest that cosign signed: testdata/README.md.
+// cosigned is the digest of the manifest that cosign signed: testdata/README.md.
 const cosigned = digest.Digest("sha256:5fbd0211af02d0894e09d7c2dcf5a5e2419b2cabdcece1e7857874ff839100a9")
 
-// TestCosign reads the keys that cosign made, encrypted, and verifies what it signed with them; its Ed25519 signatures are of the
-// variant that hashes first.
+// TestCosign decrypts cosign's keys and verifies its signatures, which are Ed25519ph for Ed25519 keys.
 func TestCosign(t *testing.T) {
 	for kind, password := range map[string]string{"ecdsa": "secret", "ed25519": ""} {
 		t.Run(kind, func(t *testing.T) {
@@ -27,7 +26,8 @@ func TestCosign(t *testing.T) {
 			if _, err := public.Verify(read(".bundle.json"), subjectOne); !errors.Is(err, ErrSubject) {
 				t.Errorf("for another manifest: %v, want ErrSubject", err)
 			}
-			private := must[*PrivateKey](t)(ReadPrivateKey(read(".key"), func() ([]byte, error) { return []byte(password), nil }))
+			private := must[*PrivateKey](t)(ReadPrivateKey(read(".key"),
+				func() ([]byte, error) { return []byte(password), nil }))
 			if private.Public().Hint() != public.Hint() {
 				t.Errorf("the private key is %s, the public one %s", private.Public().Hint(), public.Hint())
 			}

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/crypto/scrypt"
 )
 
-// encrypted is a private key as `cosign generate-key-pair` writes it: go-securesystemslib v0.11.0, package encrypted.
+// encrypted is the JSON form of a private key that `cosign generate-key-pair` writes (go-securesystemslib v0.11.0,
+// package encrypted).
 type encrypted struct {
 	KDF struct {
 		Name   string `json:"name"`
@@ -27,7 +28,8 @@ type encrypted struct {
 	Ciphertext []byte `json:"ciphertext"`
 }
 
-// Most work that a key file may ask for: scrypt takes 128*N*r bytes, and p times the time. cosign writes 65536, 8, 1.
+// Limits on the work that a key file may demand: scrypt needs 128*N*r bytes, and time in proportion to p. cosign writes
+// 65536, 8, 1.
 const (
 	maxScryptN = 1 << 18
 	maxScryptR = 16
@@ -41,7 +43,7 @@ const (
 	boxNonceSize    = 24
 )
 
-// readEncrypted decrypts and parses a key in PKCS 8 form.
+// readEncrypted decrypts and parses a key, which is in PKCS #8 form.
 func readEncrypted(b []byte, password func() ([]byte, error)) (any, error) {
 	var e encrypted
 	if err := json.Unmarshal(b, &e); err != nil {

@@ -5,17 +5,19 @@ import (
 	"strings"
 )
 
-// Errors that callers tell apart with [errors.Is].
+// Errors for use with [errors.Is].
 var (
-	ErrKey      = errors.New("unusable key")                // not a key, or of a kind that is not supported
-	ErrPassword = errors.New("wrong password")              // of an encrypted private key
-	ErrBundle   = errors.New("damaged signature")           // bytes that are no bundle, or that do not match their own signature
-	ErrOtherKey = errors.New("signed by another key")       // a bundle that says so, and does not verify with this one
-	ErrSubject  = errors.New("signed for another manifest") // a good signature over another digest
-	ErrPurpose  = errors.New("not a signature")             // a good signature over a statement of another kind, such as an attestation
+	ErrKey      = errors.New("unusable key")      // not a key, or of an unsupported kind
+	ErrPassword = errors.New("wrong password")    // for an encrypted private key
+	ErrBundle   = errors.New("damaged signature") // not a bundle, or its signature does not match its payload
+	// the bundle names another key, and this one does not verify it
+	ErrOtherKey = errors.New("signed by another key")
+	ErrSubject  = errors.New("signed for another manifest") // a valid signature of another digest
+	// a valid signature of another kind of statement, such as an attestation
+	ErrPurpose = errors.New("not a signature")
 )
 
-// clip makes foreign text fit into one line of an error.
+// clip shortens foreign text to one line of an error.
 func clip(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {

@@ -25,13 +25,14 @@ type PrivateKey struct {
 	public *PublicKey
 }
 
-// Public is the key that verifies what this one signs.
+// Public returns the public key, which verifies this key's signatures.
 func (k *PrivateKey) Public() *PublicKey { return k.public }
 
-// Hint identifies the key in bundles, as cosign writes it: base64 of the SHA-256 digest of the key in PKIX form.
+// Hint returns the key's identifier in bundles, as cosign writes it: base64 of the SHA-256 digest of the key in PKIX
+// form.
 func (k *PublicKey) Hint() string { return k.hint }
 
-// Kind is "ECDSA P-256" or "Ed25519".
+// Kind returns "ECDSA P-256" or "Ed25519".
 func (k *PublicKey) Kind() string {
 	if _, ok := k.key.(ed25519.PublicKey); ok {
 		return "Ed25519"
@@ -39,7 +40,7 @@ func (k *PublicKey) Kind() string {
 	return "ECDSA P-256"
 }
 
-// PEM labels (RFC 7468, and go-securesystemslib's for keys that cosign encrypts).
+// PEM labels (RFC 7468, and go-securesystemslib for keys that cosign encrypts), and advice in errors.
 const (
 	labelPublic          = "PUBLIC KEY"
 	labelPrivate         = "PRIVATE KEY"
@@ -51,15 +52,15 @@ const (
 	labelOpenSSH         = "OPENSSH PRIVATE KEY"
 	labelCertificate     = "CERTIFICATE"
 	labelRSAPrivate      = "RSA PRIVATE KEY"
-	headerProcType       = "Proc-Type" // of RFC 1421: the block is encrypted
+	headerProcType       = "Proc-Type" // RFC 1421: the block is encrypted
 	maxKeyFile           = 64 << 10
 	commandToPublic      = "`openssl pkey -in KEY -pubout` prints its public key"
-	commandToPlain       = "`openssl pkcs8 -topk8 -nocrypt -in KEY` gives one without a password, `cosign import-key-pair` one that is read here"
+	commandToPlain       = "`openssl pkcs8 -topk8 -nocrypt -in KEY` decrypts it, `cosign import-key-pair` converts it"
 	supportedKeys        = "ECDSA P-256 and Ed25519 keys are supported"
 	commandFromOtherKind = "`openssl genpkey -algorithm ed25519` makes one"
 )
 
-// ReadPublicKey reads a public key from a PEM file's contents: PKIX, "PUBLIC KEY". Errors are [ErrKey].
+// ReadPublicKey parses the contents of a PEM file with a public key (PKIX, "PUBLIC KEY"). Errors are [ErrKey].
 func ReadPublicKey(file []byte) (*PublicKey, error) {
 	block, err := firstBlock(file)
 	if err != nil {
@@ -81,16 +82,16 @@ func ReadPublicKey(file []byte) (*PublicKey, error) {
 	return newPublicKey(key)
 }
 
-// ReadPrivateKey reads a private key from a PEM file's contents: PKCS 8 or SEC 1 without a password, or as cosign
-// encrypts it. password is asked only for those; nil means that there is none. Errors are [ErrKey] or [ErrPassword], or what
-// password returned.
+// ReadPrivateKey parses the contents of a PEM file with a private key: PKCS #8 or SEC 1 without a password, or
+// encrypted by cosign. password is called only for encrypted keys; nil means the empty password. Errors are [ErrKey],
+// [ErrPassword], or the error of password.
 func ReadPrivateKey(file []byte, password func() ([]byte, error)) (*PrivateKey, error) {
 	block, err := firstBlock(file)
 	if err != nil {
 		return nil, err
 	}
 	if block.Headers[headerProcType] != "" {
-		return nil, fmt.Errorf("it is encrypted in a form that is not read, %s: %w", commandToPlain, ErrKey)
+		return nil, fmt.Errorf("it is encrypted in an unsupported form, %s: %w", commandToPlain, ErrKey)
 	}
 	var key any
 	switch block.Type {
@@ -104,11 +105,11 @@ func ReadPrivateKey(file []byte, password func() ([]byte, error)) (*PrivateKey, 
 			return nil, err
 		}
 	case labelEncryptedPKCS8:
-		return nil, fmt.Errorf("it is encrypted in a form that is not read, %s: %w", commandToPlain, ErrKey)
+		return nil, fmt.Errorf("it is encrypted in an unsupported form, %s: %w", commandToPlain, ErrKey)
 	case labelPublic:
 		return nil, fmt.Errorf("it holds a public key, and signing needs the private one: %w", ErrKey)
 	case labelOpenSSH:
-		return nil, fmt.Errorf("it holds an SSH key, `ssh-keygen -p -m PKCS8 -f COPY` turns a copy into one that is read: %w", ErrKey)
+		return nil, fmt.Errorf("it holds an SSH key, `ssh-keygen -p -m PKCS8 -f COPY` converts a copy: %w", ErrKey)
 	default:
 		return nil, fmt.Errorf("it holds a %q block, not a %q: %w", clip(block.Type), labelPrivate, ErrKey)
 	}
@@ -118,7 +119,8 @@ func ReadPrivateKey(file []byte, password func() ([]byte, error)) (*PrivateKey, 
 	return newPrivateKey(key)
 }
 
-// firstBlock is the first PEM block that can be a key. openssl ecparam writes one with the curve before it.
+// firstBlock returns the first PEM block that can hold a key. `openssl ecparam` writes the curve's parameters before
+// it.
 func firstBlock(file []byte) (*pem.Block, error) {
 	if len(file) > maxKeyFile {
 		return nil, fmt.Errorf("%d bytes are too many for a key: %w", len(file), ErrKey)

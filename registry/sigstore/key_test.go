@@ -34,17 +34,20 @@ func TestReadPrivateKey(t *testing.T) {
 	tests := []struct {
 		name string
 		file []byte
-		want string // in the error; empty when it is read
+		want string // part of the error; empty: success
 	}{
 		{"PKCS 8", pkcs8, ""},
 		{"text before it", append([]byte("my key\n"), pkcs8...), ""},
 		{"SEC 1", sec1, ""},
-		{"SEC 1 as openssl ecparam writes it", append(block(labelECParameters, []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7}), sec1...), ""},
+		{"SEC 1 as openssl ecparam writes it",
+			append(block(labelECParameters, []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7}), sec1...), ""},
 		{"public", public, "needs the private one"},
-		{"RSA", block(labelPrivate, must[[]byte](t)(x509.MarshalPKCS8PrivateKey(large))), "an RSA key, ECDSA P-256 and Ed25519"},
+		{"RSA", block(labelPrivate, must[[]byte](t)(x509.MarshalPKCS8PrivateKey(large))),
+			"an RSA key, ECDSA P-256 and Ed25519"},
 		{"P-384", p384, "an ECDSA key on P-384"},
 		{"encrypted PKCS 8", block(labelEncryptedPKCS8, []byte{1}), "openssl pkcs8 -topk8 -nocrypt"},
-		{"encrypted SEC 1", []byte("-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n"), "openssl pkcs8 -topk8 -nocrypt"},
+		{"encrypted SEC 1", []byte("-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n" +
+			"AAAA\n-----END EC PRIVATE KEY-----\n"), "openssl pkcs8 -topk8 -nocrypt"},
 		{"SSH", block(labelOpenSSH, []byte{1}), "ssh-keygen"},
 		{"damaged", block(labelPrivate, []byte{1, 2, 3}), ""},
 		{"no PEM", []byte("hello"), "not in PEM form"},
@@ -98,7 +101,7 @@ func TestReadPublicKey(t *testing.T) {
 	}
 }
 
-// encrypt writes a key as cosign does, with less work for scrypt.
+// encrypt encrypts a key as cosign does, with cheaper scrypt parameters.
 func encrypt(t testing.TB, der []byte, password string, change func(*encrypted)) []byte {
 	t.Helper()
 	var e encrypted

@@ -8,7 +8,7 @@ import (
 
 const signedName = "registry.example.com/team/model:v1"
 
-// TestReference holds the statement of a signature that names a reference, byte for byte: `cosign verify -a
+// TestReference checks the statement of a signature that names a reference, byte for byte: `cosign verify -a
 // docker-reference=...` compares this annotation.
 func TestReference(t *testing.T) {
 	private, public := pair(t, "ed25519")
@@ -21,7 +21,8 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":"` + subjectOne.Encoded() +
-		`"},"annotations":{"docker-reference":"` + signedName + `"}}],"predicateType":"https://sigstore.dev/cosign/sign/v1","predicate":{}}`
+		`"},"annotations":{"docker-reference":"` + signedName +
+		`"}}],"predicateType":"https://sigstore.dev/cosign/sign/v1","predicate":{}}`
 	if payload := string(got.DSSEEnvelope.Payload); payload != want {
 		t.Errorf("statement %s\nwant %s", payload, want)
 	}
@@ -36,7 +37,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceOfAnotherForm holds that a reference that cannot be read is not taken for none, and that other annotations
+// TestReferenceOfAnotherForm: a reference that cannot be parsed is an error, not a missing reference. Other annotations
 // do not matter.
 func TestReferenceOfAnotherForm(t *testing.T) {
 	private, public := pair(t, "ecdsa")
@@ -50,8 +51,9 @@ func TestReferenceOfAnotherForm(t *testing.T) {
 		`null`:                                        nil,
 		`{"build":7,"who":{"name":"x"},"list":["", ""]}`: nil,
 	} {
-		b := resign(t, private, payloadType, `{"_type":"`+statementType+`","subject":[{"digest":{"sha256":"`+subjectOne.Encoded()+
-			`"},"annotations":`+annotations+`}],"predicateType":"`+PredicateType+`"}`)
+		b := resign(t, private, payloadType,
+			`{"_type":"`+statementType+`","subject":[{"digest":{"sha256":"`+subjectOne.Encoded()+
+				`"},"annotations":`+annotations+`}],"predicateType":"`+PredicateType+`"}`)
 		if reference, err := public.Verify(b, subjectOne); !errors.Is(err, want) || reference != "" {
 			t.Errorf("annotations %s: %q, %v; want %v", annotations, reference, err, want)
 		}

@@ -25,7 +25,7 @@ var (
 	subjectTwo = digest.FromString("two")
 )
 
-// newKey makes a key of a kind and gives both PEM files.
+// newKey returns a new key of a kind, as two PEM files.
 func newKey(t testing.TB, kind string) (private, public []byte) {
 	t.Helper()
 	var key crypto.Signer
@@ -56,7 +56,7 @@ func block(label string, b []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: label, Bytes: b})
 }
 
-// pair makes a key of a kind and reads both halves.
+// pair returns a new key of a kind, parsed from its PEM files.
 func pair(t testing.TB, kind string) (*PrivateKey, *PublicKey) {
 	t.Helper()
 	private, public := newKey(t, kind)
@@ -105,7 +105,8 @@ func TestSignAndVerify(t *testing.T) {
 	}
 }
 
-// What cosign reads: the names and values are those of the bundle's and the statement's specifications.
+// TestBundleForm checks the names and values that the specifications of bundle and statement define, which cosign
+// reads.
 func TestBundleForm(t *testing.T) {
 	private, public := pair(t, "ed25519")
 	var got struct {
@@ -136,14 +137,15 @@ func TestBundleForm(t *testing.T) {
 	}
 }
 
-// resign makes a bundle of any statement, signed by the key as it should be.
+// resign returns a bundle with any statement, signed correctly by the key.
 func resign(t *testing.T, k *PrivateKey, payloadType, payload string) []byte {
 	t.Helper()
 	sig, err := k.sign(preAuth(payloadType, []byte(payload)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := json.Marshal(bundle{BundleMediaType, material{&publicKeyID{k.public.hint}}, &envelope{[]byte(payload), payloadType, []signature{{sig}}}})
+	b, err := json.Marshal(bundle{BundleMediaType, material{&publicKeyID{k.public.hint}},
+		&envelope{[]byte(payload), payloadType, []signature{{sig}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,14 +208,19 @@ func TestVerifyRefuses(t *testing.T) {
 			b.VerificationMaterial.PublicKey = nil
 			b.DSSEEnvelope.Signatures[0].Sig[9] ^= 1
 		}), ErrOtherKey},
-		{"another payload type, signed", resign(t, private, "text/plain", statementOf(statementType, PredicateType, subjectOne)), ErrPurpose},
-		{"another statement type, signed", resign(t, private, payloadType, statementOf("https://in-toto.io/Statement/v0.1", PredicateType, subjectOne)), ErrPurpose},
-		{"an attestation, signed", resign(t, private, payloadType, statementOf(statementType, "https://slsa.dev/provenance/v1", subjectOne)), ErrPurpose},
+		{"another payload type, signed",
+			resign(t, private, "text/plain", statementOf(statementType, PredicateType, subjectOne)), ErrPurpose},
+		{"another statement type, signed", resign(t, private, payloadType,
+			statementOf("https://in-toto.io/Statement/v0.1", PredicateType, subjectOne)), ErrPurpose},
+		{"an attestation, signed", resign(t, private, payloadType,
+			statementOf(statementType, "https://slsa.dev/provenance/v1", subjectOne)), ErrPurpose},
 		{"not JSON, signed", resign(t, private, payloadType, "statement"), ErrBundle},
 		{"no subject, signed", resign(t, private, payloadType, statementOf(statementType, PredicateType)), ErrSubject},
-		{"two subjects, signed", resign(t, private, payloadType, statementOf(statementType, PredicateType, subjectOne, subjectTwo)), ErrSubject},
+		{"two subjects, signed",
+			resign(t, private, payloadType, statementOf(statementType, PredicateType, subjectOne, subjectTwo)), ErrSubject},
 		{"digest of another kind, signed", resign(t, private, payloadType,
-			`{"_type":"`+statementType+`","subject":[{"digest":{"sha512":"`+subjectOne.Encoded()+`"}}],"predicateType":"`+PredicateType+`"}`), ErrSubject},
+			`{"_type":"`+statementType+`","subject":[{"digest":{"sha512":"`+subjectOne.Encoded()+`"}}],`+
+				`"predicateType":"`+PredicateType+`"}`), ErrSubject},
 		{"signed by another key, with this one's hint", func() []byte {
 			var b bundle
 			if err := json.Unmarshal(sign(t, other, subjectOne), &b); err != nil {
@@ -243,7 +250,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// What is not signed may be different, as cosign and others write it.
+// TestVerifyIgnoresTheRest: parts of a bundle that are not signed may differ, as cosign and others write them.
 func TestVerifyIgnoresTheRest(t *testing.T) {
 	private, public := pair(t, "ed25519")
 	good := string(sign(t, private, subjectOne))
@@ -263,7 +270,7 @@ func TestVerifyIgnoresTheRest(t *testing.T) {
 	}
 }
 
-// cosign signs with the variant of Ed25519 that hashes first.
+// TestVerifyPrehashed verifies Ed25519ph, which cosign uses.
 func TestVerifyPrehashed(t *testing.T) {
 	private, public := pair(t, "ed25519")
 	var b bundle
@@ -293,7 +300,8 @@ func FuzzBundle(f *testing.F) {
 		f.Add(must[[]byte](f)(os.ReadFile(filepath.Join("testdata", "cosign-"+kind+".bundle.json"))))
 	}
 	f.Add([]byte(`{"mediaType":"` + BundleMediaType + `","dsseEnvelope":{"signatures":[{}]}}`))
-	f.Add([]byte(`{"mediaType":"` + BundleMediaType + `","dsseEnvelope":{"payload":"AA==","signatures":[{"sig":"AA=="}]}}`))
+	f.Add([]byte(`{"mediaType":"` + BundleMediaType +
+		`","dsseEnvelope":{"payload":"AA==","signatures":[{"sig":"AA=="}]}}`))
 	var made bundle
 	if err := json.Unmarshal(good, &made); err != nil {
 		f.Fatal(err)

@@ -1,10 +1,10 @@
-// Package pool keeps models loaded for whoever asks next: it loads them when they are asked for, lets them go when nobody has asked
-// for a while, and makes room by letting idle ones go first.
+// Package pool keeps models loaded between requests: it loads a model on demand, unloads it when it has been idle for a
+// while, and unloads idle models early when it needs room.
 //
-// Contract: [Pool.Acquire] gives a model that is loaded and stays so until the lease is released. Who ask for one model share one load,
-// which goes on as long as one of them waits. A model whose name has come to mean something else, or whose process died, is loaded
-// again by the next who asks; leases of the old one stay good as long as it lives. Where there is no room, Acquire waits until leases
-// are released, first come first served.
+// Contract: [Pool.Acquire] returns a model that stays loaded until the lease is released. Concurrent callers that ask
+// for the same model share one load, which is canceled when none of them waits any more. If a name is re-created or
+// pulled again, or the model's process dies, the next caller loads the new model; existing leases keep the old one
+// while it lives. If there is no room, Acquire waits until leases are released, first come, first served.
 package pool
 
 import (
@@ -18,73 +18,73 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// DefaultKeepAlive is how long an idle model stays.
+// DefaultKeepAlive is how long an idle model stays loaded.
 const DefaultKeepAlive = 5 * time.Minute
 
-// Forever keeps an idle model until its room is needed.
+// Forever keeps an idle model loaded until its room is needed.
 const Forever time.Duration = -1
 
 var (
-	// ErrTooLarge says that a model alone needs more memory than there is.
+	// ErrTooLarge reports a model that needs more memory than the pool has.
 	ErrTooLarge = errors.New("the model does not fit into memory")
-	// ErrClosed says that the pool was closed.
+	// ErrClosed reports that the pool was closed.
 	ErrClosed = errors.New("the pool of models was closed")
 )
 
-// Model is a loaded model that may die: a runner.Runner.
+// Model is a loaded model that may die, such as a runner.Runner.
 type Model interface {
 	runtime.Engine
-	Done() <-chan struct{} // closed when it has ended
+	Done() <-chan struct{} // closed when the model has ended
 }
 
-// Source is what a name means now.
+// Source describes the model that a name currently stands for.
 type Source struct {
-	Name string // of the model, in its canonical form
-	Key  string // changes with what is loaded: the manifest's digest and the options
-	Size int64  // bytes of memory that it needs
+	Name string // canonical name of the model
+	Key  string // changes with the model: the manifest's digest and the options
+	Size int64  // bytes of memory that the model needs
 	Load func(ctx context.Context, loaded func(part float64)) (Model, error)
 }
 
-// Options are a pool's. The zero value works.
+// Options configures a pool. The zero value is valid.
 type Options struct {
-	KeepAlive time.Duration // of idle models; 0: DefaultKeepAlive, Forever: until the room is needed
-	Models    int           // most that are loaded; 0: as many as there is memory for
-	Memory    int64         // bytes for all; 0: without limit
+	KeepAlive time.Duration // of idle models; 0: DefaultKeepAlive
+	Models    int           // most models to keep loaded; 0: as many as fit into memory
+	Memory    int64         // bytes for all models; 0: no limit
 }
 
-// Pool is the models that are loaded. Its methods may be called from any goroutine.
+// Pool holds the loaded models. Its methods are safe for concurrent use.
 type Pool struct {
 	opts Options
 
 	mu      sync.Mutex
-	models  []*entry // in order of loading
-	waiting []*wait  // for room, in order of arrival
+	models  []*entry  // in order of loading
+	waiting []*waiter // for room, in order of arrival
 	closed  bool
-	ends    sync.WaitGroup // of models that are being unloaded
+	unloads sync.WaitGroup // in progress
 }
 
-// entry is a model that is loaded, being loaded, or being unloaded.
+// entry is a model that is loading, loaded or unloading.
 type entry struct {
-	source  Source
-	ready   chan struct{} // closed when it is loaded, or failed to
-	model   Model         // nil before that, and where it failed
-	err     error
-	cancel  context.CancelFunc // of the load
-	leases  int                // who have it or wait for it
-	part    float64            // of it is loaded
-	keep    time.Duration
-	used    time.Time // when the last lease was released
-	timer   *time.Timer
-	stale   bool // not to be given to anybody else
-	leaving bool // being unloaded; its room is not free yet
+	source    Source
+	ready     chan struct{} // closed when the load has succeeded or failed
+	model     Model         // nil until loaded
+	err       error
+	cancel    context.CancelFunc // of the load
+	leases    int                // callers that use the model or wait for it
+	loaded    float64            // progress of the load, 0 to 1
+	keepAlive time.Duration
+	lastUsed  time.Time // when the last lease was released
+	timer     *time.Timer
+	stale     bool // not given to further callers
+	unloading bool // still occupies its room
 }
 
-// wait is somebody who waits for room.
-type wait struct {
-	again chan struct{} // one element: it is first in the queue, and something has changed
+// waiter is a caller that waits for room.
+type waiter struct {
+	retry chan struct{} // signals the first waiter that something has changed; capacity 1
 }
 
-// New makes an empty pool.
+// New returns an empty pool.
 func New(o Options) *Pool {
 	if o.KeepAlive == 0 {
 		o.KeepAlive = DefaultKeepAlive
@@ -92,7 +92,7 @@ func New(o Options) *Pool {
 	return &Pool{opts: o}
 }
 
-// Lease is the use of a loaded model.
+// Lease keeps a model loaded while it is in use.
 type Lease struct {
 	Model
 	pool  *Pool
@@ -100,14 +100,16 @@ type Lease struct {
 	once  sync.Once
 }
 
-// Release ends the use. keep is how long the model then stays if nobody else asks for it: nil for the pool's, 0 for not at all.
+// Release ends the lease. keep is how long the model stays loaded afterwards: nil means the pool's default, 0 not at
+// all.
 func (l *Lease) Release(keep *time.Duration) {
 	l.once.Do(func() { l.pool.release(l.entry, keep) })
 }
 
-// Acquire gives the model that a source describes, loaded. progress may be nil; it gets how much is loaded, 0 to 1.
+// Acquire returns the model that a source describes, and loads it if needed. progress is called with the progress of
+// the load, 0 to 1; it may be nil.
 func (p *Pool) Acquire(ctx context.Context, s Source, progress func(part float64)) (*Lease, error) {
-	e, err := p.queue(ctx, s)
+	e, err := p.acquireEntry(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -118,26 +120,26 @@ func (p *Pool) Acquire(ctx context.Context, s Source, progress func(part float64
 	return &Lease{Model: e.model, pool: p, entry: e}, nil
 }
 
-// queue gives the entry of a source with a lease on it, when there is room for it.
-func (p *Pool) queue(ctx context.Context, s Source) (*entry, error) {
-	w := &wait{make(chan struct{}, 1)}
-	defer p.leave(w)
+// acquireEntry returns the entry of a source with a lease on it, as soon as there is room.
+func (p *Pool) acquireEntry(ctx context.Context, s Source) (*entry, error) {
+	w := &waiter{make(chan struct{}, 1)}
+	defer p.dequeue(w)
 	for {
 		e, err := p.claim(s, w)
 		if e != nil || err != nil {
 			return e, err
 		}
 		select {
-		case <-w.again:
+		case <-w.retry:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// claim gives the entry of a source with a lease on it and begins to load it if need be. Where there is no room, or others wait for it
-// already, it gives neither entry nor error and puts w into the queue.
-func (p *Pool) claim(s Source, w *wait) (*entry, error) {
+// claim returns the entry of a source with a lease on it, and starts to load the model if needed. If there is no room,
+// or other callers already wait for room, it returns neither an entry nor an error, and adds w to the queue.
+func (p *Pool) claim(s Source, w *waiter) (*entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -167,7 +169,7 @@ func (p *Pool) claim(s Source, w *wait) (*entry, error) {
 		return nil, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	e := &entry{source: s, ready: make(chan struct{}), cancel: cancel, leases: 1, keep: p.opts.KeepAlive}
+	e := &entry{source: s, ready: make(chan struct{}), cancel: cancel, leases: 1, keepAlive: p.opts.KeepAlive}
 	p.models = append(p.models, e)
 	go p.load(ctx, e)
 	return e, nil
@@ -186,18 +188,20 @@ func (e *entry) dead() bool {
 	}
 }
 
-// makeRoom lets idle models go until there is room, and reports whether there is: not before they are gone.
+// makeRoom reports whether there is room for a model. If not, it starts to unload idle models, least recently used
+// first, if that will make enough room.
 func (p *Pool) makeRoom(size int64) bool {
-	var leaving []*entry
+	var evicted []*entry
 	free, count := int64(0), 0
-	idle := slices.DeleteFunc(slices.Clone(p.models), func(e *entry) bool { return e.leases > 0 && !e.leaving })
-	slices.SortStableFunc(idle, func(a, b *entry) int { return a.used.Compare(b.used) })
+	idle := slices.DeleteFunc(slices.Clone(p.models), func(e *entry) bool { return e.leases > 0 && !e.unloading })
+	slices.SortStableFunc(idle, func(a, b *entry) int { return a.lastUsed.Compare(b.lastUsed) })
 	enough := func() bool {
 		var used int64
 		for _, e := range p.models {
 			used += e.source.Size
 		}
-		return (p.opts.Models <= 0 || len(p.models)-count < p.opts.Models) && (p.opts.Memory <= 0 || used-free+size <= p.opts.Memory)
+		return (p.opts.Models <= 0 || len(p.models)-count < p.opts.Models) &&
+			(p.opts.Memory <= 0 || used-free+size <= p.opts.Memory)
 	}
 	if enough() {
 		return true
@@ -207,35 +211,35 @@ func (p *Pool) makeRoom(size int64) bool {
 			break
 		}
 		free, count = free+e.source.Size, count+1
-		if !e.leaving {
-			leaving = append(leaving, e)
+		if !e.unloading {
+			evicted = append(evicted, e)
 		}
 	}
-	if enough() { // else they would go for nothing
-		for _, e := range leaving {
+	if enough() { // else unloading them would not help
+		for _, e := range evicted {
 			p.retire(e)
 		}
 	}
 	return false
 }
 
-// retire takes an entry out of use, and unloads it as soon as nobody has it.
+// retire marks an entry as stale, and unloads it when it has no leases.
 func (p *Pool) retire(e *entry) {
 	e.stale = true
 	if e.timer != nil {
 		e.timer.Stop()
 	}
-	if e.leases > 0 || e.leaving {
+	if e.leases > 0 || e.unloading {
 		return
 	}
-	e.leaving = true
-	p.ends.Add(1)
+	e.unloading = true
+	p.unloads.Add(1)
 	go func() {
-		defer p.ends.Done()
+		defer p.unloads.Done()
 		e.cancel()
 		<-e.ready
 		if e.model != nil {
-			_ = e.model.Close() // an error means that it is gone already
+			_ = e.model.Close() // an error means that the model has ended already
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -244,36 +248,36 @@ func (p *Pool) retire(e *entry) {
 	}()
 }
 
-// wake lets the first who waits for room try again.
+// wake makes the first waiter try again.
 func (p *Pool) wake() {
 	if len(p.waiting) == 0 {
 		return
 	}
 	select {
-	case p.waiting[0].again <- struct{}{}:
+	case p.waiting[0].retry <- struct{}{}:
 	default:
 	}
 }
 
-// leave takes somebody out of the queue, who need not be in it.
-func (p *Pool) leave(w *wait) {
+// dequeue removes a waiter from the queue, if it is in it.
+func (p *Pool) dequeue(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting = slices.DeleteFunc(p.waiting, func(x *wait) bool { return x == w })
+	p.waiting = slices.DeleteFunc(p.waiting, func(x *waiter) bool { return x == w })
 	p.wake()
 }
 
-// load runs beside those who wait for it.
+// load loads a model in its own goroutine.
 func (p *Pool) load(ctx context.Context, e *entry) {
 	m, err := e.source.Load(ctx, func(part float64) {
 		p.mu.Lock()
-		e.part = part
+		e.loaded = part
 		p.mu.Unlock()
 	})
 	p.mu.Lock()
 	e.model, e.err = m, err
 	if err == nil {
-		e.part = 1
+		e.loaded = 1
 	} else {
 		e.stale = true
 	}
@@ -282,7 +286,7 @@ func (p *Pool) load(ctx context.Context, e *entry) {
 	if err != nil {
 		return
 	}
-	go func() { // a model that dies makes room
+	go func() { // unload a model that dies
 		<-m.Done()
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -290,7 +294,7 @@ func (p *Pool) load(ctx context.Context, e *entry) {
 	}()
 }
 
-// How often somebody who waits for a load is told how far it is.
+// progressEvery is the interval between progress reports of a load.
 const progressEvery = 100 * time.Millisecond
 
 func (p *Pool) await(ctx context.Context, e *entry, progress func(float64)) error {
@@ -308,7 +312,7 @@ func (p *Pool) await(ctx context.Context, e *entry, progress func(float64)) erro
 			return context.Cause(ctx)
 		case <-tick:
 			p.mu.Lock()
-			part := e.part
+			part := e.loaded
 			p.mu.Unlock()
 			progress(part)
 		}
@@ -319,24 +323,24 @@ func (p *Pool) release(e *entry, keep *time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if keep != nil {
-		e.keep = *keep
+		e.keepAlive = *keep
 	}
-	e.used = time.Now()
+	e.lastUsed = time.Now()
 	if e.leases--; e.leases > 0 {
 		return
 	}
 	select {
 	case <-e.ready:
-	default: // nobody waits for the load any more
+	default: // still loading, but nobody waits for it any more
 		p.retire(e)
 		return
 	}
-	if e.stale || p.closed || e.keep == 0 {
+	if e.stale || p.closed || e.keepAlive == 0 {
 		p.retire(e)
 		return
 	}
-	if e.keep > 0 {
-		e.timer = time.AfterFunc(e.keep, func() {
+	if e.keepAlive > 0 {
+		e.timer = time.AfterFunc(e.keepAlive, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if e.leases == 0 && !e.stale {
@@ -347,18 +351,18 @@ func (p *Pool) release(e *entry, keep *time.Duration) {
 	p.wake()
 }
 
-// Info is what a pool tells of a model.
+// Info describes a model in the pool.
 type Info struct {
 	Name    string
 	Key     string
 	Size    int64
-	Loaded  float64   // 1 when it is ready
-	Leases  int       // requests at work or waiting for it
-	Expires time.Time // when it goes if nobody asks for it; zero while somebody uses it, and for ever
+	Loaded  float64   // progress of the load, 1 when it is ready
+	Leases  int       // requests that use the model or wait for it
+	Expires time.Time // when the idle model will be unloaded; zero while it is in use, or if it stays loaded
 	Model   Model     // nil while it loads
 }
 
-// List tells of the models that are loaded or being loaded, in that order of time.
+// List returns the models that are loaded or loading, in order of loading.
 func (p *Pool) List() []Info {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -367,16 +371,18 @@ func (p *Pool) List() []Info {
 		if e.stale {
 			continue
 		}
-		i := Info{Name: e.source.Name, Key: e.source.Key, Size: e.source.Size, Loaded: e.part, Leases: e.leases, Model: e.model}
-		if e.leases == 0 && e.keep > 0 {
-			i.Expires = e.used.Add(e.keep)
+		i := Info{
+			Name: e.source.Name, Key: e.source.Key, Size: e.source.Size, Loaded: e.loaded, Leases: e.leases, Model: e.model,
+		}
+		if e.leases == 0 && e.keepAlive > 0 {
+			i.Expires = e.lastUsed.Add(e.keepAlive)
 		}
 		list = append(list, i)
 	}
 	return list
 }
 
-// Stop lets a model go as soon as nobody uses it, and reports whether there was one by that name.
+// Stop unloads a model as soon as it is not in use, and reports whether there is one with that name.
 func (p *Pool) Stop(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -389,7 +395,7 @@ func (p *Pool) Stop(name string) bool {
 	return false
 }
 
-// Close lets all models go and waits until they are gone, also those that are in use: their requests end with an error.
+// Close unloads all models, including those in use, whose requests end with an error. It waits until they have ended.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -399,10 +405,10 @@ func (p *Pool) Close() {
 	}
 	for _, w := range p.waiting {
 		select {
-		case w.again <- struct{}{}:
+		case w.retry <- struct{}{}:
 		default:
 		}
 	}
 	p.mu.Unlock()
-	p.ends.Wait()
+	p.unloads.Wait()
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// world counts what is loaded.
+// world counts the loaded models.
 type world struct {
 	mu     sync.Mutex
 	loads  []string
 	loaded map[string]int
-	size   int64 // of all that is loaded now, and the most that ever was
+	size   int64 // of all loaded models, now and at most
 	most   int64
 }
 
@@ -79,7 +79,7 @@ func (w *world) source(name, key string, size int64) Source {
 	}}
 }
 
-// in runs a test with time that passes at once.
+// in runs a test with a fake clock.
 func in(t *testing.T, o Options, fn func(t *testing.T, p *Pool, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func in(t *testing.T, o Options, fn func(t *testing.T, p *Pool, w *world)) {
 			t.Errorf("after Close: %d bytes of models are left: %v", w.size, w.loaded)
 		}
 		if _, err := p.Acquire(t.Context(), w.source("late", "1", 1), nil); !errors.Is(err, ErrClosed) {
-			t.Errorf("a closed pool gave %v", err)
+			t.Errorf("a closed pool returned %v", err)
 		}
 	})
 }
@@ -133,19 +133,19 @@ func TestKeepAlive(t *testing.T) {
 		l := acquire(t, p, s)
 		time.Sleep(time.Hour)
 		l.Release(nil)
-		l.Release(nil) // once counts
+		l.Release(nil) // a second call has no effect
 		time.Sleep(DefaultKeepAlive - time.Second)
 		acquire(t, p, s).Release(nil)
 		time.Sleep(DefaultKeepAlive - time.Second)
 		if got := names(p); !slices.Equal(got, []string{"a"}) {
-			t.Errorf("before its time is over there is %v", got)
+			t.Errorf("before it expires: %v", got)
 		}
 		if i := p.List()[0]; i.Loaded != 1 || i.Leases != 0 || time.Until(i.Expires) != time.Second {
 			t.Errorf("%+v", i)
 		}
 		time.Sleep(2 * time.Second)
 		if got := names(p); got != nil || w.now("a") != 0 {
-			t.Errorf("when its time is over there is %v", got)
+			t.Errorf("after it expires: %v", got)
 		}
 		now, ever := time.Duration(0), Forever
 		acquire(t, p, s).Release(&now)
@@ -191,7 +191,7 @@ func TestOneLoadForAll(t *testing.T) {
 	})
 }
 
-// A load that nobody waits for ends.
+// A load ends when nobody waits for it any more.
 func TestAbandonedLoad(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, p *Pool, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -223,7 +223,7 @@ func TestFailedLoad(t *testing.T) {
 	})
 }
 
-// A name that means something else now is loaded again; who uses the old one keeps it.
+// A name that is re-created is loaded again; leases of the old model stay valid.
 func TestChangedModel(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, p *Pool, w *world) {
 		old := acquire(t, p, w.source("a", "1", 10))
@@ -242,7 +242,7 @@ func TestChangedModel(t *testing.T) {
 	})
 }
 
-// A model that died is loaded again by the next who asks.
+// A model that died is loaded again by the next caller.
 func TestDeadModel(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, p *Pool, w *world) {
 		l := acquire(t, p, w.source("a", "1", 10))
@@ -261,21 +261,21 @@ func TestRoom(t *testing.T) {
 		acquire(t, p, w.source("b", "1", 40)).Release(nil)
 		time.Sleep(time.Second)
 		acquire(t, p, w.source("a", "1", 40)).Release(nil)
-		c := acquire(t, p, w.source("c", "1", 30)) // b was used longest ago
+		c := acquire(t, p, w.source("c", "1", 30)) // b was least recently used
 		if got := names(p); !slices.Equal(got, []string{"a", "c"}) {
 			t.Errorf("after making room there is %v", got)
 		}
 		if _, err := p.Acquire(t.Context(), w.source("d", "1", 101), nil); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("what can never fit: %v", err)
+			t.Errorf("a model that can never fit: %v", err)
 		}
-		// While c is used nothing large fits; who waits may leave, and the others get their turn.
+		// While c is in use, a large model has to wait. A waiter may give up; the others still get their turn.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := p.Acquire(ctx, w.source("e", "1", 90), nil); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("what does not fit now: %v", err)
+			t.Errorf("a model that does not fit now: %v", err)
 		}
 		if got := names(p); !slices.Equal(got, []string{"a", "c"}) {
-			t.Errorf("for nothing there is only %v left", got)
+			t.Errorf("models were unloaded in vain: %v is left", got)
 		}
 		time.AfterFunc(time.Hour, func() { c.Release(nil) })
 		begun := time.Now()
@@ -289,7 +289,7 @@ func TestRoom(t *testing.T) {
 	})
 }
 
-// Room is given in the order in which it was asked for, but for what is loaded already.
+// Callers get room in order of arrival, except for models that are loaded already.
 func TestQueue(t *testing.T) {
 	in(t, Options{Models: 1}, func(t *testing.T, p *Pool, w *world) {
 		a := acquire(t, p, w.source("a", "1", 1))
@@ -311,13 +311,14 @@ func TestQueue(t *testing.T) {
 		acquire(t, p, w.source("a", "1", 1)).Release(nil) // does not queue
 		a.Release(nil)
 		wg.Wait()
-		if want := []string{"b", "b", "c", "d"}; !slices.Equal(order, want) && !slices.Equal(order, []string{"b", "c", "d", "b"}) {
+		if want := []string{"b", "b", "c", "d"}; !slices.Equal(order, want) &&
+			!slices.Equal(order, []string{"b", "c", "d", "b"}) {
 			t.Errorf("the order was %v, want %v", order, want)
 		}
 	})
 }
 
-// Random users never get a model that is not loaded, nor does more fit than there is.
+// Random callers never get a model that is not loaded, and the loaded models never exceed the memory.
 func TestRandomUsers(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -330,7 +331,8 @@ func TestRandomUsers(t *testing.T) {
 						key = "broken"
 					}
 					size := int64(10 + 15*(name[0]-'a'))
-					patience, use, die := time.Duration(r.IntN(20_000))*time.Millisecond, time.Duration(r.IntN(500))*time.Millisecond, r.IntN(12) == 0
+					patience, use, die := time.Duration(r.IntN(20_000))*time.Millisecond, time.Duration(r.IntN(500))*time.Millisecond,
+						r.IntN(12) == 0
 					time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
 					wg.Go(func() {
 						ctx, cancel := context.WithTimeout(t.Context(), patience)

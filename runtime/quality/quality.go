@@ -1,9 +1,9 @@
-// Package quality says how far the scores of a model are from those of another one, over the same tokens.
+// Package quality measures how far the logits of a model are from those of a base model, over the same tokens.
 //
-// Contract: scores are float32 before softmax, a row for each position; everything after that is computed in float64, so that results agree with
-// a computation in float64 from the same scores to better than one in a million. The figures are those that are published for quantized
-// models: perplexity of both with its standard error, Kullback-Leibler divergence of the base's distribution against the other's in nats, and
-// how often the likeliest token is the same.
+// Contract: logits are float32, with one row for each position. All further computation is in float64, so results agree
+// with a computation in float64 from the same logits to better than one in a million. The statistics are those commonly
+// published for quantized models: the perplexity of both with its standard error, the Kullback-Leibler divergence
+// KL(base || model) in nats, and how often the most likely token is the same.
 package quality
 
 import (
@@ -12,38 +12,41 @@ import (
 	"slices"
 )
 
-// Row is what one position tells.
+// Row holds the statistics of one position.
 type Row struct {
-	Base, Other float64 // negative log-likelihood of the token that follows, in nats
-	KL          float64 // of the base's distribution against the other's, in nats; infinite where the other's scores are not finite
-	Top         bool    // whether the same token is the likeliest; of equal ones the first counts
+	Base, Other float64 // negative log-likelihood of the next token, in nats
+	KL          float64 // KL(base || other) in nats; +Inf if a logit of the other is not finite
+	Top         bool    // the most likely token is the same; the first one of equals counts
 }
 
-// Judge compares the scores of one position; next is the token that follows. Both slices have the same length.
-// Rows that are not [Row.Finite] have no place in a report.
+// Judge compares the logits of one position, which have the same length; next is the next token. Rows that are not
+// [Row.Finite] must not be passed to Summarize.
 func Judge(base, other []float32, next int32) Row {
 	lb, lo := logSumExp(base), logSumExp(other)
-	r := Row{Base: lb - float64(base[next]), Other: lo - float64(other[next]), KL: divergence(base, other, lb, lo), Top: top(base) == top(other)}
+	r := Row{
+		Base: lb - float64(base[next]), Other: lo - float64(other[next]),
+		KL: divergence(base, other, lb, lo), Top: top(base) == top(other),
+	}
 	if math.IsNaN(r.Other) {
 		r.Other = math.Inf(1)
 	}
 	return r
 }
 
-// Finite reports whether all of a row's figures are.
+// Finite reports whether all values of a row are finite.
 func (r Row) Finite() bool {
 	sum := r.Base + r.Other + r.KL
 	return !math.IsInf(sum, 0) && !math.IsNaN(sum)
 }
 
-// KL is the divergence of softmax(p) against softmax(q), in nats; never negative, and infinite where q is not finite.
+// KL returns the divergence KL(softmax(p) || softmax(q)) in nats. It is never negative; +Inf if q is not finite.
 func KL(p, q []float32) float64 { return divergence(p, q, logSumExp(p), logSumExp(q)) }
 
 func divergence(p, q []float32, lp, lq float64) float64 {
 	var sum float64
 	for i := range p {
 		a := float64(p[i]) - lp
-		if e := math.Exp(a); e != 0 { // of what cannot come, what q thinks does not matter
+		if e := math.Exp(a); e != 0 { // where p is 0, the term is 0
 			sum += e * (a - (float64(q[i]) - lq))
 		}
 	}
@@ -74,29 +77,30 @@ func top(x []float32) (at int) {
 	return at
 }
 
-// Estimate is a mean and its standard error: the deviation of its values over the root of their number.
+// Estimate is a mean and its standard error: the sample's standard deviation over the square root of its size.
 type Estimate struct {
 	Value float64 `json:"value"`
 	Error float64 `json:"standard_error"`
 }
 
-// Report is what all positions tell together.
+// Report summarizes all positions.
 type Report struct {
-	Tokens int `json:"tokens"` // positions that were judged
+	Tokens int `json:"tokens"` // number of positions
 
-	BasePerplexity  Estimate `json:"base_perplexity"`
-	Perplexity      Estimate `json:"perplexity"`
-	PerplexityRatio Estimate `json:"perplexity_ratio"` // over the base's; its error knows that both saw the same tokens
+	BasePerplexity Estimate `json:"base_perplexity"`
+	Perplexity     Estimate `json:"perplexity"`
+	// over the base's; the error takes into account that both saw the same tokens
+	PerplexityRatio Estimate `json:"perplexity_ratio"`
 
 	MeanKL   Estimate `json:"mean_kl"` // nats
 	MedianKL float64  `json:"median_kl"`
-	KL99     float64  `json:"kl_99"` // 99 of 100 positions have at most this
+	KL99     float64  `json:"kl_99"` // 99th percentile
 	MaxKL    float64  `json:"max_kl"`
 
-	Top1 Estimate `json:"top1"` // share of positions with the same likeliest token
+	Top1 Estimate `json:"top1"` // share of positions with the same most likely token
 }
 
-// Summarize makes a report of at least one row.
+// Summarize returns a report on rows, of which there must be at least one.
 func Summarize(rows []Row) Report {
 	list := func(f func(Row) float64) []float64 {
 		values := make([]float64, len(rows))
@@ -124,7 +128,7 @@ func Summarize(rows []Row) Report {
 	return r
 }
 
-// mean is the mean of values, whose deviation is that of a sample.
+// mean returns the mean of values and its standard error, from the sample's standard deviation.
 func mean(values []float64) Estimate {
 	n := float64(len(values))
 	var sum, squares float64
@@ -138,13 +142,13 @@ func mean(values []float64) Estimate {
 	return Estimate{m, math.Sqrt(squares / max(n-1, 1) / n)}
 }
 
-// exponent is the estimate of exp(e): its error is that of e times the slope there.
+// exponent returns the estimate of exp(e). It propagates the error to first order.
 func exponent(e Estimate) Estimate {
 	v := math.Exp(e.Value)
 	return Estimate{v, v * e.Error}
 }
 
-// Quantile is the value below which a share q of sorted values lies, between two values by a straight line.
+// Quantile returns the quantile q of sorted values, interpolated linearly.
 func Quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	low := int(at)
@@ -154,8 +158,8 @@ func Quantile(sorted []float64, q float64) float64 {
 	return sorted[low] + (at-float64(low))*(sorted[low+1]-sorted[low])
 }
 
-// Text is what models are compared over when nobody brings a text: some pages of prose, instructions, code and tables. It stays as it is, so that figures
-// of today can be compared with those of tomorrow.
+// Text is the default text for comparisons: some pages of prose, instructions, code and tables. It must not change, so
+// that results remain comparable.
 //
 //go:embed text.txt
 var Text string

@@ -15,7 +15,7 @@ import (
 	"github.com/ingotml/ingot/models/modeltest"
 )
 
-// near compares to one in a million.
+// near compares with a tolerance of one in a million.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 1e-6*math.Abs(want) {
@@ -29,7 +29,7 @@ func nearEstimate(t *testing.T, what string, got, want Estimate) {
 	near(t, "standard error of "+what, got.Error, want.Error)
 }
 
-// rows judges the demo model's golden scores against the same ones in steps of a quarter.
+// rows compares the demo model's reference logits with the same logits, rounded to quarters.
 func rows(t *testing.T) (list []Row) {
 	t.Helper()
 	scores, tokens := modeltest.Golden[float32](t, "demo", "logits"), modeltest.Golden[int32](t, "demo", "tokens")
@@ -85,15 +85,17 @@ func TestJudge(t *testing.T) {
 		{"no number", []float32{0, 1}, []float32{nan, 1}, math.Inf(1), false},
 	} {
 		r := Judge(test.base, test.other, 0)
-		if math.Abs(r.KL-test.kl) > 1e-6 || math.IsInf(test.kl, 1) && !math.IsInf(r.KL, 1) || test.name != "no number" && r.Top != test.top || r.Finite() == math.IsInf(test.kl, 1) {
+		if math.Abs(r.KL-test.kl) > 1e-6 || math.IsInf(test.kl, 1) && !math.IsInf(r.KL, 1) || test.name != "no number" &&
+			r.Top != test.top || r.Finite() == math.IsInf(test.kl, 1) {
 			t.Errorf("%s: %+v, want %v and %v", test.name, r, test.kl, test.top)
 		}
 	}
 }
 
-// A drawing is XML, and says what the report says, also where there is nothing to see.
+// A plot is valid XML and contains the report's values, also for a flat distribution.
 func TestPlot(t *testing.T) {
-	for name, list := range map[string][]Row{"demo": rows(t), "equal": {{1, 1, 0, true}, {2, 2, 0, true}}, "one": {{1, 2, 0.3, false}}} {
+	for name, list := range map[string][]Row{"demo": rows(t), "equal": {{1, 1, 0, true}, {2, 2, 0, true}},
+		"one": {{1, 2, 0.3, false}}} {
 		var b bytes.Buffer
 		if err := Plot(&b, "a & <b>", list); err != nil {
 			t.Fatal(err)
@@ -105,7 +107,8 @@ func TestPlot(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
-		if text := b.String(); !strings.Contains(text, "a &amp; &lt;b&gt;") || !strings.Contains(text, ">median ") || strings.Contains(text, "NaN") {
+		if text := b.String(); !strings.Contains(text, "a &amp; &lt;b&gt;") || !strings.Contains(text, ">median ") ||
+			strings.Contains(text, "NaN") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}

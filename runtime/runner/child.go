@@ -13,12 +13,12 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Load loads the model of a child, which is told of its progress, 0 to 1.
+// Load loads the model of a child and reports its progress, 0 to 1.
 type Load func(ctx context.Context, progress func(part float64)) (runtime.Engine, error)
 
-// Serve is the child's end: it loads a model, says that it is ready, and runs requests until its input ends, which
-// happens at the latest when the parent does. The model is closed then. A process that is still there 10 s later, as
-// it hangs in the engine, kills itself. An error of load is told to the parent and returned.
+// Serve is the child's end: it loads a model, reports that it is ready, and runs requests until its input ends, which
+// happens at the latest when the parent ends. It then closes the model. If the process still runs 10 s later, because
+// it hangs in the engine, it kills itself. An error of load is sent to the parent and returned.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, load Load) error {
 	return serve(ctx, in, out, load, defaultGrace)
 }
@@ -28,14 +28,14 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 	defer close(returned)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &childEnd{out: &lines{w: out}, running: map[uint64]context.CancelFunc{}}
+	c := &childState{out: &lines{w: out}, running: map[uint64]context.CancelFunc{}}
 	input := make(chan toChild)
-	go func() { // also while the model loads: the end of the input ends that too
+	go func() { // started before the model loads, so that the end of the input cancels the load
 		read(ctx, in, input)
 		cancel()
 		select {
 		case <-returned:
-		case <-time.After(grace): // a call into the engine does not return
+		case <-time.After(grace): // a call into the engine hangs
 			die()
 		}
 	}()
@@ -52,7 +52,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 	defer wg.Wait()
 	for {
 		select {
-		case <-ctx.Done(): // the end of the input, or the caller's
+		case <-ctx.Done(): // the input or the caller's context has ended
 			return nil
 		case m := <-input:
 			switch {
@@ -62,10 +62,10 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 				wg.Go(func() { c.usage(ctx, engine, m.ID) })
 			case m.Generate != nil || m.Embed != nil:
 				one, stop := context.WithCancel(ctx)
-				c.add(m.ID, stop)
+				c.register(m.ID, stop)
 				wg.Go(func() {
 					defer c.cancel(m.ID)
-					c.answer(m.ID, func() error {
+					c.run(m.ID, func() error {
 						if m.Embed != nil {
 							return c.embed(one, engine, m.ID, *m.Embed)
 						}
@@ -77,7 +77,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 	}
 }
 
-// read hands on messages until there are no more.
+// read decodes messages and passes them on until the input ends.
 func read(ctx context.Context, in io.Reader, to chan<- toChild) {
 	d := json.NewDecoder(bufio.NewReaderSize(in, 1<<16))
 	for {
@@ -93,21 +93,21 @@ func read(ctx context.Context, in io.Reader, to chan<- toChild) {
 	}
 }
 
-// childEnd is the state of Serve.
-type childEnd struct {
+// childState is the state of Serve.
+type childState struct {
 	out     *lines
 	mu      sync.Mutex
 	running map[uint64]context.CancelFunc
 }
 
-func (c *childEnd) add(id uint64, stop context.CancelFunc) {
+func (c *childState) register(id uint64, stop context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running[id] = stop
 }
 
-// cancel ends a request; one that has ended already is not there.
-func (c *childEnd) cancel(id uint64) {
+// cancel cancels a request, if it is still running.
+func (c *childState) cancel(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if stop := c.running[id]; stop != nil {
@@ -116,8 +116,8 @@ func (c *childEnd) cancel(id uint64) {
 	}
 }
 
-// usage tells how the engine does.
-func (c *childEnd) usage(ctx context.Context, engine runtime.Engine, id uint64) {
+// usage reports the engine's usage.
+func (c *childState) usage(ctx context.Context, engine runtime.Engine, id uint64) {
 	last := toParent{ID: id, Ended: true}
 	u, err := usage(ctx, engine)
 	if err != nil {
@@ -136,8 +136,8 @@ func usage(ctx context.Context, engine runtime.Engine) (runtime.Usage, error) {
 	return r.Usage(ctx)
 }
 
-// answer runs a request and tells how it ended. A panic in it is its own error.
-func (c *childEnd) answer(id uint64, run func() error) {
+// run runs a request and reports how it ended. A panic ends only this request.
+func (c *childState) run(id uint64, run func() error) {
 	last := toParent{ID: id, Ended: true}
 	defer func() {
 		if p := recover(); p != nil {
@@ -150,35 +150,35 @@ func (c *childEnd) answer(id uint64, run func() error) {
 	}
 }
 
-func (c *childEnd) generate(ctx context.Context, engine runtime.Engine, id uint64, r runtime.Request) error {
+func (c *childState) generate(ctx context.Context, engine runtime.Engine, id uint64, r runtime.Request) error {
 	for e, err := range engine.Generate(ctx, r) {
 		if err != nil {
 			return err
 		}
-		if err := c.tell(toParent{ID: id, Event: wireEvent(e)}); err != nil {
+		if err := c.send(toParent{ID: id, Event: wireEvent(e)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *childEnd) embed(ctx context.Context, engine runtime.Engine, id uint64, r runtime.EmbedRequest) error {
+func (c *childState) embed(ctx context.Context, engine runtime.Engine, id uint64, r runtime.EmbedRequest) error {
 	e, err := runtime.Embed(ctx, engine, r)
 	if err != nil {
 		return err
 	}
 	for _, v := range e.Vectors {
-		if err := c.tell(toParent{ID: id, Vector: wireVector(v)}); err != nil {
+		if err := c.send(toParent{ID: id, Vector: wireVector(v)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// errGone ends a request whose parent reads no more.
+// errGone ends a request when the parent no longer reads.
 var errGone = errors.New("the parent is gone")
 
-func (c *childEnd) tell(m toParent) error {
+func (c *childState) send(m toParent) error {
 	err := c.out.write(m)
 	if errors.Is(err, io.ErrClosedPipe) {
 		return errGone

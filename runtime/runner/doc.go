@@ -1,11 +1,11 @@
-// Package runner keeps a loaded model in a process of its own: both ends of it.
+// Package runner runs a loaded model in a child process. It implements both ends.
 //
-// [Start] runs a child of the same program, which calls [Serve]; what the parent gets is a [runtime.Engine]. The two
-// talk in lines of JSON over the child's standard input and output, any number of requests at once, so nothing of a
-// child lies on the file system and a child whose parent is gone reads the end of its input and ends. The system, or
-// the child itself, sees to one that hangs in the engine. The child's standard error is read without limit, and its
-// tail is kept for the message when the child dies.
+// [Start] runs a child of the same program, which calls [Serve]; the parent gets a [runtime.Engine]. The two exchange
+// lines of JSON over the child's standard input and output, for any number of requests at once. A child leaves nothing
+// in the file system. When its parent ends, the child reads the end of its input and ends too; a child that hangs in
+// the engine is killed by the system, or kills itself. The parent reads the child's standard error without limit and
+// keeps its tail for the error message when the child dies.
 //
-// Contract: a child that dies, however it does, ends its own requests with an error that is an [ErrDied], and nothing else. Errors
-// of the runtime keep their kind across the pipe. A request whose context ends is cancelled in the child within a step.
+// Contract: a child that dies ends only its own requests, with an error that is an [ErrDied]. Errors of package runtime
+// keep their kind across the pipe. When the context of a request ends, the child cancels the request within a step.
 package runner

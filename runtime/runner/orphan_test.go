@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A child that hangs in the engine kills itself soon after its input has ended, on systems too that do not do that.
+// A child that hangs in the engine kills itself soon after its input has ended, even if the system does not.
 func TestStuck(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), role+"=stuck")

@@ -20,23 +20,23 @@ import (
 	"github.com/ingotml/ingot/runtime/internal/stream"
 )
 
-// ErrDied says that the model's process ended before it was told to.
+// ErrDied reports that the model's process ended unexpectedly.
 var ErrDied = errors.New("the model's process died")
 
 var errClosed = errors.New("the model was closed")
 
-// Options are how a child is started.
+// Options says how a child is started.
 type Options struct {
-	Command []string           // program and arguments; the program calls Serve
-	Env     []string           // nil: the parent's
-	Loaded  func(part float64) // how far the model has loaded, 0 to 1; may be nil
-	Stderr  io.Writer          // gets a copy of what the child says; may be nil
-	Grace   time.Duration      // that a child has to end by itself; 0: 10 s
+	Command []string           // program and arguments; the program must call Serve
+	Env     []string           // nil: the parent's environment
+	Loaded  func(part float64) // reports the progress of loading, 0 to 1; may be nil
+	Stderr  io.Writer          // receives a copy of the child's standard error; may be nil
+	Grace   time.Duration      // how long Close waits before it kills the child; 0: 10 s
 }
 
 const defaultGrace = 10 * time.Second
 
-// Runner is the parent's end of a child.
+// Runner is the parent's end of a child process.
 type Runner struct {
 	cmd   *child.Cmd
 	in    io.WriteCloser
@@ -45,8 +45,8 @@ type Runner struct {
 	grace time.Duration
 
 	mu      sync.Mutex
-	streams map[uint64]*stream.Stream[toParent] // nil once the child has ended
-	reports map[uint64]chan toParent            // one element each
+	streams map[uint64]*stream.Stream[toParent] // nil when the child has ended
+	reports map[uint64]chan toParent            // of requests for usage; capacity 1
 	next    uint64
 	closing bool
 	err     error // why the child ended; set before done is closed
@@ -54,15 +54,18 @@ type Runner struct {
 	done chan struct{}
 }
 
-// Start runs a child and waits until its model is loaded. When the context ends before that, the child is killed.
+// Start runs a child and waits until its model is loaded. If ctx ends before that, it kills the child.
 func Start(ctx context.Context, o Options) (*Runner, error) {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
 	}
-	r := &Runner{cmd: child.Command(context.Background(), o.Env, o.Command[0], o.Command[1:]...), tail: &tail{copy: o.Stderr}, grace: o.Grace,
-		streams: map[uint64]*stream.Stream[toParent]{}, reports: map[uint64]chan toParent{}, done: make(chan struct{})}
+	r := &Runner{
+		cmd:  child.Command(context.Background(), o.Env, o.Command[0], o.Command[1:]...),
+		tail: &tail{copy: o.Stderr}, grace: o.Grace,
+		streams: map[uint64]*stream.Stream[toParent]{}, reports: map[uint64]chan toParent{}, done: make(chan struct{}),
+	}
 	r.cmd.Stderr = r.tail
-	r.cmd.WaitDelay = time.Second // for what the child itself may have started
+	r.cmd.WaitDelay = time.Second // for processes that the child itself may have started
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("start the model's process: %w", err)
@@ -76,7 +79,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("start the model's process: %w", err)
 	}
 	ready := make(chan error, 1)
-	go r.read(out, o.Loaded, ready)
+	go r.readMessages(out, o.Loaded, ready)
 	select {
 	case err = <-ready:
 	case <-ctx.Done():
@@ -89,13 +92,13 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	return r, nil
 }
 
-// PID is the child's process.
+// PID returns the child's process id.
 func (r *Runner) PID() int { return r.cmd.Process.Pid }
 
-// Done is closed when the child has ended; Err tells why then.
+// Done returns a channel that is closed when the child has ended.
 func (r *Runner) Done() <-chan struct{} { return r.done }
 
-// Err is why the child ended: nil after Close, else an ErrDied. It is nil while it lives.
+// Err returns why the child ended: nil after Close, else an ErrDied. It is nil while the child runs.
 func (r *Runner) Err() error {
 	select {
 	case <-r.done:
@@ -105,9 +108,9 @@ func (r *Runner) Err() error {
 	}
 }
 
-// read takes the child's lines until they end, and then buries it.
-func (r *Runner) read(out io.Reader, loaded func(float64), ready chan<- error) {
-	told := false // whether ready was
+// readMessages handles the child's messages until they end, and then waits for the process.
+func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- error) {
+	reported := false // whether ready has its value
 	d := json.NewDecoder(bufio.NewReaderSize(out, 1<<16))
 	var garbled error
 	for {
@@ -122,10 +125,10 @@ func (r *Runner) read(out io.Reader, loaded func(float64), ready chan<- error) {
 		case m.ID != 0:
 			r.deliver(m)
 		case m.Ready:
-			told = true
+			reported = true
 			ready <- nil
 		case m.Error != nil:
-			told = true
+			reported = true
 			ready <- m.Error.error()
 		case loaded != nil:
 			loaded(m.Loaded)
@@ -143,7 +146,7 @@ func (r *Runner) read(out io.Reader, loaded func(float64), ready chan<- error) {
 	streams := r.streams
 	r.streams = nil
 	r.mu.Unlock()
-	if !told {
+	if !reported {
 		ready <- r.ended()
 	}
 	for _, s := range streams {
@@ -152,7 +155,7 @@ func (r *Runner) read(out io.Reader, loaded func(float64), ready chan<- error) {
 	close(r.done)
 }
 
-// ended is what requests of a child that has ended get.
+// ended returns the error for requests of a child that has ended.
 func (r *Runner) ended() error {
 	if r.err != nil {
 		return r.err
@@ -160,16 +163,16 @@ func (r *Runner) ended() error {
 	return errClosed
 }
 
-// busError is what a system and Go's runtime call the signal for memory that cannot be read from its file.
+// busError is the name that the system and Go's runtime use for the signal after a failed read of mapped memory.
 const busError = "SIGBUS"
 
-// death says how the child ended, with the last that it said.
+// death returns an error that says how the child ended, with the last lines of its standard error.
 func (r *Runner) death(err, garbled error) error {
 	how := "it ended by itself"
 	var exit *exec.ExitError
 	switch {
 	case garbled != nil:
-		how = "it wrote what is no message: " + garbled.Error()
+		how = "it wrote an invalid message: " + garbled.Error()
 	case errors.As(err, &exit):
 		how = exit.ProcessState.String()
 		if endedBy(exit.ProcessState, "SIGKILL") {
@@ -178,15 +181,15 @@ func (r *Runner) death(err, garbled error) error {
 	case err != nil:
 		how = err.Error()
 	}
-	said := r.tail.last()
-	if cut, ok := strings.CutPrefix(said, lastWord+mlx.Truncated); ok {
+	lastLines := r.tail.last()
+	if cut, ok := strings.CutPrefix(lastLines, lastWord+mlx.Truncated); ok {
 		return fmt.Errorf("%w: %s%s", ErrDied, mlx.Truncated, cut)
 	}
-	if strings.HasPrefix(said, busError) || exit != nil && endedBy(exit.ProcessState, busError) {
+	if strings.HasPrefix(lastLines, busError) || exit != nil && endedBy(exit.ProcessState, busError) {
 		how += "; a file of the model cannot be read, `ingot fsck` finds it"
 	}
-	if said != "" {
-		how += "; its last words: " + said
+	if lastLines != "" {
+		how += "; its last words: " + lastLines
 	}
 	return fmt.Errorf("%w: %s", ErrDied, how)
 }
@@ -203,7 +206,7 @@ func (r *Runner) deliver(m toParent) {
 	}
 	r.mu.Unlock()
 	switch {
-	case s == nil: // its reader left
+	case s == nil: // its caller has stopped reading
 	case m.Event != nil || m.Vector != nil:
 		s.Put(m)
 	case m.Error != nil:
@@ -243,14 +246,14 @@ func (r *Runner) Embed(ctx context.Context, req runtime.EmbedRequest) (e runtime
 	return e, nil
 }
 
-// ask sends a request and hands what the child says to it to a reader, until that has ended or wants no more.
+// ask sends a request and passes the child's messages about it to each, until the request ends or each returns false.
 func (r *Runner) ask(ctx context.Context, m toChild, each func(toParent) bool) error {
 	s := stream.New[toParent]()
 	id, err := r.send(m, func(id uint64) { r.streams[id] = s })
 	defer r.leave(id)
 	var unsupported *json.UnsupportedValueError
 	if errors.As(err, &unsupported) {
-		return fmt.Errorf("a parameter is %s, which is no number: %w", unsupported.Str, runtime.ErrSampling)
+		return fmt.Errorf("a parameter is %s, which is not a finite number: %w", unsupported.Str, runtime.ErrSampling)
 	}
 	if err != nil {
 		return err
@@ -258,7 +261,7 @@ func (r *Runner) ask(ctx context.Context, m toChild, each func(toParent) bool) e
 	return s.Each(ctx, each)
 }
 
-// send gives a message a number and tells where answers go before it sends it.
+// send assigns an id to a message, calls answers with it to register for the replies, and then sends the message.
 func (r *Runner) send(m toChild, answers func(id uint64)) (uint64, error) {
 	r.mu.Lock()
 	if r.streams == nil || r.closing {
@@ -302,7 +305,7 @@ func (r *Runner) Usage(ctx context.Context) (runtime.Usage, error) {
 	}
 }
 
-// leave ends a request that the child may still be at.
+// leave removes a request and cancels it in the child if it is still running.
 func (r *Runner) leave(id uint64) {
 	r.mu.Lock()
 	_, running := r.streams[id]
@@ -313,7 +316,7 @@ func (r *Runner) leave(id uint64) {
 	}
 }
 
-// Close implements runtime.Engine: it ends the child and waits for that. Running requests end with an error.
+// Close implements runtime.Engine: it ends the child and waits for it. Running requests end with an error.
 func (r *Runner) Close() error {
 	r.mu.Lock()
 	r.closing = true

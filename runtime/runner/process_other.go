@@ -8,5 +8,5 @@ func endedBy(*os.ProcessState, string) bool { return false }
 
 func die() { os.Exit(1) }
 
-// Stdout takes standard output for messages alone. Here nothing keeps libraries from writing there too.
+// Stdout returns standard output for messages. On this system, libraries can still write to it.
 func Stdout() (*os.File, error) { return os.Stdout, nil }

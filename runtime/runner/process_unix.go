@@ -16,11 +16,11 @@ func endedBy(p *os.ProcessState, signal string) bool {
 	return ok && s.Signaled() && unix.SignalName(s.Signal()) == signal
 }
 
-// die ends this process at once. It runs no destructors of libraries, which may wait for the thread that is stuck.
+// die kills this process. It runs no destructors of libraries, which may wait for the thread that hangs.
 func die() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) }
 
-// Stdout takes standard output for messages alone: what else of the process writes there, as libraries may, goes to standard
-// error from now on.
+// Stdout reserves standard output for messages: from now on, whatever else the process writes there, such as output of
+// libraries, goes to standard error.
 func Stdout() (*os.File, error) {
 	fd, err := unix.Dup(1)
 	if err == nil {

@@ -22,14 +22,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test program is its own child: INGOT_TEST_RUNNER says as what.
+// The test program is its own child. INGOT_TEST_RUNNER selects what it does.
 const role = "INGOT_TEST_RUNNER"
 
 func TestMain(m *testing.M) {
 	switch what := os.Getenv(role); what {
 	case "":
 		os.Exit(m.Run())
-	case "parent": // a parent that is killed by the test
+	case "parent": // a parent that the test kills
 		r, err := Start(context.Background(), options("child"))
 		if err != nil {
 			panic(err)
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		stuck := func(context.Context, func(float64)) (runtime.Engine, error) {
 			fmt.Println("stuck")
 			for {
-				_, _ = unix.Select(0, nil, nil, nil, nil) // holds its thread as a loop in C++ does
+				_, _ = unix.Select(0, nil, nil, nil, nil) // blocks the thread like a loop in C++
 			}
 		}
 		_ = serve(context.Background(), os.Stdin, os.Stdout, stuck, 50*time.Millisecond)
@@ -49,13 +49,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// playChild serves an engine that counts.
+// playChild serves the engine counter.
 func playChild(what string) {
 	out, err := Stdout()
 	if err != nil {
 		panic(err)
 	}
-	err = Serve(context.Background(), os.Stdin, out, func(ctx context.Context, progress func(float64)) (runtime.Engine, error) {
+	err = Serve(context.Background(), os.Stdin, out, func(ctx context.Context, progress func(float64)) (runtime.Engine,
+		error) {
 		switch what {
 		case "no model":
 			return nil, fmt.Errorf("the config is missing: %w", runtime.ErrImage)
@@ -79,7 +80,7 @@ func playChild(what string) {
 	os.Exit(0)
 }
 
-// counter says numbers from the prompt's first token on.
+// counter generates numbers that start at the prompt's first token.
 type counter struct{}
 
 func (counter) Close() error { return nil }
@@ -92,7 +93,7 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 		case 1001:
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 			time.Sleep(time.Minute)
-		case 1005: // as a thread of a library dies, without a word of Go's runtime
+		case 1005: // dies like a thread of a library, without a crash report of Go's runtime
 			_ = syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -BUS $$"}, nil)
 		case 1002:
 			yield(runtime.Event{}, fmt.Errorf("token 5: %w", runtime.ErrPrompt))
@@ -111,13 +112,15 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 				return
 			case <-time.After(time.Millisecond / 4):
 			}
-			e := runtime.Event{IDs: []int32{r.Prompt[0] + i}, Text: "\u00e9\n", Stats: runtime.Stats{PromptTokens: len(r.Prompt), Tokens: int(i) + 1, PromptTime: 5,
-				Drafted: 7, Accepted: 3, TargetSteps: 2}}
+			e := runtime.Event{IDs: []int32{r.Prompt[0] + i}, Text: "\u00e9\n",
+				Stats: runtime.Stats{PromptTokens: len(r.Prompt), Tokens: int(i) + 1, PromptTime: 5,
+					Drafted: 7, Accepted: 3, TargetSteps: 2}}
 			if r.Format.Kind != "" {
 				e.Text = r.Format.After + string(r.Format.Value())
 			}
 			if r.LogProbs {
-				e.LogProbs = []runtime.LogProb{{ID: e.IDs[0], LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: float32(r.Sampling.LogitBias[7])}}}}
+				e.LogProbs = []runtime.LogProb{{ID: e.IDs[0], LogProb: -0.5,
+					Top: []runtime.TokenProb{{ID: 7, LogProb: float32(r.Sampling.LogitBias[7])}}}}
 			}
 			if i+1 == int32(r.MaxTokens) {
 				e.Done, e.Stop = runtime.DoneLength, strings.Join(r.Stop, "")
@@ -129,7 +132,7 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 	}
 }
 
-// Embed gives vectors whose last bits tell whether they came through whole.
+// Embed returns vectors whose last bits show whether they arrive unchanged.
 func (counter) Embed(ctx context.Context, r runtime.EmbedRequest) (e runtime.Embeddings, err error) {
 	for _, ids := range r.Inputs {
 		switch {
@@ -141,7 +144,8 @@ func (counter) Embed(ctx context.Context, r runtime.EmbedRequest) (e runtime.Emb
 		case r.Dimensions > 3:
 			return e, fmt.Errorf("%d dimensions: %w", r.Dimensions, runtime.ErrEmbedding)
 		}
-		e.Vectors = append(e.Vectors, []float32{float32(ids[0]) / 3, -math.SmallestNonzeroFloat32, float32(len(ids))}[:r.Dimensions])
+		e.Vectors = append(e.Vectors, []float32{float32(ids[0]) / 3, -math.SmallestNonzeroFloat32,
+			float32(len(ids))}[:r.Dimensions])
 	}
 	return e, nil
 }
@@ -184,7 +188,8 @@ func TestManyRequests(t *testing.T) {
 		wg.Go(func() {
 			n := int(5 + i)
 			ids, last, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{10 * i, 1}, MaxTokens: n})
-			if err != nil || len(ids) != n || ids[n-1] != 10*i+int32(n)-1 || last.Done != runtime.DoneLength || last.Text != "\u00e9\n" ||
+			if err != nil || len(ids) != n || ids[n-1] != 10*i+int32(n)-1 || last.Done != runtime.DoneLength ||
+				last.Text != "\u00e9\n" ||
 				last.Stats != (runtime.Stats{PromptTokens: 2, Tokens: n, PromptTime: 5, Drafted: 7, Accepted: 3, TargetSteps: 2}) {
 				t.Errorf("%d: %v, %+v, %v", i, ids, last, err)
 			}
@@ -196,24 +201,29 @@ func TestManyRequests(t *testing.T) {
 
 func TestErrorsKeepTheirKind(t *testing.T) {
 	r := start(t)
-	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1002}, MaxTokens: 1}); !errors.Is(err, runtime.ErrPrompt) || !strings.Contains(err.Error(), "token 5") {
+	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1002}, MaxTokens: 1}); !errors.Is(err,
+		runtime.ErrPrompt) || !strings.Contains(err.Error(), "token 5") {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1000}, MaxTokens: 1}); err == nil || errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "out of range") {
+	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1000}, MaxTokens: 1}); err == nil ||
+		errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "out of range") {
 		t.Errorf("a panic in a request: %v", err)
 	}
-	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, Sampling: runtime.Sampling{Temperature: math.NaN()}}); !errors.Is(err, runtime.ErrSampling) {
-		t.Errorf("a temperature that is no number: %v", err)
+	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1},
+		Sampling: runtime.Sampling{Temperature: math.NaN()}}); !errors.Is(err, runtime.ErrSampling) {
+		t.Errorf("a temperature of NaN: %v", err)
 	}
-	if ids, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 2}); err != nil || len(ids) != 2 {
+	if ids, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 2}); err != nil ||
+		len(ids) != 2 {
 		t.Errorf("afterwards: %v, %v", ids, err)
 	}
 }
 
-// What a request wants beside tokens crosses the socket, and so does what comes of it.
+// Log-probabilities, formats and stop texts cross the pipe in both directions.
 func TestLogProbs(t *testing.T) {
 	want := []runtime.LogProb{{ID: 5, LogProb: -0.5, Top: []runtime.TokenProb{{ID: 7, LogProb: -2.5}}}}
-	r := runtime.Request{Prompt: []int32{5}, MaxTokens: 1, LogProbs: true, TopLogProbs: 1, Sampling: runtime.Sampling{LogitBias: map[int32]float64{7: -2.5}}}
+	r := runtime.Request{Prompt: []int32{5}, MaxTokens: 1, LogProbs: true, TopLogProbs: 1,
+		Sampling: runtime.Sampling{LogitBias: map[int32]float64{7: -2.5}}}
 	r.Format, r.Stop = runtime.Format{Kind: runtime.FormatRegex, Source: "a\n|b", After: "</think>"}, []string{"end"}
 	_, last, err := collect(t.Context(), start(t), r)
 	if err != nil || !reflect.DeepEqual(last.LogProbs, want) {
@@ -224,7 +234,7 @@ func TestLogProbs(t *testing.T) {
 	}
 }
 
-// noStreams waits until the parent hears of no request any more: what ends a stream may come after its reader has left.
+// noStreams waits until the parent has no streams left: a stream may end after its reader has left.
 func noStreams(t *testing.T, r *Runner) {
 	t.Helper()
 	open := func() int {
@@ -240,18 +250,21 @@ func noStreams(t *testing.T, r *Runner) {
 	}
 }
 
-// Vectors cross the pipe to the bit.
+// Vectors cross the pipe without a change.
 func TestEmbed(t *testing.T) {
 	r := start(t)
 	e, err := r.Embed(t.Context(), runtime.EmbedRequest{Inputs: [][]int32{{1, 2}, {7}}, Dimensions: 3})
-	want := runtime.Embeddings{Vectors: [][]float32{{1. / 3, -math.SmallestNonzeroFloat32, 2}, {7. / 3, -math.SmallestNonzeroFloat32, 1}}, Tokens: 3}
+	want := runtime.Embeddings{Vectors: [][]float32{{1. / 3, -math.SmallestNonzeroFloat32, 2},
+		{7. / 3, -math.SmallestNonzeroFloat32, 1}}, Tokens: 3}
 	if err != nil || !reflect.DeepEqual(e, want) {
 		t.Errorf("%v, %v; want %v", e, err, want)
 	}
-	if _, err := r.Embed(t.Context(), runtime.EmbedRequest{Inputs: [][]int32{{1}}, Dimensions: 4}); !errors.Is(err, runtime.ErrEmbedding) {
+	if _, err := r.Embed(t.Context(), runtime.EmbedRequest{Inputs: [][]int32{{1}}, Dimensions: 4}); !errors.Is(err,
+		runtime.ErrEmbedding) {
 		t.Errorf("an error came as %v", err)
 	}
-	if _, err := r.Embed(t.Context(), runtime.EmbedRequest{Inputs: [][]int32{{1000}}}); err == nil || !strings.Contains(err.Error(), "out of range") {
+	if _, err := r.Embed(t.Context(), runtime.EmbedRequest{Inputs: [][]int32{{1000}}}); err == nil ||
+		!strings.Contains(err.Error(), "out of range") {
 		t.Errorf("a panic came as %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -279,19 +292,20 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	for range r.Generate(t.Context(), runtime.Request{Prompt: []int32{1}, MaxTokens: 1 << 30}) {
-		break // a reader who leaves
+		break // stop reading
 	}
 	begun := time.Now()
-	r.Close() // waits for what runs: both must have ended
+	r.Close() // waits for running requests: both must have ended
 	if d := time.Since(begun); d > 4*time.Second {
 		t.Errorf("Close took %v", d)
 	}
-	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 1}); !errors.Is(err, errClosed) {
+	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 1}); !errors.Is(err,
+		errClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }
 
-// A child that dies ends its requests, with a message that says how.
+// When a child dies, its requests end with an error that says how.
 func TestDeath(t *testing.T) {
 	for name, c := range map[string]struct {
 		kill func(r *Runner)
@@ -301,7 +315,8 @@ func TestDeath(t *testing.T) {
 		"segmentation fault": {func(r *Runner) {
 			_, _, _ = collect(context.Background(), r, runtime.Request{Prompt: []int32{1001}, MaxTokens: 1})
 		}, "SIGSEGV"},
-		"unreadable file": {func(r *Runner) { _ = syscall.Kill(r.PID(), syscall.SIGBUS) }, "a file of the model cannot be read, `ingot fsck` finds it; its last words: SIGBUS"},
+		"unreadable file": {func(r *Runner) { _ = syscall.Kill(r.PID(), syscall.SIGBUS) },
+			"a file of the model cannot be read, `ingot fsck` finds it; its last words: SIGBUS"},
 		"unreadable file, without a word": {func(r *Runner) {
 			_, _, _ = collect(context.Background(), r, runtime.Request{Prompt: []int32{1005}, MaxTokens: 1})
 		}, "bus error; a file of the model cannot be read, `ingot fsck` finds it"},
@@ -335,11 +350,13 @@ func TestDeath(t *testing.T) {
 			if !errors.Is(r.Err(), ErrDied) {
 				t.Errorf("it died of %v", r.Err())
 			}
-			if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 1}); !errors.Is(err, ErrDied) {
+			if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1}, MaxTokens: 1}); !errors.Is(err,
+				ErrDied) {
 				t.Errorf("a later request: %v", err)
 			}
 			if next := start(t); next != nil {
-				if ids, _, err := collect(t.Context(), next, runtime.Request{Prompt: []int32{7}, MaxTokens: 1}); err != nil || !slices.Equal(ids, []int32{7}) {
+				if ids, _, err := collect(t.Context(), next, runtime.Request{Prompt: []int32{7}, MaxTokens: 1}); err != nil ||
+					!slices.Equal(ids, []int32{7}) {
 					t.Errorf("the next child: %v, %v", ids, err)
 				}
 			}
@@ -356,13 +373,16 @@ func TestLoading(t *testing.T) {
 		t.Fatalf("%v, %v", parts, err)
 	}
 	r.Close()
-	if _, err := Start(t.Context(), options("no model")); !errors.Is(err, runtime.ErrImage) || !strings.Contains(err.Error(), "config is missing") {
+	if _, err := Start(t.Context(), options("no model")); !errors.Is(err, runtime.ErrImage) ||
+		!strings.Contains(err.Error(), "config is missing") {
 		t.Errorf("a model that does not load: %v", err)
 	}
-	if _, err := Start(t.Context(), options("dies loading")); !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "a kernel was not there") || !strings.Contains(err.Error(), "exit status 3") {
+	if _, err := Start(t.Context(), options("dies loading")); !errors.Is(err, ErrDied) ||
+		!strings.Contains(err.Error(), "a kernel was not there") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("a child that dies: %v", err)
 	}
-	if _, err := Start(t.Context(), options("garbles")); !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "no message") {
+	if _, err := Start(t.Context(), options("garbles")); !errors.Is(err, ErrDied) ||
+		!strings.Contains(err.Error(), "invalid message") {
 		t.Errorf("a child that writes something else: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -388,7 +408,8 @@ func TestStandardError(t *testing.T) {
 		t.Error(err)
 	}
 	r.Close()
-	if n := strings.Count(all.String(), "\n"); n != 20_001 || len(r.tail.kept) > tailBytes || !strings.Contains(r.tail.last(), "nobody waits") {
+	if n := strings.Count(all.String(), "\n"); n != 20_001 || len(r.tail.kept) > tailBytes ||
+		!strings.Contains(r.tail.last(), "nobody waits") {
 		t.Errorf("%d lines, %d bytes kept", n, len(r.tail.kept))
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// startTied starts the child in a process group of its own, which keeps the terminal's signals from it. The system
-// kills it when this process ends, whatever the child does then: it may hang in the engine, or be stopped.
+// startTied starts the child in its own process group, so that it does not receive the terminal's signals. The system
+// kills the child when this process ends, even if the child hangs in the engine or is stopped.
 //
-// The system means the thread that started the child, so that thread lives until ended is closed.
+// PR_SET_PDEATHSIG applies to the thread that starts the child, so that thread lives until ended is closed.
 func startTied(c *child.Cmd, ended <-chan struct{}) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error, 1)

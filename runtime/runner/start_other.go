@@ -4,5 +4,5 @@ package runner
 
 import "github.com/ingotml/ingot/child"
 
-// startTied starts the child. The end of its input tells it when this process has ended.
+// startTied starts the child. When this process ends, the child notices by the end of its input.
 func startTied(c *child.Cmd, _ <-chan struct{}) error { return c.Start() }

@@ -8,9 +8,9 @@ import (
 	"github.com/ingotml/ingot/child"
 )
 
-// startTied starts the child in a process group of its own, which keeps the terminal's signals from it. When this
-// process ends, the end of its input tells the child. If it is stopped then, the system continues it, since nobody is
-// left who could: POSIX has that for process groups that become orphaned.
+// startTied starts the child in its own process group, so that it does not receive the terminal's signals. When this
+// process ends, the child notices by the end of its input. POSIX continues a stopped child then, because its process
+// group becomes orphaned.
 func startTied(c *child.Cmd, _ <-chan struct{}) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return c.Start()

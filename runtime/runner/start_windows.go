@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// startTied starts the child in a job of its own. The only handle of the job is this process's, so the system closes
-// it when this process ends, however it does, and kills the child then.
+// startTied starts the child in its own job. This process has the only handle of the job, so when this process ends,
+// the system closes the job and kills the child.
 func startTied(c *child.Cmd, ended <-chan struct{}) error {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {

@@ -9,16 +9,17 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// lastWord begins the lines with which the program itself ends.
+// lastWord begins the line with which the program itself reports a fatal error.
 const lastWord = "ingot: "
 
-// tail keeps what a process said last, and the line with which a crash of it began: pages of stacks and registers follow that.
+// tail keeps the end of a process's standard error, and the first line of its crash report, which pages of stacks and
+// registers follow.
 type tail struct {
 	copy io.Writer // may be nil
 
 	mu    sync.Mutex
 	kept  []byte // at most tailBytes
-	line  []byte // the beginning of one that has not ended
+	line  []byte // the beginning of the current line
 	crash string
 }
 
@@ -28,7 +29,7 @@ const (
 	lineBytes = 1 << 10
 )
 
-// crashes are how the lines begin with which a Go program, or what is linked into it, says that it dies.
+// crashes lists how the first line of a crash report begins, of a Go program or of the libraries that it links.
 var crashes = []string{
 	lastWord + mlx.Truncated, "panic: ", "fatal error: ", "SIG", "runtime: ", "runtime/cgo: ", "unexpected fault address",
 	"terminate called", "libc++abi: ",
@@ -64,7 +65,7 @@ func (t *tail) look(line string) {
 	}
 }
 
-// last is the line with which a crash began, else the last few lines as one.
+// last returns the first line of the crash report; without a crash, the last few lines joined into one.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

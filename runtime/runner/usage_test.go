@@ -20,7 +20,7 @@ var counted = runtime.Usage{Weights: 1, State: 2, StateLimit: 3, Running: 4, Wai
 
 func (counter) Usage(context.Context) (runtime.Usage, error) { return counted, nil }
 
-// A child tells how it does, beside its requests.
+// A child reports its usage while it runs requests.
 func TestUsage(t *testing.T) {
 	r := start(t)
 	var wg sync.WaitGroup
@@ -46,7 +46,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// An engine that cannot tell says so.
+// An engine that does not report its usage returns an error.
 func TestUsageOfAnother(t *testing.T) {
 	if _, err := usage(t.Context(), struct{ runtime.Engine }{}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)

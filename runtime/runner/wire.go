@@ -15,7 +15,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// toChild is a line from the parent. Of Generate, Embed, Cancel and Usage one is set.
+// toChild is a message from the parent. Exactly one of Generate, Embed, Cancel and Usage is set.
 type toChild struct {
 	ID       uint64                `json:"id"`
 	Generate *runtime.Request      `json:"generate,omitempty"`
@@ -24,20 +24,20 @@ type toChild struct {
 	Usage    bool                  `json:"usage,omitempty"`
 }
 
-// toParent is a line from the child. Without an ID it is about the child itself: how far it has loaded, that it is ready, or why it
-// will not be.
+// toParent is a message from the child. Without an ID it is about the child itself: the progress of its load, that it
+// is ready, or the error of its load.
 type toParent struct {
 	ID     uint64         `json:"id,omitempty"`
 	Event  *event         `json:"event,omitempty"`
-	Vector vector         `json:"vector,omitempty"` // of the next input of an Embed
+	Vector vector         `json:"vector,omitempty"` // of the next input of an Embed request
 	Usage  *runtime.Usage `json:"usage,omitempty"`
-	Error  *failed        `json:"error,omitempty"`
-	Ended  bool           `json:"ended,omitempty"` // nothing more comes of the request
+	Error  *wireFailure   `json:"error,omitempty"`
+	Ended  bool           `json:"ended,omitempty"` // the last message about the request
 	Ready  bool           `json:"ready,omitempty"`
 	Loaded float64        `json:"loaded,omitempty"` // 0 to 1
 }
 
-// event is a runtime.Event with short names, as there is one for each token.
+// event encodes a runtime.Event. Its keys are short because there is one event for each token.
 type event struct {
 	IDs     []int32       `json:"i,omitempty"`
 	Text    string        `json:"t,omitempty"`
@@ -56,7 +56,7 @@ type event struct {
 	LogProbs []runtime.LogProb `json:"l,omitempty"`
 }
 
-// vector is an embedding: its elements as they lie in memory on most machines, which is a fourth of what they take as text.
+// vector encodes an embedding as little-endian float32 elements, which take a quarter of the space of decimal text.
 type vector []byte
 
 func wireVector(x []float32) vector {
@@ -84,21 +84,25 @@ func wireEvent(e runtime.Event) *event {
 }
 
 func (e *event) event() runtime.Event {
-	return runtime.Event{IDs: e.IDs, Text: e.Text, LogProbs: e.LogProbs, Done: runtime.DoneReason(e.Done), Stop: e.Stop, Stats: runtime.Stats{
-		PromptTokens: e.Prompt, CachedTokens: e.Cached, PromptTime: e.PromptT, Tokens: e.Tokens, GenerateTime: e.GenTime,
-		Drafted: e.Drafted, Accepted: e.Accepted, TargetSteps: e.TargetSteps}}
+	return runtime.Event{
+		IDs: e.IDs, Text: e.Text, LogProbs: e.LogProbs, Done: runtime.DoneReason(e.Done), Stop: e.Stop,
+		Stats: runtime.Stats{
+			PromptTokens: e.Prompt, CachedTokens: e.Cached, PromptTime: e.PromptT, Tokens: e.Tokens, GenerateTime: e.GenTime,
+			Drafted: e.Drafted, Accepted: e.Accepted, TargetSteps: e.TargetSteps,
+		},
+	}
 }
 
-// failed is an error on the wire.
-type failed struct {
+// wireFailure encodes an error.
+type wireFailure struct {
 	Kind    string `json:"kind,omitempty"`
 	Message string `json:"message"`
 }
 
-// kinds are the errors that callers tell apart, with their names on the wire. An error that matches several has the
-// first kind: what ran out comes before the part of the request that needed it, parts of a request come before the
-// request as a whole, and the ends of a context come last, since a failure often cancels what runs beside it. A
-// deadline that passed cancels too, so it comes before the cancellation.
+// kinds lists the errors that callers distinguish, with their names on the wire. An error that matches several has the
+// first kind. Exhausted resources come before the part of the request that needed them, parts of a request before the
+// whole request, and the ends of a context last, because a failure often cancels what runs beside it. A deadline comes
+// before a cancellation, because it also cancels.
 var kinds = []struct {
 	name string
 	is   error
@@ -119,8 +123,8 @@ var kinds = []struct {
 }
 
 // wireError encodes an error with the first of kinds that it matches, if any.
-func wireError(err error) *failed {
-	f := &failed{Message: err.Error()}
+func wireError(err error) *wireFailure {
+	f := &wireFailure{Message: err.Error()}
 	for _, k := range kinds {
 		if errors.Is(err, k.is) {
 			f.Kind = k.name
@@ -139,9 +143,9 @@ type remoteError struct {
 func (e *remoteError) Error() string { return e.message }
 func (e *remoteError) Unwrap() error { return e.kind }
 
-func (f *failed) error() error {
+func (f *wireFailure) error() error {
 	if f == nil {
-		return errors.New("the model's process gave no answer")
+		return errors.New("the model's process sent no reply")
 	}
 	e := &remoteError{message: f.Message}
 	for _, k := range kinds {
@@ -152,7 +156,7 @@ func (f *failed) error() error {
 	return e
 }
 
-// lines writes values as lines of JSON, from any goroutine.
+// lines writes values as lines of JSON. It is safe for concurrent use.
 type lines struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// TestKindsRoundTrip sends every kind through the wire: names and sentinels are distinct, and what arrives is the
-// error that left and no other.
+// TestKindsRoundTrip sends every kind through the wire: names and sentinels are distinct, and the error that arrives is
+// the one that was sent.
 func TestKindsRoundTrip(t *testing.T) {
 	names := map[string]bool{}
 	for _, k := range kinds {
 		if k.name == "" || names[k.name] {
-			t.Errorf("the name %q is empty or there twice", k.name)
+			t.Errorf("the name %q is empty or not unique", k.name)
 		}
 		names[k.name] = true
 		got := overWire(t, fmt.Errorf("generate: %w", k.is))
 		for _, other := range kinds {
 			if errors.Is(got, other.is) != (other.name == k.name) {
-				t.Errorf("%s: errors.Is says %v for %s", k.name, errors.Is(got, other.is), other.name)
+				t.Errorf("%s: errors.Is returns %v for %s", k.name, errors.Is(got, other.is), other.name)
 			}
 		}
 		if want := "generate: " + k.is.Error(); got.Error() != want {
@@ -56,7 +56,7 @@ func overWire(t *testing.T, err error) error {
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	var f failed
+	var f wireFailure
 	if fault := json.Unmarshal(b, &f); fault != nil {
 		t.Fatal(fault)
 	}

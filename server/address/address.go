@@ -1,7 +1,7 @@
-// Package address reads where the server is: the text of INGOT_HOST or --host, for the one who listens and for those who ask.
+// Package address parses the server's address from INGOT_HOST or --host, for the server and its clients.
 //
-// A text is [scheme://]host[:port][/path], every part of which may be left out. The server listens on Listen; everybody else asks URL, in
-// which an address that means all of this machine's has become the loopback one: connecting to 0.0.0.0 fails on some systems.
+// An address is [scheme://]host[:port][/path]; every part is optional. The server listens on Listen and clients connect
+// to URL, where an unspecified address becomes the loopback address: connecting to 0.0.0.0 fails on some systems.
 package address
 
 import (
@@ -14,24 +14,24 @@ import (
 	"strings"
 )
 
-// The default.
+// The default address.
 const (
 	DefaultHost = "127.0.0.1"
 	DefaultPort = 11434
 )
 
-// Env is the variable that has the address.
+// Env is the environment variable with the address.
 const Env = "INGOT_HOST"
 
-// Address is where the server is.
+// Address is a server's address.
 type Address struct {
 	Scheme string // http or https
 	Host   string // a name or an IP address, without brackets
 	Port   int
-	Path   string // begins with a slash, or is empty
+	Path   string // starts with a slash, or is empty
 }
 
-// FromEnv reads the text of a flag, or where it is empty that of the environment; see Parse.
+// FromEnv parses the value of a flag, or INGOT_HOST if the value is empty. See Parse.
 func FromEnv(flag string) (Address, string) {
 	if flag == "" {
 		flag = os.Getenv(Env)
@@ -39,7 +39,7 @@ func FromEnv(flag string) (Address, string) {
 	return Parse(flag)
 }
 
-// Parse reads an address. What cannot be meant is replaced by the default, and the warning says so.
+// Parse parses an address. It replaces invalid parts by defaults and says so in a warning.
 func Parse(text string) (a Address, warning string) {
 	text = strings.Trim(strings.TrimSpace(text), `"'`)
 	a = Address{Scheme: "http", Host: DefaultHost, Port: DefaultPort}
@@ -53,7 +53,7 @@ func Parse(text string) (a Address, warning string) {
 			a.Port = 443
 		default:
 			a.Scheme = "http"
-			warning = fmt.Sprintf("%q: the scheme is neither http nor https; http is taken", text)
+			warning = fmt.Sprintf("%q: the scheme is neither http nor https; using http", text)
 		}
 	}
 	rest, path, _ := strings.Cut(rest, "/")
@@ -67,14 +67,14 @@ func Parse(text string) (a Address, warning string) {
 	if found {
 		n, err := strconv.Atoi(port)
 		if err != nil || n < 0 || n > 65535 {
-			return a, fmt.Sprintf("%q: the port is no number from 0 to 65535; %d is taken", text, a.Port)
+			return a, fmt.Sprintf("%q: the port is not a number from 0 to 65535; using %d", text, a.Port)
 		}
 		a.Port = n
 	}
 	return a, warning
 }
 
-// splitPort takes a port off a host, whose brackets go too. An IPv6 address without brackets has no port.
+// splitPort splits a host from its port and removes brackets. An IPv6 address without brackets has no port.
 func splitPort(s string) (host, port string, found bool) {
 	if ip, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
 		return ip.String(), "", false
@@ -86,10 +86,10 @@ func splitPort(s string) (host, port string, found bool) {
 	return strings.Trim(s[:i], "[]"), s[i+1:], true
 }
 
-// Listen is the address to listen on: host:port.
+// Listen returns the address to listen on: host:port.
 func (a Address) Listen() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
 
-// Reachable is the address that clients ask.
+// Reachable returns the address for clients to connect to.
 func (a Address) Reachable() Address {
 	if ip, err := netip.ParseAddr(a.Host); err == nil && ip.IsUnspecified() {
 		a.Host = DefaultHost
@@ -100,13 +100,14 @@ func (a Address) Reachable() Address {
 	return a
 }
 
-// URL is the reachable address as clients write it, without a slash at its end.
+// URL returns the reachable address as a URL without a trailing slash.
 func (a Address) URL() string {
 	r := a.Reachable()
 	return (&url.URL{Scheme: r.Scheme, Host: r.Listen(), Path: r.Path}).String()
 }
 
-// Loopback reports whether only this machine reaches the address. A name but localhost may mean anything.
+// Loopback reports whether only this machine can reach the address. Of the host names, only localhost is known to be
+// loopback.
 func (a Address) Loopback() bool {
 	if ip, err := netip.ParseAddr(a.Host); err == nil {
 		return ip.IsLoopback()
@@ -114,7 +115,7 @@ func (a Address) Loopback() bool {
 	return IsLocalhost(a.Host)
 }
 
-// IsLocalhost reports whether a host name means this machine wherever it is asked (RFC 6761, 6.3).
+// IsLocalhost reports whether a host name means the local machine by definition (RFC 6761, 6.3).
 func IsLocalhost(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")

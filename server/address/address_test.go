@@ -35,7 +35,8 @@ func TestParse(t *testing.T) {
 	} {
 		a, warning := Parse(c.text)
 		if a.Listen() != c.listen || a.URL() != c.url || a.Loopback() != c.loopback || (warning != "") != c.warns {
-			t.Errorf("%q: %s, %s, loopback %v, warning %q; want %s, %s, %v, %v", c.text, a.Listen(), a.URL(), a.Loopback(), warning, c.listen, c.url, c.loopback, c.warns)
+			t.Errorf("%q: %s, %s, loopback %v, warning %q; want %s, %s, %v, %v", c.text,
+				a.Listen(), a.URL(), a.Loopback(), warning, c.listen, c.url, c.loopback, c.warns)
 		}
 	}
 }

@@ -19,28 +19,29 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// ErrUnproven says that a server did not prove that it is run by the owner of the client's store and serves that store.
-// It has got nothing but the challenge.
+// ErrUnproven reports a server that did not prove that it serves the client's store and is run by the store's owner.
+// The client has sent it nothing but the challenge.
 var ErrUnproven = errors.New("the server did not prove that it is yours and serves this store")
 
-// Dialer connects to servers and has each connection proven before it hands it out.
+// Dialer connects to servers and verifies each connection before it returns it.
 type Dialer struct {
 	// Store opens the client's store. It is called for connections that need a proof.
 	Store func() (*manifest.Store, error)
-	// Always asks servers on other machines for a proof too. They are whom the user named, so that otherwise only
-	// connections that stay on this machine need one.
+	// Always requires a proof from servers on other machines too. By default only connections within this machine need
+	// one, since the user has named a server on another machine.
 	Always bool
 
-	patience time.Duration // in tests: in place of limits.ProofTime
+	timeout time.Duration // for tests: replaces limits.ProofTime
 }
 
-// DialContext connects as net.Dialer does. Its errors are those of the connection, or ErrUnproven with the reason.
+// DialContext connects like net.Dialer. If the server does not prove its identity, the error wraps ErrUnproven and the
+// reason.
 func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.admit(ctx, conn, addr); err != nil {
+	if err := d.verify(ctx, conn, addr); err != nil {
 		conn.Close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -50,8 +51,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	return conn, nil
 }
 
-// admit returns nil for a connection that needs no proof or that is proven.
-func (d *Dialer) admit(ctx context.Context, conn net.Conn, host string) error {
+// verify returns nil if a connection needs no proof, or if the server proves its identity.
+func (d *Dialer) verify(ctx context.Context, conn net.Conn, host string) error {
 	server, err := endpoint(conn.RemoteAddr().String())
 	if err != nil {
 		return err
@@ -78,21 +79,22 @@ func (d *Dialer) admit(ctx context.Context, conn net.Conn, host string) error {
 		return err
 	}
 	if !hmac.Equal(got, want) {
-		return errors.New("its proof is wrong: it has another store, or is another program between you and your server")
+		return errors.New("the proof is wrong: the server has another store, or another program forwards the connection")
 	}
 	return nil
 }
 
-// challenge asks for a proof and leaves the connection ready for the next request.
+// challenge requests a proof. The connection can be used for other requests afterwards.
 func (d *Dialer) challenge(ctx context.Context, conn net.Conn, host, nonce string) ([]byte, error) {
-	patience := d.patience
-	if patience <= 0 {
-		patience = limits.ProofTime * time.Second
+	timeout := d.timeout
+	if timeout <= 0 {
+		timeout = limits.ProofTime * time.Second
 	}
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // fails on a closed connection only
+	// SetDeadline fails only if the connection is closed.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	got, err := ask(conn, host, nonce)
 	if !stop() {
 		return nil, ctx.Err()
@@ -100,7 +102,7 @@ func (d *Dialer) challenge(ctx context.Context, conn net.Conn, host, nonce strin
 	var slow net.Error
 	switch {
 	case errors.As(err, &slow) && slow.Timeout():
-		return nil, errors.New("it does not answer in time")
+		return nil, errors.New("no response to the challenge in time")
 	case err != nil:
 		return nil, err
 	}
@@ -113,27 +115,27 @@ func ask(conn net.Conn, host, nonce string) ([]byte, error) {
 	if err := request.Write(conn); err != nil {
 		return nil, err
 	}
-	most := &io.LimitedReader{R: conn, N: limits.ProofAnswer}
-	reader := bufio.NewReader(most)
-	answer, err := http.ReadResponse(reader, request)
+	limited := &io.LimitedReader{R: conn, N: limits.ProofAnswer}
+	reader := bufio.NewReader(limited)
+	response, err := http.ReadResponse(reader, request)
 	var got ProofJSON
 	if err == nil {
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("it answers the challenge with status %d", answer.StatusCode)
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("the response to the challenge has status %d", response.StatusCode)
 		}
 		var body []byte
-		if body, err = io.ReadAll(answer.Body); err == nil {
+		if body, err = io.ReadAll(response.Body); err == nil {
 			err = json.Unmarshal(body, &got)
 		}
 	}
 	switch {
-	case most.N <= 0:
-		return nil, fmt.Errorf("its answer to the challenge has more than %d bytes", limits.ProofAnswer)
+	case limited.N <= 0:
+		return nil, fmt.Errorf("the response to the challenge exceeds %d bytes", limits.ProofAnswer)
 	case err != nil:
-		return nil, fmt.Errorf("its answer to the challenge: %w", err)
-	case answer.Close || reader.Buffered() > 0:
-		return nil, errors.New("it does not keep the connection after the challenge")
+		return nil, fmt.Errorf("the response to the challenge: %w", err)
+	case response.Close || reader.Buffered() > 0:
+		return nil, errors.New("the server closes the connection after the challenge")
 	}
 	return hex.DecodeString(got.Proof)
 }

@@ -1,14 +1,15 @@
-// Package identity proves to a client on this machine that the server which it reached is run by the owner of its store.
+// Package identity lets a client verify that the server it connected to serves the client's store and is run by its
+// owner.
 //
-// A port of this machine belongs to whichever user takes it first, so an address says nothing about who listens there.
-// Both ends therefore read the secret of the store, a file that only its owner can read ([manifest.Store.Secret]):
+// Any user of a machine can listen on a free port, so an address does not identify a server. Client and server
+// therefore share the secret of the store, a file that only its owner can read ([manifest.Store.Secret]):
 //
-//   - The client sends a random nonce to GET /api/prove on a new connection, before anything else.
-//   - The server answers with HMAC-SHA256 under the secret, over the nonce, the store's id, and both ends of the
-//     connection as the server sees them.
-//   - The client computes the same from both ends as it sees them, and uses the connection only if the two are equal.
+//   - The client sends a random nonce to GET /api/prove on a new connection, before any other request.
+//   - The server responds with HMAC-SHA256, keyed with the secret, over the nonce, the store's id, and the addresses of
+//     both ends of the connection.
+//   - The client computes the same from the addresses that it sees, and uses the connection only if the two are equal.
 //
-// A program that forwards the challenge to the real server is the client of another connection, so the answer that it
-// gets is over other addresses. Only the connection that was proven is trusted: each new one is proven again. A
-// connection that an address translation or a proxy changes on its way cannot be proven.
+// A program that relays the challenge to the real server does so over another connection, with other addresses, so the
+// response does not match. The proof holds for one connection; each new connection is verified again. Connections
+// through address translation or a proxy cannot be verified.
 package identity

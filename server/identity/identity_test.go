@@ -30,7 +30,7 @@ func newStore(t *testing.T) *manifest.Store {
 	return s
 }
 
-// genuine answers challenges for a store, and other requests with their path.
+// genuine responds to challenges for a store, and to other requests with their path.
 func genuine(store *manifest.Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != Path {
@@ -46,12 +46,12 @@ func genuine(store *manifest.Store) http.Handler {
 	})
 }
 
-// serveAt serves on an address and gives the one that was free there.
+// serveAt starts a server on an address and returns the actual one.
 func serveAt(t *testing.T, address string, h http.Handler) netip.AddrPort {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Skipf("this machine has no %s: %v", address, err)
+		t.Skipf("cannot listen on %s: %v", address, err)
 	}
 	s := &http.Server{Handler: h}
 	go func() { _ = s.Serve(l) }()
@@ -65,17 +65,17 @@ func client(store *manifest.Store, always bool) *http.Client {
 }
 
 func get(c *http.Client, at string) (string, error) {
-	answer, err := c.Get("http://" + at + "/prompt")
+	response, err := c.Get("http://" + at + "/prompt")
 	if err != nil {
 		return "", err
 	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
 	return string(b), err
 }
 
-// TestProven: the server of the store is used, by whatever address of it the client has; one connection serves the
-// challenge and what comes after it.
+// TestProven: the store's server is accepted under all of its addresses, and the verified connection serves the
+// requests that follow.
 func TestProven(t *testing.T) {
 	store := newStore(t)
 	for _, test := range []struct{ listen, dial string }{
@@ -91,7 +91,7 @@ func TestProven(t *testing.T) {
 			at := serveAt(t, test.listen, genuine(store))
 			host := net.JoinHostPort(test.dial, fmt.Sprint(at.Port()))
 			if probe, err := net.Dial("tcp", host); err != nil {
-				t.Skipf("this machine does not reach %s: %v", host, err)
+				t.Skipf("cannot connect to %s: %v", host, err)
 			} else {
 				probe.Close()
 			}
@@ -108,7 +108,7 @@ func TestProven(t *testing.T) {
 	}
 }
 
-// TestImpostors: whatever listens in place of the server gets the challenge and nothing else.
+// TestImpostors: another program on the port gets the challenge and nothing else.
 func TestImpostors(t *testing.T) {
 	store, other := newStore(t), newStore(t)
 	copied := "{\"proof\":\"" + strings.Repeat("ab", 32) + "\"}"
@@ -122,18 +122,18 @@ func TestImpostors(t *testing.T) {
 		h    http.Handler
 		want string
 	}{
-		"another store":   {genuine(other), "its proof is wrong"},
-		"made up":         {says(200, copied), "its proof is wrong"},
-		"empty proof":     {says(200, `{"proof":""}`), "its proof is wrong"},
-		"no proof":        {says(200, `{"version":"1"}`), "its proof is wrong"},
-		"no JSON":         {says(200, "Ollama is running"), "its answer to the challenge: invalid character"},
+		"another store":   {genuine(other), "the proof is wrong"},
+		"made up":         {says(200, copied), "the proof is wrong"},
+		"empty proof":     {says(200, `{"proof":""}`), "the proof is wrong"},
+		"no proof":        {says(200, `{"version":"1"}`), "the proof is wrong"},
+		"no JSON":         {says(200, "Ollama is running"), "the response to the challenge: invalid character"},
 		"no digits":       {says(200, `{"proof":"zz"}`), "invalid byte"},
-		"another program": {says(404, "404 page not found"), "answers the challenge with status 404"},
-		"wants a key":     {says(401, "{}"), "answers the challenge with status 401"},
+		"another program": {says(404, "404 page not found"), "the response to the challenge has status 404"},
+		"wants a key":     {says(401, "{}"), "the response to the challenge has status 401"},
 		"closes": {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Connection", "close")
 			genuine(store).ServeHTTP(w, r)
-		}), "does not keep the connection"},
+		}), "closes the connection"},
 	} {
 		var paths atomic.Value
 		paths.Store("")
@@ -146,12 +146,12 @@ func TestImpostors(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %s", name, got, err, test.want)
 		}
 		if asked := paths.Load(); asked != Path+" " {
-			t.Errorf("%s: it was asked %s", name, asked)
+			t.Errorf("%s: it got requests for %s", name, asked)
 		}
 	}
 }
 
-// relay copies bytes between its clients and the real server, and sees what they send.
+// relay copies bytes between clients and the real server, and counts the prompts that clients send.
 func relay(t *testing.T, to string, dial func() (net.Conn, error)) (at string, seen *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", to)
@@ -187,27 +187,27 @@ func relay(t *testing.T, to string, dial func() (net.Conn, error)) (at string, s
 	return l.Addr().String(), seen
 }
 
-// TestRelay: a program that forwards the challenge to the real server gets a proof for another connection, whether it
-// listens at another port, or at the same port of another address.
+// TestRelay: a program that relays the challenge to the real server gets a proof for another connection, whether it
+// listens on another port or on the same port of another address.
 func TestRelay(t *testing.T) {
 	store := newStore(t)
 	server := serveAt(t, "127.0.0.1:0", genuine(store)).String()
 	_, port, _ := net.SplitHostPort(server)
 	places := []string{"127.0.0.1:0"}
-	if l, err := net.Listen("tcp", "127.0.0.2:"+port); err == nil { // Linux has all of 127.0.0.0/8
+	if l, err := net.Listen("tcp", "127.0.0.2:"+port); err == nil { // on Linux, all of 127.0.0.0/8 is local
 		l.Close()
 		places = append(places, "127.0.0.2:"+port)
 	}
 	for _, place := range places {
 		at, seen := relay(t, place, func() (net.Conn, error) { return net.Dial("tcp", server) })
 		got, err := get(client(store, false), at)
-		if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "its proof is wrong") || seen.Load() > 0 {
+		if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "the proof is wrong") || seen.Load() > 0 {
 			t.Errorf("%s: %q, %v; the relay saw %d prompts", place, got, err, seen.Load())
 		}
 	}
 }
 
-// TestRelayOfTheSamePort: a program that accepted a client before the real server took the port over has the server's
+// TestRelayOfTheSamePort: a program that accepted a client and then left the port to the real server has the server's
 // address, and still no proof for its client's connection.
 func TestRelayOfTheSamePort(t *testing.T) {
 	store := newStore(t)
@@ -243,7 +243,7 @@ func TestRelayOfTheSamePort(t *testing.T) {
 		_, _ = io.Copy(c, up)
 	}()
 	got, err := get(client(store, false), at)
-	if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "its proof is wrong") {
+	if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "the proof is wrong") {
 		t.Errorf("%q, %v", got, err)
 	}
 	if err := <-passed; err != nil {
@@ -251,7 +251,7 @@ func TestRelayOfTheSamePort(t *testing.T) {
 	}
 }
 
-// TestEachConnection: a connection that was proven says nothing about the next one to the same address.
+// TestEachConnection: the proof for one connection does not hold for another one to the same address.
 func TestEachConnection(t *testing.T) {
 	store := newStore(t)
 	s := httptest.NewServer(genuine(store))
@@ -267,7 +267,7 @@ func TestEachConnection(t *testing.T) {
 	}
 }
 
-// TestSilentServer: what answers nothing holds a client up for a bounded time.
+// TestSilentServer: a server that does not respond blocks a client for a limited time.
 func TestSilentServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -277,20 +277,20 @@ func TestSilentServer(t *testing.T) {
 	if limits.ProofTime > 60 {
 		t.Errorf("a client waits %d seconds", limits.ProofTime)
 	}
-	d := &Dialer{Store: func() (*manifest.Store, error) { return newStore(t), nil }, patience: 20 * time.Millisecond}
+	d := &Dialer{Store: func() (*manifest.Store, error) { return newStore(t), nil }, timeout: 20 * time.Millisecond}
 	_, err = d.DialContext(t.Context(), "tcp", l.Addr().String())
-	if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "not answer in time") {
+	if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "no response to the challenge in time") {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	d.patience = 0
+	d.timeout = 0
 	if _, err := d.DialContext(ctx, "tcp", l.Addr().String()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestLongAnswer: an answer without an end is not read to its end.
+// TestLongAnswer: an endless response is not read to its end.
 func TestLongAnswer(t *testing.T) {
 	for _, endless := range []http.HandlerFunc{
 		func(w http.ResponseWriter, r *http.Request) {
@@ -307,13 +307,13 @@ func TestLongAnswer(t *testing.T) {
 		at := serveAt(t, "127.0.0.1:0", endless)
 		store := newStore(t)
 		_, err := get(client(store, false), at.String())
-		if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "more than 16384 bytes") {
+		if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "exceeds 16384 bytes") {
 			t.Errorf("error %v", err)
 		}
 	}
 }
 
-// TestNonce: a server answers challenges of one form only.
+// TestNonce: a server accepts only nonces of the right form.
 func TestNonce(t *testing.T) {
 	store := newStore(t)
 	at := serveAt(t, "127.0.0.1:0", genuine(store))
@@ -325,13 +325,13 @@ func TestNonce(t *testing.T) {
 		strings.Repeat("0a", NonceSize) + "%0a": 400,
 		"":                                      400,
 	} {
-		answer, err := http.Get("http://" + at.String() + Path + "?" + NonceParameter + "=" + nonce)
+		response, err := http.Get("http://" + at.String() + Path + "?" + NonceParameter + "=" + nonce)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("nonce %q: status %d, want %d", nonce, answer.StatusCode, want)
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("nonce %q: status %d, want %d", nonce, response.StatusCode, want)
 		}
 	}
 }

@@ -15,24 +15,24 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// Path is where a server answers challenges, to GET with a nonce in the query.
+// Path is the endpoint for challenges: GET with a nonce in the query.
 const Path = "/api/prove"
 
-// NonceParameter is the name of the nonce in the query: 64 lower-case hexadecimal digits.
+// NonceParameter is the query parameter with the nonce: 64 lower-case hexadecimal digits.
 const NonceParameter = "nonce"
 
 // NonceSize is the number of random bytes in a nonce.
 const NonceSize = 32
 
-// ErrNonce says that a challenge has no nonce of the right form.
+// ErrNonce reports a challenge without a valid nonce.
 var ErrNonce = errors.New("the nonce is not 64 lower-case hexadecimal digits")
 
-// ProofJSON is a server's answer to a challenge.
+// ProofJSON is the response to a challenge.
 type ProofJSON struct {
 	Proof string `json:"proof"` // HMAC-SHA256 in hexadecimal
 }
 
-// Prove answers the challenge of a request. Its errors are ErrNonce and those of the store's secret.
+// Prove computes the response to a challenge. It fails with ErrNonce, or if the store's secret cannot be read.
 func Prove(store *manifest.Store, r *http.Request) (ProofJSON, error) {
 	nonce := r.URL.Query().Get(NonceParameter)
 	if b, err := hex.DecodeString(nonce); err != nil || len(b) != NonceSize || nonce != strings.ToLower(nonce) {
@@ -40,7 +40,7 @@ func Prove(store *manifest.Store, r *http.Request) (ProofJSON, error) {
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local == nil {
-		return ProofJSON{}, errors.New("the connection has no address")
+		return ProofJSON{}, errors.New("the connection has no local address")
 	}
 	server, err := endpoint(local.String())
 	if err != nil {
@@ -54,8 +54,8 @@ func Prove(store *manifest.Store, r *http.Request) (ProofJSON, error) {
 	return ProofJSON{hex.EncodeToString(mac)}, err
 }
 
-// endpoint reads an address as both ends of a connection write it: IPv4 also where a socket of IPv6 has it, and
-// without a zone, whose name each end chooses.
+// endpoint parses an address into a form that is equal at both ends of a connection: an IPv4 address mapped to IPv6
+// becomes IPv4, and the zone, whose name is local to each end, is removed.
 func endpoint(address string) (netip.AddrPort, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -64,8 +64,8 @@ func endpoint(address string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port()), nil
 }
 
-// proof is the answer to a nonce on the connection between two addresses. No field can hold the line break that
-// separates them.
+// proof computes the HMAC for a nonce and the addresses of a connection. Fields are separated by line breaks, which no
+// field can contain.
 func proof(ctx context.Context, store *manifest.Store, nonce string, server, client netip.AddrPort) ([]byte, error) {
 	secret, err := store.Secret(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// StoreID tells stores apart without saying where they are: programs that get the same id for theirs have the same
-// models. It is no secret, and everybody can compute it.
+// StoreID identifies a store without revealing its path: programs with the same id use the same store. It is not
+// secret.
 func StoreID(s *manifest.Store) string {
 	path := s.Root()
 	if abs, err := filepath.Abs(path); err == nil {

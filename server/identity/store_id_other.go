@@ -2,5 +2,5 @@
 
 package identity
 
-// fileID is empty where the system has no numbers for files at hand.
+// fileID returns "": the standard library gives no file ids on these systems.
 func fileID(string) string { return "" }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// fileID tells folders of one path on different systems apart, such as those of containers.
+// fileID distinguishes folders with the same path, such as those of different containers.
 func fileID(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package page is the page that browsers get: chat with a model, what is on the machine, what is going on.
+// Package page serves the web page: chat with a model, the models of the store, and live statistics.
 //
 // Contract:
-//   - The files are as they were written: plain HTML, CSS and JavaScript modules, without a build step. They name each other and nothing
-//     else; the page's policy forbids any other origin, inline scripts and styles, and strings that become markup.
-//   - Nothing in them is secret, so they need no API key; what they ask the server for does.
-//   - The program that asks with no wish for HTML, as clients do that look whether a server is there, is no browser: see [Wanted].
+//   - The files are plain HTML, CSS and JavaScript modules, without a build step. They refer only to each other. The
+//     content security policy forbids other origins, inline scripts and styles, and markup from strings.
+//   - The files are not secret and need no API key. Their requests to the API do.
+//   - Clients that probe for a server do not get the page: see [Wanted].
 package page
 
 import (
@@ -24,12 +24,12 @@ import (
 //go:embed files
 var files embed.FS
 
-// Prefix is where the page's parts are; the page itself is at /.
+// Prefix is the path prefix of the page's files. The page itself is at /.
 const Prefix = "/page/"
 
 const index = "index.html"
 
-// types are those of the files, which the system's own table may not know.
+// types are the files' media types. The operating system's table may lack some.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -37,21 +37,22 @@ var types = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// headers of all files. The policy lets the page run its own scripts, show pictures that the user attached, and talk to its own
-// server. Trusted types make the browser refuse to read markup from strings, which is how a model's words could become more than words.
+// headers are sent with all files. The policy allows the page's own scripts, attached pictures, and requests to its own
+// server. Trusted types make the browser refuse to parse strings as markup, so that a model's output cannot inject any.
 var headers = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"require-trusted-types-for 'script'; trusted-types 'none'",
 	"X-Content-Type-Options":       "nosniff",
 	"Referrer-Policy":              "same-origin",
 	"Cross-Origin-Opener-Policy":   "same-origin",
 	"Cross-Origin-Resource-Policy": "same-origin",
 	"Permissions-Policy":           "camera=(), microphone=(), geolocation=()",
-	"Cache-Control":                "no-cache", // ask each time whether it is still the same: the program may be another one
+	"Cache-Control":                "no-cache", // revalidate each time: the program may have been updated
 }
 
-// Wanted tells whether a request for / is a browser's, which accepts HTML by name. Clients that only want to know whether a server is there
-// accept anything.
+// Wanted reports whether a request for / comes from a browser, which accepts text/html by name. Clients that probe for
+// a server accept anything.
 func Wanted(r *http.Request) bool {
 	for _, list := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(list, ",") {
@@ -67,7 +68,7 @@ func Wanted(r *http.Request) bool {
 	return false
 }
 
-// Serves tells whether a request is for the page or a part of it, and reads only.
+// Serves reports whether a request reads the page or one of its files.
 func Serves(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -75,7 +76,8 @@ func Serves(r *http.Request) bool {
 	return r.URL.Path == "/" && Wanted(r) || strings.HasPrefix(r.URL.Path, Prefix)
 }
 
-// Serve answers with the page, or with the part of it that a request names. It reports whether there is such a file; if not, nothing is written.
+// Serve responds with the page, or with the file that the request names. If there is no such file, it writes nothing
+// and returns false.
 func Serve(w http.ResponseWriter, r *http.Request) bool {
 	name := index
 	if r.URL.Path != "/" {

@@ -49,40 +49,45 @@ func TestServe(t *testing.T) {
 		"/page/style.css": "text/css; charset=utf-8",
 		"/page/icon.svg":  "image/svg+xml",
 	} {
-		answer, found := get(t, "GET", target)
-		if !found || answer.StatusCode != 200 || answer.Header.Get("Content-Type") != kind || answer.ContentLength <= 0 {
-			t.Errorf("%s: %v, %d, %v", target, found, answer.StatusCode, answer.Header)
+		response, found := get(t, "GET", target)
+		if !found || response.StatusCode != 200 || response.Header.Get("Content-Type") != kind ||
+			response.ContentLength <= 0 {
+			t.Errorf("%s: %v, %d, %v", target, found, response.StatusCode, response.Header)
 		}
-		if h := answer.Header; h.Get("Cache-Control") != "no-cache" || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Set-Cookie") != "" {
+		if h := response.Header; h.Get("Cache-Control") != "no-cache" || h.Get("X-Content-Type-Options") != "nosniff" ||
+			h.Get("Set-Cookie") != "" {
 			t.Errorf("%s: %v", target, h)
 		}
-		tag := answer.Header.Get("ETag")
-		if again, _ := get(t, "GET", target, "If-None-Match", tag); again.StatusCode != http.StatusNotModified || again.Header.Get("Content-Security-Policy") == "" {
+		tag := response.Header.Get("ETag")
+		if again, _ := get(t, "GET", target, "If-None-Match", tag); again.StatusCode != http.StatusNotModified ||
+			again.Header.Get("Content-Security-Policy") == "" {
 			t.Errorf("%s with its tag %s: %d", target, tag, again.StatusCode)
 		}
 		if head, _ := get(t, "HEAD", target); head.StatusCode != 200 {
 			t.Errorf("HEAD %s: %d", target, head.StatusCode)
 		}
 	}
-	if answer, _ := get(t, "GET", "/"); answer.Header.Get("Vary") != "Accept" {
-		t.Errorf("/ has Vary: %q", answer.Header.Get("Vary"))
+	if response, _ := get(t, "GET", "/"); response.Header.Get("Vary") != "Accept" {
+		t.Errorf("/ has Vary: %q", response.Header.Get("Vary"))
 	}
-	for _, target := range []string{"/page/", "/page/none.js", "/page/index.html", "/page/../page.go", "/page/..%2fpage.go", "/page/files/app.js", "/page//app.js", "/page/app.js/", "/page/page.go"} {
-		if answer, found := get(t, "GET", target); found {
-			t.Errorf("%s is there: %d", target, answer.StatusCode)
+	for _, target := range []string{"/page/", "/page/none.js", "/page/index.html", "/page/../page.go",
+		"/page/..%2fpage.go", "/page/files/app.js", "/page//app.js", "/page/app.js/", "/page/page.go"} {
+		if response, found := get(t, "GET", target); found {
+			t.Errorf("%s exists: %d", target, response.StatusCode)
 		}
 	}
 }
 
 func TestPolicy(t *testing.T) {
-	answer, _ := get(t, "GET", "/")
+	response, _ := get(t, "GET", "/")
 	policy := map[string]string{}
-	for part := range strings.SplitSeq(answer.Header.Get("Content-Security-Policy"), ";") {
+	for part := range strings.SplitSeq(response.Header.Get("Content-Security-Policy"), ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), " ")
 		policy[name] = value
 	}
 	for name, want := range map[string]string{
-		"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "connect-src": "'self'", "img-src": "'self' data: blob:",
+		"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "connect-src": "'self'",
+		"img-src":  "'self' data: blob:",
 		"base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'", "require-trusted-types-for": "'script'",
 	} {
 		if policy[name] != want {
@@ -91,14 +96,14 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// references are how a file names another one.
+// references match references to other files.
 var references = map[string]*regexp.Regexp{
 	".html": regexp.MustCompile(`(?:href|src)="([^"#][^"]*)"`),
 	".js":   regexp.MustCompile(`(?:from|import)\s*\(?\s*'([^']+)'`),
 	".css":  regexp.MustCompile(`(?:url\(|@import\s+)['"]?([^'")]+)`),
 }
 
-// The page has all that its files name, and no file that nobody names.
+// Every file that is referenced exists, and every file is referenced.
 func TestFilesNameEachOther(t *testing.T) {
 	named := []string{index}
 	list, err := fs.ReadDir(files, "files")
@@ -116,25 +121,26 @@ func TestFilesNameEachOther(t *testing.T) {
 				name, ok = strings.CutPrefix(m[1], "./")
 			}
 			if _, err := fs.Stat(files, path.Join("files", name)); !ok || err != nil {
-				t.Errorf("%s names %s, which is not there", e.Name(), m[1])
+				t.Errorf("%s references %s, which does not exist", e.Name(), m[1])
 			}
 			named = append(named, name)
 		}
 	}
 	for _, e := range list {
 		if !slices.Contains(named, e.Name()) {
-			t.Errorf("nothing names %s", e.Name())
+			t.Errorf("no file references %s", e.Name())
 		}
 		if types[path.Ext(e.Name())] == "" {
-			t.Errorf("%s has no type", e.Name())
+			t.Errorf("%s has no media type", e.Name())
 		}
 	}
 }
 
-// Nothing is fetched from elsewhere, and the policy has nothing to forbid.
+// The files refer to no other origin and use nothing that the policy forbids.
 func TestNoOtherOrigin(t *testing.T) {
 	address := regexp.MustCompile(`https?://[\w.-]+`)
-	forbidden := regexp.MustCompile(`<style|\sstyle=|\son\w+="|javascript:|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|<script>`)
+	forbidden := regexp.MustCompile(`<style|\sstyle=|\son\w+="|javascript:|innerHTML|outerHTML|insertAdjacentHTML|` +
+		`document\.write|\beval\(|new Function|<script>`)
 	list, err := fs.ReadDir(files, "files")
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +148,7 @@ func TestNoOtherOrigin(t *testing.T) {
 	for _, e := range list {
 		text := content(t, e.Name())
 		for _, a := range address.FindAllString(text, -1) {
-			if a != "http://www.w3.org" { // a name of XML, which nobody fetches
+			if a != "http://www.w3.org" { // an XML namespace, which is never fetched
 				t.Errorf("%s names %s", e.Name(), a)
 			}
 		}

@@ -10,29 +10,29 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Budget is memory that prompts share.
+// Budget limits the memory of all prompts that are being built.
 type Budget interface {
-	// Take waits for bytes of memory; give returns them and is called once. An error takes nothing.
-	Take(ctx context.Context, bytes int64) (give func(), err error)
+	// Take reserves bytes of memory, and waits if necessary. The caller calls release once, unless there is an error.
+	Take(ctx context.Context, bytes int64) (release func(), err error)
 }
 
-// free is a budget without bounds.
-type free struct{}
+// unlimited is a Budget without a limit.
+type unlimited struct{}
 
-func (free) Take(context.Context, int64) (func(), error) { return func() {}, nil }
+func (unlimited) Take(context.Context, int64) (func(), error) { return func() {}, nil }
 
-// ErrLong says that a prompt's text is longer than any may be.
-var ErrLong = fmt.Errorf("%w: it is too long", runtime.ErrPrompt)
+// ErrLong reports a prompt whose text exceeds the limit.
+var ErrLong = fmt.Errorf("%w: too long", runtime.ErrPrompt)
 
-// checkText refuses texts that are too long.
+// checkText rejects texts that exceed the limit.
 func checkText(bytes int64) error {
 	if bytes > limits.PromptText {
-		return fmt.Errorf("the prompt has %d bytes of text, and may have %d: %w", bytes, limits.PromptText, ErrLong)
+		return fmt.Errorf("the prompt has %d bytes of text, the limit is %d: %w", bytes, limits.PromptText, ErrLong)
 	}
 	return nil
 }
 
-// renderLimits bound a render by the size of its input.
+// renderLimits returns the limits of a render for an input of that many bytes.
 func renderLimits(input int64) jinja.Limits {
 	return jinja.Limits{
 		Memory: limits.RenderMemory + limits.RenderMemoryPerByte*input,
@@ -40,30 +40,31 @@ func renderLimits(input int64) jinja.Limits {
 	}
 }
 
-// Render runs a template within limits that its input gives, and within a budget. It overrides the request's own limits.
+// Render renders a template within a budget. Its limits depend on the size of the input and replace those of the
+// request.
 func Render(ctx context.Context, b Budget, t chat.Template, r chat.Request) (string, error) {
 	size := r.Size()
 	if err := checkText(size); err != nil {
 		return "", err
 	}
 	r.Options.Limits = renderLimits(size)
-	give, err := b.Take(ctx, r.Options.Limits.Memory+2*r.Options.Limits.Output) // the output grows by doubling
+	release, err := b.Take(ctx, r.Options.Limits.Memory+2*r.Options.Limits.Output) // the output buffer grows by doubling
 	if err != nil {
 		return "", err
 	}
-	defer give()
+	defer release()
 	return t.Render(ctx, r)
 }
 
-// Encode runs an encoder over a text, within a budget.
+// Encode tokenizes a text within a budget.
 func Encode(ctx context.Context, b Budget, text string, encode func(text string) ([]int32, error)) ([]int32, error) {
 	if err := checkText(int64(len(text))); err != nil {
 		return nil, err
 	}
-	give, err := b.Take(ctx, limits.EncodePerByte*int64(len(text)))
+	release, err := b.Take(ctx, limits.EncodePerByte*int64(len(text)))
 	if err != nil {
 		return nil, err
 	}
-	defer give()
+	defer release()
 	return encode(text)
 }

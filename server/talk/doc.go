@@ -1,6 +1,6 @@
-// Package talk stands between conversations and a model: it makes a request's prompt of messages by the model's chat template, and takes
-// the text of the answer apart into what is said, what was thought, and calls of tools.
+// Package talk converts between conversations and a model's text: it builds a prompt from messages with the model's
+// chat template, and parses generated text into content, thinking and tool calls.
 //
-// It needs no engine. The command line and the server's faces use it alike, so that one conversation gives one prompt, whoever sends
-// it: what a prefix cache keeps of one is good for the other.
+// It needs no engine. The command line and all APIs of the server use it, so that a conversation gives the same prompt
+// everywhere and its prefix cache entries are shared.
 package talk

@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Model is what a prompt is made for: a *runtime.Processor, or a *runtime.Local.
+// Model is the model for which a prompt is built: a *runtime.Processor or a *runtime.Local.
 type Model interface {
 	BOSEOS() (bos, eos string)
 	EncodeRendered(text string, bos bool) ([]int32, error)
@@ -21,43 +21,43 @@ type Model interface {
 	CheckPictures() error
 }
 
-// Conversation is what a prompt is made of. BOS and EOS of the request are the model's.
+// Conversation is the input of a prompt. Begin sets BOS and EOS of the request to the model's.
 type Conversation struct {
 	chat.Request
-	Pictures []runtime.Picture // one for each part of type "image" of the messages, in their order, with different IDs
-	Answer   string            // the model goes on from: its answer begins with that already
-	Budget   Budget            // of the memory that making the prompt takes; nil: no bounds
+	Pictures []runtime.Picture // one for each "image" part of the messages, in order, with distinct IDs
+	Answer   string            // the start of the model's message, which it continues
+	Budget   Budget            // for the memory to build the prompt; nil: unlimited
 }
 
-// Prompt is what a conversation becomes, and who reads the answer.
+// Prompt is the prompt of a conversation, with a reader for the generated text.
 type Prompt struct {
 	IDs      []int32
-	Pictures []runtime.Picture // in the order of their places
+	Pictures []runtime.Picture // in the order of their positions
 	Special  bool              // the reader needs special tokens in the text
 	Reader   Reader
-	Thinking string     // the tag that ends the thinking in which the prompt ends; a format of the answer comes after it. Empty: it ends in none
-	Tags     parse.Tags // of the thinking that the answer may begin with where the prompt ends in none
+	Thinking string     // tag that ends thinking, if the prompt ends within thinking; a format applies after it
+	Tags     parse.Tags // thinking tags that the model may generate, if Thinking is empty
 
-	read func() (parse.Parser, error) // makes a reader's parser; nil: it has none
+	newParser func() (parse.Parser, error) // for a reader; nil: no parser
 }
 
-// Again is the prompt for another answer, with a reader of its own. Ids and pictures are shared.
+// Again returns a copy of the prompt for another response, with its own reader. Ids and pictures are shared.
 func (p *Prompt) Again() (*Prompt, error) {
 	again := *p
-	if p.read == nil {
+	if p.newParser == nil {
 		return &again, nil
 	}
 	var err error
-	again.Reader.parser, err = p.read()
+	again.Reader.parser, err = p.newParser()
 	return &again, err
 }
 
-// TextParts is the content of a message that shows n pictures before its text.
+// TextParts returns the parts of a message with n pictures followed by text.
 func TextParts(text string, n int) []chat.Part {
 	return append(slices.Repeat([]chat.Part{{Type: "image"}}, n), chat.Part{Type: "text", Text: text})
 }
 
-// Begin makes the prompt. Without a template the texts of the messages go to the model as they are, one after the other.
+// Begin builds the prompt. Without a template, the prompt is the concatenation of the messages' texts.
 func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, error) {
 	if err := chat.CheckTools(c.Tools); err != nil {
 		return nil, err
@@ -68,13 +68,13 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 		}
 	}
 	if c.Budget == nil {
-		c.Budget = free{}
+		c.Budget = unlimited{}
 	}
 	c.BOS, c.EOS = m.BOSEOS()
 	text, ids, err := s.render(ctx, m, c)
 	if len(c.Pictures) > 0 && (err != nil || s.Template == nil || m.PicturePlaces(ids) < len(c.Pictures)) {
-		// The template knows of no pictures: they are shown by the tokens that the model has for them.
-		if c, err = c.shown(m); err == nil {
+		// The template does not support pictures: insert the model's picture tokens into the texts.
+		if c, err = c.withPictureTokens(m); err == nil {
 			text, ids, err = s.render(ctx, m, c)
 		}
 	}
@@ -95,15 +95,15 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	} else {
 		p.Tags = think
 	}
-	p.read = func() (parse.Parser, error) { return parse.New(s.Texts.Parser, o) }
+	p.newParser = func() (parse.Parser, error) { return parse.New(s.Texts.Parser, o) }
 	p.Special = true
 	return p.Again()
 }
 
-// render gives the prompt and its ids.
+// render returns the prompt's text and its token ids.
 func (s *Style) render(ctx context.Context, m Model, c Conversation) (text string, ids []int32, err error) {
-	// Templates of Modelfiles leave BOS to the tokenizer; published ones write it themselves.
-	bos := s.own
+	// A Modelfile's template leaves BOS to the tokenizer. Templates of checkpoints write it themselves.
+	bos := s.fromModelfile
 	if s.Template == nil {
 		bos = true
 		text, err = s.plain(c)
@@ -111,14 +111,16 @@ func (s *Style) render(ctx context.Context, m Model, c Conversation) (text strin
 		text, err = Render(ctx, c.Budget, s.Template, c.Request)
 	}
 	if err == nil {
-		text += s.begun(text, c.Answer)
-		ids, err = Encode(ctx, c.Budget, text, func(text string) ([]int32, error) { return m.EncodeRendered(text, bos) })
+		text += s.answerStart(text, c.Answer)
+		ids, err = Encode(ctx, c.Budget, text, func(text string) ([]int32, error) {
+			return m.EncodeRendered(text, bos)
+		})
 	}
 	return text, ids, err
 }
 
-// begun is an answer that has begun, behind a prompt: what the model thinks before it is over.
-func (s *Style) begun(prompt, answer string) string {
+// answerStart returns the start of the answer. If the prompt ends within thinking, it ends the thinking first.
+func (s *Style) answerStart(prompt, answer string) string {
 	if answer == "" || s.Template == nil {
 		return answer
 	}
@@ -132,26 +134,26 @@ func (s *Style) begun(prompt, answer string) string {
 	return think.Close + "\n\n" + answer
 }
 
-// plain is a conversation for a model that knows of none.
+// plain returns the prompt for a model without a template.
 func (s *Style) plain(c Conversation) (string, error) {
 	var text strings.Builder
 	for _, m := range c.Messages {
 		if m.Role == "system" && m.Content != "" {
-			return "", fmt.Errorf("%s: %w, which a system text would go into", s.name, chat.ErrNoTemplate)
+			return "", fmt.Errorf("%s: %w, which a system message requires", s.name, chat.ErrNoTemplate)
 		}
 		text.WriteString(m.Content)
 	}
 	if len(c.Tools) > 0 {
-		return "", fmt.Errorf("%s: %w, which tools would go into", s.name, chat.ErrNoTemplate)
+		return "", fmt.Errorf("%s: %w, which tools require", s.name, chat.ErrNoTemplate)
 	}
 	if c.Think != nil {
-		return "", fmt.Errorf("%s: %w, which could make it think or not", s.name, chat.ErrNoTemplate)
+		return "", fmt.Errorf("%s: %w, which controlling thinking requires", s.name, chat.ErrNoTemplate)
 	}
 	return text.String(), nil
 }
 
-// shown puts the model's own tokens for pictures into the texts of the messages that show some.
-func (c Conversation) shown(m Model) (Conversation, error) {
+// withPictureTokens replaces image parts by the model's picture tokens in the messages' texts.
+func (c Conversation) withPictureTokens(m Model) (Conversation, error) {
 	c.Messages = slices.Clone(c.Messages)
 	rest := c.Pictures
 	c.Pictures = nil
@@ -176,7 +178,7 @@ func (c Conversation) shown(m Model) (Conversation, error) {
 	return c, nil
 }
 
-// parseTools is what a parser has to know of tools.
+// parseTools converts tools to what a parser needs.
 func parseTools(tools []chat.Tool) []parse.Tool {
 	var list []parse.Tool
 	for _, t := range tools {
@@ -205,10 +207,10 @@ func parseTools(tools []chat.Tool) []parse.Tool {
 	return list
 }
 
-// Reader takes the model's text apart; without a parser all of it is the answer. It is for one answer.
+// Reader parses the generated text of one response. Without a parser, all text is content.
 type Reader struct{ parser parse.Parser }
 
-// Feed takes the next text and gives what is certain by now.
+// Feed parses more text and returns the events that are complete.
 func (r Reader) Feed(text string) []parse.Event {
 	switch {
 	case r.parser != nil:
@@ -219,7 +221,7 @@ func (r Reader) Feed(text string) []parse.Event {
 	return nil
 }
 
-// Close gives the rest. The error is that of the first call that could not be read, whose text is among the events.
+// Close returns the remaining events. The error is that of the first malformed call, whose text is among the events.
 func (r Reader) Close() ([]parse.Event, error) {
 	if r.parser == nil {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// letters is a model whose tokens are the bytes of a text, and whose pictures are asterisks; blind ones have none.
+// letters is a model whose tokens are bytes and whose picture tokens are asterisks. If blind, it accepts no pictures.
 type letters struct{ blind bool }
 
 func (letters) BOSEOS() (bos, eos string) { return "^", "$" }
@@ -51,7 +51,7 @@ func (m letters) CheckPictures() error {
 	return nil
 }
 
-// style opens the demo model with lines of a Modelfile.
+// style opens the demo model with additional Modelfile lines.
 func style(t *testing.T, lines ...modelfile.Command) *Style {
 	t.Helper()
 	store, err := manifest.Open(t.TempDir())
@@ -103,7 +103,8 @@ func user(content string, pictures int) chat.Message {
 
 func TestPrompts(t *testing.T) {
 	const plain = `{% for m in messages %}{{ m.role }}:{{ m.content if m.content is string else 'parts' }};{% endfor %}`
-	const shows = `{{ bos_token }}{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}{{ '*' if p.type == 'image' else p.text }}{% endfor %}{% endif %};{% endfor %}`
+	const shows = `{{ bos_token }}{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}` +
+		`{% for p in m.content %}{{ '*' if p.type == 'image' else p.text }}{% endfor %}{% endif %};{% endfor %}`
 	pictures := func(n int) (list []runtime.Picture) {
 		for i := range n {
 			list = append(list, runtime.Picture{ID: i, Name: fmt.Sprint(i)})
@@ -115,12 +116,21 @@ func TestPrompts(t *testing.T) {
 		talk  Conversation
 		want  string
 	}{
-		"no template":                    {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0), {Role: "assistant", Content: "b"}}}}, "^ab"},
-		"no template, pictures":          {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 2)}}, Pictures: pictures(2)}, "^**a"},
-		"an answer that has begun":       {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}, Answer: "so"}, "^user:a;so"},
-		"template":                       {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}, user("a", 0)}}}, "^system:s;user:a;"},
-		"a template that knows pictures": {[]modelfile.Command{template(shows)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^*a;**b;"},
-		"a template that knows none":     {[]modelfile.Command{template(plain)}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)}, "^user:*a;user:**b;"},
+		"no template": {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0),
+			{Role: "assistant", Content: "b"}}}}, "^ab"},
+		"no template, pictures": {nil, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 2)}},
+			Pictures: pictures(2)}, "^**a"},
+		"continued response": {[]modelfile.Command{template(plain)},
+			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}, Answer: "so"}, "^user:a;so"},
+		"template": {[]modelfile.Command{template(plain)},
+			Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}, user("a", 0)}}},
+			"^system:s;user:a;"},
+		"template with pictures": {[]modelfile.Command{template(shows)},
+			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)},
+			"^*a;**b;"},
+		"template without pictures": {[]modelfile.Command{template(plain)},
+			Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1), user("b", 2)}}, Pictures: pictures(3)},
+			"^user:*a;user:**b;"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := style(t, c.lines...).Begin(t.Context(), letters{}, c.talk)
@@ -132,7 +142,7 @@ func TestPrompts(t *testing.T) {
 				ids = append(ids, x.ID)
 			}
 			if text(p.IDs) != c.want || !slices.IsSorted(ids) || len(ids) != len(c.talk.Pictures) || p.Special {
-				t.Errorf("the prompt is %q, its pictures are %v; want %q", text(p.IDs), ids, c.want)
+				t.Errorf("prompt %q, pictures %v; want %q", text(p.IDs), ids, c.want)
 			}
 		})
 	}
@@ -141,10 +151,12 @@ func TestPrompts(t *testing.T) {
 		talk Conversation
 		want error
 	}{
-		"system":   {Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}}}}, chat.ErrNoTemplate},
-		"tools":    {Conversation{Request: chat.Request{Tools: make([]chat.Tool, 1)}}, chat.ErrNoTemplate},
-		"think":    {Conversation{Request: chat.Request{Think: new(bool)}}, chat.ErrNoTemplate},
-		"pictures": {Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1)}}, Pictures: pictures(1)}, runtime.ErrPictures},
+		"system": {Conversation{Request: chat.Request{Messages: []chat.Message{{Role: "system", Content: "s"}}}},
+			chat.ErrNoTemplate},
+		"tools": {Conversation{Request: chat.Request{Tools: make([]chat.Tool, 1)}}, chat.ErrNoTemplate},
+		"think": {Conversation{Request: chat.Request{Think: new(bool)}}, chat.ErrNoTemplate},
+		"pictures": {Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 1)}}, Pictures: pictures(1)},
+			runtime.ErrPictures},
 	} {
 		if _, err := s.Begin(t.Context(), letters{blind: true}, c.talk); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -153,7 +165,8 @@ func TestPrompts(t *testing.T) {
 }
 
 func TestReader(t *testing.T) {
-	s := style(t, template(`{{ messages[0].content }}<think>{# </think> #}`), modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
+	s := style(t, template(`{{ messages[0].content }}<think>{# </think> #}`),
+		modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
 	c := Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}}}
 	p, err := s.Begin(t.Context(), letters{}, c)
 	if err != nil || !p.Special || p.Thinking != "</think>" {
@@ -165,16 +178,17 @@ func TestReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	events = parse.Merge(append(events, rest...))
-	if len(events) != 2 || events[0].Kind != parse.Thinking || events[0].Text != "hm" || events[1].Kind != parse.Content || events[1].Text != "so" {
+	if len(events) != 2 || events[0].Kind != parse.Thinking || events[0].Text != "hm" || events[1].Kind != parse.Content ||
+		events[1].Text != "so" {
 		t.Errorf("%+v", events)
 	}
 	c.Answer = "It is"
 	p, err = s.Begin(t.Context(), letters{}, c)
 	if err != nil || !strings.HasSuffix(text(p.IDs), "<think></think>\n\nIt is") || p.Thinking != "" {
-		t.Errorf("an answer that has begun: %q, %+v, %v", text(p.IDs), p, err)
+		t.Errorf("continued response: %q, %+v, %v", text(p.IDs), p, err)
 	}
 	if events = p.Reader.Feed(" so."); len(events) != 1 || events[0].Kind != parse.Content || events[0].Text != " so." {
-		t.Errorf("an answer that has begun goes on with %+v", events)
+		t.Errorf("continued response: events %+v", events)
 	}
 	if got := (Reader{}).Feed("text"); len(got) != 1 || got[0].Text != "text" {
 		t.Errorf("without a parser: %+v", got)
@@ -186,14 +200,15 @@ func TestWith(t *testing.T) {
 	if err != nil || !s.Fills() {
 		t.Fatalf("%v, fills %v", err, s.Fills())
 	}
-	p, err := s.Begin(t.Context(), letters{}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)}, Suffix: "b"}})
+	p, err := s.Begin(t.Context(), letters{}, Conversation{Request: chat.Request{Messages: []chat.Message{user("a", 0)},
+		Suffix: "b"}})
 	if err != nil || text(p.IDs) != "^a-b" {
 		t.Errorf("%q, %v", text(p.IDs), err)
 	}
 	if _, err := s.With(t.Context(), `{{ .Prompt`); err == nil {
-		t.Error("a template that does not compile is taken")
+		t.Error("an invalid template is accepted")
 	}
 	if other, err := s.With(t.Context(), `{{ messages }}`); err != nil || other.Fills() {
-		t.Errorf("%v, a template without a suffix has a place for it", err)
+		t.Errorf("%v, or a template without a suffix supports one", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// TemplateText is the text of a model's chat template, the default one where named is empty. Its error may be chat.ErrNoTemplate or
-// chat.ErrOtherTemplates.
+// TemplateText returns a model's chat template with a name, or the default template if named is empty. It may fail with
+// chat.ErrNoTemplate or chat.ErrOtherTemplates.
 func TemplateText(store *manifest.Store, entry *manifest.Entry, named string) (string, error) {
 	var files []chat.File
 	for _, l := range entry.Image.Layers {
@@ -37,17 +37,17 @@ func TemplateText(store *manifest.Store, entry *manifest.Entry, named string) (s
 	return text, nil
 }
 
-// Style is how a model is talked to: what its image says of that. It may be used from any goroutine.
+// Style has a model's chat template and texts, from its image. It is safe for concurrent use after ReadTemplate.
 type Style struct {
 	Texts    *convert.Texts
-	Template chat.Template // nil where the prompt goes to the model as it is
+	Template chat.Template // nil: prompts are used verbatim
 	Text     string        // of the template
 
-	name string // of the model, in errors
-	own  bool   // the template is that of a TEMPLATE line
+	name          string // the model's name, for errors
+	fromModelfile bool   // the template is that of a TEMPLATE line
 }
 
-// Open reads what the image says beside its template, which ReadTemplate adds, since a prompt may not need one.
+// Open reads an image's texts, but not its template: a prompt may not need one. See ReadTemplate.
 func Open(store *manifest.Store, entry *manifest.Entry) (*Style, error) {
 	texts, err := convert.ReadTexts(store, entry)
 	if err != nil {
@@ -56,7 +56,7 @@ func Open(store *manifest.Store, entry *manifest.Entry) (*Style, error) {
 	return &Style{Texts: texts, name: entry.Name.String()}, nil
 }
 
-// ReadTemplate adds the image's chat template, where it has one.
+// ReadTemplate reads the image's chat template, if it has one.
 func (s *Style) ReadTemplate(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (err error) {
 	s.Text, err = TemplateText(store, entry, "")
 	if errors.Is(err, chat.ErrNoTemplate) {
@@ -69,24 +69,24 @@ func (s *Style) ReadTemplate(ctx context.Context, store *manifest.Store, entry *
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	for _, l := range entry.Image.Layers {
-		s.own = s.own || l.Kind == manifest.KindTemplate
+		s.fromModelfile = s.fromModelfile || l.Kind == manifest.KindTemplate
 	}
 	return nil
 }
 
-// With is the style with another template.
+// With returns a copy of the style with another template.
 func (s *Style) With(ctx context.Context, template string) (*Style, error) {
 	t, err := chat.Parse(ctx, template)
 	if err != nil {
 		return nil, err
 	}
 	other := *s
-	other.Template, other.Text, other.own = t, template, true
+	other.Template, other.Text, other.fromModelfile = t, template, true
 	return &other, nil
 }
 
-// suffixPlace is where a Go template writes the text behind a gap.
+// suffixPlace matches where a Go template inserts the text after the gap.
 var suffixPlace = regexp.MustCompile(`\{\{[^}]*\.Suffix\b`)
 
-// Fills reports whether the template has a place for the text behind a gap.
+// Fills reports whether the template supports fill-in-the-middle: whether it uses the text after the gap.
 func (s *Style) Fills() bool { return s.Template != nil && suffixPlace.MatchString(s.Text) }

@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// A file of an image that is too long to hold a chat template is refused before all of it is in memory.
+// A template file that exceeds the limit is rejected before it is read into memory.
 func TestLargeTemplateFile(t *testing.T) {
 	store, err := manifest.Open(t.TempDir())
 	if err != nil {
@@ -19,7 +19,8 @@ func TestLargeTemplateFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entry := &manifest.Entry{Image: manifest.Image{Layers: []manifest.Layer{{Kind: manifest.KindFile, Name: "chat_template.jinja", Digest: d}}}}
+		entry := &manifest.Entry{Image: manifest.Image{Layers: []manifest.Layer{{Kind: manifest.KindFile,
+			Name: "chat_template.jinja", Digest: d}}}}
 		text, err := TemplateText(store, entry, "")
 		if !errors.Is(err, want) || want == nil && len(text) != size {
 			t.Errorf("%d bytes: got %d bytes, %v, want %v", size, len(text), err, want)

@@ -193,7 +193,7 @@ class Errors(Case):
         self.refused(anthropic.BadRequestError, "messages", max_tokens=5)
         self.refused(anthropic.BadRequestError, "tool_use_id", user({"type": "tool_result", "tool_use_id": "x", "content": "5"}))
         self.refused(anthropic.BadRequestError, "web_search", user(STORY), tools=[{"type": "web_search_20250305", "name": "web_search"}])
-        self.refused(anthropic.BadRequestError, "there is no tool", user(STORY), tools=[ADD], tool_choice={"type": "tool", "name": "other"})
+        self.refused(anthropic.BadRequestError, "no tool is named", user(STORY), tools=[ADD], tool_choice={"type": "tool", "name": "other"})
         with self.assertRaises(anthropic.NotFoundError):
             self.client.messages.batches.list()
 

@@ -231,7 +231,7 @@ class Models(Case):
         self.refused(400, gone, self.client.create, "bad", files={"config.json": gone})
         self.refused(400, "config.json", self.client.create, "bad", files={"model.safetensors": files["model.safetensors"]})
         for name in ("../config.json", "/etc/passwd", "a/config.json", "..", "nul"):
-            self.refused(400, "names are plain", self.client.create, "bad", files={**files, name: files["config.json"]})
+            self.refused(400, "use a plain name", self.client.create, "bad", files={**files, name: files["config.json"]})
         with mock.patch("ollama._client.sha256") as wrong:
             wrong.return_value.hexdigest.return_value = "0" * 64
             self.refused(400, "digest", self.client.create_blob, CHECKPOINT / "config.json")
@@ -306,7 +306,7 @@ class Embeddings(Case):
 
     def test_refused(self):
         long = "lamp " * 700
-        self.refused(400, "may have 512", self.client.embed, MODEL, [STORY, long])
+        self.refused(400, "at most 512", self.client.embed, MODEL, [STORY, long])
         self.assertEqual(len(self.client.embed(MODEL, long, truncate=True).embeddings), 1)
         self.refused(400, "dimensions", self.client.embed, MODEL, STORY, dimensions=1 << 20)
         self.refused(404, "ingot pull", self.client.embed, "nothing", STORY)

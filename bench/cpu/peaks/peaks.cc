@@ -1,6 +1,6 @@
-// Measures what a machine allows, for the CPU benchmark: peaks THREADS obeys standard input, each line "read", "fma",
-// "i16" or "i8" giving one number: read bandwidth in GB/s, or 10^9 operations per second (a product and its sum are two),
-// 0 where the processor lacks the instructions. Compile with -O3 -march=native.
+// Measures the machine's limits for the CPU benchmark. `peaks THREADS` reads lines from standard input; each "read",
+// "fma", "i16" or "i8" prints one number: memory bandwidth in GB/s, or 10^9 operations per second (a multiply-add
+// counts as two), 0 if the processor lacks the instructions. Compile with -O3 -march=native.
 
 #include <algorithm>
 #include <barrier>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr size_t kBytes = size_t(512) << 20;
 constexpr int kPasses = 7;
-constexpr double kSeconds = 0.15; // of each arithmetic pass, about
+constexpr double kSeconds = 0.15; // approximate time of each arithmetic pass
 
 #if defined(__AVX512F__)
 constexpr int kWidth = 64;
@@ -44,7 +44,7 @@ typedef uint64_t Words __attribute__((vector_size(kWidth)));
 
 volatile uint64_t sink;
 
-// Hides a value from the compiler, which would fold the steps of a chain otherwise.
+// Hides a value from the compiler, which would otherwise fold the steps of a chain.
 #if defined(__x86_64__)
 #define PIN(v) asm volatile("" : "+v"(v))
 #elif defined(__aarch64__)
@@ -57,12 +57,12 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Runs fn(thread) on all threads at once, kPasses times; gives the median of the times from the first start to the last end.
+// Runs fn(thread) on all threads at once, kPasses times. Returns the median time from the first start to the last end.
 double Median(int threads, const std::function<void(int)>& fn) {
   std::barrier<> gate(threads);
   std::vector<double> begun(threads), ended(threads), all;
   auto body = [&](int t) {
-    for (int pass = 0; pass <= kPasses; pass++) { // the first is a rehearsal
+    for (int pass = 0; pass <= kPasses; pass++) { // the first is a warm-up
       gate.arrive_and_wait();
       begun[t] = Now();
       fn(t);
@@ -97,7 +97,7 @@ double Read(int threads) {
     data = static_cast<char*>(std::aligned_alloc(size_t(2) << 20, kBytes));
     if (!data) return 0;
 #if defined(__linux__)
-    madvise(data, kBytes, MADV_HUGEPAGE); // where it is refused, small pages are measured
+    madvise(data, kBytes, MADV_HUGEPAGE); // if refused, small pages are measured
 #endif
     std::memset(data, 1, kBytes);
   }
@@ -106,7 +106,7 @@ double Read(int threads) {
   return share * threads / seconds / 1e9;
 }
 
-// A rate from a kernel that does operations * rounds: rounds are chosen so that a pass takes about kSeconds.
+// Returns the rate of a kernel that does operations * rounds. The number of rounds makes a pass take about kSeconds.
 double Rate(int threads, double operations, void (*kernel)(long)) {
   long rounds = 1000;
   for (double took = 0; took < kSeconds / 10; rounds *= 2) {
@@ -118,10 +118,10 @@ double Rate(int threads, double operations, void (*kernel)(long)) {
   return operations * rounds * threads / Median(threads, [&](int) { kernel(rounds); }) / 1e9;
 }
 
-// Independent accumulators, so that the latency of a step does not count.
+// Independent accumulators hide the latency of a step.
 constexpr size_t kChains = 12;
 
-// Runs step(accumulator) on each, again and again. Indices are constants from the start, which keeps them in registers.
+// Runs step(accumulator) on each, repeatedly. Constant indices keep the accumulators in registers.
 template <class V, class Step, size_t... J>
 void Chains(long rounds, Step step, std::index_sequence<J...>) {
   V a[] = {V{} + J...};
@@ -146,7 +146,7 @@ void FMA(long rounds) {
   });
 }
 
-// One multiplies, the other adds neighbours; PIN keeps the product in the loop.
+// One instruction multiplies, the other adds neighbours. PIN keeps the product in the loop.
 #if defined(__AVX512BW__)
 typedef int32_t Ints __attribute__((vector_size(64)));
 #define OP(name, x, y) Ints(_mm512_##name(__m512i(x), __m512i(y)))
@@ -155,7 +155,7 @@ typedef int32_t Ints __attribute__((vector_size(32)));
 #define OP(name, x, y) Ints(_mm256_##name(__m256i(x), __m256i(y)))
 #endif
 
-#if defined(__AVX512VNNI__)  // one instruction adds its products, too
+#if defined(__AVX512VNNI__)  // one instruction also adds its products
 #define DOT16(a, x, y) Ints(_mm512_dpwssd_epi32(__m512i(a), __m512i(x), __m512i(y)))
 #define DOT8(a, x, y) Ints(_mm512_dpbusd_epi32(__m512i(a), __m512i(x), __m512i(y)))
 #elif defined(OP)

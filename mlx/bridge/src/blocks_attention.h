@@ -1,5 +1,5 @@
-// Attention: over arrays, and over caches that it writes.
-// On a CPU these are kernels of ours, elsewhere MLX's own operations.
+// Attention over arrays, and over KV caches that it updates. On the CPU it uses our kernels, on other devices MLX's
+// operations.
 #pragma once
 
 #include <optional>
@@ -12,38 +12,42 @@ namespace ingot {
 
 namespace mx = mlx::core;
 
-// softmax(scale*q@k.T + mask)@v over [B, H, T, D], key heads shared by groups; sinks are [H] scores without a value.
+// Returns softmax(scale*q@k.T + mask)@v over [B, H, T, D]. Groups of query heads share a key head. sinks are [H] scores
+// without a value.
 mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, const std::optional<mx::array>& mask,
                     const std::optional<mx::array>& sinks, float scale, bool causal, mx::StreamOrDevice s);
 
 struct AttendOptions {
   float scale = 1;
-  float softcap = 0;  // of the scaled scores; 0 is none
-  int window = 0;     // positions that a row sees, its own included; 0 is all
-  bool ring = false;  // position p lies in slot p mod capacity
-  int values = 0;     // not 0: the values are the first so many channels of the keys
-  int bits = 0;       // 8 or 4: stores hold packed rows, uint8
+  float softcap = 0;  // of the scaled scores; 0: none
+  int window = 0;     // positions that a row sees, including its own; 0: all
+  bool ring = false;  // the storage is a ring: position p is in slot p mod capacity
+  int values = 0;     // if not 0, the values are the first `values` channels of the keys
+  int bits = 0;       // 8 or 4: stores are uint8 and hold packed rows
 };
 
-// Rows [T, H, D] of several sequences attend to their own keys and values, each row up to its own position.
+// Attention of rows q [T, H, D] of several sequences over their own KV caches, causal by position.
 //
-// Segments are {rows, position, seen, stored} one after the other, covering all rows: so many rows from that position on, of a
-// sequence whose positions before `seen` are stored once this step's are. Stores are the storage of each segment, [1, kv
-// heads, capacity, D] keys and, unless options.values, values of another size, packed where options.bits says so.
+// segments is a list of {rows, position, seen, stored}, one per sequence, which together cover all rows of q: `rows`
+// rows from `position` on, of a sequence whose storage contains the positions before `seen` after this step, of which
+// the last `stored` are written by it. stores has the storage of each segment: keys [1, kv heads, capacity, D] and,
+// unless options.values is set, values of another size. They are packed if options.bits is set.
 //
-// With k and v [S, kv heads, D], the `stored` rows of each segment, these are written first, to the positions up to `seen`, of which the
-// rows' own are the last; on a CPU into the same memory, and then no reader of the older version may come after: `after` are arrays to
-// compute first. positions, int32 [T] and the same as the segments say, is where a CPU reads them when it computes, so that a tape
-// (cpu_tape.h) can be played at others.
+// k and v [S, kv heads, D] are the `stored` rows of each segment. They are written to the positions up to `seen` before
+// attention. On the CPU this happens in place, so nothing may read the older version of a store afterwards; `after` are
+// arrays that must be computed first. positions, int32 [T], repeats the positions of the segments. The CPU reads it
+// when it computes, so that a recorded step (cpu_tape.h) can be replayed at other positions.
 //
-// Gives [T, H, value size], then, with k, the new versions of the stores; without, an array that is computed when the
-// stores have been read.
+// Returns [T, H, value size], followed by the new versions of the stores if k is given, or else by an array that is
+// available when the stores have been read.
 std::vector<mx::array> attend(const mx::array& q, const std::optional<mx::array>& k, const std::optional<mx::array>& v,
                               const std::vector<mx::array>& stores, const std::vector<int>& segments,
                               const std::optional<mx::array>& sinks, const std::vector<mx::array>& after,
-                              const AttendOptions& options, const std::optional<mx::array>& positions, mx::StreamOrDevice s);
+                              const AttendOptions& options, const std::optional<mx::array>& positions,
+                              mx::StreamOrDevice s);
 
-// Rows [..., D] of channels, a multiple of 4, in 8 or 4 bits as caches keep them (see cpu_attention.h), uint8; and back.
+// Packs rows [..., D], D a multiple of 4, to 8 or 4 bits in the format of quantized caches (see cpu_attention.h) as
+// uint8, and unpacks them.
 mx::array pack_rows(const mx::array& x, int bits, mx::StreamOrDevice s);
 mx::array unpack_rows(const mx::array& x, int bits, mx::Dtype as, mx::StreamOrDevice s);
 

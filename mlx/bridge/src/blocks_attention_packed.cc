@@ -1,4 +1,5 @@
-// Rows in 8 or 4 bits out of MLX's operations: what our kernels do, for other devices and as their reference.
+// Packing of cache rows to 8 or 4 bits, composed of MLX's operations: for other devices, and as the reference of our
+// kernels.
 #include <stdexcept>
 #include <string>
 
@@ -18,7 +19,7 @@ mx::Shape with_last(mx::Shape shape, std::initializer_list<int> last) {
   return shape;
 }
 
-// Elements begin to end of the last axis.
+// Returns elements [begin, end) of the last axis.
 mx::array part(const mx::array& x, int begin, int end, mx::StreamOrDevice s) {
   mx::Shape start(x.ndim(), 0), stop = x.shape();
   start.back() = begin;
@@ -26,14 +27,14 @@ mx::array part(const mx::array& x, int begin, int end, mx::StreamOrDevice s) {
   return mx::slice(x, start, stop, s);
 }
 
-// Bits of bfloat16 numbers in the upper halves of uint32.
+// bfloat16 numbers are kept as bits in the upper halves of uint32.
 mx::array as_floats(const mx::array& bits, mx::StreamOrDevice s) { return mx::view(bits, mx::float32, s); }
 
 mx::array upper(const mx::array& bits, const mx::array& carry, mx::StreamOrDevice s) {
   return mx::bitwise_and(mx::add(bits, carry, s), mx::array(uint32_t(0xffff0000)), s);
 }
 
-// [..., groups, 1] such bits as bytes [..., 2*groups].
+// Converts such bits [..., groups, 1] to bytes [..., 2*groups].
 mx::array as_bytes(const mx::array& bits, mx::StreamOrDevice s) {
   auto halves = mx::astype(mx::right_shift(mx::squeeze(bits, -1, s), mx::array(uint32_t(16)), s), mx::uint16, s);
   return mx::view(mx::contiguous(halves, false, s), mx::uint8, s);
@@ -45,7 +46,7 @@ mx::array from_bytes(const mx::array& bytes, mx::StreamOrDevice s) {
   return mx::expand_dims(as_floats(bits, s), -1, s);
 }
 
-// Codes [..., n] of whole groups of a size as bytes [..., n/2], and back.
+// Packs codes [..., n], whole groups of the given size, to bytes [..., n/2] with two codes each, and unpacks them.
 mx::array halves_joined(const mx::array& codes, int size, mx::StreamOrDevice s) {
   const int n = codes.shape(-1);
   auto groups = mx::reshape(codes, with_last(codes.shape(), {n / size, size}), s);
@@ -55,14 +56,18 @@ mx::array halves_joined(const mx::array& codes, int size, mx::StreamOrDevice s) 
 mx::array halves_apart(const mx::array& bytes, int size, mx::StreamOrDevice s) {
   const int n = bytes.shape(-1);
   auto groups = mx::reshape(bytes, with_last(bytes.shape(), {2 * n / size, size / 2}), s);
-  auto low = mx::bitwise_and(groups, mx::array(uint8_t(15)), s), high = mx::right_shift(groups, mx::array(uint8_t(4)), s);
+  auto low = mx::bitwise_and(groups, mx::array(uint8_t(15)), s),
+       high = mx::right_shift(groups, mx::array(uint8_t(4)), s);
   return mx::reshape(mx::concatenate({low, high}, -1, s), with_last(bytes.shape(), {2 * n}), s);
 }
 
-// [..., dim] with the last channel repeated up to whole groups, [..., groups, kGroup].
+// Splits [..., dim] into groups [..., groups, kGroup], padded with the last channel; ungrouped does the reverse.
 mx::array grouped(const mx::array& x, mx::StreamOrDevice s) {
   const int dim = x.shape(-1), groups = cpu::packed_groups(dim), more = groups * kGroup - dim;
-  auto all = more == 0 ? x : mx::concatenate({x, mx::broadcast_to(part(x, dim - 1, dim, s), with_last(x.shape(), {more}), s)}, -1, s);
+  auto all =
+      more == 0
+          ? x
+          : mx::concatenate({x, mx::broadcast_to(part(x, dim - 1, dim, s), with_last(x.shape(), {more}), s)}, -1, s);
   return mx::reshape(all, with_last(x.shape(), {groups, kGroup}), s);
 }
 mx::array ungrouped(const mx::array& x, int dim, mx::StreamOrDevice s) {
@@ -78,15 +83,16 @@ mx::array ungrouped(const mx::array& x, int dim, mx::StreamOrDevice s) {
 }  // namespace
 
 mx::array pack_rows(const mx::array& x, int bits, mx::StreamOrDevice s) {
-  if ((bits != 8 && bits != 4) || x.ndim() == 0 || x.size() == 0 || x.shape(-1) % 4 != 0 || !mx::issubdtype(x.dtype(), mx::floating)) {
-    refuse(x, bits, "are not packed in");
+  if ((bits != 8 && bits != 4) || x.ndim() == 0 || x.size() == 0 || x.shape(-1) % 4 != 0 ||
+      !mx::issubdtype(x.dtype(), mx::floating)) {
+    refuse(x, bits, "cannot be packed to");
   }
   const int dim = x.shape(-1);
   auto v = grouped(mx::astype(x, mx::float32, s), s);
-  auto odd = mx::sum(mx::subtract(v, v, s), -1, true, s);  // 0, or not a number where one is not finite
+  auto odd = mx::sum(mx::subtract(v, v, s), -1, true, s);  // 0, or NaN if an element is not finite
   auto finite = mx::equal(odd, mx::array(0.0f), s);
   auto nan = mx::array(uint32_t(0x7fc00000));
-  auto zero = mx::array(0.0f);  // added, it is never -0
+  auto zero = mx::array(0.0f);  // x + 0 turns -0 into 0
   auto low = mx::add(mx::min(v, -1, true, s), zero, s), high = mx::add(mx::max(v, -1, true, s), zero, s);
   auto carry = mx::where(mx::less(low, zero, s), mx::array(uint32_t(0xffff)), mx::array(uint32_t(0)), s);
   auto bias_bits = mx::where(finite, upper(mx::view(low, mx::uint32, s), carry, s), nan, s);
@@ -115,7 +121,9 @@ mx::array pack_rows(const mx::array& x, int bits, mx::StreamOrDevice s) {
 }
 
 mx::array unpack_rows(const mx::array& x, int bits, mx::Dtype as, mx::StreamOrDevice s) {
-  const int dim = (bits == 8 || bits == 4) && x.ndim() > 0 && x.size() > 0 && x.dtype() == mx::uint8 ? cpu::packed_dim(x.shape(-1), bits) : 0;
+  const int dim = (bits == 8 || bits == 4) && x.ndim() > 0 && x.size() > 0 && x.dtype() == mx::uint8
+                      ? cpu::packed_dim(x.shape(-1), bits)
+                      : 0;
   if (dim == 0 || !mx::issubdtype(as, mx::floating)) {
     refuse(x, bits, "are not packed rows of");
   }

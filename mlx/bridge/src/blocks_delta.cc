@@ -1,4 +1,4 @@
-// Recurrent layers: the gated delta rule and the convolution before it.
+// Recurrent layers: the gated delta rule and the causal convolution before it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace ingot {
 
 namespace {
 
-// Where the segments of a batch of rows lie.
+// The segments of a batch of packed rows.
 struct Segments {
   std::vector<int64_t> first, count;
 
@@ -23,14 +23,15 @@ struct Segments {
     int64_t next = 0;
     for (int n : lengths) {
       if (n < 1) {
-        throw std::invalid_argument("a segment of " + std::to_string(n) + " rows");
+        throw std::invalid_argument("a segment of " + std::to_string(n) + " rows; want at least 1");
       }
       first.push_back(next);
       count.push_back(n);
       next += n;
     }
     if (next != rows || lengths.empty()) {
-      throw std::invalid_argument("segments of " + std::to_string(next) + " rows for " + std::to_string(rows));
+      throw std::invalid_argument("segments of " + std::to_string(next) + " rows for " + std::to_string(rows) +
+                                  " rows of input");
     }
   }
   size_t size() const { return first.size(); }
@@ -55,9 +56,10 @@ struct DeltaShape {
   int64_t key_heads, heads, key_dim, value_dim;
 };
 
-// The node over rows [T, ...] of segments, each with its state of [heads, value_dim, key_dim] or none.
-std::vector<mx::array> delta_node(std::vector<mx::array> inputs, bool states, bool every, bool in_place, Segments segments,
-                                  DeltaShape d, mx::Shape y_shape, const std::vector<mx::Shape>& state_shapes, Where s) {
+// Creates the node over rows [T, ...] of all segments, each with a state [heads, value_dim, key_dim] or none.
+std::vector<mx::array> delta_node(std::vector<mx::array> inputs, bool states, bool every, bool in_place,
+                                  Segments segments, DeltaShape d, mx::Shape y_shape,
+                                  const std::vector<mx::Shape>& state_shapes, Where s) {
   int type = cpu::type_index(inputs[0].dtype());
   int64_t size = int64_t(inputs[0].itemsize());
   std::vector<mx::Shape> shapes{std::move(y_shape)};
@@ -70,11 +72,11 @@ std::vector<mx::array> delta_node(std::vector<mx::array> inputs, bool states, bo
       reuse.push_back({int(i) + 1, int(i) + 5, in_place});
     }
   }
-  // Where all segments share one array of states, as in the batches of MLX, it is cut evenly.
+  // If all segments share one array of states, as in MLX's batches, each has an equal part of it.
   bool shared = state_shapes.size() == 1 && segments.size() > 1;
   auto body = [=](const cpu::Memory& m) {
     auto run = cpu::delta_kernels().delta[type];
-    constexpr int64_t kChannels = 32;  // of a piece
+    constexpr int64_t kChannels = 32;  // per piece
     int64_t parts = (d.value_dim + kChannels - 1) / kChannels, state = d.value_dim * d.key_dim;
     cpu::parallel(int64_t(segments.size()) * d.heads * parts, 1, [&](int64_t begin, int64_t end) {
       auto* work = cpu::scratch<float>(cpu::kRowsScratch, size_t(2 * cpu::kDeltaRows * d.key_dim));
@@ -104,11 +106,13 @@ std::vector<mx::array> delta_node(std::vector<mx::array> inputs, bool states, bo
       }
     });
   };
-  return cpu::node("gated_delta", std::move(inputs), std::move(shapes), std::move(types), s, std::move(body), std::move(reuse));
+  return cpu::node("gated_delta", std::move(inputs), std::move(shapes), std::move(types), s, std::move(body),
+                   std::move(reuse));
 }
 
 bool same_float(const mx::array& q, const mx::array& k, const mx::array& v, Where s) {
-  return cpu::ours(q, s) && cpu::ours(v, s) && k.shape() == q.shape() && k.dtype() == q.dtype() && v.dtype() == q.dtype();
+  return cpu::uses_kernels(q, s) && cpu::uses_kernels(v, s) && k.shape() == q.shape() && k.dtype() == q.dtype() &&
+         v.dtype() == q.dtype();
 }
 
 }  // namespace
@@ -136,12 +140,14 @@ std::vector<mx::array> gated_delta(const mx::array& q, const mx::array& k, const
                     {q.shape(2), v.shape(2), q.shape(3), v.shape(3)}, v.shape(), {shape}, s);
 }
 
-std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, const mx::array& v, const mx::array& gates,
-                                        const mx::array& beta, const std::vector<mx::array>& states, bool every, bool in_place,
+std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, const mx::array& v,
+                                        const mx::array& gates, const mx::array& beta,
+                                        const std::vector<mx::array>& states, bool every, bool in_place,
                                         const std::vector<int>& lengths, Where s) {
   std::vector<mx::array> all{q, k, v, gates, beta};
   bool fits = q.ndim() == 3 && v.ndim() == 3 && q.size() > 0 && v.size() > 0 && k.shape() == q.shape() &&
-              q.shape(0) == v.shape(0) && v.shape(1) % q.shape(1) == 0 && gates.shape() == mx::Shape{v.shape(0), v.shape(1)} &&
+              q.shape(0) == v.shape(0) && v.shape(1) % q.shape(1) == 0 &&
+              gates.shape() == mx::Shape{v.shape(0), v.shape(1)} &&
               beta.shape() == gates.shape() && states.size() == lengths.size();
   for (const auto& a : all) {
     fits = fits && mx::issubdtype(a.dtype(), mx::floating);
@@ -153,7 +159,7 @@ std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, 
     throw std::invalid_argument("q, k, v, gates, beta " + shapes_of(all) + " and states " + shapes_of(states) +
                                 " do not fit together");
   }
-  few(int(lengths.size()) + 1);
+  result_count(int(lengths.size()) + 1);
   Segments segments(lengths, q.shape(0));
   DeltaShape d{q.shape(1), v.shape(1), q.shape(2), v.shape(2)};
   std::vector<mx::Shape> shapes;
@@ -169,14 +175,16 @@ std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, 
     inputs.insert(inputs.end(), states.begin(), states.end());
     return delta_node(std::move(inputs), true, every, in_place, std::move(segments), d, v.shape(), shapes, s);
   }
-  // Segment by segment; for the states of every row, row by row.
+  // Composed of MLX's operations: segment by segment, or row by row if every row's state is wanted.
   std::vector<mx::array> ys, out;
   for (size_t i = 0; i < states.size(); i++) {
     auto state = mx::expand_dims(states[i], 0, s);
     std::vector<mx::array> kept;
     int64_t step = every ? 1 : segments.count[i];
     for (int64_t row = 0; row < segments.count[i]; row += step) {
-      auto cut = [&](const mx::array& x) { return mx::expand_dims(segment(x, segments.first[i] + row, step, s), 0, s); };
+      auto cut = [&](const mx::array& x) {
+        return mx::expand_dims(segment(x, segments.first[i] + row, step, s), 0, s);
+      };
       auto got = mx::fast::gated_delta_update(cut(q), cut(k), cut(v), cut(gates), cut(beta), state, std::nullopt, s);
       ys.push_back(mx::astype(mx::squeeze(got[0], 0, s), v.dtype(), s));
       state = got[1];
@@ -190,9 +198,11 @@ std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, 
 
 namespace {
 
-// The segments' rows with those before them, [state rows + rows, channels] each, as MLX's operations see them.
+// causal_conv composed of MLX's operations: each segment's rows follow the rows of its state, [taps-1 + rows,
+// channels].
 std::vector<mx::array> composed_conv(const mx::array& x, const mx::array& weight, const Optional& bias,
-                                     const std::vector<mx::array>& states, bool silu, bool every, const Segments& segments,
+                                     const std::vector<mx::array>& states, bool silu, bool every,
+                                     const Segments& segments,
                                      Where s) {
   int taps = weight.shape(0), channels = weight.shape(1);
   std::vector<mx::array> ys, out;
@@ -224,19 +234,21 @@ std::vector<mx::array> composed_conv(const mx::array& x, const mx::array& weight
 std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, const Optional& bias,
                                    const std::vector<mx::array>& states, bool silu, bool every, bool in_place,
                                    const std::vector<int>& lengths, Where s) {
-  bool fits = x.ndim() == 2 && x.size() > 0 && weight.ndim() == 2 && weight.shape(0) >= 2 && weight.shape(1) == x.shape(1) &&
+  bool fits = x.ndim() == 2 && x.size() > 0 && weight.ndim() == 2 && weight.shape(0) >= 2 &&
+              weight.shape(1) == x.shape(1) &&
               weight.shape(0) <= cpu::kConvTaps && (!bias || bias->shape() == mx::Shape{x.shape(1)}) &&
               states.size() == lengths.size() && mx::issubdtype(x.dtype(), mx::floating);
   for (const auto& a : states) {
     fits = fits && a.dtype() == x.dtype() && a.shape() == mx::Shape{weight.shape(0) - 1, x.shape(1)};
   }
   if (!fits) {
-    throw std::invalid_argument("rows " + to_string(x) + ", weights " + to_string(weight) + " and states " + shapes_of(states) +
+    throw std::invalid_argument("rows " + to_string(x) + ", weights " + to_string(weight) + " and states " +
+                                shapes_of(states) +
                                 " do not fit together; at most " + std::to_string(cpu::kConvTaps) + " rows of weights");
   }
-  few(int(lengths.size()) + 1);
+  result_count(int(lengths.size()) + 1);
   Segments segments(lengths, x.shape(0));
-  if (!cpu::ours(x, s) || weight.dtype() != x.dtype() || (bias && bias->dtype() != x.dtype())) {
+  if (!cpu::uses_kernels(x, s) || weight.dtype() != x.dtype() || (bias && bias->dtype() != x.dtype())) {
     return composed_conv(x, weight, bias, states, silu, every, segments, s);
   }
   int64_t channels = x.shape(1), size = int64_t(x.itemsize()), bytes = channels * size, taps = weight.shape(0);
@@ -264,15 +276,18 @@ std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, 
   }
   auto body = [=, rows = int64_t(x.shape(0)), biased = bias.has_value()](const cpu::Memory& m) {
     auto run = cpu::delta_kernels().conv[type];
-    // Row r of a segment and those before it: the states' rows are numbered from -(taps-1).
+    // Returns row r of segment g. Rows -(taps-1) to -1 are those of the state.
     auto row_at = [&](int64_t g, int64_t r) {
-      return r >= 0 ? cpu::at(m.in[0], (segments.first[size_t(g)] + r) * bytes) : cpu::at(m.in[first_state + g], (r + taps - 1) * bytes);
+      return r >= 0 ? cpu::at(m.in[0], (segments.first[size_t(g)] + r) * bytes)
+                    : cpu::at(m.in[first_state + g], (r + taps - 1) * bytes);
     };
-    constexpr int64_t kChannels = 2048;  // of a piece
+    constexpr int64_t kChannels = 2048;  // per piece
     int64_t parts = (channels + kChannels - 1) / kChannels;
-    cpu::parallel(rows * parts, std::max<int64_t>(1, cpu::kPiece / std::min(channels, kChannels)), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows * parts, std::max<int64_t>(1, cpu::kPiece / std::min(channels, kChannels)),
+                  [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
-        int64_t row = i / parts, g = segment_of[size_t(row)], r = row - segments.first[size_t(g)], from = i % parts * kChannels;
+        int64_t row = i / parts, g = segment_of[size_t(row)], r = row - segments.first[size_t(g)],
+            from = i % parts * kChannels;
         cpu::Conv c{};
         c.count = int(taps);
         for (int64_t j = 0; j < taps; j++) {
@@ -287,7 +302,7 @@ std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, 
         run(c);
       }
     });
-    // In place, a row takes the place of one that was copied before it.
+    // In place this is safe: a row only overwrites a row that was copied before.
     for (int64_t g = 0; g < int64_t(segments.size()); g++) {
       char* to = static_cast<char*>(m.out[1 + g]);
       for (int64_t r = every ? 0 : segments.count[size_t(g)] - 1; r < segments.count[size_t(g)]; r++) {
@@ -297,24 +312,26 @@ std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, 
       }
     }
   };
-  return cpu::node("causal_conv", std::move(inputs), std::move(shapes), std::vector<mx::Dtype>(states.size() + 1, x.dtype()), s,
-                   std::move(body), std::move(reuse));
+  return cpu::node("causal_conv", std::move(inputs), std::move(shapes),
+                   std::vector<mx::Dtype>(states.size() + 1, x.dtype()), s, std::move(body), std::move(reuse));
 }
 
 mx::array decay(const mx::array& x, const mx::array& bias, const mx::array& rate, Where s) {
-  const bool fits = x.ndim() == 2 && mx::issubdtype(x.dtype(), mx::floating) && bias.dtype() == mx::float32 && rate.dtype() == mx::float32 &&
+  const bool fits = x.ndim() == 2 && mx::issubdtype(x.dtype(), mx::floating) && bias.dtype() == mx::float32 &&
+                    rate.dtype() == mx::float32 &&
                     bias.shape() == mx::Shape{x.shape(1)} && rate.shape() == bias.shape();
   if (!fits) {
-    throw std::invalid_argument("rows " + to_string(x) + ", bias " + to_string(bias) + " and rate " + to_string(rate) + " do not fit together");
+    throw std::invalid_argument("rows " + to_string(x) + ", bias " + to_string(bias) + " and rate " + to_string(rate) +
+                                " do not fit together");
   }
   auto wide = as_type(x, mx::float32, s);
-  if (!cpu::ours(wide, s)) {
+  if (!cpu::uses_kernels(wide, s)) {
     auto soft = mx::logaddexp(mx::add(wide, bias, s), mx::array(0.0f), s);
     return mx::exp(mx::multiply(soft, rate, s), s);
   }
   auto body = [rows = int64_t(x.shape(0)), n = int64_t(x.shape(1))](const cpu::Memory& m) {
     const float *bias = m.input<float>(1), *rate = m.input<float>(2);
-    cpu::parallel(rows, cpu::rows_of(64 * n), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows, cpu::rows_per_piece(64 * n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin * n; i < end * n; i++) {
         const float v = m.input<float>(0)[i] + bias[i % n];
         const float soft = std::max(v, 0.0f) + std::log1p(std::exp(-std::abs(v)));

@@ -25,22 +25,23 @@ bool floating(const mx::array& x) { return mx::issubdtype(x.dtype(), mx::floatin
 
 void check(const mx::array& scores, const Optional& correction, const Choosing& c) {
   if (scores.ndim() != 2 || scores.size() == 0 || !floating(scores)) {
-    refuse("choosing experts by scores " + to_string(scores));
+    refuse("choose experts: scores are " + to_string(scores) + ", want [rows, experts]");
   }
   int n = scores.shape(1);
   if (c.groups < 1 || n % c.groups != 0 || c.top_groups < 1 || c.top_groups > c.groups ||
       (c.top_groups < c.groups && n / c.groups < 2)) {
-    refuse(std::to_string(c.top_groups) + " of " + std::to_string(c.groups) + " groups of the experts of " + to_string(scores));
+    refuse("cannot choose " + std::to_string(c.top_groups) + " of " + std::to_string(c.groups) +
+           " groups of the experts of " + to_string(scores));
   }
   if (c.k < 1 || int64_t(c.k) > int64_t(c.top_groups) * (n / c.groups)) {
-    refuse("choosing " + std::to_string(c.k) + " of the experts of " + to_string(scores));
+    refuse("cannot choose " + std::to_string(c.k) + " of the experts of " + to_string(scores));
   }
   if (correction && (correction->ndim() != 1 || correction->shape(0) != n || !floating(*correction))) {
     refuse("the correction " + to_string(*correction) + " does not fit the scores " + to_string(scores));
   }
 }
 
-// The indices of the k largest of the last axis, in order.
+// Returns the indices of the k largest elements of the last axis, in descending order.
 mx::array best(const mx::array& x, int k, Where s) {
   auto stop = x.shape();
   stop.back() = k;
@@ -67,7 +68,7 @@ std::vector<mx::array> composed(const mx::array& scores, const Optional& correct
   return {mx::multiply(weights, mx::array(float(c.scale)), s), chosen};
 }
 
-// One row: n scores become probabilities, of which the best are chosen.
+// Routes one row: converts n scores to probabilities and chooses the best experts.
 struct Row {
   const Choosing& c;
   int n;
@@ -76,7 +77,7 @@ struct Row {
 
   Row(const Choosing& c, int n) : c(c), n(n), key(size_t(n)) {}
 
-  // Better first; of equal ones the first. NaN counts as infinity.
+  // Orders by descending score, then by index. NaN counts as infinity.
   static bool better(float a, int i, float b, int j) {
     a = std::isnan(a) ? INFINITY : a;
     b = std::isnan(b) ? INFINITY : b;
@@ -99,7 +100,7 @@ struct Row {
     }
   }
 
-  // The groups whose two best add up to the most.
+  // Chooses the groups with the largest sums of their two best experts.
   void pick_groups() {
     int size = n / c.groups;
     std::vector<float> sums(size_t(c.groups));
@@ -141,7 +142,7 @@ struct Row {
     }
     std::partial_sort(order.begin(), order.begin() + c.k, order.end(),
                       [&](int a, int b) { return better(key[size_t(a)], a, key[size_t(b)], b); });
-    float total = 1e-20f;  // as the reference of the sigmoid router has it
+    float total = 1e-20f;  // as in the reference implementation of the sigmoid router
     for (int i = 0; i < c.k; i++) {
       chosen[i] = uint32_t(order[size_t(i)]);
       total += weights[i] = x[chosen[i]];
@@ -156,7 +157,7 @@ struct Row {
 
 std::vector<mx::array> choose_experts(const mx::array& scores, const Optional& correction, const Choosing& c, Where s) {
   check(scores, correction, c);
-  if (!cpu::ours(scores, s)) {
+  if (!cpu::uses_kernels(scores, s)) {
     return composed(scores, correction, c, s);
   }
   int rows = scores.shape(0), n = scores.shape(1);
@@ -167,19 +168,22 @@ std::vector<mx::array> choose_experts(const mx::array& scores, const Optional& c
     inputs.push_back(mx::astype(*correction, mx::float32, s));
   }
   auto body = [=, corrects = correction.has_value()](const cpu::Memory& m) {
-    cpu::parallel(rows, cpu::rows_of(n * 16), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows, cpu::rows_per_piece(n * 16), [&](int64_t begin, int64_t end) {
       Row row(c, n);
       std::vector<float> x(static_cast<size_t>(n));
       for (int64_t r = begin; r < end; r++) {
         cpu::matmul_kernels().widen(type, cpu::at(m.in[0], r * bytes), x.data(), n);
-        row.choose(x.data(), corrects ? m.input<float>(1) : nullptr, m.output<float>(0) + r * c.k, m.output<uint32_t>(1) + r * c.k);
+        row.choose(x.data(), corrects ? m.input<float>(1) : nullptr, m.output<float>(0) + r * c.k,
+                   m.output<uint32_t>(1) + r * c.k);
       }
     });
   };
-  return cpu::node("choose_experts", std::move(inputs), {{rows, c.k}, {rows, c.k}}, {mx::float32, mx::uint32}, s, std::move(body));
+  return cpu::node("choose_experts", std::move(inputs), {{rows, c.k}, {rows, c.k}}, {mx::float32, mx::uint32}, s,
+                   std::move(body));
 }
 
-mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optional& added, const Optional& gate, Where s) {
+mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optional& added, const Optional& gate,
+                       Where s) {
   int axes = int(x.ndim());
   if ((axes != 3 && (axes != 4 || x.shape(2) != 1)) || !floating(x) || weights.ndim() != 2 || !floating(weights) ||
       weights.shape(0) != x.shape(0) || weights.shape(1) != x.shape(1)) {
@@ -187,14 +191,15 @@ mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optio
   }
   int rows = x.shape(0), k = x.shape(1), n = x.shape(-1);
   if (added && (added->shape() != mx::Shape{rows, n} || !floating(*added))) {
-    refuse("rows " + to_string(x) + " do not fit " + to_string(*added) + " which is added");
+    refuse("rows " + to_string(x) + " do not fit the summand " + to_string(*added));
   }
   if (gate && (!added || gate->shape() != mx::Shape{rows, 1} || !floating(*gate))) {
     refuse("the gate " + to_string(*gate) + " does not fit rows " + to_string(x));
   }
   auto f32 = [&](const mx::array& a) { return mx::astype(a, mx::float32, s); };
-  if (!cpu::ours(x, s)) {
-    auto sum = mx::sum(mx::multiply(mx::reshape(f32(x), {rows, k, n}, s), mx::expand_dims(f32(weights), -1, s), s), 1, false, s);
+  if (!cpu::uses_kernels(x, s)) {
+    auto sum = mx::sum(mx::multiply(mx::reshape(f32(x), {rows, k, n}, s), mx::expand_dims(f32(weights), -1, s), s), 1,
+                       false, s);
     if (added) {
       auto more = f32(*added);
       sum = mx::add(sum, gate ? mx::multiply(more, mx::sigmoid(f32(*gate), s), s) : more, s);
@@ -211,7 +216,8 @@ mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optio
   }
   ExpertSum sum{.type = type, .rows = rows, .k = k, .n = n, .adds = added.has_value(), .gates = gate.has_value()};
   auto body = [sum](const cpu::Memory& m) {
-    sum.run(m.in[0], m.input<float>(1), sum.adds ? m.in[2] : nullptr, sum.gates ? m.input<float>(3) : nullptr, m.out[0]);
+    sum.run(m.in[0], m.input<float>(1), sum.adds ? m.in[2] : nullptr, sum.gates ? m.input<float>(3) : nullptr,
+            m.out[0]);
   };
   return cpu::node("combine_rows", std::move(inputs), {{rows, n}}, {x.dtype()}, s, std::move(body))[0];
 }

@@ -1,4 +1,4 @@
-// The gated feed-forward blocks of experts: two products with a row's experts, what lies between, and the sum.
+// The gated feed-forward blocks of experts: the gate and up product, the activation, the down product and the sum.
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
@@ -17,11 +17,11 @@ namespace ingot {
 
 namespace {
 
-// The matrices of all experts.
+// One matrix of all experts.
 struct Bank {
   mx::array w;
   Optional scales, biases;
-  std::string mode;  // empty: plain
+  std::string mode;  // empty: not quantized
   std::optional<int> group, bits;
 
   std::vector<mx::array> arrays() const {
@@ -41,7 +41,7 @@ struct Bank {
     return takes(w) && w.shape(-1) == columns ? std::optional(plain_matrix(w)) : std::nullopt;
   }
 
-  // Rows x [..., 1, in], picked by index, times the matrices of experts.
+  // Multiplies rows of x [..., 1, in] by the matrices of experts, both chosen by index.
   mx::array apply(const mx::array& x, const mx::array& rows, const mx::array& experts, Where s) const {
     if (scales) {
       return gathered_quantized(x, w, *scales, biases, rows, experts, true, group, bits, mode, false, s);
@@ -50,15 +50,16 @@ struct Bank {
   }
 };
 
-std::vector<Bank> banks(const std::vector<mx::array>& parts, const std::vector<int>& formats, const std::vector<int>& groups,
-                        const std::vector<int>& bits) {
+std::vector<Bank> banks(const std::vector<mx::array>& parts, const std::vector<int>& formats,
+                        const std::vector<int>& groups, const std::vector<int>& bits) {
   if (formats.size() != 2 || groups.size() != 2 || bits.size() != 2) {
-    throw std::invalid_argument("experts: two matrices have " + std::to_string(formats.size()) + " formats");
+    throw std::invalid_argument("experts: " + std::to_string(formats.size()) + " formats for two matrices");
   }
   size_t next = 0;
   auto take = [&]() -> const mx::array& {
     if (next >= parts.size()) {
-      throw std::invalid_argument("experts: " + std::to_string(parts.size()) + " arrays are too few for the formats");
+      throw std::invalid_argument("experts: " + std::to_string(parts.size()) +
+                                  " arrays are not enough for the formats");
     }
     return parts[next++];
   };
@@ -69,7 +70,7 @@ std::vector<Bank> banks(const std::vector<mx::array>& parts, const std::vector<i
     }
     Bank b{.w = take()};
     if (b.w.ndim() != 3) {
-      throw std::invalid_argument("experts: weights are " + to_string(b.w) + ", not a matrix of each");
+      throw std::invalid_argument("experts: weights are " + to_string(b.w) + ", want a matrix per expert");
     }
     if (formats[i] >= 0) {
       b.mode = kModes[formats[i]];
@@ -85,25 +86,30 @@ std::vector<Bank> banks(const std::vector<mx::array>& parts, const std::vector<i
   return all;
 }
 
-// With more picks than these, what lies between the products would need memory of its own.
-constexpr int64_t kFewPicks = 512;
-constexpr int kHidden = 10, kActivated = 11, kGiven = 12;  // scratch
+// With more (row, expert) pairs than this, the intermediate results would need too much scratch memory.
+constexpr int64_t kMaxFusedPicks = 512;
+constexpr int kHidden = 10, kActivated = 11, kExpertOutputs = 12;  // scratch slots
 
 }  // namespace
 
-mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::array& chosen, const std::vector<mx::array>& parts,
-                        const std::vector<int>& formats, const std::vector<int>& groups, const std::vector<int>& bits, bool gelu,
-                        const Optional& added, const Optional& gate, Where s) {
+mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::array& chosen,
+                        const std::vector<mx::array>& parts, const std::vector<int>& formats,
+                        const std::vector<int>& groups, const std::vector<int>& bits, bool gelu, const Optional& added,
+                        const Optional& gate, Where s) {
   auto both = banks(parts, formats, groups, bits);
-  if (x.ndim() != 2 || chosen.ndim() != 2 || chosen.shape(0) != x.shape(0) || !mx::issubdtype(chosen.dtype(), mx::integer) ||
+  if (x.ndim() != 2 || chosen.ndim() != 2 || chosen.shape(0) != x.shape(0) ||
+      !mx::issubdtype(chosen.dtype(), mx::integer) ||
       weights.shape() != chosen.shape()) {
-    throw std::invalid_argument("experts " + to_string(chosen) + " and weights " + to_string(weights) + " do not fit rows " + to_string(x));
+    throw std::invalid_argument("experts " + to_string(chosen) + " and weights " + to_string(weights) +
+                                " do not fit rows " + to_string(x));
   }
   const auto act = gelu ? Activation::gelu_tanh : Activation::silu;
-  const int rows = x.shape(0), k = chosen.shape(1), in = x.shape(1), wide = both[0].w.shape(1), out = both[1].w.shape(1);
+  const int rows = x.shape(0), k = chosen.shape(1), in = x.shape(1), wide = both[0].w.shape(1),
+      out = both[1].w.shape(1);
   const int64_t picks = int64_t(rows) * k, experts = both[0].w.shape(0);
   std::optional<Matrix> up, down;
-  if (cpu::ours(x, s) && takes(x) && picks > 0 && picks <= kFewPicks && wide % 2 == 0 && both[1].w.shape(0) == experts &&
+  if (cpu::uses_kernels(x, s) && takes(x) && picks > 0 && picks <= kMaxFusedPicks && wide % 2 == 0 &&
+      both[1].w.shape(0) == experts &&
       (!added || added->shape() == mx::Shape{rows, out}) && (!gate || (added && gate->shape() == mx::Shape{rows, 1}))) {
     up = both[0].matrix(in);
     down = both[1].matrix(wide / 2);
@@ -137,17 +143,18 @@ mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::
   auto body = [=, up = up->form, down = down->form, fast = cpu::math() == cpu::Math::fast](const cpu::Memory& m) {
     auto* h = cpu::scratch<char>(kHidden, size_t(picks * wide * size));
     auto* a = cpu::scratch<char>(kActivated, size_t(picks * half * size));
-    auto* y = cpu::scratch<char>(kGiven, size_t(picks * out * size));
+    auto* y = cpu::scratch<char>(kExpertOutputs, size_t(picks * out * size));
     std::vector<uint32_t> expert(static_cast<size_t>(picks));
     std::vector<const void*> from(2 * static_cast<size_t>(picks));
     std::vector<void*> to(from.size());
     int next = 3;
     auto product = [&](const cpu::Weights& form, int64_t first) {
-      return cpu::Gathered{.weights = at(form, m, next), .experts = experts, .x = from.data() + first, .expert = expert.data(), .y = to.data() + first, .rows = picks, .type = type};
+      return cpu::Gathered{.weights = at(form, m, next), .experts = experts, .x = from.data() + first,
+                           .expert = expert.data(), .y = to.data() + first, .rows = picks, .type = type};
     };
-    const auto into = product(up, 0), out_of = product(down, picks);
+    const auto first_product = product(up, 0), second_product = product(down, picks);
     for (int64_t i = 0; i < picks; i++) {
-      // An index outside is a caller's bug that must not read elsewhere; there is nobody to tell it to here.
+      // An index out of range is a bug of the caller. It cannot be reported from here, but must not read other memory.
       expert[size_t(i)] = uint32_t(std::min<int64_t>(m.input<uint32_t>(2)[i], experts - 1));
       from[size_t(i)] = cpu::at(m.in[0], i / k * in * size);
       to[size_t(i)] = h + i * wide * size;
@@ -159,8 +166,9 @@ mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::
       const char* row = h + i * wide * size;
       activate(row, row + half * size, a + i * half * size, half, 0);
     };
-    cpu::multiply_gathered(into, between, out_of, fast);
-    sum.run(y, m.input<float>(1), sum.adds ? m.in[last] : nullptr, sum.gates ? m.input<float>(last + 1) : nullptr, m.out[0]);
+    cpu::multiply_gathered(first_product, between, second_product, fast);
+    sum.run(y, m.input<float>(1), sum.adds ? m.in[last] : nullptr, sum.gates ? m.input<float>(last + 1) : nullptr,
+            m.out[0]);
   };
   return cpu::node("gated_experts", std::move(inputs), {{rows, out}}, {x.dtype()}, s, std::move(body))[0];
 }

@@ -1,4 +1,4 @@
-// The sum of what experts gave, on a CPU.
+// The weighted sum of experts' outputs on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace ingot {
 
-// What experts gave of rows, [rows, k, n], added up by weights, and what is added, by the sigmoid of a gate.
+// ExpertSum computes out[r] = sum over e of weights[r][e] * x[r][e] + sigmoid(gate[r]) * added[r], for x [rows, k, n].
+// added and gate are optional.
 struct ExpertSum {
   cpu::Type type;
   int64_t rows, k, n;
@@ -19,7 +20,7 @@ struct ExpertSum {
     const auto& kernels = cpu::matmul_kernels();
     constexpr int64_t kBlock = 512;
     const int64_t blocks = (n + kBlock - 1) / kBlock, size = type == cpu::Type::f32 ? 4 : 2;
-    cpu::parallel(rows * blocks, cpu::rows_of(kBlock * (k + 1)), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows * blocks, cpu::rows_per_piece(kBlock * (k + 1)), [&](int64_t begin, int64_t end) {
       float sum[kBlock], more[kBlock];
       for (int64_t i = begin; i < end; i++) {
         int64_t row = i / blocks, from = i % blocks * kBlock, count = std::min<int64_t>(kBlock, n - from);

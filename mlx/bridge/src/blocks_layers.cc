@@ -13,8 +13,9 @@
 
 namespace ingot {
 
-Layers::Layers(const std::vector<mx::array>& parts, bool joined, const std::vector<int>& formats, const std::vector<int>& groups,
-               const std::vector<int>& bits, const std::vector<int>& biased, const std::vector<int>& heads)
+Layers::Layers(const std::vector<mx::array>& parts, bool joined, const std::vector<int>& formats,
+               const std::vector<int>& groups, const std::vector<int>& bits, const std::vector<int>& biased,
+               const std::vector<int>& heads)
     : joined_(joined) {
   size_t n = formats.size(), next = 0;
   if (groups.size() != n || bits.size() != n || biased.size() != n || heads.size() != n) {
@@ -22,7 +23,8 @@ Layers::Layers(const std::vector<mx::array>& parts, bool joined, const std::vect
   }
   auto take = [&]() -> const mx::array& {
     if (next >= parts.size()) {
-      throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) + " arrays are too few for the formats");
+      throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) +
+                                  " arrays are not enough for the formats");
     }
     return parts[next++];
   };
@@ -47,22 +49,25 @@ Layers::Layers(const std::vector<mx::array>& parts, bool joined, const std::vect
     if (biased[i]) {
       l.bias = take();
       if (l.bias->ndim() != 1 || l.bias->shape(0) != l.w.shape(0)) {
-        throw std::invalid_argument("linear layers: the bias " + to_string(*l.bias) + " does not fit " + to_string(l.w));
+        throw std::invalid_argument("linear layers: the bias " + to_string(*l.bias) + " does not fit " +
+                                    to_string(l.w));
       }
     }
     if (heads[i] < 0 || (heads[i] > 0 && l.w.shape(0) % heads[i] != 0)) {
-      throw std::invalid_argument("linear layers: " + to_string(l.w) + " has no " + std::to_string(heads[i]) + " heads");
+      throw std::invalid_argument("linear layers: " + to_string(l.w) + " cannot be split into " +
+                                  std::to_string(heads[i]) + " heads");
     }
     layers_.push_back(std::move(l));
   }
   if (next != parts.size()) {
-    throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) + " arrays, " + std::to_string(next) +
-                                " belong to the formats");
+    throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) + " arrays, want " +
+                                std::to_string(next) +
+                                " for the formats");
   }
 }
 
-void Layers::fix(mx::StreamOrDevice s) {
-  auto fixed = std::make_shared<Fixed>();
+void Layers::prepare(mx::StreamOrDevice s) {
+  auto prepared = std::make_shared<Prepared>();
   std::vector<mx::array> all;
   for (auto& l : layers_) {
     int64_t columns = l.scales ? int64_t(l.w.shape(1)) * 32 / l.bits.value_or(l.mode == "mxfp8" ? 8 : 4) : l.w.shape(1);
@@ -75,19 +80,19 @@ void Layers::fix(mx::StreamOrDevice s) {
     } else if (takes(l.w)) {
       m = plain_matrix(l.w);
     }
-    if (!m || (!fixed->matrices.empty() && m->form.columns != fixed->matrices[0].form.columns)) {
+    if (!m || (!prepared->matrices.empty() && m->form.columns != prepared->matrices[0].form.columns)) {
       return;
     }
-    fixed->matrices.push_back(*m);
+    prepared->matrices.push_back(*m);
     for (auto* a : {&l.scales, &l.biases}) {
       if (*a) {
         all.push_back(**a);
       }
     }
     all.push_back(l.w);
-    fixed->added.push_back(l.bias ? Optional(mx::astype(*l.bias, mx::float32, s)) : std::nullopt);
+    prepared->added.push_back(l.bias ? Optional(mx::astype(*l.bias, mx::float32, s)) : std::nullopt);
     if (l.bias) {
-      all.push_back(*fixed->added.back());
+      all.push_back(*prepared->added.back());
     }
   }
   if (all.empty() || !cpu::evaluate(all)) {
@@ -99,15 +104,15 @@ void Layers::fix(mx::StreamOrDevice s) {
     }
   }
   for (size_t i = 0; i < layers_.size(); i++) {
-    cpu::Product p{.weights = fixed->matrices[i].form};
+    cpu::Product p{.weights = prepared->matrices[i].form};
     p.weights.codes = layers_[i].w.data<uint8_t>();
     p.weights.scales = layers_[i].scales ? layers_[i].scales->data<void>() : nullptr;
     p.weights.biases = layers_[i].biases ? layers_[i].biases->data<void>() : nullptr;
-    p.added = fixed->added[i] ? fixed->added[i]->data<float>() : nullptr;
-    fixed->products.push_back(p);
+    p.added = prepared->added[i] ? prepared->added[i]->data<float>() : nullptr;
+    prepared->products.push_back(p);
   }
-  fixed->held = std::move(all);
-  fixed_ = std::move(fixed);
+  prepared->held = std::move(all);
+  prepared_ = std::move(prepared);
 }
 
 mx::Shape Layers::result(size_t i, const mx::array& x) const {
@@ -123,7 +128,7 @@ mx::Shape Layers::result(size_t i, const mx::array& x) const {
 
 std::vector<mx::array> Layers::operator()(const mx::array& x, mx::StreamOrDevice s) const {
   if (x.ndim() < (joined_ ? 2 : 1)) {
-    throw std::invalid_argument("linear layers: the activations " + to_string(x) + " have too few axes");
+    throw std::invalid_argument("linear layers: the activations " + to_string(x) + " do not have enough axes");
   }
   const int64_t columns = joined_ ? int64_t(x.shape(-1)) * x.shape(-2) : x.shape(-1);
   if (columns > std::numeric_limits<int>::max()) {
@@ -134,31 +139,34 @@ std::vector<mx::array> Layers::operator()(const mx::array& x, mx::StreamOrDevice
       throw std::invalid_argument("linear layers: weights " + to_string(l.w) + " do not fit " + to_string(x));
     }
   }
-  if (fixed_ && cpu::on_cpu(s) && takes(x) && columns == fixed_->columns()) {
-    auto type = product_type(x, fixed_->matrices[0]);
-    bool one = std::all_of(fixed_->matrices.begin(), fixed_->matrices.end(), [&](const auto& m) { return product_type(x, m) == type; });
+  if (prepared_ && cpu::on_cpu(s) && takes(x) && columns == prepared_->columns()) {
+    auto type = product_type(x, prepared_->matrices[0]);
+    bool one = std::all_of(prepared_->matrices.begin(), prepared_->matrices.end(), [&](const auto& m) {
+      return product_type(x, m) == type;
+    });
     if (one) {
-      return of_fixed(mx::astype(x, type, s), s);
+      return multiply_prepared(mx::astype(x, type, s), s);
     }
   }
-  return of_arrays(x, int(columns), s);
+  return multiply_arrays(x, int(columns), s);
 }
 
-std::vector<mx::array> Layers::of_fixed(const mx::array& x, mx::StreamOrDevice s) const {
+std::vector<mx::array> Layers::multiply_prepared(const mx::array& x, mx::StreamOrDevice s) const {
   std::vector<mx::Shape> shapes;
   shapes.reserve(layers_.size());
   for (size_t i = 0; i < layers_.size(); i++) {
     shapes.push_back(result(i, x));
   }
-  int64_t rows = int64_t(x.size()) / fixed_->columns();
+  int64_t rows = int64_t(x.size()) / prepared_->columns();
   std::vector<mx::Dtype> types(layers_.size(), x.dtype());
   return cpu::node("matmul", {x}, std::move(shapes), std::move(types), s,
-                   [fixed = fixed_, rows, kind = type_of(x.dtype()), fast = cpu::math() == cpu::Math::fast](const cpu::Memory& memory) {
-                     fixed->multiply(memory.in[0], kind, rows, fast, memory.out);
+                   [prepared = prepared_, rows, kind = type_of(x.dtype()),
+                    fast = cpu::math() == cpu::Math::fast](const cpu::Memory& memory) {
+                     prepared->multiply(memory.in[0], kind, rows, fast, memory.out);
                    });
 }
 
-void Layers::Fixed::multiply(const void* x, cpu::Type type, int64_t rows, bool fast, void* const* results) const {
+void Layers::Prepared::multiply(const void* x, cpu::Type type, int64_t rows, bool fast, void* const* results) const {
   auto all = products;
   for (size_t i = 0; i < all.size(); i++) {
     all[i].y = results[i];
@@ -169,43 +177,47 @@ void Layers::Fixed::multiply(const void* x, cpu::Type type, int64_t rows, bool f
 
 namespace {
 
-// With more rows than these, what is done to the input would need memory of its own.
-constexpr int64_t kFewRows = 64;
-constexpr int kBeforeScratch = 9;
+// With more rows the result of the prologue would need too much scratch memory.
+constexpr int64_t kMaxFusedRows = 64;
+constexpr int kPrologueScratch = 9;
 static_assert(int(Activation::gelu_tanh) == int(cpu::Act::gelu_tanh) && int(Activation::silu) == int(cpu::Act::silu));
 
 }  // namespace
 
-bool Layers::fuses(const Before& before, const mx::array& x, mx::StreamOrDevice s) const {
-  if (!fixed_ || !cpu::ours(x, s) || joined_ || x.ndim() < 1 || x.shape(-1) != fixed_->columns() ||
-      int64_t(x.size()) > kFewRows * fixed_->columns()) {
+bool Layers::fuses(const Prologue& prologue, const mx::array& x, mx::StreamOrDevice s) const {
+  if (!prepared_ || !cpu::uses_kernels(x, s) || joined_ || x.ndim() < 1 || x.shape(-1) != prepared_->columns() ||
+      int64_t(x.size()) > kMaxFusedRows * prepared_->columns()) {
     return false;
   }
-  if (before.second && (before.second->shape() != x.shape() || before.second->dtype() != x.dtype())) {
+  if (prologue.second && (prologue.second->shape() != x.shape() || prologue.second->dtype() != x.dtype())) {
     return false;
   }
-  if (before.weight && (before.weight->dtype() != x.dtype() || before.weight->ndim() != 1 || before.weight->shape(0) != x.shape(-1))) {
+  if (prologue.weight && (prologue.weight->dtype() != x.dtype() || prologue.weight->ndim() != 1 ||
+                          prologue.weight->shape(0) != x.shape(-1))) {
     return false;
   }
-  return (before.kind != Before::gate || before.second) &&
-         std::all_of(fixed_->matrices.begin(), fixed_->matrices.end(), [&](const auto& m) { return product_type(x, m) == x.dtype(); });
+  return (prologue.kind != Prologue::gate || prologue.second) &&
+         std::all_of(prepared_->matrices.begin(), prepared_->matrices.end(), [&](const auto& m) {
+           return product_type(x, m) == x.dtype();
+         });
 }
 
-std::vector<mx::array> Layers::after(const Before& before, const mx::array& x, mx::StreamOrDevice s) const {
-  const bool sums = before.kind == Before::norm && before.second;
-  if (!fuses(before, x, s)) {
+std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx::array& x, mx::StreamOrDevice s) const {
+  const bool sums = prologue.kind == Prologue::norm && prologue.second;
+  if (!fuses(prologue, x, s)) {
     std::vector<mx::array> results;
     auto y = x;
-    if (before.kind == Before::gate) {
-      y = gated(before.act, x, before.second, s);
+    if (prologue.kind == Prologue::gate) {
+      y = gated(prologue.act, x, prologue.second, s);
     } else if (sums) {
-      results = add_rms_norm(x, *before.second, before.weight, before.eps, before.plus_one, s);
+      results = add_rms_norm(x, *prologue.second, prologue.weight, prologue.eps, prologue.plus_one, s);
       y = results[1];
       results.pop_back();
-    } else if (before.kind == Before::norm) {
-      y = before.plus_one && before.weight ? rms_norm_plus_one(x, *before.weight, before.eps, s) : rms_norm(x, before.weight, before.eps, s);
+    } else if (prologue.kind == Prologue::norm) {
+      y = prologue.plus_one && prologue.weight ? rms_norm_plus_one(x, *prologue.weight, prologue.eps, s)
+                                               : rms_norm(x, prologue.weight, prologue.eps, s);
     }
-    if (before.keep) {
+    if (prologue.keep) {
       results.push_back(y);
     }
     auto products = (*this)(y, s);
@@ -213,14 +225,14 @@ std::vector<mx::array> Layers::after(const Before& before, const mx::array& x, m
     return results;
   }
   std::vector<mx::array> inputs{x};
-  for (auto* a : {&before.second, &before.weight}) {
+  for (auto* a : {&prologue.second, &prologue.weight}) {
     if (*a) {
       inputs.push_back(**a);
     }
   }
   std::vector<mx::Shape> shapes;
   shapes.reserve(layers_.size() + 1);
-  shapes.insert(shapes.end(), size_t(sums) + before.keep, x.shape());
+  shapes.insert(shapes.end(), size_t(sums) + prologue.keep, x.shape());
   for (size_t i = 0; i < layers_.size(); i++) {
     shapes.push_back(result(i, x));
   }
@@ -229,51 +241,55 @@ std::vector<mx::array> Layers::after(const Before& before, const mx::array& x, m
   if (sums) {
     reuse = {{0, 0, false}, {0, 1, false}};
   }
-  struct How {
+  struct Fused {
     bool norm, sums, keep, weight, plus_one, fast;
     float eps;
     Activation act;
     cpu::Type type;
-    int64_t rows, bytes;  // of a row
-  } how{before.kind == Before::norm, sums, before.keep, before.weight.has_value(), before.plus_one, cpu::math() == cpu::Math::fast, float(before.eps),
-        before.act, type_of(x.dtype()), int64_t(x.size()) / x.shape(-1), x.shape(-1) * int64_t(x.itemsize())};
-  return cpu::node(how.norm ? "norm_matmul" : "gated_matmul", std::move(inputs), std::move(shapes), std::move(types), s,
-                   [fixed = fixed_, how](const cpu::Memory& m) {
-                     const int type = int(how.type);
-                     const int64_t n = fixed->columns(), size = how.bytes / n;
-                     auto* y = how.keep ? m.output<char>(how.sums) : cpu::scratch<char>(kBeforeScratch, size_t(how.rows * how.bytes));
-                     if (how.norm) {
-                       cpu::parallel(how.rows, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
-                         for (int64_t i = begin * how.bytes; i < end * how.bytes; i += how.bytes) {
+    int64_t rows, bytes;  // bytes per row
+  } fused{prologue.kind == Prologue::norm, sums, prologue.keep, prologue.weight.has_value(), prologue.plus_one,
+          cpu::math() == cpu::Math::fast, float(prologue.eps),
+          prologue.act, type_of(x.dtype()), int64_t(x.size()) / x.shape(-1), x.shape(-1) * int64_t(x.itemsize())};
+  return cpu::node(fused.norm ? "norm_matmul" : "gated_matmul", std::move(inputs), std::move(shapes), std::move(types),
+                   s,
+                   [prepared = prepared_, fused](const cpu::Memory& m) {
+                     const int type = int(fused.type);
+                     const int64_t n = prepared->columns(), size = fused.bytes / n;
+                     auto* y = fused.keep ? m.output<char>(fused.sums)
+                                          : cpu::scratch<char>(kPrologueScratch, size_t(fused.rows * fused.bytes));
+                     if (fused.norm) {
+                       cpu::parallel(fused.rows, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin * fused.bytes; i < end * fused.bytes; i += fused.bytes) {
                            cpu::Norm r{};
                            r.x = cpu::at(m.in[0], i);
-                           r.residual = how.sums ? cpu::at(m.in[1], i) : nullptr;
-                           r.sum = how.sums ? cpu::at(m.out[0], i) : nullptr;
-                           r.weight = how.weight ? m.in[1 + how.sums] : nullptr;
-                           r.offset = how.plus_one && how.weight;
-                           r.eps = how.eps;
+                           r.residual = fused.sums ? cpu::at(m.in[1], i) : nullptr;
+                           r.sum = fused.sums ? cpu::at(m.out[0], i) : nullptr;
+                           r.weight = fused.weight ? m.in[1 + fused.sums] : nullptr;
+                           r.offset = fused.plus_one && fused.weight;
+                           r.eps = fused.eps;
                            r.out = y + i;
                            r.n = n;
                            cpu::row_kernels().rms_norm[type](r);
                          }
                        });
                      } else {
-                       cpu::in_pieces(how.rows * n, 8, [&](int64_t from, int64_t count) {
+                       cpu::in_pieces(fused.rows * n, 8, [&](int64_t from, int64_t count) {
                          int64_t o = from * size;
-                         cpu::row_kernels().activate[int(how.act)][type](cpu::at(m.in[0], o), cpu::at(m.in[1], o), y + o, count, 0);
+                         cpu::row_kernels().activate[int(fused.act)][type](cpu::at(m.in[0], o), cpu::at(m.in[1], o),
+                             y + o, count, 0);
                        });
                      }
-                     fixed->multiply(y, how.type, how.rows, how.fast, m.out + how.sums + how.keep);
+                     prepared->multiply(y, fused.type, fused.rows, fused.fast, m.out + fused.sums + fused.keep);
                    }, std::move(reuse));
 }
 
-std::vector<mx::array> Layers::of_arrays(const mx::array& x, int columns, mx::StreamOrDevice s) const {
+std::vector<mx::array> Layers::multiply_arrays(const mx::array& x, int columns, mx::StreamOrDevice s) const {
   auto flat = [&] {
     mx::Shape shape(x.shape().begin(), x.shape().end() - (joined_ ? 2 : 1));
     shape.push_back(columns);
     return joined_ ? mx::reshape(x, shape, s) : x;
   };
-  // One node for all that our kernels take and that give the same type.
+  // One node for all layers that the kernels support and whose results have the same type.
   std::vector<mx::array> out(layers_.size(), x), arrays;
   std::vector<Matrix> matrices;
   std::vector<int> added;
@@ -343,9 +359,10 @@ const char* ig_layers_new(ig_frame* frame, void** layers) {
     Call call(frame);
     auto parts = call.arrays();
     auto joined = call.flag();
-    auto formats = call.integers(), groups = call.integers(), bits = call.integers(), biased = call.integers(), heads = call.integers();
+    auto formats = call.integers(), groups = call.integers(), bits = call.integers(), biased = call.integers(),
+        heads = call.integers();
     auto made = std::make_unique<Layers>(parts, joined, formats, groups, bits, biased, heads);
-    made->fix(call.s);
+    made->prepare(call.s);
     *layers = made.release();
   });
 }
@@ -357,18 +374,19 @@ const char* ig_layers_apply(void* layers, ig_frame* frame) {
   const char* failed = guard([&] {
     Call call(frame);
     auto x = call.array();
-    Before before{.second = call.optional(), .weight = call.optional()};
+    Prologue prologue{.second = call.optional(), .weight = call.optional()};
     int kind = call.integer(), act = call.integer();
-    if (kind < Before::nothing || kind > Before::gate || act < 0 || act > int(Activation::gelu_tanh)) {
-      throw std::invalid_argument("linear layers: nothing is known of " + std::to_string(kind) + ", " + std::to_string(act));
+    if (kind < Prologue::nothing || kind > Prologue::gate || act < 0 || act > int(Activation::gelu_tanh)) {
+      throw std::invalid_argument("linear layers: unknown prologue " + std::to_string(kind) + " or activation " +
+                                  std::to_string(act));
     }
-    before.kind = Before::Kind(kind);
-    before.act = Activation(act);
-    before.plus_one = call.flag();
-    before.keep = call.flag() && kind == Before::norm;
-    before.eps = call.real();
+    prologue.kind = Prologue::Kind(kind);
+    prologue.act = Activation(act);
+    prologue.plus_one = call.flag();
+    prologue.keep = call.flag() && kind == Prologue::norm;
+    prologue.eps = call.real();
     const auto& all = *static_cast<Layers*>(layers);
-    call.result(kind == Before::nothing ? all(x, call.s) : all.after(before, x, call.s));
+    call.result(kind == Prologue::nothing ? all(x, call.s) : all.with_prologue(prologue, x, call.s));
   });
   if (failed) {
     for (int i = 0; i < frame->n_outs; i++) {

@@ -35,8 +35,8 @@ mx::array quantized_product(const mx::array& x, const mx::array& w, const mx::ar
       return multiply(x, {*m}, std::move(arrays), {0}, {with_last(x.shape(), m->form.rows)}, type, s)[0];
     }
   }
-  return mx::quantized_matmul(not_empty(x), packed(w, scales, group, bits, mode), scales, biases, transpose, group, bits,
-                              mode, s);
+  return mx::quantized_matmul(not_empty(x), packed(w, scales, group, bits, mode), scales, biases, transpose, group,
+                              bits, mode, s);
 }
 
 mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDevice s) {
@@ -45,9 +45,10 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
     return mx::matmul(a, b, s);
   }
   auto type = mx::promote_types(a.dtype(), b.dtype());
-  auto turned = mx::swapaxes(b, -1, -2, s);  // the rows of weights are the columns of b
+  auto transposed = mx::swapaxes(b, -1, -2, s);  // weight rows are columns of b
   if (b.ndim() == 2) {
-    return multiply(a, {plain_matrix(turned)}, {turned}, {0}, {with_last(a.shape(), turned.shape(0))}, type, s)[0];
+    return multiply(a, {plain_matrix(transposed)}, {transposed}, {0}, {with_last(a.shape(), transposed.shape(0))}, type,
+                    s)[0];
   }
   auto batch = mx::broadcast_shapes(mx::Shape(a.shape().begin(), a.shape().end() - 2),
                                     mx::Shape(b.shape().begin(), b.shape().end() - 2));
@@ -58,8 +59,8 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
     return mx::broadcast_to(x, shape, s);
   };
   auto x = shaped(mx::astype(a, type, s));
-  turned = shaped(turned);
-  auto m = plain_matrix(turned);
+  transposed = shaped(transposed);
+  auto m = plain_matrix(transposed);
   int64_t rows = x.shape(-2), columns = x.shape(-1), count = 1;
   for (int n : batch) {
     count *= n;
@@ -68,12 +69,13 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
   shape.push_back(int(rows));
   shape.push_back(int(m.form.rows));
   auto kind = type_of(type);
-  return cpu::node("matmul", {x, turned}, {shape}, {type}, s, [=](const cpu::Memory& memory) {
+  return cpu::node("matmul", {x, transposed}, {shape}, {type}, s, [=](const cpu::Memory& memory) {
     auto matrix = m.form;
     size_t step = size_of(kind);
     for (int64_t i = 0; i < count; i++) {
       matrix.codes = memory.input<uint8_t>(1) + size_t(i * matrix.rows * matrix.row_bytes());
-      cpu::Product p{.weights = matrix, .y = memory.output<uint8_t>(0) + size_t(i * rows * matrix.rows) * step, .type = kind};
+      cpu::Product p{.weights = matrix, .y = memory.output<uint8_t>(0) + size_t(i * rows * matrix.rows) * step,
+                     .type = kind};
       cpu::multiply(memory.input<uint8_t>(0) + size_t(i * rows * columns) * step, kind, rows, columns, &p, 1, false);
     }
   })[0];
@@ -81,13 +83,14 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
 
 namespace {
 
-// Rows of x [..., rows, in] meet matrices of w [experts..., out, in], both picked by index; the indices are uint32 of one
-// shape.
-mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arrays, const Optional& lhs, const Optional& rhs,
-                 mx::Dtype type, mx::StreamOrDevice s) {
+// Multiplies rows of x [..., rows, in] by matrices of w [experts..., out, in], both chosen by index. The indices
+// broadcast to one shape.
+mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arrays, const Optional& lhs,
+                 const Optional& rhs, mx::Dtype type, mx::StreamOrDevice s) {
   const auto& w = arrays[0];
   int64_t rows = x.shape(-2), columns = x.shape(-1);
-  int64_t sources = int64_t(x.size()) / (rows * columns), experts = int64_t(w.size()) / (int64_t(w.shape(-1)) * w.shape(-2));
+  int64_t sources = int64_t(x.size()) / (rows * columns),
+      experts = int64_t(w.size()) / (int64_t(w.shape(-1)) * w.shape(-2));
   auto all = [&](int64_t n, const mx::Shape& from) {
     std::vector<uint32_t> every(static_cast<size_t>(n));
     std::iota(every.begin(), every.end(), 0);
@@ -112,7 +115,7 @@ mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arr
     size_t in = size_t(columns) * size_of(kind), out = size_t(m.form.rows) * size_of(kind);
     for (int64_t i = 0; i < g.rows; i++) {
       int64_t pick = i / rows;
-      // An index outside is a caller's bug that must not read elsewhere; there is nobody to tell it to here.
+      // An index out of range is a bug of the caller. It cannot be reported from here, but must not read other memory.
       int64_t source = std::min<int64_t>(memory.input<uint32_t>(1)[pick], sources - 1);
       expert[size_t(i)] = uint32_t(std::min<int64_t>(memory.input<uint32_t>(2)[pick], experts - 1));
       from[size_t(i)] = memory.input<uint8_t>(0) + size_t(source * rows + i % rows) * in;
@@ -142,16 +145,17 @@ mx::array gathered_quantized(const mx::array& x, const mx::array& w, const mx::a
       return gather(x, *m, std::move(arrays), lhs, rhs, product_type(x, *m), s);
     }
   }
-  return mx::gather_qmm(not_empty(x), packed(w, scales, group, bits, mode), scales, biases, lhs, rhs, transpose, group, bits,
-                        mode, std::nullopt, sorted, s);
+  return mx::gather_qmm(not_empty(x), packed(w, scales, group, bits, mode), scales, biases, lhs, rhs, transpose, group,
+                        bits, mode, std::nullopt, sorted, s);
 }
 
-mx::array gathered_product(const mx::array& a, const mx::array& b, const Optional& lhs, const Optional& rhs, bool sorted,
-                           mx::StreamOrDevice s) {
-  if (cpu::on_cpu(s) && takes(a) && takes(b) && a.ndim() >= 2 && b.ndim() >= 2 && a.shape(-1) == b.shape(-2) && (lhs || rhs) &&
+mx::array gathered_product(const mx::array& a, const mx::array& b, const Optional& lhs, const Optional& rhs,
+                           bool sorted, mx::StreamOrDevice s) {
+  if (cpu::on_cpu(s) && takes(a) && takes(b) && a.ndim() >= 2 && b.ndim() >= 2 && a.shape(-1) == b.shape(-2) &&
+      (lhs || rhs) &&
       integral(lhs) && integral(rhs)) {
-    auto turned = mx::swapaxes(b, -1, -2, s);
-    return gather(a, plain_matrix(turned), {turned}, lhs, rhs, mx::promote_types(a.dtype(), b.dtype()), s);
+    auto transposed = mx::swapaxes(b, -1, -2, s);
+    return gather(a, plain_matrix(transposed), {transposed}, lhs, rhs, mx::promote_types(a.dtype(), b.dtype()), s);
   }
   return mx::gather_mm(not_empty(a), not_empty(b), lhs, rhs, sorted, s);
 }

@@ -1,6 +1,5 @@
-// Products with plain and with quantized weights.
-// On a CPU these are kernels of ours, elsewhere MLX's own operations; types and shapes that the kernels do not take go to
-// MLX everywhere, which also says what is wrong with them.
+// Products with plain and quantized weights. On the CPU they use our kernels, on other devices MLX's operations. Types
+// and shapes that the kernels do not support go to MLX on every device, which also reports errors.
 #pragma once
 
 #include <optional>
@@ -25,7 +24,7 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
                                      const std::vector<int>& bits, const std::vector<int>& biased,
                                      const std::vector<int>& heads, mx::StreamOrDevice s);
 
-// Products with matrices that are picked by index from both sides.
+// Products with matrices that are chosen by index, on both sides.
 mx::array gathered_product(const mx::array& a, const mx::array& b, const std::optional<mx::array>& lhs,
                            const std::optional<mx::array>& rhs, bool sorted, mx::StreamOrDevice s);
 mx::array gathered_quantized(const mx::array& x, const mx::array& w, const mx::array& scales,

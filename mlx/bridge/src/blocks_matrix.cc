@@ -28,7 +28,8 @@ std::optional<Matrix> quantized_matrix(int columns, const mx::array& w, const mx
     f.format = cpu::Format::affine;
     f.group = group.value_or(64);
     f.bits = bits.value_or(4);
-    if (!biases || !floating(scales.dtype()) || biases->dtype() != scales.dtype() || biases->shape() != scales.shape()) {
+    if (!biases || !floating(scales.dtype()) || biases->dtype() != scales.dtype() ||
+        biases->shape() != scales.shape()) {
       return {};
     }
     f.scale_type = scale_type_of(scales.dtype());
@@ -41,7 +42,7 @@ std::optional<Matrix> quantized_matrix(int columns, const mx::array& w, const mx
       return {};
     }
     f.scale_type = mode == "nvfp4" ? cpu::ScaleType::e4m3 : cpu::ScaleType::e8m0;
-    m.type = mx::bfloat16;  // decides nothing: the activations' type does
+    m.type = mx::bfloat16;  // the result has the type of the activations, see product_type
   }
   bool known = mode == "affine" ? (f.group == 32 || f.group == 64 || f.group == 128) &&
                                        ((f.bits >= 2 && f.bits <= 6) || f.bits == 8)

@@ -14,7 +14,8 @@ bool fits_last_axis(const Optional& weight, const mx::array& x) {
   return !weight || (weight->ndim() == 1 && weight->shape(0) == x.shape(-1));
 }
 
-// Makes a node that normalizes rows; inputs are x, then residual, weight and bias where they are there.
+// NormNode creates a node that normalizes rows. Its inputs are x and then, as far as they exist, residual, weight and
+// bias.
 struct NormNode {
   bool residual = false, weight = false, bias = false, weight_f32 = false;
   float offset = 0, eps = 0;
@@ -40,7 +41,7 @@ struct NormNode {
       row.offset = offset;
       row.eps = eps;
       row.n = n;
-      cpu::parallel(rows, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
+      cpu::parallel(rows, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
         cpu::Norm r = row;
         for (int64_t i = begin * bytes; i < end * bytes; i += bytes) {
           r.x = cpu::at(m.in[0], i);
@@ -51,7 +52,8 @@ struct NormNode {
         }
       });
     };
-    return cpu::node(name, std::move(inputs), std::move(shapes), std::move(types), s, std::move(body), std::move(reuse));
+    return cpu::node(name, std::move(inputs), std::move(shapes), std::move(types), s, std::move(body),
+                     std::move(reuse));
   }
 };
 
@@ -59,7 +61,7 @@ mx::array one_plus(const mx::array& weight, Where s) {
   return mx::add(mx::astype(weight, mx::float32, s), mx::array(1.0f), s);
 }
 
-// Weights that are added to in float32, whatever the type of x.
+// Returns weights to which 1 is added in float32: in the type of x, or in float32.
 mx::array as_offset(const mx::array& weight, const mx::array& x, Where s) {
   return weight.dtype() == x.dtype() ? weight : mx::astype(weight, mx::float32, s);
 }
@@ -68,7 +70,7 @@ mx::array as_offset(const mx::array& weight, const mx::array& x, Where s) {
 
 mx::array rms_norm(const mx::array& x, const Optional& weight, double eps, Where s) {
   auto type = weight ? mx::promote_types(x.dtype(), weight->dtype()) : x.dtype();
-  if (!cpu::ours(x, s) || x.ndim() < 1 || !cpu::has_kernels(type) || !fits_last_axis(weight, x)) {
+  if (!cpu::uses_kernels(x, s) || x.ndim() < 1 || !cpu::has_kernels(type) || !fits_last_axis(weight, x)) {
     return mx::fast::rms_norm(row_major_if_empty(x, s), weight, float(eps), s);
   }
   std::vector<mx::array> inputs{mx::astype(x, type, s)};
@@ -80,8 +82,9 @@ mx::array rms_norm(const mx::array& x, const Optional& weight, double eps, Where
 }
 
 mx::array rms_norm_plus_one(const mx::array& x, const mx::array& weight, double eps, Where s) {
-  if (!cpu::ours(x, s) || x.ndim() < 1 || !fits_last_axis(weight, x)) {
-    auto y = mx::fast::rms_norm(mx::astype(row_major_if_empty(x, s), mx::float32, s), one_plus(weight, s), float(eps), s);
+  if (!cpu::uses_kernels(x, s) || x.ndim() < 1 || !fits_last_axis(weight, x)) {
+    auto y = mx::fast::rms_norm(mx::astype(row_major_if_empty(x, s), mx::float32, s), one_plus(weight, s), float(eps),
+                                s);
     return mx::astype(y, x.dtype(), s);
   }
   auto w = as_offset(weight, x, s);
@@ -93,7 +96,7 @@ std::vector<mx::array> add_rms_norm(const mx::array& x, const mx::array& residua
                                     bool plus_one, Where s) {
   bool same = x.shape() == residual.shape() && x.dtype() == residual.dtype();
   bool weight_type = !weight || plus_one || weight->dtype() == x.dtype();
-  if (!same || !weight_type || !cpu::ours(x, s) || x.ndim() < 1 || !fits_last_axis(weight, x)) {
+  if (!same || !weight_type || !cpu::uses_kernels(x, s) || x.ndim() < 1 || !fits_last_axis(weight, x)) {
     auto sum = mx::add(x, residual, s);
     return {sum, plus_one && weight ? rms_norm_plus_one(sum, *weight, eps, s) : rms_norm(sum, weight, eps, s)};
   }
@@ -112,7 +115,8 @@ mx::array layer_norm(const mx::array& x, const Optional& weight, const Optional&
   for (auto& a : {weight, bias}) {
     type = a ? mx::promote_types(type, a->dtype()) : type;
   }
-  if (!cpu::ours(x, s) || x.ndim() < 1 || !cpu::has_kernels(type) || !fits_last_axis(weight, x) || !fits_last_axis(bias, x)) {
+  if (!cpu::uses_kernels(x, s) || x.ndim() < 1 || !cpu::has_kernels(type) || !fits_last_axis(weight, x) ||
+      !fits_last_axis(bias, x)) {
     return mx::fast::layer_norm(row_major_if_empty(x, s), weight, bias, float(eps), s);
   }
   std::vector<mx::array> inputs{mx::astype(x, type, s)};

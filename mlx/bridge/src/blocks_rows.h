@@ -1,6 +1,6 @@
-// Operations on rows: norms, rotary positions, activations, softmax, recurrences, tables, choices.
-// On a CPU these are kernels of ours, elsewhere MLX's own operations; types and shapes that the kernels do not take go to
-// MLX everywhere, which also says what is wrong with them.
+// Operations on rows: norms, rope, activations, softmax, recurrent layers, embedding tables, top-k. On the CPU they use
+// our kernels, on other devices MLX's operations. Types and shapes that the kernels do not support go to MLX on every
+// device, which also reports errors.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,11 @@ namespace mx = mlx::core;
 using Optional = std::optional<mx::array>;
 using Where = mx::StreamOrDevice;
 
-// Norms of the last axis. With plus_one the weights are 1 + weight, added in float32, and the result has the type of x.
+// Norms over the last axis. With plus_one the weights are 1 + weight, added in float32, and the result has the type of
+// x.
 mx::array rms_norm(const mx::array& x, const Optional& weight, double eps, Where s);
 mx::array rms_norm_plus_one(const mx::array& x, const mx::array& weight, double eps, Where s);
-// x + residual in the type of x, and the norm of that.
+// Returns x + residual in the type of x, and its norm.
 std::vector<mx::array> add_rms_norm(const mx::array& x, const mx::array& residual, const Optional& weight, double eps,
                                     bool plus_one, Where s);
 mx::array layer_norm(const mx::array& x, const Optional& weight, const Optional& bias, double eps, Where s);
@@ -27,7 +28,7 @@ mx::array as_type(const mx::array& x, mx::Dtype to, Where s);
 mx::array joined(const std::vector<mx::array>& xs, int axis, Where s);
 mx::array taken(const mx::array& x, const mx::array& indices, int axis, Where s);
 
-// Activations, and act(gate)*up; without up, the last axis of gate holds both, gate first.
+// Activations, and gates act(gate)*up. Without up, the last axis of gate holds both, gate first.
 enum class Activation { sigmoid, silu, gelu, gelu_tanh };
 mx::array activation(Activation a, const mx::array& x, Where s);
 mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s);
@@ -39,42 +40,43 @@ mx::array product_of(const mx::array& a, const mx::array& b, Where s);
 mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool precise, Where s);
 mx::array log_sum_exp(const mx::array& x, const std::vector<int>& axes, bool keepdims, Where s);
 
-// Rotary positions as MLX has them: [..., T, D], from an offset or one offset for each batch row.
+// Rope as in MLX, over [..., T, D] from an offset, or from one offset per batch row.
 mx::array rope(const mx::array& x, int dims, bool traditional, double base, double scale, int offset, Where s);
-mx::array rope_periods(const mx::array& x, const mx::array& periods, int dims, bool traditional, double scale, int offset,
-                       Where s);
-mx::array rope_offsets(const mx::array& x, const mx::array& offsets, const mx::array& periods, int dims, bool traditional,
-                       double scale, Where s);
-// Norms of heads on the way: of each array its weight [dim], or none at all.
+mx::array rope_periods(const mx::array& x, const mx::array& periods, int dims, bool traditional, double scale,
+                       int offset, Where s);
+mx::array rope_offsets(const mx::array& x, const mx::array& offsets, const mx::array& periods, int dims,
+                       bool traditional, double scale, Where s);
+// Norms of heads that are fused before rope: one weight [dim] per array, or none.
 struct HeadNorms {
   std::vector<mx::array> weights;
   double eps = 0;
   bool plus_one = false;
 };
-// Rotary positions of packed rows: each of xs is [T, heads, dim], positions int32 [T] or [sections, T].
+// Rope of packed rows: each of xs is [T, heads, dim]; positions are int32 [T], or [sections, T].
 std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& norms, const mx::array& positions,
                                    const mx::array& freqs, bool traditional, bool interleaved, double scale,
                                    const std::vector<int>& sections, Where s);
 
-// Rows of a table [n, dim] by ids, times a number.
+// Returns the rows of a table [n, dim] with the given ids, times scale.
 mx::array table_rows(const mx::array& table, const mx::array& ids, double scale, Where s);
 mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const Optional& biases, const mx::array& ids,
                             double scale, std::optional<int> group, std::optional<int> bits, const std::string& format,
                             mx::Dtype type, Where s);
 
 mx::array arg_max(const mx::array& x, int axis, bool keepdims, Where s);
-// The k largest of the last axis, in order, and where they are.
+// Returns the k largest elements of the last axis in descending order, and their indices.
 std::vector<mx::array> largest(const mx::array& x, int k, Where s);
 
-// The gated delta rule: over [B, T, ...], and over packed rows.
+// The gated delta rule over [B, T, ...], and over packed rows.
 std::vector<mx::array> gated_delta(const mx::array& q, const mx::array& k, const mx::array& v, const mx::array& gates,
                                    const mx::array& beta, const Optional& state, const Optional& mask, Where s);
-std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, const mx::array& v, const mx::array& gates,
-                                        const mx::array& beta, const std::vector<mx::array>& states, bool every, bool in_place,
+std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, const mx::array& v,
+                                        const mx::array& gates, const mx::array& beta,
+                                        const std::vector<mx::array>& states, bool every, bool in_place,
                                         const std::vector<int>& lengths, Where s);
-// What the memory of a head keeps of itself from one row to the next.
+// Returns e^(rate * softplus(x + bias)): the gate by which a head's state decays at each row.
 mx::array decay(const mx::array& x, const mx::array& bias, const mx::array& rate, Where s);
-// A depthwise convolution over each segment's rows and those before it.
+// A causal depthwise convolution along the rows of each segment.
 std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, const Optional& bias,
                                    const std::vector<mx::array>& states, bool silu, bool every, bool in_place,
                                    const std::vector<int>& lengths, Where s);

@@ -1,4 +1,4 @@
-// Activations, sums and products, softmax.
+// Activations, element-wise sums and products, softmax.
 #include <cmath>
 
 #include "blocks_rows.h"
@@ -45,7 +45,7 @@ cpu::Act kernel_of(Activation a) {
   return cpu::Act::gelu_tanh;
 }
 
-// What an activation of an element costs beside a sum.
+// The cost of activating an element, relative to an addition.
 constexpr int64_t kCost = 8;
 
 mx::array activated(const char* name, cpu::Act act, const mx::array& x, float limit, Where s) {
@@ -59,7 +59,7 @@ mx::array activated(const char* name, cpu::Act act, const mx::array& x, float li
   return cpu::node(name, {x}, {x.shape()}, {x.dtype()}, s, std::move(body), {{0, 0, false}})[0];
 }
 
-// An element-wise operation on two arrays of one shape and type.
+// Adds or multiplies two arrays of the same shape and type.
 mx::array pairwise(const char* name, bool product, const mx::array& a, const mx::array& b, Where s) {
   int type = cpu::type_index(a.dtype()), size = int(a.itemsize());
   auto body = [product, type, size, n = int64_t(a.size())](const cpu::Memory& m) {
@@ -78,7 +78,7 @@ float first(const void* p, mx::Dtype type) {
                                : float(*static_cast<const mx::bfloat16_t*>(p));
 }
 
-// x times an array of one element of its type.
+// Multiplies x by an array of one element of the same type.
 mx::array times(const mx::array& x, const mx::array& factor, Where s) {
   auto body = [type = x.dtype(), n = int64_t(x.size())](const cpu::Memory& m) {
     auto run = cpu::row_kernels().scale[cpu::type_index(type)];
@@ -92,21 +92,22 @@ mx::array times(const mx::array& x, const mx::array& factor, Where s) {
 }
 
 bool alike(const mx::array& a, const mx::array& b, Where s) {
-  return cpu::ours(a, s) && a.dtype() == b.dtype() && a.shape() == b.shape();
+  return cpu::uses_kernels(a, s) && a.dtype() == b.dtype() && a.shape() == b.shape();
 }
 
 bool last_axis_only(const mx::array& x, const std::vector<int>& axes) {
-  return x.ndim() >= 1 && (axes.empty() ? x.ndim() == 1 : axes.size() == 1 && (axes[0] == -1 || axes[0] == int(x.ndim()) - 1));
+  return x.ndim() >= 1 && (axes.empty() ? x.ndim() == 1
+                                        : axes.size() == 1 && (axes[0] == -1 || axes[0] == int(x.ndim()) - 1));
 }
 
 }  // namespace
 
 mx::array activation(Activation a, const mx::array& x, Where s) {
-  return cpu::ours(x, s) ? activated("activation", kernel_of(a), x, 0, s) : composed(a, x, s);
+  return cpu::uses_kernels(x, s) ? activated("activation", kernel_of(a), x, 0, s) : composed(a, x, s);
 }
 
 mx::array softcap(const mx::array& x, double limit, Where s) {
-  if (!cpu::ours(x, s)) {
+  if (!cpu::uses_kernels(x, s)) {
     return mx::multiply(mx::tanh(mx::multiply(x, number(1 / limit, x), s), s), number(limit, x), s);
   }
   return activated("softcap", cpu::Act::cap, x, float(limit), s);
@@ -114,10 +115,10 @@ mx::array softcap(const mx::array& x, double limit, Where s) {
 
 mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s) {
   if (!up && (gate.ndim() < 1 || gate.shape(-1) % 2 != 0)) {
-    throw std::invalid_argument("no halves of " + to_string(gate));
+    throw std::invalid_argument("cannot split the last axis of " + to_string(gate) + " into halves");
   }
   bool same = !up || (up->shape() == gate.shape() && up->dtype() == gate.dtype());
-  if (!cpu::ours(gate, s) || !same) {
+  if (!cpu::uses_kernels(gate, s) || !same) {
     if (up) {
       return mx::multiply(composed(a, gate, s), *up, s);
     }
@@ -135,15 +136,16 @@ mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s
         run(cpu::at(m.in[0], o), cpu::at(m.in[1], o), cpu::at(m.out[0], o), count, 0);
       });
     };
-    return cpu::node("gated", {gate, *up}, {shape}, {gate.dtype()}, s, std::move(body), {{0, 0, false}, {0, 1, false}})[0];
+    return cpu::node("gated", {gate, *up}, {shape}, {gate.dtype()}, s, std::move(body),
+                     {{0, 0, false}, {0, 1, false}})[0];
   }
   shape.back() /= 2;
   int64_t n = shape.back(), rows = int64_t(gate.size()) / (2 * n);
   auto body = [a, type, size, n, rows](const cpu::Memory& m) {
     auto run = cpu::row_kernels().activate[int(kernel_of(a))][type];
-    // Pieces of rows, or of parts of rows that are long.
+    // A piece is a number of rows, or a part of a long row.
     int64_t piece = cpu::kPiece / kCost, parts = (n + piece - 1) / piece, part = (n + parts - 1) / parts;
-    cpu::parallel(rows * parts, cpu::rows_of(n * kCost), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows * parts, cpu::rows_per_piece(n * kCost), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         int64_t row = i / parts, from = i % parts * part, count = std::min(part, n - from);
         const char* g = cpu::at(m.in[0], (row * 2 * n + from) * size);
@@ -162,24 +164,24 @@ mx::array product_of(const mx::array& a, const mx::array& b, Where s) {
   if (alike(a, b, s)) {
     return pairwise("multiply", true, a, b, s);
   }
-  const bool one = b.size() == 1 && b.ndim() <= a.ndim() && cpu::ours(a, s) && b.dtype() == a.dtype();
+  const bool one = b.size() == 1 && b.ndim() <= a.ndim() && cpu::uses_kernels(a, s) && b.dtype() == a.dtype();
   return one ? times(a, b, s) : mx::multiply(a, b, s);
 }
 
 mx::array scaled_by(const mx::array& x, double value, Where s) {
   auto factor = mx::array(value, x.dtype());
-  return cpu::ours(x, s) ? times(x, factor, s) : mx::multiply(x, factor, s);
+  return cpu::uses_kernels(x, s) ? times(x, factor, s) : mx::multiply(x, factor, s);
 }
 
 mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool precise, Where s) {
-  if (!cpu::ours(x, s) || !last_axis_only(x, axes)) {
+  if (!cpu::uses_kernels(x, s) || !last_axis_only(x, axes)) {
     return mx::softmax(row_major_if_empty(x, s), all_if_empty(axes, x), precise, s);
   }
   int type = cpu::type_index(x.dtype());
   int64_t n = x.shape(-1), rows = int64_t(x.size()) / n, bytes = n * int64_t(x.itemsize());
   auto body = [type, n, rows, bytes](const cpu::Memory& m) {
     auto run = cpu::row_kernels().softmax[type];
-    cpu::parallel(rows, cpu::rows_of(n * kCost), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows, cpu::rows_per_piece(n * kCost), [&](int64_t begin, int64_t end) {
       auto* work = cpu::scratch<float>(cpu::kRowsScratch, size_t(n));
       for (int64_t i = begin * bytes; i < end * bytes; i += bytes) {
         run(cpu::at(m.in[0], i), cpu::at(m.out[0], i), n, work);
@@ -190,7 +192,7 @@ mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool pr
 }
 
 mx::array log_sum_exp(const mx::array& x, const std::vector<int>& axes, bool keepdims, Where s) {
-  if (!cpu::ours(x, s) || !last_axis_only(x, axes)) {
+  if (!cpu::uses_kernels(x, s) || !last_axis_only(x, axes)) {
     return mx::logsumexp(row_major_if_empty(x, s), all_if_empty(axes, x), keepdims, s);
   }
   int type = cpu::type_index(x.dtype());
@@ -202,15 +204,17 @@ mx::array log_sum_exp(const mx::array& x, const std::vector<int>& axes, bool kee
     shape.pop_back();
   }
   auto body = [type, n, rows, bytes](const cpu::Memory& m) {
-    // A row may be a vocabulary: its pieces' sums are put together in order.
+    // A row may be as long as a vocabulary. The sums of its parts are combined in order, so the result does not depend
+    // on threads.
     int64_t parts = (n + cpu::kPiece - 1) / cpu::kPiece, size = bytes / n;
     auto* peaks = cpu::scratch<float>(cpu::kRowsScratch, size_t(2 * rows * parts));
     float* sums = peaks + rows * parts;
     auto& kernels = cpu::row_kernels();
-    cpu::parallel(rows * parts, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows * parts, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         int64_t from = i % parts * cpu::kPiece;
-        kernels.exp_sum[type](cpu::at(m.in[0], i / parts * bytes + from * size), std::min(cpu::kPiece, n - from), peaks + i, sums + i);
+        kernels.exp_sum[type](cpu::at(m.in[0], i / parts * bytes + from * size), std::min(cpu::kPiece, n - from),
+                              peaks + i, sums + i);
       }
     });
     for (int64_t r = 0; r < rows; r++) {

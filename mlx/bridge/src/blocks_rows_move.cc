@@ -1,5 +1,5 @@
-// What only converts elements or brings them elsewhere. MLX's own operations run on another thread: for the little that a token has of
-// them, waking it costs more than the work.
+// Operations that only convert or copy elements. MLX's own operations run on another thread, and for the small arrays
+// of a token waking that thread costs more than the work.
 #include <algorithm>
 #include <cstring>
 
@@ -12,11 +12,12 @@
 namespace ingot {
 
 mx::array as_type(const mx::array& x, mx::Dtype to, Where s) {
-  if (to == x.dtype() || !cpu::ours(x, s) || !cpu::has_kernels(to)) {
+  if (to == x.dtype() || !cpu::uses_kernels(x, s) || !cpu::has_kernels(to)) {
     return mx::astype(x, to, s);
   }
   const auto from_type = cpu::Type(cpu::type_index(x.dtype())), to_type = cpu::Type(cpu::type_index(to));
-  auto body = [=, n = int64_t(x.size()), from_size = int64_t(x.itemsize()), to_size = int64_t(to.size())](const cpu::Memory& m) {
+  auto body = [=, n = int64_t(x.size()), from_size = int64_t(x.itemsize()),
+               to_size = int64_t(to.size())](const cpu::Memory& m) {
     const auto& kernels = cpu::matmul_kernels();
     cpu::in_pieces(n, 1, [&](int64_t begin, int64_t count) {
       const char* from = cpu::at(m.in[0], begin * from_size);
@@ -39,7 +40,7 @@ mx::array as_type(const mx::array& x, mx::Dtype to, Where s) {
 
 namespace {
 
-// More than this is copied as fast by MLX.
+// MLX is as fast for larger copies.
 constexpr size_t kLittle = 1 << 20;
 
 int64_t bytes_from(const mx::array& x, int axis) {
@@ -100,10 +101,12 @@ mx::array taken(const mx::array& x, const mx::array& indices, int axis, Where s)
   if (indices.size() * size_t(bytes) > kLittle) {
     return mx::take(x, indices, axis, s);
   }
-  auto body = [bytes, count = int64_t(indices.size()), n = int64_t(x.shape(0)), negative = indices.dtype() == mx::int32](const cpu::Memory& m) {
+  auto body = [bytes, count = int64_t(indices.size()), n = int64_t(x.shape(0)),
+               negative = indices.dtype() == mx::int32](const cpu::Memory& m) {
     for (int64_t i = 0; i < count; i++) {
       int64_t from = negative ? m.input<int32_t>(1)[i] : int64_t(m.input<uint32_t>(1)[i]);
-      from = std::clamp<int64_t>(from < 0 ? from + n : from, 0, n - 1);  // must not read elsewhere; there is nobody to tell it to here
+      // An index out of range cannot be reported from here, but must not read other memory.
+      from = std::clamp<int64_t>(from < 0 ? from + n : from, 0, n - 1);
       std::memcpy(m.output<char>(0) + i * bytes, cpu::at(m.in[0], from * bytes), size_t(bytes));
     }
   };

@@ -1,4 +1,4 @@
-// Rows out of tables, and the largest elements of rows.
+// Rows of tables (embeddings), argmax, and the k largest elements of rows.
 #include <algorithm>
 #include <cmath>
 
@@ -32,23 +32,23 @@ mx::Shape rows_shape(const mx::array& ids, int dim) {
 
 void check_ids(const mx::array& table, const mx::array& ids) {
   if (table.ndim() != 2 || table.size() == 0 || !mx::issubdtype(ids.dtype(), mx::integer)) {
-    throw std::invalid_argument("rows " + to_string(ids) + " of a table " + to_string(table));
+    throw std::invalid_argument("cannot take rows " + to_string(ids) + " of a table " + to_string(table));
   }
 }
 
-// Negative ids count from the end, as in MLX; MLX reads outside of the table where others are beyond it, here they are the
-// nearest.
+// Clamps ids to the table. Negative ids count from its end, as in MLX. For other ids out of range MLX would read past
+// the table.
 mx::array inside(const mx::array& ids, int64_t vocab, Where s) {
   auto wide = mx::astype(ids, mx::int64, s), n = mx::array(vocab, mx::int64);
   auto from_start = mx::where(mx::less(wide, mx::array(int64_t(0), mx::int64), s), mx::add(wide, n, s), wide, s);
   return mx::clip(from_start, mx::array(int64_t(0), mx::int64), mx::array(vocab - 1, mx::int64), s);
 }
 
-// Runs f(row of the table, row of the result) for ids.
+// Calls f(row of the table, address of the result row) for each id.
 template <class F>
 void each_id(const cpu::Memory& m, int input, int64_t count, int64_t vocab, int64_t dim, int64_t bytes, F&& f) {
   const int32_t* ids = m.input<int32_t>(input);
-  cpu::parallel(count, cpu::rows_of(dim), [&](int64_t begin, int64_t end) {
+  cpu::parallel(count, cpu::rows_per_piece(dim), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
       int64_t id = ids[i] < 0 ? ids[i] + vocab : ids[i];
       f(std::clamp<int64_t>(id, 0, vocab - 1), cpu::at(m.out[0], i * bytes));
@@ -60,7 +60,7 @@ void each_id(const cpu::Memory& m, int input, int64_t count, int64_t vocab, int6
 
 mx::array table_rows(const mx::array& table, const mx::array& ids, double scale, Where s) {
   check_ids(table, ids);
-  if (!cpu::ours(table, s) || ids.size() == 0 || ids.ndim() > 7) {
+  if (!cpu::uses_kernels(table, s) || ids.size() == 0 || ids.ndim() > 7) {
     return scaled(mx::take(table, inside(ids, table.shape(0), s), 0, s), scale, s);
   }
   int type = cpu::type_index(table.dtype());
@@ -85,7 +85,7 @@ namespace {
 
 struct Format {
   cpu::Packing packing;
-  int group, bits;  // of their own, where none are given
+  int group, bits;  // the format's defaults
 };
 
 std::optional<Format> format_named(const std::string& name) {
@@ -118,7 +118,8 @@ mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const O
     f->bits = bits.value_or(f->bits);
   }
   int64_t words = w.shape(1), n = f ? words * 32 / f->bits : 0;
-  bool fits = f && n > 0 && n <= INT32_MAX && w.dtype() == mx::uint32 && n % f->group == 0 && scales.shape(1) == n / f->group &&
+  bool fits = f && n > 0 && n <= INT32_MAX && w.dtype() == mx::uint32 && n % f->group == 0 &&
+              scales.shape(1) == n / f->group &&
               words * 32 == n * f->bits && affine == biases.has_value() &&
               (affine ? scales.dtype() == type && biases->dtype() == type && biases->shape() == scales.shape()
                       : scales.dtype() == mx::uint8);
@@ -127,7 +128,8 @@ mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const O
     Optional rows_of_biases;
     if (biases) {
       if (biases->shape() != scales.shape()) {
-        throw std::invalid_argument("scales " + to_string(scales) + " and biases " + to_string(*biases));
+        throw std::invalid_argument("scales " + to_string(scales) + " and biases " + to_string(*biases) +
+                                    " have different shapes");
       }
       rows_of_biases = mx::take(*biases, at, 0, s);
     }
@@ -164,7 +166,7 @@ mx::array packed_table_rows(const mx::array& w, const mx::array& scales, const O
 
 mx::array arg_max(const mx::array& x, int axis, bool keepdims, Where s) {
   bool last = x.ndim() >= 1 && (axis == -1 || axis == int(x.ndim()) - 1);
-  if (!cpu::ours(x, s) || !last) {
+  if (!cpu::uses_kernels(x, s) || !last) {
     return mx::argmax(x, axis, keepdims, s);
   }
   int type = cpu::type_index(x.dtype());
@@ -183,10 +185,11 @@ mx::array arg_max(const mx::array& x, int axis, bool keepdims, Where s) {
     int64_t parts = (n + cpu::kPiece - 1) / cpu::kPiece;
     auto* found = cpu::scratch<Found>(cpu::kRowsScratch, size_t(rows * parts));
     auto run = cpu::row_kernels().largest[type];
-    cpu::parallel(rows * parts, cpu::rows_of(n), [&](int64_t begin, int64_t end) {
+    cpu::parallel(rows * parts, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         int64_t from = i % parts * cpu::kPiece;
-        int64_t at = run(cpu::at(m.in[0], (i / parts * n + from) * size), std::min(cpu::kPiece, n - from), &found[i].value);
+        int64_t at = run(cpu::at(m.in[0], (i / parts * n + from) * size), std::min(cpu::kPiece, n - from),
+                         &found[i].value);
         found[i].at = uint32_t(from + at);
       }
     });
@@ -205,14 +208,14 @@ mx::array arg_max(const mx::array& x, int axis, bool keepdims, Where s) {
 namespace {
 
 struct Candidate {
-  float key;  // infinity for NaN
+  float key;  // the value; infinity for NaN
   int32_t id;
 };
 
 bool before(const Candidate& a, const Candidate& b) { return a.key != b.key ? a.key > b.key : a.id < b.id; }
 
-// Finds the k largest of a row. The kth of the largest elements of blocks is not above the kth element, so that a second
-// pass over few blocks finds all that count.
+// Search finds the k largest elements of a row. The k-th largest of the blocks' maxima is at most the k-th largest
+// element, so that only blocks whose maximum reaches this threshold need a second pass.
 struct Search {
   int64_t n, k, size;
   int type;
@@ -242,7 +245,8 @@ struct Search {
       if (peaks[i] < threshold) {
         continue;
       }
-      int64_t got = kernels.not_below[type](cpu::at(row, i * b * size), std::min(b, n - i * b), threshold, int32_t(i * b), keys, at);
+      int64_t got = kernels.not_below[type](cpu::at(row, i * b * size), std::min(b, n - i * b), threshold,
+                                            int32_t(i * b), keys, at);
       for (int64_t j = 0; j < got; j++) {
         found[candidates++] = {std::isnan(keys[j]) ? INFINITY : keys[j], at[j]};
       }
@@ -263,9 +267,9 @@ struct Search {
 
 std::vector<mx::array> largest(const mx::array& x, int k, Where s) {
   if (x.ndim() < 1 || k < 1 || k > x.shape(-1)) {
-    throw std::invalid_argument("the " + std::to_string(k) + " largest of " + to_string(x));
+    throw std::invalid_argument("cannot take the " + std::to_string(k) + " largest of " + to_string(x));
   }
-  if (!cpu::ours(x, s)) {
+  if (!cpu::uses_kernels(x, s)) {
     not_empty(x);
     auto order = mx::slice(mx::argsort(mx::negative(x, s), -1, s), [&] { return mx::Shape(x.ndim(), 0); }(),
                            [&] {
@@ -282,7 +286,8 @@ std::vector<mx::array> largest(const mx::array& x, int k, Where s) {
   auto body = [=](const cpu::Memory& m) {
     cpu::parallel(rows, 1, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; r++) {
-        search(cpu::at(m.in[0], r * n * search.size), cpu::at(m.out[0], r * k * search.size), m.output<uint32_t>(1) + r * k);
+        search(cpu::at(m.in[0], r * n * search.size), cpu::at(m.out[0], r * k * search.size),
+               m.output<uint32_t>(1) + r * k);
       }
     });
   };

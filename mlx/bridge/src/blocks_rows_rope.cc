@@ -1,4 +1,4 @@
-// Rotary positions.
+// Rotary position embedding (rope).
 #include "blocks_rows.h"
 #include "call.h"
 #include "cpu_rows.h"
@@ -9,24 +9,25 @@ namespace ingot {
 
 namespace {
 
-// 1/freqs of the powers of a base, as MLX 0.32.4 computes them (fast.cpp, rope): the same bits give the same angles.
+// Returns the frequencies base^(-2j/dims), computed as in MLX 0.32.4 (fast.cpp, rope): the same bits give the same
+// angles.
 mx::array frequencies(int dims, double base, Where s) {
   int half = dims / 2;
   auto powers = mx::arange(0, -half, -1, mx::float32, s);
   return mx::exp(mx::multiply(powers, mx::array(float(std::log(base) / half)), s), s);
 }
 
-// MLX's rope of [B, ..., T, D] as a node. offsets has one element, or one for each of B.
-mx::array roped(const mx::array& x, const mx::array& offsets, const mx::array& freqs, int dims, bool traditional, double scale,
-                Where s) {
+// MLX's rope of [B, ..., T, D] as a node. offsets has one element, or B.
+mx::array roped(const mx::array& x, const mx::array& offsets, const mx::array& freqs, int dims, bool traditional,
+                double scale, Where s) {
   int type = cpu::type_index(x.dtype());
   int64_t n = x.shape(-1), steps = x.shape(-2), rows = int64_t(x.size()) / n, bytes = n * int64_t(x.itemsize());
   int64_t batch = x.shape(0), heads = rows / batch / steps, half = dims / 2;
   bool many = offsets.size() > 1;
   auto body = [=](const cpu::Memory& m) {
     auto& kernels = cpu::row_kernels();
-    // One entry and step after the other: its heads share the angles.
-    cpu::parallel(batch * steps, cpu::rows_of(n * heads), [&](int64_t begin, int64_t end) {
+    // A piece is a number of (batch row, step) pairs, whose heads share the angles.
+    cpu::parallel(batch * steps, cpu::rows_per_piece(n * heads), [&](int64_t begin, int64_t end) {
       auto* positions = cpu::scratch<float>(cpu::kRowsScratch, size_t(3 * half));
       float *cos = positions + half, *sin = cos + half;
       for (int64_t i = begin; i < end; i++) {
@@ -44,7 +45,7 @@ mx::array roped(const mx::array& x, const mx::array& offsets, const mx::array& f
 }
 
 bool ropes(const mx::array& x, int dims, Where s) {
-  return cpu::ours(x, s) && x.ndim() >= 3 && dims > 0 && dims % 2 == 0 && dims <= x.shape(-1);
+  return cpu::uses_kernels(x, s) && x.ndim() >= 3 && dims > 0 && dims % 2 == 0 && dims <= x.shape(-1);
 }
 
 bool periods_fit(const mx::array& periods, int dims) { return periods.ndim() == 1 && periods.shape(0) == dims / 2; }
@@ -60,8 +61,8 @@ mx::array rope(const mx::array& x, int dims, bool traditional, double base, doub
   return roped(x, offset_array(offset), frequencies(dims, base, s), dims, traditional, scale, s);
 }
 
-mx::array rope_periods(const mx::array& x, const mx::array& periods, int dims, bool traditional, double scale, int offset,
-                       Where s) {
+mx::array rope_periods(const mx::array& x, const mx::array& periods, int dims, bool traditional, double scale,
+                       int offset, Where s) {
   if (!ropes(x, dims, s) || !periods_fit(periods, dims)) {
     return mx::fast::rope(x, dims, traditional, std::nullopt, float(scale), offset, periods, s);
   }
@@ -69,8 +70,8 @@ mx::array rope_periods(const mx::array& x, const mx::array& periods, int dims, b
   return roped(x, offset_array(offset), freqs, dims, traditional, scale, s);
 }
 
-mx::array rope_offsets(const mx::array& x, const mx::array& offsets, const mx::array& periods, int dims, bool traditional,
-                       double scale, Where s) {
+mx::array rope_offsets(const mx::array& x, const mx::array& offsets, const mx::array& periods, int dims,
+                       bool traditional, double scale, Where s) {
   bool fit = offsets.ndim() <= 1 && mx::issubdtype(offsets.dtype(), mx::integer) &&
              (offsets.size() == 1 || (x.ndim() > 0 && offsets.size() == size_t(x.shape(0))));
   if (!ropes(x, dims, s) || !periods_fit(periods, dims) || !fit) {
@@ -82,7 +83,7 @@ mx::array rope_offsets(const mx::array& x, const mx::array& offsets, const mx::a
 
 namespace {
 
-// Which row of the positions pair j of half takes (Qwen 3.5: time, height, width).
+// Returns for each of the half pairs which row of positions it uses (Qwen 3.5: time, height, width).
 std::vector<int> components(int half, int rows, const std::vector<int>& sections, bool interleaved) {
   std::vector<int> of(size_t(half), 0);
   if (rows == 1) {
@@ -91,12 +92,13 @@ std::vector<int> components(int half, int rows, const std::vector<int>& sections
   int64_t covered = 0;
   for (int size : sections) {
     if (size < 0) {
-      throw std::invalid_argument("a section of " + std::to_string(size) + " pairs");
+      throw std::invalid_argument("a section of " + std::to_string(size) + " pairs is negative");
     }
     covered += size;
   }
   if (int(sections.size()) != rows || covered != half) {
-    throw std::invalid_argument(std::to_string(sections.size()) + " sections of " + std::to_string(covered) + " pairs for " +
+    throw std::invalid_argument(std::to_string(sections.size()) + " sections of " + std::to_string(covered) +
+                                " pairs for " +
                                 std::to_string(rows) + " rows of positions and " + std::to_string(half) + " pairs");
   }
   if (!interleaved) {
@@ -115,7 +117,7 @@ std::vector<int> components(int half, int rows, const std::vector<int>& sections
   return of;
 }
 
-// The same out of MLX's operations.
+// rotate_rows composed of MLX's operations.
 std::vector<mx::array> rotated(const std::vector<mx::array>& xs, const mx::array& positions, const mx::array& freqs,
                                bool traditional, double scale, const std::vector<int>& component, int half, Where s) {
   auto p = mx::astype(positions, mx::float32, s);
@@ -148,13 +150,15 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& n
                                    const std::vector<int>& sections, Where s) {
   if (xs.empty() || positions.ndim() < 1 || positions.ndim() > 2 || positions.size() == 0 ||
       !mx::issubdtype(positions.dtype(), mx::integer) || freqs.ndim() != 1 || freqs.dtype() != mx::float32) {
-    throw std::invalid_argument("rotating " + std::to_string(xs.size()) + " arrays by positions " + to_string(positions) +
+    throw std::invalid_argument("cannot rotate " + std::to_string(xs.size()) + " arrays by positions " +
+                                to_string(positions) +
                                 " and frequencies " + to_string(freqs));
   }
   int half = freqs.shape(0), rows = positions.ndim() == 2 ? positions.shape(0) : 1, count = positions.shape(-1);
   auto component = components(half, rows, sections, interleaved);
   if (!norms.weights.empty() && norms.weights.size() != xs.size()) {
-    throw std::invalid_argument("weights of " + std::to_string(norms.weights.size()) + " norms for " + std::to_string(xs.size()) + " arrays");
+    throw std::invalid_argument("weights for " + std::to_string(norms.weights.size()) + " norms, but " +
+                                std::to_string(xs.size()) + " arrays");
   }
   bool all_ours = half > 0;
   for (size_t i = 0; i < norms.weights.size(); i++) {
@@ -162,15 +166,18 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& n
     all_ours = all_ours && w.dtype() == xs[i].dtype() && w.ndim() == 1 && w.shape(0) == xs[i].shape(-1);
   }
   for (const auto& x : xs) {
-    if (x.ndim() != 3 || x.shape(0) != count || 2 * int64_t(half) > x.shape(2) || !mx::issubdtype(x.dtype(), mx::floating)) {
-      throw std::invalid_argument(to_string(x) + " is not [" + std::to_string(count) + ", heads, " + std::to_string(2 * half) +
+    if (x.ndim() != 3 || x.shape(0) != count || 2 * int64_t(half) > x.shape(2) ||
+        !mx::issubdtype(x.dtype(), mx::floating)) {
+      throw std::invalid_argument(to_string(x) + " is not [" + std::to_string(count) + ", heads, " +
+                                  std::to_string(2 * half) +
                                   " or more]");
     }
-    all_ours = all_ours && cpu::ours(x, s);
+    all_ours = all_ours && cpu::uses_kernels(x, s);
   }
   if (!all_ours) {
     for (size_t i = 0; i < norms.weights.size(); i++) {
-      xs[i] = norms.plus_one ? rms_norm_plus_one(xs[i], norms.weights[i], norms.eps, s) : rms_norm(xs[i], norms.weights[i], norms.eps, s);
+      xs[i] = norms.plus_one ? rms_norm_plus_one(xs[i], norms.weights[i], norms.eps, s)
+                             : rms_norm(xs[i], norms.weights[i], norms.eps, s);
     }
     return half > 0 ? rotated(xs, positions, freqs, traditional, scale, component, half, s) : xs;
   }
@@ -194,11 +201,12 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& n
   xs.push_back(mx::astype(positions, mx::int32, s));
   xs.push_back(freqs);
   xs.insert(xs.end(), norms.weights.begin(), norms.weights.end());
-  auto body = [=, normed = !norms.weights.empty(), eps = float(norms.eps), offset = float(norms.plus_one), component = std::move(component)](const cpu::Memory& m) {
+  auto body = [=, normed = !norms.weights.empty(), eps = float(norms.eps), offset = float(norms.plus_one),
+               component = std::move(component)](const cpu::Memory& m) {
     auto& kernels = cpu::row_kernels();
     const int32_t* at_row = m.input<int32_t>(int(parts.size()));
     const float* f = m.input<float>(int(parts.size()) + 1);
-    cpu::parallel(count, cpu::rows_of(row), [&](int64_t begin, int64_t end) {
+    cpu::parallel(count, cpu::rows_per_piece(row), [&](int64_t begin, int64_t end) {
       auto* position = cpu::scratch<float>(cpu::kRowsScratch, size_t(3 * half));
       float *cos = position + half, *sin = cos + half;
       for (int64_t t = begin; t < end; t++) {
@@ -228,7 +236,8 @@ std::vector<mx::array> rotate_rows(std::vector<mx::array> xs, const HeadNorms& n
       }
     });
   };
-  return cpu::node("rotate_rows", std::move(xs), std::move(shapes), std::move(types), s, std::move(body), std::move(reuse));
+  return cpu::node("rotate_rows", std::move(xs), std::move(shapes), std::move(types), s, std::move(body),
+                   std::move(reuse));
 }
 
 }  // namespace ingot

@@ -1,4 +1,4 @@
-// Start, evaluation, host memory, counters, limits and streams.
+// Initialization, evaluation, host memory, counters, limits and streams.
 #include <cstring>
 
 #include "call.h"
@@ -17,9 +17,9 @@ namespace {
 
 thread_local bool is_engine_thread = false;
 
-// Whether an array over allocator::Buffer(p - 8) really reads p: MLX's CPU allocator keeps the size in the 8 bytes
-// before the data (mlx 0.32.4, backend/no_gpu/allocator.cpp). Only asked of the CPU wheel: elsewhere a Buffer holds
-// something else.
+// Reports whether an array over allocator::Buffer(p - 8) reads p: MLX's CPU allocator keeps the size in the 8 bytes
+// before the data (mlx 0.32.4, backend/no_gpu/allocator.cpp). For the CPU wheel only: on GPUs a Buffer is something
+// else.
 bool wraps_host_memory() {
   alignas(64) static char block[128];
   char* p = block + 64;
@@ -31,7 +31,7 @@ std::vector<mx::array> list(void* const* arrays, int64_t n) {
   std::vector<mx::array> v;
   v.reserve(n);
   for (int64_t i = 0; i < n; i++) {
-    if (arrays[i]) {  // absent layers of a cache are skipped
+    if (arrays[i]) {  // skips absent layers of a cache
       v.push_back(*static_cast<mx::array*>(arrays[i]));
     }
   }
@@ -49,9 +49,9 @@ void evaluate(std::vector<mx::array> arrays, bool async) {
   }
 }
 
-// Brings MLX's count of active tasks back to zero after an evaluation that failed. A task that throws on its stream's
-// thread before its completion is enqueued never lowers the count (mlx 0.32.4, backend/cpu/encoder.h and StreamThread's
-// enqueue in scheduler.cpp); later evaluations above the memory limit would then wait for ever.
+// Resets MLX's count of active tasks to zero after a failed evaluation. A task that throws on its stream's thread
+// before its completion is enqueued never decrements the count (mlx 0.32.4, backend/cpu/encoder.h and StreamThread's
+// enqueue in scheduler.cpp); later evaluations above the memory limit would then wait forever.
 void settle() {
   auto& e = engine();
   if (e.gpu) {
@@ -60,7 +60,7 @@ void settle() {
   for (auto& s : e.streams) {
     try {
       mx::synchronize(s);
-    } catch (const std::exception&) {  // what failed has been said
+    } catch (const std::exception&) {  // the failure has been reported already
     }
   }
   while (mx::scheduler::n_active_tasks() > 0) {
@@ -97,14 +97,14 @@ const char* ig_init(const char* flavour, int32_t* device) {
   const char* failed = guard([&] {
     auto& e = engine();
     if (!e.streams.empty()) {
-      throw std::runtime_error("the engine runs already");
+      throw std::runtime_error("the engine is already running");
     }
     e.flavour = flavour;
     bool gpu = mx::metal::is_available() || mx::cu::is_available();
     mx::Device d(gpu ? mx::Device::gpu : mx::Device::cpu);
     mx::set_default_device(d);
     if (!gpu) {
-      mx::disable_compile();  // on a CPU it runs a compiler into a shared folder and gains nothing
+      mx::disable_compile();  // on the CPU it runs a compiler in a shared folder, without any gain
     }
     e.shares_host_memory = e.flavour == "cpu" && wraps_host_memory();
     e.streams.push_back(mx::default_stream(d));
@@ -136,8 +136,8 @@ const char* ig_tape_record(void* out, void* const* inputs, int64_t n, void** tap
   });
 }
 
-const char* ig_tape_play(void* tape, const int64_t* numbers, int64_t n, ig_desc* out) {
-  return guard([&] { describe(static_cast<cpu::Tape*>(tape)->play(numbers, n), out); });
+const char* ig_tape_replay(void* tape, const int64_t* values, int64_t n, ig_desc* out) {
+  return guard([&] { describe(static_cast<cpu::Tape*>(tape)->replay(values, n), out); });
 }
 
 void ig_tape_free(void* tape) { delete static_cast<cpu::Tape*>(tape); }
@@ -221,7 +221,7 @@ const char* ig_limit(int32_t which, int64_t value) {
         mx::clear_cache();
         return;
     }
-    throw std::invalid_argument("no limit " + std::to_string(which));
+    throw std::invalid_argument("unknown limit " + std::to_string(which));
   });
 }
 
@@ -261,7 +261,7 @@ const char* ig_device_info(void) {
 
 const char* ig_cpu_set(int32_t threads, int32_t fast, const char* isa) {
   return guard([&] {
-    mx::synchronize();  // a running kernel keeps the settings that it began with
+    mx::synchronize();  // a running kernel keeps its settings
     if (threads > 0) {
       cpu::set_isa(isa);
       cpu::set_math(fast ? cpu::Math::fast : cpu::Math::exact);

@@ -27,7 +27,7 @@ thread_local int kind = IG_OK;
 }  // namespace
 
 Engine& engine() {
-  static Engine* e = new Engine;  // never destroyed: arrays may outlive static destruction
+  static Engine* e = new Engine;  // never destroyed: arrays may outlive static destructors
   return *e;
 }
 
@@ -54,7 +54,7 @@ int32_t code_of(mx::Dtype d) {
       return int32_t(i);
     }
   }
-  throw std::invalid_argument("a result has a type that the binding does not carry");
+  throw std::invalid_argument("a result has a type that the binding does not support");
 }
 
 std::string to_string(const mx::array& a) {
@@ -90,7 +90,8 @@ namespace {
 
 void refuse(const std::string& what, size_t bytes, int64_t left) {
   std::ostringstream o;
-  o << what << " needs " << bytes << " bytes; " << left << " of the memory budget of " << engine().budget << " are left";
+  o << what << " needs " << bytes << " bytes; " << left << " of the memory budget of " << engine().budget <<
+      " are left";
   throw OutOfMemory(o.str());
 }
 
@@ -165,8 +166,8 @@ std::vector<int> every_axis(const mx::array& x) {
   return axes;
 }
 
-// mx::copy shares its source's buffer, and mx::contiguous does where the buffer is at most 16 KiB larger than the
-// slice; a select always writes an output of its own.
+// A select always writes an output of its own. mx::copy shares its source's buffer, and so does mx::contiguous if the
+// buffer is at most 16 KiB larger than the slice.
 mx::array owned_copy(const mx::array& x, mx::StreamOrDevice s) {
   return mx::where(mx::array(true), x, x, s);
 }
@@ -183,7 +184,7 @@ mx::array Call::array() {
 
 std::optional<mx::array> Call::optional() {
   if (array_ >= frame_->n_arrays) {
-    throw std::out_of_range("too few arrays in the frame");
+    throw std::out_of_range("not enough arrays in the frame");
   }
   auto* p = static_cast<mx::array*>(frame_->arrays[array_++]);
   return p ? std::optional<mx::array>(*p) : std::nullopt;
@@ -201,7 +202,7 @@ std::vector<mx::array> Call::arrays() {
 
 int64_t Call::wide() {
   if (int_ >= frame_->n_ints) {
-    throw std::out_of_range("too few integers in the frame");
+    throw std::out_of_range("not enough integers in the frame");
   }
   return frame_->ints[int_++];
 }
@@ -231,7 +232,7 @@ std::optional<int> Call::optional_integer() {
 
 double Call::real() {
   if (real_ >= frame_->n_reals) {
-    throw std::out_of_range("too few numbers in the frame");
+    throw std::out_of_range("not enough numbers in the frame");
   }
   return frame_->reals[real_++];
 }
@@ -268,7 +269,7 @@ const char* ig_call(int32_t op, ig_frame* frame) {
   frame->n_outs = 0;
   const char* failed = guard([&] {
     if (op < 0 || op >= operation_count) {
-      throw std::out_of_range("no operation " + std::to_string(op));
+      throw std::out_of_range("unknown operation " + std::to_string(op));
     }
     Call call(frame);
     operations[op].run(call);

@@ -1,4 +1,4 @@
-// What the translation units of the bridge share: reading a frame, making results, turning exceptions into messages.
+// Shared parts of the bridge: reading a frame, returning results, converting exceptions to messages.
 #pragma once
 
 #include <atomic>
@@ -19,13 +19,13 @@ struct OutOfMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// State of the one engine thread. Only that thread may call.
+// The state of the engine's thread, the only one that may call the bridge.
 struct Engine {
   std::string flavour;
   std::vector<mx::Stream> streams;
   int current = 0;
-  bool gpu = false;                 // the default device
-  bool shares_host_memory = false;  // the CPU allocator's layout allows to wrap a mapping
+  bool gpu = false;                 // the default device is a GPU
+  bool shares_host_memory = false;  // the CPU allocator can wrap mapped memory
   std::atomic<int64_t> budget{INT64_MAX};
   std::atomic<int64_t> handles{0};
   std::atomic<int64_t> mapped{0};
@@ -33,10 +33,10 @@ struct Engine {
 Engine& engine();
 bool on_engine_thread();
 
-// Keeps a message for the thread and its kind; returns the message.
+// Stores this thread's error message and its kind, and returns the message.
 const char* fail(int kind, const std::string& message) noexcept;
 
-// Runs f; gives NULL or the message of what it threw.
+// Calls f; returns NULL, or the message of the exception that it threw.
 template <class F>
 const char* guard(F&& f) noexcept {
   try {
@@ -56,15 +56,15 @@ const char* guard(F&& f) noexcept {
   }
 }
 
-// Refuses what the memory budget leaves no room for: MLX's CPU allocator does not check for null, so an allocation that
-// fails ends the process.
+// Throw OutOfMemory if the memory budget has no room for the bytes or the array. MLX's CPU allocator does not check for
+// null, so a failed allocation would kill the process.
 void reserve(size_t bytes, const std::string& what);
 void reserve(const mx::array& a);
 
-// An array's bytes by its shape; MLX's own nbytes wraps around.
+// Returns the bytes of an array by its shape; MLX's nbytes may overflow.
 size_t bytes_of(const mx::array& a);
 
-// The one maker of results: checks the budget, takes ownership, describes.
+// Returns an array to Go: checks the budget, takes ownership and fills out. All results are created here.
 void describe(mx::array a, ig_desc* out);
 
 mx::Dtype dtype_of(int64_t code);
@@ -80,7 +80,7 @@ std::vector<int> transpose_axes(std::vector<int> axes, const mx::array& x);
 std::vector<int> every_axis(const mx::array& x);
 mx::array owned_copy(const mx::array& x, mx::StreamOrDevice s);
 
-// Reads the arguments of one call in the order in which the list names them.
+// Reads the arguments of one call, in the order of the operation's list.
 class Call {
  public:
   explicit Call(ig_frame* frame);

@@ -20,10 +20,11 @@ int not_negative(int v) {
   return v;
 }
 
-int few(int parts) {
-  constexpr int kMost = 1024;  // what the Go side has room for
+int result_count(int parts) {
+  constexpr int kMost = 1024;  // the capacity of the Go side
   if (parts > kMost) {
-    throw std::invalid_argument(std::to_string(parts) + " parts are too many results, more than " + std::to_string(kMost));
+    throw std::invalid_argument(std::to_string(parts) + " parts: too many results; the limit is " +
+                                std::to_string(kMost));
   }
   return parts;
 }
@@ -55,8 +56,9 @@ const mx::array& packed(const mx::array& w, const mx::array& scales, std::option
                         const std::string& format) {
   for (auto& f : kFormats) {
     if (f.name == format && !(one_of(f.groups, group) && one_of(f.bits, bits))) {
-      throw std::invalid_argument("no format " + format + " has groups of " + std::to_string(group.value_or(0)) + " or " +
-                                  std::to_string(bits.value_or(0)) + " bits (0 is its own)");
+      throw std::invalid_argument("format " + format + " does not have groups of " + std::to_string(group.value_or(0)) +
+                                  " or " +
+                                  std::to_string(bits.value_or(0)) + " bits (0: the default)");
     }
   }
   if (w.ndim() < 2 || scales.ndim() != w.ndim() || scales.shape(-2) != w.shape(-2)) {
@@ -86,7 +88,8 @@ mx::array triangle(int n, int m, int k, mx::Dtype type, mx::StreamOrDevice s) {
 
 namespace {
 
-// Whether the quotient is of signed integers; then b gets its type, and minus tells where b is -1, which becomes 1.
+// Reports whether a/b is a quotient of signed integers. If so, b is converted to the type of the result, minus is true
+// where b is -1, and there b becomes 1.
 bool signed_quotient(const mx::array& a, mx::array& b, mx::array& minus, mx::StreamOrDevice s) {
   auto type = mx::promote_types(a.dtype(), b.dtype());
   if (!mx::issubdtype(type, mx::signedinteger)) {

@@ -1,6 +1,6 @@
-// Arguments that MLX 0.32.4 takes without a check and then answers with a fatal signal, an endless loop or a read outside
-// of the array. Each function gives its first argument, or throws; ops.txt says where they are needed, and the random
-// calls of package mlx's tests found them.
+// Checks of arguments that MLX 0.32.4 accepts and answers with a fatal signal, an endless loop or an out-of-bounds
+// read. Each function returns its first argument, or throws std::invalid_argument. ops.txt says where they are needed;
+// the random calls of package mlx's tests found them.
 #pragma once
 
 #include <optional>
@@ -12,34 +12,35 @@ namespace ingot {
 
 namespace mx = mlx::core;
 
-// The groups of a convolution divide; its padding moves pointers.
+// A convolution divides by its groups and offsets pointers by its padding.
 int positive(int v, const char* what);
 int not_negative(int v);
 
-// All parts of a split are made, which of an empty array may be billions.
-int few(int parts);
+// The number of results of a split: all parts are created, and those of an empty array may be billions.
+int result_count(int parts);
 
-// Dimensions divide in convolutions, products picked by index, packed products, attention and the gated delta rule.
+// MLX divides by dimensions in convolutions, gathered and quantized products, attention and the gated delta rule.
 const mx::array& not_empty(const mx::array& x);
 
-// Of packed weights only the last axis of the scales is compared; a format's group and bits only by mx::quantize.
+// MLX compares only the last axis of packed weights and their scales, and checks a format's group and bits only in
+// mx::quantize.
 const mx::array& packed(const mx::array& w, const mx::array& scales, std::optional<int> group, std::optional<int> bits,
                         const std::string& format);
 
-// No index is inside of an empty array.
+// An empty array has no valid index.
 const mx::array& indexable(const mx::array& x, const mx::array& indices);
 
-// A dynamic update subtracts the ranks as unsigned numbers.
+// A dynamic update subtracts the ranks as unsigned integers.
 const mx::array& of_rank_at_most(const mx::array& update, const mx::array& x);
 
-// get_reduction_plan (backend/common/reduce.cpp) takes the last of no strides where an axis of length 0 is reduced and the
-// array is not row-major.
+// get_reduction_plan (backend/common/reduce.cpp) takes the last of an empty list of strides if an axis of length 0 is
+// reduced and the array is not row-major.
 mx::array row_major_if_empty(const mx::array& x, mx::StreamOrDevice s);
 
-// mx::tri, which counts to n and to m whatever their product.
+// mx::tri, which loops to n and to m even if the result is empty.
 mx::array triangle(int n, int m, int k, mx::Dtype type, mx::StreamOrDevice s);
 
-// mx::floor_divide and mx::remainder; x86 answers the least integer by -1 with a signal.
+// mx::floor_divide and mx::remainder. On x86, dividing the least integer by -1 raises a signal.
 mx::array quotient(const mx::array& a, const mx::array& b, mx::StreamOrDevice s);
 mx::array modulus(const mx::array& a, const mx::array& b, mx::StreamOrDevice s);
 

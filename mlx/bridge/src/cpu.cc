@@ -43,7 +43,7 @@ bool has(Isa isa) {
 #if defined(__linux__)
       return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) && (getauxval(AT_HWCAP) & HWCAP_ASIMDHP);
 #elif defined(__APPLE__)
-      return true;  // since the first of Apple's own processors for Macs
+      return true;  // all Macs with Apple's processors have it
 #endif
 #endif
     default:
@@ -51,7 +51,7 @@ bool has(Isa isa) {
   }
 }
 
-// Whether a set that is there is right for this processor.
+// Reports whether a supported set is the best choice for this processor.
 bool suits([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::zen4) {
@@ -63,7 +63,7 @@ bool suits([[maybe_unused]] Isa isa) {
 
 Isa best() {
   int i = kCount - 1;
-  while (!has(Isa(i)) || !suits(Isa(i))) {  // portable is there
+  while (!has(Isa(i)) || !suits(Isa(i))) {  // ends at portable
     i--;
   }
   return Isa(i);
@@ -77,13 +77,13 @@ Isa parse(const std::string& name) {
   for (int i = 0; i < kCount; i++) {
     if (name == kNames[i]) {
       if (!has(Isa(i))) {
-        throw std::invalid_argument("this processor has no " + name + " instructions");
+        throw std::invalid_argument("this processor does not support the instruction set " + name);
       }
       return Isa(i);
     }
     known += (i ? ", " : "") + std::string(kNames[i]);
   }
-  throw std::invalid_argument("unknown instruction set " + name + "; " + known + " are known");
+  throw std::invalid_argument("unknown instruction set " + name + "; known sets: " + known);
 }
 
 std::atomic<Isa> chosen{best()};

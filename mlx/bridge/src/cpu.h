@@ -1,4 +1,4 @@
-// What the CPU kernels are chosen by: the instruction set and the precision of products.
+// The instruction set and the precision of the CPU kernels.
 #pragma once
 
 #include <cstdint>
@@ -6,22 +6,25 @@
 
 namespace ingot::cpu {
 
-// In order of preference within an architecture. zen4 has the instructions of avx512bf16, and adds 512 bits beside products: AMD's since
-// Zen 4, while Intel's add where they multiply (https://uops.info: VPADDW, VPDPWSSD).
+// In order of preference within an architecture. zen4 has the instructions of avx512bf16, but executes 512-bit
+// additions beside multiplications (AMD since Zen 4). Intel's processors use the same units for both
+// (https://uops.info: VPADDW, VPDPWSSD).
 enum class Isa { portable, avx2, avx512, avx512bf16, zen4, neon, dotprod };
 
-// The set that kernels use: the best that this processor and system have, unless INGOT_CPU_ISA or set_isa says otherwise.
+// Returns the instruction set that kernels use: the best one that the processor and the system support, unless
+// INGOT_CPU_ISA or set_isa chose another.
 Isa isa();
-void set_isa(const std::string& name);  // "" is the best; throws for one that is unknown or not there
+void set_isa(const std::string& name);  // "": the best one; throws if the set is unknown or not supported
 const char* name_of(Isa isa);
 
-// exact: int16 activations, or float32 where those would show, or bfloat16 as it is. fast: int8 activations, and in attention values may
-// have bfloat16 weights.
+// exact: activations become int16, or stay bfloat16 or float32 where int16 would lose precision. fast: activations
+// become int8, and attention may round softmax weights to bfloat16.
 enum class Math { exact, fast };
 Math math();
 void set_math(Math m);
 
-// Picks a member of a family of tables, one for each instruction set; an absent one is the portable one.
+// A family of kernel tables, one for each instruction set. get returns the table of the current set; if it is absent,
+// that of the next lower set, and finally portable.
 template <class Table>
 struct Choice {
   const Table* portable;
@@ -29,11 +32,11 @@ struct Choice {
   const Table* avx512 = nullptr;
   const Table* neon = nullptr;
   const Table* dotprod = nullptr;
-  const Table* avx512bf16 = nullptr;  // after the others, since tables are named by place
+  const Table* avx512bf16 = nullptr;  // after the others, because tables are initialized by position
   const Table* zen4 = nullptr;
 
   const Table& get() const {
-    switch (isa()) {  // a set whose table is absent has that of the next
+    switch (isa()) {  // a set without a table falls through to the next lower one
       case Isa::zen4:
         if (zen4) {
           return *zen4;

@@ -25,25 +25,25 @@ const AttentionKernels& kernels() {
   return choice.get();
 }
 
-constexpr int kShared = 4, kOwn = 5;  // slots of scratch memory
+constexpr int kShared = 4, kOwn = 5;  // scratch slots: of all threads' partial results, and of one thread's task
 
-// Vectors that a tile has at most, and keys that it takes at once: float32 of both together stay in the second cache.
+// The size of a tile: its queries and sums, float32, stay in the L2 cache together with a block of keys.
 constexpr int kTileFloats = 48 << 10, kTileVectors = 128;
-constexpr int kFewVectors = 16;  // up to which each key is read as it lies
-// Rows of few tiles are cut into so many pieces by their keys, of at least so many keys.
+constexpr int kSmallBatchVectors = 16;  // up to this many vectors a group uses AttentionKernels::small_batch
+// If there are few tiles, their keys are split into about this many parts in total, of at least kPartKeys keys.
 constexpr int64_t kPieces = kMaxParts, kPartKeys = 256;
 
-int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// Rows and heads that see the same keys, and the parts that these are cut into.
+// A tile of rows and heads that share their keys, and the parts that these keys are split into.
 struct Group {
   int sequence, kv_head;
-  int head, heads;  // of all heads
+  int head, heads;  // query heads
   int row, rows;
-  bool few;
-  int64_t begin, part;  // keys: the first, and how many a part has
+  bool small_batch;
+  int64_t begin, part;  // keys: the first position, and positions per part
   int parts;
-  int64_t at;  // its vectors among all partial results
+  int64_t at;  // index of its first vector in the partial results
 };
 
 struct Piece {
@@ -53,8 +53,8 @@ struct Piece {
 struct Plan {
   std::vector<Group> groups;
   std::vector<Piece> pieces;
-  int64_t vectors = 0;  // of partial results
-  int64_t scratch = 0;  // floats for one piece
+  int64_t vectors = 0;  // vectors of all partial results
+  int64_t scratch = 0;  // floats per task
 };
 
 int64_t first_key(const AttentionShape& s, const AttentionRows& r, int row) {
@@ -73,34 +73,37 @@ int block_of(const AttentionShape& s) {
   return both <= 256 ? 96 : both <= 512 ? 48 : 24;
 }
 
-// The pieces of the work, which depend on shapes only.
+// Splits the work into pieces. The plan depends on shapes only, not on the number of threads.
 Plan plan(const AttentionShape& s, const std::vector<AttentionRows>& sequences, const AttentionKernels& k) {
   Plan p;
   const int group = s.heads / s.kv_heads;
-  const int most = int(std::clamp<int64_t>(kTileFloats / (s.dim + s.value_dim) / k.panel * k.panel, k.panel, kTileVectors));
+  const int max_vectors = int(std::clamp<int64_t>(kTileFloats / (s.dim + s.value_dim) / k.panel * k.panel, k.panel,
+                                                  kTileVectors));
   const bool whole_chunks = s.dim % k.chunk == 0 && s.value_dim % k.chunk == 0;
   int64_t most_rows = 0;
   for (const auto& r : sequences) {
     most_rows = std::max(most_rows, r.count);
   }
-  const int tile_heads = std::min(group, most), tile_rows = std::max(1, most / tile_heads);
-  for (int64_t tile = up(most_rows, tile_rows) / tile_rows - 1; tile >= 0; tile--) {  // the longest first
+  const int tile_heads = std::min(group, max_vectors), tile_rows = std::max(1, max_vectors / tile_heads);
+  // longest first: with causal attention, later rows see more keys
+  for (int64_t tile = round_up(most_rows, tile_rows) / tile_rows - 1; tile >= 0; tile--) {
     for (int i = 0; i < int(sequences.size()); i++) {
       const auto& r = sequences[size_t(i)];
       if (tile * tile_rows >= r.count) {
         continue;
       }
-      bool few = whole_chunks && r.count * group <= kFewVectors;
+      bool small_batch = whole_chunks && r.count * group <= kSmallBatchVectors;
       Group g{};
       g.sequence = i;
-      g.few = few;
+      g.small_batch = small_batch;
       g.row = int(tile) * tile_rows;
       g.rows = int(std::min<int64_t>(tile_rows, r.count - g.row));
       g.begin = first_key(s, r, g.row);
       int64_t keys = std::max<int64_t>(0, end_key(s, r, g.row + g.rows - 1) - g.begin);
-      int64_t tiles = up(r.count, tile_rows) / tile_rows * s.kv_heads * (up(group, tile_heads) / tile_heads);
+      int64_t tiles =
+          round_up(r.count, tile_rows) / tile_rows * s.kv_heads * (round_up(group, tile_heads) / tile_heads);
       int64_t cuts = tiles * 2 > kPieces ? 1 : kPieces / tiles;
-      g.part = std::max(kPartKeys, up((keys + cuts - 1) / cuts, kPartKeys));
+      g.part = std::max(kPartKeys, round_up((keys + cuts - 1) / cuts, kPartKeys));
       g.parts = int(std::max<int64_t>(1, (keys + g.part - 1) / g.part));
       if (cuts == 1) {
         g.part = std::max<int64_t>(1, keys);
@@ -122,18 +125,23 @@ Plan plan(const AttentionShape& s, const std::vector<AttentionRows>& sequences, 
       }
     }
   }
-  int64_t vectors = up(std::max(most, kFewVectors), k.panel), block = block_of(s);
-  p.scratch = vectors * (s.dim + s.value_dim + 2) + block * (s.dim + s.value_dim + 2 * k.panel) + s.dim + s.value_dim + 256;
+  int64_t vectors = round_up(std::max(max_vectors, kSmallBatchVectors), k.panel), block = block_of(s);
+  p.scratch = vectors * (s.dim + s.value_dim + 2) + block * (s.dim + s.value_dim + 2 * k.panel) + s.dim +
+              s.value_dim + 256;
   return p;
 }
 
-// Runs the pieces; the last one of a group to be done joins its results.
+// Work runs the pieces of a plan. The thread that completes the last piece of a group merges its partial results.
 class Work {
  public:
   Work(const AttentionShape& shape, const std::vector<AttentionRows>& sequences, const float* sinks)
-      : shape_(shape), sequences_(sequences), sinks_(sinks), kernels_(kernels()), plan_(plan(shape, sequences, kernels_)) {
+      : shape_(shape),
+        sequences_(sequences),
+        sinks_(sinks),
+        kernels_(kernels()),
+        plan_(plan(shape, sequences, kernels_)) {
     size_t floats = size_t(plan_.vectors) * size_t(shape.value_dim + 2);
-    size_t counts = up(plan_.groups.size() * sizeof(std::atomic<int>), 64);
+    size_t counts = round_up(plan_.groups.size() * sizeof(std::atomic<int>), 64);
     char* memory = cpu::scratch<char>(kShared, counts + floats * sizeof(float));
     left_ = reinterpret_cast<std::atomic<int>*>(memory);
     for (size_t i = 0; i < plan_.groups.size(); i++) {
@@ -180,14 +188,14 @@ class Work {
     t.begin = g.begin + p.part * g.part;
     t.end = std::min(t.begin + g.part, end_key(shape_, r, g.row + g.rows - 1));
     t.block = block_of(shape_);
-    float* own = cpu::scratch<float>(kOwn, size_t(plan_.scratch + up(vectors, 16) * (shape_.value_dim + 2)));
+    float* own = cpu::scratch<float>(kOwn, size_t(plan_.scratch + round_up(vectors, 16) * (shape_.value_dim + 2)));
     t.scratch = own;
     bool whole = g.parts == 1;
     int64_t at = g.at + p.part * vectors;
     t.weights = whole ? own + plan_.scratch : weights_ + at;
     t.highest = whole ? t.weights + vectors : highest_ + at;
     t.sums = whole ? t.highest + vectors : sums_ + at * shape_.value_dim;
-    g.few ? kernels_.few(t) : kernels_.tile(t);
+    g.small_batch ? kernels_.small_batch(t) : kernels_.tile(t);
     if (whole) {
       join(g, t.sums, t.weights, t.highest);
     } else if (left_[p.group].fetch_sub(1, std::memory_order_acq_rel) == 1) {

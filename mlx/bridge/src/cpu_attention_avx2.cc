@@ -1,10 +1,10 @@
 #define INGOT_ISA avx2
-#include "cpu_attention_few.h"
+#include "cpu_attention_small_batch.h"
 #include "cpu_attention_tile.h"
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_avx2 = {avx2::kPanel, avx2::kChunk, avx2::tile, avx2::few, avx2::join,
+const AttentionKernels attention_avx2 = {avx2::kPanel, avx2::kChunk, avx2::tile, avx2::small_batch, avx2::join,
                                          avx2::pack};
 
 }  // namespace ingot::cpu

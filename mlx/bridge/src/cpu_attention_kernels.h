@@ -1,5 +1,6 @@
-// The kernels of attention; see cpu_attention.h. They run over blocks of keys with the highest score so far (online
-// softmax: Milakov and Gimelshein 2018), so no row of scores is ever stored whole.
+// Parts of the attention kernels that tiles and small batches share; see cpu_attention.h. Keys are processed in blocks
+// with a running maximum of the scores (online softmax: Milakov and Gimelshein 2018), so that a row of scores is never
+// stored whole.
 #pragma once
 
 #include "cpu_attention.h"
@@ -7,19 +8,19 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr float kLowest = -3.40282347e38f;  // what a false mask stands for: a row of them weighs all keys alike
+constexpr float kLowest = -3.40282347e38f;  // score of a masked key: if all keys are masked, all have the same weight
 constexpr float kNone = -__builtin_inff();
 
-IG_INLINE int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
-IG_INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+IG_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+IG_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// The positions that a row sees, relative to a block of n keys at position p.
-IG_INLINE int64_t first_seen(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
+// The keys that a row sees are [first_visible, end_visible), relative to a block of n keys that starts at position p.
+IG_INLINE int64_t first_visible(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
   int64_t window = t.shape->window;
-  return window > 0 ? at_most(n, at_least(0, t.position + row + 1 - window - p)) : 0;
+  return window > 0 ? smaller(n, larger(0, t.position + row + 1 - window - p)) : 0;
 }
-IG_INLINE int64_t end_seen(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
-  return t.shape->causal ? at_most(n, at_least(0, t.position + row + 1 - p)) : n;
+IG_INLINE int64_t end_visible(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
+  return t.shape->causal ? smaller(n, larger(0, t.position + row + 1 - p)) : n;
 }
 
 IG_INLINE float scalar_exp(float x) {
@@ -28,7 +29,7 @@ IG_INLINE float scalar_exp(float x) {
   return lanes[0];
 }
 
-// The element of a query vector, or of a result, by type.
+// Returns a pointer to a query vector.
 template <class T>
 IG_INLINE const T* vector_of(const AttentionTask& t, int row, int head) {
   return static_cast<const T*>(t.q) + row * t.q_row + head * t.q_head;
@@ -45,7 +46,7 @@ IG_INLINE void widen_row(float* to, const T* from, int n, F scale) {
   }
 }
 
-// A query vector in float32, times the scale.
+// Converts a query vector to float32 and multiplies it by the scale.
 IG_INLINE void widen_query(const AttentionTask& t, int row, int head, float* to) {
   const auto& s = *t.shape;
   switch (s.q_type) {
@@ -58,7 +59,8 @@ IG_INLINE void widen_query(const AttentionTask& t, int row, int head, float* to)
   }
 }
 
-// The elements of the mask for vector row*heads+head and n keys from position p on, apart by step: 0 and 1 of bools.
+// Reads the mask of a query vector for n keys from position p on to every step-th element of to; booleans become 0 and
+// 1.
 IG_INLINE void read_mask(const AttentionTask& t, int row, int head, int64_t p, int n, float* to, int step) {
   const auto& m = t.mask;
   int64_t at = row * m.row + head * m.head + p * m.key;
@@ -73,12 +75,12 @@ IG_INLINE F masked(const AttentionMask& m, F score, F element) {
 
 IG_INLINE F capped(F score, float cap) { return set(cap) * tanh(score / set(cap)); }
 
-// The part of a run that a task covers.
-struct Cut {
+// The positions of a run that a task covers.
+struct PositionRange {
   int64_t begin, end;
 };
-IG_INLINE Cut cut(const AttentionTask& t, const KeyRun& run) {
-  return {at_least(t.begin, run.position), at_most(t.end, run.position + run.count)};
+IG_INLINE PositionRange covered_range(const AttentionTask& t, const KeyRun& run) {
+  return {larger(t.begin, run.position), smaller(t.end, run.position + run.count)};
 }
 
 template <class T>

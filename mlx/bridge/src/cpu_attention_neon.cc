@@ -1,10 +1,10 @@
 #define INGOT_ISA neon
-#include "cpu_attention_few.h"
+#include "cpu_attention_small_batch.h"
 #include "cpu_attention_tile.h"
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_neon = {neon::kPanel, neon::kChunk, neon::tile, neon::few, neon::join,
+const AttentionKernels attention_neon = {neon::kPanel, neon::kChunk, neon::tile, neon::small_batch, neon::join,
                                          neon::pack};
 
 }  // namespace ingot::cpu

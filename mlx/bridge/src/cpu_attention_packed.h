@@ -1,14 +1,14 @@
-// Packed keys and values: see pack_rows in cpu_attention.h.
+// Packing and unpacking of quantized keys and values; see pack_rows in cpu_attention.h.
 //
-// All instruction sets give the same bits: the product of a code and a bfloat16 scale is exact in float32, so that a sum
-// with the bias is rounded once, whether fused or not.
+// All instruction sets give the same bits: the product of a code and a bfloat16 scale is exact in float32, so adding
+// the bias rounds once, fused or not.
 #pragma once
 
 #include "cpu_attention_kernels.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// One row in float32.
+// Unpacks a row to float32.
 template <int Bits>
 IG_INLINE void unpack_row(const uint8_t* row, int dim, float* to) {
   const int groups = packed_groups(dim);
@@ -53,7 +53,8 @@ static void unpack_rows(const void* from, int64_t stride, int n, int dim, int bi
   }
 }
 
-// n positions of a packed run from p on in float32; where the values are a part of the keys, they are found there.
+// Unpacks n positions of a run from position p on to float32 and returns them as a run. If the values are a prefix of
+// the keys, the unpacked keys serve for both.
 IG_INLINE KeyRun unpack_run(const AttentionTask& t, const KeyRun& run, int64_t p, int n, float* k, float* v) {
   const auto& s = *t.shape;
   const int64_t first = p - run.position;
@@ -67,7 +68,8 @@ IG_INLINE KeyRun unpack_run(const AttentionTask& t, const KeyRun& run, int64_t p
   return r;
 }
 
-// The nearest bfloat16 not above, and for numbers from 0 on the nearest not below.
+// rounded_down returns the largest bfloat16 that is at most v. rounded_up returns the smallest that is at least v, for
+// v >= 0.
 IG_INLINE uint32_t bits_of(float v) {
   uint32_t bits;
   __builtin_memcpy(&bits, &v, 4);
@@ -79,7 +81,7 @@ IG_INLINE bf16 rounded_down(float v) {
 }
 IG_INLINE bf16 rounded_up(float v) { return {uint16_t((bits_of(v) + 0xffff) >> 16)}; }
 
-// The codes of a group reach from its lowest number to its highest, whatever rounding does to scale and bias.
+// Quantizes a group. The bias is rounded down and the scale up, so that the codes cover the group's whole range.
 template <class T>
 static void pack_group(const T* from, int n, int bits, uint8_t* codes, bf16* scale, bf16* bias) {
   float x[kPackedGroup];
@@ -87,12 +89,12 @@ static void pack_group(const T* from, int n, int bits, uint8_t* codes, bf16* sca
   for (int i = n; i < kPackedGroup; i++) {
     x[i] = x[0];
   }
-  F low = load(x), high = low, odd = low - low;  // odd is 0, or not a number where one is not finite
+  F low = load(x), high = low, nonfinite = low - low;  // 0, or NaN if an element is not finite
   for (int i = kLanes; i < kPackedGroup; i += kLanes) {
     F v = load(x + i);
     low = min(low, v);
     high = max(high, v);
-    odd = odd + (v - v);
+    nonfinite = nonfinite + (v - v);
   }
   float lows[kLanes], highs[kLanes];
   store(lows, low);
@@ -102,16 +104,16 @@ static void pack_group(const T* from, int n, int bits, uint8_t* codes, bf16* sca
     highs[0] = highs[i] > highs[0] ? highs[i] : highs[0];
   }
   const float most = bits == 8 ? 255 : 15;
-  if (sum(odd) == 0) {
-    *bias = rounded_down(lows[0] + 0.0f);  // never of -0
+  if (sum(nonfinite) == 0) {
+    *bias = rounded_down(lows[0] + 0.0f);  // + 0.0f turns -0 into 0
     *scale = rounded_up((highs[0] + 0.0f - get(bias)) / most);
   } else {
     bias->bits = scale->bits = 0x7fc0;
   }
-  F by = set(get(scale)), from_bias = set(get(bias)), top = set(most);
+  F divisor = set(get(scale)), from_bias = set(get(bias)), top = set(most);
   for (int i = 0; i < kPackedGroup; i += kLanes) {
-    F code = round((load(x + i) - from_bias) / by);
-    store(x + i, select(code < top, code, top));  // also what 0/0 gives
+    F code = round((load(x + i) - from_bias) / divisor);
+    store(x + i, select(code < top, code, top));  // NaN from 0/0 becomes top, too
   }
   if (bits == 8) {
     for (int i = 0; i < n; i++) {

@@ -1,16 +1,16 @@
-// Attention of many query vectors: two matrix products per block of keys, in float32.
+// Attention of many query vectors (prefill): two matrix products per block of keys, in float32.
 //
-// Scores are computed transposed, [key][vector], and so are the sums, [channel][vector]: then keys and values are read as
-// they lie, one broadcast element at a time, probabilities are already where the second product wants them, and neither
-// highest scores nor sums are ever taken across lanes.
+// Scores are computed transposed, [key][vector], and so are sums, [channel][vector]. Keys and values are then broadcast
+// element by element from where they are stored, softmax weights have the layout that the second product needs, and
+// neither maxima nor sums are reduced across lanes.
 #pragma once
 
 #include "cpu_attention_packed.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kPanel = 2 * kLanes;  // vectors that go together
-// Rows of a product at once: as many accumulators as leave registers for two vectors and a broadcast.
+constexpr int kPanel = 2 * kLanes;  // query vectors of a panel
+// Rows of a micro-kernel: as many accumulators as leave registers for two vectors and a broadcast.
 #if defined(__AVX512F__)
 constexpr int kTileRows = 12;
 #elif defined(__AVX2__)
@@ -21,7 +21,7 @@ constexpr int kTileRows = 8;
 constexpr int kTileRows = 4;
 #endif
 
-// score[r] = k[r] . q for R keys; q is [depth][kPanel].
+// Micro-kernel of scores: score[r][j] = k[r] . q[.][j] for R keys and j < kPanel; q is [depth][kPanel].
 template <int R>
 IG_INLINE void tile_scores(const float* k, int64_t stride, const float* q, int depth, float* score) {
   F a[R], b[R];
@@ -45,7 +45,8 @@ IG_INLINE void tile_scores(const float* k, int64_t stride, const float* q, int d
   }
 }
 
-// sum[r] = sum[r]*factor + v[.][r] . p for R channels; p is [n][kPanel].
+// Micro-kernel of sums: sum[r][j] = sum[r][j] * factor[j] + v[.][r] . p[.][j] for R channels, n keys and j < kPanel; p
+// is [n][kPanel]. The factors rescale earlier sums to the new maximum.
 template <int R>
 IG_INLINE void tile_sums(const float* v, int64_t stride, const float* p, int n, F factor0, F factor1, float* sum) {
   F a[R], b[R];
@@ -70,7 +71,7 @@ IG_INLINE void tile_sums(const float* v, int64_t stride, const float* p, int n, 
   }
 }
 
-// Calls of<kTileRows>(i), of<2>(i) or of<1>(i) for row i and those that it takes with it, of n.
+// Calls of<R>(i) for rows i to i+R-1 until all n rows are covered, with R = kTileRows and a remainder of 2 and 1.
 template <class Of>
 IG_INLINE void by_rows(int n, Of of) {
   int i = 0;
@@ -97,7 +98,7 @@ static void all_sums(const float* v, int64_t stride, const float* p, int n, int 
   });
 }
 
-// What a tile works in.
+// Tile is the workspace of a task.
 struct Tile {
   float *q, *sums, *weights, *highest;  // [panels][dim][kPanel], [panels][value_dim][kPanel], [panels][kPanel] twice
   float *scores, *mask;                 // [block][kPanel] twice
@@ -106,7 +107,7 @@ struct Tile {
   int vectors, panels;
 };
 
-static Tile lay_out(const AttentionTask& t) {
+static Tile make_tile(const AttentionTask& t) {
   const auto& s = *t.shape;
   Tile w;
   w.vectors = t.rows * t.heads;
@@ -125,17 +126,17 @@ static Tile lay_out(const AttentionTask& t) {
   w.mask = take(int64_t(t.block) * kPanel);
   w.k = take(int64_t(t.block) * s.dim);
   w.v = take(int64_t(t.block) * s.value_dim);
-  w.row = take(at_least(s.dim, s.value_dim));
+  w.row = take(larger(s.dim, s.value_dim));
   return w;
 }
 
-template <class Form>
+template <class Policy>
 static void load_queries(const AttentionTask& t, const Tile& w) {
   const int dim = t.shape->dim;
   for (int m = 0; m < w.panels * kPanel; m++) {
     float* to = w.q + int64_t(m / kPanel) * dim * kPanel + m % kPanel;
-    const int lasting = m < w.vectors ? m : w.vectors - 1;  // nobody reads what comes of lanes that are left over
-    Form::put_query(t, lasting / t.heads, lasting % t.heads, w.row, to);
+    const int vector = m < w.vectors ? m : w.vectors - 1;  // unused lanes repeat the last vector
+    Policy::put_query(t, vector / t.heads, vector % t.heads, w.row, to);
     w.weights[m] = 0;
     w.highest[m] = kNone;
   }
@@ -144,7 +145,7 @@ static void load_queries(const AttentionTask& t, const Tile& w) {
   }
 }
 
-// Keys or values of a block in float32, and their stride.
+// Keys or values of a block in float32, and the stride of positions.
 struct Block {
   const float* at;
   int64_t stride;
@@ -159,12 +160,12 @@ IG_INLINE Block widen_block(const T* from, int64_t stride, int n, int dim, float
 }
 IG_INLINE Block widen_block(const float* from, int64_t stride, int, int, float*) { return {from, stride}; }
 
-// How queries, keys and values of type T meet: all in float32.
+// A policy determines the types of a tile's products. F32Policy converts queries, keys and values of type T to float32.
 template <class T>
-struct Floats {
+struct F32Policy {
   using Keys = Block;
   using Values = Block;
-  static constexpr int kGrain = 1;  // the keys of a panel begin at a multiple of it
+  static constexpr int kGrain = 1;  // the first key of a panel's range is a multiple of it
 
   static void put_query(const AttentionTask& t, int row, int head, float* copy, float* to) {
     widen_query(t, row, head, copy);
@@ -173,7 +174,7 @@ struct Floats {
     }
   }
 
-  // n positions of a run from p on.
+  // Loads n positions of a run from position p on.
   static void load(const AttentionTask& t, const Tile& w, const KeyRun& run, int64_t p, int n, Keys& k, Values& v) {
     const auto& s = *t.shape;
     if (s.bits > 0) {
@@ -188,18 +189,20 @@ struct Floats {
     v = run.v == run.k && run.v_row == run.k_row ? k : widen_block(values, run.v_row, n, s.value_dim, w.v);
   }
 
-  // Scores of keys begin to end for a panel of queries.
+  // Computes the scores of keys [begin, end) of a block for a panel of queries.
   static void scores(const AttentionTask& t, Keys k, int begin, int end, const float* q, float* score) {
     all_scores(k.at + begin * k.stride, k.stride, q, t.shape->dim, end - begin, score);
   }
 
-  // sum = sum*factor + their values times weights, of which a copy may be made.
-  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float*, F factor0, F factor1, float* sum) {
+  // Computes sum = sum * factor + weights * values of keys [begin, end). The unnamed argument is scratch memory for a
+  // copy of the weights.
+  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float*, F factor0,
+                   F factor1, float* sum) {
     all_sums(v.at + begin * v.stride, v.stride, weights, end - begin, t.shape->value_dim, factor0, factor1, sum);
   }
 };
 
-// The scores of a panel for keys begin to end of a block at position p, masked.
+// Applies the soft cap and the mask to the scores of a panel, for keys [begin, end) of the block at position p.
 IG_INLINE void panel_masks(const AttentionTask& t, const Tile& w, int first, int64_t p, int begin, int end) {
   const auto& s = *t.shape;
   if (s.softcap > 0) {
@@ -218,13 +221,14 @@ IG_INLINE void panel_masks(const AttentionTask& t, const Tile& w, int first, int
   }
 }
 
-// Hides from each vector of a panel what it does not see of keys begin to end.
-IG_INLINE void panel_limits(const AttentionTask& t, const Tile& w, int first, int64_t p, int n, int begin, int end) {
+// Sets the scores of keys that a vector of the panel does not see to -inf, for keys [begin, end) of the block.
+IG_INLINE void panel_visibility(const AttentionTask& t, const Tile& w, int first, int64_t p, int n, int begin,
+                                int end) {
   float from[kPanel], to[kPanel];
   bool all = true;
   for (int lane = 0; lane < kPanel; lane++) {
     int m = first + lane < w.vectors ? first + lane : w.vectors - 1;
-    int64_t a = first_seen(t, m / t.heads, p, n), b = end_seen(t, m / t.heads, p, n);
+    int64_t a = first_visible(t, m / t.heads, p, n), b = end_visible(t, m / t.heads, p, n);
     from[lane] = float(a);
     to[lane] = float(b);
     all = all && a <= begin && b >= end;
@@ -242,20 +246,21 @@ IG_INLINE void panel_limits(const AttentionTask& t, const Tile& w, int first, in
   }
 }
 
-// One block of keys for one panel of vectors.
-template <class Form>
-static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_t p, int n, typename Form::Keys k, typename Form::Values v) {
+// Processes one block of keys for one panel of query vectors.
+template <class Policy>
+static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_t p, int n, typename Policy::Keys k,
+                        typename Policy::Values v) {
   const auto& s = *t.shape;
   int first = panel * kPanel, last = first + kPanel < w.vectors ? first + kPanel - 1 : w.vectors - 1;
-  int begin = int(first_seen(t, first / t.heads, p, n)), end = int(end_seen(t, last / t.heads, p, n));
+  int begin = int(first_visible(t, first / t.heads, p, n)), end = int(end_visible(t, last / t.heads, p, n));
   if (begin >= end) {
     return;
   }
-  begin -= begin % Form::kGrain;
+  begin -= begin % Policy::kGrain;
   float* scores = w.scores + begin * kPanel;
-  Form::scores(t, k, begin, end, w.q + int64_t(panel) * s.dim * kPanel, scores);
+  Policy::scores(t, k, begin, end, w.q + int64_t(panel) * s.dim * kPanel, scores);
   panel_masks(t, w, first, p, begin, end);
-  panel_limits(t, w, first, p, n, begin, end);
+  panel_visibility(t, w, first, p, n, begin, end);
 
   F factor[2];
   for (int half = 0; half < 2; half++) {
@@ -264,7 +269,7 @@ static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_
     for (int j = 0; j < end - begin; j++) {
       top = max(top, load(score + j * kPanel));
     }
-    F base = select(top < set(kLowest), set(0), top);  // -inf: nothing seen so far
+    F base = select(top < set(kLowest), set(0), top);  // -inf: no visible key so far
     F total = set(0);
     for (int j = 0; j < end - begin; j++) {
       F weight = exp(load(score + j * kPanel) - base);
@@ -275,24 +280,24 @@ static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_
     store(w.weights + first + half * kLanes, fma(load(w.weights + first + half * kLanes), factor[half], total));
     store(w.highest + first + half * kLanes, top);
   }
-  Form::sums(t, v, begin, end, scores, w.mask, factor[0], factor[1], w.sums + int64_t(panel) * s.value_dim * kPanel);
+  Policy::sums(t, v, begin, end, scores, w.mask, factor[0], factor[1], w.sums + int64_t(panel) * s.value_dim * kPanel);
 }
 
-template <class Form>
+template <class Policy>
 static void tile_of(const AttentionTask& t) {
   const auto& s = *t.shape;
-  Tile w = lay_out(t);
-  load_queries<Form>(t, w);
+  Tile w = make_tile(t);
+  load_queries<Policy>(t, w);
   for (int r = 0; r < t.run_count; r++) {
     const KeyRun& run = t.runs[r];
-    Cut c = cut(t, run);
+    PositionRange c = covered_range(t, run);
     for (int64_t p = c.begin; p < c.end; p += t.block) {
-      int n = int(at_most(t.block, c.end - p));
-      typename Form::Keys k;
-      typename Form::Values v;
-      Form::load(t, w, run, p, n, k, v);
+      int n = int(smaller(t.block, c.end - p));
+      typename Policy::Keys k;
+      typename Policy::Values v;
+      Policy::load(t, w, run, p, n, k, v);
       for (int panel = 0; panel < w.panels; panel++) {
-        panel_block<Form>(t, w, panel, p, n, k, v);
+        panel_block<Policy>(t, w, panel, p, n, k, v);
       }
     }
   }
@@ -309,11 +314,11 @@ static void tile_of(const AttentionTask& t) {
 static void tile(const AttentionTask& t) {
   switch (t.shape->bits > 0 ? Type::f32 : t.shape->kv_type) {
     case Type::f32:
-      return tile_of<Floats<float>>(t);
+      return tile_of<F32Policy<float>>(t);
     case Type::f16:
-      return tile_of<Floats<f16>>(t);
+      return tile_of<F32Policy<f16>>(t);
     case Type::bf16:
-      return tile_of<Floats<bf16>>(t);
+      return tile_of<F32Policy<bf16>>(t);
   }
 }
 

@@ -1,4 +1,4 @@
-// The gated delta rule and the convolution before it.
+// The gated delta rule and the causal convolution before it; see cpu_delta.h.
 #pragma once
 
 #include "cpu_delta.h"
@@ -6,37 +6,38 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// One step of R value channels: S = gate*S + beta*(v - gate*S k) k^T, y = S q.
+// Computes one row of R value channels: d = gate*s + beta*(v - gate * s.k) k^T and y = d.q. s and d are states
+// [R][key_dim] and may be the same memory.
 template <int R, class T>
-IG_INLINE void delta_step(const Delta& a, const float* s, float* d, const float* k, const float* q, float gate, float beta,
-                          const T* v, T* y) {
+IG_INLINE void delta_step(const Delta& a, const float* s, float* d, const float* k, const float* q, float gate,
+                          float beta, const T* v, T* y) {
   int64_t n = a.key_dim;
-  F seen[R], said[R], change[R];
+  F predicted[R], output[R], update[R];
   for (int r = 0; r < R; r++) {
-    seen[r] = said[r] = set(0.0f);
+    predicted[r] = output[r] = set(0.0f);
   }
   sweep(n, [&, s, k, n](int64_t j, auto part) IG_LAMBDA {
     F key = part.load(k + j);
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
-      seen[r] = fma(part.load(s + r * n + j), key, seen[r]);
+      predicted[r] = fma(part.load(s + r * n + j), key, predicted[r]);
     }
   });
   for (int r = 0; r < R; r++) {
-    change[r] = set((get(v + r) - gate * sum(seen[r])) * beta);
+    update[r] = set((get(v + r) - gate * sum(predicted[r])) * beta);
   }
   F decay = set(gate);
   sweep(n, [&, s, d, k, q, n, decay](int64_t j, auto part) IG_LAMBDA {
     F key = part.load(k + j), query = part.load(q + j);
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
-      F now = fma(change[r], key, decay * part.load(s + r * n + j));
+      F now = fma(update[r], key, decay * part.load(s + r * n + j));
       part.store(d + r * n + j, now);
-      said[r] = fma(now, query, said[r]);
+      output[r] = fma(now, query, output[r]);
     }
   });
   for (int r = 0; r < R; r++) {
-    put(y + r, sum(said[r]));
+    put(y + r, sum(output[r]));
   }
 }
 

@@ -16,10 +16,10 @@ namespace ingot::cpu {
 
 namespace {
 
-// Addresses seen. A token's graph has hundreds, and no set of the standard library comes without an allocation for each.
+// A set of addresses. The graph of a token has hundreds, and the standard library's sets allocate memory for each.
 class Seen {
  public:
-  // Whether it is new.
+  // Reports whether id is new.
   bool insert(std::uintptr_t id) {
     if (2 * ++count_ > slots_.size()) {
       grow();
@@ -53,10 +53,10 @@ class Seen {
   size_t count_ = 0;
 };
 
-// Lists what is to be computed, inputs before what needs them.
+// Walk lists the arrays to evaluate in topological order.
 class Walk {
  public:
-  // False at the first array that is not for a CPU.
+  // Adds an array and all that it depends on. Returns false if one of them is not for the CPU.
   bool add(const mx::array& root) {
     if (!visit(root)) {
       return false;
@@ -76,7 +76,7 @@ class Walk {
   }
 
   std::vector<mx::array> order;
-  std::vector<mx::array> pending;  // computed by MLX, perhaps not yet
+  std::vector<mx::array> pending;  // scheduled by MLX and perhaps not complete
 
  private:
   bool visit(const mx::array& a) {
@@ -100,8 +100,8 @@ class Walk {
   Seen seen_;
 };
 
-// Operations of MLX that only look at their input's memory in another way, wherever that is possible (mlx 0.32.4,
-// backend/cpu/primitives.cpp and backend/common/common.cpp).
+// MLX operations that return a view of their input where possible (mlx 0.32.4, backend/cpu/primitives.cpp and
+// backend/common/common.cpp).
 bool is_view(const mx::Primitive& p) {
   static const std::unordered_set<std::string_view> names = {
       "AsStrided", "Broadcast", "BroadcastAxes", "Depends",   "ExpandDims",   "Flatten",   "Reshape",
@@ -111,37 +111,42 @@ bool is_view(const mx::Primitive& p) {
 }
 
 bool shares(const mx::array& x, const std::vector<mx::array>& inputs) {
-  return std::any_of(inputs.begin(), inputs.end(), [&](const auto& in) { return in.data_shared_ptr() == x.data_shared_ptr(); });
+  return std::any_of(inputs.begin(), inputs.end(), [&](const auto& in) {
+    return in.data_shared_ptr() == x.data_shared_ptr();
+  });
 }
 
-// Operations of MLX, which run on their streams' threads.
-class Others {
+// MlxTasks runs MLX's own operations, which execute on the threads of their streams.
+class MlxTasks {
  public:
-  Others() = default;
-  Others(const Others&) = delete;
-  Others& operator=(const Others&) = delete;
+  MlxTasks() = default;
+  MlxTasks(const MlxTasks&) = delete;
+  MlxTasks& operator=(const MlxTasks&) = delete;
 
-  // Where something else has failed, what is under way still writes to arrays that are about to go.
-  ~Others() {
+  // After another failure, running tasks still write to arrays that are about to be freed.
+  ~MlxTasks() {
     try {
       wait();
-    } catch (const std::exception&) {  // the first failure is the one that is told
+    } catch (const std::exception&) {  // the first failure is reported
     }
   }
 
-  // False where more was done than to look at memory in another way.
+  // Runs the operation of a. Returns false if it did more than create views.
   bool run(mx::array& a, std::vector<mx::array>& outputs) {
     auto& p = a.primitive();
     if (busy_ && *busy_ != p.stream()) {
       wait();
     }
     p.eval_cpu(a.inputs(), outputs);
-    bool view = is_view(p) && std::all_of(outputs.begin(), outputs.end(), [&](const auto& x) { return shares(x, a.inputs()); });
+    bool view = is_view(p) && std::all_of(outputs.begin(), outputs.end(), [&](const auto& x) {
+      return shares(x, a.inputs());
+    });
     if (view) {
       return true;
     }
     auto& encoder = mx::cpu::get_command_encoder(p.stream());
-    // As MLX's own evaluation does: what is read must live until then. Memory that an output took over lives by it.
+    // As in MLX's own evaluation, the memory that a task reads must live until it has run. Memory that an output took
+    // over is kept alive by the output.
     std::vector<std::shared_ptr<mx::array::Data>> read;
     for (const auto& in : a.inputs()) {
       read.push_back(in.data_shared_ptr());
@@ -155,7 +160,7 @@ class Others {
     return false;
   }
 
-  // Returns when they are done.
+  // Waits until all tasks are complete.
   void wait() {
     if (auto s = std::exchange(busy_, std::nullopt)) {
       mx::synchronize(*s);
@@ -163,7 +168,7 @@ class Others {
   }
 
  private:
-  std::optional<mx::Stream> busy_;  // the stream with something to do
+  std::optional<mx::Stream> busy_;  // the stream with tasks that may be running
 };
 
 }  // namespace
@@ -179,18 +184,18 @@ bool evaluate(const std::vector<mx::array>& arrays, Tape* tape) {
     a.wait();
   }
   walk.pending.clear();
-  Others others;
+  MlxTasks mlx_tasks;
   for (auto& next : walk.order) {
-    // Held by nobody but those that need it, it may give its memory to one of them.
+    // If only its consumers hold the array, one of them can take over its memory.
     mx::array a = std::move(next);
     if (a.status() != mx::array::Status::unscheduled) {
-      continue;  // came with a sibling
+      continue;  // evaluated together with a sibling
     }
     auto outputs = a.outputs();
     if (is_node(a.primitive())) {
-      others.wait();
+      mlx_tasks.wait();
       run_node(a.primitive(), a.inputs(), outputs, tape);
-    } else if (!others.run(a, outputs) && tape) {
+    } else if (!mlx_tasks.run(a, outputs) && tape) {
       tape->give_up();
     }
     for (auto& x : outputs) {
@@ -199,7 +204,7 @@ bool evaluate(const std::vector<mx::array>& arrays, Tape* tape) {
     outputs.clear();
     a.detach();
   }
-  others.wait();
+  mlx_tasks.wait();
   return true;
 }
 

@@ -1,4 +1,4 @@
-// Evaluation on a CPU by the thread that asks for it.
+// Evaluation of graphs on the CPU by the calling thread.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,11 @@ namespace mx = mlx::core;
 
 class Tape;
 
-// Computes arrays, and all that they depend on, on this thread and its team. False, and nothing done, where a part of it is
-// not for a CPU. A tape notes it.
+// Evaluates arrays and all that they depend on, on this thread and its team. Returns false without any effect if a part
+// of the graph is not for the CPU. If tape is not null, it records the evaluation.
 //
-// MLX hands each operation to a thread of the stream and holds the asking thread back when it runs too far ahead. On a
-// processor that the team fills, these two threads and their waking cost a tenth of a token's time.
+// MLX's own evaluation hands each operation to the thread of its stream, and throttles the calling thread. On
+// processors that the team occupies, these two threads and their wake-ups cost a tenth of the time of a token.
 bool evaluate(const std::vector<mx::array>& arrays, Tape* tape = nullptr);
 
 }  // namespace ingot::cpu

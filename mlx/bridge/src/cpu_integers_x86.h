@@ -1,19 +1,19 @@
-// Integer products on x86: tiles of weights as unsigned codes, activations as int16 or int8; see cpu_matmul_kernels.h.
+// Integer tile products on x86: tiles of unsigned codes times int16 or int8 activations; see cpu_matmul.h.
 #pragma once
 
 #include <immintrin.h>
 
-#include "cpu_arrange_x86.h"
-#include "cpu_few_x86.h"
+#include "cpu_pack_x86.h"
+#include "cpu_small_batch_x86.h"
 #include "cpu_sums_x86.h"
 #include "cpu_winograd_x86.h"
 #if defined(__AVX512BF16__)
-#include "cpu_pairs_bf16.h"
+#include "cpu_bf16_x86.h"
 #endif
 
 namespace ingot::cpu::INGOT_ISA {
 
-// How many int8 products of two may be summed in 16 bits: 2 * code * 127 each.
+// Returns how many int8 product sums fit in 16 bits. Each is the sum of two products: at most 2 * code * 127.
 IG_INLINE int sums_that_fit(const Weights& w) {
   if (w.format == Format::fp4 || w.bits == 5) {
     return 4;
@@ -21,10 +21,11 @@ IG_INLINE int sums_that_fit(const Weights& w) {
   return w.bits == 6 ? 2 : 8;
 }
 
-// The products of R activation rows with a tile; Fit is 0 for int16, which winograd_block takes where sums saturate, else the number of
-// int8 sums that fit in 16 bits.
+// Micro-kernel: c[r][j] += x[r] . tile[j] for the R rows of a panel and j < kTile, block by block of columns. Fit is 0
+// for int16 activations, which AVX2 leaves to winograd_block. For int8 it is the number of product sums that fit in 16
+// bits.
 template <int R, int Fit, int Block>
-static __attribute__((noinline)) void integer_block(Meeting m) {
+static __attribute__((noinline)) void integer_block(TileOperands m) {
   constexpr int kDwords = Block / (Fit ? 4 : 2);
   const int32_t *w = reinterpret_cast<const int32_t*>(m.tile.data), *x = m.x;
   for (int b = 0; b < m.columns / Block; b++) {
@@ -35,9 +36,9 @@ static __attribute__((noinline)) void integer_block(Meeting m) {
       sum[r][0] = sum[r][1] = zeros();
     }
 #if defined(__AVX512VNNI__)
-    for (int some = 0; some < kDwords; some += 4) {
+    for (int q0 = 0; q0 < kDwords; q0 += 4) {
 #pragma GCC unroll 4
-      for (int q = some; q < some + 4; q++) {
+      for (int q = q0; q < q0 + 4; q++) {
         I w0 = load_lanes(w + q * kTile), w1 = load_lanes(w + q * kTile + kLanes);
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++) {
@@ -50,15 +51,15 @@ static __attribute__((noinline)) void integer_block(Meeting m) {
       }
     }
 #else
-    constexpr int kTogether = Fit < kDwords ? Fit : kDwords;
-    for (int p = 0; p < kDwords; p += kTogether) {
+    constexpr int kRun = Fit < kDwords ? Fit : kDwords;
+    for (int p = 0; p < kDwords; p += kRun) {
       I narrow[R][2];
 #pragma GCC unroll 4
       for (int r = 0; r < R; r++) {
         narrow[r][0] = narrow[r][1] = zeros();
       }
 #pragma GCC unroll 8
-      for (int q = 0; q < kTogether; q++) {
+      for (int q = 0; q < kRun; q++) {
         I w0 = load_lanes(w + (p + q) * kTile), w1 = load_lanes(w + (p + q) * kTile + kLanes);
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++) {
@@ -77,7 +78,7 @@ static __attribute__((noinline)) void integer_block(Meeting m) {
     }
 #endif
     IG_BARRIER();
-    add_scaled<R>(m, b, sum);
+    epilogue<R>(m, b, sum);
     w += kDwords * kTile;
     x += kDwords * R;
   }
@@ -86,37 +87,44 @@ static __attribute__((noinline)) void integer_block(Meeting m) {
 static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, const Layout& l, Tile& t) {
 #if defined(__AVX512BF16__)
   if (l.mode == Mode::bf16) {
-    return unpack_pairs(w, n0, k0, columns, l.block, t);
+    return unpack_bf16(w, n0, k0, columns, l.block, t);
   }
 #endif
   unpack(w, n0, k0, columns, l.block, l.mode, t);
   if (l.winograd) {
-    pair_codes(columns, l.block, t);
+    tile_corrections(columns, l.block, t);
   }
 }
 
-// c[r] += products of the rows of a block, which begins at row m, with columns [k0, k0+columns) of a tile.
-static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns, float* c) {
+// Computes c[r][j] += x[m+r] . tile[j] over columns [k0, k0+columns), for the panel of `rows` rows that starts at row
+// m.
+static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns,
+                          float* c) {
   const Layout& l = x.layout;
   if (l.mode == Mode::f32) {
-    return multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + place(x, m, k0, rows), columns, rows, c);
+    return multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + packed_offset(x, m, k0, rows),
+                               columns, rows, c);
   }
   const int per = l.mode == Mode::i8 ? 4 : 2;
   const int64_t stride = x.columns / l.block;
-  auto data = static_cast<const int32_t*>(x.data) + place(x, m, k0, rows) / per;
+  auto data = static_cast<const int32_t*>(x.data) + packed_offset(x, m, k0, rows) / per;
 #if defined(__AVX512BF16__)
   if (l.mode == Mode::bf16) {
-    return w.format == Format::plain ? pairs_rows<false>(t, data, columns, columns, rows, c)
-                                     : pairs_rows<true>(t, data, columns, l.block, rows, c);
+    return w.format == Format::plain ? bf16_panel<false>(t, data, columns, columns, rows, c)
+                                     : bf16_panel<true>(t, data, columns, l.block, rows, c);
   }
 #endif
   const int64_t at = m * stride + k0 / l.block;
-  const Meeting meeting = {t, data, columns, x.scales + at, x.sums + at, x.pairs + at, stride, c};
+  const TileOperands operands = {t, data, columns, x.scales + at, x.sums + at, x.corrections + at, stride, c};
   auto integers = [&]<int Fit>() {
-    with_block(l.block, [&]<int Block>() { with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(meeting); }); });
+    with_block(l.block, [&]<int Block>() {
+      with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(operands); });
+    });
   };
   if (l.winograd) {
-    return with_block(l.block, [&]<int Block>() { with_rows(rows, [&]<int R>() { winograd_block<R, Block>(meeting); }); });
+    return with_block(l.block, [&]<int Block>() {
+      with_rows(rows, [&]<int R>() { winograd_block<R, Block>(operands); });
+    });
   }
 #if defined(__AVX512VNNI__)
   l.mode == Mode::i16 ? integers.template operator()<0>() : integers.template operator()<8>();
@@ -132,20 +140,21 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
 #endif
 }
 
-static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const Taker& done) {
+static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                         const RowsCallback& done) {
   Tile t;
   const Layout& l = x.layout;
-  const int most = l.mode == Mode::f32 ? kFloatRows : kIntegerRows;
+  const int panel_rows = l.mode == Mode::f32 ? kFloatRows : kIntegerRows;
   __builtin_memset(y, 0, size_t(m1 - m0) * kTile * sizeof(float));
-  const int deep = depth(l.mode, m1 - m0);
-  for (int64_t k0 = 0; k0 < x.columns; k0 += deep) {
-    const int columns = int(x.columns - k0 < deep ? x.columns - k0 : deep);
+  const int max_columns = depth(l.mode, m1 - m0);
+  for (int64_t k0 = 0; k0 < x.columns; k0 += max_columns) {
+    const int columns = int(x.columns - k0 < max_columns ? x.columns - k0 : max_columns);
     unpack_tile(w, n0, k0, columns, l, t);
-    for (int64_t m = m0; m < m1; m += most) {
-      const int rows = int(x.rows - m < most ? x.rows - m : most);  // of the block as it was arranged
+    for (int64_t m = m0; m < m1; m += panel_rows) {
+      const int rows = int(x.rows - m < panel_rows ? x.rows - m : panel_rows);  // rows of the panel as it was packed
       float* c = y + (m - m0) * kTile;
       block_product(w, x, t, m, rows, k0, columns, c);
-      if (k0 + deep >= x.columns) {
+      if (k0 + max_columns >= x.columns) {
         done(m, m + rows);
       }
     }

@@ -1,5 +1,14 @@
-// Products of activations with the rows of a weight matrix, y = x W^T: what kernels of one instruction set offer, and how
-// they are put to work.
+// Matrix products of activations and weights, y = x W^T, with x [rows][columns], W [outputs][columns] and
+// y [rows][outputs]. Weights are quantized or plain; they are multiplied in the format in which they are stored.
+//
+// MatmulKernels is the interface of one instruction set. multiply and multiply_gathered choose its kernels by shape and
+// format and split the work over the thread team. There are three kinds of kernels:
+//   - row products: one activation row, or two or three. They stream the weights once, row by row, and are bound by
+//     memory bandwidth.
+//   - small-batch products: up to 16 activation rows (kSmallBatch). 16 weight rows at a time go from codes to sums
+//     without leaving the registers.
+//   - tile products: more rows. A tile of weights is unpacked to a buffer, and all activation rows are multiplied by
+//     it.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +18,18 @@
 
 namespace ingot::cpu {
 
-// How the elements of a weight matrix are stored. Packed codes are a little-endian stream of bits within a row
-// (mlx 0.32.4, backend/cpu/quantized.cpp); a group of consecutive codes of a row has one scale and, if affine, one bias.
+// The storage format of a weight matrix. The codes of a row are a little-endian bit stream (mlx 0.32.4,
+// backend/cpu/quantized.cpp). A group of consecutive codes of a row shares one scale and, if affine, one bias.
 enum class Format {
   plain,   // float32, float16 or bfloat16
-  affine,  // unsigned codes: scale * code + bias
-  fp4,     // e2m1 codes, scales e8m0 (mxfp4) or e4m3 (nvfp4)
-  fp8,     // e4m3 codes, scales e8m0 (mxfp8)
+  affine,  // unsigned codes: weight = scale * code + bias
+  fp4,     // e2m1 codes with e8m0 (mxfp4) or e4m3 (nvfp4) scales
+  fp8,     // e4m3 codes with e8m0 scales (mxfp8)
 };
 
 enum class ScaleType { f32, f16, bf16, e8m0, e4m3 };
 
+// A weight matrix in memory that the caller owns. codes is row-major; scales and biases are [rows][groups].
 struct Weights {
   const uint8_t* codes = nullptr;
   const void* scales = nullptr;
@@ -27,116 +37,128 @@ struct Weights {
   int64_t rows = 0;     // outputs
   int64_t columns = 0;  // inputs
   Format format = Format::plain;
-  int bits = 0;   // of a code; of an element where plain
-  int group = 0;  // codes that share a scale
+  int bits = 0;   // per code, or per element if plain
+  int group = 0;  // columns that share a scale
   ScaleType scale_type = ScaleType::f32;
-  Type type = Type::f32;  // of plain elements
+  Type type = Type::f32;  // of the elements, if plain
 
   int64_t row_bytes() const { return columns * bits / 8; }
   int64_t groups() const { return columns / group; }
-  // Bytes of a scale, and of a bias.
+  // Bytes of one scale; a bias has the same size.
   int scale_bytes() const {
     const bool byte = scale_type == ScaleType::e8m0 || scale_type == ScaleType::e4m3;
     return byte ? 1 : scale_type == ScaleType::f32 ? 4 : 2;
   }
 };
 
-// What activations become before they meet weights.
+// The type to which activations are converted before they are multiplied. Integers have one scale per block of columns.
 enum class Mode { f32, i16, i8, bf16 };
 
 constexpr bool has_integers(Mode m) { return m == Mode::i16 || m == Mode::i8; }
 
-// Columns are padded to a multiple of a step; what is added is zero.
+// Columns per step of the kernels' loops. Activations are zero-padded to a multiple of it.
 constexpr int kStep = 64;
-// Weights of that many columns are unpacked at a time, for a tile of rows.
+// Columns of a tile of weights that are unpacked at a time: the reduction blocking (k_c in BLIS).
 constexpr int kDepth = 512;
-// Activation rows that meet an unpacked tile before the next.
+// Activation rows that reuse an unpacked tile before it is unpacked again (m_c in BLIS).
 constexpr int kRowBlock = 256;
 
-// How a kernel wants its activations.
+// How activations are packed for a kernel.
 struct Layout {
   Mode mode = Mode::f32;
-  bool nibbles = false;  // order within 8 columns: 0 4 1 5 2 6 3 7 as int16, 0 2 4 6 1 3 5 7 as bytes
-  bool vector = false;   // rows by themselves, for row products
-  bool few = false;      // for few_product, else for tile_product
-  bool winograd = false;  // int16 for products of sums, see cpu_winograd_x86.h
-  int block = kStep;     // columns that share a scale of activations: 16, 32 or 64
+  // Reorders each 8 columns as unpacking yields 4-bit codes: 0 4 1 5 2 6 3 7 in int16, 0 2 4 6 1 3 5 7 in int8.
+  bool nibbles = false;
+  bool vector = false;       // each row is contiguous, for row_product
+  bool small_batch = false;  // for small_batch_product; if neither this nor vector, for tile_product
+  bool winograd = false;     // int16 for Winograd's inner product, see cpu_winograd_x86.h
+  int block = kStep;         // columns that share an activation scale: 16, 32 or 64
 
   bool operator==(const Layout&) const = default;
 };
 
-// Activations in a layout. They come in stretches of kDepth columns, so that what meets an unpacked tile lies together; in
-// a stretch rows lie in blocks of a kernel's number of rows; a block holds, for each pair (int16, bfloat16), four (int8) or single
-// column (f32), that element of each of its rows.
+// Packed activations. data is [columns / kDepth][panel][kDepth / v][row of the panel][v]:
+//   - the outermost dimension has kDepth columns, so that the operands of one unpacked tile are contiguous;
+//   - a panel is the number of rows that a micro-kernel takes at once (float_rows or integer_rows; fewer in the last
+//     one);
+//   - v columns of a row stay together in 32 bits: 1 of float32, 2 of int16 or bfloat16, 4 of int8. Kernels broadcast
+//     them.
+// scales, sums and corrections have one entry per row and block of layout.block columns, [rows][columns / block].
 struct Activations {
   Layout layout;
-  int64_t rows = 0, columns = 0;  // columns padded
+  int64_t rows = 0, columns = 0;  // columns include the padding
   void* data = nullptr;
-  float* scales = nullptr;  // [rows][columns / block], of integers
-  float* sums = nullptr;    // [rows][columns / block], of the activations themselves
-  int32_t* pairs = nullptr;  // [rows][columns / block], what products of sums have too much, modulo 2^32
+  float* scales = nullptr;         // activation = scale * integer; unset for f32 and bf16
+  float* sums = nullptr;           // sum of the unquantized activations: the factor of an affine bias
+  int32_t* corrections = nullptr;  // Winograd correction terms, modulo 2^32; set if layout.winograd
 };
 
-// The element where column k, a multiple of kStep, of the block of n rows that begins at row m lies.
-static inline int64_t place(const Activations& a, int64_t m, int64_t k, int n) {
+// Returns the index in a.data of column k, a multiple of kStep, of the panel of n rows that starts at row m.
+static inline int64_t packed_offset(const Activations& a, int64_t m, int64_t k, int n) {
   int64_t from = k / kDepth * kDepth, wide = a.columns - from < kDepth ? a.columns - from : kDepth;
   return from * a.rows + m * wide + (k - from) * n;
 }
 
-// Takes rows [m0, m1) of a tile's results as soon as they are whole: what their stores wait for, the products of other rows hide.
-struct Taker {
-  void (*take)(void* context, int64_t m0, int64_t m1);
+// RowsCallback is called with rows [m0, m1) of a tile's results as soon as they are complete. Storing them while other
+// rows are still being multiplied hides the latency of the stores.
+struct RowsCallback {
+  void (*call)(void* context, int64_t m0, int64_t m1);
   void* context;
 
-  void operator()(int64_t m0, int64_t m1) const { take(context, m0, m1); }
+  void operator()(int64_t m0, int64_t m1) const { call(context, m0, m1); }
 };
 
+// The kernels of one instruction set. In the comments, "weight rows" are rows of W (outputs), "rows" are rows of x.
 struct MatmulKernels {
-  int tile;               // rows of weights in a tile
-  int float_rows;         // activation rows in a block, in mode f32
-  int integer_rows;       // and in the other modes
-  int few_tile;           // rows of weights at a time where there are few rows of activations; 0 without few_product
-  bool saturates;         // int8 products of codes above 6 bits do not fit
-  bool integers;          // has the integer modes at all
-  bool pairs;             // and mode bf16, as good as f32 where bfloat16 or e4m3 weights meet bfloat16
-  bool winograd;          // tile_product takes less time with such layouts
+  int tile;              // weight rows of a tile
+  int float_rows;        // rows of a panel in mode f32
+  int integer_rows;      // rows of a panel in the other modes
+  int small_batch_tile;  // weight rows of a small-batch tile; 0 if there is no small_batch_product
+  bool saturates;        // int8 products accumulate in int16, which codes of more than 6 bits overflow
+  bool integers;         // supports modes i16 and i8
+  bool bf16_products;    // supports mode bf16: as exact as f32 for bfloat16 or e4m3 weights and bfloat16 activations
+  bool winograd;         // tile_product is faster with Layout::winograd
 
-  // Brings the block of n rows that begins at row m into place. columns is not padded.
-  void (*arrange)(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n);
-  // y[m-m0][0..count) = products of rows [m0, m1) with weight rows from n0 on, at most a tile of them; y has rows of tile floats, all
-  // of which done takes, a few at a time.
-  void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const Taker& done);
-  // y[m][0..n1-n0) = products of all rows, of layout vector, with weight rows [n0, n1).
+  // Packs the panel of n rows that starts at row m: rows[i] points at row m+i of the given type. columns excludes
+  // padding.
+  void (*pack)(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n);
+  // Computes y[m-m0][n-n0] = x[m] . W[n] for rows [m0, m1) and the weight rows [n0, n0+tile) that exist. y is
+  // [m1-m0][tile]; columns past the last weight row are undefined. Calls done once for each panel.
+  void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                       const RowsCallback& done);
+  // Computes y[m][n-n0] = x[m] . W[n] for all rows and weight rows [n0, n1). y is [rows][n1-n0]. Requires
+  // Layout::vector.
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
-  // Whether row_product takes up to stream_rows rows of integers with these weights; null where it takes one row only.
+  // Reports whether row_product accepts 2 to stream_rows integer rows with these weights. Null: one row only.
   bool (*streams)(const Weights& w);
   int stream_rows;
-  // As tile_product but for done, for few rows of activations, few_tile weight rows at a time; m0 is a multiple of integer_rows.
-  void (*few_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
-  // Element conversion.
+  // tile_product for a small batch, with small_batch_tile in place of tile and without the callback. m0 is a multiple
+  // of integer_rows.
+  void (*small_batch_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
+  // Convert n elements to and from float32; narrow rounds to nearest even.
   void (*widen)(Type type, const void* from, float* to, int64_t n);
   void (*narrow)(Type type, const float* from, void* to, int64_t n);
 };
 
 const MatmulKernels& matmul_kernels();
 
-// One product of several: y [rows][stride] of the given type gets x W^T.
+// One of several products of the same x: y = x W^T + added, y [rows][weights.rows] of the given type.
 struct Product {
   Weights weights;
-  const float* added = nullptr;  // [weights.rows], to each row before it is rounded
+  const float* added = nullptr;  // [weights.rows], added to each row before rounding; may be null
   void* y = nullptr;
   Type type = Type::f32;
 };
 
-// All products share x [rows][columns].
+// Computes count products of x [rows][columns] of the given type. With fast, activations are quantized to int8 where
+// the weights are codes and the sums fit. The result does not depend on the number of threads. Throws std::bad_alloc.
 void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Product* products, int count, bool fast);
 
-// Rows picked by expert: row i of x, of which several may be the same row of the source, meets matrix expert[i].
-// weights describes one matrix; matrix e begins at e times its bytes. y [rows][weights.rows].
+// A gathered product: row i is multiplied by the matrix of expert[i], y[i] = x[i] W(expert[i])^T. Several x[i] may
+// point at the same row. weights describes the matrix of expert 0; the matrices are contiguous.
 struct Gathered {
   Weights weights;
   int64_t experts = 0;
-  const void* const* x = nullptr;  // rows
+  const void* const* x = nullptr;  // pointers to rows
   const uint32_t* expert = nullptr;
   void* const* y = nullptr;
   int64_t rows = 0;
@@ -144,8 +166,10 @@ struct Gathered {
 };
 void multiply_gathered(const Gathered& g, bool fast);
 
-// The first, then the second, of the same experts. between(i) makes row i of the second's x out of row i of the first's y, on whatever
-// thread has come to it: no thread waits until all of the first is done.
-void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>& between, const Gathered& second, bool fast);
+// Computes first, then second; both have the same rows and experts. between(i) computes row i of second.x from row i of
+// first.y; it may run on any thread. There is no barrier between the products: the second product of an expert starts
+// when the first product of that expert is complete.
+void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>& between, const Gathered& second,
+                       bool fast);
 
 }  // namespace ingot::cpu

@@ -1,8 +1,8 @@
-// Products with AVX2, FMA and F16C.
+// Matrix product kernels for AVX2, FMA and F16C.
 #define INGOT_ISA avx2
 #include "cpu_simd.h"
 
-#include "cpu_few_avx2.h"
+#include "cpu_small_batch_avx2.h"
 #include "cpu_vector_avx2.h"
 #include "cpu_matmul_x86.h"
 

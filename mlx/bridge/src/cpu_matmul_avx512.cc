@@ -1,8 +1,8 @@
-// Products with AVX-512 and VNNI.
+// Matrix product kernels for AVX-512 with VNNI.
 #define INGOT_ISA avx512
 #include "cpu_simd.h"
 
-#include "cpu_few_avx512.h"
+#include "cpu_small_batch_avx512.h"
 #include "cpu_vector_avx512.h"
 #include "cpu_matmul_x86.h"
 

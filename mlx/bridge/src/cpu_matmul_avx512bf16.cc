@@ -1,8 +1,9 @@
-// Products with AVX-512, VNNI and BF16; those of zen4, too, for which a file of its own would be compiled the same.
+// Matrix product kernels for AVX-512 with VNNI and BF16, and those of zen4. zen4 differs only in its fastest paths, so
+// it needs no unit of its own.
 #define INGOT_ISA avx512bf16
 #include "cpu_simd.h"
 
-#include "cpu_few_avx512.h"
+#include "cpu_small_batch_avx512.h"
 #include "cpu_vector_avx512.h"
 #include "cpu_matmul_x86.h"
 

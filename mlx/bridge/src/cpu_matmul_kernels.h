@@ -1,7 +1,7 @@
-// The parts of the product kernels that are the same for all instruction sets; see cpu_matmul.h.
+// The parts of the matrix product kernels that all instruction sets share; see cpu_matmul.h.
 //
-// Included by a unit that has included cpu_simd.h and one of the cpu_unpack headers, which offers
-//   unpack(Weights, n0, k0, columns, Mode, out): a tile's codes as integers or dequantized floats, and their scales.
+// The cpu_unpack headers include it and add unpack(w, n0, k0, columns, block, mode, tile), which unpacks a tile's codes
+// to integers or dequantizes them to float32.
 #pragma once
 
 #include "cpu_matmul.h"
@@ -10,24 +10,25 @@ namespace ingot::cpu::INGOT_ISA {
 
 constexpr int kTile = 2 * kLanes;
 
-// A tile of unpacked weights, kDepth columns deep: float32 [column][kTile], int16 [column/2][kTile][2] or int8
-// [column/4][kTile][4].
+// A tile of unpacked weights: kTile weight rows by at most kDepth columns. data is float32 [column][kTile], int16 or
+// bfloat16 [column/2][kTile][2], or unsigned bytes [column/4][kTile][4], so that the lanes of a vector are weight rows.
 struct Tile {
-  alignas(64) uint8_t data[kDepth * kTile * 4 / 2];  // floats take half of the depth
-  alignas(64) float scales[kDepth / 16 * kTile];     // [block][kTile]
+  alignas(64) uint8_t data[kDepth * kTile * 4 / 2];  // float32 tiles have half as many columns
+  alignas(64) float scales[kDepth / 16 * kTile];     // [block of columns][kTile]
   alignas(64) float biases[kDepth / 16 * kTile];
-  alignas(64) int32_t pairs[kDepth / 16 * kTile];  // what products of sums have too much, with a minus
-  int first = 0;  // the block of scales that the data begins with
+  alignas(64) int32_t corrections[kDepth / 16 * kTile];  // negated Winograd correction terms
+  int first = 0;                                         // the block of scales that data starts with
 
   template <class T>
   T* as() { return reinterpret_cast<T*>(data); }
 };
 
-// Columns that are unpacked at once. Few rows use a tile only once or twice: as little of it at a time as the first cache
-// does not notice.
+// Returns the number of columns to unpack at a time. With few rows a float32 tile is used only once or twice, so it is
+// kept so small that it hardly displaces anything from the L1 cache.
 constexpr int depth(Mode mode, int64_t rows) { return mode != Mode::f32 ? kDepth : rows > 16 ? kDepth / 2 : kStep; }
 
-// c[r][0..kTile) += sum over columns; r < R. w float32 [columns][kTile], x [columns][R].
+// Micro-kernel: c[r][j] += sum over k of x[k][r] * w[k][j] for r < R and j < kTile, in float32. w is [columns][kTile],
+// x is [columns][R]. The R x kTile sums stay in registers.
 template <int R>
 IG_INLINE void multiply_floats(const float* w, const float* x, int columns, float* c) {
   F sum[R][2];
@@ -99,7 +100,8 @@ static void widen(Type type, const void* from, float* to, int64_t n) {
   }
 }
 
-// A step of a row as float32 from column k on, with zeros after the last: there, or as a copy.
+// Returns the kStep columns of a row from column k on in float32, zero-padded at the end of the row. The result points
+// into the row if no conversion is needed, otherwise to copy.
 static const float* step_of(const void* row, Type type, int64_t k, int64_t columns, float* copy) {
   const int64_t n = columns - k < kStep ? columns - k : kStep;
   if (type == Type::f32 && n == kStep) {
@@ -112,9 +114,9 @@ static const float* step_of(const void* row, Type type, int64_t k, int64_t colum
   return copy;
 }
 
-static void arrange_floats(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
+static void pack_floats(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
   for (int64_t k = 0; k < a.columns; k += kStep) {
-    float* out = static_cast<float*>(a.data) + place(a, m, k, n);
+    float* out = static_cast<float*>(a.data) + packed_offset(a, m, k, n);
     for (int r = 0; r < n; r++) {
       alignas(64) float copy[kStep];
       const float* x = step_of(rows[r], type, k, columns, copy);
@@ -147,7 +149,8 @@ static void narrow(Type type, const float* from, void* to, int64_t n) {
   }
 }
 
-// y[0..n1-n0) = plain weight rows times float32 activations.
+// Row product of plain weights: y[n-n0] = x . W[n] for n in [n0, n1), with float32 x. Independent sums hide the latency
+// of FMA.
 template <class T>
 static void plain_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y) {
   constexpr int kSums = 4;
@@ -181,8 +184,9 @@ static void plain_row_product(const Weights& w, const float* x, int64_t n0, int6
   }
 }
 
-// ---- Scales and biases of a tile, in float32.
+// ---- Scales and biases in float32.
 
+// Converts e8m0: 2^(e - 127).
 IG_INLINE float power_of_two_bits(uint8_t e) {
   uint32_t bits = e ? uint32_t(e) << 23 : 0x00400000;  // 2^-127 is subnormal
   float v;
@@ -191,7 +195,7 @@ IG_INLINE float power_of_two_bits(uint8_t e) {
 }
 
 IG_INLINE float e4m3(uint8_t code) {
-  // As a float16 the bits are off by 2^8; 0x7f is 480 as in MLX.
+  // Read as a float16, the shifted bits are too small by 2^8. 0x7f is 480, as in MLX; the OCP format has NaN there.
   f16 half = {uint16_t((code & 0x80) << 8 | (code & 0x7f) << 7)};
   return get(&half) * 256.0f;
 }
@@ -227,12 +231,14 @@ static void read_scales(const Weights& w, const void* p, int64_t at, int64_t n, 
   }
 }
 
-// Codes of fp4 count in halves, from -12 on: value = scale/2 * (code - 12), with the codes 0 to 24 of kFP4.
+// e2m1 codes as unsigned integers: e2m1 = (kFP4[code] - 12) / 2. fp4 is therefore affine in kFP4[code], which is 0 to
+// 24: weight = scale/2 * kFP4[code] - 6 * scale.
 alignas(16) constexpr uint8_t kFP4[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
 IG_INLINE bool has_codes(const Weights& w) { return w.format == Format::affine || w.format == Format::fp4; }
 
-// Scale and bias by which a group's codes become weights, of groups [g, g+n) of a row.
+// Reads the scales and biases of groups [g, g+n) of a weight row, such that weight = scale * code + bias in every
+// format.
 static void row_scales(const Weights& w, int64_t row, int64_t g, int64_t n, float* scales, float* biases) {
   int64_t at = row * w.groups() + g;
   read_scales(w, w.scales, at, n, scales);

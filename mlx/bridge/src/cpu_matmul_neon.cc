@@ -1,4 +1,4 @@
-// Products with NEON.
+// Matrix product kernels for NEON.
 #define INGOT_ISA neon
 #include "cpu_simd.h"
 
@@ -11,15 +11,15 @@ const MatmulKernels matmul_neon = {
     .tile = neon::kTile,
     .float_rows = neon::kFloatRows,
     .integer_rows = 0,
-    .few_tile = 0,
+    .small_batch_tile = 0,
     .saturates = false,
     .integers = false,
-    .arrange = neon::arrange,
+    .pack = neon::pack,
     .tile_product = neon::tile_product,
     .row_product = neon::row_product,
     .streams = nullptr,
     .stream_rows = 0,
-    .few_product = nullptr,
+    .small_batch_product = nullptr,
     .widen = neon::widen,
     .narrow = neon::narrow,
 };

@@ -1,4 +1,4 @@
-// Products in plain C++.
+// Matrix product kernels in portable C++.
 #define INGOT_ISA portable
 #define INGOT_PORTABLE
 #include "cpu_simd.h"
@@ -12,15 +12,15 @@ const MatmulKernels matmul_portable = {
     .tile = portable::kTile,
     .float_rows = portable::kFloatRows,
     .integer_rows = 0,
-    .few_tile = 0,
+    .small_batch_tile = 0,
     .saturates = false,
     .integers = false,
-    .arrange = portable::arrange,
+    .pack = portable::pack,
     .tile_product = portable::tile_product,
     .row_product = portable::row_product,
     .streams = nullptr,
     .stream_rows = 0,
-    .few_product = nullptr,
+    .small_batch_product = nullptr,
     .widen = portable::widen,
     .narrow = portable::narrow,
 };

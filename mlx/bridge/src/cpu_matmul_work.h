@@ -1,4 +1,5 @@
-// How products are put to work: what activations become, and the parts of the work that threads take. Of cpu_matmul.cc and cpu_matmul_gathered.cc.
+// The drivers shared by cpu_matmul.cc and cpu_matmul_gathered.cc: the choice of a layout, packing, and the partition of
+// a product into pieces for the thread team.
 #pragma once
 
 #include <algorithm>
@@ -10,46 +11,47 @@
 
 namespace ingot::cpu {
 
-// The slots of scratch memory that products use.
+// Scratch slots: packed activations; their scales, sums and corrections; a piece's results in float32.
 constexpr int kData = 0, kScales = 1, kResult = 2;
 
-// More rows than this gain from unpacking weights only once.
-constexpr int64_t kFew = 16;
+// The most rows that small-batch products take. With more, unpacking a tile of weights once for all rows is faster.
+constexpr int64_t kSmallBatch = 16;
 
-// Bytes of weights that a thread takes at once: what fetches memory ahead starts anew with each piece, and nobody ends before
-// the last one does. Pieces of 64 KB cost 8 % of the bandwidth, of 16 KB a third: the least is that small only where many threads share few
-// bytes, or where products take longer than reading.
-constexpr int64_t kMost = 1 << 20, kLeast = 64 << 10, kLeastOfAll = 16 << 10;
+// Bytes of weights per piece. Large pieces read memory in long runs: the hardware prefetcher restarts at each piece, so
+// pieces of 64 KB lose 8 % of the bandwidth and pieces of 16 KB a third. Small pieces let all threads finish together.
+// The smallest size is for small matrices shared by many threads, and for products that are not bound by memory.
+constexpr int64_t kMaxPieceBytes = 1 << 20, kMinPieceBytes = 64 << 10, kSmallestPieceBytes = 16 << 10;
 
-// Elements of activations that a thread arranges at once, at least.
-constexpr int64_t kArranged = 16384;
+// The least number of activations that a thread packs at a time.
+constexpr int64_t kMinPackElements = 16384;
 
-// How x meets these weights.
+// Chooses the layout of activations of the given type and number of rows for a product with w.
 Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast);
 
 inline size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
 
-// Rows of activations that lie together, at most kBlockRows of them.
-constexpr int kBlockRows = 8;
-inline int rows_per_block(const Layout& l) {
+// Returns the rows of a panel (see Activations); at most kMaxPanelRows.
+constexpr int kMaxPanelRows = 8;
+inline int rows_per_panel(const Layout& l) {
   const auto& k = matmul_kernels();
   return l.vector ? 1 : l.mode == Mode::f32 ? k.float_rows : k.integer_rows;
 }
 
-// Activation rows of a piece: whole blocks of them.
-inline int64_t row_block(const Layout& l) { return kRowBlock / rows_per_block(l) * rows_per_block(l); }
+// Returns the rows of a piece: as many whole panels as fit in kRowBlock.
+inline int64_t row_block(const Layout& l) { return kRowBlock / rows_per_panel(l) * rows_per_panel(l); }
 
-// Arranges n rows as the block that begins at row m.
+// Packs n rows as the panel that starts at row m; row(i) returns a pointer to row m+i.
 template <class Row>
-void arrange_block(const Activations& a, int n, int64_t m, int64_t columns, Type type, Row row) {
-  const void* rows[kBlockRows];
+void pack_panel(const Activations& a, int n, int64_t m, int64_t columns, Type type, Row row) {
+  const void* rows[kMaxPanelRows];
   for (int r = 0; r < n; r++) {
     rows[r] = row(r);
   }
-  matmul_kernels().arrange(a, rows, type, columns, m, n);
+  matmul_kernels().pack(a, rows, type, columns, m, n);
 }
 
-// Where results go: row(m) is the beginning of row m's, of that type; added is what each row gets before it is rounded, or nullptr.
+// The destination of a product's results: row(m) returns the address of result row m, of the given type. added is a
+// bias [columns] that is added before rounding, or null.
 template <class Row>
 struct Results {
   Type type;
@@ -58,6 +60,7 @@ struct Results {
 
   char* at(int64_t m, int64_t n) const { return static_cast<char*>(row(m)) + size_t(n) * size_of(type); }
 
+  // Adds the bias to count float32 results from column n on, in place, and stores them rounded in row m.
   void put(int64_t m, int64_t n, float* from, int64_t count) const {
     for (int64_t i = 0; added && i < count; i++) {
       from[i] += added[n + i];
@@ -66,9 +69,10 @@ struct Results {
   }
 };
 
-// Multiplies rows [m0, m1) with weight rows [n0, n1).
+// Computes and stores the results of rows [m0, m1) and weight rows [n0, n1).
 template <class Row>
-void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t n1, int64_t m0, int64_t m1, const Results<Row>& to) {
+void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t n1, int64_t m0, int64_t m1,
+                    const Results<Row>& to) {
   const auto& k = matmul_kernels();
   if (a.layout.vector) {
     auto result = scratch<float>(kResult, size_t((m1 - m0) * (n1 - n0)));
@@ -78,51 +82,59 @@ void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t 
     }
     return;
   }
-  const int tile = a.layout.few ? k.few_tile : k.tile;
+  const int tile = a.layout.small_batch ? k.small_batch_tile : k.tile;
   auto result = scratch<float>(kResult, size_t(m1 - m0) * size_t(tile));
   for (int64_t n = n0; n < n1; n += tile) {
-    auto take = [&](int64_t first, int64_t last) {
+    auto store_rows = [&](int64_t first, int64_t last) {
       for (int64_t m = first; m < last; m++) {
         to.put(m, n, result + (m - m0) * tile, std::min<int64_t>(tile, n1 - n));
       }
       for (int64_t m = last; m < std::min(2 * last - first, m1); m++) {
-        __builtin_prefetch(to.at(m, n), 1);  // each row's in another page; other stores would wait behind these
+        // The next panel's results. Each row is in another page, and a store that misses holds up those behind it.
+        __builtin_prefetch(to.at(m, n), 1);
       }
     };
-    if (a.layout.few) {
-      k.few_product(w, a, n, m0, m1, result);
-      take(m0, m1);
+    if (a.layout.small_batch) {
+      k.small_batch_product(w, a, n, m0, m1, result);
+      store_rows(m0, m1);
       continue;
     }
-    auto taken = [](void* context, int64_t first, int64_t last) { (*static_cast<decltype(take)*>(context))(first, last); };
-    k.tile_product(w, a, n, m0, m1, result, {taken, &take});
+    auto callback = [](void* context, int64_t first, int64_t last) {
+      (*static_cast<decltype(store_rows)*>(context))(first, last);
+    };
+    k.tile_product(w, a, n, m0, m1, result, {callback, &store_rows});
   }
 }
 
-// A part of the work: a range of weight rows (and, for tiles, one block of activation rows) of one product.
+// A piece of the work: weight rows [n0, n1) and rows [m0, m1) of one product.
 struct Range {
   int product;
   int64_t n0, n1, m0, m1;
 };
 
-// Parts that grow smaller towards the end, so that all threads end together.
-class Cut {
+// Partition splits products into ranges whose size decreases towards the end (guided self-scheduling), so that all
+// threads finish at about the same time.
+class Partition {
  public:
-  // bytes of weights, all in all; ranges is emptied, and keeps its memory from one product to the next.
-  Cut(int64_t bytes, std::vector<Range>& ranges)
-      : ranges_(ranges), left_(bytes), share_(2 * Team::instance().size()), least_(std::clamp(bytes / (4 * share_), kLeastOfAll, kLeast)) {
+  // bytes is the total size of the weights of all products. ranges is cleared; its capacity is reused.
+  Partition(int64_t bytes, std::vector<Range>& ranges)
+      : ranges_(ranges),
+        left_(bytes),
+        divisor_(2 * Team::instance().size()),
+        min_bytes_(std::clamp(bytes / (4 * divisor_), kSmallestPieceBytes, kMinPieceBytes)) {
     ranges_.clear();
   }
 
-  // Adds the parts of all rows of a matrix, for activation rows [0, rows) by blocks.
+  // Appends the ranges of w's rows times activation rows [0, rows), at most block rows each.
   void add(int product, const Weights& w, int64_t rows, int64_t block) {
     const int64_t tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
-    const int64_t least = rows > 1 ? kLeastOfAll : least_;  // memory no longer decides
+    const int64_t min_bytes = rows > 1 ? kSmallestPieceBytes : min_bytes_;  // only one row is bound by memory
     for (int64_t n = 0; n < w.rows;) {
-      const int64_t share = left_ / share_;
-      // An unpacked tile serves many rows.
-      const int64_t grain = rows > kFew ? std::clamp(share / row, tile, 4 * tile) : std::clamp(share, least, kMost) / row;
-      // Whole tiles: results of a part fill whole cache lines, which two threads must not share.
+      const int64_t share = left_ / divisor_;
+      // With more rows than a small batch, a range is 1 to 4 tiles; otherwise its size is given in bytes.
+      const int64_t grain = rows > kSmallBatch ? std::clamp(share / row, tile, 4 * tile)
+                                               : std::clamp(share, min_bytes, kMaxPieceBytes) / row;
+      // Ranges are whole tiles: their results fill whole cache lines, so that threads do not share any (false sharing).
       int64_t n1 = std::min(n + std::max<int64_t>(1, (grain + tile / 2) / tile) * tile, w.rows);
       for (int64_t m = 0; m < rows; m += block) {
         ranges_.push_back({product, n, n1, m, std::min(m + block, rows)});
@@ -134,10 +146,10 @@ class Cut {
 
  private:
   std::vector<Range>& ranges_;
-  int64_t left_, share_, least_;
+  int64_t left_, divisor_, min_bytes_;
 };
 
-// The parts of the product that this thread is about.
+// Returns this thread's list of ranges, so that its memory is reused from one product to the next.
 inline std::vector<Range>& all_ranges() {
   static thread_local std::vector<Range> ranges;
   return ranges;

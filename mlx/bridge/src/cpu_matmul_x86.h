@@ -1,4 +1,4 @@
-// What a unit of products on x86 offers, of whatever instruction set it is for.
+// The table of x86 product kernels, for the instruction set of the unit that includes it.
 #pragma once
 
 #include "cpu_integers_x86.h"
@@ -10,17 +10,17 @@ constexpr MatmulKernels kMatmul = {
     .tile = kTile,
     .float_rows = kFloatRows,
     .integer_rows = kIntegerRows,
-    .few_tile = kFewTile,
+    .small_batch_tile = kSmallBatchTile,
     .saturates = kSaturates,
     .integers = true,
-    .pairs = kPairsOfBF16,
+    .bf16_products = kHasBF16,
     .winograd = kSaturates,
-    .arrange = arrange,
+    .pack = pack,
     .tile_product = tile_product,
-    .row_product = rows_product,
+    .row_product = row_product_x86,
     .streams = streams,
     .stream_rows = kStreamRows,
-    .few_product = few_product,
+    .small_batch_product = small_batch_product,
     .widen = widen,
     .narrow = narrow,
 };

@@ -17,35 +17,35 @@ namespace ingot::cpu {
 
 namespace {
 
-struct Spent {
+struct NodeTime {
   std::atomic<int64_t> calls{0}, nanoseconds{0};
 };
 
-std::mutex spent_lock;
-std::map<std::string, Spent*>& all_spent() {
-  static auto* m = new std::map<std::string, Spent*>;
+std::mutex times_lock;
+std::map<std::string, NodeTime*>& all_times() {
+  static auto* m = new std::map<std::string, NodeTime*>;
   return *m;
 }
 
-Spent& spent(const char* name) {
-  std::lock_guard lock(spent_lock);
-  Spent*& s = all_spent()[name];
+NodeTime& time_of(const char* name) {
+  std::lock_guard lock(times_lock);
+  NodeTime*& s = all_times()[name];
   if (!s) {
-    s = new Spent;
+    s = new NodeTime;
   }
   return *s;
 }
 
 template <class F>
-void timed(Spent& counter, F&& f) {
-  auto begun = std::chrono::steady_clock::now();
+void timed(NodeTime& counter, F&& f) {
+  auto started = std::chrono::steady_clock::now();
   f();
-  auto time = std::chrono::steady_clock::now() - begun;
+  auto time = std::chrono::steady_clock::now() - started;
   counter.calls.fetch_add(1, std::memory_order_relaxed);
   counter.nanoseconds.fetch_add(std::chrono::nanoseconds(time).count(), std::memory_order_relaxed);
 }
 
-// Copies an array of any strides into row-major order.
+// Copies an array of any strides to row-major order.
 void compact(const char* from, char* to, const mx::Shape& shape, const mx::Strides& strides, size_t item, size_t axis) {
   if (axis == shape.size()) {
     std::memcpy(to, from, item);
@@ -78,12 +78,12 @@ void compact(const std::vector<Strided>& all) {
   }
 }
 
-// Where a node's arrays lie.
+// The memory of a node's arrays, and the inputs that must be copied to row-major order first.
 struct Run {
   std::vector<const void*> in;
   std::vector<void*> out;
   std::vector<Strided> strided;
-  std::vector<mx::array> copies;  // row-major, of strided inputs
+  std::vector<mx::array> copies;  // the row-major copies of strided inputs
 
   void clear() {
     in.clear();
@@ -92,7 +92,7 @@ struct Run {
     copies.clear();
   }
 
-  void now(const Body& body, Spent& counter) const {
+  void execute(const Body& body, NodeTime& counter) const {
     timed(counter, [&] {
       compact(strided);
       body(Memory{in.data(), out.data()});
@@ -100,24 +100,29 @@ struct Run {
   }
 };
 
-// What makes strided inputs of the next node row-major.
-class Compact : public Repeated {
+// Compact is a recorded step that copies the strided inputs of the next node to row-major order.
+class Compact : public Replayable {
  public:
   Compact(std::vector<Strided> strided, std::vector<mx::array> to) : strided_(std::move(strided)), to_(std::move(to)) {}
 
-  void again(const Memory&) override { compact(strided_); }
+  void replay(const Memory&) override { compact(strided_); }
 
  private:
   std::vector<Strided> strided_;
   std::vector<mx::array> to_;
 };
 
-class Node : public mx::Primitive, public Repeated, public std::enable_shared_from_this<Node> {
+class Node : public mx::Primitive, public Replayable, public std::enable_shared_from_this<Node> {
  public:
   Node(mx::Stream s, const char* name, std::vector<mx::Shape> shapes, Body body, std::vector<Reuse> reuse)
-      : Primitive(s), name_(name), spent_(&spent(name)), shapes_(std::move(shapes)), body_(std::move(body)), reuse_(std::move(reuse)) {}
+      : Primitive(s),
+        name_(name),
+        time_(&time_of(name)),
+        shapes_(std::move(shapes)),
+        body_(std::move(body)),
+        reuse_(std::move(reuse)) {}
 
-  // On the stream's thread.
+  // Called by MLX; runs the node on the stream's thread.
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     auto& encoder = mx::cpu::get_command_encoder(stream());
     Run run;
@@ -126,27 +131,27 @@ class Node : public mx::Primitive, public Repeated, public std::enable_shared_fr
       encoder.add_temporary(std::move(x));
     }
     run.copies.clear();
-    // The encoder keeps the inputs' memory until the task has run.
-    encoder.dispatch([self = shared_from_this(), run = std::move(run)] { run.now(self->body_, *self->spent_); });
+    // The encoder keeps the memory of the inputs alive until the task has run.
+    encoder.dispatch([self = shared_from_this(), run = std::move(run)] { run.execute(self->body_, *self->time_); });
   }
 
-  // At once, on this thread; the inputs are computed.
+  // Runs the node on this thread. The inputs must be evaluated.
   void run(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Tape* tape) {
-    static thread_local Run run;  // its lists keep their memory
-    run.clear();                  // of one that failed
+    static thread_local Run run;  // its lists keep their capacity
+    run.clear();                  // after a run that failed
     prepare(inputs, outputs, run, tape);
-    run.now(body_, *spent_);
+    run.execute(body_, *time_);
     if (tape) {
       if (!run.strided.empty()) {
-        tape->ran(std::make_shared<Compact>(run.strided, run.copies), {}, {}, {});
+        tape->add_step(std::make_shared<Compact>(run.strided, run.copies), {}, {}, {});
       }
-      tape->ran(shared_from_this(), inputs, run.in, run.out);
+      tape->add_step(shared_from_this(), inputs, run.in, run.out);
     }
     run.clear();
   }
 
-  void again(const Memory& memory) override {
-    timed(*spent_, [&] { body_(memory); });
+  void replay(const Memory& memory) override {
+    timed(*time_, [&] { body_(memory); });
   }
 
   void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
@@ -171,16 +176,16 @@ class Node : public mx::Primitive, public Repeated, public std::enable_shared_fr
       run.copies.push_back(std::move(row_major));
     }
     for (size_t i = 0; i < outputs.size(); i++) {
-      place(inputs, outputs[i], int(i), tape);
+      allocate(inputs, outputs[i], int(i), tape);
       run.out.push_back(outputs[i].data<char>());
     }
   }
 
-  void place(const std::vector<mx::array>& inputs, mx::array& out, int index, Tape* tape) {
+  void allocate(const std::vector<mx::array>& inputs, mx::array& out, int index, Tape* tape) {
     for (const auto& r : reuse_) {
       const auto& x = inputs[size_t(r.input)];
       bool fits = x.flags().row_contiguous && x.nbytes() == out.nbytes();
-      // What a tape finds is to be there again when it is played.
+      // While recording, an input's memory is not reused: a replay must find the input unchanged.
       if (r.output == index && fits && (r.always || (!tape && x.is_donatable()))) {
         out.copy_shared_buffer(x);
         return;
@@ -193,7 +198,7 @@ class Node : public mx::Primitive, public Repeated, public std::enable_shared_fr
   }
 
   const char* name_;
-  Spent* spent_;
+  NodeTime* time_;
   std::vector<mx::Shape> shapes_;
   Body body_;
   std::vector<Reuse> reuse_;
@@ -236,9 +241,9 @@ void* scratch(int slot, size_t bytes) {
 }
 
 std::string profile() {
-  std::lock_guard lock(spent_lock);
+  std::lock_guard lock(times_lock);
   std::string text;
-  for (auto& [name, s] : all_spent()) {
+  for (auto& [name, s] : all_times()) {
     int64_t calls = s->calls.exchange(0), time = s->nanoseconds.exchange(0);
     if (calls > 0) {
       text += name + " " + std::to_string(calls) + " " + std::to_string(time) + "\n";

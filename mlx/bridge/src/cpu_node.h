@@ -1,4 +1,4 @@
-// Our own operations as nodes of an MLX graph, on the CPU.
+// Our operations as nodes of an MLX graph on the CPU.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace ingot::cpu {
 
 namespace mx = mlx::core;
 
-// Where a node's arrays lie when it runs. Inputs are row-major. Memory of MLX is aligned to 8 bytes only.
+// The memory of a node's arrays while it runs. Inputs are row-major. MLX aligns memory to 8 bytes only.
 struct Memory {
   const void* const* in;
   void* const* out;
@@ -26,17 +26,17 @@ struct Memory {
   T* output(int i) const { return static_cast<T*>(out[i]); }
 };
 
-// What a node computes; it runs on the stream's thread, and may call parallel.
+// The computation of a node. It runs on the stream's thread and may call parallel.
 using Body = std::function<void(const Memory&)>;
 
-// How an output gets its memory.
+// An output that may take over the memory of an input.
 struct Reuse {
   int output;
   int input;
-  bool always;  // a new version over the same memory; else only where nobody else holds the input
+  bool always;  // written in place (a cache); otherwise only if nothing else holds the input
 };
 
-// Makes a node. Its name shows in profiles and in the graph.
+// Creates a node and returns its outputs. The name appears in profiles and in the graph; it must be a constant.
 std::vector<mx::array> node(const char* name, std::vector<mx::array> inputs, std::vector<mx::Shape> shapes,
                             std::vector<mx::Dtype> types, mx::StreamOrDevice s, Body body,
                             std::vector<Reuse> reuse = {});
@@ -45,20 +45,21 @@ bool is_node(const mx::Primitive& p);
 
 class Tape;
 
-// Runs a node on this thread. The inputs are computed. With a tape, which notes it, its results have memory of the tape.
+// Runs a node on this thread. The inputs must be evaluated. If tape is not null, it records the node and allocates the
+// results.
 void run_node(mx::Primitive& p, const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs, Tape* tape);
 
-// A node that a tape noted, to run again.
-class Repeated {
+// A recorded node.
+class Replayable {
  public:
-  virtual ~Repeated() = default;
-  virtual void again(const Memory& memory) = 0;
+  virtual ~Replayable() = default;
+  virtual void replay(const Memory& memory) = 0;
 };
 
-// Whether operations on this stream are ours.
+// Reports whether operations on this stream run on the CPU.
 bool on_cpu(mx::StreamOrDevice s);
 
-// Time spent inside the bodies of nodes, by name: "name calls nanoseconds" lines. Zeroes the counts.
+// Returns the time spent in nodes by name, as lines "name calls nanoseconds", and resets the counters.
 std::string profile();
 
 }  // namespace ingot::cpu

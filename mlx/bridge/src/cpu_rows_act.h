@@ -1,4 +1,4 @@
-// Activations, alone and as gates; sums and products; softmax.
+// Activations, alone and as gates; element-wise sums and products; softmax.
 #pragma once
 
 #include "cpu_rows.h"
@@ -6,8 +6,8 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// e^(a^2) erfc(a) (1 + 2a) for a >= 0, as a polynomial in (a - 3.5)/(a + 3.5): a least-squares fit over Chebyshev nodes
-// of [0, 9.5], within 4e-9; e^-a^2 is 0 beyond.
+// Returns e^(a^2) erfc(a) (1 + 2a) for a >= 0: a least-squares polynomial in (a - 3.5)/(a + 3.5) over Chebyshev nodes
+// of [0, 9.5], with an error below 4e-9. Beyond 9.5, e^-a^2 is 0.
 IG_INLINE F scaled_erfc(F a) {
   F t = (a - set(3.5f)) / (a + set(3.5f));
   F p = set(4.927826828e-4f);
@@ -23,11 +23,11 @@ IG_INLINE F scaled_erfc(F a) {
   return fma(p, t, set(1.242349242f));
 }
 
-// x times the normal distribution up to x. The lower tail is computed as such, not as 1 minus the rest.
+// x times the normal CDF of x. The lower tail is computed directly rather than as 1 minus the upper one.
 IG_INLINE F gelu(F x) {
-  F c = min(abs(x), set(16.0f));  // beyond, the tail is 0
+  F c = min(abs(x), set(16.0f));  // beyond 16 the tail is 0
   F a = c * set(0.70710678118654752f);
-  // The exponent c^2/2, and what its rounding lost: the square of the leading digits is exact.
+  // The exponent c^2/2 and its rounding error: the square of the leading digits is exact.
   F lead = rounded<bf16>(c);
   F square = set(0.5f) * lead * lead, rest = set(0.5f) * (c - lead) * (c + lead);
   F exponent = square + rest, lost = rest - (exponent - square);
@@ -36,7 +36,7 @@ IG_INLINE F gelu(F x) {
   return x * select(x > set(0.0f), set(1.0f) - tail, tail);
 }
 
-// 0.5 (1 + tanh(u)) is sigmoid(2u).
+// 0.5 (1 + tanh(u)) = sigmoid(2u).
 IG_INLINE F gelu_tanh(F x) {
   F u = x * fma(x * x, set(0.044715f), set(1.0f));
   return x / (set(1.0f) + quick_exp(u * set(-1.5957691216057308f)));
@@ -94,7 +94,7 @@ static void scale(const void* from, float by, void* to, int64_t n) {
   sweep(n, [=](int64_t i, auto part) IG_LAMBDA { part.store(out + i, part.load(x + i) * f); });
 }
 
-// NaN only where all is NaN.
+// Ignores NaN: returns -inf if all elements are NaN.
 template <class T>
 IG_INLINE float largest_of(const T* x, int64_t n) {
   F m = set(-__builtin_inff());

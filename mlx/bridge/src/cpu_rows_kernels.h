@@ -1,4 +1,4 @@
-// The kernels of one instruction set as a table.
+// The table of row kernels for the instruction set of the unit that includes it.
 #pragma once
 
 #include "cpu_rows_act.h"

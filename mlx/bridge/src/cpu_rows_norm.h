@@ -1,4 +1,4 @@
-// RMS and layer norm of one row.
+// RMS norm and layer norm of one row.
 #pragma once
 
 #include "cpu_rows.h"
@@ -6,10 +6,11 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// weight + offset of elements i and on.
+// Returns weight + offset of the elements from i on.
 template <class T, class P>
 IG_INLINE F weight_of(const Norm& a, int64_t i, P part) {
-  F w = a.weight_f32 ? part.load(static_cast<const float*>(a.weight) + i) : part.load(static_cast<const T*>(a.weight) + i);
+  F w = a.weight_f32 ? part.load(static_cast<const float*>(a.weight) + i)
+                     : part.load(static_cast<const T*>(a.weight) + i);
   return w + set(a.offset);
 }
 

@@ -1,4 +1,4 @@
-// Looking for the largest elements of a row.
+// The largest elements of a row.
 #pragma once
 
 #include "cpu_rows.h"
@@ -12,7 +12,7 @@ template <class T>
 static int64_t largest(const void* from, int64_t n, float* value) {
   const T* x = static_cast<const T*>(from);
   F zero = set(0.0f), one = set(1.0f);
-  // Four at a time: a comparison takes several cycles.
+  // Four independent maxima hide the latency of comparisons.
   F m[4], nan[4];
   for (int j = 0; j < 4; j++) {
     m[j] = set(-__builtin_inff());

@@ -1,4 +1,4 @@
-// Rotary positions of one row.
+// Rotary position embedding (rope) of one row.
 #pragma once
 
 #include "cpu_rows.h"
@@ -6,10 +6,10 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// The angle is the float32 product that reference implementations compute; its sine and cosine are taken in float64, so
-// that positions of millions lose nothing more. Plain loops: compilers turn them into vectors.
+// The angle is the float32 product, as in reference implementations. Its sine and cosine are computed in float64, so
+// that positions in the millions lose no further precision. The loops are plain: compilers vectorize them.
 static void angles(const float* freqs, const float* positions, int64_t n, float scale, float* cos, float* sin) {
-  // Adding this rounds to a whole number, which is then in the low bits.
+  // Adding this rounds to an integer, which is then in the low bits.
   constexpr double kRound = 0x1.8p52;
   for (int64_t i = 0; i < n; i++) {
     double x = double(positions[i] * freqs[i]);
@@ -20,8 +20,9 @@ static void angles(const float* freqs, const float* positions, int64_t n, float 
     int64_t bits;
     __builtin_memcpy(&bits, &shifted, 8);
     double s = r * r;
-    // Taylor, to below 1e-11 for |r| <= pi/4.
-    double si = r + r * s * (-1.0 / 6 + s * (1.0 / 120 + s * (-1.0 / 5040 + s * (1.0 / 362880 + s * (-1.0 / 39916800)))));
+    // Taylor series with an error below 1e-11 for |r| <= pi/4.
+    double si =
+        r + r * s * (-1.0 / 6 + s * (1.0 / 120 + s * (-1.0 / 5040 + s * (1.0 / 362880 + s * (-1.0 / 39916800)))));
     double co = 1 + s * (-0.5 + s * (1.0 / 24 + s * (-1.0 / 720 + s * (1.0 / 40320 + s * (-1.0 / 3628800)))));
     bool odd = bits & 1;
     double a = odd ? si : co, b = odd ? co : si;
@@ -31,7 +32,8 @@ static void angles(const float* freqs, const float* positions, int64_t n, float 
 }
 
 template <class T>
-static void rotate(const void* from, void* to, int64_t n, int64_t half, bool traditional, const float* cos, const float* sin) {
+static void rotate(const void* from, void* to, int64_t n, int64_t half, bool traditional, const float* cos,
+                   const float* sin) {
   const T* x = static_cast<const T*>(from);
   T* out = static_cast<T*>(to);
   if (!traditional) {

@@ -1,4 +1,4 @@
-// Rows out of quantized tables, rounded as MLX 0.32.4 rounds them.
+// Rows of quantized tables (embeddings), rounded as in MLX 0.32.4.
 #pragma once
 
 #include "cpu_rows.h"
@@ -6,7 +6,7 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Eight codes of a stream of bits, of which bits bytes hold eight.
+// Unpacks eight codes of the given width, which occupy `bits` bytes.
 IG_INLINE void eight_codes(const uint8_t* p, int bits, float* codes) {
   uint64_t word = 0;
   for (int i = 0; i < bits; i++) {
@@ -18,10 +18,11 @@ IG_INLINE void eight_codes(const uint8_t* p, int bits, float* codes) {
   }
 }
 
-// A number with one sign bit, the given bits of exponent and fraction, and neither infinity nor NaN.
+// Decodes a float with one sign bit and the given exponent and fraction widths, without infinities and NaN.
 IG_INLINE float small_float(uint32_t code, int exponent_bits, int fraction_bits, int bias) {
-  uint32_t fraction = code & ((1u << fraction_bits) - 1), exponent = code >> fraction_bits & ((1u << exponent_bits) - 1);
-  // 2^-(bias + fraction_bits) for denormals and the first exponent alike.
+  uint32_t fraction = code & ((1u << fraction_bits) - 1),
+           exponent = code >> fraction_bits & ((1u << exponent_bits) - 1);
+  // Subnormals and the smallest exponent share the unit 2^(1 - bias - fraction_bits).
   float v = exponent ? float(fraction + (1u << fraction_bits)) : float(fraction);
   int power = (exponent ? int(exponent) - 1 : 0) + 1 - bias - fraction_bits;
   uint32_t bits = uint32_t(power + 127) << 23;
@@ -35,7 +36,7 @@ IG_INLINE float e2m1(uint32_t code) { return small_float(code, 2, 1, 1); }
 IG_INLINE float e4m3(uint32_t code) {
   return (code & 0x7f) == 0x7f ? __builtin_nanf("") : small_float(code, 4, 3, 7);
 }
-// 2^(code - 127); 255, which the OCP specification of microscaling formats (1.0) has as NaN, is infinity in MLX.
+// 2^(code - 127). 255 is NaN in the OCP specification of microscaling formats (1.0), and infinity in MLX.
 IG_INLINE float e8m0(uint32_t code) {
   uint32_t bits = code == 0 ? 0x00400000u : code << 23;
   float v;

@@ -1,8 +1,8 @@
-// Scales and biases of eight weight rows at a time with AVX2, turned so that lanes are rows.
+// Scales and biases of eight weight rows at a time with AVX2, transposed so that lanes are weight rows.
 #pragma once
 
 #include "cpu_matmul_kernels.h"
-#include "cpu_turn_avx2.h"
+#include "cpu_transpose_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -12,6 +12,7 @@ struct Scales8 {
   alignas(32) float biases[kDepth / 16 * 8];
 };
 
+// Loads eight scales or biases from index at on, as float32.
 template <ScaleType T>
 IG_INLINE __m256 load_scales(const void* p, int64_t at) {
   if constexpr (T == ScaleType::f32) {
@@ -22,7 +23,8 @@ IG_INLINE __m256 load_scales(const void* p, int64_t at) {
     __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(static_cast<const bf16*>(p) + at));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
   } else {
-    __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(static_cast<const uint8_t*>(p) + at)));
+    __m256i v = _mm256_cvtepu8_epi32(
+        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(static_cast<const uint8_t*>(p) + at)));
     if constexpr (T == ScaleType::e4m3) {
       return e4m3_lanes(v);
     }
@@ -31,7 +33,7 @@ IG_INLINE __m256 load_scales(const void* p, int64_t at) {
   }
 }
 
-// Four of them, of an affine format.
+// Loads four scales or biases of an affine format, as float32.
 template <ScaleType T>
 IG_INLINE __m128 load_four(const void* p, int64_t at) {
   if constexpr (T == ScaleType::f32) {
@@ -42,9 +44,12 @@ IG_INLINE __m128 load_four(const void* p, int64_t at) {
   }
 }
 
-// eight_groups of bfloat16, which is the upper half of a float32: scales go through the lower lanes, biases through the upper ones.
+// eight_groups for bfloat16, which is the upper half of a float32. Scales occupy the lower 128 bits of the vectors and
+// biases the upper, so that one transpose serves both.
 IG_INLINE void bf16_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales, __m256i* biases) {
-  auto at = [&](const void* p, int64_t i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(static_cast<const bf16*>(p) + i)); };
+  auto at = [&](const void* p, int64_t i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(static_cast<const bf16*>(p) + i));
+  };
   __m256i v[8], a[8], b[8];
 #pragma GCC unroll 8
   for (int r = 0; r < 8; r++) {
@@ -72,7 +77,8 @@ IG_INLINE void bf16_groups(const Weights& w, int64_t n0, int64_t g, __m256i* sca
   }
 }
 
-// Eight groups of eight rows, as scales and biases of [group][8].
+// Reads groups g to g+7 of weight rows n0 to n0+7 as scales and biases of [group][8]. Rows past the matrix repeat the
+// last one.
 template <ScaleType T>
 IG_INLINE void eight_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales, __m256i* biases) {
   int64_t groups = w.groups();
@@ -93,6 +99,7 @@ IG_INLINE void eight_groups(const Weights& w, int64_t n0, int64_t g, __m256i* sc
   transpose(biases);
 }
 
+// Calls eight_groups for the matrix's type of scales.
 static void any_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales, __m256i* biases) {
   switch (w.scale_type) {
     case ScaleType::f32:
@@ -108,7 +115,8 @@ static void any_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales,
   }
 }
 
-// any_groups of n < 8 groups at the end of rows, after which a vector would read what is not the matrix's: out of a copy with room.
+// any_groups for n < 8 groups at the end of the matrix, where vector loads would read past it: reads from a padded
+// copy.
 static void last_groups(const Weights& w, int64_t n0, int64_t g, int n, __m256i* scales, __m256i* biases) {
   const auto size = size_t(w.scale_bytes());
   alignas(32) uint8_t copies[2][8 * 8 * 4] = {};
@@ -118,7 +126,8 @@ static void last_groups(const Weights& w, int64_t n0, int64_t g, int n, __m256i*
   near.scales = copies[0];
   near.biases = copies[1];
   for (int r = 0; r < 8; r++) {
-    const size_t at = size_t((n0 + r < w.rows ? n0 + r : w.rows - 1) * w.groups() + g) * size, to = size_t(r) * 8 * size;
+    const size_t at = size_t((n0 + r < w.rows ? n0 + r : w.rows - 1) * w.groups() + g) * size,
+                 to = size_t(r) * 8 * size;
     __builtin_memcpy(copies[0] + to, static_cast<const uint8_t*>(w.scales) + at, size_t(n) * size);
     if (w.biases) {
       __builtin_memcpy(copies[1] + to, static_cast<const uint8_t*>(w.biases) + at, size_t(n) * size);
@@ -127,8 +136,10 @@ static void last_groups(const Weights& w, int64_t n0, int64_t g, int n, __m256i*
   any_groups(near, 0, 0, scales, biases);
 }
 
+// Fills out with the scales and biases of weight rows n0 to n0+7, one for each block of columns [k0, k0+columns).
+// Columns past the matrix get zeros.
 static void eight_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Scales8& out) {
-  int shift = __builtin_ctz(unsigned(w.group)), per = w.group / block;  // groups of 2^shift codes
+  int shift = __builtin_ctz(unsigned(w.group)), per = w.group / block;  // a group has 2^shift codes and per blocks
   int64_t first = k0 >> shift, end = k0 + columns < w.columns ? k0 + columns : w.columns;
   int groups = int(((end - 1) >> shift) - first + 1);
   auto put = [&out](int b, __m256i s, __m256i o) __attribute__((always_inline)) {
@@ -160,7 +171,8 @@ static void eight_scales(const Weights& w, int64_t n0, int64_t k0, int columns, 
   }
 }
 
-static void turn_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
+// Fills the scales and biases of a tile.
+static void transpose_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
   for (int h = 0; h < kTile / 8; h++) {
     Scales8 s;
     eight_scales(w, n0 + h * 8, k0, columns, block, s);

@@ -1,4 +1,4 @@
-// Memory that kernels work in.
+// Scratch memory of the kernels.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@ namespace ingot::cpu {
 
 constexpr int kScratchSlots = 16;
 
-// Memory of the calling thread, aligned to 64 bytes, that lives until its next call with the same slot.
+// Returns memory of the calling thread, aligned to 64 bytes. It is valid until the thread's next call with the same
+// slot. Throws std::bad_alloc.
 void* scratch(int slot, size_t bytes);
 template <class T>
 T* scratch(int slot, size_t count) { return static_cast<T*>(scratch(slot, count * sizeof(T))); }

@@ -1,9 +1,9 @@
-// Vectors of floats, one set of names for all instruction sets.
+// Vectors of float32 under one set of names for all instruction sets.
 //
-// A translation unit of kernels defines INGOT_ISA (portable, avx2, avx512, neon, dotprod), includes this and then the
-// kernels. Everything lands in namespace ingot::cpu::INGOT_ISA with internal linkage, and no function of the standard
-// library may be inlined here: the linker keeps one copy of such a function, and it must not be one that only new
-// processors can run.
+// A unit of kernels defines INGOT_ISA (portable, avx2, avx512, avx512bf16 or neon), includes this header and then the
+// kernels. They have internal linkage, in namespace ingot::cpu::INGOT_ISA. No function of the standard library may be
+// inlined in such a unit: the linker keeps one copy of it for the whole library, and that copy may need instructions
+// that the processor lacks.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 #endif
 
 #define IG_INLINE static inline __attribute__((always_inline, unused))
-// Keeps GCC 12 from hoisting loads out of a loop, which spills.
+// Keeps GCC 12 from hoisting loads out of a loop, which causes spills.
 #define IG_BARRIER() asm volatile("" ::: "memory")
-// Keeps it from reassociating integer sums, which spills too.
+// Keeps GCC 12 from reassociating integer sums, which causes spills.
 #if defined(__x86_64__)
 #define IG_KEEP(v) asm("" : "+v"(v))
 #else
 #define IG_KEEP(v) asm("" : "+w"(v))
 #endif
-// Keeps it from holding the address of each element of a small array in a register, of floats even.
+// Keeps GCC 12 from holding the address of each element of a small array in a register of its own.
 #define IG_HIDE(p) asm("" : "+r"(p))
 
 #if defined(__AVX512F__)
@@ -39,7 +39,7 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// The first n lanes; the others are zero when loaded, untouched when stored.
+// Loads or stores the first n lanes. Other lanes are zero after a load; a store leaves other memory unchanged.
 template <class T>
 IG_INLINE F load_some(const T* p, int n) {
   T lanes[kLanes] = {};
@@ -58,7 +58,7 @@ IG_INLINE void store_some(T* p, F v, int n) {
   }
 }
 
-// One element in float32, and back.
+// Converts one element to float32 and back.
 template <class T>
 IG_INLINE float get(const T* p) {
   float lanes[kLanes];
@@ -77,10 +77,10 @@ template <class T>
 IG_INLINE void put(T* p, float v) { store_some(p, set(v), 1); }
 IG_INLINE void put(float* p, float v) { *p = v; }
 
-// e^x, within 1 unit in the last place; 0 from -104 on down, NaN for NaN.
+// e^x within 1 ulp. 0 below -104, NaN for NaN.
 IG_INLINE F exp(F x) {
   F low = set(-104.0f), high = set(89.0f);
-  F c = select(x < low, low, select(x > high, high, x));  // NaN passes both
+  F c = select(x < low, low, select(x > high, high, x));  // NaN passes both comparisons
   F n = round(c * set(1.44269504088896341f));
   F r = fma(n, set(-0.693359375f), c);
   r = fma(n, set(2.12194440e-4f), r);
@@ -91,7 +91,7 @@ IG_INLINE F exp(F x) {
   p = fma(p, r, set(1.6666665459e-1f));
   p = fma(p, r, set(5.0000001201e-1f));
   p = fma(p, r * r, r) + set(1.0f);
-  // 2^n in two steps, so that results may be denormal and n may exceed the exponent's range.
+  // Multiplies by 2^n in two steps, so that results may be subnormal and n may exceed the exponent's range.
   F half = round(n * set(0.5f));
   return p * power_of_two(half) * power_of_two(n - half);
 }

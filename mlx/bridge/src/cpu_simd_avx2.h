@@ -36,14 +36,14 @@ IG_INLINE F min(F a, F b) { return _mm256_min_ps(a, b); }
 IG_INLINE F abs(F v) { return _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff))); }
 IG_INLINE F sqrt(F v) { return _mm256_sqrt_ps(v); }
 IG_INLINE F round(F v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-// Lane by lane a where the comparison held, else b.
+// Returns a in the lanes where the comparison m is true, otherwise b.
 template <class Mask>
 IG_INLINE F select(Mask m, F a, F b) { return _mm256_blendv_ps(b, a, (__m256)m); }
 IG_INLINE F copy_sign(F magnitude, F sign) {
   __m256 bit = _mm256_set1_ps(-0.0f);
   return _mm256_or_ps(_mm256_andnot_ps(bit, magnitude), _mm256_and_ps(bit, sign));
 }
-// 2^n of whole n from -126 to 127.
+// 2^n for integers n from -126 to 127.
 IG_INLINE F power_of_two(F n) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
 }
@@ -59,7 +59,7 @@ IG_INLINE float highest(F v) {
   return _mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a)));
 }
 
-// Bytes as numbers, and the lower and upper halves of bytes.
+// Converts bytes to float32; load_halves converts their low and high nibbles.
 IG_INLINE F load(const uint8_t* p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
@@ -71,7 +71,8 @@ IG_INLINE void load_halves(const uint8_t* p, F& low, F& high) {
 
 IG_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
-// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.
+// Loads 2*kLanes elements: the first and the second half. For bf16 it loads the even and the odd elements, which needs
+// no shuffle.
 template <class T>
 IG_INLINE void load_two(const T* p, F& a, F& b) {
   a = load(p);
@@ -83,7 +84,7 @@ IG_INLINE void load_two(const bf16* p, F& even, F& odd) {
   odd = _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32(int(0xffff0000))));
 }
 
-// The sums of the lanes of kLanes vectors.
+// Returns the sums of the lanes of kLanes vectors.
 IG_INLINE F sums(const F* v) {
   F a = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
   F b = _mm256_hadd_ps(_mm256_hadd_ps(v[4], v[5]), _mm256_hadd_ps(v[6], v[7]));

@@ -57,7 +57,7 @@ IG_INLINE float highest(F v) {
   return _mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a)));
 }
 
-// Bytes as numbers, and the lower and upper halves of bytes.
+// Converts bytes to float32; load_halves converts their low and high nibbles.
 IG_INLINE F load(const uint8_t* p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
@@ -69,7 +69,8 @@ IG_INLINE void load_halves(const uint8_t* p, F& low, F& high) {
 
 IG_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
-// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.
+// Loads 2*kLanes elements: the first and the second half. For bf16 it loads the even and the odd elements, which needs
+// no shuffle.
 template <class T>
 IG_INLINE void load_two(const T* p, F& a, F& b) {
   a = load(p);
@@ -81,7 +82,7 @@ IG_INLINE void load_two(const bf16* p, F& even, F& odd) {
   odd = _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32(int(0xffff0000))));
 }
 
-// The sums of the lanes of kLanes vectors.
+// Returns the sums of the lanes of kLanes vectors.
 IG_INLINE F sums(const F* v) {
   __m256 halves[4];
   for (int i = 0; i < 4; i++) {

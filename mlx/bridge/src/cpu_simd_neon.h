@@ -45,7 +45,7 @@ IG_INLINE F power_of_two(F n) {
 IG_INLINE float sum(F v) { return vaddvq_f32(v); }
 IG_INLINE float highest(F v) { return vmaxvq_f32(v); }
 
-// Bytes as numbers, and the lower and upper halves of bytes.
+// Converts bytes to float32; load_halves converts their low and high nibbles.
 IG_INLINE uint32x4_t widen_bytes(const uint8_t* p) {
   uint32_t four;
   __builtin_memcpy(&four, p, 4);
@@ -60,7 +60,8 @@ IG_INLINE void load_halves(const uint8_t* p, F& low, F& high) {
 
 IG_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
-// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.
+// Loads 2*kLanes elements: the first and the second half. For bf16 it loads the even and the odd elements, which needs
+// no shuffle.
 template <class T>
 IG_INLINE void load_two(const T* p, F& a, F& b) {
   a = load(p);
@@ -72,7 +73,7 @@ IG_INLINE void load_two(const bf16* p, F& even, F& odd) {
   odd = vreinterpretq_f32_u32(vandq_u32(bits, vdupq_n_u32(0xffff0000u)));
 }
 
-// The sums of the lanes of kLanes vectors.
+// Returns the sums of the lanes of kLanes vectors.
 IG_INLINE F sums(const F* v) { return vpaddq_f32(vpaddq_f32(v[0], v[1]), vpaddq_f32(v[2], v[3])); }
 
 }  // namespace ingot::cpu::INGOT_ISA

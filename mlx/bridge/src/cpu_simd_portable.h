@@ -1,4 +1,4 @@
-// Plain C++ with the compilers' vector extension; see cpu_simd.h.
+// Portable C++ with the vector extension of GCC and Clang; see cpu_simd.h.
 #pragma once
 
 namespace ingot::cpu::INGOT_ISA {
@@ -19,7 +19,7 @@ IG_INLINE F load(const bf16* p) {
   return (F)v;
 }
 
-// float16 bits as float32, exactly, by scaling: a float16's exponent and fraction shifted into place are off by 2^112.
+// Converts float16 exactly: the exponent and the fraction, shifted into place, are too small by 2^112.
 IG_INLINE float widen(uint16_t h) {
   uint32_t bits = uint32_t(h & 0x7fff) << 13;
   float v;
@@ -34,7 +34,7 @@ IG_INLINE float widen(uint16_t h) {
   return v;
 }
 
-// Rounds to the nearest float16, halves to even: adding a number whose last bit is worth the float16's last bit.
+// Rounds to float16, to nearest even: adds a number whose last bit has the weight of the float16's last bit.
 IG_INLINE uint16_t narrow(float v) {
   uint32_t bits;
   __builtin_memcpy(&bits, &v, 4);
@@ -43,18 +43,18 @@ IG_INLINE uint16_t narrow(float v) {
   if (bits > 0x7f800000) {
     return uint16_t(sign | 0x7e00);
   }
-  if (bits >= 0x477ff000) {  // 65520 and more
+  if (bits >= 0x477ff000) {  // 65520 and more round to infinity
     return uint16_t(sign | 0x7c00);
   }
   uint32_t exponent = bits & 0x7f800000;
-  uint32_t least = exponent > 0x38800000 ? exponent : 0x38800000;  // of 2^-14, the least normal float16
+  uint32_t least = exponent > 0x38800000 ? exponent : 0x38800000;  // the exponent of 2^-14, the smallest normal float16
   uint32_t magic = least + (13 << 23);
   float m, a;
   __builtin_memcpy(&m, &magic, 4);
   __builtin_memcpy(&a, &bits, 4);
   a += m;
   __builtin_memcpy(&bits, &a, 4);
-  // What the sum has above the number added counts units of the float16's last place.
+  // The difference between the sum and the added number counts ulps of the float16.
   return uint16_t(sign | ((bits - magic) + (((least >> 23) - 113) << 10)));
 }
 
@@ -81,7 +81,9 @@ IG_INLINE F select(Mask m, F a, F b) { return (F)(((I)m & (I)a) | (~(I)m & (I)b)
 IG_INLINE F max(F a, F b) { return select(a > b, a, b); }
 IG_INLINE F min(F a, F b) { return select(a < b, a, b); }
 IG_INLINE F abs(F v) { return (F)((I)v & I{0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff}); }
-IG_INLINE F sqrt(F v) { return F{__builtin_sqrtf(v[0]), __builtin_sqrtf(v[1]), __builtin_sqrtf(v[2]), __builtin_sqrtf(v[3])}; }
+IG_INLINE F sqrt(F v) {
+  return F{__builtin_sqrtf(v[0]), __builtin_sqrtf(v[1]), __builtin_sqrtf(v[2]), __builtin_sqrtf(v[3])};
+}
 IG_INLINE F round(F v) {
   return F{__builtin_rintf(v[0]), __builtin_rintf(v[1]), __builtin_rintf(v[2]), __builtin_rintf(v[3])};
 }
@@ -90,7 +92,8 @@ IG_INLINE F copy_sign(F magnitude, F sign) {
   return (F)(((I)magnitude & ~bit) | ((I)sign & bit));
 }
 IG_INLINE F power_of_two(F n) {
-  I v = {(int32_t(n[0]) + 127) << 23, (int32_t(n[1]) + 127) << 23, (int32_t(n[2]) + 127) << 23, (int32_t(n[3]) + 127) << 23};
+  I v = {(int32_t(n[0]) + 127) << 23, (int32_t(n[1]) + 127) << 23, (int32_t(n[2]) + 127) << 23,
+         (int32_t(n[3]) + 127) << 23};
   return (F)v;
 }
 
@@ -100,7 +103,7 @@ IG_INLINE float highest(F v) {
   return a > b ? a : b;
 }
 
-// Bytes as numbers, and the lower and upper halves of bytes.
+// Converts bytes to float32; load_halves converts their low and high nibbles.
 IG_INLINE F load(const uint8_t* p) { return F{float(p[0]), float(p[1]), float(p[2]), float(p[3])}; }
 IG_INLINE void load_halves(const uint8_t* p, F& low, F& high) {
   low = F{float(p[0] & 15), float(p[1] & 15), float(p[2] & 15), float(p[3] & 15)};
@@ -109,7 +112,8 @@ IG_INLINE void load_halves(const uint8_t* p, F& low, F& high) {
 
 IG_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
-// Twice kLanes elements: of bf16 the even ones and the odd ones, which costs no shuffle; else the first and the last half.
+// Loads 2*kLanes elements: the first and the second half. For bf16 it loads the even and the odd elements, which needs
+// no shuffle.
 template <class T>
 IG_INLINE void load_two(const T* p, F& a, F& b) {
   a = load(p);
@@ -123,7 +127,7 @@ IG_INLINE void load_two(const bf16* p, F& even, F& odd) {
   odd = (F)(bits & high);
 }
 
-// The sums of the lanes of kLanes vectors.
+// Returns the sums of the lanes of kLanes vectors.
 IG_INLINE F sums(const F* v) { return F{sum(v[0]), sum(v[1]), sum(v[2]), sum(v[3])}; }
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -1,4 +1,4 @@
-// The blocks of an integer product on x86, and what their sums stand for; see cpu_integers_x86.h.
+// The operands and the epilogue of integer tile products on x86; see cpu_integers_x86.h.
 #pragma once
 
 #include "cpu_dot_x86.h"
@@ -6,20 +6,21 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// What a block of rows of activations and a tile's columns have to do with each other: c[r][0..kTile) += their products. Kernels take it
-// by value: what lies in memory would be read again after each store of a vector, which may be anything's.
-struct Meeting {
+// The arguments of a tile's micro-kernel, which computes c[r][j] += x[r] . tile[j] for the rows of a panel and j <
+// kTile. Micro-kernels take it by value: through a reference, the compiler reloads it after each vector store, which
+// may alias it.
+struct TileOperands {
   const Tile& tile;
-  const int32_t* x;     // [columns/2 or /4][rows] dwords
+  const int32_t* x;  // packed panel: dwords [columns/2 (int16) or columns/4 (int8)][rows]
   int columns;
-  const float* scales;  // of activations, [rows][stride], as are the others
+  const float* scales;  // of the activations, [rows][stride]; sums and corrections have the same shape
   const float* sums;
-  const int32_t* pairs;
+  const int32_t* corrections;
   int64_t stride;
   float* c;
 };
 
-// Calls of<Block>() for blocks of so many columns.
+// Calls of<Block>() with block (16, 32 or 64 columns) as a constant.
 template <class F>
 IG_INLINE void with_block(int block, F of) {
   switch (block) {
@@ -32,7 +33,7 @@ IG_INLINE void with_block(int block, F of) {
   }
 }
 
-// Calls of<R>() for so many rows.
+// Calls of<R>() with the number of rows (1 to 4) as a constant.
 template <class F>
 IG_INLINE void with_rows(int rows, F of) {
   switch (rows) {
@@ -47,9 +48,10 @@ IG_INLINE void with_rows(int rows, F of) {
   }
 }
 
-// Adds what the sums of block b stand for.
+// Epilogue of block b: dequantizes the integer sums and adds them to c:
+//   c[r] += w_scale * x_scale[r] * sum[r] + w_bias * x_sum[r]
 template <int R>
-IG_INLINE void add_scaled(const Meeting& m, int b, const I (&sum)[R][2]) {
+IG_INLINE void epilogue(const TileOperands& m, int b, const I (&sum)[R][2]) {
 #pragma GCC unroll 2
   for (int j = 0; j < 2; j++) {
     F scale = load(m.tile.scales + b * kTile + j * kLanes), bias = load(m.tile.biases + b * kTile + j * kLanes);

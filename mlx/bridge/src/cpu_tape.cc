@@ -55,8 +55,8 @@ void Tape::hold(const mx::array& a) {
   }
 }
 
-void Tape::ran(std::shared_ptr<Repeated> node, const std::vector<mx::array>& inputs, const std::vector<const void*>& in,
-               const std::vector<void*>& out) {
+void Tape::add_step(std::shared_ptr<Replayable> node, const std::vector<mx::array>& inputs,
+                    const std::vector<const void*>& in, const std::vector<void*>& out) {
   for (const auto& x : inputs) {
     hold(x);
   }
@@ -77,7 +77,7 @@ std::unique_ptr<Tape> Tape::record(const mx::array& out, const std::vector<mx::a
   if (!evaluate({out}, tape.get()) || !tape->whole_ || tape->steps_.empty() || !out.flags().row_contiguous) {
     return nullptr;
   }
-  // The next run writes to this memory: whoever asked for the array gets other memory with the same in it.
+  // Replays overwrite this memory, so the caller's array gets a copy.
   mx::array asked = out, result(out.shape(), out.dtype(), nullptr, {});
   result.copy_shared_buffer(asked);
   asked.copy_shared_buffer(copied(asked));
@@ -86,22 +86,23 @@ std::unique_ptr<Tape> Tape::record(const mx::array& out, const std::vector<mx::a
   return tape;
 }
 
-mx::array Tape::play(const int64_t* numbers, int64_t count) {
+mx::array Tape::replay(const int64_t* values, int64_t count) {
   int64_t wanted = 0;
   for (const auto& a : inputs_) {
     wanted += int64_t(a.size());
   }
   if (count != wanted) {
-    throw std::invalid_argument("a tape with inputs of " + std::to_string(wanted) + " numbers got " + std::to_string(count));
+    throw std::invalid_argument("the inputs of the tape have " + std::to_string(wanted) + " values, got " +
+                                std::to_string(count));
   }
   for (auto& a : inputs_) {
     auto* to = a.data<int32_t>();
     for (size_t i = 0; i < a.size(); i++) {
-      to[i] = int32_t(*numbers++);
+      to[i] = int32_t(*values++);
     }
   }
   for (const auto& s : steps_) {
-    s.node->again(Memory{in_.data() + s.in, out_.data() + s.out});
+    s.node->replay(Memory{in_.data() + s.in, out_.data() + s.out});
   }
   return copied(*result_);
 }

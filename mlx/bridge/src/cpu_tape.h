@@ -1,4 +1,4 @@
-// An evaluation on the CPU that can be done again.
+// Recording and replay of an evaluation on the CPU.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,31 @@
 
 namespace ingot::cpu {
 
-// What an evaluation did: its nodes one after the other, and where their arrays lie. Played again they read what lies there by
-// then, and write it to the same places. Building, walking and freeing a token's graph costs as much as a tenth of computing it.
+// A tape is a recorded evaluation: its nodes in order, and the addresses of their arrays. A replay runs the nodes again
+// on the same memory, whose contents may have changed. It saves building, walking and freeing the graph, which takes up
+// to a tenth of the time of a token.
 //
-// Whoever plays knows that it is the same graph but for the numbers in its inputs. Memory that a node writes in place (a cache)
-// is written again; memory in between belongs to the tape.
+// The caller guarantees that a replay stands for the same graph with other values in its inputs. Memory that a node
+// writes in place (a KV cache) is written again. The tape owns the memory of intermediate results.
 class Tape {
  public:
-  // Computes an array as evaluate does. inputs are those whose numbers may change, computed, int32 and row-major. Null where not
-  // all of it can be done again; then it may be computed or not.
+  // Evaluates out and records it. inputs are the arrays whose values may change: evaluated, int32 and row-major.
+  // Returns null if some operation cannot be replayed; out may or may not have been evaluated then.
   static std::unique_ptr<Tape> record(const mx::array& out, const std::vector<mx::array>& inputs);
 
-  // Does it all again with other numbers, those of one input after the other.
-  mx::array play(const int64_t* numbers, int64_t count);
+  // Sets the inputs to the given values, one input after the other, runs the nodes and returns a copy of the result.
+  mx::array replay(const int64_t* values, int64_t count);
 
-  // While it is being recorded: memory for a result, what a node did, and that something cannot be done again.
+  // Used while recording: memory allocates a result, add_step records a node, give_up marks the evaluation as not
+  // replayable.
   mx::allocator::Data memory(size_t bytes);
-  void ran(std::shared_ptr<Repeated> node, const std::vector<mx::array>& inputs, const std::vector<const void*>& in,
-           const std::vector<void*>& out);
+  void add_step(std::shared_ptr<Replayable> node, const std::vector<mx::array>& inputs,
+                const std::vector<const void*>& in, const std::vector<void*>& out);
   void give_up() { whole_ = false; }
 
  private:
-  // Memory of which a block, once free, is used for another result of its size: what one run can share the next one can.
+  // A pool of blocks of memory. A block that is free again serves another result of the same size, in replays as in the
+  // recorded evaluation.
   class Arena {
    public:
     ~Arena();
@@ -43,13 +46,13 @@ class Tape {
     bool has(const mx::array& a) const { return blocks_.count(a.buffer().ptr()) > 0; }
 
    private:
-    std::mutex lock_;  // MLX's threads may be the ones that let go
+    std::mutex lock_;  // MLX's threads may release blocks
     std::multimap<size_t, mx::allocator::Buffer> free_;
     std::unordered_set<const void*> blocks_;
   };
   struct Step {
-    std::shared_ptr<Repeated> node;
-    size_t in, out;  // where its pointers begin
+    std::shared_ptr<Replayable> node;
+    size_t in, out;  // indices of its first pointers in in_ and out_
   };
   using Held = std::shared_ptr<mx::array::Data>;
 
@@ -60,7 +63,7 @@ class Tape {
   std::vector<Step> steps_;
   std::vector<const void*> in_;
   std::vector<void*> out_;
-  std::vector<Held> held_;  // memory that is not the arena's
+  std::vector<Held> held_;  // memory that does not belong to the arena
   std::unordered_set<const void*> holds_;
   std::vector<mx::array> inputs_;
   std::unique_ptr<mx::array> result_;

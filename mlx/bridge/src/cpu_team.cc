@@ -17,13 +17,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than the host needs from a token's last kernel to the next one's first. A helper that sleeps there is woken once a
-// token, often onto the processor of the thread that woke it, and the two share it until the system moves one.
+// How long an idle helper spins before it sleeps: longer than the host takes between the last kernel of a token and the
+// first of the next. A sleeping helper is often woken on the processor of the thread that wakes it, and shares it until
+// the system migrates one of them.
 constexpr auto kSpin = std::chrono::milliseconds(3);
-// A wait at the end of a run, beyond what pieces take, that only a thread taken off its processor explains.
+// A thread that is waited for this much longer than pieces take has been descheduled.
 constexpr auto kStall = std::chrono::microseconds(800);
-// How long the team then does with one helper fewer: a moment where something ran once, longer and longer where another
-// program stays on that processor.
+// How long the team works with one helper fewer after such a stall. The time doubles with repeated stalls: the first
+// stall may be a short interruption, later ones mean that another program occupies the processor.
 constexpr Clock::duration kFirstPenalty = std::chrono::milliseconds(1), kLastPenalty = std::chrono::milliseconds(64);
 
 inline void pause() {
@@ -38,8 +39,8 @@ thread_local bool inside_run = false;
 
 }  // namespace
 
-// A run is open while its bit is set: helpers enter by adding one to the count below it, and leave by taking it away.
-// The bits above the count and the bit number the runs.
+// gate has three fields. Bits 0 to 14 count the helpers inside a run. Bit 15 is set while the run is open: a helper
+// enters by incrementing the count, and leaves by decrementing it. The bits above number the runs.
 struct Team::State {
   static constexpr uint64_t kOpen = 1 << 15, kInside = kOpen - 1, kRun = 1 << 16;
 
@@ -48,11 +49,11 @@ struct Team::State {
   int64_t n = 0, grain = 1;
   Body body = nullptr;
   void* context = nullptr;
-  std::atomic<int> limit{0};  // helpers with a lower number may enter
-  Clock::time_point begun;
+  std::atomic<int> limit{0};  // helpers with a lower index may enter
+  Clock::time_point started;
   std::atomic<bool> failed{false};
-  std::atomic<bool> late{false};  // a piece waited for another one too long
-  std::exception_ptr error;  // the first that a piece threw; whoever set failed writes it
+  std::atomic<bool> late{false};  // a piece waited too long for another piece
+  std::exception_ptr error;       // the first exception; written by the thread that set failed
 
   alignas(64) std::atomic<int> sleepers{0};
   std::atomic<bool> stop{false};
@@ -62,15 +63,15 @@ struct Team::State {
   std::mutex owner;
   std::vector<std::thread> helpers;
   std::atomic<int> threads{1};
-  int allowed = 0;  // helpers, fewer than there are after a stall
+  int allowed = 0;  // number of helpers that may enter the next run; lower after a stall
   Clock::duration penalty = kFirstPenalty;
   Clock::time_point restore;
 
-  // Works until no piece is left, and gives the number of those it had. The owner lets a helper that was left out come back.
-  int64_t take(bool owns) {
+  // Runs pieces until none is left and returns how many this thread ran. The owner of the run also readmits helpers.
+  int64_t run_pieces(bool owns) {
     for (int64_t pieces = 0;; pieces++) {
       if (owns && limit.load(std::memory_order_relaxed) < int(helpers.size())) {
-        let_back();
+        readmit_helper();
       }
       int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
       if (begin >= n) {
@@ -78,7 +79,8 @@ struct Team::State {
       }
       try {
         body(context, begin, std::min(n, begin + grain));
-      } catch (...) {  // memory for scratch, say; a thread of ours must not end by it, nor the run before all have left
+      } catch (...) {
+        // Such as bad_alloc for scratch. It must end neither a helper, nor the run while helpers are inside.
         if (!failed.exchange(true)) {
           error = std::current_exception();
         }
@@ -87,20 +89,22 @@ struct Team::State {
     }
   }
 
-  // Whether a helper may join the run that the gate shows.
-  bool admits(uint64_t g, uint64_t seen, int index) const { return (g & kOpen) && g / kRun != seen && index < limit.load(); }
+  // Reports whether a helper may join the run that gate value g describes.
+  bool can_join(uint64_t g, uint64_t seen, int index) const {
+    return (g & kOpen) && g / kRun != seen && index < limit.load();
+  }
 
-  // Joins run after run.
-  void help(int index) {
+  // The main function of a helper: joins one run after the other until stop is set.
+  void helper_loop(int index) {
     inside_run = true;
     uint64_t seen = 0;
     auto idle = Clock::now();
     for (uint32_t spins = 0;; spins++) {
       uint64_t g = gate.load(std::memory_order_acquire);
-      if (admits(g, seen, index)) {
+      if (can_join(g, seen, index)) {
         if (gate.compare_exchange_weak(g, g + 1, std::memory_order_acq_rel)) {
           seen = g / kRun;
-          take(false);
+          run_pieces(false);
           gate.fetch_sub(1, std::memory_order_release);
           idle = Clock::now();
         }
@@ -111,22 +115,22 @@ struct Team::State {
       }
       pause();
       if (spins % 64 == 0 && Clock::now() - idle > kSpin) {
-        doze(seen, index);
+        sleep_until_run(seen, index);
         idle = Clock::now();
       }
     }
   }
 
-  // Sleeps until a run opens that this helper has not joined.
-  void doze(uint64_t seen, int index) {
+  // Sleeps until a run that this helper has not joined opens.
+  void sleep_until_run(uint64_t seen, int index) {
     std::unique_lock lock(sleep);
     sleepers.fetch_add(1);
-    wake.wait(lock, [&] { return stop.load() || admits(gate.load(), seen, index); });
+    wake.wait(lock, [&] { return stop.load() || can_join(gate.load(), seen, index); });
     sleepers.fetch_sub(1);
   }
 
   void wake_all() {
-    { std::lock_guard lock(sleep); }  // whoever is about to sleep has either seen the change or waits by now
+    { std::lock_guard lock(sleep); }  // now a helper that is about to sleep has seen the change or waits already
     wake.notify_all();
   }
 
@@ -134,9 +138,9 @@ struct Team::State {
     stop = false;
     try {
       for (int i = 0; i + 1 < count; i++) {
-        helpers.emplace_back([this, i] { help(i); });
+        helpers.emplace_back([this, i] { helper_loop(i); });
       }
-    } catch (const std::system_error&) {  // the system has no more threads for us: fewer do
+    } catch (const std::system_error&) {  // out of threads: continue with fewer
     }
     allowed = int(helpers.size());
     threads = allowed + 1;
@@ -151,36 +155,36 @@ struct Team::State {
     helpers.clear();
   }
 
-  // Waits for the helpers that are in the middle of a piece, which takes about so long.
+  // Closes the run and waits for the helpers inside; piece is the typical duration of a piece.
   void close(Clock::duration piece) {
     uint64_t g = gate.fetch_and(~kOpen, std::memory_order_acq_rel);
     if ((g & kInside) == 0) {
       return;
     }
-    auto begun = Clock::now();
+    auto started = Clock::now();
     bool stalled = false;
     for (uint32_t spins = 1; (gate.load(std::memory_order_acquire) & kInside) != 0; spins++) {
       pause();
-      if (spins % 256 == 0 && Clock::now() - begun > kStall + 2 * piece) {
+      if (spins % 256 == 0 && Clock::now() - started > kStall + 2 * piece) {
         stalled = true;
-        std::this_thread::yield();  // the helper may be waiting for this very processor
+        std::this_thread::yield();  // the helper may need this processor
       }
     }
     if (stalled) {
-      leave_out();
+      exclude_helper();
     }
   }
 
-  // Goes on with one helper fewer.
-  void leave_out() {
+  // Excludes one helper from runs for a while.
+  void exclude_helper() {
     auto now = Clock::now();
     penalty = now - restore < 4 * penalty ? std::min(2 * penalty, kLastPenalty) : kFirstPenalty;
     allowed = std::max(0, allowed - 1);
     restore = now + penalty;
   }
 
-  // Goes on with one helper more, once the last stall is long enough ago.
-  void let_back() {
+  // Readmits one helper if the penalty of the last stall is over.
+  void readmit_helper() {
     const auto now = Clock::now();
     if (now < restore) {
       return;
@@ -228,7 +232,7 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
   s.limit.store(s.allowed);
   s.failed.store(false, std::memory_order_relaxed);
   s.next.store(0, std::memory_order_relaxed);
-  s.begun = Clock::now();
+  s.started = Clock::now();
   if (!s.helpers.empty()) {
     uint64_t g = s.gate.load(std::memory_order_relaxed);
     s.gate.store(((g / State::kRun + 1) * State::kRun) | State::kOpen);
@@ -237,13 +241,13 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
     }
   }
   inside_run = true;
-  int64_t pieces = s.take(true);
-  auto piece = (Clock::now() - s.begun) / std::max<int64_t>(1, pieces);
+  int64_t pieces = s.run_pieces(true);
+  auto piece = (Clock::now() - s.started) / std::max<int64_t>(1, pieces);
   inside_run = false;
   s.close(piece);
   if (s.late.load(std::memory_order_relaxed)) {
     s.late.store(false, std::memory_order_relaxed);
-    s.leave_out();
+    s.exclude_helper();
   }
   if (s.failed.load(std::memory_order_relaxed)) {
     std::rethrow_exception(std::exchange(s.error, nullptr));
@@ -252,10 +256,12 @@ void Team::run(int64_t n, int64_t grain, Body body, void* context) {
 
 void Team::wait_long(bool (*done)(void*), void* context) {
   State& s = *state_;
-  auto begun = Clock::now();
-  auto piece = (begun - s.begun) * s.threads.load() / std::max<int64_t>(1, std::min(s.n, s.next.load(std::memory_order_relaxed)) / s.grain);
-  for (bool late = false; !done(context); std::this_thread::yield()) {  // whoever it waits for may wait for this very processor
-    if (!late && Clock::now() - begun > kStall + 2 * piece) {
+  auto started = Clock::now();
+  auto piece = (started - s.started) * s.threads.load() /
+               std::max<int64_t>(1, std::min(s.n, s.next.load(std::memory_order_relaxed)) / s.grain);
+  // Yield: the thread that it waits for may need this processor.
+  for (bool late = false; !done(context); std::this_thread::yield()) {
+    if (!late && Clock::now() - started > kStall + 2 * piece) {
       s.late.store(late = true, std::memory_order_relaxed);
     }
   }

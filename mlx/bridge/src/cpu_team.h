@@ -1,4 +1,4 @@
-// The threads that the CPU kernels share.
+// The thread team of the CPU kernels.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,17 @@
 
 namespace ingot::cpu {
 
-// A persistent team: the thread that calls run, and helpers that spin for a moment and then sleep.
+// Team is a persistent thread pool for data-parallel loops: the thread that calls run, and helpers that spin for a
+// moment after a run and then sleep.
 //
-// Work is taken in chunks from a shared counter, so a slow thread takes fewer. A helper takes part only once it runs: one
-// that the system has not scheduled is not waited for. A helper that was stopped in the middle of a chunk has to be; after
-// such a stall the team goes on with one fewer for a while.
+// Threads take pieces of a loop from a shared counter, so a slow thread takes fewer. A helper joins a run only when it
+// is running: one that the system has not scheduled is not waited for. A helper that is descheduled in the middle of a
+// piece must be waited for; after such a stall the team excludes one helper for a while.
 class Team {
  public:
   using Body = void (*)(void* context, int64_t begin, int64_t end);
 
-  // The team of the process, never destroyed: threads outlive static destructors.
+  // Returns the team of the process. It is never destroyed, because threads outlive static destructors.
   static Team& instance();
 
   explicit Team(int threads);
@@ -24,23 +25,26 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  // Calls body for all of [0, n), in pieces of at most grain, and returns when all are done. Only one thread at a time has
-  // the helpers; another, and a body that calls run itself, does its work alone. The pieces do not depend on the number of
-  // threads. What a piece throws, run throws, and begins no more pieces.
+  // Calls body(context, begin, end) for pieces of [0, n) of at most grain elements, and returns when all are complete.
+  // Pieces do not depend on the number of threads. Safe for concurrent use, but only one caller at a time has the
+  // helpers: a concurrent or nested call runs its pieces on the calling thread. If a piece throws, no further pieces
+  // start and run rethrows the first exception.
   void run(int64_t n, int64_t grain, Body body, void* context);
 
-  // Returns once done() is true: for a body that needs what an earlier piece of its run makes. After a wait that only a thread taken off its
-  // processor explains, the team goes on with one fewer, as after one at the end of a run.
+  // Waits until done() returns true: for a piece that needs the result of an earlier piece of the same run. If the wait
+  // is so long that a thread must have been descheduled, the team excludes a helper for a while, as after a stall at
+  // the end of a run.
   template <class Done>
   void wait(Done&& done) {
     for (int spins = 0; !done(); spins++) {
-      if (spins > 1000) {  // far more than pieces differ by
-        return wait_long([](void* d) { return (*static_cast<std::remove_reference_t<Done>*>(d))(); }, std::addressof(done));
+      if (spins > 1000) {  // pieces rarely differ by this much
+        return wait_long([](void* d) { return (*static_cast<std::remove_reference_t<Done>*>(d))(); },
+                         std::addressof(done));
       }
     }
   }
 
-  // To fewer where the system gives no more. Must not be called by a body.
+  // Changes the number of threads, to fewer if the system has no more. Must not be called from a body.
   void resize(int threads);
   int size() const;
 
@@ -51,10 +55,12 @@ class Team {
   std::unique_ptr<State> state_;
 };
 
-// Calls f(begin, end) for pieces of [0, n).
+// Calls f(begin, end) for pieces of [0, n) of at most grain elements, on the team of the process.
 template <class F>
 void parallel(int64_t n, int64_t grain, F&& f) {
-  auto body = [](void* context, int64_t begin, int64_t end) { (*static_cast<std::remove_reference_t<F>*>(context))(begin, end); };
+  auto body = [](void* context, int64_t begin, int64_t end) {
+    (*static_cast<std::remove_reference_t<F>*>(context))(begin, end);
+  };
   Team::instance().run(n, grain, body, const_cast<void*>(static_cast<const void*>(std::addressof(f))));
 }
 

@@ -1,4 +1,4 @@
-// Element types as the kernels see them: bits, without functions, so that every translation unit may include it.
+// Element types of the kernels: plain bits without functions, so that every translation unit may include this header.
 #pragma once
 
 #include <cstdint>

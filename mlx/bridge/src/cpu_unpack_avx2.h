@@ -1,12 +1,14 @@
-// Unpacking weights with AVX2: eight rows at a time, turned so that lanes are rows; see cpu_matmul_kernels.h.
+// Unpacking weights with AVX2: eight weight rows at a time, transposed so that lanes are weight rows; see
+// cpu_matmul.h.
 #pragma once
 
 #include "cpu_scales_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Where kStep columns of eight rows lie. The end of a matrix is copied, since some loads read up to 16 bytes past what they
-// need: more than the half step that may come last has of two- and three-bit codes.
+// Locates kStep columns of eight weight rows. At the end of a matrix it is a zero-padded copy, because some loads read
+// up to 16 bytes past the codes that they need. A row may end with half a step, which has fewer bytes than that in 2-
+// and 3-bit codes.
 struct RowStep {
   const uint8_t* at;
   int64_t stride;
@@ -15,6 +17,7 @@ struct RowStep {
   const uint8_t* row(int r) const { return at + r * stride; }
 };
 
+// Locates the step at column k of weight rows n to n+7. Rows past the matrix repeat the last one.
 IG_INLINE void find_step(const Weights& w, int64_t n, int64_t k, RowStep& s) {
   int64_t stride = w.row_bytes();
   const uint8_t* at = w.codes + n * stride + k / 8 * w.bits;
@@ -36,15 +39,15 @@ IG_INLINE void find_step(const Weights& w, int64_t n, int64_t k, RowStep& s) {
   s.stride = sizeof(s.copy[0]);
 }
 
-// How 16 codes of a stream of bits, other than 4 of them, become 16-bit numbers: each number gets the two bytes that its
-// code lies in, is shifted up by a product until nothing is above the code, and down until nothing is below.
-struct Spread {
+// Unpacks 16 codes of a bit stream, of any width but 4, to int16. Each lane gets the two bytes that contain its code by
+// a shuffle. A multiplication shifts the bits above the code out; a right shift drops those below it.
+struct BitUnpacker {
   __m256i bytes, up;
   __m128i down;
-  int lane;  // bytes of 8 codes
+  int lane;  // bytes of eight codes
 };
 
-IG_INLINE Spread make_spread(int bits) {
+IG_INLINE BitUnpacker make_bit_unpacker(int bits) {
   alignas(32) uint8_t bytes[32];
   alignas(32) uint16_t up[16];
   for (int i = 0; i < 16; i++) {
@@ -57,15 +60,16 @@ IG_INLINE Spread make_spread(int bits) {
           _mm_cvtsi32_si128(16 - bits), bits};
 }
 
-IG_INLINE __m256i spread16(const uint8_t* p, const Spread& s) {
+// Unpacks 16 codes to int16, in order.
+IG_INLINE __m256i unpack_16_codes(const uint8_t* p, const BitUnpacker& s) {
   __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
                                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + s.lane)), 1);
   return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(v, s.bytes), s.up), s.down);
 }
 
-// 32 codes as bytes, in order.
-IG_INLINE __m256i spread32(const uint8_t* p, const Spread& s) {
-  __m256i v = _mm256_packus_epi16(spread16(p, s), spread16(p + 2 * s.lane, s));
+// Unpacks 32 codes to bytes, in order.
+IG_INLINE __m256i unpack_32_codes(const uint8_t* p, const BitUnpacker& s) {
+  __m256i v = _mm256_packus_epi16(unpack_16_codes(p, s), unpack_16_codes(p + 2 * s.lane, s));
   return _mm256_permute4x64_epi64(v, 0xd8);
 }
 
@@ -73,7 +77,8 @@ IG_INLINE __m256i fp4_table() {
   return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(kFP4)));
 }
 
-// Four-bit codes: eight dwords of eight codes each, of which only bits are masked.
+// Unpacks a step of 4-bit codes of eight weight rows to rows 8h to 8h+7 of a tile. A dword has eight codes, which
+// shifts and masks extract; as integers they come in the order of Layout::nibbles. A block has 2^shift columns.
 static void unpack_nibbles(const RowStep& s, bool fp4, Mode mode, int shift, int h, int step, Tile& t) {
   __m256i v[8];
 #pragma GCC unroll 8
@@ -120,7 +125,8 @@ static void unpack_nibbles(const RowStep& s, bool fp4, Mode mode, int shift, int
   }
 }
 
-// Codes of other widths, by way of bytes; v holds the bytes of four columns of eight rows each.
+// Stores codes that are bytes to a tile; v[q] holds four columns of eight weight rows, and first is the number of
+// dwords of the step that came before.
 IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int shift, int h, int step, Tile& t) {
   if (mode == Mode::i8) {
     auto to = t.as<int32_t>() + (step * 16 + first) * kTile + h * 8;
@@ -156,11 +162,12 @@ IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int s
   }
 }
 
-static void unpack_bytes(const RowStep& s, const Weights& w, const Spread& spread, Mode mode, int shift, int h, int step, Tile& t) {
+static void unpack_bytes(const RowStep& s, const Weights& w, const BitUnpacker& unpacker, Mode mode, int shift, int h,
+                         int step, Tile& t) {
   for (int half = 0; half < 2; half++) {
     __m256i v[8];
     for (int r = 0; r < 8; r++) {
-      v[r] = w.bits == 8 ? load_bytes(s.row(r) + half * 32) : spread32(s.row(r) + half * 4 * w.bits, spread);
+      v[r] = w.bits == 8 ? load_bytes(s.row(r) + half * 32) : unpack_32_codes(s.row(r) + half * 4 * w.bits, unpacker);
     }
     transpose(v);
     put_bytes(v, half * 8, w.format == Format::fp8, mode, shift, h, step, t);
@@ -192,17 +199,18 @@ static void unpack_plain(const RowStep& s, int h, int step, Tile& t) {
   }
 }
 
-// Gives put(step, h, i) the i-th step of eight rows of a tile from n0 + 8h on, and the tile their scales.
+// Calls put(s, h, step) for each step of weight rows n0 + 8h to n0 + 8h + 7 of a tile, and fills the tile's scales.
 template <class Put>
 IG_INLINE void each_step(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t, Put put) {
   if (w.format != Format::plain && k0 % kDepth == 0) {
-    turn_scales(w, n0, k0, int(w.columns - k0 < kDepth ? (w.columns - k0 + kStep - 1) / kStep * kStep : kDepth), block, t);
+    transpose_scales(w, n0, k0, int(w.columns - k0 < kDepth ? (w.columns - k0 + kStep - 1) / kStep * kStep : kDepth),
+                     block, t);
   }
-  int64_t next = kTile * w.row_bytes();  // the tile that is likely to come after this one
+  int64_t next = kTile * w.row_bytes();  // distance to the tile that probably comes next
   RowStep s;
   for (int h = 0; h < kTile / 8; h++) {
     if (n0 + h * 8 >= w.rows) {
-      break;  // what the tile holds there is not used
+      break;  // these rows of the tile are not used
     }
     for (int step = 0; step < columns / kStep; step++) {
       find_step(w, n0 + h * 8, k0 + step * kStep, s);
@@ -216,14 +224,14 @@ IG_INLINE void each_step(const Weights& w, int64_t n0, int64_t k0, int columns, 
 
 static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Mode mode, Tile& t) {
   t.first = int(k0 % kDepth) / block;
-  const int shift = __builtin_ctz(unsigned(block));  // of 2^shift columns
+  const int shift = __builtin_ctz(unsigned(block));  // a block has 2^shift columns
   bool nibbles = w.bits == 4, bytes = has_codes(w) || w.format == Format::fp8;
-  Spread spread = make_spread(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
+  BitUnpacker unpacker = make_bit_unpacker(bytes && !nibbles && w.bits < 8 ? w.bits : 2);
   each_step(w, n0, k0, columns, block, t, [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
     if (bytes && nibbles) {
       unpack_nibbles(s, w.format == Format::fp4, mode, shift, h, step, t);
     } else if (bytes) {
-      unpack_bytes(s, w, spread, mode, shift, h, step, t);
+      unpack_bytes(s, w, unpacker, mode, shift, h, step, t);
     } else if (w.type == Type::f32) {
       unpack_plain<float>(s, h, step, t);
     } else if (w.type == Type::f16) {

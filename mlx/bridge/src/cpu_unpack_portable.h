@@ -1,30 +1,32 @@
-// Unpacking weights and multiplying in plain C++: everything becomes float32; see cpu_matmul_kernels.h.
+// Unpacking weights and multiplying them in portable C++: all weights are dequantized to float32; see
+// cpu_matmul.h.
 #pragma once
 
 #include "cpu_matmul_kernels.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
+// Returns code i of a weight row.
 IG_INLINE uint32_t code_at(const uint8_t* row, int64_t i, int bits) {
   int64_t bit = i * bits;
   uint32_t low = row[bit / 8], shift = uint32_t(bit % 8);
-  // The byte after is only read where the code reaches into it, so that no row is read past its end.
+  // The next byte is read only if the code extends into it, so that no row is read past its end.
   uint32_t v = shift + uint32_t(bits) > 8 ? low | uint32_t(row[bit / 8 + 1]) << 8 : low;
   return v >> shift & ((1u << bits) - 1);
 }
 
-// Fills t.scales and t.biases for blocks of columns from k0 on; rows past the matrix repeat its last, columns past it are
-// zero.
+// Fills the tile's scales and biases for the blocks of columns from k0 on. Rows past the matrix repeat the last one;
+// columns past it get zeros.
 static void tile_scales(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
-  constexpr int kMost = kDepth / 16;
+  constexpr int kMaxBlocks = kDepth / 16;
   int blocks = columns / block;
   int64_t first = k0 / w.group, last = (k0 + columns < w.columns ? k0 + columns : w.columns) - 1;
   int groups = int(last / w.group - first + 1);
   for (int r = 0; r < kTile; r++) {
     int64_t row = n0 + r < w.rows ? n0 + r : w.rows - 1;
-    float scales[kMost + kLanes], biases[kMost + kLanes];
+    float scales[kMaxBlocks + kLanes], biases[kMaxBlocks + kLanes];
     row_scales(w, row, first, groups, scales, biases);
-    int shift = __builtin_ctz(unsigned(w.group));  // of 2^shift codes
+    int shift = __builtin_ctz(unsigned(w.group));  // a group has 2^shift codes
     for (int b = 0; b < blocks; b++) {
       int64_t g = ((k0 + b * block) >> shift) - first;
       t.scales[b * kTile + r] = g < groups ? scales[g] : 0;
@@ -67,26 +69,27 @@ static void unpack(const Weights& w, int64_t n0, int64_t k0, int columns, int bl
   }
 }
 
-static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y, const Taker& done) {
+static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                         const RowsCallback& done) {
   Tile t;
   __builtin_memset(y, 0, std::size_t(m1 - m0) * kTile * sizeof(float));
-  const int deep = depth(Mode::f32, m1 - m0);
-  for (int64_t k0 = 0; k0 < x.columns; k0 += deep) {
-    int columns = int(x.columns - k0 < deep ? x.columns - k0 : deep);
+  const int max_columns = depth(Mode::f32, m1 - m0);
+  for (int64_t k0 = 0; k0 < x.columns; k0 += max_columns) {
+    int columns = int(x.columns - k0 < max_columns ? x.columns - k0 : max_columns);
     unpack(w, n0, k0, columns, x.layout.block, Mode::f32, t);
     for (int64_t m = m0; m < m1; m += kFloatRows) {
       int rows = int(x.rows - m < kFloatRows ? x.rows - m : kFloatRows);
-      multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + place(x, m, k0, rows), columns, rows,
-                          y + (m - m0) * kTile);
-      if (k0 + deep >= x.columns) {
+      multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + packed_offset(x, m, k0, rows), columns,
+                          rows, y + (m - m0) * kTile);
+      if (k0 + max_columns >= x.columns) {
         done(m, m + rows);
       }
     }
   }
 }
 
-static void arrange(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
-  arrange_floats(a, rows, type, columns, m, n);
+static void pack(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
+  pack_floats(a, rows, type, columns, m, n);
 }
 
 static void row_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {

@@ -1,11 +1,12 @@
-// Rows of four-bit codes with AVX2, one row of activations; see cpu_vector_x86.h.
+// Row products of 4-bit codes with AVX2; see cpu_vector_x86.h.
 #pragma once
 
 #include "cpu_vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Of rows n0+i and, where S is 2, n0+stride+i; i < stride: one stream alone leaves memory waiting.
+// Computes y[i] = x . W[n0+i] for i < stride and, if S is 2, y[stride+i] for weight row n0+stride+i: two streams use
+// more of the memory bandwidth than one.
 template <bool Wide, ScaleType T, int S>
 static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
   constexpr int kVectors = Wide ? 4 : 2;
@@ -20,7 +21,7 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
     }
     auto v = static_cast<const __m256i*>(x.data);
     int64_t g = 0;
-    // The products of N groups.
+    // Adds the products of N groups of each stream.
     auto steps = [&]<int N>() __attribute__((always_inline)) {
       alignas(32) float scales[S][8];
 #pragma GCC unroll 2
@@ -34,7 +35,8 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
 #pragma GCC unroll 2
         for (int s = 0; s < S; s++) {
           if (i % 2 == 0) {
-            _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kAhead), _MM_HINT_NTA);  // weights must not drive out all else
+            // weights are read once and must not evict activations
+            _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kPrefetchDistance), _MM_HINT_NTA);
           }
           __m256i sums_of_8 = nibble_step<Wide, false>(load_bytes(codes[s]), v, 1);
           sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums_of_8), _mm256_broadcast_ss(by + 8 * s + i), sum[s]);
@@ -47,10 +49,11 @@ static void stream_rows(const Weights& w, const Activations& x, int64_t n0, int6
     while (g + 8 <= groups) {
       steps.template operator()<8>();
     }
-    if (g + 4 <= groups) {  // experts are narrow
+    if (g + 4 <= groups) {  // the matrices of experts have few columns
       steps.template operator()<4>();
     }
-    float rest[S] = {};  // of the biases of the last groups, fewer than four: a vector would read past the row
+    // what the biases of the last groups add: fewer than four, for which a vector load would read past the row
+    float rest[S] = {};
     for (; g < groups; g++) {
 #pragma GCC unroll 2
       for (int s = 0; s < S; s++) {

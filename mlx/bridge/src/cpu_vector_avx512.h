@@ -1,17 +1,17 @@
-// Rows of four-bit codes with AVX-512, one row of activations; see cpu_vector_x86.h. Two steps at a
-// time, as 512 bits take half the instructions.
+// Row products of 4-bit codes with AVX-512; see cpu_vector_x86.h. A vector holds two interleaved steps, which halves
+// the number of instructions.
 #pragma once
 
 #include "cpu_vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Of rows n0+i and, where S is 2, n0+stride+i; i < stride.
+// Computes y[i] = x . W[n0+i] for i < stride and, if S is 2, y[stride+i] for weight row n0+stride+i.
 template <bool Wide, ScaleType T, int S>
 static void paired_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
   constexpr int kVectors = Wide ? 4 : 2;
   const __m512i mask = _mm512_set1_epi8(15);
-  __m512i which[4];  // the scales of a pair: its first group's below, its second's above
+  __m512i which[4];  // lanes of a pair's scales: the first group's in the lower half, the second's in the upper
 #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
     which[i] = _mm512_inserti64x4(_mm512_set1_epi32(2 * i), _mm256_set1_epi32(2 * i + 1), 1);
@@ -30,15 +30,16 @@ static void paired_rows(const Weights& w, const Activations& x, int64_t n0, int6
       added[s] = _mm256_setzero_ps();
     }
     auto v = static_cast<const __m512i*>(x.data);
-    // The products of N pairs, which have these scales.
+    // Adds the products of N pairs of groups of each stream; scales are theirs.
     auto pairs = [&]<int N>(const __m512* scales) __attribute__((always_inline)) {
 #pragma GCC unroll 4
       for (int i = 0; i < N; i++) {
 #pragma GCC unroll 2
         for (int s = 0; s < S; s++) {
-          _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kAhead), _MM_HINT_NTA);  // weights must not drive out all else
+          // weights are read once and must not evict activations
+          _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kPrefetchDistance), _MM_HINT_NTA);
           __m512i q = _mm512_loadu_si512(codes[s]);
-          IG_KEEP(q);  // else it is loaded twice
+          IG_KEEP(q);  // otherwise GCC loads it twice
           __m512i low = _mm512_and_si512(q, mask), high = _mm512_and_si512(_mm512_srli_epi16(q, 4), mask);
           __m512i t = dot8(dot8(zeros(), low, load_lanes(v)), high, load_lanes(v + 1));
           if constexpr (Wide) {
@@ -63,10 +64,10 @@ static void paired_rows(const Weights& w, const Activations& x, int64_t n0, int6
     while (g + 8 <= groups) {
       groups_at_once.template operator()<8>();
     }
-    if (g + 4 <= groups) {  // experts are narrow
+    if (g + 4 <= groups) {  // the matrices of experts have few columns
       groups_at_once.template operator()<4>();
     }
-    // Fewer than four: a vector of their scales would read past the row.
+    // The last groups, fewer than four: a vector load of their scales would read past the row.
     float left[S][4] = {}, rest[S] = {};
     __m512 scales[S];
     for (int s = 0; s < S; s++) {
@@ -91,7 +92,7 @@ static void paired_rows(const Weights& w, const Activations& x, int64_t n0, int6
   }
 }
 
-// Columns up to which rows are read faster one after another than two at a time, far apart.
+// Up to this many columns, reading one row after another is faster than two distant rows at a time.
 constexpr int64_t kNarrow = 1024;
 
 template <bool Wide, ScaleType T>

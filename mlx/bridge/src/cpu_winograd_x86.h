@@ -1,18 +1,25 @@
-// Integer products with half of the multiplications, where additions are made beside them: with 512 bits on AMD's processors, and
-// with 256 bits, of which more are added at once than multiplied.
+// Integer tile products with Winograd's inner product, which needs half of the multiplications (S. Winograd, A New
+// Algorithm for Inner Product, IEEE Transactions on Computers C-17, 1968).
 //
-// With x0 and x1 two pairs of activations, w0 and w1 the codes that they meet, (x0 + w1)(x1 + w0) is x0 w0 + x1 w1, as wanted, and besides
-// x0 x1, which is the same for all rows of weights, and w0 w1, which is the same for all rows of activations: two additions take the place
-// of a multiplication. (S. Winograd, A New Algorithm for Inner Product, IEEE Transactions on Computers C-17, 1968.) Integers lose
-// nothing by it: sums are right modulo 2^32, and what is wanted fits.
+// A dword holds a pair of int16, and dot16 computes the dot product of two pairs. For pairs of activations x0 and x1
+// and the pairs of codes w0 and w1 that belong to them,
+//   (x0 + w1) . (x1 + w0)  =  x0 . w0 + x1 . w1  +  x0 . x1  +  w0 . w1
+// The first two terms are wanted. The last two are correction terms: x0 . x1 is the same for all weight rows, and
+// w0 . w1 for all activation rows, so each is summed once per block of columns and subtracted. Two additions replace a
+// multiplication.
+//
+// The result is exact: sums are correct modulo 2^32, and the wanted sum fits in 32 bits. It pays where the processor
+// executes additions beside multiplications: 512 bits wide on AMD, and 256 bits wide, where more vectors are added per
+// cycle than multiplied.
 #pragma once
 
 #include "cpu_sums_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// What products of sums have too much of a tile's codes, by block.
-static void pair_codes(int columns, int block, Tile& t) {
+// Computes the tile's correction terms, negated: t.corrections[b][n] is minus the sum of w0 . w1 over block b of weight
+// row n.
+static void tile_corrections(int columns, int block, Tile& t) {
   const int32_t* w = t.as<int32_t>();
   for (int b = 0; b < columns / block; b++) {
     I sum[2] = {zeros(), zeros()};
@@ -24,14 +31,14 @@ static void pair_codes(int columns, int block, Tile& t) {
     }
 #pragma GCC unroll 2
     for (int j = 0; j < 2; j++) {
-      store_lanes(t.pairs + b * kTile + j * kLanes, subtract(zeros(), sum[j]));
+      store_lanes(t.corrections + b * kTile + j * kLanes, subtract(zeros(), sum[j]));
     }
   }
 }
 
-// As integer_block.
+// Micro-kernel: integer_block for int16 activations, computed with Winograd's inner product.
 template <int R, int Block>
-static __attribute__((noinline)) void winograd_block(Meeting m) {
+static __attribute__((noinline)) void winograd_block(TileOperands m) {
   constexpr int kDwords = Block / 2;
   const int32_t *w = reinterpret_cast<const int32_t*>(m.tile.data), *x = m.x;
   for (int b = 0; b < m.columns / Block; b++) {
@@ -39,16 +46,16 @@ static __attribute__((noinline)) void winograd_block(Meeting m) {
     I sum[R][2];
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
-      I much = repeat(m.pairs[r * m.stride + b]);
+      I correction = repeat(m.corrections[r * m.stride + b]);
 #pragma GCC unroll 2
       for (int j = 0; j < 2; j++) {
-        sum[r][j] = subtract(load_lanes(m.tile.pairs + b * kTile + j * kLanes), much);
+        sum[r][j] = subtract(load_lanes(m.tile.corrections + b * kTile + j * kLanes), correction);
         IG_KEEP(sum[r][j]);
       }
     }
-    for (int some = 0; some < kDwords; some += 8) {
+    for (int q0 = 0; q0 < kDwords; q0 += 8) {
 #pragma GCC unroll 4
-      for (int q = some; q < some + 8; q += 2) {
+      for (int q = q0; q < q0 + 8; q += 2) {
         I w0[2], w1[2];
 #pragma GCC unroll 2
         for (int j = 0; j < 2; j++) {
@@ -71,7 +78,7 @@ static __attribute__((noinline)) void winograd_block(Meeting m) {
       }
     }
     IG_BARRIER();
-    add_scaled<R>(m, b, sum);
+    epilogue<R>(m, b, sum);
     w += kDwords * kTile;
     x += kDwords * R;
   }

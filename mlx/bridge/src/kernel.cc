@@ -1,4 +1,4 @@
-// GPU kernels from source text. On a machine without such a GPU making one is an error of the caller's request.
+// GPU kernels from source text. Creating one on a machine without such a GPU is an error of the caller.
 #include "call.h"
 #include "mlx/backend/cuda/cuda.h"
 #include "mlx/backend/metal/metal.h"

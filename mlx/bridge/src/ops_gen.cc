@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x389752b1;
+const uint32_t abi = 0xb72a2643;
 
 const Operation operations[] = {
     {"Abs",
@@ -715,7 +715,7 @@ const Operation operations[] = {
        auto parts = call.integer();
        auto axis = call.integer();
        auto s = call.s;
-       call.result(mx::split(x, few(parts), axis, s));
+       call.result(mx::split(x, result_count(parts), axis, s));
      }},
     {"Repeat",
      [](Call& call) {

@@ -28,7 +28,7 @@ struct Descriptor {
   ~Descriptor() { close(fd); }
 };
 
-// A whole file in memory; unmapped when the last array over it is gone, on whatever thread that is.
+// A mapping of a whole file. It is unmapped when the last array over it is destroyed, on any thread.
 struct Mapping {
   char* base;
   size_t length;
@@ -38,7 +38,7 @@ struct Mapping {
       fail_file("mapping", path);
     }
 #ifdef MADV_HUGEPAGE
-    // What is read from the disk from now on comes in huge pages, where the file system has them: fewer translations to look up.
+    // Pages that are read from now on are huge pages where the file system supports them, which saves TLB misses.
     madvise(p, length, MADV_HUGEPAGE);
 #endif
     base = static_cast<char*>(p);
@@ -70,7 +70,7 @@ Data copied(const Descriptor& file, int64_t offset, int64_t length, const std::s
   return data;
 }
 
-// 16 KiB is the page size of Apple's machines and what the blob writer aligns large tensors to.
+// The page size of Apple's machines (16 KiB), to which the blob writer aligns large tensors.
 constexpr int64_t kMetalPage = 16384;
 
 Data shared_or_copied(const std::string& path, int64_t offset, int64_t length) {
@@ -98,7 +98,7 @@ Data shared_or_copied(const std::string& path, int64_t offset, int64_t length) {
 }
 
 struct Region {
-  mx::array bytes;  // owns the memory; its shape is of no use, since a region may exceed 2^31 bytes
+  mx::array bytes;  // owns the memory; its shape is not used, since a region may exceed 2^31 bytes
   int64_t length;
 };
 

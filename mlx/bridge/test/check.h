@@ -1,4 +1,4 @@
-// What the programs that check kernels share: memory whose ends are watched, random numbers, and a verdict.
+// Shared parts of the programs that check kernels: guarded memory, random numbers, and failures.
 #pragma once
 
 #include <cmath>
@@ -15,8 +15,8 @@
 
 namespace check {
 
-// Memory of exactly that many elements. On the heap the address sanitizer sees what reads past them, and like MLX's
-// memory it is aligned to 8 bytes, not to 16. In the other places it meets a guard page.
+// Memory of exactly n elements. On the heap, the address sanitizer detects reads past it; it is aligned to 8 bytes
+// only, like MLX's memory. In the other places it borders on a guard page.
 template <class T>
 class Exact {
  public:
@@ -49,7 +49,7 @@ class Exact {
   T* data_;
 };
 
-// The results of a case.
+// The results of the current case, as bytes.
 inline std::vector<uint8_t>& noted() {
   static std::vector<uint8_t> bytes;
   return bytes;
@@ -90,7 +90,7 @@ inline double number(const ingot::cpu::f16* p) {
   return p->bits >> 15 ? -v : v;
 }
 
-// Towards zero for the 16-bit types: inputs only have to be representable.
+// Rounds towards zero for 16-bit types: inputs only have to be representable.
 inline void put(float* p, double v) { *p = float(v); }
 inline void put(ingot::cpu::bf16* p, double v) { p->bits = uint16_t(to_bits(float(v)) >> 16); }
 inline void put(ingot::cpu::f16* p, double v) {
@@ -99,7 +99,7 @@ inline void put(ingot::cpu::f16* p, double v) {
   int exponent;
   std::frexp(v, &exponent);
   exponent = exponent < -13 ? -13 : exponent;
-  int fraction = int(std::ldexp(v, 11 - exponent));  // 1024 to 2047, less where subnormal
+  int fraction = int(std::ldexp(v, 11 - exponent));  // 1024 to 2047; less if subnormal
   p->bits = v == 0       ? sign
             : v >= 65520 ? uint16_t(sign | 0x7c00)
                          : uint16_t(sign | (fraction < 1024 ? fraction : (exponent + 14) << 10 | (fraction & 1023)));
@@ -116,8 +116,8 @@ inline void fail(const std::string& what) {
   }
 }
 
-// Runs a case on the heap, then between guard pages: each time it has the same random numbers, and note() has to get the
-// same bytes from it.
+// Runs a case on the heap and then next to guard pages, with the same random numbers. note() must get the same bytes
+// each time.
 template <class Case>
 void in_all_places(const std::string& name, Case run) {
   static uint64_t seed = 0;
@@ -133,14 +133,14 @@ void in_all_places(const std::string& name, Case run) {
     if (p == Place::heap) {
       first = noted();
     } else if (first != noted() || first.empty()) {
-      fail(now_running() + ": other bits than on the heap");
+      fail(now_running() + ": different bits than on the heap");
     }
   }
   place() = Place::heap;
 }
 
-// The exit status of main.
-inline int verdict(const char* name, int64_t cases) {
+// Returns the exit status of main.
+inline int exit_status(const char* name, int64_t cases) {
   std::printf("%s: %lld cases, %d failures\n", name, static_cast<long long>(cases), failures());
   return failures() == 0 && cases > 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Memory that ends, or begins, at a page that nobody may touch. A kernel that reads past a mapped file faults there.
-// The address sanitizer sees neither inline assembly nor what lies beyond its redzones.
+// Memory that starts or ends at a guard page, where an out-of-bounds access faults. The address sanitizer sees neither
+// inline assembly nor accesses beyond its redzones.
 #pragma once
 
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 namespace check {
 
-// Where Exact takes its memory from: the heap, right after a guard page, or right before one.
+// The memory of Exact: on the heap, right after a guard page, or right before one.
 enum class Place { heap, start, end };
 
 inline Place& place() {
@@ -33,13 +33,13 @@ inline size_t whole_pages(size_t bytes) {
   return bytes == 0 ? page : (bytes + page - 1) / page * page;
 }
 
-// Mappings that are not in use, by their size without the two guard pages. Only the main thread takes and gives.
+// Unused mappings by size, without their two guard pages. Only for the main thread.
 inline std::vector<char*>& free_pages(size_t room) {
   static std::map<size_t, std::vector<char*>> pools;
   return pools[room];
 }
 
-// Zeroed memory that touches the guard page at its start or its end. The rest of its pages is 0xff: NaN as floats.
+// Returns zeroed memory that starts or ends at a guard page. The rest of its pages is 0xff, NaN as floats.
 inline char* take_pages(size_t bytes, Place p) {
   const size_t page = page_size(), room = whole_pages(bytes);
   auto& pool = free_pages(room);
@@ -64,14 +64,14 @@ inline void give_pages(char* data, size_t bytes, Place p) {
   free_pages(room).push_back(p == Place::start ? data : data - (room - bytes));
 }
 
-// What the message of a fault names.
+// The name of the current case, for messages about faults.
 inline std::string& now_running() {
   static std::string name;
   return name;
 }
 
-// Names the case in which a fault happens, and leaves the fault to the handler before it: the sanitizer's or the
-// system's.
+// Installs handlers that print the current case on a fault, and then leave it to the previous handler (the sanitizer's
+// or the system's).
 inline void tell_faults() {
   static struct sigaction before[2];
   const int signals[] = {SIGSEGV, SIGBUS};
@@ -83,7 +83,7 @@ inline void tell_faults() {
         break;
       }
     }
-    sigaction(s, &before[s == SIGBUS], nullptr);  // and the instruction runs again
+    sigaction(s, &before[s == SIGBUS], nullptr);  // then the instruction runs again
   };
   for (int i = 0; i < 2; i++) {
     sigaction(signals[i], &act, &before[i]);

@@ -1,7 +1,7 @@
-// Checks products against float64, on the instruction sets that this processor has: all formats, edge-sized shapes, and
-// the same bits for any number of threads. An argument N leaves out all but one case in N, for emulators. With the
-// argument guard, all weights, scales, activations and results lie against guard pages instead, and have to give the bits
-// that they give on the heap.
+// Checks matrix products against float64 on all instruction sets of this processor: all formats, edge-case shapes, and
+// the same bits for any number of threads. The argument N runs only every N-th case, for emulators. With the argument
+// guard, weights, scales, activations and results lie next to guard pages, and the results must have the same bits as
+// on the heap.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -18,8 +18,8 @@ using check::Exact;
 
 namespace {
 
-// The product of a row of x with a row of a matrix, and how far a kernel may be off: what float32 loses in sums, what
-// integers lose of activations (a block's largest over 65534 or 254), what the result's type loses.
+// The product of a row of x with a row of a matrix, and the largest error that a kernel may have: the rounding of
+// float32 sums, the quantization of activations (1/65534 or 1/254 of a block's peak), and the rounding of the result.
 struct Expected {
   double value, bound;
 };
@@ -54,11 +54,12 @@ std::string shape(const Kind& k, Type t, bool fast, int64_t rows, int64_t column
 
 void compare(const std::string& name, double got, Expected want) {
   if (!(std::fabs(got - want.value) <= want.bound)) {
-    check::fail(name + ": " + std::to_string(got) + ", want " + std::to_string(want.value) + " within " + std::to_string(want.bound));
+    check::fail(name + ": " + std::to_string(got) + ", want " + std::to_string(want.value) + " within " +
+                std::to_string(want.bound));
   }
 }
 
-// Two products that share their activations, the second with something added.
+// Checks two products that share their activations, the second with a bias.
 void product(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int64_t outputs) {
   auto name = shape(k, t, fast, rows, columns, outputs);
   int64_t more = 1 + outputs / 2;
@@ -80,7 +81,7 @@ void product(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, in
     if (threads == 1) {
       first = bits;
     } else if (bits != first) {
-      check::fail(name + ": other bits with " + std::to_string(threads) + " threads");
+      check::fail(name + ": different bits with " + std::to_string(threads) + " threads");
     }
     if (guarding) {
       check::note(bits.data(), bits.size());
@@ -125,22 +126,24 @@ void gathered(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, i
     if (threads == 1) {
       first = bits;
     } else if (bits != first) {
-      check::fail(name + ": other bits with " + std::to_string(threads) + " threads");
+      check::fail(name + ": different bits with " + std::to_string(threads) + " threads");
     }
     if (guarding) {
       check::note(y);
       continue;
     }
     for (int64_t i = 0; threads == 1 && i < rows * outputs; i++) {
-      compare(name, get(t, y.data(), size_t(i)), expect(x, from[size_t(i / outputs)], w, expert[size_t(i / outputs)], i % outputs, 0, fast));
+      compare(name, get(t, y.data(), size_t(i)), expect(x, from[size_t(i / outputs)], w, expert[size_t(i / outputs)],
+                                                        i % outputs, 0, fast));
     }
   }
 }
 
-// Two products in one run give what they give one after the other, and what fails between them fails both.
+// Checks that two products in one run give the same bits as one after the other, and that a failure between them fails
+// the run.
 void twice(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int64_t experts) {
   const int64_t unit = k.format == Format::plain ? 7 : k.group, middle = 2 * unit, outputs = 19;
-  auto name = shape(k, t, fast, rows, columns, outputs) + " twice, of " + std::to_string(experts);
+  auto name = shape(k, t, fast, rows, columns, outputs) + " twice, experts: " + std::to_string(experts);
   Packed a(k, experts, middle, columns), b(k, experts, outputs, middle);
   Rows x(t, rows, columns);
   std::vector<uint32_t> expert;
@@ -160,8 +163,10 @@ void twice(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int6
       next.push_back(in.data() + size_t(i * middle) * size_of(t));
       out.push_back(y.data() + size_t(i * outputs) * size_of(t));
     }
-    Gathered one{.weights = a.form, .experts = experts, .x = from.data(), .expert = expert.data(), .y = into.data(), .rows = rows, .type = t};
-    Gathered two{.weights = b.form, .experts = experts, .x = next.data(), .expert = expert.data(), .y = out.data(), .rows = rows, .type = t};
+    Gathered one{.weights = a.form, .experts = experts, .x = from.data(), .expert = expert.data(), .y = into.data(),
+                 .rows = rows, .type = t};
+    Gathered two{.weights = b.form, .experts = experts, .x = next.data(), .expert = expert.data(), .y = out.data(),
+                 .rows = rows, .type = t};
     auto between = [&](int64_t i) {
       const size_t row = size_t(middle) * size_of(t);
       std::memcpy(in.data() + size_t(i) * row, h.data() + size_t(i) * row, row);
@@ -180,11 +185,12 @@ void twice(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int6
       check::note(y);
     }
     if (std::vector<uint8_t>(y.data(), y.data() + y.size()) != apart) {
-      check::fail(name + ": other bits with " + std::to_string(threads) + " threads");
+      check::fail(name + ": different bits with " + std::to_string(threads) + " threads");
     }
     try {
-      multiply_gathered(one, [&](int64_t i) { i == rows / 2 ? throw std::runtime_error("between") : between(i); }, two, fast);
-      check::fail(name + ": what failed between them was not told");
+      multiply_gathered(one, [&](int64_t i) { i == rows / 2 ? throw std::runtime_error("between") : between(i); }, two,
+                        fast);
+      check::fail(name + ": the failure between the products was not reported");
     } catch (const std::runtime_error&) {
     }
   }
@@ -209,23 +215,24 @@ int main(int argc, char** argv) {
     try {
       set_isa(name);
     } catch (const std::invalid_argument& e) {
-      std::printf("left out: %s\n", e.what());
+      std::printf("skipped: %s\n", e.what());
       continue;
     }
-    if (guarding) {  // seconds in sum: the portable kernels are slow, and read one element at a time
+    if (guarding) {  // takes seconds: the portable kernels are slow and read single elements
       every = isa() == Isa::portable ? 41 : 7;
     }
     for (const Kind& k : kKinds) {
       for (bool fast : {false, true}) {
         for (int t = 0; t < 3; t++) {
-          int turn = 0;
+          int variant = 0;
           for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 130}) {
-            // Ends within a step, a depth, a stretch of columns; within eight rows and a tile of weights.
+            // Sizes that end within a step, a depth and a chunk of columns, and within eight rows and a tile of
+            // weights.
             const int64_t columns[] = {1, 3, 5, 2, 16, 33}, outputs[] = {1, 7, 8, 9, 15, 17, 31, 33, 40};
             int64_t unit = k.format == Format::plain ? 13 : k.group;
-            int64_t n = outputs[(turn + t) % 9], c = unit * columns[turn % 6];
+            int64_t n = outputs[(variant + t) % 9], c = unit * columns[variant % 6];
             if (number++ % every != 0) {
-              turn++;
+              variant++;
               continue;
             }
             if (rows == 1 || rows == 3) {
@@ -233,25 +240,25 @@ int main(int argc, char** argv) {
                   [&] { product(k, Type(t), fast, rows, 4096 / unit * unit + unit, n); });
               cases++;
             }
-            if (rows <= 4 && k.bits == 4) {  // whole stretches, which are streamed
+            if (rows <= 4 && k.bits == 4) {  // columns of whole depths, which are streamed
               run(shape(k, Type(t), fast, rows, 4608, n), [&] { product(k, Type(t), fast, rows, 4608, n); });
               cases++;
             }
-            if ((turn + t) % 2 == 0) {
+            if ((variant + t) % 2 == 0) {
               run(shape(k, Type(t), fast, rows, c, n), [&] { product(k, Type(t), fast, rows, c, rows > 100 ? 9 : n); });
             } else {
               run(shape(k, Type(t), fast, rows, c, n), [&] {
-                gathered(k, Type(t), fast, rows, c, n, rows > 17 ? 3 : 1 + turn % 7);
-                twice(k, Type(t), fast, rows, c, 1 + turn % 5);
+                gathered(k, Type(t), fast, rows, c, n, rows > 17 ? 3 : 1 + variant % 7);
+                twice(k, Type(t), fast, rows, c, 1 + variant % 5);
               });
             }
             cases++;
-            turn++;
+            variant++;
           }
           gathered(k, Type(t), fast, 0, k.format == Format::plain ? 7 : k.group, 3, 2);
         }
       }
     }
   }
-  return check::verdict("products", cases);
+  return check::exit_status("products", cases);
 }

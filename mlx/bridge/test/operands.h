@@ -1,4 +1,4 @@
-// What products are checked with: weights of all formats, with what they stand for, and activations.
+// Operands of product tests: weights of all formats with their exact values, and activations.
 #pragma once
 
 #include <algorithm>
@@ -22,21 +22,31 @@ struct Kind {
 };
 
 inline const Kind kKinds[] = {
-    {"affine2x32", Format::affine, 2, 32, ScaleType::bf16, {}},   {"affine2x64", Format::affine, 2, 64, ScaleType::f16, {}},
-    {"affine3x32", Format::affine, 3, 32, ScaleType::f32, {}},    {"affine3x128", Format::affine, 3, 128, ScaleType::bf16, {}},
-    {"affine4x32", Format::affine, 4, 32, ScaleType::f16, {}},    {"affine4x64", Format::affine, 4, 64, ScaleType::bf16, {}},
-    {"affine4x128", Format::affine, 4, 128, ScaleType::f32, {}},  {"affine5x32", Format::affine, 5, 32, ScaleType::bf16, {}},
-    {"affine5x64", Format::affine, 5, 64, ScaleType::f32, {}},    {"affine6x32", Format::affine, 6, 32, ScaleType::bf16, {}},
-    {"affine6x128", Format::affine, 6, 128, ScaleType::f16, {}},  {"affine8x32", Format::affine, 8, 32, ScaleType::bf16, {}},
-    {"affine8x64", Format::affine, 8, 64, ScaleType::bf16, {}},   {"affine8x128", Format::affine, 8, 128, ScaleType::f32, {}},
-    {"mxfp4", Format::fp4, 4, 32, ScaleType::e8m0, {}},           {"nvfp4", Format::fp4, 4, 16, ScaleType::e4m3, {}},
-    {"mxfp8", Format::fp8, 8, 32, ScaleType::e8m0, {}},           {"f32", Format::plain, 32, 1, {}, Type::f32},
-    {"f16", Format::plain, 16, 1, {}, Type::f16},                 {"bf16", Format::plain, 16, 1, {}, Type::bf16},
+    {"affine2x32", Format::affine, 2, 32, ScaleType::bf16, {}},
+    {"affine2x64", Format::affine, 2, 64, ScaleType::f16, {}},
+    {"affine3x32", Format::affine, 3, 32, ScaleType::f32, {}},
+    {"affine3x128", Format::affine, 3, 128, ScaleType::bf16, {}},
+    {"affine4x32", Format::affine, 4, 32, ScaleType::f16, {}},
+    {"affine4x64", Format::affine, 4, 64, ScaleType::bf16, {}},
+    {"affine4x128", Format::affine, 4, 128, ScaleType::f32, {}},
+    {"affine5x32", Format::affine, 5, 32, ScaleType::bf16, {}},
+    {"affine5x64", Format::affine, 5, 64, ScaleType::f32, {}},
+    {"affine6x32", Format::affine, 6, 32, ScaleType::bf16, {}},
+    {"affine6x128", Format::affine, 6, 128, ScaleType::f16, {}},
+    {"affine8x32", Format::affine, 8, 32, ScaleType::bf16, {}},
+    {"affine8x64", Format::affine, 8, 64, ScaleType::bf16, {}},
+    {"affine8x128", Format::affine, 8, 128, ScaleType::f32, {}},
+    {"mxfp4", Format::fp4, 4, 32, ScaleType::e8m0, {}},
+    {"nvfp4", Format::fp4, 4, 16, ScaleType::e4m3, {}},
+    {"mxfp8", Format::fp8, 8, 32, ScaleType::e8m0, {}},
+    {"f32", Format::plain, 32, 1, {}, Type::f32},
+    {"f16", Format::plain, 16, 1, {}, Type::f16},
+    {"bf16", Format::plain, 16, 1, {}, Type::bf16},
 };
 
-inline bool guarding = false;  // then another run checks the values
+inline bool guarding = false;  // values are not checked; another run does that
 
-// A normal number, or where values are not checked a uniform one, which costs less.
+// Returns a normally distributed number, or a uniform one, which is cheaper, if values are not checked.
 inline double normal() { return guarding ? double(check::below(512) - 256) / 128 : check::normal(); }
 
 inline int most_threads() { return guarding ? 1 : 3; }
@@ -73,12 +83,12 @@ inline double e4m3(uint8_t c) {
   return c & 0x80 ? -v : v;
 }
 
-// What a format's code stands for, in two parts that kernels may add up apart.
+// A dequantized weight as two terms, which kernels may sum separately.
 struct Parts {
   double scaled, added;
 };
 
-// A stack of matrices with random codes and what they stand for.
+// A stack of matrices with random codes, and their dequantized weights.
 struct Packed {
   Weights form;
   Exact<uint8_t> codes, scales, biases;
@@ -88,8 +98,15 @@ struct Packed {
       : codes(size_t(count * rows * columns * k.bits / 8)),
         scales(size_t(k.format == Format::plain ? 0 : count * rows * columns / k.group) * scale_bytes(k)),
         biases(k.format == Format::affine ? scales.size() : 0) {
-    form = {.codes = codes.data(), .scales = scales.data(), .biases = k.format == Format::affine ? biases.data() : nullptr,
-            .rows = rows, .columns = columns, .format = k.format, .bits = k.bits, .group = k.group, .scale_type = k.scale,
+    form = {.codes = codes.data(),
+            .scales = scales.data(),
+            .biases = k.format == Format::affine ? biases.data() : nullptr,
+            .rows = rows,
+            .columns = columns,
+            .format = k.format,
+            .bits = k.bits,
+            .group = k.group,
+            .scale_type = k.scale,
             .type = k.type};
     if (guarding) {
       fill(k, count * rows * columns);
@@ -135,7 +152,7 @@ struct Packed {
   }
 
  private:
-  // Codes and scales whose values nobody needs to know, at little cost.
+  // Fills codes and scales cheaply, without computing their values.
   void fill(const Kind& k, int64_t n) {
     for (int64_t i = 0; k.format == Format::plain && i < n; i++) {
       put(k.type, codes.data(), size_t(i), normal());

@@ -1,5 +1,5 @@
-// Runs the kernels of rows, of recurrent layers and of attention, on the instruction sets that this processor has, with
-// all of their memory against guard pages: sizes around those of vectors. The Go tests of package mlx check the values.
+// Runs the kernels of rows, recurrent layers and attention on all instruction sets of this processor, with their memory
+// next to guard pages and sizes around those of vectors. The Go tests of package mlx check the values.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -31,7 +31,7 @@ void run(const char* kernel, Type t, int64_t n, Case one) {
 
 size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
 
-// Normal numbers as a type has them.
+// Returns 256 normally distributed numbers of the given type.
 const uint8_t* numbers(Type t) {
   static const std::vector<std::vector<uint8_t>> all = [] {
     std::vector<std::vector<uint8_t>> of;
@@ -67,7 +67,7 @@ struct Elements {
 };
 
 void norms(const RowKernels& k, Type t, int64_t n) {
-  for (int form = 0; form < 8; form++) {  // which of residual, float32 weights and bias there are
+  for (int form = 0; form < 8; form++) {  // bits: residual, float32 weights, bias
     run("norm", t, n, [&] {
       const bool f32 = form & 2;
       Elements x(t, n), residual(t, n), sum(t, n, false), weight(f32 ? Type::f32 : t, n), bias(t, n), out(t, n, false);
@@ -177,7 +177,7 @@ void tables(const RowKernels& k, Type t) {
 
 void recurrent(const DeltaKernels& k, Type t, int64_t n) {
   const int64_t rows = n % 3 == 0 ? 18 : 1 + n % 4, channels = 1 + n % 7;
-  for (bool all : {false, true}) {  // states that are wanted
+  for (bool all : {false, true}) {  // keep the state of every row
     run("delta", t, n, [&] {
       Elements q(t, rows * n), key(t, rows * n), v(t, rows * channels), y(t, rows * channels, false);
       Elements gate(Type::f32, rows), beta(Type::f32, rows), from(Type::f32, channels * n);
@@ -208,7 +208,7 @@ void recurrent(const DeltaKernels& k, Type t, int64_t n) {
   }
 }
 
-// One sequence whose keys lie in two runs.
+// Attention of one sequence whose keys are in two runs.
 void attends(Type q_type, Type kv_type, int bits, int dim, int value_dim, int heads, int kv_heads, int64_t rows,
              int64_t keys, int mask) {
   auto name = "attention, " + std::to_string(rows) + " rows, " + std::to_string(keys) + " keys of " +
@@ -265,15 +265,15 @@ void attends(Type q_type, Type kv_type, int bits, int dim, int value_dim, int he
 }
 
 void attention_cases() {
-  int turn = 0;
+  int variant = 0;
   for (int dim : {4, 20, 32, 36, 64, 68, 96, 128}) {
     for (int64_t rows : {1, 3, 19}) {
       for (int64_t keys : {19, 65, 131, 300}) {
         for (int bits : {0, 4, 8}) {
           for (int t = 0; t < 3; t++) {
-            turn++;
-            attends(Type(t), Type((t + turn) % 3), bits, dim, turn % 2 ? dim : (dim + 7) / 8 * 4,
-                    turn % 3 == 0 ? 6 : 2, turn % 5 ? 2 : 1, rows, keys, turn % 4);
+            variant++;
+            attends(Type(t), Type((t + variant) % 3), bits, dim, variant % 2 ? dim : (dim + 7) / 8 * 4,
+                    variant % 3 == 0 ? 6 : 2, variant % 5 ? 2 : 1, rows, keys, variant % 4);
           }
         }
       }
@@ -290,7 +290,7 @@ int main() {
     try {
       set_isa(name);
     } catch (const std::invalid_argument& e) {
-      std::printf("left out: %s\n", e.what());
+      std::printf("skipped: %s\n", e.what());
       continue;
     }
     for (int t = 0; t < 3; t++) {
@@ -305,5 +305,5 @@ int main() {
     }
     attention_cases();
   }
-  return check::verdict("rows", cases);
+  return check::exit_status("rows", cases);
 }

@@ -1,4 +1,4 @@
-// Scratch memory in place of cpu_node.cc's: of exactly the size asked for, and full of NaN rather than of what is left over.
+// A replacement of cpu_node.cc's scratch memory for tests: of exactly the requested size, and filled with NaN.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// Stresses the thread team: every element exactly once, whatever the pieces, callers, sizes and failures, and no processor
-// time while there is nothing to do. Meant for the thread sanitizer too.
+// Stress test of the thread team: each element is processed exactly once for all grains, callers, team sizes and
+// failures, and an idle team takes no processor time. It also runs under the thread sanitizer.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ void expect(bool held, const char* what) {
   }
 }
 
-// Plain memory, so that a piece that ran twice at once, or was not waited for, is a race.
+// Counts in plain memory, so that a piece that runs twice at once, or is not waited for, is a data race.
 void every_element_once(Team& team, int64_t n, int64_t grain) {
   std::vector<int> hits(static_cast<size_t>(n), 0);
   run(team, n, grain, [&](int64_t begin, int64_t end) {
@@ -42,7 +42,7 @@ void every_element_once(Team& team, int64_t n, int64_t grain) {
     }
   });
   for (int h : hits) {
-    expect(h == 1, "an element did not have its turn once");
+    expect(h == 1, "an element was not processed exactly once");
   }
 }
 
@@ -50,12 +50,12 @@ void pieces(Team& team, int rounds) {
   for (int i = 0; i < rounds; i++) {
     every_element_once(team, check::below(200), check::below(20));
     if (i % 50 == 0) {
-      usleep(5000);  // the helpers go to sleep
+      usleep(5000);  // let the helpers go to sleep
     }
   }
 }
 
-// A body that waits for someone else shows that there are helpers, a nested run that it is done alone.
+// Two pieces that wait for each other need two threads.
 void together(Team& team) {
   std::atomic<int> inside{0};
   std::atomic<bool> met{false};
@@ -93,12 +93,12 @@ void failing(Team& team) {
     } catch (const std::runtime_error&) {
       caught = true;
     }
-    expect(caught, "a piece's exception did not arrive");
+    expect(caught, "a piece's exception was not rethrown");
     every_element_once(team, 50, 1);
   }
 }
 
-// Several threads call one team, while one changes its size.
+// Several threads use one team while another resizes it.
 void callers(Team& team, int rounds) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; t++) {
@@ -112,14 +112,14 @@ void callers(Team& team, int rounds) {
         };
         team.run(97, 1 + (i + t) % 9, [](void* c, int64_t b, int64_t e) { (*static_cast<decltype(f)*>(c))(b, e); }, &f);
         for (int h : hits) {
-          expect(h == 1, "with two callers an element did not have its turn once");
+          expect(h == 1, "with two callers an element was not processed exactly once");
         }
       }
     });
   }
   for (int i = 0; i < rounds / 20; i++) {
     team.resize(1 + i % 4);
-    expect(team.size() == 1 + i % 4, "the team has another size");
+    expect(team.size() == 1 + i % 4, "the team has a wrong size");
     usleep(200);
   }
   for (auto& t : threads) {
@@ -128,8 +128,8 @@ void callers(Team& team, int rounds) {
   cases += 2 * rounds;
 }
 
-// A thread that has no helpers, since another has them, goes on alone; and a helper that was kept from its piece for long
-// takes part again later.
+// A caller without helpers, because another caller has them, runs its pieces alone. A helper that was stalled in a
+// piece joins again later.
 void stalled(Team& team) {
   std::atomic<bool> begun{false}, release{false};
   std::thread other([&] {
@@ -154,7 +154,7 @@ void stalled(Team& team) {
   together(team);
 }
 
-// A helper that was kept from its piece takes part again in a run that had begun without it.
+// A helper that was excluded after a stall joins a run that started without it.
 void back_within_a_run(Team& team) {
   const auto caller = std::this_thread::get_id();
   for (int round = 0; round < 3; round++) {
@@ -164,11 +164,12 @@ void back_within_a_run(Team& team) {
       helped = helped || std::this_thread::get_id() != caller;
       usleep(helped ? 10 : 500);
     });
-    expect(helped, "a helper that was left out does not come back while a run goes on");
+    expect(helped, "an excluded helper did not join a later run");
   }
 }
 
-// Pieces that wait for earlier ones of their run, also for one that takes long; whoever was waited for takes part again later.
+// Pieces that wait for earlier ones of the same run, one of which takes long. The helper that stalled joins again
+// later.
 void waiting(Team& team) {
   constexpr int64_t kHalf = 16;
   for (int round = 0; round < 40; round++) {
@@ -192,7 +193,7 @@ void waiting(Team& team) {
   together(team);
 }
 
-// Helpers that sleep when a run begins and ends are not waited for: the pieces are gone before they wake.
+// Sleeping helpers are not waited for: short runs are complete before they wake.
 void short_runs(Team& team) {
   for (int i = 0; i < 200; i++) {
     every_element_once(team, 2, 1);
@@ -237,7 +238,7 @@ int main() {
     callers(team, 2000);
     idle(team);
   }
-  for (int i = 0; i < 50; i++) {  // begin and end, with and without work
+  for (int i = 0; i < 50; i++) {  // start and stop, with and without work
     Team team(1 + i % 4);
     if (i % 3) {
       every_element_once(team, 20, 1);
@@ -248,5 +249,5 @@ int main() {
   parallel(1000, 10, [&](int64_t begin, int64_t end) { sum += end - begin; });
   expect(sum == 1000, "parallel lost pieces");
   Team::instance().resize(1);
-  return check::verdict("team", cases);
+  return check::exit_status("team", cases);
 }

@@ -17,16 +17,16 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-PYTHON = "3.12"  # any that MLX's wheels accept, they hold no Python code; pip.go names it too
+PYTHON = "3.12"  # any version that MLX's wheels accept: they contain no Python code; pip.go uses the same
 
 
 def linux(machine):
-    """The tags of glibc 2.35, which MLX's wheels need, and of everything older. manylinux2014 stands for its forebears too."""
+    """The tags of glibc 2.35, which MLX's wheels require, and older. manylinux2014 includes its predecessors."""
     return [[f"manylinux_2_{minor}_{machine}" for minor in range(35, 16, -1)] + [f"manylinux2014_{machine}"]]
 
 
 LINUX = {"linux/amd64": linux("x86_64"), "linux/arm64": linux("aarch64")}
-# Every macOS has a wheel of its own, so each is resolved alone. Newest first: pip prefers what is named first.
+# Each macOS version has its own wheel, so each is resolved separately. Newest first: pip prefers the first tag.
 MACOS = {"darwin/arm64": [["macosx_26_0_arm64"], ["macosx_15_0_arm64"], ["macosx_14_0_arm64"]]}
 
 FLAVOURS = {
@@ -47,7 +47,7 @@ def mlx_version():
 def resolve(requirements, tags):
     """What pip would install: {name: (version, sha256)}."""
     environment = dict(os.environ)
-    environment["PIP_FIND_LINKS"] = ""  # a local folder of wheels is not what others will download
+    environment["PIP_FIND_LINKS"] = ""  # ignore local wheels: others download from the index
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
         command += ["--dry-run", "--ignore-installed", "--report", f"{folder}/report.json", "--target", f"{folder}/target"]
@@ -90,7 +90,7 @@ def main():
     version = mlx_version()
     for flavour in sys.argv[1:] or sorted(FLAVOURS):
         if flavour not in FLAVOURS:
-            sys.exit(f"update.py: no flavour {flavour}: there are {', '.join(sorted(FLAVOURS))}")
+            sys.exit(f"update.py: unknown flavour {flavour}: must be one of {', '.join(sorted(FLAVOURS))}")
         text = lock(flavour, version)
         (HERE / f"{flavour}.txt").write_text(text)
 

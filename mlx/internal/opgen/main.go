@@ -1,6 +1,6 @@
-// Command opgen turns mlx/bridge/ops.txt into the C++ table of operations and the Go functions that call it.
+// Command opgen generates the C++ table of operations and the Go functions that call them from mlx/bridge/ops.txt.
 //
-// It is run by `go generate ./mlx`; a test fails when its output is stale.
+// `go generate ./mlx` runs it. A test fails if its output is stale.
 package main
 
 import (

@@ -21,7 +21,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		} else if !bytes.Equal(got, want) {
-			t.Errorf("%s does not belong to bridge/ops.txt and bridge.h: run go generate ./mlx", name)
+			t.Errorf("%s does not match bridge/ops.txt and bridge.h: run go generate ./mlx", name)
 		}
 	}
 }
@@ -36,7 +36,8 @@ part(x, scale array?, eps float) = mx::part(x, scale, eps)
 `)
 	want := []op{
 		{Name: "Abs", Expr: "mx::abs(x, s)", Doc: "is |x|.", Args: []arg{{"x", "array"}}},
-		{Name: "Split", Expr: "mx::split(x, at, s)", Doc: "cuts x -- twice.", Many: true, Args: []arg{{"x", "array"}, {"at", "ints"}}},
+		{Name: "Split", Expr: "mx::split(x, at, s)", Doc: "cuts x -- twice.", Many: true,
+			Args: []arg{{"x", "array"}, {"at", "ints"}}},
 		{Name: "part", Expr: "mx::part(x, scale, eps)", Args: []arg{{"x", "array"}, {"scale", "array?"}, {"eps", "float"}}},
 	}
 	if err != nil || !cmp.Equal(got, want) {
@@ -50,7 +51,7 @@ func TestParseRefuses(t *testing.T) {
 		{"Abs(x) -- is |x|.", "ops.txt:2: not of the form"},
 		{"Abs(x) -> two = y -- z", "ops.txt:2: not of the form"},
 		{"Abs(x) = mx::abs(x, s)", "ops.txt:2: Abs has no doc"},
-		{"One(x) = y -- z", "ops.txt:2: One is named twice"},
+		{"One(x) = y -- z", "ops.txt:2: One is defined twice"},
 		{"Abs(x number) = y -- z", `ops.txt:2: Abs: argument x has the unknown type "number"`},
 		{"Abs(x int int) = y -- z", `ops.txt:2: Abs: argument "x int int" is not NAME or NAME TYPE`},
 		{"Abs(x, ) = y -- z", `ops.txt:2: Abs: argument "" is not NAME or NAME TYPE`},
@@ -65,11 +66,13 @@ func TestParseRefuses(t *testing.T) {
 
 func TestGoFunctions(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
-		// the thread is that of an array, and an argument where there is none
-		{"Add(a, b) = y -- z", "func Add(a *Array, b *Array) *Array {\n\tc := threadOf(opAdd, a).begin(opAdd)\n\tc.array(a)\n\tc.array(b)\n\treturn c.one()\n}"},
+		// The thread comes from the first array, or is an argument if there is none.
+		{"Add(a, b) = y -- z", "func Add(a *Array, b *Array) *Array {\n\tc := threadOf(opAdd, a).begin(opAdd)\n" +
+			"\tc.array(a)\n\tc.array(b)\n\treturn c.one()\n}"},
 		{"Eye(n int) = y -- z", "func Eye(t *Thread, n int) *Array {\n\tc := t.begin(opEye)\n\tc.int(n)"},
-		{"Stack(axis int, xs arrays) = y -- z", "func Stack(axis int, xs ...*Array) *Array {\n\tc := threadOf(opStack, xs...).begin(opStack)"},
-		// only a list at the end is variadic
+		{"Stack(axis int, xs arrays) = y -- z",
+			"func Stack(axis int, xs ...*Array) *Array {\n\tc := threadOf(opStack, xs...).begin(opStack)"},
+		// Only a list at the end is variadic.
 		{"Pad(x, low ints, v float) = y -- z", "func Pad(x *Array, low []int, v float64) *Array {"},
 		{"Sum(x, axes ints) = y -- z", "func Sum(x *Array, axes ...int) *Array {"},
 		{"Split(x, type int) -> many = y -- z", "func Split(x *Array, type_ int) []*Array {"},
@@ -86,8 +89,8 @@ func TestGoFunctions(t *testing.T) {
 	}
 }
 
-// The number of the interface changes with the list and with the header, which the program and a library that was built
-// before must not differ in.
+// The ABI number changes with ops.txt and with the header, so that a program rejects a library that was built from
+// other versions of them.
 func TestABI(t *testing.T) {
 	number := func(list, header string) string {
 		t.Helper()
@@ -116,10 +119,10 @@ func TestABI(t *testing.T) {
 		t.Errorf("the same sources give %s and %s", one, got)
 	}
 	if got := number("Abs(x, n int) = y -- z", "int a;"); got == one {
-		t.Error("another list gives the same number")
+		t.Error("another list has the same ABI number")
 	}
 	if got := number("Abs(x) = y -- z", "int b;"); got == one {
-		t.Error("another header gives the same number")
+		t.Error("another header has the same ABI number")
 	}
 }
 

@@ -16,7 +16,7 @@ type op struct {
 
 type arg struct{ Name, Type string }
 
-// types of arguments: how C++ reads them, how Go declares and packs them.
+// types maps argument types to how C++ reads them and how Go declares and packs them.
 var types = map[string]struct{ cc, goType, pack string }{
 	"array":  {"array()", "*Array", "array"},
 	"array?": {"optional()", "*Array", "optional"},
@@ -48,7 +48,7 @@ func parse(text string) ([]op, error) {
 		}
 		o := op{Name: m[1], Many: m[3] != "", Expr: m[4], Doc: m[5]}
 		if seen[o.Name] {
-			return nil, fmt.Errorf("ops.txt:%d: %s is named twice", n, o.Name)
+			return nil, fmt.Errorf("ops.txt:%d: %s is defined twice", n, o.Name)
 		}
 		seen[o.Name] = true
 		if exported(o.Name) && o.Doc == "" {

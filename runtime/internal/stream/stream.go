@@ -1,6 +1,6 @@
-// Package stream carries elements from one who makes them to one who reads them, of whom the first never waits.
+// Package stream provides an unbounded queue from a producer, which never blocks, to one reader.
 //
-// There is no bound: whoever uses it has one, such as the number of tokens of a request.
+// The queue has no limit of its own: its users have one, such as the number of tokens of a request.
 package stream
 
 import (
@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// Stream is the elements that were put and not yet taken. Its methods may be called from any goroutine.
+// Stream holds the elements that were put and not yet taken. Its methods are safe for concurrent use.
 type Stream[E any] struct {
 	mu    sync.Mutex
 	list  []E
 	ended bool
 	err   error
-	news  chan struct{} // one element: something was put
+	news  chan struct{} // signals that something was put; capacity 1
 }
 
-// New makes an empty stream.
+// New returns an empty stream.
 func New[E any]() *Stream[E] { return &Stream[E]{news: make(chan struct{}, 1)} }
 
 // Put adds an element.
@@ -28,7 +28,7 @@ func (s *Stream[E]) Put(e E) {
 	s.ring()
 }
 
-// End says that no more elements come, and why. Only the first call counts.
+// End ends the stream with an error or nil. Only the first call has an effect.
 func (s *Stream[E]) End(err error) {
 	s.mu.Lock()
 	if !s.ended {
@@ -45,8 +45,8 @@ func (s *Stream[E]) ring() {
 	}
 }
 
-// Take waits for elements and gives all that are there. ended says that they were the last ones, and err how the stream ended. When the
-// context ends first, its error is given.
+// Take waits for elements and returns all that are there. If ended is true, they are the last ones, and err is the
+// stream's error. If ctx ends first, Take returns its error.
 func (s *Stream[E]) Take(ctx context.Context) (list []E, ended bool, err error) {
 	for {
 		s.mu.Lock()
@@ -64,8 +64,8 @@ func (s *Stream[E]) Take(ctx context.Context) (list []E, ended bool, err error) 
 	}
 }
 
-// Each hands elements to a reader until the stream has ended, the reader wants no more, or the context ends: nothing is handed
-// over after that. err is how the stream ended, or the context's; it is nil when the reader left.
+// Each passes elements to yield until the stream ends, yield returns false, or ctx ends; it passes none after that. It
+// returns the stream's error or that of ctx, and nil if yield returned false.
 func (s *Stream[E]) Each(ctx context.Context, yield func(E) bool) error {
 	for {
 		list, ended, err := s.Take(ctx)

@@ -1,8 +1,8 @@
-// The server's API, and the key that it may want.
+// Requests to the server's API, with the API key if the server requires one.
 
 const keyName = 'ingot.key';
 
-// Failure is an error that the server told of, or that it does not answer.
+// Failure is an error from the server, or a lost connection (status 0).
 export class Failure extends Error {
   constructor(status, message) {
     super(message);
@@ -10,13 +10,13 @@ export class Failure extends Error {
   }
 }
 
-let asks = null; // gives a key, or null when there is none
-let asking = null; // one question at a time
-let declined = false;
+let askUser = null; // returns a promise of a key, or of null
+let asking = null; // the promise of the open dialog: only one is shown at a time
+let declined = false; // the user has cancelled the dialog
 
-// onKey says who is asked for a key.
+// onKey sets the function that asks the user for a key.
 export function onKey(ask) {
-  asks = ask;
+  askUser = ask;
 }
 
 function key() {
@@ -34,50 +34,50 @@ function keep(value) {
   try {
     sessionStorage.setItem(keyName, value);
   } catch {
-    // It is asked for again after a reload.
+    // Without storage, the user is asked again after a reload.
   }
 }
 
-// newKey asks for a key, once for all requests that want one.
+// newKey asks the user for a key. Concurrent requests share one dialog.
 async function newKey(wrong) {
-  asking ??= asks(wrong).finally(() => { asking = null; });
+  asking ??= askUser(wrong).finally(() => { asking = null; });
   const given = await asking;
   if (given === null) {
     declined = true;
-    throw new Failure(401, 'The server wants an API key.');
+    throw new Failure(401, 'The server requires an API key.');
   }
   keep(given);
 }
 
-// request sends one. Those of the background do not ask for a key again that the user did not give.
+// request sends a request. A background request does not ask for a key again after the user cancelled the dialog.
 async function request(path, { background = false, ...options } = {}) {
   for (;;) {
     const used = key();
     const headers = { ...options.headers };
     if (used) headers.Authorization = `Bearer ${used}`;
-    let answer;
+    let response;
     try {
-      answer = await fetch(path, { cache: 'no-store', ...options, headers });
+      response = await fetch(path, { cache: 'no-store', ...options, headers });
     } catch (e) {
       if (e.name === 'AbortError') throw e;
-      throw new Failure(0, 'The server does not answer.');
+      throw new Failure(0, 'The server does not respond.');
     }
-    if (answer.ok) return answer;
-    if (answer.status !== 401 || (background && declined)) throw await failure(answer);
+    if (response.ok) return response;
+    if (response.status !== 401 || (background && declined)) throw await failure(response);
     if (!background) declined = false;
     if (key() === used) await newKey(used !== null);
   }
 }
 
-async function failure(answer) {
-  let message = `The server answers with status ${answer.status}.`;
+async function failure(response) {
+  let message = `The server responded with status ${response.status}.`;
   try {
-    const { error } = await answer.json();
+    const { error } = await response.json();
     if (error) message = typeof error === 'string' ? error : error.message;
   } catch {
-    // The status has to do.
+    // The body is not JSON: report only the status.
   }
-  return new Failure(answer.status, message);
+  return new Failure(response.status, message);
 }
 
 export async function get(path, options) {
@@ -94,10 +94,10 @@ export async function post(path, body, signal) {
   return (await request(path, posted(body, signal))).json();
 }
 
-// stream sends a request and gives the messages of its answer, which is lines of JSON. A message with an error ends it.
+// stream sends a request and yields the messages of its response, a stream of JSON lines. It throws if one is an error.
 export async function* stream(path, body, signal) {
-  const answer = await request(path, posted(body, signal));
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  const response = await request(path, posted(body, signal));
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   try {
     for (;;) {
@@ -122,7 +122,7 @@ function message(line) {
   try {
     m = JSON.parse(line);
   } catch {
-    throw new Failure(0, 'The answer was cut off.');
+    throw new Failure(0, 'The response was cut off.');
   }
   if (m.error) throw new Failure(0, typeof m.error === 'string' ? m.error : m.error.message);
   return m;

@@ -1,4 +1,4 @@
-// The page: which model, which view, which theme, and the key that the server may want.
+// The page itself: selected model, view, theme, and API key.
 
 import { get, onKey } from './api.js';
 import { chat, exported, saveSettings, settings } from './chats.js';
@@ -6,13 +6,13 @@ import * as composer from './composer.js';
 import { byID, el, icon, toast } from './dom.js';
 import { short } from './format.js';
 import * as live from './live.js';
-import { about, models, nothing, onModels, onMove, onPick, refresh } from './models.js';
+import { about, models, nothing, onModels, onLoadChange, onPick, refresh } from './models.js';
 import * as options from './settings.js';
 import * as talk from './talk.js';
 
-let model = null; // {name, sees, thinks, template}: what it takes, and whether it has a chat template
+let model = null; // {name, sees, thinks, template}: its capabilities, and whether it has a chat template
 
-// choose makes a model the one that answers next.
+// choose selects the model for the next response.
 async function choose(name) {
   settings.model = name;
   saveSettings();
@@ -20,10 +20,10 @@ async function choose(name) {
   if (model?.name !== name) model = null;
   try {
     const info = await about(name);
-    if (settings.model !== name) return; // another one was chosen meanwhile
+    if (settings.model !== name) return; // the user has chosen another model meanwhile
     const can = (what) => info.capabilities.includes(what);
     model = { name, sees: can('vision'), thinks: can('thinking'), template: Boolean(info.template) };
-    options.suit(info);
+    options.adaptTo(info);
   } catch (e) {
     toast(e.message);
   }
@@ -31,8 +31,8 @@ async function choose(name) {
   greet();
 }
 
-// list fills the box of models.
-function list() {
+// listModels fills the model selection.
+function listModels() {
   const names = models.list.map((m) => m.name);
   byID('model').replaceChildren(...names.map((name) => el('option', { value: name }, short(name))));
   byID('model').disabled = names.length === 0;
@@ -49,15 +49,15 @@ function greet() {
   byID('export').disabled = empty;
   if (!empty) return;
   byID('empty').replaceChildren(models.read && models.list.length === 0 ? nothing() : el('div', {},
-    el('h1', {}, model ? `Talk to ${short(model.name)}` : 'Talk to a model'),
-    el('p', {}, 'The conversation is kept in this browser, and goes to nobody but this server.')));
+    el('h1', {}, model ? `Chat with ${short(model.name)}` : 'Chat with a model'),
+    el('p', {}, 'The conversation is stored in this browser and sent only to this server.')));
 }
 
 const views = ['chat', 'models', 'settings'];
 
 function show() {
   const view = location.hash.slice(1);
-  if (!views.includes(view) && location.hash !== '') return; // a place on the page
+  if (!views.includes(view) && location.hash !== '') return; // an anchor in the page
   document.body.dataset.view = view || 'chat';
   for (const a of document.querySelectorAll('nav a')) {
     if (a.hash.slice(1) === document.body.dataset.view) a.setAttribute('aria-current', 'page');
@@ -74,9 +74,9 @@ async function update() {
   }
 }
 
-const themes = { auto: 'as the system', light: 'light', dark: 'dark' };
+const themes = { auto: 'system', light: 'light', dark: 'dark' };
 
-// theme shows which theme holds, and goes on to the next one where it is asked to.
+// theme shows the current theme. If next is set, it switches to the next one first.
 function theme(next) {
   const names = Object.keys(themes);
   let now = document.documentElement.dataset.theme ?? 'auto';
@@ -87,7 +87,7 @@ function theme(next) {
     try {
       localStorage.setItem('ingot.theme', now);
     } catch {
-      // It holds until the page is left.
+      // Without storage, the theme is lost on reload.
     }
   }
   byID('theme').replaceChildren(icon(now));
@@ -95,10 +95,11 @@ function theme(next) {
   byID('theme').title = `Theme: ${themes[now]}`;
 }
 
-// askKey shows the question for a key, and gives what was typed, null where it was declined.
+// askKey asks the user for the API key. It resolves to the key, or to null if the user cancels.
 function askKey(wrong) {
   const box = byID('key');
-  byID('key-why').textContent = wrong ? 'The server does not take this key.' : 'This server wants a key. It is kept until you close this tab.';
+  byID('key-why').textContent = wrong ? 'The server rejected this key.'
+    : 'This server requires an API key. It is kept until you close this tab.';
   byID('key-value').value = '';
   box.returnValue = '';
   box.showModal();
@@ -117,7 +118,7 @@ async function version() {
   try {
     byID('version').textContent = `ingot ${(await get('/api/version', { background: true })).version}`;
   } catch {
-    // It is said elsewhere that the server does not answer.
+    // Other requests report that the server does not respond.
   }
 }
 
@@ -137,11 +138,11 @@ async function start() {
     byID('message').focus();
   });
   byID('export').addEventListener('click', download);
-  onModels(list);
-  onMove(live.look);
+  onModels(listModels);
+  onLoadChange(live.poll);
   onPick((name) => {
     location.hash = '#chat';
-    show(); // at once: what is hidden takes no focus
+    show(); // now, since a hidden element cannot get the focus
     choose(name);
     byID('message').focus();
   });

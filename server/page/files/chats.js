@@ -1,12 +1,12 @@
-// The conversation and the settings, kept in this browser. Nothing of them is anywhere else.
+// The conversation and the settings. They are stored only in this browser.
 
 import { load, save } from './dom.js';
 
 const conversationName = 'ingot.conversation';
 const settingsName = 'ingot.settings';
 
-// A message is {role: "user", text, images: [data URLs]} or {role: "assistant", model, text, thinking, thought (seconds), calls, stats, state,
-// error}; state is "busy", "done", "length", "stopped" or "failed".
+// A message is {role: "user", text, images: [data URLs]} or {role: "assistant", model, text, thinking, thought (seconds),
+// calls, stats, state, error}; state is "busy", "done", "length", "stopped" or "failed".
 export const chat = { messages: read() };
 
 export const settings = { model: '', system: '', options: {}, think: '', ...object(load(settingsName)) };
@@ -18,10 +18,10 @@ function object(v) {
 
 function read() {
   const list = load(conversationName);
-  return sound(list) ? list.map((m) => (m.state === 'busy' ? { ...m, state: 'stopped' } : m)) : [];
+  return isValid(list) ? list.map((m) => (m.state === 'busy' ? { ...m, state: 'stopped' } : m)) : [];
 }
 
-function sound(list) {
+function isValid(list) {
   return Array.isArray(list) && list.every((m) => m && typeof m.text === 'string' && (m.role === 'user' || m.role === 'assistant'));
 }
 
@@ -29,14 +29,14 @@ export function saveSettings() {
   save(settingsName, settings);
 }
 
-// saveChat keeps the conversation, without its pictures where there is no room for them; it tells whether all was kept.
+// saveChat saves the conversation. If it does not fit, it saves it without pictures and returns false.
 export function saveChat() {
   if (save(conversationName, chat.messages)) return true;
   save(conversationName, chat.messages.map(({ images, ...m }) => ({ ...m, lost: images?.length || undefined })));
   return false;
 }
 
-// onOther calls back when another tab has changed the conversation.
+// onOther calls changed when another tab has changed the conversation.
 export function onOther(changed) {
   addEventListener('storage', (e) => {
     if (e.key !== conversationName) return;
@@ -45,7 +45,7 @@ export function onOther(changed) {
   });
 }
 
-// request is the body of a request that continues the conversation.
+// request returns the body of a request for the next message.
 export function request(model) {
   const messages = chat.messages.filter((m) => m.text !== '' || m.images?.length > 0).map((m) => {
     const message = { role: m.role, content: m.text };
@@ -58,7 +58,7 @@ export function request(model) {
   return body;
 }
 
-// exported is the conversation for people who keep it elsewhere.
+// exported returns the conversation as a JSON file.
 export function exported() {
   const { system, options, think } = settings;
   return JSON.stringify({ exported: new Date().toISOString(), system, options, think, messages: chat.messages }, null, 2);

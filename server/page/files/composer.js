@@ -1,12 +1,12 @@
-// The box that messages are written in: keys, pictures, sending and stopping.
+// The message box: keys, pictures, send and stop.
 
 import { byID, el, icon, toast } from './dom.js';
 import { short } from './format.js';
 import { ask, busy, onChange, stop } from './talk.js';
 
-const kinds = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/bmp']; // that the server reads
-const mostPictures = 64;
-const mostBytes = 32 << 20; // of a picture
+const kinds = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/bmp']; // that the server supports
+const maxPictures = 64;
+const maxBytes = 32 << 20; // of a picture
 
 let attached = []; // data URLs
 let model = null; // {name, sees...}
@@ -14,8 +14,8 @@ let model = null; // {name, sees...}
 export function setModel(next) {
   model = next;
   byID('attach').hidden = !model?.sees;
-  byID('message').placeholder = model ? `Message ${short(model.name)}` : 'No model to talk to';
-  if (attached.length > 0 && !model?.sees) notice(`${model?.name ?? 'This model'} takes no pictures.`);
+  byID('message').placeholder = model ? `Message ${short(model.name)}` : 'No model available';
+  if (attached.length > 0 && !model?.sees) notice(`${model?.name ?? 'This model'} does not support pictures.`);
   else notice('');
   update();
 }
@@ -27,7 +27,7 @@ export function init() {
   byID('stop').append(icon('stop'));
   box.addEventListener('input', update);
   box.addEventListener('keydown', (e) => {
-    if (e.key !== 'Enter' || e.shiftKey || e.isComposing || e.keyCode === 229) return; // 229: Safari, while a character is composed
+    if (e.key !== 'Enter' || e.shiftKey || e.isComposing || e.keyCode === 229) return; // 229: Safari composes a character
     e.preventDefault();
     send();
   });
@@ -50,13 +50,13 @@ export function init() {
     e.preventDefault();
     attach(files);
   });
-  drops(byID('chat'));
+  acceptDrops(byID('chat'));
   onChange(update);
   update();
 }
 
-// drops takes files that are dropped on a node; elsewhere on the page they would replace it.
-function drops(node) {
+// acceptDrops attaches files that are dropped on node. Elsewhere it prevents a drop, which would replace the page.
+function acceptDrops(node) {
   const files = (e) => e.dataTransfer?.types.includes('Files');
   addEventListener('dragover', (e) => {
     if (!files(e)) return;
@@ -75,14 +75,14 @@ function drops(node) {
 
 async function attach(files) {
   if (!model?.sees) {
-    notice(`${model?.name ?? 'This model'} takes no pictures.`);
+    notice(`${model?.name ?? 'This model'} does not support pictures.`);
     return;
   }
   notice('');
   for (const file of files) {
-    if (!kinds.includes(file.type)) notice(`${file.name} is no picture that models read: PNG, JPEG, GIF, WebP or BMP.`);
-    else if (file.size > mostBytes) notice(`${file.name} is larger than 32 MB.`);
-    else if (attached.length >= mostPictures) notice(`A message has at most ${mostPictures} pictures.`);
+    if (!kinds.includes(file.type)) notice(`${file.name} is not a supported picture: use PNG, JPEG, GIF, WebP or BMP.`);
+    else if (file.size > maxBytes) notice(`${file.name} is larger than 32 MB.`);
+    else if (attached.length >= maxPictures) notice(`A message has at most ${maxPictures} pictures.`);
     else attached.push(await read(file));
   }
   drawPictures();
@@ -120,7 +120,7 @@ const ready = () => model !== null && !busy() && (byID('message').value.trim() !
 
 function send() {
   if (!ready()) {
-    if (!model) toast('There is no model to talk to.');
+    if (!model) toast('No model is available.');
     return;
   }
   const text = byID('message').value.trim();

@@ -1,6 +1,7 @@
-// Elements, icons, and what is kept between visits.
+// Elements, icons, toasts, and local storage.
 
-// el makes an element. Properties that begin with "on" are listeners, "data" and "class" what they say; children are nodes or texts, which stay texts.
+// el creates an element. A property that starts with "on" adds a listener, "data" sets the dataset, "class" the class,
+// and any other an attribute. Children are nodes or strings; strings become text nodes, never markup.
 export function el(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -16,7 +17,7 @@ export function el(tag, properties = {}, ...children) {
 
 export const byID = (id) => document.getElementById(id);
 
-// The strokes of icons, on a grid of 20.
+// The paths of the icons, in a view box of 20 by 20.
 const strokes = {
   send: 'M10 16V4M5 9l5-5 5 5',
   stop: 'M6 6h8v8H6z',
@@ -29,7 +30,7 @@ const strokes = {
   dark: 'M16 11.8A6.5 6.5 0 0 1 8.2 4a6.5 6.5 0 1 0 7.8 7.8z',
 };
 
-// icon is a picture beside a name; it says nothing itself.
+// icon creates an icon. It is hidden from screen readers: the element around it needs a label.
 export function icon(name) {
   const space = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(space, 'svg');
@@ -40,7 +41,7 @@ export function icon(name) {
   return svg;
 }
 
-// load gives what is kept under a name, null where there is nothing that can be read.
+// load returns a stored value, or null if there is none or it is invalid.
 export function load(name) {
   try {
     return JSON.parse(localStorage.getItem(name));
@@ -49,7 +50,7 @@ export function load(name) {
   }
 }
 
-// save keeps a value, and tells whether there was room for it.
+// save stores a value and reports whether it fit.
 export function save(name, value) {
   try {
     localStorage.setItem(name, JSON.stringify(value));
@@ -59,20 +60,20 @@ export function save(name, value) {
   }
 }
 
-let fading = 0;
+let hideTimer = 0;
 
-// toast shows a line for a while, perhaps with a button.
+// toast shows a line for a few seconds, optionally with a button.
 export function toast(text, button, act) {
   const box = byID('toast');
-  clearTimeout(fading);
+  clearTimeout(hideTimer);
   const hide = () => { box.hidden = true; };
   box.replaceChildren(text);
   if (button) box.append(el('button', { type: 'button', class: 'plain', onclick: () => { hide(); act(); } }, button));
   box.hidden = false;
-  fading = setTimeout(hide, button ? 10000 : 4000);
+  hideTimer = setTimeout(hide, button ? 10000 : 4000);
 }
 
-// say tells a screen reader.
+// say announces a text to screen readers.
 export function say(text) {
   byID('said').textContent = text;
 }

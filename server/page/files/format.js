@@ -1,10 +1,10 @@
-// Numbers for people.
+// Formatting of numbers, sizes, durations and statistics.
 
 const number = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
 export const count = (n) => number.format(n);
 
-// bytes has the units of the command line.
+// bytes formats a size like the command line does.
 export function bytes(n) {
   if (!(n >= 1000)) return `${Math.round(n || 0)} B`;
   let v = n / 1000;
@@ -32,7 +32,7 @@ export const percent = (part, of) => (of > 0 ? `${Math.round((100 * part) / of)}
 
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
-// when is a time beside now, both in milliseconds.
+// when formats how long ago a time was. Both arguments are in milliseconds.
 export function when(time, now) {
   const past = (now - time) / 1000;
   if (!(past >= 0)) return '';
@@ -42,18 +42,18 @@ export function when(time, now) {
   return 'just now';
 }
 
-// until is how long a model stays.
+// until formats when a model will be unloaded.
 export function until(time, now) {
   const left = (time - now) / 1000;
-  if (left > 31557600) return 'stays until its room is needed';
+  if (left > 31557600) return 'stays loaded until its memory is needed';
   if (!(left > 0)) return '';
-  return left < 90 ? `goes in ${Math.ceil(left)} s` : `goes in ${Math.round(left / 60)} min`;
+  return left < 90 ? `unloads in ${Math.ceil(left)} s` : `unloads in ${Math.round(left / 60)} min`;
 }
 
-// short is a model's name without the tag that every name has that was given none.
+// short removes the default tag from a model's name.
 export const short = (name) => name.replace(/:latest$/, '');
 
-// describe tells of an answer what its statistics say, the most interesting first.
+// describe formats the statistics of a response, the most important ones first.
 export function describe(stats) {
   const parts = [];
   if (!stats) return parts;

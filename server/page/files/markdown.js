@@ -1,13 +1,13 @@
-// Markdown as models write it: CommonMark 0.31 with tables, task lists and struck text of GitHub's, less what answers do not need
-// (HTML, reference links, indented code, underlined headings). Lines end where they end. What is in a text stays text.
+// A parser for Markdown as models write it: CommonMark 0.31 with GitHub's tables, task lists and strikethrough, without
+// HTML, reference links, indented code and setext headings. Every line break is kept. Unparsed text stays text.
 //
-// The time is linear in the length, and nesting is bounded, whatever a model says.
+// It runs in linear time and limits nesting for any input.
 
-const deepest = 12; // blocks in blocks
-const deepestInline = 24;
+const maxDepth = 12; // of nested blocks
+const maxInlineDepth = 24;
 
-// blocks takes a text apart: paragraph, heading, code, quote, list, table, rule. Each has the source that it came from, by which a text that
-// grows is shown without drawing again what is there already.
+// blocks splits a text into blocks: paragraph, heading, code, quote, list, table, rule. Each has its source, so that a
+// growing text can be shown without redrawing the blocks that did not change.
 export function blocks(text, depth = 0) {
   const lines = text.replace(/\r\n?/g, '\n').split('\n').map((l) => l.replace(/^[ \t]*/, (s) => s.replaceAll('\t', '    ')));
   const out = [];
@@ -16,7 +16,7 @@ export function blocks(text, depth = 0) {
       i++;
       continue;
     }
-    const block = depth >= deepest ? { kind: 'paragraph', text: lines.slice(i).join('\n'), next: lines.length } : read(lines, i, depth);
+    const block = depth >= maxDepth ? { kind: 'paragraph', text: lines.slice(i).join('\n'), next: lines.length } : read(lines, i, depth);
     block.source = lines.slice(i, block.next).join('\n');
     i = block.next;
     out.push(block);
@@ -77,7 +77,7 @@ function quote(lines, i, depth) {
 
 const bullet = /^( *)([-*+]|\d{1,9}[.)])( +|$)/;
 
-// marker reads the beginning of an item: where it begins, where its text does, and what kind of list it is in.
+// marker parses a list item's marker: its column, the column of its text, and the kind of list.
 function marker(line) {
   const m = bullet.exec(line);
   if (!m || isRule(line)) return null;
@@ -96,7 +96,7 @@ function list(lines, i, depth) {
     const content = [lines[next].slice(m.text)];
     const item = m;
     m = null;
-    let gap = false; // blank lines come before this one
+    let gap = false; // preceded by blank lines
     let strip = item.text;
     for (next++; next < lines.length; next++) {
       const line = lines[next];
@@ -105,7 +105,7 @@ function list(lines, i, depth) {
         continue;
       }
       const other = marker(line);
-      const inside = indent(line) >= item.text || (other && other.at >= item.at + 2); // models indent by two under a number as well
+      const inside = indent(line) >= item.text || (other && other.at >= item.at + 2); // models indent by two under numbers too
       if (!inside) {
         if (other && other.at < item.at + 2 && other.kind === first.kind) {
           m = other;
@@ -128,7 +128,7 @@ function list(lines, i, depth) {
   return { kind: 'list', ordered: first.ordered, start: first.number, loose, items, next };
 }
 
-// entry is an item of a list, which may be a task.
+// entry parses a list item, which may be a task.
 function entry(text, depth) {
   const task = /^\[([ xX])\] /.exec(text);
   return { done: task ? task[1] !== ' ' : null, blocks: blocks(task ? text.slice(4) : text, depth + 1) };
@@ -165,7 +165,7 @@ function table(lines, i) {
   return { kind: 'table', head, align, rows, next };
 }
 
-// begins tells whether a line begins a block that ends a paragraph.
+// begins reports whether a line starts a block that interrupts a paragraph.
 function begins(lines, i) {
   const line = lines[i];
   const m = marker(line);
@@ -179,7 +179,7 @@ function paragraph(lines, i) {
   return { kind: 'paragraph', text: lines.slice(i, next).map((l) => l.trimStart()).join('\n').trimEnd(), next };
 }
 
-// inline takes the text of a paragraph apart: text, code, strong, em, del, link, image, break.
+// inline parses the text of a paragraph: text, code, strong, em, del, link, image, break.
 export function inline(text) {
   return new Inline(text).read();
 }
@@ -189,7 +189,7 @@ const bare = /https?:\/\/[^\s<>"`[\]]+/iy;
 const angled = /<((?:https?:\/\/|mailto:)[^\s<>]*)>/iy;
 const lineBreak = /<br ?\/?>/iy;
 const target = /\(\s*(?:<([^<>\n]*)>|((?:[^\s()<>]|\([^\s()<>]*\))*))(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/y;
-const longest = 2048; // of an address
+const maxAddress = 2048; // characters
 const punctuation = /[\p{P}\p{S}]/u;
 
 class Inline {
@@ -197,9 +197,9 @@ class Inline {
     this.text = text;
     this.at = 0;
     this.out = [];
-    this.marks = []; // runs of * _ ~ that may open something, with their places in out
-    this.brackets = []; // of links that may come
-    this.ticks = new Map(); // length of a run of ` -> where such runs are
+    this.marks = []; // delimiter runs of * _ ~ that may open a span, with their index in out
+    this.brackets = []; // open brackets of possible links
+    this.ticks = new Map(); // length of a run of ` -> positions of such runs
     for (const run of text.matchAll(/`+/g)) {
       const n = run[0].length;
       if (!this.ticks.has(n)) this.ticks.set(n, { list: [], next: 0 });
@@ -207,9 +207,9 @@ class Inline {
     }
   }
 
-  // match tries a sticky pattern here, over a bounded length.
+  // match matches a sticky pattern at the current position, within a limited length.
   match(pattern) {
-    const part = this.text.slice(this.at, this.at + longest);
+    const part = this.text.slice(this.at, this.at + maxAddress);
     pattern.lastIndex = 0;
     return pattern.exec(part);
   }
@@ -268,7 +268,7 @@ class Inline {
     let n = 1;
     while (this.text[this.at + n] === '`') n++;
     const runs = this.ticks.get(n);
-    // After a backslash the run here may be shorter than the one that was counted.
+    // After a backslash, this run may be shorter than the one that was recorded.
     while (runs && runs.next < runs.list.length && runs.list[runs.next] <= this.at) runs.next++;
     const end = runs?.list[runs.next];
     if (end === undefined) return this.literal(n);
@@ -311,11 +311,11 @@ class Inline {
     while (this.marks.length > 0 && this.marks.at(-1).place >= open.place) this.marks.pop();
     const address = to[1] ?? to[2] ?? '';
     if (open.image) return this.take({ kind: 'image', address, text: words(children) }, to[0].length);
-    this.brackets.length = 0; // no link is in a link
+    this.brackets.length = 0; // links cannot be nested
     return this.take({ kind: 'link', address, children, depth: depth(children) + 1 }, to[0].length);
   }
 
-  // run is a run of * _ or ~, which may close what an earlier one opened, and open something else.
+  // run handles a delimiter run of * _ or ~. It may close earlier runs and open a span.
   run(c) {
     let n = 1;
     while (this.text[this.at + n] === c) n++;
@@ -324,7 +324,7 @@ class Inline {
     this.at += n;
     const left = !/\s/.test(after) && (!punctuation.test(after) || /\s/.test(before) || punctuation.test(before));
     const right = !/\s/.test(before) && (!punctuation.test(before) || /\s/.test(after) || punctuation.test(after));
-    const word = c === '_'; // which may be in names
+    const word = c === '_'; // _ does not work within words
     const mark = { c, n, whole: n, opens: left && (!word || !right || punctuation.test(before)), closes: right && (!word || !left || punctuation.test(after)) };
     if (mark.closes) while (mark.n > 0 && this.pair(mark));
     if (mark.n === 0) return;
@@ -333,7 +333,7 @@ class Inline {
     this.out.push({ kind: 'text', text: c.repeat(mark.n), mark: true, depth: 0 });
   }
 
-  // pair closes the nearest mark that goes with one, and tells whether there was any.
+  // pair closes the nearest matching delimiter run and reports whether there was one.
   pair(mark) {
     for (let i = this.marks.length - 1; i >= Math.max(0, this.marks.length - 64); i--) {
       const open = this.marks[i];
@@ -341,8 +341,8 @@ class Inline {
       if (mark.c === '~' ? open.n !== mark.n || mark.n > 2 : (open.closes || mark.opens) && (open.whole + mark.whole) % 3 === 0 && (open.whole % 3 !== 0 || mark.whole % 3 !== 0)) continue;
       const children = this.out.slice(open.place + 1);
       const level = depth(children) + 1;
-      if (level > deepestInline) {
-        this.marks.length = 0; // what is around it would be deeper still
+      if (level > maxInlineDepth) {
+        this.marks.length = 0; // enclosing spans would be even deeper
         return false;
       }
       const used = Math.min(open.n, mark.n, 2);
@@ -361,7 +361,7 @@ class Inline {
 
 const depth = (nodes) => nodes.reduce((most, n) => Math.max(most, n.depth ?? 0), 0);
 
-// words are what is left of nodes without their forms.
+// words returns the plain text of nodes.
 export function words(nodes) {
   return nodes.map((n) => n.text ?? (n.kind === 'break' ? ' ' : words(n.children ?? []))).join('');
 }

@@ -1,4 +1,4 @@
-// How one message looks.
+// The view of a message.
 
 import { el, icon } from './dom.js';
 import { copy, show } from './prose.js';
@@ -8,13 +8,13 @@ export function userMessage(message) {
   const pictures = (message.images ?? []).map((src, i) => el('img', { src, alt: `Picture ${i + 1}` }));
   return el('article', { class: 'user', 'aria-label': 'You' },
     pictures.length > 0 && el('div', { class: 'shown' }, pictures),
-    message.lost && el('p', { class: 'note' }, `${plural(message.lost, 'picture')} had no room in this browser's storage.`),
+    message.lost && el('p', { class: 'note' }, `${plural(message.lost, 'picture')} did not fit into this browser's storage.`),
     message.text !== '' && el('p', { class: 'text' }, message.text));
 }
 
-// Answer shows an answer while it comes, and afterwards.
-export class Answer {
-  // again is called when another answer is wanted.
+// Response is the view of a response, while it is generated and afterwards.
+export class Response {
+  // again is called to regenerate the response.
   constructor(message, again) {
     this.message = message;
     this.summary = el('summary');
@@ -26,10 +26,10 @@ export class Answer {
     this.calls = el('div', { class: 'calls' });
     this.error = el('p', { class: 'error', hidden: true });
     this.facts = el('span', { class: 'facts' });
-    this.again = el('button', { type: 'button', class: 'quiet icon again', 'aria-label': 'Answer again', title: 'Answer again', onclick: again }, icon('again'));
-    this.copy = el('button', { type: 'button', class: 'quiet icon', 'aria-label': 'Copy answer', title: 'Copy answer', onclick: () => copy(message.text) }, icon('copy'));
+    this.again = el('button', { type: 'button', class: 'quiet icon again', 'aria-label': 'Regenerate', title: 'Regenerate', onclick: again }, icon('again'));
+    this.copy = el('button', { type: 'button', class: 'quiet icon', 'aria-label': 'Copy response', title: 'Copy response', onclick: () => copy(message.text) }, icon('copy'));
     this.foot = el('footer', {}, this.facts, el('span', { class: 'gap' }), navigator.clipboard && this.copy, this.again);
-    this.node = el('article', { class: 'answer', 'aria-label': 'Answer' },
+    this.node = el('article', { class: 'answer', 'aria-label': 'Response' },
       el('p', { class: 'who', title: message.model }, short(message.model)), this.thinking, this.prose, this.calls, this.wait, this.error, this.foot);
     this.draw();
   }
@@ -55,23 +55,23 @@ export class Answer {
     this.facts.replaceChildren(...facts(m).map((f) => el('span', {}, f)));
   }
 
-  // waits says what an answer that has not begun waits for.
+  // waits shows what a response without text waits for.
   waits(text) {
     if (this.wait.textContent !== text) this.wait.textContent = text;
   }
 }
 
-// facts are what is said below an answer.
+// facts returns the statistics below a response.
 function facts(m) {
   const list = [];
   if (m.state === 'stopped') list.push('stopped');
-  if (m.state === 'length') list.push('reached the longest answer');
+  if (m.state === 'length') list.push('reached the token limit');
   list.push(...describe(m.stats));
   if (!m.stats && m.counted > 0) list.push(plural(m.counted, 'token'), ...(m.rate > 0 ? [perSecond(m.rate)] : []));
   return list;
 }
 
 function call(c) {
-  return el('figure', { class: 'code' }, el('figcaption', {}, `wants the tool ${c.function.name}`),
+  return el('figure', { class: 'code' }, el('figcaption', {}, `calls the tool ${c.function.name}`),
     el('pre', { tabindex: 0 }, el('code', {}, JSON.stringify(c.function.arguments, null, 2))));
 }

@@ -1,4 +1,4 @@
-// The models on this machine: what they are, what they are made of, which are loaded.
+// The models on this machine: their properties and layers, and which are loaded.
 
 import { get, post } from './api.js';
 import { byID, el, toast } from './dom.js';
@@ -6,29 +6,29 @@ import { bytes, count, plural, until, when } from './format.js';
 
 export const models = { list: [], loaded: new Map(), read: false };
 
-const facts = new Map(); // digest -> answer of /api/show
+const facts = new Map(); // digest -> response of /api/show
 
 const listeners = new Set();
 export const onModels = (fn) => listeners.add(fn);
 
-// refresh reads which models there are.
+// refresh updates the list of models.
 export async function refresh() {
   const { models: list } = await get('/api/tags');
-  if (models.read && JSON.stringify(list) === JSON.stringify(models.list)) return; // what is drawn may have the focus
+  if (models.read && JSON.stringify(list) === JSON.stringify(models.list)) return; // unchanged: redrawing could lose the focus
   models.read = true;
   models.list = list;
   draw();
   listeners.forEach((fn) => fn());
 }
 
-// about gives what is known of a model.
+// about returns the properties of a model.
 export async function about(name) {
   const digest = models.list.find((m) => m.name === name)?.digest;
   if (!facts.has(digest)) facts.set(digest, await post('/api/show', { model: name }));
   return facts.get(digest);
 }
 
-// setLoaded takes what /api/ps says.
+// setLoaded updates which models are loaded, from /api/ps.
 export function setLoaded(list) {
   models.loaded = new Map(list.map((m) => [m.name, m]));
   for (const row of document.querySelectorAll('details.model')) row.update();
@@ -40,7 +40,7 @@ export const onPick = (fn) => { choose = fn; };
 function draw() {
   const total = models.list.reduce((sum, m) => sum + m.size, 0);
   byID('models-sum').textContent = models.list.length > 0
-    ? `${plural(models.list.length, 'model')}, ${bytes(total)}. Layers that models share are on the disk once.`
+    ? `${plural(models.list.length, 'model')}, ${bytes(total)}. Layers shared by models are stored once.`
     : '';
   const open = new Set([...document.querySelectorAll('details.model[open]')].map((d) => d.dataset.digest));
   const rows = models.list.map((m) => row(m, open.has(m.digest)));
@@ -49,8 +49,8 @@ function draw() {
 
 export function nothing() {
   return el('div', { class: 'none' },
-    el('p', {}, 'There is no model here yet.'),
-    el('p', {}, el('code', {}, 'ingot pull NAME'), ' fetches one, ', el('code', {}, 'ingot create NAME ./checkpoint'), ' makes one.'));
+    el('p', {}, 'No models yet.'),
+    el('p', {}, el('code', {}, 'ingot pull NAME'), ' downloads one, ', el('code', {}, 'ingot create NAME ./checkpoint'), ' creates one.'));
 }
 
 function row(m, open) {
@@ -64,7 +64,7 @@ function row(m, open) {
       el('span', { class: 'age' }, when(Date.parse(m.modified_at), Date.now())),
       el('span', { class: 'size' }, bytes(m.size))),
     body);
-  const load = el('button', { type: 'button', class: 'plain', onclick: () => move(m.name, load) });
+  const load = el('button', { type: 'button', class: 'plain', onclick: () => toggleLoaded(m.name, load) });
   const pick = el('button', { type: 'button', class: 'plain', onclick: () => choose(m.name) }, 'Chat with it');
   node.update = () => {
     const l = models.loaded.get(m.name);
@@ -81,23 +81,23 @@ function row(m, open) {
   return node;
 }
 
-// move loads a model, or unloads it.
-async function move(name, button) {
+// toggleLoaded loads a model, or unloads it.
+async function toggleLoaded(name, button) {
   const unload = models.loaded.has(name);
-  if (button.ariaBusy === 'true') return; // disabling it would lose the focus
+  if (button.ariaBusy === 'true') return; // not disabled, which would lose the focus
   button.ariaBusy = 'true';
   try {
     await post('/api/generate', unload ? { model: name, keep_alive: 0 } : { model: name });
-    toast(unload ? `${name} goes as soon as nobody uses it.` : `${name} is loaded.`);
-    moved();
+    toast(unload ? `${name} unloads when it is idle.` : `${name} is loaded.`);
+    loadChanged();
   } catch (e) {
     toast(e.message);
   }
   button.ariaBusy = null;
 }
 
-let moved = () => {};
-export const onMove = (fn) => { moved = fn; };
+let loadChanged = () => {};
+export const onLoadChange = (fn) => { loadChanged = fn; };
 
 async function fill(body, m, buttons) {
   body.replaceChildren(el('p', { class: 'note' }, 'Reading the image'));
@@ -114,7 +114,7 @@ function properties(info, image) {
   const parameters = info.model_info['general.parameter_count'];
   const list = [
     ['Digest', el('code', {}, image.digest)],
-    ['Takes', info.capabilities.join(', ')],
+    ['Capabilities', info.capabilities.join(', ')],
     ['Context', context && plural(context, 'token')],
     ['Parameters', parameters && count(parameters)],
     ['Defaults', info.parameters && el('code', { class: 'lines' }, info.parameters.trim())],
@@ -123,11 +123,11 @@ function properties(info, image) {
 }
 
 function texts(info) {
-  return [['System text', info.system], ['Chat template', info.template], ['License', info.license]].filter(([, v]) => v)
+  return [['System prompt', info.system], ['Chat template', info.template], ['License', info.license]].filter(([, v]) => v)
     .map(([title, text]) => el('details', { class: 'text' }, el('summary', {}, title), el('pre', { tabindex: 0 }, text)));
 }
 
-// layers is the table of a model's layers, tensors and others apart by their kind.
+// layers returns the table of a model's layers, with totals by kind.
 function layers(list) {
   const sizes = Map.groupBy ? [...Map.groupBy(list, (l) => l.kind)].map(([kind, of]) => `${plural(of.length, kind, kind.endsWith('s') ? kind : `${kind}s`)} ${bytes(of.reduce((s, l) => s + l.size, 0))}`) : [];
   return el('details', { class: 'text' },

@@ -1,10 +1,10 @@
-// Shows markdown: nodes of the document and never markup, so that what a model says cannot be more than words. Pictures
-// are not fetched, since asking for one tells somebody that it was shown; they become links, and links say where they lead.
+// Renders Markdown as DOM nodes, never from markup, so that a model's output cannot inject any. Pictures become links:
+// fetching one would tell its server that it was shown. Links show their address.
 
 import { blocks, inline } from './markdown.js';
 import { el, icon, toast } from './dom.js';
 
-// show draws a text into a node. Of a text that has grown only what changed is drawn again, so that a selection stays.
+// show renders a text into a node. It redraws only the blocks that changed, so that a selection survives.
 export function show(node, text) {
   const list = blocks(text);
   const old = node.sources ?? [];
@@ -18,7 +18,7 @@ export function show(node, text) {
 function draw(block) {
   switch (block.kind) {
     case 'heading':
-      return el(`h${Math.min(block.level + 2, 6)}`, { class: `h${block.level}` }, spans(block.text)); // the page has the first two
+      return el(`h${Math.min(block.level + 2, 6)}`, { class: `h${block.level}` }, spans(block.text)); // the page itself uses the first two levels
     case 'code':
       return code(block);
     case 'rule':
@@ -72,12 +72,12 @@ function span(node, linked) {
 }
 
 function link(address, children, linked) {
-  const href = linked ? null : outside(address); // a link has no link in it
+  const href = linked ? null : outside(address); // links cannot be nested
   if (!href) return el('span', { class: 'inert' }, children);
   return el('a', { href, target: '_blank', rel: 'noopener noreferrer nofollow', referrerpolicy: 'no-referrer', title: href }, children);
 }
 
-// outside gives an address that a link may lead to; null for those of this page, and those that would run something.
+// outside returns the address of a link if it is safe: absolute, and of a scheme that runs no code. Otherwise null.
 export function outside(address) {
   try {
     const url = new URL(address);
@@ -92,6 +92,6 @@ export async function copy(text) {
     await navigator.clipboard.writeText(text);
     toast('Copied.');
   } catch {
-    toast('The browser does not let the page copy.');
+    toast('The browser does not allow copying.');
   }
 }

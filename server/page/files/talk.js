@@ -1,59 +1,59 @@
-// The conversation: asks the model, shows what it says, stops it.
+// The conversation: sends messages, shows the responses, stops them.
 
 import { stream, Failure } from './api.js';
 import { chat, onOther, request, saveChat } from './chats.js';
 import { byID, say, toast } from './dom.js';
-import { Answer, userMessage } from './message.js';
+import { Response, userMessage } from './message.js';
 
 let running = null; // {abort, view, message, tokens, first, last}
-let scrolled = true; // the end is in sight, and stays so
+let scrolled = true; // the log is scrolled to its end, and follows new text
 
 const listeners = new Set();
 
-// onChange calls back when an answer begins or ends.
+// onChange adds a listener for the start and end of a response.
 export const onChange = (fn) => listeners.add(fn);
 
 const changed = () => listeners.forEach((fn) => fn());
 
 export const busy = () => running !== null;
 
-// pace is how fast the answer that is coming comes, in tokens per second; 0 when none is.
-export function pace() {
+// currentRate returns the speed of the current response in tokens per second, or 0.
+export function currentRate() {
   if (!running || running.tokens < 2) return 0;
   return (running.tokens - running.before) / Math.max((running.last - running.first) / 1000, 1e-3);
 }
 
-// progress says what an answer that has not begun waits for.
+// progress shows what a response without tokens waits for.
 export function progress(text) {
   if (running && running.tokens === 0) running.view.waits(text);
 }
 
-// waitsFor is the model whose answer has not begun.
+// waitsFor returns the model of a response without tokens, or null.
 export const waitsFor = () => (running && running.tokens === 0 ? running.message.model : null);
 
 function drawAll() {
-  byID('log').replaceChildren(...chat.messages.map((m, i) => (m.role === 'user' ? userMessage(m) : new Answer(m, () => again(i)).node)));
+  byID('log').replaceChildren(...chat.messages.map((m, i) => (m.role === 'user' ? userMessage(m) : new Response(m, () => again(i)).node)));
   toEnd(true);
 }
 
-// ask sends a message of the user and has it answered.
+// ask sends a message and shows the response.
 export async function ask(model, text, images) {
   chat.messages.push({ role: 'user', text, ...(images.length > 0 ? { images } : {}) });
   byID('log').append(userMessage(chat.messages.at(-1)));
   await answer(model);
 }
 
-// choose says which model answers next; the page sets it.
+// choose returns the model for the next response. app.js sets it.
 let choose = () => null;
 export const onChoose = (fn) => { choose = fn; };
 
-// again answers anew from a place on; what came after it is gone.
+// again regenerates message i. It removes all later messages.
 function again(i) {
   const model = choose();
   if (running || !model) return;
   chat.messages.length = i;
   while (byID('log').children.length > i) byID('log').lastChild.remove();
-  byID('message').focus(); // the button is gone
+  byID('message').focus(); // the focused button has been removed
   answer(model);
 }
 
@@ -61,18 +61,18 @@ async function answer(model) {
   const body = request(model);
   const message = { role: 'assistant', model: model.name, text: '', state: 'busy' };
   const i = chat.messages.push(message) - 1;
-  const view = new Answer(message, () => again(i));
+  const view = new Response(message, () => again(i));
   byID('log').append(view.node);
   toEnd(true);
   const now = { view, abort: new AbortController(), message, tokens: 0, before: 0, first: 0, last: 0 };
   running = now;
   view.waits('Waiting for the model');
-  say('The model is answering.');
+  say('The model is responding.');
   changed();
   keep();
-  const saving = setInterval(keep, 2000); // a page that is closed has what was said so far
+  const saving = setInterval(keep, 2000); // so that closing the page loses little
   const blind = !model.sees && chat.messages.some((m) => m.images?.length > 0);
-  if (blind) toast(`${model.name} takes no pictures; it gets the texts alone.`);
+  if (blind) toast(`${model.name} does not support pictures; only the text is sent.`);
   try {
     await listen(now, body);
   } catch (e) {
@@ -80,7 +80,7 @@ async function answer(model) {
   }
   clearInterval(saving);
   running = null;
-  if (message.state !== 'done' && message.state !== 'length') measured(now);
+  if (message.state !== 'done' && message.state !== 'length') setMeasured(now);
   now.view.draw();
   toEnd();
   keep();
@@ -88,12 +88,12 @@ async function answer(model) {
   changed();
 }
 
-// keep saves, and says once when there was no room for pictures.
-let told = false;
+// keep saves the conversation. If its pictures do not fit, it warns the user once.
+let warned = false;
 function keep() {
-  if (saveChat() || told) return;
-  told = true;
-  toast('The pictures are too large for this browser\'s storage; they are gone when the page is closed.');
+  if (saveChat() || warned) return;
+  warned = true;
+  toast('The pictures are too large for this browser\'s storage; they are lost when you close the page.');
 }
 
 async function listen(now, body) {
@@ -105,7 +105,7 @@ async function listen(now, body) {
     if (part.ids?.length > 0) {
       if (now.tokens === 0) {
         now.first = at;
-        now.before = part.ids.length; // the time before them is the prompt's
+        now.before = part.ids.length; // the time before the first ones belongs to the prompt
       }
       now.tokens += part.ids.length;
       now.last = at;
@@ -124,7 +124,7 @@ async function listen(now, body) {
     }
     redraw(now);
   }
-  throw new Failure(0, 'The answer was cut off.');
+  throw new Failure(0, 'The response was cut off.');
 }
 
 function fail(now, e) {
@@ -139,15 +139,15 @@ function fail(now, e) {
 
 const sentence = (s) => s.charAt(0).toUpperCase() + s.slice(1);
 
-// measured puts what the page counted where the server's statistics did not come.
-function measured(now) {
+// setMeasured stores the page's own counts, for a response without statistics from the server.
+function setMeasured(now) {
   now.message.counted = now.tokens;
   now.message.rate = now.tokens > now.before ? (now.tokens - now.before) / Math.max((now.last - now.first) / 1000, 1e-3) : 0;
 }
 
 let drawing = 0;
 
-// redraw draws what has come once per frame.
+// redraw draws new text, at most once per frame.
 function redraw(now) {
   drawing ||= requestAnimationFrame(() => {
     drawing = 0;
@@ -161,14 +161,14 @@ export function stop() {
   running?.abort.abort();
 }
 
-// clear begins a new conversation; the old one can be had back for a while.
+// clear starts a new conversation. The user can undo this for a few seconds.
 export function clear() {
   stop();
   const old = chat.messages;
   if (old.length === 0) return;
   chat.messages = [];
   changedAll();
-  toast('The conversation is cleared.', 'Undo', () => {
+  toast('Conversation cleared.', 'Undo', () => {
     chat.messages = [...old, ...chat.messages];
     changedAll();
   });

@@ -4,41 +4,41 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// turned reads a matrix that is stored the other way round, as AutoGPTQ and AutoAWQ do: codes, scales [groups, out] and zeros
-// [groups, out], all with the rows of the weight along their last dimension.
-type turned struct {
+// transposed reads a matrix that is stored transposed, as by AutoGPTQ and AutoAWQ: codes, scales [groups, out] and zero
+// points [groups, out], all with the weight's rows along the last dimension.
+type transposed struct {
 	columns, rows int64
 	groups        int64
 	bits          int
 	weight        safetensors.Source
 	scales        safetensors.Source
-	zeros         safetensors.Source // no file: all are middle
-	middle        float32
-	shift         uint32 // is added to a zero, which wraps around
-	along         bool   // words hold codes of one row, one below the other; else of neighbouring rows
-	lane          []int  // of the second: the place of row i in its word
+	zeros         safetensors.Source // if File is nil, all zero points are midpoint
+	midpoint      float32
+	shift         uint32 // added to each stored zero point, with wrap-around
+	along         bool   // a word holds codes of adjacent columns of one row; otherwise, of adjacent rows
+	lane          []int  // if not along: the position of row i in its word
 }
 
-// words reads 32 bit words [begin, end) of a line of a tensor of so many words a line.
-func words(t safetensors.Source, buf []byte, line, width, begin, end int64) error {
+// readWords reads words [begin, end) of a line of a tensor with width 32-bit words per line.
+func readWords(t safetensors.Source, buf []byte, line, width, begin, end int64) error {
 	return readAt(t, buf[:4*(end-begin)], 4*(line*width+begin))
 }
 
-func (m turned) codes(dst []uint8, row, rows int64) error {
+func (m transposed) codes(dst []uint8, row, rows int64) error {
 	if m.along {
 		return m.down(dst, row, rows)
 	}
 	return m.across(m.weight, m.columns, row, rows, func(c, r int64, code uint32) { dst[r*m.columns+c] = uint8(code) })
 }
 
-// down unpacks words that lie one below the other: a stream of bits for each row of the weight.
-func (m turned) down(dst []uint8, row, rows int64) error {
+// down unpacks vertically adjacent words, which form a bit stream for each row of the weight.
+func (m transposed) down(dst []uint8, row, rows int64) error {
 	lines := m.columns * int64(m.bits) / 32
 	buf := make([]byte, 4*rows)
 	rest, have, next := make([]uint64, rows), 0, int64(0)
 	mask := uint64(1)<<m.bits - 1
 	for line := range lines {
-		if err := words(m.weight, buf, line, m.rows, row, row+rows); err != nil {
+		if err := readWords(m.weight, buf, line, m.rows, row, row+rows); err != nil {
 			return err
 		}
 		n := (have + 32) / m.bits
@@ -56,15 +56,15 @@ func (m turned) down(dst []uint8, row, rows int64) error {
 	return nil
 }
 
-// across unpacks lines whose words hold codes of neighbouring rows of the weight.
-func (m turned) across(t safetensors.Source, lines, row, rows int64, f func(line, r int64, code uint32)) error {
+// across unpacks lines whose words hold codes of adjacent rows of the weight.
+func (m transposed) across(t safetensors.Source, lines, row, rows int64, f func(line, r int64, code uint32)) error {
 	width := m.rows * int64(m.bits) / 32
 	begin, end := row*int64(m.bits)/32, min(((row+rows)*int64(m.bits)+31)/32, width)
 	buf := make([]byte, 4*(end-begin)+8)
 	mask := uint64(1)<<m.bits - 1
 	per := int64(len(m.lane))
 	for line := range lines {
-		if err := words(t, buf, line, width, begin, end); err != nil {
+		if err := readWords(t, buf, line, width, begin, end); err != nil {
 			return err
 		}
 		for r := range rows {
@@ -78,7 +78,7 @@ func (m turned) across(t safetensors.Source, lines, row, rows int64, f func(line
 	return nil
 }
 
-func (m turned) params(scales, zeros []float32, row, rows int64) error {
+func (m transposed) params(scales, zeros []float32, row, rows int64) error {
 	width := int64(m.scales.DType.Bits() / 8)
 	buf, line := make([]byte, rows*width), make([]float32, rows)
 	for g := range m.groups {
@@ -94,7 +94,7 @@ func (m turned) params(scales, zeros []float32, row, rows int64) error {
 	}
 	if m.zeros.File == nil {
 		for i := range zeros {
-			zeros[i] = m.middle
+			zeros[i] = m.midpoint
 		}
 		return nil
 	}

@@ -1,4 +1,4 @@
-// Vectors of AVX2 turned, so that lanes are rows, and what else unpacking and scales share.
+// Transposes of 32-bit elements with AVX2, and helpers that unpacking and scales share.
 #pragma once
 
 #include <immintrin.h>
@@ -7,8 +7,8 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Four times four dwords in each half, turned.
-IG_INLINE void turn_four(__m256i* v) {
+// Transposes the 4 x 4 dwords in each 128-bit half of four vectors.
+IG_INLINE void transpose_4x4(__m256i* v) {
   __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
   __m256i c = _mm256_unpacklo_epi32(v[2], v[3]), d = _mm256_unpackhi_epi32(v[2], v[3]);
   v[0] = _mm256_unpacklo_epi64(a, c);
@@ -19,8 +19,8 @@ IG_INLINE void turn_four(__m256i* v) {
 
 // Transposes 8 x 8 dwords.
 IG_INLINE void transpose(__m256i* r) {
-  turn_four(r);
-  turn_four(r + 4);
+  transpose_4x4(r);
+  transpose_4x4(r + 4);
 #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
     const __m256i a = r[i], b = r[i + 4];
@@ -29,9 +29,10 @@ IG_INLINE void transpose(__m256i* r) {
   }
 }
 
-// Eight dwords of each of eight rows, so many bytes apart, turned. Two rows share a vector from the beginning: that takes no more
-// instructions than to transpose whole ones, and fewer that must wait for each other.
-IG_INLINE void turn_rows(const uint8_t* at, int64_t apart, __m256i* v) {
+// Loads eight dwords of each of eight rows, `apart` bytes apart, and transposes them: v[d] holds dword d of all rows.
+// Rows r and r+4 share a vector from the start: this takes as many instructions as transposing whole vectors, and fewer
+// of them depend on each other.
+IG_INLINE void load_transposed_8x8(const uint8_t* at, int64_t apart, __m256i* v) {
 #pragma GCC unroll 2
   for (int h = 0; h < 2; h++) {
 #pragma GCC unroll 4
@@ -41,13 +42,13 @@ IG_INLINE void turn_rows(const uint8_t* at, int64_t apart, __m256i* v) {
       };
       v[4 * h + r] = _mm256_inserti128_si256(_mm256_castsi128_si256(half(r)), half(r + 4), 1);
     }
-    turn_four(v + 4 * h);
+    transpose_4x4(v + 4 * h);
   }
 }
 
 IG_INLINE __m256i load_bytes(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 
-// e4m3 in the low bytes of dwords as float32.
+// Converts e4m3 in the low byte of each dword to float32.
 IG_INLINE __m256 e4m3_lanes(__m256i v) {
   __m256i magnitude = _mm256_slli_epi32(_mm256_and_si256(v, _mm256_set1_epi32(0x7f)), 20);
   __m256i sign = _mm256_slli_epi32(_mm256_and_si256(v, _mm256_set1_epi32(0x80)), 24);

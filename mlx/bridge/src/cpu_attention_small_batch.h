@@ -1,17 +1,18 @@
-// Attention of a few query vectors, where reading keys and values is what takes time: each is read once for up to four
-// vectors, as it lies.
+// Attention of few query vectors (decoding), which is bound by reading keys and values: each is read once for up to
+// four vectors, in the type in which it is stored.
 #pragma once
 
 #include "cpu_attention_packed.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kChunk = 2 * kLanes;                   // channels at a time
-constexpr int kSums = kLanes == 4 ? 8 : kLanes;      // dot products at a time
-constexpr int kFewKeys = 128;                        // keys of a block
-constexpr int kFewVectors = 64;                      // the most that a task may have
+constexpr int kChunk = 2 * kLanes;               // channels that are loaded at a time
+constexpr int kSums = kLanes == 4 ? 8 : kLanes;  // dot products in registers
+constexpr int kSmallBatchKeys = 128;             // keys of a block
+constexpr int kMaxSmallBatchVectors = 64;        // query vectors of a task
 
-// Puts channels in the order in which load_two gives those of keys and values, and back.
+// reorder permutes the channels of a vector to the order in which load_two loads keys and values of type T; restore
+// undoes it.
 template <class T>
 IG_INLINE void reorder(const float* from, float* to, int dim) {
   for (int d = 0; d < dim; d += kLanes) {
@@ -41,10 +42,10 @@ inline __attribute__((always_inline)) void restore<bf16>(const float* from, floa
   }
 }
 
-// score[j*Q+i] = k[j] . q[i] of n keys; up to kSums-1 scores after the last are written too. The rows of next, which are
-// read after it, are on their way by then.
+// Computes score[j*Q+i] = k[j] . q[i] for n keys and Q query vectors. It also writes up to kSums-1 scores after the
+// last. Prefetches the rows of next (the values), which are read afterwards.
 template <class T, int Q>
-static void few_scores(const T* k, int64_t stride, int n, const float* q, int dim, float* score, const T* next,
+static void small_batch_scores(const T* k, int64_t stride, int n, const float* q, int dim, float* score, const T* next,
                        int64_t next_stride, int next_dim) {
   constexpr int kKeys = kSums / Q;
   for (int j = 0; j < n; j += kKeys) {
@@ -111,9 +112,10 @@ static void few_scores(const T* k, int64_t stride, int n, const float* q, int di
   }
 }
 
-// out[i] += weight[j*Q+i] * v[j] of n values, C chunks of channels from d on.
+// Computes out[i] += weight[j*Q+i] * v[j] over n values, for Q query vectors and the C chunks of channels from d on.
 template <class T, int Q, int C>
-IG_INLINE void few_channels(const T* v, int64_t stride, int n, const float* weight, int dim, int d, float* out) {
+IG_INLINE void small_batch_channels(const T* v, int64_t stride, int n, const float* weight, int dim, int d,
+                                    float* out) {
   F a[Q * C], b[Q * C];
 #pragma GCC unroll 16
   for (int i = 0; i < Q * C; i++) {
@@ -144,24 +146,26 @@ IG_INLINE void few_channels(const T* v, int64_t stride, int n, const float* weig
 }
 
 template <class T, int Q>
-static void few_sums(const T* v, int64_t stride, int n, const float* weight, int dim, float* out) {
+static void small_batch_sums(const T* v, int64_t stride, int n, const float* weight, int dim, float* out) {
   constexpr int kWide = 4 / Q;
-  // Values are gone through once per group of channels: so few at a time that they stay in the first cache.
+  // Each group of channels is a pass over the values, so only as many values as fit in the L1 cache are processed at a
+  // time.
   const int at_once = dim <= 128 ? 64 : dim <= 256 ? 32 : 16;
   for (int j = 0; j < n; j += at_once) {
     int m = n - j < at_once ? n - j : at_once, d = 0;
     for (; d + kWide * kChunk <= dim; d += kWide * kChunk) {
-      few_channels<T, Q, kWide>(v + j * stride, stride, m, weight + j * Q, dim, d, out);
+      small_batch_channels<T, Q, kWide>(v + j * stride, stride, m, weight + j * Q, dim, d, out);
     }
     for (; d < dim; d += kChunk) {
-      few_channels<T, Q, 1>(v + j * stride, stride, m, weight + j * Q, dim, d, out);
+      small_batch_channels<T, Q, 1>(v + j * stride, stride, m, weight + j * Q, dim, d, out);
     }
   }
 }
 
-// Hides what vectors first to first+Q do not see of n keys at position p, and applies masks.
+// Applies the soft cap and the mask to the scores of n keys from position p on, and sets scores that vectors first to
+// first+Q-1 do not see to -inf.
 template <int Q>
-IG_INLINE void few_masks(const AttentionTask& t, int first, int vectors, int64_t p, int n, float* score) {
+IG_INLINE void small_batch_masks(const AttentionTask& t, int first, int vectors, int64_t p, int n, float* score) {
   const auto& s = *t.shape;
   if (s.softcap > 0) {
     for (int i = 0; i < n * Q; i += kLanes) {
@@ -171,14 +175,14 @@ IG_INLINE void few_masks(const AttentionTask& t, int first, int vectors, int64_t
   for (int i = 0; i < Q; i++) {
     int m = first + i < vectors ? first + i : vectors - 1;
     if (t.mask.data) {
-      float mask[kFewKeys];
+      float mask[kSmallBatchKeys];
       read_mask(t, m / t.heads, m % t.heads, p, n, mask, 1);
       for (int j = 0; j < n; j++) {
         float& x = score[j * Q + i];
         x = t.mask.additive ? x + mask[j] : mask[j] != 0 ? x : kLowest;
       }
     }
-    int begin = int(first_seen(t, m / t.heads, p, n)), end = int(end_seen(t, m / t.heads, p, n));
+    int begin = int(first_visible(t, m / t.heads, p, n)), end = int(end_visible(t, m / t.heads, p, n));
     for (int j = 0; j < begin; j++) {
       score[j * Q + i] = kNone;
     }
@@ -191,13 +195,13 @@ IG_INLINE void few_masks(const AttentionTask& t, int first, int vectors, int64_t
   }
 }
 
-// One block of keys for Q vectors from first on; q and out hold theirs.
+// Processes one block of keys for Q query vectors from first on. q, out, weights and highest are those of the first.
 template <class T, int Q>
-static void few_block(const AttentionTask& t, int first, int vectors, int64_t p, int n, const KeyRun& run, const float* q,
-                      float* out, float* weights, float* highest) {
+static void small_batch_block(const AttentionTask& t, int first, int vectors, int64_t p, int n, const KeyRun& run,
+                              const float* q, float* out, float* weights, float* highest) {
   const auto& s = *t.shape;
   int last = first + Q < vectors ? first + Q - 1 : vectors - 1;
-  int begin = int(first_seen(t, first / t.heads, p, n)), end = int(end_seen(t, last / t.heads, p, n));
+  int begin = int(first_visible(t, first / t.heads, p, n)), end = int(end_visible(t, last / t.heads, p, n));
   if (begin >= end) {
     return;
   }
@@ -205,9 +209,10 @@ static void few_block(const AttentionTask& t, int first, int vectors, int64_t p,
   n = end - begin;
   const T* k = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
   const T* v = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
-  float score[kFewKeys * Q + kSums];
-  few_scores<T, Q>(k, run.k_row, n, q, s.dim, score, v, run.v_row, s.bits > 0 ? 0 : s.value_dim);  // unpacked are near
-  few_masks<Q>(t, first, vectors, p, n, score);
+  float score[kSmallBatchKeys * Q + kSums];
+  // Unpacked values are in the cache already.
+  small_batch_scores<T, Q>(k, run.k_row, n, q, s.dim, score, v, run.v_row, s.bits > 0 ? 0 : s.value_dim);
+  small_batch_masks<Q>(t, first, vectors, p, n, score);
 
   int scores = (n * Q + kSums - 1) / kSums * kSums;
   F most = set(kNone);
@@ -247,21 +252,21 @@ static void few_block(const AttentionTask& t, int first, int vectors, int64_t p,
       }
     }
   }
-  few_sums<T, Q>(v, run.v_row, n, score, s.value_dim, out);
+  small_batch_sums<T, Q>(v, run.v_row, n, score, s.value_dim, out);
 }
 
-// Vectors go in fours, and what is left in one, two or four.
-IG_INLINE int few_group(int left) { return left >= 3 ? 4 : left; }
+// Returns how many of the remaining vectors are processed together: 4, 2 or 1. Three are padded to four.
+IG_INLINE int group_size(int left) { return left >= 3 ? 4 : left; }
 
 template <class T>
-static void few_of(const AttentionTask& t) {
+static void small_batch_of(const AttentionTask& t) {
   const auto& s = *t.shape;
   const int vectors = t.rows * t.heads, room = (vectors + 3) / 4 * 4;
   float* q = static_cast<float*>(t.scratch);
   float* out = q + int64_t(room) * s.dim;
   float* row = out + int64_t(room) * s.value_dim;
-  float *keys = row + s.dim, *values = keys + int64_t(t.block) * s.dim;  // of packed ones
-  float weights[kFewVectors], highest[kFewVectors];
+  float *keys = row + s.dim, *values = keys + int64_t(t.block) * s.dim;  // buffers for unpacked rows
+  float weights[kMaxSmallBatchVectors], highest[kMaxSmallBatchVectors];
   for (int m = 0; m < room; m++) {
     float* to = q + int64_t(m) * s.dim;
     if (m < vectors) {
@@ -280,24 +285,24 @@ static void few_of(const AttentionTask& t) {
   }
   for (int r = 0; r < t.run_count; r++) {
     const KeyRun& run = t.runs[r];
-    Cut c = cut(t, run);
-    const int64_t block = s.bits > 0 ? at_most(kFewKeys, t.block) : kFewKeys;
+    PositionRange c = covered_range(t, run);
+    const int64_t block = s.bits > 0 ? smaller(kSmallBatchKeys, t.block) : kSmallBatchKeys;
     for (int64_t p = c.begin; p < c.end; p += block) {
-      const int n = int(at_most(block, c.end - p));
+      const int n = int(smaller(block, c.end - p));
       const KeyRun here = s.bits > 0 ? unpack_run(t, run, p, n, keys, values) : run;
       for (int m = 0; m < vectors;) {
         float *mq = q + int64_t(m) * s.dim, *mout = out + int64_t(m) * s.value_dim;
-        switch (few_group(vectors - m)) {
+        switch (group_size(vectors - m)) {
           case 4:
-            few_block<T, 4>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
+            small_batch_block<T, 4>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
             m += 4;
             break;
           case 2:
-            few_block<T, 2>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
+            small_batch_block<T, 2>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
             m += 2;
             break;
           default:
-            few_block<T, 1>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
+            small_batch_block<T, 1>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
             m += 1;
         }
       }
@@ -310,14 +315,14 @@ static void few_of(const AttentionTask& t) {
   }
 }
 
-static void few(const AttentionTask& t) {
+static void small_batch(const AttentionTask& t) {
   switch (t.shape->bits > 0 ? Type::f32 : t.shape->kv_type) {
     case Type::f32:
-      return few_of<float>(t);
+      return small_batch_of<float>(t);
     case Type::f16:
-      return few_of<f16>(t);
+      return small_batch_of<f16>(t);
     case Type::bf16:
-      return few_of<bf16>(t);
+      return small_batch_of<bf16>(t);
   }
 }
 

@@ -9,29 +9,29 @@ import (
 	"github.com/ingotml/ingot/server/talk"
 )
 
-// thinkInTemplate finds what chat templates decide by whether a model is to think.
+// thinkInTemplate matches the variables and tags with which chat templates control thinking.
 var thinkInTemplate = regexp.MustCompile(`\b(enable_thinking|thinking|reasoning_effort)\b|\.Think|<think>`)
 
-// able refuses what a model's template would leave out without a word.
-func (m *model) able(style *talk.Style, c *talk.Conversation) error {
+// checkCapabilities rejects tools and thinking that the model's template would silently ignore.
+func (m *model) checkCapabilities(style *talk.Style, c *talk.Conversation) error {
 	if style.Template == nil {
 		if c.Think != nil && !*c.Think {
-			c.Think = nil // such a model does not think anyway
+			c.Think = nil // the model does not think anyway
 		}
-		return nil // talk says what else there is no place for
+		return nil // package talk rejects everything else that needs a template
 	}
 	can := m.entry.Image.Config.Capabilities
-	if len(can) == 0 { // an image of others that does not tell
+	if len(can) == 0 { // another tool's image, which does not list capabilities
 		return nil
 	}
 	if len(c.Tools) > 0 && !slices.Contains(can, manifest.CapTools) {
-		return badRequest("%s does not support tools: its chat template has no place for them", m.name())
+		return badRequest("%s does not support tools: its chat template does not use them", m.name())
 	}
 	if c.Think == nil || !*c.Think || slices.Contains(can, manifest.CapThinking) {
 		return nil
 	}
 	if _, reads := parse.Abilities(style.Texts.Parser); !reads && !thinkInTemplate.MatchString(style.Text) {
-		return badRequest("%s does not support thinking: its chat template knows nothing of it", m.name())
+		return badRequest("%s does not support thinking: its chat template has no control for it", m.name())
 	}
 	return nil
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// TestUploadDiskFull: the error of a disk that is full after all names the store and the remedy, not a file that has
-// gone.
+// TestUploadDiskFull checks that the error for a full disk names the store and the remedy, and not the temporary file.
 func TestUploadDiskFull(t *testing.T) {
 	s := newStore(t)
 	full := iotest.ErrReader(&os.PathError{Op: "write", Path: "sending-x", Err: syscall.ENOSPC})

@@ -1,13 +1,13 @@
-// Products of bfloat16 activations with weights that are bfloat16, or e4m3, which loses nothing as bfloat16, with AVX512_BF16: sums are of
-// float32, two products at a time.
+// Tile products of bfloat16 activations with bfloat16 or e4m3 weights, with AVX512_BF16: two products per lane and
+// instruction, summed in float32. e4m3 converts to bfloat16 exactly.
 #pragma once
 
 #include "cpu_sums_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Weights as dwords of two columns each.
-static void unpack_pairs(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
+// Unpacks weights to dwords of two bfloat16 columns each.
+static void unpack_bf16(const Weights& w, int64_t n0, int64_t k0, int columns, int block, Tile& t) {
   each_step(w, n0, k0, columns, block, t, [&](const RowStep& s, int h, int step) __attribute__((always_inline)) {
     auto to = t.as<int32_t>() + step * (kStep / 2) * kTile + h * 8;
     auto put = [&](int dword, __m256i v) __attribute__((always_inline)) {
@@ -37,10 +37,10 @@ static void unpack_pairs(const Weights& w, int64_t n0, int64_t k0, int columns, 
   });
 }
 
-// c[r][0..kTile) += products of R activation rows with a tile, whose blocks have scales unless they are plain. x holds [columns/2][R] dwords.
-// As a part of a larger function GCC 12 spills the sums.
+// Micro-kernel: c[r][j] += x[r] . tile[j] for R activation rows and j < kTile; x is [columns/2][R] dwords. Scaled tiles
+// have a scale for each block of columns. It is not inlined: in a larger function GCC 12 spills the sums.
 template <int R, bool Scaled>
-static __attribute__((noinline)) void pairs_block(const Tile& t, const int32_t* x, int columns, int block, float* c) {
+static __attribute__((noinline)) void bf16_block(const Tile& t, const int32_t* x, int columns, int block, float* c) {
   const int32_t* w = reinterpret_cast<const int32_t*>(t.data);
   const int dwords = block / 2;
   for (int b = 0; b < columns / block; b++) {
@@ -78,8 +78,8 @@ static __attribute__((noinline)) void pairs_block(const Tile& t, const int32_t* 
 }
 
 template <bool Scaled>
-static void pairs_rows(const Tile& t, const int32_t* x, int columns, int block, int rows, float* c) {
-  with_rows(rows, [&]<int R>() { pairs_block<R, Scaled>(t, x, columns, block, c); });
+static void bf16_panel(const Tile& t, const int32_t* x, int columns, int block, int rows, float* c) {
+  with_rows(rows, [&]<int R>() { bf16_block<R, Scaled>(t, x, columns, block, c); });
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -18,25 +18,25 @@ import (
 )
 
 func init() {
-	// A client that sends "half" and then nothing, until the process is killed.
+	// A client that sends "half" and then stalls until the process is killed.
 	ChildJobs["send"] = func(ctx context.Context, s *Store, _ string) error {
 		r, w := io.Pipe()
 		go func() {
 			io.WriteString(w, "half")
-			io.WriteString(w, "x") // taken when the first bytes are written
+			io.WriteString(w, "x") // read after the first bytes are written to disk
 			fmt.Println("ready")
 		}()
 		return s.PutUpload(ctx, digest.FromString("half and more"), r, UploadOptions{})
 	}
 }
 
-// slowUpload is an upload whose client has sent a part of it.
+// slowUpload is an upload of which the client has sent a part.
 type slowUpload struct {
 	client *io.PipeWriter
 	result chan error
 }
 
-// beginUpload begins to upload a text and returns when the first half has been read.
+// beginUpload starts to upload a text and returns when the first half has been read.
 func beginUpload(t *testing.T, s *Store, text string, o UploadOptions) slowUpload {
 	t.Helper()
 	r, w := io.Pipe()
@@ -52,15 +52,15 @@ func beginUpload(t *testing.T, s *Store, text string, o UploadOptions) slowUploa
 	return u
 }
 
-// end sends the rest and gives what PutUpload says.
+// end sends the rest and returns the result of PutUpload.
 func (u slowUpload) end(rest string) error {
 	_, _ = io.WriteString(u.client, rest)
 	u.client.Close()
 	return <-u.result
 }
 
-// TestUploadAgainstPrune: neither a collection nor a repair waits for a client that sends slowly, and neither takes
-// what it has sent.
+// TestUploadAgainstPrune checks that collections and repairs neither wait for a slow client nor remove what it has
+// sent.
 func TestUploadAgainstPrune(t *testing.T) {
 	s := newStore(t)
 	s.now = time.Now
@@ -75,11 +75,11 @@ func TestUploadAgainstPrune(t *testing.T) {
 		s.now = func() time.Time { return time.Now().Add(age) }
 		for _, o := range []PruneOptions{{DryRun: true}, {}, {Unfinished: true}} {
 			if r := prune(t, s, o); len(r.Items) > 0 {
-				t.Errorf("prune %+v took %+v", o, r)
+				t.Errorf("prune %+v removed %+v", o, r)
 			}
 		}
-		wantSaid(t, fsck(t, s, FsckOptions{}))
-		wantSaid(t, fsck(t, s, FsckOptions{Repair: true}))
+		wantProblems(t, fsck(t, s, FsckOptions{}))
+		wantProblems(t, fsck(t, s, FsckOptions{Repair: true}))
 		if usage, err := s.Usage(t.Context()); err != nil || usage.ReclaimableBytes > 0 {
 			t.Errorf("usage %+v, %v", usage, err)
 		}
@@ -104,7 +104,7 @@ func TestUploadAgainstPrune(t *testing.T) {
 	}
 }
 
-// TestUploadPublishWaits: an upload gets its name while no collection runs.
+// TestUploadPublishWaits checks that an upload is not renamed while a collection runs.
 func TestUploadPublishWaits(t *testing.T) {
 	s := newStore(t)
 	u := beginUpload(t, s, "text", UploadOptions{})
@@ -125,7 +125,7 @@ func TestUploadPublishWaits(t *testing.T) {
 	}
 }
 
-// TestUploadsAndPruneAtOnce: collections at the same time as uploads keep each that has ended, and let each end.
+// TestUploadsAndPruneAtOnce checks that concurrent collections keep finished uploads and do not disturb others.
 func TestUploadsAndPruneAtOnce(t *testing.T) {
 	s := newStore(t)
 	s.now = time.Now
@@ -159,7 +159,7 @@ func TestUploadsAndPruneAtOnce(t *testing.T) {
 	}
 }
 
-// TestKilledUpload: what a process that was killed has left of an upload goes with the next collection or repair.
+// TestKilledUpload checks that a collection or repair removes the files of an upload whose process was killed.
 func TestKilledUpload(t *testing.T) {
 	s := newStore(t)
 	s.now = time.Now
@@ -171,7 +171,7 @@ func TestKilledUpload(t *testing.T) {
 			}
 		},
 		"repair": func() {
-			wantSaid(t, fsck(t, s, FsckOptions{Repair: true})) // it may be in use
+			wantProblems(t, fsck(t, s, FsckOptions{Repair: true})) // too young: it may be in use
 			s.now = func() time.Time { return time.Now().Add(2 * strayAge) }
 			r := fsck(t, s, FsckOptions{Repair: true})
 			if len(r.Problems) != 1 || !r.Problems[0].Fixed || r.Problems[0].Kind != ProblemLeftover {
@@ -194,22 +194,21 @@ func TestKilledUpload(t *testing.T) {
 	}
 }
 
-// TestUploadSpaceStep: a file of unknown size looks at the disk again after each step, and never passes what is to stay
-// free.
+// TestUploadSpaceStep checks that an upload of unknown size checks the free space after each step, and stays within it.
 func TestUploadSpaceStep(t *testing.T) {
 	s := newStore(t)
 	const keep = 1 << 20
 	free := int64(keep + 2*limits.UploadSpaceStep)
-	looks := 0
+	checks := 0
 	s.free = func(string) (int64, bool) {
-		looks++
+		checks++
 		return free, true
 	}
 	read := 0
 	endless := readerFunc(func(p []byte) (int, error) {
 		n := min(len(p), 32<<10)
 		read += n
-		free -= int64(n) // as the disk fills
+		free -= int64(n) // the disk fills
 		return n, nil
 	})
 	err := s.PutUpload(t.Context(), digest.FromString("x"), endless, UploadOptions{KeepFree: keep})
@@ -217,8 +216,8 @@ func TestUploadSpaceStep(t *testing.T) {
 	if !errors.As(err, &full) || !errors.Is(err, ErrNoSpace) || full.Keep < keep {
 		t.Errorf("the error is %v", err)
 	}
-	if read < limits.UploadSpaceStep || free < keep-64<<10 || looks < 2 || looks > 4 {
-		t.Errorf("%d bytes were read, %d are free, after %d looks", read, free, looks)
+	if read < limits.UploadSpaceStep || free < keep-64<<10 || checks < 2 || checks > 4 {
+		t.Errorf("%d bytes were read, %d are free, after %d checks", read, free, checks)
 	}
 	checkTidy(t, s)
 }
@@ -227,13 +226,13 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestUploadsShareTheDisk: what one upload was promised is not there for another one, or for a pull.
+// TestUploadsShareTheDisk checks that space reserved for one upload is not available to other uploads or a pull.
 func TestUploadsShareTheDisk(t *testing.T) {
 	s := newStore(t)
 	s.free = func(string) (int64, bool) { return 6 << 20, true }
 	text := strings.Repeat("x", 4<<20)
 	o := UploadOptions{Size: int64(len(text)), KeepFree: 1 << 20}
-	first := beginUpload(t, s, text, o) // half of it is on the disk, which the free bytes that are pretended do not tell
+	first := beginUpload(t, s, text, o) // half of it is written, but s.free does not change
 	second := func() error {
 		more, o := text+"y", UploadOptions{Size: o.Size + 1, KeepFree: o.KeepFree}
 		return s.PutUpload(t.Context(), digest.FromString(more), strings.NewReader(more), o)
@@ -258,7 +257,7 @@ func TestUploadsShareTheDisk(t *testing.T) {
 	}
 }
 
-// TestRepairRemovesFolder: the folder of a create that was killed goes with its links.
+// TestRepairRemovesFolder checks that a repair removes the folder of a killed create, but not the uploads it links to.
 func TestRepairRemovesFolder(t *testing.T) {
 	s := newStore(t)
 	d := upload(t, s, "a")

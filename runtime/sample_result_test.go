@@ -11,11 +11,11 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
-// distribution is what Sampling says by its definition, in plain arithmetic.
-func distribution(scores []float64, s Sampling, history []int32) []float64 {
-	scores = slices.Clone(scores)
+// distribution computes the distribution by the definition of Sampling, in plain arithmetic.
+func distribution(logits []float64, s Sampling, history []int32) []float64 {
+	logits = slices.Clone(logits)
 	for id, b := range s.LogitBias {
-		scores[id] += b
+		logits[id] += b
 	}
 	if s.RepeatLastN > 0 && len(history) > s.RepeatLastN {
 		history = history[len(history)-s.RepeatLastN:]
@@ -27,21 +27,21 @@ func distribution(scores []float64, s Sampling, history []int32) []float64 {
 		}
 		for id, n := range count {
 			if s.RepeatPenalty > 0 {
-				if scores[id] < 0 {
-					scores[id] *= s.RepeatPenalty
+				if logits[id] < 0 {
+					logits[id] *= s.RepeatPenalty
 				} else {
-					scores[id] /= s.RepeatPenalty
+					logits[id] /= s.RepeatPenalty
 				}
 			}
-			scores[id] -= s.PresencePenalty + s.FrequencyPenalty*n
+			logits[id] -= s.PresencePenalty + s.FrequencyPenalty*n
 		}
 	}
-	order := make([]int, len(scores))
+	order := make([]int, len(logits))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(math.Copysign(1, scores[b]-scores[a])) })
-	p := make([]float64, len(scores))
+	slices.SortStableFunc(order, func(a, b int) int { return int(math.Copysign(1, logits[b]-logits[a])) })
+	p := make([]float64, len(logits))
 	if s.Temperature <= 0 {
 		p[order[0]] = 1
 		return p
@@ -51,25 +51,25 @@ func distribution(scores []float64, s Sampling, history []int32) []float64 {
 	}
 	var sum float64
 	for _, id := range order {
-		p[id] = math.Exp(scores[id] / s.Temperature)
+		p[id] = math.Exp(logits[id] / s.Temperature)
 		sum += p[id]
 	}
-	var before, left float64
+	var before, unfinished float64
 	for i, id := range order {
 		share := p[id] / sum
 		if s.TopP > 0 && before >= s.TopP || p[id] < s.MinP*p[order[0]] {
 			p[id] = 0
 		}
 		before += share
-		left += p[order[i]]
+		unfinished += p[order[i]]
 	}
 	for i := range p {
-		p[i] /= left
+		p[i] /= unfinished
 	}
 	return p
 }
 
-// chain is a model whose scores depend on the last token only.
+// chain is a model whose logits depend only on the last token.
 type chain [][]float64
 
 func newChain(r *rand.Rand, vocab int, spread float64) chain {
@@ -82,8 +82,8 @@ func newChain(r *rand.Rand, vocab int, spread float64) chain {
 	return c
 }
 
-// last32 is the last of some tokens.
-func last32(tokens, more []int32) int32 {
+// lastToken returns the last of tokens, followed by more.
+func lastToken(tokens, more []int32) int32 {
 	if len(more) > 0 {
 		tokens = more
 	}
@@ -94,10 +94,10 @@ func last32(tokens, more []int32) int32 {
 type drafting struct {
 	name  string
 	model chain // nil: no drafts
-	drawn bool  // as the request's own tokens are; else its likeliest tokens
+	drawn bool  // with the request's sampling parameters; else the most likely tokens
 }
 
-// Every way to draft says what the target says: sequences of tokens come as often as its own distribution has them.
+// Speculative sampling keeps the target's distribution, for every kind of draft.
 func TestSpeculationKeepsTheDistribution(t *testing.T) {
 	const vocab, length, trials = 5, 3, 2000
 	r := rand.New(rand.NewPCG(1, 2))
@@ -123,23 +123,24 @@ func TestSpeculationKeepsTheDistribution(t *testing.T) {
 			{"plain", Sampling{}},
 			{"top_p", Sampling{TopP: 0.8}},
 			{"penalties", Sampling{RepeatPenalty: 1.3, PresencePenalty: 0.4, FrequencyPenalty: 0.2, RepeatLastN: 2}},
-			{"all", Sampling{TopK: 4, TopP: 0.95, MinP: 0.05, RepeatPenalty: 1.2, RepeatLastN: -1, LogitBias: map[int32]float64{2: 0.7}}},
+			{"all", Sampling{TopK: 4, TopP: 0.95, MinP: 0.05, RepeatPenalty: 1.2,
+				RepeatLastN: -1, LogitBias: map[int32]float64{2: 0.7}}},
 		} {
 			s.Temperature = temperature
 			for _, d := range drafts {
 				if !d.drawn && temperature != 1 {
-					continue // such tokens are drawn as they are at any temperature
+					continue // drafts that are not drawn do not depend on the temperature
 				}
 				t.Run(fmt.Sprintf("%g %s %s", temperature, s.name, d.name), func(t *testing.T) {
 					count := speculate(t, target, d, s.Sampling, length, trials)
-					fits(t, count, sequences(target, s.Sampling, length), trials)
+					checkCounts(t, count, sequences(target, s.Sampling, length), trials)
 				})
 			}
 		}
 	}
 }
 
-// sequences gives the probability of every sequence of a length that follows token 0.
+// sequences returns the probability of every sequence of a length that follows token 0.
 func sequences(c chain, s Sampling, length int) map[string]float64 {
 	out := map[string]float64{}
 	var walk func(history []int32, p float64)
@@ -158,7 +159,7 @@ func sequences(c chain, s Sampling, length int) map[string]float64 {
 	return out
 }
 
-// speculate lets a target and its drafts write sequences that follow token 0, all of them together, and counts them.
+// speculate generates sequences that follow token 0 with a target and its drafts, in one batch, and counts them.
 func speculate(t *testing.T, target chain, d drafting, s Sampling, length, trials int) map[string]int {
 	t.Helper()
 	vocab := len(target)
@@ -175,46 +176,46 @@ func speculate(t *testing.T, target chain, d drafting, s Sampling, length, trial
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		for len(running) > 0 {
 			e.Scope(func() {
-				asks := make([]ask, len(running))
+				requests := make([]sampleRequest, len(running))
 				for i, g := range running {
-					asks[i] = ask{s: &g.sampler, logs: -1}
+					requests[i] = sampleRequest{sampler: &g.sampler, topLogProbs: -1}
 				}
 				for step := 0; d.model != nil && step < 3; step++ {
 					var rows []float32
 					for i, g := range running {
-						for _, v := range d.model[last32(g.sampler.history, asks[i].drafts)] {
+						for _, v := range d.model[lastToken(g.sampler.history, requests[i].drafts)] {
 							rows = append(rows, float32(v))
 						}
 					}
-					tokens, q := guess(mlx.FromSlice(e, rows, len(running), vocab), running, step)
+					tokens, q := draftTokens(mlx.FromSlice(e, rows, len(running), vocab), running, step)
 					for i, token := range mlx.ToSlice[int32](tokens) {
-						asks[i].drafts = append(asks[i].drafts, token)
-						if asks[i].q = append(asks[i].q, q[i]); (q[i] != nil) != d.drawn {
+						requests[i].drafts = append(requests[i].drafts, token)
+						if requests[i].q = append(requests[i].q, q[i]); (q[i] != nil) != d.drawn {
 							t.Errorf("a draft has the distribution %v, drawn is %v", q[i], d.drawn)
 						}
 					}
 				}
 				var rows []float32
-				for i := range asks {
-					for j := range asks[i].rows() {
-						for _, v := range target[last32(running[i].sampler.history, asks[i].drafts[:j])] {
+				for i := range requests {
+					for j := range requests[i].rows() {
+						for _, v := range target[lastToken(running[i].sampler.history, requests[i].drafts[:j])] {
 							rows = append(rows, float32(v))
 						}
 					}
 				}
-				var left []*generation
-				for i, o := range decide(mlx.FromSlice(e, rows, len(rows)/vocab, vocab), asks...) {
+				var unfinished []*generation
+				for i, o := range decide(mlx.FromSlice(e, rows, len(rows)/vocab, vocab), requests...) {
 					g := running[i]
 					one := &g.sampler
-					one.history = append(append(one.history, asks[i].drafts[:o.accepted]...), o.next)
-					if one.drawn != uint64(len(one.history)-1) {
-						t.Errorf("after %d tokens %d are counted", len(one.history)-1, one.drawn)
+					one.history = append(append(one.history, requests[i].drafts[:o.accepted]...), o.next)
+					if one.position != uint64(len(one.history)-1) {
+						t.Errorf("after %d tokens %d are counted", len(one.history)-1, one.position)
 					}
 					if len(one.history) <= length {
-						left = append(left, g)
+						unfinished = append(unfinished, g)
 					}
 				}
-				running = left
+				running = unfinished
 			})
 		}
 	})
@@ -225,8 +226,8 @@ func speculate(t *testing.T, target chain, d drafting, s Sampling, length, trial
 	return count
 }
 
-// fits compares counts with a distribution by the chi-square test, at one in 100,000; the seeds are fixed.
-func fits(t *testing.T, count map[string]int, want map[string]float64, n int) {
+// checkCounts compares counts with a distribution by a chi-square test at a level of 1 in 100,000. The seeds are fixed.
+func checkCounts(t *testing.T, count map[string]int, want map[string]float64, n int) {
 	t.Helper()
 	var sum, rareSeen, rareWanted float64
 	cells := 0
@@ -246,13 +247,13 @@ func fits(t *testing.T, count map[string]int, want map[string]float64, n int) {
 	}
 	for key, n := range count {
 		if want[key] == 0 {
-			t.Errorf("%s came %d times and cannot come", key, n)
+			t.Errorf("%s has probability 0 and was drawn %d times", key, n)
 		}
 	}
 	if cells < 2 {
 		return
 	}
-	// The quantile by Wilson and Hilferty, https://doi.org/10.1073/pnas.17.12.684.
+	// Quantile by the approximation of Wilson and Hilferty, https://doi.org/10.1073/pnas.17.12.684.
 	free := float64(cells - 1)
 	limit := free * math.Pow(1-2/(9*free)+4.265*math.Sqrt(2/(9*free)), 3)
 	if sum > limit {
@@ -260,9 +261,10 @@ func fits(t *testing.T, count map[string]int, want map[string]float64, n int) {
 	}
 }
 
-// What a request says is its own, whoever else is in the step and whether its drafts are good, bad or none.
-func TestVerdictsDoNotDependOnCompany(t *testing.T) {
-	for _, vocab := range []int{7, 1000, 5000, 6144} { // from 4096 on a nucleus is first looked for in a part
+// The tokens of a request do not depend on the other requests in the step, or on whether its drafts are right, wrong or
+// absent.
+func TestSamplingDoesNotDependOnBatch(t *testing.T) {
+	for _, vocab := range []int{7, 1000, 5000, 6144} { // above 4096, chooseNucleus is used
 		all := []Sampling{
 			{},
 			{Temperature: 1},
@@ -278,81 +280,81 @@ func TestVerdictsDoNotDependOnCompany(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(uint64(vocab), 1))
 		const steps = 12
-		scores := make([][]float32, len(all)*steps)
-		for i := range scores {
+		logits := make([][]float32, len(all)*steps)
+		for i := range logits {
 			for range vocab {
-				scores[i] = append(scores[i], float32(r.NormFloat64()))
+				logits[i] = append(logits[i], float32(r.NormFloat64()))
 			}
 		}
-		type script = func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32
+		type script = func(samplers []*sampler, row func(indices, step int) []float32, e *mlx.Thread) [][]int32
 		run := func(f script) (out [][]int32) {
 			mlxtest.Do(t, func(e *mlx.Thread) {
 				samplers := make([]*sampler, len(all))
 				for i := range all {
 					samplers[i] = &sampler{Sampling: all[i], seed: uint64(i), history: []int32{1, 2}}
 				}
-				out = f(samplers, func(who, step int) []float32 { return scores[who*steps+step] }, e)
+				out = f(samplers, func(indices, step int) []float32 { return logits[indices*steps+step] }, e)
 			})
 			return out
 		}
-		alone := run(func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32 {
+		alone := run(func(samplers []*sampler, row func(indices, step int) []float32, e *mlx.Thread) [][]int32 {
 			out := make([][]int32, len(samplers))
 			for i, s := range samplers {
 				for step := range steps {
-					next := decide(mlx.FromSlice(e, row(i, step), 1, vocab), ask{s: s, logs: -1})[0].next
+					next := decide(mlx.FromSlice(e, row(i, step), 1, vocab), sampleRequest{sampler: s, topLogProbs: -1})[0].next
 					s.history, out[i] = append(s.history, next), append(out[i], next)
 				}
 			}
 			return out
 		})
-		together := run(func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32 {
+		together := run(func(samplers []*sampler, row func(indices, step int) []float32, e *mlx.Thread) [][]int32 {
 			out := make([][]int32, len(samplers))
 			for step := range steps {
 				var rows []float32
-				var asks []ask
+				var requests []sampleRequest
 				for i, s := range samplers {
-					rows, asks = append(rows, row(i, step)...), append(asks, ask{s: s, logs: -1})
+					rows, requests = append(rows, row(i, step)...), append(requests, sampleRequest{sampler: s, topLogProbs: -1})
 				}
-				for i, o := range decide(mlx.FromSlice(e, rows, len(samplers), vocab), asks...) {
+				for i, o := range decide(mlx.FromSlice(e, rows, len(samplers), vocab), requests...) {
 					samplers[i].history, out[i] = append(samplers[i].history, o.next), append(out[i], o.next)
 				}
 			}
 			return out
 		})
-		drafted := run(func(samplers []*sampler, row func(who, step int) []float32, e *mlx.Thread) [][]int32 {
+		drafted := run(func(samplers []*sampler, row func(indices, step int) []float32, e *mlx.Thread) [][]int32 {
 			out := make([][]int32, len(samplers))
 			for round := 0; ; round++ {
 				var rows []float32
-				var asks []ask
-				var who []int
+				var requests []sampleRequest
+				var indices []int
 				for i, s := range samplers {
 					at := len(out[i])
 					if at >= steps {
 						continue
 					}
 					n := (round + i) % 4
-					a := ask{s: s, drafts: slices.Clone(alone[i][at:min(at+n, steps-1)]), logs: -1}
+					a := sampleRequest{sampler: s, drafts: slices.Clone(alone[i][at:min(at+n, steps-1)]), topLogProbs: -1}
 					if len(a.drafts) > 2 {
-						a.drafts[1] = (a.drafts[1] + 1) % int32(vocab) // a bad one
+						a.drafts[1] = (a.drafts[1] + 1) % int32(vocab) // a wrong one
 					}
 					for j := range a.rows() {
 						rows = append(rows, row(i, at+j)...)
 					}
-					asks, who = append(asks, a), append(who, i)
+					requests, indices = append(requests, a), append(indices, i)
 				}
-				if len(asks) == 0 {
+				if len(requests) == 0 {
 					return out
 				}
-				for k, o := range decide(mlx.FromSlice(e, rows, len(rows)/vocab, vocab), asks...) {
-					i := who[k]
-					said := append(slices.Clone(asks[k].drafts[:o.accepted]), o.next)
-					samplers[i].history, out[i] = append(samplers[i].history, said...), append(out[i], said...)
+				for k, o := range decide(mlx.FromSlice(e, rows, len(rows)/vocab, vocab), requests...) {
+					i := indices[k]
+					chosen := append(slices.Clone(requests[k].drafts[:o.accepted]), o.next)
+					samplers[i].history, out[i] = append(samplers[i].history, chosen...), append(out[i], chosen...)
 				}
 			}
 		})
 		for i := range all {
 			if !slices.Equal(alone[i], together[i]) {
-				t.Errorf("vocabulary %d, %+v: alone %v, in company %v", vocab, all[i], alone[i], together[i])
+				t.Errorf("vocabulary %d, %+v: alone %v, in a batch %v", vocab, all[i], alone[i], together[i])
 			}
 			if !slices.Equal(alone[i], drafted[i]) {
 				t.Errorf("vocabulary %d, %+v: alone %v, with drafts %v", vocab, all[i], alone[i], drafted[i])
@@ -361,45 +363,45 @@ func TestVerdictsDoNotDependOnCompany(t *testing.T) {
 	}
 }
 
-// A large vocabulary is drawn from in blocks.
+// A draw from a large vocabulary selects a block first.
 func TestDrawFromManyCandidates(t *testing.T) {
 	const vocab, n = 5001, 6000
-	scores := make([]float32, vocab)
-	for i := range scores {
-		scores[i] = -100 // next to never
+	logits := make([]float32, vocab)
+	for i := range logits {
+		logits[i] = -100 // practically never drawn
 	}
 	p := map[int]float64{0: 0.1, 255: 0.2, 256: 0.05, 300: 0.3, 4999: 0.15, 5000: 0.2}
 	for i, v := range p {
-		scores[i] = float32(math.Log(v))
+		logits[i] = float32(math.Log(v))
 	}
 	count := map[string]int{}
 	want := map[string]float64{}
-	for _, id := range draws(t, Sampling{Temperature: 1}, 5, scores, nil, n) {
+	for _, id := range draws(t, Sampling{Temperature: 1}, 5, logits, nil, n) {
 		count[fmt.Sprint(id)]++
 	}
 	for id, v := range p {
 		want[fmt.Sprint(id)] = v
 	}
-	fits(t, count, want, n)
+	checkCounts(t, count, want, n)
 
-	// Its nucleus, when it is among the likeliest tokens, and when it is not, side by side.
+	// In one batch: a nucleus among the most likely tokens, and one that is larger.
 	wide := make([]float32, vocab)
 	for i := range wide {
 		wide[i] = -float32(i%3) / 2
 	}
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		x := mlx.FromSlice(e, slices.Concat(scores, wide, scores), 3, vocab)
+		x := mlx.FromSlice(e, slices.Concat(logits, wide, logits), 3, vocab)
 		seen := map[int32]bool{}
 		nucleus := Sampling{Temperature: 1, TopP: 0.6}
 		for i := range 40 {
-			asks := make([]ask, 3)
-			for j := range asks {
-				asks[j] = ask{s: &sampler{Sampling: nucleus, seed: uint64(i)}, logs: -1}
+			requests := make([]sampleRequest, 3)
+			for j := range requests {
+				requests[j] = sampleRequest{sampler: &sampler{Sampling: nucleus, seed: uint64(i)}, topLogProbs: -1}
 			}
-			out := decide(x, asks...)
+			out := decide(x, requests...)
 			for _, o := range []outcome{out[0], out[2]} {
 				if seen[o.next] = true; o.next != out[0].next || o.next != 300 && o.next != 255 && o.next != 5000 {
-					t.Errorf("token %d is not in the nucleus, or not what its twin says", o.next)
+					t.Errorf("token %d is not in the nucleus, or differs from the equal row's", o.next)
 				}
 			}
 			if id := out[1].next; id%3 > 1 {
@@ -407,12 +409,12 @@ func TestDrawFromManyCandidates(t *testing.T) {
 			}
 		}
 		if len(seen) != 3 {
-			t.Errorf("of three tokens came %v", seen)
+			t.Errorf("of three tokens, only %v were drawn", seen)
 		}
 	})
 }
 
-// A mask leaves some tokens; drafts are judged by the masks of their own rows.
+// A mask allows some tokens; drafts are verified with the masks of their own rows.
 func TestMasks(t *testing.T) {
 	const vocab = 70
 	bits := func(ids ...int) []uint32 {
@@ -422,16 +424,17 @@ func TestMasks(t *testing.T) {
 		}
 		return m
 	}
-	scores := make([]float32, 0, 3*vocab)
+	logits := make([]float32, 0, 3*vocab)
 	for range 3 {
 		for i := range vocab {
-			scores = append(scores, float32(i)/10)
+			logits = append(logits, float32(i)/10)
 		}
 	}
 	masks := [][]uint32{bits(1, 40), bits(69, 3, 64), bits(33, 2)}
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		x := mlx.FromSlice(e, scores, 3, vocab)
-		for _, s := range []Sampling{{}, {Temperature: 1e-9}, {Temperature: 0.05, TopK: 5, TopP: 0.5}, {Temperature: 0.01, TopP: 0.9, RepeatPenalty: 1.01, RepeatLastN: 4}} {
+		x := mlx.FromSlice(e, logits, 3, vocab)
+		for _, s := range []Sampling{{}, {Temperature: 1e-9}, {Temperature: 0.05, TopK: 5, TopP: 0.5},
+			{Temperature: 0.01, TopP: 0.9, RepeatPenalty: 1.01, RepeatLastN: 4}} {
 			for _, test := range []struct {
 				drafts []int32
 				want   outcome
@@ -441,7 +444,7 @@ func TestMasks(t *testing.T) {
 				{[]int32{69, 69}, outcome{accepted: 0, next: 40}},
 			} {
 				r := sampler{Sampling: s, seed: 3}
-				o := decide(x, ask{s: &r, drafts: test.drafts, masks: masks, logs: -1})[0]
+				o := decide(x, sampleRequest{sampler: &r, drafts: test.drafts, masks: masks, topLogProbs: -1})[0]
 				if o.accepted != test.want.accepted || o.next != test.want.next {
 					t.Errorf("%+v, drafts %v: %d accepted, then %d; want %+v", s, test.drafts, o.accepted, o.next, test.want)
 				}
@@ -450,71 +453,74 @@ func TestMasks(t *testing.T) {
 	})
 }
 
-// Log-probabilities are of the raw scores, whatever bias, penalties, masks and temperature make of them, for drafts that are kept too.
+// Log-probabilities follow from the raw logits, whatever bias, penalties, masks and temperature are, also for accepted
+// drafts.
 func TestLogProbs(t *testing.T) {
 	const vocab = 9
 	r := rand.New(rand.NewPCG(5, 6))
-	scores := make([]float32, 4*vocab)
-	for i := range scores {
-		scores[i] = float32(r.NormFloat64() * 2)
+	logits := make([]float32, 4*vocab)
+	for i := range logits {
+		logits[i] = float32(r.NormFloat64() * 2)
 	}
 	row := func(i int) []float64 {
 		var sum float64
 		out := make([]float64, vocab)
 		for j := range out {
-			sum += math.Exp(float64(scores[i*vocab+j]))
+			sum += math.Exp(float64(logits[i*vocab+j]))
 		}
 		for j := range out {
-			out[j] = float64(scores[i*vocab+j]) - math.Log(sum)
+			out[j] = float64(logits[i*vocab+j]) - math.Log(sum)
 		}
 		return out
 	}
 	best := func(i int) int32 { p := row(i); return int32(slices.Index(p, slices.Max(p))) }
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		x := mlx.FromSlice(e, scores, 4, vocab)
+		x := mlx.FromSlice(e, logits, 4, vocab)
 		biased := Sampling{LogitBias: map[int32]float64{4: 50}, Temperature: 0.5}
 		out := decide(x,
-			ask{s: &sampler{}, drafts: []int32{best(0)}, logs: 3},
-			ask{s: &sampler{}, logs: -1},
-			ask{s: &sampler{Sampling: biased}, logs: 0})
+			sampleRequest{sampler: &sampler{}, drafts: []int32{best(0)}, topLogProbs: 3},
+			sampleRequest{sampler: &sampler{}, topLogProbs: -1},
+			sampleRequest{sampler: &sampler{Sampling: biased}, topLogProbs: 0})
 		check := func(name string, p LogProb, row []float64, id int32, top int) {
 			t.Helper()
 			if p.ID != id || math.Abs(float64(p.LogProb)-row[id]) > 1e-5 || len(p.Top) != top {
 				t.Errorf("%s: %+v, want token %d with %g and %d others", name, p, id, row[id], top)
 			}
 			for i, o := range p.Top {
-				if math.Abs(float64(o.LogProb)-row[o.ID]) > 1e-5 || i > 0 && o.LogProb > p.Top[i-1].LogProb || i == 0 && o.LogProb < float32(slices.Max(row))-1e-5 {
-					t.Errorf("%s: place %d has %+v, want %g", name, i, o, row[o.ID])
+				if math.Abs(float64(o.LogProb)-row[o.ID]) > 1e-5 || i > 0 && o.LogProb > p.Top[i-1].LogProb || i == 0 &&
+					o.LogProb < float32(slices.Max(row))-1e-5 {
+					t.Errorf("%s: position %d has %+v, want %g", name, i, o, row[o.ID])
 				}
 			}
 		}
-		if o := out[0]; o.accepted != 1 || len(o.logs) != 2 {
+		if o := out[0]; o.accepted != 1 || len(o.logProbs) != 2 {
 			t.Errorf("a greedy draft: %+v", o)
 			return
 		}
-		check("an accepted draft", out[0].logs[0], row(0), best(0), 3)
-		check("the token after it", out[0].logs[1], row(1), best(1), 3)
-		if out[1].logs != nil {
-			t.Errorf("nobody asked for %+v", out[1].logs)
+		check("an accepted draft", out[0].logProbs[0], row(0), best(0), 3)
+		check("the token after it", out[0].logProbs[1], row(1), best(1), 3)
+		if out[1].logProbs != nil {
+			t.Errorf("unrequested log-probabilities: %+v", out[1].logProbs)
 		}
-		check("a biased token", out[2].logs[0], row(3), 4, 0)
+		check("a biased token", out[2].logProbs[0], row(3), 4, 0)
 	})
 }
 
-// Many wide rows go through in parts, and come back in order.
+// Many wide rows are processed in chunks, and their tokens are in order.
 func TestManyWideRows(t *testing.T) {
 	const vocab, rows = 1 << 18, 70
 	mlxtest.Do(t, func(e *mlx.Thread) {
-		peaks, asks := make([]int32, rows), make([]ask, rows)
+		peaks, requests := make([]int32, rows), make([]sampleRequest, rows)
 		for i := range peaks {
 			peaks[i] = int32((i*7919 + 5) % vocab)
-			asks[i] = ask{s: &sampler{Sampling: Sampling{Temperature: float64(i%2) * 0.1}}, logs: -1}
+			requests[i] = sampleRequest{sampler: &sampler{Sampling: Sampling{Temperature: float64(i%2) * 0.1}}, topLogProbs: -1}
 			if i%3 == 0 {
-				asks[i].s.LogitBias = map[int32]float64{peaks[i] + 1: 100}
+				requests[i].sampler.LogitBias = map[int32]float64{peaks[i] + 1: 100}
 			}
 		}
-		scores := mlx.PutAlongAxis(mlx.Zeros(e, mlx.BFloat16, rows, vocab), mlx.FromSlice(e, peaks, rows, 1), mlx.Full(e, 50, mlx.BFloat16, rows, 1), -1)
-		for i, o := range decide(scores, asks...) {
+		logits := mlx.PutAlongAxis(mlx.Zeros(e, mlx.BFloat16, rows, vocab), mlx.FromSlice(e, peaks, rows, 1),
+			mlx.Full(e, 50, mlx.BFloat16, rows, 1), -1)
+		for i, o := range decide(logits, requests...) {
 			want := peaks[i]
 			if i%3 == 0 {
 				want++

@@ -1,0 +1,176 @@
+package convert
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"hash"
+	"sync"
+)
+
+// checksum is the SHA-256 of a source tensor's bytes in its file.
+type checksum [sha256.Size]byte
+
+// checksums holds the checksums of a run. Each is computed once.
+type checksums struct {
+	mu   sync.Mutex
+	list map[checksumKey]*checksumOnce
+}
+
+type checksumKey struct{ path, tensor string }
+
+type checksumOnce struct {
+	sync.Once
+	sum checksum
+	err error
+}
+
+// once returns a weight's checksum. The first caller computes it.
+func (s *checksums) once(w weight, compute func() (checksum, error)) (checksum, error) {
+	s.mu.Lock()
+	if s.list == nil {
+		s.list = map[checksumKey]*checksumOnce{}
+	}
+	key := checksumKey{w.path, w.Name}
+	o := s.list[key]
+	if o == nil {
+		o = &checksumOnce{}
+		s.list[key] = o
+	}
+	s.mu.Unlock()
+	o.Do(func() { o.sum, o.err = compute() })
+	return o.sum, o.err
+}
+
+// lookup returns the checksum of a weight that was written.
+func (s *checksums) lookup(w weight) (checksum, error) {
+	return s.once(w, func() (checksum, error) {
+		return checksum{}, fmt.Errorf("tensor %s: %w: it was not read", w.Name, ErrSource)
+	})
+}
+
+// sourceHashes hashes a tensor's sources while they are read. It only covers sources that are read completely and in
+// order, not those that several tensors share or whose rows are reordered.
+type sourceHashes []*sourceHash
+
+type sourceHash struct {
+	hash.Hash
+	next, end int64 // elements
+}
+
+// newSourceHashes returns nil if there is nothing to hash: quantized checkpoints have their own readers, and blobs in
+// the store have a digest.
+func newSourceHashes(t *Tensor) sourceHashes {
+	if t.layout.keep || t.layout.floats {
+		return nil
+	}
+	var out sourceHashes
+	for _, s := range t.Sources {
+		if s.weight.store != nil {
+			return nil
+		}
+		out = append(out, &sourceHash{Hash: sha256.New(), end: Tensor{Shape: s.Shape}.params()})
+	}
+	return out
+}
+
+var nothingHashed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// add hashes a batch, stored at the beginning of a slab, in the background. The channel is closed when it is done. The
+// caller must wait for it before adding another batch.
+func (h sourceHashes) add(batch []sourceRange, slab []byte, width int64) <-chan struct{} {
+	if h == nil {
+		return nothingHashed
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, s := range batch {
+			n := s.count * width
+			if at := h[s.source]; s.begin == at.next {
+				at.Write(slab[:n])
+				at.next += s.count
+			} else {
+				at.next = -1 // read out of order
+			}
+			slab = slab[n:]
+		}
+	}()
+	return done
+}
+
+// computeChecksums computes the checksums of a tensor's sources. It reads sources again that were not hashed while they
+// were written; they are still in the page cache. The note stores the checksums for a run that resumes this one.
+func (w *writer) computeChecksums(ctx context.Context, t *Tensor, h sourceHashes) (note string, err error) {
+	var all []byte
+	for i, s := range t.Sources {
+		for _, f := range s.weight.files() {
+			if f.store != nil {
+				continue
+			}
+			one, err := w.checksums.once(f, func() (checksum, error) {
+				if h != nil && h[i].next == h[i].end {
+					return checksum(h[i].Sum(nil)), nil
+				}
+				return w.readChecksum(ctx, f)
+			})
+			if err != nil {
+				return "", err
+			}
+			all = append(all, one[:]...)
+		}
+	}
+	return base64.RawStdEncoding.EncodeToString(all), nil
+}
+
+// restoreChecksums restores the checksums from the note of an interrupted run, or else computes them from the sources.
+func (w *writer) restoreChecksums(ctx context.Context, t *Tensor, name string) error {
+	all, _ := base64.RawStdEncoding.DecodeString(w.ingest.Note(name))
+	var files []weight
+	for _, s := range t.Sources {
+		for _, f := range s.weight.files() {
+			if f.store == nil {
+				files = append(files, f)
+			}
+		}
+	}
+	if len(all) != len(files)*sha256.Size {
+		_, err := w.computeChecksums(ctx, t, nil)
+		return err
+	}
+	for i, f := range files {
+		if _, err := w.checksums.once(f,
+			func() (checksum, error) { return checksum(all[i*sha256.Size:][:sha256.Size]), nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readChecksum reads a source only for its checksum.
+func (w *writer) readChecksum(ctx context.Context, f weight) (checksum, error) {
+	r, closeAll, err := openAll([]Source{f.describe()})
+	if err != nil {
+		return checksum{}, err
+	}
+	defer closeAll()
+	slab, err := w.slabs.get(ctx)
+	if err != nil {
+		return checksum{}, err
+	}
+	defer w.slabs.put(slab)
+	h := sha256.New()
+	for at, end := int64(0), f.describe().size(); at < end; {
+		if err := ctx.Err(); err != nil {
+			return checksum{}, err
+		}
+		p := slab[:min(int64(len(slab)), end-at)]
+		if err := readFull(r[0], p, at); err != nil {
+			return checksum{}, fmt.Errorf("%s: tensor %s: %w", f.path, f.Name, err)
+		}
+		h.Write(p)
+		at += int64(len(p))
+	}
+	return checksum(h.Sum(nil)), f.unchanged()
+}

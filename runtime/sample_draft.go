@@ -1,0 +1,63 @@
+package runtime
+
+import (
+	"github.com/ingotml/ingot/mlx"
+)
+
+// drawsDrafts reports whether the request's drafts are drawn from the draft's distribution; else they are its most
+// likely tokens. More drawn drafts are accepted. However, the generated tokens then depend on how many were drafted,
+// which a seed forbids, and with a format many drawn drafts would be rejected.
+func (g *generation) drawsDrafts() bool {
+	return g.sampler.Temperature > 0 && (g.sampler.Seed == nil || *g.sampler.Seed < 0) && g.constraint == nil
+}
+
+// draftTokens samples a draft token for each row of a draft model's logits [n, vocab], int32 [n]: the most likely
+// token, or if the request draws drafts, a token drawn with its sampling parameters. q holds the distribution of each
+// drawn token, float32 [1, vocab], and nil for others. drafts is the number of tokens that were drafted before in this
+// round.
+func draftTokens(logits *mlx.Array, of []*generation, drafts int) (tokens *mlx.Array, q []*mlx.Array) {
+	q = make([]*mlx.Array, len(of))
+	groups := map[samplingMode][]row{}
+	for i, g := range of {
+		s := samplingMode{}
+		r := row{sampleRequest: &sampleRequest{sampler: &g.sampler}, index: i, position: g.sampler.position + uint64(drafts)}
+		if g.drawsDrafts() {
+			s = r.mode(logits.Dim(-1))
+			s.edited = false
+			s.nucleus = s.nucleus && s.k > 0 // top_p alone would need a sort; a wider q is as good
+		}
+		groups[s] = append(groups[s], r)
+	}
+	var parts []*mlx.Array
+	var order []int32
+	for s, rows := range groups {
+		own := selectRows(logits, rows)
+		if s.draws {
+			drafts, p := s.drawDrafts(own, rows)
+			parts = append(parts, drafts)
+			for i, r := range rows {
+				q[r.index] = mlx.SliceAxis(p, 0, mlx.Range(i, i+1))
+			}
+		} else {
+			parts = append(parts, mlx.AsType(mlx.ArgMax(own, -1, false), mlx.Int32))
+		}
+		for _, r := range rows {
+			order = append(order, int32(r.index))
+		}
+	}
+	return inOrder(order, parts...), q
+}
+
+// drawDrafts draws drafts for rows of one mode. It also returns the distributions over the vocabulary.
+func (s samplingMode) drawDrafts(logits *mlx.Array, rows []row) (tokens, q *mlx.Array) {
+	t := logits.Thread()
+	p, ids := s.candidates(logits, rows)
+	p = s.trim(p, ids, rows)
+	q = mlx.Divide(p, mlx.Sum(p, true, -1))
+	uniforms := column(t, rows, func(r row) float32 { return r.sampler.uniform(drawDraft, r.position) })
+	tokens = tokensAt(draw(p, uniforms), ids)
+	if ids != nil {
+		q = mlx.PutAlongAxis(mlx.Zeros(t, mlx.Float32, logits.Shape()...), ids, q, -1)
+	}
+	return mlx.Reshape(tokens, len(rows)), q
+}
