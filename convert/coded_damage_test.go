@@ -115,7 +115,7 @@ func TestDamagedSources(t *testing.T) {
 		}, ErrSource, []string{"tensor " + up + ".scales", "its type is I16"}},
 		{"mlx-int4-g32", "no quantization", func(_ *testing.T, c *checkpoint) {
 			c.files[configName] = string(sources.Strip([]byte(c.files[configName])))
-		}, ErrSource, []string{".weight: cannot import: it is packed as MLX does it", `no "quantization"`}},
+		}, ErrSource, []string{".weight: cannot import: it is packed by MLX", `no key "quantization"`}},
 		{"mlx-experts", "one projection of experts in other bits", func(t *testing.T, c *checkpoint) {
 			// The experts have 4 and 2 bits, and one tensor cannot have both types.
 			const up = "model.layers.0.mlp.switch_mlp.up_proj"
@@ -142,7 +142,7 @@ func TestDamagedSources(t *testing.T) {
 		},
 		{"fp8-block", "scales of another type", func(_ *testing.T, c *checkpoint) {
 			c.edit(up+".weight_scale_inv", func(tn *tensor) { tn.DType = safetensors.I32 })
-		}, ErrSource, []string{"tensor " + up + ".weight_scale_inv", "its type is I32"}},
+		}, ErrSource, []string{"tensor " + up + ".weight_scale_inv", "has type I32"}},
 		{"fp8-block", "a scale that is no number", func(_ *testing.T, c *checkpoint) {
 			c.edit(up+".weight_scale_inv", func(tn *tensor) { copy(tn.data, []byte{0, 0, 0xc0, 0x7f}) })
 		}, ErrSource, []string{"tensor " + up + ".weight_scale_inv", "element 0 is NaN"}},

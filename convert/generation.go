@@ -21,7 +21,7 @@ func generationParameters(data []byte) (params map[string]any, warnings []string
 		}
 		var v float64
 		if json.Unmarshal(raw, &v) != nil || !(v >= lo && v <= hi) || whole && v != math.Trunc(v) {
-			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s is out of range and is ignored",
+			warnings = append(warnings, fmt.Sprintf("generation_config.json: %s = %s is invalid and ignored",
 				key, clip(string(raw))))
 			return
 		}

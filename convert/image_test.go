@@ -65,7 +65,8 @@ func TestQuantizeImage(t *testing.T) {
 	}
 	_, err := Create(t.Context(), store, modelName(t, "q4"), parsed(t, "FROM q"),
 		Options{Precision: Precision{Type: quantize.MXFP4}})
-	if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is int") || strings.Contains(err.Error(), "\n") {
+	if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is already int") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("quantized twice: error %v", err)
 	}
 }
@@ -94,9 +95,9 @@ func TestGenerationParameters(t *testing.T) {
 			`"eos_token_id": [1, 2], "do_sample": true}`,
 			map[string]any{"temperature": 0.6, "top_p": 0.95, "top_k": int64(20), "min_p": 0.0, "repeat_penalty": 1.05}, ""},
 		{`{"do_sample": false, "temperature": 0.6}`, map[string]any{"temperature": 0.0}, ""},
-		{`{"top_k": 2.5, "top_p": "x", "temperature": null}`, map[string]any{}, "top_k = 2.5 makes no sense"},
+		{`{"top_k": 2.5, "top_p": "x", "temperature": null}`, map[string]any{}, "top_k = 2.5 is invalid"},
 		{`{}`, map[string]any{}, ""},
-		{`[]`, map[string]any{}, "no JSON object"},
+		{`[]`, map[string]any{}, "not a JSON object"},
 	} {
 		got, notes := generationParameters([]byte(c.text))
 		if d := cmp.Diff(c.want, got); d != "" || !strings.Contains(strings.Join(notes, "\n"), c.note) ||

@@ -149,7 +149,7 @@ func (inv *Inventory) explainNoWeights(err error, entries []fs.DirEntry) error {
 			return fmt.Errorf("%s: %w: GGUF files are not supported; use the model's safetensors checkpoint: %w",
 				filepath.Join(inv.From, e.Name()), ErrSource, err)
 		case ext == ".pt" || ext == ".pth" || ext == ".ckpt" || ext == ".bin" && strings.Contains(e.Name(), "model"):
-			return fmt.Errorf("%s: %w: PyTorch pickles run code when they are read; use the model's safetensors checkpoint, "+
+			return fmt.Errorf("%s: %w: a PyTorch pickle runs code when it is read; use the model's safetensors checkpoint, "+
 				"or convert it on a machine where you trust it, with save_pretrained(..., safe_serialization=True) "+
 				"of transformers: %w", filepath.Join(inv.From, e.Name()), ErrSource, err)
 		}

@@ -101,7 +101,7 @@ func (inv *Inventory) merge(a *adapter.Adapter) (AdapterPlan, error) {
 		case !slices.Equal(w.Shape, old.Shape):
 			err = fmt.Errorf("it is %v, but %s is %v", w.Shape, old.Name, old.Shape)
 		case isMerged(old):
-			err = fmt.Errorf("it replaces %s, which an earlier ADAPTER line changes", old.Name)
+			err = fmt.Errorf("it replaces %s, which an adapter has already changed", old.Name)
 		}
 		if err != nil {
 			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), whole.Source.Name, ErrSource, err)

@@ -256,11 +256,11 @@ func TestAdapterRefused(t *testing.T) {
 			checkRefused(t, llamaF32, dir, c.want)
 		})
 	}
-	t.Run("no config", func(t *testing.T) { checkRefused(t, llamaF32, t.TempDir(), "there is no adapter_config.json") })
+	t.Run("no config", func(t *testing.T) { checkRefused(t, llamaF32, t.TempDir(), ": no adapter_config.json") })
 	t.Run("mlx-lm", func(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, "adapter_config.json"), []byte(`{"fine_tune_type": "lora"}`))
-		checkRefused(t, llamaF32, dir, "mlx-lm, whose fuse command")
+		checkRefused(t, llamaF32, dir, "mlx-lm's fuse command")
 	})
 	t.Run("pickle", func(t *testing.T) {
 		dir := t.TempDir()
@@ -346,7 +346,7 @@ func TestAdapterTensors(t *testing.T) {
 		"rank": {[]tensor{f32(q+".lora_A.weight", 2, 64), f32(q+".lora_B.weight", 64, 3)},
 			"its shape is [64 3], but its rank"},
 		"shape": {[]tensor{f32(q+".lora_A.weight", 2, 32), f32(q+".lora_B.weight", 64, 2)},
-			"it changes a weight of [64 32], but " + q + ".weight is [64 64]"},
+			"it changes a weight of shape [64 32], but " + q + ".weight has shape [64 64]"},
 		"convolution": {[]tensor{f32(q+".lora_A.weight", 2, 64, 1), f32(q+".lora_B.weight", 64, 2, 1)},
 			"only adapters of linear layers"},
 		"other model": {[]tensor{f32("model.layers.9.self_attn.q_proj.lora_A.weight", 2, 64),
@@ -357,7 +357,7 @@ func TestAdapterTensors(t *testing.T) {
 		"bias of B": {[]tensor{f32(q+".lora_B.bias", 64)}, "unknown kind of LoRA tensor"},
 		"whole":     {[]tensor{f32("model.norm.weight", 65)}, "it is [65], but model.norm.weight is [64]"},
 		"both": {[]tensor{f32(q+".lora_A.weight", 2, 64), f32(q+".lora_B.weight", 64, 2), f32(q+".weight", 64, 64)},
-			"an ADAPTER line"},
+			"which an adapter has already changed"},
 		"nothing": {nil, "it holds no tensors"},
 		"other prefix": {[]tensor{{Tensor: safetensors.Tensor{Name: "x", DType: safetensors.F32, Shape: []int64{1}}}},
 			"base_model.model."},

@@ -22,10 +22,10 @@ func TestPoolingFile(t *testing.T) {
 		"without a list":   {"", "1_Pooling", `{}`, "1_Pooling/config.json", false},
 		"absent":           {strings.Replace(list, "PATH", "2_Pool", 1), "1_Pooling", `{}`, "", false},
 		"none":             {`[]`, "1_Pooling", `{}`, "", false},
-		"outside":          {strings.Replace(list, "PATH", "../x", 1), "x", `{}`, `"../x" is no folder`, true},
-		"absolute":         {strings.Replace(list, "PATH", "/etc", 1), "x", `{}`, `"/etc" is no folder`, true},
-		"a draft's":        {strings.Replace(list, "PATH", "draft", 1), "draft", `{}`, "no folder", true},
-		"no JSON":          {"", "1_Pooling", `{`, "no JSON", true},
+		"outside":          {strings.Replace(list, "PATH", "../x", 1), "x", `{}`, `"../x" is not a folder`, true},
+		"absolute":         {strings.Replace(list, "PATH", "/etc", 1), "x", `{}`, `"/etc" is not a folder`, true},
+		"a draft's":        {strings.Replace(list, "PATH", "draft", 1), "draft", `{}`, "not a folder", true},
+		"no JSON":          {"", "1_Pooling", `{`, "not valid JSON", true},
 		"a list of others": {`{}`, "x", `{}`, "modules.json", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -172,7 +172,7 @@ func (o opener) notAFolder(c modelfile.Command, path string) error {
 		return fmt.Errorf("%s: %w, and GGUF files are not supported; name a folder with config.json and *.safetensors",
 			path, errPath)
 	case ext == ".bin" || ext == ".pt" || ext == ".pth" || ext == ".ckpt":
-		return fmt.Errorf("%s: %w, and PyTorch pickles run code when they are read; "+
+		return fmt.Errorf("%s: %w, and a PyTorch pickle runs code when it is read; "+
 			"name a folder with config.json and *.safetensors", path, errPath)
 	}
 	return fmt.Errorf("%s: %w; name one with config.json and *.safetensors", path, errPath)

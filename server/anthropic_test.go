@@ -276,7 +276,7 @@ func TestMessagesRefused(t *testing.T) {
 		`"max_tokens":-1,` + hi: "max_tokens",
 		`"messages":[{"role":"robot","content":"x"}]`:                              "messages.0.role",
 		content(`{"type":"image","source":{"type":"url","url":"http://a/b.png"}}`): `content.0.source: image source \"url\"`,
-		content(`{"type":"image","source":{"type":"base64","data":"!"}}`):          "not base64",
+		content(`{"type":"image","source":{"type":"base64","data":"!"}}`):          "not valid base64",
 		content(`{"type":"image","source":{"type":"base64","data":"AAAA"}}`):       "vision",
 		content(`{"type":"image"}`):                                                "source",
 		content(`{"type":"document","source":{"type":"base64","data":"AAAA"}}`):    `document source \"base64\"`,

@@ -160,7 +160,7 @@ func TestCreate(t *testing.T) {
 		`{"model":"x","from":"` + dir + `"}`:                                          "model name",
 		`{"model":"x/","from":"plain"}`:                                               "model name",
 		`{"from":"plain"}`:                                                            "model name",
-		`{"model":"x@` + digest.FromString("").String() + `","from":"plain"}`:         "no digest",
+		`{"model":"x@` + digest.FromString("").String() + `","from":"plain"}`:         "must not have a digest",
 		`{"model":"x","from":"plain","quantize":"q4_K_M"}`:                            "int4",
 		`{"model":"x","from":"plain","template":"{% if %}"}`:                          "template",
 		`{"model":"x","from":"plain","parameters":{"warmth":1}}`:                      "warmth",

@@ -12,7 +12,7 @@ import (
 // decodePicture decodes a picture from base64 or from a data URL.
 func decodePicture(text string, id int) (runtime.Picture, error) {
 	if id >= limits.Pictures {
-		return runtime.Picture{}, badRequest("too many pictures: at most %d are allowed", limits.Pictures)
+		return runtime.Picture{}, badRequest("too many pictures: a request may have at most %d", limits.Pictures)
 	}
 	p := runtime.Picture{ID: id, Name: fmt.Sprintf("%d", id+1)}
 	if rest, ok := strings.CutPrefix(text, "data:"); ok {

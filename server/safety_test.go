@@ -102,10 +102,10 @@ func TestManyOfAnything(t *testing.T) {
 		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 	}
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}`, 400,
-		"64 pictures")
+		"at most 64")
 	f.has(t, "POST", "/api/chat",
 		`{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}]}`, 400,
-		"64 pictures")
+		"at most 64")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(maxStops+1, `"a"`)+`}}`, 400,
 		"64 texts")
 	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a",

@@ -61,7 +61,7 @@ func TestFP8Granularity(t *testing.T) {
 		{channel, []int64{64, 128}, []int64{64, 1}, "a scale per row"},
 		{channel, []int64{64, 128}, []int64{64}, "a scale per row"},
 		{channel, []int64{4, 64, 128}, []int64{4, 64, 1}, "a scale per row"},
-		{channel, []int64{64, 128}, []int64{32, 1}, "fits model.w.weight [64 128] neither"},
+		{channel, []int64{64, 128}, []int64{32, 1}, "matches model.w.weight [64 128] neither"},
 		{perTensor, []int64{64, 128}, nil, "a scale per tensor"},
 		{perTensor, []int64{64, 128}, []int64{1}, "a scale per tensor"},
 		{perTensor, []int64{4, 64, 128}, []int64{1}, "a scale per tensor"},
@@ -69,7 +69,7 @@ func TestFP8Granularity(t *testing.T) {
 		{perTensor, []int64{4, 64, 128}, []int64{4, 1, 1}, "a scale per expert"},
 		{"", []int64{300, 256}, []int64{3, 2}, "blocks of 128 x 128"},
 		{"", []int64{64, 128}, []int64{2, 4}, "blocks of 32 x 32"},
-		{"", []int64{64, 128}, []int64{3, 4}, "fits model.w.weight [64 128] neither"},
+		{"", []int64{64, 128}, []int64{3, 4}, "matches model.w.weight [64 128] neither"},
 		{"", []int64{64}, []int64{1}, "want a matrix"},
 		{
 			`{"quant_method": "fp8", "weight_block_size": "128"}`, []int64{64, 128}, []int64{1},

@@ -235,7 +235,7 @@ func TestPublishedDamage(t *testing.T) {
 					h.data = make([]byte, h.Size())
 				}
 			}
-		}, []string{"codes of 5 bits: want 2, 3, 4 or 8"}},
+		}, []string{"codes have 5 bits, want 2, 3, 4 or 8"}},
 		{
 			"gptq of a wrong index", "gptq", func(f *folder) { f.tensors[layer+".g_idx"].data[0] = 99 },
 			[]string{layer + ".g_idx", "column 0 is in group 99"},
@@ -279,7 +279,7 @@ func TestPublishedDamage(t *testing.T) {
 		},
 		{
 			"nvfp4 without global scale", "nvfp4", drop(".weight_global_scale"),
-			[]string{layer + ".weight_packed", ".weight_global_scale, is missing"},
+			[]string{layer + ".weight_packed", ".weight_global_scale, its scale of the whole tensor, is missing"},
 		},
 		{
 			"nvfp4 of another group", "nvfp4", reshape(".weight_scale", 128, 2),
@@ -292,7 +292,7 @@ func TestPublishedDamage(t *testing.T) {
 		},
 		{
 			"modelopt without global scale", "nvfp4-modelopt", drop(".weight_scale_2"),
-			[]string{layer + ".weight", ".weight_scale_2, is missing"},
+			[]string{layer + ".weight", ".weight_scale_2, its scale of the whole tensor, is missing"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
