@@ -7,9 +7,9 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// I is the widest integer vector. dot16 adds the sum of two int16 products to each 32-bit lane of sum. dot8 adds the sum
-// of four products of unsigned bytes w and int8 x; with AVX2, it adds the sum of two such products to each 16-bit lane.
-// add16 and add8 are dot16 and dot8 with 256-bit vectors.
+// I is the widest integer vector. dot16 adds the sum of two int16 products to each 32-bit lane of sum. dot8 adds the
+// sum of four products of unsigned bytes w and int8 x; with AVX2, it adds the sum of two such products to each 16-bit
+// lane. add16 and add8 are dot16 and dot8 with 256-bit vectors.
 #if defined(__AVX512VNNI__)
 using I = __m512i;
 IG_INLINE I zeros() { return _mm512_setzero_si512(); }
