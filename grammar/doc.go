@@ -7,7 +7,9 @@
 // Done reports whether the text may end.
 //
 // Contract:
-//   - A token is in the mask exactly if Accept takes it. Only Mask applies a budget.
+//   - Without a budget, a token is in the mask exactly if Accept takes it. Accept ignores budgets. For extremely
+//     ambiguous grammars a mask may omit tokens to bound time and memory, but it always contains a way to complete
+//     the text.
 //   - Mask with a number of remaining tokens allows only tokens after which the text can be completed within the rest.
 //     A text within its budget always has a next token or may end. If no text fits the budget, Matcher returns
 //     ErrBudget.

@@ -273,7 +273,7 @@ func (c *compiler) withoutEmpty(e *expr) *expr {
 		}
 		made = callExpr(r)
 	default:
-		made = noExpr // a set never contains the empty string
+		made = noExpr // the empty text
 	}
 	c.nonEmpty[e] = made
 	return made

@@ -1,6 +1,6 @@
 package tokenizer
 
-// Tokenizer is a loaded tokenizer.json. It is immutable and safe for concurrent use.
+// Tokenizer is a loaded tokenizer.json or tokenizer.model. It is immutable and safe for concurrent use.
 type Tokenizer struct {
 	model      model
 	added      *addedVocabulary

@@ -19,11 +19,11 @@ var lowercaseRuns []byte
 
 // Properties, in the order of the generator.
 const (
-	propOther       = 1 << iota // BertNormalizer's clean_text drops it
-	propBertMark                // removed by BertNormalizer's clean_text
-	propPunctuation             // removed by BertNormalizer's strip_accents
-	propMark                    // StripAccents drops it
-	propWord                    // removed by StripAccents
+	propOther       = 1 << iota // removed by BertNormalizer's clean_text
+	propBertMark                // removed by BertNormalizer's strip_accents
+	propPunctuation             // Punctuation, BertPreTokenizer
+	propMark                    // removed by StripAccents
+	propWord                    // \w of Rust's regex crate
 )
 
 // Grapheme break classes, in the top three bits.

@@ -11,7 +11,7 @@ type wordPiece struct {
 	trie      *trie
 	unk       string
 	continues int32 // the trie node below which continuation tokens are; -1: there are none
-	maxChars  int   // longer words become the unknown token
+	maxChars  int   // in a word; longer words become the unknown token
 }
 
 // wordLevel only encodes whole pieces.
