@@ -4,14 +4,14 @@ import "math/bits"
 
 // mask is the set of tokens that may follow a state.
 type mask struct {
-	bits  []uint32
-	any   bool
-	most  int64  // upper bound of state.tokens after any allowed token
-	roots []root // subtrees that the truncated part of the stack decides; empty for full stacks
+	bits     []uint32
+	any      bool
+	most     int64     // upper bound of state.tokens after any allowed token
+	subtrees []subtree // parts that the truncated stack cannot decide; empty for full stacks
 }
 
-// root is a node of a vocabulary's trie. Its own token is decided; those below it are not.
-type root struct {
+// subtree is the part of a vocabulary's trie at a node. The token of the node is decided; those below it are not.
+type subtree struct {
 	trie *trie
 	node int32
 	path []byte // from the root of the trie
@@ -44,11 +44,11 @@ func (a *automaton) maskOf(s *state) *mask {
 		copy(m.bits, base.bits)
 		m.any = base.any
 		m.most = sum(base.most, a.cutAway(s, depth))
-		for _, r := range base.roots {
+		for _, r := range base.subtrees {
 			switch from := a.after(s, r.path); {
 			case from == a.dead:
 			case from.undecided(len(r.path)):
-				m.roots = append(m.roots, r)
+				m.subtrees = append(m.subtrees, r)
 			default:
 				a.walk(m, r.trie, r.node+1, r.trie.nodes[r.node].skip, len(r.path), from)
 			}
@@ -68,7 +68,7 @@ func (a *automaton) maskOf(s *state) *mask {
 	if a.work > maxWork {
 		m.any = a.shortestStep(m.bits, s, -1) || m.any
 	}
-	a.bytes += 4*len(m.bits) + 64*len(m.roots)
+	a.bytes += 4*len(m.bits) + 64*len(m.subtrees)
 	s.mask = m
 	return m
 }
@@ -103,7 +103,7 @@ func (a *automaton) walk(m *mask, t *trie, from, to int32, depth int, s *state) 
 		}
 		if next.undecided(int(n.depth)) {
 			if n.skip > i+1 {
-				m.roots = append(m.roots, root{trie: t, node: i, path: a.pathTo(t, i)})
+				m.subtrees = append(m.subtrees, subtree{trie: t, node: i, path: a.pathTo(t, i)})
 			}
 			i = n.skip
 			continue
