@@ -194,7 +194,7 @@ func TestReadHeaderDamaged(t *testing.T) {
 		{"half a byte", tensor("F4", "[3]", "[0,2]", 2), ErrShape,
 			`tensor "t": invalid shape [3]: 3 elements of 4 bits are not a whole number of bytes`},
 		{"part of a byte", tensor("F6_E2M3", "[2]", "[0,2]", 2), ErrShape,
-			`tensor "t": invalid shape [2]: 2 elements of 6 bits do not`},
+			`tensor "t": invalid shape [2]: 2 elements of 6 bits are not`},
 
 		// Offsets.
 		{"begin after end", tensor("U8", "[4]", "[4,0]", 4), ErrOffsets,
@@ -230,7 +230,7 @@ func TestReadHeaderDamaged(t *testing.T) {
 		{"empty tensor inside another", raw("{"+one+","+entry("u", "U8", "[0]", "[2,2]")+"}", 4), ErrOverlap,
 			`tensor "u": overlapping data: it begins at 2`},
 		{"empty tensor after the end", raw("{"+one+","+entry("u", "U8", "[0]", "[5,5]")+"}", 4), ErrHole,
-			`tensor "u": hole in the data: begins at 5`},
+			`tensor "u": hole in the data: it begins at 5`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := readBytes(tt.file)

@@ -37,7 +37,7 @@ func TestParseIndexDamaged(t *testing.T) {
 		{"no weight_map", `{"metadata":{}}`, "invalid index: weight_map is absent or empty"},
 		{"empty weight_map", `{"weight_map":{}}`, "invalid index: weight_map is absent or empty"},
 		{"null weight_map", `{"weight_map":null}`, "invalid index: JSON byte 14: want '{', found 'n'"},
-		{"two weight_maps", `{"weight_map":{},"weight_map":{}}`, `invalid index: two keys "weight_map"`},
+		{"two weight_maps", `{"weight_map":{},"weight_map":{}}`, `invalid index: duplicate key "weight_map"`},
 		{"number for a shard", `{"weight_map":{"t":1}}`, `tensor "t": invalid index: JSON byte 19: want '"', found '1'`},
 		{"duplicate tensor", `{"weight_map":{"t":"a.safetensors","t":"b.safetensors"}}`,
 			`tensor "t": invalid index: duplicate: it occurs twice in the weight_map`},
