@@ -25,12 +25,12 @@ type Coding struct {
 
 // newCoding returns the coding of a plain tensor.
 func newCoding(
-	name string, target quantize.Type, source safetensors.DType, shape []int64, global float32,
+	name string, target quantize.Type, from safetensors.DType, shape []int64, global float32,
 ) (Coding, error) {
-	c := Coding{Target: target, Width: int64(source.Bits() / 8), Source: quantize.DType(source), Global: global}
+	c := Coding{Target: target, Width: int64(from.Bits() / 8), Source: quantize.DType(from), Global: global}
 	if target == 0 {
 		c.Source = ""
-		return c, c.place(blob.PlainLayout(name, source, shape))
+		return c, c.place(blob.PlainLayout(name, from, shape))
 	}
 	if !target.IsCast() && target.GroupSizes(c.Source) == (quantize.Sizes{}) {
 		c.Middle = quantize.F32
