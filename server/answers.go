@@ -5,22 +5,22 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // job is a generation request to a model.
 type job struct {
 	model   *model
 	request runtime.Request
-	reader  talk.Reader
+	reader  prompt.Reader
 	calls   int            // tool calls after which the response is complete; 0: no limit
 	keep    *time.Duration // how long the model stays loaded afterwards; nil: the server's default
 	begun   time.Time
 }
 
 // job builds a job. The caller sets keep and begun.
-func (s *Server) job(m *model, p *talk.Prompt, o options, f format, l logProbOptions) (job, error) {
+func (s *Server) job(m *model, p *prompt.Prompt, o options, f format, l logProbOptions) (job, error) {
 	j := job{model: m, reader: p.Reader}
 	j.request = runtime.Request{Prompt: p.IDs, Pictures: p.Pictures, Special: p.Special, Format: f.after(p),
 		Draft:    s.opts.Draft,

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // messages is POST /v1/messages: it generates the next message of a conversation.
@@ -74,7 +74,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 }
 
 // messagesPrompt builds the prompt of a request.
-func (s *Server) messagesPrompt(r *http.Request, q *messagesRequest) (*model, *talk.Prompt, error) {
+func (s *Server) messagesPrompt(r *http.Request, q *messagesRequest) (*model, *prompt.Prompt, error) {
 	m, err := s.find(r.Context(), q.Model)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +92,7 @@ func (s *Server) messagesPrompt(r *http.Request, q *messagesRequest) (*model, *t
 }
 
 // messagesJob builds the job of a request.
-func (s *Server) messagesJob(m *model, p *talk.Prompt, q *messagesRequest) (job, error) {
+func (s *Server) messagesJob(m *model, p *prompt.Prompt, q *messagesRequest) (job, error) {
 	use, err := q.toolUse()
 	if err != nil {
 		return job{}, err
@@ -116,7 +116,7 @@ func (s *Server) messagesJob(m *model, p *talk.Prompt, q *messagesRequest) (job,
 }
 
 // limitThinking ends thinking when the budget is used up, unless another format already applies during thinking.
-func (q *messagesRequest) limitThinking(f *runtime.Format, p *talk.Prompt) {
+func (q *messagesRequest) limitThinking(f *runtime.Format, p *prompt.Prompt) {
 	switch {
 	case q.Thinking == nil || q.Thinking.Budget == nil:
 	case p.Thinking != "" && (f.Kind == "" || f.After == p.Thinking):

@@ -9,13 +9,13 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // conversation returns the template's input.
-func (q *messagesRequest) conversation(style *talk.Style) (talk.Conversation, error) {
-	var c talk.Conversation
+func (q *messagesRequest) conversation(style *prompt.Style) (prompt.Conversation, error) {
+	var c prompt.Conversation
 	if len(q.Messages) == 0 {
 		return c, badParam("messages", "at least one message is required")
 	}
@@ -40,7 +40,7 @@ func (q *messagesRequest) conversation(style *talk.Style) (talk.Conversation, er
 			return c, err
 		}
 	}
-	c.Messages, c.Pictures = withImageMessages(style, b.messages), b.pictures
+	c.Messages, c.Pictures = style.WithImageMessages(b.messages), b.pictures
 	return c, nil
 }
 
@@ -87,7 +87,7 @@ func addText(to *strings.Builder, text string) {
 }
 
 // think sets whether the model thinks. The default is no.
-func (q *messagesRequest) think(style *talk.Style, r *chat.Request) error {
+func (q *messagesRequest) think(style *prompt.Style, r *chat.Request) error {
 	on := false
 	if t := q.Thinking; t != nil {
 		switch t.Type {

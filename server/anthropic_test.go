@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runner"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // postMessage returns the response of /v1/messages.
@@ -474,7 +474,7 @@ func FuzzMessages(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	style := &talk.Style{Texts: &convert.Texts{}, Template: template}
+	style := &prompt.Style{Texts: &convert.Texts{}, Template: template}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var q messagesRequest
 		if json.Unmarshal(body, &q) != nil {

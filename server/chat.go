@@ -9,7 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/server/talk"
+	"github.com/ingotml/ingot/chat/prompt"
 )
 
 // chatRequest is the body of /api/chat.
@@ -141,7 +141,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 }
 
 // talkPrompt builds the prompt of a conversation.
-func (s *Server) talkPrompt(r *http.Request, m *model, q chatRequest) (*talk.Prompt, error) {
+func (s *Server) talkPrompt(r *http.Request, m *model, q chatRequest) (*prompt.Prompt, error) {
 	style, err := m.chatStyle()
 	if err != nil {
 		return nil, err
@@ -155,8 +155,8 @@ func (s *Server) talkPrompt(r *http.Request, m *model, q chatRequest) (*talk.Pro
 
 // conversation returns the template's input: the system message of the request or else of the image, the image's
 // messages, and the request's messages. An empty system message counts as none.
-func (q chatRequest) conversation(style *talk.Style) (talk.Conversation, error) {
-	var c talk.Conversation
+func (q chatRequest) conversation(style *prompt.Style) (prompt.Conversation, error) {
+	var c prompt.Conversation
 	c.Tools, c.Think, c.ThinkLevel = q.Tools, q.Think.on, q.Think.level
 	for _, m := range q.Messages {
 		for _, text := range m.images {
@@ -167,10 +167,10 @@ func (q chatRequest) conversation(style *talk.Style) (talk.Conversation, error) 
 			c.Pictures = append(c.Pictures, p)
 		}
 		if len(m.images) > 0 {
-			m.Parts = talk.TextParts(m.Content, len(m.images))
+			m.Parts = prompt.TextParts(m.Content, len(m.images))
 		}
 		c.Messages = append(c.Messages, m.Message)
 	}
-	c.Messages = withImageMessages(style, c.Messages)
+	c.Messages = style.WithImageMessages(c.Messages)
 	return c, nil
 }

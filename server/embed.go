@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // embedRequest is the body of /api/embed.
@@ -129,7 +129,7 @@ func (s *Server) inputTokens(ctx context.Context, m *model, q embedParams) (ids 
 	ids = q.input.ids
 	for i, text := range q.input.texts {
 		cut := false
-		one, err := talk.Encode(ctx, s.prompts, text, func(text string) (one []int32, err error) {
+		one, err := prompt.Encode(ctx, s.prompts, text, func(text string) (one []int32, err error) {
 			one, cut, err = m.EncodeWithin(text, limit)
 			return one, err
 		})

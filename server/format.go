@@ -1,8 +1,8 @@
 package server
 
 import (
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // format is the output format: "json", a JSON schema, or, as an extension, "regex:PATTERN" or "ebnf:GRAMMAR".
@@ -14,7 +14,7 @@ func (f *format) UnmarshalJSON(b []byte) (err error) {
 }
 
 // after returns the format for the response to a prompt. It does not apply to thinking.
-func (f format) after(p *talk.Prompt) runtime.Format {
+func (f format) after(p *prompt.Prompt) runtime.Format {
 	if f.Kind != "" {
 		f.After = p.Thinking
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // generateRequest is the body of /api/generate.
@@ -112,7 +112,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 }
 
 // generatePrompt returns the prompt of a request: verbatim if it is raw, otherwise as a user message in the template.
-func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*talk.Prompt, error) {
+func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*prompt.Prompt, error) {
 	var pictures []runtime.Picture
 	for i, text := range q.Images {
 		p, err := decodePicture(text, i)
@@ -130,7 +130,7 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 			return nil, err
 		}
 		ids, err := s.encode(r.Context(), m, text)
-		return &talk.Prompt{IDs: ids, Pictures: shown}, err
+		return &prompt.Prompt{IDs: ids, Pictures: shown}, err
 	}
 	style, err := m.chatStyle()
 	if q.Template != "" {
@@ -144,25 +144,17 @@ func (s *Server) generatePrompt(r *http.Request, m *model, q generateRequest) (*
 	if q.Suffix != "" && !style.Fills() {
 		return nil, badRequest("%s does not support insert: its template does not use a suffix", m.name())
 	}
-	c := talk.Conversation{Pictures: pictures}
+	c := prompt.Conversation{Pictures: pictures}
 	c.Suffix, c.Think, c.ThinkLevel = q.Suffix, q.Think.on, q.Think.level
-	system := q.System
-	if system == "" && style.Template != nil {
-		system = style.Texts.System
+	if q.System != "" {
+		c.Messages = append(c.Messages, chat.Message{Role: "system", Content: q.System})
 	}
-	if system != "" {
-		c.Messages = append(c.Messages, chat.Message{Role: "system", Content: system})
+	c.Messages = append(c.Messages, prompt.UserTurn(q.Prompt, len(pictures)))
+	if len(q.Context) == 0 {
+		c.Messages = style.WithImageMessages(c.Messages)
+	} else {
+		c.Messages = style.WithSystem(c.Messages)
 	}
-	if len(q.Context) == 0 && style.Template != nil {
-		for _, t := range style.Texts.Messages {
-			c.Messages = append(c.Messages, chat.Message{Role: t.Role, Content: t.Content})
-		}
-	}
-	turn := chat.Message{Role: "user", Content: q.Prompt}
-	if len(pictures) > 0 {
-		turn.Parts = talk.TextParts(q.Prompt, len(pictures))
-	}
-	c.Messages = append(c.Messages, turn)
 	p, err := s.makePrompt(r.Context(), m, style, c)
 	if err == nil && len(q.Context) > 0 {
 		p.IDs = slices.Concat(q.Context, withoutBOS(m, p.IDs))

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
-	"github.com/ingotml/ingot/server/talk"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -20,7 +20,7 @@ import (
 type model struct {
 	entry *manifest.Entry
 	*runtime.Processor
-	style    *talk.Style
+	style    *prompt.Style
 	template error // why the chat template is unusable
 }
 
@@ -28,7 +28,7 @@ type model struct {
 func (m *model) name() string { return m.entry.Name.String() }
 
 // chatStyle returns the chat template and its settings.
-func (m *model) chatStyle() (*talk.Style, error) {
+func (m *model) chatStyle() (*prompt.Style, error) {
 	return m.style, m.template
 }
 
@@ -64,7 +64,7 @@ func (s *Server) find(ctx context.Context, name string) (*model, error) {
 		return nil, err
 	}
 	m := &model{entry: entry}
-	if m.style, err = talk.Open(s.opts.Store, entry); err != nil {
+	if m.style, err = prompt.Open(s.opts.Store, entry); err != nil {
 		return nil, err
 	}
 	if err := m.style.Texts.CheckRequires(m.name(), s.opts.Version); err != nil {
@@ -149,7 +149,7 @@ func (s *Server) acquire(ctx context.Context, m *model) (*pool.Lease, time.Durat
 }
 
 // makePrompt builds the prompt of a conversation.
-func (s *Server) makePrompt(ctx context.Context, m *model, style *talk.Style, c talk.Conversation) (*talk.Prompt,
+func (s *Server) makePrompt(ctx context.Context, m *model, style *prompt.Style, c prompt.Conversation) (*prompt.Prompt,
 	error) {
 	if err := m.checkCapabilities(style, &c); err != nil {
 		return nil, err

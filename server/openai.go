@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // Common parts of OpenAI's API, https://platform.openai.com/docs/api-reference as of November 2026. Extensions, ours
@@ -60,10 +60,10 @@ func orNull(s string) *string {
 }
 
 // errLong reports a prompt that is too long: it has more tokens than the context, or too much text.
-var errLong = talk.ErrLong
+var errLong = prompt.ErrLong
 
 // checkLength rejects prompts that exceed the context length early, with the error that clients recognize.
-func checkLength(m *model, p *talk.Prompt) error {
+func checkLength(m *model, p *prompt.Prompt) error {
 	if n, limit := len(p.IDs), m.Context(); n >= limit {
 		return fmt.Errorf("the prompt has %d tokens, the model's context length is %d: %w", n, limit, errLong)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
-	"github.com/ingotml/ingot/server/talk"
+	"github.com/ingotml/ingot/chat/prompt"
 )
 
 // chatCompletion is the body of /v1/chat/completions.
@@ -137,7 +137,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // chatJobs returns jobs for n choices of a conversation.
-func (s *Server) chatJobs(r *http.Request, m *model, c talk.Conversation, n int, use toolUse, f format, o options,
+func (s *Server) chatJobs(r *http.Request, m *model, c prompt.Conversation, n int, use toolUse, f format, o options,
 	l logProbOptions) ([]job, error) {
 	prompt, err := s.makePrompt(r.Context(), m, m.style, c)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // textCompletion is the body of /v1/completions: it completes prompts verbatim, without a chat template.
@@ -32,9 +32,9 @@ type textCompletion struct {
 }
 
 // prompts are one or several texts or lists of token ids.
-type prompts []prompt
+type prompts []promptInput
 
-type prompt struct {
+type promptInput struct {
 	text string
 	ids  []int32 // used instead of text if not nil
 }
@@ -62,9 +62,9 @@ func (p *prompts) UnmarshalJSON(b []byte) error {
 		text, ids = nil, nil
 		switch {
 		case json.Unmarshal(one, &text) == nil && text != nil:
-			*p = append(*p, prompt{text: *text})
+			*p = append(*p, promptInput{text: *text})
 		case json.Unmarshal(one, &ids) == nil && len(ids) > 0:
-			*p = append(*p, prompt{ids: ids})
+			*p = append(*p, promptInput{ids: ids})
 		default:
 			return fmt.Errorf("prompt[%d] must be a text or a list of token ids", i)
 		}
@@ -177,7 +177,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		for i := range n {
-			j, err := s.job(m, &talk.Prompt{IDs: ids}, o, format{}, logs)
+			j, err := s.job(m, &prompt.Prompt{IDs: ids}, o, format{}, logs)
 			if err != nil {
 				return err
 			}
@@ -213,13 +213,13 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // promptIDs returns the token ids of a prompt.
-func (s *Server) promptIDs(ctx context.Context, m *model, p prompt) (ids []int32, err error) {
+func (s *Server) promptIDs(ctx context.Context, m *model, p promptInput) (ids []int32, err error) {
 	if ids = p.ids; ids == nil {
 		if ids, err = s.encode(ctx, m, p.text); err != nil {
 			return nil, err
 		}
 	}
-	return ids, checkLength(m, &talk.Prompt{IDs: ids})
+	return ids, checkLength(m, &prompt.Prompt{IDs: ids})
 }
 
 // textWriter writes the choices of one request, as a stream or as one response.
@@ -247,7 +247,7 @@ func newTextWriter(w http.ResponseWriter, m *model, n int, logs bool) *textWrite
 }
 
 // echo prepends the prompt to a choice.
-func (a *textWriter) echo(i int, p prompt) (err error) {
+func (a *textWriter) echo(i int, p promptInput) (err error) {
 	c := &a.choices[i]
 	if c.echo = p.text; p.ids == nil {
 		return nil

@@ -6,15 +6,15 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // turns converts messages in OpenAI's form to a conversation for a model.
 //
 // Templates expect one system message, at the start: the leading ones are merged. Developer messages are system
 // messages. name returns what errors call a message.
-func turns(list []chat.Message, style *talk.Style, name func(i int) string) (c talk.Conversation, err error) {
+func turns(list []chat.Message, style *prompt.Style, name func(i int) string) (c prompt.Conversation, err error) {
 	called := map[string]string{} // names of called tools, by call id
 	for i, m := range list {
 		at := name(i)
@@ -41,7 +41,7 @@ func turns(list []chat.Message, style *talk.Style, name func(i int) string) (c t
 		}
 		c.Messages = append(c.Messages, m)
 	}
-	c.Messages = withImageMessages(style, c.Messages)
+	c.Messages = style.WithImageMessages(c.Messages)
 	return c, nil
 }
 

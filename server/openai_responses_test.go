@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 const flatF = `{"type":"function","name":"f","description":"d","strict":true,"parameters":{"type":"object",` +
@@ -166,7 +166,7 @@ func FuzzOpenAI(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	style := &talk.Style{}
+	style := &prompt.Style{}
 	name := func(int) string { return "x" }
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var c chatCompletion

@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // Tokenizing, with the routes and names of vLLM's server. It does not load the model.
@@ -62,14 +62,14 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) tokensOf(r *http.Request, m *model, q tokenizeRequest) (ids []int32, n int, err error) {
 	switch {
 	case q.Messages != nil:
-		var p *talk.Prompt
+		var p *prompt.Prompt
 		if p, err = s.talkPrompt(r, m, chatRequest{Messages: q.Messages, Tools: q.Tools, Think: q.Think}); err != nil {
 			return nil, 0, err
 		}
 		n, err = m.CountPrompt(r.Context(), p.IDs, p.Pictures)
 		return p.IDs, n, err
 	case q.Special != nil && !*q.Special && m.Tokenizer() != nil:
-		ids, err = talk.Encode(r.Context(), s.prompts, *q.Prompt, func(text string) ([]int32, error) {
+		ids, err = prompt.Encode(r.Context(), s.prompts, *q.Prompt, func(text string) ([]int32, error) {
 			return m.Tokenizer().Encode(text, false)
 		})
 	default:

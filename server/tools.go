@@ -7,8 +7,8 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // toolUse says how a response may call tools. The zero value means no tools.
@@ -22,7 +22,7 @@ type toolUse struct {
 //
 // If a call is required, the whole response is constrained to calls. If calls are optional and a tool is strict, the
 // constraint starts after the tag that opens a call. Calls of models without such a tag are not constrained.
-func (u toolUse) format(m *model, p *talk.Prompt, f format) (runtime.Format, error) {
+func (u toolUse) format(m *model, p *prompt.Prompt, f format) (runtime.Format, error) {
 	strict := slices.ContainsFunc(u.offers, func(o parse.Offer) bool { return o.Strict })
 	if len(u.offers) == 0 || !u.required && !strict && f.Kind == "" {
 		return f.after(p), nil
