@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
 )
 
@@ -137,7 +138,7 @@ type anthropicErrorJSON struct {
 // anthropicError returns an error in Anthropic's form.
 func anthropicError(t apiError) any {
 	e := anthropicErrorJSON{anthropicKind(t.status), t.message}
-	if (errors.Is(t.err, errLong) || errors.Is(t.err, runtime.ErrMemory)) && !strings.HasPrefix(e.Message, tooLong) {
+	if (errors.Is(t.err, prompt.ErrLong) || errors.Is(t.err, runtime.ErrMemory)) && !strings.HasPrefix(e.Message, tooLong) {
 		e.Message = tooLong + ": " + e.Message
 	}
 	return anthropicFailure{"error", e}

@@ -24,23 +24,23 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	case *q.MaxTokens < 0:
 		return badParam("max_tokens", "must not be negative: %d", *q.MaxTokens)
 	}
-	m, prompt, err := s.messagesPrompt(r, &q)
+	m, built, err := s.messagesPrompt(r, &q)
 	if err != nil {
 		return err
 	}
-	if n, limit := len(prompt.IDs), m.Context(); n >= limit {
-		return fmt.Errorf("%s: %d tokens > %d maximum: %w", tooLong, n, limit-1, errLong)
+	if n, limit := len(built.IDs), m.Context(); n >= limit {
+		return fmt.Errorf("%s: %d tokens > %d maximum: %w", tooLong, n, limit-1, prompt.ErrLong)
 	}
-	j, err := s.messagesJob(m, prompt, &q)
+	j, err := s.messagesJob(m, built, &q)
 	if err != nil {
 		return err
 	}
 	j.begun = begun
 	message := messageJSON{ID: newID("msg_"), Type: "message", Role: assistant, Model: m.name(),
-		Content: []blockJSON{}, Usage: messagesUsage{Input: len(prompt.IDs)}}
+		Content: []blockJSON{}, Usage: messagesUsage{Input: len(built.IDs)}}
 	var b blocks
 	if q.Stream {
-		b.stream = newMessageStream(w, message, s.times.ping)
+		b.stream = newMessageStream(w, message, s.pingInterval())
 		defer b.stream.stop()
 	}
 	o, err := s.run(r.Context(), j, func(p piece) error { return q.piece(&b, p) })
@@ -171,11 +171,11 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(r, &q); err != nil {
 		return err
 	}
-	m, prompt, err := s.messagesPrompt(r, &q)
+	m, built, err := s.messagesPrompt(r, &q)
 	if err != nil {
 		return err
 	}
-	n, err := m.CountPrompt(r.Context(), prompt.IDs, prompt.Pictures)
+	n, err := m.CountPrompt(r.Context(), built.IDs, built.Pictures)
 	if err != nil {
 		return err
 	}

@@ -49,16 +49,6 @@ func messageEvents(t *testing.T, text string) (list []messageEvent) {
 	return list
 }
 
-// toolTalk is the output of a model that thinks, writes text, and calls two tools.
-var toolTalk = []string{"<think>\nhm", " hm", "</think>\n\n", "Let me", " see.\n\n",
-	`<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`,
-	"\n", `<tool_call>{"name": "g", "arguments": {}}</tool_call>`}
-
-const toolAsk = `"model":"talk","max_tokens":50,"messages":[{"role":"user","content":"Hi"}],` +
-	`"thinking":{"type":"enabled","budget_tokens":1024},` +
-	`"tools":[{"name":"f","description":"F.","input_schema":{"type":"object"}},` +
-	`{"name":"g","input_schema":{"type":"object","properties":{}}}]`
-
 func TestMessages(t *testing.T) {
 	f := serve(t, nil)
 	got := f.postMessage(t,
@@ -103,8 +93,8 @@ func TestMessagesWarm(t *testing.T) {
 
 func TestMessagesWithTools(t *testing.T) {
 	f := serve(t, nil)
-	f.says = toolTalk
-	got := f.postMessage(t, `{`+toolAsk+`}`)
+	f.says = sampleOutput
+	got := f.postMessage(t, `{`+sampleRequest+`}`)
 	ids := map[string]bool{}
 	for _, b := range got["content"].([]any) {
 		if b := b.(map[string]any); b["type"] == "tool_use" {
@@ -137,20 +127,20 @@ func TestMessagesWithTools(t *testing.T) {
 	if got := strings.TrimSpace(f.prompt(t)); got != "system:brief|user:Hi|T=f|think=False" {
 		t.Errorf("prompt %q", got)
 	}
-	f.postMessage(t, `{`+toolAsk+`}`)
+	f.postMessage(t, `{`+sampleRequest+`}`)
 	if got := f.parrot.last(t).Format; got != (runtime.Format{After: "</think>", Within: 1024, Open: "<think>"}) {
 		t.Errorf("thinking budget: %+v", got)
 	}
 	for choice, must := range map[string]bool{
 		`{"type":"any"}`: true, `{"type":"tool","name":"g"}`: true, `{"type":"auto"}`: false,
 	} {
-		f.postMessage(t, `{`+toolAsk+`,"tool_choice":`+choice+`}`)
+		f.postMessage(t, `{`+sampleRequest+`,"tool_choice":`+choice+`}`)
 		if r := f.parrot.last(t); (r.Format.Kind == runtime.FormatEBNF) != must ||
 			must && strings.Contains(r.Format.Source, `"f`) == strings.Contains(choice, "tool") {
 			t.Errorf("%s: %+v", choice, r.Format)
 		}
 	}
-	f.postMessage(t, `{`+toolAsk+`,"tool_choice":{"type":"none"}}`)
+	f.postMessage(t, `{`+sampleRequest+`,"tool_choice":{"type":"none"}}`)
 	if got := f.prompt(t); strings.Contains(got, "T=") {
 		t.Errorf("prompt without tools: %q", got)
 	}
@@ -158,8 +148,8 @@ func TestMessagesWithTools(t *testing.T) {
 
 func TestMessagesStream(t *testing.T) {
 	f := serve(t, nil)
-	f.says = toolTalk
-	status, text := f.ask(t, "POST", "/v1/messages", `{"stream":true,`+toolAsk+`}`)
+	f.says = sampleOutput
+	status, text := f.ask(t, "POST", "/v1/messages", `{"stream":true,`+sampleRequest+`}`)
 	if status != 200 {
 		t.Fatalf("%d: %s", status, text)
 	}
@@ -457,7 +447,7 @@ func TestBlocks(t *testing.T) {
 // Every body is accepted or rejected, without a panic.
 func FuzzMessages(f *testing.F) {
 	for _, s := range []string{
-		`{` + toolAsk + `}`,
+		`{` + sampleRequest + `}`,
 		`{"model":"m","max_tokens":1,"system":[{"type":"text","text":"s"}],"messages":[{"role":"user",` +
 			`"content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64",` +
 			`"data":"AAAA"}}]}]}]}`,

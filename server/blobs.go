@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/limits"
@@ -14,11 +13,6 @@ import (
 
 // blobPath is the prefix of the route that receives files for /api/create.
 const blobPath = "/api/blobs/"
-
-// isUpload reports whether a request's body is a file, which has its own limits.
-func isUpload(r *http.Request) bool {
-	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, blobPath)
-}
 
 // headBlob is HEAD /api/blobs/{digest}: it reports whether a file exists and need not be uploaded.
 func (s *Server) headBlob(w http.ResponseWriter, r *http.Request) error {
@@ -46,7 +40,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return failf(http.StatusServiceUnavailable,
 			"%d files are being uploaded, which is the limit; upload this one again later", cap(s.uploadSlots))
 	}
-	body := &uploadBody{w: w, r: r, timeout: s.times.body}
+	body := &uploadBody{w: w, r: r, timeout: s.bodyTimeout()}
 	if s.opts.Store.HasUpload(d) {
 		// Read the body: a client that writes all of it before it reads would see a reset connection.
 		if _, err := io.Copy(io.Discard, body); err != nil {

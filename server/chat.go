@@ -132,7 +132,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, o.end()
+	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, endOf(o)
 	whole.Message.Content, whole.Message.Thinking = content.String(), thoughts.String()
 	if stream {
 		return writeLine(w, whole)

@@ -100,7 +100,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, o.end()
+	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, endOf(o)
 	whole.Response, whole.Thinking = response.String(), thoughts.String()
 	if len(prompt.Pictures) == 0 { // token ids cannot restore pictures
 		whole.Context = ids

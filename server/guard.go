@@ -20,6 +20,7 @@ type guard struct {
 	key     *[sha256.Size]byte // SHA-256 of the API key; nil: no key is required
 	hosts   []string           // accepted Host headers, in lower case
 	origins []string           // additional allowed origins
+	public  []string           // paths that need no key; the page's files need none either
 }
 
 func newGuard(o Options) guard {
@@ -64,7 +65,7 @@ func (g guard) check(w http.ResponseWriter, r *http.Request) bool {
 			return false
 		}
 	}
-	if g.key != nil && !slices.Contains(publicPaths, r.URL.Path) && !page.Serves(r) && !g.hasKey(r.Header) {
+	if g.key != nil && !g.isPublic(r) && !page.Serves(r) && !g.hasKey(r.Header) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		refuse(w, r, apiError{status: http.StatusUnauthorized,
 			message: "the server requires an API key: Authorization: Bearer KEY"})

@@ -6,7 +6,6 @@ import (
 	"log"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"time"
 )
 
@@ -22,14 +21,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.guard.check(a, r) {
 		return
 	}
-	if s.stopping.Load() && !slices.Contains(publicPaths, r.URL.Path) {
+	if s.stopping.Load() && !s.guard.isPublic(r) {
 		s.fail(a, r, errStopping)
 		return
 	}
 	if r.Body != nil && r.ContentLength != 0 {
 		// This fails only for a test's ResponseWriter, which has no deadlines.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body))
-		if !isUpload(r) {
+		if !s.isUpload(r) {
 			b := &body{ReadCloser: http.MaxBytesReader(a, r.Body, s.opts.MaxBody), of: &s.bodies}
 			defer b.release()
 			r.Body = b
@@ -50,40 +49,6 @@ func (s *Server) recoverPanic(a *responseWriter, r *http.Request) {
 	s.opts.Log("%s %s: panic: %v\n%s", r.Method, clip(r.URL.Path), p, debug.Stack())
 	s.fail(a, r, fmt.Errorf("internal error: %v", p))
 }
-
-// responseWriter records whether a response has started, and sets a deadline for each write.
-type responseWriter struct {
-	http.ResponseWriter
-	timeout time.Duration
-	begun   bool
-	status  int  // valid if begun
-	broken  bool // a write failed
-	// last sends an error as the last message of a stream; nil: no stream has started.
-	last func(apiError) error
-}
-
-func (a *responseWriter) begin(status int) {
-	if !a.begun {
-		a.begun, a.status = true, status
-	}
-}
-
-func (a *responseWriter) WriteHeader(status int) {
-	a.begin(status)
-	a.ResponseWriter.WriteHeader(status)
-}
-
-func (a *responseWriter) Write(p []byte) (int, error) {
-	a.begin(http.StatusOK)
-	// This fails only for a test's ResponseWriter, which has no deadlines.
-	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.timeout))
-	n, err := a.ResponseWriter.Write(p)
-	a.broken = a.broken || err != nil
-	return n, err
-}
-
-// Unwrap supports http.ResponseController.
-func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // discardLog returns a logger that drops net/http's messages, which are about clients' broken connections.
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }

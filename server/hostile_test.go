@@ -73,8 +73,8 @@ const wellFormed = `{"model":"talk","name":"talk","source":"talk","destination":
 // requests.
 var elsewhere = []string{"/api/pull", "/api/push", "/api/delete"}
 
-// at returns the route's path with what for each wildcard.
-func (r route) at(what string) string {
+// pathAt returns an endpoint's path with what for each wildcard.
+func pathAt(r endpoint, what string) string {
 	return wildcard.ReplaceAllString(strings.ReplaceAll(r.path, "{$}", ""), what)
 }
 
@@ -123,12 +123,12 @@ func (f *fixture) unharmed(t *testing.T, before int64) {
 func TestDamagedBodies(t *testing.T) {
 	f := serveMute(t, nil)
 	before := heap()
-	for _, r := range f.list() {
+	for _, r := range f.endpoints {
 		if r.method == "GET" {
 			continue
 		}
 		for name, body := range damaged() {
-			status, text := f.ask(t, r.method, r.at("x"), body)
+			status, text := f.ask(t, r.method, pathAt(r, "x"), body)
 			if status < 400 || status > 499 || len(text) > 2000 {
 				t.Errorf("%s %s, %s: status %d: %.300s", r.method, r.path, name, status, text)
 			}
@@ -154,7 +154,7 @@ func TestWrongFields(t *testing.T) {
 	if err := json.Unmarshal([]byte(wellFormed), &fields); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range f.list() {
+	for _, r := range f.endpoints {
 		if r.method == "GET" || slices.Contains(elsewhere, r.path) {
 			continue
 		}
@@ -174,7 +174,7 @@ func TestWrongFields(t *testing.T) {
 					t.Fatal(err)
 				}
 				w := httptest.NewRecorder()
-				f.direct(w, r.method, r.at("x"), string(body))
+				f.direct(w, r.method, pathAt(r, "x"), string(body))
 				if w.Code >= 500 {
 					t.Errorf("%s %s with %s %.60s: status %d: %.300s", r.method, r.path, field, v, w.Code, w.Body)
 				}
@@ -200,14 +200,14 @@ func (f *fixture) direct(w http.ResponseWriter, method, path, body string) {
 // FuzzBodies sends bodies to every route.
 func FuzzBodies(f *testing.F) {
 	s := serveMute(f, func(o *Options) { o.MaxBody = 64 << 10 })
-	var routes []route
-	for _, r := range s.list() {
+	var routes []endpoint
+	for _, r := range s.endpoints {
 		if !slices.Contains(elsewhere, r.path) {
 			routes = append(routes, r)
 		}
 	}
 	at := func(path string) uint8 {
-		return uint8(slices.IndexFunc(routes, func(r route) bool { return r.method == "POST" && r.path == path }))
+		return uint8(slices.IndexFunc(routes, func(r endpoint) bool { return r.method == "POST" && r.path == path }))
 	}
 	for i := range routes {
 		f.Add(uint8(i), wellFormed)
@@ -239,7 +239,7 @@ func FuzzBodies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
 		r := routes[int(which)%len(routes)]
 		w := httptest.NewRecorder()
-		s.direct(w, r.method, r.at("x"), body)
+		s.direct(w, r.method, pathAt(r, "x"), body)
 		if w.Code >= 500 && w.Code != http.StatusServiceUnavailable {
 			t.Errorf("%s %s %q: status %d: %s", r.method, r.path, body, w.Code, w.Body)
 		}
@@ -254,7 +254,7 @@ func TestNamesStayInside(t *testing.T) {
 		"..%2f..%2fetc%2fpasswd", "plain:../x", "plain@../x", "plain@sha256:..", "http://127.0.0.1:1/x", "file:///etc/passwd",
 		"a\x00b", "con:", "nul", strings.Repeat("../", 500), strings.Repeat("a", 9000),
 		"\u202eplain", "plain:latest/../../..", ".", "..", "~root", "$HOME", "`id`", "-rf"}
-	for _, r := range f.list() {
+	for _, r := range f.endpoints {
 		if r.method == "GET" && !wildcard.MatchString(strings.ReplaceAll(r.path, "{$}", "")) {
 			continue
 		}
@@ -269,7 +269,7 @@ func TestNamesStayInside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, path := range []string{r.at("x"), r.at(trick)} {
+			for _, path := range []string{pathAt(r, "x"), pathAt(r, trick)} {
 				w := httptest.NewRecorder()
 				f.direct(w, r.method, path, string(body))
 				if w.Code < 300 || w.Code > 499 || strings.Contains(w.Body.String(), "root:") {

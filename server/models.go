@@ -148,6 +148,15 @@ func (s *Server) acquire(ctx context.Context, m *model) (*pool.Lease, time.Durat
 	return lease, time.Since(begun), err
 }
 
+// load loads a model if needed. keep is how long it then stays loaded; nil: the server's default.
+func (s *Server) load(ctx context.Context, m *model, keep *time.Duration) error {
+	lease, _, err := s.acquire(ctx, m)
+	if err == nil {
+		lease.Release(keep)
+	}
+	return err
+}
+
 // makePrompt builds the prompt of a conversation.
 func (s *Server) makePrompt(ctx context.Context, m *model, style *prompt.Style, c prompt.Conversation) (*prompt.Prompt,
 	error) {

@@ -57,7 +57,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request) error {
 	} else if err != nil {
 		return err
 	}
-	s.pool.Stop(n.String())
+	s.unloadIdle(n)
 	w.WriteHeader(http.StatusOK)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/runtime"
 )
 
 // Common parts of Ollama's generate and chat, https://docs.ollama.com/api as of 0.33. Extensions are marked.
@@ -23,25 +22,7 @@ type endJSON struct {
 	Stats      *Stats `json:"stats,omitempty"` // an extension
 }
 
-// Stats are the statistics of a response, in the form of `ingot run --json`.
-type Stats struct {
-	PromptTokens  int     `json:"prompt_tokens"`
-	CachedTokens  int     `json:"cached_tokens"`
-	PromptSeconds float64 `json:"prompt_seconds"`
-	Tokens        int     `json:"tokens"`
-	Seconds       float64 `json:"seconds"`
-	Drafted       int     `json:"drafted"`
-	Accepted      int     `json:"accepted"`
-	TargetSteps   int     `json:"target_steps"`
-}
-
-// NewStats converts the statistics of a request.
-func NewStats(s runtime.Stats) Stats {
-	return Stats{s.PromptTokens, s.CachedTokens, s.PromptTime.Seconds(), s.Tokens, s.GenerateTime.Seconds(),
-		s.Drafted, s.Accepted, s.TargetSteps}
-}
-
-func (o outcome) end() endJSON {
+func endOf(o outcome) endJSON {
 	s := NewStats(o.stats)
 	return endJSON{
 		DoneReason: string(o.done), Total: int64(o.total), Load: int64(o.load),
@@ -94,10 +75,8 @@ func (s *Server) onlyLoad(r *http.Request, name string, keep keepAlive) (string,
 	if err != nil {
 		return "", "", err
 	}
-	lease, _, err := s.acquire(r.Context(), m)
-	if err != nil {
+	if err := s.load(r.Context(), m, keep.Duration); err != nil {
 		return "", "", err
 	}
-	lease.Release(keep.Duration)
 	return m.name(), doneLoad, nil
 }

@@ -1,13 +1,10 @@
 package server
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
-	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
@@ -44,7 +41,7 @@ func openAICode(t apiError) string {
 	switch {
 	case errors.Is(t.err, manifest.ErrNotFound):
 		return "model_not_found"
-	case errors.Is(t.err, errLong), errors.Is(t.err, runtime.ErrMemory):
+	case errors.Is(t.err, prompt.ErrLong), errors.Is(t.err, runtime.ErrMemory):
 		return "context_length_exceeded"
 	case t.status == http.StatusUnauthorized:
 		return "invalid_api_key"
@@ -59,31 +56,16 @@ func orNull(s string) *string {
 	return &s
 }
 
-// errLong reports a prompt that is too long: it has more tokens than the context, or too much text.
-var errLong = prompt.ErrLong
-
 // checkLength rejects prompts that exceed the context length early, with the error that clients recognize.
 func checkLength(m *model, p *prompt.Prompt) error {
 	if n, limit := len(p.IDs), m.Context(); n >= limit {
-		return fmt.Errorf("the prompt has %d tokens, the model's context length is %d: %w", n, limit, errLong)
+		return fmt.Errorf("the prompt has %d tokens, the model's context length is %d: %w", n, limit, prompt.ErrLong)
 	}
 	return nil
 }
 
-// newID returns a random id with a prefix.
-func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
-
-// callID returns a tool call's id. If the model gave none, it makes one of nine letters and digits, which the strictest
-// templates require.
-func callID(c parse.ToolCall) string {
-	if c.ID != "" {
-		return c.ID
-	}
-	return rand.Text()[:9]
-}
-
 // fingerprint identifies the model's manifest.
-func (m *model) fingerprint() string { return "fp_" + m.entry.Digest.Encoded()[:10] }
+func fingerprint(m *model) string { return "fp_" + m.entry.Digest.Encoded()[:10] }
 
 // usageJSON are token counts.
 type usageJSON struct {

@@ -77,8 +77,8 @@ type chatTokenProb struct {
 	Bytes   []int   `json:"bytes"`
 }
 
-// chatLogProbs converts logprobs to OpenAI's form.
-func (m *model) chatLogProbs(list []runtime.LogProb) []chatLogProb {
+// chatLogProbsOf converts logprobs to OpenAI's form.
+func chatLogProbsOf(m *model, list []runtime.LogProb) []chatLogProb {
 	of := func(p logProbJSON) chatTokenProb {
 		if p.Bytes == nil {
 			p.Bytes = []int{}
@@ -116,7 +116,7 @@ type chatChoice struct {
 func newChatWriter(w http.ResponseWriter, m *model, n int, logProbs bool) *chatWriter {
 	a := &chatWriter{m: m, logProbs: logProbs, choices: make([]chatChoice, n)}
 	a.frame = chatCompletionJSON{ID: newID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(),
-		Model: m.name(), Fingerprint: m.fingerprint()}
+		Model: m.name(), Fingerprint: fingerprint(m)}
 	a.events = newOpenAIEvents(w)
 	return a
 }
@@ -142,9 +142,9 @@ func (a *chatWriter) response(all []outcome, usage usageJSON) chatCompletionJSON
 		if text == "" && len(c.calls) > 0 {
 			message.Content = nil
 		}
-		choice := chatChoiceJSON{Index: i, Message: message, Finish: all[i].finish()}
+		choice := chatChoiceJSON{Index: i, Message: message, Finish: finish(all[i])}
 		if a.logProbs {
-			choice.LogProbs = &chatLogProbs{Content: a.m.chatLogProbs(c.logProbs)}
+			choice.LogProbs = &chatLogProbs{Content: chatLogProbsOf(a.m, c.logProbs)}
 		}
 		out.Choices = append(out.Choices, choice)
 	}
@@ -172,7 +172,7 @@ func (a *chatWriter) sendPiece(i int, p piece) error {
 	}
 	choice := chatChoiceJSON{Index: i, Delta: delta}
 	if a.logProbs {
-		choice.LogProbs = &chatLogProbs{Content: a.m.chatLogProbs(p.logProbs)}
+		choice.LogProbs = &chatLogProbs{Content: chatLogProbsOf(a.m, p.logProbs)}
 	}
 	return a.send([]chatChoiceJSON{choice}, nil)
 }
@@ -186,7 +186,7 @@ func (a *chatWriter) send(choices []chatChoiceJSON, usage *usageJSON) error {
 // end sends the last chunks of a stream.
 func (a *chatWriter) end(all []outcome, usage usageJSON, withUsage bool) error {
 	for i, o := range all {
-		if err := a.send([]chatChoiceJSON{{Index: i, Delta: &chatDeltaJSON{}, Finish: o.finish()}}, nil); err != nil {
+		if err := a.send([]chatChoiceJSON{{Index: i, Delta: &chatDeltaJSON{}, Finish: finish(o)}}, nil); err != nil {
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func chatCalls(list []parse.ToolCall) (out []chatCallJSON) {
 }
 
 // finish returns the finish reason.
-func (o outcome) finish() *string {
+func finish(o outcome) *string {
 	if o.calls > 0 && o.done == runtime.DoneStop {
 		return new("tool_calls")
 	}

@@ -242,7 +242,7 @@ type textChoice struct {
 func newTextWriter(w http.ResponseWriter, m *model, n int, logs bool) *textWriter {
 	a := &textWriter{m: m, logs: logs, choices: make([]textChoice, n), events: newOpenAIEvents(w)}
 	a.frame = textCompletionJSON{ID: newID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(),
-		Model: m.name(), Fingerprint: m.fingerprint()}
+		Model: m.name(), Fingerprint: fingerprint(m)}
 	return a
 }
 
@@ -280,7 +280,7 @@ func (a *textWriter) response(all []outcome, usage usageJSON) textCompletionJSON
 	for i := range a.choices {
 		c := &a.choices[i]
 		out.Choices = append(out.Choices,
-			textChoiceJSON{Index: i, Text: c.text.String(), LogProbs: c.logs, Finish: all[i].finish()})
+			textChoiceJSON{Index: i, Text: c.text.String(), LogProbs: c.logs, Finish: finish(all[i])})
 	}
 	return out
 }
@@ -308,7 +308,7 @@ func (a *textWriter) send(choices []textChoiceJSON, usage *usageJSON) error {
 // end sends the last chunks of a stream.
 func (a *textWriter) end(all []outcome, usage usageJSON, withUsage bool) error {
 	for i, o := range all {
-		if err := a.send([]textChoiceJSON{{Index: i, Finish: o.finish()}}, nil); err != nil {
+		if err := a.send([]textChoiceJSON{{Index: i, Finish: finish(o)}}, nil); err != nil {
 			return err
 		}
 	}

@@ -123,7 +123,7 @@ func (a *responsesWriter) piece(p piece) error {
 		}
 	}
 	if a.wantsLogs {
-		a.pending = append(a.pending, a.m.chatLogProbs(p.logProbs)...)
+		a.pending = append(a.pending, chatLogProbsOf(a.m, p.logProbs)...)
 	}
 	if p.thinking != "" {
 		if err := a.add(itemReasoning, p.thinking); err != nil {

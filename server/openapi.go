@@ -1,63 +1,47 @@
 package server
 
 import (
-	"encoding/json"
-	"net/http"
 	"reflect"
 	"strings"
-	"sync"
 )
 
-// openAPI is GET /openapi.json: it returns the OpenAPI document.
-func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
-	w.Header().Set("Content-Type", jsonType)
-	b, err := s.openapi()
-	if err != nil {
-		return err
-	}
-	_, _ = w.Write(b) // fails only if the client has disconnected
-	return nil
+// document collects operations. See https://spec.openapis.org/oas/v3.1.0.
+type document struct {
+	version string // of the program
+	types   *schemas
+	paths   map[string]map[string]any
 }
 
-// openAPIJSON returns a function that builds the document on its first call.
-func (s *Server) openAPIJSON() func() ([]byte, error) {
-	return sync.OnceValues(func() ([]byte, error) {
-		d, _ := s.openAPIDocument()
-		b, err := json.Marshal(d)
-		return append(b, '\n'), err
-	})
+// newDocument returns a document without operations. special are the schemas of types with their own JSON methods.
+func newDocument(version string, special specials) *document {
+	return &document{version: version, types: newSchemas(special), paths: map[string]map[string]any{}}
 }
 
-// openAPIDocument returns the document (https://spec.openapis.org/oas/v3.1.0), and the types for which it has no
-// schema.
-func (s *Server) openAPIDocument() (document map[string]any, unknown []string) {
-	types := newSchemas(specialSchemas)
-	paths := map[string]map[string]any{}
-	for _, r := range s.list() {
-		op, ok := operations[r.method+" "+r.path]
-		if !ok {
-			continue // a test reports the missing operation
-		}
-		path, parameters := openAPIPath(r.path)
-		if paths[path] == nil {
-			paths[path] = map[string]any{}
-		}
-		if name, about, ok := strings.Cut(op.query, " "); ok {
-			parameters = append(parameters,
-				map[string]any{"name": name, "in": "query", "description": about, "schema": schema{"type": "string"}})
-		}
-		paths[path][strings.ToLower(r.method)] = op.openAPI(types, path, parameters)
+// add adds the operation of a route, in the form of net/http's patterns. failure is a value of the type of its errors.
+func (d *document) add(method, pattern string, op operation, failure any) {
+	path, parameters := pathOf(pattern)
+	if d.paths[path] == nil {
+		d.paths[path] = map[string]any{}
 	}
-	document = map[string]any{
+	if name, about, ok := strings.Cut(op.query, " "); ok {
+		parameters = append(parameters,
+			map[string]any{"name": name, "in": "query", "description": about, "schema": schema{"type": "string"}})
+	}
+	d.paths[path][strings.ToLower(method)] = op.object(d.types, path, parameters, failure)
+}
+
+// whole returns the document, and the types for which it has no schema.
+func (d *document) whole() (whole map[string]any, unknown []string) {
+	whole = map[string]any{
 		"openapi": "3.1.0",
 		"info": map[string]any{
-			"title": "ingot", "version": s.opts.Version,
+			"title": "ingot", "version": d.version,
 			"description": "Serves models with the APIs of Ollama, OpenAI and Anthropic. " +
 				"Unknown members of requests are ignored.",
 		},
-		"paths": paths,
+		"paths": d.paths,
 		"components": map[string]any{
-			"schemas": types.components,
+			"schemas": d.types.components,
 			"securitySchemes": map[string]any{
 				"bearer": map[string]any{"type": "http", "scheme": "bearer"},
 				"key":    map[string]any{"type": "apiKey", "in": "header", "name": "X-Api-Key"},
@@ -65,11 +49,11 @@ func (s *Server) openAPIDocument() (document map[string]any, unknown []string) {
 		},
 		"security": []any{map[string]any{}, map[string]any{"bearer": []string{}}, map[string]any{"key": []string{}}},
 	}
-	return document, types.unknown
+	return whole, d.types.unknown
 }
 
-// openAPIPath converts a net/http pattern to an OpenAPI path and its parameters.
-func openAPIPath(path string) (string, []any) {
+// pathOf converts a net/http pattern to an OpenAPI path and its parameters.
+func pathOf(path string) (string, []any) {
 	var parameters []any
 	parts := strings.Split(strings.ReplaceAll(path, "{$}", ""), "/")
 	for i, part := range parts {
@@ -87,8 +71,8 @@ func openAPIPath(path string) (string, []any) {
 	return strings.Join(parts, "/"), parameters
 }
 
-// openAPI returns the operation object.
-func (op operation) openAPI(types *schemas, path string, parameters []any) map[string]any {
+// object returns the operation object.
+func (op operation) object(types *schemas, path string, parameters []any, failure any) map[string]any {
 	media := func(kind string, s schema) map[string]any { return map[string]any{kind: map[string]any{"schema": s}} }
 	content := map[string]any{}
 	switch {
@@ -115,7 +99,6 @@ func (op operation) openAPI(types *schemas, path string, parameters []any) map[s
 	if len(content) > 0 {
 		ok["content"] = content
 	}
-	_, failure := errorBody(path, apiError{})
 	failed := types.of(reflect.TypeOf(failure), true)
 	out := map[string]any{
 		"summary": op.summary,

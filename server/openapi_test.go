@@ -89,7 +89,7 @@ func valid(t *testing.T, s *jsonschema.Schema, text []byte, what string) {
 
 func split(key string) (method, path string) {
 	method, path, _ = strings.Cut(key, " ")
-	path, _ = openAPIPath(path)
+	path, _ = pathOf(path)
 	return strings.ToLower(method), path
 }
 
@@ -98,18 +98,13 @@ func TestOpenAPIRoutes(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
 	want := map[string]bool{}
-	for _, r := range f.list() {
+	for _, r := range f.endpoints {
 		key := r.method + " " + r.path
-		if _, ok := operations[key]; !ok {
-			t.Errorf("%s is missing in operations, openapi_routes.go", key)
+		if r.operation.summary == "" {
+			t.Errorf("%s has no operation", key)
 		}
 		method, path := split(key)
 		want[method+" "+path] = true
-	}
-	for key := range operations {
-		if method, path := split(key); !want[method+" "+path] {
-			t.Errorf("%s is not a route", key)
-		}
 	}
 	for path, methods := range d.paths {
 		for method := range methods {
@@ -122,7 +117,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 	for route := range want {
 		t.Errorf("the document lacks %s", route)
 	}
-	if _, unknown := f.openAPIDocument(); len(unknown) > 0 {
+	if _, unknown := f.document().whole(); len(unknown) > 0 {
 		t.Errorf("types with their own JSON methods and no special schema: %v", unknown)
 	}
 	var all struct {
@@ -141,9 +136,9 @@ func TestOpenAPIRequests(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
 	code := functions(t)
-	for _, r := range f.list() {
+	for _, r := range f.endpoints {
 		key := r.method + " " + r.path
-		op := operations[key]
+		op := r.operation
 		if op.request == nil {
 			continue
 		}
@@ -259,85 +254,6 @@ func mentions(code map[string][]*ast.FuncDecl, function, name string, depth int)
 	return found
 }
 
-// sample is a request to a fake model.
-type sample struct {
-	path string // if it differs from the route's
-	body string
-	says []string
-}
-
-// apiSamples are requests, keyed by method and path as in list.
-var apiSamples = map[string][]sample{
-	"GET /openapi.json":  {{}},
-	"GET /api/version":   {{}},
-	"GET /api/prove":     {{path: "/api/prove?nonce=" + strings.Repeat("0a", 32)}},
-	"GET /api/tags":      {{}},
-	"GET /api/ps":        {{path: "/api/ps?verbose=true"}},
-	"POST /api/show":     {{body: `{"model":"talk"}`}},
-	"GET /api/layers":    {{path: "/api/layers?model=talk"}},
-	"POST /api/copy":     {{body: `{"source":"talk","destination":"second"}`}},
-	"DELETE /api/delete": {{body: `{"model":"second"}`}},
-	"POST /api/create": {{body: `{"model":"made","from":"talk","system":"s"}`},
-		{body: `{"model":"made","from":"talk","stream":false}`}},
-	"POST /api/generate": {
-		{body: `{"model":"plain","prompt":"Once","ids":true,"logprobs":true,"top_logprobs":1}`},
-		{body: `{"model":"plain","prompt":"Once","stream":false,"options":{"stop":["x"],"draft":"auto"},` +
-			`"keep_alive":"5m","format":"json"}`},
-		{body: `{"model":"plain"}`},
-	},
-	"POST /api/chat": {
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"think":true,"tools":[{"type":"function",` +
-			`"function":{"name":"f","parameters":{"type":"object"}}}]}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_name":"f",` +
-			`"content":"2"}],"stream":false,"format":{"type":"object"}}`, says: calling},
-	},
-	"POST /api/embed": {{body: `{"model":"plain","input":["Once","a lamp"],"dimensions":2}`},
-		{body: `{"model":"plain"}`}},
-	"POST /api/embeddings": {{body: `{"model":"plain","prompt":"a lamp"}`}, {body: `{"model":"plain"}`}},
-	"POST /v1/embeddings": {{body: `{"model":"plain","input":[[5,6],[7]]}`},
-		{body: `{"model":"plain","input":"a","encoding_format":"base64"}`}},
-	"POST /v1/chat/completions": {
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"stream":true,` +
-			`"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1,` + sampleTools + `}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"n":2,"stop":"x",` +
-			`"seed":1,"reasoning_effort":"low",` + sampleTools + `}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_object"},` +
-			`"logprobs":true}`},
-	},
-	"POST /v1/completions": {
-		{body: `{"model":"plain","prompt":["Once","Twice"],"stream":true,"logprobs":1,` +
-			`"stream_options":{"include_usage":true}}`},
-		{body: `{"model":"plain","prompt":[5,6],"echo":true,"max_tokens":5,"logit_bias":{"5":1}}`},
-		{body: `{"model":"plain","prompt":"Once","logprobs":2}`},
-	},
-	"POST /v1/responses": {
-		{body: `{"model":"talk","input":"Hi","stream":true,"include":["reasoning.encrypted_content",` +
-			`"message.output_text.logprobs"],"tools":[{"type":"function","name":"f"}]}`, says: calling},
-		{body: `{"model":"talk","input":[{"type":"message","role":"user","content":"Hi"}],"instructions":"s",` +
-			`"tools":[{"type":"function","name":"f"}],"max_output_tokens":9,"reasoning":{"effort":"low"}}`, says: calling},
-	},
-	"GET /v1/models":         {{}},
-	"GET /v1/models/{id...}": {{path: "/v1/models/talk"}},
-	"POST /v1/messages": {
-		{body: `{"stream":true,` + toolAsk + `}`, says: toolTalk},
-		{body: `{` + toolAsk + `,"system":"s","stop_sequences":["x"]}`, says: toolTalk},
-	},
-	"POST /v1/messages/count_tokens": {{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text",` +
-		`"text":"Hi"}]}]}`}},
-	"POST /v1/tokenize": {
-		{body: `{"model":"talk","prompt":"Hi","return_token_strs":true}`},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}]}`},
-	},
-	"POST /v1/detokenize": {{body: `{"model":"plain","tokens":[5,6]}`}},
-}
-
-// sampleTools declares the tool that calling calls.
-const sampleTools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
-
-// calling is an output with thinking, text and a call.
-var calling = []string{"<think>\nhm", "</think>\n", "It is",
-	` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
-
 // transfers are routes that need a registry. Their responses have the same type as those of /api/create.
 var transfers = map[string]bool{"POST /api/pull": true, "POST /api/push": true}
 
@@ -345,9 +261,9 @@ var transfers = map[string]bool{"POST /api/pull": true, "POST /api/push": true}
 func TestOpenAPIAnswers(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
-	for _, r := range f.list() {
+	for _, r := range f.endpoints {
 		key := r.method + " " + r.path
-		op := operations[key]
+		op := r.operation
 		method, path := split(key)
 		if op.response == nil && op.stream == nil {
 			continue
@@ -355,18 +271,18 @@ func TestOpenAPIAnswers(t *testing.T) {
 		if transfers[key] {
 			continue
 		}
-		if len(apiSamples[key]) == 0 {
+		if len(r.samples) == 0 {
 			t.Errorf("apiSamples has no request for %s", key)
 		}
 		kinds := map[string]bool{}
-		for _, s := range apiSamples[key] {
+		for _, s := range r.samples {
 			if op.request != nil {
 				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.body),
 					key)
 			}
 			f.says = []string{"Hello", " world"}
-			if s.says != nil {
-				f.says = s.says
+			if s.output != nil {
+				f.says = s.output
 			}
 			_ = f.pool.Stop("talk:latest")
 			_ = f.pool.Stop("plain:latest")
@@ -388,9 +304,9 @@ func TestOpenAPIAnswers(t *testing.T) {
 		}
 	}
 	// Errors of every route that decodes JSON.
-	for _, r := range f.list() {
+	for _, r := range f.endpoints {
 		key := r.method + " " + r.path
-		if operations[key].request == nil {
+		if r.operation.request == nil {
 			continue
 		}
 		method, path := split(key)
@@ -404,7 +320,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 }
 
 // sample sends a request and returns the messages of its response.
-func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages [][]byte) {
+func (f *fixture) sample(t *testing.T, r endpoint, s sample) (kind string, messages [][]byte) {
 	t.Helper()
 	path := s.path
 	if path == "" {
@@ -448,14 +364,14 @@ func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages
 func TestOpenAPITypes(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
-	for _, r := range f.list() {
+	for _, r := range f.endpoints {
 		key := r.method + " " + r.path
-		if operations[key].request == nil || len(apiSamples[key]) == 0 {
+		if r.operation.request == nil || len(r.samples) == 0 {
 			continue
 		}
 		method, path := split(key)
 		whole := d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema")
-		base := apiSamples[key][0]
+		base := r.samples[0]
 		for _, name := range d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema) {
 			body := map[string]json.RawMessage{}
 			if err := json.Unmarshal([]byte(base.body), &body); err != nil {

@@ -63,5 +63,10 @@ func (p *promptMemory) Take(ctx context.Context, n int64) (release func(), err e
 
 // encode tokenizes a text verbatim.
 func (s *Server) encode(ctx context.Context, m *model, text string) ([]int32, error) {
-	return prompt.Encode(ctx, s.prompts, text, m.Encode)
+	return s.encodeWith(ctx, text, m.Encode)
+}
+
+// encodeWith calls encode within the memory for prompts.
+func (s *Server) encodeWith(ctx context.Context, text string, encode func(string) ([]int32, error)) ([]int32, error) {
+	return prompt.Encode(ctx, s.prompts, text, encode)
 }

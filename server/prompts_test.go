@@ -43,7 +43,7 @@ var promptRoutes = map[string][]string{
 	"/v1/embeddings": {`{"model":"talk","input":"x"}`},
 }
 
-// promptless are the other routes that take a body.
+// promptless are the other endpoints that take a body.
 var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", blobPath + "{digest}", "/api/pull",
 	"/api/push", "/v1/detokenize"}
 
@@ -78,7 +78,7 @@ func TestPromptMemoryIsShared(t *testing.T) {
 		t.Fatalf("%d bytes for prompts, %v to wait", f.prompts.total, f.prompts.wait)
 	}
 	f.prompts.wait = 20 * time.Millisecond
-	for _, r := range f.list() {
+	for _, r := range f.endpoints {
 		if r.method == "GET" || slices.Contains(promptless, r.path) {
 			continue
 		}

@@ -46,7 +46,7 @@ const never = 100 * 365 * 24 * time.Hour
 // ps is GET /api/ps: it lists the loaded models.
 func (s *Server) ps(w http.ResponseWriter, r *http.Request) error {
 	out := PsJSON{Models: []PsModel{}}
-	list := s.pool.List()
+	list := s.loaded()
 	for _, i := range list {
 		m := PsModel{Name: i.Name, Model: i.Name, Size: i.Size, SizeVRAM: i.Size,
 			Loaded: i.Loaded, Requests: i.Leases, ExpiresAt: i.Expires}
@@ -76,19 +76,6 @@ func (s *Server) ps(w http.ResponseWriter, r *http.Request) error {
 		wg.Wait()
 	}
 	return writeJSON(w, out)
-}
-
-// usage returns a model's usage report, or nil if it does not report in time.
-func usage(ctx context.Context, m pool.Model) *runtime.Usage {
-	r, ok := m.(runtime.Reporter)
-	if !ok {
-		return nil
-	}
-	u, err := r.Usage(ctx)
-	if err != nil {
-		return nil
-	}
-	return &u
 }
 
 // pid returns the id of a model's process, or 0.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +37,7 @@ func askedPath(path string) string {
 // Every route rejects foreign Host and Origin headers and, except for public paths, requests without the key.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	free, locked := serve(t, nil), serve(t, func(o *Options) { o.APIKey = "secret" })
-	for _, r := range free.list() {
+	for _, r := range free.endpoints {
 		path := askedPath(r.path)
 		for _, header := range [][2]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
 			if status, text := free.ask(t, r.method, path, "{}", header[0], header[1]); status != 403 {
@@ -46,7 +45,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			}
 		}
 		want := 401
-		if slices.Contains(publicPaths, r.path) {
+		if r.public {
 			want = 200
 		}
 		if r.path == identity.Path {
@@ -117,8 +116,8 @@ func TestEveryNameIsNoPath(t *testing.T) {
 	f := serve(t, nil)
 	tricks := []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", "~/x", ".", "a\x00b",
 		strings.Repeat("a", 5000)}
-	for _, r := range f.list() {
-		for _, s := range apiSamples[r.method+" "+r.path] {
+	for _, r := range f.endpoints {
+		for _, s := range r.samples {
 			var body map[string]any
 			if s.body == "" || json.Unmarshal([]byte(s.body), &body) != nil {
 				continue

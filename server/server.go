@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -79,23 +80,31 @@ func (o Options) times() times {
 	}
 }
 
+// bodyTimeout is the time to receive a request's body, or a step of an upload.
+func (s *Server) bodyTimeout() time.Duration { return s.times.body }
+
+// pingInterval is the time without an event in a stream after which a ping is sent.
+func (s *Server) pingInterval() time.Duration { return s.times.ping }
+
 var errStopping = errors.New("the server is stopping")
 
 // Server serves models. It is safe for concurrent use.
 type Server struct {
-	opts     Options
-	times    times
-	pool     *pool.Pool
-	cache    modelCache
-	guard    guard
-	bodies   bodies
-	prompts  *promptMemory
-	mux      *http.ServeMux
-	openapi  func() ([]byte, error) // returns the OpenAPI document
-	metrics  metrics
-	http     *http.Server
-	stop     context.CancelCauseFunc // cancels all requests
-	stopping atomic.Bool
+	opts      Options
+	times     times
+	pool      *pool.Pool
+	cache     modelCache
+	guard     guard
+	bodies    bodies
+	prompts   *promptMemory
+	endpoints []endpoint
+	uploads   []string // method and path prefix of endpoints that receive files
+	mux       *http.ServeMux
+	openapi   func() ([]byte, error) // returns the OpenAPI document
+	metrics   metrics
+	http      *http.Server
+	stop      context.CancelCauseFunc // cancels all requests
+	stopping  atomic.Bool
 
 	buildSlot   chan struct{} // buffered, one element: a build is running
 	uploadSlots chan struct{} // buffered: an element for each running upload
@@ -123,7 +132,7 @@ func New(o Options) *Server {
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
 	s.bodies.set(max(allBodies*o.MaxBody, leastBodies))
 	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
-	s.mux = s.routes()
+	s.collect(slices.Concat(s.coreEndpoints(), s.ollamaEndpoints(), s.openaiEndpoints(), s.anthropicEndpoints()))
 	s.openapi = s.openAPIJSON()
 	base, stop := context.WithCancelCause(context.Background())
 	s.stop = stop

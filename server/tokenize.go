@@ -69,7 +69,7 @@ func (s *Server) tokensOf(r *http.Request, m *model, q tokenizeRequest) (ids []i
 		n, err = m.CountPrompt(r.Context(), p.IDs, p.Pictures)
 		return p.IDs, n, err
 	case q.Special != nil && !*q.Special && m.Tokenizer() != nil:
-		ids, err = prompt.Encode(r.Context(), s.prompts, *q.Prompt, func(text string) ([]int32, error) {
+		ids, err = s.encodeWith(r.Context(), *q.Prompt, func(text string) ([]int32, error) {
 			return m.Tokenizer().Encode(text, false)
 		})
 	default:

@@ -14,10 +14,13 @@ import (
 // schema is a JSON Schema 2020-12 schema, as OpenAPI 3.1 uses it.
 type schema map[string]any
 
+// specials are the schemas of types with their own JSON methods.
+type specials map[reflect.Type]func(*schemas) schema
+
 // schemas derives schemas from the Go types of requests and responses. Structs become components, so they may be
 // recursive.
 type schemas struct {
-	special    map[reflect.Type]func(*schemas) schema // schemas of types with their own JSON methods
+	special    specials
 	components map[string]schema
 	names      map[use]string
 	unknown    []string // types with their own JSON methods and no special schema
@@ -29,7 +32,7 @@ type use struct {
 	response bool
 }
 
-func newSchemas(special map[reflect.Type]func(*schemas) schema) *schemas {
+func newSchemas(special specials) *schemas {
 	return &schemas{special: special, components: map[string]schema{}, names: map[use]string{}}
 }
 
