@@ -254,7 +254,7 @@ type messageStream struct {
 // newMessageStream returns a stream and starts its ping timer. The caller must call stop.
 func newMessageStream(w http.ResponseWriter, first messageJSON, every time.Duration) *messageStream {
 	m := &messageStream{every: every, first: first, last: time.Now(), done: make(chan struct{})}
-	m.events = events{w: w, last: func(t apiError) error { return m.events.send("error", anthropicError(t)) }}
+	m.events = newEvents(w, func(t apiError) error { return m.events.send("error", anthropicError(t)) })
 	m.over.Go(func() {
 		t := time.NewTicker(every)
 		defer t.Stop()

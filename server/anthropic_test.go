@@ -356,7 +356,7 @@ func TestMessagesErrors(t *testing.T) {
 
 // Pings fill silence, also before the first token. After a ping, an error is sent as an event.
 func TestMessagesPings(t *testing.T) {
-	f := serve(t, func(o *Options) { o.clientTimeout = 200 * time.Millisecond })
+	f := serve(t, func(o *Options) { o.Timeout = 200 * time.Millisecond })
 	f.says, f.fail, f.wait = []string{"hm"}, runner.ErrDied, make(chan struct{})
 	response, err := http.Post(f.url+"/v1/messages", "application/json",
 		strings.NewReader(`{"model":"plain","max_tokens":5,"stream":true,"messages":[{"role":"user","content":"x"}]}`))

@@ -49,7 +49,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	opts := manifest.UploadOptions{Size: r.ContentLength, KeepFree: s.opts.keepFree}
+	opts := manifest.UploadOptions{Size: r.ContentLength, KeepFree: s.opts.KeepFree}
 	err = s.opts.Store.PutUpload(r.Context(), d, body, opts)
 	var mismatch *manifest.MismatchError
 	if errors.As(err, &mismatch) {

@@ -100,7 +100,7 @@ func (f *fixture) wantNoSpace(t *testing.T, slow slowBlob) {
 
 // fillByUploading uploads until the server rejects more. keepFree 0 means the server's default.
 func fillByUploading(t *testing.T, keepFree int64) {
-	f := serve(t, func(o *Options) { o.keepFree = keepFree })
+	f := serve(t, func(o *Options) { o.KeepFree = keepFree })
 	slow := f.beginBlob(t, digest.FromString("x").String())
 	sent := make(chan int)
 	go func() {
@@ -122,7 +122,7 @@ func fillByUploading(t *testing.T, keepFree int64) {
 
 // fillWhileUploading fills the disk between two of the server's checks.
 func fillWhileUploading(t *testing.T, dir string) {
-	f := serve(t, func(o *Options) { o.keepFree = 1 })
+	f := serve(t, func(o *Options) { o.KeepFree = 1 })
 	slow := f.beginBlob(t, digest.FromString("x").String())
 	slow.send(strings.Repeat("x", 1<<20))
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {

@@ -23,7 +23,25 @@ const (
 	leastBodies = 64 << 20 // the minimum of that limit
 )
 
-func (b *bodies) set(total int64) { b.total, b.left = total, total }
+// newBodies returns bodies with a limit that suits a largest body.
+func newBodies(largest int64) *bodies {
+	total := max(allBodies*largest, leastBodies)
+	return &bodies{total: total, left: total}
+}
+
+// bound limits a request's body to most bytes, and counts it until release is called.
+func (b *bodies) bound(w http.ResponseWriter, r *http.Request, most int64) (release func()) {
+	one := &body{ReadCloser: http.MaxBytesReader(w, r.Body, most), of: b}
+	r.Body = one
+	return one.release
+}
+
+// reserved returns how many bytes the bodies of requests in progress hold.
+func (b *bodies) reserved() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.total - b.left
+}
 
 func (b *bodies) take(n int64) error {
 	b.mu.Lock()

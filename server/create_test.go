@@ -80,7 +80,7 @@ func TestBlobs(t *testing.T) {
 
 // An upload that stalls is aborted and leaves no file. A slow upload is not aborted.
 func TestSlowBlobs(t *testing.T) {
-	f := serve(t, func(o *Options) { o.clientTimeout = 600 * time.Millisecond })
+	f := serve(t, func(o *Options) { o.Timeout = 600 * time.Millisecond })
 	text := strings.Repeat("x", 3*limits.UploadStep)
 	d := digest.FromString(text).String()
 	begin := func(d string, length int) net.Conn {

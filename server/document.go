@@ -30,7 +30,7 @@ func (s *Server) openAPIJSON() func() ([]byte, error) {
 func (s *Server) document() *document {
 	d := newDocument(s.opts.Version, specialSchemas)
 	for _, e := range s.endpoints {
-		_, failure := errorBody(e.path, apiError{})
+		_, failure := s.dialects.failure(e.path, apiError{})
 		d.add(e.method, e.path, e.operation, failure)
 	}
 	return d

@@ -17,10 +17,11 @@ import (
 
 // guard controls access: Host header, Origin header and API key.
 type guard struct {
-	key     *[sha256.Size]byte // SHA-256 of the API key; nil: no key is required
-	hosts   []string           // accepted Host headers, in lower case
-	origins []string           // additional allowed origins
-	public  []string           // paths that need no key; the page's files need none either
+	key      *[sha256.Size]byte // SHA-256 of the API key; nil: no key is required
+	hosts    []string           // accepted Host headers, in lower case
+	origins  []string           // additional allowed origins
+	dialects dialects
+	public   []string // paths that need no key; the page's files need none either
 }
 
 func newGuard(o Options) guard {
@@ -41,13 +42,13 @@ func newGuard(o Options) guard {
 // check responds to requests that are denied and to CORS preflight requests, and reports whether to go on.
 func (g guard) check(w http.ResponseWriter, r *http.Request) bool {
 	if !g.acceptsHost(r.Host) {
-		refuse(w, r, apiError{status: http.StatusForbidden,
+		g.dialects.refuse(w, r, apiError{status: http.StatusForbidden,
 			message: "host " + clip(r.Host) + " is not allowed; --allow-host adds it"})
 		return false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if !g.allowsOrigin(origin, r.Host) {
-			refuse(w, r, apiError{status: http.StatusForbidden,
+			g.dialects.refuse(w, r, apiError{status: http.StatusForbidden,
 				message: "origin " + clip(origin) + " is not allowed; --allow-origin adds it"})
 			return false
 		}
@@ -67,7 +68,7 @@ func (g guard) check(w http.ResponseWriter, r *http.Request) bool {
 	}
 	if g.key != nil && !g.isPublic(r) && !page.Serves(r) && !g.hasKey(r.Header) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		refuse(w, r, apiError{status: http.StatusUnauthorized,
+		g.dialects.refuse(w, r, apiError{status: http.StatusUnauthorized,
 			message: "the server requires an API key: Authorization: Bearer KEY"})
 		return false
 	}

@@ -1,17 +1,21 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"github.com/ingotml/ingot/runtime"
 )
 
 // ServeHTTP implements http.Handler: what all routes share.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &responseWriter{ResponseWriter: w, timeout: s.times.write}
+	a := newResponseWriter(w, s.times.write)
 	s.metrics.open.Add(1)
 	defer func() {
 		s.metrics.open.Add(-1)
@@ -29,9 +33,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// This fails only for a test's ResponseWriter, which has no deadlines.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body))
 		if !s.isUpload(r) {
-			b := &body{ReadCloser: http.MaxBytesReader(a, r.Body, s.opts.MaxBody), of: &s.bodies}
-			defer b.release()
-			r.Body = b
+			defer s.bodies.bound(a, r, s.opts.MaxBody)()
 		}
 	}
 	s.mux.ServeHTTP(a, r)
@@ -48,6 +50,20 @@ func (s *Server) recoverPanic(a *responseWriter, r *http.Request) {
 	}
 	s.opts.Log("%s %s: panic: %v\n%s", r.Method, clip(r.URL.Path), p, debug.Stack())
 	s.fail(a, r, fmt.Errorf("internal error: %v", p))
+}
+
+// fail sends an error to the client.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	cause := context.Cause(r.Context())
+	if errors.Is(cause, errStopping) {
+		err = cause
+	}
+	t := toAPIError(err)
+	// Client errors are not logged, and some others are logged elsewhere.
+	if t.status >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) {
+		s.opts.Log("%s %s: %s", r.Method, clip(r.URL.Path), t.message)
+	}
+	s.dialects.fail(w, r, t)
 }
 
 // discardLog returns a logger that drops net/http's messages, which are about clients' broken connections.

@@ -112,10 +112,8 @@ func (f *fixture) unharmed(t *testing.T, before int64) {
 	if grown := heap() - before; grown > 64<<20 {
 		t.Errorf("heap use grew by %d bytes", grown)
 	}
-	f.bodies.mu.Lock()
-	defer f.bodies.mu.Unlock()
-	if f.bodies.left != f.bodies.total {
-		t.Errorf("%d bytes of bodies are not released", f.bodies.total-f.bodies.left)
+	if held := f.bodies.reserved(); held != 0 {
+		t.Errorf("%d bytes of bodies are not released", held)
 	}
 }
 
@@ -283,7 +281,7 @@ func TestNamesStayInside(t *testing.T) {
 
 // Headers that are too long or inconsistent result in an error or a closed connection.
 func TestHostileHeads(t *testing.T) {
-	f := serveMute(t, func(o *Options) { o.clientTimeout = time.Second })
+	f := serveMute(t, func(o *Options) { o.Timeout = time.Second })
 	before := heap()
 	const post = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"
 	for name, say := range map[string]string{
@@ -321,7 +319,7 @@ func TestHostileHeads(t *testing.T) {
 
 // Many slow or abandoned connections are closed and do not block others.
 func TestSlowloris(t *testing.T) {
-	f := serveMute(t, func(o *Options) { o.clientTimeout = 500 * time.Millisecond })
+	f := serveMute(t, func(o *Options) { o.Timeout = 500 * time.Millisecond })
 	before := heap()
 	goroutines := runtime.NumGoroutine()
 	const head = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"

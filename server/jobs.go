@@ -25,7 +25,7 @@ func (s *Server) job(m *model, p *prompt.Prompt, o options, f format, l logProbO
 	j.request = runtime.Request{Prompt: p.IDs, Pictures: p.Pictures, Special: p.Special, Format: f.after(p),
 		Draft:    s.opts.Draft,
 		LogProbs: l.LogProbs, TopLogProbs: l.TopLogProbs}
-	return j, o.request(m, &j.request)
+	return j, o.request(m.Defaults(), m.Context(), &j.request)
 }
 
 // piece is an increment of a response.

@@ -8,9 +8,13 @@ import (
 	"os"
 )
 
+// Media types.
 const (
 	jsonType   = "application/json; charset=utf-8"
 	ndjsonType = "application/x-ndjson"
+	sseType    = "text/event-stream"
+	textType   = "text/plain"
+	anyType    = "*/*"
 )
 
 // readJSON decodes a request's body, one JSON value. Unknown fields are ignored.

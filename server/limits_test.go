@@ -37,7 +37,7 @@ func TestSlowRequests(t *testing.T) {
 			"408 Request Timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := serve(t, func(o *Options) { o.clientTimeout = 100 * time.Millisecond })
+			f := serve(t, func(o *Options) { o.Timeout = 100 * time.Millisecond })
 			conn := f.dial(t)
 			fmt.Fprint(conn, c.say)
 			got, err := io.ReadAll(conn)
@@ -50,7 +50,7 @@ func TestSlowRequests(t *testing.T) {
 
 // A client that does not read is disconnected, and does not block others.
 func TestSlowReader(t *testing.T) {
-	f := serve(t, func(o *Options) { o.clientTimeout = 200 * time.Millisecond })
+	f := serve(t, func(o *Options) { o.Timeout = 200 * time.Millisecond })
 	f.says = slices.Repeat([]string{strings.Repeat("word ", 1<<16)}, 200) // more than the socket's buffers hold
 	conn := f.dial(t)
 	body := `{"model":"plain","prompt":"x"}`
@@ -88,7 +88,7 @@ func TestBadHeads(t *testing.T) {
 
 // Connections beyond the limit wait.
 func TestManyConnections(t *testing.T) {
-	f := serve(t, func(o *Options) { o.connections = 3 })
+	f := serve(t, func(o *Options) { o.Connections = 3 })
 	for range 3 {
 		f.dial(t)
 	}

@@ -106,7 +106,7 @@ func (s *Server) countResponse(a *responseWriter, r *http.Request) {
 	case "/", "":
 		pattern = "none"
 	}
-	status := a.status
+	status := a.sent()
 	left := r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), errStopping)
 	if status == 0 || left && status >= http.StatusInternalServerError {
 		status = statusGone

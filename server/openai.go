@@ -64,6 +64,14 @@ func checkLength(m *model, p *prompt.Prompt) error {
 	return nil
 }
 
+// newOpenAIEvents returns a stream that sends errors in OpenAI's form.
+func newOpenAIEvents(w http.ResponseWriter) events {
+	return newEvents(w, func(t apiError) error {
+		e := newEvents(w, nil)
+		return e.send("", openAIError(t))
+	})
+}
+
 // fingerprint identifies the model's manifest.
 func fingerprint(m *model) string { return "fp_" + m.entry.Digest.Encoded()[:10] }
 

@@ -81,7 +81,7 @@ func newResponsesWriter(w http.ResponseWriter, m *model, q *responseRequest, r r
 		a.encrypted = a.encrypted || more == includeReasoning
 	}
 	if q.Stream {
-		a.events = &events{w: w, last: a.fail}
+		a.events = new(newEvents(w, a.fail))
 	}
 	return a
 }

@@ -15,10 +15,3 @@ type operation struct {
 	media    string       // media type of a response that is not JSON; else ""
 	created  bool         // the status may be 201
 }
-
-// Media types.
-const (
-	sseType  = "text/event-stream"
-	textType = "text/plain"
-	anyType  = "*/*"
-)

@@ -72,9 +72,8 @@ const (
 	maxStopText = 4096
 )
 
-// request applies the options over the model's defaults. The caller has set the prompt.
-func (o options) request(m *model, r *runtime.Request) error {
-	d := m.Defaults()
+// request applies the options over the defaults of a model with that context length. The caller has set the prompt.
+func (o options) request(d runtime.Defaults, context int, r *runtime.Request) error {
 	r.Sampling, r.MaxTokens, r.Stop, r.IgnoreEOS = d.Sampling, d.MaxTokens, d.Stop, o.IgnoreEOS
 	set(&r.Sampling.Temperature, o.Temperature)
 	set(&r.Sampling.TopK, o.TopK)
@@ -100,7 +99,7 @@ func (o options) request(m *model, r *runtime.Request) error {
 	if len(r.Stop) > maxStops || slices.ContainsFunc(r.Stop, func(s string) bool { return len(s) > maxStopText }) {
 		return badRequest("stop: at most %d texts of %d bytes are allowed", maxStops, maxStopText)
 	}
-	if o.NumCtx != nil && *o.NumCtx > 0 && *o.NumCtx < m.Context() {
+	if o.NumCtx != nil && *o.NumCtx > 0 && *o.NumCtx < context {
 		if len(r.Prompt) >= *o.NumCtx {
 			return badRequest("the prompt has %d tokens, num_ctx is %d: %v", len(r.Prompt), *o.NumCtx, runtime.ErrPrompt)
 		}

@@ -16,6 +16,13 @@ type responseWriter struct {
 	last func(apiError) error
 }
 
+func newResponseWriter(w http.ResponseWriter, timeout time.Duration) *responseWriter {
+	return &responseWriter{ResponseWriter: w, timeout: timeout}
+}
+
+// sent returns the status of the response, or 0 if it has not started.
+func (a *responseWriter) sent() int { return a.status }
+
 func (a *responseWriter) begin(status int) {
 	if !a.begun {
 		a.begun, a.status = true, status

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -49,13 +48,3 @@ func (s *Server) runAll(ctx context.Context, jobs []job, each func(i int, p piec
 }
 
 var errPanicked = errors.New("another choice of the request failed")
-
-// newOpenAIEvents returns a stream that sends errors in OpenAI's form.
-func newOpenAIEvents(w http.ResponseWriter) events {
-	e := events{w: w}
-	e.last = func(t apiError) error {
-		e := events{w: w}
-		return e.send("", openAIError(t))
-	}
-	return e
-}

@@ -53,9 +53,9 @@ type Options struct {
 	Clock   func() time.Time                 // for chat templates; nil: time.Now
 	Log     func(format string, args ...any) // for the operator; may be nil
 
-	clientTimeout time.Duration // for tests: replaces all of times
-	connections   int           // for tests: replaces limits.Connections
-	keepFree      int64         // for tests: replaces limits.UploadFreeSpace
+	Timeout     time.Duration // of each wait for a client; 0: a time for each
+	Connections int           // maximum number of open connections; 0: limits.Connections
+	KeepFree    int64         // bytes that uploads leave free on the disk; 0: limits.UploadFreeSpace
 }
 
 const defaultMaxBody = 128 << 20
@@ -71,7 +71,7 @@ type times struct {
 }
 
 func (o Options) times() times {
-	if t := o.clientTimeout; t > 0 {
+	if t := o.Timeout; t > 0 {
 		return times{t, t, t, t, t, t}
 	}
 	return times{
@@ -86,8 +86,6 @@ func (s *Server) bodyTimeout() time.Duration { return s.times.body }
 // pingInterval is the time without an event in a stream after which a ping is sent.
 func (s *Server) pingInterval() time.Duration { return s.times.ping }
 
-var errStopping = errors.New("the server is stopping")
-
 // Server serves models. It is safe for concurrent use.
 type Server struct {
 	opts      Options
@@ -95,7 +93,8 @@ type Server struct {
 	pool      *pool.Pool
 	cache     modelCache
 	guard     guard
-	bodies    bodies
+	bodies    *bodies
+	dialects  dialects
 	prompts   *promptMemory
 	endpoints []endpoint
 	uploads   []string // method and path prefix of endpoints that receive files
@@ -121,17 +120,19 @@ func New(o Options) *Server {
 	if o.Memory <= 0 {
 		o.Memory = machineMemory()
 	}
-	if o.connections <= 0 {
-		o.connections = limits.Connections
+	if o.Connections <= 0 {
+		o.Connections = limits.Connections
 	}
-	if o.keepFree <= 0 {
-		o.keepFree = limits.UploadFreeSpace
+	if o.KeepFree <= 0 {
+		o.KeepFree = limits.UploadFreeSpace
 	}
 	s := &Server{opts: o, times: o.times(), guard: newGuard(o), buildSlot: make(chan struct{}, 1)}
 	s.uploadSlots = make(chan struct{}, limits.UploadsAtOnce)
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
-	s.bodies.set(max(allBodies*o.MaxBody, leastBodies))
+	s.bodies = newBodies(o.MaxBody)
 	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
+	s.dialects = dialects{{"/v1/messages", anthropicError, statusOverloaded}, {"/v1/", openAIError, 503}}
+	s.guard.dialects = s.dialects
 	s.collect(slices.Concat(s.coreEndpoints(), s.ollamaEndpoints(), s.openaiEndpoints(), s.anthropicEndpoints()))
 	s.openapi = s.openAPIJSON()
 	base, stop := context.WithCancelCause(context.Background())
@@ -149,7 +150,7 @@ func New(o Options) *Server {
 
 // Serve accepts connections until Shutdown or Close, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(limitConnections(l, s.opts.connections))
+	err := s.http.Serve(limitConnections(l, s.opts.Connections))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -12,6 +12,9 @@ type events struct {
 	last func(apiError) error // sends an error as the last event
 }
 
+// newEvents returns a stream. last sends an error as its last event.
+func newEvents(w http.ResponseWriter, last func(apiError) error) events { return events{w, last} }
+
 // send sends a value as JSON in an event. The event has a type if name is not empty.
 func (e *events) send(name string, v any) error {
 	data, err := encode(v) // a single line
