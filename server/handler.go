@@ -16,9 +16,9 @@ import (
 // ServeHTTP implements http.Handler: what all routes share.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := newResponseWriter(w, s.times.write)
-	s.metrics.open.Add(1)
+	closed := s.metrics.opened()
 	defer func() {
-		s.metrics.open.Add(-1)
+		closed()
 		s.countResponse(a, r)
 	}()
 	defer s.recoverPanic(a, r)

@@ -1,11 +1,7 @@
 package server
 
 import (
-	"context"
-	"errors"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +74,18 @@ func (m *metrics) model(name string) *modelMetrics {
 	return c
 }
 
+// opened counts a request in progress until closed is called.
+func (m *metrics) opened() (closed func()) {
+	m.open.Add(1)
+	return func() { m.open.Add(-1) }
+}
+
+// loaded records how long loading a model took.
+func (m *metrics) loaded(model string, d time.Duration) { m.model(model).load.observe(d) }
+
+// embedded counts the tokens of embedded texts.
+func (m *metrics) embedded(model string, tokens int) { m.model(model).prompt.Add(int64(tokens)) }
+
 // request counts a request.
 func (m *metrics) request(endpoint string, status int) {
 	m.mu.Lock()
@@ -86,32 +94,6 @@ func (m *metrics) request(endpoint string, status int) {
 		m.requests = map[requestKey]int64{}
 	}
 	m.requests[requestKey{endpoint, status}]++
-}
-
-// statusGone counts requests whose clients disconnected before the response started. It is never sent.
-const statusGone = 499
-
-// countResponse counts a request under its route.
-func (s *Server) countResponse(a *responseWriter, r *http.Request) {
-	pattern := r.Pattern
-	if pattern == "" { // refused before routing
-		_, pattern = s.mux.Handler(r)
-	}
-	if _, path, ok := strings.Cut(pattern, " "); ok {
-		pattern = path
-	}
-	switch pattern {
-	case "/{$}":
-		pattern = "/"
-	case "/", "":
-		pattern = "none"
-	}
-	status := a.sent()
-	left := r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), errStopping)
-	if status == 0 || left && status >= http.StatusInternalServerError {
-		status = statusGone
-	}
-	s.metrics.request(pattern, status)
 }
 
 // responseMetrics records the metrics of one response.

@@ -1,30 +1,39 @@
 package server
 
 import (
-	"context"
 	"maps"
-	"net/http"
 	gometrics "runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/ingotml/ingot/runtime"
 )
 
-// getMetrics is GET /metrics.
-func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
+// modelState is the state of a model that is loaded or being loaded.
+type modelState struct {
+	name   string
+	loaded float64        // progress of loading; 1: ready
+	room   int64          // bytes of memory reserved for it
+	leases int            // requests that use it or wait for it to load
+	usage  *runtime.Usage // nil: unknown
+}
+
+// state is what the exposition shows beside the counters.
+type serverState struct {
+	version string
+	memory  int64 // memory limit of all models together, in bytes
+	models  []modelState
+}
+
+// text returns all metrics in Prometheus' text format.
+func (m *metrics) text(s serverState) []byte {
 	var e exposition
-	e.family("ingot_info", gaugeKind, "The program's version; always 1.").add(1, "version", s.opts.Version)
-	s.metrics.expose(&e)
-	s.exposeModels(r.Context(), &e)
-	w.Header().Set("Content-Type", metricsType)
-	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(e.Bytes()) // fails only if the client has disconnected
-	return nil
+	e.family("ingot_info", gaugeKind, "The program's version; always 1.").add(1, "version", s.version)
+	m.expose(&e)
+	s.expose(&e)
+	return e.Bytes()
 }
 
 // expose writes the counters.
@@ -92,42 +101,29 @@ func (m *metrics) expose(e *exposition) {
 	}
 }
 
-// metricsTimeout limits the wait for models' processes. It is shorter than a scrape's timeout.
-const metricsTimeout = 3 * time.Second
-
-// exposeModels writes the metrics of loaded models. It omits those of a process that does not respond in time.
-func (s *Server) exposeModels(ctx context.Context, e *exposition) {
-	e.family("ingot_memory_limit_bytes", gaugeKind, "Memory limit of all models together.").add(float64(s.opts.Memory))
+// expose writes the state of the server and of loaded models. It omits usage that is unknown.
+func (s serverState) expose(e *exposition) {
+	e.family("ingot_memory_limit_bytes", gaugeKind, "Memory limit of all models together.").add(float64(s.memory))
 	e.family("ingot_server_memory_bytes", gaugeKind, "Memory of the server process, without the models' processes.").
 		add(float64(ownMemory()))
 
-	list := s.pool.List()
-	usages := make([]*runtime.Usage, len(list))
-	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
-	defer cancel()
-	var wg sync.WaitGroup
-	for i := range list {
-		wg.Go(func() { usages[i] = usage(ctx, list[i].Model) })
-	}
-	wg.Wait()
-
-	all := func(name, help string, value func(i int) float64) {
+	all := func(name, help string, value func(m modelState) float64) {
 		f := e.family(name, gaugeKind, help)
-		for i := range list {
-			f.add(value(i), "model", list[i].Name)
+		for _, m := range s.models {
+			f.add(value(m), "model", m.name)
 		}
 	}
-	all("ingot_model_loaded", "Progress of loading a model; 1: ready.", func(i int) float64 { return list[i].Loaded })
-	all("ingot_model_room_bytes", "Memory reserved for a model.", func(i int) float64 { return float64(list[i].Size) })
+	all("ingot_model_loaded", "Progress of loading a model; 1: ready.", func(m modelState) float64 { return m.loaded })
+	all("ingot_model_room_bytes", "Memory reserved for a model.", func(m modelState) float64 { return float64(m.room) })
 	all("ingot_model_requests", "Requests that use a model or wait for it to load.",
-		func(i int) float64 { return float64(list[i].Leases) })
+		func(m modelState) float64 { return float64(m.leases) })
 
-	for _, m := range usageMetrics {
-		f := e.family(m.name, m.kind, m.help)
-		for i, u := range usages {
-			if u != nil {
-				m.each(u, func(value int64, labels ...string) {
-					f.add(float64(value), append([]string{"model", list[i].Name}, labels...)...)
+	for _, metric := range usageMetrics {
+		f := e.family(metric.name, metric.kind, metric.help)
+		for _, m := range s.models {
+			if m.usage != nil {
+				metric.each(m.usage, func(value int64, labels ...string) {
+					f.add(float64(value), append([]string{"model", m.name}, labels...)...)
 				})
 			}
 		}

@@ -124,7 +124,7 @@ func (s *Server) source(m *model) pool.Source {
 			begun := time.Now()
 			model, err := s.opts.Load(ctx, child, loaded)
 			if err == nil {
-				s.metrics.model(m.name()).load.observe(time.Since(begun))
+				s.metrics.loaded(m.name(), time.Since(begun))
 			}
 			return model, err
 		},

@@ -42,7 +42,7 @@ func (s *Server) vectors(ctx context.Context, name string, q embedParams) (m *mo
 	}
 	defer lease.Release(q.keep)
 	e, err = runtime.Embed(ctx, lease.Model, request)
-	s.metrics.model(m.name()).prompt.Add(int64(e.Tokens))
+	s.metrics.embedded(m.name(), e.Tokens)
 	return m, e, load, err
 }
 
