@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"

@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // fullDiskEnv marks the child process of TestUploadOnFullDisk, which has small disks. Its value is the folder for them.

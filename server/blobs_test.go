@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/opencontainers/go-digest"
 )
 
 // slowBlob is an upload of unknown length that a client sends in pieces.

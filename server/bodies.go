@@ -43,6 +43,9 @@ func (b *bodies) reserved() int64 {
 	return b.total - b.left
 }
 
+// limit returns how many bytes the bodies of requests in progress may hold.
+func (b *bodies) limit() int64 { return b.total }
+
 func (b *bodies) take(n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

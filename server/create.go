@@ -72,7 +72,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return s.streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
+	return streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
 		if note != "" {
 			report(progressJSON{Status: "note: " + note})
 		}

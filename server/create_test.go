@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // upload uploads a checkpoint's files and returns the JSON of their names and digests.

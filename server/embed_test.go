@@ -2,15 +2,11 @@ package server
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ingotml/ingot/runtime"
 )
-
-// same compares inputs.
-func same(a, b [][]int32) bool { return slices.EqualFunc(a, b, slices.Equal) }
 
 func TestEmbed(t *testing.T) {
 	f := serve(t, nil)
@@ -64,7 +60,7 @@ func TestEmbed(t *testing.T) {
 		`{"model":"plain","input":"a","dimensions":-1}`:                          "dimensions is -1",
 		`{"model":"plain","input":"a","dimensions":100000}`: "dimensions is 100000, must be " +
 			"between 1 and ",
-		`{"model":"plain","input":["` + strings.Repeat(`a","`, maxInputs) + `a"]}`: "at most 2048 are allowed",
+		`{"model":"plain","input":["` + strings.Repeat(`a","`, 2048) + `a"]}`: "at most 2048 are allowed",
 		`{"input":"a"}`: "the model is missing",
 	} {
 		f.has(t, "POST", "/api/embed", body, 400, `{"error":"`, want)

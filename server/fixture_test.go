@@ -8,11 +8,19 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/olareg/olareg"
+	"github.com/olareg/olareg/config"
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
@@ -265,4 +273,146 @@ func lines(t *testing.T, text string) (out []map[string]any) {
 		out = append(out, m)
 	}
 	return out
+}
+
+// event is a server-sent event.
+type streamEvent struct {
+	name, data string
+}
+
+// sse splits a stream into its events.
+func sse(t *testing.T, text string) (out []streamEvent) {
+	t.Helper()
+	if !strings.HasSuffix(text, "\n\n") {
+		t.Errorf("the stream does not end with an event: %q", text)
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+		var e streamEvent
+		for line := range strings.SplitSeq(part, "\n") {
+			key, value, ok := strings.Cut(line, ": ")
+			switch {
+			case ok && key == "event":
+				e.name = value
+			case ok && key == "data":
+				e.data = value
+			default:
+				t.Errorf("invalid line in the stream: %q", line)
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// decode decodes JSON.
+func decode[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+// prompt returns the text of the last request's prompt.
+func (f *fixture) prompt(t *testing.T) string {
+	t.Helper()
+	m, err := f.find(t.Context(), "talk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := m.Tokenizer().Decode(f.parrot.last(t).Prompt, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// same compares inputs.
+func same(a, b [][]int32) bool { return slices.EqualFunc(a, b, slices.Equal) }
+
+// newRegistry starts a registry on this machine. before sees each request first and may respond to it.
+func newRegistry(t *testing.T, before func(w http.ResponseWriter, r *http.Request) bool) string {
+	t.Helper()
+	inner := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before == nil || !before(w, r) {
+			inner.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(func() {
+		server.Close()
+		inner.Close()
+	})
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// dial opens a connection to the server.
+func (f *fixture) dial(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c
+}
+
+var (
+	sampleLine = regexp.MustCompile(`^([a-z_]+)(\{[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*\})? (\S+)$`)
+	headLine   = regexp.MustCompile(`^# (HELP|TYPE) ([a-z_]+) (.+)$`)
+)
+
+// samples parses metrics and checks their form.
+func samples(t *testing.T, text string) map[string]float64 {
+	t.Helper()
+	out, kinds := map[string]float64{}, map[string]string{}
+	current := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if head := headLine.FindStringSubmatch(line); head != nil {
+			if current = head[2]; head[1] == "TYPE" {
+				kinds[current] = head[3]
+			} else if kinds[current] != "" {
+				t.Errorf("%s appears twice", current)
+			}
+			continue
+		}
+		m := sampleLine.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("not a sample: %q", line)
+			continue
+		}
+		if name := m[1]; name != current && !(kinds[current] == "histogram" && strings.HasPrefix(name, current+"_")) {
+			t.Errorf("%q is under %s", line, current)
+		}
+		if kinds[current] == "counter" && !strings.HasSuffix(current, "_total") {
+			t.Errorf("counter %s lacks the suffix _total", current)
+		}
+		value, err := strconv.ParseFloat(m[3], 64)
+		if _, twice := out[m[1]+m[2]]; twice || err != nil {
+			t.Errorf("%q: duplicate %v, %v", line, twice, err)
+		}
+		out[m[1]+m[2]] = value
+	}
+	return out
+}
+
+// measured returns the metrics of a server.
+func (f *fixture) measured(t *testing.T) map[string]float64 {
+	t.Helper()
+	status, text := f.ask(t, "GET", "/metrics", "")
+	if status != 200 {
+		t.Fatalf("%d: %s", status, text)
+	}
+	return samples(t, text)
+}
+
+func expect(t *testing.T, got, want map[string]float64) {
+	t.Helper()
+	for name, v := range want {
+		if x, ok := got[name]; !ok || x != v {
+			t.Errorf("%s is %v (found: %v), want %v", name, x, ok, v)
+		}
+	}
 }

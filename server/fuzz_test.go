@@ -72,10 +72,10 @@ func fuzzAPI(f *testing.F, paths, seeds []string, isError func(body []byte) bool
 			!json.Valid(response):
 			t.Errorf("the response is not JSON: %s\n%s", response, body)
 		}
-		if !s.prompts.memory.TryAcquire(s.prompts.total) {
+		if !s.HoldPrompts() {
 			t.Fatalf("prompt memory is not released after %s", body)
 		}
-		s.prompts.memory.Release(s.prompts.total)
+		s.ReleasePrompts()
 	})
 }
 

@@ -112,7 +112,7 @@ func (f *fixture) unharmed(t *testing.T, before int64) {
 	if grown := heap() - before; grown > 64<<20 {
 		t.Errorf("heap use grew by %d bytes", grown)
 	}
-	if held := f.bodies.reserved(); held != 0 {
+	if held, _ := f.HeldBodies(); held != 0 {
 		t.Errorf("%d bytes of bodies are not released", held)
 	}
 }
@@ -121,7 +121,7 @@ func (f *fixture) unharmed(t *testing.T, before int64) {
 func TestDamagedBodies(t *testing.T) {
 	f := serveMute(t, nil)
 	before := heap()
-	for _, r := range f.endpoints {
+	for _, r := range f.AllEndpoints() {
 		if r.method == "GET" {
 			continue
 		}
@@ -152,7 +152,7 @@ func TestWrongFields(t *testing.T) {
 	if err := json.Unmarshal([]byte(wellFormed), &fields); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range f.endpoints {
+	for _, r := range f.AllEndpoints() {
 		if r.method == "GET" || slices.Contains(elsewhere, r.path) {
 			continue
 		}
@@ -199,7 +199,7 @@ func (f *fixture) direct(w http.ResponseWriter, method, path, body string) {
 func FuzzBodies(f *testing.F) {
 	s := serveMute(f, func(o *Options) { o.MaxBody = 64 << 10 })
 	var routes []endpoint
-	for _, r := range s.endpoints {
+	for _, r := range s.AllEndpoints() {
 		if !slices.Contains(elsewhere, r.path) {
 			routes = append(routes, r)
 		}
@@ -252,7 +252,7 @@ func TestNamesStayInside(t *testing.T) {
 		"..%2f..%2fetc%2fpasswd", "plain:../x", "plain@../x", "plain@sha256:..", "http://127.0.0.1:1/x", "file:///etc/passwd",
 		"a\x00b", "con:", "nul", strings.Repeat("../", 500), strings.Repeat("a", 9000),
 		"\u202eplain", "plain:latest/../../..", ".", "..", "~root", "$HOME", "`id`", "-rf"}
-	for _, r := range f.endpoints {
+	for _, r := range f.AllEndpoints() {
 		if r.method == "GET" && !wildcard.MatchString(strings.ReplaceAll(r.path, "{$}", "")) {
 			continue
 		}
@@ -378,8 +378,8 @@ func TestSlowloris(t *testing.T) {
 // Large bodies share a memory limit. A body that exceeds what is left gets a 503, and memory is released afterwards.
 func TestLargeBodiesAtOnce(t *testing.T) {
 	f := serveMute(t, func(o *Options) { o.MaxBody = 16 << 20 })
-	if want := int64(128 << 20); f.bodies.total != want {
-		t.Fatalf("the limit of all bodies is %d bytes, want %d", f.bodies.total, want)
+	if _, limit := f.HeldBodies(); limit != 128<<20 {
+		t.Fatalf("the limit of all bodies is %d bytes, want %d", limit, 128<<20)
 	}
 	before := heap()
 	body := `{"model":"none","prompt":"` + strings.Repeat("x", 12<<20) + `"}`
@@ -390,9 +390,8 @@ func TestLargeBodiesAtOnce(t *testing.T) {
 			body[:len(body)-1])
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		f.bodies.mu.Lock()
-		left := f.bodies.left
-		f.bodies.mu.Unlock()
+		held, limit := f.HeldBodies()
+		left := limit - held
 		if left < 48<<20 {
 			break
 		}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,18 +12,6 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 )
-
-// dial opens a connection to the server.
-func (f *fixture) dial(t *testing.T) net.Conn {
-	t.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-	return c
-}
 
 // Requests that never end are aborted.
 func TestSlowRequests(t *testing.T) {
@@ -56,7 +43,7 @@ func TestSlowReader(t *testing.T) {
 	body := `{"model":"plain","prompt":"x"}`
 	fmt.Fprintf(conn, "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		list := f.pool.List()
+		list := f.loaded()
 		if len(list) == 1 && list[0].Leases == 0 {
 			break
 		}

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,65 +18,6 @@ type reporting struct{ *parrot }
 func (reporting) Usage(context.Context) (runtime.Usage, error) {
 	return runtime.Usage{Weights: 1000, State: 200, StateLimit: 300, Running: 2, Waiting: 7, Steps: 40, Shares: 60,
 		Prefix: &prefix.Stats{Bytes: 50, Budget: 90, Lookups: 5, Hits: 4, Keys: 30, Cached: 20, Evicted: 1}}, nil
-}
-
-var (
-	sampleLine = regexp.MustCompile(`^([a-z_]+)(\{[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*\})? (\S+)$`)
-	headLine   = regexp.MustCompile(`^# (HELP|TYPE) ([a-z_]+) (.+)$`)
-)
-
-// samples parses metrics and checks their form.
-func samples(t *testing.T, text string) map[string]float64 {
-	t.Helper()
-	out, kinds := map[string]float64{}, map[string]string{}
-	current := ""
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		if head := headLine.FindStringSubmatch(line); head != nil {
-			if current = head[2]; head[1] == "TYPE" {
-				kinds[current] = head[3]
-			} else if kinds[current] != "" {
-				t.Errorf("%s appears twice", current)
-			}
-			continue
-		}
-		m := sampleLine.FindStringSubmatch(line)
-		if m == nil {
-			t.Errorf("not a sample: %q", line)
-			continue
-		}
-		if name := m[1]; name != current && !(kinds[current] == "histogram" && strings.HasPrefix(name, current+"_")) {
-			t.Errorf("%q is under %s", line, current)
-		}
-		if kinds[current] == "counter" && !strings.HasSuffix(current, "_total") {
-			t.Errorf("counter %s lacks the suffix _total", current)
-		}
-		value, err := strconv.ParseFloat(m[3], 64)
-		if _, twice := out[m[1]+m[2]]; twice || err != nil {
-			t.Errorf("%q: duplicate %v, %v", line, twice, err)
-		}
-		out[m[1]+m[2]] = value
-	}
-	return out
-}
-
-// measured returns the metrics of a server.
-func (f *fixture) measured(t *testing.T) map[string]float64 {
-	t.Helper()
-	status, text := f.ask(t, "GET", "/metrics", "")
-	if status != 200 {
-		t.Fatalf("%d: %s", status, text)
-	}
-	return samples(t, text)
-}
-
-func expect(t *testing.T, got, want map[string]float64) {
-	t.Helper()
-	for name, v := range want {
-		if x, ok := got[name]; !ok || x != v {
-			t.Errorf("%s is %v (found: %v), want %v", name, x, ok, v)
-		}
-	}
 }
 
 func TestMetrics(t *testing.T) {
@@ -185,41 +124,5 @@ func TestMetricsNeedKey(t *testing.T) {
 	if status, text := f.ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 ||
 		samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
 		t.Errorf("%d: %s", status, text)
-	}
-}
-
-func TestHistogram(t *testing.T) {
-	h := newHistogram(seconds(.1, 1))
-	for _, d := range []time.Duration{0, 100 * time.Millisecond, 101 * time.Millisecond, time.Second, time.Hour} {
-		h.observe(d)
-	}
-	var e exposition
-	e.family("x", histogramKind, "X.").histogram(h, "model", `a"b\c`+"\n")
-	expect(t, samples(t, e.String()), map[string]float64{
-		`x_bucket{model="a\"b\\c\n",le="0.1"}`: 2, `x_bucket{model="a\"b\\c\n",le="1"}`: 4,
-		`x_bucket{model="a\"b\\c\n",le="+Inf"}`: 5,
-		`x_count{model="a\"b\\c\n"}`:            5, `x_sum{model="a\"b\\c\n"}`: 3601.201,
-	})
-}
-
-// The number of models with their own metrics is limited.
-func TestMetricsAreBounded(t *testing.T) {
-	var m metrics
-	for i := range 2 * maxMeasured {
-		m.model(strconv.Itoa(i)).tokens.Add(1)
-	}
-	if len(m.models) > maxMeasured+1 || m.model(otherModels).tokens.Load() != maxMeasured {
-		t.Errorf("%d models, %d tokens of others", len(m.models), m.model(otherModels).tokens.Load())
-	}
-}
-
-func BenchmarkResponseMetrics(b *testing.B) {
-	var m metrics
-	w := m.startResponse("m", time.Now())
-	e := runtime.Event{IDs: []int32{1}, Text: "x"}
-	b.ReportAllocs()
-	for b.Loop() {
-		e.Stats.Tokens++
-		w.observe(e)
 	}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,58 +10,6 @@ import (
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runner"
 )
-
-// event is a server-sent event.
-type event struct {
-	name, data string
-}
-
-// sse splits a stream into its events.
-func sse(t *testing.T, text string) (out []event) {
-	t.Helper()
-	if !strings.HasSuffix(text, "\n\n") {
-		t.Errorf("the stream does not end with an event: %q", text)
-	}
-	for part := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
-		var e event
-		for line := range strings.SplitSeq(part, "\n") {
-			key, value, ok := strings.Cut(line, ": ")
-			switch {
-			case ok && key == "event":
-				e.name = value
-			case ok && key == "data":
-				e.data = value
-			default:
-				t.Errorf("invalid line in the stream: %q", line)
-			}
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
-// decode decodes JSON.
-func decode[T any](t *testing.T, text string) (v T) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return v
-}
-
-// prompt returns the text of the last request's prompt.
-func (f *fixture) prompt(t *testing.T) string {
-	t.Helper()
-	m, err := f.find(t.Context(), "talk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := m.Tokenizer().Decode(f.parrot.last(t).Prompt, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 // toolOutput is a model's output with thinking, text and a call, in pieces that do not align with the tags.
 var toolOutput = []string{"<think>\nhm", "</think>\n", "It is",

@@ -98,7 +98,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
 	want := map[string]bool{}
-	for _, r := range f.endpoints {
+	for _, r := range f.AllEndpoints() {
 		key := r.method + " " + r.path
 		if r.operation.summary == "" {
 			t.Errorf("%s has no operation", key)
@@ -117,7 +117,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 	for route := range want {
 		t.Errorf("the document lacks %s", route)
 	}
-	if _, unknown := f.document().whole(); len(unknown) > 0 {
+	if unknown := f.UnknownTypes(); len(unknown) > 0 {
 		t.Errorf("types with their own JSON methods and no special schema: %v", unknown)
 	}
 	var all struct {
@@ -136,7 +136,7 @@ func TestOpenAPIRequests(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
 	code := functions(t)
-	for _, r := range f.endpoints {
+	for _, r := range f.AllEndpoints() {
 		key := r.method + " " + r.path
 		op := r.operation
 		if op.request == nil {
@@ -261,7 +261,7 @@ var transfers = map[string]bool{"POST /api/pull": true, "POST /api/push": true}
 func TestOpenAPIAnswers(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
-	for _, r := range f.endpoints {
+	for _, r := range f.AllEndpoints() {
 		key := r.method + " " + r.path
 		op := r.operation
 		method, path := split(key)
@@ -284,8 +284,8 @@ func TestOpenAPIAnswers(t *testing.T) {
 			if s.output != nil {
 				f.says = s.output
 			}
-			_ = f.pool.Stop("talk:latest")
-			_ = f.pool.Stop("plain:latest")
+			f.StopModel("talk:latest")
+			f.StopModel("plain:latest")
 			kind, messages := f.sample(t, r, s)
 			kinds[kind] = true
 			if _, ok := d.paths[path][method].Responses["200"].Content[kind]; !ok {
@@ -304,7 +304,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 		}
 	}
 	// Errors of every route that decodes JSON.
-	for _, r := range f.endpoints {
+	for _, r := range f.AllEndpoints() {
 		key := r.method + " " + r.path
 		if r.operation.request == nil {
 			continue
@@ -364,7 +364,7 @@ func (f *fixture) sample(t *testing.T, r endpoint, s sample) (kind string, messa
 func TestOpenAPITypes(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
-	for _, r := range f.endpoints {
+	for _, r := range f.AllEndpoints() {
 		key := r.method + " " + r.path
 		if r.operation.request == nil || len(r.samples) == 0 {
 			continue

@@ -24,7 +24,7 @@ const progressInterval = 100 * time.Millisecond
 // streamProgress runs a long operation and streams its progress. If the client wants no stream, the response is only
 // the last message. A slow client does not slow the operation down. If the client disconnects, the operation is
 // cancelled.
-func (s *Server) streamProgress(w http.ResponseWriter, r *http.Request, stream *bool,
+func streamProgress(w http.ResponseWriter, r *http.Request, stream *bool,
 	do func(ctx context.Context, report func(progressJSON)) error) error {
 	if !streams(stream) {
 		if err := do(r.Context(), func(progressJSON) {}); err != nil {

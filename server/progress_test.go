@@ -10,19 +10,22 @@ import (
 	"testing"
 )
 
-// streamProgress runs streamProgress as a handler does.
-func (f *fixture) streamProgress(w http.ResponseWriter,
-	do func(ctx context.Context, report func(progressJSON)) error) {
-	a := &responseWriter{ResponseWriter: w}
+// progressOf runs streamProgress as a handler does.
+func progressOf(w http.ResponseWriter, do func(ctx context.Context, report func(progressJSON)) error) {
+	a := newResponseWriter(w, 0)
 	r := httptest.NewRequest("POST", "/api/pull", nil)
-	defer f.recoverPanic(a, r)
-	if err := f.Server.streamProgress(a, r, nil, do); err != nil {
-		f.Server.fail(a, r, err)
+	fail := func(err error) { dialects(nil).fail(a, r, toAPIError(err)) }
+	defer func() {
+		if p := recover(); p != nil {
+			fail(fmt.Errorf("internal error: %v", p))
+		}
+	}()
+	if err := streamProgress(a, r, nil, do); err != nil {
+		fail(err)
 	}
 }
 
 func TestStreamProgress(t *testing.T) {
-	f := serve(t, nil)
 	for name, c := range map[string]struct {
 		do     func(ctx context.Context, report func(progressJSON)) error
 		status int
@@ -43,7 +46,7 @@ func TestStreamProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			f.streamProgress(w, c.do)
+			progressOf(w, c.do)
 			if got := w.Body.String(); w.Code != c.status || got != c.want {
 				t.Errorf("%d: %q, want %d: %q", w.Code, got, c.status, c.want)
 			}
@@ -73,10 +76,9 @@ func (s *stuck) Write(p []byte) (int, error) {
 // A client that does not read does not slow the operation down, and gets the latest progress later. If a client
 // disconnects, its operation is cancelled.
 func TestStreamProgressSlowly(t *testing.T) {
-	f := serve(t, nil)
 	for _, leaves := range []bool{false, true} {
 		w := &stuck{httptest.NewRecorder(), make(chan struct{}, 1), make(chan struct{}), leaves}
-		f.streamProgress(w, func(ctx context.Context, report func(progressJSON)) error {
+		progressOf(w, func(ctx context.Context, report func(progressJSON)) error {
 			report(progressJSON{Status: "begun"})
 			<-w.reached
 			for i := range 1000 {

@@ -20,7 +20,6 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
-	"github.com/ingotml/ingot/runtime"
 )
 
 // promptRoutes are requests for which the server builds a prompt.
@@ -44,7 +43,7 @@ var promptRoutes = map[string][]string{
 }
 
 // promptless are the other endpoints that take a body.
-var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", blobPath + "{digest}", "/api/pull",
+var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", "/api/blobs/{digest}", "/api/pull",
 	"/api/push", "/v1/detokenize"}
 
 // postTo sends a request and returns the response and its body.
@@ -65,20 +64,21 @@ func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, strin
 // promptsFree checks that all prompt memory is free and no request waits for it.
 func (f *fixture) promptsFree(t *testing.T) {
 	t.Helper()
-	if !f.prompts.memory.TryAcquire(f.prompts.total) || f.prompts.waiting.Load() != 0 {
+	if !f.HoldPrompts() || f.WaitingPrompts() != 0 {
 		t.Fatal("prompt memory is still reserved")
 	}
-	f.prompts.memory.Release(f.prompts.total)
+	f.ReleasePrompts()
 }
 
 // Every route that builds a prompt reserves its memory from one budget and releases it.
 func TestPromptMemoryIsShared(t *testing.T) {
 	f := serveMute(t, nil)
-	if f.prompts.total != limits.PromptMemory || f.prompts.wait != limits.PromptWait*time.Second {
-		t.Fatalf("%d bytes for prompts, %v to wait", f.prompts.total, f.prompts.wait)
+	total, wait := f.PromptLimits()
+	if total != limits.PromptMemory || *wait != limits.PromptWait*time.Second {
+		t.Fatalf("%d bytes for prompts, %v to wait", total, *wait)
 	}
-	f.prompts.wait = 20 * time.Millisecond
-	for _, r := range f.endpoints {
+	*wait = 20 * time.Millisecond
+	for _, r := range f.AllEndpoints() {
 		if r.method == "GET" || slices.Contains(promptless, r.path) {
 			continue
 		}
@@ -87,17 +87,17 @@ func TestPromptMemoryIsShared(t *testing.T) {
 			t.Errorf("%s %s is in neither list", r.method, r.path)
 		}
 		for _, body := range bodies {
-			if !f.prompts.memory.TryAcquire(f.prompts.total) {
+			if !f.HoldPrompts() {
 				t.Fatal("prompt memory is still reserved")
 			}
 			response, text := f.postTo(t, r.path, body)
-			f.prompts.memory.Release(f.prompts.total)
+			f.ReleasePrompts()
 			want := http.StatusServiceUnavailable
 			if strings.HasPrefix(r.path, "/v1/messages") {
-				want = statusOverloaded
+				want = 529
 			}
 			retry := response.Header.Get("Retry-After")
-			if response.StatusCode != want || retry != retryAfter || !strings.Contains(text, "no memory for the prompt") {
+			if response.StatusCode != want || retry != "1" || !strings.Contains(text, "no memory for the prompt") {
 				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.path, body, response.StatusCode, retry, text)
 			}
 			f.promptsFree(t)
@@ -130,10 +130,10 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 	}
 	body := `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"` + long + `"}]}`
 	if response, text := f.postTo(t, "/v1/messages", body); response.StatusCode != 400 ||
-		!strings.Contains(text, tooLong) {
+		!strings.Contains(text, "prompt is too long") {
 		t.Errorf("a long prompt: status %d: %.300s", response.StatusCode, text)
 	}
-	if !f.prompts.memory.TryAcquire(f.prompts.total) {
+	if !f.HoldPrompts() {
 		t.Fatal("prompt memory is still reserved")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -146,9 +146,9 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 	go func() { _, err := http.DefaultClient.Do(r); left <- err }()
 	waits := func(n int64) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); f.prompts.waiting.Load() != n; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Second); f.WaitingPrompts() != n; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%d requests wait, want %d", f.prompts.waiting.Load(), n)
+				t.Fatalf("%d requests wait, want %d", f.WaitingPrompts(), n)
 			}
 		}
 	}
@@ -158,64 +158,8 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		t.Error(err)
 	}
 	waits(0)
-	f.prompts.memory.Release(f.prompts.total)
+	f.ReleasePrompts()
 	f.promptsFree(t)
-}
-
-// Waiting requests get memory in order of arrival, unless they time out or the queue is full.
-func TestPromptQueue(t *testing.T) {
-	p := newPrompts(10, time.Minute)
-	if p.queue != limits.PromptQueue {
-		t.Errorf("queue length %d", p.queue)
-	}
-	all, err := p.Take(t.Context(), 100) // more than the total
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.queue = 3
-	order := make(chan int)
-	for i, n := range []int64{8, 3, 1} { // the later ones would fit earlier, but must not overtake
-		go func() {
-			release, err := p.Take(context.Background(), n)
-			if err != nil {
-				t.Error(err)
-			} else {
-				defer release()
-			}
-			order <- i
-		}()
-		for p.waiting.Load() != int64(i+1) {
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(10 * time.Millisecond) // until it is in the semaphore's queue
-	}
-	_, err = p.Take(t.Context(), 1)
-	if !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "3 prompts are waiting") {
-		t.Errorf("a fourth request: %v", err)
-	}
-	all()
-	for want := range 3 {
-		if got := <-order; got != want && want == 0 {
-			t.Errorf("request %d is served as number %d", got, want)
-		}
-	}
-	all, err = p.Take(t.Context(), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-	defer cancel()
-	if _, err := p.Take(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("expired context: %v", err)
-	}
-	p.wait = 5 * time.Millisecond
-	if _, err := p.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "5ms") {
-		t.Errorf("timeout: %v", err)
-	}
-	all()
-	if n := p.waiting.Load(); n != 0 || !p.memory.TryAcquire(10) {
-		t.Errorf("%d requests wait, or memory is still reserved", n)
-	}
 }
 
 // The choices of a request share one prompt, which is built once.

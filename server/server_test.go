@@ -179,7 +179,7 @@ func TestClientDisconnects(t *testing.T) {
 		f.parrot.mu.Lock()
 		left := f.parrot.left
 		f.parrot.mu.Unlock()
-		if left == 1 && f.pool.List()[0].Leases == 0 {
+		if left == 1 && f.loaded()[0].Leases == 0 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -204,7 +204,7 @@ func TestShutdown(t *testing.T) {
 			stopped := make(chan struct{})
 			go func() { f.Shutdown(ctx); close(stopped) }()
 			if inTime {
-				for !f.stopping.Load() {
+				for !f.IsStopping() {
 					time.Sleep(time.Millisecond)
 				}
 				close(f.wait)

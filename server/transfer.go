@@ -58,7 +58,7 @@ func (s *Server) transfer(w http.ResponseWriter, r *http.Request, verb string,
 		return failf(http.StatusForbidden, "insecure is not allowed for %s; `ingot serve --insecure-registry %s` allows it",
 			clip(n.Host), clip(n.Host))
 	}
-	return s.streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
+	return streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
 		o := registry.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}
 		o.Events = func(e registry.Event) { s.reportTransfer(e, verb, report) }
 		err := s.move(ctx, o, n, move)

@@ -4,33 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ingotml/ingot/registry"
-
-	"github.com/olareg/olareg"
-	"github.com/olareg/olareg/config"
 )
-
-// newRegistry starts a registry on this machine. before sees each request first and may respond to it.
-func newRegistry(t *testing.T, before func(w http.ResponseWriter, r *http.Request) bool) string {
-	t.Helper()
-	inner := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreMem}})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if before == nil || !before(w, r) {
-			inner.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(func() {
-		server.Close()
-		inner.Close()
-	})
-	return strings.TrimPrefix(server.URL, "http://")
-}
 
 func TestPushPull(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
