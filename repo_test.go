@@ -24,6 +24,13 @@ var arrows = map[string][]string{
 	"cmd":    {"*"},
 	"bench":  {"*"},
 	"server": {"runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile"},
+	// An API depends on the server's core and on no other API.
+	"server/ollama": {
+		"server", "runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile",
+	},
+	"server/openai":    {"server", "runtime", "chat", "chat/prompt", "manifest"},
+	"server/anthropic": {"server", "runtime", "chat", "chat/prompt"},
+	"server/all":       {"server", "server/ollama", "server/openai", "server/anthropic"},
 	"runtime": {
 		"models", "cache", "mlx", "child", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize",
 		"safetensors",

@@ -8,6 +8,9 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 )
 
+// Assistant is the role of the model's messages.
+const Assistant = "assistant"
+
 // Message is one turn of a conversation, in JSON as OpenAI's chat completions have it.
 type Message struct {
 	Role       string

@@ -16,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
+	"github.com/ingotml/ingot/server/ollama"
 	"github.com/spf13/cobra"
 )
 
@@ -46,7 +47,7 @@ func (b *backends) findServer(ctx context.Context, entry *manifest.Entry, style 
 	defer cancel()
 	client, err := b.storeClient(b.store, key)
 	if err == nil {
-		var version server.VersionJSON
+		var version ollama.VersionJSON
 		err = client.get(brief, http.MethodGet, "/api/version", nil, &version)
 	}
 	switch {

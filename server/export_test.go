@@ -5,16 +5,16 @@ import "time"
 // What tests in package server_test look at.
 
 // AllEndpoints returns the server's endpoints.
-func (s *Server) AllEndpoints() []endpoint { return s.endpoints }
+func (s *Server) AllEndpoints() []Endpoint { return s.endpoints }
 
 // UnknownTypes returns the types for which the OpenAPI document has no schema.
 func (s *Server) UnknownTypes() []string {
-	_, unknown := s.document().whole()
+	_, unknown := s.document().Whole()
 	return unknown
 }
 
 // HeldBodies returns the bytes that bodies of requests hold, and their limit.
-func (s *Server) HeldBodies() (held, limit int64) { return s.bodies.reserved(), s.bodies.limit() }
+func (s *Server) HeldBodies() (held, limit int64) { return s.bodies.Reserved(), s.bodies.Limit() }
 
 // StopModel unloads a model as soon as it is idle.
 func (s *Server) StopModel(name string) { s.pool.Stop(name) }

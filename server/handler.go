@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // ServeHTTP implements http.Handler: what all routes share.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := newResponseWriter(w, s.times.write)
-	closed := s.metrics.opened()
+	a := wire.NewResponse(w, s.times.write)
+	closed := s.metrics.Opened()
 	defer func() {
 		closed()
 		s.countResponse(a, r)
@@ -26,21 +27,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.stopping.Load() && !s.guard.isPublic(r) {
-		s.fail(a, r, errStopping)
+		s.fail(a, r, wire.ErrStopping)
 		return
 	}
 	if r.Body != nil && r.ContentLength != 0 {
 		// This fails only for a test's ResponseWriter, which has no deadlines.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body))
 		if !s.isUpload(r) {
-			defer s.bodies.bound(a, r, s.opts.MaxBody)()
+			defer s.bodies.Bound(a, r, s.opts.MaxBody)()
 		}
 	}
 	s.mux.ServeHTTP(a, r)
 }
 
 // recoverPanic turns a panic into an error of its request.
-func (s *Server) recoverPanic(a *responseWriter, r *http.Request) {
+func (s *Server) recoverPanic(a *wire.Response, r *http.Request) {
 	p := recover()
 	if p == nil {
 		return
@@ -48,22 +49,22 @@ func (s *Server) recoverPanic(a *responseWriter, r *http.Request) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	s.opts.Log("%s %s: panic: %v\n%s", r.Method, clip(r.URL.Path), p, debug.Stack())
+	s.opts.Log("%s %s: panic: %v\n%s", r.Method, wire.Clip(r.URL.Path), p, debug.Stack())
 	s.fail(a, r, fmt.Errorf("internal error: %v", p))
 }
 
 // fail sends an error to the client.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	cause := context.Cause(r.Context())
-	if errors.Is(cause, errStopping) {
+	if errors.Is(cause, wire.ErrStopping) {
 		err = cause
 	}
-	t := toAPIError(err)
+	t := wire.ErrorOf(err)
 	// Client errors are not logged, and some others are logged elsewhere.
-	if t.status >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) {
-		s.opts.Log("%s %s: %s", r.Method, clip(r.URL.Path), t.message)
+	if t.Status >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) {
+		s.opts.Log("%s %s: %s", r.Method, wire.Clip(r.URL.Path), t.Message)
 	}
-	s.dialects.fail(w, r, t)
+	s.dialects.Fail(w, r, t)
 }
 
 // discardLog returns a logger that drops net/http's messages, which are about clients' broken connections.

@@ -7,12 +7,12 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 )
 
-// newID returns a random id with a prefix.
-func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+// NewID returns a random id with a prefix.
+func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
-// callID returns a tool call's id. If the model gave none, it makes one of nine letters and digits, which the strictest
+// CallID returns a tool call's id. If the model gave none, it makes one of nine letters and digits, which the strictest
 // templates require.
-func callID(c parse.ToolCall) string {
+func CallID(c parse.ToolCall) string {
 	if c.ID != "" {
 		return c.ID
 	}

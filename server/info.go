@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/page"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // root is GET /: the web page for browsers, a line of text for others.
@@ -23,7 +24,7 @@ func (s *Server) root(w http.ResponseWriter, r *http.Request) error {
 // page is GET /page/NAME: a file of the web page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	if !page.Serve(w, r) {
-		return failf(http.StatusNotFound, "%s not found", clip(r.URL.Path))
+		return wire.Errorf(http.StatusNotFound, "%s not found", wire.Clip(r.URL.Path))
 	}
 	return nil
 }
@@ -38,7 +39,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 // ready is GET /readyz: it reports whether requests are accepted.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.stopping.Load() {
-		return errStopping
+		return wire.ErrStopping
 	}
 	return s.health(w, r)
 }
@@ -48,9 +49,9 @@ func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
 	p, err := identity.Prove(s.opts.Store, r)
 	switch {
 	case errors.Is(err, identity.ErrNonce):
-		return badParam(identity.NonceParameter, "%v", err)
+		return wire.BadParam(identity.NonceParameter, "%v", err)
 	case err != nil: // not shown: it contains paths, and the client has not authenticated
-		return failf(http.StatusServiceUnavailable, "the server cannot read its store's secret")
+		return wire.Errorf(http.StatusServiceUnavailable, "the server cannot read its store's secret")
 	}
-	return writeJSON(w, p)
+	return wire.WriteJSON(w, p)
 }

@@ -7,120 +7,122 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/params"
 )
 
-// job is a generation request to a model.
-type job struct {
-	model   *model
-	request runtime.Request
+// Job is a generation request to a model.
+type Job struct {
+	model   *Model
+	Request runtime.Request
 	reader  prompt.Reader
-	calls   int            // tool calls after which the response is complete; 0: no limit
-	keep    *time.Duration // how long the model stays loaded afterwards; nil: the server's default
-	begun   time.Time
+	Calls   int            // tool calls after which the response is complete; 0: no limit
+	Keep    *time.Duration // how long the model stays loaded afterwards; nil: the server's default
+	Begun   time.Time
 }
 
-// job builds a job. The caller sets keep and begun.
-func (s *Server) job(m *model, p *prompt.Prompt, o options, f format, l logProbOptions) (job, error) {
-	j := job{model: m, reader: p.Reader}
-	j.request = runtime.Request{Prompt: p.IDs, Pictures: p.Pictures, Special: p.Special, Format: f.after(p),
+// NewJob builds a job. The caller sets keep and begun.
+func (s *Server) NewJob(m *Model, p *prompt.Prompt, o params.Options, f params.Format, l params.LogProbOptions) (Job,
+	error) {
+	j := Job{model: m, reader: p.Reader}
+	j.Request = runtime.Request{Prompt: p.IDs, Pictures: p.Pictures, Special: p.Special, Format: f.ForPrompt(p),
 		Draft:    s.opts.Draft,
 		LogProbs: l.LogProbs, TopLogProbs: l.TopLogProbs}
-	return j, o.request(m.Defaults(), m.Context(), &j.request)
+	return j, o.Apply(m.Defaults(), m.Context(), &j.Request)
 }
 
-// piece is an increment of a response.
-type piece struct {
-	ids            []int32
-	text, thinking string
-	calls          []parse.ToolCall
-	logProbs       []runtime.LogProb
-	stats          runtime.Stats // totals so far
+// Piece is an increment of a response.
+type Piece struct {
+	Ids            []int32
+	Text, Thinking string
+	Calls          []parse.ToolCall
+	LogProbs       []runtime.LogProb
+	Stats          runtime.Stats // totals so far
 }
 
-// outcome describes a finished response.
-type outcome struct {
-	done    runtime.DoneReason
-	stop    string // the stop text that matched
-	stats   runtime.Stats
-	calls   int           // number of tool calls
-	thought int           // tokens up to the end of thinking
-	load    time.Duration // time to load the model
-	total   time.Duration
+// Outcome describes a finished response.
+type Outcome struct {
+	Done    runtime.DoneReason
+	Stop    string // the stop text that matched
+	Stats   runtime.Stats
+	Calls   int           // number of tool calls
+	Thought int           // tokens up to the end of thinking
+	Load    time.Duration // time to load the model
+	Total   time.Duration
 
 	thinks, answers bool // thinking, or other output, has been seen
 }
 
-// run generates a response and passes its pieces to each. The first call comes when generation starts.
-func (s *Server) run(ctx context.Context, j job, each func(piece) error) (o outcome, err error) {
-	m, left := s.metrics.startResponse(j.model.name(), j.begun), false
-	defer func() { m.finish(o.done, left || ctx.Err() != nil) }()
+// Run generates a response and passes its pieces to each. The first call comes when generation starts.
+func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outcome, err error) {
+	m, left := s.metrics.StartResponse(j.model.Name(), j.Begun), false
+	defer func() { m.Finish(o.Done, left || ctx.Err() != nil) }()
 	lease, load, err := s.acquire(ctx, j.model)
 	if err != nil {
 		return o, err
 	}
-	defer lease.Release(j.keep)
-	o.load = load
-	for e, err := range lease.Generate(ctx, j.request) {
+	defer lease.Release(j.Keep)
+	o.Load = load
+	for e, err := range lease.Generate(ctx, j.Request) {
 		if err != nil {
 			return o, err
 		}
-		m.observe(e)
-		o.done, o.stop, o.stats = e.Done, e.Stop, e.Stats
-		p := piece{ids: e.IDs, logProbs: e.LogProbs, stats: e.Stats}
+		m.Observe(e)
+		o.Done, o.Stop, o.Stats = e.Done, e.Stop, e.Stats
+		p := Piece{Ids: e.IDs, LogProbs: e.LogProbs, Stats: e.Stats}
 		p.add(j.reader.Feed(e.Text))
 		if e.Done != "" {
 			rest, damage := j.reader.Close()
 			p.add(rest)
 			if damage != nil {
-				s.opts.Log("%s: a malformed part of the response is returned as text: %v", j.model.name(), damage)
+				s.opts.Log("%s: a malformed part of the response is returned as text: %v", j.model.Name(), damage)
 			}
 		}
-		full := o.count(&p, j.calls)
+		full := o.count(&p, j.Calls)
 		if err := each(p); err != nil {
 			left = true
 			return o, err
 		}
 		if full {
-			o.done = runtime.DoneStop
+			o.Done = runtime.DoneStop
 			break
 		}
 	}
-	o.total = time.Since(j.begun)
+	o.Total = time.Since(j.Begun)
 	return o, nil
 }
 
 // count counts a piece. If the number of calls is limited, it drops further ones and reports whether the limit is
 // reached.
-func (o *outcome) count(p *piece, most int) (full bool) {
-	said := p.text != "" || len(p.calls) > 0
-	o.thinks = o.thinks || p.thinking != ""
-	o.answers = o.answers || said && p.thinking == ""
+func (o *Outcome) count(p *Piece, most int) (full bool) {
+	said := p.Text != "" || len(p.Calls) > 0
+	o.thinks = o.thinks || p.Thinking != ""
+	o.answers = o.answers || said && p.Thinking == ""
 	if o.thinks && !o.answers {
-		o.thought += len(p.ids)
+		o.Thought += len(p.Ids)
 	}
 	o.answers = o.answers || said
-	if most > 0 && o.calls+len(p.calls) >= most {
-		p.calls, full = p.calls[:most-o.calls], true
+	if most > 0 && o.Calls+len(p.Calls) >= most {
+		p.Calls, full = p.Calls[:most-o.Calls], true
 	}
-	o.calls += len(p.calls)
+	o.Calls += len(p.Calls)
 	return full
 }
 
 // add adds a parser's events. A malformed call is added as text.
-func (p *piece) add(events []parse.Event) {
+func (p *Piece) add(events []parse.Event) {
 	for _, e := range events {
 		switch e.Kind {
 		case parse.Thinking:
-			p.thinking += e.Text
+			p.Thinking += e.Text
 		case parse.Call:
-			p.calls = append(p.calls, e.Call)
+			p.Calls = append(p.Calls, e.Call)
 		default:
-			p.text += e.Text
+			p.Text += e.Text
 		}
 	}
 }
 
-// empty reports whether a piece has nothing for the client except possibly token ids.
-func (p piece) empty() bool {
-	return p.text == "" && p.thinking == "" && len(p.calls) == 0 && len(p.logProbs) == 0
+// Empty reports whether a piece has nothing for the client except possibly token ids.
+func (p Piece) Empty() bool {
+	return p.Text == "" && p.Thinking == "" && len(p.Calls) == 0 && len(p.LogProbs) == 0
 }

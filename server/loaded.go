@@ -8,14 +8,14 @@ import (
 	"github.com/ingotml/ingot/runtime/pool"
 )
 
-// loaded lists the models that are loaded or being loaded.
-func (s *Server) loaded() []pool.Info { return s.pool.List() }
+// Loaded lists the models that are loaded or being loaded.
+func (s *Server) Loaded() []pool.Info { return s.pool.List() }
 
-// unloadIdle unloads a model as soon as it is idle. It reports whether the model was loaded.
-func (s *Server) unloadIdle(n manifest.Name) bool { return s.pool.Stop(n.String()) }
+// UnloadIdle unloads a model as soon as it is idle. It reports whether the model was loaded.
+func (s *Server) UnloadIdle(n manifest.Name) bool { return s.pool.Stop(n.String()) }
 
-// usage returns a model's usage report, or nil if it does not report in time.
-func usage(ctx context.Context, m pool.Model) *runtime.Usage {
+// Usage returns a model's usage report, or nil if it does not report in time.
+func Usage(ctx context.Context, m pool.Model) *runtime.Usage {
 	r, ok := m.(runtime.Reporter)
 	if !ok {
 		return nil

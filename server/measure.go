@@ -7,13 +7,16 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ingotml/ingot/server/metrics"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // statusGone counts requests whose clients disconnected before the response started. It is never sent.
 const statusGone = 499
 
 // countResponse counts a request under its route.
-func (s *Server) countResponse(a *responseWriter, r *http.Request) {
+func (s *Server) countResponse(a *wire.Response, r *http.Request) {
 	pattern := r.Pattern
 	if pattern == "" { // refused before routing
 		_, pattern = s.mux.Handler(r)
@@ -27,12 +30,12 @@ func (s *Server) countResponse(a *responseWriter, r *http.Request) {
 	case "/", "":
 		pattern = "none"
 	}
-	status := a.sent()
-	left := r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), errStopping)
+	status := a.Sent()
+	left := r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), wire.ErrStopping)
 	if status == 0 || left && status >= http.StatusInternalServerError {
 		status = statusGone
 	}
-	s.metrics.request(pattern, status)
+	s.metrics.Request(pattern, status)
 }
 
 // metricsTimeout limits the wait for models' processes. It is shorter than a scrape's timeout.
@@ -40,19 +43,19 @@ const metricsTimeout = 3 * time.Second
 
 // getMetrics is GET /metrics. It omits the usage of a process that does not respond in time.
 func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request) error {
-	state := serverState{version: s.opts.Version, memory: s.opts.Memory}
-	list := s.loaded()
-	state.models = make([]modelState, len(list))
+	state := metrics.State{Version: s.opts.Version, Memory: s.opts.Memory}
+	list := s.Loaded()
+	state.Models = make([]metrics.ModelState, len(list))
 	ctx, cancel := context.WithTimeout(r.Context(), metricsTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, m := range list {
-		state.models[i] = modelState{name: m.Name, loaded: m.Loaded, room: m.Size, leases: m.Leases}
-		wg.Go(func() { state.models[i].usage = usage(ctx, m.Model) })
+		state.Models[i] = metrics.ModelState{Name: m.Name, Loaded: m.Loaded, Room: m.Size, Leases: m.Leases}
+		wg.Go(func() { state.Models[i].Usage = Usage(ctx, m.Model) })
 	}
 	wg.Wait()
-	w.Header().Set("Content-Type", metricsType)
+	w.Header().Set("Content-Type", metrics.ContentType)
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(s.metrics.text(state)) // fails only if the client has disconnected
+	_, _ = w.Write(s.metrics.Text(state)) // fails only if the client has disconnected
 	return nil
 }

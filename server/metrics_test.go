@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"context"
@@ -10,10 +10,12 @@ import (
 	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/servertest"
 )
 
 // reporting is a parrot with a usage report.
-type reporting struct{ *parrot }
+type reporting struct{ *servertest.Parrot }
 
 func (reporting) Usage(context.Context) (runtime.Usage, error) {
 	return runtime.Usage{Weights: 1000, State: 200, StateLimit: 300, Running: 2, Waiting: 7, Steps: 40, Shares: 60,
@@ -21,25 +23,25 @@ func (reporting) Usage(context.Context) (runtime.Usage, error) {
 }
 
 func TestMetrics(t *testing.T) {
-	f := serve(t, func(o *Options) {
+	f := serve(t, func(o *server.Options) {
 		load := o.Load
-		o.Load = func(ctx context.Context, c Child, loaded func(float64)) (pool.Model, error) {
+		o.Load = func(ctx context.Context, c server.Child, loaded func(float64)) (pool.Model, error) {
 			m, err := load(ctx, c, loaded)
-			return reporting{m.(*parrot)}, err
+			return reporting{m.(*servertest.Parrot)}, err
 		}
 	})
-	f.says = []string{"a", "b", "c"}
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","stream":false}`, 200)
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once"}`, 200)
-	f.has(t, "POST", "/api/generate", `{"model":"none","prompt":"Once"}`, 404)
-	f.has(t, "GET", "/api/generate", "", 405)
-	f.has(t, "GET", "/nothing/at/all", "", 404)
-	f.has(t, "GET", "/", "", 200)
-	f.ask(t, "GET", "/api/version", "", "Host", "evil.example")
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"num_predict":13}}`, 500) // a panic
+	f.Says = []string{"a", "b", "c"}
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","stream":false}`, 200)
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once"}`, 200)
+	f.Has(t, "POST", "/api/generate", `{"model":"none","prompt":"Once"}`, 404)
+	f.Has(t, "GET", "/api/generate", "", 405)
+	f.Has(t, "GET", "/nothing/at/all", "", 404)
+	f.Has(t, "GET", "/", "", 200)
+	f.Ask(t, "GET", "/api/version", "", "Host", "evil.example")
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"num_predict":13}}`, 500) // a panic
 
-	got := f.measured(t)
-	expect(t, got, map[string]float64{
+	got := f.Measured(t)
+	servertest.Expect(t, got, map[string]float64{
 		`ingot_info{version="1.2.3"}`:                                              1,
 		`ingot_requests_open`:                                                      1,
 		`ingot_requests_total{endpoint="/api/generate",status="200"}`:              2,
@@ -83,9 +85,9 @@ func TestMetrics(t *testing.T) {
 // A client that disconnects is not counted as a server error.
 func TestMetricsDisconnect(t *testing.T) {
 	f := serve(t, nil)
-	f.wait = make(chan struct{})
+	f.Wait = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate",
+	r, err := http.NewRequestWithContext(ctx, "POST", f.URL+"/api/generate",
 		strings.NewReader(`{"model":"plain","prompt":"x","stream":false}`))
 	if err != nil {
 		t.Fatal(err)
@@ -98,11 +100,11 @@ func TestMetricsDisconnect(t *testing.T) {
 			t.Error("got a response")
 		}
 	}()
-	until(t, func() bool { return f.measured(t)[`ingot_generated_tokens_total{model="plain:latest"}`] == 1 })
+	until(t, func() bool { return f.Measured(t)[`ingot_generated_tokens_total{model="plain:latest"}`] == 1 })
 	cancel()
 	<-gone
 	until(t, func() bool {
-		got := f.measured(t)
+		got := f.Measured(t)
 		return got[`ingot_answers_total{model="plain:latest",end="cancelled"}`] == 1 &&
 			got[`ingot_requests_total{endpoint="/api/generate",status="499"}`] == 1
 	})
@@ -119,10 +121,10 @@ func until(t *testing.T, condition func() bool) {
 }
 
 func TestMetricsNeedKey(t *testing.T) {
-	f := serve(t, func(o *Options) { o.APIKey = "secret" })
-	f.has(t, "GET", "/metrics", "", 401)
-	if status, text := f.ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 ||
-		samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
+	f := serve(t, func(o *server.Options) { o.APIKey = "secret" })
+	f.Has(t, "GET", "/metrics", "", 401)
+	if status, text := f.Ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 ||
+		servertest.Samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
 		t.Errorf("%d: %s", status, text)
 	}
 }

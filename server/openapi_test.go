@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bytes"
@@ -12,7 +12,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	gopath "path"
 	"reflect"
+
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/openapi"
+	"github.com/ingotml/ingot/server/wire"
+
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -39,7 +45,7 @@ type operationObject struct {
 
 func describe(t *testing.T, f *fixture) *description {
 	t.Helper()
-	status, text := f.ask(t, "GET", "/openapi.json", "")
+	status, text := f.Ask(t, "GET", "/openapi.json", "")
 	if status != 200 {
 		t.Fatalf("status %d: %s", status, text)
 	}
@@ -89,7 +95,7 @@ func valid(t *testing.T, s *jsonschema.Schema, text []byte, what string) {
 
 func split(key string) (method, path string) {
 	method, path, _ = strings.Cut(key, " ")
-	path, _ = pathOf(path)
+	path, _ = openapi.PathOf(path)
 	return strings.ToLower(method), path
 }
 
@@ -99,8 +105,8 @@ func TestOpenAPIRoutes(t *testing.T) {
 	d := describe(t, f)
 	want := map[string]bool{}
 	for _, r := range f.AllEndpoints() {
-		key := r.method + " " + r.path
-		if r.operation.summary == "" {
+		key := r.Method + " " + r.Path
+		if r.Operation.Summary == "" {
 			t.Errorf("%s has no operation", key)
 		}
 		method, path := split(key)
@@ -135,25 +141,28 @@ func TestOpenAPIRoutes(t *testing.T) {
 func TestOpenAPIRequests(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
-	code := functions(t)
+	code := map[string]map[string][]*ast.FuncDecl{} // by package
 	for _, r := range f.AllEndpoints() {
-		key := r.method + " " + r.path
-		op := r.operation
-		if op.request == nil {
+		key := r.Method + " " + r.Path
+		op := r.Operation
+		if op.Request == nil {
 			continue
 		}
 		method, path := split(key)
 		var names []string
-		read(op.request, &names)
+		read(op.Request, &names)
 		slices.Sort(names)
 		if got := d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema); !slices.Equal(got,
 			names) {
 			t.Errorf("%s: the document has %v\nthe handler decodes %v", key, got, names)
 		}
-		name := goruntime.FuncForPC(reflect.ValueOf(r.handle).Pointer()).Name()
+		in, name, _ := strings.Cut(gopath.Base(goruntime.FuncForPC(reflect.ValueOf(r.Handle).Pointer()).Name()), ".")
 		name = strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "-fm")
-		if !mentions(code, name, op.request.Name(), 2) {
-			t.Errorf("%s: the handler %s does not decode a %s", key, name, op.request.Name())
+		if code[in] == nil {
+			code[in] = functions(t, in)
+		}
+		if !mentions(code[in], name, op.Request.Name(), 2) {
+			t.Errorf("%s: the handler %s does not decode a %s", key, name, op.Request.Name())
 		}
 	}
 }
@@ -204,10 +213,10 @@ func (d *description) properties(t *testing.T, raw json.RawMessage) []string {
 	return names
 }
 
-// functions returns the package's functions, by name.
-func functions(t *testing.T) map[string][]*ast.FuncDecl {
+// functions returns the functions of an API's package, by name.
+func functions(t *testing.T, dir string) map[string][]*ast.FuncDecl {
 	t.Helper()
-	files, err := os.ReadDir(".")
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +225,7 @@ func functions(t *testing.T) map[string][]*ast.FuncDecl {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), gopath.Join(dir, e.Name()), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,39 +271,39 @@ func TestOpenAPIAnswers(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
 	for _, r := range f.AllEndpoints() {
-		key := r.method + " " + r.path
-		op := r.operation
+		key := r.Method + " " + r.Path
+		op := r.Operation
 		method, path := split(key)
-		if op.response == nil && op.stream == nil {
+		if op.Response == nil && op.Stream == nil {
 			continue
 		}
 		if transfers[key] {
 			continue
 		}
-		if len(r.samples) == 0 {
+		if len(r.Samples) == 0 {
 			t.Errorf("apiSamples has no request for %s", key)
 		}
 		kinds := map[string]bool{}
-		for _, s := range r.samples {
-			if op.request != nil {
-				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.body),
+		for _, s := range r.Samples {
+			if op.Request != nil {
+				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.Body),
 					key)
 			}
-			f.says = []string{"Hello", " world"}
-			if s.output != nil {
-				f.says = s.output
+			f.Says = []string{"Hello", " world"}
+			if s.Output != nil {
+				f.Says = s.Output
 			}
 			f.StopModel("talk:latest")
 			f.StopModel("plain:latest")
 			kind, messages := f.sample(t, r, s)
 			kinds[kind] = true
 			if _, ok := d.paths[path][method].Responses["200"].Content[kind]; !ok {
-				t.Errorf("%s %s: the document lacks the response type %s", key, s.body, kind)
+				t.Errorf("%s %s: the document lacks the response type %s", key, s.Body, kind)
 				continue
 			}
 			schema := d.schema(t, "paths", path, method, "responses", "200", "content", kind, "schema")
 			for _, m := range messages {
-				valid(t, schema, m, key+" "+s.body)
+				valid(t, schema, m, key+" "+s.Body)
 			}
 		}
 		for kind := range d.paths[path][method].Responses["200"].Content {
@@ -305,12 +314,12 @@ func TestOpenAPIAnswers(t *testing.T) {
 	}
 	// Errors of every route that decodes JSON.
 	for _, r := range f.AllEndpoints() {
-		key := r.method + " " + r.path
-		if r.operation.request == nil {
+		key := r.Method + " " + r.Path
+		if r.Operation.Request == nil {
 			continue
 		}
 		method, path := split(key)
-		status, text := f.ask(t, r.method, askedPath(r.path), "{")
+		status, text := f.Ask(t, r.Method, askedPath(r.Path), "{")
 		if status < 400 {
 			t.Errorf("%s: an incomplete request has status %d", key, status)
 		}
@@ -320,13 +329,13 @@ func TestOpenAPIAnswers(t *testing.T) {
 }
 
 // sample sends a request and returns the messages of its response.
-func (f *fixture) sample(t *testing.T, r endpoint, s sample) (kind string, messages [][]byte) {
+func (f *fixture) sample(t *testing.T, r server.Endpoint, s server.Sample) (kind string, messages [][]byte) {
 	t.Helper()
-	path := s.path
+	path := s.Path
 	if path == "" {
-		path = askedPath(r.path)
+		path = askedPath(r.Path)
 	}
-	q, err := http.NewRequestWithContext(t.Context(), r.method, f.url+path, strings.NewReader(s.body))
+	q, err := http.NewRequestWithContext(t.Context(), r.Method, f.URL+path, strings.NewReader(s.Body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,15 +346,15 @@ func (f *fixture) sample(t *testing.T, r endpoint, s sample) (kind string, messa
 	defer response.Body.Close()
 	b, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != 200 {
-		t.Errorf("%s %s: status %d: %s, %v", path, s.body, response.StatusCode, b, err)
+		t.Errorf("%s %s: status %d: %s, %v", path, s.Body, response.StatusCode, b, err)
 	}
 	kind, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
 	switch kind {
-	case ndjsonType:
+	case wire.LinesType:
 		for line := range bytes.Lines(b) {
 			messages = append(messages, line)
 		}
-	case sseType:
+	case wire.EventsType:
 		for line := range bytes.Lines(b) {
 			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && string(bytes.TrimSpace(data)) != "[DONE]" {
 				messages = append(messages, data)
@@ -355,7 +364,7 @@ func (f *fixture) sample(t *testing.T, r endpoint, s sample) (kind string, messa
 		messages = [][]byte{b}
 	}
 	if len(messages) == 0 {
-		t.Errorf("%s %s: %s", path, s.body, fmt.Sprint("no messages in ", string(b)))
+		t.Errorf("%s %s: %s", path, s.Body, fmt.Sprint("no messages in ", string(b)))
 	}
 	return kind, messages
 }
@@ -365,16 +374,16 @@ func TestOpenAPITypes(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
 	for _, r := range f.AllEndpoints() {
-		key := r.method + " " + r.path
-		if r.operation.request == nil || len(r.samples) == 0 {
+		key := r.Method + " " + r.Path
+		if r.Operation.Request == nil || len(r.Samples) == 0 {
 			continue
 		}
 		method, path := split(key)
 		whole := d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema")
-		base := r.samples[0]
+		base := r.Samples[0]
 		for _, name := range d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema) {
 			body := map[string]json.RawMessage{}
-			if err := json.Unmarshal([]byte(base.body), &body); err != nil {
+			if err := json.Unmarshal([]byte(base.Body), &body); err != nil {
 				t.Fatal(err)
 			}
 			for _, wrong := range []string{`"\u0001 no such text"`, `{"no such member":[]}`, `[[{}]]`, `true`, `1.5`} {
@@ -390,7 +399,7 @@ func TestOpenAPITypes(t *testing.T) {
 				if whole.Validate(v) == nil {
 					continue // the type is allowed
 				}
-				if status, response := f.ask(t, r.method, askedPath(r.path), string(text)); status != 400 {
+				if status, response := f.Ask(t, r.Method, askedPath(r.Path), string(text)); status != 400 {
 					t.Errorf("%s: %s = %s has status %d: %.200s", key, name, wrong, status, response)
 				}
 			}

@@ -61,12 +61,12 @@ func (p *promptMemory) Take(ctx context.Context, n int64) (release func(), err e
 	return nil, err
 }
 
-// encode tokenizes a text verbatim.
-func (s *Server) encode(ctx context.Context, m *model, text string) ([]int32, error) {
-	return s.encodeWith(ctx, text, m.Encode)
+// Encode tokenizes a text verbatim.
+func (s *Server) Encode(ctx context.Context, m *Model, text string) ([]int32, error) {
+	return s.EncodeWith(ctx, text, m.Encode)
 }
 
-// encodeWith calls encode within the memory for prompts.
-func (s *Server) encodeWith(ctx context.Context, text string, encode func(string) ([]int32, error)) ([]int32, error) {
+// EncodeWith calls encode within the memory for prompts.
+func (s *Server) EncodeWith(ctx context.Context, text string, encode func(string) ([]int32, error)) ([]int32, error) {
 	return prompt.Encode(ctx, s.prompts, text, encode)
 }

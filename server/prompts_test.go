@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"context"
@@ -20,6 +20,8 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/servertest"
 )
 
 // promptRoutes are requests for which the server builds a prompt.
@@ -49,7 +51,7 @@ var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create"
 // postTo sends a request and returns the response and its body.
 func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, string) {
 	t.Helper()
-	response, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
+	response, err := http.Post(f.URL+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,30 +81,30 @@ func TestPromptMemoryIsShared(t *testing.T) {
 	}
 	*wait = 20 * time.Millisecond
 	for _, r := range f.AllEndpoints() {
-		if r.method == "GET" || slices.Contains(promptless, r.path) {
+		if r.Method == "GET" || slices.Contains(promptless, r.Path) {
 			continue
 		}
-		bodies := promptRoutes[r.path]
-		if len(bodies) == 0 && r.method != "HEAD" {
-			t.Errorf("%s %s is in neither list", r.method, r.path)
+		bodies := promptRoutes[r.Path]
+		if len(bodies) == 0 && r.Method != "HEAD" {
+			t.Errorf("%s %s is in neither list", r.Method, r.Path)
 		}
 		for _, body := range bodies {
 			if !f.HoldPrompts() {
 				t.Fatal("prompt memory is still reserved")
 			}
-			response, text := f.postTo(t, r.path, body)
+			response, text := f.postTo(t, r.Path, body)
 			f.ReleasePrompts()
 			want := http.StatusServiceUnavailable
-			if strings.HasPrefix(r.path, "/v1/messages") {
+			if strings.HasPrefix(r.Path, "/v1/messages") {
 				want = 529
 			}
 			retry := response.Header.Get("Retry-After")
 			if response.StatusCode != want || retry != "1" || !strings.Contains(text, "no memory for the prompt") {
-				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.path, body, response.StatusCode, retry, text)
+				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.Path, body, response.StatusCode, retry, text)
 			}
 			f.promptsFree(t)
-			if response, text = f.postTo(t, r.path, body); response.StatusCode != http.StatusOK {
-				t.Errorf("%s %s: status %d: %s", r.path, body, response.StatusCode, text)
+			if response, text = f.postTo(t, r.Path, body); response.StatusCode != http.StatusOK {
+				t.Errorf("%s %s: status %d: %s", r.Path, body, response.StatusCode, text)
 			}
 			f.promptsFree(t)
 		}
@@ -111,7 +113,7 @@ func TestPromptMemoryIsShared(t *testing.T) {
 
 // Errors release memory: errors of templates, limits and requests, and clients that disconnect while they wait.
 func TestPromptMemoryAfterErrors(t *testing.T) {
-	f := serveMute(t, func(o *Options) { o.MaxBody = 32 << 20 })
+	f := serveMute(t, func(o *server.Options) { o.MaxBody = 32 << 20 })
 	long := strings.Repeat("x", limits.PromptText+1)
 	for body, want := range map[string]string{
 		`{"model":"talk","prompt":"x","template":"{% for i in range(100000) %}{{ 'x' * 1000 }}{% endfor %}"}`: "limit",
@@ -137,7 +139,7 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		t.Fatal("prompt memory is still reserved")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/v1/tokenize",
+	r, err := http.NewRequestWithContext(ctx, "POST", f.URL+"/v1/tokenize",
 		strings.NewReader(`{"model":"talk","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -165,14 +167,14 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 // The choices of a request share one prompt, which is built once.
 func TestChoicesShareThePrompt(t *testing.T) {
 	var renders atomic.Int64
-	f := serve(t, func(o *Options) {
+	f := serve(t, func(o *server.Options) {
 		o.Clock = func() time.Time { renders.Add(1); return time.Now() }
-		create(t, o.Store, "dated", modelfile.Command{Name: modelfile.Template,
+		servertest.Create(t, o.Store, "dated", modelfile.Command{Name: modelfile.Template,
 			Value: `{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% endfor %}`},
 			modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
 	})
-	f.says = []string{"<think>hm</think>", "so"}
-	_, text := f.ask(t, "POST", "/v1/chat/completions",
+	f.Says = []string{"<think>hm</think>", "so"}
+	_, text := f.Ask(t, "POST", "/v1/chat/completions",
 		`{"model":"dated","messages":[{"role":"user","content":"x"}],"n":5}`)
 	if n := strings.Count(text, `"content":"so"`); n != 5 || renders.Load() != 1 {
 		t.Errorf("%d renders for %d choices: %s", renders.Load(), n, text)
@@ -203,15 +205,15 @@ func createSees(t testing.TB, store *manifest.Store) {
 
 // The server reads only the headers of pictures. The model's process decodes the pixels.
 func TestPicturesCountByHeader(t *testing.T) {
-	f := serveMute(t, func(o *Options) { createSees(t, o.Store) })
+	f := serveMute(t, func(o *server.Options) { createSees(t, o.Store) })
 	images := fmt.Sprintf(`"images":[%q,%[1]q]`, headOfPNG(8192))
-	f.has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200,
+	f.Has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200,
 		`"count":`)
 	source := fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`,
 		headOfPNG(8192))
-	f.has(t, "POST", "/v1/messages/count_tokens", `{"model":"sees","messages":[{"role":"user","content":[`+source+`]}]}`,
+	f.Has(t, "POST", "/v1/messages/count_tokens", `{"model":"sees","messages":[{"role":"user","content":[`+source+`]}]}`,
 		200, `"input_tokens":`)
-	f.has(t, "POST", "/v1/tokenize",
+	f.Has(t, "POST", "/v1/tokenize",
 		fmt.Sprintf(`{"model":"sees","messages":[{"role":"user","content":"x","images":[%q]}]}`, headOfPNG(8193)), 400,
 		"67108864")
 }

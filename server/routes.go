@@ -1,24 +1,29 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/server/wire"
 )
 
-// collect sets the server's endpoints and what follows from them.
-func (s *Server) collect(list []endpoint) {
-	s.endpoints = list
-	for _, e := range list {
-		if e.public {
-			s.guard.public = append(s.guard.public, e.path)
+// add adds the endpoints of an API, and what follows from them.
+func (s *Server) add(a API) {
+	s.endpoints = append(s.endpoints, a.Endpoints...)
+	for _, e := range a.Endpoints {
+		if e.Public {
+			s.guard.public = append(s.guard.public, e.Path)
 		}
-		if e.operation.file {
-			prefix, _, _ := strings.Cut(e.path, "{")
-			s.uploads = append(s.uploads, e.method+" "+prefix)
+		if e.Operation.File {
+			prefix, _, _ := strings.Cut(e.Path, "{")
+			s.uploads = append(s.uploads, e.Method+" "+prefix)
 		}
 	}
-	s.mux = s.routes()
+	maps.Copy(s.schemas, a.Schemas)
+	s.dialects = append(s.dialects, a.Dialects...)
+	s.guard.dialects = s.dialects
 }
 
 // isPublic reports whether a request needs no API key and is served while the server stops.
@@ -35,14 +40,14 @@ func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	for _, r := range s.endpoints {
-		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) {
-			if err := r.handle(w, req); err != nil {
+		mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, req *http.Request) {
+			if err := r.Handle(w, req); err != nil {
 				s.fail(w, req, err)
 			}
 		})
-		methods[r.path] = append(methods[r.path], r.method)
-		if r.method == "GET" {
-			methods[r.path] = append(methods[r.path], "HEAD")
+		methods[r.Path] = append(methods[r.Path], r.Method)
+		if r.Method == "GET" {
+			methods[r.Path] = append(methods[r.Path], "HEAD")
 		}
 	}
 	// These patterns match the remaining methods: patterns with a method take precedence.
@@ -51,12 +56,13 @@ func (s *Server) routes() *http.ServeMux {
 		list := strings.Join(slices.Compact(allowed), ", ")
 		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
 			w.Header().Set("Allow", list)
-			s.fail(w, req, failf(http.StatusMethodNotAllowed, "%s %s is not supported: use %s", clip(req.Method), req.URL.Path,
+			s.fail(w, req, wire.Errorf(http.StatusMethodNotAllowed, "%s %s is not supported: use %s", wire.Clip(req.Method),
+				req.URL.Path,
 				list))
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		s.fail(w, req, failf(http.StatusNotFound, "%s not found", clip(req.URL.Path)))
+		s.fail(w, req, wire.Errorf(http.StatusNotFound, "%s not found", wire.Clip(req.URL.Path)))
 	})
 	return mux
 }

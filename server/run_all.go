@@ -11,12 +11,12 @@ import (
 // atOnce is how many choices of a request run concurrently, so that one request does not fill the model's queue.
 const atOnce = 16
 
-// runAll runs jobs and passes their pieces to each, one at a time. The first error cancels all jobs.
-func (s *Server) runAll(ctx context.Context, jobs []job, each func(i int, p piece) error) ([]outcome, error) {
-	all := make([]outcome, len(jobs))
+// RunAll runs jobs and passes their pieces to each, one at a time. The first error cancels all jobs.
+func (s *Server) RunAll(ctx context.Context, jobs []Job, each func(i int, p Piece) error) ([]Outcome, error) {
+	all := make([]Outcome, len(jobs))
 	if len(jobs) == 1 {
 		var err error
-		all[0], err = s.run(ctx, jobs[0], func(p piece) error { return each(0, p) })
+		all[0], err = s.Run(ctx, jobs[0], func(p Piece) error { return each(0, p) })
 		return all, err
 	}
 	var mu sync.Mutex
@@ -32,7 +32,7 @@ func (s *Server) runAll(ctx context.Context, jobs []job, each func(i int, p piec
 					panicked, err = p, errPanicked
 				}
 			}()
-			all[i], err = s.run(ctx, j, func(p piece) error {
+			all[i], err = s.Run(ctx, j, func(p Piece) error {
 				mu.Lock()
 				defer mu.Unlock()
 				return each(i, p)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,9 @@ import (
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/server/metrics"
+	"github.com/ingotml/ingot/server/openapi"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // Child describes a model's process.
@@ -80,11 +82,11 @@ func (o Options) times() times {
 	}
 }
 
-// bodyTimeout is the time to receive a request's body, or a step of an upload.
-func (s *Server) bodyTimeout() time.Duration { return s.times.body }
+// BodyTimeout is the time to receive a request's body, or a step of an upload.
+func (s *Server) BodyTimeout() time.Duration { return s.times.body }
 
-// pingInterval is the time without an event in a stream after which a ping is sent.
-func (s *Server) pingInterval() time.Duration { return s.times.ping }
+// PingInterval is the time without an event in a stream after which a ping is sent.
+func (s *Server) PingInterval() time.Duration { return s.times.ping }
 
 // Server serves models. It is safe for concurrent use.
 type Server struct {
@@ -93,24 +95,22 @@ type Server struct {
 	pool      *pool.Pool
 	cache     modelCache
 	guard     guard
-	bodies    *bodies
-	dialects  dialects
+	bodies    *wire.Bodies
+	dialects  wire.Dialects
+	schemas   openapi.Special
 	prompts   *promptMemory
-	endpoints []endpoint
+	endpoints []Endpoint
 	uploads   []string // method and path prefix of endpoints that receive files
 	mux       *http.ServeMux
 	openapi   func() ([]byte, error) // returns the OpenAPI document
-	metrics   metrics
+	metrics   metrics.Metrics
 	http      *http.Server
 	stop      context.CancelCauseFunc // cancels all requests
 	stopping  atomic.Bool
-
-	buildSlot   chan struct{} // buffered, one element: a build is running
-	uploadSlots chan struct{} // buffered: an element for each running upload
 }
 
-// New returns a server. The caller must call Close or Shutdown.
-func New(o Options) *Server {
+// New returns a server with its common endpoints and those of the APIs. The caller must call Close or Shutdown.
+func New(o Options, apis ...func(*Server) API) *Server {
 	if o.MaxBody <= 0 {
 		o.MaxBody = defaultMaxBody
 	}
@@ -126,14 +126,15 @@ func New(o Options) *Server {
 	if o.KeepFree <= 0 {
 		o.KeepFree = limits.UploadFreeSpace
 	}
-	s := &Server{opts: o, times: o.times(), guard: newGuard(o), buildSlot: make(chan struct{}, 1)}
-	s.uploadSlots = make(chan struct{}, limits.UploadsAtOnce)
+	s := &Server{opts: o, times: o.times(), guard: newGuard(o), schemas: openapi.Special{}}
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
-	s.bodies = newBodies(o.MaxBody)
+	s.bodies = wire.NewBodies(o.MaxBody)
 	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
-	s.dialects = dialects{{"/v1/messages", anthropicError, statusOverloaded}, {"/v1/", openAIError, 503}}
-	s.guard.dialects = s.dialects
-	s.collect(slices.Concat(s.coreEndpoints(), s.ollamaEndpoints(), s.openaiEndpoints(), s.anthropicEndpoints()))
+	s.add(s.common())
+	for _, api := range apis {
+		s.add(api(s))
+	}
+	s.mux = s.routes()
 	s.openapi = s.openAPIJSON()
 	base, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
@@ -147,6 +148,9 @@ func New(o Options) *Server {
 	}
 	return s
 }
+
+// Options returns the server's options, with defaults applied.
+func (s *Server) Options() Options { return s.opts }
 
 // Serve accepts connections until Shutdown or Close, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
@@ -162,7 +166,7 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) Shutdown(ctx context.Context) {
 	s.stopping.Store(true)
 	if err := s.http.Shutdown(ctx); err != nil {
-		s.stop(errStopping)
+		s.stop(wire.ErrStopping)
 		last, cancel := context.WithTimeout(context.Background(), finalWrite)
 		defer cancel()
 		_ = s.http.Shutdown(last)
@@ -176,7 +180,7 @@ const finalWrite = 2 * time.Second
 // Close ends all requests and unloads all models at once.
 func (s *Server) Close() {
 	s.stopping.Store(true)
-	s.stop(errStopping)
+	s.stop(wire.ErrStopping)
 	_ = s.http.Close()
 	s.pool.Close()
 }

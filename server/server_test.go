@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -15,27 +15,31 @@ import (
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/runner"
+	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/servertest"
 )
 
 func TestPlainAnswers(t *testing.T) {
 	f := serve(t, nil)
-	f.has(t, "GET", "/", "", 200, "ingot is running")
-	f.has(t, "HEAD", "/", "", 200)
-	f.has(t, "GET", "/healthz", "", 200, "ok")
-	f.has(t, "GET", "/readyz", "", 200, "ok")
-	f.has(t, "GET", "/api/version", "", 200, `"version":"1.2.3"`, `"ingot":"1.2.3"`,
-		`"store":"`+identity.StoreID(f.opts.Store)+`"`)
-	f.has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`, `"family":"llama"`,
+	f.Has(t, "GET", "/", "", 200, "ingot is running")
+	f.Has(t, "HEAD", "/", "", 200)
+	f.Has(t, "GET", "/healthz", "", 200, "ok")
+	f.Has(t, "GET", "/readyz", "", 200, "ok")
+	f.Has(t, "POST", "/v1/tokenize", `{"model":"none","prompt":"x"}`, 404, `"message":"`, "ingot pull")
+	f.Has(t, "GET", "/api/version", "", 200, `"version":"1.2.3"`, `"ingot":"1.2.3"`,
+		`"store":"`+identity.StoreID(f.Options().Store)+`"`)
+	f.Has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`, `"family":"llama"`,
 		`"parameter_size":"`, `"quantization_level":"BF16"`)
-	f.has(t, "GET", "/api/ps", "", 200, `{"models":[]}`)
-	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 200, `"system":"brief"`, `"parser":"qwen3"`,
+	f.Has(t, "GET", "/api/ps", "", 200, `{"models":[]}`)
+	f.Has(t, "POST", "/api/show", `{"model":"talk"}`, 200, `"system":"brief"`, `"parser":"qwen3"`,
 		`"general.architecture":"llama"`, `"llama.context_length":512`,
 		`"capabilities":["completion"`, `FROM talk:latest`, `temperature 0.7`)
-	f.has(t, "POST", "/api/show", `{"name":"plain"}`, 200, `"details":{`)
-	f.has(t, "POST", "/api/show", `{"model":"none"}`, 404, `ingot pull`)
-	f.has(t, "GET", "/nothing", "", 404, `{"error":"/nothing not found"}`)
-	f.has(t, "GET", "/api/chat", "", 405, `GET /api/chat is not supported: use POST`)
+	f.Has(t, "POST", "/api/show", `{"name":"plain"}`, 200, `"details":{`)
+	f.Has(t, "POST", "/api/show", `{"model":"none"}`, 404, `ingot pull`)
+	f.Has(t, "GET", "/nothing", "", 404, `{"error":"/nothing not found"}`)
+	f.Has(t, "GET", "/api/chat", "", 405, `GET /api/chat is not supported: use POST`)
 }
 
 func TestErrors(t *testing.T) {
@@ -52,27 +56,27 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, nil)
-			f.says, f.fail = nil, c.fail
-			f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x"}`, c.status, `{"error":"`, c.want)
-			_ = f.parrot.Close()
-			f.says = []string{"Hello"}
-			status, text := f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"x"}`)
-			if list := lines(t, text); status != 200 || len(list) != 2 ||
+			f.Says, f.Fail = nil, c.fail
+			f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x"}`, c.status, `{"error":"`, c.want)
+			_ = f.Parrot.Close()
+			f.Says = []string{"Hello"}
+			status, text := f.Ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"x"}`)
+			if list := servertest.Lines(t, text); status != 200 || len(list) != 2 ||
 				!strings.Contains(fmt.Sprint(list[1]["error"]), c.want) {
 				t.Errorf("error after the start: %d: %s", status, text)
 			}
 		})
 	}
 	f := serve(t, nil)
-	status, text := f.ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"num_predict":13}}`)
+	status, text := f.Ask(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"num_predict":13}}`)
 	if status != 500 || !strings.Contains(text, "out of range") {
 		t.Errorf("a panic: %d: %s", status, text)
 	}
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 }
 
 func TestAccessControl(t *testing.T) {
-	f := serve(t, func(o *Options) {
+	f := serve(t, func(o *server.Options) {
 		o.Host, o.Hosts, o.Origins = "127.0.0.1", []string{"models.example"}, []string{"https://chat.example"}
 	})
 	for _, c := range []struct {
@@ -91,18 +95,18 @@ func TestAccessControl(t *testing.T) {
 		{"Origin", "http://127.0.0.1", 200},
 		{"Origin", "https://chat.example", 200},
 		{"Origin", "app://obsidian.md", 200},
-		{"Origin", f.url, 200},
+		{"Origin", f.URL, 200},
 		{"Origin", "https://evil.example", 403},
 		{"Origin", "https://localhost.evil.example", 403},
 		{"Origin", "null", 403},
 		{"Origin", "http://192.168.1.7", 403},
 	} {
-		status, text := f.ask(t, "GET", "/api/version", "", c.header, c.value)
+		status, text := f.Ask(t, "GET", "/api/version", "", c.header, c.value)
 		if status != c.status {
 			t.Errorf("%s: %s: status %d, want %d: %s", c.header, c.value, status, c.status, text)
 		}
 	}
-	r, _ := http.NewRequest("OPTIONS", f.url+"/api/chat", nil)
+	r, _ := http.NewRequest("OPTIONS", f.URL+"/api/chat", nil)
 	r.Header.Set("Origin", "https://chat.example")
 	r.Header.Set("Access-Control-Request-Method", "POST")
 	r.Header.Set("Access-Control-Request-Headers", "content-type")
@@ -120,7 +124,7 @@ func TestAccessControl(t *testing.T) {
 }
 
 func TestAPIKey(t *testing.T) {
-	f := serve(t, func(o *Options) { o.APIKey = "secret" })
+	f := serve(t, func(o *server.Options) { o.APIKey = "secret" })
 	for _, c := range []struct {
 		path, header, value string
 		status              int
@@ -135,23 +139,23 @@ func TestAPIKey(t *testing.T) {
 		{"/readyz", "X", "", 200},
 		{"/", "X", "", 401},
 	} {
-		if status, text := f.ask(t, "GET", c.path, "", c.header, c.value); status != c.status {
+		if status, text := f.Ask(t, "GET", c.path, "", c.header, c.value); status != c.status {
 			t.Errorf("%s with %s: %s: status %d, want %d: %s", c.path, c.header, c.value, status, c.status, text)
 		}
 	}
 }
 
 func TestLongBody(t *testing.T) {
-	f := serve(t, func(o *Options) { o.MaxBody = 1000 })
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"`+strings.Repeat("x", 1000)+`"}`, 413,
+	f := serve(t, func(o *server.Options) { o.MaxBody = 1000 })
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"`+strings.Repeat("x", 1000)+`"}`, 413,
 		"exceeds 1000 bytes")
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 }
 
 // open starts a stream and reads its first line.
 func (f *fixture) open(t *testing.T, ctx context.Context) (io.ReadCloser, *bufio.Reader) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate",
+	r, err := http.NewRequestWithContext(ctx, "POST", f.URL+"/api/generate",
 		strings.NewReader(`{"model":"plain","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -170,16 +174,16 @@ func (f *fixture) open(t *testing.T, ctx context.Context) (io.ReadCloser, *bufio
 // If a client disconnects, its request is cancelled.
 func TestClientDisconnects(t *testing.T) {
 	f := serve(t, nil)
-	f.wait = make(chan struct{})
+	f.Wait = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	body, _ := f.open(t, ctx)
 	cancel()
 	body.Close()
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		f.parrot.mu.Lock()
-		left := f.parrot.left
-		f.parrot.mu.Unlock()
-		if left == 1 && f.loaded()[0].Leases == 0 {
+		f.Parrot.Mu.Lock()
+		left := f.Parrot.Left
+		f.Parrot.Mu.Unlock()
+		if left == 1 && f.Loaded()[0].Leases == 0 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -192,7 +196,7 @@ func TestShutdown(t *testing.T) {
 	for name, inTime := range map[string]bool{"ends in time": true, "takes too long": false} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, nil)
-			f.wait = make(chan struct{})
+			f.Wait = make(chan struct{})
 			body, reader := f.open(t, t.Context())
 			defer body.Close()
 			grace := 50 * time.Millisecond
@@ -207,7 +211,7 @@ func TestShutdown(t *testing.T) {
 				for !f.IsStopping() {
 					time.Sleep(time.Millisecond)
 				}
-				close(f.wait)
+				close(f.Wait)
 			}
 			rest, err := io.ReadAll(reader)
 			if err != nil {
@@ -217,11 +221,11 @@ func TestShutdown(t *testing.T) {
 			if inTime {
 				want = `"done":true`
 			}
-			if list := lines(t, string(rest)); !strings.Contains(string(rest), want) || len(list) == 0 {
+			if list := servertest.Lines(t, string(rest)); !strings.Contains(string(rest), want) || len(list) == 0 {
 				t.Errorf("the stream ends with %q, want %s", rest, want)
 			}
 			<-stopped
-			<-f.parrot.done
+			<-f.Parrot.Done()
 		})
 	}
 }
@@ -229,12 +233,12 @@ func TestShutdown(t *testing.T) {
 func TestKeepAlive(t *testing.T) {
 	for text, want := range map[string]time.Duration{`300`: 5 * time.Minute, `"5m"`: 5 * time.Minute,
 		`"300"`: 5 * time.Minute, `0`: 0, `"0"`: 0, `-1`: pool.Forever, `"-1m"`: pool.Forever, `0.5`: time.Second / 2} {
-		var k keepAlive
+		var k params.KeepAlive
 		if err := json.Unmarshal([]byte(text), &k); err != nil || k.Duration == nil || *k.Duration != want {
 			t.Errorf("%s: %v, %v, want %v", text, k.Duration, err, want)
 		}
 	}
-	var k keepAlive
+	var k params.KeepAlive
 	if err := json.Unmarshal([]byte(`null`), &k); err != nil || k.Duration != nil {
 		t.Errorf("null: %v, %v", k.Duration, err)
 	}

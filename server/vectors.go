@@ -8,31 +8,33 @@ import (
 
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
 )
 
-// embedParams are the parameters of an embedding request.
-type embedParams struct {
-	input      inputs
-	truncate   bool
-	dimensions int // 0: all
-	keep       *time.Duration
-	context    *int // maximum tokens of an input; nil: the model's context
+// EmbedRequest are the parameters of an embedding request.
+type EmbedRequest struct {
+	Input      Inputs
+	Truncate   bool
+	Dimensions int // 0: all
+	Keep       *time.Duration
+	Context    *int // maximum tokens of an input; nil: the model's context
 }
 
-// vectors computes embeddings. load is the time it took to load the model.
-func (s *Server) vectors(ctx context.Context, name string, q embedParams) (m *model, e runtime.Embeddings,
+// Embed computes embeddings. load is the time it took to load the model.
+func (s *Server) Embed(ctx context.Context, name string, q EmbedRequest) (m *Model, e runtime.Embeddings,
 	load time.Duration, err error) {
-	if m, err = s.find(ctx, name); err != nil {
+	if m, err = s.Find(ctx, name); err != nil {
 		return nil, e, 0, err
 	}
 	size, err := m.EmbeddingSize()
 	if err != nil {
 		return nil, e, 0, err
 	}
-	if q.dimensions < 0 || q.dimensions > size {
-		return nil, e, 0, badRequest("dimensions is %d, must be between 1 and %d for %s", q.dimensions, size, m.name())
+	if q.Dimensions < 0 || q.Dimensions > size {
+		return nil, e, 0, wire.BadRequest("dimensions is %d, must be between 1 and %d for %s", q.Dimensions, size, m.Name())
 	}
-	request := runtime.EmbedRequest{Dimensions: q.dimensions}
+	request := runtime.EmbedRequest{Dimensions: q.Dimensions}
 	if request.Inputs, err = s.inputTokens(ctx, m, q); err != nil {
 		return nil, e, 0, err
 	}
@@ -40,20 +42,20 @@ func (s *Server) vectors(ctx context.Context, name string, q embedParams) (m *mo
 	if err != nil {
 		return nil, e, 0, err
 	}
-	defer lease.Release(q.keep)
+	defer lease.Release(q.Keep)
 	e, err = runtime.Embed(ctx, lease.Model, request)
-	s.metrics.embedded(m.name(), e.Tokens)
+	s.metrics.Embedded(m.Name(), e.Tokens)
 	return m, e, load, err
 }
 
 // inputTokens returns the token ids of each input.
-func (s *Server) inputTokens(ctx context.Context, m *model, q embedParams) (ids [][]int32, err error) {
+func (s *Server) inputTokens(ctx context.Context, m *Model, q EmbedRequest) (ids [][]int32, err error) {
 	limit := m.Context()
-	if q.context != nil && *q.context > 0 {
-		limit = min(limit, *q.context)
+	if q.Context != nil && *q.Context > 0 {
+		limit = min(limit, *q.Context)
 	}
-	ids = q.input.ids
-	for i, text := range q.input.texts {
+	ids = q.Input.ids
+	for i, text := range q.Input.Texts {
 		cut := false
 		one, err := prompt.Encode(ctx, s.prompts, text, func(text string) (one []int32, err error) {
 			one, cut, err = m.EncodeWithin(text, limit)
@@ -62,7 +64,7 @@ func (s *Server) inputTokens(ctx context.Context, m *model, q embedParams) (ids 
 		if err != nil {
 			return nil, err
 		}
-		if cut && !q.truncate {
+		if cut && !q.Truncate {
 			return nil, s.inputTooLong(ctx, m, text, i, limit)
 		}
 		ids = append(ids, one)
@@ -70,49 +72,49 @@ func (s *Server) inputTokens(ctx context.Context, m *model, q embedParams) (ids 
 	for i, one := range ids {
 		switch {
 		case len(one) == 0:
-			return nil, badRequest("input %d is empty", i)
-		case len(one) > limit && q.truncate:
+			return nil, wire.BadRequest("input %d is empty", i)
+		case len(one) > limit && q.Truncate:
 			ids[i] = one[:limit]
 		case len(one) > limit:
-			return nil, badRequest("input %d has %d tokens, at most %d are allowed", i, len(one), limit)
+			return nil, wire.BadRequest("input %d has %d tokens, at most %d are allowed", i, len(one), limit)
 		}
 	}
 	return ids, nil
 }
 
 // inputTooLong returns an error with the length of a text that exceeds the limit.
-func (s *Server) inputTooLong(ctx context.Context, m *model, text string, i, limit int) error {
-	ids, err := s.encode(ctx, m, text)
+func (s *Server) inputTooLong(ctx context.Context, m *Model, text string, i, limit int) error {
+	ids, err := s.Encode(ctx, m, text)
 	if err != nil {
 		return err
 	}
-	return badRequest("input %d has %d tokens, at most %d are allowed", i, len(ids), limit)
+	return wire.BadRequest("input %d has %d tokens, at most %d are allowed", i, len(ids), limit)
 }
 
 // maxInputs is the maximum number of inputs per request, the same as OpenAI's.
 const maxInputs = 2048
 
-// inputs are the inputs of an embedding request. In JSON: a text, a list of token ids, or a list of either.
-type inputs struct {
-	texts []string
+// Inputs are the inputs of an embedding request. In JSON: a text, a list of token ids, or a list of either.
+type Inputs struct {
+	Texts []string
 	ids   [][]int32
 }
 
-func (q inputs) isEmpty() bool { return len(q.texts)+len(q.ids) == 0 }
+func (q Inputs) IsEmpty() bool { return len(q.Texts)+len(q.ids) == 0 }
 
-func (q *inputs) UnmarshalJSON(b []byte) error {
-	var texts texts
+func (q *Inputs) UnmarshalJSON(b []byte) error {
+	var texts params.Texts
 	var one []int32
 	switch {
 	case string(b) == `""`: // empty
 	case json.Unmarshal(b, &texts) == nil:
-		q.texts = texts
+		q.Texts = texts
 	case json.Unmarshal(b, &one) == nil:
 		q.ids = [][]int32{one}
 	case json.Unmarshal(b, &q.ids) != nil:
 		return fmt.Errorf("input must be a text, a list of token ids, or a list of either")
 	}
-	if n := len(q.texts) + len(q.ids); n > maxInputs {
+	if n := len(q.Texts) + len(q.ids); n > maxInputs {
 		return fmt.Errorf("input has %d elements, at most %d are allowed", n, maxInputs)
 	}
 	return nil
