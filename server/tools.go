@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
@@ -57,33 +56,8 @@ func (u ToolUse) Format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Fo
 	return runtime.Format{Kind: runtime.FormatEBNF, Source: g.Rules + "root ::= " + root, After: p.Thinking}, nil
 }
 
-// Offer converts a tool in OpenAI's form, {"type": "function", "function": {...}}, to what a grammar needs.
+// Offer converts a tool in OpenAI's form to what a grammar needs.
 func Offer(t chat.Tool) (o parse.Offer, err error) {
-	fn, ok := DictOf(t.Value, "function")
-	if !ok {
-		return o, errors.New("function is missing")
-	}
-	name, _ := fn.Get("name")
-	if o.Name, ok = name.(string); !ok || o.Name == "" {
-		return o, errors.New("the function's name is missing")
-	}
-	if schema, ok := fn.Get("parameters"); ok && schema != nil {
-		text, err := jinja.EncodeJSON(schema)
-		if err != nil {
-			return o, err
-		}
-		o.Parameters = []byte(text)
-	}
-	strict, _ := fn.Get("strict")
-	o.Strict, _ = strict.(bool)
-	return o, nil
-}
-
-func DictOf(d *jinja.Dict, key string) (*jinja.Dict, bool) {
-	if d == nil {
-		return nil, false
-	}
-	v, _ := d.Get(key)
-	out, ok := v.(*jinja.Dict)
-	return out, ok
+	f, err := t.Function()
+	return parse.Offer{Tool: parse.Tool{Name: f.Name, Parameters: f.Parameters}, Strict: f.Strict}, err
 }

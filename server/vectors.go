@@ -100,8 +100,10 @@ type Inputs struct {
 	ids   [][]int32
 }
 
+// IsEmpty reports whether there are no inputs.
 func (q Inputs) IsEmpty() bool { return len(q.Texts)+len(q.ids) == 0 }
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (q *Inputs) UnmarshalJSON(b []byte) error {
 	var texts params.Texts
 	var one []int32

@@ -136,19 +136,11 @@ func (q *messagesRequest) tools() ([]chat.Tool, error) {
 		case t.Name == "":
 			return nil, wire.BadParam(at+".name", "missing")
 		}
-		schema, err := jinja.DecodeVars(t.InputSchema)
+		tool, err := chat.NewTool(t.Name, t.Description, t.InputSchema)
 		if err != nil {
 			return nil, wire.BadParam(at+".input_schema", "must be a JSON schema of an object: %v", err)
 		}
-		fn, tool := jinja.NewDict(), jinja.NewDict()
-		_ = fn.Set("name", t.Name)
-		if t.Description != "" {
-			_ = fn.Set("description", t.Description)
-		}
-		_ = fn.Set("parameters", schema)
-		_ = tool.Set("type", "function")
-		_ = tool.Set("function", fn)
-		list = append(list, chat.Tool{Value: tool})
+		list = append(list, tool)
 	}
 	if q.ToolChoice.Type == "none" {
 		return nil, nil

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
@@ -50,14 +49,7 @@ func (m *chatMessage) UnmarshalJSON(b []byte) error {
 	if m.Name == "" {
 		m.Name = more.ToolName
 	}
-	extra := jinja.NewDict()
-	m.Extra.Each(func(k, v jinja.Value) bool {
-		if k != "images" && k != "tool_name" {
-			_ = extra.Set(k, v)
-		}
-		return true
-	})
-	m.Extra = extra
+	m.WithoutExtra("images", "tool_name")
 	return nil
 }
 
@@ -99,7 +91,7 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	prompt, err := s.talkPrompt(r, m, q)
+	prompt, err := s.chatPrompt(r, m, q)
 	if err != nil {
 		return err
 	}
@@ -142,8 +134,8 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, whole)
 }
 
-// talkPrompt builds the prompt of a conversation.
-func (s *api) talkPrompt(r *http.Request, m *server.Model, q chatRequest) (*prompt.Prompt, error) {
+// chatPrompt builds the prompt of a conversation.
+func (s *api) chatPrompt(r *http.Request, m *server.Model, q chatRequest) (*prompt.Prompt, error) {
 	style, err := m.ChatStyle()
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func (s *api) tokensOf(r *http.Request, m *server.Model, q tokenizeRequest) (ids
 	switch {
 	case q.Messages != nil:
 		var p *prompt.Prompt
-		if p, err = s.talkPrompt(r, m, chatRequest{Messages: q.Messages, Tools: q.Tools, Think: q.Think}); err != nil {
+		if p, err = s.chatPrompt(r, m, chatRequest{Messages: q.Messages, Tools: q.Tools, Think: q.Think}); err != nil {
 			return nil, 0, err
 		}
 		n, err = m.CountPrompt(r.Context(), p.IDs, p.Pictures)

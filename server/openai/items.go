@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -156,21 +155,11 @@ func (t *responseTools) UnmarshalJSON(b []byte) error {
 		if flat.Value == nil {
 			return fmt.Errorf("tools: must not be null")
 		}
-		if textOf(flat.Value, "type") != "function" {
+		if flat.Type() != "function" {
 			continue
 		}
 		kept = append(kept, flat)
-		fn, d := jinja.NewDict(), jinja.NewDict()
-		flat.Value.Each(func(k, v jinja.Value) bool {
-			to := fn
-			if k == "type" {
-				to = d
-			}
-			_ = to.Set(k, v) // cannot fail: k is a dict's key
-			return true
-		})
-		_ = d.Set("function", fn) // cannot fail: strings are valid keys
-		t.tools = append(t.tools, chat.Tool{Value: d})
+		t.tools = append(t.tools, flat.Nested())
 	}
 	var err error
 	if len(kept) > 0 {

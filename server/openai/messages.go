@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
@@ -59,9 +58,9 @@ func parts(m *chat.Message, param string, pictures []runtime.Picture) ([]runtime
 		case "text", "input_text", "output_text":
 			list = append(list, chat.Part{Type: "text", Text: p.Text})
 		case "refusal":
-			list = append(list, chat.Part{Type: "text", Text: textOf(p.Fields, "refusal")})
+			list = append(list, chat.Part{Type: "text", Text: p.Field("refusal")})
 		case "image_url", "input_image":
-			picture, err := picture(p.Fields, at, len(pictures))
+			picture, err := picture(p, at, len(pictures))
 			if err != nil {
 				return nil, err
 			}
@@ -84,13 +83,10 @@ func parts(m *chat.Message, param string, pictures []runtime.Picture) ([]runtime
 	return pictures, nil
 }
 
-// picture decodes the image of a part: {"image_url": {"url": ...}} or {"image_url": ...}.
-func picture(fields *jinja.Dict, param string, id int) (p runtime.Picture, err error) {
+// picture decodes the image of a part.
+func picture(part chat.Part, param string, id int) (p runtime.Picture, err error) {
 	param += ".image_url"
-	url := textOf(fields, "image_url")
-	if d, ok := server.DictOf(fields, "image_url"); ok {
-		url = textOf(d, "url")
-	}
+	url := part.PictureURL()
 	if !strings.HasPrefix(url, "data:") {
 		return p, wire.BadParam(param, "must be a data URL: the server does not fetch images")
 	}
@@ -98,13 +94,4 @@ func picture(fields *jinja.Dict, param string, id int) (p runtime.Picture, err e
 		return p, wire.BadParam(param, "%v", err)
 	}
 	return p, nil
-}
-
-func textOf(d *jinja.Dict, key string) string {
-	if d == nil {
-		return ""
-	}
-	v, _ := d.Get(key)
-	s, _ := v.(string)
-	return s
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/wire"
@@ -99,7 +98,7 @@ func (c toolChoice) use(tools []chat.Tool, parallel *bool) (u server.ToolUse, sh
 		if t.Value == nil {
 			return u, nil, wire.BadParam(param, "must not be null")
 		}
-		if kind, _ := t.Value.Get("type"); kind != "function" {
+		if kind := t.Type(); kind != "function" {
 			return u, nil, wire.BadParam(param, "tool type %s is not supported: use function", wire.Clip(fmt.Sprint(kind)))
 		}
 		o, err := server.Offer(t)
@@ -128,35 +127,8 @@ func (c toolChoice) use(tools []chat.Tool, parallel *bool) (u server.ToolUse, sh
 		// If a grammar enforces the choice, the template gets all tools: prompts that differ only in the choice then share
 		// a prefix.
 		if o, err := server.Offer(t); err == nil && (u.Required || c.names == nil || slices.Contains(c.names, o.Name)) {
-			shown = append(shown, withoutStrict(t))
+			shown = append(shown, t.WithoutStrict())
 		}
 	}
 	return u, shown, nil
-}
-
-// withoutStrict removes strict from a tool, which is meant for the server and not for the template.
-func withoutStrict(t chat.Tool) chat.Tool {
-	fn, ok := server.DictOf(t.Value, "function")
-	if !ok {
-		return t
-	}
-	if _, ok := fn.Get("strict"); !ok {
-		return t
-	}
-	return chat.Tool{Value: replaced(t.Value, "function", replaced(fn, "strict", nil))}
-}
-
-// replaced returns a copy of a dict with another value for a key, or without the key if value is nil.
-func replaced(d *jinja.Dict, key string, value *jinja.Dict) *jinja.Dict {
-	out := jinja.NewDict()
-	d.Each(func(k, v jinja.Value) bool {
-		switch {
-		case k != key:
-			_ = out.Set(k, v) // cannot fail: k is a dict's key
-		case value != nil:
-			_ = out.Set(k, value)
-		}
-		return true
-	})
-	return out
 }

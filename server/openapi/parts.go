@@ -2,8 +2,10 @@ package openapi
 
 import "maps"
 
+// Fixed returns a special schema that is always the same.
 func Fixed(s Schema) func(*Schemas) Schema { return func(*Schemas) Schema { return s } }
 
+// Merged returns a schema with the members of both. Those of b win.
 func Merged(a, b Schema) Schema {
 	out := maps.Clone(a)
 	maps.Copy(out, b)

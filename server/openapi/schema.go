@@ -117,6 +117,7 @@ func componentName(t reflect.Type) string {
 	return string(unicode.ToUpper(r)) + t.Name()[size:]
 }
 
+// Object returns the schema of a struct, without a component of its own.
 func (s *Schemas) Object(t reflect.Type, response bool) Schema {
 	properties, required := Schema{}, []string{}
 	for _, f := range jsonFields(t) {

@@ -8,6 +8,7 @@ import (
 // Format is the output format: "json", a JSON schema, or, as an extension, "regex:PATTERN" or "ebnf:GRAMMAR".
 type Format struct{ runtime.Format }
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (f *Format) UnmarshalJSON(b []byte) (err error) {
 	f.Format, err = runtime.ParseFormat(b)
 	return err

@@ -44,6 +44,7 @@ type LogProbOptions struct {
 // Texts is a string or a list of strings in JSON.
 type Texts []string
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (t *Texts) UnmarshalJSON(b []byte) error {
 	var one *string
 	if json.Unmarshal(b, &one) == nil {
@@ -122,6 +123,7 @@ func set[T any](to *T, from *T) {
 // forever. It is nil if the request does not set it.
 type KeepAlive struct{ *time.Duration }
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (k *KeepAlive) UnmarshalJSON(b []byte) error {
 	var seconds *float64
 	if json.Unmarshal(b, &seconds) == nil {
@@ -173,6 +175,7 @@ type Thinking struct {
 	Level string
 }
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (t *Thinking) UnmarshalJSON(b []byte) error {
 	if json.Unmarshal(b, &t.On) == nil {
 		return nil

@@ -21,6 +21,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.message }
 
+// Errorf returns an error with an HTTP status.
 func Errorf(status int, format string, args ...any) error {
 	return &failure{status: status, message: fmt.Sprintf(format, args...)}
 }

@@ -16,6 +16,7 @@ type Response struct {
 	last func(Error) error
 }
 
+// NewResponse returns a writer of a response to a client that must read each write within a timeout.
 func NewResponse(w http.ResponseWriter, timeout time.Duration) *Response {
 	return &Response{ResponseWriter: w, timeout: timeout}
 }
@@ -29,11 +30,13 @@ func (a *Response) begin(status int) {
 	}
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (a *Response) WriteHeader(status int) {
 	a.begin(status)
 	a.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements http.ResponseWriter.
 func (a *Response) Write(p []byte) (int, error) {
 	a.begin(http.StatusOK)
 	// This fails only for a test's ResponseWriter, which has no deadlines.
