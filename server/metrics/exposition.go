@@ -10,6 +10,7 @@ import (
 
 // The text format of Prometheus, version 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/
 
+// ContentType is the media type of the text.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // exposition is a text in that format.

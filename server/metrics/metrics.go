@@ -103,6 +103,7 @@ type responseMetrics struct {
 	seen        runtime.Stats
 }
 
+// StartResponse starts to record a response of a model to a request that began then.
 func (m *Metrics) StartResponse(model string, begun time.Time) *responseMetrics {
 	if begun.IsZero() {
 		begun = time.Now()

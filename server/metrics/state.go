@@ -20,7 +20,7 @@ type ModelState struct {
 	Usage  *runtime.Usage // nil: unknown
 }
 
-// state is what the exposition shows beside the counters.
+// State is what the exposition shows beside the counters.
 type State struct {
 	Version string
 	Memory  int64 // memory limit of all models together, in bytes
