@@ -8,6 +8,9 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 )
 
+// Assistant is the role of the model's messages.
+const Assistant = "assistant"
+
 // Message is one message of a conversation. Its JSON is that of OpenAI's chat completions API.
 type Message struct {
 	Role       string

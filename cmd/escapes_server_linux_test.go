@@ -17,8 +17,8 @@ import (
 	"github.com/ingotml/ingot/cmd"
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
+	"github.com/ingotml/ingot/server/ollama"
 )
 
 // evilServer starts a model server with evil responses, split in the middle of sequences. With fails it responds with
@@ -40,7 +40,7 @@ func evilServer(t *testing.T, store *manifest.Store, fails bool) string {
 			}
 			write(proof)
 		case r.URL.Path == "/api/version":
-			write(server.VersionJSON{Version: evil, Ingot: "1" + evil, Store: identity.StoreID(store)})
+			write(ollama.VersionJSON{Version: evil, Ingot: "1" + evil, Store: identity.StoreID(store)})
 		case fails:
 			w.WriteHeader(http.StatusBadRequest)
 			write(object{"error": evil})

@@ -16,7 +16,9 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/all"
 	"github.com/ingotml/ingot/server/identity"
+	"github.com/ingotml/ingot/server/ollama"
 )
 
 // Secrets that an impostor must not see.
@@ -60,7 +62,7 @@ func withImpostor(t *testing.T, forged http.HandlerFunc) *heard {
 		case identity.Path:
 			forged(w, r)
 		case "/api/version":
-			version := server.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)}
+			version := ollama.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)}
 			_ = json.NewEncoder(w).Encode(version)
 		case "/api/ps":
 			fmt.Fprintln(w, `{"models":[]}`)
@@ -149,7 +151,7 @@ func TestRelayingImpostor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := httptest.NewServer(server.New(server.Options{Version: "1", Store: store, APIKey: secretKey}))
+	real := httptest.NewServer(all.New(server.Options{Version: "1", Store: store, APIKey: secretKey}))
 	t.Cleanup(real.Close)
 	genuine = real.URL
 	code, _, errs := runMain([]string{"run", "talk", secretPrompt}, "")

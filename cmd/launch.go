@@ -13,8 +13,8 @@ import (
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
-	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
+	"github.com/ingotml/ingot/server/ollama"
 	"github.com/spf13/cobra"
 )
 
@@ -138,7 +138,7 @@ func (l *launcher) client(ctx context.Context, client launch.Client) error {
 	if err != nil {
 		return err
 	}
-	var version server.VersionJSON
+	var version ollama.VersionJSON
 	if err := l.ask(ctx, s, http.MethodGet, "/api/version", nil, &version); err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ type modelShown struct {
 }
 
 // ready makes sure that the server has the model, and returns the model's properties.
-func (l *launcher) ready(ctx context.Context, s serverClient, version server.VersionJSON) (launch.Model, error) {
+func (l *launcher) ready(ctx context.Context, s serverClient, version ollama.VersionJSON) (launch.Model, error) {
 	m := launch.Model{Name: l.o.model}
 	var show modelShown
 	look := func() error {
@@ -275,7 +275,7 @@ func (l *launcher) ready(ctx context.Context, s serverClient, version server.Ver
 
 // pull pulls a model that the server lacks, if the user agrees: into the store if server and program share it, or else
 // through the server.
-func (l *launcher) pull(ctx context.Context, s serverClient, version server.VersionJSON, missing error) error {
+func (l *launcher) pull(ctx context.Context, s serverClient, version ollama.VersionJSON, missing error) error {
 	name, err := manifest.ParseName(l.o.model)
 	if err != nil {
 		return err

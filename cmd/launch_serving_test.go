@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/all"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -35,7 +36,7 @@ func modelServer(home, key string) (addr string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	s := server.New(server.Options{Version: "1.2.3", Store: store, APIKey: key,
+	s := all.New(server.Options{Version: "1.2.3", Store: store, APIKey: key,
 		Load: func(context.Context, server.Child, func(float64)) (pool.Model, error) {
 			return nil, errors.New("no model can be loaded here")
 		}})

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/address"
+	"github.com/ingotml/ingot/server/ollama"
 )
 
 // listenError explains why listening on an address failed. If the address is in use, it names the program that uses it
@@ -59,7 +59,7 @@ func askVersion(ctx context.Context, at address.Address) string {
 	if err != nil {
 		return ""
 	}
-	var v server.VersionJSON
+	var v ollama.VersionJSON
 	switch {
 	case status == http.StatusUnauthorized:
 		return "a server that requires an API key"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/ollama"
 	"github.com/spf13/cobra"
 )
 
@@ -31,7 +31,7 @@ prefix cache, and the share of prompt tokens that were found in the prefix cache
 			if err != nil {
 				return err
 			}
-			var list server.PsJSON
+			var list ollama.PsJSON
 			if err := client.get(c.Context(), http.MethodGet, path, nil, &list); err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ prefix cache, and the share of prompt tokens that were found in the prefix cache
 	return c
 }
 
-func (a *app) printPs(list []server.PsModel, verbose bool) error {
+func (a *app) printPs(list []ollama.PsModel, verbose bool) error {
 	w := newTable(a.out)
 	head := []string{"NAME", "DIGEST", "SIZE", "REQUESTS", "UNTIL"}
 	if verbose {
@@ -67,7 +67,7 @@ func (a *app) printPs(list []server.PsModel, verbose bool) error {
 
 // usageCells returns the cells of --verbose: process, requests, KV memory, prefix cache, and the share of prompt tokens
 // found in that cache.
-func usageCells(m server.PsModel) []string {
+func usageCells(m ollama.PsModel) []string {
 	u := m.Usage
 	if u == nil {
 		return []string{strconv.Itoa(m.PID), "-", "-", "-", "-", "-"}
@@ -86,7 +86,7 @@ func usageCells(m server.PsModel) []string {
 }
 
 // until describes when a model will be unloaded.
-func until(m server.PsModel, now time.Time) string {
+func until(m ollama.PsModel, now time.Time) string {
 	left := m.ExpiresAt.Sub(now)
 	switch {
 	case m.Loaded < 1:

@@ -184,18 +184,18 @@ func (o runOptions) parameters(c *cobra.Command) map[string]any {
 }
 
 // prompt is a text with paths of pictures, or token ids.
-type prompt struct {
+type promptInput struct {
 	text     string
 	pictures []string
 	ids      []int32
 }
 
-func (a *app) readPrompt(ctx context.Context, args []string, o runOptions) (prompt, error) {
+func (a *app) readPrompt(ctx context.Context, args []string, o runOptions) (promptInput, error) {
 	if o.promptIDs != "" {
 		ids, err := a.readIDs(ctx, o.promptIDs)
-		return prompt{ids: ids}, err
+		return promptInput{ids: ids}, err
 	}
-	var p prompt
+	var p promptInput
 	if len(args) > 0 {
 		var missing []string
 		p.text, p.pictures, missing = takePictures(args[0])

@@ -10,11 +10,11 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
-	"github.com/ingotml/ingot/server/talk"
 	"github.com/spf13/cobra"
 )
 
@@ -32,7 +32,7 @@ type modelRequest struct {
 	turns      []chat.Message // follow the system text and messages of the image; nil: a raw prompt
 	system     string
 	think      string // value of --think
-	prompt     prompt
+	prompt     promptInput
 	pictures   []runtime.Picture
 	parameters map[string]any // by Modelfile name; override the image's
 	format     runtime.Format
@@ -53,7 +53,7 @@ type responsePart struct {
 // localBackend runs a model in this process.
 type localBackend struct {
 	model   *runtime.Local
-	style   *talk.Style
+	style   *prompt.Style
 	request func(runtime.Defaults) runtime.Request // applies the flags to the image's parameters
 }
 
@@ -84,7 +84,7 @@ func (b *localBackend) generate(ctx context.Context, request modelRequest) iter.
 // prepare converts a request for the runtime.
 func (b *localBackend) prepare(
 	ctx context.Context, q modelRequest,
-) (r runtime.Request, reader talk.Reader, err error) {
+) (r runtime.Request, reader prompt.Reader, err error) {
 	d, err := b.model.Defaults().With(q.parameters)
 	if err != nil {
 		return r, reader, err
@@ -123,22 +123,15 @@ func orRaw(err error) error {
 }
 
 // conversation returns the input of the chat template.
-func (q modelRequest) conversation(style *talk.Style) (talk.Conversation, error) {
-	c := talk.Conversation{Pictures: q.pictures}
+func (q modelRequest) conversation(style *prompt.Style) (prompt.Conversation, error) {
+	c := prompt.Conversation{Pictures: q.pictures}
 	now, err := clock("")
 	if err != nil {
 		return c, err
 	}
 	c.Request = chat.Request{AddGenerationPrompt: true, Options: jinja.Options{Now: now}}
-	if q.system != "" {
-		c.Messages = append(c.Messages, chat.Message{Role: "system", Content: q.system})
-	}
-	if style.Template != nil {
-		for _, m := range style.Texts.Messages {
-			c.Messages = append(c.Messages, chat.Message{Role: m.Role, Content: m.Content})
-		}
-	}
-	c.Messages = append(c.Messages, q.turns...)
+	c.Messages = style.WithImageMessages(
+		append([]chat.Message{{Role: "system", Content: q.system}}, q.turns...))
 	if q.think != "" {
 		think := q.think != "off"
 		c.Think = &think
@@ -165,7 +158,7 @@ func (a *app) backends(c *cobra.Command, store *manifest.Store, o runOptions) *b
 }
 
 // open uses a server that has the model, or loads the model in this process.
-func (b *backends) open(ctx context.Context, entry *manifest.Entry, style *talk.Style) (backend, error) {
+func (b *backends) open(ctx context.Context, entry *manifest.Entry, style *prompt.Style) (backend, error) {
 	if !b.local {
 		if s, err := b.findServer(ctx, entry, style); s != nil || err != nil {
 			return s, err

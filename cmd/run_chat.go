@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 	"github.com/spf13/cobra"
 )
 
@@ -28,11 +28,11 @@ func (o runOptions) checkChat(c *cobra.Command) error {
 }
 
 // openStyle reads the prompt format of a model in the store. It fails if the model cannot be run.
-func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error) {
+func openStyle(store *manifest.Store, entry *manifest.Entry) (*prompt.Style, error) {
 	if err := store.CheckPresent(entry, false); err != nil {
 		return nil, err
 	}
-	style, err := talk.Open(store, entry)
+	style, err := prompt.Open(store, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error
 
 // readTemplate adds the chat template to a style. It fails if a flag needs a template and the model has none.
 func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry,
-	style *talk.Style) error {
+	style *prompt.Style) error {
 	if err := style.ReadTemplate(c.Context(), store, entry); err != nil {
 		return fmt.Errorf("%w; use --raw to skip the template", err)
 	}
@@ -55,7 +55,7 @@ func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry 
 
 // modelRequest returns the request that the command line describes.
 func (o runOptions) modelRequest(
-	c *cobra.Command, style *talk.Style, p prompt, pictures []runtime.Picture,
+	c *cobra.Command, style *prompt.Style, p promptInput, pictures []runtime.Picture,
 ) modelRequest {
 	r := modelRequest{
 		prompt:     p,
@@ -73,15 +73,6 @@ func (o runOptions) modelRequest(
 	if c.Flags().Changed("system") {
 		r.system = o.system
 	}
-	r.turns = []chat.Message{userTurn(p.text, len(pictures))}
+	r.turns = []chat.Message{prompt.UserTurn(p.text, len(pictures))}
 	return r
-}
-
-// userTurn returns a user message with pictures before its text.
-func userTurn(text string, pictures int) chat.Message {
-	m := chat.Message{Role: "user", Content: text}
-	if pictures > 0 {
-		m.Parts = talk.TextParts(text, pictures)
-	}
-	return m
 }

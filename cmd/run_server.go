@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
-	"github.com/ingotml/ingot/server/talk"
+	"github.com/ingotml/ingot/server/ollama"
 	"github.com/spf13/cobra"
 )
 
@@ -37,7 +38,7 @@ const serverPatience = 2 * time.Second
 
 // findServer returns a backend for the server at INGOT_HOST, or nil. The server must prove that it belongs to the user
 // and serves the store; otherwise it receives nothing and a note says so. The only other error is that of the key file.
-func (b *backends) findServer(ctx context.Context, entry *manifest.Entry, style *talk.Style) (backend, error) {
+func (b *backends) findServer(ctx context.Context, entry *manifest.Entry, style *prompt.Style) (backend, error) {
 	key, err := b.o.key.read(b.app)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (b *backends) findServer(ctx context.Context, entry *manifest.Entry, style 
 	defer cancel()
 	client, err := b.storeClient(b.store, key)
 	if err == nil {
-		var version server.VersionJSON
+		var version ollama.VersionJSON
 		err = client.get(brief, http.MethodGet, "/api/version", nil, &version)
 	}
 	switch {
@@ -68,7 +69,7 @@ func (b *backends) findServer(ctx context.Context, entry *manifest.Entry, style 
 type serverBackend struct {
 	client serverClient
 	model  string
-	style  *talk.Style
+	style  *prompt.Style
 }
 
 func (b *serverBackend) close() {}

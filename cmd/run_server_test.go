@@ -16,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
+	"github.com/ingotml/ingot/server/ollama"
 )
 
 // fakeServer responds with given lines and records the requests.
@@ -55,7 +56,7 @@ func asServer(t *testing.T, lines ...string) *fakeServer {
 			_ = json.NewEncoder(w).Encode(p)
 			return
 		case "/api/version":
-			_ = json.NewEncoder(w).Encode(server.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)})
+			_ = json.NewEncoder(w).Encode(ollama.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)})
 			return
 		}
 		var b bytes.Buffer

@@ -10,10 +10,10 @@ import (
 	"maps"
 
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // The input prompts of a session.
@@ -28,10 +28,10 @@ type session struct {
 	o     runOptions
 	store *manifest.Store
 	entry *manifest.Entry
-	style *talk.Style
+	style *prompt.Style
 
 	read    func(ctx context.Context, prompt string) (string, error) // reads input up to Enter
-	open    func(ctx context.Context, entry *manifest.Entry, style *talk.Style) (backend, error)
+	open    func(ctx context.Context, entry *manifest.Entry, style *prompt.Style) (backend, error)
 	history *terminal.History
 	columns func() int // width of the terminal; nil: do not wrap
 
@@ -44,7 +44,7 @@ type session struct {
 }
 
 // begin resets the session to a model without messages beyond the image's own.
-func (s *session) begin(entry *manifest.Entry, style *talk.Style, parameters map[string]any) error {
+func (s *session) begin(entry *manifest.Entry, style *prompt.Style, parameters map[string]any) error {
 	set, err := plainParameters(parameters)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *session) send(ctx context.Context, text string) error {
 		p.ID = len(s.pictures)
 		s.pictures = append(s.pictures, p)
 	}
-	s.messages = append(s.messages, userTurn(text, len(pictures)))
+	s.messages = append(s.messages, prompt.UserTurn(text, len(pictures)))
 	result, err := s.ask(ctx)
 	stopped := err != nil && ctx.Err() != nil
 	if stopped && result.Text != "" || err == nil {

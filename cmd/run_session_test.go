@@ -14,12 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // echo is a backend that responds with the user's message.
@@ -107,7 +107,7 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 		}
 		return line, nil
 	}
-	s.open = func(_ context.Context, entry *manifest.Entry, _ *talk.Style) (backend, error) {
+	s.open = func(_ context.Context, entry *manifest.Entry, _ *prompt.Style) (backend, error) {
 		s.opened = append(s.opened, entry.Name.String())
 		return s.echo, nil
 	}
@@ -265,7 +265,7 @@ func TestSessionPictures(t *testing.T) {
 		}
 	}
 	s := &session{app: &app{out: terminal.Data(io.Discard), err: terminal.Notes(io.Discard)},
-		style: &talk.Style{Texts: &settings.Texts{}}, history: &terminal.History{}}
+		style: &prompt.Style{Texts: &settings.Texts{}}, history: &terminal.History{}}
 	v := &echo{}
 	s.backend = v
 	s.clear()

@@ -19,8 +19,8 @@ import (
 
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
+	"github.com/ingotml/ingot/server/ollama"
 )
 
 // runTerminal is a terminal that runs `ingot run`.
@@ -295,7 +295,7 @@ func keysOnTerminal(t *testing.T, home string, start func(*testing.T, string, ..
 			_ = json.NewEncoder(w).Encode(p)
 			return
 		case "/api/version":
-			_ = json.NewEncoder(w).Encode(server.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)})
+			_ = json.NewEncoder(w).Encode(ollama.VersionJSON{Version: "1", Ingot: "1", Store: identity.StoreID(store)})
 			return
 		}
 		var q struct {

@@ -15,6 +15,8 @@ import (
 	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/address"
+	"github.com/ingotml/ingot/server/all"
+	"github.com/ingotml/ingot/server/params"
 	"github.com/spf13/cobra"
 )
 
@@ -132,7 +134,7 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 	if _, err := a.needEngine(ctx); err != nil { // otherwise each model's process would fail on its own
 		return err
 	}
-	s := server.New(opts)
+	s := all.New(opts)
 	defer s.Close()
 	at.Port = listener.Addr().(*net.TCPAddr).Port // port 0 means any free port
 	a.note("listening on %s", at.URL())
@@ -174,7 +176,7 @@ func (o serveOptions) server(at address.Address) (server.Options, error) {
 	if s.KV, err = o.kv.value(); err != nil {
 		return s, err
 	}
-	if s.KeepAlive, err = server.ParseKeepAlive(o.keepAlive); err != nil {
+	if s.KeepAlive, err = params.ParseKeepAlive(o.keepAlive); err != nil {
 		return s, usagef("--keep-alive: %v", err)
 	}
 	for _, b := range []struct {

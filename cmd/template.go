@@ -10,9 +10,9 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/server/talk"
 	"github.com/spf13/cobra"
 )
 
@@ -100,5 +100,5 @@ func templateSource(c *cobra.Command, arg, named string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return talk.TemplateText(store, entry, named)
+	return prompt.TemplateText(store, entry, named)
 }

@@ -26,13 +26,13 @@ func init() {
 	const (
 		budget = "server.TestPromptMemoryIsShared"
 		queue  = "server.TestPromptQueue"
-		render = "server/talk.TestRenderLimits"
+		render = "chat/prompt.TestRenderLimits"
 	)
 	register(
 		Limit{"PromptMemory", "memory of all prompts that a server makes at a time", PromptMemory, Bytes, budget},
 		Limit{"PromptQueue", "prompts that wait for that memory", PromptQueue, Count, queue},
 		Limit{"PromptWait", "a prompt's wait for that memory", PromptWait, Seconds, queue},
-		Limit{"PromptText", "text of a prompt", PromptText, Bytes, "server/talk.TestEncodeLimit"},
+		Limit{"PromptText", "text of a prompt", PromptText, Bytes, "chat/prompt.TestEncodeLimit"},
 		Limit{"RenderMemory", "memory of one render beyond that", RenderMemory, Bytes, render},
 		Limit{"RenderMemoryPerByte", "memory that one render takes for each byte of its input", RenderMemoryPerByte, Bytes,
 			render},

@@ -15,9 +15,11 @@ const (
 
 func init() {
 	register(
-		Limit{"UploadsAtOnce", "files that are uploaded at a time", UploadsAtOnce, Count, "server.TestUploadsAtOnce"},
-		Limit{"UploadStep", "least progress of an upload in the time for a body", UploadStep, Bytes, "server.TestSlowBlobs"},
-		Limit{"UploadFreeSpace", "disk space that uploads leave free", UploadFreeSpace, Bytes, "server.TestUploadOnFullDisk"},
+		Limit{"UploadsAtOnce", "files that are uploaded at a time", UploadsAtOnce, Count, "server/ollama.TestUploadsAtOnce"},
+		Limit{"UploadStep", "least progress of an upload in the time for a body", UploadStep, Bytes,
+			"server/ollama.TestSlowBlobs"},
+		Limit{"UploadFreeSpace", "disk space that uploads leave free", UploadFreeSpace, Bytes,
+			"server/ollama.TestUploadOnFullDisk"},
 		Limit{"UploadSpaceStep", "growth of an upload between two looks at the disk", UploadSpaceStep, Bytes,
 			"manifest.TestUploadSpaceStep"},
 	)

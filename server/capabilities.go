@@ -5,33 +5,34 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/server/talk"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // thinkInTemplate matches the variables and tags with which chat templates control thinking.
 var thinkInTemplate = regexp.MustCompile(`\b(enable_thinking|thinking|reasoning_effort)\b|\.Think|<think>`)
 
 // checkCapabilities rejects tools and thinking that the model's template would silently ignore.
-func (m *model) checkCapabilities(style *talk.Style, c *talk.Conversation) error {
+func (m *Model) checkCapabilities(style *prompt.Style, c *prompt.Conversation) error {
 	if style.Template == nil {
 		if c.Think != nil && !*c.Think {
 			c.Think = nil // the model does not think anyway
 		}
-		return nil // package talk rejects everything else that needs a template
+		return nil // package prompt rejects everything else that needs a template
 	}
-	can := m.entry.Image.Config.Capabilities
+	can := m.Entry.Image.Config.Capabilities
 	if len(can) == 0 { // another tool's image, which does not list capabilities
 		return nil
 	}
 	if len(c.Tools) > 0 && !slices.Contains(can, manifest.CapTools) {
-		return badRequest("%s does not support tools: its chat template does not use them", m.name())
+		return wire.BadRequest("%s does not support tools: its chat template does not use them", m.Name())
 	}
 	if c.Think == nil || !*c.Think || slices.Contains(can, manifest.CapThinking) {
 		return nil
 	}
 	if _, reads := parse.Abilities(style.Texts.Parser); !reads && !thinkInTemplate.MatchString(style.Text) {
-		return badRequest("%s does not support thinking: its chat template has no control for it", m.name())
+		return wire.BadRequest("%s does not support thinking: its chat template has no control for it", m.Name())
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/server"
 
 	ingot "github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
@@ -37,9 +39,9 @@ func (*speaker) Generate(_ context.Context, r ingot.Request) iter.Seq2[ingot.Eve
 // fuzzAPI sends bodies to endpoints of one API, for models with a template, without one, and with pictures. isError
 // reports whether a response is an error in the API's form.
 func fuzzAPI(f *testing.F, paths, seeds []string, isError func(body []byte) bool) {
-	s := serveMute(f, func(o *Options) {
+	s := serveMute(f, func(o *server.Options) {
 		o.MaxBody = 64 << 10
-		o.Load = func(context.Context, Child, func(float64)) (pool.Model, error) {
+		o.Load = func(context.Context, server.Child, func(float64)) (pool.Model, error) {
 			return &speaker{mute{done: make(chan struct{})}}, nil
 		}
 		createSees(f, o.Store)
@@ -72,10 +74,10 @@ func fuzzAPI(f *testing.F, paths, seeds []string, isError func(body []byte) bool
 			!json.Valid(response):
 			t.Errorf("the response is not JSON: %s\n%s", response, body)
 		}
-		if !s.prompts.memory.TryAcquire(s.prompts.total) {
+		if !s.HoldPrompts() {
 			t.Fatalf("prompt memory is not released after %s", body)
 		}
-		s.prompts.memory.Release(s.prompts.total)
+		s.ReleasePrompts()
 	})
 }
 

@@ -13,13 +13,16 @@ import (
 
 	"github.com/ingotml/ingot/server/address"
 	"github.com/ingotml/ingot/server/page"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // guard controls access: Host header, Origin header and API key.
 type guard struct {
-	key     *[sha256.Size]byte // SHA-256 of the API key; nil: no key is required
-	hosts   []string           // accepted Host headers, in lower case
-	origins []string           // additional allowed origins
+	key      *[sha256.Size]byte // SHA-256 of the API key; nil: no key is required
+	hosts    []string           // accepted Host headers, in lower case
+	origins  []string           // additional allowed origins
+	dialects wire.Dialects
+	public   []string // paths that need no key; the page's files need none either
 }
 
 func newGuard(o Options) guard {
@@ -40,14 +43,14 @@ func newGuard(o Options) guard {
 // check responds to requests that are denied and to CORS preflight requests, and reports whether to go on.
 func (g guard) check(w http.ResponseWriter, r *http.Request) bool {
 	if !g.acceptsHost(r.Host) {
-		refuse(w, r, apiError{status: http.StatusForbidden,
-			message: "host " + clip(r.Host) + " is not allowed; --allow-host adds it"})
+		g.dialects.Refuse(w, r, wire.Error{Status: http.StatusForbidden,
+			Message: "host " + wire.Clip(r.Host) + " is not allowed; --allow-host adds it"})
 		return false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if !g.allowsOrigin(origin, r.Host) {
-			refuse(w, r, apiError{status: http.StatusForbidden,
-				message: "origin " + clip(origin) + " is not allowed; --allow-origin adds it"})
+			g.dialects.Refuse(w, r, wire.Error{Status: http.StatusForbidden,
+				Message: "origin " + wire.Clip(origin) + " is not allowed; --allow-origin adds it"})
 			return false
 		}
 		h := w.Header()
@@ -64,10 +67,10 @@ func (g guard) check(w http.ResponseWriter, r *http.Request) bool {
 			return false
 		}
 	}
-	if g.key != nil && !slices.Contains(publicPaths, r.URL.Path) && !page.Serves(r) && !g.hasKey(r.Header) {
+	if g.key != nil && !g.isPublic(r) && !page.Serves(r) && !g.hasKey(r.Header) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		refuse(w, r, apiError{status: http.StatusUnauthorized,
-			message: "the server requires an API key: Authorization: Bearer KEY"})
+		g.dialects.Refuse(w, r, wire.Error{Status: http.StatusUnauthorized,
+			Message: "the server requires an API key: Authorization: Bearer KEY"})
 		return false
 	}
 	return true

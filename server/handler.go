@@ -1,45 +1,47 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"time"
+
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // ServeHTTP implements http.Handler: what all routes share.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := &responseWriter{ResponseWriter: w, timeout: s.times.write}
-	s.metrics.open.Add(1)
+	a := wire.NewResponse(w, s.times.write)
+	closed := s.metrics.Opened()
 	defer func() {
-		s.metrics.open.Add(-1)
+		closed()
 		s.countResponse(a, r)
 	}()
 	defer s.recoverPanic(a, r)
 	if !s.guard.check(a, r) {
 		return
 	}
-	if s.stopping.Load() && !slices.Contains(publicPaths, r.URL.Path) {
-		s.fail(a, r, errStopping)
+	if s.stopping.Load() && !s.guard.isPublic(r) {
+		s.fail(a, r, wire.ErrStopping)
 		return
 	}
 	if r.Body != nil && r.ContentLength != 0 {
 		// This fails only for a test's ResponseWriter, which has no deadlines.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.times.body))
-		if !isUpload(r) {
-			b := &body{ReadCloser: http.MaxBytesReader(a, r.Body, s.opts.MaxBody), of: &s.bodies}
-			defer b.release()
-			r.Body = b
+		if !s.isUpload(r) {
+			defer s.bodies.Bound(a, r, s.opts.MaxBody)()
 		}
 	}
 	s.mux.ServeHTTP(a, r)
 }
 
 // recoverPanic turns a panic into an error of its request.
-func (s *Server) recoverPanic(a *responseWriter, r *http.Request) {
+func (s *Server) recoverPanic(a *wire.Response, r *http.Request) {
 	p := recover()
 	if p == nil {
 		return
@@ -47,43 +49,23 @@ func (s *Server) recoverPanic(a *responseWriter, r *http.Request) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	s.opts.Log("%s %s: panic: %v\n%s", r.Method, clip(r.URL.Path), p, debug.Stack())
+	s.opts.Log("%s %s: panic: %v\n%s", r.Method, wire.Clip(r.URL.Path), p, debug.Stack())
 	s.fail(a, r, fmt.Errorf("internal error: %v", p))
 }
 
-// responseWriter records whether a response has started, and sets a deadline for each write.
-type responseWriter struct {
-	http.ResponseWriter
-	timeout time.Duration
-	begun   bool
-	status  int  // valid if begun
-	broken  bool // a write failed
-	// last sends an error as the last message of a stream; nil: no stream has started.
-	last func(apiError) error
-}
-
-func (a *responseWriter) begin(status int) {
-	if !a.begun {
-		a.begun, a.status = true, status
+// fail sends an error to the client.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	cause := context.Cause(r.Context())
+	if errors.Is(cause, wire.ErrStopping) {
+		err = cause
 	}
+	t := wire.ErrorOf(err)
+	// Client errors are not logged, and some others are logged elsewhere.
+	if t.Status >= http.StatusInternalServerError && cause == nil && !errors.Is(err, runtime.ErrBusy) {
+		s.opts.Log("%s %s: %s", r.Method, wire.Clip(r.URL.Path), t.Message)
+	}
+	s.dialects.Fail(w, r, t)
 }
-
-func (a *responseWriter) WriteHeader(status int) {
-	a.begin(status)
-	a.ResponseWriter.WriteHeader(status)
-}
-
-func (a *responseWriter) Write(p []byte) (int, error) {
-	a.begin(http.StatusOK)
-	// This fails only for a test's ResponseWriter, which has no deadlines.
-	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.timeout))
-	n, err := a.ResponseWriter.Write(p)
-	a.broken = a.broken || err != nil
-	return n, err
-}
-
-// Unwrap supports http.ResponseController.
-func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // discardLog returns a logger that drops net/http's messages, which are about clients' broken connections.
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bytes"
@@ -18,6 +18,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/wire"
 
 	ingot "github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
@@ -44,11 +47,11 @@ func (m *mute) Embed(_ context.Context, r ingot.EmbedRequest) (e ingot.Embedding
 }
 
 // serveMute starts a server whose models do not keep requests.
-func serveMute(t testing.TB, change func(*Options)) *fixture {
+func serveMute(t testing.TB, change func(*server.Options)) *fixture {
 	t.Helper()
-	return serve(t, func(o *Options) {
+	return serve(t, func(o *server.Options) {
 		o.MaxBody = 1 << 20
-		o.Load = func(context.Context, Child, func(float64)) (pool.Model, error) {
+		o.Load = func(context.Context, server.Child, func(float64)) (pool.Model, error) {
 			return &mute{done: make(chan struct{})}, nil
 		}
 		if change != nil {
@@ -73,9 +76,9 @@ const wellFormed = `{"model":"talk","name":"talk","source":"talk","destination":
 // requests.
 var elsewhere = []string{"/api/pull", "/api/push", "/api/delete"}
 
-// at returns the route's path with what for each wildcard.
-func (r route) at(what string) string {
-	return wildcard.ReplaceAllString(strings.ReplaceAll(r.path, "{$}", ""), what)
+// pathAt returns an endpoint's path with what for each wildcard.
+func pathAt(r server.Endpoint, what string) string {
+	return wildcard.ReplaceAllString(strings.ReplaceAll(r.Path, "{$}", ""), what)
 }
 
 // damaged are bodies that every route rejects.
@@ -107,15 +110,13 @@ func heap() int64 {
 // unharmed checks that a server still responds and that the requests did not leak memory.
 func (f *fixture) unharmed(t *testing.T, before int64) {
 	t.Helper()
-	f.has(t, "GET", "/healthz", "", 200)
-	f.has(t, "POST", "/api/show", `{"model":"talk"}`, 200)
+	f.Has(t, "GET", "/healthz", "", 200)
+	f.Has(t, "POST", "/api/show", `{"model":"talk"}`, 200)
 	if grown := heap() - before; grown > 64<<20 {
 		t.Errorf("heap use grew by %d bytes", grown)
 	}
-	f.bodies.mu.Lock()
-	defer f.bodies.mu.Unlock()
-	if f.bodies.left != f.bodies.total {
-		t.Errorf("%d bytes of bodies are not released", f.bodies.total-f.bodies.left)
+	if held, _ := f.HeldBodies(); held != 0 {
+		t.Errorf("%d bytes of bodies are not released", held)
 	}
 }
 
@@ -123,14 +124,14 @@ func (f *fixture) unharmed(t *testing.T, before int64) {
 func TestDamagedBodies(t *testing.T) {
 	f := serveMute(t, nil)
 	before := heap()
-	for _, r := range f.list() {
-		if r.method == "GET" {
+	for _, r := range f.AllEndpoints() {
+		if r.Method == "GET" {
 			continue
 		}
 		for name, body := range damaged() {
-			status, text := f.ask(t, r.method, r.at("x"), body)
+			status, text := f.Ask(t, r.Method, pathAt(r, "x"), body)
 			if status < 400 || status > 499 || len(text) > 2000 {
-				t.Errorf("%s %s, %s: status %d: %.300s", r.method, r.path, name, status, text)
+				t.Errorf("%s %s, %s: status %d: %.300s", r.Method, r.Path, name, status, text)
 			}
 		}
 	}
@@ -154,8 +155,8 @@ func TestWrongFields(t *testing.T) {
 	if err := json.Unmarshal([]byte(wellFormed), &fields); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range f.list() {
-		if r.method == "GET" || slices.Contains(elsewhere, r.path) {
+	for _, r := range f.AllEndpoints() {
+		if r.Method == "GET" || slices.Contains(elsewhere, r.Path) {
 			continue
 		}
 		for _, field := range slices.Sorted(maps.Keys(fields)) {
@@ -174,9 +175,9 @@ func TestWrongFields(t *testing.T) {
 					t.Fatal(err)
 				}
 				w := httptest.NewRecorder()
-				f.direct(w, r.method, r.at("x"), string(body))
+				f.direct(w, r.Method, pathAt(r, "x"), string(body))
 				if w.Code >= 500 {
-					t.Errorf("%s %s with %s %.60s: status %d: %.300s", r.method, r.path, field, v, w.Code, w.Body)
+					t.Errorf("%s %s with %s %.60s: status %d: %.300s", r.Method, r.Path, field, v, w.Code, w.Body)
 				}
 			}
 			fields[field] = good
@@ -199,15 +200,15 @@ func (f *fixture) direct(w http.ResponseWriter, method, path, body string) {
 
 // FuzzBodies sends bodies to every route.
 func FuzzBodies(f *testing.F) {
-	s := serveMute(f, func(o *Options) { o.MaxBody = 64 << 10 })
-	var routes []route
-	for _, r := range s.list() {
-		if !slices.Contains(elsewhere, r.path) {
+	s := serveMute(f, func(o *server.Options) { o.MaxBody = 64 << 10 })
+	var routes []server.Endpoint
+	for _, r := range s.AllEndpoints() {
+		if !slices.Contains(elsewhere, r.Path) {
 			routes = append(routes, r)
 		}
 	}
 	at := func(path string) uint8 {
-		return uint8(slices.IndexFunc(routes, func(r route) bool { return r.method == "POST" && r.path == path }))
+		return uint8(slices.IndexFunc(routes, func(r server.Endpoint) bool { return r.Method == "POST" && r.Path == path }))
 	}
 	for i := range routes {
 		f.Add(uint8(i), wellFormed)
@@ -239,9 +240,9 @@ func FuzzBodies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, body string) {
 		r := routes[int(which)%len(routes)]
 		w := httptest.NewRecorder()
-		s.direct(w, r.method, r.at("x"), body)
+		s.direct(w, r.Method, pathAt(r, "x"), body)
 		if w.Code >= 500 && w.Code != http.StatusServiceUnavailable {
-			t.Errorf("%s %s %q: status %d: %s", r.method, r.path, body, w.Code, w.Body)
+			t.Errorf("%s %s %q: status %d: %s", r.Method, r.Path, body, w.Code, w.Body)
 		}
 	})
 }
@@ -254,36 +255,36 @@ func TestNamesStayInside(t *testing.T) {
 		"..%2f..%2fetc%2fpasswd", "plain:../x", "plain@../x", "plain@sha256:..", "http://127.0.0.1:1/x", "file:///etc/passwd",
 		"a\x00b", "con:", "nul", strings.Repeat("../", 500), strings.Repeat("a", 9000),
 		"\u202eplain", "plain:latest/../../..", ".", "..", "~root", "$HOME", "`id`", "-rf"}
-	for _, r := range f.list() {
-		if r.method == "GET" && !wildcard.MatchString(strings.ReplaceAll(r.path, "{$}", "")) {
+	for _, r := range f.AllEndpoints() {
+		if r.Method == "GET" && !wildcard.MatchString(strings.ReplaceAll(r.Path, "{$}", "")) {
 			continue
 		}
 		for _, trick := range tricks {
-			if slices.Contains(elsewhere, r.path) && !strings.Contains(trick, "..") {
+			if slices.Contains(elsewhere, r.Path) && !strings.Contains(trick, "..") {
 				continue
 			}
-			body, err := encode(map[string]any{"model": trick, "name": trick, "source": trick, "destination": trick,
+			body, err := wire.Encode(map[string]any{"model": trick, "name": trick, "source": trick, "destination": trick,
 				"from": trick, "prompt": "x", "input": "x",
 				"messages": []map[string]string{{"role": "user", "content": "x"}}, "max_tokens": 1,
 				"files": map[string]string{trick: trick}, "digest": trick})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, path := range []string{r.at("x"), r.at(trick)} {
+			for _, path := range []string{pathAt(r, "x"), pathAt(r, trick)} {
 				w := httptest.NewRecorder()
-				f.direct(w, r.method, path, string(body))
+				f.direct(w, r.Method, path, string(body))
 				if w.Code < 300 || w.Code > 499 || strings.Contains(w.Body.String(), "root:") {
-					t.Errorf("%s %.80s, %.40q: status %d: %.300s", r.method, path, trick, w.Code, w.Body)
+					t.Errorf("%s %.80s, %.40q: status %d: %.300s", r.Method, path, trick, w.Code, w.Body)
 				}
 			}
 		}
 	}
-	f.has(t, "GET", "/healthz", "", 200)
+	f.Has(t, "GET", "/healthz", "", 200)
 }
 
 // Headers that are too long or inconsistent result in an error or a closed connection.
 func TestHostileHeads(t *testing.T) {
-	f := serveMute(t, func(o *Options) { o.clientTimeout = time.Second })
+	f := serveMute(t, func(o *server.Options) { o.Timeout = time.Second })
 	before := heap()
 	const post = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"
 	for name, say := range map[string]string{
@@ -308,7 +309,7 @@ func TestHostileHeads(t *testing.T) {
 		"TLS":               "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
 		"half a length":     post + "Content-Length: 1000\r\n\r\n{}",
 	} {
-		conn := f.dial(t)
+		conn := f.Dial(t)
 		go func() { _, _ = io.WriteString(conn, say) }()
 		got, _ := io.ReadAll(io.LimitReader(conn, 1<<20)) // an error means that the connection was closed
 		if status := string(got[:min(len(got), len("HTTP/1.1 400"))]); status != "" &&
@@ -321,7 +322,7 @@ func TestHostileHeads(t *testing.T) {
 
 // Many slow or abandoned connections are closed and do not block others.
 func TestSlowloris(t *testing.T) {
-	f := serveMute(t, func(o *Options) { o.clientTimeout = 500 * time.Millisecond })
+	f := serveMute(t, func(o *server.Options) { o.Timeout = 500 * time.Millisecond })
 	before := heap()
 	goroutines := runtime.NumGoroutine()
 	const head = "POST /api/chat HTTP/1.1\r\nHost: localhost\r\n"
@@ -333,7 +334,7 @@ func TestSlowloris(t *testing.T) {
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	for i := range 200 {
-		conn := f.dial(t)
+		conn := f.Dial(t)
 		_, _ = io.WriteString(conn, begins[i%5])
 		switch i / 5 % 10 {
 		case 7:
@@ -362,8 +363,8 @@ func TestSlowloris(t *testing.T) {
 			}
 		})
 	}
-	f.has(t, "GET", "/healthz", "", 200)
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
+	f.Has(t, "GET", "/healthz", "", 200)
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 	late := time.AfterFunc(15*time.Second, func() { close(stop) })
 	wg.Wait()
 	late.Stop()
@@ -379,22 +380,21 @@ func TestSlowloris(t *testing.T) {
 
 // Large bodies share a memory limit. A body that exceeds what is left gets a 503, and memory is released afterwards.
 func TestLargeBodiesAtOnce(t *testing.T) {
-	f := serveMute(t, func(o *Options) { o.MaxBody = 16 << 20 })
-	if want := int64(128 << 20); f.bodies.total != want {
-		t.Fatalf("the limit of all bodies is %d bytes, want %d", f.bodies.total, want)
+	f := serveMute(t, func(o *server.Options) { o.MaxBody = 16 << 20 })
+	if _, limit := f.HeldBodies(); limit != 128<<20 {
+		t.Fatalf("the limit of all bodies is %d bytes, want %d", limit, 128<<20)
 	}
 	before := heap()
 	body := `{"model":"none","prompt":"` + strings.Repeat("x", 12<<20) + `"}`
 	held := make([]net.Conn, 2) // each reserves three times 16 MiB
 	for i := range held {
-		held[i] = f.dial(t)
+		held[i] = f.Dial(t)
 		fmt.Fprintf(held[i], "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body),
 			body[:len(body)-1])
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		f.bodies.mu.Lock()
-		left := f.bodies.left
-		f.bodies.mu.Unlock()
+		held, limit := f.HeldBodies()
+		left := limit - held
 		if left < 48<<20 {
 			break
 		}
@@ -402,11 +402,11 @@ func TestLargeBodiesAtOnce(t *testing.T) {
 			t.Fatalf("%d bytes are not reserved", left)
 		}
 	}
-	status, text := f.ask(t, "POST", "/api/generate", body)
+	status, text := f.Ask(t, "POST", "/api/generate", body)
 	if status != 503 || !strings.Contains(text, "other large requests") {
 		t.Errorf("a third large body: status %d: %.200s", status, text)
 	}
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","stream":false}`, 200)
 	for _, c := range held {
 		_, _ = io.WriteString(c, body[len(body)-1:])
 		b := make([]byte, 12)
@@ -415,11 +415,11 @@ func TestLargeBodiesAtOnce(t *testing.T) {
 		}
 		c.Close()
 	}
-	if status, text := f.ask(t, "POST", "/api/generate", body); status != 404 {
+	if status, text := f.Ask(t, "POST", "/api/generate", body); status != 404 {
 		t.Errorf("a large body alone: status %d: %.200s", status, text)
 	}
 	body = `{"messages":[` + strings.Repeat("{},", 1<<20) + `{}]}`
-	if status, text := f.ask(t, "POST", "/api/chat", body); status != 413 || !strings.Contains(text, "bytes of memory") {
+	if status, text := f.Ask(t, "POST", "/api/chat", body); status != 413 || !strings.Contains(text, "bytes of memory") {
 		t.Errorf("a million objects: status %d: %.200s", status, text)
 	}
 	f.unharmed(t, before)

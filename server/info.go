@@ -2,14 +2,12 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"time"
 
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/page"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // root is GET /: the web page for browsers, a line of text for others.
@@ -26,7 +24,7 @@ func (s *Server) root(w http.ResponseWriter, r *http.Request) error {
 // page is GET /page/NAME: a file of the web page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	if !page.Serve(w, r) {
-		return failf(http.StatusNotFound, "%s not found", clip(r.URL.Path))
+		return wire.Errorf(http.StatusNotFound, "%s not found", wire.Clip(r.URL.Path))
 	}
 	return nil
 }
@@ -41,21 +39,9 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 // ready is GET /readyz: it reports whether requests are accepted.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.stopping.Load() {
-		return errStopping
+		return wire.ErrStopping
 	}
 	return s.health(w, r)
-}
-
-// VersionJSON is the response of /api/version. The fields beyond Ollama's identify ingot servers.
-type VersionJSON struct {
-	Version string `json:"version"`
-	Ingot   string `json:"ingot"` // the version again
-	Store   string `json:"store"` // identity.StoreID of the store; not a proof of who serves it
-}
-
-// version is GET /api/version.
-func (s *Server) version(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, VersionJSON{s.opts.Version, s.opts.Version, identity.StoreID(s.opts.Store)})
 }
 
 // prove is GET /api/prove: it proves to a client that the server belongs to the client's user.
@@ -63,79 +49,9 @@ func (s *Server) prove(w http.ResponseWriter, r *http.Request) error {
 	p, err := identity.Prove(s.opts.Store, r)
 	switch {
 	case errors.Is(err, identity.ErrNonce):
-		return badParam(identity.NonceParameter, "%v", err)
+		return wire.BadParam(identity.NonceParameter, "%v", err)
 	case err != nil: // not shown: it contains paths, and the client has not authenticated
-		return failf(http.StatusServiceUnavailable, "the server cannot read its store's secret")
+		return wire.Errorf(http.StatusServiceUnavailable, "the server cannot read its store's secret")
 	}
-	return writeJSON(w, p)
-}
-
-// tagsJSON is the response of /api/tags.
-type tagsJSON struct {
-	Models []tagJSON `json:"models"`
-}
-
-type tagJSON struct {
-	Name       string      `json:"name"`
-	Model      string      `json:"model"`
-	ModifiedAt time.Time   `json:"modified_at"`
-	Size       int64       `json:"size"`
-	Digest     string      `json:"digest"`
-	Details    detailsJSON `json:"details"`
-}
-
-type detailsJSON struct {
-	ParentModel   string   `json:"parent_model"`
-	Format        string   `json:"format"`
-	Family        string   `json:"family"`
-	Families      []string `json:"families"`
-	ParameterSize string   `json:"parameter_size"`
-	Quantization  string   `json:"quantization_level"`
-}
-
-// details returns the details that an image's configuration has.
-func details(c manifest.Config) detailsJSON {
-	d := detailsJSON{Format: c.Format, Family: c.ModelType, Families: []string{}, Quantization: c.Quantization}
-	if d.Family != "" {
-		d.Families = append(d.Families, d.Family)
-	}
-	if d.Quantization == "" {
-		d.Quantization = c.DType
-	}
-	if c.Params > 0 {
-		d.ParameterSize = formatCount(c.Params)
-	}
-	return d
-}
-
-// formatCount formats a number of parameters: 7.62B.
-func formatCount(n int64) string {
-	for _, u := range []struct {
-		unit string
-		of   float64
-	}{{"T", 1e12}, {"B", 1e9}, {"M", 1e6}, {"K", 1e3}} {
-		if float64(n) >= u.of {
-			return fmt.Sprintf("%.3g%s", float64(n)/u.of, u.unit)
-		}
-	}
-	return fmt.Sprint(n)
-}
-
-// tags is GET /api/tags: it lists the models of the store.
-func (s *Server) tags(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.opts.Store.List(r.Context())
-	if err != nil {
-		return err
-	}
-	out := tagsJSON{Models: []tagJSON{}}
-	for _, m := range list {
-		t := tagJSON{Name: m.Name.String(), Model: m.Name.String(), ModifiedAt: m.Modified, Size: m.Size,
-			Digest: m.Digest.Encoded()}
-		// An error means that the image is not a model or has been removed: it is listed without details.
-		if entry, err := s.opts.Store.Resolve(r.Context(), m.Name); err == nil {
-			t.Details = details(entry.Image.Config)
-		}
-		out.Models = append(out.Models, t)
-	}
-	return writeJSON(w, out)
+	return wire.WriteJSON(w, p)
 }

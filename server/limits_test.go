@@ -1,10 +1,9 @@
-package server
+package server_test
 
 import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,19 +11,9 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/wire"
 )
-
-// dial opens a connection to the server.
-func (f *fixture) dial(t *testing.T) net.Conn {
-	t.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-	return c
-}
 
 // Requests that never end are aborted.
 func TestSlowRequests(t *testing.T) {
@@ -37,8 +26,8 @@ func TestSlowRequests(t *testing.T) {
 			"408 Request Timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := serve(t, func(o *Options) { o.clientTimeout = 100 * time.Millisecond })
-			conn := f.dial(t)
+			f := serve(t, func(o *server.Options) { o.Timeout = 100 * time.Millisecond })
+			conn := f.Dial(t)
 			fmt.Fprint(conn, c.say)
 			got, err := io.ReadAll(conn)
 			if err != nil || !strings.Contains(string(got), c.want) {
@@ -50,17 +39,17 @@ func TestSlowRequests(t *testing.T) {
 
 // A client that does not read is disconnected, and does not block others.
 func TestSlowReader(t *testing.T) {
-	f := serve(t, func(o *Options) { o.clientTimeout = 200 * time.Millisecond })
-	f.says = slices.Repeat([]string{strings.Repeat("word ", 1<<16)}, 200) // more than the socket's buffers hold
-	conn := f.dial(t)
+	f := serve(t, func(o *server.Options) { o.Timeout = 200 * time.Millisecond })
+	f.Says = slices.Repeat([]string{strings.Repeat("word ", 1<<16)}, 200) // more than the socket's buffers hold
+	conn := f.Dial(t)
 	body := `{"model":"plain","prompt":"x"}`
 	fmt.Fprintf(conn, "POST /api/generate HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		list := f.pool.List()
+		list := f.Loaded()
 		if len(list) == 1 && list[0].Leases == 0 {
 			break
 		}
-		f.has(t, "GET", "/api/version", "", 200)
+		f.Has(t, "GET", "/api/version", "", 200)
 		if time.Now().After(deadline) {
 			t.Fatal("the request is still running")
 		}
@@ -76,23 +65,23 @@ func TestBadHeads(t *testing.T) {
 		"hello\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
 	} {
-		conn := f.dial(t)
+		conn := f.Dial(t)
 		go fmt.Fprint(conn, say)
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err == nil && response.StatusCode < 400 {
 			t.Errorf("%.40q: status %d", say, response.StatusCode)
 		}
 	}
-	f.has(t, "GET", "/healthz", "", 200)
+	f.Has(t, "GET", "/healthz", "", 200)
 }
 
 // Connections beyond the limit wait.
 func TestManyConnections(t *testing.T) {
-	f := serve(t, func(o *Options) { o.connections = 3 })
+	f := serve(t, func(o *server.Options) { o.Connections = 3 })
 	for range 3 {
-		f.dial(t)
+		f.Dial(t)
 	}
-	late := f.dial(t)
+	late := f.Dial(t)
 	fmt.Fprint(late, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	_ = late.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
 	if b, err := io.ReadAll(late); err == nil || len(b) > 0 {
@@ -105,19 +94,19 @@ func TestPaths(t *testing.T) {
 	f := serve(t, nil)
 	for _, name := range []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd",
 		strings.Repeat("a", 5000), "a\x00b", "con:", "."} {
-		body, err := encode(map[string]string{"model": name, "prompt": "x"})
+		body, err := wire.Encode(map[string]string{"model": name, "prompt": "x"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/api/generate", "/api/show"} {
-			if status, text := f.ask(t, "POST", path, string(body)); status != 400 && status != 404 || len(text) > 1000 {
+			if status, text := f.Ask(t, "POST", path, string(body)); status != 400 && status != 404 || len(text) > 1000 {
 				t.Errorf("%s %.40q: status %d: %.200s", path, name, status, text)
 			}
 		}
 	}
 	for _, path := range []string{"/../../etc/passwd", "/api/../..", "/%2e%2e/%2e%2e/etc/passwd", "/api//chat",
 		"/api/chat/"} {
-		if status, text := f.ask(t, "GET", path, ""); status != 404 && status != 405 && status != 301 && status != 200 ||
+		if status, text := f.Ask(t, "GET", path, ""); status != 404 && status != 405 && status != 301 && status != 200 ||
 			strings.Contains(text, "root:") {
 			t.Errorf("%s: status %d: %s", path, status, text)
 		}

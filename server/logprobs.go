@@ -6,16 +6,16 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// logProbJSON is a token with its logprob.
-type logProbJSON struct {
+// LogProbJSON is a token with its logprob.
+type LogProbJSON struct {
 	Token   string        `json:"token"`
 	LogProb float32       `json:"logprob"`
 	Bytes   []int         `json:"bytes,omitempty"` // the token's bytes, which may split a character
-	Top     []logProbJSON `json:"top_logprobs,omitempty"`
+	Top     []LogProbJSON `json:"top_logprobs,omitempty"`
 }
 
-// logProbs adds the tokens' texts to logprobs.
-func (m *model) logProbs(list []runtime.LogProb) (out []logProbJSON) {
+// LogProbs adds the tokens' texts to logprobs.
+func (m *Model) LogProbs(list []runtime.LogProb) (out []LogProbJSON) {
 	for _, l := range list {
 		p := m.logProb(l.ID, l.LogProb)
 		for _, t := range l.Top {
@@ -26,8 +26,8 @@ func (m *model) logProbs(list []runtime.LogProb) (out []logProbJSON) {
 	return out
 }
 
-func (m *model) logProb(id int32, p float32) logProbJSON {
-	out := logProbJSON{LogProb: p}
+func (m *Model) logProb(id int32, p float32) LogProbJSON {
+	out := LogProbJSON{LogProb: p}
 	tok := m.Tokenizer()
 	if tok == nil {
 		return out

@@ -26,9 +26,9 @@ func withSlack(n int64) int64 { return n + n/4 + 32<<20 }
 // memoryBudget divides the memory of a model: KV caches of running requests get a quarter of what the weights leave,
 // and the prefix cache an eighth, so that several models fit. Neither gets more than one request with the full context
 // needs. Options.Context and Options.CacheSize override this.
-func (s *Server) memoryBudget(m *model) memoryBudget {
+func (s *Server) memoryBudget(m *Model) memoryBudget {
 	var r memoryBudget
-	for _, l := range m.entry.Image.Layers {
+	for _, l := range m.Entry.Image.Layers {
 		r.weights += l.Size
 	}
 	bytes := func(tokens int) int64 { return withSlack(m.StateBytes(tokens, s.opts.Float32, s.opts.KV)) }

@@ -1,10 +1,8 @@
-package server
+package server_test
 
 import (
 	"context"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,95 +10,38 @@ import (
 	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/servertest"
 )
 
 // reporting is a parrot with a usage report.
-type reporting struct{ *parrot }
+type reporting struct{ *servertest.Parrot }
 
 func (reporting) Usage(context.Context) (runtime.Usage, error) {
 	return runtime.Usage{Weights: 1000, State: 200, StateLimit: 300, Running: 2, Waiting: 7, Steps: 40, Shares: 60,
 		Prefix: &prefix.Stats{Bytes: 50, Budget: 90, Lookups: 5, Hits: 4, Keys: 30, Cached: 20, Evicted: 1}}, nil
 }
 
-var (
-	sampleLine = regexp.MustCompile(`^([a-z_]+)(\{[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*\})? (\S+)$`)
-	headLine   = regexp.MustCompile(`^# (HELP|TYPE) ([a-z_]+) (.+)$`)
-)
-
-// samples parses metrics and checks their form.
-func samples(t *testing.T, text string) map[string]float64 {
-	t.Helper()
-	out, kinds := map[string]float64{}, map[string]string{}
-	current := ""
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		if head := headLine.FindStringSubmatch(line); head != nil {
-			if current = head[2]; head[1] == "TYPE" {
-				kinds[current] = head[3]
-			} else if kinds[current] != "" {
-				t.Errorf("%s appears twice", current)
-			}
-			continue
-		}
-		m := sampleLine.FindStringSubmatch(line)
-		if m == nil {
-			t.Errorf("not a sample: %q", line)
-			continue
-		}
-		if name := m[1]; name != current && !(kinds[current] == "histogram" && strings.HasPrefix(name, current+"_")) {
-			t.Errorf("%q is under %s", line, current)
-		}
-		if kinds[current] == "counter" && !strings.HasSuffix(current, "_total") {
-			t.Errorf("counter %s lacks the suffix _total", current)
-		}
-		value, err := strconv.ParseFloat(m[3], 64)
-		if _, twice := out[m[1]+m[2]]; twice || err != nil {
-			t.Errorf("%q: duplicate %v, %v", line, twice, err)
-		}
-		out[m[1]+m[2]] = value
-	}
-	return out
-}
-
-// measured returns the metrics of a server.
-func (f *fixture) measured(t *testing.T) map[string]float64 {
-	t.Helper()
-	status, text := f.ask(t, "GET", "/metrics", "")
-	if status != 200 {
-		t.Fatalf("%d: %s", status, text)
-	}
-	return samples(t, text)
-}
-
-func expect(t *testing.T, got, want map[string]float64) {
-	t.Helper()
-	for name, v := range want {
-		if x, ok := got[name]; !ok || x != v {
-			t.Errorf("%s is %v (found: %v), want %v", name, x, ok, v)
-		}
-	}
-}
-
 func TestMetrics(t *testing.T) {
-	f := serve(t, func(o *Options) {
+	f := serve(t, func(o *server.Options) {
 		load := o.Load
-		o.Load = func(ctx context.Context, c Child, loaded func(float64)) (pool.Model, error) {
+		o.Load = func(ctx context.Context, c server.Child, loaded func(float64)) (pool.Model, error) {
 			m, err := load(ctx, c, loaded)
-			return reporting{m.(*parrot)}, err
+			return reporting{m.(*servertest.Parrot)}, err
 		}
 	})
-	f.says = []string{"a", "b", "c"}
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","stream":false}`, 200)
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once"}`, 200)
-	f.has(t, "POST", "/api/generate", `{"model":"none","prompt":"Once"}`, 404)
-	f.has(t, "GET", "/api/generate", "", 405)
-	f.has(t, "GET", "/nothing/at/all", "", 404)
-	f.has(t, "GET", "/", "", 200)
-	f.ask(t, "GET", "/api/version", "", "Host", "evil.example")
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"num_predict":13}}`, 500) // a panic
+	f.Says = []string{"a", "b", "c"}
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once","stream":false}`, 200)
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"Once"}`, 200)
+	f.Has(t, "POST", "/api/generate", `{"model":"none","prompt":"Once"}`, 404)
+	f.Has(t, "GET", "/api/generate", "", 405)
+	f.Has(t, "GET", "/nothing/at/all", "", 404)
+	f.Has(t, "GET", "/", "", 200)
+	f.Ask(t, "GET", "/api/version", "", "Host", "evil.example")
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"num_predict":13}}`, 500) // a panic
 
-	got := f.measured(t)
-	expect(t, got, map[string]float64{
+	got := f.Measured(t)
+	servertest.Expect(t, got, map[string]float64{
 		`ingot_info{version="1.2.3"}`:                                              1,
 		`ingot_requests_open`:                                                      1,
 		`ingot_requests_total{endpoint="/api/generate",status="200"}`:              2,
@@ -144,9 +85,9 @@ func TestMetrics(t *testing.T) {
 // A client that disconnects is not counted as a server error.
 func TestMetricsDisconnect(t *testing.T) {
 	f := serve(t, nil)
-	f.wait = make(chan struct{})
+	f.Wait = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/generate",
+	r, err := http.NewRequestWithContext(ctx, "POST", f.URL+"/api/generate",
 		strings.NewReader(`{"model":"plain","prompt":"x","stream":false}`))
 	if err != nil {
 		t.Fatal(err)
@@ -159,11 +100,11 @@ func TestMetricsDisconnect(t *testing.T) {
 			t.Error("got a response")
 		}
 	}()
-	until(t, func() bool { return f.measured(t)[`ingot_generated_tokens_total{model="plain:latest"}`] == 1 })
+	until(t, func() bool { return f.Measured(t)[`ingot_generated_tokens_total{model="plain:latest"}`] == 1 })
 	cancel()
 	<-gone
 	until(t, func() bool {
-		got := f.measured(t)
+		got := f.Measured(t)
 		return got[`ingot_answers_total{model="plain:latest",end="cancelled"}`] == 1 &&
 			got[`ingot_requests_total{endpoint="/api/generate",status="499"}`] == 1
 	})
@@ -180,46 +121,10 @@ func until(t *testing.T, condition func() bool) {
 }
 
 func TestMetricsNeedKey(t *testing.T) {
-	f := serve(t, func(o *Options) { o.APIKey = "secret" })
-	f.has(t, "GET", "/metrics", "", 401)
-	if status, text := f.ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 ||
-		samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
+	f := serve(t, func(o *server.Options) { o.APIKey = "secret" })
+	f.Has(t, "GET", "/metrics", "", 401)
+	if status, text := f.Ask(t, "GET", "/metrics", "", "Authorization", "Bearer secret"); status != 200 ||
+		servertest.Samples(t, text)[`ingot_requests_total{endpoint="/metrics",status="401"}`] != 1 {
 		t.Errorf("%d: %s", status, text)
-	}
-}
-
-func TestHistogram(t *testing.T) {
-	h := newHistogram(seconds(.1, 1))
-	for _, d := range []time.Duration{0, 100 * time.Millisecond, 101 * time.Millisecond, time.Second, time.Hour} {
-		h.observe(d)
-	}
-	var e exposition
-	e.family("x", histogramKind, "X.").histogram(h, "model", `a"b\c`+"\n")
-	expect(t, samples(t, e.String()), map[string]float64{
-		`x_bucket{model="a\"b\\c\n",le="0.1"}`: 2, `x_bucket{model="a\"b\\c\n",le="1"}`: 4,
-		`x_bucket{model="a\"b\\c\n",le="+Inf"}`: 5,
-		`x_count{model="a\"b\\c\n"}`:            5, `x_sum{model="a\"b\\c\n"}`: 3601.201,
-	})
-}
-
-// The number of models with their own metrics is limited.
-func TestMetricsAreBounded(t *testing.T) {
-	var m metrics
-	for i := range 2 * maxMeasured {
-		m.model(strconv.Itoa(i)).tokens.Add(1)
-	}
-	if len(m.models) > maxMeasured+1 || m.model(otherModels).tokens.Load() != maxMeasured {
-		t.Errorf("%d models, %d tokens of others", len(m.models), m.model(otherModels).tokens.Load())
-	}
-}
-
-func BenchmarkResponseMetrics(b *testing.B) {
-	var m metrics
-	w := m.startResponse("m", time.Now())
-	e := runtime.Event{IDs: []int32{1}, Text: "x"}
-	b.ReportAllocs()
-	for b.Loop() {
-		e.Stats.Tokens++
-		w.observe(e)
 	}
 }

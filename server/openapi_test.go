@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bytes"
@@ -12,7 +12,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	gopath "path"
 	"reflect"
+
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/openapi"
+	"github.com/ingotml/ingot/server/wire"
+
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -39,7 +45,7 @@ type operationObject struct {
 
 func describe(t *testing.T, f *fixture) *description {
 	t.Helper()
-	status, text := f.ask(t, "GET", "/openapi.json", "")
+	status, text := f.Ask(t, "GET", "/openapi.json", "")
 	if status != 200 {
 		t.Fatalf("status %d: %s", status, text)
 	}
@@ -89,7 +95,7 @@ func valid(t *testing.T, s *jsonschema.Schema, text []byte, what string) {
 
 func split(key string) (method, path string) {
 	method, path, _ = strings.Cut(key, " ")
-	path, _ = openAPIPath(path)
+	path, _ = openapi.PathOf(path)
 	return strings.ToLower(method), path
 }
 
@@ -98,18 +104,13 @@ func TestOpenAPIRoutes(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
 	want := map[string]bool{}
-	for _, r := range f.list() {
-		key := r.method + " " + r.path
-		if _, ok := operations[key]; !ok {
-			t.Errorf("%s is missing in operations, openapi_routes.go", key)
+	for _, r := range f.AllEndpoints() {
+		key := r.Method + " " + r.Path
+		if r.Operation.Summary == "" {
+			t.Errorf("%s has no operation", key)
 		}
 		method, path := split(key)
 		want[method+" "+path] = true
-	}
-	for key := range operations {
-		if method, path := split(key); !want[method+" "+path] {
-			t.Errorf("%s is not a route", key)
-		}
 	}
 	for path, methods := range d.paths {
 		for method := range methods {
@@ -122,7 +123,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 	for route := range want {
 		t.Errorf("the document lacks %s", route)
 	}
-	if _, unknown := f.openAPIDocument(); len(unknown) > 0 {
+	if unknown := f.UnknownTypes(); len(unknown) > 0 {
 		t.Errorf("types with their own JSON methods and no special schema: %v", unknown)
 	}
 	var all struct {
@@ -140,25 +141,28 @@ func TestOpenAPIRoutes(t *testing.T) {
 func TestOpenAPIRequests(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
-	code := functions(t)
-	for _, r := range f.list() {
-		key := r.method + " " + r.path
-		op := operations[key]
-		if op.request == nil {
+	code := map[string]map[string][]*ast.FuncDecl{} // by package
+	for _, r := range f.AllEndpoints() {
+		key := r.Method + " " + r.Path
+		op := r.Operation
+		if op.Request == nil {
 			continue
 		}
 		method, path := split(key)
 		var names []string
-		read(op.request, &names)
+		read(op.Request, &names)
 		slices.Sort(names)
 		if got := d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema); !slices.Equal(got,
 			names) {
 			t.Errorf("%s: the document has %v\nthe handler decodes %v", key, got, names)
 		}
-		name := goruntime.FuncForPC(reflect.ValueOf(r.handle).Pointer()).Name()
+		in, name, _ := strings.Cut(gopath.Base(goruntime.FuncForPC(reflect.ValueOf(r.Handle).Pointer()).Name()), ".")
 		name = strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "-fm")
-		if !mentions(code, name, op.request.Name(), 2) {
-			t.Errorf("%s: the handler %s does not decode a %s", key, name, op.request.Name())
+		if code[in] == nil {
+			code[in] = functions(t, in)
+		}
+		if !mentions(code[in], name, op.Request.Name(), 2) {
+			t.Errorf("%s: the handler %s does not decode a %s", key, name, op.Request.Name())
 		}
 	}
 }
@@ -209,10 +213,10 @@ func (d *description) properties(t *testing.T, raw json.RawMessage) []string {
 	return names
 }
 
-// functions returns the package's functions, by name.
-func functions(t *testing.T) map[string][]*ast.FuncDecl {
+// functions returns the functions of an API's package, by name.
+func functions(t *testing.T, dir string) map[string][]*ast.FuncDecl {
 	t.Helper()
-	files, err := os.ReadDir(".")
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +225,7 @@ func functions(t *testing.T) map[string][]*ast.FuncDecl {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), gopath.Join(dir, e.Name()), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,85 +263,6 @@ func mentions(code map[string][]*ast.FuncDecl, function, name string, depth int)
 	return found
 }
 
-// sample is a request to a fake model.
-type sample struct {
-	path string // if it differs from the route's
-	body string
-	says []string
-}
-
-// apiSamples are requests, keyed by method and path as in list.
-var apiSamples = map[string][]sample{
-	"GET /openapi.json":  {{}},
-	"GET /api/version":   {{}},
-	"GET /api/prove":     {{path: "/api/prove?nonce=" + strings.Repeat("0a", 32)}},
-	"GET /api/tags":      {{}},
-	"GET /api/ps":        {{path: "/api/ps?verbose=true"}},
-	"POST /api/show":     {{body: `{"model":"talk"}`}},
-	"GET /api/layers":    {{path: "/api/layers?model=talk"}},
-	"POST /api/copy":     {{body: `{"source":"talk","destination":"second"}`}},
-	"DELETE /api/delete": {{body: `{"model":"second"}`}},
-	"POST /api/create": {{body: `{"model":"made","from":"talk","system":"s"}`},
-		{body: `{"model":"made","from":"talk","stream":false}`}},
-	"POST /api/generate": {
-		{body: `{"model":"plain","prompt":"Once","ids":true,"logprobs":true,"top_logprobs":1}`},
-		{body: `{"model":"plain","prompt":"Once","stream":false,"options":{"stop":["x"],"draft":"auto"},` +
-			`"keep_alive":"5m","format":"json"}`},
-		{body: `{"model":"plain"}`},
-	},
-	"POST /api/chat": {
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"think":true,"tools":[{"type":"function",` +
-			`"function":{"name":"f","parameters":{"type":"object"}}}]}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"},{"role":"tool","tool_name":"f",` +
-			`"content":"2"}],"stream":false,"format":{"type":"object"}}`, says: calling},
-	},
-	"POST /api/embed": {{body: `{"model":"plain","input":["Once","a lamp"],"dimensions":2}`},
-		{body: `{"model":"plain"}`}},
-	"POST /api/embeddings": {{body: `{"model":"plain","prompt":"a lamp"}`}, {body: `{"model":"plain"}`}},
-	"POST /v1/embeddings": {{body: `{"model":"plain","input":[[5,6],[7]]}`},
-		{body: `{"model":"plain","input":"a","encoding_format":"base64"}`}},
-	"POST /v1/chat/completions": {
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"stream":true,` +
-			`"stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":1,` + sampleTools + `}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],"n":2,"stop":"x",` +
-			`"seed":1,"reasoning_effort":"low",` + sampleTools + `}`, says: calling},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}],"response_format":{"type":"json_object"},` +
-			`"logprobs":true}`},
-	},
-	"POST /v1/completions": {
-		{body: `{"model":"plain","prompt":["Once","Twice"],"stream":true,"logprobs":1,` +
-			`"stream_options":{"include_usage":true}}`},
-		{body: `{"model":"plain","prompt":[5,6],"echo":true,"max_tokens":5,"logit_bias":{"5":1}}`},
-		{body: `{"model":"plain","prompt":"Once","logprobs":2}`},
-	},
-	"POST /v1/responses": {
-		{body: `{"model":"talk","input":"Hi","stream":true,"include":["reasoning.encrypted_content",` +
-			`"message.output_text.logprobs"],"tools":[{"type":"function","name":"f"}]}`, says: calling},
-		{body: `{"model":"talk","input":[{"type":"message","role":"user","content":"Hi"}],"instructions":"s",` +
-			`"tools":[{"type":"function","name":"f"}],"max_output_tokens":9,"reasoning":{"effort":"low"}}`, says: calling},
-	},
-	"GET /v1/models":         {{}},
-	"GET /v1/models/{id...}": {{path: "/v1/models/talk"}},
-	"POST /v1/messages": {
-		{body: `{"stream":true,` + toolAsk + `}`, says: toolTalk},
-		{body: `{` + toolAsk + `,"system":"s","stop_sequences":["x"]}`, says: toolTalk},
-	},
-	"POST /v1/messages/count_tokens": {{body: `{"model":"talk","messages":[{"role":"user","content":[{"type":"text",` +
-		`"text":"Hi"}]}]}`}},
-	"POST /v1/tokenize": {
-		{body: `{"model":"talk","prompt":"Hi","return_token_strs":true}`},
-		{body: `{"model":"talk","messages":[{"role":"user","content":"Hi"}]}`},
-	},
-	"POST /v1/detokenize": {{body: `{"model":"plain","tokens":[5,6]}`}},
-}
-
-// sampleTools declares the tool that calling calls.
-const sampleTools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]`
-
-// calling is an output with thinking, text and a call.
-var calling = []string{"<think>\nhm", "</think>\n", "It is",
-	` so.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>`}
-
 // transfers are routes that need a registry. Their responses have the same type as those of /api/create.
 var transfers = map[string]bool{"POST /api/pull": true, "POST /api/push": true}
 
@@ -345,40 +270,40 @@ var transfers = map[string]bool{"POST /api/pull": true, "POST /api/push": true}
 func TestOpenAPIAnswers(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
-	for _, r := range f.list() {
-		key := r.method + " " + r.path
-		op := operations[key]
+	for _, r := range f.AllEndpoints() {
+		key := r.Method + " " + r.Path
+		op := r.Operation
 		method, path := split(key)
-		if op.response == nil && op.stream == nil {
+		if op.Response == nil && op.Stream == nil {
 			continue
 		}
 		if transfers[key] {
 			continue
 		}
-		if len(apiSamples[key]) == 0 {
+		if len(r.Samples) == 0 {
 			t.Errorf("apiSamples has no request for %s", key)
 		}
 		kinds := map[string]bool{}
-		for _, s := range apiSamples[key] {
-			if op.request != nil {
-				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.body),
+		for _, s := range r.Samples {
+			if op.Request != nil {
+				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.Body),
 					key)
 			}
-			f.says = []string{"Hello", " world"}
-			if s.says != nil {
-				f.says = s.says
+			f.Says = []string{"Hello", " world"}
+			if s.Output != nil {
+				f.Says = s.Output
 			}
-			_ = f.pool.Stop("talk:latest")
-			_ = f.pool.Stop("plain:latest")
+			f.StopModel("talk:latest")
+			f.StopModel("plain:latest")
 			kind, messages := f.sample(t, r, s)
 			kinds[kind] = true
 			if _, ok := d.paths[path][method].Responses["200"].Content[kind]; !ok {
-				t.Errorf("%s %s: the document lacks the response type %s", key, s.body, kind)
+				t.Errorf("%s %s: the document lacks the response type %s", key, s.Body, kind)
 				continue
 			}
 			schema := d.schema(t, "paths", path, method, "responses", "200", "content", kind, "schema")
 			for _, m := range messages {
-				valid(t, schema, m, key+" "+s.body)
+				valid(t, schema, m, key+" "+s.Body)
 			}
 		}
 		for kind := range d.paths[path][method].Responses["200"].Content {
@@ -388,13 +313,13 @@ func TestOpenAPIAnswers(t *testing.T) {
 		}
 	}
 	// Errors of every route that decodes JSON.
-	for _, r := range f.list() {
-		key := r.method + " " + r.path
-		if operations[key].request == nil {
+	for _, r := range f.AllEndpoints() {
+		key := r.Method + " " + r.Path
+		if r.Operation.Request == nil {
 			continue
 		}
 		method, path := split(key)
-		status, text := f.ask(t, r.method, askedPath(r.path), "{")
+		status, text := f.Ask(t, r.Method, askedPath(r.Path), "{")
 		if status < 400 {
 			t.Errorf("%s: an incomplete request has status %d", key, status)
 		}
@@ -404,13 +329,13 @@ func TestOpenAPIAnswers(t *testing.T) {
 }
 
 // sample sends a request and returns the messages of its response.
-func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages [][]byte) {
+func (f *fixture) sample(t *testing.T, r server.Endpoint, s server.Sample) (kind string, messages [][]byte) {
 	t.Helper()
-	path := s.path
+	path := s.Path
 	if path == "" {
-		path = askedPath(r.path)
+		path = askedPath(r.Path)
 	}
-	q, err := http.NewRequestWithContext(t.Context(), r.method, f.url+path, strings.NewReader(s.body))
+	q, err := http.NewRequestWithContext(t.Context(), r.Method, f.URL+path, strings.NewReader(s.Body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,15 +346,15 @@ func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages
 	defer response.Body.Close()
 	b, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != 200 {
-		t.Errorf("%s %s: status %d: %s, %v", path, s.body, response.StatusCode, b, err)
+		t.Errorf("%s %s: status %d: %s, %v", path, s.Body, response.StatusCode, b, err)
 	}
 	kind, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
 	switch kind {
-	case ndjsonType:
+	case wire.LinesType:
 		for line := range bytes.Lines(b) {
 			messages = append(messages, line)
 		}
-	case sseType:
+	case wire.EventsType:
 		for line := range bytes.Lines(b) {
 			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && string(bytes.TrimSpace(data)) != "[DONE]" {
 				messages = append(messages, data)
@@ -439,7 +364,7 @@ func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages
 		messages = [][]byte{b}
 	}
 	if len(messages) == 0 {
-		t.Errorf("%s %s: %s", path, s.body, fmt.Sprint("no messages in ", string(b)))
+		t.Errorf("%s %s: %s", path, s.Body, fmt.Sprint("no messages in ", string(b)))
 	}
 	return kind, messages
 }
@@ -448,17 +373,17 @@ func (f *fixture) sample(t *testing.T, r route, s sample) (kind string, messages
 func TestOpenAPITypes(t *testing.T) {
 	f := serve(t, nil)
 	d := describe(t, f)
-	for _, r := range f.list() {
-		key := r.method + " " + r.path
-		if operations[key].request == nil || len(apiSamples[key]) == 0 {
+	for _, r := range f.AllEndpoints() {
+		key := r.Method + " " + r.Path
+		if r.Operation.Request == nil || len(r.Samples) == 0 {
 			continue
 		}
 		method, path := split(key)
 		whole := d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema")
-		base := apiSamples[key][0]
+		base := r.Samples[0]
 		for _, name := range d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema) {
 			body := map[string]json.RawMessage{}
-			if err := json.Unmarshal([]byte(base.body), &body); err != nil {
+			if err := json.Unmarshal([]byte(base.Body), &body); err != nil {
 				t.Fatal(err)
 			}
 			for _, wrong := range []string{`"\u0001 no such text"`, `{"no such member":[]}`, `[[{}]]`, `true`, `1.5`} {
@@ -474,7 +399,7 @@ func TestOpenAPITypes(t *testing.T) {
 				if whole.Validate(v) == nil {
 					continue // the type is allowed
 				}
-				if status, response := f.ask(t, r.method, askedPath(r.path), string(text)); status != 400 {
+				if status, response := f.Ask(t, r.Method, askedPath(r.Path), string(text)); status != 400 {
 					t.Errorf("%s: %s = %s has status %d: %.200s", key, name, wrong, status, response)
 				}
 			}

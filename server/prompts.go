@@ -10,13 +10,14 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/server/talk"
 )
 
 // promptMemory limits the memory for building all prompts: rendering templates and tokenizing. It implements
-// talk.Budget: a request that exceeds the limit waits in a FIFO queue, and after a timeout fails with runtime.ErrBusy.
+// prompt.Budget: a request that exceeds the limit waits in a FIFO queue, and after a timeout fails with
+// runtime.ErrBusy.
 type promptMemory struct {
 	memory  *semaphore.Weighted
 	total   int64
@@ -29,7 +30,7 @@ func newPrompts(total int64, wait time.Duration) *promptMemory {
 	return &promptMemory{memory: semaphore.NewWeighted(total), total: total, queue: limits.PromptQueue, wait: wait}
 }
 
-// Take implements talk.Budget. A request for more than the total gets the total.
+// Take implements prompt.Budget. A request for more than the total gets the total.
 func (p *promptMemory) Take(ctx context.Context, n int64) (release func(), err error) {
 	n = min(n, p.total)
 	release = func() {
@@ -60,7 +61,12 @@ func (p *promptMemory) Take(ctx context.Context, n int64) (release func(), err e
 	return nil, err
 }
 
-// encode tokenizes a text verbatim.
-func (s *Server) encode(ctx context.Context, m *model, text string) ([]int32, error) {
-	return talk.Encode(ctx, s.prompts, text, m.Encode)
+// Encode tokenizes a text verbatim.
+func (s *Server) Encode(ctx context.Context, m *Model, text string) ([]int32, error) {
+	return s.EncodeWith(ctx, text, m.Encode)
+}
+
+// EncodeWith calls encode within the memory for prompts.
+func (s *Server) EncodeWith(ctx context.Context, text string, encode func(string) ([]int32, error)) ([]int32, error) {
+	return prompt.Encode(ctx, s.prompts, text, encode)
 }

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"context"
@@ -20,7 +20,8 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
-	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/servertest"
 )
 
 // promptRoutes are requests for which the server builds a prompt.
@@ -43,14 +44,14 @@ var promptRoutes = map[string][]string{
 	"/v1/embeddings": {`{"model":"talk","input":"x"}`},
 }
 
-// promptless are the other routes that take a body.
-var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", blobPath + "{digest}", "/api/pull",
+// promptless are the other endpoints that take a body.
+var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", "/api/blobs/{digest}", "/api/pull",
 	"/api/push", "/v1/detokenize"}
 
 // postTo sends a request and returns the response and its body.
 func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, string) {
 	t.Helper()
-	response, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
+	response, err := http.Post(f.URL+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,44 +66,45 @@ func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, strin
 // promptsFree checks that all prompt memory is free and no request waits for it.
 func (f *fixture) promptsFree(t *testing.T) {
 	t.Helper()
-	if !f.prompts.memory.TryAcquire(f.prompts.total) || f.prompts.waiting.Load() != 0 {
+	if !f.HoldPrompts() || f.WaitingPrompts() != 0 {
 		t.Fatal("prompt memory is still reserved")
 	}
-	f.prompts.memory.Release(f.prompts.total)
+	f.ReleasePrompts()
 }
 
 // Every route that builds a prompt reserves its memory from one budget and releases it.
 func TestPromptMemoryIsShared(t *testing.T) {
 	f := serveMute(t, nil)
-	if f.prompts.total != limits.PromptMemory || f.prompts.wait != limits.PromptWait*time.Second {
-		t.Fatalf("%d bytes for prompts, %v to wait", f.prompts.total, f.prompts.wait)
+	total, wait := f.PromptLimits()
+	if total != limits.PromptMemory || *wait != limits.PromptWait*time.Second {
+		t.Fatalf("%d bytes for prompts, %v to wait", total, *wait)
 	}
-	f.prompts.wait = 20 * time.Millisecond
-	for _, r := range f.list() {
-		if r.method == "GET" || slices.Contains(promptless, r.path) {
+	*wait = 20 * time.Millisecond
+	for _, r := range f.AllEndpoints() {
+		if r.Method == "GET" || slices.Contains(promptless, r.Path) {
 			continue
 		}
-		bodies := promptRoutes[r.path]
-		if len(bodies) == 0 && r.method != "HEAD" {
-			t.Errorf("%s %s is in neither list", r.method, r.path)
+		bodies := promptRoutes[r.Path]
+		if len(bodies) == 0 && r.Method != "HEAD" {
+			t.Errorf("%s %s is in neither list", r.Method, r.Path)
 		}
 		for _, body := range bodies {
-			if !f.prompts.memory.TryAcquire(f.prompts.total) {
+			if !f.HoldPrompts() {
 				t.Fatal("prompt memory is still reserved")
 			}
-			response, text := f.postTo(t, r.path, body)
-			f.prompts.memory.Release(f.prompts.total)
+			response, text := f.postTo(t, r.Path, body)
+			f.ReleasePrompts()
 			want := http.StatusServiceUnavailable
-			if strings.HasPrefix(r.path, "/v1/messages") {
-				want = statusOverloaded
+			if strings.HasPrefix(r.Path, "/v1/messages") {
+				want = 529
 			}
 			retry := response.Header.Get("Retry-After")
-			if response.StatusCode != want || retry != retryAfter || !strings.Contains(text, "no memory for the prompt") {
-				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.path, body, response.StatusCode, retry, text)
+			if response.StatusCode != want || retry != "1" || !strings.Contains(text, "no memory for the prompt") {
+				t.Errorf("%s %s without memory: status %d, Retry-After %q: %s", r.Path, body, response.StatusCode, retry, text)
 			}
 			f.promptsFree(t)
-			if response, text = f.postTo(t, r.path, body); response.StatusCode != http.StatusOK {
-				t.Errorf("%s %s: status %d: %s", r.path, body, response.StatusCode, text)
+			if response, text = f.postTo(t, r.Path, body); response.StatusCode != http.StatusOK {
+				t.Errorf("%s %s: status %d: %s", r.Path, body, response.StatusCode, text)
 			}
 			f.promptsFree(t)
 		}
@@ -111,7 +113,7 @@ func TestPromptMemoryIsShared(t *testing.T) {
 
 // Errors release memory: errors of templates, limits and requests, and clients that disconnect while they wait.
 func TestPromptMemoryAfterErrors(t *testing.T) {
-	f := serveMute(t, func(o *Options) { o.MaxBody = 32 << 20 })
+	f := serveMute(t, func(o *server.Options) { o.MaxBody = 32 << 20 })
 	long := strings.Repeat("x", limits.PromptText+1)
 	for body, want := range map[string]string{
 		`{"model":"talk","prompt":"x","template":"{% for i in range(100000) %}{{ 'x' * 1000 }}{% endfor %}"}`: "limit",
@@ -130,14 +132,14 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 	}
 	body := `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"` + long + `"}]}`
 	if response, text := f.postTo(t, "/v1/messages", body); response.StatusCode != 400 ||
-		!strings.Contains(text, tooLong) {
+		!strings.Contains(text, "prompt is too long") {
 		t.Errorf("a long prompt: status %d: %.300s", response.StatusCode, text)
 	}
-	if !f.prompts.memory.TryAcquire(f.prompts.total) {
+	if !f.HoldPrompts() {
 		t.Fatal("prompt memory is still reserved")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "POST", f.url+"/v1/tokenize",
+	r, err := http.NewRequestWithContext(ctx, "POST", f.URL+"/v1/tokenize",
 		strings.NewReader(`{"model":"talk","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -146,9 +148,9 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 	go func() { _, err := http.DefaultClient.Do(r); left <- err }()
 	waits := func(n int64) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); f.prompts.waiting.Load() != n; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Second); f.WaitingPrompts() != n; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%d requests wait, want %d", f.prompts.waiting.Load(), n)
+				t.Fatalf("%d requests wait, want %d", f.WaitingPrompts(), n)
 			}
 		}
 	}
@@ -158,77 +160,21 @@ func TestPromptMemoryAfterErrors(t *testing.T) {
 		t.Error(err)
 	}
 	waits(0)
-	f.prompts.memory.Release(f.prompts.total)
+	f.ReleasePrompts()
 	f.promptsFree(t)
-}
-
-// Waiting requests get memory in order of arrival, unless they time out or the queue is full.
-func TestPromptQueue(t *testing.T) {
-	p := newPrompts(10, time.Minute)
-	if p.queue != limits.PromptQueue {
-		t.Errorf("queue length %d", p.queue)
-	}
-	all, err := p.Take(t.Context(), 100) // more than the total
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.queue = 3
-	order := make(chan int)
-	for i, n := range []int64{8, 3, 1} { // the later ones would fit earlier, but must not overtake
-		go func() {
-			release, err := p.Take(context.Background(), n)
-			if err != nil {
-				t.Error(err)
-			} else {
-				defer release()
-			}
-			order <- i
-		}()
-		for p.waiting.Load() != int64(i+1) {
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(10 * time.Millisecond) // until it is in the semaphore's queue
-	}
-	_, err = p.Take(t.Context(), 1)
-	if !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "3 prompts are waiting") {
-		t.Errorf("a fourth request: %v", err)
-	}
-	all()
-	for want := range 3 {
-		if got := <-order; got != want && want == 0 {
-			t.Errorf("request %d is served as number %d", got, want)
-		}
-	}
-	all, err = p.Take(t.Context(), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-	defer cancel()
-	if _, err := p.Take(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("expired context: %v", err)
-	}
-	p.wait = 5 * time.Millisecond
-	if _, err := p.Take(t.Context(), 1); !errors.Is(err, runtime.ErrBusy) || !strings.Contains(err.Error(), "5ms") {
-		t.Errorf("timeout: %v", err)
-	}
-	all()
-	if n := p.waiting.Load(); n != 0 || !p.memory.TryAcquire(10) {
-		t.Errorf("%d requests wait, or memory is still reserved", n)
-	}
 }
 
 // The choices of a request share one prompt, which is built once.
 func TestChoicesShareThePrompt(t *testing.T) {
 	var renders atomic.Int64
-	f := serve(t, func(o *Options) {
+	f := serve(t, func(o *server.Options) {
 		o.Clock = func() time.Time { renders.Add(1); return time.Now() }
-		create(t, o.Store, "dated", modelfile.Command{Name: modelfile.Template,
+		servertest.Create(t, o.Store, "dated", modelfile.Command{Name: modelfile.Template,
 			Value: `{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% endfor %}`},
 			modelfile.Command{Name: modelfile.Parser, Value: "qwen3"})
 	})
-	f.says = []string{"<think>hm</think>", "so"}
-	_, text := f.ask(t, "POST", "/v1/chat/completions",
+	f.Says = []string{"<think>hm</think>", "so"}
+	_, text := f.Ask(t, "POST", "/v1/chat/completions",
 		`{"model":"dated","messages":[{"role":"user","content":"x"}],"n":5}`)
 	if n := strings.Count(text, `"content":"so"`); n != 5 || renders.Load() != 1 {
 		t.Errorf("%d renders for %d choices: %s", renders.Load(), n, text)
@@ -259,15 +205,15 @@ func createSees(t testing.TB, store *manifest.Store) {
 
 // The server reads only the headers of pictures. The model's process decodes the pixels.
 func TestPicturesCountByHeader(t *testing.T) {
-	f := serveMute(t, func(o *Options) { createSees(t, o.Store) })
+	f := serveMute(t, func(o *server.Options) { createSees(t, o.Store) })
 	images := fmt.Sprintf(`"images":[%q,%[1]q]`, headOfPNG(8192))
-	f.has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200,
+	f.Has(t, "POST", "/v1/tokenize", `{"model":"sees","messages":[{"role":"user","content":"x",`+images+`}]}`, 200,
 		`"count":`)
 	source := fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`,
 		headOfPNG(8192))
-	f.has(t, "POST", "/v1/messages/count_tokens", `{"model":"sees","messages":[{"role":"user","content":[`+source+`]}]}`,
+	f.Has(t, "POST", "/v1/messages/count_tokens", `{"model":"sees","messages":[{"role":"user","content":[`+source+`]}]}`,
 		200, `"input_tokens":`)
-	f.has(t, "POST", "/v1/tokenize",
+	f.Has(t, "POST", "/v1/tokenize",
 		fmt.Sprintf(`{"model":"sees","messages":[{"role":"user","content":"x","images":[%q]}]}`, headOfPNG(8193)), 400,
 		"67108864")
 }

@@ -1,75 +1,53 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/server/identity"
-	"github.com/ingotml/ingot/server/page"
+	"github.com/ingotml/ingot/server/wire"
 )
 
-// route is an endpoint. If its handler returns an error, the error is sent to the client.
-type route struct {
-	method, path string
-	handle       func(w http.ResponseWriter, r *http.Request) error
-}
-
-func (s *Server) list() []route {
-	return []route{
-		{"GET", "/{$}", s.root},
-		{"GET", page.Prefix + "{name}", s.page},
-		{"GET", "/healthz", s.health},
-		{"GET", "/readyz", s.ready},
-		{"GET", "/metrics", s.getMetrics},
-		{"GET", "/openapi.json", s.openAPI},
-
-		{"GET", "/api/version", s.version},
-		{"GET", identity.Path, s.prove},
-		{"GET", "/api/tags", s.tags},
-		{"GET", "/api/ps", s.ps},
-		{"POST", "/api/show", s.show},
-		{"POST", "/api/copy", s.copy},
-		{"DELETE", "/api/delete", s.delete},
-		{"POST", "/api/create", s.create},
-		{"HEAD", blobPath + "{digest}", s.headBlob},
-		{"POST", blobPath + "{digest}", s.putBlob},
-		{"POST", "/api/pull", s.pull},
-		{"POST", "/api/push", s.push},
-		{"GET", "/api/layers", s.layers},
-		{"POST", "/api/generate", s.generate},
-		{"POST", "/api/chat", s.chat},
-		{"POST", "/api/embed", s.embed},
-		{"POST", "/api/embeddings", s.embeddings},
-
-		{"POST", "/v1/chat/completions", s.chatCompletions},
-		{"POST", "/v1/completions", s.completions},
-		{"POST", "/v1/responses", s.responses},
-		{"POST", "/v1/messages", s.messages},
-		{"POST", "/v1/messages/count_tokens", s.countTokens},
-		{"POST", "/v1/tokenize", s.tokenize},
-		{"POST", "/v1/detokenize", s.detokenize},
-		{"POST", "/v1/embeddings", s.openaiEmbed},
-		{"GET", "/v1/models", s.listModels},
-		{"GET", "/v1/models/{id...}", s.getModel},
+// add adds the endpoints of an API, and what follows from them.
+func (s *Server) add(a API) {
+	s.endpoints = append(s.endpoints, a.Endpoints...)
+	for _, e := range a.Endpoints {
+		if e.Public {
+			s.guard.public = append(s.guard.public, e.Path)
+		}
+		if e.Operation.File {
+			prefix, _, _ := strings.Cut(e.Path, "{")
+			s.uploads = append(s.uploads, e.Method+" "+prefix)
+		}
 	}
+	maps.Copy(s.schemas, a.Schemas)
+	s.dialects = append(s.dialects, a.Dialects...)
+	s.guard.dialects = s.dialects
 }
 
-// publicPaths need no API key and are served while the server stops. The page's files need no key either.
-var publicPaths = []string{"/healthz", "/readyz", identity.Path}
+// isPublic reports whether a request needs no API key and is served while the server stops.
+func (g guard) isPublic(r *http.Request) bool { return slices.Contains(g.public, r.URL.Path) }
+
+// isUpload reports whether a request's body is a file, which has its own limits.
+func (s *Server) isUpload(r *http.Request) bool {
+	return slices.ContainsFunc(s.uploads, func(prefix string) bool {
+		return strings.HasPrefix(r.Method+" "+r.URL.Path, prefix)
+	})
+}
 
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
-	for _, r := range s.list() {
-		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) {
-			if err := r.handle(w, req); err != nil {
+	for _, r := range s.endpoints {
+		mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, req *http.Request) {
+			if err := r.Handle(w, req); err != nil {
 				s.fail(w, req, err)
 			}
 		})
-		methods[r.path] = append(methods[r.path], r.method)
-		if r.method == "GET" {
-			methods[r.path] = append(methods[r.path], "HEAD")
+		methods[r.Path] = append(methods[r.Path], r.Method)
+		if r.Method == "GET" {
+			methods[r.Path] = append(methods[r.Path], "HEAD")
 		}
 	}
 	// These patterns match the remaining methods: patterns with a method take precedence.
@@ -78,12 +56,13 @@ func (s *Server) routes() *http.ServeMux {
 		list := strings.Join(slices.Compact(allowed), ", ")
 		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) {
 			w.Header().Set("Allow", list)
-			s.fail(w, req, failf(http.StatusMethodNotAllowed, "%s %s is not supported: use %s", clip(req.Method), req.URL.Path,
+			s.fail(w, req, wire.Errorf(http.StatusMethodNotAllowed, "%s %s is not supported: use %s", wire.Clip(req.Method),
+				req.URL.Path,
 				list))
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		s.fail(w, req, failf(http.StatusNotFound, "%s not found", clip(req.URL.Path)))
+		s.fail(w, req, wire.Errorf(http.StatusNotFound, "%s not found", wire.Clip(req.URL.Path)))
 	})
 	return mux
 }

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -8,15 +8,17 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/page"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/servertest"
 )
 
 // wildcard matches the variable parts of a route's path.
@@ -37,45 +39,45 @@ func askedPath(path string) string {
 
 // Every route rejects foreign Host and Origin headers and, except for public paths, requests without the key.
 func TestEveryRouteIsGuarded(t *testing.T) {
-	free, locked := serve(t, nil), serve(t, func(o *Options) { o.APIKey = "secret" })
-	for _, r := range free.list() {
-		path := askedPath(r.path)
+	free, locked := serve(t, nil), serve(t, func(o *server.Options) { o.APIKey = "secret" })
+	for _, r := range free.AllEndpoints() {
+		path := askedPath(r.Path)
 		for _, header := range [][2]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
-			if status, text := free.ask(t, r.method, path, "{}", header[0], header[1]); status != 403 {
-				t.Errorf("%s %s with %s: status %d: %.200s", r.method, path, header, status, text)
+			if status, text := free.Ask(t, r.Method, path, "{}", header[0], header[1]); status != 403 {
+				t.Errorf("%s %s with %s: status %d: %.200s", r.Method, path, header, status, text)
 			}
 		}
 		want := 401
-		if slices.Contains(publicPaths, r.path) {
+		if r.Public {
 			want = 200
 		}
-		if r.path == identity.Path {
+		if r.Path == identity.Path {
 			want = 400 // the request has no nonce
 		}
 		if strings.HasPrefix(path, page.Prefix) {
 			want = 404 // files of the page need no key, and this one does not exist
 		}
 		for _, header := range [][2]string{{"X", ""}, {"Authorization", "Bearer wrong"}, {"X-Api-Key", "secre"}} {
-			if status, text := locked.ask(t, r.method, path, "{}", header[0], header[1]); status != want {
-				t.Errorf("%s %s with %s: status %d, want %d: %.200s", r.method, path, header, status, want, text)
+			if status, text := locked.Ask(t, r.Method, path, "{}", header[0], header[1]); status != want {
+				t.Errorf("%s %s with %s: status %d, want %d: %.200s", r.Method, path, header, status, want, text)
 			}
 		}
 	}
-	free.has(t, "GET", "/healthz", "", 200)
+	free.Has(t, "GET", "/healthz", "", 200)
 }
 
 // A preflight request from an allowed origin needs no key, since browsers do not send it. Other origins are rejected.
 func TestPreflight(t *testing.T) {
-	f := serve(t, func(o *Options) { o.APIKey, o.Origins = "secret", []string{"https://chat.example"} })
+	f := serve(t, func(o *server.Options) { o.APIKey, o.Origins = "secret", []string{"https://chat.example"} })
 	for origin, want := range map[string]int{"https://chat.example": 204, "http://localhost:3000": 204,
 		"https://evil.example": 403} {
-		status, _ := f.ask(t, "OPTIONS", "/api/chat", "", "Origin", origin, "Access-Control-Request-Method", "POST")
+		status, _ := f.Ask(t, "OPTIONS", "/api/chat", "", "Origin", origin, "Access-Control-Request-Method", "POST")
 		if status != want {
 			t.Errorf("%s: status %d, want %d", origin, status, want)
 		}
 	}
-	all := serve(t, func(o *Options) { o.Origins = []string{"*"} })
-	if status, text := all.ask(t, "GET", "/api/version", "", "Origin", "https://any.example"); status != 200 {
+	all := serve(t, func(o *server.Options) { o.Origins = []string{"*"} })
+	if status, text := all.Ask(t, "GET", "/api/version", "", "Origin", "https://any.example"); status != 200 {
 		t.Errorf("with all origins: %d: %s", status, text)
 	}
 }
@@ -83,14 +85,14 @@ func TestPreflight(t *testing.T) {
 // A busy server sends Retry-After.
 func TestRetryAfter(t *testing.T) {
 	f := serve(t, nil)
-	f.says, f.fail = nil, fmt.Errorf("512 requests wait: %w", runtime.ErrBusy)
-	response, err := http.Post(f.url+"/api/generate", "application/json",
+	f.Says, f.Fail = nil, fmt.Errorf("512 requests wait: %w", runtime.ErrBusy)
+	response, err := http.Post(f.URL+"/api/generate", "application/json",
 		strings.NewReader(`{"model":"plain","prompt":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	response.Body.Close()
-	if response.StatusCode != 503 || response.Header.Get("Retry-After") != retryAfter {
+	if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" {
 		t.Errorf("status %d, Retry-After %q", response.StatusCode, response.Header.Get("Retry-After"))
 	}
 }
@@ -101,15 +103,16 @@ func TestManyOfAnything(t *testing.T) {
 	list := func(n int, item string) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 	}
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}`, 400,
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}`, 400,
 		"at most 64")
-	f.has(t, "POST", "/api/chat",
+	f.Has(t, "POST", "/api/chat",
 		`{"model":"talk","messages":[{"role":"user","content":"x","images":`+list(limits.Pictures+1, `"AAAA"`)+`}]}`, 400,
 		"at most 64")
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(maxStops+1, `"a"`)+`}}`, 400,
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":`+list(params.MaxStops+1,
+		`"a"`)+`}}`, 400,
 		"64 texts")
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a",
-		maxStopText+1)+`"}}`, 400, "4096 bytes")
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","options":{"stop":"`+strings.Repeat("a",
+		params.MaxStopText+1)+`"}}`, 400, "4096 bytes")
 }
 
 // Names in requests are not used as paths in any route, and responses reveal nothing about the disk.
@@ -117,10 +120,10 @@ func TestEveryNameIsNoPath(t *testing.T) {
 	f := serve(t, nil)
 	tricks := []string{"../plain", "/etc/passwd", "a/../../b", `a\..\b`, "file:///etc/passwd", "~/x", ".", "a\x00b",
 		strings.Repeat("a", 5000)}
-	for _, r := range f.list() {
-		for _, s := range apiSamples[r.method+" "+r.path] {
+	for _, r := range f.AllEndpoints() {
+		for _, s := range r.Samples {
 			var body map[string]any
-			if s.body == "" || json.Unmarshal([]byte(s.body), &body) != nil {
+			if s.Body == "" || json.Unmarshal([]byte(s.Body), &body) != nil {
 				continue
 			}
 			for _, member := range []string{"model", "name", "source", "destination", "from"} {
@@ -134,11 +137,11 @@ func TestEveryNameIsNoPath(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					status, response := f.ask(t, r.method, askedPath(r.path), string(text))
+					status, response := f.Ask(t, r.Method, askedPath(r.Path), string(text))
 					if refused := status == 400 || status == 404 || status == 200 &&
 						strings.Contains(response, `"error":`); !refused ||
 						strings.Contains(response, "root:") || len(response) > 2000 {
-						t.Errorf("%s %s, %s %.40q: status %d: %.300s", r.method, r.path, member, trick, status, response)
+						t.Errorf("%s %s, %s %.40q: status %d: %.300s", r.Method, r.Path, member, trick, status, response)
 					}
 				}
 				body[member] = old
@@ -151,11 +154,11 @@ func TestEveryNameIsNoPath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status, text := f.ask(t, "POST", "/api/create", string(body)); status != 400 {
+		if status, text := f.Ask(t, "POST", "/api/create", string(body)); status != 400 {
 			t.Errorf("file %q: status %d: %s", name, status, text)
 		}
 	}
-	f.has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`)
+	f.Has(t, "GET", "/api/tags", "", 200, `"name":"plain:latest"`, `"name":"talk:latest"`)
 }
 
 // streamed are requests for a stream of each API, a text that shows that the stream has started, and the form of an
@@ -175,7 +178,7 @@ var streamed = []struct{ path, body, begun, failed string }{
 // beginStream opens a stream and reads until it contains text.
 func (f *fixture) beginStream(t *testing.T, path, body, text string) *bufio.Reader {
 	t.Helper()
-	response, err := http.Post(f.url+path, "application/json", strings.NewReader(body))
+	response, err := http.Post(f.URL+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +200,7 @@ func TestStreamsEndWithErrors(t *testing.T) {
 	for _, s := range streamed {
 		t.Run("stop"+strings.ReplaceAll(s.path, "/", " "), func(t *testing.T) {
 			f := serve(t, nil)
-			f.wait = make(chan struct{})
+			f.Wait = make(chan struct{})
 			r := f.beginStream(t, s.path, s.body, s.begun)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
@@ -211,15 +214,15 @@ func TestStreamsEndWithErrors(t *testing.T) {
 		})
 		t.Run("fault"+strings.ReplaceAll(s.path, "/", " "), func(t *testing.T) {
 			f := serve(t, nil)
-			f.fail = errBurst
+			f.Fail = servertest.ErrBurst
 			r := f.beginStream(t, s.path, s.body, s.begun)
 			rest, err := io.ReadAll(r)
-			want := fmt.Sprintf(s.failed, "internal error: "+errBurst.Error())
+			want := fmt.Sprintf(s.failed, "internal error: "+servertest.ErrBurst.Error())
 			if err != nil || !strings.Contains(string(rest), want) {
 				t.Errorf("the stream ends with %s, %v; want %s", rest, err, want)
 			}
-			f.has(t, "GET", "/healthz", "", 200)
-			if list := f.pool.List(); len(list) != 1 || list[0].Leases != 0 {
+			f.Has(t, "GET", "/healthz", "", 200)
+			if list := f.Loaded(); len(list) != 1 || list[0].Leases != 0 {
 				t.Errorf("models: %+v", list)
 			}
 		})

@@ -13,6 +13,9 @@ import (
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/server/metrics"
+	"github.com/ingotml/ingot/server/openapi"
+	"github.com/ingotml/ingot/server/wire"
 )
 
 // Child describes a model's process.
@@ -52,9 +55,9 @@ type Options struct {
 	Clock   func() time.Time                 // for chat templates; nil: time.Now
 	Log     func(format string, args ...any) // for the operator; may be nil
 
-	clientTimeout time.Duration // for tests: replaces all of times
-	connections   int           // for tests: replaces limits.Connections
-	keepFree      int64         // for tests: replaces limits.UploadFreeSpace
+	Timeout     time.Duration // of each wait for a client; 0: a time for each
+	Connections int           // maximum number of open connections; 0: limits.Connections
+	KeepFree    int64         // bytes that uploads leave free on the disk; 0: limits.UploadFreeSpace
 }
 
 const defaultMaxBody = 128 << 20
@@ -70,7 +73,7 @@ type times struct {
 }
 
 func (o Options) times() times {
-	if t := o.clientTimeout; t > 0 {
+	if t := o.Timeout; t > 0 {
 		return times{t, t, t, t, t, t}
 	}
 	return times{
@@ -79,30 +82,35 @@ func (o Options) times() times {
 	}
 }
 
-var errStopping = errors.New("the server is stopping")
+// BodyTimeout is the time to receive a request's body, or a step of an upload.
+func (s *Server) BodyTimeout() time.Duration { return s.times.body }
+
+// PingInterval is the time without an event in a stream after which a ping is sent.
+func (s *Server) PingInterval() time.Duration { return s.times.ping }
 
 // Server serves models. It is safe for concurrent use.
 type Server struct {
-	opts     Options
-	times    times
-	pool     *pool.Pool
-	cache    modelCache
-	guard    guard
-	bodies   bodies
-	prompts  *promptMemory
-	mux      *http.ServeMux
-	openapi  func() ([]byte, error) // returns the OpenAPI document
-	metrics  metrics
-	http     *http.Server
-	stop     context.CancelCauseFunc // cancels all requests
-	stopping atomic.Bool
-
-	buildSlot   chan struct{} // buffered, one element: a build is running
-	uploadSlots chan struct{} // buffered: an element for each running upload
+	opts      Options
+	times     times
+	pool      *pool.Pool
+	cache     modelCache
+	guard     guard
+	bodies    *wire.Bodies
+	dialects  wire.Dialects
+	schemas   openapi.Special
+	prompts   *promptMemory
+	endpoints []Endpoint
+	uploads   []string // method and path prefix of endpoints that receive files
+	mux       *http.ServeMux
+	openapi   func() ([]byte, error) // returns the OpenAPI document
+	metrics   metrics.Metrics
+	http      *http.Server
+	stop      context.CancelCauseFunc // cancels all requests
+	stopping  atomic.Bool
 }
 
-// New returns a server. The caller must call Close or Shutdown.
-func New(o Options) *Server {
+// New returns a server with its common endpoints and those of the APIs. The caller must call Close or Shutdown.
+func New(o Options, apis ...func(*Server) API) *Server {
 	if o.MaxBody <= 0 {
 		o.MaxBody = defaultMaxBody
 	}
@@ -112,17 +120,20 @@ func New(o Options) *Server {
 	if o.Memory <= 0 {
 		o.Memory = machineMemory()
 	}
-	if o.connections <= 0 {
-		o.connections = limits.Connections
+	if o.Connections <= 0 {
+		o.Connections = limits.Connections
 	}
-	if o.keepFree <= 0 {
-		o.keepFree = limits.UploadFreeSpace
+	if o.KeepFree <= 0 {
+		o.KeepFree = limits.UploadFreeSpace
 	}
-	s := &Server{opts: o, times: o.times(), guard: newGuard(o), buildSlot: make(chan struct{}, 1)}
-	s.uploadSlots = make(chan struct{}, limits.UploadsAtOnce)
+	s := &Server{opts: o, times: o.times(), guard: newGuard(o), schemas: openapi.Special{}}
 	s.pool = pool.New(pool.Options{KeepAlive: o.KeepAlive, Models: o.Models, Memory: o.Memory})
-	s.bodies.set(max(allBodies*o.MaxBody, leastBodies))
+	s.bodies = wire.NewBodies(o.MaxBody)
 	s.prompts = newPrompts(limits.PromptMemory, s.times.memory)
+	s.add(s.common())
+	for _, api := range apis {
+		s.add(api(s))
+	}
 	s.mux = s.routes()
 	s.openapi = s.openAPIJSON()
 	base, stop := context.WithCancelCause(context.Background())
@@ -138,9 +149,12 @@ func New(o Options) *Server {
 	return s
 }
 
+// Options returns the server's options, with defaults applied.
+func (s *Server) Options() Options { return s.opts }
+
 // Serve accepts connections until Shutdown or Close, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(limitConnections(l, s.opts.connections))
+	err := s.http.Serve(limitConnections(l, s.opts.Connections))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -152,7 +166,7 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) Shutdown(ctx context.Context) {
 	s.stopping.Store(true)
 	if err := s.http.Shutdown(ctx); err != nil {
-		s.stop(errStopping)
+		s.stop(wire.ErrStopping)
 		last, cancel := context.WithTimeout(context.Background(), finalWrite)
 		defer cancel()
 		_ = s.http.Shutdown(last)
@@ -166,7 +180,7 @@ const finalWrite = 2 * time.Second
 // Close ends all requests and unloads all models at once.
 func (s *Server) Close() {
 	s.stopping.Store(true)
-	s.stop(errStopping)
+	s.stop(wire.ErrStopping)
 	_ = s.http.Close()
 	s.pool.Close()
 }

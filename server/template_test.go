@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"encoding/json"
@@ -32,12 +32,12 @@ func TestHostileTemplates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.has(t, "POST", "/api/generate", fmt.Sprintf(`{"model":"plain","prompt":"x","template":%s}`, text), 400,
+		f.Has(t, "POST", "/api/generate", fmt.Sprintf(`{"model":"plain","prompt":"x","template":%s}`, text), 400,
 			`{"error":"`, c.want)
 		if c.create {
-			f.has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"x","from":"plain","template":%s}`, text), 400, `{"error":"`,
+			f.Has(t, "POST", "/api/create", fmt.Sprintf(`{"model":"x","from":"plain","template":%s}`, text), 400, `{"error":"`,
 				c.want)
 		}
 	}
-	f.has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","template":"{{ .Prompt }}","stream":false}`, 200)
+	f.Has(t, "POST", "/api/generate", `{"model":"plain","prompt":"x","template":"{{ .Prompt }}","stream":false}`, 200)
 }

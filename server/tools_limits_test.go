@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"strings"
@@ -14,9 +14,9 @@ func TestToolsLimits(t *testing.T) {
 		strings.Repeat("}", 200) + `}}]`
 	messages := `"messages":[{"role":"user","content":"x"}],"stream":false,"max_tokens":1,`
 	for tools, want := range map[string]string{many: "601 tools", deep: "nested more than"} {
-		f.has(t, "POST", "/api/chat", `{"model":"talk",`+messages+`"tools":`+tools+`}`, 400, want)
-		f.has(t, "POST", "/v1/chat/completions", `{"model":"talk",`+messages+`"tools":`+tools+`}`, 400, want)
+		f.Has(t, "POST", "/api/chat", `{"model":"talk",`+messages+`"tools":`+tools+`}`, 400, want)
+		f.Has(t, "POST", "/v1/chat/completions", `{"model":"talk",`+messages+`"tools":`+tools+`}`, 400, want)
 	}
 	anthropic := strings.ReplaceAll(many, function, `{"name":"f","input_schema":{"type":"object"}}`)
-	f.has(t, "POST", "/v1/messages", `{"model":"talk",`+messages+`"tools":`+anthropic+`}`, 400, "601 tools")
+	f.Has(t, "POST", "/v1/messages", `{"model":"talk",`+messages+`"tools":`+anthropic+`}`, 400, "601 tools")
 }

@@ -1,0 +1,230 @@
+package prompt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/jinja"
+	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/runtime"
+)
+
+// Model is the model for which a prompt is built: a *runtime.Processor or a *runtime.Local.
+type Model interface {
+	BOSEOS() (bos, eos string)
+	EncodeRendered(text string, bos bool) ([]int32, error)
+	ShowPictures(text string, pictures []runtime.Picture) (string, []runtime.Picture, error)
+	PicturePlaces(prompt []int32) int
+	CheckPictures() error
+}
+
+// Conversation is the input of a prompt. Begin sets BOS and EOS of the request to the model's.
+type Conversation struct {
+	chat.Request
+	Pictures []runtime.Picture // one for each "image" part of the messages, in order, with distinct IDs
+	Answer   string            // the start of the model's message, which it continues
+	Budget   Budget            // for the memory to build the prompt; nil: unlimited
+}
+
+// Prompt is the prompt of a conversation, with a reader for the generated text.
+type Prompt struct {
+	IDs      []int32
+	Pictures []runtime.Picture // in the order of their positions
+	Special  bool              // the reader needs special tokens in the text
+	Reader   Reader
+	Thinking string     // tag that ends thinking, if the prompt ends within thinking; a format applies after it
+	Tags     parse.Tags // thinking tags that the model may generate, if Thinking is empty
+
+	newParser func() (parse.Parser, error) // for a reader; nil: no parser
+}
+
+// Again returns a copy of the prompt for another response, with its own reader. Ids and pictures are shared.
+func (p *Prompt) Again() (*Prompt, error) {
+	again := *p
+	if p.newParser == nil {
+		return &again, nil
+	}
+	var err error
+	again.Reader.parser, err = p.newParser()
+	return &again, err
+}
+
+// TextParts returns the parts of a message with n pictures followed by text.
+func TextParts(text string, n int) []chat.Part {
+	return append(slices.Repeat([]chat.Part{{Type: "image"}}, n), chat.Part{Type: "text", Text: text})
+}
+
+// Begin builds the prompt. Without a template, the prompt is the concatenation of the messages' texts.
+func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, error) {
+	if err := chat.CheckTools(c.Tools); err != nil {
+		return nil, err
+	}
+	if len(c.Pictures) > 0 {
+		if err := m.CheckPictures(); err != nil {
+			return nil, err
+		}
+	}
+	if c.Budget == nil {
+		c.Budget = unlimited{}
+	}
+	c.BOS, c.EOS = m.BOSEOS()
+	text, ids, err := s.render(ctx, m, c)
+	if len(c.Pictures) > 0 && (err != nil || s.Template == nil || m.PicturePlaces(ids) < len(c.Pictures)) {
+		// The template does not support pictures: insert the model's picture tokens into the texts.
+		if c, err = c.withPictureTokens(m); err == nil {
+			text, ids, err = s.render(ctx, m, c)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Prompt{IDs: ids, Pictures: c.Pictures}
+	if s.Template == nil || !parse.Known(s.Texts.Parser) {
+		return p, nil
+	}
+	_, think := parse.Detect(s.Text)
+	o := parse.Options{Tools: parseTools(c.Tools), Think: think, Thinking: parse.Opens(s.Texts.Parser, think, text)}
+	if think == (parse.Tags{}) {
+		think = parse.Thinks(s.Texts.Parser)
+	}
+	if o.Thinking {
+		p.Thinking = think.Close
+	} else {
+		p.Tags = think
+	}
+	p.newParser = func() (parse.Parser, error) { return parse.New(s.Texts.Parser, o) }
+	p.Special = true
+	return p.Again()
+}
+
+// render returns the prompt's text and its token ids.
+func (s *Style) render(ctx context.Context, m Model, c Conversation) (text string, ids []int32, err error) {
+	// A Modelfile's template leaves BOS to the tokenizer. Templates of checkpoints write it themselves.
+	bos := s.fromModelfile
+	if s.Template == nil {
+		bos = true
+		text, err = s.plain(c)
+	} else {
+		text, err = Render(ctx, c.Budget, s.Template, c.Request)
+	}
+	if err == nil {
+		text += s.answerStart(text, c.Answer)
+		ids, err = Encode(ctx, c.Budget, text, func(text string) ([]int32, error) {
+			return m.EncodeRendered(text, bos)
+		})
+	}
+	return text, ids, err
+}
+
+// answerStart returns the start of the answer. If the prompt ends within thinking, it ends the thinking first.
+func (s *Style) answerStart(prompt, answer string) string {
+	if answer == "" || s.Template == nil {
+		return answer
+	}
+	_, think := parse.Detect(s.Text)
+	if !parse.Opens(s.Texts.Parser, think, prompt) {
+		return answer
+	}
+	if think.Close == "" {
+		think = parse.Thinks(s.Texts.Parser)
+	}
+	return think.Close + "\n\n" + answer
+}
+
+// plain returns the prompt for a model without a template.
+func (s *Style) plain(c Conversation) (string, error) {
+	var text strings.Builder
+	for _, m := range c.Messages {
+		if m.Role == "system" && m.Content != "" {
+			return "", fmt.Errorf("%s: %w, which a system message requires", s.name, chat.ErrNoTemplate)
+		}
+		text.WriteString(m.Content)
+	}
+	if len(c.Tools) > 0 {
+		return "", fmt.Errorf("%s: %w, which tools require", s.name, chat.ErrNoTemplate)
+	}
+	if c.Think != nil {
+		return "", fmt.Errorf("%s: %w, which controlling thinking requires", s.name, chat.ErrNoTemplate)
+	}
+	return text.String(), nil
+}
+
+// withPictureTokens replaces image parts by the model's picture tokens in the messages' texts.
+func (c Conversation) withPictureTokens(m Model) (Conversation, error) {
+	c.Messages = slices.Clone(c.Messages)
+	rest := c.Pictures
+	c.Pictures = nil
+	for i, message := range c.Messages {
+		n := 0
+		for _, p := range message.Parts {
+			if p.Type == "image" {
+				n++
+			}
+		}
+		if n = min(n, len(rest)); n == 0 {
+			continue
+		}
+		text, pictures, err := m.ShowPictures(message.Content, rest[:n])
+		if err != nil {
+			return c, err
+		}
+		rest = rest[n:]
+		c.Pictures = append(c.Pictures, pictures...)
+		c.Messages[i].Parts, c.Messages[i].Content = nil, text
+	}
+	return c, nil
+}
+
+// parseTools converts tools to what a parser needs.
+func parseTools(tools []chat.Tool) []parse.Tool {
+	var list []parse.Tool
+	for _, t := range tools {
+		if t.Value == nil {
+			continue
+		}
+		fn := t.Value
+		if f, ok := fn.Get("function"); ok {
+			if d, ok := f.(*jinja.Dict); ok {
+				fn = d
+			}
+		}
+		name, _ := fn.Get("name")
+		text, ok := name.(string)
+		if !ok {
+			continue
+		}
+		one := parse.Tool{Name: text}
+		if schema, ok := fn.Get("parameters"); ok {
+			if s, err := jinja.EncodeJSON(schema); err == nil {
+				one.Parameters = []byte(s)
+			}
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// Reader parses the generated text of one response. Without a parser, all text is content.
+type Reader struct{ parser parse.Parser }
+
+// Feed parses more text and returns the events that are complete.
+func (r Reader) Feed(text string) []parse.Event {
+	switch {
+	case r.parser != nil:
+		return r.parser.Feed(text)
+	case text != "":
+		return []parse.Event{{Kind: parse.Content, Text: text}}
+	}
+	return nil
+}
+
+// Close returns the remaining events. The error is that of the first malformed call, whose text is among the events.
+func (r Reader) Close() ([]parse.Event, error) {
+	if r.parser == nil {
+		return nil, nil
+	}
+	return r.parser.Close()
+}

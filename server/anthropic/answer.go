@@ -1,0 +1,323 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// messageJSON is a response. Without content and stop reason, it is the first message of a stream.
+type messageJSON struct {
+	ID           string        `json:"id"`
+	Type         string        `json:"type"`
+	Role         string        `json:"role"`
+	Model        string        `json:"model"`
+	Content      []blockJSON   `json:"content"`
+	StopReason   *string       `json:"stop_reason"`
+	StopSequence *string       `json:"stop_sequence"`
+	Usage        messagesUsage `json:"usage"`
+}
+
+// blockJSON is a block of a response. Each type uses some of the fields.
+type blockJSON struct {
+	Type      string          `json:"type"`
+	Text      *string         `json:"text,omitempty"`
+	Thinking  *string         `json:"thinking,omitempty"`
+	Signature *string         `json:"signature,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+}
+
+// signature is the signature of thinking blocks. Nothing is signed, and signatures in requests are not checked.
+const signature = "ingot"
+
+// messagesUsage are token counts. Input excludes the prompt tokens found in the prefix cache.
+type messagesUsage struct {
+	Input   int `json:"input_tokens"`
+	Created int `json:"cache_creation_input_tokens"`
+	Read    int `json:"cache_read_input_tokens"`
+	Output  int `json:"output_tokens"`
+
+	Details *outputDetails `json:"output_tokens_details,omitempty"` // only in the final usage
+}
+
+type outputDetails struct {
+	Thinking int `json:"thinking_tokens"`
+}
+
+func messagesUsageOf(s runtime.Stats) messagesUsage {
+	return messagesUsage{Input: s.PromptTokens - s.CachedTokens, Read: s.CachedTokens, Output: s.Tokens}
+}
+
+// deltaJSON is an increment of a block.
+type deltaJSON struct {
+	Type      string  `json:"type"`
+	Text      *string `json:"text,omitempty"`
+	Thinking  *string `json:"thinking,omitempty"`
+	Signature *string `json:"signature,omitempty"`
+	Partial   *string `json:"partial_json,omitempty"`
+}
+
+// endDelta says why a response ended.
+type endDelta struct {
+	StopReason   *string `json:"stop_reason"`
+	StopSequence *string `json:"stop_sequence"`
+}
+
+// Stop reasons.
+const (
+	stopEnd      = "end_turn"
+	stopLength   = "max_tokens"
+	stopContext  = "model_context_window_exceeded"
+	stopSequence = "stop_sequence"
+	stopTool     = "tool_use"
+)
+
+// stopReason returns why a response ended. A match of the model's own stop texts counts as the end of the turn.
+func (q *messagesRequest) stopReason(o server.Outcome) (d endDelta) {
+	reason := stopEnd
+	switch {
+	case o.Done == runtime.DoneLength && o.Stats.Tokens < *q.MaxTokens:
+		reason = stopContext
+	case o.Done == runtime.DoneLength:
+		reason = stopLength
+	case o.Calls > 0:
+		reason = stopTool
+	default:
+		for _, s := range q.StopSequences {
+			if s == o.Stop && s != "" {
+				reason, d.StopSequence = stopSequence, &s
+			}
+		}
+	}
+	d.StopReason = &reason
+	return d
+}
+
+// blocks builds the content blocks of a response, one at a time. White space between blocks of other types does not
+// make a block.
+type blocks struct {
+	stream *messageStream // nil: the response is not streamed
+	list   []blockJSON    // started so far; content is not kept if it is streamed
+	open   string         // type of the last block if it is not complete; "": none
+	text   strings.Builder
+	held   string // white space that becomes part of a block only if text follows
+}
+
+// add appends text to the open block if it has this type, or else starts a block.
+func (b *blocks) add(kind, text string) error {
+	if b.open != kind {
+		if b.held += text; strings.TrimFunc(b.held, unicode.IsSpace) == "" {
+			return nil
+		}
+		text, b.held = b.held, ""
+		if err := b.begin(kind, blockJSON{Type: kind}); err != nil {
+			return err
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	b.text.WriteString(text)
+	return b.delta(kind, text)
+}
+
+// begin completes the open block and starts another one.
+func (b *blocks) begin(kind string, block blockJSON) error {
+	if err := b.end(); err != nil {
+		return err
+	}
+	switch empty := ""; kind {
+	case textBlock:
+		block.Text = &empty
+	case thinkingBlock:
+		block.Thinking, block.Signature = &empty, &empty
+	}
+	b.open, b.held, b.list = kind, "", append(b.list, block)
+	b.text.Reset()
+	return b.send("content_block_start", func(at int) any {
+		return struct {
+			Type  string    `json:"type"`
+			Index int       `json:"index"`
+			Block blockJSON `json:"content_block"`
+		}{"content_block_start", at, block}
+	})
+}
+
+func (b *blocks) delta(kind, text string) error {
+	switch kind {
+	case textBlock:
+		return b.change(deltaJSON{Type: "text_delta", Text: &text})
+	case thinkingBlock:
+		return b.change(deltaJSON{Type: "thinking_delta", Thinking: &text})
+	}
+	return b.change(deltaJSON{Type: "input_json_delta", Partial: &text})
+}
+
+func (b *blocks) change(d deltaJSON) error {
+	return b.send("content_block_delta", func(at int) any {
+		return struct {
+			Type  string    `json:"type"`
+			Index int       `json:"index"`
+			Delta deltaJSON `json:"delta"`
+		}{"content_block_delta", at, d}
+	})
+}
+
+// end completes the open block, if any.
+func (b *blocks) end() error {
+	if b.open == "" {
+		return nil
+	}
+	kind, last := b.open, &b.list[len(b.list)-1]
+	b.open = ""
+	switch text := b.text.String(); {
+	case b.stream != nil:
+	case kind == textBlock:
+		last.Text = &text
+	case kind == thinkingBlock:
+		s := signature
+		last.Thinking, last.Signature = &text, &s
+	}
+	if kind == thinkingBlock {
+		s := signature
+		if err := b.change(deltaJSON{Type: "signature_delta", Signature: &s}); err != nil {
+			return err
+		}
+	}
+	return b.send("content_block_stop", func(at int) any {
+		return struct {
+			Type  string `json:"type"`
+			Index int    `json:"index"`
+		}{"content_block_stop", at}
+	})
+}
+
+// call adds a complete tool call.
+func (b *blocks) call(c parse.ToolCall) error {
+	block := blockJSON{Type: toolUseBlock, ID: server.CallID(c), Name: c.Name, Input: c.Arguments}
+	if b.stream != nil {
+		block.Input = json.RawMessage("{}")
+	}
+	if err := b.begin(toolUseBlock, block); err != nil {
+		return err
+	}
+	if err := b.delta(toolUseBlock, string(c.Arguments)); err != nil {
+		return err
+	}
+	return b.end()
+}
+
+// send sends an event about the last block if the response is streamed.
+func (b *blocks) send(name string, event func(at int) any) error {
+	if b.stream == nil {
+		return nil
+	}
+	return b.stream.send(name, event(len(b.list)-1))
+}
+
+// close completes the last block. A response of only white space gets a text block.
+func (b *blocks) close() error {
+	if held := b.held; len(b.list) == 0 && held != "" {
+		if err := b.begin(textBlock, blockJSON{Type: textBlock}); err != nil {
+			return err
+		}
+		b.text.WriteString(held)
+		if err := b.delta(textBlock, held); err != nil {
+			return err
+		}
+	}
+	return b.end()
+}
+
+// messageStream is an event stream that sends a ping when it was silent for a while. A ping may start the stream. After
+// that, errors are sent as events. It is safe for concurrent use.
+type messageStream struct {
+	every time.Duration
+
+	mu     sync.Mutex
+	events wire.Events
+	first  messageJSON
+	begun  bool
+	last   time.Time // when the last event was sent
+	done   chan struct{}
+	over   sync.WaitGroup
+}
+
+// newMessageStream returns a stream and starts its ping timer. The caller must call stop.
+func newMessageStream(w http.ResponseWriter, first messageJSON, every time.Duration) *messageStream {
+	m := &messageStream{every: every, first: first, last: time.Now(), done: make(chan struct{})}
+	m.events = wire.NewEvents(w, func(t wire.Error) error { return m.events.Send("error", anthropicError(t)) })
+	m.over.Go(func() {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		for {
+			select {
+			case <-m.done:
+				return
+			case <-t.C:
+				m.ping()
+			}
+		}
+	})
+	return m
+}
+
+// stop stops the pings and waits for a ping in progress.
+func (m *messageStream) stop() {
+	close(m.done)
+	m.over.Wait()
+}
+
+// begin sends message_start unless it was sent before. u has the token counts known so far.
+func (m *messageStream) begin(u messagesUsage) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.beginLocked(u)
+}
+
+func (m *messageStream) beginLocked(u messagesUsage) error {
+	if m.begun {
+		return nil
+	}
+	m.begun, m.first.Usage = true, u
+	return m.sendLocked("message_start", struct {
+		Type    string      `json:"type"`
+		Message messageJSON `json:"message"`
+	}{"message_start", m.first})
+}
+
+func (m *messageStream) send(name string, v any) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sendLocked(name, v)
+}
+
+func (m *messageStream) sendLocked(name string, v any) error {
+	m.last = time.Now()
+	return m.events.Send(name, v)
+}
+
+// ping sends a ping if the stream was silent for long enough. It ignores errors: they mean that the client has
+// disconnected, which ends the request anyway.
+func (m *messageStream) ping() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(m.last) < m.every {
+		return
+	}
+	if m.beginLocked(m.first.Usage) == nil {
+		_ = m.sendLocked("ping", struct {
+			Type string `json:"type"`
+		}{"ping"})
+	}
+}

@@ -1,0 +1,189 @@
+package anthropic
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// messages is POST /v1/messages: it generates the next message of a conversation.
+func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Request-Id", server.NewID("req_"))
+	begun := time.Now()
+	var q messagesRequest
+	if err := wire.ReadJSON(r, &q); err != nil {
+		return err
+	}
+	switch {
+	case q.MaxTokens == nil:
+		return wire.BadParam("max_tokens", "missing")
+	case *q.MaxTokens < 0:
+		return wire.BadParam("max_tokens", "must not be negative: %d", *q.MaxTokens)
+	}
+	m, built, err := s.messagesPrompt(r, &q)
+	if err != nil {
+		return err
+	}
+	if n, limit := len(built.IDs), m.Context(); n >= limit {
+		return fmt.Errorf("%s: %d tokens > %d maximum: %w", tooLong, n, limit-1, prompt.ErrLong)
+	}
+	j, err := s.messagesJob(m, built, &q)
+	if err != nil {
+		return err
+	}
+	j.Begun = begun
+	message := messageJSON{ID: server.NewID("msg_"), Type: "message", Role: chat.Assistant, Model: m.Name(),
+		Content: []blockJSON{}, Usage: messagesUsage{Input: len(built.IDs)}}
+	var b blocks
+	if q.Stream {
+		b.stream = newMessageStream(w, message, s.core.PingInterval())
+		defer b.stream.stop()
+	}
+	o, err := s.core.Run(r.Context(), j, func(p server.Piece) error { return q.piece(&b, p) })
+	if err != nil {
+		return err
+	}
+	if err := b.close(); err != nil {
+		return err
+	}
+	end, usage := q.stopReason(o), messagesUsageOf(o.Stats)
+	usage.Details = &outputDetails{o.Thought}
+	if *q.MaxTokens == 0 {
+		end, usage = endDelta{StopReason: new(stopLength)}, messagesUsage{Input: usage.Input, Read: usage.Read}
+	}
+	if !q.Stream {
+		message.Content = append(message.Content, b.list...)
+		message.StopReason, message.StopSequence, message.Usage = end.StopReason, end.StopSequence, usage
+		return wire.WriteJSON(w, message)
+	}
+	err = b.stream.send("message_delta", struct {
+		Type  string        `json:"type"`
+		Delta endDelta      `json:"delta"`
+		Usage messagesUsage `json:"usage"`
+	}{"message_delta", end, usage})
+	if err != nil {
+		return err
+	}
+	return b.stream.send("message_stop", struct {
+		Type string `json:"type"`
+	}{"message_stop"})
+}
+
+// messagesPrompt builds the prompt of a request.
+func (s *api) messagesPrompt(r *http.Request, q *messagesRequest) (*server.Model, *prompt.Prompt, error) {
+	m, err := s.core.Find(r.Context(), q.Model)
+	if err != nil {
+		return nil, nil, err
+	}
+	style, err := m.ChatStyle()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := q.conversation(style)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := s.core.MakePrompt(r.Context(), m, style, c)
+	return m, p, err
+}
+
+// messagesJob builds the job of a request.
+func (s *api) messagesJob(m *server.Model, p *prompt.Prompt, q *messagesRequest) (server.Job, error) {
+	use, err := q.toolUse()
+	if err != nil {
+		return server.Job{}, err
+	}
+	f, err := q.format()
+	if err != nil {
+		return server.Job{}, err
+	}
+	j, err := s.core.NewJob(m, p, q.options(m), params.Format{}, params.LogProbOptions{})
+	if err != nil {
+		return j, err
+	}
+	if use.Single && len(use.Offers) > 0 {
+		j.Calls = 1
+	}
+	if j.Request.Format, err = use.Format(m, p, f); err != nil {
+		return j, err
+	}
+	q.limitThinking(&j.Request.Format, p)
+	return j, nil
+}
+
+// limitThinking ends thinking when the budget is used up, unless another format already applies during thinking.
+func (q *messagesRequest) limitThinking(f *runtime.Format, p *prompt.Prompt) {
+	switch {
+	case q.Thinking == nil || q.Thinking.Budget == nil:
+	case p.Thinking != "" && (f.Kind == "" || f.After == p.Thinking):
+		f.After, f.Within = p.Thinking, *q.Thinking.Budget
+	case f.Kind == "" && p.Tags.Open != "":
+		f.After, f.Within, f.Open = p.Tags.Close, *q.Thinking.Budget, p.Tags.Open
+	}
+}
+
+// options returns the request's parameters over the model's defaults. The model's stop texts stay in effect.
+func (q *messagesRequest) options(m *server.Model) params.Options {
+	o := params.Options{Temperature: q.Temperature, TopK: q.TopK, TopP: q.TopP, NumPredict: new(max(*q.MaxTokens, 1))}
+	if len(q.StopSequences) > 0 {
+		o.Stop = slices.Concat(m.Defaults().Stop, q.StopSequences)
+	}
+	return o
+}
+
+// piece adds a piece of the response. Thinking is dropped unless the client asked for it: other clients expect the text
+// in the first block.
+func (q *messagesRequest) piece(b *blocks, p server.Piece) error {
+	if b.stream != nil {
+		if err := b.stream.begin(messagesUsageOf(p.Stats)); err != nil {
+			return err
+		}
+	}
+	if *q.MaxTokens == 0 {
+		return nil // the client only wants to fill the prefix cache
+	}
+	if t := q.Thinking; t != nil && t.Type != "disabled" && t.Display != "omitted" && p.Thinking != "" {
+		if err := b.add(thinkingBlock, p.Thinking); err != nil {
+			return err
+		}
+	}
+	if p.Text != "" {
+		if err := b.add(textBlock, p.Text); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.Calls {
+		if err := b.call(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countTokens is POST /v1/messages/count_tokens: it returns the number of prompt tokens.
+func (s *api) countTokens(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Request-Id", server.NewID("req_"))
+	var q messagesRequest
+	if err := wire.ReadJSON(r, &q); err != nil {
+		return err
+	}
+	m, built, err := s.messagesPrompt(r, &q)
+	if err != nil {
+		return err
+	}
+	n, err := m.CountPrompt(r.Context(), built.IDs, built.Pictures)
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, struct {
+		Tokens int `json:"input_tokens"`
+	}{n})
+}

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/params"
+)
+
+// Job is a generation request to a model.
+type Job struct {
+	model   *Model
+	Request runtime.Request
+	reader  prompt.Reader
+	Calls   int            // tool calls after which the response is complete; 0: no limit
+	Keep    *time.Duration // how long the model stays loaded afterwards; nil: the server's default
+	Begun   time.Time
+}
+
+// NewJob builds a job. The caller sets keep and begun.
+func (s *Server) NewJob(m *Model, p *prompt.Prompt, o params.Options, f params.Format, l params.LogProbOptions) (Job,
+	error) {
+	j := Job{model: m, reader: p.Reader}
+	j.Request = runtime.Request{Prompt: p.IDs, Pictures: p.Pictures, Special: p.Special, Format: f.ForPrompt(p),
+		Draft:    s.opts.Draft,
+		LogProbs: l.LogProbs, TopLogProbs: l.TopLogProbs}
+	return j, o.Apply(m.Defaults(), m.Context(), &j.Request)
+}
+
+// Piece is an increment of a response.
+type Piece struct {
+	Ids            []int32
+	Text, Thinking string
+	Calls          []parse.ToolCall
+	LogProbs       []runtime.LogProb
+	Stats          runtime.Stats // totals so far
+}
+
+// Outcome describes a finished response.
+type Outcome struct {
+	Done    runtime.DoneReason
+	Stop    string // the stop text that matched
+	Stats   runtime.Stats
+	Calls   int           // number of tool calls
+	Thought int           // tokens up to the end of thinking
+	Load    time.Duration // time to load the model
+	Total   time.Duration
+
+	thinks, answers bool // thinking, or other output, has been seen
+}
+
+// Run generates a response and passes its pieces to each. The first call comes when generation starts.
+func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outcome, err error) {
+	m, left := s.metrics.StartResponse(j.model.Name(), j.Begun), false
+	defer func() { m.Finish(o.Done, left || ctx.Err() != nil) }()
+	lease, load, err := s.acquire(ctx, j.model)
+	if err != nil {
+		return o, err
+	}
+	defer lease.Release(j.Keep)
+	o.Load = load
+	for e, err := range lease.Generate(ctx, j.Request) {
+		if err != nil {
+			return o, err
+		}
+		m.Observe(e)
+		o.Done, o.Stop, o.Stats = e.Done, e.Stop, e.Stats
+		p := Piece{Ids: e.IDs, LogProbs: e.LogProbs, Stats: e.Stats}
+		p.add(j.reader.Feed(e.Text))
+		if e.Done != "" {
+			rest, damage := j.reader.Close()
+			p.add(rest)
+			if damage != nil {
+				s.opts.Log("%s: a malformed part of the response is returned as text: %v", j.model.Name(), damage)
+			}
+		}
+		full := o.count(&p, j.Calls)
+		if err := each(p); err != nil {
+			left = true
+			return o, err
+		}
+		if full {
+			o.Done = runtime.DoneStop
+			break
+		}
+	}
+	o.Total = time.Since(j.Begun)
+	return o, nil
+}
+
+// count counts a piece. If the number of calls is limited, it drops further ones and reports whether the limit is
+// reached.
+func (o *Outcome) count(p *Piece, most int) (full bool) {
+	said := p.Text != "" || len(p.Calls) > 0
+	o.thinks = o.thinks || p.Thinking != ""
+	o.answers = o.answers || said && p.Thinking == ""
+	if o.thinks && !o.answers {
+		o.Thought += len(p.Ids)
+	}
+	o.answers = o.answers || said
+	if most > 0 && o.Calls+len(p.Calls) >= most {
+		p.Calls, full = p.Calls[:most-o.Calls], true
+	}
+	o.Calls += len(p.Calls)
+	return full
+}
+
+// add adds a parser's events. A malformed call is added as text.
+func (p *Piece) add(events []parse.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case parse.Thinking:
+			p.Thinking += e.Text
+		case parse.Call:
+			p.Calls = append(p.Calls, e.Call)
+		default:
+			p.Text += e.Text
+		}
+	}
+}
+
+// Empty reports whether a piece has nothing for the client except possibly token ids.
+func (p Piece) Empty() bool {
+	return p.Text == "" && p.Thinking == "" && len(p.Calls) == 0 && len(p.LogProbs) == 0
+}
+
+// atOnce is how many choices of a request run concurrently, so that one request does not fill the model's queue.
+const atOnce = 16
+
+// RunAll runs jobs and passes their pieces to each, one at a time. The first error cancels all jobs.
+func (s *Server) RunAll(ctx context.Context, jobs []Job, each func(i int, p Piece) error) ([]Outcome, error) {
+	all := make([]Outcome, len(jobs))
+	if len(jobs) == 1 {
+		var err error
+		all[0], err = s.Run(ctx, jobs[0], func(p Piece) error { return each(0, p) })
+		return all, err
+	}
+	var mu sync.Mutex
+	var panicked any // the panic of a job, which is passed on to the caller
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for i, j := range jobs {
+		g.Go(func() (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					panicked, err = p, errPanicked
+				}
+			}()
+			all[i], err = s.Run(ctx, j, func(p Piece) error {
+				mu.Lock()
+				defer mu.Unlock()
+				return each(i, p)
+			})
+			return err
+		})
+	}
+	err := g.Wait()
+	if panicked != nil {
+		panic(panicked)
+	}
+	return all, err
+}
+
+var errPanicked = errors.New("another choice of the request failed")

@@ -1,0 +1,101 @@
+package ollama
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// blobPath is the prefix of the route that receives files for /api/create.
+const blobPath = "/api/blobs/"
+
+// headBlob is HEAD /api/blobs/{digest}: it reports whether a file exists and need not be uploaded.
+func (s *api) headBlob(w http.ResponseWriter, r *http.Request) error {
+	d, err := blobDigest(r)
+	if err != nil {
+		return err
+	}
+	if !s.opts.Store.HasUpload(d) {
+		return wire.Errorf(http.StatusNotFound, "file %s not found", d)
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// putBlob is POST /api/blobs/{digest}: it uploads a file for a later /api/create.
+func (s *api) putBlob(w http.ResponseWriter, r *http.Request) error {
+	d, err := blobDigest(r)
+	if err != nil {
+		return err
+	}
+	select {
+	case s.uploadSlots <- struct{}{}:
+		defer func() { <-s.uploadSlots }()
+	default:
+		return wire.Errorf(http.StatusServiceUnavailable,
+			"%d files are being uploaded, which is the limit; upload this one again later", cap(s.uploadSlots))
+	}
+	body := &uploadBody{w: w, r: r, timeout: s.core.BodyTimeout()}
+	if s.opts.Store.HasUpload(d) {
+		// Read the body: a client that writes all of it before it reads would see a reset connection.
+		if _, err := io.Copy(io.Discard, body); err != nil {
+			return bodyError(err)
+		}
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	opts := manifest.UploadOptions{Size: r.ContentLength, KeepFree: s.opts.KeepFree}
+	err = s.opts.Store.PutUpload(r.Context(), d, body, opts)
+	var mismatch *manifest.MismatchError
+	if errors.As(err, &mismatch) {
+		return wire.BadRequest("the uploaded file has digest %s, want %s", mismatch.Got, mismatch.Want)
+	}
+	if err != nil {
+		return bodyError(err)
+	}
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+func blobDigest(r *http.Request) (digest.Digest, error) {
+	d := digest.Digest(r.PathValue("digest"))
+	if err := d.Validate(); err != nil || d.Algorithm() != digest.SHA256 {
+		return "", wire.BadRequest("%q is not sha256: and 64 lower-case hexadecimal digits", wire.Clip(string(d)))
+	}
+	return d, nil
+}
+
+// bodyError turns the early end of a body into a client error.
+func bodyError(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return wire.BadRequest("the file is incomplete: the connection ended early")
+	}
+	return err
+}
+
+// uploadBody reads a file of any length that arrives fast enough: [limits.UploadStep] bytes within each timeout.
+type uploadBody struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	timeout time.Duration
+	left    int // bytes until the deadline is extended
+}
+
+// Read implements io.Reader.
+func (b *uploadBody) Read(p []byte) (int, error) {
+	if b.left <= 0 && b.r.ContentLength != 0 {
+		// This fails only for a test's ResponseWriter, which has no deadlines.
+		_ = http.NewResponseController(b.w).SetReadDeadline(time.Now().Add(b.timeout))
+		b.left = limits.UploadStep
+	}
+	n, err := b.r.Body.Read(p)
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,170 @@
+package ollama
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// chatRequest is the body of /api/chat.
+type chatRequest struct {
+	Model     string           `json:"model"`
+	Messages  []chatMessage    `json:"messages"`
+	Tools     []chat.Tool      `json:"tools"`
+	Stream    *bool            `json:"stream"`
+	Think     params.Thinking  `json:"think"`
+	KeepAlive params.KeepAlive `json:"keep_alive"`
+	Options   params.Options   `json:"options"`
+	Format    params.Format    `json:"format"`
+	params.LogProbOptions
+	IDs bool `json:"ids"` // an extension: return token ids with the text
+}
+
+// chatMessage is a message in Ollama's form, which has pictures in a separate field.
+type chatMessage struct {
+	chat.Message
+	images []string
+}
+
+func (m *chatMessage) UnmarshalJSON(b []byte) error {
+	if err := json.Unmarshal(b, &m.Message); err != nil {
+		return err
+	}
+	var more struct {
+		Images   []string `json:"images"`
+		ToolName string   `json:"tool_name"`
+	}
+	if err := json.Unmarshal(b, &more); err != nil {
+		return fmt.Errorf("message: %w", err)
+	}
+	m.images = more.Images
+	if m.Name == "" {
+		m.Name = more.ToolName
+	}
+	m.WithoutExtra("images", "tool_name")
+	return nil
+}
+
+// chatJSON is one message of the response stream.
+type chatJSON struct {
+	Model     string               `json:"model"`
+	CreatedAt time.Time            `json:"created_at"`
+	Message   answerJSON           `json:"message"`
+	IDs       []int32              `json:"ids,omitempty"`
+	LogProbs  []server.LogProbJSON `json:"logprobs,omitempty"`
+	Done      bool                 `json:"done"`
+	endJSON
+}
+
+type answerJSON struct {
+	Role     string     `json:"role"`
+	Content  string     `json:"content"`
+	Thinking string     `json:"thinking,omitempty"`
+	Calls    []callJSON `json:"tool_calls,omitempty"`
+}
+
+// chat is POST /api/chat: it generates the next message of a conversation.
+func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
+	begun := time.Now()
+	var q chatRequest
+	if err := wire.ReadJSON(r, &q); err != nil {
+		return err
+	}
+	if len(q.Messages) == 0 {
+		name, reason, err := s.onlyLoad(r, q.Model, q.KeepAlive)
+		if err != nil {
+			return err
+		}
+		return wire.WriteJSON(w, chatJSON{Model: name, CreatedAt: now(), Message: answerJSON{Role: chat.Assistant},
+			Done:    true,
+			endJSON: endJSON{DoneReason: reason}})
+	}
+	m, err := s.core.Find(r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	prompt, err := s.chatPrompt(r, m, q)
+	if err != nil {
+		return err
+	}
+	j, err := s.core.NewJob(m, prompt, q.Options, q.Format, q.LogProbOptions)
+	if err != nil {
+		return err
+	}
+	j.Keep, j.Begun = q.KeepAlive.Duration, begun
+	stream, whole := streams(q.Stream), chatJSON{Model: m.Name(), Message: answerJSON{Role: chat.Assistant}}
+	var content, thoughts strings.Builder
+	count := 0
+	o, err := s.core.Run(r.Context(), j, func(p server.Piece) error {
+		part := chatJSON{Model: m.Name(), CreatedAt: now(),
+			Message: answerJSON{chat.Assistant, p.Text, p.Thinking, calls(count, p.Calls)}}
+		count += len(p.Calls)
+		part.LogProbs = m.LogProbs(p.LogProbs)
+		if q.IDs {
+			part.IDs = p.Ids
+		}
+		switch {
+		case !stream:
+			content.WriteString(p.Text)
+			thoughts.WriteString(p.Thinking)
+			whole.Message.Calls = append(whole.Message.Calls, part.Message.Calls...)
+			whole.IDs = append(whole.IDs, part.IDs...)
+			whole.LogProbs = append(whole.LogProbs, part.LogProbs...)
+		case !p.Empty() || len(part.IDs) > 0:
+			return wire.WriteLine(w, part)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, endOf(o)
+	whole.Message.Content, whole.Message.Thinking = content.String(), thoughts.String()
+	if stream {
+		return wire.WriteLine(w, whole)
+	}
+	return wire.WriteJSON(w, whole)
+}
+
+// chatPrompt builds the prompt of a conversation.
+func (s *api) chatPrompt(r *http.Request, m *server.Model, q chatRequest) (*prompt.Prompt, error) {
+	style, err := m.ChatStyle()
+	if err != nil {
+		return nil, err
+	}
+	c, err := q.conversation(style)
+	if err != nil {
+		return nil, err
+	}
+	return s.core.MakePrompt(r.Context(), m, style, c)
+}
+
+// conversation returns the template's input: the system message of the request or else of the image, the image's
+// messages, and the request's messages. An empty system message counts as none.
+func (q chatRequest) conversation(style *prompt.Style) (prompt.Conversation, error) {
+	var c prompt.Conversation
+	c.Tools, c.Think, c.ThinkLevel = q.Tools, q.Think.On, q.Think.Level
+	for _, m := range q.Messages {
+		for _, text := range m.images {
+			p, err := server.DecodePicture(text, len(c.Pictures))
+			if err != nil {
+				return c, err
+			}
+			c.Pictures = append(c.Pictures, p)
+		}
+		if len(m.images) > 0 {
+			m.Parts = prompt.TextParts(m.Content, len(m.images))
+		}
+		c.Messages = append(c.Messages, m.Message)
+	}
+	c.Messages = style.WithImageMessages(c.Messages)
+	return c, nil
+}

@@ -1,0 +1,254 @@
+package ollama
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// createRequest is the body of /api/create. The model is created from uploaded files or from a model of the store,
+// never from a path.
+type createRequest struct {
+	Model      string                     `json:"model"`
+	From       string                     `json:"from"`
+	Files      map[string]string          `json:"files"` // digests by name
+	Adapters   map[string]string          `json:"adapters"`
+	Template   string                     `json:"template"`
+	System     string                     `json:"system"`
+	License    params.Texts               `json:"license"`
+	Parameters map[string]json.RawMessage `json:"parameters"`
+	Messages   []struct {
+		Role    string            `json:"role"`
+		Content string            `json:"content"`
+		Images  []json.RawMessage `json:"images"`
+	} `json:"messages"`
+	Renderer string `json:"renderer"`
+	Parser   string `json:"parser"`
+	Requires string `json:"requires"`
+	Quantize string `json:"quantize"`
+	Stream   *bool  `json:"stream"`
+
+	// Fields of older clients.
+	Name         string `json:"name"`
+	Quantization string `json:"quantization"`
+	Modelfile    string `json:"modelfile"`
+	Path         string `json:"path"`
+}
+
+// create is POST /api/create: it creates a model.
+func (s *api) create(w http.ResponseWriter, r *http.Request) error {
+	var q createRequest
+	if err := wire.ReadJSON(r, &q); err != nil {
+		return err
+	}
+	name, err := manifest.ParseName(cmp.Or(q.Model, q.Name))
+	if err != nil {
+		return err
+	}
+	commands, err := q.commands()
+	if err != nil {
+		return err
+	}
+	files, err := q.files()
+	if err != nil {
+		return err
+	}
+	opts := convert.Options{StoreOnly: true, Version: s.opts.Version}
+	note := ""
+	if kind := cmp.Or(q.Quantize, q.Quantization); kind != "" {
+		if opts.Precision, note, err = recipe.ToType(kind); err != nil {
+			return err
+		}
+	}
+	return streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
+		if note != "" {
+			report(progressJSON{Status: "note: " + note})
+		}
+		return s.build(ctx, buildInput{name, q.From, files, commands, opts}, report)
+	})
+}
+
+// commands returns the Modelfile lines that the request stands for, except FROM.
+func (q createRequest) commands() ([]modelfile.Command, error) {
+	switch {
+	case q.Modelfile != "" || q.Path != "":
+		return nil, wire.BadRequest("modelfile and path are not supported: send from or uploaded files, and the other fields")
+	case len(q.Adapters) > 0:
+		return nil, wire.BadRequest("adapters are not supported: merge the adapter into its checkpoint, " +
+			"for instance with merge_and_unload of the Python package peft, and send that")
+	case q.From != "" && len(q.Files) > 0:
+		return nil, wire.BadRequest("from and files are mutually exclusive")
+	case q.From == "" && len(q.Files) == 0:
+		return nil, wire.BadRequest("from and files are missing: send a model of the store, or uploaded files")
+	}
+	var list []modelfile.Command
+	for _, c := range []struct{ name, value string }{
+		{modelfile.Template, q.Template}, {modelfile.System, q.System},
+		{modelfile.Renderer, q.Renderer}, {modelfile.Parser, q.Parser}, {modelfile.Requires, q.Requires},
+	} {
+		if c.value != "" {
+			list = append(list, modelfile.Command{Name: c.name, Value: c.value})
+		}
+	}
+	for _, text := range q.License {
+		list = append(list, modelfile.Command{Name: modelfile.License, Value: text})
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Parameters)) {
+		values, err := parameterTexts(q.Parameters[name])
+		if err != nil {
+			return nil, wire.BadRequest("parameter %q: %v", wire.Clip(name), err)
+		}
+		for _, v := range values {
+			list = append(list, modelfile.Command{Name: modelfile.Parameter, Key: name, Value: v})
+		}
+	}
+	for i, m := range q.Messages {
+		if !slices.Contains([]string{"system", "user", "assistant"}, m.Role) {
+			return nil, wire.BadRequest("message %d: role %q is not system, user or assistant", i+1, wire.Clip(m.Role))
+		}
+		if len(m.Images) > 0 {
+			return nil, wire.BadRequest("message %d: messages of a model cannot have pictures", i+1)
+		}
+		list = append(list, modelfile.Command{Name: modelfile.Message, Key: m.Role, Value: m.Content})
+	}
+	return list, nil
+}
+
+// parameterTexts formats a parameter's values like PARAMETER lines. null gives none.
+func parameterTexts(value json.RawMessage) ([]string, error) {
+	var v any
+	if err := json.Unmarshal(value, &v); err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []string{v}, nil
+	case []any:
+		var list []json.RawMessage
+		var out []string
+		if err := json.Unmarshal(value, &list); err != nil {
+			return nil, err
+		}
+		for i := range list {
+			if _, nested := v[i].([]any); nested {
+				return nil, errors.New("must not be a list of lists")
+			}
+			more, err := parameterTexts(list[i])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+		}
+		return out, nil
+	case map[string]any:
+		return nil, errors.New("must not be an object")
+	}
+	return []string{string(value)}, nil // a number or boolean, verbatim
+}
+
+// buildInput is the input of a build: a model of the store or uploaded files, and changes to it.
+type buildInput struct {
+	name     manifest.Name
+	from     string
+	files    map[string]digest.Digest
+	commands []modelfile.Command
+	opts     convert.Options
+}
+
+// statusWaiting is reported while a build waits for another one.
+const statusWaiting = "waiting for another create"
+
+// build creates a model. Builds run one at a time: each takes a gigabyte of buffers and all CPU cores.
+func (s *api) build(ctx context.Context, q buildInput, report func(progressJSON)) error {
+	select {
+	case s.buildSlot <- struct{}{}:
+	default:
+		report(progressJSON{Status: statusWaiting})
+		select {
+		case s.buildSlot <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	defer func() { <-s.buildSlot }()
+	store, dir := s.opts.Store, ""
+	release, err := store.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if len(q.files) > 0 {
+		var remove func()
+		if dir, remove, err = store.Folder(q.files); errors.Is(err, manifest.ErrBlobMissing) {
+			return wire.BadRequest("%v; upload it with POST %sDIGEST", err, blobPath)
+		}
+		if err != nil {
+			return err
+		}
+		defer remove()
+		if err := checkFolder(dir); err != nil {
+			return err
+		}
+		q.from, q.opts.StoreOnly = dir, false
+	}
+	begun := false
+	q.opts.Progress = func(e write.Event) {
+		begun = true
+		report(progressJSON{Status: "converting model", Total: e.TotalBytes, Completed: e.Bytes})
+	}
+	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: q.from}}, q.commands...)}
+	result, err := convert.Create(ctx, store, q.name, file, q.opts)
+	if err != nil {
+		return createError(err, dir)
+	}
+	store.UsedUploads(slices.Collect(maps.Values(q.files))...)
+	if !begun {
+		report(progressJSON{Status: "using existing weights"})
+	}
+	for _, w := range result.Warnings {
+		report(progressJSON{Status: "note: " + wire.OneLine(withoutFolder(w, dir))})
+	}
+	report(progressJSON{Status: "writing manifest"})
+	return nil
+}
+
+// createError makes an error the client's fault unless the operating system caused it. Its message names no folder of
+// this machine.
+func createError(err error, dir string) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	t := wire.ErrorOf(err)
+	var system syscall.Errno
+	if t.Status == http.StatusInternalServerError && !errors.As(err, &system) {
+		t.Status = http.StatusBadRequest
+	}
+	return wire.Errorf(t.Status, "%s", withoutFolder(t.Message, dir))
+}
+
+// withoutFolder removes the path of the folder with the files from a message.
+func withoutFolder(message, dir string) string {
+	if dir == "" {
+		return message
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(message, dir+string(filepath.Separator), ""), dir, "the files")
+}

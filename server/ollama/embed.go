@@ -1,0 +1,85 @@
+package ollama
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// embedRequest is the body of /api/embed.
+type embedRequest struct {
+	Model      string           `json:"model"`
+	Input      server.Inputs    `json:"input"`
+	Truncate   bool             `json:"truncate"` // cut inputs that are too long; otherwise they are an error
+	Dimensions int              `json:"dimensions"`
+	KeepAlive  params.KeepAlive `json:"keep_alive"`
+	Options    params.Options   `json:"options"`
+}
+
+// embedJSON is the response of /api/embed. Durations are in nanoseconds.
+type embedJSON struct {
+	Model      string      `json:"model"`
+	Embeddings [][]float32 `json:"embeddings"`
+	Total      int64       `json:"total_duration,omitempty"`
+	Load       int64       `json:"load_duration,omitempty"`
+	Tokens     int         `json:"prompt_eval_count,omitempty"`
+}
+
+// embed is POST /api/embed: it computes the embedding of each text.
+func (s *api) embed(w http.ResponseWriter, r *http.Request) error {
+	begun := time.Now()
+	var q embedRequest
+	if err := wire.ReadJSON(r, &q); err != nil {
+		return err
+	}
+	if q.Input.IsEmpty() {
+		name, _, err := s.onlyLoad(r, q.Model, q.KeepAlive)
+		if err != nil {
+			return err
+		}
+		return wire.WriteJSON(w, embedJSON{Model: name, Embeddings: [][]float32{}, Total: int64(time.Since(begun))})
+	}
+	m, e, load, err := s.core.Embed(r.Context(), q.Model,
+		server.EmbedRequest{Input: q.Input, Truncate: q.Truncate, Dimensions: q.Dimensions, Keep: q.KeepAlive.Duration,
+			Context: q.Options.NumCtx})
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, embedJSON{m.Name(), e.Vectors, int64(time.Since(begun)), int64(load), e.Tokens})
+}
+
+// embeddingRequest is the body of /api/embeddings, which older clients use.
+type embeddingRequest struct {
+	Model     string           `json:"model"`
+	Prompt    string           `json:"prompt"`
+	KeepAlive params.KeepAlive `json:"keep_alive"`
+	Options   params.Options   `json:"options"`
+}
+
+type embeddingJSON struct {
+	Embedding []float32 `json:"embedding"`
+}
+
+// embeddings is POST /api/embeddings: it computes the embedding of one text.
+func (s *api) embeddings(w http.ResponseWriter, r *http.Request) error {
+	var q embeddingRequest
+	if err := wire.ReadJSON(r, &q); err != nil {
+		return err
+	}
+	if q.Prompt == "" {
+		if _, _, err := s.onlyLoad(r, q.Model, q.KeepAlive); err != nil {
+			return err
+		}
+		return wire.WriteJSON(w, embeddingJSON{[]float32{}})
+	}
+	_, e, _, err := s.core.Embed(r.Context(), q.Model,
+		server.EmbedRequest{Input: server.Inputs{Texts: []string{q.Prompt}}, Keep: q.KeepAlive.Duration,
+			Context: q.Options.NumCtx})
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, embeddingJSON{e.Vectors[0]})
+}

@@ -1,0 +1,174 @@
+package ollama
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// generateRequest is the body of /api/generate.
+type generateRequest struct {
+	Model     string           `json:"model"`
+	Prompt    string           `json:"prompt"`
+	Suffix    string           `json:"suffix"`
+	System    string           `json:"system"` // empty means the model's: Ollama's own clients always send the field
+	Template  string           `json:"template"`
+	Context   []int32          `json:"context"`
+	Raw       bool             `json:"raw"`
+	Images    []string         `json:"images"`
+	Stream    *bool            `json:"stream"`
+	Think     params.Thinking  `json:"think"`
+	KeepAlive params.KeepAlive `json:"keep_alive"`
+	Options   params.Options   `json:"options"`
+	Format    params.Format    `json:"format"`
+	params.LogProbOptions
+	IDs bool `json:"ids"` // an extension: return token ids with the text
+}
+
+// generateJSON is one message of the response stream.
+type generateJSON struct {
+	Model     string               `json:"model"`
+	CreatedAt time.Time            `json:"created_at"`
+	Response  string               `json:"response"`
+	Thinking  string               `json:"thinking,omitempty"`
+	Calls     []callJSON           `json:"tool_calls,omitempty"`
+	IDs       []int32              `json:"ids,omitempty"`
+	LogProbs  []server.LogProbJSON `json:"logprobs,omitempty"`
+	Done      bool                 `json:"done"`
+	Context   []int32              `json:"context,omitempty"`
+	endJSON
+}
+
+// generate is POST /api/generate: it completes a prompt.
+func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
+	begun := time.Now()
+	var q generateRequest
+	if err := wire.ReadJSON(r, &q); err != nil {
+		return err
+	}
+	if q.Prompt == "" && q.Suffix == "" && len(q.Images) == 0 {
+		name, reason, err := s.onlyLoad(r, q.Model, q.KeepAlive)
+		if err != nil {
+			return err
+		}
+		return wire.WriteJSON(w, generateJSON{Model: name, CreatedAt: now(), Done: true,
+			endJSON: endJSON{DoneReason: reason}})
+	}
+	m, err := s.core.Find(r.Context(), q.Model)
+	if err != nil {
+		return err
+	}
+	prompt, err := s.generatePrompt(r, m, q)
+	if err != nil {
+		return err
+	}
+	j, err := s.core.NewJob(m, prompt, q.Options, q.Format, q.LogProbOptions)
+	if err != nil {
+		return err
+	}
+	j.Keep, j.Begun = q.KeepAlive.Duration, begun
+	stream, whole := streams(q.Stream), generateJSON{Model: m.Name()}
+	ids := slices.Clone(prompt.IDs)
+	var response, thoughts strings.Builder
+	count := 0
+	o, err := s.core.Run(r.Context(), j, func(p server.Piece) error {
+		ids = append(ids, p.Ids...)
+		part := generateJSON{Model: m.Name(), CreatedAt: now(), Response: p.Text, Thinking: p.Thinking,
+			Calls: calls(count, p.Calls)}
+		count += len(p.Calls)
+		part.LogProbs = m.LogProbs(p.LogProbs)
+		if q.IDs {
+			part.IDs = p.Ids
+		}
+		switch {
+		case !stream:
+			response.WriteString(p.Text)
+			thoughts.WriteString(p.Thinking)
+			whole.Calls = append(whole.Calls, part.Calls...)
+			whole.IDs = append(whole.IDs, part.IDs...)
+			whole.LogProbs = append(whole.LogProbs, part.LogProbs...)
+		case !p.Empty() || len(part.IDs) > 0:
+			return wire.WriteLine(w, part)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, endOf(o)
+	whole.Response, whole.Thinking = response.String(), thoughts.String()
+	if len(prompt.Pictures) == 0 { // token ids cannot restore pictures
+		whole.Context = ids
+	}
+	if stream {
+		return wire.WriteLine(w, whole)
+	}
+	return wire.WriteJSON(w, whole)
+}
+
+// generatePrompt returns the prompt of a request: verbatim if it is raw, otherwise as a user message in the template.
+func (s *api) generatePrompt(r *http.Request, m *server.Model, q generateRequest) (*prompt.Prompt, error) {
+	var pictures []runtime.Picture
+	for i, text := range q.Images {
+		p, err := server.DecodePicture(text, i)
+		if err != nil {
+			return nil, err
+		}
+		pictures = append(pictures, p)
+	}
+	if q.Raw {
+		if q.System != "" || q.Template != "" || q.Suffix != "" || len(q.Context) > 0 || q.Think.On != nil && *q.Think.On {
+			return nil, wire.BadRequest("raw excludes system, template, suffix, context and think: they need the template")
+		}
+		text, shown, err := m.ShowPictures(q.Prompt, pictures)
+		if err != nil {
+			return nil, err
+		}
+		ids, err := s.core.Encode(r.Context(), m, text)
+		return &prompt.Prompt{IDs: ids, Pictures: shown}, err
+	}
+	style, err := m.ChatStyle()
+	if q.Template != "" {
+		if style, err = m.Style.With(r.Context(), q.Template); err != nil {
+			return nil, wire.BadRequest("template: %v", err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if q.Suffix != "" && !style.Fills() {
+		return nil, wire.BadRequest("%s does not support insert: its template does not use a suffix", m.Name())
+	}
+	c := prompt.Conversation{Pictures: pictures}
+	c.Suffix, c.Think, c.ThinkLevel = q.Suffix, q.Think.On, q.Think.Level
+	if q.System != "" {
+		c.Messages = append(c.Messages, chat.Message{Role: "system", Content: q.System})
+	}
+	c.Messages = append(c.Messages, prompt.UserTurn(q.Prompt, len(pictures)))
+	if len(q.Context) == 0 {
+		c.Messages = style.WithImageMessages(c.Messages)
+	} else {
+		c.Messages = style.WithSystem(c.Messages)
+	}
+	p, err := s.core.MakePrompt(r.Context(), m, style, c)
+	if err == nil && len(q.Context) > 0 {
+		p.IDs = slices.Concat(q.Context, withoutBOS(m, p.IDs))
+	}
+	return p, err
+}
+
+// withoutBOS removes a leading BOS token from ids that continue other ids.
+func withoutBOS(m *server.Model, ids []int32) []int32 {
+	if bos, ok := m.Tokenizer().BOS(); ok && len(ids) > 0 && ids[0] == bos {
+		return ids[1:]
+	}
+	return ids
+}

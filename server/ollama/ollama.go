@@ -1,0 +1,84 @@
+package ollama
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/params"
+)
+
+// Common parts of Ollama's generate and chat, https://docs.ollama.com/api as of 0.33. Extensions are marked.
+
+// endJSON is part of the last message of a response. Durations are in nanoseconds.
+type endJSON struct {
+	DoneReason string        `json:"done_reason,omitempty"`
+	Total      int64         `json:"total_duration,omitempty"`
+	Load       int64         `json:"load_duration,omitempty"`
+	Prompt     int           `json:"prompt_eval_count,omitempty"`
+	PromptTime int64         `json:"prompt_eval_duration,omitempty"`
+	Tokens     int           `json:"eval_count,omitempty"`
+	TokensTime int64         `json:"eval_duration,omitempty"`
+	Stats      *server.Stats `json:"stats,omitempty"` // an extension
+}
+
+func endOf(o server.Outcome) endJSON {
+	s := server.NewStats(o.Stats)
+	return endJSON{
+		DoneReason: string(o.Done), Total: int64(o.Total), Load: int64(o.Load),
+		Prompt: o.Stats.PromptTokens, PromptTime: int64(o.Stats.PromptTime),
+		Tokens: o.Stats.Tokens, TokensTime: int64(o.Stats.GenerateTime), Stats: &s,
+	}
+}
+
+// Done reasons of requests that only load or unload a model.
+const (
+	doneLoad   = "load"
+	doneUnload = "unload"
+)
+
+// callJSON is a tool call.
+type callJSON struct {
+	ID       string       `json:"id,omitempty"`
+	Function functionJSON `json:"function"`
+}
+
+type functionJSON struct {
+	Index     int             `json:"index"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// calls converts tool calls. The first one gets the index from.
+func calls(from int, list []parse.ToolCall) []callJSON {
+	var out []callJSON
+	for i, c := range list {
+		out = append(out, callJSON{c.ID, functionJSON{from + i, c.Name, c.Arguments}})
+	}
+	return out
+}
+
+// now returns the timestamp of a message.
+func now() time.Time { return time.Now().UTC() }
+
+// streams reports whether to stream a response. The default is true.
+func streams(wanted *bool) bool { return wanted == nil || *wanted }
+
+// onlyLoad handles a request without a prompt, with which clients preload or unload a model. It returns the model's
+// name and the done reason.
+func (s *api) onlyLoad(r *http.Request, name string, keep params.KeepAlive) (string, string, error) {
+	if keep.Unloads() {
+		name, err := s.core.Unload(r.Context(), name)
+		return name, doneUnload, err
+	}
+	m, err := s.core.Find(r.Context(), name)
+	if err != nil {
+		return "", "", err
+	}
+	if err := s.core.Load(r.Context(), m, keep.Duration); err != nil {
+		return "", "", err
+	}
+	return m.Name(), doneLoad, nil
+}

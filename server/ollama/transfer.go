@@ -1,0 +1,148 @@
+package ollama
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/server/address"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// transferRequest is the body of /api/pull and /api/push. Credentials are those of `ingot login` on the server;
+// credentials in a request are ignored.
+type transferRequest struct {
+	Model    string `json:"model"`
+	Insecure bool   `json:"insecure"` // skip certificate checks, or use no TLS; only for hosts that the operator allows
+	Stream   *bool  `json:"stream"`
+
+	Name string `json:"name"` // sent by older clients instead of model
+}
+
+// pull is POST /api/pull: it pulls a model from the registry in its name.
+func (s *api) pull(w http.ResponseWriter, r *http.Request) error {
+	return s.transfer(w, r, "pulling", func(ctx context.Context, c *registry.Client, n manifest.Name) error {
+		_, err := c.Pull(ctx, s.opts.Store, n, registry.PullOptions{})
+		return err
+	})
+}
+
+// push is POST /api/push: it pushes a model to the registry in its name.
+func (s *api) push(w http.ResponseWriter, r *http.Request) error {
+	return s.transfer(w, r, "pushing", func(ctx context.Context, c *registry.Client, n manifest.Name) error {
+		_, err := c.Push(ctx, s.opts.Store, n, n, registry.PushOptions{})
+		return err
+	})
+}
+
+// transfer moves a model. If the client disconnects, the next transfer resumes.
+func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
+	move func(context.Context, *registry.Client, manifest.Name) error) error {
+	var q transferRequest
+	if err := wire.ReadJSON(r, &q); err != nil {
+		return err
+	}
+	n, err := manifest.ParseName(cmp.Or(q.Model, q.Name))
+	if err != nil {
+		return err
+	}
+	if n.IsLocal() {
+		return wire.BadRequest("%s has no registry: use HOST/PATH, such as registry.ollama.ai/library/%s", n, n)
+	}
+	if q.Insecure && !s.opts.InsecureRegistries.Has(n.Host) {
+		return wire.Errorf(http.StatusForbidden,
+			"insecure is not allowed for %s; `ingot serve --insecure-registry %s` allows it",
+			wire.Clip(n.Host), wire.Clip(n.Host))
+	}
+	return streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
+		o := registry.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}
+		o.Events = func(e registry.Event) { s.reportTransfer(e, verb, report) }
+		err := s.move(ctx, o, n, move)
+		if q.Insecure && errors.Is(err, registry.ErrPlainHTTP) {
+			o.Insecure, o.PlainHTTP = false, true
+			err = s.move(ctx, o, n, move)
+		}
+		if errors.Is(err, registry.ErrPrivateRegistry) {
+			return wire.Errorf(http.StatusForbidden, "%v; `ingot serve --private-registry %s` allows it", err, n.Host)
+		}
+		return transferError(err)
+	})
+}
+
+// allowsPrivate reports whether requests may use a registry at a non-public address: one that the operator lists, or
+// one on this machine if only this machine can reach the server.
+func (s *api) allowsPrivate(host string) bool {
+	if s.opts.InsecureRegistries.Has(host) || s.opts.PrivateRegistries.Has(host) {
+		return true
+	}
+	at := address.Address{Host: s.opts.Host}
+	return registry.IsLoopback(host) && len(s.opts.Hosts) == 0 && (s.opts.Host == "" || at.Loopback())
+}
+
+func (s *api) move(ctx context.Context, o registry.Options, n manifest.Name,
+	move func(context.Context, *registry.Client, manifest.Name) error) error {
+	client, err := registry.New(o)
+	if err != nil {
+		return err
+	}
+	return move(ctx, client, n)
+}
+
+// reportTransfer reports a transfer's event as progress.
+func (s *api) reportTransfer(e registry.Event, verb string, report func(progressJSON)) {
+	switch e.Kind {
+	case registry.Plan:
+		report(progressJSON{Status: verb + " manifest"})
+		return
+	case registry.Warned:
+		s.opts.Log("registry %s: %s", e.Name, wire.OneLine(e.Err.Error()))
+		return
+	case registry.Retry, registry.Waiting, registry.Skipped:
+		return
+	}
+	_, digits, _ := strings.Cut(e.Digest.String(), ":")
+	p := progressJSON{Status: verb + " " + digits[:min(len(digits), 12)], Digest: e.Digest.String(),
+		Total: e.Total, Completed: e.Bytes}
+	switch e.Kind {
+	case registry.Done, registry.Present, registry.Mounted:
+		p.Completed = e.Total
+	}
+	report(p)
+}
+
+// transferError sets the status of a transfer's error. A registry's 401 becomes 403, since the client's key for this
+// server is not at fault.
+func transferError(err error) error {
+	var (
+		status *registry.StatusError
+		netErr net.Error
+		urlErr *url.Error
+	)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, manifest.ErrNotFound):
+		return err
+	case errors.Is(err, registry.ErrUnauthorized):
+		return wire.Errorf(http.StatusForbidden, "%v; `ingot login` on the server's machine stores credentials", err)
+	case errors.Is(err, registry.ErrNotFound):
+		return wire.Errorf(http.StatusNotFound, "%v", err)
+	}
+	for _, gateway := range []error{
+		registry.ErrDigest, registry.ErrUnsupported, registry.ErrInterrupted, registry.ErrCertificate,
+		registry.ErrPlainHTTP, registry.ErrTLS, registry.ErrPrivateAddress,
+		manifest.ErrInvalidManifest, manifest.ErrUnknownManifest, manifest.ErrTooLarge,
+	} {
+		if errors.Is(err, gateway) {
+			return wire.Errorf(http.StatusBadGateway, "%v", err)
+		}
+	}
+	if errors.As(err, &status) || errors.As(err, &urlErr) || errors.As(err, &netErr) {
+		return wire.Errorf(http.StatusBadGateway, "%v", err)
+	}
+	return err
+}

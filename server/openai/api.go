@@ -1,0 +1,26 @@
+// Package openai has OpenAI's API: chat completions, completions, responses, embeddings and models,
+// https://platform.openai.com/docs/api-reference as of November 2026.
+//
+// Contract: extensions, ours and those of other servers, are marked. A parameter that would change the response and is
+// not implemented is an error. Nothing is stored between requests.
+package openai
+
+import (
+	"net/http"
+
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// api has the API's handlers.
+type api struct {
+	core *server.Server
+	opts server.Options
+}
+
+// New returns the API over a server.
+func New(s *server.Server) server.API {
+	a := &api{core: s, opts: s.Options()}
+	return server.API{Endpoints: a.endpoints(), Schemas: schemas,
+		Dialects: wire.Dialects{{Prefix: "/v1/", Body: openAIError, Busy: http.StatusServiceUnavailable}}}
+}

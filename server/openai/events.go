@@ -1,0 +1,280 @@
+package openai
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/parse"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// outputItem is an item of a response: reasoning, a message or a tool call.
+type outputItem struct {
+	ID        string        `json:"id"`
+	Type      string        `json:"type"`
+	Status    string        `json:"status,omitempty"`
+	Role      string        `json:"role,omitempty"`              // of a message
+	Summary   *[]outputPart `json:"summary,omitempty"`           // of reasoning; always empty: Content has the full text
+	Content   *[]outputPart `json:"content,omitempty"`           // of reasoning and messages
+	Encrypted string        `json:"encrypted_content,omitempty"` // of reasoning, if requested: its text, unencrypted
+	CallID    string        `json:"call_id,omitempty"`           // of a call
+	Name      string        `json:"name,omitempty"`
+	Arguments *string       `json:"arguments,omitempty"`
+}
+
+// outputPart is a content part of an item.
+type outputPart struct {
+	Type        string         `json:"type"`
+	Text        string         `json:"text"`
+	Annotations *[]struct{}    `json:"annotations,omitempty"` // of a message; always empty
+	LogProbs    *[]chatLogProb `json:"logprobs,omitempty"`
+}
+
+// responseEvent is an event of a stream.
+type responseEvent struct {
+	Type         string         `json:"type"`
+	Number       int            `json:"sequence_number"`
+	Response     *responseJSON  `json:"response,omitempty"`
+	OutputIndex  *int           `json:"output_index,omitempty"`
+	Item         *outputItem    `json:"item,omitempty"`
+	ItemID       string         `json:"item_id,omitempty"`
+	ContentIndex *int           `json:"content_index,omitempty"`
+	Part         *outputPart    `json:"part,omitempty"`
+	Delta        *string        `json:"delta,omitempty"`
+	Text         *string        `json:"text,omitempty"`
+	Name         string         `json:"name,omitempty"`
+	Arguments    *string        `json:"arguments,omitempty"`
+	LogProbs     *[]chatLogProb `json:"logprobs,omitempty"`
+}
+
+// Types of items with text, and of their parts.
+const (
+	itemMessage   = "message"
+	itemReasoning = "reasoning"
+	partMessage   = "output_text"
+	partReasoning = "reasoning_text"
+)
+
+// responsesWriter writes a response, as a stream or as one object. OpenAI's clients rely on the order of events: for
+// each item in turn, the item and its part are added, the text comes in deltas, and then the complete text, part and
+// item.
+type responsesWriter struct {
+	m         *server.Model
+	w         http.ResponseWriter
+	events    *wire.Events // nil: not streamed
+	encrypted bool
+	wantsLogs bool
+
+	response responseJSON
+	number   int // sequence number of the next event
+	begun    bool
+	open     string // type of the last item if it is not complete; "": none
+	text     strings.Builder
+	logs     []chatLogProb // of the open message
+	pending  []chatLogProb // of tokens without text so far
+}
+
+func newResponsesWriter(w http.ResponseWriter, m *server.Model, q *responseRequest,
+	r runtime.Request) *responsesWriter {
+	a := &responsesWriter{m: m, w: w, response: newResponse(m, q, r), wantsLogs: r.LogProbs}
+	for _, more := range q.Include {
+		a.encrypted = a.encrypted || more == includeReasoning
+	}
+	if q.Stream {
+		a.events = new(wire.NewEvents(w, a.fail))
+	}
+	return a
+}
+
+// send sends an event if the response is streamed.
+func (a *responsesWriter) send(e responseEvent) error {
+	if a.events == nil {
+		return nil
+	}
+	e.Number = a.number
+	a.number++
+	return a.events.Send(e.Type, e)
+}
+
+// sendItem sends an event about the last item.
+func (a *responsesWriter) sendItem(e responseEvent) error {
+	i := len(a.response.Output) - 1
+	e.OutputIndex = &i
+	if e.Item == nil {
+		e.ItemID = a.response.Output[i].ID
+	}
+	return a.send(e)
+}
+
+// sendResponse sends an event with the response so far.
+func (a *responsesWriter) sendResponse(kind string) error {
+	return a.send(responseEvent{Type: kind, Response: &a.response})
+}
+
+// piece adds a piece of the response.
+func (a *responsesWriter) piece(p server.Piece) error {
+	if !a.begun {
+		a.begun = true
+		if err := a.sendResponse("response.created"); err != nil {
+			return err
+		}
+		if err := a.sendResponse("response.in_progress"); err != nil {
+			return err
+		}
+	}
+	if a.wantsLogs {
+		a.pending = append(a.pending, chatLogProbsOf(a.m, p.LogProbs)...)
+	}
+	if p.Thinking != "" {
+		if err := a.add(itemReasoning, p.Thinking); err != nil {
+			return err
+		}
+	}
+	if p.Text != "" {
+		if err := a.add(itemMessage, p.Text); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.Calls {
+		if err := a.call(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add appends text to the open item if it has this type, or else starts an item.
+func (a *responsesWriter) add(kind, text string) error {
+	if a.open != kind {
+		if err := a.close(); err != nil {
+			return err
+		}
+		if err := a.begin(kind); err != nil {
+			return err
+		}
+	}
+	a.text.WriteString(text)
+	e := responseEvent{Type: "response." + partReasoning + ".delta", ContentIndex: new(0), Delta: &text}
+	if kind == itemMessage {
+		e.Type = "response." + partMessage + ".delta"
+		e.LogProbs = &[]chatLogProb{}
+		*e.LogProbs = append(*e.LogProbs, a.pending...)
+		a.logs = append(a.logs, a.pending...)
+	}
+	a.pending = nil
+	return a.sendItem(e)
+}
+
+// part returns the content of the open item so far.
+func (a *responsesWriter) part() outputPart {
+	if a.open == itemReasoning {
+		return outputPart{Type: partReasoning, Text: a.text.String()}
+	}
+	logs := append([]chatLogProb{}, a.logs...)
+	return outputPart{Type: partMessage, Text: a.text.String(), Annotations: &[]struct{}{}, LogProbs: &logs}
+}
+
+// begin starts an item with text.
+func (a *responsesWriter) begin(kind string) error {
+	a.open, a.logs = kind, nil
+	a.text.Reset()
+	item := outputItem{ID: server.NewID("msg_"), Type: kind, Status: "in_progress", Role: chat.Assistant,
+		Content: &[]outputPart{}}
+	if kind == itemReasoning {
+		item.ID, item.Role, item.Summary = server.NewID("rs_"), "", &[]outputPart{}
+	}
+	a.response.Output = append(a.response.Output, item)
+	if err := a.sendItem(responseEvent{Type: "response.output_item.added", Item: &item}); err != nil {
+		return err
+	}
+	part := a.part()
+	return a.sendItem(responseEvent{Type: "response.content_part.added", ContentIndex: new(0), Part: &part})
+}
+
+// close completes the open item, if any.
+func (a *responsesWriter) close() error {
+	if a.open == "" {
+		return nil
+	}
+	part := a.part()
+	e := responseEvent{Type: "response." + part.Type + ".done", ContentIndex: new(0), Text: &part.Text,
+		LogProbs: part.LogProbs}
+	if err := a.sendItem(e); err != nil {
+		return err
+	}
+	if err := a.sendItem(responseEvent{Type: "response.content_part.done", ContentIndex: new(0),
+		Part: &part}); err != nil {
+		return err
+	}
+	item := &a.response.Output[len(a.response.Output)-1]
+	item.Status, item.Content = "completed", &[]outputPart{part}
+	if a.encrypted && a.open == itemReasoning {
+		item.Encrypted = part.Text
+	}
+	a.open = ""
+	return a.sendItem(responseEvent{Type: "response.output_item.done", Item: item})
+}
+
+// call adds a complete tool call.
+func (a *responsesWriter) call(c parse.ToolCall) error {
+	if err := a.close(); err != nil {
+		return err
+	}
+	a.pending = nil
+	item := outputItem{ID: server.NewID("fc_"), Type: "function_call", Status: "in_progress", CallID: server.CallID(c),
+		Name:      c.Name,
+		Arguments: new("")}
+	a.response.Output = append(a.response.Output, item)
+	if err := a.sendItem(responseEvent{Type: "response.output_item.added", Item: &item}); err != nil {
+		return err
+	}
+	arguments := string(c.Arguments)
+	delta := responseEvent{Type: "response.function_call_arguments.delta", Delta: &arguments}
+	if err := a.sendItem(delta); err != nil {
+		return err
+	}
+	done := responseEvent{Type: "response.function_call_arguments.done", Name: c.Name, Arguments: &arguments}
+	if err := a.sendItem(done); err != nil {
+		return err
+	}
+	last := &a.response.Output[len(a.response.Output)-1]
+	last.Status, last.Arguments = "completed", &arguments
+	return a.sendItem(responseEvent{Type: "response.output_item.done", Item: last})
+}
+
+// end completes the response.
+func (a *responsesWriter) end(o server.Outcome) error {
+	if err := a.close(); err != nil {
+		return err
+	}
+	r := &a.response
+	r.Status, r.CompletedAt = "completed", new(time.Now().Unix())
+	if o.Done == runtime.DoneLength {
+		r.Status, r.CompletedAt, r.Incomplete = "incomplete", nil, &responseIncomplete{"max_output_tokens"}
+	}
+	s := o.Stats
+	r.Usage = &responseUsage{s.PromptTokens, promptTokens{s.CachedTokens}, s.Tokens, reasoningTokens{o.Thought},
+		s.PromptTokens + s.Tokens}
+	if a.events == nil {
+		return wire.WriteJSON(a.w, r)
+	}
+	return a.sendResponse("response." + r.Status)
+}
+
+// fail ends a stream with an error.
+func (a *responsesWriter) fail(t wire.Error) error {
+	code := openAICode(t)
+	switch {
+	case code != "":
+	case t.Status >= http.StatusInternalServerError:
+		code = "server_error"
+	default:
+		code = "invalid_prompt"
+	}
+	a.response.Status, a.response.Error = "failed", &responseError{code, t.Message}
+	return a.sendResponse("response.failed")
+}

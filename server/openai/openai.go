@@ -1,0 +1,115 @@
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// Common parts of OpenAI's API, https://platform.openai.com/docs/api-reference as of November 2026. Extensions, ours
+// and those of other servers, are marked.
+
+// openAIFailure is the body of an error response.
+type openAIFailure struct {
+	Error openAIErrorJSON `json:"error"`
+}
+
+type openAIErrorJSON struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// openAIError returns an error in OpenAI's form.
+func openAIError(t wire.Error) any {
+	e := openAIErrorJSON{
+		Message: t.Message, Type: "invalid_request_error", Param: orNull(t.Param), Code: orNull(openAICode(t)),
+	}
+	if t.Status >= http.StatusInternalServerError {
+		e.Type = "server_error"
+	}
+	return openAIFailure{e}
+}
+
+// openAICode returns the error code, which is set for errors that clients recognize by it.
+func openAICode(t wire.Error) string {
+	switch {
+	case errors.Is(t.Err, manifest.ErrNotFound):
+		return "model_not_found"
+	case errors.Is(t.Err, prompt.ErrLong), errors.Is(t.Err, runtime.ErrMemory):
+		return "context_length_exceeded"
+	case t.Status == http.StatusUnauthorized:
+		return "invalid_api_key"
+	}
+	return ""
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// checkLength rejects prompts that exceed the context length early, with the error that clients recognize.
+func checkLength(m *server.Model, p *prompt.Prompt) error {
+	if n, limit := len(p.IDs), m.Context(); n >= limit {
+		return fmt.Errorf("the prompt has %d tokens, the model's context length is %d: %w", n, limit, prompt.ErrLong)
+	}
+	return nil
+}
+
+// newOpenAIEvents returns a stream that sends errors in OpenAI's form.
+func newOpenAIEvents(w http.ResponseWriter) wire.Events {
+	return wire.NewEvents(w, func(t wire.Error) error {
+		e := wire.NewEvents(w, nil)
+		return e.Send("", openAIError(t))
+	})
+}
+
+// fingerprint identifies the model's manifest.
+func fingerprint(m *server.Model) string { return "fp_" + m.Entry.Digest.Encoded()[:10] }
+
+// usageJSON are token counts.
+type usageJSON struct {
+	Prompt     int              `json:"prompt_tokens"`
+	Completion int              `json:"completion_tokens"`
+	Total      int              `json:"total_tokens"`
+	OfPrompt   promptTokens     `json:"prompt_tokens_details"`
+	OfAnswer   completionTokens `json:"completion_tokens_details"`
+}
+
+type promptTokens struct {
+	Cached int `json:"cached_tokens"`
+}
+
+// completionTokens breaks down the generated tokens: drafts, and tokens up to the end of thinking.
+type completionTokens struct {
+	Reasoning int `json:"reasoning_tokens"`
+	Accepted  int `json:"accepted_prediction_tokens"`
+	Rejected  int `json:"rejected_prediction_tokens"`
+}
+
+// usageOf adds up token counts. prompts has one response for each prompt.
+func usageOf(prompts, all []server.Outcome) usageJSON {
+	var u usageJSON
+	for _, o := range prompts {
+		u.Prompt += o.Stats.PromptTokens
+		u.OfPrompt.Cached += o.Stats.CachedTokens
+	}
+	for _, o := range all {
+		u.Completion += o.Stats.Tokens
+		u.OfAnswer.Reasoning += o.Thought
+		u.OfAnswer.Accepted += o.Stats.Accepted
+		u.OfAnswer.Rejected += o.Stats.Drafted - o.Stats.Accepted
+	}
+	u.Total = u.Prompt + u.Completion
+	return u
+}

@@ -1,0 +1,179 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// sampling are the common parameters of OpenAI's API. The default of each is that of the model's image.
+type sampling struct {
+	Temperature      *float64          `json:"temperature"`
+	TopP             *float64          `json:"top_p"`
+	PresencePenalty  *float64          `json:"presence_penalty"`
+	FrequencyPenalty *float64          `json:"frequency_penalty"`
+	Seed             *int64            `json:"seed"`
+	Stop             params.Texts      `json:"stop"`
+	LogitBias        map[int32]float64 `json:"logit_bias"`
+
+	// Extensions of other servers.
+	TopK              *int     `json:"top_k"`
+	MinP              *float64 `json:"min_p"`
+	RepetitionPenalty *float64 `json:"repetition_penalty"`
+	IgnoreEOS         bool     `json:"ignore_eos"`
+}
+
+// options converts the parameters. most is the maximum number of tokens, or nil for no limit.
+func (p sampling) options(most *int, name string) (params.Options, error) {
+	o := params.Options{
+		Temperature: p.Temperature, TopP: p.TopP, TopK: p.TopK, MinP: p.MinP, RepeatPenalty: p.RepetitionPenalty,
+		PresencePenalty: p.PresencePenalty, FrequencyPenalty: p.FrequencyPenalty, Seed: p.Seed, LogitBias: p.LogitBias,
+		IgnoreEOS: p.IgnoreEOS,
+	}
+	for _, s := range p.Stop {
+		if s != "" {
+			o.Stop = append(o.Stop, s)
+		}
+	}
+	switch {
+	case most != nil && *most == 0:
+		return o, wire.BadParam(name, "must be at least 1")
+	case most != nil:
+		o.NumPredict = most
+	}
+	if t := p.Temperature; t != nil && *t < 0 {
+		return o, wire.BadParam("temperature", "must not be negative")
+	}
+	if t := p.TopP; t != nil && (*t < 0 || *t > 1) {
+		return o, wire.BadParam("top_p", "must be between 0 and 1")
+	}
+	return o, nil
+}
+
+// setSeed gives each choice of a prompt its own seed if the request has one. Otherwise all choices would be equal.
+func setSeed(r *runtime.Request, choice int) {
+	if seed := r.Sampling.Seed; seed != nil && choice > 0 {
+		r.Sampling.Seed = new(*seed + int64(choice))
+	}
+}
+
+// checkTop checks a number of top logprobs.
+func checkTop(param string, n int) error {
+	if n < 0 || n > runtime.MostTopLogProbs {
+		return wire.BadParam(param, "must be between 0 and %d", runtime.MostTopLogProbs)
+	}
+	return nil
+}
+
+// maxChoices is the maximum number of choices per request.
+const maxChoices = 128
+
+func choices(n *int) (int, error) {
+	switch {
+	case n == nil:
+		return 1, nil
+	case *n < 1 || *n > maxChoices:
+		return 0, wire.BadParam("n", "must be between 1 and %d", maxChoices)
+	}
+	return *n, nil
+}
+
+// unsupported is a parameter that would change the response and is not implemented. It must be absent or have no
+// effect.
+type unsupported struct{ value json.RawMessage }
+
+func (u *unsupported) UnmarshalJSON(b []byte) error {
+	u.value = bytes.Clone(b)
+	return nil
+}
+
+// noEffect are values without effect for any parameter.
+var noEffect = []string{"", "null", "false", "0", `""`, "[]", "{}", `"none"`}
+
+// check returns an error unless the parameter is absent, has no effect, or has one of the default values.
+func (u unsupported) check(name string, defaults ...string) error {
+	var b bytes.Buffer
+	if len(u.value) > 0 {
+		if err := json.Compact(&b, u.value); err != nil {
+			return wire.BadParam(name, "%v", err)
+		}
+	}
+	if v := b.String(); slices.Contains(noEffect, v) || slices.Contains(defaults, v) {
+		return nil
+	}
+	return wire.BadParam(name, "this parameter is not supported")
+}
+
+// responseFormat is the output format.
+type responseFormat struct {
+	params.Format
+	text json.RawMessage
+}
+
+func (f *responseFormat) UnmarshalJSON(b []byte) error {
+	var v *struct {
+		Type   string          `json:"type"`
+		Schema json.RawMessage `json:"schema"` // as in the responses API
+		JSON   struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return fmt.Errorf("response_format: %w", err)
+	}
+	if v == nil {
+		return nil
+	}
+	f.text = bytes.Clone(b)
+	switch v.Type {
+	case "text", "":
+	case "json_object":
+		f.Kind = runtime.FormatJSON
+	case "json_schema":
+		schema := v.Schema
+		if schema == nil {
+			schema = v.JSON.Schema
+		}
+		if !bytes.HasPrefix(bytes.TrimSpace(schema), []byte("{")) {
+			return fmt.Errorf("response_format: json_schema needs a schema")
+		}
+		f.Kind, f.Source = runtime.FormatSchema, string(schema)
+	default:
+		return fmt.Errorf("response_format: type %s is not supported: use text, json_object or json_schema",
+			wire.Clip(v.Type))
+	}
+	return nil
+}
+
+// effort is the reasoning effort.
+type effort struct{ params.Thinking }
+
+func (e *effort) UnmarshalJSON(b []byte) error {
+	var text *string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return fmt.Errorf("reasoning effort: %w", err)
+	}
+	if text == nil {
+		return nil
+	}
+	switch *text {
+	case "none":
+		e.On = new(bool)
+		return nil
+	case "minimal":
+		e.Level = "low"
+	case "low", "medium", "high":
+		e.Level = *text
+	case "xhigh", "max":
+		e.Level = "high"
+	default:
+		return fmt.Errorf("the reasoning effort must be none, minimal, low, medium, high or xhigh")
+	}
+	e.On = new(true)
+	return nil
+}

@@ -1,0 +1,17 @@
+package openapi
+
+import "reflect"
+
+// Operation describes a route in the OpenAPI document. Its types are those that the route's handler decodes and
+// encodes.
+type Operation struct {
+	Summary  string
+	Request  reflect.Type // of the body; nil: none
+	Required []string     // required members of the request
+	File     bool         // the body is a file
+	Query    string       // name and description of a query parameter, separated by a space
+	Response reflect.Type // of the response; nil: text or nothing
+	Stream   reflect.Type // of a message of the stream; nil: no stream
+	Media    string       // media type of a response that is not JSON; else ""
+	Created  bool         // the status may be 201
+}

@@ -1,0 +1,189 @@
+package params
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// Options are the parameters of a request, named as in Modelfiles and by Ollama's clients. Parameters of other engines
+// (num_gpu, num_batch, mirostat...) are ignored.
+type Options struct {
+	Temperature      *float64 `json:"temperature"`
+	TopK             *int     `json:"top_k"`
+	TopP             *float64 `json:"top_p"`
+	MinP             *float64 `json:"min_p"`
+	RepeatPenalty    *float64 `json:"repeat_penalty"`
+	PresencePenalty  *float64 `json:"presence_penalty"`
+	FrequencyPenalty *float64 `json:"frequency_penalty"`
+	RepeatLastN      *int     `json:"repeat_last_n"`
+	Seed             *int64   `json:"seed"`
+	NumPredict       *int     `json:"num_predict"`
+	NumCtx           *int     `json:"num_ctx"`
+	Stop             Texts    `json:"stop"`
+
+	// Extensions.
+	IgnoreEOS bool              `json:"ignore_eos"`
+	Draft     *draft            `json:"draft"`
+	LogitBias map[int32]float64 `json:"logit_bias"` // by token id
+}
+
+// LogProbOptions request logprobs.
+type LogProbOptions struct {
+	LogProbs    bool `json:"logprobs"`
+	TopLogProbs int  `json:"top_logprobs"`
+}
+
+// Texts is a string or a list of strings in JSON.
+type Texts []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Texts) UnmarshalJSON(b []byte) error {
+	var one *string
+	if json.Unmarshal(b, &one) == nil {
+		if one != nil {
+			*t = Texts{*one}
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(t))
+}
+
+// draft is the draft depth: a number of tokens, "auto" or "off".
+type draft struct{ runtime.Draft }
+
+func (d *draft) UnmarshalJSON(b []byte) (err error) {
+	var text string
+	if json.Unmarshal(b, &text) != nil {
+		text = string(b)
+	}
+	d.Draft, err = runtime.ParseDraft(text)
+	return err
+}
+
+// Limits of stop texts: every piece of a response is searched for each of them.
+const (
+	MaxStops    = 64
+	MaxStopText = 4096
+)
+
+// Apply applies the options over the defaults of a model with that context length. The caller has set the prompt.
+func (o Options) Apply(d runtime.Defaults, context int, r *runtime.Request) error {
+	r.Sampling, r.MaxTokens, r.Stop, r.IgnoreEOS = d.Sampling, d.MaxTokens, d.Stop, o.IgnoreEOS
+	set(&r.Sampling.Temperature, o.Temperature)
+	set(&r.Sampling.TopK, o.TopK)
+	set(&r.Sampling.TopP, o.TopP)
+	set(&r.Sampling.MinP, o.MinP)
+	set(&r.Sampling.RepeatPenalty, o.RepeatPenalty)
+	set(&r.Sampling.PresencePenalty, o.PresencePenalty)
+	set(&r.Sampling.FrequencyPenalty, o.FrequencyPenalty)
+	set(&r.Sampling.RepeatLastN, o.RepeatLastN)
+	set(&r.MaxTokens, o.NumPredict)
+	if o.Seed != nil {
+		r.Sampling.Seed = o.Seed
+	}
+	if o.LogitBias != nil {
+		r.Sampling.LogitBias = o.LogitBias
+	}
+	if o.Stop != nil {
+		r.Stop = o.Stop
+	}
+	if o.Draft != nil {
+		r.Draft = o.Draft.Draft
+	}
+	if len(r.Stop) > MaxStops || slices.ContainsFunc(r.Stop, func(s string) bool { return len(s) > MaxStopText }) {
+		return wire.BadRequest("stop: at most %d texts of %d bytes are allowed", MaxStops, MaxStopText)
+	}
+	if o.NumCtx != nil && *o.NumCtx > 0 && *o.NumCtx < context {
+		if len(r.Prompt) >= *o.NumCtx {
+			return wire.BadRequest("the prompt has %d tokens, num_ctx is %d: %v", len(r.Prompt), *o.NumCtx, runtime.ErrPrompt)
+		}
+		left := *o.NumCtx - len(r.Prompt)
+		if r.MaxTokens <= 0 || r.MaxTokens > left {
+			r.MaxTokens = left
+		}
+	}
+	return nil
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// KeepAlive is how long a model stays loaded after a request: a number of seconds or a text such as 5m. Negative means
+// forever. It is nil if the request does not set it.
+type KeepAlive struct{ *time.Duration }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (k *KeepAlive) UnmarshalJSON(b []byte) error {
+	var seconds *float64
+	if json.Unmarshal(b, &seconds) == nil {
+		if seconds != nil {
+			k.set(time.Duration(math.Max(math.Min(*seconds, math.MaxInt32), -1) * float64(time.Second)))
+		}
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return fmt.Errorf("keep_alive must be a number of seconds or a text such as 5m")
+	}
+	d, err := ParseKeepAlive(text)
+	if err == nil {
+		k.set(d)
+	}
+	return err
+}
+
+func (k *KeepAlive) set(d time.Duration) {
+	if d < 0 {
+		d = pool.Forever
+	}
+	k.Duration = &d
+}
+
+// Unloads reports whether to unload the model at once.
+func (k KeepAlive) Unloads() bool { return k.Duration != nil && *k.Duration == 0 }
+
+// ParseKeepAlive parses how long a model stays loaded: a number of seconds or a text such as 5m. Negative values give
+// pool.Forever.
+func ParseKeepAlive(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		if d, err = time.ParseDuration(text + "s"); err != nil {
+			return 0, fmt.Errorf("keep_alive %q is not a number of seconds or a duration such as 5m", wire.Clip(text))
+		}
+	}
+	if d < 0 {
+		d = pool.Forever
+	}
+	return d, nil
+}
+
+// Thinking says whether and how much a model thinks: true, false, low, medium or high.
+type Thinking struct {
+	On    *bool
+	Level string
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Thinking) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &t.On) == nil {
+		return nil
+	}
+	if err := json.Unmarshal(b, &t.Level); err != nil || !slices.Contains([]string{"low", "medium", "high"}, t.Level) {
+		return fmt.Errorf("think must be true, false, low, medium or high")
+	}
+	on := true
+	t.On = &on
+	return nil
+}

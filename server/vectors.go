@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server/params"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// EmbedRequest are the parameters of an embedding request.
+type EmbedRequest struct {
+	Input      Inputs
+	Truncate   bool
+	Dimensions int // 0: all
+	Keep       *time.Duration
+	Context    *int // maximum tokens of an input; nil: the model's context
+}
+
+// Embed computes embeddings. load is the time it took to load the model.
+func (s *Server) Embed(ctx context.Context, name string, q EmbedRequest) (m *Model, e runtime.Embeddings,
+	load time.Duration, err error) {
+	if m, err = s.Find(ctx, name); err != nil {
+		return nil, e, 0, err
+	}
+	size, err := m.EmbeddingSize()
+	if err != nil {
+		return nil, e, 0, err
+	}
+	if q.Dimensions < 0 || q.Dimensions > size {
+		return nil, e, 0, wire.BadRequest("dimensions is %d, must be between 1 and %d for %s", q.Dimensions, size, m.Name())
+	}
+	request := runtime.EmbedRequest{Dimensions: q.Dimensions}
+	if request.Inputs, err = s.inputTokens(ctx, m, q); err != nil {
+		return nil, e, 0, err
+	}
+	lease, load, err := s.acquire(ctx, m)
+	if err != nil {
+		return nil, e, 0, err
+	}
+	defer lease.Release(q.Keep)
+	e, err = runtime.Embed(ctx, lease.Model, request)
+	s.metrics.Embedded(m.Name(), e.Tokens)
+	return m, e, load, err
+}
+
+// inputTokens returns the token ids of each input.
+func (s *Server) inputTokens(ctx context.Context, m *Model, q EmbedRequest) (ids [][]int32, err error) {
+	limit := m.Context()
+	if q.Context != nil && *q.Context > 0 {
+		limit = min(limit, *q.Context)
+	}
+	ids = q.Input.ids
+	for i, text := range q.Input.Texts {
+		cut := false
+		one, err := prompt.Encode(ctx, s.prompts, text, func(text string) (one []int32, err error) {
+			one, cut, err = m.EncodeWithin(text, limit)
+			return one, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if cut && !q.Truncate {
+			return nil, s.inputTooLong(ctx, m, text, i, limit)
+		}
+		ids = append(ids, one)
+	}
+	for i, one := range ids {
+		switch {
+		case len(one) == 0:
+			return nil, wire.BadRequest("input %d is empty", i)
+		case len(one) > limit && q.Truncate:
+			ids[i] = one[:limit]
+		case len(one) > limit:
+			return nil, wire.BadRequest("input %d has %d tokens, at most %d are allowed", i, len(one), limit)
+		}
+	}
+	return ids, nil
+}
+
+// inputTooLong returns an error with the length of a text that exceeds the limit.
+func (s *Server) inputTooLong(ctx context.Context, m *Model, text string, i, limit int) error {
+	ids, err := s.Encode(ctx, m, text)
+	if err != nil {
+		return err
+	}
+	return wire.BadRequest("input %d has %d tokens, at most %d are allowed", i, len(ids), limit)
+}
+
+// maxInputs is the maximum number of inputs per request, the same as OpenAI's.
+const maxInputs = 2048
+
+// Inputs are the inputs of an embedding request. In JSON: a text, a list of token ids, or a list of either.
+type Inputs struct {
+	Texts []string
+	ids   [][]int32
+}
+
+// IsEmpty reports whether there are no inputs.
+func (q Inputs) IsEmpty() bool { return len(q.Texts)+len(q.ids) == 0 }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (q *Inputs) UnmarshalJSON(b []byte) error {
+	var texts params.Texts
+	var one []int32
+	switch {
+	case string(b) == `""`: // empty
+	case json.Unmarshal(b, &texts) == nil:
+		q.Texts = texts
+	case json.Unmarshal(b, &one) == nil:
+		q.ids = [][]int32{one}
+	case json.Unmarshal(b, &q.ids) != nil:
+		return fmt.Errorf("input must be a text, a list of token ids, or a list of either")
+	}
+	if n := len(q.Texts) + len(q.ids); n > maxInputs {
+		return fmt.Errorf("input has %d elements, at most %d are allowed", n, maxInputs)
+	}
+	return nil
+}

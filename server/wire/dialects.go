@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"net/http"
+	"strings"
+)
+
+// ErrorJSON is the body of an error of paths without a dialect, and the last message of a stream of JSON lines.
+type ErrorJSON struct {
+	Error string `json:"error"`
+}
+
+// dialect is the form of an API's errors.
+type dialect struct {
+	Prefix string // of the API's paths
+	Body   func(Error) any
+	Busy   int // the status that tells a client to retry later
+}
+
+// Dialects are the forms of errors by path. The longest prefix wins. Other paths have errors of the type errorJSON.
+type Dialects []dialect
+
+// Failure returns the status and body of an error in the form of a path's API.
+func (d Dialects) Failure(path string, t Error) (status int, body any) {
+	best := dialect{"", func(t Error) any { return ErrorJSON{t.Message} }, http.StatusServiceUnavailable}
+	for _, x := range d {
+		if strings.HasPrefix(path, x.Prefix) && len(x.Prefix) > len(best.Prefix) {
+			best = x
+		}
+	}
+	if t.Status == http.StatusServiceUnavailable {
+		t.Status = best.Busy
+	}
+	return t.Status, best.Body(t)
+}
+
+// retryAfter is the Retry-After header of a busy server, in seconds.
+const retryAfter = "1"
+
+// Fail sends an error: as a response with a status, or as the last message if a stream has started.
+func (d Dialects) Fail(w http.ResponseWriter, r *http.Request, t Error) {
+	a, _ := w.(*Response)
+	switch {
+	case a != nil && a.broken:
+	case a != nil && a.last != nil:
+		_ = a.last(t) // fails only if the client has disconnected
+	case a != nil && a.begun:
+		panic(http.ErrAbortHandler) // aborts the connection: a partial response must not look complete
+	default:
+		if t.Status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		d.Refuse(w, r, t)
+	}
+}
+
+// Refuse responds with an error.
+func (d Dialects) Refuse(w http.ResponseWriter, r *http.Request, t Error) {
+	status, body := d.Failure(r.URL.Path, t)
+	w.Header().Set("Content-Type", JSONType)
+	w.WriteHeader(status)
+	if b, err := Encode(body); err == nil {
+		_, _ = w.Write(b)
+	}
+}

@@ -1,0 +1,9 @@
+// Package wire has what all APIs share of HTTP: bounded bodies, JSON, streams of lines and events, and errors.
+//
+// Contract:
+//   - An error before the first byte of a response has an HTTP status and one line of JSON, in the form of the API that
+//     the path belongs to: see [Dialects]. After that it is the last message of the stream.
+//   - [ErrorOf] is where errors of other packages get their HTTP status.
+//   - The bodies of all requests together, with the values decoded from them, take bounded memory: see [Bodies].
+//   - Text from outside that a message quotes is clipped: see [Clip].
+package wire

@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/runtime"
+)
+
+// failure is an error with an HTTP status.
+type failure struct {
+	status  int
+	message string
+	param   string // the invalid parameter, or ""
+}
+
+func (f *failure) Error() string { return f.message }
+
+// Errorf returns an error with an HTTP status.
+func Errorf(status int, format string, args ...any) error {
+	return &failure{status: status, message: fmt.Sprintf(format, args...)}
+}
+
+// BadRequest returns a client error.
+func BadRequest(format string, args ...any) error {
+	return Errorf(http.StatusBadRequest, format, args...)
+}
+
+// BadParam returns a client error about a parameter of the request.
+func BadParam(name, format string, args ...any) error {
+	return &failure{status: http.StatusBadRequest, message: name + ": " + fmt.Sprintf(format, args...), param: name}
+}
+
+// Error is an error as reported to the client.
+type Error struct {
+	Status  int
+	Message string
+	Param   string // the invalid parameter, or ""
+	Err     error
+}
+
+// ErrorOf returns the status and message of an error.
+func ErrorOf(err error) Error {
+	t := Error{Status: http.StatusInternalServerError, Message: OneLine(err.Error()), Err: err}
+	var f *failure
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &f):
+		t.Status, t.Param = f.status, f.param
+		return t
+	case errors.As(err, &large):
+		t.Status = http.StatusRequestEntityTooLarge
+		t.Message = fmt.Sprintf("the request exceeds %d bytes", large.Limit)
+		return t
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		t.Status, t.Message = http.StatusRequestTimeout, "the request body did not arrive in time"
+		return t
+	}
+	for _, s := range statuses {
+		if errors.Is(err, s.is) {
+			switch s.is {
+			case manifest.ErrNotFound:
+				t.Message += "; `ingot pull` downloads a model, `ingot ls` lists local ones"
+			case runtime.ErrMemory:
+				t.Message += "; `ingot serve --context TOKENS` allows longer prompts"
+			}
+			t.Status = s.status
+			return t
+		}
+	}
+	return t
+}
+
+// OneLine replaces control characters by spaces, since a message may quote external text.
+func OneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// Clip shortens text that a message quotes.
+func Clip(s string) string {
+	const limit = 80
+	if r := []rune(s); len(r) > limit {
+		s = string(r[:limit]) + "..."
+	}
+	return OneLine(s)
+}

@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+)
+
+// Media types.
+const (
+	JSONType   = "application/json; charset=utf-8"
+	LinesType  = "application/x-ndjson"
+	EventsType = "text/event-stream"
+	TextType   = "text/plain"
+	AnyType    = "*/*"
+)
+
+// ReadJSON decodes a request's body, one JSON value. Unknown fields are ignored.
+func ReadJSON(r *http.Request, to any) error {
+	b, err := readWhole(r)
+	var large *http.MaxBytesError
+	var known *failure
+	switch {
+	case errors.As(err, &large), errors.As(err, &known), errors.Is(err, os.ErrDeadlineExceeded):
+		return err
+	case err != nil:
+		return BadRequest("read the request: %v", err)
+	case len(bytes.TrimSpace(b)) == 0:
+		return BadRequest("the request has no body, want JSON")
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		return BadRequest("invalid request: %v", err)
+	}
+	return nil
+}
+
+// WriteJSON responds with a value.
+func WriteJSON(w http.ResponseWriter, v any) error {
+	b, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", JSONType)
+	_, _ = w.Write(b) // fails only if the client has disconnected
+	return nil
+}
+
+// WriteLine writes a value to a stream of JSON lines.
+func WriteLine(w http.ResponseWriter, v any) error {
+	b, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	if a, ok := w.(*Response); ok && a.last == nil {
+		a.last = func(t Error) error { return WriteLine(w, ErrorJSON{t.Message}) }
+		w.Header().Set("Content-Type", LinesType)
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Accel-Buffering", "no")
+	}
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	return http.NewResponseController(w).Flush()
+}
+
+// Encode returns a value as a line of JSON.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
