@@ -6,15 +6,6 @@ import (
 	"strings"
 )
 
-// Draft reports whether the layer belongs to the image's draft model, which is used for speculative decoding. Names of
-// its tensors begin with "draft.", and its files are in the folder draft/.
-func (l Layer) Draft() bool {
-	if l.Kind == KindTensor {
-		return strings.HasPrefix(l.Name, "draft.")
-	}
-	return strings.HasPrefix(l.Name, "draft/")
-}
-
 // AbsentError lists the layers of a model whose blobs are not in the store, for instance after a partial pull. It
 // matches [ErrBlobMissing].
 type AbsentError struct {

@@ -113,7 +113,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 			wantProblems(t, fsck(t, s, FsckOptions{}))
 			left := slices.DeleteFunc(files(t, s, ingestDir),
 				func(name string) bool { return strings.HasPrefix(name, "index.json-") })
-			if left = slices.Concat(left, files(t, s, holdersDir)); len(left) > 0 {
+			if left = slices.Concat(left, files(t, s, HoldersDir)); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 			for _, name := range files(t, s, quarantineDir) {

@@ -8,19 +8,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Bounds on manifests and configs that are read into memory. The specification asks registries to accept manifests of
-// at least 4 MiB (distribution-spec v1.1.1, "Pushing Manifests"), and common registries accept no more.
-const (
-	MaxManifestSize = 4 << 20
-	MaxConfigSize   = 4 << 20
-)
-
-// Encodings of an image.
-const (
-	FormatModelPack = "modelpack" // what [Store.Put] writes; see [EncodeModelPack]
-	FormatOllama    = "ollama"    // see [EncodeOllama]
-)
-
 // Decode decodes an image of any encoding from its manifest and the config that the manifest refers to. A config that
 // does not match the manifest's config descriptor is an [ErrCorrupt]. A manifest of another kind is an
 // [*UnknownManifestError]; an invalid manifest in a known encoding is an [ErrInvalidManifest].
@@ -36,19 +23,6 @@ func Decode(manifest, config []byte) (Image, error) {
 		return decodeOllama(m, config)
 	}
 	return decodeModelPack(m, config)
-}
-
-// parsedManifest is a manifest in one of the known encodings.
-type parsedManifest struct {
-	ocispec.Manifest
-	Layers []parsedLayer `json:"layers"`
-	format string
-}
-
-// parsedLayer is a descriptor with Ollama's additional field "name".
-type parsedLayer struct {
-	ocispec.Descriptor
-	Name string `json:"name"`
 }
 
 // parseManifest parses and validates a manifest up to its config descriptor. It rejects manifests that Decode does not
@@ -84,4 +58,12 @@ func parseManifest(b []byte) (parsedManifest, error) {
 		return m, fmt.Errorf("config of %d bytes, the limit is %d: %w", m.Config.Size, MaxConfigSize, ErrTooLarge)
 	}
 	return m, nil
+}
+
+// mediaTypeOf returns the media type of an encoding's manifests.
+func mediaTypeOf(format string) string {
+	if format == FormatOllama {
+		return dockerManifest
+	}
+	return ocispec.MediaTypeImageManifest
 }

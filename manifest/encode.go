@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // Encode returns the manifest of a model in an encoding. If format is empty or the encoding in which the model is
@@ -41,14 +40,6 @@ func (s *Store) Encode(
 		return "", nil, nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return mediaTypeOf(format), manifest, config, nil
-}
-
-// mediaTypeOf returns the media type of an encoding's manifests.
-func mediaTypeOf(format string) string {
-	if format == FormatOllama {
-		return dockerManifest
-	}
-	return ocispec.MediaTypeImageManifest
 }
 
 // Copy stores a model under a second name and returns the digest of the new name's manifest. No layer is written. If

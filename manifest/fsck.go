@@ -147,7 +147,7 @@ func (c *checker) run(ctx context.Context) error {
 
 func (c *checker) lock(ctx context.Context) (release func(), err error) {
 	if c.o.Repair {
-		return c.s.lockAll(ctx)
+		return c.s.Locks().Exclusive(ctx)
 	}
 	return c.s.Lock(ctx)
 }

@@ -82,7 +82,7 @@ func (c *checker) reportMode(d digest.Digest, mode fs.FileMode) {
 
 func (c *checker) reportStray(path string, e fs.DirEntry) {
 	info, err := e.Info()
-	if err != nil || c.s.now().Sub(info.ModTime()) <= strayAge {
+	if err != nil || c.s.Now().Sub(info.ModTime()) <= strayAge {
 		return
 	}
 	c.addProblem(ProblemStray, Problem{Path: path, Detail: fmt.Sprintf("not a blob, %d bytes", info.Size())})
@@ -354,14 +354,14 @@ func (c *checker) checkIngest() error {
 	if err != nil {
 		return err
 	}
-	others := slices.ContainsFunc(c.s.holders(), func(h Holder) bool { return h.PID != os.Getpid() })
+	others := slices.ContainsFunc(c.s.Locks().Holders(), func(h Holder) bool { return h.PID != os.Getpid() })
 	for _, l := range left {
 		path := ingestDir + "/" + l.name
 		switch {
 		case l.resumable():
 			c.report.Unfinished++
 			c.report.UnfinishedBytes += l.bytes
-		case c.s.now().Sub(l.used) <= strayAge,
+		case c.s.Now().Sub(l.used) <= strayAge,
 			(l.kind == leftTemporary || l.kind == leftUploadFolder) && others,
 			l.kind == leftPendingUpload && c.s.isUploading(l):
 		case l.kind == leftOther:

@@ -91,7 +91,7 @@ func TestFsckFindsNothing(t *testing.T) {
 // Fsck finds all kinds of damage at once and repairs what needs no registry.
 func TestFsckFindsAndRepairs(t *testing.T) {
 	s := newStore(t)
-	s.now = func() time.Time { return time.Now().Add(2 * strayAge) } // so that all files are older than strayAge
+	Clock(func() time.Time { return time.Now().Add(2 * strayAge) })(s) // so that all files are older than strayAge
 	putModel(t, s, "a", "shared", "a")
 	signed := putModel(t, s, "b", "shared", "gone")
 	d := putModel(t, s, "c", "c")

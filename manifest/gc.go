@@ -2,19 +2,12 @@ package manifest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-)
-
-// Docker's media types of manifests. OCI tools may copy such manifests into the layout.
-const (
-	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
-	dockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
 )
 
 // Remove removes names, then the blobs that are no longer reachable from the index. If a name does not exist, it
@@ -114,47 +107,6 @@ func (s *Store) mark(ctx context.Context, idx ocispec.Index) (live, dead map[dig
 		}
 	}
 	return m.live, dead, nil
-}
-
-func label(d ocispec.Descriptor) string {
-	if ref := d.Annotations[ocispec.AnnotationRefName]; ref != "" {
-		return clip(ref)
-	}
-	return string(d.Digest)
-}
-
-// references contains the descriptors in a manifest or index of any kind.
-type references struct {
-	Config    *ocispec.Descriptor  `json:"config"`
-	Layers    []ocispec.Descriptor `json:"layers"`
-	Blobs     []ocispec.Descriptor `json:"blobs"` // from the artifact manifest that image-spec v1.1 withdrew
-	Manifests []ocispec.Descriptor `json:"manifests"`
-	Subject   *ocispec.Descriptor  `json:"subject"`
-}
-
-// readReferences reads the references of an index entry. An index may list blobs of any type, so an entry with an
-// unknown media type that does not parse as a manifest has no references. A manifest of a known type must be valid.
-func (s *Store) readReferences(d ocispec.Descriptor) (references, error) {
-	known := false
-	switch d.MediaType {
-	case ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex, dockerManifest, dockerList:
-		known = true
-	}
-	b, err := s.ReadBlob(d.Digest, MaxManifestSize)
-	if err != nil {
-		if !known && errors.Is(err, ErrTooLarge) {
-			err = nil
-		}
-		return references{}, err
-	}
-	var doc references
-	if err := json.Unmarshal(b, &doc); err != nil {
-		if !known {
-			return references{}, nil
-		}
-		return references{}, fmt.Errorf("manifest %s: %v: %w", d.Digest, err, ErrInvalidManifest)
-	}
-	return doc, nil
 }
 
 // markFrom marks a manifest and everything it refers to. Children of an index may be absent, because tools can copy a

@@ -238,7 +238,7 @@ func TestRemoveWhileWriting(t *testing.T) {
 
 func TestLockWaitsForCollection(t *testing.T) {
 	s := newStore(t)
-	release, err := s.lockAll(t.Context())
+	release, err := s.Locks().Exclusive(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,13 +263,13 @@ func TestLockWaitsForCollection(t *testing.T) {
 
 func TestIndexLockHeldTooLong(t *testing.T) {
 	s := newStore(t)
-	unlock, err := s.lockIndex(t.Context())
+	unlock, err := s.Locks().Index(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	l := putBlob(t, s, "w", "w")
-	s.indexWait = 0
+	Waits(0, 0)(s)
 	if _, err := s.Put(t.Context(), mustName(t, "a"), Image{Layers: []Layer{l}}); !errors.Is(err, ErrBusy) ||
 		!strings.Contains(err.Error(), "index.lock") {
 		t.Errorf("error %v", err)

@@ -9,12 +9,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// annotationPushed lists the repositories that a model was pushed to, newest first, comma-separated.
-const annotationPushed = "org.ingotml.pushed"
-
-// maxPushed limits the repositories that an entry lists.
-const maxPushed = 8
-
 // Home is a repository that should have a manifest of the store, because the model was pulled from it or pushed to it.
 type Home struct {
 	Host, Path string
@@ -57,13 +51,6 @@ func (s *Store) Homes(ctx context.Context, host string) ([]Home, error) {
 		}
 	}
 	return list, nil
-}
-
-func pushedTo(d ocispec.Descriptor) []string {
-	if d.Annotations[annotationPushed] == "" {
-		return nil
-	}
-	return strings.Split(d.Annotations[annotationPushed], ",")
 }
 
 // NotePushed records in the index where a model was pushed to, so that later pushes can mount its blobs. The record is

@@ -195,3 +195,12 @@ func (c Config) check() error {
 func isArchive(mediaType string) bool {
 	return strings.HasSuffix(mediaType, ".tar") || strings.Contains(mediaType, ".tar+")
 }
+
+// Draft reports whether the layer belongs to the image's draft model, which is used for speculative decoding. Names of
+// its tensors begin with "draft.", and its files are in the folder draft/.
+func (l Layer) Draft() bool {
+	if l.Kind == KindTensor {
+		return strings.HasPrefix(l.Name, "draft.")
+	}
+	return strings.HasPrefix(l.Name, "draft/")
+}

@@ -66,7 +66,7 @@ func (in *Ingest) open(ctx context.Context) error {
 		in.journal, err = os.OpenFile(in.path(ingestJournal), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	}
 	if err == nil {
-		now := in.s.now()
+		now := in.s.Now()
 		err = os.Chtimes(in.path(ingestJournal), now, now) // the folder's age is the journal's
 	}
 	if err != nil {

@@ -173,7 +173,7 @@ func TestIngestNothingSealed(t *testing.T) {
 func TestIngestAndCollect(t *testing.T) {
 	s := newStore(t)
 	now := time.Now()
-	s.now = func() time.Time { return now }
+	Clock(func() time.Time { return now })(s)
 	in := openIngest(t, s)
 	seal(t, in, "a", "published")
 	if err := in.Publish(); err != nil {

@@ -141,7 +141,7 @@ func (s *Store) folderUse(name, stamp string) (bytes int64, used time.Time) {
 // stale reports whether a leftover can be removed. The caller holds the store's lock exclusively, so no run is writing
 // to it; replacements of index.json and uploads in progress are protected by their own locks.
 func (s *Store) stale(l leftover, unfinished bool) bool {
-	age := s.now().Sub(l.used)
+	age := s.Now().Sub(l.used)
 	switch l.kind {
 	case leftTemporary, leftUploadFolder:
 		return true

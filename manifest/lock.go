@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,13 +15,39 @@ import (
 	"github.com/gofrs/flock"
 )
 
+// Names in the store's folder.
+const (
+	StoreFile  = "lock"
+	IndexFile  = "index.lock"
+	HoldersDir = "holders"
+)
+
+// How long to wait for a lock before returning a BusyError. A collection can be postponed, so its wait is short. The
+// index lock is held for milliseconds, so a longer wait means that its holder is suspended.
+const (
+	defaultCollectWait = 5 * time.Second
+	defaultIndexWait   = 30 * time.Second
+)
+
 // lockRetry is the interval at which a lock that is held by another process is tried again.
 const lockRetry = 10 * time.Millisecond
 
-// Lock acquires the store's lock, shared with other writers. It waits while a collection holds the lock exclusively.
-// The caller holds it from its first blob to its last Put. release may be called more than once. The operating system
-// releases the lock if the process dies.
-func (s *Store) Lock(ctx context.Context) (release func(), err error) {
+// Locks are the locks of one store. Its methods are safe for concurrent use.
+type Locks struct {
+	Root        string        // the store's folder
+	Command     string        // shown in the messages of processes that wait for this one
+	CollectWait time.Duration // how long Exclusive waits
+	IndexWait   time.Duration // how long Index waits
+}
+
+// newLocks returns the locks of the store in a folder, with the default waits.
+func newLocks(root, command string) Locks {
+	return Locks{Root: root, Command: command, CollectWait: defaultCollectWait, IndexWait: defaultIndexWait}
+}
+
+// Shared acquires the store's lock, shared with other writers. It waits while a collection holds the lock exclusively.
+// release may be called more than once.
+func (s Locks) Shared(ctx context.Context) (release func(), err error) {
 	release, err = s.lock(ctx, false)
 	if err != nil {
 		return nil, fmt.Errorf("lock model store: %w", err)
@@ -28,19 +55,23 @@ func (s *Store) Lock(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// lockAll acquires the store's lock exclusively. It returns a *BusyError after collectWait.
-func (s *Store) lockAll(ctx context.Context) (release func(), err error) {
-	wait, cancel := context.WithTimeout(ctx, s.collectWait)
+// Exclusive acquires the store's lock exclusively. It returns a [*BusyError] after CollectWait.
+func (s Locks) Exclusive(ctx context.Context) (release func(), err error) {
+	wait, cancel := context.WithTimeout(ctx, s.CollectWait)
 	defer cancel()
 	release, err = s.lock(wait, true)
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return nil, &BusyError{Path: s.path(lockFile), Holders: s.holders()}
+		return nil, &BusyError{Path: s.path(StoreFile), Holders: s.Holders()}
 	}
 	return release, err
 }
 
-func (s *Store) lock(ctx context.Context, exclusive bool) (func(), error) {
-	l := s.newLock(lockFile)
+func (s Locks) path(elem ...string) string {
+	return filepath.Join(append([]string{s.Root}, elem...)...)
+}
+
+func (s Locks) lock(ctx context.Context, exclusive bool) (func(), error) {
+	l := s.newLock(StoreFile)
 	try := l.TryRLockContext
 	if exclusive {
 		try = l.TryLockContext
@@ -55,14 +86,14 @@ func (s *Store) lock(ctx context.Context, exclusive bool) (func(), error) {
 	}), nil
 }
 
-// lockIndex acquires the lock that protects changes of index.json.
-func (s *Store) lockIndex(ctx context.Context) (unlock func(), err error) {
-	wait, cancel := context.WithTimeout(ctx, s.indexWait)
+// Index acquires the lock that protects changes of index.json.
+func (s Locks) Index(ctx context.Context) (unlock func(), err error) {
+	wait, cancel := context.WithTimeout(ctx, s.IndexWait)
 	defer cancel()
-	l := s.newLock(indexLockFile)
+	l := s.newLock(IndexFile)
 	if ok, err := l.TryLockContext(wait, lockRetry); !ok {
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-			err = &BusyError{Path: s.path(indexLockFile)}
+			err = &BusyError{Path: s.path(IndexFile)}
 		}
 		return nil, fmt.Errorf("lock model index: %w", err)
 	}
@@ -70,7 +101,7 @@ func (s *Store) lockIndex(ctx context.Context) (unlock func(), err error) {
 }
 
 // newLock returns a handle with its own file descriptor, so that goroutines exclude each other like processes.
-func (s *Store) newLock(name string) *flock.Flock {
+func (s Locks) newLock(name string) *flock.Flock {
 	return flock.New(s.path(name), flock.SetPermissions(0o644))
 }
 
@@ -78,9 +109,9 @@ func (s *Store) newLock(name string) *flock.Flock {
 // locks the note, so that a note left by a dead process is recognized by its free lock, even if its PID was reused.
 // Notes are used only in messages, so announce ignores errors. A note contains the command's name but not its
 // arguments: every user can read it, and arguments may be secrets.
-func (s *Store) announce() (retract func()) {
+func (s Locks) announce() (retract func()) {
 	nothing := func() {}
-	dir := s.path(holdersDir)
+	dir := s.path(HoldersDir)
 	if os.MkdirAll(dir, 0o755) != nil {
 		return nothing
 	}
@@ -89,7 +120,7 @@ func (s *Store) announce() (retract func()) {
 		return nothing
 	}
 	remove := func() { os.Remove(f.Name()) }
-	b, err := marshal(Holder{PID: os.Getpid(), Command: clip(s.command)})
+	b, err := marshal(Holder{PID: os.Getpid(), Command: clip(s.Command)})
 	if err == nil {
 		_, err = f.Write(b)
 	}
@@ -106,16 +137,16 @@ func (s *Store) announce() (retract func()) {
 	}
 }
 
-// holders lists the processes that hold the store's lock, and removes the notes of dead processes.
-func (s *Store) holders() []Holder {
-	dir := s.path(holdersDir)
+// Holders lists the processes that hold the store's lock, and removes the notes of dead processes.
+func (s Locks) Holders() []Holder {
+	dir := s.path(HoldersDir)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
 	var list []Holder
 	for _, e := range entries {
-		path := s.path(holdersDir, e.Name())
+		path := s.path(HoldersDir, e.Name())
 		l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // without O_CREATE: the note may have been removed
 		if free, err := l.TryLock(); err != nil {
 			continue

@@ -131,3 +131,9 @@ func CheckDigest(d digest.Digest) error {
 	}
 	return nil
 }
+
+// Docker's media types of manifests. OCI tools may copy such manifests into the layout.
+const (
+	dockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+	dockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
+)

@@ -143,7 +143,7 @@ func (p *Partial) open() error {
 		}
 	}
 	p.direct = openDirect(path)
-	now := p.s.now()
+	now := p.s.Now()
 	return os.Chtimes(path, now, now) // collections use this time
 }
 
@@ -346,4 +346,16 @@ func (p *Partial) end(keep bool) {
 	}
 	dropLock(p.lock)
 	p.lock = nil
+}
+
+// PartialSpace returns the disk space that an unfinished download of a blob already uses.
+func (s *Store) PartialSpace(d digest.Digest) int64 {
+	if !validDigest(d) {
+		return 0
+	}
+	info, err := os.Lstat(s.path(ingestDir, d.Encoded()+partSuffix))
+	if err != nil {
+		return 0
+	}
+	return allocated(info)
 }

@@ -318,7 +318,7 @@ func TestPartialOddities(t *testing.T) {
 
 func TestPullingKeepsBlobs(t *testing.T) {
 	s := newStore(t)
-	s.now = time.Now
+	Clock(time.Now)(s)
 	layer := putBlob(t, s, "a", "fetched already")
 	config, _, err := s.PutBytes(t.Context(), []byte("{}"))
 	if err != nil {
@@ -349,12 +349,12 @@ func TestPullingKeepsBlobs(t *testing.T) {
 		}
 	}
 	collect("P.part", "P.ranges", "config", "layer", "pull-M")
-	s.now = func() time.Time { return time.Now().Add(IngestAge - time.Hour) }
+	Clock(func() time.Time { return time.Now().Add(IngestAge - time.Hour) })(s)
 	collect("P.part", "P.ranges", "config", "layer", "pull-M")
-	s.now = func() time.Time { return time.Now().Add(IngestAge + time.Hour) }
+	Clock(func() time.Time { return time.Now().Add(IngestAge + time.Hour) })(s)
 	collect() // the blobs are removed with the manifest that refers to them
 
-	s.now = time.Now
+	Clock(time.Now)(s)
 	done, err := s.Pulling(t.Context(), manifest)
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ type pendingUpload struct {
 	s     *Store
 	lock  *flock.Flock
 	f     *os.File
-	space *reservation
+	space *Reservation
 	size  int64 // bytes written
 	owned bool  // the file still has its temporary name
 }
@@ -44,8 +44,8 @@ func (s *Store) newPendingUpload(ctx context.Context, o UploadOptions) (*pending
 		return nil, err
 	}
 	x.owned = true
-	x.space = s.newReservation(x.f, o.KeepFree)
-	if err := x.space.extend(o.Size); err != nil {
+	x.space = s.Space().Reserve(x.f, o.KeepFree)
+	if err := x.space.Extend(o.Size); err != nil {
 		x.end()
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func (s *Store) newPendingUpload(ctx context.Context, o UploadOptions) (*pending
 // Write implements io.Writer. It returns a [*SpaceError] before the free space on the disk falls below
 // UploadOptions.KeepFree.
 func (x *pendingUpload) Write(p []byte) (int, error) {
-	if end := x.size + int64(len(p)); end > x.space.reserved {
-		if err := x.space.extend(end + limits.UploadSpaceStep); err != nil {
+	if end := x.size + int64(len(p)); end > x.space.Size() {
+		if err := x.space.Extend(end + limits.UploadSpaceStep); err != nil {
 			return 0, err
 		}
 	}
@@ -91,7 +91,7 @@ func (x *pendingUpload) publish(ctx context.Context, path string) error {
 // end removes the lock file, and the file if it was not published.
 func (x *pendingUpload) end() {
 	if x.space != nil {
-		x.space.release()
+		x.space.Release()
 	}
 	if x.f != nil {
 		x.f.Close() // may already be closed by publish

@@ -63,8 +63,8 @@ func (u slowUpload) end(rest string) error {
 // sent.
 func TestUploadAgainstPrune(t *testing.T) {
 	s := newStore(t)
-	s.now = time.Now
-	s.collectWait = time.Second
+	Clock(time.Now)(s)
+	Waits(time.Second, time.Minute)(s)
 	const text = "first half, second half"
 	u := beginUpload(t, s, text, UploadOptions{})
 	left := files(t, s, ingestDir)
@@ -72,7 +72,7 @@ func TestUploadAgainstPrune(t *testing.T) {
 		t.Fatalf("in ingest/: %v", left)
 	}
 	for _, age := range []time.Duration{0, 2 * IngestAge} {
-		s.now = func() time.Time { return time.Now().Add(age) }
+		Clock(func() time.Time { return time.Now().Add(age) })(s)
 		for _, o := range []PruneOptions{{DryRun: true}, {}, {Unfinished: true}} {
 			if r := prune(t, s, o); len(r.Items) > 0 {
 				t.Errorf("prune %+v removed %+v", o, r)
@@ -84,7 +84,7 @@ func TestUploadAgainstPrune(t *testing.T) {
 			t.Errorf("usage %+v, %v", usage, err)
 		}
 	}
-	s.now = time.Now
+	Clock(time.Now)(s)
 	if got := files(t, s, ingestDir); !slices.Equal(got, left) {
 		t.Fatalf("in ingest/: %v, want %v", got, left)
 	}
@@ -108,7 +108,7 @@ func TestUploadAgainstPrune(t *testing.T) {
 func TestUploadPublishWaits(t *testing.T) {
 	s := newStore(t)
 	u := beginUpload(t, s, "text", UploadOptions{})
-	release, err := s.lockAll(t.Context())
+	release, err := s.Locks().Exclusive(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestUploadPublishWaits(t *testing.T) {
 // TestUploadsAndPruneAtOnce checks that concurrent collections keep finished uploads and do not disturb others.
 func TestUploadsAndPruneAtOnce(t *testing.T) {
 	s := newStore(t)
-	s.now = time.Now
+	Clock(time.Now)(s)
 	ctx, stop := context.WithCancel(t.Context())
 	var collector sync.WaitGroup
 	collector.Go(func() {
@@ -162,7 +162,7 @@ func TestUploadsAndPruneAtOnce(t *testing.T) {
 // TestKilledUpload checks that a collection or repair removes the files of an upload whose process was killed.
 func TestKilledUpload(t *testing.T) {
 	s := newStore(t)
-	s.now = time.Now
+	Clock(time.Now)(s)
 	for name, collect := range map[string]func(){
 		"prune": func() {
 			r := prune(t, s, PruneOptions{})
@@ -172,12 +172,12 @@ func TestKilledUpload(t *testing.T) {
 		},
 		"repair": func() {
 			wantProblems(t, fsck(t, s, FsckOptions{Repair: true})) // too young: it may be in use
-			s.now = func() time.Time { return time.Now().Add(2 * strayAge) }
+			Clock(func() time.Time { return time.Now().Add(2 * strayAge) })(s)
 			r := fsck(t, s, FsckOptions{Repair: true})
 			if len(r.Problems) != 1 || !r.Problems[0].Fixed || r.Problems[0].Kind != ProblemLeftover {
 				t.Errorf("repaired %+v", r.Problems)
 			}
-			s.now = time.Now
+			Clock(time.Now)(s)
 		},
 	} {
 		cmd := child(t, "send", s.Root())
@@ -200,7 +200,7 @@ func TestUploadSpaceStep(t *testing.T) {
 	const keep = 1 << 20
 	free := int64(keep + 2*limits.UploadSpaceStep)
 	checks := 0
-	s.free = func(string) (int64, bool) {
+	s.Space().Free = func(string) (int64, bool) {
 		checks++
 		return free, true
 	}
@@ -229,10 +229,10 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // TestUploadsShareTheDisk checks that space reserved for one upload is not available to other uploads or a pull.
 func TestUploadsShareTheDisk(t *testing.T) {
 	s := newStore(t)
-	s.free = func(string) (int64, bool) { return 6 << 20, true }
+	s.Space().Free = func(string) (int64, bool) { return 6 << 20, true }
 	text := strings.Repeat("x", 4<<20)
 	o := UploadOptions{Size: int64(len(text)), KeepFree: 1 << 20}
-	first := beginUpload(t, s, text, o) // half of it is written, but s.free does not change
+	first := beginUpload(t, s, text, o) // half of it is written, but the free space does not change
 	second := func() error {
 		more, o := text+"y", UploadOptions{Size: o.Size + 1, KeepFree: o.KeepFree}
 		return s.PutUpload(t.Context(), digest.FromString(more), strings.NewReader(more), o)
@@ -240,7 +240,7 @@ func TestUploadsShareTheDisk(t *testing.T) {
 	if err := second(); !errors.Is(err, ErrNoSpace) {
 		t.Errorf("the second upload: %v", err)
 	}
-	if err := s.CheckSpace(5 << 20); !errors.Is(err, ErrNoSpace) {
+	if err := s.Space().Check(5 << 20); !errors.Is(err, ErrNoSpace) {
 		t.Errorf("a pull: %v", err)
 	}
 	if err := first.end(text[len(text)/2:]); err != nil {
@@ -249,7 +249,7 @@ func TestUploadsShareTheDisk(t *testing.T) {
 	if err := second(); err != nil {
 		t.Errorf("after the first: %v", err)
 	}
-	if err := s.CheckSpace(5 << 20); err != nil {
+	if err := s.Space().Check(5 << 20); err != nil {
 		t.Errorf("a pull after it: %v", err)
 	}
 	if got := files(t, s, ingestDir); len(got) != 2 {
@@ -265,7 +265,7 @@ func TestRepairRemovesFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := s.now().Add(-2 * strayAge)
+	old := s.Now().Add(-2 * strayAge)
 	if err := os.Chtimes(dir, old, old); err != nil {
 		t.Fatal(err)
 	}

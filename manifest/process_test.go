@@ -37,9 +37,6 @@ func TestMain(m *testing.M) {
 // ChildJobs are additional jobs. Package manifest_test, which may import packages that import this one, adds its own.
 var ChildJobs = map[string]func(ctx context.Context, s *Store, arg string) error{}
 
-// SetCollectWait sets how long a collection waits for the store's lock.
-func (s *Store) SetCollectWait(d time.Duration) { s.collectWait = d }
-
 // Child returns a process that runs a job on a store.
 func Child(t *testing.T, job, root string) *exec.Cmd {
 	t.Helper()
@@ -74,7 +71,7 @@ func runChild(job, root string) error {
 			}
 		}
 	case "mix": // concurrent writers and collections
-		s.collectWait = 50 * time.Millisecond
+		Waits(50*time.Millisecond, time.Minute)(s)
 		for i := range 12 {
 			if err := createModel(ctx, s, fmt.Sprintf("m%d", rand.N(4)), "constant", fmt.Sprint("some", rand.N(6)),
 				fmt.Sprint(arg, i)); err != nil {
@@ -313,7 +310,7 @@ func TestRemoveNamesTheHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The process exited without removing its note, as if killed. The note no longer counts.
-	if got := s.holders(); len(got) > 0 || len(files(t, s, "holders")) > 0 {
+	if got := s.Locks().Holders(); len(got) > 0 || len(files(t, s, "holders")) > 0 {
 		t.Errorf("holders %v, notes %v", got, files(t, s, "holders"))
 	}
 	putModel(t, s, "b", "b")

@@ -56,12 +56,12 @@ func (s *Store) Prune(ctx context.Context, o PruneOptions) (PruneReport, error) 
 }
 
 func (s *Store) collect(ctx context.Context, o PruneOptions) (*garbage, error) {
-	release, err := s.lockAll(ctx)
+	release, err := s.Locks().Exclusive(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	s.holders() // removes notes of dead processes
+	s.Locks().Holders() // removes notes of dead processes
 	g, err := s.findGarbage(ctx, o)
 	if err != nil || o.DryRun {
 		return g, err

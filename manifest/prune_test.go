@@ -33,7 +33,7 @@ func leave(t *testing.T, s *Store, name, text string, age time.Duration) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	when := s.now().Add(-age)
+	when := s.Now().Add(-age)
 	if err := os.Chtimes(path, when, when); err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,9 @@ package manifest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	"github.com/ingotml/ingot/limits"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -54,54 +52,6 @@ func (s *Store) find(ctx context.Context, name Name, read func(desc ocispec.Desc
 		}
 		last = desc.Digest
 	}
-}
-
-// Blobs lists the blobs that a manifest of any kind refers to, except other manifests: first the config, then the
-// layers, each digest once. It validates untrusted input: digests must be well-formed, sizes within limits, and a
-// digest must not occur with two sizes.
-func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
-	if len(manifest) > MaxManifestSize {
-		return nil, fmt.Errorf("manifest of %d bytes, the limit is %d: %w", len(manifest), MaxManifestSize, ErrTooLarge)
-	}
-	var doc references
-	if err := json.Unmarshal(manifest, &doc); err != nil {
-		return nil, fmt.Errorf("manifest: %v: %w", err, ErrInvalidManifest)
-	}
-	all := doc.Layers
-	if doc.Config != nil {
-		all = append([]ocispec.Descriptor{*doc.Config}, doc.Layers...)
-	}
-	all = append(all, doc.Blobs...)
-	if len(all) > limits.ManifestBlobs {
-		return nil, fmt.Errorf("manifest of %d blobs, the limit is %d: %w", len(all), limits.ManifestBlobs, ErrTooLarge)
-	}
-	sizes := map[digest.Digest]int64{}
-	var list []ocispec.Descriptor
-	var total int64
-	for _, d := range all {
-		if !validDigest(d.Digest) {
-			return nil, fmt.Errorf("digest %q is not a sha256 digest: %w", clip(string(d.Digest)), ErrInvalidManifest)
-		}
-		if d.Size < 0 {
-			return nil, fmt.Errorf("blob %s has a size of %d bytes: %w", d.Digest, d.Size, ErrInvalidManifest)
-		}
-		if d.Size > limits.BlobSize {
-			return nil, fmt.Errorf("blob %s of %d bytes, the limit is %d: %w",
-				d.Digest, d.Size, int64(limits.BlobSize), ErrTooLarge)
-		}
-		if size, twice := sizes[d.Digest]; twice {
-			if size != d.Size {
-				return nil, fmt.Errorf("blob %s has two sizes, %d and %d bytes: %w", d.Digest, size, d.Size, ErrInvalidManifest)
-			}
-			continue
-		}
-		if total += d.Size; total < 0 {
-			return nil, fmt.Errorf("the sizes of the blobs overflow: %w", ErrInvalidManifest)
-		}
-		sizes[d.Digest] = d.Size
-		list = append(list, d)
-	}
-	return list, nil
 }
 
 // PutOptions are options of [Store.PutRaw].
@@ -191,6 +141,3 @@ func (s *Store) decodeRaw(manifest []byte) (parsedManifest, Image, error) {
 	img, err := Decode(manifest, config)
 	return m, img, err
 }
-
-// annotationPartial marks an index entry of which blobs were left out on purpose. Its value is their number.
-const annotationPartial = "org.ingotml.partial"

@@ -66,7 +66,7 @@ func (s *Store) readSecret() ([]byte, error) {
 
 // makeSecret writes a new secret, unless another process has already done so. The index lock serializes processes.
 func (s *Store) makeSecret(ctx context.Context) ([]byte, error) {
-	unlock, err := s.lockIndex(ctx)
+	unlock, err := s.locks.Index(ctx)
 	if err != nil {
 		return nil, err
 	}

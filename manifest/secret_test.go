@@ -51,7 +51,7 @@ func TestSecret(t *testing.T) {
 	if other := secret(t, newStore(t)); bytes.Equal(other, first) {
 		t.Errorf("two stores have the secret %x", other)
 	}
-	s.now = func() time.Time { return time.Now().Add(1000 * time.Hour) } // everything is old
+	Clock(func() time.Time { return time.Now().Add(1000 * time.Hour) })(s) // everything is old
 	if r, err := s.Prune(t.Context(), PruneOptions{Unfinished: true}); err != nil || len(r.Items) > 0 {
 		t.Errorf("prune: %+v, %v", r, err)
 	}

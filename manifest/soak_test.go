@@ -200,7 +200,7 @@ func soak(ctx context.Context, s *manifest.Store, arg string) error {
 			deck = append(deck, i)
 		}
 	}
-	s.SetCollectWait(200 * time.Millisecond)
+	manifest.Waits(200*time.Millisecond, time.Minute)(s)
 	done := map[string]int{}
 	// The pauses let collections acquire the lock.
 	for begun := time.Now(); time.Since(begun) < d; time.Sleep(rand.N(20 * time.Millisecond)) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,29 +19,16 @@ import (
 const (
 	blobsDir      = ocispec.ImageBlobsDir + "/sha256"
 	ingestDir     = "ingest"
-	holdersDir    = "holders"
 	quarantineDir = "quarantine"
-	lockFile      = "lock"
-	indexLockFile = "index.lock"
 	secretFile    = "server-secret" // see [Store.Secret]
-)
-
-// How long to wait for a lock before returning a BusyError. A collection can be postponed, so its wait is short. The
-// index lock is held for milliseconds, so a longer wait means that its holder is suspended.
-const (
-	defaultCollectWait = 5 * time.Second
-	defaultIndexWait   = 30 * time.Second
 )
 
 // Store is a model store on disk. Its methods are safe for concurrent use.
 type Store struct {
-	root         string
-	now          func() time.Time
-	command      string // shown in the messages of processes that wait for this one
-	collectWait  time.Duration
-	indexWait    time.Duration
-	free         func(dir string) (bytes int64, known bool) // free space on the disk
-	reservations reservations
+	root  string
+	now   func() time.Time
+	locks Locks
+	space *Space
 }
 
 // Option is an option of Open.
@@ -51,7 +37,7 @@ type Option func(*Store)
 // Command sets the name of the command that this process runs, such as "ingot create", for messages of processes that
 // wait for it. The name is stored in a file that other users can read, so it must not include arguments. The default is
 // the program's base name.
-func Command(name string) Option { return func(s *Store) { s.command = name } }
+func Command(name string) Option { return func(s *Store) { s.locks.Command = name } }
 
 // Open opens the store at root, and creates it if the folder is absent or empty. An empty root means $INGOT_HOME, or
 // .ingot in the user's home folder. A folder with other content, or with an unknown layout version, is an
@@ -99,17 +85,39 @@ func at(root string, options ...Option) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open model store: %w", err)
 	}
-	s := &Store{root: root, now: time.Now, command: filepath.Base(os.Args[0]),
-		collectWait: defaultCollectWait, indexWait: defaultIndexWait, free: freeSpace}
+	s := &Store{root: root, now: time.Now, locks: newLocks(root, filepath.Base(os.Args[0])), space: newSpace(root)}
 	for _, option := range options {
 		option(s)
 	}
 	return s, nil
 }
 
+// Clock replaces the store's clock.
+func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
+
+// Waits sets how long to wait for the store's lock before a collection, and for the lock of its index.
+func Waits(collect, index time.Duration) Option {
+	return func(s *Store) { s.locks.CollectWait, s.locks.IndexWait = collect, index }
+}
+
 // Root returns the absolute path of the store's folder.
 func (s *Store) Root() string { return s.root }
 
+// Now returns the time by the store's clock.
+func (s *Store) Now() time.Time { return s.now() }
+
+// Space returns the free space on the store's disk.
+func (s *Store) Space() *Space { return s.space }
+
+// Locks returns the store's locks.
+func (s *Store) Locks() Locks { return s.locks }
+
+// Lock acquires the store's lock, shared with other writers. It waits while a collection holds the lock exclusively.
+// The caller holds it from its first blob to its last Put. release may be called more than once. The operating system
+// releases the lock if the process dies.
+func (s *Store) Lock(ctx context.Context) (release func(), err error) { return s.locks.Shared(ctx) }
+
+// path returns the path of a file in the store's folder.
 func (s *Store) path(elem ...string) string {
 	return filepath.Join(append([]string{s.root}, elem...)...)
 }
@@ -154,7 +162,7 @@ func (s *Store) create() error {
 	if err := syncDir(s.path(ocispec.ImageBlobsDir)); err != nil {
 		return err
 	}
-	unlock, err := s.lockIndex(context.Background())
+	unlock, err := s.locks.Index(context.Background())
 	if err != nil {
 		return err
 	}
@@ -183,7 +191,7 @@ func (s *Store) create() error {
 func ownName(name string) bool {
 	switch name {
 	case ocispec.ImageBlobsDir, ocispec.ImageIndexFile, ocispec.ImageLayoutFile,
-		ingestDir, holdersDir, quarantineDir, lockFile, indexLockFile, secretFile,
+		ingestDir, HoldersDir, quarantineDir, StoreFile, IndexFile, secretFile,
 		"lost+found", ".DS_Store":
 		return true
 	}
@@ -273,21 +281,4 @@ func (s *Store) readEntry(name Name, d digest.Digest) (*Entry, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return &Entry{Name: name, Digest: d, Format: m.format, Image: img, ManifestBytes: b}, nil
-}
-
-// readLimited reads a whole file of at most limit bytes. A larger file is an [ErrTooLarge].
-func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("%s has more than %d bytes: %w", path, limit, ErrTooLarge)
-	}
-	return b, nil
 }

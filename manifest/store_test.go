@@ -26,8 +26,8 @@ func newStore(t *testing.T) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.now = func() time.Time { return noon }
-	s.collectWait = 100 * time.Millisecond
+	Clock(func() time.Time { return noon })(s)
+	Waits(100*time.Millisecond, time.Minute)(s)
 	return s
 }
 
@@ -191,7 +191,7 @@ func TestPutResolveList(t *testing.T) {
 // Only the index contains dates and names, so an image has the same digest in every store.
 func TestDigestIsOfContentAlone(t *testing.T) {
 	a, b := newStore(t), newStore(t)
-	b.now = func() time.Time { return noon.Add(time.Hour) }
+	Clock(func() time.Time { return noon.Add(time.Hour) })(b)
 	if x, y := putModel(t, a, "one", "w"), putModel(t, b, "h.io/two:t", "w"); x != y {
 		t.Errorf("digests %s and %s", x, y)
 	}
@@ -201,7 +201,7 @@ func TestPutReplaces(t *testing.T) {
 	s := newStore(t)
 	old := putModel(t, s, "demo", "old")
 	putModel(t, s, "other", "other")
-	s.now = func() time.Time { return noon.Add(time.Minute) }
+	Clock(func() time.Time { return noon.Add(time.Minute) })(s)
 	now := putModel(t, s, "demo", "new")
 	list, err := s.List(t.Context())
 	if err != nil {

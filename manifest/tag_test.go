@@ -11,7 +11,7 @@ func TestTag(t *testing.T) {
 	s := newStore(t)
 	d := putModel(t, s, "a", "w")
 	putModel(t, s, "h.io/b:2", "old")
-	s.now = func() time.Time { return noon.Add(time.Hour) }
+	Clock(func() time.Time { return noon.Add(time.Hour) })(s)
 	for _, dst := range []string{"h.io/b:2", "c"} { // an existing name and a new one
 		if err := s.Tag(t.Context(), mustName(t, "a"), mustName(t, dst)); err != nil {
 			t.Fatal(err)

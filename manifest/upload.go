@@ -37,7 +37,7 @@ type UploadOptions struct {
 // may be slow.
 func (s *Store) PutUpload(ctx context.Context, d digest.Digest, r io.Reader, o UploadOptions) error {
 	if err := s.putUpload(ctx, d, r, o); err != nil {
-		return fmt.Errorf("upload %s: %w", clip(string(d)), s.fullDisk(err))
+		return fmt.Errorf("upload %s: %w", clip(string(d)), s.Space().FullDisk(err))
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (s *Store) HasUpload(d digest.Digest) bool {
 		return err == nil
 	}
 	// A resumed create compares modification times, so the file's is changed only shortly before it expires.
-	if now := s.now(); now.Sub(info.ModTime()) > IngestAge-2*usedAge {
+	if now := s.Now(); now.Sub(info.ModTime()) > IngestAge-2*usedAge {
 		_ = os.Chtimes(s.uploadPath(d), now, now)
 	}
 	return true
@@ -149,7 +149,7 @@ func (s *Store) link(dir, name string, d digest.Digest) error {
 // UsedUploads records that an image was created from uploads. They are kept for another hour, until the next collection
 // or upload after that.
 func (s *Store) UsedUploads(list ...digest.Digest) {
-	at := s.now().Add(usedAge - IngestAge)
+	at := s.Now().Add(usedAge - IngestAge)
 	for _, d := range list {
 		if validDigest(d) {
 			_ = os.Chtimes(s.uploadPath(d), at, at) // no effect if the digest is a blob

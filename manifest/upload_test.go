@@ -25,7 +25,7 @@ func upload(t *testing.T, s *Store, text string) digest.Digest {
 func TestUploads(t *testing.T) {
 	s := newStore(t)
 	now := time.Now()
-	s.now = func() time.Time { return now }
+	Clock(func() time.Time { return now })(s)
 	putModel(t, s, "a", "a blob")
 	one, two, blob := upload(t, s, "one"), upload(t, s, ""), digest.FromString("a blob")
 	for d, want := range map[digest.Digest]bool{one: true, two: true, blob: true, digest.FromString("none"): false,

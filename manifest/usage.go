@@ -147,9 +147,6 @@ func (s *Store) listNeeds(ctx context.Context) ([]Summary, []map[digest.Digest]i
 	return models, needs, group.Wait()
 }
 
-// maxIndexDepth limits nested indexes. They are legal, but deeper nesting is an attack.
-const maxIndexDepth = 8
-
 // addNeeds adds the blobs that a manifest refers to, and the manifest itself.
 func (s *Store) addNeeds(d digest.Digest, blobs map[digest.Digest]int64, depth int) {
 	if _, seen := blobs[d]; seen || depth > maxIndexDepth {

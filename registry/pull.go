@@ -412,7 +412,7 @@ func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error
 	for _, b := range present {
 		p.emit(b, Event{Kind: Present, Bytes: b.Size})
 	}
-	return missing, p.s.CheckSpace(need)
+	return missing, p.s.Space().Check(need)
 }
 
 // fetchAll fetches blobs into the store, several at a time.
