@@ -14,41 +14,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-func fsck(t *testing.T, s *Store, o FsckOptions) FsckReport {
-	t.Helper()
-	r, err := s.Fsck(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// problemLines describes each problem in a line: kind, path or digest, affected models, and whether it is fixed.
-func problemLines(r FsckReport) []string {
-	got := []string{}
-	for _, p := range r.Problems {
-		line := string(p.Kind) + " " + p.Path
-		if p.Digest != "" {
-			line = string(p.Kind) + " " + string(p.Digest)
-		}
-		if len(p.Models) > 0 {
-			line += " breaks " + strings.Join(p.Models, ", ")
-		}
-		if p.Fixed {
-			line += " fixed"
-		}
-		got = append(got, line)
-	}
-	return got
-}
-
-func wantProblems(t *testing.T, r FsckReport, want ...string) {
-	t.Helper()
-	if got := problemLines(r); !slices.Equal(got, want) {
-		t.Errorf("problems:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
 // overwrite replaces a blob's content.
 func overwrite(t *testing.T, s *Store, blob, text string) {
 	t.Helper()
@@ -306,10 +271,13 @@ func BenchmarkListShared(b *testing.B) {
 		describe(&d, Name{Path: fmt.Sprintf("m%d", m), Tag: DefaultTag}, 7, "llama", noon)
 		idx.Manifests = append(idx.Manifests, d)
 	}
-	if err := s.writeIndex(idx); err != nil {
+	if err := s.updateIndex(b.Context(), func(i *ocispec.Index) error { *i = idx; return nil }); err != nil {
 		b.Fatal(err)
 	}
-	for name, list := range map[string]func(context.Context) ([]Summary, error){"index": s.List, "shared": s.ListShared} {
+	for name, list := range map[string]func(context.Context) ([]Summary, error){
+		"index":  s.List,
+		"shared": func(ctx context.Context) ([]Summary, error) { return s.ListShared(ctx) },
+	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if got, err := list(b.Context()); err != nil || len(got) != 1000 {

@@ -13,22 +13,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-func remove(t *testing.T, s *Store, name string) {
-	t.Helper()
-	if err := s.Remove(t.Context(), mustName(t, name)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantBlobs(t *testing.T, s *Store, want map[string]bool) {
-	t.Helper()
-	for text, there := range want {
-		if hasBlob(s, text) != there {
-			t.Errorf("blob %q is there: %v, want %v", text, !there, there)
-		}
-	}
-}
-
 func TestRemoveCollects(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "a", "shared", "only a")
@@ -87,36 +71,6 @@ func TestRemoveCollectsReplaced(t *testing.T) {
 	if !slices.Contains(files(t, s, "blobs/sha256"), "README") {
 		t.Error("a file that is not a blob was deleted")
 	}
-}
-
-// putEntry adds an index entry as another tool would.
-func putEntry(t *testing.T, s *Store, ref, mediaType, body string) digest.Digest {
-	t.Helper()
-	d, n, err := s.PutBytes(t.Context(), []byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	desc := ocispec.Descriptor{MediaType: mediaType, Digest: d, Size: n}
-	if ref != "" {
-		desc.Annotations = map[string]string{ocispec.AnnotationRefName: ref}
-	}
-	if err := s.updateIndex(t.Context(), func(idx *ocispec.Index) error {
-		idx.Manifests = append(idx.Manifests, desc)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func artifact(t *testing.T, s *Store, layer string, subject digest.Digest) string {
-	t.Helper()
-	l := putBlob(t, s, "x", layer)
-	body := fmt.Sprintf(`{"schemaVersion":2,"layers":[{"digest":"%s","size":%d}]`, l.Digest, l.Size)
-	if subject != "" {
-		body += fmt.Sprintf(`,"subject":{"digest":"%s"}`, subject)
-	}
-	return body + "}"
 }
 
 func TestCollectKeepsReferrers(t *testing.T) {

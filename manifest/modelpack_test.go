@@ -50,15 +50,6 @@ func sampleImage() Image {
 	}
 }
 
-func mustEncode(t *testing.T, img Image) (manifest, config []byte) {
-	t.Helper()
-	manifest, config, err := EncodeModelPack(img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return manifest, config
-}
-
 // The encoded bytes must not change, because that would change the digest of every model.
 func TestEncodeModelPackGolden(t *testing.T) {
 	manifest, config := mustEncode(t, sampleImage())
@@ -163,15 +154,6 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c.Config); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
-	}
-}
-
-func strictly(t *testing.T, b []byte, into any) {
-	t.Helper()
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		t.Fatalf("%s: %v", clip(string(b)), err)
 	}
 }
 

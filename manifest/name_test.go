@@ -4,20 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/opencontainers/go-digest"
 )
-
-const someDigest = digest.Digest("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-
-func mustName(t *testing.T, s string) Name {
-	t.Helper()
-	n, err := ParseName(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 func TestParseName(t *testing.T) {
 	at := "@" + string(someDigest)

@@ -3,7 +3,6 @@ package manifest
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"strings"
 )
 
@@ -104,5 +103,3 @@ func (n OllamaName) String() string {
 
 // parts are the path components of the manifest, relative to the manifests folder.
 func (n OllamaName) parts() []string { return []string{n.Host, n.Namespace, n.Model, n.Tag} }
-
-func (n OllamaName) path() string { return filepath.Join(n.parts()...) }

@@ -335,7 +335,7 @@ func TestPullingKeepsBlobs(t *testing.T) {
 	p.Close()
 	collect := func(want ...string) {
 		t.Helper()
-		if _, err := s.collect(t.Context(), PruneOptions{}); err != nil {
+		if _, err := s.Prune(t.Context(), PruneOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		var got []string

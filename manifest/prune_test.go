@@ -14,31 +14,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-func prune(t *testing.T, s *Store, o PruneOptions) PruneReport {
-	t.Helper()
-	r, err := s.Prune(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// leave writes a file of the given age to ingest/.
-func leave(t *testing.T, s *Store, name, text string, age time.Duration) {
-	t.Helper()
-	path := s.path(ingestDir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	when := s.Now().Add(-age)
-	if err := os.Chtimes(path, when, when); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestPruneDryRun(t *testing.T) {
 	s := newStore(t)
 	putModel(t, s, "a", "old", "kept")

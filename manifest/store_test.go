@@ -18,134 +18,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-
-func newStore(t *testing.T) *Store {
-	t.Helper()
-	s, err := Open(filepath.Join(t.TempDir(), "store"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	Clock(func() time.Time { return noon })(s)
-	Waits(100*time.Millisecond, time.Minute)(s)
-	return s
-}
-
-// putBlob stores text as a tensor named name.
-func putBlob(t *testing.T, s *Store, name, text string) Layer {
-	t.Helper()
-	d, n, err := s.PutBytes(t.Context(), []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Layer{Kind: KindTensor, Name: name, MediaType: modelspec.MediaTypeModelWeightRaw, Digest: d, Size: n}
-}
-
-// putModel stores a model with one tensor per text.
-func putModel(t *testing.T, s *Store, name string, texts ...string) digest.Digest {
-	t.Helper()
-	img := Image{Config: Config{ModelType: "llama"}}
-	for i, text := range texts {
-		img.Layers = append(img.Layers, putBlob(t, s, string(rune('a'+i)), text))
-	}
-	d, err := s.Put(t.Context(), mustName(t, name), img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// names returns the names of the store's models.
-func names(t *testing.T, s *Store) []string {
-	t.Helper()
-	list, err := s.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := []string{}
-	for _, m := range list {
-		got = append(got, m.Name.String())
-	}
-	return got
-}
-
-// files returns the names of the files in a folder of the store.
-func files(t *testing.T, s *Store, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(s.path(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range entries {
-		got = append(got, e.Name())
-	}
-	return got
-}
-
-func hasBlob(s *Store, text string) bool {
-	_, err := os.Stat(s.BlobPath(digest.FromString(text)))
-	return err == nil
-}
-
-// checkStore checks that all names resolve, all blobs match their digests, and the layout conforms to image-spec
-// v1.1.1.
-func checkStore(t *testing.T, s *Store) {
-	t.Helper()
-	var layout ocispec.ImageLayout
-	b, err := os.ReadFile(s.path("oci-layout"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	strictly(t, b, &layout)
-	if layout.Version != "1.0.0" {
-		t.Errorf("layout version %q", layout.Version)
-	}
-	var idx ocispec.Index
-	if b, err = os.ReadFile(s.path("index.json")); err != nil {
-		t.Fatal(err)
-	}
-	strictly(t, b, &idx)
-	if idx.SchemaVersion != 2 || idx.MediaType != "application/vnd.oci.image.index.v1+json" || idx.Manifests == nil {
-		t.Errorf("index %s", b)
-	}
-	for _, d := range idx.Manifests {
-		m, err := s.ReadBlob(d.Digest, MaxManifestSize)
-		if err != nil || int64(len(m)) != d.Size {
-			t.Errorf("entry %s of size %d: %d bytes, %v", d.Digest, d.Size, len(m), err)
-		}
-	}
-	for _, name := range files(t, s, "blobs/sha256") {
-		path := s.path("blobs", "sha256", name)
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if digest.FromBytes(b).Encoded() != name {
-			t.Errorf("blob %s has other content", name)
-		}
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o222 != 0 {
-			t.Errorf("blob %s has mode %v (%v)", name, info.Mode(), err)
-		}
-	}
-	list, err := s.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range list {
-		e, err := s.Resolve(t.Context(), m.Name)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		for _, l := range e.Image.Layers {
-			if err := s.checkBlob(l.Digest, l.Size); err != nil {
-				t.Errorf("%s: %v", m.Name, err)
-			}
-		}
-	}
-}
-
 func TestPutResolveList(t *testing.T) {
 	s := newStore(t)
 	img := Image{Config: Config{ModelType: "llama", Params: 3},
@@ -358,8 +230,11 @@ func TestForeignEntries(t *testing.T) {
 		Platform:    &ocispec.Platform{OS: "linux", Architecture: "arm64"}}
 	odd := foreign
 	odd.Annotations = map[string]string{ocispec.AnnotationRefName: "not a name"}
-	if err := s.writeIndex(ocispec.Index{Manifests: []ocispec.Descriptor{foreign, odd},
-		Annotations: map[string]string{"k": "v"}}); err != nil {
+	err = s.updateIndex(t.Context(), func(idx *ocispec.Index) error {
+		*idx = ocispec.Index{Manifests: []ocispec.Descriptor{foreign, odd}, Annotations: map[string]string{"k": "v"}}
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	putModel(t, s, "demo", "w")
