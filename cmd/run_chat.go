@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/talk"
 	"github.com/spf13/cobra"
@@ -28,7 +28,7 @@ func (o runOptions) checkChat(c *cobra.Command) error {
 }
 
 // openStyle reads the prompt format of a model in the store. It fails if the model cannot be run.
-func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error) {
+func openStyle(store *store.Store, entry *store.Entry) (*talk.Style, error) {
 	if err := store.CheckPresent(entry, false); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error
 }
 
 // readTemplate adds the chat template to a style. It fails if a flag needs a template and the model has none.
-func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry,
+func (o runOptions) readTemplate(c *cobra.Command, store *store.Store, entry *store.Entry,
 	style *talk.Style) error {
 	if err := style.ReadTemplate(c.Context(), store, entry); err != nil {
 		return fmt.Errorf("%w; pass the prompt without a template with --raw", err)

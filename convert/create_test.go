@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -69,7 +70,7 @@ func TestCreate(t *testing.T) {
 }
 
 // checkTensors reads every tensor through the image's index and compares it with its source.
-func checkTensors(t *testing.T, store *manifest.Store, img manifest.Image, c *checkpoint) {
+func checkTensors(t *testing.T, store *store.Store, img manifest.Image, c *checkpoint) {
 	t.Helper()
 	var index struct {
 		Metadata struct {
@@ -124,7 +125,7 @@ func checkTensors(t *testing.T, store *manifest.Store, img manifest.Image, c *ch
 	}
 }
 
-func readLayer(t *testing.T, store *manifest.Store, img manifest.Image, kind manifest.Kind, name string) string {
+func readLayer(t *testing.T, store *store.Store, img manifest.Image, kind manifest.Kind, name string) string {
 	t.Helper()
 	l, ok := img.Find(kind, name)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -48,7 +48,7 @@ const maxShard = 5_000_000_000
 // The folder must be absent or empty. The export is atomic: files are written to a hidden subfolder, and are renamed
 // when the last one is complete.
 func Export(
-	ctx context.Context, store *manifest.Store, entry *manifest.Entry, dir string, opts ExportOptions,
+	ctx context.Context, store *store.Store, entry *store.Entry, dir string, opts ExportOptions,
 ) (Exported, error) {
 	if opts.Dequantize != 0 && !opts.Dequantize.IsCast() {
 		return Exported{}, fmt.Errorf("%w: weights can be dequantized to bf16, f16 or f32, not to %s",

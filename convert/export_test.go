@@ -14,13 +14,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
-func mustExport(t *testing.T, s *manifest.Store, name, dir string, opts ExportOptions) Exported {
+func mustExport(t *testing.T, s *store.Store, name, dir string, opts ExportOptions) Exported {
 	t.Helper()
 	out, err := Export(t.Context(), s, mustResolve(t, s, name), dir, opts)
 	if err != nil {
@@ -68,7 +68,7 @@ func sameTensors(t *testing.T, got, want map[string]tensor) {
 }
 
 // blobsOf returns the digests of an image's layers, by kind and name.
-func blobsOf(t *testing.T, s *manifest.Store, name string) map[string]string {
+func blobsOf(t *testing.T, s *store.Store, name string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, l := range mustResolve(t, s, name).Image.Layers {

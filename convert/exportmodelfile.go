@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 )
 
@@ -19,7 +19,7 @@ const (
 
 // addModelfile adds a Modelfile for what a checkpoint's files cannot express. It writes the image's own chat template
 // to the file that other programs read.
-func (x *export) addModelfile(ctx context.Context, store *manifest.Store, entry *manifest.Entry) error {
+func (x *export) addModelfile(ctx context.Context, store *store.Store, entry *store.Entry) error {
 	texts, err := ReadTexts(store, entry)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -27,7 +28,7 @@ const (
 var generated = []string{indexName, recordName}
 
 // OpenImage opens a model in the store: its configuration, the headers of its blobs, and its other files.
-func OpenImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (*Inventory, error) {
+func OpenImage(ctx context.Context, store *store.Store, entry *store.Entry) (*Inventory, error) {
 	inv := &Inventory{From: entry.Name.String(), stored: true, image: entry.Digest}
 	draft := &Inventory{From: inv.From + " (draft)", stored: true, image: entry.Digest}
 	for _, l := range entry.Image.Layers {
@@ -48,7 +49,7 @@ func OpenImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry
 	return inv, nil
 }
 
-func (inv *Inventory) addLayer(store *manifest.Store, draft *Inventory, l manifest.Layer) error {
+func (inv *Inventory) addLayer(store *store.Store, draft *Inventory, l manifest.Layer) error {
 	if l.Kind == manifest.KindTensor {
 		w, err := blobWeight(store, l)
 		if err != nil {
@@ -98,7 +99,7 @@ func (inv *Inventory) finish() error {
 }
 
 // blobWeight reads the header of a tensor's blob.
-func blobWeight(store *manifest.Store, l manifest.Layer) (weight, error) {
+func blobWeight(store *store.Store, l manifest.Layer) (weight, error) {
 	f, err := safetensors.Open(store.BlobPath(l.Digest))
 	if err != nil {
 		return weight{}, fmt.Errorf("tensor %s: %w", l.Name, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 )
 
@@ -25,7 +26,7 @@ type Texts struct {
 }
 
 // ReadTexts reads the texts of a model in the store.
-func ReadTexts(store *manifest.Store, entry *manifest.Entry) (*Texts, error) {
+func ReadTexts(store *store.Store, entry *store.Entry) (*Texts, error) {
 	t := &Texts{}
 	var shipped []chat.File // files with the checkpoint's templates
 	for _, l := range entry.Image.Layers {
@@ -41,7 +42,7 @@ func ReadTexts(store *manifest.Store, entry *manifest.Entry) (*Texts, error) {
 	return t, nil
 }
 
-func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[]chat.File) error {
+func (t *Texts) read(store *store.Store, l manifest.Layer, shipped *[]chat.File) error {
 	file := l.Kind == manifest.KindFile
 	template := file && chat.HoldsTemplate(l.Name)
 	switch {

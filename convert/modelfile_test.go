@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 )
 
-func mustTexts(t *testing.T, s *manifest.Store, name string) *Texts {
+func mustTexts(t *testing.T, s *store.Store, name string) *Texts {
 	t.Helper()
 	texts, err := ReadTexts(s, mustResolve(t, s, name))
 	if err != nil {
@@ -23,7 +23,7 @@ func mustTexts(t *testing.T, s *manifest.Store, name string) *Texts {
 }
 
 // shown returns the Modelfile of a model.
-func shown(t *testing.T, s *manifest.Store, name string) (text string, notes []string) {
+func shown(t *testing.T, s *store.Store, name string) (text string, notes []string) {
 	t.Helper()
 	f, notes := mustTexts(t, s, name).Modelfile(name)
 	text, err := f.Format()

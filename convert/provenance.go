@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -207,7 +208,7 @@ func hashFile(ctx context.Context, path string) ([]byte, error) {
 
 // attach stores the provenance record as a referrer of the image, together with the records of its source images. It is
 // called just before the image gets its name. If it gets none, the next collection removes both.
-func (p *prepared) attach(ctx context.Context, store *manifest.Store, written *Written, opts Options) error {
+func (p *prepared) attach(ctx context.Context, store *store.Store, written *Written, opts Options) error {
 	encoded, _, err := manifest.EncodeModelPack(written.Image)
 	if err != nil {
 		return err
@@ -271,7 +272,7 @@ func recordLayer(d digest.Digest, size int64, image digest.Digest) ocispec.Descr
 }
 
 // provenanceLayers lists the layers of an image's provenance records, the image's own first.
-func provenanceLayers(ctx context.Context, store *manifest.Store, image digest.Digest) ([]ocispec.Descriptor, error) {
+func provenanceLayers(ctx context.Context, store *store.Store, image digest.Digest) ([]ocispec.Descriptor, error) {
 	list, err := store.Referrers(ctx, image, ProvenanceType)
 	if err != nil {
 		return nil, err
@@ -307,7 +308,7 @@ type ImageProvenance struct {
 
 // ReadProvenance returns the provenance records in the store: those of the image, then those of the images that it was
 // made from. An image that was pulled from a registry has none, because a pull does not fetch referrers.
-func ReadProvenance(ctx context.Context, store *manifest.Store, image digest.Digest) ([]ImageProvenance, error) {
+func ReadProvenance(ctx context.Context, store *store.Store, image digest.Digest) ([]ImageProvenance, error) {
 	layers, err := provenanceLayers(ctx, store, image)
 	if err != nil {
 		return nil, err

@@ -14,13 +14,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
-func records(t *testing.T, s *manifest.Store, r Result) []ImageProvenance {
+func records(t *testing.T, s *store.Store, r Result) []ImageProvenance {
 	t.Helper()
 	list, err := ReadProvenance(t.Context(), s, r.Digest)
 	if err != nil {
@@ -29,7 +30,7 @@ func records(t *testing.T, s *manifest.Store, r Result) []ImageProvenance {
 	return list
 }
 
-func record(t *testing.T, s *manifest.Store, r Result) ImageProvenance {
+func record(t *testing.T, s *store.Store, r Result) ImageProvenance {
 	t.Helper()
 	list := records(t, s, r)
 	if len(list) != 1 || list[0].Image != r.Digest {
@@ -218,7 +219,7 @@ func TestProvenanceOfImages(t *testing.T) {
 	small := mustCreate(t, store, "small", from("base"), Options{Precision: Precision{Type: quantize.Int8}})
 	spoken := mustCreate(t, store, "spoken", from("small", modelfile.Command{Name: modelfile.System, Value: "Be brief."}),
 		Options{})
-	if err := store.Remove(t.Context(), modelName(t, "base"), modelName(t, "small")); err != nil {
+	if err := collect.Remove(t.Context(), store, modelName(t, "base"), modelName(t, "small")); err != nil {
 		t.Fatal(err)
 	}
 	list := records(t, store, spoken)
@@ -234,7 +235,7 @@ func TestProvenanceOfImages(t *testing.T) {
 	if s := list[1].Tensors[0].Sources[0]; s.Blob.Validate() != nil || s.SHA256 != "" || s.File != "" {
 		t.Errorf("a source in the store is %+v", s)
 	}
-	if err := store.Remove(t.Context(), modelName(t, "spoken")); err != nil {
+	if err := collect.Remove(t.Context(), store, modelName(t, "spoken")); err != nil {
 		t.Fatal(err)
 	}
 	if left := contents(t, store); len(left) != 0 {

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -83,7 +84,7 @@ func openAll(list []Source) (readers []io.ReaderAt, closeAll func(), err error) 
 type stream struct {
 	w       *writer
 	t       *Tensor
-	blob    *manifest.IngestBlob
+	blob    *ingest.StagedBlob
 	coder   coder
 	offsets []int64 // where the next part of each array is written
 	pending []*job  // in order

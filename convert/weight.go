@@ -11,6 +11,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -27,7 +28,7 @@ type weight struct {
 	layer  manifest.Layer     // for an image: the blob, which holds only this tensor
 	quant  quantize.Type      // type of the blob; Shape is the tensor's, not that of its packed codes
 	global float32            // the blob's scale of the whole tensor; 0 = none
-	store  *manifest.Store
+	store  *store.Store
 	size   int64 // of the file, when it was opened
 	mtime  time.Time
 

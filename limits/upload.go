@@ -19,6 +19,6 @@ func init() {
 		Limit{"UploadStep", "least progress of an upload in the time for a body", UploadStep, Bytes, "server.TestSlowBlobs"},
 		Limit{"UploadFreeSpace", "disk space that uploads leave free", UploadFreeSpace, Bytes, "server.TestUploadOnFullDisk"},
 		Limit{"UploadSpaceStep", "growth of an upload between two looks at the disk", UploadSpaceStep, Bytes,
-			"manifest.TestUploadSpaceStep"},
+			"manifest/store/ingest.TestUploadSpaceStep"},
 	)
 }

@@ -28,9 +28,9 @@ type Artifact struct {
 func EncodeArtifact(a Artifact) ([]byte, error) {
 	if !artifactTypePattern.MatchString(a.Type) {
 		return nil, fmt.Errorf("artifact type %q is not a media type such as application/spdx+json: %w",
-			clip(a.Type), ErrInvalidImage)
+			Clip(a.Type), ErrInvalidImage)
 	}
-	if !validDigest(a.Subject.Digest) || a.Subject.MediaType == "" {
+	if !ValidDigest(a.Subject.Digest) || a.Subject.MediaType == "" {
 		return nil, fmt.Errorf("artifact without a subject: %w", ErrInvalidImage)
 	}
 	if len(a.Layers) == 0 {
@@ -39,12 +39,12 @@ func EncodeArtifact(a Artifact) ([]byte, error) {
 	for _, l := range a.Layers {
 		if !artifactTypePattern.MatchString(l.MediaType) {
 			return nil, fmt.Errorf("layer's media type %q is not a media type such as application/json: %w",
-				clip(l.MediaType), ErrInvalidImage)
+				Clip(l.MediaType), ErrInvalidImage)
 		}
 	}
 	config := ocispec.DescriptorEmptyJSON
 	config.Data = nil
-	b, err := marshal(ocispec.Manifest{
+	b, err := Marshal(ocispec.Manifest{
 		Versioned:    specs.Versioned{SchemaVersion: 2},
 		MediaType:    ocispec.MediaTypeImageManifest,
 		ArtifactType: a.Type,
@@ -62,11 +62,11 @@ func EncodeArtifact(a Artifact) ([]byte, error) {
 // ReferrerDescriptor returns a manifest's descriptor as in a list of referrers (distribution-spec v1.1.1, "Listing
 // Referrers"): with its annotations and its artifact type, or else the media type of its config.
 func ReferrerDescriptor(mediaType string, manifest []byte) (ocispec.Descriptor, error) {
-	doc, err := parseReferrer(manifest)
+	doc, err := ParseReferrer(manifest)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	return doc.descriptor(mediaType, manifest), nil
+	return doc.Descriptor(mediaType, manifest), nil
 }
 
 // referrer contains the members of a manifest with a subject. The manifest may be an image index.
@@ -77,7 +77,7 @@ type referrer struct {
 	Annotations  map[string]string   `json:"annotations"`
 }
 
-func parseReferrer(manifest []byte) (referrer, error) {
+func ParseReferrer(manifest []byte) (referrer, error) {
 	var doc referrer
 	if len(manifest) > MaxManifestSize {
 		return doc, fmt.Errorf("manifest of %d bytes, the limit is %d: %w", len(manifest), MaxManifestSize, ErrTooLarge)
@@ -88,7 +88,7 @@ func parseReferrer(manifest []byte) (referrer, error) {
 	return doc, nil
 }
 
-func (r referrer) descriptor(mediaType string, manifest []byte) ocispec.Descriptor {
+func (r referrer) Descriptor(mediaType string, manifest []byte) ocispec.Descriptor {
 	d := ocispec.Descriptor{
 		MediaType:    mediaType,
 		ArtifactType: r.ArtifactType,

@@ -16,7 +16,7 @@ func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
 	if len(manifest) > MaxManifestSize {
 		return nil, fmt.Errorf("manifest of %d bytes, the limit is %d: %w", len(manifest), MaxManifestSize, ErrTooLarge)
 	}
-	var doc references
+	var doc References
 	if err := json.Unmarshal(manifest, &doc); err != nil {
 		return nil, fmt.Errorf("manifest: %v: %w", err, ErrInvalidManifest)
 	}
@@ -32,8 +32,8 @@ func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
 	var list []ocispec.Descriptor
 	var total int64
 	for _, d := range all {
-		if !validDigest(d.Digest) {
-			return nil, fmt.Errorf("digest %q is not a sha256 digest: %w", clip(string(d.Digest)), ErrInvalidManifest)
+		if !ValidDigest(d.Digest) {
+			return nil, fmt.Errorf("digest %q is not a sha256 digest: %w", Clip(string(d.Digest)), ErrInvalidManifest)
 		}
 		if d.Size < 0 {
 			return nil, fmt.Errorf("blob %s has a size of %d bytes: %w", d.Digest, d.Size, ErrInvalidManifest)
@@ -57,8 +57,8 @@ func Blobs(manifest []byte) ([]ocispec.Descriptor, error) {
 	return list, nil
 }
 
-// references contains the descriptors in a manifest or index of any kind.
-type references struct {
+// References contains the descriptors in a manifest or index of any kind.
+type References struct {
 	Config    *ocispec.Descriptor  `json:"config"`
 	Layers    []ocispec.Descriptor `json:"layers"`
 	Blobs     []ocispec.Descriptor `json:"blobs"` // from the artifact manifest that image-spec v1.1 withdrew
@@ -66,5 +66,5 @@ type references struct {
 	Subject   *ocispec.Descriptor  `json:"subject"`
 }
 
-// maxIndexDepth limits nested indexes. They are legal, but deeper nesting is an attack.
-const maxIndexDepth = 8
+// MaxIndexDepth limits nested indexes. They are legal, but deeper nesting is an attack.
+const MaxIndexDepth = 8

@@ -25,7 +25,7 @@ var (
 	ErrNoSpace         = errors.New("not enough space")   // the disk has too little free space
 )
 
-// UnknownManifestError describes a manifest that [Decode] does not support. It matches [ErrUnknownManifest].
+// UnknownManifestError describes a manifest that [encoding.Decode] does not support. It matches [ErrUnknownManifest].
 type UnknownManifestError struct {
 	What            string // a description such as "a GGUF model of Ollama"; empty if unknown
 	MediaType       string // of the manifest; empty if it has none
@@ -41,7 +41,7 @@ func (e *UnknownManifestError) Error() string {
 		{"config type", e.ConfigMediaType},
 	} {
 		if p[1] != "" {
-			parts = append(parts, p[0]+" "+clip(p[1]))
+			parts = append(parts, p[0]+" "+Clip(p[1]))
 		}
 	}
 	if e.What != "" {
@@ -55,13 +55,13 @@ func (e *UnknownManifestError) Error() string {
 
 func (e *UnknownManifestError) Is(target error) bool { return target == ErrUnknownManifest }
 
-// corrupt reports that the content of blob want has digest got.
-func corrupt(want, got digest.Digest) error {
+// Corrupt reports that the content of blob want has digest got.
+func Corrupt(want, got digest.Digest) error {
 	return fmt.Errorf("blob %s: its content has digest %s: %w", want, got, ErrCorrupt)
 }
 
-// clip truncates external text for use in a message.
-func clip(s string) string {
+// Clip truncates external text for use in a message.
+func Clip(s string) string {
 	const most = 120
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "..."

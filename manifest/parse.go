@@ -1,8 +1,6 @@
 package manifest
 
-import (
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-)
+import ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 // Bounds on manifests and configs that are read into memory. The specification asks registries to accept manifests of
 // at least 4 MiB (distribution-spec v1.1.1, "Pushing Manifests"), and common registries accept no more.
@@ -13,19 +11,19 @@ const (
 
 // Encodings of an image.
 const (
-	FormatModelPack = "modelpack" // what [Store.Put] writes; see [EncodeModelPack]
-	FormatOllama    = "ollama"    // see [EncodeOllama]
+	FormatModelPack = "modelpack" // what [store.Store.Put] writes; see [EncodeModelPack]
+	FormatOllama    = "ollama"    // see [ollama.Encode]
 )
 
-// parsedManifest is a manifest in one of the known encodings.
-type parsedManifest struct {
+// ParsedManifest is a manifest in one of the known encodings.
+type ParsedManifest struct {
 	ocispec.Manifest
-	Layers []parsedLayer `json:"layers"`
-	format string
+	Layers []ParsedLayer `json:"layers"`
+	Format string `json:"-"` // FormatModelPack or FormatOllama
 }
 
-// parsedLayer is a descriptor with Ollama's additional field "name".
-type parsedLayer struct {
+// ParsedLayer is a descriptor with Ollama's additional field "name".
+type ParsedLayer struct {
 	ocispec.Descriptor
 	Name string `json:"name"`
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -52,7 +54,7 @@ const uploadsPerSlot = 2
 // The error is a [manifest.NotFoundError] if src does not exist, an [ErrNoHost] if dst has no host, a
 // [manifest.ErrBlobMissing] if neither the store nor the registry has a blob, and a [manifest.ErrCorrupt] if a stored
 // blob is damaged.
-func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.Name,
+func (c *Client) Push(ctx context.Context, s *store.Store, src, dst manifest.Name,
 	opts PushOptions) (digest.Digest, error) {
 	d, err := c.push(ctx, s, src, dst, opts)
 	if err != nil {
@@ -61,7 +63,7 @@ func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	return d, nil
 }
 
-func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.Name,
+func (c *Client) push(ctx context.Context, s *store.Store, src, dst manifest.Name,
 	opts PushOptions) (digest.Digest, error) {
 	p, release, err := c.newPusher(ctx, s, dst, opts)
 	if err != nil {
@@ -83,7 +85,7 @@ func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.
 }
 
 // inFormat returns the manifest to push, and its config if the store does not have it.
-func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name,
+func inFormat(ctx context.Context, s *store.Store, src manifest.Name,
 	format string) (m Manifest, config []byte, err error) {
 	if format == "" {
 		raw, err := s.ResolveRaw(ctx, src)
@@ -102,7 +104,7 @@ func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name,
 
 // newPusher prepares a push. It holds the store's lock until release, so that collection removes nothing that is being
 // pushed.
-func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.Name,
+func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Name,
 	opts PushOptions) (p *pusher, release func(), err error) {
 	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
 	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
@@ -127,7 +129,7 @@ func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.
 // pusher is the state of one push.
 type pusher struct {
 	c               *Client
-	s               *manifest.Store
+	s               *store.Store
 	dst             manifest.Name
 	r               *repository
 	opts            PushOptions
@@ -291,7 +293,7 @@ func layerName(d ocispec.Descriptor) string {
 func (p *pusher) present(b blob) {
 	p.c.emit(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
 	if p.persistSessions {
-		p.s.DropSession(p.sessionKey(b.Digest))
+		ingest.DropSession(p.s, p.sessionKey(b.Digest))
 	}
 }
 
@@ -352,7 +354,7 @@ func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
 }
 
 // heldBy lists the blobs of a model and of its referrers, which are pushed to the same repository.
-func (p *pusher) heldBy(ctx context.Context, h manifest.Home) []ocispec.Descriptor {
+func (p *pusher) heldBy(ctx context.Context, h store.Home) []ocispec.Descriptor {
 	list := []digest.Digest{h.Manifest}
 	referrers, _ := p.s.Referrers(ctx, h.Manifest, "")
 	for _, d := range referrers {

@@ -5,13 +5,13 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/opencontainers/go-digest"
 )
 
 // session is the store's record of an upload session, from which a later run resumes. A nil session keeps no record: an
 // interrupted upload then starts over.
-type session struct{ file *manifest.Session }
+type session struct{ file *ingest.Session }
 
 // sessionRecord is the JSON form of a session. The offset to resume from comes from the registry; Repository, Offset
 // and Time are informational.
@@ -39,7 +39,7 @@ func (p *pusher) session(d digest.Digest) *session {
 	if !p.persistSessions {
 		return nil
 	}
-	note, err := p.s.OpenSession(p.sessionKey(d))
+	note, err := ingest.OpenSession(p.s, p.sessionKey(d))
 	if err != nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/quantize"
@@ -42,7 +43,7 @@ const (
 )
 
 // openBlob reads the header of a blob, which must hold the tensor of the layer's name and nothing else.
-func openBlob(store *manifest.Store, l manifest.Layer) (blob, error) {
+func openBlob(store *store.Store, l manifest.Layer) (blob, error) {
 	b := blob{layer: l, path: store.BlobPath(l.Digest), parts: map[string]safetensors.Tensor{}}
 	err := b.open(store)
 	if err != nil {
@@ -51,7 +52,7 @@ func openBlob(store *manifest.Store, l manifest.Layer) (blob, error) {
 	return b, nil
 }
 
-func (b *blob) open(store *manifest.Store) error {
+func (b *blob) open(store *store.Store) error {
 	f, err := store.OpenBlob(b.layer.Digest)
 	if err != nil {
 		return err

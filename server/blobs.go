@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -26,7 +26,7 @@ func (s *Server) headBlob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !s.opts.Store.HasUpload(d) {
+	if !ingest.HasUpload(s.opts.Store, d) {
 		return failf(http.StatusNotFound, "file %s not found", d)
 	}
 	w.WriteHeader(http.StatusOK)
@@ -47,7 +47,7 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 			"%d files are being uploaded, which is the limit; upload this one again later", cap(s.uploadSlots))
 	}
 	body := &uploadBody{w: w, r: r, timeout: s.times.body}
-	if s.opts.Store.HasUpload(d) {
+	if ingest.HasUpload(s.opts.Store, d) {
 		// Read the body: a client that writes all of it before it reads would see a reset connection.
 		if _, err := io.Copy(io.Discard, body); err != nil {
 			return bodyError(err)
@@ -55,9 +55,9 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	opts := manifest.UploadOptions{Size: r.ContentLength, KeepFree: s.opts.keepFree}
-	err = s.opts.Store.PutUpload(r.Context(), d, body, opts)
-	var mismatch *manifest.MismatchError
+	opts := ingest.UploadOptions{Size: r.ContentLength, KeepFree: s.opts.keepFree}
+	err = ingest.PutUpload(r.Context(), s.opts.Store, d, body, opts)
+	var mismatch *ingest.MismatchError
 	if errors.As(err, &mismatch) {
 		return badRequest("the uploaded file has digest %s, want %s", mismatch.Got, mismatch.Want)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -69,8 +69,8 @@ func TestSlowBlobAgainstPrune(t *testing.T) {
 	d := digest.FromBytes(config).String()
 	slow := f.beginBlob(t, d)
 	slow.send(string(config[:100]))
-	for _, o := range []manifest.PruneOptions{{DryRun: true}, {}, {Unfinished: true}} {
-		if _, err := f.opts.Store.Prune(t.Context(), o); err != nil {
+	for _, o := range []collect.PruneOptions{{DryRun: true}, {}, {Unfinished: true}} {
+		if _, err := collect.Prune(t.Context(), f.opts.Store, o); err != nil {
 			t.Fatalf("prune %+v during a slow upload: %v", o, err)
 		}
 	}

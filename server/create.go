@@ -14,6 +14,7 @@ import (
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/opencontainers/go-digest"
 )
@@ -193,7 +194,7 @@ func (s *Server) build(ctx context.Context, q recipe, report func(progressJSON))
 	defer release()
 	if len(q.files) > 0 {
 		var remove func()
-		if dir, remove, err = store.Folder(q.files); errors.Is(err, manifest.ErrBlobMissing) {
+		if dir, remove, err = ingest.Folder(store, q.files); errors.Is(err, manifest.ErrBlobMissing) {
 			return badRequest("%v; upload it with POST %sDIGEST", err, blobPath)
 		}
 		if err != nil {
@@ -215,7 +216,7 @@ func (s *Server) build(ctx context.Context, q recipe, report func(progressJSON))
 	if err != nil {
 		return createError(err, dir)
 	}
-	store.UsedUploads(slices.Collect(maps.Values(q.files))...)
+	ingest.UsedUploads(store, slices.Collect(maps.Values(q.files))...)
 	if !begun {
 		report(progressJSON{Status: "using existing weights"})
 	}

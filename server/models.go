@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/talk"
@@ -18,7 +19,7 @@ import (
 
 // model is a model of the store under its current name, with what requests need to build prompts.
 type model struct {
-	entry *manifest.Entry
+	entry *store.Entry
 	*runtime.Processor
 	style    *talk.Style
 	template error // why the chat template is unusable
@@ -85,7 +86,7 @@ func (s *Server) find(ctx context.Context, name string) (*model, error) {
 }
 
 // get returns the cached model of an entry, or nil.
-func (k *modelCache) get(e *manifest.Entry) *model {
+func (k *modelCache) get(e *store.Entry) *model {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := slices.IndexFunc(k.list, func(m *model) bool {
@@ -132,7 +133,7 @@ func (s *Server) source(m *model) pool.Source {
 }
 
 // childName returns the name with the manifest's digest, so that the process loads this model even if the name changes.
-func childName(e *manifest.Entry) string {
+func childName(e *store.Entry) string {
 	n := e.Name
 	n.Digest = e.Digest
 	return n.String()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
@@ -137,7 +138,7 @@ func twoModels(t testing.TB) string {
 		t.Fatal(err)
 	}
 	made = home
-	store, err := manifest.Open(home)
+	store, err := store.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func serve(t testing.TB, change func(*Options)) *fixture {
 	if err := os.CopyFS(home, os.DirFS(twoModels(t))); err != nil {
 		t.Fatal(err)
 	}
-	store, err := manifest.Open(home)
+	store, err := store.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func serve(t testing.TB, change func(*Options)) *fixture {
 	return f
 }
 
-func create(t testing.TB, store *manifest.Store, name string, more ...modelfile.Command) {
+func create(t testing.TB, store *store.Store, name string, more ...modelfile.Command) {
 	t.Helper()
 	n, err := manifest.ParseName(name)
 	if err != nil {
