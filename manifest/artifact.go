@@ -77,6 +77,7 @@ type referrer struct {
 	Annotations  map[string]string   `json:"annotations"`
 }
 
+// ParseReferrer parses a manifest that may have a subject. It checks the size and the JSON syntax only.
 func ParseReferrer(manifest []byte) (referrer, error) {
 	var doc referrer
 	if len(manifest) > MaxManifestSize {
@@ -88,6 +89,7 @@ func ParseReferrer(manifest []byte) (referrer, error) {
 	return doc, nil
 }
 
+// Descriptor returns the manifest's descriptor as in a list of referrers; see [ReferrerDescriptor].
 func (r referrer) Descriptor(mediaType string, manifest []byte) ocispec.Descriptor {
 	d := ocispec.Descriptor{
 		MediaType:    mediaType,

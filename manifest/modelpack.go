@@ -116,6 +116,7 @@ func modelPackLayer(l Layer) (ocispec.Descriptor, error) {
 	return d, nil
 }
 
+// ModelPackMediaType returns the media type of a layer in the modelpack encoding.
 func ModelPackMediaType(l Layer) string {
 	if strings.HasPrefix(l.MediaType, ModelPackPrefix) {
 		return l.MediaType
@@ -173,6 +174,7 @@ func IsModelPack(m ocispec.Manifest) bool {
 		(m.MediaType == ocispec.MediaTypeImageManifest || m.MediaType == "")
 }
 
+// DecodeModelPack decodes an image from a manifest that [IsModelPack] accepts, and its config.
 func DecodeModelPack(m ParsedManifest, config []byte) (Image, error) {
 	var img Image
 	var err error

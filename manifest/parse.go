@@ -19,7 +19,7 @@ const (
 type ParsedManifest struct {
 	ocispec.Manifest
 	Layers []ParsedLayer `json:"layers"`
-	Format string `json:"-"` // FormatModelPack or FormatOllama
+	Format string        `json:"-"` // FormatModelPack or FormatOllama
 }
 
 // ParsedLayer is a descriptor with Ollama's additional field "name".

@@ -16,7 +16,6 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -78,7 +77,7 @@ func (c *Client) push(ctx context.Context, s *store.Store, src, dst manifest.Nam
 	if err != nil {
 		return "", err
 	}
-	if p.persistSessions {
+	if p.notes != nil {
 		_ = s.NotePushed(ctx, src, dst) // only saves time in a later push
 	}
 	return d, nil
@@ -117,7 +116,7 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 	release, err = s.Lock(ctx)
 	switch {
 	case err == nil:
-		p.persistSessions = true
+		p.notes = storedNotes{s}
 	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // a read-only store keeps no session records
 		release = func() {}
 	default:
@@ -128,12 +127,12 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 
 // pusher is the state of one push.
 type pusher struct {
-	c               *Client
-	s               *store.Store
-	dst             manifest.Name
-	r               *repository
-	opts            PushOptions
-	persistSessions bool // keep session records in the store
+	c     *Client
+	s     *store.Store
+	dst   manifest.Name
+	r     *repository
+	opts  PushOptions
+	notes uploadNotes // nil if the store is read-only
 
 	mounter   *repository // r with a token that may also pull from the mount sources; nil if there are none
 	noChunks  atomic.Bool // the registry accepts only monolithic uploads
@@ -292,8 +291,8 @@ func layerName(d ocispec.Descriptor) string {
 // present reports that the registry has a blob, and deletes the record of its upload.
 func (p *pusher) present(b blob) {
 	p.c.emit(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
-	if p.persistSessions {
-		ingest.DropSession(p.s, p.sessionKey(b.Digest))
+	if p.notes != nil {
+		p.notes.Drop(p.sessionKey(b.Digest))
 	}
 }
 

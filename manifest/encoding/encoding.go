@@ -11,8 +11,8 @@ import (
 )
 
 // Decode decodes an image of any encoding from its manifest and the config that the manifest refers to. A config that
-// does not match the manifest's config descriptor is an [manifest.ErrCorrupt]. A manifest of another kind is an
-// [*manifest.UnknownManifestError]; an invalid manifest in a known encoding is an [manifest.ErrInvalidManifest].
+// does not match the manifest's config descriptor is a [manifest.ErrCorrupt]. A manifest of another kind is an
+// [*manifest.UnknownManifestError]; an invalid manifest in a known encoding is a [manifest.ErrInvalidManifest].
 func Decode(manifestBytes, config []byte) (manifest.Image, error) {
 	m, err := Parse(manifestBytes)
 	if err != nil {

@@ -223,6 +223,7 @@ func Unsupported(m manifest.ParsedManifest) string {
 	return ""
 }
 
+// Decode decodes an image from a manifest that [Recognize] accepts, and its config.
 func Decode(m manifest.ParsedManifest, config []byte) (manifest.Image, error) {
 	var img manifest.Image
 	var err error

@@ -136,8 +136,8 @@ func (s *Store) OpenBlob(d digest.Digest) (*os.File, error) {
 	return f, nil
 }
 
-// ReadBlob reads a whole blob and verifies its digest. A blob larger than limit bytes is an [manifest.ErrTooLarge]; a
-// digest mismatch is an [manifest.ErrCorrupt].
+// ReadBlob reads a whole blob and verifies its digest. A blob larger than limit bytes is a [manifest.ErrTooLarge]; a
+// digest mismatch is a [manifest.ErrCorrupt].
 func (s *Store) ReadBlob(d digest.Digest, limit int64) ([]byte, error) {
 	f, err := s.OpenBlob(d)
 	if err != nil {

@@ -80,7 +80,7 @@ func (s *Store) Copy(ctx context.Context, src, dst manifest.Name, format string)
 // Partial reports whether the manifest was stored without some of its blobs.
 func (r *Raw) Partial() bool { return r.Descriptor.Annotations[index.AnnotationPartial] != "" }
 
-// Entry decodes the manifest. A manifest that is not a model image is an [manifest.ErrUnknownManifest].
+// Entry decodes the manifest. A manifest that is not a model image is a [manifest.ErrUnknownManifest].
 func (s *Store) Entry(raw *Raw) (*Entry, error) {
 	m, img, err := s.Decode(raw.Bytes)
 	if err != nil {

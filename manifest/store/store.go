@@ -267,7 +267,7 @@ type Entry struct {
 
 // Resolve finds a model by name. A name with a digest matches an entry with the same host, path and manifest digest,
 // and the same tag if the name has one. An unknown name is a [*index.NotFoundError]; a manifest that is not a model
-// image is an [manifest.ErrUnknownManifest].
+// image is a [manifest.ErrUnknownManifest].
 func (s *Store) Resolve(ctx context.Context, name manifest.Name) (e *Entry, err error) {
 	err = s.find(ctx, name, func(desc ocispec.Descriptor, found manifest.Name) (err error) {
 		e, err = s.ReadEntry(found, desc.Digest)
@@ -276,6 +276,7 @@ func (s *Store) Resolve(ctx context.Context, name manifest.Name) (e *Entry, err 
 	return e, err
 }
 
+// ReadEntry decodes the model image whose manifest has a digest. The name is used in the entry and in errors.
 func (s *Store) ReadEntry(name manifest.Name, d digest.Digest) (*Entry, error) {
 	b, err := s.ReadBlob(d, manifest.MaxManifestSize)
 	if err != nil {

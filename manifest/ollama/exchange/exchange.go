@@ -41,7 +41,7 @@ type Report struct {
 const exchangeWorkers = 4
 
 // Import copies a model from Ollama's store to s. It keeps the manifest byte for byte unless the options ask for
-// another encoding. A model that has no tensor layers is an [manifest.ErrUnknownManifest].
+// another encoding. A model that has no tensor layers is a [manifest.ErrUnknownManifest].
 //
 // Import verifies the digest of every blob that it adds. It hard-links a blob only if the file is read-only, as after
 // an Export: Ollama's own blobs are writable, and the blobs of s must not change because they are memory-mapped.

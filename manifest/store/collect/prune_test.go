@@ -89,7 +89,7 @@ func diskBytes(t *testing.T, s *store.Store) int64 {
 	return sum
 }
 
-// The state of interrupted runs is kept for IngestAge, or until Prune is called with Unfinished.
+// The state of interrupted runs is kept for [ingest.Age], or until Prune is called with Unfinished.
 func TestPruneUnfinished(t *testing.T) {
 	s := storetest.NewStore(t)
 	storetest.PutBlob(t, s, "w", "pulled already")

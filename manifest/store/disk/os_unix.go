@@ -24,6 +24,7 @@ func SyncDir(dir string) error {
 	return nil
 }
 
+// Rename renames a file, and replaces an existing one atomically.
 func Rename(from, to string) error { return os.Rename(from, to) }
 
 func isDiskFull(err error) bool {

@@ -32,9 +32,11 @@ func isDiskFull(err error) bool {
 // SameOwner is true for any two files: on Windows, access rights are inherited from the folder.
 func SameOwner(a, b fs.FileInfo) bool { return true }
 
-// OwnedByUserOrStore and othersHaveAccess also rely on the folder's access rights.
+// OwnedByUserOrStore also relies on the folder's access rights.
 func OwnedByUserOrStore(file, root fs.FileInfo) bool { return true }
 
+// OthersHaveAccess relies on the folder's access rights.
 func OthersHaveAccess(fs.FileMode) bool { return false }
 
+// ChownLike has no effect.
 func ChownLike(string, fs.FileInfo) {}

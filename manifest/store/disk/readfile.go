@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 )
 
-// ReadLimited reads a whole file of at most limit bytes. A larger file is an [manifest.ErrTooLarge].
+// ReadLimited reads a whole file of at most limit bytes. A larger file is a [manifest.ErrTooLarge].
 func ReadLimited(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -22,7 +22,7 @@ type Checked struct {
 }
 
 // CheckBlobs reads all blobs that a manifest refers to, and verifies their digests and sizes. It stops at the first bad
-// blob. A mismatch is an [manifest.ErrCorrupt]; a blob that does not exist is an [manifest.ErrBlobMissing], unless the
+// blob. A mismatch is a [manifest.ErrCorrupt]; a blob that does not exist is a [manifest.ErrBlobMissing], unless the
 // index marks the model as partial.
 func CheckBlobs(ctx context.Context, s *store.Store, m *store.Raw) (Checked, error) {
 	blobs, err := manifest.Blobs(m.Bytes)

@@ -80,7 +80,7 @@ var problemOrder = []ProblemKind{
 // With Repair it moves corrupt blobs and stray files to quarantine/, restores modes, corrects index entries, downloads
 // good copies with Fetch, and deletes leftover temporary files. It deletes nothing else. It ignores unknown files
 // younger than an hour, because a writer may be about to rename them. Repair holds the store's lock exclusively until
-// it begins to download, and shared from then on; without Repair, Fsck shares the lock. Fsck returns a
+// it begins to download, and shared from then on; without Repair, Run shares the lock. Run returns a
 // [*lock.BusyError] if it cannot acquire the exclusive lock within five seconds.
 func Run(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	c := &checker{s: s, o: o, problems: map[string]*Problem{}}
@@ -91,7 +91,7 @@ func Run(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	return c.finish(), err
 }
 
-// checker is the state of one Fsck.
+// checker is the state of one Run.
 type checker struct {
 	s *store.Store
 	o Options

@@ -56,6 +56,7 @@ func WithTag(n manifest.Name) manifest.Name {
 	return n
 }
 
+// Lookup returns the first entry that satisfies a name, and its own name.
 func Lookup(idx ocispec.Index, want manifest.Name) (ocispec.Descriptor, manifest.Name, bool) {
 	want = WithTag(want)
 	for _, d := range idx.Manifests {
@@ -95,6 +96,7 @@ const AnnotationPushed = "org.ingotml.pushed"
 // MaxPushed limits the repositories that an entry lists.
 const MaxPushed = 8
 
+// PushedTo lists the repositories that an entry was pushed to, newest first.
 func PushedTo(d ocispec.Descriptor) []string {
 	if d.Annotations[AnnotationPushed] == "" {
 		return nil
@@ -102,6 +104,7 @@ func PushedTo(d ocispec.Descriptor) []string {
 	return strings.Split(d.Annotations[AnnotationPushed], ",")
 }
 
+// Label describes an entry in messages: its name, or its digest if it has none.
 func Label(d ocispec.Descriptor) string {
 	if ref := d.Annotations[ocispec.AnnotationRefName]; ref != "" {
 		return manifest.Clip(ref)

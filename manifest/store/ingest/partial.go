@@ -70,7 +70,7 @@ type Partial struct {
 
 // OpenPartial opens a blob for download, with the ranges that earlier runs wrote. While another process or goroutine
 // has it open, OpenPartial waits, after calling waiting once (may be nil). If the blob is complete, or becomes complete
-// meanwhile, the error is an [manifest.ErrHave]. The caller holds the store's lock until it has set the name that
+// meanwhile, the error is a [manifest.ErrHave]. The caller holds the store's lock until it has set the name that
 // refers to the blob.
 func OpenPartial(ctx context.Context, s *store.Store, d digest.Digest, size int64, waiting func()) (*Partial, error) {
 	p, err := openPartial(ctx, s, d, size, waiting)

@@ -35,7 +35,7 @@ const (
 const maxSessionSize = 64 << 10
 
 // OpenSession opens the session with this key, a hash of everything that determines what is uploaded where. If another
-// goroutine or process has it open, the error is an [manifest.ErrBusy]: two uploads never share a session.
+// goroutine or process has it open, the error is a [manifest.ErrBusy]: two uploads never share a session.
 func OpenSession(s *store.Store, key digest.Digest) (*Session, error) {
 	if !manifest.ValidDigest(key) {
 		return nil, fmt.Errorf("open upload session: key %q is not a sha256 digest", manifest.Clip(string(key)))

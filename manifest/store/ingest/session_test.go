@@ -65,7 +65,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Collections keep unfinished upload sessions for IngestAge.
+// Collections keep unfinished upload sessions for [ingest.Age].
 func TestSessionsAge(t *testing.T) {
 	s := storetest.NewStore(t)
 	storetest.PutModel(t, s, "m", "text")

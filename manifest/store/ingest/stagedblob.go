@@ -14,7 +14,7 @@ import (
 )
 
 // StagedBlob writes a blob of an [Staging]. Write appends from the beginning; WriteAt may write later ranges ahead of
-// it. An IngestBlob must not be used by several goroutines at once. End it with Seal or Abort; a deferred Abort after
+// it. A StagedBlob must not be used by several goroutines at once. End it with Seal or Abort; a deferred Abort after
 // Seal is a no-op.
 type StagedBlob struct {
 	in   *Staging

@@ -21,7 +21,7 @@ import (
 // Sealed blobs stay in the folder, listed in its journal, until Publish renames them into the store. Its methods are
 // safe for concurrent use.
 //
-// The caller holds [store.Store.Lock] from OpenIngest to the last Put. Collections keep a staging folder, and the blobs
+// The caller holds [store.Store.Lock] from Open to the last Put. Collections keep a staging folder, and the blobs
 // it published, for [Age] after its last use.
 type Staging struct {
 	s    *store.Store
@@ -38,7 +38,7 @@ type sealed struct {
 	Name   string        `json:"name"`
 	Digest digest.Digest `json:"digest"`
 	Size   int64         `json:"size"`
-	Note   string        `json:"note,omitempty"` // see IngestBlob.Note
+	Note   string        `json:"note,omitempty"` // see StagedBlob.Note
 }
 
 const (

@@ -173,7 +173,7 @@ func TestIngestNothingSealed(t *testing.T) {
 	}
 }
 
-// Collections keep the state of unfinished runs for IngestAge.
+// Collections keep the state of unfinished runs for [ingest.Age].
 func TestIngestAndCollect(t *testing.T) {
 	s := storetest.NewStore(t)
 	now := time.Now()

@@ -34,7 +34,7 @@ type UploadOptions struct {
 }
 
 // PutUpload stores the content of r, whose digest must be d, for a later [Folder]. Other content is a
-// [*MismatchError]; too little disk space is an [manifest.ErrNoSpace]. After an error nothing is kept. Collections keep
+// [*MismatchError]; too little disk space is a [manifest.ErrNoSpace]. After an error nothing is kept. Collections keep
 // an upload for [Age], or for an hour once it was used. PutUpload does not hold [store.Store.Lock] while it reads, so r
 // may be slow.
 func PutUpload(ctx context.Context, s *store.Store, d digest.Digest, r io.Reader, o UploadOptions) error {
@@ -113,7 +113,7 @@ func filePath(s *store.Store, d digest.Digest) (string, error) {
 }
 
 // Folder creates a folder with links to uploads or blobs, under names chosen by the caller, which create can read as a
-// checkpoint. A digest that the store does not have is an [manifest.ErrBlobMissing]. Names must not contain separators.
+// checkpoint. A digest that the store does not have is a [manifest.ErrBlobMissing]. Names must not contain separators.
 // The caller holds [store.Store.Lock] until it calls remove, which removes the folder but not the files.
 func Folder(s *store.Store, files map[string]digest.Digest) (dir string, remove func(), err error) {
 	if err := os.MkdirAll(s.Path(store.IngestDir), 0o755); err != nil {

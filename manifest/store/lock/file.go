@@ -8,8 +8,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Take acquires a lock file that its holder unlinks at the end. While another holder has it, takeLock waits, after
-// calling waiting once (may be nil). A lock on a file that a previous holder has unlinked is void, so takeLock tries
+// Take acquires a lock file that its holder unlinks at the end. While another holder has it, Take waits, after
+// calling waiting once (may be nil). A lock on a file that a previous holder has unlinked is void, so Take tries
 // again.
 func Take(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
 	for {

@@ -11,6 +11,7 @@ import (
 // BlobTexts maps digests to the text of blobs.
 type BlobTexts map[digest.Digest]string
 
+// Read returns the content of a blob.
 func (b BlobTexts) Read(d digest.Digest) ([]byte, error) {
 	text, ok := b[d]
 	if !ok {
@@ -26,6 +27,7 @@ func (b BlobTexts) Layer(kind manifest.Kind, name, text string) manifest.Layer {
 	return manifest.Layer{Kind: kind, Name: name, Digest: d, Size: int64(len(text))}
 }
 
+// MustEncodeOllama encodes an image in Ollama's encoding.
 func MustEncodeOllama(t *testing.T, img manifest.Image, b BlobTexts) (manifestBytes, config []byte) {
 	t.Helper()
 	manifestBytes, config, err := ollama.Encode(img, b.Read)

@@ -22,8 +22,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
+// Noon is the time by the clock of [NewStore]'s stores.
 var Noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
+// NewStore creates an empty store whose clock stands still and whose collections wait for a tenth of a second.
 func NewStore(t *testing.T) *store.Store {
 	t.Helper()
 	s, err := store.Open(filepath.Join(t.TempDir(), "store"))
@@ -88,6 +90,7 @@ func Files(t *testing.T, s *store.Store, dir string) []string {
 	return got
 }
 
+// HasBlob reports whether the store has a blob with this content.
 func HasBlob(s *store.Store, text string) bool {
 	_, err := os.Stat(s.BlobPath(digest.FromString(text)))
 	return err == nil
@@ -151,8 +154,10 @@ func CheckStore(t *testing.T, s *store.Store) {
 	}
 }
 
+// SomeDigest is the digest of no bytes.
 const SomeDigest = digest.Digest("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 
+// MustName parses a name.
 func MustName(t *testing.T, s string) manifest.Name {
 	t.Helper()
 	n, err := manifest.ParseName(s)
@@ -162,6 +167,7 @@ func MustName(t *testing.T, s string) manifest.Name {
 	return n
 }
 
+// MustEncode encodes an image in the modelpack encoding.
 func MustEncode(t *testing.T, img manifest.Image) (manifestBytes, config []byte) {
 	t.Helper()
 	manifestBytes, config, err := manifest.EncodeModelPack(img)
@@ -171,6 +177,7 @@ func MustEncode(t *testing.T, img manifest.Image) (manifestBytes, config []byte)
 	return manifestBytes, config
 }
 
+// Strictly decodes JSON that must have no unknown members.
 func Strictly(t *testing.T, b []byte, into any) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -180,6 +187,7 @@ func Strictly(t *testing.T, b []byte, into any) {
 	}
 }
 
+// Remove removes a name and collects garbage.
 func Remove(t *testing.T, s *store.Store, name string) {
 	t.Helper()
 	if err := collect.Remove(t.Context(), s, MustName(t, name)); err != nil {
@@ -187,6 +195,7 @@ func Remove(t *testing.T, s *store.Store, name string) {
 	}
 }
 
+// WantBlobs checks which texts the store has as blobs.
 func WantBlobs(t *testing.T, s *store.Store, want map[string]bool) {
 	t.Helper()
 	for text, there := range want {
@@ -216,6 +225,7 @@ func PutEntry(t *testing.T, s *store.Store, ref, mediaType, body string) digest.
 	return d
 }
 
+// Artifact stores a layer and returns the manifest of an artifact with that layer and a subject.
 func Artifact(t *testing.T, s *store.Store, layer string, subject digest.Digest) string {
 	t.Helper()
 	l := PutBlob(t, s, "x", layer)
@@ -226,6 +236,7 @@ func Artifact(t *testing.T, s *store.Store, layer string, subject digest.Digest)
 	return body + "}"
 }
 
+// Prune prunes the store.
 func Prune(t *testing.T, s *store.Store, o collect.PruneOptions) collect.PruneReport {
 	t.Helper()
 	r, err := collect.Prune(t.Context(), s, o)
@@ -251,6 +262,7 @@ func Leave(t *testing.T, s *store.Store, name, text string, age time.Duration) {
 	}
 }
 
+// Fsck checks the store.
 func Fsck(t *testing.T, s *store.Store, o fsck.Options) fsck.Report {
 	t.Helper()
 	r, err := fsck.Run(t.Context(), s, o)
@@ -279,6 +291,7 @@ func ProblemLines(r fsck.Report) []string {
 	return got
 }
 
+// WantProblems checks a report's problems.
 func WantProblems(t *testing.T, r fsck.Report, want ...string) {
 	t.Helper()
 	if got := ProblemLines(r); !slices.Equal(got, want) {
