@@ -33,8 +33,8 @@ func (n storedNotes) Open(key digest.Digest) (uploadNote, error) { return ingest
 
 func (n storedNotes) Drop(key digest.Digest) { ingest.DropSession(n.s, key) }
 
-// session is the record of an upload session, from which a later run resumes. A nil session keeps no record: an
-// interrupted upload then starts over.
+// session is the record of an upload session, from which a later run resumes. A nil session keeps no record: a
+// later run then starts the upload over.
 type session struct{ note uploadNote }
 
 // sessionRecord is the JSON form of a session. The offset to resume from comes from the registry; Repository, Offset

@@ -15,8 +15,8 @@ import (
 var ErrBusy = errors.New("too many requests are waiting")
 
 // batcher schedules a model's requests with continuous batching: each step runs one forward pass over the next tokens
-// of every running request. Requests join and leave between steps: they are added with add, and leave when they end,
-// fail or are canceled. Its goroutine exits when there are no requests.
+// of the running requests. Requests join and leave the batch between steps. add queues a request; it leaves when it
+// ends, fails or is canceled. The steps run on a goroutine of their own, which exits when no requests are left.
 type batcher struct {
 	l *Local
 
@@ -33,7 +33,7 @@ type batcher struct {
 	maxWaiting  int             // requests in the queue
 	maxRunning  int             // requests in a batch
 	sendsAhead  bool            // enqueue the next step before the tokens of the last one are read
-	chunk       int             // prefill rows in a step; 0: as many as fit into its target time
+	chunk       int             // prefill rows in a step; 0: as many as fit into the step's target duration
 	prefillRate prefillRate     // sizes prefill chunks
 	depths      depthController // chooses draft depths
 	lastStepEnd time.Time       // zero if nothing was running
@@ -109,7 +109,7 @@ func (b *batcher) loop() {
 	}
 }
 
-// do runs fn on the engine's thread while the model is loaded.
+// do runs fn on the engine's thread. If the model is closed, it returns an error without running fn.
 func (b *batcher) do(fn func() error) error {
 	if b.onThread {
 		return b.l.thread.Within(fn)
@@ -193,14 +193,14 @@ func (b *batcher) endCanceled() {
 	}
 }
 
-// finish removes a request and frees its engine memory; its state moves to the prefix cache. If err is nil, the caller
-// has already sent the last event.
+// finish removes a request from the batch, hands its state to the prefix cache and frees its engine memory. It then
+// ends the request's events with err; if err is nil, the last event was already sent.
 func (b *batcher) finish(g *generation, err error) {
 	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
 	g.decodeJob.stop()
 	g.decodeJob = nil
-	// This also runs for a closed model, for which b.do fails. An error means that the engine has ended, and its memory
-	// with it.
+	// The memory must be freed for a closed model too, for which b.do fails: use the thread itself. An error of the thread
+	// means that the engine has ended, and its memory with it.
 	free := func() error { b.forwards.Forget(); g.free(); return nil }
 	if b.onThread {
 		_ = b.l.thread.Within(free)

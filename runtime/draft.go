@@ -116,9 +116,9 @@ func (f files) draft(target arch.Model) (draftFiles, error) {
 // probeDraftSteps is the number of tokens that a probe drafts.
 const probeDraftSteps = 3
 
-// ProbeDraft drafts a few tokens with the image's draft model, which it loads if the model runs without it, or with
-// draft layers in the model's own weights. Logits that are not finite are an error. It returns the number of tokens; 0
-// without a draft.
+// ProbeDraft drafts a few tokens with the model's draft: the image's draft model, which it loads if needed, or draft
+// layers in the model's own weights. Logits that are not finite are an error. It returns the number of drafted tokens;
+// 0 if the model has no draft.
 func (l *Local) ProbeDraft(ctx context.Context, store *store.Store, entry *store.Entry, o Options) (int, error) {
 	var of draftFiles
 	if l.draft == nil {
@@ -149,8 +149,8 @@ func (l *Local) ProbeDraft(ctx context.Context, store *store.Store, entry *store
 	return steps, nil
 }
 
-// buildDraft builds the draft model. The returned weights are nil if it uses the target's. It runs on the engine's
-// thread.
+// buildDraft builds the model's draft, which is nil if there is none. The returned weights are nil if the draft uses
+// the target's. It runs on the engine's thread.
 func (l *Local) buildDraft(ctx context.Context, of draftFiles, o Options) (models.Draft, *nn.Weights, error) {
 	if of.config == nil {
 		if m, ok := l.model.(models.Drafter); ok {

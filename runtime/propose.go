@@ -4,7 +4,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// drafter proposes tokens. It runs on the engine's thread. Its state of a request is in the request's draftInputs.
+// drafter proposes tokens. It runs on the engine's thread. Its state for each request is in generation.draftInputs.
 type drafter interface {
 	// neededHiddenStates returns which hidden states of the target the drafter needs.
 	neededHiddenStates() hiddenStates
@@ -12,7 +12,8 @@ type drafter interface {
 	propose(round []*batchItem)
 	// catchUp may evaluate tokens that the target has evaluated already, where that saves time later.
 	catchUp(of []*generation)
-	// finishRound ends a round for a request, whose first accepted drafts have become tokens.
+	// finishRound ends the round that propose started for a request. accepted is the number of drafts that became tokens;
+	// the drafts after them were rejected.
 	finishRound(g *generation, accepted int)
 }
 
@@ -25,7 +26,7 @@ const (
 	allHiddenStates
 )
 
-// funcDrafter calls a function.
+// funcDrafter drafts with a function; see DraftOptions.Guess.
 type funcDrafter func(tokens []int32, n int) []int32
 
 func (funcDrafter) neededHiddenStates() hiddenStates { return noHiddenStates }
@@ -109,7 +110,7 @@ type hiddenRows struct {
 	from, to int
 }
 
-// add appends rows that end at position to. If they do not follow the stored rows, they replace them.
+// add stores rows that end at position to. They extend the stored rows if they follow them, and replace them otherwise.
 func (h *hiddenRows) add(x *mlx.Array, to int) {
 	if from := to - x.Dim(0); from != h.to || len(h.pieces) == 0 {
 		h.free()

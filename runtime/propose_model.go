@@ -19,7 +19,7 @@ const (
 // draftCache is a draft model's own KV cache of a sequence.
 type draftCache struct {
 	seq       *cache.Sequence // nil before the first step
-	evaluated int             // position up to which it holds the generated text, without drafts
+	evaluated int             // row up to which it holds the request's tokens, without drafts
 }
 
 func (o *draftCache) free() {
@@ -29,11 +29,11 @@ func (o *draftCache) free() {
 	*o = draftCache{}
 }
 
-// modelDrafter drafts with a models.Draft. A row of a standalone draft is the token at the row's position. A row of any
-// other draft is the token after the position and the target's hidden state at the position, from which that token was
-// sampled.
+// modelDrafter drafts with a models.Draft. A standalone draft is a regular model: its row p is token p. Any other
+// draft, such as a multi-token prediction head, also reads the target: its row p is token p+1 and the target's hidden
+// state at position p, from which that token was sampled.
 //
-// A draft with its own KV cache evaluates the text after the target has. If the target restored a prefix from the
+// A draft with its own KV cache evaluates the prompt too, once the target has. If the target restored a prefix from the
 // prefix cache, a standalone draft evaluates that prefix itself. Any other draft starts after the prefix, because the
 // hidden states of the prefix are missing.
 type modelDrafter struct {
@@ -134,7 +134,7 @@ func (d *modelDrafter) catchUp(generations []*generation) {
 	var from, to []int
 	for _, g := range generations {
 		begin, end, _ := d.pendingRows(g)
-		if end = min(end-1, g.seq.Offset()); d.tokenShift > 0 { // drafting starts with the last row
+		if end = min(end-1, g.seq.Offset()); d.tokenShift > 0 { // propose needs the output of the last row
 			end = min(end, g.draftInputs.hidden.to)
 		}
 		if end-begin < minCatchUpRows {
@@ -153,7 +153,8 @@ func (d *modelDrafter) catchUp(generations []*generation) {
 	mlx.Eval(state...)
 }
 
-// propose implements drafter. All draft steps of all requests form one graph, which is evaluated at once.
+// propose implements drafter. All draft steps of all requests form one graph, which is evaluated at once. A request
+// that is more than maxCatchUpRows behind catches up instead of drafting.
 func (d *modelDrafter) propose(round []*batchItem) {
 	round = slices.Clone(round)
 	slices.SortStableFunc(round, func(a, b *batchItem) int { return b.depth - a.depth })

@@ -16,7 +16,7 @@ type Sampling struct {
 	RepeatPenalty    float64 // <= 0 or 1: off
 	PresencePenalty  float64
 	FrequencyPenalty float64
-	// penalties apply to this many last tokens, of the prompt too; 0: off, negative: all
+	// number of last tokens, including the prompt's, that penalties apply to; 0: off, negative: all
 	RepeatLastN int
 	LogitBias   map[int32]float64 // added to the logits of tokens, before penalties
 	Seed        *int64            // nil or negative: a random one for each request
@@ -71,8 +71,8 @@ const (
 	drawDraft  uint64 = 0xbb67ae8584caa73b // draws a draft
 )
 
-// uniform returns a uniform variate in (0, 1) of 23 bits: float32 represents it exactly, and its product with a sum is
-// less than the sum.
+// uniform returns a uniform variate in (0, 1) of 23 bits. float32 represents it exactly, and its product with a sum of
+// probabilities rounds to less than the sum, which draw needs.
 func (s *sampler) uniform(stream, place uint64) float32 {
 	return (float32(splitMix64(s.seed^stream, place)>>41) + 0.5) / (1 << 23)
 }

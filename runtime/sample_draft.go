@@ -4,9 +4,9 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// drawsDrafts reports whether the request's drafts are drawn from the draft's distribution; else they are its most
-// likely tokens. More drawn drafts are accepted. However, the generated tokens then depend on how many were drafted,
-// which a seed forbids, and with a format many drawn drafts would be rejected.
+// drawsDrafts reports whether the request's drafts are drawn from the draft's distribution; otherwise the most likely
+// tokens are drafted. Drawn drafts are accepted more often. However, the generated tokens then depend on the draft
+// depth, which a request with a seed must not show; and a format would reject many drawn drafts.
 func (g *generation) drawsDrafts() bool {
 	return g.sampler.Temperature > 0 && (g.sampler.Seed == nil || *g.sampler.Seed < 0) && g.constraint == nil
 }
@@ -24,7 +24,7 @@ func draftTokens(logits *mlx.Array, of []*generation, drafts int) (tokens *mlx.A
 		if g.drawsDrafts() {
 			s = r.mode(logits.Dim(-1))
 			s.edited = false
-			s.nucleus = s.nucleus && s.k > 0 // top_p alone would need a sort; a wider q is as good
+			s.nucleus = s.nucleus && s.k > 0 // top_p alone would need a sort; a wider q is valid too
 		}
 		groups[s] = append(groups[s], r)
 	}

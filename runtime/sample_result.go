@@ -6,8 +6,8 @@ import (
 	"github.com/ingotml/ingot/mlx"
 )
 
-// sampleRequest is one request's part of a step's sampling: the tokens that follow its rows. Row i follows i of the
-// drafts and verifies draft i; the last row verifies none.
+// sampleRequest is one request's part of a step's sampling: the tokens that follow its rows. Row i follows the
+// first i drafts and verifies draft i; the last row verifies none.
 type sampleRequest struct {
 	sampler *sampler
 	drafts  []int32

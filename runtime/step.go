@@ -8,14 +8,15 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Target durations of a step that includes prefill. Other requests wait for the step, and decoding ones most of all. A
-// prompt that runs alone delays only requests that arrive during its step, so its steps may be longer; their rows are a
-// multiple of rowMultiple, which suits the kernels.
+// Target durations of a step that includes prefill, by the other requests that it delays: sharedStepTime if some are
+// decoding, promptStepTime if there are only prompts, soloStepTime if there are none. A solo step delays only requests
+// that arrive during it. A row is one token of a forward pass. The number of rows in a solo step is a multiple of
+// rowMultiple, which suits the kernels.
 const (
 	soloStepTime   = 3 * time.Second
 	promptStepTime = time.Second
 	sharedStepTime = 250 * time.Millisecond
-	rowMultiple    = 256 // rows for which a CPU kernel unpacks weights once
+	rowMultiple    = 256 // a CPU kernel unpacks a tile of weights once for this many rows
 )
 
 // Bounds of the prefill rows in a step, and their number before the first measurement.
@@ -52,13 +53,13 @@ func (p *prefillRate) add(rows int, d time.Duration) {
 // batchItem is one request's part of a step.
 type batchItem struct {
 	g          *generation
-	rows       int  // tokens to evaluate, without drafts; 0 if the previous step sent them ahead
+	rows       int  // tokens to evaluate, without drafts; 0 if sendAhead has enqueued them already
 	wantsToken bool // a token is sampled after the last row
 
 	depth          int          // draft depth: most tokens to draft
 	drafts         []int32      // drafted tokens, evaluated after rows and verified by the model
 	q              []*mlx.Array // distributions of the drafts, see sampleRequest; may be longer than drafts
-	firstSampleRow int          // index of the hidden state from which the first token is sampled
+	firstSampleRow int          // row of forward's hidden states from which the first token is sampled
 }
 
 // neededHiddenStates returns which hidden states of the request's rows its drafts need.
@@ -73,7 +74,8 @@ func (b *batcher) neededHiddenStates(g *generation) hiddenStates {
 	return r
 }
 
-// step runs one forward pass for the running requests. If it fails, each of its requests runs its next step alone, and
+// step encodes a picture if one is ready, and otherwise runs one forward pass for the running requests. It sets stalled
+// if there is nothing to run. If the pass fails, each of its requests runs its next step alone and without drafts, and
 // ends if that fails too.
 func (b *batcher) step() {
 	if b.encodeNextPicture() {
@@ -110,7 +112,7 @@ func (b *batcher) step() {
 				a.free()
 			}
 		}()
-		if b.sendsAhead && len(plan) == len(b.running) { // else a prompt without rows in this step wants to join the next
+		if b.sendsAhead && len(plan) == len(b.running) { // otherwise a request that this step left out may join the next
 			b.sendAhead(plan, samples)
 		}
 		outcomes := make([]outcome, len(samples))
@@ -153,7 +155,7 @@ func (b *batcher) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []o
 		if len(s.drafts) == 0 {
 			continue
 		}
-		// Of the n tokens, the last one is not evaluated yet; the rows also include the token before the drafts.
+		// Keep the rows of the token before the drafts and of all but the last of the n tokens.
 		s.g.seq.Commit(n)
 		if !s.g.ended {
 			b.keepHidden(s.g, hidden, s.firstSampleRow, n)
@@ -163,8 +165,8 @@ func (b *batcher) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []o
 	}
 }
 
-// take appends the accepted drafts and the token after them to the request, until its text ends. It returns how many
-// tokens it appended.
+// take appends the accepted drafts and the token after them to the request, until its text ends, and returns how many
+// of them it appended. Tokens that the format forces next are appended too, but not counted.
 func (g *generation) take(drafts []int32, o outcome) int {
 	g.stats.TargetSteps++
 	for i, token := range drafts[:o.accepted] {
@@ -400,8 +402,9 @@ func takeSamples(plan []batchItem) (samples []*pendingSample) {
 }
 
 // sendAhead enqueues the next step on the device before the tokens of this one are read, so that a GPU does not wait
-// for the host. If a token turns out to end its request, that work is discarded. It does nothing if a request needs the
-// token's value first (for penalties, formats or drafts), or is in prefill and has to join the next step.
+// for the host. If a token turns out to end its request, that work is discarded. sendAhead does nothing if a request is
+// in prefill, has only one token left in its budget, or needs the token's value first (for penalties, formats or
+// drafts).
 func (b *batcher) sendAhead(plan []batchItem, samples []*pendingSample) {
 	var parts []nn.Part
 	next := make([]*batchItem, len(plan))
@@ -428,8 +431,8 @@ func (b *batcher) mayDraft(s batchItem) bool {
 	return s.g.request.Draft.Mode == DraftFixed || b.depths.mayDraft(&s.g.draftState)
 }
 
-// sample starts sampling for the items that want a token. hidden has the rows that forward evaluated. It also stores
-// the hidden states for drafting and takes snapshots that are due.
+// sample starts sampling for the items that want a token. hidden holds the hidden states of the forward pass, which
+// firstSampleRow indexes. It also stores the hidden states for drafting and takes snapshots that are due.
 func (b *batcher) sample(plan []*batchItem, hidden *mlx.Array) {
 	var rows []int32
 	var generations []*generation
@@ -461,7 +464,7 @@ func (b *batcher) sample(plan []*batchItem, hidden *mlx.Array) {
 		}
 		wanted = result.arrays()
 	}
-	if len(generations) < len(plan) { // nothing else evaluates the state of a partial prompt
+	if len(generations) < len(plan) { // a prompt that samples no token: its state must be evaluated explicitly
 		for _, s := range plan {
 			wanted = append(wanted, s.g.seq.State()...)
 		}
