@@ -55,6 +55,24 @@ var arrows = map[string][]string{
 	"child":       {},
 }
 
+// inner lists what the packages of a room may import of their own room, in rooms of several layers.
+var inner = map[string]map[string][]string{
+	"manifest": {
+		"":                {},
+		"ollama":          {""},
+		"encoding":        {"", "ollama"},
+		"ollama/exchange": {"", "encoding", "ollama", "store", "store/disk"},
+		"store":           {"", "encoding", "ollama", "store/disk", "store/index", "store/lock"},
+		"store/disk":      {""},
+		"store/index":     {""},
+		"store/lock":      {"", "store/disk"},
+		"store/ingest":    {"", "store", "store/disk", "store/lock"},
+		"store/collect":   {"", "store", "store/index", "store/ingest"},
+		"store/fsck":      {"", "store", "store/disk", "store/index", "store/ingest", "store/lock"},
+		"store/storetest": {"", "ollama", "store", "store/collect", "store/fsck"},
+	},
+}
+
 type pkg struct {
 	Dir, ImportPath, Doc string
 	Imports              []string
@@ -114,6 +132,28 @@ func TestArrows(t *testing.T) {
 			}
 			if !slices.Contains(allowed, to) {
 				t.Errorf("%s imports %s: %s may import only %v", p.ImportPath, imported, from, allowed)
+			}
+		}
+	}
+}
+
+func TestInnerArrows(t *testing.T) {
+	for _, p := range packages(t) {
+		from := room(p.ImportPath)
+		table, layered := inner[from]
+		if !layered {
+			continue
+		}
+		within := func(path string) string {
+			return strings.TrimPrefix(strings.TrimPrefix(path, module+"/"+from), "/")
+		}
+		allowed, known := table[within(p.ImportPath)]
+		if !known {
+			t.Errorf("%s is not in the table of inner arrows", p.ImportPath)
+		}
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, module) && room(imported) == from && !slices.Contains(allowed, within(imported)) {
+				t.Errorf("%s imports %s, which the table of inner arrows does not allow", p.ImportPath, imported)
 			}
 		}
 	}

@@ -32,6 +32,8 @@ var mayStart = map[string]string{
 	"launch/start_unix.go":  "a coding client works in the user's folder",
 	"launch/start_other.go": "a coding client works in the user's folder",
 	"bench":                 "benchmarks are no part of the program",
+
+	"manifest/store/storetest/process.go": "it starts the tests themselves",
 }
 
 // takesCmd are files that change an exec.Cmd that package child has made; they name its type alone.

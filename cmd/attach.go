@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/spf13/cobra"
 )
@@ -85,7 +86,7 @@ func (a *app) attach(ctx context.Context, arg, file string, o attachOptions) err
 }
 
 // storeFile adds a file to the store as a blob. The descriptor's title annotation holds the file's name.
-func storeFile(ctx context.Context, store *manifest.Store, file string) (ocispec.Descriptor, error) {
+func storeFile(ctx context.Context, store *store.Store, file string) (ocispec.Descriptor, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return ocispec.Descriptor{}, err

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server/address"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/spf13/cobra"
@@ -53,19 +53,19 @@ func (a *app) newClient(f serverFlags) (serverClient, error) {
 	if proxy, err := http.ProxyFromEnvironment(&http.Request{URL: at}); err != nil || proxy != nil {
 		return s, err // proxies are not used for servers on this machine
 	}
-	s.http = provenClient(&identity.Dialer{Store: func() (*manifest.Store, error) { return manifest.OpenExisting("") }})
+	s.http = provenClient(&identity.Dialer{Store: func() (*store.Store, error) { return store.OpenExisting("") }})
 	return s, nil
 }
 
 // storeClient returns a client for the server at INGOT_HOST. The server must prove that it belongs to the user and
 // serves this store, whatever its address is.
-func (a *app) storeClient(store *manifest.Store, key string) (serverClient, error) {
+func (a *app) storeClient(st *store.Store, key string) (serverClient, error) {
 	s := a.clientAt("", key)
 	if s.at.Scheme != "http" {
 		return s, fmt.Errorf("%s: %w: a TLS proxy in front of the server does not pass the proof on", s.at.URL(),
 			identity.ErrUnproven)
 	}
-	s.http = provenClient(&identity.Dialer{Store: func() (*manifest.Store, error) { return store, nil }, Always: true})
+	s.http = provenClient(&identity.Dialer{Store: func() (*store.Store, error) { return st, nil }, Always: true})
 	return s, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/spf13/cobra"
@@ -103,7 +104,7 @@ var remedies = []struct {
 func remedy(err error) string {
 	var auth *registry.AuthError
 	var status *registry.StatusError
-	var absent *manifest.AbsentError
+	var absent *store.AbsentError
 	switch {
 	case errors.As(err, &auth) && auth.Key == "":
 		return fmt.Sprintf("; `ingot login %s` stores credentials", auth.Host)
@@ -215,8 +216,8 @@ func (a *app) tell(format string, args ...any) {
 
 // openStore opens the store and creates it if it does not exist. Processes that wait for its lock see this command's
 // name.
-func (a *app) openStore() (*manifest.Store, error) {
-	return manifest.Open("", manifest.Command(a.command))
+func (a *app) openStore() (*store.Store, error) {
+	return store.Open("", store.Command(a.command))
 }
 
 // note prints a line on standard error unless --quiet is set.

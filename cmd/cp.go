@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/ollama"
+	"github.com/ingotml/ingot/manifest/ollama/exchange"
 	"github.com/spf13/cobra"
 )
 
@@ -66,13 +68,13 @@ type cpJSON struct {
 	Copied  int64  `json:"copied_bytes,omitempty"`
 }
 
-func isOllama(name string) bool { return strings.HasPrefix(name, manifest.OllamaScheme) }
+func isOllama(name string) bool { return strings.HasPrefix(name, ollama.Scheme) }
 
 func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON, error) {
 	ctx := c.Context()
 	switch {
 	case isOllama(from):
-		src, err := manifest.ParseOllamaName(from)
+		src, err := ollama.ParseName(from)
 		if err != nil {
 			return cpJSON{}, err
 		}
@@ -84,16 +86,16 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 		if err != nil {
 			return cpJSON{}, err
 		}
-		other, err := manifest.OpenOllama("")
+		other, err := exchange.Open("")
 		if err != nil {
 			return cpJSON{}, err
 		}
 		bar := byteProgress{a.createProgress(asJSON), "copying"}
-		x, err := other.Import(ctx, src, store, dst, manifest.ExchangeOptions{Format: format, Progress: bar.set})
+		x, err := other.Import(ctx, src, store, dst, exchange.Options{Format: format, Progress: bar.set})
 		bar.end()
 		return exchanged(dst.String(), x), err
 	case isOllama(to):
-		dst, err := manifest.ParseOllamaName(to)
+		dst, err := ollama.ParseName(to)
 		if err != nil {
 			return cpJSON{}, err
 		}
@@ -101,12 +103,12 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 		if err != nil {
 			return cpJSON{}, err
 		}
-		other, err := manifest.OpenOllama("")
+		other, err := exchange.Open("")
 		if err != nil {
 			return cpJSON{}, err
 		}
 		bar := byteProgress{a.createProgress(asJSON), "copying"}
-		x, err := other.Export(ctx, store, entry, dst, manifest.ExchangeOptions{Progress: bar.set})
+		x, err := other.Export(ctx, store, entry, dst, exchange.Options{Progress: bar.set})
 		bar.end()
 		return exchanged(dst.String(), x), err
 	}
@@ -126,7 +128,7 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 	return cpJSON{Name: dst.String(), Digest: d.String()}, err
 }
 
-func exchanged(name string, x *manifest.Exchange) cpJSON {
+func exchanged(name string, x *exchange.Report) cpJSON {
 	if x == nil {
 		return cpJSON{}
 	}

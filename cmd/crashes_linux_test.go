@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/fsck"
 )
 
 // aside matches files of a store that no model needs: locks, holders' notes and unfinished work.
@@ -108,11 +109,11 @@ func (r recording) checkAgain(t *testing.T, want string) {
 
 // storeAfterCrash returns the names of a store's models, and the store's problems as an error.
 func storeAfterCrash(t *testing.T, home string) (names string, err error) {
-	s, err := manifest.Open(home)
+	s, err := store.Open(home)
 	if err != nil {
 		return "", err
 	}
-	report, err := s.Fsck(t.Context(), manifest.FsckOptions{})
+	report, err := fsck.Run(t.Context(), s, fsck.Options{})
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/spf13/cobra"
 )
@@ -144,7 +145,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 }
 
 // existingStore opens the store and fails if it does not exist.
-func existingStore() (*manifest.Store, error) { return manifest.OpenExisting("") }
+func existingStore() (*store.Store, error) { return store.OpenExisting("") }
 
 type createJSON struct {
 	Name    string `json:"name"`

@@ -3,7 +3,8 @@ package cmd
 import (
 	"fmt"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/spf13/cobra"
 )
 
@@ -16,11 +17,11 @@ func (a *app) dfCmd() *cobra.Command {
 free, and the partial work of interrupted runs ("ingot prune --unfinished" removes that too).`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
-			store, err := manifest.Open("")
+			store, err := store.Open("")
 			if err != nil {
 				return err
 			}
-			u, err := store.Usage(c.Context())
+			u, err := collect.UsageOf(c.Context(), store)
 			if err != nil {
 				return err
 			}
@@ -52,13 +53,13 @@ type dfJSON struct {
 	Damage           string `json:"damage,omitempty"`
 }
 
-func newDfJSON(s *manifest.Store, u manifest.Usage) dfJSON {
+func newDfJSON(s *store.Store, u collect.Usage) dfJSON {
 	return dfJSON{s.Root(), u.Models, u.Blobs, u.Bytes, u.SharedBytes, u.SavedBytes, u.ReclaimableBlobs,
 		u.ReclaimableBytes,
 		u.Unfinished, u.UnfinishedBytes, u.QuarantinedBytes, u.Damage}
 }
 
-func (a *app) printUsage(s *manifest.Store, u manifest.Usage) error {
+func (a *app) printUsage(s *store.Store, u collect.Usage) error {
 	w := newTable(a.out)
 	line := func(what, value string) { w.row(what, value) }
 	line("store", s.Root())

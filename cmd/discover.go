@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/spf13/cobra"
@@ -87,7 +88,7 @@ func (a *app) discover(ctx context.Context, arg string, o discoverOptions) error
 // referrers resolves the model and returns its digest and a lister of its referrers. It completes name.
 func (a *app) referrers(ctx context.Context, name *manifest.Name, o discoverOptions) (digest.Digest, lister, error) {
 	if !o.remote {
-		store, err := manifest.Open("")
+		store, err := store.Open("")
 		if err != nil {
 			return "", nil, err
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -55,7 +55,7 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve puts a model of a store into the registry, with another manifest and config.
-func (h *hostile) serve(t *testing.T, store *manifest.Store, tag string, doc, config any) {
+func (h *hostile) serve(t *testing.T, store *store.Store, tag string, doc, config any) {
 	t.Helper()
 	put := func(d digest.Digest, b []byte) {
 		h.put("/v2/team/model/blobs/"+d.String(), "application/octet-stream", b)

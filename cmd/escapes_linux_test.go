@@ -20,6 +20,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
 	"github.com/ingotml/ingot/convert/provenance"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -97,7 +98,7 @@ func TestEvilImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	evilTexts(t, home, demo)
-	store, err := manifest.Open(home)
+	store, err := store.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func TestEvilProvenance(t *testing.T) {
 	if shown, code := onTerminal(t, "create", "a", llama, "-q", "int4", "--hash-files"); code != 0 {
 		t.Fatal(shown)
 	}
-	store, err := manifest.Open(home)
+	store, err := store.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,14 +16,14 @@ import (
 
 	"github.com/ingotml/ingot/cmd"
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/ollama"
 )
 
 // evilServer starts a model server with evil responses, split in the middle of sequences. With fails it responds with
 // errors.
-func evilServer(t *testing.T, store *manifest.Store, fails bool) string {
+func evilServer(t *testing.T, store *store.Store, fails bool) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		write := func(v any) {
@@ -72,7 +72,7 @@ func evilServer(t *testing.T, store *manifest.Store, fails bool) string {
 }
 
 // evilModel creates a store with a model named base whose texts are evil.
-func evilModel(t *testing.T) (home string, store *manifest.Store) {
+func evilModel(t *testing.T) (home string, st *store.Store) {
 	t.Helper()
 	home = filepath.Join(t.TempDir(), "store")
 	t.Setenv("INGOT_HOME", home)
@@ -81,10 +81,10 @@ func evilModel(t *testing.T) (home string, store *manifest.Store) {
 		t.Fatal(err)
 	}
 	evilTexts(t, home, demo)
-	if store, err = manifest.Open(home); err != nil {
+	if st, err = store.Open(home); err != nil {
 		t.Fatal(err)
 	}
-	return home, store
+	return home, st
 }
 
 // TestEvilServer checks that the terminal displays the responses of a server and a model, and interprets nothing of

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/export"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/spf13/cobra"
 )
@@ -34,7 +35,7 @@ copied unchanged.`,
 					return usagef("--dequantize %s: want bf16, f16 or f32", dequantize)
 				}
 			}
-			store, err := manifest.OpenExisting("")
+			store, err := store.OpenExisting("")
 			if err != nil {
 				return err
 			}

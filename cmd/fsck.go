@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/fsck"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/spf13/cobra"
 )
@@ -40,12 +42,12 @@ type fsckOptions struct {
 }
 
 func (a *app) fsck(ctx context.Context, o fsckOptions) error {
-	store, err := manifest.OpenExisting("", manifest.Command(a.command))
+	store, err := store.OpenExisting("", store.Command(a.command))
 	if err != nil {
 		return err
 	}
 	bar := byteProgress{a.createProgress(o.json), "checking"}
-	options := manifest.FsckOptions{Repair: o.repair, Progress: bar.set}
+	options := fsck.Options{Repair: o.repair, Progress: bar.set}
 	if o.repair {
 		client, err := a.client(&o.transfer, nil)
 		if err != nil {
@@ -59,7 +61,7 @@ func (a *app) fsck(ctx context.Context, o fsckOptions) error {
 			return client.FetchBlob(ctx, store, name, desc)
 		}
 	}
-	report, err := store.Fsck(ctx, options)
+	report, err := fsck.Run(ctx, store, options)
 	bar.end()
 	if err != nil {
 		return err
@@ -96,7 +98,7 @@ type problemJSON struct {
 	Fixed   bool     `json:"fixed"`
 }
 
-func newFsckJSON(r manifest.FsckReport) fsckJSON {
+func newFsckJSON(r fsck.Report) fsckJSON {
 	j := fsckJSON{OK: r.OK(), Models: r.Models, Blobs: r.Blobs, Bytes: r.Bytes, Seconds: r.Hashing.Seconds(),
 		Unfinished: r.Unfinished, UnfinishedBytes: r.UnfinishedBytes, Problems: []problemJSON{}}
 	for _, p := range r.Problems {
@@ -106,7 +108,7 @@ func newFsckJSON(r manifest.FsckReport) fsckJSON {
 	return j
 }
 
-func (a *app) printFsck(r manifest.FsckReport) error {
+func (a *app) printFsck(r fsck.Report) error {
 	w := newTable(a.out)
 	broken := map[string]bool{}
 	left := 0

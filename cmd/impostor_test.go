@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/all"
@@ -51,7 +51,7 @@ func (h *heard) String() string {
 func withImpostor(t *testing.T, forged http.HandlerFunc) *heard {
 	t.Helper()
 	asServer(t)
-	store, err := manifest.Open("")
+	store, err := store.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestRelayingImpostor(t *testing.T) {
 		}
 		_, _ = io.Copy(w, answer.Body)
 	})
-	store, err := manifest.Open("")
+	store, err := store.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,12 +176,12 @@ func TestNamedServer(t *testing.T) {
 // one.
 func TestExposedSecret(t *testing.T) {
 	f := asServer(t, lastLine)
-	store, err := manifest.Open("")
+	st, err := store.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(store.Root(), "server-secret")
-	if err := os.WriteFile(path, []byte(strings.Repeat("k", manifest.SecretSize)), 0o644); err != nil {
+	path := filepath.Join(st.Root(), "server-secret")
+	if err := os.WriteFile(path, []byte(strings.Repeat("k", store.SecretSize)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, _, errs := runMain([]string{"run", "talk", "Well?"}, "")

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
 )
 
@@ -132,7 +133,7 @@ func killed(t *testing.T, peer *testRegistry, at int, home string, args ...strin
 func makeModel(t *testing.T, home, name string, sizes killSizes) (total int64) {
 	t.Helper()
 	ctx := t.Context()
-	store, err := manifest.Open(home)
+	store, err := store.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/launch"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // choose asks the user to pick from a list, by number or by text. An empty line picks the offered entry, or the first
@@ -83,7 +83,7 @@ func (l *launcher) chooseModel(ctx context.Context, s serverClient, client strin
 
 // chooseStored asks the user to pick a model of the store.
 func (l *launcher) chooseStored(ctx context.Context) (string, error) {
-	store, err := manifest.Open("")
+	store, err := store.Open("")
 	if err != nil {
 		return "", err
 	}

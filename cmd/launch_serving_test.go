@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/all"
@@ -28,7 +28,7 @@ func serving(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func modelServer(home, key string) (addr string, stop func(), err error) {
-	store, err := manifest.Open(home)
+	store, err := store.Open(home)
 	if err != nil {
 		return "", nil, err
 	}

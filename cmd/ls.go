@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/spf13/cobra"
 )
 
@@ -39,7 +41,7 @@ that are not pulled) and .Modified (a time) of one model, and the functions json
 			if names && (asJSON || template != nil) {
 				return usagef("--names cannot be combined with --json or --format")
 			}
-			store, err := manifest.Open("")
+			store, err := store.Open("")
 			if err != nil {
 				return err
 			}
@@ -65,8 +67,8 @@ that are not pulled) and .Modified (a time) of one model, and the functions json
 
 // listed returns the models that match any of the names. A name that is not a pattern must exist. Computing shared
 // sizes reads every manifest, so onlyNames skips it.
-func listed(ctx context.Context, store *manifest.Store, names []string, onlyNames bool) ([]lsEntry, error) {
-	var wanted []func(manifest.Summary) bool
+func listed(ctx context.Context, st *store.Store, names []string, onlyNames bool) ([]lsEntry, error) {
+	var wanted []func(store.Summary) bool
 	for _, name := range names {
 		match, err := matcher(name)
 		if err != nil {
@@ -74,9 +76,9 @@ func listed(ctx context.Context, store *manifest.Store, names []string, onlyName
 		}
 		wanted = append(wanted, match)
 	}
-	read := store.ListShared
-	if onlyNames {
-		read = store.List
+	read := st.List
+	if !onlyNames {
+		read = func(ctx context.Context) ([]store.Summary, error) { return collect.ListShared(ctx, st) }
 	}
 	models, err := read(ctx)
 	if err != nil {
@@ -88,7 +90,7 @@ func listed(ctx context.Context, store *manifest.Store, names []string, onlyName
 		}
 		want, err := manifest.ParseName(name)
 		if err == nil {
-			_, err = store.ResolveRaw(ctx, want) // the error suggests similar names
+			_, err = st.ResolveRaw(ctx, want) // the error suggests similar names
 		}
 		if err != nil {
 			return nil, err
@@ -96,7 +98,7 @@ func listed(ctx context.Context, store *manifest.Store, names []string, onlyName
 	}
 	list := []lsEntry{}
 	for _, m := range models {
-		matches := func(match func(manifest.Summary) bool) bool { return match(m) }
+		matches := func(match func(store.Summary) bool) bool { return match(m) }
 		if len(names) == 0 || slices.ContainsFunc(wanted, matches) {
 			list = append(list, newLsEntry(m))
 		}
@@ -108,7 +110,7 @@ func listed(ctx context.Context, store *manifest.Store, names []string, onlyName
 func isPattern(name string) bool { return strings.ContainsAny(strings.TrimPrefix(name, "["), "*?[") }
 
 // matcher returns a predicate for the models that a name or a pattern selects.
-func matcher(name string) (func(manifest.Summary) bool, error) {
+func matcher(name string) (func(store.Summary) bool, error) {
 	if !isPattern(name) {
 		want, err := manifest.ParseName(name)
 		if err != nil {
@@ -117,7 +119,7 @@ func matcher(name string) (func(manifest.Summary) bool, error) {
 		if !hasTag(name) {
 			want.Tag = ""
 		}
-		return func(m manifest.Summary) bool {
+		return func(m store.Summary) bool {
 			return m.Name.Host == want.Host && m.Name.Path == want.Path && (want.Tag == "" || m.Name.Tag == want.Tag) &&
 				(want.Digest == "" || m.Digest == want.Digest)
 		}, nil
@@ -125,7 +127,7 @@ func matcher(name string) (func(manifest.Summary) bool, error) {
 	if _, err := path.Match(name, ""); err != nil {
 		return nil, usagef("pattern %q: %v", name, err)
 	}
-	return func(m manifest.Summary) bool {
+	return func(m store.Summary) bool {
 		n := m.Name
 		if !hasTag(name) {
 			n.Tag = ""
@@ -176,6 +178,6 @@ type lsEntry struct {
 	Partial  int       `json:"partial"`
 }
 
-func newLsEntry(m manifest.Summary) lsEntry {
+func newLsEntry(m store.Summary) lsEntry {
 	return lsEntry{m.Name.String(), m.Digest.String(), m.Size, m.Shared, m.ModelType, m.Modified, m.Partial}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/cmd/terminal"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/spf13/cobra"
 )
 
@@ -46,8 +46,8 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	if err != nil {
 		return err
 	}
-	options := manifest.PruneOptions{DryRun: o.dryRun || ask, Unfinished: o.unfinished}
-	report, err := store.Prune(ctx, options)
+	options := collect.PruneOptions{DryRun: o.dryRun || ask, Unfinished: o.unfinished}
+	report, err := collect.Prune(ctx, store, options)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 			return nil
 		}
 		options.DryRun = false
-		if report, err = store.Prune(ctx, options); err != nil {
+		if report, err = collect.Prune(ctx, store, options); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	return err
 }
 
-func (a *app) printPruned(r manifest.PruneReport) error {
+func (a *app) printPruned(r collect.PruneReport) error {
 	w := newTable(a.out)
 	for _, item := range r.Items {
 		w.row(string(item.Kind), item.Name, size(item.Bytes))
@@ -105,7 +105,7 @@ type prunedJSON struct {
 	Bytes int64  `json:"bytes"`
 }
 
-func newPruneJSON(r manifest.PruneReport, dryRun bool) pruneJSON {
+func newPruneJSON(r collect.PruneReport, dryRun bool) pruneJSON {
 	j := pruneJSON{DryRun: dryRun, Bytes: r.Bytes, Items: []prunedJSON{}}
 	for _, item := range r.Items {
 		j.Items = append(j.Items, prunedJSON{string(item.Kind), item.Name, item.Bytes})

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // TestPruneAsks checks that prune on a terminal lists what it would delete, and deletes only on yes.
 func TestPruneAsks(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "store")
 	t.Setenv("INGOT_HOME", root)
-	store, err := manifest.Open("")
+	store, err := store.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}

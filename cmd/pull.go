@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
 	"github.com/spf13/cobra"
 )
@@ -125,7 +126,7 @@ type pullJSON struct {
 }
 
 // listAbsent replaces an error about one missing blob by an error that lists all missing blobs of the model.
-func listAbsent(ctx context.Context, store *manifest.Store, name manifest.Name, err error) error {
+func listAbsent(ctx context.Context, store *store.Store, name manifest.Name, err error) error {
 	if !errors.Is(err, manifest.ErrBlobMissing) {
 		return err
 	}

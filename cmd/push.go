@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
 	"github.com/spf13/cobra"
 )
@@ -46,7 +47,7 @@ the middle.`,
 					return usagef("--chunk-size: %q is not a size of at least 1MiB", chunk)
 				}
 			}
-			store, err := manifest.OpenExisting("", manifest.Command(a.command))
+			store, err := store.OpenExisting("", store.Command(a.command))
 			if err != nil {
 				return err
 			}

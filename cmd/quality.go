@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/quality"
@@ -33,7 +34,7 @@ func (o createOptions) checkRenamed(a *app, c *cobra.Command) error {
 // qualityCheck implements --max-kl. A nil check accepts everything.
 type qualityCheck struct {
 	a      *app
-	store  *manifest.Store
+	store  *store.Store
 	name   manifest.Name
 	maxKL  float64
 	text   string
@@ -43,7 +44,7 @@ type qualityCheck struct {
 
 // qualityCheck prepares the check. It fails before anything is written if the text or the engine is missing.
 func (a *app) qualityCheck(
-	ctx context.Context, store *manifest.Store, name manifest.Name, o createOptions,
+	ctx context.Context, store *store.Store, name manifest.Name, o createOptions,
 ) (*qualityCheck, error) {
 	if o.maxKL == 0 {
 		if o.qualityText != "" {
@@ -77,8 +78,8 @@ func (q *qualityCheck) accept() func(context.Context, manifest.Image, manifest.I
 		return nil
 	}
 	return func(ctx context.Context, img, plain manifest.Image) error {
-		result := &manifest.Entry{Name: q.name, Image: img}
-		source := &manifest.Entry{Name: q.name, Image: plain}
+		result := &store.Entry{Name: q.name, Image: img}
+		source := &store.Entry{Name: q.name, Image: plain}
 		rows, err := q.a.compare(ctx, q.thread, q.store, result, source, q.text, runtime.Options{})
 		if err != nil {
 			return err

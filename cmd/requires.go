@@ -2,11 +2,11 @@ package cmd
 
 import (
 	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // checkRequires fails if the model requires a later version of this program.
-func checkRequires(store *manifest.Store, entry *manifest.Entry) error {
+func checkRequires(store *store.Store, entry *store.Entry) error {
 	texts, err := settings.Read(store, entry)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/spf13/cobra"
 )
 
@@ -24,7 +25,7 @@ uses are removed too, and so are the signatures and other artifacts of a model w
 			if err != nil {
 				return err
 			}
-			err = store.Remove(c.Context(), names...)
+			err = collect.Remove(c.Context(), store, names...)
 			if errors.Is(err, manifest.ErrBlobsKept) {
 				a.note("note: %v", err) // the names are removed; only the blobs remain for now
 			} else if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
@@ -146,19 +146,19 @@ func (q modelRequest) conversation(style *prompt.Style) (prompt.Conversation, er
 type backends struct {
 	*app
 	o       runOptions
-	store   *manifest.Store
+	store   *store.Store
 	request func(runtime.Defaults) runtime.Request
 	local   bool // do not use a server
 	prefix  bool // enable the prefix cache
 	thread  *mlx.Thread
 }
 
-func (a *app) backends(c *cobra.Command, store *manifest.Store, o runOptions) *backends {
+func (a *app) backends(c *cobra.Command, store *store.Store, o runOptions) *backends {
 	return &backends{app: a, o: o, store: store, local: o.inProcess(c), request: o.request}
 }
 
 // open uses a server that has the model, or loads the model in this process.
-func (b *backends) open(ctx context.Context, entry *manifest.Entry, style *prompt.Style) (backend, error) {
+func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.Style) (backend, error) {
 	if !b.local {
 		if s, err := b.findServer(ctx, entry, style); s != nil || err != nil {
 			return s, err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/spf13/cobra"
 )
@@ -28,7 +28,7 @@ func (o runOptions) checkChat(c *cobra.Command) error {
 }
 
 // openStyle reads the prompt format of a model in the store. It fails if the model cannot be run.
-func openStyle(store *manifest.Store, entry *manifest.Entry) (*prompt.Style, error) {
+func openStyle(store *store.Store, entry *store.Entry) (*prompt.Style, error) {
 	if err := store.CheckPresent(entry, false); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func openStyle(store *manifest.Store, entry *manifest.Entry) (*prompt.Style, err
 }
 
 // readTemplate adds the chat template to a style. It fails if a flag needs a template and the model has none.
-func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry,
+func (o runOptions) readTemplate(c *cobra.Command, store *store.Store, entry *store.Entry,
 	style *prompt.Style) error {
 	if err := style.ReadTemplate(c.Context(), store, entry); err != nil {
 		return fmt.Errorf("%w; use --raw to skip the template", err)

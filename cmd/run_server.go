@@ -13,7 +13,7 @@ import (
 
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/ollama"
@@ -38,7 +38,7 @@ const serverPatience = 2 * time.Second
 
 // findServer returns a backend for the server at INGOT_HOST, or nil. The server must prove that it belongs to the user
 // and serves the store; otherwise it receives nothing and a note says so. The only other error is that of the key file.
-func (b *backends) findServer(ctx context.Context, entry *manifest.Entry, style *prompt.Style) (backend, error) {
+func (b *backends) findServer(ctx context.Context, entry *store.Entry, style *prompt.Style) (backend, error) {
 	key, err := b.o.key.read(b.app)
 	if err != nil {
 		return nil, err

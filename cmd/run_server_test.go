@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/ollama"
@@ -41,7 +41,7 @@ func asServer(t *testing.T, lines ...string) *fakeServer {
 			t.Fatal(errs)
 		}
 	}
-	store, err := manifest.Open("")
+	store, err := store.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 )
 
@@ -26,12 +27,12 @@ const (
 type session struct {
 	*app
 	o     runOptions
-	store *manifest.Store
-	entry *manifest.Entry
+	store *store.Store
+	entry *store.Entry
 	style *prompt.Style
 
 	read    func(ctx context.Context, prompt string) (string, error) // reads input up to Enter
-	open    func(ctx context.Context, entry *manifest.Entry, style *prompt.Style) (backend, error)
+	open    func(ctx context.Context, entry *store.Entry, style *prompt.Style) (backend, error)
 	history *terminal.History
 	columns func() int // width of the terminal; nil: do not wrap
 
@@ -44,7 +45,7 @@ type session struct {
 }
 
 // begin resets the session to a model without messages beyond the image's own.
-func (s *session) begin(entry *manifest.Entry, style *prompt.Style, parameters map[string]any) error {
+func (s *session) begin(entry *store.Entry, style *prompt.Style, parameters map[string]any) error {
 	set, err := plainParameters(parameters)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 )
@@ -88,11 +89,11 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 	}
 	errs.Reset()
 	s := &scripted{echo: &echo{}, screen: &bytes.Buffer{}, errs: &errs}
-	store, err := manifest.Open("")
+	st, err := store.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.session = &session{app: &app{out: terminal.Data(s.screen), err: terminal.Notes(s.errs)}, store: store,
+	s.session = &session{app: &app{out: terminal.Data(s.screen), err: terminal.Notes(s.errs)}, store: st,
 		history: &terminal.History{}}
 	s.read = func(_ context.Context, prompt string) (string, error) {
 		s.screen.WriteString(prompt)
@@ -107,7 +108,7 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 		}
 		return line, nil
 	}
-	s.open = func(_ context.Context, entry *manifest.Entry, _ *prompt.Style) (backend, error) {
+	s.open = func(_ context.Context, entry *store.Entry, _ *prompt.Style) (backend, error) {
 		s.opened = append(s.opened, entry.Name.String())
 		return s.echo, nil
 	}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/ollama"
 )
@@ -280,7 +280,7 @@ func ended(t *testing.T, u user) {
 
 // keysOnTerminal chats with a server that echoes its input. The response to "go on" never ends.
 func keysOnTerminal(t *testing.T, home string, start func(*testing.T, string, ...string) user) {
-	store, err := manifest.Open(home)
+	store, err := store.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}

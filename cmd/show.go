@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/spf13/cobra"
 )
 
@@ -110,8 +111,8 @@ can be copied but not run.`,
 
 // shown is a manifest of the store. It need not be a model.
 type shown struct {
-	store *manifest.Store
-	raw   *manifest.Raw
+	store *store.Store
+	raw   *store.Raw
 }
 
 func openShown(c *cobra.Command, arg string) (*shown, error) {
@@ -119,7 +120,7 @@ func openShown(c *cobra.Command, arg string) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := manifest.Open("")
+	store, err := store.Open("")
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func openShown(c *cobra.Command, arg string) (*shown, error) {
 }
 
 // read decodes a model. If a partial pull left out the texts, they are empty.
-func (m *shown) read() (*manifest.Entry, *settings.Texts, error) {
+func (m *shown) read() (*store.Entry, *settings.Texts, error) {
 	entry, err := m.store.Entry(m.raw)
 	if err != nil {
 		return nil, nil, err
@@ -159,12 +160,12 @@ func printShown[T any](o showOutput, value T, people func(*app) error) error {
 }
 
 // resolveRaw opens the store and resolves a name to a manifest of any kind.
-func resolveRaw(ctx context.Context, arg string) (*manifest.Store, *manifest.Raw, error) {
+func resolveRaw(ctx context.Context, arg string) (*store.Store, *store.Raw, error) {
 	name, err := manifest.ParseName(arg)
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := manifest.Open("")
+	store, err := store.Open("")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,12 +174,12 @@ func resolveRaw(ctx context.Context, arg string) (*manifest.Store, *manifest.Raw
 }
 
 // resolve opens the store and resolves a name to a model.
-func resolve(c *cobra.Command, arg string) (*manifest.Store, *manifest.Entry, error) {
+func resolve(c *cobra.Command, arg string) (*store.Store, *store.Entry, error) {
 	name, err := manifest.ParseName(arg)
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := manifest.Open("")
+	store, err := store.Open("")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -211,7 +212,7 @@ type showJSON struct {
 	Messages []settings.Message `json:"messages,omitempty"`
 }
 
-func show(e *manifest.Entry, texts *settings.Texts) showJSON {
+func show(e *store.Entry, texts *settings.Texts) showJSON {
 	c := e.Image.Config
 	s := showJSON{
 		Name: e.Name.String(), Digest: e.Digest.String(), Architecture: c.Architecture, ModelType: c.ModelType,

@@ -6,25 +6,25 @@ import (
 
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // showParts are the parts of a model that show can print on their own.
 var showParts = []struct {
 	flag, help string
-	print      func(*app, *manifest.Entry, *settings.Texts) error
+	print      func(*app, *store.Entry, *settings.Texts) error
 }{
 	{"modelfile", "a Modelfile that creates the same image again", showModelfile},
-	{"template", "the chat template", func(a *app, e *manifest.Entry, t *settings.Texts) error {
+	{"template", "the chat template", func(a *app, e *store.Entry, t *settings.Texts) error {
 		return a.printPart(e, "chat template", t.Template)
 	}},
-	{"system", "the system prompt", func(a *app, e *manifest.Entry, t *settings.Texts) error {
+	{"system", "the system prompt", func(a *app, e *store.Entry, t *settings.Texts) error {
 		return a.printPart(e, "system prompt", t.System)
 	}},
-	{"parameters", "the default generation parameters", func(a *app, e *manifest.Entry, t *settings.Texts) error {
+	{"parameters", "the default generation parameters", func(a *app, e *store.Entry, t *settings.Texts) error {
 		return a.printPart(e, "default parameters", settings.ParameterText(t.Parameters))
 	}},
-	{"license", "the license texts", func(a *app, e *manifest.Entry, t *settings.Texts) error {
+	{"license", "the license texts", func(a *app, e *store.Entry, t *settings.Texts) error {
 		var texts []string
 		for _, l := range t.Licenses {
 			texts = append(texts, strings.TrimRight(l, "\n")+"\n")
@@ -34,7 +34,7 @@ var showParts = []struct {
 }
 
 // printPart prints a text, or a note if it is empty.
-func (a *app) printPart(e *manifest.Entry, what, text string) error {
+func (a *app) printPart(e *store.Entry, what, text string) error {
 	if text == "" {
 		a.note("note: %s has no %s", e.Name, what)
 		return nil
@@ -46,7 +46,7 @@ func (a *app) printPart(e *manifest.Entry, what, text string) error {
 	return err
 }
 
-func showModelfile(a *app, e *manifest.Entry, t *settings.Texts) error {
+func showModelfile(a *app, e *store.Entry, t *settings.Texts) error {
 	file, notes := t.Modelfile(e.Name.String())
 	text, err := file.Format()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/quality"
@@ -84,19 +85,19 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 
 // compare loads two models and compares them over a text.
 func (a *app) compare(
-	ctx context.Context, thread *mlx.Thread, store *manifest.Store, entry, base *manifest.Entry, text string,
+	ctx context.Context, thread *mlx.Thread, st *store.Store, entry, base *store.Entry, text string,
 	options runtime.Options,
 ) ([]quality.Row, error) {
 	var loaded [2]*runtime.Local
-	for i, e := range []*manifest.Entry{entry, base} {
-		if err := store.CheckPresent(e, false); err != nil {
+	for i, e := range []*store.Entry{entry, base} {
+		if err := st.CheckPresent(e, false); err != nil {
 			return nil, err
 		}
-		if err := checkRequires(store, e); err != nil {
+		if err := checkRequires(st, e); err != nil {
 			return nil, err
 		}
 		e.Image.Layers = slices.DeleteFunc(slices.Clone(e.Image.Layers), manifest.Layer.Draft)
-		model, err := runtime.Load(ctx, thread, store, e, options)
+		model, err := runtime.Load(ctx, thread, st, e, options)
 		if err != nil {
 			return nil, err
 		}

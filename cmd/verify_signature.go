@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/fsck"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
@@ -64,7 +66,7 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 	if sig.Reference == "" && !asked.IsLocal() {
 		a.note("warning: %v", errNoReference)
 	}
-	checked, err := store.CheckBlobs(ctx, raw)
+	checked, err := fsck.CheckBlobs(ctx, store, raw)
 	if err != nil {
 		return fmt.Errorf("%s is signed, but: %w", raw.Name, err)
 	}
@@ -87,7 +89,7 @@ func (a *app) verifySignature(c *cobra.Command, arg string, o verifyOptions) err
 
 // findSignature looks for the signature in the store, and then in the registry of the model's name.
 func (a *app) findSignature(
-	ctx context.Context, store *manifest.Store, raw *manifest.Raw, want registry.SignatureCheck, o verifyOptions,
+	ctx context.Context, store *store.Store, raw *store.Raw, want registry.SignatureCheck, o verifyOptions,
 ) (*registry.Signature, string, error) {
 	sig, err := registry.StoredSignature(ctx, store, raw.Descriptor.Digest, want)
 	if err == nil || !errors.Is(err, registry.ErrNotSigned) || want.Name.IsLocal() {
@@ -108,7 +110,7 @@ func (a *app) findSignature(
 // requireSignature returns the signature check of a pull: the manifest must be signed by the key for the name. The
 // check stores the signature before the model is pulled. warn receives warnings.
 func requireSignature(
-	client *registry.Client, store *manifest.Store, name manifest.Name, o pullOptions, warn func(registry.Event),
+	client *registry.Client, store *store.Store, name manifest.Name, o pullOptions, warn func(registry.Event),
 ) (func(context.Context, digest.Digest) error, error) {
 	key, err := publicKey(o.key)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/opencontainers/go-digest"
 )
@@ -50,12 +52,12 @@ type Result struct {
 // Create makes the image that a Modelfile describes and stores it under a name. If it fails, models and blobs in the
 // store are unchanged, and calling it again resumes.
 func Create(
-	ctx context.Context, store *manifest.Store, name manifest.Name, file *modelfile.File, opts Options,
+	ctx context.Context, store *store.Store, name manifest.Name, file *modelfile.File, opts Options,
 ) (Result, error) {
 	r, err := create(ctx, store, name, file, opts)
 	if opts.Accept != nil && (err == nil || errors.Is(err, ErrRefused)) {
 		// Collect the blobs of the comparison image. If the store is in use, a later collection does it.
-		_, errPrune := store.Prune(context.WithoutCancel(ctx), manifest.PruneOptions{})
+		_, errPrune := collect.Prune(context.WithoutCancel(ctx), store, collect.PruneOptions{})
 		if errPrune != nil && !errors.Is(errPrune, manifest.ErrBusy) {
 			err = errors.Join(err, write.Explain(errPrune))
 		}
@@ -64,29 +66,29 @@ func Create(
 }
 
 func create(
-	ctx context.Context, store *manifest.Store, name manifest.Name, file *modelfile.File, opts Options,
+	ctx context.Context, st *store.Store, name manifest.Name, file *modelfile.File, opts Options,
 ) (Result, error) {
 	if name.Digest != "" {
 		return Result{}, fmt.Errorf("create %s: the name of a new model must not have a digest", name)
 	}
-	release, err := store.Lock(ctx) // before FROM is resolved, because the model that it names may be pruned
+	release, err := st.Lock(ctx) // before FROM is resolved, because the model that it names may be pruned
 	if err != nil {
 		return Result{}, write.Explain(err)
 	}
 	defer release()
-	p, err := prepare(ctx, func() (*manifest.Store, error) { return store, nil }, file, opts)
+	p, err := prepare(ctx, func() (*store.Store, error) { return st, nil }, file, opts)
 	if err != nil {
 		return Result{}, err
 	}
 	defer p.close()
-	written, err := write.Image(ctx, store, p.plan,
+	written, err := write.Image(ctx, st, p.plan,
 		write.Options{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
 	if err != nil {
 		return Result{}, err
 	}
 	defer written.Close()
 	if opts.Accept != nil {
-		if err := accept(ctx, store, file, opts, written.Image); err != nil {
+		if err := accept(ctx, st, file, opts, written.Image); err != nil {
 			if errors.Is(err, ErrRefused) {
 				written.Done()
 			}
@@ -94,10 +96,10 @@ func create(
 		}
 	}
 	// All blobs are published, so the run can no longer be cancelled.
-	if err := p.made(written, opts).Attach(context.WithoutCancel(ctx), store); err != nil {
+	if err := p.made(written, opts).Attach(context.WithoutCancel(ctx), st); err != nil {
 		return Result{}, write.Explain(err)
 	}
-	d, err := store.Put(context.WithoutCancel(ctx), name, written.Image)
+	d, err := st.Put(context.WithoutCancel(ctx), name, written.Image)
 	if err != nil {
 		return Result{}, write.Explain(err)
 	}
@@ -110,15 +112,15 @@ func create(
 
 // accept writes the image a second time, without quantization, and calls opts.Accept with both.
 func accept(
-	ctx context.Context, store *manifest.Store, file *modelfile.File, opts Options, img manifest.Image,
+	ctx context.Context, st *store.Store, file *modelfile.File, opts Options, img manifest.Image,
 ) error {
 	opts.Precision = recipe.Precision{}
-	p, err := prepare(ctx, func() (*manifest.Store, error) { return store, nil }, file, opts)
+	p, err := prepare(ctx, func() (*store.Store, error) { return st, nil }, file, opts)
 	if err != nil {
 		return fmt.Errorf("the unquantized model, for comparison: %w", err)
 	}
 	defer p.close()
-	plain, err := write.Image(ctx, store, p.plan,
+	plain, err := write.Image(ctx, st, p.plan,
 		write.Options{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func accept(
 // DryRun returns the plan of the image that Create would make. It writes nothing, and calls store only if the Modelfile
 // names a model in it.
 func DryRun(
-	ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options,
+	ctx context.Context, store func() (*store.Store, error), file *modelfile.File, opts Options,
 ) (*plan.Plan, error) {
 	p, err := prepare(ctx, store, file, opts)
 	if err != nil {
@@ -171,7 +173,7 @@ func (p *prepared) close() {
 }
 
 func prepare(
-	ctx context.Context, store func() (*manifest.Store, error), file *modelfile.File, opts Options,
+	ctx context.Context, store func() (*store.Store, error), file *modelfile.File, opts Options,
 ) (*prepared, error) {
 	req, err := parseRequest(ctx, file, opts.Version)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -72,7 +73,7 @@ func TestCreate(t *testing.T) {
 }
 
 // checkTensors reads every tensor through the image's index and compares it with its source.
-func checkTensors(t *testing.T, store *manifest.Store, img manifest.Image, c *checkpoint) {
+func checkTensors(t *testing.T, store *store.Store, img manifest.Image, c *checkpoint) {
 	t.Helper()
 	var index struct {
 		Metadata struct {
@@ -127,7 +128,7 @@ func checkTensors(t *testing.T, store *manifest.Store, img manifest.Image, c *ch
 	}
 }
 
-func readLayer(t *testing.T, store *manifest.Store, img manifest.Image, kind manifest.Kind, name string) string {
+func readLayer(t *testing.T, store *store.Store, img manifest.Image, kind manifest.Kind, name string) string {
 	t.Helper()
 	l, ok := img.Find(kind, name)
 	if !ok {

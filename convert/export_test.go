@@ -20,14 +20,14 @@ import (
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
-func mustExport(t *testing.T, s *manifest.Store, name, dir string, opts export.Options) export.Result {
+func mustExport(t *testing.T, s *store.Store, name, dir string, opts export.Options) export.Result {
 	t.Helper()
 	out, err := export.Folder(t.Context(), s, mustResolve(t, s, name), dir, opts)
 	if err != nil {
@@ -75,7 +75,7 @@ func sameTensors(t *testing.T, got, want map[string]tensor) {
 }
 
 // blobsOf returns the digests of an image's layers, by kind and name.
-func blobsOf(t *testing.T, s *manifest.Store, name string) map[string]string {
+func blobsOf(t *testing.T, s *store.Store, name string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, l := range mustResolve(t, s, name).Image.Layers {

@@ -17,6 +17,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -142,9 +143,9 @@ func writeFile(t *testing.T, path string, data []byte) {
 	}
 }
 
-func openStore(t *testing.T) *manifest.Store {
+func openStore(t *testing.T) *store.Store {
 	t.Helper()
-	s, err := manifest.Open(filepath.Join(t.TempDir(), "store"))
+	s, err := store.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func modelName(t *testing.T, s string) manifest.Name {
 	return n
 }
 
-func mustCreate(t *testing.T, s *manifest.Store, name string, f *modelfile.File, opts Options) Result {
+func mustCreate(t *testing.T, s *store.Store, name string, f *modelfile.File, opts Options) Result {
 	t.Helper()
 	r, err := Create(t.Context(), s, modelName(t, name), f, opts)
 	if err != nil {
@@ -175,7 +176,7 @@ func mustCreate(t *testing.T, s *manifest.Store, name string, f *modelfile.File,
 }
 
 // contents lists the store's models, blobs and partial files.
-func contents(t *testing.T, s *manifest.Store) []string {
+func contents(t *testing.T, s *store.Store) []string {
 	t.Helper()
 	found := map[string]bool{}
 	list, err := s.List(t.Context())
@@ -203,13 +204,13 @@ func contents(t *testing.T, s *manifest.Store) []string {
 }
 
 // finished lists the store's models and blobs, without the state for resuming.
-func finished(t *testing.T, s *manifest.Store) []string {
+func finished(t *testing.T, s *store.Store) []string {
 	t.Helper()
 	return slices.DeleteFunc(contents(t, s), func(p string) bool { return strings.Contains(p, "ingest") })
 }
 
 // checkTidy verifies that no partial files are left.
-func checkTidy(t *testing.T, s *manifest.Store) {
+func checkTidy(t *testing.T, s *store.Store) {
 	t.Helper()
 	for _, p := range contents(t, s) {
 		if strings.Contains(p, "ingest") || strings.Contains(p, "holders") {

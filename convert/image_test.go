@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 )
@@ -75,7 +76,7 @@ func TestQuantizeImage(t *testing.T) {
 
 // A dry run writes nothing and needs no store.
 func TestDryRunNeedsNoStore(t *testing.T) {
-	none := func() (*manifest.Store, error) { return nil, os.ErrNotExist }
+	none := func() (*store.Store, error) { return nil, os.ErrNotExist }
 	if _, err := DryRun(t.Context(), none, from(tiny(t, tinyConfig, 1).write(t, t.TempDir())), Options{}); err != nil {
 		t.Error(err)
 	}

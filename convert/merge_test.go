@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
@@ -69,7 +70,7 @@ func float32FromBytes(b []byte) float32 {
 	return math.Float32frombits(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
-func layerOf(t *testing.T, s *manifest.Store, model, name string) string {
+func layerOf(t *testing.T, s *store.Store, model, name string) string {
 	t.Helper()
 	l, ok := mustResolve(t, s, model).Image.Find(manifest.KindTensor, name)
 	if !ok {

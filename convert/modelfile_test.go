@@ -11,12 +11,12 @@ import (
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 )
 
-func mustTexts(t *testing.T, s *manifest.Store, name string) *settings.Texts {
+func mustTexts(t *testing.T, s *store.Store, name string) *settings.Texts {
 	t.Helper()
 	texts, err := settings.Read(s, mustResolve(t, s, name))
 	if err != nil {
@@ -26,7 +26,7 @@ func mustTexts(t *testing.T, s *manifest.Store, name string) *settings.Texts {
 }
 
 // shown returns the Modelfile of a model.
-func shown(t *testing.T, s *manifest.Store, name string) (text string, notes []string) {
+func shown(t *testing.T, s *store.Store, name string) (text string, notes []string) {
 	t.Helper()
 	f, notes := mustTexts(t, s, name).Modelfile(name)
 	text, err := f.Format()

@@ -12,12 +12,13 @@ import (
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 )
 
 // opener opens the models named by FROM and DRAFT: a folder, or else a model in the store.
 type opener struct {
-	store func() (*manifest.Store, error)
+	store func() (*store.Store, error)
 	file  *modelfile.File
 	dir   string
 
@@ -58,10 +59,10 @@ func (o opener) image(ctx context.Context, c modelfile.Command) (*source.Source,
 	if err != nil {
 		return nil, o.located(c, fmt.Errorf("there is no such folder, and it is not a valid model name: %w", err))
 	}
-	store, err := o.store()
-	var entry *manifest.Entry
+	st, err := o.store()
+	var entry *store.Entry
 	if err == nil {
-		entry, err = store.Resolve(ctx, name)
+		entry, err = st.Resolve(ctx, name)
 	}
 	if err != nil && o.storeOnly {
 		return nil, err
@@ -72,10 +73,10 @@ func (o opener) image(ctx context.Context, c modelfile.Command) (*source.Source,
 	if err != nil {
 		return nil, o.located(c, err)
 	}
-	if err := store.CheckPresent(entry, true); err != nil {
+	if err := st.CheckPresent(entry, true); err != nil {
 		return nil, err
 	}
-	return source.OpenImage(ctx, store, entry)
+	return source.OpenImage(ctx, st, entry)
 }
 
 // located prefixes an error with the command's position in the Modelfile, or with the command's value if the command

@@ -19,13 +19,15 @@ import (
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-func records(t *testing.T, s *manifest.Store, r Result) []provenance.ImageRecord {
+func records(t *testing.T, s *store.Store, r Result) []provenance.ImageRecord {
 	t.Helper()
 	list, err := provenance.Read(t.Context(), s, r.Digest)
 	if err != nil {
@@ -34,7 +36,7 @@ func records(t *testing.T, s *manifest.Store, r Result) []provenance.ImageRecord
 	return list
 }
 
-func record(t *testing.T, s *manifest.Store, r Result) provenance.ImageRecord {
+func record(t *testing.T, s *store.Store, r Result) provenance.ImageRecord {
 	t.Helper()
 	list := records(t, s, r)
 	if len(list) != 1 || list[0].Image != r.Digest {
@@ -223,7 +225,7 @@ func TestProvenanceOfImages(t *testing.T) {
 	small := mustCreate(t, store, "small", from("base"), Options{Precision: recipe.Precision{Type: quantize.Int8}})
 	spoken := mustCreate(t, store, "spoken", from("small", modelfile.Command{Name: modelfile.System, Value: "Be brief."}),
 		Options{})
-	if err := store.Remove(t.Context(), modelName(t, "base"), modelName(t, "small")); err != nil {
+	if err := collect.Remove(t.Context(), store, modelName(t, "base"), modelName(t, "small")); err != nil {
 		t.Fatal(err)
 	}
 	list := records(t, store, spoken)
@@ -239,7 +241,7 @@ func TestProvenanceOfImages(t *testing.T) {
 	if s := list[1].Tensors[0].Sources[0]; s.Blob.Validate() != nil || s.SHA256 != "" || s.File != "" {
 		t.Errorf("a source in the store is %+v", s)
 	}
-	if err := store.Remove(t.Context(), modelName(t, "spoken")); err != nil {
+	if err := collect.Remove(t.Context(), store, modelName(t, "spoken")); err != nil {
 		t.Fatal(err)
 	}
 	if left := contents(t, store); len(left) != 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -75,7 +76,7 @@ func encoded(t *testing.T, to quantize.Type, data []byte, from quantize.DType, n
 	return out
 }
 
-func mustResolve(t *testing.T, s *manifest.Store, name string) *manifest.Entry {
+func mustResolve(t *testing.T, s *store.Store, name string) *store.Entry {
 	t.Helper()
 	e, err := s.Resolve(t.Context(), modelName(t, name))
 	if err != nil {
@@ -85,7 +86,7 @@ func mustResolve(t *testing.T, s *manifest.Store, name string) *manifest.Entry {
 }
 
 // arrays reads a tensor's blob: its metadata, and its arrays.
-func arrays(t *testing.T, s *manifest.Store, img manifest.Image, name string) (map[string]string, []tensor) {
+func arrays(t *testing.T, s *store.Store, img manifest.Image, name string) (map[string]string, []tensor) {
 	t.Helper()
 	l, ok := img.Find(manifest.KindTensor, name)
 	if !ok {

@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 )
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 func createInChild(dir string) error {
-	store, err := manifest.Open("")
+	store, err := store.Open("")
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ var bigConfig = strings.NewReplacer(`"vocab_size": 256`, `"vocab_size": 4096`, `
 	`"hidden_size": 256`, `"num_hidden_layers": 2`, `"num_hidden_layers": 6`).Replace(wideConfig)
 
 // checkModel reads every blob of a model and verifies its digest.
-func checkModel(t *testing.T, store *manifest.Store, name string) {
+func checkModel(t *testing.T, store *store.Store, name string) {
 	t.Helper()
 	for _, l := range mustResolve(t, store, name).Image.Layers {
 		if b, err := store.ReadBlob(l.Digest, 64<<20); err != nil || int64(len(b)) != l.Size {
@@ -71,13 +72,13 @@ func TestKill(t *testing.T) {
 	took := time.Since(begun)
 
 	resumed := 0
-	var store *manifest.Store
+	var st *store.Store
 	for i := range 20 {
-		if store == nil {
-			store = openStore(t)
+		if st == nil {
+			st = openStore(t)
 		}
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childDir+"="+dir, "INGOT_HOME="+store.Root(),
+		cmd.Env = append(os.Environ(), childDir+"="+dir, "INGOT_HOME="+st.Root(),
 			"GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
@@ -102,22 +103,22 @@ func TestKill(t *testing.T) {
 		if i%2 == 0 {
 			continue // two kills in a row
 		}
-		r := mustCreate(t, store, "x", from(dir), options)
+		r := mustCreate(t, st, "x", from(dir), options)
 		if r.Digest != want.Digest {
 			t.Fatalf("digest %s, want %s", r.Digest, want.Digest)
 		}
 		if r.Resumed > 0 {
 			resumed++
 		}
-		checkModel(t, store, "x")
-		checkTidyFolders(t, store)
-		store = nil
+		checkModel(t, st, "x")
+		checkTidyFolders(t, st)
+		st = nil
 	}
 	t.Logf("%d of 10 runs went on from what was there", resumed)
 }
 
 // checkTidyFolders verifies that no unfinished run is left. Files of killed processes stay until the next collection.
-func checkTidyFolders(t *testing.T, s *manifest.Store) {
+func checkTidyFolders(t *testing.T, s *store.Store) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(s.Root(), "ingest", "create-*"))
 	if err != nil || len(left) > 0 {
@@ -127,11 +128,11 @@ func checkTidyFolders(t *testing.T, s *manifest.Store) {
 
 // A resumed run does not repeat completed work, unless the sources or the plan have changed.
 func TestResume(t *testing.T) {
-	interrupt := func(t *testing.T, store *manifest.Store, dir string) {
+	interrupt := func(t *testing.T, st *store.Store, dir string) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		_, err := Create(ctx, store, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(e write.Event) {
+		_, err := Create(ctx, st, modelName(t, "x"), from(dir), Options{Parallel: 1, Progress: func(e write.Event) {
 			if e.Tensors == 10 {
 				cancel()
 			}

@@ -21,6 +21,6 @@ func init() {
 		Limit{"UploadFreeSpace", "disk space that uploads leave free", UploadFreeSpace, Bytes,
 			"server/ollama.TestUploadOnFullDisk"},
 		Limit{"UploadSpaceStep", "growth of an upload between two looks at the disk", UploadSpaceStep, Bytes,
-			"manifest.TestUploadSpaceStep"},
+			"manifest/store/ingest.TestUploadSpaceStep"},
 	)
 }

@@ -1,4 +1,4 @@
-package manifest
+package manifest_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/encoding"
+	"github.com/ingotml/ingot/manifest/ollama"
+	"github.com/ingotml/ingot/manifest/store/storetest"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -15,16 +19,16 @@ import (
 // FuzzManifest checks with arbitrary manifests, indexes and configs that accepted input respects the limits, and that
 // every function that parses manifests returns a result or one of its documented errors.
 func FuzzManifest(f *testing.F) {
-	packed, packedConfig, err := EncodeModelPack(sampleImage())
+	packed, packedConfig, err := manifest.EncodeModelPack(sampleImage())
 	if err != nil {
 		f.Fatal(err)
 	}
-	img, blobs := ollamaImage()
-	ollama, ollamaConfig, err := EncodeOllama(img, blobs.read)
+	img, blobs := storetest.OllamaImage()
+	theirs, ollamaConfig, err := ollama.Encode(img, blobs.Read)
 	if err != nil {
 		f.Fatal(err)
 	}
-	artifact, err := EncodeArtifact(Artifact{Type: "application/spdx+json",
+	artifact, err := manifest.EncodeArtifact(manifest.Artifact{Type: "application/spdx+json",
 		Subject: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: digest.FromBytes(packed),
 			Size: int64(len(packed))},
 		Layers: []ocispec.Descriptor{{MediaType: "application/json", Digest: digest.FromString("x"), Size: 1}}})
@@ -32,30 +36,30 @@ func FuzzManifest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(ocispec.MediaTypeImageManifest, packed, packedConfig)
-	f.Add(dockerManifest, ollama, ollamaConfig)
+	f.Add(manifest.DockerManifest, theirs, ollamaConfig)
 	f.Add("", artifact, []byte("{}"))
-	f.Add(dockerManifest, []byte("{"+imageMembers+"}"), []byte("{}"))
+	f.Add(manifest.DockerManifest, []byte("{"+imageMembers+"}"), []byte("{}"))
 	child := fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2,"platform":{"os":"linux","architecture":"arm64"}}`,
 		ocispec.MediaTypeImageManifest, digest.FromString("{}"))
-	for _, kind := range []string{ocispec.MediaTypeImageIndex, dockerList} {
+	for _, kind := range []string{ocispec.MediaTypeImageIndex, manifest.DockerList} {
 		f.Add(kind, fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":%q,"manifests":[%s]}`, kind, child), []byte(nil))
 	}
-	f.Add("text/plain", []byte(strings.Replace(string(ollama), `"mediaType"`, `"MediaType"`, 1)), ollamaConfig)
+	f.Add("text/plain", []byte(strings.Replace(string(theirs), `"mediaType"`, `"MediaType"`, 1)), ollamaConfig)
 	f.Fuzz(func(t *testing.T, mediaType string, b, config []byte) {
-		kind, err := CheckType(mediaType, b)
-		if err != nil && !errors.Is(err, ErrUnknownManifest) && !errors.Is(err, ErrInvalidManifest) &&
-			!errors.Is(err, ErrTooLarge) {
+		kind, err := manifest.CheckType(mediaType, b)
+		if err != nil && !errors.Is(err, manifest.ErrUnknownManifest) && !errors.Is(err, manifest.ErrInvalidManifest) &&
+			!errors.Is(err, manifest.ErrTooLarge) {
 			t.Fatalf("undocumented error: %v", err)
 		}
 		if err == nil {
-			if again, err := CheckType(kind, b); err != nil || again != kind {
+			if again, err := manifest.CheckType(kind, b); err != nil || again != kind {
 				t.Fatalf("the second call for %q returns %q, %v", kind, again, err)
 			}
 		}
-		list, err := Blobs(b)
+		list, err := manifest.Blobs(b)
 		seen := map[digest.Digest]bool{}
 		for _, d := range list {
-			if !validDigest(d.Digest) || d.Size < 0 || d.Size > limits.BlobSize || seen[d.Digest] ||
+			if !manifest.ValidDigest(d.Digest) || d.Size < 0 || d.Size > limits.BlobSize || seen[d.Digest] ||
 				len(list) > limits.ManifestBlobs {
 				t.Fatalf("blob %+v of %d", d, len(list))
 			}
@@ -64,7 +68,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil && list != nil {
 			t.Fatalf("blobs with %v", err)
 		}
-		_, _ = ReferrerDescriptor(kind, b)
+		_, _ = manifest.ReferrerDescriptor(kind, b)
 		decode(t, b, config)
 		// Correct the config's digest, because a fuzzer cannot find a matching one.
 		var doc map[string]json.RawMessage
@@ -87,28 +91,11 @@ func FuzzManifest(f *testing.F) {
 
 // decode checks that an image which Decode accepts is valid.
 func decode(t *testing.T, b, config []byte) {
-	img, err := Decode(b, config)
+	img, err := encoding.Decode(b, config)
 	if err != nil {
 		return
 	}
-	if err := img.check(); err != nil {
+	if err := img.Check(); err != nil {
 		t.Fatalf("decoded an invalid image: %v", err)
-	}
-}
-
-// TestManyNamelessLayers checks that naming layers takes linear time.
-func TestManyNamelessLayers(t *testing.T) {
-	const n = limits.ManifestBlobs
-	layers := make([]Layer, n)
-	for i := range layers {
-		layers[i] = Layer{Kind: KindLicense, MediaType: ollamaPrefix + "license"}
-	}
-	nameTexts(layers) // takes minutes if quadratic
-	names := map[string]bool{}
-	for _, l := range layers {
-		names[l.Name] = true
-	}
-	if len(names) != n || layers[0].Name != "LICENSE" || layers[n-1].Name != fmt.Sprint("LICENSE.", n) {
-		t.Errorf("%d names: %q, %q ... %q", len(names), layers[0].Name, layers[1].Name, layers[n-1].Name)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/ingotml/ingot/manifest/blob"
 )
 
 // Kind is the kind of a layer. Encoding and decoding preserve kinds other than those below.
@@ -96,8 +98,8 @@ func (img Image) Find(kind Kind, name string) (Layer, bool) {
 // in one folder, where the checkpoint's index file expects them.
 func TensorPath(tensor string) string { return "model-" + tensor + ".safetensors" }
 
-// path returns the layer's path in the model's folder, or "" if it has no name.
-func (l Layer) path() string {
+// Path returns the layer's path in the model's folder, or "" if it has no name.
+func (l Layer) Path() string {
 	if l.Kind == KindTensor {
 		return TensorPath(l.Name)
 	}
@@ -115,10 +117,10 @@ var (
 // check validates a layer. Its path must stay inside the model's folder on every operating system.
 func (l Layer) check() error {
 	if !kindPattern.MatchString(string(l.Kind)) {
-		return fmt.Errorf("kind %q is not a lower-case word", clip(string(l.Kind)))
+		return fmt.Errorf("kind %q is not a lower-case word", Clip(string(l.Kind)))
 	}
-	if !validDigest(l.Digest) {
-		return fmt.Errorf("digest %q is not a sha256 digest", clip(string(l.Digest)))
+	if !ValidDigest(l.Digest) {
+		return fmt.Errorf("digest %q is not a sha256 digest", Clip(string(l.Digest)))
 	}
 	if l.Size < 0 {
 		return fmt.Errorf("size %d is negative", l.Size)
@@ -128,26 +130,26 @@ func (l Layer) check() error {
 			return fmt.Errorf("tensor without a name")
 		}
 		if strings.Contains(l.Name, "/") {
-			return fmt.Errorf("tensor name %q contains a slash", clip(l.Name))
+			return fmt.Errorf("tensor name %q contains a slash", Clip(l.Name))
 		}
-		if len(l.path()) > maxFileName {
-			return fmt.Errorf("tensor name %q is longer than %d bytes", clip(l.Name), maxFileName-len(TensorPath("")))
+		if len(l.Path()) > maxFileName {
+			return fmt.Errorf("tensor name %q is longer than %d bytes", Clip(l.Name), maxFileName-len(TensorPath("")))
 		}
 	}
 	if l.Name == "" {
 		return nil
 	}
-	if !fs.ValidPath(l.path()) || l.path() == "." || strings.ContainsFunc(l.Name, badInPath) {
+	if !fs.ValidPath(l.Path()) || l.Path() == "." || strings.ContainsFunc(l.Name, badInPath) {
 		return fmt.Errorf("path %q is not a relative path without '.', '..', '\\', ':' and control characters",
-			clip(l.path()))
+			Clip(l.Path()))
 	}
 	return nil
 }
 
 func badInPath(r rune) bool { return r == '\\' || r == ':' || unicode.IsControl(r) }
 
-// check validates an image, whatever its encoding.
-func (img Image) check() error {
+// Check validates an image, whatever its encoding.
+func (img Image) Check() error {
 	if len(img.Layers) == 0 {
 		return fmt.Errorf("it has no layers")
 	}
@@ -160,13 +162,13 @@ func (img Image) check() error {
 		if total += l.Size; total < 0 {
 			return fmt.Errorf("layer %d: the sizes of the layers overflow", i)
 		}
-		if l.Name == "" || isArchive(l.MediaType) {
+		if l.Name == "" || IsArchive(l.MediaType) {
 			continue // an archive's path is a hint: several archives may unpack into one folder
 		}
-		if first, twice := seen[l.path()]; twice {
-			return fmt.Errorf("layers %d and %d are both %q", first, i, clip(l.path()))
+		if first, twice := seen[l.Path()]; twice {
+			return fmt.Errorf("layers %d and %d are both %q", first, i, Clip(l.Path()))
 		}
-		seen[l.path()] = i
+		seen[l.Path()] = i
 	}
 	return img.Config.check()
 }
@@ -177,12 +179,12 @@ func (c Config) check() error {
 	}, c.Licenses...)
 	for _, s := range texts {
 		if !utf8.ValidString(s) {
-			return fmt.Errorf("config text %q is not UTF-8", clip(s))
+			return fmt.Errorf("config text %q is not UTF-8", Clip(s))
 		}
 	}
 	for _, s := range c.Capabilities {
 		if !capabilityPattern.MatchString(s) {
-			return fmt.Errorf("capability %q is not a word", clip(s))
+			return fmt.Errorf("capability %q is not a word", Clip(s))
 		}
 	}
 	if c.Params < 0 || c.ContextLength < 0 || c.EmbeddingLength < 0 {
@@ -191,7 +193,16 @@ func (c Config) check() error {
 	return nil
 }
 
-// isArchive reports whether a layer must be unpacked: its media type ends in .tar, .tar+gzip or .tar+zstd.
-func isArchive(mediaType string) bool {
+// IsArchive reports whether a layer must be unpacked: its media type ends in .tar, .tar+gzip or .tar+zstd.
+func IsArchive(mediaType string) bool {
 	return strings.HasSuffix(mediaType, ".tar") || strings.Contains(mediaType, ".tar+")
+}
+
+// Draft reports whether the layer belongs to the image's draft model, which is used for speculative decoding. Names of
+// its tensors begin with "draft.", and its files are in the folder draft/.
+func (l Layer) Draft() bool {
+	if l.Kind == KindTensor {
+		return blob.IsDraft(l.Name)
+	}
+	return strings.HasPrefix(l.Name, blob.DraftFolder)
 }

@@ -15,9 +15,9 @@ import (
 // manifestTypes contains the media types of images and indexes.
 var manifestTypes = map[string]struct{ index bool }{
 	ocispec.MediaTypeImageManifest: {false},
-	dockerManifest:                 {false},
+	DockerManifest:                 {false},
 	ocispec.MediaTypeImageIndex:    {true},
-	dockerList:                     {true},
+	DockerList:                     {true},
 }
 
 // IsIndex reports whether mediaType is the media type of an index.
@@ -57,7 +57,7 @@ func CheckType(mediaType string, manifest []byte) (string, error) {
 	switch {
 	case known && kind != came:
 		return "", fmt.Errorf("manifest was received as media type %s, but its mediaType is %q: %w",
-			came, clip(doc.MediaType), ErrInvalidManifest)
+			came, Clip(doc.MediaType), ErrInvalidManifest)
 	case doc.MediaType == "" && slices.Contains(plainTypes, came):
 		// OCI manifests may omit mediaType. Images and indexes have no required member in common, so the members decide.
 		kind = ocispec.MediaTypeImageManifest
@@ -68,7 +68,7 @@ func CheckType(mediaType string, manifest []byte) (string, error) {
 	of, known := manifestTypes[kind]
 	if !known {
 		return "", fmt.Errorf("manifest of media type %q is neither an image nor an index "+
-			"(of OCI, or of Docker schema 2): %w", clip(kind), ErrUnknownManifest)
+			"(of OCI, or of Docker schema 2): %w", Clip(kind), ErrUnknownManifest)
 	}
 	if doc.SchemaVersion != 2 {
 		return "", fmt.Errorf("manifest of media type %s has schema version %d, not 2: %w",
@@ -123,11 +123,17 @@ func checkChildren(list []ocispec.Descriptor) error {
 // [ErrInvalidManifest].
 func CheckDigest(d digest.Digest) error {
 	if err := d.Validate(); err != nil {
-		return fmt.Errorf("digest %q: %w: %w", clip(string(d)), err, ErrInvalidManifest)
+		return fmt.Errorf("digest %q: %w: %w", Clip(string(d)), err, ErrInvalidManifest)
 	}
 	if a := d.Algorithm(); a != digest.SHA256 && a != digest.SHA512 {
 		return fmt.Errorf("digest %q: algorithm %s, where sha256 and sha512 are supported: %w",
-			clip(string(d)), a, ErrInvalidManifest)
+			Clip(string(d)), a, ErrInvalidManifest)
 	}
 	return nil
 }
+
+// Docker's media types of manifests. OCI tools may copy such manifests into the layout.
+const (
+	DockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+	DockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
+)

@@ -1,4 +1,4 @@
-package manifest
+package manifest_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -30,63 +31,68 @@ func TestCheckType(t *testing.T) {
 		{"image", oci, oci, imageMembers, oci, nil, ""},
 		{"image with a parameter", oci + "; charset=utf-8", oci, imageMembers, oci, nil, ""},
 		{"index", list, list, indexMembers, list, nil, ""},
-		{"docker's image", dockerManifest, dockerManifest, imageMembers, dockerManifest, nil, ""},
-		{"docker's list", dockerList, dockerList, indexMembers, dockerList, nil, ""},
-		{"only its own media type", "text/plain; charset=utf-8", dockerManifest, imageMembers, dockerManifest, nil, ""},
+		{"docker's image", manifest.DockerManifest, manifest.DockerManifest, imageMembers, manifest.DockerManifest, nil, ""},
+		{"docker's list", manifest.DockerList, manifest.DockerList, indexMembers, manifest.DockerList, nil, ""},
+		{"only its own media type", "text/plain; charset=utf-8", manifest.DockerManifest, imageMembers,
+			manifest.DockerManifest, nil, ""},
 		{"only the received media type", oci, "", imageMembers, oci, nil, ""},
 		{"no type, image", "application/json", "", imageMembers, oci, nil, ""},
 		{"no type, index", "", "", indexMembers, list, nil, ""},
 		{"null layers", oci, oci, configMember + `,"layers":null`, oci, nil, ""},
 		{"an artifact", oci, oci, imageMembers + `,"artifactType":"application/spdx+json"`, oci, nil, ""},
 
-		{"another type", "application/vnd.cyclonedx+json", "", imageMembers, "", ErrUnknownManifest,
+		{"another type", "application/vnd.cyclonedx+json", "", imageMembers, "", manifest.ErrUnknownManifest,
 			`"application/vnd.cyclonedx+json"`},
-		{"another media type of its own", "", "application/x-secrets", imageMembers, "", ErrUnknownManifest,
+		{"another media type of its own", "", "application/x-secrets", imageMembers, "", manifest.ErrUnknownManifest,
 			`"application/x-secrets" is neither an image nor an index`},
 		{"docker's schema 1", "application/vnd.docker.distribution.manifest.v1+prettyjws", "", `"schemaVersion":1`, "",
-			ErrUnknownManifest, "v1+prettyjws"},
+			manifest.ErrUnknownManifest, "v1+prettyjws"},
 		{"the withdrawn artifact manifest", "application/vnd.oci.artifact.manifest.v1+json", "", imageMembers, "",
-			ErrUnknownManifest, "artifact"},
-		{"two types", oci, dockerManifest, imageMembers, "", ErrInvalidManifest,
-			oci + `, but its mediaType is "` + dockerManifest},
-		{"an index received as an image", oci, list, indexMembers, "", ErrInvalidManifest, oci},
-		{"another kind received as an image", oci, "application/x-note", imageMembers, "", ErrInvalidManifest,
+			manifest.ErrUnknownManifest, "artifact"},
+		{"two types", oci, manifest.DockerManifest, imageMembers, "", manifest.ErrInvalidManifest,
+			oci + `, but its mediaType is "` + manifest.DockerManifest},
+		{"an index received as an image", oci, list, indexMembers, "", manifest.ErrInvalidManifest, oci},
+		{"another kind received as an image", oci, "application/x-note", imageMembers, "", manifest.ErrInvalidManifest,
 			"application/x-note"},
-		{"both", oci, oci, imageMembers + `,"manifests":[]`, "", ErrInvalidManifest, "no manifests"},
-		{"both, as an index", list, list, indexMembers + `,"layers":[]`, "", ErrInvalidManifest, "neither config nor layers"},
-		{"index with a config", list, list, indexMembers + `,"config":{}`, "", ErrInvalidManifest,
+		{"both", oci, oci, imageMembers + `,"manifests":[]`, "", manifest.ErrInvalidManifest, "no manifests"},
+		{"both, as an index", list, list, indexMembers + `,"layers":[]`, "", manifest.ErrInvalidManifest,
 			"neither config nor layers"},
-		{"no config", oci, oci, `"schemaVersion":2,"layers":[]`, "", ErrInvalidManifest, "needs config"},
-		{"no layers", oci, oci, configMember, "", ErrInvalidManifest, "needs config and layers"},
-		{"no manifests", list, list, `"schemaVersion":2`, "", ErrInvalidManifest, "needs manifests"},
-		{"schema version", oci, oci, strings.Replace(imageMembers, `n":2`, `n":1`, 1), "", ErrInvalidManifest,
+		{"index with a config", list, list, indexMembers + `,"config":{}`, "", manifest.ErrInvalidManifest,
+			"neither config nor layers"},
+		{"no config", oci, oci, `"schemaVersion":2,"layers":[]`, "", manifest.ErrInvalidManifest, "needs config"},
+		{"no layers", oci, oci, configMember, "", manifest.ErrInvalidManifest, "needs config and layers"},
+		{"no manifests", list, list, `"schemaVersion":2`, "", manifest.ErrInvalidManifest, "needs manifests"},
+		{"schema version", oci, oci, strings.Replace(imageMembers, `n":2`, `n":1`, 1), "", manifest.ErrInvalidManifest,
 			"schema version 1"},
-		{"any JSON", "application/json", "", `"secret":"words"`, "", ErrInvalidManifest, "schema version"},
-		{"layers of the wrong JSON type", oci, oci, configMember + `,"layers":{}`, "", ErrInvalidManifest, "manifest: "},
+		{"any JSON", "application/json", "", `"secret":"words"`, "", manifest.ErrInvalidManifest, "schema version"},
+		{"layers of the wrong JSON type", oci, oci, configMember + `,"layers":{}`, "", manifest.ErrInvalidManifest,
+			"manifest: "},
 		{"a child of another algorithm", list, list,
 			`"schemaVersion":2,"manifests":[{"digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]`, "",
-			ErrInvalidManifest, "algorithm sha384"},
+			manifest.ErrInvalidManifest, "algorithm sha384"},
 		{"a child of an unknown algorithm", list, list,
-			`"schemaVersion":2,"manifests":[{"digest":"md5:` + strings.Repeat("a", 32) + `","size":1}]`, "", ErrInvalidManifest,
+			`"schemaVersion":2,"manifests":[{"digest":"md5:` + strings.Repeat("a", 32) + `","size":1}]`, "",
+			manifest.ErrInvalidManifest,
 			"md5"},
-		{"a child without a digest", list, list, `"schemaVersion":2,"manifests":[{"size":1}]`, "", ErrInvalidManifest,
+		{"a child without a digest", list, list, `"schemaVersion":2,"manifests":[{"size":1}]`, "",
+			manifest.ErrInvalidManifest,
 			`digest ""`},
 		{"a child with a negative size", list, list,
 			fmt.Sprintf(`"schemaVersion":2,"manifests":[{"digest":%q,"size":-1}]`, digest.FromString("x")), "",
-			ErrInvalidManifest, "-1 bytes"},
+			manifest.ErrInvalidManifest, "-1 bytes"},
 	} {
 		doc := "{" + tt.members + "}"
 		if tt.own != "" {
 			doc = fmt.Sprintf(`{"mediaType":%q,%s}`, tt.own, tt.members)
 		}
-		got, err := CheckType(tt.received, []byte(doc))
+		got, err := manifest.CheckType(tt.received, []byte(doc))
 		if !errors.Is(err, tt.err) || tt.err == nil && err != nil || got != tt.want || err != nil &&
 			!strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %q, %v; want %q, %v with %q", tt.name, got, err, tt.want, tt.err, tt.says)
 		}
 	}
 	for _, bad := range []string{"", "[]", `"text"`, "null", "1", "{"} {
-		if kind, err := CheckType(oci, []byte(bad)); !errors.Is(err, ErrInvalidManifest) {
+		if kind, err := manifest.CheckType(oci, []byte(bad)); !errors.Is(err, manifest.ErrInvalidManifest) {
 			t.Errorf("%q: %q, %v", bad, kind, err)
 		}
 	}
@@ -114,19 +120,19 @@ func TestManifestLimits(t *testing.T) {
 		name  string
 		check func(over int) error
 	}{
-		{"blobs", func(over int) error { _, err := Blobs(blobs(limits.ManifestBlobs+over, 1)); return err }},
-		{"size", func(over int) error { _, err := Blobs(blobs(2, limits.BlobSize+int64(over))); return err }},
-		{"index", func(over int) error { _, err := CheckType("", index(limits.IndexManifests+over)); return err }},
+		{"blobs", func(over int) error { _, err := manifest.Blobs(blobs(limits.ManifestBlobs+over, 1)); return err }},
+		{"size", func(over int) error { _, err := manifest.Blobs(blobs(2, limits.BlobSize+int64(over))); return err }},
+		{"index", func(over int) error { _, err := manifest.CheckType("", index(limits.IndexManifests+over)); return err }},
 		{"manifest", func(over int) error {
 			doc := "{" + imageMembers
-			_, err := CheckType("", []byte(doc+strings.Repeat(" ", MaxManifestSize-len(doc)-1+over)+"}"))
+			_, err := manifest.CheckType("", []byte(doc+strings.Repeat(" ", manifest.MaxManifestSize-len(doc)-1+over)+"}"))
 			return err
 		}},
 	} {
 		if err := tt.check(0); err != nil {
 			t.Errorf("%s at the limit: %v", tt.name, err)
 		}
-		if err := tt.check(1); !errors.Is(err, ErrTooLarge) {
+		if err := tt.check(1); !errors.Is(err, manifest.ErrTooLarge) {
 			t.Errorf("%s beyond: %v", tt.name, err)
 		}
 	}

@@ -27,22 +27,22 @@ import (
 //	manifest  org.ingotml.context.length
 //	manifest  org.ingotml.embedding.length
 const (
-	annotationKind            = "org.ingotml.kind"
-	annotationModelType       = "org.ingotml.model.type"
+	AnnotationKind            = "org.ingotml.kind"
+	AnnotationModelType       = "org.ingotml.model.type"
 	annotationParams          = "org.ingotml.parameters"
 	annotationCapabilities    = "org.ingotml.capabilities"
 	annotationContextLength   = "org.ingotml.context.length"
 	annotationEmbeddingLength = "org.ingotml.embedding.length"
 )
 
-// modelPackPrefix begins the media types of all layers in the encoding.
-const modelPackPrefix = "application/vnd.cncf.model."
+// ModelPackPrefix begins the media types of all layers in the encoding.
+const ModelPackPrefix = "application/vnd.cncf.model."
 
 // EncodeModelPack returns the manifest and config of an image in the modelpack encoding. The result is deterministic.
-// [Decode] returns the same image, with empty media types filled in. Errors match [ErrInvalidImage], or [ErrTooLarge]
-// if the manifest or config exceeds the size that registries accept.
+// [encoding.Decode] returns the same image, with empty media types filled in. Errors match [ErrInvalidImage], or
+// [ErrTooLarge] if the manifest or config exceeds the size that registries accept.
 func EncodeModelPack(img Image) (manifest, config []byte, err error) {
-	if err := img.check(); err != nil {
+	if err := img.Check(); err != nil {
 		return nil, nil, fmt.Errorf("encode model image: %w: %w", ErrInvalidImage, err)
 	}
 	m := ocispec.Manifest{
@@ -59,7 +59,7 @@ func EncodeModelPack(img Image) (manifest, config []byte, err error) {
 		}
 		diffIDs[i] = l.Digest // digest of the unpacked content, which for a raw layer is the blob's digest
 	}
-	if config, err = marshal(modelPackConfig(img.Config, diffIDs)); err != nil {
+	if config, err = Marshal(modelPackConfig(img.Config, diffIDs)); err != nil {
 		return nil, nil, fmt.Errorf("encode model config: %w", err)
 	}
 	if len(config) > MaxConfigSize {
@@ -71,7 +71,7 @@ func EncodeModelPack(img Image) (manifest, config []byte, err error) {
 		Digest:    digest.FromBytes(config),
 		Size:      int64(len(config)),
 	}
-	if manifest, err = marshal(m); err != nil {
+	if manifest, err = Marshal(m); err != nil {
 		return nil, nil, fmt.Errorf("encode model manifest: %w", err)
 	}
 	if len(manifest) > MaxManifestSize {
@@ -84,15 +84,15 @@ func EncodeModelPack(img Image) (manifest, config []byte, err error) {
 // modelPackLayer returns the descriptor of a layer. Its file attributes are constants, because model-spec requires them
 // (docs/spec.md, "File Attributes") and requires reproducible manifests ("Reproducibility").
 func modelPackLayer(l Layer) (ocispec.Descriptor, error) {
-	d := ocispec.Descriptor{MediaType: modelPackMediaType(l), Digest: l.Digest, Size: l.Size}
-	p := l.path()
+	d := ocispec.Descriptor{MediaType: ModelPackMediaType(l), Digest: l.Digest, Size: l.Size}
+	p := l.Path()
 	if p == "" {
-		if isArchive(l.MediaType) {
+		if IsArchive(l.MediaType) {
 			return d, nil
 		}
 		return d, fmt.Errorf("a %s without a path", l.Kind)
 	}
-	metadata, err := marshal(modelspec.FileMetadata{
+	metadata, err := Marshal(modelspec.FileMetadata{
 		Name:     path.Base(p),
 		Mode:     0o644,
 		Size:     l.Size,
@@ -111,13 +111,14 @@ func modelPackLayer(l Layer) (ocispec.Descriptor, error) {
 		d.Annotations[blob.AnnotationTensor] = l.Name
 	case KindFile:
 	default:
-		d.Annotations[annotationKind] = string(l.Kind)
+		d.Annotations[AnnotationKind] = string(l.Kind)
 	}
 	return d, nil
 }
 
-func modelPackMediaType(l Layer) string {
-	if strings.HasPrefix(l.MediaType, modelPackPrefix) {
+// ModelPackMediaType returns the media type of a layer in the modelpack encoding.
+func ModelPackMediaType(l Layer) string {
+	if strings.HasPrefix(l.MediaType, ModelPackPrefix) {
 		return l.MediaType
 	}
 	switch l.Kind {
@@ -148,7 +149,7 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 func modelPackAnnotations(c Config) map[string]string {
 	a := map[string]string{}
 	if c.ModelType != "" {
-		a[annotationModelType] = c.ModelType
+		a[AnnotationModelType] = c.ModelType
 	}
 	if len(c.Capabilities) > 0 {
 		a[annotationCapabilities] = strings.Join(c.Capabilities, ",")
@@ -165,15 +166,16 @@ func modelPackAnnotations(c Config) map[string]string {
 	return a
 }
 
-// isModelPack identifies the encoding by the config's media type. model-spec also requires the artifact type, so it may
+// IsModelPack identifies the encoding by the config's media type. model-spec also requires the artifact type, so it may
 // be absent but must not differ.
-func isModelPack(m ocispec.Manifest) bool {
+func IsModelPack(m ocispec.Manifest) bool {
 	return m.Config.MediaType == modelspec.MediaTypeModelConfig &&
 		(m.ArtifactType == modelspec.ArtifactTypeModelManifest || m.ArtifactType == "") &&
 		(m.MediaType == ocispec.MediaTypeImageManifest || m.MediaType == "")
 }
 
-func decodeModelPack(m parsedManifest, config []byte) (Image, error) {
+// DecodeModelPack decodes an image from a manifest that [IsModelPack] accepts, and its config.
+func DecodeModelPack(m ParsedManifest, config []byte) (Image, error) {
 	var img Image
 	var err error
 	if img.Config, err = decodeModelPackConfig(config, m.Annotations); err != nil {
@@ -190,7 +192,7 @@ func decodeModelPack(m parsedManifest, config []byte) (Image, error) {
 		}
 		if tensor, ok := d.Annotations[blob.AnnotationTensor]; ok {
 			l.Kind, l.Name = KindTensor, tensor
-		} else if kind, ok := d.Annotations[annotationKind]; ok {
+		} else if kind, ok := d.Annotations[AnnotationKind]; ok {
 			l.Kind = Kind(kind)
 			if l.Kind == KindTensor {
 				l.Name = "" // a tensor's name is not its path; check rejects the empty name
@@ -198,14 +200,14 @@ func decodeModelPack(m parsedManifest, config []byte) (Image, error) {
 		}
 		img.Layers[i] = l
 	}
-	if err := img.check(); err != nil {
+	if err := img.Check(); err != nil {
 		return Image{}, fmt.Errorf("model manifest: %w: %w", ErrInvalidManifest, err)
 	}
 	return img, nil
 }
 
-// marshal returns compact JSON: struct fields in order, map keys sorted, no HTML escaping, no final newline.
-func marshal(v any) ([]byte, error) {
+// Marshal returns compact JSON: struct fields in order, map keys sorted, no HTML escaping, no final newline.
+func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

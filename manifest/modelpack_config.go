@@ -21,7 +21,7 @@ func modelPackConfig(c Config, diffIDs []digest.Digest) modelspec.Model {
 		Config: modelspec.ModelConfig{
 			Architecture: c.Architecture,
 			Format:       c.Format,
-			ParamSize:    formatParamSize(c.Params),
+			ParamSize:    FormatParamSize(c.Params),
 			Precision:    mapList(c.DType, precisionOf),
 			Quantization: c.Quantization,
 			Capabilities: modelPackCapabilities(c.Capabilities),
@@ -39,11 +39,11 @@ func decodeModelPackConfig(b []byte, annotations map[string]string) (Config, err
 		Name:         m.Descriptor.Name,
 		Family:       m.Descriptor.Family,
 		Architecture: m.Config.Architecture,
-		ModelType:    annotations[annotationModelType],
+		ModelType:    annotations[AnnotationModelType],
 		Format:       m.Config.Format,
 		Quantization: m.Config.Quantization,
 		DType:        mapList(m.Config.Precision, dtypeOf),
-		Params:       parseParamSize(m.Config.ParamSize),
+		Params:       ParseParamSize(m.Config.ParamSize),
 		Capabilities: capabilitiesOf(m.Config.Capabilities),
 	}
 	if len(m.Descriptor.Licenses) > 0 {
@@ -66,7 +66,7 @@ func decodeModelPackConfig(b []byte, annotations map[string]string) (Config, err
 		}
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return Config{}, fmt.Errorf("annotation %s: %q is not a whole number", number.key, clip(text))
+			return Config{}, fmt.Errorf("annotation %s: %q is not a whole number", number.key, Clip(text))
 		}
 		*number.to = int64(n)
 	}
@@ -177,8 +177,8 @@ func mapList(list string, f func(string) string) string {
 
 const paramScales = "kmbtq" // thousand, million, ... in the spelling of model-spec (docs/config.md, "paramSize")
 
-// formatParamSize rounds to at most one decimal: 8030261248 is 8b, 1235814400 is 1.2b. It returns "" for less than 50.
-func formatParamSize(n int64) string {
+// FormatParamSize rounds to at most one decimal: 8030261248 is 8b, 1235814400 is 1.2b. It returns "" for less than 50.
+func FormatParamSize(n int64) string {
 	tenths := float64(n) / 100 // of a thousand
 	scale := 0
 	for scale < len(paramScales)-1 && math.Round(tenths) >= 10000 {
@@ -196,8 +196,8 @@ func formatParamSize(n int64) string {
 	return text + paramScales[scale:scale+1]
 }
 
-// parseParamSize parses a paramSize that any tool may have written. It returns 0 (unknown) if it cannot.
-func parseParamSize(s string) int64 {
+// ParseParamSize parses a paramSize that any tool may have written. It returns 0 (unknown) if it cannot.
+func ParseParamSize(s string) int64 {
 	if s == "" {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package manifest
+package manifest_test
 
 import (
 	"bytes"
@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/encoding"
+	"github.com/ingotml/ingot/manifest/store/storetest"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -22,48 +25,39 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // sampleLayer returns a layer with the digest of its own name and the media type that the encoder would choose.
-func sampleLayer(kind Kind, name, mediaType string, size int64) Layer {
-	return Layer{Kind: kind, Name: name, MediaType: mediaType, Digest: digest.FromString(name), Size: size}
+func sampleLayer(kind manifest.Kind, name, mediaType string, size int64) manifest.Layer {
+	return manifest.Layer{Kind: kind, Name: name, MediaType: mediaType, Digest: digest.FromString(name), Size: size}
 }
 
-func sampleImage() Image {
+func sampleImage() manifest.Image {
 	const weight, config, doc = modelspec.MediaTypeModelWeightRaw, modelspec.MediaTypeModelWeightConfigRaw,
 		modelspec.MediaTypeModelDocRaw
-	return Image{
-		Config: Config{
+	return manifest.Image{
+		Config: manifest.Config{
 			Name: "Demo 1.2B <chat>", Family: "llama3", Licenses: []string{"Apache-2.0"},
 			Architecture: "LlamaForCausalLM", ModelType: "llama", Format: "safetensors", DType: "BF16",
-			Params: 1235814400, Capabilities: []string{CapCompletion, CapTools},
+			Params: 1235814400, Capabilities: []string{manifest.CapCompletion, manifest.CapTools},
 			ContextLength: 131072, EmbeddingLength: 2048,
 		},
-		Layers: []Layer{
-			sampleLayer(KindFile, "config.json", config, 712),
-			sampleLayer(KindFile, "tokenizer.json", config, 9085657),
-			sampleLayer(KindFile, "model.safetensors.index.json", config, 99),
-			sampleLayer(KindTensor, "model.embed_tokens.weight", weight, 525336704),
-			sampleLayer(KindTensor, "model.norm.weight", weight, 4224),
-			sampleLayer(KindFile, "extra/README.md", doc, 3),
-			sampleLayer(KindLicense, "LICENSE", doc, 11358),
-			sampleLayer(KindTemplate, "chat_template.jinja", config, 3826),
-			sampleLayer(KindParams, "params.json", config, 0),
+		Layers: []manifest.Layer{
+			sampleLayer(manifest.KindFile, "config.json", config, 712),
+			sampleLayer(manifest.KindFile, "tokenizer.json", config, 9085657),
+			sampleLayer(manifest.KindFile, "model.safetensors.index.json", config, 99),
+			sampleLayer(manifest.KindTensor, "model.embed_tokens.weight", weight, 525336704),
+			sampleLayer(manifest.KindTensor, "model.norm.weight", weight, 4224),
+			sampleLayer(manifest.KindFile, "extra/README.md", doc, 3),
+			sampleLayer(manifest.KindLicense, "LICENSE", doc, 11358),
+			sampleLayer(manifest.KindTemplate, "chat_template.jinja", config, 3826),
+			sampleLayer(manifest.KindParams, "params.json", config, 0),
 			sampleLayer("other-kind", "system.txt", config, 7),
 		},
 	}
 }
 
-func mustEncode(t *testing.T, img Image) (manifest, config []byte) {
-	t.Helper()
-	manifest, config, err := EncodeModelPack(img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return manifest, config
-}
-
 // The encoded bytes must not change, because that would change the digest of every model.
 func TestEncodeModelPackGolden(t *testing.T) {
-	manifest, config := mustEncode(t, sampleImage())
-	for name, got := range map[string][]byte{"modelpack-manifest.json": manifest, "modelpack-config.json": config} {
+	manifestBytes, config := storetest.MustEncode(t, sampleImage())
+	for name, got := range map[string][]byte{"modelpack-manifest.json": manifestBytes, "modelpack-config.json": config} {
 		path := filepath.Join("testdata", name)
 		if *update {
 			if err := os.WriteFile(path, got, 0o644); err != nil {
@@ -82,7 +76,7 @@ func TestEncodeModelPackGolden(t *testing.T) {
 
 func TestModelPackRoundTrip(t *testing.T) {
 	want := sampleImage()
-	got, err := Decode(mustEncode(t, want))
+	got, err := encoding.Decode(storetest.MustEncode(t, want))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,15 +91,16 @@ func TestModelPackRoundTrip(t *testing.T) {
 		l.MediaType = [...]string{"", "application/vnd.ollama.image.tensor"}[i%2]
 		bare.Layers = append(bare.Layers, l)
 	}
-	if got, err = Decode(mustEncode(t, bare)); err != nil {
+	if got, err = encoding.Decode(storetest.MustEncode(t, bare)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Decode(Encode(x without media types)) (-want +got):\n%s", diff)
 	}
 
-	minimal := Image{Layers: []Layer{sampleLayer(KindTensor, "w", modelspec.MediaTypeModelWeightRaw, 1)}}
-	if got, err = Decode(mustEncode(t, minimal)); err != nil {
+	minimal := manifest.Image{Layers: []manifest.Layer{sampleLayer(manifest.KindTensor, "w",
+		modelspec.MediaTypeModelWeightRaw, 1)}}
+	if got, err = encoding.Decode(storetest.MustEncode(t, minimal)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(minimal, got); diff != "" {
@@ -116,10 +111,10 @@ func TestModelPackRoundTrip(t *testing.T) {
 // The encoding satisfies model-spec v0.0.7, as decoded by the specification's own Go types.
 func TestModelPackFollowsModelSpec(t *testing.T) {
 	img := sampleImage()
-	manifest, config := mustEncode(t, img)
+	manifestBytes, config := storetest.MustEncode(t, img)
 
 	var m ocispec.Manifest
-	strictly(t, manifest, &m)
+	storetest.Strictly(t, manifestBytes, &m)
 	if m.SchemaVersion != 2 || m.MediaType != "application/vnd.oci.image.manifest.v1+json" ||
 		m.ArtifactType != "application/vnd.cncf.model.manifest.v1+json" ||
 		m.Config.MediaType != "application/vnd.cncf.model.config.v1+json" {
@@ -130,11 +125,11 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 	}
 	for i, d := range m.Layers {
 		path := d.Annotations["org.cncf.model.filepath"]
-		if want := img.Layers[i].path(); path != want {
+		if want := img.Layers[i].Path(); path != want {
 			t.Errorf("layer %d is at %q, want %q", i, path, want)
 		}
 		var meta modelspec.FileMetadata
-		strictly(t, []byte(d.Annotations["org.cncf.model.file.metadata+json"]), &meta)
+		storetest.Strictly(t, []byte(d.Annotations["org.cncf.model.file.metadata+json"]), &meta)
 		want := modelspec.FileMetadata{Name: filepath.Base(path), Mode: 0o644, Size: d.Size, ModTime: time.Unix(0, 0).UTC(),
 			Typeflag: '0'}
 		if meta != want {
@@ -143,7 +138,7 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 	}
 
 	var c modelspec.Model
-	strictly(t, config, &c)
+	storetest.Strictly(t, config, &c)
 	if c.Descriptor.CreatedAt != nil || bytes.Contains(config, []byte("createdAt")) {
 		t.Error("the config has a date")
 	}
@@ -167,40 +162,32 @@ func TestModelPackFollowsModelSpec(t *testing.T) {
 	}
 }
 
-func strictly(t *testing.T, b []byte, into any) {
-	t.Helper()
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		t.Fatalf("%s: %v", clip(string(b)), err)
-	}
-}
-
 // An image made by another tool: whole files and archives, without ingot's annotations.
 func TestDecodeForeignModelPack(t *testing.T) {
 	config := []byte(`{"descriptor":{"createdAt":"2025-01-01T00:00:00Z","name":"xyz"},"config":{"format":"safetensors",` +
 		`"paramSize":"6.7B",` +
 		`"precision":"float16,float8_e4m3","capabilities":{"inputTypes":["text","image"],"outputTypes":["text"],` +
 		`"reasoning":true}},` +
-		`"modelfs":{"type":"layers","diffIds":["` + string(someDigest) + `"]}}`)
-	manifest := manifestJSON(t, config, func(m *ocispec.Manifest) {
+		`"modelfs":{"type":"layers","diffIds":["` + string(storetest.SomeDigest) + `"]}}`)
+	manifestBytes := manifestJSON(t, config, func(m *ocispec.Manifest) {
 		m.Layers = []ocispec.Descriptor{
-			{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 5,
+			{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: storetest.SomeDigest, Size: 5,
 				Annotations: map[string]string{modelspec.AnnotationFilepath: "model.safetensors", "x": "y"}},
-			{MediaType: modelspec.MediaTypeModelDoc, Digest: someDigest, Size: 5},
+			{MediaType: modelspec.MediaTypeModelDoc, Digest: storetest.SomeDigest, Size: 5},
 		}
 	})
-	got, err := Decode(manifest, config)
+	got, err := encoding.Decode(manifestBytes, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Image{
-		Config: Config{Name: "xyz", Format: "safetensors", DType: "F16,F8_E4M3", Params: 6_700_000_000,
-			Capabilities: []string{CapCompletion, CapVision, CapThinking}},
-		Layers: []Layer{
-			{Kind: KindFile, Name: "model.safetensors", MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest,
-				Size: 5},
-			{Kind: KindFile, MediaType: modelspec.MediaTypeModelDoc, Digest: someDigest, Size: 5},
+	want := manifest.Image{
+		Config: manifest.Config{Name: "xyz", Format: "safetensors", DType: "F16,F8_E4M3", Params: 6_700_000_000,
+			Capabilities: []string{manifest.CapCompletion, manifest.CapVision, manifest.CapThinking}},
+		Layers: []manifest.Layer{
+			{Kind: manifest.KindFile, Name: "model.safetensors", MediaType: modelspec.MediaTypeModelWeightRaw,
+				Digest: storetest.SomeDigest,
+				Size:   5},
+			{Kind: manifest.KindFile, MediaType: modelspec.MediaTypeModelDoc, Digest: storetest.SomeDigest, Size: 5},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -209,7 +196,7 @@ func TestDecodeForeignModelPack(t *testing.T) {
 	if got.Size() != 5 {
 		t.Errorf("Size() = %d: a blob shared by two layers must count once", got.Size())
 	}
-	again, err := Decode(mustEncode(t, got))
+	again, err := encoding.Decode(storetest.MustEncode(t, got))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +213,7 @@ func manifestJSON(t *testing.T, config []byte, change func(*ocispec.Manifest)) [
 		ArtifactType: modelspec.ArtifactTypeModelManifest,
 		Config: ocispec.Descriptor{MediaType: modelspec.MediaTypeModelConfig, Digest: digest.FromBytes(config),
 			Size: int64(len(config))},
-		Layers: []ocispec.Descriptor{{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: someDigest, Size: 1}},
+		Layers: []ocispec.Descriptor{{MediaType: modelspec.MediaTypeModelWeightRaw, Digest: storetest.SomeDigest, Size: 1}},
 	}
 	m.SchemaVersion = 2
 	change(&m)
@@ -238,7 +225,8 @@ func manifestJSON(t *testing.T, config []byte, change func(*ocispec.Manifest)) [
 }
 
 func TestDecodeErrors(t *testing.T) {
-	config := []byte(`{"descriptor":{},"config":{},"modelfs":{"type":"layers","diffIds":["` + string(someDigest) + `"]}}`)
+	config := []byte(`{"descriptor":{},"config":{},"modelfs":{"type":"layers","diffIds":["` +
+		string(storetest.SomeDigest) + `"]}}`)
 	layer := func(annotations map[string]string) func(*ocispec.Manifest) {
 		return func(m *ocispec.Manifest) { m.Layers[0].Annotations = annotations }
 	}
@@ -253,55 +241,61 @@ func TestDecodeErrors(t *testing.T) {
 		says   string
 	}{
 		{"container image", func(m *ocispec.Manifest) { m.Config.MediaType = ocispec.MediaTypeImageConfig },
-			ErrUnknownManifest, ocispec.MediaTypeImageConfig},
-		{"other artifact", func(m *ocispec.Manifest) { m.ArtifactType = "application/x-sbom" }, ErrUnknownManifest,
+			manifest.ErrUnknownManifest, ocispec.MediaTypeImageConfig},
+		{"other artifact", func(m *ocispec.Manifest) { m.ArtifactType = "application/x-sbom" }, manifest.ErrUnknownManifest,
 			"application/x-sbom"},
-		{"index", func(m *ocispec.Manifest) { m.MediaType = ocispec.MediaTypeImageIndex }, ErrUnknownManifest,
+		{"index", func(m *ocispec.Manifest) { m.MediaType = ocispec.MediaTypeImageIndex }, manifest.ErrUnknownManifest,
 			ocispec.MediaTypeImageIndex},
-		{"nothing", func(m *ocispec.Manifest) { *m = ocispec.Manifest{} }, ErrUnknownManifest, "without types"},
-		{"schema version", func(m *ocispec.Manifest) { m.SchemaVersion = 1 }, ErrInvalidManifest, "schema version 1"},
-		{"config digest", func(m *ocispec.Manifest) { m.Config.Digest = someDigest }, ErrCorrupt, string(someDigest)},
-		{"config size", func(m *ocispec.Manifest) { m.Config.Size++ }, ErrCorrupt, "config"},
-		{"config too large", func(m *ocispec.Manifest) { m.Config.Size = MaxConfigSize + 1 }, ErrTooLarge, "config"},
-		{"config digest form", func(m *ocispec.Manifest) { m.Config.Digest = "md5:00" }, ErrInvalidManifest, "md5:00"},
-		{"no layers", func(m *ocispec.Manifest) { m.Layers = nil }, ErrInvalidManifest, "no layers"},
-		{"layer digest", func(m *ocispec.Manifest) { m.Layers[0].Digest = "sha256:../../etc/passwd" }, ErrInvalidManifest,
+		{"nothing", func(m *ocispec.Manifest) { *m = ocispec.Manifest{} }, manifest.ErrUnknownManifest, "without types"},
+		{"schema version", func(m *ocispec.Manifest) { m.SchemaVersion = 1 }, manifest.ErrInvalidManifest,
+			"schema version 1"},
+		{"config digest", func(m *ocispec.Manifest) { m.Config.Digest = storetest.SomeDigest }, manifest.ErrCorrupt,
+			string(storetest.SomeDigest)},
+		{"config size", func(m *ocispec.Manifest) { m.Config.Size++ }, manifest.ErrCorrupt, "config"},
+		{"config too large", func(m *ocispec.Manifest) { m.Config.Size = manifest.MaxConfigSize + 1 }, manifest.ErrTooLarge,
+			"config"},
+		{"config digest form", func(m *ocispec.Manifest) { m.Config.Digest = "md5:00" }, manifest.ErrInvalidManifest,
+			"md5:00"},
+		{"no layers", func(m *ocispec.Manifest) { m.Layers = nil }, manifest.ErrInvalidManifest, "no layers"},
+		{"layer digest", func(m *ocispec.Manifest) { m.Layers[0].Digest = "sha256:../../etc/passwd" },
+			manifest.ErrInvalidManifest,
 			"layer 0"},
-		{"layer size", func(m *ocispec.Manifest) { m.Layers[0].Size = -1 }, ErrInvalidManifest, "negative"},
+		{"layer size", func(m *ocispec.Manifest) { m.Layers[0].Size = -1 }, manifest.ErrInvalidManifest, "negative"},
 		{"sizes overflow", func(m *ocispec.Manifest) {
 			m.Layers = append(m.Layers, m.Layers[0])
 			m.Layers[0].Size, m.Layers[1].Size = 1<<62, 1<<62
-		}, ErrInvalidManifest, "overflow"},
-		{"path up", filepathIs("../x"), ErrInvalidManifest, "../x"},
-		{"path inside up", filepathIs("a/../../x"), ErrInvalidManifest, "relative path"},
-		{"path absolute", filepathIs("/etc/passwd"), ErrInvalidManifest, "/etc/passwd"},
-		{"path windows", filepathIs(`..\x`), ErrInvalidManifest, "relative path"},
-		{"path drive", filepathIs("c:x"), ErrInvalidManifest, "relative path"},
-		{"path control", filepathIs("a\nb"), ErrInvalidManifest, "relative path"},
-		{"path dot", filepathIs("."), ErrInvalidManifest, "relative path"},
-		{"tensor empty", tensorIs(""), ErrInvalidManifest, "without a name"},
-		{"tensor slash", tensorIs("../w"), ErrInvalidManifest, "slash"},
-		{"tensor long", tensorIs(strings.Repeat("w", 238)), ErrInvalidManifest, "longer than 237 bytes"},
-		{"tensor by kind", layer(map[string]string{annotationKind: "tensor", modelspec.AnnotationFilepath: "w"}),
-			ErrInvalidManifest, "without a name"},
-		{"kind", layer(map[string]string{annotationKind: "A B"}), ErrInvalidManifest, "A B"},
+		}, manifest.ErrInvalidManifest, "overflow"},
+		{"path up", filepathIs("../x"), manifest.ErrInvalidManifest, "../x"},
+		{"path inside up", filepathIs("a/../../x"), manifest.ErrInvalidManifest, "relative path"},
+		{"path absolute", filepathIs("/etc/passwd"), manifest.ErrInvalidManifest, "/etc/passwd"},
+		{"path windows", filepathIs(`..\x`), manifest.ErrInvalidManifest, "relative path"},
+		{"path drive", filepathIs("c:x"), manifest.ErrInvalidManifest, "relative path"},
+		{"path control", filepathIs("a\nb"), manifest.ErrInvalidManifest, "relative path"},
+		{"path dot", filepathIs("."), manifest.ErrInvalidManifest, "relative path"},
+		{"tensor empty", tensorIs(""), manifest.ErrInvalidManifest, "without a name"},
+		{"tensor slash", tensorIs("../w"), manifest.ErrInvalidManifest, "slash"},
+		{"tensor long", tensorIs(strings.Repeat("w", 238)), manifest.ErrInvalidManifest, "longer than 237 bytes"},
+		{"tensor by kind", layer(map[string]string{manifest.AnnotationKind: "tensor", modelspec.AnnotationFilepath: "w"}),
+			manifest.ErrInvalidManifest, "without a name"},
+		{"kind", layer(map[string]string{manifest.AnnotationKind: "A B"}), manifest.ErrInvalidManifest, "A B"},
 		{"twice", func(m *ocispec.Manifest) {
 			tensorIs("w")(m)
 			m.Layers = append(m.Layers, m.Layers[0])
-		}, ErrInvalidManifest, "layers 0 and 1 are both"},
+		}, manifest.ErrInvalidManifest, "layers 0 and 1 are both"},
 		{"tensor and file at one path", func(m *ocispec.Manifest) {
 			m.Layers = append(m.Layers, m.Layers[0])
 			m.Layers[0].Annotations = map[string]string{blob.AnnotationTensor: "w"}
 			m.Layers[1].Annotations = map[string]string{modelspec.AnnotationFilepath: "model-w.safetensors"}
-		}, ErrInvalidManifest, "layers 0 and 1 are both"},
-		{"number", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationContextLength: "-1"} },
-			ErrInvalidManifest, annotationContextLength},
-		{"capability", func(m *ocispec.Manifest) { m.Annotations = map[string]string{annotationCapabilities: "a,,b"} },
-			ErrInvalidManifest, "capability"},
+		}, manifest.ErrInvalidManifest, "layers 0 and 1 are both"},
+		{"number", func(m *ocispec.Manifest) { m.Annotations = map[string]string{manifest.AnnotationContextLength: "-1"} },
+			manifest.ErrInvalidManifest, manifest.AnnotationContextLength},
+		{"capability",
+			func(m *ocispec.Manifest) { m.Annotations = map[string]string{manifest.AnnotationCapabilities: "a,,b"} },
+			manifest.ErrInvalidManifest, "capability"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Decode(manifestJSON(t, config, tt.change), config)
+			_, err := encoding.Decode(manifestJSON(t, config, tt.change), config)
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want %v saying %q", err, tt.want, tt.says)
 			}
@@ -310,49 +304,60 @@ func TestDecodeErrors(t *testing.T) {
 
 	for name, b := range map[string]string{"truncated": `{"schemaVersion":2,`, "array": `[]`, "empty": ``,
 		"types": `{"schemaVersion":"2"}`} {
-		if _, err := Decode([]byte(b), nil); !errors.Is(err, ErrInvalidManifest) {
+		if _, err := encoding.Decode([]byte(b), nil); !errors.Is(err, manifest.ErrInvalidManifest) {
 			t.Errorf("%s: error %v, want ErrInvalidManifest", name, err)
 		}
 	}
-	if _, err := Decode(make([]byte, MaxManifestSize+1), nil); !errors.Is(err, ErrTooLarge) {
+	if _, err := encoding.Decode(make([]byte, manifest.MaxManifestSize+1), nil); !errors.Is(err, manifest.ErrTooLarge) {
 		t.Errorf("large manifest: %v", err)
 	}
 	broken := []byte(`{"config":1}`)
-	if _, err := Decode(manifestJSON(t, broken, func(*ocispec.Manifest) {}), broken); !errors.Is(err, ErrInvalidManifest) {
+	if _, err := encoding.Decode(manifestJSON(t, broken, func(*ocispec.Manifest) {}),
+		broken); !errors.Is(err, manifest.ErrInvalidManifest) {
 		t.Errorf("broken config: %v", err)
 	}
 }
 
 func TestEncodeModelPackErrors(t *testing.T) {
-	tensor := func(name string) Layer { return Layer{Kind: KindTensor, Name: name, Digest: someDigest} }
-	many := Image{}
+	tensor := func(name string) manifest.Layer {
+		return manifest.Layer{Kind: manifest.KindTensor, Name: name, Digest: storetest.SomeDigest}
+	}
+	many := manifest.Image{}
 	for i := range 4500 {
 		many.Layers = append(many.Layers, tensor(fmt.Sprintf("%s.%d", strings.Repeat("w", 230), i)))
 	}
 	tests := []struct {
 		name string
-		img  Image
+		img  manifest.Image
 		want error
 		says string
 	}{
-		{"no layers", Image{}, ErrInvalidImage, "no layers"},
-		{"no path", Image{Layers: []Layer{{Kind: KindLicense, Digest: someDigest}}}, ErrInvalidImage,
+		{"no layers", manifest.Image{}, manifest.ErrInvalidImage, "no layers"},
+		{"no path", manifest.Image{Layers: []manifest.Layer{{Kind: manifest.KindLicense, Digest: storetest.SomeDigest}}},
+			manifest.ErrInvalidImage,
 			"a license without a path"},
-		{"no kind", Image{Layers: []Layer{{Name: "x", Digest: someDigest}}}, ErrInvalidImage, "kind"},
-		{"no digest", Image{Layers: []Layer{{Kind: KindFile, Name: "x"}}}, ErrInvalidImage, "digest"},
-		{"twice", Image{Layers: []Layer{tensor("w"), tensor("w")}}, ErrInvalidImage, "both"},
-		{"not UTF-8", Image{Layers: []Layer{tensor("w")}, Config: Config{Family: "a\xff"}}, ErrInvalidImage, "UTF-8"},
-		{"negative", Image{Layers: []Layer{tensor("w")}, Config: Config{Params: -1}}, ErrInvalidImage, "negative"},
-		{"comma", Image{Layers: []Layer{tensor("w")}, Config: Config{Capabilities: []string{"a,b"}}}, ErrInvalidImage,
+		{"no kind", manifest.Image{Layers: []manifest.Layer{{Name: "x", Digest: storetest.SomeDigest}}},
+			manifest.ErrInvalidImage, "kind"},
+		{"no digest", manifest.Image{Layers: []manifest.Layer{{Kind: manifest.KindFile, Name: "x"}}},
+			manifest.ErrInvalidImage, "digest"},
+		{"twice", manifest.Image{Layers: []manifest.Layer{tensor("w"), tensor("w")}}, manifest.ErrInvalidImage, "both"},
+		{"not UTF-8", manifest.Image{Layers: []manifest.Layer{tensor("w")}, Config: manifest.Config{Family: "a\xff"}},
+			manifest.ErrInvalidImage, "UTF-8"},
+		{"negative", manifest.Image{Layers: []manifest.Layer{tensor("w")}, Config: manifest.Config{Params: -1}},
+			manifest.ErrInvalidImage, "negative"},
+		{"comma", manifest.Image{Layers: []manifest.Layer{tensor("w")},
+			Config: manifest.Config{Capabilities: []string{"a,b"}}}, manifest.ErrInvalidImage,
 			"capability"},
 		{"large config",
-			Image{Layers: []Layer{tensor("w")}, Config: Config{Licenses: []string{strings.Repeat("x", MaxConfigSize)}}},
-			ErrTooLarge, "config"},
-		{"many layers", many, ErrTooLarge, "4500 layers"},
+			manifest.Image{Layers: []manifest.Layer{tensor("w")},
+				Config: manifest.Config{Licenses: []string{strings.Repeat("x", manifest.MaxConfigSize)}}},
+			manifest.ErrTooLarge, "config"},
+		{"many layers", many, manifest.ErrTooLarge, "4500 layers"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, _, err := EncodeModelPack(tt.img); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
+			if _, _, err := manifest.EncodeModelPack(tt.img); !errors.Is(err, tt.want) ||
+				!strings.Contains(err.Error(), tt.says) {
 				t.Errorf("error %v, want %v saying %q", err, tt.want, tt.says)
 			}
 		})
@@ -380,59 +385,59 @@ func TestParamSize(t *testing.T) {
 		{1<<63 - 1, "9223.4q", 0},
 	}
 	for _, tt := range tests {
-		got := formatParamSize(tt.n)
+		got := manifest.FormatParamSize(tt.n)
 		if got != tt.want {
 			t.Errorf("formatParamSize(%d) = %q, want %q", tt.n, got, tt.want)
 		}
-		if back := parseParamSize(got); back != tt.back {
+		if back := manifest.ParseParamSize(got); back != tt.back {
 			t.Errorf("parseParamSize(%q) = %d, want %d", got, back, tt.back)
 		}
 	}
 	for _, s := range []string{"8", "b", "x8b", "-1b", "nanb", "infb", "8 b", "1e99q"} {
-		if n := parseParamSize(s); n != 0 {
+		if n := manifest.ParseParamSize(s); n != 0 {
 			t.Errorf("parseParamSize(%q) = %d, want 0", s, n)
 		}
 	}
-	if n := parseParamSize("6.7B"); n != 6_700_000_000 {
+	if n := manifest.ParseParamSize("6.7B"); n != 6_700_000_000 {
 		t.Errorf(`parseParamSize("6.7B") = %d`, n)
 	}
 }
 
 // Decoding must not panic on any input. If a decoded image can be encoded, decoding it again yields the same image.
 func FuzzDecode(f *testing.F) {
-	manifest, config, err := EncodeModelPack(sampleImage())
+	manifestBytes, config, err := manifest.EncodeModelPack(sampleImage())
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(manifest, config)
+	f.Add(manifestBytes, config)
 	f.Add([]byte(`{"schemaVersion":2}`), []byte(`{}`))
-	f.Fuzz(func(t *testing.T, manifest, config []byte) {
+	f.Fuzz(func(t *testing.T, manifestBytes, config []byte) {
 		var m ocispec.Manifest
-		if json.Unmarshal(manifest, &m) != nil {
-			Decode(manifest, config)
+		if json.Unmarshal(manifestBytes, &m) != nil {
+			encoding.Decode(manifestBytes, config)
 			return
 		}
 		// Correct the config's digest, because a fuzzer cannot find a matching one.
 		m.Config.Digest, m.Config.Size = digest.FromBytes(config), int64(len(config))
-		manifest, err := json.Marshal(m)
+		manifestBytes, err := json.Marshal(m)
 		if err != nil {
 			return
 		}
-		img, err := Decode(manifest, config)
+		img, err := encoding.Decode(manifestBytes, config)
 		if err != nil {
 			return
 		}
-		manifest, config, err = EncodeModelPack(img)
+		manifestBytes, config, err = manifest.EncodeModelPack(img)
 		if err != nil {
 			return // another tool's layer without a path
 		}
-		again, err := Decode(manifest, config)
+		again, err := encoding.Decode(manifestBytes, config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(img, again); diff != "" {
 			for _, l := range img.Layers {
-				if !strings.HasPrefix(l.MediaType, modelPackPrefix) {
+				if !strings.HasPrefix(l.MediaType, manifest.ModelPackPrefix) {
 					return // the encoder chose another media type
 				}
 			}

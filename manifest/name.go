@@ -39,7 +39,7 @@ type NameError struct {
 
 func (e *NameError) Error() string {
 	return fmt.Sprintf("model name %q: %s; a name is [host[:port]/]path/.../name[:tag][@sha256:...], with parts made of "+
-		"letters, digits, '.', '_' and '-'", clip(e.Name), e.Reason)
+		"letters, digits, '.', '_' and '-'", Clip(e.Name), e.Reason)
 }
 
 func (e *NameError) Is(target error) bool { return target == ErrInvalidName }
@@ -64,7 +64,7 @@ func parseName(s string) (n Name, reason string) {
 	rest, sum, hasDigest := strings.Cut(s, "@")
 	if hasDigest {
 		n.Digest = digest.Digest(sum)
-		if !validDigest(n.Digest) {
+		if !ValidDigest(n.Digest) {
 			return n, "what follows '@' is not sha256: and 64 lower-case hexadecimal digits"
 		}
 	}
@@ -137,7 +137,7 @@ func checkComponent(c string) string {
 	if reason := checkRunes("path", c); reason != "" {
 		return reason
 	}
-	if !isAlnum(c[0]) || !isAlnum(c[len(c)-1]) {
+	if !IsAlnum(c[0]) || !IsAlnum(c[len(c)-1]) {
 		return fmt.Sprintf("path component %q does not start and end with a letter or digit", c)
 	}
 	return ""
@@ -172,7 +172,7 @@ func checkHost(host string) string {
 		return reason
 	}
 	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || !isAlnum(label[0]) || !isAlnum(label[len(label)-1]) {
+		if label == "" || !IsAlnum(label[0]) || !IsAlnum(label[len(label)-1]) {
 			return fmt.Sprintf("host %q is not a host name", name)
 		}
 	}
@@ -181,18 +181,19 @@ func checkHost(host string) string {
 
 func checkRunes(what, s string) string {
 	for _, r := range s {
-		if r >= 0x80 || !isAlnum(byte(r)) && r != '.' && r != '_' && r != '-' {
+		if r >= 0x80 || !IsAlnum(byte(r)) && r != '.' && r != '_' && r != '-' {
 			return fmt.Sprintf("%s %q contains %q", what, s, r)
 		}
 	}
 	return ""
 }
 
-func isAlnum(c byte) bool {
+// IsAlnum reports whether c is an ASCII letter or digit.
+func IsAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// validDigest reports whether d is a SHA-256 digest. The store supports no other algorithm.
-func validDigest(d digest.Digest) bool {
+// ValidDigest reports whether d is a SHA-256 digest. The store supports no other algorithm.
+func ValidDigest(d digest.Digest) bool {
 	return strings.HasPrefix(string(d), "sha256:") && d.Validate() == nil
 }

@@ -1,55 +1,48 @@
-package manifest
+package manifest_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/opencontainers/go-digest"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/storetest"
 )
 
-const someDigest = digest.Digest("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-
-func mustName(t *testing.T, s string) Name {
-	t.Helper()
-	n, err := ParseName(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 func TestParseName(t *testing.T) {
-	at := "@" + string(someDigest)
+	at := "@" + string(storetest.SomeDigest)
 	tests := []struct {
 		in   string
-		want Name
+		want manifest.Name
 		out  string // canonical
 	}{
-		{"demo", Name{Path: "demo", Tag: "latest"}, "demo:latest"},
-		{"demo:8b", Name{Path: "demo", Tag: "8b"}, "demo:8b"},
-		{"llama3.2:1b", Name{Path: "llama3.2", Tag: "1b"}, "llama3.2:1b"},
-		{"Qwen/Qwen3-0.6B", Name{Path: "Qwen/Qwen3-0.6B", Tag: "latest"}, "Qwen/Qwen3-0.6B:latest"},
-		{"a/b/c/d/e:V_1.x-y", Name{Path: "a/b/c/d/e", Tag: "V_1.x-y"}, "a/b/c/d/e:V_1.x-y"},
-		{"a__b/c--d", Name{Path: "a__b/c--d", Tag: "latest"}, "a__b/c--d:latest"},
-		{"ghcr.io/me/models/demo", Name{Host: "ghcr.io", Path: "me/models/demo", Tag: "latest"},
+		{"demo", manifest.Name{Path: "demo", Tag: "latest"}, "demo:latest"},
+		{"demo:8b", manifest.Name{Path: "demo", Tag: "8b"}, "demo:8b"},
+		{"llama3.2:1b", manifest.Name{Path: "llama3.2", Tag: "1b"}, "llama3.2:1b"},
+		{"Qwen/Qwen3-0.6B", manifest.Name{Path: "Qwen/Qwen3-0.6B", Tag: "latest"}, "Qwen/Qwen3-0.6B:latest"},
+		{"a/b/c/d/e:V_1.x-y", manifest.Name{Path: "a/b/c/d/e", Tag: "V_1.x-y"}, "a/b/c/d/e:V_1.x-y"},
+		{"a__b/c--d", manifest.Name{Path: "a__b/c--d", Tag: "latest"}, "a__b/c--d:latest"},
+		{"ghcr.io/me/models/demo", manifest.Name{Host: "ghcr.io", Path: "me/models/demo", Tag: "latest"},
 			"ghcr.io/me/models/demo:latest"},
-		{"GHCR.io/Me/Demo:X", Name{Host: "GHCR.io", Path: "Me/Demo", Tag: "X"}, "GHCR.io/Me/Demo:X"},
-		{"localhost/demo", Name{Host: "localhost", Path: "demo", Tag: "latest"}, "localhost/demo:latest"},
-		{"localhost", Name{Path: "localhost", Tag: "latest"}, "localhost:latest"},
-		{"registry:5000/demo", Name{Host: "registry:5000", Path: "demo", Tag: "latest"}, "registry:5000/demo:latest"},
-		{"registry:5000", Name{Path: "registry", Tag: "5000"}, "registry:5000"},
-		{"127.0.0.1:5000/a/b:t", Name{Host: "127.0.0.1:5000", Path: "a/b", Tag: "t"}, "127.0.0.1:5000/a/b:t"},
-		{"[::1]:5000/a", Name{Host: "[::1]:5000", Path: "a", Tag: "latest"}, "[::1]:5000/a:latest"},
-		{"[fe80::2]/a", Name{Host: "[fe80::2]", Path: "a", Tag: "latest"}, "[fe80::2]/a:latest"},
-		{"demo" + at, Name{Path: "demo", Digest: someDigest}, "demo" + at},
-		{"h.io/demo:8b" + at, Name{Host: "h.io", Path: "demo", Tag: "8b", Digest: someDigest}, "h.io/demo:8b" + at},
-		{"demo:_t", Name{Path: "demo", Tag: "_t"}, "demo:_t"},
-		{strings.Repeat("a", maxPathLen), Name{Path: strings.Repeat("a", maxPathLen), Tag: "latest"},
-			strings.Repeat("a", maxPathLen) + ":latest"},
+		{"GHCR.io/Me/Demo:X", manifest.Name{Host: "GHCR.io", Path: "Me/Demo", Tag: "X"}, "GHCR.io/Me/Demo:X"},
+		{"localhost/demo", manifest.Name{Host: "localhost", Path: "demo", Tag: "latest"}, "localhost/demo:latest"},
+		{"localhost", manifest.Name{Path: "localhost", Tag: "latest"}, "localhost:latest"},
+		{"registry:5000/demo", manifest.Name{Host: "registry:5000", Path: "demo", Tag: "latest"},
+			"registry:5000/demo:latest"},
+		{"registry:5000", manifest.Name{Path: "registry", Tag: "5000"}, "registry:5000"},
+		{"127.0.0.1:5000/a/b:t", manifest.Name{Host: "127.0.0.1:5000", Path: "a/b", Tag: "t"}, "127.0.0.1:5000/a/b:t"},
+		{"[::1]:5000/a", manifest.Name{Host: "[::1]:5000", Path: "a", Tag: "latest"}, "[::1]:5000/a:latest"},
+		{"[fe80::2]/a", manifest.Name{Host: "[fe80::2]", Path: "a", Tag: "latest"}, "[fe80::2]/a:latest"},
+		{"demo" + at, manifest.Name{Path: "demo", Digest: storetest.SomeDigest}, "demo" + at},
+		{"h.io/demo:8b" + at, manifest.Name{Host: "h.io", Path: "demo", Tag: "8b", Digest: storetest.SomeDigest},
+			"h.io/demo:8b" + at},
+		{"demo:_t", manifest.Name{Path: "demo", Tag: "_t"}, "demo:_t"},
+		{strings.Repeat("a", manifest.MaxPathLen),
+			manifest.Name{Path: strings.Repeat("a", manifest.MaxPathLen), Tag: "latest"},
+			strings.Repeat("a", manifest.MaxPathLen) + ":latest"},
 	}
 	for _, tt := range tests {
-		got, err := ParseName(tt.in)
+		got, err := manifest.ParseName(tt.in)
 		if err != nil {
 			t.Errorf("ParseName(%q): %v", tt.in, err)
 			continue
@@ -60,7 +53,7 @@ func TestParseName(t *testing.T) {
 		if got.String() != tt.out {
 			t.Errorf("ParseName(%q).String() = %q, want %q", tt.in, got, tt.out)
 		}
-		if again := mustName(t, tt.out); again != tt.want {
+		if again := storetest.MustName(t, tt.out); again != tt.want {
 			t.Errorf("ParseName(%q) = %+v, want %+v", tt.out, again, tt.want)
 		}
 		if got.IsLocal() != (tt.want.Host == "") {
@@ -76,7 +69,7 @@ func TestParseNameErrors(t *testing.T) {
 		{"demo:", "tag is empty"},
 		{"demo:-x", "tag starts with '-'"},
 		{"demo:a b", "contains ' '"},
-		{"demo:" + strings.Repeat("t", maxTagLen+1), "tag is longer than 128"},
+		{"demo:" + strings.Repeat("t", manifest.MaxTagLen+1), "tag is longer than 128"},
 		{"a//b", "component of the path is empty"},
 		{"a/", "component of the path is empty"},
 		{"localhost/", "component of the path is empty"},
@@ -102,35 +95,36 @@ func TestParseNameErrors(t *testing.T) {
 		{"demo@", "what follows '@'"},
 		{"demo@sha256:abc", "what follows '@'"},
 		{"demo@sha512:" + strings.Repeat("0", 128), "what follows '@'"},
-		{"demo@" + strings.ToUpper(string(someDigest)), "what follows '@'"},
-		{"demo" + "@" + string(someDigest) + ":tag", "what follows '@'"},
-		{strings.Repeat("a", maxPathLen+1), "longer than 255"},
+		{"demo@" + strings.ToUpper(string(storetest.SomeDigest)), "what follows '@'"},
+		{"demo" + "@" + string(storetest.SomeDigest) + ":tag", "what follows '@'"},
+		{strings.Repeat("a", manifest.MaxPathLen+1), "longer than 255"},
 		{strings.Repeat("a", 1<<20), "longer than"},
 	}
 	for _, tt := range tests {
-		_, err := ParseName(tt.in)
-		if !errors.Is(err, ErrInvalidName) {
-			t.Errorf("ParseName(%q): error %v, want ErrInvalidName", clip(tt.in), err)
+		_, err := manifest.ParseName(tt.in)
+		if !errors.Is(err, manifest.ErrInvalidName) {
+			t.Errorf("ParseName(%q): error %v, want ErrInvalidName", manifest.Clip(tt.in), err)
 			continue
 		}
 		if msg := err.Error(); !strings.Contains(msg, tt.says) || !strings.Contains(msg, "[host[:port]/]path") ||
 			len(msg) > 800 {
-			t.Errorf("ParseName(%q): %q does not say %q", clip(tt.in), msg, tt.says)
+			t.Errorf("ParseName(%q): %q does not say %q", manifest.Clip(tt.in), msg, tt.says)
 		}
 	}
 }
 
 func FuzzParseName(f *testing.F) {
-	for _, s := range []string{"demo", "a/b:c", "h.io:80/x/y@" + string(someDigest), "[::1]:5000/a", "a//b", "\u00e9:x",
+	for _, s := range []string{"demo", "a/b:c", "h.io:80/x/y@" + string(storetest.SomeDigest), "[::1]:5000/a", "a//b",
+		"\u00e9:x",
 		"localhost/a:b@"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		n, err := ParseName(s)
+		n, err := manifest.ParseName(s)
 		if err != nil {
 			return
 		}
-		again, err := ParseName(n.String())
+		again, err := manifest.ParseName(n.String())
 		if err != nil || again != n {
 			t.Fatalf("%q is %+v, whose form %q is %+v (%v)", s, n, n.String(), again, err)
 		}

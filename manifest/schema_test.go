@@ -1,20 +1,23 @@
-package manifest
+package manifest_test
 
 import (
 	"bytes"
 	"testing"
 
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/storetest"
 	"github.com/modelpack/model-spec/schema"
 )
 
 // The specification's own validator accepts the configs, and rejects an additional field.
 func TestConfigFollowsModelSpecSchema(t *testing.T) {
-	minimal := Image{Layers: []Layer{sampleLayer(KindTensor, "w", "", 1)}}
+	minimal := manifest.Image{Layers: []manifest.Layer{sampleLayer(manifest.KindTensor, "w", "", 1)}}
 	all := sampleImage()
 	all.Config.Quantization = "mxfp4"
-	all.Config.Capabilities = []string{CapCompletion, CapEmbedding, CapVision, CapAudio, CapTools, CapThinking}
-	for _, img := range []Image{minimal, sampleImage(), all} {
-		_, config := mustEncode(t, img)
+	all.Config.Capabilities = []string{manifest.CapCompletion, manifest.CapEmbedding, manifest.CapVision,
+		manifest.CapAudio, manifest.CapTools, manifest.CapThinking}
+	for _, img := range []manifest.Image{minimal, sampleImage(), all} {
+		_, config := storetest.MustEncode(t, img)
 		if err := schema.ValidatorMediaTypeModelConfig.Validate(bytes.NewReader(config)); err != nil {
 			t.Errorf("%s: %v", config, err)
 		}

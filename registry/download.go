@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 )
 
 // tuning holds the parameters of downloads.
@@ -48,7 +49,7 @@ func (e *sizeError) Is(target error) bool { return target == ErrDigest }
 type download struct {
 	*puller
 	pullBlob
-	partial *manifest.Partial
+	partial *ingest.Partial
 }
 
 // fetch downloads one blob into the store. Content with a wrong digest or size is discarded and fetched once more, from
@@ -57,7 +58,7 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 	first := Begin
 	for tries := 0; ; {
 		had, err := p.fetchOnce(ctx, b, first)
-		var wrong *manifest.MismatchError
+		var wrong *ingest.MismatchError
 		switch {
 		case err == nil:
 			return nil
@@ -83,7 +84,7 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 // fetchOnce fetches the missing bytes of a blob and commits it. first is the kind of its first event. had is the number
 // of bytes that were present before.
 func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (had int64, err error) {
-	part, err := p.s.OpenPartial(ctx, b.Digest, b.Size, func() { p.emit(b, Event{Kind: Waiting}) })
+	part, err := ingest.OpenPartial(ctx, p.s, b.Digest, b.Size, func() { p.emit(b, Event{Kind: Waiting}) })
 	if errors.Is(err, manifest.ErrHave) {
 		p.addBytes(0, b.Size)
 		p.emit(b, Event{Kind: Present, Bytes: b.Size})
@@ -171,7 +172,7 @@ func (d *download) fetchSequential(ctx context.Context) error {
 		}
 		want := missing[0]
 		if !ranged {
-			want = manifest.Range{Start: 0, End: d.Size}
+			want = ingest.Range{Start: 0, End: d.Size}
 		}
 		before := d.partial.Have()
 		err := d.getRange(ctx, want, nil, d.partial.WriteAt)

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 )
 
 // errNoRanges means that a server does not serve parts of this blob, or not the requested one.
@@ -25,7 +25,7 @@ var errIdle = errors.New("idle")
 // getRange requests a range of a blob once, and passes the received bytes to write. A response may hold fewer bytes
 // without an error: the caller requests the rest. If part is nil, the server may also respond with the whole blob,
 // which is then written from its start.
-func (d *download) getRange(ctx context.Context, want manifest.Range, part *part,
+func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 	write func([]byte, int64) (int, error)) error {
 	if d.Size == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (d *download) getRange(ctx context.Context, want manifest.Range, part *part
 	return watch.cause(d.copyRange(watch, body, sent, end, write))
 }
 
-func (d *download) requestRange(ctx context.Context, want manifest.Range, always bool) (*http.Response, error) {
+func (d *download) requestRange(ctx context.Context, want ingest.Range, always bool) (*http.Response, error) {
 	req, err := d.src.request(ctx, http.MethodGet, d.src.url("blobs", string(d.Digest)), nil)
 	if err != nil {
 		return nil, err
@@ -63,12 +63,12 @@ func (d *download) requestRange(ctx context.Context, want manifest.Range, always
 }
 
 // readResponse checks a response. It returns the body and the range of the blob that it holds.
-func (d *download) readResponse(resp *http.Response, want manifest.Range,
-	part *part) (io.Reader, manifest.Range, error) {
+func (d *download) readResponse(resp *http.Response, want ingest.Range,
+	part *part) (io.Reader, ingest.Range, error) {
 	ranged := resp.Request.Header.Get("Range") != ""
 	encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
 	encoded := encoding != "" && encoding != "identity"
-	whole := manifest.Range{Start: 0, End: d.Size}
+	whole := ingest.Range{Start: 0, End: d.Size}
 	switch {
 	case resp.StatusCode == http.StatusPartialContent && ranged:
 		sent, total, ok := contentRange(resp.Header.Get("Content-Range"))
@@ -104,7 +104,7 @@ func (d *download) readResponse(resp *http.Response, want manifest.Range,
 }
 
 // contentRange parses a Content-Range header (RFC 9110, section 14.4). total is -1 if the header does not give it.
-func contentRange(value string) (r manifest.Range, total int64, ok bool) {
+func contentRange(value string) (r ingest.Range, total int64, ok bool) {
 	rest, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(value)), "bytes ")
 	span, all, found := strings.Cut(rest, "/")
 	first, last, dash := strings.Cut(span, "-")
@@ -118,7 +118,7 @@ func contentRange(value string) (r manifest.Range, total int64, ok bool) {
 		total, err3 = strconv.ParseInt(all, 10, 64)
 	}
 	ok = err1 == nil && err2 == nil && err3 == nil && 0 <= start && start <= end && end < 1<<62
-	return manifest.Range{Start: start, End: end + 1}, total, ok
+	return ingest.Range{Start: start, End: end + 1}, total, ok
 }
 
 // All writes but the last end at a multiple of blockSize, so that the store can use direct I/O (O_DIRECT).
@@ -129,7 +129,7 @@ var buffers sync.Pool
 
 // copyRange reads a body that holds the range sent of the blob, and writes its bytes before position end. A body that
 // is longer than sent is an error.
-func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Range, end int64,
+func (d *download) copyRange(watch *idleWatch, body io.Reader, sent ingest.Range, end int64,
 	write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
 	if p == nil || len(*p) != d.tune.buffer {

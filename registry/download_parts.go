@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -184,14 +184,14 @@ func (pt *part) confirmRanges() {
 	}
 }
 
-func (pt *part) rest() manifest.Range {
+func (pt *part) rest() ingest.Range {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
-	return manifest.Range{Start: pt.offset, End: pt.end}
+	return ingest.Range{Start: pt.offset, End: pt.end}
 }
 
 // write writes the bytes that are new. A hedged part has two requests, and the slower one repeats bytes.
-func (pt *part) write(to *manifest.Partial, b []byte, offset int64) (int, error) {
+func (pt *part) write(to *ingest.Partial, b []byte, offset int64) (int, error) {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
 	behind := pt.offset - offset

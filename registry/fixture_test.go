@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/opencontainers/go-digest"
 )
 
 // newStore returns an empty store.
-func newStore(t testing.TB) *manifest.Store {
+func newStore(t testing.TB) *store.Store {
 	t.Helper()
-	s, err := manifest.Open(filepath.Join(t.TempDir(), "store"))
+	s, err := store.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func noise(seed, n int) []byte {
 
 // putModel stores a model under a local name with a random tensor of each size, and returns its name and digest. Models
 // share tensors with the same index and size.
-func putModel(t testing.TB, s *manifest.Store, name string, sizes ...int) (manifest.Name, digest.Digest) {
+func putModel(t testing.TB, s *store.Store, name string, sizes ...int) (manifest.Name, digest.Digest) {
 	t.Helper()
 	img := manifest.Image{Config: manifest.Config{ModelType: "llama", Format: "safetensors"}}
 	for i, n := range sizes {
@@ -60,7 +61,7 @@ func putModel(t testing.TB, s *manifest.Store, name string, sizes ...int) (manif
 }
 
 // serve puts a model of the store into a peer's repository under a tag, as a push would, and returns its digest.
-func (p *peer) serve(s *manifest.Store, name manifest.Name, repo, tag string) digest.Digest {
+func (p *peer) serve(s *store.Store, name manifest.Name, repo, tag string) digest.Digest {
 	p.t.Helper()
 	raw, err := s.ResolveRaw(p.t.Context(), name)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -40,7 +41,7 @@ func TestManifestTypes(t *testing.T) {
 		if list, err := s.List(t.Context()); err != nil || len(list) > 0 {
 			t.Errorf("%s: stored as %v, %v", name, list, err)
 		}
-		_, err = s.PutRaw(t.Context(), p.name("team/model:"+name), doc[0], []byte(doc[1]), manifest.PutOptions{})
+		_, err = s.PutRaw(t.Context(), p.name("team/model:"+name), doc[0], []byte(doc[1]), store.PutOptions{})
 		if err == nil && name != "listed" {
 			t.Errorf("%s: the store accepted it", name)
 		}

@@ -13,6 +13,9 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	blobformat "github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/encoding"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -44,7 +47,7 @@ type PullResult struct {
 // 12 digits of the digest as its tag.
 //
 // If the options exclude layers, the entry is marked as partial. A later pull completes it.
-func (c *Client) Pull(ctx context.Context, s *manifest.Store, name manifest.Name,
+func (c *Client) Pull(ctx context.Context, s *store.Store, name manifest.Name,
 	opts PullOptions) (*PullResult, error) {
 	p, err := c.newPuller(s, name)
 	if err != nil {
@@ -68,7 +71,7 @@ func (c *Client) Pull(ctx context.Context, s *manifest.Store, name manifest.Name
 }
 
 // FetchBlob downloads one blob or manifest of a named image into the store. The caller must hold the store's lock.
-func (c *Client) FetchBlob(ctx context.Context, s *manifest.Store, name manifest.Name, desc ocispec.Descriptor) error {
+func (c *Client) FetchBlob(ctx context.Context, s *store.Store, name manifest.Name, desc ocispec.Descriptor) error {
 	p, err := c.newPuller(s, name)
 	if err != nil {
 		return err
@@ -90,7 +93,7 @@ func (c *Client) FetchBlob(ctx context.Context, s *manifest.Store, name manifest
 // puller is the state of one pull.
 type puller struct {
 	c            *Client
-	s            *manifest.Store
+	s            *store.Store
 	src          *repository
 	tune         tuning
 	blobSlots    chan struct{} // limits how many blobs are in transfer
@@ -101,7 +104,7 @@ type puller struct {
 	result PullResult
 }
 
-func (c *Client) newPuller(s *manifest.Store, name manifest.Name) (*puller, error) {
+func (c *Client) newPuller(s *store.Store, name manifest.Name) (*puller, error) {
 	src, err := c.repository(name, pull)
 	if err != nil {
 		return nil, err
@@ -129,7 +132,7 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 	if err != nil {
 		return nil, err
 	}
-	done, err := p.s.Pulling(ctx, m.Bytes)
+	done, err := ingest.Pulling(ctx, p.s, m.Bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +140,7 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 		return nil, err
 	}
 	p.result.Name = p.storeName(ctx, name, m.Digest)
-	put := manifest.PutOptions{Partial: len(skipped) > 0}
+	put := store.PutOptions{Partial: len(skipped) > 0}
 	if p.result.Digest, err = p.s.PutRaw(ctx, p.result.Name, m.MediaType, m.Bytes, put); err != nil {
 		return nil, err
 	}
@@ -248,7 +251,7 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 		if err := checkIndexEntry(d, m); err != nil {
 			return nil, err
 		}
-		if _, err := manifest.Decode(m.Bytes, nil); errors.Is(err, manifest.ErrUnknownManifest) {
+		if _, err := encoding.Decode(m.Bytes, nil); errors.Is(err, manifest.ErrUnknownManifest) {
 			others = append(others, m)
 		} else {
 			models = append(models, m)
@@ -392,7 +395,7 @@ func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error
 			continue
 		}
 		missing = append(missing, b)
-		need += max(0, b.Size-p.s.PartialSpace(b.Digest))
+		need += max(0, b.Size-ingest.PartialSpace(p.s, b.Digest))
 	}
 	for _, b := range skipped {
 		total += b.Size
@@ -410,7 +413,7 @@ func (p *puller) plan(wanted, skipped []pullBlob) (missing []pullBlob, err error
 	for _, b := range present {
 		p.emit(b, Event{Kind: Present, Bytes: b.Size})
 	}
-	return missing, p.s.CheckSpace(need)
+	return missing, p.s.Space().Check(need)
 }
 
 // fetchAll fetches blobs into the store, several at a time.

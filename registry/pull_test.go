@@ -19,6 +19,8 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
@@ -36,9 +38,9 @@ func newPullClient(t testing.TB, change ...func(*Options)) *Client {
 	return c
 }
 
-func newEmptyStore(t testing.TB) *manifest.Store {
+func newEmptyStore(t testing.TB) *store.Store {
 	t.Helper()
-	s, err := manifest.Open(filepath.Join(t.TempDir(), "store"))
+	s, err := store.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +82,7 @@ func serve(t testing.TB, p *peer, files map[string][]byte) *image {
 }
 
 // checkWhole fails the test unless a store has exactly this image, byte for byte.
-func (img *image) checkWhole(t testing.TB, s *manifest.Store) {
+func (img *image) checkWhole(t testing.TB, s *store.Store) {
 	t.Helper()
 	raw, err := s.ResolveRaw(context.Background(), img.name)
 	if err != nil {
@@ -105,7 +107,7 @@ func (img *image) checkWhole(t testing.TB, s *manifest.Store) {
 }
 
 // checkAbsent fails the test if a store has the image's name, or a blob that does not match its digest.
-func (img *image) checkAbsent(t testing.TB, s *manifest.Store) {
+func (img *image) checkAbsent(t testing.TB, s *store.Store) {
 	t.Helper()
 	if _, err := s.ResolveRaw(context.Background(), img.name); !errors.Is(err, manifest.ErrNotFound) {
 		t.Errorf("the name is there: %v", err)
@@ -117,7 +119,7 @@ func (img *image) checkAbsent(t testing.TB, s *manifest.Store) {
 	}
 }
 
-func listing(t testing.TB, s *manifest.Store, dir string) []string {
+func listing(t testing.TB, s *store.Store, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.Root(), dir))
 	if err != nil {
@@ -797,13 +799,13 @@ func TestFetchBlob(t *testing.T) {
 
 func TestContentRange(t *testing.T) {
 	for value, want := range map[string]struct {
-		r     manifest.Range
+		r     ingest.Range
 		total int64
 		ok    bool
 	}{
-		"bytes 0-0/1":     {manifest.Range{Start: 0, End: 1}, 1, true},
-		"bytes 5-9/*":     {manifest.Range{Start: 5, End: 10}, -1, true},
-		" Bytes 5-9/100 ": {manifest.Range{Start: 5, End: 10}, 100, true},
+		"bytes 0-0/1":     {ingest.Range{Start: 0, End: 1}, 1, true},
+		"bytes 5-9/*":     {ingest.Range{Start: 5, End: 10}, -1, true},
+		" Bytes 5-9/100 ": {ingest.Range{Start: 5, End: 10}, 100, true},
 		"bytes */100":     {},
 		"bytes 9-5/100":   {},
 		"bytes -5/100":    {},

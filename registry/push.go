@@ -15,6 +15,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -52,7 +53,7 @@ const uploadsPerSlot = 2
 // The error is a [manifest.NotFoundError] if src does not exist, an [ErrNoHost] if dst has no host, a
 // [manifest.ErrBlobMissing] if neither the store nor the registry has a blob, and a [manifest.ErrCorrupt] if a stored
 // blob is damaged.
-func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.Name,
+func (c *Client) Push(ctx context.Context, s *store.Store, src, dst manifest.Name,
 	opts PushOptions) (digest.Digest, error) {
 	d, err := c.push(ctx, s, src, dst, opts)
 	if err != nil {
@@ -61,7 +62,7 @@ func (c *Client) Push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	return d, nil
 }
 
-func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.Name,
+func (c *Client) push(ctx context.Context, s *store.Store, src, dst manifest.Name,
 	opts PushOptions) (digest.Digest, error) {
 	p, release, err := c.newPusher(ctx, s, dst, opts)
 	if err != nil {
@@ -76,14 +77,14 @@ func (c *Client) push(ctx context.Context, s *manifest.Store, src, dst manifest.
 	if err != nil {
 		return "", err
 	}
-	if p.persistSessions {
+	if p.notes != nil {
 		_ = s.NotePushed(ctx, src, dst) // only saves time in a later push
 	}
 	return d, nil
 }
 
 // inFormat returns the manifest to push, and its config if the store does not have it.
-func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name,
+func inFormat(ctx context.Context, s *store.Store, src manifest.Name,
 	format string) (m Manifest, config []byte, err error) {
 	if format == "" {
 		raw, err := s.ResolveRaw(ctx, src)
@@ -102,7 +103,7 @@ func inFormat(ctx context.Context, s *manifest.Store, src manifest.Name,
 
 // newPusher prepares a push. It holds the store's lock until release, so that collection removes nothing that is being
 // pushed.
-func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.Name,
+func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Name,
 	opts PushOptions) (p *pusher, release func(), err error) {
 	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
 	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
@@ -115,7 +116,7 @@ func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.
 	release, err = s.Lock(ctx)
 	switch {
 	case err == nil:
-		p.persistSessions = true
+		p.notes = storedNotes{s}
 	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // a read-only store keeps no session records
 		release = func() {}
 	default:
@@ -126,12 +127,12 @@ func (c *Client) newPusher(ctx context.Context, s *manifest.Store, dst manifest.
 
 // pusher is the state of one push.
 type pusher struct {
-	c               *Client
-	s               *manifest.Store
-	dst             manifest.Name
-	r               *repository
-	opts            PushOptions
-	persistSessions bool // keep session records in the store
+	c     *Client
+	s     *store.Store
+	dst   manifest.Name
+	r     *repository
+	opts  PushOptions
+	notes uploadNotes // nil if the store is read-only
 
 	mounter   *repository // r with a token that may also pull from the mount sources; nil if there are none
 	noChunks  atomic.Bool // the registry accepts only monolithic uploads
@@ -290,8 +291,8 @@ func layerName(d ocispec.Descriptor) string {
 // present reports that the registry has a blob, and deletes the record of its upload.
 func (p *pusher) present(b blob) {
 	p.c.emit(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
-	if p.persistSessions {
-		p.s.DropSession(p.sessionKey(b.Digest))
+	if p.notes != nil {
+		p.notes.Drop(p.sessionKey(b.Digest))
 	}
 }
 
@@ -352,7 +353,7 @@ func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
 }
 
 // heldBy lists the blobs of a model and of its referrers, which are pushed to the same repository.
-func (p *pusher) heldBy(ctx context.Context, h manifest.Home) []ocispec.Descriptor {
+func (p *pusher) heldBy(ctx context.Context, h store.Home) []ocispec.Descriptor {
 	list := []digest.Digest{h.Manifest}
 	referrers, _ := p.s.Referrers(ctx, h.Manifest, "")
 	for _, d := range referrers {

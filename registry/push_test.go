@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/olareg/olareg"
 	"github.com/olareg/olareg/config"
 	"github.com/opencontainers/go-digest"
@@ -28,7 +29,7 @@ const (
 )
 
 // total returns the size of all blobs of a model.
-func total(t testing.TB, s *manifest.Store, name manifest.Name) (sum int64) {
+func total(t testing.TB, s *store.Store, name manifest.Name) (sum int64) {
 	t.Helper()
 	raw, err := s.ResolveRaw(t.Context(), name)
 	if err != nil {
@@ -45,7 +46,7 @@ func total(t testing.TB, s *manifest.Store, name manifest.Name) (sum int64) {
 }
 
 // leftovers lists the files that unfinished transfers left in a store.
-func leftovers(t testing.TB, s *manifest.Store) []string {
+func leftovers(t testing.TB, s *store.Store) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.Root(), "ingest"))
 	if err != nil {
@@ -505,7 +506,7 @@ func TestPushFaults(t *testing.T) {
 	}
 }
 
-func (f fault) run(t *testing.T, s *manifest.Store, name manifest.Name) {
+func (f fault) run(t *testing.T, s *store.Store, name manifest.Name) {
 	p := newPeer(t)
 	if f.sizes != nil {
 		name, _ = putModel(t, s, strings.ReplaceAll(f.name, " ", "-"), f.sizes...)
@@ -631,7 +632,7 @@ func TestPushDamaged(t *testing.T) {
 }
 
 // interrupt pushes until at bytes of a blob are sent, then cancels the push.
-func interrupt(t *testing.T, s *manifest.Store, name, dst manifest.Name, opts PushOptions, at int64) {
+func interrupt(t *testing.T, s *store.Store, name, dst manifest.Name, opts PushOptions, at int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -822,7 +823,7 @@ func TestPushIndex(t *testing.T) {
 		raw.Descriptor.MediaType, child, len(raw.Bytes))
 	all := manifest.Name{Path: "all", Tag: "latest"}
 	want, err := s.PutRaw(t.Context(), all, "application/vnd.oci.image.index.v1+json", []byte(index),
-		manifest.PutOptions{})
+		store.PutOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

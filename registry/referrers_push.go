@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -22,7 +23,7 @@ const maxReferrerDepth = 8
 
 // PushReferrers pushes the stored referrers of a manifest, and theirs, to the repository of dst. It returns their
 // number. [Client.Push] does this too.
-func (c *Client) PushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name,
+func (c *Client) PushReferrers(ctx context.Context, s *store.Store, dst manifest.Name,
 	subject digest.Digest) (int, error) {
 	n, err := c.pushReferrers(ctx, s, dst, subject)
 	if err != nil {
@@ -31,7 +32,7 @@ func (c *Client) PushReferrers(ctx context.Context, s *manifest.Store, dst manif
 	return n, nil
 }
 
-func (c *Client) pushReferrers(ctx context.Context, s *manifest.Store, dst manifest.Name,
+func (c *Client) pushReferrers(ctx context.Context, s *store.Store, dst manifest.Name,
 	subject digest.Digest) (int, error) {
 	p, release, err := c.newPusher(ctx, s, dst, PushOptions{})
 	if err != nil {

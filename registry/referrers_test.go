@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/olareg/olareg"
 	"github.com/olareg/olareg/config"
 	"github.com/opencontainers/go-digest"
@@ -22,7 +23,7 @@ import (
 const reportType = "application/vnd.example.report"
 
 // attachText stores an artifact with a text layer that refers to a manifest.
-func attachText(t testing.TB, s *manifest.Store, subject digest.Digest, artifactType, text string) ocispec.Descriptor {
+func attachText(t testing.TB, s *store.Store, subject digest.Digest, artifactType, text string) ocispec.Descriptor {
 	t.Helper()
 	release, err := s.Lock(t.Context())
 	if err != nil {

@@ -5,13 +5,37 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/opencontainers/go-digest"
 )
 
-// session is the store's record of an upload session, from which a later run resumes. A nil session keeps no record: a
+// uploadNotes keeps notes on unfinished uploads from one run to the next.
+type uploadNotes interface {
+	// Open opens the note with a key. It fails if another push has it open.
+	Open(key digest.Digest) (uploadNote, error)
+	// Drop removes the note with a key, unless a push has it open.
+	Drop(key digest.Digest)
+}
+
+// uploadNote is the note on one upload. It ends with Close, which keeps it, or with Remove.
+type uploadNote interface {
+	Read() ([]byte, error) // what was last written; nil if nothing was
+	Write([]byte) error
+	Close()
+	Remove()
+}
+
+// storedNotes are the notes in a model store.
+type storedNotes struct{ s *store.Store }
+
+func (n storedNotes) Open(key digest.Digest) (uploadNote, error) { return ingest.OpenSession(n.s, key) }
+
+func (n storedNotes) Drop(key digest.Digest) { ingest.DropSession(n.s, key) }
+
+// session is the record of an upload session, from which a later run resumes. A nil session keeps no record: a
 // later run then starts the upload over.
-type session struct{ file *manifest.Session }
+type session struct{ note uploadNote }
 
 // sessionRecord is the JSON form of a session. The offset to resume from comes from the registry; Repository, Offset
 // and Time are informational.
@@ -36,10 +60,10 @@ func (p *pusher) sessionKey(d digest.Digest) digest.Digest {
 // session opens the record of a blob's upload. It returns nil if another push of the same blob holds it, or if the
 // store is read-only.
 func (p *pusher) session(d digest.Digest) *session {
-	if !p.persistSessions {
+	if p.notes == nil {
 		return nil
 	}
-	note, err := p.s.OpenSession(p.sessionKey(d))
+	note, err := p.notes.Open(p.sessionKey(d))
 	if err != nil {
 		return nil
 	}
@@ -52,7 +76,7 @@ func (s *session) load(r *repository) (at *url.URL, n sessionRecord) {
 	if s == nil {
 		return nil, n
 	}
-	b, err := s.file.Read()
+	b, err := s.note.Read()
 	if err != nil || json.Unmarshal(b, &n) != nil {
 		return nil, n
 	}
@@ -73,20 +97,20 @@ func (s *session) save(at *url.URL, n sessionRecord) {
 	clean.User = nil
 	n.URL, n.Time = clean.String(), time.Now().UTC()
 	if b, err := json.Marshal(n); err == nil {
-		_ = s.file.Write(b)
+		_ = s.note.Write(b)
 	}
 }
 
 // close keeps the record for a later run.
 func (s *session) close() {
 	if s != nil {
-		s.file.Close()
+		s.note.Close()
 	}
 }
 
 // remove deletes the record of a finished upload.
 func (s *session) remove() {
 	if s != nil {
-		s.file.Remove()
+		s.note.Remove()
 	}
 }

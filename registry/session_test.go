@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -66,7 +67,7 @@ func TestSessionRecords(t *testing.T) {
 		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example:5000"), false},
 		{"ftp://reg.example/up", repo("http", "reg.example"), repo("http", "reg.example"), false},
 	} {
-		note, err := s.OpenSession(d)
+		note, err := ingest.OpenSession(s, d)
 		if err != nil {
 			t.Fatal(err)
 		}

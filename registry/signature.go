@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -57,7 +58,7 @@ func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor, reference string
 }
 
 // Store puts the signature into a store. A push of its subject then includes it.
-func (sig *Signature) Store(ctx context.Context, s *manifest.Store) error {
+func (sig *Signature) Store(ctx context.Context, s *store.Store) error {
 	release, err := s.Lock(ctx)
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (e *SignatureError) Is(target error) bool { return target == ErrNotSigned }
 func (e *SignatureError) Unwrap() []error      { return e.Tried }
 
 // StoredSignature returns a signature of a manifest in a store that passes the check, else a [*SignatureError].
-func StoredSignature(ctx context.Context, s *manifest.Store, subject digest.Digest,
+func StoredSignature(ctx context.Context, s *store.Store, subject digest.Digest,
 	want SignatureCheck) (*Signature, error) {
 	list, err := s.Referrers(ctx, subject, sigstore.BundleMediaType)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -45,7 +46,7 @@ func newKey(t testing.TB, kind string) *sigstore.PrivateKey {
 }
 
 // subjectOf returns the descriptor of a stored model.
-func subjectOf(t testing.TB, s *manifest.Store, name manifest.Name) ocispec.Descriptor {
+func subjectOf(t testing.TB, s *store.Store, name manifest.Name) ocispec.Descriptor {
 	t.Helper()
 	raw, err := s.ResolveRaw(t.Context(), name)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // sendPiece is the number of bytes handed to the kernel at a time. It bounds how late progress is reported and a stall
@@ -28,7 +29,7 @@ type body struct {
 }
 
 // openBody opens n bytes of a blob from offset on. It calls moved with the number of bytes each time some are sent.
-func openBody(s *manifest.Store, b blob, offset, n int64, moved func(int64)) (*body, error) {
+func openBody(s *store.Store, b blob, offset, n int64, moved func(int64)) (*body, error) {
 	if b.data != nil {
 		return &body{r: io.NewSectionReader(bytes.NewReader(b.data), offset, n), remaining: n, onSent: moved}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -113,7 +114,7 @@ const probeDraftSteps = 3
 // ProbeDraft drafts a few tokens with the model's draft: the image's draft model, which it loads if needed, or draft
 // layers in the model's own weights. Logits that are not finite are an error. It returns the number of drafted tokens;
 // 0 if the model has no draft.
-func (l *Local) ProbeDraft(ctx context.Context, store *manifest.Store, entry *manifest.Entry, o Options) (int, error) {
+func (l *Local) ProbeDraft(ctx context.Context, store *store.Store, entry *store.Entry, o Options) (int, error) {
 	var of draftFiles
 	if l.draft == nil {
 		var err error

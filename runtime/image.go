@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/tokenizer"
 )
 
@@ -18,7 +19,7 @@ const maxFile = 256 << 20
 
 // files reads the small files of an image.
 type files struct {
-	store *manifest.Store
+	store *store.Store
 	image manifest.Image
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/grammar"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	_ "github.com/ingotml/ingot/models/all" // registers every model type
@@ -65,7 +66,7 @@ type Local struct {
 var errClosed = errors.New("the model was closed")
 
 // Load maps a model's weights and builds the model. The thread must outlive it.
-func Load(ctx context.Context, t *mlx.Thread, store *manifest.Store, entry *manifest.Entry, o Options) (*Local, error) {
+func Load(ctx context.Context, t *mlx.Thread, store *store.Store, entry *store.Entry, o Options) (*Local, error) {
 	l, err := load(ctx, t, files{store, entry.Image}, o)
 	if err == nil && l.tree != nil && o.PrefixDir != "" {
 		if err = l.openPrefixDir(ctx, entry.Digest, o); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/modelfile"
@@ -22,22 +23,22 @@ import (
 )
 
 // pack packs a checkpoint of testdata as an image in a store of its own.
-func pack(t *testing.T, name string, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
+func pack(t *testing.T, name string, more ...modelfile.Command) (*store.Store, *store.Entry) {
 	t.Helper()
 	return packFrom(t, modeltest.Dir(name), name, more...)
 }
 
 // packFrom packs a folder as an image.
-func packFrom(t *testing.T, dir, name string, more ...modelfile.Command) (*manifest.Store, *manifest.Entry) {
+func packFrom(t *testing.T, dir, name string, more ...modelfile.Command) (*store.Store, *store.Entry) {
 	t.Helper()
 	return packAs(t, dir, name, recipe.Precision{}, more...)
 }
 
 // packAs packs a folder with the given precision.
-func packAs(t *testing.T, dir, name string, precision recipe.Precision, more ...modelfile.Command) (*manifest.Store,
-	*manifest.Entry) {
+func packAs(t *testing.T, dir, name string, precision recipe.Precision, more ...modelfile.Command) (*store.Store,
+	*store.Entry) {
 	t.Helper()
-	store, err := manifest.Open(t.TempDir())
+	store, err := store.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models/modeltest"
 	"github.com/ingotml/ingot/quantize"
@@ -26,9 +27,9 @@ func TestOllamaImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, entry := packAs(t, modeltest.Dir("llama-default"), "ours", recipe.Precision{Type: kind})
+	st, entry := packAs(t, modeltest.Dir("llama-default"), "ours", recipe.Precision{Type: kind})
 	put := func(b []byte) digest.Digest {
-		d, _, err := store.PutBytes(t.Context(), b)
+		d, _, err := st.PutBytes(t.Context(), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func TestOllamaImage(t *testing.T) {
 		`"capabilities":["completion"]}` + "\n")
 	layers, crooked := []string{}, 0
 	for _, l := range entry.Image.Layers {
-		b, err := store.ReadBlob(l.Digest, maxFile)
+		b, err := st.ReadBlob(l.Digest, maxFile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,20 +68,20 @@ func TestOllamaImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.PutRaw(t.Context(), name, "", []byte(text), manifest.PutOptions{}); err != nil {
+	if _, err := st.PutRaw(t.Context(), name, "", []byte(text), store.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := store.Resolve(t.Context(), name)
+	theirs, err := st.Resolve(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CheckImage(t.Context(), store, theirs); err != nil {
+	if _, err := CheckImage(t.Context(), st, theirs); err != nil {
 		t.Fatal(err)
 	}
 	thread := mlxtest.Open(t)
 	var outputs [][]int32
-	for _, e := range []*manifest.Entry{entry, theirs} {
-		l, err := Load(t.Context(), thread, store, e, Options{})
+	for _, e := range []*store.Entry{entry, theirs} {
+		l, err := Load(t.Context(), thread, st, e, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

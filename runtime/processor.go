@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/tokenizer"
 )
 
@@ -22,7 +22,7 @@ type Processor struct {
 }
 
 // OpenProcessor reads the small files of a model's image.
-func OpenProcessor(store *manifest.Store, entry *manifest.Entry) (*Processor, error) {
+func OpenProcessor(store *store.Store, entry *store.Entry) (*Processor, error) {
 	p, err := files{store, entry.Image}.processor()
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", entry.Name, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/models/nn"
 )
 
@@ -141,7 +142,7 @@ type CheckStats struct {
 
 // CheckImage hashes every blob of an image, and checks every tensor's name, shape and type against the architecture. It
 // does not need the engine.
-func CheckImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (CheckStats, error) {
+func CheckImage(ctx context.Context, store *store.Store, entry *store.Entry) (CheckStats, error) {
 	var s CheckStats
 	for _, l := range entry.Image.Layers {
 		if err := hashBlob(ctx, store, l); err != nil {
@@ -168,7 +169,7 @@ func CheckImage(ctx context.Context, store *manifest.Store, entry *manifest.Entr
 	return s, err
 }
 
-func hashBlob(ctx context.Context, store *manifest.Store, l manifest.Layer) error {
+func hashBlob(ctx context.Context, store *store.Store, l manifest.Layer) error {
 	f, err := store.OpenBlob(l.Digest)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", l.Kind, l.Name, err)

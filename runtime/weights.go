@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/quantize"
@@ -29,7 +30,7 @@ type tensorBlob struct {
 }
 
 // openBlob reads the header of a blob, which must hold the tensor of the layer's name and nothing else.
-func openBlob(store *manifest.Store, l manifest.Layer) (tensorBlob, error) {
+func openBlob(store *store.Store, l manifest.Layer) (tensorBlob, error) {
 	b := tensorBlob{layer: l, path: store.BlobPath(l.Digest)}
 	err := b.open(store)
 	var wrong *blob.FormatError
@@ -42,7 +43,7 @@ func openBlob(store *manifest.Store, l manifest.Layer) (tensorBlob, error) {
 	return b, nil
 }
 
-func (b *tensorBlob) open(store *manifest.Store) error {
+func (b *tensorBlob) open(store *store.Store) error {
 	f, err := store.OpenBlob(b.layer.Digest)
 	if err != nil {
 		return err

@@ -8,19 +8,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/opencontainers/go-digest"
-
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/wire"
+	"github.com/opencontainers/go-digest"
 )
 
 // Model is a model of the store under its current name, with what requests need to build prompts.
 type Model struct {
-	Entry *manifest.Entry
+	Entry *store.Entry
 	*runtime.Processor
 	Style    *prompt.Style
 	template error // why the chat template is unusable
@@ -87,7 +87,7 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 }
 
 // get returns the cached model of an entry, or nil.
-func (k *modelCache) get(e *manifest.Entry) *Model {
+func (k *modelCache) get(e *store.Entry) *Model {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := slices.IndexFunc(k.list, func(m *Model) bool {
@@ -134,7 +134,7 @@ func (s *Server) source(m *Model) pool.Source {
 }
 
 // childName returns the name with the manifest's digest, so that the process loads this model even if the name changes.
-func childName(e *manifest.Entry) string {
+func childName(e *store.Entry) string {
 	n := e.Name
 	n.Digest = e.Digest
 	return n.String()

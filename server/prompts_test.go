@@ -19,6 +19,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/servertest"
@@ -190,7 +191,7 @@ func headOfPNG(side uint32) string {
 }
 
 // createSees adds the model "sees", which accepts pictures.
-func createSees(t testing.TB, store *manifest.Store) {
+func createSees(t testing.TB, store *store.Store) {
 	t.Helper()
 	n, err := manifest.ParseName("sees")
 	if err != nil {

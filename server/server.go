@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
@@ -28,7 +28,7 @@ type Child struct {
 // Options configure a server. Store and Load are required.
 type Options struct {
 	Version string // of the program
-	Store   *manifest.Store
+	Store   *store.Store
 	// Load starts a model's process and waits until the model is ready, or the context ends.
 	// Its progress goes from 0 to 1.
 	Load func(ctx context.Context, c Child, progress func(part float64)) (pool.Model, error)

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/collect"
+	"github.com/ingotml/ingot/manifest/store/fsck"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/servertest"
@@ -19,7 +22,7 @@ import (
 // second starts another server over the store of the first one. Like another process, it opens the store itself.
 func second(t *testing.T, first *fixture) *fixture {
 	t.Helper()
-	store, err := manifest.Open(first.Options().Store.Root())
+	store, err := store.Open(first.Options().Store.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +47,7 @@ func TestTwoServersOneStore(t *testing.T) {
 	first.Has(t, "DELETE", "/api/delete", fmt.Sprintf(`{"model":%q}`, pulled), 200)
 
 	// The fixture copies a store with other file modes.
-	if _, err := first.Options().Store.Fsck(t.Context(), manifest.FsckOptions{Repair: true}); err != nil {
+	if _, err := fsck.Run(t.Context(), first.Options().Store, fsck.Options{Repair: true}); err != nil {
 		t.Fatal(err)
 	}
 	const rounds = 2
@@ -69,7 +72,7 @@ func TestTwoServersOneStore(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	pruning.Go(func() {
 		for ctx.Err() == nil {
-			_, err := first.Options().Store.Prune(ctx, manifest.PruneOptions{})
+			_, err := collect.Prune(ctx, first.Options().Store, collect.PruneOptions{})
 			if err != nil && !errors.Is(err, manifest.ErrBusy) && ctx.Err() == nil {
 				t.Errorf("prune: %v", err)
 			}
@@ -109,7 +112,7 @@ func TestTwoServersOneStore(t *testing.T) {
 			}
 		}
 	}
-	report, err := first.Options().Store.Fsck(t.Context(), manifest.FsckOptions{})
+	report, err := fsck.Run(t.Context(), first.Options().Store, fsck.Options{})
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("fsck: %+v, %v", report.Problems, err)
 	}

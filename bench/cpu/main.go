@@ -19,6 +19,7 @@ import (
 	"os"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/ingotml/ingot/runtime"
@@ -70,7 +71,7 @@ func run(root, image string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	store, err := manifest.OpenExisting(root)
+	store, err := store.OpenExisting(root)
 	if err != nil {
 		return err
 	}
@@ -156,8 +157,8 @@ func (b *bench) do(ctx context.Context, c command) (any, error) {
 }
 
 // newBench loads the image twice over the same mapped blobs: for the runtime, and for what it does not expose.
-func newBench(ctx context.Context, t *mlx.Thread, cpu mlx.CPUOptions, store *manifest.Store,
-	entry *manifest.Entry) (*bench, error) {
+func newBench(ctx context.Context, t *mlx.Thread, cpu mlx.CPUOptions, store *store.Store,
+	entry *store.Entry) (*bench, error) {
 	load := func(ctx context.Context, o runtime.Options) (runtime.Engine, error) {
 		return runtime.Load(ctx, t, store, entry, o)
 	}

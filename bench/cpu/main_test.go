@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/modelfile"
@@ -91,7 +92,7 @@ func TestRead(t *testing.T) {
 func load(t *testing.T) *bench {
 	t.Helper()
 	thread := mlxtest.Open(t)
-	store, err := manifest.Open(t.TempDir())
+	store, err := store.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
@@ -21,7 +22,7 @@ import (
 const maxConfig = 1 << 20
 
 // loadModel builds the model from the image's blobs.
-func (b *bench) loadModel(ctx context.Context, store *manifest.Store, entry *manifest.Entry) error {
+func (b *bench) loadModel(ctx context.Context, store *store.Store, entry *store.Entry) error {
 	layer, ok := entry.Image.Find(manifest.KindFile, "config.json")
 	if !ok {
 		return fmt.Errorf("%s has no config.json", entry.Name)
@@ -86,7 +87,7 @@ var dtypes = map[safetensors.DType]mlx.DType{
 var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
 
 // loadTensor maps a tensor's blob and also returns its size.
-func loadTensor(t *mlx.Thread, store *manifest.Store, l manifest.Layer) (*nn.Tensor, int64, error) {
+func loadTensor(t *mlx.Thread, store *store.Store, l manifest.Layer) (*nn.Tensor, int64, error) {
 	f, err := store.OpenBlob(l.Digest)
 	if err != nil {
 		return nil, 0, err

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // shapes list the tensor sizes of an image in bytes.
@@ -48,7 +49,7 @@ func makeSource(ctx context.Context, dir, shape string) (source, error) {
 		return source{}, fmt.Errorf("no shape %q; there are %s", shape, strings.Join(shapeNames(), ", "))
 	}
 	s := source{dir: filepath.Join(dir, "source"), name: "bench:v1"}
-	store, err := manifest.Open(s.dir)
+	store, err := store.Open(s.dir)
 	if err != nil {
 		return s, err
 	}

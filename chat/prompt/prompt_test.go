@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 )
@@ -54,7 +55,7 @@ func (m letters) CheckPictures() error {
 // style opens the demo model with additional Modelfile lines.
 func style(t *testing.T, lines ...modelfile.Command) *Style {
 	t.Helper()
-	store, err := manifest.Open(t.TempDir())
+	store, err := store.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

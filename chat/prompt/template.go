@@ -10,11 +10,12 @@ import (
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // TemplateText returns a model's chat template with a name, or the default template if named is empty. It may fail with
 // chat.ErrNoTemplate or chat.ErrOtherTemplates.
-func TemplateText(store *manifest.Store, entry *manifest.Entry, named string) (string, error) {
+func TemplateText(store *store.Store, entry *store.Entry, named string) (string, error) {
 	var files []chat.File
 	for _, l := range entry.Image.Layers {
 		if l.Kind == manifest.KindTensor || !chat.HoldsTemplate(l.Name) && l.Kind != manifest.KindTemplate {
@@ -48,7 +49,7 @@ type Style struct {
 }
 
 // Open reads an image's texts, but not its template: a prompt may not need one. See ReadTemplate.
-func Open(store *manifest.Store, entry *manifest.Entry) (*Style, error) {
+func Open(store *store.Store, entry *store.Entry) (*Style, error) {
 	texts, err := settings.Read(store, entry)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func Open(store *manifest.Store, entry *manifest.Entry) (*Style, error) {
 }
 
 // ReadTemplate reads the image's chat template, if it has one.
-func (s *Style) ReadTemplate(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (err error) {
+func (s *Style) ReadTemplate(ctx context.Context, store *store.Store, entry *store.Entry) (err error) {
 	s.Text, err = TemplateText(store, entry, "")
 	if errors.Is(err, chat.ErrNoTemplate) {
 		return nil

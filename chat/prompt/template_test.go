@@ -6,22 +6,23 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // A template file that exceeds the limit is rejected before it is read into memory.
 func TestLargeTemplateFile(t *testing.T) {
-	store, err := manifest.Open(t.TempDir())
+	st, err := store.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for size, want := range map[int]error{limits.TemplateFile: nil, limits.TemplateFile + 1: manifest.ErrTooLarge} {
-		d, _, err := store.PutBytes(t.Context(), make([]byte, size))
+		d, _, err := st.PutBytes(t.Context(), make([]byte, size))
 		if err != nil {
 			t.Fatal(err)
 		}
-		entry := &manifest.Entry{Image: manifest.Image{Layers: []manifest.Layer{{Kind: manifest.KindFile,
+		entry := &store.Entry{Image: manifest.Image{Layers: []manifest.Layer{{Kind: manifest.KindFile,
 			Name: "chat_template.jinja", Digest: d}}}}
-		text, err := TemplateText(store, entry, "")
+		text, err := TemplateText(st, entry, "")
 		if !errors.Is(err, want) || want == nil && len(text) != size {
 			t.Errorf("%d bytes: got %d bytes, %v, want %v", size, len(text), err, want)
 		}

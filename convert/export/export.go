@@ -18,7 +18,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -52,7 +52,7 @@ const maxShard = 5_000_000_000
 // The folder must be absent or empty. The export is atomic: files are written to a hidden subfolder, and are renamed
 // when the last one is complete.
 func Folder(
-	ctx context.Context, store *manifest.Store, entry *manifest.Entry, dir string, opts Options,
+	ctx context.Context, store *store.Store, entry *store.Entry, dir string, opts Options,
 ) (Result, error) {
 	if opts.Dequantize != 0 && !opts.Dequantize.IsCast() {
 		return Result{}, fmt.Errorf("%w: weights can be dequantized to bf16, f16 or f32, not to %s",

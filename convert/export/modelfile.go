@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // addModelfile adds a Modelfile for what a checkpoint's files cannot express. It writes the image's own chat template
 // to the file that other programs read.
-func (x *folder) addModelfile(ctx context.Context, store *manifest.Store, entry *manifest.Entry) error {
+func (x *folder) addModelfile(ctx context.Context, store *store.Store, entry *store.Entry) error {
 	texts, err := settings.Read(store, entry)
 	if err != nil {
 		return err

@@ -10,13 +10,14 @@ import (
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // Attach stores the provenance record as a referrer of the image, together with the records of its source images. It is
 // called just before the image gets its name. If it gets none, the next collection removes both.
-func (m Made) Attach(ctx context.Context, store *manifest.Store) error {
+func (m Made) Attach(ctx context.Context, store *store.Store) error {
 	encoded, _, err := manifest.EncodeModelPack(m.Written.Image)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func recordLayer(d digest.Digest, size int64, image digest.Digest) ocispec.Descr
 }
 
 // recordLayers lists the layers of an image's provenance records, the image's own first.
-func recordLayers(ctx context.Context, store *manifest.Store, image digest.Digest) ([]ocispec.Descriptor, error) {
+func recordLayers(ctx context.Context, store *store.Store, image digest.Digest) ([]ocispec.Descriptor, error) {
 	list, err := store.Referrers(ctx, image, Type)
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ type ImageRecord struct {
 
 // Read returns the provenance records in the store: those of the image, then those of the images that it was
 // made from. An image that was pulled from a registry has none, because a pull does not fetch referrers.
-func Read(ctx context.Context, store *manifest.Store, image digest.Digest) ([]ImageRecord, error) {
+func Read(ctx context.Context, store *store.Store, image digest.Digest) ([]ImageRecord, error) {
 	layers, err := recordLayers(ctx, store, image)
 	if err != nil {
 		return nil, err

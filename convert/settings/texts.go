@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 )
 
@@ -26,7 +27,7 @@ type Texts struct {
 }
 
 // Read reads the texts of a model in the store.
-func Read(store *manifest.Store, entry *manifest.Entry) (*Texts, error) {
+func Read(store *store.Store, entry *store.Entry) (*Texts, error) {
 	t := &Texts{}
 	var shipped []chat.File // files with the checkpoint's templates
 	for _, l := range entry.Image.Layers {
@@ -42,7 +43,7 @@ func Read(store *manifest.Store, entry *manifest.Entry) (*Texts, error) {
 	return t, nil
 }
 
-func (t *Texts) read(store *manifest.Store, l manifest.Layer, shipped *[]chat.File) error {
+func (t *Texts) read(store *store.Store, l manifest.Layer, shipped *[]chat.File) error {
 	file := l.Kind == manifest.KindFile
 	template := file && chat.HoldsTemplate(l.Name)
 	switch {

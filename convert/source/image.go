@@ -12,13 +12,14 @@ import (
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // generated are the files that are generated for each image. They are not copied from a source image.
 var generated = []string{IndexName, settings.RecordName}
 
 // OpenImage opens a model in the store: its configuration, the headers of its blobs, and its other files.
-func OpenImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry) (*Source, error) {
+func OpenImage(ctx context.Context, store *store.Store, entry *store.Entry) (*Source, error) {
 	src := &Source{From: entry.Name.String(), image: entry.Digest}
 	draft := &Source{From: src.From + " (draft)", image: entry.Digest}
 	for _, l := range entry.Image.Layers {
@@ -39,7 +40,7 @@ func OpenImage(ctx context.Context, store *manifest.Store, entry *manifest.Entry
 	return src, nil
 }
 
-func (src *Source) addLayer(store *manifest.Store, draft *Source, l manifest.Layer) error {
+func (src *Source) addLayer(store *store.Store, draft *Source, l manifest.Layer) error {
 	if l.Kind == manifest.KindTensor {
 		t, err := blobTensor(store, l)
 		if err != nil {
@@ -89,7 +90,7 @@ func (src *Source) finish() error {
 }
 
 // blobTensor reads the header of a tensor's blob.
-func blobTensor(store *manifest.Store, l manifest.Layer) (Tensor, error) {
+func blobTensor(store *store.Store, l manifest.Layer) (Tensor, error) {
 	path := store.BlobPath(l.Digest)
 	b, err := blob.Open(path, l.Name)
 	if err != nil {

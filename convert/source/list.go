@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -18,7 +19,7 @@ type TensorInfo struct {
 
 // ReadTensors lists the tensors of a model in the store, in the order of its layers. Layers may be tensor blobs, or
 // safetensors files with several tensors, as other tools pack them. It reads only headers.
-func ReadTensors(ctx context.Context, store *manifest.Store, entry *manifest.Entry) ([]TensorInfo, error) {
+func ReadTensors(ctx context.Context, store *store.Store, entry *store.Entry) ([]TensorInfo, error) {
 	var all []TensorInfo
 	for _, l := range entry.Image.Layers {
 		if err := ctx.Err(); err != nil {
@@ -36,7 +37,7 @@ func ReadTensors(ctx context.Context, store *manifest.Store, entry *manifest.Ent
 	return all, nil
 }
 
-func readTensors(store *manifest.Store, l manifest.Layer) ([]TensorInfo, error) {
+func readTensors(store *store.Store, l manifest.Layer) ([]TensorInfo, error) {
 	f, err := store.OpenBlob(l.Digest)
 	if err != nil {
 		return nil, err

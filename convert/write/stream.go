@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -89,7 +90,7 @@ func openAll(list ...source.Tensor) (readers []io.ReaderAt, closeAll func(), err
 type stream struct {
 	w       *writer
 	t       *plan.Tensor
-	blob    *manifest.IngestBlob
+	blob    *ingest.StagedBlob
 	coder   coder
 	offsets []int64 // where the next part of each array is written
 	pending []*job  // in order

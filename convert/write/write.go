@@ -25,6 +25,8 @@ import (
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -50,7 +52,7 @@ type Written struct {
 	Reused  int64 // bytes of blobs that were already in the store
 	Resumed int64 // bytes of blobs that an interrupted run had completed
 
-	ingest    *manifest.Ingest
+	ingest    *ingest.Staging
 	checksums *checksums
 }
 
@@ -71,7 +73,7 @@ func (w *Written) Close() { w.ingest.Close() }
 // All blobs stay in the store's ingest folder until the last one is complete. After an error, a cancelled ctx or a
 // crash, Image resumes if the plan and its sources are the same. Publishing the blobs cannot be cancelled, because
 // other images may use them from then on.
-func Image(ctx context.Context, store *manifest.Store, p *plan.Plan, opts Options) (*Written, error) {
+func Image(ctx context.Context, store *store.Store, p *plan.Plan, opts Options) (*Written, error) {
 	n := opts.Parallel
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -84,7 +86,7 @@ func Image(ctx context.Context, store *manifest.Store, p *plan.Plan, opts Option
 	if err != nil {
 		return nil, err
 	}
-	ingest, err := store.OpenIngest(ctx, key)
+	ingest, err := ingest.Open(ctx, store, key)
 	if err != nil {
 		return nil, Explain(err)
 	}
@@ -119,9 +121,9 @@ func Explain(err error) error {
 }
 
 type writer struct {
-	store     *manifest.Store
+	store     *store.Store
 	plan      *plan.Plan
-	ingest    *manifest.Ingest
+	ingest    *ingest.Staging
 	slabs     *slabs
 	idle      *semaphore.Weighted // processors without a file or tensor to work on
 	sealing   errgroup.Group      // blobs being synced, while processors continue
@@ -223,7 +225,7 @@ func (w *writer) file(ctx context.Context, f *source.File) error {
 }
 
 // seal completes a blob in the background, and then calls done.
-func (w *writer) seal(ctx context.Context, what string, blob *manifest.IngestBlob, done func(size int64) error) {
+func (w *writer) seal(ctx context.Context, what string, blob *ingest.StagedBlob, done func(size int64) error) {
 	w.sealing.Go(func() error {
 		defer blob.Abort()
 		_, size, err := blob.Seal(ctx)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // ErrUnproven reports a server that did not prove that it serves the client's store and is run by the store's owner.
@@ -26,7 +26,7 @@ var ErrUnproven = errors.New("the server did not prove that it is yours and serv
 // Dialer connects to servers and verifies each connection before it returns it.
 type Dialer struct {
 	// Store opens the client's store. It is called for connections that need a proof.
-	Store func() (*manifest.Store, error)
+	Store func() (*store.Store, error)
 	// Always requires a proof from servers on other machines too. By default only connections within this machine need
 	// one, since the user has named a server on another machine.
 	Always bool

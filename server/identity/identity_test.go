@@ -18,12 +18,12 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
-func newStore(t *testing.T) *manifest.Store {
+func newStore(t *testing.T) *store.Store {
 	t.Helper()
-	s, err := manifest.Open(filepath.Join(t.TempDir(), "store"))
+	s, err := store.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func newStore(t *testing.T) *manifest.Store {
 }
 
 // genuine responds to challenges for a store, and to other requests with their path.
-func genuine(store *manifest.Store) http.Handler {
+func genuine(store *store.Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != Path {
 			fmt.Fprint(w, r.URL.Path)
@@ -59,8 +59,8 @@ func serveAt(t *testing.T, address string, h http.Handler) netip.AddrPort {
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-func client(store *manifest.Store, always bool) *http.Client {
-	d := &Dialer{Store: func() (*manifest.Store, error) { return store, nil }, Always: always}
+func client(st *store.Store, always bool) *http.Client {
+	d := &Dialer{Store: func() (*store.Store, error) { return st, nil }, Always: always}
 	return &http.Client{Transport: &http.Transport{DialContext: d.DialContext}}
 }
 
@@ -277,7 +277,7 @@ func TestSilentServer(t *testing.T) {
 	if limits.ProofTime > 60 {
 		t.Errorf("a client waits %d seconds", limits.ProofTime)
 	}
-	d := &Dialer{Store: func() (*manifest.Store, error) { return newStore(t), nil }, timeout: 20 * time.Millisecond}
+	d := &Dialer{Store: func() (*store.Store, error) { return newStore(t), nil }, timeout: 20 * time.Millisecond}
 	_, err = d.DialContext(t.Context(), "tcp", l.Addr().String())
 	if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "no response to the challenge in time") {
 		t.Errorf("error %v", err)

@@ -12,7 +12,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // Path is the endpoint for challenges: GET with a nonce in the query.
@@ -33,7 +33,7 @@ type ProofJSON struct {
 }
 
 // Prove computes the response to a challenge. It fails with ErrNonce, or if the store's secret cannot be read.
-func Prove(store *manifest.Store, r *http.Request) (ProofJSON, error) {
+func Prove(store *store.Store, r *http.Request) (ProofJSON, error) {
 	nonce := r.URL.Query().Get(NonceParameter)
 	if b, err := hex.DecodeString(nonce); err != nil || len(b) != NonceSize || nonce != strings.ToLower(nonce) {
 		return ProofJSON{}, ErrNonce
@@ -66,7 +66,7 @@ func endpoint(address string) (netip.AddrPort, error) {
 
 // proof computes the HMAC for a nonce and the addresses of a connection. Fields are separated by line breaks, which no
 // field can contain.
-func proof(ctx context.Context, store *manifest.Store, nonce string, server, client netip.AddrPort) ([]byte, error) {
+func proof(ctx context.Context, store *store.Store, nonce string, server, client netip.AddrPort) ([]byte, error) {
 	secret, err := store.Secret(ctx)
 	if err != nil {
 		return nil, err

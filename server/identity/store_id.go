@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 )
 
 // StoreID identifies a store without revealing its path: programs with the same id use the same store. It is not
 // secret.
-func StoreID(s *manifest.Store) string {
+func StoreID(s *store.Store) string {
 	path := s.Root()
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

@@ -6,11 +6,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/opencontainers/go-digest"
-
 	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/server/wire"
+	"github.com/opencontainers/go-digest"
 )
 
 // blobPath is the prefix of the route that receives files for /api/create.
@@ -22,7 +21,7 @@ func (s *api) headBlob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !s.opts.Store.HasUpload(d) {
+	if !ingest.HasUpload(s.opts.Store, d) {
 		return wire.Errorf(http.StatusNotFound, "file %s not found", d)
 	}
 	w.WriteHeader(http.StatusOK)
@@ -43,7 +42,7 @@ func (s *api) putBlob(w http.ResponseWriter, r *http.Request) error {
 			"%d files are being uploaded, which is the limit; upload this one again later", cap(s.uploadSlots))
 	}
 	body := &uploadBody{w: w, r: r, timeout: s.core.BodyTimeout()}
-	if s.opts.Store.HasUpload(d) {
+	if ingest.HasUpload(s.opts.Store, d) {
 		// Read the body: a client that writes all of it before it reads would see a reset connection.
 		if _, err := io.Copy(io.Discard, body); err != nil {
 			return bodyError(err)
@@ -51,9 +50,9 @@ func (s *api) putBlob(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	opts := manifest.UploadOptions{Size: r.ContentLength, KeepFree: s.opts.KeepFree}
-	err = s.opts.Store.PutUpload(r.Context(), d, body, opts)
-	var mismatch *manifest.MismatchError
+	opts := ingest.UploadOptions{Size: r.ContentLength, KeepFree: s.opts.KeepFree}
+	err = ingest.PutUpload(r.Context(), s.opts.Store, d, body, opts)
+	var mismatch *ingest.MismatchError
 	if errors.As(err, &mismatch) {
 		return wire.BadRequest("the uploaded file has digest %s, want %s", mismatch.Got, mismatch.Want)
 	}

@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opencontainers/go-digest"
-
 	"github.com/ingotml/ingot/limits"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/server/servertest"
+	"github.com/opencontainers/go-digest"
 )
 
 // slowBlob is an upload of unknown length that a client sends in pieces.
@@ -71,8 +70,8 @@ func TestSlowBlobAgainstPrune(t *testing.T) {
 	d := digest.FromBytes(config).String()
 	slow := f.beginBlob(t, d)
 	slow.send(string(config[:100]))
-	for _, o := range []manifest.PruneOptions{{DryRun: true}, {}, {Unfinished: true}} {
-		if _, err := f.Options().Store.Prune(t.Context(), o); err != nil {
+	for _, o := range []collect.PruneOptions{{DryRun: true}, {}, {Unfinished: true}} {
+		if _, err := collect.Prune(t.Context(), f.Options().Store, o); err != nil {
 			t.Fatalf("prune %+v during a slow upload: %v", o, err)
 		}
 	}

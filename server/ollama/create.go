@@ -12,15 +12,15 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/opencontainers/go-digest"
-
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
+	"github.com/opencontainers/go-digest"
 )
 
 // createRequest is the body of /api/create. The model is created from uploaded files or from a model of the store,
@@ -198,7 +198,7 @@ func (s *api) build(ctx context.Context, q buildInput, report func(progressJSON)
 	defer release()
 	if len(q.files) > 0 {
 		var remove func()
-		if dir, remove, err = store.Folder(q.files); errors.Is(err, manifest.ErrBlobMissing) {
+		if dir, remove, err = ingest.Folder(store, q.files); errors.Is(err, manifest.ErrBlobMissing) {
 			return wire.BadRequest("%v; upload it with POST %sDIGEST", err, blobPath)
 		}
 		if err != nil {
@@ -220,7 +220,7 @@ func (s *api) build(ctx context.Context, q buildInput, report func(progressJSON)
 	if err != nil {
 		return createError(err, dir)
 	}
-	store.UsedUploads(slices.Collect(maps.Values(q.files))...)
+	ingest.UsedUploads(store, slices.Collect(maps.Values(q.files))...)
 	if !begun {
 		report(progressJSON{Status: "using existing weights"})
 	}

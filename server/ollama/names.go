@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -52,7 +53,7 @@ func (s *api) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.opts.Store.Remove(r.Context(), n)
+	err = collect.Remove(r.Context(), s.opts.Store, n)
 	if errors.Is(err, manifest.ErrBlobsKept) {
 		s.opts.Log("%v", err) // not an error for the client: the name is removed
 	} else if err != nil {

@@ -17,14 +17,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/olareg/olareg"
-	"github.com/olareg/olareg/config"
-
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server"
+	"github.com/olareg/olareg"
+	"github.com/olareg/olareg/config"
 )
 
 // Fixture is a server whose models are parrots.
@@ -65,7 +65,7 @@ func twoModels(t testing.TB) string {
 		t.Fatal(err)
 	}
 	made = home
-	store, err := manifest.Open(home)
+	store, err := store.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func Serve(t testing.TB, change func(*server.Options), apis ...API) *Fixture {
 	if err := os.CopyFS(home, os.DirFS(twoModels(t))); err != nil {
 		t.Fatal(err)
 	}
-	store, err := manifest.Open(home)
+	store, err := store.Open(home)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func Serve(t testing.TB, change func(*server.Options), apis ...API) *Fixture {
 }
 
 // Create creates a model from the demo checkpoint.
-func Create(t testing.TB, store *manifest.Store, name string, more ...modelfile.Command) {
+func Create(t testing.TB, store *store.Store, name string, more ...modelfile.Command) {
 	t.Helper()
 	n, err := manifest.ParseName(name)
 	if err != nil {

@@ -1,0 +1,185 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+)
+
+// Usage describes the disk usage of a store. Sizes are in bytes.
+type Usage struct {
+	Models           int   // names
+	Blobs            int   // number of files, including manifests and configs
+	Bytes            int64 // of all blobs
+	SharedBytes      int64 // of blobs that several names share, each counted once
+	SavedBytes       int64 // additional bytes the names would need without sharing
+	ReclaimableBlobs int   // unreachable blobs
+	ReclaimableBytes int64 // of these blobs and of stale files in ingest/
+	Unfinished       int   // interrupted and running creates, pulls and pushes
+	UnfinishedBytes  int64
+	QuarantinedBytes int64  // corrupt files that Fsck moved to quarantine/
+	Damage           string // why Prune would remove nothing; empty if it would work
+}
+
+// UsageOf returns the store's disk usage. It takes no lock, so the result may include the partial effects of concurrent
+// operations.
+func UsageOf(ctx context.Context, s *store.Store) (Usage, error) {
+	models, needs, err := listNeeds(ctx, s)
+	if err != nil {
+		return Usage{}, err
+	}
+	u := Usage{Models: len(models)}
+	uses := countUses(needs)
+	for _, blobs := range needs {
+		for _, size := range blobs {
+			u.SavedBytes += size
+		}
+	}
+	for _, use := range uses {
+		u.SavedBytes -= use.size
+		if use.names > 1 {
+			u.SharedBytes += use.size
+		}
+	}
+	if err := eachBlob(ctx, s, func(_ digest.Digest, e fs.DirEntry) error {
+		if info, err := e.Info(); err == nil {
+			u.Blobs++
+			u.Bytes += info.Size()
+		}
+		return nil
+	}); err != nil {
+		return Usage{}, err
+	}
+	left, err := ingest.Leftovers(s)
+	if err != nil {
+		return Usage{}, err
+	}
+	for _, l := range left {
+		if l.Resumable() {
+			u.Unfinished++
+			u.UnfinishedBytes += l.Bytes
+		}
+	}
+	if g, err := findGarbage(ctx, s, PruneOptions{}); err != nil {
+		if ctx.Err() != nil {
+			return Usage{}, err
+		}
+		u.Damage = err.Error()
+	} else {
+		u.ReclaimableBlobs, u.ReclaimableBytes = len(g.blobs), g.report().Bytes
+	}
+	u.QuarantinedBytes, err = quarantined(s)
+	return u, err
+}
+
+func quarantined(s *store.Store) (bytes int64, err error) {
+	entries, err := os.ReadDir(s.Path(store.QuarantineDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes, nil
+}
+
+// ListShared is like List but also sets [store.Summary.Shared], for which it reads every manifest. It also fills in
+// sizes that the index lacks, as in entries written by other tools.
+func ListShared(ctx context.Context, s *store.Store) ([]store.Summary, error) {
+	models, needs, err := listNeeds(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	uses := countUses(needs)
+	for i := range models {
+		var total int64
+		for d, size := range needs[i] {
+			total += size
+			if uses[d].names > 1 {
+				models[i].Shared += size
+			}
+		}
+		if models[i].Size == 0 {
+			models[i].Size = total
+		}
+	}
+	return models, nil
+}
+
+// listNeeds returns the models, and for each the sizes of the blobs that it refers to. A manifest that is damaged or
+// was just removed contributes nothing. Blobs that a partial pull left out are not included.
+func listNeeds(ctx context.Context, s *store.Store) ([]store.Summary, []map[digest.Digest]int64, error) {
+	models, err := s.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	needs := make([]map[digest.Digest]int64, len(models))
+	at := make(map[digest.Digest][]int, len(models)) // a manifest with several names is read once
+	for i, m := range models {
+		at[m.Digest] = append(at[m.Digest], i)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for d, list := range at {
+		group.Go(func() error {
+			blobs := map[digest.Digest]int64{}
+			addNeeds(s, d, blobs, 0)
+			if models[list[0]].Partial > 0 {
+				for d, size := range blobs {
+					if s.CheckBlob(d, size) != nil {
+						delete(blobs, d)
+					}
+				}
+			}
+			for _, i := range list {
+				needs[i] = blobs
+			}
+			return ctx.Err()
+		})
+	}
+	return models, needs, group.Wait()
+}
+
+// addNeeds adds the blobs that a manifest refers to, and the manifest itself.
+func addNeeds(s *store.Store, d digest.Digest, blobs map[digest.Digest]int64, depth int) {
+	if _, seen := blobs[d]; seen || depth > manifest.MaxIndexDepth {
+		return
+	}
+	b, err := s.ReadBlob(d, manifest.MaxManifestSize)
+	if err != nil {
+		return
+	}
+	blobs[d] = int64(len(b))
+	scanLinks(b, func(l link) {
+		if l.manifest {
+			addNeeds(s, l.digest, blobs, depth+1)
+		} else {
+			blobs[l.digest] = l.size
+		}
+	})
+}
+
+type use struct {
+	names int
+	size  int64
+}
+
+func countUses(needs []map[digest.Digest]int64) map[digest.Digest]use {
+	uses := map[digest.Digest]use{}
+	for _, blobs := range needs {
+		for d, size := range blobs {
+			uses[d] = use{uses[d].names + 1, size}
+		}
+	}
+	return uses
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store/disk"
+	"github.com/ingotml/ingot/manifest/store/index"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// maxIndexSize limits index.json. It is enough for about 100,000 models.
+const maxIndexSize = 64 << 20
+
+// Summary is what the index says about a model.
+type Summary struct {
+	Name      manifest.Name
+	Digest    digest.Digest
+	Size      int64     // bytes of the blobs, manifest and config included; 0 if another tool wrote the entry
+	ModelType string    // empty if unknown
+	Modified  time.Time // when the name was last set; zero if another tool wrote the entry
+	Partial   int       // number of blobs that a partial pull left out
+	Shared    int64     // bytes that removing the name would not free; only ListShared sets it
+}
+
+// List returns the models in the store, sorted by name. It reads only the index.
+func (s *Store) List(ctx context.Context) ([]Summary, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	idx, err := s.ReadIndex()
+	if err != nil {
+		return nil, err
+	}
+	var list []Summary
+	for _, d := range idx.Manifests {
+		name, ok := index.NameOf(d)
+		if !ok {
+			continue
+		}
+		sum := Summary{Name: name, Digest: d.Digest, ModelType: d.Annotations[manifest.AnnotationModelType]}
+		if n, err := strconv.ParseUint(d.Annotations[index.AnnotationSize], 10, 63); err == nil {
+			sum.Size = int64(n)
+		}
+		if n, err := strconv.Atoi(d.Annotations[index.AnnotationPartial]); err == nil && n > 0 {
+			sum.Partial = n
+		}
+		if t, err := time.Parse(time.RFC3339, d.Annotations[index.AnnotationModified]); err == nil {
+			sum.Modified = t
+		}
+		list = append(list, sum)
+	}
+	slices.SortStableFunc(list, func(a, b Summary) int { return strings.Compare(a.Name.String(), b.Name.String()) })
+	return list, nil
+}
+
+// setEntry points a name at a manifest.
+func (s *Store) setEntry(ctx context.Context, name manifest.Name, desc ocispec.Descriptor) error {
+	return s.UpdateIndex(ctx, func(idx *ocispec.Index) error {
+		index.Replace(idx, name, desc)
+		return nil
+	})
+}
+
+// ReadIndex needs no lock, because index.json is replaced atomically.
+func (s *Store) ReadIndex() (ocispec.Index, error) {
+	var idx ocispec.Index
+	b, err := disk.ReadLimited(s.Path(ocispec.ImageIndexFile), maxIndexSize)
+	if err != nil {
+		return idx, fmt.Errorf("read model index: %w", err)
+	}
+	if err := json.Unmarshal(b, &idx); err != nil {
+		return idx, fmt.Errorf("read model index %s: %v: %w", s.Path(ocispec.ImageIndexFile), err, manifest.ErrCorrupt)
+	}
+	if idx.SchemaVersion != 2 {
+		return idx, fmt.Errorf("read model index %s: schema version %d, not 2: %w",
+			s.Path(ocispec.ImageIndexFile), idx.SchemaVersion, manifest.ErrCorrupt)
+	}
+	return idx, nil
+}
+
+// UpdateIndex changes the index under its lock. If change returns an error, the index is not written.
+func (s *Store) UpdateIndex(ctx context.Context, change func(*ocispec.Index) error) error {
+	unlock, err := s.locks.Index(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	idx, err := s.ReadIndex()
+	if err != nil {
+		return err
+	}
+	if err := change(&idx); err != nil {
+		return err
+	}
+	return s.writeIndex(idx)
+}
+
+func (s *Store) writeIndex(idx ocispec.Index) error {
+	idx.Versioned = specs.Versioned{SchemaVersion: 2}
+	idx.MediaType = ocispec.MediaTypeImageIndex
+	if idx.Manifests == nil {
+		idx.Manifests = []ocispec.Descriptor{} // the specification requires an array
+	}
+	b, err := manifest.Marshal(idx)
+	if err != nil {
+		return fmt.Errorf("write model index: %w", err)
+	}
+	if len(b) > maxIndexSize {
+		return fmt.Errorf("write model index: %d bytes, the limit is %d: %w", len(b), maxIndexSize, manifest.ErrTooLarge)
+	}
+	return s.replaceFile(ocispec.ImageIndexFile, b)
+}
