@@ -58,8 +58,9 @@ var arrows = map[string][]string{
 // inner lists what the packages of a room may import of their own room, in rooms of several layers.
 var inner = map[string]map[string][]string{
 	"manifest": {
-		"":                {},
-		"ollama":          {""},
+		"":                {"blob"},
+		"blob":            {},
+		"ollama":          {"", "blob"},
 		"encoding":        {"", "ollama"},
 		"ollama/exchange": {"", "encoding", "ollama", "store", "store/disk"},
 		"store":           {"", "encoding", "ollama", "store/disk", "store/index", "store/lock"},
