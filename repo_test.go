@@ -47,6 +47,31 @@ var arrows = map[string][]string{
 	"child":       {},
 }
 
+// inside lists what each package of a room may import from its own room. A room without packages here is free.
+// docs/design/overview.md has the same table.
+var inside = map[string][]string{
+	"runtime":             {},
+	"runtime/quality":     {},
+	"runtime/embed":       {"runtime"},
+	"runtime/constraint":  {"runtime"},
+	"runtime/sample":      {"runtime"},
+	"runtime/processor":   {"runtime", "runtime/embed"},
+	"runtime/pictures":    {"runtime", "runtime/processor"},
+	"runtime/load":        {"runtime", "runtime/processor", "runtime/pictures"},
+	"runtime/draft":       {"runtime", "runtime/load", "runtime/sample"},
+	"runtime/pool":        {"runtime"},
+	"runtime/runner":      {"runtime", "runtime/internal/stream"},
+	"runtime/runtimetest": {"runtime", "runtime/quality"},
+	"runtime/batch": {
+		"runtime", "runtime/constraint", "runtime/draft", "runtime/embed", "runtime/load", "runtime/pictures",
+		"runtime/processor", "runtime/sample", "runtime/internal/stream",
+	},
+	"runtime/verify": {
+		"runtime", "runtime/batch", "runtime/load", "runtime/pictures", "runtime/processor", "runtime/quality",
+	},
+	"runtime/internal/stream": {},
+}
+
 type pkg struct {
 	Dir, ImportPath, Doc string
 	Imports              []string
@@ -94,8 +119,35 @@ func TestArrows(t *testing.T) {
 			if p.ImportPath == module+"/models/modeltest" && (to == "safetensors" || to == "quantize") {
 				continue
 			}
+			if p.ImportPath == module+"/runtime/runtimetest" && (to == "convert" || to == "modelfile") { // packs models
+				continue
+			}
 			if !slices.Contains(allowed, to) {
 				t.Errorf("%s imports %s: %s may import only %v", p.ImportPath, imported, from, allowed)
+			}
+		}
+	}
+}
+
+// The packages of a room with a table of its own import each other one way only.
+func TestArrowsInside(t *testing.T) {
+	listed := map[string]bool{}
+	for path := range inside {
+		listed[room(module+"/"+path)] = true
+	}
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module+"/")
+		if !listed[room(p.ImportPath)] {
+			continue
+		}
+		allowed, known := inside[from]
+		if !known {
+			t.Errorf("%s is not in the table of its room", from)
+		}
+		for _, imported := range p.Imports {
+			to := strings.TrimPrefix(imported, module+"/")
+			if to != imported && room(imported) == room(p.ImportPath) && !slices.Contains(allowed, to) {
+				t.Errorf("%s imports %s: it may import only %v", from, to, allowed)
 			}
 		}
 	}

@@ -14,7 +14,9 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/runtime/quality"
+	"github.com/ingotml/ingot/runtime/verify"
 	"github.com/spf13/cobra"
 )
 
@@ -87,7 +89,7 @@ func (a *app) compare(
 	ctx context.Context, thread *mlx.Thread, store *manifest.Store, entry, base *manifest.Entry, text string,
 	options runtime.Options,
 ) ([]quality.Row, error) {
-	var loaded [2]*runtime.Local
+	var loaded [2]*batch.Engine
 	for i, e := range []*manifest.Entry{entry, base} {
 		if err := store.CheckPresent(e, false); err != nil {
 			return nil, err
@@ -96,7 +98,7 @@ func (a *app) compare(
 			return nil, err
 		}
 		e.Image.Layers = slices.DeleteFunc(slices.Clone(e.Image.Layers), manifest.Layer.Draft)
-		model, err := runtime.Load(ctx, thread, store, e, options)
+		model, err := batch.Open(ctx, thread, store, e, options)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +107,7 @@ func (a *app) compare(
 	}
 	bar := tokenProgress{a.createProgress(false)}
 	defer bar.end()
-	return loaded[0].Against(ctx, loaded[1], text, bar.set)
+	return verify.Against(ctx, loaded[0].Model(), loaded[1].Model(), text, bar.set)
 }
 
 // tokenProgress shows how many tokens were compared.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/server/talk"
 	"github.com/opencontainers/go-digest"
 )
@@ -19,7 +19,7 @@ import (
 // model is a model of the store under its current name, with what requests need to build prompts.
 type model struct {
 	entry *manifest.Entry
-	*runtime.Processor
+	*processor.Processor
 	style    *talk.Style
 	template error // why the chat template is unusable
 }
@@ -77,7 +77,7 @@ func (s *Server) find(ctx context.Context, name string) (*model, error) {
 	if m.template != nil {
 		m.template = badRequest("%v; raw sends the prompt without a template", m.template)
 	}
-	if m.Processor, err = runtime.OpenProcessor(s.opts.Store, entry); err != nil {
+	if m.Processor, err = processor.Open(s.opts.Store, entry); err != nil {
 		return nil, err
 	}
 	s.cache.put(m)
