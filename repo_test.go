@@ -48,7 +48,7 @@ var arrows = map[string][]string{
 }
 
 // inside lists what each package of a room may import from its own room. A room without packages here is free.
-// docs/design/overview.md has the same table.
+// docs/design/runtime.md has the same table.
 var inside = map[string][]string{
 	"runtime":             {},
 	"runtime/quality":     {},

@@ -36,6 +36,7 @@ func (f Files) read(kind manifest.Kind, name string) ([]byte, error) {
 // Config parses config.json.
 func (f Files) Config() (arch.Model, error) { return f.ConfigOf("config.json") }
 
+// ConfigOf parses a configuration by its name.
 func (f Files) ConfigOf(name string) (arch.Model, error) {
 	b, err := f.read(manifest.KindFile, name)
 	if err != nil {
@@ -47,7 +48,7 @@ func (f Files) ConfigOf(name string) (arch.Model, error) {
 	return arch.Detect(b)
 }
 
-// Tokenizer returns nil if the image has none.
+// Tokenizer reads the tokenizer; nil if the image has none.
 func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
 	load := tokenizer.Load
 	b, err := f.read(manifest.KindFile, "tokenizer.json")

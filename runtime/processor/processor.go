@@ -33,6 +33,7 @@ func Open(store *manifest.Store, entry *manifest.Entry) (*Processor, error) {
 	return p, nil
 }
 
+// Processor reads what a Processor needs.
 func (f Files) Processor() (p *Processor, err error) {
 	p = &Processor{}
 	if p.Config, err = f.Config(); err != nil {

@@ -19,6 +19,7 @@ type Request struct {
 	TopLogProbs int        // number of most likely tokens to report with each log-probability; -1: report none at all
 }
 
+// Rows returns the number of rows of logits that the request takes.
 func (a *Request) Rows() int { return len(a.Drafts) + 1 }
 
 // Result holds the tokens sampled in a step. They are on the device until they are read.
