@@ -1,12 +1,12 @@
-# `make demo` and `make test` need Go, a C++20 compiler and Python 3 with pip; each does all its own set-up.
+# `make demo` and `make test` need Go, a C++20 compiler and Python 3 with pip, and install everything else themselves.
 
 GO      ?= go
 PYTHON  ?= python3
 INGOT   := bin/ingot
 DEMO    := testdata/models/demo
-# Packages that know no engine: they build and pass their tests without cgo, on any system.
+# Packages that do not import the engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
-# Tests that run without the race detector, in these packages: see test.
+# Tests of these packages that run without the race detector; see test.
 APART_IN = ./cmd ./manifest ./mlx ./server
 APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestServeMemory|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSyncOrder|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
@@ -33,13 +33,13 @@ demo:
 	$(SAY) 'letting it write'
 	$(INGOT) run demo "Once upon a time" --verbose
 
-# The official clients of the APIs that the server speaks, for tests: an environment of Python.
+# A Python environment with the official clients of the server's APIs, for tests.
 clients:
 	testdata/clients/setup.sh $(PYTHON)
 
-# At most 15 minutes on two cores. .ci/run runs this and, beside it, check-cross, test-plain, fuzz-short and others.
-# The race detector is slow where processes are started, thousands of times, some with little memory, where thousands of bodies are
-# tried one after the other, and where loops in Go check what kernels in C++ compute: APART runs without it.
+# At most 15 minutes on two cores. .ci/run runs this, check-cross, test-plain, fuzz-short and others.
+# The race detector is slow for tests that start thousands of processes, some with little memory, that try thousands of
+# request bodies, and that check C++ kernels in Go loops: APART runs without it.
 test: check engine clients
 	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|manifest|mlx|server)$$')
 	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(APART)' $(APART_IN)
@@ -52,7 +52,7 @@ check:
 	$(GO) tool staticcheck ./...
 	$(GO) test -count=1 .
 
-# What other systems see of it.
+# Builds for other systems.
 check-cross:
 	CGO_ENABLED=0 $(GO) build ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
@@ -61,16 +61,16 @@ check-cross:
 test-plain:
 	CGO_ENABLED=0 $(GO) test $(PLAIN)
 
-# Against other people's registries and clients, which the first run installs and builds, in a headless Chromium, under strace, and in
-# tmux, which has to be there.
-# SHORT=1 leaves out cosign and transformers: at most 6 minutes on a fresh machine.
+# Tests against third-party registries and clients, which the first run installs and builds, in headless Chromium, under
+# strace and in tmux, which must be installed. SHORT=1 omits cosign and transformers: at most 6 minutes on a fresh machine.
 test-interop: engine
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
 	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
 
-# Processes that create, pull, copy, remove and prune at random in one store for a minute, transfers that are killed at random
-# moments, a server under 2 GiB with many expensive templates and large pictures, and 10,000 requests of which many are cancelled. SHORT=1 is 15 seconds of the first and a tenth of the last.
+# Soak tests: processes that create, pull, copy, remove and prune at random in one store for a minute; transfers that are
+# killed at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of
+# them canceled. SHORT=1 is 15 seconds of the first and a tenth of the last.
 soak: engine
 	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed|TestServeMemory)' ./manifest $(if $(SHORT),,./registry ./cmd)
 	INGOT_SOAK_REQUESTS=$(if $(SHORT),1000,10000) INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
@@ -79,8 +79,8 @@ soak: engine
 test-cuda-build:
 	INGOT_TEST_CUDA=1 $(GO) test -count=1 -timeout 20m -run CUDA -v ./mlx/engine
 
-# What runs on a CPU, under GCC's address, undefined and thread sanitizers; see mlx/bridge/test. The short form leaves out the
-# bridge as a whole, and so needs no engine.
+# The CPU code under GCC's address, undefined and thread sanitizers; see mlx/bridge/test. The short form tests the kernels
+# only and needs no engine.
 sanitize: engine
 	$(MAKE) -C mlx/bridge/test ENGINE="$$($(INGOT) engine install | tail -n 1)"
 
@@ -96,31 +96,31 @@ fuzz:
 	  done; \
 	done
 
-# Times create -q int4 beside mlx_lm convert -q and a copy, on a synthetic 2 GB checkpoint: bench/results/convert.json.
+# Times create -q int4 next to mlx_lm convert -q and a copy, on a synthetic 2 GB checkpoint: bench/results/convert.json.
 bench-convert: build
 	bench/convert.sh $(INGOT)
 
-# Times the runtime on the CPU beside llama.cpp and mlx-lm, at most half an hour for each of SHAPES, which are dense, moe,
-# gemma4 and qwen35: bench/results/cpu.json, beside what earlier runs left of other shapes.
-# The machine must be quiet. BENCH_CPU may hold further arguments, such as --rounds 9 or --quick.
+# Times the runtime on the CPU next to llama.cpp and mlx-lm: bench/results/cpu.json. Each of SHAPES (dense, moe, gemma4,
+# qwen35) takes at most half an hour; results of other shapes are kept.
+# The machine must be idle. BENCH_CPU has additional arguments, such as --rounds 9 or --quick.
 SHAPES ?= dense
 bench-cpu: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	bench/cpu/run.sh $(INGOT) bin/bench-cpu --shapes "$(SHAPES)" $(BENCH_CPU)
 
-# Times many requests at once on the dense model of bench-cpu, with its environment: bench/results/serve.json.
+# Times concurrent requests on the dense model of bench-cpu, in its environment: bench/results/serve.json.
 bench-serve: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	$(GO) build -o bin/bench-clients ./bench/clients
 	bench/cpu/run.sh --peers-only
 	"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/serve.py $(INGOT) bin/bench-cpu bin/bench-clients $(BENCH_SERVE)
 
-# Times the trained pair of fixtures with and without drafts: bench/results/pair.json.
+# Times the trained pair of test models with and without drafts: bench/results/pair.json.
 bench-pair: engine
 	$(PYTHON) bench/pair.py $(INGOT) $(BENCH_PAIR)
 
-# Times the masks of structured output over a vocabulary of 128,256 tokens: bench/results/grammar.json. BENCH_GRAMMAR may hold
-# -tokenizer FILE, a tokenizer.json to take instead of a made vocabulary.
+# Times the masks of structured output with a vocabulary of 128,256 tokens: bench/results/grammar.json.
+# BENCH_GRAMMAR='-tokenizer FILE' uses a tokenizer.json instead of the synthetic vocabulary.
 bench-grammar:
 	@mkdir -p bench/results
 	$(GO) run ./bench/grammar $(BENCH_GRAMMAR) bench/results/grammar.json
@@ -129,8 +129,8 @@ bench-grammar:
 bench-cpu-page:
 	$(PYTHON) bench/cpu/page.py
 
-# Times the tokenizer beside the Rust package, on one core: bench/results/tokenizer.json. The first run trains for minutes.
-# ROUNDS may be fewer than 7.
+# Times the tokenizer next to the Rust package, on one core: bench/results/tokenizer.json. The first run trains for
+# minutes. ROUNDS may be less than 7.
 TOKENIZER_VENV := .cache/bench-tokenizer-venv
 bench-tokenizer: build $(TOKENIZER_VENV)/bin/python
 	@mkdir -p bench/results
@@ -143,13 +143,13 @@ $(TOKENIZER_VENV)/bin/python: testdata/gen/requirements.txt
 	$(TOKENIZER_VENV)/bin/python -m pip install --no-deps --disable-pip-version-check --quiet $$(grep '^tokenizers==' testdata/gen/requirements.txt)
 	touch $@
 
-# Times push and pull of 2 GB over loopback beside crane, skopeo and oras-go's copy: bench/results/transfer.json.
-# BENCH_TRANSFER may hold further arguments, such as -shape llama-1b -rounds 9.
+# Times push and pull of 2 GB over loopback next to crane, skopeo and oras-go: bench/results/transfer.json.
+# BENCH_TRANSFER has additional arguments, such as -shape llama-1b -rounds 9.
 bench-transfer: build
 	$(GO) build -o bin/bench-transfer ./bench/transfer
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
-# What reads other people's files and requests gets a few seconds of it in every test run.
+# Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
 PARSERS = ./safetensors ./arch ./convert ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./registry ./registry/sigstore ./server
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)

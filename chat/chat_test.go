@@ -14,14 +14,16 @@ import (
 
 const conversation = `[
 	{"role": "system", "content": "Be brief."},
-	{"role": "user", "content": [{"type": "text", "text": "Weather "}, {"type": "image"}, {"type": "text", "text": "in Rome?"}]},
+	{"role": "user", "content": [{"type": "text", "text": "Weather "}, {"type": "image"},
+		{"type": "text", "text": "in Rome?"}]},
 	{"role": "assistant", "content": null, "reasoning": "hm", "tool_calls": [{"id": "c1", "type": "function",
 		"function": {"name": "weather", "arguments": "{\"place\": \"Rome\", \"days\": 2}"}}]},
 	{"role": "tool", "tool_call_id": "c1", "name": "weather", "content": "21"},
 	{"role": "user", "content": "And now?", "note": 5}]`
 
 const tools = `[{"type": "function", "function": {"name": "weather", "description": "It",
-	"parameters": {"type": "object", "properties": {"place": {"type": "string"}, "days": {"type": ["integer", "null"]}}, "required": ["place"]}}}]`
+	"parameters": {"type": "object", "properties": {"place": {"type": "string"}, "days": {"type": ["integer", "null"]}},
+		"required": ["place"]}}}]`
 
 func request(t *testing.T) chat.Request {
 	t.Helper()
@@ -50,19 +52,27 @@ func TestRender(t *testing.T) {
 		name, text, want string
 		change           func(*chat.Request)
 	}{
-		{"messages", "{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m.content if m.content is string or m.content is none else m.content|length }};{% endfor %}{{ add_generation_prompt }}",
+		{"messages", "{{ bos_token }}{% for m in messages %}{{ m.role }}" +
+			":{{ m.content if m.content is string or m.content is none else m.content|length }};{% endfor %}" +
+			"{{ add_generation_prompt }}",
 			"<s>system:Be brief.;user:3;assistant:None;tool:21;user:And now?;True", nil},
-		{"tool calls", "{{ messages[2].tool_calls[0]|tojson }}{{ messages[2].reasoning_content }}{{ messages[2].content is none }}{{ messages[3].tool_call_id }}{{ messages[4].note }}",
-			`{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": {"place": "Rome", "days": 2}}}hmTruec15`, nil},
-		{"tools", "{{ tools[0].function.parameters.properties|tojson }}", `{"place": {"type": "string"}, "days": {"type": ["integer", "null"]}}`, nil},
-		{"no tools", "{{ tools is none }}{{ documents is none }}{{ enable_thinking is defined }}", "TrueTrueFalse", func(r *chat.Request) { r.Tools = nil }},
-		{"think", "{{ enable_thinking }}{{ reasoning_effort }}", "Truehigh", func(r *chat.Request) { r.Think, r.ThinkLevel = &yes, "high" }},
+		{"tool calls", "{{ messages[2].tool_calls[0]|tojson }}{{ messages[2].reasoning_content }}" +
+			"{{ messages[2].content is none }}{{ messages[3].tool_call_id }}{{ messages[4].note }}",
+			`{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": {"place": "Rome", "days": 2}}}` +
+				`hmTruec15`, nil},
+		{"tools", "{{ tools[0].function.parameters.properties|tojson }}",
+			`{"place": {"type": "string"}, "days": {"type": ["integer", "null"]}}`, nil},
+		{"no tools", "{{ tools is none }}{{ documents is none }}{{ enable_thinking is defined }}", "TrueTrueFalse",
+			func(r *chat.Request) { r.Tools = nil }},
+		{"think", "{{ enable_thinking }}{{ reasoning_effort }}", "Truehigh",
+			func(r *chat.Request) { r.Think, r.ThinkLevel = &yes, "high" }},
 		{"extra", "{{ custom }}{{ bos_token }}", "5B", func(r *chat.Request) {
 			r.Extra = jinja.NewDict()
 			_ = r.Extra.Set("custom", int64(5))
 			_ = r.Extra.Set("bos_token", "B")
 		}},
-		{"go turns", "{{ if .System }}<s>{{ .System }}</s>{{ end }}{{ if .Prompt }}<u>{{ .Prompt }}</u>{{ end }}<a>{{ .Response }}</a>",
+		{"go turns", "{{ if .System }}<s>{{ .System }}</s>{{ end }}{{ if .Prompt }}<u>{{ .Prompt }}</u>{{ end }}<a>" +
+			"{{ .Response }}</a>",
 			"<s>Be brief.</s><u>Weather in Rome?</u><a>Yes.</a><u>And now?</u><a>", func(r *chat.Request) {
 				r.Messages[2].Content = "Yes."
 				r.Messages = append(r.Messages[:3], r.Messages[4])
@@ -71,17 +81,23 @@ func TestRender(t *testing.T) {
 		{"go continues an answer", "[{{ .Prompt }}]{{ .Response }}.", "[And now?]Well", func(r *chat.Request) {
 			r.Messages = append(r.Messages[4:], chat.Message{Role: "assistant", Content: "Well"})
 		}},
-		{"go messages", "{{ .System }}{{ range $i, $m := .Messages }}{{ if eq $m.Role \"user\" }}({{ $m.Content }}){{ end }}{{ range .ToolCalls }}{{ .Function.Name }}{{ .Function.Arguments }}{{ end }}{{ end }}",
+		{"go messages", "{{ .System }}{{ range $i, $m := .Messages }}{{ if eq $m.Role \"user\" }}({{ $m.Content }}" +
+			"){{ end }}{{ range .ToolCalls }}{{ .Function.Name }}{{ .Function.Arguments }}{{ end }}{{ end }}",
 			`Be brief.(Weather in Rome?)weather{"days":2,"place":"Rome"}(And now?)`, nil},
-		{"go tools", "{{ range .Messages }}{{ end }}{{ range .Tools }}{{ .Function.Name }} {{ json .Function.Parameters }} {{ range $k, $v := .Function.Parameters.Properties }}{{ $k }}: {{ toTypeScriptType $v }};{{ end }}{{ end }}",
-			`weather {"type":"object","properties":{"place":{"type":"string"},"days":{"type":["integer","null"]}},"required":["place"]} days: number | null;place: string;`, nil},
+		{"go tools", "{{ range .Messages }}{{ end }}{{ range .Tools }}{{ .Function.Name }} {{ json .Function.Parameters }}" +
+			" {{ range $k, $v := .Function.Parameters.Properties }}{{ $k }}: {{ toTypeScriptType $v }};{{ end }}{{ end }}",
+			`weather {"type":"object","properties":{"place":{"type":"string"},"days":{"type":["integer","null"]}}` +
+				`,"required":["place"]} days: number | null;place: string;`, nil},
 		{"go date", "{{ .Prompt }}{{ currentDate }}", "And now?2026-01-02", func(r *chat.Request) {
 			r.Messages = r.Messages[4:]
 			r.Options.Now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 		}},
-		{"go suffix", "{{ if .Suffix }}<pre>{{ .Prompt }}<suf>{{ .Suffix }}<mid>{{ else }}{{ .Prompt }}{{ end }}", "<pre>And now?<suf>end<mid>", func(r *chat.Request) { r.Suffix = "end" }},
-		{"go unset", "{{ .Prompt }}[{{ .System }}{{ .Suffix }}{{ .ThinkLevel }}]{{ .Response }}", "And now?[]", func(r *chat.Request) { r.Messages = r.Messages[4:] }},
-		{"go think", "{{ range .Messages }}{{ .Thinking }}{{ end }}{{ .IsThinkSet }}{{ .Think }}{{ .ThinkLevel }}", "hmtruetruelow", func(r *chat.Request) { r.ThinkLevel = "low" }},
+		{"go suffix", "{{ if .Suffix }}<pre>{{ .Prompt }}<suf>{{ .Suffix }}<mid>{{ else }}{{ .Prompt }}{{ end }}",
+			"<pre>And now?<suf>end<mid>", func(r *chat.Request) { r.Suffix = "end" }},
+		{"go unset", "{{ .Prompt }}[{{ .System }}{{ .Suffix }}{{ .ThinkLevel }}]{{ .Response }}", "And now?[]",
+			func(r *chat.Request) { r.Messages = r.Messages[4:] }},
+		{"go think", "{{ range .Messages }}{{ .Thinking }}{{ end }}{{ .IsThinkSet }}{{ .Think }}{{ .ThinkLevel }}",
+			"hmtruetruelow", func(r *chat.Request) { r.ThinkLevel = "low" }},
 	} {
 		r := request(t)
 		if c.change != nil {
@@ -100,13 +116,15 @@ func TestMessageJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := json.Marshal(m[2])
-	want := `{"role":"assistant","content":null,"reasoning_content":"hm","thinking":"hm","tool_calls":[{"id":"c1","type":"function",` +
+	want := `{"role":"assistant","content":null,"reasoning_content":"hm","thinking":"hm","tool_calls":[{"id":"c1",` +
+		`"type":"function",` +
 		`"function":{"name":"weather","arguments":{"place":"Rome","days":2}}}]}`
 	if err != nil || string(b) != want {
 		t.Errorf("got %s, %v\nwant %s", b, err, want)
 	}
 	for _, bad := range []string{`{}`, `{"role": "user", "content": 5}`, `{"role": "user", "content": ["x"]}`,
-		`{"role": "assistant", "tool_calls": 1}`, `{"role": "assistant", "tool_calls": [1]}`, `{"role": "assistant", "tool_calls": [{"function": 1}]}`} {
+		`{"role": "assistant", "tool_calls": 1}`, `{"role": "assistant", "tool_calls": [1]}`,
+		`{"role": "assistant", "tool_calls": [{"function": 1}]}`} {
 		if err := json.Unmarshal([]byte(bad), new(chat.Message)); err == nil {
 			t.Errorf("%s: no error", bad)
 		}
@@ -121,13 +139,13 @@ func TestSyntax(t *testing.T) {
 
 func TestLanguage(t *testing.T) {
 	for _, c := range []struct {
-		text, want string // the text, or the error
+		text, want string // want: the output or the error
 		err        error
 	}{
 		{"{{ .Prompt }}", "And now?", nil},
 		{"{{ messages[4].content }}", "And now?", nil},
 		{"{{ .Prompt", "unclosed action", chat.ErrTemplate},
-		{"{{ if .System }}x", "unexpected EOF", chat.ErrTemplate}, // Jinja has a variable "if" here
+		{"{{ if .System }}x", "unexpected EOF", chat.ErrTemplate}, // in Jinja this is a variable called "if"
 		{"{{ if .System }}{{ .Prompt }}{{ end", "unclosed action", chat.ErrTemplate},
 		{"{{ .Prompt }}{{ end }}", "unexpected {{end}}", chat.ErrTemplate},
 		{"{{ end }}", "unexpected {{end}}", chat.ErrTemplate},
@@ -158,7 +176,8 @@ func TestLanguage(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	file := func(name, text string) chat.File { return chat.File{Name: name, Data: []byte(text)} }
-	list := file("tokenizer_config.json", `{"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]}`)
+	list := file("tokenizer_config.json",
+		`{"chat_template": [{"name": "default", "template": "D"}, {"name": "tool_use", "template": "T"}]}`)
 	for _, c := range []struct {
 		files      []chat.File
 		name, want string
@@ -178,21 +197,25 @@ func TestChoose(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	list.Data = []byte(strings.Replace(string(list.Data), `"default"`, `"rag"`, 1))
-	if _, err := chat.Choose([]chat.File{list}, ""); !errors.Is(err, chat.ErrOtherTemplates) || !strings.Contains(err.Error(), `there is no "default", but rag, tool_use`) {
+	if _, err := chat.Choose([]chat.File{list}, ""); !errors.Is(err, chat.ErrOtherTemplates) ||
+		!strings.Contains(err.Error(), `there is no "default", but rag, tool_use`) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := chat.Choose([]chat.File{list}, "default"); err == nil || !strings.Contains(err.Error(), "rag, tool_use") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := chat.Choose([]chat.File{file("tokenizer_config.json", `{"chat_template": 5}`)}, ""); !errors.Is(err, chat.ErrTemplate) {
+	list = file("tokenizer_config.json", `{"chat_template": 5}`)
+	if _, err := chat.Choose([]chat.File{list}, ""); !errors.Is(err, chat.ErrTemplate) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// No text makes Parse or a render panic or hang.
+// Parse and Render neither panic nor hang, whatever the text.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"{{ .System }}{{ range .Messages }}{{ .Role }}{{ end }}", "{% for m in messages %}{{ m.content }}{% endfor %}",
-		"{{ if .Response }}{{ .Response }}{{ else }}{{ with .Prompt }}{{ . }}{{ end }}{{ end }}", "{{ define \"x\" }}{{ . }}{{ end }}{{ template \"x\" .Tools }}"} {
+	for _, s := range []string{"{{ .System }}{{ range .Messages }}{{ .Role }}{{ end }}",
+		"{% for m in messages %}{{ m.content }}{% endfor %}",
+		"{{ if .Response }}{{ .Response }}{{ else }}{{ with .Prompt }}{{ . }}{{ end }}{{ end }}",
+		"{{ define \"x\" }}{{ . }}{{ end }}{{ template \"x\" .Tools }}"} {
 		f.Add(s)
 	}
 	var r chat.Request

@@ -1,20 +1,20 @@
-// Package chat turns a conversation into the text that a model was trained to continue, by the model's own chat template.
+// Package chat renders a conversation to a prompt with the model's own chat template.
 //
-// A template is Jinja, as published with checkpoints (package jinja renders it), or a Go template, as in the TEMPLATE line of
-// a Modelfile; Parse tells which. Both are untrusted and bounded in time, output and memory. Values keep the order of their
-// keys from the JSON of a request to the text of the prompt, because models saw that order when they were trained.
+// A template is either Jinja, as published with checkpoints and rendered by package jinja, or a Go template, as in the
+// TEMPLATE line of a Modelfile. Parse detects the language. Both are untrusted: time, output and memory are bounded.
+// JSON objects keep the order of their keys from the request to the prompt, because models saw that order in training.
 //
-// Prompt renderers of our own for single families are not needed: the families that this program runs publish their templates.
+// There are no built-in prompt renderers for single model families: all supported families publish their templates.
 package chat
 
 import "errors"
 
-// Errors that a caller may want to tell apart; those of a template itself are package jinja's.
+// Errors that callers distinguish. Package jinja defines the errors of a template itself.
 var (
 	ErrNoTemplate = errors.New("the model has no chat template")
-	// ErrOtherTemplates says that a model has templates, but none of the wanted name.
+	// ErrOtherTemplates means that the model has templates, but none with the requested name.
 	ErrOtherTemplates = errors.New("the model has other chat templates")
 	ErrTemplate       = errors.New("chat template cannot be read")
-	// ErrTools says that the tools of a request are beyond the limits.
-	ErrTools = errors.New("too large tools")
+	// ErrTools means that the tools of a request exceed a limit.
+	ErrTools = errors.New("tools too large")
 )

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// stepFunc is the function that count adds to a template.
+// stepFunc is the name of the template function that counts steps. count inserts calls of it.
 const stepFunc = "ingotStep"
 
-// What text/template does is slower than what Jinja does, and counts as so many of its steps: a call of stepFunc, and
-// each node.
+// Costs in steps of a stepFunc call and of each node. A step is one of Jinja's, which is faster than one of
+// text/template.
 const (
 	callWeight = 32
 	nodeWeight = 4
 )
 
-// functions returns the functions of Go templates, with those of text/template that make texts bounded: each takes
-// what its result may need from the run's memory before it makes it.
+// functions returns the functions of Go templates. It replaces those of text/template that produce text: each reserves
+// the maximum size of its result from the run's memory before producing it.
 func (g *goRun) functions() template.FuncMap {
 	now := g.now
 	if now == nil {
@@ -61,13 +61,13 @@ func (g *goRun) functions() template.FuncMap {
 	}
 }
 
-// text counts a text that make returns, which has at most so many bytes.
-func (g *goRun) text(most int, make func() (string, error)) (string, error) {
-	g.steps += int64(most) / 256
+// text returns the text that make produces, which has at most maxBytes bytes, and counts it against the limits.
+func (g *goRun) text(maxBytes int, make func() (string, error)) (string, error) {
+	g.steps += int64(maxBytes) / 256
 	if err := g.check(); err != nil {
 		return "", err
 	}
-	if g.memory+int64(most) > g.limits.Memory {
+	if g.memory+int64(maxBytes) > g.limits.Memory {
 		return "", g.fail("more than %d bytes of memory", g.limits.Memory)
 	}
 	s, err := make()
@@ -75,34 +75,34 @@ func (g *goRun) text(most int, make func() (string, error)) (string, error) {
 	return s, err
 }
 
-// formatSize bounds the bytes that a format makes of its arguments.
+// formatSize returns an upper bound of the bytes that printf produces.
 func (g *goRun) formatSize(format string, args []any) (int, error) {
 	const widest = 1000
 	n := sizeOf(args)
 	if strings.ContainsAny(format, "qxX#") {
-		n *= 8 // what a quoted or hexadecimal text may take
+		n *= 8 // worst case of a quoted or hexadecimal string
 	}
 	n += len(format)
 	for _, verb := range strings.Split(format, "%")[1:] {
 		spec := verb[:len(verb)-len(strings.TrimLeft(verb, "+-# 0123456789.*[]"))]
 		if strings.ContainsAny(spec, "*[") {
-			return 0, g.fail("a format takes no width or index from its arguments")
+			return 0, g.fail("a format must not take its width or index from its arguments")
 		}
 		for _, number := range strings.FieldsFunc(spec, func(r rune) bool { return r < '0' || r > '9' }) {
 			width, err := strconv.Atoi(number)
 			if err != nil || width > widest {
-				return 0, g.fail("a width of more than %d in a format", widest)
+				return 0, g.fail("a format has a width of more than %d", widest)
 			}
 			n += width
 		}
-		n += 32 // of an argument that is not there
+		n += 32 // the message for a missing argument
 	}
 	return n, nil
 }
 
-// sizeOf bounds how many bytes fmt prints for a value, as it is or as JSON without escapes.
+// sizeOf returns an upper bound of the bytes that fmt prints for a value, either plain or as JSON without escapes.
 func sizeOf(v any) int {
-	const plain = 400 // a float64 in full
+	const plain = 400 // all digits of a float64
 	switch v := v.(type) {
 	case nil:
 		return 8
@@ -157,7 +157,7 @@ func sizeOf(v any) int {
 	return plain
 }
 
-// typeScript is a JSON schema's type in TypeScript's words.
+// typeScript returns the TypeScript type for a JSON schema.
 func typeScript(schema any) string {
 	m, ok := schema.(map[string]any)
 	if !ok {

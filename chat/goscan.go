@@ -8,14 +8,14 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// tooMuch is the error of a Go template that exceeds one of the limits of its text.
-func tooMuch(format string, args ...any) error {
+// limitError returns the error of a Go template whose text exceeds a limit.
+func limitError(format string, args ...any) error {
 	return fmt.Errorf("%w: %w: %s", ErrTemplate, jinja.ErrLimit, fmt.Sprintf(format, args...))
 }
 
-// scan finds the actions of a Go template as text/template's lexer does and bounds what its parser recurses over or
-// keeps, before that runs: the parser has no limits, and a stack that overflows ends the process. Text that the lexer
-// would refuse may pass.
+// scan finds the actions of a Go template in the same way as text/template's lexer, and bounds everything that its
+// parser recurses over or keeps. It runs before the parser, which has no limits: a stack overflow ends the process.
+// Some text that the lexer rejects passes.
 func scan(text string) error {
 	var s scanner
 	for {
@@ -46,15 +46,15 @@ func scan(text string) error {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// scanner counts the actions of a template.
+// scanner counts what the actions of a template open and define.
 type scanner struct {
-	open        []int // for each open block, how many levels it has: an else if adds one
+	open        []int // levels of each open block; an else if adds one
 	depth       int   // sum of open
 	definitions int
 	variables   int
 }
 
-// action counts the action at the start of text, which follows its left delimiter, and returns its length.
+// action counts the action at the start of text, which begins after the left delimiter, and returns its length.
 func (s *scanner) action(text string) (int, error) {
 	var words [2]string
 	parens := 0
@@ -87,13 +87,13 @@ func (s *scanner) action(text string) (int, error) {
 			continue
 		case c == '(':
 			if parens++; s.depth+parens > limits.TemplateNesting {
-				return 0, tooMuch("parentheses nested more than %d deep", limits.TemplateNesting)
+				return 0, limitError("parentheses nested more than %d deep", limits.TemplateNesting)
 			}
 		case c == ')':
 			parens--
 		case c == ':' && strings.HasPrefix(text[i:], ":="):
 			if s.variables++; s.variables > limits.TemplateVariables {
-				return 0, tooMuch("more than %d variables", limits.TemplateVariables)
+				return 0, limitError("more than %d variables", limits.TemplateVariables)
 			}
 		}
 		i++
@@ -101,7 +101,7 @@ func (s *scanner) action(text string) (int, error) {
 	return i, s.count(words)
 }
 
-// quoted returns the index behind the quoted text at i, or the text's length if it has no end.
+// quoted returns the index after the quoted string at i, or len(text) if it is unterminated.
 func quoted(text string, i int) int {
 	for j := i + 1; j < len(text); j++ {
 		switch text[j] {
@@ -114,12 +114,12 @@ func quoted(text string, i int) int {
 	return len(text)
 }
 
-// count notes an action by its first words.
+// count updates the counters for an action that begins with these words.
 func (s *scanner) count(words [2]string) error {
 	switch words[0] {
 	case "define", "block":
 		if s.definitions++; s.definitions > limits.TemplateDefinitions {
-			return tooMuch("more than %d definitions", limits.TemplateDefinitions)
+			return limitError("more than %d definitions", limits.TemplateDefinitions)
 		}
 		s.open = append(s.open, 1)
 		s.depth++
@@ -138,7 +138,7 @@ func (s *scanner) count(words [2]string) error {
 		}
 	}
 	if s.depth > limits.TemplateNesting {
-		return tooMuch("blocks nested more than %d deep", limits.TemplateNesting)
+		return limitError("blocks nested more than %d deep", limits.TemplateNesting)
 	}
 	return nil
 }

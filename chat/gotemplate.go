@@ -11,15 +11,16 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 )
 
-// goTemplate is a TEMPLATE text of a Modelfile. It sees .Messages, or turn by turn .System, .Prompt and .Response.
+// goTemplate is the TEMPLATE of a Modelfile. It reads either .Messages, or .System, .Prompt and .Response of one
+// exchange.
 type goTemplate struct {
 	t        *template.Template
-	cut      *template.Template // up to the place of the answer; nil where t reads .Messages
+	cut      *template.Template // ends where the response goes; nil if t reads .Messages
 	messages bool               // reads .Messages
 	suffix   bool               // reads .Suffix
 }
 
-// parseGo reads a Go template. It gets a step counter, since text/template has no limits of its own.
+// parseGo parses a Go template and inserts step counters, because text/template has no limits of its own.
 func parseGo(ctx context.Context, text string) (Template, error) {
 	if err := scan(text); err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func parseGo(ctx context.Context, text string) (Template, error) {
 	}
 	g := &goTemplate{t: t, messages: fields["Messages"], suffix: fields["Suffix"]}
 	if !g.messages && !fields["Response"] {
-		// A template that says nothing of the answer leaves it to the end.
+		// In a template without .Response, the response goes at the end.
 		if _, err := t.Parse(text + "{{ .Response }}"); err != nil {
 			return nil, fmt.Errorf("%w: %v", ErrTemplate, err)
 		}
@@ -73,7 +74,7 @@ func parseGo(ctx context.Context, text string) (Template, error) {
 	return g, nil
 }
 
-// goRun is one render: its limits, and the text so far.
+// goRun is the state of one render: its limits, resource counters and output.
 type goRun struct {
 	ctx    context.Context
 	g      *goTemplate
@@ -83,12 +84,12 @@ type goRun struct {
 	steps  int64
 	memory int64
 	out    strings.Builder
-	err    error // of the limit that it reached
+	err    error // the limit that was exceeded
 }
 
-// start begins a render over vars.
+// start begins a render with the limits for these variables.
 func (g *goTemplate) start(ctx context.Context, vars *jinja.Dict, o jinja.Options) (*goRun, error) {
-	t, err := g.t.Clone() // the functions are the run's own; trees are shared
+	t, err := g.t.Clone() // the functions belong to the run; the trees are shared
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrTemplate, err)
 	}
@@ -110,13 +111,13 @@ func (g *goRun) check() error {
 	return g.ctx.Err()
 }
 
-// fail notes the limit that ends the run; text/template would hide it behind words of its own.
+// fail records the limit that ends the run, because text/template wraps the error in a message of its own.
 func (g *goRun) fail(format string, args ...any) error {
 	g.err = fmt.Errorf("%w: %s", jinja.ErrLimit, fmt.Sprintf(format, args...))
 	return g.err
 }
 
-// Write implements io.Writer for the text of a template.
+// Write implements io.Writer for the template's output.
 func (g *goRun) Write(p []byte) (int, error) {
 	if err := g.room(len(p)); err != nil {
 		return 0, err
@@ -140,7 +141,7 @@ func (g *goRun) room(n int) error {
 	return g.check()
 }
 
-// finish returns the text of a render that ended so.
+// finish returns the output, or err if the render failed.
 func (g *goRun) finish(err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -148,12 +149,12 @@ func (g *goRun) finish(err error) (string, error) {
 	return g.out.String(), nil
 }
 
-// goTexts are the variables that are texts: missing ones are empty, where text/template would print "<no value>".
-var goTexts = []string{"System", "Prompt", "Response", "Suffix", "ThinkLevel"}
+// goStrings are the string variables. execute sets missing ones to "", because text/template would print "<no value>".
+var goStrings = []string{"System", "Prompt", "Response", "Suffix", "ThinkLevel"}
 
-// execute runs the template over data, with cut up to the place of the answer.
+// execute runs the template with data. With cut, it stops where the response goes.
 func (g *goRun) execute(data map[string]any, cut bool) error {
-	for _, name := range goTexts {
+	for _, name := range goStrings {
 		if _, given := data[name]; !given {
 			data[name] = ""
 		}
@@ -190,16 +191,20 @@ func (g *goTemplate) RenderVars(ctx context.Context, vars *jinja.Dict, o jinja.O
 	return run.finish(run.execute(data, false))
 }
 
-// Render follows the rules of the runtime that these templates were written for: system messages are joined, messages of one
-// role in a row become one, and a template without .Messages runs once for each exchange.
+// Render follows Ollama's rules, for which these templates are written: system messages are joined, adjacent messages
+// of one role are merged, and a template without .Messages runs once for each exchange.
 func (g *goTemplate) Render(ctx context.Context, r Request) (string, error) {
 	run, err := g.start(ctx, r.Vars(), r.Options)
 	if err != nil {
 		return "", err
 	}
 	messages, system := collate(r.Messages)
-	data := map[string]any{"Response": "", "IsThinkSet": r.Think != nil || r.ThinkLevel != "", "ThinkLevel": r.ThinkLevel,
-		"Think": r.Think != nil && *r.Think || r.ThinkLevel != ""}
+	data := map[string]any{
+		"Response":   "",
+		"IsThinkSet": r.Think != nil || r.ThinkLevel != "",
+		"Think":      r.Think != nil && *r.Think || r.ThinkLevel != "",
+		"ThinkLevel": r.ThinkLevel,
+	}
 	if r.Extra != nil {
 		r.Extra.Each(func(k, v jinja.Value) bool { data[fmt.Sprint(k)] = plain(v); return true })
 	}
@@ -240,7 +245,7 @@ func (g *goTemplate) Render(ctx context.Context, r Request) (string, error) {
 			return "", err
 		}
 	}
-	// What follows the answer is the model's to write; an unfinished answer is continued.
+	// The model writes everything after the response itself. It continues an unfinished response.
 	response := turn.response
 	turn.response = ""
 	if err := flush(true); err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// goTree is what is known of one template of a set.
+// goTree describes one template of a set.
 type goTree struct {
 	root   *parse.ListNode
 	calls  []goCallSite
-	levels int // of its blocks
+	levels int // nesting of its blocks
 	state  visitState
-	total  int // levels, with those of what it calls
+	total  int // nesting, including the templates that it calls
 }
 
 // goCallSite is a {{template}} action.
@@ -36,8 +36,8 @@ const (
 // goTrees are the templates of a set by name.
 type goTrees map[string]*goTree
 
-// analyze collects the trees of a set. Its error is that of a template that calls itself, of calls that nest too
-// deeply, or the context's. It takes time in proportion to the text.
+// analyze collects the trees of a set. It fails if a template calls itself, if calls nest too deeply, or with the
+// context's error. Time is linear in the length of the text.
 func analyze(ctx context.Context, t *template.Template) (goTrees, error) {
 	trees := goTrees{}
 	for _, sub := range t.Templates() {
@@ -59,7 +59,7 @@ func analyze(ctx context.Context, t *template.Template) (goTrees, error) {
 	return trees, nil
 }
 
-// collect notes the calls below a node that is so many levels down.
+// collect records the calls below n, which is at this nesting level.
 func (t *goTree) collect(n parse.Node, level int) {
 	t.levels = max(t.levels, level)
 	branch := func(b *parse.BranchNode) {
@@ -84,15 +84,15 @@ func (t *goTree) collect(n parse.Node, level int) {
 	}
 }
 
-// measure sets the total levels of a template and of all that it calls. Each template is visited once; the recursion is
-// as deep as there are definitions, which scan bounds.
+// measure sets the total nesting of a template and of all templates that it calls. It visits each template once. Its
+// recursion depth is at most the number of definitions, which scan bounds.
 func (trees goTrees) measure(name string) error {
 	t := trees[name]
 	if t == nil || t.state == visited {
-		return nil // a template that is not there is an error when it is called
+		return nil // calling an undefined template fails when rendering
 	}
 	if t.state == visiting {
-		return fmt.Errorf("%w: %q calls itself, which has no use in a chat template", ErrTemplate, name)
+		return fmt.Errorf("%w: template %q calls itself", ErrTemplate, name)
 	}
 	t.state, t.total = visiting, t.levels
 	for _, c := range t.calls {
@@ -104,17 +104,17 @@ func (trees goTrees) measure(name string) error {
 		}
 	}
 	if t.total > limits.TemplateDepth {
-		return tooMuch("templates that call each other nest more than %d levels", limits.TemplateDepth)
+		return limitError("templates that call each other nest more than %d levels", limits.TemplateDepth)
 	}
 	t.state = visited
 	return nil
 }
 
-// checkEvery is how many nodes of a list run between two looks at the context.
+// checkEvery is the number of nodes of a list between two checks of the context.
 const checkEvery = 64
 
-// count makes a tree count its steps while it runs: at the beginning of a template and of each loop's body it counts
-// all nodes there, and in between it asks the context.
+// count inserts nodes that count steps while the tree runs. At the start of a template and of each loop body, a node
+// counts all nodes there; nodes in between check the context.
 func count(list *parse.ListNode) error {
 	weight, err := countLoops(list)
 	if err != nil {
@@ -123,7 +123,7 @@ func count(list *parse.ListNode) error {
 	return prepend(list, weight)
 }
 
-// countLoops prepares the loops below a node and returns how many nodes it has outside of them.
+// countLoops inserts counters into the loops below n and returns the number of nodes outside of these loops.
 func countLoops(n parse.Node) (weight int, err error) {
 	branch := func(b *parse.BranchNode, loop bool) error {
 		weight = 1 + nodes(b.Pipe)
@@ -181,7 +181,7 @@ func prepend(list *parse.ListNode, weight int) error {
 	return err
 }
 
-// step makes a node that counts steps.
+// step returns a node that counts steps.
 func step(weight int) (parse.Node, error) {
 	text := fmt.Sprintf("{{%s %d}}", stepFunc, max(weight, 1))
 	trees, err := parse.Parse("", text, "", "", map[string]any{stepFunc: fmt.Sprint})
@@ -191,13 +191,13 @@ func step(weight int) (parse.Node, error) {
 	return trees[""].Root.Nodes[0], nil
 }
 
-// nodes counts the nodes of what is no block.
+// nodes returns the number of nodes below n, including n. n is not a block.
 func nodes(n parse.Node) (count int) {
 	walk(n, func(parse.Node) { count++ })
 	return count
 }
 
-// readFields notes the fields that the nodes below n read.
+// readFields adds the fields that the nodes below n read.
 func readFields(n parse.Node, fields map[string]bool) {
 	note := func(names []string) {
 		for _, f := range names {
@@ -255,7 +255,8 @@ func walk(n parse.Node, fn func(parse.Node)) {
 	}
 }
 
-// cutResponse drops what comes after the first use of .Response: the model's own text goes there.
+// cutResponse drops the nodes after the first use of .Response, where the model's own text goes. It reports whether
+// .Response was found.
 func cutResponse(list *parse.ListNode, cut bool) bool {
 	if list == nil {
 		return cut

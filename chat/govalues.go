@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 )
 
-// plain makes Go's own kinds of values, for templates that walk them. Objects print as JSON.
+// plain converts a value to Go's own types, which templates can range over and index.
 func plain(v jinja.Value) any {
 	switch v := v.(type) {
 	case *jinja.Dict:
@@ -48,8 +48,9 @@ type goCall struct {
 	Arguments goObject
 }
 
-// goObject is an object that a template may walk, and that prints as JSON. As all values here it prints by a method
-// that a template cannot call: what that made would not be counted.
+// goObject is an object that a template can range over and that prints as JSON. Like all values here, it prints with
+// Format, which a template cannot call: the output of a String method called by a template would not count against the
+// limits.
 type goObject map[string]any
 
 // Format implements fmt.Formatter.
@@ -61,7 +62,7 @@ func (o goObject) Format(f fmt.State, _ rune) {
 	_, _ = f.Write(b)
 }
 
-// collate joins the contents of messages of one role in a row, and those of all system messages.
+// collate merges adjacent messages of one role, except tool messages, and joins the contents of all system messages.
 func collate(in []Message) (out []*goMessage, system string) {
 	var systems, row []string
 	flush := func() {
@@ -98,7 +99,7 @@ func goCalls(in []ToolCall) []goToolCall {
 	return out
 }
 
-// goTool is a tool as Go templates see it; it prints as JSON with the keys in their order.
+// goTool is a tool as Go templates see it. It prints as JSON with the keys in their original order.
 type goTool struct {
 	Type     string
 	Function goFunction
@@ -138,7 +139,7 @@ func orEmpty(text string) string {
 	return text
 }
 
-// toMarshal replaces tools by their JSON, for the function json.
+// toMarshal replaces tools by their JSON for the template function json.
 func toMarshal(v any) any {
 	switch v := v.(type) {
 	case goTool:

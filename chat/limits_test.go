@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// numbered joins a format for the numbers below n.
+// numbered concatenates the format applied to 0 to n-1.
 func numbered(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -21,7 +21,7 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-// textCase is a kind of template of any size: at the bound it is read and rendered, one beyond it is refused.
+// textCase makes templates of any size. Size at is accepted and rendered, size at+1 is refused.
 type textCase struct {
 	name, want string
 	at         int
@@ -47,16 +47,17 @@ func goTextCases() []textCase {
 		{"go if", "blocks nested", nesting, nested("{{if 1}}")},
 		{"go range", "blocks nested", nesting, nested("{{- range $.Messages -}}")},
 		{"go with", "blocks nested", nesting, nested("{{ with . }}{{/* }} {{end}} */}}{{- /* {{end}} */ -}}")},
-		{"go quotes", "blocks nested", nesting - 2, // two more are open for a while
+		{"go quotes", "blocks nested", nesting - 2, // because two more blocks are open inside
 			nested("{{if \"}}{{end}}\\\"\"}}{{if `{{end}}`}}{{if '}'}}{{end}}{{end}}")},
 		{"go else if", "blocks nested", nesting, elses("if")},
 		{"go else with", "blocks nested", nesting, elses("with")},
-		{"go parentheses", "parentheses nested", nesting, func(n int) string { return "{{.Prompt}}{{" + rep("(", n) + "1" + rep(")", n) + "}}" }},
+		{"go parentheses", "parentheses nested", nesting,
+			func(n int) string { return "{{.Prompt}}{{" + rep("(", n) + "1" + rep(")", n) + "}}" }},
 		{"go definitions", "definitions", definitions, named(`{{define "%d"}}{{end}}`)},
 		{"go blocks", "definitions", definitions, named(`{{block "%d" .}}{{end}}`)},
 		{"go variables", "variables", limits.TemplateVariables, named(`{{$v%d := 1}}`)},
 		{"go calls", "call each other", limits.TemplateDepth / 10, func(n int) string {
-			// Each definition has ten levels, the last one and the template itself too.
+			// Each definition has ten levels, including the last one and the template itself.
 			text := numbered(n-2, `{{define "d%d"}}`+rep("{{if 1}}", 9)+`{{template "d%[1]d+1"}}`+rep("{{end}}", 9)+"{{end}}")
 			for i := range n - 2 {
 				text = strings.Replace(text, fmt.Sprintf(`"d%d+1"`, i), fmt.Sprintf(`"d%d"`, i+1), 1)
@@ -75,27 +76,31 @@ func jinjaTextCases() []textCase {
 	named := func(format string) func(int) string {
 		return func(n int) string { return numbered(n, format) }
 	}
-	// An output, its last value, and the links between them are a level each.
+	// The output, its last value and each link are one level each.
 	const deepest, named500 = limits.TemplateDepth - 2, limits.TemplateDefinitions
 	return []textCase{
 		{"jinja text", "bytes; at most", limits.TemplateText, func(n int) string { return rep("x", n) }},
-		{"jinja if", "blocks nested", limits.TemplateNesting, func(n int) string { return rep("{% if 1 %}", n) + rep("{% endif %}", n) }},
-		{"jinja for", "blocks nested", limits.TemplateNesting, func(n int) string { return rep("{% for a in b %}", n) + rep("{% endfor %}", n) }},
-		{"jinja parentheses", "nested too deeply", 4*limits.TemplateNesting - 1, func(n int) string { return "{{ " + rep("(", n) + "1" + rep(")", n) + " }}" }},
-		{"jinja conditions", "chained, more than", deepest, chain("1", " if 1")},
-		{"jinja or", "chained, more than", deepest, chain("0", " or 0")},
-		{"jinja plus", "chained, more than", deepest, chain("0", "+0")},
-		{"jinja filters", "chained, more than", deepest, chain("'a'", "|trim")},
+		{"jinja if", "blocks nested", limits.TemplateNesting,
+			func(n int) string { return rep("{% if 1 %}", n) + rep("{% endif %}", n) }},
+		{"jinja for", "blocks nested", limits.TemplateNesting,
+			func(n int) string { return rep("{% for a in b %}", n) + rep("{% endfor %}", n) }},
+		{"jinja parentheses", "nested too deeply", 4*limits.TemplateNesting - 1,
+			func(n int) string { return "{{ " + rep("(", n) + "1" + rep(")", n) + " }}" }},
+		{"jinja conditions", "chained more than", deepest, chain("1", " if 1")},
+		{"jinja or", "chained more than", deepest, chain("0", " or 0")},
+		{"jinja plus", "chained more than", deepest, chain("0", "+0")},
+		{"jinja filters", "chained more than", deepest, chain("'a'", "|trim")},
 		{"jinja macros", "macros, calls and blocks", named500, named("{%% macro m%d() %%}{%% endmacro %%}")},
 		{"jinja blocks", "macros, calls and blocks", named500, named("{%% block m%d %%}{%% endblock %%}")},
 		{"jinja parameters", "arguments", limits.TemplateArguments, func(n int) string {
 			return "{% macro m(" + strings.TrimSuffix(numbered(n, "a%d,"), ",") + ") %}{% endmacro %}"
 		}},
-		{"jinja arguments", "arguments", limits.TemplateArguments, func(n int) string { return "{% if 0 %}{{ m(" + numbered(n, "a%d=1,") + ") }}{% endif %}" }},
+		{"jinja arguments", "arguments", limits.TemplateArguments,
+			func(n int) string { return "{% if 0 %}{{ m(" + numbered(n, "a%d=1,") + ") }}{% endif %}" }},
 	}
 }
 
-// Every bound on a template's text holds in both languages.
+// Every limit on a template's text holds in both languages.
 func TestTemplateTextLimits(t *testing.T) {
 	r := chat.Request{Messages: []chat.Message{{Role: "user", Content: "Hi"}}}
 	for _, c := range append(goTextCases(), jinjaTextCases()...) {
@@ -112,19 +117,20 @@ func TestTemplateTextLimits(t *testing.T) {
 			t.Errorf("%s: %d: got %v, want a limit: %q", c.name, c.at+1, err, c.want)
 		}
 	}
-	// The names of branches are copied for every branch.
+	// The compiler copies the names of branches for every branch.
 	branches := func(n int) string {
 		return "{% if 0 %}" + numbered(n, "{%% set a%d = 1 %%}{%% elif 0 %%}") + "{% endif %}"
 	}
 	if _, err := chat.Parse(t.Context(), branches(100)); err != nil {
 		t.Error(err)
 	}
-	if _, err := chat.Parse(t.Context(), branches(5000)); !errors.Is(err, jinja.ErrLimit) || !strings.Contains(err.Error(), "to compile") {
+	if _, err := chat.Parse(t.Context(), branches(5000)); !errors.Is(err, jinja.ErrLimit) ||
+		!strings.Contains(err.Error(), "to compile") {
 		t.Errorf("got %v, want the limit of compiling", err)
 	}
 }
 
-// chain is a template of so many definitions, each of which calls the next.
+// chain returns a template of n definitions, each of which calls the next.
 func chain(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -133,7 +139,7 @@ func chain(n int) string {
 	return b.String() + `{{template "d0"}}{{.Prompt}}`
 }
 
-// Templates that once overflowed the stack, or took minutes, end with an error.
+// Templates that once overflowed the stack or took minutes return an error.
 func TestHostileTemplateTexts(t *testing.T) {
 	rep := strings.Repeat
 	const n = 500_000
@@ -166,13 +172,13 @@ func TestParseEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Every bound on a render holds in both languages.
+// Every limit on a render holds in both languages.
 func TestTemplateRenderLimits(t *testing.T) {
 	ask := func(content string) chat.Request {
 		return chat.Request{Messages: []chat.Message{{Role: "user", Content: content}}}
 	}
 	few := ask("And now?")
-	few.Options.Limits.Steps = limits.TemplateSteps / 20 // the limit itself takes a second
+	few.Options.Limits.Steps = limits.TemplateSteps / 20 // reaching the default limit takes a second
 	doubling := strings.Join([]string{
 		`{{define "d0"}}x{{end}}`, `{{define "d1"}}{{template "d0"}}{{template "d0"}}{{end}}`}, "")
 	for i := 2; i < 60; i++ {
@@ -190,7 +196,8 @@ func TestTemplateRenderLimits(t *testing.T) {
 		{"{{$x := .Prompt}}{{range 100}}{{$x = printf `%s%s` $x $x}}{{end}}", memory},
 		{"{{$x := .Prompt}}{{range 100}}{{$x = print $x $x}}{{end}}", memory},
 		{"{{$x := .Prompt}}{{range 100}}{{$x = println $x $x}}{{end}}", memory},
-		{quotes("js"), memory}, {quotes("json"), memory}, {quotes("html | printf `%s%[1]s`"), "index"}, {quotes("printf `%q`"), memory},
+		{quotes("js"), memory}, {quotes("json"), memory}, {quotes("html | printf `%s%[1]s`"), "index"},
+		{quotes("printf `%q`"), memory},
 		{"{{$x := .Prompt}}{{range 100}}{{$x = urlquery $x $x $x}}{{end}}", memory},
 		{"{{printf `%1000000d` 1}}{{.Prompt}}", "width"},
 		{"{{printf `%.999999f` 1.5}}{{.Prompt}}", "width"},
@@ -201,11 +208,15 @@ func TestTemplateRenderLimits(t *testing.T) {
 		{"{% for a in range(100000) %}" + strings.Repeat("x", 1000) + "{% endfor %}", output},
 		{"{{ 'x' * 500000000 }}", memory},
 		{"{% for a in range(100000) %}{% set b %}" + strings.Repeat("x", 1000) + "{% endset %}{% endfor %}", memory},
-		{strings.Repeat("{% set b %}{% for a in range(350) %}"+strings.Repeat("x", 20000)+"{% endfor %}", 3) + strings.Repeat("{% endset %}", 3), memory},
+		{strings.Repeat("{% set b %}{% for a in range(350) %}"+strings.Repeat("x", 20000)+"{% endfor %}", 3) +
+			strings.Repeat("{% endset %}", 3), memory},
 		{"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", calls},
-		{"{% macro m() %}{% if 1 %}{{ 0" + strings.Repeat("+0", 900) + " + m()|length }}{% endif %}{% endmacro %}{{ m() }}", calls},
-		{"{% set ns = namespace(l=['a']) %}{% for i in range(100000) %}{% set ns.l = ns.l|map('upper') %}{% endfor %}{{ ns.l|list }}", calls},
-		{"{% set ns = namespace(t=(1,)) %}{% for i in range(100000) %}{% set ns.t = (ns.t, ns.t) %}{% endfor %}{{ {ns.t: 1} }}", "tuple as a key"},
+		{"{% macro m() %}{% if 1 %}{{ 0" + strings.Repeat("+0", 900) + " + m()|length }}{% endif %}{% endmacro %}{{ m() }}",
+			calls},
+		{"{% set ns = namespace(l=['a']) %}{% for i in range(100000) %}{% set ns.l = ns.l|map('upper') %}{% endfor %}" +
+			"{{ ns.l|list }}", calls},
+		{"{% set ns = namespace(t=(1,)) %}{% for i in range(100000) %}{% set ns.t = (ns.t, ns.t) %}{% endfor %}" +
+			"{{ {ns.t: 1} }}", "tuple as a key"},
 	} {
 		tmpl, err := chat.Parse(t.Context(), c.text)
 		if err == nil {
@@ -216,14 +227,14 @@ func TestTemplateRenderLimits(t *testing.T) {
 			var out string
 			out, err = tmpl.Render(t.Context(), r)
 			if out != "" {
-				t.Errorf("%.60s: %d bytes beside an error", c.text, len(out))
+				t.Errorf("%.60s: %d bytes of output with an error", c.text, len(out))
 			}
 		}
 		if !errors.Is(err, jinja.ErrLimit) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.60s: got %v, want a limit: %q", c.text, err, c.want)
 		}
 	}
-	// Long variables may have more made of them, and no more than their share.
+	// The limits grow with the size of the variables, but stay bounded.
 	long := ask(strings.Repeat("word ", 1<<20))
 	for text, ok := range map[string]bool{
 		"{{ messages[0].content }}{{ messages[0].content }}":                             true,
@@ -240,7 +251,7 @@ func TestTemplateRenderLimits(t *testing.T) {
 			_, err = tmpl.Render(t.Context(), long)
 		}
 		if ok && err != nil || !ok && !errors.Is(err, jinja.ErrLimit) {
-			t.Errorf("%.60s: got %v, want one that renders: %v", text, err, ok)
+			t.Errorf("%.60s: got %v, want success: %v", text, err, ok)
 		}
 	}
 }

@@ -8,37 +8,37 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 )
 
-// Message is one turn of a conversation, in JSON as OpenAI's chat completions have it.
+// Message is one message of a conversation. Its JSON is that of OpenAI's chat completions API.
 type Message struct {
 	Role       string
-	Content    string // text; the texts of Parts joined when there are parts
-	Parts      []Part // content in parts; nil when it came as text
-	Null       bool   // the content was null, not an empty text
-	Reasoning  string // what the model thought before it answered
+	Content    string // text; if there are parts, their texts concatenated
+	Parts      []Part // nil if the content is a string or null
+	Null       bool   // the content is null rather than an empty string
+	Reasoning  string // the model's thinking
 	ToolCalls  []ToolCall
 	ToolCallID string
 	Name       string
-	Extra      *jinja.Dict // further fields, as they came
+	Extra      *jinja.Dict // other fields, unchanged
 }
 
-// Part is a piece of a message's content: {"type": "text", "text": ...}, {"type": "image", ...} and so on.
+// Part is a part of a message's content: {"type": "text", "text": ...}, {"type": "image", ...} and so on.
 type Part struct {
 	Type   string
 	Text   string
-	Fields *jinja.Dict // all fields as they came; nil = only those above
+	Fields *jinja.Dict // all fields, unchanged; nil: only those above
 }
 
-// ToolCall is a model's wish to call a function.
+// ToolCall is a function call by the model.
 type ToolCall struct {
 	ID        string
 	Name      string
-	Arguments jinja.Value // *jinja.Dict as a rule; a string where they were no JSON object
+	Arguments jinja.Value // usually *jinja.Dict; a string if it is not a JSON object
 }
 
-// Tool describes a function that the model may call: its JSON as it came.
+// Tool describes a function that the model may call: the request's JSON, unchanged.
 type Tool struct{ Value *jinja.Dict }
 
-// UnmarshalJSON reads the message from its JSON object.
+// UnmarshalJSON decodes a message.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	d, err := jinja.DecodeVars(b)
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *Message) setContent(v jinja.Value) error {
 		}
 		m.Content = strings.Join(texts, "")
 	default:
-		return fmt.Errorf("message content must be a text, a list of parts or null")
+		return fmt.Errorf("message content must be a string, a list of parts or null")
 	}
 	return nil
 }
@@ -125,7 +125,8 @@ func (m *Message) setToolCalls(v jinja.Value) error {
 	return nil
 }
 
-// Arguments makes an object of arguments that came as JSON text, which is what templates expect; other text stays text.
+// Arguments decodes arguments given as JSON text to an object, which templates expect. Any other value is returned
+// unchanged.
 func Arguments(v jinja.Value) jinja.Value {
 	if s, ok := v.(string); ok {
 		if d, err := jinja.DecodeVars([]byte(s)); err == nil {
@@ -141,7 +142,7 @@ func field(d *jinja.Dict, key string) string {
 	return s
 }
 
-// UnmarshalJSON keeps the order of the keys.
+// UnmarshalJSON decodes a tool and keeps the order of the keys.
 func (t *Tool) UnmarshalJSON(b []byte) error {
 	d, err := jinja.DecodeVars(b)
 	if err != nil {
@@ -151,10 +152,10 @@ func (t *Tool) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON gives the tool as it came.
+// MarshalJSON encodes the tool with its keys in the original order.
 func (t Tool) MarshalJSON() ([]byte, error) { return marshal(t.Value) }
 
-// MarshalJSON gives the message as OpenAI has it.
+// MarshalJSON encodes the message as in OpenAI's chat completions API.
 func (m Message) MarshalJSON() ([]byte, error) { return marshal(m.value()) }
 
 func marshal(v jinja.Value) ([]byte, error) {
@@ -162,7 +163,7 @@ func marshal(v jinja.Value) ([]byte, error) {
 	return []byte(s), err
 }
 
-// value is the message as a template sees it. Reasoning comes under both names that templates know.
+// value returns the message as templates see it. The reasoning is set under both names that templates use.
 func (m Message) value() *jinja.Dict {
 	d := jinja.NewDict()
 	set := func(k string, v jinja.Value) { _ = d.Set(k, v) }

@@ -12,42 +12,45 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// Request is what a prompt is made of. The zero value of each field leaves its variable out or empty.
+// Request is the input of a prompt. A field with its zero value leaves its template variable undefined or empty.
 type Request struct {
 	Messages            []Message
 	Tools               []Tool
-	Documents           jinja.Value // for retrieval: a list of objects with title and text
-	AddGenerationPrompt bool        // end with what begins the model's turn
-	BOS, EOS            string      // the tokenizer's own
-	Think               *bool       // enable_thinking; nil = as the template likes
+	Documents           jinja.Value // documents for retrieval: a list of objects with title and text
+	AddGenerationPrompt bool        // end with the header of the model's turn
+	BOS, EOS            string      // the tokenizer's special tokens
+	Think               *bool       // enable_thinking; nil: undefined, the template decides
 	ThinkLevel          string      // reasoning_effort: low, medium, high
-	Extra               *jinja.Dict // further variables; they win over those above
-	Suffix              string      // text behind the gap to fill; Go templates only
+	Extra               *jinja.Dict // more variables; they override those above
+	Suffix              string      // text after the gap to fill; Go templates only
 	Options             jinja.Options
 }
 
-// Template is a chat template of either language. It is safe for concurrent use.
+// Template is a parsed chat template of either language. It is safe for concurrent use.
 type Template interface {
-	// Render makes the prompt of a request.
+	// Render renders the prompt of a request.
 	Render(ctx context.Context, r Request) (string, error)
-	// RenderVars renders with the variables exactly as given.
+	// RenderVars renders with exactly these variables.
 	RenderVars(ctx context.Context, vars *jinja.Dict, o jinja.Options) (string, error)
 }
 
-// What tells the languages apart. A Go action is a field, a variable, a comment, or a keyword that Jinja has in other
-// braces; there, Jinja would print a variable of that name. A function may be either.
+// Patterns that detect the language. goAction matches a field, a variable, a comment, or a keyword that Jinja writes in
+// {% %}; in {{ }}, Jinja would print a variable of that name. goOrJinja matches functions, which are valid in both
+// languages.
 var (
 	jinjaStatement = regexp.MustCompile(`\{%[-+]?\s*[a-z]`)
-	goAction       = regexp.MustCompile(`\{\{-?\s*(\.[A-Za-z]|\$|/\*|(if|range|with|end|else|define|template|block|break|continue)\b)`)
-	goOrJinja      = regexp.MustCompile(`\{\{-?\s*(json|slice|len|index|eq|ne|lt|le|gt|ge|and|or|not|print|println|printf)\b[^|}]*[ .$]?`)
+	goAction       = regexp.MustCompile(`\{\{-?\s*(\.[A-Za-z]|\$|/\*|` +
+		`(if|range|with|end|else|define|template|block|break|continue)\b)`)
+	goOrJinja = regexp.MustCompile(`\{\{-?\s*` +
+		`(json|slice|len|index|eq|ne|lt|le|gt|ge|and|or|not|print|println|printf)\b[^|}]*[ .$]?`)
 )
 
-// Parse reads a template and tells which of the languages it is in: Jinja unless it has actions of Go's and no statements
-// of Jinja's, which may show Go's actions in a text. Its error wraps jinja.ErrSyntax, jinja.ErrLimit or ErrTemplate.
-// It takes time in proportion to the text, whose length limits.TemplateText bounds, and ends with the context's error.
+// Parse parses a template and detects its language: Go if the text has Go actions and no Jinja statements, otherwise
+// Jinja. A Jinja template may contain Go actions as text. The error wraps jinja.ErrSyntax, jinja.ErrLimit or
+// ErrTemplate, or is the context's error. Time is linear in the length of the text, which limits.TemplateText bounds.
 func Parse(ctx context.Context, text string) (Template, error) {
 	if len(text) > limits.TemplateText {
-		return nil, tooMuch("a template of %d bytes; at most %d", len(text), limits.TemplateText)
+		return nil, limitError("a template of %d bytes; at most %d", len(text), limits.TemplateText)
 	}
 	switch {
 	case jinjaStatement.MatchString(text):
@@ -75,7 +78,7 @@ func (t jinjaTemplate) Render(ctx context.Context, r Request) (string, error) {
 	return t.t.Render(ctx, r.Vars(), r.Options)
 }
 
-// Vars are the variables that a Jinja template gets, as transformers' apply_chat_template gives them.
+// Vars returns the variables of a Jinja template, as apply_chat_template in transformers defines them.
 func (r Request) Vars() *jinja.Dict {
 	d := jinja.NewDict()
 	set := func(k string, v jinja.Value) { _ = d.Set(k, v) }
@@ -109,16 +112,17 @@ func (r Request) Vars() *jinja.Dict {
 	return d
 }
 
-// File is a file that came with a model.
+// File is a file of a model.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// TemplateFile is the name under which Choose takes the TEMPLATE of a Modelfile; it wins over what the model came with.
+// TemplateFile is the name of the File that holds the TEMPLATE of a Modelfile. It has precedence over the model's own
+// files.
 const TemplateFile = "TEMPLATE"
 
-// HoldsTemplate tells whether a file of a model may hold chat templates.
+// HoldsTemplate reports whether a model's file with this name can hold chat templates.
 func HoldsTemplate(name string) bool {
 	switch name {
 	case "chat_template.jinja", "chat_template.json", "tokenizer_config.json":
@@ -127,8 +131,8 @@ func HoldsTemplate(name string) bool {
 	return path.Dir(name) == "additional_chat_templates" && path.Ext(name) == ".jinja"
 }
 
-// Choose finds the text of the template with a name, "" being the default one, among a model's files.
-// Its error is ErrNoTemplate, or ErrOtherTemplates, which names those that there are.
+// Choose returns the text of the template called name among a model's files; "" selects the default template. It
+// returns ErrNoTemplate, or ErrOtherTemplates with the names that exist.
 func Choose(files []File, name string) (string, error) {
 	all, order := map[string]string{}, []string{}
 	add := func(name, text string) {
@@ -167,7 +171,7 @@ func Choose(files []File, name string) (string, error) {
 	return "", fmt.Errorf("%w: there is no %q, but %s", ErrOtherTemplates, name, strings.Join(order, ", "))
 }
 
-// addConfig reads chat_template of a configuration: one text, or a list of names with texts.
+// addConfig reads chat_template of a configuration: a string, or a list of named templates.
 func addConfig(f File, add func(name, text string)) error {
 	var c struct {
 		Template json.RawMessage `json:"chat_template"`
@@ -185,7 +189,7 @@ func addConfig(f File, add func(name, text string)) error {
 	}
 	var many []struct{ Name, Template string }
 	if err := json.Unmarshal(c.Template, &many); err != nil {
-		return fmt.Errorf("%s: %w: chat_template is neither a text nor a list of named ones", f.Name, ErrTemplate)
+		return fmt.Errorf("%s: %w: chat_template is neither a string nor a list of named templates", f.Name, ErrTemplate)
 	}
 	for _, t := range many {
 		add(t.Name, t.Template)

@@ -7,7 +7,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// CheckTools refuses tools that are too many, too large or nested too deeply. Its error wraps ErrTools.
+// CheckTools checks the number, size and nesting of tools against the limits. Its error wraps ErrTools.
 func CheckTools(tools []Tool) error {
 	if len(tools) > limits.Tools {
 		return fmt.Errorf("%w: %d tools; at most %d", ErrTools, len(tools), limits.Tools)
@@ -24,7 +24,7 @@ func CheckTools(tools []Tool) error {
 	return nil
 }
 
-// tooDeep reports whether values lie in a value on more than so many levels, its own included.
+// tooDeep reports whether containers in v, including v itself, nest more than levels deep.
 func tooDeep(v jinja.Value, levels int) bool {
 	deep := false
 	switch v := v.(type) {

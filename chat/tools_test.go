@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// Every bound on tools is reached.
+// Every limit on tools holds.
 func TestToolLimits(t *testing.T) {
 	tool := func(text string) chat.Tool {
 		var one chat.Tool
@@ -19,26 +19,26 @@ func TestToolLimits(t *testing.T) {
 		}
 		return one
 	}
-	few := make([]chat.Tool, limits.Tools+1)
-	for i := range few {
-		few[i] = tool(`{"type":"function"}`)
+	list := make([]chat.Tool, limits.Tools+1)
+	for i := range list {
+		list[i] = tool(`{"type":"function"}`)
 	}
 	long := func(n int) []chat.Tool {
 		return []chat.Tool{tool(fmt.Sprintf(`{"a":%q}`, strings.Repeat("x", n))), tool(`{}`)}
 	}
-	const values = 4 * 48 // what its two objects, its key and its text take beside their bytes
+	const values = 4 * 48 // overhead of two objects, a key and a string beside their bytes
 	deep := func(n int) []chat.Tool {
 		return []chat.Tool{tool(`{"a":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}`)}
 	}
-	for name, c := range map[string]struct{ most, more []chat.Tool }{
-		"number":  {few[:limits.Tools], few},
+	for name, c := range map[string]struct{ allowed, refused []chat.Tool }{
+		"number":  {list[:limits.Tools], list},
 		"size":    {long(limits.ToolsSize - values - len("a")), long(limits.ToolsSize - values)},
 		"nesting": {deep(limits.ToolNesting), deep(limits.ToolNesting + 1)},
 	} {
-		if err := chat.CheckTools(c.most); err != nil {
+		if err := chat.CheckTools(c.allowed); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := chat.CheckTools(c.more); !errors.Is(err, chat.ErrTools) {
+		if err := chat.CheckTools(c.refused); !errors.Is(err, chat.ErrTools) {
 			t.Errorf("%s: got %v, want ErrTools", name, err)
 		}
 	}

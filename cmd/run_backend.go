@@ -118,7 +118,7 @@ func (b *localBackend) prepare(
 // orRaw suggests --raw if the template failed.
 func orRaw(err error) error {
 	if errors.Is(err, jinja.ErrRender) || errors.Is(err, jinja.ErrLimit) {
-		return fmt.Errorf("%w; pass the prompt without a template with --raw", err)
+		return fmt.Errorf("%w; use --raw to skip the template", err)
 	}
 	return err
 }

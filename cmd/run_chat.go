@@ -43,7 +43,7 @@ func openStyle(store *manifest.Store, entry *manifest.Entry) (*talk.Style, error
 func (o runOptions) readTemplate(c *cobra.Command, store *manifest.Store, entry *manifest.Entry,
 	style *talk.Style) error {
 	if err := style.ReadTemplate(c.Context(), store, entry); err != nil {
-		return fmt.Errorf("%w; pass the prompt without a template with --raw", err)
+		return fmt.Errorf("%w; use --raw to skip the template", err)
 	}
 	for _, name := range []string{"think", "system"} {
 		if style.Template == nil && c.Flags().Changed(name) {

@@ -8,80 +8,60 @@ import (
 	"sync"
 )
 
-// The bounds of an automaton.
+// Limits of an automaton.
 const (
-	maxPlaces   = 512      // places of a state; of more, those nearest to their end are kept
-	maxExplored = 1 << 14  // steps without a byte from one state to the next
-	maxBytes    = 32 << 20 // of states and masks before the cache starts anew
-	// maxWork is how many places are looked at for one mask, a tenth of a second. A mask that would take more is left as it
-	// is, with the shortest way in it: of grammars in which almost every token leads to hundreds of places of its own.
+	maxPlaces   = 512      // places of a state; beyond it, those closest to the end are kept
+	maxExplored = 1 << 14  // steps without a byte between two states
+	maxBytes    = 32 << 20 // bytes of states and masks before the cache is reset
+	// maxWork bounds the places visited for one mask, about 0.1 s. Beyond it the mask stays incomplete, but contains the
+	// shortest path. Only grammars in which almost every token leads to hundreds of new places reach it.
 	maxWork = 1 << 19
 )
 
-// frame is a stack: what follows when the rule or the repeated body that is running has ended, on top of another. Equal
-// stacks are the same frame.
-type frame struct {
-	id       uint32
-	node     int32 // of a call: where it returns to; of a repetition: its node
-	min, max int32 // of a repetition: how often the body must and may run again after this time; max < 0: no end
-	repeat   bool
-	rounded  bool // a count here or below is not the true one, see cut
-	up       *frame
-	cost     int64 // fewest bytes from here to the end of the text
-	tokens   int64 // and tokens, as a sum over parts
-}
-
-type frameKey struct {
-	up       uint32
-	node     int32
-	min, max int32
-	flags    uint8
-}
-
-// place is where in the program a text may be.
+// place is a configuration of the pushdown automaton: a node of the program and the stack.
 type place struct {
 	node  int32
 	frame *frame
 }
 
-// state is all places where a text may be: those that take a byte, and whether the text may end.
+// state is a set of places after the same bytes: those that consume a byte next, and whether the text may end.
 type state struct {
-	places  []place
-	accept  bool
-	unknown bool // the part of the stack that is cut away decides
-	rounded bool // counts in it are not the true ones
-	looked  bool // plainNext is known
-	age     uint32
-	next    []*state // by class of byte; nil: not looked at yet
-	cost    int64    // fewest bytes to the end of the text
-	tokens  int64    // fewest tokens, an upper bound
-	joint   int64    // a better bound once it was asked for, else 0
-	mask    *mask
-	forced  *forced
+	places         []place
+	accept         bool
+	unknown        bool // the truncated part of the stack decides
+	rounded        bool // some counts are approximate
+	plainNextKnown bool // plainNext is computed
+	generation     uint32
+	next           []*state // by byte class; nil: not computed yet
+	cost           int64    // fewest bytes to the end of the text
+	tokens         int64    // upper bound of the fewest tokens
+	joint          int64    // a tighter bound, see jointTokens; 0: not computed yet
+	mask           *mask
+	forced         *forced
 
-	plainNext *state // where every plain character leads
+	plainNext *state // the state after any plain character
 }
 
-// automaton is a grammar with a vocabulary: its states as far as they were met.
+// automaton is the lazily built automaton of a grammar over a vocabulary.
 type automaton struct {
-	mu       sync.Mutex
-	p        *program
-	v        *Vocabulary
-	classOf  [256]uint8
-	classes  int
-	costs    []int64 // by node: fewest bytes to the end of its rule with the bytes that are tokens
-	tokens   []int64 // by node: fewest tokens for them, where parts meet at calls and repetitions
-	best     []int32 // by node: the byte or the alternative that leads there
-	whole    bool    // every place that is alive can be completed with single bytes
-	bottom   *frame  // the end of the text
-	hidden   *frame  // a stack that is cut away
-	dead     *state
-	age      uint32
-	frameIDs uint32
-	frames   map[frameKey]*frame
-	states   map[string]*state
-	bytes    int // of states and masks, about
-	work     int // places looked at for this mask
+	mu         sync.Mutex
+	p          *program
+	v          *Vocabulary
+	classOf    [256]uint8
+	classes    int
+	costs      []int64 // by node: fewest bytes to the end of its rule, using bytes that are tokens
+	tokens     []int64 // by node: fewest tokens for these bytes if none crosses a call or repetition
+	best       []int32 // by node: the byte or alternative on the shortest path
+	whole      bool    // single-byte tokens suffice to complete every live node
+	bottom     *frame  // the empty stack: the end of the text
+	hidden     *frame  // stands for a truncated stack
+	dead       *state
+	generation uint32
+	frameIDs   uint32
+	frames     map[frameKey]*frame
+	states     map[string]*state
+	bytes      int // estimate for states and masks
+	work       int // places visited for the current mask
 
 	stack  []place // scratch of closure
 	seen   map[place]struct{}
@@ -101,27 +81,27 @@ func newAutomaton(p *program, v *Vocabulary) *automaton {
 	return a
 }
 
-// restart forgets all states. Those that matchers hold stay what they are and are taken up again by current.
+// restart drops all cached states. Those that matchers hold remain valid; current re-interns them.
 func (a *automaton) restart() {
-	a.age++
+	a.generation++
 	a.frames = map[frameKey]*frame{}
 	a.states = map[string]*state{}
 	a.bytes = 0
 }
 
-// current is s in the cache of today.
+// current returns s as a state of the current cache.
 func (a *automaton) current(s *state) *state {
 	a.work = 0
 	if a.bytes > maxBytes {
 		a.restart()
 	}
-	if s.age == a.age {
+	if s.generation == a.generation {
 		return s
 	}
 	return a.intern(append(a.places[:0], s.places...), s.accept, s.unknown)
 }
 
-// findClasses puts bytes together that no set of the program tells apart.
+// findClasses computes byte classes: bytes that no set of the program distinguishes share a class.
 func (a *automaton) findClasses() {
 	a.classes = 1
 	for _, s := range a.p.sets {
@@ -153,55 +133,8 @@ func (a *automaton) start() *state {
 	return a.close([]place{{a.p.start, a.bottom}})
 }
 
-// push is the stack f with a frame on top.
-func (a *automaton) push(f *frame, node, least, most int32, repeat, rounded bool) *frame {
-	rounded = rounded || f.rounded
-	k := frameKey{up: f.id, node: node, min: least, max: most}
-	if repeat {
-		k.flags |= 1
-	}
-	if rounded {
-		k.flags |= 2
-	}
-	if made, ok := a.frames[k]; ok {
-		return made
-	}
-	n := &a.p.nodes[node]
-	made := &frame{id: a.frameIDs, node: node, min: least, max: most, repeat: repeat, rounded: rounded, up: f, cost: f.cost, tokens: f.tokens}
-	a.frameIDs++
-	if repeat {
-		made.cost = sum(made.cost, a.costs[n.next], times(int64(least), a.costs[n.arg]))
-		made.tokens = sum(made.tokens, a.tokens[n.next], times(int64(least), a.tokens[n.arg]))
-	} else {
-		made.cost = sum(made.cost, a.costs[node])
-		made.tokens = sum(made.tokens, a.tokens[node])
-	}
-	a.frames[k] = made
-	a.bytes += 120
-	return made
-}
-
-// sum and times stay at infinite.
-func sum(parts ...int64) (total int64) {
-	for _, p := range parts {
-		if total += p; total >= infinite {
-			return infinite
-		}
-	}
-	return total
-}
-
-func times(n, each int64) int64 {
-	if n == 0 {
-		return 0
-	}
-	if each >= infinite/n {
-		return infinite
-	}
-	return n * each
-}
-
-// expand appends to a.stack where a place that takes no byte goes on. It reports the end of the text and of what is known.
+// expand appends to a.stack the successors of a place that consumes no byte. It reports whether the text may end here,
+// and whether the truncated part of the stack decides.
 func (a *automaton) expand(at place) (accept, unknown bool) {
 	n := &a.p.nodes[at.node]
 	f := at.frame
@@ -211,7 +144,7 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 			a.stack = append(a.stack, place{n.alts[i], f})
 		}
 	case nodeCall:
-		if n.next != 0 { // else what follows the call is what follows the rule that calls
+		if n.next != 0 { // otherwise a tail call: no frame
 			f = a.push(f, n.next, 0, 0, false, false)
 		}
 		a.stack = append(a.stack, place{n.arg, f})
@@ -241,9 +174,9 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 	return false, false
 }
 
-// close is the state of all places that follow from seeds without a byte.
+// close returns the state of all places that are reachable from seeds without consuming a byte.
 func (a *automaton) close(seeds []place) *state {
-	if len(a.seen) > 256 { // clearing takes as long as the map once was
+	if len(a.seen) > 256 { // clear takes time proportional to the map's largest size
 		a.seen = map[place]struct{}{}
 	}
 	clear(a.seen)
@@ -258,7 +191,7 @@ func (a *automaton) close(seeds []place) *state {
 		if !a.p.live[at.node] {
 			continue
 		}
-		if explored > 0 || len(a.stack) > 0 { // a single place needs no memory of where it was
+		if explored > 0 || len(a.stack) > 0 { // a single place needs no visited set
 			if _, ok := a.seen[at]; ok {
 				continue
 			}
@@ -281,7 +214,7 @@ func (a *automaton) close(seeds []place) *state {
 	return a.intern(found, accept, unknown)
 }
 
-// shortest appends the place that takes the next byte on the shortest way from at, if one does.
+// shortest appends the place that consumes the next byte on the shortest path from at, if there is one.
 func (a *automaton) shortest(found []place, at place) []place {
 	for a.p.nodes[at.node].op != nodeByte {
 		next, ok := a.follow(at)
@@ -293,7 +226,8 @@ func (a *automaton) shortest(found []place, at place) []place {
 	return append(found, at)
 }
 
-// follow is the next place on the shortest way from one that takes no byte, false at the end of what is known.
+// follow returns the next place on the shortest path from a place that consumes no byte, or false at the end of the
+// text or of the truncated stack.
 func (a *automaton) follow(at place) (place, bool) {
 	n := &a.p.nodes[at.node]
 	f := at.frame
@@ -322,7 +256,7 @@ func (a *automaton) follow(at place) (place, bool) {
 	return place{a.p.nodes[f.node].arg, a.push(f.up, f.node, f.min-1, max(f.max-1, -1), true, f.rounded)}, true
 }
 
-// intern is the one state of these places, which it puts in order.
+// intern returns the unique state of these places. It sorts places.
 func (a *automaton) intern(places []place, accept, unknown bool) *state {
 	if len(places) == 0 && !accept && !unknown {
 		return a.dead
@@ -354,7 +288,8 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 	if s, ok := a.states[string(key)]; ok {
 		return s
 	}
-	s := &state{places: slices.Clone(places), accept: accept, unknown: unknown, age: a.age, cost: infinite, tokens: infinite}
+	s := &state{places: slices.Clone(places), accept: accept, unknown: unknown, generation: a.generation, cost: infinite,
+		tokens: infinite}
 	if accept || unknown {
 		s.cost, s.tokens = 0, 0
 	}
@@ -370,7 +305,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 
 func (a *automaton) costOf(p place) int64 { return sum(a.costs[p.node], p.frame.cost) }
 
-// step is the state after a byte; dead where the grammar does not allow it.
+// step returns the state after b, dead if the grammar does not allow it.
 func (a *automaton) step(s *state, b byte) *state {
 	k := a.classOf[b]
 	if s.next == nil {
@@ -398,7 +333,7 @@ func (a *automaton) step(s *state, b byte) *state {
 	return to
 }
 
-// after is the state after all of b.
+// after returns the state after all bytes of b.
 func (a *automaton) after(s *state, b []byte) *state {
 	for _, c := range b {
 		if s = a.step(s, c); s == a.dead {

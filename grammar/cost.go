@@ -2,11 +2,10 @@ package grammar
 
 import "math/bits"
 
-// findCosts finds for each node the shortest way to the end of its rule over bytes that are tokens by themselves, and how
-// many tokens it takes at least when tokens do not reach over calls and repetitions.
-//
-// So the bound of a place is a sum over its stack, and following it always makes it one less: with tokens that are on the
-// shortest way there is always a next one as long as the bound is within the budget.
+// findCosts computes for each node the shortest path to the end of its rule, in bytes that are tokens by themselves,
+// and the fewest tokens that spell this path if no token crosses a call or repetition.
+// The token bound of a place is therefore a sum over its stack, and the best token on the shortest path lowers it by
+// exactly one. So while the bound is within the budget, there is always a next token.
 func (a *automaton) findCosts() {
 	nodes := a.p.nodes
 	a.costs = make([]int64, len(nodes))
@@ -15,7 +14,7 @@ func (a *automaton) findCosts() {
 		a.costs[i] = infinite
 	}
 	a.costs[0] = 0
-	usable := make([]int32, len(a.p.sets)) // a byte of each set, -1: none is a token
+	usable := make([]int32, len(a.p.sets)) // per set: a byte that is a token, or -1
 	for i, s := range a.p.sets {
 		usable[i] = representative(s.and(a.v.singles))
 	}
@@ -63,7 +62,7 @@ func (a *automaton) findCosts() {
 	}
 }
 
-// representative is a byte of a set that stands for it: a printable one if there is one. -1: the set is empty.
+// representative returns a byte of s, a printable one if possible, or -1 if s is empty.
 func representative(s byteSet) int32 {
 	for b := int32(' '); b < 256; b++ {
 		if s.has(byte(b)) {
@@ -78,7 +77,8 @@ func representative(s byteSet) int32 {
 	return -1
 }
 
-// fewest fills a.tokens along the shortest way from a node. Ways can be as long as the program: no recursion along bytes.
+// fewest fills a.tokens along the shortest path from node. A path can be as long as the program, so it does not recurse
+// per byte.
 func (a *automaton) fewest(node int32) int64 {
 	if a.tokens[node] >= 0 {
 		return a.tokens[node]
@@ -88,15 +88,15 @@ func (a *automaton) fewest(node int32) int64 {
 		return infinite
 	}
 	nodes := a.p.nodes
-	var way []int32 // nodes that take bytes, and alternatives between them
+	var path []int32 // byte and alternative nodes on the path
 	at := node
 	for a.tokens[at] < 0 {
 		n := &nodes[at]
 		if n.op == nodeByte {
-			way = append(way, at)
+			path = append(path, at)
 			at = n.next
 		} else if n.op == nodeAlt {
-			way = append(way, at)
+			path = append(path, at)
 			at = n.alts[a.best[at]]
 		} else {
 			break
@@ -116,15 +116,15 @@ func (a *automaton) fewest(node int32) int64 {
 			a.tokens[at] = after
 		}
 	}
-	for i := len(way) - 1; i >= 0; i-- {
-		n := &nodes[way[i]]
+	for i := len(path) - 1; i >= 0; i-- {
+		n := &nodes[path[i]]
 		if n.op == nodeAlt {
-			a.tokens[way[i]] = a.tokens[n.alts[a.best[way[i]]]]
+			a.tokens[path[i]] = a.tokens[n.alts[a.best[path[i]]]]
 			continue
 		}
 		least := int64(infinite)
 		t := int32(-1)
-		for at := way[i]; ; {
+		for at := path[i]; ; {
 			for nodes[at].op == nodeAlt {
 				at = nodes[at].alts[a.best[at]]
 			}
@@ -139,20 +139,21 @@ func (a *automaton) fewest(node int32) int64 {
 				least = min(least, sum(1, a.tokens[at]))
 			}
 		}
-		a.tokens[way[i]] = least
+		a.tokens[path[i]] = least
 	}
 	return a.tokens[node]
 }
 
-// jointBytes is up to which length the shortest way is cut into tokens as one text.
+// jointBytes bounds the length of a shortest path that is tokenized as one text.
 const jointBytes = 512
 
-// fits reports whether the text can be completed with so many tokens.
+// fits reports whether the text can be completed with the given number of tokens.
 func (a *automaton) fits(s *state, tokens int64) bool {
 	return s.tokens <= tokens || s.cost <= jointBytes && a.jointTokens(s) <= tokens
 }
 
-// jointTokens is the fewest tokens for one of the shortest ways from s, cut across all parts.
+// jointTokens returns the fewest tokens that spell one of the shortest paths from s, with tokens that may cross calls
+// and repetitions.
 func (a *automaton) jointTokens(s *state) int64 {
 	if s.joint > 0 || s.tokens == 0 {
 		return min(s.joint, s.tokens)
@@ -167,7 +168,7 @@ func (a *automaton) jointTokens(s *state) int64 {
 	return least
 }
 
-// shortestText is what the shortest way from a place writes.
+// shortestText returns the bytes on the shortest path from a place.
 func (a *automaton) shortestText(at place) []byte {
 	var out []byte
 	for {
@@ -184,7 +185,7 @@ func (a *automaton) shortestText(at place) []byte {
 	}
 }
 
-// cover is the fewest tokens that write b.
+// cover returns the fewest tokens that spell b.
 func (a *automaton) cover(b []byte) int64 {
 	least := make([]int64, len(b)+1)
 	for i := len(b) - 1; i >= 0; i-- {

@@ -1,22 +1,26 @@
-// Package grammar turns a JSON schema, a regular expression or an EBNF into masks over a model's vocabulary, so that what
-// the model writes parses.
+// Package grammar compiles a JSON schema, a regular expression or an EBNF grammar and computes which tokens of a
+// vocabulary may come next, so that generated text always parses.
 //
-// A [Grammar] is a program over bytes with calls for what recurs; it is compiled once per source. A [Vocabulary] is the bytes
-// of each token in a trie, made once per tokenizer. A [Matcher] is one text that is being written: Mask says which tokens may
-// come next, Accept takes one, Forced tells what has no alternative, Done whether the text may end.
+// A [Grammar] is a program over bytes with calls for recursion. It is compiled once per source. A [Vocabulary] holds
+// the bytes of each token in tries. It is built once per tokenizer. A [Matcher] follows one text while it is generated:
+// Mask returns the tokens that may come next, Accept takes one, Forced returns the tokens that have no alternative, and
+// Done reports whether the text may end.
 //
 // Contract:
-//   - A token is in the mask exactly if Accept takes it, but for budgets, which are Mask's alone.
-//   - Mask with so many tokens remaining lets only those through after which the text can still be completed with the rest.
-//     A text within its budget always has a next token or may end. A budget that nothing fits is ErrBudget at the start.
-//   - JSON is written as Python's json.dumps writes it: ", " and ": " and no other white space, properties in the order of the
-//     schema. Integers have at most 19 digits and numbers 32 characters. All text is valid UTF-8.
-//   - What a keyword or an operator needs and a grammar cannot hold is refused by name and place (ErrUnsupported), never
-//     ignored. Sources that are not well-formed are ErrInvalid, those beyond the limits ErrLimit.
-//   - Grammar, Vocabulary and what they cache are safe for concurrent use; a Matcher belongs to one goroutine. Memory is
-//     bounded by limits on the program and on the caches.
+//   - Without a budget, a token is in the mask exactly if Accept takes it. Accept ignores budgets. For extremely
+//     ambiguous grammars a mask may omit tokens to bound time and memory, but it always contains a way to complete
+//     the text.
+//   - Mask with a number of remaining tokens allows only tokens after which the text can be completed within the rest.
+//     A text within its budget always has a next token or may end. If no text fits the budget, Matcher returns
+//     ErrBudget.
+//   - JSON is written as Python's json.dumps writes it: ", " and ": ", no other white space, properties in schema
+//     order. Integers have at most 19 digits, numbers at most 32 characters. All text is valid UTF-8.
+//   - Keywords and operators that a grammar cannot express are refused by name and location (ErrUnsupported), never
+//     ignored. Malformed sources return ErrInvalid, sources beyond the limits ErrLimit.
+//   - Grammar, Vocabulary and their caches are safe for concurrent use. A Matcher belongs to one goroutine. Limits on
+//     the program and the caches bound memory.
 //
-// The automaton is determinised as it is met: a state is a set of places in the program, each with its stack of returns, and
-// equal stacks are one value. Most of a stack never matters to a token, so masks are first made for stacks cut short; what such
-// a mask cannot decide is walked with the whole stack.
+// The pushdown automaton is determinized lazily: a state is a set of places in the program, each with its return stack.
+// Equal stacks are hash-consed to one value. Most of a stack does not influence the next token, so masks are first
+// computed for truncated stacks and shared; tokens that such a mask cannot decide are walked again with the full stack.
 package grammar

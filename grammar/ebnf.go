@@ -10,24 +10,25 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// CompileEBNF makes the grammar of the rule named root, or of the first one where there is no root. Rules are
+// CompileEBNF compiles an EBNF grammar. The start rule is the one named root, otherwise the first. Rules have the form
 //
 //	name ::= "literal" 'literal' [a-z] [^"] . name (group) a | b  x? x* x+ x{2} x{2,} x{2,5}
 //
-// each from its name to the next one's; # begins a comment. %json and a JSON schema stand for the values that the schema allows, as
-// CompileSchema has them; its references are to places in itself. "=" may stand for "::=", and ";" may end a rule. Literals and
-// classes have the escapes \n \r \t \\ \" \' \] \[ \- \^ \xHH \uHHHH and \UHHHHHHHH. Characters are whole ones of UTF-8; a dot
-// is any but a newline. Rules may call themselves, but not before they have read something: ErrUnsupported, but for a rule that
-// begins with itself directly, which is written as the repetition that it is.
-// It ends early with the context's error.
+// and end where the next rule's name begins; # begins a comment. %json followed by a JSON schema matches the values
+// that the schema allows, as in CompileSchema; references resolve within that schema. "=" may replace "::=", and ";"
+// may end a rule. Literals and classes have the escapes \n \r \t \\ \" \' \] \[ \- \^ \xHH \uHHHH and \UHHHHHHHH.
+// Characters are Unicode code points; a dot matches all but a newline. Rules may be recursive. Left recursion is
+// ErrUnsupported unless a rule directly begins with itself: that is rewritten as a repetition. If ctx is canceled,
+// CompileEBNF returns its error.
 func CompileEBNF(ctx context.Context, source string) (*Grammar, error) {
 	if len(source) > limits.GrammarSource {
-		return nil, failure(ErrLimit, "a grammar of %d bytes; at most %d", len(source), limits.GrammarSource)
+		return nil, failure(ErrLimit, "the grammar has %d bytes; at most %d are allowed", len(source), limits.GrammarSource)
 	}
 	if !utf8.ValidString(source) {
 		return nil, failure(ErrInvalid, "the grammar is not UTF-8")
 	}
-	p := &ebnfParser{ctx: ctx, source: source, rules: map[string]*rule{}, defined: map[string]bool{}, used: map[string]int{}}
+	p := &ebnfParser{ctx: ctx, source: source, rules: map[string]*rule{}, defined: map[string]bool{},
+		used: map[string]int{}}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
@@ -41,10 +42,10 @@ type ebnfParser struct {
 	depth   int
 	rules   map[string]*rule
 	defined map[string]bool
-	used    map[string]int // where a rule is called first
+	used    map[string]int // by rule name: offset of the first call
 	start   *rule
-	json    *jsonRules // of all schemas; nil before the first
-	work    int        // that they were
+	json    *jsonRules // shared by all schemas; nil before the first
+	work    int        // sum of the schemas' work so far
 	err     error
 }
 
@@ -54,17 +55,17 @@ func (p *ebnfParser) parse() error {
 		from := p.at
 		name := p.name()
 		if name == "" {
-			p.fail(ErrInvalid, "want the name of a rule")
+			p.fail(ErrInvalid, "expected a rule name")
 			break
 		}
 		if !p.define() {
-			p.fail(ErrInvalid, "want ::= after the name %s", name)
+			p.fail(ErrInvalid, "expected ::= after the name %s", name)
 			break
 		}
 		r := p.rule(name)
 		if p.defined[name] {
 			p.at = from
-			p.fail(ErrInvalid, "rule %s is there twice", name)
+			p.fail(ErrInvalid, "rule %s is defined twice", name)
 			break
 		}
 		p.defined[name] = true
@@ -81,21 +82,20 @@ func (p *ebnfParser) parse() error {
 		return p.err
 	}
 	if p.start == nil {
-		return failure(ErrInvalid, "the grammar has no rule")
+		return failure(ErrInvalid, "the grammar has no rules")
 	}
 	for name, at := range p.used {
 		if !p.defined[name] {
 			p.at = at
-			p.fail(ErrInvalid, "rule %s is not there", name)
+			p.fail(ErrInvalid, "rule %s is not defined", name)
 		}
 	}
 	return p.err
 }
 
-// ruleBody reads the alternatives of a rule. Those that begin with the rule itself repeat after the others: a ::= a x | y is
-// y x*.
+// ruleBody parses the alternatives of a rule. It rewrites direct left recursion: a ::= a x | y becomes y x*.
 func (p *ebnfParser) ruleBody(r *rule) {
-	var begins, goesOn []*expr
+	var bases, tails []*expr
 	for {
 		e := p.sequence()
 		head := e
@@ -104,10 +104,10 @@ func (p *ebnfParser) ruleBody(r *rule) {
 		}
 		if head.op == exprCall && head.rule == r {
 			if e.op == exprSeq {
-				goesOn = append(goesOn, seqExpr(e.subs[1:]...))
+				tails = append(tails, seqExpr(e.subs[1:]...))
 			}
 		} else {
-			begins = append(begins, e)
+			bases = append(bases, e)
 		}
 		if p.err != nil || p.peek() != '|' {
 			break
@@ -115,7 +115,7 @@ func (p *ebnfParser) ruleBody(r *rule) {
 		p.at++
 		p.space()
 	}
-	r.body = seqExpr(altExpr(begins...), repeatExpr(altExpr(goesOn...), 0, -1))
+	r.body = seqExpr(altExpr(bases...), repeatExpr(altExpr(tails...), 0, -1))
 }
 
 func (p *ebnfParser) rule(name string) *rule {
@@ -127,7 +127,7 @@ func (p *ebnfParser) rule(name string) *rule {
 	return r
 }
 
-// fail keeps the first error, with the line it is in.
+// fail records the first error, with its line.
 func (p *ebnfParser) fail(kind error, format string, args ...any) {
 	if p.err == nil {
 		line := 1 + strings.Count(p.source[:min(p.at, len(p.source))], "\n")
@@ -142,7 +142,7 @@ func (p *ebnfParser) peek() byte {
 	return 0
 }
 
-// space goes on to what is neither white space nor comment.
+// space skips white space and comments.
 func (p *ebnfParser) space() {
 	for p.at < len(p.source) {
 		switch p.source[p.at] {
@@ -175,7 +175,7 @@ func (p *ebnfParser) name() string {
 	return name
 }
 
-// define reads the sign of a definition if there is one.
+// define consumes the definition operator and reports whether there is one.
 func (p *ebnfParser) define() bool {
 	for _, sign := range []string{"::=", "="} {
 		if strings.HasPrefix(p.source[p.at:], sign) {
@@ -189,7 +189,7 @@ func (p *ebnfParser) define() bool {
 
 func (p *ebnfParser) alternatives() *expr {
 	if p.depth++; p.depth > limits.GrammarNesting {
-		p.fail(ErrLimit, "groups in more than %d levels", limits.GrammarNesting)
+		p.fail(ErrLimit, "groups are nested more than %d levels deep", limits.GrammarNesting)
 		return noExpr
 	}
 	defer func() { p.depth-- }()
@@ -202,7 +202,7 @@ func (p *ebnfParser) alternatives() *expr {
 	return altExpr(parts...)
 }
 
-// sequence reads up to what ends it: | ) ; the end, or the name of the next rule.
+// sequence parses up to one of | ) ; or the end, or the name of the next rule.
 func (p *ebnfParser) sequence() *expr {
 	var parts []*expr
 	for p.err == nil {
@@ -223,7 +223,7 @@ func (p *ebnfParser) sequence() *expr {
 			p.space()
 			e = p.alternatives()
 			if p.err == nil && p.peek() != ')' {
-				p.fail(ErrInvalid, "a group has no )")
+				p.fail(ErrInvalid, "a group has no closing )")
 			}
 			p.at++
 		case '%':
@@ -235,7 +235,7 @@ func (p *ebnfParser) sequence() *expr {
 			name := p.name()
 			if name == "" {
 				r, _ := utf8.DecodeRuneInString(p.source[p.at:])
-				p.fail(ErrInvalid, "%q is not expected", r)
+				p.fail(ErrInvalid, "unexpected %q", r)
 				return noExpr
 			}
 			next := p.at
@@ -255,11 +255,11 @@ func (p *ebnfParser) sequence() *expr {
 	return noExpr
 }
 
-// schema reads %json and a schema.
+// schema parses %json and the schema after it.
 func (p *ebnfParser) schema() *expr {
 	const sign = "%json"
 	if !strings.HasPrefix(p.source[p.at:], sign) {
-		p.fail(ErrInvalid, "want %s and a JSON schema", sign)
+		p.fail(ErrInvalid, "expected %s and a JSON schema", sign)
 		return noExpr
 	}
 	p.at += len(sign)
@@ -273,7 +273,8 @@ func (p *ebnfParser) schema() *expr {
 	if p.json == nil {
 		p.json = newJSONRules()
 	}
-	c := &schemaCompiler{ctx: p.ctx, root: v, json: p.json, made: map[string]*made{}, once: map[string]*expr{}, work: p.work}
+	c := &schemaCompiler{ctx: p.ctx, root: v, json: p.json, made: map[string]*made{}, once: map[string]*expr{},
+		work: p.work}
 	e := c.compile(conjunction{{v, "#"}})
 	switch p.work = c.work; {
 	case c.err != nil:
@@ -288,7 +289,7 @@ func (p *ebnfParser) schema() *expr {
 func (p *ebnfParser) repeated(e *expr) *expr {
 	for n := 0; p.err == nil; n++ {
 		if n > limits.GrammarNesting {
-			p.fail(ErrLimit, "more than %d repetitions of repetitions", limits.GrammarNesting)
+			p.fail(ErrLimit, "more than %d nested repetitions", limits.GrammarNesting)
 			break
 		}
 		switch p.peek() {
@@ -309,12 +310,12 @@ func (p *ebnfParser) repeated(e *expr) *expr {
 	return e
 }
 
-// counted reads {n}, {n,} or {n,m} up to its closing brace.
+// counted parses {n}, {n,} or {n,m}, and stops before the closing brace.
 func (p *ebnfParser) counted(e *expr) *expr {
 	const longest = 64
 	length := strings.IndexByte(p.source[p.at:min(len(p.source), p.at+longest)], '}')
 	if length < 0 {
-		p.fail(ErrInvalid, "a repetition has no }")
+		p.fail(ErrInvalid, "a repetition has no closing }")
 		return e
 	}
 	text := p.source[p.at+1 : p.at+length]
@@ -331,92 +332,13 @@ func (p *ebnfParser) counted(e *expr) *expr {
 		}
 	}
 	if err != nil || most >= 0 && most < int64(least) {
-		p.fail(ErrInvalid, "{%s} is no number of times", text)
+		p.fail(ErrInvalid, "{%s} is not a valid repetition count", text)
 		return e
 	}
 	if least > limits.GrammarRepeat || most > limits.GrammarRepeat {
-		p.fail(ErrLimit, "{%s}: at most %d times", text, limits.GrammarRepeat)
+		p.fail(ErrLimit, "repetition count {%s}; at most %d", text, limits.GrammarRepeat)
 		return e
 	}
 	p.at += length
 	return repeatExpr(e, int(least), int(most))
-}
-
-func (p *ebnfParser) literal(quote byte) *expr {
-	p.at++
-	var b []byte
-	for p.at < len(p.source) && p.source[p.at] != quote && p.source[p.at] != '\n' && p.err == nil {
-		b = utf8.AppendRune(b, p.char())
-	}
-	if p.peek() != quote {
-		p.fail(ErrInvalid, "a literal has no closing %c", quote)
-	}
-	p.at++
-	return textExpr(string(b))
-}
-
-func (p *ebnfParser) class() *expr {
-	p.at++
-	negated := p.peek() == '^'
-	if negated {
-		p.at++
-	}
-	var pairs []rune
-	for p.at < len(p.source) && p.source[p.at] != ']' && p.err == nil {
-		lo := p.char()
-		hi := lo
-		if p.peek() == '-' && p.at+1 < len(p.source) && p.source[p.at+1] != ']' {
-			p.at++
-			if hi = p.char(); hi < lo {
-				p.fail(ErrInvalid, "the range %q-%q is empty", lo, hi)
-			}
-		}
-		pairs = append(pairs, lo, hi)
-	}
-	if p.peek() != ']' {
-		p.fail(ErrInvalid, "a class has no ]")
-	}
-	p.at++
-	set := tidy(pairs)
-	if negated {
-		set = set.not()
-	}
-	if len(set) == 0 {
-		p.fail(ErrInvalid, "a class is empty")
-	}
-	return utf8Expr(set)
-}
-
-// char reads one character, which may be an escape.
-func (p *ebnfParser) char() rune {
-	r, n := utf8.DecodeRuneInString(p.source[p.at:])
-	p.at += n
-	if r != '\\' {
-		return r
-	}
-	c := p.peek()
-	p.at++
-	switch c {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	case '\\', '"', '\'', ']', '[', '-', '^':
-		return rune(c)
-	case 'x', 'u', 'U':
-		digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
-		if p.at+digits <= len(p.source) {
-			v, err := strconv.ParseUint(p.source[p.at:p.at+digits], 16, 32)
-			if err == nil && v <= utf8.MaxRune && utf8.ValidRune(rune(v)) {
-				p.at += digits
-				return rune(v)
-			}
-		}
-		p.fail(ErrInvalid, `the escape \%c needs %d digits of a character`, c, digits)
-		return 0
-	}
-	p.fail(ErrInvalid, `the escape \%c is not known`, c)
-	return 0
 }

@@ -15,9 +15,11 @@ func TestEBNF(t *testing.T) {
 		yes, no []string
 	}{
 		{`root ::= "ab" | 'c'`, []string{"ab", "c"}, []string{"a", "abc", ""}},
-		{`root ::= "a"? "b"* "c"+ "d"{2} "e"{1,2} "f"{2,}`, []string{"cddeff", "abbccddeefff"}, []string{"cdeff", "cddeeeff", "ddeff"}},
+		{`root ::= "a"? "b"* "c"+ "d"{2} "e"{1,2} "f"{2,}`, []string{"cddeff", "abbccddeefff"},
+			[]string{"cdeff", "cddeeeff", "ddeff"}},
 		{`a = b ("," b)* ; b = [a-z_]+ ;`, []string{"x", "x,y_z"}, []string{",", "x,"}},
-		{"list ::= item (\", \" item)* # of items\n# nothing\nroot ::= \"[\" list \"]\"\nitem ::= [0-9] | root", []string{"[1]", "[1, [2, 3]]"}, []string{"1", "[]"}},
+		{"list ::= item (\", \" item)* # of items\n# nothing\nroot ::= \"[\" list \"]\"\nitem ::= [0-9] | root",
+			[]string{"[1]", "[1, [2, 3]]"}, []string{"1", "[]"}},
 		{`root ::= root "+" t | t
 t ::= [0-9]+`, []string{"1", "1+2+33"}, []string{"1+", "+1"}},
 		{`root ::= "(" root ")" root | ""`, []string{"", "()", "(())()"}, []string{"(", ")("}},
@@ -34,12 +36,12 @@ y ::= " " %json {"enum": [true]}`, []string{"x5 true", "x12 true", `"}"`, `"}""}
 		}
 		for _, text := range c.yes {
 			if !accepts(t, g, v, text) {
-				t.Errorf("%s does not take %q", c.source, text)
+				t.Errorf("%s refuses %q", c.source, text)
 			}
 		}
 		for _, text := range c.no {
 			if accepts(t, g, v, text) {
-				t.Errorf("%s takes %q", c.source, text)
+				t.Errorf("%s accepts %q", c.source, text)
 			}
 		}
 	}
@@ -52,23 +54,23 @@ func TestEBNFErrors(t *testing.T) {
 		says   string
 	}{
 		{"", ErrInvalid, "no rule"},
-		{"root", ErrInvalid, "line 1: want ::="},
-		{"root ::= x", ErrInvalid, "rule x is not there"},
-		{"root ::= %x", ErrInvalid, "want %json"},
+		{"root", ErrInvalid, "line 1: expected ::="},
+		{"root ::= x", ErrInvalid, "rule x is not defined"},
+		{"root ::= %x", ErrInvalid, "expected %json"},
 		{"root ::= %json {", ErrInvalid, "line 1"},
 		{"root ::= \"a\"\nb ::= %json {\"not\": {}}", ErrUnsupported, "line 2"},
 		{"root ::= %json false", ErrInvalid, "no value"},
-		{"root ::= \"a\"\nroot ::= \"b\"", ErrInvalid, "line 2: rule root is there twice"},
+		{"root ::= \"a\"\nroot ::= \"b\"", ErrInvalid, "line 2: rule root is defined twice"},
 		{`root ::= "a`, ErrInvalid, "no closing"},
-		{`root ::= [a`, ErrInvalid, "no ]"},
+		{`root ::= [a`, ErrInvalid, "no closing ]"},
 		{`root ::= []`, ErrInvalid, "empty"},
 		{`root ::= [z-a]`, ErrInvalid, "empty"},
-		{`root ::= ("a"`, ErrInvalid, "no )"},
+		{`root ::= ("a"`, ErrInvalid, "no closing )"},
 		{`root ::= "a"{2,1}`, ErrInvalid, "{2,1}"},
 		{`root ::= "a"{99999999}`, ErrLimit, "99999999"},
 		{`root ::= "\q"`, ErrInvalid, `\q`},
 		{`root ::= "a" ~`, ErrInvalid, `'~'`},
-		{"root ::= a\na ::= b \"x\"\nb ::= a | \"y\"", ErrUnsupported, "rule a begins with itself (root -> a -> b -> a)"},
+		{"root ::= a\na ::= b \"x\"\nb ::= a | \"y\"", ErrUnsupported, "rule a is left-recursive (root -> a -> b -> a)"},
 		{`root ::= root`, ErrInvalid, "no finite text"},
 		{`root ::= "a" root`, ErrInvalid, "no finite text"},
 		{"root ::= " + strings.Repeat("(", 300) + `"a"` + strings.Repeat(")", 300), ErrLimit, "levels"},
@@ -102,10 +104,11 @@ func TestRegexErrors(t *testing.T) {
 	}
 }
 
-// Texts that a grammar cannot write in the tokens that are left are refused at the start.
+// A budget smaller than the shortest text is refused at the start.
 func TestBudget(t *testing.T) {
 	v := smallVocabulary()
-	g, err := CompileSchema(context.Background(), []byte(`{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}`))
+	g, err := CompileSchema(context.Background(), []byte(`{"type": "object", "properties": {"name": {"type": `+
+		`"string"}}, "required": ["name"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +124,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Grammars that are made to be large are refused, or are small after all.
+// Grammars that look huge are refused, or compile because they are small in fact.
 func TestLimits(t *testing.T) {
 	v := smallVocabulary()
 	chain := func(rules int) string {
@@ -152,7 +155,7 @@ func TestLimits(t *testing.T) {
 		if err == nil {
 			var m *Matcher
 			if m, err = g.Matcher(v, -1); err == nil && !m.Mask(make([]uint32, Words(v.Size())), -1) {
-				t.Errorf("%s: nothing may come", c.name)
+				t.Errorf("%s: the first mask is empty", c.name)
 			}
 		}
 		if c.kind == nil && err != nil || !errors.Is(err, c.kind) {
@@ -161,7 +164,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What has no alternative comes without the model, but for a token that may go on past it.
+// Forced returns text without alternatives, except a last token that may extend past it.
 func TestForced(t *testing.T) {
 	v := smallVocabulary()
 	text := func(m *Matcher) (s string) {
@@ -170,7 +173,8 @@ func TestForced(t *testing.T) {
 		}
 		return s
 	}
-	g, err := CompileSchema(context.Background(), []byte(`{"type": "object", "properties": {"id": {"const": 12}, "name": {"type": "string"}}, "required": ["id", "name"]}`))
+	g, err := CompileSchema(context.Background(), []byte(`{"type": "object", "properties": {"id": {"const": 12}, `+
+		`"name": {"type": "string"}}, "required": ["id", "name"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +182,7 @@ func TestForced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A token begins with `": "` and goes on into the string.
+	// The token `": "` extends into the string, so the model chooses there.
 	if got, want := text(m), `{"|id|": |12|, "|name|`; got != want {
 		t.Errorf("forced %s, want %s", got, want)
 	}
@@ -193,6 +197,6 @@ func TestForced(t *testing.T) {
 		}
 	}
 	if got := text(m); got != "" {
-		t.Errorf("inside a string %s is forced", got)
+		t.Errorf("%s is forced inside a string", got)
 	}
 }

@@ -29,29 +29,29 @@ func byteRange(lo, hi byte) (s byteSet) {
 	return s
 }
 
-// An expr is a set of byte strings. Exprs are immutable and may be shared: the compiler makes one place in the program of an
-// expr that is met twice before the same rest.
+// expr is a set of byte strings. Exprs are immutable and may be shared: the compiler emits one node for an expr that
+// occurs twice before the same continuation.
 type expr struct {
 	op       exprOp
-	set      byteSet // exprSet: one byte of these
+	set      byteSet // exprSet: one byte of this set
 	text     string  // exprText
 	subs     []*expr // exprSeq, exprAlt; exprRepeat has one
-	min, max int     // exprRepeat; max < 0: no end
+	min, max int     // exprRepeat; max < 0: unbounded
 	rule     *rule   // exprCall
 }
 
 type exprOp uint8
 
 const (
-	exprSeq exprOp = iota // no parts: the empty string
-	exprAlt               // no parts: no string at all
+	exprSeq exprOp = iota // without subs: the empty string
+	exprAlt               // without subs: the empty set
 	exprSet
 	exprText
 	exprRepeat
 	exprCall
 )
 
-// rule is an expr with a name, which may call itself.
+// rule is a named expr. It may refer to itself.
 type rule struct {
 	name string
 	body *expr
@@ -117,7 +117,7 @@ func altExpr(parts ...*expr) *expr {
 
 func optExpr(e *expr) *expr { return altExpr(e, emptyExpr) }
 
-// repeatExpr is e so many times; max < 0 is without end.
+// repeatExpr repeats e from least to most times; most < 0: unbounded.
 func repeatExpr(e *expr, least, most int) *expr {
 	switch {
 	case most == 0, e.none() && least == 0:
@@ -132,7 +132,7 @@ func repeatExpr(e *expr, least, most int) *expr {
 	return &expr{op: exprRepeat, subs: []*expr{e}, min: least, max: most}
 }
 
-// branch is a place in the trie of wordsExpr.
+// branch is a node of the trie of wordsExpr.
 type branch struct {
 	end  bool
 	keys []byte // in order of appearance
@@ -146,7 +146,7 @@ func (b *branch) kid(key byte) (int32, bool) {
 	return 0, false
 }
 
-// wordsExpr is one of words, which may be many: a trie, so that few places in the program are possible at once.
+// wordsExpr matches one of words. It builds a trie, so that a state has few places even with many words.
 func wordsExpr(words []string) *expr {
 	if len(words) == 0 {
 		return noExpr
@@ -166,31 +166,32 @@ func wordsExpr(words []string) *expr {
 		}
 		trie[at].end = true
 	}
-	// Places where words part or end are made; those between them are one text. Children come after their parents.
-	parts := func(i int32) bool { return i == 0 || trie[i].end || len(trie[i].kids) != 1 }
+	// Nodes where words branch or end become exprs; a chain between them becomes one text. Children come after their
+	// parents.
+	isBranch := func(i int32) bool { return i == 0 || trie[i].end || len(trie[i].kids) != 1 }
 	made := map[int32]*expr{}
 	for i := int32(len(trie) - 1); i >= 0; i-- {
-		if !parts(i) {
+		if !isBranch(i) {
 			continue
 		}
 		b := trie[i]
-		var ways []*expr
+		var alts []*expr
 		for k, kid := range b.kids {
 			text := []byte{b.keys[k]}
-			for !parts(kid) {
+			for !isBranch(kid) {
 				text = append(text, trie[kid].keys[0])
 				kid = trie[kid].kids[0]
 			}
 			if rest := made[kid]; rest.op == exprText {
-				ways = append(ways, textExpr(string(text)+rest.text))
+				alts = append(alts, textExpr(string(text)+rest.text))
 			} else {
-				ways = append(ways, seqExpr(textExpr(string(text)), rest))
+				alts = append(alts, seqExpr(textExpr(string(text)), rest))
 			}
 		}
 		if b.end {
-			ways = append(ways, emptyExpr)
+			alts = append(alts, emptyExpr)
 		}
-		made[i] = altExpr(ways...)
+		made[i] = altExpr(alts...)
 	}
 	return made[0]
 }

@@ -2,18 +2,18 @@ package grammar
 
 import "bytes"
 
-// maxForced is up to how many bytes a text without alternatives is looked for at once.
+// maxForced bounds the bytes of forced text that one call looks for.
 const maxForced = 512
 
-// forced is what must follow a state.
+// forced is the text that must follow a state, as tokens.
 type forced struct{ tokens []int32 }
 
-// Forced is tokens that can be taken without asking the model, since the grammar leaves no other text: such as the name of a
-// required property. Empty where there is a choice. remaining is as in Mask.
+// Forced returns tokens that need no sampling, because the grammar allows no other text: for example the name of a
+// required property. It is empty if there is a choice. remaining is as in Mask.
 //
-// One text can be cut into tokens in several ways. Forced cuts it as the tokenizer does by itself, as the model has seen it in
-// training, or where that is not known into the longest tokens. A token at the end that could be the beginning of a longer one
-// which goes on past what is forced is left to the model.
+// Several token sequences can spell the same text. Forced uses the tokenizer's own encoding, which the model knows from
+// training, or the longest tokens if there is no encoder. It leaves out tokens at the end that could be the beginning
+// of a longer token that extends past the forced text: the model chooses there.
 func (m *Matcher) Forced(remaining int) []int32 {
 	a := m.a
 	a.mu.Lock()
@@ -26,7 +26,7 @@ func (m *Matcher) Forced(remaining int) []int32 {
 	if remaining < 0 {
 		return tokens
 	}
-	// The tokenizer's cut is not always the one of the fewest tokens: near the end only as much of it as fits.
+	// The tokenizer's encoding is not always the shortest: near the end of the budget, return only as much of it as fits.
 	at := m.s
 	for i, id := range tokens {
 		at = a.after(at, a.v.tokens[id])
@@ -37,8 +37,8 @@ func (m *Matcher) Forced(remaining int) []int32 {
 	return tokens
 }
 
-// only is the byte that must follow, false where there is a choice.
-func (a *automaton) only(s *state) (byte, bool) {
+// forcedByte returns the byte that must follow, or false if there is a choice.
+func (a *automaton) forcedByte(s *state) (byte, bool) {
 	if s.accept || len(s.places) == 0 {
 		return 0, false
 	}
@@ -59,7 +59,7 @@ func (a *automaton) forcedTokens(s *state) []int32 {
 	var text []byte
 	end := s
 	for len(text) < maxForced {
-		b, ok := a.only(end)
+		b, ok := a.forcedByte(end)
 		if !ok {
 			break
 		}
@@ -80,7 +80,8 @@ func (a *automaton) forcedTokens(s *state) []int32 {
 	return tokens
 }
 
-// segment cuts a text into tokens: as the tokenizer does, else into the longest; nil if there are none for it.
+// segment splits text into tokens: with the tokenizer, or greedily into the longest tokens. It returns the tokens so
+// far where no token matches.
 func (a *automaton) segment(text []byte) []int32 {
 	if a.v.encode != nil {
 		if ids, err := a.v.encode(string(text)); err == nil {
@@ -113,7 +114,8 @@ func (a *automaton) segment(text []byte) []int32 {
 	return ids
 }
 
-// reachesPast reports whether a token begins with text and goes on as the grammar allows from s, the state after text.
+// reachesPast reports whether a token begins with text and continues as the grammar allows from s, the state after
+// text.
 func (a *automaton) reachesPast(text []byte, s *state) bool {
 	t := int32(-1)
 	for _, b := range text {

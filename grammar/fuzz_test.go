@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// checkErrors holds what every error of a compiler promises.
+// checkErrors fails unless err is of a documented kind.
 func checkErrors(t *testing.T, err error) {
 	t.Helper()
 	if !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrLimit) {
-		t.Fatalf("%v is none of this package's errors", err)
+		t.Fatalf("%v is not one of this package's errors", err)
 	}
 }
 
-// try writes a few texts of a grammar, if its shortest is not too long, and checks masks on the way.
+// try generates a few texts of a grammar, unless its shortest is too long, and checks masks on the way.
 func try(t *testing.T, g *Grammar, v *Vocabulary, seed uint64, check func(text string) bool) {
 	t.Helper()
 	m, err := g.Matcher(v, -1)
@@ -50,10 +50,14 @@ func try(t *testing.T, g *Grammar, v *Vocabulary, seed uint64, check func(text s
 }
 
 func FuzzSchema(f *testing.F) {
-	for _, s := range []string{`true`, `{"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}, "required": ["a"], "additionalProperties": {"type": "null"}}`,
-		`{"anyOf": [{"$ref": "#/$defs/x"}, {"enum": [1, "é"]}], "$defs": {"x": {"type": "array", "items": {"$ref": "#"}, "maxItems": 3}}}`,
-		`{"type": "number", "multipleOf": 0.5, "maximum": 7}`, `{"type": "string", "pattern": "^a+$", "minLength": 2}`, `{"oneOf": [{"const": 1}, {"const": "a"}], "nullable": true}`,
-		`{"type": "object", "propertyNames": {"maxLength": 3}, "minProperties": 1}`, `{"prefixItems": [{}, {"format": "date"}], "type": ["array", "null"], "minItems": 1}`} {
+	for _, s := range []string{`true`, `{"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}, ` +
+		`"required": ["a"], "additionalProperties": {"type": "null"}}`,
+		`{"anyOf": [{"$ref": "#/$defs/x"}, {"enum": [1, "é"]}], "$defs": {"x": {"type": "array", "items": {"$ref": "#"}, ` +
+			`"maxItems": 3}}}`,
+		`{"type": "number", "multipleOf": 0.5, "maximum": 7}`, `{"type": "string", "pattern": "^a+$", "minLength": 2}`,
+		`{"oneOf": [{"const": 1}, {"const": "a"}], "nullable": true}`,
+		`{"type": "object", "propertyNames": {"maxLength": 3}, "minProperties": 1}`,
+		`{"prefixItems": [{}, {"format": "date"}], "type": ["array", "null"], "minItems": 1}`} {
 		f.Add([]byte(s), uint64(1))
 	}
 	v := smallVocabulary()
@@ -71,7 +75,8 @@ func FuzzSchema(f *testing.F) {
 }
 
 func FuzzRegex(f *testing.F) {
-	for _, s := range []string{`a|b*`, `(x{2,9}y?){3}`, `[^a-z]\p{Greek}`, `(?i)k`, `.{5,}`, `((a*)*|b)+`, `a{0}`, `\x{10ffff}`} {
+	for _, s := range []string{`a|b*`, `(x{2,9}y?){3}`, `[^a-z]\p{Greek}`, `(?i)k`, `.{5,}`, `((a*)*|b)+`, `a{0}`,
+		`\x{10ffff}`} {
 		f.Add(s, uint64(1))
 	}
 	v := smallVocabulary()
@@ -86,14 +91,15 @@ func FuzzRegex(f *testing.F) {
 		}
 		re, err := regexp.Compile(`^(?:` + pattern + `)$`)
 		if err != nil {
-			return // of RE2's size
+			return // too large for RE2
 		}
 		try(t, g, v, seed, func(text string) bool { return utf8.ValidString(text) && re.MatchString(text) })
 	})
 }
 
 func FuzzEBNF(f *testing.F) {
-	for _, s := range []string{`root ::= "a" root | 'b'`, `e ::= e "+" t | t; t ::= [0-9]{1,3} | "(" e ")"`, "a = b? # x\nb = [^\\n\"]+ .", `root ::= ("x" | )* "y"`} {
+	for _, s := range []string{`root ::= "a" root | 'b'`, `e ::= e "+" t | t; t ::= [0-9]{1,3} | "(" e ")"`,
+		"a = b? # x\nb = [^\\n\"]+ .", `root ::= ("x" | )* "y"`} {
 		f.Add(s, uint64(1))
 	}
 	v := smallVocabulary()

@@ -8,7 +8,7 @@ import (
 	"github.com/ingotml/ingot/grammar/grammartest"
 )
 
-// Grammars in which a text can be at very many places at once are written within bounds of time and memory, and to their end.
+// Grammars with very many places per state complete their texts within the limits of time and memory.
 func TestHeavyGrammars(t *testing.T) {
 	v := NewVocabulary(grammartest.Tokens(4096), nil)
 	for name, source := range map[string]string{
@@ -30,7 +30,7 @@ func TestHeavyGrammars(t *testing.T) {
 			}
 			a := g.automaton(v)
 			if a.bytes > 8*maxBytes {
-				t.Errorf("%d bytes are kept, at most %d", a.bytes, 8*maxBytes)
+				t.Errorf("the cache has %d bytes, want at most %d", a.bytes, 8*maxBytes)
 			}
 			for _, s := range a.states {
 				if len(s.places) > maxPlaces {
@@ -41,8 +41,8 @@ func TestHeavyGrammars(t *testing.T) {
 	}
 }
 
-// What is cached stays within its bound however long a text grows, and states from before a new start go on.
-func TestCacheStartsAnew(t *testing.T) {
+// The cache stays within its limit for texts of any length. States from before a reset remain usable.
+func TestCacheReset(t *testing.T) {
 	v := smallVocabulary()
 	g := JSON()
 	m, err := g.Matcher(v, -1)
@@ -51,25 +51,25 @@ func TestCacheStartsAnew(t *testing.T) {
 	}
 	a := g.automaton(v)
 	bits := make([]uint32, Words(v.Size()))
-	ages := map[uint32]bool{}
-	for i := range 400 { // ever deeper
+	generations := map[uint32]bool{}
+	for i := range 400 { // ever deeper nesting
 		if i%50 == 49 {
 			a.bytes = maxBytes + 1
 		}
 		if m.Mask(bits, -1); bits['['>>5]&(1<<('['&31)) == 0 {
-			t.Fatalf("after %d brackets no other is allowed", i)
+			t.Fatalf("after %d brackets another one is not allowed", i)
 		}
 		if err := m.Accept('['); err != nil {
 			t.Fatal(err)
 		}
-		ages[a.age] = true
+		generations[a.generation] = true
 	}
 	for i := range 400 {
 		if err := m.Accept(']'); err != nil {
 			t.Fatalf("bracket %d: %v", i, err)
 		}
 	}
-	if !m.Done() || len(ages) < 8 {
-		t.Errorf("done: %v after %d starts", m.Done(), len(ages))
+	if !m.Done() || len(generations) < 8 {
+		t.Errorf("done: %v after %d resets", m.Done(), len(generations))
 	}
 }

@@ -2,21 +2,21 @@ package grammar
 
 import "context"
 
-// The texts of JSON (RFC 8259) as Python's json.dumps writes them.
+// JSON text (RFC 8259) as Python's json.dumps writes it.
 
-// JSON is the grammar of any JSON value.
+// JSON returns the grammar of all JSON values.
 func JSON() *Grammar {
 	j := newJSONRules()
 	return must(newGrammar(context.Background(), j.value()))
 }
 
-// JSONObject is the grammar of any JSON object, which is what a mode that promises JSON means.
+// JSONObject returns the grammar of all JSON objects. It implements the APIs' JSON mode.
 func JSONObject() *Grammar {
 	j := newJSONRules()
 	return must(newGrammar(context.Background(), j.object()))
 }
 
-// must is for grammars that are constants of this package.
+// must unwraps grammars that are constants of this package.
 func must(g *Grammar, err error) *Grammar {
 	if err != nil {
 		panic(err)
@@ -24,7 +24,7 @@ func must(g *Grammar, err error) *Grammar {
 	return g
 }
 
-// jsonRules are the rules of JSON in one grammar: each is one part of its program, however often it is called.
+// jsonRules are the rules of JSON. Each is compiled once per grammar, however often it is called.
 type jsonRules struct {
 	valueRule, objectRule, arrayRule, stringRule, numberRule, integerRule *rule
 }
@@ -49,7 +49,7 @@ func (j *jsonRules) string() *expr  { return callExpr(j.stringRule) }
 func (j *jsonRules) number() *expr  { return callExpr(j.numberRule) }
 func (j *jsonRules) integer() *expr { return callExpr(j.integerRule) }
 
-// listExpr is one or more of e.
+// listExpr matches one or more of e, separated by ", ".
 func listExpr(e *expr) *expr {
 	return seqExpr(e, repeatExpr(seqExpr(textExpr(", "), e), 0, -1))
 }
@@ -63,11 +63,11 @@ var (
 	boolean  = wordsExpr([]string{"true", "false"})
 	null     = textExpr("null")
 
-	// needsEscape are the characters that JSON strings cannot hold as they are.
+	// needsEscape are the characters that a JSON string must escape.
 	needsEscape = runeSet{0, 0x1f, '"', '"', '\\', '\\'}
 	plainChar   = utf8Expr(needsEscape.not())
 	anyChar     = altExpr(plainChar, escape)
-	// escape is any escape of one character: a high surrogate comes with a low one.
+	// escape matches any escape of one character. A high surrogate must be followed by a low one.
 	escape = seqExpr(textExpr(`\`), altExpr(
 		setExpr(bytesOf(`"\/bfnrt`)),
 		seqExpr(textExpr("u"), altExpr(
@@ -86,7 +86,7 @@ func bytesOf(s string) (set byteSet) {
 	return set
 }
 
-// charExpr is one character of a set inside a JSON string: as it is, or in the escape that it must have.
+// charExpr matches one character of s inside a JSON string: unescaped, or with the escape that it requires.
 func charExpr(s runeSet) *expr {
 	parts := []*expr{utf8Expr(s.and(needsEscape.not()))}
 	escaped := s.and(needsEscape)
@@ -98,7 +98,7 @@ func charExpr(s runeSet) *expr {
 	return altExpr(parts...)
 }
 
-// escapesOf is how json.dumps and others write a character that needs an escape.
+// escapesOf returns the escapes that json.dumps and other encoders write for a character; json.dumps's is the first.
 func escapesOf(r rune) []string {
 	switch r {
 	case '"', '\\':
@@ -122,17 +122,18 @@ func unicodeEscape(r rune) string {
 	return `\u` + string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]})
 }
 
-// The limits of numbers.
+// Limits of numbers: digits of an integer, and characters in all.
 const (
 	maxDigits = 19
 	maxNumber = 32
 )
 
-// integerExpr is an integer of at most 19 digits.
+// integerExpr matches an integer of at most 19 digits.
 var integerExpr = altExpr(seqExpr(optExpr(textExpr("-")), positive, repeatExpr(digits, 0, maxDigits-1)), textExpr("0"))
 
-// numberExpr is a number of at most 32 characters and 19 digits before the point, within the range of a float64: the exponent
-// has two digits, or, after a single digit, what keeps the number below 1e308.
+// numberExpr matches a number of at most 32 characters, with at most 19 digits before the point, within the range of a
+// float64. The exponent has two digits; three are allowed if it is negative, or after a single digit if the number
+// stays below 1e308.
 func numberExpr() *expr {
 	sign := setExpr(bytesOf("+-"))
 	e := setExpr(bytesOf("eE"))
@@ -152,7 +153,8 @@ func numberExpr() *expr {
 		}
 		return optExpr(altExpr(parts...))
 	}
-	// What may follow a digit of the fraction, by how many characters are left; equal rests are one expr.
+	// The possible continuations after a digit of the fraction, by the number of characters left. Equal continuations are
+	// one expr.
 	fractions := func(single bool) []*expr {
 		after := make([]*expr, maxNumber+1)
 		for left := range after {
@@ -171,7 +173,7 @@ func numberExpr() *expr {
 		}
 		return altExpr(parts...)
 	}
-	const unsigned = maxNumber - 1 // the sign counts always
+	const unsigned = maxNumber - 1 // room for the sign is always reserved
 	whole := rest(unsigned-maxDigits, moreDigits, false)
 	for n := maxDigits - 1; n >= 2; n-- {
 		whole = altExpr(seqExpr(digits, whole), rest(unsigned-n, moreDigits, false))

@@ -25,7 +25,7 @@ func schema(ctx context.Context, source string) error {
 	return err
 }
 
-// numbered joins a format for the numbers below n.
+// numbered concatenates format for the numbers below n.
 func numbered(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -34,7 +34,7 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-// Every bound is reached: at it a source compiles, and one beyond it is refused as too large.
+// At each limit a source compiles; one beyond it returns ErrLimit.
 func TestGrammarLimits(t *testing.T) {
 	rep := strings.Repeat
 	for _, c := range []struct {
@@ -46,7 +46,8 @@ func TestGrammarLimits(t *testing.T) {
 		{"a schema's text", schema, limits.GrammarSource, func(n int) string { return "{}" + rep(" ", n-2) }},
 		{"an EBNF's text", ebnf, limits.GrammarSource, func(n int) string { return `r ::= "a"` + rep(" ", n-9) }},
 		{"a pattern's text", regex, limits.GrammarRegex, func(n int) string { return rep("a", n) }},
-		{"a schema's pattern", schema, limits.GrammarRegex, func(n int) string { return `{"type":"string","pattern":"` + rep("a", n) + `"}` }},
+		{"a schema's pattern", schema, limits.GrammarRegex,
+			func(n int) string { return `{"type":"string","pattern":"` + rep("a", n) + `"}` }},
 		{"groups", ebnf, limits.GrammarNesting, func(n int) string { return "r ::= " + rep("(", n) + `"a"` + rep(")", n) }},
 		{"repetitions", ebnf, limits.GrammarNesting, func(n int) string { return `r ::= "a"` + rep("+", n) }},
 		{"values", schema, limits.GrammarNesting, func(n int) string { return rep(`{"items":`, n) + "{}" + rep("}", n) }},
@@ -72,22 +73,22 @@ func TestGrammarLimits(t *testing.T) {
 	}
 }
 
-// Sources that were slow, took much memory or ended the process end with one short error, or compile.
+// Sources that once were slow, used too much memory or crashed the process compile or return one short error.
 func TestHostileSources(t *testing.T) {
 	rep := strings.Repeat
 	for _, c := range []struct {
 		name    string
 		compile func(context.Context, string) error
 		source  string
-		want    string // "" is none
+		want    string // "": no error
 	}{
 		{"a limit above all numbers", schema, `{"type":"number","minimum":1e30}`, "no value"},
 		{"a limit below all numbers", schema, `{"type":"integer","maximum":-1e400}`, "no value"},
-		{"stars", ebnf, `r ::= "a"` + rep("*", 1_000_000), "repetitions of repetitions"},
-		{"counted repetitions", ebnf, `r ::= "a"` + rep("{0,16777216}", 80_000), "repetitions of repetitions"},
+		{"stars", ebnf, `r ::= "a"` + rep("*", 1_000_000), "nested repetitions"},
+		{"counted repetitions", ebnf, `r ::= "a"` + rep("{0,16777216}", 80_000), "nested repetitions"},
 		{"open groups", ebnf, "r ::= " + rep("(", 1_000_000), "levels"},
 		{"a chain of rules", ebnf, ruleChain(40_000), "more than"},
-		{"a cycle of rules", ebnf, strings.Replace(ruleChain(1000), `"x"`, "a0", 1), "begins with itself"},
+		{"a cycle of rules", ebnf, strings.Replace(ruleChain(1000), `"x"`, "a0", 1), "left-recursive"},
 		{"many rules", ebnf, numbered(60_000, "a%d ::= \"x\"\n"), ""},
 		{"alternatives", ebnf, "r ::= " + rep(`"a"|`, 200_000) + `"a"`, "alternatives"},
 		{"groups of a pattern", regex, rep("(", 60_000), "invalid grammar"},
@@ -98,20 +99,24 @@ func TestHostileSources(t *testing.T) {
 		{"a long constant", schema, `{"const":"` + rep("a", 200_000) + `"}`, ""},
 		{"a long name", schema, `{"properties":{"` + rep("a", 1_000_000) + `":{}},"additionalProperties":{}}`, "unfolds"},
 		{"required names", schema, `{"required":[` + numbered(60_000, `"p%d",`) + `"z"]}`, "unfolds"},
-		{"references to an anchor", schema, `{"anyOf":[` + rep(`{"$ref":"#z"},`, 30_000) + `{"$anchor":"z"}]}`, "alternatives"},
-		{"two enums", schema, `{"allOf":[{"enum":[` + numbered(40_000, `"w%d",`) + `1]},{"enum":[` + numbered(40_000, `"w%d",`) + `2]}]}`, ""},
-		{"references in a circle", schema, `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, "begins with itself"},
+		{"references to an anchor", schema, `{"anyOf":[` + rep(`{"$ref":"#z"},`, 30_000) + `{"$anchor":"z"}]}`,
+			"alternatives"},
+		{"two enums", schema, `{"allOf":[{"enum":[` + numbered(40_000, `"w%d",`) + `1]},{"enum":[` + numbered(40_000,
+			`"w%d",`) + `2]}]}`, ""},
+		{"references in a circle", schema, `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
+			"left-recursive"},
 		{"references that double", schema, doubling(100), "unfolds"},
 		{"a chain of references", schema, refChain(5000), ""},
 	} {
 		err := c.compile(t.Context(), c.source)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000) {
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(),
+			c.want) || len(err.Error()) > 1000) {
 			t.Errorf("%s: got %.300v, want %q", c.name, err, c.want)
 		}
 	}
 }
 
-// ruleChain is rules each of which is the next one.
+// ruleChain returns rules that each consist of the next one.
 func ruleChain(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -128,7 +133,7 @@ func refChain(n int) string {
 	return `{"$ref":"#/$defs/a0","$defs":{` + b.String() + fmt.Sprintf(`"a%d":{"type":"null"}}}`, n)
 }
 
-// doubling is definitions each of which refers to the next one twice.
+// doubling returns definitions that each refer to the next one twice.
 func doubling(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -137,7 +142,7 @@ func doubling(n int) string {
 	return `{"$ref":"#/$defs/a0","$defs":{` + b.String() + fmt.Sprintf(`"a%d":{}}}`, n)
 }
 
-func TestCompileEndsWithItsContext(t *testing.T) {
+func TestCompileCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {

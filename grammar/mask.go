@@ -2,39 +2,41 @@ package grammar
 
 import "math/bits"
 
-// mask is which tokens may follow a state.
+// mask is the set of tokens that may follow a state.
 type mask struct {
-	bits  []uint32
-	any   bool
-	most  int64  // no allowed token leads to a state that needs more tokens
-	roots []root // where the part of the stack that is cut away decides; none in a mask of a whole stack
+	bits     []uint32
+	any      bool
+	most     int64     // upper bound of state.tokens after any allowed token
+	subtrees []subtree // parts that the truncated stack cannot decide; empty for full stacks
 }
 
-// root is a node of the vocabulary's trie whose own token is decided, and those below are not.
-type root struct {
+// subtree is the part of a vocabulary's trie at a node. The token of the node is decided; those below it are not.
+type subtree struct {
 	trie *trie
 	node int32
 	path []byte // from the root of the trie
 }
 
-// How stacks are cut. Masks of a stack without any caller are shared by all that is written inside; two callers decide what
-// closes one or two brackets.
+// cutDepths are the numbers of calls that truncated stacks keep. All text inside a rule shares the masks without
+// callers; two callers decide the tokens that close one or two brackets.
 var cutDepths = [...]int{0, 2}
 
-// countHorizon is above which a count of a cut stack is taken for endless. Tokens of more bytes are looked at with the true count.
+// countHorizon is the count above which a truncated stack treats a repetition as unbounded. Longer tokens are walked
+// with the exact count.
 const countHorizon = 16
 
-// fewBytes is with how many next bytes a state is looked at directly, since most of the trie is out of reach.
-const fewBytes = 24
+// maxDirectBytes is the number of possible next bytes up to which a mask is computed with the full stack: most of the
+// trie is then out of reach.
+const maxDirectBytes = 24
 
-// maskOf is the mask of a state, made when it is asked for first.
+// maskOf returns the mask of a state, computed on first use.
 func (a *automaton) maskOf(s *state) *mask {
 	if s.mask != nil {
 		return s.mask
 	}
 	m := &mask{bits: make([]uint32, Words(a.v.Size()))}
 	below, depth := s, 0
-	if a.whole && a.nextBytes(s) > fewBytes {
+	if a.whole && a.nextBytes(s) > maxDirectBytes {
 		below, depth = a.cutBelow(s)
 	}
 	if below != s {
@@ -42,11 +44,11 @@ func (a *automaton) maskOf(s *state) *mask {
 		copy(m.bits, base.bits)
 		m.any = base.any
 		m.most = sum(base.most, a.cutAway(s, depth))
-		for _, r := range base.roots {
+		for _, r := range base.subtrees {
 			switch from := a.after(s, r.path); {
 			case from == a.dead:
 			case from.undecided(len(r.path)):
-				m.roots = append(m.roots, r)
+				m.subtrees = append(m.subtrees, r)
 			default:
 				a.walk(m, r.trie, r.node+1, r.trie.nodes[r.node].skip, len(r.path), from)
 			}
@@ -66,12 +68,12 @@ func (a *automaton) maskOf(s *state) *mask {
 	if a.work > maxWork {
 		m.any = a.shortestStep(m.bits, s, -1) || m.any
 	}
-	a.bytes += 4*len(m.bits) + 64*len(m.roots)
+	a.bytes += 4*len(m.bits) + 64*len(m.subtrees)
 	s.mask = m
 	return m
 }
 
-// nextBytes is how many bytes may follow a state.
+// nextBytes returns the number of bytes that may follow a state.
 func (a *automaton) nextBytes(s *state) int {
 	var all byteSet
 	for _, p := range s.places {
@@ -80,16 +82,16 @@ func (a *automaton) nextBytes(s *state) int {
 	return bits.OnesCount64(all[0]) + bits.OnesCount64(all[1]) + bits.OnesCount64(all[2]) + bits.OnesCount64(all[3])
 }
 
-// undecided reports whether what follows so many bytes of a token takes a truer state to tell.
+// undecided reports whether only a less truncated state can decide what follows the given number of bytes of a token.
 func (s *state) undecided(bytes int) bool { return s.unknown || s.rounded && bytes >= countHorizon }
 
-// walk adds to m what tokens of t.nodes[from:to] are allowed when the bytes of the first depth lead to s.
+// walk adds the allowed tokens of t.nodes[from:to] to m. s is the state after the first depth bytes.
 func (a *automaton) walk(m *mask, t *trie, from, to int32, depth int, s *state) {
-	var way [longestToken + 1]*state
-	way[depth] = s
+	var path [longestToken + 1]*state
+	path[depth] = s
 	for i := from; i < to && a.work <= maxWork; {
 		n := &t.nodes[i]
-		next := a.step(way[n.depth-1], n.key)
+		next := a.step(path[n.depth-1], n.key)
 		if next == a.dead {
 			i = n.skip
 			continue
@@ -101,25 +103,26 @@ func (a *automaton) walk(m *mask, t *trie, from, to int32, depth int, s *state) 
 		}
 		if next.undecided(int(n.depth)) {
 			if n.skip > i+1 {
-				m.roots = append(m.roots, root{trie: t, node: i, path: a.pathTo(t, i)})
+				m.subtrees = append(m.subtrees, subtree{trie: t, node: i, path: a.pathTo(t, i)})
 			}
 			i = n.skip
 			continue
 		}
-		if t == &a.v.plains && next == way[n.depth-1] && !next.rounded && next.tokens < infinite && a.plainNext(next) == next {
-			for i++; i < n.skip; i++ { // whatever follows
+		if t == &a.v.plains && next == path[n.depth-1] && !next.rounded && next.tokens < infinite &&
+			a.plainNext(next) == next {
+			for i++; i < n.skip; i++ { // every continuation is allowed
 				if below := &t.nodes[i]; below.token != noToken {
 					t.set(m.bits, below)
 				}
 			}
 			continue
 		}
-		way[n.depth] = next
+		path[n.depth] = next
 		i++
 	}
 }
 
-// pathTo is the bytes from the root of a trie to a node: those of the next token at or below it.
+// pathTo returns the bytes from the root of a trie to a node, taken from the next token at or below it.
 func (a *automaton) pathTo(t *trie, at int32) []byte {
 	i := at
 	for t.nodes[i].token == noToken {
@@ -128,7 +131,7 @@ func (a *automaton) pathTo(t *trie, at int32) []byte {
 	return a.v.tokens[t.first(&t.nodes[i])][:t.nodes[at].depth]
 }
 
-// cutState is s with stacks of at most so many calls, and with counts that are beyond every token rounded.
+// cutState returns s with stacks truncated to depth calls, and with counts that no token can reach rounded.
 func (a *automaton) cutState(s *state, depth int) *state {
 	changed := false
 	places := make([]place, len(s.places))
@@ -162,7 +165,7 @@ func (a *automaton) cut(f *frame, calls int) *frame {
 	return a.push(a.cut(f.up, calls), f.node, least, most, true, rounded)
 }
 
-// cutBelow is the deepest cut of s that is another state, s itself if there is none.
+// cutBelow returns s truncated to the largest of cutDepths that changes it, and that depth; s itself if none does.
 func (a *automaton) cutBelow(s *state) (*state, int) {
 	for i := len(cutDepths) - 1; i >= 0; i-- {
 		if cut := a.cutState(s, cutDepths[i]); cut != s {
@@ -172,7 +175,7 @@ func (a *automaton) cutBelow(s *state) (*state, int) {
 	return s, 0
 }
 
-// cutAway is how many tokens more than in the cut state may be needed in the true one.
+// cutAway bounds how many more tokens the full state may need than the truncated one.
 func (a *automaton) cutAway(s *state, depth int) (most int64) {
 	for _, p := range s.places {
 		if p.frame.tokens >= infinite {
@@ -183,7 +186,7 @@ func (a *automaton) cutAway(s *state, depth int) (most int64) {
 	return most
 }
 
-// within marks in dst the tokens after which the text can be completed with so many tokens less one.
+// within marks in dst the tokens after which the text can be completed with remaining-1 tokens.
 func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 	if remaining <= 0 {
 		return false
@@ -193,11 +196,11 @@ func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 		any = any || fits
 		return fits
 	}) {
-		var way [longestToken + 1]*state
-		way[0] = s
+		var path [longestToken + 1]*state
+		path[0] = s
 		for i := int32(0); int(i) < len(t.nodes) && a.work <= maxWork; {
 			n := &t.nodes[i]
-			next := a.step(way[n.depth-1], n.key)
+			next := a.step(path[n.depth-1], n.key)
 			if next == a.dead {
 				i = n.skip
 				continue
@@ -206,7 +209,7 @@ func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 				t.set(dst, n)
 				any = true
 			}
-			way[n.depth] = next
+			path[n.depth] = next
 			i++
 		}
 	}
@@ -216,8 +219,8 @@ func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 	return any
 }
 
-// shortestStep marks the tokens that lie on the shortest ways from s, of those after which the rest fits remaining tokens, the
-// next one included; remaining < 0: all.
+// shortestStep marks the tokens on the shortest paths from s, if the rest then fits into remaining tokens, including
+// the marked one; remaining < 0: no limit.
 func (a *automaton) shortestStep(bits []uint32, s *state, remaining int64) (any bool) {
 	for _, at := range s.places {
 		t, next, ok := int32(-1), s, true

@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/grammar/grammartest"
 )
 
-// checkMask compares a mask with what Accept says of every token.
+// checkMask compares a mask with the result of Accept for every token. It returns the allowed tokens.
 func checkMask(t *testing.T, m *Matcher, v *Vocabulary, remaining int, text []byte) []int32 {
 	t.Helper()
 	bits := make([]uint32, Words(v.Size()))
@@ -25,7 +25,8 @@ func checkMask(t *testing.T, m *Matcher, v *Vocabulary, remaining int, text []by
 	if !slices.Equal(got, want) {
 		for id := range int32(v.Size()) {
 			if slices.Contains(got, id) != slices.Contains(want, id) {
-				t.Errorf("after %q with %d remaining: token %q is in the mask: %v, accepted: %v", text, remaining, v.Bytes(id), slices.Contains(got, id), slices.Contains(want, id))
+				t.Errorf("after %q with %d remaining: token %q is in the mask: %v, accepted: %v", text, remaining, v.Bytes(id),
+					slices.Contains(got, id), slices.Contains(want, id))
 			}
 		}
 		t.FailNow()
@@ -36,7 +37,8 @@ func checkMask(t *testing.T, m *Matcher, v *Vocabulary, remaining int, text []by
 func testGrammars(t *testing.T) map[string]*Grammar {
 	t.Helper()
 	grammars := map[string]*Grammar{"json": JSON()}
-	for _, p := range []string{`("([^"\\]|\\.){0,30}",? ?){1,30}`, `(([a-z]{2,20} ){3,9}[A-Z]+){2,3}`, `.{30,60}`, `(a|b)*a(a|b){20}`} {
+	for _, p := range []string{`("([^"\\]|\\.){0,30}",? ?){1,30}`, `(([a-z]{2,20} ){3,9}[A-Z]+){2,3}`, `.{30,60}`,
+		`(a|b)*a(a|b){20}`} {
 		g, err := CompileRegex(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +46,8 @@ func testGrammars(t *testing.T) map[string]*Grammar {
 		grammars[p] = g
 	}
 	for _, schema := range []string{
-		`{"type": "object", "properties": {"name": {"type": "string", "minLength": 1}, "text": {"type": "string", "maxLength": 25}}, "required": ["name"], "additionalProperties": {"type": "string"}}`,
+		`{"type": "object", "properties": {"name": {"type": "string", "minLength": 1}, "text": {"type": "string", ` +
+			`"maxLength": 25}}, "required": ["name"], "additionalProperties": {"type": "string"}}`,
 		`{"type": "array", "items": {"type": "string", "minLength": 20, "maxLength": 60}, "maxItems": 3, "minItems": 2}`,
 	} {
 		g, err := CompileSchema(context.Background(), []byte(schema))
@@ -63,10 +66,10 @@ term ::= [0-9]{1,40} | "(" expr ")" | '"' [^"\x00-\x1f]* '"'`)
 	return grammars
 }
 
-// A token is in the mask exactly if Accept takes it, and in that of a budget exactly if the rest then fits.
+// A token is in the mask exactly if Accept takes it; with a budget, exactly if the rest also fits.
 func TestMaskIsAccept(t *testing.T) { testMasks(t, smallVocabulary(), max(2, 6/raceFactor), 40) }
 
-// The same with many tokens.
+// The same with a larger vocabulary.
 func TestMaskIsAcceptLarge(t *testing.T) {
 	testMasks(t, NewVocabulary(grammartest.Tokens(4096), nil), max(1, 3/raceFactor), 12/min(raceFactor, 2))
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Grammar is a compiled grammar. It is safe for concurrent use.
+// Grammar is a compiled grammar, safe for concurrent use.
 type Grammar struct {
 	program *program
 
@@ -13,7 +13,7 @@ type Grammar struct {
 	automata map[*Vocabulary]*automaton
 }
 
-// maxAutomata is for how many vocabularies a grammar keeps what it has learned.
+// maxAutomata is the number of vocabularies for which a grammar keeps its automaton.
 const maxAutomata = 4
 
 func newGrammar(ctx context.Context, e *expr) (*Grammar, error) {
@@ -38,14 +38,14 @@ func (g *Grammar) automaton(v *Vocabulary) *automaton {
 	return a
 }
 
-// Matcher is one text that is being written under a grammar. One goroutine uses it at a time.
+// Matcher follows one text while it is generated. It is not safe for concurrent use.
 type Matcher struct {
 	a *automaton
 	s *state
 }
 
-// Matcher begins a text of at most budget tokens; < 0: of any number. What ends a text is not counted.
-// Errors: ErrBudget, ErrVocabulary, ErrLimit.
+// Matcher starts a text of at most budget tokens; budget < 0: unlimited. End-of-sequence tokens do not count. The
+// errors are ErrBudget, ErrVocabulary and ErrLimit.
 func (g *Grammar) Matcher(v *Vocabulary, budget int) (*Matcher, error) {
 	a := g.automaton(v)
 	a.mu.Lock()
@@ -53,19 +53,20 @@ func (g *Grammar) Matcher(v *Vocabulary, budget int) (*Matcher, error) {
 	m := &Matcher{a: a, s: a.start()}
 	if m.s.tokens >= infinite {
 		if a.v.singles == byteRange(0, 255) {
-			return nil, failure(ErrLimit, "its shortest text is beyond all bounds")
+			return nil, failure(ErrLimit, "its shortest text is too long")
 		}
-		return nil, failure(ErrVocabulary, "it lacks tokens of single bytes that every text needs")
+		return nil, failure(ErrVocabulary, "single-byte tokens that every text needs are missing")
 	}
 	if budget >= 0 && !a.fits(m.s, int64(budget)) {
-		return nil, failure(ErrBudget, "the shortest has %d, the limit is %d", a.jointTokens(m.s), budget)
+		return nil, failure(ErrBudget, "the shortest text needs %d tokens, the limit is %d", a.jointTokens(m.s), budget)
 	}
 	return m, nil
 }
 
-// Mask writes to dst, which has [Words] of the vocabulary's size, which tokens may come next so that the text can be
-// completed with remaining tokens, the next one included; remaining < 0: with any number. It reports whether there is one;
-// if not, the text is complete (or the budget of a text that has none is at its end). Tokens that end a text are not in it.
+// Mask writes the set of tokens that may come next to dst, which has [Words] of the vocabulary's size elements. After
+// each of them the text can be completed within remaining tokens, including that token; remaining < 0: unlimited. It
+// reports whether the set is non-empty. If it is empty, the text is complete, or the caller has already exceeded the
+// budget. End-of-sequence tokens are never in the set.
 func (m *Matcher) Mask(dst []uint32, remaining int) bool {
 	a := m.a
 	a.mu.Lock()
@@ -80,7 +81,7 @@ func (m *Matcher) Mask(dst []uint32, remaining int) bool {
 	return a.within(dst, m.s, int64(remaining))
 }
 
-// Accept takes the next token. An error, ErrToken, leaves the text as it was.
+// Accept appends a token. On an error, ErrToken, the text is unchanged.
 func (m *Matcher) Accept(token int32) error {
 	a := m.a
 	a.mu.Lock()
@@ -98,7 +99,7 @@ func (m *Matcher) Accept(token int32) error {
 	return nil
 }
 
-// Clone is a second matcher of the same text, which goes its own way.
+// Clone returns an independent matcher at the same point of the text.
 func (m *Matcher) Clone() *Matcher {
 	c := *m
 	return &c
@@ -107,7 +108,7 @@ func (m *Matcher) Clone() *Matcher {
 // Done reports whether the text may end here.
 func (m *Matcher) Done() bool { return m.s.accept }
 
-// Fewest is how many tokens suffice to complete the text, 0 when it may end here.
+// Fewest returns the number of tokens that suffice to complete the text, 0 if it may end here.
 func (m *Matcher) Fewest() int {
 	a := m.a
 	a.mu.Lock()

@@ -6,13 +6,13 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// nullability tells which exprs hold the empty string.
+// nullability records which exprs contain the empty string.
 type nullability struct {
 	rules map[*rule]bool
 	memo  map[*expr]bool
 }
 
-// findNullable looks at all that can be reached from e, and checks the limit on alternatives on the way.
+// findNullable analyzes all exprs that are reachable from e. It also checks the limits on alternatives and rules.
 func findNullable(e *expr) (*nullability, error) {
 	n := &nullability{rules: map[*rule]bool{}, memo: map[*expr]bool{}}
 	var rules []*rule
@@ -25,7 +25,7 @@ func findNullable(e *expr) (*nullability, error) {
 		}
 		seen[e] = true
 		if e.op == exprAlt && len(e.subs) > limits.GrammarAlternatives {
-			err = failure(ErrLimit, "%d alternatives in one place; at most %d", len(e.subs), limits.GrammarAlternatives)
+			err = failure(ErrLimit, "%d alternatives in one group; at most %d", len(e.subs), limits.GrammarAlternatives)
 		}
 		if e.op == exprCall {
 			if _, ok := n.rules[e.rule]; !ok {
@@ -58,7 +58,7 @@ func findNullable(e *expr) (*nullability, error) {
 	return n, nil
 }
 
-// of reports whether e holds the empty string.
+// of reports whether e contains the empty string.
 func (n *nullability) of(e *expr) bool {
 	if v, ok := n.memo[e]; ok {
 		return v
@@ -85,7 +85,8 @@ func (n *nullability) of(e *expr) bool {
 	return v
 }
 
-// checkLeftRecursion refuses rules that can call themselves before they have read anything: their stack would grow without end.
+// checkLeftRecursion refuses rules that can call themselves before they consume a byte: their stack would grow without
+// bound.
 func checkLeftRecursion(e *expr, n *nullability) error {
 	const (
 		open = 1
@@ -121,8 +122,8 @@ func checkLeftRecursion(e *expr, n *nullability) error {
 		switch {
 		case err != nil || state[r] == done:
 		case state[r] == open:
-			way := clip(strings.Join(append(path, r.name), " -> "))
-			err = failure(ErrUnsupported, "rule %s begins with itself (%s); write it as a repetition", r.name, way)
+			cycle := clip(strings.Join(append(path, r.name), " -> "))
+			err = failure(ErrUnsupported, "rule %s is left-recursive (%s); rewrite it as a repetition", r.name, cycle)
 		default:
 			state[r] = open
 			path = append(path, r.name)

@@ -1,13 +1,14 @@
 package grammar
 
-// Most tokens of a vocabulary are plain: whole characters that stand in a JSON string as they are. Inside a string it only
-// counts how many characters they have, and that only near a limit, so a mask takes them by their lengths without a walk.
+// Most tokens of a vocabulary are plain: whole characters that need no escape in a JSON string. Inside a string only
+// their number of characters matters, and only near a length limit. A mask therefore takes them by length, without a
+// walk.
 
-// plainLengths is up to how many characters tokens are told apart by their lengths.
+// plainLengths is the largest length in characters for which plain tokens have a mask of their own.
 const plainLengths = countHorizon
 
-// takePlain marks the plain tokens after which take holds of the state, if all characters lead from s the same way. It returns
-// the tries of those tokens that are still to be walked.
+// takePlain sets the bits of the plain tokens for which take accepts the state they lead to, if every plain character
+// leads from s to the same state. It returns the tries with the tokens that still need a walk.
 func (a *automaton) takePlain(bits []uint32, s *state, take func(*state) bool) []*trie {
 	var chain []*state
 	at := s
@@ -26,7 +27,8 @@ func (a *automaton) takePlain(bits []uint32, s *state, take func(*state) bool) [
 		at = next
 	}
 	for i, next := range chain {
-		if i == len(chain)-1 && (i > 0 && next == chain[i-1] || i == 0 && next == s) { // and so on
+		// a loop: all longer tokens lead here too
+		if i == len(chain)-1 && (i > 0 && next == chain[i-1] || i == 0 && next == s) {
 			if !take(next) {
 				break
 			}
@@ -55,10 +57,10 @@ func or(dst, src []uint32) {
 	}
 }
 
-// plainNext is the state that every plain character leads to from s, nil where there are several.
+// plainNext returns the state that every plain character leads to from s, or nil if there are several.
 func (a *automaton) plainNext(s *state) *state {
-	if !s.looked {
-		s.looked = true
+	if !s.plainNextKnown {
+		s.plainNextKnown = true
 		s.plainNext = a.findPlainNext(s)
 	}
 	return s.plainNext
@@ -74,16 +76,18 @@ func (a *automaton) findPlainNext(s *state) *state {
 			return nil
 		}
 	}
-	// Table 3-7 of the Unicode standard: well-formed byte sequences.
-	for _, l := range []struct{ from, to, low, high byte }{{0xc2, 0xdf, 0x80, 0xbf}, {0xe0, 0xe0, 0xa0, 0xbf}, {0xe1, 0xec, 0x80, 0xbf},
-		{0xed, 0xed, 0x80, 0x9f}, {0xee, 0xef, 0x80, 0xbf}, {0xf0, 0xf0, 0x90, 0xbf}, {0xf1, 0xf3, 0x80, 0xbf}, {0xf4, 0xf4, 0x80, 0x8f}} {
+	// Table 3-7 of the Unicode standard: well-formed UTF-8 byte sequences.
+	for _, l := range []struct{ from, to, low, high byte }{{0xc2, 0xdf, 0x80, 0xbf}, {0xe0, 0xe0, 0xa0, 0xbf},
+		{0xe1, 0xec, 0x80, 0xbf},
+		{0xed, 0xed, 0x80, 0x9f}, {0xee, 0xef, 0x80, 0xbf}, {0xf0, 0xf0, 0x90, 0xbf}, {0xf1, 0xf3, 0x80, 0xbf},
+		{0xf4, 0xf4, 0x80, 0x8f}} {
 		for b := l.from; b <= l.to; b++ {
 			if b > l.from && a.classOf[b] == a.classOf[b-1] {
 				continue
 			}
-			end := a.among(a.step(s, b), l.low, l.high)
+			end := a.commonTarget(a.step(s, b), l.low, l.high)
 			for length := 2; end != nil && (length == 2 && b >= 0xe0 || length == 3 && b >= 0xf0); length++ {
-				end = a.among(end, 0x80, 0xbf)
+				end = a.commonTarget(end, 0x80, 0xbf)
 			}
 			if end != to {
 				return nil
@@ -93,8 +97,8 @@ func (a *automaton) findPlainNext(s *state) *state {
 	return to
 }
 
-// among is where every byte from low to high leads, nil where that is not one state.
-func (a *automaton) among(s *state, low, high byte) *state {
+// commonTarget returns the state that every byte from low to high leads to, or nil if there are several.
+func (a *automaton) commonTarget(s *state, low, high byte) *state {
 	to := a.step(s, low)
 	for b := low; b < high; b++ {
 		if a.classOf[b+1] != a.classOf[b] && a.step(s, b+1) != to {

@@ -7,24 +7,24 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// node is one place in a program.
+// node is an instruction of a program.
 type node struct {
 	op       nodeOp
-	set      int32   // nodeByte: index of the bytes that may come
-	next     int32   // nodeByte, nodeRepeat: what follows; nodeCall: where the called rule returns to
-	arg      int32   // nodeCall, nodeRepeat: where the rule or the body begins
-	min, max int32   // nodeRepeat; max < 0: no end
+	set      int32   // nodeByte: index of the set of allowed bytes
+	next     int32   // nodeByte, nodeRepeat: the continuation; nodeCall: where the called rule returns to
+	arg      int32   // nodeCall, nodeRepeat: start of the rule or the body
+	min, max int32   // nodeRepeat; max < 0: unbounded
 	alts     []int32 // nodeAlt
 }
 
 type nodeOp uint8
 
 const (
-	nodeEnd    nodeOp = iota // of a rule or of a repeated body; node 0 is the only one
-	nodeByte                 // takes a byte
-	nodeAlt                  // goes on at any of alts
-	nodeCall                 // runs a rule, then goes on
-	nodeRepeat               // runs a body so many times, then goes on
+	nodeEnd    nodeOp = iota // end of a rule or a repeated body; only node 0
+	nodeByte                 // consumes a byte
+	nodeAlt                  // continues at any of alts
+	nodeCall                 // runs a rule, then continues at next
+	nodeRepeat               // runs a body min to max times, then continues at next
 )
 
 // program is a compiled grammar.
@@ -32,7 +32,7 @@ type program struct {
 	nodes []node
 	sets  []byteSet
 	start int32
-	live  []bool // a finite string leads from the node to its end
+	live  []bool // by node: a finite string leads to the end
 }
 
 type consKey struct {
@@ -59,11 +59,11 @@ type compiler struct {
 	pending  []*rule
 	nullable *nullability
 	nonEmpty map[*expr]*expr
-	bodies   map[*rule]*rule // rules without their empty string
+	bodies   map[*rule]*rule // rules without the empty string
 	err      error
 }
 
-// compile makes the program of a grammar that starts with e.
+// compile returns the program of the grammar e.
 func compile(ctx context.Context, e *expr) (*program, error) {
 	c := &compiler{ctx: ctx, setIDs: map[byteSet]int32{}, cons: map[consKey]int32{}, places: map[placeKey]int32{},
 		starts: map[*rule]int32{}, nonEmpty: map[*expr]*expr{}, bodies: map[*rule]*rule{}}
@@ -91,7 +91,7 @@ func compile(ctx context.Context, e *expr) (*program, error) {
 		return nil, err
 	}
 	if !p.live[start] {
-		return nil, failure(ErrInvalid, "no finite text satisfies it")
+		return nil, failure(ErrInvalid, "no finite text matches the grammar")
 	}
 	return p, nil
 }
@@ -105,13 +105,13 @@ func (c *compiler) fail(err error) int32 {
 
 func (c *compiler) add(n node) int32 {
 	if len(c.nodes) >= limits.GrammarPlaces {
-		return c.fail(failure(ErrLimit, "it compiles to more than %d places", limits.GrammarPlaces))
+		return c.fail(failure(ErrLimit, "the grammar compiles to more than %d places", limits.GrammarPlaces))
 	}
 	c.nodes = append(c.nodes, n)
 	return int32(len(c.nodes) - 1)
 }
 
-// shared adds a node, or finds the one that is the same.
+// shared returns an existing node equal to n, or adds n.
 func (c *compiler) shared(n node) int32 {
 	k := consKey{n.op, n.set, n.next, n.arg, n.min, n.max}
 	if at, ok := c.cons[k]; ok {
@@ -132,7 +132,7 @@ func (c *compiler) setID(s byteSet) int32 {
 	return id
 }
 
-// place is where e begins when next follows it.
+// place returns the node where e begins if next is its continuation.
 func (c *compiler) place(e *expr, next int32) int32 {
 	if c.err == nil {
 		c.err = c.ctx.Err()
@@ -186,15 +186,15 @@ func (c *compiler) build(e *expr, next int32) int32 {
 	return c.repeat(e, next)
 }
 
-// inlineRepeat is up to how many places a counted repetition is written out.
+// inlineRepeat is the largest number of nodes that a counted repetition is unrolled to.
 const inlineRepeat = 32
 
 func (c *compiler) repeat(e *expr, next int32) int32 {
 	body, least, most := e.subs[0], e.min, e.max
 	if least > limits.GrammarRepeat || most > limits.GrammarRepeat {
-		return c.fail(failure(ErrLimit, "a repetition of more than %d", limits.GrammarRepeat))
+		return c.fail(failure(ErrLimit, "a repetition count above %d", limits.GrammarRepeat))
 	}
-	// A body that can be empty would repeat without end and without reading anything.
+	// A body that matches the empty string could repeat forever without consuming a byte.
 	if c.nullable.of(body) {
 		least, body = 0, c.withoutEmpty(body)
 	}
@@ -230,7 +230,7 @@ func (c *compiler) repeat(e *expr, next int32) int32 {
 	return c.shared(node{op: nodeRepeat, arg: begin, next: next, min: int32(least), max: int32(most)})
 }
 
-// withoutEmpty is e but for the empty string.
+// withoutEmpty returns e without the empty string.
 func (c *compiler) withoutEmpty(e *expr) *expr {
 	if !c.nullable.of(e) {
 		return e
@@ -240,9 +240,10 @@ func (c *compiler) withoutEmpty(e *expr) *expr {
 	}
 	var made *expr
 	switch e.op {
-	case exprSeq: // the first part that is not empty, then the rest
+	case exprSeq: // for each part: that part without the empty string, then the rest
 		if len(e.subs) > limits.GrammarAlternatives {
-			c.fail(failure(ErrLimit, "a repetition of %d parts that may all be empty; at most %d", len(e.subs), limits.GrammarAlternatives))
+			const format = "a repetition of %d parts that may all be empty; at most %d"
+			c.fail(failure(ErrLimit, format, len(e.subs), limits.GrammarAlternatives))
 			return noExpr
 		}
 		var parts []*expr
@@ -313,7 +314,8 @@ func (p *program) findLive(ctx context.Context) error {
 	return nil
 }
 
-// sweep is the k-th of n in the order of a round: forth and back, so that chains in either direction take few rounds.
+// sweep returns the k-th of n indices of a round. Rounds alternate direction, so that chains in either direction
+// converge in few rounds.
 func sweep(k, n, round int) int {
 	if round%2 == 0 {
 		return k

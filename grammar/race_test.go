@@ -2,5 +2,5 @@
 
 package grammar
 
-// raceFactor is how much less the long tests do under the race detector.
+// raceFactor divides the amount of work of the long tests.
 const raceFactor = 12

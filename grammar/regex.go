@@ -9,10 +9,9 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// CompileRegex makes the grammar of all texts that a regular expression matches as a whole. The syntax is RE2's as package
-// regexp has it, over UTF-8. Anchors may stand at the ends; word boundaries, and what RE2 leaves out, are ErrUnsupported.
-// Whether a repetition is greedy makes no difference.
-// It ends early with the context's error.
+// CompileRegex compiles a regular expression that must match the whole text. The syntax is RE2's, as in package regexp,
+// over UTF-8. Anchors are allowed at the ends only. Word boundaries and everything that RE2 leaves out are
+// ErrUnsupported. Greediness of a repetition makes no difference. If ctx is canceled, CompileRegex returns its error.
 func CompileRegex(ctx context.Context, pattern string) (*Grammar, error) {
 	e, err := regexExpr(pattern, utf8Expr, false)
 	if err != nil {
@@ -21,11 +20,11 @@ func CompileRegex(ctx context.Context, pattern string) (*Grammar, error) {
 	return newGrammar(ctx, e)
 }
 
-// regexExpr is the texts that a pattern matches. encode writes one character. search is the rule of JSON schemas: the pattern
-// may match anywhere in the text unless it has anchors.
+// regexExpr returns the texts that pattern matches. encode returns the expr of one character of a set. search is the
+// rule of JSON schemas: without anchors the pattern may match anywhere in the text.
 func regexExpr(pattern string, encode func(runeSet) *expr, search bool) (*expr, error) {
 	if len(pattern) > limits.GrammarRegex {
-		return nil, failure(ErrLimit, "a pattern of %d bytes; at most %d", len(pattern), limits.GrammarRegex)
+		return nil, failure(ErrLimit, "the pattern has %d bytes; at most %d are allowed", len(pattern), limits.GrammarRegex)
 	}
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -60,12 +59,13 @@ func asSyntaxError(err error, target **syntax.Error) bool {
 type regexCompiler struct {
 	pattern string
 	encode  func(runeSet) *expr
-	dot     *expr // any text: what may stand before and after a match; nil: nothing
+	dot     *expr // any text: what may precede and follow a match; nil: nothing
 	classes map[string]*expr
 	err     error
 }
 
-// anchored is re with what may stand before it, where first, and after it, where last.
+// anchored compiles re; first and last tell whether it is at the start and at the end of the pattern, where anchors are
+// allowed and other text may precede or follow the match.
 func (c *regexCompiler) anchored(re *syntax.Regexp, first, last bool) *expr {
 	switch re.Op {
 	case syntax.OpCapture:
@@ -101,7 +101,7 @@ func (c *regexCompiler) anchored(re *syntax.Regexp, first, last bool) *expr {
 		}
 		parts := make([]*expr, 0, len(subs))
 		for i, s := range subs {
-			// A group at an end may hold anchors of its own.
+			// A group at either end may contain anchors.
 			head, tail := before && i == 0, after && i == len(subs)-1
 			if (head || tail) && hasAnchor(s) {
 				parts = append(parts, c.anchored(s, head, tail))
@@ -163,7 +163,7 @@ func (c *regexCompiler) expr(re *syntax.Regexp) *expr {
 	case syntax.OpCharClass:
 		return c.class(runeSet(re.Rune).and(everyRune))
 	case syntax.OpAnyCharNotNL:
-		// A dot stops at what either of RE2 and ECMA-262 (section 12.3, LineTerminator) stops at.
+		// A dot excludes the line terminators of both RE2 and ECMA-262 (section 12.3, LineTerminator).
 		return c.class(runeSet{'\n', '\n', '\r', '\r', 0x2028, 0x2029}.not())
 	case syntax.OpAnyChar:
 		return c.class(everyRune)
@@ -199,7 +199,7 @@ func (c *regexCompiler) expr(re *syntax.Regexp) *expr {
 	return noExpr
 }
 
-// class is one character of a set. Equal classes are one expr, so that they are one place where what follows is the same.
+// class matches one character of s. Equal classes share one expr, so that they share nodes before equal continuations.
 func (c *regexCompiler) class(s runeSet) *expr {
 	key := string(s)
 	if e, ok := c.classes[key]; ok {
@@ -210,7 +210,7 @@ func (c *regexCompiler) class(s runeSet) *expr {
 	return e
 }
 
-// fromECMA writes the escapes that patterns of JSON schemas have and RE2 does not.
+// fromECMA translates escapes of JSON schemas' patterns (ECMA-262) that RE2 lacks.
 func fromECMA(pattern string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {

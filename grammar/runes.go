@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// runeSet is a set of characters as pairs of first and last, in order and without overlap.
+// runeSet is a set of characters: ranges as first and last character, sorted, without overlap.
 type runeSet []rune
 
 var everyRune = runeSet{0, 0xd7ff, 0xe000, utf8.MaxRune}
 
-// tidy puts pairs in any order into the form of a runeSet, without surrogates.
+// tidy makes a runeSet of ranges in any order, and removes surrogates.
 func tidy(pairs []rune) (out runeSet) {
 	type span struct{ lo, hi rune }
 	var spans []span
@@ -44,7 +44,7 @@ func (s runeSet) and(o runeSet) (out runeSet) {
 	return out
 }
 
-// not is all other characters.
+// not returns the complement of s.
 func (s runeSet) not() (out runeSet) {
 	next := rune(0)
 	for i := 0; i < len(s); i += 2 {
@@ -68,7 +68,7 @@ func (s runeSet) has(r rune) bool {
 	return false
 }
 
-// utf8Expr is one character of a set in UTF-8.
+// utf8Expr matches one character of s in UTF-8.
 func utf8Expr(s runeSet) *expr {
 	var seqs [][]byteSpan
 	for i := 0; i < len(s); i += 2 {
@@ -85,15 +85,15 @@ func utf8Expr(s runeSet) *expr {
 	return spansExpr(seqs)
 }
 
-// firstOfLength is the first character that takes as many bytes as the last one does.
+// firstOfLength maps the last character of an encoded length to the first one of that length.
 var firstOfLength = map[rune]rune{0x7f: 0, 0x7ff: 0x80, 0xffff: 0x800, utf8.MaxRune: 0x10000}
 
 // byteSpan is a range of bytes.
 type byteSpan struct{ lo, hi byte }
 
-// appendUTF8 appends the sequences of byte ranges that are the characters from lo to hi, which have equally many bytes.
+// appendUTF8 appends byte range sequences that match the characters from lo to hi, which have the same encoded length.
 func appendUTF8(seqs [][]byteSpan, lo, hi rune) [][]byteSpan {
-	for bits := 6; bits <= 18; bits += 6 { // where the last bytes do not cover their range, split
+	for bits := 6; bits <= 18; bits += 6 { // split where the last bytes do not cover their range
 		mask := rune(1)<<bits - 1
 		if lo>>bits == hi>>bits || lo <= 0x7f {
 			continue
@@ -115,7 +115,7 @@ func appendUTF8(seqs [][]byteSpan, lo, hi rune) [][]byteSpan {
 	return append(seqs, seq)
 }
 
-// spansExpr is any of seqs, with equal beginnings put together, so that a class of a thousand ranges has few branches.
+// spansExpr matches any of seqs. It merges equal prefixes, so that a class of a thousand ranges has few branches.
 func spansExpr(seqs [][]byteSpan) *expr {
 	var last byteSet
 	var heads []byteSpan
@@ -131,7 +131,7 @@ func spansExpr(seqs [][]byteSpan) *expr {
 		tails[s[0]] = append(tails[s[0]], s[1:])
 	}
 	parts := []*expr{setExpr(last)}
-	// Heads with equal tails are one set.
+	// Heads with equal tails are merged into one set.
 	merged := map[string]int{}
 	var sets []byteSet
 	var rests [][][]byteSpan

@@ -12,13 +12,13 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// CompileSchema makes the grammar of the JSON values that a JSON schema allows (draft 2020-12, and what OpenAPI and older
-// drafts write in its place). docs/structured-output.md lists the keywords. A keyword that a grammar cannot hold is
-// ErrUnsupported, with its name and the place as a JSON pointer; titles, descriptions and other annotations have no effect.
+// CompileSchema compiles a JSON schema (draft 2020-12, and the equivalents of OpenAPI and older drafts).
+// docs/structured-output.md lists the keywords. A keyword that a grammar cannot express is ErrUnsupported, with its
+// name and location as a JSON pointer. Titles, descriptions and other annotations have no effect.
 //
-// The grammar may allow less than the schema, never more: properties come in the order of the schema, and an object that
-// lists properties has no others unless additionalProperties says so.
-// It ends early with the context's error.
+// The grammar may allow less than the schema, never more: properties come in schema order, and an object that lists
+// properties has no others unless additionalProperties allows them. If ctx is canceled, CompileSchema returns its
+// error.
 func CompileSchema(ctx context.Context, schema []byte) (*Grammar, error) {
 	root, err := readValue(schema)
 	if err != nil {
@@ -35,14 +35,14 @@ func CompileSchema(ctx context.Context, schema []byte) (*Grammar, error) {
 	return newGrammar(ctx, e)
 }
 
-// typeSet is a set of the types of JSON values.
+// typeSet is a set of JSON types.
 type typeSet uint8
 
 const (
 	typeNull typeSet = 1 << iota
 	typeBoolean
 	typeInteger
-	typeFraction // a number that is not written as an integer
+	typeFraction // a number that is not an integer
 	typeString
 	typeArray
 	typeObject
@@ -51,16 +51,17 @@ const (
 	anyType   = typeNull | typeBoolean | anyNumber | typeString | typeArray | typeObject
 )
 
-var typeNames = map[string]typeSet{"null": typeNull, "boolean": typeBoolean, "integer": typeInteger, "number": anyNumber,
+var typeNames = map[string]typeSet{"null": typeNull, "boolean": typeBoolean, "integer": typeInteger,
+	"number": anyNumber,
 	"string": typeString, "array": typeArray, "object": typeObject}
 
-// located is a schema and where it stands.
+// located is a schema and its location.
 type located struct {
 	schema *value
 	path   string
 }
 
-// conjunction is schemas that all hold for one value.
+// conjunction is a list of schemas that a value must all satisfy.
 type conjunction []located
 
 func (c conjunction) path() string {
@@ -70,7 +71,7 @@ func (c conjunction) path() string {
 	return c[0].path
 }
 
-// key is equal for conjunctions of the same schemas.
+// key identifies the set of schemas of a conjunction.
 func (c conjunction) key() string {
 	parts := make([]string, len(c))
 	for i, l := range c {
@@ -84,47 +85,47 @@ type schemaCompiler struct {
 	ctx  context.Context
 	root *value
 	json *jsonRules
-	made map[string]*made // by conjunction
-	once map[string]*expr // calls of what several schemas may want, by what it is
+	made map[string]*made // by conjunction's key
+	once map[string]*expr // shared exprs by key, see shared
 	work int
 	err  error
 
-	anchors map[string]*value // by name; nil before the first reference to one
+	anchors map[string]*value // by name; nil before the first reference to an anchor
 }
 
-// made is what a conjunction compiles to; rule is set once something calls it.
+// made is a compiled conjunction. rule is set once something calls it.
 type made struct {
 	rule *rule
-	e    *expr // nil while it is being made
+	e    *expr // nil while it is compiled
 }
 
-// fail keeps the first error.
+// fail records the first error.
 func (c *schemaCompiler) fail(kind error, path, format string, args ...any) {
 	if c.err == nil {
 		c.err = failure(kind, "%s: "+format, append([]any{path}, args...)...)
 	}
 }
 
-// step counts work, and reports whether to go on.
+// step adds to the work done, and reports whether to continue.
 func (c *schemaCompiler) step(work int, path string) bool {
 	if c.err != nil {
 		return false
 	}
 	if c.work += work; c.work > limits.GrammarSchemas {
-		c.fail(ErrLimit, path, "the schema unfolds to more than %d", limits.GrammarSchemas)
+		c.fail(ErrLimit, path, "the schema unfolds to more than %d schemas", limits.GrammarSchemas)
 	} else if err := c.ctx.Err(); err != nil {
 		c.err = err
 	}
 	return c.err == nil
 }
 
-// compile is the values for which all of the schemas hold.
+// compile matches the values that satisfy all schemas.
 func (c *schemaCompiler) compile(all conjunction) *expr {
 	if !c.step(1, all.path()) {
 		return noExpr
 	}
 	key := all.key()
-	if m := c.made[key]; m != nil { // met again: one part of the program for all, unless it is small
+	if m := c.made[key]; m != nil { // compiled before: share one rule unless it is small
 		if m.rule == nil {
 			if m.e != nil && (m.e.op == exprCall || m.e.op == exprText || m.e == boolean || m.e.none()) {
 				return m.e
@@ -149,7 +150,7 @@ func (c *schemaCompiler) compile(all conjunction) *expr {
 	return e
 }
 
-// union is the values of s. Where s has alternatives, each of them is taken together with all else.
+// union matches the values of s. It combines each alternative of s with everything else that s requires.
 func (c *schemaCompiler) union(s *shape, path string) *expr {
 	if c.err != nil || s.types == 0 {
 		return noExpr
@@ -178,7 +179,7 @@ func (c *schemaCompiler) union(s *shape, path string) *expr {
 	return altExpr(parts...)
 }
 
-// expr is the values of s, which has no alternatives.
+// expr matches the values of s, which has no alternatives.
 func (c *schemaCompiler) expr(s *shape, path string) *expr {
 	if s.consts != nil {
 		var words []string
@@ -207,7 +208,7 @@ func (c *schemaCompiler) expr(s *shape, path string) *expr {
 	return altExpr(parts...)
 }
 
-// shared is what build makes, as one part of the program for all that have the same key. work is how much that is.
+// shared returns the result of build as a rule that all callers with the same key share. work is the cost of build.
 func (c *schemaCompiler) shared(key, path string, work int, build func() *expr) *expr {
 	if e, ok := c.once[key]; ok {
 		return e
@@ -223,7 +224,7 @@ func (c *schemaCompiler) shared(key, path string, work int, build func() *expr) 
 	return e
 }
 
-// resolve is the schema that a reference names.
+// resolve returns the schema that a reference points to.
 func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	if id := c.root.get("$id"); !ok && id != nil && id.kind == typeString {
@@ -231,7 +232,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 		fragment, _ = strings.CutPrefix(fragment, "#")
 	}
 	if !ok {
-		c.fail(ErrUnsupported, path, "$ref %q: only references into the schema itself (#...) are", ref)
+		c.fail(ErrUnsupported, path, "$ref %q: only references within the schema (#...) are supported", ref)
 		return located{}, false
 	}
 	if decoded, err := url.PathUnescape(fragment); err == nil {
@@ -240,7 +241,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 	at := c.root
 	if fragment != "" && fragment[0] != '/' {
 		if at = c.anchor(fragment); at == nil {
-			c.fail(ErrInvalid, path, "$ref %q: there is no such anchor", ref)
+			c.fail(ErrInvalid, path, "$ref %q: no such anchor", ref)
 			return located{}, false
 		}
 		return located{at, ref}, true
@@ -259,7 +260,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 			next = at.get(part)
 		}
 		if next == nil {
-			c.fail(ErrInvalid, path, "$ref %q: there is nothing at %q", ref, part)
+			c.fail(ErrInvalid, path, "$ref %q: %q does not exist", ref, part)
 			return located{}, false
 		}
 		at = next
@@ -267,7 +268,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 	return located{at, "#" + fragment}, true
 }
 
-// anchor is the first schema of a name, nil where there is none.
+// anchor returns the first schema with this $anchor, or nil.
 func (c *schemaCompiler) anchor(name string) *value {
 	if c.anchors == nil {
 		c.anchors = map[string]*value{}

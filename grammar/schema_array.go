@@ -1,6 +1,6 @@
 package grammar
 
-// array is the arrays of s.
+// array matches the arrays of s.
 func (c *schemaCompiler) array(s *shape, path string) *expr {
 	prefix, most := 0, -1
 	said := false
@@ -20,7 +20,7 @@ func (c *schemaCompiler) array(s *shape, path string) *expr {
 	if len(s.arrays) == 0 && s.minItems == 0 && most < 0 {
 		return c.json.array()
 	}
-	item := func(i int) *expr { // past the prefixes all are the same
+	item := func(i int) *expr { // from prefix on, all items are the same
 		var all conjunction
 		for _, a := range s.arrays {
 			if i < len(a.prefix) {
@@ -32,7 +32,7 @@ func (c *schemaCompiler) array(s *shape, path string) *expr {
 		return c.compile(all)
 	}
 	end := textExpr("]")
-	// What follows the prefix, after n > 0 items or none.
+	// The items after the prefix.
 	others := noExpr
 	if most < 0 || most > prefix {
 		others = item(prefix)
@@ -63,7 +63,7 @@ func (c *schemaCompiler) array(s *shape, path string) *expr {
 			one = seqExpr(textExpr(", "), one)
 		}
 		rest = seqExpr(one, rest)
-		if i >= s.minItems { // i items before it are enough
+		if i >= s.minItems { // the i items before it suffice
 			rest = altExpr(rest, end)
 		}
 	}

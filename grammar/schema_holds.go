@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// wrapAt puts a place in front of an error.
+// wrapAt prefixes an error with a location.
 func wrapAt(path string, err error) error { return fmt.Errorf("%s: %w", path, err) }
 
-// holds reports whether a constant satisfies a shape that has no alternatives.
+// holds reports whether a constant satisfies s, which has no alternatives.
 func (c *schemaCompiler) holds(s *shape, v *value, path string) bool {
 	if !c.step(1, path) {
 		return false
@@ -95,7 +95,7 @@ func (c *schemaCompiler) holds(s *shape, v *value, path string) bool {
 	return true
 }
 
-// allHold reports whether a constant satisfies schemas.
+// allHold reports whether a constant satisfies all schemas.
 func (c *schemaCompiler) allHold(all []located, v *value, path string) bool {
 	for _, l := range all {
 		s := shape{types: anyType}
@@ -122,7 +122,7 @@ func (c *schemaCompiler) unionHolds(s *shape, v *value, path string) bool {
 func (c *schemaCompiler) matches(pattern, text, path string) bool {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		c.fail(ErrUnsupported, path, "the pattern %q: %v", clip(pattern), err)
+		c.fail(ErrUnsupported, path, "pattern %q: %v", clip(pattern), err)
 		return false
 	}
 	return re.MatchString(text)

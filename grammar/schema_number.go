@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxDivisor is up to which number digits can keep count of a remainder.
+// maxDivisor is the largest divisor whose remainders digits can track.
 const maxDivisor = 1000
 
-// number is the numbers of s. With limits or multipleOf they are written without an exponent.
+// number matches the numbers of s. With limits or multipleOf, numbers have no exponent.
 func (c *schemaCompiler) number(s *shape, path string) *expr {
 	integers := s.types&typeFraction == 0
 	if s.low == nil && s.high == nil && len(s.multiples) == 0 {
@@ -26,17 +26,17 @@ func (c *schemaCompiler) number(s *shape, path string) *expr {
 	return c.shared(key, path, work, func() *expr { return c.rangedNumber(s, integers, path) })
 }
 
-// rangedNumber is the numbers of s where it has limits or divisors.
+// rangedNumber matches the numbers of s if it has limits or divisors.
 func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *expr {
 	step, ok := commonMultiple(s.multiples)
 	if !ok {
-		c.fail(ErrUnsupported, path, "multipleOf of numbers with large common multiples")
+		c.fail(ErrUnsupported, path, "multipleOf values whose least common multiple is too large")
 		return noExpr
 	}
-	// By digits after the point: all that a number of 32 characters and the digits of the limits leave.
+	// One part per number of decimal places, up to what 32 characters leave after the digits of the limits.
 	low, high := numberRange(s)
 	if low.Cmp(high) > 0 {
-		return noExpr // all of its numbers are too long to be written
+		return noExpr // all numbers in the range have too many digits
 	}
 	whole := max(len(floor(new(big.Rat).Abs(low)).String()), len(floor(new(big.Rat).Abs(high)).String()))
 	places := 0
@@ -55,11 +55,12 @@ func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *exp
 			last.Sub(last, big.NewInt(1))
 		}
 		divisor := 1
-		if step != nil { // m / 10^f is a multiple of p/q exactly if m is one of p 10^f / q in lowest terms
+		// m / 10^f is a multiple of p/q exactly if m is a multiple of p 10^f / q in lowest terms.
+		if step != nil {
 			d := new(big.Rat).Mul(step, scale).Num()
 			if !d.IsInt64() || d.Int64() > maxDivisor {
 				if f == 0 && integers {
-					c.fail(ErrUnsupported, path, "multipleOf %s: above %d for integers", step.RatString(), maxDivisor)
+					c.fail(ErrUnsupported, path, "multipleOf %s is above %d for integers", step.RatString(), maxDivisor)
 					return noExpr
 				}
 				continue
@@ -69,13 +70,13 @@ func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *exp
 		parts = append(parts, fixedExpr(first, last, f, divisor))
 	}
 	if len(parts) == 0 {
-		c.fail(ErrUnsupported, path, "multipleOf %s: no decimal fraction, or above %d", step.RatString(), maxDivisor)
+		c.fail(ErrUnsupported, path, "multipleOf %s is not a decimal fraction, or is above %d", step.RatString(), maxDivisor)
 		return noExpr
 	}
 	return altExpr(parts...)
 }
 
-// numberRange is the range of s, at most of numbers with 19 digits before the point.
+// numberRange returns the range of s, limited to 19 digits before the point.
 func numberRange(s *shape) (low, high *big.Rat) {
 	most := new(big.Rat).SetInt(new(big.Int).Sub(power10(maxDigits), big.NewInt(1)))
 	low, high = new(big.Rat).Neg(most), most
@@ -102,7 +103,7 @@ func ceil(r *big.Rat) *big.Int {
 	return q
 }
 
-// commonMultiple is the least number that all of them divide, nil for none.
+// commonMultiple returns the least common multiple of all, nil if there are none, and whether it is small enough.
 func commonMultiple(all []*big.Rat) (*big.Rat, bool) {
 	var common *big.Rat
 	for _, r := range all {
@@ -118,7 +119,8 @@ func commonMultiple(all []*big.Rat) (*big.Rat, bool) {
 	return common, common == nil || common.Num().BitLen() <= 64
 }
 
-// fixedExpr is the numbers m / 10^places, written with so many places, for all multiples m of divisor from first to last.
+// fixedExpr matches m / 10^places, with exactly that many decimal places, for all multiples m of divisor from first to
+// last.
 func fixedExpr(first, last *big.Int, places, divisor int) *expr {
 	var parts []*expr
 	zero, one := new(big.Int), big.NewInt(1)
@@ -139,7 +141,7 @@ func fixedExpr(first, last *big.Int, places, divisor int) *expr {
 	return altExpr(parts...)
 }
 
-// digitsExpr is that without signs.
+// digitsExpr is fixedExpr for non-negative numbers.
 func digitsExpr(from, to *big.Int, places, divisor int) *expr {
 	if from.Cmp(to) > 0 {
 		return noExpr
@@ -162,7 +164,7 @@ func digitsExpr(from, to *big.Int, places, divisor int) *expr {
 			continue
 		}
 		w.low, w.high = padded(low, length), padded(high, length)
-		for k := range w.made { // what is free of the limits stays
+		for k := range w.made { // exprs that do not depend on the limits remain valid
 			if k.aboveLow || k.belowHigh {
 				delete(w.made, k)
 			}
@@ -177,7 +179,7 @@ func padded(n *big.Int, length int) string {
 	return strings.Repeat("0", length-len(s)) + s
 }
 
-// digitWriter makes the digits of numbers of one length between low and high.
+// digitWriter builds the digits of numbers of one length between low and high.
 type digitWriter struct {
 	low, high string
 	places    int
@@ -185,11 +187,11 @@ type digitWriter struct {
 	made      map[digitState]*expr
 }
 
-// digitState is what counts for the digits that are left: whether those before are those of a limit, and their remainder.
+// digitState is what decides the digits that are left.
 type digitState struct {
 	left                int
-	aboveLow, belowHigh bool // the digits so far are the limit's
-	remainder           int
+	aboveLow, belowHigh bool // the digits so far equal the limit's, so it still constrains the rest
+	remainder           int  // of the digits so far
 }
 
 func (w *digitWriter) rest(at digitState) *expr {
@@ -199,7 +201,7 @@ func (w *digitWriter) rest(at digitState) *expr {
 		}
 		return emptyExpr
 	}
-	// A limit whose other digits are the least or the most of all is none.
+	// A low limit whose other digits are all 0, or a high limit whose other digits are all 9, constrains nothing.
 	at.aboveLow = at.aboveLow && strings.Trim(w.low[len(w.low)-at.left:], "0") != ""
 	at.belowHigh = at.belowHigh && strings.Trim(w.high[len(w.high)-at.left:], "9") != ""
 	if e, ok := w.made[at]; ok {

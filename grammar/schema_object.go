@@ -6,7 +6,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// object is the objects of s: listed properties in their order, each with its separator, then others where they are allowed.
+// object matches the objects of s: listed properties in order, each with its separator, then others if allowed.
 func (c *schemaCompiler) object(s *shape, path string) *expr {
 	names, open := c.members(s)
 	var others *expr
@@ -16,7 +16,8 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 	if s.maxMembers != nil && (*s.maxMembers < len(s.required) || *s.maxMembers < s.minMembers) {
 		return noExpr
 	}
-	if len(names) == 0 && open && s.minMembers == 0 && s.maxMembers == nil && len(s.names) == 0 && len(c.schemasOf(s, "", true)) == 0 {
+	if len(names) == 0 && open && s.minMembers == 0 && s.maxMembers == nil && len(s.names) == 0 &&
+		len(c.schemasOf(s, "", true)) == 0 {
 		return c.json.object()
 	}
 	members := make([]*expr, len(names))
@@ -34,7 +35,7 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 			value = noExpr
 		}
 		if value.none() && required[i] {
-			return noExpr // no value for a property that must be there
+			return noExpr // a required property has no valid value
 		}
 		members[i] = seqExpr(wordsExpr(key.words()), textExpr(": "), value)
 	}
@@ -45,8 +46,8 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 			other = nil
 		}
 	}
-	// Counting stops where it no longer matters: at one, which is whether a separator is due, or at the limits. Of properties
-	// that are not listed one alone counts for the least number, as two could have the same name.
+	// The member count saturates where it no longer matters: at 1, which decides whether a separator is due, or at the
+	// limits. Unlisted properties add at most one towards minProperties, because two of them could have the same name.
 	limit := 1
 	if s.minMembers > 0 || s.maxMembers != nil {
 		limit = max(limit, s.minMembers)
@@ -59,12 +60,12 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 		}
 		if s.minMembers > listed {
 			if other != nil {
-				c.fail(ErrUnsupported, path, "minProperties %d above the number of listed properties and one", s.minMembers)
+				c.fail(ErrUnsupported, path, "minProperties %d exceeds the number of listed properties plus one", s.minMembers)
 			}
 			return noExpr
 		}
 		if min(limit, len(names)+1)*(len(names)+1) > limits.GrammarPlaces {
-			c.fail(ErrLimit, path, "minProperties and maxProperties over %d properties", len(names))
+			c.fail(ErrLimit, path, "minProperties or maxProperties with %d listed properties", len(names))
 			return noExpr
 		}
 	}
@@ -119,7 +120,8 @@ func setOf(names []string) map[string]bool {
 	return set
 }
 
-// members is the properties that s lists, in order, then those that are only required, and whether there may be others.
+// members returns the properties that s lists, in order, then those that are only required, and whether others are
+// allowed.
 func (c *schemaCompiler) members(s *shape) (names []string, open bool) {
 	seen := map[string]bool{}
 	add := func(name string) {
@@ -142,7 +144,7 @@ func (c *schemaCompiler) members(s *shape) (names []string, open bool) {
 	return names, open
 }
 
-// schemasOf is what the parts of s say of a property, or of those that none of them lists.
+// schemasOf returns the schemas of s for a property; other: for properties that no part of s lists.
 func (c *schemaCompiler) schemasOf(s *shape, name string, other bool) (all conjunction) {
 	for _, o := range s.objects {
 		if l, ok := o.properties[name]; ok && !other {
@@ -154,11 +156,11 @@ func (c *schemaCompiler) schemasOf(s *shape, name string, other bool) (all conju
 	return all
 }
 
-// otherKey is the names, in quotes, that are none of names.
+// otherKey matches the quoted names that are not in names.
 func (c *schemaCompiler) otherKey(s *shape, names []string, path string) *expr {
 	if len(s.names) > 0 {
 		if len(names) > 0 {
-			c.fail(ErrUnsupported, path, "propertyNames beside properties and others")
+			c.fail(ErrUnsupported, path, "propertyNames together with listed properties and additional ones")
 			return noExpr
 		}
 		var key shape
@@ -176,12 +178,13 @@ func (c *schemaCompiler) otherKey(s *shape, names []string, path string) *expr {
 	slices.Sort(sorted)
 	more := repeatExpr(anyChar, 0, -1)
 	var at func(words [][]rune) *expr
-	at = func(words [][]rune) *expr { // what completes a name of which words are what is left of the listed ones that begin so
+	// at completes a name after a prefix; words are the rests of the listed names with that prefix.
+	at = func(words [][]rune) *expr {
 		if !c.step(20, path) {
 			return noExpr
 		}
 		listed := false
-		var next []rune // pairs
+		var next []rune // ranges
 		kids := map[rune][][]rune{}
 		var order []rune
 		for _, w := range words {
@@ -202,7 +205,7 @@ func (c *schemaCompiler) otherKey(s *shape, names []string, path string) *expr {
 		for _, r := range order {
 			parts = append(parts, seqExpr(charExpr(runeSet{r, r}), at(kids[r])))
 		}
-		// Another character, not as an escape that could be one of next.
+		// A character outside of next, and not an escape that could mean one of next.
 		parts = append(parts, seqExpr(charExpr(tidy(next).not()), more, textExpr(`"`)))
 		return altExpr(parts...)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// What keywords hold.
+// Parsers of keywords' values.
 
 func (c *schemaCompiler) types(v *value, path string) (types typeSet) {
 	names := []*value{v}
@@ -19,7 +19,8 @@ func (c *schemaCompiler) types(v *value, path string) (types typeSet) {
 	for _, n := range names {
 		t, ok := typeNames[n.text]
 		if n.kind != typeString || !ok {
-			c.fail(ErrInvalid, path, "type %s is none of null, boolean, integer, number, string, array, object", n.dump(nil, false))
+			const format = "type %s is not one of null, boolean, integer, number, string, array, object"
+			c.fail(ErrInvalid, path, format, n.dump(nil, false))
 		}
 		types |= t
 	}
@@ -28,12 +29,12 @@ func (c *schemaCompiler) types(v *value, path string) (types typeSet) {
 
 func (c *schemaCompiler) isString(v *value, keyword, path string) bool {
 	if v.kind != typeString {
-		c.fail(ErrInvalid, path, "%s must hold a string", keyword)
+		c.fail(ErrInvalid, path, "%s must be a string", keyword)
 	}
 	return v.kind == typeString
 }
 
-// maxCount is above which a count cannot be told from no limit.
+// maxCount is the largest count; larger ones are clamped to it.
 const maxCount = limits.GrammarRepeat
 
 func (c *schemaCompiler) count(v *value, path string) (int, bool) {
@@ -42,7 +43,7 @@ func (c *schemaCompiler) count(v *value, path string) (int, bool) {
 		return 0, false
 	}
 	if !r.IsInt() || r.Sign() < 0 {
-		c.fail(ErrInvalid, path, "%s is no count", v.text)
+		c.fail(ErrInvalid, path, "%s is not a non-negative integer", v.text)
 		return 0, false
 	}
 	if r.Cmp(big.NewRat(maxCount, 1)) > 0 {
@@ -54,12 +55,12 @@ func (c *schemaCompiler) count(v *value, path string) (int, bool) {
 func (c *schemaCompiler) rational(v *value, path string) (*big.Rat, bool) {
 	r, ok := v.rational()
 	if !ok {
-		c.fail(ErrInvalid, path, "%.40s is no number, or is out of range", v.dump(nil, false))
+		c.fail(ErrInvalid, path, "%.40s is not a number, or is out of range", v.dump(nil, false))
 	}
 	return r, ok
 }
 
-// onlyFalse reports whether a keyword closes what it is about; a schema there is not supported.
+// onlyFalse reports whether the value of an unevaluated keyword is false. A schema there is unsupported.
 func (c *schemaCompiler) onlyFalse(v *value, keyword, path string) bool {
 	if v.kind != typeBoolean {
 		c.fail(ErrUnsupported, path, "the keyword %s with a schema", keyword)
@@ -67,7 +68,7 @@ func (c *schemaCompiler) onlyFalse(v *value, keyword, path string) bool {
 	return !v.truth
 }
 
-// list is the schemas of a keyword.
+// list returns the schemas of a keyword.
 func (c *schemaCompiler) list(v *value, keyword, path string) []located {
 	if v.kind != typeArray || len(v.items) == 0 && keyword != "prefixItems" {
 		c.fail(ErrInvalid, path, "%s must be an array of schemas", keyword)
@@ -82,9 +83,9 @@ func (c *schemaCompiler) list(v *value, keyword, path string) []located {
 
 func pointerPart(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
 
-// checkDisjoint refuses alternatives of oneOf that a value could satisfy together: a grammar can say "any of", not "exactly one".
-// Alternatives are known to exclude each other by their types, by their constants, or by a property that both require with
-// different constants.
+// checkDisjoint refuses oneOf if a value could match two of its alternatives: a grammar can express "any of", not
+// "exactly one". Alternatives are disjoint by type, by constants, or by a property that both require with different
+// constants.
 func (c *schemaCompiler) checkDisjoint(parts []located, path string) {
 	shapes := make([]shape, len(parts))
 	for i, p := range parts {
@@ -101,7 +102,7 @@ func (c *schemaCompiler) checkDisjoint(parts []located, path string) {
 	for i := range shapes {
 		for k := range i {
 			if c.err == nil && !c.disjoint(&shapes[i], &shapes[k], 0) {
-				c.fail(ErrUnsupported, path, "oneOf whose alternatives %d and %d may both hold; use anyOf", k, i)
+				c.fail(ErrUnsupported, path, "oneOf alternatives %d and %d may both match; use anyOf", k, i)
 				return
 			}
 		}
@@ -137,7 +138,7 @@ func (c *schemaCompiler) disjoint(a, b *shape, depth int) bool {
 	return false
 }
 
-// kinds is the types that s can have.
+// kinds returns the types that values of s can have.
 func (s *shape) kinds() typeSet {
 	if s.consts == nil {
 		return s.types

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// shape is what several schemas together say of a value.
+// shape is the merged constraints of several schemas on a value.
 type shape struct {
 	types  typeSet
-	bare   bool // it has alternatives and nothing else
+	bare   bool // a single union and no other constraint
 	consts *[]*value
-	unions [][]located // of each, one must hold
+	unions [][]located // one alternative of each must hold
 
 	low, high  *bound
 	multiples  []*big.Rat
@@ -30,14 +30,14 @@ type shape struct {
 	closedList bool // unevaluatedItems is false
 }
 
-// objectPart is properties and what one schema says of all others.
+// objectPart is one schema's properties and its constraint on all others.
 type objectPart struct {
 	names      []string
 	properties map[string]located
-	others     *located // nil: nothing is said
+	others     *located // nil: no constraint
 }
 
-// arrayPart is the first items and what one schema says of all others.
+// arrayPart is one schema's first items and its constraint on all others.
 type arrayPart struct {
 	prefix []located
 	others *located
@@ -53,20 +53,25 @@ func (s *shape) clone() *shape {
 	return &c
 }
 
-// free reports whether only the type counts.
+// free reports whether s has no constraint but the types.
 func (s *shape) free() bool {
-	return s.consts == nil && len(s.unions) == 0 && s.low == nil && s.high == nil && len(s.multiples) == 0 && s.minLength == 0 && s.maxLength == nil &&
-		len(s.patterns)+len(s.formats)+len(s.objects)+len(s.required)+len(s.arrays)+len(s.names) == 0 && s.minMembers == 0 && s.maxMembers == nil && !s.closed &&
+	return s.consts == nil && len(s.unions) == 0 &&
+		s.low == nil && s.high == nil && len(s.multiples) == 0 && s.minLength == 0 && s.maxLength == nil &&
+		len(s.patterns)+len(s.formats)+len(s.objects)+len(s.required)+len(s.arrays)+len(s.names) == 0 &&
+		s.minMembers == 0 && s.maxMembers == nil && !s.closed &&
 		s.minItems == 0 && s.maxItems == nil && !s.closedList
 }
 
-// annotations say nothing about which values are valid. definitions are looked at where something refers to them.
-var annotations = map[string]bool{"title": true, "description": true, "default": true, "examples": true, "example": true, "$comment": true,
-	"$schema": true, "$id": true, "$anchor": true, "$defs": true, "definitions": true, "$vocabulary": true, "deprecated": true,
-	"readOnly": true, "writeOnly": true, "contentEncoding": true, "contentMediaType": true, "contentSchema": true, "discriminator": true,
-	"externalDocs": true, "xml": true, "id": true}
+// annotations are the keywords that do not constrain values. Definitions are compiled when something refers to them.
+var annotations = map[string]bool{"title": true, "description": true, "default": true, "examples": true,
+	"example": true, "$comment": true,
+	"$schema": true, "$id": true, "$anchor": true, "$defs": true, "definitions": true, "$vocabulary": true,
+	"deprecated": true,
+	"readOnly":   true, "writeOnly": true, "contentEncoding": true, "contentMediaType": true, "contentSchema": true,
+	"discriminator": true,
+	"externalDocs":  true, "xml": true, "id": true}
 
-// keywords fold one keyword's value into a shape.
+// keywords merge a keyword's value into a shape.
 var keywords map[string]func(c *schemaCompiler, s *shape, v *value, at located, refs []*value)
 
 func init() {
@@ -99,7 +104,7 @@ func init() {
 			s.only(v.items)
 		},
 		"const":         func(_ *schemaCompiler, s *shape, v *value, _ located, _ []*value) { s.only([]*value{v}) },
-		"nullable":      func(*schemaCompiler, *shape, *value, located, []*value) {}, // with type
+		"nullable":      func(*schemaCompiler, *shape, *value, located, []*value) {}, // handled by type
 		"minLength":     count(func(s *shape, n int) { s.minLength = max(s.minLength, n) }),
 		"maxLength":     count(func(s *shape, n int) { atMost(&s.maxLength, n) }),
 		"minItems":      count(func(s *shape, n int) { s.minItems = max(s.minItems, n) }),
@@ -126,7 +131,7 @@ func init() {
 		},
 		"minimum": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
 			if r, ok := c.rational(v, at.path); ok {
-				// Draft 4 writes exclusiveMinimum: true beside it.
+				// Draft 4 has a boolean exclusiveMinimum next to minimum.
 				e := at.schema.get("exclusiveMinimum")
 				s.atLeast(&bound{r, e != nil && e.kind == typeBoolean && e.truth})
 			}
@@ -154,8 +159,8 @@ func init() {
 			}
 		},
 		"required": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
-			if v.kind == typeBoolean { // draft 3; some tools still write it into properties
-				c.fail(ErrUnsupported, at.path, "required as a boolean; list the names beside properties")
+			if v.kind == typeBoolean { // draft 3; some tools still write it inside properties
+				c.fail(ErrUnsupported, at.path, "required as a boolean; list the names next to properties")
 				return
 			}
 			had := setOf(s.required)
@@ -166,7 +171,8 @@ func init() {
 				}
 			}
 		},
-		"properties":           func(*schemaCompiler, *shape, *value, located, []*value) {}, // by gatherParts
+		// handled by gatherParts, as are the next four
+		"properties":           func(*schemaCompiler, *shape, *value, located, []*value) {},
 		"additionalProperties": func(*schemaCompiler, *shape, *value, located, []*value) {},
 		"prefixItems":          func(*schemaCompiler, *shape, *value, located, []*value) {},
 		"items":                func(*schemaCompiler, *shape, *value, located, []*value) {},
@@ -213,10 +219,10 @@ func init() {
 				return
 			}
 			if slices.Contains(refs, to.schema) {
-				c.fail(ErrInvalid, at.path, "$ref %q leads back to itself", v.text)
+				c.fail(ErrInvalid, at.path, "$ref %q is circular", v.text)
 				return
 			}
-			// By itself a reference is another schema, which may be one that is being compiled.
+			// A reference without other keywords is an alternative of its own, because its target may be under compilation.
 			if s.bare {
 				s.unions = append(s.unions, []located{to})
 				return
@@ -226,7 +232,7 @@ func init() {
 	}
 }
 
-// gather folds a schema into s. refs are the targets of references on the way.
+// gather merges a schema into s. refs are the targets of the references that led here.
 func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
 	if !c.step(1, at.path) {
 		return
@@ -242,15 +248,16 @@ func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
 		c.fail(ErrInvalid, at.path, "a schema must be an object or a boolean")
 		return
 	}
-	said := 0
+	constraints := 0
 	for _, k := range at.schema.keys {
 		if !annotations[k] {
-			said++
+			constraints++
 		}
 	}
-	// What other schemas say is gathered before or after; bare is for this one alone.
+	// bare describes this schema alone: schemas gathered before or after it do not count.
 	first := s.types == anyType && s.free()
-	s.bare = first && said == 1 && (at.schema.get("$ref") != nil || at.schema.get("anyOf") != nil || at.schema.get("oneOf") != nil)
+	s.bare = first && constraints == 1 &&
+		(at.schema.get("$ref") != nil || at.schema.get("anyOf") != nil || at.schema.get("oneOf") != nil)
 	bare := s.bare
 	for i, k := range at.schema.keys {
 		fold := keywords[k]
@@ -269,7 +276,7 @@ func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
 	c.gatherParts(s, at)
 }
 
-// gatherParts folds the keywords that count together.
+// gatherParts merges the keywords that depend on each other.
 func (c *schemaCompiler) gatherParts(s *shape, at located) {
 	v := at.schema
 	if properties, others := v.get("properties"), v.get("additionalProperties"); properties != nil || others != nil {
@@ -292,12 +299,12 @@ func (c *schemaCompiler) gatherParts(s *shape, at located) {
 	prefix, items, more := v.get("prefixItems"), v.get("items"), v.get("additionalItems")
 	if items != nil && items.kind == typeArray { // before 2020-12
 		if prefix != nil {
-			c.fail(ErrInvalid, at.path, "items as an array beside prefixItems")
+			c.fail(ErrInvalid, at.path, "items as an array together with prefixItems")
 			return
 		}
 		prefix, items = items, more
 	} else if more != nil && prefix == nil {
-		more = nil // without a list of items it says nothing
+		more = nil // has no effect without a list of items
 	}
 	if prefix != nil || items != nil {
 		var part arrayPart
@@ -311,7 +318,7 @@ func (c *schemaCompiler) gatherParts(s *shape, at located) {
 	}
 }
 
-// only keeps of the values that s allows those that are among values.
+// only restricts the constants of s to values.
 func (s *shape) only(values []*value) {
 	kept := values
 	if s.consts != nil {

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// text is the strings of s.
+// text matches the strings of s.
 func (c *schemaCompiler) text(s *shape, path string) *expr {
 	patterns := s.patterns
 	for _, f := range s.formats {
 		p, ok := formats[f]
 		if !ok {
-			if unheldFormats[f] {
+			if unsupportedFormats[f] {
 				c.fail(ErrUnsupported, path, "the format %s", f)
 				return noExpr
 			}
-			continue // no format of the specification: an annotation
+			continue // not a format of the specification: an annotation
 		}
 		if len(patterns) > 0 {
 			c.fail(ErrUnsupported, path, "the format %s together with a pattern or another format", f)
@@ -45,7 +45,8 @@ func (c *schemaCompiler) text(s *shape, path string) *expr {
 	if s.minLength > 0 || most >= 0 {
 		fitted, ok := fitLength(pattern, s.minLength, most)
 		if !ok {
-			c.fail(ErrUnsupported, path, "minLength or maxLength beside the pattern or format %q, which does not keep to them by itself", patterns[0])
+			const format = "minLength or maxLength with the pattern or format %q, which does not imply them"
+			c.fail(ErrUnsupported, path, format, patterns[0])
 			return noExpr
 		}
 		pattern = fitted
@@ -62,17 +63,18 @@ func (c *schemaCompiler) text(s *shape, path string) *expr {
 	})
 }
 
-// fitLength is a pattern of those texts of pattern that have from least to most characters, most < 0: without end. It knows
-// patterns that keep to the limits by themselves, and those of one repeated character between anchors.
+// fitLength returns a pattern that matches the texts of pattern with least to most characters; most < 0: unbounded. It
+// supports patterns that imply the limits, and those that repeat a single character between anchors.
 func fitLength(pattern string, least, most int) (string, bool) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return pattern, true // which is told later
+		return pattern, true // regexExpr reports the error
 	}
 	if from, to := lengths(re); anchoredAlone(re) && from >= least && (most < 0 || to >= 0 && to <= most) {
 		return pattern, true
 	}
-	if re.Op != syntax.OpConcat || len(re.Sub) != 3 || re.Sub[0].Op != syntax.OpBeginText || re.Sub[2].Op != syntax.OpEndText {
+	if re.Op != syntax.OpConcat || len(re.Sub) != 3 || re.Sub[0].Op != syntax.OpBeginText ||
+		re.Sub[2].Op != syntax.OpEndText {
 		return "", false
 	}
 	body := re.Sub[1]
@@ -104,10 +106,11 @@ func fitLength(pattern string, least, most int) (string, bool) {
 
 // anchoredAlone reports whether a pattern matches whole texts only.
 func anchoredAlone(re *syntax.Regexp) bool {
-	return re.Op == syntax.OpConcat && len(re.Sub) > 1 && re.Sub[0].Op == syntax.OpBeginText && re.Sub[len(re.Sub)-1].Op == syntax.OpEndText
+	return re.Op == syntax.OpConcat && len(re.Sub) > 1 && re.Sub[0].Op == syntax.OpBeginText &&
+		re.Sub[len(re.Sub)-1].Op == syntax.OpEndText
 }
 
-// lengths is the fewest and the most characters of what re matches; most < 0: without end.
+// lengths returns the fewest and the most characters of a match; most < 0: unbounded.
 func lengths(re *syntax.Regexp) (least, most int) {
 	const limit = 1 << 30
 	add := func(n, from, to int) {
@@ -162,27 +165,31 @@ func lengths(re *syntax.Regexp) (least, most int) {
 	return 0, 0
 }
 
-// formats are the formats of draft 2020-12 (section 7.3) that are regular, as patterns of whole texts. Some allow less than
-// their specification: no leap seconds, hosts and addresses in ASCII.
+// formats are the regular formats of draft 2020-12 (section 7.3), as patterns of whole texts. Some allow less than
+// their specification: no leap seconds; hosts and addresses in ASCII.
 var formats = map[string]string{
-	"date":         datePattern,
-	"time":         timePattern,
-	"date-time":    "(?:" + datePattern + ")T" + timePattern,
-	"duration":     `P(?:[0-9]{1,9}W|(?:[0-9]{1,9}Y(?:[0-9]{1,9}M(?:[0-9]{1,9}D)?)?|[0-9]{1,9}M(?:[0-9]{1,9}D)?|[0-9]{1,9}D)(?:T` + durationTime + `)?|T` + durationTime + `)`,
-	"email":        `[A-Za-z0-9_+-]{1,20}(?:\.[A-Za-z0-9_+-]{1,14}){0,2}@` + hostPattern,
-	"hostname":     hostPattern,
-	"ipv4":         `(?:` + octet + `\.){3}` + octet,
-	"ipv6":         ipv6Pattern,
-	"uuid":         `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`,
-	"uri":          `[A-Za-z][A-Za-z0-9+.-]{0,15}://` + hostPattern + `(?::[0-9]{1,4})?(?:/(?:` + uriChar + `)*)*(?:\?(?:` + uriChar + `|[/?])*)?(?:#(?:` + uriChar + `|[/?])*)?`,
+	"date":      datePattern,
+	"time":      timePattern,
+	"date-time": "(?:" + datePattern + ")T" + timePattern,
+	"duration": `P(?:[0-9]{1,9}W|(?:[0-9]{1,9}Y(?:[0-9]{1,9}M(?:[0-9]{1,9}D)?)?|[0-9]{1,9}M(?:[0-9]{1,9}D)?|[0-9]{1,9}D)` +
+		`(?:T` + durationTime + `)?|T` + durationTime + `)`,
+	"email":    `[A-Za-z0-9_+-]{1,20}(?:\.[A-Za-z0-9_+-]{1,14}){0,2}@` + hostPattern,
+	"hostname": hostPattern,
+	"ipv4":     `(?:` + octet + `\.){3}` + octet,
+	"ipv6":     ipv6Pattern,
+	"uuid":     `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`,
+	"uri": `[A-Za-z][A-Za-z0-9+.-]{0,15}://` + hostPattern + `(?::[0-9]{1,4})?(?:/(?:` + uriChar + `)*)*` +
+		`(?:\?(?:` + uriChar + `|[/?])*)?(?:#(?:` + uriChar + `|[/?])*)?`,
 	"json-pointer": `(?:/(?:[^~/]|~[01])*)*`,
 }
 
 const (
 	day28 = `(?:0[1-9]|1[0-9]|2[0-8])`
-	// Every day that there is: 28 days in all months, 29 and 30 but for February, 31, and leap days.
-	datePattern  = `[0-9]{4}-(?:(?:0[1-9]|1[0-2])-` + day28 + `|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29`
-	timePattern  = `(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`
+	// Every valid day: 1 to 28 in all months, 29 and 30 except in February, 31, and leap days.
+	datePattern = `[0-9]{4}-(?:(?:0[1-9]|1[0-2])-` + day28 + `|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)|` +
+		`(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29`
+	timePattern = `(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?` +
+		`(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`
 	durationTime = `(?:[0-9]{1,9}H(?:[0-9]{1,9}M(?:[0-9]{1,9}S)?)?|[0-9]{1,9}M(?:[0-9]{1,9}S)?|[0-9]{1,9}S)`
 	label        = `[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?`
 	hostPattern  = label + `(?:\.` + label + `){0,6}`
@@ -191,7 +198,7 @@ const (
 	uriChar      = `[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}`
 )
 
-// ipv6Pattern is an address of eight groups, or of fewer around ::, or of an IPv4 address that is mapped (RFC 4291, section 2.2).
+// ipv6Pattern matches eight groups, fewer groups around ::, or an IPv4-mapped address (RFC 4291, section 2.2).
 var ipv6Pattern = func() string {
 	forms := []string{`(?:` + hextet + `:){7}` + hextet, `::ffff:(?:` + octet + `\.){3}` + octet}
 	for before := range 8 {
@@ -207,11 +214,13 @@ var ipv6Pattern = func() string {
 	return strings.Join(forms, "|")
 }()
 
-// unheldFormats are those of the specification that are not regular, or that nobody asked for.
-var unheldFormats = map[string]bool{"idn-email": true, "idn-hostname": true, "iri": true, "iri-reference": true, "uri-reference": true,
-	"uri-template": true, "relative-json-pointer": true, "regex": true}
+// unsupportedFormats are the formats of the specification that are not regular or not implemented.
+var unsupportedFormats = map[string]bool{"idn-email": true, "idn-hostname": true, "iri": true, "iri-reference": true,
+	"uri-reference": true,
+	"uri-template":  true, "relative-json-pointer": true, "regex": true}
 
-// holdsText reports whether a string satisfies what s says of strings; false, with an error, where that cannot be told.
+// holdsText reports whether a string satisfies the string constraints of s. It returns false and records an error if a
+// pattern does not compile.
 func (c *schemaCompiler) holdsText(s *shape, text, path string) bool {
 	n := utf8.RuneCountInString(text)
 	if n < s.minLength || s.maxLength != nil && n > *s.maxLength {

@@ -14,16 +14,16 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// value is a JSON value whose objects keep their order.
+// value is a JSON value. Objects keep the order of their members.
 type value struct {
-	kind  typeSet // one of them; numbers are anyNumber
-	text  string  // of a string; a number as it is written
+	kind  typeSet // a single type; numbers are anyNumber
+	text  string  // of a string; of a number, its literal
 	truth bool
 	items []*value
-	keys  []string // of an object, beside items
+	keys  []string // of an object, parallel to items
 }
 
-// get is the value of a key, nil where there is none.
+// get returns the value of a key, or nil.
 func (v *value) get(key string) *value {
 	for i, k := range v.keys {
 		if k == key {
@@ -33,10 +33,10 @@ func (v *value) get(key string) *value {
 	return nil
 }
 
-// readValue reads one JSON value.
+// readValue parses one JSON value.
 func readValue(source []byte) (*value, error) {
 	if len(source) > limits.GrammarSource {
-		return nil, failure(ErrLimit, "a schema of %d bytes; at most %d", len(source), limits.GrammarSource)
+		return nil, failure(ErrLimit, "the schema has %d bytes; at most %d are allowed", len(source), limits.GrammarSource)
 	}
 	if !utf8.Valid(source) {
 		return nil, failure(ErrInvalid, "the schema is not UTF-8")
@@ -46,7 +46,7 @@ func readValue(source []byte) (*value, error) {
 	v, err := readNext(d, 0)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = failure(ErrInvalid, "the schema goes on after its end, at byte %d", d.InputOffset())
+			err = failure(ErrInvalid, "unexpected data after the schema, at byte %d", d.InputOffset())
 		}
 	}
 	return v, err
@@ -54,7 +54,7 @@ func readValue(source []byte) (*value, error) {
 
 func readNext(d *json.Decoder, depth int) (*value, error) {
 	if depth > limits.GrammarNesting {
-		return nil, failure(ErrLimit, "the schema has more than %d levels", limits.GrammarNesting)
+		return nil, failure(ErrLimit, "the schema is nested more than %d levels deep", limits.GrammarNesting)
 	}
 	t, err := d.Token()
 	if err != nil {
@@ -86,7 +86,8 @@ func readNext(d *json.Decoder, depth int) (*value, error) {
 				return nil, err
 			}
 			if seen[k.text] {
-				return nil, failure(ErrInvalid, "the schema has the key %q twice in one object, at byte %d", k.text, d.InputOffset())
+				const format = "the schema has the key %q twice in one object, at byte %d"
+				return nil, failure(ErrInvalid, format, k.text, d.InputOffset())
 			}
 			seen[k.text] = true
 			v.keys = append(v.keys, k.text)
@@ -103,7 +104,7 @@ func readNext(d *json.Decoder, depth int) (*value, error) {
 	return v, nil
 }
 
-// dump appends v as json.dumps writes it; ascii: with its ensure_ascii, which is the default there.
+// dump appends v as json.dumps writes it; ascii is its ensure_ascii option, which is Python's default.
 func (v *value) dump(b []byte, ascii bool) []byte {
 	switch v.kind {
 	case typeNull:
@@ -154,7 +155,7 @@ func dumpString(b []byte, s string, ascii bool) []byte {
 	return append(b, '"')
 }
 
-// words is the ways to write v that a grammar takes: with characters as they are, and with escapes for all but ASCII.
+// words returns the accepted spellings of v: unescaped, and with all non-ASCII characters escaped.
 func (v *value) words() []string {
 	plain := string(v.dump(nil, false))
 	if ascii := string(v.dump(nil, true)); ascii != plain {
@@ -163,7 +164,7 @@ func (v *value) words() []string {
 	return []string{plain}
 }
 
-// rational is the value of a number. Numbers whose digits would fill memory are refused.
+// rational returns the value of a number, or false if its digits could exhaust memory.
 func (v *value) rational() (*big.Rat, bool) {
 	if v.kind != anyNumber || len(v.text) > 400 {
 		return nil, false
@@ -176,7 +177,7 @@ func (v *value) rational() (*big.Rat, bool) {
 	return new(big.Rat).SetString(v.text)
 }
 
-// equal is JSON's equality: numbers by value, objects in any order.
+// equal is JSON equality: numbers by value, objects in any order.
 func (v *value) equal(o *value) bool {
 	if v.kind != o.kind || v.truth != o.truth || len(v.items) != len(o.items) {
 		return false
@@ -207,7 +208,7 @@ func (v *value) equal(o *value) bool {
 	return true
 }
 
-// constants finds values among others: texts by a map, all else one by one.
+// constants looks up values: strings in a map, all others by a linear search.
 type constants struct {
 	texts  map[string]bool
 	others []*value

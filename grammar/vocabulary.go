@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// longestToken is how many bytes a token may have to be used: longer ones are runs of one character.
+// longestToken bounds the bytes of usable tokens. Longer ones are runs of a single character.
 const longestToken = 255
 
-// Vocabulary is the bytes of all tokens of a model. Make one per tokenizer and share it.
+// Vocabulary holds the bytes of all tokens of a model. Build one per tokenizer and share it.
 type Vocabulary struct {
 	tokens    [][]byte
 	encode    func(string) ([]int32, error)
 	all       trie                   // of all tokens
-	plains    trie                   // of those that are plain
-	rest      trie                   // of all others
-	long      trie                   // of plain ones of more than plainLengths characters
-	plain     [plainLengths][]uint32 // masks of plain tokens by their length in characters, from 1
-	longPlain []uint32               // and of those that are longer
-	hasPlain  [plainLengths]bool     // there are some
-	singles   byteSet                // bytes that are a token by themselves
+	plains    trie                   // of plain tokens
+	rest      trie                   // of all other tokens
+	long      trie                   // of plain tokens with more than plainLengths characters
+	plain     [plainLengths][]uint32 // masks of plain tokens by length in characters, from 1
+	longPlain []uint32               // mask of longer plain tokens
+	hasPlain  [plainLengths]bool     // plain has tokens of this length
+	singles   byteSet                // bytes that are tokens
 }
 
-// trie is tokens in the order of their bytes, laid out in preorder: a node's subtree follows it and ends at skip.
+// trie stores tokens in byte order, in preorder: a node's subtree follows it and ends at skip.
 type trie struct {
 	nodes  []trieNode
 	groups [][]int32 // tokens with equal bytes
@@ -32,7 +32,7 @@ type trie struct {
 
 type trieNode struct {
 	skip  int32
-	token int32 // the token that ends here; noToken; or groupToken - i: those of groups[i]
+	token int32 // the token that ends here; noToken; or groupToken-i for groups[i]
 	key   byte
 	depth uint8 // from 1
 }
@@ -42,8 +42,8 @@ const (
 	groupToken = -2
 )
 
-// NewVocabulary makes a vocabulary of the bytes of each token id; empty ones (special tokens, holes) are never in a mask.
-// encode is the tokenizer's own way to write a text, which Forced prefers; nil: the longest tokens.
+// NewVocabulary builds a vocabulary from the bytes of each token id. Tokens without bytes (special tokens, unused ids)
+// are never in a mask. encode is the tokenizer's encoder, which Forced prefers; nil: Forced uses the longest tokens.
 func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *Vocabulary {
 	v := &Vocabulary{tokens: tokens, encode: encode, longPlain: make([]uint32, Words(len(tokens)))}
 	for i := range v.plain {
@@ -84,10 +84,10 @@ func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *
 	return v
 }
 
-// Size is the number of token ids, special ones included.
+// Size returns the number of token ids, including special ones.
 func (v *Vocabulary) Size() int { return len(v.tokens) }
 
-// Bytes is what a token writes, nil for one that is never in a mask.
+// Bytes returns the bytes of a token, nil if it is never in a mask.
 func (v *Vocabulary) Bytes(id int32) []byte {
 	if id < 0 || int(id) >= len(v.tokens) || len(v.tokens[id]) > longestToken {
 		return nil
@@ -95,10 +95,10 @@ func (v *Vocabulary) Bytes(id int32) []byte {
 	return v.tokens[id]
 }
 
-// Words is the length of a mask over so many token ids: bit id%32 of word id/32 is token id.
+// Words returns the length of a mask over the given number of token ids. Token id is bit id%32 of word id/32.
 func Words(tokens int) int { return (tokens + 31) / 32 }
 
-// plainJSON reports whether b can stand in any JSON string: whole characters that need no escape.
+// plainJSON reports whether b can be part of any JSON string: whole characters that need no escape.
 func plainJSON(b []byte) bool {
 	for _, c := range b {
 		if c < 0x20 || c == '"' || c == '\\' {
@@ -108,9 +108,9 @@ func plainJSON(b []byte) bool {
 	return utf8.Valid(b)
 }
 
-// makeTrie lays out tokens that are in the order of their bytes.
+// makeTrie builds a trie of the tokens in order, which is sorted by bytes.
 func makeTrie(tokens [][]byte, order []int32) (t trie) {
-	var path []int32 // nodes from the root to the last
+	var path []int32 // nodes from the root to the last one
 	var last []byte
 	closeTo := func(depth int) {
 		for len(path) > depth {
@@ -157,7 +157,7 @@ func (t *trie) set(bits []uint32, n *trieNode) {
 	}
 }
 
-// child is the node below at (the root is -1) that key leads to, -1 where there is none.
+// child returns the child of at for key, or -1. The root is -1.
 func (t *trie) child(at int32, key byte) int32 {
 	from, to := int32(0), int32(len(t.nodes))
 	if at >= 0 {
@@ -171,7 +171,7 @@ func (t *trie) child(at int32, key byte) int32 {
 	return -1
 }
 
-// first is one of the tokens that end at a node.
+// first returns one of the tokens that end at a node.
 func (t *trie) first(n *trieNode) int32 {
 	if n.token <= groupToken {
 		return t.groups[groupToken-n.token][0]

@@ -10,16 +10,20 @@ import (
 	"testing"
 )
 
-// smallVocabulary has every byte and what tokens of models are like: pieces of JSON, words, parts of characters.
+// smallVocabulary has every byte and typical model tokens: fragments of JSON, words, parts of characters.
 func smallVocabulary() *Vocabulary {
 	var tokens [][]byte
 	for b := range 256 {
 		tokens = append(tokens, []byte{byte(b)})
 	}
-	for _, s := range []string{"", `{"`, `": `, `": "`, `", "`, `"}`, `"]`, `"]}`, `}]`, `}}`, `], [`, `[[`, `[]`, `{}`, `""`, `, `, `, "`, `: `,
-		"true", "false", "null", "tr", "ue", "name", "the", " the", "ab", "abc", "aaaa", "aaaaaaaaaaaaaaaaaaaaaaaa", "00", "12", "123", "1234567890123456789",
-		"-1", "0.", ".5", "e+", "E-", "\\u", "\\u00", "\\n", "\\\"", "é", "\xc3", "\xa9x", "日本", "\xe6\x97", "\xa5\"", "😀", "\xf0\x9f", "\\ud83d", "\\ude00",
-		"  ", "    ", "        ", "\n", "\"name\": ", "{\"name\": \"", "\": \"the", "x", "2026-", "-01", "T12:", "00Z", "a", "id", "\": {\"", "\": [", "\": true", "\": null, \""} {
+	for _, s := range []string{"", `{"`, `": `, `": "`, `", "`, `"}`, `"]`, `"]}`, `}]`, `}}`, `], [`, `[[`, `[]`, `{}`,
+		`""`, `, `, `, "`, `: `,
+		"true", "false", "null", "tr", "ue", "name", "the", " the", "ab", "abc", "aaaa", "aaaaaaaaaaaaaaaaaaaaaaaa", "00",
+		"12", "123", "1234567890123456789",
+		"-1", "0.", ".5", "e+", "E-", "\\u", "\\u00", "\\n", "\\\"", "é", "\xc3", "\xa9x", "日本", "\xe6\x97", "\xa5\"", "😀",
+		"\xf0\x9f", "\\ud83d", "\\ude00",
+		"  ", "    ", "        ", "\n", "\"name\": ", "{\"name\": \"", "\": \"the", "x", "2026-", "-01", "T12:", "00Z", "a",
+		"id", "\": {\"", "\": [", "\": true", "\": null, \""} {
 		tokens = append(tokens, []byte(s))
 	}
 	return NewVocabulary(tokens, nil)
@@ -36,7 +40,8 @@ func allowed(bits []uint32) (ids []int32) {
 	return ids
 }
 
-// write takes random allowed tokens until the text is complete or its budget is at its end. It prefers to end when it may.
+// write generates a text from random allowed tokens until it is complete or its budget is used up. Where the text may
+// end, it does so with a probability of 1/3.
 func write(t *testing.T, g *Grammar, v *Vocabulary, budget int, r *rand.Rand) string {
 	t.Helper()
 	m, err := g.Matcher(v, budget)
@@ -116,8 +121,10 @@ func TestJSONWalks(t *testing.T) {
 func TestRegexWalks(t *testing.T) {
 	v := smallVocabulary()
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, p := range []string{`abc`, `a*b+c?`, `(ab|a|abc){2,5}`, `[a-z]{3}-\d{2,4}`, `(?i)hello wörld`, `\p{Greek}+`, `[^"\\]*`, `(a|aa|aaa)*b`,
-		`(a|b)*a(a|b){20}`, `.{0,40}`, `(x{0,5}y?){3,6}`, `[\x{1F600}-\x{1F64F}]{1,3}`, `(a{2,3}){20,40}`, `(|a)+(|b)*c`, `a{50,1000}`, `((a*)*)*x`} {
+	for _, p := range []string{`abc`, `a*b+c?`, `(ab|a|abc){2,5}`, `[a-z]{3}-\d{2,4}`, `(?i)hello wörld`, `\p{Greek}+`,
+		`[^"\\]*`, `(a|aa|aaa)*b`,
+		`(a|b)*a(a|b){20}`, `.{0,40}`, `(x{0,5}y?){3,6}`, `[\x{1F600}-\x{1F64F}]{1,3}`, `(a{2,3}){20,40}`, `(|a)+(|b)*c`,
+		`a{50,1000}`, `((a*)*)*x`} {
 		g, err := CompileRegex(context.Background(), p)
 		if err != nil {
 			t.Fatalf("%s: %v", p, err)
@@ -133,7 +140,7 @@ func TestRegexWalks(t *testing.T) {
 	}
 }
 
-// One grammar and one vocabulary serve many texts at once.
+// One grammar and one vocabulary serve concurrent matchers.
 func TestConcurrentMatchers(t *testing.T) {
 	v := smallVocabulary()
 	g := JSONObject()

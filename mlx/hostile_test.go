@@ -94,7 +94,7 @@ func TestHostileArguments(t *testing.T) {
 			mlx.GatedExperts(x, x, x, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 4, 3)}, []int{-1, -1}, []int{0, 0}, []int{0, 0},
 				false, nil, nil)
 		}},
-		{"weights of 1 norms for 2 arrays", func(e *mlx.Thread, x *mlx.Array) {
+		{"weights for 1 norms, but 2 arrays", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.RotateNormedRows([]*mlx.Array{x, x}, []*mlx.Array{x}, 0, false, mlx.Zeros(e, mlx.Int32, 2),
 				mlx.Zeros(e, mlx.Float32, 1), false, false, 1)
 		}},
@@ -172,7 +172,7 @@ func TestFatalArguments(t *testing.T) {
 			mlx.QuantizedMatMul(f(1, 64), w[0], mlx.Slice(w[1], mlx.At(0), mlx.All()), mlx.Slice(w[2], mlx.At(0), mlx.All()),
 				true, 64, 4, mlx.Affine)
 		}},
-		{"no format mxfp8", func(e *mlx.Thread, f func(...int) *mlx.Array) {
+		{"format mxfp8 does not have groups", func(e *mlx.Thread, f func(...int) *mlx.Array) {
 			mlx.QuantizedMatMul(f(1, 3), mlx.Zeros(e, mlx.Uint32, 3, 16), mlx.Zeros(e, mlx.Uint8, 3, 8), nil, false, 0, 2,
 				mlx.MXFP8)
 		}},

@@ -203,7 +203,7 @@ func TestCloseAndReopen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mlx.Open(e, mlx.Options{}); err == nil || !strings.Contains(err.Error(), "runs already") {
+	if _, err := mlx.Open(e, mlx.Options{}); err == nil || !strings.Contains(err.Error(), "already running") {
 		t.Errorf("opening again: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // tuning holds the parameters of downloads.
 type tuning struct {
 	singleBelow     int64         // smaller blobs are fetched by a single request
-	singleBusyBelow int64         // the limit while other blobs use all request slots: sequential data is read only once
+	singleBusyBelow int64         // the limit while blobs outnumber request slots: it saves a second read to hash
 	minPart         int64         // smallest part of larger blobs
 	maxPart         int64         // largest part
 	stallTimeout    time.Duration // retry a request that receives no byte for this long

@@ -127,8 +127,8 @@ const blockSize = 4096
 // buffers recycles the buffers of requests.
 var buffers sync.Pool
 
-// copyRange reads a body that holds the range sent of the blob, and writes it up to end. A body that is longer than its
-// range is an error.
+// copyRange reads a body that holds the range sent of the blob, and writes its bytes before position end. A body that
+// is longer than sent is an error.
 func (d *download) copyRange(watch *idleWatch, body io.Reader, sent manifest.Range, end int64,
 	write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
@@ -203,7 +203,7 @@ func (w *idleWatch) stop() {
 	w.cancel(nil)
 }
 
-// cause replaces the error of a request that the watch or the caller's context ended by the reason.
+// cause returns the reason if the watch or the caller's context ended the request, and otherwise the request's own err.
 func (w *idleWatch) cause(err error) error {
 	switch {
 	case err == nil:

@@ -15,8 +15,9 @@ import (
 // errSlow is the reason for a hedged request.
 var errSlow = errors.New("a part is much slower than the others: requested again")
 
-// fetchParallel fetches the missing bytes in parts, with several requests at a time. The first part goes ahead: if the
-// server does not support range requests, which is an errNoRanges, no others are sent.
+// fetchParallel fetches the missing bytes in parts, with several requests at a time. The first part goes ahead. If its
+// response shows that the server does not support range requests, fetchParallel sends no others and returns
+// errNoRanges.
 func (d *download) fetchParallel(ctx context.Context) error {
 	set := d.split()
 	if len(set.parts) == 0 {

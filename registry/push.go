@@ -40,13 +40,13 @@ const (
 	maxMountFrom       = 4  // source repositories, each of which adds a scope to the token
 )
 
-// uploadsPerSlot is the number of open uploads for each one that is sending bytes: opening a session and committing a
-// blob take a registry a while, during which another upload uses the connection.
+// uploadsPerSlot is the number of open uploads for each send slot: opening a session and committing a blob take a
+// registry a while, during which another upload uses the slot.
 const uploadsPerSlot = 2
 
 // Push uploads the model src to the registry and repository of dst, under its tag, and returns the digest of its
-// manifest. Blobs that the registry has are skipped. Blobs of its other repositories are mounted if the store knows
-// such a repository or the registry finds one itself. The manifest goes last, byte for byte as stored. An interrupted
+// manifest. Blobs that the registry has are skipped. A blob of another repository of the registry is mounted if the
+// store knows that repository or the registry finds it. The manifest goes last, byte for byte as stored. An interrupted
 // push resumes, also in the middle of a blob, from the session records in the store.
 //
 // The error is a [manifest.NotFoundError] if src does not exist, an [ErrNoHost] if dst has no host, a

@@ -25,7 +25,7 @@ const (
 	maxRetryAfter = 5 * time.Minute
 )
 
-// attempts is the retry budget of one exchange: a number of consecutive failures. It is not safe for concurrent use.
+// attempts is the retry budget of one operation: a number of consecutive failures. It is not safe for concurrent use.
 type attempts struct {
 	c       *Client
 	limit   int
@@ -56,8 +56,8 @@ func (a *attempts) backoff(ctx context.Context, err error) error {
 	return a.c.sleep(ctx, a.delay(err))
 }
 
-// delay returns the exponential backoff with a jitter of 50%, or the registry's Retry-After with a smaller one. Jitter
-// keeps clients that failed together from retrying together.
+// delay returns the exponential backoff with a jitter of 50%, or the registry's Retry-After plus a smaller jitter.
+// Jitter keeps clients that failed together from retrying together.
 func (a *attempts) delay(err error) time.Duration {
 	d := min(firstDelay<<min(a.failed-1, 10), maxDelay)
 	var status *StatusError

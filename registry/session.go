@@ -9,8 +9,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// session is the store's record of an upload session, from which a later run resumes. A nil session keeps no record: an
-// interrupted upload then starts over.
+// session is the store's record of an upload session, from which a later run resumes. A nil session keeps no record: a
+// later run then starts the upload over.
 type session struct{ file *manifest.Session }
 
 // sessionRecord is the JSON form of a session. The offset to resume from comes from the registry; Repository, Offset

@@ -25,8 +25,8 @@ const minChunk = 1 << 20
 // maxRepairs limits consecutive retries without a delay while the registry's offset does not advance.
 const maxRepairs = 8
 
-// upload is a state machine for pushing one blob. Each step makes one HTTP exchange, and the offset reported by the
-// registry decides the next step, so any step may fail and be retried. See
+// upload is a state machine that pushes one blob. Each step makes one HTTP exchange, or several to open a session. The
+// offset reported by the registry decides the next step, so any step may fail and be retried. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-blobs.
 type upload struct {
 	*pusher
@@ -71,8 +71,8 @@ func (u *upload) emit(kind EventKind, bytes int64, err error) {
 	u.c.emit(Event{Kind: kind, Digest: u.blob.Digest, Name: u.blob.name, Bytes: bytes, Total: u.blob.Size, Err: err})
 }
 
-// small reports whether the blob fits into a single request, or has to because the registry does not support chunks.
-// Such an upload has no session record.
+// small reports whether the blob is uploaded in a single request: because of its size, or because the registry does not
+// support chunks. Such an upload has no session record.
 func (u *upload) small() bool {
 	return u.blob.Size <= smallBlob && u.blob.Size <= u.chunkSize.Load() || u.monolithic()
 }
@@ -120,7 +120,7 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 	}
 }
 
-// step makes one HTTP exchange. done is the final event once the registry has the blob, else empty.
+// step takes the next step of the upload. done is the final event once the registry has the blob, else empty.
 func (u *upload) step(ctx context.Context) (done EventKind, err error) {
 	switch {
 	case u.needsHead:
@@ -299,7 +299,7 @@ func (u *upload) opened(resp *http.Response) error {
 	return nil
 }
 
-// abandon cancels a session that is no longer needed.
+// abandon cancels the open session, if there is one.
 func (u *upload) abandon(ctx context.Context) {
 	if u.location != nil {
 		u.cancel(ctx, u.location)
@@ -396,7 +396,7 @@ func (u *upload) status(ctx context.Context) error {
 		u.abandon(ctx)
 		return nil
 	}
-	if u.interrupted && u.offset <= before { // the registry keeps only complete chunks: lose less next time
+	if u.interrupted && u.offset <= before { // the registry keeps only complete chunks: smaller ones lose less
 		u.shrink()
 	}
 	u.interrupted = false
@@ -437,7 +437,8 @@ func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n
 	}
 }
 
-// sendOnce sends one request with n bytes of the blob. If n is positive, it holds a send slot until all bytes are sent.
+// sendOnce sends one request with n bytes of the blob. If n is positive, the request holds a send slot until all bytes
+// are sent.
 func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offset, n int64,
 	want ...int) (*http.Response, error) {
 	releaseSlot := func() {}
@@ -517,7 +518,7 @@ func finish(resp *http.Response, want ...int) error {
 	return nil
 }
 
-// post opens an upload session, or asks for a mount if the query says so.
+// post opens an upload session, or asks for a mount if the query says so. r provides the token.
 func (p *pusher) post(ctx context.Context, r *repository, query url.Values) (*http.Response, error) {
 	at := p.r.url("blobs", "uploads", "")
 	at.RawQuery = query.Encode()

@@ -8,8 +8,8 @@ import (
 )
 
 // uploadLocation reads the URL of an upload session from a Location header, which is absolute or relative to the
-// request. A registry behind a proxy that terminates TLS may return an http URL of its own host, which becomes https.
-// An http URL of another host is rejected.
+// request URL from. It returns false if there is no usable one. If the registry is reached over https, an http URL of
+// its own host becomes https, because a proxy may terminate TLS; an http URL of another host is not usable.
 func (r *repository) uploadLocation(h http.Header, from *url.URL) (*url.URL, bool) {
 	value := h.Get("Location")
 	if value == "" || from == nil {

@@ -16,7 +16,7 @@ type Sampling struct {
 	RepeatPenalty    float64 // <= 0 or 1: off
 	PresencePenalty  float64
 	FrequencyPenalty float64
-	// penalties apply to this many last tokens, of the prompt too; 0: off, negative: all
+	// number of last tokens, including the prompt's, that penalties apply to; 0: off, negative: all
 	RepeatLastN int
 	LogitBias   map[int32]float64 // added to the logits of tokens, before penalties
 	Seed        *int64            // nil or negative: a random one for each request

@@ -7,40 +7,41 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is a token that is found in the text before anything else is done to it.
+// addedToken is a token that is matched in the text before other processing.
 type addedToken struct {
 	content    string
-	singleWord bool // not where a word goes on before or after it
-	lstrip     bool // takes the white space before it along
-	rstrip     bool // and after it
-	normalized bool // is looked for in the normalized text
-	special    bool // can be left out when decoding
+	singleWord bool // only matches where no word continues before or after it
+	lstrip     bool // includes white space before it
+	rstrip     bool // includes white space after it
+	normalized bool // is matched in the normalized text
+	special    bool // decoding can leave it out
 }
 
-// addedVocabulary is the added tokens of a tokenizer on top of its model's (added_vocabulary.rs of the reference).
+// addedVocabulary is the added tokens of a tokenizer on top of its model's vocabulary (added_vocabulary.rs of the
+// reference).
 type addedVocabulary struct {
 	model   model
 	ids     map[string]int32
 	tokens  map[int32]addedToken
-	shown   map[int32]string // the normalized content of a token, where it differs: what decoding sees
+	shown   map[int32]string // the normalized content of a token if it differs; decoding returns it
 	special map[string]bool
 	top     int32 // one more than the highest id of an added token
 
-	plain      matcher // of tokens that are looked for in the text as it is
+	plain      matcher // of tokens that are matched in the original text
 	normalized matcher
-	// splitSpecial leaves special tokens in the text to the model.
+	// splitSpecial encodes special tokens in the text as ordinary text.
 	splitSpecial bool
 }
 
 func newAddedVocabulary(m model) *addedVocabulary {
 	return &addedVocabulary{
-		model: m, ids: map[string]int32{}, tokens: map[int32]addedToken{}, shown: map[int32]string{}, special: map[string]bool{},
+		model: m, ids: map[string]int32{}, tokens: map[int32]addedToken{}, shown: map[int32]string{},
+		special: map[string]bool{},
 	}
 }
 
-// add adds tokens in order. A token that the vocabulary has keeps its id, others get the next free one: the ids
-// that files list beside added tokens do not count in the reference. A token that was added before
-// changes its properties.
+// add adds tokens in order. A token in the vocabulary keeps its id; others get the next free id. As in the reference,
+// the ids that files list with added tokens do not matter. Adding a token again updates its properties.
 func (v *addedVocabulary) add(tokens []addedToken, n normalizer) error {
 	next := int32(v.model.size())
 	if v.top > next {
@@ -53,7 +54,7 @@ func (v *addedVocabulary) add(tokens []addedToken, n normalizer) error {
 		id, ok := v.id(t.content)
 		if !ok {
 			if next > maxID {
-				return fmt.Errorf("no id is left for the added token %q", t.content)
+				return fmt.Errorf("no free id for the added token %q", t.content)
 			}
 			id = next
 			next++
@@ -63,8 +64,8 @@ func (v *addedVocabulary) add(tokens []addedToken, n normalizer) error {
 			if err != nil {
 				return err
 			}
-			if s == "" { // the reference cuts the text at every character then
-				return fmt.Errorf("nothing is left of the token %q when it is normalized", t.content)
+			if s == "" { // the reference would split the text at every character
+				return fmt.Errorf("normalizing the token %q leaves an empty string", t.content)
 			}
 			if s != t.content {
 				v.shown[id] = s
@@ -80,7 +81,7 @@ func (v *addedVocabulary) add(tokens []addedToken, n normalizer) error {
 	return nil
 }
 
-// index builds the matchers, after the last add.
+// index builds the matchers. Call it after the last add.
 func (v *addedVocabulary) index() {
 	for _, id := range slices.Sorted(maps.Keys(v.tokens)) {
 		t := v.tokens[id]
@@ -103,7 +104,7 @@ func (v *addedVocabulary) id(token string) (int32, bool) {
 	return v.model.id(token)
 }
 
-// token is the text that decoding sees.
+// token returns the text of an id for decoding.
 func (v *addedVocabulary) token(id int32) (string, bool) {
 	if s, ok := v.shown[id]; ok {
 		return s, true
@@ -114,7 +115,7 @@ func (v *addedVocabulary) token(id int32) (string, bool) {
 	return v.model.token(id)
 }
 
-// split calls text for what is between the added tokens that m finds, and token for each of them. first is as in emitPiece.
+// split calls token for each added token that m finds, and text for the text between them. first is as in emitPiece.
 func (v *addedVocabulary) split(m *matcher, s string, first bool, text emitPiece, token func(int32) error) error {
 	start := 0
 	for at := 0; at < len(s); {
@@ -122,9 +123,9 @@ func (v *addedVocabulary) split(m *matcher, s string, first bool, text emitPiece
 		if from < 0 {
 			break
 		}
-		at = to // also where the match is not accepted after all
+		at = to // also if the match is rejected below
 		t := v.tokens[id]
-		if v.splitSpecial && v.special[t.content] || t.singleWord && !alone(s, from, to) {
+		if v.splitSpecial && v.special[t.content] || t.singleWord && !isWholeWord(s, from, to) {
 			continue
 		}
 		if t.lstrip {
@@ -149,8 +150,8 @@ func (v *addedVocabulary) split(m *matcher, s string, first bool, text emitPiece
 	return nil
 }
 
-// alone: no word goes on before or after s[from:to].
-func alone(s string, from, to int) bool {
+// isWholeWord reports whether no word continues before or after s[from:to].
+func isWholeWord(s string, from, to int) bool {
 	t := characters()
 	if from > 0 {
 		if c, _ := utf8.DecodeLastRuneInString(s[:from]); t.word(c) {
@@ -165,7 +166,7 @@ func alone(s string, from, to int) bool {
 	return true
 }
 
-// spaceStart is where the white space before end starts, but not before limit.
+// spaceStart returns the start of the white space before end, but at least limit.
 func spaceStart(s string, end, limit int) int {
 	t := characters()
 	for end > limit {
@@ -178,20 +179,20 @@ func spaceStart(s string, end, limit int) int {
 	return max(end, limit)
 }
 
-// matcher finds strings in a text: of those that start leftmost the longest.
+// matcher finds strings in a text: the leftmost match, and of those the longest.
 type matcher struct {
-	first [256]int32 // node of each first byte, 0: no string starts with it
-	nodes []trieNode // node 0 is none
+	first [256]int32 // node of each first byte; 0: no string starts with it
+	nodes []trieNode // node 0 is unused
 }
 
-// trieNode is one byte of a string; its siblings are the other bytes that may stand there.
+// trieNode is one byte of a string. Its siblings are the alternatives for that byte.
 type trieNode struct {
 	child, sibling int32
-	id             int32 // of the string that ends here, -1: none
+	id             int32 // of the string that ends here; -1: none
 	b              byte
 }
 
-// insert adds a string; of equal ones the first counts. (The reference takes any.)
+// insert adds a string. Of equal strings the first wins; the reference's choice is arbitrary.
 func (m *matcher) insert(s string, id int32) {
 	if s == "" {
 		return
@@ -223,7 +224,7 @@ func (m *matcher) insert(s string, id int32) {
 	}
 }
 
-// next is the node of b after a node, 0 when there is none.
+// next returns the child of a node for b, or 0.
 func (m *matcher) next(at int32, b byte) int32 {
 	for at = m.nodes[at].child; at != 0 && m.nodes[at].b != b; {
 		at = m.nodes[at].sibling
@@ -231,7 +232,7 @@ func (m *matcher) next(at int32, b byte) int32 {
 	return at
 }
 
-// find is the first match that starts at or after at; from is -1 when there is none.
+// find returns the first match that starts at or after at; from is -1 if there is none.
 func (m *matcher) find(s string, at int) (from, to int, id int32) {
 	if m.nodes == nil {
 		return -1, 0, 0

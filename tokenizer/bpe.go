@@ -7,28 +7,29 @@ import (
 	"unicode/utf8"
 )
 
-// bpe is a byte pair encoding: a piece starts as one symbol per character, and the adjacent pair that was
-// learnt first is joined until none is left.
+// bpe is byte pair encoding: a piece starts as one symbol per character, and the adjacent pair with the lowest merge
+// rank is merged until none is left.
 type bpe struct {
 	*vocabulary
 	merges       mergeTable
 	unk          string // token for characters that are not in the vocabulary
 	hasUnk       bool
-	fuseUnk      bool   // one unk for a run of them
-	byteFallback bool   // such a character becomes its bytes' <0xNN> tokens, where all exist
+	fuseUnk      bool   // one unk for a run of unknown characters
+	byteFallback bool   // an unknown character becomes the <0xNN> tokens of its bytes, if all exist
 	prefix       string // of each character but the first
 	suffix       string // of the last character
-	ignoreMerges bool   // a piece that is a token is that token
-	cuts         bool   // nothing merges across the start of a word that a space mark makes: words can be done one by one
+	ignoreMerges bool   // a piece that is a token is encoded as that token
+	perWord      bool   // no merge crosses the start of a word, so words are merged one by one, see canSplitWords
 
-	// raw: pieces come as the bytes that the byte-level alphabet stands for, and symbols are looked up by byte.
+	// raw: pieces arrive as plain bytes instead of byte-level characters, and symbols are looked up by byte.
 	raw     bool
 	byteIDs [256]int32 // -1: not in the vocabulary
 
 	pool sync.Pool // of *bpeEncoder
 }
 
-// useRaw makes the model take raw bytes. It reports whether it can: a prefix or suffix would be joined to characters.
+// useRaw prepares the model for raw bytes. It returns false if a prefix, a suffix or byte fallback applies to
+// characters.
 func (m *bpe) useRaw() bool {
 	if m.prefix != "" || m.suffix != "" || m.byteFallback {
 		return false
@@ -67,9 +68,9 @@ func (e *bpeEncoder) release() {
 	e.m.pool.Put(e)
 }
 
-// cutsWords finds out whether a text can be cut where a space mark follows something else: no merge joins what is before
-// such a place to what is after it, and an unknown character before it does not wait for one behind.
-func (m *bpe) cutsWords() bool {
+// canSplitWords reports whether a text can be split where a space mark follows another character: no merge joins the
+// two sides, and the mark is in the vocabulary, so that it ends a run of unknown characters.
+func (m *bpe) canSplitWords() bool {
 	_, marked := m.ids[spaceMark]
 	if !marked || m.prefix != "" || m.suffix != "" || m.ignoreMerges || m.raw {
 		return false
@@ -89,7 +90,7 @@ func (m *bpe) cutsWords() bool {
 }
 
 func (e *bpeEncoder) append(ids []int32, piece string) (_ []int32, err error) {
-	for e.m.cuts {
+	for e.m.perWord {
 		end := wordEnd(piece)
 		if end == len(piece) {
 			break
@@ -136,7 +137,7 @@ func (e *bpeEncoder) tokenize(ids []int32, piece string) ([]int32, error) {
 	return m.merges.apply(ids, e.symbols, &e.work), nil
 }
 
-// split makes the symbols that merging starts from.
+// split returns the initial symbols of a piece.
 func (m *bpe) split(symbols []int32, piece string, scratch *[]byte) ([]int32, error) {
 	u := unknown{m: m}
 	if m.raw {
@@ -171,7 +172,7 @@ func (m *bpe) split(symbols []int32, piece string, scratch *[]byte) ([]int32, er
 	return u.flush(symbols), nil
 }
 
-// bytes appends the byte tokens of a character when byte fallback is on and all of them exist.
+// bytes appends the byte tokens of a character if byte fallback is on and all of them exist.
 func (m *bpe) bytes(symbols []int32, s []byte) ([]int32, bool) {
 	if !m.byteFallback {
 		return nil, false
@@ -187,7 +188,8 @@ func (m *bpe) bytes(symbols []int32, s []byte) ([]int32, bool) {
 	return symbols, true
 }
 
-// unknown is an unk that is written when the next known character comes: until then others may fuse with it.
+// unknown is a pending unk token. It is written before the next known character, because until then further unknown
+// characters may fuse with it.
 type unknown struct {
 	m       *bpe
 	pending bool
@@ -202,7 +204,7 @@ func (u *unknown) flush(symbols []int32) []int32 {
 	return append(symbols, u.id)
 }
 
-// add notes a character that is not in the vocabulary. Without an unk token it vanishes.
+// add records a character that is not in the vocabulary. Without an unk token it is dropped.
 func (u *unknown) add(symbols *[]int32, s string) error {
 	if !u.m.hasUnk {
 		return nil

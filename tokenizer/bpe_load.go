@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// readModel reads the value of "model".
+// readModel parses the value of "model".
 func readModel(r *jsonReader) (model, error) {
 	switch kind := modelType(r); kind {
 	case "Unigram":
@@ -17,8 +17,8 @@ func readModel(r *jsonReader) (model, error) {
 	return readBPE(r)
 }
 
-// modelType looks ahead for the type, which is mostly the first key; "" is none. What is wrong with the file the reader
-// of the model finds again.
+// modelType looks ahead for the model's type, usually the first key; "" if there is none. It ignores errors, because
+// the model's reader finds them again.
 func modelType(r *jsonReader) (kind string) {
 	ahead := *r
 	found := errors.New("found")
@@ -39,7 +39,7 @@ func readBPE(r *jsonReader) (*bpe, error) {
 	m := &bpe{}
 	c := component{node: &node{kind: objectNode}, part: "model"}
 	hasMerges, prefixSeen := false, false
-	later := -1 // where merges stand that cannot be read before what comes after them
+	later := -1 // offset of merges that must be read after the keys that follow them
 	err := r.object(func(key []byte) error {
 		switch name := string(key); name {
 		case "vocab":
@@ -77,7 +77,7 @@ func readBPE(r *jsonReader) (*bpe, error) {
 		return nil, err
 	}
 	switch {
-	// Files older than the type key are recognised by their merges, as in the reference.
+	// As in the reference, merges identify files that are older than the type key.
 	case c.name == "" && !hasMerges:
 		return nil, c.invalid("has no type")
 	case m.vocabulary == nil:
@@ -95,7 +95,7 @@ func readBPE(r *jsonReader) (*bpe, error) {
 	return m, nil
 }
 
-// setOption takes over one of the small values of the model.
+// setOption stores a scalar option of the model.
 func (m *bpe) setOption(c *component, name string, v *node) error {
 	if v.kind == nullNode {
 		return nil
@@ -147,7 +147,7 @@ func zeroNumber(text string) bool {
 	return true
 }
 
-// readVocab reads an object from tokens to ids.
+// readVocab parses an object from tokens to ids.
 func readVocab(r *jsonReader) (*vocabulary, error) {
 	ids := map[string]int32{}
 	at := r.pos
@@ -167,7 +167,7 @@ func readVocab(r *jsonReader) (*vocabulary, error) {
 	return v, nil
 }
 
-// readMerges reads both forms: "a b" (the older one) and ["a", "b"]. One file has only one of them.
+// readMerges parses both forms: "a b" (older) and ["a", "b"]. A file uses only one of them.
 func (m *bpe) readMerges(r *jsonReader) error {
 	m.merges = newMergeTable()
 	var form byte
@@ -180,7 +180,8 @@ func (m *bpe) readMerges(r *jsonReader) error {
 			form = kind
 		}
 		if kind != form || kind != '"' && kind != '[' {
-			return r.fail("merge %d is not like the first: merges are all \"a b\" or all [\"a\", \"b\"]", i)
+			const format = "merge %d differs in form from the first: merges are all \"a b\" or all [\"a\", \"b\"]"
+			return r.fail(format, i)
 		}
 		var right []byte
 		if kind == '"' {

@@ -3,22 +3,22 @@ package tokenizer
 import "math/bits"
 
 const (
-	// scanLimit is the number of symbols up to which looking at all pairs for each merge beats keeping them in a heap.
+	// scanLimit is the number of symbols up to which a scan of all pairs per merge beats a heap.
 	scanLimit = 48
-	// maxKept bounds the elements of a working buffer that is kept for the next Encode.
+	// maxKept bounds the length of working buffers that are kept for the next Encode.
 	maxKept = 1 << 16
 	noRank  = ^uint32(0)
 )
 
-// mergeTable is a hash table from pairs of ids to the rank and the id of their union, with open addressing.
+// mergeTable is an open-addressing hash table from pairs of ids to the rank and the id of their merge.
 type mergeTable struct {
-	slots []mergeSlot // at most half of them used
+	slots []mergeSlot // at most half full
 	used  int
 	shift uint
 }
 
 type mergeSlot struct {
-	pair uint64 // left<<32 | right; ids have 31 bits, so all ones is free
+	pair uint64 // left<<32 | right; ids have 31 bits, so freePair is no valid pair
 	rank uint32
 	id   int32
 }
@@ -31,7 +31,7 @@ func newMergeTable() mergeTable {
 	return t
 }
 
-// resize makes room for n slots, a power of two.
+// resize rehashes into n slots, a power of two.
 func (t *mergeTable) resize(n int) {
 	old := t.slots
 	t.slots = make([]mergeSlot, n)
@@ -57,7 +57,7 @@ func (t *mergeTable) find(pair uint64) *mergeSlot {
 	}
 }
 
-// set adds a merge; of equal pairs the last one counts, as in the reference.
+// set adds a merge. Of equal pairs the last one wins, as in the reference.
 func (t *mergeTable) set(left, right, id int32, rank uint32) {
 	s := t.find(pairOf(left, right))
 	if s.pair == freePair {
@@ -69,7 +69,7 @@ func (t *mergeTable) set(left, right, id int32, rank uint32) {
 	*s = mergeSlot{pairOf(left, right), rank, id}
 }
 
-// rank is noRank for a pair that does not merge.
+// rank returns the rank and the merged id of a pair, noRank if it does not merge.
 func (t *mergeTable) rank(left, right int32) (rank uint32, id int32) {
 	if s := t.find(pairOf(left, right)); s.pair != freePair {
 		return s.rank, s.id
@@ -91,8 +91,8 @@ func (b *mergeBuffer) shrink() {
 	}
 }
 
-// apply merges the symbols, which it overwrites, and appends what is left to ids: always the pair of the lowest rank
-// first, of equal ones the leftmost.
+// apply merges symbols, which it overwrites, and appends the result to ids. It always merges the pair with the lowest
+// rank, the leftmost of equal ones.
 func (t *mergeTable) apply(ids, symbols []int32, work *mergeBuffer) []int32 {
 	if len(symbols) <= scanLimit {
 		return append(ids, t.applyShort(symbols, work)...)
@@ -104,7 +104,7 @@ func (t *mergeTable) applyShort(s []int32, work *mergeBuffer) []int32 {
 	if len(s) < 2 {
 		return s
 	}
-	ranks := work.ranks[:0] // ranks[i] is that of the pair at i
+	ranks := work.ranks[:0] // ranks[i] is the rank of the pair at i
 	for i := range len(s) - 1 {
 		r, _ := t.rank(s[i], s[i+1])
 		ranks = append(ranks, r)
@@ -132,8 +132,8 @@ func (t *mergeTable) applyShort(s []int32, work *mergeBuffer) []int32 {
 	}
 }
 
-// applyLong keeps the symbols in a list and the pairs in a heap: n log n for a piece of n symbols. An entry of the heap
-// is rank<<32 | position of the left symbol; it is stale when the pair there has another rank by now.
+// applyLong keeps the symbols in a linked list and the pairs in a heap, so it takes O(n log n) for n symbols. A heap
+// entry is rank<<32 | position of the left symbol. It is stale if the pair at that position has another rank now.
 func (t *mergeTable) applyLong(ids, s []int32, work *mergeBuffer) []int32 {
 	n := len(s)
 	prev, next, queue := work.prev[:0], work.next[:0], work.queue[:0]
@@ -181,7 +181,7 @@ func (t *mergeTable) applyLong(ids, s []int32, work *mergeBuffer) []int32 {
 	return ids
 }
 
-// heap is a binary heap with the least value on top. container/heap would box each of millions of entries.
+// heap is a binary min-heap. container/heap would box each of millions of entries.
 type heap []uint64
 
 func (h heap) init() {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// mergeSlowly is the definition: join the lowest pair, the leftmost of equal ones, until there is none.
+// mergeSlowly is the definition of BPE: merge the pair with the lowest rank, the leftmost of equal ones, until there is
+// none.
 func mergeSlowly(t *mergeTable, s []int32) []int32 {
 	for {
 		best, at := noRank, -1
@@ -28,7 +29,7 @@ func mergeSlowly(t *mergeTable, s []int32) []int32 {
 func TestMergesInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
-		// Tokens are strings, so that equal concatenations are one token, as in real merges.
+		// Tokens are strings, so equal concatenations are one token, as in real merges.
 		ids := map[string]int32{"a": 0, "b": 1, "c": 2}
 		tokens := []string{"a", "b", "c"}
 		table := newMergeTable()
@@ -60,7 +61,7 @@ func TestMergesInOrder(t *testing.T) {
 	}
 }
 
-// A text that is one word: with quadratic merging or scanning this would take minutes.
+// A long text that is one word: quadratic merging or scanning would take minutes.
 func TestLongWord(t *testing.T) {
 	for _, name := range []string{"gpt2", "starcoder", "llama3", "o200k"} {
 		tok := loadFixture(t, name)
@@ -72,11 +73,11 @@ func TestLongWord(t *testing.T) {
 				continue
 			}
 			back, err := tok.Decode(ids, false)
-			if name == "starcoder" { // puts a space before each digit
+			if name == "starcoder" { // it puts a space before each digit
 				back, text = strings.ReplaceAll(back, " ", ""), strings.ReplaceAll(text, " ", "")
 			}
 			if err != nil || back != text {
-				t.Errorf("%s, %q: decodes to %d bytes of %d, %v", name, unit, len(back), len(text), err)
+				t.Errorf("%s, %q: decodes to %d bytes, want %d, %v", name, unit, len(back), len(text), err)
 			}
 		}
 	}
@@ -114,7 +115,7 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// The cache has one place for many words: a word must never get the ids of another.
+// Many words share a cache slot. A word must never get the ids of another.
 func TestWordCache(t *testing.T) {
 	c := newWordCache()
 	for i := range 3 * cacheSlots {

@@ -2,11 +2,11 @@ package tokenizer
 
 import "unicode/utf8"
 
-// The byte-level alphabet gives each byte a printable character: itself where Latin-1 has one, else U+0100 and up in
-// order (the GPT-2 encoder's table).
+// The byte-level alphabet maps each byte to a printable character: the Latin-1 character if it is printable, otherwise
+// characters from U+0100 on in order (the GPT-2 encoder's table).
 var (
 	byteToRune [256]rune
-	runeToByte [0x144]int16 // -1: not of the alphabet
+	runeToByte [0x144]int16 // -1: not in the alphabet
 )
 
 func init() {
@@ -25,7 +25,7 @@ func init() {
 	}
 }
 
-// toByteLevel writes each byte of s as its character.
+// toByteLevel maps each byte of s to its character.
 func toByteLevel(s string) string {
 	b := make([]byte, 0, 2*len(s))
 	for i := 0; i < len(s); i++ {
@@ -34,8 +34,8 @@ func toByteLevel(s string) string {
 	return string(b)
 }
 
-// fromByteLevel appends the bytes that a token stands for: those of its characters or, when one of them is not of the
-// alphabet, the token's own.
+// fromByteLevel appends the bytes that the characters of a token stand for, or the token itself if one of its
+// characters is not in the alphabet.
 func fromByteLevel(dst []byte, token string) []byte {
 	n := len(dst)
 	for _, c := range token {

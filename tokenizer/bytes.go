@@ -2,9 +2,9 @@ package tokenizer
 
 import "strings"
 
-// Bytes is what a token adds to a text when others stand before it: bytes, which need not be whole characters. It is false
-// for special tokens, for ids that the vocabulary does not have, and for all tokens of a decoder that looks at more than one
-// token at a time (WordPiece, BPEDecoder, CTC, a replacement by a pattern).
+// Bytes returns the bytes that a token adds to a text after other tokens. They need not be whole characters. It returns
+// false for special tokens, for ids that the vocabulary does not have, and for all tokens of a decoder that looks at
+// several tokens at a time (WordPiece, BPEDecoder, CTC, Replace with a regular expression).
 func (t *Tokenizer) Bytes(id int32) ([]byte, bool) {
 	token, ok := t.decodable(id, true)
 	if !ok || id < 0 {
@@ -41,7 +41,7 @@ func (t *Tokenizer) Bytes(id int32) ([]byte, bool) {
 		case metaspaceDecoder:
 			token = strings.ReplaceAll(token, step.mark, " ")
 		case stripDecoder:
-			if !fused || step.right > 0 { // of a fused text only its beginning is stripped
+			if !fused || step.right > 0 { // of a fused text, only the beginning is stripped
 				return nil, false
 			}
 		default:

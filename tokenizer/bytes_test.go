@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// After a token of text, the bytes of others put together are what Decode makes of them.
+// After a text token, the concatenated Bytes of further tokens equal what Decode adds.
 func TestBytesAreDecoded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
-	for _, name := range []string{"gpt2", "qwen", "llama3", familyDir + "/gemma", familyDir + "/llama2", familyDir + "/llama2-metaspace",
+	for _, name := range []string{"gpt2", "qwen", "llama3", familyDir + "/gemma", familyDir + "/llama2",
+		familyDir + "/llama2-metaspace",
 		familyDir + "/t5", familyDir + "/unigram", familyDir + "/tekken", "sp-bpe", "sp-unigram-bytes"} {
 		t.Run(name, func(t *testing.T) {
 			var tok *Tokenizer
@@ -26,7 +27,7 @@ func TestBytesAreDecoded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			whole := 0
+			valid := 0
 			for range 3000 {
 				ids := append([]int32{}, first...)
 				want := []byte(begin)
@@ -38,21 +39,21 @@ func TestBytesAreDecoded(t *testing.T) {
 					}
 				}
 				if !utf8.Valid(want) {
-					continue // which Decode mends
+					continue // Decode replaces invalid UTF-8
 				}
-				whole++
+				valid++
 				if got, err := tok.Decode(ids, false); err != nil || got != string(want) {
 					t.Fatalf("%v: decoded %q, %v; the bytes are %q", ids, got, err, want)
 				}
 			}
-			if whole < 100 {
-				t.Fatalf("only %d texts were whole characters", whole)
+			if valid < 100 {
+				t.Fatalf("only %d texts were valid UTF-8", valid)
 			}
 		})
 	}
 }
 
-// Special tokens write nothing, and what depends on its neighbours has no bytes of its own.
+// Special tokens have no bytes. Neither have tokens whose text depends on their neighbors.
 func TestBytesAbsent(t *testing.T) {
 	qwen := loadFixture(t, "qwen")
 	if id, ok := qwen.ID("<|im_end|>"); !ok {

@@ -7,11 +7,11 @@ import (
 
 const (
 	cacheSlots   = 1 << 14
-	cacheMaxWord = 64 // bytes: longer pieces rarely come twice
+	cacheMaxWord = 64 // bytes: longer pieces rarely recur
 )
 
-// wordCache remembers the ids of pieces. Each has one slot that it may lie in, so that the size is bounded and
-// a new word simply takes an old one's place. One encoder owns it.
+// wordCache is a direct-mapped cache from pieces to their ids. Each piece has one slot, so the size is bounded and a
+// new piece evicts the old one. It belongs to one encoder.
 type wordCache struct {
 	seed  maphash.Seed
 	slots []cacheSlot
@@ -26,7 +26,7 @@ func newWordCache() *wordCache {
 	return &wordCache{seed: maphash.MakeSeed(), slots: make([]cacheSlot, cacheSlots)}
 }
 
-// slot is where a piece lies or would lie; nil when it is not to be remembered.
+// slot returns the slot of a piece, or nil if the piece is too long to be cached.
 func (c *wordCache) slot(piece string) *cacheSlot {
 	if len(piece) > cacheMaxWord {
 		return nil
@@ -34,7 +34,7 @@ func (c *wordCache) slot(piece string) *cacheSlot {
 	return &c.slots[maphash.String(c.seed, piece)%cacheSlots]
 }
 
-// set copies the piece, which is part of a text of any size.
+// set stores a copy of the piece: a substring would keep the whole text in memory.
 func (s *cacheSlot) set(piece string, ids []int32) {
 	s.key = strings.Clone(piece)
 	s.ids = append(s.ids[:0:0], ids...)

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// charsmap is the precompiled map of a SentencePiece normalizer: a trie as a double array (the Darts-clone layout) from
-// texts to offsets of replacements. What the file says is not trusted: each index is checked as it is used.
+// charsmap is the precompiled map of a SentencePiece normalizer: a double-array trie (the layout of Darts-clone) from
+// strings to offsets of replacements. The file is not trusted: each index is checked when it is used.
 type charsmap struct {
 	trie []uint32
-	pool string // the replacements, each ended by a zero byte
+	pool string // the replacements, each terminated by a zero byte
 }
 
 func newCharsmap(data []byte) (*charsmap, error) {
@@ -34,7 +34,7 @@ func newCharsmap(data []byte) (*charsmap, error) {
 	return m, nil
 }
 
-// walk follows s from the root and calls found with the length and the value of each entry that s starts with; false stops.
+// walk calls found with the length and the value of each entry that is a prefix of s; false stops it.
 func (m *charsmap) walk(s string, found func(length int, value uint32) bool) {
 	at := uint32(0)
 	unit := m.trie[0]
@@ -55,7 +55,7 @@ func (m *charsmap) walk(s string, found func(length int, value uint32) bool) {
 	}
 }
 
-// replacement is the text at an offset.
+// replacement returns the text at an offset.
 func (m *charsmap) replacement(at uint32) (string, bool) {
 	if at >= uint32(len(m.pool)) {
 		return "", false
@@ -64,7 +64,7 @@ func (m *charsmap) replacement(at uint32) (string, bool) {
 	return s, utf8.RuneStart(m.pool[at])
 }
 
-// first is the replacement of the shortest entry that s starts with: what the reference looks up a grapheme with.
+// first returns the replacement of the shortest entry that is a prefix of s. The reference looks up graphemes this way.
 func (m *charsmap) first(s string) (to string, ok bool) {
 	m.walk(s, func(_ int, value uint32) bool {
 		to, ok = m.replacement(value)
@@ -73,7 +73,8 @@ func (m *charsmap) first(s string) (to string, ok bool) {
 	return to, ok
 }
 
-// longest is the replacement of the longest entry, and its length: SentencePiece's rule.
+// longest returns the replacement of the longest entry that is a prefix of s, and its length. This is SentencePiece's
+// rule.
 func (m *charsmap) longest(s string) (to string, length int) {
 	value := uint32(0)
 	m.walk(s, func(n int, v uint32) bool {
@@ -89,8 +90,8 @@ func (m *charsmap) longest(s string) (to string, length int) {
 	return to, length
 }
 
-// precompiled is the Precompiled normalizer: of each grapheme of less than six bytes the whole is looked up, else each
-// character (normalizers/precompiled.rs of the reference).
+// precompiled is the Precompiled normalizer: it looks up a grapheme of at most 5 bytes as a whole, and its characters
+// separately if it is longer or not found (normalizers/precompiled.rs of the reference).
 type precompiled struct{ *charsmap }
 
 func newPrecompiled(c component) (normalizer, error) {
@@ -109,7 +110,7 @@ func newPrecompiled(c component) (normalizer, error) {
 	return precompiled{m}, nil
 }
 
-const longestGrapheme = 5
+const maxGraphemeBytes = 5
 
 func (p precompiled) normalize(s string, _ *bool) (string, error) {
 	t := properties()
@@ -125,11 +126,11 @@ func (p precompiled) normalize(s string, _ *bool) (string, error) {
 		return ok
 	}
 	for i := 0; i < len(s); {
-		if b.Len() > longestNormalized(len(s)) {
+		if b.Len() > maxNormalizedBytes(len(s)) {
 			return "", errNormalized(len(s))
 		}
 		end := graphemeEnd(t, s, i)
-		if end-i > longestGrapheme || !replace(i, end) {
+		if end-i > maxGraphemeBytes || !replace(i, end) {
 			for i < end {
 				_, n := utf8.DecodeRuneInString(s[i:])
 				replace(i, i+n)

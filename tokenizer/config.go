@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The named special tokens, in the order in which transformers gives ids to those that the vocabulary lacks
-// (tokenization_utils_base.py, SPECIAL_TOKENS_ATTRIBUTES, of transformers 5.23).
+// specialNames are the named special tokens, in the order in which transformers assigns ids to those that the
+// vocabulary lacks (tokenization_utils_base.py, SPECIAL_TOKENS_ATTRIBUTES, of transformers 5.23).
 var specialNames = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
 
-// configure applies tokenizer_config.json as TokenizersBackend of transformers 5.23 does beside a tokenizer.json: its
-// added_tokens_decoder and its special tokens become added tokens where they are not yet. add_bos_token and
-// add_eos_token are dropped there and have no effect.
+// configure applies tokenizer_config.json as TokenizersBackend of transformers 5.23 does next to a tokenizer.json: its
+// added_tokens_decoder and its special tokens become added tokens unless they exist already. add_bos_token and
+// add_eos_token have no effect there.
 func (t *Tokenizer) configure(data []byte) error {
 	r, err := newJSONReader("tokenizer_config.json", data)
 	if err != nil {
@@ -39,7 +39,7 @@ func (t *Tokenizer) configure(data []byte) error {
 		return invalid("%v", err)
 	}
 	t.added.splitSpecial = c.splitSpecial
-	if v := config.get("clean_up_tokenization_spaces"); v != nil && v.text == "true" && !t.mergesPairs() {
+	if v := config.get("clean_up_tokenization_spaces"); v != nil && v.text == "true" && !t.isBPE() {
 		t.decoder = append(slices.Clip(t.decoder), cleanUpSteps()...)
 	}
 	for name, to := range map[string]*int32{"bos_token": &t.bos, "eos_token": &t.eos} {
@@ -52,13 +52,13 @@ func (t *Tokenizer) configure(data []byte) error {
 	return nil
 }
 
-// configuration is what a tokenizer_config.json says of tokens.
+// configuration is the tokens of a tokenizer_config.json.
 type configuration struct {
 	have         *addedVocabulary
-	decoder      []addedToken // added_tokens_decoder, by id
+	decoder      []addedToken // added_tokens_decoder, in order of ids
 	described    map[string]addedToken
 	special      map[string]addedToken // by name
-	order        []string              // of special
+	order        []string              // keys of special, in order
 	extra        []addedToken
 	splitSpecial bool
 }
@@ -82,7 +82,7 @@ func (c *configuration) read(n *node) error {
 		}
 		c.name(name, t)
 	}
-	// Tokens with names of a model's own: image_token and the like.
+	// Model-specific special tokens, for example image_token.
 	for i, name := range n.keys {
 		v := n.list[i]
 		if strings.HasSuffix(name, "_token") && !slices.Contains(specialNames, name) &&
@@ -119,7 +119,7 @@ func (c *configuration) read(n *node) error {
 }
 
 func (c *configuration) name(name string, t addedToken) {
-	if d, ok := c.described[t.content]; ok { // what added_tokens_decoder says of it counts
+	if d, ok := c.described[t.content]; ok { // the properties in added_tokens_decoder take precedence
 		t = d
 	}
 	if _, ok := c.special[name]; !ok {
@@ -128,7 +128,7 @@ func (c *configuration) name(name string, t addedToken) {
 	c.special[name] = t
 }
 
-// readDecoder reads an object from ids to tokens. The ids only order them.
+// readDecoder parses an object from ids to tokens. The ids only determine the order.
 func (c *configuration) readDecoder(n *node) error {
 	if n == nil {
 		return nil
@@ -163,7 +163,7 @@ func (c *configuration) readDecoder(n *node) error {
 	return nil
 }
 
-// readSpecial reads a token that is a string, or an object with its properties.
+// readSpecial parses a token: a string, or an object with properties.
 func readSpecial(n *node) (addedToken, error) {
 	switch n.kind {
 	case stringNode:
@@ -174,7 +174,7 @@ func readSpecial(n *node) (addedToken, error) {
 	return addedToken{}, fmt.Errorf("%v, not a string or object", n.kind)
 }
 
-// tokens are those to add, in order.
+// tokens returns the tokens to add, in order.
 func (c *configuration) tokens() []addedToken {
 	var out []addedToken
 	known := map[string]bool{}

@@ -2,30 +2,30 @@ package tokenizer
 
 import "slices"
 
-// A decoder turns the tokens of ids into text. It is a chain of steps, each of which takes what the one before has made:
-// a list of tokens or, after ByteLevel and Fuse, one token that grows. A step says what is certain as soon as it is, so
-// that decoding bit by bit and at once cannot differ.
+// decoder converts tokens to text. It is a chain of steps, each of which processes the output of the one before: a list
+// of tokens or, after ByteLevel and Fuse, a single token that grows. A step emits text as soon as it is certain, so
+// that streaming and decoding at once give the same text.
 type decoder []decodeStep
 
-// decodeStep makes the working state of one text. fused says that what comes is parts of one token.
+// decodeStep is one step. fused says that its input is the parts of a single token.
 type decodeStep interface {
 	start(fused bool) decoding
-	// fuses reports whether what comes out is parts of one token.
+	// fuses reports whether its output is the parts of a single token.
 	fuses(fused bool) bool
 }
 
-// decoding is one run of a step.
+// decoding is the state of a step for one text.
 type decoding interface {
-	// token takes one token, or the next part of the only one, and emits what is certain after it.
+	// token takes one token, or the next part of the single token, and emits what is certain.
 	token(s string, emit func(string))
 	// end emits what was held back.
 	end(emit func(string))
 }
 
-// decodeRun is one run of a chain.
+// decodeRun is the state of a chain for one text.
 type decodeRun struct {
 	steps []decoding
-	emits []func(string) // what each step hands its tokens to
+	emits []func(string) // input of each step, and of out
 	out   []byte
 }
 
@@ -45,10 +45,10 @@ func (d decoder) start() *decodeRun {
 	return r
 }
 
-// token takes one token; r.out grows by what is certain.
+// token takes one token and appends what is certain to r.out.
 func (r *decodeRun) token(s string) { r.emits[0](s) }
 
-// end lets each step give what it held back.
+// end flushes all steps.
 func (r *decodeRun) end() {
 	for i, step := range r.steps {
 		step.end(r.emits[i+1])
@@ -63,7 +63,7 @@ func newDecoder(n *node) (decoder, error) {
 	return decoderSteps(nil, c)
 }
 
-// decoderSteps appends what c does, with sequences laid flat.
+// decoderSteps appends the steps of c and flattens sequences.
 func decoderSteps(steps decoder, c component) (decoder, error) {
 	switch c.name {
 	case "ByteLevel":
@@ -105,7 +105,7 @@ func decoderSteps(steps decoder, c component) (decoder, error) {
 	return nil, c.unsupported("is not supported")
 }
 
-// joiner puts a separator between tokens: a space when a tokenizer has no decoder.
+// joiner puts a separator between tokens. Tokenizers without a decoder use a space.
 type joiner string
 
 func (joiner) fuses(fused bool) bool { return fused }
@@ -126,14 +126,14 @@ func (j *joining) token(s string, emit func(string)) {
 
 func (j *joining) end(func(string)) {}
 
-// collected is a step that is only sure at the end: the way of all that have no better one after Fuse.
-type collected struct {
+// buffered is a step that needs the whole text. Steps after Fuse use it if they have no incremental form.
+type buffered struct {
 	apply func(string) string
 	text  []byte
 }
 
-func (c *collected) token(s string, _ func(string)) { c.text = append(c.text, s...) }
-func (c *collected) end(emit func(string)) {
+func (c *buffered) token(s string, _ func(string)) { c.text = append(c.text, s...) }
+func (c *buffered) end(emit func(string)) {
 	if s := c.apply(string(c.text)); s != "" {
 		emit(s)
 	}

@@ -5,19 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// byteLevelDecoder joins the bytes that the tokens stand for; what is not UTF-8 in them becomes U+FFFD.
+// byteLevelDecoder concatenates the bytes that the tokens stand for and replaces invalid UTF-8 by U+FFFD.
 type byteLevelDecoder struct{}
 
 func (byteLevelDecoder) fuses(bool) bool { return true }
 func (byteLevelDecoder) start(fused bool) decoding {
-	if fused { // one token, which is of the alphabet as a whole or not at all
-		return &collected{apply: func(s string) string { return validText(string(fromByteLevel(nil, s))) }}
+	if fused { // a single token, which is in the alphabet as a whole or not at all
+		return &buffered{apply: func(s string) string { return validText(string(fromByteLevel(nil, s))) }}
 	}
 	return &byteDecoding{}
 }
 
 type byteDecoding struct {
-	pending []byte // the start of a character
+	pending []byte // an incomplete character
 	out     []byte
 }
 
@@ -27,10 +27,10 @@ func (d *byteDecoding) token(s string, emit func(string)) {
 	rest := d.pending
 	for len(rest) > 0 {
 		n, state := sequence(rest)
-		if state == open {
+		if state == incomplete {
 			break
 		}
-		if state == whole {
+		if state == wellFormed {
 			d.out = append(d.out, rest[:n]...)
 		} else {
 			d.out = append(d.out, replacement...)
@@ -50,15 +50,15 @@ func (d *byteDecoding) end(emit func(string)) {
 	}
 }
 
-// byteFallback joins runs of <0xNN> tokens to the text that they are; when a run is not UTF-8 each of its tokens becomes
-// U+FFFD, so nothing of a run is certain before it ends (decoders/byte_fallback.rs of the reference).
+// byteFallback joins a run of <0xNN> tokens to text. If the run is not valid UTF-8, each of its tokens becomes U+FFFD,
+// so nothing is certain before the run ends (decoders/byte_fallback.rs of the reference).
 type byteFallback struct{}
 
 func (byteFallback) fuses(fused bool) bool { return fused }
 func (byteFallback) start(fused bool) decoding {
 	d := &fallbackDecoding{}
 	if fused {
-		return &collected{apply: func(s string) (out string) {
+		return &buffered{apply: func(s string) (out string) {
 			emit := func(s string) { out += s }
 			d.token(s, emit)
 			d.end(emit)
@@ -93,7 +93,8 @@ func (d *fallbackDecoding) end(emit func(string)) {
 	d.run = d.run[:0]
 }
 
-// byteToken is the byte of a token <0xNN>, in either case. A plus sign counts as a digit, as in Rust's from_str_radix.
+// byteToken returns the byte of a token <0xNN>, in either case. Like Rust's from_str_radix, it accepts a leading plus
+// sign.
 func byteToken(s string) (byte, bool) {
 	if len(s) != 6 || s[:3] != "<0x" || s[5] != '>' {
 		return 0, false
@@ -106,18 +107,18 @@ func byteToken(s string) (byte, bool) {
 	return byte(v), err == nil
 }
 
-// fuse makes one token of all.
+// fuse joins all tokens to one.
 type fuse struct{}
 
 func (fuse) fuses(bool) bool     { return true }
-func (fuse) start(bool) decoding { return &passing{} }
+func (fuse) start(bool) decoding { return &passThrough{} }
 
-// passing hands on what comes.
-type passing struct{}
+// passThrough emits its input unchanged.
+type passThrough struct{}
 
-func (passing) token(s string, emit func(string)) {
+func (passThrough) token(s string, emit func(string)) {
 	if s != "" {
 		emit(s)
 	}
 }
-func (passing) end(func(string)) {}
+func (passThrough) end(func(string)) {}

@@ -2,7 +2,7 @@ package tokenizer
 
 import "strings"
 
-// replaceDecoder is Replace as a decoder: of each token by itself.
+// replaceDecoder is Replace as a decoder: it processes each token separately.
 type replaceDecoder struct {
 	p       pattern
 	content string
@@ -29,25 +29,26 @@ func (r replaceDecoder) start(fused bool) decoding {
 	if l, ok := r.p.(literal); ok {
 		return &replacing{from: string(l), to: r.content}
 	}
-	return &collected{apply: r.apply}
+	return &buffered{apply: r.apply}
 }
 
-// apply leaves a token as it is when the pattern takes too long on it: decoding has no error of its own to give.
+// apply returns the token unchanged if the pattern takes too long, because decoding cannot return an error.
 func (r replaceDecoder) apply(s string) string {
-	out, _, err := replaceAll(r.p, s, r.content, longestNormalized(len(s)))
+	out, _, err := replaceAll(r.p, s, r.content, maxNormalizedBytes(len(s)))
 	if err != nil {
 		return s
 	}
 	return out
 }
 
-// mapped changes each token by itself.
+// mapped transforms each token separately.
 type mapped func(string) string
 
 func (f mapped) token(s string, emit func(string)) { emit(f(s)) }
 func (mapped) end(func(string))                    {}
 
-// replacing replaces a literal in a token that comes in parts: the end that may be the start of a match is held back.
+// replacing replaces a literal in a token that arrives in parts. It holds back the end that may be the start of a
+// match.
 type replacing struct {
 	from, to string
 	held     string
@@ -83,7 +84,7 @@ func (r *replacing) end(emit func(string)) {
 	}
 }
 
-// stripDecoder takes up to so many characters from either end of each token.
+// stripDecoder removes up to left and right characters from the ends of each token.
 type stripDecoder struct {
 	content     string // of one character
 	left, right int
@@ -115,7 +116,7 @@ func (d stripDecoder) start(fused bool) decoding {
 	return mapped(d.apply)
 }
 
-// apply strips a whole token. (The reference panics where less is left than the right side looks at.)
+// apply strips a whole token. (The reference panics if the token has fewer characters than it inspects on the right.)
 func (d stripDecoder) apply(s string) string {
 	for n := 0; n < d.left && strings.HasPrefix(s, d.content); n++ {
 		s = s[len(d.content):]
@@ -126,7 +127,7 @@ func (d stripDecoder) apply(s string) string {
 	return s
 }
 
-// stripping strips a token that comes in parts: as much of its end is held back as may go.
+// stripping strips a token that arrives in parts. It holds back the end that may still be stripped.
 type stripping struct {
 	stripDecoder
 	begun bool // the left side is done
@@ -141,7 +142,7 @@ func (d *stripping) token(s string, emit func(string)) {
 			s = s[len(d.content):]
 			d.left--
 		}
-		if d.left > 0 && strings.HasPrefix(d.content, s) { // nothing, or the start of one
+		if d.left > 0 && strings.HasPrefix(d.content, s) { // s is empty or an incomplete character
 			d.held = s
 			return
 		}
@@ -165,7 +166,7 @@ func (d *stripping) end(emit func(string)) {
 	d.held = ""
 }
 
-// metaspaceDecoder writes spaces for marks; those of the first token go when the encoder puts one there.
+// metaspaceDecoder replaces marks by spaces. In the first token it removes them if the encoder prepends one.
 type metaspaceDecoder struct{ metaspace }
 
 func (metaspaceDecoder) fuses(fused bool) bool { return fused }
@@ -189,7 +190,7 @@ func (m *metaspacing) token(s string, emit func(string)) {
 
 func (*metaspacing) end(func(string)) {}
 
-// wordPieceDecoder puts spaces before tokens that start a word.
+// wordPieceDecoder puts a space before each token that starts a word.
 type wordPieceDecoder struct {
 	prefix  string
 	cleanup bool
@@ -206,9 +207,9 @@ func (wordPieceDecoder) fuses(fused bool) bool { return fused }
 func (d wordPieceDecoder) start(fused bool) decoding {
 	if fused {
 		if d.cleanup {
-			return &collected{apply: cleanUp}
+			return &buffered{apply: cleanUp}
 		}
-		return passing{}
+		return passThrough{}
 	}
 	return &wordPieces{wordPieceDecoder: d}
 }
@@ -234,17 +235,19 @@ func (d *wordPieces) token(s string, emit func(string)) {
 
 func (*wordPieces) end(func(string)) {}
 
-// cleanUp takes out spaces that English punctuation does not have (decoders/wordpiece.rs of the reference), one rule
-// after the other.
+// cleanUp removes the spaces before English punctuation and contractions (decoders/wordpiece.rs of the reference). The
+// rules apply one after another.
 func cleanUp(s string) string {
-	for _, r := range [...][2]string{{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
+	for _, r := range [...][2]string{{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"},
+		{" 'm", "'m"},
 		{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}} {
 		s = strings.ReplaceAll(s, r[0], r[1])
 	}
 	return s
 }
 
-// cleanUpSteps do to the whole text what clean_up_tokenization of transformers 5.23 does: a rule less than cleanUp.
+// cleanUpSteps applies clean_up_tokenization of transformers 5.23 to the whole text: the rules of cleanUp without " do
+// not".
 func cleanUpSteps() decoder {
 	steps := decoder{fuse{}}
 	for _, from := range []string{" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're"} {
@@ -253,14 +256,14 @@ func cleanUpSteps() decoder {
 	return steps
 }
 
-// bpeDecoder writes a space for the suffix that ends a word, but for the last token.
+// bpeDecoder replaces the end-of-word suffix by a space, and removes it from the last token.
 type bpeDecoder string
 
 func (bpeDecoder) fuses(fused bool) bool { return fused }
 func (d bpeDecoder) start(fused bool) decoding {
-	if d == "" { // between all characters, and at both ends: nobody means that, but the reference does it
+	if d == "" { // as in the reference: a space between all characters and at both ends
 		if fused {
-			return passing{}
+			return passThrough{}
 		}
 	} else if fused {
 		return &replacing{from: string(d)}
@@ -287,7 +290,7 @@ func (d *suffixes) end(emit func(string)) {
 	}
 }
 
-// ctcDecoder drops repeated tokens and pads (decoders/ctc.rs of the reference).
+// ctcDecoder removes repeated tokens and padding (decoders/ctc.rs of the reference).
 type ctcDecoder struct {
 	pad, delimiter string
 	cleanup        bool
@@ -310,7 +313,7 @@ func newCTCDecoder(c component) (d ctcDecoder, err error) {
 func (ctcDecoder) fuses(fused bool) bool { return fused }
 func (d ctcDecoder) start(fused bool) decoding {
 	if fused {
-		return &collected{apply: d.apply}
+		return &buffered{apply: d.apply}
 	}
 	return &ctcDecoding{ctcDecoder: d}
 }

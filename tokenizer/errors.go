@@ -6,21 +6,21 @@ import (
 	"strconv"
 )
 
-// Errors that this package wraps.
+// The kinds of errors that the errors of this package wrap.
 var (
-	// ErrInvalid: the file contradicts its format or itself.
+	// ErrInvalid: the file violates its format or is inconsistent.
 	ErrInvalid = errors.New("invalid tokenizer")
 	// ErrUnsupported: the file is valid but needs something that this package does not implement.
 	ErrUnsupported = errors.New("unsupported tokenizer")
-	// ErrTimeout: a pattern of the tokenizer took too long on this text.
+	// ErrTimeout: a pattern of the tokenizer takes too long on this text.
 	ErrTimeout = errors.New("pattern takes too long")
-	// ErrToken: text or ids that this vocabulary cannot represent.
+	// ErrToken: the vocabulary cannot represent the text or does not have the id.
 	ErrToken = errors.New("not in the vocabulary")
 )
 
 const maxErrorText = 400
 
-// fault is an error whose text is complete and that is one of the Err values for errors.Is.
+// fault is an error with a complete text that wraps one of the Err values.
 type fault struct {
 	text string
 	kind error
@@ -29,7 +29,7 @@ type fault struct {
 func (f *fault) Error() string { return f.text }
 func (f *fault) Unwrap() error { return f.kind }
 
-// failure makes a fault. What it quotes may be of any size: the middle of a long text is left out.
+// failure returns a fault. Quotations may be of any size, so it cuts the middle out of a long text.
 func failure(kind error, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if len(text) > maxErrorText {
@@ -38,7 +38,7 @@ func failure(kind error, format string, args ...any) error {
 	return &fault{text, kind}
 }
 
-// plain is a name from a file as it is, quoted where it is unusual.
+// plain returns a name from a file unchanged, or quoted if it has unusual characters.
 func plain(name string) string {
 	for i := range len(name) {
 		if name[i] <= ' ' || name[i] >= 0x7f {

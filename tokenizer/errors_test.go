@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// checkError wants an error of the kind, in one line.
+// checkError requires a one-line error of the kind want.
 func checkError(t *testing.T, what string, err, want error) {
 	t.Helper()
 	if len(what) > 80 {
@@ -16,8 +16,8 @@ func checkError(t *testing.T, what string, err, want error) {
 	case err == nil:
 		t.Errorf("%s: no error", what)
 	case !errors.Is(err, want):
-		t.Errorf("%s: %v, not %v", what, err, want)
+		t.Errorf("%s: got %v, want %v", what, err, want)
 	case strings.ContainsAny(err.Error(), "\n\r"):
-		t.Errorf("%s: more than one line: %q", what, err)
+		t.Errorf("%s: the error has more than one line: %q", what, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 var samples = flag.String("samples", "", "`NAME=FILE` with what tokenizer_fixtures.py sample NAME printed")
 
-// encodeCase is what the reference makes of one text.
+// encodeCase is the reference's result for one text.
 type encodeCase struct {
 	Text    string  `json:"text"`
 	Hex     string  `json:"hex"` // of a text that is not UTF-8
@@ -133,7 +133,7 @@ func checkGolden(t *testing.T, name string) {
 	}
 }
 
-// withAlphabet puts the byte-level alphabet, ids 0 to 255 in code point order, into the model of a tokenizer.json.
+// withAlphabet adds the byte-level alphabet to the model of a tokenizer.json, with ids 0 to 255 in code point order.
 func withAlphabet(file map[string]any) {
 	var chars []rune
 	for c, b := range runeToByte {
@@ -232,16 +232,17 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// clean_up_tokenization_spaces takes out spaces that English punctuation does not have, but not after a BPE. The texts
-// are those of transformers 5.23.
+// clean_up_tokenization_spaces removes spaces before English punctuation, but not for a BPE. The texts are transformers
+// 5.23's results.
 func TestCleanUp(t *testing.T) {
-	const cleaned, left = "don't I'm it's we've they're'x '....", "do n't I 'm it 's we 've they 're ' x ' .. .  ."
-	for name, want := range map[string]string{"t5": cleaned, "unigram": cleaned, "gemma": left} {
+	const input = "do n't I 'm it 's we 've they 're ' x ' .. .  ."
+	const cleaned = "don't I'm it's we've they're'x '...."
+	for name, want := range map[string]string{"t5": cleaned, "unigram": cleaned, "gemma": input} {
 		tok, err := Load(readFixture(t, name, "tokenizer.json"), []byte(`{"clean_up_tokenization_spaces":true}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids, err := tok.Encode("do n't I 'm it 's we 've they 're ' x ' .. .  .", false)
+		ids, err := tok.Encode(input, false)
 		if err != nil {
 			t.Fatal(err)
 		}

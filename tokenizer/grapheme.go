@@ -31,7 +31,8 @@ func hangulType(c rune) int {
 	return hangulNone
 }
 
-// graphemeEnd is the end of the extended grapheme cluster that starts at i (Unicode Standard Annex 29, rules GB3 to GB13).
+// graphemeEnd returns the end of the extended grapheme cluster that starts at i (Unicode Standard Annex 29, rules GB3
+// to GB13).
 func graphemeEnd(t *propertyTable, s string, i int) int {
 	c, n := utf8.DecodeRuneInString(s[i:])
 	end := i + n
@@ -39,11 +40,11 @@ func graphemeEnd(t *propertyTable, s string, i int) int {
 		return end + 1
 	}
 	class := t.breakClass(c)
-	pictograph := class == breakPictograph // one, and marks after it
-	joined := false                        // ... and a zero width joiner last
-	conjunct := class == breakConsonant    // one, and what may stand inside a conjunct
-	linked := false                        // ... a linker among it
-	regional := isRegional(c)              // an odd number of them
+	pictograph := class == breakPictograph // ends with a pictograph and marks after it
+	joined := false                        // ... and then a zero-width joiner
+	conjunct := class == breakConsonant    // ends with a consonant and characters allowed in a conjunct
+	linked := false                        // ... with a linker among them
+	regional := isRegional(c)              // ends with an odd number of regional indicators
 	for end < len(s) && class != breakControl {
 		if class < breakPrepend && s[end] < utf8.RuneSelf { // no ASCII character joins
 			return end

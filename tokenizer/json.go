@@ -13,15 +13,15 @@ import (
 
 const maxID = math.MaxInt32 - 1
 
-// jsonReader reads RFC 8259 JSON front to back in one pass and knows where it is: the files have tens of megabytes, and
-// an error has to name the part and the offset. encoding/json would also replace what is not UTF-8, and lone
-// surrogates, which makes two tokens one.
+// jsonReader parses RFC 8259 JSON in one pass and tracks its position: files have tens of megabytes, and an error must
+// name the part and the offset. encoding/json would also replace invalid UTF-8 and lone surrogates, which could make
+// two tokens equal.
 type jsonReader struct {
 	file  string
 	data  []byte
 	pos   int
 	path  []string
-	buf   []byte // of the last string that had escapes
+	buf   []byte // of the last string with escapes
 	nodes int
 	depth int
 }
@@ -32,12 +32,12 @@ func newJSONReader(file string, data []byte) (*jsonReader, error) {
 		return nil, r.fail("the file is empty")
 	}
 	if len(data) >= 3 && data[0] == 0xef && data[1] == 0xbb && data[2] == 0xbf {
-		return nil, r.fail("the file starts with a byte order mark: save it as plain UTF-8")
+		return nil, r.fail("the file starts with a byte order mark; save it as UTF-8 without one")
 	}
 	return r, nil
 }
 
-// fail is ErrInvalid at the current position.
+// fail returns ErrInvalid at the current position.
 func (r *jsonReader) fail(format string, args ...any) error { return r.failAt(r.pos, format, args...) }
 
 func (r *jsonReader) failAt(pos int, format string, args ...any) error {
@@ -65,7 +65,7 @@ func (r *jsonReader) space() {
 	}
 }
 
-// peek is the next byte after white space, 0 at the end.
+// peek skips white space and returns the next byte, 0 at the end.
 func (r *jsonReader) peek() byte {
 	r.space()
 	if r.pos == len(r.data) {
@@ -76,23 +76,23 @@ func (r *jsonReader) peek() byte {
 
 func (r *jsonReader) unexpected(want string) error {
 	if r.pos >= len(r.data) {
-		return r.fail("the file ends where %s should follow", want)
+		return r.fail("unexpected end of file; expected %s", want)
 	}
 	c, n := utf8.DecodeRune(r.data[r.pos:])
 	if c == utf8.RuneError && n <= 1 {
-		return r.fail("byte 0x%02x is not UTF-8", r.data[r.pos])
+		return r.fail("byte 0x%02x is not valid UTF-8", r.data[r.pos])
 	}
-	return r.fail("%q where %s should be", c, want)
+	return r.fail("unexpected %q; expected %s", c, want)
 }
 
 func (r *jsonReader) enter() error {
 	if r.depth++; r.depth > limits.TokenizerNesting {
-		return r.fail("nested deeper than %d", limits.TokenizerNesting)
+		return r.fail("nested more than %d levels deep", limits.TokenizerNesting)
 	}
 	return nil
 }
 
-// object calls member for each key, standing at its value, which member must consume. key is valid until then.
+// object calls member at the value of each key; member must consume the value. key is only valid until member reads on.
 func (r *jsonReader) object(member func(key []byte) error) error {
 	if r.peek() != '{' {
 		return r.unexpected("an object")
@@ -134,7 +134,7 @@ func (r *jsonReader) object(member func(key []byte) error) error {
 	}
 }
 
-// array calls element for each one, standing at it.
+// array calls element at each element, which element must consume.
 func (r *jsonReader) array(element func(i int) error) error {
 	if r.peek() != '[' {
 		return r.unexpected("an array")
@@ -165,7 +165,7 @@ func (r *jsonReader) array(element func(i int) error) error {
 	}
 }
 
-// within runs f with one more element of the path.
+// within runs f with part appended to the path.
 func (r *jsonReader) within(part string, f func() error) error {
 	r.path = append(r.path, plain(part))
 	err := f()
@@ -173,7 +173,7 @@ func (r *jsonReader) within(part string, f func() error) error {
 	return err
 }
 
-// str reads a string; the bytes are valid UTF-8 and stay until the next call.
+// str parses a string. The bytes are valid UTF-8 and only valid until the next call.
 func (r *jsonReader) str() ([]byte, error) {
 	if r.peek() != '"' {
 		return nil, r.unexpected("a string")
@@ -194,7 +194,7 @@ func (r *jsonReader) str() ([]byte, error) {
 			return nil, r.failAt(i, "control character 0x%02x in a string", c)
 		}
 	}
-	return nil, r.failAt(len(r.data), "the file ends inside a string")
+	return nil, r.failAt(len(r.data), "unexpected end of file in a string")
 }
 
 func (r *jsonReader) valid(s []byte, at int) error {
@@ -204,14 +204,14 @@ func (r *jsonReader) valid(s []byte, at int) error {
 	for i := 0; i < len(s); {
 		c, n := utf8.DecodeRune(s[i:])
 		if c == utf8.RuneError && n == 1 {
-			return r.failAt(at+i, "byte 0x%02x is not UTF-8", s[i])
+			return r.failAt(at+i, "byte 0x%02x is not valid UTF-8", s[i])
 		}
 		i += n
 	}
 	return nil
 }
 
-// escaped reads on at the first backslash of a string.
+// escaped parses the rest of a string from its first backslash on.
 func (r *jsonReader) escaped(start, i int) ([]byte, error) {
 	if err := r.valid(r.data[start:i], start); err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (r *jsonReader) escaped(start, i int) ([]byte, error) {
 		case c != '\\':
 			v, n := utf8.DecodeRune(r.data[i:])
 			if v == utf8.RuneError && n == 1 {
-				return nil, r.failAt(i, "byte 0x%02x is not UTF-8", c)
+				return nil, r.failAt(i, "byte 0x%02x is not valid UTF-8", c)
 			}
 			b = append(b, r.data[i:i+n]...)
 			i += n
@@ -246,16 +246,16 @@ func (r *jsonReader) escaped(start, i int) ([]byte, error) {
 			}
 			v, n, ok := unicodeEscape(r.data[i:])
 			if !ok {
-				return nil, r.failAt(i, "bad escape in a string")
+				return nil, r.failAt(i, "invalid escape in a string")
 			}
 			b = utf8.AppendRune(b, v)
 			i += n
 		}
 	}
-	return nil, r.failAt(len(r.data), "the file ends inside a string")
+	return nil, r.failAt(len(r.data), "unexpected end of file in a string")
 }
 
-// unicodeEscape decodes \uXXXX, or a pair of them. A lone surrogate is not ok: it is no character.
+// unicodeEscape decodes \uXXXX or a surrogate pair of them. It returns false for a lone surrogate.
 func unicodeEscape(s []byte) (rune, int, bool) {
 	unit := func(at int) rune {
 		if len(s) < at+6 || s[at] != '\\' || s[at+1] != 'u' {
@@ -280,7 +280,7 @@ func unicodeEscape(s []byte) (rune, int, bool) {
 	return v, 12, true
 }
 
-// number is the text of a number.
+// number returns the text of a number.
 func (r *jsonReader) number() (string, error) {
 	r.space()
 	start := r.pos
@@ -314,7 +314,7 @@ func (r *jsonReader) number() (string, error) {
 	return string(r.data[start:r.pos]), nil
 }
 
-// id reads a token id.
+// id parses a token id.
 func (r *jsonReader) id() (int32, error) {
 	at := r.pos
 	text, err := r.number()
@@ -323,7 +323,7 @@ func (r *jsonReader) id() (int32, error) {
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || v < 0 || v > maxID {
-		return 0, r.failAt(at, "id %s is out of range: ids are whole numbers from 0 to %d", text, maxID)
+		return 0, r.failAt(at, "id %s is out of range: ids are integers from 0 to %d", text, maxID)
 	}
 	return int32(v), nil
 }
@@ -336,7 +336,7 @@ func (r *jsonReader) literal(text string) error {
 	return nil
 }
 
-// skip reads any value and drops it.
+// skip skips any value.
 func (r *jsonReader) skip() error {
 	switch r.peek() {
 	case '{':
@@ -357,7 +357,7 @@ func (r *jsonReader) skip() error {
 	return err
 }
 
-// end checks that nothing but white space is left.
+// end checks that only white space is left.
 func (r *jsonReader) end() error {
 	if r.peek(); r.pos < len(r.data) {
 		return r.unexpected("the end of the file")

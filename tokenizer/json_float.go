@@ -16,9 +16,10 @@ var powersOfTen = sync.OnceValue(func() *[309]float64 {
 	return &p
 })
 
-// parseScore is the float that the reference reads, which is not always the nearest one: serde_json, without its feature
-// float_roundtrip, rounds the digits to a float first and then scales it (f64_from_parts of de.rs, serde_json 1.0). Equal
-// sums of scores part where their last bits differ. text is a number that jsonReader has read.
+// parseScore returns the float that the reference reads, which is not always the nearest one: serde_json without its
+// float_roundtrip feature rounds the digits to a float first and then scales it (f64_from_parts of de.rs, serde_json
+// 1.0). The last bits decide between segmentations with otherwise equal scores. text is a number that jsonReader has
+// read.
 func parseScore(text string) (float64, error) {
 	digits := text
 	negative := digits[0] == '-'
@@ -39,7 +40,8 @@ func parseScore(text string) (float64, error) {
 		}
 		d := uint64(c - '0')
 		if full = full || significand > (math.MaxUint64-d)/10; full {
-			// Further digits only count before the point; after one has not fitted behind it, none is read.
+			// A digit that does not fit only scales the number if it is before the point. Once one does not fit, no later one is
+			// used.
 			if !point {
 				exponent++
 				float = true

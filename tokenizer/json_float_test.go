@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// What has up to 15 digits and a small exponent is exact either way; more digits need not be.
+// With up to 15 digits and a small exponent both roundings are exact; with more digits they may differ.
 func TestParseScore(t *testing.T) {
-	for _, text := range []string{"0", "-0.0", "1", "-1", "-10.5", "3.827439120254171", "1e3", "-2.5E-4", "123456789012345678", "0.1", "1e22", "1e-22", "5e-324", "0e999"} {
+	for _, text := range []string{"0", "-0.0", "1", "-1", "-10.5", "3.827439120254171", "1e3", "-2.5E-4",
+		"123456789012345678", "0.1", "1e22", "1e-22", "5e-324", "0e999"} {
 		want, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +31,8 @@ func TestParseScore(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"1e999", "-1e309", "1e99999999999999999999", "1234567890123456789012345678901234567890e300"} {
+	for _, text := range []string{"1e999", "-1e309", "1e99999999999999999999",
+		"1234567890123456789012345678901234567890e300"} {
 		if got, err := parseScore(text); err == nil {
 			t.Errorf("%s: %v", text, got)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// Every bound on a tokenizer's file is reached.
+// At each limit of a tokenizer's file reading succeeds; beyond it fails.
 func TestTokenizerLimits(t *testing.T) {
 	rep := strings.Repeat
 	value := func(text string) error {
@@ -31,9 +31,11 @@ func TestTokenizerLimits(t *testing.T) {
 		read       func(string) error
 		make       func(n int) string
 	}{
-		{"nesting", "nested deeper", limits.TokenizerNesting, value, func(n int) string { return rep("[", n) + rep("]", n) }},
+		{"nesting", "nested more", limits.TokenizerNesting, value, func(n int) string { return rep("[", n) + rep("]", n) }},
 		{"values", "values", limits.TokenizerValues - 1, value, func(n int) string { return "[" + rep("0,", n-1) + "0]" }},
-		{"groups", "nesting deeper", limits.TokenizerPatternNesting - 1, pattern, func(n int) string { return rep("(", n) + "a" + rep(")", n) }},
+		{"groups", "nested more", limits.TokenizerPatternNesting - 1, pattern, func(n int) string {
+			return rep("(", n) + "a" + rep(")", n)
+		}},
 		{"size", "classes", limits.TokenizerPattern / len(one), pattern, func(n int) string { return rep(`\p{L}`, n) }},
 	} {
 		if err := c.read(c.make(c.at)); err != nil {
@@ -41,7 +43,7 @@ func TestTokenizerLimits(t *testing.T) {
 		}
 		over := c.at + 1
 		if c.name == "size" {
-			over++ // it is looked at before the next part
+			over++ // the size is only checked before the next part
 		}
 		if err := c.read(c.make(over)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %d: got %v, want %q", c.name, over, err, c.want)

@@ -2,8 +2,8 @@ package tokenizer
 
 import "fmt"
 
-// Load reads the bytes of tokenizer.json and of tokenizer_config.json, which may be nil. The errors name
-// the file, the part and, where the JSON itself is at fault, the offset; they wrap ErrInvalid or ErrUnsupported.
+// Load builds a tokenizer from the bytes of tokenizer.json and of tokenizer_config.json, which may be nil. Errors name
+// the file, the part and, for malformed JSON, the offset. They wrap ErrInvalid or ErrUnsupported.
 func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
 	f, err := readFile(tokenizerJSON)
 	if err != nil {
@@ -24,7 +24,7 @@ func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
 		if steps, ok := t.pre.(preTokenizers); ok && m.useRaw() {
 			m.raw = steps.rawBytes()
 		}
-		m.cuts = m.cutsWords()
+		m.perWord = m.canSplitWords()
 	}
 	if f.post != nil {
 		if t.template, err = newTemplate(f.post); err != nil {
@@ -49,7 +49,7 @@ func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// tokenizerFile is a tokenizer.json; components that are null are nil.
+// tokenizerFile is a parsed tokenizer.json. Null components are nil.
 type tokenizerFile struct {
 	added                          []addedToken
 	normalizer, pre, post, decoder *node
@@ -130,7 +130,7 @@ func (f *tokenizerFile) readAdded(r *jsonReader) error {
 				return r.failAt(at, "%v, not an object", n.kind)
 			}
 			if _, ok := parseID(n.get("id")); !ok {
-				return r.failAt(at, "the id is missing or out of range: ids are whole numbers from 0 to %d", maxID)
+				return r.failAt(at, "the id is missing or out of range: ids are integers from 0 to %d", maxID)
 			}
 			t, err := readAddedToken(n, true)
 			if err != nil {
@@ -142,7 +142,7 @@ func (f *tokenizerFile) readAdded(r *jsonReader) error {
 	})
 }
 
-// readAddedToken reads what both files write alike. In a tokenizer.json every property is required.
+// readAddedToken parses the properties that both files have. In a tokenizer.json (complete) all of them are required.
 func readAddedToken(n *node, complete bool) (addedToken, error) {
 	t := addedToken{normalized: true}
 	content := n.get("content")
@@ -151,7 +151,8 @@ func readAddedToken(n *node, complete bool) (addedToken, error) {
 	}
 	t.content = content.text
 	for key, to := range map[string]*bool{
-		"single_word": &t.singleWord, "lstrip": &t.lstrip, "rstrip": &t.rstrip, "normalized": &t.normalized, "special": &t.special,
+		"single_word": &t.singleWord, "lstrip": &t.lstrip, "rstrip": &t.rstrip, "normalized": &t.normalized,
+		"special": &t.special,
 	} {
 		v := n.get(key)
 		if v == nil && !complete {

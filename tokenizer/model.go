@@ -1,17 +1,17 @@
 package tokenizer
 
-// model turns pieces of text into ids. An implementation is immutable; what one Encode needs to work is its encoder.
+// model converts pieces of text to ids. It is immutable; each Encode works with an encoder of its own.
 type model interface {
 	encoder() encoder
 	id(token string) (int32, bool)
 	token(id int32) (string, bool)
-	size() int    // number of distinct tokens: where the reference starts to count added ones
+	size() int    // number of distinct tokens; ids of added tokens start there in the reference
 	limit() int32 // one more than the highest id
 }
 
-// encoder is the working memory of one Encode; release gives it back.
+// encoder is the working memory of one Encode. release returns it for reuse.
 type encoder interface {
-	// append adds the ids of a piece, which is not empty.
+	// append appends the ids of a non-empty piece.
 	append(ids []int32, piece string) ([]int32, error)
 	release()
 }
@@ -19,12 +19,13 @@ type encoder interface {
 // vocabulary maps tokens to ids and back.
 type vocabulary struct {
 	ids    map[string]int32
-	dense  []string         // by id, where the ids are dense enough
-	sparse map[int32]string // else
+	dense  []string         // by id, if the ids are dense enough
+	sparse map[int32]string // otherwise
 	top    int32            // one more than the highest id
 }
 
-// newVocabulary inverts ids. Two tokens with one id are reported: which of them decodes would be chance.
+// newVocabulary inverts ids. If two tokens share an id, it returns a nil vocabulary, the tokens and the id: decoding
+// would be ambiguous.
 func newVocabulary(ids map[string]int32) (v *vocabulary, a, b string, id int32) {
 	v = &vocabulary{ids: ids}
 	for _, id := range ids {
@@ -36,7 +37,7 @@ func newVocabulary(ids map[string]int32) (v *vocabulary, a, b string, id int32) 
 		v.sparse = make(map[int32]string, len(ids))
 	}
 	for token, id := range ids {
-		if token == "" { // known through ids: "" marks a hole in dense
+		if token == "" { // found through ids: "" marks a missing id in dense
 			continue
 		}
 		if other, taken := v.token(id); taken {

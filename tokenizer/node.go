@@ -23,15 +23,15 @@ func (k nodeKind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// node is a JSON value of a small part of the file.
+// node is a parsed JSON value of a small part of the file.
 type node struct {
 	kind nodeKind
-	text string   // of a string or number; "true" for true
-	list []*node  // elements, or the values of keys
-	keys []string // in file order
+	text string   // of a string or number; "true" for true, "" for false
+	list []*node  // elements of an array, or values of an object
+	keys []string // of an object, in file order
 }
 
-// value reads any value as nodes.
+// value parses any value.
 func (r *jsonReader) value() (*node, error) {
 	if r.nodes++; r.nodes > limits.TokenizerValues {
 		return nil, r.fail("more than %d values", limits.TokenizerValues)
@@ -75,7 +75,7 @@ func (r *jsonReader) value() (*node, error) {
 	return n, err
 }
 
-// get is the value of a key, nil when it is absent or null. Of equal keys the last counts, as in the reference.
+// get returns the value of a key, or nil if it is absent or null. Of equal keys the last one wins, as in the reference.
 func (n *node) get(key string) *node {
 	for i := len(n.keys) - 1; i >= 0; i-- {
 		if n.keys[i] == key {
@@ -88,7 +88,7 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// component is one part of a tokenizer.json and what to call it in errors.
+// component is one part of a tokenizer.json and its name in errors.
 type component struct {
 	*node
 	part string // pre_tokenizer, normalizer, ...
@@ -124,7 +124,7 @@ func (c component) unsupported(format string, args ...any) error {
 	return failure(ErrUnsupported, "tokenizer.json: %v %s", c, fmt.Sprintf(format, args...))
 }
 
-// field is the value of a required key of the given kind.
+// field returns the value of a required key of the given kind.
 func (c component) field(key string, kind nodeKind) (*node, error) {
 	v := c.get(key)
 	if v == nil {
@@ -144,7 +144,7 @@ func (c component) str(key string) (string, error) {
 	return v.text, nil
 }
 
-// char is a string of one character.
+// char returns a string of exactly one character.
 func (c component) char(key string) (string, error) {
 	s, err := c.str(key)
 	if err == nil && utf8.RuneCountInString(s) != 1 {
@@ -153,7 +153,7 @@ func (c component) char(key string) (string, error) {
 	return s, err
 }
 
-// count is a whole number from 0 to limit; absent is the default.
+// count returns an integer from 0 to limit, or absent if there is no such key.
 func (c component) count(key string, absent, limit int) (int, error) {
 	v := c.get(key)
 	if v == nil {
@@ -161,7 +161,7 @@ func (c component) count(key string, absent, limit int) (int, error) {
 	}
 	n, err := strconv.Atoi(v.text)
 	if v.kind != numberNode || err != nil || n < 0 || n > limit {
-		return 0, c.invalid("has %s that is not a whole number from 0 to %d", key, limit)
+		return 0, c.invalid("has a %s that is not an integer from 0 to %d", key, limit)
 	}
 	return n, nil
 }
@@ -174,7 +174,7 @@ func (c component) flag(key string) (bool, error) {
 	return v.text != "", nil
 }
 
-// parts are the components in an array.
+// parts returns the components of an array.
 func (c component) parts(key string) ([]component, error) {
 	v, err := c.field(key, arrayNode)
 	if err != nil {
@@ -189,7 +189,7 @@ func (c component) parts(key string) ([]component, error) {
 	return out, nil
 }
 
-// parseID is the token id that a number stands for.
+// parseID returns the token id in n, or false if n is not a valid id.
 func parseID(n *node) (int32, bool) {
 	if n == nil || n.kind != numberNode {
 		return 0, false

@@ -7,18 +7,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalizer changes text before it is split; nil is none.
+// normalizer transforms text before it is split; nil is none.
 type normalizer interface {
-	// normalize clears head when what comes first afterwards did not come first before: Metaspace asks whether a piece
-	// begins the text, and the reference answers by where its first byte came from.
+	// normalize clears head if the start of the result does not stem from the start of s. Metaspace asks whether a piece
+	// begins the text, and the reference decides that by the original offset of its first byte.
 	normalize(s string, head *bool) (string, error)
 }
 
-// longestNormalized bounds what a normalizer may make of n bytes: a file could replace each character by a megabyte.
-func longestNormalized(n int) int { return min(32*n+1<<20, 1<<29) }
+// maxNormalizedBytes bounds the output of a normalizer for n bytes: a file could replace each character by a megabyte.
+func maxNormalizedBytes(n int) int { return min(32*n+1<<20, 1<<29) }
 
 func errNormalized(n int) error {
-	return failure(ErrInvalid, "tokenizer: the normalizer makes more than %d bytes of a text of %d", longestNormalized(n), n)
+	const format = "tokenizer: the normalizer expands a text of %d bytes to more than %d"
+	return failure(ErrInvalid, format, n, maxNormalizedBytes(n))
 }
 
 func newNormalizer(n *node) (normalizer, error) {
@@ -96,7 +97,7 @@ func (seq normalizers) normalize(s string, head *bool) (string, error) {
 	return s, nil
 }
 
-// prepend goes before every text but the empty one.
+// prepend puts a string before every non-empty text.
 type prepend string
 
 func (p prepend) normalize(s string, _ *bool) (string, error) {
@@ -106,14 +107,14 @@ func (p prepend) normalize(s string, _ *bool) (string, error) {
 	return string(p) + s, nil
 }
 
-// replace writes content for every match.
+// replace replaces every match by content.
 type replace struct {
 	p       pattern
 	content string
 }
 
 func (r replace) normalize(s string, head *bool) (string, error) {
-	out, first, err := replaceAll(r.p, s, r.content, longestNormalized(len(s)))
+	out, first, err := replaceAll(r.p, s, r.content, maxNormalizedBytes(len(s)))
 	if first > 0 {
 		_, n := utf8.DecodeRuneInString(s)
 		if r.content == "" || first > n {
@@ -123,7 +124,7 @@ func (r replace) normalize(s string, head *bool) (string, error) {
 	return out, err
 }
 
-// replaceAll writes content for every match; first is the length of a match at the start.
+// replaceAll replaces every match by content. first is the length of a match at the start.
 func replaceAll(p pattern, s, content string, limit int) (out string, first int, err error) {
 	if l, ok := p.(literal); ok {
 		if strings.HasPrefix(s, string(l)) {

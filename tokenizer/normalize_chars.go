@@ -12,12 +12,12 @@ type lower struct{}
 
 func (lower) normalize(s string, _ *bool) (string, error) { return lowercase(s), nil }
 
-// byteLetters is ByteLevel: each byte as its character of the byte-level alphabet.
+// byteLetters is ByteLevel: it maps each byte to its character of the byte-level alphabet.
 type byteLetters struct{}
 
 func (byteLetters) normalize(s string, _ *bool) (string, error) { return toByteLevel(s), nil }
 
-// dropping leaves characters out.
+// dropping removes the characters for which it returns true.
 type dropping func(c rune) bool
 
 func (drops dropping) normalize(s string, head *bool) (string, error) {
@@ -41,7 +41,7 @@ func (drops dropping) normalize(s string, head *bool) (string, error) {
 	return b.String(), nil
 }
 
-// mapping writes a character for each.
+// mapping maps each character to another.
 type mapping func(c rune) rune
 
 func (f mapping) normalize(s string, _ *bool) (string, error) { return strings.Map(f, s), nil }
@@ -60,7 +60,7 @@ func nmtSpace(c rune) rune {
 	return c
 }
 
-// strip is Strip: white space at the ends goes.
+// strip is Strip: it removes white space from the ends.
 type strip struct{ left, right bool }
 
 func newStrip(c component) (n strip, err error) {
@@ -84,7 +84,7 @@ func (n strip) normalize(s string, head *bool) (string, error) {
 	return s, nil
 }
 
-// newBertNormalizer is a sequence of the steps that are on.
+// newBertNormalizer returns the sequence of the enabled steps.
 func newBertNormalizer(c component) (normalizer, error) {
 	clean, err := c.flag("clean_text")
 	if err != nil {
@@ -98,7 +98,7 @@ func newBertNormalizer(c component) (normalizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	accents := lowers // what null stands for
+	accents := lowers // the meaning of null
 	if c.get("strip_accents") != nil {
 		if accents, err = c.flag("strip_accents"); err != nil {
 			return nil, err
@@ -129,7 +129,7 @@ func bertSpace(c rune) rune {
 	return c
 }
 
-// spacedChinese puts a space on either side of each Chinese character.
+// spacedChinese puts a space before and after each Chinese character.
 type spacedChinese struct{}
 
 func (spacedChinese) normalize(s string, _ *bool) (string, error) {
@@ -153,8 +153,9 @@ func (spacedChinese) normalize(s string, _ *bool) (string, error) {
 	return b.String(), nil
 }
 
-// isChinese: the blocks that normalizers/bert.rs of the reference lists (one of them is not where Unicode has it).
+// isChinese covers the blocks that normalizers/bert.rs of the reference lists. One of them differs from Unicode's.
 func isChinese(c rune) bool {
 	return c >= 0x4e00 && c <= 0x9fff || c >= 0x3400 && c <= 0x4dbf || c >= 0x20000 && c <= 0x2a6df ||
-		c >= 0x2a700 && c <= 0x2b81f || c >= 0x2b920 && c <= 0x2ceaf || c >= 0xf900 && c <= 0xfaff || c >= 0x2f800 && c <= 0x2fa1f
+		c >= 0x2a700 && c <= 0x2b81f || c >= 0x2b920 && c <= 0x2ceaf || c >= 0xf900 && c <= 0xfaff || c >= 0x2f800 &&
+		c <= 0x2fa1f
 }

@@ -21,7 +21,7 @@ func TestUnicodeForms(t *testing.T) {
 	}
 }
 
-// Long runs of marks get no joiner put in, and sorting them is not quadratic.
+// Long runs of marks get no U+034F inserted, and sorting them takes no quadratic time.
 func TestManyMarks(t *testing.T) {
 	const n = 200_000
 	got, err := unicodeForm{norm.NFC}.normalize("x"+strings.Repeat("\u0302\u0323", n), new(bool))

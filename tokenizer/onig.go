@@ -10,9 +10,10 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// The reference reads patterns with Oniguruma, Ruby syntax, UTF-8 (https://github.com/kkos/oniguruma/blob/v6.9.10/doc/RE).
-// translate rewrites one for the general engine, whose syntax is .NET's: classes are spelt out, since the
-// engines differ in what \w, (?i) and a Unicode version are, and what is not known to mean the same is refused.
+// The reference compiles patterns with Oniguruma, Ruby syntax, UTF-8
+// (https://github.com/kkos/oniguruma/blob/v6.9.10/doc/RE). translate rewrites them for the general engine, which has
+// .NET syntax. It spells out character classes, because the engines differ in \w, (?i) and the Unicode version, and
+// refuses everything that may have another meaning.
 
 type onigParser struct {
 	expr  string
@@ -20,10 +21,10 @@ type onigParser struct {
 	depth int
 	fold  bool // (?i)
 	out   []byte
-	sets  map[class]runeSet // memory of runesOf
+	sets  map[class]runeSet // cache of runesOf
 }
 
-// patternError is what is wrong with a pattern; invalid says that the reference refuses it too.
+// patternError is an error in a pattern. invalid says that the reference refuses the pattern too.
 type patternError struct {
 	text    string
 	invalid bool
@@ -42,7 +43,7 @@ func translate(expr string) (string, error) {
 	return string(p.out), nil
 }
 
-// bad: not a pattern for the reference either.
+// bad returns an error for a pattern that the reference refuses too.
 func (p *onigParser) bad(format string, args ...any) error {
 	return &patternError{fmt.Sprintf(format, args...) + fmt.Sprintf(" at offset %d", p.pos), true}
 }
@@ -53,7 +54,7 @@ func (p *onigParser) unsupported(format string, args ...any) error {
 
 func (p *onigParser) more() bool { return p.pos < len(p.expr) }
 
-// take consumes a text if it is next.
+// take consumes s if it is next.
 func (p *onigParser) take(s string) bool {
 	if strings.HasPrefix(p.expr[p.pos:], s) {
 		p.pos += len(s)
@@ -70,7 +71,7 @@ func (p *onigParser) rune() rune {
 
 func (p *onigParser) alternation() error {
 	if p.depth++; p.depth > limits.TokenizerPatternNesting {
-		return p.unsupported("nesting deeper than %d", limits.TokenizerPatternNesting)
+		return p.unsupported("nested more than %d levels deep", limits.TokenizerPatternNesting)
 	}
 	fold := p.fold
 	for {
@@ -88,7 +89,7 @@ func (p *onigParser) alternation() error {
 	}
 }
 
-// term is one atom and its quantifiers.
+// term translates one atom and its quantifiers.
 func (p *onigParser) term() error {
 	start := len(p.out)
 	quantifiable, err := p.atom()
@@ -96,7 +97,7 @@ func (p *onigParser) term() error {
 		return err
 	}
 	if len(p.out) > limits.TokenizerPattern {
-		return p.unsupported("more classes than fit into %d bytes", limits.TokenizerPattern)
+		return p.unsupported("character classes that take more than %d bytes", limits.TokenizerPattern)
 	}
 	for n := 0; ; n++ {
 		q, possessive, ok, err := p.quantifier()
@@ -106,7 +107,7 @@ func (p *onigParser) term() error {
 		if !quantifiable {
 			return p.unsupported("a quantifier after an anchor or a look-around")
 		}
-		if n > 0 { // a quantified term again, as in x{1,3}+
+		if n > 0 { // a second quantifier, as in x{1,3}+
 			p.enclose(start, "(?:")
 		}
 		p.out = append(p.out, q...)
@@ -116,7 +117,7 @@ func (p *onigParser) term() error {
 	}
 }
 
-// enclose puts what was written since start into a group.
+// enclose wraps the output since start in a group.
 func (p *onigParser) enclose(start int, open string) {
 	p.out = slices.Insert(p.out, start, []byte(open)...)
 	p.out = append(p.out, ')')
@@ -124,7 +125,7 @@ func (p *onigParser) enclose(start int, open string) {
 
 func (p *onigParser) text(s string) { p.out = append(p.out, s...) }
 
-// quantifier reads one in Ruby's syntax: a + after an interval is a quantifier of its own, and ? after {n} too.
+// quantifier parses a quantifier in Ruby syntax: a + after an interval, and a ? after {n}, are further quantifiers.
 func (p *onigParser) quantifier() (q string, possessive, ok bool, err error) {
 	if !p.more() {
 		return "", false, false, nil
@@ -143,11 +144,11 @@ func (p *onigParser) quantifier() (q string, possessive, ok bool, err error) {
 	case '{':
 		end := strings.IndexByte(p.expr[p.pos:], '}')
 		if end < 0 {
-			return "", false, false, p.unsupported("a { that opens no interval")
+			return "", false, false, p.unsupported("a { that starts no interval")
 		}
 		lo, hi, isRange := strings.Cut(p.expr[p.pos+1:p.pos+end], ",")
 		if lo == "" && hi == "" {
-			return "", false, false, p.unsupported("a { that opens no interval")
+			return "", false, false, p.unsupported("a { that starts no interval")
 		}
 		if lo == "" {
 			lo = "0"
@@ -157,7 +158,7 @@ func (p *onigParser) quantifier() (q string, possessive, ok bool, err error) {
 				continue
 			}
 			if n, err := strconv.ParseUint(s, 10, 32); err != nil {
-				return "", false, false, p.unsupported("a { that opens no interval")
+				return "", false, false, p.unsupported("a { that starts no interval")
 			} else if n > 100000 {
 				return "", false, false, p.bad("interval over 100000")
 			}
@@ -166,7 +167,7 @@ func (p *onigParser) quantifier() (q string, possessive, ok bool, err error) {
 			l, _ := strconv.Atoi(lo)
 			h, _ := strconv.Atoi(hi)
 			if l > h {
-				return "", false, false, p.unsupported("an interval from more to less")
+				return "", false, false, p.unsupported("an interval whose minimum exceeds its maximum")
 			}
 		}
 		p.pos += end + 1
@@ -181,10 +182,10 @@ func (p *onigParser) quantifier() (q string, possessive, ok bool, err error) {
 	return "", false, false, nil
 }
 
-// groups are those that mean the same to both engines.
+// groups have the same meaning in both engines.
 var groups = []string{"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>"}
 
-// atom writes one; quantifiable is false for those that match no characters.
+// atom translates one atom. quantifiable is false if it matches no characters.
 func (p *onigParser) atom() (quantifiable bool, err error) {
 	switch p.expr[p.pos] {
 	case '(':
@@ -201,7 +202,7 @@ func (p *onigParser) atom() (quantifiable bool, err error) {
 		p.pos++
 		p.out = newRuneSet(runeRange{'\n', '\n'}).complement().appendClass(p.out)
 		return true, nil
-	case '^': // of a line, but not after a line feed at the end of the text
+	case '^': // at a line start, but not after a line feed at the end of the text
 		p.pos++
 		p.text(`(?:\A|(?<=\n)(?!\z))`)
 		return false, nil
@@ -240,7 +241,7 @@ func (p *onigParser) atom() (quantifiable bool, err error) {
 	return true, p.checkFold(c)
 }
 
-// boundary writes \w between the parts.
+// boundary writes \w between parts.
 func (p *onigParser) boundary(parts ...string) {
 	word := p.onigWord(false)
 	for i, part := range parts {
@@ -251,7 +252,7 @@ func (p *onigParser) boundary(parts ...string) {
 	}
 }
 
-// write writes a set, with its other cases under (?i).
+// write writes a set, with the other case under (?i).
 func (p *onigParser) write(set runeSet) {
 	if p.fold {
 		set = set.foldASCII()
@@ -263,8 +264,8 @@ func (p *onigParser) write(set runeSet) {
 	p.out = set.appendClass(p.out)
 }
 
-// checkFold refuses what case folding would need tables for: letters that are not ASCII, and the letters
-// that ligatures fold to (ss, st, ff, fi, fl).
+// checkFold refuses characters whose case folding would need tables: non-ASCII letters, and letter pairs that ligatures
+// fold to (ss, st, ff, fi, fl).
 func (p *onigParser) checkFold(c rune) error {
 	if !p.fold {
 		return nil
@@ -295,7 +296,7 @@ func (p *onigParser) group() (quantifiable bool, err error) {
 		p.fold = true
 	case p.take("(?-i:"):
 		p.fold = false
-	case p.take("(?i)"): // to the end of the enclosing group, alternatives included
+	case p.take("(?i)"): // to the end of the enclosing group, including its alternatives
 		p.fold = true
 		p.text("(?:")
 		if err := p.alternation(); err != nil {

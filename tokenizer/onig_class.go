@@ -9,7 +9,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// escape reads a backslash and what it stands for: a set, of one character for most.
+// escape parses an escape and returns the set that it matches, usually a single character.
 func (p *onigParser) escape(inClass bool) (runeSet, error) {
 	p.pos++
 	if !p.more() {
@@ -45,7 +45,7 @@ func negated(s runeSet, not bool) runeSet {
 	return s
 }
 
-// onigWord is \w: that of Rust without the joiners and, outside of a class, with six characters of Latin-1.
+// onigWord is Oniguruma's \w: Rust's without the joiners and, outside of a class, with six Latin-1 characters.
 func (p *onigParser) onigWord(inClass bool) runeSet {
 	s := slices.Clone(p.runesOf(classLetter | classMark | 1<<catNd | 1<<catNl | 1<<catPc))
 	if !inClass {
@@ -55,7 +55,7 @@ func (p *onigParser) onigWord(inClass bool) runeSet {
 		runeRange{0x1f170, 0x1f189})...)
 }
 
-// runesOf are the members of a class.
+// runesOf returns the members of a class, from the cache.
 func (p *onigParser) runesOf(set class) runeSet {
 	if _, ok := p.sets[set]; !ok {
 		p.sets[set] = runesOf(set)
@@ -115,18 +115,18 @@ func (p *onigParser) hex(kind rune) (runeSet, error) {
 	return newRuneSet(runeRange{rune(v), rune(v)}), p.checkFold(rune(v))
 }
 
-// posixClasses are those in brackets that consist of whole categories.
+// posixClasses are the POSIX bracket classes that consist of whole categories.
 var posixClasses = map[string]class{
 	"digit": 1 << catNd, "space": classSpace, "punct": classPunct | classSymbol,
 }
 
-// class reads a character class after its [.
+// class parses a character class after its [.
 func (p *onigParser) class() (runeSet, error) {
 	if p.depth++; p.depth > limits.TokenizerPatternNesting {
-		return nil, p.unsupported("nesting deeper than %d", limits.TokenizerPatternNesting)
+		return nil, p.unsupported("nested more than %d levels deep", limits.TokenizerPatternNesting)
 	}
 	not := p.take("^")
-	var all runeSet // of the operands of && so far
+	var all runeSet // intersection of the operands of && so far
 	intersecting := false
 	var ranges []runeRange
 	for first := true; ; first = false {
@@ -202,7 +202,7 @@ func (p *onigParser) class() (runeSet, error) {
 	}
 }
 
-// member is one character or escape in a class.
+// member parses one character or escape in a class. single reports whether it is one character.
 func (p *onigParser) member() (set runeSet, single bool, err error) {
 	if p.expr[p.pos] == '\\' {
 		before := p.pos

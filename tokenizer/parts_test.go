@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Each part by itself, compared with what testdata/gen/tok_parts.py has of the reference.
+// Each component alone, compared with the reference's results from testdata/gen/tok_parts.py.
 func TestParts(t *testing.T) {
 	type golden struct {
 		Part   json.RawMessage `json:"part"`
@@ -80,11 +80,11 @@ func TestParts(t *testing.T) {
 				for _, id := range ids {
 					streamed += s.Next(id)
 					if !strings.HasPrefix(got, streamed) {
-						t.Errorf("%v: the stream says %q, which is not the start of %q", ids, streamed, got)
+						t.Errorf("%v: streamed %q, which is no prefix of %q", ids, streamed, got)
 					}
 				}
 				if streamed += s.Flush(); streamed != got {
-					t.Errorf("%v: the stream says %q, not %q", ids, streamed, got)
+					t.Errorf("%v: streamed %q, want %q", ids, streamed, got)
 				}
 			}
 		})

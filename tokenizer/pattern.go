@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// pattern finds its matches in a text, one after the other.
+// pattern finds its matches in a text.
 type pattern interface {
-	// matches calls found with the bounds of each match in order; they do not overlap. Empty ones are reported
-	// where the reference sees one: not right after another match.
+	// matches calls found with the bounds of each match, in order and without overlap. It reports empty matches where the
+	// reference does: not right after another match.
 	matches(s string, found func(start, end int) error) error
 }
 
-// newPattern is the "pattern" of a Split or Replace.
+// newPattern parses the "pattern" of a Split or Replace.
 func newPattern(c component) (pattern, error) {
 	v, err := c.field("pattern", objectNode)
 	if err != nil {
@@ -30,7 +30,7 @@ func newPattern(c component) (pattern, error) {
 	return nil, c.unsupported("with a pattern of kind %q is not supported", v.keys[0])
 }
 
-// newRegex prefers a hand-written scanner: linear, and several times as fast as the general engine.
+// newRegex prefers a hand-written scanner, which takes linear time and is several times faster than the general engine.
 func newRegex(c component, expr string) (pattern, error) {
 	if s, ok := newScanner(expr); ok {
 		return s, nil
@@ -38,7 +38,7 @@ func newRegex(c component, expr string) (pattern, error) {
 	return compileRegex(c, expr)
 }
 
-// literal matches itself; the empty one matches before each character and at the end.
+// literal matches itself. The empty literal matches before each character and at the end.
 type literal string
 
 func (l literal) matches(s string, found func(start, end int) error) error {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestPatterns compares the pieces of Split with the reference's, by scanner and by the general engine.
+// TestPatterns compares the pieces of Split with the reference's, for the scanners and the general engine.
 func TestPatterns(t *testing.T) {
 	var golden struct {
 		Texts    []string `json:"texts"`
@@ -46,7 +46,8 @@ func TestPatterns(t *testing.T) {
 					s := split{engine, behaviours[want.Behavior], want.Invert}
 					got := pieces(t, s, golden.Texts[i])
 					if !slices.Equal(got, want.Pieces) {
-						t.Errorf("%s, %s, invert %v, %q:\n got %q\nwant %q", name, want.Behavior, want.Invert, golden.Texts[i], got, want.Pieces)
+						t.Errorf("%s, %s, invert %v, %q:\n got %q\nwant %q",
+							name, want.Behavior, want.Invert, golden.Texts[i], got, want.Pieces)
 					}
 				}
 			}
@@ -67,9 +68,10 @@ func pieces(t testing.TB, p preTokenizer, s string) []string {
 	return out
 }
 
-// The published patterns, and one that shuffles all parts.
+// scannedPatterns returns the published patterns, and one pattern for each part.
 func scannedPatterns() []string {
-	llama3 := `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	llama3 := `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|` +
+		` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	out := []string{gpt2Pattern, llama3, strings.Replace(llama3, "{1,3}", "", 1)}
 	for text := range scanParts {
 		if strings.HasPrefix(text, camelLower) {
@@ -81,8 +83,8 @@ func scannedPatterns() []string {
 	return out
 }
 
-// TestScannersAgree compares each part of the scanners, and the published patterns, with the general engine on texts made
-// of what the parts tell apart.
+// TestScannersAgree compares each part of the scanners, and the published patterns, with the general engine on random
+// texts of characters that the parts distinguish.
 func TestScannersAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, expr := range scannedPatterns() {
@@ -121,9 +123,12 @@ func bounds(t testing.TB, p pattern, s string) string {
 }
 
 var scanAtoms = []string{
-	"a", "b", "Z", "s", "t", "l", "re", "ll", "LL", "'", "'s", "'S", "'\u017f", "'Ve", "\u2019", "é", "É", "ǅ", "ʰ", "日", "本", "か", "カ", "ª",
-	"\u0301", "\u0903", "\u20dd", "1", "23", "٣", "²", "Ⅷ", " ", "  ", "\t", "\n", "\r", "\r\n", "\u00a0", "\u3000", "\u0085", "\u2028", "\u200b",
-	"!", "/", "-", ".", "_", "$", "+", "€", "«", "、", "😀", "\u200d", "\x00", "\x7f", "\U00010d50", "\U000105c0", "\ufffd", "\U0010ffff",
+	"a", "b", "Z", "s", "t", "l", "re", "ll", "LL", "'", "'s", "'S", "'\u017f", "'Ve", "\u2019", "é", "É", "ǅ", "ʰ", "日",
+	"本", "か", "カ", "ª",
+	"\u0301", "\u0903", "\u20dd", "1", "23", "٣", "²", "Ⅷ", " ", "  ", "\t", "\n", "\r", "\r\n", "\u00a0", "\u3000",
+	"\u0085", "\u2028", "\u200b",
+	"!", "/", "-", ".", "_", "$", "+", "€", "«", "、", "😀", "\u200d", "\x00", "\x7f", "\U00010d50", "\U000105c0", "\ufffd",
+	"\U0010ffff",
 }
 
 func scanText(rng *rand.Rand, n int) string {
@@ -170,11 +175,15 @@ func TestKnownPatternsHaveScanners(t *testing.T) {
 
 func TestRefusedPatterns(t *testing.T) {
 	for expr, want := range map[string]error{
-		`(`: ErrInvalid, `a)`: ErrInvalid, `*`: ErrInvalid, `[`: ErrInvalid, `[a`: ErrInvalid, `[b-a]`: ErrInvalid, `\`: ErrInvalid, `[]`: ErrInvalid,
+		`(`: ErrInvalid, `a)`: ErrInvalid, `*`: ErrInvalid, `[`: ErrInvalid, `[a`: ErrInvalid, `[b-a]`: ErrInvalid,
+		`\`: ErrInvalid, `[]`: ErrInvalid,
 		`a{200000}`: ErrInvalid, `\u12`: ErrInvalid,
-		`[\b]`: ErrUnsupported, `\G`: ErrUnsupported, `(a)\1`: ErrUnsupported, `(?<n>a)`: ErrUnsupported, `(?x)a b`: ErrUnsupported, `\K`: ErrUnsupported,
-		`\R`: ErrUnsupported, `\X`: ErrUnsupported, `(?i)ß`: ErrUnsupported, `(?i)ss`: ErrUnsupported, `(?i:\p{Lu})`: ErrUnsupported, `\p{Greek}`: ErrUnsupported,
-		`[[:alpha:]]`: ErrUnsupported, `a{b`: ErrUnsupported, `(?=a)*`: ErrUnsupported, `\pL`: ErrUnsupported, `(?~a)`: ErrUnsupported, `a{3,1}`: ErrUnsupported,
+		`[\b]`: ErrUnsupported, `\G`: ErrUnsupported, `(a)\1`: ErrUnsupported, `(?<n>a)`: ErrUnsupported,
+		`(?x)a b`: ErrUnsupported, `\K`: ErrUnsupported,
+		`\R`: ErrUnsupported, `\X`: ErrUnsupported, `(?i)ß`: ErrUnsupported, `(?i)ss`: ErrUnsupported,
+		`(?i:\p{Lu})`: ErrUnsupported, `\p{Greek}`: ErrUnsupported,
+		`[[:alpha:]]`: ErrUnsupported, `a{b`: ErrUnsupported, `(?=a)*`: ErrUnsupported, `\pL`: ErrUnsupported,
+		`(?~a)`: ErrUnsupported, `a{3,1}`: ErrUnsupported,
 		strings.Repeat(`(`, 1000) + `a` + strings.Repeat(`)`, 1000): ErrUnsupported,
 		strings.Repeat(`\p{L}`, 2000):                               ErrUnsupported,
 	} {

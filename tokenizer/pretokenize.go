@@ -1,8 +1,8 @@
 package tokenizer
 
-// preTokenizer cuts text into the pieces that the model sees one by one; nil leaves it whole.
+// preTokenizer splits text into the pieces that the model encodes one by one; nil does not split.
 type preTokenizer interface {
-	// pieces calls emit for each piece; none is empty. first says that s begins the text that the user gave.
+	// pieces calls emit for each piece; none is empty. first reports whether s begins the text passed to Encode.
 	pieces(s string, first bool, emit emitPiece) error
 }
 
@@ -20,7 +20,7 @@ func newPreTokenizer(n *node) (preTokenizer, error) {
 	return steps, nil
 }
 
-// preTokenizerSteps appends what c does, with sequences laid flat.
+// preTokenizerSteps appends the steps of c and flattens sequences.
 func preTokenizerSteps(steps preTokenizers, c component) (preTokenizers, error) {
 	switch c.name {
 	case "ByteLevel":
@@ -29,7 +29,7 @@ func preTokenizerSteps(steps preTokenizers, c component) (preTokenizers, error) 
 		if p.addPrefixSpace, err = c.flag("add_prefix_space"); err != nil {
 			return nil, err
 		}
-		if _, err := c.flag("trim_offsets"); err != nil { // it moves offsets, which we do not compute
+		if _, err := c.flag("trim_offsets"); err != nil { // it adjusts offsets, which are not computed here
 			return nil, err
 		}
 		if c.get("use_regex") != nil {
@@ -65,7 +65,8 @@ func preTokenizerSteps(steps preTokenizers, c component) (preTokenizers, error) 
 		}
 		return append(steps, p), nil
 	case "BertPreTokenizer":
-		return append(steps, split{p: runePattern(isSpace), behaviour: removed}, split{p: runePattern(isPunctuation), behaviour: isolated}), nil
+		return append(steps, split{p: runePattern(isSpace), behaviour: removed},
+			split{p: runePattern(isPunctuation), behaviour: isolated}), nil
 	case "Whitespace":
 		return append(steps, split{p: wordsAndSymbols{}, behaviour: removed, invert: true}), nil
 	case "WhitespaceSplit":
@@ -121,7 +122,7 @@ func behaviourOf(c component) (behaviour, error) {
 	return b, nil
 }
 
-// preTokenizers run one after the other, each on the pieces of the one before.
+// preTokenizers run in order, each on the pieces of the previous one.
 type preTokenizers []preTokenizer
 
 func (seq preTokenizers) pieces(s string, first bool, emit emitPiece) error {
@@ -132,7 +133,7 @@ func (seq preTokenizers) pieces(s string, first bool, emit emitPiece) error {
 	return seq[0].pieces(s, first, emit)
 }
 
-// rawBytes makes a byte-level step at the end emit the bytes themselves, for a model that takes them.
+// rawBytes makes a final byte-level step emit plain bytes, for models that accept them. It reports whether it did.
 func (seq preTokenizers) rawBytes() bool {
 	for i, step := range seq {
 		if b, ok := step.(*byteLevel); ok {
@@ -145,12 +146,12 @@ func (seq preTokenizers) rawBytes() bool {
 	return false
 }
 
-// byteLevel cuts with the GPT-2 pattern and writes bytes as characters of the byte-level alphabet.
+// byteLevel splits with the GPT-2 pattern and maps bytes to the byte-level alphabet.
 type byteLevel struct {
 	addPrefixSpace bool
 	useRegex       bool
 	words          split
-	raw            bool // leave the bytes as they are
+	raw            bool // emit plain bytes
 }
 
 func (p *byteLevel) pieces(s string, first bool, emit emitPiece) error {

@@ -40,7 +40,7 @@ func (wordsAndSymbols) matches(s string, found func(start, end int) error) error
 	return nil
 }
 
-// fixedLength cuts after every so many characters.
+// fixedLength splits after every n characters.
 type fixedLength int
 
 func newFixedLength(c component) (fixedLength, error) {
@@ -65,10 +65,10 @@ func (n fixedLength) pieces(s string, first bool, emit emitPiece) error {
 	return emit(s[start:], first && start == 0)
 }
 
-// metaspace writes a visible character for each space, puts one in front, and cuts before each
-// (pre_tokenizers/metaspace.rs of the reference).
+// metaspace replaces spaces by a visible mark, prepends one, and splits before each (pre_tokenizers/metaspace.rs of the
+// reference).
 type metaspace struct {
-	mark    string // of one character
+	mark    string // one character
 	prepend prependScheme
 	split   bool
 }
@@ -77,13 +77,13 @@ type prependScheme int
 
 const (
 	prependAlways prependScheme = iota
-	prependFirst                // only to what begins the text
+	prependFirst                // only at the beginning of the text
 	prependNever
 )
 
 var prependSchemes = map[string]prependScheme{"always": prependAlways, "first": prependFirst, "never": prependNever}
 
-// newMetaspace reads what the pre-tokenizer and the decoder of this name have in common.
+// newMetaspace parses the options that the pre-tokenizer and the decoder share.
 func newMetaspace(c component) (m metaspace, err error) {
 	if m.mark, err = c.char("replacement"); err != nil {
 		return m, err
@@ -128,7 +128,7 @@ func (m metaspace) pieces(s string, first bool, emit emitPiece) error {
 	}
 	start := 0
 	for start < len(s) {
-		// What comes before the next mark; a mark itself starts the piece.
+		// The piece ends before the next mark; the mark at its own start does not count.
 		_, n := utf8.DecodeRuneInString(s[start:])
 		end := strings.Index(s[start+n:], m.mark)
 		if end < 0 {

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// protoFields calls field for each field of a protocol buffers message (the wire format,
-// https://protobuf.dev/programming-guides/encoding/). Groups, which are long deprecated, are refused.
+// protoFields calls field for each field of a protocol buffers message (wire format:
+// https://protobuf.dev/programming-guides/encoding/). It refuses groups, which are deprecated.
 func protoFields(data []byte, field func(number int, v protoValue) error) error {
 	for at := 0; at < len(data); {
 		key, n := binary.Uvarint(data[at:])
 		if n <= 0 || key>>3 == 0 || key>>3 > 1<<29 {
-			return fmt.Errorf("offset %d: no field key", at)
+			return fmt.Errorf("offset %d: invalid field key", at)
 		}
 		at += n
 		keySize := n
@@ -20,7 +20,7 @@ func protoFields(data []byte, field func(number int, v protoValue) error) error 
 		switch v.wire {
 		case 0:
 			if v.number, n = binary.Uvarint(data[at:]); n <= 0 {
-				return fmt.Errorf("offset %d: the number does not end", at)
+				return fmt.Errorf("offset %d: truncated number", at)
 			}
 			at += n
 		case 1, 5:
@@ -51,7 +51,7 @@ func protoFields(data []byte, field func(number int, v protoValue) error) error 
 	return nil
 }
 
-// protoValue is the value of a field: number for varints, bytes for all else.
+// protoValue is the value of a field: number for varints, otherwise bytes.
 type protoValue struct {
 	wire   int
 	number uint64

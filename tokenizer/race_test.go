@@ -2,5 +2,5 @@
 
 package tokenizer
 
-// raceDetector makes everything about ten times slower.
+// raceDetector reports whether the race detector is on, which makes tests about ten times slower.
 const raceDetector = true

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	matchTimeout = 2 * time.Second  // of one search
-	textTimeout  = 10 * time.Second // of one text, and one second more per megabyte
-	batchSize    = 1 << 10          // matches between two looks at the clock
+	matchTimeout = 2 * time.Second  // per search
+	textTimeout  = 10 * time.Second // per text, plus one second per megabyte
+	batchSize    = 1 << 10          // matches between two checks of the time limit
 	stackLimit   = 1 << 22          // slots of a search's backtracking stack
 )
 
-// regex runs a pattern on the general engine, which backtracks: hence the time limits.
+// regex runs a pattern on the general engine. The engine backtracks, hence the time limits.
 type regex struct {
 	re    *regexp2.Regexp
 	label string
@@ -50,12 +50,12 @@ func (r *regex) matches(s string, found func(start, end int) error) error {
 	}
 	var (
 		text    = []rune(s)
-		at, pos = 0, 0 // the same position counted in characters and in bytes
+		at, pos = 0, 0 // the same position in characters and in bytes
 		last    = -1   // end of the last match
 		batch   = make([]int, 0, 2*batchSize)
 		limit   = textTimeout + time.Duration(len(s)>>20)*time.Second
 		began   = time.Now()
-		spent   time.Duration // in matching: what found does is not the pattern's fault
+		spent   time.Duration // in matching, without the time in found
 		stop    error
 	)
 	flush := func() error {
@@ -79,7 +79,7 @@ func (r *regex) matches(s string, found func(start, end int) error) error {
 	}
 	err := r.re.FindRunesMatches(text, 0, func(m regexp2.MatchView) bool {
 		i, n, _ := m.GroupRange(0)
-		if n == 0 && i == last { // the reference accepts no empty match right after another
+		if n == 0 && i == last { // the reference accepts no empty match right after another match
 			return true
 		}
 		last = i + n
@@ -94,8 +94,8 @@ func (r *regex) matches(s string, found func(start, end int) error) error {
 	case stop != nil:
 		return stop
 	case errors.Is(err, regexp2.ErrBacktrackingStackLimit):
-		return failure(ErrTimeout, "tokenizer.json: %s: more backtracking than is allowed", r.label)
-	case err != nil: // its text holds the whole input
+		return failure(ErrTimeout, "tokenizer.json: %s: backtracking limit exceeded", r.label)
+	case err != nil: // err's text contains the whole input
 		return failure(ErrTimeout, "tokenizer.json: %s: more than %v for one match", r.label, matchTimeout)
 	}
 	return flush()

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// runeSet is a set of code points as ranges, in order and apart. Surrogates are never members.
+// runeSet is a set of code points as sorted, non-adjacent ranges, without surrogates.
 type runeSet []runeRange
 
 type runeRange struct{ lo, hi rune }
 
-// newRuneSet makes a set of ranges in any order.
+// newRuneSet returns the union of ranges in any order.
 func newRuneSet(ranges ...runeRange) runeSet {
 	slices.SortFunc(ranges, func(a, b runeRange) int { return int(a.lo - b.lo) })
 	var out runeSet
@@ -80,7 +80,7 @@ func (s runeSet) foldASCII() runeSet {
 	return s.union(newRuneSet(more...))
 }
 
-// runesOf are the members of a class.
+// runesOf returns the members of a class.
 func runesOf(set class) runeSet {
 	t := characters()
 	var out []runeRange
@@ -100,7 +100,7 @@ func runesOf(set class) runeSet {
 	return newRuneSet(out...)
 }
 
-// appendClass writes the set as a character class of the general engine.
+// appendClass appends the set as a character class in the general engine's syntax.
 func (s runeSet) appendClass(b []byte) []byte {
 	if len(s) == 0 {
 		return append(b, `(?!)`...)
@@ -118,7 +118,7 @@ func (s runeSet) appendClass(b []byte) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendRune writes a character so that it means itself inside and outside of a class.
+// appendRune appends a character such that it has no special meaning inside or outside of a class.
 func appendRune(b []byte, c rune) []byte {
 	if c < utf8.RuneSelf && !asciiLetter(byte(c)) && (c < '0' || c > '9') {
 		return append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestSamples is the long comparison with the reference, for development: the committed goldens are a small part of it.
+// TestSamples is the full comparison with the reference, for development. The committed goldens are a small part of it.
 func TestSamples(t *testing.T) {
 	if *samples == "" {
-		t.Skip("no -samples NAME=FILE, which testdata/gen/tokenizer_fixtures.py sample prints; needs the reference library")
+		t.Skip("needs -samples NAME=FILE with the output of testdata/gen/tokenizer_fixtures.py sample NAME")
 	}
 	name, path, _ := strings.Cut(*samples, "=")
 	tok := loadFixture(t, name)

@@ -10,17 +10,17 @@ import (
 const gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
 // scanner runs a split pattern without a regular expression engine. The published patterns are alternations of a few
-// parts, tried in order at each character; each part is a function here, so any order and choice of them is
-// recognised. Every part is checked against the general engine and the reference in the tests.
+// parts that are tried in order at each position. Each part is a function here, so the scanner supports every
+// combination of them. Tests compare each part with the general engine and the reference.
 type scanner struct {
 	parts []scanPart
 	first [utf8.RuneSelf][]scanPart // the parts that can match where this byte is next
 }
 
-// scanPart is the end of its match at i, or -1. It may look at all of s from i on, and i < len(s).
+// scanPart returns the end of its match at i, or -1. It may look at all of s from i on. i is less than len(s).
 type scanPart func(t *unicodeTable, s string, i int) int
 
-// scanParts maps the text of each part to its function.
+// scanParts maps the pattern of each part to its function.
 var scanParts = map[string]scanPart{
 	`'s|'t|'re|'ve|'m|'ll|'d`:                                   contraction(sameCase),
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)`:                              contraction(anyCase),
@@ -50,7 +50,7 @@ var scanParts = map[string]scanPart{
 	camelLower:  camel(true),
 	camelUpper:  camel(false),
 	lineBreaks:  spaceToLineBreak,
-	`\s*[\r\n]`: spaceToLineBreak, // as greedy as the form with +: it ends at the last one
+	`\s*[\r\n]`: spaceToLineBreak, // equivalent to the form with +: the greedy \s* makes both end at the last line break
 	`\s+(?!\S)`: spaceBeforeSpace,
 	anySpace:    upTo(0, classSpace),
 }
@@ -62,14 +62,14 @@ const (
 	camelUpper = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*`
 )
 
-// newScanner recognises a pattern that consists of known parts, with line breaks as escapes or as they are.
+// newScanner returns a scanner if expr consists of known parts. Line breaks may be escaped or literal.
 func newScanner(expr string) (*scanner, bool) {
 	texts, ok := cutParts(strings.NewReplacer("\r", `\r`, "\n", `\n`).Replace(expr))
 	if !ok {
 		return nil, false
 	}
-	// A part that can fail after a long look must have one after it that then takes what was looked at, else the
-	// look repeats at each character.
+	// A part that can fail after a long scan needs a later part that consumes the scanned text. Otherwise the scan repeats
+	// at each character and takes quadratic time.
 	for i, text := range texts {
 		after := func(prefix string) bool {
 			return slices.ContainsFunc(texts[i:], func(t string) bool { return strings.HasPrefix(t, prefix) })
@@ -93,7 +93,7 @@ func newScanner(expr string) (*scanner, bool) {
 	return sc, true
 }
 
-// cutParts splits an alternation into known parts, the longest that fits first.
+// cutParts splits an alternation into known parts, preferring the longest.
 func cutParts(expr string) (texts []string, ok bool) {
 	for {
 		best := ""
@@ -114,7 +114,8 @@ func cutParts(expr string) (texts []string, ok bool) {
 	}
 }
 
-// canStart reports whether a part can match a text that starts with b, from a few texts that show every way to go on.
+// canStart reports whether a part can match a text that starts with b. It tries texts that cover every kind of
+// continuation.
 func canStart(t *unicodeTable, p scanPart, b byte) bool {
 	for _, rest := range []string{"", "a", "A", "1", "!", " ", "\n", "s", "ll", "\u0301", "\u3042"} {
 		if p(t, string(rune(b))+rest, 0) > 0 {

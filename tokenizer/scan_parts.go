@@ -2,15 +2,15 @@ package tokenizer
 
 import "strings"
 
-// The functions here are named after what they match; the pattern of each is in scanParts.
+// These functions are named after what they match. scanParts has their patterns.
 
 // letterCase is how a contraction compares letters.
 type letterCase int
 
 const (
 	sameCase  letterCase = iota
-	asciiCase            // both cases of ASCII
-	anyCase              // the engine's (?i): the long s too
+	asciiCase            // ignores the case of ASCII letters
+	anyCase              // the engine's (?i), which includes the long s
 )
 
 // contraction matches 's, 't, 're, 've, 'm, 'll, 'd.
@@ -56,7 +56,7 @@ func spaced(set class, tail string) scanPart {
 		}
 		end := t.skip(s, start, set)
 		if end == start {
-			return -1 // without the space it would not match either: no class here has one
+			return -1 // no class contains the space, so it cannot match without it either
 		}
 		for tail != "" && end < len(s) && strings.IndexByte(tail, s[end]) >= 0 {
 			end++
@@ -65,12 +65,12 @@ func spaced(set class, tail string) scanPart {
 	}
 }
 
-// prefixed matches a run of the class, and before it one character that is neither a line break nor in not.
+// prefixed matches an optional character that is neither a line break nor in not, and a run of the class.
 func prefixed(not, set class) scanPart {
 	return func(t *unicodeTable, s string, i int) int {
 		end := t.skip(s, i, set)
 		if end > i {
-			return end // a prefix that is of the class itself makes no difference
+			return end // a prefix from the class itself makes no difference
 		}
 		if s[i] == '\r' || s[i] == '\n' {
 			return -1
@@ -86,7 +86,7 @@ func prefixed(not, set class) scanPart {
 	}
 }
 
-// upTo matches one to limit characters of the class, any number of them when limit is 0.
+// upTo matches one to limit characters of the class; limit 0: unlimited.
 func upTo(limit int, set class) scanPart {
 	return func(t *unicodeTable, s string, i int) int {
 		if limit == 0 {
@@ -110,7 +110,7 @@ func upTo(limit int, set class) scanPart {
 	}
 }
 
-// spaceToLineBreak matches white space up to and with the last line break in it.
+// spaceToLineBreak matches white space up to and including its last line break.
 func spaceToLineBreak(t *unicodeTable, s string, i int) int {
 	end := t.skip(s, i, classSpace)
 	if at := strings.LastIndexAny(s[i:end], "\r\n"); at >= 0 {
@@ -119,9 +119,9 @@ func spaceToLineBreak(t *unicodeTable, s string, i int) int {
 	return -1
 }
 
-// spaceBeforeSpace matches white space but for the character before something else.
+// spaceBeforeSpace matches white space, without its last character if other text follows.
 func spaceBeforeSpace(t *unicodeTable, s string, i int) int {
-	last, end := i, i // where the last white space starts
+	last, end := i, i // last: start of the last white space character
 	for end < len(s) {
 		ok, n := t.at(s, end, classSpace)
 		if !ok {
@@ -173,8 +173,9 @@ const (
 	classLower class = 1<<catLl | 1<<catLm | 1<<catLo | classMark
 )
 
-// camel matches capitals and then small letters, at least one of the latter (lower) or of the former, after an optional
-// prefix. Characters without case belong to both, which is where a match with lower may have to go back.
+// camel matches capitals followed by small letters, after an optional prefix. lower requires at least one small letter,
+// otherwise at least one capital is required. Caseless characters belong to both classes, so with lower the match may
+// end within the first run.
 func camel(lower bool) scanPart {
 	word := func(t *unicodeTable, s string, i int) int {
 		upper := i // end of the capitals
@@ -210,7 +211,7 @@ func camel(lower bool) scanPart {
 	}
 }
 
-// withContraction lets a contraction follow.
+// withContraction allows a contraction after p.
 func withContraction(p scanPart) scanPart {
 	return func(t *unicodeTable, s string, i int) int {
 		end := p(t, s, i)

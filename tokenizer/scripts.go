@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Scripts are those of the reference (Unicode 9, with Kana as Han), by numbers of testdata/gen/tok_scripts.py; 0 goes with
-// any.
+// Scripts are the reference's (Unicode 9, with Kana as Han), with the numbers of testdata/gen/tok_scripts.py. Script 0
+// joins any other.
 //
 //go:embed scripts.bin
 var scriptRuns []byte
 
 var scripts = sync.OnceValue(func() *propertyTable { return newPropertyTable(scriptRuns) })
 
-// unicodeScripts cuts where the script changes (pre_tokenizers/unicode_scripts of the reference). What precedes the first
-// character of a script, such as a space, is lost there, and so it is here.
+// unicodeScripts splits where the script changes (pre_tokenizers/unicode_scripts of the reference). As in the
+// reference, text before the first character of a script, for example a space, is lost.
 type unicodeScripts struct{}
 
 func (unicodeScripts) pieces(s string, first bool, emit emitPiece) error {

@@ -8,13 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// LoadSentencePiece reads the bytes of a tokenizer.model, SentencePiece's protocol buffers message (sentencepiece_model.proto),
-// and of tokenizer_config.json, which may be nil: for models that come without a tokenizer.json.
+// LoadSentencePiece builds a tokenizer from the bytes of a tokenizer.model, a SentencePiece protocol buffers message
+// (sentencepiece_model.proto), and of tokenizer_config.json, which may be nil. It is for models without a
+// tokenizer.json.
 //
-// Text between special tokens becomes the ids that the package sentencepiece 0.2.3 makes of it. Control symbols and the added
-// tokens of the configuration are found in the text, as transformers has it. Space is put in front of what begins
-// the text, with "legacy": true in front of what follows a special token too. add_bos_token and add_eos_token count; where they are
-// absent, Llama's and Gemma's classes add BOS and T5's EOS.
+// Text between special tokens is encoded as the library sentencepiece 0.2.3 encodes it. Control symbols and the
+// configuration's added tokens are matched in the text, as in transformers. A space is prepended at the beginning of
+// the text and, with "legacy": true, also after special tokens. add_bos_token and add_eos_token apply; if they are
+// absent, Llama's and Gemma's classes add BOS and T5's class adds EOS.
 func LoadSentencePiece(model, tokenizerConfig []byte) (*Tokenizer, error) {
 	m, err := readSentencePiece(model)
 	if err != nil {
@@ -63,7 +64,7 @@ func LoadSentencePiece(model, tokenizerConfig []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// spOptions is what a tokenizer_config.json decides beside a tokenizer.model.
+// spOptions are the options of tokenizer_config.json that apply to a tokenizer.model.
 type spOptions struct{ bos, eos, legacy, noPrefix bool }
 
 func (t *Tokenizer) configureSentencePiece(data []byte) (o spOptions, err error) {
@@ -79,7 +80,8 @@ func (t *Tokenizer) configureSentencePiece(data []byte) (o spOptions, err error)
 		return o, err
 	}
 	if class := n.get("tokenizer_class"); class != nil {
-		o.bos = strings.HasPrefix(class.text, "Llama") || strings.HasPrefix(class.text, "CodeLlama") || strings.HasPrefix(class.text, "Gemma")
+		o.bos = strings.HasPrefix(class.text, "Llama") || strings.HasPrefix(class.text, "CodeLlama") ||
+			strings.HasPrefix(class.text, "Gemma")
 		o.eos = strings.HasPrefix(class.text, "T5")
 	}
 	for key, to := range map[string]*bool{"add_bos_token": &o.bos, "add_eos_token": &o.eos, "legacy": &o.legacy} {
@@ -103,7 +105,7 @@ const (
 	spByte    = 6
 )
 
-// spModel is a SentencePiece model file.
+// spModel is a parsed SentencePiece model file.
 type spModel struct {
 	pieces                            []spPiece
 	kind                              uint64 // 1: Unigram, 2: BPE
@@ -121,10 +123,11 @@ type spPiece struct {
 	kind  uint64
 }
 
-const longestPiece = 8000 // bytes: SentencePiece's own limit
+const maxPieceBytes = 8000 // pieces are shorter than this, as in SentencePiece
 
 func readSentencePiece(data []byte) (*spModel, error) {
-	m := &spModel{kind: 1, unk: -1, bos: 1, eos: 2, unkSurface: " \u2047 ", dummyPrefix: true, removeExtra: true, escapes: true}
+	m := &spModel{kind: 1, unk: -1, bos: 1, eos: 2, unkSurface: " \u2047 ", dummyPrefix: true, removeExtra: true,
+		escapes: true}
 	err := protoFields(data, func(number int, v protoValue) error {
 		switch number {
 		case 1:
@@ -211,7 +214,7 @@ func (m *spModel) readNormalizer(number int, v protoValue) error {
 	return nil
 }
 
-// check is what SentencePiece checks when it loads a model.
+// check performs the checks that SentencePiece performs when it loads a model.
 func (m *spModel) check() error {
 	if len(m.pieces) > maxID {
 		return fmt.Errorf("%d pieces", len(m.pieces))
@@ -220,28 +223,28 @@ func (m *spModel) check() error {
 	seen := make(map[string]bool, len(m.pieces))
 	for i, p := range m.pieces {
 		switch {
-		case p.text == "" || len(p.text) >= longestPiece || !utf8.ValidString(p.text) || strings.ContainsRune(p.text, 0):
-			return fmt.Errorf("piece %d is empty, too long or not text", i)
+		case p.text == "" || len(p.text) >= maxPieceBytes || !utf8.ValidString(p.text) || strings.ContainsRune(p.text, 0):
+			return fmt.Errorf("piece %d is empty, too long or not valid text", i)
 		case seen[p.text]:
-			return fmt.Errorf("piece %d, %q, is there twice", i, p.text)
+			return fmt.Errorf("piece %d, %q, is a duplicate", i, p.text)
 		case math.IsNaN(float64(p.score)) || math.IsInf(float64(p.score), 0):
 			return fmt.Errorf("piece %d, %q, has no finite score", i, p.text)
 		case p.kind < spNormal || p.kind > spByte:
-			return fmt.Errorf("piece %d, %q, has the type %d", i, p.text, p.kind)
+			return fmt.Errorf("piece %d, %q, has the unknown type %d", i, p.text, p.kind)
 		case p.kind == spUnknown && m.unk >= 0:
-			return fmt.Errorf("pieces %d and %d are both the unknown one", m.unk, i)
+			return fmt.Errorf("pieces %d and %d are both of type UNKNOWN", m.unk, i)
 		case p.kind == spUnknown:
 			m.unk = int32(i)
 		case p.kind == spByte:
 			if _, ok := byteToken(p.text); !ok || !m.byteFallback {
-				return fmt.Errorf("piece %d, %q, is a byte and should not be", i, p.text)
+				return fmt.Errorf("piece %d, %q, is an unexpected byte piece", i, p.text)
 			}
 			bytes++
 		}
 		seen[p.text] = true
 	}
 	if m.unk < 0 {
-		return fmt.Errorf("no piece is the unknown one")
+		return fmt.Errorf("no piece is of type UNKNOWN")
 	}
 	if m.byteFallback && bytes != 256 {
 		return fmt.Errorf("%d byte pieces, not 256", bytes)
@@ -249,7 +252,7 @@ func (m *spModel) check() error {
 	return nil
 }
 
-// userDefined is a trie of the pieces that are never cut, nil when there are none.
+// userDefined returns a trie of the user-defined pieces, which are never split, or nil if there are none.
 func (m *spModel) userDefined() *trie {
 	var entries []trieEntry
 	for i, p := range m.pieces {
@@ -279,11 +282,11 @@ func (m *spModel) model() (model, error) {
 	return newSentenceUnigram(m), nil
 }
 
-// newSentenceUnigram is the Unigram of a SentencePiece model (unigram_model.cc): sums are kept as float32, user-defined
-// pieces outdo everything, and control symbols are not of the text.
+// newSentenceUnigram returns the Unigram of a SentencePiece model (unigram_model.cc). It sums scores in float32,
+// user-defined pieces beat all others, and control symbols never match text.
 func newSentenceUnigram(m *spModel) *unigram {
 	u := &unigram{vocabulary: m.vocabulary(), unk: m.unk, narrow: true, scores: make([]float64, len(m.pieces))}
-	const smallestNormal = 0x1p-126 // where the maximum starts there: not at the least number
+	const smallestNormal = 0x1p-126 // FLT_MIN, the reference's initial maximum, although it is not the lowest value
 	least, most := float32(math.MaxFloat32), float32(smallestNormal)
 	for _, p := range m.pieces {
 		if p.kind == spNormal {

@@ -8,22 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// sentenceBPE is the BPE of a SentencePiece model (bpe_model.cc): of the adjacent symbols whose join is a piece, the one of
-// the highest score is joined first, of equal ones the leftmost.
+// sentenceBPE is the BPE of a SentencePiece model (bpe_model.cc): of the adjacent symbols whose concatenation is a
+// piece, it merges the pair with the highest score first, the leftmost of equal ones.
 type sentenceBPE struct {
 	*vocabulary
 	merges  mergeTable
-	symbols map[string]int32 // of characters and pieces of text; ids from len(dense) on are characters that are no piece
-	chars   []string         // the latter
+	symbols map[string]int32 // of pieces and characters; ids from len(dense) on are characters that are not pieces
+	chars   []string         // the characters that are not pieces
 	user    *trie
 	unk     int32
 	bytes   *[256]int32
-	cuts    bool // nothing joins across the start of a word
+	perWord bool // no merge crosses the start of a word
 	pool    sync.Pool
 }
 
 func newSentenceBPE(m *spModel) (*sentenceBPE, error) {
-	b := &sentenceBPE{vocabulary: m.vocabulary(), merges: newMergeTable(), symbols: map[string]int32{}, user: m.userDefined(), unk: m.unk, cuts: true}
+	b := &sentenceBPE{vocabulary: m.vocabulary(), merges: newMergeTable(), symbols: map[string]int32{},
+		user: m.userDefined(), unk: m.unk, perWord: true}
 	if m.byteFallback {
 		b.bytes = b.byteTokens()
 	}
@@ -31,12 +32,13 @@ func newSentenceBPE(m *spModel) (*sentenceBPE, error) {
 	for i, p := range m.pieces {
 		switch p.kind {
 		case spUnused:
-			return nil, failure(ErrUnsupported, "tokenizer.model: piece %d, %q, is marked as unused, which is not supported for BPE", i, p.text)
+			const format = "tokenizer.model: piece %d, %q, is marked as unused, which is not supported for BPE"
+			return nil, failure(ErrUnsupported, format, i, p.text)
 		case spNormal, spUser:
 			b.symbols[p.text] = int32(i)
 			scores = append(scores, p.score)
 			if p.kind == spUser && crossesWords(p.text) {
-				b.cuts = false
+				b.perWord = false
 			}
 		}
 	}
@@ -74,19 +76,19 @@ func newSentenceBPE(m *spModel) (*sentenceBPE, error) {
 			}
 			b.merges.set(left, right, int32(i), uint32(rank))
 			if crossesWords(p.text) {
-				b.cuts = false
+				b.perWord = false
 			}
 		}
 	}
 	return b, nil
 }
 
-// isUser: user-defined pieces are frozen, nothing joins them.
+// isUser reports whether a symbol is a user-defined piece. These never merge.
 func (m *spModel) isUser(id int32) bool {
 	return int(id) < len(m.pieces) && m.pieces[id].kind == spUser
 }
 
-// crossesWords reports whether a mark stands after something else.
+// crossesWords reports whether a space mark follows another character.
 func crossesWords(s string) bool {
 	return strings.Contains(strings.TrimLeft(s, spaceMark), spaceMark)
 }
@@ -116,7 +118,7 @@ func (e *sentenceEncoder) release() {
 
 func (e *sentenceEncoder) append(ids []int32, s string) ([]int32, error) {
 	start := len(ids)
-	if !e.b.cuts {
+	if !e.b.perWord {
 		return e.b.fuse(e.word(ids, s), start), nil
 	}
 	for s != "" {
@@ -127,7 +129,7 @@ func (e *sentenceEncoder) append(ids []int32, s string) ([]int32, error) {
 	return e.b.fuse(ids, start), nil
 }
 
-// wordEnd is where the first mark is that stands after something else.
+// wordEnd returns the position of the first space mark that follows another character.
 func wordEnd(s string) int {
 	at := 0
 	for strings.HasPrefix(s[at:], spaceMark) {
@@ -184,7 +186,7 @@ func (e *sentenceEncoder) word(ids []int32, s string) []int32 {
 	return ids
 }
 
-// unknown appends what stands for a character that is no piece.
+// unknown appends the ids of a character that is not a piece.
 func (b *sentenceBPE) unknown(ids []int32, c string) []int32 {
 	if b.bytes == nil {
 		return append(ids, b.unk)
@@ -195,7 +197,7 @@ func (b *sentenceBPE) unknown(ids []int32, c string) []int32 {
 	return ids
 }
 
-// fuse leaves one of each run of unknowns since start.
+// fuse reduces each run of unknown tokens since start to one.
 func (b *sentenceBPE) fuse(ids []int32, start int) []int32 {
 	if b.bytes != nil {
 		return ids

@@ -71,7 +71,7 @@ func TestSentencePiece(t *testing.T) {
 	}
 }
 
-// What a configuration decides: special tokens in the text, BOS, EOS, and the space in front.
+// The configuration determines special tokens in the text, BOS, EOS and the space prefix.
 func TestSentencePieceConfig(t *testing.T) {
 	model := readFixture(t, "sp-bpe", "tokenizer.model")
 	show := func(config, text string, special bool) string {
@@ -105,7 +105,8 @@ func TestSentencePieceConfig(t *testing.T) {
 		{`{"add_bos_token":true,"bos_token":"[X]"` + added + `}`, "the", "[X] ▁the"},
 	} {
 		got := show(c.config, c.text, true)
-		if strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(c.want, " ", "") || !slices.Equal(strings.Fields(got)[:1], strings.Fields(c.want)[:1]) {
+		if strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(c.want, " ", "") || !slices.Equal(strings.Fields(got)[:1],
+			strings.Fields(c.want)[:1]) {
 			t.Errorf("%s, %q: %s, want %s", c.config, c.text, got, c.want)
 		}
 	}
@@ -126,16 +127,16 @@ func TestSentencePieceErrors(t *testing.T) {
 		kind error
 		want string
 	}{
-		{nil, ErrInvalid, "tokenizer.model: no piece is the unknown one"},
+		{nil, ErrInvalid, "tokenizer.model: no piece is of type UNKNOWN"},
 		{model[:len(model)-3], ErrInvalid, "the message ends inside a field"},
 		{[]byte("{}"), ErrInvalid, "tokenizer.model: offset 0: wire type 3"},
-		{[]byte{0x80}, ErrInvalid, "offset 0: no field key"},
-		{field(3, 0, 0xff), ErrInvalid, "offset 1: the number does not end"},
-		{slices.Concat(unk, unk), ErrInvalid, `piece 1, "<unk>", is there twice`},
-		{slices.Concat(unk, piece("<u>", spUnknown)), ErrInvalid, "pieces 0 and 1 are both the unknown one"},
+		{[]byte{0x80}, ErrInvalid, "offset 0: invalid field key"},
+		{field(3, 0, 0xff), ErrInvalid, "offset 1: truncated number"},
+		{slices.Concat(unk, unk), ErrInvalid, `piece 1, "<unk>", is a duplicate`},
+		{slices.Concat(unk, piece("<u>", spUnknown)), ErrInvalid, "pieces 0 and 1 are both of type UNKNOWN"},
 		{slices.Concat(unk, piece("", spNormal)), ErrInvalid, "piece 1 is empty"},
-		{slices.Concat(unk, piece("a", 9)), ErrInvalid, `piece 1, "a", has the type 9`},
-		{slices.Concat(unk, piece("<0x41>", spByte)), ErrInvalid, `piece 1, "<0x41>", is a byte`},
+		{slices.Concat(unk, piece("a", 9)), ErrInvalid, `piece 1, "a", has the unknown type 9`},
+		{slices.Concat(unk, piece("<0x41>", spByte)), ErrInvalid, `piece 1, "<0x41>", is an unexpected byte piece`},
 		{slices.Concat(unk, trainer(0x98, 2, 1)), ErrInvalid, "0 byte pieces, not 256"},
 		{slices.Concat(unk, trainer(0x18, 3)), ErrUnsupported, "model type 3"},
 		{slices.Concat(unk, trainer(0xc0, 1, 1)), ErrUnsupported, "treat_whitespace_as_suffix"},

@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-const spaceMark = "\u2581" // what SentencePiece writes for a space
+const spaceMark = "\u2581" // SentencePiece's replacement for a space
 
 // spNormalizer is the normalizer of a SentencePiece model (normalizer.cc).
 type spNormalizer struct {
 	user        *trie
-	charsmap    *charsmap // nil: characters stay
-	prefix      bool      // a space goes in front
-	everywhere  bool      // also of what does not begin the text
+	charsmap    *charsmap // nil: characters are unchanged
+	prefix      bool      // prepend a space
+	everywhere  bool      // also to text that does not begin the input
 	removeExtra bool
 	space       string
 }
@@ -32,7 +32,7 @@ func (m *spModel) normalizer() (*spNormalizer, error) {
 	return n, nil
 }
 
-// next is what the start of s becomes, and how much of s that takes.
+// next returns the normalized start of s and the number of bytes of s that it replaces.
 func (n *spNormalizer) next(s string) (to string, width int) {
 	if n.user != nil {
 		if width, id := n.user.longest(0, s); id >= 0 {
@@ -49,7 +49,7 @@ func (n *spNormalizer) next(s string) (to string, width int) {
 }
 
 func (n *spNormalizer) normalize(s string, head *bool) (string, error) {
-	limit := longestNormalized(len(s))
+	limit := maxNormalizedBytes(len(s))
 	size := len(s)
 	if n.removeExtra {
 		for s != "" {
@@ -69,7 +69,7 @@ func (n *spNormalizer) normalize(s string, head *bool) (string, error) {
 		b.WriteString(n.space)
 	}
 	afterSpace := n.removeExtra
-	kept := 0 // the length up to the last that is not a space
+	kept := 0 // length without trailing spaces
 	for s != "" {
 		to, width := n.next(s)
 		s = s[width:]
@@ -101,20 +101,20 @@ func (n *spNormalizer) normalize(s string, head *bool) (string, error) {
 	out := b.String()
 	if n.removeExtra {
 		out = out[:kept]
-		for strings.HasSuffix(out, n.space) { // marks that stood in the text go as well
+		for strings.HasSuffix(out, n.space) { // also remove marks from the original text
 			out = out[:len(out)-len(n.space)]
 		}
 	}
 	return out, nil
 }
 
-// spDecoder is how SentencePiece puts text together: marks are spaces, but the first of the text where the encoder put
-// one there; each byte that is not UTF-8 is U+FFFD.
+// spDecoder is SentencePiece's decoder: it replaces marks by spaces, except the first of the text if the encoder
+// prepended one, and each invalid UTF-8 byte by U+FFFD.
 type spDecoder struct {
 	kinds                     map[string]uint64 // of the pieces that are not text
 	unkSurface                string
 	byteFallback, removeExtra bool
-	begins                    bool // the encoder may have put a mark in front
+	begins                    bool // the encoder may have prepended a mark
 }
 
 func (m *spModel) decoder() spDecoder {
@@ -132,7 +132,7 @@ func (d spDecoder) start(bool) decoding { return &spDecoding{spDecoder: d, begin
 
 type spDecoding struct {
 	spDecoder
-	begins  bool // a mark that comes now is not a space
+	begins  bool // a mark that comes now is removed
 	pending []byte
 }
 
@@ -164,16 +164,16 @@ func (d *spDecoding) token(s string, emit func(string)) {
 
 func (d *spDecoding) end(emit func(string)) { d.bytes(emit, true) }
 
-// bytes emits what is certain of the pending bytes, at the end of a run all of them.
+// bytes emits the pending bytes that are certain; at the end of a run (ends), all of them.
 func (d *spDecoding) bytes(emit func(string), ends bool) {
 	rest := d.pending
 	var b strings.Builder
 	for len(rest) > 0 {
 		n, state := sequence(rest)
-		if state == open && !ends {
+		if state == incomplete && !ends {
 			break
 		}
-		if state == whole {
+		if state == wellFormed {
 			b.Write(rest[:n])
 		} else {
 			b.WriteString(replacement)

@@ -1,14 +1,14 @@
 package tokenizer
 
-// behaviour is what a Split does with the delimiters that its pattern matches.
+// behaviour is how a Split treats the delimiters that its pattern matches.
 type behaviour int
 
 const (
 	removed            behaviour = iota // dropped
 	isolated                            // a piece each
-	mergedWithPrevious                  // the end of the piece before
-	mergedWithNext                      // the start of the piece after
-	contiguous                          // a piece for each run of them
+	mergedWithPrevious                  // appended to the piece before
+	mergedWithNext                      // prepended to the piece after
+	contiguous                          // a piece per run of delimiters
 )
 
 var behaviours = map[string]behaviour{
@@ -16,20 +16,20 @@ var behaviours = map[string]behaviour{
 	"MergedWithNext": mergedWithNext, "Contiguous": contiguous,
 }
 
-// split cuts text at the matches of a pattern, or with invert between them.
+// split cuts text at the matches of a pattern, or, with invert, between them.
 type split struct {
 	p         pattern
 	behaviour behaviour
 	invert    bool
 }
 
-// span is a stretch of the text and whether it counts as a delimiter.
+// span is a range of the text; match tells whether it is a delimiter.
 type span struct {
 	start, end int
 	match      bool
 }
 
-// pieces calls emit for each piece that is not empty.
+// pieces calls emit for each non-empty piece.
 func (p split) pieces(s string, first bool, emit emitPiece) error {
 	piece := func(start, end int) error {
 		if start == end {
@@ -37,7 +37,7 @@ func (p split) pieces(s string, first bool, emit emitPiece) error {
 		}
 		return emit(s[start:end], first && start == 0)
 	}
-	if p.behaviour == isolated || p.behaviour == removed { // no need to see the neighbours
+	if p.behaviour == isolated || p.behaviour == removed { // spans are independent of their neighbors
 		return p.spans(s, func(x span) error {
 			if x.match && p.behaviour == removed {
 				return nil
@@ -61,7 +61,7 @@ func (p split) pieces(s string, first bool, emit emitPiece) error {
 	return nil
 }
 
-// spans covers s with matches and what is between them. Empty matches stay: they separate.
+// spans covers s with the matches and the text between them. Empty matches are included, because they separate.
 func (p split) spans(s string, emit func(span) error) error {
 	last := 0
 	err := p.p.matches(s, func(start, end int) error {
@@ -82,7 +82,7 @@ func (p split) spans(s string, emit func(span) error) error {
 // join merges spans in place.
 func (b behaviour) join(all []span) []span {
 	if b == mergedWithNext {
-		// From the right: a delimiter joins what follows it unless that is a delimiter.
+		// From the right: a delimiter joins the text after it unless that is a delimiter too.
 		n := len(all)
 		matched := false
 		for i := len(all) - 1; i >= 0; i-- {

@@ -1,19 +1,19 @@
 package tokenizer
 
-// Stream decodes ids as they come. What Next and Flush return, put together, is what Decode makes of all the ids.
-// One goroutine uses it.
+// Stream decodes ids one at a time. The concatenated results of Next and Flush equal Decode of all ids. It is not safe
+// for concurrent use.
 type Stream struct {
 	t           *Tokenizer
 	skipSpecial bool
 	run         *decodeRun
 }
 
-// Stream starts a text. skipSpecial leaves special tokens out.
+// Stream starts a text. skipSpecial leaves out special tokens.
 func (t *Tokenizer) Stream(skipSpecial bool) *Stream {
 	return &Stream{t: t, skipSpecial: skipSpecial, run: t.decoder.start()}
 }
 
-// Next is the text that id adds: whole characters only, "" while one is not complete. An id that the
+// Next returns the text that becomes certain with id: whole characters, or "" if none is complete. An id that the
 // vocabulary does not have adds nothing.
 func (s *Stream) Next(id int32) string {
 	token, ok := s.t.decodable(id, s.skipSpecial)
@@ -25,7 +25,7 @@ func (s *Stream) Next(id int32) string {
 	return string(s.run.out)
 }
 
-// Flush is the text that was held back, U+FFFD for a character that was never completed. The stream is then as new.
+// Flush returns the text held back, with U+FFFD for an incomplete character, and resets the stream.
 func (s *Stream) Flush() string {
 	s.run.out = s.run.out[:0]
 	s.run.end()

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Any ids, in any order: each step gives whole characters, and all of them together what Decode gives.
+// For random ids, Next returns whole characters and never retracts text, and the results concatenate to Decode's.
 func TestStreamEqualsDecode(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, name := range trained {
@@ -34,10 +34,10 @@ func TestStreamEqualsDecode(t *testing.T) {
 					}
 					got += next
 					if !strings.HasPrefix(want, got) {
-						t.Fatalf("%s, %v: %q is no start of %q", name, ids, got, want)
+						t.Fatalf("%s, %v: %q is no prefix of %q", name, ids, got, want)
 					}
 				}
-				if got += stream.Flush(); got != want { // and the stream starts anew
+				if got += stream.Flush(); got != want { // it also resets the stream
 					t.Fatalf("%s, %v: got %q, want %q", name, ids, got, want)
 				}
 			}
@@ -45,14 +45,15 @@ func TestStreamEqualsDecode(t *testing.T) {
 	}
 }
 
-// A character comes as soon as it is complete, a broken one as soon as that is certain.
+// A character is returned as soon as it is complete, U+FFFD as soon as the character cannot become valid.
 func TestStreamIsPrompt(t *testing.T) {
 	tok := loadFixture(t, "qwen")
 	s := tok.Stream(false)
 	for _, step := range []struct {
 		b    byte
 		want string
-	}{{'a', "a"}, {0xf0, ""}, {0x9f, ""}, {0x98, ""}, {0x80, "😀"}, {0xe2, ""}, {0x82, ""}, {'b', "\ufffdb"}, {0xff, "\ufffd"}, {0xc3, ""}} {
+	}{{'a', "a"}, {0xf0, ""}, {0x9f, ""}, {0x98, ""}, {0x80, "😀"}, {0xe2, ""}, {0x82, ""}, {'b', "\ufffdb"},
+		{0xff, "\ufffd"}, {0xc3, ""}} {
 		id, ok := tok.ID(string(byteToRune[step.b]))
 		if !ok {
 			t.Fatalf("no token for byte %#x", step.b)

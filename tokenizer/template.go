@@ -1,14 +1,14 @@
 package tokenizer
 
-// template is what is put around the ids of a text: the post-processor. nil is the text alone.
+// template is the post-processor: the special tokens around the ids of a text. nil adds none.
 type template []templatePiece
 
-// templatePiece is the text itself (ids nil), or special tokens.
+// templatePiece is the text itself (ids is nil) or special tokens.
 type templatePiece struct {
 	ids []int32
 }
 
-// newTemplate reads a post-processor. ByteLevel only moves offsets, the others change ids.
+// newTemplate parses a post-processor. ByteLevel only adjusts offsets; the others add ids.
 func newTemplate(n *node) (template, error) {
 	c, err := asComponent(n, "post_processor")
 	if err != nil {
@@ -36,8 +36,8 @@ func buildTemplate(c component) (template, error) {
 			if err != nil {
 				return nil, err
 			}
-			if t != nil && next != nil { // the second would see the parts of the first as texts of their own
-				return nil, c.unsupported("that puts tokens around a text twice is not supported")
+			if t != nil && next != nil { // the second one would treat the first one's pieces as separate texts
+				return nil, c.unsupported("that adds special tokens twice is not supported")
 			}
 			if next != nil {
 				t = next
@@ -48,7 +48,7 @@ func buildTemplate(c component) (template, error) {
 	return nil, c.unsupported("is not supported")
 }
 
-// readPair reads the forms that are older than templates: cls, the text, sep.
+// readPair parses the forms that predate templates: cls, the text, sep.
 func readPair(c component) (template, error) {
 	t := template{{}, {}, {}}
 	for at, key := range map[int]string{0: "cls", 2: "sep"} {
@@ -80,7 +80,8 @@ func readTemplate(c component) (template, error) {
 	t := template{}
 	for _, piece := range single.list {
 		if piece.kind != objectNode || len(piece.keys) != 1 || piece.list[0].kind != objectNode {
-			return nil, c.invalid("has a piece in single that is neither {\"Sequence\": ...} nor {\"SpecialToken\": ...}")
+			const message = "has a piece in single that is neither {\"Sequence\": ...} nor {\"SpecialToken\": ...}"
+			return nil, c.invalid(message)
 		}
 		id := piece.list[0].get("id")
 		if id == nil || id.kind != stringNode {
@@ -105,7 +106,7 @@ func readTemplate(c component) (template, error) {
 	return t, nil
 }
 
-// specialIDs are the ids that stand for a special token of the template; never nil.
+// specialIDs returns the ids of a special token of the template, never nil.
 func specialIDs(c component, token *node, name string) ([]int32, error) {
 	if token == nil || token.kind != objectNode {
 		return nil, c.invalid("uses the special token %q, which its special_tokens does not have", name)
@@ -125,7 +126,7 @@ func specialIDs(c component, token *node, name string) ([]int32, error) {
 	return ids, nil
 }
 
-// apply writes the template around text; without special only the text.
+// apply returns text within the template; without special it returns only the text.
 func (t template) apply(text []int32, special bool) []int32 {
 	if t == nil {
 		return text

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-var longTexts = flag.Int("long", 16, "texts of TestLongTexts have two to this power bytes")
+var longTexts = flag.Int("long", 16, "log2 of the size of TestLongTexts's texts")
 
-// families are the fixtures that testdata/gen/tok_families.py trains.
+// families are the fixtures trained by testdata/gen/tok_families.py.
 var families = []string{"llama2", "llama2-metaspace", "gemma", "t5", "unigram", "bert", "tekken", "glm4", "nemotron"}
 
 const familyDir = "../../testdata/tokenizers"
@@ -26,12 +26,12 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// generator makes the texts of testdata/gen/tok_texts.py: the same state, the same texts.
+// generator reproduces the texts of testdata/gen/tok_texts.py: the same state gives the same texts.
 type generator struct {
 	state    uint64
 	lists    [][]string
 	specials []string
-	skip     bool // decode without special tokens throughout
+	skip     bool // always decode without special tokens
 }
 
 func newGenerator(t testing.TB, specials []string) *generator {
@@ -46,7 +46,7 @@ func (g *generator) below(n int) int {
 	return int((g.state >> 33) % uint64(n))
 }
 
-// text is the bytes of a text; one of eight is malformed.
+// text returns a random text. One in eight is not valid UTF-8.
 func (g *generator) text() string {
 	var out []byte
 	for range g.below(20) {
@@ -73,7 +73,7 @@ func (g *generator) text() string {
 	return string(out)
 }
 
-// digest is what the reference's results of one batch of texts were hashed to.
+// digest returns the hash of the results for one batch of texts, as the generator computes it for the reference.
 func (g *generator) digest(t testing.TB, tok *Tokenizer, size, texts int) string {
 	t.Helper()
 	h := sha256.New()
@@ -103,11 +103,11 @@ func (g *generator) digest(t testing.TB, tok *Tokenizer, size, texts int) string
 			for _, id := range ids {
 				got += stream.Next(id)
 				if !strings.HasPrefix(s, got) {
-					t.Fatalf("%v: the stream says %q, which is not the start of %q", ids, got, s)
+					t.Fatalf("%v: streamed %q, which is no prefix of %q", ids, got, s)
 				}
 			}
 			if got += stream.Flush(); got != s {
-				t.Fatalf("%v: the stream says %q, not %q", ids, got, s)
+				t.Fatalf("%v: streamed %q, want %q", ids, got, s)
 			}
 		}
 		ids, special := encode(false), encode(true)
@@ -122,7 +122,7 @@ func (g *generator) digest(t testing.TB, tok *Tokenizer, size, texts int) string
 	return hex.EncodeToString(h.Sum(nil))[:8]
 }
 
-// specialsOf are the contents of the added tokens by id, as the reference lists them.
+// specialsOf returns the contents of the added tokens by id, as the reference lists them.
 func specialsOf(tok *Tokenizer) []string {
 	var out []string
 	for _, id := range slices.Sorted(maps.Keys(tok.added.tokens)) {
@@ -131,12 +131,12 @@ func specialsOf(tok *Tokenizer) []string {
 	return out
 }
 
-// Ten thousand made-up texts for each fixture, ids and texts compared with the reference by their hashes.
+// The ids and decoded texts of ten thousand generated texts per fixture have the same digests as the reference's.
 func TestGeneratedTexts(t *testing.T) {
 	var want map[string][]string
 	readJSON(t, familyDir+"/digests.json", &want)
 	if len(want) != len(trained)+len(families) {
-		t.Fatalf("digests of %d fixtures, not of %d", len(want), len(trained)+len(families))
+		t.Fatalf("digests of %d fixtures, want %d", len(want), len(trained)+len(families))
 	}
 	for name, batches := range want {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestGeneratedTexts(t *testing.T) {
 	}
 }
 
-// countTokens is the number of tokens without holes, which the reference calls the size of the vocabulary.
+// countTokens returns the number of tokens, without unused ids. The reference calls it the vocabulary's size.
 func countTokens(tok *Tokenizer) int {
 	n := tok.model.size()
 	for token := range tok.added.ids {
@@ -178,7 +178,7 @@ func countTokens(tok *Tokenizer) int {
 	return n
 }
 
-// Texts of one thing: whatever looks back or ahead at each place would take minutes.
+// Texts that repeat one string: an algorithm that scans back or ahead at each position would take minutes.
 func TestLongTexts(t *testing.T) {
 	toks := map[string]*Tokenizer{}
 	for _, name := range families {
@@ -191,7 +191,8 @@ func TestLongTexts(t *testing.T) {
 	if raceDetector {
 		size >>= 3
 	}
-	for _, unit := range []string{"a", " ", "\n", "▁", "日", "\u0301", "the", "<s>", "é ", "!", "1", "\U000f0000", "e\u0301", "\u0600", "\u1100", "क\u094d", "<|", "\xff", "\U0001f469\u200d", "aя"} {
+	for _, unit := range []string{"a", " ", "\n", "▁", "日", "\u0301", "the", "<s>", "é ", "!", "1", "\U000f0000",
+		"e\u0301", "\u0600", "\u1100", "क\u094d", "<|", "\xff", "\U0001f469\u200d", "aя"} {
 		text := strings.Repeat(unit, size/len(unit))
 		for name, tok := range toks {
 			ids, err := tok.Encode(text, true)

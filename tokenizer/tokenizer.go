@@ -1,6 +1,6 @@
 package tokenizer
 
-// Tokenizer is a loaded tokenizer.json. It is immutable and safe for concurrent use.
+// Tokenizer is a loaded tokenizer.json or tokenizer.model. It is immutable and safe for concurrent use.
 type Tokenizer struct {
 	model      model
 	added      *addedVocabulary
@@ -11,9 +11,9 @@ type Tokenizer struct {
 	bos, eos   int32 // -1: none
 }
 
-// Encode is the ids of text. With special, what the post-processor puts around a text (BOS, EOS) is there too;
-// special tokens that stand in the text are recognised either way. The empty text has no ids of its own.
-// Errors: ErrTimeout; ErrToken where the tokenizer has an unk_token that its vocabulary lacks.
+// Encode returns the ids of text. With special it includes what the post-processor adds (BOS, EOS). Special tokens in
+// the text are recognized either way. The empty text has no ids of its own. It returns ErrTimeout, or ErrToken if the
+// unk_token is not in the vocabulary.
 func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
 	text = validText(text)
 	e := t.model.encoder()
@@ -48,8 +48,8 @@ func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
 	return t.template.apply(ids, special), nil
 }
 
-// Decode is the text of ids. skipSpecial leaves special tokens out. Ids that the vocabulary does not have (models have
-// more rows than tokens) add nothing, as in the reference; a negative one is an error, ErrToken.
+// Decode returns the text of ids. skipSpecial leaves out special tokens. Ids that the vocabulary does not have add
+// nothing, as in the reference, because models have more embedding rows than tokens. A negative id returns ErrToken.
 func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) (string, error) {
 	d := t.decoder.start()
 	for i, id := range ids {
@@ -64,7 +64,7 @@ func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) (string, error) {
 	return string(d.out), nil
 }
 
-// decodable is the token of an id, unless it is left out.
+// decodable returns the token of an id, or false if decoding leaves it out.
 func (t *Tokenizer) decodable(id int32, skipSpecial bool) (string, bool) {
 	token, ok := t.added.token(id)
 	if !ok || skipSpecial && t.added.special[token] {
@@ -73,24 +73,25 @@ func (t *Tokenizer) decodable(id int32, skipSpecial bool) (string, bool) {
 	return token, true
 }
 
-// Size is one more than the highest id: every id is below it, and a model needs as many embedding rows.
-// Where the ids have holes it is more than the number of tokens.
+// Size returns one more than the highest id: the number of embedding rows that a model needs. If ids are missing, it
+// exceeds the number of tokens.
 func (t *Tokenizer) Size() int { return int(max(t.model.limit(), t.added.top)) }
 
-// Token is the token of an id as the vocabulary writes it (byte-level ones in their alphabet), false for a hole.
+// Token returns the token of an id as spelled in the vocabulary (byte-level tokens in their alphabet), or false if
+// there is none.
 func (t *Tokenizer) Token(id int32) (string, bool) { return t.added.token(id) }
 
-// ID is the id of a token.
+// ID returns the id of a token.
 func (t *Tokenizer) ID(token string) (int32, bool) { return t.added.id(token) }
 
-// BOS is the id of the bos_token of tokenizer_config.json, false where there is none.
+// BOS returns the id of the bos_token of tokenizer_config.json, or false if there is none.
 func (t *Tokenizer) BOS() (int32, bool) { return t.bos, t.bos >= 0 }
 
-// EOS is the id of the eos_token of tokenizer_config.json, false where there is none.
+// EOS returns the id of the eos_token of tokenizer_config.json, or false if there is none.
 func (t *Tokenizer) EOS() (int32, bool) { return t.eos, t.eos >= 0 }
 
-// mergesPairs reports whether the model is a BPE.
-func (t *Tokenizer) mergesPairs() bool {
+// isBPE reports whether the model is a BPE.
+func (t *Tokenizer) isBPE() bool {
 	switch t.model.(type) {
 	case *bpe, *sentenceBPE:
 		return true

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// trie finds which of many strings a text starts with. It is a double array: the child of a node for a byte lies at the
-// node's base plus the byte, if that slot names the node as its parent.
+// trie finds which of many strings are prefixes of a text. It is a double array: the child of a node for a byte is at
+// the node's base plus the byte, if that slot names the node as its parent.
 type trie struct {
 	nodes []trieSlot
 }
@@ -14,7 +14,7 @@ type trie struct {
 type trieSlot struct {
 	base   int32 // of its children; 0: none
 	parent int32 // -1: the slot is free
-	id     int32 // of the string that ends here, -1: none
+	id     int32 // of the string that ends here; -1: none
 }
 
 // trieEntry is a string and its id.
@@ -23,14 +23,14 @@ type trieEntry struct {
 	id   int32
 }
 
-// newTrie makes a trie of entries, which it sorts; of equal strings the last counts, the empty one is left out.
+// newTrie builds a trie of entries, which it sorts. Of equal strings the last one wins; empty ones are left out.
 func newTrie(entries []trieEntry) *trie {
 	slices.SortStableFunc(entries, func(a, b trieEntry) int { return cmp.Compare(a.text, b.text) })
 	b := trieBuilder{t: &trie{}}
 	b.grow(257)
 	b.take(0, 0)
 	type job struct {
-		lo, hi int // of entries, which share their first depth bytes
+		lo, hi int // range of entries, which share their first depth bytes
 		depth  int
 		node   int32
 	}
@@ -69,10 +69,10 @@ func newTrie(entries []trieEntry) *trie {
 	return b.t
 }
 
-// trieBuilder keeps the free slots of a growing trie.
+// trieBuilder tracks the free slots of a growing trie.
 type trieBuilder struct {
 	t    *trie
-	free []int32 // the next free slot at or after each one, with shortcuts
+	free []int32 // per slot, the next free slot at or after it, with path compression
 }
 
 func (b *trieBuilder) grow(n int) {
@@ -80,7 +80,7 @@ func (b *trieBuilder) grow(n int) {
 		b.t.nodes = append(b.t.nodes, trieSlot{parent: -1, id: -1})
 		b.free = append(b.free, int32(i))
 	}
-	if len(b.free) == len(b.t.nodes) { // the end of the chain
+	if len(b.free) == len(b.t.nodes) { // the sentinel at the end
 		b.free = append(b.free, int32(len(b.t.nodes)))
 	} else {
 		b.free[len(b.t.nodes)] = int32(len(b.t.nodes))
@@ -92,7 +92,7 @@ func (b *trieBuilder) take(at, parent int32) {
 	b.free[at] = at + 1
 }
 
-// nextFree follows and shortens the chain.
+// nextFree returns the first free slot at or after at and compresses the path.
 func (b *trieBuilder) nextFree(at int32) int32 {
 	root := at
 	for int(root) < len(b.t.nodes) && b.free[root] != root {
@@ -104,9 +104,9 @@ func (b *trieBuilder) nextFree(at int32) int32 {
 	return root
 }
 
-// place finds a base at which the slots of all labels, which are in order, are free.
+// place returns a base at which the slots of all labels are free. labels is sorted.
 func (b *trieBuilder) place(labels []byte) int32 {
-	const tries = 256 // then at the end, where there is room
+	const tries = 256 // then it uses the end, which is free
 	at := b.nextFree(1)
 	for range tries {
 		if int(at) >= len(b.t.nodes) {
@@ -133,7 +133,7 @@ func (b *trieBuilder) fits(base int32, labels []byte) bool {
 	return true
 }
 
-// next is the child of a node, -1 when there is none.
+// next returns the child of a node for c, or -1.
 func (t *trie) next(node int32, c byte) int32 {
 	base := t.nodes[node].base
 	if base == 0 {
@@ -145,7 +145,7 @@ func (t *trie) next(node int32, c byte) int32 {
 	return -1
 }
 
-// walk is the node that s leads to, -1 when no string starts with s.
+// walk returns the node of s, or -1 if no string has the prefix s.
 func (t *trie) walk(s string) int32 {
 	node := int32(0)
 	for i := 0; i < len(s) && node >= 0; i++ {
@@ -154,7 +154,7 @@ func (t *trie) walk(s string) int32 {
 	return node
 }
 
-// longest is the longest string that s starts with, from a node on.
+// longest returns the longest string below node that is a prefix of s.
 func (t *trie) longest(node int32, s string) (length int, id int32) {
 	id = -1
 	for i := 0; i < len(s); i++ {

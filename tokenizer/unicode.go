@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Character classes are those of the reference's regular expression engine (Unicode 16) and must not move with the Go
-// version, so they come from a table that testdata/gen/tokenizer_fixtures.py takes from the reference.
+// The character classes are those of the reference's regular expression engine (Unicode 16). They must not change with
+// the Go version, so they come from a table that testdata/gen/tokenizer_fixtures.py extracts from the reference.
 //
 //go:embed unicode.bin
 var unicodeRuns []byte
 
-// General categories, in the order of the generator, and the control characters that \s matches as one more.
+// General categories in the order of the generator, and one more for the control characters that \s matches.
 const (
 	catLu = iota
 	catLl
@@ -63,7 +63,7 @@ const (
 	classAll    class = 1<<catCount - 1
 )
 
-// classNames are the values of \p{...} that consist of whole categories.
+// classNames maps the values of \p{...} to their categories.
 var classNames = map[string]class{
 	"L": classLetter, "M": classMark, "N": classNumber, "P": classPunct, "S": classSymbol, "C": classOther,
 	"Z":  1<<catZs | 1<<catZl | 1<<catZp,
@@ -76,7 +76,8 @@ var classNames = map[string]class{
 	"Letter": classLetter, "Mark": classMark, "Number": classNumber, "Punctuation": classPunct, "Symbol": classSymbol,
 }
 
-// activeBit marks the characters that the reference's normalizers (Unicode 9) give a decomposition or a combining class.
+// activeBit marks characters to which the reference's normalizers (Unicode 9) give a decomposition or a combining
+// class.
 const activeBit = 1 << 5
 
 type unicodeTable struct {
@@ -84,7 +85,7 @@ type unicodeTable struct {
 	pages [][256]uint8 // category | activeBit
 }
 
-// characters is the table, unpacked on first use: about 80 KiB.
+// characters is the table, about 80 KiB, unpacked on first use.
 var characters = sync.OnceValue(func() *unicodeTable {
 	t := &unicodeTable{}
 	seen := map[[256]uint8]uint16{}
@@ -118,7 +119,7 @@ func (t *unicodeTable) active(c rune) bool {
 	return t.pages[t.index[c>>8]][c&0xff]&activeBit != 0
 }
 
-// at is the class membership and the width of the character at s[i:].
+// at reports whether the character at s[i:] belongs to the class, and returns its width.
 func (t *unicodeTable) at(s string, i int, set class) (ok bool, width int) {
 	if c := s[i]; c < utf8.RuneSelf {
 		return set>>(t.pages[0][c]&0x1f)&1 != 0, 1
@@ -127,7 +128,7 @@ func (t *unicodeTable) at(s string, i int, set class) (ok bool, width int) {
 	return t.in(c, set), n
 }
 
-// skip is the end of the longest run of the class that starts at i.
+// skip returns the end of the longest run of the class that starts at i.
 func (t *unicodeTable) skip(s string, i int, set class) int {
 	for i < len(s) {
 		ok, n := t.at(s, i, set)
@@ -139,12 +140,12 @@ func (t *unicodeTable) skip(s string, i int, set class) int {
 	return i
 }
 
-// word is \w of Rust's regex crate (Unicode 16), which decides what a single word is for an added token.
+// word is \w of Rust's regex crate (Unicode 16). It determines word boundaries for added tokens with single_word.
 func (t *unicodeTable) word(c rune) bool {
 	return t.in(c, classLetter|classMark|1<<catNd|1<<catNl|1<<catPc) || c == 0x200c || c == 0x200d || circledLetter(c)
 }
 
-// circledLetter: the symbols that have the property Other_Alphabetic.
+// circledLetter reports whether c is a symbol with the property Other_Alphabetic.
 func circledLetter(c rune) bool {
 	return c >= 0x24b6 && c <= 0x24e9 || c >= 0x1f130 && c <= 0x1f149 || c >= 0x1f150 && c <= 0x1f169 ||
 		c >= 0x1f170 && c <= 0x1f189

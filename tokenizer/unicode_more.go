@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// What the reference's normalizers and pre-tokenizers know of characters follows several versions of Unicode (8 for
-// BertNormalizer and punctuation, 9 for StripAccents, 16 for words). Both tables come from the library: testdata/gen/tok_unicode.py.
+// The reference's normalizers and pre-tokenizers use several versions of Unicode: 8 for BertNormalizer and punctuation,
+// 9 for StripAccents, 16 for words. testdata/gen/tok_unicode.py extracts both tables from the reference.
 //
 //go:embed unicode_more.bin
 var unicodeMoreRuns []byte
@@ -19,21 +19,21 @@ var lowercaseRuns []byte
 
 // Properties, in the order of the generator.
 const (
-	propOther       = 1 << iota // BertNormalizer's clean_text drops it
-	propBertMark                // BertNormalizer's strip_accents drops it
+	propOther       = 1 << iota // removed by BertNormalizer's clean_text
+	propBertMark                // removed by BertNormalizer's strip_accents
 	propPunctuation             // Punctuation, BertPreTokenizer
-	propMark                    // StripAccents drops it
+	propMark                    // removed by StripAccents
 	propWord                    // \w of Rust's regex crate
 )
 
-// Grapheme classes: the top three bits.
+// Grapheme break classes, in the top three bits.
 const (
-	breakPlain         = iota // of no other class
-	breakJoins                // joins what is before it
-	breakJoinsConjunct        // the same, and may stand inside a conjunct
-	breakLinker               // the same, and makes a conjunct
-	breakPrepend              // joins what is after it
-	breakControl              // stands alone
+	breakPlain         = iota // no other class
+	breakJoins                // joins the character before it
+	breakJoinsConjunct        // likewise, and may be part of a conjunct
+	breakLinker               // likewise, and links a conjunct
+	breakPrepend              // joins the character after it
+	breakControl              // joins nothing
 	breakPictograph
 	breakConsonant
 )
@@ -46,7 +46,7 @@ type propertyTable struct {
 // properties is the table, unpacked on first use.
 var properties = sync.OnceValue(func() *propertyTable { return newPropertyTable(unicodeMoreRuns) })
 
-// newPropertyTable unpacks runs: the length less one, and the value of each character.
+// newPropertyTable unpacks runs of length minus one and value.
 func newPropertyTable(data []byte) *propertyTable {
 	t := &propertyTable{}
 	seen := map[[256]uint8]uint16{}
@@ -75,7 +75,7 @@ func newPropertyTable(data []byte) *propertyTable {
 	return t
 }
 
-// at is the value of a character.
+// at returns the value of a character.
 func (t *propertyTable) at(c rune) uint8 { return t.pages[t.index[c>>8]][c&0xff] }
 
 func (t *propertyTable) is(c rune, property uint8) bool {
@@ -84,7 +84,7 @@ func (t *propertyTable) is(c rune, property uint8) bool {
 
 func (t *propertyTable) breakClass(c rune) uint8 { return t.at(c) >> 5 }
 
-// lowercaseOf maps the characters that are not their own lower case, but for U+0130, which has two characters.
+// lowercaseOf maps characters to their lower case if it differs, except U+0130, whose lower case has two characters.
 var lowercaseOf = sync.OnceValue(func() map[rune]rune {
 	lower := map[rune]rune{}
 	c := rune(0)
@@ -98,7 +98,8 @@ var lowercaseOf = sync.OnceValue(func() map[rune]rune {
 	return lower
 })
 
-// lowercase lowers each character by itself, as Rust's char::to_lowercase does: a sigma at the end of a word is no exception.
+// lowercase lowers each character separately, as Rust's char::to_lowercase does: a final sigma gets no special
+// treatment.
 func lowercase(s string) string {
 	i := 0
 	for i < len(s) && s[i] < utf8.RuneSelf && (s[i] < 'A' || s[i] > 'Z') {

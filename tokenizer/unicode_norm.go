@@ -9,9 +9,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// unicodeForm is a normalization form with the reference's data: Unicode 9.0. Characters that are newer
-// stay as they are and have combining class 0. x/text supplies the data (that of older characters never changes) and
-// the quick check; its own normalizer would insert U+034F into runs of more than 30 marks, which the reference does not.
+// unicodeForm is a normalization form with the reference's Unicode version, 9.0. Characters added later stay as they
+// are and have combining class 0. x/text supplies the data, which never changes for older characters, and the quick
+// check. Its own normalizer is not usable: it inserts U+034F into runs of more than 30 marks, which the reference does
+// not.
 type unicodeForm struct{ form norm.Form }
 
 func (f unicodeForm) normalize(s string, _ *bool) (string, error) {
@@ -19,11 +20,11 @@ func (f unicodeForm) normalize(s string, _ *bool) (string, error) {
 	for i < len(s) && s[i] < utf8.RuneSelf {
 		i++
 	}
-	if i == len(s) || f.form.IsNormalString(s) { // normal with the newer data is normal with the older
+	if i == len(s) || f.form.IsNormalString(s) { // text that is normal in the newer version is normal in the older
 		return s, nil
 	}
-	// ASCII characters never join what is before them, so the text falls into islands: one of them at most, and what
-	// follows that is not ASCII.
+	// ASCII characters never combine with the characters before them, so the text splits into islands: at most one ASCII
+	// character and the non-ASCII characters after it.
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8)
 	var work []normRune
@@ -55,7 +56,7 @@ type normRune struct {
 	class uint8
 }
 
-// island decomposes, orders and, for the composed forms, composes (UAX 15, Unicode 9.0).
+// island decomposes, reorders and, for composed forms, composes (UAX 15, Unicode 9.0).
 func (f unicodeForm) island(out []normRune, s string) []normRune {
 	table := characters()
 	decomposed := norm.NFD
@@ -106,10 +107,10 @@ func order(out []normRune) {
 	}
 }
 
-// compose joins each starter with the marks that are not blocked from it.
+// compose composes each starter with the marks that are not blocked from it.
 func compose(out []normRune) []normRune {
 	starter, n := -1, 0
-	var last uint8 // class of the character before, 0 right after the starter
+	var last uint8 // class of the previous character, 0 right after the starter
 	for _, r := range out {
 		if starter >= 0 && (n == starter+1 || last != 0 && last < r.class) {
 			if c, ok := composePair(out[starter].c, r.c); ok {
@@ -127,7 +128,7 @@ func compose(out []normRune) []normRune {
 	return out[:n]
 }
 
-// Hangul syllables are composed by rule (Unicode 9.0, section 3.12).
+// Hangul syllables compose by rule (Unicode 9.0, section 3.12).
 const (
 	hangulBase = 0xac00
 	hangulEnd  = 0xd7a4
@@ -159,7 +160,7 @@ func composePair(a, b rune) (rune, bool) {
 	return c, ok
 }
 
-// compositions maps pairs to the characters that NFC makes of them: about a thousand.
+// compositions maps pairs to their NFC compositions, about a thousand.
 var compositions = sync.OnceValue(func() map[[2]rune]rune {
 	table := characters()
 	pairs := map[[2]rune]rune{}
@@ -169,7 +170,7 @@ var compositions = sync.OnceValue(func() map[[2]rune]rune {
 		}
 		s := string(c)
 		d := norm.NFD.PropertiesString(s).Decomposition()
-		if d == nil || norm.NFC.String(s) != s { // the second: excluded from composition
+		if d == nil || norm.NFC.String(s) != s { // otherwise it is excluded from composition
 			continue
 		}
 		b, n := utf8.DecodeLastRune(d)

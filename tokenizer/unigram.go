@@ -8,23 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// unigram cuts a piece into the tokens whose scores sum to the most (models/unigram/model.rs of the reference).
+// unigram segments a piece into the tokens with the highest sum of scores (models/unigram/model.rs of the reference).
 type unigram struct {
 	*vocabulary
 	trie     *trie
 	scores   []float64
 	unk      int32   // -1: none
-	unkScore float64 // of a character that is no token
+	unkScore float64 // of a character that is not a token
 	bytes    *[256]int32
-	narrow   bool // SentencePiece's arithmetic and unknowns, instead of those of tokenizers
+	narrow   bool // use SentencePiece's float32 arithmetic and unknown tokens instead of the library tokenizers'
 	pool     sync.Pool
 }
 
 const unkPenalty = 10
 
-// newUnigram makes a model of tokens by id. Of equal tokens the last one's id counts.
+// newUnigram returns a model of tokens, which are indexed by id. Of equal tokens the last id wins.
 func newUnigram(tokens []string, scores []float64, unk int32, byteFallback bool) *unigram {
-	m := &unigram{vocabulary: &vocabulary{ids: make(map[string]int32, len(tokens)), dense: tokens, top: int32(len(tokens))}, scores: scores, unk: unk}
+	v := &vocabulary{ids: make(map[string]int32, len(tokens)), dense: tokens, top: int32(len(tokens))}
+	m := &unigram{vocabulary: v, scores: scores, unk: unk}
 	entries := make([]trieEntry, len(tokens))
 	least := math.Inf(1)
 	for i, token := range tokens {
@@ -40,7 +41,7 @@ func newUnigram(tokens []string, scores []float64, unk int32, byteFallback bool)
 	return m
 }
 
-// byteTokens are the ids of <0x00> to <0xFF>, -1 for one that is not there.
+// byteTokens returns the ids of <0x00> to <0xFF>, -1 for missing ones.
 func (v *vocabulary) byteTokens() *[256]int32 {
 	var ids [256]int32
 	for b := range ids {
@@ -53,7 +54,7 @@ func (v *vocabulary) byteTokens() *[256]int32 {
 	return &ids
 }
 
-// size counts equal tokens apart, as the reference does.
+// size counts equal tokens separately, as the reference does.
 func (m *unigram) size() int { return len(m.dense) }
 
 func readUnigram(r *jsonReader) (model, error) {
@@ -103,7 +104,7 @@ func readUnigram(r *jsonReader) (model, error) {
 	return newUnigram(tokens, scores, int32(unk), byteFallback), nil
 }
 
-// readScores reads [[token, score], ...].
+// readScores parses [[token, score], ...].
 func readScores(r *jsonReader) (tokens []string, scores []float64, err error) {
 	err = r.array(func(i int) error {
 		at := r.pos
@@ -112,7 +113,7 @@ func readScores(r *jsonReader) (tokens []string, scores []float64, err error) {
 			n++
 			if j == 0 {
 				s, err := r.str()
-				if len(s) >= longestPiece { // else a text of its first letter would take as long as both multiplied
+				if len(s) >= maxPieceBytes { // viterbi takes time proportional to the longest token
 					return r.failAt(at, "token %d has %d bytes", i, len(s))
 				}
 				tokens = append(tokens, string(s))
@@ -152,10 +153,10 @@ type unigramEncoder struct {
 	ends  []bestEnd
 }
 
-// bestEnd is the best way to cut what ends at a place: its last token.
+// bestEnd is the last token of the best segmentation of the text up to a position.
 type bestEnd struct {
 	score float64
-	start int32 // -1: no way is known
+	start int32 // -1: none found yet
 	id    int32
 }
 
@@ -187,7 +188,7 @@ func (e *unigramEncoder) tokenize(ids []int32, s string) ([]int32, error) {
 	if err := e.viterbi(s); err != nil {
 		return ids, err
 	}
-	// Back along the best ends; a run of unknowns is one.
+	// Follow the best segmentation backwards. A run of unknown characters is one token.
 	n := len(ids)
 	for end := len(s); end > 0; {
 		best := e.ends[end]
@@ -208,7 +209,7 @@ func (e *unigramEncoder) tokenize(ids []int32, s string) ([]int32, error) {
 	return ids, nil
 }
 
-// viterbi fills ends. The order in which sums are made and compared is the reference's: it decides between equal ones.
+// viterbi fills ends. It adds and compares scores in the reference's order, which decides between equal sums.
 func (e *unigramEncoder) viterbi(s string) error {
 	m := e.m
 	if cap(e.ends) < len(s)+1 {
@@ -265,7 +266,7 @@ func (e *unigramEncoder) viterbi(s string) error {
 	return nil
 }
 
-// unknown appends, last first, what stands for a run of unknown characters.
+// unknown appends the ids of a run of unknown characters in reverse order.
 func (m *unigram) unknown(ids []int32, run string) []int32 {
 	if id, ok := m.ids[run]; ok && !m.narrow {
 		return append(ids, id)

@@ -7,8 +7,8 @@ import (
 
 const replacement = "\ufffd"
 
-// validText is s with each maximal part of an ill-formed sequence replaced by U+FFFD (Unicode 16, section 3.9,
-// "U+FFFD Substitution of Maximal Subparts"), as Python's decode("utf-8", "replace") and Rust's from_utf8_lossy do.
+// validText returns s with each maximal subpart of an ill-formed sequence replaced by U+FFFD (Unicode 16, section 3.9,
+// "U+FFFD Substitution of Maximal Subparts"), like Python's decode("utf-8", "replace") and Rust's from_utf8_lossy.
 func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -22,7 +22,7 @@ func validText(s string) string {
 			continue
 		}
 		n, state := sequence(s[i:])
-		if state == whole {
+		if state == wellFormed {
 			b.WriteString(s[i : i+n])
 		} else {
 			b.WriteString(replacement)
@@ -35,18 +35,18 @@ func validText(s string) string {
 type sequenceState int
 
 const (
-	whole  sequenceState = iota // a well-formed character
-	broken                      // can never become one
-	open                        // ends where a continuation could still follow
+	wellFormed sequenceState = iota // a character
+	illFormed                       // can never become a character
+	incomplete                      // ends where a continuation byte could still follow
 )
 
-// sequence is the length of the character, or of the maximal subpart of an ill-formed one, at the start of s.
+// sequence returns the length of the character, or of the maximal subpart of an ill-formed one, at the start of s.
 func sequence[T string | []byte](s T) (int, sequenceState) {
 	c := s[0]
 	need, lo, hi := 0, byte(0x80), byte(0xbf) // continuation bytes, and the range of the first of them
 	switch {
 	case c < 0x80:
-		return 1, whole
+		return 1, wellFormed
 	case c >= 0xc2 && c <= 0xdf:
 		need = 1
 	case c >= 0xe0 && c <= 0xef:
@@ -64,16 +64,16 @@ func sequence[T string | []byte](s T) (int, sequenceState) {
 			hi = 0x8f
 		}
 	default:
-		return 1, broken
+		return 1, illFormed
 	}
 	for n := 1; n <= need; n++ {
 		if n == len(s) {
-			return n, open
+			return n, incomplete
 		}
 		if s[n] < lo || s[n] > hi {
-			return n, broken
+			return n, illFormed
 		}
 		lo, hi = 0x80, 0xbf
 	}
-	return need + 1, whole
+	return need + 1, wellFormed
 }

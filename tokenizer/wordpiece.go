@@ -4,23 +4,23 @@ import (
 	"unicode/utf8"
 )
 
-// wordPiece takes the longest token a piece starts with, then the longest continuing token, and so on
+// wordPiece takes the longest token that is a prefix of a piece, then the longest continuation token, and so on
 // (models/wordpiece of the reference).
 type wordPiece struct {
 	*vocabulary
 	trie      *trie
 	unk       string
-	continues int32 // the node of the trie that continuing tokens hang from, -1: there are none
-	maxChars  int   // characters of the longest word that is looked at
+	continues int32 // the trie node below which continuation tokens are; -1: there are none
+	maxChars  int   // in a word; longer words become the unknown token
 }
 
-// wordLevel knows whole pieces only.
+// wordLevel only encodes whole pieces.
 type wordLevel struct {
 	*vocabulary
 	unk string
 }
 
-// readWords reads a WordPiece or WordLevel model.
+// readWords parses a WordPiece or WordLevel model.
 func readWords(r *jsonReader, kind string) (model, error) {
 	c := component{node: &node{kind: objectNode}, part: "model", name: kind}
 	var vocab *vocabulary

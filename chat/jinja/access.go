@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// dunders are attributes that every Python object has; the sandbox hides them.
+// dunders are attributes of every Python object, which the sandbox hides.
 var dunders = map[string]bool{}
 
 func init() {
-	for _, n := range strings.Fields("class delattr dir doc eq format ge getattribute getstate gt hash init init_subclass le lt ne new " +
-		"reduce reduce_ex repr setattr sizeof str subclasshook") {
+	const names = "class delattr dir doc eq format ge getattribute getstate gt hash init init_subclass le lt ne new " +
+		"reduce reduce_ex repr setattr sizeof str subclasshook"
+	for _, n := range strings.Fields(names) {
 		dunders["__"+n+"__"] = true
 	}
 }
 
-// Methods that would change a value: the sandbox hides them.
+// Mutating methods, which the sandbox hides.
 var (
 	listMutators = set("append clear pop reverse insert sort extend remove")
 	dictMutators = set("clear pop popitem setdefault update")
@@ -29,14 +30,14 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// method is a method of a type: self comes as the first argument.
+// method is a method of a type.
 type method func(r *run, self Value, a *arguments) (Value, error)
 
 func bound(name string, self Value, m method) *builtin {
 	return &builtin{name: name, fn: func(r *run, a *arguments) (Value, error) { return m(r, self, a) }}
 }
 
-// attribute is Python's getattr(obj, name) in the sandbox; not ok is an AttributeError.
+// attribute returns Python's getattr(obj, name) in the sandbox. ok is false for an AttributeError.
 func (r *run) attribute(obj Value, name string) (v Value, ok bool, err error) {
 	if dunders[name] {
 		return unsafe(obj, name), true, nil
@@ -139,7 +140,7 @@ func unsafe(obj Value, name string) *undefined {
 		obj: obj, name: name, kind: "SecurityError"}
 }
 
-// getattr is obj.name: the attribute, else the item.
+// getattr returns obj.name: the attribute or else the item.
 func (r *run) getattr(obj Value, name string) (Value, error) {
 	if d, ok := obj.(*Dict); ok && dictMethods[name] == nil && !dictMutators[name] && !dunders[name] {
 		if v, ok := d.Get(name); ok {
@@ -158,7 +159,7 @@ func (r *run) getattr(obj Value, name string) (Value, error) {
 	return v, err
 }
 
-// getitem is obj[key]: the item, else for a text key the attribute.
+// getitem returns obj[key]: the item or else, if key is a string, the attribute.
 func (r *run) getitem(obj, key Value) (Value, error) {
 	v, err := r.index(obj, key)
 	if !isLookup(err) {
@@ -173,7 +174,7 @@ func (r *run) getitem(obj, key Value) (Value, error) {
 	return undefinedOf(obj, key), nil
 }
 
-// index is Python's obj[key].
+// index returns Python's obj[key].
 func (r *run) index(obj, key Value) (Value, error) {
 	switch o := obj.(type) {
 	case *Dict:
@@ -232,7 +233,7 @@ func (r *run) index(obj, key Value) (Value, error) {
 	return nil, typeError("'%s' object is not subscriptable", typeName(obj))
 }
 
-// bounds resolves a slice for n items as Python does: the first index, the step and the number of items.
+// bounds resolves a slice for n items as Python does. It returns the first index, the step and the number of items.
 func (s *slice) bounds(n int64) (start, step, count int64, err error) {
 	part := func(v Value, def int64) int64 {
 		if v == nil || err != nil {
@@ -279,7 +280,7 @@ func (s *slice) bounds(n int64) (start, step, count int64, err error) {
 	return start, step, count, err
 }
 
-// slice is obj[start:stop:step].
+// slice returns obj[start:stop:step].
 func (r *run) slice(obj Value, s *slice) (Value, error) {
 	switch o := obj.(type) {
 	case *undefined:

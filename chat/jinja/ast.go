@@ -1,6 +1,6 @@
 package jinja
 
-// expr is an expression. After compile the names in it know where their values are.
+// expr is an expression. The compiler resolves its names to variables.
 type expr interface {
 	eval(r *run, e *env) (Value, error)
 }
@@ -45,7 +45,7 @@ type (
 	listExpr  struct{ items []expr }
 	dictExpr  struct{ keys, values []expr }
 	condExpr  struct {
-		test, yes, no expr // no may be nil
+		test, yes, no expr // no is nil without else
 		line          int
 	}
 	andExpr   struct{ l, r expr }
@@ -79,9 +79,9 @@ type (
 	itemExpr struct {
 		x, arg expr
 		line   int
-		folded bool // the reference computes it while it compiles, where a failed slice is undefined
+		folded bool // the reference evaluates it at compile time: a failing slice is undefined
 	}
-	sliceExpr struct{ start, stop, step expr } // any may be nil
+	sliceExpr struct{ start, stop, step expr } // each may be nil
 	callArgs  struct {
 		pos      []expr
 		names    []string
@@ -95,11 +95,11 @@ type (
 		line int
 	}
 	filterExpr struct {
-		x    expr // nil = the text of the block
+		x    expr // nil: the text of the block
 		name string
 		args callArgs
 		line int
-		fn   *builtin // nil = there is none of this name
+		fn   *builtin // nil: unknown filter
 	}
 	testExpr struct {
 		x    expr
@@ -126,7 +126,7 @@ type (
 	}
 	forStmt struct {
 		target, iter, test expr // test may be nil
-		testTarget         expr // target again, for the test's own variables
+		testTarget         expr // copy of target with the variables of test
 		body, other        []stmt
 		recursive          bool
 		line               int
@@ -139,11 +139,11 @@ type (
 	setStmt struct {
 		target, value expr
 		line          int
-		exports       []*nameExpr // names that the context gets too
+		exports       []*nameExpr // names that are also set in the context
 	}
 	setBlock struct {
 		target  expr
-		filter  expr // or nil
+		filter  expr // may be nil
 		body    []stmt
 		line    int
 		scope   *scope
@@ -184,31 +184,31 @@ type (
 		scope *scope
 	}
 	blockNode struct {
-		name             string
-		scoped, required bool
-		body             []stmt
-		line             int
-		fn               *function
-		visible          []visibleName // what a scoped block sees of its surroundings
-		selfRef          ref
-		superRef         ref
-		usesSelf, supers bool
+		name                string
+		scoped, required    bool
+		body                []stmt
+		line                int
+		fn                  *function
+		visible             []visibleName // outer variables visible to a scoped block
+		selfRef             ref
+		superRef            ref
+		usesSelf, usesSuper bool
 	}
 	generationStmt struct{ call *callStmt }
 	controlStmt    struct {
 		what control
 		line int
 	}
-	loadStmt struct { // include, import, from, extends: there is no loader
+	loadStmt struct { // include, import, from, extends; always fails
 		what          string
 		template      expr
 		ignoreMissing bool
-		stores        []string // names that it would set
+		stores        []string // names that it would assign
 		line          int
 	}
 )
 
-// macroTakes says which special arguments a macro's body asks for.
+// macroTakes tells which special arguments a macro's body reads.
 type macroTakes struct {
 	caller, kwargs, varargs  bool
 	callerRef, kwRef, varRef ref

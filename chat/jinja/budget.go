@@ -6,16 +6,17 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// budget bounds the work of compiling one template: what is done again for blocks within blocks, and for the names of
-// branches. Once it is spent or the context has ended, what asks it does nothing, and the compiler returns err.
+// budget bounds the work of compiling one template: the compiler visits nested blocks and the names of branches
+// repeatedly. When the budget is spent or the context has ended, take returns false, and the compiler stops and returns
+// err.
 type budget struct {
 	ctx  context.Context
 	left int
-	seen int // of left when the context was last asked
+	seen int // value of left at the last check of the context
 	err  error
 }
 
-// take reports whether there is budget for so much work.
+// take spends n units and reports whether the compiler may continue.
 func (b *budget) take(n int) bool {
 	if b.err != nil {
 		return false
@@ -26,7 +27,7 @@ func (b *budget) take(n int) bool {
 		b.err = b.ctx.Err()
 	}
 	if b.left < 0 && b.err == nil {
-		b.err = limitError("it takes more than %d steps to compile", limits.TemplateCompile)
+		b.err = limitError("more than %d steps to compile", limits.TemplateCompile)
 	}
 	return b.err == nil
 }

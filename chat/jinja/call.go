@@ -7,7 +7,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// arguments are those of one call.
+// arguments are the arguments of a call.
 type arguments struct {
 	pos   []Value
 	names []string
@@ -65,8 +65,8 @@ func (c *callArgs) eval(r *run, e *env) (*arguments, error) {
 	return a, nil
 }
 
-// bind matches arguments with parameters as Python does. A parameter "name?" may be left out and is then missing;
-// "/name" takes no keyword.
+// bind assigns arguments to parameters as Python does. A parameter "name?" is optional and defaults to missing; "/name"
+// is positional-only.
 func (a *arguments) bind(fn string, params ...string) ([]Value, error) {
 	if len(a.pos) > len(params) {
 		return nil, typeError("%s() takes %d positional arguments but %d were given", fn, len(params), len(a.pos))
@@ -111,14 +111,14 @@ func (r *run) callBuiltin(b *builtin, a *arguments) (Value, error) {
 	if err := r.tick(); err != nil {
 		return nil, err
 	}
-	if err := r.deeper(); err != nil {
+	if err := r.enterCall(); err != nil {
 		return nil, err
 	}
-	defer r.shallower()
+	defer r.leaveCall()
 	return b.fn(r, a)
 }
 
-// call is Python's fn(*a).
+// call returns the result of Python's fn(*a).
 func (r *run) call(fn Value, a *arguments) (Value, error) {
 	switch f := fn.(type) {
 	case *builtin:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// equal is Python's a == b.
+// equal returns Python's a == b.
 func (r *run) equal(a, b Value) (bool, error) { return r.equalDepth(a, b, 0) }
 
 func (r *run) equalDepth(a, b Value, depth int) (bool, error) {
@@ -126,7 +126,7 @@ func (r *run) equalViews(a, b *dictView, depth int) (bool, error) {
 	return true, nil
 }
 
-// same is Python's a is b, as far as values that never change can tell: two equal small constants are one object.
+// same returns Python's a is b as far as immutable values allow: equal small constants are the same object.
 func same(a, b Value) bool {
 	switch x := a.(type) {
 	case float64:
@@ -146,7 +146,7 @@ func same(a, b Value) bool {
 	return a == b
 }
 
-// compareNumbers orders two numbers exactly; not ok when one is NaN.
+// compareNumbers compares two numbers exactly. It returns false if one is NaN.
 func compareNumbers(a, b Value) (int, bool) {
 	x, okX := a.(float64)
 	y, okY := b.(float64)
@@ -190,7 +190,7 @@ func compareNumbers(a, b Value) (int, bool) {
 	return i.Cmp(j), true
 }
 
-// ordered is Python's a op b for <, <=, > and >=.
+// ordered returns Python's a op b for <, <=, > and >=.
 func (r *run) ordered(op string, a, b Value, depth int) (bool, error) {
 	if depth > r.limits.Depth {
 		return false, raise("RecursionError", "maximum recursion depth exceeded in comparison")
@@ -207,7 +207,7 @@ func (r *run) ordered(op string, a, b Value, depth int) (bool, error) {
 	x, okX := text(a)
 	y, okY := text(b)
 	if okX && okY {
-		return holds(op, strings.Compare(x, y)), nil // UTF-8 sorts as code points do
+		return holds(op, strings.Compare(x, y)), nil // UTF-8 sorts in code point order
 	}
 	switch x := a.(type) {
 	case Bytes:
@@ -277,7 +277,7 @@ func (r *run) orderedItems(op string, a, b []Value, depth int) (bool, error) {
 	return holds(op, len(a)-len(b)), nil
 }
 
-// contains is Python's v in seq.
+// contains returns Python's v in seq.
 func (r *run) contains(seq, v Value) (bool, error) {
 	switch s := seq.(type) {
 	case string, Markup:

@@ -7,14 +7,15 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// compiler resolves the names, filters and tests of a tree and finds what the reference refuses before it runs.
+// compiler resolves names, filters and tests of a tree, and reports the errors that the reference finds at compile
+// time.
 type compiler struct {
 	blocks map[string]*blockNode
 	escape escapeMode
 	budget *budget
 }
 
-// escapeMode says whether output is escaped: known from the text, or only while it runs.
+// escapeMode tells whether output is escaped. escapeDynamic is decided while rendering.
 type escapeMode int
 
 const (
@@ -23,13 +24,13 @@ const (
 	escapeDynamic
 )
 
-// frame is where the compiler stands.
+// frame is the current position of the compiler.
 type frame struct {
 	scope    *scope
 	fn       *function
-	toplevel bool // assignments reach the context
-	soft     bool // in an if: unknown filters and tests are errors only when reached
-	loop     bool // break and continue have a loop
+	toplevel bool // assignments also set context variables
+	soft     bool // inside an if: unknown filters and tests fail only when evaluated
+	loop     bool // break and continue are allowed
 }
 
 func (f frame) inner(s *scope) frame {
@@ -80,7 +81,7 @@ func compile(ctx context.Context, body []stmt) (*Template, error) {
 		if b.usesSelf = special["self"]; b.usesSelf {
 			b.selfRef = fn.scope.param("self").refFrom(fn)
 		}
-		if b.supers = special["super"]; b.supers {
+		if b.usesSuper = special["super"]; b.usesSuper {
 			b.superRef = fn.scope.param("super").refFrom(fn)
 		}
 		fn.scope.visit(stmts(b.body)...)
@@ -99,7 +100,7 @@ func (c *compiler) newScope(fn *function, parent *scope) *scope {
 }
 
 func (c *compiler) stmts(list []stmt, f frame) error {
-	if c.budget.err != nil { // what was found of the names may not be all
+	if c.budget.err != nil { // the scope may be incomplete
 		return c.budget.err
 	}
 	for _, s := range list {
@@ -220,7 +221,8 @@ func (c *compiler) stmt(s stmt, f frame) error {
 		}
 	case *controlStmt:
 		if !f.loop {
-			return syntaxError(s.line, "'%s' outside loop", map[control]string{ctlBreak: "break", ctlContinue: "continue"}[s.what])
+			name := map[control]string{ctlBreak: "break", ctlContinue: "continue"}[s.what]
+			return syntaxError(s.line, "'%s' outside loop", name)
 		}
 	case *loadStmt:
 		if s.what == "extends" && !f.toplevel {
@@ -239,14 +241,15 @@ func isSliced(n any) bool {
 	return ok
 }
 
-// markFolded marks a slice of constants whose surroundings are folded too.
+// markFolded marks a constant slice inside a constant expression, which the reference folds at compile time.
 func (c *compiler) markFolded(n any) {
 	if isSliced(n) && c.constant(n) {
 		n.(*itemExpr).folded = true
 	}
 }
 
-// constant tells whether the reference folds an expression: it has no names and no calls, nor filters that need the context.
+// constant reports whether the reference folds an expression: it contains no names, calls or filters that need the
+// context.
 func (c *compiler) constant(n any) bool {
 	if !c.budget.take(1) {
 		return false
@@ -271,7 +274,7 @@ func (c *compiler) constant(n any) bool {
 	return true
 }
 
-// targetNames are the plain names of a target.
+// targetNames returns the plain names of a target.
 func targetNames(x expr) []*nameExpr {
 	switch x := x.(type) {
 	case *nameExpr:
@@ -286,7 +289,7 @@ func targetNames(x expr) []*nameExpr {
 	return nil
 }
 
-// visibleNames are the variables that a scoped block sees: those assigned in the frames around it.
+// visibleNames returns the variables visible to a scoped block: those assigned in the enclosing frames.
 func (c *compiler) visibleNames(f frame) []visibleName {
 	seen := map[string]bool{}
 	var list []visibleName
@@ -374,7 +377,7 @@ func (c *compiler) callBlock(s *callStmt, f frame) error {
 	return c.expr(s.call, f)
 }
 
-// macro compiles the body of a macro or call block as a function of its own.
+// macro compiles the body of a macro or call block as a separate function.
 func (c *compiler) macro(m *macroStmt, f frame) error {
 	fn := &function{parent: f.fn, body: m.body}
 	fn.scope = c.newScope(fn, f.scope)
@@ -431,13 +434,13 @@ func (c *compiler) exprs(list []expr, f frame) error {
 	return nil
 }
 
-// foldSlices marks the parts of an expression that are slices of constants.
+// foldSlices marks constant slices among the parts of an expression that the reference folds.
 func (c *compiler) foldSlices(x expr, parts []any) {
 	if !slices.ContainsFunc(parts, isSliced) {
 		return
 	}
 	switch x.(type) {
-	case *andExpr, *orExpr, *condExpr: // folded when the constant parts alone decide
+	case *andExpr, *orExpr, *condExpr: // folded if constant parts determine the result
 	default:
 		if !c.constant(x) {
 			return
@@ -456,14 +459,14 @@ func (c *compiler) expr(x expr, f frame) error {
 	case *nameExpr:
 		v := f.scope.find(x.name)
 		if v == nil {
-			return syntaxError(x.line, "name '%s' is not known where it is used", x.name)
+			return syntaxError(x.line, "name '%s' is not defined in this scope", x.name)
 		}
 		x.ref = v.refFrom(f.fn)
 		return nil
 	case *nsRef:
 		v := f.scope.find(x.name)
 		if v == nil {
-			return syntaxError(x.line, "name '%s' is not known where it is used", x.name)
+			return syntaxError(x.line, "name '%s' is not defined in this scope", x.name)
 		}
 		x.ref = v.refFrom(f.fn)
 		return nil

@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// Dict is Python's dict: it keeps the order in which keys came. It is filled by Set and then shared; templates cannot change it.
+// Dict is Python's dict: it keeps the insertion order of keys. It is filled with Set and read-only once shared;
+// templates cannot change it.
 type Dict struct {
 	keys, values []Value
 	index        map[any]int // by hash key; nil while the dict is small
 }
 
-// smallDict is up to how many keys a search one by one is faster than a map.
+// smallDict is the number of keys up to which a linear search is faster than a map.
 const smallDict = 8
 
-// NewDict makes an empty dict.
+// NewDict returns an empty dict.
 func NewDict() *Dict { return &Dict{} }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (d *Dict) Len() int {
 	if d == nil {
 		return 0
@@ -27,7 +28,8 @@ func (d *Dict) Len() int {
 	return len(d.keys)
 }
 
-// Set adds an entry, or replaces the value of one in its place. The key must be hashable: text, a number, None or a tuple of them.
+// Set adds an entry, or replaces the value of an existing key in place. It fails if the key is not hashable (a list or
+// dict), or a tuple that exceeds a limit.
 func (d *Dict) Set(key, value Value) error {
 	k, err := hashKey(key)
 	if err != nil {
@@ -50,9 +52,9 @@ func (d *Dict) Set(key, value Value) error {
 	return nil
 }
 
-func (d *Dict) set(key string, value Value) { _ = d.Set(key, value) } // text is always hashable
+func (d *Dict) set(key string, value Value) { _ = d.Set(key, value) } // strings are hashable
 
-// Get finds the value of a text key.
+// Get returns the value of a string key.
 func (d *Dict) Get(key string) (Value, bool) {
 	if d == nil {
 		return nil, false
@@ -72,7 +74,7 @@ func (d *Dict) Get(key string) (Value, bool) {
 	return d.values[i], true
 }
 
-// Each calls fn for each entry in order until it returns false.
+// Each calls fn for each entry in order until fn returns false.
 func (d *Dict) Each(fn func(key, value Value) bool) {
 	for i, k := range d.keys {
 		if !fn(k, d.values[i]) {
@@ -81,7 +83,7 @@ func (d *Dict) Each(fn func(key, value Value) bool) {
 	}
 }
 
-// get finds the value of any key; a TypeError when it cannot be hashed.
+// get returns the value of any key. It returns a TypeError if the key is not hashable.
 func (d *Dict) get(key Value) (Value, bool, error) {
 	if s, ok := key.(string); ok {
 		v, found := d.Get(s)
@@ -123,7 +125,7 @@ func (d *Dict) clone() *Dict {
 	return c
 }
 
-// Keys of other things than text and numbers.
+// Hash keys of values other than strings and numbers.
 type (
 	noneKey      struct{}
 	undefinedKey struct{}
@@ -132,7 +134,7 @@ type (
 	rangeKey     [3]int64
 )
 
-// hashKey is a Go map key that is equal for values that are equal in Python: 1, 1.0 and True are one key.
+// hashKey returns a Go map key that is equal for equal Python values: 1, 1.0 and True have the same key.
 func hashKey(v Value) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -177,10 +179,10 @@ func hashKey(v Value) (any, error) {
 	return v, nil // by identity
 }
 
-// maxTupleKey bounds the bytes that a tuple's hash key is made of.
+// maxTupleKey bounds the bytes of a tuple's hash key.
 const maxTupleKey = 4096
 
-// hashKey is the key of a tuple; left is how many bytes it may still have.
+// hashKey returns the key of a tuple. left is the number of bytes that remain of maxTupleKey.
 func (t *Tuple) hashKey(left *int) (any, error) {
 	var b strings.Builder
 	for _, i := range t.Items {
@@ -206,7 +208,7 @@ func (t *Tuple) hashKey(left *int) (any, error) {
 	return tupleKey(b.String()), nil
 }
 
-// dictView is what keys(), values() and items() give.
+// dictView is the result of keys(), values() and items().
 type dictView struct {
 	d    *Dict
 	kind string // keys, values, items

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/runenames"
 )
 
-// unescape decodes the backslash sequences of a string literal as Python's unicode-escape codec does.
+// unescape decodes the escape sequences of a string literal like Python's unicode-escape codec.
 func unescape(s string) (string, error) {
 	if !strings.ContainsRune(s, '\\') {
 		return s, nil
@@ -85,7 +85,8 @@ func unescape(s string) (string, error) {
 				b.WriteByte(c)
 				break
 			}
-			// The reference writes such a character as an escape first, and so loses it to the backslash before it.
+			// The reference first replaces a non-ASCII character by an escape sequence, and the preceding backslash then escapes
+			// that sequence's backslash.
 			r, size := utf8.DecodeRuneInString(s[i-1:])
 			i += size - 1
 			switch {
@@ -111,13 +112,13 @@ var runeNames = sync.OnceValue(func() map[string]rune {
 	return m
 })
 
-// runeNamed finds a character by its Unicode name.
+// runeNamed returns the character with a Unicode name.
 func runeNamed(name string) (rune, bool) {
 	r, ok := runeNames()[strings.ToUpper(name)]
 	return r, ok
 }
 
-// isSpace is Python's str.isspace for one character, which is also \s of its regular expressions.
+// isSpace is Python's str.isspace for one character, and \s in Python's regular expressions.
 func isSpace(r rune) bool {
 	switch {
 	case r >= '\t' && r <= '\r', r >= 0x1c && r <= 0x20, r == 0x85, r == 0xa0, r == 0x1680,

@@ -52,7 +52,7 @@ func (s *ifStmt) exec(r *run, e *env) (control, error) {
 	return r.execAll(s.other, e)
 }
 
-// truth is bool(v); the length of a loop may need its rest.
+// truth returns bool(v). The length of a loop may consume its iterator.
 func (r *run) truth(v Value) (bool, error) {
 	if l, ok := v.(*loopContext); ok {
 		n, err := l.length(r)
@@ -61,7 +61,7 @@ func (r *run) truth(v Value) (bool, error) {
 	return truth(v), nil
 }
 
-// assign sets a target: a name, an attribute of a namespace, or a tuple of targets.
+// assign assigns to a target: a name, an attribute of a namespace, or a tuple of targets.
 func (r *run) assign(target expr, v Value, e *env) error {
 	switch t := target.(type) {
 	case *nameExpr:
@@ -120,7 +120,7 @@ func (n *namespace) set(name string, v Value) error {
 	return n.attrs.Set(name, v)
 }
 
-// checkNamespaces refuses attributes of what is no namespace before the value is computed.
+// checkNamespaces rejects attribute targets that are not namespaces before the value is evaluated.
 func checkNamespaces(target expr, e *env) error {
 	switch t := target.(type) {
 	case *nsRef:
@@ -203,7 +203,7 @@ func (s *filterStmt) exec(r *run, e *env) (control, error) {
 	return ctlNext, atLine(err, s.line)
 }
 
-// writeText writes what a filter or call block gave, which must be text: the reference does not convert it.
+// writeText writes the result of a filter or call block, which must be a string: the reference does not convert it.
 func (r *run) writeText(v Value) error {
 	t, ok := text(v)
 	if !ok {
@@ -243,7 +243,7 @@ func (s *controlStmt) exec(*run, *env) (control, error) { return s.what, nil }
 
 func (s *generationStmt) exec(r *run, e *env) (control, error) { return s.call.exec(r, e) }
 
-// exec fails: there is no loader, as in the reference.
+// exec always fails: like the reference, the environment has no loader.
 func (s *loadStmt) exec(r *run, e *env) (control, error) {
 	_, err := s.template.eval(r, e)
 	if err == nil {
@@ -280,10 +280,10 @@ func (b *blockNode) exec(r *run, e *env) (control, error) {
 }
 
 func (r *run) runBlock(b *blockNode, ctx *scopeContext) error {
-	if err := r.deeper(); err != nil {
+	if err := r.enterCall(); err != nil {
 		return atLine(err, b.line)
 	}
-	defer r.shallower()
+	defer r.leaveCall()
 	e, err := r.newEnv(b.fn, nil, ctx)
 	if err != nil {
 		return atLine(err, b.line)
@@ -291,7 +291,7 @@ func (r *run) runBlock(b *blockNode, ctx *scopeContext) error {
 	if b.usesSelf {
 		*e.at(b.selfRef) = &selfRef{ctx}
 	}
-	if b.supers {
+	if b.usesSuper {
 		*e.at(b.superRef) = undefinedHint("there is no parent block called '" + b.name + "'.")
 	}
 	b.fn.scope.prepare(e)
@@ -299,10 +299,10 @@ func (r *run) runBlock(b *blockNode, ctx *scopeContext) error {
 	return err
 }
 
-// selfRef is the name self: its items are the template's blocks.
+// selfRef is the value of self. Its items are the template's blocks.
 type selfRef struct{ ctx *scopeContext }
 
-// blockRef is a block as a function.
+// blockRef is a block as a callable value.
 type blockRef struct {
 	b   *blockNode
 	ctx *scopeContext

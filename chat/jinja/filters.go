@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// filters are jinja2's, with transformers' tojson.
+// filters are jinja2's filters, with transformers' tojson.
 var filters map[string]*builtin
 
 func init() {
@@ -29,7 +29,7 @@ func init() {
 				return nil, err
 			}
 			s, _ := text(soft)
-			return like(soft, fn(s)), r.alloc(len(s))
+			return markupLike(soft, fn(s)), r.alloc(len(s))
 		}, "s")
 	}
 	onText("upper", upper)
@@ -72,7 +72,7 @@ func init() {
 	addSequenceFilters(add)
 }
 
-// softText is markupsafe's soft_str: text, Markup stays what it is.
+// softText is markupsafe's soft_str: it converts v to a string and keeps Markup.
 func (r *run) softText(v Value) (Value, error) {
 	if _, ok := text(v); ok {
 		return v, nil
@@ -94,7 +94,7 @@ func optional(v, def Value) Value {
 	return v
 }
 
-// filterTitle capitalizes words: what follows white space, a hyphen or an opening bracket.
+// filterTitle capitalizes words. A word begins after white space, a hyphen or an opening bracket.
 func filterTitle(r *run, v []Value) (Value, error) {
 	s, err := r.softString(v[0])
 	if err != nil {
@@ -161,7 +161,7 @@ func filterCenter(r *run, v []Value) (Value, error) {
 	}
 	s, _ := text(soft)
 	out, err := r.pad(s, width, " ", "center")
-	return like(soft, out), err
+	return markupLike(soft, out), err
 }
 
 func filterDefault(r *run, v []Value) (Value, error) {
@@ -212,7 +212,7 @@ func filterFileSize(r *run, v []Value) (Value, error) {
 	return nil, nil
 }
 
-// toFloat is Python's float(v).
+// toFloat returns Python's float(v).
 func (r *run) toFloat(v Value) (float64, error) {
 	if u, ok := v.(*undefined); ok {
 		return 0, u.fail()
@@ -249,7 +249,7 @@ func parseFloat(s string) (float64, error) {
 	return f, nil
 }
 
-// asciiDigits replaces decimal digits of other scripts.
+// asciiDigits replaces decimal digits of other scripts by ASCII digits.
 func asciiDigits(s string) string {
 	if isASCII(s) {
 		return s
@@ -288,7 +288,7 @@ func filterInt(r *run, v []Value) (Value, error) {
 	return nil, err
 }
 
-// toInt is Python's int(v), with the base for text.
+// toInt returns Python's int(v, base). base only applies to strings.
 func (r *run) toInt(v, base Value) (Value, error) {
 	switch x := v.(type) {
 	case *undefined:
@@ -415,7 +415,7 @@ func filterIndent(r *run, v []Value) (Value, error) {
 		}
 	}
 	out, err := r.join(lines, "\n")
-	return like(v[0], out), err
+	return markupLike(v[0], out), err
 }
 
 func filterRandom(r *run, v []Value) (Value, error) {
@@ -451,7 +451,7 @@ func filterReplace(r *run, v []Value) (Value, error) {
 	return out, err
 }
 
-// replaceSafe is replace where output is escaped.
+// replaceSafe is replace with autoescaping.
 func (r *run) replaceSafe(v []Value, n int64) (Value, error) {
 	_, s := v[0].(Markup)
 	_, old := v[1].(Markup)
@@ -511,7 +511,7 @@ func filterRound(r *run, v []Value) (Value, error) {
 	return r.binary("/", x, scale)
 }
 
-// round is Python's round(v, n): half to even, by the exact value.
+// round returns Python's round(v, n): half to even, based on the exact value.
 func (r *run) round(v, n Value) (Value, error) {
 	if u, ok := v.(*undefined); ok {
 		return nil, u.fail()
@@ -568,7 +568,7 @@ func (r *run) round(v, n Value) (Value, error) {
 	return normInt(q.Mul(q, scale)), nil
 }
 
-// roundRat rounds half to even.
+// roundRat rounds to an integer, half to even.
 func roundRat(x *big.Rat) *big.Int {
 	two := big.NewInt(2)
 	q, m := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int))
@@ -596,7 +596,7 @@ func filterTrim(r *run, v []Value) (Value, error) {
 	}
 	s, _ := text(soft)
 	out, err := stripText(s, v[1], "strip")
-	return like(soft, out), err
+	return markupLike(soft, out), err
 }
 
 func filterTruncate(r *run, v []Value) (Value, error) {
@@ -638,5 +638,5 @@ func filterTruncate(r *run, v []Value) (Value, error) {
 			cut = cut[:at]
 		}
 	}
-	return r.add(like(v[0], cut), optional(v[3], "..."))
+	return r.add(markupLike(v[0], cut), optional(v[3], "..."))
 }

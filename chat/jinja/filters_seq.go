@@ -7,7 +7,7 @@ import (
 
 type filterAdder func(name string, fn func(r *run, v []Value) (Value, error), params ...string)
 
-// addSequenceFilters adds the filters over sequences and mappings.
+// addSequenceFilters adds the filters for sequences and mappings.
 func addSequenceFilters(add filterAdder) {
 	add("batch", filterBatch, "value", "linecount", "fill_with?")
 	add("slice", filterSlice, "value", "slices", "fill_with?")
@@ -21,8 +21,10 @@ func addSequenceFilters(add filterAdder) {
 		items, err := collect(r, v[0])
 		return &List{slices.Clip(items)}, err
 	}, "value")
-	add("min", func(r *run, v []Value) (Value, error) { return r.extreme("<", v) }, "value", "case_sensitive?", "attribute?")
-	add("max", func(r *run, v []Value) (Value, error) { return r.extreme(">", v) }, "value", "case_sensitive?", "attribute?")
+	add("min", func(r *run, v []Value) (Value, error) { return r.extreme("<", v) },
+		"value", "case_sensitive?", "attribute?")
+	add("max", func(r *run, v []Value) (Value, error) { return r.extreme(">", v) },
+		"value", "case_sensitive?", "attribute?")
 	add("reverse", filterReverse, "value")
 	add("sort", filterSort, "value", "reverse?", "case_sensitive?", "attribute?")
 	add("sum", filterSum, "iterable", "attribute?", "start?")
@@ -34,7 +36,8 @@ func addSequenceFilters(add filterAdder) {
 	}
 }
 
-// getter gives the part of an item that an attribute argument names: "a.b.0", a number, or nothing for the item itself.
+// getter returns the part of an item that a filter's attribute argument selects: "a.b.0", a number, or None for the
+// item.
 type getter func(r *run, v Value) (Value, error)
 
 func attributeParts(attr Value) []Value {
@@ -56,7 +59,7 @@ func attributeParts(attr Value) []Value {
 	return parts
 }
 
-// attrGetter makes a getter; def, unless None or missing, stands in for what is undefined.
+// attrGetter returns a getter. def replaces undefined values unless it is None or missing. fold ignores case.
 func attrGetter(attr, def Value, fold bool) getter {
 	parts := attributeParts(attr)
 	return func(r *run, v Value) (Value, error) {
@@ -114,7 +117,7 @@ func filterBatch(r *run, v []Value) (Value, error) {
 				break
 			}
 			if len(row) == 0 {
-				// A width of 0 never fits: the reference gives an empty row first.
+				// The reference compares the length with the width before appending, so a width of 0 yields one empty row first.
 				if n, ok := smallInt(v[1]); ok && n == 0 {
 					v[1] = int64(-1)
 					it = r.prepend(x, it)
@@ -207,7 +210,7 @@ func filterSlice(r *run, v []Value) (Value, error) {
 	}), nil
 }
 
-// sortBy sorts items by keys, stably; in reverse equal items keep their order too.
+// sortBy sorts items by keys. The sort is stable, also if reversed.
 func (r *run) sortBy(items []Value, key getter, reversed bool) ([]Value, error) {
 	type pair struct{ key, item Value }
 	pairs := make([]pair, len(items))
@@ -299,7 +302,7 @@ func filterFirst(r *run, v []Value) (Value, error) {
 	return undefinedHint("No first item, sequence was empty."), nil
 }
 
-// reversed is Python's reversed(v).
+// reversed returns Python's reversed(v).
 func (r *run) reversed(v Value) (*iterator, error) {
 	var items []Value
 	typ := "reversed"
@@ -336,7 +339,7 @@ func filterLast(r *run, v []Value) (Value, error) {
 	}
 	x, ok, err := it.step()
 	if ok || err != nil {
-		return like(v[0], x), err
+		return markupLike(v[0], x), err
 	}
 	return undefinedHint("No last item, sequence was empty."), nil
 }
@@ -585,7 +588,7 @@ func filterUnique(r *run, v []Value) (Value, error) {
 	}), nil
 }
 
-// lazy makes a generator whose first step prepares the rest, and which gives nothing for a false value.
+// lazy returns a generator over value. Its first step calls prepare. It yields nothing if value is false.
 func (r *run) lazy(name string, value Value, prepare func() (func(Value) (Value, bool, error), error)) *iterator {
 	var it *iterator
 	var fn func(Value) (Value, bool, error)
@@ -617,7 +620,7 @@ func (r *run) lazy(name string, value Value, prepare func() (func(Value) (Value,
 	})
 }
 
-// named calls the filter or test whose name is a value.
+// named calls the filter or test with this name.
 func (r *run) named(table map[string]*builtin, what string, name, v Value, rest []Value, a *arguments) (Value, error) {
 	s, ok := text(name)
 	b := table[s]

@@ -7,12 +7,12 @@ import (
 	"unicode"
 )
 
-// digitValue is the value of a decimal digit of any script, else -1.
+// digitValue returns the value of a decimal digit of any script; -1 if c is not one.
 func digitValue(c rune) int {
 	if !unicode.IsDigit(c) {
 		return -1
 	}
-	// Decimal digits come in runs of ten that start with zero.
+	// Unicode's decimal digits come in contiguous runs of ten, from 0 to 9.
 	n := 0
 	for n < 9 && unicode.IsDigit(c-1) {
 		c, n = c-1, n+1
@@ -88,7 +88,8 @@ func quoteURL(s, safe string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		c := s[i]
-		if isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("_.-~", c) >= 0 || strings.IndexByte(safe, c) >= 0 {
+		if isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("_.-~", c) >= 0 ||
+			strings.IndexByte(safe, c) >= 0 {
 			b.WriteByte(c)
 		} else {
 			const hexDigits = "0123456789ABCDEF"
@@ -136,7 +137,7 @@ func filterXMLAttr(r *run, v []Value) (Value, error) {
 	return s, err
 }
 
-// The patterns of what urlize takes for links.
+// Patterns of links for urlize.
 var (
 	httpLink = regexp.MustCompile(`(?i)^((https?://|www\.)(([\w%-]+\.)+)?([a-z]{2,63}|xn--[\w%]{2,59})` +
 		`|([\w%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)` +
@@ -225,7 +226,7 @@ func filterURLize(r *run, v []Value) (Value, error) {
 	return b.String(), nil
 }
 
-// linkWord makes a link of a word when it looks like one.
+// linkWord turns a word into a link if it looks like one.
 func linkWord(word, attrs string, limit int64, schemes []string) string {
 	head := linkHead.FindString(word)
 	middle, tail := word[len(head):], ""
@@ -303,10 +304,10 @@ func filterWordWrap(r *run, v []Value) (Value, error) {
 	return out, err
 }
 
-// wrapSpace is what textwrap takes for white space: ASCII only.
+// wrapSpace is textwrap's white space, which is ASCII only.
 func wrapSpace(c rune) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// wrapChunks splits a line where it may be broken: at white space, after hyphens inside words and around long dashes.
+// wrapChunks splits a line at possible breaks: at white space, after hyphens inside words and around long dashes.
 func wrapChunks(s string, hyphens bool) []string {
 	var chunks []string
 	for s != "" {
@@ -325,7 +326,7 @@ func wrapChunks(s string, hyphens bool) []string {
 	return chunks
 }
 
-// hyphenBreak is where the first chunk of a word ends.
+// hyphenBreak returns the end of the first chunk of a word.
 func hyphenBreak(w string) int {
 	runes := []rune(w)
 	size := func(n int) int { return len(string(runes[:n])) }
@@ -335,7 +336,7 @@ func hyphenBreak(w string) int {
 	punctuation := func(i int) bool {
 		return isWordRune(runes[i]) || strings.ContainsRune("!\"'&.,?", runes[i])
 	}
-	// A dash of two and more between words stands alone.
+	// Two or more hyphens between words form a chunk.
 	if runes[0] == '-' {
 		n := 1
 		for n < len(runes) && runes[n] == '-' {
@@ -369,7 +370,7 @@ func hyphenBreak(w string) int {
 	return len(w)
 }
 
-// wrap fills lines with chunks as Python's textwrap does.
+// wrap fills lines with chunks like Python's textwrap.
 func wrap(chunks []string, width int, long, hyphens bool) []string {
 	var lines []string
 	blank := func(s string) bool { return strings.TrimFunc(s, isSpace) == "" }
@@ -422,7 +423,8 @@ func wrap(chunks []string, width int, long, hyphens bool) []string {
 	return lines
 }
 
-// pprint is Python's pprint.pformat: one line where it fits into 80 columns, else one item on each, keys sorted.
+// pprint returns Python's pprint.pformat(v) with sorted keys: a single line if it fits into 80 columns, otherwise one
+// item per line.
 func (r *run) pprint(v Value) (string, error) {
 	p := &prettyPrinter{r: r}
 	if err := p.print(v, 0, 0, 0); err != nil {
@@ -438,7 +440,7 @@ type prettyPrinter struct {
 
 const prettyWidth = 80
 
-// sorted is v with the keys of dicts in order.
+// sorted returns v with the keys of dicts sorted.
 func (p *prettyPrinter) sorted(v Value, depth int) (Value, error) {
 	if depth > p.r.limits.Depth {
 		return nil, raise("RecursionError", "maximum recursion depth exceeded")
@@ -478,7 +480,7 @@ func (p *prettyPrinter) sorted(v Value, depth int) (Value, error) {
 	return v, nil
 }
 
-// keys sorts by value, or by the name of the type where values cannot be compared.
+// keys returns the sorted keys of d. Incomparable keys are sorted by the names of their types.
 func (p *prettyPrinter) keys(d *Dict) ([]Value, error) {
 	keys := slices.Clone(d.keys)
 	slices.SortStableFunc(keys, func(a, b Value) int {
@@ -566,7 +568,7 @@ func (p *prettyPrinter) items(open string, items []Value, end string, indent, al
 	return nil
 }
 
-// text prints a long text as several literals, broken after white space.
+// text prints a long string as several literals, split after white space.
 func (p *prettyPrinter) text(s string, indent, allowance, depth int) {
 	if depth == 0 {
 		indent, allowance = indent+1, allowance+1
@@ -610,7 +612,7 @@ func (p *prettyPrinter) text(s string, indent, allowance, depth int) {
 	}
 }
 
-// wordsWithSpace splits into words, each with the white space behind it.
+// wordsWithSpace splits s into words, each with its trailing white space.
 func wordsWithSpace(s string) []string {
 	var parts []string
 	start, space := 0, false

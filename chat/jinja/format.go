@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// percent is Python's s % args. With safe the result is Markup and what goes in is escaped.
+// percent returns Python's s % args. With safe, arguments are escaped and the result is Markup.
 func (r *run) percent(s string, args Value, safe bool) (Value, error) {
 	var list []Value
 	mapping, _ := args.(*Dict)
@@ -159,7 +159,8 @@ func (r *run) percent(s string, args Value, safe bool) (Value, error) {
 	return b.String(), nil
 }
 
-// isMappingLike tells what % takes as a mapping and so does not ask to be used up: all that has items but text and tuples.
+// isMappingLike reports whether % treats v as a mapping, so that unused arguments are allowed: v has items and is
+// neither a string nor a tuple.
 func isMappingLike(v Value) bool {
 	switch v.(type) {
 	case *Dict, *List, *Range, *selfRef, Bytes, *undefined:
@@ -257,7 +258,7 @@ func (r *run) percentVerb(spec *formatSpec, c rune, v Value, zero, safe bool) (s
 	return "", valueError("unsupported format character '%c'", c)
 }
 
-// asciiRepr escapes what is not ASCII.
+// asciiRepr escapes non-ASCII characters.
 func asciiRepr(s string) string {
 	if isASCII(s) {
 		return s
@@ -287,14 +288,14 @@ func floatToInt(f float64) (*big.Int, error) {
 // formatSpec is Python's format specification (Format Specification Mini-Language, Python 3.11).
 type formatSpec struct {
 	fill      string
-	align     byte // 0 = by type
+	align     byte // 0: depends on the type
 	sign      byte
 	alt       bool
 	noNegZero bool
 	width     int64
 	group     byte
-	precision int64 // -1 = none
-	verb      byte  // 0 = none
+	precision int64 // -1: none
+	verb      byte  // 0: none
 }
 
 func parseSpec(s string) (*formatSpec, error) {
@@ -362,7 +363,7 @@ func parseSpec(s string) (*formatSpec, error) {
 	return f, nil
 }
 
-// align pads a text to the width.
+// align pads s to the width.
 func (r *run) align(s string, f *formatSpec) (string, error) {
 	how := map[byte]string{'<': "ljust", '>': "rjust", '^': "center", 0: "ljust"}[f.align]
 	if how == "center" {
@@ -377,7 +378,7 @@ func (r *run) align(s string, f *formatSpec) (string, error) {
 	return r.pad(s, f.width, f.fill, how)
 }
 
-// number lays out sign, prefix and digits: grouping, zero padding after the sign, alignment.
+// number joins sign, prefix and digits, with grouping, zero padding after the sign, and alignment.
 func (r *run) number(negative bool, prefix, whole, rest string, f *formatSpec) (string, error) {
 	sign := ""
 	switch {
@@ -428,8 +429,8 @@ func groupDigits(s string, sep byte, every int) string {
 	return b.String()
 }
 
-// formatInt formats by the verb; least is the number of digits at least, which only % has.
-func (r *run) formatInt(n *big.Int, f *formatSpec, least int64) (string, error) {
+// formatInt formats an integer by its verb. minDigits is the minimum number of digits, which only % supports.
+func (r *run) formatInt(n *big.Int, f *formatSpec, minDigits int64) (string, error) {
 	base, prefix := 10, ""
 	switch f.verb {
 	case 'b':
@@ -454,21 +455,21 @@ func (r *run) formatInt(n *big.Int, f *formatSpec, least int64) (string, error) 
 	if f.verb == 'X' {
 		s = strings.ToUpper(s)
 	}
-	if least > int64(len(s)) {
+	if minDigits > int64(len(s)) {
 		var err error
-		if s, err = r.pad(s, least, "0", "rjust"); err != nil {
+		if s, err = r.pad(s, minDigits, "0", "rjust"); err != nil {
 			return "", err
 		}
 	}
 	return r.number(n.Sign() < 0, prefix, s, "", f)
 }
 
-// maxPrecision bounds the digits of a float; a double has no more than 1074 behind the point.
+// maxPrecision bounds the digits of a float. A float64 has at most 1074 digits after the point.
 const maxPrecision = 5000
 
 func (r *run) formatFloat(x float64, f *formatSpec) (string, error) {
 	if f.precision > maxPrecision {
-		return "", limitError("precision %d of a number", f.precision)
+		return "", limitError("precision %d of a number exceeds %d", f.precision, maxPrecision)
 	}
 	negative := math.Signbit(x) && !math.IsNaN(x)
 	abs := math.Abs(x)
@@ -501,7 +502,7 @@ func (r *run) formatFloat(x float64, f *formatSpec) (string, error) {
 		}
 	case verb == 0 && p < 0:
 		s = floatRepr(abs)
-	default: // g, n, or no verb with a precision
+	default: // g, n, or a precision without a verb
 		if p < 0 {
 			p = 6
 		}
@@ -525,8 +526,8 @@ func (r *run) formatFloat(x float64, f *formatSpec) (string, error) {
 	return r.number(negative, "", whole, rest+percent, f)
 }
 
-// general is the g format: p significant digits, an exponent below -4 and from p on, trailing zeros dropped unless alt.
-// Without a verb a whole number keeps ".0" and the exponent starts one earlier.
+// general is the g format: p significant digits, an exponent if it is below -4 or at minDigits p, and no trailing zeros
+// unless alt. Without a verb, a whole number keeps ".0", and an exponent of p-1 is also written.
 func general(x float64, p int, alt, noVerb bool) string {
 	s := strconv.FormatFloat(x, 'e', p-1, 64)
 	at := strings.IndexByte(s, 'e')
@@ -568,7 +569,7 @@ func trimZeros(s string) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
-// format is Python's format(v, spec).
+// format returns Python's format(v, spec).
 func (r *run) format(v Value, spec string) (string, error) {
 	if spec == "" {
 		return r.str(v)
@@ -631,7 +632,7 @@ func (r *run) formatText(v Value, f *formatSpec) (string, error) {
 	case f.alt:
 		return "", valueError("Alternate form (#) not allowed in string format specifier")
 	case f.align == '=' && f.fill == "0":
-		f.align = '<' // a width with a leading zero, since Python 3.10
+		f.align = '<' // since Python 3.10, if the width has a leading zero
 	case f.align == '=':
 		return "", valueError("'=' alignment not allowed in string format specifier")
 	case f.group != 0:

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// maxRange is the sandbox's limit of a range.
+// maxRange is the sandbox's limit for the length of a range.
 const maxRange = 100000
 
-// globals are the names that every template knows.
+// globals are the names that are defined in every template.
 var globals map[string]Value
 
-// dictType is the global dict: a function that also has fromkeys.
+// dictType is the global dict: a function with the attribute fromkeys.
 type dictType struct{ builtin }
 
-// generationSupport renders what stands in a generation tag.
+// generationSupport renders the body of a generation tag.
 var generationSupport Value
 
 func init() {
@@ -27,7 +27,7 @@ func init() {
 		"namespace": fn("namespace", makeNamespace),
 		"cycler": fn("cycler", func(r *run, a *arguments) (Value, error) {
 			if len(a.pos) == 0 {
-				return nil, raise("RuntimeError", "at least one item has to be provided")
+				return nil, raise("RuntimeError", "at minWords one item has to be provided")
 			}
 			return &cycler{items: a.pos}, a.noNames("Cycler")
 		}),
@@ -105,18 +105,18 @@ func makeRange(r *run, a *arguments) (Value, error) {
 	return c, nil
 }
 
-// makeDict is Python's dict(...): of a mapping or of pairs, and of keywords.
+// makeDict is Python's dict(...), from a mapping or pairs, and keywords.
 func (r *run) makeDict(a *arguments) (*Dict, error) {
 	d := NewDict()
 	if len(a.pos) > 1 {
-		return nil, typeError("dict expected at most 1 argument, got %d", len(a.pos))
+		return nil, typeError("dict expected at maxWords 1 argument, got %d", len(a.pos))
 	}
 	if len(a.pos) == 1 {
 		if src, ok := a.pos[0].(*Dict); ok {
 			d = src.clone()
 		} else {
 			if u, ok := a.pos[0].(*undefined); ok {
-				return nil, u.fail() // it is asked for its keys
+				return nil, u.fail() // the reference reads its keys
 			}
 			items, err := collect(r, a.pos[0])
 			if err != nil {
@@ -155,7 +155,7 @@ func makeNamespace(r *run, a *arguments) (Value, error) {
 	return &namespace{d}, nil
 }
 
-// cycler gives its items in turn.
+// cycler yields its items in turn.
 type cycler struct {
 	items []Value
 	pos   int
@@ -188,7 +188,7 @@ func (c *cycler) attr(name string) (Value, bool, error) {
 	return nil, false, nil
 }
 
-// joiner gives nothing the first time and its separator then.
+// joiner yields "" first and then its separator.
 type joiner struct {
 	sep  Value
 	used bool
@@ -202,12 +202,12 @@ func (j *joiner) next() Value {
 	return j.sep
 }
 
-const loremWords = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore et dolore magna " +
-	"aliqua enim ad minim veniam quis nostrud exercitation ullamco laboris nisi aliquip ex ea commodo consequat duis aute irure in " +
-	"reprehenderit voluptate velit esse cillum fugiat nulla pariatur excepteur sint occaecat cupidatat non proident sunt culpa qui " +
-	"officia deserunt mollit anim id est laborum"
+const loremWords = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut " +
+	"labore et dolore magna aliqua enim ad minim veniam quis nostrud exercitation ullamco laboris nisi aliquip ex ea " +
+	"commodo consequat duis aute irure in reprehenderit voluptate velit esse cillum fugiat nulla pariatur excepteur " +
+	"sint occaecat cupidatat non proident sunt culpa qui officia deserunt mollit anim id est laborum"
 
-// lipsum makes n paragraphs of placeholder text of least to most words each.
+// lipsum returns n paragraphs of placeholder text, each of min to max-1 words.
 func lipsum(r *run, a *arguments) (Value, error) {
 	v, err := a.bind("generate_lorem_ipsum", "n?", "html?", "min?", "max?")
 	if err != nil {
@@ -217,15 +217,15 @@ func lipsum(r *run, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	least, err := needInt(v[2], 20)
+	minWords, err := needInt(v[2], 20)
 	if err != nil {
 		return nil, err
 	}
-	most, err := needInt(v[3], 100)
+	maxWords, err := needInt(v[3], 100)
 	if err != nil {
 		return nil, err
 	}
-	if least >= most {
+	if minWords >= maxWords {
 		return nil, valueError("empty range for randrange()")
 	}
 	words := strings.Fields(loremWords)
@@ -235,7 +235,7 @@ func lipsum(r *run, a *arguments) (Value, error) {
 		if err := r.tick(); err != nil {
 			return nil, err
 		}
-		count := least + rand.Int64N(most-least)
+		count := minWords + rand.Int64N(maxWords-minWords)
 		if err := r.allocTimes(12, max(count, 0)); err != nil {
 			return nil, err
 		}

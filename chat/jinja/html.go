@@ -22,13 +22,13 @@ func (r *run) escapeValue(v Value) (Markup, error) {
 	return Markup(s), r.alloc(len(s))
 }
 
-// markup is Markup(v): safe as it is.
+// markup returns Markup(v), without escaping.
 func (r *run) markup(v Value) (Value, error) {
 	s, err := r.str(v)
 	return Markup(s), err
 }
 
-// stripTags removes tags and comments, joins white space and decodes entities.
+// stripTags removes tags and comments, collapses white space and decodes entities.
 func stripTags(s string) string {
 	var b strings.Builder
 	for {

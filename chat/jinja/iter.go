@@ -4,14 +4,13 @@ import (
 	"unicode/utf8"
 )
 
-// iterator is Python's: it gives each item once. Filters such as map and select make them, and do their work only as items
-// are asked for.
+// iterator is a Python iterator: it yields each item once. Filters such as map and select return lazy iterators.
 type iterator struct {
 	typ  string // type name: generator, list_reverseiterator...
 	name string // of the generator's function
 	next func() (Value, bool, error)
 	busy bool
-	run  *run // of an iterator that asks others, so that their chain is no longer than calls may nest
+	run  *run // set if next calls other iterators: counts against the depth limit
 }
 
 func generator(r *run, name string, next func() (Value, bool, error)) *iterator {
@@ -26,10 +25,10 @@ func (it *iterator) step() (Value, bool, error) {
 		return nil, false, valueError("generator already executing")
 	}
 	if it.run != nil {
-		if err := it.run.deeper(); err != nil {
+		if err := it.run.enterCall(); err != nil {
 			return nil, false, err
 		}
-		defer it.run.shallower()
+		defer it.run.leaveCall()
 	}
 	it.busy = true
 	v, ok, err := it.next()
@@ -63,7 +62,7 @@ func countIter(n int, at func(int) Value) *iterator {
 	}}
 }
 
-// iterate is Python's iter(v).
+// iterate returns Python's iter(v).
 func iterate(v Value) (*iterator, error) {
 	switch v := v.(type) {
 	case *List:
@@ -104,7 +103,7 @@ func runeIter(s string, wrap func(string) Value) *iterator {
 	}}
 }
 
-// collect is Python's list(v), as a slice.
+// collect returns Python's list(v) as a slice, which the caller must not modify.
 func collect(r *run, v Value) ([]Value, error) {
 	switch v := v.(type) {
 	case *List:

@@ -39,7 +39,7 @@ func readJSON(t *testing.T, path string, to any) {
 	}
 }
 
-// Every feature of the language renders as the reference does, or fails where it does.
+// Every feature of the language renders, or fails, as in the reference.
 func TestSnippets(t *testing.T) {
 	var f struct {
 		Vars  json.RawMessage
@@ -62,7 +62,7 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
-// The templates that real models ship, where they are at hand.
+// Published templates of models render as in the reference, if they are available.
 func TestPublishedTemplates(t *testing.T) {
 	dir := os.Getenv("INGOT_CHAT_TEMPLATES")
 	if dir == "" {
@@ -84,7 +84,7 @@ func TestPublishedTemplates(t *testing.T) {
 		got, err := render(t, string(source), contexts[vars], frozen)
 		switch {
 		case want.OK == nil && err == nil:
-			t.Errorf("%s: got a text, want the error %q", key, *want.Err)
+			t.Errorf("%s: got no error, want %q", key, *want.Err)
 		case want.OK != nil && err != nil:
 			t.Errorf("%s: %v", key, err)
 		case want.OK != nil && got != *want.OK:
@@ -93,7 +93,7 @@ func TestPublishedTemplates(t *testing.T) {
 	}
 }
 
-// A conversation of megabytes renders by the default limits with the templates that real models ship.
+// A conversation of several megabytes renders within the default limits with published templates.
 func TestLongConversation(t *testing.T) {
 	dir := os.Getenv("INGOT_CHAT_TEMPLATES")
 	if dir == "" {
@@ -108,17 +108,19 @@ func TestLongConversation(t *testing.T) {
 	}
 	var b strings.Builder
 	for i := range 1000 {
-		fmt.Fprintf(&b, `{"role":%q,"content":%q},`, []string{"user", "assistant"}[i%2], strings.Repeat("some \"words\"\n ", 285))
+		fmt.Fprintf(&b, `{"role":%q,"content":%q},`, []string{"user", "assistant"}[i%2],
+			strings.Repeat("some \"words\"\n ", 285))
 	}
-	vars, err := DecodeVars([]byte(`{"messages":[` + b.String() + `{"role":"user","content":"x"}],"add_generation_prompt":true,` +
+	vars, err := DecodeVars([]byte(`{"messages":[` + b.String() +
+		`{"role":"user","content":"x"}],"add_generation_prompt":true,` +
 		`"bos_token":"<s>","eos_token":"</s>","tools":null}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := 0
+	complete := 0
 	for i, file := range files {
 		if i%3 != 0 {
-			continue // a third of them shows it
+			continue // a third of the templates is enough
 		}
 		source, err := os.ReadFile(file)
 		if err != nil {
@@ -134,11 +136,11 @@ func TestLongConversation(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 		if len(out) > 3<<20 {
-			whole++
+			complete++
 		}
 	}
-	if whole < 5 {
-		t.Errorf("%d templates show the whole conversation", whole)
+	if complete < 5 {
+		t.Errorf("%d templates rendered the whole conversation", complete)
 	}
 }
 
@@ -150,15 +152,20 @@ func TestLimits(t *testing.T) {
 		"{% set ns = namespace(s=[1]) %}{% for i in range(100) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
 		"{% set ns = namespace(s='x') %}{% for i in range(100) %}{% set ns.s %}{{ ns.s }}{{ ns.s }}{% endset %}{% endfor %}",
 		"{{ 'x' * 99999999999 }}", "{{ [1] * 99999999999 }}", "{{ 'x'|center(99999999999) }}", "{{ '%999999999d' % 1 }}",
-		"{{ '{:999999999}'.format(1) }}", "{{ 9 ** (9 ** 9) }}", "{{ 'a'|replace('', 'b' * 10000000)|replace('b', 'c' * 1000) }}",
+		"{{ '{:999999999}'.format(1) }}", "{{ 9 ** (9 ** 9) }}",
+		"{{ 'a'|replace('', 'b' * 10000000)|replace('b', 'c' * 1000) }}",
 		"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}",
 		"{% block a %}{{ self.a() }}{% endblock %}",
-		strings.Repeat("{% if true %}", 5000), "{{ " + strings.Repeat("(", 100000), "{{ " + strings.Repeat("-", 100000) + "1 }}",
+		strings.Repeat("{% if true %}", 5000), "{{ " + strings.Repeat("(", 100000),
+		"{{ " + strings.Repeat("-", 100000) + "1 }}",
 		"{{ 1" + strings.Repeat("+1", 100000) + " }}", "{{ x" + strings.Repeat(".x", 100000) + " }}",
-		"{{ 'a b '|tojson(indent=99999999999) }}", "{{ [[1]]|tojson(indent=99999999) }}", "{{ '\t' * 1000 | string }}{{ ('\t' * 100).expandtabs(99999999) }}",
-		"{{ [1]|batch(99999999999, 0)|list }}", "{{ 'x'|indent(99999999999) }}", "{{ lipsum(99999999) }}", "{{ strftime_now('%999999999d') }}",
+		"{{ 'a b '|tojson(indent=99999999999) }}", "{{ [[1]]|tojson(indent=99999999) }}",
+		"{{ '\t' * 1000 | string }}{{ ('\t' * 100).expandtabs(99999999) }}",
+		"{{ [1]|batch(99999999999, 0)|list }}", "{{ 'x'|indent(99999999999) }}", "{{ lipsum(99999999) }}",
+		"{{ strftime_now('%999999999d') }}",
 		"{% set ns = namespace(l=[]) %}{% for i in range(2000) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l }}",
-		"{% set ns = namespace(l=[]) %}{% for i in range(2000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l == ns.l[0] }}{{ ns.l|string }}",
+		"{% set ns = namespace(l=[]) %}{% for i in range(2000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l == ns.l[0] }}" +
+			"{{ ns.l|string }}",
 	} {
 		_, err := render(t, source, []byte("{}"), Options{Limits: Limits{Steps: 1 << 20, Memory: 64 << 20, Output: 8 << 20}})
 		if err == nil {
@@ -168,14 +175,16 @@ func TestLimits(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	tmpl, err := Compile(context.Background(), "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}")
+	tmpl, err := Compile(context.Background(),
+		"{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := tmpl.Render(ctx, nil, Options{Limits: Limits{Steps: 1 << 60}}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want the deadline", err)
+	_, err = tmpl.Render(ctx, nil, Options{Limits: Limits{Steps: 1 << 60}})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want DeadlineExceeded", err)
 	}
 }
 
@@ -192,8 +201,9 @@ func TestErrors(t *testing.T) {
 		{"{{ 'x' * 9999999999999 }}", "LimitError", ErrLimit},
 	} {
 		_, err := render(t, c.source, []byte("{}"), Options{})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.is) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: got %v, want one line with %q that is %v", c.source, err, c.want, c.is)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.is) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: got %v, want one line with %q that wraps %v", c.source, err, c.want, c.is)
 		}
 	}
 }
@@ -201,7 +211,8 @@ func TestErrors(t *testing.T) {
 func TestDecode(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{`{"b": 1, "a": 2, "b": 3}`, "{'b': 3, 'a': 2}"},
-		{`[1, 1.0, 1e2, -0, 123456789012345678901234567890, NaN, -Infinity]`, "[1, 1.0, 100.0, 0, 123456789012345678901234567890, nan, -inf]"},
+		{`[1, 1.0, 1e2, -0, 123456789012345678901234567890, NaN, -Infinity]`,
+			"[1, 1.0, 100.0, 0, 123456789012345678901234567890, nan, -inf]"},
 		{`"\u00e9\ud83d\ude00\/\b"`, "'é😀/\\x08'"},
 		{`"\ud83d"`, "'\ufffd'"},
 		{` {"a" : [ ] , "c" : { } } `, "{'a': [], 'c': {}}"},
@@ -216,7 +227,8 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
 		}
 	}
-	for _, in := range []string{"", "{", "[1,]", `{"a"}`, `{"a":1,}`, "01", "1.", "tru", `"a`, "\"\n\"", `"\x"`, "1 2", "\xff", strings.Repeat("[", 5000)} {
+	for _, in := range []string{"", "{", "[1,]", `{"a"}`, `{"a":1,}`, "01", "1.", "tru", `"a`, "\"\n\"", `"\x"`, "1 2",
+		"\xff", strings.Repeat("[", 5000)} {
 		if v, err := DecodeJSON([]byte(in)); !errors.Is(err, ErrInput) {
 			t.Errorf("%.20q: got %v, %v, want ErrInput", in, v, err)
 		}
@@ -224,11 +236,13 @@ func TestDecode(t *testing.T) {
 }
 
 func TestConcurrentRenders(t *testing.T) {
-	tmpl, err := Compile(context.Background(), "{% set ns = namespace(n=0) %}{% for m in l %}{% set ns.n = ns.n + m %}{% endfor %}{{ ns.n }}{{ d|tojson }}")
+	tmpl, err := Compile(context.Background(),
+		"{% set ns = namespace(n=0) %}{% for m in l %}{% set ns.n = ns.n + m %}{% endfor %}{{ ns.n }}{{ d|tojson }}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	vars, err := DecodeVars([]byte(`{"l": [1, 2, 3], "d": {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, "h": 8, "i": 9}}`))
+	vars, err := DecodeVars([]byte(`{"l": [1, 2, 3], "d": {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7, ` +
+		`"h": 8, "i": 9}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,18 +260,20 @@ func TestConcurrentRenders(t *testing.T) {
 	wg.Wait()
 }
 
-// No template makes the engine panic, hang or take memory out of proportion.
+// Compile and Render neither panic nor hang nor produce more output than the limit, whatever the template.
 func FuzzTemplate(f *testing.F) {
 	for _, s := range []string{
 		"{% for m in messages %}{{ m.role }}{% if loop.last %}{{ m['content']|trim }}{% endif %}{% endfor %}",
 		"{% macro m(a, b=1) %}{{ a ~ b }}{% endmacro %}{% call(x) m(2) %}{{ x }}{% endcall %}{{ m(1, b=2) }}",
-		"{%- set ns = namespace(x=0) -%}{% set ns.x = ns.x + 1 %}{{ ns.x ** 2 // 3 % 4 }}{{ messages[::-1]|tojson(indent=2) }}",
+		"{%- set ns = namespace(x=0) -%}{% set ns.x = ns.x + 1 %}{{ ns.x ** 2 // 3 % 4 }}" +
+			"{{ messages[::-1]|tojson(indent=2) }}",
 		"{{ '%s %5.2f' % ('a', 1.5) }}{{ '{0:>{1}}'.format(1, 5) }}{% filter upper %}x{% endfilter %}{% raw %}{{{% endraw %}",
 		"{% with a = 1 %}{% block b scoped %}{{ a }}{% endblock %}{% endwith %}{{ messages|groupby('role')|list|pprint }}",
 	} {
 		f.Add(s)
 	}
-	vars, err := DecodeVars([]byte(`{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null}], "tools": null}`))
+	vars, err := DecodeVars([]byte(`{"messages": [{"role": "user", "content": "Hi"}, ` +
+		`{"role": "assistant", "content": null}], "tools": null}`))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -270,7 +286,7 @@ func FuzzTemplate(f *testing.F) {
 		out, err := tmpl.Render(context.Background(), vars, o)
 		var e *Error
 		if err != nil && !errors.As(err, &e) {
-			t.Errorf("error of another kind: %v", err)
+			t.Errorf("unexpected error: %v", err)
 		}
 		if len(out) > 1<<20 {
 			t.Errorf("output of %d bytes", len(out))
@@ -285,18 +301,21 @@ func FuzzDecodeJSON(f *testing.F) {
 		if err != nil && !errors.Is(err, ErrInput) {
 			t.Errorf("%v", err)
 		}
-		if std := json.Valid(b); std && err != nil && !strings.Contains(err.Error(), "deep") && !strings.Contains(err.Error(), "digits") && !strings.Contains(err.Error(), "UTF-8") {
-			t.Errorf("%q: %v, %v, but it is JSON", b, v, err)
+		if std := json.Valid(b); std && err != nil && !strings.Contains(err.Error(), "deep") &&
+			!strings.Contains(err.Error(), "digits") && !strings.Contains(err.Error(), "UTF-8") {
+			t.Errorf("%q: %v, %v, but it is valid JSON", b, v, err)
 		}
 	})
 }
 
 func BenchmarkRender(b *testing.B) {
-	tmpl, err := Compile(context.Background(), "{% for m in messages %}<|{{ m.role }}|>{{ m['content'] | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}")
+	tmpl, err := Compile(context.Background(),
+		"{% for m in messages %}<|{{ m.role }}|>{{ m['content'] | trim }}{% if not loop.last %}\n{% endif %}{% endfor %}")
 	if err != nil {
 		b.Fatal(err)
 	}
-	vars, err := DecodeVars([]byte(`{"messages": [` + strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": " some words "},`, 100), ",") + `]}`))
+	vars, err := DecodeVars([]byte(`{"messages": [` +
+		strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": " some words "},`, 100), ",") + `]}`))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,8 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// DecodeJSON reads a JSON text (RFC 8259) as Python's json does: objects keep their order, a repeated key keeps its place and
-// takes the last value, integers have any size, and NaN and Infinity are numbers. Its error wraps ErrInput.
+// DecodeJSON decodes JSON (RFC 8259) like Python's json: objects keep the order of their keys, a duplicate key keeps
+// its first position and takes the last value, integers have arbitrary size, and NaN and Infinity are accepted. The
+// error wraps ErrInput.
 func DecodeJSON(data []byte) (Value, error) {
 	d := &jsonDecoder{s: strings.TrimPrefix(string(data), "\ufeff")}
 	if !utf8.ValidString(d.s) {
@@ -22,7 +23,7 @@ func DecodeJSON(data []byte) (Value, error) {
 	v, err := d.value(0)
 	if err == nil {
 		if d.space(); d.i < len(d.s) {
-			err = d.fail("text after the value")
+			err = d.fail("unexpected text after the value")
 		}
 	}
 	if err != nil {
@@ -31,7 +32,7 @@ func DecodeJSON(data []byte) (Value, error) {
 	return v, nil
 }
 
-// DecodeVars reads a JSON object as the variables of a template. Its error wraps ErrInput.
+// DecodeVars decodes a JSON object with the variables of a template. The error wraps ErrInput.
 func DecodeVars(data []byte) (*Dict, error) {
 	v, err := DecodeJSON(data)
 	if err != nil {
@@ -49,7 +50,7 @@ type jsonDecoder struct {
 	i int
 }
 
-// maxJSONDepth is deeper than any message; Python gives up near 1000.
+// maxJSONDepth is the maximum nesting. Python's limit is near 1000.
 const maxJSONDepth = 900
 
 func (d *jsonDecoder) fail(format string, args ...any) error {
@@ -87,7 +88,8 @@ func (d *jsonDecoder) value(depth int) (Value, error) {
 	for _, w := range []struct {
 		word string
 		v    Value
-	}{{"null", nil}, {"true", true}, {"false", false}, {"NaN", math.NaN()}, {"Infinity", math.Inf(1)}, {"-Infinity", math.Inf(-1)}} {
+	}{{"null", nil}, {"true", true}, {"false", false}, {"NaN", math.NaN()}, {"Infinity", math.Inf(1)},
+		{"-Infinity", math.Inf(-1)}} {
 		if strings.HasPrefix(d.s[d.i:], w.word) {
 			d.i += len(w.word)
 			return w.v, nil
@@ -225,7 +227,7 @@ func (d *jsonDecoder) str() (string, error) {
 			d.i++
 			return b.String(), nil
 		case c < ' ':
-			return "", d.fail("control character in a text")
+			return "", d.fail("control character in a string")
 		case c != '\\':
 			b.WriteByte(c)
 			d.i++
@@ -259,7 +261,7 @@ func (d *jsonDecoder) str() (string, error) {
 		b.WriteByte("\"\\/\b\f\n\r\t"[at])
 		d.i += 2
 	}
-	return "", d.fail("text without an end")
+	return "", d.fail("unterminated string")
 }
 
 func (d *jsonDecoder) hex(at int) (rune, bool) {
@@ -323,7 +325,7 @@ func (e *jsonEncoder) value(v Value, depth int) error {
 		return err
 	}
 	if e.r.memory+int64(e.b.Len()) > e.r.limits.Memory {
-		return limitError("JSON is too long")
+		return limitError("the JSON exceeds %d bytes of memory", e.r.limits.Memory)
 	}
 	switch x := v.(type) {
 	case nil:
@@ -410,8 +412,9 @@ func (e *jsonEncoder) object(d *Dict, depth int) error {
 		order[i] = int64(i)
 	}
 	if e.sort {
+		key := func(_ *run, v Value) (Value, error) { return d.keys[v.(int64)], nil }
 		var err error
-		if order, err = e.r.sortBy(order, func(_ *run, v Value) (Value, error) { return d.keys[v.(int64)], nil }, false); err != nil {
+		if order, err = e.r.sortBy(order, key, false); err != nil {
 			return err
 		}
 	}
@@ -473,7 +476,7 @@ func (e *jsonEncoder) quote(s string) {
 	e.b.WriteByte('"')
 }
 
-// EncodeJSON writes a value as tojson does: as Python's json.dumps with ensure_ascii=False.
+// EncodeJSON encodes a value like tojson: Python's json.dumps with ensure_ascii=False.
 func EncodeJSON(v Value) (string, error) {
 	r := &run{ctx: context.Background(), limits: DefaultLimits(Size(v))}
 	e := &jsonEncoder{r: r, item: ", ", key: ": "}

@@ -55,15 +55,15 @@ func (t token) describe() string {
 	return t.text
 }
 
-// lexer splits a template into tokens by the rules of jinja2's lexer with trim_blocks and lstrip_blocks.
+// lexer splits a template into tokens like jinja2's lexer with trim_blocks and lstrip_blocks.
 type lexer struct {
 	src       string
 	pos, line int
 	out       []token
-	lineStart bool // the text before pos ends a line
+	lineStart bool // pos is at the start of a line
 }
 
-// lex gives the tokens of a template, the last one tokEOF.
+// lex returns the tokens of a template, ending with tokEOF.
 func lex(source string) ([]token, error) {
 	if !utf8.ValidString(source) {
 		return nil, syntaxError(0, "the template is not UTF-8")
@@ -103,7 +103,7 @@ func (l *lexer) skipSpace() {
 	l.advance(len(r) - len(strings.TrimLeftFunc(r, isSpace)))
 }
 
-// root reads template text and dispatches at each tag.
+// root reads template text and handles each tag.
 func (l *lexer) root() error {
 	for l.pos < len(l.src) {
 		at := nextTag(l.rest())
@@ -152,7 +152,7 @@ func (l *lexer) root() error {
 	return nil
 }
 
-// nextTag is the offset of the first "{{", "{%" or "{#", or -1.
+// nextTag returns the offset of the first "{{", "{%" or "{#"; -1 if there is none.
 func nextTag(s string) int {
 	for i := 0; ; {
 		j := strings.IndexByte(s[i:], '{')
@@ -167,7 +167,8 @@ func nextTag(s string) int {
 	}
 }
 
-// stripBefore is the text before a tag after whitespace control: "-" strips it, lstrip_blocks strips the blanks of its line.
+// stripBefore applies whitespace control to the text before a tag: "-" strips white space, lstrip_blocks strips blanks
+// at the start of the line.
 func (l *lexer) stripBefore(text string, sign byte, variable bool) string {
 	if sign == '-' {
 		return strings.TrimRightFunc(text, isSpace)
@@ -182,7 +183,7 @@ func (l *lexer) stripBefore(text string, sign byte, variable bool) string {
 	return text
 }
 
-// rawBegin is the length of a tag that begins a raw block, else 0.
+// rawBegin returns the length of a raw tag at the start of s, otherwise 0.
 func rawBegin(s string) int {
 	i := 2
 	if i < len(s) && (s[i] == '-' || s[i] == '+') {
@@ -206,7 +207,8 @@ func skip(s string, i int) int {
 	return len(s) - len(strings.TrimLeftFunc(s[i:], isSpace))
 }
 
-// blockEnd is the length of "%}" with its sign and the whitespace that goes with it, at the start of s, else 0.
+// blockEnd returns the length of "%}" at the start of s, including its sign and the white space that it strips,
+// otherwise 0.
 func blockEnd(s, end string) int {
 	switch {
 	case strings.HasPrefix(s, "+"+end):
@@ -224,7 +226,7 @@ func blockEnd(s, end string) int {
 func (l *lexer) comment() error {
 	at := strings.Index(l.rest(), "#}")
 	if at < 0 && l.rest() == "" {
-		return nil // the reference sees nothing wrong at the very end
+		return nil // the reference accepts this at the end of the template
 	}
 	if at < 0 {
 		return syntaxError(l.line, "missing end of comment tag")
@@ -268,7 +270,7 @@ func (l *lexer) raw() error {
 	}
 }
 
-// Operators, longest first.
+// operators, longest first.
 var operators = []string{"//", "**", "==", "!=", ">=", "<=",
 	"+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}", ">", "<", "=", ".", ":", "|", ",", ";"}
 
@@ -280,7 +282,7 @@ func (l *lexer) inside(end tokenKind) error {
 	for {
 		s := l.rest()
 		if s == "" {
-			return nil // the parser says what is missing
+			return nil // the parser reports what is missing
 		}
 		if len(open) == 0 {
 			n := 0
@@ -355,7 +357,7 @@ func isNamePart(r rune) bool {
 	return isNameStart(r) || unicode.IsDigit(r) || unicode.In(r, unicode.Mn, unicode.Mc, unicode.Pc)
 }
 
-// digits is the length of a run of digits with single underscores between them.
+// digits returns the length of a run of digits, which single underscores may separate.
 func digits(s string, ok func(byte) bool) int {
 	i := 0
 	for i < len(s) {
@@ -371,7 +373,7 @@ func digits(s string, ok func(byte) bool) int {
 	return i
 }
 
-// number reads an integer or a float; a float cannot follow a dot, so that x.0.1 is two subscripts.
+// number reads an integer or a float. A float cannot follow a dot: x.0.1 is two subscripts.
 func (l *lexer) number() error {
 	s := l.rest()
 	if l.pos == 0 || l.src[l.pos-1] != '.' {
@@ -392,7 +394,7 @@ func (l *lexer) number() error {
 			}
 		}
 		if float {
-			f, _ := strconv.ParseFloat(strings.ReplaceAll(s[:n], "_", ""), 64) // out of range is inf, as in Python
+			f, _ := strconv.ParseFloat(strings.ReplaceAll(s[:n], "_", ""), 64) // out of range: inf, as in Python
 			l.emit(token{kind: tokFloat, line: l.line, value: f})
 			l.advance(n)
 			return nil
@@ -435,7 +437,7 @@ func intLiteral(s string) int {
 	return digits(s, func(c byte) bool { return c == '0' })
 }
 
-// str reads a quoted text.
+// str reads a string literal.
 func (l *lexer) str() error {
 	s := l.rest()
 	for i := 1; i < len(s); i++ {

@@ -7,16 +7,16 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// Limits bound one render. Zero fields mean those of DefaultLimits.
+// Limits bound one render. Zero fields mean DefaultLimits.
 type Limits struct {
 	Steps  int64 // evaluated nodes and iterations
-	Depth  int   // calls within calls
+	Depth  int   // nesting of calls
 	Output int64 // bytes of text
-	Memory int64 // bytes of all texts, lists and numbers made, whether still in use or not
+	Memory int64 // bytes of all strings, lists and numbers allocated, including garbage
 }
 
-// DefaultLimits returns the limits of a render over variables of a size in bytes, as Size measures it: a constant and a
-// multiple of the size, so that long conversations render and a short request cannot ask for much.
+// DefaultLimits returns the limits for variables with this Size: a constant plus a multiple of the size. So long
+// conversations render, but a short request cannot use much memory.
 func DefaultLimits(size int64) Limits {
 	size = min(max(size, 0), math.MaxInt64/64)
 	return Limits{
@@ -27,11 +27,11 @@ func DefaultLimits(size int64) Limits {
 	}
 }
 
-// Peak returns the most bytes that a render within the limits holds at a time: what it made, its text, and the text's
-// old place while it grows.
+// Peak returns the maximum memory in bytes of a render within the limits: its allocations, its output, and the previous
+// buffer of the output while that grows.
 func (l Limits) Peak() int64 { return l.Memory + 2*l.Output }
 
-// WithDefaults returns l with the limits for variables of a size where l has none.
+// WithDefaults replaces zero fields by those of DefaultLimits(size).
 func (l Limits) WithDefaults(size int64) Limits {
 	d := DefaultLimits(size)
 	if l.Steps <= 0 {
@@ -49,8 +49,8 @@ func (l Limits) WithDefaults(size int64) Limits {
 	return l
 }
 
-// Size returns about how many bytes a value takes: its texts, and a constant for every value. It takes time in
-// proportion. Values that a request does not bring (functions, macros) count as that constant.
+// Size estimates the memory of a value in bytes: its strings, and a constant per value. Time is linear in the number of
+// values. Values that cannot come from a request (functions, macros) count as one constant.
 func Size(v Value) int64 {
 	n := int64(valueSize)
 	switch v := v.(type) {

@@ -1,14 +1,14 @@
 package jinja
 
-// loopContext is the variable loop.
+// loopContext is the value of loop in a for statement.
 type loopContext struct {
 	r        *run
 	iterable Value
 	it       *iterator
 	index0   int64
 	depth0   int64
-	count    int64 // -1 = not known yet
-	after    Value // the next item when it was looked at already
+	count    int64 // -1: unknown yet
+	after    Value // the next item if it was read ahead, otherwise missing
 	current  Value
 	before   Value
 	changed  Value
@@ -75,7 +75,7 @@ func (l *loopContext) length(r *run) (int64, error) {
 	return n, nil
 }
 
-// attr is an attribute of loop.
+// attr returns an attribute of loop.
 func (l *loopContext) attr(r *run, name string) (Value, bool, error) {
 	switch name {
 	case "index":
@@ -154,10 +154,10 @@ func (s *forStmt) exec(r *run, e *env) (control, error) {
 	}
 	var recurse func(items Value, depth int64) (Value, error)
 	recurse = func(items Value, depth int64) (Value, error) {
-		if err := r.deeper(); err != nil {
+		if err := r.enterCall(); err != nil {
 			return nil, atLine(err, s.line)
 		}
-		defer r.shallower()
+		defer r.leaveCall()
 		inner, err := r.newEnv(s.fn, e, e.ctx)
 		if err != nil {
 			return nil, atLine(err, s.line)
@@ -176,8 +176,10 @@ func (s *forStmt) exec(r *run, e *env) (control, error) {
 	return ctlNext, atLine(r.write(t), s.line)
 }
 
-// loop runs the body for each item; e is the activation that holds the loop's variables.
-func (s *forStmt) loop(r *run, items Value, e *env, depth int64, recurse func(Value, int64) (Value, error)) (control, error) {
+// loop runs the body for each item. e holds the loop's variables.
+func (s *forStmt) loop(
+	r *run, items Value, e *env, depth int64, recurse func(Value, int64) (Value, error),
+) (control, error) {
 	it, err := iterate(items)
 	if err != nil {
 		return ctlNext, atLine(err, s.line)
@@ -214,7 +216,7 @@ func (s *forStmt) loop(r *run, items Value, e *env, depth int64, recurse func(Va
 		if c == ctlBreak {
 			break
 		}
-		// The reference notes a run at the end of the body, which continue skips.
+		// The reference records an iteration at the end of the body, which continue skips.
 		ran = ran || c != ctlContinue
 	}
 	if !ran && s.elseScope != nil {
@@ -224,7 +226,7 @@ func (s *forStmt) loop(r *run, items Value, e *env, depth int64, recurse func(Va
 	return ctlNext, nil
 }
 
-// filtered gives the items for which the loop's test holds.
+// filtered yields the items for which the loop's test holds.
 func (s *forStmt) filtered(r *run, it *iterator, e *env) *iterator {
 	entered := false
 	return generator(r, "t_1", func() (Value, bool, error) {
@@ -250,7 +252,7 @@ func (s *forStmt) filtered(r *run, it *iterator, e *env) *iterator {
 			if yes, err := r.truth(t); err != nil {
 				return nil, false, err
 			} else if yes {
-				// A target of several names makes a new tuple of each item.
+				// A target with several names turns each item into a new tuple.
 				v, err := s.testTarget.eval(r, e)
 				return v, true, err
 			}

@@ -2,7 +2,7 @@ package jinja
 
 import "slices"
 
-// macro is a macro as a value, with the activation in which it was defined.
+// macro is a macro as a value, with the env of its definition.
 type macro struct {
 	def *macroStmt
 	env *env
@@ -38,13 +38,13 @@ func (s *callStmt) exec(r *run, e *env) (control, error) {
 	return ctlNext, atLine(err, s.line)
 }
 
-// call binds arguments as the reference does and renders the body.
+// call binds the arguments as the reference does and renders the body.
 func (m *macro) call(r *run, a *arguments) (Value, error) {
 	d := m.def
-	if err := r.deeper(); err != nil {
+	if err := r.enterCall(); err != nil {
 		return nil, atLine(err, d.line)
 	}
-	defer r.shallower()
+	defer r.leaveCall()
 	e, err := r.newEnv(d.fn, m.env, m.env.ctx)
 	if err != nil {
 		return nil, atLine(err, d.line)

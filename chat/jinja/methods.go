@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Methods of the other types that a template can reach: those that do not change the value.
+// Non-mutating methods of types other than str.
 var (
 	tupleMethods, listMethods, dictMethods, bytesMethods map[string]method
 )
@@ -206,7 +206,7 @@ func bytesHex(r *run, self Value, a *arguments) (Value, error) {
 	return hex.EncodeToString([]byte(self.(Bytes))), nil
 }
 
-// numberAttr is an attribute of an int, bool or float.
+// numberAttr returns an attribute of an int, bool or float.
 func numberAttr(v Value, name string) (Value, bool, error) {
 	constant := func(fn func() (Value, error)) (Value, bool, error) {
 		return &builtin{name: name, fn: func(r *run, a *arguments) (Value, error) {

@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// normInt makes an int64 of a big integer that fits one.
+// normInt returns an int64 if b fits, otherwise b.
 func normInt(b *big.Int) Value {
 	if b.IsInt64() {
 		return b.Int64()
@@ -13,7 +13,7 @@ func normInt(b *big.Int) Value {
 	return b
 }
 
-// integer is v as an integer when it is one (bool counts).
+// integer returns v as an integer if it is an int or bool.
 func integer(v Value) (*big.Int, bool) {
 	switch v := v.(type) {
 	case bool:
@@ -29,7 +29,7 @@ func integer(v Value) (*big.Int, bool) {
 	return nil, false
 }
 
-// smallInt is v as an int64 when it is an integer that fits.
+// smallInt returns v as an int64 if it is an integer that fits.
 func smallInt(v Value) (int64, bool) {
 	switch v := v.(type) {
 	case bool:
@@ -43,7 +43,7 @@ func smallInt(v Value) (int64, bool) {
 	return 0, false
 }
 
-// clampInt is an index: integers too large for memory count as the largest; other types are an error.
+// clampInt returns an index. It clamps integers to the range of int64 and rejects other types.
 func clampInt(v Value) (int64, error) {
 	if i, ok := smallInt(v); ok {
 		return i, nil
@@ -57,7 +57,7 @@ func clampInt(v Value) (int64, error) {
 	return 0, typeError("'%s' object cannot be interpreted as an integer", typeName(v))
 }
 
-// float is v as a float when it is a number; an integer out of range is an OverflowError.
+// float returns v as a float if it is a number. An integer out of range is an OverflowError.
 func float(v Value) (float64, bool, error) {
 	switch v := v.(type) {
 	case float64:
@@ -91,9 +91,9 @@ func unsupported(op string, l, r Value) error {
 	return typeError("unsupported operand type(s) for %s: '%s' and '%s'", op, typeName(l), typeName(r))
 }
 
-// binary is Python's l op r.
+// binary returns Python's l op r.
 func (r *run) binary(op string, a, b Value) (Value, error) {
-	// A Markup on the left decides before an undefined on the right does, but all end in an error.
+	// In the reference, a Markup on the left is evaluated before an undefined on the right. Both orders fail.
 	if u, ok := a.(*undefined); ok {
 		return nil, u.fail()
 	}
@@ -231,7 +231,7 @@ func (r *run) repeatItems(items []Value, n int64) ([]Value, error) {
 	return all, nil
 }
 
-// arith computes with numbers: exact with integers, float64 as soon as one operand is a float or the result is.
+// arith computes with numbers: exactly with integers, in float64 if an operand or the result is a float.
 func (r *run) arith(op string, a, b Value) (Value, error) {
 	x, okX := smallInt(a)
 	y, okY := smallInt(b)
@@ -299,7 +299,7 @@ func smallArith(op string, x, y int64) (Value, bool, error) {
 	return nil, false, nil
 }
 
-// maxBits bounds integers: a number of a million bits is no text that anybody prints.
+// maxBits bounds the size of integers.
 const maxBits = 1 << 20
 
 func (r *run) bigArith(op string, a, b *big.Int) (Value, error) {
@@ -435,13 +435,14 @@ func floatPower(f, g float64) (Value, error) {
 	return v, nil
 }
 
-// pow is x to the y, rounded correctly as C libraries do almost always; math.Pow is a few units off.
+// pow returns x to the power of y, almost always correctly rounded, as C libraries do. math.Pow is off by a few ULPs.
 func pow(x, y float64) float64 {
 	v := math.Pow(x, y)
-	if v == 0 || v == 1 || math.IsInf(v, 0) || math.IsNaN(v) || math.IsInf(y, 0) || math.Abs(v) < 0x1p-1000 || math.Abs(v) > 0x1p1000 {
+	if v == 0 || v == 1 || math.IsInf(v, 0) || math.IsNaN(v) || math.IsInf(y, 0) ||
+		math.Abs(v) < 0x1p-1000 || math.Abs(v) > 0x1p1000 {
 		return v
 	}
-	// y is m / 2^k: take k square roots, then the m-th power.
+	// y is n / 2^k: take k square roots, then the n-th power.
 	m, e := math.Frexp(math.Abs(y))
 	n := uint64(math.Ldexp(m, 53))
 	k := 53 - e
@@ -470,7 +471,7 @@ func pow(x, y float64) float64 {
 	return math.Copysign(exact, v)
 }
 
-// unary is Python's +v or -v.
+// unary returns Python's +v or -v.
 func (r *run) unary(op byte, v Value) (Value, error) {
 	switch x := v.(type) {
 	case *undefined:

@@ -8,21 +8,21 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// maxRecursion bounds the parser's own recursion; a nested expression takes several levels.
+// maxRecursion bounds the parser's recursion. A nested expression takes several levels of it.
 const maxRecursion = 8 * limits.TemplateNesting
 
-// parser builds the tree by the rules of jinja2's parser: parse* methods stand for the grammar's rules.
+// parser builds the tree like jinja2's parser. Its parse methods correspond to the rules of the grammar.
 type parser struct {
 	toks  []token
 	i     int
 	depth int
 	tags  []string
 	ends  [][]string
-	named int // macros, calls and blocks
+	named int // number of macros, calls and blocks
 	ctx   context.Context
 }
 
-// parse builds the tree. Its recursion is bounded; its loops build trees that lean to one side, which measure bounds.
+// parse parses a template. Its recursion is bounded. Its loops build deep one-sided trees, which measure bounds.
 func parse(ctx context.Context, source string) ([]stmt, error) {
 	toks, err := lex(source)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *parser) expectKind(k tokenKind) error {
 	return nil
 }
 
-// enter guards against nesting that would exhaust the stack.
+// enter counts a level of recursion, which bounds the stack.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > maxRecursion {
 		return &Error{Kind: "LimitError", Message: "nested too deeply", Line: p.cur().line, is: ErrLimit}
@@ -99,7 +99,7 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.depth-- }
 
-// parseBody reads template data, print statements and tags until one of ends, which stays the current token.
+// parseBody parses template data, print statements and tags up to one of ends, which stays the current token.
 func (p *parser) parseBody(ends []string) ([]stmt, error) {
 	if ends != nil {
 		p.ends = append(p.ends, ends)
@@ -160,7 +160,7 @@ func (p *parser) parseBody(ends []string) ([]stmt, error) {
 	}
 }
 
-// missingTag is the error of an unknown tag, or with no name of a template that ends too early.
+// missingTag returns the error of an unknown tag, or with an empty name, of an unexpected end of the template.
 func (p *parser) missingTag(name string) error {
 	msg := "unexpected end of template"
 	if name != "" {
@@ -175,7 +175,8 @@ func (p *parser) missingTag(name string) error {
 	return syntaxError(p.cur().line, "%s", msg)
 }
 
-// parseBlock reads the end of the current tag and the statements up to one of ends. With drop the end tag's name is skipped.
+// parseBlock parses the end of the current tag and the statements up to one of ends. With drop it also consumes the
+// name of the end tag.
 func (p *parser) parseBlock(drop bool, ends ...string) ([]stmt, error) {
 	p.skipOp(":")
 	if err := p.expectKind(tokBlockEnd); err != nil {
@@ -279,7 +280,7 @@ func (p *parser) parseFor() (stmt, error) {
 		return nil, err
 	}
 	if p.skipName("if") {
-		// The test has variables of its own, so its target is read again.
+		// The test has variables of its own, so parse the target again.
 		here := p.i
 		p.i = at
 		f.testTarget, _ = p.parseTarget(targetOptions{end: "in"})
@@ -322,7 +323,7 @@ func (p *parser) parseIf() (stmt, error) {
 	}
 }
 
-// parseSignature reads the arguments of a macro.
+// parseSignature parses the parameters of a macro.
 func (p *parser) parseSignature(m *macroStmt) error {
 	if err := p.expectOp("("); err != nil {
 		return err
@@ -395,7 +396,8 @@ func (p *parser) parseCallBlock() (stmt, error) {
 	return &callStmt{call: call, macro: m, line: line}, err
 }
 
-// parseGeneration reads the tag with which templates mark what an assistant has written: text like any other here.
+// parseGeneration parses the generation tag, with which templates mark the assistant's text. It does not affect
+// rendering.
 func (p *parser) parseGeneration() (stmt, error) {
 	line := p.next().line
 	m := &macroStmt{line: line}
@@ -503,7 +505,7 @@ func (p *parser) parsePrint() (stmt, error) {
 	return out, nil
 }
 
-// parseLoad reads the tags that load other templates.
+// parseLoad parses the tags that load other templates.
 func (p *parser) parseLoad() (stmt, error) {
 	t := p.next()
 	s := &loadStmt{what: t.text, line: t.line}

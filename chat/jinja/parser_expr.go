@@ -11,7 +11,7 @@ type targetOptions struct {
 	end                 string // name that ends a tuple
 }
 
-// parseTarget reads what can be assigned to.
+// parseTarget parses the target of an assignment.
 func (p *parser) parseTarget(o targetOptions) (expr, error) {
 	if o.nameOnly {
 		t, err := p.expectName()
@@ -67,7 +67,7 @@ type tupleOptions struct {
 	end                                 string
 }
 
-// parseTuple reads an expression, or several with commas between them as a tuple.
+// parseTuple parses an expression, or several separated by commas as a tuple.
 func (p *parser) parseTuple(o tupleOptions) (expr, error) {
 	var args []expr
 	tuple := false
@@ -206,7 +206,7 @@ func (p *parser) parseCompare() (expr, error) {
 	return c, nil
 }
 
-// Levels of the binary operators, loosest first; "~" stands between "+" and "*".
+// binaryLevels are the binary operators from lowest to highest precedence.
 var binaryLevels = [][]string{{"+", "-"}, {"~"}, {"*", "/", "//", "%"}, {"**"}}
 
 func (p *parser) parseBinary(level int) (expr, error) {
@@ -248,7 +248,7 @@ func (p *parser) parseBinary(level int) (expr, error) {
 		}
 		l, line = &binExpr{op: t.text, l: l, r: r, line: line}, p.cur().line
 	}
-	// The reference compiles a ** b ** c to Python as ((a ** b) ** c): its parentheses keep the parser's order.
+	// The reference compiles a ** b ** c to ((a ** b) ** c), unlike Python.
 	return l, nil
 }
 
@@ -368,7 +368,7 @@ func (p *parser) parseDict() (expr, error) {
 	return x, p.expectOp("}")
 }
 
-// tooMany is the error of a macro or call with so many arguments.
+// tooMany returns an error if n parameters or arguments exceed the limit.
 func (p *parser) tooMany(n int) error {
 	if n <= limits.TemplateArguments {
 		return nil
@@ -440,7 +440,7 @@ func (p *parser) parseSubscript(x expr) (expr, error) {
 	return &itemExpr{x: x, arg: &tupleExpr{args}, line: t.line}, nil
 }
 
-// parseSlice reads one subscript: an expression or start:stop:step.
+// parseSlice parses a subscript: an expression or start:stop:step.
 func (p *parser) parseSlice() (expr, error) {
 	s := &sliceExpr{}
 	var err error
@@ -530,7 +530,7 @@ func (p *parser) parseArgs() (a callArgs, err error) {
 	return a, p.expectOp(")")
 }
 
-// parseDotted reads a filter's or a test's name.
+// parseDotted parses the name of a filter or test.
 func (p *parser) parseDotted() (string, error) {
 	t, err := p.expectName()
 	name := []string{t.text}
@@ -541,7 +541,7 @@ func (p *parser) parseDotted() (string, error) {
 	return strings.Join(name, "."), err
 }
 
-// parseFilters reads "|name(args)|name..."; with inline the first bar is left out.
+// parseFilters parses "|name(args)|name..."; with inline, the first "|" is absent.
 func (p *parser) parseFilters(x expr, inline bool) (expr, error) {
 	for inline || p.cur().is("|") {
 		if !inline {

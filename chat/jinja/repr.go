@@ -10,10 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxDigits is how long an integer Python turns into text (sys.int_info.default_max_str_digits).
+// maxDigits is the maximum number of digits for which Python converts an integer to a string
+// (sys.int_info.default_max_str_digits).
 const maxDigits = 4300
 
-// str is Python's str(v).
+// str returns Python's str(v).
 func (r *run) str(v Value) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -26,7 +27,7 @@ func (r *run) str(v Value) (string, error) {
 	return r.repr(v)
 }
 
-// repr is Python's repr(v).
+// repr returns Python's repr(v).
 func (r *run) repr(v Value) (string, error) {
 	var p printer
 	p.r = r
@@ -54,7 +55,7 @@ func (p *printer) print(v Value) error {
 		return err
 	}
 	if p.r.memory+int64(p.b.Len()) > p.r.limits.Memory {
-		return limitError("text of a value is too long")
+		return limitError("the text of a value exceeds %d bytes of memory", p.r.limits.Memory)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -136,7 +137,7 @@ func (p *printer) print(v Value) error {
 	case *slice:
 		return p.items("slice(", []Value{v.start, v.stop, v.step}, ")")
 	case *iterator:
-		// Python prints an address here, which no template can mean to show.
+		// Python prints an address here, so no template can depend on it.
 		if v.name != "" {
 			fmt.Fprintf(&p.b, "<%s object %s at 0x0>", v.typ, v.name)
 		} else {
@@ -186,7 +187,7 @@ func bigText(v *big.Int) (string, error) {
 	return s, nil
 }
 
-// floatRepr is the shortest decimal that reads back the same, laid out as Python does: an exponent below -4 and from 16 on.
+// floatRepr returns the shortest decimal that parses to f. It has an exponent below -4 and from 16 on, as in Python.
 func floatRepr(f float64) string {
 	switch {
 	case math.IsInf(f, 1):
@@ -213,7 +214,7 @@ func floatRepr(f float64) string {
 	return s
 }
 
-// quote is repr of a str.
+// quote returns the repr of a str.
 func quote(s string) string {
 	q := byte('\'')
 	if strings.ContainsRune(s, '\'') && !strings.ContainsRune(s, '"') {

@@ -10,29 +10,30 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// valueSize is what a value costs: its place in a list, and what it points to beside a text's bytes.
+// valueSize is the estimated memory of a value in bytes: its interface in a list, and what it points to, without a
+// string's bytes.
 const valueSize = 48
 
-// run is one render: its limits and its output.
+// run is the state of one render.
 type run struct {
-	ctx     context.Context
-	t       *Template
-	limits  Limits
-	now     func() time.Time
-	steps   int64
-	checked int64 // steps at which the context was last asked
-	memory  int64
-	depth   int
-	deepest int // bound of depth
-	out     *output
-	nested  int  // outputs that are captured
-	escape  bool // the reference's eval_ctx.autoescape
+	ctx      context.Context
+	t        *Template
+	limits   Limits
+	now      func() time.Time
+	steps    int64
+	checked  int64 // value of steps at the last check of the context
+	memory   int64
+	depth    int
+	maxDepth int // limit of depth
+	out      *output
+	nested   int  // number of open captures
+	escape   bool // eval_ctx.autoescape of the reference
 }
 
-// output collects text: the template's, or of a block that is captured.
+// output collects the text of the template or of a captured block.
 type output struct{ strings.Builder }
 
-// scopeContext is the reference's Context: where names are looked up that no frame knows.
+// scopeContext is the Context of the reference. It resolves names that are in no frame.
 type scopeContext struct {
 	vars   map[string]Value // set at the top level of the template
 	parent func(name string) (Value, bool)
@@ -48,7 +49,7 @@ func (c *scopeContext) resolve(name string) Value {
 	return missing
 }
 
-// env holds the variables of one activation of a function.
+// env holds the variables of one call of a function.
 type env struct {
 	vars   []Value
 	parent *env
@@ -73,7 +74,7 @@ func (e *env) at(p ref) *Value {
 	return &e.vars[p.slot]
 }
 
-// enter prepares the variables of a frame.
+// prepare initializes the variables of a frame.
 func (s *scope) prepare(e *env) {
 	for _, op := range s.enter {
 		switch op.kind {
@@ -92,7 +93,7 @@ func (t *Template) render(ctx context.Context, vars *Dict, o Options) (text stri
 	if r.now == nil {
 		r.now = time.Now
 	}
-	r.deepest = min(r.limits.Depth, limits.TemplateLevels/max(t.levels, 1))
+	r.maxDepth = min(r.limits.Depth, limits.TemplateLevels/max(t.levels, 1))
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -134,10 +135,10 @@ func (r *run) check() error {
 	return r.ctx.Err()
 }
 
-// work counts steps of an operation that takes long in itself; the next tick reports them.
+// work counts n steps of an expensive operation. The next check enforces the limit.
 func (r *run) work(n int) { r.steps += int64(n) }
 
-// alloc counts memory.
+// alloc counts n bytes of memory.
 func (r *run) alloc(n int) error {
 	r.memory += int64(n)
 	r.steps += int64(n) / 256
@@ -168,17 +169,17 @@ func (r *run) write(s string) error {
 	return nil
 }
 
-// deeper guards recursion; each call needs a shallower.
-func (r *run) deeper() error {
-	if r.depth++; r.depth > r.deepest {
+// enterCall counts a nested call. Each needs a matching leaveCall.
+func (r *run) enterCall() error {
+	if r.depth++; r.depth > r.maxDepth {
 		return &Error{Kind: "RecursionError", Message: "maximum recursion depth exceeded", is: ErrLimit}
 	}
 	return nil
 }
 
-func (r *run) shallower() { r.depth-- }
+func (r *run) leaveCall() { r.depth-- }
 
-// capture gives what fn writes.
+// capture returns the text that fn writes.
 func (r *run) capture(fn func() (control, error)) (string, control, error) {
 	saved := r.out
 	r.out = &output{}
@@ -205,7 +206,7 @@ func (r *run) execAll(list []stmt, e *env) (control, error) {
 	return ctlNext, nil
 }
 
-// IsLimit tells whether an error came from Limits or a cancelled context rather than from the template's own text.
+// IsLimit reports whether an error is due to Limits or the context rather than to the template itself.
 func IsLimit(err error) bool {
 	return errors.Is(err, ErrLimit) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

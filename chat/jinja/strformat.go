@@ -27,20 +27,20 @@ func (r *run) strFormat(self Value, pos []Value, named Value) (Value, error) {
 	_, f.safe = self.(Markup)
 	s, _ := text(self)
 	out, err := f.format(s, 2)
-	return like(self, out), err
+	return markupLike(self, out), err
 }
 
-// fieldFormatter fills the fields of a format string; attributes and items go through the sandbox.
+// fieldFormatter formats a format string. It reads attributes and items through the sandbox.
 type fieldFormatter struct {
 	r      *run
 	pos    []Value
 	named  Value
 	safe   bool
-	auto   int // next automatic number
+	auto   int // next automatic field number
 	manual bool
 }
 
-// format replaces the fields of s; depth is how deep fields may nest in format specifications.
+// format replaces the fields of s. depth is the remaining nesting of fields in format specifications.
 func (f *fieldFormatter) format(s string, depth int) (string, error) {
 	if depth < 0 {
 		return "", valueError("Max string recursion exceeded")
@@ -161,7 +161,7 @@ func (f *fieldFormatter) field(s string, depth int) (string, error) {
 	return f.r.format(v, spec)
 }
 
-// lookup finds "0.attr[item]" and the like.
+// lookup returns the value of a field name such as "0.attr[item]".
 func (f *fieldFormatter) lookup(name string) (Value, error) {
 	first := name
 	if i := strings.IndexAny(name, ".["); i >= 0 {
@@ -231,7 +231,7 @@ func (f *fieldFormatter) lookup(name string) (Value, error) {
 	return v, nil
 }
 
-// decimal is a text of digits as a number, else -1.
+// decimal returns the number that a string of digits represents; -1 if s is something else.
 func decimal(s string) int {
 	if s == "" || len(s) > 9 {
 		return -1

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// strftime formats a time as C's strftime does in the C locale with glibc's flags. The time has no zone, as datetime.now().
+// strftime formats a time like C's strftime in the C locale, with glibc's flags. The time has no zone, like
+// datetime.now().
 func (r *run) strftime(t time.Time, layout string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(layout); {
@@ -36,7 +37,7 @@ func (r *run) strftime(t time.Time, layout string) (string, error) {
 		width := -1
 		for ; i < len(layout) && isDigit(layout[i]); i++ {
 			if width = max(width, 0)*10 + int(layout[i]-'0'); width > 1000 {
-				return "", limitError("width %d in a date format", width)
+				return "", limitError("width %d in a date format exceeds 1000", width)
 			}
 		}
 		for i < len(layout) && (layout[i] == 'E' || layout[i] == 'O') {
@@ -50,7 +51,7 @@ func (r *run) strftime(t time.Time, layout string) (string, error) {
 		i += size
 		text, digits := dateField(t, c)
 		if text == "" && digits == 0 && !strings.ContainsRune("zZ", c) {
-			b.WriteString(layout[start:i]) // unknown: as it is
+			b.WriteString(layout[start:i]) // unknown conversion: unchanged
 			continue
 		}
 		if swap {
@@ -72,7 +73,7 @@ func (r *run) strftime(t time.Time, layout string) (string, error) {
 	return b.String(), r.alloc(b.Len())
 }
 
-// padField pads a number to its digits, or to the width asked for.
+// padField pads a number to its default or requested width.
 func padField(text string, digits int, flag byte, width int) string {
 	fill := "0"
 	if digits < 0 { // blank padded by default
@@ -101,7 +102,7 @@ func padField(text string, digits int, flag byte, width int) string {
 	return text
 }
 
-// dateField is a conversion's text, and for numbers how many digits it has: negative when they are padded with blanks.
+// dateField returns the text of a conversion and the default width of a number, negative if it is padded with blanks.
 func dateField(t time.Time, c rune) (string, int) {
 	num := func(n, digits int) (string, int) { return strconv.Itoa(n), digits }
 	week := func(first int) int { return (t.YearDay() + 6 - (int(t.Weekday())-first+7)%7) / 7 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Case mappings are Unicode's full ones, as in Python: sharp s becomes SS, a final sigma is told apart.
+// Case mappings are the full ones of Unicode, as in Python: sharp s becomes SS, and a final sigma has its own form.
 
 func upper(s string) string {
 	if isASCII(s) {
@@ -27,7 +27,7 @@ func lower(s string) string {
 
 func casefold(s string) string { return cases.Fold().String(s) }
 
-// titleRune is the title case of one character.
+// titleRune returns the title case of a character.
 func titleRune(c rune) string {
 	if c < utf8.RuneSelf {
 		return string(unicode.ToUpper(c))
@@ -85,7 +85,7 @@ func swapcase(s string) string {
 	return b.String()
 }
 
-// all tells whether s has characters and each of them is ok.
+// all reports whether s is not empty and ok holds for all its characters.
 func all(s string, ok func(rune) bool) bool {
 	for _, c := range s {
 		if !ok(c) {
@@ -95,7 +95,7 @@ func all(s string, ok func(rune) bool) bool {
 	return s != ""
 }
 
-// cased tells whether s has cased characters and each of them is ok.
+// cased reports whether s has cased characters and ok holds for all of them.
 func cased(s string, ok func(rune) bool) bool {
 	found := false
 	for _, c := range s {
@@ -130,7 +130,7 @@ func isTitle(s string) bool {
 	return found
 }
 
-// isDigitRune is Python's str.isdigit: decimals and digits in special positions, such as superscripts.
+// isDigitRune is Python's str.isdigit: decimal digits and others, such as superscripts.
 func isDigitRune(c rune) bool {
 	switch {
 	case unicode.IsDigit(c):
@@ -145,7 +145,7 @@ func isDigitRune(c rune) bool {
 	return false
 }
 
-// ideographs that are numbers (Unihan's numeric fields), of the common ones.
+// numericIdeographs are common ideographs with a numeric value (Unihan's numeric fields).
 const numericIdeographs = "〇一七万三九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰" + "陆陌陸零"
 
 func isNumeric(c rune) bool {
@@ -172,7 +172,7 @@ func isPrintable(s string) bool {
 	return true
 }
 
-// lineBreak is the length of a line break at the start of s, 0 when there is none.
+// lineBreak returns the length of a line break at the start of s, otherwise 0.
 func lineBreak(s string) int {
 	c, n := utf8.DecodeRuneInString(s)
 	switch {
@@ -208,7 +208,7 @@ func splitLines(s string, keep bool) []string {
 	return lines
 }
 
-// splitSpace splits at runs of white space, from the left at most limit times; limit < 0 is no limit.
+// splitSpace splits s at runs of white space, from the left and at most limit times. A negative limit means no limit.
 func splitSpace(s string, limit int64) []string {
 	var parts []string
 	for s = strings.TrimLeftFunc(s, isSpace); s != ""; s = strings.TrimLeftFunc(s, isSpace) {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// strMethods are the methods of str; a Markup's results are Markup again where those of markupsafe are.
+// strMethods are the methods of str. On Markup they return Markup where markupsafe's methods do.
 var strMethods map[string]method
 
 func init() {
@@ -22,7 +22,7 @@ func init() {
 			if err := r.alloc(len(s)); err != nil {
 				return nil, err
 			}
-			return like(self, fn(s)), nil
+			return markupLike(self, fn(s)), nil
 		}
 	}
 	strMethods = map[string]method{
@@ -79,7 +79,7 @@ func init() {
 	}
 }
 
-// markupMethods are what Markup has beside the methods of str.
+// markupMethods are the methods of Markup that str does not have.
 var markupMethods = map[string]method{
 	"unescape":  onMarkup("unescape", html.UnescapeString),
 	"striptags": onMarkup("striptags", stripTags),
@@ -95,26 +95,26 @@ func onMarkup(name string, fn func(string) string) method {
 	}
 }
 
-// like makes a Markup of a text when self is one.
-func like(self, v Value) Value {
+// markupLike converts strings in v to Markup if self is Markup.
+func markupLike(self, v Value) Value {
 	if _, ok := self.(Markup); ok {
 		switch v := v.(type) {
 		case string:
 			return Markup(v)
 		case *List:
 			for i := range v.Items {
-				v.Items[i] = like(self, v.Items[i])
+				v.Items[i] = markupLike(self, v.Items[i])
 			}
 		case *Tuple:
 			for i := range v.Items {
-				v.Items[i] = like(self, v.Items[i])
+				v.Items[i] = markupLike(self, v.Items[i])
 			}
 		}
 	}
 	return v
 }
 
-// needText is an argument that must be text.
+// needText returns an argument that must be a string.
 func needText(v Value, what string) (string, error) {
 	s, ok := text(v)
 	if !ok {
@@ -161,11 +161,11 @@ func justify(name string) method {
 		}
 		s, _ := text(self)
 		out, err := r.pad(s, width, fill, name)
-		return like(self, out), err
+		return markupLike(self, out), err
 	}
 }
 
-// pad fills a text up to a width.
+// pad pads s to a width.
 func (r *run) pad(s string, width int64, fill, how string) (string, error) {
 	n := width - int64(runeCount(s))
 	if n <= 0 {
@@ -205,7 +205,7 @@ func zfill(r *run, self Value, a *arguments) (Value, error) {
 		sign, s = s[:1], s[1:]
 	}
 	out, err := r.pad(s, max(width, 0)-int64(len(sign)), "0", "rjust")
-	return like(self, sign+out), err
+	return markupLike(self, sign+out), err
 }
 
 func strip(name string) method {
@@ -216,7 +216,7 @@ func strip(name string) method {
 		}
 		s, _ := text(self)
 		out, err := stripText(s, v[0], name)
-		return like(self, out), err
+		return markupLike(self, out), err
 	}
 }
 
@@ -273,7 +273,7 @@ func split(name string) method {
 			}
 		}
 		list, err := r.texts(parts)
-		return like(self, list), err
+		return markupLike(self, list), err
 	}
 }
 
@@ -284,7 +284,7 @@ func splitLinesMethod(r *run, self Value, a *arguments) (Value, error) {
 	}
 	s, _ := text(self)
 	list, err := r.texts(splitLines(s, v[0] != missing && truth(v[0])))
-	return like(self, list), err
+	return markupLike(self, list), err
 }
 
 func partition(name string) method {
@@ -306,17 +306,18 @@ func partition(name string) method {
 			if !found {
 				sep = ""
 			}
-			return like(self, tuple(before, sep, after)), nil
+			return markupLike(self, tuple(before, sep, after)), nil
 		}
 		at := strings.LastIndex(s, sep)
 		if at < 0 {
-			return like(self, tuple("", "", s)), nil
+			return markupLike(self, tuple("", "", s)), nil
 		}
-		return like(self, tuple(s[:at], sep, s[at+len(sep):])), nil
+		return markupLike(self, tuple(s[:at], sep, s[at+len(sep):])), nil
 	}
 }
 
-// part cuts s to the optional start and end arguments of find and its kin; ok is false when start is behind the end.
+// part cuts s by the optional start and end arguments of find and similar methods. ok is false if start is after the
+// end.
 func part(s string, from, to Value) (cut string, start int64, ok bool, err error) {
 	if (from == missing || from == nil) && (to == missing || to == nil) {
 		return s, 0, true, nil
@@ -455,7 +456,7 @@ func replaceMethod(r *run, self Value, a *arguments) (Value, error) {
 	}
 	s, _ := text(self)
 	out, err := r.replace(s, old, repl, n)
-	return like(self, out), err
+	return markupLike(self, out), err
 }
 
 func (r *run) replace(s, old, repl string, n int64) (string, error) {
@@ -484,9 +485,9 @@ func remove(name string) method {
 		}
 		s, _ := text(self)
 		if name == "removeprefix" {
-			return like(self, strings.TrimPrefix(s, t)), nil
+			return markupLike(self, strings.TrimPrefix(s, t)), nil
 		}
-		return like(self, strings.TrimSuffix(s, t)), nil
+		return markupLike(self, strings.TrimSuffix(s, t)), nil
 	}
 }
 
@@ -521,7 +522,7 @@ func joinMethod(r *run, self Value, a *arguments) (Value, error) {
 		parts[i] = s
 	}
 	s, err := r.join(parts, sep)
-	return like(self, s), err
+	return markupLike(self, s), err
 }
 
 func expandTabsMethod(r *run, self Value, a *arguments) (Value, error) {
@@ -537,10 +538,10 @@ func expandTabsMethod(r *run, self Value, a *arguments) (Value, error) {
 	if err := r.allocTimes(strings.Count(s, "\t"), max(size, 0)); err != nil {
 		return nil, err
 	}
-	return like(self, expandTabs(s, size)), r.alloc(len(s))
+	return markupLike(self, expandTabs(s, size)), r.alloc(len(s))
 }
 
-// encode gives bytes; UTF-8, ASCII and Latin-1 are known.
+// encode is str.encode for UTF-8, ASCII and Latin-1.
 func encode(r *run, self Value, a *arguments) (Value, error) {
 	v, err := a.bind("encode", "encoding?", "errors?")
 	if err != nil {
@@ -641,7 +642,7 @@ func translate(r *run, self Value, a *arguments) (Value, error) {
 			return nil, r.alloc(b.Len())
 		}
 	}
-	return like(self, b.String()), r.alloc(b.Len())
+	return markupLike(self, b.String()), r.alloc(b.Len())
 }
 
 func maketrans(r *run, self Value, a *arguments) (Value, error) {

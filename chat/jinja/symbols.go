@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Names follow jinja2's idtracking: each frame (template, loop body, macro, with...) has symbols, which say for each name where
-// it lives and what it holds when the frame is entered.
+// Scoping follows jinja2's idtracking. Each frame (template, loop body, macro, with block...) has a symbol table, which
+// maps a name to its variable and to the variable's value on entry of the frame.
 
-// function is what has local variables of its own: the template, a block, a macro, a recursive loop.
+// function is code with its own local variables: the template, a block, a macro or a recursive loop.
 type function struct {
 	parent *function
 	slots  int
@@ -16,7 +16,7 @@ type function struct {
 	body   []stmt
 }
 
-// ref is the place of a variable seen from a function: so many functions out, and its slot there.
+// ref locates a variable relative to a function: hops functions outward, then slot.
 type ref struct{ hops, slot int }
 
 type variable struct {
@@ -24,7 +24,7 @@ type variable struct {
 	slot int
 }
 
-// refFrom is the place of v for code of fn.
+// refFrom returns the ref of v for code in fn.
 func (v *variable) refFrom(fn *function) ref {
 	r := ref{slot: v.slot}
 	for ; fn != v.fn; fn = fn.parent {
@@ -36,10 +36,10 @@ func (v *variable) refFrom(fn *function) ref {
 type loadKind int
 
 const (
-	loadParam     loadKind = iota // set by whoever enters the frame
+	loadParam     loadKind = iota // set by the caller of the frame
 	loadResolve                   // looked up in the context
 	loadAlias                     // copied from an outer frame
-	loadUndefined                 // nothing yet
+	loadUndefined                 // no value
 )
 
 type load struct {
@@ -48,21 +48,21 @@ type load struct {
 	outer *variable
 }
 
-// scope is the symbols of one frame.
+// scope is the symbol table of a frame.
 type scope struct {
 	fn     *function
 	parent *scope
-	own    map[string]*variable // all variables of the frame; shared by the copies that branches work on
+	own    map[string]*variable // all variables of the frame; shared with the copies for branches
 	refs   map[string]*variable
 	loads  map[*variable]load
 	stores map[string]bool
 
 	budget *budget
 
-	enter []enterOp // the loads in executable form
+	enter []enterOp // the compiled loads
 }
 
-// enterOp prepares a variable when the frame is entered.
+// enterOp initializes a variable on entry of its frame.
 type enterOp struct {
 	slot int
 	kind loadKind
@@ -126,7 +126,8 @@ func (s *scope) load(name string) {
 	}
 }
 
-// merge takes over what the branches of an if found: a name that only some path sets keeps its outer value on the others.
+// merge merges the scopes of the branches of an if. A name that only some branches set keeps its outer value in the
+// others.
 func (s *scope) merge(branches ...*scope) {
 	stores := map[string]bool{}
 	for _, b := range branches {
@@ -154,7 +155,7 @@ func (s *scope) merge(branches ...*scope) {
 	}
 }
 
-// visit notes the names of nodes that belong to the frame.
+// visit records the names that nodes of this frame use.
 func (s *scope) visit(nodes ...any) {
 	for _, n := range nodes {
 		s.visitNode(n)
@@ -211,7 +212,7 @@ func (s *scope) visitIf(n *ifStmt, i int) {
 	body, elif, other := s.copy(), s.copy(), s.copy()
 	body.visit(stmts(n.bodies[i])...)
 	if i+1 < len(n.tests) {
-		// Each elif is an if of its own that stands beside the others.
+		// The reference visits each elif as a separate if, all on the same level.
 		for j := i + 1; j < len(n.tests); j++ {
 			elif.visitElif(n, j)
 		}
@@ -227,7 +228,7 @@ func (s *scope) visitElif(n *ifStmt, i int) {
 	s.merge(body, s.copy(), s.copy())
 }
 
-// target notes the names of a loop's target, which count as parameters of its body.
+// target records the names of a loop's target as parameters of its body.
 func (s *scope) target(x expr) {
 	switch x := x.(type) {
 	case *nameExpr:
@@ -241,7 +242,7 @@ func (s *scope) target(x expr) {
 	}
 }
 
-// finish makes the executable form of the loads.
+// finish compiles the loads.
 func (s *scope) finish() {
 	for v, l := range s.loads {
 		op := enterOp{slot: v.slot, kind: l.kind, name: l.name}

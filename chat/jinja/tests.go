@@ -1,6 +1,6 @@
 package jinja
 
-// tests are jinja2's, for "is".
+// tests are jinja2's tests, the right-hand sides of "is".
 var tests map[string]*builtin
 
 func init() {

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Value is a value of a template: nil (None), bool, int64, *big.Int, float64, string, Markup, Bytes, *List, *Tuple, *Dict,
-// *Range or one of the package's own kinds (undefined values, namespaces, macros, iterators, functions).
-// All but namespaces, iterators and cyclers never change once made.
+// Value is a value in a template: nil (None), bool, int64, *big.Int, float64, string, Markup, Bytes, *List, *Tuple,
+// *Dict, *Range or an internal type (undefined values, namespaces, macros, iterators, functions). Values are immutable,
+// except namespaces, iterators, loops, cyclers and joiners.
 type Value = any
 
-// Markup is text that is already safe HTML: joined with other text it escapes that.
+// Markup is a string of safe HTML. Concatenation with other strings escapes those.
 type Markup string
 
 // Bytes is Python's bytes.
@@ -23,10 +23,10 @@ type List struct{ Items []Value }
 // Tuple is Python's tuple.
 type Tuple struct {
 	Items []Value
-	group bool // of the groupby filter: has .grouper and .list
+	group bool // result of the groupby filter: has .grouper and .list
 }
 
-// NewList makes a list.
+// NewList returns a list of items.
 func NewList(items ...Value) *List { return &List{items} }
 
 func tuple(items ...Value) *Tuple { return &Tuple{Items: items} }
@@ -36,21 +36,21 @@ type Range struct{ start, stop, step, n int64 }
 
 func (r *Range) at(i int64) Value { return r.start + i*r.step }
 
-// slice is start:stop:step of a subscript.
+// slice is the start:stop:step of a subscript.
 type slice struct{ start, stop, step Value }
 
-// namespace is what namespace() makes: the only thing whose attributes templates set.
+// namespace is the result of namespace(), the only value whose attributes templates can set.
 type namespace struct{ attrs *Dict }
 
-// undefined stands for a value that is not there.
+// undefined is the value of an unknown name, attribute or item.
 type undefined struct {
 	hint string
-	obj  Value // missing when the name itself is unknown
+	obj  Value // missing if the name itself is unknown
 	name Value
-	kind string // exception that its use raises; "" = UndefinedError
+	kind string // exception raised on use; "": UndefinedError
 }
 
-// absent is the type of missing: a variable without a value, or an argument that was not given.
+// absent is the type of missing, which marks a variable without a value and an omitted argument.
 type absent struct{}
 
 var missing = &absent{}
@@ -83,14 +83,14 @@ func undefinedName(name string) *undefined   { return &undefined{obj: missing, n
 func undefinedOf(obj, name Value) *undefined { return &undefined{obj: obj, name: name} }
 func undefinedHint(hint string) *undefined   { return &undefined{hint: hint, obj: missing} }
 
-// builtin is a function of the environment or a method bound to a value.
+// builtin is a function of the environment, or a method bound to a value.
 type builtin struct {
 	name string
 	fn   func(r *run, a *arguments) (Value, error)
-	repr string // "" = <built-in function name>
+	repr string // "": derived from name
 }
 
-// typeName is Python's type(v).__name__.
+// typeName returns Python's type(v).__name__.
 func typeName(v Value) string {
 	switch v := v.(type) {
 	case nil:
@@ -148,7 +148,7 @@ func typeName(v Value) string {
 	return "object"
 }
 
-// text is the content of a str or Markup.
+// text returns the content of a str or Markup.
 func text(v Value) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -159,7 +159,7 @@ func text(v Value) (string, bool) {
 	return "", false
 }
 
-// truth is Python's bool(v).
+// truth returns Python's bool(v).
 func truth(v Value) bool {
 	switch v := v.(type) {
 	case nil:
@@ -194,7 +194,7 @@ func truth(v Value) bool {
 	return true
 }
 
-// runeCount is the length of a text in code points.
+// runeCount returns the length of s in code points.
 func runeCount(s string) int { return utf8.RuneCountInString(s) }
 
 func isASCII(s string) bool {
@@ -206,7 +206,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// length is Python's len(v).
+// length returns Python's len(v).
 func length(r *run, v Value) (int64, error) {
 	switch v := v.(type) {
 	case string:
@@ -234,7 +234,7 @@ func length(r *run, v Value) (int64, error) {
 	return 0, typeError("object of type '%s' has no len()", typeName(v))
 }
 
-// substring cuts by code points.
+// substring returns s[from:to] in code points.
 func substring(s string, from, to int) string {
 	if from >= to {
 		return ""
@@ -258,7 +258,7 @@ func substring(s string, from, to int) string {
 	return s[start:]
 }
 
-// join is strings.Join with the memory counted.
+// join is strings.Join, counting memory.
 func (r *run) join(parts []string, sep string) (string, error) {
 	n := len(sep) * max(0, len(parts)-1)
 	for _, p := range parts {

@@ -6,7 +6,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// children are the parts of a node in the order in which the reference visits them.
+// children returns the children of a node in the reference's visiting order.
 func children(n any) []any {
 	switch n := n.(type) {
 	case *tupleExpr:
@@ -138,7 +138,7 @@ func (m *macroStmt) children() []any {
 	return append(append(c, exprs(m.defaults)...), stmts(m.body)...)
 }
 
-// undeclared tells which of the names are read in the nodes before anything assigns them; blocks are not looked into.
+// undeclared returns which of the names the nodes read before assigning them. It does not descend into blocks.
 func (b *budget) undeclared(nodes []any, names ...string) map[string]bool {
 	open, found := map[string]bool{}, map[string]bool{}
 	for _, n := range names {
@@ -181,8 +181,8 @@ func (b *budget) each(n any, fn func(any)) {
 	}
 }
 
-// measure returns the levels of a template's tree, which evaluation recurses over; beyond limits.TemplateDepth that is
-// an error. It keeps a stack of its own: a chain of operators is a tree as deep as it is long.
+// measure returns the depth of a template's tree, which bounds the recursion of evaluation. It fails if the depth
+// exceeds limits.TemplateDepth. It uses an explicit stack, because a chain of operators is as deep as it is long.
 func measure(ctx context.Context, body []stmt) (int, error) {
 	type place struct {
 		n     any
@@ -197,7 +197,7 @@ func measure(ctx context.Context, body []stmt) (int, error) {
 		p := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if deepest = max(deepest, p.level); deepest > limits.TemplateDepth {
-			return 0, limitError("expressions nested, or chained, more than %d levels", limits.TemplateDepth)
+			return 0, limitError("expressions nested or chained more than %d levels deep", limits.TemplateDepth)
 		}
 		if visited++; visited%4096 == 0 {
 			if err := ctx.Err(); err != nil {

@@ -2,7 +2,7 @@ package parse
 
 import "strings"
 
-// marks tell a format by what its templates write. The more specific ones come first.
+// marks identify a format by strings in its chat templates. The first match wins, so more specific marks come first.
 var marks = []struct {
 	format string
 	all    []string
@@ -22,10 +22,11 @@ var marks = []struct {
 	{"llama3", []string{"<|python_tag|>"}},
 	{"llama3", []string{"<|start_header_id|>", "ipython", "tool_calls"}},
 	{"llama3", []string{"<|start_header_id|>", "ipython", ".ToolCalls"}}, // a Go template
-	{"llama3", []string{"Respond in the format {\"name\": function name, \"parameters\": dictionary of argument name and its value}"}},
+	{"llama3", []string{`Respond in the format {"name": function name, ` +
+		`"parameters": dictionary of argument name and its value}`}},
 }
 
-// thinking are the tags that published templates write around thinking.
+// thinking lists the thinking tags of published templates.
 var thinking = []Tags{
 	thinkTags,
 	{"<|channel>", "<channel|>"},
@@ -38,8 +39,9 @@ var thinking = []Tags{
 	{"\u25c1think\u25b7", "\u25c1/think\u25b7"},
 }
 
-// Detect tells from the text of a chat template how its model writes tool calls, "" where it shows none, and the tags of
-// its thinking, none where it shows none. A model that only thinks has the format "thinking".
+// Detect returns the format of a model's tool calls and its thinking tags, as found in the text of its chat template.
+// The tags are empty if the template shows none. A model with thinking but without tool calls has the format
+// "thinking"; without either, name is "".
 func Detect(template string) (name string, think Tags) {
 	for _, t := range thinking {
 		if strings.Contains(template, t.Close) {
@@ -67,7 +69,7 @@ func containsAll(s string, all []string) bool {
 	return true
 }
 
-// Thinks gives the tags of a format's thinking.
+// Thinks returns the thinking tags of a format.
 func Thinks(name string) Tags {
 	if f, ok := lookup(name); ok {
 		return f.think
@@ -75,8 +77,8 @@ func Thinks(name string) Tags {
 	return Tags{}
 }
 
-// Opens tells whether a prompt ends inside thinking that it has opened: after the opening tag come at most white space and
-// the word that a format has there.
+// Opens reports whether a prompt ends inside thinking: only white space and the format's optional word follow the last
+// opening tag.
 func Opens(name string, think Tags, prompt string) bool {
 	word := ""
 	if f, ok := lookup(name); ok {

@@ -23,8 +23,10 @@ func TestDetect(t *testing.T) {
 		{`[AVAILABLE_TOOLS][TOOL_CALLS]`, "mistral", ""},
 		{`[THINK][/THINK][TOOL_CALLS]`, "mistral", "[/THINK]"},
 		{`{{- "<|python_tag|>" + tool_call.name + ".call(" }}`, "llama3", ""},
-		{`<|start_header_id|>{{ range .ToolCalls }}{"name": "{{ .Function.Name }}"}{{ end }}<|start_header_id|>ipython`, "llama3", ""},
-		{`{{ range .ToolCalls }}<tool_call>{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}`, "hermes", ""},
+		{`<|start_header_id|>{{ range .ToolCalls }}{"name": "{{ .Function.Name }}"}{{ end }}<|start_header_id|>ipython`,
+			"llama3", ""},
+		{`{{ range .ToolCalls }}<tool_call>{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}`,
+			"hermes", ""},
 		{`<|end_of_role|><|tool_call|>' + message['content']`, "granite", ""},
 		{`<｜DSML｜function_calls></think>`, "deepseek3.2", "</think>"},
 		{`{%- set toolcall_begin_token = '<minimax:tool_call>' -%}<invoke name="`, "minimax", ""},
@@ -42,14 +44,17 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// What is found in templates as published.
+// Detect finds the formats of published templates.
 func TestDetectPublished(t *testing.T) {
 	dir := corpus(t)
 	for part, want := range map[string]string{
-		"deepseek-r1_8b": "deepseek3", "deepseek-v2.5": "deepseek3", "deepseek-v3.1": "deepseek3", "granite4_": "hermes", "granite3.3_": "granite", "granite3.2-vision": "granite",
-		"llama3.1_": "llama3", "llama4": "llama3", "cogito_3b": "llama3", "qwen2.5-coder": "hermes", "qwen3-next": "hermes", "qwq_32b": "hermes", "rnj-1": "hermes",
-		"gemma4": "gemma4", "laguna": "glm-4.7", "nemotron35": "qwen3-coder", "qwen38": "qwen3-coder", "command-r7b": "cohere",
-		"llama2_": "", "gemma2": "", "tinyllama": "", "phi3_": "",
+		"deepseek-r1_8b": "deepseek3", "deepseek-v2.5": "deepseek3", "deepseek-v3.1": "deepseek3", "granite4_": "hermes",
+		"granite3.3_": "granite", "granite3.2-vision": "granite",
+		"llama3.1_": "llama3", "llama4": "llama3", "cogito_3b": "llama3", "qwen2.5-coder": "hermes", "qwen3-next": "hermes",
+		"qwq_32b": "hermes", "rnj-1": "hermes",
+		"gemma4": "gemma4", "laguna": "glm-4.7", "nemotron35": "qwen3-coder", "qwen38": "qwen3-coder",
+		"command-r7b": "cohere",
+		"llama2_":     "", "gemma2": "", "tinyllama": "", "phi3_": "",
 	} {
 		files, err := filepath.Glob(filepath.Join(dir, "*"+part+"*"))
 		if err != nil || len(files) == 0 {
@@ -84,7 +89,7 @@ func TestOpens(t *testing.T) {
 		}
 	}
 	if !Opens("llama3", thinkTags, "<think>") {
-		t.Error("the template's tags are not looked for")
+		t.Error("Opens ignores the template's own tags")
 	}
 }
 
@@ -105,11 +110,12 @@ func TestNew(t *testing.T) {
 		}
 	}
 	if tools, thinking := Abilities("nosuch"); tools || thinking || Known("nosuch") {
-		t.Error("an unknown format can do something")
+		t.Error("an unknown format has abilities")
 	}
 }
 
-// corpus finds the published templates, which are not part of the repository: in a folder shared in it or beside it.
+// corpus returns the folder of the published templates, which are not part of the repository: shared/chat-templates in
+// it or beside it.
 func corpus(t *testing.T) string {
 	t.Helper()
 	for _, up := range []string{"../..", "../../.."} {
@@ -118,11 +124,11 @@ func corpus(t *testing.T) string {
 			return dir
 		}
 	}
-	t.Skip("the corpus of published templates is not here: there is no folder shared/chat-templates")
+	t.Skip("no published templates: the folder shared/chat-templates does not exist")
 	return ""
 }
 
-// A call as each template writes it is read back.
+// The parser reads a call as each published template writes it.
 func TestPublishedCalls(t *testing.T) {
 	dir := filepath.Dir(corpus(t))
 	type function struct {
@@ -179,8 +185,9 @@ func TestPublishedCalls(t *testing.T) {
 		if len(events) > 0 {
 			_ = json.Unmarshal(events[0].Call.Arguments, &args)
 		}
-		if err != nil || len(events) != 1 && strings.TrimSpace(events[1].Text) != "" || events[0].Call.Name != want.Name || !reflect.DeepEqual(args, want.Arguments) {
-			t.Errorf("%s as %s: %q gives %s, %v", file, format, answer, say(events), err)
+		if err != nil || len(events) != 1 && strings.TrimSpace(events[1].Text) != "" || events[0].Call.Name != want.Name ||
+			!reflect.DeepEqual(args, want.Arguments) {
+			t.Errorf("%s as %s: %q gives %s, %v", file, format, answer, describe(events), err)
 		}
 		n++
 	}

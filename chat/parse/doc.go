@@ -1,14 +1,14 @@
-// Package parse takes apart what a model says: the answer, its thinking, and its calls of tools.
+// Package parse splits a model's output into content, thinking and tool calls.
 //
-// A [Parser] reads text as it comes and yields [Event]s in the order of the text. How a family of models writes its
-// thinking and its calls is a format; [New] finds it by its name, [Detect] by what a chat template shows.
+// A [Parser] reads streamed text and yields [Event]s in the order of the text. A format defines how a family of models
+// writes thinking and tool calls. [New] finds it by name; [Detect] recognizes it from a chat template.
 //
 // Contract:
-//   - However the text is cut into pieces, even between the bytes of a character, the events are the same, once adjacent
-//     ones of text are joined. Text of an event is never cut inside a character.
-//   - No text is lost, save tags and the white space around them. A call that cannot be read comes out as a [Damaged]
-//     event with its text. White space that may stand before a tag is held back until the next character.
-//   - A call comes out when it is complete, never in parts. What is held is bounded by [Options.MaxCall]; a longer call is
-//     damaged.
+//   - The events do not depend on how the text is split into pieces, even within a character, once adjacent text events
+//     are merged (see [Merge]). Text of an event is never split within a character.
+//   - No text is lost, except tags and the white space around them. A malformed call becomes a [Damaged] event with its
+//     text. White space that may precede a tag is held back until the next character.
+//   - A call is emitted when it is complete, never in parts. [Options.MaxCall] bounds the buffered text; a longer call
+//     is damaged.
 //   - Time is linear in the length of the text.
 package parse

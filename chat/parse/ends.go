@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// ender finds the end of a call.
+// ender finds the end of a call's body.
 type ender interface {
-	// add looks at the newest byte of what came since the opening tag. At the end it gives the length of the body. When it
-	// is told to be simple, any closing tag is the end.
+	// add processes the last byte of body, which is the text since the opening tag. At the end of the call it returns the
+	// length of the body. If simple, any closing tag ends the call.
 	add(body []byte, simple bool) (n int, ended bool)
-	// passed tells where the first closing tag ends that was taken for a part of the body, and its size; 0 = there is none.
+	// passed returns the end and length of the first closing tag that was considered part of the body; 0 if there is none.
 	passed() (at, size int)
-	// hopeless says why the body can be none any more; "" = it can.
-	hopeless() string
+	// rejected returns why the text cannot become a body; "" if it still can.
+	rejected() string
 }
 
-// skipped keeps the first closing tag that was passed over.
+// skipped records the first closing tag that was considered part of the body.
 type skipped struct{ at, size int }
 
 func (s *skipped) passed() (int, int) { return s.at, s.size }
-func (s *skipped) hopeless() string   { return "" }
+func (s *skipped) rejected() string   { return "" }
 
 func (s *skipped) skip(body []byte, tag string) {
 	if s.at == 0 {
@@ -33,6 +33,8 @@ type tagEnd struct {
 	skipped
 	tags []string
 }
+
+func tagsEnd(tags ...string) func() ender { return func() ender { return &tagEnd{tags: tags} } }
 
 func (e *tagEnd) add(body []byte, _ bool) (int, bool) {
 	for _, t := range e.tags {
@@ -48,13 +50,13 @@ func hasSuffix(body []byte, tag string) bool {
 	return n >= 0 && body[len(body)-1] == tag[len(tag)-1] && string(body[n:]) == tag
 }
 
-// jsonScan follows JSON byte by byte, as far as its strings and its nesting.
+// jsonScan tracks strings and nesting of JSON byte by byte.
 type jsonScan struct {
 	str, esc, begun bool
 	depth           int
 }
 
-// add tells whether a value that began with a bracket ends with the byte.
+// add reports whether b ends an object or list.
 func (s *jsonScan) add(b byte) bool {
 	switch {
 	case s.esc:
@@ -73,7 +75,7 @@ func (s *jsonScan) add(b byte) bool {
 	return false
 }
 
-// jsonTag ends a body of JSON at its tag, but not inside a string.
+// jsonTag ends a JSON body at its tag, unless the tag is inside a string.
 type jsonTag struct {
 	skipped
 	scan jsonScan
@@ -94,12 +96,12 @@ func (e *jsonTag) add(body []byte, simple bool) (int, bool) {
 	return len(body) - len(e.tag), true
 }
 
-// callEnd ends the body of a <tool_call>: not inside a string of JSON, and not inside a parameter.
+// callEnd ends the body of <tool_call>, unless the tag is inside a JSON string or a parameter.
 type callEnd struct {
 	skipped
 	scan   jsonScan
-	kind   byte // the first byte that is no white space
-	inside bool // a parameter
+	kind   byte // the first byte that is not white space
+	inside bool // in a string or parameter
 }
 
 func (e *callEnd) add(body []byte, simple bool) (int, bool) {
@@ -130,7 +132,7 @@ func (e *callEnd) add(body []byte, simple bool) (int, bool) {
 	return len(body) - len(tag), true
 }
 
-// jsonEnd ends a body with the JSON value that it is.
+// jsonEnd ends a body that is one JSON object or list.
 type jsonEnd struct {
 	skipped
 	scan jsonScan
@@ -140,7 +142,7 @@ func (e *jsonEnd) add(body []byte, _ bool) (int, bool) {
 	return len(body), e.scan.add(body[len(body)-1])
 }
 
-// gemmaEnd ends call:NAME{...} with its last brace, or at the closing tag where braces are missing.
+// gemmaEnd ends call:NAME{...} after its last brace, or at the closing tag if braces are missing.
 type gemmaEnd struct {
 	skipped
 	scan   jsonScan
@@ -166,17 +168,17 @@ func (e *gemmaEnd) add(body []byte, simple bool) (int, bool) {
 			e.quoted = !e.quoted
 		}
 	case e.quoted || b == '"' && bytes.HasSuffix(body, []byte(`<|"`)):
-	case !e.scan.begun && b != '{': // of the name
+	case !e.scan.begun && b != '{': // part of the name
 	default:
 		return len(body), e.scan.add(b)
 	}
 	return 0, false
 }
 
-// maxName bounds the name of a tool where only what follows shows its end.
+// maxName bounds the length of a tool's name in bytes, where only the text after it shows its end.
 const maxName = 512
 
-// mistralEnd ends a JSON value that a name may precede.
+// mistralEnd ends an optional name and a JSON value.
 type mistralEnd struct {
 	skipped
 	scan jsonScan
@@ -194,19 +196,20 @@ func (e *mistralEnd) add(body []byte, _ bool) (int, bool) {
 	return 0, false
 }
 
-func (e *mistralEnd) hopeless() string {
+func (e *mistralEnd) rejected() string {
 	if e.n > maxName {
-		return "there are no arguments"
+		return "no arguments"
 	}
 	return ""
 }
 
-// pythonEnd ends what follows the python tag: a JSON object, NAME.call(...), or the rest of the text, which is Python.
+// pythonEnd ends the text after the python tag: a JSON object, NAME.call(...), or Python code up to the end of the
+// text.
 type pythonEnd struct {
 	skipped
 	scan   jsonScan
-	kind   byte // the first byte that is no white space
-	called int  // 1 = it is a call, 2 = it is none
+	kind   byte // the first byte that is not white space
+	called int  // 0: unknown; 1: NAME.call(...); 2: Python code
 	paren  int
 	quote  byte
 	esc    bool
@@ -253,14 +256,15 @@ func (e *pythonEnd) add(body []byte, _ bool) (int, bool) {
 	return 0, false
 }
 
-// isName tells whether a text can name a tool.
+// isName reports whether s can be the name of a tool.
 func isName(s string) bool {
 	return s != "" && len(s) <= maxName && strings.IndexFunc(s, func(r rune) bool {
-		return !(r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r > 127)
+		return !(r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' ||
+			r > 127)
 	}) < 0
 }
 
-// firstByte is the first byte that is no white space; 0 = there is none.
+// firstByte returns the first byte that is not white space; 0 if there is none.
 func firstByte(body []byte) byte {
 	for _, b := range body {
 		if !isSpace(b) {

@@ -2,103 +2,110 @@ package parse
 
 import "errors"
 
-// format is how a family of models writes thinking and calls.
+// format defines how a family of models writes thinking and calls.
 type format struct {
 	think            Tags
-	anywhere         bool   // thinking may begin after text too; else only where the answer begins
-	name             string // a word that may follow the opening tag
-	callEndsThinking bool   // a call that begins inside thinking ends it: the closing tag was forgotten
+	anywhere         bool   // thinking may also begin after text; otherwise only at the start of the response
+	name             string // word that may follow the opening tag of thinking
+	callEndsThinking bool   // a call inside thinking ends the thinking: the model forgot the closing tag
 	forms            []form
-	bare             *form    // of a call that is the whole answer, without a tag
-	control          []string // tags that are dropped wherever they stand
-	noise            []string // texts that are dropped after a call
-	writes           *writing // how a call is written; nil = nobody has said
+	bare             *form       // form of a call without a tag, at the start of a response
+	control          []string    // tags dropped anywhere in the content
+	noise            []string    // texts dropped directly after a call
+	syntax           *callSyntax // for grammars of calls; nil: unknown
 }
 
-// form is a way to write a call.
+// form is one syntax of a call.
 type form struct {
-	open string // tag
-	tag  string // closing tag; "" when the body shows where it ends
+	open string // opening tag
+	tag  string // closing tag; "" if the body determines its own end
 	end  func() ender
-	// parse reads a body. When the text ended before the call did, complete is false, and the call must be whole all the same.
+	// parse parses a body. complete is false if the text ended inside the call; parse must then fail unless the call can
+	// be used as it is.
 	parse func(t tools, body string, complete bool) ([]ToolCall, error)
-	// untilEnd tells whether a call may end with the text.
+	// untilEnd reports whether the end of the text may end the call.
 	untilEnd func(body []byte) bool
 }
 
-// errNoCall says that a text which could have been a call is none.
+// errNoCall means that the text is not a call but content.
 var errNoCall = errors.New("no call")
 
 var thinkTags = Tags{"<think>", "</think>"}
 
-// toolCallForms are the forms in <tool_call>: a JSON object, or a function with parameters in tags, which may stand alone.
+// toolCallForms are the forms of <tool_call>: a JSON object, or a function with tagged parameters. The function may
+// also occur without <tool_call>.
 var toolCallForms = []form{
 	{open: "<tool_call>", tag: "</tool_call>", end: func() ender { return &callEnd{} }, parse: parseToolCall},
-	{open: "<function=", tag: "</function>", end: func() ender { return &tagEnd{tags: []string{"</function>"}} }, parse: parseBareFunction},
+	{open: "<function=", tag: "</function>", end: tagsEnd("</function>"), parse: parseBareFunction},
 }
 
-// formats are the known formats. Where ollama has a name for one, it is used.
+// formats are the known formats. They have Ollama's names where Ollama has one.
 var formats = map[string]*format{
-	// Text as it is.
+	// All text is content.
 	"passthrough": {},
-	// Only thinking.
+	// Thinking and content, no calls.
 	"thinking": {think: thinkTags},
-	// Hermes 2 Pro and everything since that writes JSON in <tool_call>: Qwen 2.5, Granite 4, ...
-	"hermes": {think: thinkTags, forms: toolCallForms, noise: []string{"</tool_call>"}, writes: &toolCallObjects},
-	"qwen3":  {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"}, writes: &toolCallObjects},
-	// <function=...> in <tool_call>; models of these families forget </think> before a call.
-	"qwen3-coder": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"}, writes: &toolCallFunctions},
-	"qwen3.5":     {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"}, writes: &toolCallFunctions},
-	"nemotron-3":  {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"}, writes: &toolCallFunctions},
-	// JSON lists in <TOOLCALL>: Nemotron before 3. The small one writes the tag in lower case.
+	// JSON in <tool_call>: Hermes 2 Pro, Qwen 2.5, Granite 4 and others.
+	"hermes": {think: thinkTags, forms: toolCallForms, noise: []string{"</tool_call>"}, syntax: &toolCallObjects},
+	"qwen3": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
+		syntax: &toolCallObjects},
+	// <function=...> in <tool_call>. These models sometimes forget </think> before a call.
+	"qwen3-coder": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
+		syntax: &toolCallFunctions},
+	"qwen3.5": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
+		syntax: &toolCallFunctions},
+	"nemotron-3": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
+		syntax: &toolCallFunctions},
+	// JSON lists in <TOOLCALL>: Nemotron before version 3. The small model writes the tag in lower case.
 	"nemotron": {think: thinkTags, forms: []form{
 		{open: "<TOOLCALL>", tag: "</TOOLCALL>", end: jsonTagEnd("</TOOLCALL>"), parse: parseJSON},
 		{open: "<toolcall>", tag: "</toolcall>", end: jsonTagEnd("</toolcall>"), parse: parseJSON},
-	}, writes: &writing{open: "<TOOLCALL>", begin: "[", next: ", ", end: "]</TOOLCALL>", call: objects("name", "arguments")}},
-	// GLM-4.5 to 4.7, and others with their tags.
+	}, syntax: &callSyntax{open: "<TOOLCALL>", begin: "[", next: ", ", end: "]</TOOLCALL>",
+		call: objects("name", "arguments")}},
+	// GLM 4.5 to 4.7, and other models with the same tags.
 	"glm-4.7": {think: thinkTags, forms: []form{
-		{open: "<tool_call>", tag: "</tool_call>", end: func() ender { return &tagEnd{tags: []string{"</tool_call>"}} }, parse: parseGLM},
-	}, writes: &glmCalls},
+		{open: "<tool_call>", tag: "</tool_call>", end: tagsEnd("</tool_call>"), parse: parseGLM},
+	}, syntax: &glmCalls},
 	"gemma4": {
 		think: Tags{"<|channel>", "<channel|>"}, anywhere: true, name: "thought\n",
-		forms: []form{{open: "<|tool_call>", tag: "<tool_call|>", end: func() ender { return &gemmaEnd{} }, parse: parseGemma}},
+		forms: []form{{open: "<|tool_call>", tag: "<tool_call|>", end: func() ender { return &gemmaEnd{} },
+			parse: parseGemma}},
 		noise: []string{"<tool_call|>", "<|tool_response>"},
-		// In JSON, which the model can be held to and which is read as well; what ends the call is its last brace.
-		writes: &writing{open: "<|tool_call>", begin: "call:", next: "<tool_call|><|tool_call>call:", call: named("")},
+		// Grammars write the arguments as JSON, which the parser also accepts. The last brace ends the call.
+		syntax: &callSyntax{open: "<|tool_call>", begin: "call:", next: "<tool_call|><|tool_call>call:", call: named("")},
 	},
-	// DeepSeek V3 and R1 with a fence of JSON, V3.1 without.
+	// DeepSeek V3 and R1 put the JSON in a code fence, V3.1 does not.
 	"deepseek3": {
 		think: thinkTags,
 		forms: []form{{
 			open: "<｜tool▁call▁begin｜>", tag: "<｜tool▁call▁end｜>",
-			end: func() ender {
-				return &tagEnd{tags: []string{"<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"}}
-			},
-			parse: parseDeepSeek,
+			end: tagsEnd("<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"), parse: parseDeepSeek,
 		}},
 		control: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"},
-		writes: &writing{
+		syntax: &callSyntax{
 			open: "<｜tool▁calls▁begin｜>", begin: "<｜tool▁call▁begin｜>", next: "<｜tool▁call▁end｜><｜tool▁call▁begin｜>",
 			end: "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", call: named("<｜tool▁sep｜>"),
 		},
 	},
-	// DeepSeek V3.2: elements in a tag, whose parameters say whether they are texts. MiniMax M2 writes the same without marks.
+	// DeepSeek V3.2: elements inside a tag, with an attribute that tells whether a parameter is a string. MiniMax M2
+	// writes the same elements without marks and without that attribute.
 	"deepseek3.2": {
 		think: thinkTags, forms: []form{invokeForm("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜")},
-		writes: invokes("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜"),
+		syntax: invokes("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜"),
 	},
 	"minimax": {
 		think: thinkTags, forms: []form{invokeForm("<minimax:tool_call>", "</minimax:tool_call>", "")},
-		writes: invokes("<minimax:tool_call>", "</minimax:tool_call>", ""),
+		syntax: invokes("<minimax:tool_call>", "</minimax:tool_call>", ""),
 	},
-	// [TOOL_CALLS] and a JSON list, or, since the tokenizer of version 11, a name and its arguments.
+	// [TOOL_CALLS] and a JSON list, or, since tokenizer version 11, a name and its arguments.
 	"mistral": {
 		think: Tags{"[THINK]", "[/THINK]"}, anywhere: true,
 		forms:  []form{{open: "[TOOL_CALLS]", end: func() ender { return &mistralEnd{} }, parse: parseMistral}},
-		writes: &writing{open: "[TOOL_CALLS]", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
+		syntax: &callSyntax{open: "[TOOL_CALLS]", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
 	},
-	// Llama 3.1 and later, and models made of them: the answer is a JSON object or a list of such, or a list of calls as
-	// Python writes them; or the python tag stands before an object or before Python. Llama 4 has tags around nothing.
+	// Llama 3.1 and later, and models derived from them. A call is a JSON object, a JSON list, or a list of Python calls,
+	// and is the whole response; or the python tag precedes a JSON object or Python code. Llama 4 writes empty python
+	// tags.
 	"llama3": {
 		forms: []form{{
 			open: "<|python_tag|>", end: func() ender { return &pythonEnd{} }, parse: parsePython,
@@ -107,43 +114,47 @@ var formats = map[string]*format{
 		bare:    &form{end: func() ender { return &jsonEnd{} }, parse: parseBare},
 		control: []string{"<|python_start|>", "<|python_end|>"},
 		noise:   []string{";", ",", "<|eom_id|>", "<|eot_id|>"},
-		writes:  &writing{next: "; ", call: objects("name", "parameters")},
+		syntax:  &callSyntax{next: "; ", call: objects("name", "parameters")},
 	},
-	// Granite 3, and Phi-4-mini: a JSON list after a tag; Phi closes it.
+	// Granite 3 and Phi-4-mini: a JSON list after a tag. Phi writes a closing tag.
 	"granite": {
 		think:  thinkTags,
 		forms:  []form{{open: "<|tool_call|>", end: func() ender { return &jsonEnd{} }, parse: parseJSON}},
 		noise:  []string{"<|/tool_call|>", "<|end_of_text|>"},
-		writes: &writing{open: "<|tool_call|>", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
+		syntax: &callSyntax{open: "<|tool_call|>", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
 	},
 	// Command R7B and later: JSON lists of actions.
 	"cohere": {
-		think:   Tags{"<|START_THINKING|>", "<|END_THINKING|>"},
-		forms:   []form{{open: "<|START_ACTION|>", tag: "<|END_ACTION|>", end: jsonTagEnd("<|END_ACTION|>"), parse: parseJSON}},
+		think: Tags{"<|START_THINKING|>", "<|END_THINKING|>"},
+		forms: []form{{open: "<|START_ACTION|>", tag: "<|END_ACTION|>", end: jsonTagEnd("<|END_ACTION|>"),
+			parse: parseJSON}},
 		control: []string{"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
-		writes:  &writing{open: "<|START_ACTION|>", begin: "[\n", next: ",\n", end: "\n]<|END_ACTION|>", call: objects("tool_name", "parameters")},
+		syntax: &callSyntax{open: "<|START_ACTION|>", begin: "[\n", next: ",\n", end: "\n]<|END_ACTION|>",
+			call: objects("tool_name", "parameters")},
 	},
 }
 
-// toolCallObjects and toolCallFunctions are the two ways to write what toolCallForms read.
+// Syntax of the calls that toolCallForms and GLM models use.
 var (
-	toolCallObjects = writing{
-		open: "<tool_call>", begin: "\n", next: "\n</tool_call>\n<tool_call>\n", end: "\n</tool_call>", call: objects("name", "arguments"),
+	toolCallObjects = callSyntax{
+		open: "<tool_call>", begin: "\n", next: "\n</tool_call>\n<tool_call>\n", end: "\n</tool_call>",
+		call: objects("name", "arguments"),
 	}
-	toolCallFunctions = writing{
+	toolCallFunctions = callSyntax{
 		open: "<tool_call>", begin: "\n", next: "\n</tool_call>\n<tool_call>\n", end: "\n</tool_call>", avoid: parameterClose,
 		call: element{
 			head: "<function=", afterName: ">\n", tail: "</function>",
 			open: parameterOpen, afterKey: ">\n", closed: "\n" + parameterClose + "\n", avoid: parameterClose,
 		}.call,
 	}
-	glmCalls = writing{
+	glmCalls = callSyntax{
 		open: "<tool_call>", next: "</tool_call>\n<tool_call>", end: "</tool_call>", avoid: "</arg_value>",
-		call: element{open: "<arg_key>", afterKey: "</arg_key><arg_value>", closed: "</arg_value>", avoid: "</arg_value>"}.call,
+		call: element{open: "<arg_key>", afterKey: "</arg_key><arg_value>", closed: "</arg_value>",
+			avoid: "</arg_value>"}.call,
 	}
 )
 
-// aliases are other names of formats: those of ollama, and of models that share a format.
+// aliases are other names of formats: names that Ollama uses, and models that share a format.
 var aliases = map[string]string{
 	"none":              "passthrough",
 	"qwen3-thinking":    "qwen3",

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// parseToolCall reads the body of a <tool_call>: JSON, or a function with its parameters in tags.
+// parseToolCall parses the body of <tool_call>: JSON, or functions with tagged parameters.
 func parseToolCall(t tools, body string, complete bool) ([]ToolCall, error) {
 	if firstByte([]byte(body)) == '<' {
 		return parseFunctions(t, body, complete)
@@ -13,7 +13,7 @@ func parseToolCall(t tools, body string, complete bool) ([]ToolCall, error) {
 	return parseJSON(t, body, complete)
 }
 
-// parseBareFunction reads a function whose opening tag is read up to its name and whose closing tag is read.
+// parseBareFunction parses a function without <tool_call>. body excludes "<function=" and the closing tag.
 func parseBareFunction(t tools, body string, complete bool) ([]ToolCall, error) {
 	body = "<function=" + body
 	if complete {
@@ -22,7 +22,7 @@ func parseBareFunction(t tools, body string, complete bool) ([]ToolCall, error) 
 	return parseFunctions(t, body, complete)
 }
 
-// parseFunctions reads <function=NAME>, parameters, </function>, once or more.
+// parseFunctions parses one or more functions: <function=NAME>, parameters, </function>.
 func parseFunctions(t tools, body string, complete bool) ([]ToolCall, error) {
 	var calls []ToolCall
 	for rest := strings.Trim(body, spaces); rest != ""; {
@@ -35,12 +35,12 @@ func parseFunctions(t tools, body string, complete bool) ([]ToolCall, error) {
 		rest = strings.TrimLeft(after, spaces)
 	}
 	if len(calls) == 0 {
-		return nil, fmt.Errorf("%w: it is empty", ErrCall)
+		return nil, fmt.Errorf("%w: empty body", ErrCall)
 	}
 	return calls, nil
 }
 
-// function cuts a text after its first function.
+// function splits off the first function of s.
 func function(s string) (text, after string, closed bool) {
 	for from := 0; ; {
 		i := strings.Index(s[from:], "</function>")
@@ -48,7 +48,7 @@ func function(s string) (text, after string, closed bool) {
 			return s, "", false
 		}
 		end := from + i + len("</function>")
-		// One that another function or nothing follows is the end: a value may speak of functions too.
+		// Only a tag before another function or the end closes the function: a value may contain the tag.
 		if rest := strings.TrimLeft(s[end:], spaces); rest == "" || strings.HasPrefix(rest, "<function=") {
 			return s[:end-len("</function>")], s[end:], true
 		}
@@ -65,7 +65,7 @@ func oneFunction(t tools, s string, complete bool) (ToolCall, error) {
 	}
 	s, ok := strings.CutPrefix(s, "<function=")
 	if !ok {
-		return wrong("it does not begin with <function=")
+		return wrong("the call does not begin with <function=")
 	}
 	name, rest, ok := strings.Cut(s, ">")
 	if name = unquote(name); !ok || name == "" {
@@ -86,7 +86,7 @@ func oneFunction(t tools, s string, complete bool) (ToolCall, error) {
 		args = append(args, arg{key: key, value: strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")})
 	}
 	if !complete {
-		if err := t.whole(name, args); err != nil {
+		if err := t.checkTruncated(name, args); err != nil {
 			return ToolCall{}, err
 		}
 	}
@@ -98,14 +98,15 @@ const (
 	parameterClose = "</parameter>"
 )
 
-// parameters reads the parameters of a function one after another.
+// parameters iterates over the parameters of a function.
 type parameters struct {
 	text string
-	at   int // what is read
-	end  int // of the next closing tag, where it begins; -1 = not looked for, len(text) = there is none
+	at   int // position in text
+	end  int // start of the next closing tag; -1: not searched yet; len(text): none
 }
 
-// next cuts the next parameter out. Where its closing tag is forgotten, the next one on a line of its own ends it.
+// next returns the next parameter. If its closing tag is missing, the next opening tag on a new line ends the
+// parameter. closed is false if neither was found.
 func (p *parameters) next() (key, value string, closed, ok bool) {
 	i := strings.Index(p.text[p.at:], parameterOpen)
 	if i < 0 {
@@ -134,7 +135,7 @@ func (p *parameters) next() (key, value string, closed, ok bool) {
 	return key, value, closed, true
 }
 
-// unquote trims a name, and takes quotes away that a model puts around it.
+// unquote trims white space and the quotes that some models put around a name.
 func unquote(s string) string {
 	s = strings.Trim(s, spaces)
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {

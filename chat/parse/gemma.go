@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// parseGemma reads call:NAME{key:value,...}. Strings stand in <|"|>, keys are bare. Where the closing tag came too early,
-// the brackets and the quote that are missing end with the body.
+// parseGemma parses call:NAME{key:value,...}. Strings are enclosed in <|"|>; keys have no quotes. If the closing tag
+// comes too early, the end of the body closes open brackets and strings.
 func parseGemma(t tools, body string, complete bool) ([]ToolCall, error) {
 	if !complete {
-		return nil, fmt.Errorf("%w: the text ends inside it", ErrIncomplete)
+		return nil, fmt.Errorf("%w: the text ends inside the call", ErrIncomplete)
 	}
 	s, ok := strings.CutPrefix(strings.Trim(body, spaces), "call:")
 	at := strings.IndexByte(s, '{')
 	if !ok || at < 0 {
-		return nil, fmt.Errorf("%w: it is not call:NAME{...}", ErrCall)
+		return nil, fmt.Errorf("%w: not of the form call:NAME{...}", ErrCall)
 	}
 	name := strings.Trim(s[:at], spaces)
 	if name == "" {
-		return nil, fmt.Errorf("%w: the name is empty", ErrCall)
+		return nil, fmt.Errorf("%w: no name", ErrCall)
 	}
 	g := gemma{s: s[at:], types: t[name].types}
 	var b bytes.Buffer
@@ -29,14 +29,14 @@ func parseGemma(t tools, body string, complete bool) ([]ToolCall, error) {
 		return nil, fmt.Errorf("%w: %w", ErrCall, err)
 	}
 	if g.space(); g.s != "" {
-		return nil, fmt.Errorf("%w: %q after the arguments", ErrCall, clip(g.s))
+		return nil, fmt.Errorf("%w: unexpected %q after the arguments", ErrCall, clip(g.s))
 	}
 	return []ToolCall{{Name: name, Arguments: b.Bytes()}}, nil
 }
 
-// gemma reads Gemma's notation and writes JSON.
+// gemma translates Gemma's notation of arguments to JSON.
 type gemma struct {
-	s     string              // what is left
+	s     string              // remaining input
 	types map[string][]string // of the arguments
 }
 
@@ -45,7 +45,7 @@ const maxDepth = 200
 
 func (g *gemma) space() { g.s = strings.TrimLeft(g.s, spaces) }
 
-// take reads a text if it comes next.
+// take consumes text if the input begins with it.
 func (g *gemma) take(text string) bool {
 	rest, ok := strings.CutPrefix(g.s, text)
 	g.s = rest
@@ -71,10 +71,10 @@ func (g *gemma) object(b *bytes.Buffer, depth int) error {
 	})
 }
 
-// list reads items between brackets. Commas separate them, one may follow the last.
+// list parses items between brackets, separated by commas. A trailing comma is allowed.
 func (g *gemma) list(b *bytes.Buffer, depth int, open, end string, item func(first bool) error) error {
 	if depth > maxDepth {
-		return errors.New("it is nested too deeply")
+		return errors.New("nested too deeply")
 	}
 	g.take(open)
 	b.WriteString(open)
@@ -83,7 +83,7 @@ func (g *gemma) list(b *bytes.Buffer, depth int, open, end string, item func(fir
 			break
 		}
 		if !first && !g.take(",") {
-			return fmt.Errorf("%q where a comma belongs", clip(g.s))
+			return fmt.Errorf("expected a comma, got %q", clip(g.s))
 		}
 		if g.space(); g.s == "" || g.take(end) {
 			break
@@ -100,20 +100,20 @@ func (g *gemma) key() (string, error) {
 	if s, ok, err := g.str(); ok || err != nil {
 		g.space()
 		if !g.take(":") {
-			return "", fmt.Errorf("%q where a colon belongs", clip(g.s))
+			return "", fmt.Errorf("expected a colon, got %q", clip(g.s))
 		}
 		return s, err
 	}
 	at := strings.IndexAny(g.s, ":{}[],")
 	if at <= 0 || g.s[at] != ':' {
-		return "", fmt.Errorf("%q where a key belongs", clip(g.s))
+		return "", fmt.Errorf("expected a key, got %q", clip(g.s))
 	}
 	key := strings.Trim(g.s[:at], spaces)
 	g.s = g.s[at+1:]
 	return key, nil
 }
 
-// str reads a string in Gemma's quotes or in those of JSON.
+// str parses a string in Gemma's or JSON's quotes. It returns false if there is none.
 func (g *gemma) str() (string, bool, error) {
 	if g.take(gemmaQuote) {
 		text, rest, _ := strings.Cut(g.s, gemmaQuote)
@@ -137,7 +137,7 @@ func (g *gemma) str() (string, bool, error) {
 	return text, true, nil
 }
 
-// jsonString is the length of the string that a text begins with; -1 = it does not end.
+// jsonString returns the length of the JSON string at the start of s; -1 if it is unterminated.
 func jsonString(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
@@ -178,7 +178,7 @@ func (g *gemma) value(b *bytes.Buffer, depth int, types []string) error {
 		b.WriteString("null")
 	case word != "" && json.Valid([]byte(word)):
 		b.WriteString(word)
-	default: // a string without its quotes
+	default: // a string without quotes
 		b.Write(typed(word, types))
 	}
 	return nil

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// The tags of a GLM call are in this cycle.
+// glmCycle is the order of the tags in a GLM call, which repeats.
 var glmCycle = [...]string{"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}
 
-// parseGLM reads NAME, then keys and values in their tags. A call with missing tags is repaired, unless the end of the text
-// cut it: what is missing then is not known.
+// parseGLM parses NAME and tagged keys and values. It repairs missing tags, except at the end of the text, where it is
+// unknown what is missing.
 func parseGLM(t tools, body string, complete bool) ([]ToolCall, error) {
 	name, args, err := glmCall(body)
 	if err != nil && complete {
@@ -19,7 +19,7 @@ func parseGLM(t tools, body string, complete bool) ([]ToolCall, error) {
 		}
 	}
 	if err == nil && !complete {
-		err = t.whole(name, args)
+		err = t.checkTruncated(name, args)
 	} else if err != nil && !complete {
 		err = fmt.Errorf("%w: %w", ErrIncomplete, err)
 	}
@@ -30,7 +30,7 @@ func parseGLM(t tools, body string, complete bool) ([]ToolCall, error) {
 	return []ToolCall{c}, err
 }
 
-// glmTag finds the next tag and its place in the cycle; -1 = there is none.
+// glmTag finds the next tag and its index in glmCycle; -1 if there is none.
 func glmTag(s string) (at, tag int) {
 	for from := 0; ; {
 		i := strings.IndexByte(s[from:], '<')
@@ -45,8 +45,8 @@ func glmTag(s string) (at, tag int) {
 	}
 }
 
-// glmCall reads a body whose tags are right. Keys and values pair by their order. The name is the text before the first
-// tag, else that after the last; other text outside of the tags says nothing.
+// glmCall parses a body with correct tags. The n-th key belongs to the n-th value. The name is the text before the
+// first tag, or if that is empty, the text after the last tag. Other text outside of tags is ignored.
 func glmCall(body string) (name string, args []arg, err error) {
 	var keys, values []string
 	var outside []string
@@ -74,13 +74,13 @@ func glmCall(body string) (name string, args []arg, err error) {
 		rest = rest[end+len(glmCycle[next]):]
 	}
 	if len(keys) != len(values) {
-		return "", nil, fmt.Errorf("%w: it has %d keys and %d values", ErrCall, len(keys), len(values))
+		return "", nil, fmt.Errorf("%w: %d keys but %d values", ErrCall, len(keys), len(values))
 	}
 	if name = strings.TrimSpace(outside[0]); name == "" {
 		name = strings.TrimSpace(outside[len(outside)-1])
 	}
 	if name == "" {
-		return "", nil, fmt.Errorf("%w: the name is empty", ErrCall)
+		return "", nil, fmt.Errorf("%w: no name", ErrCall)
 	}
 	for i := range keys {
 		args = append(args, arg{key: keys[i], value: values[i]})
@@ -88,8 +88,8 @@ func glmCall(body string) (name string, args []arg, err error) {
 	return name, args, nil
 }
 
-// glmRepair adds the tags that are missing. They follow their cycle: text that stands where a tag should open belongs into
-// it, and tags up to the one that was found are inserted.
+// glmRepair inserts missing tags so that they follow glmCycle. Text at a position where a tag should open becomes the
+// content of that tag.
 func glmRepair(s string) string {
 	at, tag := glmTag(s)
 	if at < 0 {
@@ -130,7 +130,7 @@ func glmRepair(s string) string {
 			for last := want; last != tag; last = (last + 1) % len(glmCycle) {
 				inserted = last
 			}
-			if inserted%2 == 1 { // the text belongs before the closing tag that comes last
+			if inserted%2 == 1 { // the text belongs before the last inserted closing tag
 				for want != inserted {
 					insert()
 				}

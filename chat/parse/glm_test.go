@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// tags writes K( )K V( )V out.
+// tags expands K( )K V( )V to the tags of GLM.
 func tags(s string) string {
 	return strings.NewReplacer("K(", "<arg_key>", ")K", "</arg_key>", "V(", "<arg_value>", ")V", "</arg_value>").Replace(s)
 }
 
-// The forms of a damaged call, with the repaired text.
+// Damaged calls and their repaired text.
 func TestGLMRepair(t *testing.T) {
 	for _, c := range []struct{ in, want, args string }{
 		{"fK(k)KV(v)V", "fK(k)KV(v)V", `{"k":"v"}`},

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,33 +12,35 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// ErrNoGrammar says that a format's calls cannot be described.
-var ErrNoGrammar = fmt.Errorf("it is not known how the model writes calls")
+// ErrNoGrammar means that no grammar can describe the calls of a format.
+var ErrNoGrammar = errors.New("no grammar can describe the model's tool calls")
 
-// Offer is a tool that a grammar allows calls of.
+// Offer is a tool whose calls a grammar allows.
 type Offer struct {
 	Tool
-	// Strict holds the arguments to the tool's schema, as far as the format writes them as JSON: where it writes texts as they are, any
-	// text goes, but for those of an enum. Without it arguments are any that the format can write.
+	// Strict restricts the arguments to the tool's schema. In formats that do not write strings as JSON, a string
+	// parameter is restricted only if it is an enum. If not strict, the grammar allows all arguments that the format can
+	// write.
 	Strict bool
 }
 
-// Grammar is calls of tools as EBNF of package grammar: rules without the one named root.
+// Grammar describes tool calls as EBNF rules of package grammar, without the rule root.
 type Grammar struct {
-	Rules string // "calls" is a whole text of one or more calls; "rest" is what of that comes after Open
-	Open  string // the tag with which calls begin; "" where they have none, and only their text tells them from an answer
+	Rules string // "calls" matches one or more calls; "rest" matches the same text after Open
+	Open  string // opening tag of calls; "" if the format has none and only the text distinguishes calls from content
 }
 
-// CallGrammar describes how the models of a format call tools: one of them once, or any of them any number of times. Its error wraps
-// ErrNoGrammar, or is about a schema that is no JSON object. What the schemas demand is for who compiles the grammar to find out.
+// CallGrammar returns the grammar of a format's calls: exactly one call with once, otherwise one or more. The error
+// wraps ErrNoGrammar or reports a schema that is not a JSON object. Unsupported schemas are reported later, when the
+// caller compiles the grammar.
 func CallGrammar(name string, offers []Offer, once bool) (Grammar, error) {
 	f, _ := lookup(name)
-	if f == nil || f.writes == nil {
-		return Grammar{}, fmt.Errorf("%w (%s)", ErrNoGrammar, clip(name))
+	if f == nil || f.syntax == nil {
+		return Grammar{}, fmt.Errorf("%w: format %q is not supported", ErrNoGrammar, clip(name))
 	}
-	w := f.writes
+	w := f.syntax
 	if len(offers) == 0 {
-		return Grammar{}, fmt.Errorf("%w: there is no tool", ErrNoGrammar)
+		return Grammar{}, fmt.Errorf("%w: there are no tools", ErrNoGrammar)
 	}
 	var b strings.Builder
 	var calls []string
@@ -50,7 +53,7 @@ func CallGrammar(name string, offers []Offer, once bool) (Grammar, error) {
 		fmt.Fprintf(&b, "%s ::= %s\n", rule, call)
 		calls = append(calls, rule)
 		if b.Len() > limits.GrammarSource {
-			return Grammar{}, fmt.Errorf("the tools make a grammar of more than %d bytes", limits.GrammarSource)
+			return Grammar{}, fmt.Errorf("the grammar of the tools exceeds %d bytes", limits.GrammarSource)
 		}
 	}
 	more := ""
@@ -67,15 +70,15 @@ func CallGrammar(name string, offers []Offer, once bool) (Grammar, error) {
 	return Grammar{Rules: b.String(), Open: w.open}, nil
 }
 
-// writing is how the models of a format write calls, in the form that they were trained with.
-type writing struct {
-	open             string // tag
-	begin, next, end string // between that and the first call, between calls, after the last
-	avoid            string // the tag that ends a value that is text as it is; "" where there are no such values
+// callSyntax is the syntax of calls as the models of a format were trained to write them.
+type callSyntax struct {
+	open             string // opening tag
+	begin, next, end string // between the tag and the first call, between calls, after the last call
+	avoid            string // closing tag of unquoted string values; "" if there are none
 	call             func(Offer) (string, error)
 }
 
-// objects are calls as JSON objects with these keys.
+// objects describes calls as JSON objects with these keys.
 func objects(name, arguments string) func(Offer) (string, error) {
 	return func(o Offer) (string, error) {
 		args, err := o.arguments()
@@ -83,7 +86,7 @@ func objects(name, arguments string) func(Offer) (string, error) {
 	}
 }
 
-// named are calls as a name and JSON.
+// named describes calls as a name, a separator and arguments as JSON.
 func named(between string) func(Offer) (string, error) {
 	return func(o Offer) (string, error) {
 		args, err := o.arguments()
@@ -91,7 +94,7 @@ func named(between string) func(Offer) (string, error) {
 	}
 }
 
-// arguments are the arguments of a call as JSON.
+// arguments returns the rule of a call's arguments as JSON.
 func (o Offer) arguments() (string, error) {
 	if !o.Strict {
 		return jsonSign + `{"type": "object"}`, nil
@@ -104,7 +107,7 @@ func (o Offer) arguments() (string, error) {
 	return jsonSign + text, err
 }
 
-// schema is that of the arguments, which are an object.
+// schema returns the schema of the arguments. Its type defaults to object.
 func (o Offer) schema() (*jinja.Dict, error) {
 	out := jinja.NewDict()
 	if len(o.Parameters) > 0 && string(o.Parameters) != "null" {
@@ -115,19 +118,19 @@ func (o Offer) schema() (*jinja.Dict, error) {
 		out = d
 	}
 	if _, typed := out.Get("type"); !typed {
-		_ = out.Set("type", "object") // text can be a key
+		_ = out.Set("type", "object") // cannot fail: the key is a string
 	}
 	return out, nil
 }
 
-// element is how a format writes arguments one by one, in tags.
+// element describes calls whose arguments are in tags, one tag per argument.
 type element struct {
 	head, afterName, tail  string // of a call
 	open, afterKey, closed string // of an argument
-	beforeJSON             string // in place of afterKey where the value is JSON; "" = the same
-	avoid                  string // what a value cannot hold
+	beforeJSON             string // replaces afterKey if the value is JSON; "": afterKey
+	avoid                  string // text that a value must not contain
 
-	defs definitions // of the tool at hand
+	defs definitions // of the current tool
 }
 
 func (e element) call(o Offer) (string, error) {
@@ -136,7 +139,7 @@ func (e element) call(o Offer) (string, error) {
 		return "", err
 	}
 	if strings.ContainsAny(o.Name, "<>\"\n") {
-		return "", fmt.Errorf("%w: its name has characters of their tags", ErrNoGrammar)
+		return "", fmt.Errorf("%w: the tool's name contains one of the characters < > \" or a line break", ErrNoGrammar)
 	}
 	e.defs = definitionsOf(o.Parameters)
 	head, tail := literal(e.head+o.Name+e.afterName), literal(e.tail)
@@ -176,16 +179,16 @@ func (e element) call(o Offer) (string, error) {
 			part = group(part) + "?"
 		}
 		parts = append(parts, part)
-		// Each parameter may bring the definitions along.
+		// Each parameter may include a copy of the schema's definitions.
 		if size += len(part); size > limits.GrammarSource {
-			err = fmt.Errorf("its grammar has more than %d bytes", limits.GrammarSource)
+			err = fmt.Errorf("its grammar exceeds %d bytes", limits.GrammarSource)
 		}
 		return err == nil
 	})
 	return seq(append(parts, tail)...), err
 }
 
-// value is an argument of a schema: JSON where it is never a text, one of the texts of an enum, else any text.
+// value returns the rule of an argument: JSON if its schema excludes strings, the values of a string enum, or any text.
 func (e element) value(root *jinja.Dict, schema jinja.Value) (string, error) {
 	d, ok := schema.(*jinja.Dict)
 	if !ok {
@@ -212,7 +215,7 @@ func (e element) value(root *jinja.Dict, schema jinja.Value) (string, error) {
 	return group(strings.Join(words, " | ")), nil
 }
 
-// within is a schema with the definitions of the one that it stands in.
+// within adds the definitions of root to one of its subschemas.
 func within(root *jinja.Dict, schema string) string {
 	var defs []string
 	for _, key := range []string{"$defs", "definitions"} {
@@ -234,7 +237,7 @@ func dict(d *jinja.Dict, key string) (*jinja.Dict, bool) {
 	return out, ok
 }
 
-// texts is a list of texts; one that holds something else is none.
+// texts returns a list of strings; nil if it contains anything else.
 func texts(d *jinja.Dict, key string) (out []string) {
 	v, _ := d.Get(key)
 	list, ok := v.(*jinja.List)
@@ -251,9 +254,9 @@ func texts(d *jinja.Dict, key string) (out []string) {
 	return out
 }
 
-// The notation of EBNF.
+// EBNF notation.
 
-// jsonSign stands before a schema.
+// jsonSign introduces a JSON schema.
 const jsonSign = "%json "
 
 func seq(parts ...string) string {
@@ -264,19 +267,20 @@ func group(s string) string { return "(" + s + ")" }
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 
-// literal is a text as it is.
+// literal returns a quoted terminal.
 func literal(s string) string { return `"` + escapes.Replace(s) + `"` }
 
 var classEscapes = regexp.MustCompile(`[\\\]\[^-]`)
 
-// without is any text that a tag does not stand in, whose first character is in it once. Such a text is characters that begin no tag, and
-// beginnings of one that break off: before another beginning, before a character that does not go on, or where the text ends.
+// without returns the rule of any text that does not contain tag. The first character of tag must occur in it only
+// once. Such a text consists of characters that do not begin the tag, and of proper prefixes of the tag. A prefix ends
+// before another prefix, before a character that does not continue it, or at the end of the text.
 func without(tag string) string {
 	class := func(chars string) string { return "[^" + classEscapes.ReplaceAllString(chars, `\$0`) + "]" }
 	runes := []rune(tag)
 	first, last := string(runes[0]), len(runes)-1
-	begun := ""                                  // how a beginning may go on, from its second character
-	broken := class(first + string(runes[last])) // how one breaks off
+	begun := ""                                  // rest of a prefix, from its second character
+	broken := class(first + string(runes[last])) // rest of a prefix, and a character that does not continue it
 	for i := last - 1; i > 0; i-- {
 		r := string(runes[i])
 		broken = group(class(first+r) + " | " + literal(r) + " " + broken)

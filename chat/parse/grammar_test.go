@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/grammar"
 )
 
-// letters is a vocabulary of bytes.
+// letters returns a vocabulary of single bytes.
 func letters() *grammar.Vocabulary {
 	tokens := make([][]byte, 256)
 	for b := range tokens {
@@ -21,7 +21,7 @@ func letters() *grammar.Vocabulary {
 	return grammar.NewVocabulary(tokens, nil)
 }
 
-// write writes a random text of a grammar.
+// write generates a random text of a grammar.
 func write(t *testing.T, g *grammar.Grammar, v *grammar.Vocabulary, r *rand.Rand) string {
 	t.Helper()
 	m, err := g.Matcher(v, -1)
@@ -61,11 +61,13 @@ func compile(t *testing.T, rules, root string) *grammar.Grammar {
 	return g
 }
 
-var strictTool = Offer{Strict: true, Tool: Tool{Name: "do.it-2", Parameters: json.RawMessage(`{"type":"object","$defs":{"n":{"type":"integer","minimum":0,"maximum":9999}},
-	"properties":{"city":{"type":"string","enum":["a\nb","c<d"]},"n":{"$ref":"#/$defs/n"},"any":{"type":"string"},"when":{"type":["number","null"]},"list":{"type":"array","items":{"$ref":"#/$defs/n"}},
+var strictTool = Offer{Strict: true, Tool: Tool{Name: "do.it-2", Parameters: json.RawMessage(`{
+	"type":"object","$defs":{"n":{"type":"integer","minimum":0,"maximum":9999}},
+	"properties":{"city":{"type":"string","enum":["a\nb","c<d"]},"n":{"$ref":"#/$defs/n"},"any":{"type":"string"},
+		"when":{"type":["number","null"]},"list":{"type":"array","items":{"$ref":"#/$defs/n"}},
 	"ok":{"type":"boolean"}},"required":["city","when","list"],"additionalProperties":false}`)}}
 
-// What a format's grammar writes is calls to its parser.
+// A format's parser accepts all texts that its grammar generates.
 func TestCallGrammar(t *testing.T) {
 	v := letters()
 	offers := []Offer{strictTool, {Tool: weather}, {Tool: Tool{Name: "f"}}}
@@ -101,13 +103,13 @@ func TestCallGrammar(t *testing.T) {
 					}
 					for _, e := range events {
 						if e.Kind != Call {
-							t.Fatalf("%q: %s", text, say(events))
+							t.Fatalf("%q: %s", text, describe(events))
 						}
 						if e.Call.Name == strictTool.Name {
 							strict++
 							checkStrict(t, text, e.Call.Arguments)
 						} else if e.Call.Name != "f" && e.Call.Name != weather.Name || !json.Valid(e.Call.Arguments) {
-							t.Fatalf("%q: %s", text, say(events))
+							t.Fatalf("%q: %s", text, describe(events))
 						}
 					}
 					if len(events) == 0 || once && len(events) != 1 {
@@ -123,18 +125,19 @@ func TestCallGrammar(t *testing.T) {
 			}
 		})
 	}
-	if _, err := CallGrammar("hermes", []Offer{{Strict: true, Tool: Tool{Name: "f", Parameters: json.RawMessage(`[]`)}}}, false); err == nil {
-		t.Error("a schema that is no object is taken")
+	if _, err := CallGrammar("hermes", []Offer{{Strict: true, Tool: Tool{Name: "f", Parameters: json.RawMessage(`[]`)}}},
+		false); err == nil {
+		t.Error("a schema that is not an object was accepted")
 	}
 	if _, err := CallGrammar("qwen3.5", []Offer{{Tool: Tool{Name: "<f>"}}}, false); !errors.Is(err, ErrNoGrammar) {
-		t.Errorf("a name of tags: %v", err)
+		t.Errorf("a tool name with tags: %v", err)
 	}
 	if _, err := CallGrammar("hermes", nil, false); !errors.Is(err, ErrNoGrammar) {
 		t.Errorf("no tools: %v", err)
 	}
 }
 
-// checkStrict checks arguments of strictTool.
+// checkStrict checks that arguments match the schema of strictTool.
 func checkStrict(t *testing.T, text string, arguments json.RawMessage) {
 	t.Helper()
 	var a struct {
@@ -147,7 +150,8 @@ func checkStrict(t *testing.T, text string, arguments json.RawMessage) {
 	}
 	d := json.NewDecoder(strings.NewReader(string(arguments)))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil || a.City == nil || *a.City != "a\nb" && *a.City != "c<d" || a.List == nil || !strings.Contains(string(arguments), `"when":`) {
+	if err := d.Decode(&a); err != nil || a.City == nil || *a.City != "a\nb" && *a.City != "c<d" || a.List == nil ||
+		!strings.Contains(string(arguments), `"when":`) {
 		t.Fatalf("%q: arguments %s: %v", text, arguments, err)
 	}
 }
@@ -156,7 +160,8 @@ func TestWithout(t *testing.T) {
 	g := compile(t, "text ::= "+without("</ab>")+"\n", `"[" text "</ab>"`)
 	v := letters()
 	for text, want := range map[string]bool{
-		"[</ab>": true, "[x</ab>": true, "[</a</ab>": true, "[<<</ab>": true, "[</ab</ab>": true, "[</</ab>": true, "[</a>\n<b></ab>": true, "[</ax</ab>": true,
+		"[</ab>": true, "[x</ab>": true, "[</a</ab>": true, "[<<</ab>": true, "[</ab</ab>": true, "[</</ab>": true,
+		"[</a>\n<b></ab>": true, "[</ax</ab>": true,
 		"[</ab></ab>": false, "[x</ab>y</ab>": false, "[": false, "[</ab": false, "[<</ab></ab>": false,
 	} {
 		m, err := g.Matcher(v, -1)
@@ -168,7 +173,7 @@ func TestWithout(t *testing.T) {
 			got = got && m.Accept(int32(b)) == nil
 		}
 		if got = got && m.Done(); got != want {
-			t.Errorf("%q is taken: %v, want %v", text, got, want)
+			t.Errorf("%q: accepted %v, want %v", text, got, want)
 		}
 	}
 	r := rand.New(rand.NewPCG(3, 4))

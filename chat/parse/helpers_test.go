@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// weather is a tool with a parameter of each kind.
+// weather is a tool with one parameter of each type.
 var weather = Tool{Name: "get_weather", Parameters: json.RawMessage(`{"type":"object","properties":{
 	"city":{"type":"string"},"days":{"type":"integer"},"high":{"type":"number"},"wet":{"type":"boolean"},
 	"list":{"type":"array"},"more":{"type":"object"},"any":{"anyOf":[{"type":"string"},{"type":"integer"}]},
@@ -26,7 +26,7 @@ func mustNew(t testing.TB, name string, o Options) Parser {
 	return p
 }
 
-// feed gives a parser pieces of text and joins what comes out.
+// feed parses pieces of text and merges the events.
 func feed(t testing.TB, p Parser, pieces ...string) ([]Event, error) {
 	t.Helper()
 	var out []Event
@@ -40,17 +40,17 @@ func feed(t testing.TB, p Parser, pieces ...string) ([]Event, error) {
 	}
 	for _, e := range out {
 		if e.Kind != Call && e.Text == "" {
-			t.Error("an event without text")
+			t.Error("text event without text")
 		}
 		if e.Kind == Damaged != (e.Err != nil) {
-			t.Errorf("error %v of an event of kind %v", e.Err, e.Kind)
+			t.Errorf("%v event with error %v", e.Kind, e.Err)
 		}
 	}
 	return Merge(out), err
 }
 
-// say writes events as a test's table has them.
-func say(events []Event) string {
+// describe formats events: C"content", T"thinking", D"damaged", I"incomplete", and name{arguments}#id for a call.
+func describe(events []Event) string {
 	var out []string
 	for _, e := range events {
 		switch e.Kind {
@@ -75,23 +75,24 @@ func say(events []Event) string {
 	return strings.Join(out, " ")
 }
 
-// check parses a text at once, cut in two at every byte, and byte by byte.
+// check parses a text in one piece, split at every byte, and byte by byte.
 func check(t *testing.T, name string, o Options, text, want string) {
 	t.Helper()
 	whole, err := feed(t, mustNew(t, name, o), text)
-	if got := say(whole); got != want {
+	if got := describe(whole); got != want {
 		t.Errorf("%s %q:\n got %s\nwant %s", name, text, got, want)
 		return
 	}
-	damaged := strings.HasPrefix(want, "D") || strings.HasPrefix(want, "I") || strings.Contains(want, " D\"") || strings.Contains(want, " I\"")
+	damaged := strings.HasPrefix(want, "D") || strings.HasPrefix(want, "I") || strings.Contains(want, " D\"") ||
+		strings.Contains(want, " I\"")
 	if damaged != (err != nil) || err != nil && !errors.Is(err, ErrCall) && !errors.Is(err, ErrIncomplete) {
 		t.Errorf("%s %q: error %v", name, text, err)
 	}
 	same := func(how string, pieces ...string) {
 		t.Helper()
 		got, err2 := feed(t, mustNew(t, name, o), pieces...)
-		if say(got) != want || fmt.Sprint(err2) != fmt.Sprint(err) {
-			t.Errorf("%s %q %s:\n got %s, %v\nwant %s, %v", name, text, how, say(got), err2, want, err)
+		if describe(got) != want || fmt.Sprint(err2) != fmt.Sprint(err) {
+			t.Errorf("%s %q %s:\n got %s, %v\nwant %s, %v", name, text, how, describe(got), err2, want, err)
 		}
 	}
 	for i := range len(text) + 1 {
@@ -108,12 +109,12 @@ func bytesOf(text string) []string {
 	return out
 }
 
-// wholeRunes checks that no event of text ends inside a character of valid text.
+// wholeRunes checks that no text event of valid text ends inside a character.
 func wholeRunes(t testing.TB, events []Event) {
 	t.Helper()
 	for _, e := range events {
 		if !utf8.ValidString(e.Text) {
-			t.Errorf("%q is cut inside a character", e.Text)
+			t.Errorf("%q is split inside a character", e.Text)
 		}
 	}
 }

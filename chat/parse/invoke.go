@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// invokeForm is the form of calls as XML elements with attributes: <invoke name="f"><parameter name="k">v</parameter></invoke>,
-// once or more between tags. DeepSeek V3.2 writes a mark of its own before the names of its elements.
+// invokeForm returns the form of calls as XML elements, one or more between the tags open and end: <invoke
+// name="f"><parameter name="k">v</parameter></invoke>. mark precedes the names of elements (DeepSeek V3.2).
 func invokeForm(open, end, mark string) form {
 	return form{
 		open: open, tag: end,
-		end: func() ender { return &tagEnd{tags: []string{end}} },
+		end: tagsEnd(end),
 		parse: func(t tools, body string, complete bool) ([]ToolCall, error) {
 			return parseInvokes(t, mark, body, complete)
 		},
@@ -29,14 +29,14 @@ func parseInvokes(t tools, mark, body string, complete bool) ([]ToolCall, error)
 		head, inner, _ := strings.Cut(rest, ">")
 		name, ok := attribute(head, "<"+mark+"invoke", "name")
 		if !ok || name == "" {
-			return wrong("it does not begin with an invoke that has a name")
+			return wrong("the call does not begin with an invoke element that has a name")
 		}
 		args, after, ok := parseParameters(mark, inner)
 		if !ok {
 			return wrong("an element is not closed")
 		}
 		if !complete {
-			if err := t.whole(name, args); err != nil {
+			if err := t.checkTruncated(name, args); err != nil {
 				return nil, err
 			}
 		}
@@ -48,12 +48,12 @@ func parseInvokes(t tools, mark, body string, complete bool) ([]ToolCall, error)
 		rest = after
 	}
 	if len(calls) == 0 {
-		return wrong("it is empty")
+		return wrong("empty body")
 	}
 	return calls, nil
 }
 
-// parseParameters reads the parameters of an invoke and its closing tag.
+// parseParameters parses the parameters of an invoke element and its closing tag.
 func parseParameters(mark, s string) (args []arg, after string, ok bool) {
 	for {
 		s = strings.TrimLeft(s, spaces)
@@ -85,7 +85,7 @@ func parseParameters(mark, s string) (args []arg, after string, ok bool) {
 	}
 }
 
-// attribute finds an attribute of an element whose opening tag, up to its last character, is given.
+// attribute returns an attribute of an element. head is the opening tag without ">".
 func attribute(head, element, name string) (value string, ok bool) {
 	rest, ok := strings.CutPrefix(head, element)
 	if !ok {
@@ -99,14 +99,16 @@ func attribute(head, element, name string) (value string, ok bool) {
 	return value, ok
 }
 
-// invokes is how such calls are written. With a mark, parameters say whether their values are texts.
-func invokes(open, end, mark string) *writing {
+// invokes returns the syntax of these calls. With a mark, an attribute of a parameter tells whether its value is a
+// string.
+func invokes(open, end, mark string) *callSyntax {
 	e := element{
 		head: "<" + mark + `invoke name="`, afterName: "\">\n", tail: "</" + mark + "invoke>",
-		open: "<" + mark + `parameter name="`, afterKey: `">`, closed: "</" + mark + "parameter>\n", avoid: "</" + mark + "parameter>",
+		open: "<" + mark + `parameter name="`, afterKey: `">`, closed: "</" + mark + "parameter>\n", avoid: "</" + mark +
+			"parameter>",
 	}
 	if mark != "" {
 		e.afterKey, e.beforeJSON = `" string="true">`, `" string="false">`
 	}
-	return &writing{open: open, begin: "\n", next: "\n", end: "\n" + end, avoid: e.avoid, call: e.call}
+	return &callSyntax{open: open, begin: "\n", next: "\n", end: "\n" + end, avoid: e.avoid, call: e.call}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// compact checks a JSON value and takes the white space between its tokens away. Line ends and other control characters
-// inside strings, which JSON forbids and models write, are escaped.
+// compact validates a JSON value and removes insignificant white space. It escapes control characters inside strings,
+// which models write although JSON forbids them.
 func compact(text string) (json.RawMessage, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, []byte(escapeControls(strings.ToValidUTF8(text, "\uFFFD")))); err != nil {
@@ -39,7 +39,7 @@ func escapeControls(text string) string {
 	return b.String()
 }
 
-// jsonCall is a call in the spellings of the published templates.
+// jsonCall has the keys of a call in all published templates.
 type jsonCall struct {
 	ID         json.RawMessage `json:"id"`
 	CallID     json.RawMessage `json:"tool_call_id"`
@@ -47,10 +47,10 @@ type jsonCall struct {
 	ToolName   string          `json:"tool_name"`
 	Arguments  json.RawMessage `json:"arguments"`
 	Parameters json.RawMessage `json:"parameters"`
-	Function   json.RawMessage `json:"function"` // in the shape of OpenAI's API
+	Function   json.RawMessage `json:"function"` // as in OpenAI's API
 }
 
-// parseJSON reads objects of a name and arguments, one after another or in lists.
+// parseJSON parses objects with a name and arguments, in sequence or in lists.
 func parseJSON(_ tools, body string, complete bool) ([]ToolCall, error) {
 	calls, err := jsonCalls(body)
 	if err != nil {
@@ -88,7 +88,7 @@ func jsonCalls(body string) ([]ToolCall, error) {
 		}
 	}
 	if len(calls) == 0 {
-		return nil, errors.New("it is empty")
+		return nil, errors.New("empty body")
 	}
 	return calls, nil
 }
@@ -96,7 +96,7 @@ func jsonCalls(body string) ([]ToolCall, error) {
 func oneCall(v json.RawMessage) (ToolCall, error) {
 	var c jsonCall
 	if len(v) == 0 || v[0] != '{' {
-		return ToolCall{}, errors.New("it is no JSON object")
+		return ToolCall{}, errors.New("not a JSON object")
 	}
 	if err := json.Unmarshal(v, &c); err != nil {
 		return ToolCall{}, err
@@ -109,7 +109,7 @@ func oneCall(v json.RawMessage) (ToolCall, error) {
 	}
 	name := cmp.Or(c.Name, c.ToolName, text(c.Function))
 	if name == "" {
-		return ToolCall{}, errors.New("it has no name")
+		return ToolCall{}, errors.New("no name")
 	}
 	args := c.Arguments
 	if len(args) == 0 {
@@ -122,7 +122,7 @@ func oneCall(v json.RawMessage) (ToolCall, error) {
 	return ToolCall{ID: cmp.Or(text(c.ID), text(c.CallID)), Name: name, Arguments: args}, nil
 }
 
-// arguments takes an object, a string that holds one, or nothing.
+// arguments accepts a JSON object, a string that contains one, or nothing.
 func arguments(v json.RawMessage) (json.RawMessage, error) {
 	s := string(v)
 	if strings.HasPrefix(s, `"`) {
@@ -132,12 +132,12 @@ func arguments(v json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	if s[0] != '{' {
-		return nil, errors.New("its arguments are no JSON object")
+		return nil, errors.New("the arguments are not a JSON object")
 	}
 	return compact(s)
 }
 
-// text is a string or number of JSON.
+// text returns the text of a JSON string or number, otherwise "".
 func text(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil {
@@ -150,7 +150,8 @@ func text(v json.RawMessage) string {
 	return ""
 }
 
-// parseBare reads an answer that is JSON, or a list of calls in Python: calls, if they name tools that the model was offered.
+// parseBare parses a response that is JSON or a list of Python calls. It is content unless all calls name offered
+// tools.
 func parseBare(t tools, body string, complete bool) ([]ToolCall, error) {
 	if complete {
 		calls, err := jsonCalls(body)
@@ -167,7 +168,7 @@ func parseBare(t tools, body string, complete bool) ([]ToolCall, error) {
 		}
 		return calls, nil
 	}
-	// {"name": "TOOL" and [TOOL( have begun a call.
+	// If the text begins with {"name": "TOOL" or [TOOL(, it is an incomplete call.
 	rest := strings.TrimLeft(strings.TrimPrefix(body, "["), spaces)
 	object := strings.TrimLeft(strings.TrimPrefix(rest, "{"), spaces)
 	object = strings.TrimLeft(strings.TrimPrefix(object, `"name"`), spaces+":")
@@ -179,19 +180,19 @@ func parseBare(t tools, body string, complete bool) ([]ToolCall, error) {
 	return nil, errNoCall
 }
 
-// parseMistral reads a list of calls, or NAME[CALL_ID]ID[ARGS]{...} with its middle parts left out or not.
+// parseMistral parses a list of calls, or NAME[CALL_ID]ID[ARGS]{...}, in which [CALL_ID]ID and [ARGS] are optional.
 func parseMistral(t tools, body string, complete bool) ([]ToolCall, error) {
 	if firstByte([]byte(body)) == '[' {
 		return parseJSON(t, body, complete)
 	}
 	at := strings.IndexByte(body, '{')
 	if at < 0 {
-		return nil, fmt.Errorf("%w: it has no arguments", ErrIncomplete)
+		return nil, fmt.Errorf("%w: no arguments", ErrIncomplete)
 	}
 	name, _, _ := strings.Cut(body[:at], "[ARGS]")
 	name, id, _ := strings.Cut(name, "[CALL_ID]")
 	if name = strings.Trim(name, spaces); name == "" {
-		return parseJSON(t, body, complete) // an object with the name in it
+		return parseJSON(t, body, complete) // the object contains the name
 	}
 	args, err := arguments(json.RawMessage(body[at:]))
 	if err != nil {
@@ -204,7 +205,7 @@ func parseMistral(t tools, body string, complete bool) ([]ToolCall, error) {
 	return []ToolCall{{ID: strings.Trim(id, spaces), Name: name, Arguments: args}}, nil
 }
 
-// parseDeepSeek reads NAME<sep>{...} of V3.1 and TYPE<sep>NAME with a fence of JSON of V3 and R1.
+// parseDeepSeek parses NAME<sep>{...} of V3.1, or TYPE<sep>NAME and a JSON code fence of V3 and R1.
 func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
 	wrong := func(why string) ([]ToolCall, error) {
 		if !complete {
@@ -214,7 +215,7 @@ func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
 	}
 	name, rest, ok := strings.Cut(body, "<｜tool▁sep｜>")
 	if !ok {
-		return wrong("it has no separator")
+		return wrong("no separator")
 	}
 	if fenced, args, ok := strings.Cut(rest, "```"); ok && !strings.Contains(fenced, "{") {
 		name = fenced
@@ -222,14 +223,14 @@ func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
 		rest = strings.TrimSuffix(strings.TrimRight(args, spaces), "```")
 	}
 	if name = strings.Trim(name, spaces); name == "" {
-		return wrong("the name is empty")
+		return wrong("no name")
 	}
 	args, err := arguments(json.RawMessage(strings.Trim(rest, spaces)))
 	if err != nil {
 		return wrong(err.Error())
 	}
 	if !complete && len(strings.Trim(rest, spaces)) == 0 {
-		return wrong("it has no arguments")
+		return wrong("no arguments")
 	}
 	return []ToolCall{{Name: name, Arguments: args}}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Definitions that refer to each other many times are looked at once each.
+// Definitions that refer to each other many times are resolved once each.
 func TestHostileDefinitions(t *testing.T) {
 	const ref = `{"$ref":"#/$defs/a"},`
 	circle := `{"$defs":{"a":{"anyOf":[` + strings.Repeat(ref, 100) + `{"type":"integer"}]}},"properties":{` +
@@ -27,13 +27,14 @@ func TestHostileDefinitions(t *testing.T) {
 	}
 }
 
-// A grammar of tools does not grow beyond what a grammar may have.
+// CallGrammar refuses tools whose grammar would exceed the limit.
 func TestLargeCallGrammar(t *testing.T) {
 	var names strings.Builder
 	for i := range 500 {
 		fmt.Fprintf(&names, `"p%d":{"type":"integer"},`, i)
 	}
-	schema := `{"type":"object","$defs":{"a":{"description":"` + strings.Repeat("x", 100_000) + `"}},"properties":{` + names.String() + `"q":{}}}`
+	schema := `{"type":"object","$defs":{"a":{"description":"` + strings.Repeat("x", 100_000) + `"}},"properties":{` +
+		names.String() + `"q":{}}}`
 	offer := Offer{Tool: Tool{Name: "f", Parameters: json.RawMessage(schema)}, Strict: true}
 	refused := 0
 	for _, name := range Names() {
@@ -46,6 +47,6 @@ func TestLargeCallGrammar(t *testing.T) {
 		}
 	}
 	if refused == 0 {
-		t.Error("no format has parameters of its own")
+		t.Error("no format refused the tool")
 	}
 }

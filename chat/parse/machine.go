@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxSpace bounds the white space that is held back.
+// maxSpace bounds the white space that is held back, in bytes.
 const maxSpace = 64 << 10
 
 type state int
@@ -18,31 +18,32 @@ const (
 	inCall
 )
 
-// machine reads text byte by byte, so that it cannot matter how the text is cut.
+// machine is a Parser. It processes single bytes, so the events cannot depend on how the text is split.
 type machine struct {
 	f     *format
 	tools tools
 	max   int
 	think Tags
 
-	state  state
-	fresh  bool   // nothing but white space came in this state, counted from the start of the text or of the thinking
-	skip   bool   // white space is dropped, as after a tag
-	after  bool   // a call has just ended: the format's noise is dropped
-	name   string // rest of the word that is dropped where thinking begins
-	space  []byte // white space that is held back
-	cand   []byte // the beginning of a tag, held back
+	state state
+	// only white space so far, since the start of the text or of the thinking, or since the end of the thinking
+	fresh  bool
+	skip   bool   // drop white space, as after a tag
+	after  bool   // directly after a call: drop the format's noise
+	name   string // the word that may follow the thinking's opening tag and is dropped; "" once it cannot come
+	space  []byte // white space held back
+	cand   []byte // held back: the beginning of a tag
 	call   pending
-	simple bool // calls end at the first closing tag
+	simple bool // calls end at the first closing tag, even inside a string
 
-	text  []byte // of the event that is being collected
+	text  []byte // of the current event
 	kind  Kind
 	out   []Event
-	err   error     // the first
-	first [256]bool // bytes that tags begin with
+	err   error     // the first error
+	first [256]bool // first bytes of all tags
 }
 
-// pending is a call that is being read.
+// pending is an unfinished call.
 type pending struct {
 	form  *form
 	space []byte // before it
@@ -100,7 +101,7 @@ func (m *machine) Close() ([]Event, error) {
 	return m.take(), m.err
 }
 
-// close ends what only the end of the text shows.
+// close rejects a tag that the end of the text left unfinished.
 func (m *machine) close() {
 	for len(m.cand) > 0 && m.state != inCall {
 		m.reject()
@@ -113,7 +114,7 @@ func (m *machine) take() []Event {
 	return out
 }
 
-// byte reads one byte.
+// byte processes one byte.
 func (m *machine) byte(b byte) {
 	switch {
 	case m.state == inCall:
@@ -138,7 +139,7 @@ func (m *machine) byte(b byte) {
 	}
 }
 
-// reject gives up the first byte of what could have been a tag: it is text. What is left may be a tag still.
+// reject treats the first byte of cand as text. The remaining bytes may still begin a tag.
 func (m *machine) reject() {
 	b := m.cand[0]
 	m.cand = m.cand[1:]
@@ -150,7 +151,7 @@ func (m *machine) reject() {
 	}
 }
 
-// plain is a byte of text.
+// plain processes a byte of text.
 func (m *machine) plain(b byte) {
 	if isSpace(b) {
 		if m.skip {
@@ -171,7 +172,7 @@ func (m *machine) plain(b byte) {
 	m.fresh, m.skip, m.after, m.name = false, false, false, ""
 }
 
-// bare begins a call that has no opening tag, as JSON where the answer begins.
+// bare begins a call without an opening tag: JSON at the start of the response, or directly after such a call.
 func (m *machine) bare(b byte) bool {
 	if m.f.bare == nil || b != '{' && b != '[' || m.state != inContent || !(m.fresh || m.after) || len(m.tools) == 0 {
 		return false
@@ -205,12 +206,12 @@ func (m *machine) callByte(b byte) {
 	}
 	if len(c.body) >= m.max {
 		m.giveUp(fmt.Errorf("%w: longer than %d bytes", ErrCall, m.max))
-	} else if why := c.end.hopeless(); why != "" {
+	} else if why := c.end.rejected(); why != "" {
 		m.giveUp(fmt.Errorf("%w: %s", ErrCall, why))
 	}
 }
 
-// finish ends a call whose body is known. Rest is text after it that was read already.
+// finish ends a call with this body. rest is text after the call that was already read.
 func (m *machine) finish(body, rest, closing string, complete bool) {
 	c := m.call
 	m.call = pending{}
@@ -236,7 +237,7 @@ func (m *machine) finish(body, rest, closing string, complete bool) {
 	}
 }
 
-// unfinished deals with a call in which the text ended.
+// unfinished handles a call that the end of the text interrupts.
 func (m *machine) unfinished() {
 	for m.state == inCall {
 		c := m.call
@@ -258,20 +259,20 @@ func (m *machine) unfinished() {
 			m.finish(string(c.body), "", "", false)
 			continue
 		}
-		m.giveUp(fmt.Errorf("%w: the text ends inside it", ErrIncomplete))
+		m.giveUp(fmt.Errorf("%w: the text ends inside the call", ErrIncomplete))
 	}
 	m.close()
 }
 
-// split ends a call at a closing tag that had been taken for a part of a string, now that this was the wrong guess. It
-// guesses no more, so that no text is read a third time.
+// split ends a call at a closing tag that was wrongly considered part of a string, and parses the text after it again.
+// From then on the first closing tag ends a call, so no text is parsed a third time.
 func (m *machine) split(at, size int) {
 	body, rest := string(m.call.body[:at-size]), string(m.call.body[at:])
 	m.simple = true
 	m.finish(body, rest, m.call.form.tag, true)
 }
 
-// giveUp turns what was read of a call into a damaged event.
+// giveUp emits the text of a call as a damaged event.
 func (m *machine) giveUp(err error) {
 	if at, size := m.call.end.passed(); at > 0 {
 		m.split(at, size)
@@ -291,7 +292,7 @@ func (m *machine) damaged(text string, err error) {
 	m.out = append(m.out, Event{Kind: Damaged, Text: text, Err: err})
 }
 
-// put adds text of the current state.
+// put appends text to the event of the current state.
 func (m *machine) put(text []byte) {
 	if len(text) == 0 {
 		return
@@ -307,7 +308,7 @@ func (m *machine) put(text []byte) {
 	m.text = append(m.text, text...)
 }
 
-// flush makes an event of the collected text, without the beginning of a character at its end unless all is asked for.
+// flush emits the collected text. An incomplete character at its end stays, unless all is set.
 func (m *machine) flush(all bool) {
 	n := len(m.text)
 	if !all {
@@ -319,7 +320,7 @@ func (m *machine) flush(all bool) {
 	}
 }
 
-// partialRune is the number of bytes at the end of a text that begin a character.
+// partialRune returns the length of the incomplete character at the end of text.
 func partialRune(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
@@ -336,7 +337,7 @@ const spaces = " \t\n\r\v\f"
 
 func isSpace(b byte) bool { return strings.IndexByte(spaces, b) >= 0 }
 
-// cutPartial cuts the beginning of a tag off the end of a text.
+// cutPartial removes the longest prefix of tag from the end of text.
 func cutPartial(text, tag string) string {
 	for n := min(len(tag), len(text)); n > 0; n-- {
 		if strings.HasSuffix(text, tag[:n]) {

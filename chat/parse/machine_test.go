@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Text comes out as soon as it is certain.
+// Feed returns text as soon as it is certain.
 func TestStreaming(t *testing.T) {
 	p := mustNew(t, "qwen3.5", offered)
 	for _, c := range []struct{ in, want string }{
@@ -26,12 +26,12 @@ func TestStreaming(t *testing.T) {
 		{"x", `C"x"`},
 		{" ", ``},
 	} {
-		if got := say(p.Feed(c.in)); got != c.want {
+		if got := describe(p.Feed(c.in)); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.in, got, c.want)
 		}
 	}
 	rest, err := p.Close()
-	if got := say(rest); got != `C" "` || err != nil {
+	if got := describe(rest); got != `C" "` || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
 }
@@ -41,15 +41,17 @@ func TestLimits(t *testing.T) {
 	o.MaxCall = 100
 	long := `<tool_call>{"name": "f", "arguments": {"a": "` + strings.Repeat("x", 200) + `"}}</tool_call>`
 	got, err := feed(t, mustNew(t, "hermes", o), "a "+long+" b")
-	if !errors.Is(err, ErrCall) || len(got) != 3 || got[1].Kind != Damaged || got[0].Text+got[1].Text+got[2].Text != "a "+long+" b" {
-		t.Errorf("%s, %v", say(got), err)
+	if !errors.Is(err, ErrCall) || len(got) != 3 || got[1].Kind != Damaged ||
+		got[0].Text+got[1].Text+got[2].Text != "a "+long+" b" {
+		t.Errorf("%s, %v", describe(got), err)
 	}
 	check(t, "hermes", o, `<tool_call>{"name": "f"}</tool_call>`, "f{}")
-	for pad := range 4 { // no character is cut where the limit is
-		check(t, "hermes", o, `<tool_call>{"`+strings.Repeat("x", pad)+strings.Repeat("😀", 40), `D"<tool_call>{\"`+strings.Repeat("x", pad)+strings.Repeat("😀", 25-pad/2)+`" C"`+strings.Repeat("😀", 15+pad/2)+`"`)
+	for pad := range 4 { // the limit splits no character
+		check(t, "hermes", o, `<tool_call>{"`+strings.Repeat("x", pad)+strings.Repeat("😀", 40),
+			`D"<tool_call>{\"`+strings.Repeat("x", pad)+strings.Repeat("😀", 25-pad/2)+`" C"`+strings.Repeat("😀", 15+pad/2)+`"`)
 	}
 
-	// White space is not held back for ever.
+	// White space is held back only up to maxSpace.
 	p := mustNew(t, "hermes", Options{})
 	n := 0
 	for range 100 {
@@ -57,7 +59,7 @@ func TestLimits(t *testing.T) {
 			n += len(e.Text)
 		}
 		if m := p.(*machine); cap(m.space)+cap(m.text)+cap(m.cand) > 4*maxSpace {
-			t.Fatalf("%d bytes are held", cap(m.space)+cap(m.text)+cap(m.cand))
+			t.Fatalf("the parser holds %d bytes", cap(m.space)+cap(m.text)+cap(m.cand))
 		}
 	}
 	rest, err := p.Close()
@@ -65,18 +67,18 @@ func TestLimits(t *testing.T) {
 		n += len(e.Text)
 	}
 	if n != 1_000_000 || err != nil {
-		t.Errorf("%d bytes came out, %v", n, err)
+		t.Errorf("got %d bytes, %v", n, err)
 	}
 }
 
-// lost says what of a text did not come out, "" if it is no more than white space and what stands for nothing. Bytes are
-// compared, as a tag may stand where a character is broken off.
+// lost returns the part of text that is missing in out, or "" if only white space and tags are missing. It compares
+// bytes, because a tag may follow an incomplete character.
 func lost(f *format, text, out string) string {
 	drop := slices.Concat(f.control, f.noise, []string{f.think.Open, f.think.Close, strings.TrimSpace(f.name)})
 	for _, form := range f.forms {
 		drop = append(drop, form.open, form.tag)
 	}
-	// For each place in the text, how much may have come out before it: a tag in the text may be one, or be said.
+	// came[i] has the lengths of output that text[:i] can produce. A tag in the text may have been dropped or kept.
 	came := make([]map[int]bool, len(text)+1)
 	reach := func(i, j int) {
 		if came[i] == nil {
@@ -111,15 +113,17 @@ func lost(f *format, text, out string) string {
 	return text[far:]
 }
 
-// However a text is cut, the same comes out; nothing is invented, and what is no call is all there.
+// The events do not depend on how the text is split. Nothing is added, and text outside of calls is not lost.
 func FuzzParsers(f *testing.F) {
 	for i, name := range Names() {
 		for _, s := range spellings {
-			f.Add(uint8(i), s.name == name, s.open+"hm ü"+s.close+"a "+s.call(`"x"`)+"\n"+s.call(`[{"b":1}]`)+" b"+s.cut, uint16(i))
+			f.Add(uint8(i), s.name == name, s.open+"hm ü"+s.close+"a "+s.call(`"x"`)+"\n"+s.call(`[{"b":1}]`)+" b"+s.cut,
+				uint16(i))
 		}
 	}
 	f.Add(uint8(3), true, tags("<tool_call>f k)KV(v)V</tool_call>"), uint16(9))
-	f.Add(uint8(slices.Index(Names(), "granite")), true, "<think>hm \xc3\x83\x83</think>\xbc\xb4a <thi</think>nk> b", uint16(9))
+	f.Add(uint8(slices.Index(Names(), "granite")), true, "<think>hm \xc3\x83\x83</think>\xbc\xb4a <thi</think>nk> b",
+		uint16(9))
 	f.Fuzz(func(t *testing.T, which uint8, thinking bool, text string, cut uint16) {
 		name := Names()[int(which)%len(Names())]
 		o := offered
@@ -132,8 +136,9 @@ func FuzzParsers(f *testing.F) {
 		}
 		for _, pieces := range [][]string{bytesOf(text), {text[:at], text[at:]}} {
 			got, err2 := feed(t, mustNew(t, name, o), pieces...)
-			if say(got) != say(whole) || fmt.Sprint(err) != fmt.Sprint(err2) {
-				t.Errorf("%s %q in %d pieces:\n got %s, %v\nwant %s, %v", name, text, len(pieces), say(got), err2, say(whole), err)
+			if describe(got) != describe(whole) || fmt.Sprint(err) != fmt.Sprint(err2) {
+				t.Errorf("%s %q in %d pieces:\n got %s, %v\nwant %s, %v", name, text, len(pieces), describe(got), err2,
+					describe(whole), err)
 			}
 		}
 		size, calls := 0, false

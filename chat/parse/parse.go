@@ -8,74 +8,74 @@ import (
 	"strings"
 )
 
-// Errors of calls.
+// Errors of New and of damaged calls.
 var (
 	ErrUnknownParser = errors.New("unknown parser")
-	ErrCall          = errors.New("bad tool call")        // it cannot be read
-	ErrIncomplete    = errors.New("incomplete tool call") // the text ended inside it
+	ErrCall          = errors.New("bad tool call")        // malformed
+	ErrIncomplete    = errors.New("incomplete tool call") // the text ended inside the call
 )
 
-// Kind says what an event is.
+// Kind is the kind of an event.
 type Kind int
 
 // The kinds of events.
 const (
-	Content  Kind = iota // text of the answer
+	Content  Kind = iota // text of the response
 	Thinking             // text of the thinking
 	Call                 // a tool call
-	Damaged              // the text of something that began as a tool call and is none; Err says why
+	Damaged              // the text of a malformed or incomplete tool call; Err says why
 )
 
 func (k Kind) String() string {
 	return [...]string{"content", "thinking", "call", "damaged"}[k]
 }
 
-// Event is a piece of what a model says.
+// Event is a piece of a model's output.
 type Event struct {
 	Kind Kind
 	Text string // of Content, Thinking and Damaged
 	Call ToolCall
-	Err  error // of Damaged: an ErrCall or ErrIncomplete
+	Err  error // of Damaged: wraps ErrCall or ErrIncomplete
 }
 
-// ToolCall is one call of a tool.
+// ToolCall is one tool call.
 type ToolCall struct {
-	ID        string // where the model gave one
+	ID        string // "" if the model gave none
 	Name      string
-	Arguments json.RawMessage // an object, without white space between its tokens, keys in the model's order
+	Arguments json.RawMessage // a compact JSON object, keys in the model's order
 }
 
-// Tool is what the parser needs to know of a tool that the model was offered.
+// Tool describes an offered tool to the parser.
 type Tool struct {
 	Name       string
 	Parameters json.RawMessage // JSON schema of the arguments; may be empty
 }
 
-// Tags enclose thinking.
+// Tags are the opening and closing tag of thinking.
 type Tags struct{ Open, Close string }
 
-// Options tell what the model was told.
+// Options describe the prompt that the model continues.
 type Options struct {
 	Tools []Tool
-	// Thinking says that the prompt has opened the thinking already; see [Opens].
+	// Thinking means that the prompt already opened the thinking; see [Opens].
 	Thinking bool
-	// Think are the tags of the thinking, where they are other ones than those of the format.
+	// Think overrides the thinking tags of the format.
 	Think Tags
-	// MaxCall bounds the text of one call in bytes; 0 = 4 MiB.
+	// MaxCall bounds the text of one call in bytes; 0 means 4 MiB.
 	MaxCall int
 }
 
 const defaultMaxCall = 4 << 20
 
-// Parser takes a model's text apart. It is for one answer and one goroutine.
+// Parser parses one response. It is not safe for concurrent use.
 type Parser interface {
-	// Feed takes the next text and returns what is certain by now.
+	// Feed parses more text and returns the events that are certain so far.
 	Feed(text string) []Event
-	// Close says that the text has ended and returns the rest. The error is that of the first damaged event of all.
+	// Close ends the text and returns the remaining events. The error is that of the first damaged event since New.
 	Close() ([]Event, error)
 }
 
-// New makes the parser of a format. The zero Options are right for a model that was offered no tools.
+// New returns a parser for a format or alias. The zero Options suit a model without tools.
 func New(name string, opts Options) (Parser, error) {
 	f, ok := lookup(name)
 	if !ok {
@@ -84,7 +84,7 @@ func New(name string, opts Options) (Parser, error) {
 	return newMachine(f, opts), nil
 }
 
-// Names lists the formats, sorted; aliases are not among them.
+// Names returns the names of the formats in sorted order, without aliases.
 func Names() []string {
 	out := make([]string, 0, len(formats))
 	for name := range formats {
@@ -94,7 +94,7 @@ func Names() []string {
 	return out
 }
 
-// Abilities tells what a format knows: tool calls, thinking. An unknown one knows nothing.
+// Abilities reports whether a format has tool calls and thinking. An unknown format has neither.
 func Abilities(name string) (tools, thinking bool) {
 	f, ok := lookup(name)
 	if !ok {
@@ -103,7 +103,7 @@ func Abilities(name string) (tools, thinking bool) {
 	return len(f.forms) > 0, f.think.Close != ""
 }
 
-// Known tells whether New knows a format, by its name or an alias.
+// Known reports whether New accepts a name, which may be an alias.
 func Known(name string) bool {
 	_, ok := lookup(name)
 	return ok
@@ -117,7 +117,7 @@ func lookup(name string) (*format, bool) {
 	return f, ok
 }
 
-// Merge joins adjacent events of text.
+// Merge merges adjacent events of text.
 func Merge(events []Event) []Event {
 	var out []Event
 	for i := 0; i < len(events); {
@@ -137,7 +137,7 @@ func Merge(events []Event) []Event {
 	return out
 }
 
-// clip shortens what a message quotes.
+// clip shortens text quoted in a message.
 func clip(s string) string {
 	const limit = 40
 	n := 0

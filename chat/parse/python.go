@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// interpreters are names of tools that run Python.
+// interpreters are the names of tools that run Python code.
 var interpreters = []string{"code_interpreter", "python", "ipython"}
 
-// parsePython reads what follows Llama's python tag: a JSON object; NAME.call(key="value", ...) for the tools that the
-// model was trained with; or Python, which is for a tool that runs it.
+// parsePython parses the text after Llama's python tag: a JSON object, NAME.call(key="value", ...) for built-in tools,
+// or Python code for an interpreter tool.
 func parsePython(t tools, body string, complete bool) ([]ToolCall, error) {
 	if firstByte([]byte(body)) == '{' {
 		return parseJSON(t, body, complete)
@@ -27,20 +27,21 @@ func parsePython(t tools, body string, complete bool) ([]ToolCall, error) {
 			return []ToolCall{{Name: name, Arguments: json.RawMessage(`{"code":` + string(quote(code)) + `}`)}}, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: neither JSON nor NAME.call(...) follows the python tag, and no tool runs Python", ErrCall)
+	return nil, fmt.Errorf("%w: the text after the python tag is neither JSON nor NAME.call(...), and no tool runs Python",
+		ErrCall)
 }
 
-// pythonList reads [NAME(key=value, ...), ...].
+// pythonList parses [NAME(key=value, ...), ...].
 func pythonList(s string) ([]ToolCall, error) {
 	s, ok := strings.CutPrefix(strings.Trim(s, spaces), "[")
 	if !ok {
-		return nil, fmt.Errorf("%w: it is no list", ErrCall)
+		return nil, fmt.Errorf("%w: not a list", ErrCall)
 	}
 	var calls []ToolCall
 	for {
 		name, rest, ok := strings.Cut(s, "(")
 		if name = strings.Trim(name, spaces); !ok || !isName(name) {
-			return nil, fmt.Errorf("%w: %q where a call belongs", ErrCall, clip(s))
+			return nil, fmt.Errorf("%w: expected a call, got %q", ErrCall, clip(s))
 		}
 		args, rest, err := pythonArgs(rest)
 		if err != nil {
@@ -52,13 +53,13 @@ func pythonList(s string) ([]ToolCall, error) {
 			return calls, nil
 		}
 		if s, ok = strings.CutPrefix(s, ","); !ok {
-			return nil, fmt.Errorf("%w: %q where a comma belongs", ErrCall, clip(s))
+			return nil, fmt.Errorf("%w: expected a comma, got %q", ErrCall, clip(s))
 		}
 	}
 }
 
-// pythonArgs reads key=value, ... and the closing parenthesis, as far as templates write them: values are strings, JSON, or
-// True, False and None. Rest is what follows.
+// pythonArgs parses key=value, ... and the closing parenthesis. It supports the values that templates write: strings,
+// JSON, True, False and None. rest is the text after the parenthesis.
 func pythonArgs(s string) (args json.RawMessage, rest string, err error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -70,7 +71,7 @@ func pythonArgs(s string) (args json.RawMessage, rest string, err error) {
 		}
 		key, rest, ok := strings.Cut(s, "=")
 		if key = strings.Trim(key, spaces); !ok || !isName(key) {
-			return nil, "", fmt.Errorf("%w: %q where an argument belongs", ErrCall, clip(s))
+			return nil, "", fmt.Errorf("%w: expected an argument, got %q", ErrCall, clip(s))
 		}
 		value, rest, err := pythonValue(strings.TrimLeft(rest, spaces))
 		if err != nil {
@@ -104,7 +105,7 @@ func pythonValue(s string) (json.RawMessage, string, error) {
 	return v, s[d.InputOffset():], err
 }
 
-// pythonString reads a string literal with the escapes that matter.
+// pythonString parses a string literal. It supports the escapes \n, \t, \\, \" and \'.
 func pythonString(s string) (json.RawMessage, string, error) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -128,5 +129,5 @@ func pythonString(s string) (json.RawMessage, string, error) {
 			b.WriteByte(c)
 		}
 	}
-	return nil, "", fmt.Errorf("%w: a string is not closed", ErrCall)
+	return nil, "", fmt.Errorf("%w: unterminated string", ErrCall)
 }

@@ -1,12 +1,12 @@
 package parse
 
-// tag is a text that means something in a state.
+// tag is a text with an effect in the current state.
 type tag struct {
 	text string
 	act  func(*machine)
 }
 
-// match finds the tag that cand is, and whether cand may become one.
+// match finds the tag that equals cand. more reports whether cand is a prefix of a tag.
 func (m *machine) match() (found *tag, more bool) {
 	m.tags(func(text string, act func(*machine)) bool {
 		switch {
@@ -22,14 +22,14 @@ func (m *machine) match() (found *tag, more bool) {
 	return found, more
 }
 
-// tags lists the tags of the current state.
+// tags yields the tags of the current state.
 func (m *machine) tags(yield func(string, func(*machine)) bool) {
 	thinking := m.state == inThinking
 	if thinking {
 		if !yield(m.think.Close, (*machine).endThinking) || m.name != "" && !yield(m.name, (*machine).dropName) {
 			return
 		}
-		if m.fresh && !yield(m.think.Open, (*machine).again) {
+		if m.fresh && !yield(m.think.Open, (*machine).reopenThinking) {
 			return
 		}
 	} else if m.fresh || m.f.anywhere {
@@ -67,8 +67,8 @@ func (m *machine) beginThinking() {
 	m.space = m.space[:0]
 }
 
-// again drops an opening tag that repeats the prompt's.
-func (m *machine) again() { m.beginThinking() }
+// reopenThinking drops an opening tag that the prompt already contains.
+func (m *machine) reopenThinking() { m.beginThinking() }
 
 func (m *machine) dropName() { m.name = "" }
 
@@ -77,7 +77,7 @@ func (m *machine) endThinking() {
 	m.space = m.space[:0]
 }
 
-// drop leaves out a tag that says nothing.
+// drop ignores a tag that carries no information.
 func (m *machine) drop() {
 	m.space, m.skip = m.space[:0], true
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// tools are those that the model was offered, by name.
+// tools are the offered tools by name.
 type tools map[string]tool
 
 type tool struct {
@@ -25,7 +25,7 @@ func newTools(list []Tool) tools {
 			Properties map[string]json.RawMessage `json:"properties"`
 			Required   json.RawMessage            `json:"required"`
 		}
-		_ = json.Unmarshal(t.Parameters, &schema) // a schema that cannot be read says nothing
+		_ = json.Unmarshal(t.Parameters, &schema) // an invalid schema has no types
 		tl := tool{types: map[string][]string{}}
 		_ = json.Unmarshal(schema.Required, &tl.required)
 		defs := definitionsOf(t.Parameters)
@@ -37,10 +37,10 @@ func newTools(list []Tool) tools {
 	return out
 }
 
-// definitions are the schemas that a schema refers to.
+// definitions are the schemas that $ref can refer to.
 type definitions struct {
 	schemas map[string]json.RawMessage // by reference
-	found   map[string][]string        // their types, once looked at; those at hand have none yet
+	found   map[string][]string        // their types; nil while being computed
 }
 
 func definitionsOf(schema json.RawMessage) definitions {
@@ -48,7 +48,7 @@ func definitionsOf(schema json.RawMessage) definitions {
 		Defs        map[string]json.RawMessage `json:"$defs"`
 		Definitions map[string]json.RawMessage `json:"definitions"`
 	}
-	_ = json.Unmarshal(schema, &s) // as above
+	_ = json.Unmarshal(schema, &s) // an invalid schema has no definitions
 	out := definitions{schemas: map[string]json.RawMessage{}, found: map[string][]string{}}
 	for name, d := range s.Defs {
 		out.schemas["#/$defs/"+name] = d
@@ -59,10 +59,11 @@ func definitionsOf(schema json.RawMessage) definitions {
 	return out
 }
 
-// maxUnions bounds unions in unions, and references to references, whose types are looked for.
+// maxUnions bounds the nesting of unions and references whose types are resolved.
 const maxUnions = 64
 
-// types are the types that a schema allows; a union's are those of all its members. Each definition is looked at once.
+// types returns the types that a schema allows. A union allows the types of all its members. Each definition is
+// resolved once.
 func (d definitions) types(schema json.RawMessage, depth int) []string {
 	var s struct {
 		Type  json.RawMessage   `json:"type"`
@@ -76,7 +77,7 @@ func (d definitions) types(schema json.RawMessage, depth int) []string {
 	}
 	var out []string
 	members := slices.Concat(s.AnyOf, s.OneOf)
-	if len(s.AllOf) == 1 { // around a reference, as some write it
+	if len(s.AllOf) == 1 { // some generators wrap a reference in allOf
 		members = append(members, s.AllOf...)
 	}
 	add := func(types []string) {
@@ -109,16 +110,17 @@ func (d definitions) types(schema json.RawMessage, depth int) []string {
 	return out
 }
 
-// arg is an argument whose value is text as the model wrote it, and JSON where the model said which type it has.
+// arg is an argument: text as the model wrote it, or json if the model stated the type.
 type arg struct {
 	key, value string
 	json       json.RawMessage
 }
 
-// call makes a call of arguments in text: their types are those of the tool's schema. Of two with one key the last counts.
+// call makes a call from arguments, whose text is converted to the types of the tool's schema. The last of duplicate
+// keys wins.
 func (t tools) call(name string, args []arg) (ToolCall, error) {
 	if name == "" {
-		return ToolCall{}, fmt.Errorf("%w: the name is empty", ErrCall)
+		return ToolCall{}, fmt.Errorf("%w: no name", ErrCall)
 	}
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -138,7 +140,7 @@ func (t tools) call(name string, args []arg) (ToolCall, error) {
 	return ToolCall{Name: name, Arguments: b.Bytes()}, nil
 }
 
-// lastOfEach keeps each key once, in the place of its first and with the value of its last.
+// lastOfEach removes duplicate keys. A key keeps its first position and its last value.
 func lastOfEach(args []arg) []arg {
 	at := make(map[string]int, len(args))
 	var out []arg
@@ -153,26 +155,27 @@ func lastOfEach(args []arg) []arg {
 	return out
 }
 
-// whole checks a call that the end of the text cut: it must be of a declared tool and have all that the tool requires.
-func (t tools) whole(name string, args []arg) error {
+// checkTruncated checks a call that the end of the text truncated: the tool must be offered, and all required arguments
+// present.
+func (t tools) checkTruncated(name string, args []arg) error {
 	tl, ok := t[name]
 	if !ok {
-		return fmt.Errorf("%w: the text ends inside it, and there is no tool %q", ErrIncomplete, clip(name))
+		return fmt.Errorf("%w: the text ends inside the call, and there is no tool %q", ErrIncomplete, clip(name))
 	}
 	for _, key := range tl.required {
 		if !slices.ContainsFunc(args, func(a arg) bool { return a.key == key }) {
-			return fmt.Errorf("%w: the text ends inside it, before %q", ErrIncomplete, clip(key))
+			return fmt.Errorf("%w: the text ends inside the call, before argument %q", ErrIncomplete, clip(key))
 		}
 	}
 	for _, a := range args {
 		if a.key == "" {
-			return fmt.Errorf("%w: the text ends inside it, and a key is empty", ErrIncomplete)
+			return fmt.Errorf("%w: the text ends inside the call, and an argument has no name", ErrIncomplete)
 		}
 	}
 	return nil
 }
 
-// typed reads a value as the types that its schema allows, the narrowest first. A text that fits none stays a text.
+// typed converts a value to the narrowest matching type of its schema, or to a string if no type matches.
 func typed(value string, types []string) json.RawMessage {
 	if strings.EqualFold(value, "null") {
 		return json.RawMessage("null")
@@ -206,7 +209,7 @@ func typed(value string, types []string) json.RawMessage {
 	return quote(value)
 }
 
-// number writes whole numbers as integers.
+// number formats a number; integral numbers become integers.
 func number(f float64) json.RawMessage {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		return strconv.AppendInt(nil, int64(f), 10)
@@ -215,7 +218,7 @@ func number(f float64) json.RawMessage {
 	return out
 }
 
-// quote writes a string of JSON. What is not UTF-8 becomes U+FFFD.
+// quote returns a JSON string. Invalid UTF-8 becomes U+FFFD.
 func quote(s string) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -1,8 +1,8 @@
-// Package grammartest makes vocabularies like those of large models, for tests and benchmarks of grammars.
+// Package grammartest generates vocabularies like those of large models, for tests and benchmarks of grammars.
 //
-// A vocabulary is the same on every machine. It has what decides how long a mask takes in the shares that byte-level
-// tokenizers trained on much text have: words with and without a space before them, pieces of words, all numbers of up to three
-// digits, punctuation that runs together, white space, and characters of two to four bytes, whole and in parts.
+// A vocabulary is the same on every machine. It has the same mix as byte-level tokenizers trained on large corpora,
+// because the mix decides how long a mask takes: words with and without a leading space, subwords, all numbers of up to
+// three digits, runs of punctuation, white space, and characters of two to four bytes, whole and split.
 package grammartest
 
 import (
@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Tokens is the bytes of n tokens, n >= 4096. The first 256 are the single bytes, the last is special and has none.
+// Tokens returns the bytes of n tokens, n >= 4096. The first 256 are the single bytes; the last is a special token
+// without bytes.
 func Tokens(n int) [][]byte {
 	r := rand.New(rand.NewPCG(128, 256))
 	seen := map[string]bool{}
@@ -39,7 +40,8 @@ func Tokens(n int) [][]byte {
 			add(strings.Repeat(c, length))
 		}
 	}
-	for _, s := range []string{`{"`, `":`, `": `, `": "`, `","`, `", "`, `"}`, `"]`, `"},`, `"}, {"`, `}, {"`, `],`, `]]`, `}}`, `[{"`, `[["`, `["`, `:[`, `:{`, `:{"`, ` {`, ` ["`, ` {"`, ` "`, `""`, `"",`,
+	for _, s := range []string{`{"`, `":`, `": `, `": "`, `","`, `", "`, `"}`, `"]`, `"},`, `"}, {"`, `}, {"`, `],`, `]]`,
+		`}}`, `[{"`, `[["`, `["`, `:[`, `:{`, `:{"`, ` {`, ` ["`, ` {"`, ` "`, `""`, `"",`,
 		`\"`, `\n`, `\\`, `\u`, `\u00`, `true`, `false`, `null`, ` true`, ` false`, ` null`, `,"`, `, "`} {
 		add(s)
 	}
@@ -53,10 +55,11 @@ func Tokens(n int) [][]byte {
 		}
 		add(b.String())
 	}
-	for limit := len(tokens) + share; len(tokens) < limit; { // a mark and the word after it, as in code
+	for limit := len(tokens) + share; len(tokens) < limit; { // a punctuation mark and the word after it, as in code
 		add(string(marks[r.IntN(len(marks)-1)]) + word(r, 3))
 	}
-	for c, limit := rune(0x4e00), len(tokens)+2*share; len(tokens) < limit; c++ { // characters of three bytes, alone, in pairs and cut
+	// Characters of three bytes: single, in twos, split.
+	for c, limit := rune(0x4e00), len(tokens)+2*share; len(tokens) < limit; c++ {
 		add(string(c))
 		switch r.IntN(8) {
 		case 0:
@@ -78,7 +81,7 @@ func Tokens(n int) [][]byte {
 		}
 		add(b.String())
 	}
-	for limit := len(tokens) + share/16; len(tokens) < limit; { // emoji and their parts
+	for limit := len(tokens) + share/16; len(tokens) < limit; { // emoji and their last three bytes
 		s := string(rune(0x1f300 + r.IntN(0x300)))
 		add(s[r.IntN(2):])
 	}

@@ -218,7 +218,7 @@ func TestStatus(t *testing.T) {
 	if diff := cmp.Diff(after, back); diff != "" {
 		t.Errorf("JSON round trip (-want +got):\n%s", diff)
 	}
-	for _, words := range []string{"installed", e.Dir, "cpu (requested)", "mlx-cpu " + Version, after.Compiler.Path} {
+	for _, words := range []string{"installed", e.Dir, "cpu (asked for)", "mlx-cpu " + Version, after.Compiler.Path} {
 		if !strings.Contains(after.String(), words) {
 			t.Errorf("%q does not contain %q", after, words)
 		}

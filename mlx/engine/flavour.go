@@ -105,7 +105,7 @@ func (h host) exists(name string) bool {
 
 // chooseFlavour sets the flavour, requested or detected, and the platform tags that pip may accept.
 func (s *setup) chooseFlavour() error {
-	s.flavour, s.why = s.forced, "requested"
+	s.flavour, s.why = s.forced, "asked for"
 	if s.forced == "" {
 		s.flavour, s.why = s.host.detect()
 	} else if s.Flavour == "" {

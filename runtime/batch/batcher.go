@@ -11,8 +11,8 @@ import (
 )
 
 // batcher schedules a model's requests with continuous batching: each step runs one forward pass over the next tokens
-// of every running request. Requests join and leave between steps: they are added with add, and leave when they end,
-// fail or are canceled. Its goroutine exits when there are no requests.
+// of the running requests. Requests join and leave the batch between steps. add queues a request; it leaves when it
+// ends, fails or is canceled. The steps run on a goroutine of their own, which exits when no requests are left.
 //
 // Only queue and loop.wakeup are shared with other goroutines. Everything else is owned by the loop, or constant.
 type batcher struct {
@@ -102,7 +102,7 @@ func (b *batcher) run() {
 	}
 }
 
-// do runs fn on the engine's thread while the model is loaded.
+// do runs fn on the engine's thread. If the model is closed, it returns an error without running fn.
 func (b *batcher) do(fn func() error) error {
 	if b.loop.onThread {
 		return b.model.Thread.Within(fn)
@@ -192,13 +192,13 @@ func (b *batcher) endCanceled() {
 	}
 }
 
-// finish removes a request and frees its engine memory; its state moves to the prefix cache. If err is nil, the caller
-// has already sent the last event.
+// finish removes a request from the batch, hands its state to the prefix cache and frees its engine memory. It then
+// ends the request's events with err; if err is nil, the last event was already sent.
 func (b *batcher) finish(g *generation, err error) {
 	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
 	g.pictures.stop()
-	// This also runs for a closed model, for which b.do fails. An error means that the engine has ended, and its memory
-	// with it.
+	// The memory must be freed for a closed model too, for which b.do fails: use the thread itself. An error of the thread
+	// means that the engine has ended, and its memory with it.
 	free := func() error { b.stepper.forget(); g.free(); return nil }
 	if b.loop.onThread {
 		_ = b.model.Thread.Within(free)

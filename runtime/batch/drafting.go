@@ -21,8 +21,8 @@ func newDrafting(m *load.Model, o runtime.DraftOptions) *drafting {
 	return &drafting{drafter: draft.New(m, o), vocab: m.Processor.Config.Facts().Vocab}
 }
 
-// drawsDrafts reports whether the request's drafts are drawn from the draft's distribution. With a format, many
-// drawn drafts would be rejected.
+// drawsDrafts reports whether the request's drafts are drawn from the draft's distribution. A format would
+// reject many drawn drafts.
 func (g *generation) drawsDrafts() bool { return g.constraint == nil && g.sampler.DrawsDrafts() }
 
 // draftText returns the request's text for the drafter.

@@ -10,8 +10,8 @@ import (
 	"github.com/ingotml/ingot/runtime/sample"
 )
 
-// take appends the accepted drafts and the token after them to the request, until its text ends. It returns how many
-// tokens it appended.
+// take appends the accepted drafts and the token after them to the request, until its text ends, and returns how many
+// of them it appended. Tokens that the format forces next are appended too, but not counted.
 func (g *generation) take(drafts []int32, o sample.Outcome) int {
 	g.stats.TargetSteps++
 	for i, token := range drafts[:o.Accepted] {

@@ -9,13 +9,13 @@ import (
 // batchItem is one request's part of a step.
 type batchItem struct {
 	g          *generation
-	rows       int  // tokens to evaluate, without drafts; 0 if the previous step sent them ahead
+	rows       int  // tokens to evaluate, without drafts; 0 if sendAhead has enqueued them already
 	wantsToken bool // a token is sampled after the last row
 
 	depth          int          // draft depth: most tokens to draft
 	drafts         []int32      // drafted tokens, evaluated after rows and verified by the model
 	Q              []*mlx.Array // distributions of the drafts, see sample.Request; may be longer than drafts
-	firstSampleRow int          // index of the hidden state from which the first token is sampled
+	firstSampleRow int          // row of forward's hidden states from which the first token is sampled
 }
 
 // planStep decides which rows each request evaluates in the next step: one token of each decoding request, and a share

@@ -6,7 +6,7 @@ import (
 
 // prefill decides how many prefill rows a step has.
 type prefill struct {
-	chunk int         // rows in a step; 0: as many as fit into its target time
+	chunk int         // rows in a step; 0: as many as fit into the step's target duration
 	rate  prefillRate // measured
 }
 
@@ -23,14 +23,15 @@ func (p *prefill) rowLimit(prompts, decoding int) int {
 	return max(p.rate.rows(soloStepTime)/rowMultiple, 1) * rowMultiple
 }
 
-// Target durations of a step that includes prefill. Other requests wait for the step, and decoding ones most of all. A
-// prompt that runs alone delays only requests that arrive during its step, so its steps may be longer; their rows are a
-// multiple of rowMultiple, which suits the kernels.
+// Target durations of a step that includes prefill, by the other requests that it delays: sharedStepTime if some are
+// decoding, promptStepTime if there are only prompts, soloStepTime if there are none. A solo step delays only requests
+// that arrive during it. A row is one token of a forward pass. The number of rows in a solo step is a multiple of
+// rowMultiple, which suits the kernels.
 const (
 	soloStepTime   = 3 * time.Second
 	promptStepTime = time.Second
 	sharedStepTime = 250 * time.Millisecond
-	rowMultiple    = 256 // rows for which a CPU kernel unpacks weights once
+	rowMultiple    = 256 // a CPU kernel unpacks a tile of weights once for this many rows
 )
 
 // Bounds of the prefill rows in a step, and their number before the first measurement.

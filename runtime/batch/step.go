@@ -6,7 +6,8 @@ import (
 	"github.com/ingotml/ingot/runtime/draft"
 )
 
-// step runs one forward pass for the running requests. If it fails, each of its requests runs its next step alone, and
+// step encodes a picture if one is ready, and otherwise runs one forward pass for the running requests. It sets stalled
+// if there is nothing to run. If the pass fails, each of its requests runs its next step alone and without drafts, and
 // ends if that fails too.
 func (b *batcher) step() {
 	if b.encodeNextPicture() {

@@ -27,7 +27,7 @@ func newStepper(m *load.Model, d *drafting) stepper {
 func (e *stepper) forget() { e.forwards.Forget() }
 
 // run evaluates a step and appends the sampled tokens to their requests. complete says that no request is left out of
-// the plan: else one wants to join the next step.
+// the plan: otherwise that request may join the next step.
 func (e *stepper) run(plan []batchItem, complete bool) {
 	hidden := e.forward(plan)
 	pool(plan, hidden)
@@ -91,8 +91,8 @@ func takeSamples(plan []batchItem) (samples []*sample.Pending) {
 	return samples
 }
 
-// sample starts sampling for the items that want a token. hidden has the rows that forward evaluated. It also stores
-// the hidden states for drafting and takes snapshots that are due.
+// sample starts sampling for the items that want a token. hidden holds the hidden states of the forward pass, which
+// firstSampleRow indexes. It also stores the hidden states for drafting and takes snapshots that are due.
 func (e *stepper) sample(plan []*batchItem, hidden *mlx.Array) {
 	var rows []int32
 	var generations []*generation
@@ -124,7 +124,7 @@ func (e *stepper) sample(plan []*batchItem, hidden *mlx.Array) {
 		}
 		wanted = result.Arrays()
 	}
-	if len(generations) < len(plan) { // nothing else evaluates the state of a partial prompt
+	if len(generations) < len(plan) { // a prompt that samples no token: its state must be evaluated explicitly
 		for _, s := range plan {
 			wanted = append(wanted, s.g.seq.State()...)
 		}
@@ -152,7 +152,7 @@ func (e *stepper) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []s
 		if len(s.drafts) == 0 {
 			continue
 		}
-		// Of the n tokens, the last one is not evaluated yet; the rows also include the token before the drafts.
+		// Keep the rows of the token before the drafts and of all but the last of the n tokens.
 		s.g.seq.Commit(n)
 		if !s.g.ended {
 			e.drafting.keepHidden(s.g, hidden, s.firstSampleRow, n)
@@ -162,8 +162,9 @@ func (e *stepper) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []s
 }
 
 // sendAhead enqueues the next step on the device before the tokens of this one are read, so that a GPU does not wait
-// for the host. If a token turns out to end its request, that work is discarded. It does nothing if a request needs the
-// token's value first (for penalties, formats or drafts), or is in prefill and has to join the next step.
+// for the host. If a token turns out to end its request, that work is discarded. sendAhead does nothing if a request is
+// in prefill, has only one token left in its budget, or needs the token's value first (for penalties, formats or
+// drafts).
 func (e *stepper) sendAhead(plan []batchItem, samples []*sample.Pending) {
 	var parts []nn.Part
 	next := make([]*batchItem, len(plan))

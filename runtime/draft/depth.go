@@ -12,11 +12,12 @@ import (
 // Depths chooses the draft depth that maximizes expected tokens per second, given measured acceptance rates
 // and step times. It has no dependency on the engine.
 //
-// A plain step is a step without drafts. Costs are times relative to a plain step.
+// A plain step is a step without drafts. A cost is a time divided by the recent time of a plain step, because the
+// machine's speed drifts.
 type Depths struct {
 	global        acceptanceStats       // over all requests: the prior of a request with few drafts
 	plainTimes    map[int]*measurements // seconds of a plain step, by number of decoding requests
-	stepCosts     map[int]curve         // cost of a step, by number of decoding requests
+	stepCosts     map[int]curve         // cost of a step by its rows, for each number of decoding requests
 	draftCosts    map[int]*measurements // cost of one step of the draft model, by number of drafting requests
 	plainSteps    int                   // plain steps so far
 	draftRounds   int                   // steps with drafts since the last plain one
@@ -62,7 +63,7 @@ func (s *acceptanceStats) rates(prior func(k int, previous float64) float64) (ra
 }
 
 // measurements holds the most recent measurements of one quantity. Noise only makes a measurement longer, so we use the
-// lower quartile. The machine's speed drifts, so draft steps are normalized by recent plain steps.
+// lower quartile.
 type measurements struct {
 	recent [8]float64
 	n      int
@@ -81,7 +82,7 @@ func addSample(known map[int]*measurements, key int, v float64) {
 	known[key].add(v)
 }
 
-// lowerQuartile returns 0 if there are no measurements.
+// lowerQuartile returns the lower quartile of the measurements, or 0 if there are none.
 func (t *measurements) lowerQuartile() float64 {
 	if t == nil || t.n == 0 {
 		return 0
@@ -98,7 +99,8 @@ type curve map[int]*measurements
 // defaultRowCost is the relative cost that is assumed for each additional row before one is measured.
 const defaultRowCost = 0.03
 
-// at estimates the cost of a step by linear interpolation and extrapolation; 0 without measurements.
+// at estimates the cost of a step with that many rows, by linear interpolation and extrapolation; 0 without
+// measurements.
 func (c curve) at(rows int) float64 {
 	if t, ok := c[rows]; ok || len(c) == 0 {
 		return t.lowerQuartile()
@@ -138,7 +140,8 @@ func (d *Depths) AddStep(decoding, rows int, took time.Duration) {
 	}
 }
 
-// AddDraft records the time in which some of the decoding requests drafted, in the given number of draft steps.
+// AddDraft records the total time of a step's draft steps. decoding counts the requests that decode, requests those of
+// them that draft, and steps the draft steps.
 func (d *Depths) AddDraft(decoding, requests, steps int, took time.Duration) {
 	unit := d.plainTimes[decoding].lowerQuartile()
 	if unit == 0 {
@@ -186,8 +189,8 @@ const (
 	probeTimeShare = 0.02 // largest share of time that probes may cost
 )
 
-// defaultDraftTime is the assumed time of a draft step before one is measured. Relative to the short steps of a small
-// model it is large, so the first probe of such a model comes late, possibly not before its text ends.
+// defaultDraftTime is the assumed time of a draft step before one is measured. It is long relative to the steps of a
+// small model, so the first probe of such a model comes late, possibly after the text has ended.
 const defaultDraftTime = 500 * time.Microsecond
 
 // DepthRequest is one request that may draft in a step.

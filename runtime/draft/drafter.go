@@ -16,7 +16,8 @@ type Drafter interface {
 	Propose(round []*Item)
 	// CatchUp may evaluate tokens that the target has evaluated already, where that saves time later.
 	CatchUp(of []*Text)
-	// FinishRound ends a round for a request, whose first accepted drafts have become tokens.
+	// FinishRound ends the round that Propose started for a request. accepted is the number of drafts that became tokens;
+	// the drafts after them were rejected.
 	FinishRound(t *Text, accepted int)
 }
 
@@ -68,7 +69,7 @@ const (
 	AllHiddenStates
 )
 
-// funcDrafter calls a function.
+// funcDrafter drafts with a function; see DraftOptions.Guess.
 type funcDrafter func(tokens []int32, n int) []int32
 
 func (funcDrafter) NeededHiddenStates() HiddenStates { return NoHiddenStates }

@@ -10,7 +10,7 @@ type hiddenRows struct {
 	from, to int
 }
 
-// add appends rows that end at position to. If they do not follow the stored rows, they replace them.
+// add stores rows that end at position to. They extend the stored rows if they follow them, and replace them otherwise.
 func (h *hiddenRows) add(x *mlx.Array, to int) {
 	if from := to - x.Dim(0); from != h.to || len(h.pieces) == 0 {
 		h.free()

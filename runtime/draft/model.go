@@ -21,7 +21,7 @@ const (
 // ownCache is a draft model's own KV cache of a sequence.
 type ownCache struct {
 	seq       *cache.Sequence // nil before the first step
-	evaluated int             // position up to which it holds the generated text, without drafts
+	evaluated int             // row up to which it holds the request's tokens, without drafts
 }
 
 func (o *ownCache) free() {
@@ -31,11 +31,11 @@ func (o *ownCache) free() {
 	*o = ownCache{}
 }
 
-// modelDrafter drafts with a models.Draft. A row of a standalone draft is the token at the row's position. A row of any
-// other draft is the token after the position and the target's hidden state at the position, from which that token was
-// sampled.
+// modelDrafter drafts with a models.Draft. A standalone draft is a regular model: its row p is token p. Any other
+// draft, such as a multi-token prediction head, also reads the target: its row p is token p+1 and the target's hidden
+// state at position p, from which that token was sampled.
 //
-// A draft with its own KV cache evaluates the text after the target has. If the target restored a prefix from the
+// A draft with its own KV cache evaluates the prompt too, once the target has. If the target restored a prefix from the
 // prefix cache, a standalone draft evaluates that prefix itself. Any other draft starts after the prefix, because the
 // hidden states of the prefix are missing.
 type modelDrafter struct {
@@ -136,7 +136,7 @@ func (d *modelDrafter) CatchUp(texts []*Text) {
 	var from, to []int
 	for _, t := range texts {
 		begin, end, _ := d.pendingRows(t)
-		if end = min(end-1, t.Target.Offset()); d.tokenShift > 0 { // drafting starts with the last row
+		if end = min(end-1, t.Target.Offset()); d.tokenShift > 0 { // Propose needs the output of the last row
 			end = min(end, t.hidden.to)
 		}
 		if end-begin < minCatchUpRows {
@@ -155,7 +155,8 @@ func (d *modelDrafter) CatchUp(texts []*Text) {
 	mlx.Eval(state...)
 }
 
-// Propose implements drafter. All draft steps of all requests form one graph, which is evaluated at once.
+// Propose implements drafter. All draft steps of all requests form one graph, which is evaluated at once. A request
+// that is more than maxCatchUpRows behind catches up instead of drafting.
 func (d *modelDrafter) Propose(round []*Item) {
 	round = slices.Clone(round)
 	slices.SortStableFunc(round, func(a, b *Item) int { return b.Depth - a.Depth })

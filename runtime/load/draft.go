@@ -47,8 +47,8 @@ func OpenDraft(f processor.Files, target arch.Model) (DraftFiles, error) {
 	return DraftFiles{config, blobs}, nil
 }
 
-// BuildDraft builds the draft model. The returned weights are nil if it uses the target's. It runs on the engine's
-// thread.
+// BuildDraft builds the model's draft, which is nil if there is none. The returned weights are nil if the draft uses
+// the target's. It runs on the engine's thread.
 func (m *Model) BuildDraft(ctx context.Context, of DraftFiles, o runtime.Options) (models.Draft, *nn.Weights, error) {
 	if of.config == nil {
 		if d, ok := m.Target.(models.Drafter); ok {

@@ -41,7 +41,7 @@ func Plot(w io.Writer, title string, rows []Row) error {
 	fmt.Fprintf(&b, `<rect class="back" width="%d" height="%d"/>`+"\n", plotWidth, plotHeight)
 	fmt.Fprintf(&b, `<text x="%d" y="28" font-size="15" font-weight="600">%s</text>`+"\n", left, escape(title))
 	fmt.Fprintf(&b,
-		`<text x="%d" y="50">perplexity %.4g +- %.2g, base %.4g +- %.2g; same likeliest token %.2f %% of %d</text>`+"\n",
+		`<text x="%d" y="50">perplexity %.4g +- %.2g, base %.4g +- %.2g; same top token %.2f %% of %d</text>`+"\n",
 		left, r.Perplexity.Value, r.Perplexity.Error,
 		r.BasePerplexity.Value, r.BasePerplexity.Error, 100*r.Top1.Value, r.Tokens)
 	for v := low; v <= high*1.001; v *= 10 {

@@ -23,7 +23,7 @@ func Drafts(logits *mlx.Array, of []DraftRow, drafts int) (tokens *mlx.Array, q 
 		if d.Drawn {
 			s = r.mode(logits.Dim(-1))
 			s.edited = false
-			s.nucleus = s.nucleus && s.k > 0 // top_p alone would need a sort; a wider q is as good
+			s.nucleus = s.nucleus && s.k > 0 // top_p alone would need a sort; a wider q is valid too
 		}
 		groups[s] = append(groups[s], r)
 	}

@@ -33,7 +33,7 @@ type samplingMode struct {
 	edited, masked bool
 	draws          bool // false: greedy
 	k              int  // top_k; 0: the whole vocabulary
-	nucleus, floor bool // top_p, min_p
+	nucleus, floor bool // uses top_p; uses min_p
 	verifies       bool
 }
 
@@ -41,7 +41,7 @@ func (r row) mode(vocab int) samplingMode {
 	s := &r.Sampler.sampling
 	out := samplingMode{edited: editsLogits(s), masked: r.mask != nil}
 	if s.Temperature <= 0 {
-		return out // a drawn draft is accepted if it is the most likely token
+		return out // greedy: a draft is accepted if it is the most likely token
 	}
 	out.draws, out.verifies = true, r.verifies()
 	if s.TopK > 0 && s.TopK < vocab {
@@ -220,7 +220,7 @@ func draw(p, uniforms *mlx.Array) *mlx.Array {
 	return mlx.Add(mlx.MultiplyScalar(at, drawBlock), count(sums, target))
 }
 
-// count returns how many sums of a row do not exceed its target: the index of the first one that does.
+// count returns how many sums of a row do not exceed its target, which is the index of the first sum that exceeds it.
 func count(sums, target *mlx.Array) *mlx.Array {
 	return mlx.Sum(mlx.LessEqual(sums, target), true, -1)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Request is one request's part of a step's sampling: the tokens that follow its rows. Row i follows i of the
-// drafts and verifies draft i; the last row verifies none.
+// Request is one request's part of a step's sampling: the tokens that follow its rows. Row i follows the
+// first i drafts and verifies draft i; the last row verifies none.
 type Request struct {
 	Sampler *Sampler
 	Drafts  []int32

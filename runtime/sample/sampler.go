@@ -38,9 +38,9 @@ func (s *Sampler) Skip() { s.position++ }
 // Rewind sets the number of generated tokens, so that a discarded sample is drawn again with the same variates.
 func (s *Sampler) Rewind(generated int) { s.position = uint64(generated) }
 
-// DrawsDrafts reports whether a request's drafts are drawn from the draft's distribution; else they are its most likely
-// tokens. More drawn drafts are accepted. However, the generated tokens then depend on how many were drafted, which a
-// seed forbids.
+// DrawsDrafts reports whether a request's drafts are drawn from the draft's distribution; otherwise the most likely
+// tokens are drafted. Drawn drafts are accepted more often. However, the generated tokens then depend on the draft
+// depth, which a request with a seed must not show.
 func (s *Sampler) DrawsDrafts() bool {
 	return s.sampling.Temperature > 0 && (s.sampling.Seed == nil || *s.sampling.Seed < 0)
 }
@@ -53,8 +53,8 @@ const (
 	drawDraft  uint64 = 0xbb67ae8584caa73b // draws a draft
 )
 
-// uniform returns a uniform variate in (0, 1) of 23 bits: float32 represents it exactly, and its product with a sum is
-// less than the sum.
+// uniform returns a uniform variate in (0, 1) of 23 bits. float32 represents it exactly, and its product with a sum of
+// probabilities rounds to less than the sum, which draw needs.
 func (s *Sampler) uniform(stream, place uint64) float32 {
 	return (float32(splitMix64(s.seed^stream, place)>>41) + 0.5) / (1 << 23)
 }

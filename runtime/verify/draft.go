@@ -19,9 +19,9 @@ import (
 // probeDraftSteps is the number of tokens that a probe drafts.
 const probeDraftSteps = 3
 
-// ProbeDraft drafts a few tokens with the image's draft model, which it loads if the model runs without it, or with
-// draft layers in the model's own weights. Logits that are not finite are an error. It returns the number of tokens; 0
-// without a draft.
+// ProbeDraft drafts a few tokens with the model's draft: the image's draft model, which it loads if needed, or draft
+// layers in the model's own weights. Logits that are not finite are an error. It returns the number of drafted tokens;
+// 0 if the model has no draft.
 func ProbeDraft(
 	ctx context.Context, m *load.Model, store *manifest.Store, entry *manifest.Entry, o runtime.Options,
 ) (int, error) {

@@ -7,8 +7,9 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// I is the widest integer vector. dot16 and dot8 add to each 32-bit lane of sum the products of two int16 or four
-// bytes; with AVX2, dot8 adds products of two bytes to 16-bit lanes. add16 and add8 do the same with 256 bits.
+// I is the widest integer vector. dot16 adds the sum of two int16 products to each 32-bit lane of sum. dot8 adds the
+// sum of four products of unsigned bytes w and int8 x; with AVX2, it adds the sum of two such products to each 16-bit
+// lane. add16 and add8 are dot16 and dot8 with 256-bit vectors.
 #if defined(__AVX512VNNI__)
 using I = __m512i;
 IG_INLINE I zeros() { return _mm512_setzero_si512(); }
@@ -26,7 +27,7 @@ constexpr bool kSaturates = false;
 // For row products of 4-bit codes, int16 activations are packed as high and low bytes, so that codes are unpacked to
 // bytes only: x . codes = 256 * (high . codes) + (low . codes).
 constexpr bool kSplitBytes = true;
-// Two consecutive steps of such a row are interleaved, so that a 512-bit vector holds the same columns of both.
+// Two consecutive steps of such a row are interleaved, so that a 512-bit vector holds corresponding columns of both.
 constexpr bool kInterleaveSteps = true;
 #else
 using I = __m256i;

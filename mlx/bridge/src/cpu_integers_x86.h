@@ -13,7 +13,8 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Returns how many int8 product sums fit in 16 bits. Each is the sum of two products: at most 2 * code * 127.
+// Returns how many int8 product sums an int16 lane can add without overflow. A product sum is the sum of two products
+// (one result of vpmaddubsw): at most 2 * code * 127.
 IG_INLINE int sums_that_fit(const Weights& w) {
   if (w.format == Format::fp4 || w.bits == 5) {
     return 4;
@@ -23,7 +24,7 @@ IG_INLINE int sums_that_fit(const Weights& w) {
 
 // Micro-kernel: c[r][j] += x[r] . tile[j] for the R rows of a panel and j < kTile, block by block of columns. Fit is 0
 // for int16 activations, which AVX2 leaves to winograd_block. For int8 it is the number of product sums that fit in 16
-// bits.
+// bits (see sums_that_fit); with VNNI, which adds in 32 bits, any positive number.
 template <int R, int Fit, int Block>
 static __attribute__((noinline)) void integer_block(TileOperands m) {
   constexpr int kDwords = Block / (Fit ? 4 : 2);

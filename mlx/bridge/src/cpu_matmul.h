@@ -5,8 +5,8 @@
 // format and split the work over the thread team. There are three kinds of kernels:
 //   - row products: one activation row, or two or three. They stream the weights once, row by row, and are bound by
 //     memory bandwidth.
-//   - small-batch products: up to 16 activation rows (kSmallBatch). 16 weight rows at a time go from codes to sums
-//     without leaving the registers.
+//   - small-batch products: up to 16 activation rows (kSmallBatch). 16 weight rows at a time are unpacked and
+//     multiplied in registers, without a buffer for the unpacked weights.
 //   - tile products: more rows. A tile of weights is unpacked to a buffer, and all activation rows are multiplied by
 //     it.
 #pragma once
@@ -66,9 +66,10 @@ constexpr int kRowBlock = 256;
 // How activations are packed for a kernel.
 struct Layout {
   Mode mode = Mode::f32;
-  // Reorders each 8 columns as unpacking yields 4-bit codes: 0 4 1 5 2 6 3 7 in int16, 0 2 4 6 1 3 5 7 in int8.
+  // Puts each 8 columns in the order in which 4-bit codes are unpacked: 0 4 1 5 2 6 3 7 in int16, 0 2 4 6 1 3 5 7 in
+  // int8.
   bool nibbles = false;
-  bool vector = false;       // each row is contiguous, for row_product
+  bool vector = false;       // panels have one row; for row_product
   bool small_batch = false;  // for small_batch_product; if neither this nor vector, for tile_product
   bool winograd = false;     // int16 for Winograd's inner product, see cpu_winograd_x86.h
   int block = kStep;         // columns that share an activation scale: 16, 32 or 64
@@ -128,7 +129,7 @@ struct MatmulKernels {
   // Computes y[m][n-n0] = x[m] . W[n] for all rows and weight rows [n0, n1). y is [rows][n1-n0]. Requires
   // Layout::vector.
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
-  // Reports whether row_product accepts 2 to stream_rows integer rows with these weights. Null: one row only.
+  // Reports whether row_product accepts 2 to stream_rows rows of int16 or int8 with these weights. Null: one row only.
   bool (*streams)(const Weights& w);
   int stream_rows;
   // tile_product for a small batch, with small_batch_tile in place of tile and without the callback. m0 is a multiple
@@ -149,8 +150,8 @@ struct Product {
   Type type = Type::f32;
 };
 
-// Computes count products of x [rows][columns] of the given type. With fast, activations are quantized to int8 where
-// the weights are codes and the sums fit. The result does not depend on the number of threads. Throws std::bad_alloc.
+// Computes count products of x [rows][columns] of the given type. fast allows int8 activations, which are less exact;
+// layout_for decides where they are used. The result does not depend on the number of threads. Throws std::bad_alloc.
 void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Product* products, int count, bool fast);
 
 // A gathered product: row i is multiplied by the matrix of expert[i], y[i] = x[i] W(expert[i])^T. Several x[i] may

@@ -17,7 +17,7 @@ struct Tile {
   alignas(64) float scales[kDepth / 16 * kTile];     // [block of columns][kTile]
   alignas(64) float biases[kDepth / 16 * kTile];
   alignas(64) int32_t corrections[kDepth / 16 * kTile];  // negated Winograd correction terms
-  int first = 0;                                         // the block of scales that data starts with
+  int first = 0;                                         // index in scales of the first block in data
 
   template <class T>
   T* as() { return reinterpret_cast<T*>(data); }
@@ -195,7 +195,8 @@ IG_INLINE float power_of_two_bits(uint8_t e) {
 }
 
 IG_INLINE float e4m3(uint8_t code) {
-  // Read as a float16, the shifted bits are too small by 2^8. 0x7f is 480, as in MLX; the OCP format has NaN there.
+  // The shifted bits are a float16 that is too small by a factor of 2^8. 0x7f is 480, as in MLX; the OCP format has NaN
+  // there.
   f16 half = {uint16_t((code & 0x80) << 8 | (code & 0x7f) << 7)};
   return get(&half) * 256.0f;
 }

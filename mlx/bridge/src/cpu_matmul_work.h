@@ -50,8 +50,8 @@ void pack_panel(const Activations& a, int n, int64_t m, int64_t columns, Type ty
   matmul_kernels().pack(a, rows, type, columns, m, n);
 }
 
-// The destination of a product's results: row(m) returns the address of result row m, of the given type. added is a
-// bias [columns] that is added before rounding, or null.
+// The destination of a product's results: row(m) returns the address of result row m, of the given type. added has one
+// value per output, which is added before rounding; it may be null.
 template <class Row>
 struct Results {
   Type type;
@@ -60,7 +60,7 @@ struct Results {
 
   char* at(int64_t m, int64_t n) const { return static_cast<char*>(row(m)) + size_t(n) * size_of(type); }
 
-  // Adds the bias to count float32 results from column n on, in place, and stores them rounded in row m.
+  // Adds `added` to count float32 results from column n on, in place, and stores them rounded in row m.
   void put(int64_t m, int64_t n, float* from, int64_t count) const {
     for (int64_t i = 0; added && i < count; i++) {
       from[i] += added[n + i];
@@ -90,7 +90,8 @@ void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t 
         to.put(m, n, result + (m - m0) * tile, std::min<int64_t>(tile, n1 - n));
       }
       for (int64_t m = last; m < std::min(2 * last - first, m1); m++) {
-        // The next panel's results. Each row is in another page, and a store that misses holds up those behind it.
+        // Prefetch the destination of the next panel's results. Each result row is in another page, and a store that
+        // misses the cache delays the stores behind it.
         __builtin_prefetch(to.at(m, n), 1);
       }
     };
@@ -125,10 +126,10 @@ class Partition {
     ranges_.clear();
   }
 
-  // Appends the ranges of w's rows times activation rows [0, rows), at most block rows each.
+  // Appends the ranges of w's rows times activation rows [0, rows), with at most block activation rows each.
   void add(int product, const Weights& w, int64_t rows, int64_t block) {
     const int64_t tile = matmul_kernels().tile, row = std::max<int64_t>(1, w.row_bytes());
-    const int64_t min_bytes = rows > 1 ? kSmallestPieceBytes : min_bytes_;  // only one row is bound by memory
+    const int64_t min_bytes = rows > 1 ? kSmallestPieceBytes : min_bytes_;  // several rows are less bound by memory
     for (int64_t n = 0; n < w.rows;) {
       const int64_t share = left_ / divisor_;
       // With more rows than a small batch, a range is 1 to 4 tiles; otherwise its size is given in bytes.

@@ -39,7 +39,8 @@ enum class Integers {
   halves,  // int16 as high and low bytes: 256 * high + low
 };
 
-// Returns the byte shuffle that reorders eight columns as 4-bit codes are unpacked; the identity for other codes.
+// Returns the byte shuffle that puts eight columns in the order in which 4-bit codes are unpacked; the identity for
+// other codes.
 template <Integers Kind>
 IG_INLINE __m128i order_of(bool nibbles) {
   if (!nibbles) {
@@ -60,8 +61,8 @@ IG_INLINE __m256i split(__m256i v) {
   return _mm256_packs_epi16(_mm256_srai_epi16(_mm256_sub_epi16(v, lower), 8), lower);
 }
 
-// Quantizes one step of a row to dwords in order: 16 of int8, otherwise 32. inverse has the inverse scale of each
-// block.
+// Quantizes one step of a row to 16 dwords of int8, or else 32 dwords, with each eight columns in the order of
+// order_of. inverse has the inverse scale of each block.
 template <Integers Kind>
 IG_INLINE void quantize_step(const float* x, int block, const float* inverse, bool nibbles, int32_t* to) {
   const __m256i order = _mm256_broadcastsi128_si256(order_of<Kind>(nibbles));
@@ -82,7 +83,7 @@ IG_INLINE void quantize_step(const float* x, int block, const float* inverse, bo
   }
 }
 
-// Interleaves the dwords of n rows, kStep / 2 apart: out is [count][n].
+// Interleaves count dwords of n rows: out is [count][n]. The rows are kStep / 2 dwords apart.
 IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out) {
   if (n == 1) {
     __builtin_memcpy(out, dwords, size_t(count) * sizeof(int32_t));
@@ -111,8 +112,9 @@ IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out)
   }
 }
 
-// Reorders a step of a row for row products of 4-bit codes. A vector of unpacked codes has the same nibble of eight
-// dwords, so vector j of out has dword j of each eight columns. Vectors are `distance` dwords apart.
+// Reorders a step of a row for row products of 4-bit codes. A dword of codes has eight columns, and a vector of
+// unpacked codes holds the same nibbles of eight dwords. Vector j of out therefore has dword j of each eight columns.
+// The vectors are `distance` dwords apart.
 IG_INLINE void gather_nibbles(const int32_t* dwords, bool bytes, int64_t distance, int32_t* out) {
   auto to = [&](int j) { return reinterpret_cast<__m256i*>(out + j * distance); };
   if (bytes) {  // two dwords for each eight columns
@@ -169,7 +171,7 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
       for (int b = 0; b < blocks; b++) {
         float peak;
         peak_and_sum(x + b * l.block, l.block, &peak, sums + b);
-        // Smaller blocks contribute nothing to a sum, and the inverse scale would be infinite.
+        // A block with a smaller peak contributes nothing to a sum, and its inverse scale would be infinite.
         const bool any = peak > 1e-33f;
         scales[b] = any ? peak / max_code : 0;
         inverse[b] = any ? max_code / peak : 0;

@@ -31,8 +31,8 @@ IG_INLINE void load_transposed_16x8(const uint8_t* at, int64_t bytes, __m512i* v
   }
 }
 
-// Adds dot16 (Wide) or dot8 of w and *x broadcast to all lanes. Written as intrinsics, GCC 12 emits a separate
-// broadcast instruction.
+// Adds dot16 (Wide) or dot8 of w and *x broadcast to all lanes. It is inline assembly because GCC 12 compiles the
+// intrinsics to a separate broadcast instruction.
 template <bool Wide>
 IG_INLINE void add_repeated(I& sum, I w, const int32_t* x) {
   if constexpr (Wide) {

@@ -16,7 +16,7 @@ constexpr int kSmallBatchTile = 16;
 constexpr int kSmallBatchPanel = 4;  // activation rows of a panel; their sums fit in registers
 constexpr int kRowsPerPass = 8;      // activation rows per pass over a transposed step
 
-// the most rows for which whole tiles are faster
+// Most activation rows for which small_batch_whole_tile is faster than small_batch_rows.
 constexpr int kMaxWholeTileRows = kSaturates ? kRowsPerPass : 2 * kRowsPerPass;
 
 // One step of eight weight rows, transposed: v[d] holds dword d of each row. A dword has eight 4-bit codes or four
@@ -50,8 +50,8 @@ IG_INLINE void transpose_step(const RowStep& s, const Weights& w, const BitUnpac
   }
 }
 
-// Unpacks a vector of dwords of codes to kOperands vectors of multiplication operands: get(v, j) is the j-th, as int16
-// if Wide and else as bytes.
+// Unpacks a vector of dwords of codes to kOperands vectors that can be multiplied: get(v, j) returns the j-th, as int16
+// if Wide, otherwise as bytes.
 template <bool Wide, bool Nibbles, bool FP4>
 struct Operands {
   static constexpr int kOperands = (Wide ? 2 : 1) * (Nibbles ? 2 : 1);
@@ -236,8 +236,9 @@ static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0,
   }
 }
 
-// small_batch_rows for affine 4-bit codes, whole steps and a whole tile, and R0 + R1 rows in two panels. All sizes are
-// constants, so that the inner loop has no branches.
+// small_batch_rows for affine 4-bit codes, whole steps, a whole tile, and R0 + R1 rows in two panels. Blocks is the
+// number of blocks in a step. All sizes are constants, so that the inner loop has no branches. cpu_small_batch_avx2.h
+// and cpu_small_batch_avx512.h define it.
 template <int R0, int R1, int Fit, int Blocks>
 static void small_batch_whole_tile(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y);
 

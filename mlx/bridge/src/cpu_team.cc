@@ -80,7 +80,8 @@ struct Team::State {
       try {
         body(context, begin, std::min(n, begin + grain));
       } catch (...) {
-        // Such as bad_alloc for scratch. It must end neither a helper, nor the run while helpers are inside.
+        // A piece may throw, such as bad_alloc for scratch. The exception must not end a helper, or the run while
+        // helpers are inside.
         if (!failed.exchange(true)) {
           error = std::current_exception();
         }
@@ -89,7 +90,8 @@ struct Team::State {
     }
   }
 
-  // Reports whether a helper may join the run that gate value g describes.
+  // Reports whether a helper may join the run that gate value g describes. seen is the number of the run that it joined
+  // last.
   bool can_join(uint64_t g, uint64_t seen, int index) const {
     return (g & kOpen) && g / kRun != seen && index < limit.load();
   }
@@ -130,7 +132,7 @@ struct Team::State {
   }
 
   void wake_all() {
-    { std::lock_guard lock(sleep); }  // now a helper that is about to sleep has seen the change or waits already
+    { std::lock_guard lock(sleep); }  // a helper that is about to sleep has now seen the change or waits already
     wake.notify_all();
   }
 

@@ -10,9 +10,9 @@ namespace ingot::cpu {
 // Team is a persistent thread pool for data-parallel loops: the thread that calls run, and helpers that spin for a
 // moment after a run and then sleep.
 //
-// Threads take pieces of a loop from a shared counter, so a slow thread takes fewer. A helper joins a run only when it
-// is running: one that the system has not scheduled is not waited for. A helper that is descheduled in the middle of a
-// piece must be waited for; after such a stall the team excludes one helper for a while.
+// Threads take pieces of a loop from a shared counter, so a slow thread takes fewer. A run does not wait for helpers
+// that the system has not scheduled yet; they join once they are running. A helper that is descheduled in the middle of
+// a piece must be waited for; after such a stall the team excludes one helper for a while.
 class Team {
  public:
   using Body = void (*)(void* context, int64_t begin, int64_t end);

@@ -6,9 +6,9 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Locates kStep columns of eight weight rows. At the end of a matrix it is a zero-padded copy, because some loads read
-// up to 16 bytes past the codes that they need. A row may end with half a step, which has fewer bytes than that in 2-
-// and 3-bit codes.
+// Locates a step (kStep columns) of eight weight rows, in the matrix or in a zero-padded copy. A partial step is
+// copied. So are the last two steps of the last rows, because some loads read up to 16 bytes past the codes that they
+// need: if the last step is half a step of 2- or 3-bit codes, it has fewer bytes than that.
 struct RowStep {
   const uint8_t* at;
   int64_t stride;
@@ -39,8 +39,8 @@ IG_INLINE void find_step(const Weights& w, int64_t n, int64_t k, RowStep& s) {
   s.stride = sizeof(s.copy[0]);
 }
 
-// Unpacks 16 codes of a bit stream, of any width but 4, to int16. Each lane gets the two bytes that contain its code by
-// a shuffle. A multiplication shifts the bits above the code out; a right shift drops those below it.
+// The constants that unpack 16 codes of a bit stream, of any width but 4, to int16. A shuffle moves the two bytes that
+// contain a code to its lane. A multiplication shifts the bits above the code out; a right shift drops those below it.
 struct BitUnpacker {
   __m256i bytes, up;
   __m128i down;
@@ -125,8 +125,8 @@ static void unpack_nibbles(const RowStep& s, bool fp4, Mode mode, int shift, int
   }
 }
 
-// Stores codes that are bytes to a tile; v[q] holds four columns of eight weight rows, and first is the number of
-// dwords of the step that came before.
+// Stores codes that are bytes, or were unpacked to bytes, in a tile. v[q] holds dword first + q of the step, which is
+// four columns, of eight weight rows.
 IG_INLINE void put_bytes(const __m256i* v, int first, bool fp8, Mode mode, int shift, int h, int step, Tile& t) {
   if (mode == Mode::i8) {
     auto to = t.as<int32_t>() + (step * 16 + first) * kTile + h * 8;

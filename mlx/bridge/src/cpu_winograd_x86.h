@@ -8,9 +8,9 @@
 // w0 . w1 for all activation rows, so each is summed once per block of columns and subtracted. Two additions replace a
 // multiplication.
 //
-// The result is exact: sums are correct modulo 2^32, and the wanted sum fits in 32 bits. It pays where the processor
-// executes additions beside multiplications: 512 bits wide on AMD, and 256 bits wide, where more vectors are added per
-// cycle than multiplied.
+// The result is exact: sums are correct modulo 2^32, and the wanted sum fits in 32 bits. The method is faster where the
+// processor executes more vector additions per cycle than multiplications: with 256-bit vectors (AVX2), and with
+// 512-bit vectors on AMD (zen4).
 #pragma once
 
 #include "cpu_sums_x86.h"

@@ -1,0 +1,85 @@
+package grammar
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+func (p *ebnfParser) literal(quote byte) *expr {
+	p.at++
+	var b []byte
+	for p.at < len(p.source) && p.source[p.at] != quote && p.source[p.at] != '\n' && p.err == nil {
+		b = utf8.AppendRune(b, p.char())
+	}
+	if p.peek() != quote {
+		p.fail(ErrInvalid, "a literal has no closing %c", quote)
+	}
+	p.at++
+	return textExpr(string(b))
+}
+
+func (p *ebnfParser) class() *expr {
+	p.at++
+	negated := p.peek() == '^'
+	if negated {
+		p.at++
+	}
+	var pairs []rune
+	for p.at < len(p.source) && p.source[p.at] != ']' && p.err == nil {
+		lo := p.char()
+		hi := lo
+		if p.peek() == '-' && p.at+1 < len(p.source) && p.source[p.at+1] != ']' {
+			p.at++
+			if hi = p.char(); hi < lo {
+				p.fail(ErrInvalid, "the character range %q-%q is empty", lo, hi)
+			}
+		}
+		pairs = append(pairs, lo, hi)
+	}
+	if p.peek() != ']' {
+		p.fail(ErrInvalid, "a character class has no closing ]")
+	}
+	p.at++
+	set := tidy(pairs)
+	if negated {
+		set = set.not()
+	}
+	if len(set) == 0 {
+		p.fail(ErrInvalid, "a character class is empty")
+	}
+	return utf8Expr(set)
+}
+
+// char parses one character or escape.
+func (p *ebnfParser) char() rune {
+	r, n := utf8.DecodeRuneInString(p.source[p.at:])
+	p.at += n
+	if r != '\\' {
+		return r
+	}
+	c := p.peek()
+	p.at++
+	switch c {
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	case '\\', '"', '\'', ']', '[', '-', '^':
+		return rune(c)
+	case 'x', 'u', 'U':
+		digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
+		if p.at+digits <= len(p.source) {
+			v, err := strconv.ParseUint(p.source[p.at:p.at+digits], 16, 32)
+			if err == nil && v <= utf8.MaxRune && utf8.ValidRune(rune(v)) {
+				p.at += digits
+				return rune(v)
+			}
+		}
+		p.fail(ErrInvalid, `the escape \%c needs %d hexadecimal digits of a valid character`, c, digits)
+		return 0
+	}
+	p.fail(ErrInvalid, `unknown escape \%c`, c)
+	return 0
+}
