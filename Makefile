@@ -73,7 +73,7 @@ test-interop: engine
 # them canceled. SHORT=1 is 15 seconds of the first and a tenth of the last.
 soak: engine
 	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed|TestServeMemory)' ./manifest/... $(if $(SHORT),,./registry ./cmd)
-	INGOT_SOAK_REQUESTS=$(if $(SHORT),1000,10000) INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime
+	INGOT_SOAK_REQUESTS=$(if $(SHORT),1000,10000) INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
 
 # Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.
 test-cuda-build:

@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/server"
 	"github.com/spf13/cobra"
 )
@@ -52,14 +53,14 @@ type responsePart struct {
 
 // localBackend runs a model in this process.
 type localBackend struct {
-	model   *runtime.Local
+	model   *batch.Engine
 	style   *prompt.Style
 	request func(runtime.Defaults) runtime.Request // applies the flags to the image's parameters
 }
 
 func (b *localBackend) close() { _ = b.model.Close() }
 
-func (b *localBackend) idsOnly() bool { return b.model.Tokenizer() == nil }
+func (b *localBackend) idsOnly() bool { return b.model.Processor().Tokenizer() == nil }
 
 func (b *localBackend) generate(ctx context.Context, request modelRequest) iter.Seq2[responsePart, error] {
 	return func(yield func(responsePart, error) bool) {
@@ -85,7 +86,7 @@ func (b *localBackend) generate(ctx context.Context, request modelRequest) iter.
 func (b *localBackend) prepare(
 	ctx context.Context, q modelRequest,
 ) (r runtime.Request, reader prompt.Reader, err error) {
-	d, err := b.model.Defaults().With(q.parameters)
+	d, err := b.model.Processor().Defaults().With(q.parameters)
 	if err != nil {
 		return r, reader, err
 	}
@@ -99,7 +100,7 @@ func (b *localBackend) prepare(
 		if err != nil {
 			return r, reader, err
 		}
-		p, err := b.style.Begin(ctx, b.model, c)
+		p, err := b.style.Begin(ctx, b.model.Processor(), c)
 		if err != nil {
 			return r, reader, orRaw(err)
 		}
@@ -107,8 +108,8 @@ func (b *localBackend) prepare(
 		r.Format.After = p.Thinking
 	default:
 		var text string
-		if text, r.Pictures, err = b.model.ShowPictures(q.prompt.text, q.pictures); err == nil {
-			r.Prompt, err = b.model.Encode(text)
+		if text, r.Pictures, err = b.model.Processor().ShowPictures(q.prompt.text, q.pictures); err == nil {
+			r.Prompt, err = b.model.Processor().Encode(text)
 		}
 	}
 	return r, reader, err
@@ -185,7 +186,7 @@ func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.S
 	if b.prefix {
 		options.PrefixCache = -1 // as large as memory allows
 	}
-	model, err := runtime.Load(ctx, b.thread, b.store, entry, options)
+	model, err := batch.Open(ctx, b.thread, b.store, entry, options)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/runtime/runner"
 	"github.com/spf13/cobra"
 )
@@ -42,7 +43,7 @@ func (a *app) runnerCmd() *cobra.Command {
 					return nil, err
 				}
 				o.Loaded = loaded
-				model, err := runtime.Load(ctx, thread, store, entry, o)
+				model, err := batch.Open(ctx, thread, store, entry, o)
 				if err != nil {
 					thread.Close()
 					return nil, err

@@ -7,6 +7,9 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/runtime/quality"
+	"github.com/ingotml/ingot/runtime/verify"
 	"github.com/spf13/cobra"
 )
 
@@ -98,9 +101,9 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	var ref *runtime.Reference
+	var ref *quality.Reference
 	if o.reference != "" {
-		if ref, err = runtime.ReadReference(o.reference); err != nil {
+		if ref, err = quality.ReadReference(o.reference); err != nil {
 			return err
 		}
 	}
@@ -118,9 +121,9 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 	if err := checkRequires(store, entry); err != nil {
 		return err
 	}
-	var checked runtime.CheckStats
+	var checked verify.Stats
 	if ref == nil {
-		if checked, err = runtime.CheckImage(ctx, store, entry); err != nil {
+		if checked, err = verify.Image(ctx, store, entry); err != nil {
 			return err
 		}
 	}
@@ -130,13 +133,13 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 	}
 	defer thread.Close()
 	options := runtime.Options{Float32: o.float32, KV: kv}
-	model, err := runtime.Load(ctx, thread, store, entry, options)
+	model, err := batch.Open(ctx, thread, store, entry, options)
 	if err != nil {
 		return err
 	}
 	defer model.Close()
 	if ref == nil {
-		drafted, err := model.ProbeDraft(ctx, store, entry, options)
+		drafted, err := verify.ProbeDraft(ctx, model.Model(), store, entry, options)
 		if err != nil {
 			return err
 		}
@@ -155,9 +158,9 @@ type aloneJSON struct {
 }
 
 func (a *app) verifyAlone(
-	ctx context.Context, model *runtime.Local, s runtime.CheckStats, drafted int, o verifyOptions,
+	ctx context.Context, model *batch.Engine, s verify.Stats, drafted int, o verifyOptions,
 ) error {
-	tokens, err := model.Probe(ctx)
+	tokens, err := verify.Probe(ctx, model.Model())
 	if err != nil {
 		return err
 	}
@@ -185,9 +188,9 @@ type referenceJSON struct {
 }
 
 func (a *app) verifyReference(
-	ctx context.Context, model *runtime.Local, ref *runtime.Reference, pictures []runtime.Picture, o verifyOptions,
+	ctx context.Context, model *batch.Engine, ref *quality.Reference, pictures []runtime.Picture, o verifyOptions,
 ) error {
-	r, greedy, err := model.Compare(ctx, ref, pictures...)
+	r, greedy, err := verify.Compare(ctx, model, ref, pictures...)
 	if err != nil {
 		return err
 	}
@@ -203,7 +206,7 @@ func (a *app) verifyReference(
 	return err
 }
 
-func (a *app) printComparison(r runtime.Comparison, greedy *bool, ok bool, o verifyOptions) error {
+func (a *app) printComparison(r verify.Comparison, greedy *bool, ok bool, o verifyOptions) error {
 	status := "ok"
 	if !ok {
 		status = "FAILED"

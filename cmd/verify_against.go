@@ -15,7 +15,9 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/runtime/quality"
+	"github.com/ingotml/ingot/runtime/verify"
 	"github.com/spf13/cobra"
 )
 
@@ -88,7 +90,7 @@ func (a *app) compare(
 	ctx context.Context, thread *mlx.Thread, st *store.Store, entry, base *store.Entry, text string,
 	options runtime.Options,
 ) ([]quality.Row, error) {
-	var loaded [2]*runtime.Local
+	var loaded [2]*batch.Engine
 	for i, e := range []*store.Entry{entry, base} {
 		if err := st.CheckPresent(e, false); err != nil {
 			return nil, err
@@ -97,7 +99,7 @@ func (a *app) compare(
 			return nil, err
 		}
 		e.Image.Layers = slices.DeleteFunc(slices.Clone(e.Image.Layers), manifest.Layer.Draft)
-		model, err := runtime.Load(ctx, thread, st, e, options)
+		model, err := batch.Open(ctx, thread, st, e, options)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +108,7 @@ func (a *app) compare(
 	}
 	bar := tokenProgress{a.createProgress(false)}
 	defer bar.end()
-	return loaded[0].Against(ctx, loaded[1], text, bar.set)
+	return verify.Against(ctx, loaded[0].Model(), loaded[1].Model(), text, bar.set)
 }
 
 // tokenProgress shows how many tokens were compared.

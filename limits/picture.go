@@ -23,6 +23,6 @@ func init() {
 		Limit{"PictureAspect", "longer side of a picture, by the shorter one", PictureAspect, Count, header},
 		Limit{"PictureScans", "scans of a JPEG", PictureScans, Count, header},
 		Limit{"PictureMemory", "pictures that a model's process decodes at a time", PictureMemory, Bytes,
-			"runtime.TestPictureMemory"},
+			"runtime/batch.TestPictureMemory"},
 	)
 }

@@ -3,9 +3,6 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-
-	"github.com/ingotml/ingot/manifest"
 )
 
 // Defaults holds the parameters of requests that do not set them.
@@ -30,26 +27,19 @@ type parameters struct {
 	Stop             []string `json:"stop"`
 }
 
-// defaults reads the image's parameters. Parameters that it does not set have Ollama's defaults.
-func (f files) defaults() (Defaults, error) {
-	d := Defaults{Sampling: Sampling{Temperature: 0.8, TopK: 40, TopP: 0.9, RepeatPenalty: 1, RepeatLastN: 64}}
-	for _, l := range f.image.Layers {
-		if l.Kind != manifest.KindParams {
-			continue
-		}
-		b, err := f.read(l.Kind, l.Name)
-		if err != nil {
-			return d, err
-		}
-		var p parameters
-		if err := json.Unmarshal(b, &p); err != nil {
-			return d, fmt.Errorf("parameters of the image: %w", err)
-		}
-		p.apply(&d)
+// StandardDefaults returns Ollama's defaults.
+func StandardDefaults() Defaults {
+	return Defaults{Sampling: Sampling{Temperature: 0.8, TopK: 40, TopP: 0.9, RepeatPenalty: 1, RepeatLastN: 64}}
+}
+
+// SetJSON sets the parameters of a JSON object, under their names in a Modelfile. Stop texts are added to those of d.
+func (d *Defaults) SetJSON(b []byte) error {
+	var p parameters
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
 	}
-	var err error
-	d.Sampling.Suppress, err = f.suppressed()
-	return d, err
+	p.apply(d)
+	return nil
 }
 
 // With returns the defaults with some parameters replaced, by their names in a Modelfile. It ignores parameters that
@@ -68,23 +58,6 @@ func (d Defaults) With(set map[string]any) (Defaults, error) {
 	}
 	p.apply(&d)
 	return d, nil
-}
-
-// suppressed returns the suppress_tokens of generation_config.json.
-func (f files) suppressed() ([]int32, error) {
-	const name = "generation_config.json"
-	b, err := f.read(manifest.KindFile, name)
-	if err != nil || b == nil {
-		return nil, err
-	}
-	var c struct {
-		Tokens []int32 `json:"suppress_tokens"`
-	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	slices.Sort(c.Tokens)
-	return slices.Compact(c.Tokens), nil
 }
 
 func (p parameters) apply(d *Defaults) {

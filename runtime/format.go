@@ -2,15 +2,10 @@ package runtime
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-
-	"github.com/ingotml/ingot/grammar"
-	"github.com/ingotml/ingot/tokenizer"
 )
 
 // Format constrains the generated text. The zero value allows any text.
@@ -78,68 +73,3 @@ const (
 
 // ErrFormat reports that a format cannot be enforced: its source is invalid, or too few tokens are left for it.
 var ErrFormat = errors.New("bad format")
-
-// vocabulary returns the bytes of the tokens for which the model has logits.
-func vocabulary(t *tokenizer.Tokenizer, logits int64) *grammar.Vocabulary {
-	tokens := make([][]byte, min(int64(t.Size()), logits))
-	for id := range tokens {
-		tokens[id], _ = t.Bytes(int32(id))
-	}
-	return grammar.NewVocabulary(tokens, func(text string) ([]int32, error) { return t.Encode(text, false) })
-}
-
-// formats caches the compiled grammars of a model's requests.
-type formats struct {
-	vocabulary func() *grammar.Vocabulary // computed on first use
-
-	mu       sync.Mutex
-	compiled map[Format]*grammar.Grammar
-}
-
-// maxFormats bounds the number of compiled grammars.
-const maxFormats = 64
-
-// grammar returns the compiled grammar of a format.
-func (f *formats) grammar(ctx context.Context, of Format) (*grammar.Grammar, error) {
-	of = Format{Kind: of.Kind, Source: of.Source}
-	f.mu.Lock()
-	g := f.compiled[of]
-	f.mu.Unlock()
-	if g != nil {
-		return g, nil
-	}
-	g, err := of.compile(ctx)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.compiled == nil {
-		f.compiled = map[Format]*grammar.Grammar{}
-	}
-	for old := range f.compiled { // evict any of them
-		if len(f.compiled) < maxFormats {
-			break
-		}
-		delete(f.compiled, old)
-	}
-	f.compiled[of] = g
-	return g, nil
-}
-
-func (f Format) compile(ctx context.Context) (*grammar.Grammar, error) {
-	switch f.Kind {
-	case FormatJSON:
-		return grammar.JSONObject(), nil
-	case FormatSchema:
-		return grammar.CompileSchema(ctx, []byte(f.Source))
-	case FormatRegex:
-		return grammar.CompileRegex(ctx, f.Source)
-	case FormatEBNF:
-		return grammar.CompileEBNF(ctx, f.Source)
-	}
-	return nil, fmt.Errorf("unknown format kind %q: want json, schema, regex or ebnf", f.Kind)
-}

@@ -3,8 +3,6 @@ package runtime
 import (
 	"fmt"
 	"strings"
-
-	"github.com/ingotml/ingot/cache"
 )
 
 // KVType is the type of the keys and values in a KV cache. It does not apply to the states of recurrent layers.
@@ -30,17 +28,8 @@ func ParseKVType(s string) (KVType, error) {
 	return "", fmt.Errorf("unknown KV cache type %q: want auto (or f16, bf16), q8 or q4", s)
 }
 
-// kinds returns the kinds of a model's layers, with keys and values of this type.
-func (t KVType) kinds(all []cache.Kind) ([]cache.Kind, error) {
-	bits := t.bits()
-	if bits == 0 && t != KVPlain {
-		return nil, fmt.Errorf("unknown KV cache type %q", t)
-	}
-	return cache.Packed(all, int(bits)), nil
-}
-
-// bits returns the number of bits of a code; 0 if not quantized.
-func (t KVType) bits() int64 {
+// Bits returns the number of bits of a code; 0 if not quantized.
+func (t KVType) Bits() int64 {
 	switch t {
 	case KVQ8:
 		return 8

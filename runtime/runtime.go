@@ -1,7 +1,7 @@
-// Package runtime runs models: it loads an image from the store into the engine, generates text, computes embeddings,
-// and compares logits with a reference.
+// Package runtime says what a loaded model does: it generates text and computes embeddings. It has the requests,
+// events, options and errors that callers and all implementations share. The packages below it do the work.
 //
-// An [Engine] is a loaded model: [Local] in this process, or a runner.Runner in a child process. Its contract:
+// An [Engine] is a loaded model: a batch.Engine in this process, or a runner.Runner in a child process. Its contract:
 //   - Generate may be called from any goroutine. Requests are batched continuously: each step runs one forward pass
 //     over the next tokens of all running requests, including chunks of prompts that are still in prefill.
 //   - The tokens of a greedy or seeded request do not depend on the other requests in its batch, unless two logits
@@ -26,6 +26,10 @@ var (
 	ErrNoTokenizer = errors.New("the model has no tokenizer")
 	// ErrImage reports an image whose contents do not match its configuration.
 	ErrImage = errors.New("bad model image")
+	// ErrMemory reports that a single request needs more memory for its state than all requests may use.
+	ErrMemory = errors.New("too little memory for the request")
+	// ErrBusy reports that the queue of a model is full; a later request may succeed.
+	ErrBusy = errors.New("too many requests are waiting")
 )
 
 // Engine is a loaded model.
@@ -54,7 +58,8 @@ type Request struct {
 	TopLogProbs int  // also report this many of the most likely tokens at each position, up to MostTopLogProbs
 }
 
-func (r *Request) wantsLogProbs() bool { return r.LogProbs || r.TopLogProbs > 0 }
+// WantsLogProbs reports whether log-probabilities are reported.
+func (r *Request) WantsLogProbs() bool { return r.LogProbs || r.TopLogProbs > 0 }
 
 // DoneReason is the finish reason of a stream.
 type DoneReason string

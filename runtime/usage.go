@@ -24,38 +24,3 @@ type Reporter interface {
 	Engine
 	Usage(ctx context.Context) (Usage, error)
 }
-
-// Usage implements Reporter. It waits for the current step.
-func (l *Local) Usage(ctx context.Context) (u Usage, err error) {
-	err = l.do(ctx, func() error {
-		u.Weights = l.weights.Bytes()
-		if l.tree != nil {
-			s := l.tree.Stats()
-			u.Prefix = &s
-		}
-		return nil
-	})
-	if err != nil {
-		return Usage{}, err
-	}
-	if l.disk != nil {
-		s := l.disk.Stats()
-		u.Disk = &s
-	}
-	b := l.batcher
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	u.StateLimit = b.memory.perRequest
-	u.Waiting = len(b.waiting)
-	u.Running, u.State = b.counters.running, b.counters.stateBytes
-	u.Steps, u.Shares = b.counters.steps, b.counters.batchSizeSum
-	return u, nil
-}
-
-// batcherCounters is what the loop publishes about its requests.
-type batcherCounters struct {
-	running      int
-	stateBytes   int64 // of the running requests
-	steps        int64 // so far
-	batchSizeSum int64 // over these steps
-}

@@ -12,8 +12,8 @@ import (
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
+	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/server/wire"
 	"github.com/opencontainers/go-digest"
 )
@@ -21,7 +21,7 @@ import (
 // Model is a model of the store under its current name, with what requests need to build prompts.
 type Model struct {
 	Entry *store.Entry
-	*runtime.Processor
+	*processor.Processor
 	Style    *prompt.Style
 	template error // why the chat template is unusable
 }
@@ -79,7 +79,7 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 	if m.template != nil {
 		m.template = wire.BadRequest("%v; raw sends the prompt without a template", m.template)
 	}
-	if m.Processor, err = runtime.OpenProcessor(s.opts.Store, entry); err != nil {
+	if m.Processor, err = processor.Open(s.opts.Store, entry); err != nil {
 		return nil, err
 	}
 	s.cache.put(m)

@@ -23,6 +23,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
 )
 
 // command is one measurement.
@@ -160,7 +161,7 @@ func (b *bench) do(ctx context.Context, c command) (any, error) {
 func newBench(ctx context.Context, t *mlx.Thread, cpu mlx.CPUOptions, store *store.Store,
 	entry *store.Entry) (*bench, error) {
 	load := func(ctx context.Context, o runtime.Options) (runtime.Engine, error) {
-		return runtime.Load(ctx, t, store, entry, o)
+		return batch.Open(ctx, t, store, entry, o)
 	}
 	local, err := load(ctx, runtime.Options{})
 	if err != nil {

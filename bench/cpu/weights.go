@@ -17,7 +17,7 @@ import (
 )
 
 // Package runtime does not expose its model or a forward pass of several streams. So ops rows and profile build the
-// model here, over the same mapped files. The image is trusted: runtime.Load has checked it.
+// model here, over the same mapped files. The image is trusted: batch.Open has checked it.
 
 const maxConfig = 1 << 20
 

@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Model is the model for which a prompt is built: a *runtime.Processor or a *runtime.Local.
+// Model is the model for which a prompt is built: a *processor.Processor.
 type Model interface {
 	BOSEOS() (bos, eos string)
 	EncodeRendered(text string, bos bool) ([]int32, error)

@@ -1,4 +1,4 @@
-"""Makes ../../runtime/testdata/embeddings.safetensors: what transformers' last hidden states give as embeddings.
+"""Makes ../../runtime/batch/testdata/embeddings.safetensors: what transformers' last hidden states give as embeddings.
 
 For checkpoints of testdata/models, and inputs 0 to 2 of different lengths, it has MODEL/INPUT/tokens int32 [T] and, for every way
 in which sentence-transformers pools, MODEL/INPUT/MODE float32 [hidden], not normalized. --check compares.
@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 MODELS = ["llama-default", "qwen3-saved", "gemma3-text-saved", "qwen3_5-default"]
 LENGTHS = [1, 19, 48]
-FILE = reference.TESTDATA.parent / "runtime" / "testdata" / "embeddings.safetensors"
+FILE = reference.TESTDATA.parent / "runtime" / "batch" / "testdata" / "embeddings.safetensors"
 
 
 @torch.no_grad()

@@ -1,0 +1,239 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/load"
+)
+
+// batcher schedules a model's requests with continuous batching: each step runs one forward pass over the next tokens
+// of the running requests. Requests join and leave the batch between steps. add queues a request; it leaves when it
+// ends, fails or is canceled. The steps run on a goroutine of their own, which exits when no requests are left.
+//
+// Only queue and loop.wakeup are shared with other goroutines. Everything else is owned by the loop, or constant.
+type batcher struct {
+	model       *load.Model
+	queue       queue
+	loop        loop
+	running     []*generation // in order of admission
+	maxRunning  int           // requests in a batch
+	memory      memory
+	prefill     prefill
+	drafting    *drafting
+	stepper     stepper
+	lastStepEnd time.Time               // zero if nothing was running
+	onStep      func([]batchItem) error // test hook: sees the plan of a step and may fail it
+}
+
+// Defaults of Options.
+const (
+	defaultQueue     = 512
+	defaultSequences = 32
+)
+
+// mostSequences returns the number of requests in a batch.
+func mostSequences(o runtime.Options) int { return cmp.Or(max(o.Sequences, 0), defaultSequences) }
+
+// newBatcher returns the batcher of a model whose requests share the given memory. It runs on the engine's thread.
+func newBatcher(m *load.Model, mem memory, o runtime.Options) *batcher {
+	d := newDrafting(m, o.Draft)
+	return &batcher{
+		model:      m,
+		queue:      queue{max: cmp.Or(max(o.Queue, 0), defaultQueue)},
+		loop:       loop{wakeup: make(chan struct{}, 1)},
+		maxRunning: mostSequences(o),
+		memory:     mem,
+		prefill:    prefill{chunk: o.Chunk},
+		drafting:   d,
+		stepper:    newStepper(m, d),
+	}
+}
+
+// add appends a request to the queue and starts the loop if needed. It returns ErrBusy if the queue is full.
+func (b *batcher) add(g *generation) error {
+	start, err := b.queue.add(g)
+	if err != nil {
+		return err
+	}
+	if start {
+		go b.run()
+	}
+	b.loop.wake()
+	return nil
+}
+
+// loop is the state of the batcher's goroutine.
+type loop struct {
+	onThread bool          // it is running on the engine's thread
+	stalled  bool          // all running requests wait for their pictures
+	wakeup   chan struct{} // wakes a stalled loop; capacity 1
+}
+
+// wake wakes the loop if it is stalled. It never blocks.
+func (l *loop) wake() {
+	select {
+	case l.wakeup <- struct{}{}:
+	default: // a wakeup is already pending
+	}
+}
+
+// run runs steps until there are no requests. It keeps the engine's thread between steps, because a handoff costs a
+// small model a few percent per token, and yields it when another caller is waiting.
+func (b *batcher) run() {
+	for more := true; more; {
+		err := b.model.Do(context.Background(), func() error {
+			b.loop.onThread = true
+			defer func() { b.loop.onThread = false }()
+			for more = b.iterate(); more && !b.loop.stalled && !b.model.Thread.Awaited() && !b.model.Closing(); {
+				more = b.iterate()
+			}
+			return nil
+		})
+		if err != nil { // the model is closed: iterate ends the requests with that error
+			more = b.iterate()
+		}
+		if more && b.loop.stalled {
+			<-b.loop.wakeup
+		}
+	}
+}
+
+// do runs fn on the engine's thread. If the model is closed, it returns an error without running fn.
+func (b *batcher) do(fn func() error) error {
+	if b.loop.onThread {
+		return b.model.Thread.Within(fn)
+	}
+	return b.model.Do(context.Background(), fn)
+}
+
+// iterate ends canceled requests, preempts and admits requests, and runs one step. It returns false if no requests are
+// left.
+func (b *batcher) iterate() bool {
+	b.loop.stalled = false
+	b.endCanceled()
+	b.preempt()
+	b.admit()
+	b.updateCounters()
+	if len(b.running) == 0 {
+		b.lastStepEnd = time.Time{}
+	}
+	if !b.queue.countStep(len(b.running)) {
+		return false
+	}
+	if len(b.running) > 0 {
+		b.step()
+	}
+	return true
+}
+
+// updateCounters publishes the counters that Usage reads. finish calls it before Generate returns, so that a
+// caller does not find its own request in the counters afterwards.
+func (b *batcher) updateCounters() { b.queue.publish(len(b.running), b.used()) }
+
+// admit moves waiting requests into the batch, first come, first served, while memory and slots are free. If nothing is
+// running, it admits a request regardless of memory.
+func (b *batcher) admit() {
+	for {
+		g := b.queue.next(func(g *generation) bool {
+			return len(b.running) < b.maxRunning && (len(b.running) == 0 || b.fits(g))
+		})
+		if g == nil {
+			return
+		}
+		b.running = append(b.running, g)
+		if err := b.do(func() error { g.startSession(); return nil }); err != nil {
+			b.finish(g, err)
+		}
+	}
+}
+
+// fits reports whether there is memory to admit a request.
+func (b *batcher) fits(g *generation) bool {
+	return b.memory.limit <= 0 || b.used()+g.need(&b.memory, admissionTokens) <= b.memory.limit
+}
+
+// used returns the size of the running requests' state after their next token.
+func (b *batcher) used() (n int64) {
+	for _, g := range b.running {
+		n += g.need(&b.memory, 1)
+	}
+	return n
+}
+
+// preempt moves the youngest requests back to the front of the queue while the state of all running requests exceeds
+// its limit. When they are admitted again, they resume from the prefix cache, or evaluate their tokens again; their
+// callers only see a pause. The last running request is never preempted.
+func (b *batcher) preempt() {
+	for b.memory.limit > 0 && len(b.running) > 1 && b.used() > b.memory.limit {
+		last := len(b.running) - 1
+		g := b.running[last]
+		b.running = b.running[:last]
+		if err := b.do(func() error { b.stepper.forget(); g.pause(); return nil }); err != nil {
+			b.finish(g, err)
+			continue
+		}
+		b.queue.putBack(g)
+	}
+}
+
+// endCanceled ends running and waiting requests whose context has ended.
+func (b *batcher) endCanceled() {
+	for _, g := range slices.Clone(b.running) {
+		if err := g.ctx.Err(); err != nil {
+			b.finish(g, err)
+		}
+	}
+	for _, g := range b.queue.removeCanceled() {
+		b.finish(g, g.ctx.Err())
+	}
+}
+
+// finish removes a request from the batch, hands its state to the prefix cache and frees its engine memory. It then
+// ends the request's events with err; if err is nil, the last event was already sent.
+func (b *batcher) finish(g *generation, err error) {
+	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
+	g.pictures.stop()
+	// The memory must be freed for a closed model too, for which b.do fails: use the thread itself. An error of the thread
+	// means that the engine has ended, and its memory with it.
+	free := func() error { b.stepper.forget(); g.free(); return nil }
+	if b.loop.onThread {
+		_ = b.model.Thread.Within(free)
+	} else {
+		_ = b.model.Thread.Do(context.Background(), free)
+	}
+	b.updateCounters()
+	if err != nil {
+		g.out.End(err)
+	}
+	close(g.freed)
+}
+
+// encodeNextPicture runs the next decoded picture through the vision tower, and reports whether there was one.
+func (b *batcher) encodeNextPicture() bool {
+	for _, g := range b.running {
+		if !g.pictures.pending() {
+			continue
+		}
+		d := g.pictures.decoded(g.ctx, b.model.Pictures, b.loop.wake)
+		if d == nil {
+			continue
+		}
+		err := d.Err
+		if err == nil {
+			err = b.do(func() error { return b.model.Pictures.RunTower(g.ctx, g.pictures.next(), d.Patches) })
+		}
+		d.cancel()
+		d.Free()
+		if err != nil {
+			b.finish(g, err)
+			return true
+		}
+		g.pictures.encoded++
+		return true
+	}
+	return false
+}

@@ -1,0 +1,414 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/grammar"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/constraint"
+	"github.com/ingotml/ingot/runtime/runtimetest"
+)
+
+func regex(source string) runtime.Format {
+	return runtime.Format{Kind: runtime.FormatRegex, Source: source}
+}
+
+// prompted returns a request to the demo model.
+func prompted(t *testing.T, l *Engine, text string, r runtime.Request) runtime.Request {
+	t.Helper()
+	var err error
+	if r.Prompt, err = l.Processor().Encode(text); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Generated text satisfies its format: greedy or sampled, alone or in a batch, and with any prefix cache.
+func TestFormat(t *testing.T) {
+	for _, ahead := range []bool{false, true} {
+		l := cached(t, "demo", runtime.Options{PrefixCache: 1 << 24})
+		l.batcher.stepper.sendsAhead = ahead
+		formats := []runtime.Format{
+			regex(`(yes|no), [0-9]{2,4} (cats|dogs)\.`),
+			regex(`[a-z]+( [a-z]+){3}`),
+			regex(`"[^"\\]*"`),
+			{Kind: runtime.FormatJSON},
+			{Kind: runtime.FormatSchema, Source: `{"type": "object", ` +
+				`"properties": {"name": {"type": "string"}, "legs": {"type": "integer", "minimum": 0}}, ` +
+				`"required": ["name", "legs"], "additionalProperties": false}`},
+			{Kind: runtime.FormatEBNF, Source: `root ::= "(" root ")" | [a-z]*`},
+		}
+		holds := func(f runtime.Format, text string) bool {
+			switch f.Kind {
+			case runtime.FormatRegex:
+				return regexp.MustCompile(`^(?s:` + f.Source + `)$`).MatchString(text)
+			case runtime.FormatJSON:
+				var v map[string]any
+				return json.Unmarshal([]byte(text), &v) == nil
+			case runtime.FormatSchema:
+				v := struct {
+					Name *string
+					Legs *int64
+				}{}
+				d := json.NewDecoder(strings.NewReader(text))
+				d.DisallowUnknownFields()
+				return d.Decode(&v) == nil && v.Name != nil && v.Legs != nil && *v.Legs >= 0
+			}
+			inner := strings.Trim(text, "()")
+			n := (len(text) - len(inner)) / 2
+			return text == strings.Repeat("(", n)+inner+strings.Repeat(")", n)
+		}
+		var wg sync.WaitGroup
+		for i := range 25 {
+			seed := int64(i)
+			f := formats[i%len(formats)]
+			r := prompted(t, l, "Once upon a time, "+strings.Repeat("there ", i%7), runtime.Request{MaxTokens: 20 + i,
+				Format: f})
+			if i%3 > 0 {
+				r.Sampling = runtime.Sampling{Temperature: float64(i%3) * 0.8, TopK: 40 * (i % 2), Seed: &seed, RepeatPenalty: 1.1,
+					RepeatLastN: 64}
+			}
+			wg.Go(func() {
+				ids, text, last, err := runtimetest.Collect(t.Context(), l, r)
+				if err != nil || !holds(f, text) {
+					t.Errorf("%+v: %q (%d tokens, %s), %v", f, text, len(ids), last.Done, err)
+				}
+				if len(ids) != last.Stats.Tokens || len(ids) > r.MaxTokens {
+					t.Errorf("%+v: %d tokens of %d, counted %d", f, len(ids), r.MaxTokens, last.Stats.Tokens)
+				}
+				_, again, _, err := runtimetest.Collect(t.Context(), l, r)
+				if err != nil || r.Sampling.Seed != nil && again != text {
+					t.Errorf("%+v: %q, then %q, %v", f, text, again, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// Generation ends when the format allows no further token, or when the remaining budget does.
+func TestFormatEnds(t *testing.T) {
+	l := cached(t, "demo", runtime.Options{})
+	for _, test := range []struct {
+		name, source string
+		tokens       int
+		ignoreEOS    bool
+		want         string // "" matches any text
+		done         runtime.DoneReason
+	}{
+		{"nothing to add", `(a|b)c`, 10, false, "", runtime.DoneStop},
+		{"nothing to add, at the budget's end", `[ab]`, 1, false, "", runtime.DoneStop},
+		{"nothing to choose", `the end`, 10, false, "the end", runtime.DoneStop},
+		{"an end without an end token", `abc?`, 20, true, "", runtime.DoneStop},
+		{"more could come", `[0-9]+`, 3, true, "", runtime.DoneLength},
+		{"the budget closes it", `\([a-z ]*\)`, 6, true, "", runtime.DoneStop},
+	} {
+		r := prompted(t, l, "Once upon a time", runtime.Request{MaxTokens: test.tokens, IgnoreEOS: test.ignoreEOS,
+			Format: regex(test.source)})
+		ids, text, last, err := runtimetest.Collect(t.Context(), l, r)
+		if err != nil || last.Done != test.done || test.want != "" && text != test.want ||
+			!regexp.MustCompile(`^(`+test.source+`)$`).MatchString(text) {
+			t.Errorf("%s: %q (%d tokens), %s, %v", test.name, text, len(ids), last.Done, err)
+		}
+	}
+}
+
+// Forced tokens are emitted without the model, except for one.
+func TestForcedTokens(t *testing.T) {
+	l := cached(t, "demo", runtime.Options{})
+	steps := 0
+	l.batcher.onStep = func(plan []batchItem) error { steps++; return nil }
+	r := prompted(t, l, "Once upon a time", runtime.Request{MaxTokens: 200,
+		Format: regex(`\{"name of the animal": "(cat|dog)", "name of its best friend": "(cow|pig)"\}`)})
+	ids, text, last, err := runtimetest.Collect(t.Context(), l, r)
+	if err != nil || last.Done != runtime.DoneStop || last.Stats.Tokens != len(ids) ||
+		last.Stats.PromptTokens != len(r.Prompt) {
+		t.Fatalf("%q, %+v, %v", text, last, err)
+	}
+	if steps >= len(ids)/2 {
+		t.Errorf("%d tokens took %d steps", len(ids), steps)
+	}
+	whole, err := l.Processor().Tokenizer().Decode(ids, true)
+	if err != nil || whole != text {
+		t.Errorf("streamed %q, the tokens say %q, %v", text, whole, err)
+	}
+	r.LogProbs = true // the model has to evaluate each token
+	logs := 0
+	for e, err := range l.Generate(t.Context(), r) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if logs += len(e.LogProbs); len(e.LogProbs) != len(e.IDs) {
+			t.Errorf("%d log-probabilities of %d tokens", len(e.LogProbs), len(e.IDs))
+		}
+	}
+	if logs < 5 {
+		t.Errorf("%d log-probabilities", logs)
+	}
+}
+
+// A format that starts after a text does not constrain the text before it.
+func TestFormatAfter(t *testing.T) {
+	l := cached(t, "demo", runtime.Options{})
+	r := prompted(t, l, "Once upon a time", runtime.Request{MaxTokens: 60, IgnoreEOS: true})
+	_, free, _, err := runtimetest.Collect(t.Context(), l, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Format = regex(`<(yes|no)>[0-9]{3}`)
+	r.Format.After = free[20:26]
+	_, text, last, err := runtimetest.Collect(t.Context(), l, r)
+	if err != nil || last.Done != runtime.DoneStop || !strings.HasPrefix(text, free[:26]) ||
+		!regexp.MustCompile(`<(yes|no)>[0-9]{3}$`).MatchString(text) {
+		t.Errorf("after %q: %q, %s, %v", r.Format.After, text, last.Done, err)
+	}
+	for _, drafts := range [][]int32{nil, {5, 6, 7}} {
+		g, err := l.begin(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept := g.constraint.Allowed(drafts, g.budget); len(kept) != len(drafts) {
+			t.Errorf("before the format, %v of the drafts %v are kept", kept, drafts)
+		}
+		ids, _ := l.Processor().Tokenizer().Encode(free[:40], false)
+		if kept := g.constraint.Allowed(ids, g.budget); len(kept) >= len(ids) || len(kept) < 3 {
+			t.Errorf("%d of %d drafts are kept, which extend into the format", len(kept), len(ids))
+		}
+		g.seq.Free()
+	}
+	r.Format.After = "this never comes"
+	if _, text, last, err := runtimetest.Collect(t.Context(), l, r); err != nil || text != free ||
+		last.Done != runtime.DoneLength {
+		t.Errorf("a start that never comes: %q, %s, %v; want %q", text, last.Done, err, free)
+	}
+	r.Format.After, r.Format.Source = free[len(free)-3:], `[0-9]{20}`
+	if _, _, last, err := runtimetest.Collect(t.Context(), l, r); err != nil || last.Done != runtime.DoneLength {
+		t.Errorf("a start that comes too late: %s, %v", last.Done, err)
+	}
+
+	// An optional format may exceed the budget; it is then cut off.
+	r.Format = regex(`[0-9]{80}`)
+	r.Format.After = free[20:26]
+	if _, _, _, err := runtimetest.Collect(t.Context(), l, r); !errors.Is(err, runtime.ErrFormat) {
+		t.Errorf("a format of 80 digits in 60 tokens: %v", err)
+	}
+	r.Format.Optional = true
+	if _, text, last, err := runtimetest.Collect(t.Context(), l, r); err != nil || last.Done != runtime.DoneLength ||
+		!regexp.MustCompile(`^`+regexp.QuoteMeta(free[:26])+`.{0,9}[0-9]{20,79}$`).MatchString(text) {
+		t.Errorf("an optional format of 80 digits: %q, %s, %v", text, last.Done, err)
+	}
+	r.Format.After = "this never comes"
+	if _, text, _, err := runtimetest.Collect(t.Context(), l, r); err != nil || text != free {
+		t.Errorf("an optional format that is not begun: %q, %v; want %q", text, err, free)
+	}
+}
+
+// The text before a format may be bounded, even without a format.
+func TestWithin(t *testing.T) {
+	l := cached(t, "demo", runtime.Options{})
+	r := prompted(t, l, "Once upon a time", runtime.Request{MaxTokens: 60, IgnoreEOS: true})
+	ids, free, _, err := runtimetest.Collect(t.Context(), l, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cut = ". The end!"
+	begin, err := l.Processor().Tokenizer().Decode(ids[:5], true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, draft := range []runtime.Draft{{}, {Mode: runtime.DraftFixed, N: 3}} {
+		r.Draft = draft
+		r.Format = runtime.Format{After: cut, Within: 5}
+		if draft.N > 0 {
+			r.Format.Within = 1 // a round of drafts may exceed it
+		}
+		got, text, last, err := runtimetest.Collect(t.Context(), l, r)
+		if err != nil || strings.Count(text, cut) != 1 || len(got) != 60 || last.Done != runtime.DoneLength || draft.N == 0 &&
+			!strings.HasPrefix(text, begin+cut) {
+			t.Errorf("%+v: %q, %d tokens, %s, %v; want %q at first", draft, text, len(got), last.Done, err, begin+cut)
+		}
+		r.Format.Kind, r.Format.Source = runtime.FormatRegex, `<(yes|no)>`
+		if _, text, last, err = runtimetest.Collect(t.Context(), l, r); err != nil || last.Done != runtime.DoneStop ||
+			!regexp.MustCompile(cut+`<(yes|no)>$`).MatchString(text) {
+			t.Errorf("%+v: %q, %s, %v", draft, text, last.Done, err)
+		}
+	}
+	r.Draft = runtime.Draft{}
+	for open, want := range map[string]bool{strings.TrimSpace(begin): true, "never": false} {
+		r.Format = runtime.Format{After: cut, Within: 1, Open: open}
+		if _, text, _, err := runtimetest.Collect(t.Context(), l, r); err != nil || strings.Contains(text, cut) != want ||
+			want &&
+				!strings.HasPrefix(text, begin+cut) || !want && text != free {
+			t.Errorf("a text that begins with %q: %q, %v", open, text, err)
+		}
+	}
+	r.Format = runtime.Format{After: free[20:26], Within: 50}
+	if _, text, _, err := runtimetest.Collect(t.Context(), l, r); err != nil || text != free {
+		t.Errorf("a start that comes by itself: %q, %v, want %q", text, err, free)
+	}
+	r.MaxTokens, r.Format = 6, runtime.Format{After: cut, Within: 5}
+	if got, text, last, err := runtimetest.Collect(t.Context(), l, r); err != nil || len(got) != 6 ||
+		last.Done != runtime.DoneLength {
+		t.Errorf("at the budget's end: %q, %s, %v", text, last.Done, err)
+	}
+}
+
+// Drafts do not change a constrained text: drafts that violate the format are cut, and forced tokens are inserted.
+func TestFormatWithDrafts(t *testing.T) {
+	l := loadPair(t, "demo", "demo", recipe.Precision{}, runtime.Options{PrefixCache: 1 << 24})
+	seed := int64(8)
+	for _, f := range []runtime.Format{
+		regex(`(\{"name": "[a-z ]{5,30}", "friends": (true|false)\} ){2}`),
+		{Kind: runtime.FormatSchema, Source: `{"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 4}`},
+		{Kind: runtime.FormatRegex, Source: `<[a-z ]{0,40}>`, After: "a"},
+	} {
+		for _, s := range []runtime.Sampling{{}, {Temperature: 1, TopK: 50, Seed: &seed},
+			{Temperature: 0.7, RepeatPenalty: 1.2, RepeatLastN: 64, Seed: &seed}} {
+			for _, n := range []int{12, 70} {
+				r := prompted(t, l, "Once upon a time", runtime.Request{MaxTokens: n, Format: f, Sampling: s,
+					Draft: runtime.Draft{Mode: runtime.DraftOff}})
+				want, text, _, err := runtimetest.Collect(t.Context(), l, r)
+				if errors.Is(err, grammar.ErrBudget) {
+					continue
+				}
+				r.Draft = fixed(4)
+				ids, _, last, err2 := runtimetest.Collect(t.Context(), l, r)
+				if err != nil || err2 != nil || !slices.Equal(ids, want) {
+					t.Errorf("%+v, %+v: %v, without drafts %v (%q), %v, %v", f, s, ids, want, text, err, err2)
+				}
+				if st := last.Stats; n > 20 && (st.Drafted == 0 || st.Accepted == 0 || st.Tokens != len(ids)) {
+					t.Errorf("%+v, %+v: %+v", f, s, st)
+				}
+			}
+		}
+	}
+}
+
+// A request with a format survives a failed step.
+func TestFormatRestarts(t *testing.T) {
+	for _, name := range []string{"", "cached"} {
+		o := runtime.Options{}
+		if name != "" {
+			o.PrefixCache = 1 << 24
+		}
+		l := cached(t, "demo", o)
+		seed := int64(5)
+		r := prompted(t, l, "Once upon a time", runtime.Request{MaxTokens: 40,
+			Format:   regex(`(\{"name": "[a-z ]{5,9}"\}){3}`),
+			Sampling: runtime.Sampling{Temperature: 1, Seed: &seed}})
+		_, want, _, err := runtimetest.Collect(t.Context(), l, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rnd := rand.New(rand.NewPCG(1, 1))
+		l.batcher.onStep = func(plan []batchItem) error {
+			if len(plan) > 1 && rnd.IntN(3) == 0 {
+				return errors.New("a kernel failed")
+			}
+			return nil
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, text, _, err := runtimetest.Collect(t.Context(), l, r); err != nil || text != want {
+					t.Errorf("%q, %v; want %q", text, err, want)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestFormatRefused(t *testing.T) {
+	l := cached(t, "demo", runtime.Options{})
+	for _, test := range []struct {
+		name string
+		f    runtime.Format
+		n    int
+		is   error
+	}{
+		{"no such kind", runtime.Format{Kind: "yaml"}, 0, runtime.ErrFormat},
+		{"a bad expression", regex(`(a`), 0, grammar.ErrInvalid},
+		{"a schema with an unsupported keyword",
+			runtime.Format{Kind: runtime.FormatSchema, Source: `{"type": "array", "uniqueItems": true}`}, 0,
+			grammar.ErrUnsupported},
+		{"what no token sequence fits", regex(`[a-z]{50,}`), 4, grammar.ErrBudget},
+	} {
+		r := prompted(t, l, "Once", runtime.Request{MaxTokens: test.n, Format: test.f})
+		if _, _, _, err := runtimetest.Collect(t.Context(), l, r); !errors.Is(err, test.is) ||
+			!errors.Is(err, runtime.ErrFormat) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	bare := cached(t, "llama-default", runtime.Options{})
+	bare.formats = constraint.New(nil, nil, 0)
+	if _, _, _, err := runtimetest.Collect(t.Context(), bare, runtime.Request{Prompt: []int32{1},
+		Format: regex("a")}); !errors.Is(err,
+		runtime.ErrNoTokenizer) {
+		t.Errorf("without a tokenizer: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, _, err := runtimetest.Collect(ctx, l, prompted(t, l, "Once",
+		runtime.Request{Format: regex(`[a-z]{100}`)})); !errors.Is(err,
+		context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Drafts are cut at the first one that violates the format, and each row has its own mask.
+func TestAllowedDrafts(t *testing.T) {
+	l := cached(t, "demo", runtime.Options{})
+	g, err := l.begin(t.Context(), prompted(t, l, "Once", runtime.Request{MaxTokens: 30,
+		Format: regex(`[a-c]{3}(x|yz)?`)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := func(text string) int32 {
+		ids, err := l.Processor().Tokenizer().Encode(text, false)
+		for i := 1; err == nil && i < len(ids); i++ { // a letter may follow a word-start mark
+			if b, ok := l.Processor().Tokenizer().Bytes(ids[i]); ok && string(b) == text {
+				return ids[i]
+			}
+		}
+		for i := range l.Processor().Tokenizer().Size() {
+			if b, ok := l.Processor().Tokenizer().Bytes(int32(i)); ok && string(b) == text {
+				return int32(i)
+			}
+		}
+		t.Fatalf("no token for %q: %v", text, err)
+		return 0
+	}
+	a, x, y, eos := id("a"), id("x"), id("y"), l.model.Processor.EOS[0]
+	for _, test := range []struct {
+		drafts []int32
+		keep   int
+	}{
+		{nil, 0},
+		{[]int32{a, a, a, x}, 4},
+		{[]int32{a, x, a}, 1},
+		{[]int32{x}, 0},
+		{[]int32{a, a, a, eos, a}, 4},
+		{[]int32{a, a, a, y, eos}, 4},
+		{[]int32{a, eos}, 1},
+		{[]int32{-1, 1 << 30}, 0},
+	} {
+		kept := g.constraint.Allowed(test.drafts, g.budget)
+		if !slices.Equal(kept, test.drafts[:test.keep]) {
+			t.Errorf("%v of the drafts %v are kept, want %d", kept, test.drafts, test.keep)
+		}
+		if q := g.sampleRequest(kept, nil); len(q.Masks) != q.Rows() {
+			t.Errorf("%d masks of %d rows", len(q.Masks), q.Rows())
+		}
+	}
+	g.seq.Free()
+}

@@ -1,0 +1,14 @@
+// Package batch runs the requests of a loaded model in batches: each step is one forward pass over the next tokens of
+// all running requests.
+//
+// An [Engine] is a [runtime.Engine] in this process. Its parts, each in a file of its own:
+//   - queue: requests that wait, shared with the callers
+//   - batcher: admits, preempts and ends requests, and runs steps until none is left
+//   - plan, prefill: which rows a step evaluates
+//   - drafting: how many tokens each request drafts
+//   - stepper: evaluates a plan on the engine's thread
+//   - generation: one running request; emit sends its tokens, state frees and restarts it
+//   - memory, prefix: what the state of requests may take, and the prefix cache that keeps it
+//
+// Callers own nothing of the engine's memory: a request's arrays are freed before Generate returns.
+package batch

@@ -1,0 +1,108 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/constraint"
+	"github.com/ingotml/ingot/runtime/load"
+	"github.com/ingotml/ingot/runtime/processor"
+)
+
+// Engine is a loaded model in this process. It implements Engine, Embedder and Reporter.
+type Engine struct {
+	model    *load.Model
+	formats  *constraint.Formats
+	prefixes *prefixes
+	batcher  *batcher
+
+	closeDisk sync.Once
+}
+
+// Open loads the model of an image and prepares it for requests. The thread must outlive the engine.
+func Open(
+	ctx context.Context, t *mlx.Thread, store *store.Store, entry *store.Entry, o runtime.Options,
+) (*Engine, error) {
+	e, err := open(ctx, t, store, entry, o)
+	if err != nil {
+		return nil, fmt.Errorf("loading %s: %w", entry.Name, err)
+	}
+	return e, nil
+}
+
+func open(
+	ctx context.Context, t *mlx.Thread, store *store.Store, entry *store.Entry, o runtime.Options,
+) (*Engine, error) {
+	m, err := load.Open(ctx, t, store, entry.Image, o)
+	if err != nil {
+		return nil, err
+	}
+	p := m.Processor
+	e := &Engine{model: m, formats: constraint.New(p.Tokenizer(), p.EOS, p.Config.Facts().Vocab)}
+	err = t.Do(ctx, func() error {
+		var mem memory
+		mem, e.prefixes = assignMemory(m, o)
+		e.batcher = newBatcher(m, mem, o)
+		return nil
+	})
+	if err == nil {
+		err = e.prefixes.openDisk(ctx, m, entry.Digest, o)
+	}
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Model returns the loaded model.
+func (e *Engine) Model() *load.Model { return e.model }
+
+// Processor returns the parts of the model that do not need the engine.
+func (e *Engine) Processor() *processor.Processor { return e.model.Processor }
+
+// Generate implements Engine.
+func (e *Engine) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtime.Event, error] {
+	if err := e.model.Pictures.CheckNoVideo(r.Prompt); err != nil {
+		return func(yield func(runtime.Event, error) bool) { yield(runtime.Event{}, err) }
+	}
+	return e.Continue(ctx, r)
+}
+
+// Continue is Generate for prompts that may contain video tokens, as references do.
+func (e *Engine) Continue(ctx context.Context, r runtime.Request) iter.Seq2[runtime.Event, error] {
+	return func(yield func(runtime.Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel() // a caller that stops reading cancels the request
+		g, err := e.begin(ctx, r)
+		if err != nil {
+			yield(runtime.Event{}, err)
+			return
+		}
+		if err := e.batcher.add(g); err != nil {
+			yield(runtime.Event{}, err)
+			return
+		}
+		defer g.wait(cancel)
+		var last runtime.Stats
+		err = g.out.Each(ctx, func(e runtime.Event) bool {
+			last = e.Stats
+			return yield(e, nil)
+		})
+		if err != nil {
+			yield(runtime.Event{Stats: last}, err)
+		}
+	}
+}
+
+// Close implements Engine.
+func (e *Engine) Close() error {
+	err := e.model.Close(e.prefixes.close)
+	e.closeDisk.Do(e.prefixes.closeDisk)
+	return err
+}

@@ -1,0 +1,75 @@
+package batch
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/load"
+)
+
+// memory bounds the state of running requests: their KV caches and recurrent states. Its fields are set before the
+// first step.
+type memory struct {
+	limit      int64 // bytes for all requests; 0: no limit
+	perRequest int64 // bytes for one request: the limit with which the model was loaded
+	shape      cache.Shape
+	rows       int // most rows of one prompt in a step
+}
+
+// A request is admitted if there is memory for this many tokens more than it has. With less, it would soon be
+// preempted.
+const admissionTokens = 256
+
+// divideMemory divides the memory that is left after loading the weights. The prefix cache gets its configured size, or
+// a quarter. Running requests get the rest, less a step's working set.
+func divideMemory(o runtime.Options, m mlx.Memory, working int64) (state, prefixes int64) {
+	free := max(m.Budget-m.Active-m.Mapped, m.Budget/8) // the system can evict pages of mapped weights, at a cost
+	state, prefixes = o.Memory, o.PrefixCache
+	if prefixes < 0 {
+		prefixes = free / 4
+	}
+	if state == 0 && m.Budget > 0 {
+		state = max(free-prefixes-working, free/4)
+	}
+	return max(state, 0), prefixes
+}
+
+// workingSet estimates the memory of a step besides state and weights. rows is the number of rows, sampled the number
+// of rows with logits. The factors allow for several activations of the hidden width, three of the widest layer, and
+// float32 logits with a sorted copy.
+func workingSet(f arch.Facts, widest int64, rows, sampled int) int64 {
+	return 4 * (int64(rows)*(8*f.Hidden+3*widest) + 4*int64(sampled)*f.Vocab)
+}
+
+// assignMemory divides the memory between running requests and the prefix cache. It runs on the engine's thread, after
+// the model was built.
+func assignMemory(m *load.Model, o runtime.Options) (memory, *prefixes) {
+	mem := memory{shape: m.StateShape(), rows: maxRows}
+	if o.Chunk > 0 {
+		mem.rows = o.Chunk
+	}
+	var size int64
+	mem.perRequest, size = divideMemory(o, m.Thread.Memory(),
+		workingSet(m.Processor.Config.Facts(), m.Widest, mem.rows, mostSequences(o)))
+	mem.limit = mem.perRequest
+	return mem, newPrefixes(m.Kinds, size)
+}
+
+// tokens returns how many tokens one request can have, up to most.
+func (m *memory) tokens(most int) int {
+	if m.perRequest <= 0 {
+		return most
+	}
+	return m.shape.Tokens(m.perRequest, most, m.rows)
+}
+
+// promptError returns the error for a prompt that leaves no memory for a generated token.
+func (m *memory) promptError(prompt int) error {
+	return fmt.Errorf("the state of a prompt of %d tokens takes %s, and a request may take %s: %w",
+		prompt, megabytes(m.shape.Bytes(prompt+1, m.rows)), megabytes(m.perRequest), runtime.ErrMemory)
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -1,0 +1,66 @@
+package batch
+
+import (
+	"time"
+)
+
+// prefill decides how many prefill rows a step has.
+type prefill struct {
+	chunk int         // rows in a step; 0: as many as fit into the step's target duration
+	rate  prefillRate // measured
+}
+
+// rowLimit returns the number of prefill rows in a step with the given numbers of prompts and decoding requests.
+func (p *prefill) rowLimit(prompts, decoding int) int {
+	switch {
+	case p.chunk > 0:
+		return p.chunk
+	case decoding > 0:
+		return p.rate.rows(sharedStepTime)
+	case prompts > 1:
+		return p.rate.rows(promptStepTime)
+	}
+	return max(p.rate.rows(soloStepTime)/rowMultiple, 1) * rowMultiple
+}
+
+// Target durations of a step that includes prefill, by the other requests that it delays: sharedStepTime if some are
+// decoding, promptStepTime if there are only prompts, soloStepTime if there are none. A solo step delays only requests
+// that arrive during it. A row is one token of a forward pass. The number of rows in a solo step is a multiple of
+// rowMultiple, which suits the kernels.
+const (
+	soloStepTime   = 3 * time.Second
+	promptStepTime = time.Second
+	sharedStepTime = 250 * time.Millisecond
+	rowMultiple    = 256 // a CPU kernel unpacks a tile of weights once for this many rows
+)
+
+// Bounds of the prefill rows in a step, and their number before the first measurement.
+const (
+	minRows     = 32
+	initialRows = 128
+	maxRows     = 2048
+)
+
+// prefillRate is the measured throughput in rows per second, smoothed over recent steps; 0 before the first
+// measurement.
+type prefillRate float64
+
+// rows returns how many rows a step of duration d can evaluate.
+func (p prefillRate) rows(d time.Duration) int {
+	if p == 0 {
+		return initialRows
+	}
+	return min(max(int(float64(p)*d.Seconds())/minRows*minRows, minRows), maxRows)
+}
+
+// add records a step. Steps with few rows are ignored: they do not predict the throughput of larger ones.
+func (p *prefillRate) add(rows int, d time.Duration) {
+	if rows < minRows || d <= 0 {
+		return
+	}
+	now := prefillRate(float64(rows) / d.Seconds())
+	if *p == 0 {
+		*p = now
+	}
+	*p += (now - *p) / 3
+}

@@ -1,0 +1,82 @@
+package batch
+
+import (
+	"time"
+
+	"github.com/ingotml/ingot/runtime/draft"
+)
+
+// step encodes a picture if one is ready, and otherwise runs one forward pass for the running requests. It sets stalled
+// if there is nothing to run. If the pass fails, each of its requests runs its next step alone and without drafts, and
+// ends if that fails too.
+func (b *batcher) step() {
+	if b.encodeNextPicture() {
+		return
+	}
+	plan := b.planStep()
+	if len(plan) == 0 { // all running requests wait for their pictures
+		b.loop.stalled = true
+		return
+	}
+	prompts := b.drafting.plan(plan)
+	start, rows := time.Now(), 0
+	since := b.lastStepEnd
+	if since.IsZero() {
+		since = start
+	}
+	for _, s := range plan {
+		rows += s.rows
+	}
+	err := b.do(func() error {
+		if b.onStep != nil {
+			if err := b.onStep(plan); err != nil {
+				return err
+			}
+		}
+		draftStart := time.Now()
+		b.drafting.propose(plan)
+		proposing := time.Since(draftStart)
+		b.stepper.run(plan, len(plan) == len(b.running))
+		if b.lastStepEnd = time.Now(); prompts == 0 {
+			b.drafting.measure(plan, proposing, b.lastStepEnd.Sub(since)-proposing)
+		}
+		return nil
+	})
+	if err == nil {
+		b.prefill.rate.add(rows, time.Since(start))
+	}
+	for _, s := range plan {
+		switch {
+		case s.g.ended: // even if the step failed after that
+			b.finish(s.g, nil)
+		case err != nil:
+			b.recoverFrom(s, len(plan) == 1, err)
+		default:
+			s.g.retryAlone = false
+		}
+	}
+}
+
+// recoverFrom resets a request after a failed step: it restarts from the prefix cache and runs its next step alone. A
+// request that was already alone ends with err, unless drafting may have caused the failure: it then gets another try
+// without drafts.
+func (b *batcher) recoverFrom(s batchItem, alone bool, err error) {
+	g := s.g
+	fatal := alone && (g.retryAlone || b.drafting.neededHiddenStates(g) == draft.NoHiddenStates && s.depth == 0)
+	doErr := b.do(func() error {
+		b.stepper.forget()
+		g.restart()
+		if !fatal {
+			g.startSession()
+		}
+		return nil
+	})
+	switch {
+	case fatal:
+		b.finish(g, err)
+	case doErr != nil:
+		b.finish(g, doErr)
+	default:
+		g.retryAlone = true
+	}
+}

@@ -1,0 +1,181 @@
+package batch
+
+import (
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/runtime/draft"
+	"github.com/ingotml/ingot/runtime/load"
+	"github.com/ingotml/ingot/runtime/sample"
+)
+
+// stepper evaluates planned steps. All of its methods run on the engine's thread.
+type stepper struct {
+	model      *load.Model
+	forwards   *models.Repeater
+	drafting   *drafting
+	sendsAhead bool // enqueue the next step before the tokens of the last one are read
+}
+
+func newStepper(m *load.Model, d *drafting) stepper {
+	return stepper{
+		model: m, forwards: models.NewRepeater(m.Thread, m.Target), drafting: d, sendsAhead: m.Thread.Info().GPU,
+	}
+}
+
+// forget drops what is kept of earlier steps, before the state of a sequence is freed.
+func (e *stepper) forget() { e.forwards.Forget() }
+
+// run evaluates a step and appends the sampled tokens to their requests. complete says that no request is left out of
+// the plan: otherwise that request may join the next step.
+func (e *stepper) run(plan []batchItem, complete bool) {
+	hidden := e.forward(plan)
+	pool(plan, hidden)
+	samples := takeSamples(plan)
+	defer func() { // samples that were not read, after an error
+		for _, a := range samples {
+			a.Free()
+		}
+	}()
+	if e.sendsAhead && complete {
+		e.sendAhead(plan, samples)
+	}
+	outcomes := make([]sample.Outcome, len(samples))
+	for i, a := range samples {
+		outcomes[i] = a.Read()
+	}
+	e.applyResults(plan, hidden, outcomes)
+	e.drafting.catchUp(plan)
+}
+
+// forward evaluates a plan and starts sampling for the items that want a token. It returns the hidden states of the
+// rows that sampling, drafting and pooling need; nil if no item has rows. It runs on the engine's thread.
+func (e *stepper) forward(plan []batchItem) (hidden *mlx.Array) {
+	var parts []nn.Part
+	var evaluated []*batchItem
+	row := 0
+	for i := range plan {
+		s := &plan[i]
+		if s.rows == 0 {
+			continue
+		}
+		p := s.g.part(s.rows, s.drafts)
+		p.All = len(s.drafts) > 0 || e.drafting.neededHiddenStates(s.g) == draft.AllHiddenStates || s.g.pooling.NeedsAllRows()
+		wanted := 1
+		if p.All {
+			wanted = len(p.Tokens)
+		}
+		s.firstSampleRow = row + wanted - 1 - len(s.drafts)
+		row += wanted
+		if len(s.drafts) > 0 {
+			s.g.seq.Begin()
+		}
+		parts, evaluated = append(parts, p), append(evaluated, s)
+	}
+	if len(parts) > 0 {
+		hidden = e.forwards.Forward(parts...)
+		e.sample(evaluated, hidden)
+	}
+	return hidden
+}
+
+// takeSamples takes the pending sample from each request that wants a token, in the plan's order. The caller frees
+// them.
+func takeSamples(plan []batchItem) (samples []*sample.Pending) {
+	for _, s := range plan {
+		if s.wantsToken {
+			samples = append(samples, s.g.sample)
+			s.g.sample = nil
+		}
+	}
+	return samples
+}
+
+// sample starts sampling for the items that want a token. hidden holds the hidden states of the forward pass, which
+// firstSampleRow indexes. It also stores the hidden states for drafting and takes snapshots that are due.
+func (e *stepper) sample(plan []*batchItem, hidden *mlx.Array) {
+	var rows []int32
+	var generations []*generation
+	var requests []sample.Request
+	for _, s := range plan {
+		if len(s.drafts) == 0 { // with drafts, the rows to keep are known after verification
+			n := 1
+			if e.drafting.neededHiddenStates(s.g) == draft.AllHiddenStates {
+				n = s.rows
+			}
+			e.drafting.keepHidden(s.g, hidden, s.firstSampleRow+1-n, n)
+		}
+		if !s.wantsToken {
+			continue
+		}
+		for i := range len(s.drafts) + 1 {
+			rows = append(rows, int32(s.firstSampleRow+i))
+		}
+		generations, requests = append(generations, s.g), append(requests, s.g.sampleRequest(s.drafts, s.Q))
+	}
+	var wanted []*mlx.Array
+	if len(generations) > 0 {
+		if len(rows) < hidden.Dim(0) {
+			hidden = mlx.Take(hidden, mlx.FromSlice(e.model.Thread, rows), 0)
+		}
+		result := sample.Start(e.model.Target.Head(hidden), requests)
+		for i, g := range generations {
+			g.sample = result.Part(i)
+		}
+		wanted = result.Arrays()
+	}
+	if len(generations) < len(plan) { // a prompt that samples no token: its state must be evaluated explicitly
+		for _, s := range plan {
+			wanted = append(wanted, s.g.seq.State()...)
+		}
+	}
+	mlx.AsyncEval(wanted...)
+	for _, s := range plan {
+		s.g.cached.takeSnapshot(s.g.seq.Offset())
+	}
+	if len(generations) == 0 {
+		mlx.Eval(wanted...) // so that the step's time can be measured
+	}
+}
+
+// applyResults appends the sampled tokens to their requests. For requests with drafts it also commits the accepted rows
+// to the KV cache and drops the rest. It runs on the engine's thread.
+func (e *stepper) applyResults(plan []batchItem, hidden *mlx.Array, outcomes []sample.Outcome) {
+	for i := range plan {
+		s := &plan[i]
+		if !s.wantsToken {
+			continue
+		}
+		o := outcomes[0]
+		outcomes = outcomes[1:]
+		n := s.g.take(s.drafts, o)
+		if len(s.drafts) == 0 {
+			continue
+		}
+		// Keep the rows of the token before the drafts and of all but the last of the n tokens.
+		s.g.seq.Commit(n)
+		if !s.g.ended {
+			e.drafting.keepHidden(s.g, hidden, s.firstSampleRow, n)
+			e.drafting.finishRound(s.g, len(s.drafts), o.Accepted)
+		}
+	}
+}
+
+// sendAhead enqueues the next step on the device before the tokens of this one are read, so that a GPU does not wait
+// for the host. If a token turns out to end its request, that work is discarded. sendAhead does nothing if a request is
+// in prefill, has only one token left in its budget, or needs the token's value first (for penalties, formats or
+// drafts).
+func (e *stepper) sendAhead(plan []batchItem, samples []*sample.Pending) {
+	var parts []nn.Part
+	next := make([]*batchItem, len(plan))
+	for i, s := range plan {
+		if !s.wantsToken || s.g.budget <= 1 || s.g.retryAlone || s.g.request.Sampling.Penalizes() || s.g.constraint != nil ||
+			e.drafting.mayDraft(s) {
+			return
+		}
+		next[i] = &batchItem{g: s.g, rows: 1, wantsToken: true, firstSampleRow: i}
+		parts = append(parts, nn.Part{Seq: s.g.seq, Text: len(s.g.request.Prompt),
+			Shift: s.g.pictures.prompt.GeneratedShift()})
+	}
+	e.sample(next, e.model.Target.Forward(nn.NextBatch(sample.Unread(samples), parts...)))
+}

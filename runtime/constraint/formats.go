@@ -1,0 +1,87 @@
+package constraint
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/ingotml/ingot/grammar"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/tokenizer"
+)
+
+// vocabulary returns the bytes of the tokens for which the model has logits.
+func vocabulary(t *tokenizer.Tokenizer, logits int64) *grammar.Vocabulary {
+	tokens := make([][]byte, min(int64(t.Size()), logits))
+	for id := range tokens {
+		tokens[id], _ = t.Bytes(int32(id))
+	}
+	return grammar.NewVocabulary(tokens, func(text string) ([]int32, error) { return t.Encode(text, false) })
+}
+
+// Formats makes the constraints of a model's requests and caches their compiled grammars. It is safe for concurrent
+// use.
+type Formats struct {
+	tok        *tokenizer.Tokenizer       // nil without one: every format is then an error
+	ends       []int32                    // end-of-sequence tokens
+	vocabulary func() *grammar.Vocabulary // computed on first use
+
+	mu       sync.Mutex
+	compiled map[runtime.Format]*grammar.Grammar
+}
+
+// New returns the formats of a model with the given tokenizer, end-of-sequence tokens and number of logits.
+func New(tok *tokenizer.Tokenizer, ends []int32, logits int64) *Formats {
+	return &Formats{
+		tok: tok, ends: ends,
+		vocabulary: sync.OnceValue(func() *grammar.Vocabulary { return vocabulary(tok, logits) }),
+	}
+}
+
+// maxFormats bounds the number of compiled grammars.
+const maxFormats = 64
+
+// grammar returns the compiled grammar of a format.
+func (f *Formats) grammar(ctx context.Context, of runtime.Format) (*grammar.Grammar, error) {
+	of = runtime.Format{Kind: of.Kind, Source: of.Source}
+	f.mu.Lock()
+	g := f.compiled[of]
+	f.mu.Unlock()
+	if g != nil {
+		return g, nil
+	}
+	g, err := compile(ctx, of)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", runtime.ErrFormat, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.compiled == nil {
+		f.compiled = map[runtime.Format]*grammar.Grammar{}
+	}
+	for old := range f.compiled { // evict any of them
+		if len(f.compiled) < maxFormats {
+			break
+		}
+		delete(f.compiled, old)
+	}
+	f.compiled[of] = g
+	return g, nil
+}
+
+func compile(ctx context.Context, f runtime.Format) (*grammar.Grammar, error) {
+	switch f.Kind {
+	case runtime.FormatJSON:
+		return grammar.JSONObject(), nil
+	case runtime.FormatSchema:
+		return grammar.CompileSchema(ctx, []byte(f.Source))
+	case runtime.FormatRegex:
+		return grammar.CompileRegex(ctx, f.Source)
+	case runtime.FormatEBNF:
+		return grammar.CompileEBNF(ctx, f.Source)
+	}
+	return nil, fmt.Errorf("unknown format kind %q: want json, schema, regex or ebnf", f.Kind)
+}

@@ -1,0 +1,171 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	_ "github.com/ingotml/ingot/models/all" // registers every model type
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/pictures"
+	"github.com/ingotml/ingot/runtime/processor"
+)
+
+// Model is a model in the engine's memory. Its fields do not change.
+type Model struct {
+	Processor *processor.Processor
+	Thread    *mlx.Thread
+	Target    models.Model
+	Kinds     []cache.Kind // of the target's layers, with the options' type of keys and values
+	Weights   *nn.Weights
+	Widest    int64 // rows of the widest weight matrix, except for those of the vocabulary
+	Pictures  *pictures.Encoder
+
+	Draft        models.Draft // nil if there is none
+	draftWeights *nn.Weights  // nil if the draft uses the target's weights
+
+	mu      sync.RWMutex // held for reading while the model is in use
+	closed  bool
+	closing atomic.Bool // Close is waiting for the model to be unused
+}
+
+// ErrClosed reports the use of a model after Close.
+var ErrClosed = errors.New("the model was closed")
+
+// Open maps a model's weights and builds the model. The thread must outlive it.
+func Open(
+	ctx context.Context, t *mlx.Thread, store *store.Store, image manifest.Image, o runtime.Options,
+) (*Model, error) {
+	f := processor.Files{Store: store, Image: image}
+	p, err := f.Processor()
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := openBlobs(f, p.Config, false)
+	if err != nil {
+		return nil, err
+	}
+	var draft DraftFiles
+	if !o.Draft.Off {
+		draft, err = OpenDraft(f, p.Config)
+		switch {
+		case errors.Is(err, manifest.ErrBlobMissing):
+			draft = DraftFiles{} // the image was pulled without its draft
+		case err != nil:
+			return nil, err
+		}
+	}
+	m := &Model{Processor: p, Thread: t, Widest: widest(p.Config.Facts(), blobs)}
+	if err := t.Do(ctx, func() error { return m.build(ctx, blobs, draft, o) }); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// build builds the model on the engine's thread. If it fails, it frees all arrays.
+func (m *Model) build(ctx context.Context, blobs []tensorBlob, draft DraftFiles, o runtime.Options) error {
+	weights, err := loadWeights(ctx, m.Thread, blobs, o)
+	if err != nil {
+		return err
+	}
+	built := false
+	defer func() {
+		if !built { // failed or panicked
+			weights.Free()
+			if m.draftWeights != nil {
+				m.draftWeights.Free()
+			}
+		}
+	}()
+	target, err := models.Build(m.Thread, m.Processor.Config, weights)
+	if err == nil {
+		m.Kinds, err = kinds(o.KV, target.Layers())
+	}
+	if err != nil {
+		return err
+	}
+	m.Target, m.Weights = target, weights
+	if !o.Draft.Off {
+		if m.Draft, m.draftWeights, err = m.BuildDraft(ctx, draft, o); err != nil {
+			return fmt.Errorf("the draft: %w", err)
+		}
+	}
+	m.Pictures = pictures.New(m.Processor, m.Thread, target)
+	built = true
+	return nil
+}
+
+// kinds returns the kinds of a model's layers, with keys and values of the given type.
+func kinds(t runtime.KVType, all []cache.Kind) ([]cache.Kind, error) {
+	bits := t.Bits()
+	if bits == 0 && t != runtime.KVPlain {
+		return nil, fmt.Errorf("unknown KV cache type %q", t)
+	}
+	return cache.Packed(all, int(bits)), nil
+}
+
+// StateShape determines the memory of a sequence's state, including that of the draft, by building a step without
+// evaluating it. It runs on the engine's thread.
+func (m *Model) StateShape() (shape cache.Shape) {
+	m.Thread.Scope(func() {
+		seq := cache.NewSequence(m.Kinds)
+		defer seq.Free()
+		hidden := m.Target.Forward(nn.NewBatch(m.Thread, nn.Part{Seq: seq, Tokens: []int32{0}}))
+		shape = seq.Shape()
+		if m.Draft == nil || len(m.Draft.Layers()) == 0 {
+			return
+		}
+		own := cache.NewSequence(m.Draft.Layers())
+		defer own.Free()
+		x := &models.DraftBatch{Batch: nn.NewBatch(m.Thread, nn.Part{Seq: own, Tokens: []int32{0}})}
+		if !models.Standalone(m.Draft) {
+			x.Target, x.Vectors, x.Hidden = []*cache.Sequence{seq}, m.Target.Embed(x.Tokens), hidden
+		}
+		m.Draft.Step(x)
+		shape = shape.Plus(own.Shape())
+	})
+	return shape
+}
+
+// Close waits until the model is unused and frees it. before runs on the engine's thread just before that; it may be
+// nil. A second call does nothing.
+func (m *Model) Close(before func()) error {
+	m.closing.Store(true)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	return m.Thread.Do(context.Background(), func() error {
+		if before != nil {
+			before()
+		}
+		m.Weights.Free()
+		if m.draftWeights != nil {
+			m.draftWeights.Free()
+		}
+		return nil
+	})
+}
+
+// Closing reports whether Close was called. It may still wait for the model to be unused.
+func (m *Model) Closing() bool { return m.closing.Load() }
+
+// Do runs fn on the engine's thread while the model is loaded. After Close, it returns ErrClosed.
+func (m *Model) Do(ctx context.Context, fn func() error) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.closed {
+		return ErrClosed
+	}
+	return m.Thread.Do(ctx, fn)
+}

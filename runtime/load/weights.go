@@ -1,0 +1,137 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+var dtypes = map[safetensors.DType]mlx.DType{
+	"BOOL": mlx.Bool, "U8": mlx.Uint8, "U16": mlx.Uint16, "U32": mlx.Uint32, "U64": mlx.Uint64, "I8": mlx.Int8,
+	"I16": mlx.Int16, "I32": mlx.Int32, "I64": mlx.Int64, "F16": mlx.Float16, "BF16": mlx.BFloat16, "F32": mlx.Float32,
+	"F64": mlx.Float64,
+}
+
+// loadWeights loads tensors on the engine's thread. If it fails, it frees them.
+func loadWeights(ctx context.Context, t *mlx.Thread, blobs []tensorBlob, o runtime.Options) (*nn.Weights, error) {
+	tensors := map[string]*nn.Tensor{}
+	done := false
+	defer func() {
+		if !done { // failed or panicked
+			nn.NewWeights(0, tensors).Free()
+		}
+	}()
+	for i, b := range blobs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		tensor, err := b.load(t, o.Float32)
+		if err != nil {
+			return nil, err
+		}
+		tensors[b.name()] = tensor
+		if o.Loaded != nil {
+			o.Loaded(float64(i+1) / float64(len(blobs)))
+		}
+	}
+	done = true
+	return nn.NewWeights(computeType(tensors, o), tensors), nil
+}
+
+// computeType returns the type of activations: the type of most unquantized weights.
+func computeType(tensors map[string]*nn.Tensor, o runtime.Options) mlx.DType {
+	if o.Float32 {
+		return mlx.Float32
+	}
+	count := map[mlx.DType]int{}
+	for _, t := range tensors {
+		if t.Packed == nil {
+			count[t.Array.DType()]++
+		}
+	}
+	best := mlx.BFloat16
+	for _, d := range []mlx.DType{mlx.Float16, mlx.Float32} {
+		if count[d] > count[best] {
+			best = d
+		}
+	}
+	return best
+}
+
+// load makes the kept arrays of a blob. It runs on the engine's thread.
+func (b *tensorBlob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
+	file := b.header.Header
+	region := mlx.OpenRegion(t, b.path, file.DataOffset, file.Size-file.DataOffset)
+	defer region.Close()
+	arrays := map[string]*mlx.Array{}
+	for suffix, part := range b.header.Arrays {
+		d, ok := dtypes[part.DType]
+		if !ok {
+			return nil, fmt.Errorf("tensor %s: type %s is not supported: %w", part.Name, part.DType, runtime.ErrImage)
+		}
+		shape := make([]int, len(part.Shape))
+		for i, n := range part.Shape {
+			shape[i] = int(n)
+		}
+		a, err := b.array(t, region, part, d, shape)
+		if err != nil {
+			return nil, err
+		}
+		if float32s && d.Float() && d != mlx.Float32 {
+			a = mlx.AsType(a, mlx.Float32)
+			mlx.Eval(a) // unmaps the original
+		}
+		arrays[suffix] = a
+	}
+	tensor := &nn.Tensor{Array: arrays[""]}
+	if b.packed != 0 {
+		tensor.Packed = &nn.Packed{
+			Scales: arrays[blob.ScaleSuffix], Biases: arrays[blob.BiasSuffix],
+			Mode: modes[b.packed.Mode()], Bits: b.packed.Bits(), Group: b.packed.Group(), Global: b.header.Global,
+		}
+	}
+	for _, a := range arrays {
+		mlx.Keep(a)
+	}
+	return tensor, nil
+}
+
+// array makes the array of a part. It maps the file, unless the elements are not aligned to their size:
+// mlx_save_safetensors, which wrote Ollama's blobs, does not pad the header. Those are copied.
+func (b *tensorBlob) array(t *mlx.Thread, region *mlx.Region, part safetensors.Tensor, d mlx.DType, shape []int) (*mlx.Array,
+	error) {
+	size := int64(d.Size())
+	if part.Begin%size == 0 && (b.header.Header.DataOffset+part.Begin)%size == 0 {
+		return region.Array(part.Begin, d, shape...), nil
+	}
+	f, err := os.Open(b.path)
+	if err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", part.Name, err)
+	}
+	defer f.Close()
+	data := make([]byte, part.End-part.Begin)
+	if _, err := f.ReadAt(data, b.header.Header.DataOffset+part.Begin); err != nil {
+		return nil, fmt.Errorf("tensor %s: blob %s: %w", part.Name, b.layer.Digest, err)
+	}
+	return mlx.FromBytes(t, data, d, shape...), nil
+}
+
+var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
+
+// widest returns the number of rows of the widest weight matrix, except for those of the vocabulary.
+func widest(f arch.Facts, blobs []tensorBlob) int64 {
+	widest := f.Hidden
+	for _, b := range blobs {
+		if shape := b.header.Arrays[""].Shape; len(shape) == 2 && shape[0] != f.Vocab {
+			widest = max(widest, shape[0])
+		}
+	}
+	return widest
+}

@@ -1,0 +1,21 @@
+package runtime
+
+// Options says how a model is loaded. The zero value computes in the type of the weights.
+type Options struct {
+	Float32 bool   // activations, accumulation and caches in float32; weights are converted exactly
+	KV      KVType // type of the KV cache
+	// PrefixCache is the size of the prefix cache in bytes. 0: none; negative: a quarter of the engine's memory that
+	// the weights leave.
+	PrefixCache int64
+	// PrefixDir is the folder of the prefix cache's second tier, which later processes can use too; empty: none.
+	// Several models may share a folder.
+	PrefixDir  string
+	PrefixDisk int64 // bound of the second tier in bytes; 0: none
+	Sequences  int   // requests in a batch; 0: 32
+	Queue      int   // requests that may wait for a slot; 0: 512
+	Memory     int64 // bytes for the state of all running requests; 0: what the engine's memory leaves, negative: no limit
+	Chunk      int   // prefill rows in a step; 0: as many as fit into its target time
+	Draft      DraftOptions
+
+	Loaded func(part float64) // reports the progress of loading, 0 to 1; may be nil
+}
