@@ -105,7 +105,8 @@ func (b *tensorBlob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 
 // array makes the array of a part. It maps the file, unless the elements are not aligned to their size:
 // mlx_save_safetensors, which wrote Ollama's blobs, does not pad the header. Those are copied.
-func (b *tensorBlob) array(t *mlx.Thread, region *mlx.Region, part safetensors.Tensor, d mlx.DType, shape []int) (*mlx.Array,
+func (b *tensorBlob) array(t *mlx.Thread, region *mlx.Region, part safetensors.Tensor, d mlx.DType,
+	shape []int) (*mlx.Array,
 	error) {
 	size := int64(d.Size())
 	if part.Begin%size == 0 && (b.header.Header.DataOffset+part.Begin)%size == 0 {
