@@ -41,6 +41,9 @@ type Arch struct {
 // Model is a parsed configuration. The dynamic type depends on the model type: *[Llama] for llama.
 type Model interface {
 	Facts() Facts
+	// State returns what each layer keeps of a sequence. Memory planning, and the caches that a model runs with, follow
+	// from it. A model without layers of its own returns nil.
+	State() []LayerState
 	// Table returns the tensor table.
 	Table() Table
 	// Rules returns the precision rules: the type of each tensor when the model is quantized.

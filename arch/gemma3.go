@@ -75,6 +75,11 @@ func parsePattern(o object, layers int) []bool {
 	return sliding
 }
 
+// State implements [Model].
+func (m *Gemma3) State() []LayerState {
+	return m.kvStates(m.Window, func(i int) bool { return m.Sliding[i] })
+}
+
 // Facts implements [Model].
 func (m *Gemma3) Facts() Facts { return m.facts("gemma3", m.Rope, m.Table()) }
 
@@ -89,10 +94,10 @@ func (m *Gemma3) Table() Table {
 	for i := range m.Layers {
 		layer := m.layer(i)
 		t.norm(layer+"input_layernorm", hidden, true)
-		m.attention(&t, layer+"self_attn", int64(m.Heads)*int64(m.HeadDim), true)
+		m.attention(&t, layer+"self_attn", m.queries(), true)
 		t.norm(layer+"post_attention_layernorm", hidden, true)
 		t.norm(layer+"pre_feedforward_layernorm", hidden, true)
-		t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+		m.mlp(&t, layer+"mlp", m.Intermediate)
 		t.norm(layer+"post_feedforward_layernorm", hidden, true)
 	}
 	m.end(&t, true)

@@ -62,6 +62,9 @@ func ParseGemma4Assistant(config []byte) (*Gemma4Assistant, error) {
 	return m, nil
 }
 
+// State implements [Model]. An assistant has none: it reads the target's.
+func (m *Gemma4Assistant) State() []LayerState { return nil }
+
 // Facts implements [Model].
 func (m *Gemma4Assistant) Facts() Facts {
 	return m.Text.facts("gemma4_assistant", m.Text.Rope, m.Table())

@@ -136,6 +136,15 @@ func (m *Glm4MoeLite) AttentionScale() float64 {
 	return scale
 }
 
+// State implements [Model]. The cache holds latents; their first channels serve as values.
+func (m *Glm4MoeLite) State() []LayerState {
+	list := make([]LayerState, m.Layers)
+	for i := range list {
+		list[i].PerToken = int64(m.KVRank + m.RopeDim)
+	}
+	return list
+}
+
 // Facts implements [Model].
 func (m *Glm4MoeLite) Facts() Facts { return m.facts("glm4_moe_lite", m.Rope, m.Table()) }
 
@@ -153,14 +162,14 @@ func (m *Glm4MoeLite) Table() Table {
 		m.latentAttention(&t, layer+"self_attn", hidden, heads)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		if !m.Sparse[i] {
-			t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+			m.mlp(&t, layer+"mlp", m.Intermediate)
 			continue
 		}
 		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
 		t.add(layer+"mlp.gate.e_score_correction_bias", int64(m.Experts.Count))
 		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
 		if m.SharedExperts > 0 {
-			t.mlp(layer+"mlp.shared_experts", hidden, int64(m.SharedExperts)*int64(m.Experts.Intermediate))
+			m.mlp(&t, layer+"mlp.shared_experts", m.SharedExperts*m.Experts.Intermediate)
 		}
 	}
 	m.end(&t, false)
@@ -183,5 +192,5 @@ func (m *Glm4MoeLite) latentAttention(t *Table, name string, hidden, heads int64
 	t.linear(name+".kv_a_proj_with_mqa", rank+rope, hidden, m.AttentionBias)
 	t.norm(name+".kv_a_layernorm", rank, false)
 	t.linear(name+".kv_b_proj", heads*(nope+value), rank, false)
-	t.linear(name+".o_proj", hidden, heads*value, m.AttentionBias)
+	t.linear(name+".o_proj", hidden, heads*value, m.OutputBias)
 }

@@ -75,6 +75,11 @@ func parseWindow(o object, layers, first int) (window int, sliding []bool) {
 	return window, sliding
 }
 
+// State implements [Model].
+func (m *Qwen3) State() []LayerState {
+	return m.kvStates(m.Window, func(i int) bool { return m.Sliding[i] })
+}
+
 // Facts implements [Model].
 func (m *Qwen3) Facts() Facts { return m.facts("qwen3", m.Rope, m.Table()) }
 
@@ -89,9 +94,9 @@ func (m *Qwen3) Table() Table {
 	for i := range m.Layers {
 		layer := m.layer(i)
 		t.norm(layer+"input_layernorm", hidden, false)
-		m.attention(&t, layer+"self_attn", int64(m.Heads)*int64(m.HeadDim), false)
+		m.attention(&t, layer+"self_attn", m.queries(), false)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
-		t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+		m.mlp(&t, layer+"mlp", m.Intermediate)
 	}
 	m.end(&t, false)
 	return t

@@ -63,6 +63,9 @@ func parseSparse(o object, layers, def int) (experts int, sparse []bool) {
 	return experts, sparse
 }
 
+// State implements [Model].
+func (m *Qwen3Moe) State() []LayerState { return m.kvStates(m.Window, func(int) bool { return true }) }
+
 // Facts implements [Model].
 func (m *Qwen3Moe) Facts() Facts { return m.facts("qwen3_moe", m.Rope, m.Table()) }
 
@@ -77,10 +80,10 @@ func (m *Qwen3Moe) Table() Table {
 	for i := range m.Layers {
 		layer := m.layer(i)
 		t.norm(layer+"input_layernorm", hidden, false)
-		m.attention(&t, layer+"self_attn", int64(m.Heads)*int64(m.HeadDim), false)
+		m.attention(&t, layer+"self_attn", m.queries(), false)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		if !m.Sparse[i] {
-			t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+			m.mlp(&t, layer+"mlp", m.Intermediate)
 			continue
 		}
 		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
