@@ -24,6 +24,10 @@ func init() {
 		// Most published checkpoints use the first.
 		Architectures: []string{"Gemma3ForConditionalGeneration", "Gemma3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGemma3(config) },
+		TextOnly:      true,
+		Docs: Docs{
+			Variants: "text only, text of multimodal checkpoints; sliding layers with their own rope, logit soft-capping",
+		},
 	})
 }
 

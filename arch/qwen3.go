@@ -18,8 +18,14 @@ func init() {
 		ModelType:     "qwen3",
 		Architectures: []string{"Qwen3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen3(config) },
+		Chat:          &qwen3Chat,
+		Docs: Docs{
+			Variants: "biases, tied embeddings, sliding windows by `max_window_layers` or `layer_types`",
+		},
 	})
 }
+
+var qwen3Chat = Chat{Marks: []string{"qwen3"}, Parser: "qwen3", Renderer: "qwen3-coder", Thinks: true}
 
 // Layer types in layer_types.
 const (

@@ -20,6 +20,11 @@ func init() {
 		ModelType:     "qwen3_moe",
 		Architectures: []string{"Qwen3MoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen3Moe(config) },
+		Chat:          &qwen3Chat,
+		Docs: Docs{
+			Variants: "stacked, fused or separate experts; dense layers in between",
+			Rules:    "generic, also for experts",
+		},
 	})
 }
 

@@ -2,6 +2,8 @@ package models
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
@@ -48,6 +50,9 @@ func RegisterDraft[C, T arch.Model, D Draft](modelType string, b DraftBuilder[C,
 		return b(t, config.(C), target.(T), w)
 	}
 }
+
+// DraftTypes returns the model types that can only draft, sorted.
+func DraftTypes() []string { return slices.Sorted(maps.Keys(draftBuilders)) }
 
 // BuildDraft builds a draft for a target. A regular model can draft for any target with the same vocabulary. Call it
 // inside mlx.Thread.Do. The caller frees the weights.

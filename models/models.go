@@ -8,6 +8,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
@@ -58,11 +59,4 @@ func Build(t *mlx.Thread, config arch.Model, w *nn.Weights) (Model, error) {
 }
 
 // Types returns the model types that can be run, sorted.
-func Types() []string {
-	var types []string
-	for t := range builders {
-		types = append(types, t)
-	}
-	slices.Sort(types)
-	return types
-}
+func Types() []string { return slices.Sorted(maps.Keys(builders)) }
