@@ -2,8 +2,8 @@ package arch
 
 import "strconv"
 
-// State implements [Model]. A gated delta layer has a float32 state, counted as two 16-bit elements each, and the inputs
-// of its convolution.
+// State implements [Model]. A gated delta layer has a float32 state, whose elements count as two 16-bit ones each, and
+// the inputs of its convolution.
 func (m *Qwen35) State() []LayerState {
 	list := m.kvStates(0, nil)
 	d := m.Delta

@@ -37,7 +37,17 @@ func TestEveryTypeHasAModel(t *testing.T) {
 		case slices.Contains(runs, name) || slices.Contains(drafts, name):
 			t.Errorf("%s and arch/%s.go disagree on whether %s can only draft", file, name, name)
 		default:
-			t.Errorf("model type %s is not registered: import its package in models/all/all.go, and register it in %s", name, file)
+			t.Errorf("model type %s: register it in %s and import the package in models/all/all.go", name, file)
+		}
+	}
+	folders, err := os.ReadDir(filepath.Join(root, "models"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		shared := slices.Contains([]string{"all", "modeltest", "nn"}, f.Name())
+		if f.IsDir() && !shared && !slices.Contains(runs, f.Name()) && !slices.Contains(drafts, f.Name()) {
+			t.Errorf("models/%s registers no model type of its name: import it in models/all/all.go", f.Name())
 		}
 	}
 	for _, name := range slices.Concat(runs, drafts) {

@@ -32,7 +32,8 @@ func TestPageHasTheTable(t *testing.T) {
 		t.Fatalf("%s has no place for the table", page)
 	}
 	var rows strings.Builder
-	rows.WriteString("| Model types | Variants | Precision rules | Draft | Vision | Tested against |\n|---|---|---|---|---|---|\n")
+	rows.WriteString("| Model types | Variants | Precision rules | Draft | Vision | Tested against |\n")
+	rows.WriteString("|---|---|---|---|---|---|\n")
 	for _, a := range arch.All() {
 		if a.Docs.Variants == "" {
 			t.Errorf("arch/%s.go: Docs.Variants is empty", a.ModelType)

@@ -18,13 +18,13 @@ func build(t *mlx.Thread, c *arch.Qwen3Moe, w *nn.Weights) *nn.Decoder {
 	norm := func(name string, size int) *nn.Norm { return nn.NewRMSNorm(w, name, size, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix+"norm", c.Hidden)})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
-	for i := range c.Layers {
+	for i, state := range c.State() {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm: norm(p+"input_layernorm", c.Hidden),
 			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
 				Rope:   rope,
-				Window: c.Window,
+				Window: int(state.Window),
 				QNorm:  norm(p+"self_attn.q_norm", c.HeadDim),
 				KNorm:  norm(p+"self_attn.k_norm", c.HeadDim),
 			}),
