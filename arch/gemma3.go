@@ -93,18 +93,14 @@ func (m *Gemma3) Rules() Rules { return genericRules(m.Layers) }
 // Table implements [Model].
 func (m *Gemma3) Table() Table {
 	hidden := int64(m.Hidden)
-	t := Table{ModelType: "gemma3", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
-	for i := range m.Layers {
-		layer := m.layer(i)
+	t := m.decoder("gemma3", true, func(t *Table, layer string, _ int) {
 		t.norm(layer+"input_layernorm", hidden, true)
-		m.attention(&t, layer+"self_attn", m.queries(), true)
+		m.attention(t, layer+"self_attn", m.queries(), true)
 		t.norm(layer+"post_attention_layernorm", hidden, true)
 		t.norm(layer+"pre_feedforward_layernorm", hidden, true)
-		m.mlp(&t, layer+"mlp", m.Intermediate)
+		m.mlp(t, layer+"mlp", m.Intermediate)
 		t.norm(layer+"post_feedforward_layernorm", hidden, true)
-	}
-	m.end(&t, true)
+	})
 	t.dropTowers("gemma3")
 	return t
 }

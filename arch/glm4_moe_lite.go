@@ -158,26 +158,22 @@ func (m *Glm4MoeLite) Rules() Rules { return genericRules(m.Layers) }
 
 // Table implements [Model].
 func (m *Glm4MoeLite) Table() Table {
-	hidden, heads := int64(m.Hidden), int64(m.Heads)
-	t := Table{ModelType: "glm4_moe_lite", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
-	for i := range m.Layers {
-		layer := m.layer(i)
+	hidden := int64(m.Hidden)
+	t := m.decoder("glm4_moe_lite", false, func(t *Table, layer string, i int) {
 		t.norm(layer+"input_layernorm", hidden, false)
-		m.latentAttention(&t, layer+"self_attn", hidden, heads)
+		m.latentAttention(t, layer+"self_attn", hidden, int64(m.Heads))
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		if !m.Sparse[i] {
-			m.mlp(&t, layer+"mlp", m.Intermediate)
-			continue
+			m.mlp(t, layer+"mlp", m.Intermediate)
+			return
 		}
 		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
 		t.add(layer+"mlp.gate.e_score_correction_bias", int64(m.Experts.Count))
 		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
 		if m.SharedExperts > 0 {
-			m.mlp(&t, layer+"mlp.shared_experts", m.SharedExperts*m.Experts.Intermediate)
+			m.mlp(t, layer+"mlp.shared_experts", m.SharedExperts*m.Experts.Intermediate)
 		}
-	}
-	m.end(&t, false)
+	})
 	for i := range m.NextLayers {
 		t.drop("a head for tokens after the next (num_nextn_predict_layers), which is not supported for glm4_moe_lite",
 			m.layer(m.Layers+i)+"*")

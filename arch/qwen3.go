@@ -95,15 +95,10 @@ func (m *Qwen3) Rules() Rules { return genericRules(m.Layers) }
 // Table implements [Model]. Weights of linear layers are [out, in].
 func (m *Qwen3) Table() Table {
 	hidden := int64(m.Hidden)
-	t := Table{ModelType: "qwen3", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
-	for i := range m.Layers {
-		layer := m.layer(i)
+	return m.decoder("qwen3", false, func(t *Table, layer string, _ int) {
 		t.norm(layer+"input_layernorm", hidden, false)
-		m.attention(&t, layer+"self_attn", m.queries(), false)
+		m.attention(t, layer+"self_attn", m.queries(), false)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
-		m.mlp(&t, layer+"mlp", m.Intermediate)
-	}
-	m.end(&t, false)
-	return t
+		m.mlp(t, layer+"mlp", m.Intermediate)
+	})
 }

@@ -80,20 +80,15 @@ func (m *Qwen3Moe) Rules() Rules { return genericRules(m.Layers) }
 // Table implements [Model].
 func (m *Qwen3Moe) Table() Table {
 	hidden := int64(m.Hidden)
-	t := Table{ModelType: "qwen3_moe", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
-	for i := range m.Layers {
-		layer := m.layer(i)
+	return m.decoder("qwen3_moe", false, func(t *Table, layer string, i int) {
 		t.norm(layer+"input_layernorm", hidden, false)
-		m.attention(&t, layer+"self_attn", m.queries(), false)
+		m.attention(t, layer+"self_attn", m.queries(), false)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		if !m.Sparse[i] {
-			m.mlp(&t, layer+"mlp", m.Intermediate)
-			continue
+			m.mlp(t, layer+"mlp", m.Intermediate)
+			return
 		}
 		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
 		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
-	}
-	m.end(&t, false)
-	return t
+	})
 }
