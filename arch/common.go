@@ -159,8 +159,8 @@ func (c Common) textPart() Part {
 // layer returns the name prefix of layer i's tensors.
 func (c Common) layer(i int) string { return c.Prefix + "layers." + strconv.Itoa(i) + "." }
 
-// decoder makes the tensor table of a text model. layer adds the tensors of a layer, whose names start with name. offset
-// is that of the last norm.
+// decoder makes the tensor table of a text model. layer adds the tensors of a layer, whose names start with name. With
+// offset the weight of the last norm is used as 1 + w.
 func (c Common) decoder(modelType string, offset bool, layer func(t *Table, name string, i int)) Table {
 	t := Table{ModelType: modelType, Parts: []Part{c.textPart()}}
 	t.add(c.Prefix+"embed_tokens.weight", int64(c.Vocab), int64(c.Hidden))

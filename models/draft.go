@@ -43,8 +43,8 @@ type DraftBuilder[C, T arch.Model, D Draft] func(t *mlx.Thread, config C, target
 
 var draftBuilders = map[string]DraftBuilder[arch.Model, arch.Model, Draft]{}
 
-// RegisterDraft adds a model type that can only draft, for targets whose configuration is a T; arch.CheckDraft admits no
-// others. Model packages call it in their init.
+// RegisterDraft adds a model type that can only draft, for targets whose configuration is a T; arch.CheckDraft admits
+// no others. Model packages call it in their init.
 func RegisterDraft[C, T arch.Model, D Draft](modelType string, b DraftBuilder[C, T, D]) {
 	draftBuilders[modelType] = func(t *mlx.Thread, config, target arch.Model, w *nn.Weights) Draft {
 		return b(t, config.(C), target.(T), w)
