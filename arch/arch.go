@@ -1,10 +1,14 @@
 // Package arch describes models without an engine: their configuration, their tensors and the tensors' shapes.
 //
-// One file per model_type holds:
+// One file per model_type registers an [Arch] and holds everything that is known of the type:
 //   - a struct with every field that the model needs, parsed from all published key styles;
 //   - the tensor table, with the published layouts and prefixes, and the tensors that are not imported, with the
 //     reason;
-//   - the precision rules: which type each tensor gets when the model is quantized.
+//   - the precision rules: which type each tensor gets when the model is quantized;
+//   - the state that each layer keeps of a sequence, from which caches and memory planning follow;
+//   - the chat format, and the row in docs/models.md.
+//
+// Large types continue in X_table.go and the like. The tests of package models/all name what a registered type lacks.
 //
 // Import, verification and loading share this table. A checkpoint that passes [Table.Check] can therefore be loaded by
 // the model of that type.
@@ -36,11 +40,30 @@ type Arch struct {
 	Architectures []string
 	// Parse reads a whole config.json of this type.
 	Parse func(config []byte) (Model, error)
+	// Chat is how the models read and write tool calls and thinking; nil = their chat templates alone decide.
+	Chat *Chat
+	// TextOnly types are published with towers that are not imported. Such images have no vision capability.
+	TextOnly bool
+	// DraftOnly types propose tokens for other models and cannot run by themselves.
+	DraftOnly bool
+	Docs      Docs
+}
+
+// Docs is what docs/models.md says of a model type. Empty fields other than Variants have a default.
+type Docs struct {
+	Variants  string
+	Rules     string // default: generic
+	Draft     string // default: no; DraftOnly types are one
+	Vision    string // default: no
+	Reference string // default: transformers
 }
 
 // Model is a parsed configuration. The dynamic type depends on the model type: *[Llama] for llama.
 type Model interface {
 	Facts() Facts
+	// State returns what each layer keeps of a sequence. Memory planning, and the caches that a model runs with, follow
+	// from it. A model without layers of its own returns nil.
+	State() []LayerState
 	// Table returns the tensor table.
 	Table() Table
 	// Rules returns the precision rules: the type of each tensor when the model is quantized.
@@ -67,14 +90,8 @@ func register(a Arch) {
 	slices.SortFunc(known, func(a, b Arch) int { return strings.Compare(a.ModelType, b.ModelType) })
 }
 
-// ModelTypes returns the known model types, sorted.
-func ModelTypes() []string {
-	out := make([]string, len(known))
-	for i, a := range known {
-		out[i] = a.ModelType
-	}
-	return out
-}
+// All returns the known model types, sorted by name.
+func All() []Arch { return slices.Clone(known) }
 
 // Detect parses a config.json by its model_type or, if it has none, by its architectures. If both are present they must
 // agree: llama's table does not describe a llama body under a different head.

@@ -42,9 +42,11 @@ func mustLlama(t *testing.T, pairs ...string) *Llama {
 
 func TestLlamaDefaults(t *testing.T) {
 	want := &Llama{
-		Architecture: "LlamaForCausalLM", Vocab: 384, Hidden: 64, Intermediate: 96, Layers: 2, Heads: 4, KVHeads: 4,
-		HeadDim: 16,
-		Context: 2048, NormEps: 1e-6, Activation: "silu", BOS: []int32{1}, EOS: []int32{2},
+		Common: Common{
+			Architecture: "LlamaForCausalLM", Vocab: 384, Hidden: 64, Layers: 2, Heads: 4, KVHeads: 4, HeadDim: 16,
+			Context: 2048, NormEps: 1e-6, BOS: []int32{1}, EOS: []int32{2}, Prefix: "model.",
+		},
+		Intermediate: 96, Activation: "silu",
 		Rope: Rope{Type: RopeDefault, Theta: 10000, PartialFactor: 1},
 	}
 	if d := cmp.Diff(want, mustLlama(t)); d != "" {
@@ -58,11 +60,12 @@ func TestLlamaKeys(t *testing.T) {
 		"torch_dtype", `"bfloat16"`, "bos_token_id", "null", "eos_token_id", "[5, 6]", "hidden_act", `"swish"`,
 		"rope_scaling", `{"type":"yarn","factor":4,"original_max_position_embeddings":1024}`)
 	want := &Llama{
-		Architecture: "LlamaForCausalLM", DType: "bfloat16", Vocab: 384, Hidden: 64, Intermediate: 96, Layers: 2, Heads: 4,
-		KVHeads: 2,
-		HeadDim: 32, Context: 4096, NormEps: 1e-5, Activation: "silu", AttentionBias: true, MLPBias: true,
-		TieEmbeddings: true,
-		EOS:           []int32{5, 6},
+		Common: Common{
+			Architecture: "LlamaForCausalLM", DType: "bfloat16", Vocab: 384, Hidden: 64, Layers: 2, Heads: 4, KVHeads: 2,
+			HeadDim: 32, Context: 4096, NormEps: 1e-5, AttentionBias: true, OutputBias: true, MLPBias: true,
+			TieEmbeddings: true, EOS: []int32{5, 6}, Prefix: "model.",
+		},
+		Intermediate: 96, Activation: "silu",
 		Rope: Rope{Type: RopeYarn, Theta: 500000, PartialFactor: 1, Factor: 4, OriginalMax: 1024, BetaFast: 32, BetaSlow: 1,
 			Truncate: true},
 	}

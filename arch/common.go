@@ -17,7 +17,9 @@ type Common struct {
 	HeadDim       int // even
 	Context       int // max_position_embeddings
 	NormEps       float64
-	AttentionBias bool // biases on q, k, v and o
+	AttentionBias bool // biases on q, k and v
+	OutputBias    bool // a bias on o
+	MLPBias       bool // biases on gate, up and down
 	TieEmbeddings bool // tied embeddings: the output head is the embedding
 	BOS, EOS      []int32
 	// Prefix is the prefix of the text model's tensor names: "model.", or "model.language_model." if the configuration
@@ -78,6 +80,7 @@ func parseCommon(top, o object, d commonDefaults) Common {
 		Context:       o.integer("max_position_embeddings", d.ctx, 1, maxContext),
 		NormEps:       o.above("rms_norm_eps", d.eps, 0),
 		AttentionBias: o.boolean("attention_bias", false),
+		OutputBias:    o.boolean("attention_bias", false),
 		// The top level owns the head, so its key takes precedence over text_config's.
 		TieEmbeddings: top.boolean("tie_word_embeddings", o.boolean("tie_word_embeddings", d.tied)),
 		BOS:           top.tokens("bos_token_id", o.tokens("bos_token_id", d.bos)),
@@ -156,16 +159,44 @@ func (c Common) textPart() Part {
 // layer returns the name prefix of layer i's tensors.
 func (c Common) layer(i int) string { return c.Prefix + "layers." + strconv.Itoa(i) + "." }
 
-// attention adds grouped-query attention with query and key norms. queries is the number of rows of q_proj, which is
-// larger than o_proj's input if q_proj also produces an output gate.
-func (c Common) attention(t *Table, name string, queries int64, offset bool) {
-	q, kv := int64(c.Heads)*int64(c.HeadDim), int64(c.KVHeads)*int64(c.HeadDim)
+// decoder makes the tensor table of a text model. layer adds the tensors of a layer, whose names start with name. With
+// offset the weight of the last norm is used as 1 + w.
+func (c Common) decoder(modelType string, offset bool, layer func(t *Table, name string, i int)) Table {
+	t := Table{ModelType: modelType, Parts: []Part{c.textPart()}}
+	t.add(c.Prefix+"embed_tokens.weight", int64(c.Vocab), int64(c.Hidden))
+	for i := range c.Layers {
+		layer(&t, c.layer(i), i)
+	}
+	c.end(&t, offset)
+	return t
+}
+
+// queries returns the width of all query heads.
+func (c Common) queries() int64 { return int64(c.Heads) * int64(c.HeadDim) }
+
+// projections adds the projections of grouped-query attention. queries is the number of rows of q_proj, which is larger
+// than o_proj's input if q_proj also produces an output gate.
+func (c Common) projections(t *Table, name string, queries int64) {
+	kv := int64(c.KVHeads) * int64(c.HeadDim)
 	t.linear(name+".q_proj", queries, int64(c.Hidden), c.AttentionBias)
 	t.linear(name+".k_proj", kv, int64(c.Hidden), c.AttentionBias)
 	t.linear(name+".v_proj", kv, int64(c.Hidden), c.AttentionBias)
-	t.linear(name+".o_proj", int64(c.Hidden), q, c.AttentionBias)
+	t.linear(name+".o_proj", int64(c.Hidden), c.queries(), c.OutputBias)
+}
+
+// attention is projections with query and key norms per head.
+func (c Common) attention(t *Table, name string, queries int64, offset bool) {
+	c.projections(t, name, queries)
 	t.norm(name+".q_norm", int64(c.HeadDim), offset)
 	t.norm(name+".k_norm", int64(c.HeadDim), offset)
+}
+
+// mlp adds a gated feed-forward block.
+func (c Common) mlp(t *Table, name string, width int) {
+	hidden, wide := int64(c.Hidden), int64(width)
+	t.linear(name+".gate_proj", wide, hidden, c.MLPBias)
+	t.linear(name+".up_proj", wide, hidden, c.MLPBias)
+	t.linear(name+".down_proj", hidden, wide, c.MLPBias)
 }
 
 // end adds the tensors after the last layer, and the tensors that are dropped from any text model.

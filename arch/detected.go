@@ -21,25 +21,41 @@ type Detected struct {
 	Capabilities []string
 }
 
-// family is a group of models with the same chat format.
-type family struct {
-	marks            []string // lower-case substrings of a class name or model_type
-	parser, renderer string
-	thinks           bool // the parser knows a thinking block
+// Chat is the chat format of a family of models.
+type Chat struct {
+	Marks            []string // lower-case substrings of a class name or model_type; the longest that occurs decides
+	Parser, Renderer string
+	Thinks           bool // the parser knows a thinking block
 }
 
-// families are tried in order, the more specific ones first.
-var families = []family{
-	{[]string{"glm4", "glm-4"}, "glm-4.7", "glm-4.7", true},
-	{[]string{"deepseek"}, "deepseek3", "deepseek3", true},
-	{[]string{"gemma4"}, "gemma4", "gemma4", true},
-	{[]string{"qwen3_5", "qwen3next", "qwen3_next"}, "qwen3.5", "qwen3.5", true},
-	{[]string{"qwen3"}, "qwen3", "qwen3-coder", true},
-	{[]string{"nemotronh", "nemotron_h"}, "nemotron-3", "nemotron-3", true},
+// otherChats are the chat formats of families without a file in this package.
+var otherChats = []*Chat{
+	{Marks: []string{"deepseek"}, Parser: "deepseek3", Renderer: "deepseek3", Thinks: true},
+	{Marks: []string{"nemotronh", "nemotron_h"}, Parser: "nemotron-3", Renderer: "nemotron-3", Thinks: true},
 }
 
-// thinkingMarks identify models that think, whatever their parser.
-var thinkingMarks = []string{"glm4moe", "glm4_moe", "deepseek", "qwen3"}
+// findChat returns the chat format with the longest mark in one of the names, or nil.
+func findChat(names []string) (best *Chat) {
+	all := slices.Clone(otherChats)
+	for _, a := range known {
+		if a.Chat != nil {
+			all = append(all, a.Chat)
+		}
+	}
+	longest := 0
+	for _, c := range all {
+		for _, m := range c.Marks {
+			if len(m) > longest && contained(m, names) {
+				best, longest = c, len(m)
+			}
+		}
+	}
+	return best
+}
+
+func contained(mark string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, mark) })
+}
 
 // DetectFamily finds a model's chat format from its config.json. The model type need not be one that [Detect] knows.
 func DetectFamily(config []byte) (Detected, error) {
@@ -51,29 +67,20 @@ func DetectFamily(config []byte) (Detected, error) {
 	for i, n := range names {
 		names[i] = strings.ToLower(n)
 	}
-	marked := func(marks []string) bool {
-		return slices.ContainsFunc(names, func(n string) bool {
-			return slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(n, m) })
-		})
-	}
 	d := Detected{Capabilities: []string{CapCompletion}}
-	thinks := marked(thinkingMarks)
-	if i := slices.IndexFunc(families, func(f family) bool { return marked(f.marks) }); i >= 0 {
-		d.Parser, d.Renderer = families[i].parser, families[i].renderer
+	if c := findChat(names); c != nil {
+		d.Parser, d.Renderer = c.Parser, c.Renderer
 		d.Capabilities = append(d.Capabilities, CapTools)
-		thinks = thinks || families[i].thinks
+		if c.Thinks {
+			d.Capabilities = append(d.Capabilities, CapThinking)
+		}
 	}
-	if thinks {
-		d.Capabilities = append(d.Capabilities, CapThinking)
-	}
-	if hasVisionKeys(o) && !marked(towerNotImported) {
+	textOnly := slices.ContainsFunc(known, func(a Arch) bool { return a.TextOnly && contained(a.ModelType, names) })
+	if hasVisionKeys(o) && !textOnly {
 		d.Capabilities = append(d.Capabilities, CapVision)
 	}
 	return d, o.failed()
 }
-
-// towerNotImported identifies model types whose vision tower is not imported: their images have no vision capability.
-var towerNotImported = []string{"gemma3", "gemma4"}
 
 func hasVisionKeys(o object) bool {
 	for _, key := range []string{"vision_config", "image_token_id", "vision_start_token_id", "vision_end_token_id"} {

@@ -24,6 +24,10 @@ func init() {
 		// Most published checkpoints use the first.
 		Architectures: []string{"Gemma3ForConditionalGeneration", "Gemma3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGemma3(config) },
+		TextOnly:      true,
+		Docs: Docs{
+			Variants: "text only, text of multimodal checkpoints; sliding layers with their own rope, logit soft-capping",
+		},
 	})
 }
 
@@ -75,6 +79,11 @@ func parsePattern(o object, layers int) []bool {
 	return sliding
 }
 
+// State implements [Model].
+func (m *Gemma3) State() []LayerState {
+	return m.kvStates(m.Window, func(i int) bool { return m.Sliding[i] })
+}
+
 // Facts implements [Model].
 func (m *Gemma3) Facts() Facts { return m.facts("gemma3", m.Rope, m.Table()) }
 
@@ -84,18 +93,14 @@ func (m *Gemma3) Rules() Rules { return genericRules(m.Layers) }
 // Table implements [Model].
 func (m *Gemma3) Table() Table {
 	hidden := int64(m.Hidden)
-	t := Table{ModelType: "gemma3", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
-	for i := range m.Layers {
-		layer := m.layer(i)
+	t := m.decoder("gemma3", true, func(t *Table, layer string, _ int) {
 		t.norm(layer+"input_layernorm", hidden, true)
-		m.attention(&t, layer+"self_attn", int64(m.Heads)*int64(m.HeadDim), true)
+		m.attention(t, layer+"self_attn", m.queries(), true)
 		t.norm(layer+"post_attention_layernorm", hidden, true)
 		t.norm(layer+"pre_feedforward_layernorm", hidden, true)
-		t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+		m.mlp(t, layer+"mlp", m.Intermediate)
 		t.norm(layer+"post_feedforward_layernorm", hidden, true)
-	}
-	m.end(&t, true)
+	})
 	t.dropTowers("gemma3")
 	return t
 }

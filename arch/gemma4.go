@@ -48,7 +48,15 @@ func init() {
 			"Gemma4ForConditionalGeneration", "Gemma4ForCausalLM",
 			"Gemma4UnifiedForConditionalGeneration", "Gemma4UnifiedForCausalLM",
 		},
-		Parse: func(config []byte) (Model, error) { return ParseGemma4(config) },
+		Parse:    func(config []byte) (Model, error) { return ParseGemma4(config) },
+		Chat:     &Chat{Marks: []string{"gemma4"}, Parser: "gemma4", Renderer: "gemma4", Thinks: true},
+		TextOnly: true,
+		Docs: Docs{
+			Variants: "E2B and E4B (per-layer embeddings, shared keys and values), 12B, 31B (keys serve as values), " +
+				"26B-A4B (experts)",
+			Rules: "generic, with own rules for embeddings, values and down projections",
+			Draft: "`gemma4_assistant`",
+		},
 	})
 }
 

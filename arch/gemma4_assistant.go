@@ -17,6 +17,12 @@ func init() {
 		Aliases:       []string{"gemma4_unified_assistant"},
 		Architectures: []string{"Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGemma4Assistant(config) },
+		TextOnly:      true,
+		DraftOnly:     true,
+		Docs: Docs{
+			Variants: "dense head; head that scores only the tokens of the best clusters",
+			Rules:    "those of `gemma4`; the head gets the requested type",
+		},
 	})
 }
 
@@ -61,6 +67,9 @@ func ParseGemma4Assistant(config []byte) (*Gemma4Assistant, error) {
 	}
 	return m, nil
 }
+
+// State implements [Model]. An assistant has none: it reads the target's.
+func (m *Gemma4Assistant) State() []LayerState { return nil }
 
 // Facts implements [Model].
 func (m *Gemma4Assistant) Facts() Facts {

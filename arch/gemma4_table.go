@@ -2,6 +2,21 @@ package arch
 
 import "fmt"
 
+// State implements [Model]. Layers that attend to another layer's keys and values have none.
+func (m *Gemma4) State() []LayerState {
+	list := make([]LayerState, len(m.Layer))
+	for i, l := range m.Layer {
+		if m.Shared(i) {
+			continue
+		}
+		list[i].PerToken = 2 * int64(l.KVHeads) * int64(l.HeadDim)
+		if l.Sliding {
+			list[i].Window = int64(m.Window)
+		}
+	}
+	return list
+}
+
 // Facts implements [Model].
 func (m *Gemma4) Facts() Facts { return m.facts("gemma4", m.Rope, m.Table()) }
 
@@ -31,7 +46,7 @@ func (m *Gemma4) layers(t *Table) {
 		m.attend(t, layer+"self_attn", i, l)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		t.norm(layer+"pre_feedforward_layernorm", hidden, false)
-		t.mlp(layer+"mlp", hidden, int64(l.Intermediate))
+		m.mlp(t, layer+"mlp", l.Intermediate)
 		if m.Experts.Count > 0 {
 			t.norm(layer+"post_feedforward_layernorm_1", hidden, false)
 			t.norm(layer+"pre_feedforward_layernorm_2", hidden, false)
@@ -67,5 +82,5 @@ func (m *Gemma4) attend(t *Table, name string, i int, l Gemma4Layer) {
 		reason := fmt.Sprintf("not used: layer %d attends the keys and values of layer %d", i, l.KV)
 		t.drop(reason, name+".k_proj.*", name+".v_proj.*", name+".k_norm.*")
 	}
-	t.linear(name+".o_proj", hidden, q, m.AttentionBias)
+	t.linear(name+".o_proj", hidden, q, m.OutputBias)
 }

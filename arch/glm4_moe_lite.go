@@ -41,6 +41,11 @@ func init() {
 		ModelType:     "glm4_moe_lite",
 		Architectures: []string{"Glm4MoeLiteForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGlm4MoeLite(config) },
+		Chat:          &Chat{Marks: []string{"glm4", "glm-4"}, Parser: "glm-4.7", Renderer: "glm-4.7", Thinks: true},
+		Docs: Docs{
+			Variants: "low-rank or single query projection, groups of experts, shared experts, dense first layers",
+			Rules:    "generic, also for experts",
+		},
 	})
 }
 
@@ -136,6 +141,15 @@ func (m *Glm4MoeLite) AttentionScale() float64 {
 	return scale
 }
 
+// State implements [Model]. The cache holds latents; their first channels serve as values.
+func (m *Glm4MoeLite) State() []LayerState {
+	list := make([]LayerState, m.Layers)
+	for i := range list {
+		list[i].PerToken = int64(m.KVRank + m.RopeDim)
+	}
+	return list
+}
+
 // Facts implements [Model].
 func (m *Glm4MoeLite) Facts() Facts { return m.facts("glm4_moe_lite", m.Rope, m.Table()) }
 
@@ -144,26 +158,22 @@ func (m *Glm4MoeLite) Rules() Rules { return genericRules(m.Layers) }
 
 // Table implements [Model].
 func (m *Glm4MoeLite) Table() Table {
-	hidden, heads := int64(m.Hidden), int64(m.Heads)
-	t := Table{ModelType: "glm4_moe_lite", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
-	for i := range m.Layers {
-		layer := m.layer(i)
+	hidden := int64(m.Hidden)
+	t := m.decoder("glm4_moe_lite", false, func(t *Table, layer string, i int) {
 		t.norm(layer+"input_layernorm", hidden, false)
-		m.latentAttention(&t, layer+"self_attn", hidden, heads)
+		m.latentAttention(t, layer+"self_attn", hidden, int64(m.Heads))
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		if !m.Sparse[i] {
-			t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
-			continue
+			m.mlp(t, layer+"mlp", m.Intermediate)
+			return
 		}
 		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
 		t.add(layer+"mlp.gate.e_score_correction_bias", int64(m.Experts.Count))
 		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
 		if m.SharedExperts > 0 {
-			t.mlp(layer+"mlp.shared_experts", hidden, int64(m.SharedExperts)*int64(m.Experts.Intermediate))
+			m.mlp(t, layer+"mlp.shared_experts", m.SharedExperts*m.Experts.Intermediate)
 		}
-	}
-	m.end(&t, false)
+	})
 	for i := range m.NextLayers {
 		t.drop("a head for tokens after the next (num_nextn_predict_layers), which is not supported for glm4_moe_lite",
 			m.layer(m.Layers+i)+"*")
@@ -183,5 +193,5 @@ func (m *Glm4MoeLite) latentAttention(t *Table, name string, hidden, heads int64
 	t.linear(name+".kv_a_proj_with_mqa", rank+rope, hidden, m.AttentionBias)
 	t.norm(name+".kv_a_layernorm", rank, false)
 	t.linear(name+".kv_b_proj", heads*(nope+value), rank, false)
-	t.linear(name+".o_proj", hidden, heads*value, m.AttentionBias)
+	t.linear(name+".o_proj", hidden, heads*value, m.OutputBias)
 }

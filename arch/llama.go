@@ -1,10 +1,6 @@
 package arch
 
-import (
-	"fmt"
-	"slices"
-	"strconv"
-)
+import "slices"
 
 // Bounds of a configuration's values. They are several times the published ones, and small enough that the size of a
 // model in bits fits an int64.
@@ -21,25 +17,11 @@ const (
 // also covers "mistral", which adds a sliding window to all layers. Absent keys have the defaults of transformers 5.23;
 // sizes are required.
 type Llama struct {
-	Architecture  string
-	DType         string // torch_dtype or dtype, e.g. "bfloat16"; "" if absent
-	Vocab         int
-	Hidden        int
-	Intermediate  int
-	Layers        int
-	Heads         int // query heads
-	KVHeads       int // key and value heads; divides Heads
-	HeadDim       int // even
-	Context       int // max_position_embeddings
-	NormEps       float64
-	Activation    string // always "silu"
-	Rope          Rope
-	Window        int  // positions that a layer attends to, including its own; 0 = all. Only mistral sets it
-	AttentionBias bool // biases on q, k, v and o
-	MLPBias       bool // biases on gate, up and down
-	TieEmbeddings bool // tied embeddings: the output head is the embedding
-	BOS           []int32
-	EOS           []int32
+	Common
+	Intermediate int
+	Activation   string // always "silu"
+	Rope         Rope
+	Window       int // positions that a layer attends to, including its own; 0 = all. Only mistral sets it
 }
 
 func init() {
@@ -49,6 +31,10 @@ func init() {
 		// The first published conversions have the second spelling.
 		Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", mistralClass},
 		Parse:         func(config []byte) (Model, error) { return ParseLlama(config) },
+		Docs: Docs{
+			Variants:  "biases, tied embeddings, explicit head size, sliding window in all layers (Mistral)",
+			Reference: "transformers, float64",
+		},
 	})
 }
 
@@ -63,51 +49,35 @@ func ParseLlama(config []byte) (*Llama, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Llama{
-		Architecture:  "LlamaForCausalLM",
-		DType:         o.str("dtype", o.str("torch_dtype", "")),
-		Vocab:         o.required("vocab_size", 1, maxVocab),
-		Hidden:        o.required("hidden_size", 1, maxWidth),
-		Intermediate:  o.required("intermediate_size", 1, maxWidth),
-		Layers:        o.required("num_hidden_layers", 1, maxLayers),
-		Heads:         o.required("num_attention_heads", 1, maxHeads),
-		Context:       o.integer("max_position_embeddings", 2048, 1, maxContext),
-		NormEps:       o.above("rms_norm_eps", 1e-6, 0),
-		Activation:    o.activation("hidden_act", silu...),
-		AttentionBias: o.boolean("attention_bias", false),
-		MLPBias:       o.boolean("mlp_bias", false),
-		TieEmbeddings: o.boolean("tie_word_embeddings", false),
-		BOS:           o.tokens("bos_token_id", []int32{1}),
-		EOS:           o.tokens("eos_token_id", []int32{2}),
-	}
-	m.KVHeads = o.integer("num_key_value_heads", m.Heads, 1, maxHeads)
 	modelType := o.str("model_type", "")
-	if modelType == mistral || modelType == "" && slices.Contains(o.strs("architectures"), mistralClass) {
+	isMistral := modelType == mistral || modelType == "" && slices.Contains(o.strs("architectures"), mistralClass)
+	d := commonDefaults{class: "LlamaForCausalLM", ctx: 2048, eps: 1e-6, bos: []int32{1}, eos: []int32{2}}
+	if isMistral {
+		d.class, d.ctx = mistralClass, 1<<17
+		if _, given := o.raw["num_key_value_heads"]; !given {
+			d.kv = 8 // null means as many as query heads
+		}
+	}
+	m := &Llama{
+		Common:       parseCommon(o, o, d),
+		Intermediate: o.required("intermediate_size", 1, maxWidth),
+		Activation:   o.activation("hidden_act", silu...),
+	}
+	m.MLPBias = o.boolean("mlp_bias", false)
+	if isMistral {
 		m.mistral(o)
 	}
-	if m.Heads%m.KVHeads != 0 {
-		o.fail("num_key_value_heads", fmt.Sprintf("divide num_attention_heads = %d", m.Heads))
-	}
-	m.HeadDim = parseHeadDim(o, m.Hidden, m.Heads, 0)
 	m.Rope = parseRope(o, m.Context, ropeOptions{headDim: m.HeadDim})
 	m.Rope.ignorePartial(o) // as transformers' default type does
-	if classes := o.strs("architectures"); len(classes) > 0 {
-		m.Architecture = classes[0]
-	}
 	if err := o.failed(); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// mistral reads the keys specific to mistral: a window, other defaults, and no biases, whatever the file says. Here
-// null differs from absent: it means no window, and as many key heads as query heads.
+// mistral reads the keys specific to mistral: a window, which null disables, and no biases, whatever the file says.
 func (m *Llama) mistral(o object) {
-	m.Architecture, m.AttentionBias, m.MLPBias = mistralClass, false, false
-	m.Context = o.integer("max_position_embeddings", 1<<17, 1, maxContext)
-	if _, given := o.raw["num_key_value_heads"]; !given {
-		m.KVHeads = 8
-	}
+	m.AttentionBias, m.OutputBias, m.MLPBias = false, false, false
 	if _, given := o.raw["sliding_window"]; !given {
 		m.Window = 4096
 	}
@@ -116,38 +86,30 @@ func (m *Llama) mistral(o object) {
 
 const dropInvFreq = "a buffer of old checkpoints: computed from the configuration"
 
+// State implements [Model].
+func (m *Llama) State() []LayerState { return m.kvStates(m.Window, func(int) bool { return true }) }
+
 // Facts implements [Model].
-func (m *Llama) Facts() Facts {
-	return Facts{
-		ModelType: "llama", Architecture: m.Architecture, DType: m.DType, Vocab: int64(m.Vocab), Hidden: int64(m.Hidden),
-		Layers: int64(m.Layers), Context: m.Rope.maxSequence(m.Context), Params: m.Table().Params(),
-	}
-}
+func (m *Llama) Facts() Facts { return m.facts("llama", m.Rope, m.Table()) }
 
 // Rules implements [Model].
 func (m *Llama) Rules() Rules { return genericRules(m.Layers) }
 
-// Table implements [Model]. Weights of linear layers are [out, in].
+// Table implements [Model]. Weights of linear layers are [out, in]. Only one prefix is published.
 func (m *Llama) Table() Table {
-	hidden, ff := int64(m.Hidden), int64(m.Intermediate)
-	q, kv := int64(m.Heads)*int64(m.HeadDim), int64(m.KVHeads)*int64(m.HeadDim)
+	hidden := int64(m.Hidden)
 	t := Table{ModelType: "llama"}
-	t.add("model.embed_tokens.weight", int64(m.Vocab), hidden)
+	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
 	for i := range m.Layers {
-		layer := "model.layers." + strconv.Itoa(i) + "."
-		t.add(layer+"input_layernorm.weight", hidden)
-		t.linear(layer+"self_attn.q_proj", q, hidden, m.AttentionBias)
-		t.linear(layer+"self_attn.k_proj", kv, hidden, m.AttentionBias)
-		t.linear(layer+"self_attn.v_proj", kv, hidden, m.AttentionBias)
-		t.linear(layer+"self_attn.o_proj", hidden, q, m.AttentionBias)
-		t.add(layer+"post_attention_layernorm.weight", hidden)
-		t.linear(layer+"mlp.gate_proj", ff, hidden, m.MLPBias)
-		t.linear(layer+"mlp.up_proj", ff, hidden, m.MLPBias)
-		t.linear(layer+"mlp.down_proj", hidden, ff, m.MLPBias)
+		layer := m.layer(i)
+		t.norm(layer+"input_layernorm", hidden, false)
+		m.projections(&t, layer+"self_attn", m.queries())
+		t.norm(layer+"post_attention_layernorm", hidden, false)
+		m.mlp(&t, layer+"mlp", m.Intermediate)
 	}
-	t.add("model.norm.weight", hidden)
+	t.norm(m.Prefix+"norm", hidden, false)
 	t.head(int64(m.Vocab), hidden, m.TieEmbeddings)
-	t.drop(dropInvFreq, "model.layers.*.self_attn.rotary_emb.inv_freq")
+	t.drop(dropInvFreq, m.Prefix+"layers.*.self_attn.rotary_emb.inv_freq")
 	t.Specs = slices.Clip(t.Specs)
 	return t
 }

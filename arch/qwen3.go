@@ -18,8 +18,14 @@ func init() {
 		ModelType:     "qwen3",
 		Architectures: []string{"Qwen3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen3(config) },
+		Chat:          &qwen3Chat,
+		Docs: Docs{
+			Variants: "biases, tied embeddings, sliding windows by `max_window_layers` or `layer_types`",
+		},
 	})
 }
+
+var qwen3Chat = Chat{Marks: []string{"qwen3"}, Parser: "qwen3", Renderer: "qwen3-coder", Thinks: true}
 
 // Layer types in layer_types.
 const (
@@ -75,6 +81,11 @@ func parseWindow(o object, layers, first int) (window int, sliding []bool) {
 	return window, sliding
 }
 
+// State implements [Model].
+func (m *Qwen3) State() []LayerState {
+	return m.kvStates(m.Window, func(i int) bool { return m.Sliding[i] })
+}
+
 // Facts implements [Model].
 func (m *Qwen3) Facts() Facts { return m.facts("qwen3", m.Rope, m.Table()) }
 
@@ -84,15 +95,10 @@ func (m *Qwen3) Rules() Rules { return genericRules(m.Layers) }
 // Table implements [Model]. Weights of linear layers are [out, in].
 func (m *Qwen3) Table() Table {
 	hidden := int64(m.Hidden)
-	t := Table{ModelType: "qwen3", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
-	for i := range m.Layers {
-		layer := m.layer(i)
+	return m.decoder("qwen3", false, func(t *Table, layer string, _ int) {
 		t.norm(layer+"input_layernorm", hidden, false)
-		m.attention(&t, layer+"self_attn", int64(m.Heads)*int64(m.HeadDim), false)
+		m.attention(t, layer+"self_attn", m.queries(), false)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
-		t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
-	}
-	m.end(&t, false)
-	return t
+		m.mlp(t, layer+"mlp", m.Intermediate)
+	})
 }

@@ -43,8 +43,24 @@ func init() {
 		Aliases:       []string{"qwen3_5_text"},
 		Architectures: []string{"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen35(config) },
+		Chat:          &qwen35Chat,
+		Docs: Docs{
+			Variants: "gated delta nets alternating with full attention; four or two input projections",
+			Rules:    qwen35RulesDoc,
+			Draft:    qwen35DraftDoc,
+			Vision:   "yes",
+		},
 	})
 }
+
+var qwen35Chat = Chat{
+	Marks: []string{"qwen3_5", "qwen3next", "qwen3_next"}, Parser: "qwen3.5", Renderer: "qwen3.5", Thinks: true,
+}
+
+const (
+	qwen35RulesDoc = "generic; the projections of decay and step size of a delta net keep their type"
+	qwen35DraftDoc = "its own multi-token prediction head (`mtp.*`)"
+)
 
 // maxTaps is the largest convolution kernel that the engine runs.
 const maxTaps = 8

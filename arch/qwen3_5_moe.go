@@ -16,6 +16,13 @@ func init() {
 		Aliases:       []string{"qwen3_5_moe_text", "qwen3_next"},
 		Architectures: []string{"Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM", "Qwen3NextForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen35Moe(config) },
+		Chat:          &qwen35Chat,
+		Docs: Docs{
+			Variants: "`qwen3_5` with experts in every layout and a shared one; `qwen3_next` keys and dense layers in between",
+			Rules:    qwen35RulesDoc,
+			Draft:    qwen35DraftDoc,
+			Vision:   "Qwen 3.5",
+		},
 	})
 }
 
@@ -67,13 +74,13 @@ func (m *Qwen35Moe) Table() Table {
 	hidden := int64(m.Hidden)
 	return m.table("qwen3_5_moe", func(t *Table, layer string, i int) {
 		if !m.HasExperts(i) {
-			t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
+			m.mlp(t, layer+"mlp", m.Intermediate)
 			return
 		}
 		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
 		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
 		if m.SharedIntermediate > 0 {
-			t.mlp(layer+"mlp.shared_expert", hidden, int64(m.SharedIntermediate))
+			m.mlp(t, layer+"mlp.shared_expert", m.SharedIntermediate)
 			t.add(layer+"mlp.shared_expert_gate.weight", 1, hidden)
 		}
 	})

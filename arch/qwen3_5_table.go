@@ -2,6 +2,20 @@ package arch
 
 import "strconv"
 
+// State implements [Model]. A gated delta layer has a float32 state, whose elements count as two 16-bit ones each, and
+// the inputs of its convolution.
+func (m *Qwen35) State() []LayerState {
+	list := m.kvStates(0, nil)
+	d := m.Delta
+	for i := range list {
+		if !m.Full[i] {
+			state := int64(d.ValueHeads) * int64(d.ValueDim) * int64(d.KeyDim)
+			list[i] = LayerState{Fixed: 2*state + int64(d.Kernel-1)*int64(2*d.Keys()+d.Values())}
+		}
+	}
+	return list
+}
+
 // Facts implements [Model].
 func (m *Qwen35) Facts() Facts { return m.facts("qwen3_5", m.Rope, m.Table()) }
 
@@ -17,7 +31,7 @@ func (m *Qwen35) Rules() Rules {
 // Table implements [Model].
 func (m *Qwen35) Table() Table {
 	return m.table("qwen3_5", func(t *Table, layer string, _ int) {
-		t.mlp(layer+"mlp", int64(m.Hidden), int64(m.Intermediate))
+		m.mlp(t, layer+"mlp", m.Intermediate)
 	})
 }
 
@@ -82,7 +96,7 @@ func (m *Qwen35) mtp(t *Table, mlp func(*Table, string, int)) {
 
 // gatedAttention adds attention whose q_proj produces, for each head, its query and then the gate of its output.
 func (m *Qwen35) gatedAttention(t *Table, name string) {
-	m.attention(t, name, 2*int64(m.Heads)*int64(m.HeadDim), true)
+	m.attention(t, name, 2*m.queries(), true)
 }
 
 // gatedDelta adds a gated delta net. Its input projections are published as four tensors, or as two fused ones in

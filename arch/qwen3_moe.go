@@ -20,6 +20,11 @@ func init() {
 		ModelType:     "qwen3_moe",
 		Architectures: []string{"Qwen3MoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen3Moe(config) },
+		Chat:          &qwen3Chat,
+		Docs: Docs{
+			Variants: "stacked, fused or separate experts; dense layers in between",
+			Rules:    "generic, also for experts",
+		},
 	})
 }
 
@@ -63,6 +68,9 @@ func parseSparse(o object, layers, def int) (experts int, sparse []bool) {
 	return experts, sparse
 }
 
+// State implements [Model].
+func (m *Qwen3Moe) State() []LayerState { return m.kvStates(m.Window, func(int) bool { return true }) }
+
 // Facts implements [Model].
 func (m *Qwen3Moe) Facts() Facts { return m.facts("qwen3_moe", m.Rope, m.Table()) }
 
@@ -72,20 +80,15 @@ func (m *Qwen3Moe) Rules() Rules { return genericRules(m.Layers) }
 // Table implements [Model].
 func (m *Qwen3Moe) Table() Table {
 	hidden := int64(m.Hidden)
-	t := Table{ModelType: "qwen3_moe", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
-	for i := range m.Layers {
-		layer := m.layer(i)
+	return m.decoder("qwen3_moe", false, func(t *Table, layer string, i int) {
 		t.norm(layer+"input_layernorm", hidden, false)
-		m.attention(&t, layer+"self_attn", int64(m.Heads)*int64(m.HeadDim), false)
+		m.attention(t, layer+"self_attn", m.queries(), false)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		if !m.Sparse[i] {
-			t.mlp(layer+"mlp", hidden, int64(m.Intermediate))
-			continue
+			m.mlp(t, layer+"mlp", m.Intermediate)
+			return
 		}
 		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
 		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
-	}
-	m.end(&t, false)
-	return t
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -66,32 +67,19 @@ func TestFrequenciesEqualTheReference(t *testing.T) {
 // ropeOf returns the rope of a layer type, and its head size.
 func ropeOf(m Model, layerType string) (Rope, int) {
 	switch m := m.(type) {
-	case *Llama:
-		return m.Rope, m.HeadDim
-	case *Qwen3:
-		return m.Rope, m.HeadDim
-	case *Qwen3Moe:
-		return m.Rope, m.HeadDim
-	case *Qwen35:
-		return m.Rope, m.HeadDim
-	case *Qwen35Moe:
-		return m.Rope, m.HeadDim
-	case *Glm4MoeLite:
-		return m.Rope, m.RopeDim
-	case *Gemma3:
-		if layerType == slidingAttention {
-			return m.SlidingRope, m.HeadDim
-		}
-		return m.Rope, m.HeadDim
 	case *Gemma4:
-		if layerType == slidingAttention {
-			return m.SlidingRope, m.HeadDim
+		if layerType != slidingAttention {
+			return m.Rope, m.full().HeadDim
 		}
-		return m.Rope, m.full().HeadDim
 	case *Gemma4Assistant:
 		return ropeOf(m.Text, layerType)
 	}
-	panic("a model without rope")
+	fields := reflect.ValueOf(m).Elem()
+	rope := fields.FieldByName("Rope")
+	if own := fields.FieldByName("SlidingRope"); own.IsValid() && layerType == slidingAttention {
+		rope = own
+	}
+	return rope.Interface().(Rope), int(fields.FieldByName("HeadDim").Int())
 }
 
 // A length-dependent rope reports the length at which it changes.

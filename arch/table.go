@@ -104,13 +104,6 @@ func (t *Table) linear(name string, out, in int64, bias bool) {
 	}
 }
 
-// mlp adds a gated feed-forward block.
-func (t *Table) mlp(name string, hidden, intermediate int64) {
-	t.linear(name+".gate_proj", intermediate, hidden, false)
-	t.linear(name+".up_proj", intermediate, hidden, false)
-	t.linear(name+".down_proj", hidden, intermediate, false)
-}
-
 // head adds the output projection, or ties it to the embedding, which must be the table's first tensor.
 func (t *Table) head(vocab, hidden int64, tied bool, aliases ...string) {
 	if !tied {

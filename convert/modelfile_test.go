@@ -169,8 +169,13 @@ func TestRequiresOfImage(t *testing.T) {
 
 // The parsers named by package arch exist.
 func TestFamiliesHaveParsers(t *testing.T) {
-	for _, modelType := range []string{"glm4_moe_lite", "deepseek_v3", "gemma4", "qwen3_5", "qwen3_next", "qwen3",
-		"qwen3_moe", "nemotron_h"} {
+	modelTypes := []string{"deepseek_v3", "nemotron_h"} // families without a file in package arch
+	for _, a := range arch.All() {
+		if a.Chat != nil {
+			modelTypes = append(append(modelTypes, a.ModelType), a.Aliases...)
+		}
+	}
+	for _, modelType := range modelTypes {
 		d, err := arch.DetectFamily([]byte(`{"model_type":"` + modelType + `"}`))
 		if err != nil || !parse.Known(d.Parser) {
 			t.Errorf("%s: parser %q, %v", modelType, d.Parser, err)

@@ -2,6 +2,8 @@ package models
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
@@ -37,12 +39,20 @@ type Drafter interface {
 }
 
 // DraftBuilder builds a draft for a target. Like a Builder it takes every tensor of its configuration's tensor table.
-type DraftBuilder func(t *mlx.Thread, config, target arch.Model, w *nn.Weights) Draft
+type DraftBuilder[C, T arch.Model, D Draft] func(t *mlx.Thread, config C, target T, w *nn.Weights) D
 
-var draftBuilders = map[string]DraftBuilder{}
+var draftBuilders = map[string]DraftBuilder[arch.Model, arch.Model, Draft]{}
 
-// RegisterDraft adds a model type that can only draft. Model packages call it in their init.
-func RegisterDraft(modelType string, b DraftBuilder) { draftBuilders[modelType] = b }
+// RegisterDraft adds a model type that can only draft, for targets whose configuration is a T; arch.CheckDraft admits
+// no others. Model packages call it in their init.
+func RegisterDraft[C, T arch.Model, D Draft](modelType string, b DraftBuilder[C, T, D]) {
+	draftBuilders[modelType] = func(t *mlx.Thread, config, target arch.Model, w *nn.Weights) Draft {
+		return b(t, config.(C), target.(T), w)
+	}
+}
+
+// DraftTypes returns the model types that can only draft, sorted.
+func DraftTypes() []string { return slices.Sorted(maps.Keys(draftBuilders)) }
 
 // BuildDraft builds a draft for a target. A regular model can draft for any target with the same vocabulary. Call it
 // inside mlx.Thread.Do. The caller frees the weights.

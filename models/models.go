@@ -8,6 +8,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ingotml/ingot/arch"
@@ -34,12 +35,14 @@ type Model interface {
 
 // Builder builds a model of one type from its parsed configuration. It takes every tensor of the configuration's tensor
 // table. The caller checks w.Err afterwards.
-type Builder func(t *mlx.Thread, config arch.Model, w *nn.Weights) Model
+type Builder[C arch.Model, M Model] func(t *mlx.Thread, config C, w *nn.Weights) M
 
-var builders = map[string]Builder{}
+var builders = map[string]Builder[arch.Model, Model]{}
 
-// Register adds a model type. Model packages call it in their init.
-func Register(modelType string, b Builder) { builders[modelType] = b }
+// Register adds a model type, whose configuration arch parses to a C. Model packages call it in their init.
+func Register[C arch.Model, M Model](modelType string, b Builder[C, M]) {
+	builders[modelType] = func(t *mlx.Thread, config arch.Model, w *nn.Weights) Model { return b(t, config.(C), w) }
+}
 
 // Build builds a model. Call it inside mlx.Thread.Do. The caller frees the weights.
 func Build(t *mlx.Thread, config arch.Model, w *nn.Weights) (Model, error) {
@@ -56,11 +59,4 @@ func Build(t *mlx.Thread, config arch.Model, w *nn.Weights) (Model, error) {
 }
 
 // Types returns the model types that can be run, sorted.
-func Types() []string {
-	var types []string
-	for t := range builders {
-		types = append(types, t)
-	}
-	slices.Sort(types)
-	return types
-}
+func Types() []string { return slices.Sorted(maps.Keys(builders)) }

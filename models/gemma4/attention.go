@@ -2,7 +2,6 @@ package gemma4
 
 import (
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
 )
@@ -12,25 +11,25 @@ import (
 type attention struct {
 	index               int
 	q, k, v, o          *nn.Linear // v is nil if the values are the keys before norm and rope
-	qNorm, kNorm, vNorm *nn.RMSNorm
+	qNorm, kNorm, vNorm *nn.Norm
 	options             nn.AttendOptions
 }
 
 // attender normalizes rows h [T, hidden] by n and returns their attention [A, hidden], for the rows that b.Asked
 // selects.
 type attender interface {
-	Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array
+	Apply(b *nn.Batch, n *nn.Norm, h *mlx.Array) *mlx.Array
 }
 
-// newAttention builds the attention of layer i and returns the cache that it needs.
-func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, sliding *nn.Rope) (attender, cache.Kind) {
+// newAttention builds the attention of layer i.
+func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, sliding *nn.Rope) attender {
 	l := c.Layer[i]
 	options := nn.AttendOptions{Scale: 1, Rope: full}
 	if l.Sliding {
 		options.Rope, options.Window = sliding, c.Window
 	}
 	if c.Shared(i) {
-		return nn.NewStoredAttention(w, name, l.KV, c.Common, l.HeadDim, options), cache.None
+		return nn.NewStoredAttention(w, name, l.KV, c.Common, l.HeadDim, options)
 	}
 	heads := func(part string, n int) *nn.Linear {
 		return nn.NewLinear(w, name+part, n*l.HeadDim, c.Hidden, c.AttentionBias).Split(n)
@@ -39,7 +38,7 @@ func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, slidi
 		index:   i,
 		q:       heads(".q_proj", c.Heads),
 		k:       heads(".k_proj", l.KVHeads),
-		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*l.HeadDim, c.AttentionBias).Join(),
+		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*l.HeadDim, c.OutputBias).Join(),
 		qNorm:   nn.NewRMSNorm(w, name+".q_norm", l.HeadDim, c.NormEps),
 		kNorm:   nn.NewRMSNorm(w, name+".k_norm", l.HeadDim, c.NormEps),
 		vNorm:   nn.PlainRMSNorm(c.NormEps),
@@ -48,11 +47,11 @@ func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, slidi
 	if l.Sliding || !c.KEqV {
 		a.v = heads(".v_proj", l.KVHeads)
 	}
-	return a, options.Kind()
+	return a
 }
 
 // Apply implements attender.
-func (a *attention) Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array {
+func (a *attention) Apply(b *nn.Batch, n *nn.Norm, h *mlx.Array) *mlx.Array {
 	var q, k, v *mlx.Array
 	if a.v == nil {
 		_, qk := nn.NormedQueries(b, n, h, nil, a.q, a.k)

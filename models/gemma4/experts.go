@@ -10,10 +10,10 @@ import (
 
 // experts run in parallel with the dense MLP of a layer.
 type experts struct {
-	denseNorm *nn.RMSNorm // of the dense MLP's output
-	norm      *nn.RMSNorm // of the experts' input
+	denseNorm *nn.Norm // of the dense MLP's output
+	norm      *nn.Norm // of the experts' input
 	bank      *nn.Experts
-	outNorm   *nn.RMSNorm // of the experts' output
+	outNorm   *nn.Norm // of the experts' output
 
 	// The router also reads the residual stream.
 	perToken   int
@@ -27,7 +27,7 @@ func newExperts(w *nn.Weights, prefix string, c *arch.Gemma4) *experts {
 	if c.Experts.Count == 0 {
 		return nil
 	}
-	norm := func(name string) *nn.RMSNorm { return nn.NewRMSNorm(w, prefix+name, c.Hidden, c.NormEps) }
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, prefix+name, c.Hidden, c.NormEps) }
 	e := &experts{
 		denseNorm: norm("post_feedforward_layernorm_1"),
 		norm:      norm("pre_feedforward_layernorm_2"),

@@ -10,58 +10,50 @@ import (
 	"math"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
 )
 
-func init() {
-	models.Register("gemma4", func(t *mlx.Thread, config arch.Model, w *nn.Weights) models.Model {
-		return build(t, config.(*arch.Gemma4), w)
-	})
-}
+func init() { models.Register("gemma4", build) }
 
+// model is a decoder with a forward pass of its own.
 type model struct {
-	embed    *nn.Embedding
+	*nn.Decoder
 	perLayer *perLayer // nil if the variant has none
 	layers   []layer
 	storing  int // the last layer that stores keys and values
-	norm     *nn.RMSNorm
-	head     *nn.Linear // nil if embeddings are tied
-	logitCap float64
 }
 
 type layer struct {
-	attentionNorm     *nn.RMSNorm
+	attentionNorm     *nn.Norm
 	attention         attender
-	cache             cache.Kind
-	postAttentionNorm *nn.RMSNorm
-	mlpNorm           *nn.RMSNorm
+	postAttentionNorm *nn.Norm
+	mlpNorm           *nn.Norm
 	mlp               *nn.MLP
 	experts           *experts // nil if the variant has none
-	postMLPNorm       *nn.RMSNorm
+	postMLPNorm       *nn.Norm
 	gate              *perLayerGate // nil if the variant has no per-layer embeddings
 	scalar            *mlx.Array    // [1]: multiplies the layer's output
 }
 
 func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
-	norm := func(name string) *nn.RMSNorm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := &model{
-		embed:    nn.NewEmbedding(w, c.Prefix+"embed_tokens", c.Vocab, c.Hidden).Scaled(math.Sqrt(float64(c.Hidden))),
+		Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
+			Norm:           norm(c.Prefix + "norm"),
+			EmbeddingScale: math.Sqrt(float64(c.Hidden)),
+			LogitCap:       c.LogitCap,
+		}),
 		perLayer: newPerLayer(w, c),
-		norm:     norm(c.Prefix + "norm"),
-		logitCap: c.LogitCap,
 	}
 	full := nn.NewRope(t, w, c.Rope, c.Layer[c.Layers-1].HeadDim) // the last layer is always a full one
 	sliding := nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
 	for i, l := range c.Layer {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
-		attention, kind := newAttention(w, p+"self_attn", c, i, full, sliding)
 		m.layers = append(m.layers, layer{
 			attentionNorm:     norm(p + "input_layernorm"),
-			attention:         attention,
-			cache:             kind,
+			attention:         newAttention(w, p+"self_attn", c, i, full, sliding),
 			postAttentionNorm: norm(p + "post_attention_layernorm"),
 			mlpNorm:           norm(p + "pre_feedforward_layernorm"),
 			mlp:               nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GELUTanhActivation),
@@ -74,23 +66,8 @@ func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
 			m.storing = i
 		}
 	}
-	if !c.TieEmbeddings {
-		m.head = nn.NewLinear(w, "lm_head", c.Vocab, c.Hidden, false)
-	}
 	return m
 }
-
-// Layers implements models.Model.
-func (m *model) Layers() []cache.Kind {
-	kinds := make([]cache.Kind, len(m.layers))
-	for i := range kinds {
-		kinds[i] = m.layers[i].cache
-	}
-	return kinds
-}
-
-// Embed implements models.Model.
-func (m *model) Embed(tokens *mlx.Array) *mlx.Array { return m.embed.Lookup(tokens) }
 
 // Forward implements models.Model. After the last layer that stores keys and values, it processes only the wanted rows.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
@@ -115,7 +92,7 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 		}
 		h = mlx.Multiply(h, l.scalar)
 	}
-	return m.norm.Apply(h)
+	return m.Norm.Apply(h)
 }
 
 // network returns h+y plus the output of the layer's MLP and experts on that sum.
@@ -126,18 +103,4 @@ func (l *layer) network(h, y *mlx.Array) *mlx.Array {
 	}
 	_, y = l.postMLPNorm.AddApply(l.experts.branches(h, y))
 	return mlx.Add(h, y)
-}
-
-// Head implements models.Model.
-func (m *model) Head(hidden *mlx.Array) *mlx.Array {
-	var logits *mlx.Array
-	if m.head == nil {
-		logits = m.embed.Project(hidden)
-	} else {
-		logits = m.head.Apply(hidden)
-	}
-	if m.logitCap > 0 {
-		logits = mlx.Softcap(logits, m.logitCap)
-	}
-	return logits
 }

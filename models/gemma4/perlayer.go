@@ -13,7 +13,7 @@ import (
 type perLayer struct {
 	table      *nn.Embedding // all layers' vectors concatenated
 	projection *nn.Linear
-	norm       *nn.RMSNorm
+	norm       *nn.Norm
 }
 
 func newPerLayer(w *nn.Weights, c *arch.Gemma4) *perLayer {
@@ -44,7 +44,7 @@ func (p *perLayer) vectors(h, tokens *mlx.Array) *mlx.Array {
 type perLayerGate struct {
 	index, size int
 	gate, back  *nn.Linear
-	norm        *nn.RMSNorm
+	norm        *nn.Norm
 }
 
 func newPerLayerGate(w *nn.Weights, prefix string, c *arch.Gemma4, i int) *perLayerGate {

@@ -17,7 +17,7 @@ type counted struct {
 	rows *int
 }
 
-func (c counted) Apply(b *nn.Batch, n *nn.RMSNorm, h *mlx.Array) *mlx.Array {
+func (c counted) Apply(b *nn.Batch, n *nn.Norm, h *mlx.Array) *mlx.Array {
 	*c.rows += h.Dim(0)
 	return c.attender.Apply(b, n, h)
 }

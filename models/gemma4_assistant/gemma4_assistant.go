@@ -17,35 +17,31 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-func init() {
-	models.RegisterDraft("gemma4_assistant", func(t *mlx.Thread, config, target arch.Model, w *nn.Weights) models.Draft {
-		return build(t, config.(*arch.Gemma4Assistant), target.(*arch.Gemma4), w)
-	})
-}
+func init() { models.RegisterDraft("gemma4_assistant", build) }
 
 type model struct {
 	dtype   mlx.DType
 	in      *nn.Linear // of the token's vector concatenated with the hidden state
 	layers  []layer
-	norm    *nn.RMSNorm
+	norm    *nn.Norm
 	head    *nn.Embedding
 	ordered *ordered // nil if the head scores all tokens
 	out     *nn.Linear
 }
 
 type layer struct {
-	attentionNorm     *nn.RMSNorm
+	attentionNorm     *nn.Norm
 	attention         *nn.StoredAttention
-	postAttentionNorm *nn.RMSNorm
-	mlpNorm           *nn.RMSNorm
+	postAttentionNorm *nn.Norm
+	mlpNorm           *nn.Norm
 	mlp               *nn.MLP
-	postMLPNorm       *nn.RMSNorm
+	postMLPNorm       *nn.Norm
 	scalar            *mlx.Array // [1]: multiplies the layer's output
 }
 
 func build(t *mlx.Thread, config *arch.Gemma4Assistant, target *arch.Gemma4, w *nn.Weights) *model {
 	c := config.Text
-	norm := func(name string) *nn.RMSNorm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := &model{
 		dtype: w.DType,
 		in:    nn.NewLinear(w, "pre_projection", c.Hidden, 2*config.Backbone, false),

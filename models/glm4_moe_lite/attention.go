@@ -17,11 +17,11 @@ type latentAttention struct {
 
 	q       *nn.Linear // nil if queries are computed from a latent of their own
 	qDown   *nn.Linear
-	qNorm   *nn.RMSNorm
+	qNorm   *nn.Norm
 	qUp     *nn.Linear
 	latent  *nn.Linear
 	keyRope *nn.Linear
-	kvNorm  *nn.RMSNorm
+	kvNorm  *nn.Norm
 	absorb  *nn.HeadLinear // [rank, nope] per head
 	values  *nn.HeadLinear // [value, rank] per head
 	o       *nn.Linear
@@ -34,7 +34,7 @@ func newLatentAttention(w *nn.Weights, name string, layer int, c *arch.Glm4MoeLi
 	a := &latentAttention{
 		layer:   layer,
 		kvNorm:  nn.NewRMSNorm(w, name+".kv_a_layernorm", c.KVRank, c.LatentEps),
-		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.ValueDim, c.AttentionBias).Join(),
+		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.ValueDim, c.OutputBias).Join(),
 		rope:    rope,
 		nope:    c.NopeDim,
 		options: nn.AttendOptions{Scale: c.AttentionScale(), Values: c.KVRank, Rope: rope},
@@ -59,7 +59,13 @@ func newLatentAttention(w *nn.Weights, name string, layer int, c *arch.Glm4MoeLi
 	return a
 }
 
-// apply returns the attention [A, hidden] of rows [T, hidden], for the rows that b.Asked selects.
+// AddApply implements nn.Mixer.
+func (a *latentAttention) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, x = n.AddApply(x, y)
+	return b.Asked(sum), a.apply(b, x)
+}
+
+// apply returns the attention [A, hidden] of normalized rows [T, hidden], for the rows that b.Asked selects.
 func (a *latentAttention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	var q, latent, k *mlx.Array
 	if a.q != nil {

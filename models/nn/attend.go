@@ -17,9 +17,6 @@ type AttendOptions struct {
 	Rope    *Rope      // used by blocks that rotate; Attend and AttendStored expect rotated queries and keys
 }
 
-// Kind returns the cache that attention with these options needs.
-func (o AttendOptions) Kind() cache.Kind { return cache.Rotating(o.Window) }
-
 func (o AttendOptions) over(b *Batch, ring bool, after []*mlx.Array) mlx.AttendOptions {
 	return mlx.AttendOptions{
 		Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values,

@@ -16,6 +16,7 @@ import (
 //
 // Reference: transformers 5.23, Qwen3_5GatedDeltaNet in models/qwen3_5/modeling_qwen3_5.py.
 type GatedDelta struct {
+	layer           int
 	shape           arch.GatedDelta
 	qkv, z, a, b    *Linear
 	conv            *mlx.Array // [taps, channels of queries, keys and values]
@@ -32,9 +33,10 @@ const unitEps = 1e-6
 
 // NewGatedDelta takes the tensors NAME.in_proj_qkv, in_proj_z, in_proj_a, in_proj_b, conv1d, A_log, dt_bias, norm and
 // out_proj of a layer. eps is that of the output norm.
-func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
+func NewGatedDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
 	dim, channels := float64(d.KeyDim), 2*d.Keys()+d.Values()
 	l := &GatedDelta{
+		layer: layer,
 		shape: d,
 		qkv:   NewLinear(w, name+".in_proj_qkv", channels, hidden, false),
 		z:     NewLinear(w, name+".in_proj_z", d.Values(), hidden, false).Split(d.ValueHeads),
@@ -60,19 +62,18 @@ func NewGatedDelta(w *Weights, name string, d arch.GatedDelta, hidden int, eps f
 	return l
 }
 
-// AddApply returns x+y [T, hidden] and the output of the layer on the normalized sum, both for the rows that
-// [Batch.Asked] selects. Each segment continues from the state of its sequence. If y is nil the sum is x.
-func (l *GatedDelta) AddApply(b *Batch, layer int, n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
+// AddApply implements [Mixer]. Each segment continues from the state of its sequence.
+func (l *GatedDelta) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, in := NormedLinears(n, x, y, l.qkv, l.z, l.a, l.b)
-	return b.Asked(sum), l.apply(b, layer, in)
+	return b.Asked(sum), l.apply(b, in)
 }
 
-func (l *GatedDelta) apply(b *Batch, layer int, in []*mlx.Array) *mlx.Array {
+func (l *GatedDelta) apply(b *Batch, in []*mlx.Array) *mlx.Array {
 	d := l.shape
 	qkv, z, a, beta := in[0], in[1], in[2], mlx.Sigmoid(in[3])
 	gate := mlx.Decay(a, l.dtBias, l.decay) // exp(-exp(A_log) softplus(a + dt_bias))
 
-	states := b.recurrent(layer)
+	states := b.recurrent(l.layer)
 	inPlace := true
 	lengths := make([]int, len(states))
 	tails, memories := make([]*mlx.Array, len(states)), make([]*mlx.Array, len(states))

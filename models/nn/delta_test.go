@@ -126,7 +126,7 @@ func TestGatedDelta(t *testing.T) {
 					mlxtest.Do(t, func(e *mlx.Thread) {
 						weights, w := newDeltaWeights(e, d, hidden)
 						defer w.Free()
-						block := nn.NewGatedDelta(w, "x", d, hidden, deltaEps)
+						block := nn.NewGatedDelta(w, "x", 1, d, hidden, deltaEps)
 						if err := w.Err(); err != nil {
 							t.Error(err)
 							return
@@ -188,7 +188,7 @@ func runDelta(e *mlx.Thread, block *nn.GatedDelta, x *mlx.Array, pieces []int, o
 				parts = append(parts, mlx.Squeeze(mlx.Slice(x, mlx.Range(s, s+1), mlx.Range(at, at+n), mlx.All()), 0))
 				row += n
 			}
-			y := block.Apply(b, 1, mlx.Concatenate(0, parts...)).Float32s()
+			y := block.Apply(b, mlx.Concatenate(0, parts...)).Float32s()
 			width := len(y) / row
 			for _, seg := range b.Segments {
 				for s, seq := range seqs {
@@ -226,15 +226,15 @@ func TestGatedDeltaNeedsItsState(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		_, w := newDeltaWeights(e, d, 8)
 		defer w.Free()
-		block := nn.NewGatedDelta(w, "x", d, 8, deltaEps)
+		block := nn.NewGatedDelta(w, "x", 0, d, 8, deltaEps)
 		seq := cache.NewSequence([]cache.Kind{cache.Full})
 		b := &nn.Batch{Segments: []nn.Segment{{Seq: seq, Len: 1}}}
-		err := failure(func() { block.Apply(b, 0, mlx.Zeros(e, mlx.Float32, 1, 8)) })
+		err := failure(func() { block.Apply(b, mlx.Zeros(e, mlx.Float32, 1, 8)) })
 		if err == nil || !strings.Contains(err.Error(), "layer 0 has no recurrent state") {
 			t.Errorf("a layer with a KV cache: %v", err)
 		}
 		empty := nn.NewWeights(mlx.Float32, nil)
-		nn.NewGatedDelta(empty, "x", d, 8, deltaEps)
+		nn.NewGatedDelta(empty, "x", 0, d, 8, deltaEps)
 		if err := empty.Err(); err == nil || !strings.Contains(err.Error(), "x.in_proj_qkv.weight is missing") {
 			t.Errorf("without tensors: %v", err)
 		}

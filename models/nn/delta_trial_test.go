@@ -21,7 +21,7 @@ func TestGatedDeltaTransactions(t *testing.T) {
 			mlxtest.Do(t, func(e *mlx.Thread) {
 				_, w := newDeltaWeights(e, d, hidden)
 				defer w.Free()
-				block := nn.NewGatedDelta(w, "x", d, hidden, deltaEps)
+				block := nn.NewGatedDelta(w, "x", 1, d, hidden, deltaEps)
 				x := mlx.RandomNormal(mlx.RandomKey(e, 78), mlx.Float32, 2, rows, hidden)
 				want := runDelta(e, block, x, []int{1}, true)
 
@@ -47,7 +47,7 @@ func TestGatedDeltaTransactions(t *testing.T) {
 								b.Segments = append(b.Segments, nn.Segment{Seq: plain, Row: n, Len: m, Pos: to})
 								parts = append(parts, mlx.Squeeze(mlx.Slice(x, mlx.Range(1, 2), mlx.Range(to, to+m), mlx.All()), 0))
 							}
-							y := block.Apply(b, 1, mlx.Concatenate(0, parts...)).Float32s()
+							y := block.Apply(b, mlx.Concatenate(0, parts...)).Float32s()
 							said, beside = append(said, y[:n*width]...), append(beside, y[n*width:]...)
 						}
 						keep := min(round%4, len(said)/width)

@@ -8,6 +8,6 @@ func (e *Experts) ApplySorted(x, weights, chosen *mlx.Array) *mlx.Array {
 }
 
 // Apply is AddApply for rows that are already normalized.
-func (l *GatedDelta) Apply(b *Batch, layer int, x *mlx.Array) *mlx.Array {
-	return l.apply(b, layer, Linears(x, l.qkv, l.z, l.a, l.b))
+func (l *GatedDelta) Apply(b *Batch, x *mlx.Array) *mlx.Array {
+	return l.apply(b, Linears(x, l.qkv, l.z, l.a, l.b))
 }

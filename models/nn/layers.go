@@ -61,7 +61,11 @@ func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
 }
 
 // NormedLinears returns x+y, and Linears of the normalized sum. If y is nil the sum is x.
-func NormedLinears(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
+func NormedLinears(n *Norm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
+	if !n.fuses() {
+		sum, normed := n.AddApply(x, y)
+		return sum, Linears(normed, layers...)
+	}
 	ready, done := prepare(layers)
 	defer done()
 	sum, outs = ready.ApplyNormed(x, y, n.weight, n.eps, n.plusOne)
@@ -69,7 +73,11 @@ func NormedLinears(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Arr
 }
 
 // NormedLinearsKept is NormedLinears and also returns the normalized sum.
-func NormedLinearsKept(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum, normed *mlx.Array, outs []*mlx.Array) {
+func NormedLinearsKept(n *Norm, x, y *mlx.Array, layers ...*Linear) (sum, normed *mlx.Array, outs []*mlx.Array) {
+	if !n.fuses() {
+		sum, normed = n.AddApply(x, y)
+		return sum, normed, Linears(normed, layers...)
+	}
 	ready, done := prepare(layers)
 	defer done()
 	sum, normed, outs = ready.ApplyNormedKept(x, y, n.weight, n.eps, n.plusOne)
@@ -78,7 +86,7 @@ func NormedLinearsKept(n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum, nor
 
 // NormedQueries is NormedLinears for attention. The sum and the output of the first layer, the queries, are those of
 // the rows that [Batch.Asked] selects. The other layers, whose outputs are stored, process all rows.
-func NormedQueries(b *Batch, n *RMSNorm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
+func NormedQueries(b *Batch, n *Norm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
 	if b.queryBatch == nil {
 		return NormedLinears(n, x, y, layers...)
 	}
@@ -186,41 +194,3 @@ func (e *Embedding) Lookup(tokens *mlx.Array) *mlx.Array {
 
 // Project returns the logits [T, vocab] of rows [T, hidden].
 func (e *Embedding) Project(x *mlx.Array) *mlx.Array { return e.head.Apply(x) }
-
-// RMSNorm divides rows by their root mean square and multiplies by weights.
-type RMSNorm struct {
-	weight  *mlx.Array // [hidden], or nil
-	eps     float64
-	plusOne bool // weights are offsets from 1
-}
-
-// NewRMSNorm takes NAME.weight [hidden].
-func NewRMSNorm(w *Weights, name string, hidden int, eps float64) *RMSNorm {
-	return &RMSNorm{weight: w.Take(name+".weight", hidden), eps: eps}
-}
-
-// PlainRMSNorm returns a norm without weights.
-func PlainRMSNorm(eps float64) *RMSNorm { return &RMSNorm{eps: eps} }
-
-// PlusOne makes the norm multiply by 1 + weight, in float32.
-func (n *RMSNorm) PlusOne() *RMSNorm {
-	n.plusOne = true
-	return n
-}
-
-// Apply normalizes the last axis.
-func (n *RMSNorm) Apply(x *mlx.Array) *mlx.Array {
-	if n.plusOne {
-		return mlx.RMSNormPlusOne(x, n.weight, n.eps)
-	}
-	return mlx.RMSNorm(x, n.weight, n.eps)
-}
-
-// AddApply returns x+y and the normalized sum. If y is nil the sum is x.
-func (n *RMSNorm) AddApply(x, y *mlx.Array) (sum, normed *mlx.Array) {
-	if y == nil {
-		return x, n.Apply(x)
-	}
-	both := mlx.AddRMSNorm(x, y, n.weight, n.eps, n.plusOne)
-	return both[0], both[1]
-}

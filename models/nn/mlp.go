@@ -2,30 +2,56 @@ package nn
 
 import "github.com/ingotml/ingot/mlx"
 
-// MLP is a gated feed-forward block: down(activation(gate(x)) * up(x)).
+// MLP is a feed-forward block: Down(activation(Gate(x)) * Up(x)), or Down(activation(Up(x))) without a gate.
 type MLP struct {
-	gate, up, down *Linear
-	activation     mlx.Activation
+	Gate       *Linear // nil if the block is not gated
+	Up, Down   *Linear
+	Activation mlx.Activation
 }
 
 // NewMLP takes NAME.gate_proj and NAME.up_proj [width, hidden] and NAME.down_proj [hidden, width].
 func NewMLP(w *Weights, name string, hidden, width int, bias bool, activation mlx.Activation) *MLP {
 	return &MLP{
-		gate:       NewLinear(w, name+".gate_proj", width, hidden, bias),
-		up:         NewLinear(w, name+".up_proj", width, hidden, bias),
-		down:       NewLinear(w, name+".down_proj", hidden, width, bias),
-		activation: activation,
+		Gate:       NewLinear(w, name+".gate_proj", width, hidden, bias),
+		Up:         NewLinear(w, name+".up_proj", width, hidden, bias),
+		Down:       NewLinear(w, name+".down_proj", hidden, width, bias),
+		Activation: activation,
 	}
 }
 
 // Apply maps [T, hidden] to [T, hidden].
-func (m *MLP) Apply(x *mlx.Array) *mlx.Array {
-	gateUp := Linears(x, m.gate, m.up)
-	return m.down.ApplyGated(m.activation, gateUp[0], gateUp[1])
+func (m *MLP) Apply(x *mlx.Array) *mlx.Array { return m.down(Linears(x, m.in()...)) }
+
+// AddApply implements [Network].
+func (m *MLP) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, in := NormedLinears(n, x, y, m.in()...)
+	return sum, m.down(in)
 }
 
-// AddApply returns x+y, and the output of the block on the normalized sum. If y is nil the sum is x.
-func (m *MLP) AddApply(n *RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, gateUp := NormedLinears(n, x, y, m.gate, m.up)
-	return sum, m.down.ApplyGated(m.activation, gateUp[0], gateUp[1])
+// in returns the layers that read the block's input.
+func (m *MLP) in() []*Linear {
+	if m.Gate == nil {
+		return []*Linear{m.Up}
+	}
+	return []*Linear{m.Gate, m.Up}
+}
+
+// down maps the outputs of in to the block's.
+func (m *MLP) down(in []*mlx.Array) *mlx.Array {
+	if m.Gate != nil {
+		return m.Down.ApplyGated(m.Activation, in[0], in[1])
+	}
+	return m.Down.Apply(activate(m.Activation, in[0]))
+}
+
+func activate(a mlx.Activation, x *mlx.Array) *mlx.Array {
+	switch a {
+	case mlx.SiLUActivation:
+		return mlx.SiLU(x)
+	case mlx.GELUActivation:
+		return mlx.GELU(x)
+	case mlx.GELUTanhActivation:
+		return mlx.GELUTanh(x)
+	}
+	return mlx.Sigmoid(x)
 }

@@ -46,7 +46,7 @@ func TestMLP(t *testing.T) {
 // normedAttention returns an attention layer with random weights, and their values.
 func normedAttention(
 	t *testing.T, e *mlx.Thread, heads, kvHeads, dim, hidden int, r arch.Rope, window int,
-) (*nn.NormedAttention, *nn.Rope, *nn.Weights, map[string]*mlx.Array) {
+) (*nn.Attention, *nn.Rope, *nn.Weights, map[string]*mlx.Array) {
 	t.Helper()
 	w, v := random(e, map[string][]int{
 		"a.q_proj.weight": {heads * dim, hidden}, "a.k_proj.weight": {kvHeads * dim, hidden},
@@ -55,21 +55,24 @@ func normedAttention(
 	})
 	c := arch.Common{Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: dim, NormEps: 1e-6}
 	rope := nn.NewRope(e, w, r, dim)
-	attention := nn.NewNormedAttention(w, "a", 0, c, rope, window)
+	attention := nn.NewAttention(w, "a", 0, c, nn.AttentionOptions{
+		Rope: rope, Window: window,
+		QNorm: nn.NewRMSNorm(w, "a.q_norm", dim, c.NormEps), KNorm: nn.NewRMSNorm(w, "a.k_norm", dim, c.NormEps),
+	})
 	if err := w.Err(); err != nil {
 		t.Error(err)
 	}
 	return attention, rope, w, v
 }
 
-// NormedAttention equals the composition of its parts.
-func TestNormedAttention(t *testing.T) {
+// Attention with norms of queries and keys equals the composition of its parts.
+func TestAttention(t *testing.T) {
 	const rows, heads, kvHeads, dim, hidden, window = 7, 4, 2, 8, 16, 3
 	mlxtest.Do(t, func(e *mlx.Thread) {
 		attention, rope, w, v := normedAttention(t, e, heads, kvHeads, dim, hidden,
 			arch.Rope{Type: arch.RopeDefault, Theta: 100}, window)
 		defer w.Free()
-		seq := cache.NewSequence([]cache.Kind{attention.Kind()})
+		seq := cache.NewSequence([]cache.Kind{cache.Rotating(window)})
 		defer seq.Free()
 		b := nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, rows), All: true})
 		h, more := mlx.RandomNormal(mlx.RandomKey(e, 99), mlx.Float32, rows, hidden),

@@ -127,7 +127,7 @@ func TestEnding(t *testing.T) {
 			attention, _, w, _ := normedAttention(t, e, heads, kvHeads, dim, hidden, test.rope, test.window)
 			defer w.Free()
 			norm := nn.PlainRMSNorm(1e-6)
-			seq := func() *cache.Sequence { return cache.NewSequence([]cache.Kind{attention.Kind()}) }
+			seq := func() *cache.Sequence { return cache.NewSequence([]cache.Kind{cache.Rotating(test.window)}) }
 			all, ending := []*cache.Sequence{seq(), seq()}, []*cache.Sequence{seq(), seq()}
 			for step, rows := range [][]int{{7, 3}, {1, 6}, {1, 1}} {
 				batch := func(of []*cache.Sequence) *nn.Batch {

@@ -31,7 +31,11 @@ func (r *Rope) Neighbours() *Rope {
 }
 
 // Apply rotates keys [T, heads, dim] and the queries of the rows that [Batch.Asked] selects, each by its own position.
+// A nil Rope returns them as they are.
 func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
+	if r == nil {
+		return q, k
+	}
 	if b.queryBatch != nil {
 		return r.Queries(b.queryBatch, q), r.rotate(b, k)[0]
 	}
@@ -40,8 +44,9 @@ func (r *Rope) Apply(b *Batch, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) 
 }
 
 // ApplyNormed is Apply for queries and keys whose heads are normalized first.
-func (r *Rope) ApplyNormed(b *Batch, qNorm, kNorm *RMSNorm, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
-	isFused := b.queryBatch == nil && qNorm.weight != nil && kNorm.weight != nil &&
+func (r *Rope) ApplyNormed(b *Batch, qNorm, kNorm *Norm, q, k *mlx.Array) (rotatedQ, rotatedK *mlx.Array) {
+	isFused := r != nil && b.queryBatch == nil && qNorm.fuses() && kNorm.fuses() &&
+		qNorm.weight != nil && kNorm.weight != nil &&
 		qNorm.eps == kNorm.eps && qNorm.plusOne == kNorm.plusOne && r.isConstant(b)
 	if !isFused {
 		return r.Apply(b, qNorm.Apply(q), kNorm.Apply(k))

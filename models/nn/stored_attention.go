@@ -10,7 +10,7 @@ import (
 type StoredAttention struct {
 	layer   int
 	q, o    *Linear
-	qNorm   *RMSNorm
+	qNorm   *Norm
 	options AttendOptions
 }
 
@@ -20,14 +20,14 @@ func NewStoredAttention(w *Weights, name string, layer int, c arch.Common, dim i
 	return &StoredAttention{
 		layer:   layer,
 		q:       NewLinear(w, name+".q_proj", c.Heads*dim, c.Hidden, c.AttentionBias).Split(c.Heads),
-		o:       NewLinear(w, name+".o_proj", c.Hidden, c.Heads*dim, c.AttentionBias).Join(),
+		o:       NewLinear(w, name+".o_proj", c.Hidden, c.Heads*dim, c.OutputBias).Join(),
 		qNorm:   NewRMSNorm(w, name+".q_norm", dim, c.NormEps),
 		options: o,
 	}
 }
 
 // Apply normalizes rows h [T, hidden] by n and returns their attention [T, hidden].
-func (a *StoredAttention) Apply(b *Batch, n *RMSNorm, h *mlx.Array) *mlx.Array {
+func (a *StoredAttention) Apply(b *Batch, n *Norm, h *mlx.Array) *mlx.Array {
 	_, queries := NormedLinears(n, h, nil, a.q)
 	q := a.options.Rope.Queries(b, a.qNorm.Apply(queries[0]))
 	return a.o.Apply(AttendStored(b, a.layer, q, a.options))

@@ -29,13 +29,16 @@ func TestStoredAttention(t *testing.T) {
 		w := nn.NewWeights(mlx.Float32, tensors)
 		defer w.Free()
 		rope := nn.NewRope(e, w, arch.Rope{Type: arch.RopeDefault, Theta: 100}, 8)
-		whole := nn.NewNormedAttention(w, "a", 0, c, rope, 3)
+		whole := nn.NewAttention(w, "a", 0, c, nn.AttentionOptions{
+			Rope: rope, Window: 3,
+			QNorm: nn.NewRMSNorm(w, "a.q_norm", 8, c.NormEps), KNorm: nn.NewRMSNorm(w, "a.k_norm", 8, c.NormEps),
+		})
 		stored := nn.NewStoredAttention(w, "a", 0, c, 8, nn.AttendOptions{Scale: 1 / math.Sqrt(8), Window: 3, Rope: rope})
 		if err := w.Err(); err != nil {
 			t.Error(err)
 			return
 		}
-		seq := cache.NewSequence([]cache.Kind{whole.Kind()})
+		seq := cache.NewSequence([]cache.Kind{cache.Rotating(3)})
 		defer seq.Free()
 		b := nn.NewBatch(e, nn.Part{Seq: seq, Tokens: make([]int32, 7), All: true})
 		x := mlx.RandomNormal(mlx.RandomKey(e, 9), mlx.Float32, 7, 16)

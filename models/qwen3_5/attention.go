@@ -10,19 +10,21 @@ import (
 
 // attention is grouped-query attention with an output gate that is projected together with the queries.
 type attention struct {
+	layer        int
 	q, k, v, o   *nn.Linear // q returns each head's query, then its gate
-	qNorm, kNorm *nn.RMSNorm
+	qNorm, kNorm *nn.Norm
 	rope         *nn.Rope
 	dim          int
 	options      nn.AttendOptions
 }
 
-func newAttention(w *nn.Weights, name string, c *arch.Qwen35, rope *nn.Rope) *attention {
+func newAttention(w *nn.Weights, name string, layer int, c *arch.Qwen35, rope *nn.Rope) *attention {
 	return &attention{
+		layer:   layer,
 		q:       nn.NewLinear(w, name+".q_proj", 2*c.Heads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.Heads),
 		k:       nn.NewLinear(w, name+".k_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
 		v:       nn.NewLinear(w, name+".v_proj", c.KVHeads*c.HeadDim, c.Hidden, c.AttentionBias).Split(c.KVHeads),
-		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.AttentionBias).Join(),
+		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.OutputBias).Join(),
 		qNorm:   nn.NewRMSNorm(w, name+".q_norm", c.HeadDim, c.NormEps).PlusOne(),
 		kNorm:   nn.NewRMSNorm(w, name+".k_norm", c.HeadDim, c.NormEps).PlusOne(),
 		rope:    rope,
@@ -31,11 +33,11 @@ func newAttention(w *nn.Weights, name string, c *arch.Qwen35, rope *nn.Rope) *at
 	}
 }
 
-// AddApply implements mixer.
-func (a *attention) AddApply(b *nn.Batch, layer int, n *nn.RMSNorm, x, y *mlx.Array) (sum, out *mlx.Array) {
+// AddApply implements nn.Mixer.
+func (a *attention) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, qkv := nn.NormedQueries(b, n, x, y, a.q, a.k, a.v)
 	both := mlx.Split(qkv[0], 2, a.dim)
 	q, gate := both[0], both[1]
 	q, k := a.rope.ApplyNormed(b, a.qNorm, a.kNorm, q, qkv[1])
-	return sum, a.o.ApplyGated(mlx.SigmoidActivation, gate, nn.Attend(b, layer, q, k, qkv[2], a.options))
+	return sum, a.o.ApplyGated(mlx.SigmoidActivation, gate, nn.Attend(b, a.layer, q, k, qkv[2], a.options))
 }

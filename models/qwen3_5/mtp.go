@@ -18,10 +18,10 @@ import (
 // reports.
 type mtp struct {
 	model                 *Model
-	vectorNorm, stateNorm *nn.RMSNorm
+	vectorNorm, stateNorm *nn.Norm
 	join                  *nn.Linear // [hidden, 2*hidden]: the vector's channels first
-	layers                []layer
-	norm                  *nn.RMSNorm
+	blocks                []nn.Block
+	norm                  *nn.Norm
 }
 
 // newMTP returns nil if the checkpoint has no MTP head.
@@ -38,7 +38,7 @@ func newMTP(w *nn.Weights, c *arch.Qwen35, rope *nn.Rope, m *Model, network Netw
 	}
 	for i := range c.MTP {
 		p := fmt.Sprintf("mtp.layers.%d.", i)
-		d.layers = append(d.layers, newLayer(w, p, c, newAttention(w, p+"self_attn", c, rope), network(p+"mlp", -1)))
+		d.blocks = append(d.blocks, newBlock(w, p, c, newAttention(w, p+"self_attn", 0, c, rope), network(p+"mlp", -1)))
 	}
 	return d
 }
@@ -46,21 +46,19 @@ func newMTP(w *nn.Weights, c *arch.Qwen35, rope *nn.Rope, m *Model, network Netw
 // Draft implements models.Drafter.
 func (m *Model) Draft() models.Draft {
 	// Several layers would be used in turn, each with the keys of its own rows. No published checkpoint has more than one.
-	if m.mtp == nil || len(m.mtp.layers) != 1 {
+	if m.mtp == nil || len(m.mtp.blocks) != 1 {
 		return nil
 	}
 	return m.mtp
 }
 
 // Layers implements models.Draft.
-func (d *mtp) Layers() []cache.Kind {
-	return []cache.Kind{d.layers[0].mixer.(*attention).options.Kind()}
-}
+func (d *mtp) Layers() []cache.Kind { return []cache.Kind{cache.Full} }
 
 // Step implements models.Draft.
 func (d *mtp) Step(b *models.DraftBatch) (hidden, logits *mlx.Array) {
 	h := d.join.Apply(mlx.Concatenate(1, d.vectorNorm.Apply(b.Vectors), d.stateNorm.Apply(b.Hidden)))
-	h, y := d.layers[0].apply(b.Batch, 0, h, nil, true)
+	h, y := d.blocks[0].Apply(b.Ending(), h, nil)
 	_, hidden = d.norm.AddApply(h, y)
 	return hidden, d.model.Head(hidden)
 }

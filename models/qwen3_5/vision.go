@@ -18,7 +18,7 @@ type tower struct {
 	positions *mlx.Array // [side*side or more, hidden]: of a square that is stretched over the image
 	side      int
 	blocks    []block
-	norm      *layerNorm
+	norm      *nn.Norm
 	join, out *nn.Linear
 	merge     int
 	freqs     *mlx.Array // float32 [head size / 2]: radians per row, then per column
@@ -26,16 +26,14 @@ type tower struct {
 }
 
 type block struct {
-	attentionNorm *layerNorm
+	attentionNorm *nn.Norm
 	qkv, proj     *nn.Linear
 	heads         int
 	scale         float64
 
-	networkNorm *layerNorm
-	up, down    *nn.Linear
+	networkNorm *nn.Norm
+	network     *nn.MLP
 }
-
-type layerNorm struct{ weight, bias *mlx.Array }
 
 const visionPrefix = "model.visual."
 
@@ -68,8 +66,11 @@ func newTower(t *mlx.Thread, w *nn.Weights, c *arch.QwenVision) *tower {
 			heads:         c.Heads,
 			scale:         1 / math.Sqrt(float64(c.Hidden/c.Heads)),
 			networkNorm:   newLayerNorm(w, name+"norm2", c.Hidden),
-			up:            nn.NewLinear(w, name+"mlp.linear_fc1", c.Intermediate, c.Hidden, true),
-			down:          nn.NewLinear(w, name+"mlp.linear_fc2", c.Hidden, c.Intermediate, true),
+			network: &nn.MLP{
+				Up:         nn.NewLinear(w, name+"mlp.linear_fc1", c.Intermediate, c.Hidden, true),
+				Down:       nn.NewLinear(w, name+"mlp.linear_fc2", c.Hidden, c.Intermediate, true),
+				Activation: mlx.GELUTanhActivation,
+			},
 		})
 	}
 	return v
@@ -88,11 +89,9 @@ func newPatches(w *nn.Weights, name string, hidden int, shape ...int) *nn.Linear
 	return nn.LinearOf(w.Constant(mlx.Reshape(weight, hidden, -1)), bias)
 }
 
-func newLayerNorm(w *nn.Weights, name string, size int) *layerNorm {
-	return &layerNorm{w.Take(name+".weight", size), w.Take(name+".bias", size)}
+func newLayerNorm(w *nn.Weights, name string, size int) *nn.Norm {
+	return nn.NewLayerNorm(w, name, size, 1e-6, true)
 }
-
-func (n *layerNorm) apply(x *mlx.Array) *mlx.Array { return mlx.LayerNorm(x, n.weight, n.bias, 1e-6) }
 
 // visionFreqs returns the frequencies of all pairs: the first half is rotated by rows, the second half, with the same
 // frequencies, by columns.
@@ -126,7 +125,7 @@ func (v *tower) Encode(ctx context.Context, patches *mlx.Array, rows, cols int) 
 			return nil, err
 		}
 	}
-	joined := mlx.Reshape(v.norm.apply(h), rows*cols/(v.merge*v.merge), -1)
+	joined := mlx.Reshape(v.norm.Apply(h), rows*cols/(v.merge*v.merge), -1)
 	return v.out.Apply(mlx.GELU(v.join.Apply(joined))), nil
 }
 
@@ -150,12 +149,12 @@ func (v *tower) interpolated(t *mlx.Thread, at patchGrid) *mlx.Array {
 // apply maps rows [n, hidden] to [n, hidden]. positions, int32 [2, n], are rows and columns.
 func (b *block) apply(h, positions, freqs *mlx.Array) *mlx.Array {
 	n := h.Dim(0)
-	qkv := mlx.SplitEven(b.qkv.Apply(b.attentionNorm.apply(h)), 3, 1)
+	qkv := mlx.SplitEven(b.qkv.Apply(b.attentionNorm.Apply(h)), 3, 1)
 	half := freqs.Dim(0) / 2
 	qk := mlx.RotateRows(qkv[:2], positions, freqs, false, false, 1, half, half)
 	heads := func(x *mlx.Array) *mlx.Array { return mlx.ExpandDims(mlx.Transpose(x, 1, 0, 2), 0) }
 	y := mlx.Attention(heads(qk[0]), heads(qk[1]), heads(qkv[2]), nil, nil, b.scale, false)
 	y = mlx.Transpose(mlx.Reshape(y, b.heads, n, -1), 1, 0, 2)
 	h = mlx.Add(h, b.proj.Apply(y))
-	return mlx.Add(h, b.down.Apply(mlx.GELUTanh(b.up.Apply(b.networkNorm.apply(h)))))
+	return mlx.Add(h, b.network.Apply(b.networkNorm.Apply(h)))
 }

@@ -1,0 +1,76 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// AttentionOptions are the differences between the models' attention. The zero value is full attention without
+// positions.
+type AttentionOptions struct {
+	Rope         *Rope   // nil: queries and keys are not rotated
+	Window       int     // positions that a row sees, including its own; 0 means all up to its own
+	Scale        float64 // of the scores; 0 means 1/sqrt(head size)
+	SoftCap      float64 // see [AttendOptions]
+	QNorm, KNorm *Norm   // of queries and keys, per head and before rope; nil means none
+	WholeNorms   bool    // QNorm and KNorm normalize all heads of a row together
+	NormsLast    bool    // QNorm and KNorm come after rope
+}
+
+// Attention is grouped-query attention.
+type Attention struct {
+	layer       int
+	heads       [2]int // query heads, KV heads
+	q, k, v, o  *Linear
+	differences AttentionOptions
+	options     AttendOptions
+}
+
+// NewAttention takes NAME.q_proj, k_proj, v_proj and o_proj, with the biases that c names, for a layer.
+func NewAttention(w *Weights, name string, layer int, c arch.Common, o AttentionOptions) *Attention {
+	heads := func(part string, n int) *Linear {
+		return NewLinear(w, name+part, n*c.HeadDim, c.Hidden, c.AttentionBias)
+	}
+	a := &Attention{
+		layer:       layer,
+		heads:       [2]int{c.Heads, c.KVHeads},
+		q:           heads(".q_proj", c.Heads),
+		k:           heads(".k_proj", c.KVHeads),
+		v:           heads(".v_proj", c.KVHeads).Split(c.KVHeads),
+		o:           NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.OutputBias).Join(),
+		differences: o,
+		options:     AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window},
+	}
+	if o.Scale == 0 {
+		a.options.Scale = 1 / math.Sqrt(float64(c.HeadDim))
+	}
+	if !o.WholeNorms {
+		a.q.Split(c.Heads)
+		a.k.Split(c.KVHeads)
+	}
+	return a
+}
+
+// AddApply implements [Mixer].
+func (a *Attention) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, qkv := NormedQueries(b, n, x, y, a.q, a.k, a.v)
+	q, k := a.positioned(b, qkv[0], qkv[1])
+	return sum, a.o.Apply(Attend(b, a.layer, q, k, qkv[2], a.options))
+}
+
+// positioned normalizes and rotates queries and keys.
+func (a *Attention) positioned(b *Batch, q, k *mlx.Array) (positionedQ, positionedK *mlx.Array) {
+	d := &a.differences
+	switch {
+	case d.WholeNorms:
+		q = mlx.Reshape(d.QNorm.Apply(q), q.Dim(0), a.heads[0], -1)
+		k = mlx.Reshape(d.KNorm.Apply(k), k.Dim(0), a.heads[1], -1)
+		return d.Rope.Apply(b, q, k)
+	case d.NormsLast:
+		q, k = d.Rope.Apply(b, q, k)
+		return d.QNorm.Apply(q), d.KNorm.Apply(k)
+	}
+	return d.Rope.ApplyNormed(b, d.QNorm, d.KNorm, q, k)
+}

@@ -1,0 +1,99 @@
+package nn
+
+import (
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// Decoder is a decoder-only transformer: an embedding, blocks, a norm and an output head. A model's package fills
+// Blocks; its forward pass is then the decoder's.
+//
+// Each block returns its last output unadded, so that the next norm adds it: one operation instead of two.
+type Decoder struct {
+	Blocks []Block
+	Norm   *Norm // before the head
+
+	options DecoderOptions
+	kinds   []cache.Kind
+	embed   *Embedding
+	head    *Linear // nil if embeddings are tied
+}
+
+// DecoderOptions are the differences between the models' ends.
+type DecoderOptions struct {
+	Norm           *Norm   // before the head; nil means none
+	EmbeddingScale float64 // of the embedding vectors; 0 means 1
+	LogitScale     float64 // 0 means 1
+	LogitCap       float64 // logits become LogitCap*tanh(logit/LogitCap); 0 disables it
+	HeadBias       bool
+}
+
+// NewDecoder takes PREFIXembed_tokens and, unless embeddings are tied, lm_head. It has no blocks yet. states are those
+// of the configuration's layers.
+func NewDecoder(w *Weights, c arch.Common, states []arch.LayerState, o DecoderOptions) *Decoder {
+	d := &Decoder{
+		Norm:    o.Norm,
+		options: o,
+		kinds:   Kinds(states),
+		embed:   NewEmbedding(w, c.Prefix+"embed_tokens", c.Vocab, c.Hidden),
+	}
+	if o.EmbeddingScale != 0 {
+		d.embed.Scaled(o.EmbeddingScale)
+	}
+	if !c.TieEmbeddings {
+		d.head = NewLinear(w, "lm_head", c.Vocab, c.Hidden, o.HeadBias)
+	}
+	return d
+}
+
+// Kinds returns the caches that layers with the given states need.
+func Kinds(states []arch.LayerState) []cache.Kind {
+	kinds := make([]cache.Kind, len(states))
+	for i, s := range states {
+		switch {
+		case s.Fixed > 0:
+			kinds[i] = cache.Recurrent
+		case s.PerToken > 0:
+			kinds[i] = cache.Rotating(int(s.Window))
+		}
+	}
+	return kinds
+}
+
+// Layers returns the kind of cache that each layer needs.
+func (d *Decoder) Layers() []cache.Kind { return d.kinds }
+
+// Embed returns the embedding vectors [T, hidden] of tokens [T].
+func (d *Decoder) Embed(tokens *mlx.Array) *mlx.Array { return d.embed.Lookup(tokens) }
+
+// Forward returns the normalized final hidden states of the wanted rows, and advances the caches by all rows.
+func (d *Decoder) Forward(b *Batch) *mlx.Array {
+	h := b.Embedded(d.Embed(b.Tokens))
+	var y *mlx.Array // the previous block's output, not yet added to h
+	for i := range d.Blocks {
+		if i == len(d.Blocks)-1 {
+			b = b.Ending()
+		}
+		h, y = d.Blocks[i].Apply(b, h, y)
+	}
+	_, x := d.Norm.AddApply(h, y)
+	return x
+}
+
+// Head returns the logits [W, vocab] of hidden states.
+func (d *Decoder) Head(hidden *mlx.Array) *mlx.Array {
+	var logits *mlx.Array
+	if d.head == nil {
+		logits = d.embed.Project(hidden)
+	} else {
+		logits = d.head.Apply(hidden)
+	}
+	if s := d.options.LogitScale; s != 0 {
+		logits = mlx.MultiplyScalar(logits, s)
+	}
+	if limit := d.options.LogitCap; limit > 0 {
+		logits = mlx.Softcap(logits, limit)
+	}
+	return logits
+}

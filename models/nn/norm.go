@@ -1,0 +1,64 @@
+package nn
+
+import "github.com/ingotml/ingot/mlx"
+
+// Norm normalizes the last axis: an RMSNorm or a LayerNorm. A nil Norm changes nothing, for blocks without a norm.
+type Norm struct {
+	weight  *mlx.Array // [size], or nil
+	bias    *mlx.Array // [size], or nil; of a LayerNorm
+	eps     float64
+	plusOne bool // weights are offsets from 1
+	centers bool // subtracts the mean: a LayerNorm
+}
+
+// NewRMSNorm takes NAME.weight [size].
+func NewRMSNorm(w *Weights, name string, size int, eps float64) *Norm {
+	return &Norm{weight: w.Take(name+".weight", size), eps: eps}
+}
+
+// PlainRMSNorm returns an RMSNorm without weights.
+func PlainRMSNorm(eps float64) *Norm { return &Norm{eps: eps} }
+
+// NewLayerNorm takes NAME.weight [size], and NAME.bias [size] if bias is set.
+func NewLayerNorm(w *Weights, name string, size int, eps float64, bias bool) *Norm {
+	n := &Norm{weight: w.Take(name+".weight", size), eps: eps, centers: true}
+	if bias {
+		n.bias = w.Take(name+".bias", size)
+	}
+	return n
+}
+
+// PlusOne makes an RMSNorm multiply by 1 + weight, in float32.
+func (n *Norm) PlusOne() *Norm {
+	n.plusOne = true
+	return n
+}
+
+// Apply normalizes the last axis.
+func (n *Norm) Apply(x *mlx.Array) *mlx.Array {
+	switch {
+	case n == nil:
+		return x
+	case n.centers:
+		return mlx.LayerNorm(x, n.weight, n.bias, n.eps)
+	case n.plusOne:
+		return mlx.RMSNormPlusOne(x, n.weight, n.eps)
+	}
+	return mlx.RMSNorm(x, n.weight, n.eps)
+}
+
+// AddApply returns x+y and the normalized sum. If y is nil the sum is x.
+func (n *Norm) AddApply(x, y *mlx.Array) (sum, normed *mlx.Array) {
+	if y == nil {
+		return x, n.Apply(x)
+	}
+	if !n.fuses() {
+		sum = mlx.Add(x, y)
+		return sum, n.Apply(sum)
+	}
+	both := mlx.AddRMSNorm(x, y, n.weight, n.eps, n.plusOne)
+	return both[0], both[1]
+}
+
+// fuses reports whether the engine fuses the norm with what is before and after it.
+func (n *Norm) fuses() bool { return n != nil && !n.centers }
