@@ -46,11 +46,6 @@ func (r *run) attribute(obj Value, name string) (v Value, ok bool, err error) {
 	switch o := obj.(type) {
 	case string:
 		methods = strMethods
-	case Markup:
-		if m, ok := markupMethods[name]; ok {
-			return bound(name, obj, m), true, nil
-		}
-		methods = strMethods
 	case Bytes:
 		methods = bytesMethods
 	case *List:
@@ -91,13 +86,6 @@ func (r *run) attribute(obj Value, name string) (v Value, ok bool, err error) {
 			return o.sep, true, nil
 		case "used":
 			return o.used, true, nil
-		}
-	case *blockRef:
-		switch name {
-		case "name":
-			return o.b.name, true, nil
-		case "super":
-			return undefinedHint("there is no parent block called '" + o.b.name + "'."), true, nil
 		}
 	case *Range:
 		switch name {
@@ -165,7 +153,7 @@ func (r *run) getitem(obj, key Value) (Value, error) {
 	if !isLookup(err) {
 		return v, err
 	}
-	if name, ok := text(key); ok {
+	if name, ok := key.(string); ok {
 		v, ok, err := r.attribute(obj, name)
 		if ok || err != nil {
 			return v, err
@@ -188,13 +176,7 @@ func (r *run) index(obj, key Value) (Value, error) {
 		return v, nil
 	case *undefined:
 		return nil, o.fail()
-	case *selfRef:
-		name, _ := text(key)
-		if b := r.t.blocks[name]; b != nil {
-			return &blockRef{b, o.ctx}, nil
-		}
-		return nil, raise("KeyError", "no such block")
-	case string, Markup, Bytes, *List, *Tuple, *Range:
+	case string, Bytes, *List, *Tuple, *Range:
 		if s, ok := key.(*slice); ok {
 			return r.slice(obj, s)
 		}
@@ -218,8 +200,6 @@ func (r *run) index(obj, key Value) (Value, error) {
 		switch o := o.(type) {
 		case string:
 			return substring(o, int(i), int(i)+1), nil
-		case Markup:
-			return Markup(substring(string(o), int(i), int(i)+1)), nil
 		case Bytes:
 			return int64(o[i]), nil
 		case *List:
@@ -287,7 +267,7 @@ func (r *run) slice(obj Value, s *slice) (Value, error) {
 		return nil, o.fail()
 	case *Dict:
 		return nil, typeError("unhashable type: 'slice'")
-	case string, Markup, Bytes, *List, *Tuple, *Range:
+	case string, Bytes, *List, *Tuple, *Range:
 	default:
 		return nil, typeError("'%s' object is not subscriptable", typeName(obj))
 	}
@@ -303,9 +283,6 @@ func (r *run) slice(obj Value, s *slice) (Value, error) {
 	case string:
 		t, err := r.sliceText(o, start, step, count)
 		return t, err
-	case Markup:
-		t, err := r.sliceText(string(o), start, step, count)
-		return Markup(t), err
 	case Bytes:
 		b := make([]byte, 0, count)
 		for i := range count {

@@ -61,10 +61,7 @@ type (
 		l, r expr
 		line int
 	}
-	concatExpr struct {
-		items  []expr
-		escape escapeMode
-	}
+	concatExpr  struct{ items []expr }
 	compareExpr struct {
 		first expr
 		ops   []string
@@ -113,9 +110,8 @@ type (
 // Statements.
 type (
 	outputStmt struct {
-		items  []expr
-		lines  []int
-		escape escapeMode
+		items []expr
+		lines []int
 	}
 	dataExpr struct{ text string }
 	ifStmt   struct {
@@ -177,34 +173,10 @@ type (
 		line            int
 		scope           *scope
 	}
-	autoescapeStmt struct {
-		on    expr
-		body  []stmt
-		line  int
-		scope *scope
-	}
-	blockNode struct {
-		name                string
-		scoped, required    bool
-		body                []stmt
-		line                int
-		fn                  *function
-		visible             []visibleName // outer variables visible to a scoped block
-		selfRef             ref
-		superRef            ref
-		usesSelf, usesSuper bool
-	}
 	generationStmt struct{ call *callStmt }
 	controlStmt    struct {
 		what control
 		line int
-	}
-	loadStmt struct { // include, import, from, extends; always fails
-		what          string
-		template      expr
-		ignoreMissing bool
-		stores        []string // names that it would assign
-		line          int
 	}
 )
 
@@ -213,9 +185,4 @@ type macroTakes struct {
 	caller, kwargs, varargs  bool
 	callerRef, kwRef, varRef ref
 	explicitCaller           bool
-}
-
-type visibleName struct {
-	name string
-	ref  ref
 }

@@ -49,7 +49,7 @@ func (c *callArgs) eval(r *run, e *env) (*arguments, error) {
 			return nil, typeError("argument after ** must be a mapping, not %s", typeName(v))
 		}
 		for i, k := range d.keys {
-			name, ok := text(k)
+			name, ok := k.(string)
 			if !ok {
 				return nil, typeError("keywords must be strings")
 			}
@@ -129,11 +129,6 @@ func (r *run) call(fn Value, a *arguments) (Value, error) {
 		return f.call(r, a)
 	case *loopContext:
 		return f.call(a)
-	case *blockRef:
-		if len(a.pos)+len(a.names) > 0 {
-			return nil, typeError("__call__() takes no arguments")
-		}
-		return f.call(r)
 	case *joiner:
 		if len(a.pos)+len(a.names) > 0 {
 			return nil, typeError("__call__() takes no arguments")
@@ -147,7 +142,7 @@ func (r *run) call(fn Value, a *arguments) (Value, error) {
 
 func callable(v Value) bool {
 	switch v.(type) {
-	case *builtin, *dictType, *macro, *loopContext, *blockRef, *joiner, *undefined:
+	case *builtin, *dictType, *macro, *loopContext, *joiner, *undefined:
 		return true
 	}
 	return false

@@ -15,11 +15,8 @@ func (r *run) equalDepth(a, b Value, depth int) (bool, error) {
 	}
 	switch x := a.(type) {
 	case string:
-		s, ok := text(b)
+		s, ok := b.(string)
 		return ok && s == x, nil
-	case Markup:
-		s, ok := text(b)
-		return ok && s == string(x), nil
 	case nil:
 		return b == nil, nil
 	case int64:
@@ -70,7 +67,7 @@ func (r *run) equalDepth(a, b Value, depth int) (bool, error) {
 		return false, nil
 	}
 	switch b.(type) {
-	case string, Markup, Bytes, *List, *Tuple, *Dict, *Range, *undefined, nil:
+	case string, Bytes, *List, *Tuple, *Dict, *Range, *undefined, nil:
 		return false, nil
 	}
 	return a == b, nil // by identity
@@ -204,8 +201,8 @@ func (r *run) ordered(op string, a, b Value, depth int) (bool, error) {
 		c, ok := compareNumbers(a, b)
 		return ok && holds(op, c), nil
 	}
-	x, okX := text(a)
-	y, okY := text(b)
+	x, okX := a.(string)
+	y, okY := b.(string)
 	if okX && okY {
 		return holds(op, strings.Compare(x, y)), nil // UTF-8 sorts in code point order
 	}
@@ -280,14 +277,13 @@ func (r *run) orderedItems(op string, a, b []Value, depth int) (bool, error) {
 // contains returns Python's v in seq.
 func (r *run) contains(seq, v Value) (bool, error) {
 	switch s := seq.(type) {
-	case string, Markup:
-		hay, _ := text(s)
-		needle, ok := text(v)
+	case string:
+		needle, ok := v.(string)
 		if !ok {
 			return false, typeError("'in <string>' requires string as left operand, not %s", typeName(v))
 		}
-		r.work(len(hay) / 64)
-		return strings.Contains(hay, needle), nil
+		r.work(len(s) / 64)
+		return strings.Contains(s, needle), nil
 	case Bytes:
 		if needle, ok := v.(Bytes); ok {
 			return strings.Contains(string(s), string(needle)), nil
@@ -327,7 +323,7 @@ func (r *run) contains(seq, v Value) (bool, error) {
 			at := (i - s.start) / s.step
 			return at >= 0 && at < s.n && s.start+at*s.step == i, nil
 		}
-	case *namespace, *cycler, *joiner, *macro, *builtin, *blockRef, *selfRef, nil, bool, int64, *big.Int, float64, *slice:
+	case *namespace, *cycler, *joiner, *macro, *builtin, nil, bool, int64, *big.Int, float64, *slice:
 		return false, typeError("argument of type '%s' is not iterable", typeName(seq))
 	}
 	it, err := iterate(seq)

@@ -10,19 +10,8 @@ import (
 // compiler resolves names, filters and tests of a tree, and reports the errors that the reference finds at compile
 // time.
 type compiler struct {
-	blocks map[string]*blockNode
-	escape escapeMode
 	budget *budget
 }
-
-// escapeMode tells whether output is escaped. escapeDynamic is decided while rendering.
-type escapeMode int
-
-const (
-	escapeOff escapeMode = iota
-	escapeOn
-	escapeDynamic
-)
 
 // frame is the current position of the compiler.
 type frame struct {
@@ -43,54 +32,15 @@ func (f frame) softened() frame {
 }
 
 func compile(ctx context.Context, body []stmt) (*Template, error) {
-	c := &compiler{blocks: map[string]*blockNode{}}
-	c.budget = &budget{ctx: ctx, left: limits.TemplateCompile, seen: limits.TemplateCompile}
-	var order []*blockNode
-	var failed error
-	for _, s := range body {
-		visit := func(n any) {
-			if b, ok := n.(*blockNode); ok {
-				if c.blocks[b.name] != nil && failed == nil {
-					failed = syntaxError(b.line, "block '%s' defined twice", b.name)
-				}
-				c.blocks[b.name] = b
-				order = append(order, b)
-			}
-		}
-		visit(s)
-		c.budget.each(s, visit)
-	}
-	if failed != nil {
-		return nil, failed
-	}
+	c := &compiler{budget: &budget{ctx: ctx, left: limits.TemplateCompile, seen: limits.TemplateCompile}}
 	root := &function{body: body}
 	root.scope = c.newScope(root, nil)
-	t := &Template{root: root, blocks: c.blocks}
-	if c.budget.undeclared(stmts(body), "self")["self"] {
-		root.scope.param("self")
-	}
 	root.scope.visit(stmts(body)...)
 	if err := c.stmts(body, frame{scope: root.scope, fn: root, toplevel: true}); err != nil {
 		return nil, err
 	}
 	root.scope.finish()
-	for _, b := range order {
-		fn := &function{body: b.body}
-		b.fn, fn.scope = fn, c.newScope(fn, nil)
-		special := c.budget.undeclared(stmts(b.body), "self", "super")
-		if b.usesSelf = special["self"]; b.usesSelf {
-			b.selfRef = fn.scope.param("self").refFrom(fn)
-		}
-		if b.usesSuper = special["super"]; b.usesSuper {
-			b.superRef = fn.scope.param("super").refFrom(fn)
-		}
-		fn.scope.visit(stmts(b.body)...)
-		if err := c.stmts(b.body, frame{scope: fn.scope, fn: fn}); err != nil {
-			return nil, err
-		}
-		fn.scope.finish()
-	}
-	return t, nil
+	return &Template{root: root}, nil
 }
 
 func (c *compiler) newScope(fn *function, parent *scope) *scope {
@@ -114,7 +64,6 @@ func (c *compiler) stmts(list []stmt, f frame) error {
 func (c *compiler) stmt(s stmt, f frame) error {
 	switch s := s.(type) {
 	case *outputStmt:
-		s.escape = c.escape
 		for _, x := range s.items {
 			c.markFolded(x)
 		}
@@ -195,40 +144,11 @@ func (c *compiler) stmt(s stmt, f frame) error {
 			return err
 		}
 		s.scope.finish()
-	case *autoescapeStmt:
-		s.scope = c.newScope(f.fn, f.scope)
-		s.scope.visit(s.on)
-		s.scope.visit(stmts(s.body)...)
-		inner := f.inner(s.scope)
-		if err := c.expr(s.on, inner); err != nil {
-			return err
-		}
-		saved := c.escape
-		c.escape = escapeDynamic
-		if k, ok := s.on.(*constExpr); ok {
-			c.escape = escapeOff
-			if truth(k.v) {
-				c.escape = escapeOn
-			}
-		}
-		err := c.stmts(s.body, inner)
-		c.escape = saved
-		s.scope.finish()
-		return err
-	case *blockNode:
-		if s.scoped {
-			s.visible = c.visibleNames(f)
-		}
 	case *controlStmt:
 		if !f.loop {
 			name := map[control]string{ctlBreak: "break", ctlContinue: "continue"}[s.what]
 			return syntaxError(s.line, "'%s' outside loop", name)
 		}
-	case *loadStmt:
-		if s.what == "extends" && !f.toplevel {
-			return syntaxError(s.line, "cannot use extend from a non top-level scope")
-		}
-		return c.expr(s.template, f)
 	}
 	return nil
 }
@@ -289,26 +209,6 @@ func targetNames(x expr) []*nameExpr {
 	return nil
 }
 
-// visibleNames returns the variables visible to a scoped block: those assigned in the enclosing frames.
-func (c *compiler) visibleNames(f frame) []visibleName {
-	seen := map[string]bool{}
-	var list []visibleName
-	for s := f.scope; s != nil; s = s.parent {
-		var names []string
-		for n := range s.stores {
-			if c.budget.take(1) && !seen[n] {
-				seen[n] = true
-				names = append(names, n)
-			}
-		}
-		slices.Sort(names)
-		for _, n := range names {
-			list = append(list, visibleName{n, f.scope.find(n).refFrom(f.fn)})
-		}
-	}
-	return list
-}
-
 func (c *compiler) forStmt(s *forStmt, f frame) error {
 	fn := f.fn
 	if s.recursive {
@@ -319,9 +219,6 @@ func (c *compiler) forStmt(s *forStmt, f frame) error {
 	s.extended = s.recursive || c.budget.undeclared(stmts(s.body), "loop")["loop"]
 	var failed error
 	c.budget.each(s, func(n any) {
-		if b, ok := n.(*blockNode); ok && b.scoped {
-			s.extended = true
-		}
 		if x, ok := n.(*nameExpr); ok && x.use == useStore && x.name == "loop" && failed == nil {
 			failed = syntaxError(x.line, "can't assign to special loop variable in for-loop target")
 		}
@@ -470,8 +367,6 @@ func (c *compiler) expr(x expr, f frame) error {
 		}
 		x.ref = v.refFrom(f.fn)
 		return nil
-	case *concatExpr:
-		x.escape = c.escape
 	case *condExpr:
 		f = f.softened()
 	case *filterExpr:

@@ -61,7 +61,7 @@ func (d *Dict) Get(key string) (Value, bool) {
 	}
 	if d.index == nil {
 		for i, k := range d.keys {
-			if s, ok := text(k); ok && s == key {
+			if s, ok := k.(string); ok && s == key {
 				return d.values[i], true
 			}
 		}
@@ -139,8 +139,6 @@ func hashKey(v Value) (any, error) {
 	switch v := v.(type) {
 	case string:
 		return v, nil
-	case Markup:
-		return string(v), nil
 	case nil:
 		return noneKey{}, nil
 	case bool:

@@ -73,7 +73,6 @@ type Options struct {
 // Template is a compiled template.
 type Template struct {
 	root   *function
-	blocks map[string]*blockNode
 	levels int // depth of the tree
 }
 

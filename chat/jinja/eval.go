@@ -137,9 +137,6 @@ func (x *binExpr) eval(r *run, e *env) (Value, error) {
 }
 
 func (x *concatExpr) eval(r *run, e *env) (Value, error) {
-	if x.escape == escapeOn || x.escape == escapeDynamic {
-		return x.markup(r, e)
-	}
 	var b strings.Builder
 	for _, i := range x.items {
 		v, err := i.eval(r, e)
@@ -156,36 +153,6 @@ func (x *concatExpr) eval(r *run, e *env) (Value, error) {
 		b.WriteString(s)
 	}
 	return b.String(), nil
-}
-
-// markup joins as the reference's markup_join: as soon as one part is safe HTML, all others are escaped.
-func (x *concatExpr) markup(r *run, e *env) (Value, error) {
-	values, err := evalAll(r, e, x.items)
-	if err != nil {
-		return nil, err
-	}
-	safe := false
-	for _, v := range values {
-		_, ok := v.(Markup)
-		safe = safe || ok
-	}
-	parts := make([]string, len(values))
-	for i, v := range values {
-		if safe {
-			m, err := r.escapeValue(v)
-			if err != nil {
-				return nil, err
-			}
-			parts[i] = string(m)
-		} else if parts[i], err = r.str(v); err != nil {
-			return nil, err
-		}
-	}
-	s, err := r.join(parts, "")
-	if safe {
-		return Markup(s), err
-	}
-	return s, err
 }
 
 func (x *compareExpr) eval(r *run, e *env) (Value, error) {

@@ -15,13 +15,6 @@ func (s *outputStmt) exec(r *run, e *env) (control, error) {
 		if err != nil {
 			return ctlNext, atLine(err, s.lines[i])
 		}
-		if s.escape == escapeOn || s.escape == escapeDynamic && r.escape {
-			m, err := r.escapeValue(v)
-			if err != nil {
-				return ctlNext, atLine(err, s.lines[i])
-			}
-			v = m
-		}
 		t, err := r.str(v)
 		if err == nil {
 			err = r.write(t)
@@ -165,9 +158,6 @@ func (s *setBlock) exec(r *run, e *env) (control, error) {
 	if s.filter != nil {
 		v, err = r.filterText(s.filter, text, e)
 	}
-	if err == nil && r.escape {
-		v, err = r.markup(v)
-	}
 	if err == nil {
 		err = r.assign(s.target, v, e)
 	}
@@ -184,8 +174,6 @@ func (r *run) filterText(filter expr, text string, e *env) (Value, error) {
 		if in, err = r.filterText(f.x, text, e); err != nil {
 			return nil, err
 		}
-	} else if r.escape {
-		in = Markup(text)
 	}
 	return f.apply(r, in, e)
 }
@@ -205,7 +193,7 @@ func (s *filterStmt) exec(r *run, e *env) (control, error) {
 
 // writeText writes the result of a filter or call block, which must be a string: the reference does not convert it.
 func (r *run) writeText(v Value) error {
-	t, ok := text(v)
+	t, ok := v.(string)
 	if !ok {
 		return typeError("sequence item 0: expected str instance, %s found", typeName(v))
 	}
@@ -226,92 +214,6 @@ func (s *withStmt) exec(r *run, e *env) (control, error) {
 	return r.execAll(s.body, e)
 }
 
-func (s *autoescapeStmt) exec(r *run, e *env) (control, error) {
-	s.scope.prepare(e)
-	v, err := s.on.eval(r, e)
-	if err != nil {
-		return ctlNext, atLine(err, s.line)
-	}
-	saved := r.escape
-	r.escape = truth(v)
-	c, err := r.execAll(s.body, e)
-	r.escape = saved
-	return c, err
-}
-
 func (s *controlStmt) exec(*run, *env) (control, error) { return s.what, nil }
 
 func (s *generationStmt) exec(r *run, e *env) (control, error) { return s.call.exec(r, e) }
-
-// exec always fails: like the reference, the environment has no loader.
-func (s *loadStmt) exec(r *run, e *env) (control, error) {
-	_, err := s.template.eval(r, e)
-	if err == nil {
-		err = typeError("no loader for this environment specified: %s is not possible in a chat template", s.what)
-	}
-	return ctlNext, atLine(err, s.line)
-}
-
-func (b *blockNode) exec(r *run, e *env) (control, error) {
-	if b.required {
-		return ctlNext, atLine(raise("TemplateRuntimeError", "Required block '%s' not found", b.name), b.line)
-	}
-	ctx := e.ctx
-	if b.scoped {
-		if err := r.alloc(len(b.visible) * valueSize); err != nil {
-			return ctlNext, atLine(err, b.line)
-		}
-		local := map[string]Value{}
-		for _, v := range b.visible {
-			if x := *e.at(v.ref); x != missing {
-				local[v.name] = x
-			}
-		}
-		outer := e.ctx
-		ctx = &scopeContext{vars: map[string]Value{}, parent: func(name string) (Value, bool) {
-			if v, ok := local[name]; ok {
-				return v, true
-			}
-			v := outer.resolve(name)
-			return v, v != missing
-		}}
-	}
-	return ctlNext, r.runBlock(b, ctx)
-}
-
-func (r *run) runBlock(b *blockNode, ctx *scopeContext) error {
-	if err := r.enterCall(); err != nil {
-		return atLine(err, b.line)
-	}
-	defer r.leaveCall()
-	e, err := r.newEnv(b.fn, nil, ctx)
-	if err != nil {
-		return atLine(err, b.line)
-	}
-	if b.usesSelf {
-		*e.at(b.selfRef) = &selfRef{ctx}
-	}
-	if b.usesSuper {
-		*e.at(b.superRef) = undefinedHint("there is no parent block called '" + b.name + "'.")
-	}
-	b.fn.scope.prepare(e)
-	_, err = r.execAll(b.body, e)
-	return err
-}
-
-// selfRef is the value of self. Its items are the template's blocks.
-type selfRef struct{ ctx *scopeContext }
-
-// blockRef is a block as a callable value.
-type blockRef struct {
-	b   *blockNode
-	ctx *scopeContext
-}
-
-func (b *blockRef) call(r *run) (Value, error) {
-	text, _, err := r.capture(func() (control, error) { return ctlNext, r.runBlock(b.b, b.ctx) })
-	if err == nil && r.escape {
-		return Markup(text), nil
-	}
-	return text, err
-}

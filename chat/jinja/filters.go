@@ -24,12 +24,11 @@ func init() {
 	}
 	onText := func(name string, fn func(string) string) {
 		add(name, func(r *run, v []Value) (Value, error) {
-			soft, err := r.softText(v[0])
+			s, err := r.str(v[0])
 			if err != nil {
 				return nil, err
 			}
-			s, _ := text(soft)
-			return markupLike(soft, fn(s)), r.alloc(len(s))
+			return fn(s), r.alloc(len(s))
 		}, "s")
 	}
 	onText("upper", upper)
@@ -42,10 +41,6 @@ func init() {
 	for _, n := range []string{"default", "d"} {
 		add(n, filterDefault, "value", "default_value?", "boolean?")
 	}
-	for _, n := range []string{"escape", "e"} {
-		add(n, func(r *run, v []Value) (Value, error) { m, err := r.escapeValue(v[0]); return m, err }, "/s")
-	}
-	add("forceescape", filterForceEscape, "value")
 	add("filesizeformat", filterFileSize, "value", "binary?")
 	add("float", filterFloat, "value", "default?")
 	add("int", filterInt, "value", "default?", "base?")
@@ -58,33 +53,28 @@ func init() {
 	add("random", filterRandom, "seq")
 	add("replace", filterReplace, "s", "old", "new", "count?")
 	add("round", filterRound, "value", "precision?", "method?")
-	add("safe", func(r *run, v []Value) (Value, error) { return r.markup(v[0]) }, "value")
-	add("string", func(r *run, v []Value) (Value, error) { return r.softText(v[0]) }, "/s")
-	add("striptags", filterStripTags, "value")
+	for name, param := range map[string]string{"string": "/s", "safe": "value"} {
+		add(name, func(r *run, v []Value) (Value, error) { s, err := r.str(v[0]); return s, err }, param)
+	}
 	add("trim", filterTrim, "value", "chars?")
 	add("truncate", filterTruncate, "s", "length?", "killwords?", "end?", "leeway?")
 	add("urlencode", filterURLEncode, "value")
-	add("urlize", filterURLize, "value", "trim_url_limit?", "nofollow?", "target?", "rel?", "extra_schemes?")
 	add("wordcount", filterWordCount, "s")
 	add("wordwrap", filterWordWrap, "s", "width?", "break_long_words?", "wrapstring?", "break_on_hyphens?")
-	add("xmlattr", filterXMLAttr, "d", "autospace?")
 	add("tojson", filterToJSON, "x", "ensure_ascii?", "indent?", "separators?", "sort_keys?")
 	addSequenceFilters(add)
-}
-
-// softText is markupsafe's soft_str: it converts v to a string and keeps Markup.
-func (r *run) softText(v Value) (Value, error) {
-	if _, ok := text(v); ok {
-		return v, nil
+	// Their results are HTML. No chat template needs them.
+	for _, n := range []string{"e", "escape", "forceescape", "striptags", "urlize", "xmlattr"} {
+		filters[n] = unsupportedFeature("filter", n)
 	}
-	s, err := r.str(v)
-	return s, err
 }
 
-func (r *run) softString(v Value) (string, error) {
-	s, err := r.softText(v)
-	t, _ := text(s)
-	return t, err
+// unsupportedFeature stands for a filter, test or function of jinja2 that this package leaves out. It fails when it is
+// called.
+func unsupportedFeature(what, name string) *builtin {
+	return &builtin{name: name, fn: func(*run, *arguments) (Value, error) {
+		return nil, raise("TemplateRuntimeError", "the %s '%s' is not supported in chat templates", what, name)
+	}}
 }
 
 func optional(v, def Value) Value {
@@ -96,7 +86,7 @@ func optional(v, def Value) Value {
 
 // filterTitle capitalizes words. A word begins after white space, a hyphen or an opening bracket.
 func filterTitle(r *run, v []Value) (Value, error) {
-	s, err := r.softString(v[0])
+	s, err := r.str(v[0])
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +129,7 @@ func filterAbs(r *run, v []Value) (Value, error) {
 }
 
 func filterAttr(r *run, v []Value) (Value, error) {
-	name, ok := text(v[1])
+	name, ok := v[1].(string)
 	if !ok {
 		return nil, typeError("attribute name must be string, not '%s'", typeName(v[1]))
 	}
@@ -151,7 +141,7 @@ func filterAttr(r *run, v []Value) (Value, error) {
 }
 
 func filterCenter(r *run, v []Value) (Value, error) {
-	soft, err := r.softText(v[0])
+	s, err := r.str(v[0])
 	if err != nil {
 		return nil, err
 	}
@@ -159,9 +149,8 @@ func filterCenter(r *run, v []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := text(soft)
 	out, err := r.pad(s, width, " ", "center")
-	return markupLike(soft, out), err
+	return out, err
 }
 
 func filterDefault(r *run, v []Value) (Value, error) {
@@ -177,11 +166,6 @@ func filterDefault(r *run, v []Value) (Value, error) {
 		return optional(v[1], ""), nil
 	}
 	return v[0], nil
-}
-
-func filterForceEscape(r *run, v []Value) (Value, error) {
-	s, err := r.str(v[0])
-	return Markup(escapeHTML(s)), err
 }
 
 func filterFileSize(r *run, v []Value) (Value, error) {
@@ -217,7 +201,7 @@ func (r *run) toFloat(v Value) (float64, error) {
 	if u, ok := v.(*undefined); ok {
 		return 0, u.fail()
 	}
-	if s, ok := text(v); ok {
+	if s, ok := v.(string); ok {
 		return parseFloat(s)
 	}
 	if b, ok := v.(Bytes); ok {
@@ -299,13 +283,12 @@ func (r *run) toInt(v, base Value) (Value, error) {
 			return nil, err
 		}
 		return normInt(i), nil
-	case string, Markup:
+	case string:
 		b, err := clampInt(base)
 		if err != nil {
 			return nil, err
 		}
-		s, _ := text(x)
-		return parseInt(s, b)
+		return parseInt(x, b)
 	case Bytes:
 		return parseInt(string(x), 10)
 	}
@@ -359,7 +342,7 @@ func filterFormat(r *run, a *arguments) (Value, error) {
 	if len(a.pos) == 0 {
 		return nil, typeError("format() missing argument 'value'")
 	}
-	soft, err := r.softText(a.pos[0])
+	s, err := r.str(a.pos[0])
 	if err != nil {
 		return nil, err
 	}
@@ -374,13 +357,13 @@ func filterFormat(r *run, a *arguments) (Value, error) {
 		}
 		args = kw
 	}
-	return r.binary("%", soft, args)
+	return r.percent(s, args)
 }
 
 func filterIndent(r *run, v []Value) (Value, error) {
 	indent := ""
 	width := optional(v[1], int64(4))
-	if s, ok := text(width); ok {
+	if s, ok := width.(string); ok {
 		indent = s
 	} else {
 		n, err := clampInt(width)
@@ -391,12 +374,7 @@ func filterIndent(r *run, v []Value) (Value, error) {
 			return nil, err
 		}
 	}
-	if _, safe := v[0].(Markup); safe {
-		if _, ok := width.(string); ok {
-			indent = escapeHTML(indent)
-		}
-	}
-	s, ok := text(v[0])
+	s, ok := v[0].(string)
 	if !ok {
 		if u, is := v[0].(*undefined); is {
 			return nil, u.fail()
@@ -415,7 +393,7 @@ func filterIndent(r *run, v []Value) (Value, error) {
 		}
 	}
 	out, err := r.join(lines, "\n")
-	return markupLike(v[0], out), err
+	return out, err
 }
 
 func filterRandom(r *run, v []Value) (Value, error) {
@@ -437,9 +415,6 @@ func filterReplace(r *run, v []Value) (Value, error) {
 			return nil, err
 		}
 	}
-	if r.escape {
-		return r.replaceSafe(v, n)
-	}
 	var parts [3]string
 	for i := range parts {
 		var err error
@@ -451,34 +426,9 @@ func filterReplace(r *run, v []Value) (Value, error) {
 	return out, err
 }
 
-// replaceSafe is replace with autoescaping.
-func (r *run) replaceSafe(v []Value, n int64) (Value, error) {
-	_, s := v[0].(Markup)
-	_, old := v[1].(Markup)
-	_, repl := v[2].(Markup)
-	self, err := r.softText(v[0])
-	if err == nil && (old || repl && !s) {
-		var m Markup
-		m, err = r.escapeValue(v[0])
-		self = m
-	}
-	if err != nil {
-		return nil, err
-	}
-	o, err := r.softText(v[1])
-	if err != nil {
-		return nil, err
-	}
-	n2, err := r.softText(v[2])
-	if err != nil {
-		return nil, err
-	}
-	return replaceMethod(r, self, &arguments{pos: []Value{o, n2, n}})
-}
-
 func filterRound(r *run, v []Value) (Value, error) {
 	method := optional(v[2], "common")
-	name, _ := text(method)
+	name, _ := method.(string)
 	precision := optional(v[1], int64(0))
 	switch name {
 	case "common":
@@ -581,22 +531,13 @@ func roundRat(x *big.Rat) *big.Int {
 	return q
 }
 
-func filterStripTags(r *run, v []Value) (Value, error) {
+func filterTrim(r *run, v []Value) (Value, error) {
 	s, err := r.str(v[0])
 	if err != nil {
 		return nil, err
 	}
-	return stripTags(s), r.alloc(len(s))
-}
-
-func filterTrim(r *run, v []Value) (Value, error) {
-	soft, err := r.softText(v[0])
-	if err != nil {
-		return nil, err
-	}
-	s, _ := text(soft)
 	out, err := stripText(s, v[1], "strip")
-	return markupLike(soft, out), err
+	return out, err
 }
 
 func filterTruncate(r *run, v []Value) (Value, error) {
@@ -628,7 +569,7 @@ func filterTruncate(r *run, v []Value) (Value, error) {
 	if size <= n || size-n <= leeway {
 		return v[0], nil
 	}
-	s, ok := text(v[0])
+	s, ok := v[0].(string)
 	if !ok {
 		return nil, typeError("can only concatenate %s to %s", typeName(v[0]), typeName(v[0]))
 	}
@@ -638,5 +579,5 @@ func filterTruncate(r *run, v []Value) (Value, error) {
 			cut = cut[:at]
 		}
 	}
-	return r.add(markupLike(v[0], cut), optional(v[3], "..."))
+	return r.add(cut, optional(v[3], "..."))
 }

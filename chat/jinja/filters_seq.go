@@ -44,7 +44,7 @@ func attributeParts(attr Value) []Value {
 	if attr == missing || attr == nil {
 		return nil
 	}
-	s, ok := text(attr)
+	s, ok := attr.(string)
 	if !ok {
 		return []Value{attr}
 	}
@@ -83,7 +83,7 @@ func attrGetter(attr, def Value, fold bool) getter {
 }
 
 func ignoreCase(v Value) Value {
-	if s, ok := text(v); ok {
+	if s, ok := v.(string); ok {
 		return lower(s)
 	}
 	return v
@@ -262,7 +262,7 @@ func (r *run) sortBy(items []Value, key getter, reversed bool) ([]Value, error) 
 
 func filterDictSort(r *run, v []Value) (Value, error) {
 	pos := 0
-	switch by, _ := text(optional(v[2], "key")); by {
+	switch by, _ := optional(v[2], "key").(string); by {
 	case "key":
 	case "value":
 		pos = 1
@@ -314,7 +314,7 @@ func (r *run) reversed(v Value) (*iterator, error) {
 	case *Dict:
 		items, typ = x.keys, "dict_reversekeyiterator"
 	case *undefined:
-	case *dictView, *Range, string, Markup, Bytes:
+	case *dictView, *Range, string, Bytes:
 		var err error
 		if items, err = collect(r, x); err != nil {
 			return nil, err
@@ -339,13 +339,13 @@ func filterLast(r *run, v []Value) (Value, error) {
 	}
 	x, ok, err := it.step()
 	if ok || err != nil {
-		return markupLike(v[0], x), err
+		return x, err
 	}
 	return undefinedHint("No last item, sequence was empty."), nil
 }
 
 func filterReverse(r *run, v []Value) (Value, error) {
-	if _, ok := text(v[0]); ok {
+	if _, ok := v[0].(string); ok {
 		return r.slice(v[0], &slice{step: int64(-1)})
 	}
 	it, err := r.reversed(v[0])
@@ -435,30 +435,13 @@ func filterJoin(r *run, v []Value) (Value, error) {
 		}
 		items = picked
 	}
-	safe := false
-	if r.escape {
-		_, safe = optional(v[1], "").(Markup)
-		for _, x := range items {
-			_, ok := x.(Markup)
-			safe = safe || ok
-		}
-	}
 	parts := make([]string, len(items)+1)
 	for i, x := range append(slices.Clip(items), optional(v[1], "")) {
-		if safe {
-			m, err := r.escapeValue(x)
-			if err != nil {
-				return nil, err
-			}
-			parts[i] = string(m)
-		} else if parts[i], err = r.str(x); err != nil {
+		if parts[i], err = r.str(x); err != nil {
 			return nil, err
 		}
 	}
 	s, err := r.join(parts[:len(items)], parts[len(items)])
-	if safe {
-		return Markup(s), err
-	}
 	return s, err
 }
 
@@ -505,7 +488,7 @@ func filterSort(r *run, v []Value) (Value, error) {
 	}
 	fold := !isTrue(v[2])
 	attrs := []Value{v[3]}
-	if s, ok := text(v[3]); ok {
+	if s, ok := v[3].(string); ok {
 		attrs = nil
 		for _, a := range strings.Split(s, ",") {
 			attrs = append(attrs, a)
@@ -530,7 +513,7 @@ func filterSort(r *run, v []Value) (Value, error) {
 
 func filterSum(r *run, v []Value) (Value, error) {
 	total := optional(v[2], int64(0))
-	if _, ok := text(total); ok {
+	if _, ok := total.(string); ok {
 		return nil, typeError("sum() can't sum strings [use ''.join(seq) instead]")
 	}
 	it, err := iterate(v[0])
@@ -622,7 +605,7 @@ func (r *run) lazy(name string, value Value, prepare func() (func(Value) (Value,
 
 // named calls the filter or test with this name.
 func (r *run) named(table map[string]*builtin, what string, name, v Value, rest []Value, a *arguments) (Value, error) {
-	s, ok := text(name)
+	s, ok := name.(string)
 	b := table[s]
 	if !ok || b == nil {
 		if _, err := hashKey(name); err != nil {

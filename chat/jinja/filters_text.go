@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -23,7 +22,7 @@ func digitValue(c rune) int {
 func isWordRune(c rune) bool { return c == '_' || isAlnum(c) }
 
 func filterWordCount(r *run, v []Value) (Value, error) {
-	s, err := r.softString(v[0])
+	s, err := r.str(v[0])
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +39,7 @@ func filterWordCount(r *run, v []Value) (Value, error) {
 }
 
 func filterURLEncode(r *run, v []Value) (Value, error) {
-	if s, ok := text(v[0]); ok {
+	if s, ok := v[0].(string); ok {
 		return quoteURL(s, "/"), r.alloc(3 * len(s))
 	}
 	var pairs []Value
@@ -99,176 +98,6 @@ func quoteURL(s, safe string) string {
 	return b.String()
 }
 
-func filterXMLAttr(r *run, v []Value) (Value, error) {
-	d, ok := v[0].(*Dict)
-	if !ok {
-		if u, is := v[0].(*undefined); is {
-			return nil, u.fail()
-		}
-		return nil, raise("AttributeError", "'%s' object has no attribute 'items'", typeName(v[0]))
-	}
-	var parts []string
-	for i, k := range d.keys {
-		x := d.values[i]
-		if _, is := x.(*undefined); is || x == nil {
-			continue
-		}
-		name, ok := text(k)
-		if !ok {
-			return nil, typeError("expected string or bytes-like object, got '%s'", typeName(k))
-		}
-		if strings.ContainsAny(name, " \t\n\r\f\v/>=") {
-			return nil, valueError("Invalid character in attribute name: %s", quote(name))
-		}
-		value, err := r.escapeValue(x)
-		if err != nil {
-			return nil, err
-		}
-		key, _ := r.escapeValue(k)
-		parts = append(parts, string(key)+`="`+string(value)+`"`)
-	}
-	s, err := r.join(parts, " ")
-	if s != "" && (v[1] == missing || truth(v[1])) {
-		s = " " + s
-	}
-	if r.escape {
-		return Markup(s), err
-	}
-	return s, err
-}
-
-// Patterns of links for urlize.
-var (
-	httpLink = regexp.MustCompile(`(?i)^((https?://|www\.)(([\w%-]+\.)+)?([a-z]{2,63}|xn--[\w%]{2,59})` +
-		`|([\w%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)` +
-		`|(https?://)((([\d]{1,3})(\.[\d]{1,3}){3})|(\[([\da-f]{0,4}:){2}([\da-f]{0,4}:?){1,6}\])))` +
-		`(?::[\d]{1,5})?(?:[/?#]\S*)?$`)
-	mailLink   = regexp.MustCompile(`^\S+@\w[\w.-]*\.\w+$`)
-	linkHead   = regexp.MustCompile(`^([(<]|&lt;)+`)
-	linkTail   = regexp.MustCompile(`([)>.,\n]|&gt;)+$`)
-	linkScheme = regexp.MustCompile(`^([\w.+-]{2,}:(/){0,2})$`)
-)
-
-func filterURLize(r *run, v []Value) (Value, error) {
-	limit := int64(-1)
-	if v[1] != missing && v[1] != nil {
-		var err error
-		if limit, err = clampInt(v[1]); err != nil {
-			return nil, err
-		}
-	}
-	rel := map[string]bool{"noopener": true}
-	if v[4] != missing && v[4] != nil {
-		s, err := needText(v[4], "rel")
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range splitSpace(s, -1) {
-			rel[w] = true
-		}
-	}
-	if isTrue(v[2]) {
-		rel["nofollow"] = true
-	}
-	var words []string
-	for w := range rel {
-		words = append(words, w)
-	}
-	slices.Sort(words)
-	attrs := ` rel="` + escapeHTML(strings.Join(words, " ")) + `"`
-	if v[3] != missing && truth(v[3]) {
-		m, err := r.escapeValue(v[3])
-		if err != nil {
-			return nil, err
-		}
-		attrs += ` target="` + string(m) + `"`
-	}
-	var schemes []string
-	if v[5] != missing && v[5] != nil {
-		items, err := collect(r, v[5])
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range items {
-			s, err := needText(x, "scheme")
-			if err != nil {
-				return nil, err
-			}
-			if !linkScheme.MatchString(s) {
-				return nil, raise("FilterArgumentError", "%s is not a valid URI scheme prefix.", quote(s))
-			}
-			schemes = append(schemes, s)
-		}
-	}
-	escaped, err := r.escapeValue(v[0])
-	if err != nil {
-		return nil, err
-	}
-	r.work(len(escaped))
-	var b strings.Builder
-	for s := string(escaped); s != ""; {
-		n := strings.IndexFunc(s, isSpace)
-		if n < 0 {
-			n = len(s)
-		}
-		b.WriteString(linkWord(s[:n], attrs, limit, schemes))
-		s = s[n:]
-		space := len(s) - len(strings.TrimLeftFunc(s, isSpace))
-		b.WriteString(s[:space])
-		s = s[space:]
-		if err := r.alloc(2*n + 100); err != nil {
-			return nil, err
-		}
-	}
-	if r.escape {
-		return Markup(b.String()), nil
-	}
-	return b.String(), nil
-}
-
-// linkWord turns a word into a link if it looks like one.
-func linkWord(word, attrs string, limit int64, schemes []string) string {
-	head := linkHead.FindString(word)
-	middle, tail := word[len(head):], ""
-	if at := linkTail.FindStringIndex(middle); at != nil {
-		middle, tail = middle[:at[0]], middle[at[0]:]
-	}
-	for _, p := range [][2]string{{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}} {
-		starts := strings.Count(middle, p[0])
-		if starts <= strings.Count(middle, p[1]) {
-			continue
-		}
-		for range min(starts, strings.Count(tail, p[1])) {
-			at := strings.Index(tail, p[1]) + len(p[1])
-			middle, tail = middle+tail[:at], tail[at:]
-		}
-	}
-	shown := middle
-	if limit >= 0 && int64(runeCount(shown)) > limit {
-		shown = substring(shown, 0, int(limit)) + "..."
-	}
-	switch {
-	case httpLink.MatchString(middle):
-		to := middle
-		if !strings.HasPrefix(middle, "https://") && !strings.HasPrefix(middle, "http://") {
-			to = "https://" + middle
-		}
-		middle = `<a href="` + to + `"` + attrs + `>` + shown + `</a>`
-	case strings.HasPrefix(middle, "mailto:") && mailLink.MatchString(middle[7:]):
-		middle = `<a href="` + middle + `">` + middle[7:] + `</a>`
-	case strings.Contains(middle, "@") && !strings.HasPrefix(middle, "www.") && !strings.HasPrefix(middle, "@") &&
-		!strings.Contains(middle, ":") && mailLink.MatchString(middle):
-		middle = `<a href="mailto:` + middle + `">` + middle + `</a>`
-	default:
-		for _, s := range schemes {
-			if middle != s && strings.HasPrefix(middle, s) {
-				middle = `<a href="` + middle + `"` + attrs + `>` + middle + `</a>`
-			}
-		}
-	}
-	return head + middle + tail
-}
-
 func filterWordWrap(r *run, v []Value) (Value, error) {
 	width, err := needInt(v[1], 79)
 	if err != nil {
@@ -280,7 +109,7 @@ func filterWordWrap(r *run, v []Value) (Value, error) {
 			return nil, err
 		}
 	}
-	s, ok := text(v[0])
+	s, ok := v[0].(string)
 	if !ok {
 		if u, is := v[0].(*undefined); is {
 			return nil, u.fail()

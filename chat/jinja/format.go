@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// percent returns Python's s % args. With safe, arguments are escaped and the result is Markup.
-func (r *run) percent(s string, args Value, safe bool) (Value, error) {
+// percent returns Python's s % args.
+func (r *run) percent(s string, args Value) (Value, error) {
 	var list []Value
 	mapping, _ := args.(*Dict)
 	single := false
@@ -135,7 +135,7 @@ func (r *run) percent(s string, args Value, safe bool) (Value, error) {
 		if left {
 			spec.align, zero = '<', false
 		}
-		t, err := r.percentVerb(&spec, c, value, zero, safe)
+		t, err := r.percentVerb(&spec, c, value, zero)
 		if err != nil {
 			return nil, err
 		}
@@ -153,9 +153,6 @@ func (r *run) percent(s string, args Value, safe bool) (Value, error) {
 	if err := r.alloc(b.Len()); err != nil {
 		return nil, err
 	}
-	if safe {
-		return Markup(b.String()), nil
-	}
 	return b.String(), nil
 }
 
@@ -163,17 +160,14 @@ func (r *run) percent(s string, args Value, safe bool) (Value, error) {
 // neither a string nor a tuple.
 func isMappingLike(v Value) bool {
 	switch v.(type) {
-	case *Dict, *List, *Range, *selfRef, Bytes, *undefined:
+	case *Dict, *List, *Range, Bytes, *undefined:
 		return true
 	}
 	return false
 }
 
-func (r *run) percentVerb(spec *formatSpec, c rune, v Value, zero, safe bool) (string, error) {
+func (r *run) percentVerb(spec *formatSpec, c rune, v Value, zero bool) (string, error) {
 	textual := func(t string) (string, error) {
-		if safe {
-			t = escapeHTML(t)
-		}
 		if spec.precision >= 0 {
 			t = substring(t, 0, int(min(spec.precision, int64(runeCount(t)))))
 		}
@@ -185,9 +179,6 @@ func (r *run) percentVerb(spec *formatSpec, c rune, v Value, zero, safe bool) (s
 	switch c {
 	case 's', 'r', 'a':
 		spec.fill, spec.align = " ", map[bool]byte{true: '>', false: spec.align}[spec.align == '=']
-		if m, ok := v.(Markup); ok && c == 's' {
-			return r.align(string(m), spec)
-		}
 		t, err := r.str(v)
 		if c != 's' {
 			t, err = r.repr(v)
@@ -202,7 +193,7 @@ func (r *run) percentVerb(spec *formatSpec, c rune, v Value, zero, safe bool) (s
 	case 'c':
 		spec.fill = " "
 		spec.align = map[bool]byte{true: '>', false: spec.align}[spec.align == '=']
-		if t, ok := text(v); ok {
+		if t, ok := v.(string); ok {
 			if runeCount(t) != 1 {
 				return "", typeError("%%c requires int or char")
 			}
@@ -574,7 +565,7 @@ func (r *run) format(v Value, spec string) (string, error) {
 	if spec == "" {
 		return r.str(v)
 	}
-	_, isText := text(v)
+	_, isText := v.(string)
 	if !isText && !isNumber(v) {
 		return "", typeError("unsupported format string passed to %s.__format__", typeName(v))
 	}
@@ -623,7 +614,7 @@ func (r *run) format(v Value, spec string) (string, error) {
 }
 
 func (r *run) formatText(v Value, f *formatSpec) (string, error) {
-	s, _ := text(v)
+	s, _ := v.(string)
 	switch {
 	case f.verb != 0 && f.verb != 's':
 		return "", valueError("Unknown format code '%c' for object of type 'str'", f.verb)

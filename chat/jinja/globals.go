@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"math/rand/v2"
 	"strings"
 )
 
@@ -38,7 +37,7 @@ func init() {
 			}
 			return &joiner{sep: optional(v[0], ", ")}, nil
 		}),
-		"lipsum": fn("lipsum", lipsum),
+		"lipsum": unsupportedFeature("function", "lipsum"),
 		"raise_exception": fn("raise_exception", func(r *run, a *arguments) (Value, error) {
 			v, err := a.bind("raise_exception", "message")
 			if err != nil {
@@ -148,7 +147,7 @@ func makeNamespace(r *run, a *arguments) (Value, error) {
 		return nil, err
 	}
 	for _, k := range d.keys {
-		if s, ok := text(k); ok && strings.HasPrefix(s, "_") {
+		if s, ok := k.(string); ok && strings.HasPrefix(s, "_") {
 			return nil, raise("SecurityError", "underscore-prefixed attributes cannot be stored on a namespace, but got '%s'", s)
 		}
 	}
@@ -200,69 +199,4 @@ func (j *joiner) next() Value {
 		return ""
 	}
 	return j.sep
-}
-
-const loremWords = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut " +
-	"labore et dolore magna aliqua enim ad minim veniam quis nostrud exercitation ullamco laboris nisi aliquip ex ea " +
-	"commodo consequat duis aute irure in reprehenderit voluptate velit esse cillum fugiat nulla pariatur excepteur " +
-	"sint occaecat cupidatat non proident sunt culpa qui officia deserunt mollit anim id est laborum"
-
-// lipsum returns n paragraphs of placeholder text, each of min to max-1 words.
-func lipsum(r *run, a *arguments) (Value, error) {
-	v, err := a.bind("generate_lorem_ipsum", "n?", "html?", "min?", "max?")
-	if err != nil {
-		return nil, err
-	}
-	n, err := needInt(v[0], 5)
-	if err != nil {
-		return nil, err
-	}
-	minWords, err := needInt(v[2], 20)
-	if err != nil {
-		return nil, err
-	}
-	maxWords, err := needInt(v[3], 100)
-	if err != nil {
-		return nil, err
-	}
-	if minWords >= maxWords {
-		return nil, valueError("empty range for randrange()")
-	}
-	words := strings.Fields(loremWords)
-	html := v[1] == missing || truth(v[1])
-	var paragraphs []string
-	for range n {
-		if err := r.tick(); err != nil {
-			return nil, err
-		}
-		count := minWords + rand.Int64N(maxWords-minWords)
-		if err := r.allocTimes(12, max(count, 0)); err != nil {
-			return nil, err
-		}
-		var p []string
-		capital := true
-		for i := range count {
-			w := words[rand.IntN(len(words))]
-			if capital {
-				w, capital = capitalize(w), false
-			}
-			if i == count-1 {
-				w += "."
-			} else if rand.IntN(10) == 0 {
-				w, capital = w+".", true
-			} else if rand.IntN(8) == 0 {
-				w += ","
-			}
-			p = append(p, w)
-		}
-		t := strings.Join(p, " ")
-		if html {
-			t = "<p>" + t + "</p>"
-		}
-		paragraphs = append(paragraphs, t)
-	}
-	if html {
-		return Markup(strings.Join(paragraphs, "\n")), nil
-	}
-	return strings.Join(paragraphs, "\n\n"), nil
 }

@@ -71,8 +71,6 @@ func iterate(v Value) (*iterator, error) {
 		return sliceIter(v.Items), nil
 	case string:
 		return runeIter(v, func(s string) Value { return s }), nil
-	case Markup:
-		return runeIter(string(v), func(s string) Value { return s }), nil
 	case Bytes:
 		return countIter(len(v), func(i int) Value { return int64(v[i]) }), nil
 	case *Dict:

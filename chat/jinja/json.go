@@ -277,7 +277,7 @@ func filterToJSON(r *run, v []Value) (Value, error) {
 	e := &jsonEncoder{r: r, ascii: isTrue(v[1]), sort: isTrue(v[4]), item: ", ", key: ": "}
 	if v[2] != missing && v[2] != nil {
 		e.item, e.pretty = ",", true
-		if s, ok := text(v[2]); ok {
+		if s, ok := v[2].(string); ok {
 			e.indent = s
 		} else {
 			n, err := clampInt(v[2])
@@ -344,8 +344,6 @@ func (e *jsonEncoder) value(v Value, depth int) error {
 		e.b.WriteString(jsonFloat(x))
 	case string:
 		e.quote(x)
-	case Markup:
-		e.quote(string(x))
 	case *List:
 		return e.array(x.Items, depth)
 	case *Tuple:
@@ -429,8 +427,6 @@ func (e *jsonEncoder) object(d *Dict, depth int) error {
 		switch k := d.keys[i.(int64)].(type) {
 		case string:
 			e.quote(k)
-		case Markup:
-			e.quote(string(k))
 		case nil, bool, int64, *big.Int, float64:
 			e.b.WriteByte('"')
 			if err := e.value(k, depth+1); err != nil {

@@ -56,8 +56,6 @@ func Size(v Value) int64 {
 	switch v := v.(type) {
 	case string:
 		n += int64(len(v))
-	case Markup:
-		n += int64(len(v))
 	case Bytes:
 		n += int64(len(v))
 	case *big.Int:

@@ -163,16 +163,13 @@ func (s *forStmt) exec(r *run, e *env) (control, error) {
 			return nil, atLine(err, s.line)
 		}
 		text, _, err := r.capture(func() (control, error) { return s.loop(r, items, inner, depth, recurse) })
-		if err == nil && r.escape {
-			return Markup(text), nil
-		}
 		return text, err
 	}
 	out, err := recurse(v, 0)
 	if err != nil {
 		return ctlNext, err
 	}
-	t, _ := text(out)
+	t, _ := out.(string)
 	return ctlNext, atLine(r.write(t), s.line)
 }
 

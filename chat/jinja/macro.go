@@ -114,8 +114,5 @@ func (m *macro) call(r *run, a *arguments) (Value, error) {
 		*p = &undefined{hint: "parameter '" + arg.name + "' was not provided", obj: missing, name: arg.name}
 	}
 	text, _, err := r.capture(func() (control, error) { return r.execAll(d.body, e) })
-	if err == nil && r.escape {
-		return Markup(text), nil
-	}
 	return text, err
 }

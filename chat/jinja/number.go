@@ -93,11 +93,10 @@ func unsupported(op string, l, r Value) error {
 
 // binary returns Python's l op r.
 func (r *run) binary(op string, a, b Value) (Value, error) {
-	// In the reference, a Markup on the left is evaluated before an undefined on the right. Both orders fail.
 	if u, ok := a.(*undefined); ok {
 		return nil, u.fail()
 	}
-	_, percent := text(a)
+	s, percent := a.(string)
 	if u, ok := b.(*undefined); ok && !(op == "%" && percent) {
 		return nil, u.fail()
 	}
@@ -110,11 +109,8 @@ func (r *run) binary(op string, a, b Value) (Value, error) {
 	case "*":
 		return r.multiply(a, b)
 	case "%":
-		switch a := a.(type) {
-		case string:
-			return r.percent(a, b, false)
-		case Markup:
-			return r.percent(string(a), b, true)
+		if percent {
+			return r.percent(s, b)
 		}
 	}
 	return nil, unsupported(op, a, b)
@@ -123,26 +119,13 @@ func (r *run) binary(op string, a, b Value) (Value, error) {
 func (r *run) add(a, b Value) (Value, error) {
 	switch x := a.(type) {
 	case string:
-		switch y := b.(type) {
-		case string:
+		if y, ok := b.(string); ok {
 			if err := r.alloc(len(x) + len(y)); err != nil {
 				return nil, err
 			}
 			return x + y, nil
-		case Markup:
-			s, err := r.join([]string{escapeHTML(x), string(y)}, "")
-			return Markup(s), err
 		}
 		return nil, typeError("can only concatenate str (not \"%s\") to str", typeName(b))
-	case Markup:
-		if s, ok := b.(string); ok {
-			s, err := r.join([]string{string(x), escapeHTML(s)}, "")
-			return Markup(s), err
-		}
-		if s, ok := b.(Markup); ok {
-			s, err := r.join([]string{string(x), string(s)}, "")
-			return Markup(s), err
-		}
 	case Bytes:
 		if y, ok := b.(Bytes); ok {
 			s, err := r.join([]string{string(x), string(y)}, "")
@@ -179,7 +162,7 @@ func (r *run) multiply(a, b Value) (Value, error) {
 	}
 	if _, ok := integer(times); !ok {
 		switch seq.(type) {
-		case string, Markup, *List, *Tuple, Bytes:
+		case string, *List, *Tuple, Bytes:
 			return nil, typeError("can't multiply sequence by non-int of type '%s'", typeName(times))
 		}
 		return nil, unsupported("*", a, b)
@@ -193,9 +176,6 @@ func (r *run) multiply(a, b Value) (Value, error) {
 	case string:
 		t, err := r.repeat(s, n)
 		return t, err
-	case Markup:
-		t, err := r.repeat(string(s), n)
-		return Markup(t), err
 	case Bytes:
 		t, err := r.repeat(string(s), n)
 		return Bytes(t), err

@@ -18,7 +18,7 @@ type parser struct {
 	depth int
 	tags  []string
 	ends  [][]string
-	named int // number of macros, calls and blocks
+	named int // number of macros and calls
 	ctx   context.Context
 }
 
@@ -204,9 +204,9 @@ func (p *parser) parseStatement() (s stmt, err error) {
 	p.tags = append(p.tags, t.text)
 	defer func() { p.tags = p.tags[:len(p.tags)-1] }()
 	switch t.text {
-	case "macro", "call", "block", "generation":
+	case "macro", "call", "generation":
 		if p.named++; p.named > limits.TemplateDefinitions {
-			return nil, atLine(limitError("more than %d macros, calls and blocks", limits.TemplateDefinitions), t.line)
+			return nil, atLine(limitError("more than %d macros and calls", limits.TemplateDefinitions), t.line)
 		}
 	}
 	switch t.text {
@@ -224,10 +224,6 @@ func (p *parser) parseStatement() (s stmt, err error) {
 		return p.parseFilterBlock()
 	case "with":
 		return p.parseWith()
-	case "autoescape":
-		return p.parseAutoescape()
-	case "block":
-		return p.parseBlockTag()
 	case "print":
 		return p.parsePrint()
 	case "generation":
@@ -238,8 +234,8 @@ func (p *parser) parseStatement() (s stmt, err error) {
 	case "continue":
 		p.next()
 		return &controlStmt{ctlContinue, t.line}, nil
-	case "include", "import", "from", "extends":
-		return p.parseLoad()
+	case "autoescape", "block", "extends", "from", "import", "include":
+		return nil, syntaxError(t.line, "the tag '%s' is not supported in chat templates", t.text)
 	}
 	p.tags = p.tags[:len(p.tags)-1]
 	err = p.missingTag(t.text)
@@ -444,49 +440,6 @@ func (p *parser) parseWith() (stmt, error) {
 	return s, err
 }
 
-func (p *parser) parseAutoescape() (stmt, error) {
-	s := &autoescapeStmt{line: p.next().line}
-	var err error
-	if s.on, err = p.parseExpr(true); err != nil {
-		return nil, err
-	}
-	s.body, err = p.parseBlock(true, "endautoescape")
-	return s, err
-}
-
-func (p *parser) parseBlockTag() (stmt, error) {
-	b := &blockNode{line: p.next().line}
-	name, err := p.expectName()
-	if err != nil {
-		return nil, err
-	}
-	b.name = name.text
-	b.scoped = p.skipName("scoped")
-	b.required = p.skipName("required")
-	if p.cur().is("-") {
-		return nil, syntaxError(b.line, "block names may not contain hyphens, use an underscore instead")
-	}
-	if b.body, err = p.parseBlock(true, "endblock"); err != nil {
-		return nil, err
-	}
-	if b.required {
-		for _, s := range b.body {
-			o, ok := s.(*outputStmt)
-			for i := 0; ok && i < len(o.items); i++ {
-				var d *dataExpr
-				if d, ok = o.items[i].(*dataExpr); ok {
-					ok = strings.TrimFunc(d.text, isSpace) == ""
-				}
-			}
-			if !ok {
-				return nil, syntaxError(b.line, "required blocks can only contain comments or whitespace")
-			}
-		}
-	}
-	p.skipName(b.name)
-	return b, nil
-}
-
 func (p *parser) parsePrint() (stmt, error) {
 	line := p.next().line
 	out := &outputStmt{}
@@ -503,74 +456,4 @@ func (p *parser) parsePrint() (stmt, error) {
 		out.items, out.lines = append(out.items, x), append(out.lines, line)
 	}
 	return out, nil
-}
-
-// parseLoad parses the tags that load other templates.
-func (p *parser) parseLoad() (stmt, error) {
-	t := p.next()
-	s := &loadStmt{what: t.text, line: t.line}
-	var err error
-	if s.template, err = p.parseExpr(true); err != nil {
-		return nil, err
-	}
-	context := func() bool {
-		if (p.cur().name("with") || p.cur().name("without")) && p.look().name("context") {
-			p.next()
-			p.next()
-			return true
-		}
-		return false
-	}
-	switch s.what {
-	case "include":
-		if p.cur().name("ignore") && p.look().name("missing") {
-			p.next()
-			p.next()
-			s.ignoreMissing = true
-		}
-		context()
-	case "import":
-		if !p.skipName("as") {
-			return nil, p.unexpected("as")
-		}
-		x, err := p.parseTarget(targetOptions{nameOnly: true})
-		if err != nil {
-			return nil, err
-		}
-		s.stores = append(s.stores, x.(*nameExpr).name)
-		context()
-	case "from":
-		if !p.skipName("import") {
-			return nil, p.unexpected("import")
-		}
-		for {
-			if len(s.stores) > 0 {
-				if err := p.expectOp(","); err != nil {
-					return nil, err
-				}
-			}
-			if context() {
-				break
-			}
-			x, err := p.parseTarget(targetOptions{nameOnly: true})
-			if err != nil {
-				return nil, err
-			}
-			name := x.(*nameExpr).name
-			if strings.HasPrefix(name, "_") {
-				return nil, syntaxError(t.line, "names starting with an underline can not be imported")
-			}
-			if p.skipName("as") {
-				if x, err = p.parseTarget(targetOptions{nameOnly: true}); err != nil {
-					return nil, err
-				}
-				name = x.(*nameExpr).name
-			}
-			s.stores = append(s.stores, name)
-			if context() || !p.cur().is(",") {
-				break
-			}
-		}
-	}
-	return s, nil
 }

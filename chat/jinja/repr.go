@@ -19,8 +19,6 @@ func (r *run) str(v Value) (string, error) {
 	switch v := v.(type) {
 	case string:
 		return v, nil
-	case Markup:
-		return string(v), nil
 	case *undefined:
 		return "", nil
 	}
@@ -74,8 +72,6 @@ func (p *printer) print(v Value) error {
 		p.b.WriteString(floatRepr(v))
 	case string:
 		p.b.WriteString(quote(v))
-	case Markup:
-		p.b.WriteString("Markup(" + quote(string(v)) + ")")
 	case Bytes:
 		p.b.WriteString(quoteBytes(string(v)))
 	case *List:
@@ -132,8 +128,6 @@ func (p *printer) print(v Value) error {
 			return err
 		}
 		fmt.Fprintf(&p.b, "<LoopContext %d/%d>", v.index0+1, n)
-	case *selfRef:
-		p.b.WriteString("<TemplateReference None>")
 	case *slice:
 		return p.items("slice(", []Value{v.start, v.stop, v.step}, ")")
 	case *iterator:

@@ -26,8 +26,7 @@ type run struct {
 	depth    int
 	maxDepth int // limit of depth
 	out      *output
-	nested   int  // number of open captures
-	escape   bool // eval_ctx.autoescape of the reference
+	nested   int // number of open captures
 }
 
 // output collects the text of the template or of a captured block.
@@ -107,9 +106,6 @@ func (t *Template) render(ctx context.Context, vars *Dict, o Options) (text stri
 	e, err := r.newEnv(t.root, nil, root)
 	if err != nil {
 		return "", err
-	}
-	if v := t.root.scope.refs["self"]; v != nil && t.root.scope.loads[v].kind == loadParam {
-		e.vars[v.slot] = &selfRef{root}
 	}
 	t.root.scope.prepare(e)
 	if _, err := r.execAll(t.root.body, e); err != nil {

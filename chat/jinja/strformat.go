@@ -24,10 +24,9 @@ func formatMapMethod(r *run, self Value, a *arguments) (Value, error) {
 
 func (r *run) strFormat(self Value, pos []Value, named Value) (Value, error) {
 	f := &fieldFormatter{r: r, pos: pos, named: named}
-	_, f.safe = self.(Markup)
-	s, _ := text(self)
+	s, _ := self.(string)
 	out, err := f.format(s, 2)
-	return markupLike(self, out), err
+	return out, err
 }
 
 // fieldFormatter formats a format string. It reads attributes and items through the sandbox.
@@ -35,7 +34,6 @@ type fieldFormatter struct {
 	r      *run
 	pos    []Value
 	named  Value
-	safe   bool
 	auto   int // next automatic field number
 	manual bool
 }
@@ -147,16 +145,6 @@ func (f *fieldFormatter) field(s string, depth int) (string, error) {
 	}
 	if spec, err = f.format(spec, depth-1); err != nil {
 		return "", err
-	}
-	if f.safe {
-		if m, ok := v.(Markup); ok {
-			if spec != "" {
-				return "", valueError("format specification for Markup is not supported")
-			}
-			return string(m), nil
-		}
-		t, err := f.r.format(v, spec)
-		return escapeHTML(t), err
 	}
 	return f.r.format(v, spec)
 }

@@ -2,14 +2,13 @@ package jinja
 
 import (
 	"fmt"
-	"html"
 	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// strMethods are the methods of str. On Markup they return Markup where markupsafe's methods do.
+// strMethods are the methods of str.
 var strMethods map[string]method
 
 func init() {
@@ -18,11 +17,11 @@ func init() {
 			if _, err := a.bind(name); err != nil {
 				return nil, err
 			}
-			s, _ := text(self)
+			s, _ := self.(string)
 			if err := r.alloc(len(s)); err != nil {
 				return nil, err
 			}
-			return markupLike(self, fn(s)), nil
+			return fn(s), nil
 		}
 	}
 	strMethods = map[string]method{
@@ -79,44 +78,9 @@ func init() {
 	}
 }
 
-// markupMethods are the methods of Markup that str does not have.
-var markupMethods = map[string]method{
-	"unescape":  onMarkup("unescape", html.UnescapeString),
-	"striptags": onMarkup("striptags", stripTags),
-}
-
-func onMarkup(name string, fn func(string) string) method {
-	return func(r *run, self Value, a *arguments) (Value, error) {
-		if _, err := a.bind(name); err != nil {
-			return nil, err
-		}
-		s, _ := text(self)
-		return fn(s), r.alloc(len(s))
-	}
-}
-
-// markupLike converts strings in v to Markup if self is Markup.
-func markupLike(self, v Value) Value {
-	if _, ok := self.(Markup); ok {
-		switch v := v.(type) {
-		case string:
-			return Markup(v)
-		case *List:
-			for i := range v.Items {
-				v.Items[i] = markupLike(self, v.Items[i])
-			}
-		case *Tuple:
-			for i := range v.Items {
-				v.Items[i] = markupLike(self, v.Items[i])
-			}
-		}
-	}
-	return v
-}
-
 // needText returns an argument that must be a string.
 func needText(v Value, what string) (string, error) {
-	s, ok := text(v)
+	s, ok := v.(string)
 	if !ok {
 		return "", typeError("%s must be str, not %s", what, typeName(v))
 	}
@@ -159,9 +123,9 @@ func justify(name string) method {
 				return nil, typeError("The fill character must be exactly one character long")
 			}
 		}
-		s, _ := text(self)
+		s, _ := self.(string)
 		out, err := r.pad(s, width, fill, name)
-		return markupLike(self, out), err
+		return out, err
 	}
 }
 
@@ -199,13 +163,13 @@ func zfill(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := text(self)
+	s, _ := self.(string)
 	sign := ""
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		sign, s = s[:1], s[1:]
 	}
 	out, err := r.pad(s, max(width, 0)-int64(len(sign)), "0", "rjust")
-	return markupLike(self, sign+out), err
+	return sign + out, err
 }
 
 func strip(name string) method {
@@ -214,16 +178,16 @@ func strip(name string) method {
 		if err != nil {
 			return nil, err
 		}
-		s, _ := text(self)
+		s, _ := self.(string)
 		out, err := stripText(s, v[0], name)
-		return markupLike(self, out), err
+		return out, err
 	}
 }
 
 func stripText(s string, chars Value, how string) (string, error) {
 	cut := isSpace
 	if chars != missing && chars != nil {
-		set, ok := text(chars)
+		set, ok := chars.(string)
 		if !ok {
 			return "", typeError("strip arg must be None or str")
 		}
@@ -248,7 +212,7 @@ func split(name string) method {
 		if err != nil {
 			return nil, err
 		}
-		s, _ := text(self)
+		s, _ := self.(string)
 		var parts []string
 		if v[0] == missing || v[0] == nil {
 			if name == "split" {
@@ -273,7 +237,7 @@ func split(name string) method {
 			}
 		}
 		list, err := r.texts(parts)
-		return markupLike(self, list), err
+		return list, err
 	}
 }
 
@@ -282,9 +246,9 @@ func splitLinesMethod(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := text(self)
+	s, _ := self.(string)
 	list, err := r.texts(splitLines(s, v[0] != missing && truth(v[0])))
-	return markupLike(self, list), err
+	return list, err
 }
 
 func partition(name string) method {
@@ -300,19 +264,19 @@ func partition(name string) method {
 		if sep == "" {
 			return nil, valueError("empty separator")
 		}
-		s, _ := text(self)
+		s, _ := self.(string)
 		if name == "partition" {
 			before, after, found := strings.Cut(s, sep)
 			if !found {
 				sep = ""
 			}
-			return markupLike(self, tuple(before, sep, after)), nil
+			return tuple(before, sep, after), nil
 		}
 		at := strings.LastIndex(s, sep)
 		if at < 0 {
-			return markupLike(self, tuple("", "", s)), nil
+			return tuple("", "", s), nil
 		}
-		return markupLike(self, tuple(s[:at], sep, s[at+len(sep):])), nil
+		return tuple(s[:at], sep, s[at+len(sep):]), nil
 	}
 }
 
@@ -350,13 +314,13 @@ func affix(name string) method {
 		if err != nil {
 			return nil, err
 		}
-		s, _ := text(self)
+		s, _ := self.(string)
 		s, _, ok, err := part(s, v[1], v[2])
 		if err != nil {
 			return nil, err
 		}
 		has := func(x Value) (bool, error) {
-			t, isText := text(x)
+			t, isText := x.(string)
 			if !isText {
 				return false, typeError("%s first arg must be str or a tuple of str, not %s", name, typeName(x))
 			}
@@ -388,7 +352,7 @@ func find(name string) method {
 		if err != nil {
 			return nil, err
 		}
-		s, _ := text(self)
+		s, _ := self.(string)
 		r.work(len(s) / 16)
 		s, from, ok, err := part(s, v[1], v[2])
 		if err != nil {
@@ -421,7 +385,7 @@ func countMethod(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := text(self)
+	s, _ := self.(string)
 	r.work(len(s) / 16)
 	s, _, ok, err := part(s, v[1], v[2])
 	if !ok || err != nil {
@@ -439,13 +403,6 @@ func replaceMethod(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := self.(Markup); ok {
-		m, err := r.escapeValue(v[1])
-		if err != nil {
-			return nil, err
-		}
-		v[1] = string(m)
-	}
 	repl, err := needText(v[1], "replace() argument 2")
 	if err != nil {
 		return nil, err
@@ -454,9 +411,9 @@ func replaceMethod(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := text(self)
+	s, _ := self.(string)
 	out, err := r.replace(s, old, repl, n)
-	return markupLike(self, out), err
+	return out, err
 }
 
 func (r *run) replace(s, old, repl string, n int64) (string, error) {
@@ -483,11 +440,11 @@ func remove(name string) method {
 		if err != nil {
 			return nil, err
 		}
-		s, _ := text(self)
+		s, _ := self.(string)
 		if name == "removeprefix" {
-			return markupLike(self, strings.TrimPrefix(s, t)), nil
+			return strings.TrimPrefix(s, t), nil
 		}
-		return markupLike(self, strings.TrimSuffix(s, t)), nil
+		return strings.TrimSuffix(s, t), nil
 	}
 }
 
@@ -503,26 +460,17 @@ func joinMethod(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	sep, _ := text(self)
-	_, safe := self.(Markup)
+	sep, _ := self.(string)
 	parts := make([]string, len(items))
 	for i, x := range items {
-		if safe {
-			m, err := r.escapeValue(x)
-			if err != nil {
-				return nil, err
-			}
-			parts[i] = string(m)
-			continue
-		}
-		s, ok := text(x)
+		s, ok := x.(string)
 		if !ok {
 			return nil, typeError("sequence item %d: expected str instance, %s found", i, typeName(x))
 		}
 		parts[i] = s
 	}
 	s, err := r.join(parts, sep)
-	return markupLike(self, s), err
+	return s, err
 }
 
 func expandTabsMethod(r *run, self Value, a *arguments) (Value, error) {
@@ -534,11 +482,11 @@ func expandTabsMethod(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := text(self)
+	s, _ := self.(string)
 	if err := r.allocTimes(strings.Count(s, "\t"), max(size, 0)); err != nil {
 		return nil, err
 	}
-	return markupLike(self, expandTabs(s, size)), r.alloc(len(s))
+	return expandTabs(s, size), r.alloc(len(s))
 }
 
 // encode is str.encode for UTF-8, ASCII and Latin-1.
@@ -559,7 +507,7 @@ func encode(r *run, self Value, a *arguments) (Value, error) {
 			return nil, err
 		}
 	}
-	s, _ := text(self)
+	s, _ := self.(string)
 	if err := r.alloc(len(s)); err != nil {
 		return nil, err
 	}
@@ -611,7 +559,7 @@ func translate(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _ := text(self)
+	s, _ := self.(string)
 	var b strings.Builder
 	for _, c := range s {
 		to, err := r.index(v[0], int64(c))
@@ -625,8 +573,6 @@ func translate(r *run, self Value, a *arguments) (Value, error) {
 			}
 		case string:
 			b.WriteString(t)
-		case Markup:
-			b.WriteString(string(t))
 		case int64:
 			if t < 0 || t > utf8.MaxRune {
 				return nil, valueError("character mapping must be in range(0x110000)")
@@ -642,7 +588,7 @@ func translate(r *run, self Value, a *arguments) (Value, error) {
 			return nil, r.alloc(b.Len())
 		}
 	}
-	return markupLike(self, b.String()), r.alloc(b.Len())
+	return b.String(), r.alloc(b.Len())
 }
 
 func maketrans(r *run, self Value, a *arguments) (Value, error) {
@@ -657,7 +603,7 @@ func maketrans(r *run, self Value, a *arguments) (Value, error) {
 			return nil, typeError("if you give only one argument to maketrans it must be a dict")
 		}
 		for i, k := range d.keys {
-			if s, ok := text(k); ok {
+			if s, ok := k.(string); ok {
 				if runeCount(s) != 1 {
 					return nil, valueError("string keys in translate table must be of length 1")
 				}

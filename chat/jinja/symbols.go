@@ -8,7 +8,7 @@ import (
 // Scoping follows jinja2's idtracking. Each frame (template, loop body, macro, with block...) has a symbol table, which
 // maps a name to its variable and to the variable's value on entry of the frame.
 
-// function is code with its own local variables: the template, a block, a macro or a recursive loop.
+// function is code with its own local variables: the template, a macro or a recursive loop.
 type function struct {
 	parent *function
 	slots  int
@@ -182,11 +182,6 @@ func (s *scope) visitNode(n any) {
 		s.visitIf(n, 0)
 	case *macroStmt:
 		s.store(n.name)
-	case *loadStmt:
-		s.visit(n.template)
-		for _, name := range n.stores {
-			s.store(name)
-		}
 	case *setStmt:
 		s.visit(n.value, n.target)
 	case *forStmt:
@@ -201,7 +196,6 @@ func (s *scope) visitNode(n any) {
 		s.visit(exprs(n.values)...)
 	case *setBlock:
 		s.visit(n.target)
-	case *autoescapeStmt, *blockNode:
 	default:
 		s.visit(children(n)...)
 	}

@@ -6,13 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Value is a value in a template: nil (None), bool, int64, *big.Int, float64, string, Markup, Bytes, *List, *Tuple,
+// Value is a value in a template: nil (None), bool, int64, *big.Int, float64, string, Bytes, *List, *Tuple,
 // *Dict, *Range or an internal type (undefined values, namespaces, macros, iterators, functions). Values are immutable,
 // except namespaces, iterators, loops, cyclers and joiners.
 type Value = any
-
-// Markup is a string of safe HTML. Concatenation with other strings escapes those.
-type Markup string
 
 // Bytes is Python's bytes.
 type Bytes string
@@ -103,8 +100,6 @@ func typeName(v Value) string {
 		return "float"
 	case string:
 		return "str"
-	case Markup:
-		return "Markup"
 	case Bytes:
 		return "bytes"
 	case *List:
@@ -140,23 +135,8 @@ func typeName(v Value) string {
 		return "Cycler"
 	case *joiner:
 		return "Joiner"
-	case *blockRef:
-		return "BlockReference"
-	case *selfRef:
-		return "TemplateReference"
 	}
 	return "object"
-}
-
-// text returns the content of a str or Markup.
-func text(v Value) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case Markup:
-		return string(v), true
-	}
-	return "", false
 }
 
 // truth returns Python's bool(v).
@@ -173,8 +153,6 @@ func truth(v Value) bool {
 	case float64:
 		return v != 0
 	case string:
-		return v != ""
-	case Markup:
 		return v != ""
 	case Bytes:
 		return v != ""
@@ -212,8 +190,6 @@ func length(r *run, v Value) (int64, error) {
 	case string:
 		r.work(len(v) / 16)
 		return int64(runeCount(v)), nil
-	case Markup:
-		return int64(runeCount(string(v))), nil
 	case Bytes:
 		return int64(len(v)), nil
 	case *List:

@@ -93,12 +93,6 @@ func children(n any) []any {
 		return append(stmts(n.body), n.filter)
 	case *withStmt:
 		return append(append(exprs(n.targets), exprs(n.values)...), stmts(n.body)...)
-	case *autoescapeStmt:
-		return append([]any{n.on}, stmts(n.body)...)
-	case *blockNode:
-		return stmts(n.body)
-	case *loadStmt:
-		return []any{n.template}
 	}
 	return nil
 }
@@ -138,7 +132,7 @@ func (m *macroStmt) children() []any {
 	return append(append(c, exprs(m.defaults)...), stmts(m.body)...)
 }
 
-// undeclared returns which of the names the nodes read before assigning them. It does not descend into blocks.
+// undeclared returns which of the names the nodes read before assigning them.
 func (b *budget) undeclared(nodes []any, names ...string) map[string]bool {
 	open, found := map[string]bool{}, map[string]bool{}
 	for _, n := range names {
@@ -149,10 +143,7 @@ func (b *budget) undeclared(nodes []any, names ...string) map[string]bool {
 		if !b.take(1) {
 			return
 		}
-		switch n := n.(type) {
-		case *blockNode:
-			return
-		case *nameExpr:
+		if n, ok := n.(*nameExpr); ok {
 			if n.use == useLoad && open[n.name] {
 				found[n.name] = true
 			} else {
