@@ -1,24 +1,149 @@
 package jinja
 
-// expr is an expression. The compiler resolves its names to variables.
-type expr interface {
-	eval(r *run, e *env) (Value, error)
-}
+// Expressions.
+type (
+	// astExpr is an expression.
+	astExpr interface{ exprNode() }
 
-// stmt is a statement.
-type stmt interface {
-	exec(r *run, e *env) (control, error)
-}
-
-// control tells how a statement ended.
-type control int
-
-const (
-	ctlNext control = iota
-	ctlBreak
-	ctlContinue
+	astConst struct{ v Value }
+	astName  struct {
+		name string
+		use  nameUse
+		line int
+	}
+	astNSRef struct { // target "ns.attr"
+		name, attr string
+		line       int
+	}
+	astTuple struct{ items []astExpr }
+	astList  struct{ items []astExpr }
+	astDict  struct{ keys, values []astExpr }
+	astCond  struct {
+		test, yes, no astExpr // no is nil without else
+		line          int
+	}
+	astAnd   struct{ l, r astExpr }
+	astOr    struct{ l, r astExpr }
+	astNot   struct{ x astExpr }
+	astUnary struct {
+		op   byte
+		x    astExpr
+		line int
+	}
+	astBinary struct {
+		op   string
+		l, r astExpr
+		line int
+	}
+	astConcat  struct{ items []astExpr }
+	astCompare struct {
+		first astExpr
+		ops   []string
+		rest  []astExpr
+		line  int
+	}
+	astAttr struct {
+		x    astExpr
+		name string
+		line int
+	}
+	astItem struct {
+		x, arg astExpr
+		line   int
+	}
+	astSlice struct{ start, stop, step astExpr } // each may be nil
+	astArgs  struct {
+		pos      []astExpr
+		names    []string
+		named    []astExpr
+		dynPos   astExpr // *args, or nil
+		dynNamed astExpr // **kwargs, or nil
+	}
+	astCall struct {
+		fn   astExpr
+		args astArgs
+		line int
+	}
+	astFilter struct {
+		x    astExpr // nil: the text of the block
+		name string
+		args astArgs
+		line int
+	}
+	astTest struct {
+		x    astExpr
+		name string
+		args astArgs
+		line int
+	}
+	astData struct{ text string } // template text
 )
 
+// Statements.
+type (
+	// astStmt is a statement.
+	astStmt interface{ stmtNode() }
+
+	astOutput struct {
+		items []astExpr
+		lines []int
+	}
+	astIf struct {
+		tests  []astExpr
+		bodies [][]astStmt
+		other  []astStmt
+		line   int
+	}
+	astFor struct {
+		target, iter, test astExpr // test may be nil
+		testTarget         astExpr // copy of target with the variables of test
+		body, other        []astStmt
+		recursive          bool
+		line               int
+	}
+	astSet struct {
+		target, value astExpr
+		line          int
+	}
+	astSetBlock struct {
+		target astExpr
+		filter astExpr // may be nil
+		body   []astStmt
+		line   int
+	}
+	astMacro struct {
+		name     string // "" for the body of a call or generation block
+		args     []*astName
+		defaults []astExpr
+		body     []astStmt
+		line     int
+	}
+	astCallBlock struct {
+		call  *astCall
+		macro *astMacro // the body as an anonymous macro
+		line  int
+	}
+	astGeneration struct {
+		macro *astMacro
+		line  int
+	}
+	astFilterBlock struct {
+		filter astExpr
+		body   []astStmt
+		line   int
+	}
+	astWith struct {
+		targets, values []astExpr
+		body            []astStmt
+		line            int
+	}
+	astControl struct {
+		word string // break or continue
+		line int
+	}
+)
+
+// nameUse tells what a template does with a name.
 type nameUse int
 
 const (
@@ -27,162 +152,36 @@ const (
 	useParam
 )
 
-// Expressions.
-type (
-	constExpr struct{ v Value }
-	nameExpr  struct {
-		name string
-		use  nameUse
-		line int
-		ref  ref
-	}
-	nsRef struct { // target "ns.attr"
-		name, attr string
-		line       int
-		ref        ref
-	}
-	tupleExpr struct{ items []expr }
-	listExpr  struct{ items []expr }
-	dictExpr  struct{ keys, values []expr }
-	condExpr  struct {
-		test, yes, no expr // no is nil without else
-		line          int
-	}
-	andExpr   struct{ l, r expr }
-	orExpr    struct{ l, r expr }
-	notExpr   struct{ x expr }
-	unaryExpr struct {
-		op   byte
-		x    expr
-		line int
-	}
-	binExpr struct {
-		op   string
-		l, r expr
-		line int
-	}
-	concatExpr  struct{ items []expr }
-	compareExpr struct {
-		first expr
-		ops   []string
-		rest  []expr
-		line  int
-	}
-	attrExpr struct {
-		x    expr
-		name string
-		line int
-	}
-	itemExpr struct {
-		x, arg expr
-		line   int
-		folded bool // the reference evaluates it at compile time: a failing slice is undefined
-	}
-	sliceExpr struct{ start, stop, step expr } // each may be nil
-	callArgs  struct {
-		pos      []expr
-		names    []string
-		named    []expr
-		dynPos   expr // *args, or nil
-		dynNamed expr // **kwargs, or nil
-	}
-	callExpr struct {
-		fn   expr
-		args callArgs
-		line int
-	}
-	filterExpr struct {
-		x    expr // nil: the text of the block
-		name string
-		args callArgs
-		line int
-		fn   *builtin // nil: unknown filter
-	}
-	testExpr struct {
-		x    expr
-		name string
-		args callArgs
-		line int
-		fn   *builtin
-	}
-)
+func (*astConst) exprNode()   {}
+func (*astName) exprNode()    {}
+func (*astNSRef) exprNode()   {}
+func (*astTuple) exprNode()   {}
+func (*astList) exprNode()    {}
+func (*astDict) exprNode()    {}
+func (*astCond) exprNode()    {}
+func (*astAnd) exprNode()     {}
+func (*astOr) exprNode()      {}
+func (*astNot) exprNode()     {}
+func (*astUnary) exprNode()   {}
+func (*astBinary) exprNode()  {}
+func (*astConcat) exprNode()  {}
+func (*astCompare) exprNode() {}
+func (*astAttr) exprNode()    {}
+func (*astItem) exprNode()    {}
+func (*astSlice) exprNode()   {}
+func (*astCall) exprNode()    {}
+func (*astFilter) exprNode()  {}
+func (*astTest) exprNode()    {}
+func (*astData) exprNode()    {}
 
-// Statements.
-type (
-	outputStmt struct {
-		items []expr
-		lines []int
-	}
-	dataExpr struct{ text string }
-	ifStmt   struct {
-		tests  []expr
-		bodies [][]stmt
-		other  []stmt
-		line   int
-	}
-	forStmt struct {
-		target, iter, test expr // test may be nil
-		testTarget         expr // copy of target with the variables of test
-		body, other        []stmt
-		recursive          bool
-		line               int
-
-		bodyScope, elseScope, testScope *scope
-		loopRef                         ref
-		extended                        bool
-		fn                              *function // of a recursive loop
-	}
-	setStmt struct {
-		target, value expr
-		line          int
-		exports       []*nameExpr // names that are also set in the context
-	}
-	setBlock struct {
-		target  expr
-		filter  expr // may be nil
-		body    []stmt
-		line    int
-		scope   *scope
-		exports []*nameExpr
-	}
-	macroStmt struct {
-		name     string
-		args     []*nameExpr
-		defaults []expr
-		body     []stmt
-		line     int
-		ref      ref
-		export   bool
-		fn       *function
-		takes    macroTakes
-	}
-	callStmt struct {
-		call  *callExpr
-		macro *macroStmt // the body as an anonymous macro
-		line  int
-	}
-	filterStmt struct {
-		filter expr
-		body   []stmt
-		line   int
-		scope  *scope
-	}
-	withStmt struct {
-		targets, values []expr
-		body            []stmt
-		line            int
-		scope           *scope
-	}
-	generationStmt struct{ call *callStmt }
-	controlStmt    struct {
-		what control
-		line int
-	}
-)
-
-// macroTakes tells which special arguments a macro's body reads.
-type macroTakes struct {
-	caller, kwargs, varargs  bool
-	callerRef, kwRef, varRef ref
-	explicitCaller           bool
-}
+func (*astOutput) stmtNode()      {}
+func (*astIf) stmtNode()          {}
+func (*astFor) stmtNode()         {}
+func (*astSet) stmtNode()         {}
+func (*astSetBlock) stmtNode()    {}
+func (*astMacro) stmtNode()       {}
+func (*astCallBlock) stmtNode()   {}
+func (*astGeneration) stmtNode()  {}
+func (*astFilterBlock) stmtNode() {}
+func (*astWith) stmtNode()        {}
+func (*astControl) stmtNode()     {}

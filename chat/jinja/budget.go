@@ -31,3 +31,43 @@ func (b *budget) take(n int) bool {
 	}
 	return b.err == nil
 }
+
+// undeclared returns which of the names the nodes read before assigning them.
+func (b *budget) undeclared(nodes []any, names ...string) map[string]bool {
+	open, found := map[string]bool{}, map[string]bool{}
+	for _, n := range names {
+		open[n] = true
+	}
+	var visit func(n any)
+	visit = func(n any) {
+		if !b.take(1) {
+			return
+		}
+		if n, ok := n.(*astName); ok {
+			if n.use == useLoad && open[n.name] {
+				found[n.name] = true
+			} else {
+				delete(open, n.name)
+			}
+			return
+		}
+		for _, c := range children(n) {
+			visit(c)
+		}
+	}
+	for _, n := range nodes {
+		visit(n)
+	}
+	return found
+}
+
+// each calls fn for every node below n.
+func (b *budget) each(n any, fn func(any)) {
+	if !b.take(1) {
+		return
+	}
+	for _, c := range children(n) {
+		fn(c)
+		b.each(c, fn)
+	}
+}

@@ -3,8 +3,6 @@ package jinja
 import (
 	"slices"
 	"strings"
-
-	"github.com/ingotml/ingot/limits"
 )
 
 // arguments are the arguments of a call.
@@ -12,57 +10,6 @@ type arguments struct {
 	pos   []Value
 	names []string
 	named []Value
-}
-
-func (c *callArgs) eval(r *run, e *env) (*arguments, error) {
-	a := &arguments{}
-	var err error
-	if len(c.pos) > 0 {
-		if a.pos, err = evalAll(r, e, c.pos); err != nil {
-			return nil, err
-		}
-	}
-	if len(c.named) > 0 {
-		if a.named, err = evalAll(r, e, c.named); err != nil {
-			return nil, err
-		}
-		a.names = slices.Clone(c.names)
-	}
-	if c.dynPos != nil {
-		v, err := c.dynPos.eval(r, e)
-		if err != nil {
-			return nil, err
-		}
-		more, err := collect(r, v)
-		if err != nil {
-			return nil, err
-		}
-		a.pos = append(slices.Clip(a.pos), more...)
-	}
-	if c.dynNamed != nil {
-		v, err := c.dynNamed.eval(r, e)
-		if err != nil {
-			return nil, err
-		}
-		d, ok := v.(*Dict)
-		if !ok {
-			return nil, typeError("argument after ** must be a mapping, not %s", typeName(v))
-		}
-		for i, k := range d.keys {
-			name, ok := k.(string)
-			if !ok {
-				return nil, typeError("keywords must be strings")
-			}
-			if slices.Contains(a.names, name) {
-				return nil, typeError("got multiple values for keyword argument '%s'", name)
-			}
-			a.names, a.named = append(a.names, name), append(a.named, d.values[i])
-			if len(a.names) > limits.TemplateArguments {
-				return nil, limitError("more than %d named arguments", limits.TemplateArguments)
-			}
-		}
-	}
-	return a, nil
 }
 
 // bind assigns arguments to parameters as Python does. A parameter "name?" is optional and defaults to missing; "/name"
@@ -123,17 +70,8 @@ func (r *run) call(fn Value, a *arguments) (Value, error) {
 	switch f := fn.(type) {
 	case *builtin:
 		return r.callBuiltin(f, a)
-	case *dictType:
-		return r.callBuiltin(&f.builtin, a)
-	case *macro:
+	case callableObject:
 		return f.call(r, a)
-	case *loopContext:
-		return f.call(a)
-	case *joiner:
-		if len(a.pos)+len(a.names) > 0 {
-			return nil, typeError("__call__() takes no arguments")
-		}
-		return f.next(), nil
 	case *undefined:
 		return nil, f.fail()
 	}
@@ -142,7 +80,7 @@ func (r *run) call(fn Value, a *arguments) (Value, error) {
 
 func callable(v Value) bool {
 	switch v.(type) {
-	case *builtin, *dictType, *macro, *loopContext, *joiner, *undefined:
+	case *builtin, callableObject, *undefined:
 		return true
 	}
 	return false

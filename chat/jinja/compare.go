@@ -323,8 +323,6 @@ func (r *run) contains(seq, v Value) (bool, error) {
 			at := (i - s.start) / s.step
 			return at >= 0 && at < s.n && s.start+at*s.step == i, nil
 		}
-	case *namespace, *cycler, *joiner, *macro, *builtin, nil, bool, int64, *big.Int, float64, *slice:
-		return false, typeError("argument of type '%s' is not iterable", typeName(seq))
 	}
 	it, err := iterate(seq)
 	if err != nil {
@@ -345,4 +343,21 @@ func (r *run) contains(seq, v Value) (bool, error) {
 			return eq, err
 		}
 	}
+}
+
+// compare returns Python's a op b.
+func (r *run) compare(op string, a, b Value) (bool, error) {
+	switch op {
+	case "==":
+		return r.equal(a, b)
+	case "!=":
+		eq, err := r.equal(a, b)
+		return !eq, err
+	case "in":
+		return r.contains(b, a)
+	case "not in":
+		in, err := r.contains(b, a)
+		return !in, err
+	}
+	return r.ordered(op, a, b, 0)
 }

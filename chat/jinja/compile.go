@@ -2,15 +2,15 @@ package jinja
 
 import (
 	"context"
-	"slices"
 
 	"github.com/ingotml/ingot/limits"
 )
 
-// compiler resolves names, filters and tests of a tree, and reports the errors that the reference finds at compile
-// time.
+// compiler turns a tree into code: it resolves names, filters and tests, and reports the errors that the reference
+// finds at compile time.
 type compiler struct {
 	budget *budget
+	folded map[*astItem]bool // slices that the reference evaluates at compile time
 }
 
 // frame is the current position of the compiler.
@@ -31,12 +31,14 @@ func (f frame) softened() frame {
 	return f
 }
 
-func compile(ctx context.Context, body []stmt) (*Template, error) {
-	c := &compiler{budget: &budget{ctx: ctx, left: limits.TemplateCompile, seen: limits.TemplateCompile}}
-	root := &function{body: body}
+func compile(ctx context.Context, body []astStmt) (*Template, error) {
+	c := &compiler{folded: map[*astItem]bool{}}
+	c.budget = &budget{ctx: ctx, left: limits.TemplateCompile, seen: limits.TemplateCompile}
+	root := &function{}
 	root.scope = c.newScope(root, nil)
 	root.scope.visit(stmts(body)...)
-	if err := c.stmts(body, frame{scope: root.scope, fn: root, toplevel: true}); err != nil {
+	var err error
+	if root.body, err = c.stmts(body, frame{scope: root.scope, fn: root, toplevel: true}); err != nil {
 		return nil, err
 	}
 	root.scope.finish()
@@ -49,114 +51,152 @@ func (c *compiler) newScope(fn *function, parent *scope) *scope {
 	return s
 }
 
-func (c *compiler) stmts(list []stmt, f frame) error {
+func (c *compiler) stmts(list []astStmt, f frame) ([]stmt, error) {
 	if c.budget.err != nil { // the scope may be incomplete
-		return c.budget.err
+		return nil, c.budget.err
 	}
-	for _, s := range list {
-		if err := c.stmt(s, f); err != nil {
-			return err
+	code := make([]stmt, len(list))
+	for i, s := range list {
+		var err error
+		if code[i], err = c.stmt(s, f); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return code, nil
 }
 
-func (c *compiler) stmt(s stmt, f frame) error {
+func (c *compiler) stmt(s astStmt, f frame) (stmt, error) {
 	switch s := s.(type) {
-	case *outputStmt:
+	case *astOutput:
 		for _, x := range s.items {
 			c.markFolded(x)
 		}
-		return c.exprs(s.items, f)
-	case *ifStmt:
-		f = f.softened()
-		for i := range s.tests {
-			if err := c.expr(s.tests[i], f); err != nil {
-				return err
-			}
-			if err := c.stmts(s.bodies[i], f); err != nil {
-				return err
-			}
-		}
-		return c.stmts(s.other, f)
-	case *forStmt:
+		items, err := c.exprs(s.items, f)
+		return &outputStmt{items: items, lines: s.lines}, err
+	case *astIf:
+		return c.ifStmt(s, f.softened())
+	case *astFor:
 		return c.forStmt(s, f)
-	case *setStmt:
-		if f.toplevel {
-			s.exports = targetNames(s.target)
+	case *astSet:
+		value, err := c.expr(s.value, f)
+		if err != nil {
+			return nil, err
 		}
-		if err := c.expr(s.value, f); err != nil {
-			return err
+		target, err := c.expr(s.target, f)
+		return &setStmt{target: target, value: value, line: s.line, exports: exported(target, f)}, err
+	case *astSetBlock:
+		return c.setBlock(s, f)
+	case *astMacro:
+		m, err := c.macro(s, f)
+		if err != nil {
+			return nil, err
 		}
-		return c.expr(s.target, f)
-	case *setBlock:
-		if f.toplevel {
-			s.exports = targetNames(s.target)
+		m.ref, m.export = f.scope.find(s.name).refFrom(f.fn), f.toplevel
+		return m, nil
+	case *astCallBlock:
+		m, err := c.macro(s.macro, f)
+		if err != nil {
+			return nil, err
 		}
-		s.scope = c.newScope(f.fn, f.scope)
-		s.scope.visit(stmts(s.body)...)
-		inner := f.inner(s.scope)
-		if err := c.stmts(s.body, inner); err != nil {
-			return err
+		call, err := c.expr(s.call, f)
+		if err != nil {
+			return nil, err
 		}
-		if err := c.expr(s.target, f); err != nil {
-			return err
+		return &callStmt{call: call.(*callExpr), macro: m, line: s.line}, nil
+	case *astGeneration:
+		m, err := c.macro(s.macro, f)
+		call := &callExpr{fn: &constExpr{generationSupport}, line: s.line}
+		return &callStmt{call: call, macro: m, line: s.line}, err
+	case *astFilterBlock:
+		return c.filterStmt(s, f)
+	case *astWith:
+		return c.withStmt(s, f)
+	}
+	last := s.(*astControl)
+	if !f.loop {
+		return nil, syntaxError(last.line, "'%s' outside loop", last.word)
+	}
+	return &controlStmt{map[string]control{"break": ctlBreak, "continue": ctlContinue}[last.word]}, nil
+}
+
+func (c *compiler) ifStmt(s *astIf, f frame) (stmt, error) {
+	code := &ifStmt{line: s.line}
+	for i := range s.tests {
+		test, err := c.expr(s.tests[i], f)
+		if err != nil {
+			return nil, err
 		}
-		if s.filter != nil {
-			if err := c.expr(s.filter, inner); err != nil {
-				return err
-			}
+		body, err := c.stmts(s.bodies[i], f)
+		if err != nil {
+			return nil, err
 		}
-		s.scope.finish()
-	case *macroStmt:
-		if err := c.macro(s, f); err != nil {
-			return err
-		}
-		s.ref, s.export = f.scope.find(s.name).refFrom(f.fn), f.toplevel
-	case *callStmt:
-		return c.callBlock(s, f)
-	case *generationStmt:
-		return c.callBlock(s.call, f)
-	case *filterStmt:
-		s.scope = c.newScope(f.fn, f.scope)
-		s.scope.visit(stmts(s.body)...)
-		s.scope.visit(s.filter)
-		inner := f.inner(s.scope)
-		if err := c.stmts(s.body, inner); err != nil {
-			return err
-		}
-		if err := c.expr(s.filter, inner); err != nil {
-			return err
-		}
-		s.scope.finish()
-	case *withStmt:
-		s.scope = c.newScope(f.fn, f.scope)
-		s.scope.visit(exprs(s.targets)...)
-		s.scope.visit(stmts(s.body)...)
-		inner := f.inner(s.scope)
-		if err := c.exprs(s.values, f); err != nil {
-			return err
-		}
-		if err := c.exprs(s.targets, inner); err != nil {
-			return err
-		}
-		if err := c.stmts(s.body, inner); err != nil {
-			return err
-		}
-		s.scope.finish()
-	case *controlStmt:
-		if !f.loop {
-			name := map[control]string{ctlBreak: "break", ctlContinue: "continue"}[s.what]
-			return syntaxError(s.line, "'%s' outside loop", name)
+		code.tests, code.bodies = append(code.tests, test), append(code.bodies, body)
+	}
+	var err error
+	code.other, err = c.stmts(s.other, f)
+	return code, err
+}
+
+func (c *compiler) setBlock(s *astSetBlock, f frame) (stmt, error) {
+	code := &setBlock{line: s.line, scope: c.newScope(f.fn, f.scope)}
+	code.scope.visit(stmts(s.body)...)
+	inner := f.inner(code.scope)
+	var err error
+	if code.body, err = c.stmts(s.body, inner); err != nil {
+		return nil, err
+	}
+	if code.target, err = c.expr(s.target, f); err != nil {
+		return nil, err
+	}
+	code.exports = exported(code.target, f)
+	if s.filter != nil {
+		if code.filter, err = c.expr(s.filter, inner); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	code.scope.finish()
+	return code, nil
+}
+
+func (c *compiler) filterStmt(s *astFilterBlock, f frame) (stmt, error) {
+	code := &filterStmt{line: s.line, scope: c.newScope(f.fn, f.scope)}
+	code.scope.visit(stmts(s.body)...)
+	code.scope.visit(s.filter)
+	inner := f.inner(code.scope)
+	var err error
+	if code.body, err = c.stmts(s.body, inner); err != nil {
+		return nil, err
+	}
+	if code.filter, err = c.expr(s.filter, inner); err != nil {
+		return nil, err
+	}
+	code.scope.finish()
+	return code, nil
+}
+
+func (c *compiler) withStmt(s *astWith, f frame) (stmt, error) {
+	code := &withStmt{line: s.line, scope: c.newScope(f.fn, f.scope)}
+	code.scope.visit(exprs(s.targets)...)
+	code.scope.visit(stmts(s.body)...)
+	inner := f.inner(code.scope)
+	var err error
+	if code.values, err = c.exprs(s.values, f); err != nil {
+		return nil, err
+	}
+	if code.targets, err = c.exprs(s.targets, inner); err != nil {
+		return nil, err
+	}
+	if code.body, err = c.stmts(s.body, inner); err != nil {
+		return nil, err
+	}
+	code.scope.finish()
+	return code, nil
 }
 
 func isSliced(n any) bool {
-	i, ok := n.(*itemExpr)
+	i, ok := n.(*astItem)
 	if ok {
-		_, ok = i.arg.(*sliceExpr)
+		_, ok = i.arg.(*astSlice)
 	}
 	return ok
 }
@@ -164,7 +204,7 @@ func isSliced(n any) bool {
 // markFolded marks a constant slice inside a constant expression, which the reference folds at compile time.
 func (c *compiler) markFolded(n any) {
 	if isSliced(n) && c.constant(n) {
-		n.(*itemExpr).folded = true
+		c.folded[n.(*astItem)] = true
 	}
 }
 
@@ -175,9 +215,9 @@ func (c *compiler) constant(n any) bool {
 		return false
 	}
 	switch n := n.(type) {
-	case *nameExpr, *nsRef, *callExpr, *dataExpr:
+	case *astName, *astNSRef, *astCall, *astData:
 		return false
-	case *filterExpr:
+	case *astFilter:
 		switch n.name {
 		case "map", "select", "reject", "selectattr", "rejectattr", "random":
 			return false
@@ -194,196 +234,144 @@ func (c *compiler) constant(n any) bool {
 	return true
 }
 
-// targetNames returns the plain names of a target.
-func targetNames(x expr) []*nameExpr {
-	switch x := x.(type) {
+// exported returns the names of a target that are also set in the context: all at the top level of the template.
+func exported(target expr, f frame) []*nameExpr {
+	if !f.toplevel {
+		return nil
+	}
+	switch x := target.(type) {
 	case *nameExpr:
 		return []*nameExpr{x}
 	case *tupleExpr:
 		var all []*nameExpr
 		for _, i := range x.items {
-			all = append(all, targetNames(i)...)
+			all = append(all, exported(i, f)...)
 		}
 		return all
 	}
 	return nil
 }
 
-func (c *compiler) forStmt(s *forStmt, f frame) error {
+func (c *compiler) forStmt(s *astFor, f frame) (stmt, error) {
+	code := &forStmt{recursive: s.recursive, line: s.line}
 	fn := f.fn
 	if s.recursive {
 		fn = &function{parent: f.fn}
-		s.fn = fn
+		code.fn = fn
 	}
-	s.bodyScope = c.newScope(fn, f.scope)
-	s.extended = s.recursive || c.budget.undeclared(stmts(s.body), "loop")["loop"]
+	code.bodyScope = c.newScope(fn, f.scope)
+	code.extended = s.recursive || c.budget.undeclared(stmts(s.body), "loop")["loop"]
+	if err := c.checkLoopName(s); err != nil {
+		return nil, err
+	}
+	if code.extended {
+		code.loopRef = code.bodyScope.param("loop").refFrom(fn)
+	}
+	code.bodyScope.target(s.target)
+	code.bodyScope.visit(stmts(s.body)...)
+	inner := f.inner(code.bodyScope)
+	inner.loop = true
+	var err error
+	if s.test != nil {
+		code.testScope = c.newScope(fn, f.scope)
+		code.testScope.target(s.testTarget)
+		code.testScope.visit(s.test)
+		test := f.inner(code.testScope)
+		if code.testTarget, err = c.expr(s.testTarget, test); err != nil {
+			return nil, err
+		}
+		if code.test, err = c.expr(s.test, test); err != nil {
+			return nil, err
+		}
+		code.testScope.finish()
+	}
+	if code.iter, err = c.expr(s.iter, f); err != nil {
+		return nil, err
+	}
+	if code.target, err = c.expr(s.target, inner); err != nil {
+		return nil, err
+	}
+	if code.body, err = c.stmts(s.body, inner); err != nil {
+		return nil, err
+	}
+	code.bodyScope.finish()
+	if len(s.other) > 0 {
+		code.elseScope = c.newScope(fn, f.scope)
+		code.elseScope.visit(stmts(s.other)...)
+		if code.other, err = c.stmts(s.other, f.inner(code.elseScope)); err != nil {
+			return nil, err
+		}
+		code.elseScope.finish()
+	}
+	return code, nil
+}
+
+// checkLoopName rejects an assignment to loop inside a for statement.
+func (c *compiler) checkLoopName(s *astFor) error {
 	var failed error
 	c.budget.each(s, func(n any) {
-		if x, ok := n.(*nameExpr); ok && x.use == useStore && x.name == "loop" && failed == nil {
+		if x, ok := n.(*astName); ok && x.use == useStore && x.name == "loop" && failed == nil {
 			failed = syntaxError(x.line, "can't assign to special loop variable in for-loop target")
 		}
 	})
-	if failed != nil {
-		return failed
-	}
-	if s.extended {
-		s.loopRef = s.bodyScope.param("loop").refFrom(fn)
-	}
-	s.bodyScope.target(s.target)
-	s.bodyScope.visit(stmts(s.body)...)
-	inner := f.inner(s.bodyScope)
-	inner.loop = true
-	if s.test != nil {
-		s.testScope = c.newScope(fn, f.scope)
-		s.testScope.target(s.testTarget)
-		s.testScope.visit(s.test)
-		test := f.inner(s.testScope)
-		if err := c.expr(s.testTarget, test); err != nil {
-			return err
-		}
-		if err := c.expr(s.test, test); err != nil {
-			return err
-		}
-		s.testScope.finish()
-	}
-	if err := c.expr(s.iter, f); err != nil {
-		return err
-	}
-	if err := c.expr(s.target, inner); err != nil {
-		return err
-	}
-	if err := c.stmts(s.body, inner); err != nil {
-		return err
-	}
-	s.bodyScope.finish()
-	if len(s.other) > 0 {
-		s.elseScope = c.newScope(fn, f.scope)
-		s.elseScope.visit(stmts(s.other)...)
-		if err := c.stmts(s.other, f.inner(s.elseScope)); err != nil {
-			return err
-		}
-		s.elseScope.finish()
-	}
-	return nil
-}
-
-func (c *compiler) callBlock(s *callStmt, f frame) error {
-	if err := c.macro(s.macro, f); err != nil {
-		return err
-	}
-	return c.expr(s.call, f)
+	return failed
 }
 
 // macro compiles the body of a macro or call block as a separate function.
-func (c *compiler) macro(m *macroStmt, f frame) error {
-	fn := &function{parent: f.fn, body: m.body}
+func (c *compiler) macro(m *astMacro, f frame) (*macroStmt, error) {
+	fn := &function{parent: f.fn}
 	fn.scope = c.newScope(fn, f.scope)
-	m.fn = fn
+	code := &macroStmt{name: m.name, line: m.line, fn: fn}
 	fn.scope.visit(m.children()...)
-	explicit := -1
-	special := map[string]bool{}
+	if err := c.special(m, code); err != nil {
+		return nil, err
+	}
+	inner := frame{scope: fn.scope, fn: fn}
+	for _, a := range m.args {
+		x, err := c.expr(a, inner)
+		if err != nil {
+			return nil, err
+		}
+		code.args = append(code.args, x.(*nameExpr))
+	}
+	var err error
+	if code.defaults, err = c.exprs(m.defaults, inner); err != nil {
+		return nil, err
+	}
+	if code.body, err = c.stmts(m.body, inner); err != nil {
+		return nil, err
+	}
+	fn.scope.finish()
+	return code, nil
+}
+
+// special finds the special arguments that a macro's body reads: caller, kwargs and varargs.
+func (c *compiler) special(m *astMacro, code *macroStmt) error {
+	fn, explicit := code.fn, -1
+	declared := map[string]bool{}
 	for i, a := range m.args {
 		if a.name == "caller" {
 			explicit = i
 		}
-		special[a.name] = true
+		declared[a.name] = true
 	}
 	wants := c.budget.undeclared(stmts(m.body), "caller", "kwargs", "varargs")
-	m.takes.explicitCaller = explicit >= 0
+	code.takes.explicitCaller = explicit >= 0
 	if wants["caller"] {
 		if explicit >= 0 {
 			if explicit < len(m.args)-len(m.defaults) {
 				return syntaxError(m.line, "the special 'caller' argument must be omitted or be given a default")
 			}
 		} else {
-			m.takes.callerRef = fn.scope.param("caller").refFrom(fn)
+			code.takes.callerRef = fn.scope.param("caller").refFrom(fn)
 		}
-		m.takes.caller = true
+		code.takes.caller = true
 	}
-	if wants["kwargs"] && !special["kwargs"] {
-		m.takes.kwargs, m.takes.kwRef = true, fn.scope.param("kwargs").refFrom(fn)
+	if wants["kwargs"] && !declared["kwargs"] {
+		code.takes.kwargs, code.takes.kwRef = true, fn.scope.param("kwargs").refFrom(fn)
 	}
-	if wants["varargs"] && !special["varargs"] {
-		m.takes.varargs, m.takes.varRef = true, fn.scope.param("varargs").refFrom(fn)
-	}
-	inner := frame{scope: fn.scope, fn: fn}
-	for _, a := range m.args {
-		if err := c.expr(a, inner); err != nil {
-			return err
-		}
-	}
-	if err := c.exprs(m.defaults, inner); err != nil {
-		return err
-	}
-	if err := c.stmts(m.body, inner); err != nil {
-		return err
-	}
-	fn.scope.finish()
-	return nil
-}
-
-func (c *compiler) exprs(list []expr, f frame) error {
-	for _, x := range list {
-		if err := c.expr(x, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// foldSlices marks constant slices among the parts of an expression that the reference folds.
-func (c *compiler) foldSlices(x expr, parts []any) {
-	if !slices.ContainsFunc(parts, isSliced) {
-		return
-	}
-	switch x.(type) {
-	case *andExpr, *orExpr, *condExpr: // folded if constant parts determine the result
-	default:
-		if !c.constant(x) {
-			return
-		}
-	}
-	for _, child := range parts {
-		c.markFolded(child)
-	}
-}
-
-func (c *compiler) expr(x expr, f frame) error {
-	if !c.budget.take(1) {
-		return c.budget.err
-	}
-	switch x := x.(type) {
-	case *nameExpr:
-		v := f.scope.find(x.name)
-		if v == nil {
-			return syntaxError(x.line, "name '%s' is not defined in this scope", x.name)
-		}
-		x.ref = v.refFrom(f.fn)
-		return nil
-	case *nsRef:
-		v := f.scope.find(x.name)
-		if v == nil {
-			return syntaxError(x.line, "name '%s' is not defined in this scope", x.name)
-		}
-		x.ref = v.refFrom(f.fn)
-		return nil
-	case *condExpr:
-		f = f.softened()
-	case *filterExpr:
-		if x.fn = filters[x.name]; x.fn == nil && !f.soft {
-			return syntaxError(x.line, "no filter named '%s'", x.name)
-		}
-	case *testExpr:
-		if x.fn = tests[x.name]; x.fn == nil && !f.soft {
-			return syntaxError(x.line, "no test named '%s'", x.name)
-		}
-	}
-	parts := children(x)
-	c.foldSlices(x, parts)
-	for _, child := range parts {
-		if err := c.expr(child.(expr), f); err != nil {
-			return err
-		}
+	if wants["varargs"] && !declared["varargs"] {
+		code.takes.varargs, code.takes.varRef = true, fn.scope.param("varargs").refFrom(fn)
 	}
 	return nil
 }

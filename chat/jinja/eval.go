@@ -2,13 +2,13 @@ package jinja
 
 import "strings"
 
-func (x *constExpr) eval(r *run, _ *env) (Value, error) {
-	r.steps++
+func (x *constExpr) eval(r *renderer, _ *env) (Value, error) {
+	r.run.work(1)
 	return x.v, nil
 }
 
-func (x *nameExpr) eval(r *run, e *env) (Value, error) {
-	r.steps++
+func (x *nameExpr) eval(r *renderer, e *env) (Value, error) {
+	r.run.work(1)
 	v := *e.at(x.ref)
 	if v == missing {
 		return undefinedName(x.name), nil
@@ -16,12 +16,12 @@ func (x *nameExpr) eval(r *run, e *env) (Value, error) {
 	return v, nil
 }
 
-func (x *nsRef) eval(r *run, e *env) (Value, error) {
+func (x *nsRef) eval(r *renderer, e *env) (Value, error) {
 	return nil, raise("TemplateRuntimeError", "namespace attribute is only a target")
 }
 
-func evalAll(r *run, e *env, list []expr) ([]Value, error) {
-	if err := r.alloc(len(list) * valueSize); err != nil {
+func evalAll(r *renderer, e *env, list []expr) ([]Value, error) {
+	if err := r.run.alloc(len(list) * valueSize); err != nil {
 		return nil, err
 	}
 	items := make([]Value, len(list))
@@ -35,19 +35,19 @@ func evalAll(r *run, e *env, list []expr) ([]Value, error) {
 	return items, nil
 }
 
-func (x *tupleExpr) eval(r *run, e *env) (Value, error) {
+func (x *tupleExpr) eval(r *renderer, e *env) (Value, error) {
 	items, err := evalAll(r, e, x.items)
 	return &Tuple{Items: items}, err
 }
 
-func (x *listExpr) eval(r *run, e *env) (Value, error) {
+func (x *listExpr) eval(r *renderer, e *env) (Value, error) {
 	items, err := evalAll(r, e, x.items)
 	return &List{items}, err
 }
 
-func (x *dictExpr) eval(r *run, e *env) (Value, error) {
+func (x *dictExpr) eval(r *renderer, e *env) (Value, error) {
 	d := NewDict()
-	if err := r.alloc(2 * len(x.keys) * valueSize); err != nil {
+	if err := r.run.alloc(2 * len(x.keys) * valueSize); err != nil {
 		return nil, err
 	}
 	for i := range x.keys {
@@ -66,12 +66,12 @@ func (x *dictExpr) eval(r *run, e *env) (Value, error) {
 	return d, nil
 }
 
-func (x *condExpr) eval(r *run, e *env) (Value, error) {
+func (x *condExpr) eval(r *renderer, e *env) (Value, error) {
 	v, err := x.test.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	yes, err := r.truth(v)
+	yes, err := r.run.truth(v)
 	switch {
 	case err != nil:
 		return nil, err
@@ -83,47 +83,47 @@ func (x *condExpr) eval(r *run, e *env) (Value, error) {
 	return undefinedHint("the inline if-expression evaluated to false and no else section was defined."), nil
 }
 
-func (x *andExpr) eval(r *run, e *env) (Value, error) {
+func (x *andExpr) eval(r *renderer, e *env) (Value, error) {
 	v, err := x.l.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	if yes, err := r.truth(v); !yes || err != nil {
+	if yes, err := r.run.truth(v); !yes || err != nil {
 		return v, err
 	}
 	return x.r.eval(r, e)
 }
 
-func (x *orExpr) eval(r *run, e *env) (Value, error) {
+func (x *orExpr) eval(r *renderer, e *env) (Value, error) {
 	v, err := x.l.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	if yes, err := r.truth(v); yes || err != nil {
+	if yes, err := r.run.truth(v); yes || err != nil {
 		return v, err
 	}
 	return x.r.eval(r, e)
 }
 
-func (x *notExpr) eval(r *run, e *env) (Value, error) {
+func (x *notExpr) eval(r *renderer, e *env) (Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	yes, err := r.truth(v)
+	yes, err := r.run.truth(v)
 	return !yes, err
 }
 
-func (x *unaryExpr) eval(r *run, e *env) (Value, error) {
+func (x *unaryExpr) eval(r *renderer, e *env) (Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	v, err = r.unary(x.op, v)
+	v, err = r.run.unary(x.op, v)
 	return v, atLine(err, x.line)
 }
 
-func (x *binExpr) eval(r *run, e *env) (Value, error) {
+func (x *binExpr) eval(r *renderer, e *env) (Value, error) {
 	a, err := x.l.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -132,22 +132,22 @@ func (x *binExpr) eval(r *run, e *env) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.binary(x.op, a, b)
+	v, err := r.run.binary(x.op, a, b)
 	return v, atLine(err, x.line)
 }
 
-func (x *concatExpr) eval(r *run, e *env) (Value, error) {
+func (x *concatExpr) eval(r *renderer, e *env) (Value, error) {
 	var b strings.Builder
 	for _, i := range x.items {
 		v, err := i.eval(r, e)
 		if err != nil {
 			return nil, err
 		}
-		s, err := r.str(v)
+		s, err := r.run.str(v)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.alloc(len(s)); err != nil {
+		if err := r.run.alloc(len(s)); err != nil {
 			return nil, err
 		}
 		b.WriteString(s)
@@ -155,7 +155,7 @@ func (x *concatExpr) eval(r *run, e *env) (Value, error) {
 	return b.String(), nil
 }
 
-func (x *compareExpr) eval(r *run, e *env) (Value, error) {
+func (x *compareExpr) eval(r *renderer, e *env) (Value, error) {
 	a, err := x.first.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (x *compareExpr) eval(r *run, e *env) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		ok, err := r.compare(op, a, b)
+		ok, err := r.run.compare(op, a, b)
 		if !ok || err != nil {
 			return ok, atLine(err, x.line)
 		}
@@ -174,32 +174,16 @@ func (x *compareExpr) eval(r *run, e *env) (Value, error) {
 	return true, nil
 }
 
-func (r *run) compare(op string, a, b Value) (bool, error) {
-	switch op {
-	case "==":
-		return r.equal(a, b)
-	case "!=":
-		eq, err := r.equal(a, b)
-		return !eq, err
-	case "in":
-		return r.contains(b, a)
-	case "not in":
-		in, err := r.contains(b, a)
-		return !in, err
-	}
-	return r.ordered(op, a, b, 0)
-}
-
-func (x *attrExpr) eval(r *run, e *env) (Value, error) {
+func (x *attrExpr) eval(r *renderer, e *env) (Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	v, err = r.getattr(v, x.name)
+	v, err = r.run.getattr(v, x.name)
 	return v, atLine(err, x.line)
 }
 
-func (x *itemExpr) eval(r *run, e *env) (Value, error) {
+func (x *itemExpr) eval(r *renderer, e *env) (Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -209,16 +193,16 @@ func (x *itemExpr) eval(r *run, e *env) (Value, error) {
 		return nil, err
 	}
 	if s, ok := arg.(*slice); ok {
-		if v, err = r.slice(v, s); x.folded && isKind(err, "TypeError") {
+		if v, err = r.run.slice(v, s); x.folded && isKind(err, "TypeError") {
 			return undefinedOf(v, s), nil
 		}
 	} else {
-		v, err = r.getitem(v, arg)
+		v, err = r.run.getitem(v, arg)
 	}
 	return v, atLine(err, x.line)
 }
 
-func (x *sliceExpr) eval(r *run, e *env) (Value, error) {
+func (x *sliceExpr) eval(r *renderer, e *env) (Value, error) {
 	s := &slice{}
 	for _, p := range []struct {
 		x  expr
@@ -236,7 +220,7 @@ func (x *sliceExpr) eval(r *run, e *env) (Value, error) {
 	return s, nil
 }
 
-func (x *callExpr) eval(r *run, e *env) (Value, error) {
+func (x *callExpr) eval(r *renderer, e *env) (Value, error) {
 	fn, err := x.fn.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -245,11 +229,11 @@ func (x *callExpr) eval(r *run, e *env) (Value, error) {
 	if err != nil {
 		return nil, atLine(err, x.line)
 	}
-	v, err := r.call(fn, a)
+	v, err := r.run.call(fn, a)
 	return v, atLine(err, x.line)
 }
 
-func (x *filterExpr) eval(r *run, e *env) (Value, error) {
+func (x *filterExpr) eval(r *renderer, e *env) (Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -257,7 +241,7 @@ func (x *filterExpr) eval(r *run, e *env) (Value, error) {
 	return x.apply(r, v, e)
 }
 
-func (x *filterExpr) apply(r *run, v Value, e *env) (Value, error) {
+func (x *filterExpr) apply(r *renderer, v Value, e *env) (Value, error) {
 	a, err := x.args.eval(r, e)
 	if err != nil {
 		return nil, atLine(err, x.line)
@@ -266,11 +250,11 @@ func (x *filterExpr) apply(r *run, v Value, e *env) (Value, error) {
 		return nil, atLine(raise("TemplateRuntimeError", "No filter named '%s' found.", x.name), x.line)
 	}
 	a.pos = append([]Value{v}, a.pos...)
-	v, err = r.callBuiltin(x.fn, a)
+	v, err = r.run.callBuiltin(x.fn, a)
 	return v, atLine(err, x.line)
 }
 
-func (x *testExpr) eval(r *run, e *env) (Value, error) {
+func (x *testExpr) eval(r *renderer, e *env) (Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -283,6 +267,6 @@ func (x *testExpr) eval(r *run, e *env) (Value, error) {
 		return nil, atLine(raise("TemplateRuntimeError", "No test named '%s' found.", x.name), x.line)
 	}
 	a.pos = append([]Value{v}, a.pos...)
-	v, err = r.callBuiltin(x.fn, a)
+	v, err = r.run.callBuiltin(x.fn, a)
 	return v, atLine(err, x.line)
 }

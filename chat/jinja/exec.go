@@ -1,9 +1,7 @@
 package jinja
 
-import "strings"
-
-func (s *outputStmt) exec(r *run, e *env) (control, error) {
-	r.work(len(s.items))
+func (s *outputStmt) exec(r *renderer, e *env) (control, error) {
+	r.run.work(len(s.items))
 	for i, x := range s.items {
 		if d, ok := x.(*dataExpr); ok {
 			if err := r.write(d.text); err != nil {
@@ -15,7 +13,7 @@ func (s *outputStmt) exec(r *run, e *env) (control, error) {
 		if err != nil {
 			return ctlNext, atLine(err, s.lines[i])
 		}
-		t, err := r.str(v)
+		t, err := r.run.str(v)
 		if err == nil {
 			err = r.write(t)
 		}
@@ -26,15 +24,15 @@ func (s *outputStmt) exec(r *run, e *env) (control, error) {
 	return ctlNext, nil
 }
 
-func (d *dataExpr) eval(*run, *env) (Value, error) { return d.text, nil }
+func (d *dataExpr) eval(*renderer, *env) (Value, error) { return d.text, nil }
 
-func (s *ifStmt) exec(r *run, e *env) (control, error) {
+func (s *ifStmt) exec(r *renderer, e *env) (control, error) {
 	for i, test := range s.tests {
 		v, err := test.eval(r, e)
 		if err != nil {
 			return ctlNext, atLine(err, s.line)
 		}
-		ok, err := r.truth(v)
+		ok, err := r.run.truth(v)
 		if err != nil {
 			return ctlNext, atLine(err, s.line)
 		}
@@ -45,17 +43,8 @@ func (s *ifStmt) exec(r *run, e *env) (control, error) {
 	return r.execAll(s.other, e)
 }
 
-// truth returns bool(v). The length of a loop may consume its iterator.
-func (r *run) truth(v Value) (bool, error) {
-	if l, ok := v.(*loopContext); ok {
-		n, err := l.length(r)
-		return n > 0, err
-	}
-	return truth(v), nil
-}
-
 // assign assigns to a target: a name, an attribute of a namespace, or a tuple of targets.
-func (r *run) assign(target expr, v Value, e *env) error {
+func (r *renderer) assign(target expr, v Value, e *env) error {
 	switch t := target.(type) {
 	case *nameExpr:
 		*e.at(t.ref) = v
@@ -64,7 +53,7 @@ func (r *run) assign(target expr, v Value, e *env) error {
 		if !ok {
 			return raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
 		}
-		if err := r.alloc(valueSize); err != nil {
+		if err := r.run.alloc(valueSize); err != nil {
 			return err
 		}
 		return ns.set(t.attr, v)
@@ -101,18 +90,6 @@ func (r *run) assign(target expr, v Value, e *env) error {
 	return nil
 }
 
-func iterable(v Value) error {
-	_, err := iterate(v)
-	return err
-}
-
-func (n *namespace) set(name string, v Value) error {
-	if strings.HasPrefix(name, "_") {
-		return raise("SecurityError", "underscore-prefixed attributes cannot be stored on a namespace, but got '%s'", name)
-	}
-	return n.attrs.Set(name, v)
-}
-
 // checkNamespaces rejects attribute targets that are not namespaces before the value is evaluated.
 func checkNamespaces(target expr, e *env) error {
 	switch t := target.(type) {
@@ -136,7 +113,7 @@ func export(names []*nameExpr, e *env) {
 	}
 }
 
-func (s *setStmt) exec(r *run, e *env) (control, error) {
+func (s *setStmt) exec(r *renderer, e *env) (control, error) {
 	if err := checkNamespaces(s.target, e); err != nil {
 		return ctlNext, atLine(err, s.line)
 	}
@@ -148,7 +125,7 @@ func (s *setStmt) exec(r *run, e *env) (control, error) {
 	return ctlNext, atLine(err, s.line)
 }
 
-func (s *setBlock) exec(r *run, e *env) (control, error) {
+func (s *setBlock) exec(r *renderer, e *env) (control, error) {
 	s.scope.prepare(e)
 	text, c, err := r.capture(func() (control, error) { return r.execAll(s.body, e) })
 	if err != nil || c != ctlNext {
@@ -166,7 +143,7 @@ func (s *setBlock) exec(r *run, e *env) (control, error) {
 }
 
 // filterText applies the filters of a block to its text.
-func (r *run) filterText(filter expr, text string, e *env) (Value, error) {
+func (r *renderer) filterText(filter expr, text string, e *env) (Value, error) {
 	f := filter.(*filterExpr)
 	var in Value = text
 	if f.x != nil {
@@ -178,7 +155,7 @@ func (r *run) filterText(filter expr, text string, e *env) (Value, error) {
 	return f.apply(r, in, e)
 }
 
-func (s *filterStmt) exec(r *run, e *env) (control, error) {
+func (s *filterStmt) exec(r *renderer, e *env) (control, error) {
 	s.scope.prepare(e)
 	text, c, err := r.capture(func() (control, error) { return r.execAll(s.body, e) })
 	if err != nil || c != ctlNext {
@@ -192,7 +169,7 @@ func (s *filterStmt) exec(r *run, e *env) (control, error) {
 }
 
 // writeText writes the result of a filter or call block, which must be a string: the reference does not convert it.
-func (r *run) writeText(v Value) error {
+func (r *renderer) writeText(v Value) error {
 	t, ok := v.(string)
 	if !ok {
 		return typeError("sequence item 0: expected str instance, %s found", typeName(v))
@@ -200,7 +177,7 @@ func (r *run) writeText(v Value) error {
 	return r.write(t)
 }
 
-func (s *withStmt) exec(r *run, e *env) (control, error) {
+func (s *withStmt) exec(r *renderer, e *env) (control, error) {
 	s.scope.prepare(e)
 	for i, target := range s.targets {
 		v, err := s.values[i].eval(r, e)
@@ -214,6 +191,4 @@ func (s *withStmt) exec(r *run, e *env) (control, error) {
 	return r.execAll(s.body, e)
 }
 
-func (s *controlStmt) exec(*run, *env) (control, error) { return s.what, nil }
-
-func (s *generationStmt) exec(r *run, e *env) (control, error) { return s.call.exec(r, e) }
+func (s *controlStmt) exec(*renderer, *env) (control, error) { return s.what, nil }

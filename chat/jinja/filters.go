@@ -47,7 +47,7 @@ func init() {
 	filters["format"] = &builtin{name: "format", fn: filterFormat}
 	add("indent", filterIndent, "s", "width?", "first?", "blank?")
 	for _, n := range []string{"length", "count"} {
-		add(n, func(r *run, v []Value) (Value, error) { n, err := length(r, v[0]); return n, err }, "/obj")
+		add(n, func(r *run, v []Value) (Value, error) { n, err := r.length(v[0]); return n, err }, "/obj")
 	}
 	add("pprint", func(r *run, v []Value) (Value, error) { s, err := r.pprint(v[0]); return s, err }, "value")
 	add("random", filterRandom, "seq")
@@ -397,7 +397,7 @@ func filterIndent(r *run, v []Value) (Value, error) {
 }
 
 func filterRandom(r *run, v []Value) (Value, error) {
-	n, err := length(r, v[0])
+	n, err := r.length(v[0])
 	if err != nil {
 		return nil, err
 	}
@@ -562,7 +562,7 @@ func filterTruncate(r *run, v []Value) (Value, error) {
 	if leeway < 0 {
 		return nil, raise("AssertionError", "expected leeway >= 0, got %d", leeway)
 	}
-	size, err := length(r, v[0])
+	size, err := r.length(v[0])
 	if err != nil {
 		return nil, err
 	}

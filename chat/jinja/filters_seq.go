@@ -18,7 +18,7 @@ func addSequenceFilters(add filterAdder) {
 	add("items", filterItems, "value")
 	add("join", filterJoin, "value", "d?", "attribute?")
 	add("list", func(r *run, v []Value) (Value, error) {
-		items, err := collect(r, v[0])
+		items, err := r.collect(v[0])
 		return &List{slices.Clip(items)}, err
 	}, "value")
 	add("min", func(r *run, v []Value) (Value, error) { return r.extreme("<", v) },
@@ -175,7 +175,7 @@ func filterSlice(r *run, v []Value) (Value, error) {
 		if !started {
 			started = true
 			var err error
-			if items, err = collect(r, v[0]); err != nil {
+			if items, err = r.collect(v[0]); err != nil {
 				return nil, false, err
 			}
 			if n, err = clampInt(v[1]); err != nil {
@@ -316,7 +316,7 @@ func (r *run) reversed(v Value) (*iterator, error) {
 	case *undefined:
 	case *dictView, *Range, string, Bytes:
 		var err error
-		if items, err = collect(r, x); err != nil {
+		if items, err = r.collect(x); err != nil {
 			return nil, err
 		}
 	default:
@@ -355,7 +355,7 @@ func filterReverse(r *run, v []Value) (Value, error) {
 	if !isKind(err, "TypeError") {
 		return nil, err
 	}
-	items, err := collect(r, v[0])
+	items, err := r.collect(v[0])
 	if isKind(err, "TypeError") {
 		return nil, raise("FilterArgumentError", "argument must be iterable")
 	}
@@ -367,7 +367,7 @@ func filterReverse(r *run, v []Value) (Value, error) {
 func filterGroupBy(r *run, v []Value) (Value, error) {
 	fold := !isTrue(v[3])
 	key := attrGetter(v[1], v[2], fold)
-	items, err := collect(r, v[0])
+	items, err := r.collect(v[0])
 	if err != nil {
 		return nil, err
 	}
@@ -421,7 +421,7 @@ func filterItems(r *run, v []Value) (Value, error) {
 }
 
 func filterJoin(r *run, v []Value) (Value, error) {
-	items, err := collect(r, v[0])
+	items, err := r.collect(v[0])
 	if err != nil {
 		return nil, err
 	}
@@ -482,7 +482,7 @@ func (r *run) extreme(op string, v []Value) (Value, error) {
 }
 
 func filterSort(r *run, v []Value) (Value, error) {
-	items, err := collect(r, v[0])
+	items, err := r.collect(v[0])
 	if err != nil {
 		return nil, err
 	}

@@ -50,12 +50,12 @@ func filterURLEncode(r *run, v []Value) (Value, error) {
 	} else if err := iterable(v[0]); err != nil {
 		s, err := r.str(v[0])
 		return quoteURL(s, "/"), err
-	} else if pairs, err = collect(r, v[0]); err != nil {
+	} else if pairs, err = r.collect(v[0]); err != nil {
 		return nil, err
 	}
 	parts := make([]string, len(pairs))
 	for i, p := range pairs {
-		kv, err := collect(r, p)
+		kv, err := r.collect(p)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,18 @@ const maxRange = 100000
 var globals map[string]Value
 
 // dictType is the global dict: a function with the attribute fromkeys.
-type dictType struct{ builtin }
+type dictType struct{ fn builtin }
+
+func (d *dictType) typeName() string { return "TemplateDict" }
+
+func (d *dictType) call(r *run, a *arguments) (Value, error) { return r.callBuiltin(&d.fn, a) }
+
+func (d *dictType) attr(_ *run, name string) (Value, bool, error) {
+	if name == "fromkeys" {
+		return bound(name, nil, dictFromKeys), true, nil
+	}
+	return nil, false, nil
+}
 
 // generationSupport renders the body of a generation tag.
 var generationSupport Value
@@ -117,12 +128,12 @@ func (r *run) makeDict(a *arguments) (*Dict, error) {
 			if u, ok := a.pos[0].(*undefined); ok {
 				return nil, u.fail() // the reference reads its keys
 			}
-			items, err := collect(r, a.pos[0])
+			items, err := r.collect(a.pos[0])
 			if err != nil {
 				return nil, err
 			}
 			for i, x := range items {
-				kv, err := collect(r, x)
+				kv, err := r.collect(x)
 				if err != nil {
 					return nil, typeError("cannot convert dictionary update sequence element #%d to a sequence", i)
 				}
@@ -160,7 +171,9 @@ type cycler struct {
 	pos   int
 }
 
-func (c *cycler) attr(name string) (Value, bool, error) {
+func (c *cycler) typeName() string { return "Cycler" }
+
+func (c *cycler) attr(_ *run, name string) (Value, bool, error) {
 	switch name {
 	case "items":
 		return tuple(c.items...), true, nil
@@ -193,10 +206,25 @@ type joiner struct {
 	used bool
 }
 
-func (j *joiner) next() Value {
+func (j *joiner) typeName() string { return "Joiner" }
+
+func (j *joiner) attr(_ *run, name string) (Value, bool, error) {
+	switch name {
+	case "sep":
+		return j.sep, true, nil
+	case "used":
+		return j.used, true, nil
+	}
+	return nil, false, nil
+}
+
+func (j *joiner) call(_ *run, a *arguments) (Value, error) {
+	if len(a.pos)+len(a.names) > 0 {
+		return nil, typeError("__call__() takes no arguments")
+	}
 	if !j.used {
 		j.used = true
-		return ""
+		return "", nil
 	}
-	return j.sep
+	return j.sep, nil
 }

@@ -17,6 +17,11 @@ func generator(r *run, name string, next func() (Value, bool, error)) *iterator 
 	return &iterator{run: r, typ: "generator", name: name, next: next}
 }
 
+// objectIter returns an iterator whose next calls other code: it counts against the depth limit.
+func objectIter(r *run, typ string, next func() (Value, bool, error)) *iterator {
+	return &iterator{run: r, typ: typ, next: next}
+}
+
 func (it *iterator) step() (Value, bool, error) {
 	if it.next == nil {
 		return nil, false, nil
@@ -83,8 +88,8 @@ func iterate(v Value) (*iterator, error) {
 		return sliceIter(nil), nil
 	case *iterator:
 		return v, nil
-	case *loopContext:
-		return &iterator{run: v.r, typ: "LoopContext", next: v.nextPair}, nil
+	case iterableObject:
+		return v.iterate(), nil
 	}
 	return nil, typeError("'%s' object is not iterable", typeName(v))
 }
@@ -102,7 +107,7 @@ func runeIter(s string, wrap func(string) Value) *iterator {
 }
 
 // collect returns Python's list(v) as a slice, which the caller must not modify.
-func collect(r *run, v Value) ([]Value, error) {
+func (r *run) collect(v Value) ([]Value, error) {
 	switch v := v.(type) {
 	case *List:
 		return v.Items, nil
@@ -132,4 +137,9 @@ func collect(r *run, v Value) ([]Value, error) {
 		}
 		items = append(items, x)
 	}
+}
+
+func iterable(v Value) error {
+	_, err := iterate(v)
+	return err
 }

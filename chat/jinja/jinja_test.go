@@ -249,7 +249,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v", c.in, err)
 			continue
 		}
-		r := &run{limits: DefaultLimits(0), ctx: context.Background()}
+		r := newRun(context.Background(), DefaultLimits(0), 0, nil)
 		if got, _ := r.repr(v); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
 		}

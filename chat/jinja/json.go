@@ -290,7 +290,7 @@ func filterToJSON(r *run, v []Value) (Value, error) {
 		}
 	}
 	if v[3] != missing && v[3] != nil {
-		pair, err := collect(r, v[3])
+		pair, err := r.collect(v[3])
 		if err != nil {
 			return nil, err
 		}

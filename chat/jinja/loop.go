@@ -1,8 +1,10 @@
 package jinja
 
+import "fmt"
+
 // loopContext is the value of loop in a for statement.
 type loopContext struct {
-	r        *run
+	r        *renderer
 	iterable Value
 	it       *iterator
 	index0   int64
@@ -15,7 +17,7 @@ type loopContext struct {
 	recurse  func(items Value, depth int64) (Value, error)
 }
 
-func newLoop(r *run, items Value, it *iterator, depth int64) *loopContext {
+func newLoop(r *renderer, items Value, it *iterator, depth int64) *loopContext {
 	return &loopContext{r: r, iterable: items, it: it, index0: -1, depth0: depth, count: -1,
 		after: missing, current: missing, before: missing, changed: missing}
 }
@@ -57,9 +59,9 @@ func (l *loopContext) length(r *run) (int64, error) {
 	if l.count >= 0 {
 		return l.count, nil
 	}
-	n, err := length(r, l.iterable)
+	n, err := r.length(l.iterable)
 	if isKind(err, "TypeError") {
-		rest, err := collect(r, l.it)
+		rest, err := r.collect(l.it)
 		if err != nil {
 			return 0, err
 		}
@@ -119,10 +121,10 @@ func (l *loopContext) attr(r *run, name string) (Value, bool, error) {
 			return a.pos[l.index0%int64(len(a.pos))], a.noNames("cycle")
 		}}, true, nil
 	case "changed":
-		return &builtin{name: "changed", fn: func(r *run, a *arguments) (Value, error) {
+		return &builtin{name: "changed", fn: func(run *run, a *arguments) (Value, error) {
 			now := tuple(a.pos...)
 			if l.changed != missing {
-				if eq, err := r.equal(l.changed, now); eq || err != nil {
+				if eq, err := run.equal(l.changed, now); eq || err != nil {
 					return false, err
 				}
 			}
@@ -133,7 +135,16 @@ func (l *loopContext) attr(r *run, name string) (Value, bool, error) {
 	return nil, false, nil
 }
 
-func (l *loopContext) call(a *arguments) (Value, error) {
+func (l *loopContext) typeName() string { return "LoopContext" }
+
+func (l *loopContext) repr(r *run) (string, error) {
+	n, err := l.length(r)
+	return fmt.Sprintf("<LoopContext %d/%d>", l.index0+1, n), err
+}
+
+func (l *loopContext) iterate() *iterator { return objectIter(l.r.run, l.typeName(), l.nextPair) }
+
+func (l *loopContext) call(_ *run, a *arguments) (Value, error) {
 	v, err := a.bind("__call__", "iterable")
 	if err != nil {
 		return nil, err
@@ -144,7 +155,7 @@ func (l *loopContext) call(a *arguments) (Value, error) {
 	return l.recurse(v[0], l.depth0+1)
 }
 
-func (s *forStmt) exec(r *run, e *env) (control, error) {
+func (s *forStmt) exec(r *renderer, e *env) (control, error) {
 	v, err := s.iter.eval(r, e)
 	if err != nil {
 		return ctlNext, atLine(err, s.line)
@@ -154,10 +165,10 @@ func (s *forStmt) exec(r *run, e *env) (control, error) {
 	}
 	var recurse func(items Value, depth int64) (Value, error)
 	recurse = func(items Value, depth int64) (Value, error) {
-		if err := r.enterCall(); err != nil {
+		if err := r.run.enterCall(); err != nil {
 			return nil, atLine(err, s.line)
 		}
-		defer r.leaveCall()
+		defer r.run.leaveCall()
 		inner, err := r.newEnv(s.fn, e, e.ctx)
 		if err != nil {
 			return nil, atLine(err, s.line)
@@ -175,7 +186,7 @@ func (s *forStmt) exec(r *run, e *env) (control, error) {
 
 // loop runs the body for each item. e holds the loop's variables.
 func (s *forStmt) loop(
-	r *run, items Value, e *env, depth int64, recurse func(Value, int64) (Value, error),
+	r *renderer, items Value, e *env, depth int64, recurse func(Value, int64) (Value, error),
 ) (control, error) {
 	it, err := iterate(items)
 	if err != nil {
@@ -189,7 +200,7 @@ func (s *forStmt) loop(
 	l.recurse = recurse
 	ran := false
 	for {
-		if err := r.tick(); err != nil {
+		if err := r.run.tick(); err != nil {
 			return ctlNext, atLine(err, s.line)
 		}
 		v, ok, err := l.next()
@@ -224,9 +235,9 @@ func (s *forStmt) loop(
 }
 
 // filtered yields the items for which the loop's test holds.
-func (s *forStmt) filtered(r *run, it *iterator, e *env) *iterator {
+func (s *forStmt) filtered(r *renderer, it *iterator, e *env) *iterator {
 	entered := false
-	return generator(r, "t_1", func() (Value, bool, error) {
+	return generator(r.run, "t_1", func() (Value, bool, error) {
 		if !entered {
 			s.testScope.prepare(e)
 			entered = true
@@ -236,7 +247,7 @@ func (s *forStmt) filtered(r *run, it *iterator, e *env) *iterator {
 			if !ok || err != nil {
 				return nil, false, err
 			}
-			if err := r.tick(); err != nil {
+			if err := r.run.tick(); err != nil {
 				return nil, false, err
 			}
 			if err := r.assign(s.testTarget, v, e); err != nil {
@@ -246,7 +257,7 @@ func (s *forStmt) filtered(r *run, it *iterator, e *env) *iterator {
 			if err != nil {
 				return nil, false, err
 			}
-			if yes, err := r.truth(t); err != nil {
+			if yes, err := r.run.truth(t); err != nil {
 				return nil, false, err
 			} else if yes {
 				// A target with several names turns each item into a new tuple.

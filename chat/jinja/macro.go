@@ -4,12 +4,13 @@ import "slices"
 
 // macro is a macro as a value, with the env of its definition.
 type macro struct {
+	r   *renderer
 	def *macroStmt
 	env *env
 }
 
-func (s *macroStmt) exec(r *run, e *env) (control, error) {
-	m := &macro{s, e}
+func (s *macroStmt) exec(r *renderer, e *env) (control, error) {
+	m := &macro{r, s, e}
 	*e.at(s.ref) = m
 	if s.export {
 		e.ctx.vars[s.name] = m
@@ -17,8 +18,8 @@ func (s *macroStmt) exec(r *run, e *env) (control, error) {
 	return ctlNext, nil
 }
 
-func (s *callStmt) exec(r *run, e *env) (control, error) {
-	caller := &macro{s.macro, e}
+func (s *callStmt) exec(r *renderer, e *env) (control, error) {
+	caller := &macro{r, s.macro, e}
 	fn, err := s.call.fn.eval(r, e)
 	var a *arguments
 	if err == nil {
@@ -31,7 +32,7 @@ func (s *callStmt) exec(r *run, e *env) (control, error) {
 		return ctlNext, atLine(typeError("got multiple values for keyword argument 'caller'"), s.line)
 	}
 	a.names, a.named = append(a.names, "caller"), append(a.named, caller)
-	v, err := r.call(fn, a)
+	v, err := r.run.call(fn, a)
 	if err == nil {
 		err = r.writeText(v)
 	}
@@ -39,12 +40,12 @@ func (s *callStmt) exec(r *run, e *env) (control, error) {
 }
 
 // call binds the arguments as the reference does and renders the body.
-func (m *macro) call(r *run, a *arguments) (Value, error) {
-	d := m.def
-	if err := r.enterCall(); err != nil {
+func (m *macro) call(_ *run, a *arguments) (Value, error) {
+	r, d := m.r, m.def
+	if err := r.run.enterCall(); err != nil {
 		return nil, atLine(err, d.line)
 	}
-	defer r.leaveCall()
+	defer r.run.leaveCall()
 	e, err := r.newEnv(d.fn, m.env, m.env.ctx)
 	if err != nil {
 		return nil, atLine(err, d.line)
@@ -115,4 +116,39 @@ func (m *macro) call(r *run, a *arguments) (Value, error) {
 	}
 	text, _, err := r.capture(func() (control, error) { return r.execAll(d.body, e) })
 	return text, err
+}
+
+func (m *macro) typeName() string { return "Macro" }
+
+func (m *macro) repr(*run) (string, error) {
+	if m.def.name == "" {
+		return "<Macro anonymous>", nil
+	}
+	return "<Macro " + quote(m.def.name) + ">", nil
+}
+
+func (m *macro) attr(_ *run, name string) (Value, bool, error) {
+	d := m.def
+	switch name {
+	case "name":
+		if d.name == "" {
+			return nil, true, nil
+		}
+		return d.name, true, nil
+	case "arguments":
+		t := tuple()
+		for _, a := range d.args {
+			t.Items = append(t.Items, a.name)
+		}
+		return t, true, nil
+	case "catch_kwargs":
+		return d.takes.kwargs, true, nil
+	case "catch_varargs":
+		return d.takes.varargs, true, nil
+	case "caller":
+		return d.takes.caller, true, nil
+	case "explicit_caller":
+		return d.takes.explicitCaller, true, nil
+	}
+	return nil, false, nil
 }

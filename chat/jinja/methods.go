@@ -30,7 +30,7 @@ func seqCount(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := collect(r, self)
+	items, err := r.collect(self)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func seqIndex(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := collect(r, self)
+	items, err := r.collect(self)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func dictFromKeys(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := collect(r, v[0])
+	items, err := r.collect(v[0])
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func isDisjoint(r *run, self Value, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, err := collect(r, v[0])
+	items, err := r.collect(v[0])
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type parser struct {
 }
 
 // parse parses a template. Its recursion is bounded. Its loops build deep one-sided trees, which measure bounds.
-func parse(ctx context.Context, source string) ([]stmt, error) {
+func parse(ctx context.Context, source string) ([]astStmt, error) {
 	toks, err := lex(source)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (p *parser) expectKind(k tokenKind) error {
 // enter counts a level of recursion, which bounds the stack.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > maxRecursion {
-		return &Error{Kind: "LimitError", Message: "nested too deeply", Line: p.cur().line, is: ErrLimit}
+		return atLine(limitError("nested too deeply"), p.cur().line)
 	}
 	return nil
 }
@@ -100,20 +100,20 @@ func (p *parser) enter() error {
 func (p *parser) leave() { p.depth-- }
 
 // parseBody parses template data, print statements and tags up to one of ends, which stays the current token.
-func (p *parser) parseBody(ends []string) ([]stmt, error) {
+func (p *parser) parseBody(ends []string) ([]astStmt, error) {
 	if ends != nil {
 		p.ends = append(p.ends, ends)
 		defer func() { p.ends = p.ends[:len(p.ends)-1] }()
 	}
 	if len(p.ends) > limits.TemplateNesting {
-		return nil, &Error{Kind: "LimitError", Message: "blocks nested too deeply", Line: p.cur().line, is: ErrLimit}
+		return nil, atLine(limitError("blocks nested too deeply"), p.cur().line)
 	}
-	var body []stmt
-	out := &outputStmt{}
+	var body []astStmt
+	out := &astOutput{}
 	flush := func() {
 		if len(out.items) > 0 {
 			body = append(body, out)
-			out = &outputStmt{}
+			out = &astOutput{}
 		}
 	}
 	for {
@@ -126,7 +126,7 @@ func (p *parser) parseBody(ends []string) ([]stmt, error) {
 			}
 			return body, nil
 		case tokData:
-			out.items, out.lines = append(out.items, &dataExpr{t.text}), append(out.lines, t.line)
+			out.items, out.lines = append(out.items, &astData{t.text}), append(out.lines, t.line)
 			p.next()
 		case tokVarBegin:
 			p.next()
@@ -177,7 +177,7 @@ func (p *parser) missingTag(name string) error {
 
 // parseBlock parses the end of the current tag and the statements up to one of ends. With drop it also consumes the
 // name of the end tag.
-func (p *parser) parseBlock(drop bool, ends ...string) ([]stmt, error) {
+func (p *parser) parseBlock(drop bool, ends ...string) ([]astStmt, error) {
 	p.skipOp(":")
 	if err := p.expectKind(tokBlockEnd); err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (p *parser) parseBlock(drop bool, ends ...string) ([]stmt, error) {
 	return body, err
 }
 
-func (p *parser) parseStatement() (s stmt, err error) {
+func (p *parser) parseStatement() (s astStmt, err error) {
 	t := p.cur()
 	if t.kind != tokName {
 		return nil, syntaxError(t.line, "tag name expected")
@@ -230,10 +230,10 @@ func (p *parser) parseStatement() (s stmt, err error) {
 		return p.parseGeneration()
 	case "break":
 		p.next()
-		return &controlStmt{ctlBreak, t.line}, nil
+		return &astControl{"break", t.line}, nil
 	case "continue":
 		p.next()
-		return &controlStmt{ctlContinue, t.line}, nil
+		return &astControl{"continue", t.line}, nil
 	case "autoescape", "block", "extends", "from", "import", "include":
 		return nil, syntaxError(t.line, "the tag '%s' is not supported in chat templates", t.text)
 	}
@@ -243,7 +243,7 @@ func (p *parser) parseStatement() (s stmt, err error) {
 	return nil, err
 }
 
-func (p *parser) parseSet() (stmt, error) {
+func (p *parser) parseSet() (astStmt, error) {
 	line := p.next().line
 	target, err := p.parseTarget(targetOptions{namespace: true})
 	if err != nil {
@@ -251,18 +251,18 @@ func (p *parser) parseSet() (stmt, error) {
 	}
 	if p.skipOp("=") {
 		value, err := p.parseTuple(tupleOptions{condExpr: true})
-		return &setStmt{target: target, value: value, line: line}, err
+		return &astSet{target: target, value: value, line: line}, err
 	}
 	filter, err := p.parseFilters(nil, false)
 	if err != nil {
 		return nil, err
 	}
 	body, err := p.parseBlock(true, "endset")
-	return &setBlock{target: target, filter: filter, body: body, line: line}, err
+	return &astSetBlock{target: target, filter: filter, body: body, line: line}, err
 }
 
-func (p *parser) parseFor() (stmt, error) {
-	f := &forStmt{line: p.next().line}
+func (p *parser) parseFor() (astStmt, error) {
+	f := &astFor{line: p.next().line}
 	at := p.i
 	var err error
 	if f.target, err = p.parseTarget(targetOptions{end: "in"}); err != nil {
@@ -295,8 +295,8 @@ func (p *parser) parseFor() (stmt, error) {
 	return f, err
 }
 
-func (p *parser) parseIf() (stmt, error) {
-	s := &ifStmt{line: p.next().line}
+func (p *parser) parseIf() (astStmt, error) {
+	s := &astIf{line: p.next().line}
 	for {
 		test, err := p.parseTuple(tupleOptions{})
 		if err != nil {
@@ -320,7 +320,7 @@ func (p *parser) parseIf() (stmt, error) {
 }
 
 // parseSignature parses the parameters of a macro.
-func (p *parser) parseSignature(m *macroStmt) error {
+func (p *parser) parseSignature(m *astMacro) error {
 	if err := p.expectOp("("); err != nil {
 		return err
 	}
@@ -334,7 +334,7 @@ func (p *parser) parseSignature(m *macroStmt) error {
 		if err != nil {
 			return err
 		}
-		arg := x.(*nameExpr)
+		arg := x.(*astName)
 		arg.use = useParam
 		if p.skipOp("=") {
 			d, err := p.parseExpr(true)
@@ -358,13 +358,13 @@ func (p *parser) parseSignature(m *macroStmt) error {
 	return p.expectOp(")")
 }
 
-func (p *parser) parseMacro() (stmt, error) {
-	m := &macroStmt{line: p.next().line}
+func (p *parser) parseMacro() (astStmt, error) {
+	m := &astMacro{line: p.next().line}
 	x, err := p.parseTarget(targetOptions{nameOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	m.name = x.(*nameExpr).name
+	m.name = x.(*astName).name
 	if err := p.parseSignature(m); err != nil {
 		return nil, err
 	}
@@ -372,9 +372,9 @@ func (p *parser) parseMacro() (stmt, error) {
 	return m, err
 }
 
-func (p *parser) parseCallBlock() (stmt, error) {
+func (p *parser) parseCallBlock() (astStmt, error) {
 	line := p.next().line
-	m := &macroStmt{line: line}
+	m := &astMacro{line: line}
 	if p.cur().is("(") {
 		if err := p.parseSignature(m); err != nil {
 			return nil, err
@@ -384,27 +384,26 @@ func (p *parser) parseCallBlock() (stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, ok := x.(*callExpr)
+	call, ok := x.(*astCall)
 	if !ok {
 		return nil, syntaxError(line, "expected call")
 	}
 	m.body, err = p.parseBlock(true, "endcall")
-	return &callStmt{call: call, macro: m, line: line}, err
+	return &astCallBlock{call: call, macro: m, line: line}, err
 }
 
 // parseGeneration parses the generation tag, with which templates mark the assistant's text. It does not affect
 // rendering.
-func (p *parser) parseGeneration() (stmt, error) {
+func (p *parser) parseGeneration() (astStmt, error) {
 	line := p.next().line
-	m := &macroStmt{line: line}
+	m := &astMacro{line: line}
 	var err error
 	m.body, err = p.parseBlock(true, "endgeneration")
-	identity := &callExpr{fn: &constExpr{generationSupport}, line: line}
-	return &generationStmt{&callStmt{call: identity, macro: m, line: line}}, err
+	return &astGeneration{macro: m, line: line}, err
 }
 
-func (p *parser) parseFilterBlock() (stmt, error) {
-	s := &filterStmt{line: p.next().line}
+func (p *parser) parseFilterBlock() (astStmt, error) {
+	s := &astFilterBlock{line: p.next().line}
 	var err error
 	if s.filter, err = p.parseFilters(nil, true); err != nil {
 		return nil, err
@@ -413,8 +412,8 @@ func (p *parser) parseFilterBlock() (stmt, error) {
 	return s, err
 }
 
-func (p *parser) parseWith() (stmt, error) {
-	s := &withStmt{line: p.next().line}
+func (p *parser) parseWith() (astStmt, error) {
+	s := &astWith{line: p.next().line}
 	for p.cur().kind != tokBlockEnd {
 		if len(s.targets) > 0 {
 			if err := p.expectOp(","); err != nil {
@@ -440,9 +439,9 @@ func (p *parser) parseWith() (stmt, error) {
 	return s, err
 }
 
-func (p *parser) parsePrint() (stmt, error) {
+func (p *parser) parsePrint() (astStmt, error) {
 	line := p.next().line
-	out := &outputStmt{}
+	out := &astOutput{}
 	for p.cur().kind != tokBlockEnd {
 		if len(out.items) > 0 {
 			if err := p.expectOp(","); err != nil {

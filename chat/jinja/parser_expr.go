@@ -12,13 +12,13 @@ type targetOptions struct {
 }
 
 // parseTarget parses the target of an assignment.
-func (p *parser) parseTarget(o targetOptions) (expr, error) {
+func (p *parser) parseTarget(o targetOptions) (astExpr, error) {
 	if o.nameOnly {
 		t, err := p.expectName()
 		if err != nil {
 			return nil, err
 		}
-		x := &nameExpr{name: t.text, use: useStore, line: t.line}
+		x := &astName{name: t.text, use: useStore, line: t.line}
 		return x, checkTarget(x, t.line)
 	}
 	line := p.cur().line
@@ -30,28 +30,28 @@ func (p *parser) parseTarget(o targetOptions) (expr, error) {
 	return x, checkTarget(x, line)
 }
 
-func setUse(x expr, use nameUse) {
+func setUse(x astExpr, use nameUse) {
 	switch x := x.(type) {
-	case *nameExpr:
+	case *astName:
 		x.use = use
-	case *tupleExpr:
+	case *astTuple:
 		for _, i := range x.items {
 			setUse(i, use)
 		}
 	}
 }
 
-func checkTarget(x expr, line int) error {
+func checkTarget(x astExpr, line int) error {
 	switch x := x.(type) {
-	case *nsRef:
+	case *astNSRef:
 		return nil
-	case *nameExpr:
+	case *astName:
 		switch x.name {
 		case "true", "false", "none", "True", "False", "None":
 			return syntaxError(line, "can't assign to 'name'")
 		}
 		return nil
-	case *tupleExpr:
+	case *astTuple:
 		for _, i := range x.items {
 			if err := checkTarget(i, line); err != nil {
 				return err
@@ -68,8 +68,8 @@ type tupleOptions struct {
 }
 
 // parseTuple parses an expression, or several separated by commas as a tuple.
-func (p *parser) parseTuple(o tupleOptions) (expr, error) {
-	var args []expr
+func (p *parser) parseTuple(o tupleOptions) (astExpr, error) {
+	var args []astExpr
 	tuple := false
 	for {
 		if len(args) > 0 {
@@ -81,7 +81,7 @@ func (p *parser) parseTuple(o tupleOptions) (expr, error) {
 		if t.kind == tokVarEnd || t.kind == tokBlockEnd || t.is(")") || o.end != "" && t.name(o.end) {
 			break
 		}
-		var x expr
+		var x astExpr
 		var err error
 		if o.simple {
 			x, err = p.parsePrimary(o.namespace)
@@ -105,10 +105,10 @@ func (p *parser) parseTuple(o tupleOptions) (expr, error) {
 			return nil, syntaxError(p.cur().line, "expected an expression, got '%s'", p.cur().describe())
 		}
 	}
-	return &tupleExpr{args}, nil
+	return &astTuple{args}, nil
 }
 
-func (p *parser) parseExpr(condExpr bool) (expr, error) {
+func (p *parser) parseExpr(condExpr bool) (astExpr, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
@@ -119,11 +119,11 @@ func (p *parser) parseExpr(condExpr bool) (expr, error) {
 	return p.parseOr()
 }
 
-func (p *parser) parseCond() (expr, error) {
+func (p *parser) parseCond() (astExpr, error) {
 	line := p.cur().line
 	x, err := p.parseOr()
 	for err == nil && p.skipName("if") {
-		c := &condExpr{yes: x, line: line}
+		c := &astCond{yes: x, line: line}
 		if c.test, err = p.parseOr(); err != nil {
 			return nil, err
 		}
@@ -139,45 +139,45 @@ func (p *parser) parseCond() (expr, error) {
 	return x, err
 }
 
-func (p *parser) parseOr() (expr, error) {
+func (p *parser) parseOr() (astExpr, error) {
 	l, err := p.parseAnd()
 	for err == nil && p.skipName("or") {
-		var r expr
+		var r astExpr
 		r, err = p.parseAnd()
-		l = &orExpr{l, r}
+		l = &astOr{l, r}
 	}
 	return l, err
 }
 
-func (p *parser) parseAnd() (expr, error) {
+func (p *parser) parseAnd() (astExpr, error) {
 	l, err := p.parseNot()
 	for err == nil && p.skipName("and") {
-		var r expr
+		var r astExpr
 		r, err = p.parseNot()
-		l = &andExpr{l, r}
+		l = &astAnd{l, r}
 	}
 	return l, err
 }
 
-func (p *parser) parseNot() (expr, error) {
+func (p *parser) parseNot() (astExpr, error) {
 	if p.skipName("not") {
 		if err := p.enter(); err != nil {
 			return nil, err
 		}
 		defer p.leave()
 		x, err := p.parseNot()
-		return &notExpr{x}, err
+		return &astNot{x}, err
 	}
 	return p.parseCompare()
 }
 
-func (p *parser) parseCompare() (expr, error) {
+func (p *parser) parseCompare() (astExpr, error) {
 	line := p.cur().line
 	first, err := p.parseBinary(0)
 	if err != nil {
 		return nil, err
 	}
-	c := &compareExpr{first: first, line: line}
+	c := &astCompare{first: first, line: line}
 	for {
 		t := p.cur()
 		op := ""
@@ -209,7 +209,7 @@ func (p *parser) parseCompare() (expr, error) {
 // binaryLevels are the binary operators from lowest to highest precedence.
 var binaryLevels = [][]string{{"+", "-"}, {"~"}, {"*", "/", "//", "%"}, {"**"}}
 
-func (p *parser) parseBinary(level int) (expr, error) {
+func (p *parser) parseBinary(level int) (astExpr, error) {
 	if level == len(binaryLevels) {
 		return p.parseUnary(true)
 	}
@@ -219,7 +219,7 @@ func (p *parser) parseBinary(level int) (expr, error) {
 		return nil, err
 	}
 	if level == 1 {
-		items := []expr{l}
+		items := []astExpr{l}
 		for p.skipOp("~") {
 			x, err := p.parseBinary(level + 1)
 			if err != nil {
@@ -230,7 +230,7 @@ func (p *parser) parseBinary(level int) (expr, error) {
 		if len(items) == 1 {
 			return l, nil
 		}
-		return &concatExpr{items: items}, nil
+		return &astConcat{items: items}, nil
 	}
 	for {
 		t := p.cur()
@@ -246,24 +246,24 @@ func (p *parser) parseBinary(level int) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, line = &binExpr{op: t.text, l: l, r: r, line: line}, p.cur().line
+		l, line = &astBinary{op: t.text, l: l, r: r, line: line}, p.cur().line
 	}
 	// The reference compiles a ** b ** c to ((a ** b) ** c), unlike Python.
 	return l, nil
 }
 
-func (p *parser) parseUnary(withFilter bool) (expr, error) {
+func (p *parser) parseUnary(withFilter bool) (astExpr, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
 	defer p.leave()
 	t := p.cur()
-	var x expr
+	var x astExpr
 	var err error
 	if t.is("-") || t.is("+") {
 		p.next()
 		if x, err = p.parseUnary(false); err == nil {
-			x = &unaryExpr{op: t.text[0], x: x, line: t.line}
+			x = &astUnary{op: t.text[0], x: x, line: t.line}
 		}
 	} else {
 		x, err = p.parsePrimary(false)
@@ -277,33 +277,33 @@ func (p *parser) parseUnary(withFilter bool) (expr, error) {
 	return x, err
 }
 
-func (p *parser) parsePrimary(namespace bool) (expr, error) {
+func (p *parser) parsePrimary(namespace bool) (astExpr, error) {
 	t := p.cur()
 	switch {
 	case t.kind == tokName:
 		p.next()
 		switch t.text {
 		case "true", "True":
-			return &constExpr{true}, nil
+			return &astConst{true}, nil
 		case "false", "False":
-			return &constExpr{false}, nil
+			return &astConst{false}, nil
 		case "none", "None":
-			return &constExpr{nil}, nil
+			return &astConst{nil}, nil
 		}
 		if namespace && p.skipOp(".") {
 			attr, err := p.expectName()
-			return &nsRef{name: t.text, attr: attr.text, line: t.line}, err
+			return &astNSRef{name: t.text, attr: attr.text, line: t.line}, err
 		}
-		return &nameExpr{name: t.text, line: t.line}, nil
+		return &astName{name: t.text, line: t.line}, nil
 	case t.kind == tokString:
 		var b strings.Builder
 		for p.cur().kind == tokString {
 			b.WriteString(p.next().text)
 		}
-		return &constExpr{b.String()}, nil
+		return &astConst{b.String()}, nil
 	case t.kind == tokInt || t.kind == tokFloat:
 		p.next()
-		return &constExpr{t.value}, nil
+		return &astConst{t.value}, nil
 	case t.is("("):
 		p.next()
 		x, err := p.parseTuple(tupleOptions{condExpr: true, parens: true})
@@ -319,9 +319,9 @@ func (p *parser) parsePrimary(namespace bool) (expr, error) {
 	return nil, syntaxError(t.line, "unexpected '%s'", t.describe())
 }
 
-func (p *parser) parseList() (expr, error) {
+func (p *parser) parseList() (astExpr, error) {
 	p.next()
-	x := &listExpr{}
+	x := &astList{}
 	for !p.cur().is("]") {
 		if len(x.items) > 0 {
 			if err := p.expectOp(","); err != nil {
@@ -340,9 +340,9 @@ func (p *parser) parseList() (expr, error) {
 	return x, p.expectOp("]")
 }
 
-func (p *parser) parseDict() (expr, error) {
+func (p *parser) parseDict() (astExpr, error) {
 	p.next()
-	x := &dictExpr{}
+	x := &astDict{}
 	for !p.cur().is("}") {
 		if len(x.keys) > 0 {
 			if err := p.expectOp(","); err != nil {
@@ -376,7 +376,7 @@ func (p *parser) tooMany(n int) error {
 	return atLine(limitError("more than %d arguments", limits.TemplateArguments), p.cur().line)
 }
 
-func (p *parser) parsePostfix(x expr) (expr, error) {
+func (p *parser) parsePostfix(x astExpr) (astExpr, error) {
 	var err error
 	for err == nil {
 		switch t := p.cur(); {
@@ -391,7 +391,7 @@ func (p *parser) parsePostfix(x expr) (expr, error) {
 	return nil, err
 }
 
-func (p *parser) parseFilterExpr(x expr) (expr, error) {
+func (p *parser) parseFilterExpr(x astExpr) (astExpr, error) {
 	var err error
 	for err == nil {
 		switch t := p.cur(); {
@@ -408,19 +408,19 @@ func (p *parser) parseFilterExpr(x expr) (expr, error) {
 	return nil, err
 }
 
-func (p *parser) parseSubscript(x expr) (expr, error) {
+func (p *parser) parseSubscript(x astExpr) (astExpr, error) {
 	t := p.next()
 	if t.is(".") {
 		a := p.next()
 		switch a.kind {
 		case tokName:
-			return &attrExpr{x: x, name: a.text, line: t.line}, nil
+			return &astAttr{x: x, name: a.text, line: t.line}, nil
 		case tokInt:
-			return &itemExpr{x: x, arg: &constExpr{a.value}, line: t.line}, nil
+			return &astItem{x: x, arg: &astConst{a.value}, line: t.line}, nil
 		}
 		return nil, syntaxError(a.line, "expected name or number")
 	}
-	var args []expr
+	var args []astExpr
 	for !p.cur().is("]") {
 		if len(args) > 0 {
 			if err := p.expectOp(","); err != nil {
@@ -435,14 +435,14 @@ func (p *parser) parseSubscript(x expr) (expr, error) {
 	}
 	p.next()
 	if len(args) == 1 {
-		return &itemExpr{x: x, arg: args[0], line: t.line}, nil
+		return &astItem{x: x, arg: args[0], line: t.line}, nil
 	}
-	return &itemExpr{x: x, arg: &tupleExpr{args}, line: t.line}, nil
+	return &astItem{x: x, arg: &astTuple{args}, line: t.line}, nil
 }
 
 // parseSlice parses a subscript: an expression or start:stop:step.
-func (p *parser) parseSlice() (expr, error) {
-	s := &sliceExpr{}
+func (p *parser) parseSlice() (astExpr, error) {
+	s := &astSlice{}
 	var err error
 	if !p.skipOp(":") {
 		x, err := p.parseExpr(true)
@@ -452,7 +452,7 @@ func (p *parser) parseSlice() (expr, error) {
 		p.next()
 		s.start = x
 	}
-	part := func(x *expr) {
+	part := func(x *astExpr) {
 		if t := p.cur(); err == nil && !t.is("]") && !t.is(",") && !t.is(":") {
 			*x, err = p.parseExpr(true)
 		}
@@ -466,13 +466,13 @@ func (p *parser) parseSlice() (expr, error) {
 	return s, err
 }
 
-func (p *parser) parseCall(fn expr) (expr, error) {
+func (p *parser) parseCall(fn astExpr) (astExpr, error) {
 	line := p.cur().line
 	args, err := p.parseArgs()
-	return &callExpr{fn: fn, args: args, line: line}, err
+	return &astCall{fn: fn, args: args, line: line}, err
 }
 
-func (p *parser) parseArgs() (a callArgs, err error) {
+func (p *parser) parseArgs() (a astArgs, err error) {
 	line := p.cur().line
 	bad := syntaxError(line, "invalid syntax for function call expression")
 	if err = p.expectOp("("); err != nil {
@@ -509,14 +509,14 @@ func (p *parser) parseArgs() (a callArgs, err error) {
 					return a, syntaxError(line, "keyword argument repeated: %s", name)
 				}
 			}
-			var x expr
+			var x astExpr
 			x, err = p.parseExpr(true)
 			a.names, a.named = append(a.names, name), append(a.named, x)
 		default:
 			if a.dynPos != nil || a.dynNamed != nil || len(a.names) > 0 {
 				return a, bad
 			}
-			var x expr
+			var x astExpr
 			x, err = p.parseExpr(true)
 			a.pos = append(a.pos, x)
 		}
@@ -542,13 +542,13 @@ func (p *parser) parseDotted() (string, error) {
 }
 
 // parseFilters parses "|name(args)|name..."; with inline, the first "|" is absent.
-func (p *parser) parseFilters(x expr, inline bool) (expr, error) {
+func (p *parser) parseFilters(x astExpr, inline bool) (astExpr, error) {
 	for inline || p.cur().is("|") {
 		if !inline {
 			p.next()
 		}
 		inline = false
-		f := &filterExpr{x: x, line: p.cur().line}
+		f := &astFilter{x: x, line: p.cur().line}
 		var err error
 		if f.name, err = p.parseDotted(); err != nil {
 			return nil, err
@@ -563,10 +563,10 @@ func (p *parser) parseFilters(x expr, inline bool) (expr, error) {
 	return x, nil
 }
 
-func (p *parser) parseTest(x expr) (expr, error) {
+func (p *parser) parseTest(x astExpr) (astExpr, error) {
 	line := p.next().line
 	negated := p.skipName("not")
-	t := &testExpr{x: x, line: line}
+	t := &astTest{x: x, line: line}
 	var err error
 	if t.name, err = p.parseDotted(); err != nil {
 		return nil, err
@@ -581,15 +581,15 @@ func (p *parser) parseTest(x expr) (expr, error) {
 		if err = p.enter(); err != nil {
 			return nil, err
 		}
-		var a expr
+		var a astExpr
 		if a, err = p.parsePrimary(false); err == nil {
 			a, err = p.parsePostfix(a)
 		}
-		t.args.pos = []expr{a}
+		t.args.pos = []astExpr{a}
 		p.leave()
 	}
 	if negated {
-		return &notExpr{t}, err
+		return &astNot{t}, err
 	}
 	return t, err
 }

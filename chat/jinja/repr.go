@@ -116,18 +116,12 @@ func (p *printer) print(v Value) error {
 			return err
 		}
 		p.b.WriteByte('>')
-	case *macro:
-		if v.def.name == "" {
-			p.b.WriteString("<Macro anonymous>")
-		} else {
-			p.b.WriteString("<Macro " + quote(v.def.name) + ">")
-		}
-	case *loopContext:
-		n, err := v.length(p.r)
+	case printed:
+		s, err := v.repr(p.r)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&p.b, "<LoopContext %d/%d>", v.index0+1, n)
+		p.b.WriteString(s)
 	case *slice:
 		return p.items("slice(", []Value{v.start, v.stop, v.step}, ")")
 	case *iterator:

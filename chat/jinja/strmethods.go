@@ -456,7 +456,7 @@ func joinMethod(r *run, self Value, a *arguments) (Value, error) {
 	if err := iterable(v[0]); err != nil {
 		return nil, typeError("can only join an iterable")
 	}
-	items, err := collect(r, v[0])
+	items, err := r.collect(v[0])
 	if err != nil {
 		return nil, err
 	}

@@ -167,7 +167,7 @@ func (s *scope) visitNode(n any) {
 		return
 	}
 	switch n := n.(type) {
-	case *nameExpr:
+	case *astName:
 		switch n.use {
 		case useParam:
 			s.param(n.name)
@@ -176,32 +176,31 @@ func (s *scope) visitNode(n any) {
 		default:
 			s.load(n.name)
 		}
-	case *nsRef:
+	case *astNSRef:
 		s.load(n.name)
-	case *ifStmt:
+	case *astIf:
 		s.visitIf(n, 0)
-	case *macroStmt:
+	case *astMacro:
 		s.store(n.name)
-	case *setStmt:
+	case *astSet:
 		s.visit(n.value, n.target)
-	case *forStmt:
+	case *astFor:
 		s.visit(n.iter)
-	case *callStmt:
+	case *astCallBlock:
 		s.visit(n.call)
-	case *generationStmt:
-		s.visit(n.call)
-	case *filterStmt:
+	case *astGeneration:
+	case *astFilterBlock:
 		s.visit(n.filter)
-	case *withStmt:
+	case *astWith:
 		s.visit(exprs(n.values)...)
-	case *setBlock:
+	case *astSetBlock:
 		s.visit(n.target)
 	default:
 		s.visit(children(n)...)
 	}
 }
 
-func (s *scope) visitIf(n *ifStmt, i int) {
+func (s *scope) visitIf(n *astIf, i int) {
 	s.visit(n.tests[i])
 	body, elif, other := s.copy(), s.copy(), s.copy()
 	body.visit(stmts(n.bodies[i])...)
@@ -215,7 +214,7 @@ func (s *scope) visitIf(n *ifStmt, i int) {
 	s.merge(body, elif, other)
 }
 
-func (s *scope) visitElif(n *ifStmt, i int) {
+func (s *scope) visitElif(n *astIf, i int) {
 	s.visit(n.tests[i])
 	body := s.copy()
 	body.visit(stmts(n.bodies[i])...)
@@ -223,13 +222,13 @@ func (s *scope) visitElif(n *ifStmt, i int) {
 }
 
 // target records the names of a loop's target as parameters of its body.
-func (s *scope) target(x expr) {
+func (s *scope) target(x astExpr) {
 	switch x := x.(type) {
-	case *nameExpr:
+	case *astName:
 		s.param(x.name)
-	case *nsRef:
+	case *astNSRef:
 		s.load(x.name)
-	case *tupleExpr:
+	case *astTuple:
 		for _, i := range x.items {
 			s.target(i)
 		}

@@ -121,20 +121,12 @@ func typeName(v Value) string {
 		return "Undefined"
 	case *namespace:
 		return "TemplateNamespace"
-	case *macro:
-		return "Macro"
-	case *loopContext:
-		return "LoopContext"
 	case *slice:
 		return "slice"
 	case *builtin:
 		return "builtin_function_or_method"
-	case *dictType:
-		return "TemplateDict"
-	case *cycler:
-		return "Cycler"
-	case *joiner:
-		return "Joiner"
+	case object:
+		return v.typeName()
 	}
 	return "object"
 }
@@ -185,7 +177,7 @@ func isASCII(s string) bool {
 }
 
 // length returns Python's len(v).
-func length(r *run, v Value) (int64, error) {
+func (r *run) length(v Value) (int64, error) {
 	switch v := v.(type) {
 	case string:
 		r.work(len(v) / 16)
@@ -204,7 +196,7 @@ func length(r *run, v Value) (int64, error) {
 		return int64(v.d.Len()), nil
 	case *undefined:
 		return 0, nil
-	case *loopContext:
+	case sized:
 		return v.length(r)
 	}
 	return 0, typeError("object of type '%s' has no len()", typeName(v))
@@ -244,4 +236,20 @@ func (r *run) join(parts []string, sep string) (string, error) {
 		return "", err
 	}
 	return strings.Join(parts, sep), nil
+}
+
+// truth returns bool(v). The length of a loop may consume its iterator.
+func (r *run) truth(v Value) (bool, error) {
+	if l, ok := v.(sized); ok {
+		n, err := l.length(r)
+		return n > 0, err
+	}
+	return truth(v), nil
+}
+
+func (n *namespace) set(name string, v Value) error {
+	if strings.HasPrefix(name, "_") {
+		return raise("SecurityError", "underscore-prefixed attributes cannot be stored on a namespace, but got '%s'", name)
+	}
+	return n.attrs.Set(name, v)
 }

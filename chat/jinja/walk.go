@@ -9,95 +9,95 @@ import (
 // children returns the children of a node in the reference's visiting order.
 func children(n any) []any {
 	switch n := n.(type) {
-	case *tupleExpr:
+	case *astTuple:
 		return exprs(n.items)
-	case *listExpr:
+	case *astList:
 		return exprs(n.items)
-	case *dictExpr:
+	case *astDict:
 		var c []any
 		for i := range n.keys {
 			c = append(c, n.keys[i], n.values[i])
 		}
 		return c
-	case *condExpr:
+	case *astCond:
 		c := []any{n.test, n.yes}
 		if n.no != nil {
 			c = append(c, n.no)
 		}
 		return c
-	case *andExpr:
+	case *astAnd:
 		return []any{n.l, n.r}
-	case *orExpr:
+	case *astOr:
 		return []any{n.l, n.r}
-	case *notExpr:
+	case *astNot:
 		return []any{n.x}
-	case *unaryExpr:
+	case *astUnary:
 		return []any{n.x}
-	case *binExpr:
+	case *astBinary:
 		return []any{n.l, n.r}
-	case *concatExpr:
+	case *astConcat:
 		return exprs(n.items)
-	case *compareExpr:
+	case *astCompare:
 		return append([]any{n.first}, exprs(n.rest)...)
-	case *attrExpr:
+	case *astAttr:
 		return []any{n.x}
-	case *itemExpr:
+	case *astItem:
 		return []any{n.x, n.arg}
-	case *sliceExpr:
+	case *astSlice:
 		var c []any
-		for _, x := range []expr{n.start, n.stop, n.step} {
+		for _, x := range []astExpr{n.start, n.stop, n.step} {
 			if x != nil {
 				c = append(c, x)
 			}
 		}
 		return c
-	case *callExpr:
+	case *astCall:
 		return append([]any{n.fn}, n.args.children()...)
-	case *filterExpr:
+	case *astFilter:
 		if n.x == nil {
 			return n.args.children()
 		}
 		return append([]any{n.x}, n.args.children()...)
-	case *testExpr:
+	case *astTest:
 		return append([]any{n.x}, n.args.children()...)
-	case *outputStmt:
+	case *astOutput:
 		return exprs(n.items)
-	case *ifStmt:
+	case *astIf:
 		var c []any
 		for i := range n.tests {
 			c = append(append(c, n.tests[i]), stmts(n.bodies[i])...)
 		}
 		return append(c, stmts(n.other)...)
-	case *forStmt:
+	case *astFor:
 		c := []any{n.target, n.iter}
 		c = append(append(c, stmts(n.body)...), stmts(n.other)...)
 		if n.test != nil {
 			c = append(c, n.test)
 		}
 		return c
-	case *setStmt:
+	case *astSet:
 		return []any{n.target, n.value}
-	case *setBlock:
+	case *astSetBlock:
 		c := []any{n.target}
 		if n.filter != nil {
 			c = append(c, n.filter)
 		}
 		return append(c, stmts(n.body)...)
-	case *macroStmt:
+	case *astMacro:
 		return n.children()
-	case *callStmt:
+	case *astCallBlock:
 		return append([]any{n.call}, n.macro.children()...)
-	case *generationStmt:
-		return children(n.call)
-	case *filterStmt:
+	case *astGeneration:
+		return n.macro.children()
+	case *astFilterBlock:
 		return append(stmts(n.body), n.filter)
-	case *withStmt:
+	case *astWith:
 		return append(append(exprs(n.targets), exprs(n.values)...), stmts(n.body)...)
 	}
 	return nil
 }
 
-func exprs(list []expr) []any {
+func exprs(list []astExpr) []any {
 	c := make([]any, len(list))
 	for i, x := range list {
 		c[i] = x
@@ -105,7 +105,7 @@ func exprs(list []expr) []any {
 	return c
 }
 
-func stmts(list []stmt) []any {
+func stmts(list []astStmt) []any {
 	c := make([]any, len(list))
 	for i, x := range list {
 		c[i] = x
@@ -113,7 +113,7 @@ func stmts(list []stmt) []any {
 	return c
 }
 
-func (a *callArgs) children() []any {
+func (a *astArgs) children() []any {
 	c := append(exprs(a.pos), exprs(a.named)...)
 	if a.dynPos != nil {
 		c = append(c, a.dynPos)
@@ -124,7 +124,7 @@ func (a *callArgs) children() []any {
 	return c
 }
 
-func (m *macroStmt) children() []any {
+func (m *astMacro) children() []any {
 	var c []any
 	for _, a := range m.args {
 		c = append(c, a)
@@ -132,49 +132,9 @@ func (m *macroStmt) children() []any {
 	return append(append(c, exprs(m.defaults)...), stmts(m.body)...)
 }
 
-// undeclared returns which of the names the nodes read before assigning them.
-func (b *budget) undeclared(nodes []any, names ...string) map[string]bool {
-	open, found := map[string]bool{}, map[string]bool{}
-	for _, n := range names {
-		open[n] = true
-	}
-	var visit func(n any)
-	visit = func(n any) {
-		if !b.take(1) {
-			return
-		}
-		if n, ok := n.(*nameExpr); ok {
-			if n.use == useLoad && open[n.name] {
-				found[n.name] = true
-			} else {
-				delete(open, n.name)
-			}
-			return
-		}
-		for _, c := range children(n) {
-			visit(c)
-		}
-	}
-	for _, n := range nodes {
-		visit(n)
-	}
-	return found
-}
-
-// each calls fn for every node below n.
-func (b *budget) each(n any, fn func(any)) {
-	if !b.take(1) {
-		return
-	}
-	for _, c := range children(n) {
-		fn(c)
-		b.each(c, fn)
-	}
-}
-
 // measure returns the depth of a template's tree, which bounds the recursion of evaluation. It fails if the depth
 // exceeds limits.TemplateDepth. It uses an explicit stack, because a chain of operators is as deep as it is long.
-func measure(ctx context.Context, body []stmt) (int, error) {
+func measure(ctx context.Context, body []astStmt) (int, error) {
 	type place struct {
 		n     any
 		level int
