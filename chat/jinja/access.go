@@ -35,7 +35,7 @@ func bound(name string, self Value, m method) *builtin {
 }
 
 // attribute returns Python's getattr(obj, name) in the sandbox. ok is false for an AttributeError.
-func (r *run) attribute(obj Value, name string) (v Value, ok bool, err error) {
+func attribute(r *run, obj Value, name string) (v Value, ok bool, err error) {
 	if dunders[name] {
 		return unsafe(obj, name), true, nil
 	}
@@ -111,14 +111,14 @@ func unsafe(obj Value, name string) *undefined {
 }
 
 // getattr returns obj.name: the attribute or else the item.
-func (r *run) getattr(obj Value, name string) (Value, error) {
+func getattr(r *run, obj Value, name string) (Value, error) {
 	if d, ok := obj.(*Dict); ok && dictMethods[name] == nil && !dictMutators[name] && !dunders[name] {
 		if v, ok := d.Get(name); ok {
 			return v, nil
 		}
 		return undefinedOf(obj, name), nil
 	}
-	v, ok, err := r.attribute(obj, name)
+	v, ok, err := attribute(r, obj, name)
 	if ok || err != nil {
 		return v, err
 	}
@@ -130,16 +130,24 @@ func (r *run) getattr(obj Value, name string) (Value, error) {
 }
 
 // getitem returns obj[key]: the item or else, if key is a string, the attribute.
-func (r *run) getitem(obj, key Value) (Value, error) {
+func getitem(r *run, obj, key Value) (Value, error) {
 	v, err := r.index(obj, key)
 	if !isLookup(err) {
 		return v, err
 	}
 	if name, ok := key.(string); ok {
-		v, ok, err := r.attribute(obj, name)
+		v, ok, err := attribute(r, obj, name)
 		if ok || err != nil {
 			return v, err
 		}
 	}
 	return undefinedOf(obj, key), nil
+}
+
+// binaryOp returns Python's a op b.
+func binaryOp(r *run, op string, a, b Value) (Value, error) {
+	if s, ok := a.(string); ok && op == "%" {
+		return r.percent(s, b)
+	}
+	return r.binary(op, a, b)
 }

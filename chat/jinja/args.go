@@ -40,7 +40,7 @@ func (c *callArgs) eval(r *renderer, e *env) (*arguments, error) {
 		if !ok {
 			return nil, typeError("argument after ** must be a mapping, not %s", typeName(v))
 		}
-		for i, k := range d.keys {
+		for i, k := range d.allKeys() {
 			name, ok := k.(string)
 			if !ok {
 				return nil, typeError("keywords must be strings")
@@ -48,7 +48,7 @@ func (c *callArgs) eval(r *renderer, e *env) (*arguments, error) {
 			if slices.Contains(a.names, name) {
 				return nil, typeError("got multiple values for keyword argument '%s'", name)
 			}
-			a.names, a.named = append(a.names, name), append(a.named, d.values[i])
+			a.names, a.named = append(a.names, name), append(a.named, d.allValues()[i])
 			if len(a.names) > limits.TemplateArguments {
 				return nil, limitError("more than %d named arguments", limits.TemplateArguments)
 			}

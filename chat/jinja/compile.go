@@ -78,12 +78,12 @@ func (c *compiler) stmt(s astStmt, f frame) (stmt, error) {
 	case *astFor:
 		return c.forStmt(s, f)
 	case *astSet:
-		value, err := c.expr(s.value, f)
+		right, err := c.expr(s.value, f)
 		if err != nil {
 			return nil, err
 		}
 		target, err := c.expr(s.target, f)
-		return &setStmt{target: target, value: value, line: s.line, exports: exported(target, f)}, err
+		return &setStmt{target: target, value: right, line: s.line, exports: exported(target, f)}, err
 	case *astSetBlock:
 		return c.setBlock(s, f)
 	case *astMacro:
@@ -222,7 +222,7 @@ func (c *compiler) constant(n any) bool {
 		case "map", "select", "reject", "selectattr", "rejectattr", "random":
 			return false
 		}
-		if n.x == nil || filters[n.name] == nil {
+		if n.x == nil || filterNamed(n.name) == nil {
 			return false
 		}
 	}

@@ -86,11 +86,11 @@ func (c *compiler) expr(x astExpr, f frame) (expr, error) {
 	case *astCond:
 		f = f.softened()
 	case *astFilter:
-		if filters[x.name] == nil && !f.soft {
+		if filterNamed(x.name) == nil && !f.soft {
 			return nil, syntaxError(x.line, "no filter named '%s'", x.name)
 		}
 	case *astTest:
-		if tests[x.name] == nil && !f.soft {
+		if testNamed(x.name) == nil && !f.soft {
 			return nil, syntaxError(x.line, "no test named '%s'", x.name)
 		}
 	}
@@ -142,9 +142,9 @@ func (p *parts) node(x astExpr) expr {
 	case *astCall:
 		return &callExpr{fn: p.expr(x.fn), args: p.args(&x.args), line: x.line}
 	case *astFilter:
-		return &filterExpr{x: p.expr(x.x), name: x.name, args: p.args(&x.args), line: x.line, fn: filters[x.name]}
+		return &filterExpr{x: p.expr(x.x), name: x.name, args: p.args(&x.args), line: x.line, fn: filterNamed(x.name)}
 	case *astTest:
-		return &testExpr{x: p.expr(x.x), name: x.name, args: p.args(&x.args), line: x.line, fn: tests[x.name]}
+		return &testExpr{x: p.expr(x.x), name: x.name, args: p.args(&x.args), line: x.line, fn: testNamed(x.name)}
 	}
 	return nil
 }

@@ -74,6 +74,12 @@ func (d *Dict) Get(key string) (Value, bool) {
 	return d.values[i], true
 }
 
+// allKeys returns the keys in order, which the caller must not modify.
+func (d *Dict) allKeys() []Value { return d.keys }
+
+// allValues returns the values in the order of the keys. The caller must not modify them.
+func (d *Dict) allValues() []Value { return d.values }
+
 // Each calls fn for each entry in order until fn returns false.
 func (d *Dict) Each(fn func(key, value Value) bool) {
 	for i, k := range d.keys {

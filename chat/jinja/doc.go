@@ -146,8 +146,3 @@ func atLine(err error, line int) error {
 	}
 	return err
 }
-
-// IsLimit reports whether an error is due to Limits or the context rather than to the template itself.
-func IsLimit(err error) bool {
-	return errors.Is(err, ErrLimit) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}

@@ -132,7 +132,7 @@ func (x *binExpr) eval(r *renderer, e *env) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.run.binary(x.op, a, b)
+	v, err := binaryOp(r.run, x.op, a, b)
 	return v, atLine(err, x.line)
 }
 
@@ -179,7 +179,7 @@ func (x *attrExpr) eval(r *renderer, e *env) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err = r.run.getattr(v, x.name)
+	v, err = getattr(r.run, v, x.name)
 	return v, atLine(err, x.line)
 }
 
@@ -197,7 +197,7 @@ func (x *itemExpr) eval(r *renderer, e *env) (Value, error) {
 			return undefinedOf(v, s), nil
 		}
 	} else {
-		v, err = r.run.getitem(v, arg)
+		v, err = getitem(r.run, v, arg)
 	}
 	return v, atLine(err, x.line)
 }

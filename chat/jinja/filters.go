@@ -133,7 +133,7 @@ func filterAttr(r *run, v []Value) (Value, error) {
 	if !ok {
 		return nil, typeError("attribute name must be string, not '%s'", typeName(v[1]))
 	}
-	x, ok, err := r.attribute(v[0], name)
+	x, ok, err := attribute(r, v[0], name)
 	if ok || err != nil {
 		return x, err
 	}
@@ -581,3 +581,6 @@ func filterTruncate(r *run, v []Value) (Value, error) {
 	}
 	return r.add(cut, optional(v[3], "..."))
 }
+
+// filterNamed returns the filter with a name, or nil.
+func filterNamed(name string) *builtin { return filters[name] }

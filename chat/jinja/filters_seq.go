@@ -68,7 +68,7 @@ func attrGetter(attr, def Value, fold bool) getter {
 		}
 		for _, p := range parts {
 			var err error
-			if v, err = r.getitem(v, p); err != nil {
+			if v, err = getitem(r, v, p); err != nil {
 				return nil, err
 			}
 			if _, ok := v.(*undefined); ok && def != missing && def != nil {
@@ -278,7 +278,7 @@ func filterDictSort(r *run, v []Value) (Value, error) {
 	}
 	items := make([]Value, d.Len())
 	for i := range items {
-		items[i] = tuple(d.keys[i], d.values[i])
+		items[i] = tuple(d.allKeys()[i], d.allValues()[i])
 	}
 	out, err := r.sortBy(items, func(r *run, x Value) (Value, error) {
 		k := x.(*Tuple).Items[pos]
@@ -312,7 +312,7 @@ func (r *run) reversed(v Value) (*iterator, error) {
 	case *Tuple:
 		items = x.Items
 	case *Dict:
-		items, typ = x.keys, "dict_reversekeyiterator"
+		items, typ = x.allKeys(), "dict_reversekeyiterator"
 	case *undefined:
 	case *dictView, *Range, string, Bytes:
 		var err error
@@ -414,7 +414,7 @@ func filterItems(r *run, v []Value) (Value, error) {
 				return nil, false, nil
 			}
 			i++
-			return tuple(d.keys[i-1], d.values[i-1]), true, nil
+			return tuple(d.allKeys()[i-1], d.allValues()[i-1]), true, nil
 		}
 		return nil, false, typeError("Can only get item pairs from a mapping.")
 	}), nil
@@ -571,20 +571,20 @@ func filterUnique(r *run, v []Value) (Value, error) {
 	}), nil
 }
 
-// lazy returns a generator over value. Its first step calls prepare. It yields nothing if value is false.
-func (r *run) lazy(name string, value Value, prepare func() (func(Value) (Value, bool, error), error)) *iterator {
+// lazy returns a generator over a value. Its first step calls prepare. It yields nothing if the value is false.
+func (r *run) lazy(name string, over Value, prepare func() (func(Value) (Value, bool, error), error)) *iterator {
 	var it *iterator
 	var fn func(Value) (Value, bool, error)
 	return generator(r, name, func() (Value, bool, error) {
 		if it == nil {
-			if yes, err := r.truth(value); err != nil || !yes {
+			if yes, err := r.truth(over); err != nil || !yes {
 				return nil, false, err
 			}
 			var err error
 			if fn, err = prepare(); err != nil {
 				return nil, false, err
 			}
-			if it, err = iterate(value); err != nil {
+			if it, err = iterate(over); err != nil {
 				return nil, false, err
 			}
 		}

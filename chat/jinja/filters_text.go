@@ -44,8 +44,8 @@ func filterURLEncode(r *run, v []Value) (Value, error) {
 	}
 	var pairs []Value
 	if d, ok := v[0].(*Dict); ok {
-		for i := range d.keys {
-			pairs = append(pairs, tuple(d.keys[i], d.values[i]))
+		for i := range d.allKeys() {
+			pairs = append(pairs, tuple(d.allKeys()[i], d.allValues()[i]))
 		}
 	} else if err := iterable(v[0]); err != nil {
 		s, err := r.str(v[0])
@@ -311,7 +311,7 @@ func (p *prettyPrinter) sorted(v Value, depth int) (Value, error) {
 
 // keys returns the sorted keys of d. Incomparable keys are sorted by the names of their types.
 func (p *prettyPrinter) keys(d *Dict) ([]Value, error) {
-	keys := slices.Clone(d.keys)
+	keys := slices.Clone(d.allKeys())
 	slices.SortStableFunc(keys, func(a, b Value) int {
 		less, err := p.r.ordered("<", a, b, 0)
 		if err != nil {
@@ -344,8 +344,8 @@ func (p *prettyPrinter) print(v Value, indent, allowance, depth int) error {
 	switch x := sorted.(type) {
 	case *Dict:
 		p.b.WriteByte('{')
-		for i, k := range x.keys {
-			last := i == len(x.keys)-1
+		for i, k := range x.allKeys() {
+			last := i == len(x.allKeys())-1
 			key, err := p.r.repr(k)
 			if err != nil {
 				return err
@@ -355,7 +355,7 @@ func (p *prettyPrinter) print(v Value, indent, allowance, depth int) error {
 			if last {
 				more = allowance + 1
 			}
-			if err := p.print(x.values[i], indent+runeCount(key)+3, more, depth+1); err != nil {
+			if err := p.print(x.allValues()[i], indent+runeCount(key)+3, more, depth+1); err != nil {
 				return err
 			}
 			if !last {

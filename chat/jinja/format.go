@@ -38,7 +38,7 @@ func (r *run) percent(s string, args Value) (Value, error) {
 		i += at + 1
 		spec := formatSpec{fill: " ", align: 0, precision: -1}
 		keyed := false
-		var value Value
+		var arg Value
 		if i < len(s) && s[i] == '(' {
 			depth, j := 1, i+1
 			for ; j < len(s) && depth > 0; j++ {
@@ -59,7 +59,7 @@ func (r *run) percent(s string, args Value) (Value, error) {
 			if !ok {
 				return nil, raise("KeyError", "%s", quote(s[i+1:j-1]))
 			}
-			value, keyed = v, true
+			arg, keyed = v, true
 			i = j
 		}
 		left, zero := false, false
@@ -127,7 +127,7 @@ func (r *run) percent(s string, args Value) (Value, error) {
 			continue
 		}
 		if !keyed {
-			if value, err = next(); err != nil {
+			if arg, err = next(); err != nil {
 				return nil, err
 			}
 		}
@@ -135,7 +135,7 @@ func (r *run) percent(s string, args Value) (Value, error) {
 		if left {
 			spec.align, zero = '<', false
 		}
-		t, err := r.percentVerb(&spec, c, value, zero)
+		t, err := r.percentVerb(&spec, c, arg, zero)
 		if err != nil {
 			return nil, err
 		}

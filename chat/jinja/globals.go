@@ -24,9 +24,6 @@ func (d *dictType) attr(_ *run, name string) (Value, bool, error) {
 	return nil, false, nil
 }
 
-// generationSupport renders the body of a generation tag.
-var generationSupport Value
-
 func init() {
 	fn := func(name string, f func(r *run, a *arguments) (Value, error)) *builtin {
 		return &builtin{name: name, fn: f}
@@ -73,9 +70,6 @@ func init() {
 			return s, err
 		}),
 	}
-	generationSupport = fn("_generation_support", func(r *run, a *arguments) (Value, error) {
-		return r.call(a.named[0], &arguments{})
-	})
 }
 
 func makeRange(r *run, a *arguments) (Value, error) {
@@ -157,7 +151,7 @@ func makeNamespace(r *run, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range d.keys {
+	for _, k := range d.allKeys() {
 		if s, ok := k.(string); ok && strings.HasPrefix(s, "_") {
 			return nil, raise("SecurityError", "underscore-prefixed attributes cannot be stored on a namespace, but got '%s'", s)
 		}
@@ -227,4 +221,10 @@ func (j *joiner) call(_ *run, a *arguments) (Value, error) {
 		return "", nil
 	}
 	return j.sep, nil
+}
+
+// globalNamed returns the value that every template has under a name.
+func globalNamed(name string) (Value, bool) {
+	v, ok := globals[name]
+	return v, ok
 }

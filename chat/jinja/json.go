@@ -274,17 +274,17 @@ func (d *jsonDecoder) hex(at int) (rune, bool) {
 
 // filterToJSON is json.dumps as transformers calls it.
 func filterToJSON(r *run, v []Value) (Value, error) {
-	e := &jsonEncoder{r: r, ascii: isTrue(v[1]), sort: isTrue(v[4]), item: ", ", key: ": "}
+	style := jsonStyle{ascii: isTrue(v[1]), sort: isTrue(v[4]), item: ", ", key: ": "}
 	if v[2] != missing && v[2] != nil {
-		e.item, e.pretty = ",", true
+		style.item, style.pretty = ",", true
 		if s, ok := v[2].(string); ok {
-			e.indent = s
+			style.indent = s
 		} else {
 			n, err := clampInt(v[2])
 			if err != nil {
 				return nil, err
 			}
-			if e.indent, err = r.repeat(" ", max(n, 0)); err != nil {
+			if style.indent, err = r.repeat(" ", max(n, 0)); err != nil {
 				return nil, err
 			}
 		}
@@ -297,24 +297,36 @@ func filterToJSON(r *run, v []Value) (Value, error) {
 		if len(pair) != 2 {
 			return nil, valueError("not enough values to unpack (expected 2, got %d)", len(pair))
 		}
-		if e.item, err = needText(pair[0], "item separator"); err != nil {
+		if style.item, err = needText(pair[0], "item separator"); err != nil {
 			return nil, err
 		}
-		if e.key, err = needText(pair[1], "key separator"); err != nil {
+		if style.key, err = needText(pair[1], "key separator"); err != nil {
 			return nil, err
 		}
 	}
-	if err := e.value(v[0], 0); err != nil {
-		return nil, err
+	s, err := r.encodeJSON(v[0], style)
+	return s, err
+}
+
+// jsonStyle is how JSON is written, as the arguments of Python's json.dumps say.
+type jsonStyle struct {
+	ascii, sort, pretty bool
+	indent, item, key   string // of a level; separators of items, and of keys and values
+}
+
+// encodeJSON returns Python's json.dumps(v).
+func (r *run) encodeJSON(v Value, style jsonStyle) (string, error) {
+	e := &jsonEncoder{r: r, style: style}
+	if err := e.value(v, 0); err != nil {
+		return "", err
 	}
 	return e.b.String(), r.alloc(e.b.Len())
 }
 
 type jsonEncoder struct {
-	r                   *run
-	b                   strings.Builder
-	ascii, sort, pretty bool
-	indent, item, key   string
+	r     *run
+	b     strings.Builder
+	style jsonStyle
 }
 
 func (e *jsonEncoder) value(v Value, depth int) error {
@@ -369,10 +381,10 @@ func jsonFloat(f float64) string {
 }
 
 func (e *jsonEncoder) line(depth int) error {
-	if !e.pretty {
+	if !e.style.pretty {
 		return nil
 	}
-	s, err := e.r.repeat(e.indent, int64(depth))
+	s, err := e.r.repeat(e.style.indent, int64(depth))
 	e.b.WriteByte('\n')
 	e.b.WriteString(s)
 	return err
@@ -386,7 +398,7 @@ func (e *jsonEncoder) array(items []Value, depth int) error {
 	e.b.WriteByte('[')
 	for i, x := range items {
 		if i > 0 {
-			e.b.WriteString(e.item)
+			e.b.WriteString(e.style.item)
 		}
 		if err := e.line(depth + 1); err != nil {
 			return err
@@ -409,7 +421,7 @@ func (e *jsonEncoder) object(d *Dict, depth int) error {
 	for i := range order {
 		order[i] = int64(i)
 	}
-	if e.sort {
+	if e.style.sort {
 		key := func(_ *run, v Value) (Value, error) { return d.keys[v.(int64)], nil }
 		var err error
 		if order, err = e.r.sortBy(order, key, false); err != nil {
@@ -419,7 +431,7 @@ func (e *jsonEncoder) object(d *Dict, depth int) error {
 	e.b.WriteByte('{')
 	for n, i := range order {
 		if n > 0 {
-			e.b.WriteString(e.item)
+			e.b.WriteString(e.style.item)
 		}
 		if err := e.line(depth + 1); err != nil {
 			return err
@@ -436,7 +448,7 @@ func (e *jsonEncoder) object(d *Dict, depth int) error {
 		default:
 			return typeError("keys must be str, int, float, bool or None, not %s", typeName(k))
 		}
-		e.b.WriteString(e.key)
+		e.b.WriteString(e.style.key)
 		if err := e.value(d.values[i.(int64)], depth+1); err != nil {
 			return err
 		}
@@ -450,7 +462,7 @@ func (e *jsonEncoder) quote(s string) {
 	e.b.WriteByte('"')
 	start := 0
 	for i, c := range s {
-		plain := c >= ' ' && c != '"' && c != '\\' && (!e.ascii || c < 0x7f)
+		plain := c >= ' ' && c != '"' && c != '\\' && (!e.style.ascii || c < 0x7f)
 		if plain {
 			continue
 		}
@@ -474,8 +486,8 @@ func (e *jsonEncoder) quote(s string) {
 
 // EncodeJSON encodes a value like tojson: Python's json.dumps with ensure_ascii=False.
 func EncodeJSON(v Value) (string, error) {
-	r := &run{ctx: context.Background(), limits: DefaultLimits(Size(v))}
-	e := &jsonEncoder{r: r, item: ", ", key: ": "}
+	r := newRun(context.Background(), DefaultLimits(Size(v)), 0, nil)
+	e := &jsonEncoder{r: r, style: jsonStyle{item: ", ", key: ": "}}
 	err := e.value(v, 0)
 	return e.b.String(), err
 }

@@ -152,3 +152,8 @@ func (m *macro) attr(_ *run, name string) (Value, bool, error) {
 	}
 	return nil, false, nil
 }
+
+// generationSupport renders the body of a generation tag, which it gets as its caller.
+var generationSupport = &builtin{name: "_generation_support", fn: func(r *run, a *arguments) (Value, error) {
+	return r.call(a.named[0], &arguments{})
+}}

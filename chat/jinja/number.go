@@ -91,13 +91,12 @@ func unsupported(op string, l, r Value) error {
 	return typeError("unsupported operand type(s) for %s: '%s' and '%s'", op, typeName(l), typeName(r))
 }
 
-// binary returns Python's l op r.
+// binary returns Python's a op b, except for % of a string, which is a method of str.
 func (r *run) binary(op string, a, b Value) (Value, error) {
 	if u, ok := a.(*undefined); ok {
 		return nil, u.fail()
 	}
-	s, percent := a.(string)
-	if u, ok := b.(*undefined); ok && !(op == "%" && percent) {
+	if u, ok := b.(*undefined); ok {
 		return nil, u.fail()
 	}
 	if isNumber(a) && isNumber(b) {
@@ -108,10 +107,6 @@ func (r *run) binary(op string, a, b Value) (Value, error) {
 		return r.add(a, b)
 	case "*":
 		return r.multiply(a, b)
-	case "%":
-		if percent {
-			return r.percent(s, b)
-		}
 	}
 	return nil, unsupported(op, a, b)
 }

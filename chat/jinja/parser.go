@@ -250,8 +250,8 @@ func (p *parser) parseSet() (astStmt, error) {
 		return nil, err
 	}
 	if p.skipOp("=") {
-		value, err := p.parseTuple(tupleOptions{condExpr: true})
-		return &astSet{target: target, value: value, line: line}, err
+		right, err := p.parseTuple(tupleOptions{condExpr: true})
+		return &astSet{target: target, value: right, line: line}, err
 	}
 	filter, err := p.parseFilters(nil, false)
 	if err != nil {
@@ -428,11 +428,11 @@ func (p *parser) parseWith() (astStmt, error) {
 		if err := p.expectOp("="); err != nil {
 			return nil, err
 		}
-		value, err := p.parseExpr(true)
+		right, err := p.parseExpr(true)
 		if err != nil {
 			return nil, err
 		}
-		s.targets, s.values = append(s.targets, target), append(s.values, value)
+		s.targets, s.values = append(s.targets, target), append(s.values, right)
 	}
 	var err error
 	s.body, err = p.parseBlock(true, "endwith")

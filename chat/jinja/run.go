@@ -27,7 +27,7 @@ func (c *scopeContext) resolve(name string) Value {
 	if v, ok := c.given.Get(name); ok {
 		return v
 	}
-	if v, ok := globals[name]; ok {
+	if v, ok := globalNamed(name); ok {
 		return v
 	}
 	return missing

@@ -4,29 +4,16 @@ import (
 	"strings"
 )
 
-// formatMethod is str.format.
-func formatMethod(r *run, self Value, a *arguments) (Value, error) {
-	kw := NewDict()
-	for i, n := range a.names {
-		kw.set(n, a.named[i])
-	}
-	return r.strFormat(self, a.pos, kw)
+// lookup reads what the fields of a format string name: attributes and items, as the sandbox allows.
+type lookup struct {
+	attr func(r *run, obj Value, name string) (Value, error)
+	item func(r *run, obj, key Value) (Value, error)
 }
 
-// formatMapMethod is str.format_map.
-func formatMapMethod(r *run, self Value, a *arguments) (Value, error) {
-	v, err := a.bind("format_map", "/mapping")
-	if err != nil {
-		return nil, err
-	}
-	return r.strFormat(self, nil, v[0])
-}
-
-func (r *run) strFormat(self Value, pos []Value, named Value) (Value, error) {
-	f := &fieldFormatter{r: r, pos: pos, named: named}
-	s, _ := self.(string)
-	out, err := f.format(s, 2)
-	return out, err
+// formatFields returns Python's s.format: it replaces the fields of s by the positional and named arguments.
+func (r *run) formatFields(s string, pos []Value, named Value, l lookup) (string, error) {
+	f := &fieldFormatter{r: r, pos: pos, named: named, read: l}
+	return f.format(s, 2)
 }
 
 // fieldFormatter formats a format string. It reads attributes and items through the sandbox.
@@ -34,6 +21,7 @@ type fieldFormatter struct {
 	r      *run
 	pos    []Value
 	named  Value
+	read   lookup
 	auto   int // next automatic field number
 	manual bool
 }
@@ -193,7 +181,7 @@ func (f *fieldFormatter) lookup(name string) (Value, error) {
 			if i == 0 {
 				return nil, valueError("Empty attribute in format string")
 			}
-			v, err = f.r.getattr(v, rest[1:1+i])
+			v, err = f.read.attr(f.r, v, rest[1:1+i])
 			rest = rest[1+i:]
 		} else {
 			i := strings.IndexByte(rest, ']')
@@ -207,7 +195,7 @@ func (f *fieldFormatter) lookup(name string) (Value, error) {
 			if n := decimal(rest[1:i]); n >= 0 {
 				key = int64(n)
 			}
-			v, err = f.r.getitem(v, key)
+			v, err = f.read.item(f.r, v, key)
 			if rest = rest[i+1:]; rest != "" && rest[0] != '.' && rest[0] != '[' {
 				return nil, valueError("Only '.' or '[' may follow ']' in format field specifier")
 			}

@@ -602,7 +602,7 @@ func maketrans(r *run, self Value, a *arguments) (Value, error) {
 		if !ok {
 			return nil, typeError("if you give only one argument to maketrans it must be a dict")
 		}
-		for i, k := range d.keys {
+		for i, k := range d.allKeys() {
 			if s, ok := k.(string); ok {
 				if runeCount(s) != 1 {
 					return nil, valueError("string keys in translate table must be of length 1")
@@ -612,7 +612,7 @@ func maketrans(r *run, self Value, a *arguments) (Value, error) {
 			} else if _, ok := integer(k); !ok {
 				return nil, typeError("keys in translate table must be strings or integers")
 			}
-			if err := table.Set(k, d.values[i]); err != nil {
+			if err := table.Set(k, d.allValues()[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -643,4 +643,28 @@ func maketrans(r *run, self Value, a *arguments) (Value, error) {
 		}
 	}
 	return table, nil
+}
+
+// formatMethod is str.format.
+func formatMethod(r *run, self Value, a *arguments) (Value, error) {
+	kw := NewDict()
+	for i, n := range a.names {
+		kw.set(n, a.named[i])
+	}
+	return strFormat(r, self, a.pos, kw)
+}
+
+// formatMapMethod is str.format_map.
+func formatMapMethod(r *run, self Value, a *arguments) (Value, error) {
+	v, err := a.bind("format_map", "/mapping")
+	if err != nil {
+		return nil, err
+	}
+	return strFormat(r, self, nil, v[0])
+}
+
+func strFormat(r *run, self Value, pos []Value, named Value) (Value, error) {
+	s, _ := self.(string)
+	out, err := r.formatFields(s, pos, named, lookup{attr: getattr, item: getitem})
+	return out, err
 }

@@ -51,7 +51,7 @@ func init() {
 	}
 	remainder := func(name string, by, want Value) {
 		add(name, func(r *run, v []Value) (bool, error) {
-			m, err := r.binary("%", v[0], by)
+			m, err := binaryOp(r, "%", v[0], by)
 			if err != nil {
 				return false, err
 			}
@@ -61,7 +61,7 @@ func init() {
 	remainder("odd", int64(2), int64(1))
 	remainder("even", int64(2), int64(0))
 	add("divisibleby", func(r *run, v []Value) (bool, error) {
-		m, err := r.binary("%", v[0], v[1])
+		m, err := binaryOp(r, "%", v[0], v[1])
 		if err != nil {
 			return false, err
 		}
@@ -90,3 +90,6 @@ func init() {
 		}
 	}
 }
+
+// testNamed returns the test with a name, or nil.
+func testNamed(name string) *builtin { return tests[name] }
