@@ -3,54 +3,55 @@ package jinja
 import (
 	"slices"
 
+	"github.com/ingotml/ingot/chat/jinja/value"
 	"github.com/ingotml/ingot/limits"
 )
 
-func (c *callArgs) eval(r *renderer, e *env) (*arguments, error) {
-	a := &arguments{}
+func (c *callArgs) eval(r *renderer, e *env) (*value.Arguments, error) {
+	a := &value.Arguments{}
 	var err error
 	if len(c.pos) > 0 {
-		if a.pos, err = evalAll(r, e, c.pos); err != nil {
+		if a.Pos, err = evalAll(r, e, c.pos); err != nil {
 			return nil, err
 		}
 	}
 	if len(c.named) > 0 {
-		if a.named, err = evalAll(r, e, c.named); err != nil {
+		if a.Named, err = evalAll(r, e, c.named); err != nil {
 			return nil, err
 		}
-		a.names = slices.Clone(c.names)
+		a.Names = slices.Clone(c.names)
 	}
 	if c.dynPos != nil {
 		v, err := c.dynPos.eval(r, e)
 		if err != nil {
 			return nil, err
 		}
-		more, err := r.run.collect(v)
+		more, err := r.run.Collect(v)
 		if err != nil {
 			return nil, err
 		}
-		a.pos = append(slices.Clip(a.pos), more...)
+		a.Pos = append(slices.Clip(a.Pos), more...)
 	}
 	if c.dynNamed != nil {
 		v, err := c.dynNamed.eval(r, e)
 		if err != nil {
 			return nil, err
 		}
-		d, ok := v.(*Dict)
+		d, ok := v.(*value.Dict)
 		if !ok {
-			return nil, typeError("argument after ** must be a mapping, not %s", typeName(v))
+			return nil, value.TypeError("argument after ** must be a mapping, not %s", value.TypeName(v))
 		}
-		for i, k := range d.allKeys() {
+		for i, k := range d.Keys() {
 			name, ok := k.(string)
 			if !ok {
-				return nil, typeError("keywords must be strings")
+				return nil, value.TypeError("keywords must be strings")
 			}
-			if slices.Contains(a.names, name) {
-				return nil, typeError("got multiple values for keyword argument '%s'", name)
+			if slices.Contains(a.Names, name) {
+				return nil, value.TypeError("got multiple values for keyword argument '%s'", name)
 			}
-			a.names, a.named = append(a.names, name), append(a.named, d.allValues()[i])
-			if len(a.names) > limits.TemplateArguments {
-				return nil, limitError("more than %d named arguments", limits.TemplateArguments)
+			a.Names, a.Named = append(a.Names, name), append(a.Named, d.Values()[i])
+			if len(a.Names) > limits.TemplateArguments {
+				return nil, value.LimitError("more than %d named arguments", limits.TemplateArguments)
 			}
 		}
 	}

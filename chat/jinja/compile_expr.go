@@ -1,8 +1,55 @@
 package jinja
 
-import "slices"
+import (
+	"slices"
 
-func (c *compiler) exprs(list []astExpr, f frame) ([]expr, error) {
+	"github.com/ingotml/ingot/chat/jinja/ast"
+	"github.com/ingotml/ingot/chat/jinja/builtin"
+	"github.com/ingotml/ingot/chat/jinja/value"
+)
+
+func isSliced(n any) bool {
+	i, ok := n.(*ast.Item)
+	if ok {
+		_, ok = i.Arg.(*ast.Slice)
+	}
+	return ok
+}
+
+// markFolded marks a constant slice inside a constant expression, which the reference folds at compile time.
+func (c *compiler) markFolded(n any) {
+	if isSliced(n) && c.constant(n) {
+		c.folded[n.(*ast.Item)] = true
+	}
+}
+
+// constant reports whether the reference folds an expression: it contains no names, calls or filters that need the
+// context.
+func (c *compiler) constant(n any) bool {
+	if !c.budget.take(1) {
+		return false
+	}
+	switch n := n.(type) {
+	case *ast.Name, *ast.NSRef, *ast.Call, *ast.Data:
+		return false
+	case *ast.Filter:
+		switch n.Name {
+		case "map", "select", "reject", "selectattr", "rejectattr", "random":
+			return false
+		}
+		if n.X == nil || builtin.Filter(n.Name) == nil {
+			return false
+		}
+	}
+	for _, part := range ast.Children(n) {
+		if !c.constant(part) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *compiler) exprs(list []ast.Expr, f frame) ([]expr, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -17,12 +64,12 @@ func (c *compiler) exprs(list []astExpr, f frame) ([]expr, error) {
 }
 
 // foldSlices marks constant slices among the parts of an expression that the reference folds.
-func (c *compiler) foldSlices(x astExpr, parts []any) {
+func (c *compiler) foldSlices(x ast.Expr, parts []any) {
 	if !slices.ContainsFunc(parts, isSliced) {
 		return
 	}
 	switch x.(type) {
-	case *astAnd, *astOr, *astCond: // folded if constant parts determine the result
+	case *ast.And, *ast.Or, *ast.Cond: // folded if constant parts determine the result
 	default:
 		if !c.constant(x) {
 			return
@@ -40,7 +87,7 @@ type parts struct {
 	err error
 }
 
-func (p *parts) expr(x astExpr) expr {
+func (p *parts) expr(x ast.Expr) expr {
 	if x == nil || p.err != nil {
 		return nil
 	}
@@ -49,7 +96,7 @@ func (p *parts) expr(x astExpr) expr {
 	return code
 }
 
-func (p *parts) exprs(list []astExpr) []expr {
+func (p *parts) exprs(list []ast.Expr) []expr {
 	if p.err != nil {
 		return nil
 	}
@@ -58,93 +105,93 @@ func (p *parts) exprs(list []astExpr) []expr {
 	return code
 }
 
-func (p *parts) args(a *astArgs) callArgs {
-	return callArgs{pos: p.exprs(a.pos), names: a.names, named: p.exprs(a.named),
-		dynPos: p.expr(a.dynPos), dynNamed: p.expr(a.dynNamed)}
+func (p *parts) args(a *ast.Args) callArgs {
+	return callArgs{pos: p.exprs(a.Pos), names: a.Names, named: p.exprs(a.Named),
+		dynPos: p.expr(a.DynPos), dynNamed: p.expr(a.DynNamed)}
 }
 
 // variable returns the variable of a name.
 func (c *compiler) variable(name string, line int, f frame) (ref, error) {
 	v := f.scope.find(name)
 	if v == nil {
-		return ref{}, syntaxError(line, "name '%s' is not defined in this scope", name)
+		return ref{}, value.SyntaxError(line, "name '%s' is not defined in this scope", name)
 	}
 	return v.refFrom(f.fn), nil
 }
 
-func (c *compiler) expr(x astExpr, f frame) (expr, error) {
+func (c *compiler) expr(x ast.Expr, f frame) (expr, error) {
 	if !c.budget.take(1) {
 		return nil, c.budget.err
 	}
 	switch x := x.(type) {
-	case *astName:
-		v, err := c.variable(x.name, x.line, f)
-		return &nameExpr{name: x.name, ref: v}, err
-	case *astNSRef:
-		v, err := c.variable(x.name, x.line, f)
-		return &nsRef{attr: x.attr, ref: v}, err
-	case *astCond:
+	case *ast.Name:
+		v, err := c.variable(x.Name, x.Line, f)
+		return &nameExpr{name: x.Name, ref: v}, err
+	case *ast.NSRef:
+		v, err := c.variable(x.Name, x.Line, f)
+		return &nsRef{attr: x.Attr, ref: v}, err
+	case *ast.Cond:
 		f = f.softened()
-	case *astFilter:
-		if filterNamed(x.name) == nil && !f.soft {
-			return nil, syntaxError(x.line, "no filter named '%s'", x.name)
+	case *ast.Filter:
+		if builtin.Filter(x.Name) == nil && !f.soft {
+			return nil, value.SyntaxError(x.Line, "no filter named '%s'", x.Name)
 		}
-	case *astTest:
-		if testNamed(x.name) == nil && !f.soft {
-			return nil, syntaxError(x.line, "no test named '%s'", x.name)
+	case *ast.Test:
+		if builtin.Test(x.Name) == nil && !f.soft {
+			return nil, value.SyntaxError(x.Line, "no test named '%s'", x.Name)
 		}
 	}
-	c.foldSlices(x, children(x))
+	c.foldSlices(x, ast.Children(x))
 	p := &parts{c: c, f: f}
 	code := p.node(x)
 	return code, p.err
 }
 
 // node compiles an expression that is not a name. It visits the parts in the order of children.
-func (p *parts) node(x astExpr) expr {
+func (p *parts) node(x ast.Expr) expr {
 	switch x := x.(type) {
-	case *astConst:
-		return &constExpr{x.v}
-	case *astData:
-		return &dataExpr{x.text}
-	case *astTuple:
-		return &tupleExpr{p.exprs(x.items)}
-	case *astList:
-		return &listExpr{p.exprs(x.items)}
-	case *astDict:
+	case *ast.Const:
+		return &constExpr{x.V}
+	case *ast.Data:
+		return &dataExpr{x.Text}
+	case *ast.Tuple:
+		return &tupleExpr{p.exprs(x.Items)}
+	case *ast.List:
+		return &listExpr{p.exprs(x.Items)}
+	case *ast.Dict:
 		d := &dictExpr{}
-		for i := range x.keys {
-			d.keys, d.values = append(d.keys, p.expr(x.keys[i])), append(d.values, p.expr(x.values[i]))
+		for i := range x.Keys {
+			d.keys, d.values = append(d.keys, p.expr(x.Keys[i])), append(d.values, p.expr(x.Values[i]))
 		}
 		return d
-	case *astCond:
-		return &condExpr{test: p.expr(x.test), yes: p.expr(x.yes), no: p.expr(x.no)}
-	case *astAnd:
-		return &andExpr{l: p.expr(x.l), r: p.expr(x.r)}
-	case *astOr:
-		return &orExpr{l: p.expr(x.l), r: p.expr(x.r)}
-	case *astNot:
-		return &notExpr{p.expr(x.x)}
-	case *astUnary:
-		return &unaryExpr{op: x.op, x: p.expr(x.x), line: x.line}
-	case *astBinary:
-		return &binExpr{op: x.op, l: p.expr(x.l), r: p.expr(x.r), line: x.line}
-	case *astConcat:
-		return &concatExpr{p.exprs(x.items)}
-	case *astCompare:
-		return &compareExpr{first: p.expr(x.first), ops: x.ops, rest: p.exprs(x.rest), line: x.line}
-	case *astAttr:
-		return &attrExpr{x: p.expr(x.x), name: x.name, line: x.line}
-	case *astItem:
-		return &itemExpr{x: p.expr(x.x), arg: p.expr(x.arg), line: x.line, folded: p.c.folded[x]}
-	case *astSlice:
-		return &sliceExpr{start: p.expr(x.start), stop: p.expr(x.stop), step: p.expr(x.step)}
-	case *astCall:
-		return &callExpr{fn: p.expr(x.fn), args: p.args(&x.args), line: x.line}
-	case *astFilter:
-		return &filterExpr{x: p.expr(x.x), name: x.name, args: p.args(&x.args), line: x.line, fn: filterNamed(x.name)}
-	case *astTest:
-		return &testExpr{x: p.expr(x.x), name: x.name, args: p.args(&x.args), line: x.line, fn: testNamed(x.name)}
+	case *ast.Cond:
+		return &condExpr{test: p.expr(x.Test), yes: p.expr(x.Yes), no: p.expr(x.No)}
+	case *ast.And:
+		return &andExpr{l: p.expr(x.L), r: p.expr(x.R)}
+	case *ast.Or:
+		return &orExpr{l: p.expr(x.L), r: p.expr(x.R)}
+	case *ast.Not:
+		return &notExpr{p.expr(x.X)}
+	case *ast.Unary:
+		return &unaryExpr{op: x.Op, x: p.expr(x.X), line: x.Line}
+	case *ast.Binary:
+		return &binExpr{op: x.Op, l: p.expr(x.L), r: p.expr(x.R), line: x.Line}
+	case *ast.Concat:
+		return &concatExpr{p.exprs(x.Items)}
+	case *ast.Compare:
+		return &compareExpr{first: p.expr(x.First), ops: x.Ops, rest: p.exprs(x.Rest), line: x.Line}
+	case *ast.Attr:
+		return &attrExpr{x: p.expr(x.X), name: x.Name, line: x.Line}
+	case *ast.Item:
+		return &itemExpr{x: p.expr(x.X), arg: p.expr(x.Arg), line: x.Line, folded: p.c.folded[x]}
+	case *ast.Slice:
+		return &sliceExpr{start: p.expr(x.Start), stop: p.expr(x.Stop), step: p.expr(x.Step)}
+	case *ast.Call:
+		return &callExpr{fn: p.expr(x.Fn), args: p.args(&x.Args), line: x.Line}
+	case *ast.Filter:
+		return &filterExpr{x: p.expr(x.X), name: x.Name, args: p.args(&x.Args), line: x.Line, fn: builtin.Filter(x.Name)}
+	case *ast.Test:
+		return &testExpr{x: p.expr(x.X), name: x.Name, args: p.args(&x.Args), line: x.Line, fn: builtin.Test(x.Name)}
 	}
 	return nil
 }

@@ -1,40 +1,44 @@
 package jinja
 
+import (
+	"github.com/ingotml/ingot/chat/jinja/value"
+)
+
 func (s *outputStmt) exec(r *renderer, e *env) (control, error) {
-	r.run.work(len(s.items))
+	r.run.Work(len(s.items))
 	for i, x := range s.items {
 		if d, ok := x.(*dataExpr); ok {
 			if err := r.write(d.text); err != nil {
-				return ctlNext, atLine(err, s.lines[i])
+				return ctlNext, value.AtLine(err, s.lines[i])
 			}
 			continue
 		}
 		v, err := x.eval(r, e)
 		if err != nil {
-			return ctlNext, atLine(err, s.lines[i])
+			return ctlNext, value.AtLine(err, s.lines[i])
 		}
-		t, err := r.run.str(v)
+		t, err := r.run.Str(v)
 		if err == nil {
 			err = r.write(t)
 		}
 		if err != nil {
-			return ctlNext, atLine(err, s.lines[i])
+			return ctlNext, value.AtLine(err, s.lines[i])
 		}
 	}
 	return ctlNext, nil
 }
 
-func (d *dataExpr) eval(*renderer, *env) (Value, error) { return d.text, nil }
+func (d *dataExpr) eval(*renderer, *env) (value.Value, error) { return d.text, nil }
 
 func (s *ifStmt) exec(r *renderer, e *env) (control, error) {
 	for i, test := range s.tests {
 		v, err := test.eval(r, e)
 		if err != nil {
-			return ctlNext, atLine(err, s.line)
+			return ctlNext, value.AtLine(err, s.line)
 		}
-		ok, err := r.run.truth(v)
+		ok, err := r.run.Truth(v)
 		if err != nil {
-			return ctlNext, atLine(err, s.line)
+			return ctlNext, value.AtLine(err, s.line)
 		}
 		if ok {
 			return r.execAll(s.bodies[i], e)
@@ -44,27 +48,27 @@ func (s *ifStmt) exec(r *renderer, e *env) (control, error) {
 }
 
 // assign assigns to a target: a name, an attribute of a namespace, or a tuple of targets.
-func (r *renderer) assign(target expr, v Value, e *env) error {
+func (r *renderer) assign(target expr, v value.Value, e *env) error {
 	switch t := target.(type) {
 	case *nameExpr:
 		*e.at(t.ref) = v
 	case *nsRef:
-		ns, ok := (*e.at(t.ref)).(*namespace)
+		ns, ok := (*e.at(t.ref)).(*value.Namespace)
 		if !ok {
-			return raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
+			return value.Raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
 		}
-		if err := r.run.alloc(valueSize); err != nil {
+		if err := r.run.Alloc(value.Overhead); err != nil {
 			return err
 		}
-		return ns.set(t.attr, v)
+		return ns.Set(t.attr, v)
 	case *tupleExpr:
-		if err := iterable(v); err != nil {
-			return typeError("cannot unpack non-iterable %s object", typeName(v))
+		if err := value.CheckIterable(v); err != nil {
+			return value.TypeError("cannot unpack non-iterable %s object", value.TypeName(v))
 		}
-		it, _ := iterate(v)
-		items := make([]Value, 0, len(t.items))
+		it, _ := value.Iterate(v)
+		items := make([]value.Value, 0, len(t.items))
 		for {
-			x, ok, err := it.step()
+			x, ok, err := it.Step()
 			if err != nil {
 				return err
 			}
@@ -72,12 +76,12 @@ func (r *renderer) assign(target expr, v Value, e *env) error {
 				break
 			}
 			if len(items) == len(t.items) {
-				return valueError("too many values to unpack (expected %d)", len(t.items))
+				return value.ValueError("too many values to unpack (expected %d)", len(t.items))
 			}
 			items = append(items, x)
 		}
 		if len(items) < len(t.items) {
-			return valueError("not enough values to unpack (expected %d, got %d)", len(t.items), len(items))
+			return value.ValueError("not enough values to unpack (expected %d, got %d)", len(t.items), len(items))
 		}
 		for i, x := range t.items {
 			if err := r.assign(x, items[i], e); err != nil {
@@ -85,7 +89,7 @@ func (r *renderer) assign(target expr, v Value, e *env) error {
 			}
 		}
 	default:
-		return raise("TemplateRuntimeError", "cannot assign to this expression")
+		return value.Raise("TemplateRuntimeError", "cannot assign to this expression")
 	}
 	return nil
 }
@@ -94,8 +98,8 @@ func (r *renderer) assign(target expr, v Value, e *env) error {
 func checkNamespaces(target expr, e *env) error {
 	switch t := target.(type) {
 	case *nsRef:
-		if _, ok := (*e.at(t.ref)).(*namespace); !ok {
-			return raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
+		if _, ok := (*e.at(t.ref)).(*value.Namespace); !ok {
+			return value.Raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
 		}
 	case *tupleExpr:
 		for _, x := range t.items {
@@ -115,14 +119,14 @@ func export(names []*nameExpr, e *env) {
 
 func (s *setStmt) exec(r *renderer, e *env) (control, error) {
 	if err := checkNamespaces(s.target, e); err != nil {
-		return ctlNext, atLine(err, s.line)
+		return ctlNext, value.AtLine(err, s.line)
 	}
 	v, err := s.value.eval(r, e)
 	if err == nil {
 		err = r.assign(s.target, v, e)
 	}
 	export(s.exports, e)
-	return ctlNext, atLine(err, s.line)
+	return ctlNext, value.AtLine(err, s.line)
 }
 
 func (s *setBlock) exec(r *renderer, e *env) (control, error) {
@@ -131,7 +135,7 @@ func (s *setBlock) exec(r *renderer, e *env) (control, error) {
 	if err != nil || c != ctlNext {
 		return c, err
 	}
-	var v Value = text
+	var v value.Value = text
 	if s.filter != nil {
 		v, err = r.filterText(s.filter, text, e)
 	}
@@ -139,13 +143,13 @@ func (s *setBlock) exec(r *renderer, e *env) (control, error) {
 		err = r.assign(s.target, v, e)
 	}
 	export(s.exports, e)
-	return ctlNext, atLine(err, s.line)
+	return ctlNext, value.AtLine(err, s.line)
 }
 
 // filterText applies the filters of a block to its text.
-func (r *renderer) filterText(filter expr, text string, e *env) (Value, error) {
+func (r *renderer) filterText(filter expr, text string, e *env) (value.Value, error) {
 	f := filter.(*filterExpr)
-	var in Value = text
+	var in value.Value = text
 	if f.x != nil {
 		var err error
 		if in, err = r.filterText(f.x, text, e); err != nil {
@@ -165,14 +169,14 @@ func (s *filterStmt) exec(r *renderer, e *env) (control, error) {
 	if err == nil {
 		err = r.writeText(v)
 	}
-	return ctlNext, atLine(err, s.line)
+	return ctlNext, value.AtLine(err, s.line)
 }
 
 // writeText writes the result of a filter or call block, which must be a string: the reference does not convert it.
-func (r *renderer) writeText(v Value) error {
+func (r *renderer) writeText(v value.Value) error {
 	t, ok := v.(string)
 	if !ok {
-		return typeError("sequence item 0: expected str instance, %s found", typeName(v))
+		return value.TypeError("sequence item 0: expected str instance, %s found", value.TypeName(v))
 	}
 	return r.write(t)
 }
@@ -185,7 +189,7 @@ func (s *withStmt) exec(r *renderer, e *env) (control, error) {
 			err = r.assign(target, v, e)
 		}
 		if err != nil {
-			return ctlNext, atLine(err, s.line)
+			return ctlNext, value.AtLine(err, s.line)
 		}
 	}
 	return r.execAll(s.body, e)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/chat/jinja/value"
 )
 
 var frozen = Options{Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
@@ -249,8 +251,8 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v", c.in, err)
 			continue
 		}
-		r := newRun(context.Background(), DefaultLimits(0), 0, nil)
-		if got, _ := r.repr(v); got != c.want {
+		r := value.NewRun(context.Background(), DefaultLimits(0), 0, nil)
+		if got, _ := r.Repr(v); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
 		}
 	}

@@ -1,8 +1,12 @@
 package jinja
 
+import (
+	"github.com/ingotml/ingot/chat/jinja/value"
+)
+
 // expr is the code of an expression, with its names resolved to variables.
 type expr interface {
-	eval(r *renderer, e *env) (Value, error)
+	eval(r *renderer, e *env) (value.Value, error)
 }
 
 // stmt is the code of a statement.
@@ -21,7 +25,7 @@ const (
 
 // Expressions.
 type (
-	constExpr struct{ v Value }
+	constExpr struct{ v value.Value }
 	nameExpr  struct {
 		name string
 		ref  ref
@@ -82,14 +86,14 @@ type (
 		name string
 		args callArgs
 		line int
-		fn   *builtin // nil: unknown filter
+		fn   *value.Builtin // nil: unknown filter
 	}
 	testExpr struct {
 		x    expr
 		name string
 		args callArgs
 		line int
-		fn   *builtin
+		fn   *value.Builtin
 	}
 )
 
