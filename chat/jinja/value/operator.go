@@ -84,7 +84,7 @@ func (r *Run) multiply(a, b Value) (Value, error) {
 	}
 	n, ok := SmallInt(times)
 	if !ok {
-		return nil, Raise("OverflowError", "cannot fit 'int' into an index-Sized integer")
+		return nil, Raise("OverflowError", "cannot fit 'int' into an index-sized integer")
 	}
 	n = max(n, 0)
 	switch s := seq.(type) {
