@@ -184,6 +184,11 @@ func (x *attrExpr) eval(r *renderer, e *env) (value.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l, ok := v.(*loopContext); ok { // the most frequent, so it skips the general search
+		if v, ok, err := l.Attr(r.run, x.name); ok || err != nil {
+			return v, value.AtLine(err, x.line)
+		}
+	}
 	v, err = builtin.Getattr(r.run, v, x.name)
 	return v, value.AtLine(err, x.line)
 }

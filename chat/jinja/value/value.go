@@ -199,11 +199,18 @@ func (r *Run) Length(v Value) (int64, error) {
 
 // Truth returns bool(v). The length of a loop may consume its iterator.
 func (r *Run) Truth(v Value) (bool, error) {
-	if l, ok := v.(Sized); ok {
-		n, err := l.Length(r)
+	// Only what Truth takes for true can be an object with a length. A false value is known without the slower test.
+	if !Truth(v) {
+		return false, nil
+	}
+	switch v := v.(type) {
+	case bool, string, *List, *Dict:
+		return true, nil
+	case Sized:
+		n, err := v.Length(r)
 		return n > 0, err
 	}
-	return Truth(v), nil
+	return true, nil
 }
 
 // Set sets an attribute, except one that starts with an underscore.
