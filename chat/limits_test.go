@@ -90,8 +90,9 @@ func jinjaTextCases() []textCase {
 		{"jinja or", "chained more than", deepest, chain("0", " or 0")},
 		{"jinja plus", "chained more than", deepest, chain("0", "+0")},
 		{"jinja filters", "chained more than", deepest, chain("'a'", "|trim")},
-		{"jinja macros", "macros, calls and blocks", named500, named("{%% macro m%d() %%}{%% endmacro %%}")},
-		{"jinja blocks", "macros, calls and blocks", named500, named("{%% block m%d %%}{%% endblock %%}")},
+		{"jinja macros", "macros and calls", named500, named("{%% macro m%d() %%}{%% endmacro %%}")},
+		{"jinja generations", "macros and calls", named500,
+			named("{%% generation %%}{# %d #}{%% endgeneration %%}")},
 		{"jinja parameters", "arguments", limits.TemplateArguments, func(n int) string {
 			return "{% macro m(" + strings.TrimSuffix(numbered(n, "a%d,"), ",") + ") %}{% endmacro %}"
 		}},

@@ -11,7 +11,7 @@ const (
 	TemplateNesting = 200
 	// TemplateDepth bounds the levels of the tree that a template compiles to: blocks, and operators within operators.
 	TemplateDepth = 1000
-	// TemplateDefinitions bounds the named parts of a template: define and block; macro, call and block.
+	// TemplateDefinitions bounds the named parts of a template: define and block; macro, call and generation.
 	TemplateDefinitions = 500
 	// TemplateVariables bounds the variables that a Go template declares.
 	TemplateVariables = 1000

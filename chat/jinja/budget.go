@@ -3,6 +3,8 @@ package jinja
 import (
 	"context"
 
+	"github.com/ingotml/ingot/chat/jinja/ast"
+	"github.com/ingotml/ingot/chat/jinja/value"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -27,7 +29,47 @@ func (b *budget) take(n int) bool {
 		b.err = b.ctx.Err()
 	}
 	if b.left < 0 && b.err == nil {
-		b.err = limitError("more than %d steps to compile", limits.TemplateCompile)
+		b.err = value.LimitError("more than %d steps to compile", limits.TemplateCompile)
 	}
 	return b.err == nil
+}
+
+// undeclared returns which of the names the nodes read before assigning them.
+func (b *budget) undeclared(nodes []any, names ...string) map[string]bool {
+	open, found := map[string]bool{}, map[string]bool{}
+	for _, n := range names {
+		open[n] = true
+	}
+	var visit func(n any)
+	visit = func(n any) {
+		if !b.take(1) {
+			return
+		}
+		if n, ok := n.(*ast.Name); ok {
+			if n.Use == ast.UseLoad && open[n.Name] {
+				found[n.Name] = true
+			} else {
+				delete(open, n.Name)
+			}
+			return
+		}
+		for _, c := range ast.Children(n) {
+			visit(c)
+		}
+	}
+	for _, n := range nodes {
+		visit(n)
+	}
+	return found
+}
+
+// each calls fn for every node below n.
+func (b *budget) each(n any, fn func(any)) {
+	if !b.take(1) {
+		return
+	}
+	for _, c := range ast.Children(n) {
+		fn(c)
+		b.each(c, fn)
+	}
 }

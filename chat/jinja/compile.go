@@ -2,27 +2,18 @@ package jinja
 
 import (
 	"context"
-	"slices"
 
+	"github.com/ingotml/ingot/chat/jinja/ast"
+	"github.com/ingotml/ingot/chat/jinja/value"
 	"github.com/ingotml/ingot/limits"
 )
 
-// compiler resolves names, filters and tests of a tree, and reports the errors that the reference finds at compile
-// time.
+// compiler turns a tree into code: it resolves names, filters and tests, and reports the errors that the reference
+// finds at compile time.
 type compiler struct {
-	blocks map[string]*blockNode
-	escape escapeMode
 	budget *budget
+	folded map[*ast.Item]bool // slices that the reference evaluates at compile time
 }
-
-// escapeMode tells whether output is escaped. escapeDynamic is decided while rendering.
-type escapeMode int
-
-const (
-	escapeOff escapeMode = iota
-	escapeOn
-	escapeDynamic
-)
 
 // frame is the current position of the compiler.
 type frame struct {
@@ -42,55 +33,18 @@ func (f frame) softened() frame {
 	return f
 }
 
-func compile(ctx context.Context, body []stmt) (*Template, error) {
-	c := &compiler{blocks: map[string]*blockNode{}}
+func compile(ctx context.Context, body []ast.Stmt) (*Template, error) {
+	c := &compiler{folded: map[*ast.Item]bool{}}
 	c.budget = &budget{ctx: ctx, left: limits.TemplateCompile, seen: limits.TemplateCompile}
-	var order []*blockNode
-	var failed error
-	for _, s := range body {
-		visit := func(n any) {
-			if b, ok := n.(*blockNode); ok {
-				if c.blocks[b.name] != nil && failed == nil {
-					failed = syntaxError(b.line, "block '%s' defined twice", b.name)
-				}
-				c.blocks[b.name] = b
-				order = append(order, b)
-			}
-		}
-		visit(s)
-		c.budget.each(s, visit)
-	}
-	if failed != nil {
-		return nil, failed
-	}
-	root := &function{body: body}
+	root := &function{}
 	root.scope = c.newScope(root, nil)
-	t := &Template{root: root, blocks: c.blocks}
-	if c.budget.undeclared(stmts(body), "self")["self"] {
-		root.scope.param("self")
-	}
-	root.scope.visit(stmts(body)...)
-	if err := c.stmts(body, frame{scope: root.scope, fn: root, toplevel: true}); err != nil {
+	root.scope.visit(ast.Stmts(body)...)
+	var err error
+	if root.body, err = c.stmts(body, frame{scope: root.scope, fn: root, toplevel: true}); err != nil {
 		return nil, err
 	}
 	root.scope.finish()
-	for _, b := range order {
-		fn := &function{body: b.body}
-		b.fn, fn.scope = fn, c.newScope(fn, nil)
-		special := c.budget.undeclared(stmts(b.body), "self", "super")
-		if b.usesSelf = special["self"]; b.usesSelf {
-			b.selfRef = fn.scope.param("self").refFrom(fn)
-		}
-		if b.usesSuper = special["super"]; b.usesSuper {
-			b.superRef = fn.scope.param("super").refFrom(fn)
-		}
-		fn.scope.visit(stmts(b.body)...)
-		if err := c.stmts(b.body, frame{scope: fn.scope, fn: fn}); err != nil {
-			return nil, err
-		}
-		fn.scope.finish()
-	}
-	return t, nil
+	return &Template{root: root}, nil
 }
 
 func (c *compiler) newScope(fn *function, parent *scope) *scope {
@@ -99,396 +53,106 @@ func (c *compiler) newScope(fn *function, parent *scope) *scope {
 	return s
 }
 
-func (c *compiler) stmts(list []stmt, f frame) error {
+func (c *compiler) stmts(list []ast.Stmt, f frame) ([]stmt, error) {
 	if c.budget.err != nil { // the scope may be incomplete
-		return c.budget.err
+		return nil, c.budget.err
 	}
-	for _, s := range list {
-		if err := c.stmt(s, f); err != nil {
-			return err
+	code := make([]stmt, len(list))
+	for i, s := range list {
+		var err error
+		if code[i], err = c.stmt(s, f); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return code, nil
 }
 
-func (c *compiler) stmt(s stmt, f frame) error {
+func (c *compiler) stmt(s ast.Stmt, f frame) (stmt, error) {
 	switch s := s.(type) {
-	case *outputStmt:
-		s.escape = c.escape
-		for _, x := range s.items {
+	case *ast.Output:
+		for _, x := range s.Items {
 			c.markFolded(x)
 		}
-		return c.exprs(s.items, f)
-	case *ifStmt:
-		f = f.softened()
-		for i := range s.tests {
-			if err := c.expr(s.tests[i], f); err != nil {
-				return err
-			}
-			if err := c.stmts(s.bodies[i], f); err != nil {
-				return err
-			}
-		}
-		return c.stmts(s.other, f)
-	case *forStmt:
+		items, err := c.exprs(s.Items, f)
+		return &outputStmt{items: items, lines: s.Lines}, err
+	case *ast.If:
+		return c.ifStmt(s, f.softened())
+	case *ast.For:
 		return c.forStmt(s, f)
-	case *setStmt:
-		if f.toplevel {
-			s.exports = targetNames(s.target)
+	case *ast.Set:
+		right, err := c.expr(s.Value, f)
+		if err != nil {
+			return nil, err
 		}
-		if err := c.expr(s.value, f); err != nil {
-			return err
+		target, err := c.expr(s.Target, f)
+		return &setStmt{target: target, value: right, line: s.Line, exports: exported(target, f)}, err
+	case *ast.SetBlock:
+		return c.setBlock(s, f)
+	case *ast.Macro:
+		m, err := c.macro(s, f)
+		if err != nil {
+			return nil, err
 		}
-		return c.expr(s.target, f)
-	case *setBlock:
-		if f.toplevel {
-			s.exports = targetNames(s.target)
+		m.ref, m.export = f.scope.find(s.Name).refFrom(f.fn), f.toplevel
+		return m, nil
+	case *ast.CallBlock:
+		m, err := c.macro(s.Macro, f)
+		if err != nil {
+			return nil, err
 		}
-		s.scope = c.newScope(f.fn, f.scope)
-		s.scope.visit(stmts(s.body)...)
-		inner := f.inner(s.scope)
-		if err := c.stmts(s.body, inner); err != nil {
-			return err
+		call, err := c.expr(s.Call, f)
+		if err != nil {
+			return nil, err
 		}
-		if err := c.expr(s.target, f); err != nil {
-			return err
-		}
-		if s.filter != nil {
-			if err := c.expr(s.filter, inner); err != nil {
-				return err
-			}
-		}
-		s.scope.finish()
-	case *macroStmt:
-		if err := c.macro(s, f); err != nil {
-			return err
-		}
-		s.ref, s.export = f.scope.find(s.name).refFrom(f.fn), f.toplevel
-	case *callStmt:
-		return c.callBlock(s, f)
-	case *generationStmt:
-		return c.callBlock(s.call, f)
-	case *filterStmt:
-		s.scope = c.newScope(f.fn, f.scope)
-		s.scope.visit(stmts(s.body)...)
-		s.scope.visit(s.filter)
-		inner := f.inner(s.scope)
-		if err := c.stmts(s.body, inner); err != nil {
-			return err
-		}
-		if err := c.expr(s.filter, inner); err != nil {
-			return err
-		}
-		s.scope.finish()
-	case *withStmt:
-		s.scope = c.newScope(f.fn, f.scope)
-		s.scope.visit(exprs(s.targets)...)
-		s.scope.visit(stmts(s.body)...)
-		inner := f.inner(s.scope)
-		if err := c.exprs(s.values, f); err != nil {
-			return err
-		}
-		if err := c.exprs(s.targets, inner); err != nil {
-			return err
-		}
-		if err := c.stmts(s.body, inner); err != nil {
-			return err
-		}
-		s.scope.finish()
-	case *autoescapeStmt:
-		s.scope = c.newScope(f.fn, f.scope)
-		s.scope.visit(s.on)
-		s.scope.visit(stmts(s.body)...)
-		inner := f.inner(s.scope)
-		if err := c.expr(s.on, inner); err != nil {
-			return err
-		}
-		saved := c.escape
-		c.escape = escapeDynamic
-		if k, ok := s.on.(*constExpr); ok {
-			c.escape = escapeOff
-			if truth(k.v) {
-				c.escape = escapeOn
-			}
-		}
-		err := c.stmts(s.body, inner)
-		c.escape = saved
-		s.scope.finish()
-		return err
-	case *blockNode:
-		if s.scoped {
-			s.visible = c.visibleNames(f)
-		}
-	case *controlStmt:
-		if !f.loop {
-			name := map[control]string{ctlBreak: "break", ctlContinue: "continue"}[s.what]
-			return syntaxError(s.line, "'%s' outside loop", name)
-		}
-	case *loadStmt:
-		if s.what == "extends" && !f.toplevel {
-			return syntaxError(s.line, "cannot use extend from a non top-level scope")
-		}
-		return c.expr(s.template, f)
+		return &callStmt{call: call.(*callExpr), macro: m, line: s.Line}, nil
+	case *ast.Generation:
+		m, err := c.macro(s.Macro, f)
+		call := &callExpr{fn: &constExpr{generationSupport}, line: s.Line}
+		return &callStmt{call: call, macro: m, line: s.Line}, err
+	case *ast.FilterBlock:
+		return c.filterStmt(s, f)
+	case *ast.With:
+		return c.withStmt(s, f)
 	}
-	return nil
+	last := s.(*ast.Control)
+	if !f.loop {
+		return nil, value.SyntaxError(last.Line, "'%s' outside loop", last.Word)
+	}
+	return &controlStmt{map[string]control{"break": ctlBreak, "continue": ctlContinue}[last.Word]}, nil
 }
 
-func isSliced(n any) bool {
-	i, ok := n.(*itemExpr)
-	if ok {
-		_, ok = i.arg.(*sliceExpr)
+func (c *compiler) ifStmt(s *ast.If, f frame) (stmt, error) {
+	code := &ifStmt{line: s.Line}
+	for i := range s.Tests {
+		test, err := c.expr(s.Tests[i], f)
+		if err != nil {
+			return nil, err
+		}
+		body, err := c.stmts(s.Bodies[i], f)
+		if err != nil {
+			return nil, err
+		}
+		code.tests, code.bodies = append(code.tests, test), append(code.bodies, body)
 	}
-	return ok
+	var err error
+	code.other, err = c.stmts(s.Other, f)
+	return code, err
 }
 
-// markFolded marks a constant slice inside a constant expression, which the reference folds at compile time.
-func (c *compiler) markFolded(n any) {
-	if isSliced(n) && c.constant(n) {
-		n.(*itemExpr).folded = true
+// exported returns the names of a target that are also set in the context: all at the top level of the template.
+func exported(target expr, f frame) []*nameExpr {
+	if !f.toplevel {
+		return nil
 	}
-}
-
-// constant reports whether the reference folds an expression: it contains no names, calls or filters that need the
-// context.
-func (c *compiler) constant(n any) bool {
-	if !c.budget.take(1) {
-		return false
-	}
-	switch n := n.(type) {
-	case *nameExpr, *nsRef, *callExpr, *dataExpr:
-		return false
-	case *filterExpr:
-		switch n.name {
-		case "map", "select", "reject", "selectattr", "rejectattr", "random":
-			return false
-		}
-		if n.x == nil || filters[n.name] == nil {
-			return false
-		}
-	}
-	for _, part := range children(n) {
-		if !c.constant(part) {
-			return false
-		}
-	}
-	return true
-}
-
-// targetNames returns the plain names of a target.
-func targetNames(x expr) []*nameExpr {
-	switch x := x.(type) {
+	switch x := target.(type) {
 	case *nameExpr:
 		return []*nameExpr{x}
 	case *tupleExpr:
 		var all []*nameExpr
 		for _, i := range x.items {
-			all = append(all, targetNames(i)...)
+			all = append(all, exported(i, f)...)
 		}
 		return all
-	}
-	return nil
-}
-
-// visibleNames returns the variables visible to a scoped block: those assigned in the enclosing frames.
-func (c *compiler) visibleNames(f frame) []visibleName {
-	seen := map[string]bool{}
-	var list []visibleName
-	for s := f.scope; s != nil; s = s.parent {
-		var names []string
-		for n := range s.stores {
-			if c.budget.take(1) && !seen[n] {
-				seen[n] = true
-				names = append(names, n)
-			}
-		}
-		slices.Sort(names)
-		for _, n := range names {
-			list = append(list, visibleName{n, f.scope.find(n).refFrom(f.fn)})
-		}
-	}
-	return list
-}
-
-func (c *compiler) forStmt(s *forStmt, f frame) error {
-	fn := f.fn
-	if s.recursive {
-		fn = &function{parent: f.fn}
-		s.fn = fn
-	}
-	s.bodyScope = c.newScope(fn, f.scope)
-	s.extended = s.recursive || c.budget.undeclared(stmts(s.body), "loop")["loop"]
-	var failed error
-	c.budget.each(s, func(n any) {
-		if b, ok := n.(*blockNode); ok && b.scoped {
-			s.extended = true
-		}
-		if x, ok := n.(*nameExpr); ok && x.use == useStore && x.name == "loop" && failed == nil {
-			failed = syntaxError(x.line, "can't assign to special loop variable in for-loop target")
-		}
-	})
-	if failed != nil {
-		return failed
-	}
-	if s.extended {
-		s.loopRef = s.bodyScope.param("loop").refFrom(fn)
-	}
-	s.bodyScope.target(s.target)
-	s.bodyScope.visit(stmts(s.body)...)
-	inner := f.inner(s.bodyScope)
-	inner.loop = true
-	if s.test != nil {
-		s.testScope = c.newScope(fn, f.scope)
-		s.testScope.target(s.testTarget)
-		s.testScope.visit(s.test)
-		test := f.inner(s.testScope)
-		if err := c.expr(s.testTarget, test); err != nil {
-			return err
-		}
-		if err := c.expr(s.test, test); err != nil {
-			return err
-		}
-		s.testScope.finish()
-	}
-	if err := c.expr(s.iter, f); err != nil {
-		return err
-	}
-	if err := c.expr(s.target, inner); err != nil {
-		return err
-	}
-	if err := c.stmts(s.body, inner); err != nil {
-		return err
-	}
-	s.bodyScope.finish()
-	if len(s.other) > 0 {
-		s.elseScope = c.newScope(fn, f.scope)
-		s.elseScope.visit(stmts(s.other)...)
-		if err := c.stmts(s.other, f.inner(s.elseScope)); err != nil {
-			return err
-		}
-		s.elseScope.finish()
-	}
-	return nil
-}
-
-func (c *compiler) callBlock(s *callStmt, f frame) error {
-	if err := c.macro(s.macro, f); err != nil {
-		return err
-	}
-	return c.expr(s.call, f)
-}
-
-// macro compiles the body of a macro or call block as a separate function.
-func (c *compiler) macro(m *macroStmt, f frame) error {
-	fn := &function{parent: f.fn, body: m.body}
-	fn.scope = c.newScope(fn, f.scope)
-	m.fn = fn
-	fn.scope.visit(m.children()...)
-	explicit := -1
-	special := map[string]bool{}
-	for i, a := range m.args {
-		if a.name == "caller" {
-			explicit = i
-		}
-		special[a.name] = true
-	}
-	wants := c.budget.undeclared(stmts(m.body), "caller", "kwargs", "varargs")
-	m.takes.explicitCaller = explicit >= 0
-	if wants["caller"] {
-		if explicit >= 0 {
-			if explicit < len(m.args)-len(m.defaults) {
-				return syntaxError(m.line, "the special 'caller' argument must be omitted or be given a default")
-			}
-		} else {
-			m.takes.callerRef = fn.scope.param("caller").refFrom(fn)
-		}
-		m.takes.caller = true
-	}
-	if wants["kwargs"] && !special["kwargs"] {
-		m.takes.kwargs, m.takes.kwRef = true, fn.scope.param("kwargs").refFrom(fn)
-	}
-	if wants["varargs"] && !special["varargs"] {
-		m.takes.varargs, m.takes.varRef = true, fn.scope.param("varargs").refFrom(fn)
-	}
-	inner := frame{scope: fn.scope, fn: fn}
-	for _, a := range m.args {
-		if err := c.expr(a, inner); err != nil {
-			return err
-		}
-	}
-	if err := c.exprs(m.defaults, inner); err != nil {
-		return err
-	}
-	if err := c.stmts(m.body, inner); err != nil {
-		return err
-	}
-	fn.scope.finish()
-	return nil
-}
-
-func (c *compiler) exprs(list []expr, f frame) error {
-	for _, x := range list {
-		if err := c.expr(x, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// foldSlices marks constant slices among the parts of an expression that the reference folds.
-func (c *compiler) foldSlices(x expr, parts []any) {
-	if !slices.ContainsFunc(parts, isSliced) {
-		return
-	}
-	switch x.(type) {
-	case *andExpr, *orExpr, *condExpr: // folded if constant parts determine the result
-	default:
-		if !c.constant(x) {
-			return
-		}
-	}
-	for _, child := range parts {
-		c.markFolded(child)
-	}
-}
-
-func (c *compiler) expr(x expr, f frame) error {
-	if !c.budget.take(1) {
-		return c.budget.err
-	}
-	switch x := x.(type) {
-	case *nameExpr:
-		v := f.scope.find(x.name)
-		if v == nil {
-			return syntaxError(x.line, "name '%s' is not defined in this scope", x.name)
-		}
-		x.ref = v.refFrom(f.fn)
-		return nil
-	case *nsRef:
-		v := f.scope.find(x.name)
-		if v == nil {
-			return syntaxError(x.line, "name '%s' is not defined in this scope", x.name)
-		}
-		x.ref = v.refFrom(f.fn)
-		return nil
-	case *concatExpr:
-		x.escape = c.escape
-	case *condExpr:
-		f = f.softened()
-	case *filterExpr:
-		if x.fn = filters[x.name]; x.fn == nil && !f.soft {
-			return syntaxError(x.line, "no filter named '%s'", x.name)
-		}
-	case *testExpr:
-		if x.fn = tests[x.name]; x.fn == nil && !f.soft {
-			return syntaxError(x.line, "no test named '%s'", x.name)
-		}
-	}
-	parts := children(x)
-	c.foldSlices(x, parts)
-	for _, child := range parts {
-		if err := c.expr(child.(expr), f); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -1,30 +1,35 @@
 package jinja
 
-import "strings"
+import (
+	"strings"
 
-func (x *constExpr) eval(r *run, _ *env) (Value, error) {
-	r.steps++
+	"github.com/ingotml/ingot/chat/jinja/builtin"
+	"github.com/ingotml/ingot/chat/jinja/value"
+)
+
+func (x *constExpr) eval(r *renderer, _ *env) (value.Value, error) {
+	r.run.Work(1)
 	return x.v, nil
 }
 
-func (x *nameExpr) eval(r *run, e *env) (Value, error) {
-	r.steps++
+func (x *nameExpr) eval(r *renderer, e *env) (value.Value, error) {
+	r.run.Work(1)
 	v := *e.at(x.ref)
-	if v == missing {
-		return undefinedName(x.name), nil
+	if v == value.Missing {
+		return value.UndefinedName(x.name), nil
 	}
 	return v, nil
 }
 
-func (x *nsRef) eval(r *run, e *env) (Value, error) {
-	return nil, raise("TemplateRuntimeError", "namespace attribute is only a target")
+func (x *nsRef) eval(r *renderer, e *env) (value.Value, error) {
+	return nil, value.Raise("TemplateRuntimeError", "namespace attribute is only a target")
 }
 
-func evalAll(r *run, e *env, list []expr) ([]Value, error) {
-	if err := r.alloc(len(list) * valueSize); err != nil {
+func evalAll(r *renderer, e *env, list []expr) ([]value.Value, error) {
+	if err := r.run.Alloc(len(list) * value.Overhead); err != nil {
 		return nil, err
 	}
-	items := make([]Value, len(list))
+	items := make([]value.Value, len(list))
 	for i, x := range list {
 		v, err := x.eval(r, e)
 		if err != nil {
@@ -35,19 +40,19 @@ func evalAll(r *run, e *env, list []expr) ([]Value, error) {
 	return items, nil
 }
 
-func (x *tupleExpr) eval(r *run, e *env) (Value, error) {
+func (x *tupleExpr) eval(r *renderer, e *env) (value.Value, error) {
 	items, err := evalAll(r, e, x.items)
-	return &Tuple{Items: items}, err
+	return &value.Tuple{Items: items}, err
 }
 
-func (x *listExpr) eval(r *run, e *env) (Value, error) {
+func (x *listExpr) eval(r *renderer, e *env) (value.Value, error) {
 	items, err := evalAll(r, e, x.items)
-	return &List{items}, err
+	return &value.List{Items: items}, err
 }
 
-func (x *dictExpr) eval(r *run, e *env) (Value, error) {
-	d := NewDict()
-	if err := r.alloc(2 * len(x.keys) * valueSize); err != nil {
+func (x *dictExpr) eval(r *renderer, e *env) (value.Value, error) {
+	d := value.NewDict()
+	if err := r.run.Alloc(2 * len(x.keys) * value.Overhead); err != nil {
 		return nil, err
 	}
 	for i := range x.keys {
@@ -66,12 +71,12 @@ func (x *dictExpr) eval(r *run, e *env) (Value, error) {
 	return d, nil
 }
 
-func (x *condExpr) eval(r *run, e *env) (Value, error) {
+func (x *condExpr) eval(r *renderer, e *env) (value.Value, error) {
 	v, err := x.test.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	yes, err := r.truth(v)
+	yes, err := r.run.Truth(v)
 	switch {
 	case err != nil:
 		return nil, err
@@ -80,50 +85,50 @@ func (x *condExpr) eval(r *run, e *env) (Value, error) {
 	case x.no != nil:
 		return x.no.eval(r, e)
 	}
-	return undefinedHint("the inline if-expression evaluated to false and no else section was defined."), nil
+	return value.UndefinedHint("the inline if-expression evaluated to false and no else section was defined."), nil
 }
 
-func (x *andExpr) eval(r *run, e *env) (Value, error) {
+func (x *andExpr) eval(r *renderer, e *env) (value.Value, error) {
 	v, err := x.l.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	if yes, err := r.truth(v); !yes || err != nil {
+	if yes, err := r.run.Truth(v); !yes || err != nil {
 		return v, err
 	}
 	return x.r.eval(r, e)
 }
 
-func (x *orExpr) eval(r *run, e *env) (Value, error) {
+func (x *orExpr) eval(r *renderer, e *env) (value.Value, error) {
 	v, err := x.l.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	if yes, err := r.truth(v); yes || err != nil {
+	if yes, err := r.run.Truth(v); yes || err != nil {
 		return v, err
 	}
 	return x.r.eval(r, e)
 }
 
-func (x *notExpr) eval(r *run, e *env) (Value, error) {
+func (x *notExpr) eval(r *renderer, e *env) (value.Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	yes, err := r.truth(v)
+	yes, err := r.run.Truth(v)
 	return !yes, err
 }
 
-func (x *unaryExpr) eval(r *run, e *env) (Value, error) {
+func (x *unaryExpr) eval(r *renderer, e *env) (value.Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	v, err = r.unary(x.op, v)
-	return v, atLine(err, x.line)
+	v, err = r.run.Unary(x.op, v)
+	return v, value.AtLine(err, x.line)
 }
 
-func (x *binExpr) eval(r *run, e *env) (Value, error) {
+func (x *binExpr) eval(r *renderer, e *env) (value.Value, error) {
 	a, err := x.l.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -132,25 +137,22 @@ func (x *binExpr) eval(r *run, e *env) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.binary(x.op, a, b)
-	return v, atLine(err, x.line)
+	v, err := builtin.Binary(r.run, x.op, a, b)
+	return v, value.AtLine(err, x.line)
 }
 
-func (x *concatExpr) eval(r *run, e *env) (Value, error) {
-	if x.escape == escapeOn || x.escape == escapeDynamic {
-		return x.markup(r, e)
-	}
+func (x *concatExpr) eval(r *renderer, e *env) (value.Value, error) {
 	var b strings.Builder
 	for _, i := range x.items {
 		v, err := i.eval(r, e)
 		if err != nil {
 			return nil, err
 		}
-		s, err := r.str(v)
+		s, err := r.run.Str(v)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.alloc(len(s)); err != nil {
+		if err := r.run.Alloc(len(s)); err != nil {
 			return nil, err
 		}
 		b.WriteString(s)
@@ -158,37 +160,7 @@ func (x *concatExpr) eval(r *run, e *env) (Value, error) {
 	return b.String(), nil
 }
 
-// markup joins as the reference's markup_join: as soon as one part is safe HTML, all others are escaped.
-func (x *concatExpr) markup(r *run, e *env) (Value, error) {
-	values, err := evalAll(r, e, x.items)
-	if err != nil {
-		return nil, err
-	}
-	safe := false
-	for _, v := range values {
-		_, ok := v.(Markup)
-		safe = safe || ok
-	}
-	parts := make([]string, len(values))
-	for i, v := range values {
-		if safe {
-			m, err := r.escapeValue(v)
-			if err != nil {
-				return nil, err
-			}
-			parts[i] = string(m)
-		} else if parts[i], err = r.str(v); err != nil {
-			return nil, err
-		}
-	}
-	s, err := r.join(parts, "")
-	if safe {
-		return Markup(s), err
-	}
-	return s, err
-}
-
-func (x *compareExpr) eval(r *run, e *env) (Value, error) {
+func (x *compareExpr) eval(r *renderer, e *env) (value.Value, error) {
 	a, err := x.first.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -198,41 +170,30 @@ func (x *compareExpr) eval(r *run, e *env) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		ok, err := r.compare(op, a, b)
+		ok, err := r.run.Compare(op, a, b)
 		if !ok || err != nil {
-			return ok, atLine(err, x.line)
+			return ok, value.AtLine(err, x.line)
 		}
 		a = b
 	}
 	return true, nil
 }
 
-func (r *run) compare(op string, a, b Value) (bool, error) {
-	switch op {
-	case "==":
-		return r.equal(a, b)
-	case "!=":
-		eq, err := r.equal(a, b)
-		return !eq, err
-	case "in":
-		return r.contains(b, a)
-	case "not in":
-		in, err := r.contains(b, a)
-		return !in, err
-	}
-	return r.ordered(op, a, b, 0)
-}
-
-func (x *attrExpr) eval(r *run, e *env) (Value, error) {
+func (x *attrExpr) eval(r *renderer, e *env) (value.Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
-	v, err = r.getattr(v, x.name)
-	return v, atLine(err, x.line)
+	if l, ok := v.(*loopContext); ok { // the most frequent, so it skips the general search
+		if v, ok, err := l.Attr(r.run, x.name); ok || err != nil {
+			return v, value.AtLine(err, x.line)
+		}
+	}
+	v, err = builtin.Getattr(r.run, v, x.name)
+	return v, value.AtLine(err, x.line)
 }
 
-func (x *itemExpr) eval(r *run, e *env) (Value, error) {
+func (x *itemExpr) eval(r *renderer, e *env) (value.Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -241,22 +202,22 @@ func (x *itemExpr) eval(r *run, e *env) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := arg.(*slice); ok {
-		if v, err = r.slice(v, s); x.folded && isKind(err, "TypeError") {
-			return undefinedOf(v, s), nil
+	if s, ok := arg.(*value.Slice); ok {
+		if v, err = r.run.Slice(v, s); x.folded && value.IsKind(err, "TypeError") {
+			return value.UndefinedOf(v, s), nil
 		}
 	} else {
-		v, err = r.getitem(v, arg)
+		v, err = builtin.Getitem(r.run, v, arg)
 	}
-	return v, atLine(err, x.line)
+	return v, value.AtLine(err, x.line)
 }
 
-func (x *sliceExpr) eval(r *run, e *env) (Value, error) {
-	s := &slice{}
+func (x *sliceExpr) eval(r *renderer, e *env) (value.Value, error) {
+	s := &value.Slice{}
 	for _, p := range []struct {
 		x  expr
-		to *Value
-	}{{x.start, &s.start}, {x.stop, &s.stop}, {x.step, &s.step}} {
+		to *value.Value
+	}{{x.start, &s.Start}, {x.stop, &s.Stop}, {x.step, &s.Step}} {
 		if p.x == nil {
 			continue
 		}
@@ -269,20 +230,20 @@ func (x *sliceExpr) eval(r *run, e *env) (Value, error) {
 	return s, nil
 }
 
-func (x *callExpr) eval(r *run, e *env) (Value, error) {
+func (x *callExpr) eval(r *renderer, e *env) (value.Value, error) {
 	fn, err := x.fn.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
 	a, err := x.args.eval(r, e)
 	if err != nil {
-		return nil, atLine(err, x.line)
+		return nil, value.AtLine(err, x.line)
 	}
-	v, err := r.call(fn, a)
-	return v, atLine(err, x.line)
+	v, err := r.run.Call(fn, a)
+	return v, value.AtLine(err, x.line)
 }
 
-func (x *filterExpr) eval(r *run, e *env) (Value, error) {
+func (x *filterExpr) eval(r *renderer, e *env) (value.Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
@@ -290,32 +251,32 @@ func (x *filterExpr) eval(r *run, e *env) (Value, error) {
 	return x.apply(r, v, e)
 }
 
-func (x *filterExpr) apply(r *run, v Value, e *env) (Value, error) {
+func (x *filterExpr) apply(r *renderer, v value.Value, e *env) (value.Value, error) {
 	a, err := x.args.eval(r, e)
 	if err != nil {
-		return nil, atLine(err, x.line)
+		return nil, value.AtLine(err, x.line)
 	}
 	if x.fn == nil {
-		return nil, atLine(raise("TemplateRuntimeError", "No filter named '%s' found.", x.name), x.line)
+		return nil, value.AtLine(value.Raise("TemplateRuntimeError", "No filter named '%s' found.", x.name), x.line)
 	}
-	a.pos = append([]Value{v}, a.pos...)
-	v, err = r.callBuiltin(x.fn, a)
-	return v, atLine(err, x.line)
+	a.Pos = append([]value.Value{v}, a.Pos...)
+	v, err = r.run.CallBuiltin(x.fn, a)
+	return v, value.AtLine(err, x.line)
 }
 
-func (x *testExpr) eval(r *run, e *env) (Value, error) {
+func (x *testExpr) eval(r *renderer, e *env) (value.Value, error) {
 	v, err := x.x.eval(r, e)
 	if err != nil {
 		return nil, err
 	}
 	a, err := x.args.eval(r, e)
 	if err != nil {
-		return nil, atLine(err, x.line)
+		return nil, value.AtLine(err, x.line)
 	}
 	if x.fn == nil {
-		return nil, atLine(raise("TemplateRuntimeError", "No test named '%s' found.", x.name), x.line)
+		return nil, value.AtLine(value.Raise("TemplateRuntimeError", "No test named '%s' found.", x.name), x.line)
 	}
-	a.pos = append([]Value{v}, a.pos...)
-	v, err = r.callBuiltin(x.fn, a)
-	return v, atLine(err, x.line)
+	a.Pos = append([]value.Value{v}, a.Pos...)
+	v, err = r.run.CallBuiltin(x.fn, a)
+	return v, value.AtLine(err, x.line)
 }

@@ -1,49 +1,44 @@
 package jinja
 
-import "strings"
+import (
+	"github.com/ingotml/ingot/chat/jinja/value"
+)
 
-func (s *outputStmt) exec(r *run, e *env) (control, error) {
-	r.work(len(s.items))
+func (s *outputStmt) exec(r *renderer, e *env) (control, error) {
+	r.run.Work(len(s.items))
 	for i, x := range s.items {
 		if d, ok := x.(*dataExpr); ok {
 			if err := r.write(d.text); err != nil {
-				return ctlNext, atLine(err, s.lines[i])
+				return ctlNext, value.AtLine(err, s.lines[i])
 			}
 			continue
 		}
 		v, err := x.eval(r, e)
 		if err != nil {
-			return ctlNext, atLine(err, s.lines[i])
+			return ctlNext, value.AtLine(err, s.lines[i])
 		}
-		if s.escape == escapeOn || s.escape == escapeDynamic && r.escape {
-			m, err := r.escapeValue(v)
-			if err != nil {
-				return ctlNext, atLine(err, s.lines[i])
-			}
-			v = m
-		}
-		t, err := r.str(v)
+		t, err := r.run.Str(v)
 		if err == nil {
 			err = r.write(t)
 		}
 		if err != nil {
-			return ctlNext, atLine(err, s.lines[i])
+			return ctlNext, value.AtLine(err, s.lines[i])
 		}
 	}
 	return ctlNext, nil
 }
 
-func (d *dataExpr) eval(*run, *env) (Value, error) { return d.text, nil }
+func (d *dataExpr) eval(*renderer, *env) (value.Value, error) { return d.text, nil }
 
-func (s *ifStmt) exec(r *run, e *env) (control, error) {
+func (s *ifStmt) exec(r *renderer, e *env) (control, error) {
 	for i, test := range s.tests {
 		v, err := test.eval(r, e)
 		if err != nil {
-			return ctlNext, atLine(err, s.line)
+			return ctlNext, value.AtLine(err, s.line)
 		}
-		ok, err := r.truth(v)
+		ok, err := r.run.Truth(v)
 		if err != nil {
-			return ctlNext, atLine(err, s.line)
+			return ctlNext, value.AtLine(err, s.line)
 		}
 		if ok {
 			return r.execAll(s.bodies[i], e)
@@ -52,37 +47,28 @@ func (s *ifStmt) exec(r *run, e *env) (control, error) {
 	return r.execAll(s.other, e)
 }
 
-// truth returns bool(v). The length of a loop may consume its iterator.
-func (r *run) truth(v Value) (bool, error) {
-	if l, ok := v.(*loopContext); ok {
-		n, err := l.length(r)
-		return n > 0, err
-	}
-	return truth(v), nil
-}
-
 // assign assigns to a target: a name, an attribute of a namespace, or a tuple of targets.
-func (r *run) assign(target expr, v Value, e *env) error {
+func (r *renderer) assign(target expr, v value.Value, e *env) error {
 	switch t := target.(type) {
 	case *nameExpr:
 		*e.at(t.ref) = v
 	case *nsRef:
-		ns, ok := (*e.at(t.ref)).(*namespace)
+		ns, ok := (*e.at(t.ref)).(*value.Namespace)
 		if !ok {
-			return raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
+			return value.Raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
 		}
-		if err := r.alloc(valueSize); err != nil {
+		if err := r.run.Alloc(value.Overhead); err != nil {
 			return err
 		}
-		return ns.set(t.attr, v)
+		return ns.Set(t.attr, v)
 	case *tupleExpr:
-		if err := iterable(v); err != nil {
-			return typeError("cannot unpack non-iterable %s object", typeName(v))
+		if err := value.CheckIterable(v); err != nil {
+			return value.TypeError("cannot unpack non-iterable %s object", value.TypeName(v))
 		}
-		it, _ := iterate(v)
-		items := make([]Value, 0, len(t.items))
+		it, _ := value.Iterate(v)
+		items := make([]value.Value, 0, len(t.items))
 		for {
-			x, ok, err := it.step()
+			x, ok, err := it.Step()
 			if err != nil {
 				return err
 			}
@@ -90,12 +76,12 @@ func (r *run) assign(target expr, v Value, e *env) error {
 				break
 			}
 			if len(items) == len(t.items) {
-				return valueError("too many values to unpack (expected %d)", len(t.items))
+				return value.ValueError("too many values to unpack (expected %d)", len(t.items))
 			}
 			items = append(items, x)
 		}
 		if len(items) < len(t.items) {
-			return valueError("not enough values to unpack (expected %d, got %d)", len(t.items), len(items))
+			return value.ValueError("not enough values to unpack (expected %d, got %d)", len(t.items), len(items))
 		}
 		for i, x := range t.items {
 			if err := r.assign(x, items[i], e); err != nil {
@@ -103,29 +89,17 @@ func (r *run) assign(target expr, v Value, e *env) error {
 			}
 		}
 	default:
-		return raise("TemplateRuntimeError", "cannot assign to this expression")
+		return value.Raise("TemplateRuntimeError", "cannot assign to this expression")
 	}
 	return nil
-}
-
-func iterable(v Value) error {
-	_, err := iterate(v)
-	return err
-}
-
-func (n *namespace) set(name string, v Value) error {
-	if strings.HasPrefix(name, "_") {
-		return raise("SecurityError", "underscore-prefixed attributes cannot be stored on a namespace, but got '%s'", name)
-	}
-	return n.attrs.Set(name, v)
 }
 
 // checkNamespaces rejects attribute targets that are not namespaces before the value is evaluated.
 func checkNamespaces(target expr, e *env) error {
 	switch t := target.(type) {
 	case *nsRef:
-		if _, ok := (*e.at(t.ref)).(*namespace); !ok {
-			return raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
+		if _, ok := (*e.at(t.ref)).(*value.Namespace); !ok {
+			return value.Raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object")
 		}
 	case *tupleExpr:
 		for _, x := range t.items {
@@ -143,54 +117,49 @@ func export(names []*nameExpr, e *env) {
 	}
 }
 
-func (s *setStmt) exec(r *run, e *env) (control, error) {
+func (s *setStmt) exec(r *renderer, e *env) (control, error) {
 	if err := checkNamespaces(s.target, e); err != nil {
-		return ctlNext, atLine(err, s.line)
+		return ctlNext, value.AtLine(err, s.line)
 	}
 	v, err := s.value.eval(r, e)
 	if err == nil {
 		err = r.assign(s.target, v, e)
 	}
 	export(s.exports, e)
-	return ctlNext, atLine(err, s.line)
+	return ctlNext, value.AtLine(err, s.line)
 }
 
-func (s *setBlock) exec(r *run, e *env) (control, error) {
+func (s *setBlock) exec(r *renderer, e *env) (control, error) {
 	s.scope.prepare(e)
 	text, c, err := r.capture(func() (control, error) { return r.execAll(s.body, e) })
 	if err != nil || c != ctlNext {
 		return c, err
 	}
-	var v Value = text
+	var v value.Value = text
 	if s.filter != nil {
 		v, err = r.filterText(s.filter, text, e)
-	}
-	if err == nil && r.escape {
-		v, err = r.markup(v)
 	}
 	if err == nil {
 		err = r.assign(s.target, v, e)
 	}
 	export(s.exports, e)
-	return ctlNext, atLine(err, s.line)
+	return ctlNext, value.AtLine(err, s.line)
 }
 
 // filterText applies the filters of a block to its text.
-func (r *run) filterText(filter expr, text string, e *env) (Value, error) {
+func (r *renderer) filterText(filter expr, text string, e *env) (value.Value, error) {
 	f := filter.(*filterExpr)
-	var in Value = text
+	var in value.Value = text
 	if f.x != nil {
 		var err error
 		if in, err = r.filterText(f.x, text, e); err != nil {
 			return nil, err
 		}
-	} else if r.escape {
-		in = Markup(text)
 	}
 	return f.apply(r, in, e)
 }
 
-func (s *filterStmt) exec(r *run, e *env) (control, error) {
+func (s *filterStmt) exec(r *renderer, e *env) (control, error) {
 	s.scope.prepare(e)
 	text, c, err := r.capture(func() (control, error) { return r.execAll(s.body, e) })
 	if err != nil || c != ctlNext {
@@ -200,19 +169,19 @@ func (s *filterStmt) exec(r *run, e *env) (control, error) {
 	if err == nil {
 		err = r.writeText(v)
 	}
-	return ctlNext, atLine(err, s.line)
+	return ctlNext, value.AtLine(err, s.line)
 }
 
 // writeText writes the result of a filter or call block, which must be a string: the reference does not convert it.
-func (r *run) writeText(v Value) error {
-	t, ok := text(v)
+func (r *renderer) writeText(v value.Value) error {
+	t, ok := v.(string)
 	if !ok {
-		return typeError("sequence item 0: expected str instance, %s found", typeName(v))
+		return value.TypeError("sequence item 0: expected str instance, %s found", value.TypeName(v))
 	}
 	return r.write(t)
 }
 
-func (s *withStmt) exec(r *run, e *env) (control, error) {
+func (s *withStmt) exec(r *renderer, e *env) (control, error) {
 	s.scope.prepare(e)
 	for i, target := range s.targets {
 		v, err := s.values[i].eval(r, e)
@@ -220,98 +189,10 @@ func (s *withStmt) exec(r *run, e *env) (control, error) {
 			err = r.assign(target, v, e)
 		}
 		if err != nil {
-			return ctlNext, atLine(err, s.line)
+			return ctlNext, value.AtLine(err, s.line)
 		}
 	}
 	return r.execAll(s.body, e)
 }
 
-func (s *autoescapeStmt) exec(r *run, e *env) (control, error) {
-	s.scope.prepare(e)
-	v, err := s.on.eval(r, e)
-	if err != nil {
-		return ctlNext, atLine(err, s.line)
-	}
-	saved := r.escape
-	r.escape = truth(v)
-	c, err := r.execAll(s.body, e)
-	r.escape = saved
-	return c, err
-}
-
-func (s *controlStmt) exec(*run, *env) (control, error) { return s.what, nil }
-
-func (s *generationStmt) exec(r *run, e *env) (control, error) { return s.call.exec(r, e) }
-
-// exec always fails: like the reference, the environment has no loader.
-func (s *loadStmt) exec(r *run, e *env) (control, error) {
-	_, err := s.template.eval(r, e)
-	if err == nil {
-		err = typeError("no loader for this environment specified: %s is not possible in a chat template", s.what)
-	}
-	return ctlNext, atLine(err, s.line)
-}
-
-func (b *blockNode) exec(r *run, e *env) (control, error) {
-	if b.required {
-		return ctlNext, atLine(raise("TemplateRuntimeError", "Required block '%s' not found", b.name), b.line)
-	}
-	ctx := e.ctx
-	if b.scoped {
-		if err := r.alloc(len(b.visible) * valueSize); err != nil {
-			return ctlNext, atLine(err, b.line)
-		}
-		local := map[string]Value{}
-		for _, v := range b.visible {
-			if x := *e.at(v.ref); x != missing {
-				local[v.name] = x
-			}
-		}
-		outer := e.ctx
-		ctx = &scopeContext{vars: map[string]Value{}, parent: func(name string) (Value, bool) {
-			if v, ok := local[name]; ok {
-				return v, true
-			}
-			v := outer.resolve(name)
-			return v, v != missing
-		}}
-	}
-	return ctlNext, r.runBlock(b, ctx)
-}
-
-func (r *run) runBlock(b *blockNode, ctx *scopeContext) error {
-	if err := r.enterCall(); err != nil {
-		return atLine(err, b.line)
-	}
-	defer r.leaveCall()
-	e, err := r.newEnv(b.fn, nil, ctx)
-	if err != nil {
-		return atLine(err, b.line)
-	}
-	if b.usesSelf {
-		*e.at(b.selfRef) = &selfRef{ctx}
-	}
-	if b.usesSuper {
-		*e.at(b.superRef) = undefinedHint("there is no parent block called '" + b.name + "'.")
-	}
-	b.fn.scope.prepare(e)
-	_, err = r.execAll(b.body, e)
-	return err
-}
-
-// selfRef is the value of self. Its items are the template's blocks.
-type selfRef struct{ ctx *scopeContext }
-
-// blockRef is a block as a callable value.
-type blockRef struct {
-	b   *blockNode
-	ctx *scopeContext
-}
-
-func (b *blockRef) call(r *run) (Value, error) {
-	text, _, err := r.capture(func() (control, error) { return ctlNext, r.runBlock(b.b, b.ctx) })
-	if err == nil && r.escape {
-		return Markup(text), nil
-	}
-	return text, err
-}
+func (s *controlStmt) exec(*renderer, *env) (control, error) { return s.what, nil }

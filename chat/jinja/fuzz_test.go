@@ -23,8 +23,8 @@ func FuzzJinjaLimits(f *testing.F) {
 			"{% endfor %}{{ ns.l|join }}",
 		"{{ 'a' * 9999 }}{{ '%99999d' % 1 }}{{ 'x'|center(99999) }}{{ 9 ** 999 }}{{ (1, (2, 3)) in {(1, 2): 3} }}",
 		"{% for x in [1, [2, [3]]] recursive %}{% if x is iterable %}{{ loop(x) }}{% else %}{{ x }}{% endif %}{% endfor %}",
-		"{% block a scoped %}{% filter upper %}{{ self.b() }}{% endfilter %}{% endblock %}{% block b %}{% if 0 %}" +
-			"{% elif 1 %}{% set q = 1 %}{% endif %}{% endblock %}",
+		"{% macro b() %}{% if 0 %}{% elif 1 %}{% set q = 1 %}{% endif %}{% endmacro %}{% filter upper %}{{ b() }}" +
+			"{% endfilter %}",
 		"{{ messages|groupby('role')|list|pprint }}{{ messages|batch(3, 'x')|list }}" +
 			"{{ 'a,b'.split(',')|unique|sort|string }}",
 		"{{ " + strings.Repeat("(", 100) + "1" + strings.Repeat("+1)", 100) + " }}",

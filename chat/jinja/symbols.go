@@ -3,12 +3,14 @@ package jinja
 import (
 	"maps"
 	"slices"
+
+	"github.com/ingotml/ingot/chat/jinja/ast"
 )
 
 // Scoping follows jinja2's idtracking. Each frame (template, loop body, macro, with block...) has a symbol table, which
 // maps a name to its variable and to the variable's value on entry of the frame.
 
-// function is code with its own local variables: the template, a block, a macro or a recursive loop.
+// function is code with its own local variables: the template, a macro or a recursive loop.
 type function struct {
 	parent *function
 	slots  int
@@ -167,76 +169,69 @@ func (s *scope) visitNode(n any) {
 		return
 	}
 	switch n := n.(type) {
-	case *nameExpr:
-		switch n.use {
-		case useParam:
-			s.param(n.name)
-		case useStore:
-			s.store(n.name)
+	case *ast.Name:
+		switch n.Use {
+		case ast.UseParam:
+			s.param(n.Name)
+		case ast.UseStore:
+			s.store(n.Name)
 		default:
-			s.load(n.name)
+			s.load(n.Name)
 		}
-	case *nsRef:
-		s.load(n.name)
-	case *ifStmt:
+	case *ast.NSRef:
+		s.load(n.Name)
+	case *ast.If:
 		s.visitIf(n, 0)
-	case *macroStmt:
-		s.store(n.name)
-	case *loadStmt:
-		s.visit(n.template)
-		for _, name := range n.stores {
-			s.store(name)
-		}
-	case *setStmt:
-		s.visit(n.value, n.target)
-	case *forStmt:
-		s.visit(n.iter)
-	case *callStmt:
-		s.visit(n.call)
-	case *generationStmt:
-		s.visit(n.call)
-	case *filterStmt:
-		s.visit(n.filter)
-	case *withStmt:
-		s.visit(exprs(n.values)...)
-	case *setBlock:
-		s.visit(n.target)
-	case *autoescapeStmt, *blockNode:
+	case *ast.Macro:
+		s.store(n.Name)
+	case *ast.Set:
+		s.visit(n.Value, n.Target)
+	case *ast.For:
+		s.visit(n.Iter)
+	case *ast.CallBlock:
+		s.visit(n.Call)
+	case *ast.Generation:
+	case *ast.FilterBlock:
+		s.visit(n.Filter)
+	case *ast.With:
+		s.visit(ast.Exprs(n.Values)...)
+	case *ast.SetBlock:
+		s.visit(n.Target)
 	default:
-		s.visit(children(n)...)
+		s.visit(ast.Children(n)...)
 	}
 }
 
-func (s *scope) visitIf(n *ifStmt, i int) {
-	s.visit(n.tests[i])
+func (s *scope) visitIf(n *ast.If, i int) {
+	s.visit(n.Tests[i])
 	body, elif, other := s.copy(), s.copy(), s.copy()
-	body.visit(stmts(n.bodies[i])...)
-	if i+1 < len(n.tests) {
+	body.visit(ast.Stmts(n.Bodies[i])...)
+	if i+1 < len(n.Tests) {
 		// The reference visits each elif as a separate if, all on the same level.
-		for j := i + 1; j < len(n.tests); j++ {
+		for j := i + 1; j < len(n.Tests); j++ {
 			elif.visitElif(n, j)
 		}
 	}
-	other.visit(stmts(n.other)...)
+	other.visit(ast.Stmts(n.Other)...)
 	s.merge(body, elif, other)
 }
 
-func (s *scope) visitElif(n *ifStmt, i int) {
-	s.visit(n.tests[i])
+func (s *scope) visitElif(n *ast.If, i int) {
+	s.visit(n.Tests[i])
 	body := s.copy()
-	body.visit(stmts(n.bodies[i])...)
+	body.visit(ast.Stmts(n.Bodies[i])...)
 	s.merge(body, s.copy(), s.copy())
 }
 
 // target records the names of a loop's target as parameters of its body.
-func (s *scope) target(x expr) {
+func (s *scope) target(x ast.Expr) {
 	switch x := x.(type) {
-	case *nameExpr:
-		s.param(x.name)
-	case *nsRef:
-		s.load(x.name)
-	case *tupleExpr:
-		for _, i := range x.items {
+	case *ast.Name:
+		s.param(x.Name)
+	case *ast.NSRef:
+		s.load(x.Name)
+	case *ast.Tuple:
+		for _, i := range x.Items {
 			s.target(i)
 		}
 	}

@@ -1,0 +1,81 @@
+package value
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// Overhead is the estimated memory of a value in bytes: its interface in a list, and what it points to, without a
+// string's bytes.
+const Overhead = 48
+
+// Run is what one render has used of its limits. Operations on values are its methods, so that they count.
+type Run struct {
+	ctx      context.Context
+	Limits   Limits
+	Now      func() time.Time // clock of strftime_now
+	steps    int64
+	checked  int64 // value of steps at the last check of the context
+	memory   int64
+	depth    int
+	maxDepth int // limit of depth
+}
+
+// NewRun returns a run within l, whose zero fields mean no more than 0. maxDepth bounds nested calls. A nil clock means
+// time.Now.
+func NewRun(ctx context.Context, l Limits, maxDepth int, now func() time.Time) *Run {
+	if now == nil {
+		now = time.Now
+	}
+	return &Run{ctx: ctx, Limits: l, maxDepth: maxDepth, Now: now}
+}
+
+// Tick counts a step.
+func (r *Run) Tick() error {
+	r.steps++
+	if r.steps-r.checked > 1000 {
+		return r.check()
+	}
+	return nil
+}
+
+func (r *Run) check() error {
+	r.checked = r.steps
+	if r.steps > r.Limits.Steps {
+		return LimitError("more than %d steps", r.Limits.Steps)
+	}
+	return r.ctx.Err()
+}
+
+// AllocTimes counts n bytes of memory times.
+func (r *Run) AllocTimes(n int, times int64) error {
+	if n > 0 && times > math.MaxInt32*64/int64(n) {
+		return LimitError("more than %d bytes of memory", r.Limits.Memory)
+	}
+	return r.Alloc(n * int(times))
+}
+
+// EnterCall counts a nested call. Each needs a matching LeaveCall.
+func (r *Run) EnterCall() error {
+	if r.depth++; r.depth > r.maxDepth {
+		return &Error{Kind: "RecursionError", Message: "maximum recursion depth exceeded", is: ErrLimit}
+	}
+	return nil
+}
+
+// Alloc counts n bytes of memory.
+func (r *Run) Alloc(n int) error {
+	r.memory += int64(n)
+	r.steps += int64(n) / 256
+	if r.memory > r.Limits.Memory {
+		return LimitError("more than %d bytes of memory", r.Limits.Memory)
+	}
+	return nil
+}
+
+// Work counts n steps of an expensive operation. The next check enforces the limit.
+func (r *Run) Work(n int) { r.steps += int64(n) }
+
+// LeaveCall ends a call that EnterCall counted.
+func (r *Run) LeaveCall() { r.depth-- }
