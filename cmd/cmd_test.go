@@ -167,7 +167,8 @@ func TestEnvironmentTable(t *testing.T) {
 	}
 	read := variables(t)
 	for name := range read {
-		if !listed[name] {
+		support := strings.HasSuffix(filepath.Dir(read[name]), "test") // a package that only tests import
+		if !listed[name] && !support {
 			t.Errorf("%s reads %s, which the table of docs/cli.md lacks", read[name], name)
 		}
 	}
