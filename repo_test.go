@@ -28,11 +28,11 @@ var arrows = map[string][]string{
 	"server/ollama": {
 		"server", "runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile",
 	},
-	"server/openai":    {"server", "runtime", "chat", "chat/prompt", "manifest"},
-	"server/anthropic": {"server", "runtime", "chat", "chat/prompt"},
+	"server/openai":    {"server", "runtime", "chat", "chat/prompt", "manifest", "modelfile"},
+	"server/anthropic": {"server", "runtime", "chat", "chat/prompt", "modelfile"},
 	"server/all":       {"server", "server/ollama", "server/openai", "server/anthropic"},
 	"runtime": {
-		"models", "cache", "mlx", "child", "manifest", "tokenizer", "grammar", "vision", "arch", "quantize",
+		"models", "cache", "mlx", "child", "manifest", "modelfile", "tokenizer", "grammar", "vision", "arch", "quantize",
 		"safetensors",
 	},
 	"models":      {"arch", "cache", "mlx"},
@@ -160,7 +160,7 @@ func TestArrows(t *testing.T) {
 			if p.ImportPath == module+"/models/modeltest" && (to == "safetensors" || to == "quantize") {
 				continue
 			}
-			if p.ImportPath == module+"/runtime/runtimetest" && (to == "convert" || to == "modelfile") { // packs models
+			if p.ImportPath == module+"/runtime/runtimetest" && to == "convert" { // packs models
 				continue
 			}
 			if !slices.Contains(allowed, to) {

@@ -53,13 +53,7 @@ If a server at $INGOT_HOST serves the same store, it generates the response. Oth
 	f.StringVar(&o.think, "think", "", "thinking: on, off, low, medium or high")
 	f.StringVar(&o.format, "format", "", "json, schema, regex:PATTERN, ebnf:GRAMMAR or `file`")
 	f.StringVar(&o.promptIDs, "prompt-ids", "", "`file` with a JSON array of token ids, or - for stdin")
-	f.Float64Var(&o.sampling.Temperature, "temperature", 0, "sampling temperature; 0 picks the most likely token")
-	f.IntVar(&o.sampling.TopK, "top-k", 0, "sample from the K most likely tokens; 0 is off")
-	f.Float64Var(&o.sampling.TopP, "top-p", 0, "sample from the top tokens of total probability P")
-	f.Float64Var(&o.sampling.MinP, "min-p", 0, "drop tokens below P times the top probability")
-	f.Int64Var(&o.seed, "seed", -1, "seed of the random numbers; negative is random")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "token limit; 0 is the rest of the context")
-	f.StringArrayVar(&o.stop, "stop", nil, "stop before this `text` (repeatable)")
+	addParameterFlags(f)
 	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "continue after an end-of-text token")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32 in this process")
 	f.StringVar(&o.draft, "draft", "auto", "draft depth in tokens per step: a number, auto or off")
@@ -76,10 +70,6 @@ type runOptions struct {
 	raw, local         bool
 	system, think      string
 	promptIDs, format  string
-	sampling           runtime.Sampling
-	seed               int64
-	maxTokens          int
-	stop               []string
 	ignoreEOS, float32 bool
 	json, verbose      bool
 	draft              string
@@ -159,28 +149,6 @@ func (o runOptions) request(d runtime.Defaults) runtime.Request {
 	r := runtime.Request{Sampling: d.Sampling, MaxTokens: d.MaxTokens, Stop: d.Stop, IgnoreEOS: o.ignoreEOS}
 	r.Draft, _ = runtime.ParseDraft(o.draft) // already validated
 	return r
-}
-
-// parameters returns the generation parameters that flags set, by their Modelfile names.
-func (o runOptions) parameters(c *cobra.Command) map[string]any {
-	set := map[string]any{}
-	for _, p := range []struct {
-		flag, name string
-		value      any
-	}{
-		{"temperature", "temperature", o.sampling.Temperature},
-		{"top-k", "top_k", o.sampling.TopK},
-		{"top-p", "top_p", o.sampling.TopP},
-		{"min-p", "min_p", o.sampling.MinP},
-		{"seed", "seed", o.seed},
-		{"max-tokens", "num_predict", o.maxTokens},
-		{"stop", "stop", o.stop},
-	} {
-		if c.Flags().Changed(p.flag) {
-			set[p.name] = p.value
-		}
-	}
-	return set
 }
 
 // prompt is a text with paths of pictures, or token ids.

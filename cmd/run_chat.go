@@ -61,7 +61,7 @@ func (o runOptions) modelRequest(
 		prompt:     p,
 		pictures:   pictures,
 		think:      o.think,
-		parameters: o.parameters(c),
+		parameters: flagParameters(c.Flags()),
 		ignoreEOS:  o.ignoreEOS,
 		draft:      o.draft,
 		wantIDs:    o.json,

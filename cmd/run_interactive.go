@@ -45,7 +45,7 @@ func (a *app) converse(c *cobra.Command, arg string, o runOptions, format runtim
 	defer backends.close()
 	s := &session{app: a, o: o, store: store, open: backends.open, format: format}
 	defer s.closeBackend()
-	if err := s.begin(entry, style, o.parameters(c)); err != nil {
+	if err := s.begin(entry, style, flagParameters(c.Flags())); err != nil {
 		return err
 	}
 	if c.Flags().Changed("system") {

@@ -3,6 +3,8 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/ingotml/ingot/modelfile"
 )
 
 // Defaults holds the parameters of requests that do not set them.
@@ -27,9 +29,10 @@ type parameters struct {
 	Stop             []string `json:"stop"`
 }
 
-// StandardDefaults returns Ollama's defaults.
+// StandardDefaults returns the defaults of the table of parameters, which are Ollama's.
 func StandardDefaults() Defaults {
-	return Defaults{Sampling: Sampling{Temperature: 0.8, TopK: 40, TopP: 0.9, RepeatPenalty: 1, RepeatLastN: 64}}
+	r := standardRequest
+	return Defaults{Sampling: r.Sampling, MaxTokens: r.MaxTokens, Stop: r.Stop}
 }
 
 // SetJSON sets the parameters of a JSON object, under their names in a Modelfile. Stop texts are added to those of d.
@@ -38,8 +41,7 @@ func (d *Defaults) SetJSON(b []byte) error {
 	if err := json.Unmarshal(b, &p); err != nil {
 		return err
 	}
-	p.apply(d)
-	return nil
+	return p.apply(d)
 }
 
 // With returns the defaults with some parameters replaced, by their names in a Modelfile. It ignores parameters that
@@ -56,28 +58,15 @@ func (d Defaults) With(set map[string]any) (Defaults, error) {
 	if p.Stop != nil {
 		d.Stop = nil
 	}
-	p.apply(&d)
-	return d, nil
+	return d, p.apply(&d)
 }
 
-func (p parameters) apply(d *Defaults) {
-	set(&d.Sampling.Temperature, p.Temperature)
-	set(&d.Sampling.TopK, p.TopK)
-	set(&d.Sampling.TopP, p.TopP)
-	set(&d.Sampling.MinP, p.MinP)
-	set(&d.Sampling.RepeatPenalty, p.RepeatPenalty)
-	set(&d.Sampling.PresencePenalty, p.PresencePenalty)
-	set(&d.Sampling.FrequencyPenalty, p.FrequencyPenalty)
-	set(&d.Sampling.RepeatLastN, p.RepeatLastN)
-	set(&d.MaxTokens, p.NumPredict)
-	if p.Seed != nil {
-		d.Sampling.Seed = p.Seed
+// apply sets parameters over the defaults. Stop texts are added to those of d.
+func (p parameters) apply(d *Defaults) error {
+	r := Request{Sampling: d.Sampling, MaxTokens: d.MaxTokens}
+	if err := r.Set(modelfile.Ollama, p); err != nil {
+		return err
 	}
-	d.Stop = append(d.Stop, p.Stop...)
-}
-
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
+	d.Sampling, d.MaxTokens, d.Stop = r.Sampling, r.MaxTokens, append(d.Stop, r.Stop...)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/params"
@@ -132,7 +133,8 @@ func (q *messagesRequest) limitThinking(f *runtime.Format, p *prompt.Prompt) {
 
 // options returns the request's parameters over the model's defaults. The model's stop texts stay in effect.
 func (q *messagesRequest) options(m *server.Model) params.Options {
-	o := params.Options{Temperature: q.Temperature, TopK: q.TopK, TopP: q.TopP, NumPredict: new(max(*q.MaxTokens, 1))}
+	o := params.From(modelfile.Anthropic, q)
+	o.NumPredict, o.Stop = new(max(*q.MaxTokens, 1)), nil
 	if len(q.StopSequences) > 0 {
 		o.Stop = slices.Concat(m.Defaults().Stop, q.StopSequences)
 	}

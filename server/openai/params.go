@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
@@ -30,15 +31,10 @@ type sampling struct {
 
 // options converts the parameters. most is the maximum number of tokens, or nil for no limit.
 func (p sampling) options(most *int, name string) (params.Options, error) {
-	o := params.Options{
-		Temperature: p.Temperature, TopP: p.TopP, TopK: p.TopK, MinP: p.MinP, RepeatPenalty: p.RepetitionPenalty,
-		PresencePenalty: p.PresencePenalty, FrequencyPenalty: p.FrequencyPenalty, Seed: p.Seed, LogitBias: p.LogitBias,
-		IgnoreEOS: p.IgnoreEOS,
-	}
-	for _, s := range p.Stop {
-		if s != "" {
-			o.Stop = append(o.Stop, s)
-		}
+	o := params.From(modelfile.OpenAI, p)
+	o.Stop = slices.DeleteFunc(slices.Clone(o.Stop), func(text string) bool { return text == "" })
+	if len(o.Stop) == 0 {
+		o.Stop = nil // the image's
 	}
 	switch {
 	case most != nil && *most == 0:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/wire"
@@ -57,14 +58,15 @@ func (t *Texts) UnmarshalJSON(b []byte) error {
 }
 
 // draft is the draft depth: a number of tokens, "auto" or "off".
-type draft struct{ runtime.Draft }
+type draft runtime.Draft
 
-func (d *draft) UnmarshalJSON(b []byte) (err error) {
+func (d *draft) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) != nil {
 		text = string(b)
 	}
-	d.Draft, err = runtime.ParseDraft(text)
+	parsed, err := runtime.ParseDraft(text)
+	*d = draft(parsed)
 	return err
 }
 
@@ -76,27 +78,9 @@ const (
 
 // Apply applies the options over the defaults of a model with that context length. The caller has set the prompt.
 func (o Options) Apply(d runtime.Defaults, context int, r *runtime.Request) error {
-	r.Sampling, r.MaxTokens, r.Stop, r.IgnoreEOS = d.Sampling, d.MaxTokens, d.Stop, o.IgnoreEOS
-	set(&r.Sampling.Temperature, o.Temperature)
-	set(&r.Sampling.TopK, o.TopK)
-	set(&r.Sampling.TopP, o.TopP)
-	set(&r.Sampling.MinP, o.MinP)
-	set(&r.Sampling.RepeatPenalty, o.RepeatPenalty)
-	set(&r.Sampling.PresencePenalty, o.PresencePenalty)
-	set(&r.Sampling.FrequencyPenalty, o.FrequencyPenalty)
-	set(&r.Sampling.RepeatLastN, o.RepeatLastN)
-	set(&r.MaxTokens, o.NumPredict)
-	if o.Seed != nil {
-		r.Sampling.Seed = o.Seed
-	}
-	if o.LogitBias != nil {
-		r.Sampling.LogitBias = o.LogitBias
-	}
-	if o.Stop != nil {
-		r.Stop = o.Stop
-	}
-	if o.Draft != nil {
-		r.Draft = o.Draft.Draft
+	r.Sampling, r.MaxTokens, r.Stop = d.Sampling, d.MaxTokens, d.Stop
+	if err := r.Set(modelfile.Ollama, o); err != nil {
+		return err
 	}
 	if len(r.Stop) > MaxStops || slices.ContainsFunc(r.Stop, func(s string) bool { return len(s) > MaxStopText }) {
 		return wire.BadRequest("stop: at most %d texts of %d bytes are allowed", MaxStops, MaxStopText)
@@ -113,10 +97,12 @@ func (o Options) Apply(d runtime.Defaults, context int, r *runtime.Request) erro
 	return nil
 }
 
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
+// From returns the parameters of another API's request, which are members of a struct.
+func From(a modelfile.API, request any) (o Options) {
+	for p, v := range modelfile.Given(a, request) {
+		modelfile.SetMember(&o, p.Name, v)
 	}
+	return o
 }
 
 // KeepAlive is how long a model stays loaded after a request: a number of seconds or a text such as 5m. Negative means

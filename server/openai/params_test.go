@@ -1,0 +1,38 @@
+package openai
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/server/params"
+)
+
+// Requests have every parameter that the table names for this API, and each becomes an option.
+func TestRequestsHaveEveryParameter(t *testing.T) {
+	requests := []any{chatCompletion{}, textCompletion{}, responseRequest{}}
+	if missing := modelfile.Undeclared(modelfile.OpenAI, requests); missing != nil {
+		t.Errorf("no request has %q", missing)
+	}
+	var q sampling
+	body := `{"temperature":0.1,"top_p":0.2,"presence_penalty":0.3,"frequency_penalty":0.4,"seed":5,"stop":["","x"],
+		"logit_bias":{"6":1},"top_k":7,"min_p":0.8,"repetition_penalty":1.9,"ignore_eos":true}`
+	if err := json.Unmarshal([]byte(body), &q); err != nil {
+		t.Fatal(err)
+	}
+	o, err := q.options(new(11), "max_tokens")
+	want := params.Options{
+		Temperature: new(0.1), TopP: new(0.2), PresencePenalty: new(0.3), FrequencyPenalty: new(0.4), Seed: new(int64(5)),
+		Stop: params.Texts{"x"}, LogitBias: map[int32]float64{6: 1}, TopK: new(7), MinP: new(0.8), RepeatPenalty: new(1.9),
+		IgnoreEOS: true, NumPredict: new(11),
+	}
+	if d := cmp.Diff(want, o); err != nil || d != "" {
+		t.Error(err, d)
+	}
+	q.Stop = params.Texts{""}
+	if o, err := q.options(nil, ""); err != nil || o.Stop != nil || o.NumPredict != nil {
+		t.Errorf("only an empty stop text: %+v, %v", o, err)
+	}
+}
