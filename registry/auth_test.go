@@ -110,7 +110,7 @@ func TestTokenRenewedBeforeExpiry(t *testing.T) {
 		c := authClient(t, Options{Keychain: anonymousKeychain()})
 		r := repositoryOf(t, c, p.host()+"/a/model", pull)
 		wantSuccess(t, r, "GET", "blobs/x")
-		for _, cr := range r.credentials {
+		for _, cr := range r.host.credentials {
 			cr.expires = cr.expires.Add(-test.age)
 		}
 		wantSuccess(t, r, "GET", "blobs/x")
@@ -406,7 +406,7 @@ func TestHostNames(t *testing.T) {
 	}
 	for _, opts := range []Options{{Insecure: true}, {PlainHTTP: true}} {
 		c := authClient(t, opts)
-		if got := repositoryOf(t, c, "localhost:5000/a", pull).scheme; (got == "http") != opts.PlainHTTP {
+		if got := repositoryOf(t, c, "localhost:5000/a", pull).host.scheme; (got == "http") != opts.PlainHTTP {
 			t.Errorf("%+v: %s", opts, got)
 		}
 	}
@@ -430,7 +430,7 @@ func TestOrigin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.owns(u); got != test.want {
+		if got := r.host.owns(u); got != test.want {
 			t.Errorf("%s: %v", test.url, got)
 		}
 	}

@@ -47,8 +47,8 @@ func (e *sizeError) Is(target error) bool { return target == ErrDigest }
 
 // download is one blob being fetched.
 type download struct {
-	*puller
-	pullBlob
+	pull    *puller
+	blob    pullBlob
 	partial *ingest.Partial
 }
 
@@ -112,14 +112,14 @@ func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (ha
 
 // fill fetches the missing bytes while it holds a blob slot. They are hashed as they arrive.
 func (d *download) fill(ctx context.Context, first EventKind) error {
-	if err := acquire(ctx, d.blobSlots); err != nil {
+	if err := acquire(ctx, d.pull.blobSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.blobSlots }()
+	defer func() { <-d.pull.blobSlots }()
 	had := d.partial.Have()
 	d.emit(Event{Kind: first, Bytes: had})
-	parts := d.Size >= d.tune.singleBelow &&
-		(d.Size > d.tune.singleBusyBelow || d.remaining.Load() <= int64(cap(d.requestSlots)))
+	parts := d.blob.Size >= d.pull.tune.singleBelow &&
+		(d.blob.Size > d.pull.tune.singleBusyBelow || d.pull.remaining.Load() <= int64(cap(d.pull.requestSlots)))
 	if had == 0 && !parts { // hashed as it is written
 		return d.fetchSequential(ctx)
 	}
@@ -148,21 +148,21 @@ func (d *download) fetchMissing(ctx context.Context, parts bool) error {
 	return d.fetchSequential(ctx)
 }
 
-func (d *download) emit(e Event) { d.puller.emit(d.pullBlob, e) }
+func (d *download) emit(e Event) { d.pull.emit(d.blob, e) }
 
 // attempts returns a retry budget that reports each retry as an event.
 func (d *download) attempts() *attempts {
-	a := d.c.attempts()
+	a := d.pull.c.attempts()
 	a.onRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
 	return a
 }
 
 // fetchSequential fetches the missing bytes with one request at a time, and a single one unless it is interrupted.
 func (d *download) fetchSequential(ctx context.Context) error {
-	if err := acquire(ctx, d.requestSlots); err != nil {
+	if err := acquire(ctx, d.pull.requestSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.requestSlots }()
+	defer func() { <-d.pull.requestSlots }()
 	a := d.attempts()
 	ranged := true
 	for {
@@ -172,7 +172,7 @@ func (d *download) fetchSequential(ctx context.Context) error {
 		}
 		want := missing[0]
 		if !ranged {
-			want = ingest.Range{Start: 0, End: d.Size}
+			want = ingest.Range{Start: 0, End: d.blob.Size}
 		}
 		before := d.partial.Have()
 		err := d.getRange(ctx, want, nil, d.partial.WriteAt)

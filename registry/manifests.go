@@ -43,7 +43,7 @@ func reference(n manifest.Name) string {
 // getManifest fetches a manifest by tag or digest. It verifies it against the requested digest, or else against the
 // digest in the response, if any.
 func (r *repository) getManifest(ctx context.Context, ref string) (*Manifest, error) {
-	return retry(ctx, r.c, func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
+	return retry(ctx, r.host.c, func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
 }
 
 func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest, error) {
@@ -97,7 +97,7 @@ func readDocument(resp *http.Response, what string) ([]byte, error) {
 
 // headManifest returns the digest of a manifest, or "" if it does not exist.
 func (r *repository) headManifest(ctx context.Context, ref string) (digest.Digest, error) {
-	a := r.c.attempts()
+	a := r.host.c.attempts()
 	for {
 		d, err := r.headManifestOnce(ctx, ref)
 		if errors.Is(err, errNoDigest) {
@@ -147,7 +147,7 @@ var errNoDigest = errors.New("no Docker-Content-Digest")
 // manifest's subject field. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject.
 func (r *repository) putManifest(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
-	return retry(ctx, r.c, func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
+	return retry(ctx, r.host.c, func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
 }
 
 func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest) (subject bool, err error) {

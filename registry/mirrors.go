@@ -50,7 +50,7 @@ func ParseMirrors(s string) ([]Mirror, error) {
 
 // mirror is a repository's counterpart on a mirror.
 type mirror struct {
-	*repository
+	repo *repository
 
 	mu          sync.Mutex
 	tried       map[string]bool // requests that were sent to the mirror
@@ -63,7 +63,7 @@ const mirrorPause = time.Minute
 func (c *Client) mirrorsOf(r *repository) []*mirror {
 	var list []*mirror
 	for _, m := range c.opts.Mirrors {
-		if hostKey(m.Host) != hostKey(r.name) {
+		if hostKey(m.Host) != hostKey(r.host.name) {
 			continue
 		}
 		h, err := c.mirrorHost(m)
@@ -75,7 +75,7 @@ func (c *Client) mirrorsOf(r *repository) []*mirror {
 		if m.Prefix != "" {
 			path = m.Prefix + "/" + path
 		}
-		list = append(list, &mirror{repository: &repository{host: h, path: path, scopes: []string{scope(path, pull)}},
+		list = append(list, &mirror{repo: &repository{host: h, path: path, scopes: []string{scope(path, pull)}},
 			tried: map[string]bool{}})
 	}
 	return list
@@ -115,7 +115,7 @@ func (c *Client) mirrorHost(m Mirror) (*host, error) {
 // its content may have been wrong or its connection may have broken off. fromMirror returns nil if no mirror has the
 // content. Failures of mirrors are warnings.
 func (r *repository) fromMirror(req *http.Request) *http.Response {
-	if len(r.mirrors) == 0 || req.Method != http.MethodGet && req.Method != http.MethodHead || !r.owns(req.URL) {
+	if len(r.mirrors) == 0 || req.Method != http.MethodGet && req.Method != http.MethodHead || !r.host.owns(req.URL) {
 		return nil
 	}
 	what, ok := strings.CutPrefix(req.URL.Path, "/v2/"+r.path+"/")
@@ -127,8 +127,8 @@ func (r *repository) fromMirror(req *http.Request) *http.Response {
 			continue
 		}
 		there := req.Clone(req.Context())
-		there.URL, there.Host = m.url(what), ""
-		resp, err := m.follow(there)
+		there.URL, there.Host = m.repo.url(what), ""
+		resp, err := m.repo.follow(there)
 		switch {
 		case req.Context().Err() != nil:
 			if err == nil {
@@ -144,7 +144,7 @@ func (r *repository) fromMirror(req *http.Request) *http.Response {
 			err = statusError(resp)
 		}
 		m.pause()
-		m.c.warn(m.name, fmt.Sprintf("mirror of %s failed: %v", r.name, err))
+		m.repo.host.c.warn(m.repo.host.name, fmt.Sprintf("mirror of %s failed: %v", r.host.name, err))
 	}
 	return nil
 }

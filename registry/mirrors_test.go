@@ -195,7 +195,7 @@ func TestParseMirrors(t *testing.T) {
 	}
 	for _, name := range []string{"docker.io/llama", "index.docker.io/llama"} {
 		if r := repositoryOf(t, c, name, pull); len(r.mirrors) != 1 ||
-			r.mirrors[0].url("x").String() != "http://localhost:5000/v2/hub/library/llama/x" {
+			r.mirrors[0].repo.url("x").String() != "http://localhost:5000/v2/hub/library/llama/x" {
 			t.Errorf("mirrors of %s: %v", name, r.mirrors)
 		}
 	}

@@ -126,7 +126,7 @@ type indexPage struct {
 }
 
 func (r *repository) getIndex(ctx context.Context, u *url.URL) (*indexPage, error) {
-	return retry(ctx, r.c, func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
+	return retry(ctx, r.host.c, func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
 }
 
 func (r *repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, error) {

@@ -20,7 +20,7 @@ func (r *repository) getBytes(ctx context.Context, d ocispec.Descriptor, limit i
 	if d.Size < 0 || d.Size > limit {
 		return nil, fmt.Errorf("blob %s has %d bytes, the limit is %d: %w", d.Digest, d.Size, limit, manifest.ErrTooLarge)
 	}
-	a := r.c.attempts()
+	a := r.host.c.attempts()
 	for {
 		b, err := r.getBytesOnce(ctx, d)
 		if err == nil {
@@ -63,7 +63,7 @@ func (r *repository) putBytes(ctx context.Context, b []byte) error {
 
 func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64,
 	open func() (io.ReadCloser, error)) error {
-	a := r.c.attempts()
+	a := r.host.c.attempts()
 	for {
 		err := r.putBlobOnce(ctx, d, size, open)
 		if err == nil {
@@ -101,7 +101,7 @@ func (r *repository) putBlobOnce(ctx context.Context, d digest.Digest, size int6
 	if err := expect(resp, http.StatusAccepted); err != nil {
 		return err
 	}
-	u, err := r.location(resp)
+	u, err := r.host.location(resp)
 	if err != nil {
 		return err
 	}

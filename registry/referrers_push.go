@@ -196,7 +196,7 @@ func (r *repository) tagReferrers(ctx context.Context, subject digest.Digest, ad
 			return err
 		}
 		wait := 2*time.Since(start) + rand.N(time.Duration(try+1)*20*time.Millisecond)
-		if err := r.c.sleep(ctx, min(wait, 3*time.Second)); err != nil {
+		if err := r.host.c.sleep(ctx, min(wait, 3*time.Second)); err != nil {
 			return err
 		}
 	}
@@ -231,7 +231,7 @@ func (r *repository) putReferrersIndex(ctx context.Context, subject digest.Diges
 		return fmt.Errorf("tag %s would have %d bytes, the limit is %d: %w",
 			referrersTag(subject), len(b), manifest.MaxManifestSize, manifest.ErrTooLarge)
 	}
-	a := r.c.attempts()
+	a := r.host.c.attempts()
 	for {
 		err := r.putIfUnchanged(ctx, subject, page.etag, b)
 		if err == nil || isConflict(err) {

@@ -21,7 +21,7 @@ const (
 
 // repository is a repository of a registry.
 type repository struct {
-	*host
+	host    *host
 	path    string
 	scopes  []string  // of its tokens; guarded by host.mu, since a registry may ask for more
 	mirrors []*mirror // tried first for reads; none for pushes
@@ -60,7 +60,7 @@ func scope(path, actions string) string { return "repository:" + path + ":" + ac
 
 // url returns a URL in the repository: url("blobs", digest).
 func (r *repository) url(elem ...string) *url.URL {
-	return &url.URL{Scheme: r.scheme, Host: r.addr, Path: "/v2/" + r.path + "/" + strings.Join(elem, "/")}
+	return &url.URL{Scheme: r.host.scheme, Host: r.host.addr, Path: "/v2/" + r.path + "/" + strings.Join(elem, "/")}
 }
 
 // request returns a request to a URL, which may be on another host.
@@ -111,15 +111,15 @@ func (r *repository) follow(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		next, err := r.redirected(req, resp)
+		next, err := r.host.redirected(req, resp)
 		if err != nil {
 			return nil, err
 		}
 		if next == nil {
-			if hops > 0 && !r.owns(req.URL) &&
+			if hops > 0 && !r.host.owns(req.URL) &&
 				(resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
 				// The redirect has expired: another request to the registry gets a new one.
-				return nil, fmt.Errorf("%w: the redirect of %s has expired: %w", ErrInterrupted, r.name, statusError(resp))
+				return nil, fmt.Errorf("%w: the redirect of %s has expired: %w", ErrInterrupted, r.host.name, statusError(resp))
 			}
 			return resp, nil
 		}
@@ -132,16 +132,16 @@ func (r *repository) follow(req *http.Request) (*http.Response, error) {
 
 func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 	req.Header.Del("Authorization")
-	if !r.owns(req.URL) {
-		return r.send(req)
+	if !r.host.owns(req.URL) {
+		return r.host.send(req)
 	}
 	var refused *credential
 	var status *StatusError
 	for round := 1; ; round++ {
-		r.mu.Lock()
+		r.host.mu.Lock()
 		scopes := r.scopes
-		r.mu.Unlock()
-		cr, err := r.authorization(req.Context(), r.path, scopes, refused)
+		r.host.mu.Unlock()
+		cr, err := r.host.authorization(req.Context(), r.path, scopes, refused)
 		if err != nil {
 			return nil, withReason(err, status)
 		}
@@ -150,7 +150,7 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 		} else {
 			req.Header.Del("Authorization")
 		}
-		resp, err := r.send(req)
+		resp, err := r.host.send(req)
 		if err != nil {
 			return nil, err
 		}
@@ -158,10 +158,10 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 			cr.accepted.Store(true)
 			return resp, nil
 		}
-		ch := r.recordChallenge(resp)
+		ch := r.host.recordChallenge(resp)
 		status = statusError(resp)
 		if ch == nil || round == maxRounds {
-			return nil, r.refusal(cr.authenticated, status)
+			return nil, r.host.refusal(cr.authenticated, status)
 		}
 		refused = cr
 		r.addScopes(strings.Fields(ch.Parameters["scope"]))
@@ -170,7 +170,7 @@ func (r *repository) authorized(req *http.Request) (*http.Response, error) {
 		}
 		if req.GetBody == nil {
 			// Get a credential for the next request. Only the caller knows from which offset to resume.
-			if _, err := r.authorization(req.Context(), r.path, scopes, refused); err != nil {
+			if _, err := r.host.authorization(req.Context(), r.path, scopes, refused); err != nil {
 				return nil, withReason(err, status)
 			}
 			return nil, fmt.Errorf("%w: the token expired: %w", ErrInterrupted, status)
@@ -197,8 +197,8 @@ const maxScopes = 32
 
 // addScopes adds the scopes of a challenge to those that tokens are requested for.
 func (r *repository) addScopes(scopes []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
 	for _, s := range scopes {
 		if len(r.scopes) < maxScopes && !slices.ContainsFunc(r.scopes, func(have string) bool { return covers(have, s) }) {
 			r.scopes = append(slices.Clip(r.scopes), s) // copies: other goroutines read the old slice

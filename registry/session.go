@@ -51,7 +51,7 @@ type sessionRecord struct {
 }
 
 // origin returns the scheme://host[:port] of the registry.
-func (r *repository) origin() string { return r.scheme + "://" + r.addr }
+func (r *repository) origin() string { return r.host.scheme + "://" + r.host.addr }
 
 func (p *pusher) sessionKey(d digest.Digest) digest.Digest {
 	return digest.FromString(p.dst.Host + "\n" + p.r.path + "\n" + string(d))
@@ -82,7 +82,7 @@ func (s *session) load(r *repository) (at *url.URL, n sessionRecord) {
 	}
 	at, err = url.Parse(n.URL)
 	if err != nil || at.Host == "" || n.Registry != r.origin() ||
-		at.Scheme != "https" && (at.Scheme != "http" || r.scheme != "http") {
+		at.Scheme != "https" && (at.Scheme != "http" || r.host.scheme != "http") {
 		return nil, n
 	}
 	return at, n

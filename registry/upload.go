@@ -29,7 +29,7 @@ const maxRepairs = 8
 // offset reported by the registry decides the next step, so any step may fail and be retried. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-blobs.
 type upload struct {
-	*pusher
+	push    *pusher
 	blob    blob
 	session *session
 
@@ -47,11 +47,11 @@ type upload struct {
 
 // upload pushes one blob. It resumes an earlier run's upload session if the store has a record of it.
 func (p *pusher) upload(ctx context.Context, b blob) error {
-	u := &upload{pusher: p, blob: b}
+	u := &upload{push: p, blob: b}
 	if !u.small() {
 		u.session = p.session(b.Digest)
 		defer u.session.close()
-		if at, note := u.session.load(u.r); at != nil && note.Digest == b.Digest && note.Size == b.Size {
+		if at, note := u.session.load(u.push.r); at != nil && note.Digest == b.Digest && note.Size == b.Size {
 			u.location, u.chunkMin, u.needsStatus = at, note.ChunkMin, true
 		}
 	}
@@ -68,21 +68,21 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 }
 
 func (u *upload) emit(kind EventKind, bytes int64, err error) {
-	u.c.emit(Event{Kind: kind, Digest: u.blob.Digest, Name: u.blob.name, Bytes: bytes, Total: u.blob.Size, Err: err})
+	u.push.c.emit(Event{Kind: kind, Digest: u.blob.Digest, Name: u.blob.name, Bytes: bytes, Total: u.blob.Size, Err: err})
 }
 
 // small reports whether the blob is uploaded in a single request: because of its size, or because the registry does not
 // support chunks. Such an upload has no session record.
 func (u *upload) small() bool {
-	return u.blob.Size <= smallBlob && u.blob.Size <= u.chunkSize.Load() || u.monolithic()
+	return u.blob.Size <= smallBlob && u.blob.Size <= u.push.chunkSize.Load() || u.monolithic()
 }
 
 // monolithic reports whether blobs must be uploaded in a single PUT.
-func (u *upload) monolithic() bool { return u.r.rule.monolithic || u.noChunks.Load() }
+func (u *upload) monolithic() bool { return u.push.r.host.rule.monolithic || u.push.noChunks.Load() }
 
 // run takes steps until the registry has the blob. It returns how: [Done] or [Mounted].
 func (u *upload) run(ctx context.Context) (EventKind, error) {
-	a := u.c.attempts()
+	a := u.push.c.attempts()
 	if !u.needsStatus { // a resumed upload emits Begin once the offset is known
 		u.emit(Begin, 0, nil)
 	}
@@ -124,7 +124,7 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 func (u *upload) step(ctx context.Context) (done EventKind, err error) {
 	switch {
 	case u.needsHead:
-		there, err := u.headOnce(ctx, u.blob)
+		there, err := u.push.headOnce(ctx, u.blob)
 		if err != nil {
 			return "", err
 		}
@@ -172,7 +172,7 @@ func (u *upload) repair(err error) error {
 		// The chunk does not start at the registry's offset, which the response should hold.
 		u.needsStatus = true
 		from, _ := url.Parse(status.URL)
-		if at, ok := u.r.uploadLocation(status.Header, from); ok {
+		if at, ok := u.push.r.uploadLocation(status.Header, from); ok {
 			if n, ok := rangeEnd(status.Header); ok && n <= u.blob.Size {
 				u.location, u.offset, u.needsStatus = at, n, false
 			}
@@ -180,17 +180,17 @@ func (u *upload) repair(err error) error {
 		return nil
 	case status.Status == http.StatusRequestEntityTooLarge:
 		// Chunks are too large: halve them.
-		n := min(u.chunkSize.Load(), u.blob.Size) / 2
+		n := min(u.push.chunkSize.Load(), u.blob.Size) / 2
 		if n < max(u.chunkMin, minChunk) || u.monolithic() {
 			return fmt.Errorf("the registry rejects a request body this large: %w", err)
 		}
-		u.chunkSize.Store(n)
+		u.push.chunkSize.Store(n)
 		u.needsStatus = true
 		return nil
 	case status.Method == http.MethodPatch &&
 		(status.Status == http.StatusMethodNotAllowed || status.Status == http.StatusNotImplemented):
 		// The registry does not support chunks: send all blobs in single requests from now on.
-		u.noChunks.Store(true)
+		u.push.noChunks.Store(true)
 		if u.offset > 0 {
 			u.reset()
 		}
@@ -222,7 +222,7 @@ func (u *upload) rehash() error {
 	if u.blob.data != nil {
 		return nil // its digest was computed from these bytes
 	}
-	f, err := u.s.OpenBlob(u.blob.Digest)
+	f, err := u.push.s.OpenBlob(u.blob.Digest)
 	if err != nil {
 		return err
 	}
@@ -240,17 +240,17 @@ func (u *upload) rehash() error {
 // open opens an upload session, or mounts the blob from another repository, for which it returns [Mounted]. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#mounting-a-blob-from-another-repository.
 func (u *upload) open(ctx context.Context) (EventKind, error) {
-	if u.mounter != nil {
-		for len(u.blob.from) > 0 && !u.noFrom.Load() {
+	if u.push.mounter != nil {
+		for len(u.blob.from) > 0 && !u.push.noFrom.Load() {
 			from := u.blob.from[0]
-			resp, err := u.post(ctx, u.mounter, url.Values{"mount": {string(u.blob.Digest)}, "from": {from}})
+			resp, err := u.push.post(ctx, u.push.mounter, url.Values{"mount": {string(u.blob.Digest)}, "from": {from}})
 			if err != nil && temporary(err) {
 				return "", err
 			}
 			u.blob.from = u.blob.from[1:]
 			switch {
 			case errors.Is(err, ErrUnauthorized): // no permission to pull from the source repositories
-				u.noFrom.Store(true)
+				u.push.noFrom.Store(true)
 			case err != nil:
 			case resp.StatusCode == http.StatusCreated:
 				u.abandon(ctx)
@@ -258,8 +258,8 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 			case u.location == nil:
 				_ = u.opened(resp)
 			default: // a failed mount opens a session too: keep the first
-				if at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL); ok {
-					u.cancel(ctx, at)
+				if at, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL); ok {
+					u.push.cancel(ctx, at)
 				}
 			}
 		}
@@ -270,14 +270,14 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 	// A mount without a source repository lets the registry look for the blob in all repositories (automatic content
 	// discovery). Not all registries support it.
 	query := url.Values{}
-	if !u.noMount.Load() {
+	if !u.push.noMount.Load() {
 		query.Set("mount", string(u.blob.Digest))
 	}
-	resp, err := u.post(ctx, u.r, query)
+	resp, err := u.push.post(ctx, u.push.r, query)
 	var status *StatusError
 	if len(query) > 0 && errors.As(err, &status) && !temporary(err) && status.Status != http.StatusUnauthorized {
-		u.noMount.Store(true)
-		resp, err = u.post(ctx, u.r, nil)
+		u.push.noMount.Store(true)
+		resp, err = u.push.post(ctx, u.push.r, nil)
 	}
 	if err != nil {
 		return "", err
@@ -290,7 +290,7 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 
 // opened records the session that a POST opened.
 func (u *upload) opened(resp *http.Response) error {
-	at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL)
+	at, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL)
 	if !ok {
 		return fmt.Errorf("POST %s: the response has no usable Location", displayURL(resp.Request.URL))
 	}
@@ -302,21 +302,21 @@ func (u *upload) opened(resp *http.Response) error {
 // abandon cancels the open session, if there is one.
 func (u *upload) abandon(ctx context.Context) {
 	if u.location != nil {
-		u.cancel(ctx, u.location)
+		u.push.cancel(ctx, u.location)
 		u.reset()
 	}
 }
 
 // save updates the session record.
 func (u *upload) save() {
-	u.session.save(u.location, sessionRecord{Registry: u.r.origin(), Repository: u.dst.Host + "/" + u.r.path,
+	u.session.save(u.location, sessionRecord{Registry: u.push.r.origin(), Repository: u.push.dst.Host + "/" + u.push.r.path,
 		Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.chunkMin})
 }
 
 // patch sends the next chunk. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks.
 func (u *upload) patch(ctx context.Context) error {
-	n := min(max(u.chunkSize.Load(), u.chunkMin), u.blob.Size-u.offset)
+	n := min(max(u.push.chunkSize.Load(), u.chunkMin), u.blob.Size-u.offset)
 	before := u.offset
 	resp, err := u.send(ctx, http.MethodPatch, u.location, u.offset, n,
 		http.StatusAccepted, http.StatusNoContent, http.StatusCreated)
@@ -324,7 +324,7 @@ func (u *upload) patch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
+	if at, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
 		u.location = at
 	} else if resp.StatusCode == http.StatusCreated {
 		u.needsHead = true // without a session to continue, the blob may be complete
@@ -378,7 +378,7 @@ var errStatusRefused = errors.New("the registry does not report the upload's off
 
 // status asks the registry for the session's offset with a GET of its location.
 func (u *upload) status(ctx context.Context) error {
-	resp, err := u.exchange(ctx, u.r, http.MethodGet, u.location, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
+	resp, err := u.push.exchange(ctx, u.push.r, http.MethodGet, u.location, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
 	if err != nil {
 		var status *StatusError
 		if temporary(err) || errors.As(err, &status) && status.Status == http.StatusUnauthorized {
@@ -387,7 +387,7 @@ func (u *upload) status(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errStatusRefused, err)
 	}
 	before := u.offset
-	if at, ok := u.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
+	if at, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
 		u.location = at
 	}
 	u.offset, _ = rangeEnd(resp.Header)
@@ -407,8 +407,8 @@ func (u *upload) status(ctx context.Context) error {
 
 // shrink halves the chunk size unless it would fall below the minimum.
 func (u *upload) shrink() {
-	if n := u.chunkSize.Load(); n/2 >= max(u.chunkMin, minChunk) {
-		u.chunkSize.CompareAndSwap(n, n/2)
+	if n := u.push.chunkSize.Load(); n/2 >= max(u.chunkMin, minChunk) {
+		u.push.chunkSize.CompareAndSwap(n, n/2)
 	}
 }
 
@@ -425,7 +425,7 @@ func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n
 		if err != nil || !redirect(resp.StatusCode) {
 			return resp, err
 		}
-		next, ok := u.r.uploadLocation(resp.Header, resp.Request.URL)
+		next, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL)
 		switch {
 		case !ok:
 			// The Location is not quoted: it may hold a signature.
@@ -444,16 +444,16 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 	releaseSlot := func() {}
 	if n > 0 {
 		select {
-		case u.sendSlots <- struct{}{}:
-			releaseSlot = sync.OnceFunc(func() { <-u.sendSlots })
+		case u.push.sendSlots <- struct{}{}:
+			releaseSlot = sync.OnceFunc(func() { <-u.push.sendSlots })
 			defer releaseSlot()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	ctx, dog := startWatchdog(ctx, n, u.opts.Stall)
+	ctx, dog := startWatchdog(ctx, n, u.push.opts.Stall)
 	defer dog.stop()
-	req, err := u.r.request(ctx, method, at, http.NoBody)
+	req, err := u.push.r.request(ctx, method, at, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -461,7 +461,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 		var ended atomic.Bool // net/http may keep reading the body for a while after an early response
 		defer ended.Store(true)
 		sent, reported := offset, offset
-		b, err := openBody(u.s, u.blob, offset, n, func(k int64) {
+		b, err := openBody(u.push.s, u.blob, offset, n, func(k int64) {
 			if ended.Load() {
 				return
 			}
@@ -483,7 +483,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 			req.Header.Set("Content-Range", fmt.Sprintf("%d-%d", offset, offset+n-1))
 		}
 	}
-	resp, err := u.r.do(req)
+	resp, err := u.push.r.do(req)
 	if err != nil {
 		return nil, dog.cause(ctx, err)
 	}

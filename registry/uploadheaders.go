@@ -19,14 +19,14 @@ func (r *repository) uploadLocation(h http.Header, from *url.URL) (*url.URL, boo
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, false
 	}
-	if r.scheme == "https" && u.Scheme == "http" {
-		if u.Hostname() != (&url.URL{Host: r.addr}).Hostname() {
+	if r.host.scheme == "https" && u.Scheme == "http" {
+		if u.Hostname() != (&url.URL{Host: r.host.addr}).Hostname() {
 			return nil, false
 		}
-		u.Scheme, u.Host = r.scheme, r.addr
+		u.Scheme, u.Host = r.host.scheme, r.host.addr
 	}
 	u.User = nil
-	r.recordNaming("upload", from, u)
+	r.host.recordNaming("upload", from, u)
 	return u, true
 }
 
