@@ -1,18 +1,9 @@
 package registry
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
-)
-
-// Errors for addresses that a client refuses to connect to.
-var (
-	// ErrPrivateAddress is an address that is less public than the host that named it, or an [ErrPrivateRegistry].
-	ErrPrivateAddress = errors.New("address is not public")
-	// ErrPrivateRegistry is a registry at an address that is not public, where [Options.Private] requires a public one.
-	ErrPrivateRegistry = errors.New("registry is not public")
+	"strings"
 )
 
 // addressClass says from where an address can be reached. Its values are bits, so that it can also hold a set of
@@ -122,42 +113,17 @@ func remoteAddr(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// addressError is a refused connection to an address. It is an [ErrPrivateAddress].
-type addressError struct {
-	what    string       // "redirect", "token server" or "upload"; empty for the registry itself
-	from    string       // URL that named the address, without query and userinfo
-	to      string       // URL of the address, likewise; the registry's name if what is empty
-	rebound bool         // the registry's name resolved to an address of class namers before
-	namers  addressClass // classes of all hosts that named the address
-	class   addressClass // of addr
-	addr    netip.Addr
-}
-
-func (e *addressError) Error() string {
-	by := e.namers
-	for c := publicAddress; c <= reservedAddress; c <<= 1 {
-		if e.namers&c != 0 && !c.mayName(e.class) {
-			by = c // the first that may not name it
-			break
-		}
+// IsLoopback reports whether a host, with or without a port, is a loopback address or localhost. It does not resolve
+// names.
+func IsLoopback(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
 	}
-	addr := e.addr.String()
-	if !e.addr.IsValid() {
-		addr = "this machine"
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
 	}
-	leads := fmt.Sprintf("from a %s to a %s address (%s)", by, e.class, addr)
-	if by == publicAddress {
-		leads = fmt.Sprintf("from a public to a private address (%s is %s)", addr, e.class)
-	}
-	switch {
-	case e.rebound:
-		return fmt.Sprintf("registry %s has moved %s", e.to, leads)
-	case e.what == "":
-		return fmt.Sprintf("registry %s is at a %s address (%s)", e.to, e.class, addr)
-	}
-	return fmt.Sprintf("%s from %s to %s: it leads %s", e.what, e.from, e.to, leads)
-}
-
-func (e *addressError) Is(target error) bool {
-	return target == ErrPrivateAddress || target == ErrPrivateRegistry && e.what == "" && !e.rebound
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Unmap().IsLoopback()
 }

@@ -70,13 +70,13 @@ func TestMayName(t *testing.T) {
 
 // resolveTo gives addresses on this machine other classes, and maps host:port pairs to such addresses, as DNS would.
 func resolveTo(c *Client, classes map[string]addressClass, names *sync.Map) {
-	c.net.classify = func(a netip.AddrPort) addressClass {
+	c.conn.net.classify = func(a netip.AddrPort) addressClass {
 		if class := classes[a.String()]; class != 0 {
 			return class
 		}
 		return classOf(a.Addr())
 	}
-	c.net.base.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	c.conn.net.base.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if names != nil {
 			if at, ok := names.Load(addr); ok {
 				addr = at.(string)
@@ -133,7 +133,7 @@ func TestPrivateAddresses(t *testing.T) {
 			return err
 		}, "redirect"},
 		{"small blob", "POST", beginRoute, lead(202), func(c *Client, p *peer) error {
-			return repositoryOf(t, c, p.host()+"/team/model", push).putBytes(t.Context(), []byte("x"))
+			return repositoryOf(t, c.conn, p.host()+"/team/model", push).putBytes(t.Context(), []byte("x"))
 		}, "upload"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestResolvedAddresses(t *testing.T) {
 			if tt.cdn != nil {
 				cdn.on("GET", blobRoute, tt.cdn)
 			}
-			c := newClient(t, func(o *Options) { o.PlainHTTP, o.Concurrency = true, 1 })
+			c := newClient(t, func(o *Options) { o.Connection.PlainHTTP, o.Concurrency = true, 1 })
 			resolveTo(c, classes, &names)
 			n, err := manifest.ParseName("registry.example/team/model")
 			if err != nil {
@@ -234,7 +234,7 @@ func TestDNSRebinding(t *testing.T) {
 	outer, inner := newPeer(t), newPeer(t)
 	var names sync.Map
 	names.Store("registry.example:80", outer.host())
-	c := newClient(t, func(o *Options) { o.PlainHTTP = true })
+	c := newClient(t, func(o *Options) { o.Connection.PlainHTTP = true })
 	resolveTo(c, map[string]addressClass{outer.host(): publicAddress}, &names)
 	outer.on("GET", manifestRoute, func(x *exchange) {
 		names.Store("registry.example:80", inner.host())
@@ -263,8 +263,8 @@ func TestPrivateOption(t *testing.T) {
 	allowed := map[string]bool{}
 	pull := func(host string, mirrors ...Mirror) error {
 		c := newClient(t, func(o *Options) {
-			o.PlainHTTP, o.Mirrors = true, mirrors
-			o.Private = func(host string) bool { return allowed[host] }
+			o.Connection.PlainHTTP, o.Connection.Mirrors = true, mirrors
+			o.Connection.Private = func(host string) bool { return allowed[host] }
 		})
 		resolveTo(c, nil, &names)
 		n, err := manifest.ParseName(host + "/team/model")
@@ -309,8 +309,8 @@ func TestProxyAndAddresses(t *testing.T) {
 	}))
 	defer proxy.Close()
 	u, _ := url.Parse(proxy.URL)
-	c := newClient(t, func(o *Options) { o.PlainHTTP = true })
-	c.net.base.Proxy = http.ProxyURL(u)
+	c := newClient(t, func(o *Options) { o.Connection.PlainHTTP = true })
+	c.conn.net.base.Proxy = http.ProxyURL(u)
 	n, _ := manifest.ParseName("registry.example.com/team/model")
 	_, err := c.Pull(t.Context(), newStore(t), n, PullOptions{})
 	want := "from a public to a private address (169.254.169.254 is link-local)"
@@ -326,7 +326,7 @@ func TestProxyAndAddresses(t *testing.T) {
 
 // TestManyNamedHosts: a registry that names more hosts than are remembered gets the strictest limit for the others.
 func TestManyNamedHosts(t *testing.T) {
-	h, err := newClient(t).newHost("10.0.0.1:5000") // private: it may lead to private addresses
+	h, err := authClient(t, connOptions{}).newHost("10.0.0.1:5000") // private: it may lead to private addresses
 	if err != nil {
 		t.Fatal(err)
 	}

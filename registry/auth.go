@@ -23,7 +23,7 @@ import (
 
 // host is the state of one registry: its address, its authentication challenge and its credentials.
 type host struct {
-	c           *Client
+	c           *connClient
 	name        string // as the user wrote it
 	addr        string // host[:port] to connect to
 	scheme      string
@@ -43,7 +43,7 @@ type host struct {
 }
 
 // host returns the state of a registry, creating it on first use.
-func (c *Client) host(hostname string) (*host, error) {
+func (c *connClient) host(hostname string) (*host, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h := c.hosts[hostname]; h != nil {
@@ -57,7 +57,7 @@ func (c *Client) host(hostname string) (*host, error) {
 }
 
 // newHost creates the state of the registry of a name.
-func (c *Client) newHost(hostname string) (*host, error) {
+func (c *connClient) newHost(hostname string) (*host, error) {
 	h, err := c.bareHost(hostname, c.scheme(hostname))
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (c *Client) newHost(hostname string) (*host, error) {
 	return h, nil
 }
 
-func (c *Client) bareHost(hostname, scheme string) (*host, error) {
+func (c *connClient) bareHost(hostname, scheme string) (*host, error) {
 	reg, err := name.NewRegistry(strings.ToLower(hostname))
 	if err != nil {
 		return nil, fmt.Errorf("registry %q: %w", clip(hostname), err)

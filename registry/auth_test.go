@@ -19,7 +19,7 @@ import (
 
 func TestNoAuthentication(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
-	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
+	c := authClient(t, connOptions{Keychain: passwordKeychain("secret", p.host())})
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	if diff := cmp.Diff([]string{""}, p.authorizations("/v2/a")); diff != "" {
 		t.Errorf("credentials without a challenge: %s", diff)
@@ -28,7 +28,7 @@ func TestNoAuthentication(t *testing.T) {
 
 func TestBasic(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
-	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
+	c := authClient(t, connOptions{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
 	wantSuccess(t, r, "GET", "blobs/x")
 	wantSuccess(t, r, "HEAD", "blobs/x")
@@ -36,7 +36,7 @@ func TestBasic(t *testing.T) {
 
 func TestScopes(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
-	c := authClient(t, Options{Keychain: anonymousKeychain()})
+	c := authClient(t, connOptions{Keychain: anonymousKeychain()})
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/x")
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model:v1", push, "b/base", "c/base"), "GET", "blobs/x")
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/deep/model", pull), "GET", "blobs/y") // has its token already
@@ -61,7 +61,7 @@ func TestScopes(t *testing.T) {
 func TestChallengeOfARequest(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", openPing: true, anonymousReads: true,
 		scope: "repository:a/model:push,pull repository:shared:pull"})
-	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
+	c := authClient(t, connOptions{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
 	wantSuccess(t, r, "GET", "blobs/x")
 	if n := p.tokenRequests(); n != 0 {
@@ -77,7 +77,7 @@ func TestChallengeOfARequest(t *testing.T) {
 // TestTokenExpiresConcurrently: when a token expires, concurrent requests share one token request, and all succeed.
 func TestTokenExpiresConcurrently(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
-	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
+	c := authClient(t, connOptions{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
 	for round := 1; round <= 4; round++ {
 		var wg sync.WaitGroup
@@ -107,7 +107,7 @@ func TestTokenRenewedBeforeExpiry(t *testing.T) {
 		{1, 1, 30 * time.Second},
 	} {
 		p := newAuthPeer(t, &authPeer{scheme: "Bearer", tokenLife: test.life})
-		c := authClient(t, Options{Keychain: anonymousKeychain()})
+		c := authClient(t, connOptions{Keychain: anonymousKeychain()})
 		r := repositoryOf(t, c, p.host()+"/a/model", pull)
 		wantSuccess(t, r, "GET", "blobs/x")
 		for _, cr := range r.host.credentials {
@@ -125,9 +125,9 @@ func TestTokenRenewedBeforeExpiry(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
-		var events []Event
-		c := authClient(t, Options{Keychain: passwordKeychain("hunter2", p.host()),
-			Events: func(e Event) { events = append(events, e) }})
+		var events []error
+		c := authClient(t, connOptions{Keychain: passwordKeychain("hunter2", p.host()),
+			Warn: func(_ string, err error) { events = append(events, err) }})
 		r := repositoryOf(t, c, p.host()+"/a/model", pull)
 		var wg sync.WaitGroup
 		for range 8 {
@@ -163,7 +163,7 @@ func checkNoSecrets(t *testing.T, err error, secrets ...string) {
 func TestNoCredentials(t *testing.T) {
 	for _, scheme := range []string{"Basic", "Bearer"} {
 		p := newAuthPeer(t, &authPeer{scheme: scheme, user: "ann"})
-		c := authClient(t, Options{Keychain: anonymousKeychain()})
+		c := authClient(t, connOptions{Keychain: anonymousKeychain()})
 		_, err := repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x")
 		var auth *AuthError
 		if !errors.As(err, &auth) || auth.Given {
@@ -178,7 +178,7 @@ func TestBrokenKeychain(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
 	var warned []string
 	c := authClient(t,
-		Options{Keychain: broken{}, Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
+		connOptions{Keychain: broken{}, Warn: func(host string, err error) { warned = append(warned, host+": "+err.Error()) }})
 	wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", pull), "GET", "blobs/x")
 	if want := []string{p.host() + ": credentials cannot be read: no helper"}; !cmp.Equal(warned, want) {
 		t.Errorf("warned of %v", warned)
@@ -194,7 +194,7 @@ func (broken) Resolve(authn.Resource) (authn.Authenticator, error) {
 func TestRegistryToken(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer"})
 	p.tokens["mine"] = []string{""}
-	c := authClient(t, Options{Keychain: singleKeychain{[]string{p.host()}, authn.AuthConfig{RegistryToken: "mine"}}})
+	c := authClient(t, connOptions{Keychain: singleKeychain{[]string{p.host()}, authn.AuthConfig{RegistryToken: "mine"}}})
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
 	wantSuccess(t, r, "GET", "blobs/x")
 	p.revoke()
@@ -206,8 +206,8 @@ func TestRegistryToken(t *testing.T) {
 
 func TestIdentityToken(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann", oauth2: true})
-	with := func(token string) *repository {
-		c := authClient(t, Options{Keychain: singleKeychain{[]string{p.host()}, authn.AuthConfig{IdentityToken: token}}})
+	with := func(token string) *Repository {
+		c := authClient(t, connOptions{Keychain: singleKeychain{[]string{p.host()}, authn.AuthConfig{IdentityToken: token}}})
 		return repositoryOf(t, c, p.host()+"/a/model", push)
 	}
 	wantSuccess(t, with("refresh-me"), "GET", "blobs/x")
@@ -236,7 +236,7 @@ func TestTokenServerRedirects(t *testing.T) {
 		return req.URL.Path == "/token"
 	}})
 	for _, cfg := range []authn.AuthConfig{{Username: "ann", Password: "secret"}, {IdentityToken: "refresh-me"}} {
-		c := authClient(t, Options{Keychain: singleKeychain{[]string{p.host(), other.host()}, cfg}})
+		c := authClient(t, connOptions{Keychain: singleKeychain{[]string{p.host(), other.host()}, cfg}})
 		if _, err := repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x"); err == nil {
 			t.Error("no error")
 		}
@@ -249,7 +249,7 @@ func TestTokenServerRedirects(t *testing.T) {
 }
 
 func TestRealm(t *testing.T) {
-	c := authClient(t, Options{})
+	c := authClient(t, connOptions{})
 	for _, test := range []struct{ host, realm, err string }{
 		{"ghcr.io", "https://ghcr.io/token", ""},
 		{"ghcr.io", "https://auth.example.com/token?x=y", ""},
@@ -290,7 +290,7 @@ func TestCredentialsNotForwarded(t *testing.T) {
 			}
 			return false
 		}
-		c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host(), other.host())})
+		c := authClient(t, connOptions{Keychain: passwordKeychain("secret", p.host(), other.host())})
 		r := repositoryOf(t, c, p.host()+"/a/model", push)
 		req, _ := r.request(context.Background(), "GET", r.url("blobs/moved"), nil)
 		req.Header.Set("Range", "bytes=1-")
@@ -321,7 +321,7 @@ func TestCredentialsNotForwarded(t *testing.T) {
 // token.
 func TestTokenExpiresDuringBody(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", user: "ann"})
-	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host())})
+	c := authClient(t, connOptions{Keychain: passwordKeychain("secret", p.host())})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
 	wantSuccess(t, r, "HEAD", "blobs/x")
 	p.revoke()
@@ -372,7 +372,7 @@ func TestTokenExchangeCallerCanceled(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	c := authClient(t, Options{Keychain: anonymousKeychain()})
+	c := authClient(t, connOptions{Keychain: anonymousKeychain()})
 	r := repositoryOf(t, c, strings.TrimPrefix(s.URL, "http://")+"/a/model", pull)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -390,7 +390,7 @@ func TestTokenExchangeCallerCanceled(t *testing.T) {
 }
 
 func TestHostNames(t *testing.T) {
-	c := authClient(t, Options{})
+	c := authClient(t, connOptions{})
 	for _, test := range []struct{ name, url string }{
 		{"docker.io/llama", "https://index.docker.io/v2/library/llama/blobs/x"},
 		{"docker.io/me/llama", "https://index.docker.io/v2/me/llama/blobs/x"},
@@ -404,7 +404,7 @@ func TestHostNames(t *testing.T) {
 			t.Errorf("%s is at %s, want %s", test.name, got, test.url)
 		}
 	}
-	for _, opts := range []Options{{Insecure: true}, {PlainHTTP: true}} {
+	for _, opts := range []connOptions{{Insecure: true}, {PlainHTTP: true}} {
 		c := authClient(t, opts)
 		if got := repositoryOf(t, c, "localhost:5000/a", pull).host.scheme; (got == "http") != opts.PlainHTTP {
 			t.Errorf("%+v: %s", opts, got)
@@ -413,7 +413,7 @@ func TestHostNames(t *testing.T) {
 }
 
 func TestOrigin(t *testing.T) {
-	c := authClient(t, Options{})
+	c := authClient(t, connOptions{})
 	r := repositoryOf(t, c, "registry.example.com/a", pull)
 	for _, test := range []struct {
 		url  string

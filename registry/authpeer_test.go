@@ -163,14 +163,14 @@ func passwordKeychain(password string, hosts ...string) singleKeychain {
 
 // authClient returns a client that retries without delays, and has no SSH key and no mirrors unless the options name
 // them.
-func authClient(t *testing.T, opts Options) *Client {
+func authClient(t *testing.T, opts connOptions) *connClient {
 	t.Helper()
 	t.Setenv(IdentityEnv, "")
 	t.Setenv("HOME", t.TempDir())
 	if opts.Mirrors == nil {
 		opts.Mirrors = []Mirror{}
 	}
-	c, err := New(opts)
+	c, err := newConn(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func authClient(t *testing.T, opts Options) *Client {
 	return c
 }
 
-func repositoryOf(t *testing.T, c *Client, model, actions string, from ...string) *repository {
+func repositoryOf(t *testing.T, c *connClient, model, actions string, from ...string) *Repository {
 	t.Helper()
 	n, err := manifest.ParseName(model)
 	if err != nil {
@@ -195,7 +195,7 @@ func repositoryOf(t *testing.T, c *Client, model, actions string, from ...string
 }
 
 // askFor sends a request to the repository and returns the response's text.
-func (r *repository) askFor(method, what string) (string, error) {
+func (r *Repository) askFor(method, what string) (string, error) {
 	req, err := r.request(context.Background(), method, r.url(what), nil)
 	if err != nil {
 		return "", err
@@ -203,7 +203,7 @@ func (r *repository) askFor(method, what string) (string, error) {
 	return r.responseBody(req)
 }
 
-func (r *repository) responseBody(req *http.Request) (string, error) {
+func (r *Repository) responseBody(req *http.Request) (string, error) {
 	resp, err := r.do(req)
 	if err != nil {
 		return "", err
@@ -217,7 +217,7 @@ func (r *repository) responseBody(req *http.Request) (string, error) {
 	return string(b[:n]), nil
 }
 
-func wantSuccess(t *testing.T, r *repository, method, what string) {
+func wantSuccess(t *testing.T, r *Repository, method, what string) {
 	t.Helper()
 	got, err := r.askFor(method, what)
 	if err != nil {

@@ -152,7 +152,7 @@ func (d *download) emit(e Event) { d.pull.emit(d.blob, e) }
 
 // attempts returns a retry budget that reports each retry as an event.
 func (d *download) attempts() *attempts {
-	a := d.pull.c.attempts()
+	a := d.pull.src.attempts()
 	a.onRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
 	return a
 }

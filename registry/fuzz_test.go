@@ -82,7 +82,7 @@ func FuzzAddress(f *testing.F) {
 	}
 	from := &url.URL{Scheme: "https", Host: "registry.example", Path: "/v2/x"}
 	f.Fuzz(func(t *testing.T, s string) {
-		c, err := New(Options{Mirrors: []Mirror{}})
+		c, err := newConn(connOptions{Mirrors: []Mirror{}})
 		if err != nil {
 			t.Fatal(err)
 		}

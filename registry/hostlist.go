@@ -45,3 +45,12 @@ func (l Hosts) Has(host string) bool {
 	}
 	return slices.Contains(l, name)
 }
+
+// hostKey returns one spelling of a host: in lower case, and docker.io for both names of Docker Hub.
+func hostKey(host string) string {
+	host = strings.ToLower(host)
+	if host == "index.docker.io" {
+		return "docker.io"
+	}
+	return host
+}

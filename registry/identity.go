@@ -87,7 +87,7 @@ func requestSignature(key ssh.Signer, method string, u *url.URL) (string, error)
 
 // identity reads the user's key. It returns nil if there is none. An unusable key is an error only if the user chose
 // its file.
-func (c *Client) identity() (ssh.Signer, error) {
+func (c *connClient) identity() (ssh.Signer, error) {
 	file := c.identityFile()
 	if file == "" {
 		return nil, nil
@@ -122,7 +122,7 @@ func readIdentity(file string) (ssh.Signer, error) {
 	return key, nil
 }
 
-func (c *Client) identityFile() string {
+func (c *connClient) identityFile() string {
 	if file := cmp.Or(c.opts.IdentityFile, os.Getenv(IdentityEnv)); file != "" {
 		return file
 	}

@@ -109,7 +109,7 @@ func TestSignature(t *testing.T) {
 	file := writeKey(t, private)
 	for _, anonymous := range []string{"refused", "useless", "reader"} {
 		p := ollamaPeer(t, public, anonymous)
-		c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: file})
+		c := authClient(t, connOptions{Keychain: anonymousKeychain(), IdentityFile: file})
 		r := repositoryOf(t, c, p.host()+"/a/model", push)
 		wantSuccess(t, r, "GET", "blobs/x")
 		if asked := p.tokenQueries; anonymous == "reader" && asked[0].Get("nonce") != "" {
@@ -131,7 +131,7 @@ func TestSignatureRefused(t *testing.T) {
 	for _, anonymous := range []string{"refused", "useless"} {
 		p := ollamaPeer(t, public, anonymous)
 		file := writeKey(t, other)
-		c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: file})
+		c := authClient(t, connOptions{Keychain: anonymousKeychain(), IdentityFile: file})
 		_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("POST", "blobs/uploads/")
 		var auth *AuthError
 		if !errors.As(err, &auth) || auth.Key != file || !strings.Contains(err.Error(), "rejected the key "+file) {
@@ -146,7 +146,7 @@ func TestSignatureOnlyForRegistry(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(rand.Reader)
 	other := ollamaPeer(t, public, "refused")
 	p := newAuthPeer(t, &authPeer{scheme: "Bearer", realm: other.URL + "/token"})
-	c := authClient(t, Options{Keychain: anonymousKeychain(), IdentityFile: writeKey(t, private)})
+	c := authClient(t, connOptions{Keychain: anonymousKeychain(), IdentityFile: writeKey(t, private)})
 	_, err := repositoryOf(t, c, p.host()+"/a/model", push).askFor("GET", "blobs/x")
 	if !errors.Is(err, ErrUnauthorized) {
 		t.Error(err)
@@ -170,14 +170,14 @@ func TestIdentityFiles(t *testing.T) {
 		{text, "no OpenSSH private key"},
 		{text + ".not", "no such file"},
 	} {
-		c := authClient(t, Options{IdentityFile: test.file})
+		c := authClient(t, connOptions{IdentityFile: test.file})
 		key, err := c.identity()
 		if (key != nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %v, want %q", test.file, err, test.err)
 		}
 	}
 	// A missing or unusable key at the default location is not an error.
-	c := authClient(t, Options{})
+	c := authClient(t, connOptions{})
 	home, _ := os.UserHomeDir()
 	if key, err := c.identity(); key != nil || err != nil {
 		t.Error(key, err)

@@ -47,8 +47,8 @@ func TestInsecureOnlyForNamedHost(t *testing.T) {
 				p.on("GET", tt.about, tt.do)
 			}
 			c := newClient(t, func(o *Options) {
-				o.Insecure = true
-				o.Keychain = passwordKeychain("secret", p.host(), strings.TrimPrefix(there, "https://"))
+				o.Connection.Insecure = true
+				o.Connection.Keychain = passwordKeychain("secret", p.host(), strings.TrimPrefix(there, "https://"))
 			})
 			_, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{})
 			if tt.want && err != nil || !tt.want && !errors.Is(err, ErrCertificate) {
@@ -63,9 +63,9 @@ func TestInsecureOnlyForNamedHost(t *testing.T) {
 		p.serve(store, name, "team/model", "latest")
 		var warned []string
 		c := newClient(t, func(o *Options) {
-			o.Insecure = true
-			o.Keychain = passwordKeychain("secret", "mirror.example")
-			o.Mirrors = []Mirror{{Host: p.host(), Mirror: "mirror.example"}}
+			o.Connection.Insecure = true
+			o.Connection.Keychain = passwordKeychain("secret", "mirror.example")
+			o.Connection.Mirrors = []Mirror{{Host: p.host(), Mirror: "mirror.example"}}
 			o.Events = func(e Event) {
 				if e.Kind == Warned {
 					warned = append(warned, e.Err.Error())
@@ -89,8 +89,8 @@ func TestInsecureOnlyForNamedHost(t *testing.T) {
 		}
 		for _, plain := range []bool{false, true} {
 			c := newClient(t, func(o *Options) {
-				o.PlainHTTP = true
-				o.Mirrors = []Mirror{{Host: p.host(), Mirror: "mirror.example", PlainHTTP: plain}}
+				o.Connection.PlainHTTP = true
+				o.Connection.Mirrors = []Mirror{{Host: p.host(), Mirror: "mirror.example", PlainHTTP: plain}}
 			})
 			var names sync.Map
 			names.Store("mirror.example:80", mirror.host())

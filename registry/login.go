@@ -20,7 +20,7 @@ type LoginResult struct {
 // docker's config.json names for the registry, else in that file. If the registry issues an identity token, it is
 // stored instead of the password. If the registry rejects the password, the error is an [*AuthError] and nothing is
 // stored.
-func (c *Client) Login(ctx context.Context, hostname, user, password string) (*LoginResult, error) {
+func (c *connClient) Login(ctx context.Context, hostname, user, password string) (*LoginResult, error) {
 	if user == "" || password == "" {
 		return nil, errors.New("a login needs a user and a password")
 	}
@@ -48,7 +48,7 @@ func (c *Client) Login(ctx context.Context, hostname, user, password string) (*L
 
 // Logout removes a registry's credentials from where Login stores them, and reports whether there were any.
 func Logout(hostname string) (found bool, err error) {
-	c, err := New(Options{Mirrors: []Mirror{}})
+	c, err := newConn(connOptions{Mirrors: []Mirror{}})
 	if err != nil {
 		return false, err
 	}

@@ -56,7 +56,7 @@ func TestLogin(t *testing.T) {
 	for _, p := range []*authPeer{{scheme: "Basic", user: "ann"}, {scheme: "Bearer", user: "ann"}, {}} {
 		file := dockerHome(t, "")
 		p = newAuthPeer(t, p)
-		c := authClient(t, Options{})
+		c := authClient(t, connOptions{})
 		ctx := context.Background()
 		if p.scheme != "" {
 			_, err := c.Login(ctx, p.host(), "ann", "hunter2")
@@ -82,7 +82,7 @@ func TestLogin(t *testing.T) {
 		}
 		// The same client and another one now use the stored credentials.
 		wantSuccess(t, repositoryOf(t, c, p.host()+"/a/model", push), "GET", "blobs/x")
-		wantSuccess(t, repositoryOf(t, authClient(t, Options{}), p.host()+"/a/model", push), "GET", "blobs/x")
+		wantSuccess(t, repositoryOf(t, authClient(t, connOptions{}), p.host()+"/a/model", push), "GET", "blobs/x")
 		found, err := Logout(p.host())
 		if err != nil || !found {
 			t.Errorf("logout: %v, %v", found, err)
@@ -107,7 +107,7 @@ func TestLoginForIdentityToken(t *testing.T) {
 			fmt.Fprint(w, `{"token":"t","refresh_token":"refresh-me"}`)
 			return true
 		}})
-	c := authClient(t, Options{})
+	c := authClient(t, connOptions{})
 	if _, err := c.Login(context.Background(), p.host(), "ann", "secret"); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestLoginPreservesConfig(t *testing.T) {
 	before := `{"HttpHeaders":{"X":"<&>"},"future":{"n":12345678901234567890},` +
 		`"auths":{"other.example.com":{"auth":"YTpi","email":"a@b"}},"credHelpers":{"gcr.io":"gcloud"}}`
 	file := dockerHome(t, before)
-	c := authClient(t, Options{})
+	c := authClient(t, connOptions{})
 	if _, err := c.Login(context.Background(), p.host(), "ann", "secret"); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestLoginThroughSymlink(t *testing.T) {
 	if err := os.Symlink(real, file); err != nil {
 		t.Skipf("no symbolic links: %v", err)
 	}
-	if _, err := authClient(t, Options{}).Login(context.Background(), p.host(), "ann", "secret"); err != nil {
+	if _, err := authClient(t, connOptions{}).Login(context.Background(), p.host(), "ann", "secret"); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(file); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -188,7 +188,7 @@ func TestLoginThroughSymlink(t *testing.T) {
 func TestLoginDockerHub(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
 	file := dockerHome(t, "")
-	c := authClient(t, Options{PlainHTTP: true})
+	c := authClient(t, connOptions{PlainHTTP: true})
 	dialTo(c, p.host())
 	if _, err := c.Login(context.Background(), "docker.io", "ann", "secret"); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestPodmanCredentials(t *testing.T) {
 	for _, docker := range []string{"", `{"auths":{"other.example.com":{"auth":"YTpi"}}}`} {
 		dockerHome(t, docker)
 		p := newAuthPeer(t, &authPeer{scheme: "Basic", user: "ann"})
-		c := authClient(t, Options{})
+		c := authClient(t, connOptions{})
 		file := filepath.Join(t.TempDir(), "auth.json")
 		if err := os.WriteFile(file, fmt.Appendf(nil, `{"auths":{"%s":{"auth":"YW5uOnNlY3JldA=="}}}`,
 			p.host()), 0o600); err != nil {

@@ -42,11 +42,11 @@ func reference(n manifest.Name) string {
 
 // getManifest fetches a manifest by tag or digest. It verifies it against the requested digest, or else against the
 // digest in the response, if any.
-func (r *repository) getManifest(ctx context.Context, ref string) (*Manifest, error) {
-	return retry(ctx, r.host.c, func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
+func (r *Repository) getManifest(ctx context.Context, ref string) (*Manifest, error) {
+	return retry(ctx, r.attempts(), func() (*Manifest, error) { return r.getManifestOnce(ctx, ref) })
 }
 
-func (r *repository) getManifestOnce(ctx context.Context, ref string) (*Manifest, error) {
+func (r *Repository) getManifestOnce(ctx context.Context, ref string) (*Manifest, error) {
 	req, err := r.request(ctx, http.MethodGet, r.url("manifests", ref), nil)
 	if err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func readDocument(resp *http.Response, what string) ([]byte, error) {
 }
 
 // headManifest returns the digest of a manifest, or "" if it does not exist.
-func (r *repository) headManifest(ctx context.Context, ref string) (digest.Digest, error) {
-	a := r.host.c.attempts()
+func (r *Repository) headManifest(ctx context.Context, ref string) (digest.Digest, error) {
+	a := r.attempts()
 	for {
 		d, err := r.headManifestOnce(ctx, ref)
 		if errors.Is(err, errNoDigest) {
@@ -116,7 +116,7 @@ func (r *repository) headManifest(ctx context.Context, ref string) (digest.Diges
 	}
 }
 
-func (r *repository) headManifestOnce(ctx context.Context, ref string) (digest.Digest, error) {
+func (r *Repository) headManifestOnce(ctx context.Context, ref string) (digest.Digest, error) {
 	req, err := r.request(ctx, http.MethodHead, r.url("manifests", ref), nil)
 	if err != nil {
 		return "", err
@@ -146,11 +146,11 @@ var errNoDigest = errors.New("no Docker-Content-Digest")
 // putManifest pushes a manifest under a tag or its digest. subject reports whether the registry processed the
 // manifest's subject field. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-manifests-with-subject.
-func (r *repository) putManifest(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
-	return retry(ctx, r.host.c, func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
+func (r *Repository) putManifest(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
+	return retry(ctx, r.attempts(), func() (bool, error) { return r.putManifestOnce(ctx, ref, m) })
 }
 
-func (r *repository) putManifestOnce(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
+func (r *Repository) putManifestOnce(ctx context.Context, ref string, m Manifest) (subject bool, err error) {
 	if _, err := manifest.CheckType(m.MediaType, m.Bytes); err != nil {
 		return false, err
 	}

@@ -47,7 +47,7 @@ func TestManifestTypes(t *testing.T) {
 		}
 	}
 	before := p.count("PUT", anyRoute) + p.count("POST", anyRoute)
-	r := repositoryOf(t, newClient(t), p.host()+"/team/model", push)
+	r := repositoryOf(t, authClient(t, connOptions{Keychain: anonymousKeychain()}), p.host()+"/team/model", push)
 	b := []byte(`{"secret":"words"}`)
 	_, err := r.putManifest(t.Context(), "carried-out", Manifest{ocispec.MediaTypeImageManifest, digest.FromBytes(b), b})
 	if !errors.Is(err, manifest.ErrInvalidManifest) || p.count("PUT", anyRoute)+p.count("POST", anyRoute) != before {
@@ -105,7 +105,7 @@ func TestDigestAlgorithms(t *testing.T) {
 	}
 	p := newPeer(t)
 	p.putManifest("team/model", "latest", ocispec.MediaTypeImageManifest, []byte(smallManifest("")))
-	r := repositoryOf(t, newClient(t), p.host()+"/team/model", pull)
+	r := repositoryOf(t, authClient(t, connOptions{Keychain: anonymousKeychain()}), p.host()+"/team/model", pull)
 	for _, d := range []string{"md5:" + strings.Repeat("a", 32), "sha512:" + strings.Repeat("a", 64)} {
 		p.on("GET", manifestRoute, func(x *exchange) { x.w.Write([]byte(smallManifest(""))) })
 		if _, err := r.getManifest(context.Background(), d); !errors.Is(err, manifest.ErrInvalidManifest) {

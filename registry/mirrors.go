@@ -50,7 +50,7 @@ func ParseMirrors(s string) ([]Mirror, error) {
 
 // mirror is a repository's counterpart on a mirror.
 type mirror struct {
-	repo *repository
+	repo *Repository
 
 	mu          sync.Mutex
 	tried       map[string]bool // requests that were sent to the mirror
@@ -60,7 +60,7 @@ type mirror struct {
 // mirrorPause is how long a mirror is skipped after a failure.
 const mirrorPause = time.Minute
 
-func (c *Client) mirrorsOf(r *repository) []*mirror {
+func (c *connClient) mirrorsOf(r *Repository) []*mirror {
 	var list []*mirror
 	for _, m := range c.opts.Mirrors {
 		if hostKey(m.Host) != hostKey(r.host.name) {
@@ -75,24 +75,15 @@ func (c *Client) mirrorsOf(r *repository) []*mirror {
 		if m.Prefix != "" {
 			path = m.Prefix + "/" + path
 		}
-		list = append(list, &mirror{repo: &repository{host: h, path: path, scopes: []string{scope(path, pull)}},
+		list = append(list, &mirror{repo: &Repository{host: h, path: path, scopes: []string{scope(path, pull)}},
 			tried: map[string]bool{}})
 	}
 	return list
 }
 
-// hostKey returns one spelling of a host: in lower case, and docker.io for both names of Docker Hub.
-func hostKey(host string) string {
-	host = strings.ToLower(host)
-	if host == "index.docker.io" {
-		return "docker.io"
-	}
-	return host
-}
-
 // mirrorHost returns the state of a mirror's host, which gets a single attempt per request. The operator chose it, so
 // it may be at any address. The options PlainHTTP and Insecure apply to the registry itself, not to its mirrors.
-func (c *Client) mirrorHost(m Mirror) (*host, error) {
+func (c *connClient) mirrorHost(m Mirror) (*host, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	scheme := "https"
@@ -114,7 +105,7 @@ func (c *Client) mirrorHost(m Mirror) (*host, error) {
 // fromMirror sends a read of a blob or manifest to the mirrors. Each mirror gets the same request only once, because
 // its content may have been wrong or its connection may have broken off. fromMirror returns nil if no mirror has the
 // content. Failures of mirrors are warnings.
-func (r *repository) fromMirror(req *http.Request) *http.Response {
+func (r *Repository) fromMirror(req *http.Request) *http.Response {
 	if len(r.mirrors) == 0 || req.Method != http.MethodGet && req.Method != http.MethodHead || !r.host.owns(req.URL) {
 		return nil
 	}

@@ -71,8 +71,8 @@ func TestMirrors(t *testing.T) {
 	mirrors := []Mirror{{Host: home.host(), Mirror: first.host()},
 		{Host: home.host(), Mirror: second.host(), Prefix: "hub/deep"},
 		{Host: "other.example.com", Mirror: "never.example.com"}}
-	c := authClient(t, Options{Keychain: anonymousKeychain(), Mirrors: mirrors,
-		Events: func(e Event) { warned = append(warned, e.Name+": "+e.Err.Error()) }})
+	c := authClient(t, connOptions{Keychain: anonymousKeychain(), Mirrors: mirrors,
+		Warn: func(host string, err error) { warned = append(warned, host+": "+err.Error()) }})
 	ctx := context.Background()
 	r := repositoryOf(t, c, home.host()+"/a/model", pull)
 	get := func(ref, want string) {
@@ -143,7 +143,7 @@ func TestMirrorCredentials(t *testing.T) {
 			bob.cfg.Username = "bob"
 			k[m.host()] = bob
 		}
-		c := authClient(t, Options{Keychain: k, Mirrors: []Mirror{{Host: home.host(), Mirror: m.host()}}})
+		c := authClient(t, connOptions{Keychain: k, Mirrors: []Mirror{{Host: home.host(), Mirror: m.host()}}})
 		home.requests = nil
 		wantSuccess(t, repositoryOf(t, c, home.host()+"/a/model", pull), "GET", "blobs/x")
 		if asked := len(home.requests) > 0; asked == known {
@@ -185,11 +185,11 @@ func TestParseMirrors(t *testing.T) {
 		}
 	}
 	t.Setenv(MirrorsEnv, "nonsense")
-	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), MirrorsEnv) {
+	if _, err := newConn(connOptions{}); err == nil || !strings.Contains(err.Error(), MirrorsEnv) {
 		t.Errorf("%v", err)
 	}
 	t.Setenv(MirrorsEnv, "docker.io=localhost:5000/hub")
-	c, err := New(Options{})
+	c, err := newConn(connOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

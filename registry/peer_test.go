@@ -135,7 +135,7 @@ func (p *peer) name(path string) manifest.Name {
 // newClient returns a client without credentials that retries without delays.
 func newClient(t testing.TB, change ...func(*Options)) *Client {
 	t.Helper()
-	o := Options{Keychain: authn.NewMultiKeychain()}
+	o := Options{Connection: connOptions{Keychain: authn.NewMultiKeychain()}}
 	for _, f := range change {
 		f(&o)
 	}
@@ -143,9 +143,9 @@ func newClient(t testing.TB, change ...func(*Options)) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.sleep = func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
-	if c.net != nil {
-		t.Cleanup(c.net.closeIdle)
+	c.conn.sleep = func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
+	if c.conn.net != nil {
+		t.Cleanup(c.conn.net.closeIdle)
 	}
 	return c
 }

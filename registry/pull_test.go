@@ -515,7 +515,7 @@ func TestPullRetryAfter(t *testing.T) {
 	p.once("GET", blobRoute, respond(429, "Retry-After", "7")).of(string(digest.FromString("a")))
 	c := newPullClient(t)
 	var waited []time.Duration
-	c.sleep = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
+	c.conn.sleep = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
 	if _, err := c.Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/opencontainers/go-digest"
@@ -107,7 +105,7 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 	opts PushOptions) (p *pusher, release func(), err error) {
 	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
 	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
-	r, err := c.repository(dst, push)
+	r, err := c.conn.repository(dst, push)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,11 +128,11 @@ type pusher struct {
 	c     *Client
 	s     *store.Store
 	dst   manifest.Name
-	r     *repository
+	r     *Repository
 	opts  PushOptions
 	notes uploadNotes // nil if the store is read-only
 
-	mounter   *repository // r with a token that may also pull from the mount sources; nil if there are none
+	mounter   *Repository // r with a token that may also pull from the mount sources; nil if there are none
 	noChunks  atomic.Bool // the registry accepts only monolithic uploads
 	noMount   atomic.Bool // the registry rejects mounts without a source repository
 	noFrom    atomic.Bool // the credentials do not cover the mount sources
@@ -219,75 +217,6 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 	}
 }
 
-// maxDepth limits how deeply indexes nest.
-const maxDepth = 4
-
-// gather appends a manifest to docs, after the stored manifests that it lists.
-func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, error) {
-	if depth > maxDepth || len(docs) > limits.IndexManifests {
-		return nil, fmt.Errorf("manifest %s: its indexes nest too deeply or list too many manifests: %w",
-			m.Digest, manifest.ErrTooLarge)
-	}
-	var err error
-	if m.MediaType, err = manifest.CheckType(m.MediaType, m.Bytes); err != nil {
-		return nil, fmt.Errorf("manifest %s: %w", m.Digest, err)
-	}
-	var index struct{ Manifests []ocispec.Descriptor }
-	if err := json.Unmarshal(m.Bytes, &index); err != nil {
-		return nil, fmt.Errorf("manifest %s: %v: %w", m.Digest, err, manifest.ErrInvalidManifest)
-	}
-	for _, child := range index.Manifests {
-		if slices.ContainsFunc(docs, func(m Manifest) bool { return m.Digest == child.Digest }) {
-			continue
-		}
-		if child.Digest.Algorithm() != digest.SHA256 {
-			continue // the store has sha256 blobs only
-		}
-		b, err := p.s.ReadBlob(child.Digest, manifest.MaxManifestSize)
-		if errors.Is(err, manifest.ErrBlobMissing) {
-			continue // tools may copy only some platforms of an index
-		}
-		if err != nil {
-			return nil, err
-		}
-		if docs, err = p.gather(docs, Manifest{child.MediaType, child.Digest, b}, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return append(docs, m), nil
-}
-
-// blobsOf lists the blobs that manifests reference, each digest once. The largest comes first, so that no large blob is
-// left to run alone at the end.
-func blobsOf(docs []Manifest) ([]blob, error) {
-	var list []blob
-	seen := map[digest.Digest]bool{}
-	for _, m := range docs {
-		blobs, err := manifest.Blobs(m.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range blobs {
-			if !seen[d.Digest] {
-				seen[d.Digest] = true
-				list = append(list, blob{Descriptor: d, name: layerName(d)})
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b blob) int { return cmp.Compare(b.Size, a.Size) })
-	return list, nil
-}
-
-// layerName returns a blob's name for display, or "" if it has none.
-func layerName(d ocispec.Descriptor) string {
-	for _, key := range []string{"org.cncf.model.filepath", ocispec.AnnotationTitle} {
-		if name := d.Annotations[key]; name != "" {
-			return clip(name)
-		}
-	}
-	return ""
-}
-
 // present reports that the registry has a blob, and deletes the record of its upload.
 func (p *pusher) present(b blob) {
 	p.c.emit(Event{Kind: Present, Digest: b.Digest, Name: b.name, Bytes: b.Size, Total: b.Size})
@@ -348,7 +277,7 @@ func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
 		}
 	}
 	if len(from) > 0 {
-		p.mounter, _ = p.c.repository(p.dst, push, from...)
+		p.mounter, _ = p.c.conn.repository(p.dst, push, from...)
 	}
 }
 

@@ -524,10 +524,10 @@ func (f fault) run(t *testing.T, s *store.Store, name manifest.Name) {
 	var waits []time.Duration
 	var last = map[digest.Digest]Event{}
 	c := newClient(t, func(o *Options) {
-		o.Concurrency, o.Attempts = 2, 12
+		o.Concurrency, o.Connection.Attempts = 2, 12
 		o.Events = func(e Event) { last[e.Digest] = e }
 	})
-	c.sleep = func(ctx context.Context, d time.Duration) error {
+	c.conn.sleep = func(ctx context.Context, d time.Duration) error {
 		mu.Lock()
 		defer mu.Unlock()
 		waits = append(waits, d)
@@ -561,7 +561,7 @@ func (f fault) run(t *testing.T, s *store.Store, name manifest.Name) {
 		t.Errorf("open sessions: %v; requests:\n%s", open, strings.Join(p.log(), "\n"))
 	}
 	for d, e := range last {
-		key := (&pusher{dst: dst, r: &repository{path: dst.Path}}).sessionKey(d)
+		key := (&pusher{dst: dst, r: &Repository{path: dst.Path}}).sessionKey(d)
 		if _, err := os.Stat(filepath.Join(s.Root(), "ingest", "push-"+key.Encoded())); err == nil {
 			t.Errorf("the session record of %s is left", d)
 		}
@@ -792,7 +792,7 @@ func TestPushMonolithic(t *testing.T) {
 	p, s := newPeer(t), newStore(t)
 	name, want := putModel(t, s, "m", 3*mib)
 	c := newClient(t)
-	h, err := c.host(p.host())
+	h, err := c.conn.host(p.host())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -879,7 +879,7 @@ func TestPushToOlareg(t *testing.T) {
 		if got, err := c.Push(t.Context(), s, name, dst, PushOptions{ChunkSize: mib}); err != nil || got != want {
 			t.Fatalf("%s: %s, %v, want %s", dst, got, err, want)
 		}
-		r, err := c.repository(dst, pull)
+		r, err := c.conn.repository(dst, pull)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,28 +21,10 @@ const (
 	maxReferrerPages = 200
 )
 
-// Referrers lists the manifests of a repository whose subject has this digest, such as signatures. Of the name, only
-// host and path are used. If artifactType is not empty, manifests of other types are left out. If the registry has no
-// referrers API, Referrers reads the referrers tag instead. See
-// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#listing-referrers and
-// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#referrers-tag-schema.
-func (c *Client) Referrers(ctx context.Context, name manifest.Name, subject digest.Digest,
-	artifactType string) ([]ocispec.Descriptor, error) {
-	r, err := c.repository(name, pull)
-	if err != nil {
-		return nil, err
-	}
-	list, err := r.referrers(ctx, subject, artifactType)
-	if err != nil {
-		return nil, fmt.Errorf("list the referrers of %s in %s/%s: %w", subject, name.Host, name.Path, err)
-	}
-	return list, nil
-}
-
 // errNoReferrersAPI is a response which implies that the registry has no referrers API.
 var errNoReferrersAPI = errors.New("no referrers API")
 
-func (r *repository) referrers(ctx context.Context, subject digest.Digest,
+func (r *Repository) referrers(ctx context.Context, subject digest.Digest,
 	artifactType string) ([]ocispec.Descriptor, error) {
 	list, err := r.listReferrers(ctx, subject, artifactType)
 	if errors.Is(err, errNoReferrersAPI) {
@@ -82,7 +64,7 @@ func cleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.D
 }
 
 // listReferrers reads all pages of the referrers API.
-func (r *repository) listReferrers(ctx context.Context, subject digest.Digest,
+func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
 	artifactType string) ([]ocispec.Descriptor, error) {
 	next := r.url("referrers", string(subject))
 	if artifactType != "" {
@@ -125,11 +107,11 @@ type indexPage struct {
 	next  *url.URL // nil on the last page
 }
 
-func (r *repository) getIndex(ctx context.Context, u *url.URL) (*indexPage, error) {
-	return retry(ctx, r.host.c, func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
+func (r *Repository) getIndex(ctx context.Context, u *url.URL) (*indexPage, error) {
+	return retry(ctx, r.attempts(), func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
 }
 
-func (r *repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, error) {
+func (r *Repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, error) {
 	req, err := r.request(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, err
@@ -186,20 +168,4 @@ func isNext(params string) bool {
 		}
 	}
 	return false
-}
-
-// Resolve fetches the manifest of a name from its registry. It is verified against the digest, if the name has one.
-func (c *Client) Resolve(ctx context.Context, name manifest.Name) (*Manifest, error) {
-	r, err := c.repository(name, pull)
-	if err != nil {
-		return nil, err
-	}
-	m, err := r.getManifest(ctx, reference(name))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if kind, _, err := mime.ParseMediaType(m.MediaType); err == nil {
-		m.MediaType = kind
-	}
-	return m, nil
 }

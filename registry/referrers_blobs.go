@@ -13,14 +13,14 @@ import (
 )
 
 // getBytes fetches a small blob into memory and verifies it.
-func (r *repository) getBytes(ctx context.Context, d ocispec.Descriptor, limit int64) ([]byte, error) {
+func (r *Repository) getBytes(ctx context.Context, d ocispec.Descriptor, limit int64) ([]byte, error) {
 	if d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 {
 		return nil, fmt.Errorf("blob %q: not a sha256 digest: %w", clip(string(d.Digest)), manifest.ErrInvalidManifest)
 	}
 	if d.Size < 0 || d.Size > limit {
 		return nil, fmt.Errorf("blob %s has %d bytes, the limit is %d: %w", d.Digest, d.Size, limit, manifest.ErrTooLarge)
 	}
-	a := r.host.c.attempts()
+	a := r.attempts()
 	for {
 		b, err := r.getBytesOnce(ctx, d)
 		if err == nil {
@@ -32,7 +32,7 @@ func (r *repository) getBytes(ctx context.Context, d ocispec.Descriptor, limit i
 	}
 }
 
-func (r *repository) getBytesOnce(ctx context.Context, d ocispec.Descriptor) ([]byte, error) {
+func (r *Repository) getBytesOnce(ctx context.Context, d ocispec.Descriptor) ([]byte, error) {
 	req, err := r.request(ctx, http.MethodGet, r.url("blobs", string(d.Digest)), nil)
 	if err != nil {
 		return nil, err
@@ -56,14 +56,14 @@ func (r *repository) getBytesOnce(ctx context.Context, d ocispec.Descriptor) ([]
 }
 
 // putBytes pushes a small blob, unless the registry has it.
-func (r *repository) putBytes(ctx context.Context, b []byte) error {
+func (r *Repository) putBytes(ctx context.Context, b []byte) error {
 	d := digest.FromBytes(b)
 	return r.putBlob(ctx, d, int64(len(b)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
 }
 
-func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64,
+func (r *Repository) putBlob(ctx context.Context, d digest.Digest, size int64,
 	open func() (io.ReadCloser, error)) error {
-	a := r.host.c.attempts()
+	a := r.attempts()
 	for {
 		err := r.putBlobOnce(ctx, d, size, open)
 		if err == nil {
@@ -77,7 +77,7 @@ func (r *repository) putBlob(ctx context.Context, d digest.Digest, size int64,
 
 // putBlobOnce pushes a blob in a single request, unless the registry has it. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#post-then-put.
-func (r *repository) putBlobOnce(ctx context.Context, d digest.Digest, size int64,
+func (r *Repository) putBlobOnce(ctx context.Context, d digest.Digest, size int64,
 	open func() (io.ReadCloser, error)) error {
 	req, err := r.request(ctx, http.MethodHead, r.url("blobs", string(d)), nil)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *repository) putBlobOnce(ctx context.Context, d digest.Digest, size int6
 	if err := expect(resp, http.StatusAccepted); err != nil {
 		return err
 	}
-	u, err := r.host.location(resp)
+	u, err := r.location(resp)
 	if err != nil {
 		return err
 	}

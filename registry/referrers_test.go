@@ -244,7 +244,7 @@ func TestReferrersTagConcurrently(t *testing.T) {
 		putModel(t, own, "model", 10)
 		all = append(all, attachText(t, own, subject, reportType, fmt.Sprint("report ", i)))
 		c := newClient(t)
-		c.sleep = sleep
+		c.conn.sleep = sleep
 		wg.Go(func() {
 			if _, err := c.PushReferrers(t.Context(), own, name, subject); err != nil {
 				t.Error(err)

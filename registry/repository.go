@@ -19,8 +19,8 @@ const (
 	push = "pull,push"
 )
 
-// repository is a repository of a registry.
-type repository struct {
+// Repository is a repository of a registry.
+type Repository struct {
 	host    *host
 	path    string
 	scopes  []string  // of its tokens; guarded by host.mu, since a registry may ask for more
@@ -29,7 +29,7 @@ type repository struct {
 
 // repository returns the repository of a name, for pulling or pushing. from lists repositories of the same registry to
 // mount blobs from, which the token's scopes must include.
-func (c *Client) repository(n manifest.Name, actions string, from ...string) (*repository, error) {
+func (c *connClient) repository(n manifest.Name, actions string, from ...string) (*Repository, error) {
 	if n.IsLocal() {
 		return nil, fmt.Errorf("%s: %w: use host/path, such as registry.example.com/%s", n, ErrNoHost, n.Path)
 	}
@@ -46,7 +46,7 @@ func (c *Client) repository(n manifest.Name, actions string, from ...string) (*r
 			"(distribution-spec v1.1.1, \"Pulling manifests\"): use %s/%s",
 			n, n.Host, strings.ToLower(n.Path))
 	}
-	r := &repository{host: h, path: path, scopes: []string{scope(path, actions)}}
+	r := &Repository{host: h, path: path, scopes: []string{scope(path, actions)}}
 	for _, f := range from {
 		r.scopes = append(r.scopes, scope(f, pull))
 	}
@@ -59,12 +59,12 @@ func (c *Client) repository(n manifest.Name, actions string, from ...string) (*r
 func scope(path, actions string) string { return "repository:" + path + ":" + actions }
 
 // url returns a URL in the repository: url("blobs", digest).
-func (r *repository) url(elem ...string) *url.URL {
+func (r *Repository) url(elem ...string) *url.URL {
 	return &url.URL{Scheme: r.host.scheme, Host: r.host.addr, Path: "/v2/" + r.path + "/" + strings.Join(elem, "/")}
 }
 
 // request returns a request to a URL, which may be on another host.
-func (r *repository) request(ctx context.Context, method string, u *url.URL, body io.Reader) (*http.Request, error) {
+func (r *Repository) request(ctx context.Context, method string, u *url.URL, body io.Reader) (*http.Request, error) {
 	return newRequest(ctx, method, u, body)
 }
 
@@ -98,14 +98,14 @@ func (e *redirectError) Error() string {
 // [*AuthError].
 //
 // Any other response is returned, whatever its status; see expect. Errors may be temporary; see [attempts.backoff].
-func (r *repository) do(req *http.Request) (*http.Response, error) {
+func (r *Repository) do(req *http.Request) (*http.Response, error) {
 	if resp := r.fromMirror(req); resp != nil {
 		return resp, nil
 	}
 	return r.follow(req)
 }
 
-func (r *repository) follow(req *http.Request) (*http.Response, error) {
+func (r *Repository) follow(req *http.Request) (*http.Response, error) {
 	for hops := 0; ; hops++ {
 		resp, err := r.authorized(req)
 		if err != nil {
@@ -130,7 +130,7 @@ func (r *repository) follow(req *http.Request) (*http.Response, error) {
 	}
 }
 
-func (r *repository) authorized(req *http.Request) (*http.Response, error) {
+func (r *Repository) authorized(req *http.Request) (*http.Response, error) {
 	req.Header.Del("Authorization")
 	if !r.host.owns(req.URL) {
 		return r.host.send(req)
@@ -196,7 +196,7 @@ func withReason(err error, status *StatusError) error {
 const maxScopes = 32
 
 // addScopes adds the scopes of a challenge to those that tokens are requested for.
-func (r *repository) addScopes(scopes []string) {
+func (r *Repository) addScopes(scopes []string) {
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
 	for _, s := range scopes {
@@ -231,6 +231,7 @@ type sendError struct {
 func (e *sendError) Error() string {
 	return fmt.Sprintf("%s %s: %s", e.method, e.url, redact(redactURLs(e.err.Error()), e.secrets...))
 }
+
 func (e *sendError) Unwrap() error { return e.err }
 
 // send sends a request once and returns any response.
@@ -291,30 +292,6 @@ func (h *host) redirected(req *http.Request, resp *http.Response) (*http.Request
 		}
 	}
 	return next, nil
-}
-
-// location returns the URL of an upload session, from a Location that is absolute or relative to the request. See
-// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-blobs.
-func (h *host) location(resp *http.Response) (*url.URL, error) {
-	from := resp.Request.URL
-	value := resp.Header.Get("Location")
-	if value == "" {
-		return nil, fmt.Errorf("%s %s: the response has no Location", resp.Request.Method, displayURL(from))
-	}
-	u, err := from.Parse(value)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%s %s: the response has an invalid Location", resp.Request.Method, displayURL(from))
-	}
-	u.User = nil
-	if u.Scheme == "http" && from.Scheme == "https" {
-		if !strings.EqualFold(u.Hostname(), from.Hostname()) {
-			return nil, &redirectError{displayURL(from), displayURL(u), "it leads away from TLS"}
-		}
-		// A registry behind a proxy that terminates TLS does not know its own URL.
-		u.Scheme, u.Host = from.Scheme, from.Host
-	}
-	h.recordNaming("upload", from, u)
-	return u, nil
 }
 
 // drain reads the rest of a response, so that its connection can be reused, and closes it.

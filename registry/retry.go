@@ -27,16 +27,23 @@ const (
 
 // attempts is the retry budget of one operation: a number of consecutive failures. It is not safe for concurrent use.
 type attempts struct {
-	c       *Client
+	c       *connClient
 	limit   int
 	failed  int
 	onRetry func(err error) // called before each retry; may be nil
 }
 
-func (c *Client) attempts() *attempts { return &attempts{c: c, limit: c.opts.Attempts} }
+// attempts returns the retry budget of one operation in the repository.
+func (r *Repository) attempts() *attempts { return r.host.attempts() }
+
+// wait waits, or returns the context's error if it ends first.
+func (r *Repository) wait(ctx context.Context, d time.Duration) error { return r.host.c.sleep(ctx, d) }
 
 // reset restores the budget after progress.
 func (a *attempts) reset() { a.failed = 0 }
+
+// remain reports whether backoff would wait after this error and return nil.
+func (a *attempts) remain(err error) bool { return temporary(err) && a.failed+1 < a.limit }
 
 // backoff waits before the next attempt and returns nil. It returns err at once if it is not temporary or the budget is
 // spent.
@@ -68,8 +75,7 @@ func (a *attempts) delay(err error) time.Duration {
 }
 
 // retry calls once until it succeeds, its error is not temporary, or the attempts are spent.
-func retry[T any](ctx context.Context, c *Client, once func() (T, error)) (T, error) {
-	a := c.attempts()
+func retry[T any](ctx context.Context, a *attempts, once func() (T, error)) (T, error) {
 	for {
 		v, err := once()
 		if err == nil {

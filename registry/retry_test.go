@@ -80,7 +80,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	defer s.Close()
 	for _, what := range []string{"v2", "token", "v2/a/model/manifests/tag"} {
 		busy = what
-		c := authClient(t, Options{Keychain: anonymousKeychain()})
+		c := authClient(t, connOptions{Keychain: anonymousKeychain()})
 		var slept []time.Duration
 		c.sleep = func(_ context.Context, d time.Duration) error { slept = append(slept, d); return nil }
 		r := repositoryOf(t, c, strings.TrimPrefix(s.URL, "http://")+"/a/model", pull)
@@ -101,8 +101,8 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 // TestRetryBudget: the budget counts consecutive failures. Progress restores it, and a spent one returns the last
 // error.
 func TestRetryBudget(t *testing.T) {
-	c := authClient(t, Options{Attempts: 3})
-	a := c.attempts()
+	c := authClient(t, connOptions{Attempts: 3})
+	a := &attempts{c: c, limit: c.opts.Attempts}
 	failure := &sendError{err: io.ErrUnexpectedEOF}
 	var got []bool
 	for i := range 8 {
@@ -121,14 +121,14 @@ func TestRetryBudget(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("somebody else failed")
 	cancel(why)
-	if err := c.attempts().backoff(ctx, failure); err != why {
+	if err := (&attempts{c: c, limit: c.opts.Attempts}).backoff(ctx, failure); err != why {
 		t.Errorf("after the context was canceled: %v", err)
 	}
 }
 
 func TestDelays(t *testing.T) {
-	c := authClient(t, Options{Attempts: 1000})
-	a := c.attempts()
+	c := authClient(t, connOptions{Attempts: 1000})
+	a := &attempts{c: c, limit: c.opts.Attempts}
 	seen := map[time.Duration]bool{}
 	for n := 1; n < 500; n++ {
 		a.failed = n
@@ -156,9 +156,9 @@ func TestWarnings(t *testing.T) {
 	list = []string{`299 - "goes away \"soon\""`, `299 - "goes away \"soon\""`, `299 - "two` + "\t" + `words"`,
 		`299 - unquoted`, `199 - "other"`, `299 proxy "other"`, ``}
 	var got []string
-	c := authClient(t, Options{Keychain: anonymousKeychain(), Events: func(e Event) {
-		if e.Kind == Warned && e.Name == host {
-			got = append(got, e.Err.Error())
+	c := authClient(t, connOptions{Keychain: anonymousKeychain(), Warn: func(of string, err error) {
+		if of == host {
+			got = append(got, err.Error())
 		}
 	}})
 	r := repositoryOf(t, c, host+"/a/model", pull)

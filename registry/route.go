@@ -188,7 +188,7 @@ func (h *host) naming(u *url.URL) naming {
 
 // literal returns the class of a host that is an IP address or a name of this machine. It returns 0 for other names,
 // which need a DNS lookup.
-func (c *Client) literal(u *url.URL) (addressClass, netip.Addr) {
+func (c *connClient) literal(u *url.URL) (addressClass, netip.Addr) {
 	name, _, _ := strings.Cut(u.Hostname(), "%")
 	if addr, err := netip.ParseAddr(strings.TrimSuffix(name, ".")); err == nil {
 		_, port, _ := net.SplitHostPort(origin(u))
@@ -201,7 +201,7 @@ func (c *Client) literal(u *url.URL) (addressClass, netip.Addr) {
 	return 0, netip.Addr{}
 }
 
-func (c *Client) classify(a netip.AddrPort) addressClass {
+func (c *connClient) classify(a netip.AddrPort) addressClass {
 	if c.net != nil {
 		return c.net.classify(a)
 	}

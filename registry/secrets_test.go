@@ -118,7 +118,7 @@ func TestSignedURLs(t *testing.T) {
 		},
 		"upload of a small blob": func(c *Client, p *peer, to string) error {
 			p.on("POST", beginRoute, respond(202, "Location", to))
-			return repositoryOf(t, c, p.host()+"/team/model", push).putBytes(t.Context(), []byte("x"))
+			return repositoryOf(t, c.conn, p.host()+"/team/model", push).putBytes(t.Context(), []byte("x"))
 		},
 		"token server": func(c *Client, p *peer, to string) error {
 			p.on("GET", pingRoute, respond(401, "WWW-Authenticate", `Bearer realm="`+to+`",service="x"`))
@@ -135,7 +135,7 @@ func TestSignedURLs(t *testing.T) {
 				var mu sync.Mutex
 				var told strings.Builder
 				c := newClient(t, func(o *Options) {
-					o.Attempts = 2
+					o.Connection.Attempts = 2
 					o.Events = func(e Event) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -144,7 +144,7 @@ func TestSignedURLs(t *testing.T) {
 				})
 				c.tune.headerTimeout = 50 * time.Millisecond
 				if strings.Contains(what, "no answer") {
-					c.net.base.ResponseHeaderTimeout = 50 * time.Millisecond
+					c.conn.net.base.ResponseHeaderTimeout = 50 * time.Millisecond
 				}
 				err := run(c, p, to)
 				if err == nil {
@@ -166,7 +166,7 @@ func TestSignedURLs(t *testing.T) {
 
 // TestProxyPassword: errors do not contain a proxy's password.
 func TestProxyPassword(t *testing.T) {
-	c := newClient(t, func(o *Options) { o.PlainHTTP, o.Attempts = true, 1 })
+	c := newClient(t, func(o *Options) { o.Connection.PlainHTTP, o.Connection.Attempts = true, 1 })
 	n, err := manifest.ParseName("registry.example.com/team/model")
 	if err != nil {
 		t.Fatal(err)
@@ -177,8 +177,8 @@ func TestProxyPassword(t *testing.T) {
 			return nil, errors.New(`invalid proxy address "http://ann:s3cret@bad host"`)
 		},
 	} {
-		c.net.base.Proxy = proxy
-		clear(c.net.transports)
+		c.conn.net.base.Proxy = proxy
+		clear(c.conn.net.transports)
 		_, err := c.Resolve(t.Context(), n)
 		if err == nil {
 			t.Fatalf("%s: no error", what)

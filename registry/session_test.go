@@ -25,17 +25,17 @@ func TestSessionScheme(t *testing.T) {
 		t.Fatal(err)
 	}
 	push := func(change func(*Options)) error {
-		c := newClient(t, func(o *Options) { o.Attempts = 1 }, change)
+		c := newClient(t, func(o *Options) { o.Connection.Attempts = 1 }, change)
 		resolveTo(c, nil, &names)
 		_, err := c.Push(t.Context(), s, name, dst, PushOptions{ChunkSize: 1000})
 		return err
 	}
 	plain.on("PATCH", uploadRoute, refuseWith(403, "DENIED")).after(2)
-	if err := push(func(o *Options) { o.PlainHTTP = true }); err == nil {
+	if err := push(func(o *Options) { o.Connection.PlainHTTP = true }); err == nil {
 		t.Fatal("the push without TLS succeeded")
 	}
 	before := len(plain.log())
-	if err := push(func(o *Options) { o.Insecure = true }); err != nil {
+	if err := push(func(o *Options) { o.Connection.Insecure = true }); err != nil {
 		t.Fatal(err)
 	}
 	secure.check("team/m", "v1", want)
@@ -47,12 +47,10 @@ func TestSessionScheme(t *testing.T) {
 func TestSessionRecords(t *testing.T) {
 	s := newStore(t)
 	d := digest.FromString("blob")
-	repo := func(scheme, addr string) *repository {
-		return &repository{host: &host{scheme: scheme, addr: addr}, path: "m"}
-	}
+	repo := func(scheme, addr string) string { return scheme + "://" + addr }
 	for _, tt := range []struct {
 		at         string
-		begun, now *repository
+		begun, now string
 		want       bool
 	}{
 		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), true},
@@ -76,9 +74,9 @@ func TestSessionRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.save(u, sessionRecord{Registry: tt.begun.origin(), Digest: d})
+		x.save(u, sessionRecord{Registry: tt.begun, Digest: d})
 		if at, _ := x.load(tt.now); (at != nil) != tt.want {
-			t.Errorf("%s, opened at %s: resumed %v at %s", tt.at, tt.begun.origin(), at, tt.now.origin())
+			t.Errorf("%s, opened at %s: resumed %v at %s", tt.at, tt.begun, at, tt.now)
 		}
 		x.remove()
 	}

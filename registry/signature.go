@@ -132,7 +132,7 @@ func StoredSignature(ctx context.Context, s *store.Store, subject digest.Digest,
 // Signature returns a signature of a manifest in the repository of want.Name that passes the check, else a
 // [*SignatureError]. It stores nothing.
 func (c *Client) Signature(ctx context.Context, subject digest.Digest, want SignatureCheck) (*Signature, error) {
-	r, err := c.repository(want.Name, pull)
+	r, err := c.conn.repository(want.Name, pull)
 	if err != nil {
 		return nil, err
 	}

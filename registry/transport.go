@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -19,7 +18,7 @@ const maxSilence = 10 * time.Minute
 
 // newTransport returns a transport with more connections per host than the default one, since many blobs move at a
 // time, and with larger buffers.
-func newTransport(opts Options) (*http.Transport, error) {
+func newTransport(opts connOptions) (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: checkDial}
 	t := &http.Transport{
 		Proxy:             http.ProxyFromEnvironment,
@@ -55,26 +54,11 @@ func newTransport(opts Options) (*http.Transport, error) {
 }
 
 // scheme returns http for loopback hosts and with Options.PlainHTTP, else https.
-func (c *Client) scheme(host string) string {
+func (c *connClient) scheme(host string) string {
 	if c.opts.PlainHTTP || IsLoopback(host) && !c.opts.Insecure && c.opts.CAFile == "" {
 		return "http"
 	}
 	return "https"
-}
-
-// IsLoopback reports whether a host, with or without a port, is a loopback address or localhost. It does not resolve
-// names.
-func IsLoopback(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	name = strings.ToLower(strings.Trim(name, "[]"))
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.Unmap().IsLoopback()
 }
 
 // tlsError returns [ErrCertificate], [ErrPlainHTTP] or [ErrTLS] for a TLS error of that kind, else err.

@@ -42,7 +42,7 @@ func tlsServer(t *testing.T, h http.HandlerFunc) (s *httptest.Server, caFile str
 }
 
 // dialTo makes a client connect to one address, whatever the host.
-func dialTo(c *Client, addr string) {
+func dialTo(c *connClient, addr string) {
 	c.net.base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
@@ -58,19 +58,19 @@ func TestTLS(t *testing.T) {
 	defer plain.Close()
 	for _, test := range []struct {
 		name, host string
-		opts       Options
+		opts       connOptions
 		to         *httptest.Server
 		want       error
 	}{
-		{"own certificate authority", "example.com", Options{CAFile: caFile}, s, nil},
-		{"another name", "example.org", Options{CAFile: caFile}, s, ErrCertificate},
-		{"unknown authority", "example.com", Options{}, s, ErrCertificate},
-		{"no verification", "example.org", Options{Insecure: true}, s, nil},
-		{"server without TLS", "example.com", Options{}, plain, ErrPlainHTTP},
-		{"plain HTTP", "example.com", Options{PlainHTTP: true}, plain, nil},
-		{"server with TLS", "example.com", Options{PlainHTTP: true}, s, ErrTLS},
-		{"server with TLS on loopback", "localhost", Options{}, s, ErrTLS},
-		{"TLS on loopback", "localhost", Options{Insecure: true}, s, nil},
+		{"own certificate authority", "example.com", connOptions{CAFile: caFile}, s, nil},
+		{"another name", "example.org", connOptions{CAFile: caFile}, s, ErrCertificate},
+		{"unknown authority", "example.com", connOptions{}, s, ErrCertificate},
+		{"no verification", "example.org", connOptions{Insecure: true}, s, nil},
+		{"server without TLS", "example.com", connOptions{}, plain, ErrPlainHTTP},
+		{"plain HTTP", "example.com", connOptions{PlainHTTP: true}, plain, nil},
+		{"server with TLS", "example.com", connOptions{PlainHTTP: true}, s, ErrTLS},
+		{"server with TLS on loopback", "localhost", connOptions{}, s, ErrTLS},
+		{"TLS on loopback", "localhost", connOptions{Insecure: true}, s, nil},
 	} {
 		c := authClient(t, test.opts)
 		c.opts.Keychain = anonymousKeychain()
@@ -101,7 +101,7 @@ func TestTLSRequired(t *testing.T) {
 			http.ReadRequest(bufio.NewReader(conn))
 			io.WriteString(conn, answer)
 		})
-		c := authClient(t, Options{Keychain: anonymousKeychain()})
+		c := authClient(t, connOptions{Keychain: anonymousKeychain()})
 		if _, err := repositoryOf(t, c, l+"/a/model", pull).askFor("GET", "blobs/x"); !errors.Is(err, ErrTLS) {
 			t.Errorf("%q: %v", answer, err)
 		}
@@ -135,7 +135,7 @@ func TestCAFile(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	os.WriteFile(empty, []byte("nothing"), 0o600)
 	for _, file := range []string{empty, empty + ".not"} {
-		if _, err := New(Options{CAFile: file}); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := newConn(connOptions{CAFile: file}); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestCAFile(t *testing.T) {
 // TestConnectionRefused: a refused connection fails at once on the first request, and is temporary during an operation.
 func TestConnectionRefused(t *testing.T) {
 	p := newAuthPeer(t, &authPeer{})
-	c := authClient(t, Options{Keychain: anonymousKeychain()})
+	c := authClient(t, connOptions{Keychain: anonymousKeychain()})
 	slept := 0
 	c.sleep = func(context.Context, time.Duration) error { slept++; return nil }
 	r := repositoryOf(t, c, p.host()+"/a/model", pull)
@@ -154,7 +154,7 @@ func TestConnectionRefused(t *testing.T) {
 	if !errors.Is(err, syscall.ECONNREFUSED) || !temporary(err) {
 		t.Errorf("during an operation: %v", err)
 	}
-	c = authClient(t, Options{Keychain: anonymousKeychain()})
+	c = authClient(t, connOptions{Keychain: anonymousKeychain()})
 	c.sleep = func(context.Context, time.Duration) error { slept++; return nil }
 	_, err = repositoryOf(t, c, p.host()+"/a/model", pull).askFor("GET", "blobs/x")
 	if !errors.Is(err, syscall.ECONNREFUSED) || slept > 0 {
@@ -186,7 +186,7 @@ func TestProxy(t *testing.T) {
 		go io.Copy(to, r)
 		io.Copy(conn, to)
 	})
-	c := authClient(t, Options{Keychain: anonymousKeychain(), CAFile: caFile})
+	c := authClient(t, connOptions{Keychain: anonymousKeychain(), CAFile: caFile})
 	c.net.base.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: proxy, User: url.UserPassword("ann", "secret")})
 	wantSuccess(t, repositoryOf(t, c, "example.com/a/model", pull), "GET", "blobs/x")
 	mu.Lock()
@@ -199,7 +199,7 @@ func TestProxy(t *testing.T) {
 // TestProxyOfEnvironment runs in a child process, because a process reads the proxy variables only once.
 func TestProxyOfEnvironment(t *testing.T) {
 	if os.Getenv("REGISTRY_PROXY_TEST") != "" {
-		c := authClient(t, Options{Keychain: anonymousKeychain()})
+		c := authClient(t, connOptions{Keychain: anonymousKeychain()})
 		for _, host := range []string{"registry.example.com", "direct.example.com"} {
 			_, err := repositoryOf(t, c, host+"/a/model", pull).askFor("GET", "blobs/x")
 			fmt.Printf("%s: %v\n", host, err)
@@ -259,7 +259,7 @@ func TestConnectionReuse(t *testing.T) {
 	}
 	p.Start()
 	defer p.Close()
-	c := authClient(t, Options{Keychain: passwordKeychain("secret", p.host()), Attempts: 2})
+	c := authClient(t, connOptions{Keychain: passwordKeychain("secret", p.host()), Attempts: 2})
 	r := repositoryOf(t, c, p.host()+"/a/model", push)
 	for i := range 20 {
 		for _, what := range []string{"blobs/ok", "blobs/moved", "blobs/missing", "blobs/busy"} {
@@ -307,7 +307,7 @@ func TestRedirects(t *testing.T) {
 			io.Copy(w, req.Body)
 		}
 	})
-	c := authClient(t, Options{Keychain: anonymousKeychain(), CAFile: caFile})
+	c := authClient(t, connOptions{Keychain: anonymousKeychain(), CAFile: caFile})
 	dialTo(c, s.Listener.Addr().String())
 	c.net.base.TLSClientConfig.InsecureSkipVerify = true // the certificate does not cover cdn.example.com
 	r := repositoryOf(t, c, "example.com/a/model", pull)
@@ -335,7 +335,7 @@ func TestRedirects(t *testing.T) {
 
 func TestLocation(t *testing.T) {
 	from, _ := url.Parse("https://registry.example.com:5000/v2/a/blobs/uploads/")
-	h, err := newClient(t).newHost("registry.example.com:5000")
+	h, err := authClient(t, connOptions{}).newHost("registry.example.com:5000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func TestLocation(t *testing.T) {
 		{"https://%zz", ""},
 		{"", ""},
 	} {
-		u, err := h.location(&http.Response{Request: &http.Request{Method: "POST", URL: from},
+		u, err := (&Repository{host: h}).location(&http.Response{Request: &http.Request{Method: "POST", URL: from},
 			Header: http.Header{"Location": {test.location}}})
 		switch {
 		case err != nil && test.want != "":

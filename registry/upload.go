@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -51,7 +46,7 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 	if !u.small() {
 		u.session = p.session(b.Digest)
 		defer u.session.close()
-		if at, note := u.session.load(u.push.r); at != nil && note.Digest == b.Digest && note.Size == b.Size {
+		if at, note := u.session.load(u.push.r.origin()); at != nil && note.Digest == b.Digest && note.Size == b.Size {
 			u.location, u.chunkMin, u.needsStatus = at, note.ChunkMin, true
 		}
 	}
@@ -78,11 +73,11 @@ func (u *upload) small() bool {
 }
 
 // monolithic reports whether blobs must be uploaded in a single PUT.
-func (u *upload) monolithic() bool { return u.push.r.host.rule.monolithic || u.push.noChunks.Load() }
+func (u *upload) monolithic() bool { return u.push.r.monolithic() || u.push.noChunks.Load() }
 
 // run takes steps until the registry has the blob. It returns how: [Done] or [Mounted].
 func (u *upload) run(ctx context.Context) (EventKind, error) {
-	a := u.push.c.attempts()
+	a := u.push.r.attempts()
 	if !u.needsStatus { // a resumed upload emits Begin once the offset is known
 		u.emit(Begin, 0, nil)
 	}
@@ -111,7 +106,7 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 			}
 			continue
 		}
-		if temporary(final) && a.failed+1 < a.limit {
+		if a.remain(final) {
 			u.emit(Retry, u.offset, final)
 		}
 		if err := a.backoff(ctx, final); err != nil {
@@ -140,101 +135,6 @@ func (u *upload) step(ctx context.Context) (done EventKind, err error) {
 		return u.put(ctx)
 	}
 	return "", u.patch(ctx)
-}
-
-// reset forgets the session: the next step opens a new one.
-func (u *upload) reset() {
-	u.location, u.offset, u.needsStatus = nil, 0, false
-}
-
-// repair decides how to continue after a failed exchange. If it returns nil, the next step runs immediately. Otherwise
-// it returns the error to report, and the caller's backoff decides whether to try again.
-func (u *upload) repair(err error) error {
-	var status *StatusError
-	answered := errors.As(err, &status) && !errors.Is(err, ErrInterrupted)
-	switch {
-	case !answered || temporary(err):
-		// After a delay, ask for the offset. A monolithic upload starts over.
-		if u.location != nil {
-			u.needsStatus = true
-			if u.monolithic() {
-				u.reset()
-			}
-		}
-		return err
-	case errors.Is(err, errStatusRefused), status.Status == http.StatusGone, status.Code == "BLOB_UPLOAD_UNKNOWN",
-		status.Status == http.StatusNotFound && u.location != nil:
-		// The session is lost: open a new one. The registry may have closed it because the blob is complete.
-		u.needsHead = u.offset > 0
-		u.reset()
-		return nil
-	case status.Status == http.StatusRequestedRangeNotSatisfiable:
-		// The chunk does not start at the registry's offset, which the response should hold.
-		u.needsStatus = true
-		from, _ := url.Parse(status.URL)
-		if at, ok := u.push.r.uploadLocation(status.Header, from); ok {
-			if n, ok := rangeEnd(status.Header); ok && n <= u.blob.Size {
-				u.location, u.offset, u.needsStatus = at, n, false
-			}
-		}
-		return nil
-	case status.Status == http.StatusRequestEntityTooLarge:
-		// Chunks are too large: halve them.
-		n := min(u.push.chunkSize.Load(), u.blob.Size) / 2
-		if n < max(u.chunkMin, minChunk) || u.monolithic() {
-			return fmt.Errorf("the registry rejects a request body this large: %w", err)
-		}
-		u.push.chunkSize.Store(n)
-		u.needsStatus = true
-		return nil
-	case status.Method == http.MethodPatch &&
-		(status.Status == http.StatusMethodNotAllowed || status.Status == http.StatusNotImplemented):
-		// The registry does not support chunks: send all blobs in single requests from now on.
-		u.push.noChunks.Store(true)
-		if u.offset > 0 {
-			u.reset()
-		}
-		return nil
-	case status.Method == http.MethodPut && status.Code == "DIGEST_INVALID":
-		// The registry received other bytes. If the stored blob is intact, upload it once more.
-		if err := u.rehash(); err != nil {
-			return err
-		}
-		if u.restarted {
-			return fmt.Errorf("%w: the registry computed another digest twice, but the stored blob is intact: %w",
-				ErrDigest, err)
-		}
-		u.restarted = true
-		u.reset()
-		return nil
-	case status.Status == http.StatusBadRequest && u.location != nil && status.Method != http.MethodPost:
-		switch status.Code {
-		case "", "BLOB_UPLOAD_INVALID", "SIZE_INVALID", "RANGE_INVALID": // the offset may be wrong
-			u.needsStatus = true
-			return nil
-		}
-	}
-	return err
-}
-
-// rehash verifies the store's copy of the blob, after the registry reported a digest mismatch.
-func (u *upload) rehash() error {
-	if u.blob.data != nil {
-		return nil // its digest was computed from these bytes
-	}
-	f, err := u.push.s.OpenBlob(u.blob.Digest)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	got, err := digest.SHA256.FromReader(f)
-	if err != nil {
-		return err
-	}
-	if got != u.blob.Digest {
-		return fmt.Errorf("the stored blob has digest %s: %w", got, manifest.ErrCorrupt)
-	}
-	return nil
 }
 
 // open opens an upload session, or mounts the blob from another repository, for which it returns [Mounted]. See
@@ -371,11 +271,6 @@ func (u *upload) put(ctx context.Context) (EventKind, error) {
 	return Done, nil
 }
 
-// errStatusRefused means that the registry does not report a session's offset. Distribution 2.8 refuses after a partial
-// chunk: the offset that it signed into the upload URL no longer matches the size of its file ("upload resumed at wrong
-// offset").
-var errStatusRefused = errors.New("the registry does not report the upload's offset")
-
 // status asks the registry for the session's offset with a GET of its location.
 func (u *upload) status(ctx context.Context) error {
 	resp, err := u.push.exchange(ctx, u.push.r, http.MethodGet, u.location, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
@@ -410,141 +305,4 @@ func (u *upload) shrink() {
 	if n := u.push.chunkSize.Load(); n/2 >= max(u.chunkMin, minChunk) {
 		u.push.chunkSize.CompareAndSwap(n, n/2)
 	}
-}
-
-// send sends n bytes of the blob from offset on. It follows redirects that keep the method (307, 308) and returns the
-// response with its body closed.
-func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n int64,
-	want ...int) (*http.Response, error) {
-	for hops := 0; ; hops++ {
-		redirect := func(status int) bool {
-			return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
-		}
-		accepted := append(want, http.StatusTemporaryRedirect, http.StatusPermanentRedirect)
-		resp, err := u.sendOnce(ctx, method, at, offset, n, accepted...)
-		if err != nil || !redirect(resp.StatusCode) {
-			return resp, err
-		}
-		next, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL)
-		switch {
-		case !ok:
-			// The Location is not quoted: it may hold a signature.
-			return nil, &redirectError{displayURL(at), "nowhere", "it has no usable Location"}
-		case hops == maxRedirects:
-			return nil, &redirectError{displayURL(at), displayURL(next), "too many of them"}
-		}
-		at = next
-	}
-}
-
-// sendOnce sends one request with n bytes of the blob. If n is positive, the request holds a send slot until all bytes
-// are sent.
-func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offset, n int64,
-	want ...int) (*http.Response, error) {
-	releaseSlot := func() {}
-	if n > 0 {
-		select {
-		case u.push.sendSlots <- struct{}{}:
-			releaseSlot = sync.OnceFunc(func() { <-u.push.sendSlots })
-			defer releaseSlot()
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	ctx, dog := startWatchdog(ctx, n, u.push.opts.Stall)
-	defer dog.stop()
-	req, err := u.push.r.request(ctx, method, at, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	if n > 0 {
-		var ended atomic.Bool // net/http may keep reading the body for a while after an early response
-		defer ended.Store(true)
-		sent, reported := offset, offset
-		b, err := openBody(u.push.s, u.blob, offset, n, func(k int64) {
-			if ended.Load() {
-				return
-			}
-			dog.moved(k)
-			if sent += k; sent-reported >= sendPiece || sent == offset+n {
-				reported = sent
-				u.emit(Moved, sent, nil)
-			}
-			if sent == offset+n {
-				releaseSlot()
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		req.Body, req.ContentLength = b, n
-		req.Header.Set("Content-Type", "application/octet-stream")
-		if method == http.MethodPatch || offset > 0 {
-			req.Header.Set("Content-Range", fmt.Sprintf("%d-%d", offset, offset+n-1))
-		}
-	}
-	resp, err := u.push.r.do(req)
-	if err != nil {
-		return nil, dog.cause(ctx, err)
-	}
-	return resp, dog.cause(ctx, finish(resp, want...))
-}
-
-// exchange makes a request without a body. It returns the response with its body closed.
-func (p *pusher) exchange(ctx context.Context, r *repository, method string, at *url.URL,
-	want ...int) (*http.Response, error) {
-	ctx, dog := startWatchdog(ctx, 0, p.opts.Stall)
-	defer dog.stop()
-	req, err := r.request(ctx, method, at, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	// A nil value is not sent, but tells net/http that the request is idempotent and may be repeated on a new connection.
-	req.Header["X-Idempotency-Key"] = nil
-	resp, err := r.do(req)
-	if err != nil {
-		return nil, dog.cause(ctx, err)
-	}
-	return resp, dog.cause(ctx, finish(resp, want...))
-}
-
-// finish is expect for responses whose body is not needed: it drains and closes the body.
-func finish(resp *http.Response, want ...int) error {
-	if err := expect(resp, want...); err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // so that the connection can be reused
-	resp.Body.Close()
-	return nil
-}
-
-// post opens an upload session, or asks for a mount if the query says so. r provides the token.
-func (p *pusher) post(ctx context.Context, r *repository, query url.Values) (*http.Response, error) {
-	at := p.r.url("blobs", "uploads", "")
-	at.RawQuery = query.Encode()
-	return p.exchange(ctx, r, http.MethodPost, at, http.StatusAccepted, http.StatusCreated)
-}
-
-// cancel deletes an upload session. Errors are ignored: registries expire abandoned sessions.
-func (p *pusher) cancel(ctx context.Context, at *url.URL) {
-	ctx, end := context.WithTimeout(ctx, 10*time.Second)
-	defer end()
-	_, _ = p.exchange(ctx, p.r, http.MethodDelete, at, http.StatusNoContent, http.StatusAccepted, http.StatusOK)
-}
-
-// headBlob reports whether the registry has a blob. A registry without HEAD for blobs (405) counts as not having it.
-func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
-	return retry(ctx, p.c, func() (bool, error) { return p.headOnce(ctx, b) })
-}
-
-func (p *pusher) headOnce(ctx context.Context, b blob) (bool, error) {
-	resp, err := p.exchange(ctx, p.r, http.MethodHead, p.r.url("blobs", string(b.Digest)), http.StatusOK)
-	var status *StatusError
-	switch {
-	case err == nil:
-		return resp.ContentLength <= 0 || resp.ContentLength == b.Size, nil
-	case errors.As(err, &status) && (status.Status == http.StatusNotFound || status.Status == http.StatusMethodNotAllowed):
-		return false, nil
-	}
-	return false, err
 }

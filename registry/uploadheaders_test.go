@@ -46,11 +46,11 @@ func TestUploadLocation(t *testing.T) {
 		{"https", "%", ""},
 		{"https", "", ""},
 	} {
-		h, err := newClient(t).bareHost("reg.example", tt.scheme)
+		h, err := authClient(t, connOptions{}).bareHost("reg.example", tt.scheme)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &repository{host: h}
+		r := &Repository{host: h}
 		from := &url.URL{Scheme: tt.scheme, Host: "reg.example", Path: "/v2/m/blobs/uploads/0", RawQuery: "state=1"}
 		got := ""
 		if u, ok := r.uploadLocation(http.Header{"Location": {tt.location}}, from); ok {

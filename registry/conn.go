@@ -1,0 +1,111 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+)
+
+// connOptions configure a [connClient]. The zero value suits most callers.
+type connOptions struct {
+	// Keychain finds credentials. nil: docker's config.json and credential helpers, then podman's.
+	Keychain authn.Keychain
+	// IdentityFile is the OpenSSH private key that identifies the user to Ollama's registries.
+	// Empty: $INGOT_SSH_KEY, then ~/.ollama/id_ed25519.
+	IdentityFile string
+	Mirrors      []Mirror // nil: those of $INGOT_MIRRORS, as parsed by ParseMirrors
+	// PlainHTTP disables TLS. Loopback addresses use plain HTTP by default, unless Insecure or CAFile is set.
+	PlainHTTP bool
+	// Insecure disables certificate verification for the hosts in names, but not for hosts that a registry names.
+	Insecure  bool
+	CAFile    string            // PEM file of certificate authorities to trust in addition to the system's
+	Attempts  int               // per exchange, without progress; 0: DefaultAttempts
+	UserAgent string            // empty: ingot
+	Transport http.RoundTripper // nil: the client's own, with the proxies of the environment
+
+	// Private reports whether the host of a name may be at an address that is not public; nil: any host may. It is for
+	// callers that act for others, such as a server. Mirrors may be at any address. With a Transport, only hosts that need
+	// no DNS lookup are checked.
+	Private func(host string) bool
+
+	// Warn receives each warning of a registry once. host is empty if it is about none. It may be nil, and may be called
+	// by several goroutines at a time.
+	Warn func(host string, err error)
+}
+
+// connClient sends requests to registries. It is safe for concurrent use.
+type connClient struct {
+	opts  connOptions
+	http  http.RoundTripper // Options.Transport; nil if net is set
+	net   *network
+	sleep func(context.Context, time.Duration) error
+
+	mu     sync.Mutex
+	hosts  map[string]*host
+	warned map[string]bool
+}
+
+// newConn returns a client. It fails only if Options.CAFile or INGOT_MIRRORS is invalid.
+func newConn(opts connOptions) (*connClient, error) {
+	if opts.Keychain == nil {
+		opts.Keychain = defaultKeychain
+	}
+	if opts.Attempts <= 0 {
+		opts.Attempts = DefaultAttempts
+	}
+	opts.UserAgent = cmp.Or(opts.UserAgent, "ingot")
+	if opts.Mirrors == nil {
+		mirrors, err := ParseMirrors(os.Getenv(MirrorsEnv))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", MirrorsEnv, err)
+		}
+		opts.Mirrors = mirrors
+	}
+	c := &connClient{opts: opts, http: opts.Transport, sleep: sleep, hosts: map[string]*host{}, warned: map[string]bool{}}
+	if c.http == nil {
+		t, err := newTransport(opts)
+		if err != nil {
+			return nil, err
+		}
+		c.net = newNetwork(t)
+	}
+	return c, nil
+}
+
+// warn passes a warning on, unless the same one was emitted before.
+func (c *connClient) warn(host, text string) {
+	text = clip(text)
+	c.mu.Lock()
+	key := host + "\n" + text
+	again := c.warned[key] || len(c.warned) >= maxWarnings
+	if !again {
+		c.warned[key] = true
+	}
+	c.mu.Unlock()
+	if !again && text != "" && c.opts.Warn != nil {
+		c.opts.Warn(host, errors.New(text))
+	}
+}
+
+// warnings passes on the warnings of a response's header, which have the form 299 - "text". See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#warnings.
+func (c *connClient) warnings(host string, header http.Header) {
+	for _, value := range header.Values("Warning") {
+		text, ok := strings.CutPrefix(value, `299 - "`)
+		text, closed := strings.CutSuffix(strings.TrimSpace(text), `"`)
+		if ok && closed {
+			c.warn(host, strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(text))
+		}
+	}
+}
+
+// maxWarnings limits the warnings that are passed on, so that a registry cannot flood the terminal.
+const maxWarnings = 20
