@@ -1,22 +1,27 @@
 package registry
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/ingotml/ingot/registry/remote"
+)
 
 // DefaultConcurrency is the default number of blobs transferred at a time.
 const DefaultConcurrency = 5
 
 // Options configure a [Client]. The zero value suits most callers.
 type Options struct {
-	Connection  connOptions // how registries are reached. Its Warn is called beside Events.
-	Concurrency int         // blobs at a time; 0: DefaultConcurrency
-	Events      func(Event) // receives progress and warnings, one event at a time; may be nil
+	Connection  remote.Options // how registries are reached. Its Warn is called beside Events.
+	Concurrency int            // blobs at a time; 0: DefaultConcurrency
+	Events      func(Event)    // receives progress and warnings, one event at a time; may be nil
 }
 
 // Client transfers images from and to registries. It is safe for concurrent use.
 type Client struct {
 	opts Options
-	conn *connClient
+	conn *remote.Client
 	tune tuning // how blobs are downloaded
+	rule func(host string) hostRule
 
 	events sync.Mutex
 }
@@ -26,7 +31,7 @@ func New(opts Options) (*Client, error) {
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = DefaultConcurrency
 	}
-	c := &Client{opts: opts, tune: defaultTuning}
+	c := &Client{opts: opts, tune: defaultTuning, rule: ruleOf}
 	warn := opts.Connection.Warn
 	opts.Connection.Warn = func(host string, err error) {
 		if warn != nil {
@@ -35,7 +40,7 @@ func New(opts Options) (*Client, error) {
 		c.emit(Event{Kind: Warned, Name: host, Err: err})
 	}
 	var err error
-	if c.conn, err = newConn(opts.Connection); err != nil {
+	if c.conn, err = remote.New(opts.Connection); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -6,6 +6,7 @@ import (
 	"mime"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -17,11 +18,11 @@ import (
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#referrers-tag-schema.
 func (c *Client) Referrers(ctx context.Context, name manifest.Name, subject digest.Digest,
 	artifactType string) ([]ocispec.Descriptor, error) {
-	r, err := c.conn.repository(name, pull)
+	r, err := c.conn.Repository(name, remote.Pull)
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.referrers(ctx, subject, artifactType)
+	list, err := r.Referrers(ctx, subject, artifactType)
 	if err != nil {
 		return nil, fmt.Errorf("list the referrers of %s in %s/%s: %w", subject, name.Host, name.Path, err)
 	}
@@ -29,12 +30,12 @@ func (c *Client) Referrers(ctx context.Context, name manifest.Name, subject dige
 }
 
 // Resolve fetches the manifest of a name from its registry. It is verified against the digest, if the name has one.
-func (c *Client) Resolve(ctx context.Context, name manifest.Name) (*Manifest, error) {
-	r, err := c.conn.repository(name, pull)
+func (c *Client) Resolve(ctx context.Context, name manifest.Name) (*remote.Manifest, error) {
+	r, err := c.conn.Repository(name, remote.Pull)
 	if err != nil {
 		return nil, err
 	}
-	m, err := r.getManifest(ctx, reference(name))
+	m, err := r.GetManifest(ctx, remote.Reference(name))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

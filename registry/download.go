@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/registry/remote"
 )
 
 // tuning holds the parameters of downloads.
@@ -38,12 +39,12 @@ type sizeError struct {
 
 func (e *sizeError) Error() string {
 	if e.got < 0 {
-		return fmt.Sprintf("the registry sent more than the %d bytes in the manifest: %v", e.want, ErrDigest)
+		return fmt.Sprintf("the registry sent more than the %d bytes in the manifest: %v", e.want, remote.ErrDigest)
 	}
-	return fmt.Sprintf("the registry has %d bytes, but the manifest says %d: %v", e.got, e.want, ErrDigest)
+	return fmt.Sprintf("the registry has %d bytes, but the manifest says %d: %v", e.got, e.want, remote.ErrDigest)
 }
 
-func (e *sizeError) Is(target error) bool { return target == ErrDigest }
+func (e *sizeError) Is(target error) bool { return target == remote.ErrDigest }
 
 // download is one blob being fetched.
 type download struct {
@@ -66,13 +67,13 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 			// Data of an earlier run may be at fault, so this is not counted as an attempt of the registry.
 		case errors.Is(err, manifest.ErrNoSpace):
 			return fmt.Errorf("%s: %w: free some space and pull again to resume", p.s.Root(), manifest.ErrNoSpace)
-		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, ErrDigest):
+		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, remote.ErrDigest):
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		case tries == 0:
 			tries++
 		case wrong != nil:
 			return fmt.Errorf("blob %s (%s, %d bytes): the registry sent content with digest %s twice: %w",
-				b.Digest, b.label, b.Size, wrong.Got, ErrDigest)
+				b.Digest, b.label, b.Size, wrong.Got, remote.ErrDigest)
 		default:
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		}
@@ -97,7 +98,7 @@ func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (ha
 	had = part.Have()
 	d := &download{p, b, part}
 	if err := d.fill(ctx, first); err != nil {
-		if errors.Is(err, ErrDigest) {
+		if errors.Is(err, remote.ErrDigest) {
 			part.Discard()
 		}
 		return had, err
@@ -151,9 +152,9 @@ func (d *download) fetchMissing(ctx context.Context, parts bool) error {
 func (d *download) emit(e Event) { d.pull.emit(d.blob, e) }
 
 // attempts returns a retry budget that reports each retry as an event.
-func (d *download) attempts() *attempts {
-	a := d.pull.src.attempts()
-	a.onRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
+func (d *download) attempts() *remote.Attempts {
+	a := d.pull.src.Attempts()
+	a.OnRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
 	return a
 }
 
@@ -177,7 +178,7 @@ func (d *download) fetchSequential(ctx context.Context) error {
 		before := d.partial.Have()
 		err := d.getRange(ctx, want, nil, d.partial.WriteAt)
 		if d.partial.Have() > before {
-			a.reset()
+			a.Reset()
 		}
 		if errors.Is(err, errNoRanges) && ranged {
 			ranged = false
@@ -186,7 +187,7 @@ func (d *download) fetchSequential(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		if err = a.backoff(ctx, err); err != nil {
+		if err = a.Backoff(ctx, err); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
 )
 
 // errNoRanges means that a server does not serve parts of this blob, or not the requested one.
@@ -51,7 +53,7 @@ func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 }
 
 func (d *download) requestRange(ctx context.Context, want ingest.Range, always bool) (*http.Response, error) {
-	req, err := d.pull.src.request(ctx, http.MethodGet, d.pull.src.url("blobs", string(d.blob.Digest)), nil)
+	req, err := d.pull.src.Request(ctx, http.MethodGet, d.pull.src.URL("blobs", string(d.blob.Digest)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,7 @@ func (d *download) requestRange(ctx context.Context, want ingest.Range, always b
 	if always || want.Len() < d.blob.Size {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", want.Start, want.End-1))
 	}
-	return d.pull.src.do(req)
+	return d.pull.src.Do(req)
 }
 
 // readResponse checks a response. It returns the body and the range of the blob that it holds.
@@ -81,7 +83,7 @@ func (d *download) readResponse(resp *http.Response, want ingest.Range,
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && ranged:
 		return nil, whole, errNoRanges
 	case resp.StatusCode != http.StatusOK:
-		return nil, whole, expect(resp, http.StatusOK)
+		return nil, whole, remote.Expect(resp, http.StatusOK)
 	case part != nil:
 		return nil, whole, errNoRanges
 	case resp.ContentLength == d.blob.Size || resp.ContentLength < 0 && !encoded:
@@ -95,12 +97,12 @@ func (d *download) readResponse(resp *http.Response, want ingest.Range,
 		}
 		z, err := gzip.NewReader(body)
 		if err != nil {
-			return nil, whole, fmt.Errorf("%w: %w", ErrInterrupted, err)
+			return nil, whole, fmt.Errorf("%w: %w", remote.ErrInterrupted, err)
 		}
 		return z, whole, nil
 	}
 	return nil, whole, fmt.Errorf("the registry sent an unrequested content encoding %q: %w",
-		clip(encoding), ErrUnsupported)
+		redact.Clip(encoding), remote.ErrUnsupported)
 }
 
 // contentRange parses a Content-Range header (RFC 9110, section 14.4). total is -1 if the header does not give it.
@@ -162,7 +164,7 @@ func (d *download) copyRange(watch *idleWatch, body io.Reader, sent ingest.Range
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return fmt.Errorf("%w after %d of %d bytes: %w", ErrInterrupted, at-sent.Start, sent.Len(), err)
+			return fmt.Errorf("%w after %d of %d bytes: %w", remote.ErrInterrupted, at-sent.Start, sent.Len(), err)
 		}
 	}
 	if end < sent.End {
@@ -211,7 +213,7 @@ func (w *idleWatch) cause(err error) error {
 	case w.parent.Err() != nil:
 		return context.Cause(w.parent)
 	case context.Cause(w.ctx) == errIdle:
-		return fmt.Errorf("%w: no data for %s", ErrInterrupted, w.wait)
+		return fmt.Errorf("%w: no data for %s", remote.ErrInterrupted, w.wait)
 	}
 	return err
 }

@@ -121,7 +121,7 @@ func (d *download) fetchRest(ctx context.Context, pt *part) error {
 		}
 		err := d.getRange(ctx, rest, pt, func(b []byte, offset int64) (int, error) { return pt.write(d.partial, b, offset) })
 		if pt.rest().Start > rest.Start {
-			a.reset()
+			a.Reset()
 		}
 		if err == nil {
 			continue
@@ -129,7 +129,7 @@ func (d *download) fetchRest(ctx context.Context, pt *part) error {
 		if errors.Is(err, errNoRanges) {
 			return err
 		}
-		if err = a.backoff(ctx, err); err != nil {
+		if err = a.Backoff(ctx, err); err != nil {
 			return err
 		}
 	}

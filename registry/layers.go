@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	blobformat "github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/registry/redact"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -69,7 +70,7 @@ func selectLayers(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err e
 	for _, l := range doc.Layers {
 		names := l.names()
 		if _, seen := labels[l.Digest]; !seen && len(names) > 0 {
-			labels[l.Digest] = clip(names[0])
+			labels[l.Digest] = redact.Clip(names[0])
 		}
 		take := !(opts.NoDraft && l.draft()) && (len(opts.Only) == 0 || matchAny(opts.Only, names))
 		matched = matched || take

@@ -15,6 +15,8 @@ import (
 	"github.com/ingotml/ingot/manifest/encoding"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -53,7 +55,7 @@ func (c *Client) Pull(ctx context.Context, s *store.Store, name manifest.Name,
 	}
 	for _, glob := range opts.Only {
 		if _, err := path.Match(glob, ""); err != nil {
-			return nil, fmt.Errorf("pattern %q: %w", clip(glob), err)
+			return nil, fmt.Errorf("pattern %q: %w", redact.Clip(glob), err)
 		}
 	}
 	release, err := s.Lock(ctx)
@@ -74,9 +76,9 @@ func (c *Client) FetchBlob(ctx context.Context, s *store.Store, name manifest.Na
 	if err != nil {
 		return err
 	}
-	if slices.Contains(strings.Split(manifestTypes, ", "), desc.MediaType) {
-		var m *Manifest
-		if m, err = p.src.getManifest(ctx, string(desc.Digest)); err == nil {
+	if slices.Contains(strings.Split(remote.ManifestTypes, ", "), desc.MediaType) {
+		var m *remote.Manifest
+		if m, err = p.src.GetManifest(ctx, string(desc.Digest)); err == nil {
 			_, _, err = s.PutBytes(ctx, m.Bytes)
 		}
 	} else {
@@ -92,7 +94,7 @@ func (c *Client) FetchBlob(ctx context.Context, s *store.Store, name manifest.Na
 type puller struct {
 	c            *Client
 	s            *store.Store
-	src          *Repository
+	src          *remote.Repository
 	tune         tuning
 	blobSlots    chan struct{} // limits how many blobs are in transfer
 	requestSlots chan struct{} // limits how many requests are in flight
@@ -103,7 +105,7 @@ type puller struct {
 }
 
 func (c *Client) newPuller(s *store.Store, name manifest.Name) (*puller, error) {
-	src, err := c.conn.repository(name, pull)
+	src, err := c.conn.Repository(name, remote.Pull)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +163,8 @@ func (p *puller) storeName(ctx context.Context, name manifest.Name, d digest.Dig
 
 // manifest returns the manifest of an image. If the name refers to an index, that is the one image in it that is a
 // model.
-func (p *puller) manifest(ctx context.Context, name manifest.Name) (*Manifest, error) {
-	m, err := p.manifestBy(ctx, name, reference(name))
+func (p *puller) manifest(ctx context.Context, name manifest.Name) (*remote.Manifest, error) {
+	m, err := p.manifestBy(ctx, name, remote.Reference(name))
 	if err != nil {
 		return nil, err
 	}
@@ -174,24 +176,24 @@ func (p *puller) manifest(ctx context.Context, name manifest.Name) (*Manifest, e
 }
 
 // manifestBy returns the manifest with a tag or digest, from the store if it is unchanged there.
-func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string) (*Manifest, error) {
+func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string) (*remote.Manifest, error) {
 	if m := p.fromStore(ctx, name, digest.Digest(ref)); m != nil {
 		return m, nil
 	}
 	_, err := p.s.ResolveRaw(ctx, manifest.Name{Host: name.Host, Path: name.Path, Tag: name.Tag})
 	known := err == nil && name.Digest == "" // the tag may still name the same manifest
 	if known {
-		if d, err := p.src.headManifest(ctx, ref); err == nil && d != "" {
+		if d, err := p.src.HeadManifest(ctx, ref); err == nil && d != "" {
 			if m := p.fromStore(ctx, name, d); m != nil {
 				return m, nil
 			}
 		}
 	}
-	return p.src.getManifest(ctx, ref)
+	return p.src.GetManifest(ctx, ref)
 }
 
 // fromStore returns a manifest of this host and path from the store, or nil.
-func (p *puller) fromStore(ctx context.Context, name manifest.Name, d digest.Digest) *Manifest {
+func (p *puller) fromStore(ctx context.Context, name manifest.Name, d digest.Digest) *remote.Manifest {
 	if d.Validate() != nil {
 		return nil
 	}
@@ -204,11 +206,11 @@ func (p *puller) fromStore(ctx context.Context, name manifest.Name, d digest.Dig
 	if err != nil {
 		return nil
 	}
-	return &Manifest{MediaType: mediaType, Digest: d, Bytes: e.Bytes}
+	return &remote.Manifest{MediaType: mediaType, Digest: d, Bytes: e.Bytes}
 }
 
 // images lists the images of an index. It returns nil for other manifests.
-func images(m *Manifest) ([]ocispec.Descriptor, error) {
+func images(m *remote.Manifest) ([]ocispec.Descriptor, error) {
 	if !manifest.IsIndex(m.MediaType) {
 		return nil, nil
 	}
@@ -227,7 +229,8 @@ func images(m *Manifest) ([]ocispec.Descriptor, error) {
 const maxImages = 16
 
 // fromIndex returns the one image of an index that is a model, or the only image.
-func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocispec.Descriptor) (*Manifest, error) {
+func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocispec.Descriptor) (*remote.Manifest,
+	error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("the index lists no images: %w", manifest.ErrUnknownManifest)
 	}
@@ -235,7 +238,7 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 		return nil, fmt.Errorf("the index lists %d images; name one by its digest, such as %s",
 			len(list), byDigest(name, list[0].Digest))
 	}
-	var models, others []*Manifest
+	var models, others []*remote.Manifest
 	var unknown error
 	for _, d := range list {
 		m, err := p.manifestBy(ctx, name, string(d.Digest))
@@ -274,13 +277,13 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 
 // checkIndexEntry compares size and media type of a manifest with its descriptor in an index. The digest is already
 // verified.
-func checkIndexEntry(d ocispec.Descriptor, m *Manifest) error {
+func checkIndexEntry(d ocispec.Descriptor, m *remote.Manifest) error {
 	switch {
 	case d.Size != int64(len(m.Bytes)):
 		return fmt.Errorf("manifest %s: %w", d.Digest, &sizeError{want: d.Size, got: int64(len(m.Bytes))})
 	case d.MediaType != m.MediaType:
 		return fmt.Errorf("manifest %s has media type %s, but its index says %q: %w",
-			d.Digest, m.MediaType, clip(d.MediaType), manifest.ErrInvalidManifest)
+			d.Digest, m.MediaType, redact.Clip(d.MediaType), manifest.ErrInvalidManifest)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -83,20 +84,20 @@ func (c *Client) push(ctx context.Context, s *store.Store, src, dst manifest.Nam
 
 // inFormat returns the manifest to push, and its config if the store does not have it.
 func inFormat(ctx context.Context, s *store.Store, src manifest.Name,
-	format string) (m Manifest, config []byte, err error) {
+	format string) (m remote.Manifest, config []byte, err error) {
 	if format == "" {
 		raw, err := s.ResolveRaw(ctx, src)
 		if err != nil {
 			return m, nil, err
 		}
-		return Manifest{raw.Descriptor.MediaType, raw.Descriptor.Digest, raw.Bytes}, nil, nil
+		return remote.Manifest{MediaType: raw.Descriptor.MediaType, Digest: raw.Descriptor.Digest, Bytes: raw.Bytes}, nil, nil
 	}
 	e, err := s.Resolve(ctx, src)
 	if err != nil {
 		return m, nil, err
 	}
 	mediaType, b, config, err := s.Encode(ctx, e, format)
-	return Manifest{mediaType, digest.FromBytes(b), b}, config, err
+	return remote.Manifest{MediaType: mediaType, Digest: digest.FromBytes(b), Bytes: b}, config, err
 }
 
 // newPusher prepares a push. It holds the store's lock until release, so that collection removes nothing that is being
@@ -105,11 +106,12 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 	opts PushOptions) (p *pusher, release func(), err error) {
 	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
 	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
-	r, err := c.conn.repository(dst, push)
+	r, err := c.conn.Repository(dst, remote.Push)
 	if err != nil {
 		return nil, nil, err
 	}
-	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, sendSlots: make(chan struct{}, c.opts.Concurrency)}
+	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, rule: c.rule(dst.Host), sendSlots: make(chan struct{},
+		c.opts.Concurrency)}
 	p.chunkSize.Store(opts.ChunkSize)
 	release, err = s.Lock(ctx)
 	switch {
@@ -128,14 +130,15 @@ type pusher struct {
 	c     *Client
 	s     *store.Store
 	dst   manifest.Name
-	r     *Repository
+	r     *remote.Repository
 	opts  PushOptions
+	rule  hostRule    // how the registry deviates from the specification
 	notes uploadNotes // nil if the store is read-only
 
-	mounter   *Repository // r with a token that may also pull from the mount sources; nil if there are none
-	noChunks  atomic.Bool // the registry accepts only monolithic uploads
-	noMount   atomic.Bool // the registry rejects mounts without a source repository
-	noFrom    atomic.Bool // the credentials do not cover the mount sources
+	mounter   *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
+	noChunks  atomic.Bool        // the registry accepts only monolithic uploads
+	noMount   atomic.Bool        // the registry rejects mounts without a source repository
+	noFrom    atomic.Bool        // the credentials do not cover the mount sources
 	chunkSize atomic.Int64
 	sendSlots chan struct{} // limits how many requests send bytes at a time
 }
@@ -149,13 +152,13 @@ type blob struct {
 }
 
 // run pushes a manifest and everything that it references. config is nil if the store has it.
-func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.Digest, error) {
+func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (digest.Digest, error) {
 	ref := p.dst.Tag
 	if ref == "" {
 		ref = string(p.dst.Digest)
 	}
 	if p.dst.Digest != "" && p.dst.Digest != root.Digest {
-		return "", fmt.Errorf("the model has digest %s, not the digest in the name: %w", root.Digest, ErrDigest)
+		return "", fmt.Errorf("the model has digest %s, not the digest in the name: %w", root.Digest, remote.ErrDigest)
 	}
 	docs, err := p.gather(nil, root, 0)
 	if err != nil {
@@ -180,14 +183,14 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 			all[i].data = config
 		}
 	}
-	tagged, err := p.r.headManifest(ctx, ref)
+	tagged, err := p.r.HeadManifest(ctx, ref)
 	if err != nil {
 		return "", err
 	}
 	p.c.emit(Event{Kind: Plan, Total: total}) // only after the first response: a refused push has no plan
 	known := tagged == root.Digest
 	if !known && ref != string(root.Digest) { // the manifest may have another tag
-		d, err := p.r.headManifest(ctx, string(root.Digest))
+		d, err := p.r.HeadManifest(ctx, string(root.Digest))
 		known = err == nil && d == root.Digest
 	}
 	send := all
@@ -209,7 +212,7 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 		}
 		// The registry may have collected a blob since it was checked, or its copy of the manifest lacks blobs: push all of
 		// them once.
-		var status *StatusError
+		var status *remote.StatusError
 		if again || !errors.As(err, &status) || status.Code != "MANIFEST_BLOB_UNKNOWN" && status.Code != "BLOB_UNKNOWN" {
 			return "", err
 		}
@@ -277,7 +280,7 @@ func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
 		}
 	}
 	if len(from) > 0 {
-		p.mounter, _ = p.c.conn.repository(p.dst, push, from...)
+		p.mounter, _ = p.c.conn.Repository(p.dst, remote.Push, from...)
 	}
 }
 
@@ -300,7 +303,7 @@ func (p *pusher) heldBy(ctx context.Context, h store.Home) []ocispec.Descriptor 
 
 // sendManifests pushes the manifests by digest, and the root under ref last. If there are referrers, the root goes by
 // digest before them and gets its tag after them, so that a client that sees the tag also finds the signatures.
-func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []attachment, ref string,
+func (p *pusher) sendManifests(ctx context.Context, docs []remote.Manifest, attached []attachment, ref string,
 	tagged digest.Digest) error {
 	root := docs[len(docs)-1]
 	if tagged == root.Digest {
@@ -320,9 +323,9 @@ func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []
 	return p.sendManifest(ctx, ref, root)
 }
 
-func (p *pusher) sendManifest(ctx context.Context, ref string, m Manifest) error {
-	_, err := p.r.putManifest(ctx, ref, m)
-	var status *StatusError
+func (p *pusher) sendManifest(ctx context.Context, ref string, m remote.Manifest) error {
+	_, err := p.r.PutManifest(ctx, ref, m)
+	var status *remote.StatusError
 	switch {
 	case errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge:
 		return fmt.Errorf("the registry rejects a manifest of %d bytes: %w", len(m.Bytes), err)

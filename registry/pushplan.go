@@ -9,6 +9,8 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -17,7 +19,7 @@ import (
 const maxDepth = 4
 
 // gather appends a manifest to docs, after the stored manifests that it lists.
-func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, error) {
+func (p *pusher) gather(docs []remote.Manifest, m remote.Manifest, depth int) ([]remote.Manifest, error) {
 	if depth > maxDepth || len(docs) > limits.IndexManifests {
 		return nil, fmt.Errorf("manifest %s: its indexes nest too deeply or list too many manifests: %w",
 			m.Digest, manifest.ErrTooLarge)
@@ -31,7 +33,7 @@ func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, err
 		return nil, fmt.Errorf("manifest %s: %v: %w", m.Digest, err, manifest.ErrInvalidManifest)
 	}
 	for _, child := range index.Manifests {
-		if slices.ContainsFunc(docs, func(m Manifest) bool { return m.Digest == child.Digest }) {
+		if slices.ContainsFunc(docs, func(m remote.Manifest) bool { return m.Digest == child.Digest }) {
 			continue
 		}
 		if child.Digest.Algorithm() != digest.SHA256 {
@@ -44,7 +46,8 @@ func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, err
 		if err != nil {
 			return nil, err
 		}
-		if docs, err = p.gather(docs, Manifest{child.MediaType, child.Digest, b}, depth+1); err != nil {
+		if docs, err = p.gather(docs, remote.Manifest{MediaType: child.MediaType, Digest: child.Digest, Bytes: b},
+			depth+1); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +56,7 @@ func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, err
 
 // blobsOf lists the blobs that manifests reference, each digest once. The largest comes first, so that no large blob is
 // left to run alone at the end.
-func blobsOf(docs []Manifest) ([]blob, error) {
+func blobsOf(docs []remote.Manifest) ([]blob, error) {
 	var list []blob
 	seen := map[digest.Digest]bool{}
 	for _, m := range docs {
@@ -76,7 +79,7 @@ func blobsOf(docs []Manifest) ([]blob, error) {
 func layerName(d ocispec.Descriptor) string {
 	for _, key := range []string{"org.cncf.model.filepath", ocispec.AnnotationTitle} {
 		if name := d.Annotations[key]; name != "" {
-			return clip(name)
+			return redact.Clip(name)
 		}
 	}
 	return ""

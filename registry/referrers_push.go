@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -50,11 +51,11 @@ func (c *Client) pushReferrers(ctx context.Context, s *store.Store, dst manifest
 type attachment struct {
 	ocispec.Descriptor
 	subject digest.Digest
-	doc     Manifest
+	doc     remote.Manifest
 }
 
-func manifestsOf(list []attachment) []Manifest {
-	docs := make([]Manifest, len(list))
+func manifestsOf(list []attachment) []remote.Manifest {
+	docs := make([]remote.Manifest, len(list))
 	for i, a := range list {
 		docs[i] = a.doc
 	}
@@ -85,7 +86,7 @@ func (p *pusher) attached(ctx context.Context, subject digest.Digest) ([]attachm
 				if err != nil {
 					return nil, err
 				}
-				all = append(all, attachment{d, s, Manifest{MediaType: d.MediaType, Digest: d.Digest, Bytes: b}})
+				all = append(all, attachment{d, s, remote.Manifest{MediaType: d.MediaType, Digest: d.Digest, Bytes: b}})
 				next = append(next, d.Digest)
 			}
 		}
@@ -99,7 +100,7 @@ func (p *pusher) sendAttached(ctx context.Context, list []attachment) error {
 	unlisted := map[digest.Digest][]ocispec.Descriptor{}
 	var subjects []digest.Digest
 	for _, a := range list {
-		listed, err := p.r.putManifest(ctx, string(a.Digest), a.doc)
+		listed, err := p.r.PutManifest(ctx, string(a.Digest), a.doc)
 		if err != nil {
 			return fmt.Errorf("referrer %s of %s: %w", a.Digest, a.subject, err)
 		}
@@ -111,7 +112,7 @@ func (p *pusher) sendAttached(ctx context.Context, list []attachment) error {
 		}
 	}
 	for _, s := range subjects {
-		if err := p.r.tagReferrers(ctx, s, unlisted[s]); err != nil {
+		if err := p.r.TagReferrers(ctx, s, unlisted[s]); err != nil {
 			return err
 		}
 	}
@@ -138,18 +139,19 @@ func (c *Client) pushReferrer(ctx context.Context, dst manifest.Name, mediaType 
 	if err := json.Unmarshal(m, &doc); err != nil || doc.Subject == nil {
 		return "", fmt.Errorf("manifest without a subject: %w", manifest.ErrInvalidManifest)
 	}
-	r, err := c.conn.repository(dst, push)
+	r, err := c.conn.Repository(dst, remote.Push)
 	if err != nil {
 		return "", err
 	}
 	for _, b := range blobs {
-		if err := r.putBytes(ctx, b); err != nil {
+		if err := r.PutBytes(ctx, b); err != nil {
 			return "", err
 		}
 	}
-	listed, err := r.putManifest(ctx, string(desc.Digest), Manifest{MediaType: mediaType, Digest: desc.Digest, Bytes: m})
+	listed, err := r.PutManifest(ctx, string(desc.Digest), remote.Manifest{MediaType: mediaType, Digest: desc.Digest,
+		Bytes: m})
 	if err == nil && !listed {
-		err = r.tagReferrers(ctx, doc.Subject.Digest, []ocispec.Descriptor{desc})
+		err = r.TagReferrers(ctx, doc.Subject.Digest, []ocispec.Descriptor{desc})
 	}
 	return desc.Digest, err
 }

@@ -52,7 +52,7 @@ type sessionRecord struct {
 }
 
 func (p *pusher) sessionKey(d digest.Digest) digest.Digest {
-	return digest.FromString(p.dst.Host + "\n" + p.r.path + "\n" + string(d))
+	return digest.FromString(p.dst.Host + "\n" + p.r.Path + "\n" + string(d))
 }
 
 // session opens the record of a blob's upload. It returns nil if another push of the same blob holds it, or if the
@@ -68,8 +68,9 @@ func (p *pusher) session(d digest.Digest) *session {
 	return &session{note}
 }
 
-// load returns the location and record of an earlier run with the registry of this origin, or a nil location if there is nothing usable. A session that
-// was opened with another scheme or at another address is not resumed: its location may be one without TLS.
+// load returns the location and record of an earlier run with the registry of this origin, or a nil location if there
+// is nothing usable. A session that was opened with another scheme or at another address is not resumed: its
+// location may be one without TLS.
 func (s *session) load(origin string) (at *url.URL, n sessionRecord) {
 	if s == nil {
 		return nil, n

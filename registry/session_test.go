@@ -7,19 +7,20 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	rt "github.com/ingotml/ingot/registry/registrytest"
 	"github.com/opencontainers/go-digest"
 )
 
 // TestSessionScheme: a push with TLS does not resume a session that was opened without TLS.
 func TestSessionScheme(t *testing.T) {
-	plain, secure := newPeer(t), newUnstartedPeer(t)
-	secure.server.Config.ErrorLog = quiet()
-	secure.server.StartTLS()
+	plain, secure := rt.New(t), rt.NewUnstarted(t)
+	secure.Server.Config.ErrorLog = rt.Quiet()
+	secure.Server.StartTLS()
 	var names sync.Map
-	names.Store("registry.example:80", plain.host())
-	names.Store("registry.example:443", secure.host())
-	s := newStore(t)
-	name, want := putModel(t, s, "model", 5000)
+	names.Store("registry.example:80", plain.Host())
+	names.Store("registry.example:443", secure.Host())
+	s := rt.NewStore(t)
+	name, want := rt.PutModel(t, s, "model", 5000)
 	dst, err := manifest.ParseName("registry.example/team/m:v1")
 	if err != nil {
 		t.Fatal(err)
@@ -30,22 +31,22 @@ func TestSessionScheme(t *testing.T) {
 		_, err := c.Push(t.Context(), s, name, dst, PushOptions{ChunkSize: 1000})
 		return err
 	}
-	plain.on("PATCH", uploadRoute, refuseWith(403, "DENIED")).after(2)
+	plain.On("PATCH", rt.UploadRoute, rt.RefuseWith(403, "DENIED")).After(2)
 	if err := push(func(o *Options) { o.Connection.PlainHTTP = true }); err == nil {
 		t.Fatal("the push without TLS succeeded")
 	}
-	before := len(plain.log())
+	before := len(plain.Log())
 	if err := push(func(o *Options) { o.Connection.Insecure = true }); err != nil {
 		t.Fatal(err)
 	}
-	secure.check("team/m", "v1", want)
-	if log := plain.log(); len(log) > before {
+	secure.Check("team/m", "v1", want)
+	if log := plain.Log(); len(log) > before {
 		t.Errorf("requests without TLS: %q", log[before:])
 	}
 }
 
 func TestSessionRecords(t *testing.T) {
-	s := newStore(t)
+	s := rt.NewStore(t)
 	d := digest.FromString("blob")
 	repo := func(scheme, addr string) string { return scheme + "://" + addr }
 	for _, tt := range []struct {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -46,7 +48,7 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 	if !u.small() {
 		u.session = p.session(b.Digest)
 		defer u.session.close()
-		if at, note := u.session.load(u.push.r.origin()); at != nil && note.Digest == b.Digest && note.Size == b.Size {
+		if at, note := u.session.load(u.push.r.Origin()); at != nil && note.Digest == b.Digest && note.Size == b.Size {
 			u.location, u.chunkMin, u.needsStatus = at, note.ChunkMin, true
 		}
 	}
@@ -73,11 +75,11 @@ func (u *upload) small() bool {
 }
 
 // monolithic reports whether blobs must be uploaded in a single PUT.
-func (u *upload) monolithic() bool { return u.push.r.monolithic() || u.push.noChunks.Load() }
+func (u *upload) monolithic() bool { return u.push.rule.monolithic || u.push.noChunks.Load() }
 
 // run takes steps until the registry has the blob. It returns how: [Done] or [Mounted].
 func (u *upload) run(ctx context.Context) (EventKind, error) {
-	a := u.push.r.attempts()
+	a := u.push.r.Attempts()
 	if !u.needsStatus { // a resumed upload emits Begin once the offset is known
 		u.emit(Begin, 0, nil)
 	}
@@ -91,7 +93,7 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 		}
 		if u.offset > u.maxOffset {
 			u.maxOffset, u.repairs = u.offset, 0
-			a.reset()
+			a.Reset()
 		}
 		if err == nil {
 			continue
@@ -106,10 +108,10 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 			}
 			continue
 		}
-		if a.remain(final) {
+		if a.Remain(final) {
 			u.emit(Retry, u.offset, final)
 		}
-		if err := a.backoff(ctx, final); err != nil {
+		if err := a.Backoff(ctx, final); err != nil {
 			return "", err
 		}
 	}
@@ -144,12 +146,12 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 		for len(u.blob.from) > 0 && !u.push.noFrom.Load() {
 			from := u.blob.from[0]
 			resp, err := u.push.post(ctx, u.push.mounter, url.Values{"mount": {string(u.blob.Digest)}, "from": {from}})
-			if err != nil && temporary(err) {
+			if err != nil && remote.Temporary(err) {
 				return "", err
 			}
 			u.blob.from = u.blob.from[1:]
 			switch {
-			case errors.Is(err, ErrUnauthorized): // no permission to pull from the source repositories
+			case errors.Is(err, remote.ErrUnauthorized): // no permission to pull from the source repositories
 				u.push.noFrom.Store(true)
 			case err != nil:
 			case resp.StatusCode == http.StatusCreated:
@@ -158,7 +160,7 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 			case u.location == nil:
 				_ = u.opened(resp)
 			default: // a failed mount opens a session too: keep the first
-				if at, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL); ok {
+				if at, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL); ok {
 					u.push.cancel(ctx, at)
 				}
 			}
@@ -174,8 +176,8 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 		query.Set("mount", string(u.blob.Digest))
 	}
 	resp, err := u.push.post(ctx, u.push.r, query)
-	var status *StatusError
-	if len(query) > 0 && errors.As(err, &status) && !temporary(err) && status.Status != http.StatusUnauthorized {
+	var status *remote.StatusError
+	if len(query) > 0 && errors.As(err, &status) && !remote.Temporary(err) && status.Status != http.StatusUnauthorized {
 		u.push.noMount.Store(true)
 		resp, err = u.push.post(ctx, u.push.r, nil)
 	}
@@ -190,9 +192,9 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 
 // opened records the session that a POST opened.
 func (u *upload) opened(resp *http.Response) error {
-	at, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL)
+	at, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL)
 	if !ok {
-		return fmt.Errorf("POST %s: the response has no usable Location", displayURL(resp.Request.URL))
+		return fmt.Errorf("POST %s: the response has no usable Location", redact.DisplayURL(resp.Request.URL))
 	}
 	u.location, u.offset, u.chunkMin = at, 0, chunkMinLength(resp.Header)
 	u.save()
@@ -209,8 +211,9 @@ func (u *upload) abandon(ctx context.Context) {
 
 // save updates the session record.
 func (u *upload) save() {
-	u.session.save(u.location, sessionRecord{Registry: u.push.r.origin(), Repository: u.push.dst.Host + "/" + u.push.r.path,
-		Digest: u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.chunkMin})
+	u.session.save(u.location, sessionRecord{Registry: u.push.r.Origin(),
+		Repository: u.push.dst.Host + "/" + u.push.r.Path,
+		Digest:     u.blob.Digest, Size: u.blob.Size, Offset: u.offset, ChunkMin: u.chunkMin})
 }
 
 // patch sends the next chunk. See
@@ -224,7 +227,7 @@ func (u *upload) patch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if at, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
+	if at, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
 		u.location = at
 	} else if resp.StatusCode == http.StatusCreated {
 		u.needsHead = true // without a session to continue, the blob may be complete
@@ -235,10 +238,10 @@ func (u *upload) patch(ctx context.Context) error {
 		has = before + n
 	case has > before+n:
 		u.reset()
-		return fmt.Errorf("%w: the registry reports %d bytes, but only %d were sent", ErrInterrupted, has, before+n)
+		return fmt.Errorf("%w: the registry reports %d bytes, but only %d were sent", remote.ErrInterrupted, has, before+n)
 	case has <= before:
 		u.offset, u.interrupted = has, true
-		return fmt.Errorf("%w: the registry kept nothing of a chunk of %d bytes", ErrInterrupted, n)
+		return fmt.Errorf("%w: the registry kept nothing of a chunk of %d bytes", remote.ErrInterrupted, n)
 	}
 	u.offset = has
 	u.save()
@@ -262,27 +265,28 @@ func (u *upload) put(ctx context.Context) (EventKind, error) {
 	}
 	got := digest.Digest(resp.Header.Get("Docker-Content-Digest"))
 	if got.Validate() == nil && got.Algorithm() == digest.SHA256 && got != u.blob.Digest {
-		return "", fmt.Errorf("the registry stored the blob as %s: %w", got, ErrDigest)
+		return "", fmt.Errorf("the registry stored the blob as %s: %w", got, remote.ErrDigest)
 	}
 	if resp.StatusCode == http.StatusAccepted {
 		u.needsHead = true
-		return "", fmt.Errorf("%w: the registry accepted the blob but has not committed it", ErrInterrupted)
+		return "", fmt.Errorf("%w: the registry accepted the blob but has not committed it", remote.ErrInterrupted)
 	}
 	return Done, nil
 }
 
 // status asks the registry for the session's offset with a GET of its location.
 func (u *upload) status(ctx context.Context) error {
-	resp, err := u.push.exchange(ctx, u.push.r, http.MethodGet, u.location, http.StatusNoContent, http.StatusOK, http.StatusAccepted)
+	resp, err := u.push.exchange(ctx, u.push.r, http.MethodGet, u.location, http.StatusNoContent, http.StatusOK,
+		http.StatusAccepted)
 	if err != nil {
-		var status *StatusError
-		if temporary(err) || errors.As(err, &status) && status.Status == http.StatusUnauthorized {
+		var status *remote.StatusError
+		if remote.Temporary(err) || errors.As(err, &status) && status.Status == http.StatusUnauthorized {
 			return err
 		}
 		return fmt.Errorf("%w: %w", errStatusRefused, err)
 	}
 	before := u.offset
-	if at, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
+	if at, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL); ok && !isBlob(at) {
 		u.location = at
 	}
 	u.offset, _ = rangeEnd(resp.Header)

@@ -7,16 +7,17 @@ import (
 	"net/url"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 )
 
 // repair decides how to continue after a failed exchange. If it returns nil, the next step runs immediately. Otherwise
 // it returns the error to report, and the caller's backoff decides whether to try again.
 func (u *upload) repair(err error) error {
-	var status *StatusError
-	answered := errors.As(err, &status) && !errors.Is(err, ErrInterrupted)
+	var status *remote.StatusError
+	answered := errors.As(err, &status) && !errors.Is(err, remote.ErrInterrupted)
 	switch {
-	case !answered || temporary(err):
+	case !answered || remote.Temporary(err):
 		// After a delay, ask for the offset. A monolithic upload starts over.
 		if u.location != nil {
 			u.needsStatus = true
@@ -35,7 +36,7 @@ func (u *upload) repair(err error) error {
 		// The chunk does not start at the registry's offset, which the response should hold.
 		u.needsStatus = true
 		from, _ := url.Parse(status.URL)
-		if at, ok := u.push.r.uploadLocation(status.Header, from); ok {
+		if at, ok := u.push.r.UploadLocation(status.Header, from); ok {
 			if n, ok := rangeEnd(status.Header); ok && n <= u.blob.Size {
 				u.location, u.offset, u.needsStatus = at, n, false
 			}
@@ -65,7 +66,7 @@ func (u *upload) repair(err error) error {
 		}
 		if u.restarted {
 			return fmt.Errorf("%w: the registry computed another digest twice, but the stored blob is intact: %w",
-				ErrDigest, err)
+				remote.ErrDigest, err)
 		}
 		u.restarted = true
 		u.reset()

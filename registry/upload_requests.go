@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
 )
 
 // send sends n bytes of the blob from offset on. It follows redirects that keep the method (307, 308) and returns the
@@ -25,13 +27,13 @@ func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n
 		if err != nil || !redirect(resp.StatusCode) {
 			return resp, err
 		}
-		next, ok := u.push.r.uploadLocation(resp.Header, resp.Request.URL)
+		next, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL)
 		switch {
 		case !ok:
 			// The Location is not quoted: it may hold a signature.
-			return nil, &redirectError{displayURL(at), "nowhere", "it has no usable Location"}
-		case hops == maxRedirects:
-			return nil, &redirectError{displayURL(at), displayURL(next), "too many of them"}
+			return nil, remote.RedirectRefused(redact.DisplayURL(at), "nowhere", "it has no usable Location")
+		case hops == remote.MaxRedirects:
+			return nil, remote.RedirectRefused(redact.DisplayURL(at), redact.DisplayURL(next), "too many of them")
 		}
 		at = next
 	}
@@ -53,7 +55,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 	}
 	ctx, dog := startWatchdog(ctx, n, u.push.opts.Stall)
 	defer dog.stop()
-	req, err := u.push.r.request(ctx, method, at, http.NoBody)
+	req, err := u.push.r.Request(ctx, method, at, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +85,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 			req.Header.Set("Content-Range", fmt.Sprintf("%d-%d", offset, offset+n-1))
 		}
 	}
-	resp, err := u.push.r.do(req)
+	resp, err := u.push.r.Do(req)
 	if err != nil {
 		return nil, dog.cause(ctx, err)
 	}
@@ -91,17 +93,17 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 }
 
 // exchange makes a request without a body. It returns the response with its body closed.
-func (p *pusher) exchange(ctx context.Context, r *Repository, method string, at *url.URL,
+func (p *pusher) exchange(ctx context.Context, r *remote.Repository, method string, at *url.URL,
 	want ...int) (*http.Response, error) {
 	ctx, dog := startWatchdog(ctx, 0, p.opts.Stall)
 	defer dog.stop()
-	req, err := r.request(ctx, method, at, http.NoBody)
+	req, err := r.Request(ctx, method, at, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	// A nil value is not sent, but tells net/http that the request is idempotent and may be repeated on a new connection.
 	req.Header["X-Idempotency-Key"] = nil
-	resp, err := r.do(req)
+	resp, err := r.Do(req)
 	if err != nil {
 		return nil, dog.cause(ctx, err)
 	}
@@ -110,17 +112,16 @@ func (p *pusher) exchange(ctx context.Context, r *Repository, method string, at 
 
 // finish is expect for responses whose body is not needed: it drains and closes the body.
 func finish(resp *http.Response, want ...int) error {
-	if err := expect(resp, want...); err != nil {
+	if err := remote.Expect(resp, want...); err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody)) // so that the connection can be reused
-	resp.Body.Close()
+	remote.Drain(resp)
 	return nil
 }
 
 // post opens an upload session, or asks for a mount if the query says so. r provides the token.
-func (p *pusher) post(ctx context.Context, r *Repository, query url.Values) (*http.Response, error) {
-	at := p.r.url("blobs", "uploads", "")
+func (p *pusher) post(ctx context.Context, r *remote.Repository, query url.Values) (*http.Response, error) {
+	at := p.r.URL("blobs", "uploads", "")
 	at.RawQuery = query.Encode()
 	return p.exchange(ctx, r, http.MethodPost, at, http.StatusAccepted, http.StatusCreated)
 }
@@ -134,12 +135,12 @@ func (p *pusher) cancel(ctx context.Context, at *url.URL) {
 
 // headBlob reports whether the registry has a blob. A registry without HEAD for blobs (405) counts as not having it.
 func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
-	return retry(ctx, p.r.attempts(), func() (bool, error) { return p.headOnce(ctx, b) })
+	return remote.Retry(ctx, p.r.Attempts(), func() (bool, error) { return p.headOnce(ctx, b) })
 }
 
 func (p *pusher) headOnce(ctx context.Context, b blob) (bool, error) {
-	resp, err := p.exchange(ctx, p.r, http.MethodHead, p.r.url("blobs", string(b.Digest)), http.StatusOK)
-	var status *StatusError
+	resp, err := p.exchange(ctx, p.r, http.MethodHead, p.r.URL("blobs", string(b.Digest)), http.StatusOK)
+	var status *remote.StatusError
 	switch {
 	case err == nil:
 		return resp.ContentLength <= 0 || resp.ContentLength == b.Size, nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/ingotml/ingot/registry/remote"
 )
 
 // responseStallFactor multiplies the stall timeout while waiting for a response: the registry may have to hash a whole
@@ -52,7 +54,7 @@ func (w *watchdog) stop() {
 func (w *watchdog) cause(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
 		return fmt.Errorf("%w: the registry stalled (timeouts: %v for a byte, %v for a response)",
-			ErrInterrupted, w.stall, w.stall*responseStallFactor)
+			remote.ErrInterrupted, w.stall, w.stall*responseStallFactor)
 	}
 	return err
 }
