@@ -72,7 +72,7 @@ test-interop: engine
 # killed at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of
 # them canceled. SHORT=1 is 15 seconds of the first and a tenth of the last.
 soak: engine
-	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed|TestServeMemory)' ./manifest/... $(if $(SHORT),,./registry ./cmd)
+	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed|TestServeMemory)' ./manifest/... $(if $(SHORT),,./registry/... ./cmd)
 	INGOT_SOAK_REQUESTS=$(if $(SHORT),1000,10000) INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
 
 # Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.
@@ -150,7 +150,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./safetensors ./arch ./convert/recipe ./convert/sources ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/sigstore ./server
+PARSERS = ./safetensors ./arch ./convert/recipe ./convert/sources ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/sigstore ./server
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)
 

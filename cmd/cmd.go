@@ -19,7 +19,7 @@ import (
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/spf13/cobra"
 )
@@ -95,15 +95,15 @@ var remedies = []struct {
 	{manifest.ErrBlobMissing, "create the model again, or try `ingot fsck --repair`"},
 	{identity.ErrUnproven, "nothing was sent; restart the server if it is older than this program, " +
 		"or name it with --host to trust it"},
-	{registry.ErrNotFound, "check the name and its tag"},
-	{registry.ErrCertificate, "trust your own authority with --ca-file FILE, or any certificate with --insecure"},
-	{registry.ErrPlainHTTP, "connect without TLS with --plain-http"},
-	{registry.ErrTLS, "leave out --plain-http; for a registry on this machine use TLS with --insecure or --ca-file FILE"},
+	{remote.ErrNotFound, "check the name and its tag"},
+	{remote.ErrCertificate, "trust your own authority with --ca-file FILE, or any certificate with --insecure"},
+	{remote.ErrPlainHTTP, "connect without TLS with --plain-http"},
+	{remote.ErrTLS, "leave out --plain-http; for a registry on this machine use TLS with --insecure or --ca-file FILE"},
 }
 
 func remedy(err error) string {
-	var auth *registry.AuthError
-	var status *registry.StatusError
+	var auth *remote.AuthError
+	var status *remote.StatusError
 	var absent *store.AbsentError
 	switch {
 	case errors.As(err, &auth) && auth.Key == "":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -35,7 +36,14 @@ is no flag for it, since other users can see command lines. Some registries requ
 			if err != nil {
 				return err
 			}
-			client, err := a.client(&flags, nil)
+			connection, err := flags.connection()
+			if err != nil {
+				return err
+			}
+			connection.Warn = func(host string, err error) {
+				a.note("%s", warning(registry.Event{Kind: registry.Warned, Name: host, Err: err}))
+			}
+			client, err := remote.New(connection)
 			if err != nil {
 				return err
 			}
@@ -148,7 +156,7 @@ names. Docker shares them, so it is logged out too.`,
 			if err != nil {
 				return err
 			}
-			found, err := registry.Logout(host)
+			found, err := remote.Logout(host)
 			switch {
 			case err != nil:
 				return err

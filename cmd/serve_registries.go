@@ -4,7 +4,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/address"
 	"github.com/spf13/cobra"
 )
 
@@ -27,11 +27,11 @@ func (f *registryFlags) add(c *cobra.Command) {
 		"private `host` to allow (default $"+envPrivateRegistries+")")
 }
 
-func (f registryFlags) registries() (insecure, private registry.Hosts, err error) {
+func (f registryFlags) registries() (insecure, private address.Hosts, err error) {
 	for _, list := range []struct {
 		flag, env string
 		given     []string
-		to        *registry.Hosts
+		to        *address.Hosts
 	}{
 		{"insecure-registry", envInsecureRegistries, f.insecureRegistries, &insecure},
 		{"private-registry", envPrivateRegistries, f.privateRegistries, &private},
@@ -40,7 +40,7 @@ func (f registryFlags) registries() (insecure, private registry.Hosts, err error
 		if len(list.given) == 0 {
 			name, text = list.env, os.Getenv(list.env)
 		}
-		if *list.to, err = registry.ParseHosts(text); err != nil {
+		if *list.to, err = address.ParseHosts(text); err != nil {
 			return nil, nil, usagef("%s: %v", name, err)
 		}
 	}

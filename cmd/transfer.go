@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/spf13/cobra"
 )
 
@@ -28,15 +29,29 @@ func (f *transferFlags) addConnection(c *cobra.Command) {
 	c.Flags().StringVar(&f.caFile, "ca-file", "", "PEM `file` of additional certificate authorities")
 }
 
-// client returns a registry client. If events is nil, warnings of registries are printed as notes.
-func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.Client, error) {
+// connection returns the options of the flags for reaching registries.
+func (f *transferFlags) connection() (remote.Options, error) {
 	switch {
 	case f.concurrency < 1:
-		return nil, usagef("--concurrency %d must be at least 1", f.concurrency)
+		return remote.Options{}, usagef("--concurrency %d must be at least 1", f.concurrency)
 	case f.plainHTTP && f.insecure:
-		return nil, usagef("--plain-http and --insecure cannot be combined: without TLS there is no certificate")
+		return remote.Options{}, usagef("--plain-http and --insecure cannot be combined: without TLS there is no certificate")
 	case f.plainHTTP && f.caFile != "":
-		return nil, usagef("--plain-http and --ca-file cannot be combined: without TLS there is no certificate")
+		return remote.Options{}, usagef("--plain-http and --ca-file cannot be combined: without TLS there is no certificate")
+	}
+	return remote.Options{
+		PlainHTTP: f.plainHTTP,
+		Insecure:  f.insecure,
+		CAFile:    f.caFile,
+		UserAgent: "ingot/" + Version,
+	}, nil
+}
+
+// client returns a registry client. If events is nil, warnings of registries are printed as notes.
+func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.Client, error) {
+	connection, err := f.connection()
+	if err != nil {
+		return nil, err
 	}
 	if events == nil {
 		events = func(e registry.Event) {
@@ -45,14 +60,7 @@ func (a *app) client(f *transferFlags, events func(registry.Event)) (*registry.C
 			}
 		}
 	}
-	return registry.New(registry.Options{
-		PlainHTTP:   f.plainHTTP,
-		Insecure:    f.insecure,
-		CAFile:      f.caFile,
-		Concurrency: f.concurrency,
-		UserAgent:   "ingot/" + Version,
-		Events:      events,
-	})
+	return registry.New(registry.Options{Connection: connection, Concurrency: f.concurrency, Events: events})
 }
 
 // warning formats a registry's warning.

@@ -15,7 +15,7 @@ const (
 
 func init() {
 	register(
-		Limit{"NamedHosts", "other hosts that a registry leads to", NamedHosts, Count, "registry.TestManyNamedHosts"},
+		Limit{"NamedHosts", "other hosts that a registry leads to", NamedHosts, Count, "registry/remote.TestManyNamedHosts"},
 		Limit{"ManifestBlobs", "config and layers of an image", ManifestBlobs, Count, "manifest.TestManifestLimits"},
 		Limit{"IndexManifests", "manifests of an index", IndexManifests, Count, "manifest.TestManifestLimits"},
 		Limit{"BlobSize", "size of a blob", BlobSize, Bytes, "manifest.TestManifestLimits"},

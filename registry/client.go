@@ -1,17 +1,9 @@
 package registry
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"net/http"
-	"os"
-	"strings"
 	"sync"
-	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/ingotml/ingot/registry/remote"
 )
 
 // DefaultConcurrency is the default number of blobs transferred at a time.
@@ -19,72 +11,37 @@ const DefaultConcurrency = 5
 
 // Options configure a [Client]. The zero value suits most callers.
 type Options struct {
-	// Keychain finds credentials. nil: docker's config.json and credential helpers, then podman's.
-	Keychain authn.Keychain
-	// IdentityFile is the OpenSSH private key that identifies the user to Ollama's registries.
-	// Empty: $INGOT_SSH_KEY, then ~/.ollama/id_ed25519.
-	IdentityFile string
-	Mirrors      []Mirror // nil: those of $INGOT_MIRRORS, as parsed by ParseMirrors
-	// PlainHTTP disables TLS. Loopback addresses use plain HTTP by default, unless Insecure or CAFile is set.
-	PlainHTTP bool
-	// Insecure disables certificate verification for the hosts in names, but not for hosts that a registry names.
-	Insecure    bool
-	CAFile      string            // PEM file of certificate authorities to trust in addition to the system's
-	Concurrency int               // blobs at a time; 0: DefaultConcurrency
-	Attempts    int               // per exchange, without progress; 0: DefaultAttempts
-	UserAgent   string            // empty: ingot
-	Transport   http.RoundTripper // nil: the client's own, with the proxies of the environment
-
-	// Private reports whether the host of a name may be at an address that is not public; nil: any host may. It is for
-	// callers that act for others, such as a server. Mirrors may be at any address. With a Transport, only hosts that need
-	// no DNS lookup are checked.
-	Private func(host string) bool
-
-	Events func(Event) // receives progress, one event at a time; may be nil
+	Connection  remote.Options // how registries are reached. Its Warn is called beside Events.
+	Concurrency int            // blobs at a time; 0: DefaultConcurrency
+	Events      func(Event)    // receives progress and warnings, one event at a time; may be nil
 }
 
-// Client talks to registries. It is safe for concurrent use.
+// Client transfers images from and to registries. It is safe for concurrent use.
 type Client struct {
-	opts  Options
-	http  http.RoundTripper // Options.Transport; nil if net is set
-	net   *network
-	sleep func(context.Context, time.Duration) error
-	tune  tuning // how blobs are downloaded
-
-	mu     sync.Mutex
-	hosts  map[string]*host
-	warned map[string]bool
+	opts Options
+	conn *remote.Client
+	tune tuning // how blobs are downloaded
+	rule func(host string) hostRule
 
 	events sync.Mutex
 }
 
-// New returns a client. It fails only if Options.CAFile or INGOT_MIRRORS is invalid.
+// New returns a client. It fails only if the options of its connections are invalid.
 func New(opts Options) (*Client, error) {
-	if opts.Keychain == nil {
-		opts.Keychain = defaultKeychain
-	}
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = DefaultConcurrency
 	}
-	if opts.Attempts <= 0 {
-		opts.Attempts = DefaultAttempts
-	}
-	opts.UserAgent = cmp.Or(opts.UserAgent, "ingot")
-	if opts.Mirrors == nil {
-		mirrors, err := ParseMirrors(os.Getenv(MirrorsEnv))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", MirrorsEnv, err)
+	c := &Client{opts: opts, tune: defaultTuning, rule: ruleOf}
+	warn := opts.Connection.Warn
+	opts.Connection.Warn = func(host string, err error) {
+		if warn != nil {
+			warn(host, err)
 		}
-		opts.Mirrors = mirrors
+		c.emit(Event{Kind: Warned, Name: host, Err: err})
 	}
-	c := &Client{opts: opts, http: opts.Transport, sleep: sleep, tune: defaultTuning,
-		hosts: map[string]*host{}, warned: map[string]bool{}}
-	if c.http == nil {
-		t, err := newTransport(opts)
-		if err != nil {
-			return nil, err
-		}
-		c.net = newNetwork(t)
+	var err error
+	if c.conn, err = remote.New(opts.Connection); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -97,34 +54,4 @@ func (c *Client) emit(e Event) {
 	c.events.Lock()
 	defer c.events.Unlock()
 	c.opts.Events(e)
-}
-
-// maxWarnings limits the warnings that are passed on, so that a registry cannot flood the terminal.
-const maxWarnings = 20
-
-// warn emits a warning, unless the same one was emitted before.
-func (c *Client) warn(host, text string) {
-	text = clip(text)
-	c.mu.Lock()
-	key := host + "\n" + text
-	again := c.warned[key] || len(c.warned) >= maxWarnings
-	if !again {
-		c.warned[key] = true
-	}
-	c.mu.Unlock()
-	if !again && text != "" {
-		c.emit(Event{Kind: Warned, Name: host, Err: errors.New(text)})
-	}
-}
-
-// warnings emits the warnings of a response's header, which have the form 299 - "text". See
-// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#warnings.
-func (c *Client) warnings(host string, header http.Header) {
-	for _, value := range header.Values("Warning") {
-		text, ok := strings.CutPrefix(value, `299 - "`)
-		text, closed := strings.CutSuffix(strings.TrimSpace(text), `"`)
-		if ok && closed {
-			c.warn(host, strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(text))
-		}
-	}
 }

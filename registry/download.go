@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/registry/remote"
 )
 
 // tuning holds the parameters of downloads.
@@ -38,17 +39,17 @@ type sizeError struct {
 
 func (e *sizeError) Error() string {
 	if e.got < 0 {
-		return fmt.Sprintf("the registry sent more than the %d bytes in the manifest: %v", e.want, ErrDigest)
+		return fmt.Sprintf("the registry sent more than the %d bytes in the manifest: %v", e.want, remote.ErrDigest)
 	}
-	return fmt.Sprintf("the registry has %d bytes, but the manifest says %d: %v", e.got, e.want, ErrDigest)
+	return fmt.Sprintf("the registry has %d bytes, but the manifest says %d: %v", e.got, e.want, remote.ErrDigest)
 }
 
-func (e *sizeError) Is(target error) bool { return target == ErrDigest }
+func (e *sizeError) Is(target error) bool { return target == remote.ErrDigest }
 
 // download is one blob being fetched.
 type download struct {
-	*puller
-	pullBlob
+	pull    *puller
+	blob    pullBlob
 	partial *ingest.Partial
 }
 
@@ -66,13 +67,13 @@ func (p *puller) fetch(ctx context.Context, b pullBlob) error {
 			// Data of an earlier run may be at fault, so this is not counted as an attempt of the registry.
 		case errors.Is(err, manifest.ErrNoSpace):
 			return fmt.Errorf("%s: %w: free some space and pull again to resume", p.s.Root(), manifest.ErrNoSpace)
-		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, ErrDigest):
+		case !errors.Is(err, manifest.ErrCorrupt) && !errors.Is(err, remote.ErrDigest):
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		case tries == 0:
 			tries++
 		case wrong != nil:
 			return fmt.Errorf("blob %s (%s, %d bytes): the registry sent content with digest %s twice: %w",
-				b.Digest, b.label, b.Size, wrong.Got, ErrDigest)
+				b.Digest, b.label, b.Size, wrong.Got, remote.ErrDigest)
 		default:
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.label, err)
 		}
@@ -97,7 +98,7 @@ func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (ha
 	had = part.Have()
 	d := &download{p, b, part}
 	if err := d.fill(ctx, first); err != nil {
-		if errors.Is(err, ErrDigest) {
+		if errors.Is(err, remote.ErrDigest) {
 			part.Discard()
 		}
 		return had, err
@@ -112,14 +113,14 @@ func (p *puller) fetchOnce(ctx context.Context, b pullBlob, first EventKind) (ha
 
 // fill fetches the missing bytes while it holds a blob slot. They are hashed as they arrive.
 func (d *download) fill(ctx context.Context, first EventKind) error {
-	if err := acquire(ctx, d.blobSlots); err != nil {
+	if err := acquire(ctx, d.pull.blobSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.blobSlots }()
+	defer func() { <-d.pull.blobSlots }()
 	had := d.partial.Have()
 	d.emit(Event{Kind: first, Bytes: had})
-	parts := d.Size >= d.tune.singleBelow &&
-		(d.Size > d.tune.singleBusyBelow || d.remaining.Load() <= int64(cap(d.requestSlots)))
+	parts := d.blob.Size >= d.pull.tune.singleBelow &&
+		(d.blob.Size > d.pull.tune.singleBusyBelow || d.pull.remaining.Load() <= int64(cap(d.pull.requestSlots)))
 	if had == 0 && !parts { // hashed as it is written
 		return d.fetchSequential(ctx)
 	}
@@ -148,21 +149,21 @@ func (d *download) fetchMissing(ctx context.Context, parts bool) error {
 	return d.fetchSequential(ctx)
 }
 
-func (d *download) emit(e Event) { d.puller.emit(d.pullBlob, e) }
+func (d *download) emit(e Event) { d.pull.emit(d.blob, e) }
 
 // attempts returns a retry budget that reports each retry as an event.
-func (d *download) attempts() *attempts {
-	a := d.c.attempts()
-	a.onRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
+func (d *download) attempts() *remote.Attempts {
+	a := d.pull.src.Attempts()
+	a.OnRetry = func(err error) { d.emit(Event{Kind: Retry, Bytes: d.partial.Have(), Err: err}) }
 	return a
 }
 
 // fetchSequential fetches the missing bytes with one request at a time, and a single one unless it is interrupted.
 func (d *download) fetchSequential(ctx context.Context) error {
-	if err := acquire(ctx, d.requestSlots); err != nil {
+	if err := acquire(ctx, d.pull.requestSlots); err != nil {
 		return err
 	}
-	defer func() { <-d.requestSlots }()
+	defer func() { <-d.pull.requestSlots }()
 	a := d.attempts()
 	ranged := true
 	for {
@@ -172,12 +173,12 @@ func (d *download) fetchSequential(ctx context.Context) error {
 		}
 		want := missing[0]
 		if !ranged {
-			want = ingest.Range{Start: 0, End: d.Size}
+			want = ingest.Range{Start: 0, End: d.blob.Size}
 		}
 		before := d.partial.Have()
 		err := d.getRange(ctx, want, nil, d.partial.WriteAt)
 		if d.partial.Have() > before {
-			a.reset()
+			a.Reset()
 		}
 		if errors.Is(err, errNoRanges) && ranged {
 			ranged = false
@@ -186,7 +187,7 @@ func (d *download) fetchSequential(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		if err = a.backoff(ctx, err); err != nil {
+		if err = a.Backoff(ctx, err); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
 )
 
 // errNoRanges means that a server does not serve parts of this blob, or not the requested one.
@@ -27,10 +29,10 @@ var errIdle = errors.New("idle")
 // which is then written from its start.
 func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 	write func([]byte, int64) (int, error)) error {
-	if d.Size == 0 {
+	if d.blob.Size == 0 {
 		return nil
 	}
-	watch := newIdleWatch(ctx, d.tune.headerTimeout)
+	watch := newIdleWatch(ctx, d.pull.tune.headerTimeout)
 	defer watch.stop()
 	resp, err := d.requestRange(watch.ctx, want, part != nil)
 	if err != nil {
@@ -41,7 +43,7 @@ func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 	if err != nil {
 		return watch.cause(err)
 	}
-	watch.wait = d.tune.stallTimeout
+	watch.wait = d.pull.tune.stallTimeout
 	watch.reset()
 	end := min(sent.End, want.End)
 	if resp.StatusCode == http.StatusOK {
@@ -51,15 +53,15 @@ func (d *download) getRange(ctx context.Context, want ingest.Range, part *part,
 }
 
 func (d *download) requestRange(ctx context.Context, want ingest.Range, always bool) (*http.Response, error) {
-	req, err := d.src.request(ctx, http.MethodGet, d.src.url("blobs", string(d.Digest)), nil)
+	req, err := d.pull.src.Request(ctx, http.MethodGet, d.pull.src.URL("blobs", string(d.blob.Digest)), nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept-Encoding", "identity") // the digest is of the bytes as stored
-	if always || want.Len() < d.Size {
+	if always || want.Len() < d.blob.Size {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", want.Start, want.End-1))
 	}
-	return d.src.do(req)
+	return d.pull.src.Do(req)
 }
 
 // readResponse checks a response. It returns the body and the range of the blob that it holds.
@@ -68,11 +70,11 @@ func (d *download) readResponse(resp *http.Response, want ingest.Range,
 	ranged := resp.Request.Header.Get("Range") != ""
 	encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
 	encoded := encoding != "" && encoding != "identity"
-	whole := ingest.Range{Start: 0, End: d.Size}
+	whole := ingest.Range{Start: 0, End: d.blob.Size}
 	switch {
 	case resp.StatusCode == http.StatusPartialContent && ranged:
 		sent, total, ok := contentRange(resp.Header.Get("Content-Range"))
-		if !ok || encoded || sent.Start != want.Start || sent.End > d.Size || total >= 0 && total != d.Size ||
+		if !ok || encoded || sent.Start != want.Start || sent.End > d.blob.Size || total >= 0 && total != d.blob.Size ||
 			resp.ContentLength >= 0 && resp.ContentLength != sent.Len() || !part.sameContent(resp.Header.Get("ETag")) {
 			return nil, whole, errNoRanges
 		}
@@ -81,13 +83,13 @@ func (d *download) readResponse(resp *http.Response, want ingest.Range,
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && ranged:
 		return nil, whole, errNoRanges
 	case resp.StatusCode != http.StatusOK:
-		return nil, whole, expect(resp, http.StatusOK)
+		return nil, whole, remote.Expect(resp, http.StatusOK)
 	case part != nil:
 		return nil, whole, errNoRanges
-	case resp.ContentLength == d.Size || resp.ContentLength < 0 && !encoded:
+	case resp.ContentLength == d.blob.Size || resp.ContentLength < 0 && !encoded:
 		return resp.Body, whole, nil // if the size is right, a wrong Content-Encoding does not matter
 	case !encoded:
-		return nil, whole, &sizeError{want: d.Size, got: resp.ContentLength}
+		return nil, whole, &sizeError{want: d.blob.Size, got: resp.ContentLength}
 	case encoding == "gzip" || encoding == "x-gzip":
 		body := bufio.NewReaderSize(resp.Body, 64<<10)
 		if magic, err := body.Peek(2); err == nil && (magic[0] != 0x1f || magic[1] != 0x8b) && resp.ContentLength < 0 {
@@ -95,12 +97,12 @@ func (d *download) readResponse(resp *http.Response, want ingest.Range,
 		}
 		z, err := gzip.NewReader(body)
 		if err != nil {
-			return nil, whole, fmt.Errorf("%w: %w", ErrInterrupted, err)
+			return nil, whole, fmt.Errorf("%w: %w", remote.ErrInterrupted, err)
 		}
 		return z, whole, nil
 	}
 	return nil, whole, fmt.Errorf("the registry sent an unrequested content encoding %q: %w",
-		clip(encoding), ErrUnsupported)
+		redact.Clip(encoding), remote.ErrUnsupported)
 }
 
 // contentRange parses a Content-Range header (RFC 9110, section 14.4). total is -1 if the header does not give it.
@@ -132,8 +134,8 @@ var buffers sync.Pool
 func (d *download) copyRange(watch *idleWatch, body io.Reader, sent ingest.Range, end int64,
 	write func([]byte, int64) (int, error)) error {
 	p, _ := buffers.Get().(*[]byte)
-	if p == nil || len(*p) != d.tune.buffer {
-		b := make([]byte, d.tune.buffer)
+	if p == nil || len(*p) != d.pull.tune.buffer {
+		b := make([]byte, d.pull.tune.buffer)
 		p = &b
 	}
 	defer buffers.Put(p)
@@ -153,7 +155,7 @@ func (d *download) copyRange(watch *idleWatch, body io.Reader, sent ingest.Range
 			if _, err := write(buf[:w], at); err != nil {
 				return err
 			}
-			d.addBytes(int64(w), 0)
+			d.pull.addBytes(int64(w), 0)
 			at, n = at+int64(w), copy(buf, buf[w:n])
 			d.emit(Event{Kind: Moved, Bytes: d.partial.Have()})
 			watch.reset()
@@ -162,15 +164,15 @@ func (d *download) copyRange(watch *idleWatch, body io.Reader, sent ingest.Range
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return fmt.Errorf("%w after %d of %d bytes: %w", ErrInterrupted, at-sent.Start, sent.Len(), err)
+			return fmt.Errorf("%w after %d of %d bytes: %w", remote.ErrInterrupted, at-sent.Start, sent.Len(), err)
 		}
 	}
 	if end < sent.End {
 		return nil
 	}
 	if m, _ := body.Read(buf[:1]); m > 0 { // reading to the end also lets the connection be reused
-		if sent.End == d.Size {
-			return &sizeError{want: d.Size, got: -1}
+		if sent.End == d.blob.Size {
+			return &sizeError{want: d.blob.Size, got: -1}
 		}
 		return errNoRanges
 	}
@@ -211,7 +213,7 @@ func (w *idleWatch) cause(err error) error {
 	case w.parent.Err() != nil:
 		return context.Cause(w.parent)
 	case context.Cause(w.ctx) == errIdle:
-		return fmt.Errorf("%w: no data for %s", ErrInterrupted, w.wait)
+		return fmt.Errorf("%w: no data for %s", remote.ErrInterrupted, w.wait)
 	}
 	return err
 }

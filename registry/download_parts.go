@@ -46,14 +46,14 @@ func (d *download) fetchParallel(ctx context.Context) error {
 		}
 		return nil
 	})
-	for range min(len(set.parts), cap(d.requestSlots)) {
+	for range min(len(set.parts), cap(d.pull.requestSlots)) {
 		g.Go(func() error {
 			for pt := range queue {
-				if err := acquire(ctx, d.requestSlots); err != nil {
+				if err := acquire(ctx, d.pull.requestSlots); err != nil {
 					return err
 				}
 				err := d.fetchPart(ctx, pt)
-				<-d.requestSlots
+				<-d.pull.requestSlots
 				if err != nil {
 					return err
 				}
@@ -66,8 +66,8 @@ func (d *download) fetchParallel(ctx context.Context) error {
 
 // split divides the missing ranges into parts of equal size, except for the last part of each range.
 func (d *download) split() *partSet {
-	set := &partSet{rangesConfirmed: make(chan struct{}), tick: max(d.tune.stallTimeout/10, time.Millisecond)}
-	size := min(max(d.Size/16, d.tune.minPart), d.tune.maxPart)
+	set := &partSet{rangesConfirmed: make(chan struct{}), tick: max(d.pull.tune.stallTimeout/10, time.Millisecond)}
+	size := min(max(d.blob.Size/16, d.pull.tune.minPart), d.pull.tune.maxPart)
 	for _, r := range d.partial.Missing() {
 		for at := r.Start; at < r.End; at += size {
 			set.parts = append(set.parts, &part{set: set, offset: at, end: min(at+size, r.End), hedge: make(chan struct{}, 1)})
@@ -121,7 +121,7 @@ func (d *download) fetchRest(ctx context.Context, pt *part) error {
 		}
 		err := d.getRange(ctx, rest, pt, func(b []byte, offset int64) (int, error) { return pt.write(d.partial, b, offset) })
 		if pt.rest().Start > rest.Start {
-			a.reset()
+			a.Reset()
 		}
 		if err == nil {
 			continue
@@ -129,7 +129,7 @@ func (d *download) fetchRest(ctx context.Context, pt *part) error {
 		if errors.Is(err, errNoRanges) {
 			return err
 		}
-		if err = a.backoff(ctx, err); err != nil {
+		if err = a.Backoff(ctx, err); err != nil {
 			return err
 		}
 	}

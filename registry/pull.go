@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 
 	"github.com/ingotml/ingot/manifest"
-	blobformat "github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/manifest/encoding"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
-	modelspec "github.com/modelpack/model-spec/specs-go/v1"
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -55,7 +55,7 @@ func (c *Client) Pull(ctx context.Context, s *store.Store, name manifest.Name,
 	}
 	for _, glob := range opts.Only {
 		if _, err := path.Match(glob, ""); err != nil {
-			return nil, fmt.Errorf("pattern %q: %w", clip(glob), err)
+			return nil, fmt.Errorf("pattern %q: %w", redact.Clip(glob), err)
 		}
 	}
 	release, err := s.Lock(ctx)
@@ -76,9 +76,9 @@ func (c *Client) FetchBlob(ctx context.Context, s *store.Store, name manifest.Na
 	if err != nil {
 		return err
 	}
-	if slices.Contains(strings.Split(manifestTypes, ", "), desc.MediaType) {
-		var m *Manifest
-		if m, err = p.src.getManifest(ctx, string(desc.Digest)); err == nil {
+	if slices.Contains(strings.Split(remote.ManifestTypes, ", "), desc.MediaType) {
+		var m *remote.Manifest
+		if m, err = p.src.GetManifest(ctx, string(desc.Digest)); err == nil {
 			_, _, err = s.PutBytes(ctx, m.Bytes)
 		}
 	} else {
@@ -94,7 +94,7 @@ func (c *Client) FetchBlob(ctx context.Context, s *store.Store, name manifest.Na
 type puller struct {
 	c            *Client
 	s            *store.Store
-	src          *repository
+	src          *remote.Repository
 	tune         tuning
 	blobSlots    chan struct{} // limits how many blobs are in transfer
 	requestSlots chan struct{} // limits how many requests are in flight
@@ -105,7 +105,7 @@ type puller struct {
 }
 
 func (c *Client) newPuller(s *store.Store, name manifest.Name) (*puller, error) {
-	src, err := c.repository(name, pull)
+	src, err := c.conn.Repository(name, remote.Pull)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func (p *puller) storeName(ctx context.Context, name manifest.Name, d digest.Dig
 
 // manifest returns the manifest of an image. If the name refers to an index, that is the one image in it that is a
 // model.
-func (p *puller) manifest(ctx context.Context, name manifest.Name) (*Manifest, error) {
-	m, err := p.manifestBy(ctx, name, reference(name))
+func (p *puller) manifest(ctx context.Context, name manifest.Name) (*remote.Manifest, error) {
+	m, err := p.manifestBy(ctx, name, remote.Reference(name))
 	if err != nil {
 		return nil, err
 	}
@@ -176,24 +176,24 @@ func (p *puller) manifest(ctx context.Context, name manifest.Name) (*Manifest, e
 }
 
 // manifestBy returns the manifest with a tag or digest, from the store if it is unchanged there.
-func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string) (*Manifest, error) {
+func (p *puller) manifestBy(ctx context.Context, name manifest.Name, ref string) (*remote.Manifest, error) {
 	if m := p.fromStore(ctx, name, digest.Digest(ref)); m != nil {
 		return m, nil
 	}
 	_, err := p.s.ResolveRaw(ctx, manifest.Name{Host: name.Host, Path: name.Path, Tag: name.Tag})
 	known := err == nil && name.Digest == "" // the tag may still name the same manifest
 	if known {
-		if d, err := p.src.headManifest(ctx, ref); err == nil && d != "" {
+		if d, err := p.src.HeadManifest(ctx, ref); err == nil && d != "" {
 			if m := p.fromStore(ctx, name, d); m != nil {
 				return m, nil
 			}
 		}
 	}
-	return p.src.getManifest(ctx, ref)
+	return p.src.GetManifest(ctx, ref)
 }
 
 // fromStore returns a manifest of this host and path from the store, or nil.
-func (p *puller) fromStore(ctx context.Context, name manifest.Name, d digest.Digest) *Manifest {
+func (p *puller) fromStore(ctx context.Context, name manifest.Name, d digest.Digest) *remote.Manifest {
 	if d.Validate() != nil {
 		return nil
 	}
@@ -206,11 +206,11 @@ func (p *puller) fromStore(ctx context.Context, name manifest.Name, d digest.Dig
 	if err != nil {
 		return nil
 	}
-	return &Manifest{MediaType: mediaType, Digest: d, Bytes: e.Bytes}
+	return &remote.Manifest{MediaType: mediaType, Digest: d, Bytes: e.Bytes}
 }
 
 // images lists the images of an index. It returns nil for other manifests.
-func images(m *Manifest) ([]ocispec.Descriptor, error) {
+func images(m *remote.Manifest) ([]ocispec.Descriptor, error) {
 	if !manifest.IsIndex(m.MediaType) {
 		return nil, nil
 	}
@@ -229,7 +229,8 @@ func images(m *Manifest) ([]ocispec.Descriptor, error) {
 const maxImages = 16
 
 // fromIndex returns the one image of an index that is a model, or the only image.
-func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocispec.Descriptor) (*Manifest, error) {
+func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocispec.Descriptor) (*remote.Manifest,
+	error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("the index lists no images: %w", manifest.ErrUnknownManifest)
 	}
@@ -237,7 +238,7 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 		return nil, fmt.Errorf("the index lists %d images; name one by its digest, such as %s",
 			len(list), byDigest(name, list[0].Digest))
 	}
-	var models, others []*Manifest
+	var models, others []*remote.Manifest
 	var unknown error
 	for _, d := range list {
 		m, err := p.manifestBy(ctx, name, string(d.Digest))
@@ -276,111 +277,19 @@ func (p *puller) fromIndex(ctx context.Context, name manifest.Name, list []ocisp
 
 // checkIndexEntry compares size and media type of a manifest with its descriptor in an index. The digest is already
 // verified.
-func checkIndexEntry(d ocispec.Descriptor, m *Manifest) error {
+func checkIndexEntry(d ocispec.Descriptor, m *remote.Manifest) error {
 	switch {
 	case d.Size != int64(len(m.Bytes)):
 		return fmt.Errorf("manifest %s: %w", d.Digest, &sizeError{want: d.Size, got: int64(len(m.Bytes))})
 	case d.MediaType != m.MediaType:
 		return fmt.Errorf("manifest %s has media type %s, but its index says %q: %w",
-			d.Digest, m.MediaType, clip(d.MediaType), manifest.ErrInvalidManifest)
+			d.Digest, m.MediaType, redact.Clip(d.MediaType), manifest.ErrInvalidManifest)
 	}
 	return nil
 }
 
 func byDigest(n manifest.Name, d digest.Digest) string {
 	return manifest.Name{Host: n.Host, Path: n.Path, Digest: d}.String()
-}
-
-// pullBlob is a blob with a display name.
-type pullBlob struct {
-	ocispec.Descriptor
-	label string
-}
-
-// layerDescriptor is a layer in any encoding. In ollama's, the name has a field of its own.
-type layerDescriptor struct {
-	ocispec.Descriptor
-	Name string `json:"name"`
-}
-
-// names returns the names by which a user may select the layer: the tensor's, the file's path, and their last elements.
-func (l layerDescriptor) names() []string {
-	var list []string
-	for _, n := range []string{
-		l.Annotations[blobformat.AnnotationTensor], l.Name, l.Annotations[modelspec.AnnotationFilepath],
-		l.Annotations[ocispec.AnnotationTitle],
-	} {
-		if n == "" {
-			continue
-		}
-		list = append(list, n)
-		if base := path.Base(n); base != n {
-			list = append(list, base)
-		}
-	}
-	return list
-}
-
-// draft reports whether a layer belongs to a draft model; see [manifest.Layer.Draft].
-func (l layerDescriptor) draft() bool {
-	tensors := strings.TrimSuffix(manifest.TensorPath(blobformat.DraftPrefix), ".safetensors")
-	return slices.ContainsFunc(l.names(), func(n string) bool {
-		return blobformat.IsDraft(n) || strings.HasPrefix(n, blobformat.DraftFolder) || strings.HasPrefix(n, tensors)
-	})
-}
-
-// selectLayers splits the blobs of a manifest into those that the options select and the others. The config is always
-// selected.
-func selectLayers(b []byte, opts PullOptions) (wanted, skipped []pullBlob, err error) {
-	all, err := manifest.Blobs(b)
-	if err != nil {
-		return nil, nil, err
-	}
-	var doc struct {
-		Layers []layerDescriptor `json:"layers"`
-	}
-	if err := json.Unmarshal(b, &doc); err != nil {
-		return nil, nil, fmt.Errorf("manifest: %v: %w", err, manifest.ErrInvalidManifest)
-	}
-	labels, excluded, matched := map[digest.Digest]string{}, map[digest.Digest]bool{}, false
-	for _, l := range doc.Layers {
-		names := l.names()
-		if _, seen := labels[l.Digest]; !seen && len(names) > 0 {
-			labels[l.Digest] = clip(names[0])
-		}
-		take := !(opts.NoDraft && l.draft()) && (len(opts.Only) == 0 || matchAny(opts.Only, names))
-		matched = matched || take
-		if was, seen := excluded[l.Digest]; !seen || was { // a blob is needed if any of its layers is selected
-			excluded[l.Digest] = !take
-		}
-	}
-	if len(opts.Only) > 0 && !matched {
-		return nil, nil, fmt.Errorf("no layer matches %s; use patterns of file paths or tensor names, such as '*.json'",
-			strings.Join(opts.Only, ", "))
-	}
-	for _, d := range all {
-		b := pullBlob{d, labels[d.Digest]}
-		if b.label == "" {
-			b.label = string(d.Digest)[:len("sha256:")+12]
-		}
-		if excluded[d.Digest] {
-			skipped = append(skipped, b)
-		} else {
-			wanted = append(wanted, b)
-		}
-	}
-	return wanted, skipped, nil
-}
-
-func matchAny(globs, names []string) bool {
-	for _, g := range globs {
-		for _, n := range names {
-			if ok, _ := path.Match(g, n); ok {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // plan returns the wanted blobs that have to be fetched, and checks that they fit on the disk.

@@ -21,6 +21,8 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	rt "github.com/ingotml/ingot/registry/registrytest"
+	"github.com/ingotml/ingot/registry/remote"
 	modelspec "github.com/modelpack/model-spec/specs-go/v1"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
@@ -56,9 +58,9 @@ type image struct {
 }
 
 // serve stores an image with these files as layers on a peer, as team/model:latest.
-func serve(t testing.TB, p *peer, files map[string][]byte) *image {
+func serve(t testing.TB, p *rt.Peer, files map[string][]byte) *image {
 	t.Helper()
-	img := &image{name: p.name("team/model"), blobs: [][]byte{[]byte("{}")}}
+	img := &image{name: p.Name("team/model"), blobs: [][]byte{[]byte("{}")}}
 	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
 		Config: ocispec.Descriptor{MediaType: "application/vnd.example.config", Digest: digest.FromString("{}"), Size: 2}}
 	var paths []string
@@ -74,10 +76,10 @@ func serve(t testing.TB, p *peer, files map[string][]byte) *image {
 			Annotations: map[string]string{modelspec.AnnotationFilepath: path}})
 	}
 	for _, b := range img.blobs {
-		p.putBlob("team/model", b)
+		p.PutBlob("team/model", b)
 	}
 	img.bytes, _ = json.MarshalIndent(m, "", "   ") // unlike any encoder of ours
-	img.digest = p.putManifest("team/model", "latest", ocispec.MediaTypeImageManifest, img.bytes)
+	img.digest = p.PutManifest("team/model", "latest", ocispec.MediaTypeImageManifest, img.bytes)
 	return img
 }
 
@@ -134,18 +136,18 @@ func listing(t testing.TB, s *store.Store, dir string) []string {
 
 var testFiles = map[string][]byte{
 	"config.json":                []byte(`{"model_type":"x"}`),
-	"model-a.safetensors":        noise(7, 1_000_000),
-	"model-b.safetensors":        noise(7, 40_000),
-	"model-c.safetensors":        noise(7, 130_000),
+	"model-a.safetensors":        rt.Noise(7, 1_000_000),
+	"model-b.safetensors":        rt.Noise(7, 40_000),
+	"model-c.safetensors":        rt.Noise(7, 130_000),
 	"draft/config.json":          []byte("a draft"),
-	"model-draft.x.safetensors":  noise(7, 5_000),
+	"model-draft.x.safetensors":  rt.Noise(7, 5_000),
 	"tokenizer/vocabulary.json":  []byte("{ }"),
 	"empty.txt":                  {},
 	"same-as-config/config.json": []byte(`{"model_type":"x"}`), // a digest that two layers share
 }
 
 func TestPull(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, testFiles)
 	s := newEmptyStore(t)
 	c := newPullClient(t)
@@ -162,16 +164,16 @@ func TestPull(t *testing.T) {
 	if r.Digest != img.digest || r.Name != img.name || r.Bytes != size || r.Saved != 0 || r.Partial != 0 {
 		t.Errorf("%+v, want %d bytes", r, size)
 	}
-	if _, served := p.traffic(); served != size {
+	if _, served := p.Traffic(); served != size {
 		t.Errorf("%d bytes were sent, want %d", served, size)
 	}
 
 	// A second pull makes one request and transfers nothing.
-	before := len(p.log())
+	before := len(p.Log())
 	if r, err = c.Pull(t.Context(), s, img.name, PullOptions{}); err != nil || r.Bytes != 0 || r.Saved != size {
 		t.Errorf("again: %+v, %v", r, err)
 	}
-	if asked := p.log()[before:]; len(asked) != 1 || !strings.HasPrefix(asked[0], "HEAD manifest ") {
+	if asked := p.Log()[before:]; len(asked) != 1 || !strings.HasPrefix(asked[0], "HEAD manifest ") {
 		t.Errorf("again: %q", asked)
 	}
 	img.checkWhole(t, s)
@@ -201,127 +203,140 @@ func TestPullRecovers(t *testing.T) {
 	largeRef, smallRef := string(digest.FromBytes(large)), string(digest.FromBytes(small))
 	type test struct {
 		name string
-		set  func(p *peer)
+		set  func(p *rt.Peer)
 	}
 	tests := []test{
-		{"500 twice", func(p *peer) { p.on("GET", blobRoute, refuseWith(500, "UNKNOWN")).times(2) }},
-		{"500 in the middle", func(p *peer) { p.on("GET", blobRoute, refuseWith(503, "UNAVAILABLE")).after(4).times(3) }},
-		{"429 with Retry-After", func(p *peer) { p.on("GET", blobRoute, respond(429, "Retry-After", "7")).times(3) }},
-		{"manifest 502", func(p *peer) { p.once("GET", manifestRoute, respond(502)) }},
-		{"HEAD not allowed", func(p *peer) { p.on("HEAD", anyRoute, respond(405)) }},
-		{"200 instead of 206", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); x.handle() })
+		{"500 twice", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.RefuseWith(500, "UNKNOWN")).Times(2)
 		}},
-		{"200 instead of 206, cut", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); x.handle() })
-			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); cutResponse(400_000)(x) }).of(largeRef).times(2)
+		{"500 in the middle", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.RefuseWith(503, "UNAVAILABLE")).After(4).Times(3)
 		}},
-		{"wrong Content-Range", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) {
-				if x.r.Header.Get("Range") == "" {
-					x.handle()
+		{"429 with Retry-After", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.Respond(429, "Retry-After", "7")).Times(3)
+		}},
+		{"manifest 502", func(p *rt.Peer) { p.Once("GET", rt.ManifestRoute, rt.Respond(502)) }},
+		{"HEAD not allowed", func(p *rt.Peer) { p.On("HEAD", rt.AnyRoute, rt.Respond(405)) }},
+		{"200 instead of 206", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) { x.R.Header.Del("Range"); x.Handle() })
+		}},
+		{"200 instead of 206, cut", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) { x.R.Header.Del("Range"); x.Handle() })
+			p.On("GET", rt.BlobRoute,
+				func(x *rt.Exchange) { x.R.Header.Del("Range"); rt.CutResponse(400_000)(x) }).Of(largeRef).Times(2)
+		}},
+		{"wrong Content-Range", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				if x.R.Header.Get("Range") == "" {
+					x.Handle()
 					return
 				}
-				x.w.Header().Set("Content-Range", fmt.Sprintf("bytes 1-100000/%d", len(large)))
-				x.w.WriteHeader(206)
-				x.w.Write(large[1:100_001])
-			}).of(largeRef)
+				x.W.Header().Set("Content-Range", fmt.Sprintf("bytes 1-100000/%d", len(large)))
+				x.W.WriteHeader(206)
+				x.W.Write(large[1:100_001])
+			}).Of(largeRef)
 		}},
-		{"no Content-Range", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) {
-				if x.r.Header.Get("Range") == "" {
-					x.handle()
+		{"no Content-Range", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				if x.R.Header.Get("Range") == "" {
+					x.Handle()
 					return
 				}
-				x.w.WriteHeader(206)
-				x.w.Write(large[:100_000])
-			}).of(largeRef)
+				x.W.WriteHeader(206)
+				x.W.Write(large[:100_000])
+			}).Of(largeRef)
 		}},
-		{"416 to every part", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) {
-				if x.r.Header.Get("Range") == "" {
-					x.handle()
+		{"416 to every part", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				if x.R.Header.Get("Range") == "" {
+					x.Handle()
 					return
 				}
-				respond(416)(x)
+				rt.Respond(416)(x)
 			})
 		}},
-		{"ETags that differ", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) {
-				x.w.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprint(x.n)))
-				x.handle()
+		{"ETags that differ", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				x.W.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprint(x.N)))
+				x.Handle()
 			})
 		}},
-		{"less than requested", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) {
+		{"less than requested", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
 				var from, to int
-				if n, _ := fmt.Sscanf(x.r.Header.Get("Range"), "bytes=%d-%d", &from, &to); n == 2 {
-					x.r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, min(to, from+29_999)))
+				if n, _ := fmt.Sscanf(x.R.Header.Get("Range"), "bytes=%d-%d", &from, &to); n == 2 {
+					x.R.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, min(to, from+29_999)))
 				}
-				x.handle()
+				x.Handle()
 			})
 		}},
-		{"altered once", func(p *peer) { p.once("GET", blobRoute, flip(17)).of(smallRef) }},
-		{"a part altered once", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(largeRef).after(3).times(1) }},
-		{"longer once", func(p *peer) {
-			p.once("GET", blobRoute, func(x *exchange) { x.w.Write(append(bytes.Clone(small), "more"...)) }).of(smallRef)
+		{"altered once", func(p *rt.Peer) { p.Once("GET", rt.BlobRoute, rt.Flip(17)).Of(smallRef) }},
+		{"a part altered once", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.Flip(17)).Of(largeRef).After(3).Times(1)
 		}},
-		{"longer once, in pieces", func(p *peer) {
-			p.once("GET", blobRoute, func(x *exchange) {
-				x.w.Write(small)
-				http.NewResponseController(x.w).Flush()
-				x.w.Write([]byte("more"))
-			}).of(smallRef)
+		{"longer once", func(p *rt.Peer) {
+			p.Once("GET", rt.BlobRoute, func(x *rt.Exchange) { x.W.Write(append(bytes.Clone(small), "more"...)) }).Of(smallRef)
 		}},
-		{"shorter once", func(p *peer) {
-			p.once("GET", blobRoute, func(x *exchange) { x.w.Write(small[:1000]) }).of(smallRef)
+		{"longer once, in pieces", func(p *rt.Peer) {
+			p.Once("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				x.W.Write(small)
+				http.NewResponseController(x.W).Flush()
+				x.W.Write([]byte("more"))
+			}).Of(smallRef)
 		}},
-		{"shorter once, in pieces", func(p *peer) {
-			p.once("GET", blobRoute, func(x *exchange) {
-				http.NewResponseController(x.w).Flush()
-				x.w.Write(small[:1000])
-			}).of(smallRef)
+		{"shorter once", func(p *rt.Peer) {
+			p.Once("GET", rt.BlobRoute, func(x *rt.Exchange) { x.W.Write(small[:1000]) }).Of(smallRef)
 		}},
-		{"without a length", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) {
-				http.NewResponseController(x.w).Flush()
-				x.w.Write(x.blob(x.repo, digest.Digest(x.ref)))
+		{"shorter once, in pieces", func(p *rt.Peer) {
+			p.Once("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				http.NewResponseController(x.W).Flush()
+				x.W.Write(small[:1000])
+			}).Of(smallRef)
+		}},
+		{"without a length", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				http.NewResponseController(x.W).Flush()
+				x.W.Write(x.Blob(x.Repo, digest.Digest(x.Ref)))
 			})
 		}},
-		{"connections are closed after each request", func(p *peer) {
-			p.on("", anyRoute, func(x *exchange) { x.w.Header().Set("Connection", "close"); x.handle() })
+		{"connections are closed after each request", func(p *rt.Peer) {
+			p.On("", rt.AnyRoute, func(x *rt.Exchange) { x.W.Header().Set("Connection", "close"); x.Handle() })
 		}},
-		{"unrequested gzip", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) {
-				x.w.Header().Set("Content-Encoding", "gzip")
-				z := gzip.NewWriter(x.w)
-				z.Write(x.blob(x.repo, digest.Digest(x.ref)))
+		{"unrequested gzip", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				x.W.Header().Set("Content-Encoding", "gzip")
+				z := gzip.NewWriter(x.W)
+				z.Write(x.Blob(x.Repo, digest.Digest(x.Ref)))
 				z.Close()
 			})
 		}},
-		{"Content-Encoding gzip without gzip", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "gzip"); x.handle() })
+		{"Content-Encoding gzip without gzip", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) { x.W.Header().Set("Content-Encoding", "gzip"); x.Handle() })
 		}},
-		{"stalls in the middle", func(p *peer) {
-			p.on("GET", blobRoute, stall(5_000)).of(smallRef).times(2)
-			p.on("GET", blobRoute, stall(50_000)).of(largeRef).after(2).times(1)
+		{"stalls in the middle", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, stall(5_000)).Of(smallRef).Times(2)
+			p.On("GET", rt.BlobRoute, stall(50_000)).Of(largeRef).After(2).Times(1)
 		}},
-		{"no response", func(p *peer) { p.once("GET", blobRoute, slowly(time.Minute)) }},
-		{"a slow part", func(p *peer) {
-			p.on("GET", blobRoute, drip).of(largeRef).after(1).times(1)
+		{"no response", func(p *rt.Peer) { p.Once("GET", rt.BlobRoute, rt.Slowly(time.Minute)) }},
+		{"a slow part", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, drip).Of(largeRef).After(1).Times(1)
 		}},
 	}
 	for tenth := range 11 {
 		tests = append(tests,
 			test{fmt.Sprintf("cut at %d tenths",
-				tenth), func(p *peer) { p.once("GET", blobRoute, cutResponse(tenth*len(small)/10)).of(smallRef) }},
+				tenth), func(p *rt.Peer) {
+				p.Once("GET", rt.BlobRoute, rt.CutResponse(tenth*len(small)/10)).Of(smallRef)
+			}},
 			test{fmt.Sprintf("each part cut at %d tenths",
-				tenth), func(p *peer) { p.on("GET", blobRoute, oncePerPart(cutResponse(tenth*10_000))).of(largeRef) }})
+				tenth), func(p *rt.Peer) {
+				p.On("GET", rt.BlobRoute, oncePerPart(rt.CutResponse(tenth*10_000))).Of(largeRef)
+			}})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPeer(t)
+			p := rt.New(t)
 			img := serve(t, p, testFiles)
 			test.set(p)
 			s := newEmptyStore(t)
@@ -335,13 +350,13 @@ func TestPullRecovers(t *testing.T) {
 
 // oncePerPart applies do to the first request for each part, and handles the others normally. So a worker cannot use up
 // its attempts.
-func oncePerPart(do action) action {
+func oncePerPart(do rt.Action) rt.Action {
 	var seen sync.Map
-	return func(x *exchange) {
+	return func(x *rt.Exchange) {
 		var start int64
-		fmt.Sscanf(x.r.Header.Get("Range"), "bytes=%d-", &start)
+		fmt.Sscanf(x.R.Header.Get("Range"), "bytes=%d-", &start)
 		if _, again := seen.LoadOrStore(start/testTuning.minPart, true); again {
-			x.handle()
+			x.Handle()
 			return
 		}
 		do(x)
@@ -349,28 +364,28 @@ func oncePerPart(do action) action {
 }
 
 // stall sends n bytes of the response's body and then nothing.
-func stall(n int) action {
-	return func(x *exchange) {
-		rec := x.record()
+func stall(n int) rt.Action {
+	return func(x *rt.Exchange) {
+		rec := x.Record()
 		body := rec.Body.Bytes()
-		x.replay(rec, body[:min(n, len(body))])
-		_ = http.NewResponseController(x.w).Flush()
+		x.Replay(rec, body[:min(n, len(body))])
+		_ = http.NewResponseController(x.W).Flush()
 		select {
-		case <-x.r.Context().Done():
+		case <-x.R.Context().Done():
 		case <-time.After(10 * time.Second):
 		}
 	}
 }
 
 // drip sends a response a few bytes at a time, until the client disconnects.
-func drip(x *exchange) {
-	rec := x.record()
+func drip(x *rt.Exchange) {
+	rec := x.Record()
 	body := rec.Body.Bytes()
-	x.replay(rec, nil)
-	for len(body) > 0 && x.r.Context().Err() == nil {
+	x.Replay(rec, nil)
+	for len(body) > 0 && x.R.Context().Err() == nil {
 		n := min(10, len(body))
-		x.w.Write(body[:n])
-		_ = http.NewResponseController(x.w).Flush()
+		x.W.Write(body[:n])
+		_ = http.NewResponseController(x.W).Flush()
 		body = body[n:]
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -383,70 +398,88 @@ func TestPullFails(t *testing.T) {
 	altered[17] ^= 1
 	for _, test := range []struct {
 		name string
-		set  func(p *peer)
+		set  func(p *rt.Peer)
 		is   error
 		says []string
 	}{
-		{"no such tag", func(p *peer) { p.on("", manifestRoute, refuseWith(404, "MANIFEST_UNKNOWN")) }, ErrNotFound,
+		{"no such tag", func(p *rt.Peer) {
+			p.On("", rt.ManifestRoute, rt.RefuseWith(404, "MANIFEST_UNKNOWN"))
+		}, remote.ErrNotFound,
 			[]string{"team/model", "MANIFEST_UNKNOWN"}},
-		{"no such blob", func(p *peer) {
-			p.on("GET", blobRoute, refuseWith(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(small)))
-		}, ErrNotFound,
+		{"no such blob", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.RefuseWith(404, "BLOB_UNKNOWN")).Of(string(digest.FromBytes(small)))
+		}, remote.ErrNotFound,
 			[]string{string(digest.FromBytes(small)), "model-b.safetensors", "404"}},
-		{"no such large blob", func(p *peer) {
-			p.on("GET", blobRoute, refuseWith(404, "BLOB_UNKNOWN")).of(string(digest.FromBytes(large)))
-		}, ErrNotFound,
+		{"no such large blob", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.RefuseWith(404, "BLOB_UNKNOWN")).Of(string(digest.FromBytes(large)))
+		}, remote.ErrNotFound,
 			[]string{string(digest.FromBytes(large)), "404"}},
-		{"denied", func(p *peer) { p.on("GET", blobRoute, refuseWith(403, "DENIED")) }, ErrUnauthorized, []string{"DENIED"}},
-		{"altered", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(small))) }, ErrDigest,
+		{"denied", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.RefuseWith(403, "DENIED"))
+		}, remote.ErrUnauthorized, []string{"DENIED"}},
+		{"altered", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.Flip(17)).Of(string(digest.FromBytes(small)))
+		}, remote.ErrDigest,
 			[]string{string(digest.FromBytes(small)), string(digest.FromBytes(altered)), "40000 bytes"}},
-		{"altered parts", func(p *peer) { p.on("GET", blobRoute, flip(17)).of(string(digest.FromBytes(large))) }, ErrDigest,
+		{"altered parts", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.Flip(17)).Of(string(digest.FromBytes(large)))
+		}, remote.ErrDigest,
 			[]string{string(digest.FromBytes(large)), "1000000 bytes"}},
-		{"shorter", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) { x.w.Write(small[:1000]) }).of(string(digest.FromBytes(small)))
-		}, ErrDigest, []string{"1000 bytes", "40000"}},
-		{"longer in pieces", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) {
-				x.w.Write(small)
-				http.NewResponseController(x.w).Flush()
-				x.w.Write([]byte("more"))
-			}).of(string(digest.FromBytes(small)))
-		}, ErrDigest, []string{"more than the 40000"}},
-		{"always 500", func(p *peer) { p.on("GET", blobRoute, refuseWith(500, "UNKNOWN")) }, nil, []string{"500"}},
-		{"always cut at the same place", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) { x.r.Header.Del("Range"); cutResponse(3000)(x) })
-		}, ErrInterrupted, nil},
-		{"an unrequested encoding", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "br"); x.w.Write([]byte("x")) })
-		}, ErrUnsupported, []string{`"br"`}},
-		{"damaged gzip", func(p *peer) {
-			p.on("GET", blobRoute, func(x *exchange) { x.w.Header().Set("Content-Encoding", "gzip"); x.w.Write([]byte("x")) })
-		}, ErrInterrupted, nil},
-		{"a manifest of another digest", func(p *peer) {
-			p.on("GET", manifestRoute, func(x *exchange) {
-				x.w.Header().Set("Docker-Content-Digest", string(digest.FromString("x")))
-				x.w.Write([]byte(`{"layers":[]}`))
+		{"shorter", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) { x.W.Write(small[:1000]) }).Of(string(digest.FromBytes(small)))
+		}, remote.ErrDigest, []string{"1000 bytes", "40000"}},
+		{"longer in pieces", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				x.W.Write(small)
+				http.NewResponseController(x.W).Flush()
+				x.W.Write([]byte("more"))
+			}).Of(string(digest.FromBytes(small)))
+		}, remote.ErrDigest, []string{"more than the 40000"}},
+		{"always 500", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, rt.RefuseWith(500, "UNKNOWN"))
+		}, nil, []string{"500"}},
+		{"always cut at the same place", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) { x.R.Header.Del("Range"); rt.CutResponse(3000)(x) })
+		}, remote.ErrInterrupted, nil},
+		{"an unrequested encoding", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				x.W.Header().Set("Content-Encoding", "br")
+				x.W.Write([]byte("x"))
 			})
-		}, ErrDigest, nil},
-		{"an invalid manifest", func(p *peer) {
-			p.on("GET", manifestRoute,
-				func(x *exchange) { x.w.Write([]byte(`{"layers":[{"digest":"sha256:../../etc/passwd","size":3}]}`)) })
+		}, remote.ErrUnsupported, []string{`"br"`}},
+		{"damaged gzip", func(p *rt.Peer) {
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				x.W.Header().Set("Content-Encoding", "gzip")
+				x.W.Write([]byte("x"))
+			})
+		}, remote.ErrInterrupted, nil},
+		{"a manifest of another digest", func(p *rt.Peer) {
+			p.On("GET", rt.ManifestRoute, func(x *rt.Exchange) {
+				x.W.Header().Set("Docker-Content-Digest", string(digest.FromString("x")))
+				x.W.Write([]byte(`{"layers":[]}`))
+			})
+		}, remote.ErrDigest, nil},
+		{"an invalid manifest", func(p *rt.Peer) {
+			p.On("GET", rt.ManifestRoute,
+				func(x *rt.Exchange) {
+					x.W.Write([]byte(`{"layers":[{"digest":"sha256:../../etc/passwd","size":3}]}`))
+				})
 		}, manifest.ErrInvalidManifest, nil},
-		{"larger than any disk", func(p *peer) {
-			p.on("GET", manifestRoute, func(x *exchange) {
+		{"larger than any disk", func(p *rt.Peer) {
+			p.On("GET", rt.ManifestRoute, func(x *rt.Exchange) {
 				var layers []string // each of the maximum size
 				for i := range 2000 {
 					layers = append(layers, fmt.Sprintf(`{"digest":%q,"size":%d}`,
 						digest.FromString(fmt.Sprint(i)), int64(limits.BlobSize)))
 				}
-				fmt.Fprintf(x.w, `{"schemaVersion":2,"config":{"digest":%q,"size":2},"layers":[%s]}`,
+				fmt.Fprintf(x.W, `{"schemaVersion":2,"config":{"digest":%q,"size":2},"layers":[%s]}`,
 					digest.FromString("{}"), strings.Join(layers, ","))
 			})
 		}, manifest.ErrNoSpace, []string{"INGOT_HOME"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			p := newPeer(t)
+			p := rt.New(t)
 			img := serve(t, p, testFiles)
 			test.set(p)
 			s := newEmptyStore(t)
@@ -475,7 +508,7 @@ func TestPullFails(t *testing.T) {
 func TestPullFollowsRedirects(t *testing.T) {
 	for _, ranges := range []bool{true, false} {
 		t.Run(fmt.Sprint("ranges ", ranges), func(t *testing.T) {
-			p := newPeer(t)
+			p := rt.New(t)
 			img := serve(t, p, testFiles)
 			var mu sync.Mutex
 			parts := 0
@@ -491,11 +524,13 @@ func TestPullFollowsRedirects(t *testing.T) {
 					parts++
 				}
 				mu.Unlock()
-				blob := p.blob("team/model", digest.Digest(strings.TrimPrefix(r.URL.Path, "/")))
+				blob := p.Blob("team/model", digest.Digest(strings.TrimPrefix(r.URL.Path, "/")))
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(blob))
 			}))
 			defer store.Close()
-			p.on("GET", blobRoute, func(x *exchange) { respond(307, "Location", store.URL+"/"+x.ref+"?signature=secret")(x) })
+			p.On("GET", rt.BlobRoute, func(x *rt.Exchange) {
+				rt.Respond(307, "Location", store.URL+"/"+x.Ref+"?signature=secret")(x)
+			})
 			s := newEmptyStore(t)
 			if _, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 				t.Fatal(err)
@@ -510,12 +545,12 @@ func TestPullFollowsRedirects(t *testing.T) {
 
 // TestPullRetryAfter: a pull waits for the Retry-After of the registry.
 func TestPullRetryAfter(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, map[string][]byte{"a": []byte("a")})
-	p.once("GET", blobRoute, respond(429, "Retry-After", "7")).of(string(digest.FromString("a")))
+	p.Once("GET", rt.BlobRoute, rt.Respond(429, "Retry-After", "7")).Of(string(digest.FromString("a")))
 	c := newPullClient(t)
 	var waited []time.Duration
-	c.sleep = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
+	c.conn.Sleep = func(_ context.Context, d time.Duration) error { waited = append(waited, d); return nil }
 	if _, err := c.Pull(t.Context(), newEmptyStore(t), img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -526,29 +561,29 @@ func TestPullRetryAfter(t *testing.T) {
 
 // TestPullRenewsItsToken: a token that expires during a pull is renewed, and the bytes received before are kept.
 func TestPullRenewsItsToken(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, testFiles)
 	var mu sync.Mutex
 	token, uses, given := 0, 0, 0
-	p.on("", anyRoute, func(x *exchange) {
+	p.On("", rt.AnyRoute, func(x *rt.Exchange) {
 		mu.Lock()
-		if x.route == otherRoute && x.r.URL.Path == "/token" {
+		if x.Route == rt.OtherRoute && x.R.URL.Path == "/token" {
 			token++
 			given++
 			uses = 0
-			fmt.Fprintf(x.w, `{"token":"t%d"}`, token)
+			fmt.Fprintf(x.W, `{"token":"t%d"}`, token)
 			mu.Unlock()
 			return
 		}
-		ok := x.r.Header.Get("Authorization") == fmt.Sprint("Bearer t", token) && uses < 6
+		ok := x.R.Header.Get("Authorization") == fmt.Sprint("Bearer t", token) && uses < 6
 		uses++
 		mu.Unlock()
 		if !ok {
-			x.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="test"`, p.server.URL))
-			x.fail(401, "UNAUTHORIZED")
+			x.W.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="test"`, p.Server.URL))
+			x.Fail(401, "UNAUTHORIZED")
 			return
 		}
-		x.handle()
+		x.Handle()
 	})
 	s := newEmptyStore(t)
 	c := newPullClient(t, func(o *Options) { o.Concurrency = 1 })
@@ -563,7 +598,7 @@ func TestPullRenewsItsToken(t *testing.T) {
 
 // TestPullResumes: a pull resumes an interrupted one.
 func TestPullResumes(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, testFiles)
 	s := newEmptyStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -581,7 +616,7 @@ func TestPullResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	img.checkAbsent(t, s)
-	_, before := p.traffic()
+	_, before := p.Traffic()
 	r, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -593,22 +628,22 @@ func TestPullResumes(t *testing.T) {
 	}
 	size -= int64(len(testFiles["config.json"])) // stored with the manifest
 	// The peer may also have sent bytes of the first pull that nobody read.
-	if _, after := p.traffic(); r.Saved < moved || r.Bytes+r.Saved != size || r.Bytes > after-before {
+	if _, after := p.Traffic(); r.Saved < moved || r.Bytes+r.Saved != size || r.Bytes > after-before {
 		t.Errorf("%+v of %d, %d had moved, then %d", r, size, moved, after-before)
 	}
 }
 
 // TestPullCorruptPartial: corrupt data left by an earlier run is not counted as the registry's fault.
 func TestPullCorruptPartial(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, testFiles)
 	large := digest.FromBytes(testFiles["model-a.safetensors"])
 	s := newEmptyStore(t)
 	partial := filepath.Join(s.Root(), "ingest", large.Encoded()+".part")
-	if err := os.WriteFile(partial, noise(7, 500_001), 0o644); err != nil {
+	if err := os.WriteFile(partial, rt.Noise(7, 500_001), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p.once("GET", blobRoute, flip(2)).of(string(large))
+	p.Once("GET", rt.BlobRoute, rt.Flip(2)).Of(string(large))
 	if _, err := newPullClient(t).Pull(t.Context(), s, img.name, PullOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -617,7 +652,7 @@ func TestPullCorruptPartial(t *testing.T) {
 
 // TestPullConcurrently: concurrent pulls of one image fetch each blob once.
 func TestPullConcurrently(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, testFiles)
 	s := newEmptyStore(t)
 	var g sync.WaitGroup
@@ -636,13 +671,13 @@ func TestPullConcurrently(t *testing.T) {
 		size += int64(len(d))
 	}
 	size -= int64(len(testFiles["config.json"]))
-	if _, served := p.traffic(); served != size {
+	if _, served := p.Traffic(); served != size {
 		t.Errorf("%d bytes were sent for %d", served, size)
 	}
 }
 
 func TestPullPartial(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, testFiles)
 	c := newPullClient(t)
 	for _, test := range []struct {
@@ -726,9 +761,9 @@ func TestSelectLayers(t *testing.T) {
 }
 
 func TestPullIndex(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, testFiles)
-	other := p.putManifest("team/model", "", ocispec.MediaTypeImageManifest,
+	other := p.PutManifest("team/model", "", ocispec.MediaTypeImageManifest,
 		fmt.Appendf(nil,
 			`{"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":2},`+
 				`"layers":[]}`, digest.FromString("{}")))
@@ -736,11 +771,11 @@ func TestPullIndex(t *testing.T) {
 		var list []string
 		for _, d := range digests {
 			list = append(list, fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":%d}`,
-				ocispec.MediaTypeImageManifest, d, len(p.manifest("team/model", string(d)))))
+				ocispec.MediaTypeImageManifest, d, len(p.Manifest("team/model", string(d)))))
 		}
 		list = append(list, fmt.Sprintf(`{"digest":%q,"annotations":{"vnd.docker.reference.type":"attestation-manifest"}}`,
 			digest.FromString("absent")))
-		p.putManifest("team/model", "latest", ocispec.MediaTypeImageIndex,
+		p.PutManifest("team/model", "latest", ocispec.MediaTypeImageIndex,
 			fmt.Appendf(nil, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(list, ",")))
 	}
 	index(img.digest)
@@ -764,7 +799,7 @@ func TestPullIndex(t *testing.T) {
 
 // TestPullVerify: no blob is fetched if the caller refuses the manifest.
 func TestPullVerify(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, testFiles)
 	s := newEmptyStore(t)
 	refused := errors.New("not signed")
@@ -775,14 +810,14 @@ func TestPullVerify(t *testing.T) {
 			}
 			return refused
 		}})
-	if !errors.Is(err, refused) || p.count("GET", blobRoute) > 0 {
-		t.Errorf("%v, %d blobs", err, p.count("GET", blobRoute))
+	if !errors.Is(err, refused) || p.Count("GET", rt.BlobRoute) > 0 {
+		t.Errorf("%v, %d blobs", err, p.Count("GET", rt.BlobRoute))
 	}
 	img.checkAbsent(t, s)
 }
 
 func TestFetchBlob(t *testing.T) {
-	p := newPeer(t)
+	p := rt.New(t)
 	img := serve(t, p, testFiles)
 	s := newEmptyStore(t)
 	for kind, b := range map[string][]byte{"application/vnd.example.file": testFiles["model-a.safetensors"],

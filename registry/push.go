@@ -3,7 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
@@ -85,20 +84,20 @@ func (c *Client) push(ctx context.Context, s *store.Store, src, dst manifest.Nam
 
 // inFormat returns the manifest to push, and its config if the store does not have it.
 func inFormat(ctx context.Context, s *store.Store, src manifest.Name,
-	format string) (m Manifest, config []byte, err error) {
+	format string) (m remote.Manifest, config []byte, err error) {
 	if format == "" {
 		raw, err := s.ResolveRaw(ctx, src)
 		if err != nil {
 			return m, nil, err
 		}
-		return Manifest{raw.Descriptor.MediaType, raw.Descriptor.Digest, raw.Bytes}, nil, nil
+		return remote.Manifest{MediaType: raw.Descriptor.MediaType, Digest: raw.Descriptor.Digest, Bytes: raw.Bytes}, nil, nil
 	}
 	e, err := s.Resolve(ctx, src)
 	if err != nil {
 		return m, nil, err
 	}
 	mediaType, b, config, err := s.Encode(ctx, e, format)
-	return Manifest{mediaType, digest.FromBytes(b), b}, config, err
+	return remote.Manifest{MediaType: mediaType, Digest: digest.FromBytes(b), Bytes: b}, config, err
 }
 
 // newPusher prepares a push. It holds the store's lock until release, so that collection removes nothing that is being
@@ -107,11 +106,12 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 	opts PushOptions) (p *pusher, release func(), err error) {
 	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
 	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
-	r, err := c.repository(dst, push)
+	r, err := c.conn.Repository(dst, remote.Push)
 	if err != nil {
 		return nil, nil, err
 	}
-	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, sendSlots: make(chan struct{}, c.opts.Concurrency)}
+	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, rule: c.rule(dst.Host), sendSlots: make(chan struct{},
+		c.opts.Concurrency)}
 	p.chunkSize.Store(opts.ChunkSize)
 	release, err = s.Lock(ctx)
 	switch {
@@ -130,14 +130,15 @@ type pusher struct {
 	c     *Client
 	s     *store.Store
 	dst   manifest.Name
-	r     *repository
+	r     *remote.Repository
 	opts  PushOptions
+	rule  hostRule    // how the registry deviates from the specification
 	notes uploadNotes // nil if the store is read-only
 
-	mounter   *repository // r with a token that may also pull from the mount sources; nil if there are none
-	noChunks  atomic.Bool // the registry accepts only monolithic uploads
-	noMount   atomic.Bool // the registry rejects mounts without a source repository
-	noFrom    atomic.Bool // the credentials do not cover the mount sources
+	mounter   *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
+	noChunks  atomic.Bool        // the registry accepts only monolithic uploads
+	noMount   atomic.Bool        // the registry rejects mounts without a source repository
+	noFrom    atomic.Bool        // the credentials do not cover the mount sources
 	chunkSize atomic.Int64
 	sendSlots chan struct{} // limits how many requests send bytes at a time
 }
@@ -151,13 +152,13 @@ type blob struct {
 }
 
 // run pushes a manifest and everything that it references. config is nil if the store has it.
-func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.Digest, error) {
+func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (digest.Digest, error) {
 	ref := p.dst.Tag
 	if ref == "" {
 		ref = string(p.dst.Digest)
 	}
 	if p.dst.Digest != "" && p.dst.Digest != root.Digest {
-		return "", fmt.Errorf("the model has digest %s, not the digest in the name: %w", root.Digest, ErrDigest)
+		return "", fmt.Errorf("the model has digest %s, not the digest in the name: %w", root.Digest, remote.ErrDigest)
 	}
 	docs, err := p.gather(nil, root, 0)
 	if err != nil {
@@ -182,14 +183,14 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 			all[i].data = config
 		}
 	}
-	tagged, err := p.r.headManifest(ctx, ref)
+	tagged, err := p.r.HeadManifest(ctx, ref)
 	if err != nil {
 		return "", err
 	}
 	p.c.emit(Event{Kind: Plan, Total: total}) // only after the first response: a refused push has no plan
 	known := tagged == root.Digest
 	if !known && ref != string(root.Digest) { // the manifest may have another tag
-		d, err := p.r.headManifest(ctx, string(root.Digest))
+		d, err := p.r.HeadManifest(ctx, string(root.Digest))
 		known = err == nil && d == root.Digest
 	}
 	send := all
@@ -211,81 +212,12 @@ func (p *pusher) run(ctx context.Context, root Manifest, config []byte) (digest.
 		}
 		// The registry may have collected a blob since it was checked, or its copy of the manifest lacks blobs: push all of
 		// them once.
-		var status *StatusError
+		var status *remote.StatusError
 		if again || !errors.As(err, &status) || status.Code != "MANIFEST_BLOB_UNKNOWN" && status.Code != "BLOB_UNKNOWN" {
 			return "", err
 		}
 		send = all
 	}
-}
-
-// maxDepth limits how deeply indexes nest.
-const maxDepth = 4
-
-// gather appends a manifest to docs, after the stored manifests that it lists.
-func (p *pusher) gather(docs []Manifest, m Manifest, depth int) ([]Manifest, error) {
-	if depth > maxDepth || len(docs) > limits.IndexManifests {
-		return nil, fmt.Errorf("manifest %s: its indexes nest too deeply or list too many manifests: %w",
-			m.Digest, manifest.ErrTooLarge)
-	}
-	var err error
-	if m.MediaType, err = manifest.CheckType(m.MediaType, m.Bytes); err != nil {
-		return nil, fmt.Errorf("manifest %s: %w", m.Digest, err)
-	}
-	var index struct{ Manifests []ocispec.Descriptor }
-	if err := json.Unmarshal(m.Bytes, &index); err != nil {
-		return nil, fmt.Errorf("manifest %s: %v: %w", m.Digest, err, manifest.ErrInvalidManifest)
-	}
-	for _, child := range index.Manifests {
-		if slices.ContainsFunc(docs, func(m Manifest) bool { return m.Digest == child.Digest }) {
-			continue
-		}
-		if child.Digest.Algorithm() != digest.SHA256 {
-			continue // the store has sha256 blobs only
-		}
-		b, err := p.s.ReadBlob(child.Digest, manifest.MaxManifestSize)
-		if errors.Is(err, manifest.ErrBlobMissing) {
-			continue // tools may copy only some platforms of an index
-		}
-		if err != nil {
-			return nil, err
-		}
-		if docs, err = p.gather(docs, Manifest{child.MediaType, child.Digest, b}, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return append(docs, m), nil
-}
-
-// blobsOf lists the blobs that manifests reference, each digest once. The largest comes first, so that no large blob is
-// left to run alone at the end.
-func blobsOf(docs []Manifest) ([]blob, error) {
-	var list []blob
-	seen := map[digest.Digest]bool{}
-	for _, m := range docs {
-		blobs, err := manifest.Blobs(m.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range blobs {
-			if !seen[d.Digest] {
-				seen[d.Digest] = true
-				list = append(list, blob{Descriptor: d, name: layerName(d)})
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b blob) int { return cmp.Compare(b.Size, a.Size) })
-	return list, nil
-}
-
-// layerName returns a blob's name for display, or "" if it has none.
-func layerName(d ocispec.Descriptor) string {
-	for _, key := range []string{"org.cncf.model.filepath", ocispec.AnnotationTitle} {
-		if name := d.Annotations[key]; name != "" {
-			return clip(name)
-		}
-	}
-	return ""
 }
 
 // present reports that the registry has a blob, and deletes the record of its upload.
@@ -348,7 +280,7 @@ func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
 		}
 	}
 	if len(from) > 0 {
-		p.mounter, _ = p.c.repository(p.dst, push, from...)
+		p.mounter, _ = p.c.conn.Repository(p.dst, remote.Push, from...)
 	}
 }
 
@@ -371,7 +303,7 @@ func (p *pusher) heldBy(ctx context.Context, h store.Home) []ocispec.Descriptor 
 
 // sendManifests pushes the manifests by digest, and the root under ref last. If there are referrers, the root goes by
 // digest before them and gets its tag after them, so that a client that sees the tag also finds the signatures.
-func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []attachment, ref string,
+func (p *pusher) sendManifests(ctx context.Context, docs []remote.Manifest, attached []attachment, ref string,
 	tagged digest.Digest) error {
 	root := docs[len(docs)-1]
 	if tagged == root.Digest {
@@ -391,9 +323,9 @@ func (p *pusher) sendManifests(ctx context.Context, docs []Manifest, attached []
 	return p.sendManifest(ctx, ref, root)
 }
 
-func (p *pusher) sendManifest(ctx context.Context, ref string, m Manifest) error {
-	_, err := p.r.putManifest(ctx, ref, m)
-	var status *StatusError
+func (p *pusher) sendManifest(ctx context.Context, ref string, m remote.Manifest) error {
+	_, err := p.r.PutManifest(ctx, ref, m)
+	var status *remote.StatusError
 	switch {
 	case errors.As(err, &status) && status.Status == http.StatusRequestEntityTooLarge:
 		return fmt.Errorf("the registry rejects a manifest of %d bytes: %w", len(m.Bytes), err)

@@ -1,20 +1,14 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net/http"
-	"slices"
-	"time"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/opencontainers/go-digest"
-	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -57,11 +51,11 @@ func (c *Client) pushReferrers(ctx context.Context, s *store.Store, dst manifest
 type attachment struct {
 	ocispec.Descriptor
 	subject digest.Digest
-	doc     Manifest
+	doc     remote.Manifest
 }
 
-func manifestsOf(list []attachment) []Manifest {
-	docs := make([]Manifest, len(list))
+func manifestsOf(list []attachment) []remote.Manifest {
+	docs := make([]remote.Manifest, len(list))
 	for i, a := range list {
 		docs[i] = a.doc
 	}
@@ -92,7 +86,7 @@ func (p *pusher) attached(ctx context.Context, subject digest.Digest) ([]attachm
 				if err != nil {
 					return nil, err
 				}
-				all = append(all, attachment{d, s, Manifest{MediaType: d.MediaType, Digest: d.Digest, Bytes: b}})
+				all = append(all, attachment{d, s, remote.Manifest{MediaType: d.MediaType, Digest: d.Digest, Bytes: b}})
 				next = append(next, d.Digest)
 			}
 		}
@@ -106,7 +100,7 @@ func (p *pusher) sendAttached(ctx context.Context, list []attachment) error {
 	unlisted := map[digest.Digest][]ocispec.Descriptor{}
 	var subjects []digest.Digest
 	for _, a := range list {
-		listed, err := p.r.putManifest(ctx, string(a.Digest), a.doc)
+		listed, err := p.r.PutManifest(ctx, string(a.Digest), a.doc)
 		if err != nil {
 			return fmt.Errorf("referrer %s of %s: %w", a.Digest, a.subject, err)
 		}
@@ -118,7 +112,7 @@ func (p *pusher) sendAttached(ctx context.Context, list []attachment) error {
 		}
 	}
 	for _, s := range subjects {
-		if err := p.r.tagReferrers(ctx, s, unlisted[s]); err != nil {
+		if err := p.r.TagReferrers(ctx, s, unlisted[s]); err != nil {
 			return err
 		}
 	}
@@ -145,125 +139,19 @@ func (c *Client) pushReferrer(ctx context.Context, dst manifest.Name, mediaType 
 	if err := json.Unmarshal(m, &doc); err != nil || doc.Subject == nil {
 		return "", fmt.Errorf("manifest without a subject: %w", manifest.ErrInvalidManifest)
 	}
-	r, err := c.repository(dst, push)
+	r, err := c.conn.Repository(dst, remote.Push)
 	if err != nil {
 		return "", err
 	}
 	for _, b := range blobs {
-		if err := r.putBytes(ctx, b); err != nil {
+		if err := r.PutBytes(ctx, b); err != nil {
 			return "", err
 		}
 	}
-	listed, err := r.putManifest(ctx, string(desc.Digest), Manifest{MediaType: mediaType, Digest: desc.Digest, Bytes: m})
+	listed, err := r.PutManifest(ctx, string(desc.Digest), remote.Manifest{MediaType: mediaType, Digest: desc.Digest,
+		Bytes: m})
 	if err == nil && !listed {
-		err = r.tagReferrers(ctx, doc.Subject.Digest, []ocispec.Descriptor{desc})
+		err = r.TagReferrers(ctx, doc.Subject.Digest, []ocispec.Descriptor{desc})
 	}
 	return desc.Digest, err
-}
-
-// referrersTag returns the tag of the index that replaces the referrers API. A sha256 digest needs no truncation or
-// replacement of characters. See
-// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#referrers-tag-schema.
-func referrersTag(subject digest.Digest) string {
-	return string(subject.Algorithm()) + "-" + subject.Encoded()
-}
-
-// maxTagTries limits how often the referrers tag is updated again because another client changed it.
-const maxTagTries = 12
-
-// tagReferrers adds manifests to the index of the referrers tag. Other clients may do so concurrently, and registries
-// have no locks. If the registry sends an ETag, the index is replaced only if it is unchanged (If-Match). Otherwise
-// tagReferrers reads the index again, after a delay that exceeds the time that another client needs between reading and
-// writing, and repeats the update if its entries are gone.
-func (r *repository) tagReferrers(ctx context.Context, subject digest.Digest, add []ocispec.Descriptor) error {
-	if len(add) == 0 {
-		return nil
-	}
-	for try := range maxTagTries {
-		start := time.Now()
-		page, err := r.referrersIndex(ctx, subject)
-		if err != nil {
-			return err
-		}
-		absent := slices.DeleteFunc(slices.Clone(add), func(d ocispec.Descriptor) bool {
-			return slices.ContainsFunc(page.index.Manifests, func(e ocispec.Descriptor) bool { return e.Digest == d.Digest })
-		})
-		if len(absent) == 0 {
-			return nil
-		}
-		err = r.putReferrersIndex(ctx, subject, page, absent)
-		if err != nil && !isConflict(err) {
-			return err
-		}
-		wait := 2*time.Since(start) + rand.N(time.Duration(try+1)*20*time.Millisecond)
-		if err := r.c.sleep(ctx, min(wait, 3*time.Second)); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("tag %s keeps changing while it is updated; try again: %w", referrersTag(subject), ErrInterrupted)
-}
-
-// referrersIndex reads the index of the referrers tag. It is empty if the tag does not exist.
-func (r *repository) referrersIndex(ctx context.Context, subject digest.Digest) (*indexPage, error) {
-	page, err := r.getIndex(ctx, r.url("manifests", referrersTag(subject)))
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return &indexPage{}, nil
-	case errors.Is(err, errNoReferrersAPI):
-		return nil, fmt.Errorf("tag %s is not an image index; remove it: %w",
-			referrersTag(subject), manifest.ErrInvalidManifest)
-	}
-	return page, err
-}
-
-// putReferrersIndex writes the index with more entries. Its other fields are preserved.
-func (r *repository) putReferrersIndex(ctx context.Context, subject digest.Digest, page *indexPage,
-	add []ocispec.Descriptor) error {
-	index := page.index
-	index.Versioned = specs.Versioned{SchemaVersion: 2}
-	index.MediaType = ocispec.MediaTypeImageIndex
-	index.Manifests = append(slices.Clone(index.Manifests), add...)
-	b, err := json.Marshal(index)
-	if err != nil {
-		return err
-	}
-	if len(b) > manifest.MaxManifestSize {
-		return fmt.Errorf("tag %s would have %d bytes, the limit is %d: %w",
-			referrersTag(subject), len(b), manifest.MaxManifestSize, manifest.ErrTooLarge)
-	}
-	a := r.c.attempts()
-	for {
-		err := r.putIfUnchanged(ctx, subject, page.etag, b)
-		if err == nil || isConflict(err) {
-			return err
-		}
-		if err = a.backoff(ctx, err); err != nil {
-			return err
-		}
-	}
-}
-
-// putIfUnchanged replaces the index of the referrers tag, if it still has this ETag. Without an ETag, it always does.
-func (r *repository) putIfUnchanged(ctx context.Context, subject digest.Digest, etag string, b []byte) error {
-	req, err := r.request(ctx, http.MethodPut, r.url("manifests", referrersTag(subject)), bytes.NewReader(b))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", ocispec.MediaTypeImageIndex)
-	if etag != "" {
-		req.Header.Set("If-Match", etag)
-	}
-	resp, err := r.do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	return expect(resp, http.StatusCreated, http.StatusOK, http.StatusAccepted)
-}
-
-// isConflict reports whether the registry refused to replace an index that another client has changed.
-func isConflict(err error) bool {
-	var status *StatusError
-	return errors.As(err, &status) &&
-		(status.Status == http.StatusPreconditionFailed || status.Status == http.StatusConflict)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	rt "github.com/ingotml/ingot/registry/registrytest"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/olareg/olareg"
 	"github.com/olareg/olareg/config"
 	"github.com/opencontainers/go-digest"
@@ -104,13 +106,13 @@ func TestReferrersRoundTrip(t *testing.T) {
 		"olareg":             olaregHost(t, nil, nil),
 		"olareg without API": olaregHost(t, withoutAPI, nil),
 		"olareg in pages":    olaregHost(t, func(c *config.Config) { c.API.Referrer.Limit = 700 }, nil),
-		"peer":               newPeer(t).host(),
-		"peer without API":   func() string { p := newPeer(t); p.noReferrers = true; return p.host() }(),
+		"peer":               rt.New(t).Host(),
+		"peer without API":   func() string { p := rt.New(t); p.NoReferrers = true; return p.Host() }(),
 	}
 	for registry, host := range hosts {
 		t.Run(registry, func(t *testing.T) {
-			s, c := newStore(t), newClient(t)
-			_, subject := putModel(t, s, "model", 100)
+			s, c := rt.NewStore(t), newClient(t)
+			_, subject := rt.PutModel(t, s, "model", 100)
 			name := mustName(t, host+"/deep/er/model")
 			wantReferrers(t, c, name, subject, "")
 			one, two := attachText(t, s, subject, reportType, "one"), attachText(t, s, subject, "text/plain", "two")
@@ -135,15 +137,15 @@ func TestReferrersRoundTrip(t *testing.T) {
 }
 
 // index responds with a page of a list of referrers.
-func index(next string, descs ...ocispec.Descriptor) action {
-	return func(x *exchange) {
-		x.w.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
+func index(next string, descs ...ocispec.Descriptor) rt.Action {
+	return func(x *rt.Exchange) {
+		x.W.Header().Set("Content-Type", ocispec.MediaTypeImageIndex)
 		if next != "" {
-			x.w.Header().Set("Link", fmt.Sprintf(`<%s>; rel="next"`, next))
+			x.W.Header().Set("Link", fmt.Sprintf(`<%s>; rel="next"`, next))
 		}
 		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: descs}
 		idx.SchemaVersion = 2
-		_ = json.NewEncoder(x.w).Encode(idx)
+		_ = json.NewEncoder(x.W).Encode(idx)
 	}
 }
 
@@ -159,48 +161,50 @@ func TestReferrersResponses(t *testing.T) {
 	page := "/v2/m/referrers/" + string(subject) + "?page=2"
 	tests := []struct {
 		name    string
-		answers []action // of the referrers API, in order; the last one repeats
+		answers []rt.Action // of the referrers API, in order; the last one repeats
 		want    []ocispec.Descriptor
 		wantErr string
 	}{
-		{"404", []action{refuseWith(404, "NAME_UNKNOWN")}, []ocispec.Descriptor{two}, ""},
-		{"400", []action{refuseWith(400, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
-		{"405", []action{refuseWith(405, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
-		{"406", []action{respond(406)}, []ocispec.Descriptor{two}, ""},
-		{"501", []action{respond(501)}, []ocispec.Descriptor{two}, ""},
-		{"an HTML page", []action{respond(200, "Content-Type", "text/html; charset=utf-8")}, []ocispec.Descriptor{two}, ""},
-		{"no type", []action{respond(200, "Content-Type", "")}, []ocispec.Descriptor{two}, ""},
-		{"type with parameters", []action{func(x *exchange) {
-			rec := httptest.NewRecorder()
-			index("", one)(&exchange{peer: x.peer, w: rec, r: x.r})
-			rec.Header().Set("Content-Type", ocispec.MediaTypeImageIndex+"; charset=utf-8")
-			x.replay(rec, rec.Body.Bytes())
-		}}, []ocispec.Descriptor{one}, ""},
-		{"403", []action{refuseWith(403, "DENIED")}, nil, "403 Forbidden: DENIED"},
-		{"500 twice", []action{respond(500), respond(500), index("", one)}, []ocispec.Descriptor{one}, ""},
-		{"500 for ever", []action{respond(500)}, nil, "500 Internal"},
-		{"cut", []action{cutResponse(20), index("", one)}, []ocispec.Descriptor{one}, ""},
-		{"not JSON", []action{respond(200, "Content-Type", ocispec.MediaTypeImageIndex)}, nil, "invalid manifest"},
-		{"two pages", []action{index(page, one), index("", two)}, []ocispec.Descriptor{one, two}, ""},
-		{"a second page that fails once", []action{index(page, one), respond(503), index("", two)},
-			[]ocispec.Descriptor{one, two}, ""},
-		{"a second page without API", []action{index(page, one), refuseWith(404, "NOT_FOUND")}, []ocispec.Descriptor{two},
+		{"404", []rt.Action{rt.RefuseWith(404, "NAME_UNKNOWN")}, []ocispec.Descriptor{two}, ""},
+		{"400", []rt.Action{rt.RefuseWith(400, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
+		{"405", []rt.Action{rt.RefuseWith(405, "UNSUPPORTED")}, []ocispec.Descriptor{two}, ""},
+		{"406", []rt.Action{rt.Respond(406)}, []ocispec.Descriptor{two}, ""},
+		{"501", []rt.Action{rt.Respond(501)}, []ocispec.Descriptor{two}, ""},
+		{"an HTML page", []rt.Action{rt.Respond(200, "Content-Type", "text/html; charset=utf-8")}, []ocispec.Descriptor{two},
 			""},
-		{"pages without end", []action{index(page, one)}, nil, "more than 200 pages"},
-		{"a page elsewhere", []action{index("https://elsewhere.example/v2/", one)}, nil, "on another host"},
-		{"listed twice", []action{index("", one, one)}, []ocispec.Descriptor{one}, ""},
-		{"no digests", []action{index("", ocispec.Descriptor{Digest: "sha256:../../x"}, ocispec.Descriptor{}, one)},
+		{"no type", []rt.Action{rt.Respond(200, "Content-Type", "")}, []ocispec.Descriptor{two}, ""},
+		{"type with parameters", []rt.Action{func(x *rt.Exchange) {
+			rec := httptest.NewRecorder()
+			index("", one)(&rt.Exchange{Peer: x.Peer, W: rec, R: x.R})
+			rec.Header().Set("Content-Type", ocispec.MediaTypeImageIndex+"; charset=utf-8")
+			x.Replay(rec, rec.Body.Bytes())
+		}}, []ocispec.Descriptor{one}, ""},
+		{"403", []rt.Action{rt.RefuseWith(403, "DENIED")}, nil, "403 Forbidden: DENIED"},
+		{"500 twice", []rt.Action{rt.Respond(500), rt.Respond(500), index("", one)}, []ocispec.Descriptor{one}, ""},
+		{"500 for ever", []rt.Action{rt.Respond(500)}, nil, "500 Internal"},
+		{"cut", []rt.Action{rt.CutResponse(20), index("", one)}, []ocispec.Descriptor{one}, ""},
+		{"not JSON", []rt.Action{rt.Respond(200, "Content-Type", ocispec.MediaTypeImageIndex)}, nil, "invalid manifest"},
+		{"two pages", []rt.Action{index(page, one), index("", two)}, []ocispec.Descriptor{one, two}, ""},
+		{"a second page that fails once", []rt.Action{index(page, one), rt.Respond(503), index("", two)},
+			[]ocispec.Descriptor{one, two}, ""},
+		{"a second page without API", []rt.Action{index(page, one), rt.RefuseWith(404, "NOT_FOUND")},
+			[]ocispec.Descriptor{two},
+			""},
+		{"pages without end", []rt.Action{index(page, one)}, nil, "more than 200 pages"},
+		{"a page elsewhere", []rt.Action{index("https://elsewhere.example/v2/", one)}, nil, "on another host"},
+		{"listed twice", []rt.Action{index("", one, one)}, []ocispec.Descriptor{one}, ""},
+		{"no digests", []rt.Action{index("", ocispec.Descriptor{Digest: "sha256:../../x"}, ocispec.Descriptor{}, one)},
 			[]ocispec.Descriptor{one}, ""},
-		{"odd sizes", []action{index("", ocispec.Descriptor{Digest: two.Digest, Size: -1},
+		{"odd sizes", []rt.Action{index("", ocispec.Descriptor{Digest: two.Digest, Size: -1},
 			ocispec.Descriptor{Digest: subject, Size: 1 << 40}, one)}, []ocispec.Descriptor{one}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newPeer(t)
-			p.on(http.MethodGet, referrersRoute, tt.answers[len(tt.answers)-1])
+			p := rt.New(t)
+			p.On(http.MethodGet, rt.ReferrersRoute, tt.answers[len(tt.answers)-1])
 			for i, a := range slices.Backward(tt.answers[:len(tt.answers)-1]) {
 				_ = i
-				p.once(http.MethodGet, referrersRoute, a)
+				p.Once(http.MethodGet, rt.ReferrersRoute, a)
 			}
 			idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{two}}
 			idx.SchemaVersion = 2
@@ -208,8 +212,8 @@ func TestReferrersResponses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.putManifest("m", referrersTag(subject), ocispec.MediaTypeImageIndex, b)
-			got, err := newClient(t).Referrers(t.Context(), p.name("m"), subject, "")
+			p.PutManifest("m", remote.ReferrersTag(subject), ocispec.MediaTypeImageIndex, b)
+			got, err := newClient(t).Referrers(t.Context(), p.Name("m"), subject, "")
 			if tt.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.wantErr) || strings.Contains(err.Error(), "\n") {
 					t.Errorf("got %v, want an error with %q", err, tt.wantErr)
@@ -235,16 +239,16 @@ func TestReferrersResponses(t *testing.T) {
 func TestReferrersTagConcurrently(t *testing.T) {
 	host := olaregHost(t, withoutAPI, nil)
 	name := mustName(t, host+"/m")
-	s := newStore(t)
-	_, subject := putModel(t, s, "model", 10)
+	s := rt.NewStore(t)
+	_, subject := rt.PutModel(t, s, "model", 10)
 	var all []ocispec.Descriptor
 	var wg sync.WaitGroup
 	for i := range 6 {
-		own := newStore(t)
-		putModel(t, own, "model", 10)
+		own := rt.NewStore(t)
+		rt.PutModel(t, own, "model", 10)
 		all = append(all, attachText(t, own, subject, reportType, fmt.Sprint("report ", i)))
 		c := newClient(t)
-		c.sleep = sleep
+		c.conn.Sleep = remote.Sleep
 		wg.Go(func() {
 			if _, err := c.PushReferrers(t.Context(), own, name, subject); err != nil {
 				t.Error(err)
@@ -258,36 +262,36 @@ func TestReferrersTagConcurrently(t *testing.T) {
 // TestReferrersTagOverwritten: another client, which had read the index earlier, writes it after us. Our entry is added
 // again, and theirs is kept.
 func TestReferrersTagOverwritten(t *testing.T) {
-	p := newPeer(t)
-	p.noReferrers = true
-	s, c := newStore(t), newClient(t)
-	_, subject := putModel(t, s, "model", 10)
+	p := rt.New(t)
+	p.NoReferrers = true
+	s, c := rt.NewStore(t), newClient(t)
+	_, subject := rt.PutModel(t, s, "model", 10)
 	ours, theirs := attachText(t, s, subject, reportType, "ours"), referrerOf("theirs")
-	p.once(http.MethodPut, manifestRoute, func(x *exchange) {
-		x.record()
+	p.Once(http.MethodPut, rt.ManifestRoute, func(x *rt.Exchange) {
+		x.Record()
 		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{theirs},
 			Annotations: map[string]string{"by": "them"}}
 		idx.SchemaVersion = 2
 		b, _ := json.Marshal(idx)
-		x.putManifest(x.repo, x.ref, ocispec.MediaTypeImageIndex, b)
-		x.w.WriteHeader(http.StatusCreated)
-	}).of(referrersTag(subject))
-	if _, err := c.PushReferrers(t.Context(), s, p.name("m"), subject); err != nil {
+		x.PutManifest(x.Repo, x.Ref, ocispec.MediaTypeImageIndex, b)
+		x.W.WriteHeader(http.StatusCreated)
+	}).Of(remote.ReferrersTag(subject))
+	if _, err := c.PushReferrers(t.Context(), s, p.Name("m"), subject); err != nil {
 		t.Fatal(err)
 	}
-	wantReferrers(t, c, p.name("m"), subject, "", ours, theirs)
-	if got := string(p.manifest("m", referrersTag(subject))); !strings.Contains(got, `"by":"them"`) {
+	wantReferrers(t, c, p.Name("m"), subject, "", ours, theirs)
+	if got := string(p.Manifest("m", remote.ReferrersTag(subject))); !strings.Contains(got, `"by":"them"`) {
 		t.Errorf("their annotation is gone: %s", got)
 	}
 }
 
 // TestReferrersTagIfMatch: if the registry sends ETags, the index is replaced only if it is unchanged.
 func TestReferrersTagIfMatch(t *testing.T) {
-	p := newPeer(t)
-	p.noReferrers = true
-	s, c := newStore(t), newClient(t)
-	_, subject := putModel(t, s, "model", 10)
-	tag := referrersTag(subject)
+	p := rt.New(t)
+	p.NoReferrers = true
+	s, c := rt.NewStore(t), newClient(t)
+	_, subject := rt.PutModel(t, s, "model", 10)
+	tag := remote.ReferrersTag(subject)
 	first, second := attachText(t, s, subject, reportType, "first"), referrerOf("second")
 	seed := func(descs ...ocispec.Descriptor) {
 		idx := ocispec.Index{MediaType: ocispec.MediaTypeImageIndex, Manifests: descs}
@@ -296,68 +300,80 @@ func TestReferrersTagIfMatch(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		p.putManifest("m", tag, ocispec.MediaTypeImageIndex, b)
+		p.PutManifest("m", tag, ocispec.MediaTypeImageIndex, b)
 	}
 	seed()
-	etag := func() string { return `"` + digest.FromBytes(p.manifest("m", tag)).Encoded() + `"` }
-	p.on(http.MethodGet, manifestRoute, func(x *exchange) {
-		x.w.Header().Set("ETag", etag())
-		x.handle()
-	}).of(tag)
+	etag := func() string { return `"` + digest.FromBytes(p.Manifest("m", tag)).Encoded() + `"` }
+	p.On(http.MethodGet, rt.ManifestRoute, func(x *rt.Exchange) {
+		x.W.Header().Set("ETag", etag())
+		x.Handle()
+	}).Of(tag)
 	refused := 0
-	p.on(http.MethodPut, manifestRoute, func(x *exchange) {
-		if x.n == 0 {
+	p.On(http.MethodPut, rt.ManifestRoute, func(x *rt.Exchange) {
+		if x.N == 0 {
 			seed(second) // another client updates the index first
 		}
-		if x.r.Header.Get("If-Match") != etag() {
+		if x.R.Header.Get("If-Match") != etag() {
 			refused++
-			respond(http.StatusPreconditionFailed)(x)
+			rt.Respond(http.StatusPreconditionFailed)(x)
 			return
 		}
-		x.handle()
-	}).of(tag)
-	if _, err := c.PushReferrers(t.Context(), s, p.name("m"), subject); err != nil {
+		x.Handle()
+	}).Of(tag)
+	if _, err := c.PushReferrers(t.Context(), s, p.Name("m"), subject); err != nil {
 		t.Fatal(err)
 	}
 	if refused != 1 {
 		t.Errorf("%d requests were refused, want 1", refused)
 	}
-	wantReferrers(t, c, p.name("m"), subject, "", first, second)
+	wantReferrers(t, c, p.Name("m"), subject, "", first, second)
 }
 
 func TestReferrersTagFaults(t *testing.T) {
 	tests := []struct {
 		name    string
-		setup   func(p *peer, tag string)
+		setup   func(p *rt.Peer, tag string)
 		wantErr string // empty: success
 	}{
-		{"500 to the read", func(p *peer, tag string) { p.once(http.MethodGet, manifestRoute, respond(500)).of(tag) }, ""},
-		{"500 to the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, respond(500)).of(tag) }, ""},
-		{"cut after the write", func(p *peer, tag string) { p.once(http.MethodPut, manifestRoute, cutAfter).of(tag) }, ""},
-		{"changes for ever", func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, respond(412)).of(tag) },
+		{"500 to the read", func(p *rt.Peer, tag string) {
+			p.Once(http.MethodGet, rt.ManifestRoute, rt.Respond(500)).Of(tag)
+		}, ""},
+		{"500 to the write", func(p *rt.Peer, tag string) {
+			p.Once(http.MethodPut, rt.ManifestRoute, rt.Respond(500)).Of(tag)
+		}, ""},
+		{"cut after the write", func(p *rt.Peer, tag string) {
+			p.Once(http.MethodPut, rt.ManifestRoute, rt.CutAfter).Of(tag)
+		}, ""},
+		{"changes for ever", func(p *rt.Peer, tag string) {
+			p.On(http.MethodPut, rt.ManifestRoute, rt.Respond(412)).Of(tag)
+		},
 			"keeps changing"},
 		{"tags cannot be written",
-			func(p *peer, tag string) { p.on(http.MethodPut, manifestRoute, refuseWith(403, "DENIED")).of(tag) }, "DENIED"},
-		{"the tag is a manifest", func(p *peer, tag string) {
-			p.putManifest("m", tag, ocispec.MediaTypeImageManifest, []byte(`{"schemaVersion":2}`))
+			func(p *rt.Peer, tag string) {
+				p.On(http.MethodPut, rt.ManifestRoute, rt.RefuseWith(403, "DENIED")).Of(tag)
+			}, "DENIED"},
+		{"the tag is a manifest", func(p *rt.Peer, tag string) {
+			p.PutManifest("m", tag, ocispec.MediaTypeImageManifest, []byte(`{"schemaVersion":2}`))
 		}, "is not an image index"},
 		{"the tag is not JSON",
-			func(p *peer, tag string) { p.putManifest("m", tag, ocispec.MediaTypeImageIndex, []byte(`{`)) }, "invalid manifest"},
+			func(p *rt.Peer, tag string) {
+				p.PutManifest("m", tag, ocispec.MediaTypeImageIndex, []byte(`{`))
+			}, "invalid manifest"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newPeer(t)
-			p.noReferrers = true
-			s, c := newStore(t), newClient(t)
-			_, subject := putModel(t, s, "model", 10)
+			p := rt.New(t)
+			p.NoReferrers = true
+			s, c := rt.NewStore(t), newClient(t)
+			_, subject := rt.PutModel(t, s, "model", 10)
 			desc := attachText(t, s, subject, reportType, "report")
-			tt.setup(p, referrersTag(subject))
-			_, err := c.PushReferrers(t.Context(), s, p.name("m"), subject)
+			tt.setup(p, remote.ReferrersTag(subject))
+			_, err := c.PushReferrers(t.Context(), s, p.Name("m"), subject)
 			if tt.wantErr == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantReferrers(t, c, p.name("m"), subject, "", desc)
+				wantReferrers(t, c, p.Name("m"), subject, "", desc)
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
@@ -368,25 +384,25 @@ func TestReferrersTagFaults(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
-	p := newPeer(t)
-	s, c := newStore(t), newClient(t)
-	name, d := putModel(t, s, "model", 10)
-	p.serve(s, name, "m", "v1")
+	p := rt.New(t)
+	s, c := rt.NewStore(t), newClient(t)
+	name, d := rt.PutModel(t, s, "model", 10)
+	p.Serve(s, name, "m", "v1")
 	for _, path := range []string{"m:v1", "m@" + string(d)} {
-		m, err := c.Resolve(t.Context(), p.name(path))
+		m, err := c.Resolve(t.Context(), p.Name(path))
 		if err != nil || m.Digest != d || m.MediaType != ocispec.MediaTypeImageManifest {
 			t.Errorf("%s: %+v, %v, want %s", path, m, err, d)
 		}
 	}
-	if _, err := c.Resolve(t.Context(), p.name("m:v2")); !errors.Is(err, ErrNotFound) {
+	if _, err := c.Resolve(t.Context(), p.Name("m:v2")); !errors.Is(err, remote.ErrNotFound) {
 		t.Errorf("another tag: %v, want ErrNotFound", err)
 	}
-	if _, err := c.Resolve(t.Context(), name); !errors.Is(err, ErrNoHost) {
+	if _, err := c.Resolve(t.Context(), name); !errors.Is(err, remote.ErrNoHost) {
 		t.Errorf("a local name: %v, want ErrNoHost", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Resolve(ctx, p.name("m:v1")); !errors.Is(err, context.Canceled) {
+	if _, err := c.Resolve(ctx, p.Name("m:v1")); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -394,9 +410,9 @@ func TestResolve(t *testing.T) {
 // TestPushReferrersBeforeTheTag: referrers are pushed before the tag, so a client that sees the tag finds the
 // signature. A push of a model that the registry has adds new referrers.
 func TestPushReferrersBeforeTheTag(t *testing.T) {
-	p := newPeer(t)
-	s := newStore(t)
-	name, d := putModel(t, s, "model", 10)
+	p := rt.New(t)
+	s := rt.NewStore(t)
+	name, d := rt.PutModel(t, s, "model", 10)
 	var done []digest.Digest
 	c := newClient(t, func(o *Options) {
 		o.Events = func(e Event) {
@@ -406,31 +422,31 @@ func TestPushReferrersBeforeTheTag(t *testing.T) {
 		}
 	})
 	one := attachText(t, s, d, reportType, "one")
-	p.on(http.MethodPut, manifestRoute, func(x *exchange) {
-		if x.manifest("m", string(one.Digest)) == nil {
+	p.On(http.MethodPut, rt.ManifestRoute, func(x *rt.Exchange) {
+		if x.Manifest("m", string(one.Digest)) == nil {
 			t.Error("the tag was pushed before the report")
 		}
-		x.handle()
-	}).of("v1")
-	if _, err := c.Push(t.Context(), s, name, p.name("m:v1"), PushOptions{}); err != nil {
+		x.Handle()
+	}).Of("v1")
+	if _, err := c.Push(t.Context(), s, name, p.Name("m:v1"), PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p.check("m", "v1", d)
-	wantReferrers(t, c, p.name("m"), d, "", one)
+	p.Check("m", "v1", d)
+	wantReferrers(t, c, p.Name("m"), d, "", one)
 	if !slices.Contains(done, digest.FromString("one")) {
 		t.Errorf("no event of the report's blob among %v", done)
 	}
 
 	two := attachText(t, s, d, reportType, "two")
-	if _, err := c.Push(t.Context(), s, name, p.name("m:v1"), PushOptions{NoReferrers: true}); err != nil {
+	if _, err := c.Push(t.Context(), s, name, p.Name("m:v1"), PushOptions{NoReferrers: true}); err != nil {
 		t.Fatal(err)
 	}
-	wantReferrers(t, c, p.name("m"), d, "", one)
+	wantReferrers(t, c, p.Name("m"), d, "", one)
 	done = nil
-	if _, err := c.Push(t.Context(), s, name, p.name("m:v1"), PushOptions{}); err != nil {
+	if _, err := c.Push(t.Context(), s, name, p.Name("m:v1"), PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	wantReferrers(t, c, p.name("m"), d, "", one, two)
+	wantReferrers(t, c, p.Name("m"), d, "", one, two)
 	if !slices.Equal(done, []digest.Digest{digest.FromString("two")}) {
 		t.Errorf("sent again: %v", done)
 	}

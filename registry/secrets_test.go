@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/manifest"
+	rt "github.com/ingotml/ingot/registry/registrytest"
 )
 
 // TestSignedURLs: whatever fails at a URL that a registry has signed, no error and no event contains the signature or a
@@ -52,23 +53,23 @@ func TestSignedURLs(t *testing.T) {
 	}))
 	t.Cleanup(plain.Close)
 	secure := httptest.NewUnstartedServer(nil)
-	secure.Config.ErrorLog = quiet()
+	secure.Config.ErrorLog = rt.Quiet()
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	echo := listen(t, func(conn net.Conn) { // responds with the request line instead of a status line
+	echo := rt.Listen(t, func(conn net.Conn) { // responds with the request line instead of a status line
 		line, _ := bufio.NewReader(conn).ReadString('\n')
 		io.WriteString(conn, line)
 	})
-	header := listen(t, func(conn net.Conn) { // puts it into a malformed header
+	header := rt.Listen(t, func(conn net.Conn) { // puts it into a malformed header
 		line, _ := bufio.NewReader(conn).ReadString('\n')
 		if fields := strings.Fields(line); len(fields) > 1 {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nno header "+fields[1]+"\r\n\r\n")
 		}
 	})
-	closed := listen(t, func(conn net.Conn) {})
+	closed := rt.Listen(t, func(conn net.Conn) {})
 	plainTLS := strings.Replace(plain.URL, "http://", "https://", 1)
-	store := newStore(t)
-	small, _ := putModel(t, store, "small", 1000)
+	store := rt.NewStore(t)
+	small, _ := rt.PutModel(t, store, "small", 1000)
 
 	addresses := map[string]string{
 		"refused connection":      "http://127.0.0.1:1" + path,
@@ -92,37 +93,37 @@ func TestSignedURLs(t *testing.T) {
 		"not HTTP":                "s3://bucket/blob" + query,
 		"private":                 "http://169.254.169.254/blob" + query,
 	}
-	ways := map[string]func(c *Client, p *peer, to string) error{
-		"redirect of a blob": func(c *Client, p *peer, to string) error {
-			p.on("GET", blobRoute, respond(307, "Location", to))
-			_, err := c.Pull(t.Context(), newStore(t), p.name("team/model"), PullOptions{})
+	ways := map[string]func(c *Client, p *rt.Peer, to string) error{
+		"redirect of a blob": func(c *Client, p *rt.Peer, to string) error {
+			p.On("GET", rt.BlobRoute, rt.Respond(307, "Location", to))
+			_, err := c.Pull(t.Context(), rt.NewStore(t), p.Name("team/model"), PullOptions{})
 			return err
 		},
-		"upload": func(c *Client, p *peer, to string) error {
-			p.on("POST", beginRoute, respond(202, "Location", to))
-			_, err := c.Push(t.Context(), store, small, p.name("team/new"),
+		"upload": func(c *Client, p *rt.Peer, to string) error {
+			p.On("POST", rt.BeginRoute, rt.Respond(202, "Location", to))
+			_, err := c.Push(t.Context(), store, small, p.Name("team/new"),
 				PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
-		"redirect of an upload": func(c *Client, p *peer, to string) error {
-			p.on("PUT", uploadRoute, respond(307, "Location", to))
-			_, err := c.Push(t.Context(), store, small, p.name("team/new"),
+		"redirect of an upload": func(c *Client, p *rt.Peer, to string) error {
+			p.On("PUT", rt.UploadRoute, rt.Respond(307, "Location", to))
+			_, err := c.Push(t.Context(), store, small, p.Name("team/new"),
 				PushOptions{NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
-		"redirect of a chunk": func(c *Client, p *peer, to string) error {
-			p.on("PATCH", uploadRoute, respond(307, "Location", to))
-			_, err := c.Push(t.Context(), store, small, p.name("team/new"),
+		"redirect of a chunk": func(c *Client, p *rt.Peer, to string) error {
+			p.On("PATCH", rt.UploadRoute, rt.Respond(307, "Location", to))
+			_, err := c.Push(t.Context(), store, small, p.Name("team/new"),
 				PushOptions{ChunkSize: 500, NoReferrers: true, Stall: 50 * time.Millisecond})
 			return err
 		},
-		"upload of a small blob": func(c *Client, p *peer, to string) error {
-			p.on("POST", beginRoute, respond(202, "Location", to))
-			return repositoryOf(t, c, p.host()+"/team/model", push).putBytes(t.Context(), []byte("x"))
+		"upload of a small blob": func(c *Client, p *rt.Peer, to string) error {
+			p.On("POST", rt.BeginRoute, rt.Respond(202, "Location", to))
+			return putSmall(t, c, p.Name("team/model"))
 		},
-		"token server": func(c *Client, p *peer, to string) error {
-			p.on("GET", pingRoute, respond(401, "WWW-Authenticate", `Bearer realm="`+to+`",service="x"`))
-			_, err := c.Resolve(t.Context(), p.name("team/model"))
+		"token server": func(c *Client, p *rt.Peer, to string) error {
+			p.On("GET", rt.PingRoute, rt.Respond(401, "WWW-Authenticate", `Bearer realm="`+to+`",service="x"`))
+			_, err := c.Resolve(t.Context(), p.Name("team/model"))
 			return err
 		},
 	}
@@ -130,12 +131,12 @@ func TestSignedURLs(t *testing.T) {
 		for what, to := range addresses {
 			t.Run(way+"/"+what, func(t *testing.T) {
 				t.Parallel()
-				p := newPeer(t)
-				p.serve(store, small, "team/model", "latest")
+				p := rt.New(t)
+				p.Serve(store, small, "team/model", "latest")
 				var mu sync.Mutex
 				var told strings.Builder
 				c := newClient(t, func(o *Options) {
-					o.Attempts = 2
+					o.Connection.Attempts = 2
 					o.Events = func(e Event) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -144,7 +145,7 @@ func TestSignedURLs(t *testing.T) {
 				})
 				c.tune.headerTimeout = 50 * time.Millisecond
 				if strings.Contains(what, "no answer") {
-					c.net.base.ResponseHeaderTimeout = 50 * time.Millisecond
+					c.conn.Net.Base.ResponseHeaderTimeout = 50 * time.Millisecond
 				}
 				err := run(c, p, to)
 				if err == nil {
@@ -166,7 +167,6 @@ func TestSignedURLs(t *testing.T) {
 
 // TestProxyPassword: errors do not contain a proxy's password.
 func TestProxyPassword(t *testing.T) {
-	c := newClient(t, func(o *Options) { o.PlainHTTP, o.Attempts = true, 1 })
 	n, err := manifest.ParseName("registry.example.com/team/model")
 	if err != nil {
 		t.Fatal(err)
@@ -177,29 +177,12 @@ func TestProxyPassword(t *testing.T) {
 			return nil, errors.New(`invalid proxy address "http://ann:s3cret@bad host"`)
 		},
 	} {
-		c.net.base.Proxy = proxy
-		clear(c.net.transports)
+		c := newClient(t, func(o *Options) { o.Connection.PlainHTTP, o.Connection.Attempts = true, 1 })
+		c.conn.Net.Base.Proxy = proxy
 		_, err := c.Resolve(t.Context(), n)
 		if err == nil {
 			t.Fatalf("%s: no error", what)
 		}
-		checkNoSecrets(t, err, "s3cret")
-	}
-}
-
-func TestRedactURLs(t *testing.T) {
-	for text, want := range map[string]string{
-		"no address? none":                                 "no address? none",
-		"GET https://ann:pw@host/a?b=c failed":             "GET https://host/a failed",
-		`Get "https://host:443/a/b?c#d": EOF`:              `Get "https://host:443/a/b": EOF`,
-		"two: http://a/?x=1 and http://b?y=2, or http://c": "two: http://a/ and http://b or http://c",
-		"http://a@b@c/@d?e":                                "http://c/@d",
-	} {
-		if got := redactURLs(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
-	}
-	if got := clip("a\nhttp://u:p@host/x?y=z\x1b[0m"); got != "a http://host/x" {
-		t.Errorf("%q", got)
+		rt.CheckNoSecrets(t, err, "s3cret")
 	}
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"encoding/json"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/manifest/store"
@@ -50,11 +51,8 @@ type sessionRecord struct {
 	Time       time.Time     `json:"time"`
 }
 
-// origin returns the scheme://host[:port] of the registry.
-func (r *repository) origin() string { return r.scheme + "://" + r.addr }
-
 func (p *pusher) sessionKey(d digest.Digest) digest.Digest {
-	return digest.FromString(p.dst.Host + "\n" + p.r.path + "\n" + string(d))
+	return digest.FromString(p.dst.Host + "\n" + p.r.Path + "\n" + string(d))
 }
 
 // session opens the record of a blob's upload. It returns nil if another push of the same blob holds it, or if the
@@ -70,9 +68,10 @@ func (p *pusher) session(d digest.Digest) *session {
 	return &session{note}
 }
 
-// load returns the location and record of an earlier run, or a nil location if there is nothing usable. A session that
-// was opened with another scheme or at another address is not resumed: its location may be one without TLS.
-func (s *session) load(r *repository) (at *url.URL, n sessionRecord) {
+// load returns the location and record of an earlier run with the registry of this origin, or a nil location if there
+// is nothing usable. A session that was opened with another scheme or at another address is not resumed: its
+// location may be one without TLS.
+func (s *session) load(origin string) (at *url.URL, n sessionRecord) {
 	if s == nil {
 		return nil, n
 	}
@@ -81,8 +80,8 @@ func (s *session) load(r *repository) (at *url.URL, n sessionRecord) {
 		return nil, n
 	}
 	at, err = url.Parse(n.URL)
-	if err != nil || at.Host == "" || n.Registry != r.origin() ||
-		at.Scheme != "https" && (at.Scheme != "http" || r.scheme != "http") {
+	if err != nil || at.Host == "" || n.Registry != origin ||
+		at.Scheme != "https" && (at.Scheme != "http" || !strings.HasPrefix(origin, "http://")) {
 		return nil, n
 	}
 	return at, n

@@ -7,52 +7,51 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
+	rt "github.com/ingotml/ingot/registry/registrytest"
 	"github.com/opencontainers/go-digest"
 )
 
 // TestSessionScheme: a push with TLS does not resume a session that was opened without TLS.
 func TestSessionScheme(t *testing.T) {
-	plain, secure := newPeer(t), newUnstartedPeer(t)
-	secure.server.Config.ErrorLog = quiet()
-	secure.server.StartTLS()
+	plain, secure := rt.New(t), rt.NewUnstarted(t)
+	secure.Server.Config.ErrorLog = rt.Quiet()
+	secure.Server.StartTLS()
 	var names sync.Map
-	names.Store("registry.example:80", plain.host())
-	names.Store("registry.example:443", secure.host())
-	s := newStore(t)
-	name, want := putModel(t, s, "model", 5000)
+	names.Store("registry.example:80", plain.Host())
+	names.Store("registry.example:443", secure.Host())
+	s := rt.NewStore(t)
+	name, want := rt.PutModel(t, s, "model", 5000)
 	dst, err := manifest.ParseName("registry.example/team/m:v1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	push := func(change func(*Options)) error {
-		c := newClient(t, func(o *Options) { o.Attempts = 1 }, change)
+		c := newClient(t, func(o *Options) { o.Connection.Attempts = 1 }, change)
 		resolveTo(c, nil, &names)
 		_, err := c.Push(t.Context(), s, name, dst, PushOptions{ChunkSize: 1000})
 		return err
 	}
-	plain.on("PATCH", uploadRoute, refuseWith(403, "DENIED")).after(2)
-	if err := push(func(o *Options) { o.PlainHTTP = true }); err == nil {
+	plain.On("PATCH", rt.UploadRoute, rt.RefuseWith(403, "DENIED")).After(2)
+	if err := push(func(o *Options) { o.Connection.PlainHTTP = true }); err == nil {
 		t.Fatal("the push without TLS succeeded")
 	}
-	before := len(plain.log())
-	if err := push(func(o *Options) { o.Insecure = true }); err != nil {
+	before := len(plain.Log())
+	if err := push(func(o *Options) { o.Connection.Insecure = true }); err != nil {
 		t.Fatal(err)
 	}
-	secure.check("team/m", "v1", want)
-	if log := plain.log(); len(log) > before {
+	secure.Check("team/m", "v1", want)
+	if log := plain.Log(); len(log) > before {
 		t.Errorf("requests without TLS: %q", log[before:])
 	}
 }
 
 func TestSessionRecords(t *testing.T) {
-	s := newStore(t)
+	s := rt.NewStore(t)
 	d := digest.FromString("blob")
-	repo := func(scheme, addr string) *repository {
-		return &repository{host: &host{scheme: scheme, addr: addr}, path: "m"}
-	}
+	repo := func(scheme, addr string) string { return scheme + "://" + addr }
 	for _, tt := range []struct {
 		at         string
-		begun, now *repository
+		begun, now string
 		want       bool
 	}{
 		{"https://reg.example/up", repo("https", "reg.example"), repo("https", "reg.example"), true},
@@ -76,9 +75,9 @@ func TestSessionRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.save(u, sessionRecord{Registry: tt.begun.origin(), Digest: d})
+		x.save(u, sessionRecord{Registry: tt.begun, Digest: d})
 		if at, _ := x.load(tt.now); (at != nil) != tt.want {
-			t.Errorf("%s, opened at %s: resumed %v at %s", tt.at, tt.begun.origin(), at, tt.now.origin())
+			t.Errorf("%s, opened at %s: resumed %v at %s", tt.at, tt.begun, at, tt.now)
 		}
 		x.remove()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -132,22 +133,22 @@ func StoredSignature(ctx context.Context, s *store.Store, subject digest.Digest,
 // Signature returns a signature of a manifest in the repository of want.Name that passes the check, else a
 // [*SignatureError]. It stores nothing.
 func (c *Client) Signature(ctx context.Context, subject digest.Digest, want SignatureCheck) (*Signature, error) {
-	r, err := c.repository(want.Name, pull)
+	r, err := c.conn.Repository(want.Name, remote.Pull)
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.referrers(ctx, subject, sigstore.BundleMediaType)
+	list, err := r.Referrers(ctx, subject, sigstore.BundleMediaType)
 	if err != nil {
 		return nil, fmt.Errorf("list the signatures in %s/%s: %w", want.Name.Host, want.Name.Path, err)
 	}
 	readManifest := func(ctx context.Context, d ocispec.Descriptor, _ int64) ([]byte, error) {
-		m, err := r.getManifest(ctx, string(d.Digest))
+		m, err := r.GetManifest(ctx, string(d.Digest))
 		if err != nil {
 			return nil, err
 		}
 		return m.Bytes, nil
 	}
-	return findSignature(ctx, subject, want, list, readManifest, r.getBytes)
+	return findSignature(ctx, subject, want, list, readManifest, r.GetBytes)
 }
 
 // reader reads and verifies the content of a descriptor. Content of more than limit bytes is an error.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	rt "github.com/ingotml/ingot/registry/registrytest"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -59,11 +61,11 @@ func TestSignatureRoundTrip(t *testing.T) {
 	for _, kind := range []string{"ecdsa", "ed25519"} {
 		for _, api := range []bool{true, false} {
 			t.Run(kind, func(t *testing.T) {
-				p := newPeer(t)
-				p.noReferrers = !api
-				s, c, key := newStore(t), newClient(t), newKey(t, kind)
-				name, d := putModel(t, s, "model", 10)
-				remote := p.name("team/model")
+				p := rt.New(t)
+				p.NoReferrers = !api
+				s, c, key := rt.NewStore(t), newClient(t), newKey(t, kind)
+				name, d := rt.PutModel(t, s, "model", 10)
+				remote := p.Name("team/model")
 				sig, err := Sign(key, subjectOf(t, s, name), "")
 				if err != nil {
 					t.Fatal(err)
@@ -90,8 +92,8 @@ func TestSignatureRoundTrip(t *testing.T) {
 				}
 				wantReferrers(t, c, remote, d, sigstore.BundleMediaType, sig.Descriptor)
 
-				other := newStore(t)
-				putModel(t, other, "model", 10)
+				other := rt.NewStore(t)
+				rt.PutModel(t, other, "model", 10)
 				if err := found.Store(t.Context(), other); err != nil {
 					t.Fatal(err)
 				}
@@ -113,26 +115,26 @@ func TestSignatureRoundTrip(t *testing.T) {
 
 // TestSignatureAmongOthers: one signature by the key is found among others.
 func TestSignatureAmongOthers(t *testing.T) {
-	p := newPeer(t)
-	s, c, key := newStore(t), newClient(t), newKey(t, "ecdsa")
-	name, d := putModel(t, s, "model", 10)
+	p := rt.New(t)
+	s, c, key := rt.NewStore(t), newClient(t), newKey(t, "ecdsa")
+	name, d := rt.PutModel(t, s, "model", 10)
 	for _, k := range []*sigstore.PrivateKey{newKey(t, "ecdsa"), key, newKey(t, "ed25519")} {
 		sig, err := Sign(k, subjectOf(t, s, name), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.PushSignature(t.Context(), p.name("m"), sig); err != nil {
+		if err := c.PushSignature(t.Context(), p.Name("m"), sig); err != nil {
 			t.Fatal(err)
 		}
 	}
 	attachText(t, s, d, reportType, "report")
-	if _, err := c.PushReferrers(t.Context(), s, p.name("m"), d); err != nil {
+	if _, err := c.PushReferrers(t.Context(), s, p.Name("m"), d); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: p.name("m")}); err != nil {
+	if _, err := c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: p.Name("m")}); err != nil {
 		t.Error(err)
 	}
-	_, err := c.Signature(t.Context(), d, SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
+	_, err := c.Signature(t.Context(), d, SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.Name("m")})
 	if err == nil || !strings.Contains(err.Error(), "3 signatures") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a key without signatures: %v", err)
 	}
@@ -162,11 +164,11 @@ func TestSignatureRejected(t *testing.T) {
 	key := newKey(t, "ed25519")
 	tests := []struct {
 		name string
-		make func(t *testing.T, sig *Signature, p *peer) *Signature // returns what is pushed
+		make func(t *testing.T, sig *Signature, p *rt.Peer) *Signature // returns what is pushed
 		want error
 	}{
-		{"none", func(*testing.T, *Signature, *peer) *Signature { return nil }, ErrNotSigned},
-		{"of another manifest", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+		{"none", func(*testing.T, *Signature, *rt.Peer) *Signature { return nil }, ErrNotSigned},
+		{"of another manifest", func(t *testing.T, sig *Signature, _ *rt.Peer) *Signature {
 			other, err := key.Sign(digest.FromString("other"), "")
 			if err != nil {
 				t.Fatal(err)
@@ -177,66 +179,66 @@ func TestSignatureRejected(t *testing.T) {
 			sig.Blobs = append(sig.Blobs, other)
 			return sig
 		}, sigstore.ErrSubject},
-		{"two layers", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+		{"two layers", func(t *testing.T, sig *Signature, _ *rt.Peer) *Signature {
 			return edited(t, sig, func(m *ocispec.Manifest) { m.Layers = append(m.Layers, m.Layers[0]) })
 		}, sigstore.ErrBundle},
-		{"no layer", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+		{"no layer", func(t *testing.T, sig *Signature, _ *rt.Peer) *Signature {
 			return edited(t, sig, func(m *ocispec.Manifest) { m.Layers = nil })
 		}, sigstore.ErrBundle},
-		{"a layer of another type", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+		{"a layer of another type", func(t *testing.T, sig *Signature, _ *rt.Peer) *Signature {
 			return edited(t, sig, func(m *ocispec.Manifest) { m.Layers[0].MediaType = "text/plain" })
 		}, sigstore.ErrBundle},
-		{"a huge layer", func(t *testing.T, sig *Signature, _ *peer) *Signature {
+		{"a huge layer", func(t *testing.T, sig *Signature, _ *rt.Peer) *Signature {
 			return edited(t, sig, func(m *ocispec.Manifest) { m.Layers[0].Size = 1 << 40 })
 		}, manifest.ErrTooLarge},
-		{"a layer with a digest that is none", func(t *testing.T, sig *Signature, p *peer) *Signature {
+		{"a layer with a digest that is none", func(t *testing.T, sig *Signature, p *rt.Peer) *Signature {
 			sig = edited(t, sig, func(m *ocispec.Manifest) { m.Layers[0].Digest = "sha256:../x" })
-			p.putManifest("m", "", ocispec.MediaTypeImageManifest, sig.Manifest)
+			p.PutManifest("m", "", ocispec.MediaTypeImageManifest, sig.Manifest)
 			return nil
 		}, manifest.ErrInvalidManifest},
-		{"a bundle with another byte", func(t *testing.T, sig *Signature, p *peer) *Signature {
-			p.on(http.MethodGet, blobRoute, flip(100))
+		{"a bundle with another byte", func(t *testing.T, sig *Signature, p *rt.Peer) *Signature {
+			p.On(http.MethodGet, rt.BlobRoute, rt.Flip(100))
 			return sig
-		}, ErrDigest},
-		{"a manifest with another byte", func(t *testing.T, sig *Signature, p *peer) *Signature {
-			p.on(http.MethodGet, manifestRoute, flip(100))
+		}, remote.ErrDigest},
+		{"a manifest with another byte", func(t *testing.T, sig *Signature, p *rt.Peer) *Signature {
+			p.On(http.MethodGet, rt.ManifestRoute, rt.Flip(100))
 			return sig
-		}, ErrDigest},
-		{"a bundle that is not there", func(t *testing.T, sig *Signature, p *peer) *Signature {
-			p.on(http.MethodGet, blobRoute, refuseWith(404, "BLOB_UNKNOWN"))
+		}, remote.ErrDigest},
+		{"a bundle that is not there", func(t *testing.T, sig *Signature, p *rt.Peer) *Signature {
+			p.On(http.MethodGet, rt.BlobRoute, rt.RefuseWith(404, "BLOB_UNKNOWN"))
 			return sig
-		}, ErrNotFound},
-		{"a bundle that never ends", func(t *testing.T, sig *Signature, p *peer) *Signature {
-			p.on(http.MethodGet, blobRoute, func(x *exchange) {
-				for x.r.Context().Err() == nil {
-					if _, err := x.w.Write(make([]byte, 1<<16)); err != nil {
+		}, remote.ErrNotFound},
+		{"a bundle that never ends", func(t *testing.T, sig *Signature, p *rt.Peer) *Signature {
+			p.On(http.MethodGet, rt.BlobRoute, func(x *rt.Exchange) {
+				for x.R.Context().Err() == nil {
+					if _, err := x.W.Write(make([]byte, 1<<16)); err != nil {
 						return
 					}
 				}
 			})
 			return sig
-		}, ErrDigest},
-		{"listed for a manifest that it does not refer to", func(t *testing.T, sig *Signature, p *peer) *Signature {
-			p.on(http.MethodGet, referrersRoute, index("", edited(t, sig,
+		}, remote.ErrDigest},
+		{"listed for a manifest that it does not refer to", func(t *testing.T, sig *Signature, p *rt.Peer) *Signature {
+			p.On(http.MethodGet, rt.ReferrersRoute, index("", edited(t, sig,
 				func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") }).Descriptor))
 			return edited(t, sig, func(m *ocispec.Manifest) { m.Subject.Digest = digest.FromString("other") })
 		}, sigstore.ErrSubject},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newPeer(t)
-			s, c := newStore(t), newClient(t)
-			name, d := putModel(t, s, "model", 10)
+			p := rt.New(t)
+			s, c := rt.NewStore(t), newClient(t)
+			name, d := rt.PutModel(t, s, "model", 10)
 			sig, err := Sign(key, subjectOf(t, s, name), "")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if sig = tt.make(t, sig, p); sig != nil {
-				if err := c.PushSignature(t.Context(), p.name("m"), sig); err != nil {
+				if err := c.PushSignature(t.Context(), p.Name("m"), sig); err != nil {
 					t.Fatal(err)
 				}
 			}
-			_, err = c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: p.name("m")})
+			_, err = c.Signature(t.Context(), d, SignatureCheck{Key: key.Public(), Name: p.Name("m")})
 			if !errors.Is(err, ErrNotSigned) || !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want ErrNotSigned and %v", err, tt.want)
 			}
@@ -246,18 +248,18 @@ func TestSignatureRejected(t *testing.T) {
 
 // TestSignatureUnknown: a registry whose referrers cannot be listed gives another error than one without a signature.
 func TestSignatureUnknown(t *testing.T) {
-	p := newPeer(t)
-	p.on("", referrersRoute, refuseWith(403, "DENIED"))
+	p := rt.New(t)
+	p.On("", rt.ReferrersRoute, rt.RefuseWith(403, "DENIED"))
 	_, err := newClient(t).Signature(t.Context(), digest.FromString("x"),
-		SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.name("m")})
-	if errors.Is(err, ErrNotSigned) || !errors.Is(err, ErrUnauthorized) {
+		SignatureCheck{Key: newKey(t, "ecdsa").Public(), Name: p.Name("m")})
+	if errors.Is(err, ErrNotSigned) || !errors.Is(err, remote.ErrUnauthorized) {
 		t.Errorf("got %v, want ErrUnauthorized", err)
 	}
 }
 
 func TestSignDeterministic(t *testing.T) {
-	s, key := newStore(t), newKey(t, "ecdsa")
-	name, _ := putModel(t, s, "model", 10)
+	s, key := rt.NewStore(t), newKey(t, "ecdsa")
+	name, _ := rt.PutModel(t, s, "model", 10)
 	one, err := Sign(key, subjectOf(t, s, name), "")
 	if err != nil {
 		t.Fatal(err)

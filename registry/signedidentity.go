@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/sigstore"
 )
 
@@ -89,7 +92,7 @@ func ParseSignedIdentity(s string) (SignedIdentity, error) {
 		p.remaps, err = parseRemaps(value)
 	default:
 		return SignedIdentity{}, fmt.Errorf("%q is not a rule: use %s, %s, %s, %s=NAME, %s=REPOSITORY or %s=PREFIX=SIGNED",
-			clip(s),
+			redact.Clip(s),
 			ruleRepoDigestOrExact, ruleExact, ruleRepository, ruleExactReference, ruleExactRepository, ruleRemap)
 	}
 	switch {
@@ -99,7 +102,7 @@ func ParseSignedIdentity(s string) (SignedIdentity, error) {
 		err = errors.New("it takes no value")
 	}
 	if err != nil {
-		return SignedIdentity{}, fmt.Errorf("rule %q: %w", clip(s), err)
+		return SignedIdentity{}, fmt.Errorf("rule %q: %w", redact.Clip(s), err)
 	}
 	return p, nil
 }
@@ -111,7 +114,8 @@ func parseRemaps(s string) ([]remap, error) {
 		from, fromOK := parsePrefix(prefix)
 		to, toOK := parsePrefix(signed)
 		if !ok || !fromOK || !toOK {
-			return nil, fmt.Errorf("%q is not host[/path]=host[/path], such as mirror.example.com/hub=docker.io", clip(item))
+			return nil, fmt.Errorf("%q is not host[/path]=host[/path], such as mirror.example.com/hub=docker.io",
+				redact.Clip(item))
 		}
 		list = append(list, remap{from, to})
 	}
@@ -128,7 +132,7 @@ func parsePrefix(s string) (string, bool) {
 	if err != nil || n.IsLocal() {
 		return "", false
 	}
-	if host = hostKey(host); deep {
+	if host = address.HostKey(host); deep {
 		return host + "/" + path, true
 	}
 	return host, true
@@ -141,7 +145,7 @@ func parseReference(s string) (manifest.Name, error) {
 		return manifest.Name{}, err
 	}
 	if n.IsLocal() {
-		return manifest.Name{}, fmt.Errorf("%s: %w", clip(s), ErrNoHost)
+		return manifest.Name{}, fmt.Errorf("%s: %w", redact.Clip(s), remote.ErrNoHost)
 	}
 	if n.Digest == "" && !strings.HasSuffix(s, ":"+n.Tag) { // ParseName added the tag
 		n.Tag = ""
@@ -151,7 +155,7 @@ func parseReference(s string) (manifest.Name, error) {
 
 // canonical normalizes the host, and adds the library/ prefix of Docker Hub.
 func canonical(n manifest.Name) manifest.Name {
-	n.Host = hostKey(n.Host)
+	n.Host = address.HostKey(n.Host)
 	if n.Host == "docker.io" && !strings.Contains(n.Path, "/") {
 		n.Path = "library/" + n.Path
 	}

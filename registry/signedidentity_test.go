@@ -7,6 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
+	rt "github.com/ingotml/ingot/registry/registrytest"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -146,10 +147,10 @@ func TestSignedReference(t *testing.T) {
 // TestServedUnderAnotherTag: a registry serves a manifest that is signed for another tag or repository. The reference
 // in the bundle decides, not where the registry serves it.
 func TestServedUnderAnotherTag(t *testing.T) {
-	p := newPeer(t)
-	s, c, key := newStore(t), newClient(t), newKey(t, "ed25519")
-	name, d := putModel(t, s, "model", 10)
-	old, current, copied := p.name("team/model:v1"), p.name("team/model:v2"), p.name("team/copy:v1")
+	p := rt.New(t)
+	s, c, key := rt.NewStore(t), newClient(t), newKey(t, "ed25519")
+	name, d := rt.PutModel(t, s, "model", 10)
+	old, current, copied := p.Name("team/model:v1"), p.Name("team/model:v2"), p.Name("team/copy:v1")
 	push := func(to manifest.Name, reference string) {
 		t.Helper()
 		sig, err := Sign(key, subjectOf(t, s, name), reference)
@@ -188,15 +189,15 @@ func TestServedUnderAnotherTag(t *testing.T) {
 // TestSignatureLimit: a model has more signatures than are checked.
 func TestSignatureLimit(t *testing.T) {
 	const limit = limits.Signatures
-	p := newPeer(t)
+	p := rt.New(t)
 	list := make([]ocispec.Descriptor, limit+3)
 	for i := range list {
 		list[i] = ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, ArtifactType: sigstore.BundleMediaType,
 			Digest: digest.FromString(strings.Repeat("x", i)), Size: 10}
 	}
-	p.on("GET", referrersRoute, index("", list...))
+	p.On("GET", rt.ReferrersRoute, index("", list...))
 	_, err := newClient(t).Signature(t.Context(), digest.FromString("model"),
-		SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.name("m")})
+		SignatureCheck{Key: newKey(t, "ed25519").Public(), Name: p.Name("m")})
 	var failed *SignatureError
 	if !errors.As(err, &failed) || len(failed.Tried) != limit+1 ||
 		failed.Tried[limit].Error() != "3 more were not checked" {

@@ -2,14 +2,11 @@ package registry
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"sync/atomic"
-	"time"
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -59,7 +56,10 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, b.advance(int64(n), err)
 }
 
-// sendTo sends at most limit bytes to a connection.
+// isFile implements [fileBody].
+func (b *body) isFile() bool { return b.f != nil }
+
+// sendTo implements [fileBody]: it sends at most limit bytes to a connection.
 func (b *body) sendTo(c *net.TCPConn, limit int64) (sent int64, err error) {
 	for sent < limit && b.remaining > 0 {
 		n, err := c.ReadFrom(&io.LimitedReader{R: b.f, N: min(sendPiece, b.remaining, limit-sent)})
@@ -90,81 +90,4 @@ func (b *body) Close() error {
 		return nil
 	}
 	return b.f.Close()
-}
-
-// sendfileConn is a TCP connection that sends a [body] with sendfile(2). net/http calls the connection's ReadFrom with
-// the request body if it can (since Go 1.8; golang.org/issue/30377).
-type sendfileConn struct{ *net.TCPConn }
-
-// ReadFrom implements [io.ReaderFrom].
-func (c sendfileConn) ReadFrom(r io.Reader) (int64, error) {
-	if limited, ok := r.(*io.LimitedReader); ok {
-		if b, ok := limited.R.(*body); ok && b.f != nil {
-			n, err := b.sendTo(c.TCPConn, limited.N)
-			limited.N -= n
-			return n, err
-		}
-	}
-	return c.TCPConn.ReadFrom(r)
-}
-
-// sendfileDialer wraps a dial function so that its TCP connections are sendfileConns.
-func sendfileDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context,
-	string, string) (net.Conn, error) {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dial(ctx, network, addr)
-		if tcp, ok := c.(*net.TCPConn); ok {
-			return sendfileConn{tcp}, err
-		}
-		return c, err
-	}
-}
-
-// responseStallFactor multiplies the stall timeout while waiting for a response: the registry may have to hash a whole
-// blob and move it to its final place.
-const responseStallFactor = 10
-
-// watchdog cancels a request that makes no progress.
-type watchdog struct {
-	stall  time.Duration
-	left   atomic.Int64 // bytes of the body that are not sent yet
-	timer  *time.Timer
-	cancel context.CancelCauseFunc
-}
-
-var errStalled = errors.New("no progress")
-
-// startWatchdog returns a context that is canceled if no byte of a body of this length is sent for stall, or if no
-// response arrives within stall*responseStallFactor after the last byte. The caller must call stop.
-func startWatchdog(ctx context.Context, length int64, stall time.Duration) (context.Context, *watchdog) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watchdog{stall: stall, cancel: cancel}
-	w.left.Store(length)
-	if length == 0 {
-		stall *= responseStallFactor
-	}
-	w.timer = time.AfterFunc(stall, func() { cancel(errStalled) })
-	return ctx, w
-}
-
-func (w *watchdog) moved(n int64) {
-	if w.left.Add(-n) > 0 {
-		w.timer.Reset(w.stall)
-	} else {
-		w.timer.Reset(w.stall * responseStallFactor)
-	}
-}
-
-func (w *watchdog) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
-}
-
-// cause turns the error of a request that the watchdog canceled into an [ErrInterrupted], which is temporary.
-func (w *watchdog) cause(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), errStalled) {
-		return fmt.Errorf("%w: the registry stalled (timeouts: %v for a byte, %v for a response)",
-			ErrInterrupted, w.stall, w.stall*responseStallFactor)
-	}
-	return err
 }

@@ -7,29 +7,6 @@ import (
 	"strings"
 )
 
-// uploadLocation reads the URL of an upload session from a Location header, which is absolute or relative to the
-// request URL from. It returns false if there is no usable one. If the registry is reached over https, an http URL of
-// its own host becomes https, because a proxy may terminate TLS; an http URL of another host is not usable.
-func (r *repository) uploadLocation(h http.Header, from *url.URL) (*url.URL, bool) {
-	value := h.Get("Location")
-	if value == "" || from == nil {
-		return nil, false
-	}
-	u, err := from.Parse(value)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, false
-	}
-	if r.scheme == "https" && u.Scheme == "http" {
-		if u.Hostname() != (&url.URL{Host: r.addr}).Hostname() {
-			return nil, false
-		}
-		u.Scheme, u.Host = r.scheme, r.addr
-	}
-	u.User = nil
-	r.recordNaming("upload", from, u)
-	return u, true
-}
-
 // isBlob reports whether a Location is the URL of a committed blob, not of an upload session.
 func isBlob(u *url.URL) bool {
 	return strings.Contains(u.Path, "/blobs/sha256:")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server/metrics"
@@ -48,8 +48,8 @@ type Options struct {
 	Hosts   []string // additional Host headers to accept
 	Origins []string // additional origins to accept: scheme://host[:port]; *: any
 
-	InsecureRegistries registry.Hosts // that requests may use without certificate checks or TLS
-	PrivateRegistries  registry.Hosts // at private addresses that requests may use, in addition to those
+	InsecureRegistries address.Hosts // that requests may use without certificate checks or TLS
+	PrivateRegistries  address.Hosts // at private addresses that requests may use, in addition to those
 
 	MaxBody int64                            // limit of a request's body in bytes; 0: 128 MiB
 	Clock   func() time.Time                 // for chat templates; nil: time.Now

@@ -11,6 +11,8 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
+	registryaddress "github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/server/address"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -61,14 +63,15 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 			wire.Clip(n.Host), wire.Clip(n.Host))
 	}
 	return streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
-		o := registry.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}
+		o := registry.Options{}
+		o.Connection = remote.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}
 		o.Events = func(e registry.Event) { s.reportTransfer(e, verb, report) }
 		err := s.move(ctx, o, n, move)
-		if q.Insecure && errors.Is(err, registry.ErrPlainHTTP) {
-			o.Insecure, o.PlainHTTP = false, true
+		if q.Insecure && errors.Is(err, remote.ErrPlainHTTP) {
+			o.Connection.Insecure, o.Connection.PlainHTTP = false, true
 			err = s.move(ctx, o, n, move)
 		}
-		if errors.Is(err, registry.ErrPrivateRegistry) {
+		if errors.Is(err, remote.ErrPrivateRegistry) {
 			return wire.Errorf(http.StatusForbidden, "%v; `ingot serve --private-registry %s` allows it", err, n.Host)
 		}
 		return transferError(err)
@@ -82,7 +85,7 @@ func (s *api) allowsPrivate(host string) bool {
 		return true
 	}
 	at := address.Address{Host: s.opts.Host}
-	return registry.IsLoopback(host) && len(s.opts.Hosts) == 0 && (s.opts.Host == "" || at.Loopback())
+	return registryaddress.IsLoopback(host) && len(s.opts.Hosts) == 0 && (s.opts.Host == "" || at.Loopback())
 }
 
 func (s *api) move(ctx context.Context, o registry.Options, n manifest.Name,
@@ -120,21 +123,21 @@ func (s *api) reportTransfer(e registry.Event, verb string, report func(progress
 // server is not at fault.
 func transferError(err error) error {
 	var (
-		status *registry.StatusError
+		status *remote.StatusError
 		netErr net.Error
 		urlErr *url.Error
 	)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, manifest.ErrNotFound):
 		return err
-	case errors.Is(err, registry.ErrUnauthorized):
+	case errors.Is(err, remote.ErrUnauthorized):
 		return wire.Errorf(http.StatusForbidden, "%v; `ingot login` on the server's machine stores credentials", err)
-	case errors.Is(err, registry.ErrNotFound):
+	case errors.Is(err, remote.ErrNotFound):
 		return wire.Errorf(http.StatusNotFound, "%v", err)
 	}
 	for _, gateway := range []error{
-		registry.ErrDigest, registry.ErrUnsupported, registry.ErrInterrupted, registry.ErrCertificate,
-		registry.ErrPlainHTTP, registry.ErrTLS, registry.ErrPrivateAddress,
+		remote.ErrDigest, remote.ErrUnsupported, remote.ErrInterrupted, remote.ErrCertificate,
+		remote.ErrPlainHTTP, remote.ErrTLS, remote.ErrPrivateAddress,
 		manifest.ErrInvalidManifest, manifest.ErrUnknownManifest, manifest.ErrTooLarge,
 	} {
 		if errors.Is(err, gateway) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/servertest"
 )
@@ -151,12 +151,12 @@ func TestRegistriesOfRequests(t *testing.T) {
 		}
 		f = serve(t, func(o *server.Options) {
 			o.Hosts = []string{"chat.example"}
-			o.PrivateRegistries = registry.Hosts{host}
+			o.PrivateRegistries = address.Hosts{host}
 		})
 		f.Has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
 		f.Has(t, "POST", "/api/push", fmt.Sprintf(`{"model":%q}`, name), 200, "success")
 		f.Has(t, "POST", path, insecure, 403, "--insecure-registry "+host)
-		f = serve(t, func(o *server.Options) { o.InsecureRegistries = registry.Hosts{"127.0.0.1"} })
+		f = serve(t, func(o *server.Options) { o.InsecureRegistries = address.Hosts{"127.0.0.1"} })
 		f.Has(t, "POST", "/api/copy", fmt.Sprintf(`{"source":"talk","destination":%q}`, name), 200)
 		f.Has(t, "POST", "/api/push", insecure, 200, "success")
 		f.Has(t, "POST", path, insecure, 200, "success")

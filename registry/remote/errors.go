@@ -1,0 +1,162 @@
+package remote
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/registry/redact"
+)
+
+// Errors for use with [errors.Is].
+var (
+	ErrUnauthorized = errors.New("not authorized")                 // credentials are missing, wrong or insufficient
+	ErrNotFound     = errors.New("not in the registry")            // no such repository, tag, manifest or blob
+	ErrDigest       = errors.New("digest mismatch")                // content that does not match its digest
+	ErrUnsupported  = errors.New("not supported")                  // by the registry
+	ErrNoHost       = errors.New("name without a host")            // a local name where a registry is required
+	ErrInterrupted  = errors.New("transfer interrupted")           // a connection or an exchange failed temporarily
+	ErrCertificate  = errors.New("the certificate is not trusted") // the server's certificate cannot be verified
+	ErrPlainHTTP    = errors.New("the server does not use TLS")    // TLS was expected
+	ErrTLS          = errors.New("the server requires TLS")        // plain HTTP was tried
+)
+
+// maxErrorBody limits how much of an error response's body is read.
+const maxErrorBody = 64 << 10
+
+// StatusError is a response with an unexpected status. It is an [ErrUnauthorized] for 401 and 403, and an [ErrNotFound]
+// for 404.
+type StatusError struct {
+	Method     string
+	URL        string // without query and userinfo
+	Status     int
+	Code       string // error code of the specification; empty if the registry sent none
+	Message    string // the registry's message, clipped to one line
+	RetryAfter time.Duration
+	Header     http.Header // of the response
+}
+
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("%s %s: %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
+	switch {
+	case e.Code != "" && e.Message != "":
+		text += fmt.Sprintf(": %s: %s", e.Code, e.Message)
+	case e.Code+e.Message != "":
+		text += ": " + e.Code + e.Message
+	}
+	if e.RetryAfter > maxRetryAfter {
+		text += fmt.Sprintf(" (Retry-After: %s)", e.RetryAfter)
+	}
+	return text
+}
+
+func (e *StatusError) Is(target error) bool {
+	switch target {
+	case ErrUnauthorized:
+		return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
+	case ErrNotFound:
+		return e.Status == http.StatusNotFound
+	}
+	return false
+}
+
+// AuthError means that a registry rejected the credentials, or requires some and there are none. It is an
+// [ErrUnauthorized].
+type AuthError struct {
+	Host  string // as the user wrote it
+	Given bool   // credentials were sent
+	Key   string // file of the SSH key, if one was used
+	Err   error  // the registry's response
+}
+
+func (e *AuthError) Error() string {
+	text := fmt.Sprintf("registry %s requires credentials, and there are none for it", e.Host)
+	switch {
+	case e.Key != "":
+		text = fmt.Sprintf("registry %s rejected the key %s", e.Host, e.Key)
+	case e.Given:
+		text = fmt.Sprintf("registry %s rejected the credentials", e.Host)
+	}
+	if e.Err != nil && e.Err != ErrUnauthorized {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *AuthError) Unwrap() error { return e.Err }
+
+func (e *AuthError) Is(target error) bool { return target == ErrUnauthorized }
+
+// Expect returns nil if the response has one of these statuses. Otherwise it returns a [*StatusError] and closes the
+// body.
+func Expect(resp *http.Response, want ...int) error {
+	if slices.Contains(want, resp.StatusCode) {
+		return nil
+	}
+	return statusError(resp)
+}
+
+// statusError turns a response into an error. It reads and closes the body.
+func statusError(resp *http.Response) *StatusError {
+	defer resp.Body.Close()
+	e := &StatusError{Method: resp.Request.Method, URL: redact.DisplayURL(resp.Request.URL),
+		Status: resp.StatusCode, Header: resp.Header,
+		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is better than none
+	var doc struct {
+		Errors []struct{ Code, Message string }
+		// Fields that token servers use instead.
+		Description string `json:"error_description"`
+		Error       any
+		Details     any
+		Message     any
+	}
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	switch err := json.Unmarshal(body, &doc); {
+	case err == nil && len(doc.Errors) > 0:
+		e.Code, e.Message = doc.Errors[0].Code, doc.Errors[0].Message
+	case err == nil:
+		for _, v := range []any{doc.Description, doc.Details, doc.Message, doc.Error} {
+			if s, ok := v.(string); ok && s != "" {
+				e.Message = s
+				break
+			}
+		}
+	case kind == "text/plain":
+		e.Message = string(body)
+	}
+	secrets := append(redact.HeaderSecrets(resp.Request.Header.Get("Authorization")),
+		redact.URLSecrets(resp.Request.URL)...)
+	e.Code, e.Message = redact.Clip(redact.Secrets(e.Code, secrets...)), redact.Clip(redact.Secrets(e.Message, secrets...))
+	return e
+}
+
+// redactStatus removes secrets from the message of a [*StatusError].
+func redactStatus(err error, secrets ...string) error {
+	var status *StatusError
+	if errors.As(err, &status) {
+		status.Message = redact.Secrets(status.Message, secrets...)
+	}
+	return err
+}
+
+// retryAfter parses a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3). It returns 0 if
+// there is no valid one.
+func retryAfter(value string, now time.Time) time.Duration {
+	if value == "" {
+		return 0
+	}
+	if n, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}

@@ -1,0 +1,173 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Limits on the referrers that a registry may list.
+const (
+	maxReferrers     = 10000
+	maxReferrerPages = 200
+)
+
+// errNoReferrersAPI is a response which implies that the registry has no referrers API.
+var errNoReferrersAPI = errors.New("no referrers API")
+
+func (r *Repository) Referrers(ctx context.Context, subject digest.Digest,
+	artifactType string) ([]ocispec.Descriptor, error) {
+	list, err := r.listReferrers(ctx, subject, artifactType)
+	if errors.Is(err, errNoReferrersAPI) {
+		var tag *indexPage
+		if tag, err = r.getIndex(ctx, r.URL("manifests", ReferrersTag(subject))); err == nil {
+			list = tag.index.Manifests
+		} else if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return CleanReferrers(list, artifactType)
+}
+
+// CleanReferrers drops entries of other types (registries need not filter), duplicates, and entries that cannot be
+// fetched by a sha256 digest.
+func CleanReferrers(list []ocispec.Descriptor, artifactType string) ([]ocispec.Descriptor, error) {
+	var kept []ocispec.Descriptor
+	seen := map[digest.Digest]bool{}
+	for _, d := range list {
+		if seen[d.Digest] || artifactType != "" && d.ArtifactType != artifactType {
+			continue
+		}
+		seen[d.Digest] = true
+		if d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256 ||
+			d.Size < 0 || d.Size > manifest.MaxManifestSize {
+			continue
+		}
+		if len(kept) == maxReferrers {
+			return nil, fmt.Errorf("more than %d manifests: %w", maxReferrers, manifest.ErrTooLarge)
+		}
+		kept = append(kept, d)
+	}
+	return kept, nil
+}
+
+// listReferrers reads all pages of the referrers API.
+func (r *Repository) listReferrers(ctx context.Context, subject digest.Digest,
+	artifactType string) ([]ocispec.Descriptor, error) {
+	next := r.URL("referrers", string(subject))
+	if artifactType != "" {
+		next.RawQuery = url.Values{"artifactType": {artifactType}}.Encode()
+	}
+	var list []ocispec.Descriptor
+	for range maxReferrerPages {
+		page, err := r.getIndex(ctx, next)
+		if err != nil {
+			return nil, asNoReferrersAPI(err)
+		}
+		list = append(list, page.index.Manifests...)
+		if page.next == nil {
+			return list, nil
+		}
+		next = page.next
+	}
+	return nil, fmt.Errorf("more than %d pages: %w", maxReferrerPages, manifest.ErrTooLarge)
+}
+
+// asNoReferrersAPI returns errNoReferrersAPI for responses which mean that the API does not exist. By the specification
+// that is a 404; in practice registries use other statuses too.
+func asNoReferrersAPI(err error) error {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	switch status.Status {
+	case http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
+		http.StatusNotImplemented:
+		return errNoReferrersAPI
+	}
+	return err
+}
+
+// indexPage is an image index, or a page of one, as received from a registry.
+type indexPage struct {
+	index ocispec.Index
+	etag  string
+	next  *url.URL // nil on the last page
+}
+
+func (r *Repository) getIndex(ctx context.Context, u *url.URL) (*indexPage, error) {
+	return Retry(ctx, r.Attempts(), func() (*indexPage, error) { return r.getIndexOnce(ctx, u) })
+}
+
+func (r *Repository) getIndexOnce(ctx context.Context, u *url.URL) (*indexPage, error) {
+	req, err := r.Request(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", ocispec.MediaTypeImageIndex)
+	resp, err := r.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if err := Expect(resp, http.StatusOK); err != nil {
+		return nil, err
+	}
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || kind != ocispec.MediaTypeImageIndex {
+		// For example a proxy's own page.
+		return nil, fmt.Errorf("%s: the response has content type %q: %w", redact.DisplayURL(u), redact.Clip(kind),
+			errNoReferrersAPI)
+	}
+	b, err := readDocument(resp, redact.DisplayURL(u))
+	if err != nil {
+		return nil, err
+	}
+	page := &indexPage{etag: resp.Header.Get("ETag")}
+	if err := json.Unmarshal(b, &page.index); err != nil {
+		return nil, fmt.Errorf("%s: %v: %w", redact.DisplayURL(u), err, manifest.ErrInvalidManifest)
+	}
+	page.next, err = nextPage(resp)
+	return page, err
+}
+
+// nextPage returns the URL of the next page from the Link header (RFC 8288), or nil. It must be on the same host.
+func nextPage(resp *http.Response) (*url.URL, error) {
+	for _, value := range resp.Header.Values("Link") {
+		for link := range strings.SplitSeq(value, ",") {
+			target, params, _ := strings.Cut(strings.TrimSpace(link), ">")
+			if !strings.HasPrefix(target, "<") || !isNext(params) {
+				continue
+			}
+			u, err := resp.Request.URL.Parse(target[1:])
+			if err != nil || u.Host != resp.Request.URL.Host || u.Scheme != resp.Request.URL.Scheme {
+				return nil, fmt.Errorf("%s: the next page is on another host", redact.DisplayURL(resp.Request.URL))
+			}
+			return u, nil
+		}
+	}
+	return nil, nil
+}
+
+func isNext(params string) bool {
+	for p := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+		if strings.EqualFold(name, "rel") && strings.EqualFold(strings.Trim(value, `"`), "next") {
+			return true
+		}
+	}
+	return false
+}

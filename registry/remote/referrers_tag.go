@@ -1,0 +1,125 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// ReferrersTag returns the tag of the index that replaces the referrers API. A sha256 digest needs no truncation or
+// replacement of characters. See
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#referrers-tag-schema.
+func ReferrersTag(subject digest.Digest) string {
+	return string(subject.Algorithm()) + "-" + subject.Encoded()
+}
+
+// maxTagTries limits how often the referrers tag is updated again because another client changed it.
+const maxTagTries = 12
+
+// TagReferrers adds manifests to the index of the referrers tag. Other clients may do so concurrently, and registries
+// have no locks. If the registry sends an ETag, the index is replaced only if it is unchanged (If-Match). Otherwise
+// tagReferrers reads the index again, after a delay that exceeds the time that another client needs between reading and
+// writing, and repeats the update if its entries are gone.
+func (r *Repository) TagReferrers(ctx context.Context, subject digest.Digest, add []ocispec.Descriptor) error {
+	if len(add) == 0 {
+		return nil
+	}
+	for try := range maxTagTries {
+		start := time.Now()
+		page, err := r.referrersIndex(ctx, subject)
+		if err != nil {
+			return err
+		}
+		absent := slices.DeleteFunc(slices.Clone(add), func(d ocispec.Descriptor) bool {
+			return slices.ContainsFunc(page.index.Manifests, func(e ocispec.Descriptor) bool { return e.Digest == d.Digest })
+		})
+		if len(absent) == 0 {
+			return nil
+		}
+		err = r.putReferrersIndex(ctx, subject, page, absent)
+		if err != nil && !isConflict(err) {
+			return err
+		}
+		wait := 2*time.Since(start) + rand.N(time.Duration(try+1)*20*time.Millisecond)
+		if err := r.wait(ctx, min(wait, 3*time.Second)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("tag %s keeps changing while it is updated; try again: %w", ReferrersTag(subject), ErrInterrupted)
+}
+
+// referrersIndex reads the index of the referrers tag. It is empty if the tag does not exist.
+func (r *Repository) referrersIndex(ctx context.Context, subject digest.Digest) (*indexPage, error) {
+	page, err := r.getIndex(ctx, r.URL("manifests", ReferrersTag(subject)))
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return &indexPage{}, nil
+	case errors.Is(err, errNoReferrersAPI):
+		return nil, fmt.Errorf("tag %s is not an image index; remove it: %w",
+			ReferrersTag(subject), manifest.ErrInvalidManifest)
+	}
+	return page, err
+}
+
+// putReferrersIndex writes the index with more entries. Its other fields are preserved.
+func (r *Repository) putReferrersIndex(ctx context.Context, subject digest.Digest, page *indexPage,
+	add []ocispec.Descriptor) error {
+	index := page.index
+	index.Versioned = specs.Versioned{SchemaVersion: 2}
+	index.MediaType = ocispec.MediaTypeImageIndex
+	index.Manifests = append(slices.Clone(index.Manifests), add...)
+	b, err := json.Marshal(index)
+	if err != nil {
+		return err
+	}
+	if len(b) > manifest.MaxManifestSize {
+		return fmt.Errorf("tag %s would have %d bytes, the limit is %d: %w",
+			ReferrersTag(subject), len(b), manifest.MaxManifestSize, manifest.ErrTooLarge)
+	}
+	a := r.Attempts()
+	for {
+		err := r.putIfUnchanged(ctx, subject, page.etag, b)
+		if err == nil || isConflict(err) {
+			return err
+		}
+		if err = a.Backoff(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// putIfUnchanged replaces the index of the referrers tag, if it still has this ETag. Without an ETag, it always does.
+func (r *Repository) putIfUnchanged(ctx context.Context, subject digest.Digest, etag string, b []byte) error {
+	req, err := r.Request(ctx, http.MethodPut, r.URL("manifests", ReferrersTag(subject)), bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", ocispec.MediaTypeImageIndex)
+	if etag != "" {
+		req.Header.Set("If-Match", etag)
+	}
+	resp, err := r.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return Expect(resp, http.StatusCreated, http.StatusOK, http.StatusAccepted)
+}
+
+// isConflict reports whether the registry refused to replace an index that another client has changed.
+func isConflict(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) &&
+		(status.Status == http.StatusPreconditionFailed || status.Status == http.StatusConflict)
+}

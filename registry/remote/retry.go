@@ -1,0 +1,143 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/ingotml/ingot/manifest"
+)
+
+// DefaultAttempts is the default number of consecutive attempts without progress.
+const DefaultAttempts = 6
+
+// Delays of the exponential backoff. A registry whose Retry-After is longer than maxRetryAfter is not tried again.
+const (
+	firstDelay    = 500 * time.Millisecond
+	maxDelay      = 20 * time.Second
+	maxRetryAfter = 5 * time.Minute
+)
+
+// Attempts is the retry budget of one operation: a number of consecutive failures. It is not safe for concurrent use.
+type Attempts struct {
+	c       *Client
+	limit   int
+	failed  int
+	OnRetry func(err error) // called before each retry; may be nil
+}
+
+// Attempts returns the retry budget of one operation in the repository.
+func (r *Repository) Attempts() *Attempts { return r.host.attempts() }
+
+// wait waits, or returns the context's error if it ends first.
+func (r *Repository) wait(ctx context.Context, d time.Duration) error { return r.host.c.Sleep(ctx, d) }
+
+// Reset restores the budget after progress.
+func (a *Attempts) Reset() { a.failed = 0 }
+
+// Remain reports whether backoff would wait after this error and return nil.
+func (a *Attempts) Remain(err error) bool { return Temporary(err) && a.failed+1 < a.limit }
+
+// Backoff waits before the next attempt and returns nil. It returns err at once if it is not temporary or the budget is
+// spent.
+func (a *Attempts) Backoff(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !Temporary(err) {
+		return err
+	}
+	if a.failed++; a.failed >= a.limit {
+		return err
+	}
+	if a.OnRetry != nil {
+		a.OnRetry(err)
+	}
+	return a.c.Sleep(ctx, a.delay(err))
+}
+
+// delay returns the exponential backoff with a jitter of 50%, or the registry's Retry-After plus a smaller jitter.
+// Jitter keeps clients that failed together from retrying together.
+func (a *Attempts) delay(err error) time.Duration {
+	d := min(firstDelay<<min(a.failed-1, 10), maxDelay)
+	var status *StatusError
+	if errors.As(err, &status) && status.RetryAfter > 0 {
+		return status.RetryAfter + rand.N(min(status.RetryAfter/3, maxDelay)+time.Millisecond)
+	}
+	return d/2 + rand.N(d)
+}
+
+// Retry calls once until it succeeds, its error is not temporary, or the attempts are spent.
+func Retry[T any](ctx context.Context, a *Attempts, once func() (T, error)) (T, error) {
+	for {
+		v, err := once()
+		if err == nil {
+			return v, nil
+		}
+		if err = a.Backoff(ctx, err); err != nil {
+			var none T
+			return none, err
+		}
+	}
+}
+
+// Temporary reports whether the same request may succeed later.
+func Temporary(err error) bool {
+	var (
+		status   *StatusError
+		alert    tls.AlertError
+		record   tls.RecordHeaderError
+		dns      *net.DNSError
+		path     *fs.PathError
+		netErr   net.Error
+		sent     *sendError
+		redirect *redirectError
+	)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, syscall.ENOSPC), errors.Is(err, manifest.ErrNoSpace),
+		errors.As(err, &path), errors.Is(err, manifest.ErrCorrupt), errors.Is(err, manifest.ErrBlobMissing),
+		errors.As(err, &redirect), errors.Is(err, ErrPrivateAddress):
+		return false
+	case errors.Is(err, ErrCertificate), errors.Is(err, ErrPlainHTTP), errors.Is(err, ErrTLS),
+		errors.As(err, &alert), errors.As(err, &record):
+		return false
+	case errors.Is(err, ErrInterrupted):
+		return true
+	case errors.As(err, &status):
+		return temporaryStatus(status.Status) && status.RetryAfter <= maxRetryAfter
+	case errors.As(err, &dns):
+		return !dns.IsNotFound
+	case errors.As(err, &netErr) && netErr.Timeout(),
+		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPIPE):
+		return true
+	}
+	return errors.As(err, &sent)
+}
+
+func temporaryStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,43 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"net"
+)
+
+// fileBody is a request body that may be part of a file.
+type fileBody interface {
+	// isFile reports whether sendTo works: the body is part of a file.
+	isFile() bool
+	// sendTo sends at most limit bytes to a connection.
+	sendTo(c *net.TCPConn, limit int64) (sent int64, err error)
+}
+
+// sendfileConn is a TCP connection that sends a [fileBody] with sendfile(2). net/http calls the connection's
+// ReadFrom with the request body if it can (since Go 1.8; golang.org/issue/30377).
+type sendfileConn struct{ *net.TCPConn }
+
+// ReadFrom implements [io.ReaderFrom].
+func (c sendfileConn) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok {
+		if b, ok := limited.R.(fileBody); ok && b.isFile() {
+			n, err := b.sendTo(c.TCPConn, limited.N)
+			limited.N -= n
+			return n, err
+		}
+	}
+	return c.TCPConn.ReadFrom(r)
+}
+
+// sendfileDialer wraps a dial function so that its TCP connections are sendfileConns.
+func sendfileDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context,
+	string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if tcp, ok := c.(*net.TCPConn); ok {
+			return sendfileConn{tcp}, err
+		}
+		return c, err
+	}
+}

@@ -1,0 +1,151 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ingotml/ingot/registry/redact"
+	"github.com/ingotml/ingot/registry/remote"
+)
+
+// send sends n bytes of the blob from offset on. It follows redirects that keep the method (307, 308) and returns the
+// response with its body closed.
+func (u *upload) send(ctx context.Context, method string, at *url.URL, offset, n int64,
+	want ...int) (*http.Response, error) {
+	for hops := 0; ; hops++ {
+		redirect := func(status int) bool {
+			return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
+		}
+		accepted := append(want, http.StatusTemporaryRedirect, http.StatusPermanentRedirect)
+		resp, err := u.sendOnce(ctx, method, at, offset, n, accepted...)
+		if err != nil || !redirect(resp.StatusCode) {
+			return resp, err
+		}
+		next, ok := u.push.r.UploadLocation(resp.Header, resp.Request.URL)
+		switch {
+		case !ok:
+			// The Location is not quoted: it may hold a signature.
+			return nil, remote.RedirectRefused(redact.DisplayURL(at), "nowhere", "it has no usable Location")
+		case hops == remote.MaxRedirects:
+			return nil, remote.RedirectRefused(redact.DisplayURL(at), redact.DisplayURL(next), "too many of them")
+		}
+		at = next
+	}
+}
+
+// sendOnce sends one request with n bytes of the blob. If n is positive, the request holds a send slot until all bytes
+// are sent.
+func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offset, n int64,
+	want ...int) (*http.Response, error) {
+	releaseSlot := func() {}
+	if n > 0 {
+		select {
+		case u.push.sendSlots <- struct{}{}:
+			releaseSlot = sync.OnceFunc(func() { <-u.push.sendSlots })
+			defer releaseSlot()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	ctx, dog := startWatchdog(ctx, n, u.push.opts.Stall)
+	defer dog.stop()
+	req, err := u.push.r.Request(ctx, method, at, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if n > 0 {
+		var ended atomic.Bool // net/http may keep reading the body for a while after an early response
+		defer ended.Store(true)
+		sent, reported := offset, offset
+		b, err := openBody(u.push.s, u.blob, offset, n, func(k int64) {
+			if ended.Load() {
+				return
+			}
+			dog.moved(k)
+			if sent += k; sent-reported >= sendPiece || sent == offset+n {
+				reported = sent
+				u.emit(Moved, sent, nil)
+			}
+			if sent == offset+n {
+				releaseSlot()
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		req.Body, req.ContentLength = b, n
+		req.Header.Set("Content-Type", "application/octet-stream")
+		if method == http.MethodPatch || offset > 0 {
+			req.Header.Set("Content-Range", fmt.Sprintf("%d-%d", offset, offset+n-1))
+		}
+	}
+	resp, err := u.push.r.Do(req)
+	if err != nil {
+		return nil, dog.cause(ctx, err)
+	}
+	return resp, dog.cause(ctx, finish(resp, want...))
+}
+
+// exchange makes a request without a body. It returns the response with its body closed.
+func (p *pusher) exchange(ctx context.Context, r *remote.Repository, method string, at *url.URL,
+	want ...int) (*http.Response, error) {
+	ctx, dog := startWatchdog(ctx, 0, p.opts.Stall)
+	defer dog.stop()
+	req, err := r.Request(ctx, method, at, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	// A nil value is not sent, but tells net/http that the request is idempotent and may be repeated on a new connection.
+	req.Header["X-Idempotency-Key"] = nil
+	resp, err := r.Do(req)
+	if err != nil {
+		return nil, dog.cause(ctx, err)
+	}
+	return resp, dog.cause(ctx, finish(resp, want...))
+}
+
+// finish is expect for responses whose body is not needed: it drains and closes the body.
+func finish(resp *http.Response, want ...int) error {
+	if err := remote.Expect(resp, want...); err != nil {
+		return err
+	}
+	remote.Drain(resp)
+	return nil
+}
+
+// post opens an upload session, or asks for a mount if the query says so. r provides the token.
+func (p *pusher) post(ctx context.Context, r *remote.Repository, query url.Values) (*http.Response, error) {
+	at := p.r.URL("blobs", "uploads", "")
+	at.RawQuery = query.Encode()
+	return p.exchange(ctx, r, http.MethodPost, at, http.StatusAccepted, http.StatusCreated)
+}
+
+// cancel deletes an upload session. Errors are ignored: registries expire abandoned sessions.
+func (p *pusher) cancel(ctx context.Context, at *url.URL) {
+	ctx, end := context.WithTimeout(ctx, 10*time.Second)
+	defer end()
+	_, _ = p.exchange(ctx, p.r, http.MethodDelete, at, http.StatusNoContent, http.StatusAccepted, http.StatusOK)
+}
+
+// headBlob reports whether the registry has a blob. A registry without HEAD for blobs (405) counts as not having it.
+func (p *pusher) headBlob(ctx context.Context, b blob) (bool, error) {
+	return remote.Retry(ctx, p.r.Attempts(), func() (bool, error) { return p.headOnce(ctx, b) })
+}
+
+func (p *pusher) headOnce(ctx context.Context, b blob) (bool, error) {
+	resp, err := p.exchange(ctx, p.r, http.MethodHead, p.r.URL("blobs", string(b.Digest)), http.StatusOK)
+	var status *remote.StatusError
+	switch {
+	case err == nil:
+		return resp.ContentLength <= 0 || resp.ContentLength == b.Size, nil
+	case errors.As(err, &status) && (status.Status == http.StatusNotFound || status.Status == http.StatusMethodNotAllowed):
+		return false, nil
+	}
+	return false, err
+}
