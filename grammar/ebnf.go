@@ -2,7 +2,6 @@ package grammar
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,29 +9,20 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// CompileEBNF compiles an EBNF grammar. The start rule is the one named root, otherwise the first. Rules have the form
-//
-//	name ::= "literal" 'literal' [a-z] [^"] . name (group) a | b  x? x* x+ x{2} x{2,} x{2,5}
-//
-// and end where the next rule's name begins; # begins a comment. %json followed by a JSON schema matches the values
-// that the schema allows, as in CompileSchema; references resolve within that schema. "=" may replace "::=", and ";"
-// may end a rule. Literals and classes have the escapes \n \r \t \\ \" \' \] \[ \- \^ \xHH \uHHHH and \UHHHHHHHH.
-// Characters are Unicode code points; a dot matches all but a newline. Rules may be recursive. Left recursion is
-// ErrUnsupported unless a rule directly begins with itself: that is rewritten as a repetition. If ctx is canceled,
-// CompileEBNF returns its error.
-func CompileEBNF(ctx context.Context, source string) (*Grammar, error) {
+// ebnfExpr returns the texts of an EBNF grammar.
+func ebnfExpr(ctx context.Context, source string) (*expr, error) {
 	if len(source) > limits.GrammarSource {
-		return nil, failure(ErrLimit, "the grammar has %d bytes; at most %d are allowed", len(source), limits.GrammarSource)
+		return nil, failure(errLimit, "the grammar has %d bytes; at most %d are allowed", len(source), limits.GrammarSource)
 	}
 	if !utf8.ValidString(source) {
-		return nil, failure(ErrInvalid, "the grammar is not UTF-8")
+		return nil, failure(errInvalid, "the grammar is not UTF-8")
 	}
 	p := &ebnfParser{ctx: ctx, source: source, rules: map[string]*rule{}, defined: map[string]bool{},
 		used: map[string]int{}}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
-	return newGrammar(ctx, callExpr(p.start))
+	return callExpr(p.start), nil
 }
 
 type ebnfParser struct {
@@ -44,8 +34,7 @@ type ebnfParser struct {
 	defined map[string]bool
 	used    map[string]int // by rule name: offset of the first call
 	start   *rule
-	json    *jsonRules // shared by all schemas; nil before the first
-	work    int        // sum of the schemas' work so far
+	schemas inlineSchemas
 	err     error
 }
 
@@ -55,17 +44,17 @@ func (p *ebnfParser) parse() error {
 		from := p.at
 		name := p.name()
 		if name == "" {
-			p.fail(ErrInvalid, "expected a rule name")
+			p.fail(errInvalid, "expected a rule name")
 			break
 		}
 		if !p.define() {
-			p.fail(ErrInvalid, "expected ::= after the name %s", name)
+			p.fail(errInvalid, "expected ::= after the name %s", name)
 			break
 		}
 		r := p.rule(name)
 		if p.defined[name] {
 			p.at = from
-			p.fail(ErrInvalid, "rule %s is defined twice", name)
+			p.fail(errInvalid, "rule %s is defined twice", name)
 			break
 		}
 		p.defined[name] = true
@@ -82,12 +71,12 @@ func (p *ebnfParser) parse() error {
 		return p.err
 	}
 	if p.start == nil {
-		return failure(ErrInvalid, "the grammar has no rules")
+		return failure(errInvalid, "the grammar has no rules")
 	}
 	for name, at := range p.used {
 		if !p.defined[name] {
 			p.at = at
-			p.fail(ErrInvalid, "rule %s is not defined", name)
+			p.fail(errInvalid, "rule %s is not defined", name)
 		}
 	}
 	return p.err
@@ -189,7 +178,7 @@ func (p *ebnfParser) define() bool {
 
 func (p *ebnfParser) alternatives() *expr {
 	if p.depth++; p.depth > limits.GrammarNesting {
-		p.fail(ErrLimit, "groups are nested more than %d levels deep", limits.GrammarNesting)
+		p.fail(errLimit, "groups are nested more than %d levels deep", limits.GrammarNesting)
 		return noExpr
 	}
 	defer func() { p.depth-- }()
@@ -223,7 +212,7 @@ func (p *ebnfParser) sequence() *expr {
 			p.space()
 			e = p.alternatives()
 			if p.err == nil && p.peek() != ')' {
-				p.fail(ErrInvalid, "a group has no closing )")
+				p.fail(errInvalid, "a group has no closing )")
 			}
 			p.at++
 		case '%':
@@ -235,7 +224,7 @@ func (p *ebnfParser) sequence() *expr {
 			name := p.name()
 			if name == "" {
 				r, _ := utf8.DecodeRuneInString(p.source[p.at:])
-				p.fail(ErrInvalid, "unexpected %q", r)
+				p.fail(errInvalid, "unexpected %q", r)
 				return noExpr
 			}
 			next := p.at
@@ -259,37 +248,26 @@ func (p *ebnfParser) sequence() *expr {
 func (p *ebnfParser) schema() *expr {
 	const sign = "%json"
 	if !strings.HasPrefix(p.source[p.at:], sign) {
-		p.fail(ErrInvalid, "expected %s and a JSON schema", sign)
+		p.fail(errInvalid, "expected %s and a JSON schema", sign)
 		return noExpr
 	}
 	p.at += len(sign)
-	d := json.NewDecoder(strings.NewReader(p.source[p.at:]))
-	d.UseNumber()
-	v, err := readNext(d, 0)
-	if err != nil {
+	e, length, err := p.schemas.compile(p.ctx, p.source[p.at:])
+	switch {
+	case err != nil:
 		p.fail(err, "after %s", sign)
 		return noExpr
-	}
-	if p.json == nil {
-		p.json = newJSONRules()
-	}
-	c := &schemaCompiler{ctx: p.ctx, root: v, json: p.json, made: map[string]*made{}, once: map[string]*expr{},
-		work: p.work}
-	e := c.compile(conjunction{{v, "#"}})
-	switch p.work = c.work; {
-	case c.err != nil:
-		p.fail(c.err, "after %s", sign)
 	case e.none():
-		p.fail(ErrInvalid, "no value satisfies the schema")
+		p.fail(errInvalid, "no value satisfies the schema")
 	}
-	p.at += int(d.InputOffset())
+	p.at += length
 	return e
 }
 
 func (p *ebnfParser) repeated(e *expr) *expr {
 	for n := 0; p.err == nil; n++ {
 		if n > limits.GrammarNesting {
-			p.fail(ErrLimit, "more than %d nested repetitions", limits.GrammarNesting)
+			p.fail(errLimit, "more than %d nested repetitions", limits.GrammarNesting)
 			break
 		}
 		switch p.peek() {
@@ -315,7 +293,7 @@ func (p *ebnfParser) counted(e *expr) *expr {
 	const longest = 64
 	length := strings.IndexByte(p.source[p.at:min(len(p.source), p.at+longest)], '}')
 	if length < 0 {
-		p.fail(ErrInvalid, "a repetition has no closing }")
+		p.fail(errInvalid, "a repetition has no closing }")
 		return e
 	}
 	text := p.source[p.at+1 : p.at+length]
@@ -332,11 +310,11 @@ func (p *ebnfParser) counted(e *expr) *expr {
 		}
 	}
 	if err != nil || most >= 0 && most < int64(least) {
-		p.fail(ErrInvalid, "{%s} is not a valid repetition count", text)
+		p.fail(errInvalid, "{%s} is not a valid repetition count", text)
 		return e
 	}
 	if least > limits.GrammarRepeat || most > limits.GrammarRepeat {
-		p.fail(ErrLimit, "repetition count {%s}; at most %d", text, limits.GrammarRepeat)
+		p.fail(errLimit, "repetition count {%s}; at most %d", text, limits.GrammarRepeat)
 		return e
 	}
 	p.at += length

@@ -12,7 +12,7 @@ func (p *ebnfParser) literal(quote byte) *expr {
 		b = utf8.AppendRune(b, p.char())
 	}
 	if p.peek() != quote {
-		p.fail(ErrInvalid, "a literal has no closing %c", quote)
+		p.fail(errInvalid, "a literal has no closing %c", quote)
 	}
 	p.at++
 	return textExpr(string(b))
@@ -31,13 +31,13 @@ func (p *ebnfParser) class() *expr {
 		if p.peek() == '-' && p.at+1 < len(p.source) && p.source[p.at+1] != ']' {
 			p.at++
 			if hi = p.char(); hi < lo {
-				p.fail(ErrInvalid, "the character range %q-%q is empty", lo, hi)
+				p.fail(errInvalid, "the character range %q-%q is empty", lo, hi)
 			}
 		}
 		pairs = append(pairs, lo, hi)
 	}
 	if p.peek() != ']' {
-		p.fail(ErrInvalid, "a character class has no closing ]")
+		p.fail(errInvalid, "a character class has no closing ]")
 	}
 	p.at++
 	set := tidy(pairs)
@@ -45,7 +45,7 @@ func (p *ebnfParser) class() *expr {
 		set = set.not()
 	}
 	if len(set) == 0 {
-		p.fail(ErrInvalid, "a character class is empty")
+		p.fail(errInvalid, "a character class is empty")
 	}
 	return utf8Expr(set)
 }
@@ -77,9 +77,9 @@ func (p *ebnfParser) char() rune {
 				return rune(v)
 			}
 		}
-		p.fail(ErrInvalid, `the escape \%c needs %d hexadecimal digits of a valid character`, c, digits)
+		p.fail(errInvalid, `the escape \%c needs %d hexadecimal digits of a valid character`, c, digits)
 		return 0
 	}
-	p.fail(ErrInvalid, `unknown escape \%c`, c)
+	p.fail(errInvalid, `unknown escape \%c`, c)
 	return 0
 }

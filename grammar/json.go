@@ -1,28 +1,8 @@
 package grammar
 
-import "context"
+import "unicode/utf8"
 
 // JSON text (RFC 8259) as Python's json.dumps writes it.
-
-// JSON returns the grammar of all JSON values.
-func JSON() *Grammar {
-	j := newJSONRules()
-	return must(newGrammar(context.Background(), j.value()))
-}
-
-// JSONObject returns the grammar of all JSON objects. It implements the APIs' JSON mode.
-func JSONObject() *Grammar {
-	j := newJSONRules()
-	return must(newGrammar(context.Background(), j.object()))
-}
-
-// must unwraps grammars that are constants of this package.
-func must(g *Grammar, err error) *Grammar {
-	if err != nil {
-		panic(err)
-	}
-	return g
-}
 
 // jsonRules are the rules of JSON. Each is compiled once per grammar, however often it is called.
 type jsonRules struct {
@@ -120,6 +100,25 @@ func escapesOf(r rune) []string {
 func unicodeEscape(r rune) string {
 	const digits = "0123456789abcdef"
 	return `\u` + string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]})
+}
+
+// dumpString appends s as json.dumps writes it; ascii is its ensure_ascii option, which is Python's default.
+func dumpString(b []byte, s string, ascii bool) []byte {
+	b = append(b, '"')
+	for _, r := range s {
+		switch {
+		case needsEscape.has(r):
+			b = append(b, escapesOf(r)[0]...)
+		case ascii && r > 0xffff:
+			r -= 0x10000
+			b = append(b, unicodeEscape(0xd800+r>>10)+unicodeEscape(0xdc00+r&0x3ff)...)
+		case ascii && r >= 0x7f:
+			b = append(b, unicodeEscape(r)...)
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return append(b, '"')
 }
 
 // Limits of numbers: digits of an integer, and characters in all.

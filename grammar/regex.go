@@ -1,7 +1,6 @@
 package grammar
 
 import (
-	"context"
 	"regexp/syntax"
 	"strings"
 	"unicode"
@@ -9,22 +8,11 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// CompileRegex compiles a regular expression that must match the whole text. The syntax is RE2's, as in package regexp,
-// over UTF-8. Anchors are allowed at the ends only. Word boundaries and everything that RE2 leaves out are
-// ErrUnsupported. Greediness of a repetition makes no difference. If ctx is canceled, CompileRegex returns its error.
-func CompileRegex(ctx context.Context, pattern string) (*Grammar, error) {
-	e, err := regexExpr(pattern, utf8Expr, false)
-	if err != nil {
-		return nil, err
-	}
-	return newGrammar(ctx, e)
-}
-
 // regexExpr returns the texts that pattern matches. encode returns the expr of one character of a set. search is the
 // rule of JSON schemas: without anchors the pattern may match anywhere in the text.
 func regexExpr(pattern string, encode func(runeSet) *expr, search bool) (*expr, error) {
 	if len(pattern) > limits.GrammarRegex {
-		return nil, failure(ErrLimit, "the pattern has %d bytes; at most %d are allowed", len(pattern), limits.GrammarRegex)
+		return nil, failure(errLimit, "the pattern has %d bytes; at most %d are allowed", len(pattern), limits.GrammarRegex)
 	}
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -32,15 +20,15 @@ func regexExpr(pattern string, encode func(runeSet) *expr, search bool) (*expr, 
 			switch e.Code {
 			case syntax.ErrInvalidPerlOp:
 				const why = "look-around and backreferences are not regular"
-				return nil, failure(ErrUnsupported, "%q in the pattern %q (%s)", clip(e.Expr), clip(pattern), why)
+				return nil, failure(errUnsupported, "%q in the pattern %q (%s)", clip(e.Expr), clip(pattern), why)
 			case syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
-				return nil, failure(ErrLimit, "pattern %q: %s", clip(pattern), e.Code)
+				return nil, failure(errLimit, "pattern %q: %s", clip(pattern), e.Code)
 			case syntax.ErrInvalidEscape:
-				return nil, failure(ErrUnsupported, "the escape %s in the pattern %q", clip(e.Expr), clip(pattern))
+				return nil, failure(errUnsupported, "the escape %s in the pattern %q", clip(e.Expr), clip(pattern))
 			}
-			return nil, failure(ErrInvalid, "pattern %q: %s: %s", clip(pattern), e.Code, clip(e.Expr))
+			return nil, failure(errInvalid, "pattern %q: %s: %s", clip(pattern), e.Code, clip(e.Expr))
 		}
-		return nil, failure(ErrInvalid, "pattern %q: %v", clip(pattern), err)
+		return nil, failure(errInvalid, "pattern %q: %v", clip(pattern), err)
 	}
 	c := &regexCompiler{pattern: pattern, encode: encode, classes: map[string]*expr{}}
 	if search {
@@ -194,7 +182,7 @@ func (c *regexCompiler) expr(re *syntax.Regexp) *expr {
 		syntax.OpBeginLine: "the multi-line anchor ^", syntax.OpEndLine: "the multi-line anchor $",
 		syntax.OpWordBoundary: `\b`, syntax.OpNoWordBoundary: `\B`}[re.Op]
 	if c.err == nil {
-		c.err = failure(ErrUnsupported, "%s in the pattern %q", name, clip(c.pattern))
+		c.err = failure(errUnsupported, "%s in the pattern %q", name, clip(c.pattern))
 	}
 	return noExpr
 }

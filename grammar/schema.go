@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"net/url"
@@ -12,27 +13,46 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// CompileSchema compiles a JSON schema (draft 2020-12, and the equivalents of OpenAPI and older drafts).
-// docs/structured-output.md lists the keywords. A keyword that a grammar cannot express is ErrUnsupported, with its
-// name and location as a JSON pointer. Titles, descriptions and other annotations have no effect.
-//
-// The grammar may allow less than the schema, never more: properties come in schema order, and an object that lists
-// properties has no others unless additionalProperties allows them. If ctx is canceled, CompileSchema returns its
-// error.
-func CompileSchema(ctx context.Context, schema []byte) (*Grammar, error) {
-	root, err := readValue(schema)
+// schemaExpr returns the values that a JSON schema allows.
+func schemaExpr(ctx context.Context, source []byte) (*expr, error) {
+	root, err := readValue(source)
 	if err != nil {
 		return nil, err
 	}
-	c := &schemaCompiler{ctx: ctx, root: root, json: newJSONRules(), made: map[string]*made{}, once: map[string]*expr{}}
+	c := newSchemaCompiler(ctx, root, newJSONRules())
 	e := c.compile(conjunction{{root, "#"}})
 	if c.err != nil {
 		return nil, c.err
 	}
 	if e.none() {
-		return nil, failure(ErrInvalid, "no value satisfies the schema")
+		return nil, failure(errInvalid, "no value satisfies the schema")
 	}
-	return newGrammar(ctx, e)
+	return e, nil
+}
+
+// inlineSchemas compiles schemas that stand in another source. They share one limit. The zero value works.
+type inlineSchemas struct {
+	json *jsonRules // shared by all schemas; nil before the first
+	work int        // sum of the schemas' work so far
+}
+
+// compile compiles the schema at the beginning of source and returns its length. If no value satisfies the schema, the
+// result matches nothing.
+func (in *inlineSchemas) compile(ctx context.Context, source string) (e *expr, length int, err error) {
+	d := json.NewDecoder(strings.NewReader(source))
+	d.UseNumber()
+	root, err := readNext(d, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	if in.json == nil {
+		in.json = newJSONRules()
+	}
+	c := newSchemaCompiler(ctx, root, in.json)
+	c.work = in.work
+	e = c.compile(conjunction{{root, "#"}})
+	in.work = c.work
+	return e, int(d.InputOffset()), c.err
 }
 
 // typeSet is a set of JSON types.
@@ -93,6 +113,10 @@ type schemaCompiler struct {
 	anchors map[string]*value // by name; nil before the first reference to an anchor
 }
 
+func newSchemaCompiler(ctx context.Context, root *value, rules *jsonRules) *schemaCompiler {
+	return &schemaCompiler{ctx: ctx, root: root, json: rules, made: map[string]*made{}, once: map[string]*expr{}}
+}
+
 // made is a compiled conjunction. rule is set once something calls it.
 type made struct {
 	rule *rule
@@ -112,7 +136,7 @@ func (c *schemaCompiler) step(work int, path string) bool {
 		return false
 	}
 	if c.work += work; c.work > limits.GrammarSchemas {
-		c.fail(ErrLimit, path, "the schema unfolds to more than %d schemas", limits.GrammarSchemas)
+		c.fail(errLimit, path, "the schema unfolds to more than %d schemas", limits.GrammarSchemas)
 	} else if err := c.ctx.Err(); err != nil {
 		c.err = err
 	}
@@ -232,7 +256,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 		fragment, _ = strings.CutPrefix(fragment, "#")
 	}
 	if !ok {
-		c.fail(ErrUnsupported, path, "$ref %q: only references within the schema (#...) are supported", ref)
+		c.fail(errUnsupported, path, "$ref %q: only references within the schema (#...) are supported", ref)
 		return located{}, false
 	}
 	if decoded, err := url.PathUnescape(fragment); err == nil {
@@ -241,7 +265,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 	at := c.root
 	if fragment != "" && fragment[0] != '/' {
 		if at = c.anchor(fragment); at == nil {
-			c.fail(ErrInvalid, path, "$ref %q: no such anchor", ref)
+			c.fail(errInvalid, path, "$ref %q: no such anchor", ref)
 			return located{}, false
 		}
 		return located{at, ref}, true
@@ -260,7 +284,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 			next = at.get(part)
 		}
 		if next == nil {
-			c.fail(ErrInvalid, path, "$ref %q: %q does not exist", ref, part)
+			c.fail(errInvalid, path, "$ref %q: %q does not exist", ref, part)
 			return located{}, false
 		}
 		at = next

@@ -122,7 +122,7 @@ func (c *schemaCompiler) unionHolds(s *shape, v *value, path string) bool {
 func (c *schemaCompiler) matches(pattern, text, path string) bool {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		c.fail(ErrUnsupported, path, "pattern %q: %v", clip(pattern), err)
+		c.fail(errUnsupported, path, "pattern %q: %v", clip(pattern), err)
 		return false
 	}
 	return re.MatchString(text)

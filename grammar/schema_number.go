@@ -30,7 +30,7 @@ func (c *schemaCompiler) number(s *shape, path string) *expr {
 func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *expr {
 	step, ok := commonMultiple(s.multiples)
 	if !ok {
-		c.fail(ErrUnsupported, path, "multipleOf values whose least common multiple is too large")
+		c.fail(errUnsupported, path, "multipleOf values whose least common multiple is too large")
 		return noExpr
 	}
 	// One part per number of decimal places, up to what 32 characters leave after the digits of the limits.
@@ -60,7 +60,7 @@ func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *exp
 			d := new(big.Rat).Mul(step, scale).Num()
 			if !d.IsInt64() || d.Int64() > maxDivisor {
 				if f == 0 && integers {
-					c.fail(ErrUnsupported, path, "multipleOf %s is above %d for integers", step.RatString(), maxDivisor)
+					c.fail(errUnsupported, path, "multipleOf %s is above %d for integers", step.RatString(), maxDivisor)
 					return noExpr
 				}
 				continue
@@ -70,7 +70,7 @@ func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *exp
 		parts = append(parts, fixedExpr(first, last, f, divisor))
 	}
 	if len(parts) == 0 {
-		c.fail(ErrUnsupported, path, "multipleOf %s is not a decimal fraction, or is above %d", step.RatString(), maxDivisor)
+		c.fail(errUnsupported, path, "multipleOf %s is not a decimal fraction, or is above %d", step.RatString(), maxDivisor)
 		return noExpr
 	}
 	return altExpr(parts...)

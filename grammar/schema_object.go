@@ -60,12 +60,12 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 		}
 		if s.minMembers > listed {
 			if other != nil {
-				c.fail(ErrUnsupported, path, "minProperties %d exceeds the number of listed properties plus one", s.minMembers)
+				c.fail(errUnsupported, path, "minProperties %d exceeds the number of listed properties plus one", s.minMembers)
 			}
 			return noExpr
 		}
 		if min(limit, len(names)+1)*(len(names)+1) > limits.GrammarPlaces {
-			c.fail(ErrLimit, path, "minProperties or maxProperties with %d listed properties", len(names))
+			c.fail(errLimit, path, "minProperties or maxProperties with %d listed properties", len(names))
 			return noExpr
 		}
 	}
@@ -160,7 +160,7 @@ func (c *schemaCompiler) schemasOf(s *shape, name string, other bool) (all conju
 func (c *schemaCompiler) otherKey(s *shape, names []string, path string) *expr {
 	if len(s.names) > 0 {
 		if len(names) > 0 {
-			c.fail(ErrUnsupported, path, "propertyNames together with listed properties and additional ones")
+			c.fail(errUnsupported, path, "propertyNames together with listed properties and additional ones")
 			return noExpr
 		}
 		var key shape

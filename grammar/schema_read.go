@@ -20,7 +20,7 @@ func (c *schemaCompiler) types(v *value, path string) (types typeSet) {
 		t, ok := typeNames[n.text]
 		if n.kind != typeString || !ok {
 			const format = "type %s is not one of null, boolean, integer, number, string, array, object"
-			c.fail(ErrInvalid, path, format, n.dump(nil, false))
+			c.fail(errInvalid, path, format, n.dump(nil, false))
 		}
 		types |= t
 	}
@@ -29,7 +29,7 @@ func (c *schemaCompiler) types(v *value, path string) (types typeSet) {
 
 func (c *schemaCompiler) isString(v *value, keyword, path string) bool {
 	if v.kind != typeString {
-		c.fail(ErrInvalid, path, "%s must be a string", keyword)
+		c.fail(errInvalid, path, "%s must be a string", keyword)
 	}
 	return v.kind == typeString
 }
@@ -43,7 +43,7 @@ func (c *schemaCompiler) count(v *value, path string) (int, bool) {
 		return 0, false
 	}
 	if !r.IsInt() || r.Sign() < 0 {
-		c.fail(ErrInvalid, path, "%s is not a non-negative integer", v.text)
+		c.fail(errInvalid, path, "%s is not a non-negative integer", v.text)
 		return 0, false
 	}
 	if r.Cmp(big.NewRat(maxCount, 1)) > 0 {
@@ -55,7 +55,7 @@ func (c *schemaCompiler) count(v *value, path string) (int, bool) {
 func (c *schemaCompiler) rational(v *value, path string) (*big.Rat, bool) {
 	r, ok := v.rational()
 	if !ok {
-		c.fail(ErrInvalid, path, "%.40s is not a number, or is out of range", v.dump(nil, false))
+		c.fail(errInvalid, path, "%.40s is not a number, or is out of range", v.dump(nil, false))
 	}
 	return r, ok
 }
@@ -63,7 +63,7 @@ func (c *schemaCompiler) rational(v *value, path string) (*big.Rat, bool) {
 // onlyFalse reports whether the value of an unevaluated keyword is false. A schema there is unsupported.
 func (c *schemaCompiler) onlyFalse(v *value, keyword, path string) bool {
 	if v.kind != typeBoolean {
-		c.fail(ErrUnsupported, path, "the keyword %s with a schema", keyword)
+		c.fail(errUnsupported, path, "the keyword %s with a schema", keyword)
 	}
 	return !v.truth
 }
@@ -71,7 +71,7 @@ func (c *schemaCompiler) onlyFalse(v *value, keyword, path string) bool {
 // list returns the schemas of a keyword.
 func (c *schemaCompiler) list(v *value, keyword, path string) []located {
 	if v.kind != typeArray || len(v.items) == 0 && keyword != "prefixItems" {
-		c.fail(ErrInvalid, path, "%s must be an array of schemas", keyword)
+		c.fail(errInvalid, path, "%s must be an array of schemas", keyword)
 		return nil
 	}
 	all := make([]located, len(v.items))
@@ -102,7 +102,7 @@ func (c *schemaCompiler) checkDisjoint(parts []located, path string) {
 	for i := range shapes {
 		for k := range i {
 			if c.err == nil && !c.disjoint(&shapes[i], &shapes[k], 0) {
-				c.fail(ErrUnsupported, path, "oneOf alternatives %d and %d may both match; use anyOf", k, i)
+				c.fail(errUnsupported, path, "oneOf alternatives %d and %d may both match; use anyOf", k, i)
 				return
 			}
 		}

@@ -98,7 +98,7 @@ func init() {
 		},
 		"enum": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
 			if v.kind != typeArray {
-				c.fail(ErrInvalid, at.path, "enum must be an array")
+				c.fail(errInvalid, at.path, "enum must be an array")
 				return
 			}
 			s.only(v.items)
@@ -124,7 +124,7 @@ func init() {
 		"multipleOf": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
 			if r, ok := c.rational(v, at.path); ok {
 				if r.Sign() <= 0 {
-					c.fail(ErrInvalid, at.path, "multipleOf must be above 0")
+					c.fail(errInvalid, at.path, "multipleOf must be above 0")
 				}
 				s.multiples = append(s.multiples, r)
 			}
@@ -160,7 +160,7 @@ func init() {
 		},
 		"required": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
 			if v.kind == typeBoolean { // draft 3; some tools still write it inside properties
-				c.fail(ErrUnsupported, at.path, "required as a boolean; list the names next to properties")
+				c.fail(errUnsupported, at.path, "required as a boolean; list the names next to properties")
 				return
 			}
 			had := setOf(s.required)
@@ -195,7 +195,7 @@ func init() {
 					return
 				}
 			}
-			c.fail(ErrUnsupported, at.path, "the keyword uniqueItems")
+			c.fail(errUnsupported, at.path, "the keyword uniqueItems")
 		},
 		"allOf": func(c *schemaCompiler, s *shape, v *value, at located, refs []*value) {
 			for _, part := range c.list(v, "allOf", at.path) {
@@ -219,7 +219,7 @@ func init() {
 				return
 			}
 			if slices.Contains(refs, to.schema) {
-				c.fail(ErrInvalid, at.path, "$ref %q is circular", v.text)
+				c.fail(errInvalid, at.path, "$ref %q is circular", v.text)
 				return
 			}
 			// A reference without other keywords is an alternative of its own, because its target may be under compilation.
@@ -245,7 +245,7 @@ func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
 		return
 	case typeObject:
 	default:
-		c.fail(ErrInvalid, at.path, "a schema must be an object or a boolean")
+		c.fail(errInvalid, at.path, "a schema must be an object or a boolean")
 		return
 	}
 	constraints := 0
@@ -268,7 +268,7 @@ func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
 			}
 		case annotations[k] || len(k) > 1 && k[:2] == "x-":
 		default:
-			c.fail(ErrUnsupported, at.path, "the keyword %s", k)
+			c.fail(errUnsupported, at.path, "the keyword %s", k)
 			return
 		}
 	}
@@ -283,7 +283,7 @@ func (c *schemaCompiler) gatherParts(s *shape, at located) {
 		part := objectPart{properties: map[string]located{}}
 		if properties != nil {
 			if properties.kind != typeObject {
-				c.fail(ErrInvalid, at.path, "properties must be an object")
+				c.fail(errInvalid, at.path, "properties must be an object")
 				return
 			}
 			part.names = properties.keys
@@ -299,7 +299,7 @@ func (c *schemaCompiler) gatherParts(s *shape, at located) {
 	prefix, items, more := v.get("prefixItems"), v.get("items"), v.get("additionalItems")
 	if items != nil && items.kind == typeArray { // before 2020-12
 		if prefix != nil {
-			c.fail(ErrInvalid, at.path, "items as an array together with prefixItems")
+			c.fail(errInvalid, at.path, "items as an array together with prefixItems")
 			return
 		}
 		prefix, items = items, more

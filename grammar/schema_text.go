@@ -14,13 +14,13 @@ func (c *schemaCompiler) text(s *shape, path string) *expr {
 		p, ok := formats[f]
 		if !ok {
 			if unsupportedFormats[f] {
-				c.fail(ErrUnsupported, path, "the format %s", f)
+				c.fail(errUnsupported, path, "the format %s", f)
 				return noExpr
 			}
 			continue // not a format of the specification: an annotation
 		}
 		if len(patterns) > 0 {
-			c.fail(ErrUnsupported, path, "the format %s together with a pattern or another format", f)
+			c.fail(errUnsupported, path, "the format %s together with a pattern or another format", f)
 			return noExpr
 		}
 		patterns = []string{"^(?:" + p + ")$"}
@@ -34,7 +34,7 @@ func (c *schemaCompiler) text(s *shape, path string) *expr {
 	}
 	switch {
 	case len(patterns) > 1:
-		c.fail(ErrUnsupported, path, "more than one pattern for a string")
+		c.fail(errUnsupported, path, "more than one pattern for a string")
 		return noExpr
 	case len(patterns) == 0 && s.minLength == 0 && most < 0:
 		return c.json.string()
@@ -46,7 +46,7 @@ func (c *schemaCompiler) text(s *shape, path string) *expr {
 		fitted, ok := fitLength(pattern, s.minLength, most)
 		if !ok {
 			const format = "minLength or maxLength with the pattern or format %q, which does not imply them"
-			c.fail(ErrUnsupported, path, format, patterns[0])
+			c.fail(errUnsupported, path, format, patterns[0])
 			return noExpr
 		}
 		pattern = fitted

@@ -36,17 +36,17 @@ func (v *value) get(key string) *value {
 // readValue parses one JSON value.
 func readValue(source []byte) (*value, error) {
 	if len(source) > limits.GrammarSource {
-		return nil, failure(ErrLimit, "the schema has %d bytes; at most %d are allowed", len(source), limits.GrammarSource)
+		return nil, failure(errLimit, "the schema has %d bytes; at most %d are allowed", len(source), limits.GrammarSource)
 	}
 	if !utf8.Valid(source) {
-		return nil, failure(ErrInvalid, "the schema is not UTF-8")
+		return nil, failure(errInvalid, "the schema is not UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(source))
 	d.UseNumber()
 	v, err := readNext(d, 0)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = failure(ErrInvalid, "unexpected data after the schema, at byte %d", d.InputOffset())
+			err = failure(errInvalid, "unexpected data after the schema, at byte %d", d.InputOffset())
 		}
 	}
 	return v, err
@@ -54,14 +54,14 @@ func readValue(source []byte) (*value, error) {
 
 func readNext(d *json.Decoder, depth int) (*value, error) {
 	if depth > limits.GrammarNesting {
-		return nil, failure(ErrLimit, "the schema is nested more than %d levels deep", limits.GrammarNesting)
+		return nil, failure(errLimit, "the schema is nested more than %d levels deep", limits.GrammarNesting)
 	}
 	t, err := d.Token()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, failure(ErrInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
+		return nil, failure(errInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
 	}
 	switch t := t.(type) {
 	case nil:
@@ -87,7 +87,7 @@ func readNext(d *json.Decoder, depth int) (*value, error) {
 			}
 			if seen[k.text] {
 				const format = "the schema has the key %q twice in one object, at byte %d"
-				return nil, failure(ErrInvalid, format, k.text, d.InputOffset())
+				return nil, failure(errInvalid, format, k.text, d.InputOffset())
 			}
 			seen[k.text] = true
 			v.keys = append(v.keys, k.text)
@@ -99,7 +99,7 @@ func readNext(d *json.Decoder, depth int) (*value, error) {
 		v.items = append(v.items, item)
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, failure(ErrInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
+		return nil, failure(errInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
 	}
 	return v, nil
 }
@@ -135,24 +135,6 @@ func (v *value) dump(b []byte, ascii bool) []byte {
 		b = item.dump(b, ascii)
 	}
 	return append(b, '}')
-}
-
-func dumpString(b []byte, s string, ascii bool) []byte {
-	b = append(b, '"')
-	for _, r := range s {
-		switch {
-		case needsEscape.has(r):
-			b = append(b, escapesOf(r)[0]...)
-		case ascii && r > 0xffff:
-			r -= 0x10000
-			b = append(b, unicodeEscape(0xd800+r>>10)+unicodeEscape(0xdc00+r&0x3ff)...)
-		case ascii && r >= 0x7f:
-			b = append(b, unicodeEscape(r)...)
-		default:
-			b = utf8.AppendRune(b, r)
-		}
-	}
-	return append(b, '"')
 }
 
 // words returns the accepted spellings of v: unescaped, and with all non-ASCII characters escaped.
