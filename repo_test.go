@@ -101,6 +101,14 @@ var inside = map[string][]string{
 	"manifest/store/storetest": {
 		"manifest", "manifest/ollama", "manifest/store", "manifest/store/collect", "manifest/store/fsck",
 	},
+
+	"grammar":             {"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/regex", "grammar/schema"},
+	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
+	"grammar/expr":        {},
+	"grammar/grammartest": {},
+	"grammar/jsontext":    {"grammar/expr"},
+	"grammar/regex":       {"grammar/expr"},
+	"grammar/schema":      {"grammar/expr", "grammar/jsontext", "grammar/regex"},
 }
 
 type pkg struct {

@@ -1,6 +1,14 @@
 package grammar
 
-import "context"
+import (
+	"context"
+
+	"github.com/ingotml/ingot/grammar/ebnf"
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/jsontext"
+	"github.com/ingotml/ingot/grammar/regex"
+	"github.com/ingotml/ingot/grammar/schema"
+)
 
 // CompileSchema compiles a JSON schema (draft 2020-12, and the equivalents of OpenAPI and older drafts).
 // docs/structured-output.md lists the keywords. A keyword that a grammar cannot express is ErrUnsupported, with its
@@ -10,7 +18,7 @@ import "context"
 // properties has no others unless additionalProperties allows them. If ctx is canceled, CompileSchema returns its
 // error.
 func CompileSchema(ctx context.Context, source []byte) (*Grammar, error) {
-	e, err := schemaExpr(ctx, source)
+	e, err := schema.Compile(ctx, source)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +36,7 @@ func CompileSchema(ctx context.Context, source []byte) (*Grammar, error) {
 // ErrUnsupported unless a rule directly begins with itself: that is rewritten as a repetition. If ctx is canceled,
 // CompileEBNF returns its error.
 func CompileEBNF(ctx context.Context, source string) (*Grammar, error) {
-	e, err := ebnfExpr(ctx, source)
+	e, err := ebnf.Compile(ctx, source)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +47,7 @@ func CompileEBNF(ctx context.Context, source string) (*Grammar, error) {
 // over UTF-8. Anchors are allowed at the ends only. Word boundaries and everything that RE2 leaves out are
 // ErrUnsupported. Greediness of a repetition makes no difference. If ctx is canceled, CompileRegex returns its error.
 func CompileRegex(ctx context.Context, pattern string) (*Grammar, error) {
-	e, err := regexExpr(pattern, utf8Expr, false)
+	e, err := regex.Compile(pattern, expr.UTF8, false)
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +56,12 @@ func CompileRegex(ctx context.Context, pattern string) (*Grammar, error) {
 
 // JSON returns the grammar of all JSON values.
 func JSON() *Grammar {
-	return must(newGrammar(context.Background(), newJSONRules().value()))
+	return must(newGrammar(context.Background(), jsontext.NewRules().Value()))
 }
 
 // JSONObject returns the grammar of all JSON objects. It implements the APIs' JSON mode.
 func JSONObject() *Grammar {
-	return must(newGrammar(context.Background(), newJSONRules().object()))
+	return must(newGrammar(context.Background(), jsontext.NewRules().Object()))
 }
 
 // must unwraps grammars that are constants of this package.

@@ -1,15 +1,19 @@
 package grammar
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/ingotml/ingot/grammar/expr"
+)
 
 // The kinds of errors that the errors of this package wrap.
 var (
 	// ErrInvalid: the source is malformed, or nothing can satisfy it.
-	ErrInvalid = errInvalid
+	ErrInvalid = expr.ErrInvalid
 	// ErrUnsupported: the source is valid, but a grammar cannot express it or this package does not implement it.
-	ErrUnsupported = errUnsupported
+	ErrUnsupported = expr.ErrUnsupported
 	// ErrLimit: the source exceeds the limits.
-	ErrLimit = errLimit
+	ErrLimit = expr.ErrLimit
 	// ErrBudget: no text of the grammar fits into the number of tokens.
 	ErrBudget = errors.New("too few tokens for any text of the grammar")
 	// ErrToken: the grammar does not allow the token here.

@@ -1,4 +1,4 @@
-package grammar
+package schema
 
 import (
 	"fmt"
@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/limits"
 )
 
 // Parsers of keywords' values.
 
-func (c *schemaCompiler) types(v *value, path string) (types typeSet) {
+func (c *compiler) types(v *value, path string) (types typeSet) {
 	names := []*value{v}
 	if v.kind == typeArray {
 		names = v.items
@@ -20,16 +21,16 @@ func (c *schemaCompiler) types(v *value, path string) (types typeSet) {
 		t, ok := typeNames[n.text]
 		if n.kind != typeString || !ok {
 			const format = "type %s is not one of null, boolean, integer, number, string, array, object"
-			c.fail(errInvalid, path, format, n.dump(nil, false))
+			c.fail(expr.ErrInvalid, path, format, n.dump(nil, false))
 		}
 		types |= t
 	}
 	return types
 }
 
-func (c *schemaCompiler) isString(v *value, keyword, path string) bool {
+func (c *compiler) isString(v *value, keyword, path string) bool {
 	if v.kind != typeString {
-		c.fail(errInvalid, path, "%s must be a string", keyword)
+		c.fail(expr.ErrInvalid, path, "%s must be a string", keyword)
 	}
 	return v.kind == typeString
 }
@@ -37,13 +38,13 @@ func (c *schemaCompiler) isString(v *value, keyword, path string) bool {
 // maxCount is the largest count; larger ones are clamped to it.
 const maxCount = limits.GrammarRepeat
 
-func (c *schemaCompiler) count(v *value, path string) (int, bool) {
+func (c *compiler) count(v *value, path string) (int, bool) {
 	r, ok := c.rational(v, path)
 	if !ok {
 		return 0, false
 	}
 	if !r.IsInt() || r.Sign() < 0 {
-		c.fail(errInvalid, path, "%s is not a non-negative integer", v.text)
+		c.fail(expr.ErrInvalid, path, "%s is not a non-negative integer", v.text)
 		return 0, false
 	}
 	if r.Cmp(big.NewRat(maxCount, 1)) > 0 {
@@ -52,26 +53,26 @@ func (c *schemaCompiler) count(v *value, path string) (int, bool) {
 	return int(r.Num().Int64()), true
 }
 
-func (c *schemaCompiler) rational(v *value, path string) (*big.Rat, bool) {
+func (c *compiler) rational(v *value, path string) (*big.Rat, bool) {
 	r, ok := v.rational()
 	if !ok {
-		c.fail(errInvalid, path, "%.40s is not a number, or is out of range", v.dump(nil, false))
+		c.fail(expr.ErrInvalid, path, "%.40s is not a number, or is out of range", v.dump(nil, false))
 	}
 	return r, ok
 }
 
 // onlyFalse reports whether the value of an unevaluated keyword is false. A schema there is unsupported.
-func (c *schemaCompiler) onlyFalse(v *value, keyword, path string) bool {
+func (c *compiler) onlyFalse(v *value, keyword, path string) bool {
 	if v.kind != typeBoolean {
-		c.fail(errUnsupported, path, "the keyword %s with a schema", keyword)
+		c.fail(expr.ErrUnsupported, path, "the keyword %s with a schema", keyword)
 	}
 	return !v.truth
 }
 
 // list returns the schemas of a keyword.
-func (c *schemaCompiler) list(v *value, keyword, path string) []located {
+func (c *compiler) list(v *value, keyword, path string) []located {
 	if v.kind != typeArray || len(v.items) == 0 && keyword != "prefixItems" {
-		c.fail(errInvalid, path, "%s must be an array of schemas", keyword)
+		c.fail(expr.ErrInvalid, path, "%s must be an array of schemas", keyword)
 		return nil
 	}
 	all := make([]located, len(v.items))
@@ -86,7 +87,7 @@ func pointerPart(name string) string { return strings.NewReplacer("~", "~0", "/"
 // checkDisjoint refuses oneOf if a value could match two of its alternatives: a grammar can express "any of", not
 // "exactly one". Alternatives are disjoint by type, by constants, or by a property that both require with different
 // constants.
-func (c *schemaCompiler) checkDisjoint(parts []located, path string) {
+func (c *compiler) checkDisjoint(parts []located, path string) {
 	shapes := make([]shape, len(parts))
 	for i, p := range parts {
 		shapes[i].types = anyType
@@ -102,14 +103,14 @@ func (c *schemaCompiler) checkDisjoint(parts []located, path string) {
 	for i := range shapes {
 		for k := range i {
 			if c.err == nil && !c.disjoint(&shapes[i], &shapes[k], 0) {
-				c.fail(errUnsupported, path, "oneOf alternatives %d and %d may both match; use anyOf", k, i)
+				c.fail(expr.ErrUnsupported, path, "oneOf alternatives %d and %d may both match; use anyOf", k, i)
 				return
 			}
 		}
 	}
 }
 
-func (c *schemaCompiler) disjoint(a, b *shape, depth int) bool {
+func (c *compiler) disjoint(a, b *shape, depth int) bool {
 	if a.kinds()&b.kinds() == 0 {
 		return true
 	}

@@ -1,18 +1,24 @@
-package grammar
+// Package regex compiles regular expressions to expressions over bytes.
+//
+// Contract: the syntax is RE2's, as in package regexp/syntax. What is not regular, anchors inside and word boundaries
+// are ErrUnsupported by name, never ignored. FromECMA translates the escapes of JSON schemas' patterns first.
+package regex
 
 import (
 	"regexp/syntax"
 	"strings"
 	"unicode"
 
+	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/limits"
 )
 
-// regexExpr returns the texts that pattern matches. encode returns the expr of one character of a set. search is the
+// Compile returns the texts that pattern matches. encode returns the expr of one character of a set. search is the
 // rule of JSON schemas: without anchors the pattern may match anywhere in the text.
-func regexExpr(pattern string, encode func(runeSet) *expr, search bool) (*expr, error) {
+func Compile(pattern string, encode func(expr.RuneSet) *expr.Expr, search bool) (*expr.Expr, error) {
 	if len(pattern) > limits.GrammarRegex {
-		return nil, failure(errLimit, "the pattern has %d bytes; at most %d are allowed", len(pattern), limits.GrammarRegex)
+		return nil, expr.Errorf(expr.ErrLimit, "the pattern has %d bytes; at most %d are allowed", len(pattern),
+			limits.GrammarRegex)
 	}
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -20,19 +26,21 @@ func regexExpr(pattern string, encode func(runeSet) *expr, search bool) (*expr, 
 			switch e.Code {
 			case syntax.ErrInvalidPerlOp:
 				const why = "look-around and backreferences are not regular"
-				return nil, failure(errUnsupported, "%q in the pattern %q (%s)", clip(e.Expr), clip(pattern), why)
+				return nil, expr.Errorf(expr.ErrUnsupported, "%q in the pattern %q (%s)", expr.Clip(e.Expr), expr.Clip(pattern),
+					why)
 			case syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
-				return nil, failure(errLimit, "pattern %q: %s", clip(pattern), e.Code)
+				return nil, expr.Errorf(expr.ErrLimit, "pattern %q: %s", expr.Clip(pattern), e.Code)
 			case syntax.ErrInvalidEscape:
-				return nil, failure(errUnsupported, "the escape %s in the pattern %q", clip(e.Expr), clip(pattern))
+				return nil, expr.Errorf(expr.ErrUnsupported, "the escape %s in the pattern %q", expr.Clip(e.Expr),
+					expr.Clip(pattern))
 			}
-			return nil, failure(errInvalid, "pattern %q: %s: %s", clip(pattern), e.Code, clip(e.Expr))
+			return nil, expr.Errorf(expr.ErrInvalid, "pattern %q: %s: %s", expr.Clip(pattern), e.Code, expr.Clip(e.Expr))
 		}
-		return nil, failure(errInvalid, "pattern %q: %v", clip(pattern), err)
+		return nil, expr.Errorf(expr.ErrInvalid, "pattern %q: %v", expr.Clip(pattern), err)
 	}
-	c := &regexCompiler{pattern: pattern, encode: encode, classes: map[string]*expr{}}
+	c := &compiler{pattern: pattern, encode: encode, classes: map[string]*expr.Expr{}}
 	if search {
-		c.dot = repeatExpr(encode(everyRune), 0, -1)
+		c.dot = expr.Repeat(encode(expr.EveryRune), 0, -1)
 	}
 	e := c.anchored(re, true, true)
 	return e, c.err
@@ -44,39 +52,39 @@ func asSyntaxError(err error, target **syntax.Error) bool {
 	return ok
 }
 
-type regexCompiler struct {
+type compiler struct {
 	pattern string
-	encode  func(runeSet) *expr
-	dot     *expr // any text: what may precede and follow a match; nil: nothing
-	classes map[string]*expr
+	encode  func(expr.RuneSet) *expr.Expr
+	dot     *expr.Expr // any text: what may precede and follow a match; nil: nothing
+	classes map[string]*expr.Expr
 	err     error
 }
 
 // anchored compiles re; first and last tell whether it is at the start and at the end of the pattern, where anchors are
 // allowed and other text may precede or follow the match.
-func (c *regexCompiler) anchored(re *syntax.Regexp, first, last bool) *expr {
+func (c *compiler) anchored(re *syntax.Regexp, first, last bool) *expr.Expr {
 	switch re.Op {
 	case syntax.OpCapture:
 		return c.anchored(re.Sub[0], first, last)
 	case syntax.OpAlternate:
-		parts := make([]*expr, len(re.Sub))
+		parts := make([]*expr.Expr, len(re.Sub))
 		for i, s := range re.Sub {
 			parts[i] = c.anchored(s, first, last)
 		}
-		return altExpr(parts...)
+		return expr.Alt(parts...)
 	case syntax.OpBeginText:
 		if first {
 			if last {
-				return c.around(emptyExpr, false, true)
+				return c.around(expr.Empty, false, true)
 			}
-			return emptyExpr
+			return expr.Empty
 		}
 	case syntax.OpEndText:
 		if last {
 			if first {
-				return c.around(emptyExpr, true, false)
+				return c.around(expr.Empty, true, false)
 			}
-			return emptyExpr
+			return expr.Empty
 		}
 	case syntax.OpConcat:
 		subs := re.Sub
@@ -87,7 +95,7 @@ func (c *regexCompiler) anchored(re *syntax.Regexp, first, last bool) *expr {
 		for len(subs) > 0 && last && subs[len(subs)-1].Op == syntax.OpEndText {
 			subs, after = subs[:len(subs)-1], false
 		}
-		parts := make([]*expr, 0, len(subs))
+		parts := make([]*expr.Expr, 0, len(subs))
 		for i, s := range subs {
 			// A group at either end may contain anchors.
 			head, tail := before && i == 0, after && i == len(subs)-1
@@ -98,20 +106,20 @@ func (c *regexCompiler) anchored(re *syntax.Regexp, first, last bool) *expr {
 			}
 			parts = append(parts, c.expr(s))
 		}
-		return c.around(seqExpr(parts...), before, after)
+		return c.around(expr.Seq(parts...), before, after)
 	}
 	return c.around(c.expr(re), first, last)
 }
 
-func (c *regexCompiler) around(e *expr, before, after bool) *expr {
+func (c *compiler) around(e *expr.Expr, before, after bool) *expr.Expr {
 	if c.dot == nil {
 		return e
 	}
 	if before {
-		e = seqExpr(c.dot, e)
+		e = expr.Seq(c.dot, e)
 	}
 	if after {
-		e = seqExpr(e, c.dot)
+		e = expr.Seq(e, c.dot)
 	}
 	return e
 }
@@ -128,67 +136,67 @@ func hasAnchor(re *syntax.Regexp) bool {
 	return false
 }
 
-func (c *regexCompiler) expr(re *syntax.Regexp) *expr {
+func (c *compiler) expr(re *syntax.Regexp) *expr.Expr {
 	switch re.Op {
 	case syntax.OpNoMatch:
-		return noExpr
+		return expr.None
 	case syntax.OpEmptyMatch:
-		return emptyExpr
+		return expr.Empty
 	case syntax.OpLiteral:
-		parts := make([]*expr, len(re.Rune))
+		parts := make([]*expr.Expr, len(re.Rune))
 		for i, r := range re.Rune {
 			if re.Flags&syntax.FoldCase != 0 {
 				pairs := []rune{r, r}
 				for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 					pairs = append(pairs, f, f)
 				}
-				parts[i] = c.class(tidy(pairs))
+				parts[i] = c.class(expr.RuneSetOf(pairs))
 			} else {
-				parts[i] = c.class(runeSet{r, r}.and(everyRune))
+				parts[i] = c.class(expr.RuneSet{r, r}.And(expr.EveryRune))
 			}
 		}
-		return seqExpr(parts...)
+		return expr.Seq(parts...)
 	case syntax.OpCharClass:
-		return c.class(runeSet(re.Rune).and(everyRune))
+		return c.class(expr.RuneSet(re.Rune).And(expr.EveryRune))
 	case syntax.OpAnyCharNotNL:
 		// A dot excludes the line terminators of both RE2 and ECMA-262 (section 12.3, LineTerminator).
-		return c.class(runeSet{'\n', '\n', '\r', '\r', 0x2028, 0x2029}.not())
+		return c.class(expr.RuneSet{'\n', '\n', '\r', '\r', 0x2028, 0x2029}.Not())
 	case syntax.OpAnyChar:
-		return c.class(everyRune)
+		return c.class(expr.EveryRune)
 	case syntax.OpCapture:
 		return c.expr(re.Sub[0])
 	case syntax.OpStar:
-		return repeatExpr(c.expr(re.Sub[0]), 0, -1)
+		return expr.Repeat(c.expr(re.Sub[0]), 0, -1)
 	case syntax.OpPlus:
-		return repeatExpr(c.expr(re.Sub[0]), 1, -1)
+		return expr.Repeat(c.expr(re.Sub[0]), 1, -1)
 	case syntax.OpQuest:
-		return optExpr(c.expr(re.Sub[0]))
+		return expr.Opt(c.expr(re.Sub[0]))
 	case syntax.OpRepeat:
-		return repeatExpr(c.expr(re.Sub[0]), re.Min, re.Max)
+		return expr.Repeat(c.expr(re.Sub[0]), re.Min, re.Max)
 	case syntax.OpConcat:
-		parts := make([]*expr, len(re.Sub))
+		parts := make([]*expr.Expr, len(re.Sub))
 		for i, s := range re.Sub {
 			parts[i] = c.expr(s)
 		}
-		return seqExpr(parts...)
+		return expr.Seq(parts...)
 	case syntax.OpAlternate:
-		parts := make([]*expr, len(re.Sub))
+		parts := make([]*expr.Expr, len(re.Sub))
 		for i, s := range re.Sub {
 			parts[i] = c.expr(s)
 		}
-		return altExpr(parts...)
+		return expr.Alt(parts...)
 	}
 	name := map[syntax.Op]string{syntax.OpBeginText: "the anchor ^ inside", syntax.OpEndText: "the anchor $ inside",
 		syntax.OpBeginLine: "the multi-line anchor ^", syntax.OpEndLine: "the multi-line anchor $",
 		syntax.OpWordBoundary: `\b`, syntax.OpNoWordBoundary: `\B`}[re.Op]
 	if c.err == nil {
-		c.err = failure(errUnsupported, "%s in the pattern %q", name, clip(c.pattern))
+		c.err = expr.Errorf(expr.ErrUnsupported, "%s in the pattern %q", name, expr.Clip(c.pattern))
 	}
-	return noExpr
+	return expr.None
 }
 
 // class matches one character of s. Equal classes share one expr, so that they share nodes before equal continuations.
-func (c *regexCompiler) class(s runeSet) *expr {
+func (c *compiler) class(s expr.RuneSet) *expr.Expr {
 	key := string(s)
 	if e, ok := c.classes[key]; ok {
 		return e
@@ -198,8 +206,8 @@ func (c *regexCompiler) class(s runeSet) *expr {
 	return e
 }
 
-// fromECMA translates escapes of JSON schemas' patterns (ECMA-262) that RE2 lacks.
-func fromECMA(pattern string) string {
+// FromECMA translates escapes of JSON schemas' patterns (ECMA-262) that RE2 lacks.
+func FromECMA(pattern string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] != '\\' || i+1 == len(pattern) {

@@ -1,7 +1,9 @@
-package grammar
+package schema
+
+import "github.com/ingotml/ingot/grammar/expr"
 
 // array matches the arrays of s.
-func (c *schemaCompiler) array(s *shape, path string) *expr {
+func (c *compiler) array(s *shape, path string) *expr.Expr {
 	prefix, most := 0, -1
 	said := false
 	for _, a := range s.arrays {
@@ -15,12 +17,12 @@ func (c *schemaCompiler) array(s *shape, path string) *expr {
 		most = prefix
 	}
 	if most >= 0 && most < s.minItems {
-		return noExpr
+		return expr.None
 	}
 	if len(s.arrays) == 0 && s.minItems == 0 && most < 0 {
-		return c.json.array()
+		return c.json.Array()
 	}
-	item := func(i int) *expr { // from prefix on, all items are the same
+	item := func(i int) *expr.Expr { // from prefix on, all items are the same
 		var all conjunction
 		for _, a := range s.arrays {
 			if i < len(a.prefix) {
@@ -31,28 +33,28 @@ func (c *schemaCompiler) array(s *shape, path string) *expr {
 		}
 		return c.compile(all)
 	}
-	end := textExpr("]")
+	end := expr.Text("]")
 	// The items after the prefix.
-	others := noExpr
+	others := expr.None
 	if most < 0 || most > prefix {
 		others = item(prefix)
 	}
-	again := seqExpr(textExpr(", "), others)
+	again := expr.Seq(expr.Text(", "), others)
 	more := -1
 	if most >= 0 {
 		more = max(most-prefix, 0)
 	}
 	if prefix == 0 {
-		first := seqExpr(others, repeatExpr(again, max(s.minItems-1, 0), max(more-1, -1)), end)
+		first := expr.Seq(others, expr.Repeat(again, max(s.minItems-1, 0), max(more-1, -1)), end)
 		switch {
-		case more == 0, others.none() && s.minItems == 0:
-			return seqExpr(textExpr("["), end)
+		case more == 0, others.None() && s.minItems == 0:
+			return expr.Seq(expr.Text("["), end)
 		case s.minItems > 0:
-			return seqExpr(textExpr("["), first)
+			return expr.Seq(expr.Text("["), first)
 		}
-		return seqExpr(textExpr("["), altExpr(first, end))
+		return expr.Seq(expr.Text("["), expr.Alt(first, end))
 	}
-	rest := seqExpr(repeatExpr(again, max(s.minItems-prefix, 0), more), end)
+	rest := expr.Seq(expr.Repeat(again, max(s.minItems-prefix, 0), more), end)
 	for i := prefix - 1; i >= 0; i-- {
 		if most >= 0 && i >= most {
 			rest = end
@@ -60,12 +62,12 @@ func (c *schemaCompiler) array(s *shape, path string) *expr {
 		}
 		one := item(i)
 		if i > 0 {
-			one = seqExpr(textExpr(", "), one)
+			one = expr.Seq(expr.Text(", "), one)
 		}
-		rest = seqExpr(one, rest)
+		rest = expr.Seq(one, rest)
 		if i >= s.minItems { // the i items before it suffice
-			rest = altExpr(rest, end)
+			rest = expr.Alt(rest, end)
 		}
 	}
-	return seqExpr(textExpr("["), rest)
+	return expr.Seq(expr.Text("["), rest)
 }

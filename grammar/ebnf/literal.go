@@ -1,24 +1,26 @@
-package grammar
+package ebnf
 
 import (
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/grammar/expr"
 )
 
-func (p *ebnfParser) literal(quote byte) *expr {
+func (p *parser) literal(quote byte) *expr.Expr {
 	p.at++
 	var b []byte
 	for p.at < len(p.source) && p.source[p.at] != quote && p.source[p.at] != '\n' && p.err == nil {
 		b = utf8.AppendRune(b, p.char())
 	}
 	if p.peek() != quote {
-		p.fail(errInvalid, "a literal has no closing %c", quote)
+		p.fail(expr.ErrInvalid, "a literal has no closing %c", quote)
 	}
 	p.at++
-	return textExpr(string(b))
+	return expr.Text(string(b))
 }
 
-func (p *ebnfParser) class() *expr {
+func (p *parser) class() *expr.Expr {
 	p.at++
 	negated := p.peek() == '^'
 	if negated {
@@ -31,27 +33,27 @@ func (p *ebnfParser) class() *expr {
 		if p.peek() == '-' && p.at+1 < len(p.source) && p.source[p.at+1] != ']' {
 			p.at++
 			if hi = p.char(); hi < lo {
-				p.fail(errInvalid, "the character range %q-%q is empty", lo, hi)
+				p.fail(expr.ErrInvalid, "the character range %q-%q is empty", lo, hi)
 			}
 		}
 		pairs = append(pairs, lo, hi)
 	}
 	if p.peek() != ']' {
-		p.fail(errInvalid, "a character class has no closing ]")
+		p.fail(expr.ErrInvalid, "a character class has no closing ]")
 	}
 	p.at++
-	set := tidy(pairs)
+	set := expr.RuneSetOf(pairs)
 	if negated {
-		set = set.not()
+		set = set.Not()
 	}
 	if len(set) == 0 {
-		p.fail(errInvalid, "a character class is empty")
+		p.fail(expr.ErrInvalid, "a character class is empty")
 	}
-	return utf8Expr(set)
+	return expr.UTF8(set)
 }
 
 // char parses one character or escape.
-func (p *ebnfParser) char() rune {
+func (p *parser) char() rune {
 	r, n := utf8.DecodeRuneInString(p.source[p.at:])
 	p.at += n
 	if r != '\\' {
@@ -77,9 +79,9 @@ func (p *ebnfParser) char() rune {
 				return rune(v)
 			}
 		}
-		p.fail(errInvalid, `the escape \%c needs %d hexadecimal digits of a valid character`, c, digits)
+		p.fail(expr.ErrInvalid, `the escape \%c needs %d hexadecimal digits of a valid character`, c, digits)
 		return 0
 	}
-	p.fail(errInvalid, `unknown escape \%c`, c)
+	p.fail(expr.ErrInvalid, `unknown escape \%c`, c)
 	return 0
 }

@@ -1,17 +1,19 @@
-package grammar
+package schema
 
 import (
 	"fmt"
 	"math/big"
 	"regexp"
 	"slices"
+
+	"github.com/ingotml/ingot/grammar/expr"
 )
 
 // wrapAt prefixes an error with a location.
 func wrapAt(path string, err error) error { return fmt.Errorf("%s: %w", path, err) }
 
 // holds reports whether a constant satisfies s, which has no alternatives.
-func (c *schemaCompiler) holds(s *shape, v *value, path string) bool {
+func (c *compiler) holds(s *shape, v *value, path string) bool {
 	if !c.step(1, path) {
 		return false
 	}
@@ -96,7 +98,7 @@ func (c *schemaCompiler) holds(s *shape, v *value, path string) bool {
 }
 
 // allHold reports whether a constant satisfies all schemas.
-func (c *schemaCompiler) allHold(all []located, v *value, path string) bool {
+func (c *compiler) allHold(all []located, v *value, path string) bool {
 	for _, l := range all {
 		s := shape{types: anyType}
 		c.gather(&s, l, nil)
@@ -107,7 +109,7 @@ func (c *schemaCompiler) allHold(all []located, v *value, path string) bool {
 	return true
 }
 
-func (c *schemaCompiler) unionHolds(s *shape, v *value, path string) bool {
+func (c *compiler) unionHolds(s *shape, v *value, path string) bool {
 	if s.consts != nil && !slices.ContainsFunc(*s.consts, v.equal) {
 		return false
 	}
@@ -119,10 +121,10 @@ func (c *schemaCompiler) unionHolds(s *shape, v *value, path string) bool {
 	return c.holds(s, v, path)
 }
 
-func (c *schemaCompiler) matches(pattern, text, path string) bool {
+func (c *compiler) matches(pattern, text, path string) bool {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		c.fail(errUnsupported, path, "pattern %q: %v", clip(pattern), err)
+		c.fail(expr.ErrUnsupported, path, "pattern %q: %v", expr.Clip(pattern), err)
 		return false
 	}
 	return re.MatchString(text)

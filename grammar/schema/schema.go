@@ -1,4 +1,9 @@
-package grammar
+// Package schema compiles JSON schemas to expressions over bytes.
+//
+// Contract: the result may allow less than the schema, never more. A keyword that an expression cannot express is
+// ErrUnsupported, with its name and location as a JSON pointer. The work is bounded by limits.GrammarSchemas; a canceled
+// context ends it.
+package schema
 
 import (
 	"context"
@@ -10,35 +15,37 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/jsontext"
 	"github.com/ingotml/ingot/limits"
 )
 
-// schemaExpr returns the values that a JSON schema allows.
-func schemaExpr(ctx context.Context, source []byte) (*expr, error) {
+// Compile returns the values that a JSON schema allows.
+func Compile(ctx context.Context, source []byte) (*expr.Expr, error) {
 	root, err := readValue(source)
 	if err != nil {
 		return nil, err
 	}
-	c := newSchemaCompiler(ctx, root, newJSONRules())
+	c := newCompiler(ctx, root, jsontext.NewRules())
 	e := c.compile(conjunction{{root, "#"}})
 	if c.err != nil {
 		return nil, c.err
 	}
-	if e.none() {
-		return nil, failure(errInvalid, "no value satisfies the schema")
+	if e.None() {
+		return nil, expr.Errorf(expr.ErrInvalid, "no value satisfies the schema")
 	}
 	return e, nil
 }
 
-// inlineSchemas compiles schemas that stand in another source. They share one limit. The zero value works.
-type inlineSchemas struct {
-	json *jsonRules // shared by all schemas; nil before the first
-	work int        // sum of the schemas' work so far
+// Inline compiles schemas that stand in another source. They share one limit. The zero value works.
+type Inline struct {
+	json *jsontext.Rules // shared by all schemas; nil before the first
+	work int             // sum of the schemas' work so far
 }
 
-// compile compiles the schema at the beginning of source and returns its length. If no value satisfies the schema, the
+// Compile compiles the schema at the beginning of source and returns its length. If no value satisfies the schema, the
 // result matches nothing.
-func (in *inlineSchemas) compile(ctx context.Context, source string) (e *expr, length int, err error) {
+func (in *Inline) Compile(ctx context.Context, source string) (e *expr.Expr, length int, err error) {
 	d := json.NewDecoder(strings.NewReader(source))
 	d.UseNumber()
 	root, err := readNext(d, 0)
@@ -46,9 +53,9 @@ func (in *inlineSchemas) compile(ctx context.Context, source string) (e *expr, l
 		return nil, 0, err
 	}
 	if in.json == nil {
-		in.json = newJSONRules()
+		in.json = jsontext.NewRules()
 	}
-	c := newSchemaCompiler(ctx, root, in.json)
+	c := newCompiler(ctx, root, in.json)
 	c.work = in.work
 	e = c.compile(conjunction{{root, "#"}})
 	in.work = c.work
@@ -101,42 +108,42 @@ func (c conjunction) key() string {
 	return strings.Join(slices.Compact(parts), " ")
 }
 
-type schemaCompiler struct {
+type compiler struct {
 	ctx  context.Context
 	root *value
-	json *jsonRules
-	made map[string]*made // by conjunction's key
-	once map[string]*expr // shared exprs by key, see shared
+	json *jsontext.Rules
+	made map[string]*made      // by conjunction's key
+	once map[string]*expr.Expr // shared exprs by key, see shared
 	work int
 	err  error
 
 	anchors map[string]*value // by name; nil before the first reference to an anchor
 }
 
-func newSchemaCompiler(ctx context.Context, root *value, rules *jsonRules) *schemaCompiler {
-	return &schemaCompiler{ctx: ctx, root: root, json: rules, made: map[string]*made{}, once: map[string]*expr{}}
+func newCompiler(ctx context.Context, root *value, rules *jsontext.Rules) *compiler {
+	return &compiler{ctx: ctx, root: root, json: rules, made: map[string]*made{}, once: map[string]*expr.Expr{}}
 }
 
 // made is a compiled conjunction. rule is set once something calls it.
 type made struct {
-	rule *rule
-	e    *expr // nil while it is compiled
+	rule *expr.Rule
+	e    *expr.Expr // nil while it is compiled
 }
 
 // fail records the first error.
-func (c *schemaCompiler) fail(kind error, path, format string, args ...any) {
+func (c *compiler) fail(kind error, path, format string, args ...any) {
 	if c.err == nil {
-		c.err = failure(kind, "%s: "+format, append([]any{path}, args...)...)
+		c.err = expr.Errorf(kind, "%s: "+format, append([]any{path}, args...)...)
 	}
 }
 
 // step adds to the work done, and reports whether to continue.
-func (c *schemaCompiler) step(work int, path string) bool {
+func (c *compiler) step(work int, path string) bool {
 	if c.err != nil {
 		return false
 	}
 	if c.work += work; c.work > limits.GrammarSchemas {
-		c.fail(errLimit, path, "the schema unfolds to more than %d schemas", limits.GrammarSchemas)
+		c.fail(expr.ErrLimit, path, "the schema unfolds to more than %d schemas", limits.GrammarSchemas)
 	} else if err := c.ctx.Err(); err != nil {
 		c.err = err
 	}
@@ -144,19 +151,19 @@ func (c *schemaCompiler) step(work int, path string) bool {
 }
 
 // compile matches the values that satisfy all schemas.
-func (c *schemaCompiler) compile(all conjunction) *expr {
+func (c *compiler) compile(all conjunction) *expr.Expr {
 	if !c.step(1, all.path()) {
-		return noExpr
+		return expr.None
 	}
 	key := all.key()
 	if m := c.made[key]; m != nil { // compiled before: share one rule unless it is small
 		if m.rule == nil {
-			if m.e != nil && (m.e.op == exprCall || m.e.op == exprText || m.e == boolean || m.e.none()) {
+			if m.e != nil && (m.e.Op == expr.OpCall || m.e.Op == expr.OpText || m.e == jsontext.Boolean || m.e.None()) {
 				return m.e
 			}
-			m.rule = &rule{name: all.path(), body: m.e}
+			m.rule = &expr.Rule{Name: all.path(), Body: m.e}
 		}
-		return callExpr(m.rule)
+		return expr.Call(m.rule)
 	}
 	m := &made{}
 	c.made[key] = m
@@ -168,43 +175,43 @@ func (c *schemaCompiler) compile(all conjunction) *expr {
 	e := c.union(&s, all.path())
 	m.e = e
 	if m.rule != nil {
-		m.rule.body = e
-		return callExpr(m.rule)
+		m.rule.Body = e
+		return expr.Call(m.rule)
 	}
 	return e
 }
 
 // union matches the values of s. It combines each alternative of s with everything else that s requires.
-func (c *schemaCompiler) union(s *shape, path string) *expr {
+func (c *compiler) union(s *shape, path string) *expr.Expr {
 	if c.err != nil || s.types == 0 {
-		return noExpr
+		return expr.None
 	}
 	if len(s.unions) == 0 {
 		return c.expr(s, path)
 	}
 	first, rest := s.unions[0], s.unions[1:]
 	if len(rest) == 0 && s.bare { // nothing but alternatives
-		parts := make([]*expr, len(first))
+		parts := make([]*expr.Expr, len(first))
 		for i, b := range first {
 			parts[i] = c.compile(conjunction{b})
 		}
-		return altExpr(parts...)
+		return expr.Alt(parts...)
 	}
-	var parts []*expr
+	var parts []*expr.Expr
 	for _, b := range first {
 		if !c.step(1, path) {
-			return noExpr
+			return expr.None
 		}
 		one := s.clone()
 		one.unions = slices.Clone(rest)
 		c.gather(one, b, nil)
 		parts = append(parts, c.union(one, b.path))
 	}
-	return altExpr(parts...)
+	return expr.Alt(parts...)
 }
 
 // expr matches the values of s, which has no alternatives.
-func (c *schemaCompiler) expr(s *shape, path string) *expr {
+func (c *compiler) expr(s *shape, path string) *expr.Expr {
 	if s.consts != nil {
 		var words []string
 		for _, v := range *s.consts {
@@ -212,51 +219,51 @@ func (c *schemaCompiler) expr(s *shape, path string) *expr {
 				words = append(words, v.words()...)
 			}
 		}
-		return wordsExpr(words)
+		return expr.Words(words)
 	}
-	var parts []*expr
-	add := func(t typeSet, e func() *expr) {
+	var parts []*expr.Expr
+	add := func(t typeSet, e func() *expr.Expr) {
 		if s.types&t != 0 && c.err == nil {
 			parts = append(parts, e())
 		}
 	}
 	if s.types == anyType && s.free() {
-		return c.json.value()
+		return c.json.Value()
 	}
-	add(typeObject, func() *expr { return c.object(s, path) })
-	add(typeArray, func() *expr { return c.array(s, path) })
-	add(typeString, func() *expr { return c.text(s, path) })
-	add(anyNumber, func() *expr { return c.number(s, path) })
-	add(typeBoolean, func() *expr { return boolean })
-	add(typeNull, func() *expr { return null })
-	return altExpr(parts...)
+	add(typeObject, func() *expr.Expr { return c.object(s, path) })
+	add(typeArray, func() *expr.Expr { return c.array(s, path) })
+	add(typeString, func() *expr.Expr { return c.text(s, path) })
+	add(anyNumber, func() *expr.Expr { return c.number(s, path) })
+	add(typeBoolean, func() *expr.Expr { return jsontext.Boolean })
+	add(typeNull, func() *expr.Expr { return jsontext.Null })
+	return expr.Alt(parts...)
 }
 
 // shared returns the result of build as a rule that all callers with the same key share. work is the cost of build.
-func (c *schemaCompiler) shared(key, path string, work int, build func() *expr) *expr {
+func (c *compiler) shared(key, path string, work int, build func() *expr.Expr) *expr.Expr {
 	if e, ok := c.once[key]; ok {
 		return e
 	}
 	if !c.step(work, path) {
-		return noExpr
+		return expr.None
 	}
 	e := build()
-	if !e.none() {
-		e = callExpr(&rule{name: key, body: e})
+	if !e.None() {
+		e = expr.Call(&expr.Rule{Name: key, Body: e})
 	}
 	c.once[key] = e
 	return e
 }
 
 // resolve returns the schema that a reference points to.
-func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
+func (c *compiler) resolve(ref, path string) (located, bool) {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	if id := c.root.get("$id"); !ok && id != nil && id.kind == typeString {
 		fragment, ok = strings.CutPrefix(ref, strings.TrimSuffix(id.text, "#"))
 		fragment, _ = strings.CutPrefix(fragment, "#")
 	}
 	if !ok {
-		c.fail(errUnsupported, path, "$ref %q: only references within the schema (#...) are supported", ref)
+		c.fail(expr.ErrUnsupported, path, "$ref %q: only references within the schema (#...) are supported", ref)
 		return located{}, false
 	}
 	if decoded, err := url.PathUnescape(fragment); err == nil {
@@ -265,7 +272,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 	at := c.root
 	if fragment != "" && fragment[0] != '/' {
 		if at = c.anchor(fragment); at == nil {
-			c.fail(errInvalid, path, "$ref %q: no such anchor", ref)
+			c.fail(expr.ErrInvalid, path, "$ref %q: no such anchor", ref)
 			return located{}, false
 		}
 		return located{at, ref}, true
@@ -284,7 +291,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 			next = at.get(part)
 		}
 		if next == nil {
-			c.fail(errInvalid, path, "$ref %q: %q does not exist", ref, part)
+			c.fail(expr.ErrInvalid, path, "$ref %q: %q does not exist", ref, part)
 			return located{}, false
 		}
 		at = next
@@ -293,7 +300,7 @@ func (c *schemaCompiler) resolve(ref, path string) (located, bool) {
 }
 
 // anchor returns the first schema with this $anchor, or nil.
-func (c *schemaCompiler) anchor(name string) *value {
+func (c *compiler) anchor(name string) *value {
 	if c.anchors == nil {
 		c.anchors = map[string]*value{}
 		var visit func(v *value)

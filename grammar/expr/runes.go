@@ -1,4 +1,4 @@
-package grammar
+package expr
 
 import (
 	"cmp"
@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// runeSet is a set of characters: ranges as first and last character, sorted, without overlap.
-type runeSet []rune
+// RuneSet is a set of characters: ranges as first and last character, sorted, without overlap.
+type RuneSet []rune
 
-var everyRune = runeSet{0, 0xd7ff, 0xe000, utf8.MaxRune}
+var EveryRune = RuneSet{0, 0xd7ff, 0xe000, utf8.MaxRune}
 
-// tidy makes a runeSet of ranges in any order, and removes surrogates.
-func tidy(pairs []rune) (out runeSet) {
+// RuneSetOf makes a RuneSet of ranges in any order, and removes surrogates.
+func RuneSetOf(pairs []rune) (out RuneSet) {
 	type span struct{ lo, hi rune }
 	var spans []span
 	for i := 0; i < len(pairs); i += 2 {
@@ -27,10 +27,10 @@ func tidy(pairs []rune) (out runeSet) {
 			out = append(out, s.lo, s.hi)
 		}
 	}
-	return out.and(everyRune)
+	return out.And(EveryRune)
 }
 
-func (s runeSet) and(o runeSet) (out runeSet) {
+func (s RuneSet) And(o RuneSet) (out RuneSet) {
 	for i, k := 0, 0; i < len(s) && k < len(o); {
 		if lo, hi := max(s[i], o[k]), min(s[i+1], o[k+1]); lo <= hi {
 			out = append(out, lo, hi)
@@ -44,8 +44,8 @@ func (s runeSet) and(o runeSet) (out runeSet) {
 	return out
 }
 
-// not returns the complement of s.
-func (s runeSet) not() (out runeSet) {
+// Not returns the complement of s.
+func (s RuneSet) Not() (out RuneSet) {
 	next := rune(0)
 	for i := 0; i < len(s); i += 2 {
 		if s[i] > next {
@@ -56,10 +56,10 @@ func (s runeSet) not() (out runeSet) {
 	if next <= utf8.MaxRune {
 		out = append(out, next, utf8.MaxRune)
 	}
-	return out.and(everyRune)
+	return out.And(EveryRune)
 }
 
-func (s runeSet) has(r rune) bool {
+func (s RuneSet) Has(r rune) bool {
 	for i := 0; i < len(s); i += 2 {
 		if s[i] <= r && r <= s[i+1] {
 			return true
@@ -68,8 +68,8 @@ func (s runeSet) has(r rune) bool {
 	return false
 }
 
-// utf8Expr matches one character of s in UTF-8.
-func utf8Expr(s runeSet) *expr {
+// UTF8 matches one character of s in UTF-8.
+func UTF8(s RuneSet) *Expr {
 	var seqs [][]byteSpan
 	for i := 0; i < len(s); i += 2 {
 		for _, limit := range []rune{0x7f, 0x7ff, 0xffff, utf8.MaxRune} {
@@ -116,8 +116,8 @@ func appendUTF8(seqs [][]byteSpan, lo, hi rune) [][]byteSpan {
 }
 
 // spansExpr matches any of seqs. It merges equal prefixes, so that a class of a thousand ranges has few branches.
-func spansExpr(seqs [][]byteSpan) *expr {
-	var last byteSet
+func spansExpr(seqs [][]byteSpan) *Expr {
+	var last ByteSet
 	var heads []byteSpan
 	tails := map[byteSpan][][]byteSpan{}
 	for _, s := range seqs {
@@ -130,10 +130,10 @@ func spansExpr(seqs [][]byteSpan) *expr {
 		}
 		tails[s[0]] = append(tails[s[0]], s[1:])
 	}
-	parts := []*expr{setExpr(last)}
+	parts := []*Expr{Set(last)}
 	// Heads with equal tails are merged into one set.
 	merged := map[string]int{}
-	var sets []byteSet
+	var sets []ByteSet
 	var rests [][][]byteSpan
 	for _, h := range heads {
 		key := fmt.Sprint(tails[h])
@@ -141,13 +141,13 @@ func spansExpr(seqs [][]byteSpan) *expr {
 		if !ok {
 			at = len(sets)
 			merged[key] = at
-			sets = append(sets, byteSet{})
+			sets = append(sets, ByteSet{})
 			rests = append(rests, tails[h])
 		}
 		sets[at].addRange(h.lo, h.hi)
 	}
 	for i, s := range sets {
-		parts = append(parts, seqExpr(setExpr(s), spansExpr(rests[i])))
+		parts = append(parts, Seq(Set(s), spansExpr(rests[i])))
 	}
-	return altExpr(parts...)
+	return Alt(parts...)
 }

@@ -1,4 +1,4 @@
-package grammar
+package schema
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/jsontext"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -36,17 +38,18 @@ func (v *value) get(key string) *value {
 // readValue parses one JSON value.
 func readValue(source []byte) (*value, error) {
 	if len(source) > limits.GrammarSource {
-		return nil, failure(errLimit, "the schema has %d bytes; at most %d are allowed", len(source), limits.GrammarSource)
+		return nil, expr.Errorf(expr.ErrLimit, "the schema has %d bytes; at most %d are allowed", len(source),
+			limits.GrammarSource)
 	}
 	if !utf8.Valid(source) {
-		return nil, failure(errInvalid, "the schema is not UTF-8")
+		return nil, expr.Errorf(expr.ErrInvalid, "the schema is not UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(source))
 	d.UseNumber()
 	v, err := readNext(d, 0)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = failure(errInvalid, "unexpected data after the schema, at byte %d", d.InputOffset())
+			err = expr.Errorf(expr.ErrInvalid, "unexpected data after the schema, at byte %d", d.InputOffset())
 		}
 	}
 	return v, err
@@ -54,14 +57,14 @@ func readValue(source []byte) (*value, error) {
 
 func readNext(d *json.Decoder, depth int) (*value, error) {
 	if depth > limits.GrammarNesting {
-		return nil, failure(errLimit, "the schema is nested more than %d levels deep", limits.GrammarNesting)
+		return nil, expr.Errorf(expr.ErrLimit, "the schema is nested more than %d levels deep", limits.GrammarNesting)
 	}
 	t, err := d.Token()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, failure(errInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
+		return nil, expr.Errorf(expr.ErrInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
 	}
 	switch t := t.(type) {
 	case nil:
@@ -87,7 +90,7 @@ func readNext(d *json.Decoder, depth int) (*value, error) {
 			}
 			if seen[k.text] {
 				const format = "the schema has the key %q twice in one object, at byte %d"
-				return nil, failure(errInvalid, format, k.text, d.InputOffset())
+				return nil, expr.Errorf(expr.ErrInvalid, format, k.text, d.InputOffset())
 			}
 			seen[k.text] = true
 			v.keys = append(v.keys, k.text)
@@ -99,7 +102,7 @@ func readNext(d *json.Decoder, depth int) (*value, error) {
 		v.items = append(v.items, item)
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, failure(errInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
+		return nil, expr.Errorf(expr.ErrInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
 	}
 	return v, nil
 }
@@ -114,7 +117,7 @@ func (v *value) dump(b []byte, ascii bool) []byte {
 	case anyNumber:
 		return append(b, v.text...)
 	case typeString:
-		return dumpString(b, v.text, ascii)
+		return jsontext.AppendString(b, v.text, ascii)
 	case typeArray:
 		b = append(b, '[')
 		for i, item := range v.items {
@@ -130,7 +133,7 @@ func (v *value) dump(b []byte, ascii bool) []byte {
 		if i > 0 {
 			b = append(b, ", "...)
 		}
-		b = dumpString(b, v.keys[i], ascii)
+		b = jsontext.AppendString(b, v.keys[i], ascii)
 		b = append(b, ": "...)
 		b = item.dump(b, ascii)
 	}

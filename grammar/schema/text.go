@@ -1,27 +1,31 @@
-package grammar
+package schema
 
 import (
 	"fmt"
 	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/jsontext"
+	"github.com/ingotml/ingot/grammar/regex"
 )
 
 // text matches the strings of s.
-func (c *schemaCompiler) text(s *shape, path string) *expr {
+func (c *compiler) text(s *shape, path string) *expr.Expr {
 	patterns := s.patterns
 	for _, f := range s.formats {
 		p, ok := formats[f]
 		if !ok {
 			if unsupportedFormats[f] {
-				c.fail(errUnsupported, path, "the format %s", f)
-				return noExpr
+				c.fail(expr.ErrUnsupported, path, "the format %s", f)
+				return expr.None
 			}
 			continue // not a format of the specification: an annotation
 		}
 		if len(patterns) > 0 {
-			c.fail(errUnsupported, path, "the format %s together with a pattern or another format", f)
-			return noExpr
+			c.fail(expr.ErrUnsupported, path, "the format %s together with a pattern or another format", f)
+			return expr.None
 		}
 		patterns = []string{"^(?:" + p + ")$"}
 	}
@@ -30,36 +34,36 @@ func (c *schemaCompiler) text(s *shape, path string) *expr {
 		most = *s.maxLength
 	}
 	if most >= 0 && most < s.minLength {
-		return noExpr
+		return expr.None
 	}
 	switch {
 	case len(patterns) > 1:
-		c.fail(errUnsupported, path, "more than one pattern for a string")
-		return noExpr
+		c.fail(expr.ErrUnsupported, path, "more than one pattern for a string")
+		return expr.None
 	case len(patterns) == 0 && s.minLength == 0 && most < 0:
-		return c.json.string()
+		return c.json.Text()
 	case len(patterns) == 0:
-		return quoted(repeatExpr(anyChar, s.minLength, most))
+		return jsontext.Quoted(expr.Repeat(jsontext.AnyChar, s.minLength, most))
 	}
-	pattern := fromECMA(patterns[0])
+	pattern := regex.FromECMA(patterns[0])
 	if s.minLength > 0 || most >= 0 {
 		fitted, ok := fitLength(pattern, s.minLength, most)
 		if !ok {
 			const format = "minLength or maxLength with the pattern or format %q, which does not imply them"
-			c.fail(errUnsupported, path, format, patterns[0])
-			return noExpr
+			c.fail(expr.ErrUnsupported, path, format, patterns[0])
+			return expr.None
 		}
 		pattern = fitted
 	}
-	return c.shared("pattern "+pattern, path, 50+len(pattern), func() *expr {
-		e, err := regexExpr(pattern, charExpr, true)
+	return c.shared("pattern "+pattern, path, 50+len(pattern), func() *expr.Expr {
+		e, err := regex.Compile(pattern, jsontext.Char, true)
 		if err != nil {
 			if c.err == nil {
 				c.err = wrapAt(path, err)
 			}
-			return noExpr
+			return expr.None
 		}
-		return quoted(e)
+		return jsontext.Quoted(e)
 	})
 }
 
@@ -68,7 +72,7 @@ func (c *schemaCompiler) text(s *shape, path string) *expr {
 func fitLength(pattern string, least, most int) (string, bool) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return pattern, true // regexExpr reports the error
+		return pattern, true // Compile reports the error
 	}
 	if from, to := lengths(re); anchoredAlone(re) && from >= least && (most < 0 || to >= 0 && to <= most) {
 		return pattern, true
@@ -221,13 +225,13 @@ var unsupportedFormats = map[string]bool{"idn-email": true, "idn-hostname": true
 
 // holdsText reports whether a string satisfies the string constraints of s. It returns false and records an error if a
 // pattern does not compile.
-func (c *schemaCompiler) holdsText(s *shape, text, path string) bool {
+func (c *compiler) holdsText(s *shape, text, path string) bool {
 	n := utf8.RuneCountInString(text)
 	if n < s.minLength || s.maxLength != nil && n > *s.maxLength {
 		return false
 	}
 	for _, p := range s.patterns {
-		if !c.matches(fromECMA(p), text, path) {
+		if !c.matches(regex.FromECMA(p), text, path) {
 			return false
 		}
 	}

@@ -1,8 +1,10 @@
-package grammar
+package schema
 
 import (
 	"math/big"
 	"slices"
+
+	"github.com/ingotml/ingot/grammar/expr"
 )
 
 // shape is the merged constraints of several schemas on a value.
@@ -72,12 +74,12 @@ var annotations = map[string]bool{"title": true, "description": true, "default":
 	"externalDocs":  true, "xml": true, "id": true}
 
 // keywords merge a keyword's value into a shape.
-var keywords map[string]func(c *schemaCompiler, s *shape, v *value, at located, refs []*value)
+var keywords map[string]func(c *compiler, s *shape, v *value, at located, refs []*value)
 
 func init() {
-	type fold = func(c *schemaCompiler, s *shape, v *value, at located, refs []*value)
+	type fold = func(c *compiler, s *shape, v *value, at located, refs []*value)
 	count := func(set func(s *shape, n int)) fold {
-		return func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		return func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if n, ok := c.count(v, at.path); ok {
 				set(s, n)
 			}
@@ -89,60 +91,60 @@ func init() {
 		}
 	}
 	keywords = map[string]fold{
-		"type": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"type": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			types := c.types(v, at.path)
 			if n := at.schema.get("nullable"); n != nil && n.truth { // OpenAPI 3.0
 				types |= typeNull
 			}
 			s.types &= types
 		},
-		"enum": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"enum": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if v.kind != typeArray {
-				c.fail(errInvalid, at.path, "enum must be an array")
+				c.fail(expr.ErrInvalid, at.path, "enum must be an array")
 				return
 			}
 			s.only(v.items)
 		},
-		"const":         func(_ *schemaCompiler, s *shape, v *value, _ located, _ []*value) { s.only([]*value{v}) },
-		"nullable":      func(*schemaCompiler, *shape, *value, located, []*value) {}, // handled by type
+		"const":         func(_ *compiler, s *shape, v *value, _ located, _ []*value) { s.only([]*value{v}) },
+		"nullable":      func(*compiler, *shape, *value, located, []*value) {}, // handled by type
 		"minLength":     count(func(s *shape, n int) { s.minLength = max(s.minLength, n) }),
 		"maxLength":     count(func(s *shape, n int) { atMost(&s.maxLength, n) }),
 		"minItems":      count(func(s *shape, n int) { s.minItems = max(s.minItems, n) }),
 		"maxItems":      count(func(s *shape, n int) { atMost(&s.maxItems, n) }),
 		"minProperties": count(func(s *shape, n int) { s.minMembers = max(s.minMembers, n) }),
 		"maxProperties": count(func(s *shape, n int) { atMost(&s.maxMembers, n) }),
-		"pattern": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"pattern": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if c.isString(v, "pattern", at.path) && !slices.Contains(s.patterns, v.text) {
 				s.patterns = append(s.patterns, v.text)
 			}
 		},
-		"format": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"format": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if c.isString(v, "format", at.path) && !slices.Contains(s.formats, v.text) {
 				s.formats = append(s.formats, v.text)
 			}
 		},
-		"multipleOf": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"multipleOf": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if r, ok := c.rational(v, at.path); ok {
 				if r.Sign() <= 0 {
-					c.fail(errInvalid, at.path, "multipleOf must be above 0")
+					c.fail(expr.ErrInvalid, at.path, "multipleOf must be above 0")
 				}
 				s.multiples = append(s.multiples, r)
 			}
 		},
-		"minimum": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"minimum": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if r, ok := c.rational(v, at.path); ok {
 				// Draft 4 has a boolean exclusiveMinimum next to minimum.
 				e := at.schema.get("exclusiveMinimum")
 				s.atLeast(&bound{r, e != nil && e.kind == typeBoolean && e.truth})
 			}
 		},
-		"maximum": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"maximum": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if r, ok := c.rational(v, at.path); ok {
 				e := at.schema.get("exclusiveMaximum")
 				s.atMost(&bound{r, e != nil && e.kind == typeBoolean && e.truth})
 			}
 		},
-		"exclusiveMinimum": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"exclusiveMinimum": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if v.kind == typeBoolean {
 				return
 			}
@@ -150,7 +152,7 @@ func init() {
 				s.atLeast(&bound{r, true})
 			}
 		},
-		"exclusiveMaximum": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"exclusiveMaximum": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if v.kind == typeBoolean {
 				return
 			}
@@ -158,9 +160,9 @@ func init() {
 				s.atMost(&bound{r, true})
 			}
 		},
-		"required": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"required": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if v.kind == typeBoolean { // draft 3; some tools still write it inside properties
-				c.fail(errUnsupported, at.path, "required as a boolean; list the names next to properties")
+				c.fail(expr.ErrUnsupported, at.path, "required as a boolean; list the names next to properties")
 				return
 			}
 			had := setOf(s.required)
@@ -172,21 +174,21 @@ func init() {
 			}
 		},
 		// handled by gatherParts, as are the next four
-		"properties":           func(*schemaCompiler, *shape, *value, located, []*value) {},
-		"additionalProperties": func(*schemaCompiler, *shape, *value, located, []*value) {},
-		"prefixItems":          func(*schemaCompiler, *shape, *value, located, []*value) {},
-		"items":                func(*schemaCompiler, *shape, *value, located, []*value) {},
-		"additionalItems":      func(*schemaCompiler, *shape, *value, located, []*value) {},
-		"propertyNames": func(_ *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"properties":           func(*compiler, *shape, *value, located, []*value) {},
+		"additionalProperties": func(*compiler, *shape, *value, located, []*value) {},
+		"prefixItems":          func(*compiler, *shape, *value, located, []*value) {},
+		"items":                func(*compiler, *shape, *value, located, []*value) {},
+		"additionalItems":      func(*compiler, *shape, *value, located, []*value) {},
+		"propertyNames": func(_ *compiler, s *shape, v *value, at located, _ []*value) {
 			s.names = append(s.names, located{v, at.path + "/propertyNames"})
 		},
-		"unevaluatedProperties": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"unevaluatedProperties": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			s.closed = s.closed || c.onlyFalse(v, "unevaluatedProperties", at.path)
 		},
-		"unevaluatedItems": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"unevaluatedItems": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			s.closedList = s.closedList || c.onlyFalse(v, "unevaluatedItems", at.path)
 		},
-		"uniqueItems": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"uniqueItems": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			if v.kind == typeBoolean && !v.truth {
 				return
 			}
@@ -195,22 +197,22 @@ func init() {
 					return
 				}
 			}
-			c.fail(errUnsupported, at.path, "the keyword uniqueItems")
+			c.fail(expr.ErrUnsupported, at.path, "the keyword uniqueItems")
 		},
-		"allOf": func(c *schemaCompiler, s *shape, v *value, at located, refs []*value) {
+		"allOf": func(c *compiler, s *shape, v *value, at located, refs []*value) {
 			for _, part := range c.list(v, "allOf", at.path) {
 				c.gather(s, part, refs)
 			}
 		},
-		"anyOf": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"anyOf": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			s.unions = append(s.unions, c.list(v, "anyOf", at.path))
 		},
-		"oneOf": func(c *schemaCompiler, s *shape, v *value, at located, _ []*value) {
+		"oneOf": func(c *compiler, s *shape, v *value, at located, _ []*value) {
 			parts := c.list(v, "oneOf", at.path)
 			c.checkDisjoint(parts, at.path)
 			s.unions = append(s.unions, parts)
 		},
-		"$ref": func(c *schemaCompiler, s *shape, v *value, at located, refs []*value) {
+		"$ref": func(c *compiler, s *shape, v *value, at located, refs []*value) {
 			if !c.isString(v, "$ref", at.path) {
 				return
 			}
@@ -219,7 +221,7 @@ func init() {
 				return
 			}
 			if slices.Contains(refs, to.schema) {
-				c.fail(errInvalid, at.path, "$ref %q is circular", v.text)
+				c.fail(expr.ErrInvalid, at.path, "$ref %q is circular", v.text)
 				return
 			}
 			// A reference without other keywords is an alternative of its own, because its target may be under compilation.
@@ -233,7 +235,7 @@ func init() {
 }
 
 // gather merges a schema into s. refs are the targets of the references that led here.
-func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
+func (c *compiler) gather(s *shape, at located, refs []*value) {
 	if !c.step(1, at.path) {
 		return
 	}
@@ -245,7 +247,7 @@ func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
 		return
 	case typeObject:
 	default:
-		c.fail(errInvalid, at.path, "a schema must be an object or a boolean")
+		c.fail(expr.ErrInvalid, at.path, "a schema must be an object or a boolean")
 		return
 	}
 	constraints := 0
@@ -268,7 +270,7 @@ func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
 			}
 		case annotations[k] || len(k) > 1 && k[:2] == "x-":
 		default:
-			c.fail(errUnsupported, at.path, "the keyword %s", k)
+			c.fail(expr.ErrUnsupported, at.path, "the keyword %s", k)
 			return
 		}
 	}
@@ -277,13 +279,13 @@ func (c *schemaCompiler) gather(s *shape, at located, refs []*value) {
 }
 
 // gatherParts merges the keywords that depend on each other.
-func (c *schemaCompiler) gatherParts(s *shape, at located) {
+func (c *compiler) gatherParts(s *shape, at located) {
 	v := at.schema
 	if properties, others := v.get("properties"), v.get("additionalProperties"); properties != nil || others != nil {
 		part := objectPart{properties: map[string]located{}}
 		if properties != nil {
 			if properties.kind != typeObject {
-				c.fail(errInvalid, at.path, "properties must be an object")
+				c.fail(expr.ErrInvalid, at.path, "properties must be an object")
 				return
 			}
 			part.names = properties.keys
@@ -299,7 +301,7 @@ func (c *schemaCompiler) gatherParts(s *shape, at located) {
 	prefix, items, more := v.get("prefixItems"), v.get("items"), v.get("additionalItems")
 	if items != nil && items.kind == typeArray { // before 2020-12
 		if prefix != nil {
-			c.fail(errInvalid, at.path, "items as an array together with prefixItems")
+			c.fail(expr.ErrInvalid, at.path, "items as an array together with prefixItems")
 			return
 		}
 		prefix, items = items, more

@@ -1,48 +1,50 @@
-package grammar
+package schema
 
 import (
 	"slices"
 
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/jsontext"
 	"github.com/ingotml/ingot/limits"
 )
 
 // object matches the objects of s: listed properties in order, each with its separator, then others if allowed.
-func (c *schemaCompiler) object(s *shape, path string) *expr {
+func (c *compiler) object(s *shape, path string) *expr.Expr {
 	names, open := c.members(s)
-	var others *expr
+	var others *expr.Expr
 	if open {
 		others = c.compile(c.schemasOf(s, "", true))
 	}
 	if s.maxMembers != nil && (*s.maxMembers < len(s.required) || *s.maxMembers < s.minMembers) {
-		return noExpr
+		return expr.None
 	}
 	if len(names) == 0 && open && s.minMembers == 0 && s.maxMembers == nil && len(s.names) == 0 &&
 		len(c.schemasOf(s, "", true)) == 0 {
-		return c.json.object()
+		return c.json.Object()
 	}
-	members := make([]*expr, len(names))
+	members := make([]*expr.Expr, len(names))
 	required := make([]bool, len(names))
 	all := setOf(s.required)
 	for i, name := range names {
 		required[i] = all[name]
 		key := &value{kind: typeString, text: name}
 		schemas := c.schemasOf(s, name, false)
-		value := noExpr
+		value := expr.None
 		if !s.closed || len(schemas) > 0 {
 			value = c.compile(schemas)
 		}
 		if len(s.names) > 0 && !c.allHold(s.names, key, path) {
-			value = noExpr
+			value = expr.None
 		}
-		if value.none() && required[i] {
-			return noExpr // a required property has no valid value
+		if value.None() && required[i] {
+			return expr.None // a required property has no valid value
 		}
-		members[i] = seqExpr(wordsExpr(key.words()), textExpr(": "), value)
+		members[i] = expr.Seq(expr.Words(key.words()), expr.Text(": "), value)
 	}
-	var other *expr
-	if others != nil && !others.none() {
+	var other *expr.Expr
+	if others != nil && !others.None() {
 		key := c.otherKey(s, names, path)
-		if other = seqExpr(key, textExpr(": "), others); other.none() {
+		if other = expr.Seq(key, expr.Text(": "), others); other.None() {
 			other = nil
 		}
 	}
@@ -60,31 +62,31 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 		}
 		if s.minMembers > listed {
 			if other != nil {
-				c.fail(errUnsupported, path, "minProperties %d exceeds the number of listed properties plus one", s.minMembers)
+				c.fail(expr.ErrUnsupported, path, "minProperties %d exceeds the number of listed properties plus one", s.minMembers)
 			}
-			return noExpr
+			return expr.None
 		}
 		if min(limit, len(names)+1)*(len(names)+1) > limits.GrammarPlaces {
-			c.fail(errLimit, path, "minProperties or maxProperties with %d listed properties", len(names))
-			return noExpr
+			c.fail(expr.ErrLimit, path, "minProperties or maxProperties with %d listed properties", len(names))
+			return expr.None
 		}
 	}
 	type at struct{ i, n int }
-	made := map[at]*expr{}
-	var rest func(i, n int) *expr
-	rest = func(i, n int) *expr {
+	made := map[at]*expr.Expr{}
+	var rest func(i, n int) *expr.Expr
+	rest = func(i, n int) *expr.Expr {
 		if e, ok := made[at{i, n}]; ok {
 			return e
 		}
-		separator := emptyExpr
+		separator := expr.Empty
 		if n > 0 {
-			separator = textExpr(", ")
+			separator = expr.Text(", ")
 		}
 		full := s.maxMembers != nil && n >= *s.maxMembers
-		var e *expr
+		var e *expr.Expr
 		if i == len(names) {
-			end := textExpr("}")
-			var parts []*expr
+			end := expr.Text("}")
+			var parts []*expr.Expr
 			if n >= s.minMembers {
 				parts = append(parts, end)
 			}
@@ -93,23 +95,23 @@ func (c *schemaCompiler) object(s *shape, path string) *expr {
 				if s.maxMembers != nil {
 					more = *s.maxMembers - n - 1
 				}
-				parts = append(parts, seqExpr(separator, other, repeatExpr(seqExpr(textExpr(", "), other), 0, more), end))
+				parts = append(parts, expr.Seq(separator, other, expr.Repeat(expr.Seq(expr.Text(", "), other), 0, more), end))
 			}
-			e = altExpr(parts...)
+			e = expr.Alt(parts...)
 		} else {
-			var parts []*expr
+			var parts []*expr.Expr
 			if !full {
-				parts = append(parts, seqExpr(separator, members[i], rest(i+1, min(n+1, limit))))
+				parts = append(parts, expr.Seq(separator, members[i], rest(i+1, min(n+1, limit))))
 			}
 			if !required[i] {
 				parts = append(parts, rest(i+1, n))
 			}
-			e = altExpr(parts...)
+			e = expr.Alt(parts...)
 		}
 		made[at{i, n}] = e
 		return e
 	}
-	return seqExpr(textExpr("{"), rest(0, 0))
+	return expr.Seq(expr.Text("{"), rest(0, 0))
 }
 
 func setOf(names []string) map[string]bool {
@@ -122,7 +124,7 @@ func setOf(names []string) map[string]bool {
 
 // members returns the properties that s lists, in order, then those that are only required, and whether others are
 // allowed.
-func (c *schemaCompiler) members(s *shape) (names []string, open bool) {
+func (c *compiler) members(s *shape) (names []string, open bool) {
 	seen := map[string]bool{}
 	add := func(name string) {
 		if !seen[name] {
@@ -145,7 +147,7 @@ func (c *schemaCompiler) members(s *shape) (names []string, open bool) {
 }
 
 // schemasOf returns the schemas of s for a property; other: for properties that no part of s lists.
-func (c *schemaCompiler) schemasOf(s *shape, name string, other bool) (all conjunction) {
+func (c *compiler) schemasOf(s *shape, name string, other bool) (all conjunction) {
 	for _, o := range s.objects {
 		if l, ok := o.properties[name]; ok && !other {
 			all = append(all, l)
@@ -157,11 +159,11 @@ func (c *schemaCompiler) schemasOf(s *shape, name string, other bool) (all conju
 }
 
 // otherKey matches the quoted names that are not in names.
-func (c *schemaCompiler) otherKey(s *shape, names []string, path string) *expr {
+func (c *compiler) otherKey(s *shape, names []string, path string) *expr.Expr {
 	if len(s.names) > 0 {
 		if len(names) > 0 {
-			c.fail(errUnsupported, path, "propertyNames together with listed properties and additional ones")
-			return noExpr
+			c.fail(expr.ErrUnsupported, path, "propertyNames together with listed properties and additional ones")
+			return expr.None
 		}
 		var key shape
 		key.types = anyType
@@ -172,16 +174,16 @@ func (c *schemaCompiler) otherKey(s *shape, names []string, path string) *expr {
 		return c.union(&key, path)
 	}
 	if len(names) == 0 {
-		return c.json.string()
+		return c.json.Text()
 	}
 	sorted := slices.Clone(names)
 	slices.Sort(sorted)
-	more := repeatExpr(anyChar, 0, -1)
-	var at func(words [][]rune) *expr
+	more := expr.Repeat(jsontext.AnyChar, 0, -1)
+	var at func(words [][]rune) *expr.Expr
 	// at completes a name after a prefix; words are the rests of the listed names with that prefix.
-	at = func(words [][]rune) *expr {
+	at = func(words [][]rune) *expr.Expr {
 		if !c.step(20, path) {
-			return noExpr
+			return expr.None
 		}
 		listed := false
 		var next []rune // ranges
@@ -198,20 +200,20 @@ func (c *schemaCompiler) otherKey(s *shape, names []string, path string) *expr {
 			}
 			kids[w[0]] = append(kids[w[0]], w[1:])
 		}
-		var parts []*expr
+		var parts []*expr.Expr
 		if !listed {
-			parts = append(parts, textExpr(`"`))
+			parts = append(parts, expr.Text(`"`))
 		}
 		for _, r := range order {
-			parts = append(parts, seqExpr(charExpr(runeSet{r, r}), at(kids[r])))
+			parts = append(parts, expr.Seq(jsontext.Char(expr.RuneSet{r, r}), at(kids[r])))
 		}
 		// A character outside of next, and not an escape that could mean one of next.
-		parts = append(parts, seqExpr(charExpr(tidy(next).not()), more, textExpr(`"`)))
-		return altExpr(parts...)
+		parts = append(parts, expr.Seq(jsontext.Char(expr.RuneSetOf(next).Not()), more, expr.Text(`"`)))
+		return expr.Alt(parts...)
 	}
 	words := make([][]rune, len(sorted))
 	for i, n := range sorted {
 		words[i] = []rune(n)
 	}
-	return seqExpr(textExpr(`"`), at(words))
+	return expr.Seq(expr.Text(`"`), at(words))
 }

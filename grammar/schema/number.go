@@ -1,49 +1,52 @@
-package grammar
+package schema
 
 import (
 	"fmt"
 	"math/big"
 	"strings"
+
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/jsontext"
 )
 
 // maxDivisor is the largest divisor whose remainders digits can track.
 const maxDivisor = 1000
 
 // number matches the numbers of s. With limits or multipleOf, numbers have no exponent.
-func (c *schemaCompiler) number(s *shape, path string) *expr {
+func (c *compiler) number(s *shape, path string) *expr.Expr {
 	integers := s.types&typeFraction == 0
 	if s.low == nil && s.high == nil && len(s.multiples) == 0 {
 		if integers {
-			return c.json.integer()
+			return c.json.Integer()
 		}
-		return c.json.number()
+		return c.json.Number()
 	}
 	work := 20
 	if !integers {
 		work = 300
 	}
 	key := fmt.Sprint("number ", integers, s.low, s.high, s.multiples)
-	return c.shared(key, path, work, func() *expr { return c.rangedNumber(s, integers, path) })
+	return c.shared(key, path, work, func() *expr.Expr { return c.rangedNumber(s, integers, path) })
 }
 
 // rangedNumber matches the numbers of s if it has limits or divisors.
-func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *expr {
+func (c *compiler) rangedNumber(s *shape, integers bool, path string) *expr.Expr {
 	step, ok := commonMultiple(s.multiples)
 	if !ok {
-		c.fail(errUnsupported, path, "multipleOf values whose least common multiple is too large")
-		return noExpr
+		c.fail(expr.ErrUnsupported, path, "multipleOf values whose least common multiple is too large")
+		return expr.None
 	}
 	// One part per number of decimal places, up to what 32 characters leave after the digits of the limits.
 	low, high := numberRange(s)
 	if low.Cmp(high) > 0 {
-		return noExpr // all numbers in the range have too many digits
+		return expr.None // all numbers in the range have too many digits
 	}
 	whole := max(len(floor(new(big.Rat).Abs(low)).String()), len(floor(new(big.Rat).Abs(high)).String()))
 	places := 0
 	if !integers {
-		places = min(20, maxNumber-2-whole)
+		places = min(20, jsontext.MaxNumber-2-whole)
 	}
-	var parts []*expr
+	var parts []*expr.Expr
 	for f := 0; f <= places; f++ {
 		scale := new(big.Rat).SetInt(power10(f))
 		from, to := new(big.Rat).Mul(low, scale), new(big.Rat).Mul(high, scale)
@@ -60,8 +63,8 @@ func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *exp
 			d := new(big.Rat).Mul(step, scale).Num()
 			if !d.IsInt64() || d.Int64() > maxDivisor {
 				if f == 0 && integers {
-					c.fail(errUnsupported, path, "multipleOf %s is above %d for integers", step.RatString(), maxDivisor)
-					return noExpr
+					c.fail(expr.ErrUnsupported, path, "multipleOf %s is above %d for integers", step.RatString(), maxDivisor)
+					return expr.None
 				}
 				continue
 			}
@@ -70,15 +73,16 @@ func (c *schemaCompiler) rangedNumber(s *shape, integers bool, path string) *exp
 		parts = append(parts, fixedExpr(first, last, f, divisor))
 	}
 	if len(parts) == 0 {
-		c.fail(errUnsupported, path, "multipleOf %s is not a decimal fraction, or is above %d", step.RatString(), maxDivisor)
-		return noExpr
+		c.fail(expr.ErrUnsupported, path, "multipleOf %s is not a decimal fraction, or is above %d", step.RatString(),
+			maxDivisor)
+		return expr.None
 	}
-	return altExpr(parts...)
+	return expr.Alt(parts...)
 }
 
 // numberRange returns the range of s, limited to 19 digits before the point.
 func numberRange(s *shape) (low, high *big.Rat) {
-	most := new(big.Rat).SetInt(new(big.Int).Sub(power10(maxDigits), big.NewInt(1)))
+	most := new(big.Rat).SetInt(new(big.Int).Sub(power10(jsontext.MaxDigits), big.NewInt(1)))
 	low, high = new(big.Rat).Neg(most), most
 	if s.low != nil && s.low.value.Cmp(low) > 0 {
 		low = s.low.value
@@ -121,15 +125,15 @@ func commonMultiple(all []*big.Rat) (*big.Rat, bool) {
 
 // fixedExpr matches m / 10^places, with exactly that many decimal places, for all multiples m of divisor from first to
 // last.
-func fixedExpr(first, last *big.Int, places, divisor int) *expr {
-	var parts []*expr
+func fixedExpr(first, last *big.Int, places, divisor int) *expr.Expr {
+	var parts []*expr.Expr
 	zero, one := new(big.Int), big.NewInt(1)
 	if first.Sign() < 0 {
 		from, to := one, new(big.Int).Neg(first)
 		if last.Sign() < 0 {
 			from = new(big.Int).Neg(last)
 		}
-		parts = append(parts, seqExpr(textExpr("-"), digitsExpr(from, to, places, divisor)))
+		parts = append(parts, expr.Seq(expr.Text("-"), digitsExpr(from, to, places, divisor)))
 	}
 	if last.Sign() >= 0 {
 		from := zero
@@ -138,17 +142,17 @@ func fixedExpr(first, last *big.Int, places, divisor int) *expr {
 		}
 		parts = append(parts, digitsExpr(from, last, places, divisor))
 	}
-	return altExpr(parts...)
+	return expr.Alt(parts...)
 }
 
 // digitsExpr is fixedExpr for non-negative numbers.
-func digitsExpr(from, to *big.Int, places, divisor int) *expr {
+func digitsExpr(from, to *big.Int, places, divisor int) *expr.Expr {
 	if from.Cmp(to) > 0 {
-		return noExpr
+		return expr.None
 	}
 	shortest := places + 1
-	w := &digitWriter{places: places, divisor: divisor, made: map[digitState]*expr{}}
-	var parts []*expr
+	w := &digitWriter{places: places, divisor: divisor, made: map[digitState]*expr.Expr{}}
+	var parts []*expr.Expr
 	for length := shortest; length <= max(shortest, len(to.String())); length++ {
 		low, high := new(big.Int), new(big.Int).Sub(power10(length), big.NewInt(1))
 		if length > shortest {
@@ -171,7 +175,7 @@ func digitsExpr(from, to *big.Int, places, divisor int) *expr {
 		}
 		parts = append(parts, w.rest(digitState{left: length, aboveLow: true, belowHigh: true}))
 	}
-	return altExpr(parts...)
+	return expr.Alt(parts...)
 }
 
 func padded(n *big.Int, length int) string {
@@ -184,7 +188,7 @@ type digitWriter struct {
 	low, high string
 	places    int
 	divisor   int
-	made      map[digitState]*expr
+	made      map[digitState]*expr.Expr
 }
 
 // digitState is what decides the digits that are left.
@@ -194,12 +198,12 @@ type digitState struct {
 	remainder           int  // of the digits so far
 }
 
-func (w *digitWriter) rest(at digitState) *expr {
+func (w *digitWriter) rest(at digitState) *expr.Expr {
 	if at.left == 0 {
 		if at.remainder != 0 {
-			return noExpr
+			return expr.None
 		}
-		return emptyExpr
+		return expr.Empty
 	}
 	// A low limit whose other digits are all 0, or a high limit whose other digits are all 9, constrains nothing.
 	at.aboveLow = at.aboveLow && strings.Trim(w.low[len(w.low)-at.left:], "0") != ""
@@ -215,7 +219,7 @@ func (w *digitWriter) rest(at digitState) *expr {
 		hi = w.high[len(w.high)-at.left]
 	}
 	var order []digitState
-	sets := map[digitState]byteSet{}
+	sets := map[digitState]expr.ByteSet{}
 	for d := lo; d <= hi; d++ {
 		next := digitState{left: at.left - 1, aboveLow: at.aboveLow && d == lo, belowHigh: at.belowHigh && d == hi,
 			remainder: (at.remainder*10 + int(d-'0')) % w.divisor}
@@ -223,18 +227,18 @@ func (w *digitWriter) rest(at digitState) *expr {
 		if !ok {
 			order = append(order, next)
 		}
-		s.add(d)
+		s.Add(d)
 		sets[next] = s
 	}
-	var parts []*expr
+	var parts []*expr.Expr
 	for _, next := range order {
-		point := emptyExpr
+		point := expr.Empty
 		if next.left == w.places && w.places > 0 {
-			point = textExpr(".")
+			point = expr.Text(".")
 		}
-		parts = append(parts, seqExpr(setExpr(sets[next]), point, w.rest(next)))
+		parts = append(parts, expr.Seq(expr.Set(sets[next]), point, w.rest(next)))
 	}
-	e := altExpr(parts...)
+	e := expr.Alt(parts...)
 	w.made[at] = e
 	return e
 }

@@ -1,4 +1,8 @@
-package grammar
+// Package ebnf compiles EBNF grammars to expressions over bytes.
+//
+// Contract: errors name the line. Rules that directly begin with themselves become repetitions; other left recursion is
+// left for the compiler of the program to refuse. All schemas in a grammar share one limit.
+package ebnf
 
 import (
 	"context"
@@ -6,55 +10,58 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/schema"
 	"github.com/ingotml/ingot/limits"
 )
 
-// ebnfExpr returns the texts of an EBNF grammar.
-func ebnfExpr(ctx context.Context, source string) (*expr, error) {
+// Compile returns the texts of an EBNF grammar.
+func Compile(ctx context.Context, source string) (*expr.Expr, error) {
 	if len(source) > limits.GrammarSource {
-		return nil, failure(errLimit, "the grammar has %d bytes; at most %d are allowed", len(source), limits.GrammarSource)
+		return nil, expr.Errorf(expr.ErrLimit, "the grammar has %d bytes; at most %d are allowed", len(source),
+			limits.GrammarSource)
 	}
 	if !utf8.ValidString(source) {
-		return nil, failure(errInvalid, "the grammar is not UTF-8")
+		return nil, expr.Errorf(expr.ErrInvalid, "the grammar is not UTF-8")
 	}
-	p := &ebnfParser{ctx: ctx, source: source, rules: map[string]*rule{}, defined: map[string]bool{},
+	p := &parser{ctx: ctx, source: source, rules: map[string]*expr.Rule{}, defined: map[string]bool{},
 		used: map[string]int{}}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
-	return callExpr(p.start), nil
+	return expr.Call(p.start), nil
 }
 
-type ebnfParser struct {
+type parser struct {
 	ctx     context.Context
 	source  string
 	at      int
 	depth   int
-	rules   map[string]*rule
+	rules   map[string]*expr.Rule
 	defined map[string]bool
 	used    map[string]int // by rule name: offset of the first call
-	start   *rule
-	schemas inlineSchemas
+	start   *expr.Rule
+	schemas schema.Inline
 	err     error
 }
 
-func (p *ebnfParser) parse() error {
+func (p *parser) parse() error {
 	p.space()
 	for p.at < len(p.source) && p.err == nil {
 		from := p.at
 		name := p.name()
 		if name == "" {
-			p.fail(errInvalid, "expected a rule name")
+			p.fail(expr.ErrInvalid, "expected a rule name")
 			break
 		}
 		if !p.define() {
-			p.fail(errInvalid, "expected ::= after the name %s", name)
+			p.fail(expr.ErrInvalid, "expected ::= after the name %s", name)
 			break
 		}
 		r := p.rule(name)
 		if p.defined[name] {
 			p.at = from
-			p.fail(errInvalid, "rule %s is defined twice", name)
+			p.fail(expr.ErrInvalid, "rule %s is defined twice", name)
 			break
 		}
 		p.defined[name] = true
@@ -71,29 +78,29 @@ func (p *ebnfParser) parse() error {
 		return p.err
 	}
 	if p.start == nil {
-		return failure(errInvalid, "the grammar has no rules")
+		return expr.Errorf(expr.ErrInvalid, "the grammar has no rules")
 	}
 	for name, at := range p.used {
 		if !p.defined[name] {
 			p.at = at
-			p.fail(errInvalid, "rule %s is not defined", name)
+			p.fail(expr.ErrInvalid, "rule %s is not defined", name)
 		}
 	}
 	return p.err
 }
 
 // ruleBody parses the alternatives of a rule. It rewrites direct left recursion: a ::= a x | y becomes y x*.
-func (p *ebnfParser) ruleBody(r *rule) {
-	var bases, tails []*expr
+func (p *parser) ruleBody(r *expr.Rule) {
+	var bases, tails []*expr.Expr
 	for {
 		e := p.sequence()
 		head := e
-		if e.op == exprSeq && len(e.subs) > 0 {
-			head = e.subs[0]
+		if e.Op == expr.OpSeq && len(e.Subs) > 0 {
+			head = e.Subs[0]
 		}
-		if head.op == exprCall && head.rule == r {
-			if e.op == exprSeq {
-				tails = append(tails, seqExpr(e.subs[1:]...))
+		if head.Op == expr.OpCall && head.Rule == r {
+			if e.Op == expr.OpSeq {
+				tails = append(tails, expr.Seq(e.Subs[1:]...))
 			}
 		} else {
 			bases = append(bases, e)
@@ -104,27 +111,27 @@ func (p *ebnfParser) ruleBody(r *rule) {
 		p.at++
 		p.space()
 	}
-	r.body = seqExpr(altExpr(bases...), repeatExpr(altExpr(tails...), 0, -1))
+	r.Body = expr.Seq(expr.Alt(bases...), expr.Repeat(expr.Alt(tails...), 0, -1))
 }
 
-func (p *ebnfParser) rule(name string) *rule {
+func (p *parser) rule(name string) *expr.Rule {
 	r, ok := p.rules[name]
 	if !ok {
-		r = &rule{name: name, body: noExpr}
+		r = &expr.Rule{Name: name, Body: expr.None}
 		p.rules[name] = r
 	}
 	return r
 }
 
 // fail records the first error, with its line.
-func (p *ebnfParser) fail(kind error, format string, args ...any) {
+func (p *parser) fail(kind error, format string, args ...any) {
 	if p.err == nil {
 		line := 1 + strings.Count(p.source[:min(p.at, len(p.source))], "\n")
-		p.err = failure(kind, "line %d: "+format, append([]any{line}, args...)...)
+		p.err = expr.Errorf(kind, "line %d: "+format, append([]any{line}, args...)...)
 	}
 }
 
-func (p *ebnfParser) peek() byte {
+func (p *parser) peek() byte {
 	if p.at < len(p.source) {
 		return p.source[p.at]
 	}
@@ -132,7 +139,7 @@ func (p *ebnfParser) peek() byte {
 }
 
 // space skips white space and comments.
-func (p *ebnfParser) space() {
+func (p *parser) space() {
 	for p.at < len(p.source) {
 		switch p.source[p.at] {
 		case ' ', '\t', '\r', '\n':
@@ -147,7 +154,7 @@ func (p *ebnfParser) space() {
 	}
 }
 
-func (p *ebnfParser) name() string {
+func (p *parser) name() string {
 	from := p.at
 	for p.at < len(p.source) {
 		c := p.source[p.at]
@@ -165,7 +172,7 @@ func (p *ebnfParser) name() string {
 }
 
 // define consumes the definition operator and reports whether there is one.
-func (p *ebnfParser) define() bool {
+func (p *parser) define() bool {
 	for _, sign := range []string{"::=", "="} {
 		if strings.HasPrefix(p.source[p.at:], sign) {
 			p.at += len(sign)
@@ -176,29 +183,29 @@ func (p *ebnfParser) define() bool {
 	return false
 }
 
-func (p *ebnfParser) alternatives() *expr {
+func (p *parser) alternatives() *expr.Expr {
 	if p.depth++; p.depth > limits.GrammarNesting {
-		p.fail(errLimit, "groups are nested more than %d levels deep", limits.GrammarNesting)
-		return noExpr
+		p.fail(expr.ErrLimit, "groups are nested more than %d levels deep", limits.GrammarNesting)
+		return expr.None
 	}
 	defer func() { p.depth-- }()
-	parts := []*expr{p.sequence()}
+	parts := []*expr.Expr{p.sequence()}
 	for p.err == nil && p.peek() == '|' {
 		p.at++
 		p.space()
 		parts = append(parts, p.sequence())
 	}
-	return altExpr(parts...)
+	return expr.Alt(parts...)
 }
 
 // sequence parses up to one of | ) ; or the end, or the name of the next rule.
-func (p *ebnfParser) sequence() *expr {
-	var parts []*expr
+func (p *parser) sequence() *expr.Expr {
+	var parts []*expr.Expr
 	for p.err == nil {
 		if p.err = p.ctx.Err(); p.err != nil {
 			break
 		}
-		var e *expr
+		var e *expr.Expr
 		switch c := p.peek(); c {
 		case '"', '\'':
 			e = p.literal(c)
@@ -206,77 +213,77 @@ func (p *ebnfParser) sequence() *expr {
 			e = p.class()
 		case '.':
 			p.at++
-			e = utf8Expr(runeSet{'\n', '\n'}.not())
+			e = expr.UTF8(expr.RuneSet{'\n', '\n'}.Not())
 		case '(':
 			p.at++
 			p.space()
 			e = p.alternatives()
 			if p.err == nil && p.peek() != ')' {
-				p.fail(errInvalid, "a group has no closing )")
+				p.fail(expr.ErrInvalid, "a group has no closing )")
 			}
 			p.at++
 		case '%':
 			e = p.schema()
 		case 0, '|', ')', ';':
-			return seqExpr(parts...)
+			return expr.Seq(parts...)
 		default:
 			from := p.at
 			name := p.name()
 			if name == "" {
 				r, _ := utf8.DecodeRuneInString(p.source[p.at:])
-				p.fail(errInvalid, "unexpected %q", r)
-				return noExpr
+				p.fail(expr.ErrInvalid, "unexpected %q", r)
+				return expr.None
 			}
 			next := p.at
 			if p.define() {
 				p.at = from
-				return seqExpr(parts...)
+				return expr.Seq(parts...)
 			}
 			p.at = next
 			if _, ok := p.used[name]; !ok {
 				p.used[name] = from
 			}
-			e = callExpr(p.rule(name))
+			e = expr.Call(p.rule(name))
 		}
 		p.space()
 		parts = append(parts, p.repeated(e))
 	}
-	return noExpr
+	return expr.None
 }
 
 // schema parses %json and the schema after it.
-func (p *ebnfParser) schema() *expr {
+func (p *parser) schema() *expr.Expr {
 	const sign = "%json"
 	if !strings.HasPrefix(p.source[p.at:], sign) {
-		p.fail(errInvalid, "expected %s and a JSON schema", sign)
-		return noExpr
+		p.fail(expr.ErrInvalid, "expected %s and a JSON schema", sign)
+		return expr.None
 	}
 	p.at += len(sign)
-	e, length, err := p.schemas.compile(p.ctx, p.source[p.at:])
+	e, length, err := p.schemas.Compile(p.ctx, p.source[p.at:])
 	switch {
 	case err != nil:
 		p.fail(err, "after %s", sign)
-		return noExpr
-	case e.none():
-		p.fail(errInvalid, "no value satisfies the schema")
+		return expr.None
+	case e.None():
+		p.fail(expr.ErrInvalid, "no value satisfies the schema")
 	}
 	p.at += length
 	return e
 }
 
-func (p *ebnfParser) repeated(e *expr) *expr {
+func (p *parser) repeated(e *expr.Expr) *expr.Expr {
 	for n := 0; p.err == nil; n++ {
 		if n > limits.GrammarNesting {
-			p.fail(errLimit, "more than %d nested repetitions", limits.GrammarNesting)
+			p.fail(expr.ErrLimit, "more than %d nested repetitions", limits.GrammarNesting)
 			break
 		}
 		switch p.peek() {
 		case '?':
-			e = optExpr(e)
+			e = expr.Opt(e)
 		case '*':
-			e = repeatExpr(e, 0, -1)
+			e = expr.Repeat(e, 0, -1)
 		case '+':
-			e = repeatExpr(e, 1, -1)
+			e = expr.Repeat(e, 1, -1)
 		case '{':
 			e = p.counted(e)
 		default:
@@ -289,11 +296,11 @@ func (p *ebnfParser) repeated(e *expr) *expr {
 }
 
 // counted parses {n}, {n,} or {n,m}, and stops before the closing brace.
-func (p *ebnfParser) counted(e *expr) *expr {
+func (p *parser) counted(e *expr.Expr) *expr.Expr {
 	const longest = 64
 	length := strings.IndexByte(p.source[p.at:min(len(p.source), p.at+longest)], '}')
 	if length < 0 {
-		p.fail(errInvalid, "a repetition has no closing }")
+		p.fail(expr.ErrInvalid, "a repetition has no closing }")
 		return e
 	}
 	text := p.source[p.at+1 : p.at+length]
@@ -310,13 +317,13 @@ func (p *ebnfParser) counted(e *expr) *expr {
 		}
 	}
 	if err != nil || most >= 0 && most < int64(least) {
-		p.fail(errInvalid, "{%s} is not a valid repetition count", text)
+		p.fail(expr.ErrInvalid, "{%s} is not a valid repetition count", text)
 		return e
 	}
 	if least > limits.GrammarRepeat || most > limits.GrammarRepeat {
-		p.fail(errLimit, "repetition count {%s}; at most %d", text, limits.GrammarRepeat)
+		p.fail(expr.ErrLimit, "repetition count {%s}; at most %d", text, limits.GrammarRepeat)
 		return e
 	}
 	p.at += length
-	return repeatExpr(e, int(least), int(most))
+	return expr.Repeat(e, int(least), int(most))
 }
