@@ -1,8 +1,8 @@
 // Package schema compiles JSON schemas to expressions over bytes.
 //
 // Contract: the result may allow less than the schema, never more. A keyword that an expression cannot express is
-// ErrUnsupported, with its name and location as a JSON pointer. The work is bounded by limits.GrammarSchemas; a canceled
-// context ends it.
+// ErrUnsupported, with its name and location as a JSON pointer. The work is bounded by limits.GrammarSchemas; a
+// canceled context ends it.
 package schema
 
 import (
