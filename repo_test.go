@@ -110,6 +110,38 @@ var inside = map[string][]string{
 	"manifest/store/storetest": {
 		"manifest", "manifest/ollama", "manifest/store", "manifest/store/collect", "manifest/store/fsck",
 	},
+
+	"tokenizer": {
+		"tokenizer/chars", "tokenizer/decode", "tokenizer/encode", "tokenizer/fault", "tokenizer/jsonfile",
+		"tokenizer/normalize", "tokenizer/pretokenize", "tokenizer/sentencepiece",
+	},
+	"tokenizer/chars": {},
+	"tokenizer/decode": {
+		"tokenizer/chars", "tokenizer/jsonfile", "tokenizer/normalize", "tokenizer/pattern", "tokenizer/pretokenize",
+		"tokenizer/sentencepiece",
+	},
+	"tokenizer/encode": {
+		"tokenizer/chars", "tokenizer/fault", "tokenizer/jsonfile", "tokenizer/sentencepiece", "tokenizer/trie",
+	},
+	"tokenizer/fault":    {"tokenizer/chars"},
+	"tokenizer/jsonfile": {"tokenizer/fault"},
+	"tokenizer/normalize": {
+		"tokenizer/chars", "tokenizer/fault", "tokenizer/jsonfile", "tokenizer/pattern", "tokenizer/sentencepiece",
+		"tokenizer/trie",
+	},
+	"tokenizer/pattern":       {"tokenizer/chars", "tokenizer/fault", "tokenizer/jsonfile"},
+	"tokenizer/pretokenize":   {"tokenizer/chars", "tokenizer/jsonfile", "tokenizer/pattern"},
+	"tokenizer/sentencepiece": {"tokenizer/chars", "tokenizer/fault", "tokenizer/jsonfile", "tokenizer/trie"},
+	"tokenizer/tokenizertest": {},
+	"tokenizer/trie":          {},
+
+	"grammar":             {"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/regex", "grammar/schema"},
+	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
+	"grammar/expr":        {},
+	"grammar/grammartest": {},
+	"grammar/jsontext":    {"grammar/expr"},
+	"grammar/regex":       {"grammar/expr"},
+	"grammar/schema":      {"grammar/expr", "grammar/jsontext", "grammar/regex"},
 }
 
 type pkg struct {

@@ -108,13 +108,13 @@ func (a *automaton) findClasses() {
 		moved := map[uint8]uint8{}
 		var outside [256]bool // classes that have bytes outside of s
 		for b := range 256 {
-			if !s.has(byte(b)) {
+			if !s.Has(byte(b)) {
 				outside[a.classOf[b]] = true
 			}
 		}
 		for b := range 256 {
 			old := a.classOf[b]
-			if !s.has(byte(b)) || !outside[old] {
+			if !s.Has(byte(b)) || !outside[old] {
 				continue
 			}
 			split, ok := moved[old]
@@ -321,7 +321,7 @@ func (a *automaton) step(s *state, b byte) *state {
 	var room [8]place
 	seeds := room[:0]
 	for _, p := range s.places {
-		if n := &a.p.nodes[p.node]; a.p.sets[n.set].has(b) {
+		if n := &a.p.nodes[p.node]; a.p.sets[n.set].Has(b) {
 			seeds = append(seeds, place{n.next, p.frame})
 		}
 	}

@@ -1,6 +1,10 @@
 package grammar
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/ingotml/ingot/grammar/expr"
+)
 
 // findCosts computes for each node the shortest path to the end of its rule, in bytes that are tokens by themselves,
 // and the fewest tokens that spell this path if no token crosses a call or repetition.
@@ -16,7 +20,7 @@ func (a *automaton) findCosts() {
 	a.costs[0] = 0
 	usable := make([]int32, len(a.p.sets)) // per set: a byte that is a token, or -1
 	for i, s := range a.p.sets {
-		usable[i] = representative(s.and(a.v.singles))
+		usable[i] = representative(s.And(a.v.singles))
 	}
 	for changed, round := true, 0; changed; round++ {
 		changed = false
@@ -63,9 +67,9 @@ func (a *automaton) findCosts() {
 }
 
 // representative returns a byte of s, a printable one if possible, or -1 if s is empty.
-func representative(s byteSet) int32 {
+func representative(s expr.ByteSet) int32 {
 	for b := int32(' '); b < 256; b++ {
-		if s.has(byte(b)) {
+		if s.Has(byte(b)) {
 			return b
 		}
 	}

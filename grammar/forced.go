@@ -1,6 +1,10 @@
 package grammar
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/ingotml/ingot/grammar/expr"
+)
 
 // maxForced bounds the bytes of forced text that one call looks for.
 const maxForced = 512
@@ -49,7 +53,7 @@ func (a *automaton) forcedByte(s *state) (byte, bool) {
 		}
 	}
 	b := representative(set)
-	if set != byteRange(byte(b), byte(b)) {
+	if set != expr.ByteRange(byte(b), byte(b)) {
 		return 0, false
 	}
 	return byte(b), true

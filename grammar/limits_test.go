@@ -10,17 +10,17 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-func ebnf(ctx context.Context, source string) error {
+func ebnfOf(ctx context.Context, source string) error {
 	_, err := CompileEBNF(ctx, source)
 	return err
 }
 
-func regex(ctx context.Context, source string) error {
+func regexOf(ctx context.Context, source string) error {
 	_, err := CompileRegex(ctx, source)
 	return err
 }
 
-func schema(ctx context.Context, source string) error {
+func schemaOf(ctx context.Context, source string) error {
 	_, err := CompileSchema(ctx, []byte(source))
 	return err
 }
@@ -43,21 +43,23 @@ func TestGrammarLimits(t *testing.T) {
 		at      int
 		make    func(n int) string
 	}{
-		{"a schema's text", schema, limits.GrammarSource, func(n int) string { return "{}" + rep(" ", n-2) }},
-		{"an EBNF's text", ebnf, limits.GrammarSource, func(n int) string { return `r ::= "a"` + rep(" ", n-9) }},
-		{"a pattern's text", regex, limits.GrammarRegex, func(n int) string { return rep("a", n) }},
-		{"a schema's pattern", schema, limits.GrammarRegex,
+		{"a schema's text", schemaOf, limits.GrammarSource, func(n int) string { return "{}" + rep(" ", n-2) }},
+		{"an EBNF's text", ebnfOf, limits.GrammarSource, func(n int) string { return `r ::= "a"` + rep(" ", n-9) }},
+		{"a pattern's text", regexOf, limits.GrammarRegex, func(n int) string { return rep("a", n) }},
+		{"a schema's pattern", schemaOf, limits.GrammarRegex,
 			func(n int) string { return `{"type":"string","pattern":"` + rep("a", n) + `"}` }},
-		{"groups", ebnf, limits.GrammarNesting, func(n int) string { return "r ::= " + rep("(", n) + `"a"` + rep(")", n) }},
-		{"repetitions", ebnf, limits.GrammarNesting, func(n int) string { return `r ::= "a"` + rep("+", n) }},
-		{"values", schema, limits.GrammarNesting, func(n int) string { return rep(`{"items":`, n) + "{}" + rep("}", n) }},
-		{"rules", ebnf, limits.GrammarRules - 1, func(n int) string {
+		{"groups", ebnfOf, limits.GrammarNesting, func(n int) string {
+			return "r ::= " + rep("(", n) + `"a"` + rep(")", n)
+		}},
+		{"repetitions", ebnfOf, limits.GrammarNesting, func(n int) string { return `r ::= "a"` + rep("+", n) }},
+		{"values", schemaOf, limits.GrammarNesting, func(n int) string { return rep(`{"items":`, n) + "{}" + rep("}", n) }},
+		{"rules", ebnfOf, limits.GrammarRules - 1, func(n int) string {
 			return "root ::= " + numbered(n, "a%d ") + "\n" + numbered(n, "a%d ::= \"x\"\n")
 		}},
-		{"alternatives", ebnf, limits.GrammarAlternatives, func(n int) string { return `r ::= "a"` + rep(` | "a"`, n-1) }},
-		{"times", ebnf, limits.GrammarRepeat, func(n int) string { return fmt.Sprintf(`r ::= "a"{%d}`, n) }},
-		{"places", ebnf, limits.GrammarPlaces - 3, func(n int) string { return `r ::= "` + rep("a", n) + `"` }},
-		{"schemas", schema, limits.GrammarSchemas / 50, func(n int) string {
+		{"alternatives", ebnfOf, limits.GrammarAlternatives, func(n int) string { return `r ::= "a"` + rep(` | "a"`, n-1) }},
+		{"times", ebnfOf, limits.GrammarRepeat, func(n int) string { return fmt.Sprintf(`r ::= "a"{%d}`, n) }},
+		{"places", ebnfOf, limits.GrammarPlaces - 3, func(n int) string { return `r ::= "` + rep("a", n) + `"` }},
+		{"schemas", schemaOf, limits.GrammarSchemas / 50, func(n int) string {
 			if n > limits.GrammarSchemas/50 {
 				n = limits.GrammarSchemas
 			}
@@ -82,31 +84,32 @@ func TestHostileSources(t *testing.T) {
 		source  string
 		want    string // "": no error
 	}{
-		{"a limit above all numbers", schema, `{"type":"number","minimum":1e30}`, "no value"},
-		{"a limit below all numbers", schema, `{"type":"integer","maximum":-1e400}`, "no value"},
-		{"stars", ebnf, `r ::= "a"` + rep("*", 1_000_000), "nested repetitions"},
-		{"counted repetitions", ebnf, `r ::= "a"` + rep("{0,16777216}", 80_000), "nested repetitions"},
-		{"open groups", ebnf, "r ::= " + rep("(", 1_000_000), "levels"},
-		{"a chain of rules", ebnf, ruleChain(40_000), "more than"},
-		{"a cycle of rules", ebnf, strings.Replace(ruleChain(1000), `"x"`, "a0", 1), "left-recursive"},
-		{"many rules", ebnf, numbered(60_000, "a%d ::= \"x\"\n"), ""},
-		{"alternatives", ebnf, "r ::= " + rep(`"a"|`, 200_000) + `"a"`, "alternatives"},
-		{"groups of a pattern", regex, rep("(", 60_000), "invalid grammar"},
-		{"a long pattern", regex, rep("(", 1_000_000), "at most"},
-		{"repetitions of a pattern", regex, rep("(", 300) + "a" + rep("{0,1000})", 300), "invalid repeat count"},
-		{"arrays", schema, rep("[", 1_000_000), "levels"},
-		{"objects", schema, rep(`{"items":`, 100_000), "levels"},
-		{"a long constant", schema, `{"const":"` + rep("a", 200_000) + `"}`, ""},
-		{"a long name", schema, `{"properties":{"` + rep("a", 1_000_000) + `":{}},"additionalProperties":{}}`, "unfolds"},
-		{"required names", schema, `{"required":[` + numbered(60_000, `"p%d",`) + `"z"]}`, "unfolds"},
-		{"references to an anchor", schema, `{"anyOf":[` + rep(`{"$ref":"#z"},`, 30_000) + `{"$anchor":"z"}]}`,
+		{"a limit above all numbers", schemaOf, `{"type":"number","minimum":1e30}`, "no value"},
+		{"a limit below all numbers", schemaOf, `{"type":"integer","maximum":-1e400}`, "no value"},
+		{"stars", ebnfOf, `r ::= "a"` + rep("*", 1_000_000), "nested repetitions"},
+		{"counted repetitions", ebnfOf, `r ::= "a"` + rep("{0,16777216}", 80_000), "nested repetitions"},
+		{"open groups", ebnfOf, "r ::= " + rep("(", 1_000_000), "levels"},
+		{"a chain of rules", ebnfOf, ruleChain(40_000), "more than"},
+		{"a cycle of rules", ebnfOf, strings.Replace(ruleChain(1000), `"x"`, "a0", 1), "left-recursive"},
+		{"many rules", ebnfOf, numbered(60_000, "a%d ::= \"x\"\n"), ""},
+		{"alternatives", ebnfOf, "r ::= " + rep(`"a"|`, 200_000) + `"a"`, "alternatives"},
+		{"groups of a pattern", regexOf, rep("(", 60_000), "invalid grammar"},
+		{"a long pattern", regexOf, rep("(", 1_000_000), "at most"},
+		{"repetitions of a pattern", regexOf, rep("(", 300) + "a" + rep("{0,1000})", 300), "invalid repeat count"},
+		{"arrays", schemaOf, rep("[", 1_000_000), "levels"},
+		{"objects", schemaOf, rep(`{"items":`, 100_000), "levels"},
+		{"a long constant", schemaOf, `{"const":"` + rep("a", 200_000) + `"}`, ""},
+		{"a long name", schemaOf, `{"properties":{"` + rep("a", 1_000_000) + `":{}},"additionalProperties":{}}`, "unfolds"},
+		{"required names", schemaOf, `{"required":[` + numbered(60_000, `"p%d",`) + `"z"]}`, "unfolds"},
+		{"references to an anchor", schemaOf, `{"anyOf":[` + rep(`{"$ref":"#z"},`, 30_000) + `{"$anchor":"z"}]}`,
 			"alternatives"},
-		{"two enums", schema, `{"allOf":[{"enum":[` + numbered(40_000, `"w%d",`) + `1]},{"enum":[` + numbered(40_000,
+		{"two enums", schemaOf, `{"allOf":[{"enum":[` + numbered(40_000, `"w%d",`) + `1]},{"enum":[` + numbered(40_000,
 			`"w%d",`) + `2]}]}`, ""},
-		{"references in a circle", schema, `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
+		{"references in a circle", schemaOf,
+			`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
 			"left-recursive"},
-		{"references that double", schema, doubling(100), "unfolds"},
-		{"a chain of references", schema, refChain(5000), ""},
+		{"references that double", schemaOf, doubling(100), "unfolds"},
+		{"a chain of references", schemaOf, refChain(5000), ""},
 	} {
 		err := c.compile(t.Context(), c.source)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(),
@@ -148,7 +151,7 @@ func TestCompileCanceled(t *testing.T) {
 	for _, c := range []struct {
 		compile func(context.Context, string) error
 		source  string
-	}{{ebnf, `r ::= "a"`}, {regex, "a"}, {schema, `{"type":"null"}`}} {
+	}{{ebnfOf, `r ::= "a"`}, {regexOf, "a"}, {schemaOf, `{"type":"null"}`}} {
 		if err := c.compile(ctx, c.source); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v", c.source, err)
 		}

@@ -1,6 +1,10 @@
 package grammar
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/ingotml/ingot/grammar/expr"
+)
 
 // mask is the set of tokens that may follow a state.
 type mask struct {
@@ -75,9 +79,9 @@ func (a *automaton) maskOf(s *state) *mask {
 
 // nextBytes returns the number of bytes that may follow a state.
 func (a *automaton) nextBytes(s *state) int {
-	var all byteSet
+	var all expr.ByteSet
 	for _, p := range s.places {
-		all = all.or(a.p.sets[a.p.nodes[p.node].set])
+		all = all.Or(a.p.sets[a.p.nodes[p.node].set])
 	}
 	return bits.OnesCount64(all[0]) + bits.OnesCount64(all[1]) + bits.OnesCount64(all[2]) + bits.OnesCount64(all[3])
 }

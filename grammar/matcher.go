@@ -3,6 +3,8 @@ package grammar
 import (
 	"context"
 	"sync"
+
+	"github.com/ingotml/ingot/grammar/expr"
 )
 
 // Grammar is a compiled grammar, safe for concurrent use.
@@ -16,7 +18,7 @@ type Grammar struct {
 // maxAutomata is the number of vocabularies for which a grammar keeps its automaton.
 const maxAutomata = 4
 
-func newGrammar(ctx context.Context, e *expr) (*Grammar, error) {
+func newGrammar(ctx context.Context, e *expr.Expr) (*Grammar, error) {
 	p, err := compile(ctx, e)
 	if err != nil {
 		return nil, err
@@ -52,13 +54,13 @@ func (g *Grammar) Matcher(v *Vocabulary, budget int) (*Matcher, error) {
 	defer a.mu.Unlock()
 	m := &Matcher{a: a, s: a.start()}
 	if m.s.tokens >= infinite {
-		if a.v.singles == byteRange(0, 255) {
-			return nil, failure(ErrLimit, "its shortest text is too long")
+		if a.v.singles == expr.ByteRange(0, 255) {
+			return nil, expr.Errorf(ErrLimit, "its shortest text is too long")
 		}
-		return nil, failure(ErrVocabulary, "single-byte tokens that every text needs are missing")
+		return nil, expr.Errorf(ErrVocabulary, "single-byte tokens that every text needs are missing")
 	}
 	if budget >= 0 && !a.fits(m.s, int64(budget)) {
-		return nil, failure(ErrBudget, "the shortest text needs %d tokens, the limit is %d", a.jointTokens(m.s), budget)
+		return nil, expr.Errorf(ErrBudget, "the shortest text needs %d tokens, the limit is %d", a.jointTokens(m.s), budget)
 	}
 	return m, nil
 }
@@ -88,12 +90,12 @@ func (m *Matcher) Accept(token int32) error {
 	defer a.mu.Unlock()
 	b := a.v.Bytes(token)
 	if len(b) == 0 {
-		return failure(ErrToken, "token %d has no text", token)
+		return expr.Errorf(ErrToken, "token %d has no text", token)
 	}
 	m.s = a.current(m.s)
 	next := a.after(m.s, b)
 	if next.tokens >= infinite {
-		return failure(ErrToken, "token %d (%q)", token, b)
+		return expr.Errorf(ErrToken, "token %d (%q)", token, b)
 	}
 	m.s = next
 	return nil

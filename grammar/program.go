@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -30,7 +31,7 @@ const (
 // program is a compiled grammar.
 type program struct {
 	nodes []node
-	sets  []byteSet
+	sets  []expr.ByteSet
 	start int32
 	live  []bool // by node: a finite string leads to the end
 }
@@ -44,29 +45,29 @@ type consKey struct {
 }
 
 type placeKey struct {
-	e    *expr
+	e    *expr.Expr
 	next int32
 }
 
 type compiler struct {
 	ctx      context.Context
 	nodes    []node
-	setIDs   map[byteSet]int32
-	sets     []byteSet
+	setIDs   map[expr.ByteSet]int32
+	sets     []expr.ByteSet
 	cons     map[consKey]int32
 	places   map[placeKey]int32
-	starts   map[*rule]int32
-	pending  []*rule
+	starts   map[*expr.Rule]int32
+	pending  []*expr.Rule
 	nullable *nullability
-	nonEmpty map[*expr]*expr
-	bodies   map[*rule]*rule // rules without the empty string
+	nonEmpty map[*expr.Expr]*expr.Expr
+	bodies   map[*expr.Rule]*expr.Rule // rules without the empty string
 	err      error
 }
 
 // compile returns the program of the grammar e.
-func compile(ctx context.Context, e *expr) (*program, error) {
-	c := &compiler{ctx: ctx, setIDs: map[byteSet]int32{}, cons: map[consKey]int32{}, places: map[placeKey]int32{},
-		starts: map[*rule]int32{}, nonEmpty: map[*expr]*expr{}, bodies: map[*rule]*rule{}}
+func compile(ctx context.Context, e *expr.Expr) (*program, error) {
+	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, cons: map[consKey]int32{}, places: map[placeKey]int32{},
+		starts: map[*expr.Rule]int32{}, nonEmpty: map[*expr.Expr]*expr.Expr{}, bodies: map[*expr.Rule]*expr.Rule{}}
 	var err error
 	if c.nullable, err = findNullable(e); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func compile(ctx context.Context, e *expr) (*program, error) {
 	for len(c.pending) > 0 && c.err == nil {
 		r := c.pending[len(c.pending)-1]
 		c.pending = c.pending[:len(c.pending)-1]
-		body := c.place(r.body, 0)
+		body := c.place(r.Body, 0)
 		at := &c.nodes[c.starts[r]]
 		at.op, at.alts = nodeAlt, []int32{body}
 	}
@@ -91,7 +92,7 @@ func compile(ctx context.Context, e *expr) (*program, error) {
 		return nil, err
 	}
 	if !p.live[start] {
-		return nil, failure(ErrInvalid, "no finite text matches the grammar")
+		return nil, expr.Errorf(ErrInvalid, "no finite text matches the grammar")
 	}
 	return p, nil
 }
@@ -105,7 +106,7 @@ func (c *compiler) fail(err error) int32 {
 
 func (c *compiler) add(n node) int32 {
 	if len(c.nodes) >= limits.GrammarPlaces {
-		return c.fail(failure(ErrLimit, "the grammar compiles to more than %d places", limits.GrammarPlaces))
+		return c.fail(expr.Errorf(ErrLimit, "the grammar compiles to more than %d places", limits.GrammarPlaces))
 	}
 	c.nodes = append(c.nodes, n)
 	return int32(len(c.nodes) - 1)
@@ -122,7 +123,7 @@ func (c *compiler) shared(n node) int32 {
 	return at
 }
 
-func (c *compiler) setID(s byteSet) int32 {
+func (c *compiler) setID(s expr.ByteSet) int32 {
 	id, ok := c.setIDs[s]
 	if !ok {
 		id = int32(len(c.sets))
@@ -133,7 +134,7 @@ func (c *compiler) setID(s byteSet) int32 {
 }
 
 // place returns the node where e begins if next is its continuation.
-func (c *compiler) place(e *expr, next int32) int32 {
+func (c *compiler) place(e *expr.Expr, next int32) int32 {
 	if c.err == nil {
 		c.err = c.ctx.Err()
 	}
@@ -149,23 +150,23 @@ func (c *compiler) place(e *expr, next int32) int32 {
 	return at
 }
 
-func (c *compiler) build(e *expr, next int32) int32 {
-	switch e.op {
-	case exprSeq:
-		for _, s := range slices.Backward(e.subs) {
+func (c *compiler) build(e *expr.Expr, next int32) int32 {
+	switch e.Op {
+	case expr.OpSeq:
+		for _, s := range slices.Backward(e.Subs) {
 			next = c.place(s, next)
 		}
 		return next
-	case exprSet:
-		return c.shared(node{op: nodeByte, set: c.setID(e.set), next: next})
-	case exprText:
-		for i := len(e.text) - 1; i >= 0 && c.err == nil; i-- {
-			next = c.shared(node{op: nodeByte, set: c.setID(byteRange(e.text[i], e.text[i])), next: next})
+	case expr.OpSet:
+		return c.shared(node{op: nodeByte, set: c.setID(e.Set), next: next})
+	case expr.OpText:
+		for i := len(e.Text) - 1; i >= 0 && c.err == nil; i-- {
+			next = c.shared(node{op: nodeByte, set: c.setID(expr.ByteRange(e.Text[i], e.Text[i])), next: next})
 		}
 		return next
-	case exprAlt:
-		alts := make([]int32, 0, len(e.subs))
-		for _, s := range e.subs {
+	case expr.OpAlt:
+		alts := make([]int32, 0, len(e.Subs))
+		for _, s := range e.Subs {
 			if at := c.place(s, next); !slices.Contains(alts, at) {
 				alts = append(alts, at)
 			}
@@ -174,12 +175,12 @@ func (c *compiler) build(e *expr, next int32) int32 {
 			return alts[0]
 		}
 		return c.add(node{op: nodeAlt, alts: alts})
-	case exprCall:
-		at, ok := c.starts[e.rule]
+	case expr.OpCall:
+		at, ok := c.starts[e.Rule]
 		if !ok {
 			at = c.add(node{})
-			c.starts[e.rule] = at
-			c.pending = append(c.pending, e.rule)
+			c.starts[e.Rule] = at
+			c.pending = append(c.pending, e.Rule)
 		}
 		return c.shared(node{op: nodeCall, arg: at, next: next})
 	}
@@ -189,19 +190,19 @@ func (c *compiler) build(e *expr, next int32) int32 {
 // inlineRepeat is the largest number of nodes that a counted repetition is unrolled to.
 const inlineRepeat = 32
 
-func (c *compiler) repeat(e *expr, next int32) int32 {
-	body, least, most := e.subs[0], e.min, e.max
+func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
+	body, least, most := e.Subs[0], e.Min, e.Max
 	if least > limits.GrammarRepeat || most > limits.GrammarRepeat {
-		return c.fail(failure(ErrLimit, "a repetition count above %d", limits.GrammarRepeat))
+		return c.fail(expr.Errorf(ErrLimit, "a repetition count above %d", limits.GrammarRepeat))
 	}
 	// A body that matches the empty string could repeat forever without consuming a byte.
 	if c.nullable.of(body) {
 		least, body = 0, c.withoutEmpty(body)
 	}
 	switch {
-	case body.none() && least == 0:
+	case body.None() && least == 0:
 		return next
-	case body.none():
+	case body.None():
 		return c.add(node{op: nodeAlt})
 	case most < 0 && least <= 1: // a loop
 		loop := c.add(node{op: nodeAlt})
@@ -214,7 +215,7 @@ func (c *compiler) repeat(e *expr, next int32) int32 {
 			return begin
 		}
 		return loop
-	case most >= 0 && (body.op == exprSet || body.op == exprText) && most*max(1, len(body.text)) <= inlineRepeat:
+	case most >= 0 && (body.Op == expr.OpSet || body.Op == expr.OpText) && most*max(1, len(body.Text)) <= inlineRepeat:
 		at := next
 		for i := most; i > 0; i-- {
 			begin := c.place(body, at)
@@ -231,49 +232,49 @@ func (c *compiler) repeat(e *expr, next int32) int32 {
 }
 
 // withoutEmpty returns e without the empty string.
-func (c *compiler) withoutEmpty(e *expr) *expr {
+func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 	if !c.nullable.of(e) {
 		return e
 	}
 	if made, ok := c.nonEmpty[e]; ok {
 		return made
 	}
-	var made *expr
-	switch e.op {
-	case exprSeq: // for each part: that part without the empty string, then the rest
-		if len(e.subs) > limits.GrammarAlternatives {
+	var made *expr.Expr
+	switch e.Op {
+	case expr.OpSeq: // for each part: that part without the empty string, then the rest
+		if len(e.Subs) > limits.GrammarAlternatives {
 			const format = "a repetition of %d parts that may all be empty; at most %d"
-			c.fail(failure(ErrLimit, format, len(e.subs), limits.GrammarAlternatives))
-			return noExpr
+			c.fail(expr.Errorf(ErrLimit, format, len(e.Subs), limits.GrammarAlternatives))
+			return expr.None
 		}
-		var parts []*expr
-		for i, s := range e.subs {
-			parts = append(parts, seqExpr(append([]*expr{c.withoutEmpty(s)}, e.subs[i+1:]...)...))
+		var parts []*expr.Expr
+		for i, s := range e.Subs {
+			parts = append(parts, expr.Seq(append([]*expr.Expr{c.withoutEmpty(s)}, e.Subs[i+1:]...)...))
 		}
-		made = altExpr(parts...)
-	case exprAlt:
-		var parts []*expr
-		for _, s := range e.subs {
+		made = expr.Alt(parts...)
+	case expr.OpAlt:
+		var parts []*expr.Expr
+		for _, s := range e.Subs {
 			parts = append(parts, c.withoutEmpty(s))
 		}
-		made = altExpr(parts...)
-	case exprRepeat:
-		most := e.max
+		made = expr.Alt(parts...)
+	case expr.OpRepeat:
+		most := e.Max
 		if most > 0 {
 			most--
 		}
-		made = seqExpr(c.withoutEmpty(e.subs[0]), repeatExpr(e.subs[0], 0, most))
-	case exprCall:
-		r, ok := c.bodies[e.rule]
+		made = expr.Seq(c.withoutEmpty(e.Subs[0]), expr.Repeat(e.Subs[0], 0, most))
+	case expr.OpCall:
+		r, ok := c.bodies[e.Rule]
 		if !ok {
-			r = &rule{name: e.rule.name}
-			c.bodies[e.rule] = r
+			r = &expr.Rule{Name: e.Rule.Name}
+			c.bodies[e.Rule] = r
 			c.nullable.rules[r] = false
-			r.body = c.withoutEmpty(e.rule.body)
+			r.Body = c.withoutEmpty(e.Rule.Body)
 		}
-		made = callExpr(r)
+		made = expr.Call(r)
 	default:
-		made = noExpr // the empty text
+		made = expr.None // the empty text
 	}
 	c.nonEmpty[e] = made
 	return made

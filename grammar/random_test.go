@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/grammar/jsontext"
 )
 
 var schemas = flag.Int("schemas", 2400/raceFactor, "number of random schemas")
@@ -48,7 +50,7 @@ var stringSamples = map[string][]string{
 	`"pattern": "^[a-z]+$", "maxLength": 5`: {"a", "abcde"},
 }
 
-func quote(s string, ascii bool) string { return string(dumpString(nil, s, ascii)) }
+func quote(s string, ascii bool) string { return string(jsontext.AppendString(nil, s, ascii)) }
 
 func (m *schemaMaker) pick(list ...string) string { return list[m.r.IntN(len(list))] }
 

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/grammar/expr"
 )
 
 // longestToken bounds the bytes of usable tokens. Longer ones are runs of a single character.
@@ -21,7 +23,7 @@ type Vocabulary struct {
 	plain     [plainLengths][]uint32 // masks of plain tokens by length in characters, from 1
 	longPlain []uint32               // mask of longer plain tokens
 	hasPlain  [plainLengths]bool     // plain has tokens of this length
-	singles   byteSet                // bytes that are tokens
+	singles   expr.ByteSet           // bytes that are tokens
 }
 
 // trie stores tokens in byte order, in preorder: a node's subtree follows it and ends at skip.
@@ -55,7 +57,7 @@ func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *
 		case len(b) == 0 || len(b) > longestToken:
 			continue
 		case len(b) == 1:
-			v.singles.add(b[0])
+			v.singles.Add(b[0])
 		}
 		order = append(order, int32(id))
 	}

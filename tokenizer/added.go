@@ -5,6 +5,12 @@ import (
 	"maps"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/tokenizer/chars"
+	"github.com/ingotml/ingot/tokenizer/encode"
+	"github.com/ingotml/ingot/tokenizer/jsonfile"
+	"github.com/ingotml/ingot/tokenizer/normalize"
+	"github.com/ingotml/ingot/tokenizer/pretokenize"
 )
 
 // addedToken is a token that is matched in the text before other processing.
@@ -20,7 +26,7 @@ type addedToken struct {
 // addedVocabulary is the added tokens of a tokenizer on top of its model's vocabulary (added_vocabulary.rs of the
 // reference).
 type addedVocabulary struct {
-	model   model
+	model   encode.Model
 	ids     map[string]int32
 	tokens  map[int32]addedToken
 	shown   map[int32]string // the normalized content of a token if it differs; decoding returns it
@@ -33,7 +39,7 @@ type addedVocabulary struct {
 	splitSpecial bool
 }
 
-func newAddedVocabulary(m model) *addedVocabulary {
+func newAddedVocabulary(m encode.Model) *addedVocabulary {
 	return &addedVocabulary{
 		model: m, ids: map[string]int32{}, tokens: map[int32]addedToken{}, shown: map[int32]string{},
 		special: map[string]bool{},
@@ -42,8 +48,8 @@ func newAddedVocabulary(m model) *addedVocabulary {
 
 // add adds tokens in order. A token in the vocabulary keeps its id; others get the next free id. As in the reference,
 // the ids that files list with added tokens do not matter. Adding a token again updates its properties.
-func (v *addedVocabulary) add(tokens []addedToken, n normalizer) error {
-	next := int32(v.model.size())
+func (v *addedVocabulary) add(tokens []addedToken, n normalize.Normalizer) error {
+	next := int32(v.model.Size())
 	if v.top > next {
 		next = v.top
 	}
@@ -53,14 +59,14 @@ func (v *addedVocabulary) add(tokens []addedToken, n normalizer) error {
 		}
 		id, ok := v.id(t.content)
 		if !ok {
-			if next > maxID {
+			if next > jsonfile.MaxID {
 				return fmt.Errorf("no free id for the added token %q", t.content)
 			}
 			id = next
 			next++
 		}
 		if t.normalized && n != nil {
-			s, err := n.normalize(t.content, new(bool))
+			s, err := n.Normalize(t.content, new(bool))
 			if err != nil {
 				return err
 			}
@@ -101,7 +107,7 @@ func (v *addedVocabulary) id(token string) (int32, bool) {
 	if id, ok := v.ids[token]; ok {
 		return id, true
 	}
-	return v.model.id(token)
+	return v.model.ID(token)
 }
 
 // token returns the text of an id for decoding.
@@ -112,11 +118,13 @@ func (v *addedVocabulary) token(id int32) (string, bool) {
 	if t, ok := v.tokens[id]; ok {
 		return t.content, true
 	}
-	return v.model.token(id)
+	return v.model.Token(id)
 }
 
-// split calls token for each added token that m finds, and text for the text between them. first is as in emitPiece.
-func (v *addedVocabulary) split(m *matcher, s string, first bool, text emitPiece, token func(int32) error) error {
+// split calls token for each added token that m finds, and text for the text between them. first is as in Emit.
+func (v *addedVocabulary) split(
+	m *matcher, s string, first bool, text pretokenize.Emit, token func(int32) error,
+) error {
 	start := 0
 	for at := 0; at < len(s); {
 		from, to, id := m.find(s, at)
@@ -129,10 +137,10 @@ func (v *addedVocabulary) split(m *matcher, s string, first bool, text emitPiece
 			continue
 		}
 		if t.lstrip {
-			from = spaceStart(s, from, start)
+			from = chars.SpaceStart(s, from, start)
 		}
 		if t.rstrip {
-			to = characters().skip(s, to, classSpace)
+			to = chars.Characters().Skip(s, to, chars.ClassSpace)
 		}
 		if start < from {
 			if err := text(s[start:from], first && start == 0); err != nil {
@@ -152,31 +160,18 @@ func (v *addedVocabulary) split(m *matcher, s string, first bool, text emitPiece
 
 // isWholeWord reports whether no word continues before or after s[from:to].
 func isWholeWord(s string, from, to int) bool {
-	t := characters()
+	t := chars.Characters()
 	if from > 0 {
-		if c, _ := utf8.DecodeLastRuneInString(s[:from]); t.word(c) {
+		if c, _ := utf8.DecodeLastRuneInString(s[:from]); t.Word(c) {
 			return false
 		}
 	}
 	if to < len(s) {
-		if c, _ := utf8.DecodeRuneInString(s[to:]); t.word(c) {
+		if c, _ := utf8.DecodeRuneInString(s[to:]); t.Word(c) {
 			return false
 		}
 	}
 	return true
-}
-
-// spaceStart returns the start of the white space before end, but at least limit.
-func spaceStart(s string, end, limit int) int {
-	t := characters()
-	for end > limit {
-		c, n := utf8.DecodeLastRuneInString(s[:end])
-		if !t.in(c, classSpace) {
-			break
-		}
-		end -= n
-	}
-	return max(end, limit)
 }
 
 // matcher finds strings in a text: the leftmost match, and of those the longest.

@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
 const benchText = "The quick brown fox doesn't jump over 12 lazy dogs; it's the model's 3rd layer, naïve café, " +
@@ -10,7 +12,7 @@ const benchText = "The quick brown fox doesn't jump over 12 lazy dogs; it's the 
 
 func BenchmarkEncode(b *testing.B) {
 	text := strings.Repeat(benchText, 500)
-	for _, name := range trained {
+	for _, name := range tokenizertest.Trained {
 		b.Run(name, func(b *testing.B) {
 			tok := loadFixture(b, name)
 			b.SetBytes(int64(len(text)))

@@ -4,6 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/tokenizer/decode"
+	"github.com/ingotml/ingot/tokenizer/encode"
+	"github.com/ingotml/ingot/tokenizer/fault"
+	"github.com/ingotml/ingot/tokenizer/jsonfile"
 )
 
 // specialNames are the named special tokens, in the order in which transformers assigns ids to those that the
@@ -14,22 +19,22 @@ var specialNames = []string{"bos_token", "eos_token", "unk_token", "sep_token", 
 // added_tokens_decoder and its special tokens become added tokens unless they exist already. add_bos_token and
 // add_eos_token have no effect there.
 func (t *Tokenizer) configure(data []byte) error {
-	r, err := newJSONReader("tokenizer_config.json", data)
+	r, err := jsonfile.NewReader("tokenizer_config.json", data)
 	if err != nil {
 		return err
 	}
-	config, err := r.value()
+	config, err := r.Value()
 	if err == nil {
-		err = r.end()
+		err = r.End()
 	}
 	if err != nil {
 		return err
 	}
 	invalid := func(format string, args ...any) error {
-		return failure(ErrInvalid, "tokenizer_config.json: "+format, args...)
+		return fault.Errorf(ErrInvalid, "tokenizer_config.json: "+format, args...)
 	}
-	if config.kind != objectNode {
-		return invalid("%v, not an object", config.kind)
+	if config.Kind != jsonfile.ObjectNode {
+		return invalid("%v, not an object", config.Kind)
 	}
 	c := configuration{have: t.added}
 	if err := c.read(config); err != nil {
@@ -39,8 +44,8 @@ func (t *Tokenizer) configure(data []byte) error {
 		return invalid("%v", err)
 	}
 	t.added.splitSpecial = c.splitSpecial
-	if v := config.get("clean_up_tokenization_spaces"); v != nil && v.text == "true" && !t.isBPE() {
-		t.decoder = append(slices.Clip(t.decoder), cleanUpSteps()...)
+	if v := config.Get("clean_up_tokenization_spaces"); v != nil && v.Text == "true" && !encode.IsBPE(t.model) {
+		t.decoder = append(slices.Clip(t.decoder), decode.CleanUp()...)
 	}
 	for name, to := range map[string]*int32{"bos_token": &t.bos, "eos_token": &t.eos} {
 		if s, ok := c.special[name]; ok {
@@ -63,16 +68,16 @@ type configuration struct {
 	splitSpecial bool
 }
 
-func (c *configuration) read(n *node) error {
+func (c *configuration) read(n *jsonfile.Node) error {
 	c.described, c.special = map[string]addedToken{}, map[string]addedToken{}
-	if v := n.get("split_special_tokens"); v != nil {
-		c.splitSpecial = v.text == "true"
+	if v := n.Get("split_special_tokens"); v != nil {
+		c.splitSpecial = v.Text == "true"
 	}
-	if err := c.readDecoder(n.get("added_tokens_decoder")); err != nil {
+	if err := c.readDecoder(n.Get("added_tokens_decoder")); err != nil {
 		return fmt.Errorf("added_tokens_decoder: %w", err)
 	}
 	for _, name := range specialNames {
-		v := n.get(name)
+		v := n.Get(name)
 		if v == nil {
 			continue
 		}
@@ -83,34 +88,34 @@ func (c *configuration) read(n *node) error {
 		c.name(name, t)
 	}
 	// Model-specific special tokens, for example image_token.
-	for i, name := range n.keys {
-		v := n.list[i]
+	for i, name := range n.Keys {
+		v := n.List[i]
 		if strings.HasSuffix(name, "_token") && !slices.Contains(specialNames, name) &&
-			(v.kind == stringNode || v.kind == objectNode && v.get("__type") != nil) {
+			(v.Kind == jsonfile.StringNode || v.Kind == jsonfile.ObjectNode && v.Get("__type") != nil) {
 			t, err := readSpecial(v)
 			if err != nil {
-				return fmt.Errorf("%s: %w", plain(name), err)
+				return fmt.Errorf("%s: %w", fault.Plain(name), err)
 			}
 			c.name(name, t)
 		}
 	}
-	extra, name := n.get("extra_special_tokens"), "extra_special_tokens"
-	if extra == nil || len(extra.list) == 0 {
-		extra, name = n.get("additional_special_tokens"), "additional_special_tokens"
+	extra, name := n.Get("extra_special_tokens"), "extra_special_tokens"
+	if extra == nil || len(extra.List) == 0 {
+		extra, name = n.Get("additional_special_tokens"), "additional_special_tokens"
 	}
 	if extra == nil {
 		return nil
 	}
-	if extra.kind != arrayNode && extra.kind != objectNode {
-		return fmt.Errorf("%s is %v, not an array or object", name, extra.kind)
+	if extra.Kind != jsonfile.ArrayNode && extra.Kind != jsonfile.ObjectNode {
+		return fmt.Errorf("%s is %v, not an array or object", name, extra.Kind)
 	}
-	for i, v := range extra.list {
+	for i, v := range extra.List {
 		t, err := readSpecial(v)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if extra.kind == objectNode {
-			c.name(extra.keys[i], t)
+		if extra.Kind == jsonfile.ObjectNode {
+			c.name(extra.Keys[i], t)
 		} else {
 			c.extra = append(c.extra, t)
 		}
@@ -129,27 +134,27 @@ func (c *configuration) name(name string, t addedToken) {
 }
 
 // readDecoder parses an object from ids to tokens. The ids only determine the order.
-func (c *configuration) readDecoder(n *node) error {
+func (c *configuration) readDecoder(n *jsonfile.Node) error {
 	if n == nil {
 		return nil
 	}
-	if n.kind != objectNode {
-		return fmt.Errorf("%v, not an object", n.kind)
+	if n.Kind != jsonfile.ObjectNode {
+		return fmt.Errorf("%v, not an object", n.Kind)
 	}
 	type entry struct {
 		id    int32
 		token addedToken
 	}
 	var all []entry
-	for i, key := range n.keys {
-		id, ok := parseID(&node{kind: numberNode, text: key})
+	for i, key := range n.Keys {
+		id, ok := jsonfile.ParseID(&jsonfile.Node{Kind: jsonfile.NumberNode, Text: key})
 		if !ok {
 			return fmt.Errorf("key %q is not an id", key)
 		}
-		if n.list[i].kind != objectNode {
-			return fmt.Errorf("id %d: %v, not an object", id, n.list[i].kind)
+		if n.List[i].Kind != jsonfile.ObjectNode {
+			return fmt.Errorf("id %d: %v, not an object", id, n.List[i].Kind)
 		}
-		t, err := readAddedToken(n.list[i], false)
+		t, err := readAddedToken(n.List[i], false)
 		if err != nil {
 			return fmt.Errorf("id %d: %w", id, err)
 		}
@@ -164,14 +169,14 @@ func (c *configuration) readDecoder(n *node) error {
 }
 
 // readSpecial parses a token: a string, or an object with properties.
-func readSpecial(n *node) (addedToken, error) {
-	switch n.kind {
-	case stringNode:
-		return addedToken{content: n.text, special: true}, nil
-	case objectNode:
+func readSpecial(n *jsonfile.Node) (addedToken, error) {
+	switch n.Kind {
+	case jsonfile.StringNode:
+		return addedToken{content: n.Text, special: true}, nil
+	case jsonfile.ObjectNode:
 		return readAddedToken(n, false)
 	}
-	return addedToken{}, fmt.Errorf("%v, not a string or object", n.kind)
+	return addedToken{}, fmt.Errorf("%v, not a string or object", n.Kind)
 }
 
 // tokens returns the tokens to add, in order.

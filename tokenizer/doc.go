@@ -23,4 +23,7 @@
 //     time for every text of n bytes, except that patterns which need the general regular expression engine have a time
 //     limit and then return ErrTimeout.
 //   - Every error is one line and wraps one of the Err values of this package.
+//
+// Packages below do the work, one part of the file each: normalize, pretokenize, encode and decode.
+// docs/design/tokenizer.md lists them all.
 package tokenizer

@@ -1,52 +1,15 @@
 package tokenizer
 
-import (
-	"errors"
-	"fmt"
-	"strconv"
-)
+import "github.com/ingotml/ingot/tokenizer/fault"
 
 // The kinds of errors that the errors of this package wrap.
 var (
 	// ErrInvalid: the file violates its format or is inconsistent.
-	ErrInvalid = errors.New("invalid tokenizer")
+	ErrInvalid = fault.ErrInvalid
 	// ErrUnsupported: the file is valid but needs something that this package does not implement.
-	ErrUnsupported = errors.New("unsupported tokenizer")
+	ErrUnsupported = fault.ErrUnsupported
 	// ErrTimeout: a pattern of the tokenizer takes too long on this text.
-	ErrTimeout = errors.New("pattern takes too long")
+	ErrTimeout = fault.ErrTimeout
 	// ErrToken: the vocabulary cannot represent the text or does not have the id.
-	ErrToken = errors.New("not in the vocabulary")
+	ErrToken = fault.ErrToken
 )
-
-const maxErrorText = 400
-
-// fault is an error with a complete text that wraps one of the Err values.
-type fault struct {
-	text string
-	kind error
-}
-
-func (f *fault) Error() string { return f.text }
-func (f *fault) Unwrap() error { return f.kind }
-
-// failure returns a fault. Quotations may be of any size, so it cuts the middle out of a long text.
-func failure(kind error, format string, args ...any) error {
-	text := fmt.Sprintf(format, args...)
-	if len(text) > maxErrorText {
-		text = validText(text[:maxErrorText/2]) + " ... " + validText(text[len(text)-maxErrorText/2:])
-	}
-	return &fault{text, kind}
-}
-
-// plain returns a name from a file unchanged, or quoted if it has unusual characters.
-func plain(name string) string {
-	for i := range len(name) {
-		if name[i] <= ' ' || name[i] >= 0x7f {
-			return strconv.Quote(name)
-		}
-	}
-	if name == "" {
-		return `""`
-	}
-	return name
-}

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/tokenizer/chars"
+	"github.com/ingotml/ingot/tokenizer/sentencepiece"
 )
 
 // FuzzLoad checks that no tokenizer.json makes Load, or the loaded tokenizer, panic or hang.
@@ -93,8 +96,9 @@ func FuzzLoadSentencePiece(f *testing.F) {
 			"\x18" + string(rune(kind))
 		return "\x0a" + string(rune(len(body))) + body
 	}
-	common := piece("<unk>", 0, spUnknown) + piece("<s>", 0, spControl) + piece("a", 1, spNormal) +
-		piece("b", 2, spNormal) + piece("ab", 0, spNormal) + piece("x", 0, spUser)
+	common := piece("<unk>", 0, sentencepiece.Unknown) + piece("<s>", 0, sentencepiece.Control) + piece("a", 1,
+		sentencepiece.Normal) +
+		piece("b", 2, sentencepiece.Normal) + piece("ab", 0, sentencepiece.Normal) + piece("x", 0, sentencepiece.UserDefined)
 	for _, kind := range []string{"\x01", "\x02"} {
 		f.Add([]byte(common+"\x12\x02\x18"+kind), []byte(`{"legacy":true,"add_bos_token":true}`))
 		f.Add([]byte(common+"\x12\x02\x18"+kind+"\x1a\x0e\x12\x0a\x04\x00\x00\x00\x00\x00\x00\x00x\x00\x20\x00"),
@@ -160,7 +164,7 @@ func FuzzEncodeDecode(f *testing.F) {
 		toks = append(toks, loadFixture(f, name))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		valid := validText(text)
+		valid := chars.ValidText(text)
 		if !utf8.ValidString(valid) || utf8.ValidString(text) && valid != text {
 			t.Fatalf("%q reads as %q", text, valid)
 		}

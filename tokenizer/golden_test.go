@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/tokenizer/chars"
+	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
 var samples = flag.String("samples", "", "`NAME=FILE` with what tokenizer_fixtures.py sample NAME printed")
@@ -26,17 +28,6 @@ type decodeCase struct {
 	IDs  []int32 `json:"ids"`
 	Text string  `json:"text"`
 	Skip *string `json:"skip"` // absent when equal to Text
-}
-
-func readJSON(t testing.TB, path string, to any) {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, to); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
 }
 
 func loadFixture(t testing.TB, name string) *Tokenizer {
@@ -109,10 +100,8 @@ func checkDecode(t *testing.T, tok *Tokenizer, c decodeCase) {
 	}
 }
 
-var trained = []string{"gpt2", "starcoder", "llama3", "qwen", "qwen35", "o200k", "deepseek"}
-
 func TestTrained(t *testing.T) {
-	for _, name := range trained {
+	for _, name := range tokenizertest.Trained {
 		t.Run(name, func(t *testing.T) { checkGolden(t, name) })
 	}
 }
@@ -124,7 +113,7 @@ func checkGolden(t *testing.T, name string) {
 		Encode []encodeCase `json:"encode"`
 		Decode []decodeCase `json:"decode"`
 	}
-	readJSON(t, name+"/golden.json", &golden)
+	tokenizertest.ReadJSON(t, name+"/golden.json", &golden)
 	for _, c := range golden.Encode {
 		checkEncode(t, tok, c)
 	}
@@ -135,14 +124,14 @@ func checkGolden(t *testing.T, name string) {
 
 // withAlphabet adds the byte-level alphabet to the model of a tokenizer.json, with ids 0 to 255 in code point order.
 func withAlphabet(file map[string]any) {
-	var chars []rune
-	for c, b := range runeToByte {
+	var letters []rune
+	for c, b := range chars.RuneToByte {
 		if b >= 0 {
-			chars = append(chars, rune(c))
+			letters = append(letters, rune(c))
 		}
 	}
 	vocab := file["model"].(map[string]any)["vocab"].(map[string]any)
-	for i, c := range chars {
+	for i, c := range letters {
 		vocab[string(c)] = i
 	}
 }
@@ -164,7 +153,7 @@ func TestSmall(t *testing.T) {
 		Encode    []encodeCase   `json:"encode"`
 		Decode    []decodeCase   `json:"decode"`
 	}
-	readJSON(t, "small.json", &all)
+	tokenizertest.ReadJSON(t, "small.json", &all)
 	for _, x := range all {
 		t.Run(x.Name, func(t *testing.T) {
 			if x.Alphabet {
@@ -202,7 +191,7 @@ func TestConfig(t *testing.T) {
 			} `json:"runs"`
 		} `json:"cases"`
 	}
-	readJSON(t, "config.json", &golden)
+	tokenizertest.ReadJSON(t, "config.json", &golden)
 	withAlphabet(golden.Tokenizer)
 	optional := func(id int32, ok bool) *int32 {
 		if !ok {

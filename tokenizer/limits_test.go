@@ -5,23 +5,25 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/tokenizer/jsonfile"
+	"github.com/ingotml/ingot/tokenizer/pattern"
 )
 
 // At each limit of a tokenizer's file reading succeeds; beyond it fails.
 func TestTokenizerLimits(t *testing.T) {
 	rep := strings.Repeat
 	value := func(text string) error {
-		r, err := newJSONReader("tokenizer.json", []byte(text))
+		r, err := jsonfile.NewReader("tokenizer.json", []byte(text))
 		if err == nil {
-			_, err = r.value()
+			_, err = r.Value()
 		}
 		return err
 	}
-	pattern := func(text string) error {
-		_, err := translate(text)
+	compiled := func(text string) error {
+		_, err := pattern.Translate(text)
 		return err
 	}
-	one, err := translate(`\p{L}`)
+	one, err := pattern.Translate(`\p{L}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +35,10 @@ func TestTokenizerLimits(t *testing.T) {
 	}{
 		{"nesting", "nested more", limits.TokenizerNesting, value, func(n int) string { return rep("[", n) + rep("]", n) }},
 		{"values", "values", limits.TokenizerValues - 1, value, func(n int) string { return "[" + rep("0,", n-1) + "0]" }},
-		{"groups", "nested more", limits.TokenizerPatternNesting - 1, pattern, func(n int) string {
+		{"groups", "nested more", limits.TokenizerPatternNesting - 1, compiled, func(n int) string {
 			return rep("(", n) + "a" + rep(")", n)
 		}},
-		{"size", "classes", limits.TokenizerPattern / len(one), pattern, func(n int) string { return rep(`\p{L}`, n) }},
+		{"size", "classes", limits.TokenizerPattern / len(one), compiled, func(n int) string { return rep(`\p{L}`, n) }},
 	} {
 		if err := c.read(c.make(c.at)); err != nil {
 			t.Errorf("%s: %d: %v", c.name, c.at, err)

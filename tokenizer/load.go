@@ -1,6 +1,15 @@
 package tokenizer
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/tokenizer/decode"
+	"github.com/ingotml/ingot/tokenizer/encode"
+	"github.com/ingotml/ingot/tokenizer/fault"
+	"github.com/ingotml/ingot/tokenizer/jsonfile"
+	"github.com/ingotml/ingot/tokenizer/normalize"
+	"github.com/ingotml/ingot/tokenizer/pretokenize"
+)
 
 // Load builds a tokenizer from the bytes of tokenizer.json and of tokenizer_config.json, which may be nil. Errors name
 // the file, the part and, for malformed JSON, the offset. They wrap ErrInvalid or ErrUnsupported.
@@ -9,36 +18,35 @@ func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{model: f.model, decoder: decoder{joiner(" ")}, bos: -1, eos: -1}
+	t := &Tokenizer{model: f.model, decoder: decode.Decoder{decode.Joiner(" ")}, bos: -1, eos: -1}
 	if f.normalizer != nil {
-		if t.normalizer, err = newNormalizer(f.normalizer); err != nil {
+		if t.normalizer, err = normalize.New(f.normalizer); err != nil {
 			return nil, err
 		}
 	}
 	if f.pre != nil {
-		if t.pre, err = newPreTokenizer(f.pre); err != nil {
+		if t.pre, err = pretokenize.New(f.pre); err != nil {
 			return nil, err
 		}
 	}
-	if m, ok := f.model.(*bpe); ok {
-		if steps, ok := t.pre.(preTokenizers); ok && m.useRaw() {
-			m.raw = steps.rawBytes()
-		}
-		m.perWord = m.canSplitWords()
+	var raw func() bool
+	if steps, ok := t.pre.(pretokenize.Steps); ok {
+		raw = steps.RawBytes
 	}
+	encode.FollowSplit(t.model, raw)
 	if f.post != nil {
 		if t.template, err = newTemplate(f.post); err != nil {
 			return nil, err
 		}
 	}
 	if f.decoder != nil {
-		if t.decoder, err = newDecoder(f.decoder); err != nil {
+		if t.decoder, err = decode.New(f.decoder); err != nil {
 			return nil, err
 		}
 	}
 	t.added = newAddedVocabulary(f.model)
 	if err := t.added.add(f.added, t.normalizer); err != nil {
-		return nil, failure(ErrInvalid, "tokenizer.json: added_tokens: %v", err)
+		return nil, fault.Errorf(ErrInvalid, "tokenizer.json: added_tokens: %v", err)
 	}
 	if tokenizerConfig != nil {
 		if err := t.configure(tokenizerConfig); err != nil {
@@ -52,19 +60,19 @@ func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
 // tokenizerFile is a parsed tokenizer.json. Null components are nil.
 type tokenizerFile struct {
 	added                          []addedToken
-	normalizer, pre, post, decoder *node
-	model                          model
+	normalizer, pre, post, decoder *jsonfile.Node
+	model                          encode.Model
 }
 
 func readFile(data []byte) (*tokenizerFile, error) {
-	r, err := newJSONReader("tokenizer.json", data)
+	r, err := jsonfile.NewReader("tokenizer.json", data)
 	if err != nil {
 		return nil, err
 	}
 	f := &tokenizerFile{}
-	err = r.object(func(key []byte) error {
+	err = r.Object(func(key []byte) error {
 		name := string(key)
-		return r.within(name, func() error {
+		return r.Within(name, func() error {
 			switch name {
 			case "version":
 				return readVersion(r)
@@ -80,61 +88,61 @@ func readFile(data []byte) (*tokenizerFile, error) {
 				return readComponent(r, &f.decoder)
 			case "model":
 				var err error
-				f.model, err = readModel(r)
+				f.model, err = encode.Read(r)
 				return err
 			}
-			return r.skip()
+			return r.Skip()
 		})
 	})
 	if err == nil {
-		err = r.end()
+		err = r.End()
 	}
 	if err != nil {
 		return nil, err
 	}
 	if f.model == nil {
-		return nil, failure(ErrInvalid, "tokenizer.json: there is no model")
+		return nil, fault.Errorf(ErrInvalid, "tokenizer.json: there is no model")
 	}
 	return f, nil
 }
 
-func readVersion(r *jsonReader) error {
-	at := r.pos
-	v, err := r.str()
+func readVersion(r *jsonfile.Reader) error {
+	at := r.Pos
+	v, err := r.Str()
 	if err == nil && string(v) != "1.0" {
-		return r.failAt(at, "version %q is not 1.0", v)
+		return r.FailAt(at, "version %q is not 1.0", v)
 	}
 	return err
 }
 
-func readComponent(r *jsonReader, to **node) error {
-	r.nodes = 0
-	n, err := r.value()
-	if err == nil && n.kind != nullNode {
+func readComponent(r *jsonfile.Reader, to **jsonfile.Node) error {
+	r.Nodes = 0
+	n, err := r.Value()
+	if err == nil && n.Kind != jsonfile.NullNode {
 		*to = n
 	}
 	return err
 }
 
-func (f *tokenizerFile) readAdded(r *jsonReader) error {
+func (f *tokenizerFile) readAdded(r *jsonfile.Reader) error {
 	f.added = nil
-	return r.array(func(i int) error {
-		return r.within(fmt.Sprintf("[%d]", i), func() error {
-			at := r.pos
-			r.nodes = 0
-			n, err := r.value()
+	return r.Array(func(i int) error {
+		return r.Within(fmt.Sprintf("[%d]", i), func() error {
+			at := r.Pos
+			r.Nodes = 0
+			n, err := r.Value()
 			if err != nil {
 				return err
 			}
-			if n.kind != objectNode {
-				return r.failAt(at, "%v, not an object", n.kind)
+			if n.Kind != jsonfile.ObjectNode {
+				return r.FailAt(at, "%v, not an object", n.Kind)
 			}
-			if _, ok := parseID(n.get("id")); !ok {
-				return r.failAt(at, "the id is missing or out of range: ids are integers from 0 to %d", maxID)
+			if _, ok := jsonfile.ParseID(n.Get("id")); !ok {
+				return r.FailAt(at, "the id is missing or out of range: ids are integers from 0 to %d", jsonfile.MaxID)
 			}
 			t, err := readAddedToken(n, true)
 			if err != nil {
-				return r.failAt(at, "%v", err)
+				return r.FailAt(at, "%v", err)
 			}
 			f.added = append(f.added, t)
 			return nil
@@ -143,25 +151,25 @@ func (f *tokenizerFile) readAdded(r *jsonReader) error {
 }
 
 // readAddedToken parses the properties that both files have. In a tokenizer.json (complete) all of them are required.
-func readAddedToken(n *node, complete bool) (addedToken, error) {
+func readAddedToken(n *jsonfile.Node, complete bool) (addedToken, error) {
 	t := addedToken{normalized: true}
-	content := n.get("content")
-	if content == nil || content.kind != stringNode {
+	content := n.Get("content")
+	if content == nil || content.Kind != jsonfile.StringNode {
 		return t, fmt.Errorf("the token has no content")
 	}
-	t.content = content.text
+	t.content = content.Text
 	for key, to := range map[string]*bool{
 		"single_word": &t.singleWord, "lstrip": &t.lstrip, "rstrip": &t.rstrip, "normalized": &t.normalized,
 		"special": &t.special,
 	} {
-		v := n.get(key)
+		v := n.Get(key)
 		if v == nil && !complete {
 			continue
 		}
-		if v == nil || v.kind != boolNode {
+		if v == nil || v.Kind != jsonfile.BoolNode {
 			return t, fmt.Errorf("token %q: %s is missing or not a boolean", t.content, key)
 		}
-		*to = v.text != ""
+		*to = v.Text != ""
 	}
 	return t, nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
 // file returns a small valid tokenizer.json with some parts replaced.
@@ -151,7 +153,7 @@ func TestLoadErrors(t *testing.T) {
 		{`{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, ErrInvalid, `nested more than 128 levels deep`},
 	} {
 		_, err := Load([]byte(c.file), nil)
-		checkError(t, c.want, err, c.kind)
+		tokenizertest.CheckError(t, c.want, err, c.kind)
 		if err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
@@ -175,7 +177,7 @@ func TestConfigErrors(t *testing.T) {
 			`lstrip is missing or not a boolean`,
 	} {
 		_, err := Load([]byte(file()), []byte(config))
-		checkError(t, config, err, ErrInvalid)
+		tokenizertest.CheckError(t, config, err, ErrInvalid)
 		if err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -246,5 +248,5 @@ func TestMissingUnk(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = tok.Encode("ax", false)
-	checkError(t, "ax", err, ErrToken)
+	tokenizertest.CheckError(t, "ax", err, ErrToken)
 }

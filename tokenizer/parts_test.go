@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/tokenizer/pretokenize"
+	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
 // Each component alone, compared with the reference's results from testdata/gen/tok_parts.py.
@@ -24,7 +27,7 @@ func TestParts(t *testing.T) {
 		Decoders      []golden  `json:"decoders"`
 		Posts         []golden  `json:"posts"`
 	}
-	readJSON(t, familyDir+"/parts.json", &all)
+	tokenizertest.ReadJSON(t, familyDir+"/parts.json", &all)
 	load := func(t *testing.T, model string, part string, value []byte) *Tokenizer {
 		t.Helper()
 		tok, err := Load([]byte(file("model", model, part, string(value))), nil)
@@ -38,7 +41,7 @@ func TestParts(t *testing.T) {
 		t.Run("normalizer"+string(g.Part), func(t *testing.T) {
 			tok := load(t, words, "normalizer", g.Part)
 			for i, text := range all.Texts {
-				got, err := tok.normalizer.normalize(text, new(bool))
+				got, err := tok.normalizer.Normalize(text, new(bool))
 				if err != nil || got != *g.Texts[i] {
 					t.Errorf("%q:\n got %q, %v\nwant %q", text, got, err, *g.Texts[i])
 				}
@@ -95,4 +98,17 @@ func TestParts(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", g.Part, got, err, g.IDs)
 		}
 	}
+}
+
+func pieces(t testing.TB, p pretokenize.PreTokenizer, s string) []string {
+	t.Helper()
+	var out []string
+	err := p.Pieces(s, true, func(piece string, _ bool) error {
+		out = append(out, piece)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

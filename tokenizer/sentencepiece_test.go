@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/tokenizer/sentencepiece"
+	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
 // sentencePieces are the fixtures of testdata/gen/tok_sentencepiece.py.
@@ -39,7 +42,7 @@ func TestSentencePiece(t *testing.T) {
 		Specials []string `json:"specials"`
 		Digests  []string `json:"digests"`
 	}
-	readJSON(t, familyDir+"/sentencepiece.json", &want)
+	tokenizertest.ReadJSON(t, familyDir+"/sentencepiece.json", &want)
 	for _, name := range sentencePieces {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +66,7 @@ func TestSentencePiece(t *testing.T) {
 				batches = batches[:5]
 			}
 			for i, want := range batches {
-				if got := g.digest(t, tok, tok.model.size(), 100); got != want {
+				if got := g.digest(t, tok, tok.model.Size(), 100); got != want {
 					t.Fatalf("batch %d: %s, want %s", i, got, want)
 				}
 			}
@@ -121,7 +124,7 @@ func TestSentencePieceErrors(t *testing.T) {
 		return append(field(1, 2, byte(len(body))), body...)
 	}
 	trainer := func(body ...byte) []byte { return append(field(2, 2, byte(len(body))), body...) }
-	unk := piece("<unk>", spUnknown)
+	unk := piece("<unk>", sentencepiece.Unknown)
 	for _, c := range []struct {
 		data []byte
 		kind error
@@ -133,23 +136,25 @@ func TestSentencePieceErrors(t *testing.T) {
 		{[]byte{0x80}, ErrInvalid, "offset 0: invalid field key"},
 		{field(3, 0, 0xff), ErrInvalid, "offset 1: truncated number"},
 		{slices.Concat(unk, unk), ErrInvalid, `piece 1, "<unk>", is a duplicate`},
-		{slices.Concat(unk, piece("<u>", spUnknown)), ErrInvalid, "pieces 0 and 1 are both of type UNKNOWN"},
-		{slices.Concat(unk, piece("", spNormal)), ErrInvalid, "piece 1 is empty"},
+		{slices.Concat(unk, piece("<u>", sentencepiece.Unknown)), ErrInvalid, "pieces 0 and 1 are both of type UNKNOWN"},
+		{slices.Concat(unk, piece("", sentencepiece.Normal)), ErrInvalid, "piece 1 is empty"},
 		{slices.Concat(unk, piece("a", 9)), ErrInvalid, `piece 1, "a", has the unknown type 9`},
-		{slices.Concat(unk, piece("<0x41>", spByte)), ErrInvalid, `piece 1, "<0x41>", is an unexpected byte piece`},
+		{slices.Concat(unk, piece("<0x41>", sentencepiece.Byte)), ErrInvalid,
+			`piece 1, "<0x41>", is an unexpected byte piece`},
 		{slices.Concat(unk, trainer(0x98, 2, 1)), ErrInvalid, "0 byte pieces, not 256"},
 		{slices.Concat(unk, trainer(0x18, 3)), ErrUnsupported, "model type 3"},
 		{slices.Concat(unk, trainer(0xc0, 1, 1)), ErrUnsupported, "treat_whitespace_as_suffix"},
-		{slices.Concat(unk, piece("a", spUnused), trainer(0x18, 2)), ErrUnsupported, `piece 1, "a", is marked as unused`},
+		{slices.Concat(unk, piece("a", sentencepiece.Unused), trainer(0x18, 2)), ErrUnsupported,
+			`piece 1, "a", is marked as unused`},
 		{slices.Concat(unk, field(5, 2, 3, 0x12, 1, 'x')), ErrUnsupported, "a denormalizer"},
 		{slices.Concat(unk, field(3, 2, 3, 0x12, 1, 'x')), ErrInvalid, "a charsmap of 1 bytes"},
 	} {
 		_, err := LoadSentencePiece(c.data, nil)
-		checkError(t, c.want, err, c.kind)
+		tokenizertest.CheckError(t, c.want, err, c.kind)
 		if err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
 	_, err := LoadSentencePiece(model, []byte(`[]`))
-	checkError(t, "[]", err, ErrInvalid)
+	tokenizertest.CheckError(t, "[]", err, ErrInvalid)
 }

@@ -1,16 +1,18 @@
 package tokenizer
 
+import "github.com/ingotml/ingot/tokenizer/decode"
+
 // Stream decodes ids one at a time. The concatenated results of Next and Flush equal Decode of all ids. It is not safe
 // for concurrent use.
 type Stream struct {
 	t           *Tokenizer
 	skipSpecial bool
-	run         *decodeRun
+	run         *decode.Run
 }
 
 // Stream starts a text. skipSpecial leaves out special tokens.
 func (t *Tokenizer) Stream(skipSpecial bool) *Stream {
-	return &Stream{t: t, skipSpecial: skipSpecial, run: t.decoder.start()}
+	return &Stream{t: t, skipSpecial: skipSpecial, run: t.decoder.Start()}
 }
 
 // Next returns the text that becomes certain with id: whole characters, or "" if none is complete. An id that the
@@ -20,16 +22,16 @@ func (s *Stream) Next(id int32) string {
 	if !ok {
 		return ""
 	}
-	s.run.out = s.run.out[:0]
-	s.run.token(token)
-	return string(s.run.out)
+	s.run.Out = s.run.Out[:0]
+	s.run.Token(token)
+	return string(s.run.Out)
 }
 
 // Flush returns the text held back, with U+FFFD for an incomplete character, and resets the stream.
 func (s *Stream) Flush() string {
-	s.run.out = s.run.out[:0]
-	s.run.end()
-	text := string(s.run.out)
-	s.run = s.t.decoder.start()
+	s.run.Out = s.run.Out[:0]
+	s.run.End()
+	text := string(s.run.Out)
+	s.run = s.t.decoder.Start()
 	return text
 }

@@ -5,12 +5,15 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/tokenizer/chars"
+	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
 // For random ids, Next returns whole characters and never retracts text, and the results concatenate to Decode's.
 func TestStreamEqualsDecode(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	for _, name := range trained {
+	for _, name := range tokenizertest.Trained {
 		tok := loadFixture(t, name)
 		s := map[bool]*Stream{false: tok.Stream(false), true: tok.Stream(true)}
 		for range 2000 {
@@ -54,7 +57,7 @@ func TestStreamIsPrompt(t *testing.T) {
 		want string
 	}{{'a', "a"}, {0xf0, ""}, {0x9f, ""}, {0x98, ""}, {0x80, "😀"}, {0xe2, ""}, {0x82, ""}, {'b', "\ufffdb"},
 		{0xff, "\ufffd"}, {0xc3, ""}} {
-		id, ok := tok.ID(string(byteToRune[step.b]))
+		id, ok := tok.ID(string(chars.ByteToRune[step.b]))
 		if !ok {
 			t.Fatalf("no token for byte %#x", step.b)
 		}

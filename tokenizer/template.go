@@ -1,5 +1,7 @@
 package tokenizer
 
+import "github.com/ingotml/ingot/tokenizer/jsonfile"
+
 // template is the post-processor: the special tokens around the ids of a text. nil adds none.
 type template []templatePiece
 
@@ -9,16 +11,16 @@ type templatePiece struct {
 }
 
 // newTemplate parses a post-processor. ByteLevel only adjusts offsets; the others add ids.
-func newTemplate(n *node) (template, error) {
-	c, err := asComponent(n, "post_processor")
+func newTemplate(n *jsonfile.Node) (template, error) {
+	c, err := jsonfile.AsComponent(n, "post_processor")
 	if err != nil {
 		return nil, err
 	}
 	return buildTemplate(c)
 }
 
-func buildTemplate(c component) (template, error) {
-	switch c.name {
+func buildTemplate(c jsonfile.Component) (template, error) {
+	switch c.Name {
 	case "ByteLevel":
 		return nil, nil
 	case "TemplateProcessing":
@@ -26,7 +28,7 @@ func buildTemplate(c component) (template, error) {
 	case "BertProcessing", "RobertaProcessing":
 		return readPair(c)
 	case "Sequence":
-		parts, err := c.parts("processors")
+		parts, err := c.Parts("processors")
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +39,7 @@ func buildTemplate(c component) (template, error) {
 				return nil, err
 			}
 			if t != nil && next != nil { // the second one would treat the first one's pieces as separate texts
-				return nil, c.unsupported("that adds special tokens twice is not supported")
+				return nil, c.Unsupported("that adds special tokens twice is not supported")
 			}
 			if next != nil {
 				t = next
@@ -45,81 +47,81 @@ func buildTemplate(c component) (template, error) {
 		}
 		return t, nil
 	}
-	return nil, c.unsupported("is not supported")
+	return nil, c.Unsupported("is not supported")
 }
 
 // readPair parses the forms that predate templates: cls, the text, sep.
-func readPair(c component) (template, error) {
+func readPair(c jsonfile.Component) (template, error) {
 	t := template{{}, {}, {}}
 	for at, key := range map[int]string{0: "cls", 2: "sep"} {
-		pair, err := c.field(key, arrayNode)
+		pair, err := c.Field(key, jsonfile.ArrayNode)
 		if err != nil {
 			return nil, err
 		}
-		if len(pair.list) != 2 || pair.list[0].kind != stringNode {
-			return nil, c.invalid("has a %s that is not [token, id]", key)
+		if len(pair.List) != 2 || pair.List[0].Kind != jsonfile.StringNode {
+			return nil, c.Invalid("has a %s that is not [token, id]", key)
 		}
-		id, ok := parseID(pair.list[1])
+		id, ok := jsonfile.ParseID(pair.List[1])
 		if !ok {
-			return nil, c.invalid("has %q as the id of %s", pair.list[1].text, key)
+			return nil, c.Invalid("has %q as the id of %s", pair.List[1].Text, key)
 		}
 		t[at].ids = []int32{id}
 	}
 	return t, nil
 }
 
-func readTemplate(c component) (template, error) {
-	single, err := c.field("single", arrayNode)
+func readTemplate(c jsonfile.Component) (template, error) {
+	single, err := c.Field("single", jsonfile.ArrayNode)
 	if err != nil {
 		return nil, err
 	}
-	special, err := c.field("special_tokens", objectNode)
+	special, err := c.Field("special_tokens", jsonfile.ObjectNode)
 	if err != nil {
 		return nil, err
 	}
 	t := template{}
-	for _, piece := range single.list {
-		if piece.kind != objectNode || len(piece.keys) != 1 || piece.list[0].kind != objectNode {
+	for _, piece := range single.List {
+		if piece.Kind != jsonfile.ObjectNode || len(piece.Keys) != 1 || piece.List[0].Kind != jsonfile.ObjectNode {
 			const message = "has a piece in single that is neither {\"Sequence\": ...} nor {\"SpecialToken\": ...}"
-			return nil, c.invalid(message)
+			return nil, c.Invalid(message)
 		}
-		id := piece.list[0].get("id")
-		if id == nil || id.kind != stringNode {
-			return nil, c.invalid("has a piece without id in single")
+		id := piece.List[0].Get("id")
+		if id == nil || id.Kind != jsonfile.StringNode {
+			return nil, c.Invalid("has a piece without id in single")
 		}
-		switch kind := piece.keys[0]; kind {
+		switch kind := piece.Keys[0]; kind {
 		case "Sequence":
-			if id.text != "A" {
-				return nil, c.invalid("uses sequence %q in single, where there is only A", id.text)
+			if id.Text != "A" {
+				return nil, c.Invalid("uses sequence %q in single, where there is only A", id.Text)
 			}
 			t = append(t, templatePiece{})
 		case "SpecialToken":
-			ids, err := specialIDs(c, special.get(id.text), id.text)
+			ids, err := specialIDs(c, special.Get(id.Text), id.Text)
 			if err != nil {
 				return nil, err
 			}
 			t = append(t, templatePiece{ids})
 		default:
-			return nil, c.unsupported("with a piece of kind %q is not supported", kind)
+			return nil, c.Unsupported("with a piece of kind %q is not supported", kind)
 		}
 	}
 	return t, nil
 }
 
 // specialIDs returns the ids of a special token of the template, never nil.
-func specialIDs(c component, token *node, name string) ([]int32, error) {
-	if token == nil || token.kind != objectNode {
-		return nil, c.invalid("uses the special token %q, which its special_tokens does not have", name)
+func specialIDs(c jsonfile.Component, token *jsonfile.Node, name string) ([]int32, error) {
+	if token == nil || token.Kind != jsonfile.ObjectNode {
+		return nil, c.Invalid("uses the special token %q, which its special_tokens does not have", name)
 	}
-	list := token.get("ids")
-	if list == nil || list.kind != arrayNode {
-		return nil, c.invalid("has no ids for the special token %q", name)
+	list := token.Get("ids")
+	if list == nil || list.Kind != jsonfile.ArrayNode {
+		return nil, c.Invalid("has no ids for the special token %q", name)
 	}
 	ids := []int32{}
-	for _, n := range list.list {
-		id, ok := parseID(n)
+	for _, n := range list.List {
+		id, ok := jsonfile.ParseID(n)
 		if !ok {
-			return nil, c.invalid("has %q as an id of the special token %q", n.text, name)
+			return nil, c.Invalid("has %q as an id of the special token %q", n.Text, name)
 		}
 		ids = append(ids, id)
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
 var longTexts = flag.Int("long", 16, "log2 of the size of TestLongTexts's texts")
@@ -37,7 +39,7 @@ type generator struct {
 func newGenerator(t testing.TB, specials []string) *generator {
 	t.Helper()
 	g := &generator{state: 2026, specials: specials}
-	readJSON(t, familyDir+"/pieces.json", &g.lists)
+	tokenizertest.ReadJSON(t, familyDir+"/pieces.json", &g.lists)
 	return g
 }
 
@@ -134,9 +136,9 @@ func specialsOf(tok *Tokenizer) []string {
 // The ids and decoded texts of ten thousand generated texts per fixture have the same digests as the reference's.
 func TestGeneratedTexts(t *testing.T) {
 	var want map[string][]string
-	readJSON(t, familyDir+"/digests.json", &want)
-	if len(want) != len(trained)+len(families) {
-		t.Fatalf("digests of %d fixtures, want %d", len(want), len(trained)+len(families))
+	tokenizertest.ReadJSON(t, familyDir+"/digests.json", &want)
+	if len(want) != len(tokenizertest.Trained)+len(families) {
+		t.Fatalf("digests of %d fixtures, want %d", len(want), len(tokenizertest.Trained)+len(families))
 	}
 	for name, batches := range want {
 		t.Run(name, func(t *testing.T) {
@@ -169,9 +171,9 @@ func TestGeneratedTexts(t *testing.T) {
 
 // countTokens returns the number of tokens, without unused ids. The reference calls it the vocabulary's size.
 func countTokens(tok *Tokenizer) int {
-	n := tok.model.size()
+	n := tok.model.Size()
 	for token := range tok.added.ids {
-		if _, ok := tok.model.id(token); !ok {
+		if _, ok := tok.model.ID(token); !ok {
 			n++
 		}
 	}

@@ -1,13 +1,22 @@
 package tokenizer
 
+import (
+	"github.com/ingotml/ingot/tokenizer/chars"
+	"github.com/ingotml/ingot/tokenizer/decode"
+	"github.com/ingotml/ingot/tokenizer/encode"
+	"github.com/ingotml/ingot/tokenizer/fault"
+	"github.com/ingotml/ingot/tokenizer/normalize"
+	"github.com/ingotml/ingot/tokenizer/pretokenize"
+)
+
 // Tokenizer is a loaded tokenizer.json or tokenizer.model. It is immutable and safe for concurrent use.
 type Tokenizer struct {
-	model      model
+	model      encode.Model
 	added      *addedVocabulary
-	normalizer normalizer   // nil: none
-	pre        preTokenizer // nil: none
-	template   template     // nil: none
-	decoder    decoder
+	normalizer normalize.Normalizer     // nil: none
+	pre        pretokenize.PreTokenizer // nil: none
+	template   template                 // nil: none
+	decoder    decode.Decoder
 	bos, eos   int32 // -1: none
 }
 
@@ -15,27 +24,27 @@ type Tokenizer struct {
 // the text are recognized either way. The empty text has no ids of its own. It returns ErrTimeout, or ErrToken if the
 // unk_token is not in the vocabulary.
 func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
-	text = validText(text)
-	e := t.model.encoder()
-	defer e.release()
+	text = chars.ValidText(text)
+	e := t.model.Encoder()
+	defer e.Release()
 	ids := make([]int32, 0, len(text)/4+4)
 	token := func(id int32) error {
 		ids = append(ids, id)
 		return nil
 	}
 	piece := func(s string, _ bool) (err error) {
-		ids, err = e.append(ids, s)
+		ids, err = e.Append(ids, s)
 		return err
 	}
-	words := emitPiece(piece)
+	words := pretokenize.Emit(piece)
 	if t.pre != nil {
-		words = func(s string, first bool) error { return t.pre.pieces(s, first, piece) }
+		words = func(s string, first bool) error { return t.pre.Pieces(s, first, piece) }
 	}
 	normalized := func(s string, first bool) error { return t.added.split(&t.added.normalized, s, first, words, token) }
 	plain := normalized
 	if t.normalizer != nil {
 		plain = func(s string, first bool) error {
-			s, err := t.normalizer.normalize(s, &first)
+			s, err := t.normalizer.Normalize(s, &first)
 			if err != nil || s == "" {
 				return err
 			}
@@ -51,17 +60,17 @@ func (t *Tokenizer) Encode(text string, special bool) ([]int32, error) {
 // Decode returns the text of ids. skipSpecial leaves out special tokens. Ids that the vocabulary does not have add
 // nothing, as in the reference, because models have more embedding rows than tokens. A negative id returns ErrToken.
 func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) (string, error) {
-	d := t.decoder.start()
+	d := t.decoder.Start()
 	for i, id := range ids {
 		if id < 0 {
-			return "", failure(ErrToken, "decode: id %d at position %d is negative", id, i)
+			return "", fault.Errorf(ErrToken, "decode: id %d at position %d is negative", id, i)
 		}
 		if token, ok := t.decodable(id, skipSpecial); ok {
-			d.token(token)
+			d.Token(token)
 		}
 	}
-	d.end()
-	return string(d.out), nil
+	d.End()
+	return string(d.Out), nil
 }
 
 // decodable returns the token of an id, or false if decoding leaves it out.
@@ -75,7 +84,7 @@ func (t *Tokenizer) decodable(id int32, skipSpecial bool) (string, bool) {
 
 // Size returns one more than the highest id: the number of embedding rows that a model needs. If ids are missing, it
 // exceeds the number of tokens.
-func (t *Tokenizer) Size() int { return int(max(t.model.limit(), t.added.top)) }
+func (t *Tokenizer) Size() int { return int(max(t.model.Limit(), t.added.top)) }
 
 // Token returns the token of an id as spelled in the vocabulary (byte-level tokens in their alphabet), or false if
 // there is none.
@@ -89,12 +98,3 @@ func (t *Tokenizer) BOS() (int32, bool) { return t.bos, t.bos >= 0 }
 
 // EOS returns the id of the eos_token of tokenizer_config.json, or false if there is none.
 func (t *Tokenizer) EOS() (int32, bool) { return t.eos, t.eos >= 0 }
-
-// isBPE reports whether the model is a BPE.
-func (t *Tokenizer) isBPE() bool {
-	switch t.model.(type) {
-	case *bpe, *sentenceBPE:
-		return true
-	}
-	return false
-}

@@ -1,4 +1,4 @@
-"""Writes tokenizer/scripts.bin: which characters the reference's UnicodeScripts takes for one script, asked of the library
+"""Writes tokenizer/chars/scripts.bin: which characters the reference's UnicodeScripts takes for one script, asked of the library
 itself, since its tables are of Unicode 9 with exceptions of its own.
 
 The file holds runs of characters: the length less one, as a varint, and the number of the script, 0 for what goes with any.
@@ -55,7 +55,7 @@ def main():
             n >>= 7
         out += bytes([n, value(start)])
         start = c
-    path = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "scripts.bin"
+    path = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "chars" / "scripts.bin"
     path.write_bytes(out)
     print(len(known), "scripts,", len(anything), "characters of any;", len(out), "bytes")
 

@@ -1,4 +1,4 @@
-"""Writes tokenizer/unicode_more.bin and tokenizer/lowercase.bin: what the reference's normalizers and pre-tokenizers know
+"""Writes unicode_more.bin and lowercase.bin in tokenizer/chars: what the reference's normalizers and pre-tokenizers know
 of each character, asked of the library itself, since its parts follow Unicode 8, 9 and 16 side by side.
 
 Usage: tok_unicode.py. Needs tokenizers 0.23.3.
@@ -12,11 +12,11 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 import tok_charsmap
 
-PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "tokenizer"
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "tokenizer" / "chars"
 CHARS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 TEXT = "".join(map(chr, CHARS))
 
-# The order is that of the constants in tokenizer/unicode_more.go.
+# The order is that of the constants in tokenizer/chars/properties.go.
 OTHER, BERT_MARK, PUNCTUATION, MARK, WORD = 1, 2, 4, 8, 16
 PLAIN, JOINS, JOINS_CONJUNCT, LINKER, PREPEND, CONTROL, PICTOGRAPH, CONSONANT = (x << 5 for x in range(8))
 

@@ -6,7 +6,7 @@ Usage: tokenizer_fixtures.py fixtures | config | unicode | sample NAME COUNT SEE
             tokenizer_config.json,golden.json}, and small.json, patterns.json, normalize.json: what the reference makes
             of small hand-written tokenizers, of split patterns and of the normalization forms
   config    writes tokenizer/testdata/config.json: what transformers makes of tokenizer_config.json
-  unicode   writes tokenizer/unicode.bin: what the reference's regular expressions and normalizers know of each character
+  unicode   writes tokenizer/chars/unicode.bin: what the reference's regular expressions and normalizers know of each character
   sample    prints COUNT made-up texts for fixture NAME with the reference's ids, one JSON object a line, for
             go test ./tokenizer -run TestSamples -samples FILE
 
@@ -36,7 +36,7 @@ def write(path, value):
 # ---------------------------------------------------------------------------------------------------------------------
 # Unicode
 
-# The order is that of the constants in tokenizer/unicode.go.
+# The order is that of the constants in tokenizer/chars/classes.go.
 CATEGORIES = (
     "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn".split()
 )
@@ -88,7 +88,7 @@ def unicode_table():
             n >>= 7
         out.append(n)
         start = c
-    (PACKAGE / "unicode.bin").write_bytes(out)
+    (PACKAGE / "chars" / "unicode.bin").write_bytes(out)
     print("unicode.bin", len(out), "bytes")
 
 

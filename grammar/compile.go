@@ -1,0 +1,73 @@
+package grammar
+
+import (
+	"context"
+
+	"github.com/ingotml/ingot/grammar/ebnf"
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/jsontext"
+	"github.com/ingotml/ingot/grammar/regex"
+	"github.com/ingotml/ingot/grammar/schema"
+)
+
+// CompileSchema compiles a JSON schema (draft 2020-12, and the equivalents of OpenAPI and older drafts).
+// docs/structured-output.md lists the keywords. A keyword that a grammar cannot express is ErrUnsupported, with its
+// name and location as a JSON pointer. Titles, descriptions and other annotations have no effect.
+//
+// The grammar may allow less than the schema, never more: properties come in schema order, and an object that lists
+// properties has no others unless additionalProperties allows them. If ctx is canceled, CompileSchema returns its
+// error.
+func CompileSchema(ctx context.Context, source []byte) (*Grammar, error) {
+	e, err := schema.Compile(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	return newGrammar(ctx, e)
+}
+
+// CompileEBNF compiles an EBNF grammar. The start rule is the one named root, otherwise the first. Rules have the form
+//
+//	name ::= "literal" 'literal' [a-z] [^"] . name (group) a | b  x? x* x+ x{2} x{2,} x{2,5}
+//
+// and end where the next rule's name begins; # begins a comment. %json followed by a JSON schema matches the values
+// that the schema allows, as in CompileSchema; references resolve within that schema. "=" may replace "::=", and ";"
+// may end a rule. Literals and classes have the escapes \n \r \t \\ \" \' \] \[ \- \^ \xHH \uHHHH and \UHHHHHHHH.
+// Characters are Unicode code points; a dot matches all but a newline. Rules may be recursive. Left recursion is
+// ErrUnsupported unless a rule directly begins with itself: that is rewritten as a repetition. If ctx is canceled,
+// CompileEBNF returns its error.
+func CompileEBNF(ctx context.Context, source string) (*Grammar, error) {
+	e, err := ebnf.Compile(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	return newGrammar(ctx, e)
+}
+
+// CompileRegex compiles a regular expression that must match the whole text. The syntax is RE2's, as in package regexp,
+// over UTF-8. Anchors are allowed at the ends only. Word boundaries and everything that RE2 leaves out are
+// ErrUnsupported. Greediness of a repetition makes no difference. If ctx is canceled, CompileRegex returns its error.
+func CompileRegex(ctx context.Context, pattern string) (*Grammar, error) {
+	e, err := regex.Compile(pattern, expr.UTF8, false)
+	if err != nil {
+		return nil, err
+	}
+	return newGrammar(ctx, e)
+}
+
+// JSON returns the grammar of all JSON values.
+func JSON() *Grammar {
+	return must(newGrammar(context.Background(), jsontext.NewRules().Value()))
+}
+
+// JSONObject returns the grammar of all JSON objects. It implements the APIs' JSON mode.
+func JSONObject() *Grammar {
+	return must(newGrammar(context.Background(), jsontext.NewRules().Object()))
+}
+
+// must unwraps grammars that are constants of this package.
+func must(g *Grammar, err error) *Grammar {
+	if err != nil {
+		panic(err)
+	}
+	return g
+}

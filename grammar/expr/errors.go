@@ -1,0 +1,28 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The kinds of errors in a source.
+var (
+	ErrInvalid     = errors.New("invalid grammar")
+	ErrUnsupported = errors.New("not supported in a grammar")
+	ErrLimit       = errors.New("grammar too large")
+)
+
+// Errorf returns an error that wraps kind, whose text begins the error's.
+func Errorf(kind error, format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{kind}, args...)...)
+}
+
+// Clip shortens a quotation from a source for an error message.
+func Clip(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return s
+}

@@ -1,0 +1,202 @@
+// Package expr has the expressions that sources of grammars compile to: sets of byte strings.
+//
+// Contract: expressions are immutable and may be shared; only a Rule's body is set after it has been called, so that a
+// rule can refer to itself. The constructors simplify: what cannot match is None, what matches only the empty string is
+// Empty. All errors of a source wrap ErrInvalid, ErrUnsupported or ErrLimit.
+package expr
+
+import "bytes"
+
+// ByteSet is a set of bytes.
+type ByteSet [4]uint64
+
+func (s *ByteSet) Add(b byte)     { s[b>>6] |= 1 << (b & 63) }
+func (s ByteSet) Has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
+
+func (s *ByteSet) addRange(lo, hi byte) {
+	for b := int(lo); b <= int(hi); b++ {
+		s.Add(byte(b))
+	}
+}
+
+func (s ByteSet) And(o ByteSet) ByteSet {
+	return ByteSet{s[0] & o[0], s[1] & o[1], s[2] & o[2], s[3] & o[3]}
+}
+
+func (s ByteSet) Or(o ByteSet) ByteSet {
+	return ByteSet{s[0] | o[0], s[1] | o[1], s[2] | o[2], s[3] | o[3]}
+}
+
+func (s ByteSet) empty() bool { return s == ByteSet{} }
+
+func ByteRange(lo, hi byte) (s ByteSet) {
+	s.addRange(lo, hi)
+	return s
+}
+
+// Expr is a set of byte strings. Exprs are immutable and may be shared: the compiler emits one node for an expr that
+// occurs twice before the same continuation.
+type Expr struct {
+	Op       Op
+	Set      ByteSet // OpSet: one byte of this set
+	Text     string  // OpText
+	Subs     []*Expr // OpSeq, OpAlt; OpRepeat has one
+	Min, Max int     // OpRepeat; max < 0: unbounded
+	Rule     *Rule   // OpCall
+}
+
+type Op uint8
+
+const (
+	OpSeq Op = iota // without subs: the empty string
+	OpAlt           // without subs: the empty set
+	OpSet
+	OpText
+	OpRepeat
+	OpCall
+)
+
+// Rule is a named expr. It may refer to itself.
+type Rule struct {
+	Name string
+	Body *Expr
+}
+
+var (
+	Empty = &Expr{Op: OpSeq}
+	None  = &Expr{Op: OpAlt}
+)
+
+func (e *Expr) None() bool { return e.Op == OpAlt && len(e.Subs) == 0 }
+
+func Set(s ByteSet) *Expr {
+	if s.empty() {
+		return None
+	}
+	return &Expr{Op: OpSet, Set: s}
+}
+
+func Text(s string) *Expr {
+	if s == "" {
+		return Empty
+	}
+	return &Expr{Op: OpText, Text: s}
+}
+
+func Call(r *Rule) *Expr { return &Expr{Op: OpCall, Rule: r} }
+
+func Seq(parts ...*Expr) *Expr {
+	kept := make([]*Expr, 0, len(parts))
+	for _, p := range parts {
+		if p.None() {
+			return None
+		}
+		if p != Empty {
+			kept = append(kept, p)
+		}
+	}
+	switch len(kept) {
+	case 0:
+		return Empty
+	case 1:
+		return kept[0]
+	}
+	return &Expr{Op: OpSeq, Subs: kept}
+}
+
+func Alt(parts ...*Expr) *Expr {
+	kept := make([]*Expr, 0, len(parts))
+	for _, p := range parts {
+		if !p.None() {
+			kept = append(kept, p)
+		}
+	}
+	switch len(kept) {
+	case 0:
+		return None
+	case 1:
+		return kept[0]
+	}
+	return &Expr{Op: OpAlt, Subs: kept}
+}
+
+func Opt(e *Expr) *Expr { return Alt(e, Empty) }
+
+// Repeat repeats e from least to most times; most < 0: unbounded.
+func Repeat(e *Expr, least, most int) *Expr {
+	switch {
+	case most == 0, e.None() && least == 0:
+		return Empty
+	case e.None():
+		return None
+	case least == 1 && most == 1:
+		return e
+	case least == 0 && most == 1:
+		return Opt(e)
+	}
+	return &Expr{Op: OpRepeat, Subs: []*Expr{e}, Min: least, Max: most}
+}
+
+// branch is a node of the trie of Words.
+type branch struct {
+	end  bool
+	keys []byte // in order of appearance
+	kids []int32
+}
+
+func (b *branch) kid(key byte) (int32, bool) {
+	if i := bytes.IndexByte(b.keys, key); i >= 0 {
+		return b.kids[i], true
+	}
+	return 0, false
+}
+
+// Words matches one of words. It builds a trie, so that a state has few places even with many words.
+func Words(words []string) *Expr {
+	if len(words) == 0 {
+		return None
+	}
+	trie := []branch{{}}
+	for _, w := range words {
+		at := int32(0)
+		for i := range len(w) {
+			next, ok := trie[at].kid(w[i])
+			if !ok {
+				next = int32(len(trie))
+				b := &trie[at]
+				b.keys, b.kids = append(b.keys, w[i]), append(b.kids, next)
+				trie = append(trie, branch{})
+			}
+			at = next
+		}
+		trie[at].end = true
+	}
+	// Nodes where words branch or end become exprs; a chain between them becomes one text. Children come after their
+	// parents.
+	isBranch := func(i int32) bool { return i == 0 || trie[i].end || len(trie[i].kids) != 1 }
+	made := map[int32]*Expr{}
+	for i := int32(len(trie) - 1); i >= 0; i-- {
+		if !isBranch(i) {
+			continue
+		}
+		b := trie[i]
+		var alts []*Expr
+		for k, kid := range b.kids {
+			text := []byte{b.keys[k]}
+			for !isBranch(kid) {
+				text = append(text, trie[kid].keys[0])
+				kid = trie[kid].kids[0]
+			}
+			if rest := made[kid]; rest.Op == OpText {
+				alts = append(alts, Text(string(text)+rest.Text))
+			} else {
+				alts = append(alts, Seq(Text(string(text)), rest))
+			}
+		}
+		if b.end {
+			alts = append(alts, Empty)
+		}
+		made[i] = Alt(alts...)
+	}
+	return made[0]
+}

@@ -1,0 +1,15 @@
+package chars
+
+import (
+	_ "embed"
+	"sync"
+)
+
+// Scripts are the reference's (Unicode 9, with Kana as Han), with the numbers of testdata/gen/tok_scripts.py. Script 0
+// joins any other.
+//
+//go:embed scripts.bin
+var scriptRuns []byte
+
+// Scripts is the table of scripts.
+var Scripts = sync.OnceValue(func() *propertyTable { return newPropertyTable(scriptRuns) })

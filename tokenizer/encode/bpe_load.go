@@ -1,0 +1,246 @@
+package encode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/ingotml/ingot/tokenizer/jsonfile"
+)
+
+// Read parses the value of "model".
+func Read(r *jsonfile.Reader) (Model, error) {
+	switch kind := modelType(r); kind {
+	case "Unigram":
+		return readUnigram(r)
+	case "WordPiece", "WordLevel":
+		return readWords(r, kind)
+	}
+	return readBPE(r)
+}
+
+// modelType looks ahead for the model's type, usually the first key; "" if there is none. It ignores errors, because
+// the model's reader finds them again.
+func modelType(r *jsonfile.Reader) (kind string) {
+	ahead := *r
+	found := errors.New("found")
+	_ = ahead.Object(func(key []byte) error {
+		if string(key) != "type" || ahead.Peek() != '"' {
+			return ahead.Skip()
+		}
+		s, err := ahead.Str()
+		if err == nil {
+			kind, err = string(s), found
+		}
+		return err
+	})
+	return kind
+}
+
+func readBPE(r *jsonfile.Reader) (*bpe, error) {
+	m := &bpe{}
+	c := jsonfile.Component{Node: &jsonfile.Node{Kind: jsonfile.ObjectNode}, Part: "model"}
+	hasMerges, prefixSeen := false, false
+	later := -1 // offset of merges that must be read after the keys that follow them
+	err := r.Object(func(key []byte) error {
+		switch name := string(key); name {
+		case "vocab":
+			return r.Within(name, func() (err error) {
+				m.vocabulary, err = readVocab(r)
+				return err
+			})
+		case "merges":
+			if r.Peek() == 'n' {
+				return r.Literal("null")
+			}
+			hasMerges = true
+			return r.Within(name, func() error {
+				if m.vocabulary == nil || !prefixSeen {
+					later = r.Pos
+					return r.Skip()
+				}
+				return m.readMerges(r)
+			})
+		case "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+			"fuse_unk", "byte_fallback", "ignore_merges":
+			return r.Within(name, func() error {
+				v, err := r.Value()
+				if err != nil {
+					return err
+				}
+				prefixSeen = prefixSeen || name == "continuing_subword_prefix"
+				return m.setOption(&c, name, v)
+			})
+		default:
+			return r.Skip()
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	// As in the reference, merges identify files that are older than the type key.
+	case c.Name == "" && !hasMerges:
+		return nil, c.Invalid("has no type")
+	case m.vocabulary == nil:
+		return nil, c.Invalid("has no vocab")
+	case !hasMerges:
+		return nil, c.Invalid("has no merges")
+	case later >= 0:
+		end := r.Pos
+		r.Pos = later
+		if err := r.Within("merges", func() error { return m.readMerges(r) }); err != nil {
+			return nil, err
+		}
+		r.Pos = end
+	}
+	return m, nil
+}
+
+// setOption stores a scalar option of the model.
+func (m *bpe) setOption(c *jsonfile.Component, name string, v *jsonfile.Node) error {
+	if v.Kind == jsonfile.NullNode {
+		return nil
+	}
+	want := jsonfile.StringNode
+	switch name {
+	case "dropout":
+		want = jsonfile.NumberNode
+	case "fuse_unk", "byte_fallback", "ignore_merges":
+		want = jsonfile.BoolNode
+	}
+	if v.Kind != want {
+		return c.Invalid("has %v as %s, not %v", v.Kind, name, want)
+	}
+	switch name {
+	case "type":
+		if c.Name = v.Text; c.Name != "BPE" {
+			return c.Unsupported("is not supported")
+		}
+	case "dropout":
+		if !zeroNumber(v.Text) {
+			return c.Unsupported("with dropout is not supported: its tokens would be random")
+		}
+	case "unk_token":
+		m.unk, m.hasUnk = v.Text, true
+	case "continuing_subword_prefix":
+		m.prefix = v.Text
+	case "end_of_word_suffix":
+		m.suffix = v.Text
+	case "fuse_unk":
+		m.fuseUnk = v.Text != ""
+	case "byte_fallback":
+		m.byteFallback = v.Text != ""
+	case "ignore_merges":
+		m.ignoreMerges = v.Text != ""
+	}
+	return nil
+}
+
+func zeroNumber(text string) bool {
+	for _, c := range text {
+		if c >= '1' && c <= '9' {
+			return false
+		}
+		if c == 'e' || c == 'E' {
+			break
+		}
+	}
+	return true
+}
+
+// readVocab parses an object from tokens to ids.
+func readVocab(r *jsonfile.Reader) (*vocabulary, error) {
+	ids := map[string]int32{}
+	at := r.Pos
+	err := r.Object(func(key []byte) error {
+		token := string(key)
+		id, err := r.ID()
+		ids[token] = id
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, a, b, id := newVocabulary(ids)
+	if v == nil {
+		return nil, r.FailAt(at, "tokens %q and %q have the same id %d", a, b, id)
+	}
+	return v, nil
+}
+
+// readMerges parses both forms: "a b" (older) and ["a", "b"]. A file uses only one of them.
+func (m *bpe) readMerges(r *jsonfile.Reader) error {
+	m.merges = newMergeTable()
+	var form byte
+	var left []byte
+	var rank uint32
+	return r.Array(func(i int) error {
+		at := r.Pos
+		kind := r.Peek()
+		if i == 0 {
+			form = kind
+		}
+		if kind != form || kind != '"' && kind != '[' {
+			const format = "merge %d differs in form from the first: merges are all \"a b\" or all [\"a\", \"b\"]"
+			return r.Fail(format, i)
+		}
+		var right []byte
+		if kind == '"' {
+			s, err := r.Str()
+			if err != nil {
+				return err
+			}
+			if bytes.HasPrefix(s, []byte("#version")) {
+				return nil
+			}
+			a, b, ok := bytes.Cut(s, []byte(" "))
+			if !ok || bytes.IndexByte(b, ' ') >= 0 {
+				return r.FailAt(at, "merge %d, %q, is not two tokens with one space between", i, s)
+			}
+			left, right = append(left[:0], a...), b
+		} else {
+			n := 0
+			err := r.Array(func(j int) error {
+				s, err := r.Str()
+				if n++; j == 0 {
+					left = append(left[:0], s...)
+				}
+				right = s
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if n != 2 {
+				return r.FailAt(at, "merge %d has %d tokens, not 2", i, n)
+			}
+		}
+		if err := m.addMerge(left, right, rank); err != nil {
+			return r.FailAt(at, "merge %d: %v", i, err)
+		}
+		rank++
+		return nil
+	})
+}
+
+func (m *bpe) addMerge(left, right []byte, rank uint32) error {
+	l, ok := m.ids[string(left)]
+	if !ok {
+		return fmt.Errorf("token %q is not in the vocabulary", left)
+	}
+	r, ok := m.ids[string(right)]
+	if !ok {
+		return fmt.Errorf("token %q is not in the vocabulary", right)
+	}
+	if len(right) < len(m.prefix) {
+		return fmt.Errorf("token %q is shorter than continuing_subword_prefix %q", right, m.prefix)
+	}
+	union := string(left) + string(right[len(m.prefix):])
+	id, ok := m.ids[union]
+	if !ok {
+		return fmt.Errorf("the merged token %q is not in the vocabulary", union)
+	}
+	m.merges.set(l, r, id, rank)
+	return nil
+}
