@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -19,7 +20,7 @@ import (
 // compileFlags apply to every translation unit. The wheel was built with NDEBUG, and we share its headers.
 var compileFlags = []string{"-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-pthread"}
 
-// unitFlags apply to units whose file name ends in _SUFFIX.cc. They use instructions that not every processor of the
+// unitFlags apply to units with these names, in any folder. They use instructions that not every processor of the
 // architecture has, so the bridge selects them at run time; other architectures skip them. They contain the
 // micro-kernels: GCC unrolls loops over arrays of vectors only from -O3 on.
 var unitFlags = map[string]struct {
@@ -30,7 +31,6 @@ var unitFlags = map[string]struct {
 	"avx512":     {"amd64", append([]string{"-O3"}, avx512...)},
 	"avx512bf16": {"amd64", append(append([]string{"-O3"}, avx512...), "-mavx512bf16")},
 	"neon":       {"arm64", []string{"-O3"}},
-	"dotprod":    {"arm64", []string{"-O3", "-march=armv8.2-a+dotprod+fp16"}},
 }
 
 var avx512 = []string{
@@ -52,41 +52,43 @@ func linkFlags(goos string) []string {
 
 // source is one file of the bridge.
 type source struct {
-	name  string
-	unit  bool // a translation unit, not a header
+	name  string // path from the root, with slashes
+	unit  bool   // a translation unit, not a header
 	flags []string
 	size  int64
 }
 
-// listSources returns the files that an architecture needs, sorted by name.
+// listSources returns the files that an architecture needs, sorted by path.
 func listSources(sources fs.FS, arch string) ([]source, error) {
-	entries, err := fs.ReadDir(sources, ".")
-	if err != nil {
-		return nil, fmt.Errorf("bridge sources: %w", err)
-	}
 	var list []source
 	units := 0
-	for _, entry := range entries {
-		name := entry.Name()
-		base, unit := strings.CutSuffix(name, ".cc")
-		if !unit && !strings.HasSuffix(name, ".h") {
-			continue
+	err := fs.WalkDir(sources, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base, unit := strings.CutSuffix(path.Base(name), ".cc")
+		if entry.IsDir() || !unit && !strings.HasSuffix(name, ".h") {
+			return nil
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return nil, fmt.Errorf("bridge sources: %w", err)
+			return err
 		}
 		src := source{name: name, unit: unit, size: info.Size()}
 		if unit {
-			if special, ok := unitFlags[base[strings.LastIndexByte(base, '_')+1:]]; ok && strings.Contains(base, "_") {
+			if special, ok := unitFlags[base]; ok {
 				if special.arch != arch {
-					continue
+					return nil
 				}
 				src.flags = special.flags
 			}
 			units++
 		}
 		list = append(list, src)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bridge sources: %w", err)
 	}
 	if units == 0 {
 		return nil, errors.New("bridge sources: no translation unit")
@@ -105,15 +107,16 @@ func (s *setup) buildBridge(ctx context.Context, compilers []compiler, wheel, tm
 	if err != nil {
 		return compiler{}, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return compiler{}, err
-	}
 	for _, src := range list {
 		data, err := fs.ReadFile(s.sources, src.name)
 		if err != nil {
 			return compiler{}, fmt.Errorf("bridge sources: %w", err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, src.name), data, 0o644); err != nil {
+		file := filepath.Join(dir, filepath.FromSlash(src.name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return compiler{}, err
+		}
+		if err := os.WriteFile(file, data, 0o644); err != nil {
 			return compiler{}, err
 		}
 	}
@@ -136,7 +139,7 @@ func (s *setup) buildBridge(ctx context.Context, compilers []compiler, wheel, tm
 
 func (s *setup) compile(ctx context.Context, c compiler, units []source, wheel, dir, out string) error {
 	include := filepath.Join(wheel, "mlx", "include")
-	includes := []string{"-I" + include}
+	includes := []string{"-I.", "-I" + include}
 	if s.flavour == Metal {
 		includes = append(includes, "-I"+filepath.Join(include, "metal_cpp"))
 	}
