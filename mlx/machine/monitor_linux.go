@@ -1,4 +1,4 @@
-package mlx
+package machine
 
 import (
 	"os"
@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deprioritizeMonitor stops the Go runtime's monitor thread from preempting kernel threads when it wakes.
+// DeprioritizeMonitor stops the Go runtime's monitor thread from preempting kernel threads when it wakes.
 //
 // Every cgo call longer than 10 ms, such as a decode step, makes the monitor poll the Ps every 20 microseconds for a
 // while (sysmon in runtime/proc.go, go 1.26). That is about sixty wakeups a token, and each preempts a kernel's thread
 // while the others wait for it. It cost 7% of a token's time on two cores. Under SCHED_BATCH a waking thread preempts
 // no other (sched(7)). If the monitor cannot be identified, nothing changes.
-func deprioritizeMonitor() {
+func DeprioritizeMonitor() {
 	tid := findMonitor()
 	if tid == 0 {
 		return

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package mlx
+package machine
 
 import "runtime"
 

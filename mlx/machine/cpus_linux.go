@@ -1,4 +1,4 @@
-package mlx
+package machine
 
 import (
 	"runtime"

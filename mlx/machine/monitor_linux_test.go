@@ -1,4 +1,4 @@
-package mlx
+package machine
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// findMonitor always finds the same thread, and that thread still works after deprioritizeMonitor.
+// findMonitor always finds the same thread, and that thread still works after DeprioritizeMonitor.
 func TestMonitor(t *testing.T) {
 	if _, err := os.ReadFile("/proc/thread-self/syscall"); err != nil {
 		t.Skip("this system does not show what threads wait for:", err)
@@ -39,7 +39,7 @@ func TestMonitor(t *testing.T) {
 		return attr.Policy
 	}
 	for end := time.Now().Add(time.Minute); policy() != unix.SCHED_BATCH; {
-		if deprioritizeMonitor(); time.Now().After(end) {
+		if DeprioritizeMonitor(); time.Now().After(end) {
 			t.Fatalf("its policy is %d", policy())
 		}
 	}
