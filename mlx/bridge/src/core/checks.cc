@@ -6,6 +6,8 @@
 
 namespace ingot {
 
+void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
 int positive(int v, const char* what) {
   if (v < 1) {
     throw std::invalid_argument(std::string(what) + " is " + std::to_string(v) + ", not positive");

@@ -12,6 +12,9 @@ namespace ingot {
 
 namespace mx = mlx::core;
 
+// Throws std::invalid_argument.
+[[noreturn]] void refuse(const std::string& why);
+
 // A convolution divides by its groups and offsets pointers by its padding.
 int positive(int v, const char* what);
 int not_negative(int v);

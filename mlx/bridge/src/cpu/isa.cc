@@ -4,12 +4,24 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace ingot::cpu {
 
 namespace {
 
 constexpr const char* kNames[] = {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon"};
 constexpr int kCount = sizeof(kNames) / sizeof(kNames[0]);
+
+#if defined(__x86_64__)
+// __builtin_cpu_supports of Clang 14 does not know f16c.
+bool has_f16c() {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
 
 bool has(Isa isa) {
   switch (isa) {
@@ -18,7 +30,7 @@ bool has(Isa isa) {
 #if defined(__x86_64__)
     case Isa::avx2:
       __builtin_cpu_init();
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     case Isa::avx512:
       return has(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&

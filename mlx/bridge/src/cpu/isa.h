@@ -30,9 +30,9 @@ struct Choice {
   const Table* portable;
   const Table* avx2 = nullptr;
   const Table* avx512 = nullptr;
-  const Table* neon = nullptr;
-  const Table* avx512bf16 = nullptr;  // after the others, because tables are initialized by position
+  const Table* avx512bf16 = nullptr;
   const Table* zen4 = nullptr;
+  const Table* neon = nullptr;
 
   const Table& get() const {
     switch (isa()) {  // a set without a table falls through to the next lower one

@@ -76,7 +76,7 @@ mx::array ungrouped(const mx::array& x, int dim, mx::StreamOrDevice s) {
   return part(mx::reshape(x, with_last(shape, {shape.back() * kGroup}), s), 0, dim, s);
 }
 
-[[noreturn]] void refuse(const mx::array& x, int bits, const char* what) {
+[[noreturn]] void refuse_rows(const mx::array& x, int bits, const char* what) {
   throw std::invalid_argument("rows " + to_string(x) + " " + what + " " + std::to_string(bits) + " bits");
 }
 
@@ -85,7 +85,7 @@ mx::array ungrouped(const mx::array& x, int dim, mx::StreamOrDevice s) {
 mx::array pack_rows(const mx::array& x, int bits, mx::StreamOrDevice s) {
   if ((bits != 8 && bits != 4) || x.ndim() == 0 || x.size() == 0 || x.shape(-1) % 4 != 0 ||
       !mx::issubdtype(x.dtype(), mx::floating)) {
-    refuse(x, bits, "cannot be packed to");
+    refuse_rows(x, bits, "cannot be packed to");
   }
   const int dim = x.shape(-1);
   auto v = grouped(mx::astype(x, mx::float32, s), s);
@@ -125,7 +125,7 @@ mx::array unpack_rows(const mx::array& x, int bits, mx::Dtype as, mx::StreamOrDe
                       ? cpu::packed_dim(x.shape(-1), bits)
                       : 0;
   if (dim == 0 || !mx::issubdtype(as, mx::floating)) {
-    refuse(x, bits, "are not packed rows of");
+    refuse_rows(x, bits, "are not packed rows of");
   }
   const int bytes = cpu::packed_codes(dim, bits), groups = cpu::packed_groups(dim);
   auto scale = from_bytes(part(x, bytes, bytes + 2 * groups, s), s);

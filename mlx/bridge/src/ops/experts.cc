@@ -21,8 +21,6 @@ using Where = mx::StreamOrDevice;
 
 bool floating(const mx::array& x) { return mx::issubdtype(x.dtype(), mx::floating); }
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
-
 void check(const mx::array& scores, const Optional& correction, const Choosing& c) {
   if (scores.ndim() != 2 || scores.size() == 0 || !floating(scores)) {
     refuse("choose experts: scores are " + to_string(scores) + ", want [rows, experts]");

@@ -30,13 +30,16 @@ std::vector<mx::array> choose_experts(const mx::array& scores, const std::option
 mx::array combine_rows(const mx::array& x, const mx::array& weights, const std::optional<mx::array>& added,
                        const std::optional<mx::array>& gate, mx::StreamOrDevice s);
 
-// Returns the combined outputs of the chosen experts [T, k] for rows x [T, in]. parts, formats, groups and bits
-// describe two matrices per expert, as in Layers: gate and up [experts, 2n, in], and down [experts, out, n]. The
-// activation is SiLU, or GELU with tanh.
-mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::array& chosen,
-                        const std::vector<mx::array>& parts, const std::vector<int>& formats,
-                        const std::vector<int>& groups, const std::vector<int>& bits, bool gelu,
-                        const std::optional<mx::array>& added, const std::optional<mx::array>& gate,
-                        mx::StreamOrDevice s);
+struct GatedExperts {
+  const mx::array &x, &weights, &chosen;
+  // Two matrices per expert, as in Layers: gate and up [experts, 2n, in], and down [experts, out, n].
+  const std::vector<mx::array>& parts;
+  const std::vector<int>&formats, &groups, &bits;
+  bool gelu;  // the activation is GELU with tanh instead of SiLU
+  const std::optional<mx::array>&added, &gate;  // as in combine_rows
+};
+
+// Returns the combined outputs of the chosen experts [T, k] for rows x [T, in].
+mx::array gated_experts(const GatedExperts& e, mx::StreamOrDevice s);
 
 }  // namespace ingot

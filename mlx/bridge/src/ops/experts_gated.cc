@@ -44,7 +44,9 @@ struct Bank {
   // Multiplies rows of x [..., 1, in] by the matrices of experts, both chosen by index.
   mx::array apply(const mx::array& x, const mx::array& rows, const mx::array& experts, Where s) const {
     if (scales) {
-      return gathered_quantized(x, w, *scales, biases, rows, experts, true, group, bits, mode, false, s);
+      return gathered_quantized({.x = x, .w = w, .scales = *scales, .biases = biases, .lhs = rows, .rhs = experts,
+                                 .transpose = true, .group = group, .bits = bits, .mode = mode, .sorted = false},
+                                s);
     }
     return gathered_product(x, mx::swapaxes(w, -1, -2, s), rows, experts, false, s);
   }
@@ -92,11 +94,11 @@ constexpr int kHidden = 10, kActivated = 11, kExpertOutputs = 12;  // scratch sl
 
 }  // namespace
 
-mx::array gated_experts(const mx::array& x, const mx::array& weights, const mx::array& chosen,
-                        const std::vector<mx::array>& parts, const std::vector<int>& formats,
-                        const std::vector<int>& groups, const std::vector<int>& bits, bool gelu, const Optional& added,
-                        const Optional& gate, Where s) {
-  auto both = banks(parts, formats, groups, bits);
+mx::array gated_experts(const GatedExperts& e, Where s) {
+  const mx::array &x = e.x, &weights = e.weights, &chosen = e.chosen;
+  const Optional &added = e.added, &gate = e.gate;
+  const bool gelu = e.gelu;
+  auto both = banks(e.parts, e.formats, e.groups, e.bits);
   if (x.ndim() != 2 || chosen.ndim() != 2 || chosen.shape(0) != x.shape(0) ||
       !mx::issubdtype(chosen.dtype(), mx::integer) ||
       weights.shape() != chosen.shape()) {

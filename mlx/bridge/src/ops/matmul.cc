@@ -132,21 +132,19 @@ bool integral(const Optional& a) { return !a || mx::issubdtype(a->dtype(), mx::i
 
 }  // namespace
 
-mx::array gathered_quantized(const mx::array& x, const mx::array& w, const mx::array& scales, const Optional& biases,
-                             const Optional& lhs, const Optional& rhs, bool transpose, std::optional<int> group,
-                             std::optional<int> bits, const std::string& mode, bool sorted, mx::StreamOrDevice s) {
-  if (cpu::on_cpu(s) && transpose && takes(x) && x.ndim() >= 2 && w.ndim() >= 3 && w.size() > 0 && (lhs || rhs) &&
-      integral(lhs) && integral(rhs)) {
-    if (auto m = quantized_matrix(x.shape(-1), w, scales, biases, group, bits, mode)) {
-      std::vector<mx::array> arrays = {w, scales};
-      if (biases) {
-        arrays.push_back(*biases);
+mx::array gathered_quantized(const GatheredQuantized& g, mx::StreamOrDevice s) {
+  if (cpu::on_cpu(s) && g.transpose && takes(g.x) && g.x.ndim() >= 2 && g.w.ndim() >= 3 && g.w.size() > 0 &&
+      (g.lhs || g.rhs) && integral(g.lhs) && integral(g.rhs)) {
+    if (auto m = quantized_matrix(g.x.shape(-1), g.w, g.scales, g.biases, g.group, g.bits, g.mode)) {
+      std::vector<mx::array> arrays = {g.w, g.scales};
+      if (g.biases) {
+        arrays.push_back(*g.biases);
       }
-      return gather(x, *m, std::move(arrays), lhs, rhs, product_type(x, *m), s);
+      return gather(g.x, *m, std::move(arrays), g.lhs, g.rhs, product_type(g.x, *m), s);
     }
   }
-  return mx::gather_qmm(not_empty(x), packed(w, scales, group, bits, mode), scales, biases, lhs, rhs, transpose, group,
-                        bits, mode, std::nullopt, sorted, s);
+  return mx::gather_qmm(not_empty(g.x), packed(g.w, g.scales, g.group, g.bits, g.mode), g.scales, g.biases, g.lhs,
+                        g.rhs, g.transpose, g.group, g.bits, g.mode, std::nullopt, g.sorted, s);
 }
 
 mx::array gathered_product(const mx::array& a, const mx::array& b, const Optional& lhs, const Optional& rhs,

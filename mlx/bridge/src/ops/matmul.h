@@ -27,9 +27,14 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
 // Products with matrices that are chosen by index, on both sides.
 mx::array gathered_product(const mx::array& a, const mx::array& b, const std::optional<mx::array>& lhs,
                            const std::optional<mx::array>& rhs, bool sorted, mx::StreamOrDevice s);
-mx::array gathered_quantized(const mx::array& x, const mx::array& w, const mx::array& scales,
-                             const std::optional<mx::array>& biases, const std::optional<mx::array>& lhs,
-                             const std::optional<mx::array>& rhs, bool transpose, std::optional<int> group,
-                             std::optional<int> bits, const std::string& mode, bool sorted, mx::StreamOrDevice s);
+struct GatheredQuantized {
+  const mx::array &x, &w, &scales;
+  const std::optional<mx::array>&biases, &lhs, &rhs;
+  bool transpose;
+  std::optional<int> group, bits;
+  const std::string& mode;
+  bool sorted;
+};
+mx::array gathered_quantized(const GatheredQuantized& g, mx::StreamOrDevice s);
 
 }  // namespace ingot

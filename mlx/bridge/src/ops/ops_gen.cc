@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x4cc0ee3b;
+const uint32_t abi = 0x93c79bba;
 
 const Operation operations[] = {
     {"Abs",
@@ -964,7 +964,7 @@ const Operation operations[] = {
        auto format = call.mode();
        auto sorted = call.flag();
        auto s = call.s;
-       call.result(gathered_quantized(x, w, scales, biases, lhs, rhs, transpose, group, bits, format, sorted, s));
+       call.result(gathered_quantized({.x = x, .w = w, .scales = scales, .biases = biases, .lhs = lhs, .rhs = rhs, .transpose = transpose, .group = group, .bits = bits, .mode = format, .sorted = sorted}, s));
      }},
     {"LinearLayers",
      [](Call& call) {
@@ -1265,7 +1265,7 @@ const Operation operations[] = {
        auto added = call.optional();
        auto gate = call.optional();
        auto s = call.s;
-       call.result(gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, added, gate, s));
+       call.result(gated_experts({.x = x, .weights = weights, .chosen = chosen, .parts = parts, .formats = formats, .groups = groups, .bits = bits, .gelu = gelu, .added = added, .gate = gate}, s));
      }},
     {"RandomKey",
      [](Call& call) {

@@ -13,13 +13,24 @@ namespace ingot::cpu {
 
 namespace {
 
-const AttentionKernels& kernels() {
-  static const Choice<AttentionKernels> choice{
-      &attention_portable,
 #if defined(__x86_64__)
-      &attention_avx2, &attention_avx512, nullptr, nullptr, &attention_avx512bf16,
+// Made here, in a unit that any processor can run.
+const AttentionKernels attention_avx512bf16 = [] {
+  AttentionKernels k = attention_avx512;
+  k.tile = attention_tile_avx512bf16;
+  return k;
+}();
+#endif
+
+const AttentionKernels& kernels() {
+  static const Choice<AttentionKernels> choice = {
+      .portable = &attention_portable,
+#if defined(__x86_64__)
+      .avx2 = &attention_avx2,
+      .avx512 = &attention_avx512,
+      .avx512bf16 = &attention_avx512bf16,
 #elif defined(__aarch64__)
-      nullptr, nullptr, &attention_neon, nullptr,
+      .neon = &attention_neon,
 #endif
   };
   return choice.get();

@@ -125,7 +125,7 @@ struct AttentionKernels {
   void (*pack)(Type type, const void* from, int64_t rows, int dim, int bits, uint8_t* to);
 };
 
-extern const AttentionKernels attention_portable, attention_avx2, attention_avx512, attention_avx512bf16,
-    attention_neon;
+extern const AttentionKernels attention_portable, attention_avx2, attention_avx512, attention_neon;
+void attention_tile_avx512bf16(const AttentionTask& t);  // AttentionKernels::tile
 
 }  // namespace ingot::cpu

@@ -4,7 +4,13 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_avx2 = {avx2::kPanel, avx2::kChunk, avx2::tile, avx2::small_batch, avx2::join,
-                                         avx2::pack};
+const AttentionKernels attention_avx2 = {
+    .panel = avx2::kPanel,
+    .chunk = avx2::kChunk,
+    .tile = avx2::tile,
+    .small_batch = avx2::small_batch,
+    .join = avx2::join,
+    .pack = avx2::pack,
+};
 
 }  // namespace ingot::cpu

@@ -4,7 +4,13 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_avx512 = {avx512::kPanel, avx512::kChunk, avx512::tile, avx512::small_batch,
-                                           avx512::join, avx512::pack};
+const AttentionKernels attention_avx512 = {
+    .panel = avx512::kPanel,
+    .chunk = avx512::kChunk,
+    .tile = avx512::tile,
+    .small_batch = avx512::small_batch,
+    .join = avx512::join,
+    .pack = avx512::pack,
+};
 
 }  // namespace ingot::cpu

@@ -1,10 +1,9 @@
+// Tiles of bfloat16 queries and keys; all other attention is that of avx512.
 #define INGOT_ISA avx512bf16
-#include "cpu/attention/small_batch.h"
 #include "cpu/attention/bf16.h"
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_avx512bf16 = {avx512bf16::kPanel, avx512bf16::kChunk, avx512bf16::tile_or_bf16,
-                                               avx512bf16::small_batch, avx512bf16::join, avx512bf16::pack};
+void attention_tile_avx512bf16(const AttentionTask& t) { avx512bf16::tile_bf16(t); }
 
 }  // namespace ingot::cpu

@@ -64,7 +64,8 @@ static __attribute__((noinline)) void bf16_sums(const int32_t* v, int64_t stride
 }
 
 // Scores are products of bfloat16 pairs. Values are widened to float32.
-struct BF16Policy : F32Policy<bf16> {
+struct BF16Policy : F32Products {
+  using Products = BF16Policy;
   struct Keys {
     const bf16* at;
     int64_t stride;
@@ -97,6 +98,7 @@ struct BF16Policy : F32Policy<bf16> {
 
 // BF16Policy with softmax weights rounded to bfloat16.
 struct FastBF16Policy : BF16Policy {
+  using Products = FastBF16Policy;
   struct Values {
     const int32_t* at;  // [pair of keys][channel]
     int64_t stride;
@@ -141,14 +143,14 @@ struct FastBF16Policy : BF16Policy {
   }
 };
 
-static void tile_or_bf16(const AttentionTask& t) {
+static void tile_bf16(const AttentionTask& t) {
   const auto& s = *t.shape;
   bool even = s.dim % 2 == 0;
   for (int i = 0; i < t.run_count; i++) {
     even = even && t.runs[i].k_row % 2 == 0;
   }
   if (s.bits > 0 || s.q_type != Type::bf16 || s.kv_type != Type::bf16 || !even) {
-    return tile(t);
+    return attention_avx512.tile(t);
   }
   return s.fast ? tile_of<FastBF16Policy>(t) : tile_of<BF16Policy>(t);
 }

@@ -4,7 +4,13 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_neon = {neon::kPanel, neon::kChunk, neon::tile, neon::small_batch, neon::join,
-                                         neon::pack};
+const AttentionKernels attention_neon = {
+    .panel = neon::kPanel,
+    .chunk = neon::kChunk,
+    .tile = neon::tile,
+    .small_batch = neon::small_batch,
+    .join = neon::join,
+    .pack = neon::pack,
+};
 
 }  // namespace ingot::cpu

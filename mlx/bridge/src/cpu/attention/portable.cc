@@ -5,7 +5,13 @@
 
 namespace ingot::cpu {
 
-const AttentionKernels attention_portable = {portable::kPanel, portable::kChunk, portable::tile, portable::small_batch,
-                                             portable::join, portable::pack};
+const AttentionKernels attention_portable = {
+    .panel = portable::kPanel,
+    .chunk = portable::kChunk,
+    .tile = portable::tile,
+    .small_batch = portable::small_batch,
+    .join = portable::join,
+    .pack = portable::pack,
+};
 
 }  // namespace ingot::cpu

@@ -42,11 +42,19 @@ inline __attribute__((always_inline)) void restore<bf16>(const float* from, floa
   }
 }
 
-// Computes score[j*Q+i] = k[j] . q[i] for n keys and Q query vectors. It also writes up to kSums-1 scores after the
+// Rows of dim channels.
+template <class T>
+struct Rows {
+  const T* at;
+  int64_t stride;
+  int dim;
+};
+
+// Computes score[j*Q+i] = keys[j] . q[i] for n keys and Q query vectors. It also writes up to kSums-1 scores after the
 // last. Prefetches the rows of next (the values), which are read afterwards.
 template <class T, int Q>
-static void small_batch_scores(const T* k, int64_t stride, int n, const float* q, int dim, float* score, const T* next,
-                       int64_t next_stride, int next_dim) {
+static void small_batch_scores(Rows<T> keys, Rows<T> next, int n, const float* q, float* score) {
+  const int dim = keys.dim;
   constexpr int kKeys = kSums / Q;
   for (int j = 0; j < n; j += kKeys) {
     const T* rows[kKeys];
@@ -54,9 +62,9 @@ static void small_batch_scores(const T* k, int64_t stride, int n, const float* q
 #pragma GCC unroll 16
     for (int i = 0; i < kKeys; i++) {
       int row = j + i < n ? j + i : n - 1;
-      rows[i] = k + row * stride;
-      for (int d = 0; d < next_dim; d += int(64 / sizeof(T))) {
-        prefetch(next + row * next_stride + d);
+      rows[i] = keys.at + row * keys.stride;
+      for (int d = 0; d < next.dim; d += int(64 / sizeof(T))) {
+        prefetch(next.at + row * next.stride + d);
       }
     }
 #pragma GCC unroll 16
@@ -165,7 +173,8 @@ static void small_batch_sums(const T* v, int64_t stride, int n, const float* wei
 // Applies the soft cap and the mask to the scores of n keys from position p on, and sets scores that vectors first to
 // first+Q-1 do not see to -inf.
 template <int Q>
-IG_INLINE void small_batch_masks(const AttentionTask& t, int first, int vectors, int64_t p, int n, float* score) {
+static __attribute__((noinline)) void small_batch_masks(const AttentionTask& t, int first, int vectors, int64_t p,
+                                                        int n, float* score) {
   const auto& s = *t.shape;
   if (s.softcap > 0) {
     for (int i = 0; i < n * Q; i += kLanes) {
@@ -195,25 +204,11 @@ IG_INLINE void small_batch_masks(const AttentionTask& t, int first, int vectors,
   }
 }
 
-// Processes one block of keys for Q query vectors from first on. q, out, weights and highest are those of the first.
-template <class T, int Q>
-static void small_batch_block(const AttentionTask& t, int first, int vectors, int64_t p, int n, const KeyRun& run,
-                              const float* q, float* out, float* weights, float* highest) {
-  const auto& s = *t.shape;
-  int last = first + Q < vectors ? first + Q - 1 : vectors - 1;
-  int begin = int(first_visible(t, first / t.heads, p, n)), end = int(end_visible(t, last / t.heads, p, n));
-  if (begin >= end) {
-    return;
-  }
-  p += begin;
-  n = end - begin;
-  const T* k = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
-  const T* v = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
-  float score[kSmallBatchKeys * Q + kSums];
-  // Unpacked values are in the cache already.
-  small_batch_scores<T, Q>(k, run.k_row, n, q, s.dim, score, v, run.v_row, s.bits > 0 ? 0 : s.value_dim);
-  small_batch_masks<Q>(t, first, vectors, p, n, score);
-
+// Replaces the scores of n keys by their softmax weights relative to the new maximum, and rescales earlier sums to it.
+// It is not inlined, so that there is one copy for all types.
+template <int Q>
+static __attribute__((noinline)) void small_batch_softmax(int n, int value_dim, float* score, float* out,
+                                                          float* weights, float* highest) {
   int scores = (n * Q + kSums - 1) / kSums * kSums;
   F most = set(kNone);
   for (int i = 0; i < scores; i += kLanes) {
@@ -247,12 +242,41 @@ static void small_batch_block(const AttentionTask& t, int first, int vectors, in
       weights[i] += lanes[l];
     }
     if (factors[i] != 1) {
-      for (int d = 0; d < s.value_dim; d += kLanes) {
-        store(out + i * s.value_dim + d, load(out + i * s.value_dim + d) * set(factors[i]));
+      for (int d = 0; d < value_dim; d += kLanes) {
+        store(out + i * value_dim + d, load(out + i * value_dim + d) * set(factors[i]));
       }
     }
   }
-  small_batch_sums<T, Q>(v, run.v_row, n, score, s.value_dim, out);
+}
+
+// Query vectors of a task that are processed together, and their results so far. Pointers are those of the first.
+struct QueryGroup {
+  int first, vectors;  // index of the first, and the number of vectors of the task
+  const float* q;
+  float *out, *weights, *highest;
+};
+
+// Processes one block of n keys from position p on for a group of Q query vectors.
+template <class T, int Q>
+static void small_batch_block(const AttentionTask& t, QueryGroup g, int64_t p, int n, const KeyRun& run) {
+  const auto& s = *t.shape;
+  int last = g.first + Q < g.vectors ? g.first + Q - 1 : g.vectors - 1;
+  int begin = int(first_visible(t, g.first / t.heads, p, n)), end = int(end_visible(t, last / t.heads, p, n));
+  if (begin >= end) {
+    return;
+  }
+  p += begin;
+  n = end - begin;
+  const T* k = static_cast<const T*>(run.k) + (p - run.position) * run.k_row;
+  const T* v = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
+  float score[kSmallBatchKeys * Q + kSums];
+  // Unpacked values are in the cache already.
+  const Rows<T> keys = {.at = k, .stride = run.k_row, .dim = s.dim};
+  const Rows<T> values = {.at = v, .stride = run.v_row, .dim = s.bits > 0 ? 0 : s.value_dim};
+  small_batch_scores<T, Q>(keys, values, n, g.q, score);
+  small_batch_masks<Q>(t, g.first, g.vectors, p, n, score);
+  small_batch_softmax<Q>(n, s.value_dim, score, g.out, g.weights, g.highest);
+  small_batch_sums<T, Q>(v, run.v_row, n, score, s.value_dim, g.out);
 }
 
 // Returns how many of the remaining vectors are processed together: 4, 2 or 1. Three are padded to four.
@@ -291,18 +315,23 @@ static void small_batch_of(const AttentionTask& t) {
       const int n = int(smaller(block, c.end - p));
       const KeyRun here = s.bits > 0 ? unpack_run(t, run, p, n, keys, values) : run;
       for (int m = 0; m < vectors;) {
-        float *mq = q + int64_t(m) * s.dim, *mout = out + int64_t(m) * s.value_dim;
+        const QueryGroup g = {.first = m,
+                              .vectors = vectors,
+                              .q = q + int64_t(m) * s.dim,
+                              .out = out + int64_t(m) * s.value_dim,
+                              .weights = weights + m,
+                              .highest = highest + m};
         switch (group_size(vectors - m)) {
           case 4:
-            small_batch_block<T, 4>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
+            small_batch_block<T, 4>(t, g, p, n, here);
             m += 4;
             break;
           case 2:
-            small_batch_block<T, 2>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
+            small_batch_block<T, 2>(t, g, p, n, here);
             m += 2;
             break;
           default:
-            small_batch_block<T, 1>(t, m, vectors, p, n, here, mq, mout, weights + m, highest + m);
+            small_batch_block<T, 1>(t, g, p, n, here);
             m += 1;
         }
       }

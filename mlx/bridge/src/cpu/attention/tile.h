@@ -130,13 +130,13 @@ static Tile make_tile(const AttentionTask& t) {
   return w;
 }
 
-template <class Policy>
+template <class Products>
 static void load_queries(const AttentionTask& t, const Tile& w) {
   const int dim = t.shape->dim;
   for (int m = 0; m < w.panels * kPanel; m++) {
     float* to = w.q + int64_t(m / kPanel) * dim * kPanel + m % kPanel;
     const int vector = m < w.vectors ? m : w.vectors - 1;  // unused lanes repeat the last vector
-    Policy::put_query(t, vector / t.heads, vector % t.heads, w.row, to);
+    Products::put_query(t, vector / t.heads, vector % t.heads, w.row, to);
     w.weights[m] = 0;
     w.highest[m] = kNone;
   }
@@ -160,9 +160,8 @@ IG_INLINE Block widen_block(const T* from, int64_t stride, int n, int dim, float
 }
 IG_INLINE Block widen_block(const float* from, int64_t stride, int, int, float*) { return {from, stride}; }
 
-// A policy determines the types of a tile's products. F32Policy converts queries, keys and values of type T to float32.
-template <class T>
-struct F32Policy {
+// A tile's products determine the types of its operands. F32Products are of float32.
+struct F32Products {
   using Keys = Block;
   using Values = Block;
   static constexpr int kGrain = 1;  // the first key of a panel's range is a multiple of it
@@ -173,6 +172,24 @@ struct F32Policy {
       to[d * kPanel] = copy[d];
     }
   }
+
+  // Computes the scores of keys [begin, end) of a block for a panel of queries.
+  static void scores(const AttentionTask& t, Keys k, int begin, int end, const float* q, float* score) {
+    all_scores(k.at + begin * k.stride, k.stride, q, t.shape->dim, end - begin, score);
+  }
+
+  // Computes sum = sum * factor + weights * values of keys [begin, end). The unnamed argument is scratch memory for a
+  // copy of the weights.
+  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float*, F factor0,
+                   F factor1, float* sum) {
+    all_sums(v.at + begin * v.stride, v.stride, weights, end - begin, t.shape->value_dim, factor0, factor1, sum);
+  }
+};
+
+// A policy loads keys and values for its products. F32Policy converts those of type T to float32.
+template <class T>
+struct F32Policy : F32Products {
+  using Products = F32Products;
 
   // Loads n positions of a run from position p on.
   static void load(const AttentionTask& t, const Tile& w, const KeyRun& run, int64_t p, int n, Keys& k, Values& v) {
@@ -187,18 +204,6 @@ struct F32Policy {
     const T* values = static_cast<const T*>(run.v) + (p - run.position) * run.v_row;
     k = widen_block(keys, run.k_row, n, s.dim, w.k);
     v = run.v == run.k && run.v_row == run.k_row ? k : widen_block(values, run.v_row, n, s.value_dim, w.v);
-  }
-
-  // Computes the scores of keys [begin, end) of a block for a panel of queries.
-  static void scores(const AttentionTask& t, Keys k, int begin, int end, const float* q, float* score) {
-    all_scores(k.at + begin * k.stride, k.stride, q, t.shape->dim, end - begin, score);
-  }
-
-  // Computes sum = sum * factor + weights * values of keys [begin, end). The unnamed argument is scratch memory for a
-  // copy of the weights.
-  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float*, F factor0,
-                   F factor1, float* sum) {
-    all_sums(v.at + begin * v.stride, v.stride, weights, end - begin, t.shape->value_dim, factor0, factor1, sum);
   }
 };
 
@@ -247,18 +252,18 @@ IG_INLINE void panel_visibility(const AttentionTask& t, const Tile& w, int first
 }
 
 // Processes one block of keys for one panel of query vectors.
-template <class Policy>
-static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_t p, int n, typename Policy::Keys k,
-                        typename Policy::Values v) {
+template <class Products>
+static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_t p, int n, typename Products::Keys k,
+                        typename Products::Values v) {
   const auto& s = *t.shape;
   int first = panel * kPanel, last = first + kPanel < w.vectors ? first + kPanel - 1 : w.vectors - 1;
   int begin = int(first_visible(t, first / t.heads, p, n)), end = int(end_visible(t, last / t.heads, p, n));
   if (begin >= end) {
     return;
   }
-  begin -= begin % Policy::kGrain;
+  begin -= begin % Products::kGrain;
   float* scores = w.scores + begin * kPanel;
-  Policy::scores(t, k, begin, end, w.q + int64_t(panel) * s.dim * kPanel, scores);
+  Products::scores(t, k, begin, end, w.q + int64_t(panel) * s.dim * kPanel, scores);
   panel_masks(t, w, first, p, begin, end);
   panel_visibility(t, w, first, p, n, begin, end);
 
@@ -280,24 +285,26 @@ static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_
     store(w.weights + first + half * kLanes, fma(load(w.weights + first + half * kLanes), factor[half], total));
     store(w.highest + first + half * kLanes, top);
   }
-  Policy::sums(t, v, begin, end, scores, w.mask, factor[0], factor[1], w.sums + int64_t(panel) * s.value_dim * kPanel);
+  float* sums = w.sums + int64_t(panel) * s.value_dim * kPanel;
+  Products::sums(t, v, begin, end, scores, w.mask, factor[0], factor[1], sums);
 }
 
 template <class Policy>
 static void tile_of(const AttentionTask& t) {
   const auto& s = *t.shape;
   Tile w = make_tile(t);
-  load_queries<Policy>(t, w);
+  using Products = typename Policy::Products;
+  load_queries<Products>(t, w);
   for (int r = 0; r < t.run_count; r++) {
     const KeyRun& run = t.runs[r];
     PositionRange c = covered_range(t, run);
     for (int64_t p = c.begin; p < c.end; p += t.block) {
       int n = int(smaller(t.block, c.end - p));
-      typename Policy::Keys k;
-      typename Policy::Values v;
+      typename Products::Keys k;
+      typename Products::Values v;
       Policy::load(t, w, run, p, n, k, v);
       for (int panel = 0; panel < w.panels; panel++) {
-        panel_block<Policy>(t, w, panel, p, n, k, v);
+        panel_block<Products>(t, w, panel, p, n, k, v);
       }
     }
   }

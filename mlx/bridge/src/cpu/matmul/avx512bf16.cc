@@ -1,22 +1,12 @@
-// Matrix product kernels for AVX-512 with VNNI and BF16, and those of zen4. zen4 differs only in its fastest paths, so
-// it needs no unit of its own.
+// Tile products of bfloat16 with AVX512_BF16; all other products are those of avx512.
 #define INGOT_ISA avx512bf16
-#include "cpu/simd/simd.h"
-
-#include "cpu/matmul/small_batch_avx512.h"
-#include "cpu/matmul/vector_avx512.h"
-#include "cpu/matmul/x86.h"
+#include "cpu/matmul/bf16_x86.h"
 
 namespace ingot::cpu {
 
-extern const MatmulKernels matmul_avx512bf16;
-const MatmulKernels matmul_avx512bf16 = avx512bf16::kMatmul;
-
-extern const MatmulKernels matmul_zen4;
-const MatmulKernels matmul_zen4 = [] {
-  MatmulKernels k = avx512bf16::kMatmul;
-  k.winograd = true;
-  return k;
-}();
+void bf16_tile_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                              const RowsCallback& done) {
+  avx512bf16::bf16_tile_product(w, x, n0, m0, m1, y, done);
+}
 
 }  // namespace ingot::cpu

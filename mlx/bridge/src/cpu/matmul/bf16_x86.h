@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cpu/matmul/sums_x86.h"
+#include "cpu/matmul/unpack_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -80,6 +81,28 @@ static __attribute__((noinline)) void bf16_block(const Tile& t, const int32_t* x
 template <bool Scaled>
 static void bf16_panel(const Tile& t, const int32_t* x, int columns, int block, int rows, float* c) {
   with_rows(rows, [&]<int R>() { bf16_block<R, Scaled>(t, x, columns, block, c); });
+}
+
+// See MatmulKernels::tile_product.
+static void bf16_tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                              const RowsCallback& done) {
+  Tile t;
+  const int block = x.layout.block;
+  __builtin_memset(y, 0, size_t(m1 - m0) * kTile * sizeof(float));
+  for (int64_t k0 = 0; k0 < x.columns; k0 += kDepth) {
+    const int columns = int(x.columns - k0 < kDepth ? x.columns - k0 : kDepth);
+    unpack_bf16(w, n0, k0, columns, block, t);
+    for (int64_t m = m0; m < m1; m += kIntegerRows) {
+      const int rows = int(x.rows - m < kIntegerRows ? x.rows - m : kIntegerRows);  // of the panel as it was packed
+      auto data = static_cast<const int32_t*>(x.data) + packed_offset(x, m, k0, rows) / 2;
+      float* c = y + (m - m0) * kTile;
+      w.format == Format::plain ? bf16_panel<false>(t, data, columns, columns, rows, c)
+                                : bf16_panel<true>(t, data, columns, block, rows, c);
+      if (k0 + kDepth >= x.columns) {
+        done(m, m + rows);
+      }
+    }
+  }
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

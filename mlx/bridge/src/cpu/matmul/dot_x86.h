@@ -47,10 +47,4 @@ constexpr bool kSaturates = true;
 constexpr bool kSplitBytes = false, kInterleaveSteps = false;
 #endif
 
-#if defined(__AVX512BF16__)
-constexpr bool kHasBF16 = true;
-#else
-constexpr bool kHasBF16 = false;
-#endif
-
 }  // namespace ingot::cpu::INGOT_ISA

@@ -7,9 +7,6 @@
 #include "cpu/matmul/small_batch_x86.h"
 #include "cpu/matmul/sums_x86.h"
 #include "cpu/matmul/winograd_x86.h"
-#if defined(__AVX512BF16__)
-#include "cpu/matmul/bf16_x86.h"
-#endif
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -85,11 +82,6 @@ static __attribute__((noinline)) void integer_block(TileOperands m) {
 }
 
 static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, const Layout& l, Tile& t) {
-#if defined(__AVX512BF16__)
-  if (l.mode == Mode::bf16) {
-    return unpack_bf16(w, n0, k0, columns, l.block, t);
-  }
-#endif
   unpack(w, n0, k0, columns, l.block, l.mode, t);
   if (l.winograd) {
     tile_corrections(columns, l.block, t);
@@ -108,12 +100,6 @@ static void block_product(const Weights& w, const Activations& x, Tile& t, int64
   const int per = l.mode == Mode::i8 ? 4 : 2;
   const int64_t stride = x.columns / l.block;
   auto data = static_cast<const int32_t*>(x.data) + packed_offset(x, m, k0, rows) / per;
-#if defined(__AVX512BF16__)
-  if (l.mode == Mode::bf16) {
-    return w.format == Format::plain ? bf16_panel<false>(t, data, columns, columns, rows, c)
-                                     : bf16_panel<true>(t, data, columns, l.block, rows, c);
-  }
-#endif
   const int64_t at = m * stride + k0 / l.block;
   const TileOperands operands = {t, data, columns, x.scales + at, x.sums + at, x.corrections + at, stride, c};
   auto integers = [&]<int Fit>() {

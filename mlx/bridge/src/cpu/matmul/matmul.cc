@@ -12,10 +12,28 @@ extern const MatmulKernels matmul_portable;
 #if defined(__x86_64__)
 extern const MatmulKernels matmul_avx2;
 extern const MatmulKernels matmul_avx512;
-extern const MatmulKernels matmul_avx512bf16;
-extern const MatmulKernels matmul_zen4;
+void bf16_tile_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                              const RowsCallback& done);
 #elif defined(__aarch64__)
 extern const MatmulKernels matmul_neon;
+#endif
+
+#if defined(__x86_64__)
+namespace {
+
+// These are made here, in a unit that any processor can run.
+const MatmulKernels products_avx512bf16 = [] {
+  MatmulKernels k = matmul_avx512;
+  k.bf16_tile_product = bf16_tile_product_avx512;
+  return k;
+}();
+const MatmulKernels products_zen4 = [] {
+  MatmulKernels k = products_avx512bf16;
+  k.winograd = true;
+  return k;
+}();
+
+}  // namespace
 #endif
 
 const MatmulKernels& matmul_kernels() {
@@ -24,8 +42,8 @@ const MatmulKernels& matmul_kernels() {
 #if defined(__x86_64__)
       .avx2 = &matmul_avx2,
       .avx512 = &matmul_avx512,
-      .avx512bf16 = &matmul_avx512bf16,
-      .zen4 = &matmul_zen4,
+      .avx512bf16 = &products_avx512bf16,
+      .zen4 = &products_zen4,
 #elif defined(__aarch64__)
       .neon = &matmul_neon,
 #endif
@@ -48,7 +66,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.nibbles = w.bits == 4;
   }
   const bool bf16_weights = w.format == Format::fp8 || (w.format == Format::plain && w.type == Type::bf16);
-  if (k.bf16_products && bf16_weights && type == Type::bf16 && rows > 1) {
+  if (k.bf16_tile_product && bf16_weights && type == Type::bf16 && rows > 1) {
     l.mode = Mode::bf16;
   }
   bool one = w.format == Format::plain || l.mode != Mode::f32 || (k.integers && w.format == Format::fp8);

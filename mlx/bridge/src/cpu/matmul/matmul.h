@@ -115,7 +115,6 @@ struct MatmulKernels {
   int small_batch_tile;  // weight rows of a small-batch tile; 0 if there is no small_batch_product
   bool saturates;        // int8 products accumulate in int16, which codes of more than 6 bits overflow
   bool integers;         // supports modes i16 and i8
-  bool bf16_products;    // supports mode bf16: as exact as f32 for bfloat16 or e4m3 weights and bfloat16 activations
   bool winograd;         // tile_product is faster with Layout::winograd
 
   // Packs the panel of n rows that starts at row m: rows[i] points at row m+i of the given type. columns excludes
@@ -125,6 +124,9 @@ struct MatmulKernels {
   // [m1-m0][tile]; columns past the last weight row are undefined. Calls done once for each panel.
   void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
                        const RowsCallback& done);
+  // tile_product in mode bf16, which is as exact as f32 for bfloat16 or e4m3 weights and bfloat16 activations; may be
+  // null.
+  decltype(tile_product) bf16_tile_product;
   // Computes y[m][n-n0] = x[m] . W[n] for all rows and weight rows [n0, n1). y is [rows][n1-n0]. Requires
   // Layout::vector.
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);

@@ -4,11 +4,10 @@
 
 #include <immintrin.h>
 
+#include "cpu/matmul/sums_x86.h"
 #include "cpu/matmul/vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
-
-constexpr int kIntegerRows = 4;
 
 // Computes the largest magnitude and the sum of n floats, a multiple of eight.
 IG_INLINE void peak_and_sum(const float* x, int n, float* peak, float* sum) {

@@ -29,15 +29,25 @@ static void small_batch_whole_tile(const Weights& w, const Activations& x, int64
       }
       codes += 32;
       prefetch_tile(w, n0 + kSmallBatchTile, k0 + k);
+      SmallBatchOperands<true> operands = {.weights = transposed,
+                                           .scales = scales,
+                                           .at = c,
+                                           .blocks = blocks,
+                                           .data0 = data0,
+                                           .data1 = data1,
+                                           .x_scales = x_scales,
+                                           .x_sums = x_sums,
+                                           .stride = stride,
+                                           .y = y};
       if constexpr (R0 + R1 <= 6) {  // the twelve sums leave registers for weights
-        small_batch_kernel<R0, R1, Fit, true, false, Blocks>(transposed, scales, c, blocks, data0, data1, x_scales,
-                                                             x_sums, stride, y);
+        small_batch_kernel<R0, R1, Fit, true, false, Blocks>(operands);
       } else {
-        small_batch_kernel<R0, 0, Fit, true, false, Blocks>(transposed, scales, c, blocks, data0, nullptr, x_scales,
-                                                            x_sums, stride, y);
-        small_batch_kernel<R1, 0, Fit, true, false, Blocks>(transposed, scales, c, blocks, data1, nullptr,
-                                                            x_scales + R0 * stride, x_sums + R0 * stride, stride,
-                                                   y + R0 * kSmallBatchTile);
+        small_batch_kernel<R0, 0, Fit, true, false, Blocks>(operands);
+        operands.data0 = data1;
+        operands.x_scales += R0 * stride;
+        operands.x_sums += R0 * stride;
+        operands.y += R0 * kSmallBatchTile;
+        small_batch_kernel<R1, 0, Fit, true, false, Blocks>(operands);
       }
       data0 += kStep * kActivationBytes / 4 * R0;
       data1 += kStep * kActivationBytes / 4 * R1;

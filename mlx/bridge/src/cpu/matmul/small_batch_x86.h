@@ -77,26 +77,37 @@ struct Operands {
   }
 };
 
+// The operands of small_batch_kernel at one step of columns.
+template <bool Nibbles>
+struct SmallBatchOperands {
+  const TransposedStep<Nibbles>* weights;  // the two halves of the weight rows
+  // scales[h] has, from index `at` on, the weight scales and biases of the step's blocks for half h.
+  const Scales8* scales;
+  int at;
+  int blocks;  // of columns with a scale each
+  // Two panels of R0 and R1 activation rows, as dwords [columns/2 or columns/4][R0 or R1].
+  const int32_t *data0, *data1;
+  // The activation scales and sums of the first row at this step; those of the next row are stride further.
+  const float *x_scales, *x_sums;
+  int64_t stride;
+  float* y;
+};
+
 // Micro-kernel: y[r][j] += x[r] . W[n0+j] over the columns of one step, for r < R0 + R1 <= 6 and j < 16. Each broadcast
-// activation serves both halves of the weight rows, and integer sums stay in registers until they are complete.
-//
-// data0 and data1 are two panels of R0 and R1 activation rows, as dwords [columns/2 or columns/4][R0 or R1]. x_scales
-// and x_sums are the activation scales and sums of the first row at this step; those of the next row are stride
-// further. A step has `blocks` blocks of columns with a scale each, or Blocks if that is not 0. scales[h] from index at
-// on are the weight scales and biases of these blocks, for half h of the weight rows. Fit is 0 for int16 activations;
-// for int8 it is the number of product sums that fit in 16 bits (see sums_that_fit).
+// activation serves both halves of the weight rows, and integer sums stay in registers until they are complete. Blocks
+// replaces the operands' blocks if it is not 0. Fit is 0 for int16 activations; for int8 it is the number of product
+// sums that fit in 16 bits (see sums_that_fit).
 template <int R0, int R1, int Fit, bool Nibbles, bool FP4, int Blocks = 0>
-IG_INLINE void small_batch_kernel(const TransposedStep<Nibbles>* t, const Scales8* scales, int at, int blocks,
-                                  const int32_t* data0, const int32_t* data1, const float* x_scales,
-                                  const float* x_sums, int64_t stride, float* y) {
+IG_INLINE void small_batch_kernel(SmallBatchOperands<Nibbles> m) {
   constexpr int R = R0 + R1;
   using Op = Operands<Fit == 0, Nibbles, FP4>;
   constexpr bool narrow = Fit != 0 && kSaturates;
   constexpr int kOperands = Op::kOperands;
   constexpr int kRun = narrow ? Fit / kOperands : 1;
-  blocks = Blocks ? Blocks : blocks;
+  const int blocks = Blocks ? Blocks : m.blocks;
   const int dwords = TransposedStep<Nibbles>::kDwords / blocks;
-  const __m256i *v0 = t[0].v, *v1 = t[1].v;
+  const __m256i *v0 = m.weights[0].v, *v1 = m.weights[1].v;
+  const int32_t *data0 = m.data0, *data1 = m.data1;
 #pragma GCC unroll 1
   for (int b = 0; b < blocks; b++) {
     IG_BARRIER();
@@ -145,14 +156,14 @@ IG_INLINE void small_batch_kernel(const TransposedStep<Nibbles>* t, const Scales
     IG_BARRIER();
 #pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
-      __m256 scale = _mm256_load_ps(scales[h].scales + at + b * 8),
-             bias = _mm256_load_ps(scales[h].biases + at + b * 8);
+      __m256 scale = _mm256_load_ps(m.scales[h].scales + m.at + b * 8),
+             bias = _mm256_load_ps(m.scales[h].biases + m.at + b * 8);
 #pragma GCC unroll 8
       for (int r = 0; r < R; r++) {
-        float* to = y + r * kSmallBatchTile + h * 8;
-        __m256 sum = _mm256_fmadd_ps(_mm256_mul_ps(scale, _mm256_set1_ps(x_scales[r * stride + b])),
+        float* to = m.y + r * kSmallBatchTile + h * 8;
+        __m256 sum = _mm256_fmadd_ps(_mm256_mul_ps(scale, _mm256_set1_ps(m.x_scales[r * m.stride + b])),
                                      _mm256_cvtepi32_ps(total[h][r]), _mm256_loadu_ps(to));
-        _mm256_storeu_ps(to, _mm256_fmadd_ps(bias, _mm256_set1_ps(x_sums[r * stride + b]), sum));
+        _mm256_storeu_ps(to, _mm256_fmadd_ps(bias, _mm256_set1_ps(m.x_sums[r * m.stride + b]), sum));
       }
     }
   }
@@ -208,30 +219,34 @@ static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0,
       auto data = static_cast<const int32_t*>(x.data);
       auto data0 = data + packed_offset(x, m, k, first) / (Fit ? 4 : 2),
            data1 = data + packed_offset(x, m + first, k, second) / (Fit ? 4 : 2);
-      const float* x_scales = x.scales + m * stride + (k >> shift);
-      const float* x_sums = x.sums + m * stride + (k >> shift);
-      const int c = (int(k % kDepth) >> shift) * 8;
-      float* to = y + (m - m0) * kSmallBatchTile;
-      auto multiply_panel = [&]<int R>(const int32_t* data, const float* x_scales, const float* x_sums,
-                                       float* to) __attribute__((always_inline)) {
-        small_batch_kernel<R, 0, Fit, Nibbles, FP4>(t, scales, c, blocks, data, nullptr, x_scales, x_sums, stride, to);
-      };
-      auto multiply = [&](int n, const int32_t* data, const float* x_scales, const float* x_sums,
-                          float* to) __attribute__((always_inline)) {
+      SmallBatchOperands<Nibbles> operands = {.weights = t,
+                                              .scales = scales,
+                                              .at = (int(k % kDepth) >> shift) * 8,
+                                              .blocks = blocks,
+                                              .data0 = data0,
+                                              .data1 = nullptr,
+                                              .x_scales = x.scales + m * stride + (k >> shift),
+                                              .x_sums = x.sums + m * stride + (k >> shift),
+                                              .stride = stride,
+                                              .y = y + (m - m0) * kSmallBatchTile};
+      auto multiply = [&](int n) __attribute__((always_inline)) {
         switch (n) {
           case 1:
-            return multiply_panel.template operator()<1>(data, x_scales, x_sums, to);
+            return small_batch_kernel<1, 0, Fit, Nibbles, FP4>(operands);
           case 2:
-            return multiply_panel.template operator()<2>(data, x_scales, x_sums, to);
+            return small_batch_kernel<2, 0, Fit, Nibbles, FP4>(operands);
           case 3:
-            return multiply_panel.template operator()<3>(data, x_scales, x_sums, to);
+            return small_batch_kernel<3, 0, Fit, Nibbles, FP4>(operands);
           case 4:
-            return multiply_panel.template operator()<4>(data, x_scales, x_sums, to);
+            return small_batch_kernel<4, 0, Fit, Nibbles, FP4>(operands);
         }
       };
-      multiply(first, data0, x_scales, x_sums, to);
-      multiply(second, data1, x_scales + kSmallBatchPanel * stride, x_sums + kSmallBatchPanel * stride,
-               to + kSmallBatchPanel * kSmallBatchTile);
+      multiply(first);
+      operands.data0 = data1;
+      operands.x_scales += kSmallBatchPanel * stride;
+      operands.x_sums += kSmallBatchPanel * stride;
+      operands.y += kSmallBatchPanel * kSmallBatchTile;
+      multiply(second);
     }
   }
 }

@@ -6,6 +6,8 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
+constexpr int kIntegerRows = 4;  // activation rows of a panel in all modes but f32
+
 // The arguments of a tile's micro-kernel, which computes c[r][j] += x[r] . tile[j] for the rows of a panel and j <
 // kTile. Micro-kernels take it by value: through a reference, the compiler reloads it after each vector store, which
 // may alias it.

@@ -102,7 +102,8 @@ void multiply_range(const Weights& w, const Activations& a, int64_t n0, int64_t 
     auto callback = [](void* context, int64_t first, int64_t last) {
       (*static_cast<decltype(store_rows)*>(context))(first, last);
     };
-    k.tile_product(w, a, n, m0, m1, result, {callback, &store_rows});
+    const auto product = a.layout.mode == Mode::bf16 ? k.bf16_tile_product : k.tile_product;
+    product(w, a, n, m0, m1, result, {callback, &store_rows});
   }
 }
 

@@ -13,7 +13,6 @@ constexpr MatmulKernels kMatmul = {
     .small_batch_tile = kSmallBatchTile,
     .saturates = kSaturates,
     .integers = true,
-    .bf16_products = kHasBF16,
     .winograd = kSaturates,
     .pack = pack,
     .tile_product = tile_product,

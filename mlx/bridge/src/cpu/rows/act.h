@@ -57,6 +57,19 @@ IG_INLINE F act(F x, F limit, F inverse) {
   }
 }
 
+// act at the end of a row, once for all types.
+template <Act A>
+static __attribute__((noinline)) F last_act(F x, F limit, F inverse) { return act<A>(x, limit, inverse); }
+
+template <Act A, class Part>
+IG_INLINE F act_of(Part, F x, F limit, F inverse) {
+  if constexpr (kSame<Part, PartialVector>) {
+    return last_act<A>(x, limit, inverse);
+  } else {
+    return act<A>(x, limit, inverse);
+  }
+}
+
 template <Act A, class T>
 static void activate(const void* gate, const void* up, void* to, int64_t n, float limit) {
   const T* g = static_cast<const T*>(gate);
@@ -64,11 +77,13 @@ static void activate(const void* gate, const void* up, void* to, int64_t n, floa
   T* out = static_cast<T*>(to);
   F cap = set(limit), inverse = set(1.0f) / cap;
   if (!u) {
-    sweep(n, [=](int64_t i, auto part) IG_LAMBDA { part.store(out + i, act<A>(part.load(g + i), cap, inverse)); });
+    sweep(n, [=](int64_t i, auto part) IG_LAMBDA {
+      part.store(out + i, act_of<A>(part, part.load(g + i), cap, inverse));
+    });
     return;
   }
   sweep(n, [=](int64_t i, auto part) IG_LAMBDA {
-    part.store(out + i, act<A>(part.load(g + i), cap, inverse) * part.load(u + i));
+    part.store(out + i, act_of<A>(part, part.load(g + i), cap, inverse) * part.load(u + i));
   });
 }
 

@@ -10,22 +10,24 @@ extern const DeltaKernels delta_portable, delta_avx2, delta_avx512, delta_neon;
 
 const RowKernels& row_kernels() {
 #if defined(__x86_64__)
-  constexpr Choice<RowKernels> choice{&rows_portable, &rows_avx2, &rows_avx512};
+  constexpr Choice<RowKernels> choice{
+      .portable = &rows_portable, .avx2 = &rows_avx2, .avx512 = &rows_avx512};
 #elif defined(__aarch64__)
-  constexpr Choice<RowKernels> choice{&rows_portable, nullptr, nullptr, &rows_neon};
+  constexpr Choice<RowKernels> choice{.portable = &rows_portable, .neon = &rows_neon};
 #else
-  constexpr Choice<RowKernels> choice{&rows_portable};
+  constexpr Choice<RowKernels> choice{.portable = &rows_portable};
 #endif
   return choice.get();
 }
 
 const DeltaKernels& delta_kernels() {
 #if defined(__x86_64__)
-  constexpr Choice<DeltaKernels> choice{&delta_portable, &delta_avx2, &delta_avx512};
+  constexpr Choice<DeltaKernels> choice{
+      .portable = &delta_portable, .avx2 = &delta_avx2, .avx512 = &delta_avx512};
 #elif defined(__aarch64__)
-  constexpr Choice<DeltaKernels> choice{&delta_portable, nullptr, nullptr, &delta_neon};
+  constexpr Choice<DeltaKernels> choice{.portable = &delta_portable, .neon = &delta_neon};
 #else
-  constexpr Choice<DeltaKernels> choice{&delta_portable};
+  constexpr Choice<DeltaKernels> choice{.portable = &delta_portable};
 #endif
   return choice.get();
 }
