@@ -9,7 +9,7 @@ package mlx
 #cgo linux LDFLAGS: -ldl
 #include <dlfcn.h>
 #include <stdlib.h>
-#include "bridge/src/bridge.h"
+#include "bridge/src/core/bridge.h"
 #include "truncated.h"
 
 #define IG_POINTER(result, name, parameters, arguments) result (*name) parameters;

@@ -141,7 +141,7 @@ func TestSizesDoNotWrap(t *testing.T) {
 	stillWorks(t)
 }
 
-// Arguments for which MLX itself crashes or loops forever (bridge/src/checks.h).
+// Arguments for which MLX itself crashes or loops forever (bridge/src/core/checks.h).
 func TestFatalArguments(t *testing.T) {
 	for _, test := range []struct {
 		want string

@@ -1,5 +1,11 @@
 package mlx
 
+import (
+	"strconv"
+
+	"github.com/ingotml/ingot/mlx/machine"
+)
+
 // Memory is a snapshot of the engine's memory counters, in bytes except for Arrays.
 type Memory struct {
 	Active int64 // used by arrays; mapped files do not count
@@ -65,4 +71,24 @@ func BufferBytes(arrays ...*Array) int64 {
 	}
 	p, n := t.frame.pointers(handles)
 	return cCounter(counterBuffers, p, n)
+}
+
+// DefaultBudget returns the memory that arrays may use, in bytes: the memory of the GPU, or else the lesser of the
+// machine's memory and the cgroup's limit, minus a reserve for everything else.
+func DefaultBudget(i Info) int64 {
+	limit := int64(0)
+	if i.GPU {
+		for _, key := range []string{"max_recommended_working_set_size", "total_memory", "memory_size"} {
+			if limit, _ = strconv.ParseInt(i.Device[key], 10, 64); limit > 0 {
+				break
+			}
+		}
+	}
+	if limit <= 0 {
+		limit = machine.Memory()
+	}
+	if limit <= 0 {
+		return 4 << 30 // unknown: small enough for most machines
+	}
+	return limit - limit/16 - min(limit/8, 256<<20)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/mlx/bridge"
 	"github.com/ingotml/ingot/mlx/engine"
+	"github.com/ingotml/ingot/mlx/machine"
 )
 
 // Options configures Open. The zero value suits most callers.
@@ -55,7 +56,7 @@ func Open(e *engine.Engine, o Options) (*Thread, error) {
 			}
 		}
 		if !gpu {
-			deprioritizeMonitor()
+			machine.DeprioritizeMonitor()
 		}
 		return t.SetCPU(o.CPU)
 	})

@@ -1,7 +1,7 @@
 // Package bridge holds the C++ sources of the library between ingot and MLX, and the list of its operations.
 //
 // The sources are embedded, so that package mlx/engine can compile them on a machine without a checkout. Package mlx
-// loads the result. src/bridge.h is the whole interface; ops.txt is the only list of operations.
+// loads the result. src/core/bridge.h is the whole interface; ops.txt is the only list of operations.
 package bridge
 
 import (
@@ -9,11 +9,12 @@ import (
 	"io/fs"
 )
 
-//go:embed src/*.cc src/*.h
+//go:embed src
 var sources embed.FS
 
-// Sources returns a flat folder: *.cc files are translation units, *.h files are included by them. They are in a folder
-// of their own because the go command rejects C++ files next to Go files that do not use cgo.
+// Sources returns the tree of sources: *.cc files and the *.h files that they include by their path from the root.
+// core/ is the interface, ops/ the operations on graphs, cpu/ the kernels of the CPU. They are in a folder of their own
+// because the go command rejects C++ files next to Go files that do not use cgo.
 func Sources() fs.FS {
 	sub, err := fs.Sub(sources, "src")
 	if err != nil {

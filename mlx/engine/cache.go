@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,16 +41,19 @@ func (s *setup) makeKey() (string, error) {
 	h.add("engine", Version, string(s.flavour), s.host.platform(), s.wheelHash())
 	h.add(compileFlags...)
 	h.add(linkFlags(s.host.os)...)
-	units, err := listSources(s.sources, s.host.arch)
+	list, err := listSources(s.sources, s.host.arch)
+	if err != nil {
+		return "", err
+	}
+	units, err := makeUnits(list)
 	if err != nil {
 		return "", err
 	}
 	for _, u := range units {
-		data, err := fs.ReadFile(s.sources, u.name)
-		if err != nil {
-			return "", fmt.Errorf("bridge sources: %w", err)
-		}
-		h.add(u.name, strings.Join(u.flags, " "), string(data))
+		h.add("unit", u.name, strings.Join(u.flags, " "), strings.Join(u.files, " "))
+	}
+	for _, src := range list {
+		h.add(src.name, string(src.data))
 	}
 	return h.sum(), nil
 }

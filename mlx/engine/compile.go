@@ -1,12 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -18,24 +15,6 @@ import (
 
 // compileFlags apply to every translation unit. The wheel was built with NDEBUG, and we share its headers.
 var compileFlags = []string{"-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-pthread"}
-
-// unitFlags apply to units whose file name ends in _SUFFIX.cc. They use instructions that not every processor of the
-// architecture has, so the bridge selects them at run time; other architectures skip them. They contain the
-// micro-kernels: GCC unrolls loops over arrays of vectors only from -O3 on.
-var unitFlags = map[string]struct {
-	arch  string
-	flags []string
-}{
-	"avx2":       {"amd64", []string{"-O3", "-mavx2", "-mfma", "-mf16c"}},
-	"avx512":     {"amd64", append([]string{"-O3"}, avx512...)},
-	"avx512bf16": {"amd64", append(append([]string{"-O3"}, avx512...), "-mavx512bf16")},
-	"neon":       {"arm64", []string{"-O3"}},
-	"dotprod":    {"arm64", []string{"-O3", "-march=armv8.2-a+dotprod+fp16"}},
-}
-
-var avx512 = []string{
-	"-mavx2", "-mfma", "-mf16c", "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni",
-}
 
 // linkFlags link the library so that it finds libmlx by a relative path if it is not loaded yet, and leave no symbol
 // undefined.
@@ -50,50 +29,6 @@ func linkFlags(goos string) []string {
 	}
 }
 
-// source is one file of the bridge.
-type source struct {
-	name  string
-	unit  bool // a translation unit, not a header
-	flags []string
-	size  int64
-}
-
-// listSources returns the files that an architecture needs, sorted by name.
-func listSources(sources fs.FS, arch string) ([]source, error) {
-	entries, err := fs.ReadDir(sources, ".")
-	if err != nil {
-		return nil, fmt.Errorf("bridge sources: %w", err)
-	}
-	var list []source
-	units := 0
-	for _, entry := range entries {
-		name := entry.Name()
-		base, unit := strings.CutSuffix(name, ".cc")
-		if !unit && !strings.HasSuffix(name, ".h") {
-			continue
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return nil, fmt.Errorf("bridge sources: %w", err)
-		}
-		src := source{name: name, unit: unit, size: info.Size()}
-		if unit {
-			if special, ok := unitFlags[base[strings.LastIndexByte(base, '_')+1:]]; ok && strings.Contains(base, "_") {
-				if special.arch != arch {
-					continue
-				}
-				src.flags = special.flags
-			}
-			units++
-		}
-		list = append(list, src)
-	}
-	if units == 0 {
-		return nil, errors.New("bridge sources: no translation unit")
-	}
-	return list, nil
-}
-
 // errOldCompiler means that a compiler does not support -std=c++20. The next candidate may.
 var errOldCompiler = errors.New("does not support C++20")
 
@@ -105,21 +40,13 @@ func (s *setup) buildBridge(ctx context.Context, compilers []compiler, wheel, tm
 	if err != nil {
 		return compiler{}, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	units, err := makeUnits(list)
+	if err != nil {
 		return compiler{}, err
 	}
-	for _, src := range list {
-		data, err := fs.ReadFile(s.sources, src.name)
-		if err != nil {
-			return compiler{}, fmt.Errorf("bridge sources: %w", err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, src.name), data, 0o644); err != nil {
-			return compiler{}, err
-		}
+	if err := writeSources(dir, list, units); err != nil {
+		return compiler{}, err
 	}
-	units := slices.DeleteFunc(list, func(src source) bool { return !src.unit })
-	// The largest first, so that a long compilation does not start last.
-	slices.SortStableFunc(units, func(a, b source) int { return cmp.Compare(b.size, a.size) })
 
 	var old []string
 	for _, c := range compilers {
@@ -134,18 +61,18 @@ func (s *setup) buildBridge(ctx context.Context, compilers []compiler, wheel, tm
 		compilerRemedy)
 }
 
-func (s *setup) compile(ctx context.Context, c compiler, units []source, wheel, dir, out string) error {
+func (s *setup) compile(ctx context.Context, c compiler, units []unit, wheel, dir, out string) error {
 	include := filepath.Join(wheel, "mlx", "include")
-	includes := []string{"-I" + include}
+	includes := []string{"-I.", "-I" + include}
 	if s.flavour == Metal {
 		includes = append(includes, "-I"+filepath.Join(include, "metal_cpp"))
 	}
 	objects := make([]string, len(units))
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())
-	for i, unit := range units {
-		objects[i] = strings.TrimSuffix(unit.name, ".cc") + ".o"
-		args := slices.Concat(compileFlags, unit.flags, includes, []string{"-c", unit.name, "-o", objects[i]})
+	for i, u := range units {
+		objects[i] = u.name + ".o"
+		args := slices.Concat(compileFlags, u.flags, includes, []string{"-c", u.file(), "-o", objects[i]})
 		group.Go(func() error { return s.runCompiler(gctx, c, dir, args) })
 	}
 	if err := group.Wait(); err != nil {

@@ -11,14 +11,14 @@ import (
 func TestListSources(t *testing.T) {
 	t.Parallel()
 	sources := fstest.MapFS{}
-	for _, name := range []string{"a.cc", "a.h", "b_avx2.cc", "b_avx512.cc", "b_avx512bf16.cc", "b_neon.cc",
-		"b_dotprod.cc", "b_other.cc", "avx2.cc", "notes.txt"} {
+	for _, name := range []string{"a.cc", "a.h", "b/avx2.cc", "b/avx512.cc", "b/avx512bf16.cc", "b/neon.cc",
+		"b/other.cc", "b/c/avx2.cc", "b/c/b.h", "b_avx2.cc", "notes.txt"} {
 		sources[name] = file("x")
 	}
-	always := []string{"a.cc", "a.h", "avx2.cc", "b_other.cc"}
+	always := []string{"a.cc", "a.h", "b/c/b.h", "b/other.cc", "b_avx2.cc"}
 	for arch, special := range map[string][]string{
-		"amd64":   {"b_avx2.cc", "b_avx512.cc", "b_avx512bf16.cc"},
-		"arm64":   {"b_dotprod.cc", "b_neon.cc"},
+		"amd64":   {"b/avx2.cc", "b/avx512.cc", "b/avx512bf16.cc", "b/c/avx2.cc"},
+		"arm64":   {"b/neon.cc"},
 		"riscv64": nil,
 	} {
 		list, err := listSources(sources, arch)
@@ -30,19 +30,59 @@ func TestListSources(t *testing.T) {
 		var names []string
 		for _, src := range list {
 			names = append(names, src.name)
-			if isSpecial := slices.Contains(special, src.name); isSpecial != (len(src.flags) > 0) {
-				t.Errorf("%s: %s has flags %v", arch, src.name, src.flags)
-			}
-			if src.unit != strings.HasSuffix(src.name, ".cc") {
-				t.Errorf("%s: %s is a unit: %v", arch, src.name, src.unit)
-			}
 		}
 		if !slices.Equal(names, want) {
 			t.Errorf("%s: %v, want %v", arch, names, want)
 		}
+		units, err := makeUnits(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var inUnits []string
+		for _, u := range units {
+			inUnits = append(inUnits, u.files...)
+			isSpecial := slices.Contains(special, u.files[0])
+			if isSpecial != (len(u.flags) > 0) || isSpecial && len(u.files) > 1 {
+				t.Errorf("%s: unit %s has files %v and flags %v", arch, u.name, u.files, u.flags)
+			}
+		}
+		slices.Sort(inUnits)
+		want = slices.DeleteFunc(want, func(name string) bool { return strings.HasSuffix(name, ".h") })
+		if !slices.Equal(inUnits, want) {
+			t.Errorf("%s: units have %v, want %v", arch, inUnits, want)
+		}
 	}
-	if _, err := listSources(fstest.MapFS{"a.h": file("x")}, "amd64"); err == nil {
+	list, err := listSources(fstest.MapFS{"a.h": file("x")}, "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := makeUnits(list); err == nil {
 		t.Error("sources without a translation unit were accepted")
+	}
+}
+
+// A folder's ordinary files are one unit; kernels are units of their own, the largest first.
+func TestMakeUnits(t *testing.T) {
+	t.Parallel()
+	list, err := listSources(fstest.MapFS{
+		"ops/a.cc": file("x"), "ops/b.cc": file("x"), "cpu/node.cc": file("x"), "cpu/rows/rows.cc": file("x"),
+		"cpu/rows/avx2.cc": file("x"), "cpu/rows/portable.cc": file("x"), "cpu/rows/norm.h": file("xxxxxxxx"),
+	}, "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	units, err := makeUnits(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, u := range units {
+		got += u.name + ": " + strings.Join(u.files, " ") + "\n"
+	}
+	const want = "cpu-rows-avx2: cpu/rows/avx2.cc\ncpu-rows-portable: cpu/rows/portable.cc\n" +
+		"cpu: cpu/node.cc cpu/rows/rows.cc\nops: ops/a.cc ops/b.cc\n"
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -127,7 +127,7 @@ func TestKey(t *testing.T) {
 		{"another compiler", true, func(o *Options) { o.CXX = "clang++" }},
 		{"unit of another architecture", true, func(o *Options) {
 			s := fakeBridge()
-			s["more_dotprod.cc"] = file("x")
+			s["more/neon.cc"] = file("x")
 			o.inside.sources = s
 		}},
 		{"file of another kind", true, func(o *Options) {
@@ -147,7 +147,7 @@ func TestKey(t *testing.T) {
 		}},
 		{"more units", false, func(o *Options) {
 			s := fakeBridge()
-			s["more_avx512.cc"] = file("x")
+			s["more/avx512.cc"] = file("x")
 			o.inside.sources = s
 		}},
 		{"flavour", false, func(o *Options) { o.Flavour = CUDA13 }},

@@ -146,9 +146,9 @@ func fakeBridge() fstest.MapFS {
 			"template <std::integral T> T same(T x) { return x; }\n" +
 			"extern \"C\" __attribute__((visibility(\"default\"))) int ingot_answer() " +
 			"{ return same(twice(mlx::core::answer())); }\n"),
-		"math_avx2.cc": file("#include \"bridge.h\"\n#ifndef __AVX2__\n#error \"no AVX2\"\n#endif\n" +
+		"math/avx2.cc": file("#include \"bridge.h\"\n#ifndef __AVX2__\n#error \"no AVX2\"\n#endif\n" +
 			"int twice(int x) { return 2 * x; }\n"),
-		"math_neon.cc": file("#include \"bridge.h\"\n#ifndef __ARM_NEON\n#error \"no NEON\"\n#endif\n" +
+		"math/neon.cc": file("#include \"bridge.h\"\n#ifndef __ARM_NEON\n#error \"no NEON\"\n#endif\n" +
 			"int twice(int x) { return 2 * x; }\n"),
 	}
 }

@@ -368,8 +368,8 @@ func TestInstallErrors(t *testing.T) {
 		}, ErrCompile, []string{"bridge.cc:1", "nonsense", "c++"}},
 		{"link error", func(w *world) {
 			broken := fakeBridge()
-			delete(broken, "math_avx2.cc")
-			delete(broken, "math_neon.cc")
+			delete(broken, "math/avx2.cc")
+			delete(broken, "math/neon.cc")
 			w.opts.inside.sources = broken
 			w.unpack()
 		}, ErrCompile, []string{"twice"}},

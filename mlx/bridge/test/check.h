@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../src/cpu_types.h"
+#include "cpu/types.h"
 #include "guard.h"
 
 namespace check {

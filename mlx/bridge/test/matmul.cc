@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../src/cpu.h"
-#include "../src/cpu_matmul.h"
-#include "../src/cpu_team.h"
+#include "cpu/isa.h"
+#include "cpu/matmul/matmul.h"
+#include "cpu/team/team.h"
 #include "operands.h"
 
 using namespace ingot::cpu;
@@ -211,7 +211,7 @@ int main(int argc, char** argv) {
   guarding = argc > 1 && std::string(argv[1]) == "guard";
   int64_t cases = 0, every = argc > 1 && !guarding ? std::max(1, std::atoi(argv[1])) : 1, number = 0;
   check::tell_faults();
-  for (const char* name : {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon", "dotprod"}) {
+  for (const char* name : {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon"}) {
     try {
       set_isa(name);
     } catch (const std::invalid_argument& e) {

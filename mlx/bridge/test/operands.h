@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "../src/cpu_matmul.h"
+#include "cpu/matmul/matmul.h"
 #include "check.h"
 
 namespace operands {

@@ -1,8 +1,8 @@
-// A replacement of cpu_node.cc's scratch memory for tests: of exactly the requested size, and filled with NaN.
+// A replacement of cpu/node.cc's scratch memory for tests: of exactly the requested size, and filled with NaN.
 #include <cstdlib>
 #include <cstring>
 
-#include "../src/cpu_scratch.h"
+#include "cpu/scratch.h"
 
 namespace ingot::cpu {
 

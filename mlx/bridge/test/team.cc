@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "../src/cpu_team.h"
+#include "cpu/team/team.h"
 #include "check.h"
 
 using ingot::cpu::parallel;

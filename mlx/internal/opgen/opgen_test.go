@@ -95,10 +95,10 @@ func TestABI(t *testing.T) {
 	number := func(list, header string) string {
 		t.Helper()
 		dir := t.TempDir()
-		if err := os.MkdirAll(filepath.Join(dir, "bridge", "src"), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, "bridge", "src", "core"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string]string{"ops.txt": list, "src/bridge.h": header} {
+		for name, text := range map[string]string{"ops.txt": list, "src/core/bridge.h": header} {
 			if err := os.WriteFile(filepath.Join(dir, "bridge", name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -109,8 +109,8 @@ func TestABI(t *testing.T) {
 		}
 		abi := strings.TrimSpace(string(files["bridge/abi_gen.go"]))
 		abi = abi[strings.LastIndex(abi, " ")+1:]
-		if !strings.Contains(string(files["bridge/src/ops_gen.cc"]), "abi = "+abi+";") {
-			t.Errorf("the two sides differ: %s", files["bridge/src/ops_gen.cc"])
+		if !strings.Contains(string(files["bridge/src/ops/ops_gen.cc"]), "abi = "+abi+";") {
+			t.Errorf("the two sides differ: %s", files["bridge/src/ops/ops_gen.cc"])
 		}
 		return abi
 	}

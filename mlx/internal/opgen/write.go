@@ -21,7 +21,7 @@ func generate(dir string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, err := os.ReadFile(filepath.Join(dir, "bridge", "src", "bridge.h"))
+	header, err := os.ReadFile(filepath.Join(dir, "bridge", "src", "core", "bridge.h"))
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func generate(dir string) (map[string][]byte, error) {
 		return nil, err
 	}
 	return map[string][]byte{
-		"bridge/src/ops_gen.cc": ccFile(ops, abi),
+		"bridge/src/ops/ops_gen.cc": ccFile(ops, abi),
 		"bridge/abi_gen.go": fmt.Appendf(nil,
 			"%spackage bridge\n\n// ABI identifies the interface between Go and the library; both contain it.\n"+
 				"const ABI = %#x\n", notice, abi),
@@ -52,8 +52,12 @@ func generate(dir string) (map[string][]byte, error) {
 func ccFile(ops []op, abi uint32) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice)
-	b.WriteString("#include \"blocks_attention.h\"\n#include \"blocks_experts.h\"\n#include \"blocks_matmul.h\"\n" +
-		"#include \"blocks_rows.h\"\n#include \"call.h\"\n#include \"checks.h\"\n\nnamespace ingot {\n\n")
+	for _, header := range []string{
+		"core/call.h", "core/checks.h", "ops/attention.h", "ops/experts.h", "ops/matmul.h", "ops/rows.h",
+	} {
+		fmt.Fprintf(&b, "#include %q\n", header)
+	}
+	b.WriteString("\nnamespace ingot {\n\n")
 	fmt.Fprintf(&b, "const uint32_t abi = %#x;\n\nconst Operation operations[] = {\n", abi)
 	for _, o := range ops {
 		fmt.Fprintf(&b, "    {%q,\n     [](Call& call) {\n", o.Name)

@@ -1,0 +1,10 @@
+#define INGOT_ISA avx2
+#include "cpu/delta/kernels.h"
+
+namespace ingot::cpu {
+
+extern const DeltaKernels delta_avx2;
+const DeltaKernels delta_avx2 = {{avx2::delta<float>, avx2::delta<f16>, avx2::delta<bf16>},
+                                 {avx2::conv<float>, avx2::conv<f16>, avx2::conv<bf16>}};
+
+}  // namespace ingot::cpu

@@ -1,0 +1,98 @@
+// The gated delta rule and the causal convolution before it; see cpu/delta/delta.h.
+#pragma once
+
+#include "cpu/delta/delta.h"
+#include "cpu/rows/sweep.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+// Computes one row of R value channels: d = gate*s + beta*(v - gate * s.k) k^T and y = d.q. s and d are states
+// [R][key_dim] and may be the same memory.
+template <int R, class T>
+IG_INLINE void delta_step(const Delta& a, const float* s, float* d, const float* k, const float* q, float gate,
+                          float beta, const T* v, T* y) {
+  int64_t n = a.key_dim;
+  F predicted[R], output[R], update[R];
+  for (int r = 0; r < R; r++) {
+    predicted[r] = output[r] = set(0.0f);
+  }
+  sweep(n, [&, s, k, n](int64_t j, auto part) IG_LAMBDA {
+    F key = part.load(k + j);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++) {
+      predicted[r] = fma(part.load(s + r * n + j), key, predicted[r]);
+    }
+  });
+  for (int r = 0; r < R; r++) {
+    update[r] = set((get(v + r) - gate * sum(predicted[r])) * beta);
+  }
+  F decay = set(gate);
+  sweep(n, [&, s, d, k, q, n, decay](int64_t j, auto part) IG_LAMBDA {
+    F key = part.load(k + j), query = part.load(q + j);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++) {
+      F now = fma(update[r], key, decay * part.load(s + r * n + j));
+      part.store(d + r * n + j, now);
+      output[r] = fma(now, query, output[r]);
+    }
+  });
+  for (int r = 0; r < R; r++) {
+    put(y + r, sum(output[r]));
+  }
+}
+
+template <int R, class T>
+IG_INLINE void delta_rows(const Delta& a, int64_t begin, int64_t end, int64_t i, const float* k, const float* q) {
+  int64_t n = a.key_dim;
+  for (int64_t t = begin; t < end; t++, k += n, q += n) {
+    float* d = a.to + t * a.state_stride + i * n;
+    const float* s = t > 0 ? d - a.state_stride : a.from ? a.from + i * n : nullptr;
+    if (!s) {
+      __builtin_memset(d, 0, sizeof(float) * uint64_t(R * n));
+      s = d;
+    }
+    delta_step<R>(a, s, d, k, q, a.gate[t * a.gate_stride], a.beta[t * a.gate_stride],
+                  static_cast<const T*>(a.v) + t * a.value_stride + i, static_cast<T*>(a.y) + t * a.value_stride + i);
+  }
+}
+
+template <class T>
+static void delta(const Delta& a, float* work) {
+  int64_t n = a.key_dim;
+  float *k = work, *q = work + kDeltaRows * n;
+  for (int64_t begin = 0; begin < a.rows; begin += kDeltaRows) {
+    int64_t end = begin + kDeltaRows < a.rows ? begin + kDeltaRows : a.rows;
+    for (int64_t t = begin; t < end; t++) {
+      const T* key = static_cast<const T*>(a.k) + t * a.key_stride;
+      const T* query = static_cast<const T*>(a.q) + t * a.key_stride;
+      float *to_key = k + (t - begin) * n, *to_query = q + (t - begin) * n;
+      sweep(n, [=](int64_t j, auto part) IG_LAMBDA {
+        part.store(to_key + j, part.load(key + j));
+        part.store(to_query + j, part.load(query + j));
+      });
+    }
+    int64_t i = a.begin;
+    for (; i + 4 <= a.end; i += 4) {
+      delta_rows<4, T>(a, begin, end, i, k, q);
+    }
+    for (; i < a.end; i++) {
+      delta_rows<1, T>(a, begin, end, i, k, q);
+    }
+  }
+}
+
+template <class T>
+static void conv(const Conv& a) {
+  const T* w = static_cast<const T*>(a.weight);
+  const T* bias = static_cast<const T*>(a.bias);
+  T* out = static_cast<T*>(a.out);
+  sweep(a.n, [=, &a](int64_t i, auto part) IG_LAMBDA {
+    F v = bias ? part.load(bias + i) : set(0.0f);
+    for (int j = 0; j < a.count; j++) {
+      v = fma(part.load(static_cast<const T*>(a.taps[j]) + i), part.load(w + j * a.weight_stride + i), v);
+    }
+    part.store(out + i, a.silu ? silu(v) : v);
+  });
+}
+
+}  // namespace ingot::cpu::INGOT_ISA

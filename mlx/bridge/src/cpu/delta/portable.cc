@@ -1,0 +1,11 @@
+#define INGOT_PORTABLE
+#define INGOT_ISA portable
+#include "cpu/delta/kernels.h"
+
+namespace ingot::cpu {
+
+extern const DeltaKernels delta_portable;
+const DeltaKernels delta_portable = {{portable::delta<float>, portable::delta<f16>, portable::delta<bf16>},
+                                     {portable::conv<float>, portable::conv<f16>, portable::conv<bf16>}};
+
+}  // namespace ingot::cpu

@@ -1,0 +1,14 @@
+// Matrix product kernels for AVX-512 with VNNI.
+#define INGOT_ISA avx512
+#include "cpu/simd/simd.h"
+
+#include "cpu/matmul/small_batch_avx512.h"
+#include "cpu/matmul/vector_avx512.h"
+#include "cpu/matmul/x86.h"
+
+namespace ingot::cpu {
+
+extern const MatmulKernels matmul_avx512;
+const MatmulKernels matmul_avx512 = avx512::kMatmul;
+
+}  // namespace ingot::cpu

@@ -1,0 +1,151 @@
+// Integer tile products on x86: tiles of unsigned codes times int16 or int8 activations; see cpu/matmul/matmul.h.
+#pragma once
+
+#include <immintrin.h>
+
+#include "cpu/matmul/pack_x86.h"
+#include "cpu/matmul/small_batch_x86.h"
+#include "cpu/matmul/sums_x86.h"
+#include "cpu/matmul/winograd_x86.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+// Returns how many int8 product sums an int16 lane can add without overflow. A product sum is the sum of two products
+// (one result of vpmaddubsw): at most 2 * code * 127.
+IG_INLINE int sums_that_fit(const Weights& w) {
+  if (w.format == Format::fp4 || w.bits == 5) {
+    return 4;
+  }
+  return w.bits == 6 ? 2 : 8;
+}
+
+// Micro-kernel: c[r][j] += x[r] . tile[j] for the R rows of a panel and j < kTile, block by block of columns. Fit is 0
+// for int16 activations, which AVX2 leaves to winograd_block. For int8 it is the number of product sums that fit in 16
+// bits (see sums_that_fit); with VNNI, which adds in 32 bits, any positive number.
+template <int R, int Fit, int Block>
+static __attribute__((noinline)) void integer_block(TileOperands m) {
+  constexpr int kDwords = Block / (Fit ? 4 : 2);
+  const int32_t *w = reinterpret_cast<const int32_t*>(m.tile.data), *x = m.x;
+  for (int b = 0; b < m.columns / Block; b++) {
+    IG_BARRIER();
+    I sum[R][2];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; r++) {
+      sum[r][0] = sum[r][1] = zeros();
+    }
+#if defined(__AVX512VNNI__)
+    for (int q0 = 0; q0 < kDwords; q0 += 4) {
+#pragma GCC unroll 4
+      for (int q = q0; q < q0 + 4; q++) {
+        I w0 = load_lanes(w + q * kTile), w1 = load_lanes(w + q * kTile + kLanes);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+          I v = repeat(x[q * R + r]);
+          sum[r][0] = Fit ? dot8(sum[r][0], w0, v) : dot16(sum[r][0], w0, v);
+          sum[r][1] = Fit ? dot8(sum[r][1], w1, v) : dot16(sum[r][1], w1, v);
+          IG_KEEP(sum[r][0]);
+          IG_KEEP(sum[r][1]);
+        }
+      }
+    }
+#else
+    constexpr int kRun = Fit < kDwords ? Fit : kDwords;
+    for (int p = 0; p < kDwords; p += kRun) {
+      I narrow[R][2];
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        narrow[r][0] = narrow[r][1] = zeros();
+      }
+#pragma GCC unroll 8
+      for (int q = 0; q < kRun; q++) {
+        I w0 = load_lanes(w + (p + q) * kTile), w1 = load_lanes(w + (p + q) * kTile + kLanes);
+#pragma GCC unroll 4
+        for (int r = 0; r < R; r++) {
+          I v = repeat(x[(p + q) * R + r]);
+          narrow[r][0] = dot8(narrow[r][0], w0, v);
+          narrow[r][1] = dot8(narrow[r][1], w1, v);
+          IG_KEEP(narrow[r][0]);
+          IG_KEEP(narrow[r][1]);
+        }
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        sum[r][0] = widened(sum[r][0], narrow[r][0]);
+        sum[r][1] = widened(sum[r][1], narrow[r][1]);
+      }
+    }
+#endif
+    IG_BARRIER();
+    epilogue<R>(m, b, sum);
+    w += kDwords * kTile;
+    x += kDwords * R;
+  }
+}
+
+static void unpack_tile(const Weights& w, int64_t n0, int64_t k0, int columns, const Layout& l, Tile& t) {
+  unpack(w, n0, k0, columns, l.block, l.mode, t);
+  if (l.winograd) {
+    tile_corrections(columns, l.block, t);
+  }
+}
+
+// Computes c[r][j] += x[m+r] . tile[j] over columns [k0, k0+columns), for the panel of `rows` rows that starts at row
+// m.
+static void block_product(const Weights& w, const Activations& x, Tile& t, int64_t m, int rows, int64_t k0, int columns,
+                          float* c) {
+  const Layout& l = x.layout;
+  if (l.mode == Mode::f32) {
+    return multiply_float_rows(t.as<float>(), static_cast<const float*>(x.data) + packed_offset(x, m, k0, rows),
+                               columns, rows, c);
+  }
+  const int per = l.mode == Mode::i8 ? 4 : 2;
+  const int64_t stride = x.columns / l.block;
+  auto data = static_cast<const int32_t*>(x.data) + packed_offset(x, m, k0, rows) / per;
+  const int64_t at = m * stride + k0 / l.block;
+  const TileOperands operands = {t, data, columns, x.scales + at, x.sums + at, x.corrections + at, stride, c};
+  auto integers = [&]<int Fit>() {
+    with_block(l.block, [&]<int Block>() {
+      with_rows(rows, [&]<int R>() { integer_block<R, Fit, Block>(operands); });
+    });
+  };
+  if (l.winograd) {
+    return with_block(l.block, [&]<int Block>() {
+      with_rows(rows, [&]<int R>() { winograd_block<R, Block>(operands); });
+    });
+  }
+#if defined(__AVX512VNNI__)
+  l.mode == Mode::i16 ? integers.template operator()<0>() : integers.template operator()<8>();
+#else
+  switch (sums_that_fit(w)) {
+    case 2:
+      return integers.template operator()<2>();
+    case 4:
+      return integers.template operator()<4>();
+    default:
+      return integers.template operator()<8>();
+  }
+#endif
+}
+
+static void tile_product(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                         const RowsCallback& done) {
+  Tile t;
+  const Layout& l = x.layout;
+  const int panel_rows = l.mode == Mode::f32 ? kFloatRows : kIntegerRows;
+  __builtin_memset(y, 0, size_t(m1 - m0) * kTile * sizeof(float));
+  const int max_columns = depth(l.mode, m1 - m0);
+  for (int64_t k0 = 0; k0 < x.columns; k0 += max_columns) {
+    const int columns = int(x.columns - k0 < max_columns ? x.columns - k0 : max_columns);
+    unpack_tile(w, n0, k0, columns, l, t);
+    for (int64_t m = m0; m < m1; m += panel_rows) {
+      const int rows = int(x.rows - m < panel_rows ? x.rows - m : panel_rows);  // rows of the panel as it was packed
+      float* c = y + (m - m0) * kTile;
+      block_product(w, x, t, m, rows, k0, columns, c);
+      if (k0 + max_columns >= x.columns) {
+        done(m, m + rows);
+      }
+    }
+  }
+}
+
+}  // namespace ingot::cpu::INGOT_ISA

@@ -1,0 +1,178 @@
+// Matrix products of activations and weights, y = x W^T, with x [rows][columns], W [outputs][columns] and
+// y [rows][outputs]. Weights are quantized or plain; they are multiplied in the format in which they are stored.
+//
+// MatmulKernels is the interface of one instruction set. multiply and multiply_gathered choose its kernels by shape and
+// format and split the work over the thread team. There are three kinds of kernels:
+//   - row products: one activation row, or two or three. They stream the weights once, row by row, and are bound by
+//     memory bandwidth.
+//   - small-batch products: up to 16 activation rows (kSmallBatch). 16 weight rows at a time are unpacked and
+//     multiplied in registers, without a buffer for the unpacked weights.
+//   - tile products: more rows. A tile of weights is unpacked to a buffer, and all activation rows are multiplied by
+//     it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "cpu/types.h"
+
+namespace ingot::cpu {
+
+// The storage format of a weight matrix. The codes of a row are a little-endian bit stream (mlx 0.32.4,
+// backend/cpu/quantized.cpp). A group of consecutive codes of a row shares one scale and, if affine, one bias.
+enum class Format {
+  plain,   // float32, float16 or bfloat16
+  affine,  // unsigned codes: weight = scale * code + bias
+  fp4,     // e2m1 codes with e8m0 (mxfp4) or e4m3 (nvfp4) scales
+  fp8,     // e4m3 codes with e8m0 scales (mxfp8)
+};
+
+enum class ScaleType { f32, f16, bf16, e8m0, e4m3 };
+
+// A weight matrix in memory that the caller owns. codes is row-major; scales and biases are [rows][groups].
+struct Weights {
+  const uint8_t* codes = nullptr;
+  const void* scales = nullptr;
+  const void* biases = nullptr;
+  int64_t rows = 0;     // outputs
+  int64_t columns = 0;  // inputs
+  Format format = Format::plain;
+  int bits = 0;   // per code, or per element if plain
+  int group = 0;  // columns that share a scale
+  ScaleType scale_type = ScaleType::f32;
+  Type type = Type::f32;  // of the elements, if plain
+
+  int64_t row_bytes() const { return columns * bits / 8; }
+  int64_t groups() const { return columns / group; }
+  // Bytes of one scale; a bias has the same size.
+  int scale_bytes() const {
+    const bool byte = scale_type == ScaleType::e8m0 || scale_type == ScaleType::e4m3;
+    return byte ? 1 : scale_type == ScaleType::f32 ? 4 : 2;
+  }
+};
+
+// The type to which activations are converted before they are multiplied. Integers have one scale per block of columns.
+enum class Mode { f32, i16, i8, bf16 };
+
+constexpr bool has_integers(Mode m) { return m == Mode::i16 || m == Mode::i8; }
+
+// Columns per step of the kernels' loops. Activations are zero-padded to a multiple of it.
+constexpr int kStep = 64;
+// Columns of a tile of weights that are unpacked at a time: the reduction blocking (k_c in BLIS).
+constexpr int kDepth = 512;
+// Activation rows that reuse an unpacked tile before it is unpacked again (m_c in BLIS).
+constexpr int kRowBlock = 256;
+
+// How activations are packed for a kernel.
+struct Layout {
+  Mode mode = Mode::f32;
+  // Puts each 8 columns in the order in which 4-bit codes are unpacked: 0 4 1 5 2 6 3 7 in int16, 0 2 4 6 1 3 5 7 in
+  // int8.
+  bool nibbles = false;
+  bool vector = false;       // panels have one row; for row_product
+  bool small_batch = false;  // for small_batch_product; if neither this nor vector, for tile_product
+  bool winograd = false;     // int16 for Winograd's inner product, see cpu/matmul/winograd_x86.h
+  int block = kStep;         // columns that share an activation scale: 16, 32 or 64
+
+  bool operator==(const Layout&) const = default;
+};
+
+// Packed activations. data is [columns / kDepth][panel][kDepth / v][row of the panel][v]:
+//   - the outermost dimension has kDepth columns, so that the operands of one unpacked tile are contiguous;
+//   - a panel is the number of rows that a micro-kernel takes at once (float_rows or integer_rows; fewer in the last
+//     one);
+//   - v columns of a row stay together in 32 bits: 1 of float32, 2 of int16 or bfloat16, 4 of int8. Kernels broadcast
+//     them.
+// scales, sums and corrections have one entry per row and block of layout.block columns, [rows][columns / block].
+struct Activations {
+  Layout layout;
+  int64_t rows = 0, columns = 0;  // columns include the padding
+  void* data = nullptr;
+  float* scales = nullptr;         // activation = scale * integer; unset for f32 and bf16
+  float* sums = nullptr;           // sum of the unquantized activations: the factor of an affine bias
+  int32_t* corrections = nullptr;  // Winograd correction terms, modulo 2^32; set if layout.winograd
+};
+
+// Returns the index in a.data of column k, a multiple of kStep, of the panel of n rows that starts at row m.
+static inline int64_t packed_offset(const Activations& a, int64_t m, int64_t k, int n) {
+  int64_t from = k / kDepth * kDepth, wide = a.columns - from < kDepth ? a.columns - from : kDepth;
+  return from * a.rows + m * wide + (k - from) * n;
+}
+
+// RowsCallback is called with rows [m0, m1) of a tile's results as soon as they are complete. Storing them while other
+// rows are still being multiplied hides the latency of the stores.
+struct RowsCallback {
+  void (*call)(void* context, int64_t m0, int64_t m1);
+  void* context;
+
+  void operator()(int64_t m0, int64_t m1) const { call(context, m0, m1); }
+};
+
+// The kernels of one instruction set. In the comments, "weight rows" are rows of W (outputs), "rows" are rows of x.
+struct MatmulKernels {
+  int tile;              // weight rows of a tile
+  int float_rows;        // rows of a panel in mode f32
+  int integer_rows;      // rows of a panel in the other modes
+  int small_batch_tile;  // weight rows of a small-batch tile; 0 if there is no small_batch_product
+  bool saturates;        // int8 products accumulate in int16, which codes of more than 6 bits overflow
+  bool integers;         // supports modes i16 and i8
+  bool winograd;         // tile_product is faster with Layout::winograd
+
+  // Packs the panel of n rows that starts at row m: rows[i] points at row m+i of the given type. columns excludes
+  // padding.
+  void (*pack)(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n);
+  // Computes y[m-m0][n-n0] = x[m] . W[n] for rows [m0, m1) and the weight rows [n0, n0+tile) that exist. y is
+  // [m1-m0][tile]; columns past the last weight row are undefined. Calls done once for each panel.
+  void (*tile_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
+                       const RowsCallback& done);
+  // tile_product in mode bf16, which is as exact as f32 for bfloat16 or e4m3 weights and bfloat16 activations; may be
+  // null.
+  decltype(tile_product) bf16_tile_product;
+  // Computes y[m][n-n0] = x[m] . W[n] for all rows and weight rows [n0, n1). y is [rows][n1-n0]. Requires
+  // Layout::vector.
+  void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
+  // Reports whether row_product accepts 2 to stream_rows rows of int16 or int8 with these weights. Null: one row only.
+  bool (*streams)(const Weights& w);
+  int stream_rows;
+  // tile_product for a small batch, with small_batch_tile in place of tile and without the callback. m0 is a multiple
+  // of integer_rows.
+  void (*small_batch_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
+  // Convert n elements to and from float32; narrow rounds to nearest even.
+  void (*widen)(Type type, const void* from, float* to, int64_t n);
+  void (*narrow)(Type type, const float* from, void* to, int64_t n);
+};
+
+const MatmulKernels& matmul_kernels();
+
+// One of several products of the same x: y = x W^T + added, y [rows][weights.rows] of the given type.
+struct Product {
+  Weights weights;
+  const float* added = nullptr;  // [weights.rows], added to each row before rounding; may be null
+  void* y = nullptr;
+  Type type = Type::f32;
+};
+
+// Computes count products of x [rows][columns] of the given type. fast allows int8 activations, which are less exact;
+// layout_for decides where they are used. The result does not depend on the number of threads. Throws std::bad_alloc.
+void multiply(const void* x, Type type, int64_t rows, int64_t columns, const Product* products, int count, bool fast);
+
+// A gathered product: row i is multiplied by the matrix of expert[i], y[i] = x[i] W(expert[i])^T. Several x[i] may
+// point at the same row. weights describes the matrix of expert 0; the matrices are contiguous.
+struct Gathered {
+  Weights weights;
+  int64_t experts = 0;
+  const void* const* x = nullptr;  // pointers to rows
+  const uint32_t* expert = nullptr;
+  void* const* y = nullptr;
+  int64_t rows = 0;
+  Type type = Type::f32;
+};
+void multiply_gathered(const Gathered& g, bool fast);
+
+// Computes first, then second; both have the same rows and experts. between(i) computes row i of second.x from row i of
+// first.y; it may run on any thread. There is no barrier between the products: the second product of an expert starts
+// when the first product of that expert is complete.
+void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>& between, const Gathered& second,
+                       bool fast);
+
+}  // namespace ingot::cpu

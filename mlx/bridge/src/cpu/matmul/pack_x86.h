@@ -1,0 +1,224 @@
+// Packing of activations on x86, as integers or bfloat16, one panel at a time; see Activations in matmul.h for the
+// layout.
+#pragma once
+
+#include <immintrin.h>
+
+#include "cpu/matmul/sums_x86.h"
+#include "cpu/matmul/vector_x86.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+// Computes the largest magnitude and the sum of n floats, a multiple of eight.
+IG_INLINE void peak_and_sum(const float* x, int n, float* peak, float* sum) {
+  __m256 peaks = _mm256_setzero_ps(), total = _mm256_setzero_ps();
+  __m256 sign = _mm256_set1_ps(-0.0f);
+  for (int i = 0; i < n; i += 8) {
+    __m256 v = _mm256_loadu_ps(x + i);
+    peaks = _mm256_max_ps(peaks, _mm256_andnot_ps(sign, v));
+    total = _mm256_add_ps(total, v);
+  }
+  __m128 m = _mm_max_ps(_mm256_castps256_ps128(peaks), _mm256_extractf128_ps(peaks, 1));
+  m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+  *peak = _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+  *sum = add_lanes(total);
+}
+
+// Quantizes sixteen columns to int16, eight in each half of the vector.
+IG_INLINE __m256i quantize16(const float* x, __m256 inverse) {
+  __m256i a = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), inverse));
+  __m256i b = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), inverse));
+  return _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
+}
+
+// The integers of a packed step. They also determine the order within eight columns (see order_of).
+enum class Integers {
+  words,   // int16, two per dword
+  bytes,   // int8, four per dword
+  halves,  // int16 as high and low bytes: 256 * high + low
+};
+
+// Returns the byte shuffle that puts eight columns in the order in which 4-bit codes are unpacked; the identity for
+// other codes.
+template <Integers Kind>
+IG_INLINE __m128i order_of(bool nibbles) {
+  if (!nibbles) {
+    return _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+  if (Kind == Integers::words) {  // 0 4 1 5 2 6 3 7
+    return _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
+  }
+  if (Kind == Integers::bytes) {  // 0 2 4 6 1 3 5 7, in both halves
+    return _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
+  }
+  return _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+}
+
+// Splits 16 int16: each eight become eight high bytes, then eight low bytes.
+IG_INLINE __m256i split(__m256i v) {
+  __m256i lower = _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
+  return _mm256_packs_epi16(_mm256_srai_epi16(_mm256_sub_epi16(v, lower), 8), lower);
+}
+
+// Quantizes one step of a row to 16 dwords of int8, or else 32 dwords, with each eight columns in the order of
+// order_of. inverse has the inverse scale of each block.
+template <Integers Kind>
+IG_INLINE void quantize_step(const float* x, int block, const float* inverse, bool nibbles, int32_t* to) {
+  const __m256i order = _mm256_broadcastsi128_si256(order_of<Kind>(nibbles));
+  const int shift = __builtin_ctz(unsigned(block));
+#pragma GCC unroll 2
+  for (int i = 0; i < kStep; i += 32) {
+    const __m256 first = _mm256_set1_ps(inverse[i >> shift]), second = _mm256_set1_ps(inverse[(i + 16) >> shift]);
+    __m256i a = quantize16(x + i, first), b = quantize16(x + i + 16, second);
+    if (Kind == Integers::bytes) {
+      __m256i q = _mm256_permute4x64_epi64(_mm256_packs_epi16(a, b), 0xd8);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 4), _mm256_shuffle_epi8(q, order));
+      continue;
+    }
+    a = _mm256_shuffle_epi8(a, order);
+    b = _mm256_shuffle_epi8(b, order);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2), Kind == Integers::halves ? split(a) : a);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + i / 2 + 8), Kind == Integers::halves ? split(b) : b);
+  }
+}
+
+// Interleaves count dwords of n rows: out is [count][n]. The rows are kStep / 2 dwords apart.
+IG_INLINE void interleave(const int32_t* dwords, int count, int n, int32_t* out) {
+  if (n == 1) {
+    __builtin_memcpy(out, dwords, size_t(count) * sizeof(int32_t));
+    return;
+  }
+  if (n != 4) {
+    for (int i = 0; i < count; i++) {
+      for (int r = 0; r < n; r++) {
+        out[i * n + r] = dwords[r * (kStep / 2) + i];
+      }
+    }
+    return;
+  }
+  for (int i = 0; i < count; i += 8) {
+    __m256i v[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) {
+      v[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + r * (kStep / 2) + i));
+    }
+    transpose_4x4(v);
+    auto to = reinterpret_cast<__m256i*>(out + i * 4);
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(v[0], v[1], 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(v[2], v[3], 0x20));
+    _mm256_storeu_si256(to + 2, _mm256_permute2x128_si256(v[0], v[1], 0x31));
+    _mm256_storeu_si256(to + 3, _mm256_permute2x128_si256(v[2], v[3], 0x31));
+  }
+}
+
+// Reorders a step of a row for row products of 4-bit codes. A dword of codes has eight columns, and a vector of
+// unpacked codes holds the same nibbles of eight dwords. Vector j of out therefore has dword j of each eight columns.
+// The vectors are `distance` dwords apart.
+IG_INLINE void gather_nibbles(const int32_t* dwords, bool bytes, int64_t distance, int32_t* out) {
+  auto to = [&](int j) { return reinterpret_cast<__m256i*>(out + j * distance); };
+  if (bytes) {  // two dwords for each eight columns
+    auto v = reinterpret_cast<const __m256*>(dwords);
+    _mm256_storeu_si256(to(0), _mm256_permute4x64_epi64(_mm256_castps_si256(_mm256_shuffle_ps(v[0], v[1], 0x88)),
+                                                        0xd8));
+    _mm256_storeu_si256(to(1), _mm256_permute4x64_epi64(_mm256_castps_si256(_mm256_shuffle_ps(v[0], v[1], 0xdd)),
+                                                        0xd8));
+    return;
+  }
+  auto from = reinterpret_cast<const __m128i*>(dwords);
+  __m256i v[4];
+#pragma GCC unroll 4
+  for (int d = 0; d < 4; d++) {
+    v[d] = _mm256_inserti128_si256(_mm256_castsi128_si256(from[d]), from[d + 4], 1);
+  }
+  transpose_4x4(v);
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; j++) {
+    _mm256_storeu_si256(to(j), v[j]);
+  }
+}
+
+// Returns the Winograd correction term of a block: the sum of x0 . x1 over consecutive dwords x0 and x1 of int16 pairs.
+IG_INLINE int32_t block_correction(const int32_t* dwords, int n) {
+  __m256i sum = _mm256_setzero_si256();
+  for (int i = 0; i < n; i += 8) {
+    __m256i v = _mm256_load_si256(reinterpret_cast<const __m256i*>(dwords + i));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(v, _mm256_shuffle_epi32(v, 0xb1)));
+  }
+  // lanes 2i and 2i+1 are equal
+  __m128i s = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+  return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_unpackhi_epi64(s, s)));
+}
+
+template <Integers Kind>
+static void pack_integers(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
+  constexpr int kPer = Kind == Integers::bytes ? 4 : 2;  // columns per dword
+  constexpr int kCount = kStep / kPer;
+  const Layout& l = a.layout;
+  // Winograd's inner product adds codes, at most 255, to int16 activations, which must not overflow.
+  const float max_code = Kind == Integers::halves ? 127 * 256 + 127
+                                                  : Kind == Integers::bytes ? 127 : l.winograd ? 32767 - 255 : 32767;
+  const int blocks = kStep / l.block;
+  const int64_t stride = a.columns / l.block;
+  for (int64_t k = 0; k < a.columns; k += kStep) {
+    alignas(32) int32_t dwords[kIntegerRows][kStep / 2];
+    for (int r = 0; r < n; r++) {
+      alignas(64) float copy[kStep];
+      const float* x = step_of(rows[r], type, k, columns, copy);
+      float inverse[kStep / 16];
+      const int64_t at = (m + r) * stride + k / l.block;
+      float *scales = a.scales + at, *sums = a.sums + at;
+      for (int b = 0; b < blocks; b++) {
+        float peak;
+        peak_and_sum(x + b * l.block, l.block, &peak, sums + b);
+        // A block with a smaller peak contributes nothing to a sum, and its inverse scale would be infinite.
+        const bool any = peak > 1e-33f;
+        scales[b] = any ? peak / max_code : 0;
+        inverse[b] = any ? max_code / peak : 0;
+      }
+      quantize_step<Kind>(x, l.block, inverse, l.nibbles, dwords[r]);
+      if (l.winograd) {
+        for (int b = 0; b < blocks; b++) {
+          a.corrections[at + b] = block_correction(dwords[r] + b * l.block / 2, l.block / 2);
+        }
+      }
+    }
+    int32_t* out = static_cast<int32_t*>(a.data) + packed_offset(a, m, k, n) / kPer;
+    if (l.vector && l.nibbles) {
+      const int64_t step = k / kStep;
+      const bool pair = is_interleaved(step, a.columns / kStep);
+      gather_nibbles(dwords[0], Kind == Integers::bytes, pair ? 16 : 8, out + (pair ? step % 2 * (8 - kCount) : 0));
+    } else {
+      interleave(dwords[0], kCount, n, out);
+    }
+  }
+}
+
+// Packs bfloat16 activations unchanged, two columns per dword.
+static void pack_bf16(const Activations& a, const void* const* rows, int64_t columns, int64_t m, int n) {
+  for (int64_t k = 0; k < a.columns; k += kStep) {
+    alignas(32) int32_t dwords[kIntegerRows][kStep / 2];
+    const int64_t count = columns - k < kStep ? columns - k : kStep;
+    for (int r = 0; r < n; r++) {
+      __builtin_memcpy(dwords[r], static_cast<const bf16*>(rows[r]) + k, size_t(count) * sizeof(bf16));
+      __builtin_memset(reinterpret_cast<bf16*>(dwords[r]) + count, 0, size_t(kStep - count) * sizeof(bf16));
+    }
+    interleave(dwords[0], kStep / 2, n, static_cast<int32_t*>(a.data) + packed_offset(a, m, k, n) / 2);
+  }
+}
+
+static void pack(const Activations& a, const void* const* rows, Type type, int64_t columns, int64_t m, int n) {
+  const Layout& l = a.layout;
+  if (l.mode == Mode::f32) {
+    pack_floats(a, rows, type, columns, m, n);
+  } else if (l.mode == Mode::bf16) {
+    pack_bf16(a, rows, columns, m, n);
+  } else if (l.mode == Mode::i8) {
+    pack_integers<Integers::bytes>(a, rows, type, columns, m, n);
+  } else if (kSplitBytes && l.vector && l.nibbles) {
+    pack_integers<Integers::halves>(a, rows, type, columns, m, n);
+  } else {
+    pack_integers<Integers::words>(a, rows, type, columns, m, n);
+  }
+}
+
+}  // namespace ingot::cpu::INGOT_ISA

@@ -1,0 +1,28 @@
+// Matrix product kernels in portable C++.
+#define INGOT_ISA portable
+#define INGOT_PORTABLE
+#include "cpu/simd/simd.h"
+
+#include "cpu/matmul/unpack_portable.h"
+
+namespace ingot::cpu {
+
+extern const MatmulKernels matmul_portable;
+const MatmulKernels matmul_portable = {
+    .tile = portable::kTile,
+    .float_rows = portable::kFloatRows,
+    .integer_rows = 0,
+    .small_batch_tile = 0,
+    .saturates = false,
+    .integers = false,
+    .pack = portable::pack,
+    .tile_product = portable::tile_product,
+    .row_product = portable::row_product,
+    .streams = nullptr,
+    .stream_rows = 0,
+    .small_batch_product = nullptr,
+    .widen = portable::widen,
+    .narrow = portable::narrow,
+};
+
+}  // namespace ingot::cpu

@@ -1,0 +1,73 @@
+// Row-wise kernels (norms, activations, softmax, rope, top-k, embedding rows): one table of functions for each
+// instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/types.h"
+
+namespace ingot::cpu {
+
+// The arguments of a norm over one row of n elements. Optional pointers may be null.
+struct Norm {
+  const void* x;
+  const void* residual;  // optional; added to x, and the sum is rounded to the type of x
+  void* sum;             // result x + residual, if there is a residual
+  const void* weight;
+  bool weight_f32;   // weights are float32; otherwise they have the type of x
+  float offset;      // added to each weight
+  const void* bias;  // optional; layer_norm only, in the type of x
+  float eps;
+  void* out;
+  int64_t n;
+};
+
+enum class Act { sigmoid, silu, gelu, gelu_tanh, cap };
+constexpr int kActs = 5;
+
+// The quantization format of a table's rows.
+enum class Packing { affine, mxfp4, mxfp8, nvfp4 };
+struct PackedRow {
+  Packing packing;
+  int bits, group;
+  const uint8_t* codes;  // little-endian bit stream
+  const void* scales;    // affine: in the type of the result; otherwise bytes
+  const void* biases;    // affine only
+  float multiplier;      // multiplies the rounded result, which is rounded again; 1: none
+  void* out;
+  int64_t n;
+};
+
+// Functions for f32, f16 and bf16, in the order of Type. They compute in float32 and round once at the end.
+struct RowKernels {
+  void (*rms_norm[3])(const Norm&);
+  void (*layer_norm[3])(const Norm&);
+
+  // out = act(gate) * up, or act(gate) if up is null. Only cap uses limit.
+  void (*activate[kActs][3])(const void* gate, const void* up, void* out, int64_t n, float limit);
+  void (*add[3])(const void* a, const void* b, void* out, int64_t n);
+  void (*multiply[3])(const void* a, const void* b, void* out, int64_t n);
+  void (*scale[3])(const void* x, float by, void* out, int64_t n);
+  void (*softmax[3])(const void* x, void* out, int64_t n, float* work);  // work has n floats
+  // Computes the largest element m and the sum of e^(x-m).
+  void (*exp_sum[3])(const void* x, int64_t n, float* largest, float* sum);
+
+  // Computes cos and sin of positions[j]*freqs[j], times scale.
+  void (*angles)(const float* freqs, const float* positions, int64_t n, float scale, float* cos, float* sin);
+  // Rotates the first 2*half of n channels (rope). out may be x.
+  void (*rotate[3])(const void* x, void* out, int64_t n, int64_t half, bool traditional, const float* cos,
+                    const float* sin);
+
+  // Returns the index of the first NaN, or else of the first largest element, and its value.
+  int64_t (*largest[3])(const void* x, int64_t n, float* value);
+  // Computes the largest element of each block; NaN counts as infinity.
+  void (*block_peaks[3])(const void* x, int64_t n, int64_t block, float* peaks);
+  // Collects the elements that are not below a threshold, and their indices plus first. Returns their number.
+  int64_t (*not_below[3])(const void* x, int64_t n, float threshold, int32_t first, float* values, int32_t* ids);
+
+  void (*unpack[3])(const PackedRow&);
+};
+
+const RowKernels& row_kernels();
+
+}  // namespace ingot::cpu

@@ -1,0 +1,60 @@
+// The arguments of attend, checked and converted, and its composition of MLX's operations.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "ops/attention.h"
+
+namespace ingot {
+
+// One segment of attend: its query rows, the rows of keys and values to write, which end at the same position, and its
+// storage.
+struct Step {
+  int row, rows;
+  int64_t position, seen;
+  int fresh, first;  // rows to write, and the index of the first in k and v
+  int64_t capacity;
+  size_t store;  // index of its first store
+
+  int64_t begin() const { return seen - fresh; }  // position of the first row to write
+};
+
+struct Attend {
+  int heads, kv_heads, dim, value_dim;
+  bool write;
+  bool separate_values;        // values have storage of their own
+  int key_width, value_width;  // elements per row of the stores
+  int fresh;                   // rows to write, over all segments
+  std::vector<Step> steps;
+};
+
+// Returns the first position that a segment's first row sees.
+inline int64_t first_seen(const Step& t, const AttendOptions& o) {
+  return o.window > 0 ? std::max<int64_t>(0, t.position + 1 - o.window) : 0;
+}
+
+// Reports whether writing before attention would overwrite keys in the ring that rows of this step still see.
+inline bool must_write_last(const Step& t, const AttendOptions& o) {
+  return o.ring && t.rows > t.capacity - o.window + 1;
+}
+
+// Returns the end of the positions that are read from the storage. If the new rows are written last, they are read from
+// k and v.
+inline int64_t stored_end(const Step& t, bool write_last) { return write_last ? t.begin() : t.seen; }
+
+// A run of positions in consecutive slots. slots returns the runs of positions [first, end) in a ring or a linear
+// storage.
+struct Slots {
+  int64_t position, slot, count;
+};
+std::vector<Slots> slots(int64_t first, int64_t end, int64_t capacity, bool ring);
+
+// attend composed of MLX's operations, segment by segment.
+std::vector<mx::array> attend_composed(const Attend& a, const mx::array& q, const std::optional<mx::array>& k,
+                                       const std::optional<mx::array>& v, std::vector<mx::array> stores,
+                                       const std::optional<mx::array>& sinks, const AttendOptions& o,
+                                       mx::StreamOrDevice s);
+
+}  // namespace ingot

@@ -1,0 +1,161 @@
+#include "ops/matmul.h"
+
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "ops/matrix.h"
+#include "core/call.h"
+#include "core/checks.h"
+#include "cpu/isa.h"
+
+namespace ingot {
+
+namespace {
+
+size_t size_of(cpu::Type t) { return t == cpu::Type::f32 ? 4 : 2; }
+
+mx::Shape with_last(mx::Shape shape, int64_t n) {
+  shape.back() = int(n);
+  return shape;
+}
+
+}  // namespace
+
+mx::array quantized_product(const mx::array& x, const mx::array& w, const mx::array& scales, const Optional& biases,
+                            bool transpose, std::optional<int> group, std::optional<int> bits, const std::string& mode,
+                            mx::StreamOrDevice s) {
+  if (cpu::on_cpu(s) && transpose && takes(x) && w.ndim() == 2) {
+    if (auto m = quantized_matrix(x.shape(-1), w, scales, biases, group, bits, mode)) {
+      auto type = product_type(x, *m);
+      std::vector<mx::array> arrays = {w, scales};
+      if (biases) {
+        arrays.push_back(*biases);
+      }
+      return multiply(x, {*m}, std::move(arrays), {0}, {with_last(x.shape(), m->form.rows)}, type, s)[0];
+    }
+  }
+  return mx::quantized_matmul(not_empty(x), packed(w, scales, group, bits, mode), scales, biases, transpose, group,
+                              bits, mode, s);
+}
+
+mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDevice s) {
+  bool fits = cpu::on_cpu(s) && takes(a) && takes(b) && a.ndim() >= 2 && b.ndim() >= 2 && a.shape(-1) == b.shape(-2);
+  if (!fits) {
+    return mx::matmul(a, b, s);
+  }
+  auto type = mx::promote_types(a.dtype(), b.dtype());
+  auto transposed = mx::swapaxes(b, -1, -2, s);  // weight rows are columns of b
+  if (b.ndim() == 2) {
+    return multiply(a, {plain_matrix(transposed)}, {transposed}, {0}, {with_last(a.shape(), transposed.shape(0))}, type,
+                    s)[0];
+  }
+  auto batch = mx::broadcast_shapes(mx::Shape(a.shape().begin(), a.shape().end() - 2),
+                                    mx::Shape(b.shape().begin(), b.shape().end() - 2));
+  auto shaped = [&](const mx::array& x) {
+    auto shape = batch;
+    shape.push_back(x.shape(-2));
+    shape.push_back(x.shape(-1));
+    return mx::broadcast_to(x, shape, s);
+  };
+  auto x = shaped(mx::astype(a, type, s));
+  transposed = shaped(transposed);
+  auto m = plain_matrix(transposed);
+  int64_t rows = x.shape(-2), columns = x.shape(-1), count = 1;
+  for (int n : batch) {
+    count *= n;
+  }
+  auto shape = batch;
+  shape.push_back(int(rows));
+  shape.push_back(int(m.form.rows));
+  auto kind = type_of(type);
+  return cpu::node("matmul", {x, transposed}, {shape}, {type}, s, [=](const cpu::Memory& memory) {
+    auto matrix = m.form;
+    size_t step = size_of(kind);
+    for (int64_t i = 0; i < count; i++) {
+      matrix.codes = memory.input<uint8_t>(1) + size_t(i * matrix.rows * matrix.row_bytes());
+      cpu::Product p{.weights = matrix, .y = memory.output<uint8_t>(0) + size_t(i * rows * matrix.rows) * step,
+                     .type = kind};
+      cpu::multiply(memory.input<uint8_t>(0) + size_t(i * rows * columns) * step, kind, rows, columns, &p, 1, false);
+    }
+  })[0];
+}
+
+namespace {
+
+// Multiplies rows of x [..., rows, in] by matrices of w [experts..., out, in], both chosen by index. The indices
+// broadcast to one shape.
+mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arrays, const Optional& lhs,
+                 const Optional& rhs, mx::Dtype type, mx::StreamOrDevice s) {
+  const auto& w = arrays[0];
+  int64_t rows = x.shape(-2), columns = x.shape(-1);
+  int64_t sources = int64_t(x.size()) / (rows * columns),
+      experts = int64_t(w.size()) / (int64_t(w.shape(-1)) * w.shape(-2));
+  auto all = [&](int64_t n, const mx::Shape& from) {
+    std::vector<uint32_t> every(static_cast<size_t>(n));
+    std::iota(every.begin(), every.end(), 0);
+    return mx::array(every.begin(), mx::Shape(from.begin(), from.end() - 2), mx::uint32);
+  };
+  auto left = lhs ? *lhs : all(sources, x.shape()), right = rhs ? *rhs : all(experts, w.shape());
+  auto both = mx::broadcast_arrays({mx::astype(left, mx::uint32, s), mx::astype(right, mx::uint32, s)}, s);
+  auto shape = both[0].shape();
+  int64_t picks = int64_t(both[0].size());
+  shape.push_back(int(rows));
+  shape.push_back(int(m.form.rows));
+  std::vector<mx::array> inputs = {mx::astype(x, type, s), both[0], both[1]};
+  inputs.insert(inputs.end(), arrays.begin(), arrays.end());
+  bool fast = cpu::math() == cpu::Math::fast;
+  auto kind = type_of(type);
+  return cpu::node("gather_matmul", std::move(inputs), {shape}, {type}, s, [=](const cpu::Memory& memory) {
+    int next = 3;
+    cpu::Gathered g{.weights = at(m.form, memory, next), .experts = experts, .rows = picks * rows, .type = kind};
+    std::vector<const void*> from(static_cast<size_t>(g.rows));
+    std::vector<void*> to(static_cast<size_t>(g.rows));
+    std::vector<uint32_t> expert(static_cast<size_t>(g.rows));
+    size_t in = size_t(columns) * size_of(kind), out = size_t(m.form.rows) * size_of(kind);
+    for (int64_t i = 0; i < g.rows; i++) {
+      int64_t pick = i / rows;
+      // An index out of range is a bug of the caller. It cannot be reported from here, but must not read other memory.
+      int64_t source = std::min<int64_t>(memory.input<uint32_t>(1)[pick], sources - 1);
+      expert[size_t(i)] = uint32_t(std::min<int64_t>(memory.input<uint32_t>(2)[pick], experts - 1));
+      from[size_t(i)] = memory.input<uint8_t>(0) + size_t(source * rows + i % rows) * in;
+      to[size_t(i)] = memory.output<uint8_t>(0) + size_t(i) * out;
+    }
+    g.x = from.data();
+    g.expert = expert.data();
+    g.y = to.data();
+    cpu::multiply_gathered(g, fast);
+  })[0];
+}
+
+bool integral(const Optional& a) { return !a || mx::issubdtype(a->dtype(), mx::integer); }
+
+}  // namespace
+
+mx::array gathered_quantized(const GatheredQuantized& g, mx::StreamOrDevice s) {
+  if (cpu::on_cpu(s) && g.transpose && takes(g.x) && g.x.ndim() >= 2 && g.w.ndim() >= 3 && g.w.size() > 0 &&
+      (g.lhs || g.rhs) && integral(g.lhs) && integral(g.rhs)) {
+    if (auto m = quantized_matrix(g.x.shape(-1), g.w, g.scales, g.biases, g.group, g.bits, g.mode)) {
+      std::vector<mx::array> arrays = {g.w, g.scales};
+      if (g.biases) {
+        arrays.push_back(*g.biases);
+      }
+      return gather(g.x, *m, std::move(arrays), g.lhs, g.rhs, product_type(g.x, *m), s);
+    }
+  }
+  return mx::gather_qmm(not_empty(g.x), packed(g.w, g.scales, g.group, g.bits, g.mode), g.scales, g.biases, g.lhs,
+                        g.rhs, g.transpose, g.group, g.bits, g.mode, std::nullopt, g.sorted, s);
+}
+
+mx::array gathered_product(const mx::array& a, const mx::array& b, const Optional& lhs, const Optional& rhs,
+                           bool sorted, mx::StreamOrDevice s) {
+  if (cpu::on_cpu(s) && takes(a) && takes(b) && a.ndim() >= 2 && b.ndim() >= 2 && a.shape(-1) == b.shape(-2) &&
+      (lhs || rhs) &&
+      integral(lhs) && integral(rhs)) {
+    auto transposed = mx::swapaxes(b, -1, -2, s);
+    return gather(a, plain_matrix(transposed), {transposed}, lhs, rhs, mx::promote_types(a.dtype(), b.dtype()), s);
+  }
+  return mx::gather_mm(not_empty(a), not_empty(b), lhs, rhs, sorted, s);
+}
+
+}  // namespace ingot

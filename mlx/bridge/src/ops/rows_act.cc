@@ -1,0 +1,232 @@
+// Activations, element-wise sums and products, softmax.
+#include <cmath>
+
+#include "ops/rows.h"
+#include "core/call.h"
+#include "core/checks.h"
+#include "cpu/rows/rows.h"
+#include "cpu/rows/node.h"
+
+namespace ingot {
+
+namespace {
+
+mx::array number(double v, const mx::array& like) { return mx::array(v, like.dtype()); }
+
+mx::array composed(Activation a, const mx::array& from, Where s) {
+  auto x = mx::issubdtype(from.dtype(), mx::inexact) ? from : mx::astype(from, mx::float32, s);
+  switch (a) {
+    case Activation::sigmoid:
+      return mx::sigmoid(x, s);
+    case Activation::silu:
+      return mx::multiply(x, mx::sigmoid(x, s), s);
+    case Activation::gelu: {
+      auto y = mx::erf(mx::multiply(x, number(M_SQRT1_2, x), s), s);
+      return mx::multiply(mx::multiply(x, number(0.5, x), s), mx::add(y, number(1, x), s), s);
+    }
+    case Activation::gelu_tanh:
+      break;
+  }
+  auto u = mx::multiply(x, mx::add(mx::multiply(mx::square(x, s), number(0.044715, x), s), number(1, x), s), s);
+  return mx::multiply(x, mx::sigmoid(mx::multiply(u, number(1.5957691216057308, x), s), s), s);
+}
+
+cpu::Act kernel_of(Activation a) {
+  switch (a) {
+    case Activation::sigmoid:
+      return cpu::Act::sigmoid;
+    case Activation::silu:
+      return cpu::Act::silu;
+    case Activation::gelu:
+      return cpu::Act::gelu;
+    case Activation::gelu_tanh:
+      break;
+  }
+  return cpu::Act::gelu_tanh;
+}
+
+// The cost of activating an element, relative to an addition.
+constexpr int64_t kCost = 8;
+
+mx::array activated(const char* name, cpu::Act act, const mx::array& x, float limit, Where s) {
+  int type = cpu::type_index(x.dtype()), size = int(x.itemsize());
+  auto body = [act, type, size, limit, n = int64_t(x.size())](const cpu::Memory& m) {
+    auto run = cpu::row_kernels().activate[int(act)][type];
+    cpu::in_pieces(n, kCost, [&](int64_t from, int64_t count) {
+      run(cpu::at(m.in[0], from * size), nullptr, cpu::at(m.out[0], from * size), count, limit);
+    });
+  };
+  return cpu::node(name, {x}, {x.shape()}, {x.dtype()}, s, std::move(body), {{0, 0, false}})[0];
+}
+
+// Adds or multiplies two arrays of the same shape and type.
+mx::array pairwise(const char* name, bool product, const mx::array& a, const mx::array& b, Where s) {
+  int type = cpu::type_index(a.dtype()), size = int(a.itemsize());
+  auto body = [product, type, size, n = int64_t(a.size())](const cpu::Memory& m) {
+    auto run = product ? cpu::row_kernels().multiply[type] : cpu::row_kernels().add[type];
+    cpu::in_pieces(n, 1, [&](int64_t from, int64_t count) {
+      int64_t o = from * size;
+      run(cpu::at(m.in[0], o), cpu::at(m.in[1], o), cpu::at(m.out[0], o), count);
+    });
+  };
+  return cpu::node(name, {a, b}, {a.shape()}, {a.dtype()}, s, std::move(body), {{0, 0, false}, {0, 1, false}})[0];
+}
+
+float first(const void* p, mx::Dtype type) {
+  return type == mx::float32   ? *static_cast<const float*>(p)
+         : type == mx::float16 ? float(*static_cast<const mx::float16_t*>(p))
+                               : float(*static_cast<const mx::bfloat16_t*>(p));
+}
+
+// Multiplies x by an array of one element of the same type.
+mx::array times(const mx::array& x, const mx::array& factor, Where s) {
+  auto body = [type = x.dtype(), n = int64_t(x.size())](const cpu::Memory& m) {
+    auto run = cpu::row_kernels().scale[cpu::type_index(type)];
+    const float by = first(m.in[1], type);
+    cpu::in_pieces(n, 1, [&](int64_t from, int64_t count) {
+      int64_t o = from * int64_t(type.size());
+      run(cpu::at(m.in[0], o), by, cpu::at(m.out[0], o), count);
+    });
+  };
+  return cpu::node("times", {x, factor}, {x.shape()}, {x.dtype()}, s, std::move(body), {{0, 0, false}})[0];
+}
+
+bool alike(const mx::array& a, const mx::array& b, Where s) {
+  return cpu::uses_kernels(a, s) && a.dtype() == b.dtype() && a.shape() == b.shape();
+}
+
+bool last_axis_only(const mx::array& x, const std::vector<int>& axes) {
+  return x.ndim() >= 1 && (axes.empty() ? x.ndim() == 1
+                                        : axes.size() == 1 && (axes[0] == -1 || axes[0] == int(x.ndim()) - 1));
+}
+
+}  // namespace
+
+mx::array activation(Activation a, const mx::array& x, Where s) {
+  return cpu::uses_kernels(x, s) ? activated("activation", kernel_of(a), x, 0, s) : composed(a, x, s);
+}
+
+mx::array softcap(const mx::array& x, double limit, Where s) {
+  if (!cpu::uses_kernels(x, s)) {
+    return mx::multiply(mx::tanh(mx::multiply(x, number(1 / limit, x), s), s), number(limit, x), s);
+  }
+  return activated("softcap", cpu::Act::cap, x, float(limit), s);
+}
+
+mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s) {
+  if (!up && (gate.ndim() < 1 || gate.shape(-1) % 2 != 0)) {
+    throw std::invalid_argument("cannot split the last axis of " + to_string(gate) + " into halves");
+  }
+  bool same = !up || (up->shape() == gate.shape() && up->dtype() == gate.dtype());
+  if (!cpu::uses_kernels(gate, s) || !same) {
+    if (up) {
+      return mx::multiply(composed(a, gate, s), *up, s);
+    }
+    auto halves = mx::split(gate, 2, -1, s);
+    return mx::multiply(composed(a, halves[0], s), halves[1], s);
+  }
+  int type = cpu::type_index(gate.dtype());
+  int64_t size = int64_t(gate.itemsize());
+  auto shape = gate.shape();
+  if (up) {
+    auto body = [a, type, size, n = int64_t(gate.size())](const cpu::Memory& m) {
+      auto run = cpu::row_kernels().activate[int(kernel_of(a))][type];
+      cpu::in_pieces(n, kCost, [&](int64_t from, int64_t count) {
+        int64_t o = from * size;
+        run(cpu::at(m.in[0], o), cpu::at(m.in[1], o), cpu::at(m.out[0], o), count, 0);
+      });
+    };
+    return cpu::node("gated", {gate, *up}, {shape}, {gate.dtype()}, s, std::move(body),
+                     {{0, 0, false}, {0, 1, false}})[0];
+  }
+  shape.back() /= 2;
+  int64_t n = shape.back(), rows = int64_t(gate.size()) / (2 * n);
+  auto body = [a, type, size, n, rows](const cpu::Memory& m) {
+    auto run = cpu::row_kernels().activate[int(kernel_of(a))][type];
+    // A piece is a number of rows, or a part of a long row.
+    int64_t piece = cpu::kPiece / kCost, parts = (n + piece - 1) / piece, part = (n + parts - 1) / parts;
+    cpu::parallel(rows * parts, cpu::rows_per_piece(n * kCost), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        int64_t row = i / parts, from = i % parts * part, count = std::min(part, n - from);
+        const char* g = cpu::at(m.in[0], (row * 2 * n + from) * size);
+        run(g, g + n * size, cpu::at(m.out[0], (row * n + from) * size), count, 0);
+      }
+    });
+  };
+  return cpu::node("gated", {gate}, {shape}, {gate.dtype()}, s, std::move(body))[0];
+}
+
+mx::array sum_of(const mx::array& a, const mx::array& b, Where s) {
+  return alike(a, b, s) ? pairwise("add", false, a, b, s) : mx::add(a, b, s);
+}
+
+mx::array product_of(const mx::array& a, const mx::array& b, Where s) {
+  if (alike(a, b, s)) {
+    return pairwise("multiply", true, a, b, s);
+  }
+  const bool one = b.size() == 1 && b.ndim() <= a.ndim() && cpu::uses_kernels(a, s) && b.dtype() == a.dtype();
+  return one ? times(a, b, s) : mx::multiply(a, b, s);
+}
+
+mx::array scaled_by(const mx::array& x, double value, Where s) {
+  auto factor = mx::array(value, x.dtype());
+  return cpu::uses_kernels(x, s) ? times(x, factor, s) : mx::multiply(x, factor, s);
+}
+
+mx::array softmax_over(const mx::array& x, const std::vector<int>& axes, bool precise, Where s) {
+  if (!cpu::uses_kernels(x, s) || !last_axis_only(x, axes)) {
+    return mx::softmax(row_major_if_empty(x, s), all_if_empty(axes, x), precise, s);
+  }
+  int type = cpu::type_index(x.dtype());
+  int64_t n = x.shape(-1), rows = int64_t(x.size()) / n, bytes = n * int64_t(x.itemsize());
+  auto body = [type, n, rows, bytes](const cpu::Memory& m) {
+    auto run = cpu::row_kernels().softmax[type];
+    cpu::parallel(rows, cpu::rows_per_piece(n * kCost), [&](int64_t begin, int64_t end) {
+      auto* work = cpu::scratch<float>(cpu::kRowsScratch, size_t(n));
+      for (int64_t i = begin * bytes; i < end * bytes; i += bytes) {
+        run(cpu::at(m.in[0], i), cpu::at(m.out[0], i), n, work);
+      }
+    });
+  };
+  return cpu::node("softmax", {x}, {x.shape()}, {x.dtype()}, s, std::move(body), {{0, 0, false}})[0];
+}
+
+mx::array log_sum_exp(const mx::array& x, const std::vector<int>& axes, bool keepdims, Where s) {
+  if (!cpu::uses_kernels(x, s) || !last_axis_only(x, axes)) {
+    return mx::logsumexp(row_major_if_empty(x, s), all_if_empty(axes, x), keepdims, s);
+  }
+  int type = cpu::type_index(x.dtype());
+  int64_t n = x.shape(-1), rows = int64_t(x.size()) / n, bytes = n * int64_t(x.itemsize());
+  auto shape = x.shape();
+  if (keepdims) {
+    shape.back() = 1;
+  } else {
+    shape.pop_back();
+  }
+  auto body = [type, n, rows, bytes](const cpu::Memory& m) {
+    // A row may be as long as a vocabulary. The sums of its parts are combined in order, so the result does not depend
+    // on threads.
+    int64_t parts = (n + cpu::kPiece - 1) / cpu::kPiece, size = bytes / n;
+    auto* peaks = cpu::scratch<float>(cpu::kRowsScratch, size_t(2 * rows * parts));
+    float* sums = peaks + rows * parts;
+    auto& kernels = cpu::row_kernels();
+    cpu::parallel(rows * parts, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        int64_t from = i % parts * cpu::kPiece;
+        kernels.exp_sum[type](cpu::at(m.in[0], i / parts * bytes + from * size), std::min(cpu::kPiece, n - from),
+                              peaks + i, sums + i);
+      }
+    });
+    for (int64_t r = 0; r < rows; r++) {
+      const float *p = peaks + r * parts, *e = sums + r * parts;
+      float peak = *std::max_element(p, p + parts), total = 0;
+      for (int64_t i = 0; i < parts; i++) {
+        total += e[i] * (p[i] == peak ? 1 : std::exp(p[i] - peak));
+      }
+      m.output<float>(0)[r] = peak == INFINITY ? peak : peak + std::log(total);
+    }
+  };
+  return mx::astype(cpu::node("logsumexp", {x}, {shape}, {mx::float32}, s, std::move(body))[0], x.dtype(), s);
+}
+
+}  // namespace ingot

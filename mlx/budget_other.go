@@ -1,6 +1,0 @@
-//go:build !linux && !darwin
-
-package mlx
-
-// physicalMemory returns 0: the engine does not run on this system.
-func physicalMemory() int64 { return 0 }
