@@ -8,9 +8,14 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/limits/fault"
 )
+
+// ErrStopping reports that the server stops.
+var ErrStopping = fault.Register(errors.New("the server is stopping"), fault.Kind{
+	Name: "server/wire.ErrStopping", Means: "the server stops",
+	Rank: fault.Stopping + 1, Status: fault.Unavailable,
+})
 
 // failure is an error with an HTTP status.
 type failure struct {
@@ -61,17 +66,9 @@ func ErrorOf(err error) Error {
 		t.Status, t.Message = http.StatusRequestTimeout, "the request body did not arrive in time"
 		return t
 	}
-	for _, s := range statuses {
-		if errors.Is(err, s.is) {
-			switch s.is {
-			case manifest.ErrNotFound:
-				t.Message += "; `ingot pull` downloads a model, `ingot ls` lists local ones"
-			case runtime.ErrMemory:
-				t.Message += "; `ingot serve --context TOKENS` allows longer prompts"
-			}
-			t.Status = s.status
-			return t
-		}
+	if status, advice := fault.Status(err); status != 0 {
+		t.Status = status
+		t.Message += advice
 	}
 	return t
 }
