@@ -25,8 +25,9 @@ import (
 var ErrUnproven = fault.Register(
 	errors.New("the server did not prove that it is yours and serves this store"),
 	fault.Kind{
-		Name: "server/identity.ErrUnproven", Means: "the server did not prove that it is its user's and serves the same store",
-		Rank: fault.Server + 1,
+		Name:  "server/identity.ErrUnproven",
+		Means: "the server did not prove that it is its user's and serves the same store",
+		Rank:  fault.Server + 1,
 		Remedy: "nothing was sent; restart the server if it is older than this program, " +
 			"or name it with --host to trust it",
 	},
