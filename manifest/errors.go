@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/opencontainers/go-digest"
 )
@@ -101,10 +102,4 @@ func Corrupt(want, got digest.Digest) error {
 }
 
 // Clip truncates external text for use in a message.
-func Clip(s string) string {
-	const most = 120
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return s
-}
+func Clip(s string) string { return clip.Bytes(s, 120) }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
@@ -105,7 +106,7 @@ func (s *api) reportTransfer(e registry.Event, verb string, report func(progress
 		report(progressJSON{Status: verb + " manifest"})
 		return
 	case registry.Warned:
-		s.opts.Log("registry %s: %s", e.Name, wire.OneLine(e.Err.Error()))
+		s.opts.Log("registry %s: %s", e.Name, clip.Controls(e.Err.Error()))
 		return
 	case registry.Retry, registry.Waiting, registry.Skipped:
 		return

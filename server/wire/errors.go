@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
-	"unicode"
 
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/limits/fault"
 )
 
@@ -51,7 +50,7 @@ type Error struct {
 
 // ErrorOf returns the status and message of an error.
 func ErrorOf(err error) Error {
-	t := Error{Status: http.StatusInternalServerError, Message: OneLine(err.Error()), Err: err}
+	t := Error{Status: http.StatusInternalServerError, Message: clip.Controls(err.Error()), Err: err}
 	var f *failure
 	var large *http.MaxBytesError
 	switch {
@@ -73,21 +72,5 @@ func ErrorOf(err error) Error {
 	return t
 }
 
-// OneLine replaces control characters by spaces, since a message may quote external text.
-func OneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
 // Clip shortens text that a message quotes.
-func Clip(s string) string {
-	const limit = 80
-	if r := []rune(s); len(r) > limit {
-		s = string(r[:limit]) + "..."
-	}
-	return OneLine(s)
-}
+func Clip(s string) string { return clip.Controls(clip.Text(s, 80)) }
