@@ -24,7 +24,7 @@ from safetensors import safe_open
 
 HERE = Path(__file__).resolve().parent
 REPO = HERE.parents[1]
-# A float of a golden may differ by this much of the tensor's standard deviation, and a float in JSON by this much of itself.
+# A float may differ by this much of its tensor's standard deviation, and in JSON by this much of itself.
 TENSORS, NUMBERS = 1e-4, 1e-9
 
 

@@ -1,8 +1,4 @@
-#!/usr/bin/env python3
-"""Writes arch/testdata/rope.json: rotary frequencies as Hugging Face transformers computes them.
-
-Needs torch and transformers 5.23. Run from the repository's root: python3 testdata/gen/rope.py
-"""
+"""Writes arch/testdata/rope.json: rotary frequencies as transformers computes them."""
 import json
 import pathlib
 
@@ -72,7 +68,7 @@ CASES = {
 
 def golden(name, extra):
     config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], **BASE, **extra}
-    # from_dict changes what it is given
+    # from_dict changes its argument
     rope = LlamaRotaryEmbedding(LlamaConfig.from_dict(json.loads(json.dumps(config))))
     return {
         "name": name,

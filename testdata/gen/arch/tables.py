@@ -30,7 +30,7 @@ logging.disable_progress_bar()
 
 
 def saved(model):
-    """Configuration and tensors of a model as transformers writes it, in bf16."""
+    """Returns the configuration and tensors of a model as transformers saves it in bf16."""
     with tempfile.TemporaryDirectory() as folder:
         model.to(torch.bfloat16).save_pretrained(folder)
         with open(f"{folder}/config.json") as f:
@@ -52,7 +52,7 @@ def pick(config, *keys):
 
 
 def fuse(tensors, base=r"mlp\.experts"):
-    """Experts of one tensor each as gate_up_proj and down_proj of all of them."""
+    """Fuses separate experts into one gate_up_proj and one down_proj."""
     out, banks = {}, {}
     for name, spec in tensors.items():
         m = re.fullmatch(rf"(.*{base})\.(\d+)\.(\w+)\.weight", name)
@@ -70,7 +70,7 @@ def fuse(tensors, base=r"mlp\.experts"):
 
 
 def stack(tensors, experts=r"mlp\.experts", to="mlp.switch_mlp"):
-    """Fused experts as one tensor per projection, which mlx-lm writes."""
+    """Splits fused experts into one tensor per projection, as mlx-lm writes them."""
     out = {}
     for name, spec in tensors.items():
         if m := re.fullmatch(rf"(.*){experts}\.gate_up_proj", name):
@@ -154,7 +154,7 @@ G4_AUDIO = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
 
 
 def global_keys(text):
-    """per_layer_config as the two keys that published Gemma 4 files have."""
+    """Writes per_layer_config as the two keys of published Gemma 4 files."""
     text = copy.deepcopy(text)
     layers = text.pop("per_layer_config")
     some = next(iter(layers.values()))
@@ -164,7 +164,7 @@ def global_keys(text):
 
 
 def with_shared(tensors, text, prefix):
-    """Published files carry keys and values of the layers that attend another layer's, too."""
+    """Adds the unused K and V projections that published files have for layers with a shared KV cache."""
     out = dict(tensors)
     first = text["num_hidden_layers"] - text["num_kv_shared_layers"]
     for i in range(first, text["num_hidden_layers"]):
@@ -182,7 +182,7 @@ def gemma4():
         if name.startswith("e"):
             towers["audio_config"] = G4_AUDIO
         config, tensors = saved(tf.Gemma4ForConditionalGeneration(tf.Gemma4Config(text_config=text, **towers)))
-        # The names in a tower are all alike, so the audio tower's many buffers are listed once only.
+        # Towers have the same names, so one of them lists the audio tower's many buffers.
         if name != "e2b":
             tensors = rename(tensors, (r"audio_tower\..*(_min|_max)$", None))
         write(f"gemma4-{name}", config, tensors)
@@ -191,7 +191,7 @@ def gemma4():
         write(f"gemma4-{name}-published", old, with_shared(tensors, old["text_config"], "model.language_model."))
     config, tensors = saved(tf.Gemma4ForCausalLM(tf.Gemma4TextConfig(**{**G4, **G4_SHAPES["e2b"]})))
     write("gemma4_text", config, tensors)
-    # mlx-lm leaves the towers out and names experts in its own way.
+    # mlx-lm drops the towers and has its own names for experts.
     write("gemma4-26b-a4b-mlx", old, stack(rename(
         saved(tf.Gemma4ForConditionalGeneration(tf.Gemma4Config(text_config={**G4, **G4_SHAPES["26b-a4b"]}, vision_config=G4_VISION)))[1],
         (r"^model\.(vision_tower|embed_vision)", None), (r"^model\.language_model\.", "language_model.model.")),
@@ -211,7 +211,7 @@ def gemma4():
 
 @contextlib.contextmanager
 def reusing(kind):
-    """transformers 5.23 refuses to build an assistant, all of whose layers attend the target's keys."""
+    """Lets transformers 5.23 build an assistant: it rejects a model whose layers all use a shared KV cache."""
     own = kind.kv_sharing_modes
     kind.kv_sharing_modes = property(lambda self: ["reuse"] * self.num_hidden_layers)
     yield
@@ -248,7 +248,7 @@ Q35_VISION = {"depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads
 
 
 def mtp(tensors, prefix, layer):
-    """The head for the token after the next, which transformers leaves out: a layer like the given full one, and a join."""
+    """Adds the MTP head, which transformers lacks: a layer like the given full one, and a projection that joins."""
     out = dict(tensors)
     hidden = tensors[prefix + "norm.weight"][1]
     for name in ("pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm"):
@@ -261,7 +261,7 @@ def mtp(tensors, prefix, layer):
 
 
 def published_qwen35(config):
-    """Published files have rope parameters in the new style already, and further keys."""
+    """Writes config.json as published: rope parameters in the new style, and further keys."""
     config = copy.deepcopy(config)
     text = config["text_config"]
     text["rope_parameters"].update(mrope_interleaved=True, mrope_section=[11, 11, 10], partial_rotary_factor=0.25)
@@ -272,12 +272,12 @@ def published_qwen35(config):
 
 
 def float32(tensors):
-    """Published checkpoints keep the decay in float32."""
+    """Stores the decay in float32, as published checkpoints do."""
     return {k: ["F32", *v[1:]] if k.endswith("A_log") else v for k, v in tensors.items()}
 
 
 def mlx_qwen35(tensors):
-    """mlx-lm drops the tower and the MTP head, moves the convolution's axis, and adds 1 to norms."""
+    """Renames as mlx-lm does. It drops the tower and the MTP head and transposes the convolution."""
     out = {}
     for name, spec in tensors.items():
         if "visual" in name or name.startswith("mtp."):
@@ -311,7 +311,7 @@ def qwen3_5():
     config, tensors = saved(tf.Qwen3_5MoeForCausalLM(tf.Qwen3_5MoeTextConfig(**text)))
     write("qwen3_5_moe_text", config, tensors)
 
-    # Names that the tower goes by elsewhere.
+    # Other published names of the tower.
     config, tensors = saved(tf.Qwen3_5ForConditionalGeneration(tf.Qwen3_5Config(text_config=Q35, vision_config=Q35_VISION)))
     other = {}
     for name, spec in rename(tensors, (r"^model\.visual\.", "visual.")).items():
@@ -337,7 +337,7 @@ def qwen3_next():
     old["full_attention_interval"] = 4
     write("qwen3_next-published", old, mtp(tensors, "model.", 3))
 
-    # Which rows of the joined projections are queries, keys, values and gates, beta and alpha.
+    # The rows of the joined projections that are queries, keys, values, gates, beta and alpha.
     delta = next(m for m in tf.Qwen3NextForCausalLM(tf.Qwen3NextConfig(**Q35, **MOE)).modules() if hasattr(m, "fix_query_key_value_ordering"))
     rows = lambda linear: torch.arange(linear.out_features)[None, None]
     q, k, v, z, b, a = delta.fix_query_key_value_ordering(rows(delta.in_proj_qkvz), rows(delta.in_proj_ba))
@@ -356,7 +356,7 @@ def glm4_moe_lite():
     old.pop("mlp_layer_types")
     old.update(first_k_dense_replace=1, num_nextn_predict_layers=1, topk_method="noaux_tc", partial_rotary_factor=1.0)
     whole = {k: ["F32", *v[1:]] if k.endswith("e_score_correction_bias") else v for k, v in tensors.items()}
-    # The layer after the last is a head for the next token but one: a layer, a join, and an embedding and a head of its own.
+    # The layer after the last is an MTP head: a layer, a projection that joins, an embedding and an output head.
     for name, spec in list(whole.items()):
         if name.startswith("model.layers.1."):
             whole[name.replace("layers.1.", "layers.2.", 1)] = spec

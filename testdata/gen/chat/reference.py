@@ -23,7 +23,7 @@ def render(template, variables):
         return {"ok": chat_template_utils._cached_compile_jinja_template(template).render(**variables)}
     except RecursionError:
         return {"err": "RecursionError"}
-    except Exception as e:  # a template may raise anything
+    except Exception as e:  # a template can raise any exception
         return {"err": type(e).__name__}
 
 

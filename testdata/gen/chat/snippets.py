@@ -1,5 +1,5 @@
-"""Writes chat/jinja/testdata/snippets.json: small templates, one for each feature of the language, and what the reference
-renders. Results that show an address in memory are omitted.
+"""Writes chat/jinja/testdata/snippets.json: small templates, one for each feature of the language, and what the
+reference renders. Results that show an address in memory are omitted.
 """
 
 import itertools
@@ -12,12 +12,12 @@ from snippet_lists import EXPRESSIONS, FILTERS, METHODS, OPERATORS, TEMPLATES, T
 
 OUT = pathlib.Path(__file__).resolve().parents[3] / "chat" / "jinja" / "testdata" / "snippets.json"
 
-# Addresses, names of Python's classes, complex numbers.
+# Results that no other implementation has: addresses, Python's classes, complex numbers.
 SHOWS_PYTHON = re.compile(r" at 0x|<function|<class|<bound|[0-9]j\)")
 
 
 def templates():
-    """The lines of TEMPLATES, and those that have line breaks themselves."""
+    """Returns the lines of TEMPLATES, and the templates of several lines."""
     blocks, lines = [], TEMPLATES.split("\n")
     multi = [
         "  {% if true %}\n  x\n  {%+ if true %}y{% endif +%}\n  {% endif %}\nend",
@@ -43,7 +43,7 @@ def main():
         all_templates.append("{{ " + line + " }}")
     for v, op, w in itertools.product(VALUES, OPERATORS, VALUES):
         if op == "**" and w == "big":
-            continue  # Python would compute it
+            continue  # Python would compute it for hours
         all_templates.append("{{ %s %s %s }}" % (v, op, w))
     for v, t in itertools.product(VALUES, TESTS):
         all_templates.append("{{ %s is %s }}" % (v, t))

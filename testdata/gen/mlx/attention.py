@@ -8,7 +8,7 @@ from shapes import slice_update
 
 
 def bfloat(v, up):
-    """The nearest bfloat16 not below v, or not above, as its bits."""
+    """Returns the bits of v rounded to bfloat16, up or down."""
     bits = int(np.float32(v).view(np.uint32))
     return ((bits + (0xffff if up != (bits >> 31 == 1) else 0)) >> 16) & 0xffff
 
@@ -18,7 +18,7 @@ def wide_bfloat(bits):
 
 
 def pack_rows(x, bits):
-    """Codes, scales and biases of groups of 32 channels, by the definition, a group at a time."""
+    """Packs rows by the definition: codes, scales and biases of groups of 32 channels."""
     rows, most = np.array(x.astype(F32)).reshape(-1, x.shape[-1]), np.float32(2**bits - 1)
     out = []
     for row in rows:
@@ -56,11 +56,14 @@ def unpack_rows(x, bits, dtype):
 
 
 def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring, values, bits, positions):
-    """Rows of several sequences over their own keys and values, by the definition, one row at a time. Positions say what the segments do."""
+    """Attention by the definition, one row at a time: each sequence attends its own keys and values.
+
+    positions repeats what segments says.
+    """
     each = 1 if values else 2
     stores, out, row, first = list(stores), [], 0, 0
     wide = lambda x: x.astype(F32)
-    # As they are kept, and as they are read.
+    # Conversions to the stored form and from it.
     kept = lambda x, like: pack_rows(x, bits) if bits else x.astype(like.dtype)
     read = lambda x: unpack_rows(x, bits, F32) if bits else wide(x)
     for i in range(0, len(segments), 4):

@@ -7,7 +7,7 @@ import numpy as np
 
 from record import BF16, F32, FLOATS, I32, ONCE, OPS, SUM, U32, arr, case, empty, gelu, gelu_tanh, integers, normal, op
 
-# Blocks of models.
+# Norms.
 op("RMSNorm", lambda x, w, eps: mx.fast.rms_norm(x, w, eps), SUM)
 op("LayerNorm", lambda x, w, b, eps: mx.fast.layer_norm(x, w, b, eps), SUM)
 for d in FLOATS:
@@ -130,5 +130,6 @@ for d in FLOATS:
     case("Attention", q, k, v, None, normal(4, dtype=d), 0.25, False)
     case("Attention", q, k, v, None, normal(4, dtype=d), 0.25, True)
     case("Attention", q[:, :, :1], k, v, boolean[2:], normal(4, dtype=d), 0.3, False)
-case("Attention", normal(2, 2, 2, 8), normal(2, 2, 2, 8), normal(2, 2, 2, 8), normal(2, 2, 2, 2), None, 0.3, False)  # one head per head
-case("Attention", normal(1, 4, 2, 8), normal(1, 1, 3, 8), normal(1, 1, 3, 4), None, None, 0.3, True)  # one head for all, short values
+case("Attention", normal(2, 2, 2, 8), normal(2, 2, 2, 8), normal(2, 2, 2, 8), normal(2, 2, 2, 2), None, 0.3, False)
+# One KV head, and values narrower than keys.
+case("Attention", normal(1, 4, 2, 8), normal(1, 1, 3, 8), normal(1, 1, 3, 4), None, None, 0.3, True)

@@ -5,10 +5,11 @@ import numpy as np
 
 from record import BF16, FLOATS, INF, LIBM, arr, case, normal, op
 
-# Random numbers.
 def threefry(key, n):
-    """n random words by Threefry-2x32 (Salmon et al., 2011) over the counters 0..n-1, split in halves; Python offers them for
-    even n only, as keys, which the assertion below compares."""
+    """Returns n random words by Threefry-2x32 (Salmon et al., 2011) over the counters 0..n-1, split in halves.
+
+    The package offers them for even n only, as keys: the assertion below compares those.
+    """
     k = [int(v) for v in key] + [0x1BD11BDA ^ int(key[0]) ^ int(key[1])]
     half = (n + 1) // 2
     x = np.arange(half, dtype=np.uint32)

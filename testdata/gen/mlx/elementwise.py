@@ -9,7 +9,7 @@ from record import (
     gelu, gelu_tanh, integers, normal, op,
 )
 
-# Element-wise, one argument.
+# One argument.
 OFF_EDGES = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.14159, -7.25, 60.0, -60.0, 1e-3, 1e4, INF, -INF, NAN]
 X = arr(OFF_EDGES).reshape(3, 6)
 POSITIVE = arr([0.0, 1e-3, 0.25, 0.5, 1.0, 2.0, 3.5, 100.0, 6e4, INF]).reshape(2, 5)
@@ -60,7 +60,7 @@ case("View", normal(2, 4, dtype=BF16), F32)
 case("View", arr([[1, 2, 3, 4, 5, 6, 7, 8]], U8), U64)
 case("View", empty(3, 0), U16)
 
-# Element-wise with a number.
+# With a number.
 for name, f in [("AddScalar", mx.add), ("MultiplyScalar", mx.multiply), ("MaximumScalar", mx.maximum), ("MinimumScalar", mx.minimum),
                 ("PowerScalar", mx.power)]:
     op(name, lambda x, v, f=f: f(x, arr(v, x.dtype)), LIBM if name == "PowerScalar" else None)
@@ -73,12 +73,12 @@ for name, f in [("AddScalar", mx.add), ("MultiplyScalar", mx.multiply), ("Maximu
     case(name, arr(1.5), 2.0)
 case("MaximumScalar", X, -INF)
 case("MinimumScalar", X, INF)
-case("AddScalar", arr([1, 2], I32), 16777217.0)  # a float32 would make 16777216 of it
+case("AddScalar", arr([1, 2], I32), 16777217.0)  # float32 rounds it to 16777216
 op("Softcap", lambda x, v: mx.tanh(x * arr(1.0 / v, x.dtype)) * arr(v, x.dtype), ONCE)
 for d, v in itertools.product(FLOATS, [30.0, 50.0]):
     case("Softcap", normal(3, 4, dtype=d, scale=40), v)
 
-# Element-wise, two and three arguments.
+# Two and three arguments.
 FINITE = arr([[1.5, -2.0, 0.25], [3.0, 7.0, -0.5]])
 for name, f, relax in [
     ("Add", mx.add, None), ("Subtract", mx.subtract, None), ("Multiply", mx.multiply, None), ("Divide", mx.divide, LIBM),

@@ -6,7 +6,6 @@ import numpy as np
 from record import BF16, F32, FLOATS, I32, I64, U32, U8, arr, case, empty, integers, normal, op
 from reductions import REDUCE
 
-# Indexing.
 op("Take", lambda x, i, axis: mx.take(x, i, axis=axis))
 for d in FLOATS + [I32, U8]:
     case("Take", integers(0, 99, 4, 3, dtype=d), arr([3, 0, 0], U32), 0)
@@ -27,7 +26,7 @@ def scatter_add_axis(x, indices, values, axis):
 
 op("TakeAlongAxis", lambda x, i, axis: mx.take_along_axis(x, i, axis=axis))
 op("PutAlongAxis", lambda x, i, v, axis: mx.put_along_axis(x, i, v, axis=axis))
-op("ScatterAddAxis", scatter_add_axis)  # which Python does not offer: numpy's sum of the same numbers, exact here
+op("ScatterAddAxis", scatter_add_axis)  # not in the package: numpy sums the same numbers, exactly
 case("TakeAlongAxis", REDUCE, integers(-4, 4, 2, 3, 2), -1)
 case("TakeAlongAxis", REDUCE, integers(0, 3, 2, 1, 4, dtype=U32), 1)
 case("TakeAlongAxis", REDUCE.astype(BF16), integers(0, 2, 1, 3, 4), 0)
@@ -39,8 +38,8 @@ case("ScatterAddAxis", EIGHTHS, arr([[[0, 1, 1, 2]], [[0, 0, 1, 2]]], U32), inte
 case("ScatterAddAxis", integers(0, 9, 5), arr([1, 1, 1], I32), arr([1, 10, 100], I32), 0)
 
 
-# Gather and Scatter are not in Python's interface: numpy loops over the definition in mlx/ops.h. Indices broadcast; each
-# tuple of them is the start of a slice along axes; a result's shape is that of the indices, then sizes.
+# Gather and Scatter are not in the package: numpy follows the definition in mlx/ops.h. Indices broadcast. Each tuple of
+# indices is the start of a slice along axes. The result has the shape of the indices, then sizes.
 def places(indices):
     indices = np.broadcast_arrays(*(np.array(i) for i in indices))
     return indices[0].shape, [(at, [int(i[at]) for i in indices]) for at in np.ndindex(indices[0].shape)]

@@ -13,7 +13,7 @@ op("Depends", lambda xs, on: mx.depends(xs, on))
 case("Depends", [FINITE, REDUCE], [X])
 case("Depends", [FINITE], [X, REDUCE])
 
-# Layers that share their input; a list of formats counts as ops.txt's modes do.
+# Layers that share their input. A format is an index into MODES, or -1 for dense weights.
 MODES = ["affine", "mxfp4", "mxfp8", "nvfp4"]
 
 

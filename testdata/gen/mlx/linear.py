@@ -20,7 +20,7 @@ for d in FLOATS:
     case("AddMM", normal(4, dtype=d), normal(3, 5, dtype=d), normal(5, 4, dtype=d), 1.0, 1.0)
     case("AddMM", normal(3, 4, dtype=d), normal(3, 5, dtype=d), normal(5, 4, dtype=d), 0.5, -2.0)
 op("GatherMM", lambda a, b, lhs, rhs, s: mx.gather_mm(a, b, lhs_indices=lhs, rhs_indices=rhs, sorted_indices=s), SUM)
-a, b = normal(4, 1, 8), normal(3, 8, 2)  # on a CPU it does float32 only
+a, b = normal(4, 1, 8), normal(3, 8, 2)  # the CPU has float32 only
 case("GatherMM", a, b, arr([0, 3], U32), arr([2, 0], U32), False)
 case("GatherMM", a, b, None, arr([0, 0, 1, 2], U32), True)
 case("GatherMM", a, b, arr([[1], [2]], U32), None, False)

@@ -1,4 +1,5 @@
-"""Writes mlx/testdata/ops.safetensors and ops.json: what each operation of mlx/bridge/ops.txt returns in the official package.
+"""Writes mlx/testdata/ops.safetensors and ops.json: what each operation of mlx/bridge/ops.txt returns in the official
+package.
 
 ops.json has one case per line: the operation, its arguments in the order of ops.txt, and its results. An array is the
 name of a tensor in ops.safetensors; equal inputs are stored once. Without "relax" a result must be equal bit for bit;

@@ -3,7 +3,6 @@
 from attention import at, pack_rows, unpack_rows
 from record import BF16, F16, F32, FLOATS, INF, NAN, SUM, arr, case, normal, op
 
-# Rows in fewer bits, and attention over them.
 op("PackRows", pack_rows)
 op("UnpackRows", unpack_rows, SUM)
 ODD_ROWS = arr([[0.0] * 8, [-0.0] * 8, [3.0] * 8, [1.0, -2.5, 1e-30, 7.25, 0.1, 0.2, 0.3, -1e-3], [1e30, -1e30, 0, 1, 2, 3, 4, 5],

@@ -20,9 +20,9 @@ for name, f, relax in [("Sum", mx.sum, SUM), ("Mean", mx.mean, SUM), ("Var", mx.
     for d in [I32, U8, mx.bool_]:
         case(name, integers(0, 3, 2, 5, dtype=d), False, [1])
     case(name, arr(2.5), False, [])
-    if name != "LogSumExp":  # which refuses empty arrays
+    if name != "LogSumExp":  # it rejects empty arrays
         case(name, empty(0, 3), False, [1])
-    if name not in ("Max", "Min", "LogSumExp"):  # which have no neutral element
+    if name not in ("Max", "Min", "LogSumExp"):  # they have no neutral element
         case(name, empty(2, 0), True, [-1])
 case("Max", arr([[1.0, NAN], [-INF, 3.0]]), False, [1])
 case("LogSumExp", arr([[-INF, -INF], [1000.0, 1000.0]]), False, [1])
@@ -52,7 +52,7 @@ case("Softmax", arr([[0.0, -INF], [1.0, INF]]), False, [-1])
 case("Softmax", empty(2, 0), True, [-1])
 case("Softmax", arr(3.0), True, [])
 
-# Order.
+# Sorting.
 op("Sort", lambda x, axis: mx.sort(x, axis=axis))
 op("ArgSort", lambda x, axis: mx.argsort(x, axis=axis))
 op("Partition", lambda x, kth, axis: mx.partition(x, kth, axis=axis), ORDER)

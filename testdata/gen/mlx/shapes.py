@@ -6,7 +6,7 @@ from elementwise import FINITE
 from record import BF16, F16, F32, F64, FLOATS, I32, I8, INF, INTS, U8, arr, case, empty, integers, normal, op
 from reductions import REDUCE
 
-# Making arrays.
+# Creation.
 op("Arange", lambda start, stop, step, d: mx.arange(start, stop, step, dtype=d))
 for d in FLOATS + INTS:
     case("Arange", 0.0, 9.0, 2.0, d)

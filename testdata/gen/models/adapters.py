@@ -1,5 +1,7 @@
-"""Makes testdata/adapters: LoRA adapters as PEFT saves them, for testdata/models/llama-f32, and beside each what PEFT's merge_and_unload makes
-of the weights that it changes (merged.safetensors, float32)."""
+"""Writes testdata/adapters: LoRA adapters of testdata/models/llama-f32 as PEFT saves them.
+
+merged.safetensors has the weights that the adapter changes, as PEFT's merge_and_unload returns them, in float32.
+"""
 
 import json
 import pathlib
@@ -24,7 +26,7 @@ KINDS = {
 
 
 def randomize(model, seed):
-    """Trained adapters are not zero, as new ones are."""
+    """Replaces the zeros of a new adapter by random weights."""
     g = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, p in model.named_parameters():

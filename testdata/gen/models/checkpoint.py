@@ -1,4 +1,4 @@
-"""Writes checkpoint folders the way published ones look, which transformers 5 itself no longer does: it has other keys."""
+"""Writes checkpoint folders as published ones look. transformers 5 itself saves other keys."""
 
 import copy
 import json
@@ -14,7 +14,7 @@ def write_json(path, value):
 
 
 def published(config, dtype):
-    """config.json as checkpoints of transformers 4 have it: rope_theta, rope_scaling, torch_dtype, keys sorted."""
+    """Returns config.json as transformers 4 wrote it: rope_theta, rope_scaling, torch_dtype, sorted keys."""
     value = {
         "architectures": ["LlamaForCausalLM"],
         "attention_bias": False,
@@ -37,7 +37,7 @@ def published(config, dtype):
 
 
 def four(config):
-    """Keys of transformers 4, in a configuration that has one set of rope parameters."""
+    """Returns a configuration with the keys of transformers 4; it must have one set of rope parameters."""
     config = copy.deepcopy(config)
     config["torch_dtype"] = config.pop("dtype", "bfloat16")
     config["transformers_version"] = "4.57.0"
@@ -50,7 +50,7 @@ def four(config):
 
 
 def rename(tensors, *rules):
-    """Applies the first rule (pattern, replacement) that fits to each name; a rule without replacement drops it."""
+    """Applies to each name the first rule (pattern, replacement) that matches; None as replacement drops the tensor."""
     out = {}
     for name, tensor in tensors.items():
         for pattern, new in rules:
@@ -63,7 +63,7 @@ def rename(tensors, *rules):
 
 
 def fuse(tensors, base=r"mlp\.experts"):
-    """Experts of one tensor each as gate_up_proj (of each expert the gate first) and down_proj of all of them."""
+    """Fuses separate experts into one gate_up_proj (an expert's gate first) and one down_proj."""
     out, banks = {}, {}
     for name, tensor in tensors.items():
         if m := re.fullmatch(rf"(.*{base})\.(\d+)\.(\w+)\.weight", name):
@@ -79,7 +79,7 @@ def fuse(tensors, base=r"mlp\.experts"):
 
 
 def apart(tensors, base=r"mlp\.experts"):
-    """The other way round: one tensor per expert and projection."""
+    """Splits fused experts into one tensor per expert and projection."""
     out = {}
     for name, tensor in tensors.items():
         if m := re.fullmatch(rf"(.*{base})\.gate_up_proj", name):
@@ -94,15 +94,17 @@ def apart(tensors, base=r"mlp\.experts"):
     return out
 
 
-# Where mlx-lm puts experts, one tensor per projection: in gemma4, and elsewhere.
+# mlx-lm's names for experts, one tensor per projection: gemma4's, and the others'.
 SWITCHES = ((r"\.experts\.switch_glu", ".experts"), (r"\.mlp\.switch_mlp", ".mlp.experts"))
-# The norms of Qwen 3.5 whose weights are used as 1 + w, and which mlx-lm writes with the 1 added.
+# The norms of Qwen 3.5 that scale by 1 + w. mlx-lm stores 1 + w.
 SHIFTED = r"(^|\.)(input_layernorm|post_attention_layernorm|[qk]_norm|model\.norm|language_model\.norm)\.weight$"
 
 
 def to_mlx(config, tensors):
-    """A checkpoint as mlx-lm writes it: no towers and no heads that draft, stacked experts; of Qwen 3.5 the axes of
-    convolutions the other way round, and other norms."""
+    """Returns a checkpoint as mlx-lm writes it: without towers and MTP heads, with stacked experts.
+
+    For Qwen 3.5 it also transposes convolutions and adds 1 to norms.
+    """
     config = {k: v for k, v in config.items() if "qwen3_5" not in config["model_type"] or k != "vision_config"}
     tensors = rename(fuse(tensors), (r"visual\.|vision|audio|^mtp\.", None), (r"^model\.language_model\.", "language_model.model."),
                      *([(r"^lm_head", "language_model.lm_head")] if "text_config" in config else []))
@@ -132,7 +134,7 @@ def is_mlx(folder):
 
 
 def from_mlx(folder, plain):
-    """The text model of a folder by mlx-lm, with experts, as transformers reads it, in float32."""
+    """Writes the text model of a folder from mlx-lm as transformers reads it, in float32. It must have experts."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     outer, config = config["architectures"][0], config.get("text_config", config)
     config["architectures"] = [outer.replace("ForConditionalGeneration", "ForCausalLM")]
@@ -162,7 +164,7 @@ def store(tensors, path):
 
 
 def save(folder, config, state, dtype, shards=1):
-    """Writes config.json and the weights in dtype; with shards > 1 also model.safetensors.index.json."""
+    """Writes config.json and the weights in dtype, and an index if there are several shards."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("model*.safetensors*"):
         old.unlink()

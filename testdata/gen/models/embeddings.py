@@ -1,7 +1,7 @@
-"""Makes ../../runtime/batch/testdata/embeddings.safetensors: what transformers' last hidden states give as embeddings.
+"""Writes runtime/batch/testdata/embeddings.safetensors: transformers' last hidden states, pooled.
 
-For checkpoints of testdata/models, and inputs 0 to 2 of different lengths, it has MODEL/INPUT/tokens int32 [T] and, for every way
-in which sentence-transformers pools, MODEL/INPUT/MODE float32 [hidden], not normalized. --check compares.
+For some checkpoints of testdata/models and inputs 0 to 2 of different lengths it has MODEL/INPUT/tokens int32 [T] and,
+for each pooling mode of sentence-transformers, MODEL/INPUT/MODE float32 [hidden], not normalized. --check compares.
 """
 
 import argparse
@@ -20,7 +20,7 @@ FILE = reference.TESTDATA.parent / "runtime" / "batch" / "testdata" / "embedding
 
 @torch.no_grad()
 def hidden_states(model, tokens):
-    """After the final norm [T, hidden]."""
+    """Returns the hidden states after the final norm, [T, hidden]."""
     body = model.get_decoder()
     return body(torch.tensor(tokens[None].astype(np.int64)), use_cache=False).last_hidden_state[0].double().numpy()
 

@@ -1,4 +1,4 @@
-"""Makes the tiny checkpoints testdata/models/gemma3-*, with random weights, and their goldens."""
+"""Writes the tiny checkpoints testdata/models/gemma3-*, with random weights, and their goldens."""
 
 import copy
 
@@ -17,7 +17,7 @@ BASE = dict(
     layer_types=TYPES + TYPES[:1], bos_token_id=2, eos_token_id=1, pad_token_id=0,
 )
 VISION = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=16, patch_size=8)
-# Weights are used as 1 + w. A larger last norm makes up for the small tied embedding that no text repeats itself by.
+# Norms scale by 1 + w. The tied embedding is small so that texts do not repeat; a larger last norm makes up for it.
 RULES = (
     (r"(^|\.)language_model\.norm\.weight$|^model\.norm\.weight$", lambda normal: 1.2 + 0.15 * normal),
     (r"layers\.\d+\..*norm\.weight$", AROUND_ZERO),
@@ -30,7 +30,7 @@ def both(full, sliding=None):
 
 
 def old_keys(text):
-    """The keys of transformers 4: two bases, the scaling of full layers, a pattern in place of a list."""
+    """Returns a configuration with the keys of transformers 4: two bases, one scaling, a pattern of layers."""
     text = copy.deepcopy(text)
     text["torch_dtype"] = text.pop("dtype", "bfloat16")
     ropes = text.pop("rope_parameters")
@@ -47,13 +47,13 @@ def published_text(config, tensors):
 
 
 def whole(config, tensors):
-    """A multimodal checkpoint as it is published: what equals the class's defaults is absent from text_config."""
+    """Returns a multimodal checkpoint as published: text_config lacks what equals the defaults of its class."""
     text = old_keys(config.pop("text_config"))
     defaults = old_keys(Gemma3TextConfig().to_dict())
     config["text_config"] = {k: v for k, v in text.items() if k == "model_type" or v != defaults.get(k)}
     config["torch_dtype"] = config.pop("dtype", "bfloat16")
     config["transformers_version"] = "4.50.0.dev0"
-    # As files of transformers 4.50 name them.
+    # The names of transformers 4.50.
     return config, checkpoint.rename(
         tensors, (r"^model\.language_model\.", "language_model.model."),
         (r"^model\.vision_tower\.", "vision_tower.vision_model."), (r"^model\.multi_modal", "multi_modal"))
@@ -82,7 +82,7 @@ VARIANTS = {
     "gemma3-text-published": text(published_text, [
         change("sliding_window", to=12), change("sliding_window_pattern", to=2), change("rope_theta", to=10000.0),
         change("rope_local_base_freq", to=100000.0)]),
-    # Of the largest published one: a scale that is not that of a head's width, and a linear factor of 8.
+    # As the largest published model: its own attention scale, and a linear rope factor of 8.
     "gemma3-scaled": text(published_text, [
         change("query_pre_attn_scalar", to=24), change("rope_scaling", to=None)],
         query_pre_attn_scalar=10, head_dim=24, num_key_value_heads=1, rope_parameters=LINEAR),

@@ -1,11 +1,19 @@
-"""Makes the tiny checkpoints testdata/models/gemma4_assistant-*, which draft for those of gemma4_tiny.py, and their goldens.
+"""Writes the tiny checkpoints testdata/models/gemma4_assistant-*, which draft for those of gemma4_tiny.py, and their
+goldens.
 
-A golden, testdata/reference/NAME.safetensors, names its target in its metadata and holds tokens int32 [T], next int32 [1],
-the target's best token after them, and of the three steps that draft after it logits float32 [3, V], hidden float32
-[3, width of the target] and drafts int32 [3]. target_hidden float32 [1, width] is what the first step starts from, the
-target's hidden state after its last norm. All steps stand at position T, as transformers' own generator has it, and attend
-the keys of T positions; those in a sliding layer are the last window-1 of them, which the target's next token would see,
-where transformers lets a draft see one or two more.
+    gemma4_assistant_tiny.py [--check] [NAME...]
+
+testdata/reference/NAME.safetensors names the target in its metadata. It has:
+
+  tokens         int32 [T], the text
+  next           int32 [1], the target's greedy token after it
+  target_hidden  float32 [1, width], the target's hidden state after its last norm, the input of the first step
+  logits         float32 [3, V] of three draft steps after next
+  hidden         float32 [3, width of the target] of these steps
+  drafts         int32 [3], their greedy tokens
+
+All steps are at position T, as in transformers' own generator, and attend the keys of T positions. In a sliding layer
+these are the last window-1 keys, which the target's next token sees. transformers lets a draft see one or two more.
 """
 
 import contextlib
@@ -36,14 +44,17 @@ TEXT = dict(
     num_hidden_layers=3, num_kv_shared_layers=3, layer_types=[SLIDING, SLIDING, FULL], max_position_embeddings=128,
     sliding_window=8, bos_token_id=2, eos_token_id=1, pad_token_id=0,
 )
-# The embedding is the head alone here.
+# Here the embedding is used as output head only.
 RULES = ((r"embed_tokens\.weight$", lambda normal: 0.15 * normal), *gemma4_tiny.RULES)
 
 
 @contextlib.contextmanager
 def sharing():
-    """transformers 5.23 refuses to build an assistant, all of whose layers attend the target's keys, and a target whose
-    own layers share no keys hands out none."""
+    """Lets transformers 5.23 run the pair.
+
+    It rejects an assistant whose layers all attend the target's keys, and a target without shared layers returns no
+    keys.
+    """
 
     def modes(own):
         def value(self):
@@ -194,7 +205,7 @@ VARIANTS = {
 
 
 def check(name):
-    """Whether the stored golden is what one gets today."""
+    """Reports whether the stored golden equals a new one."""
     old, new = load_file(reference.path_of(MODELS / name)), compute(MODELS / name, VARIANTS[name][0])
     off = max(float(np.abs(old[k] - new[k]).max() / new[k].std()) for k in ("logits", "hidden", "target_hidden"))
     same = all(np.array_equal(old[k], new[k]) for k in ("tokens", "next", "drafts"))

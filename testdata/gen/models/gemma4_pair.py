@@ -1,19 +1,19 @@
-"""Trains testdata/models/gemma4-pair and gemma4_assistant-pair: a small Gemma 4 that tells stories of story.py, and an
-assistant whose drafts it truly accepts.
+"""Trains testdata/models/gemma4-pair, a small Gemma 4 that tells stories, and gemma4_assistant-pair, which drafts for
+it.
 
-The target is trained on stories, then the assistant on the target as it was stored. Step k of a round at token t gets the
-target's embedding of token t+1+k and the hidden state of the step before, the target's own at first; stands at position
-t+1 in every step, attends the target's keys up to t, and learns what the target itself says after that token. Runs on the
-CPU with fixed seeds; elsewhere the weights differ in their last digits and then more.
+    gemma4_pair.py               trains both models and writes the goldens
+    gemma4_pair.py --assistant   keeps the target
+    gemma4_pair.py --golden      keeps both models and writes the goldens
+    gemma4_pair.py --positions   compares drafts at positions t+1 and t; writes nothing
 
-The goldens are those of reference.py and gemma4_assistant_tiny.py, and beside the latter's, of transformers' assisted
-generation with the pair: prompts int32 [P, 24], greedy int32 [P, 64], depth int32 [1], the drafts of a round, and steps
-int32 [P], forwards of the target that a prompt took, its own among them.
+The target is trained on stories, then the assistant on the stored target. Step k of a round at token t reads the
+target's embedding of token t+1+k and the hidden state of the step before, at first the target's. It is at position t+1
+in every step, attends the target's keys up to t, and learns the target's own distribution. Training runs on the CPU
+with fixed seeds; on another processor the weights differ.
 
-    gemma4_pair.py               all of it
-    gemma4_pair.py --assistant   the assistant and the goldens, for the target that is there
-    gemma4_pair.py --golden      the goldens alone
-    gemma4_pair.py --positions   what is accepted where drafts stand at t+1 and at t; writes nothing
+The goldens are those of reference.py and gemma4_assistant_tiny.py. The assistant's also has transformers' assisted
+generation with the pair: prompts int32 [P, 24], greedy int32 [P, 64], depth int32 [1], and steps int32 [P], the number
+of the target's forward passes with the prefill.
 """
 
 import argparse
@@ -44,7 +44,7 @@ BOTH = dict(
 )
 STORIES, ROWS, LENGTH = 5500, 8, 128
 TARGET_STEPS, ASSISTANT_STEPS = 1500, 800
-DEPTH = 4  # drafts of a round, in training and in the golden
+DEPTH = 4  # drafts per round, in training and in the golden
 PROMPTS, PROMPT, SAID = 8, 24, 64
 
 
@@ -104,17 +104,17 @@ def train_target(tok, encoded):
 
 @torch.no_grad()
 def read(target, ids):
-    """Of rows [B, L] of tokens: hidden states, keys and values by kind of layer, and the best token after each."""
+    """Returns of tokens [B, L] the hidden states, the keys and values by layer type, and the greedy next tokens."""
     out = target(ids, use_cache=False, output_hidden_states=True, return_shared_kv_states=True)
     keys = {kind: out.shared_kv_states[kind] for kind in (SLIDING, FULL)}
     return out.hidden_states[-1], keys, out.logits.argmax(-1)
 
 
 def step_of(model, target, tokens, hidden, positions, keys, masks):
-    """A step for all rows at once: hidden states and scores."""
+    """Runs one draft step of all rows and returns hidden states and logits."""
     x = model.pre_projection(torch.cat([target.get_input_embeddings()(tokens), hidden], dim=-1))
     out = model.model(inputs_embeds=x, attention_mask=masks, position_ids=positions, shared_kv_states=keys, use_cache=False,
-                      output_hidden_states=True)  # else one that attends others' keys alone wants one row
+                      output_hidden_states=True)  # otherwise a model that has only shared keys accepts one row only
     return model.post_projection(out.last_hidden_state), model.lm_head(out.last_hidden_state)
 
 
@@ -141,7 +141,7 @@ def train_assistant(target, encoded, anchor=1):
 
 @torch.no_grad()
 def said_by(target, prompt):
-    """What the target says after a prompt, and by how much each token was ahead."""
+    """Returns the target's greedy continuation of a prompt, and the margin of each token."""
     ids, ahead = list(prompt), []
     for _ in range(SAID):
         row = reference.logits_of(target, ids)[-1]
@@ -151,7 +151,7 @@ def said_by(target, prompt):
 
 
 def prompts_for(tok, target):
-    """Beginnings of stories that nobody was trained on; no token of their continuation is chosen by a hair."""
+    """Returns beginnings of held-out stories whose continuation has no token with a small margin."""
     chosen = []
     for text in story.stories(seed=4, n=200):
         prompt = tok.encode(text).ids[:PROMPT]
@@ -168,7 +168,7 @@ def prompts_for(tok, target):
 
 
 def assisted(target, model, prompt):
-    """What transformers says with the assistant, and in how many forwards of the target."""
+    """Returns the text of transformers' assisted generation, and the number of the target's forward passes."""
     count = 0
 
     def counted(*_):
@@ -187,12 +187,14 @@ def assisted(target, model, prompt):
 
 @torch.no_grad()
 def rounds(target, model, prompt, said, anchor):
-    """How many forwards of the target a text takes where no draft sees what was rejected, and what was accepted of
-    each place in a round: [DEPTH] drafted, [DEPTH] accepted."""
+    """Returns the number of the target's forward passes, and how many tokens each draft step drafted and had accepted.
+
+    No draft sees a rejected token. The counts are [DEPTH] each.
+    """
     text = torch.tensor([list(prompt) + said])
     hidden, keys, _ = read(target, text)
     at, steps, drafted, accepted = len(prompt), 1, np.zeros(DEPTH, int), np.zeros(DEPTH, int)
-    while at < text.shape[1] - 1:  # the token at this place was chosen and not seen
+    while at < text.shape[1] - 1:  # this token was sampled and is not in the cache
         kept = {FULL: tuple(x[:, :, :at] for x in keys[FULL]),
                 SLIDING: tuple(x[:, :, max(0, at + 1 - WINDOW) : at] for x in keys[SLIDING])}
         masks = {kind: None for kind in kept}

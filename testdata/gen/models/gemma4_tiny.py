@@ -1,6 +1,7 @@
-"""Makes the tiny checkpoints testdata/models/gemma4-*, one or two of each published shape, with random weights, and their
-goldens. The names end in -saved where a folder is as transformers 5 writes it; the others have the keys, and carry the
-tensors, of published files."""
+"""Writes the tiny checkpoints testdata/models/gemma4-*, one or two of each published shape, with random weights,
+and their goldens. A name that ends in -saved is as transformers 5 saves it; the others have the keys and tensors of
+published files.
+"""
 
 import copy
 
@@ -20,20 +21,20 @@ BASE = dict(
     global_head_dim=32, max_position_embeddings=128, sliding_window=8, final_logit_softcapping=4.0,
     hidden_size_per_layer_input=0, vocab_size_per_layer_input=VOCAB, bos_token_id=2, eos_token_id=1, pad_token_id=0,
 )
-# Keys of a multimodal configuration: no token of these texts is one of theirs.
+# The tokens of a multimodal configuration, which the texts do not have.
 SPECIAL = dict(boi_token_id=1001, eoi_token_id=1002, image_token_id=1003, video_token_id=1004, boa_token_id=1005,
                eoa_token_index=1006, audio_token_id=1007)
 VISION = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2,
               head_dim=8, position_embedding_size=16, patch_size=4)
 RULES = (
     (r"(^|\.)language_model\.norm\.weight$|^model\.norm\.weight$", lambda normal: 2.2 + 0.2 * normal),
-    # Scores are not divided by the root of a head's width.
+    # Attention scores are not divided by the root of the head's width.
     (r"[qk]_norm\.weight$", lambda normal: 0.6 + 0.1 * normal),
     (r"embed_tokens\.weight$", lambda normal: 0.05 * normal),
     (r"embed_tokens_per_layer\.weight$", lambda normal: 0.35 * normal),
     (r"\.layer_scalar$", lambda normal: 0.8 + 0.15 * normal),
     (r"_layernorm_[12]\.weight$", lambda normal: 0.9 + 0.15 * normal),
-    # The router's input is divided by the root of its width.
+    # The router divides its input by the root of its width.
     (r"router\.proj\.weight$", lambda normal: 1.2 * normal),
     (r"router\.(scale|per_expert_scale)$", lambda normal: 1 + 0.2 * normal),
 )
@@ -56,7 +57,7 @@ def shape(name, **more):
 
 
 def global_keys(text):
-    """per_layer_config as the two keys that published Gemma 4 files have."""
+    """Writes per_layer_config as the two keys of published Gemma 4 files."""
     text = copy.deepcopy(text)
     some = next(iter(text.pop("per_layer_config").values()))
     text["global_head_dim"] = some.get("head_dim", text["head_dim"])
@@ -65,7 +66,7 @@ def global_keys(text):
 
 
 def published(config, tensors):
-    """Published files carry keys and values of the layers that attend another layer's, too: other ones, never used."""
+    """Adds the unused K and V projections that published files have for layers with a shared KV cache."""
     config, tensors = copy.deepcopy(config), dict(tensors)
     text = config["text_config"] = global_keys(config["text_config"])
     first = text["num_hidden_layers"] - text["num_kv_shared_layers"]
@@ -94,7 +95,7 @@ def text(*path, to):
 
 ROPES = [text("rope_parameters", FULL, "rope_theta", to=100.0), text("rope_parameters", FULL, "partial_rotary_factor", to=1.0),
          text("rope_parameters", FULL, "rope_type", to="default"), text("rope_parameters", SLIDING, "rope_theta", to=100.0)]
-# Of texts longer than those it was trained on.
+# Texts longer than the trained context.
 SCALED = {FULL: {"rope_type": "proportional", "partial_rotary_factor": 0.5, "rope_theta": 10000.0, "factor": 4.0},
           SLIDING: {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}}
 VARIANTS = {

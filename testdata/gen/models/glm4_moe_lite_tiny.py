@@ -1,4 +1,4 @@
-"""Makes the tiny checkpoints testdata/models/glm4_moe_lite-*, with random weights, and their goldens."""
+"""Writes the tiny checkpoints testdata/models/glm4_moe_lite-*, with random weights, and their goldens."""
 
 import reference  # first: keeps transformers offline
 
@@ -25,8 +25,11 @@ LIMIT = 480 * 1024
 
 
 def published(config, tensors):
-    """As GLM-4.7-Flash: a count of dense layers, experts one by one, a bias in float32, and a layer too many, which drafts:
-    a join, a layer, and an embedding and a head of its own."""
+    """Returns a checkpoint as GLM-4.7-Flash is published.
+
+    It has a count of dense layers, separate experts, a bias in float32, and after the last layer an MTP head: a
+    projection that joins, a layer, an embedding and an output head.
+    """
     layers = config["num_hidden_layers"]
     config = checkpoint.four(config)
     config.pop("mlp_layer_types")
@@ -58,7 +61,7 @@ VARIANTS = {
         change("n_group", to=2), change("topk_group", to=1), change("topk_group", to=4), change("norm_topk_prob", to=True)],
         n_routed_experts=8, n_group=4, topk_group=2, num_hidden_layers=2, norm_topk_prob=False, routed_scaling_factor=2.5,
         n_shared_experts=2, tie_word_embeddings=True),
-    # Queries from one projection, values of another width than keys, a dense layer at the end.
+    # Queries from one projection, values wider than keys, a dense last layer.
     "glm4_moe_lite-direct": variant(None, [change("attention_bias", to=False), change("rope_interleave", to=True)],
                                     q_lora_rank=None, v_head_dim=24, attention_bias=True, rope_interleave=False,
                                     n_routed_experts=4, mlp_layer_types=["dense", "sparse", "dense"]),

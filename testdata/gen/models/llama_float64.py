@@ -1,7 +1,7 @@
-"""Llama in float64 and numpy, written from the definitions and without transformers: the second opinion on a golden.
+"""Llama in float64 and numpy, written from the definitions and without transformers: a second opinion on goldens.
 
-RMSNorm: x / sqrt(mean(x^2) + eps) * w. Rotation: pairs (i, i + d/2) of each head. YaRN: arXiv 2309.00071, section 3;
-its attention factor multiplies cos and sin. Llama 3 frequencies: three bands by wavelength.
+RMSNorm is x / sqrt(mean(x^2) + eps) * w. The rotation turns pairs (i, i + d/2) of each head. YaRN is arXiv 2309.00071,
+section 3; its attention factor multiplies cos and sin. Llama 3's frequencies have three bands by wavelength.
 """
 
 import json
@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 
 def load(folder):
-    """config.json, and every tensor as float64."""
+    """Returns config.json, and every tensor in float64."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     weights = {}
     for path in sorted(folder.glob("model*.safetensors")):
@@ -24,7 +24,7 @@ def load(folder):
 
 
 def rope(config, dim):
-    """Inverse frequencies [dim/2] and the factor on cos and sin."""
+    """Returns the inverse frequencies [dim/2] and the factor on cos and sin."""
     params = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
     theta = params.get("rope_theta") or config.get("rope_theta") or 10000.0
     kind = params.get("rope_type") or params.get("type") or "default"
@@ -37,7 +37,7 @@ def rope(config, dim):
     trained = params["original_max_position_embeddings"]
     if kind == "llama3":
         low, high = params["low_freq_factor"], params["high_freq_factor"]
-        # Turns within the trained length: above high unchanged, below low slowed, between them a blend.
+        # By turns within the trained length: above high unchanged, below low divided by the factor, else a blend.
         keep = np.clip((trained * freq / (2 * math.pi) - low) / (high - low), 0, 1)
         return keep * freq + (1 - keep) * freq / factor, 1.0
     if kind == "yarn":
@@ -61,7 +61,7 @@ def rope(config, dim):
 
 
 def forward(config, weights, tokens):
-    """Logits [T, V] of tokens [T]."""
+    """Returns the logits [T, V] of tokens [T]."""
     heads = config["num_attention_heads"]
     kv_heads = config.get("num_key_value_heads") or heads
     dim = config.get("head_dim") or config["hidden_size"] // heads

@@ -1,6 +1,6 @@
-"""Makes the tiny Llama checkpoints testdata/models/llama-*, with random weights, and their goldens.
+"""Writes the tiny Llama checkpoints testdata/models/llama-*, with random weights, and their goldens.
 
-See tiny.py, which the scripts of all families share, for how weights are drawn and what a golden must be like.
+    llama_tiny.py [NAME...]
 """
 
 import json
@@ -31,12 +31,12 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_fr
 
 
 def scaled(theta=10000.0, **params):
-    """rope_parameters of a scaled rope."""
+    """Returns rope_parameters of a scaled rope."""
     return {"rope_parameters": {"rope_theta": theta, **params}}
 
 
 def without(config, key):
-    """config.json with one key less, at the top or among the rope's."""
+    """Returns a change of config.json that deletes a key, at the top or in the rope."""
     value = {k: v for k, v in config.items() if k != key}
     for rope in ("rope_scaling", "rope_parameters"):
         if value.get(rope):
@@ -45,21 +45,21 @@ def without(config, key):
 
 
 def unscaled(config):
-    """config.json with a plain rope."""
+    """Removes the scaling of the rope from config.json."""
     if "rope_parameters" in config:
         return dict(config, rope_parameters={"rope_type": "default", "rope_theta": config["rope_parameters"]["rope_theta"]})
     return dict(config, rope_scaling=None)
 
 
 def style_5(config, dtype):
-    """config.json as transformers 5 itself saves it: rope_parameters, dtype."""
+    """Stores config.json as transformers 5 saves it: rope_parameters, dtype."""
     with tempfile.TemporaryDirectory() as folder:
         LlamaConfig(**config, dtype=dtype, architectures=["LlamaForCausalLM"]).save_pretrained(folder)
         return json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
 
 
 def style_first(config, dtype):
-    """config.json as the first Llamas had it: what has a default is absent."""
+    """Stores config.json as the first Llamas had it, without keys that have a default."""
     value = checkpoint.published(config, dtype)
     for key in ("attention_bias", "attention_dropout", "mlp_bias", "num_key_value_heads", "rope_theta", "rope_scaling",
                 "pretraining_tp", "tie_word_embeddings"):
@@ -68,14 +68,14 @@ def style_first(config, dtype):
 
 
 def style_type(config, dtype):
-    """config.json of the years when rope_scaling said type for rope_type."""
+    """Stores config.json in its older form, whose rope_scaling has type for rope_type."""
     value = checkpoint.published(config, dtype)
     rope = dict(value["rope_scaling"])
     value["rope_scaling"] = {"type": rope.pop("rope_type"), **rope}
     return value
 
 
-# name -> (config beyond BASE, how to make and store it, changes that must matter)
+# name -> (keys beyond BASE, how it is stored, changes of config.json that must change the logits)
 CHECKPOINTS = {
     "llama-default": (dict(rope_parameters={"rope_type": "default", "rope_theta": 500000.0}), {},
                       [lambda c: dict(c, rope_theta=10000.0), lambda c: dict(c, rms_norm_eps=1e-1)]),

@@ -1,4 +1,4 @@
-"""Makes the tiny checkpoints testdata/models/llama-mistral*, Llama with a window in every layer, and their goldens."""
+"""Writes the tiny checkpoints testdata/models/llama-mistral*, Llama with a window in every layer, and their goldens."""
 
 import reference  # first: keeps transformers offline
 
@@ -31,7 +31,7 @@ VARIANTS = {
     "llama-mistral": variant(published, [change("sliding_window", to=12), change("rope_theta", to=100.0)]),
     "llama-mistral-saved": variant(None, [change("sliding_window", to=9)], head_dim=24, num_key_value_heads=1,
                                    sliding_window=10),
-    # As later releases: no window.
+    # Later releases have no window.
     "llama-mistral-full": variant(published, [change("sliding_window", to=8)], sliding_window=None, tie_word_embeddings=True),
 }
 

@@ -1,13 +1,13 @@
-"""Makes testdata/models/qwen3_5-vision, a tiny Qwen 3.5 with a vision tower, and testdata/pictures.
+"""Writes testdata/models/qwen3_5-vision, a tiny Qwen 3.5 with a vision tower, and testdata/pictures.
 
-Beside the golden of a text there are goldens of prompts with pictures, reference/qwen3_5-vision-CASE.safetensors: tokens
-(image tokens expanded), logits and greedy as ever, features float32 [image tokens, hidden] (what the tower makes of the
-pictures), positions int32 [3, T] and shift int32 [1] (what text after the prompt adds to its place).
+It also writes goldens of prompts with pictures, testdata/reference/qwen3_5-vision-CASE.safetensors: tokens (image
+tokens expanded), logits and greedy as in other goldens, features float32 [image tokens, hidden] (the tower's output),
+positions int32 [3, T], and shift int32 [1], which text after the prompt adds to its position.
 
-  fits      one picture that needs no resizing
-  resized   one that does; the limits are in preprocessor_config.json
-  photo     a JPEG, resized: decoders differ in a few pixels by one or two
-  several   three pictures, the first and the last the same
+  fits      a picture that needs no resizing
+  resized   a picture beyond the limits of preprocessor_config.json
+  photo     a resized JPEG; decoders differ by one or two in a few pixels
+  several   three pictures, the first and the last equal
 """
 
 import reference  # first: keeps transformers offline
@@ -95,7 +95,7 @@ def write_files(folder):
 
 
 def write_pictures():
-    """Pictures of shapes, and one as a camera has it: smooth, with a little noise."""
+    """Writes pictures of shapes, and one like a photo: smooth, with a little noise."""
     PICTURES.mkdir(exist_ok=True)
     y, x = np.mgrid[0:64, 0:96]
     shapes = np.stack([x * 2.6, y * 4, 255 - x * 2], -1)
@@ -113,7 +113,7 @@ def write_pictures():
 
 
 def prompt(pictures, grids, seed):
-    """Random text around pictures, image tokens expanded."""
+    """Returns random text around pictures, with image tokens expanded."""
     rng = np.random.RandomState(seed)
     text = lambda n: rng.randint(0, ID["<|endoftext|>"], n).tolist()
     tokens = text(9)

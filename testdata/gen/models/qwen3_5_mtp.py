@@ -1,8 +1,8 @@
-"""The head of Qwen 3.5 that predicts the token after the next, which transformers leaves out, and what it computes.
+"""The MTP head of Qwen 3.5, which predicts the token after the next. transformers lacks it.
 
-Row t joins the embedding of token t+1 with the hidden state of position t, after the last norm; its layer attends the rows
-before it. The result, after a norm of its own, goes through the model's head, which gives the scores of token t+2, and is
-the hidden state of a row after it where the model itself has not got to yet.
+Row t joins the embedding of token t+1 with the hidden state of position t, taken after the last norm. The head's layer
+attends the rows before it. The result has a norm of its own. It goes through the model's output head, which returns the
+logits of token t+2, and replaces the model's hidden state in a row that the model has not reached.
 """
 
 import re
@@ -20,7 +20,7 @@ STEPS = 3
 
 
 class Head(nn.Module):
-    """The head alone; embedding, rotation and output projection are the model's."""
+    """The head. Embedding, rotation and output projection are the model's."""
 
     def __init__(self, text):
         super().__init__()
@@ -43,7 +43,7 @@ class Head(nn.Module):
 
 
 def load(folder, model):
-    """The head in a folder, None where there is none."""
+    """Returns the head in a folder, or None."""
     tensors = {}
     for path in sorted(folder.glob("model*.safetensors")):
         with safe_open(path, framework="pt") as file:
@@ -63,8 +63,11 @@ def load(folder, model):
 
 @torch.no_grad()
 def compute(folder, model, tokens, greedy):
-    """mtp_logits [T, V] and mtp_hidden [T, hidden] of all rows of the text and its first greedy token; then, as a draft
-    goes on alone, mtp_steps [3, V] and mtp_drafts [3]: the scores and best tokens of three steps after the text."""
+    """Returns the golden of the head.
+
+    mtp_logits [T, V] and mtp_hidden [T, hidden] are of the text and its first greedy token; mtp_steps [3, V] and
+    mtp_drafts [3] are the logits and greedy tokens of three draft steps after it.
+    """
     head = load(folder, model)
     if head is None:
         return {}

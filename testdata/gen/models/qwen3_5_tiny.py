@@ -1,5 +1,6 @@
-"""Makes the tiny checkpoints testdata/models/qwen3_5-* and qwen3_5_moe-* (Qwen3-Next among them), with random weights,
-and their goldens. Those with pictures are qwen3_5_image.py's."""
+"""Writes the tiny checkpoints testdata/models/qwen3_5-* and qwen3_5_moe-* (Qwen3-Next among them), with random
+weights, and their goldens. qwen3_5_image.py writes those with pictures.
+"""
 
 import copy
 
@@ -27,12 +28,12 @@ RULES = (
     (r"\.A_log$", lambda normal: np.clip(0.25 + 0.8 * normal, -1, 1.5)),
     (r"\.dt_bias$", lambda normal: np.clip(0.7 * normal, -1, 1)),
     (r"linear_attn\.norm\.weight$", lambda normal: 0.9 + 0.15 * normal),
-    # Used as 1 + w.
+    # Norms that scale by 1 + w.
     (r"(^model\.|language_model\.|mtp\.)(layers\.\d+\..*)?\w*norm\w*\.weight$", AROUND_ZERO),
 )
-# A delta rule makes much of small differences; a louder residual stream keeps the whole steady.
+# A delta rule amplifies small differences; a larger residual stream keeps the logits steady.
 LOUD = ((r"embed_tokens\.weight$", lambda normal: normal),)
-# What published files keep in float32.
+# Tensors that published files store in float32.
 EXACT = (r"\.A_log$",)
 
 
@@ -42,7 +43,7 @@ def with_mtp(model):
 
 
 def published(config, tensors):
-    """Published files say more, and have rope parameters in the new style already."""
+    """Returns config.json as published: rope parameters in the new style, and further keys."""
     config = copy.deepcopy(config)
     text = config["text_config"]
     text.pop("layer_types")
@@ -65,12 +66,12 @@ def rope(key, to):
 DENSE = {
     "qwen3_5-default": dense(None, [rope("rope_theta", 100.0), rope("partial_rotary_factor", 0.5),
                                     change("rms_norm_eps", to=0.1)]),
-    # As many heads of values as of keys; a full layer in the middle and one at the end; a wider convolution.
+    # As many value heads as key heads, full layers in the middle and at the end, a wider convolution.
     "qwen3_5-equal-heads": dense(None, [rope("partial_rotary_factor", 0.25)], linear_num_key_heads=3,
                                  linear_num_value_heads=3, linear_conv_kernel_dim=3, tie_word_embeddings=True,
                                  layer_types=["linear_attention", "full_attention"] * 2, attention_bias=True,
                                  rope_parameters={**BASE["rope_parameters"], "partial_rotary_factor": 0.5}),
-    # Four heads of values for each of keys, whose channels are not as many.
+    # Four value heads for each key head, of another width.
     "qwen3_5-four-heads": dense(None, [], linear_num_key_heads=1, linear_key_head_dim=24, num_hidden_layers=5,
                                 tie_word_embeddings=True),
     "qwen3_5-published": Variant(
@@ -113,7 +114,7 @@ EXPERTS = {
         lambda: with_mtp(Qwen3_5MoeForConditionalGeneration(Qwen3_5MoeConfig(
             text_config={**MOE, "num_experts": 4}, vision_config=VISION))),
         published, rules=LOUD + RULES, exact=EXACT, limit=640 * 1024, firm=True),
-    # mlx-lm adds 1 to the norms, which is exact for these.
+    # mlx-lm adds 1 to the norms; for these weights the sum is exact.
     "qwen3_5_moe-mlx": Variant(
         lambda: with_mtp(Qwen3_5MoeForConditionalGeneration(Qwen3_5MoeConfig(
             text_config={**MOE, "num_experts": 4, "tie_word_embeddings": True}, vision_config=VISION,

@@ -1,7 +1,9 @@
-"""Makes the tiny checkpoints testdata/models/qwen3-* and qwen3_moe-*, with random weights, and their goldens.
+"""Writes the tiny checkpoints testdata/models/qwen3-* and qwen3_moe-*, with random weights, and their goldens.
 
-The names long-qwen3-* hold texts that are longer than the context that the model was made for, where what comes out
-depends on how the text was cut into steps: logits are those of the text in one step, steps those of one token at a time.
+    qwen3_tiny.py [NAME...]
+
+long-qwen3-* have texts longer than the model's context. There the result depends on the steps: logits are of the text
+in one step, steps of one token at a time.
 """
 
 import reference  # first: keeps transformers offline
@@ -25,7 +27,7 @@ def rope(**params):
 
 
 def plain(config):
-    """config.json with a plain rope."""
+    """Removes the scaling of the rope from config.json."""
     if config.get("rope_parameters"):
         return dict(config, rope_parameters={"rope_type": "default", "rope_theta": config["rope_parameters"]["rope_theta"]})
     return dict(config, rope_scaling=None)
@@ -36,7 +38,7 @@ def published(config, tensors):
 
 
 def published_window(config, tensors):
-    """Published files have no layer_types."""
+    """Removes layer_types, which published files lack."""
     config = checkpoint.four(config)
     del config["layer_types"]
     return config, tensors
@@ -70,7 +72,7 @@ DENSE = {
                                         change("rope_scaling", "short_factor", to=[1.0] * 8)], **rope(**LONG)),
 }
 
-# The context they were made for is shorter than the text.
+# The context is shorter than the text.
 BEYOND = {
     "long-qwen3-dynamic": dense(published, [plain, change("max_position_embeddings", to=128),
                                             change("rope_scaling", "factor", to=2.0)],

@@ -1,11 +1,14 @@
 """Computes the goldens testdata/reference/NAME.safetensors of the checkpoints testdata/models/NAME.
 
-Each holds tokens int32 [T], logits float32 [T, V] and greedy int32 [16], the plain argmax continuation of tokens (the
-end token does not stop it). For texts beyond a model's context (long-*) it also holds steps, the logits of one token at a
-time; what is in the cache keeps its rotation there, and in greedy. transformers computes them in float32 from the stored
-weights. For Llama llama_float64.py must agree; for all others weights that are moved in their fifth digit must give nearly
-the same: no expert is chosen by a hair.
-Without --check the files are written; with it they are computed again and compared with what is there.
+    reference.py [--check] [NAME...]
+
+A golden has tokens int32 [T], logits float32 [T, V] and greedy int32 [16], the greedy continuation of tokens, which
+the end token does not stop. For texts beyond a model's context (long-*) it also has steps, the logits of one token at
+a time; there and in greedy cached keys keep their rotation.
+
+transformers computes the goldens in float32 from the stored weights. For Llama, llama_float64.py must agree. For
+others, weights changed in their fifth digit must give nearly the same logits, so that rounding does not choose other
+experts.
 """
 
 import argparse
@@ -32,23 +35,23 @@ import story
 
 TESTDATA = Path(__file__).resolve().parents[2]
 LENGTH, STORY_LENGTH, GREEDY = 48, 64, 16
-# In units of the logits' standard deviation. The project's own bound is 2e-3 for a logit, so twice that for a margin.
+# In standard deviations of the logits. The tests' bound is 2e-3 for a logit, hence twice that for a margin.
 AGREEMENT, MARGIN = 1e-4, 5e-3
 NUDGE, STEADY = 1e-5, 4e-3
-# Mean KL of transformers' own bf16 arithmetic from the golden; the project's bound is 1e-2.
+# Mean KL divergence of transformers in bf16 from the golden; the tests' bound is 1e-2.
 ROUGH = 3e-3
-# Tensors that transformers has no place for: heads that draft, which may also be numbered as the layer after the last.
+# Tensors that transformers does not load: MTP heads, which some models number as the layer after the last.
 LEFT_OUT = ("mtp.",)
-# Checkpoints that learned to tell stories.
+# Checkpoints that are trained on stories.
 TRAINED = ("demo", "gemma4-pair")
 
 
 class Unsuitable(Exception):
-    """The weights are right but make a poor test."""
+    """The weights are valid but make a poor test."""
 
 
 def tokens_for(folder):
-    """Trained ones read the beginning of a story that they were not trained on, the others random tokens."""
+    """Returns the text of a golden: of a trained model the beginning of a held-out story, of others random tokens."""
     if folder.name in TRAINED:
         tok = Tokenizer.from_file(str(folder / "tokenizer.json"))
         return np.array(tok.encode(story.stories(seed=3, n=1)[0]).ids[:STORY_LENGTH], np.int32)
@@ -66,7 +69,7 @@ def vocabulary(folder):
 
 
 def load(folder, strict=True):
-    """The model that config.json names, in float32. All that it needs must be in the folder, and strictly nothing else."""
+    """Loads the model that config.json names, in float32. The folder must have its tensors, and if strict no others."""
     if checkpoint.is_mlx(folder):
         with tempfile.TemporaryDirectory() as plain:
             checkpoint.from_mlx(folder, Path(plain))
@@ -87,30 +90,30 @@ def logits_of(model, tokens):
 
 @torch.no_grad()
 def step(model, tokens, cache):
-    """Logits of the tokens that follow those in the cache."""
+    """Returns the logits of tokens that follow those in the cache."""
     return model(torch.tensor(np.asarray(tokens)[None].astype(np.int64)), past_key_values=cache, use_cache=True).logits[0].numpy()
 
 
 def steps_of(model, tokens):
-    """Logits of one token at a time: a text beyond the context changes the rope, but not of keys that are in the cache."""
+    """Returns the logits of one token at a time. Beyond the context the rope changes, but cached keys keep theirs."""
     cache = transformers.DynamicCache(config=model.config)
     return np.concatenate([step(model, [t], cache) for t in tokens]).astype(np.float32)
 
 
 def margin(row):
-    """How far the first is ahead of the second."""
+    """Returns the distance between the two largest logits."""
     second, first = np.partition(row, -2)[-2:]
     return first - second
 
 
 def compute(folder):
-    """The golden of one checkpoint. Unsuitable: rounding alone could change its greedy tokens."""
+    """Computes the golden of a checkpoint. Raises Unsuitable if rounding could change its greedy tokens."""
     model, tokens = load(folder), tokens_for(folder)
     logits = logits_of(model, tokens)
     greedy, closest = list(tokens), np.inf
     long, cache = folder.name.startswith("long-"), transformers.DynamicCache(config=model.config)
     for _ in range(GREEDY):
-        # The cache makes a difference to long texts only.
+        # The cache changes the result for long texts only.
         row = (step(model, greedy[cache.get_seq_length() :], cache) if long else logits_of(model, greedy))[-1]
         closest = min(closest, margin(row))
         greedy.append(int(row.argmax()))
@@ -120,7 +123,7 @@ def compute(folder):
         second_opinion(folder, tokens, logits, greedy)
     else:
         steady(model, greedy)
-        # Loaded afresh: a dynamic rope remembers the longest text.
+        # A new model, since a dynamic rope keeps state of the longest text.
         rough(load(folder).to(torch.bfloat16), tokens, logits)
     golden = {"tokens": tokens, "logits": logits.astype(np.float32), "greedy": np.array(greedy[len(tokens) :], np.int32)}
     if long:
@@ -147,7 +150,7 @@ def second_opinion(folder, tokens, logits, greedy):
 
 @torch.no_grad()
 def steady(model, tokens):
-    """Unsuitable: rounding alone could change the choice of an expert, and with it the logits."""
+    """Raises Unsuitable if rounding could change the choice of an expert."""
     logits, kept = logits_of(model, tokens), {n: p.detach().clone() for n, p in model.named_parameters()}
     for seed in range(3):
         rng = torch.Generator().manual_seed(seed)
@@ -161,7 +164,7 @@ def steady(model, tokens):
 
 
 def rough(model, tokens, logits):
-    """Unsuitable: in bf16 other experts are chosen, and too much comes out otherwise."""
+    """Raises Unsuitable if the logits in bf16 differ too much, because other experts are chosen."""
     want = torch.log_softmax(torch.tensor(logits).double(), -1)
     got = torch.log_softmax(torch.tensor(logits_of(model, tokens)).double(), -1)
     kl = float((want.exp() * (want - got)).sum(-1).mean())
@@ -170,7 +173,7 @@ def rough(model, tokens, logits):
 
 
 def firm(folder, tokens, logits):
-    """Unsuitable: in bf16 it depends on where one rounds which experts are chosen."""
+    """Raises Unsuitable if the choice of experts depends on where an implementation rounds to bf16."""
     for seed in range(4):
         model, rng = load(folder), torch.Generator().manual_seed(seed)
         with torch.no_grad():
@@ -192,7 +195,7 @@ def write(folder):
 
 
 def check(folder):
-    """Whether the stored golden is what one gets today."""
+    """Reports whether the stored golden equals a new one."""
     try:
         old, new = load_file(path_of(folder)), compute(folder)
     except Unsuitable as error:
@@ -209,12 +212,12 @@ def check(folder):
 
 
 def folders():
-    """Those that this script knows. A draft has a golden of its own kind, by the script that makes it."""
+    """Returns the checkpoints with a golden of this kind. The scripts of assistants write theirs."""
     return sorted(p.parent for p in (TESTDATA / "models").glob("*/config.json") if "assistant" not in p.parent.name)
 
 
 def setup():
-    """One thread (the models are tiny), deterministic operations, and no noise on the terminal."""
+    """Sets one thread (the models are tiny), deterministic operations, and no progress output."""
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     logging.set_verbosity_error()

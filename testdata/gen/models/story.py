@@ -1,7 +1,7 @@
-"""Little stories about the foundry town of Emberford, made by a hand-written grammar.
+"""Short stories about the foundry town of Emberford, from a hand-written grammar.
 
-stories(seed, n) yields n stories; the same seed gives the same stories. The text is the project's own, so a model
-trained on it may be shipped. Run `python story.py 5` to read five of them.
+stories(seed, n) returns n stories; the same seed gives the same stories. The text is the project's own, so models
+trained on it may be published. `python story.py 5` prints five of them.
 """
 
 import random
@@ -12,7 +12,7 @@ from story_plots import PLOTS
 
 
 class Person:
-    """A name with its pronouns; in a template {a} is the name, {a.he} the pronoun."""
+    """A name with its pronouns. In a template {a} is the name and {a.he} the pronoun."""
 
     def __init__(self, name, female, noun):
         self.name, self.noun = name, noun
@@ -24,7 +24,7 @@ class Person:
 
 
 class Story:
-    """One story being told: its people and words are attributes that templates name."""
+    """A story in progress: its sentences, and the people and words that templates refer to."""
 
     def __init__(self, rng):
         self.rng, self.lines, self.words = rng, [], {}
@@ -42,24 +42,24 @@ class Story:
         self.words.update(words)
 
     def season(self, season):
-        """Sets the season, and the weather that goes with it."""
+        """Sets the season and its weather."""
         moods, signs = w.SEASONS[season]
         self.set(season=season, mood=self.rng.choice(moods), sign=self.rng.choice(signs), time=self.rng.choice(w.TIMES))
 
     def trade(self, trade):
-        """Makes the second, grown-up person {c} one of this trade."""
+        """Sets the adult {c}, who has this trade."""
         female = self.rng.random() < 0.5
         self.set(c=Person(self.rng.choice(w.WOMEN if female else w.MEN), female, "woman" if female else "man"),
                  trade=trade, at=dict(w.TRADES)[trade])
 
     def say(self, *alternatives):
-        """Adds one of the alternatives; an empty one adds nothing."""
+        """Adds one of the alternatives. An empty one adds nothing."""
         text = self.rng.choice(alternatives).format(**self.words)
         if text:
             self.lines.append(text[0].upper() + text[1:])
 
     def open(self):
-        """The first sentences: who, where and when."""
+        """Adds the first sentences: who, where and when."""
         if self.rng.random() < 0.35:
             self.say("Once upon a time there was a {trait} {a.noun} called {a}, who lived {home}.",
                      "{a} was a {trait} {a.noun} who lived {home}.",
@@ -80,14 +80,14 @@ class Story:
 
 
 def story(rng):
-    """One story of eight to fourteen sentences."""
+    """Returns a story of eight to fourteen sentences."""
     s = Story(rng)
     rng.choice(PLOTS)(s)
     return s.text()
 
 
 def stories(seed, n):
-    """n stories; the same seed gives the same ones."""
+    """Returns n stories; the same seed gives the same stories."""
     rng = random.Random(seed)
     return [story(rng) for _ in range(n)]
 

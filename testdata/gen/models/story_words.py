@@ -1,6 +1,6 @@
-"""The words of the demo stories: people, seasons and trades of the foundry town of Emberford.
+"""The words of the stories: people, seasons and trades of the foundry town of Emberford.
 
-Lists only; story.py puts them together. All of it was written for this project.
+All of it was written for this project.
 """
 
 GIRLS = ["Ada", "Ivy", "Mara", "Nell", "Rosa", "Tilda", "Wren", "Zo\u00eb"]
@@ -21,7 +21,7 @@ HOMES = [
     "on the street of the weavers",
 ]
 
-# season: words for the day, and things that one sees then.
+# Season: words for the day, and what is seen then.
 SEASONS = {
     "spring": (
         ["mild", "bright", "windy", "wet"],
@@ -47,7 +47,7 @@ SEASONS = {
 
 TIMES = ["morning", "morning", "afternoon", "evening", "day"]
 
-# What someone does in the town, and where.
+# Trades, and where they work.
 TRADES = [
     ("baker", "at the bakery"),
     ("founder", "at the foundry"),
@@ -71,7 +71,7 @@ TREASURES = [
     ("an", "ivory comb"), ("a", "painted spoon"),
 ]
 
-# What one did when one last had it, and where it then lies.
+# What the owner did with it last, and where it is.
 LAST_SEEN = [
     ("feeding the ducks by the river", "among the reeds, wet but whole"),
     ("climbing the old apple tree", "caught on the lowest branch"),
@@ -189,7 +189,7 @@ SKILLS = [
      "lifted a smooth round bowl from the wheel"),
 ]
 
-# Presents that one can make: with whom, from what, what, and what it is good for.
+# Homemade presents: with whom, from what, what, and its use.
 GIFTS = [
     ("carpenter", "a piece of cherry wood", "a small box with a lid", "to keep her letters in"),
     ("potter", "a lump of blue clay", "a round cup", "for her morning tea"),

@@ -1,9 +1,9 @@
-"""What the scripts that make tiny checkpoints share: testdata/models/NAME with random weights, and their goldens.
+"""What the scripts of tiny checkpoints share: they write testdata/models/NAME with random weights, and their goldens.
 
-One checkpoint per thing that a loader can get wrong. Each lists changes to its config.json that must change the logits:
-a loader that overlooks such a key cannot meet the golden. Weights: seeded by the names of checkpoint and tensor, of
-sizes that keep the activations near 1 (see draw), rounded to the stored type; a seed whose golden would be a poor test
-(a greedy choice by a hair, an expert chosen by a hair, text that repeats itself) is passed over.
+There is a checkpoint for each thing that a loader can get wrong. It lists changes to its config.json that must change
+the logits, so that a loader that ignores such a key fails. Weights are seeded by the names of checkpoint and tensor,
+keep activations near 1 (see draw), and are rounded to the stored type. A seed whose golden would be a poor test is
+skipped.
 """
 
 import copy
@@ -28,14 +28,14 @@ import checkpoint
 MODELS = Path(__file__).resolve().parents[2] / "models"
 VOCAB = 384
 LIMIT = 400 * 1024
-# A rule of draw: norms whose weights are used as 1 + w.
+# A rule of draw: norms that scale by 1 + w.
 AROUND_ZERO = lambda normal: -0.1 + 0.15 * normal
 
 
 def draw(seed, name, shape, tied, rules=()):
-    """One weight in float32. RandomState's stream is frozen (NEP 19): the same numbers everywhere.
+    """Returns a random weight in float32. RandomState's stream is frozen (NEP 19), so it is the same everywhere.
 
-    rules are pairs (pattern of names, function of standard normal numbers) that come before the general ones.
+    rules are pairs (pattern of names, function of standard normal numbers) that take precedence.
     """
     normal = np.random.RandomState(zlib.crc32(f"{seed}/{name}".encode())).standard_normal(shape)
     rule = next((r for pattern, r in rules if re.search(pattern, name)), None)
@@ -46,7 +46,7 @@ def draw(seed, name, shape, tied, rules=()):
     elif name.endswith(".bias"):
         value = 0.15 * normal
     elif name.endswith("embed_tokens.weight"):
-        # A tied head with larger embeddings would only ever repeat the last token.
+        # With a tied head and larger embeddings the next token is always the last one.
         value = (0.12 if tied else 0.5) * normal
     else:
         value = 1.2 / np.sqrt(shape[-1]) * normal
@@ -55,23 +55,23 @@ def draw(seed, name, shape, tied, rules=()):
 
 @dataclass
 class Variant:
-    """A checkpoint: the model, how it is written down, and what must matter."""
+    """A checkpoint: the model, its stored form, and the keys that must matter."""
 
     make: Callable  # () -> a model of transformers
-    style: Callable = lambda config, tensors: (config, tensors)  # what transformers saved -> what is stored
+    style: Callable = lambda config, tensors: (config, tensors)  # the saved config and tensors -> the stored ones
     rules: tuple = ()  # of draw
-    matters: list = field(default_factory=list)  # changes of the stored config.json
-    exact: tuple = ()  # patterns of tensors that are stored in float32, unrounded
+    matters: list = field(default_factory=list)  # changes of the stored config.json that must change the logits
+    exact: tuple = ()  # patterns of tensors that stay in float32
     limit: int = LIMIT
-    firm: bool = False  # no expert may be chosen by what bf16 rounds: programs round in different places
+    firm: bool = False  # the choice of experts must not depend on where bf16 is rounded
 
 
 def random_weights(model, seed, variant):
-    """Gives a model its weights: drawn, and rounded to bf16 but for the exact ones. Integers stay."""
+    """Sets the weights of a model: drawn, and rounded to bf16 except the exact ones. Integers stay."""
     tied = model.config.get_text_config().tie_word_embeddings
     drawn = {}
     for name, old in model.state_dict(keep_vars=True).items():
-        if id(old) not in drawn and old.is_floating_point():  # a tied head is its embedding
+        if id(old) not in drawn and old.is_floating_point():  # a tied head is the embedding
             new = draw(seed, name, tuple(old.shape), tied, variant.rules)
             if not any(re.search(p, name) for p in variant.exact):
                 new = new.to(torch.bfloat16).float()
@@ -81,7 +81,7 @@ def random_weights(model, seed, variant):
 
 
 def saved(model, variant):
-    """config.json and tensors as transformers saves them, in bf16 but for the exact ones."""
+    """Returns config.json and tensors as transformers saves them, in bf16 except the exact ones."""
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ def write(folder, config, tensors):
 
 
 def judge(golden):
-    """Unsuitable: a model that gets much wrong could still meet this golden."""
+    """Raises Unsuitable if a wrong model could also have this golden."""
     logits, greedy = golden["logits"], golden["greedy"]
     same, std = int((logits.argmax(-1) == golden["tokens"]).sum()), float(logits.std())
     if same > 3:
@@ -115,7 +115,7 @@ def judge(golden):
 
 
 def differs(folder, config, golden):
-    """By how many deviations another config.json moves the logits of the same weights."""
+    """Returns by how many deviations another config.json changes the logits of the same weights."""
     with tempfile.TemporaryDirectory() as other:
         shutil.copytree(folder, other, dirs_exist_ok=True)
         checkpoint.write_json(Path(other) / "config.json", config)
@@ -130,7 +130,7 @@ def check_matters(name, folder, stored, matters, golden):
 
 
 def seeds(name, attempt):
-    """Calls attempt with the first seed whose golden is a good one."""
+    """Calls attempt with one seed after the other until it finds none Unsuitable."""
     for seed in range(20):
         try:
             return attempt(f"{name}.{seed}")
@@ -140,7 +140,7 @@ def seeds(name, attempt):
 
 
 def make(name, variant):
-    """Makes one checkpoint and its golden."""
+    """Writes a checkpoint and its golden."""
 
     def attempt(seed):
         folder = MODELS / name
@@ -149,7 +149,7 @@ def make(name, variant):
         stored, tensors = variant.style(*saved(model, variant))
         write(folder, stored, tensors)
         golden = reference.write(folder)
-        # What transformers reads back from the folder must be what was made, or the folder says something else.
+        # transformers must load the same model from the folder, or its stored form is wrong.
         off = float(np.abs(reference.logits_of(model, golden["tokens"]) - golden["logits"]).max() / golden["logits"].std())
         assert off < reference.AGREEMENT, f"{name}: the stored model is {off:.1e} deviations off the one that was made"
         judge(golden)
@@ -164,7 +164,7 @@ def make(name, variant):
 
 
 def change(*path, to):
-    """A change of config.json: the value at path; to=None deletes the key."""
+    """Returns a change of config.json: it sets the value at path, or deletes the key if to is None."""
 
     def apply(config):
         at = config
@@ -182,7 +182,7 @@ def change(*path, to):
 
 
 def main(variants):
-    """Makes the checkpoints that the command line names, or all."""
+    """Writes the checkpoints that the command line names, or all."""
     reference.setup()
     chosen = sys.argv[1:] or list(variants)
     for name in chosen:

@@ -1,8 +1,10 @@
-"""Trains the demo model: testdata/models/demo, a small Llama that tells stories of story.py.
+"""Trains testdata/models/demo, a small Llama that tells stories, and its tokenizer; nothing is downloaded.
 
-Makes the text, its tokenizer and the model; nothing is downloaded. Runs on the CPU with two threads and fixed seeds:
-on one machine the result is the same each time, on another kind of processor the weights differ in their last digits
-and then more. Ends with samples to read. Steps and sizes are constants below.
+    train_demo.py             trains, writes the checkpoint, and prints samples
+    train_demo.py --samples   prints samples of the committed checkpoint
+
+Training runs on the CPU with two threads and fixed seeds. On one machine the result is always the same; on another
+kind of processor the weights differ.
 """
 
 import argparse
@@ -22,7 +24,7 @@ OUT = Path(__file__).resolve().parents[2] / "models" / "demo"
 
 BOS, EOS = "<|begin_of_text|>", "<|end_of_text|>"
 VOCAB = 1024
-# The split of Llama 3: contractions, words with one leading sign, up to three digits, punctuation, line ends, spaces.
+# Llama 3's split: contractions, words with a leading character, up to three digits, punctuation, line ends, spaces.
 SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -35,14 +37,14 @@ CONFIG = dict(
     bos_token_id=VOCAB - 2, eos_token_id=VOCAB - 1, rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
 )
 
-# (steps, rows, row length): most of the training on short rows, the end on rows as long as the context.
+# (steps, rows, row length): first short rows, then rows as long as the context.
 PHASES = [(1000, 8, 256), (60, 8, 512)]
 STORIES = 11000
 PEAK, WARMUP = 3e-3, 60
 
 
 def train_tokenizer(texts, vocab=VOCAB):
-    """A byte-level BPE like Llama 3's; the two special tokens come last."""
+    """Trains a byte-level BPE like Llama 3's. The two special tokens are the last."""
     tok = Tokenizer(models.BPE(ignore_merges=True))
     tok.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(SPLIT), behavior="isolated"),
@@ -64,7 +66,7 @@ def train_tokenizer(texts, vocab=VOCAB):
 
 
 def tokenizer_config(vocab, context):
-    """tokenizer_config.json as published checkpoints have it."""
+    """Returns tokenizer_config.json as published checkpoints have it."""
     return {
         "added_tokens_decoder": {
             str(vocab - 2 + i): {"content": t, "lstrip": False, "normalized": False, "rstrip": False,
@@ -81,7 +83,7 @@ def tokenizer_config(vocab, context):
 
 
 def rows(encoded, phases):
-    """Batches of token rows, cut one after the other from the stories laid end to end."""
+    """Yields batches of token rows, cut from the concatenated stories."""
     stream = torch.tensor([i for ids in encoded for i in ids])
     at = 0
     for steps, count, length in phases:
@@ -127,7 +129,7 @@ def train(encoded):
 
 @torch.no_grad()
 def sample(model, tok, prompt, temperature, seed, limit=300):
-    """The prompt and what the model makes of it, up to the end token; temperature 0 is greedy."""
+    """Returns the prompt with its continuation up to the end token. Temperature 0 is greedy."""
     gen = torch.Generator().manual_seed(seed)
     ids = tok.encode(prompt).ids
     while len(ids) < limit:

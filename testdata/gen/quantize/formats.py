@@ -1,14 +1,13 @@
-"""Writes quantize/testdata: what the official package makes of groups of weights, which quantize must equal byte for byte.
+"""Writes quantize/testdata: groups of weights as the official package quantizes them. Package quantize must equal it.
 
-Needs mlx 0.32.4 and numpy, on Linux and x86-64 (the rules of package quantize are those of that wheel). Takes no
-arguments; equal runs give equal bytes.
+The rules of package quantize are those of the wheel for Linux on x86-64, so the script runs there only.
 
-  edges.safetensors  groups that were thought up, as rows of 128 elements: for each element type "BF16", "F16", "F32" the rows,
-                     and for each format and type "FORMAT.TYPE.packed", ".scales", ".biases", and ".decoded": for each row
-                     eight bytes of SHA-256 of what dequantize gives in BF16, F16 and F32
+  edges.safetensors  hand-written groups, as rows of 128 elements. For each element type "BF16", "F16", "F32" it has the
+                     rows, and for each format and type "FORMAT.TYPE.packed", ".scales", ".biases", and ".decoded": for
+                     each row eight bytes of SHA-256 of the dequantized row in BF16, F16 and F32
   bulk.safetensors   hashes of the same for groups from a generator that the test has too (rows() below), and for every
                      BF16 and F16 number as the largest of a group
-  cast.safetensors   what astype gives: for 64 bit and integer types source and results, for others hashes
+  cast.safetensors   results of astype: source and results for 64 bit and integer types, hashes for others
 """
 import hashlib
 import json
@@ -43,7 +42,7 @@ def save(name, tensors):
 
 
 def raw(a):
-    """The bits of an array, as numpy."""
+    """Returns the bits of an array, in numpy."""
     view = {1: mx.uint8, 2: mx.uint16, 4: mx.uint32, 8: mx.uint64}[a.dtype.size]
     return np.array(a.view(view))
 
@@ -53,7 +52,7 @@ def sha(*parts):
 
 
 def quantize(bits, dtype, fmt):
-    """Packed, scales and biases (absent but in affine formats), and what they decode to, all as bits."""
+    """Returns packed codes, scales, biases (affine formats only) and decoded values, all as bits."""
     mode, width, group = FORMATS[fmt]
     w = mx.array(bits).view(FLOATS[dtype][0])
     coded = mx.quantize(w, group_size=group, bits=width, mode=mode)
@@ -68,7 +67,7 @@ KINDS = 8
 
 
 def mix(i):
-    """Number i of the splitmix64 sequence from 0."""
+    """Returns number i of the splitmix64 sequence from 0."""
     with np.errstate(over="ignore"):
         z = (i.astype(np.uint64) + np.uint64(1)) * np.uint64(GAMMA)
         z = (z ^ z >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -77,11 +76,12 @@ def mix(i):
 
 
 def rows(dtype, count):
-    """Bits of [count, 128] finite elements. Row r is of kind r % 8; y is its random number, x that of an element.
+    """Returns the bits of [count, 128] finite elements. Row r has kind r % 8, y is its random number, x an element's.
 
-    The exponent of an element is that of the row, between 2^-14 and 2^1, less a number with a geometric distribution, so
-    that elements are spread evenly; sign and mantissa are random. Kinds: 0 just so; 1 positive; 2 negative; 3 two bits of
-    mantissa; 4 any finite bits; 5 one sign and one exponent; 6 one element 2^9 above the row; 7 seven of eight elements zero.
+    The exponent of an element is the row's, between 2^-14 and 2^1, less a number with a geometric distribution, which
+    spreads elements evenly. Sign and mantissa are random. Kinds: 0 unchanged; 1 positive; 2 negative; 3 two bits of
+    mantissa; 4 any finite bits; 5 one sign and one exponent; 6 one element 2^9 above the row; 7 seven of eight elements
+    zero.
     """
     _, uint, ebits, mbits = FLOATS[dtype]
     u = np.uint64
@@ -119,7 +119,7 @@ def rows(dtype, count):
 
 
 def bulk():
-    """For each format and type: hashes [kind, (codes, decoded as BF16, F16, F32), 8]."""
+    """Returns hashes for each format and type: [kind, (codes, decoded as BF16, F16, F32), 8]."""
     out = {}
     for dtype in FLOATS:
         w = rows(dtype, 1024)
@@ -127,7 +127,7 @@ def bulk():
             coded, decoded = quantize(w, dtype, fmt)
             out[f"{fmt}.{dtype}"] = np.stack([
                 np.stack([sha(*(a[k::KINDS] for a in coded))] + [sha(a[k::KINDS]) for a in decoded]) for k in range(KINDS)])
-    # Row p: the number whose bits are p, then zeros.
+    # Row p has the number with bits p, then zeros.
     for dtype in ("BF16", "F16"):
         _, uint, ebits, mbits = FLOATS[dtype]
         peaks = np.zeros(((((1 << ebits) - 1) << mbits), 32), uint)
@@ -138,10 +138,10 @@ def bulk():
     return out
 
 
-# Groups that were thought up.
+# Hand-written groups.
 
 def as_bits(values, dtype):
-    """float64 -> bits, rounded once; numbers that are too large become the largest one."""
+    """Converts float64 to bits and rounds once. Numbers that are too large become the largest one."""
     _, uint, ebits, mbits = FLOATS[dtype]
     bias = (1 << ebits - 1) - 1
     v = np.abs(values)
@@ -154,7 +154,7 @@ def as_bits(values, dtype):
 
 
 def edge_rows(dtype):
-    """Rows of 128 float64, or of bits."""
+    """Yields rows of 128 float64, or of bits."""
     _, uint, ebits, mbits = FLOATS[dtype]
     bias = (1 << ebits - 1) - 1
     largest, tiny, sub, ulp = (2 - 2.0**-mbits) * 2.0**bias, 2.0 ** (1 - bias), 2.0 ** (1 - bias - mbits), 2.0**-mbits
@@ -172,7 +172,7 @@ def edge_rows(dtype):
     def repeat(values):
         return np.resize(np.asarray(values, float), 128)
 
-    # All equal, zeros included.
+    # All elements equal, zeros included.
     for v in (0.0, 1.0, 0.1, 1e-7, 5e-8, 4.9e-8, 1e-4, largest, largest / 2, 3.4e31, 3.5e31, tiny, sub, 2 * sub):
         yield full(v)
         yield full(-v)
@@ -220,19 +220,19 @@ def edge_rows(dtype):
             row = np.where(n % 16 == 0, top, np.where(n % 16 == 8, 0, np.floor(inside) + 0.5))
             yield row * step
             yield -row * step
-    # Halfway between the numbers of four bits, and next to that, for scales around a power of two.
+    # Halfway between four-bit numbers, and beside it, for scales near a power of two.
     bounds = np.array([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0])
     near = np.concatenate([bounds, bounds * (1 + ulp), bounds * (1 - ulp / 2)])
     near = np.concatenate([[6.0], near[:15], [-6.0], -near[:15], [6.0], near[6:], [-6.0], -near[6:]])
     for scale in (1.0, 2.0**-7, 1 + ulp, 1 - ulp / 2, 0.03, 1.25 * 2.0**-6, 448.0, 2.0**-9, 2.0**-14):
         yield repeat(near) * scale
-    # Halfway between the numbers of eight bits.
+    # Halfway between eight-bit numbers.
     m = np.arange(16.0)
     for e in (-9, -7, -6, -3, 0, 5):
         yield place(np.where(n < 64, 1, -1) * (1 + (n % 64 + 0.5) / 8 % 1) * 2.0**e, range(0, 128, 16), 448.0)
     yield place(flip * (n % 24) / 4 * 2.0**-9, range(0, 128, 16), 448.0)
     yield place(448 - 4 * repeat(m), range(0, 128, 16), 448.0)
-    # Largest magnitudes around where the scale changes: a row has 8 groups of 16, 4 of 32.
+    # Largest magnitudes near a change of scale; a row has 8 groups of 16 or 4 of 32.
     for peak in (6.0, 448.0):
         for e in (0, -3, -13, 6):
             v = peak * 2.0**e
@@ -240,7 +240,7 @@ def edge_rows(dtype):
             row = np.repeat(group, 32) * (n % 32 / 31)
             yield row
             yield -row
-    # Scales of eight bits: halfway between them, rounded to zero, and cut.
+    # Eight-bit scales: halfway between two, rounded to zero, and clipped.
     codes = np.arange(8.0)
     for first in (8.0, 8 * 2.0**-9, 0.0):
         row = np.repeat(6 * (codes + 0.5 + first) * (2.0**-9 if first < 1 else 1.0), 16)
@@ -271,8 +271,10 @@ def edges():
 # Casts.
 
 def casts():
-    """TYPE: source; TYPE.BF16 and so on: results. For BF16 and F16 every number is the source, for F32 what halfway() gives; then
-    results are hashes."""
+    """Returns TYPE, the source, and TYPE.BF16 and so on, the results.
+
+    For BF16 and F16 the source is every number, for F32 that of halfway(). Results of these are hashes.
+    """
     def cast(bits, dtype, to):
         return raw(mx.array(bits).view(dtype).astype(FLOATS[to][0]))
 
@@ -309,8 +311,9 @@ def casts():
 
 
 def halfway():
-    """Bits of float32: for each BF16 and each F16 that is not the last of its sign the number halfway to the next one and its
-    neighbours, then 65536 random ones, NaN among them."""
+    """Returns bits of float32: numbers halfway between neighbours in BF16 and F16 of one sign, the numbers beside
+    these, and 65536 random ones, NaN among them.
+    """
     h = np.arange(1 << 16, dtype=np.uint32)
     b = h << np.uint32(16) | np.uint32(0x8000)
     f = h[(h & 0x7FFF) < 0x7BFF].astype(np.uint16)

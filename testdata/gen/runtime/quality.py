@@ -1,5 +1,6 @@
-"""Writes runtime/quality/testdata/demo.json: what package quality finds for the demo model's scores and for the same scores rounded to quarters,
-computed with numpy in float64 from testdata/reference/demo.safetensors."""
+"""Writes runtime/quality/testdata/demo.json: perplexities and divergences of the demo model's logits and of the
+same logits rounded to quarters, computed with numpy in float64 from testdata/reference/demo.safetensors.
+"""
 
 import json
 import os

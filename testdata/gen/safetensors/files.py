@@ -1,13 +1,10 @@
-"""Makes the files in safetensors/testdata with the official safetensors library.
+"""Writes the files of safetensors/testdata with the official library.
 
-Needs Python 3.9 or later and `pip install safetensors==0.8.0`, nothing else. Takes no arguments; equal
-runs give equal bytes.
-
-  python.safetensors   written by the library: every type that it can write, a scalar, empty tensors, names that
-                       need escapes, one metadata key (with more, the library's order is random)
-  written.safetensors  what the Go writer must produce for all types, built here from the format's description and read back
-                       by the library
-  *.json               what each of them holds: metadata, and name, dtype, shape and data (hex) in data order
+  python.safetensors   written by the library: every type that it writes, a scalar, empty tensors, names that need
+                       escapes, one metadata key (with more, the library's order is random)
+  written.safetensors  what the Go writer must write for all types, built here by the format's description and read back
+                       with the library
+  *.json               contents of each: metadata, and name, dtype, shape and data (hex) in data order
 """
 
 import ctypes
@@ -20,7 +17,7 @@ from safetensors import TensorSpec, deserialize, serialize
 
 OUT = pathlib.Path(__file__).resolve().parents[3] / "safetensors" / "testdata"
 
-# Header name -> (the library's name for writing, None when it only reads the type; bits of an element).
+# Header name -> (the library's name, or None if it cannot write the type; bits per element).
 DTYPES = {
     "BOOL": ("bool", 8),
     "F4": ("float4_e2m1fn_x2", 4),
@@ -74,7 +71,7 @@ def by_library(items, metadata):
     for t in items:
         shape = list(t["shape"])
         if t["dtype"] == "F4":
-            shape[-1] //= 2  # the library takes bytes of two elements here
+            shape[-1] //= 2  # the library takes two elements per byte
         buffer = ctypes.create_string_buffer(t["data"], max(1, len(t["data"])))
         keep.append(buffer)
         specs[t["name"]] = TensorSpec(
@@ -84,7 +81,7 @@ def by_library(items, metadata):
 
 
 def by_description(items, metadata):
-    """Tensors in the order given, sorted metadata, no spaces, data at a multiple of 64 bytes."""
+    """Builds a file: tensors in the order given, sorted metadata, no spaces, data at a multiple of 64 bytes."""
     header, data = {"__metadata__": dict(sorted(metadata.items()))}, b""
     for t in items:
         begin = len(data)
@@ -96,7 +93,7 @@ def by_description(items, metadata):
 
 
 def check(file, items):
-    """The library reads back what went in."""
+    """Requires that the library reads the same items back."""
     got = {name: t for name, t in deserialize(file)}
     assert got.keys() == {t["name"] for t in items}
     for t in items:

@@ -1,7 +1,8 @@
-"""What the scripts that make quantized checkpoints share: testdata/sources/NAME, made from a plain one of testdata/models.
+"""What the scripts of quantized checkpoints share: they write testdata/sources/NAME from a checkpoint of
+testdata/models.
 
-Each folder holds a checkpoint as its maker publishes it, and reference.safetensors: tokens, and the logits that transformers
-computes in float32 from the weights dequantized in float32.
+A folder has a checkpoint as its publisher writes it, and reference.safetensors: tokens, and the logits that
+transformers computes in float32 from the dequantized weights.
 """
 
 import json
@@ -27,7 +28,7 @@ KEYS = ("quantization", "quantization_config", "compression_config")
 
 
 def plain(name):
-    """config.json and tensors of a checkpoint of testdata/models."""
+    """Returns config.json and tensors of a checkpoint of testdata/models."""
     folder = MODELS / name
     tensors = {}
     for path in sorted(folder.glob("model*.safetensors")):
@@ -36,12 +37,12 @@ def plain(name):
 
 
 def without(config):
-    """config.json of the same model, not quantized."""
+    """Returns config.json of the same model, not quantized."""
     return {k: without(v) if k == "text_config" else v for k, v in config.items() if k not in KEYS}
 
 
 def golden(folder, config, tensors):
-    """Writes the reference of a folder whose dequantized weights are given."""
+    """Writes the reference of a folder from its dequantized weights."""
     with tempfile.TemporaryDirectory() as dense:
         dense = Path(dense)
         checkpoint.write_json(dense / "config.json", without(config))
@@ -57,7 +58,7 @@ def golden(folder, config, tensors):
 
 
 def main(makers):
-    """Makes the folders that the command line names, or all. A maker gets the folder."""
+    """Writes the folders that the command line names, or all. A maker takes the folder."""
     reference.setup()
     for name in sys.argv[1:] or list(makers):
         folder = SOURCES / name

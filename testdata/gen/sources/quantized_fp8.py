@@ -1,8 +1,8 @@
-"""Makes testdata/sources/fp8-*: checkpoints of 8 bit floats, in the layouts that are published.
+"""Writes testdata/sources/fp8-*: checkpoints of 8-bit floats in the published layouts.
 
-block-*: transformers' FP8, as DeepSeek and Qwen publish it (quant_method fp8, weight_scale_inv). ct-*: compressed-tensors
-float-quantized. modelopt-*: NVIDIA ModelOpt. Codes are made as their makers do: the largest magnitude of what shares a scale
-becomes 448.
+block-* is transformers' FP8, as DeepSeek and Qwen publish it (quant_method fp8, weight_scale_inv), ct-*
+compressed-tensors' float-quantized, modelopt-* NVIDIA ModelOpt. Codes follow the quantizers: the largest magnitude
+under a scale becomes 448.
 """
 
 import torch
@@ -16,14 +16,14 @@ E4M3 = torch.float8_e4m3fn
 
 
 def blocks_of(x, bh, bw):
-    """x [..., rows, cols] padded to whole blocks: [..., down, bh, across, bw]."""
+    """Pads x [..., rows, cols] to whole blocks: [..., down, bh, across, bw]."""
     rows, cols = x.shape[-2:]
     x = torch.nn.functional.pad(x, (0, -cols % bw, 0, -rows % bh))
     return x.unflatten(-1, (-1, bw)).unflatten(-3, (-1, bh))
 
 
 def quantize(x, bh, bw, power=False):
-    """Codes, the scale of each block, and what they stand for, in float32."""
+    """Returns codes, the scale of each block, and the dequantized values in float32."""
     x = x.float()
     split = blocks_of(x, bh, bw)
     scale = (split.abs().amax((-3, -1), keepdim=True) / LARGEST).clamp(min=1e-12)
@@ -36,12 +36,12 @@ def quantize(x, bh, bw, power=False):
 
 
 def pick(name, tensor):
-    """The layers that such checkpoints quantize: linear ones, but for the head and routers."""
+    """Reports whether such checkpoints quantize a tensor: linear layers except the output head and routers."""
     return name.endswith("proj.weight") or name.endswith((".experts.gate_up_proj", ".experts.down_proj"))
 
 
 def write(folder, config, tensors, quantization, one, **also):
-    """one(name, tensor) gives the stored parts by suffix, and the dequantized tensor."""
+    """Writes a folder. one(name, tensor) returns the stored parts by suffix, and the dequantized tensor."""
     stored, dense = {}, {}
     for name, tensor in tensors.items():
         if not pick(name, tensor):
@@ -96,7 +96,7 @@ def compressed(model, strategy, static):
             if static:
                 parts[base + ".input_scale"] = torch.tensor([0.05])
             if static and base.endswith(("k_proj", "v_proj")):
-                parts[base.removesuffix("_proj") + "_scale"] = torch.tensor([0.1])  # of keys and values in the cache
+                parts[base.removesuffix("_proj") + "_scale"] = torch.tensor([0.1])  # scales of the KV cache
             return parts, value
 
         scheme = {"num_bits": 8, "type": "float", "strategy": strategy, "symmetric": True, "dynamic": False,
@@ -111,7 +111,7 @@ def compressed(model, strategy, static):
 
 
 def modelopt(model):
-    """ModelOpt's FP8: scalars, and its settings in a file of their own as well."""
+    """ModelOpt's FP8: scalar scales, and the settings also in a file of their own."""
 
     def make(folder):
         config, tensors = plain(model)

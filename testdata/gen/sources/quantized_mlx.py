@@ -1,9 +1,4 @@
-"""Makes testdata/sources/mlx-*: checkpoints that mlx-lm quantizes and writes itself, by its own recipes and by others.
-
-Needs mlx-lm beside requirements.txt:
-
-    .cache/gen-venv/bin/python -m pip install --no-deps mlx-lm==0.32.2
-"""
+"""Writes testdata/sources/mlx-*: checkpoints that mlx-lm quantizes and writes, by its own recipes and by others."""
 
 import json
 from pathlib import Path
@@ -29,7 +24,7 @@ def torch_of(array):
 
 
 def dequantize(folder):
-    """The tensors of a folder, those that are packed dequantized in float32."""
+    """Returns the tensors of a folder, packed ones dequantized in float32."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     how = config["quantization"]
     stored = {}
@@ -54,7 +49,7 @@ def dequantize(folder):
 
 
 def joined(tensors):
-    """With the latent projection of keys and values in one, which mlx-lm cuts in two."""
+    """Joins the latent projections of keys and values, which mlx-lm splits."""
     out = {n: t for n, t in tensors.items() if not n.endswith((".embed_q.weight", ".unembed_out.weight"))}
     for name, keys in tensors.items():
         if name.endswith(".embed_q.weight"):
@@ -65,10 +60,10 @@ def joined(tensors):
 
 
 def mlx(model, bits, group, mode="affine", recipe=None, predicate=None):
-    """What `mlx_lm.convert` does with a folder, but for the tokenizer."""
+    """Converts a folder as `mlx_lm.convert` does, without the tokenizer."""
 
     def make(folder):
-        # Of a multimodal gemma4 mlx-lm takes the vocabulary from the top of the configuration, where published ones have it.
+        # mlx-lm reads the vocabulary of a multimodal gemma4 at the top of config.json, where published files have it.
         stored = json.loads((MODELS / model / "config.json").read_text(encoding="utf-8"))
         text = {"vocab_size": stored["text_config"]["vocab_size"]} if "text_config" in stored else None
         loaded, config = load_model(MODELS / model, lazy=True, model_config=text)
@@ -86,7 +81,7 @@ def mlx(model, bits, group, mode="affine", recipe=None, predicate=None):
 
 
 def every(path, module):
-    """Bits of all sizes, groups of all sizes, and some layers in other modes or not at all."""
+    """Chooses all widths and group sizes, and for some layers other modes or none."""
     if not hasattr(module, "to_quantized"):
         return False
     kinds = [layer(2, 32), layer(3, 64), layer(5, 32), layer(6, 64), layer(8, 32), layer(4, 32, "mxfp4"), layer(8, 32, "mxfp8"), layer(4, 16, "nvfp4"), False, True]

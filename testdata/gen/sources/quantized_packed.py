@@ -1,8 +1,11 @@
-"""Makes testdata/sources/gptq*, awq, packed-*, int8 and nvfp4*: tiny Llamas packed as AutoGPTQ, AutoAWQ, compressed-tensors and ModelOpt publish them, and
-their goldens: what transformers computes in float32 from the weights that the codes stand for.
+"""Writes testdata/sources/gptq*, awq, packed-*, int8 and nvfp4*: tiny Llamas packed as AutoGPTQ, AutoAWQ,
+compressed-tensors and ModelOpt publish them, and their goldens: the logits of transformers in float32 from the
+dequantized weights.
 
-The packings follow their documentation. With --check those of compressed-tensors are compared with what the package itself
-(0.20.0, with pip install --no-deps) makes of the same codes.
+    quantized_packed.py [NAME...]   writes the folders
+    quantized_packed.py --check     compares the packings with the package compressed-tensors 0.20.0
+
+The packings follow the documentation of their formats.
 """
 
 import argparse
@@ -34,7 +37,7 @@ E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
 
 
 def grid(weight, bits, order, symmetric, dtype):
-    """Codes [out, in], scales and zeros [out, groups] of a weight, and what they stand for in float32."""
+    """Returns codes [out, in], scales and zero points [out, groups] of a weight, and its dequantized values."""
     top, groups = 2**bits - 1, int(order.max()) + 1
     codes = np.zeros(weight.shape, np.int64)
     scales, zeros = np.zeros((len(weight), groups), np.float32), np.zeros((len(weight), groups), np.int64)
@@ -54,7 +57,7 @@ def grid(weight, bits, order, symmetric, dtype):
 
 
 def stream(codes, bits):
-    """Rows of codes as rows of 32 bit words, the first code in the lowest bits; codes may cross words."""
+    """Packs rows of codes into 32-bit words, the first code in the lowest bits. Codes may cross words."""
     place = ((codes[..., None] >> np.arange(bits)) & 1).reshape(len(codes), -1, 32).astype(np.uint64)
     return (place << np.arange(32, dtype=np.uint64)).sum(-1).astype(np.uint32).view(np.int32)
 
@@ -95,7 +98,7 @@ def packed(codes, scales, zeros, order, bits, dtype, symmetric, moved):
 
 
 def nvfp4(weight, style):
-    """Codes two in a byte, an E4M3 scale for each 16, and a scale of the tensor."""
+    """Returns two codes per byte, an E4M3 scale for each 16, and a global scale."""
     whole = torch.tensor(448.0 * 6.0 / float(np.abs(weight).max()), dtype=torch.float32)
     blocks = weight.reshape(len(weight), -1, 16)
     scales = (torch.tensor(np.abs(blocks).max(-1) / 6) * whole).to(torch.float8_e4m3fn)
@@ -199,7 +202,7 @@ def attempt(name, seed):
     save_file(stored, folder / "model.safetensors", {"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)
     with tempfile.TemporaryDirectory() as temp:
-        # The golden's tokens depend on the folder's name.
+        # The tokens of the golden depend on the folder's name.
         whole = Path(temp) / name
         whole.mkdir()
         checkpoint.write_json(whole / "config.json", dict(config, torch_dtype="float32"))
@@ -211,7 +214,7 @@ def attempt(name, seed):
 
 
 def check():
-    """The same codes through compressed-tensors' own functions."""
+    """Compares the packings with those of compressed-tensors' own functions."""
     from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32, unpack_from_int32
 
     for name, (_, quantization, how) in SOURCES.items():

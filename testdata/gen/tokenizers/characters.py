@@ -15,7 +15,7 @@ SPACE_CONTROL = len(CATEGORIES)  # the control characters that \s matches
 
 
 def matched(pattern, text):
-    """The characters of text that a one-character pattern matches."""
+    """Returns the characters of text that a one-character pattern matches."""
     split = pre_tokenizers.Split(Regex(pattern), "removed", invert=True)
     return {ord(c) for piece, _ in split.pre_tokenize_str(text) for c in piece}
 
@@ -36,15 +36,15 @@ def main():
             assert c in space and category[c] == control, hex(c)
             category[c] = SPACE_CONTROL
 
-    # A character is active when the reference's normalization tables (Unicode 9.0, older than its regular
-    # expressions) give it a decomposition or a combining class.
+    # A character is active if the reference's normalization tables give it a decomposition or a combining class. They
+    # are of Unicode 9.0, older than its regular expressions.
     nfd, nfkd = normalizers.NFD().normalize_str, normalizers.NFKD().normalize_str
 
     def active(c):
         s = chr(c)
         if nfkd(s) != s:
             return True
-        before, after = "a\u0315" + s, "a" + s + "\u0334"  # classes 232 and 1: one of them trades places
+        before, after = "a\u0315" + s, "a" + s + "\u0334"  # classes 232 and 1: one of them is reordered
         return nfd(before) != before or nfd(after) != after
 
     out = bytearray()

@@ -1,12 +1,13 @@
-"""Builds precompiled charsmaps as SentencePiece writes them: the length of a trie, the trie as a double array of the Darts-clone
-layout, and the replacements, each ended by a zero byte."""
+"""Builds precompiled charsmaps as SentencePiece writes them: the length of the trie, the trie as a double array in
+the layout of Darts-clone, and the replacements, each ended by a zero byte.
+"""
 
 import itertools
 import struct
 
 
 def build(entries):
-    """entries: {text: replacement}."""
+    """Returns the charsmap of {text: replacement}."""
     pool = bytearray()
     root = {}
     for text, to in entries.items():
@@ -21,7 +22,7 @@ def build(entries):
     while jobs:
         at, label, node = jobs.pop()
         slots = [0 if b is None else b for b in node]
-        # The first base whose slots are free: a slot tells its label, not its parent, so no two nodes share a base.
+        # The first base whose slots are free. A slot stores its label and not its parent, so bases are unique.
         base = next(x for x in itertools.count(1) if x not in bases and all(x ^ b not in units for b in slots))
         bases.add(base)
         assert at ^ base < 1 << 21
@@ -30,5 +31,5 @@ def build(entries):
         if None in node:
             units[base] = 1 << 31 | node[None]
         jobs += [(base ^ b, b, child) for b, child in node.items() if b is not None]
-    array = [units.get(i, 0) for i in range((max(*units, *bases) | 255) + 1)]  # any byte may be asked for
+    array = [units.get(i, 0) for i in range((max(*units, *bases) | 255) + 1)]  # a lookup may use any byte
     return struct.pack("<I%dI" % len(array), 4 * len(array), *array) + bytes(pool)

@@ -23,7 +23,7 @@ from store import REPO, write
 
 DATA = REPO / "testdata" / "tokenizers"
 
-# A charsmap in miniature: what NFKC and lower case do to some characters, composition, removal, and white space.
+# A small charsmap: NFKC and lower case of some characters, composition, removal, and white space.
 CHARSMAP = {chr(c): chr(c - 0xFEE0) for c in range(0xFF01, 0xFF5F)}
 CHARSMAP |= {"e\u0301": "é", "a\u0308": "ä", "ｱﾞ": "", "\u30ab\u3099": "ガ", "ﬁ": "fi", "\ufb03": "ffi", "Ⅷ": "VIII", "㍿": "株式会社", "½": "1\u20442", "²": "2",
              "\u00a0": " ", "\u3000": " ", "\t": " ", "\n": " ", "\r": " ", "\u2028": " ", "\u200b": "", "\u00ad": "", "\ufeff": "", "…": "...", "ǆ": "dž", "\u00a9": "(c)",
@@ -31,7 +31,7 @@ CHARSMAP |= {"e\u0301": "é", "a\u0308": "ä", "ｱﾞ": "", "\u30ab\u3099": "�
 
 
 def spm(kind, **options):
-    """A trained SentencePiece model, as a protobuf."""
+    """Trains a SentencePiece model and returns its protobuf."""
     out = io.BytesIO()
     tsv = DATA / "rules.tsv"
     defaults = dict(vocab_size=900, model_type=kind, character_coverage=0.999, num_threads=1, minloglevel=2, normalization_rule_name="identity", hard_vocab_limit=False)
@@ -49,7 +49,7 @@ def spm(kind, **options):
 
 
 def merges(m):
-    """The merges of a SentencePiece BPE, as transformers makes them of the scores."""
+    """Returns the merges of a SentencePiece BPE, as transformers derives them from the scores."""
     vocab = {p.piece: i for i, p in enumerate(m.pieces)}
     out = []
     for i, p in enumerate(m.pieces):
@@ -96,7 +96,7 @@ def make_llama2():
 
 
 def make_llama2_metaspace():
-    """What transformers 5 writes for the same model."""
+    """The same model as transformers 5 writes it."""
     m = spm("bpe", byte_fallback=True, split_digits=True, allow_whitespace_only_pieces=True, remove_extra_whitespaces=False)
     j = file(bpe(m), added_tokens=special_tokens(m, normalized=True), pre_tokenizer={"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False},
              post_processor=build.template("<s>", "$A", special=[("<s>", [1])]),
@@ -129,7 +129,7 @@ def make_t5():
 
 
 def make_unigram():
-    """A Unigram that sees the text whole, with bytes for what it does not know."""
+    """A Unigram without pre-tokenizer, with byte fallback."""
     m = spm("unigram", byte_fallback=True, remove_extra_whitespaces=False)
     j = file(unigram(m, byte_fallback=True), added_tokens=special_tokens(m),
              normalizer=seq("Sequence", "normalizers", {"type": "Nmt"}, {"type": "NFKC"}, {"type": "Strip", "strip_left": False, "strip_right": True},
@@ -151,7 +151,7 @@ def train_bert():
 
 
 def make_bert():
-    """The committed tokenizer where there is one: the trainer of WordPiece numbers tokens in a random order."""
+    """Returns the committed tokenizer if there is one: the WordPiece trainer orders tokens at random."""
     path = DATA / "bert" / "tokenizer.json"
     j = json.loads(path.read_text(encoding="utf-8") if path.exists() else train_bert())
     return j, {"cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]", "pad_token": "[PAD]", "mask_token": "[MASK]"}

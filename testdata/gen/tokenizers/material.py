@@ -1,4 +1,4 @@
-"""The texts that tokenizers are trained on and compared on, and how a comparison is written down."""
+"""The texts that tokenizers are trained and compared on, and the form of a comparison."""
 
 import random
 
@@ -27,7 +27,7 @@ CODE = ["def f(x):\n    return x\n", "if (a<b && c>=d) { i++; }\n", "\t\t#includ
 
 
 def corpus():
-    """Text to train on: words by a made-up frequency, in lines, with numbers, punctuation and some code."""
+    """Returns lines to train on: words of different frequency, numbers, punctuation and some code."""
     rng = random.Random(1)
     lines = []
     for _ in range(3000):
@@ -72,7 +72,7 @@ def random_piece(rng, specials):
 
 
 def random_bytes(rng, specials):
-    """The bytes of a text; in one of eight malformed."""
+    """Returns the bytes of a random text; one text of eight is malformed."""
     data = "".join(random_piece(rng, specials) for _ in range(rng.randint(0, 24))).encode()
     if rng.random() < 0.125:
         data = bytearray(data)

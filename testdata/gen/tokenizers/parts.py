@@ -1,5 +1,5 @@
-"""Writes testdata/tokenizers/parts.json: what the reference makes of texts and tokens with each normalizer, pre-tokenizer, decoder,
-post-processor and model by itself. Usage: tok_parts.py. Needs tokenizers 0.23.3.
+"""Writes testdata/tokenizers/parts.json: results of the reference's single normalizers, pre-tokenizers, decoders,
+post-processors and models.
 """
 
 import base64
@@ -74,7 +74,7 @@ def main():
         for x in lists:
             try:
                 texts_.append(t.decode(x))
-            except BaseException:  # the library panics on an empty list for some
+            except BaseException:  # with some decoders the library panics on an empty list
                 texts_.append(None)
         out["decoders"].append({"part": j, "texts": texts_})
     pair = lambda kind, **more: {"type": kind, "sep": ["a", 7], "cls": ["b", 8], **more}

@@ -1,9 +1,7 @@
-"""Writes tokenizer/chars/scripts.bin: which characters the reference's UnicodeScripts takes for one script, asked of the library
-itself, since its tables are of Unicode 9 with exceptions of its own.
+"""Writes tokenizer/chars/scripts.bin: the characters that the reference's UnicodeScripts takes for one script.
 
-The file holds runs of characters: the length less one, as a varint, and the number of the script, 0 for what goes with any.
-
-Usage: tok_scripts.py. Needs tokenizers 0.23.3.
+The library itself is the source: its tables are of Unicode 9, with exceptions. The file holds runs of characters: the
+run's length less one, as a varint, and the number of the script. Script 0 joins any other.
 """
 
 import pathlib
@@ -15,7 +13,7 @@ scripts = pre_tokenizers.UnicodeScripts()
 
 
 def cuts(text):
-    """The places where the text is cut, 0 aside."""
+    """Returns the offsets where the text is split, without 0."""
     return {start for _, (start, _) in scripts.pre_tokenize_str(text)} - {0}
 
 

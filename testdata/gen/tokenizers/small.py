@@ -1,4 +1,6 @@
-"""Writes tokenizer/testdata/small.json: small tokenizers, each for one rule, and what the reference returns for texts."""
+"""Writes tokenizer/testdata/small.json: small tokenizers, each for one rule, and what the reference returns for
+texts.
+"""
 
 import json
 
@@ -88,7 +90,7 @@ def main():
         seen = sorted({i for c in cases for i in c.get("special", c["ids"])})
         ids = [c.get("special", c["ids"]) for c in cases] + [seen + [299, 298, 300, 301, 302, 303, 304, 1 << 30]]
         out.append({"name": name, "tokenizer": j, "encode": cases, "decode": [decoded(t, x) for x in ids]})
-    # Much of the file is the byte-level alphabet: the test puts it in.
+    # The test adds the byte-level alphabet, which would be most of the file.
     for x in out:
         v = x["tokenizer"]["model"]["vocab"]
         if all(v.get(c) == i for i, c in enumerate(ALPHABET)):

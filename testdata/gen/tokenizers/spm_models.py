@@ -1,5 +1,5 @@
-"""Trains small SentencePiece models and writes what the package makes of texts: testdata/tokenizers/sp-*/tokenizer.model and
-sentencepiece.json. Called by tok_families.py, which says what is needed.
+"""Trains small SentencePiece models and writes the package's results for texts:
+testdata/tokenizers/sp-*/tokenizer.model and sentencepiece.json.
 """
 
 import random
@@ -24,7 +24,7 @@ def main():
     out = {}
     for name, m in trained():
         (DATA / name).mkdir(exist_ok=True)
-        m.normalizer_spec.ClearField("normalization_rule_tsv")  # a path of whoever ran this; its rules are compiled in
+        m.normalizer_spec.ClearField("normalization_rule_tsv")  # a local path; the model contains the compiled rules
         (DATA / name / "tokenizer.model").write_bytes(m.SerializeToString())
         write(DATA / name / "tokenizer_config.json", {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "bos_token": "<s>", "eos_token": "</s>"})
         sp = sentencepiece.SentencePieceProcessor(model_proto=m.SerializeToString())

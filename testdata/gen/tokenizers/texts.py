@@ -10,12 +10,12 @@ import struct
 
 import material
 
-BATCH = 100  # texts to one digest
+BATCH = 100  # texts per digest
 COUNT = 10_000
 
 
 def pieces():
-    """Lists of pieces; the generator chooses a list, then one of its pieces."""
+    """Returns lists of pieces. The generator chooses a list, then one of its pieces."""
     words = material.WORDS
     return [
         words, [" " + w for w in words], [" " + w for w in words], [w.upper() for w in words] + [w.capitalize() for w in words],
@@ -37,7 +37,7 @@ class Random:
 
 
 def make(rng, lists, specials):
-    """The bytes of a text; in one of eight malformed."""
+    """Returns the bytes of a text; one text of eight is malformed."""
     out = bytearray()
     for _ in range(rng.below(20)):
         kind = rng.below(len(lists) + 4)
@@ -59,7 +59,7 @@ def make(rng, lists, specials):
 
 
 def digests(encode, decode, specials, size, count=COUNT):
-    """encode(text, special) -> ids; decode(ids, skip) -> text. Each batch of texts gives 8 hexadecimal digits."""
+    """Returns 8 hexadecimal digits for each batch of texts, with encode(text, special) and decode(ids, skip)."""
     rng = Random(2026)
     lists = pieces()
     out = []

@@ -56,7 +56,7 @@ def make_gpt2():
     t = train(byte_level(use_regex=True), 480)
     t.add_special_tokens(["<|endoftext|>"])
     t.post_processor = processors.ByteLevel(trim_offsets=False)
-    # The published file: no type, merges as "a b", empty strings for what is not there.
+    # As in the published file: no type, merges as "a b", empty strings for absent values.
     def edit(j):
         m = j["model"]
         m.update(unk_token="", continuing_subword_prefix="", end_of_word_suffix="", merges=[" ".join(x) for x in m["merges"]])
@@ -75,14 +75,15 @@ def make_starcoder():
 def make_llama3():
     t = train(pre_tokenizers.Sequence([split(LLAMA3), byte_level()]), 512)
     t.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>", "<|reserved_special_token_0|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"])
-    # Not of the published file: each property of an added token.
+    # Beyond the published file: each property of an added token.
     t.add_tokens([AddedToken("<left>", lstrip=True, normalized=False), AddedToken("<right>", rstrip=True, normalized=False),
                   AddedToken("<both>", lstrip=True, rstrip=True), AddedToken("word", single_word=True), AddedToken("<eot"), AddedToken("  ", normalized=False),
                   AddedToken("<|eot_id|><|eot_id|>", normalized=False)])
     t.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), bos_template(t, "<|begin_of_text|>")])
     def edit(j):
         j["model"]["ignore_merges"] = True
-        j["model"]["vocab"].update({"Ġzzz": 512 - 256 + 1000, "zzz": 2000})  # reached by ignore_merges only, with holes
+        # Only ignore_merges reaches these; the ids have gaps.
+        j["model"]["vocab"].update({"Ġzzz": 512 - 256 + 1000, "zzz": 2000})
     return t, {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>", "clean_up_tokenization_spaces": True, "add_bos_token": False}, edit
 
 

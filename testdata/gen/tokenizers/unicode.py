@@ -1,7 +1,7 @@
-"""Writes unicode_more.bin and lowercase.bin in tokenizer/chars: what the reference's normalizers and pre-tokenizers know
-of each character, asked of the library itself, since its parts follow Unicode 8, 9 and 16 side by side.
+"""Writes unicode_more.bin and lowercase.bin in tokenizer/chars: the properties that the reference's normalizers and
+pre-tokenizers use.
 
-Usage: tok_unicode.py. Needs tokenizers 0.23.3.
+The library itself is the source: its parts follow Unicode 8, 9 and 16 side by side.
 """
 
 import base64
@@ -26,7 +26,7 @@ def kept(pre):
 
 
 def normalizer(entries):
-    """A Precompiled normalizer of its own: {text: replacement}."""
+    """Returns a tokenizer whose Precompiled normalizer has {text: replacement}."""
     blob = base64.b64encode(charsmap.build(entries)).decode()
     file = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "pre_tokenizer": None, "post_processor": None,
             "decoder": None, "normalizer": {"type": "Precompiled", "precompiled_charsmap": blob},
@@ -35,8 +35,8 @@ def normalizer(entries):
 
 
 def asked(normalize, text, chars=CHARS):
-    """Which characters c make the character that is mapped to U+E000 swallow what follows it, in text.format(c)."""
-    # One line per character; a line feed separates graphemes whatever is beside it.
+    """Returns the characters c with which, in text.format(c), the character mapped to U+E000 absorbs what follows."""
+    # One line per character: a line feed always separates graphemes.
     chars = [c for c in chars if c not in (10, 13)]
     lines = normalize("\n".join(text.replace("_", chr(c)) for c in chars)).split("\n")
     assert len(lines) == len(chars)
@@ -50,7 +50,7 @@ def graphemes():
     swallowed = lambda lines, mark: {c for c, line in lines.items() if mark not in line.split("\ue000")[-1]}
     out = dict.fromkeys(CHARS, PLAIN)
     joins = {c for c, line in asked(a, "a_").items() if chr(c) not in line and chr(c) != "a"}
-    # A grapheme of six bytes or more is not looked up, so the second character here must be alone with its mark to lose it.
+    # Graphemes of six bytes or more are not looked up, so the second character must be alone with its mark.
     single = lambda normalize, text, mark, chars=CHARS: {c for c, line in asked(normalize, text, chars).items() if not line.endswith(mark)}
     prepend = set(CHARS) - single(a, "_a\u0308", "\u0308") - {10, 13}
     pictograph = set(CHARS) - single(copyright, "_\u200d\u00a9\u0308", "\u0308") - {10, 13}

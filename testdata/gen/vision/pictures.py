@@ -1,11 +1,9 @@
-"""Makes ../vision/testdata: what Pillow and transformers' Qwen2VLImageProcessor make of pictures.
+"""Writes vision/testdata: pictures as Pillow and transformers' Qwen2VLImageProcessor read them.
 
-  resize.json     hashes of noise resized by Pillow's bicubic filter
-  processor.json  grids and hashes of the pixel values that the processor makes of noise
-  files/          small files of every kind, and beside each that is lossy what Pillow decodes, as NAME.expected.png;
-  files.json      size and hash of what Pillow makes of each: upright, RGB on white
-
-Needs Pillow 13.0.0.
+  resize.json     hashes of noise resized with Pillow's bicubic filter
+  processor.json  grids, and hashes of the processor's pixel values for noise
+  files/          small files of every kind; NAME.expected.png is Pillow's picture of a lossy one
+  files.json      size and hash of Pillow's picture of each: upright, RGB on white
 """
 
 import hashlib
@@ -24,7 +22,7 @@ OUT = pathlib.Path(__file__).resolve().parents[3] / "vision" / "testdata"
 
 
 def noise(width, height, seed=1):
-    """Bytes of a generator that is written in the test too: x = x * 1664525 + 1013904223 mod 2^32, upper byte."""
+    """Returns bytes of a generator that the test has too: x = x * 1664525 + 1013904223 mod 2^32, upper byte."""
     n = 3 * width * height
     out = np.empty(n, np.uint8)
     x = seed
@@ -114,8 +112,8 @@ def files():
     add("rgb_clear.png", rgb, transparency=tuple(int(v) for v in np.array(rgb)[6, 25]))
     for sampling, name in [(0, "444"), (1, "422"), (2, "420")]:
         add(f"ycc{name}.jpg", rgb, quality=85, subsampling=sampling)
-    # Pillow writes neither 4:4:0 nor 4:1:1, but their blocks come in the same number: another sampling in the frame header
-    # (ITU-T T.81, B.2.2) makes one, of a picture that is jumbled.
+    # Pillow writes neither 4:4:0 nor 4:1:1, but these have as many blocks: another sampling in the frame header
+    # (ITU-T T.81, B.2.2) gives a valid file of a scrambled picture.
     whole = rgb.crop((0, 0, 32, 16))
     for name, sampling, old, new in [("ycc440.jpg", 1, 0x21, 0x12), ("ycc411.jpg", 2, 0x22, 0x41)]:
         add(name, whole, quality=85, subsampling=sampling)
