@@ -15,12 +15,12 @@ const gen = "testdata/gen/"
 
 // fixtures are the tables of testdata/gen/README.md.
 type fixtures struct {
-	scripts, modules        []string // paths below gen
-	written, owned          []string // patterns of files, relative to the root
-	readers, packages, rest []string // cells of the other columns
+	scripts, modules         []string // paths below gen
+	written, owned           []string // patterns of files, relative to the root
+	readers, packages, rules []string // cells of the other columns
 }
 
-// The table names every script of testdata/gen, and its scripts every committed file of test data.
+// The tables name every script of testdata/gen and every committed file of test data.
 func TestFixtures(t *testing.T) {
 	f := readFixtures(t)
 	files := testdataFiles(t)
@@ -37,8 +37,15 @@ func TestFixtures(t *testing.T) {
 	named := slices.Concat(f.scripts, f.modules)
 	for _, file := range files {
 		name, inside := strings.CutPrefix(file, gen)
-		if inside && path.Ext(name) == ".py" && !slices.Contains(named, name) {
+		if !inside || path.Ext(name) != ".py" {
+			continue
+		}
+		if !slices.Contains(named, name) {
 			t.Errorf("%s: no row of %sREADME.md has it", file, gen)
+		}
+		text, err := os.ReadFile(filepath.FromSlash(file))
+		if n := strings.Count(string(text), "\n"); err != nil || n > 400 {
+			t.Errorf("%s has %d lines, want at most 400: %v", file, n, err)
 		}
 	}
 	for _, name := range named {
@@ -61,7 +68,7 @@ func TestFixtures(t *testing.T) {
 			t.Errorf("README.md: requirements.txt does not pin %s", name)
 		}
 	}
-	for _, rule := range f.rest {
+	for _, rule := range f.rules {
 		if !slices.Contains([]string{"bytes", "numbers", "tensors", "no"}, rule) {
 			t.Errorf("README.md: unknown rule %q", rule)
 		}
@@ -100,7 +107,7 @@ func readFixtures(t *testing.T) fixtures {
 			f.written = append(f.written, names(cells[1])...)
 			f.readers = append(f.readers, names(cells[2])...)
 			f.packages = append(f.packages, strings.Split(strings.TrimSpace(cells[3]), ", ")...)
-			f.rest = append(f.rest, names(cells[4])...)
+			f.rules = append(f.rules, names(cells[4])...)
 		case heading == "Modules":
 			f.modules = append(f.modules, first...)
 		case strings.HasPrefix(heading, "Files"):

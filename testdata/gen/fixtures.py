@@ -1,10 +1,10 @@
 """Runs the scripts that write the committed test data, by the table in README.md.
 
-    fixtures.py [SCRIPT...]           writes the files of all scripts, or of those whose names start with SCRIPT
+    fixtures.py [SCRIPT...]           runs all scripts, or those whose names start with SCRIPT
     fixtures.py --check [SCRIPT...]   runs them in a copy of the repository and compares with the committed files
 
-A script whose files are not reproducible runs only when SCRIPT is its name. Exits with status 1 if a script fails or a
-file differs.
+A file that its rule takes for equal stays as it is. A script whose files are not reproducible runs only when SCRIPT is
+its name. Exits with status 1 if a script fails or, with --check, if a file differs.
 """
 
 import argparse
@@ -112,9 +112,9 @@ def is_golden(path):
 def differs(rule, old, new):
     """Returns "" for equal files, or how they differ."""
     if not new.exists():
-        return "is not written any more"
+        return "is no longer written"
     if not old.exists():
-        return "is not committed"
+        return "is new"
     if old.read_bytes() == new.read_bytes():
         return ""
     if rule == "numbers" and equal_numbers(json.loads(old.read_text()), json.loads(new.read_text())):
@@ -122,6 +122,23 @@ def differs(rule, old, new):
     if rule == "tensors" and is_golden(old) and equal_tensors(old, new):
         return ""
     return "differs"
+
+
+def write(script):
+    """Runs a script and restores each file that its rule takes for equal. Returns whether the script succeeded."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = script.files(REPO)
+        for name in names:
+            (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(REPO / name, Path(folder) / name)
+        good = script.run(REPO)
+        for name in sorted(names | script.files(REPO)):
+            old, new = Path(folder) / name, REPO / name
+            if how := differs(script.rule, old, new):
+                print(f"  {name}: {how}")
+            elif old.read_bytes() != new.read_bytes():
+                shutil.copyfile(old, new)
+    return good
 
 
 def tracked():
@@ -173,7 +190,7 @@ def main():
     if args.check:
         good = check(scripts)
     else:
-        good = all([s.run(REPO) for s in scripts])
+        good = all([write(s) for s in scripts])
     sys.exit(0 if good else 1)
 
 
