@@ -11,7 +11,7 @@ APART_IN = ./cmd ./manifest/... ./mlx ./server
 APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestServeMemory|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSyncOrder|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -36,6 +36,17 @@ demo:
 # A Python environment with the official clients of the server's APIs, for tests.
 clients:
 	testdata/clients/setup.sh $(PYTHON)
+
+# Writes the committed test data with the reference implementations, in a Python environment that the first run installs;
+# check-fixtures compares with the committed files instead. ONLY has scripts, as in testdata/gen/README.md.
+GEN := testdata/gen
+fixtures:
+	$(GEN)/setup.sh $(PYTHON)
+	.cache/gen-venv/bin/python $(GEN)/fixtures.py $(ONLY)
+
+check-fixtures:
+	$(GEN)/setup.sh $(PYTHON)
+	.cache/gen-venv/bin/python $(GEN)/fixtures.py --check $(ONLY)
 
 # At most 15 minutes on two cores. .ci/run runs this, check-cross, test-plain, fuzz-short and others.
 # The race detector is slow for tests that start thousands of processes, some with little memory, that try thousands of
