@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/provenance"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
-	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
@@ -56,7 +56,7 @@ func values(t *testing.T, path, name string) []float32 {
 		t.Fatalf("%s has no %s", path, name)
 	}
 	buf := make([]byte, 4*tn.NumElements())
-	if err := sources.PlainElements(safetensors.Source{Tensor: tn, File: f}).Floats(buf, 0, tn.NumElements()); err != nil {
+	if err := packed.PlainElements(safetensors.Source{Tensor: tn, File: f}).Floats(buf, 0, tn.NumElements()); err != nil {
 		t.Fatal(err)
 	}
 	out := make([]float32, tn.NumElements())

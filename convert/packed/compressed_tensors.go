@@ -1,4 +1,4 @@
-package sources
+package packed
 
 import (
 	"encoding/json"

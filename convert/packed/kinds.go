@@ -1,4 +1,4 @@
-package sources
+package packed
 
 // kinds are tried in this order; each only sees the tensors that earlier ones did not claim. The last one claims every
 // tensor of an 8-bit float type.

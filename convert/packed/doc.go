@@ -1,4 +1,4 @@
-// Package sources presents quantized checkpoints of other tools as plain ones.
+// Package packed presents quantized checkpoints of other tools as plain ones.
 //
 // A [Kind] is one packing, such as GPTQ. It finds its weights by a checkpoint's tensors and configuration together, and
 // gives each the name, shape and element type that it has in a plain checkpoint, so that later steps are independent of
@@ -11,4 +11,4 @@
 //   - Damage (missing scales, groups that do not match, unknown bit widths, a configured path without a tensor) is one
 //     error that names the tensor or the key, if headers, configuration and small reads can reveal it.
 //   - Codes are never changed. Values are computed from them once, in float32.
-package sources
+package packed

@@ -1,4 +1,4 @@
-package sources
+package packed
 
 // AutoAWQ stores a linear layer [out, in] as X.qweight I32 [in, out*bits/32], X.qzeros I32 [groups, out*bits/32] and
 // X.scales [groups, out]. A word holds the codes of eight adjacent rows of the weight, in the order 0, 2, 4, 6, 1, 3,
