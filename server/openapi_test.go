@@ -130,6 +130,24 @@ func TestOpenAPIRoutes(t *testing.T) {
 	}
 }
 
+// docs/serve.md has every route. Its parameters are in capitals there.
+func TestRoutesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range serve(t, nil).AllEndpoints() {
+		fixed, parameter, _ := strings.Cut(strings.TrimSuffix(r.Path, "{$}"), "{")
+		row := "`" + r.Method + " " + fixed
+		if parameter == "" {
+			row += "`"
+		}
+		if !strings.Contains(string(page), row) && !strings.Contains(string(page), strings.TrimSuffix(row, "`")+"?") {
+			t.Errorf("docs/serve.md lacks %s %s: add it to the table of its API", r.Method, r.Path)
+		}
+	}
+}
+
 // The schema of a request has exactly the members of the handler's type, and the handler decodes this type.
 func TestOpenAPIRequests(t *testing.T) {
 	f := serve(t, nil)
