@@ -38,6 +38,21 @@ func TestEveryKindIsTested(t *testing.T) {
 	}
 }
 
+// Codes and floats of every checkpoint's weights agree.
+func TestEveryKindReadsTheSame(t *testing.T) {
+	for _, name := range published(t) {
+		t.Run(name, func(t *testing.T) {
+			r, err := load(t, name).read(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range r.Weights {
+				checkBatches(t, w)
+			}
+		})
+	}
+}
+
 // Without its scales no weight of any kind is read, neither as packed nor as plain.
 func TestEveryKindNeedsItsScales(t *testing.T) {
 	for _, name := range published(t) {
