@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/limits/testrun"
 )
 
 // served is a server process.
@@ -61,12 +63,8 @@ func startServer(t *testing.T, env []string, args ...string) *served {
 // needEngine skips the test without an engine, unless the engine is required.
 func needEngine(t *testing.T) {
 	t.Helper()
-	if _, why := installedEngine(); why != nil {
-		if os.Getenv("INGOT_TEST_ENGINE") != "" {
-			t.Fatal(why)
-		}
-		t.Skipf("needs the MLX engine: %v", why)
-	}
+	_, why := installedEngine()
+	testrun.Engine.Need(t, why)
 }
 
 // serveStore serves the models of a store.

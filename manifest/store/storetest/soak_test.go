@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits/testrun"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
@@ -28,17 +29,13 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// soakTime returns how long TestSoak runs: INGOT_SOAK if it is a duration, a minute if it has another value, else 5
-// seconds.
+// soakTime returns how long TestSoak runs: INGOT_SOAK if it is a duration, else a minute in a long run and 5 seconds in
+// others.
 func soakTime() time.Duration {
-	v := os.Getenv("INGOT_SOAK")
-	if v == "" {
-		return 5 * time.Second
-	}
-	if d, err := time.ParseDuration(v); err == nil && d > 0 {
+	if d, err := time.ParseDuration(os.Getenv("INGOT_SOAK")); err == nil && d > 0 {
 		return d
 	}
-	return time.Minute
+	return testrun.Pick(5*time.Second, time.Minute)
 }
 
 // soakProcesses is the number of concurrent processes.
