@@ -1,4 +1,4 @@
-package mlx_test
+package kernels_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
 // weightFormat is a format of weights. mode is -1 for plain weights, whose type is then scales.
@@ -208,7 +209,7 @@ func (w *weights) product(
 func (w *weights) sameProduct(t *testing.T, name string, x testRows, y *mlx.Array, matrix func(row int) (source, m int),
 	added []float64, fast bool) {
 	t.Helper()
-	g, xType := numbers(y.ToBytes(), y.DType()), x.DType()
+	g, xType := mlxtest.Numbers(y.ToBytes(), y.DType()), x.DType()
 	if xType != y.DType() {
 		xType = y.DType() // activations are converted first
 	}
@@ -477,7 +478,7 @@ func TestExactProductsAreAsGoodAsFloat32(t *testing.T) {
 			w := randomWeights(e, r, f, 0.5, out, columns)
 			x := normalRows(e, r, d, 1, rows, columns)
 			y := w.times(x.Array)
-			g := numbers(y.ToBytes(), y.DType())
+			g := mlxtest.Numbers(y.ToBytes(), y.DType())
 			plain := make([]float32, len(g))
 			want := make([]float64, len(g))
 			for i := range g {
@@ -488,7 +489,7 @@ func TestExactProductsAreAsGoodAsFloat32(t *testing.T) {
 					want[i] += v * w.value(at)
 				}
 			}
-			p := numbers(mlx.AsType(mlx.FromSlice(e, plain, len(plain)), y.DType()).ToBytes(), y.DType())
+			p := mlxtest.Numbers(mlx.AsType(mlx.FromSlice(e, plain, len(plain)), y.DType()).ToBytes(), y.DType())
 			ours, straight := 0.0, 0.0
 			for i := range g {
 				ours += (g[i] - want[i]) * (g[i] - want[i])

@@ -1,4 +1,4 @@
-package mlx_test
+package kernels_test
 
 import (
 	"bytes"
@@ -69,7 +69,7 @@ func vectorsOf[T any](list []T, size int) [][]T {
 }
 
 // elements returns the elements of an array as float64.
-func elements(x *mlx.Array) []float64 { return numbers(x.ToBytes(), x.DType()) }
+func elements(x *mlx.Array) []float64 { return mlxtest.Numbers(x.ToBytes(), x.DType()) }
 
 type attentionCase struct {
 	batch, heads, kvHeads, rows, keys, dim, valueDim int

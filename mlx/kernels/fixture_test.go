@@ -1,4 +1,4 @@
-package mlx_test
+package kernels_test
 
 import (
 	"math"
@@ -73,7 +73,7 @@ type testRows struct {
 
 func rowsOf(e *mlx.Thread, d mlx.DType, v []float32, shape ...int) testRows {
 	a := mlx.AsType(mlx.FromSlice(e, v, shape...), d)
-	return testRows{a, numbers(a.ToBytes(), d)}
+	return testRows{a, mlxtest.Numbers(a.ToBytes(), d)}
 }
 
 func normalRows(e *mlx.Thread, r *rand.Rand, d mlx.DType, scale float64, shape ...int) testRows {
@@ -92,7 +92,7 @@ func normalRows(e *mlx.Thread, r *rand.Rand, d mlx.DType, scale float64, shape .
 // the given number of float32 units of scale(i) for the computation.
 func wantClose(t *testing.T, name string, got *mlx.Array, want []float64, units float64, scale func(i int) float64) {
 	t.Helper()
-	g := numbers(got.ToBytes(), got.DType())
+	g := mlxtest.Numbers(got.ToBytes(), got.DType())
 	if len(g) != len(want) {
 		t.Errorf("%s: %v has %d elements, want %d", name, got, len(g), len(want))
 		return

@@ -1,4 +1,4 @@
-package mlx_test
+package kernels_test
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
 var rowLengths = []int{1, 3, 7, 16, 33, 100, 2051}
@@ -30,7 +31,7 @@ func TestNormKernels(t *testing.T) {
 					if want := mlx.Add(x.Array, y.Array); !slices.Equal(sum[0].ToBytes(), want.ToBytes()) {
 						t.Errorf("%s: the sum differs from Add", name)
 					}
-					added := testRows{sum[0], numbers(sum[0].ToBytes(), d)}
+					added := testRows{sum[0], mlxtest.Numbers(sum[0].ToBytes(), d)}
 					ones := make([]float64, n)
 					plus, plus32 := slices.Clone(w.v), slices.Clone(w32.v)
 					for i := range ones {
@@ -276,7 +277,7 @@ func TestPickKernels(t *testing.T) {
 		check := func(name string, x testRows, n, k int) {
 			t.Helper()
 			best, where := mlx.Largest(x.Array, k), mlx.ArgMax(x.Array, -1, false)
-			values := numbers(best[0].ToBytes(), x.DType())
+			values := mlxtest.Numbers(best[0].ToBytes(), x.DType())
 			ids, first := mlx.ToSlice[uint32](best[1]), mlx.ToSlice[uint32](where)
 			for i := range len(x.v) / n {
 				row := x.v[i*n : (i+1)*n]
@@ -383,7 +384,7 @@ func TestTableKernels(t *testing.T) {
 				w, s := mlx.FromSlice(e, codes[:512*f.group*f.bits/32], 256, 2*f.group*f.bits/32), mlx.FromSlice(e, scales, 256, 2)
 				got := mlx.PackedTableRows(w, s, nil, mlx.FromSlice(e, all), 1, f.group, f.bits, f.mode, d)
 				want := mlx.Dequantize(w, s, nil, f.group, f.bits, f.mode, nil, d)
-				g, v := numbers(got.ToBytes(), d), numbers(want.ToBytes(), d)
+				g, v := mlxtest.Numbers(got.ToBytes(), d), mlxtest.Numbers(want.ToBytes(), d)
 				for i := range v {
 					if g[i] != v[i] && !(math.IsNaN(g[i]) && math.IsNaN(v[i])) {
 						t.Errorf("%v, format %v, scale byte %d: %v, want %v", d, f.mode, i/(2*f.group), g[i], v[i])
@@ -414,7 +415,7 @@ func TestDeltaKernels(t *testing.T) {
 				v := normalRows(e, r, d, 1, rows, c.heads, c.valueDim)
 				gates, beta := mlx.Sigmoid(normalRows(e, r, mlx.Float32, 2, rows, c.heads).Array),
 					mlx.Sigmoid(normalRows(e, r, d, 2, rows, c.heads).Array)
-				g, b := numbers(gates.ToBytes(), mlx.Float32), numbers(beta.ToBytes(), d)
+				g, b := mlxtest.Numbers(gates.ToBytes(), mlx.Float32), mlxtest.Numbers(beta.ToBytes(), d)
 				var states []*mlx.Array
 				var wantStates, wantEvery [][]float64
 				wantY := make([]float64, 0, len(v.v))
