@@ -30,8 +30,8 @@ type killSizes struct {
 }
 
 // TestKilledTransfers kills push and pull at random moments and runs the same command again. It must succeed with the
-// same model, leave no stray files, and not repeat what was transferred. A long run does so 20 times with 300 MB in each
-// direction.
+// same model, leave no stray files, and not repeat what was transferred. A long run does so 20 times with 300 MB in
+// each direction.
 func TestKilledTransfers(t *testing.T) {
 	sizes := killSizes{large: 18 << 20, tensor: 2 << 20, tensors: 6, small: 12, chunk: 4 << 20, kills: 3}
 	if testrun.Long() {

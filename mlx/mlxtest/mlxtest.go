@@ -1,7 +1,7 @@
 // Package mlxtest provides tests with the engine: one per test process, because it cannot be opened twice.
 //
-// If no engine is installed, the test is skipped with the command that installs it. If testrun.Engine is set, as by make
-// test, it fails instead.
+// If no engine is installed, the test is skipped with the command that installs it. If testrun.Engine is set, as by
+// make test, it fails instead.
 package mlxtest
 
 import (
