@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // TestClients tests a server with the official clients of its APIs, which testdata/clients/setup.sh installs. Each
@@ -28,7 +28,7 @@ func TestClients(t *testing.T) {
 	clients := filepath.Join(testdata, "clients")
 	venv := filepath.Join(testdata, "..", ".cache", "clients-venv")
 	if why := unlike(filepath.Join(clients, "requirements.txt"), filepath.Join(venv, "requirements.txt")); why != "" {
-		testrun.Clients.Need(t, errors.New("the clients are missing: run testdata/clients/setup.sh: "+why))
+		runtest.Clients.Need(t, errors.New("the clients are missing: run testdata/clients/setup.sh: "+why))
 	}
 	tests, err := filepath.Glob(filepath.Join(clients, "test_*.py"))
 	if err != nil || len(tests) == 0 {

@@ -16,18 +16,18 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
-// needStrace skips the test unless testrun.Trace demands it. The test then fails if processes cannot be traced.
+// needStrace skips the test unless runtest.Trace demands it. The test then fails if processes cannot be traced.
 func needStrace(t *testing.T) {
 	t.Helper()
-	testrun.Trace.Only(t)
+	runtest.Trace.Only(t)
 	out, err := exec.Command("strace", append(slices.Clone(straceFlags), "-o", os.DevNull, "true")...).CombinedOutput()
 	if err == nil {
 		return
 	}
-	testrun.Trace.Need(t, fmt.Errorf(
+	runtest.Trace.Need(t, fmt.Errorf(
 		"strace does not work: install it (apt-get install strace, or interop/setup.sh) and allow ptrace: %w %s", err, out))
 }
 

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
@@ -34,7 +34,7 @@ type killSizes struct {
 // each direction.
 func TestKilledTransfers(t *testing.T) {
 	sizes := killSizes{large: 18 << 20, tensor: 2 << 20, tensors: 6, small: 12, chunk: 4 << 20, kills: 3}
-	if testrun.Long() {
+	if runtest.Long() {
 		sizes = killSizes{large: 128 << 20, tensor: 8 << 20, tensors: 20, small: 40, chunk: 16 << 20, kills: 20}
 	}
 	peer := newTestRegistry(t.Cleanup)

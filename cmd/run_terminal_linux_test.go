@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/ollama"
@@ -196,13 +196,13 @@ func (u user) sees(prompt int, want ...string) {
 	u.t.Fatalf("%q did not come; the screen:\n%s", want, text)
 }
 
-// TestRunOnTerminal runs conversations on a pseudo-terminal, and in tmux if testrun.Terminal demands it.
+// TestRunOnTerminal runs conversations on a pseudo-terminal, and in tmux if runtest.Terminal demands it.
 func TestRunOnTerminal(t *testing.T) {
 	t.Run("pty", func(t *testing.T) { drive(t, startOnPTY) })
 	t.Run("tmux", func(t *testing.T) {
-		testrun.Terminal.Only(t)
+		runtest.Terminal.Only(t)
 		_, err := exec.LookPath("tmux")
-		testrun.Terminal.Need(t, err)
+		runtest.Terminal.Need(t, err)
 		drive(t, startInTmux)
 	})
 }
@@ -236,7 +236,7 @@ func drive(t *testing.T, open func(*testing.T, *exec.Cmd) runTerminal) {
 
 	t.Run("keys", func(t *testing.T) { keysOnTerminal(t, home, start) })
 	t.Run("model", func(t *testing.T) {
-		testrun.Engine.Need(t, why)
+		runtest.Engine.Need(t, why)
 		u := start(t, "INGOT_HOST=", "story", "--local")
 		const up, older, ready = "\x1b[A", "\x10", ">>> a message"
 		u.does("Once upon a time\r", "Once upon a time\n", "there was", ready)

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // served is a server process.
@@ -62,7 +62,7 @@ func startServer(t *testing.T, env []string, args ...string) *served {
 func needEngine(t *testing.T) {
 	t.Helper()
 	_, why := installedEngine()
-	testrun.Engine.Need(t, why)
+	runtest.Engine.Need(t, why)
 }
 
 // serveStore serves the models of a store.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // serverMemory is the memory limit of the server and its models' processes in TestServeMemory.
@@ -149,7 +149,7 @@ func renderRequest(i int) string {
 // once, and keeps responding. A long run has 30 renders and 20 requests of eight pictures each.
 func TestServeMemory(t *testing.T) {
 	renders, requests, each := 8, 3, 8
-	if testrun.Long() {
+	if runtest.Long() {
 		renders, requests, each = 30, 20, 8
 	}
 	needEngine(t)

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // The real bridge compiles and links against the CUDA wheel. Nothing is loaded, so the test needs neither a GPU nor
 // NVIDIA's libraries. It downloads 90 MB with the user's pip.
 func TestBridgeOnCUDA(t *testing.T) {
-	testrun.CUDA.Only(t)
+	runtest.CUDA.Only(t)
 	host := thisHost()
 	mlxOnly, err := lockOf(CUDA13)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package mlxtest provides tests with the engine: one per test process, because it cannot be opened twice.
 //
-// If no engine is installed, the test is skipped with the command that installs it. If testrun.Engine is set, as by
+// If no engine is installed, the test is skipped with the command that installs it. If runtest.Engine is set, as by
 // make test, it fails instead.
 package mlxtest
 
@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
 )
@@ -32,7 +32,7 @@ func Open(t testing.TB) *mlx.Thread {
 	t.Helper()
 	thread, err := open()
 	if errors.Is(err, engine.ErrNotInstalled) || errors.Is(err, mlx.ErrNoCgo) {
-		testrun.Engine.Need(t, fmt.Errorf("there is no MLX engine (make engine installs it): %w", err))
+		runtest.Engine.Need(t, fmt.Errorf("there is no MLX engine (make engine installs it): %w", err))
 	}
 	if err != nil {
 		t.Fatal(err)

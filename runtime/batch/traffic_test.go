@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 )
@@ -43,7 +43,7 @@ func TestRandomTraffic(t *testing.T) {
 func TestSoakTraffic(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("INGOT_SOAK_REQUESTS"))
 	if err != nil {
-		testrun.LongRun.Only(t)
+		runtest.LongRun.Only(t)
 		n = 10_000
 	}
 	before := goruntime.NumGoroutine()

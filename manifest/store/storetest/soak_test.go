@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingotml/ingot/limits/testrun"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
@@ -31,7 +31,7 @@ func soakTime() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("INGOT_SOAK")); err == nil && d > 0 {
 		return d
 	}
-	return testrun.Pick(5*time.Second, time.Minute)
+	return runtest.Pick(5*time.Second, time.Minute)
 }
 
 // soakProcesses is the number of concurrent processes.

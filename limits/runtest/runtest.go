@@ -1,4 +1,4 @@
-// Package testrun tells a test what its run allows: how long it may take, what must be installed, and whether the race
+// Package runtest tells a test what its run allows: how long it may take, what must be installed, and whether the race
 // detector is on.
 //
 // Contract:
@@ -7,7 +7,7 @@
 //     the switch is set and something is missing.
 //   - A test that takes minutes has a long form and asks Long. The short form covers the same code in fewer rounds.
 //   - Only tests import this package.
-package testrun
+package runtest
 
 import (
 	"os"

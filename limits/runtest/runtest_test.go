@@ -1,4 +1,4 @@
-package testrun
+package runtest
 
 import (
 	"errors"
