@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // served is a server process.
@@ -59,12 +61,8 @@ func startServer(t *testing.T, env []string, args ...string) *served {
 // needEngine skips the test without an engine, unless the engine is required.
 func needEngine(t *testing.T) {
 	t.Helper()
-	if _, why := installedEngine(); why != nil {
-		if os.Getenv("INGOT_TEST_ENGINE") != "" {
-			t.Fatal(why)
-		}
-		t.Skipf("needs the MLX engine: %v", why)
-	}
+	_, why := installedEngine()
+	runtest.Engine.Need(t, why)
 }
 
 // serveStore serves the models of a store.

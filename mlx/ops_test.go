@@ -2,7 +2,6 @@ package mlx_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -50,7 +49,7 @@ func TestOps(t *testing.T) {
 // The kernels of every instruction set give the goldens, so that a new one is tested on each.
 func TestOpsOnEveryISA(t *testing.T) {
 	g := openGoldens(t)
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, c := range g.cases {
 			e.Scope(func() { g.compare(t, e, c) })
 		}
@@ -106,7 +105,7 @@ func sameBits(k check) error {
 	if bytes.Equal(b, want.bytes) {
 		return nil
 	}
-	g, w := numbers(b, want.dtype), numbers(want.bytes, want.dtype)
+	g, w := mlxtest.Numbers(b, want.dtype), mlxtest.Numbers(want.bytes, want.dtype)
 	size := want.dtype.Size()
 	for i := range w {
 		if math.IsNaN(g[i]) && math.IsNaN(w[i]) {
@@ -123,7 +122,7 @@ func sameBits(k check) error {
 // terms leave the error of the terms.
 func near(units float64, ofLargest bool) func(check) error {
 	return func(k check) error {
-		g, w := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
+		g, w := mlxtest.Numbers(k.got.ToBytes(), k.want.dtype), mlxtest.Numbers(k.want.bytes, k.want.dtype)
 		unit := map[mlx.DType]float64{mlx.Float32: 0x1p-23, mlx.Float16: 0x1p-10, mlx.BFloat16: 0x1p-7,
 			mlx.Float64: 0x1p-52}[k.want.dtype]
 		if k.gpu {
@@ -151,7 +150,7 @@ func near(units float64, ofLargest bool) func(check) error {
 // within allows an error of a share of the largest element, for any type.
 func within(share float64) func(check) error {
 	return func(k check) error {
-		g, w := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
+		g, w := mlxtest.Numbers(k.got.ToBytes(), k.want.dtype), mlxtest.Numbers(k.want.bytes, k.want.dtype)
 		largest := 0.0
 		for _, v := range w {
 			largest = max(largest, math.Abs(v))
@@ -176,8 +175,8 @@ func packed(k check) error {
 // element.
 func partition(k check) error {
 	row := k.in[0].Dim(-1)
-	data := numbers(k.in[0].ToBytes(), k.in[0].DType())
-	got, want := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
+	data := mlxtest.Numbers(k.in[0].ToBytes(), k.in[0].DType())
+	got, want := mlxtest.Numbers(k.got.ToBytes(), k.want.dtype), mlxtest.Numbers(k.want.bytes, k.want.dtype)
 	n := k.want.shape[len(k.want.shape)-1]
 	kth := parse[int](k.Args[1])
 	if kth < 0 {
@@ -198,58 +197,4 @@ func partition(k check) error {
 		}
 	}
 	return nil
-}
-
-// numbers decodes little-endian elements. float64 represents the goldens' 64-bit integers closely enough for a message,
-// and NaN stays NaN.
-func numbers(b []byte, d mlx.DType) []float64 {
-	out := make([]float64, 0, len(b)/d.Size())
-	for ; len(b) > 0; b = b[d.Size():] {
-		var v float64
-		switch d {
-		case mlx.Bool, mlx.Uint8:
-			v = float64(b[0])
-		case mlx.Int8:
-			v = float64(int8(b[0]))
-		case mlx.Uint16:
-			v = float64(binary.LittleEndian.Uint16(b))
-		case mlx.Int16:
-			v = float64(int16(binary.LittleEndian.Uint16(b)))
-		case mlx.Uint32:
-			v = float64(binary.LittleEndian.Uint32(b))
-		case mlx.Int32:
-			v = float64(int32(binary.LittleEndian.Uint32(b)))
-		case mlx.Uint64:
-			v = float64(binary.LittleEndian.Uint64(b))
-		case mlx.Int64:
-			v = float64(int64(binary.LittleEndian.Uint64(b)))
-		case mlx.Float32:
-			v = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-		case mlx.Float64:
-			v = math.Float64frombits(binary.LittleEndian.Uint64(b))
-		case mlx.BFloat16:
-			v = float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
-		case mlx.Float16:
-			v = half(binary.LittleEndian.Uint16(b))
-		}
-		out = append(out, v)
-	}
-	return out
-}
-
-// half decodes IEEE 754 binary16.
-func half(h uint16) float64 {
-	sign, exp, frac := 1.0, int(h>>10&31), float64(h&1023)
-	if h>>15 == 1 {
-		sign = -1
-	}
-	switch {
-	case exp == 31 && frac != 0:
-		return math.NaN()
-	case exp == 31:
-		return math.Inf(int(sign))
-	case exp == 0:
-		return sign * math.Ldexp(frac, -24)
-	}
-	return sign * math.Ldexp(1024+frac, exp-25)
 }

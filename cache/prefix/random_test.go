@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 func (w *world) walk(r *rand.Rand, steps int) {
@@ -62,7 +64,7 @@ func (w *world) walk(r *rand.Rand, steps int) {
 // Random requests see what they would see without a tree.
 func TestRandomRequests(t *testing.T) {
 	for _, env := range environments {
-		for seed := range uint64(6) {
+		for seed := range runtest.Pick[uint64](6, 60) {
 			t.Run(fmt.Sprint(env.name, " ", seed), func(t *testing.T) {
 				in(t, env, []int64{0, 3000, 20000}[seed%3], func(w *world) { w.walk(rand.New(rand.NewPCG(seed, 3)), 250) })
 			})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/ollama"
 	"github.com/ingotml/ingot/manifest/store"
@@ -62,7 +63,7 @@ func TestKilledExchange(t *testing.T) {
 			o.model(strings.Repeat(fmt.Sprint("tensor", i), 100_000)))
 	}
 	s := storetest.NewStore(t)
-	for range 10 {
+	for range runtest.Pick(10, 100) {
 		cmd := storetest.Child(t, "exchange:"+o.root, s.Root())
 		out, err := cmd.StdoutPipe()
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
@@ -24,17 +25,13 @@ import (
 	"github.com/olareg/olareg/config"
 )
 
-// soakTime returns how long TestSoak runs: INGOT_SOAK if it is a duration, a minute if it has another value, else 5
-// seconds.
+// soakTime returns how long TestSoak runs: INGOT_SOAK if it is a duration, else a minute in a long run and 5 seconds in
+// others.
 func soakTime() time.Duration {
-	v := os.Getenv("INGOT_SOAK")
-	if v == "" {
-		return 5 * time.Second
-	}
-	if d, err := time.ParseDuration(v); err == nil && d > 0 {
+	if d, err := time.ParseDuration(os.Getenv("INGOT_SOAK")); err == nil && d > 0 {
 		return d
 	}
-	return time.Minute
+	return runtest.Pick(5*time.Second, time.Minute)
 }
 
 // soakProcesses is the number of concurrent processes.

@@ -1,4 +1,4 @@
-package mlx_test
+package kernels_test
 
 import (
 	"cmp"
@@ -9,16 +9,17 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
 func TestPickKernels(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(5, 5))
 		check := func(name string, x testRows, n, k int) {
 			t.Helper()
 			best, where := mlx.Largest(x.Array, k), mlx.ArgMax(x.Array, -1, false)
-			values := numbers(best[0].ToBytes(), x.DType())
+			values := mlxtest.Numbers(best[0].ToBytes(), x.DType())
 			ids, first := mlx.ToSlice[uint32](best[1]), mlx.ToSlice[uint32](where)
 			for i := range len(x.v) / n {
 				row := x.v[i*n : (i+1)*n]
@@ -75,7 +76,7 @@ func TestPickKernels(t *testing.T) {
 
 // The rows of a packed table equal those that MLX unpacks, on each instruction set, including ids outside the table.
 func TestTableKernels(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(6, 6))
 		ids := mlx.FromSlice(e, []int32{4, 0, -1, 2, 99, -99})
 		inside := mlx.FromSlice(e, []int32{4, 0, 4, 2, 4, 0})
@@ -125,7 +126,7 @@ func TestTableKernels(t *testing.T) {
 				w, s := mlx.FromSlice(e, codes[:512*f.group*f.bits/32], 256, 2*f.group*f.bits/32), mlx.FromSlice(e, scales, 256, 2)
 				got := mlx.PackedTableRows(w, s, nil, mlx.FromSlice(e, all), 1, f.group, f.bits, f.mode, d)
 				want := mlx.Dequantize(w, s, nil, f.group, f.bits, f.mode, nil, d)
-				g, v := numbers(got.ToBytes(), d), numbers(want.ToBytes(), d)
+				g, v := mlxtest.Numbers(got.ToBytes(), d), mlxtest.Numbers(want.ToBytes(), d)
 				for i := range v {
 					if g[i] != v[i] && !(math.IsNaN(g[i]) && math.IsNaN(v[i])) {
 						t.Errorf("%v, format %v, scale byte %d: %v, want %v", d, f.mode, i/(2*f.group), g[i], v[i])
@@ -138,7 +139,7 @@ func TestTableKernels(t *testing.T) {
 }
 
 func TestDeltaKernels(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(7, 7))
 		for _, d := range floatTypes {
 			for _, c := range []struct {
@@ -156,7 +157,7 @@ func TestDeltaKernels(t *testing.T) {
 				v := normalRows(e, r, d, 1, rows, c.heads, c.valueDim)
 				gates, beta := mlx.Sigmoid(normalRows(e, r, mlx.Float32, 2, rows, c.heads).Array),
 					mlx.Sigmoid(normalRows(e, r, d, 2, rows, c.heads).Array)
-				g, b := numbers(gates.ToBytes(), mlx.Float32), numbers(beta.ToBytes(), d)
+				g, b := mlxtest.Numbers(gates.ToBytes(), mlx.Float32), mlxtest.Numbers(beta.ToBytes(), d)
 				var states []*mlx.Array
 				var wantStates, wantEvery [][]float64
 				wantY := make([]float64, 0, len(v.v))
@@ -219,7 +220,7 @@ func TestDeltaKernels(t *testing.T) {
 
 // The bits of a result do not depend on the number of threads, nor on how rows are divided into segments and batches.
 func TestRowKernelsAreDeterministic(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(8, 8))
 		for _, d := range floatTypes {
 			x, y, w := normalRows(e, r, d, 1, 37, 2048), normalRows(e, r, d, 1, 37, 2048), normalRows(e, r, d, 1, 2048)

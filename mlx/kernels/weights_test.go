@@ -1,4 +1,4 @@
-package mlx_test
+package kernels_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
 // weightFormat is a format of weights. mode is -1 for plain weights, whose type is then scales.
@@ -208,7 +209,7 @@ func (w *weights) product(
 func (w *weights) sameProduct(t *testing.T, name string, x testRows, y *mlx.Array, matrix func(row int) (source, m int),
 	added []float64, fast bool) {
 	t.Helper()
-	g, xType := numbers(y.ToBytes(), y.DType()), x.DType()
+	g, xType := mlxtest.Numbers(y.ToBytes(), y.DType()), x.DType()
 	if xType != y.DType() {
 		xType = y.DType() // activations are converted first
 	}

@@ -1,4 +1,4 @@
-package mlx_test
+package kernels_test
 
 import (
 	"math"
@@ -9,32 +9,6 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
-
-// onEveryISA runs a test of CPU kernels on each instruction set of this processor.
-func onEveryISA(t *testing.T, test func(t *testing.T, e *mlx.Thread)) {
-	t.Helper()
-	if mlxtest.Open(t).Info().GPU {
-		t.Skip("the engine is that of a GPU, which has no kernels of ours")
-	}
-	var before mlx.CPUReport
-	mlxtest.Do(t, func(e *mlx.Thread) { before = e.CPU() })
-	set := func(t *testing.T, o mlx.CPUOptions) (failed error) {
-		mlxtest.Do(t, func(e *mlx.Thread) { failed = e.SetCPU(o) })
-		return failed
-	}
-	defer func() {
-		if err := set(t, mlx.CPUOptions{Threads: before.Threads, Fast: before.Fast, ISA: before.ISA}); err != nil {
-			t.Error(err)
-		}
-	}()
-	for _, isa := range []string{"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon"} {
-		if err := set(t, mlx.CPUOptions{Threads: 2, ISA: isa}); err != nil {
-			t.Logf("without %s: %v", isa, err)
-			continue
-		}
-		t.Run(isa, func(t *testing.T) { mlxtest.Do(t, func(e *mlx.Thread) { test(t, e) }) })
-	}
-}
 
 // sameOnAllThreads checks that an operation gives the same bits with 1, 2 and 3 threads.
 func sameOnAllThreads(t *testing.T, e *mlx.Thread, name string, f func() []*mlx.Array) {
@@ -73,7 +47,7 @@ type testRows struct {
 
 func rowsOf(e *mlx.Thread, d mlx.DType, v []float32, shape ...int) testRows {
 	a := mlx.AsType(mlx.FromSlice(e, v, shape...), d)
-	return testRows{a, numbers(a.ToBytes(), d)}
+	return testRows{a, mlxtest.Numbers(a.ToBytes(), d)}
 }
 
 func normalRows(e *mlx.Thread, r *rand.Rand, d mlx.DType, scale float64, shape ...int) testRows {
@@ -92,7 +66,7 @@ func normalRows(e *mlx.Thread, r *rand.Rand, d mlx.DType, scale float64, shape .
 // the given number of float32 units of scale(i) for the computation.
 func wantClose(t *testing.T, name string, got *mlx.Array, want []float64, units float64, scale func(i int) float64) {
 	t.Helper()
-	g := numbers(got.ToBytes(), got.DType())
+	g := mlxtest.Numbers(got.ToBytes(), got.DType())
 	if len(g) != len(want) {
 		t.Errorf("%s: %v has %d elements, want %d", name, got, len(g), len(want))
 		return

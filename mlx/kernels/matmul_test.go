@@ -1,4 +1,4 @@
-package mlx_test
+package kernels_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
 // setMath sets the precision and keeps the instruction set under test.
@@ -22,7 +23,7 @@ func setMath(t *testing.T, e *mlx.Thread, fast bool) {
 func eachProduct(t *testing.T, f func(t *testing.T, e *mlx.Thread, r *rand.Rand, format weightFormat, d mlx.DType,
 	fast bool)) {
 	t.Helper()
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, fast := range []bool{false, true} {
 			setMath(t, e, fast)
 			for i, format := range weightFormats() {
@@ -90,7 +91,7 @@ func TestLargestSums(t *testing.T) {
 }
 
 func TestLinearLayersShareTheirRows(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(4, 4))
 		formats := weightFormats()
 		for _, fast := range []bool{false, true} {
@@ -234,7 +235,7 @@ func TestExactProductsAreAsGoodAsFloat32(t *testing.T) {
 			w := randomWeights(e, r, f, 0.5, out, columns)
 			x := normalRows(e, r, d, 1, rows, columns)
 			y := w.times(x.Array)
-			g := numbers(y.ToBytes(), y.DType())
+			g := mlxtest.Numbers(y.ToBytes(), y.DType())
 			plain := make([]float32, len(g))
 			want := make([]float64, len(g))
 			for i := range g {
@@ -245,7 +246,7 @@ func TestExactProductsAreAsGoodAsFloat32(t *testing.T) {
 					want[i] += v * w.value(at)
 				}
 			}
-			p := numbers(mlx.AsType(mlx.FromSlice(e, plain, len(plain)), y.DType()).ToBytes(), y.DType())
+			p := mlxtest.Numbers(mlx.AsType(mlx.FromSlice(e, plain, len(plain)), y.DType()).ToBytes(), y.DType())
 			ours, straight := 0.0, 0.0
 			for i := range g {
 				ours += (g[i] - want[i]) * (g[i] - want[i])
@@ -259,7 +260,7 @@ func TestExactProductsAreAsGoodAsFloat32(t *testing.T) {
 }
 
 func TestProductsHaveTheSameBits(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(8, 1))
 		for _, f := range weightFormats() {
 			for i, rows := range []int{1, 5, 40} {
@@ -284,7 +285,7 @@ func TestProductsHaveTheSameBits(t *testing.T) {
 
 // Formats that do not exist are errors, even if the shapes match.
 func TestProductsRefuseUnknownFormats(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, c := range []struct {
 			mode        mlx.QuantMode
 			group, bits int

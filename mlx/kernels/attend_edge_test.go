@@ -1,4 +1,4 @@
-package mlx_test
+package kernels_test
 
 import (
 	"slices"
