@@ -13,7 +13,7 @@ RACE    := ./cache/... ./chat/jinja/... ./child ./cmd/terminal/... ./convert/...
 	./mlx/engine ./registry/... ./runtime/... ./server/... ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -38,6 +38,17 @@ demo:
 # A Python environment with the official clients of the server's APIs, for tests.
 clients:
 	testdata/clients/setup.sh $(PYTHON)
+
+# Writes the committed test data with the reference implementations, in a Python environment that the first run installs;
+# check-fixtures compares with the committed files instead. ONLY has scripts, as in testdata/gen/README.md.
+GEN := testdata/gen
+fixtures:
+	$(GEN)/setup.sh $(PYTHON)
+	.cache/gen-venv/bin/python $(GEN)/fixtures.py $(ONLY)
+
+check-fixtures:
+	$(GEN)/setup.sh $(PYTHON)
+	.cache/gen-venv/bin/python $(GEN)/fixtures.py --check $(ONLY)
 
 # At most 10 minutes on two cores with empty caches. .ci/run runs this, check-cross, test-plain, fuzz-short and others.
 # docs/design/tests.md has the switches. -vet=off because check has run all of vet.

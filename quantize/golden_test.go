@@ -13,7 +13,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Goldens are made by testdata/gen/quantize.py with the official engine.
+// Goldens are made by testdata/gen/quantize/formats.py with the official engine.
 
 var targets = []DType{BF16, F16, F32}
 

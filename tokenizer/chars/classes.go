@@ -8,7 +8,7 @@ import (
 )
 
 // The character classes are those of the reference's regular expression engine (Unicode 16). They must not change with
-// the Go version, so they come from a table that testdata/gen/tokenizer_fixtures.py extracts from the reference.
+// the Go version, so they come from a table that testdata/gen/tokenizers/characters.py extracts from the reference.
 //
 //go:embed unicode.bin
 var unicodeRuns []byte

@@ -9,7 +9,7 @@ import (
 )
 
 // The reference's normalizers and pre-tokenizers use several versions of Unicode: 8 for BertNormalizer and punctuation,
-// 9 for StripAccents, 16 for words. testdata/gen/tok_unicode.py extracts both tables from the reference.
+// 9 for StripAccents, 16 for words. testdata/gen/tokenizers/unicode.py extracts both tables from the reference.
 //
 //go:embed unicode_more.bin
 var unicodeMoreRuns []byte
