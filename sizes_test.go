@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The sizes of files and packages. docs/style.md has the reasons, CONTRIBUTING.md says what to do about a failure.
+// The sizes of files and packages, which docs/style.md gives.
 const (
 	maxFileLines    = 400
 	maxPackageFiles = 25   // without tests and generated files
