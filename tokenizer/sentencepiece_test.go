@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/tokenizer/sentencepiece"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
@@ -62,7 +63,7 @@ func TestSentencePiece(t *testing.T) {
 			g := newGenerator(t, golden.Specials)
 			g.skip = true
 			batches := golden.Digests
-			if raceDetector {
+			if runtest.Race && !runtest.Long() {
 				batches = batches[:5]
 			}
 			for i, want := range batches {

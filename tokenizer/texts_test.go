@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
@@ -157,7 +158,7 @@ func TestGeneratedTexts(t *testing.T) {
 			}
 			g := newGenerator(t, specialsOf(tok))
 			size := countTokens(tok) + 8
-			if raceDetector {
+			if runtest.Race && !runtest.Long() {
 				batches = batches[:5]
 			}
 			for i, want := range batches {
@@ -190,7 +191,7 @@ func TestLongTexts(t *testing.T) {
 		toks[name] = loadSentencePiece(t, name)
 	}
 	size := 1 << *longTexts
-	if raceDetector {
+	if runtest.Race && !runtest.Long() {
 		size >>= 3
 	}
 	for _, unit := range []string{"a", " ", "\n", "▁", "日", "\u0301", "the", "<s>", "é ", "!", "1", "\U000f0000",
