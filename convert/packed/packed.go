@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
 // ErrSource reports a checkpoint that cannot be imported.
-var ErrSource = errors.New("cannot import")
+var ErrSource = fault.Register(errors.New("cannot import"), fault.Kind{
+	Name: "convert/sources.ErrSource", Means: "a checkpoint cannot be imported",
+	Rank: fault.Import + 1, Status: fault.Invalid,
+})
 
 // Kind is a packing in which quantized checkpoints are published.
 type Kind struct {

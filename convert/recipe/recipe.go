@@ -14,11 +14,15 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/quantize"
 )
 
 // ErrRecipe reports an invalid recipe or quantization rule.
-var ErrRecipe = errors.New("bad quantization recipe")
+var ErrRecipe = fault.Register(errors.New("bad quantization recipe"), fault.Kind{
+	Name: "convert/recipe.ErrRecipe", Means: "a recipe or a quantization rule is invalid",
+	Rank: fault.Import + 2, Status: fault.Invalid,
+})
 
 // Precision chooses the types that weights are stored in. The zero value keeps the source's. Its JSON form is a recipe.
 type Precision struct {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/runtime"
 )
 
@@ -28,7 +29,10 @@ var (
 	// ErrTooLarge reports a model that needs more memory than the pool has.
 	ErrTooLarge = errors.New("the model does not fit into memory")
 	// ErrClosed reports that the pool was closed.
-	ErrClosed = errors.New("the pool of models was closed")
+	ErrClosed = fault.Register(errors.New("the pool of models was closed"), fault.Kind{
+		Name: "runtime/pool.ErrClosed", Means: "the pool of models was closed",
+		Rank: fault.Stopping + 2, Status: fault.Unavailable,
+	})
 )
 
 // Model is a loaded model that may die, such as a runner.Runner.

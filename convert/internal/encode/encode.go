@@ -5,6 +5,8 @@ package encode
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // JSON writes compact JSON: map keys sorted, no HTML escaping, no final newline.
@@ -19,10 +21,4 @@ func JSON(v any) ([]byte, error) {
 }
 
 // Clip shortens a quotation for a message.
-func Clip(s string) string {
-	const limit = 80
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "..."
-	}
-	return s
-}
+func Clip(s string) string { return clip.Text(s, 80) }
