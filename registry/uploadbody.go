@@ -10,13 +10,16 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/remote"
 )
+
+var _ remote.FileBody = (*body)(nil)
 
 // sendPiece is the number of bytes handed to the kernel at a time. It bounds how late progress is reported and a stall
 // is detected.
 const sendPiece = 1 << 20
 
-// body is a request body that reads a range of a blob. Without TLS, a [sendfileConn] sends it with sendfile(2), which
+// body is a request body that reads a range of a blob. Without TLS, package remote sends it with sendfile(2), which
 // does not copy the bytes through this process.
 type body struct {
 	r         io.Reader
@@ -56,11 +59,11 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, b.advance(int64(n), err)
 }
 
-// isFile implements [fileBody].
-func (b *body) isFile() bool { return b.f != nil }
+// IsFile implements [remote.FileBody].
+func (b *body) IsFile() bool { return b.f != nil }
 
-// sendTo implements [fileBody]: it sends at most limit bytes to a connection.
-func (b *body) sendTo(c *net.TCPConn, limit int64) (sent int64, err error) {
+// SendTo implements [remote.FileBody]: it sends at most limit bytes to a connection.
+func (b *body) SendTo(c *net.TCPConn, limit int64) (sent int64, err error) {
 	for sent < limit && b.remaining > 0 {
 		n, err := c.ReadFrom(&io.LimitedReader{R: b.f, N: min(sendPiece, b.remaining, limit-sent)})
 		sent += n
