@@ -8,9 +8,9 @@ TOKENIZER_VENV := .cache/bench-tokenizer-venv
 # Packages that do not import the engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
 # Packages with goroutines or locks: `make test` runs their tests under the race detector, and all others without.
-# race_test.go at the root holds that none is forgotten.
-RACE    := ./cache/... ./chat/jinja/... ./child ./cmd/terminal/... ./convert/... ./grammar ./manifest/... ./mlx \
-	./mlx/engine ./registry/... ./runtime/... ./server/... ./tokenizer/...
+# race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
+RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat/jinja/... \
+	./child ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
 .PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
@@ -55,7 +55,7 @@ check-fixtures:
 ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -vet=off
 test: check engine clients
 	$(ALL) -race -timeout 20m $(RACE)
-	$(ALL) -timeout 20m $(filter-out $(shell $(GO) list . $(RACE)),$(shell $(GO) list ./...))
+	$(ALL) -timeout 20m ./cmd ./mlx/kernels $(filter-out $(shell $(GO) list . ./cmd ./mlx/kernels $(RACE)),$(shell $(GO) list ./...))
 
 # All tests in their long forms under the race detector, those of cmd and mlx/kernels included: hours on two cores.
 test-long: engine clients

@@ -148,6 +148,9 @@ func renderRequest(i int) string {
 // TestServeMemory checks that a server under a memory limit survives many expensive templates and large pictures at
 // once, and keeps responding. A long run has 30 renders and 20 requests of eight pictures each.
 func TestServeMemory(t *testing.T) {
+	if runtest.Race {
+		t.Skip("the race detector multiplies memory by 5 to 10: make test and make soak run this without it")
+	}
 	renders, requests, each := 8, 3, 8
 	if runtest.Long() {
 		renders, requests, each = 30, 20, 8

@@ -144,6 +144,9 @@ func TestWrongFields(t *testing.T) {
 			strings.Repeat("}}", 2000)}
 	structured := []string{"messages", "tools", "input", "format", "response_format", "options", "tool_choice"}
 	every := runtest.Pick(7, 1) // one combination in seven: all would take minutes
+	if runtest.Race && !runtest.Long() {
+		every *= 3 // make test-plain tests the others
+	}
 	turn := 0
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(wellFormed), &fields); err != nil {

@@ -25,13 +25,13 @@ import (
 	"github.com/olareg/olareg/config"
 )
 
-// soakTime returns how long TestSoak runs: INGOT_SOAK if it is a duration, else a minute in a long run and 5 seconds in
+// soakTime returns how long TestSoak runs: INGOT_SOAK if it is a duration, else a minute in a long run and 2 seconds in
 // others.
 func soakTime() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("INGOT_SOAK")); err == nil && d > 0 {
 		return d
 	}
-	return runtest.Pick(5*time.Second, time.Minute)
+	return runtest.Pick(2*time.Second, time.Minute)
 }
 
 // soakProcesses is the number of concurrent processes.
