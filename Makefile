@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./child ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -38,6 +38,17 @@ demo:
 # A Python environment with the official clients of the server's APIs, for tests.
 clients:
 	testdata/clients/setup.sh $(PYTHON)
+
+# Writes the committed test data with the reference implementations, in a Python environment that the first run installs;
+# check-fixtures compares with the committed files instead. ONLY has scripts, as in testdata/gen/README.md.
+GEN := testdata/gen
+fixtures:
+	$(GEN)/setup.sh $(PYTHON)
+	.cache/gen-venv/bin/python $(GEN)/fixtures.py $(ONLY)
+
+check-fixtures:
+	$(GEN)/setup.sh $(PYTHON)
+	.cache/gen-venv/bin/python $(GEN)/fixtures.py --check $(ONLY)
 
 # At most 10 minutes on two cores with empty caches. .ci/run runs this, check-cross, test-plain, fuzz-short and others.
 # docs/design/tests.md has the switches. -vet=off because check has run all of vet.
@@ -163,7 +174,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./safetensors ./arch ./convert/recipe ./convert/packed ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/sigstore ./server
+PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/sigstore ./server
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)
 

@@ -64,7 +64,7 @@ func TestOps(t *testing.T) {
 	}
 }
 
-// Every operation in ops.txt needs a case in testdata/gen/mlx_ops.py.
+// Every operation in ops.txt needs a case in a script of testdata/gen/mlx.
 func TestOpsHaveGoldens(t *testing.T) {
 	cases := map[string]int{}
 	for _, c := range openGoldens(t).cases {

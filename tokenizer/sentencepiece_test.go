@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
-// sentencePieces are the fixtures of testdata/gen/tok_sentencepiece.py.
+// sentencePieces are the fixtures of testdata/gen/tokenizers/spm_models.py.
 var sentencePieces = []string{"sp-bpe", "sp-bpe-plain", "sp-unigram", "sp-unigram-bytes"}
 
 func readFixture(t testing.TB, path ...string) []byte {

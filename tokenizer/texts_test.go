@@ -18,7 +18,7 @@ import (
 
 var longTexts = flag.Int("long", 16, "log2 of the size of TestLongTexts's texts")
 
-// families are the fixtures trained by testdata/gen/tok_families.py.
+// families are the fixtures trained by testdata/gen/tokenizers/families.py.
 var families = []string{"llama2", "llama2-metaspace", "gemma", "t5", "unigram", "bert", "tekken", "glm4", "nemotron"}
 
 const familyDir = "../../testdata/tokenizers"
@@ -29,7 +29,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// generator reproduces the texts of testdata/gen/tok_texts.py: the same state gives the same texts.
+// generator reproduces the texts of testdata/gen/tokenizers/texts.py: the same state gives the same texts.
 type generator struct {
 	state    uint64
 	lists    [][]string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -74,7 +75,7 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the form that [Parse] accepts.
 func (r Rule) MarshalJSON() ([]byte, error) {
-	return encode.JSON(map[string]string{"match": r.Match, "type": r.typeName()})
+	return manifest.Marshal(map[string]string{"match": r.Match, "type": r.typeName()})
 }
 
 // ParseRule parses GLOB=TYPE. It returns a note for the user if the type's name is an alias.

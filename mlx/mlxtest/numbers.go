@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/x448/float16"
 )
 
 // Numbers decodes little-endian elements. float64 represents the goldens' 64-bit integers closely enough for a message,
@@ -37,26 +38,9 @@ func Numbers(b []byte, d mlx.DType) []float64 {
 		case mlx.BFloat16:
 			v = float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
 		case mlx.Float16:
-			v = half(binary.LittleEndian.Uint16(b))
+			v = float64(float16.Frombits(binary.LittleEndian.Uint16(b)).Float32())
 		}
 		out = append(out, v)
 	}
 	return out
-}
-
-// half decodes IEEE 754 binary16.
-func half(h uint16) float64 {
-	sign, exp, frac := 1.0, int(h>>10&31), float64(h&1023)
-	if h>>15 == 1 {
-		sign = -1
-	}
-	switch {
-	case exp == 31 && frac != 0:
-		return math.NaN()
-	case exp == 31:
-		return math.Inf(int(sign))
-	case exp == 0:
-		return sign * math.Ldexp(frac, -24)
-	}
-	return sign * math.Ldexp(1024+frac, exp-25)
 }

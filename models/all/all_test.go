@@ -71,10 +71,10 @@ func TestEveryTypeIsTested(t *testing.T) {
 	for _, a := range arch.All() {
 		name := a.ModelType
 		if !fixtures[name] {
-			t.Errorf("no checkpoint in testdata/models is of type %s: write its generator in testdata/gen", name)
+			t.Errorf("no checkpoint in testdata/models is of type %s: write its generator in testdata/gen/models", name)
 		}
 		if !tables[name] {
-			t.Errorf("no table in arch/testdata/tables is of type %s: add it to testdata/gen/arch_tables.py", name)
+			t.Errorf("no table in arch/testdata/tables is of type %s: add it to testdata/gen/arch/tables.py", name)
 		}
 		if test := filepath.Join("models", name, name+"_test.go"); !exists(test) {
 			t.Errorf("model type %s is not compared with its reference: write %s", name, test)

@@ -45,6 +45,17 @@ func openAICode(t wire.Error) string {
 	return string(code)
 }
 
+// read reads and checks the body of a request, and returns the model that it names. name is a field of body.
+func (s *api) read(r *http.Request, body interface{ check() error }, name *string) (*server.Model, error) {
+	if err := wire.ReadJSON(r, body); err != nil {
+		return nil, err
+	}
+	if err := body.check(); err != nil {
+		return nil, err
+	}
+	return s.core.Find(r.Context(), *name)
+}
+
 func orNull(s string) *string {
 	if s == "" {
 		return nil
