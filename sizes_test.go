@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The sizes of files and packages. docs/style.md has the reasons, CONTRIBUTING.md says what to do about a failure.
+// The sizes of files and packages, which docs/style.md gives.
 const (
 	maxFileLines    = 400
 	maxPackageFiles = 25   // without tests and generated files
@@ -17,18 +17,6 @@ const (
 
 // grows are the packages that grow with models and commands. They may have any size.
 var grows = []string{"arch", "cmd"}
-
-// longFiles are the files that were too long when the rule was made, with their number of lines. The numbers only
-// shrink: a file that has become shorter needs a new number here, and a file of 400 lines no entry.
-var longFiles = map[string]int{
-	"testdata/gen/chat_snippets.py":      426,
-	"testdata/gen/mlx_ops.py":            1079,
-	"testdata/gen/story.py":              423,
-	"testdata/gen/tokenizer_fixtures.py": 587,
-}
-
-// largeFolders are the folders that had too many files when the rule was made, with their number. It only shrinks.
-var largeFolders = map[string]int{"mlx/bridge/src/cpu/matmul": 27}
 
 func isCode(file string) bool {
 	return slices.Contains([]string{".go", ".cc", ".h", ".py", ".sh"}, path.Ext(file))
@@ -56,29 +44,13 @@ func lines(t *testing.T, file string) (n int) {
 
 // Files written by hand have at most 400 lines, tests and scripts included.
 func TestFileSizes(t *testing.T) {
-	left := make(map[string]bool, len(longFiles))
-	for file := range longFiles {
-		left[file] = true
-	}
 	for _, file := range tracked(t) {
 		if !isCode(file) || isGenerated(file) {
 			continue
 		}
-		n, most := lines(t, file), maxFileLines
-		if listed, ok := longFiles[file]; ok {
-			delete(left, file)
-			most = listed
-			if n < listed {
-				t.Errorf("%s has %d lines; longFiles has %d: correct the number, or remove the entry at %d lines",
-					file, n, listed, maxFileLines)
-			}
+		if n := lines(t, file); n > maxFileLines {
+			t.Errorf("%s has %d lines, want at most %d: split it by subject", file, n, maxFileLines)
 		}
-		if n > most {
-			t.Errorf("%s has %d lines, want at most %d: split it by subject", file, n, most)
-		}
-	}
-	for file := range left {
-		t.Errorf("longFiles has %s, which does not exist: remove the entry", file)
 	}
 }
 
@@ -98,8 +70,8 @@ func TestPackageSizes(t *testing.T) {
 		if slices.Contains(grows, dir) {
 			continue
 		}
-		if most := max(maxPackageFiles, largeFolders[dir]); s.files > most {
-			t.Errorf("%s has %d files, want at most %d: move one job to a package beneath it", dir, s.files, most)
+		if s.files > maxPackageFiles {
+			t.Errorf("%s has %d files, want at most %d: move one job to a package beneath it", dir, s.files, maxPackageFiles)
 		}
 		if s.lines > maxPackageLines {
 			t.Errorf("%s has %d lines, want at most %d: move one job to a package beneath it", dir, s.lines, maxPackageLines)

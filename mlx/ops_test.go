@@ -39,28 +39,42 @@ func TestOps(t *testing.T) {
 	thread := mlxtest.Open(t)
 	g := openGoldens(t)
 	for _, c := range g.cases {
-		rule, ok := rules[c.Relax]
-		if !ok {
-			t.Fatalf("%v: no rule %q", c, c.Relax)
-		}
 		if thread.Info().GPU && slices.ContainsFunc(c.Out, func(n string) bool { return g.values(n).dtype == mlx.Float64 }) {
 			continue // GPUs do not support float64
 		}
-		mlxtest.Do(t, func(e *mlx.Thread) {
-			got := call(c.Op, g.arguments(e, c))
-			if len(got) != len(c.Out) {
-				t.Errorf("%v: %d results, want %d", c, len(got), len(c.Out))
-				return
-			}
-			for i, a := range got {
-				want := g.values(c.Out[i])
-				if a.DType() != want.dtype || !slices.Equal(a.Shape(), want.shape) {
-					t.Errorf("%v: result %d is %v, want %v%v", c, i, a, want.dtype, want.shape)
-				} else if err := rule.run(check{c, e.Info().GPU, g.inputs(e, c), a, want}); err != nil {
-					t.Errorf("%v: result %d: %v", c, i, err)
-				}
-			}
-		})
+		mlxtest.Do(t, func(e *mlx.Thread) { g.compare(t, e, c) })
+	}
+}
+
+// The kernels of every instruction set give the goldens, so that a new one is tested on each.
+func TestOpsOnEveryISA(t *testing.T) {
+	g := openGoldens(t)
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		for _, c := range g.cases {
+			e.Scope(func() { g.compare(t, e, c) })
+		}
+	})
+}
+
+// compare runs a case.
+func (g goldens) compare(t *testing.T, e *mlx.Thread, c golden) {
+	t.Helper()
+	rule, ok := rules[c.Relax]
+	if !ok {
+		t.Fatalf("%v: no rule %q", c, c.Relax)
+	}
+	got := call(c.Op, g.arguments(e, c))
+	if len(got) != len(c.Out) {
+		t.Errorf("%v: %d results, want %d", c, len(got), len(c.Out))
+		return
+	}
+	for i, a := range got {
+		want := g.values(c.Out[i])
+		if a.DType() != want.dtype || !slices.Equal(a.Shape(), want.shape) {
+			t.Errorf("%v: result %d is %v, want %v%v", c, i, a, want.dtype, want.shape)
+		} else if err := rule.run(check{c, e.Info().GPU, g.inputs(e, c), a, want}); err != nil {
+			t.Errorf("%v: result %d: %v", c, i, err)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // ErrSource reports a checkpoint that cannot be imported.
 var ErrSource = fault.Register(errors.New("cannot import"), fault.Kind{
-	Name: "convert/sources.ErrSource", Means: "a checkpoint cannot be imported",
+	Name: "convert/packed.ErrSource", Means: "a checkpoint cannot be imported",
 	Rank: fault.Import + 1, Status: fault.Invalid,
 })
 

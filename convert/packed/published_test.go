@@ -138,7 +138,7 @@ func TestPublishedCodes(t *testing.T) {
 // checkBatches reads a weight whole, by rows and by parts of rows, as floats and as codes.
 func checkBatches(t *testing.T, w Weight) {
 	t.Helper()
-	n, columns := elements(w.Shape), w.Shape[1]
+	n, columns := elements(w.Shape), w.Shape[len(w.Shape)-1]
 	whole := make([]byte, 4*n)
 	if err := w.Read.Floats(whole, 0, n); err != nil {
 		t.Fatal(err)

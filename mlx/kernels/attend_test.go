@@ -199,7 +199,7 @@ func TestAttend(t *testing.T) {
 		{heads: 2, kvHeads: 1, dim: 96, valueDim: 64, steps: steps, bits: 4, latent: true, window: 4, capacity: 5,
 			sinks: true},
 	}
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, c := range cases {
 			for _, d := range []mlx.DType{mlx.Float32, mlx.BFloat16, mlx.Float16} {
 				e.Scope(func() { c.run(t, e, d) })

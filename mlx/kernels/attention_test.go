@@ -200,7 +200,7 @@ func TestAttentionKernels(t *testing.T) {
 		{batch: 1, heads: 2, kvHeads: 1, rows: 2, keys: 300, dim: 64, valueDim: 64, causal: true, spread: 300},
 		{batch: 1, heads: 2, kvHeads: 2, rows: 9, keys: 40, dim: 64, valueDim: 64, spread: 1e-4},
 	}
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, c := range cases {
 			for _, d := range []mlx.DType{mlx.Float32, mlx.BFloat16, mlx.Float16} {
 				e.Scope(func() { c.run(t, e, d) })
@@ -230,7 +230,7 @@ func withFastMath(t *testing.T, e *mlx.Thread, f func()) {
 // NaN values and fully masked rows affect only the rows that they belong to.
 func TestAttentionOddValues(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, rows := range []int{3, 40} {
 			const dim, keys = 64, 50
 			q, k := slices.Repeat([]float32{0.1}, rows*dim), slices.Repeat([]float32{0.1}, keys*dim)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
 // chosenExperts is a reference implementation of ChooseExperts for one row.
@@ -66,7 +67,7 @@ func chosenExperts(scores, correction []float64, k, groups, topGroups int, sigmo
 }
 
 func TestChooseExperts(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(3, 14))
 		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) { // computed by MLX's operations
 			for _, c := range []struct{ rows, experts, k, groups, top int }{
@@ -118,7 +119,7 @@ func TestChooseExperts(t *testing.T) {
 }
 
 func TestCombineRows(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(2, 72))
 		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) {
 			for _, c := range [][3]int{{1, 1, 1}, {1, 8, 2048}, {3, 2, 513}, {70, 3, 40}} {

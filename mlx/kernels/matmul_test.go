@@ -23,7 +23,7 @@ func setMath(t *testing.T, e *mlx.Thread, fast bool) {
 func eachProduct(t *testing.T, f func(t *testing.T, e *mlx.Thread, r *rand.Rand, format weightFormat, d mlx.DType,
 	fast bool)) {
 	t.Helper()
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, fast := range []bool{false, true} {
 			setMath(t, e, fast)
 			for i, format := range weightFormats() {
@@ -91,7 +91,7 @@ func TestLargestSums(t *testing.T) {
 }
 
 func TestLinearLayersShareTheirRows(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(4, 4))
 		formats := weightFormats()
 		for _, fast := range []bool{false, true} {
@@ -260,7 +260,7 @@ func TestExactProductsAreAsGoodAsFloat32(t *testing.T) {
 }
 
 func TestProductsHaveTheSameBits(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(8, 1))
 		for _, f := range weightFormats() {
 			for i, rows := range []int{1, 5, 40} {
@@ -285,7 +285,7 @@ func TestProductsHaveTheSameBits(t *testing.T) {
 
 // Formats that do not exist are errors, even if the shapes match.
 func TestProductsRefuseUnknownFormats(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		for _, c := range []struct {
 			mode        mlx.QuantMode
 			group, bits int

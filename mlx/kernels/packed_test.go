@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 )
 
 // hardRows returns rows with difficult distributions: normal, of one sign, with a large offset, with outliers,
@@ -54,7 +55,7 @@ func written(e *mlx.Thread, x *mlx.Array, bits int) []byte {
 // step of the originals. A step is the range of the group divided by the number of codes, plus the rounding of the
 // bias.
 func TestPackRows(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(8, 4))
 		for _, bits := range []int{8, 4} {
 			for _, dim := range []int{4, 12, 32, 36, 64, 80, 128, 576} {
@@ -113,7 +114,7 @@ func checkSteps(t *testing.T, what string, given, read []float64, dim, bits int)
 // The stored bytes do not depend on how rows are divided into steps, on other sequences of the batch, or on a ring's
 // position.
 func TestPackedStepsAreEqual(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		const rows, dim = 61, 64
 		r := rand.New(rand.NewPCG(1, 1))
 		x := mlx.FromSlice(e, hardRows(r, rows*2, dim), rows, 2, dim)

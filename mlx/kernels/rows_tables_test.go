@@ -14,7 +14,7 @@ import (
 
 func TestPickKernels(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(5, 5))
 		check := func(name string, x testRows, n, k int) {
 			t.Helper()
@@ -76,7 +76,7 @@ func TestPickKernels(t *testing.T) {
 
 // The rows of a packed table equal those that MLX unpacks, on each instruction set, including ids outside the table.
 func TestTableKernels(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(6, 6))
 		ids := mlx.FromSlice(e, []int32{4, 0, -1, 2, 99, -99})
 		inside := mlx.FromSlice(e, []int32{4, 0, 4, 2, 4, 0})
@@ -139,7 +139,7 @@ func TestTableKernels(t *testing.T) {
 }
 
 func TestDeltaKernels(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(7, 7))
 		for _, d := range floatTypes {
 			for _, c := range []struct {
@@ -220,7 +220,7 @@ func TestDeltaKernels(t *testing.T) {
 
 // The bits of a result do not depend on the number of threads, nor on how rows are divided into segments and batches.
 func TestRowKernelsAreDeterministic(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(8, 8))
 		for _, d := range floatTypes {
 			x, y, w := normalRows(e, r, d, 1, 37, 2048), normalRows(e, r, d, 1, 37, 2048), normalRows(e, r, d, 1, 2048)

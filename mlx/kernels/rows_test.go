@@ -15,7 +15,7 @@ import (
 var rowLengths = []int{1, 3, 7, 16, 33, 100, 2051}
 
 func TestNormKernels(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(1, 1))
 		for _, d := range floatTypes {
 			for _, n := range rowLengths {
@@ -121,7 +121,7 @@ func TestActivationKernels(t *testing.T) {
 	}
 	values = append(values, 0, float32(math.Copysign(0, -1)), 1e-20, -1e-20, 85, -60, 1000, float32(math.Inf(1)),
 		float32(math.NaN()))
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(2, 2))
 		for _, d := range floatTypes {
 			x := rowsOf(e, d, values, len(values))
@@ -156,7 +156,7 @@ func TestActivationKernels(t *testing.T) {
 
 func TestSoftmaxKernels(t *testing.T) {
 	inf := float32(math.Inf(-1))
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(3, 3))
 		check := func(x testRows, n int) {
 			probabilities, logs := make([]float64, len(x.v)), make([]float64, len(x.v)/n)
@@ -200,7 +200,7 @@ func TestSoftmaxKernels(t *testing.T) {
 }
 
 func TestRotateKernels(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(4, 4))
 		for _, d := range floatTypes {
 			for _, half := range []int{1, 3, 8, 13, 32} {
@@ -242,7 +242,7 @@ func TestRotateKernels(t *testing.T) {
 
 // The fused norm and rotation equals the norm followed by the rotation.
 func TestRotateNormed(t *testing.T) {
-	onEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(4, 5))
 		at := mlx.FromSlice(e, []int32{0, 7, 4097})
 		for _, d := range floatTypes {

@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// FileBody is a request body that may be part of a file. Its connection then sends it with sendfile(2).
+// FileBody is a request body that may be part of a file.
 type FileBody interface {
 	// IsFile reports whether SendTo works: the body is part of a file.
 	IsFile() bool
