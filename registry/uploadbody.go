@@ -13,13 +13,11 @@ import (
 	"github.com/ingotml/ingot/registry/remote"
 )
 
-var _ remote.FileBody = (*body)(nil)
-
 // sendPiece is the number of bytes handed to the kernel at a time. It bounds how late progress is reported and a stall
 // is detected.
 const sendPiece = 1 << 20
 
-// body is a request body that reads a range of a blob. Without TLS, package remote sends it with sendfile(2), which
+// body is a request body that reads a range of a blob. Without TLS, a [sendfileConn] sends it with sendfile(2), which
 // does not copy the bytes through this process.
 type body struct {
 	r         io.Reader
