@@ -57,6 +57,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, b.advance(int64(n), err)
 }
 
+var _ remote.FileBody = (*body)(nil)
+
 // IsFile implements [remote.FileBody].
 func (b *body) IsFile() bool { return b.f != nil }
 
