@@ -73,8 +73,8 @@ type unit struct {
 const matmulFolder = "cpu/matmul"
 
 // unitName returns the unit of a .cc file and the instruction set's flags. It puts as much together as leaves units of
-// similar length: compiling a file alone takes as long for the headers of MLX, of intrinsics and of the standard
-// library as for its own code. The units are
+// similar length: a file alone takes as long for the headers of MLX, of intrinsics and of the standard library as for
+// its own code. The units are
 //   - ops: the operations,
 //   - bridge: everything else that is not a kernel,
 //   - for each instruction set, matmul-ISA and kernels-ISA, which has those of the other folders.
