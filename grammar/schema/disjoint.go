@@ -61,29 +61,22 @@ func (c *compiler) noValue(s *shape, depth int) bool {
 	if s.types&typeBoolean != 0 && !(s.bars("true") && s.bars("false")) {
 		return false
 	}
-	if s.types&anyNumber != 0 {
-		n := c.numberRule(s, "#")
-		if n.free() {
-			return false
-		}
-		if d, err := n.language(); err != nil || !d.Empty() {
-			return false
-		}
-	}
-	if s.types&typeString != 0 {
-		r := &s.strings
-		if len(r.patterns)+len(s.barred) == 0 {
-			if r.maxLength == nil || *r.maxLength >= r.minLength {
-				return false
-			}
-		} else if !c.noText(s) {
-			return false
-		}
-	}
-	if s.types&typeArray != 0 && !c.noArray(s, depth) {
+	// What is quick to see comes first.
+	n, r := c.numberRule(s, "#"), &s.strings
+	plain := len(r.patterns)+len(s.barred) == 0
+	switch {
+	case s.types&anyNumber != 0 && n.free() && n.fractions,
+		s.types&typeString != 0 && plain && (r.maxLength == nil || *r.maxLength >= r.minLength),
+		s.types&typeArray != 0 && s.freeArrays(), s.types&typeObject != 0 && s.freeObjects(),
+		s.types&typeArray != 0 && !c.noArray(s, depth), s.types&typeObject != 0 && !c.noObject(s, depth):
 		return false
 	}
-	return s.types&typeObject == 0 || c.noObject(s, depth)
+	if s.types&anyNumber != 0 {
+		if d, err := c.numbers(n); err != nil || !d.Empty() {
+			return false
+		}
+	}
+	return s.types&typeString == 0 || plain || c.noText(s)
 }
 
 func (c *compiler) noText(s *shape) bool {

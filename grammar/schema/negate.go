@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -137,7 +138,7 @@ func (c *compiler) gatherNotKeyword(s *shape, t term) {
 			}
 			return anyOf(parts)
 		})
-	case "patternProperties", "additionalProperties":
+	case "patternProperties", "additionalProperties", "propertyNames":
 		c.gatherExtra(s, whole, k, v)
 	case "items", "prefixItems":
 		c.gatherNotItems(s, t, v)
@@ -210,21 +211,45 @@ func notOneOf(schemas []*value) *value {
 	return anyOf(append(ways, objectValue("allOf", listValue(none...))))
 }
 
-// gatherExtra merges the negation of patternProperties or additionalProperties: some other property has a value that
-// does not match.
+// gatherExtra merges the negation of patternProperties, additionalProperties or propertyNames: some property has a value
+// or a name that does not match.
 func (c *compiler) gatherExtra(s *shape, t term, keyword string, v *value) {
 	s.types &= typeObject
-	if keyword == "patternProperties" {
-		c.unsupported(t.path, "the keyword patternProperties inside not or an overlapping oneOf")
-		return
-	}
 	at := t.sub(v, "/"+keyword)
 	at.not = true
-	names := map[string]bool{}
-	if properties := t.schema.get("properties"); properties != nil {
-		names = setOf(properties.keys)
+	patterns := c.patternParts(t, t.schema.get("patternProperties"))
+	switch keyword {
+	case "additionalProperties":
+		names := map[string]bool{}
+		if properties := t.schema.get("properties"); properties != nil {
+			names = setOf(properties.keys)
+		}
+		s.extras = append(s.extras, extra{func(name string) []term {
+			if names[name] || slices.ContainsFunc(patterns, func(p patternPart) bool { return p.dfa.Match(name) }) {
+				return nil
+			}
+			return []term{at}
+		}})
+	case "patternProperties":
+		s.extras = append(s.extras, extra{func(name string) (ways []term) {
+			for _, p := range patterns {
+				if p.dfa.Match(name) {
+					ways = append(ways, p.term.negated())
+				}
+			}
+			return ways
+		}})
+	case "propertyNames":
+		at.not = false
+		allowed := c.nameTexts(conjunction{at}, t.path)
+		anything := t.sub(c.derive(v, "anything", func() *value { return objectValue() }), "")
+		s.extras = append(s.extras, extra{func(name string) []term {
+			if allowed.Match(name) {
+				return nil
+			}
+			return []term{anything}
+		}})
 	}
-	s.extras = append(s.extras, extra{names, c.patternParts(t, t.schema.get("patternProperties")), at})
 }
 
 // gatherNotItems merges the negation of items: some item does not match.

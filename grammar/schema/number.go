@@ -245,7 +245,8 @@ func largest(steps []*big.Rat) (most int64) {
 func divisible(step *big.Rat) (*dfa.DFA, error) {
 	divisor, places, zeros := factor(step)
 	if !divisor.IsInt64() || divisor.Int64() > maxDivisor {
-		return nil, expr.Errorf(expr.ErrUnsupported, "multipleOf %s has a factor above %d", step.RatString(), maxDivisor)
+		return nil, expr.Errorf(expr.ErrUnsupported, "the keyword multipleOf: %s has a factor above %d", step.RatString(),
+			maxDivisor)
 	}
 	by := int(divisor.Int64())
 	d, err := dfa.Explore(digitClasses, dividing{places: -1}, func(s dividing, class int) (dividing, bool) {

@@ -308,15 +308,14 @@ func (c *compiler) expandExtra(s *shape, use func(*shape) bool) {
 	rest, x := s.extras[1:], s.extras[0]
 	names := c.members(s)
 	for _, name := range names {
-		if x.names[name] || slices.ContainsFunc(x.patterns, func(p patternPart) bool { return p.dfa.Match(name) }) {
-			continue
-		}
-		one := s.clone()
-		one.extras = rest
-		one.require(name)
-		one.objects = append(one.objects, objectPart{properties: map[string]term{name: x.term}, silent: true})
-		if !use(one) {
-			return
+		for _, way := range x.ways(name) {
+			one := s.clone()
+			one.extras = rest
+			one.require(name)
+			one.objects = append(one.objects, objectPart{properties: map[string]term{name: way}, silent: true})
+			if !use(one) {
+				return
+			}
 		}
 	}
 }

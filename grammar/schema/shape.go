@@ -90,11 +90,10 @@ type unevaluated struct {
 	term  term
 }
 
-// extra requires a property beside names and patterns with a value of term.
+// extra requires a property that a negated schema does not allow: ways returns the terms of which one makes a property
+// of this name such a one.
 type extra struct {
-	names    map[string]bool
-	patterns []patternPart
-	term     term
+	ways func(name string) []term
 }
 
 func (s *shape) clone() *shape {

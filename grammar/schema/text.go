@@ -45,8 +45,24 @@ func (s *shape) barredTexts() (texts []string) {
 	return slices.Compact(texts)
 }
 
-// texts returns the automaton of the strings of s.
+// texts returns the automaton of the strings of s, which is made once.
 func (c *compiler) texts(s *shape, path string) *dfa.DFA {
+	r := &s.strings
+	key := fmt.Sprintf("texts %d %+v %q", r.minLength, r.patterns, s.barredTexts())
+	if r.maxLength != nil {
+		key += fmt.Sprint(*r.maxLength)
+	}
+	if d := c.patterns[key]; d != nil {
+		return d
+	}
+	d := c.makeTexts(s, path)
+	if c.err == nil {
+		c.patterns[key] = d
+	}
+	return d
+}
+
+func (c *compiler) makeTexts(s *shape, path string) *dfa.DFA {
 	var d *dfa.DFA
 	r := &s.strings
 	for _, p := range r.patterns {
@@ -219,15 +235,31 @@ func (c *compiler) number(s *shape, path string) *expr.Expr {
 		}
 		return c.json.Integer()
 	}
-	key := fmt.Sprint("number ", n.integers, n.fractions, n.low, n.high, n.multiples, n.notMultiples, n.excluded)
-	return c.shared(key, path, 20, func() *expr.Expr {
-		d, err := n.language()
+	return c.shared(n.key(), path, 20, func() *expr.Expr {
+		d, err := c.numbers(n)
 		if err != nil {
 			c.failAt(path, err)
 			return expr.None
 		}
 		return d.Expr()
 	})
+}
+
+func (n *numberRule) key() string {
+	return fmt.Sprint("number ", n.integers, n.fractions, n.low, n.high, n.multiples, n.notMultiples, n.excluded)
+}
+
+// numbers returns the texts of the numbers of n, which is made once.
+func (c *compiler) numbers(n *numberRule) (*dfa.DFA, error) {
+	key := n.key()
+	if d := c.patterns[key]; d != nil {
+		return d, nil
+	}
+	d, err := n.language()
+	if err == nil {
+		c.patterns[key] = d
+	}
+	return d, err
 }
 
 // numberRule returns the constraints of s on numbers.
