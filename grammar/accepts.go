@@ -337,8 +337,8 @@ func (o *objectReader) search(s *state, used []bool, left int) []*state {
 	return nil
 }
 
-// spellings returns texts of a number: as given, and as an integer or a decimal if it is one of moderate length. spelled:
-// an integer and a decimal are different numbers.
+// spellings returns texts of a number: as given, and as an integer or a decimal if it is one of moderate length.
+// spelled: an integer and a decimal are different numbers.
 func spellings(text string, spelled bool) []string {
 	out := []string{text}
 	if len(text) > 400 {

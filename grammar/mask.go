@@ -139,7 +139,8 @@ func (a *automaton) walk(m *mask, t *trie, from, to int32, depth int, s *state) 
 // manyNodes is the size of a subtree from which on it is worth asking whether all of it is allowed.
 const manyNodes = 32
 
-// loops reports whether every byte of these kinds leads from s to s again. key is one that led to s, and probably loops.
+// loops reports whether every byte of these kinds leads from s to s again. key is one that led to s, and probably
+// loops.
 func (a *automaton) loops(s *state, key byte, kinds uint64) bool {
 	if kinds == 0 || kinds&^s.looping == 0 {
 		return kinds != 0

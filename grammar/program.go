@@ -141,6 +141,9 @@ func (c *compiler) place(e *expr.Expr, next int32) int32 {
 	if c.err != nil {
 		return 0
 	}
+	if e.Op == expr.OpSet || e.Op == expr.OpText { // their nodes are shared anyway
+		return c.build(e, next)
+	}
 	k := placeKey{e, next}
 	if at, ok := c.places[k]; ok {
 		return at

@@ -36,8 +36,9 @@ func formatExpr(name string) (*expr.Expr, error) {
 // exactFormats are those whose patterns match exactly the texts of the format.
 var exactFormats = setOf([]string{"date", "ipv4", "uuid", "json-pointer", "relative-json-pointer"})
 
-// formats are patterns of whole texts. Some allow less than their specification: no leap seconds; hosts and addresses in
-// ASCII; no labels with -- in the third place, which only punycode has; local parts of e-mail addresses without quotes.
+// formats are patterns of whole texts. Some allow less than their specification: no leap seconds; hosts and addresses
+// in ASCII; no labels with -- in the third place, which only punycode has; local parts of e-mail addresses without
+// quotes.
 var formats = map[string]string{
 	"date":      datePattern,
 	"time":      timePattern,

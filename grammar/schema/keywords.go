@@ -134,8 +134,8 @@ func (c *compiler) typesOf(v *value, t term) typeSet {
 	return types
 }
 
-// bound returns the limit of a keyword. Draft 4 has a boolean exclusiveMinimum next to minimum; exclusive: the keyword is
-// the exclusive one.
+// bound returns the limit of a keyword. Draft 4 has a boolean exclusiveMinimum next to minimum; exclusive: the keyword
+// is the exclusive one.
 func (c *compiler) bound(v *value, t term, low, exclusive bool) (*bound, bool) {
 	if exclusive && v.kind == typeBoolean {
 		return nil, false

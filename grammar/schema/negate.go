@@ -211,8 +211,8 @@ func notOneOf(schemas []*value) *value {
 	return anyOf(append(ways, objectValue("allOf", listValue(none...))))
 }
 
-// gatherExtra merges the negation of patternProperties, additionalProperties or propertyNames: some property has a value
-// or a name that does not match.
+// gatherExtra merges the negation of patternProperties, additionalProperties or propertyNames: some property has a
+// value or a name that does not match.
 func (c *compiler) gatherExtra(s *shape, t term, keyword string, v *value) {
 	s.types &= typeObject
 	at := t.sub(v, "/"+keyword)

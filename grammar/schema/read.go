@@ -87,4 +87,6 @@ func (c *compiler) stringList(v *value, keyword, path string) (names []string) {
 	return names
 }
 
-func pointerPart(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func pointerPart(name string) string { return pointerEscapes.Replace(name) }

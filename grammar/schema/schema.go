@@ -55,7 +55,11 @@ func Compile(ctx context.Context, source []byte, o Options) (Result, error) {
 	if c.err != nil {
 		return Result{}, c.err
 	}
-	if e.None() {
+	switch {
+	case e.None() && c.narrowed:
+		return Result{}, expr.Errorf(expr.ErrUnsupported, "not or an overlapping oneOf asks for properties that the schema "+
+			"does not list")
+	case e.None():
 		return Result{}, expr.ErrEmpty
 	}
 	return Result{e, c.leftOut, c.orders, c.doc.root.dialect == draft4}, nil
@@ -121,7 +125,8 @@ type compiler struct {
 	bestEffort bool
 	leftOut    []string
 	orders     [][]string
-	nameStates int // states of the automata of unlisted names
+	narrowed   bool // ways to satisfy a negation were left out
+	nameStates int  // states of the automata of unlisted names
 	work       int
 	err        error
 }
@@ -235,6 +240,15 @@ func (c *compiler) union(s *shape, path string) *expr.Expr {
 		}
 		return expr.Alt(parts...)
 	}
+	if s.types == typeString && len(s.extras) == 0 { // alternatives of strings are one automaton
+		before := c.err
+		if d := c.textsOf(s, path, 0); d != nil && c.err == nil {
+			return jsontext.Quoted(d.Expr())
+		}
+		if c.err = clearLimit(c.err); c.err != before {
+			return expr.None
+		}
+	}
 	var parts []*expr.Expr
 	c.expand(s, func(one *shape) bool {
 		if c.contradicts(one, 0) {
@@ -305,6 +319,7 @@ func (c *compiler) others(s *shape, parts []term, i int) (not []term) {
 // expandExtra calls use with the ways to have a property that the schema of s.extras does not allow: one of the listed
 // properties. Other names are left out: the result allows less.
 func (c *compiler) expandExtra(s *shape, use func(*shape) bool) {
+	c.narrowed = true
 	rest, x := s.extras[1:], s.extras[0]
 	names := c.members(s)
 	for _, name := range names {
