@@ -252,7 +252,13 @@ func (c *compiler) validCombination(t term, keyword string, item, v *value, seen
 			matching++
 		}
 	}
-	return matching == len(item.items) || matching > 0 && keyword == "anyOf" || matching == 1 && keyword == "oneOf"
+	switch keyword {
+	case "anyOf":
+		return matching > 0
+	case "oneOf":
+		return matching == 1
+	}
+	return matching == len(item.items)
 }
 
 // validShape reports whether a constant satisfies a shape without unions.
