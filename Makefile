@@ -10,10 +10,10 @@ PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$
 # Packages with goroutines or locks: `make test` runs their tests under the race detector, and all others without.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
 RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat/jinja/... \
-	./child ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
+	./grammar/schema ./child ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -83,6 +83,11 @@ test-interop: engine
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
 	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
+
+# Structured output over MaskBench: rates, and the times of compilation and masks. SCHEMAS is a clone of
+# https://github.com/guidance-ai/jsonschemabench.
+test-schemas:
+	$(GO) run ./bench/schemas "$(if $(wildcard $(SCHEMAS)/maskbench/data),$(SCHEMAS)/maskbench/data,$(SCHEMAS))"
 
 # Soak tests: processes that create, pull, copy, remove and prune at random in one store for a minute; transfers that are
 # killed at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of

@@ -136,12 +136,16 @@ var inside = map[string][]string{
 	"tokenizer/trie":          {},
 
 	"grammar":             {"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/regex", "grammar/schema"},
+	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
+	"grammar/ecma":        {"grammar/dfa", "grammar/expr"},
 	"grammar/expr":        {},
 	"grammar/grammartest": {},
 	"grammar/jsontext":    {"grammar/expr"},
 	"grammar/regex":       {"grammar/expr"},
-	"grammar/schema":      {"grammar/expr", "grammar/jsontext", "grammar/regex"},
+	"grammar/schema": {
+		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/jsontext", "grammar/regex",
+	},
 }
 
 type pkg struct {

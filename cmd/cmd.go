@@ -120,7 +120,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%v; see `%s --help`", err, c.CommandPath())
 	})
-	root.AddCommand(a.tokenizeCmd(), a.templateCmd())
+	root.AddCommand(a.tokenizeCmd(), a.templateCmd(), a.schemaCmd())
 	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.verifyCmd())
 	root.AddCommand(a.lsCmd(), a.showCmd(), a.cpCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd())
 	root.AddCommand(a.engineCmd(), a.versionCmd(), a.manCmd())
