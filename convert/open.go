@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/safetensors"
 )
 
 // opener opens the models named by FROM and DRAFT: a folder, or else a model in the store.
@@ -124,7 +125,7 @@ func (p *prepared) mergeAdapters(req *request, o opener) error {
 			return o.located(c, fmt.Errorf("%s is not a folder; name the one with %s and %s",
 				path, adapter.ConfigName, adapter.WeightsName))
 		}
-		a, err := adapter.Open(path)
+		a, err := adapter.Open(safetensors.Dir(path))
 		if err != nil {
 			return o.located(c, err)
 		}

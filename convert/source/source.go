@@ -43,6 +43,7 @@ type Source struct {
 	unlisted   []Tensor
 	ignored    []Ignored
 	recognized []sources.Recognized
+	folder     safetensors.Folder      // nil for an image
 	checkpoint *safetensors.Checkpoint // of a folder
 	image      digest.Digest
 	record     settings.Record
@@ -110,5 +111,16 @@ func (src *Source) Located(err error) error {
 	if src.IsImage() {
 		return fmt.Errorf("%s: %w", src.From, err)
 	}
-	return fmt.Errorf("%s%c%w", src.From, filepath.Separator, err)
+	return fmt.Errorf("%s%c%w", src.From, src.separator(), err)
+}
+
+// pathOf returns the path of one of Files, for messages.
+func (src *Source) pathOf(name string) string { return src.From + string(src.separator()) + name }
+
+// separator returns what stands between the folder and a file's name in a message.
+func (src *Source) separator() rune {
+	if _, remote := src.folder.(Remote); remote {
+		return '/'
+	}
+	return filepath.Separator
 }
