@@ -11,7 +11,7 @@ APART_IN = ./cmd ./manifest/... ./mlx ./server
 APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestServeMemory|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSyncOrder|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
+.PHONY: build demo engine clients test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer bench-hub test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -41,7 +41,7 @@ clients:
 # The race detector is slow for tests that start thousands of processes, some with little memory, that try thousands of
 # request bodies, and that check C++ kernels in Go loops: APART runs without it.
 test: check engine clients
-	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|mlx|server)$$|/manifest(/|$$)')
+	INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|mlx|server)$$|/manifest(/|$$)')
 	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(APART)' $(APART_IN)
 	INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -timeout 20m -run '$(APART)' $(APART_IN)
 
@@ -72,7 +72,7 @@ test-interop: engine
 # killed at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of
 # them canceled. SHORT=1 is 15 seconds of the first and a tenth of the last.
 soak: engine
-	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed|TestServeMemory)' ./manifest/... $(if $(SHORT),,./registry/... ./cmd)
+	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed|Huge|TestServeMemory)' ./manifest/... $(if $(SHORT),,./registry/... ./convert ./cmd)
 	INGOT_SOAK_REQUESTS=$(if $(SHORT),1000,10000) INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
 
 # Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.
@@ -129,6 +129,12 @@ bench-grammar:
 bench-cpu-page:
 	$(PYTHON) bench/cpu/page.py
 
+# Times create -q int4 from a fake hub next to a folder, over loopback and over a slow line: bench/results/hub.json.
+# BENCH_HUB has additional arguments, such as -runs 7.
+bench-hub: build
+	$(GO) build -o bin/bench-hub ./bench/hub
+	bin/bench-hub $(BENCH_HUB) $(INGOT) bench/results/hub.json
+
 # Times the tokenizer next to the Rust package, on one core: bench/results/tokenizer.json. The first run trains for
 # minutes. ROUNDS may be less than 7.
 TOKENIZER_VENV := .cache/bench-tokenizer-venv
@@ -150,7 +156,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./safetensors ./arch ./convert/recipe ./convert/sources ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/sigstore ./server
+PARSERS = ./safetensors ./arch ./convert/recipe ./convert/sources ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/hub ./registry/sigstore ./server
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)
 

@@ -75,6 +75,7 @@ func TestScripts(t *testing.T) {
 			"newkey":       newKey,
 			"authregistry": authRegistry,
 			"serving":      serving,
+			"hub":          serveHub,
 		},
 	})
 }

@@ -127,7 +127,9 @@ func (m Made) sourceTensor(t source.Tensor) (SourceTensor, error) {
 		return s, nil
 	}
 	sum, err := m.Written.SourceChecksum(t)
-	s.File, s.SHA256 = t.File, hex.EncodeToString(sum[:])
+	if s.File = t.File; sum != [len(sum)]byte{} {
+		s.SHA256 = hex.EncodeToString(sum[:])
+	}
 	return s, err
 }
 

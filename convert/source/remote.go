@@ -21,6 +21,8 @@ type Remote interface {
 	// Verify waits until all expected bytes of files have been compared with the published checksums, as far as they can
 	// be, and returns an error if they differ.
 	Verify(ctx context.Context) error
+	// Differs reports whether bytes that were read turned out to be others than the published ones.
+	Differs() bool
 }
 
 // remote returns the folder of a tensor that is not on this machine.
@@ -106,18 +108,26 @@ func (s shard) extent() (begin, end int64) {
 
 // Verify waits for the checks of the bytes that remote folders of the tensors delivered.
 func Verify(ctx context.Context, list []Tensor) error {
-	var done []Remote
-	for _, t := range list {
-		for _, p := range t.Parts() {
-			r, _, ok := p.remote()
-			if !ok || slices.Contains(done, r) {
-				continue
-			}
-			done = append(done, r)
-			if err := r.Verify(ctx); err != nil {
-				return err
-			}
+	for _, r := range remotes(list) {
+		if err := r.Verify(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// Differs reports whether a remote folder of the tensors delivered other bytes than the published ones.
+func Differs(list []Tensor) bool { return slices.ContainsFunc(remotes(list), Remote.Differs) }
+
+// remotes lists the remote folders of tensors, each once.
+func remotes(list []Tensor) []Remote {
+	var out []Remote
+	for _, t := range list {
+		for _, p := range t.Parts() {
+			if r, _, ok := p.remote(); ok && !slices.Contains(out, r) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
 }

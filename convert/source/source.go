@@ -14,6 +14,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/ingotml/ingot/arch"
@@ -84,6 +85,9 @@ func (src *Source) Close() error {
 	}
 	if src.checkpoint != nil {
 		errs = append(errs, src.checkpoint.Close())
+	}
+	if c, ok := src.folder.(io.Closer); ok {
+		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)
 }
