@@ -68,8 +68,8 @@ func runHub(
 	return stdout.String(), stderr.String(), err
 }
 
-// TestKilledHub kills creates from a hub at random moments, while a tenth of the requests fail, and runs them again. The
-// digest is that of the folder. With INGOT_SOAK the test does so 20 times, with 30 % of the requests failing.
+// TestKilledHub kills creates from a hub at random moments, while a tenth of the requests fail, and runs them again.
+// The digest is that of the folder. With INGOT_SOAK the test does so 20 times, with 30 % of the requests failing.
 func TestKilledHub(t *testing.T) {
 	kills, share := 2, 0.1
 	if os.Getenv("INGOT_SOAK") != "" {

@@ -18,7 +18,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/ingotml/ingot/arch"
@@ -140,10 +139,7 @@ func (b bench) create(from string) (measured, error) {
 	if err := c.Run(); err != nil {
 		return measured{}, err
 	}
-	m := measured{seconds: time.Since(begun).Seconds()}
-	if u, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		m.peak = u.Maxrss << 10
-	}
+	m := measured{seconds: time.Since(begun).Seconds(), peak: peakOf(c.ProcessState)}
 	err = filepath.WalkDir(home, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

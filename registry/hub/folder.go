@@ -165,8 +165,14 @@ func (f *Folder) Verify(ctx context.Context) error {
 			return err
 		}
 	}
-	err := f.reader.Wait(ctx)
-	return f.explain(err)
+	if err := f.reader.Wait(ctx); err != nil {
+		return f.explain(err)
+	}
+	if left := f.reader.Unchecked(); len(left) > 0 {
+		f.c.opts.Notice(fmt.Sprintf("note: %s: the SHA-256 of %d files, such as %s, was not checked, because not all of "+
+			"their bytes are read in order; --verify-source checks it", f.name, len(left), left[0]))
+	}
+	return nil
 }
 
 // fetch is the source of the reader.

@@ -204,6 +204,9 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.ResponseWriter.Write(p)
 }
 
+// burst is how long a shared line may have been idle without losing bandwidth. It covers a process that wakes up late.
+const burst = 100 * time.Millisecond
+
 // transmit waits until the shared line has sent n bytes.
 func (h *Hub) transmit(n int) {
 	h.mu.Lock()
@@ -212,8 +215,8 @@ func (h *Hub) transmit(n int) {
 		h.mu.Unlock()
 		return
 	}
-	if now := time.Now(); h.free.Before(now) {
-		h.free = now
+	if earliest := time.Now().Add(-burst); h.free.Before(earliest) {
+		h.free = earliest
 	}
 	h.free = h.free.Add(time.Duration(int64(n) * int64(time.Second) / h.Bandwidth))
 	at := h.free

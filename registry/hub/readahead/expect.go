@@ -150,8 +150,15 @@ func (p *planner) cutOverlaps() {
 	}
 }
 
-// fillGaps adds the bytes of checked files that nobody announced: a file's header, and with [Options.All] all others.
-// A gap comes just before the range that follows it in the file.
+// A file is checked if no more than this many bytes of it, or this share, are read only for that: its header, and small
+// tensors that nobody needs.
+const (
+	maxOther      = 1 << 20
+	maxOtherShare = 64
+)
+
+// fillGaps adds the bytes of checked files that nobody announced. A gap comes just before the range that follows it in
+// the file.
 func (p *planner) fillGaps() {
 	byFile := map[string][]Range{}
 	for _, g := range p.ranges {
@@ -166,12 +173,10 @@ func (p *planner) fillGaps() {
 		}
 		slices.SortFunc(list, func(a, b Range) int { return compareInt(a.Begin, b.Begin) })
 		at, other := int64(0), int64(0)
-		for i, g := range list {
+		for _, g := range list {
 			if g.Begin > at {
 				before[g] = append(before[g], part{Range{file, at, g.Begin}, 0})
-				if i > 0 {
-					other += g.Begin - at
-				}
+				other += g.Begin - at
 			}
 			at = g.End
 		}
@@ -179,7 +184,7 @@ func (p *planner) fillGaps() {
 			last[file] = part{Range{file, at, c.size}, 0}
 			other += c.size - at
 		}
-		c.tiled = p.r.opts.All || other == 0
+		c.tiled = p.r.opts.All || other <= max(maxOther, c.size/maxOtherShare)
 	}
 	left := map[string]int{}
 	for _, g := range p.ranges {

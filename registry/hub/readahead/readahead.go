@@ -28,8 +28,8 @@ type Fetch func(ctx context.Context, file string, p []byte, offset int64) error
 type Options struct {
 	Memory      int64 // in bytes; 0 = 64 MiB
 	Connections int   // requests in flight; 0 = 8
-	// All reads the bytes of checked files that nobody announced, too. Otherwise a file with such bytes beyond its header
-	// is not checked.
+	// All reads the bytes of checked files that nobody announced, however many. Otherwise a file with more than a few of
+	// them is not checked.
 	All bool
 }
 
