@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -206,6 +207,20 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // burst is how long a shared line may have been idle without losing bandwidth. It covers a process that wakes up late.
 const burst = 100 * time.Millisecond
+
+// ReadFrom lets the system send a file by itself if nothing limits the line.
+func (l *limited) ReadFrom(r io.Reader) (int64, error) {
+	l.h.mu.Lock()
+	unlimited := l.h.Bandwidth == 0 && l.left == 1<<62
+	l.h.mu.Unlock()
+	from, ok := l.ResponseWriter.(io.ReaderFrom)
+	if !unlimited || !ok {
+		return io.Copy(struct{ io.Writer }{l}, r)
+	}
+	n, err := from.ReadFrom(r)
+	l.h.transmit(int(n))
+	return n, err
+}
 
 // transmit waits until the shared line has sent n bytes.
 func (h *Hub) transmit(n int) {

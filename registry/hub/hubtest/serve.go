@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -222,6 +223,13 @@ func (h *Hub) serveCDN(w http.ResponseWriter, r *http.Request) {
 func (h *Hub) serveContent(w http.ResponseWriter, r *http.Request, f *published) {
 	w.Header().Set("Accept-Ranges", "bytes")
 	w.Header().Set("Content-Type", "application/octet-stream")
+	if on, ok := f.Content.(local); ok {
+		if file, err := os.Open(on.path); err == nil {
+			defer file.Close()
+			http.ServeContent(w, r, "", time.Time{}, file)
+			return
+		}
+	}
 	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(f, 0, f.Size()))
 }
 
