@@ -69,10 +69,10 @@ func runHub(
 }
 
 // TestKilledHub kills creates from a hub at random moments, while a tenth of the requests fail, and runs them again.
-// The digest is that of the folder. With INGOT_SOAK the test does so 20 times, with 30 % of the requests failing.
+// The digest is that of the folder. With INGOT_TEST_LONG the test does so 20 times, with 30 % of the requests failing.
 func TestKilledHub(t *testing.T) {
 	kills, share := 2, 0.1
-	if os.Getenv("INGOT_SOAK") != "" {
+	if os.Getenv("INGOT_TEST_LONG") != "" {
 		kills, share = 20, 0.3
 	}
 	dir := filepath.Join("..", "testdata", "models", "demo")

@@ -89,7 +89,7 @@ func TestHubTied(t *testing.T) {
 	}
 }
 
-// Damage that is not published as such is found where all bytes are read, whatever the order of the tensors in the file.
+// Damage is found where all bytes are read, whatever the order of the tensors in the file.
 func TestHubVerifySource(t *testing.T) {
 	h := newHub(t)
 	c := tiny(t, tinyConfig, 1)

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,7 +48,8 @@ func (h hubOf) Open(ctx context.Context, value string) (safetensors.Folder, erro
 
 // hubClient returns a client of a fake that never waits before it tries again.
 func hubClient(h *hubtest.Hub, opts hub.Options) hubOf {
-	opts.Endpoint, opts.Attempts, opts.Stall = h.URL(), 40, 300*time.Millisecond
+	opts.Endpoint, opts.Attempts = h.URL(), 40
+	opts.Stall = cmp.Or(opts.Stall, 300*time.Millisecond)
 	opts.Sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 	return hubOf{hub.New(opts)}
 }
@@ -79,7 +81,8 @@ func createFrom(
 	})
 }
 
-// hubFixtures lists checkpoint folders. Without INGOT_SOAK, they are a sample: one of each kind of source and layout.
+// hubFixtures lists checkpoint folders. Without INGOT_TEST_LONG, they are a sample: one of each kind of source and
+// layout.
 func hubFixtures(t *testing.T) []string {
 	t.Helper()
 	sample := []string{
@@ -87,7 +90,7 @@ func hubFixtures(t *testing.T) []string {
 		"models/gemma4-e2b-saved", "models/qwen3_5-published", "models/demo", "sources/fp8-block", "sources/gptq-desc-act",
 		"sources/mlx-experts", "sources/nvfp4", "sources/packed-int4-zeros",
 	}
-	if os.Getenv("INGOT_SOAK") == "" {
+	if os.Getenv("INGOT_TEST_LONG") == "" {
 		return sample
 	}
 	var all []string
@@ -292,7 +295,7 @@ func TestHubDryRunHuge(t *testing.T) {
 	h.Set(func(h *hubtest.Hub) { h.Latency = 50 * time.Millisecond })
 	file := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: "hf.co/huge/model"}}}
 	begun := time.Now()
-	p, err := DryRun(t.Context(), nil, file, Options{Remote: hubClient(h, hub.Options{})})
+	p, err := DryRun(t.Context(), nil, file, Options{Remote: hubClient(h, hub.Options{Stall: time.Minute})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +309,7 @@ func TestHubDryRunHuge(t *testing.T) {
 		t.Errorf("%d requests, %d bytes for headers of %d bytes", requests, h.Sent(), headers)
 	}
 	// One after the other they would take 15 s.
-	if os.Getenv("INGOT_SOAK") != "" && taken > 5*time.Second {
+	if os.Getenv("INGOT_TEST_LONG") != "" && taken > 5*time.Second {
 		t.Errorf("it took %s", taken)
 	}
 }

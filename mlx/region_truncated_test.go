@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ingotml/ingot/mlx"
@@ -41,6 +42,12 @@ func TestTruncatedRegion(t *testing.T) {
 		self := exec.Command(os.Args[0], "-test.run=^TestTruncatedRegion$")
 		self.Env = append(os.Environ(), envTruncated+"="+test.what, "GOTRACEBACK=none", "TMPDIR="+t.TempDir())
 		out, err := self.CombinedOutput()
+		// The kernel may give a signal of the whole process to a thread that is not Go's. Go's handler then raises it
+		// again with the default action, so the process dies of it without a message.
+		if status, ok := self.ProcessState.Sys().(syscall.WaitStatus); ok && test.what == "sent" &&
+			status.Signaled() && status.Signal() == syscall.SIGBUS {
+			continue
+		}
 		for _, want := range test.want {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("%s: output %q, want %q", test.what, out, want)

@@ -43,7 +43,7 @@ func TestPythonClient(t *testing.T) {
 	home := t.TempDir()
 	run := func(script, home string) {
 		t.Helper()
-		c := exec.Command(python, filepath.Join("testdata", script), dir)
+		c := exec.Command(python, filepath.Join("hubtest", script), dir)
 		c.Env = append(os.Environ(), "HF_ENDPOINT="+h.URL(), "HF_HOME="+home, "HF_HUB_CACHE="+filepath.Join(home, "hub"),
 			"HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_PROGRESS_BARS=1", "HF_HUB_DISABLE_XET=1",
 			"TOKEN_OF_TEST="+h.Token)
