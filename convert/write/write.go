@@ -12,7 +12,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -51,9 +50,9 @@ type Written struct {
 	checksums *checksums
 }
 
-// SourceChecksum returns the checksum of a source tensor's bytes in its file. It is zero for some tensors of remote
+// SourceChecksum returns the BLAKE3 hash of a source tensor's bytes in its file. It is zero for some tensors of remote
 // sources, which would have to be read a second time.
-func (w *Written) SourceChecksum(t source.Tensor) ([sha256.Size]byte, error) {
+func (w *Written) SourceChecksum(t source.Tensor) ([ChecksumSize]byte, error) {
 	return w.checksums.lookup(t)
 }
 
