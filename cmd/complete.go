@@ -27,6 +27,8 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"quantize": {modelOr(cobra.ShellCompDirectiveFilterDirs), modelNames, types, nothing},
 	"rm":       {modelNames},
 	"run":      {modelNames, nothing},
+	"search":   {nothing},
+	"serve":    {modelNames},
 	"show":     {modelNames, nothing},
 	"sign":     {modelNames, nothing},
 	"stop":     {modelNames, nothing},
