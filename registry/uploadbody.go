@@ -31,7 +31,11 @@ func openBody(s *store.Store, b blob, offset, n int64, moved func(int64)) (*body
 	if b.data != nil {
 		return &body{r: io.NewSectionReader(bytes.NewReader(b.data), offset, n), remaining: n, onSent: moved}, nil
 	}
-	f, err := s.OpenBlob(b.Digest)
+	open := func() (*os.File, error) { return s.OpenBlob(b.Digest) }
+	if b.path != "" {
+		open = func() (*os.File, error) { return os.Open(b.path) }
+	}
+	f, err := open()
 	if err != nil {
 		return nil, err
 	}
