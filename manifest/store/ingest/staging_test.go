@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +45,28 @@ func seal(t *testing.T, in *ingest.Staging, name, text string) digest.Digest {
 		t.Fatalf("%s: digest %s, %d bytes, %v", name, d, n, err)
 	}
 	return d
+}
+
+// A blob has its disk space before it is written, and no more bytes than are written.
+func TestAllocate(t *testing.T) {
+	in := openIngest(t, storetest.NewStore(t))
+	b, err := in.NewBlob("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Abort()
+	if err := b.Allocate(4 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Write([]byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if d, n, err := b.Seal(t.Context()); err != nil || n != 4 || d != digest.FromString("text") {
+		t.Errorf("%s, %d bytes, %v", d, n, err)
+	}
+	if err := b.Allocate(1); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("after Seal: %v", err)
+	}
 }
 
 func wantSealed(t *testing.T, in *ingest.Staging, name, text string, there bool) {
