@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 )
 
 // DefaultMemory is the memory limit of a run if none is set.
@@ -17,9 +18,13 @@ const (
 	minSlabs          = 2
 )
 
-// slabs is the memory of a run: a fixed number of buffers, allocated at first use.
+// slabs is the memory of a run: a fixed number of buffers, allocated at first use. The one that was released last is
+// used next, because a processor's cache still has it.
 type slabs struct {
-	free chan []byte // nil = not allocated yet
+	free chan struct{} // one for each free buffer
+
+	mu   sync.Mutex
+	list [][]byte // free buffers; there are more to be allocated if free has more
 }
 
 // newSlabs divides the memory limit among n processors, after subtracting what the process already uses.
@@ -38,9 +43,9 @@ func newSlabs(memory int64, n int) (*slabs, error) {
 			memory>>20, (taken+reserved+minSlabs*slabSize)>>20+1)
 	}
 	count = min(count, int64(slabsPerProcessor*n)+1)
-	s := &slabs{free: make(chan []byte, count)}
+	s := &slabs{free: make(chan struct{}, count)}
 	for range count {
-		s.free <- nil
+		s.free <- struct{}{}
 	}
 	return s, nil
 }
@@ -55,8 +60,8 @@ func resident() int64 {
 // get waits for a slab.
 func (s *slabs) get(ctx context.Context) ([]byte, error) {
 	select {
-	case b := <-s.free:
-		return ready(b), nil
+	case <-s.free:
+		return s.take(), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -65,18 +70,29 @@ func (s *slabs) get(ctx context.Context) ([]byte, error) {
 // try returns a slab if one is free.
 func (s *slabs) try() ([]byte, bool) {
 	select {
-	case b := <-s.free:
-		return ready(b), true
+	case <-s.free:
+		return s.take(), true
 	default:
 		return nil, false
 	}
 }
 
-func ready(b []byte) []byte {
-	if b == nil {
-		b = make([]byte, slabSize)
+// take returns the buffer that was released last, or a new one. The caller has received from free.
+func (s *slabs) take() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.list) - 1
+	if last < 0 {
+		return make([]byte, slabSize)
 	}
+	b := s.list[last]
+	s.list = s.list[:last]
 	return b
 }
 
-func (s *slabs) put(b []byte) { s.free <- b }
+func (s *slabs) put(b []byte) {
+	s.mu.Lock()
+	s.list = append(s.list, b)
+	s.mu.Unlock()
+	s.free <- struct{}{}
+}
