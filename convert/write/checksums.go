@@ -7,13 +7,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ingotml/ingot/convert/internal/blake3"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/source"
-	"github.com/zeebo/blake3"
 )
 
 // ChecksumSize is the size of a source tensor's checksum in bytes.
-const ChecksumSize = 32
+const ChecksumSize = blake3.Size
 
 // checksum is the BLAKE3 hash of a source tensor's bytes in its file, in its default length; zero if it was not
 // computed. Nothing but the provenance record reads it, so it need not be SHA-256, which took a third of the processor
@@ -22,11 +22,6 @@ type checksum [ChecksumSize]byte
 
 // notePrefix names the algorithm of the checksums in a note. Notes of earlier versions have none: theirs are SHA-256.
 const notePrefix = "blake3:"
-
-func sumOf(h *blake3.Hasher) (sum checksum) {
-	h.Sum(sum[:0])
-	return sum
-}
 
 // checksums holds the checksums of a run. Each is computed once.
 type checksums struct {
@@ -77,8 +72,20 @@ func isBlob(t source.Tensor) bool {
 type sourceHashes []*sourceHash
 
 type sourceHash struct {
-	*blake3.Hasher
-	next, end int64 // elements
+	hasher    *blake3.Hasher // between the first byte and the last: a tensor may have hundreds of sources
+	next, end int64          // elements
+	sum       checksum       // if next is end
+}
+
+// add hashes the next elements.
+func (h *sourceHash) add(p []byte, count int64) {
+	if h.hasher == nil {
+		h.hasher = blake3.New()
+	}
+	_, _ = h.hasher.Write(p) // never fails
+	if h.next += count; h.next == h.end {
+		h.sum, h.hasher = h.hasher.Sum(), nil
+	}
 }
 
 // newSourceHashes returns nil if there is nothing to hash: quantized checkpoints have their own readers, and blobs in
@@ -92,34 +99,29 @@ func newSourceHashes(t *plan.Tensor) sourceHashes {
 		if isBlob(s.Tensor) {
 			return nil
 		}
-		out = append(out, &sourceHash{Hasher: blake3.New(), end: plan.Tensor{Shape: s.Shape}.Params()})
+		h := &sourceHash{end: plan.Tensor{Shape: s.Shape}.Params()}
+		if h.end == 0 {
+			h.sum = blake3.New().Sum()
+		}
+		out = append(out, h)
 	}
 	return out
 }
 
-var nothingHashed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
-
-// add hashes a batch, stored at the beginning of a slab, in the background. The channel is closed when it is done. The
-// caller must wait for it before adding another batch.
-func (h sourceHashes) add(batch []sourceRange, slab []byte, width int64) <-chan struct{} {
+// add hashes a batch, stored at the beginning of a slab. Batches are added in order.
+func (h sourceHashes) add(batch []sourceRange, slab []byte, width int64) {
 	if h == nil {
-		return nothingHashed
+		return
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for _, s := range batch {
-			n := s.count * width
-			if at := h[s.source]; s.begin == at.next {
-				_, _ = at.Write(slab[:n]) // never fails
-				at.next += s.count
-			} else {
-				at.next = -1 // read out of order
-			}
-			slab = slab[n:]
+	for _, s := range batch {
+		n := s.count * width
+		if at := h[s.source]; s.begin == at.next {
+			at.add(slab[:n], s.count)
+		} else {
+			at.next, at.hasher = -1, nil // read out of order
 		}
-	}()
-	return done
+		slab = slab[n:]
+	}
 }
 
 // computeChecksums computes the checksums of a tensor's sources. It reads sources again that were not hashed while they
@@ -133,7 +135,7 @@ func (w *writer) computeChecksums(ctx context.Context, t *plan.Tensor, h sourceH
 			}
 			one, err := w.checksums.once(f, func() (checksum, error) {
 				if h != nil && h[i].next == h[i].end {
-					return sumOf(h[i].Hasher), nil
+					return h[i].sum, nil
 				}
 				if f.Remote() { // its file's hash has to do: reading it again means another download
 					return checksum{}, nil
@@ -200,5 +202,5 @@ func (w *writer) readChecksum(ctx context.Context, f source.Tensor) (checksum, e
 		_, _ = h.Write(p) // never fails
 		at += int64(len(p))
 	}
-	return sumOf(h), f.Unchanged()
+	return h.Sum(), f.Unchanged()
 }

@@ -59,6 +59,10 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 	if err != nil {
 		return err
 	}
+	if err := blob.Allocate(t.Size); err != nil {
+		blob.Abort()
+		return err
+	}
 	s := stream{w: w, t: t, blob: blob, coder: coder, offsets: t.Coding.Layout.Offsets, hashes: newSourceHashes(t)}
 	err = s.run(ctx)
 	var note string
@@ -220,8 +224,7 @@ func (s *stream) finish(ctx context.Context) error {
 	if j.err != nil {
 		return locate(j.err, j.batch, *s.t)
 	}
-	hashed := s.hashes.add(j.batch, j.slab, s.t.Coding.Width)
-	defer func() { <-hashed }() // runs before the slab is released
+	s.hashes.add(j.batch, j.slab, s.t.Coding.Width)
 	if _, err := s.blob.Write(j.result.Packed); err != nil {
 		return err
 	}
