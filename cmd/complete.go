@@ -57,6 +57,8 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"quantize-draft": types,
 	"recipe":         files("json"),
 	"reference":      files("safetensors"),
+	"schema":         files("json"),
+	"instance":       files("json"),
 }
 
 // addCompletions adds completions to every command below root that has none of its own.

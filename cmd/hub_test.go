@@ -33,8 +33,10 @@ func serveHub(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	r, err := h.AddFolder(args[0], ts.MkAbs(args[1]))
 	ts.Check(err)
-	r.Gated = len(args) > 2
-	r.Parameters = map[string]int64{"BF16": 596_049_920}
+	if len(args) > 2 {
+		r.Gate()
+	}
+	r.Count(map[string]int64{"BF16": 596_049_920})
 }
 
 // hubs are the fakes of scripts, by endpoint. Scripts run one after the other.
@@ -111,7 +113,7 @@ func TestHubSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repository.Gated = true
+	repository.Gate()
 	home := t.TempDir()
 	secrets := append(h.Secrets(), "hf_wrong_secret")
 	look := func() {

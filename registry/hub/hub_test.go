@@ -173,7 +173,7 @@ func TestExpiry(t *testing.T) {
 func TestToken(t *testing.T) {
 	h := start(t)
 	h.Token = "hf_secret"
-	h.Add("tiny/gated", files()).Gated = true
+	h.Add("tiny/gated", files()).Gate()
 	c := client(h, Options{Token: "hf_secret"})
 	f := open(t, c, "hf.co/tiny/gated")
 	checkAll(t, f, files())
@@ -189,7 +189,7 @@ func TestErrors(t *testing.T) {
 	h := start(t)
 	h.Token = "hf_secret"
 	h.Add("tiny/model", files())
-	h.Add("tiny/gated", files()).Gated = true
+	h.Add("tiny/gated", files()).Gate()
 	for _, c := range []struct {
 		name, token, want string
 		is                error
@@ -321,7 +321,7 @@ func TestModelScope(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	h := start(t)
-	h.Add("tiny/model", files()).Parameters = map[string]int64{"BF16": 1000}
+	h.Add("tiny/model", files()).Count(map[string]int64{"BF16": 1000})
 	h.Add("tiny/other", files())
 	found, err := client(h, Options{}).Search(t.Context(), "MODEL", 10)
 	if err != nil || len(found) != 1 || found[0].ModelType != "llama" || found[0].Parameters["BF16"] != 1000 {

@@ -39,7 +39,7 @@ func TestPythonClient(t *testing.T) {
 	h := start(t)
 	h.Token, h.PageSize = "hf_secret", 2
 	h.Add("tiny/model", list)
-	h.Add("tiny/gated", list).Gated = true
+	h.Add("tiny/gated", list).Gate()
 	home := t.TempDir()
 	run := func(script, home string) {
 		t.Helper()

@@ -79,14 +79,43 @@ func (l local) ReadAt(p []byte, offset int64) (int, error) {
 
 // Repository is a repository of the fake. Its methods are safe for concurrent use.
 type Repository struct {
-	Name  string // ORG/REPO
-	Gated bool   // only [Hub.Token] has access
-	// Parameters are the numbers of elements by type that a search returns.
-	Parameters map[string]int64
+	Name string // ORG/REPO
 
-	mu      sync.Mutex
-	refs    map[string]string                // commit by branch
-	commits map[string]map[string]*published // files by commit
+	mu         sync.Mutex
+	gated      bool
+	parameters map[string]int64
+	refs       map[string]string                // commit by branch
+	commits    map[string]map[string]*published // files by commit
+}
+
+// Gate restricts a repository: only [Hub.Token] has access.
+//
+// It is a method since a field that is set after [Hub.Add] has no order with the handlers of another process's requests.
+func (r *Repository) Gate() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gated = true
+}
+
+// Count sets the numbers of elements by type that a search returns.
+func (r *Repository) Count(parameters map[string]int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parameters = parameters
+}
+
+// restricted reports whether only [Hub.Token] has access.
+func (r *Repository) restricted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gated
+}
+
+// counts returns the numbers of elements by type.
+func (r *Repository) counts() map[string]int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.parameters
 }
 
 // published is a file of a commit.

@@ -55,7 +55,7 @@ func (h *Hub) open(w http.ResponseWriter, r *http.Request, name string) *Reposit
 
 func (h *Hub) gate(w http.ResponseWriter, r *http.Request, repository *Repository, token, given string) *Repository {
 	// Everybody may read what a gated repository consists of, but not its files.
-	if !repository.Gated || strings.HasPrefix(r.URL.Path, "/api/") || given == token && token != "" {
+	if !repository.restricted() || strings.HasPrefix(r.URL.Path, "/api/") || given == token && token != "" {
 		return repository
 	}
 	status := http.StatusForbidden
@@ -93,7 +93,7 @@ func (h *Hub) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 		siblings = append(siblings, map[string]any{"rfilename": p})
 	}
 	var gated any = false
-	if repository.Gated {
+	if repository.restricted() {
 		gated = "auto"
 	}
 	writeJSON(w, map[string]any{
@@ -295,7 +295,7 @@ func (h *Hub) serveSearch(w http.ResponseWriter, r *http.Request) {
 		}
 		files, _ := repository.at("main")
 		m := map[string]any{"_id": name, "id": name, "downloads": 1000, "gated": false}
-		if repository.Gated {
+		if repository.restricted() {
 			m["gated"] = "manual"
 		}
 		if config := files["config.json"]; config != nil {
@@ -303,8 +303,8 @@ func (h *Hub) serveSearch(w http.ResponseWriter, r *http.Request) {
 			_ = json.NewDecoder(io.NewSectionReader(config, 0, config.Size())).Decode(&c)
 			m["config"] = c
 		}
-		if repository.Parameters != nil {
-			m["safetensors"] = map[string]any{"parameters": repository.Parameters}
+		if repository.counts() != nil {
+			m["safetensors"] = map[string]any{"parameters": repository.counts()}
 		}
 		found = append(found, m)
 	}
