@@ -33,6 +33,9 @@ folder, a repository or a model of the store. To resume an interrupted create, r
 A repository is read over the network, one tensor after the other, and not stored. Set HF_TOKEN to a token
 for private and gated repositories, and HF_ENDPOINT to use a mirror.
 
+With --push, NAME names a registry, and each tensor is uploaded while others are converted. With --no-keep,
+nothing stays in the store, so the model may be larger than the disk.
+
 Commands of a Modelfile: FROM, ADAPTER, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER,
 RENDERER, REQUIRES.
 
@@ -44,6 +47,7 @@ them with the reasons. Your rules come first: the last matching rule wins, and t
 tensor unchanged.`,
 		Example: `  ingot create mymodel ./checkpoint
   ingot create mymodel hf.co/Qwen/Qwen3-0.6B -q int4
+  ingot create ghcr.io/me/qwen3:int4 hf.co/Qwen/Qwen3-0.6B -q int4 --push --no-keep
   ingot create mymodel ./checkpoint -q int4 --quantize-rule '*.down_proj.weight=int8'
   ingot create mymodel -f ./Modelfile --dry-run`,
 		Args: between(1, 2),
@@ -68,6 +72,9 @@ tensor unchanged.`,
 			if options.Precision, err = o.precision(a); err != nil {
 				return err
 			}
+			if err := o.checkPush(name); err != nil {
+				return err
+			}
 			return a.create(c.Context(), name, from, options, o)
 		},
 	}
@@ -75,6 +82,7 @@ tensor unchanged.`,
 	f.StringVarP(&file, "file", "f", "Modelfile", "Modelfile to follow")
 	f.StringVarP(&o.quantize, "quantize", "q", "", "`type` of the weights (default the source's)")
 	o.flags(c)
+	o.pushFlags(c)
 	return c
 }
 
@@ -86,6 +94,8 @@ type createOptions struct {
 	qualityText                     string
 	uniform, dryRun, json, hash     bool
 	hub                             hubFlags
+	push, noKeep                    bool
+	transfer                        transferFlags
 }
 
 func (o *createOptions) flags(c *cobra.Command) {
@@ -152,6 +162,9 @@ func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.Fil
 	}
 	defer check.close()
 	options.Accept = check.accept()
+	if err := a.pushOptions(&options, store, name, o); err != nil {
+		return convert.Result{}, nil, err
+	}
 	result, err := convert.Create(ctx, store, name, from, options)
 	bar.end()
 	if err != nil {
