@@ -140,11 +140,14 @@ var inside = map[string][]string{
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
 	"grammar/ecma":        {"grammar/dfa", "grammar/expr"},
 	"grammar/expr":        {},
+	"grammar/format":      {"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/jsontext"},
 	"grammar/grammartest": {},
 	"grammar/jsontext":    {"grammar/expr"},
+	"grammar/number":      {"grammar/dfa", "grammar/ecma", "grammar/expr"},
 	"grammar/regex":       {"grammar/expr"},
 	"grammar/schema": {
-		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/jsontext", "grammar/regex",
+		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/jsontext", "grammar/number",
+		"grammar/regex",
 	},
 }
 
