@@ -192,12 +192,29 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 	return c.repeat(e, next)
 }
 
-// graph adds the states of an automaton, which continue at next where they accept.
+// graph adds the states of an automaton, which continue at next where they accept. Edges with the same bytes to the
+// same state share a node if they are made close to each other, as those that lead away from listed words are.
 func (c *compiler) graph(g *expr.Graph, next int32) int32 {
 	first := int32(len(c.nodes))
-	for range g.States {
+	edges := 0
+	for _, s := range g.States {
 		c.add(node{op: nodeAlt})
+		edges += len(s.Edges) + 1
 	}
+	made := make([][4]int32, len(g.States)) // by state: the last nodes that lead to it; 0: none
+	edge := func(e expr.GraphEdge) int32 {
+		last := &made[e.To]
+		for _, at := range last {
+			if at != 0 && c.sets[c.nodes[at].set] == e.Set {
+				return at
+			}
+		}
+		at := c.add(node{op: nodeByte, set: c.setID(e.Set), next: first + e.To})
+		copy(last[1:], last[:])
+		last[0] = at
+		return at
+	}
+	room := make([]int32, 0, edges) // of all alternatives
 	for i, s := range g.States {
 		if c.err != nil {
 			return 0
@@ -206,15 +223,15 @@ func (c *compiler) graph(g *expr.Graph, next int32) int32 {
 			c.nodes[first+int32(i)] = node{op: nodeByte, set: c.setID(s.Edges[0].Set), next: first + s.Edges[0].To}
 			continue
 		}
-		alts := make([]int32, 0, len(s.Edges)+1)
+		from := len(room)
 		for _, e := range s.Edges {
-			alts = append(alts, c.shared(node{op: nodeByte, set: c.setID(e.Set), next: first + e.To}))
+			room = append(room, edge(e))
 		}
 		if s.Accept {
-			alts = append(alts, next)
+			room = append(room, next)
 		}
 		if c.err == nil {
-			c.nodes[first+int32(i)].alts = alts
+			c.nodes[first+int32(i)].alts = room[from:len(room):len(room)]
 		}
 	}
 	return first

@@ -173,19 +173,33 @@ func (g *grapher) simple(d *DFA) bool {
 		}
 		return edges
 	}
+	bytes := make([]expr.ByteSet, len(d.classes)) // by class: the plain ASCII characters
+	var plain []int                               // the classes that have some
+	for b, c := range ascii {
+		if c < 0 {
+			continue
+		}
+		if bytes[c] == (expr.ByteSet{}) {
+			plain = append(plain, c)
+		}
+		bytes[c].Add(byte(b))
+	}
+	var scratch []expr.GraphEdge
 	for s, ok := range d.accept {
 		row := d.row(int32(s))
-		var edges []expr.GraphEdge
-		for b, c := range ascii {
-			if c < 0 || row[c] == dead {
+		edges := scratch[:0]
+		for _, c := range plain {
+			if row[c] == dead {
 				continue
 			}
-			i := slices.IndexFunc(edges, func(e expr.GraphEdge) bool { return e.To == row[c] })
-			if i < 0 {
-				i = len(edges)
+			i := 0
+			for i < len(edges) && edges[i].To != row[c] {
+				i++
+			}
+			if i == len(edges) {
 				edges = append(edges, expr.GraphEdge{To: row[c]})
 			}
-			edges[i].Set.Add(byte(b))
+			edges[i].Set = edges[i].Set.Or(bytes[c])
 		}
 		switch {
 		case both && row[high] != dead:
@@ -198,7 +212,8 @@ func (g *grapher) simple(d *DFA) bool {
 				edges = append(edges, escapeEdges(row[escaped])...)
 			}
 		}
-		g.out.States[s].Accept, g.out.States[s].Edges = ok, edges
+		g.out.States[s].Accept, g.out.States[s].Edges = ok, slices.Clone(edges)
+		scratch = edges
 	}
 	return true
 }
