@@ -30,6 +30,9 @@ type Options struct {
 	// BestEffort leaves out what cannot be held exactly, instead of refusing the schema. The result may then allow more
 	// than the schema.
 	BestEffort bool
+	// Refs are schemas that a $ref may lead to, by their absolute URI or by their address relative to a schema without
+	// $id. Nothing is ever fetched.
+	Refs map[string][]byte
 }
 
 // Result is a compiled schema.
@@ -49,7 +52,7 @@ func Compile(ctx context.Context, source []byte, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCompiler(ctx, root, jsontext.NewRules())
+	c := newCompiler(ctx, root, jsontext.NewRules(), o.Refs)
 	c.strict, c.bestEffort = o.Strict, o.BestEffort
 	e := c.compile(conjunction{c.rootTerm()})
 	if c.err != nil {
@@ -83,7 +86,7 @@ func (in *Inline) Compile(ctx context.Context, source string) (e *expr.Expr, len
 	if in.json == nil {
 		in.json = jsontext.NewRules()
 	}
-	c := newCompiler(ctx, root, in.json)
+	c := newCompiler(ctx, root, in.json, nil)
 	c.work = in.work
 	e = c.compile(conjunction{c.rootTerm()})
 	in.work = c.work
@@ -131,10 +134,11 @@ type compiler struct {
 	err        error
 }
 
-func newCompiler(ctx context.Context, root *value, rules *jsontext.Rules) *compiler {
-	return &compiler{ctx: ctx, doc: newDocument(root), json: rules, made: map[string]*made{},
+func newCompiler(ctx context.Context, root *value, rules *jsontext.Rules, refs map[string][]byte) *compiler {
+	return &compiler{ctx: ctx, doc: newDocument(root, refs), json: rules, made: map[string]*made{},
 		once: map[string]*expr.Expr{}, derived: map[derivedKey]*value{}, empties: map[string]bool{},
-		patterns: map[string]*dfa.DFA{}, isDynamic: root.mentions("$dynamicRef") || root.mentions("$recursiveRef")}
+		patterns:  map[string]*dfa.DFA{},
+		isDynamic: len(refs) > 0 || root.mentions("$dynamicRef") || root.mentions("$recursiveRef")}
 }
 
 func (c *compiler) rootTerm() term { return term{schema: c.doc.root.root, path: "#", in: c.doc.root} }
