@@ -126,7 +126,7 @@ verifies them against a reference and runs them on the MLX engine.`,
 	root.AddCommand(a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
 	root.AddCommand(a.exportCmd())
-	root.AddCommand(a.pushCmd(), a.pullCmd())
+	root.AddCommand(a.pushCmd(), a.pullCmd(), a.searchCmd())
 	root.AddCommand(a.loginCmd(), a.logoutCmd())
 	root.AddCommand(a.serveCmd(), a.psCmd(), a.stopCmd(), a.launchCmd())
 	root.AddCommand(a.runnerCmd())

@@ -97,11 +97,11 @@ func read(path string) ([]schemaCase, error) {
 // tally is what a run counts.
 type tally struct {
 	options
-	schemas, compiled                     int
-	valid, validRefused, wrong, notJudged int
-	invalid, invalidAccepted              int
-	compile, first, masks                 []time.Duration
-	reasons                               map[string]int
+	schemas, compiled              int
+	valid, validRefused, notJudged int
+	invalid, invalidAccepted       int
+	compile, first, masks          []time.Duration
+	reasons                        map[string]int
 
 	vocabulary *grammar.Vocabulary
 	ids        func(text string) []int32

@@ -45,6 +45,9 @@ var internal = []struct{ reason, names string }{
 		cache.ErrUnsupported mlx.ErrClosed runtime/load.ErrClosed`},
 	{"one command returns it, with the details in its message", `
 		launch/json5.ErrSyntax launch/json5.ErrShape
+		registry/hub.ErrName registry/hub.ErrNotFound registry/hub.ErrForbidden registry/hub.ErrLimited
+		registry/hub.ErrOffline registry/hub.ErrChanged
+		registry/hub.ErrChecksum registry/hub.ErrNoRanges registry/hub.ErrNoGGUF
 		registry/remote.ErrNoHost
 		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
 		registry/sigstore.ErrSubject
