@@ -70,6 +70,9 @@ func Compile(ctx context.Context, source []byte, o Options) (Result, error) {
 
 // Inline compiles schemas that stand in another source. They share one limit. The zero value works.
 type Inline struct {
+	Options Options
+	LeftOut []string // as Result.LeftOut, of all schemas so far
+
 	json *jsontext.Rules // shared by all schemas; nil before the first
 	work int             // sum of the schemas' work so far
 }
@@ -87,9 +90,14 @@ func (in *Inline) Compile(ctx context.Context, source string) (e *expr.Expr, len
 		in.json = jsontext.NewRules()
 	}
 	c := newCompiler(ctx, root, in.json, nil)
-	c.work = in.work
+	c.work, c.strict, c.bestEffort = in.work, in.Options.Strict, in.Options.BestEffort
 	e = c.compile(conjunction{c.rootTerm()})
 	in.work = c.work
+	for _, what := range c.leftOut {
+		if !slices.Contains(in.LeftOut, what) {
+			in.LeftOut = append(in.LeftOut, what)
+		}
+	}
 	return e, int(d.InputOffset()), c.err
 }
 
