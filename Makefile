@@ -4,14 +4,16 @@ GO      ?= go
 PYTHON  ?= python3
 INGOT   := bin/ingot
 DEMO    := testdata/models/demo
+TOKENIZER_VENV := .cache/bench-tokenizer-venv
 # Packages that do not import the engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
-# Tests of these packages that run without the race detector; see test.
-APART_IN = ./cmd ./manifest/... ./mlx ./server
-APART    = ^(TestScripts|TestKilled.*|TestServe|TestServeHugePicture|TestServeMemory|TestLaunchOnTerminal|TestClients|TestRunOnTerminal|TestSyncOrder|TestSoak|TestProcesses.*|TestResolveWhileReplacing|TestWrongFields|TestDamagedBodies|TestHostileHeads)$$|Products|Attend|Attention|Kernels|PackRows
+# Packages with goroutines or locks: `make test` runs their tests under the race detector, and all others without.
+# race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
+RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat/jinja/... \
+	./child ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients test check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -37,13 +39,27 @@ demo:
 clients:
 	testdata/clients/setup.sh $(PYTHON)
 
-# At most 15 minutes on two cores. .ci/run runs this, check-cross, test-plain, fuzz-short and others.
-# The race detector is slow for tests that start thousands of processes, some with little memory, that try thousands of
-# request bodies, and that check C++ kernels in Go loops: APART runs without it.
+# Writes the committed test data with the reference implementations, in a Python environment that the first run installs;
+# check-fixtures compares with the committed files instead. ONLY has scripts, as in testdata/gen/README.md.
+GEN := testdata/gen
+fixtures:
+	$(GEN)/setup.sh $(PYTHON)
+	.cache/gen-venv/bin/python $(GEN)/fixtures.py $(ONLY)
+
+check-fixtures:
+	$(GEN)/setup.sh $(PYTHON)
+	.cache/gen-venv/bin/python $(GEN)/fixtures.py --check $(ONLY)
+
+# At most 10 minutes on two cores with empty caches. .ci/run runs this, check-cross, test-plain, fuzz-short and others.
+# docs/design/tests.md has the switches. -vet=off because check has run all of vet.
+ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -vet=off
 test: check engine clients
-	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|mlx|server)$$|/manifest(/|$$)')
-	INGOT_TEST_ENGINE=1 $(GO) test -race -timeout 20m -skip '$(APART)' $(APART_IN)
-	INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -timeout 20m -run '$(APART)' $(APART_IN)
+	$(ALL) -race -timeout 20m $(RACE)
+	$(ALL) -timeout 20m ./cmd ./mlx/kernels $(filter-out $(shell $(GO) list . ./cmd ./mlx/kernels $(RACE)),$(shell $(GO) list ./...))
+
+# All tests in their long forms under the race detector, those of cmd and mlx/kernels included: hours on two cores.
+test-long: engine clients
+	INGOT_TEST_LONG=1 $(ALL) -race -count=1 -timeout 240m ./...
 
 # The rules that need no engine.
 check:
@@ -72,8 +88,13 @@ test-interop: engine
 # killed at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of
 # them canceled. SHORT=1 is 15 seconds of the first and a tenth of the last.
 soak: engine
-	INGOT_SOAK=$(if $(SHORT),15s,1m) $(GO) test -count=1 -timeout 30m -v -run '$(if $(SHORT),^TestSoak,Soak|Killed|TestServeMemory)' ./manifest/... $(if $(SHORT),,./registry/... ./cmd)
-	INGOT_SOAK_REQUESTS=$(if $(SHORT),1000,10000) INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
+ifdef SHORT
+	INGOT_SOAK=15s $(GO) test -count=1 -timeout 30m -v -run '^TestSoak' ./manifest/...
+	INGOT_SOAK_REQUESTS=1000 INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
+else
+	INGOT_TEST_LONG=1 INGOT_TEST_ENGINE=1 $(GO) test -count=1 -timeout 30m -v -run 'Soak|Killed|TestServeMemory' ./manifest/... ./registry/... ./cmd
+	INGOT_TEST_LONG=1 INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
+endif
 
 # Compiles and links the bridge against the CUDA wheel, without NVIDIA's libraries or a GPU.
 test-cuda-build:
@@ -90,11 +111,15 @@ sanitize-short:
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 60s
 fuzz:
-	@for p in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
-	  done; \
-	done
+	testdata/fuzz.sh $(FUZZTIME) ./...
+
+# Installs and builds all programs that benchmarks compare with, into the user's cache and .cache. The first time: at most
+# an hour, most of it llama.cpp.
+peers: $(TOKENIZER_VENV)/bin/python
+	bench/cpu/run.sh --peers-only
+	bench/mlx-venv.sh
+	interop/setup.sh
+	$(GO) build -o /dev/null ./bench/...
 
 # Times create -q int4 next to mlx_lm convert -q and a copy, on a synthetic 2 GB checkpoint: bench/results/convert.json.
 bench-convert: build
@@ -131,7 +156,6 @@ bench-cpu-page:
 
 # Times the tokenizer next to the Rust package, on one core: bench/results/tokenizer.json. The first run trains for
 # minutes. ROUNDS may be less than 7.
-TOKENIZER_VENV := .cache/bench-tokenizer-venv
 bench-tokenizer: build $(TOKENIZER_VENV)/bin/python
 	@mkdir -p bench/results
 	$(GO) build -o bin/bench-tokenizer ./bench/tokenizer
@@ -150,7 +174,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./safetensors ./arch ./convert/recipe ./convert/sources ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/sigstore ./server
+PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/sigstore ./server
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)
 

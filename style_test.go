@@ -57,23 +57,22 @@ var retiredPhrases = []string{
 	"past ones",
 }
 
-// styled lists the tracked files with an ending, without generated files and test data.
-func styled(t *testing.T, endings ...string) []string {
+// gitFiles lists files with the command git ls-files.
+func gitFiles(t *testing.T, args ...string) []string {
 	t.Helper()
-	out, err := exec.Command("git", "ls-files").Output()
+	out, err := exec.Command("git", append([]string{"ls-files"}, args...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var files []string
-	for file := range strings.Lines(string(out)) {
-		file = strings.TrimSpace(file)
-		generated := strings.HasSuffix(strings.TrimSuffix(file, path.Ext(file)), "_gen")
-		if !slices.Contains(endings, path.Ext(file)) || generated || strings.Contains(file, "testdata/") {
-			continue
-		}
-		files = append(files, file)
-	}
-	return files
+	return strings.Fields(string(out))
+}
+
+// styled lists the tracked files with an ending, without generated files and test data.
+func styled(t *testing.T, endings ...string) []string {
+	t.Helper()
+	return slices.DeleteFunc(gitFiles(t), func(file string) bool {
+		return !slices.Contains(endings, path.Ext(file)) || isGenerated(file) || strings.Contains(file, "testdata/")
+	})
 }
 
 func eachLine(t *testing.T, file string, fn func(number int, line string)) {

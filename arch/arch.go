@@ -22,6 +22,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // ErrUnknownArchitecture reports a configuration of a model type that is not supported.
@@ -115,7 +117,7 @@ func Detect(config []byte) (Model, error) {
 		}
 	}
 	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (known: %s)",
-		clip(modelType), clipAll(classes), ErrUnknownArchitecture, knownNames())
+		clip.Line(modelType, maxQuoted), clipAll(classes), ErrUnknownArchitecture, knownNames())
 }
 
 func knownNames() string {

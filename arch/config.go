@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // object reads the keys of a JSON object. The first error is kept and shared with nested objects, so a parser reads all
@@ -77,7 +79,7 @@ func (o object) path(key string) string {
 // fail records that the value of key is invalid. must completes "must ...".
 func (o object) fail(key, must string) {
 	if *o.err == nil {
-		*o.err = configErrorf("%s = %s: must %s", o.path(key), clip(string(o.raw[key])), must)
+		*o.err = configErrorf("%s = %s: must %s", o.path(key), clip.Line(string(o.raw[key]), maxQuoted), must)
 	}
 }
 
@@ -306,22 +308,15 @@ func (o object) kinds(key string, n int, known ...string) []string {
 	}
 	for i, s := range list {
 		if !slices.Contains(known, s) {
-			o.fail(key, fmt.Sprintf("hold %s only (element %d is %q)", strings.Join(known, " and "), i, clip(s)))
+			o.fail(key, fmt.Sprintf("hold %s only (element %d is %q)", strings.Join(known, " and "), i, clip.Line(s, maxQuoted)))
 			return nil
 		}
 	}
 	return list
 }
 
-// clip shortens a quotation from the file for a message, and keeps it on one line.
-func clip(s string) string {
-	const limit = 60
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "..."
-	}
-	return s
-}
+// maxQuoted limits the characters of a quotation from the file.
+const maxQuoted = 60
 
 func clipAll(list []string) []string {
 	out := make([]string, 0, 4)
@@ -329,7 +324,7 @@ func clipAll(list []string) []string {
 		if i == 3 {
 			return append(out, fmt.Sprintf("%d more", len(list)-i))
 		}
-		out = append(out, clip(s))
+		out = append(out, clip.Line(s, maxQuoted))
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// ropeGolden is a case of testdata/gen/rope.py: the values that transformers computes for a configuration.
+// ropeGolden is a case of testdata/gen/arch/rope.py: the values that transformers computes for a configuration.
 type ropeGolden struct {
 	Name           string          `json:"name"`
 	Config         json.RawMessage `json:"config"`

@@ -3,6 +3,8 @@ package arch
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // ProblemKind is a kind of mismatch between a tensor and the table.
@@ -81,10 +83,7 @@ func (e *TableError) Unwrap() error { return ErrTable }
 
 // clipName shortens and quotes a tensor's name, which may hold any character, so that it stays on one line.
 func clipName(s string) string {
-	const limit = 200
-	if r := []rune(s); len(r) > limit {
-		s = string(r[:limit]) + "..."
-	}
+	s = clip.Text(s, 200)
 	q := fmt.Sprintf("%q", s)
 	if q[1:len(q)-1] == s {
 		return s

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// checkpoint is a file of testdata/gen/arch_tables.py: the contents of a tiny model's checkpoint.
+// checkpoint is a file of testdata/gen/arch/tables.py: the contents of a tiny model's checkpoint.
 type checkpoint struct {
 	Name    string
 	Config  json.RawMessage   `json:"config"`

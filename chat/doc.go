@@ -7,14 +7,24 @@
 // There are no built-in prompt renderers for single model families: all supported families publish their templates.
 package chat
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/ingotml/ingot/limits/fault"
+)
 
 // Errors that callers distinguish. Package jinja defines the errors of a template itself.
 var (
-	ErrNoTemplate = errors.New("the model has no chat template")
+	ErrNoTemplate = fault.Register(errors.New("the model has no chat template"), fault.Kind{
+		Name: "chat.ErrNoTemplate", Means: "the model has no chat template",
+		Rank: fault.Request + 4, Status: fault.Invalid,
+	})
 	// ErrOtherTemplates means that the model has templates, but none with the requested name.
 	ErrOtherTemplates = errors.New("the model has other chat templates")
 	ErrTemplate       = errors.New("chat template cannot be read")
 	// ErrTools means that the tools of a request exceed a limit.
-	ErrTools = errors.New("tools too large")
+	ErrTools = fault.Register(errors.New("tools too large"), fault.Kind{
+		Name: "chat.ErrTools", Means: "the tools of a request exceed a limit",
+		Rank: fault.Request + 5, Status: fault.Invalid,
+	})
 )

@@ -5,6 +5,7 @@ package cmd_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // TestClients tests a server with the official clients of its APIs, which testdata/clients/setup.sh installs. Each
@@ -25,11 +28,7 @@ func TestClients(t *testing.T) {
 	clients := filepath.Join(testdata, "clients")
 	venv := filepath.Join(testdata, "..", ".cache", "clients-venv")
 	if why := unlike(filepath.Join(clients, "requirements.txt"), filepath.Join(venv, "requirements.txt")); why != "" {
-		why = "run testdata/clients/setup.sh, which installs the clients: " + why
-		if os.Getenv("INGOT_TEST_CLIENTS") != "" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
+		runtest.Clients.Need(t, errors.New("the clients are missing: run testdata/clients/setup.sh: "+why))
 	}
 	tests, err := filepath.Glob(filepath.Join(clients, "test_*.py"))
 	if err != nil || len(tests) == 0 {

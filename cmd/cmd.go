@@ -17,17 +17,16 @@ import (
 
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/launch"
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry/remote"
-	"github.com/ingotml/ingot/server/identity"
 	"github.com/spf13/cobra"
 )
 
 // Exit codes.
 const (
-	exitFailed      = 1
-	exitUsage       = 2
+	exitFailed      = fault.ExitFailed
+	exitUsage       = fault.ExitUsage
 	exitInterrupted = 130
 )
 
@@ -64,7 +63,6 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 }
 
 func (a *app) exitCode(ctx context.Context, err error) int {
-	var usage usageError
 	var launched *launch.ExitError
 	switch {
 	case err == nil:
@@ -76,31 +74,12 @@ func (a *app) exitCode(ctx context.Context, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errFailed):
 		return exitFailed
-	case errors.As(err, &usage):
-		a.tell("ingot: %v", err)
-		return exitUsage
 	}
 	a.tell("ingot: %v%s", err, remedy(err))
-	return exitFailed
+	return fault.Exit(err)
 }
 
-// remedies say what to do about errors of the library, which does not know the commands.
-var remedies = []struct {
-	is   error
-	todo string
-}{
-	{manifest.ErrNotFound, "`ingot ls` lists the models"},
-	{manifest.ErrNotStore, "set INGOT_HOME to another folder"},
-	{manifest.ErrCorrupt, "create the model again, or try `ingot fsck --repair`"},
-	{manifest.ErrBlobMissing, "create the model again, or try `ingot fsck --repair`"},
-	{identity.ErrUnproven, "nothing was sent; restart the server if it is older than this program, " +
-		"or name it with --host to trust it"},
-	{remote.ErrNotFound, "check the name and its tag"},
-	{remote.ErrCertificate, "trust your own authority with --ca-file FILE, or any certificate with --insecure"},
-	{remote.ErrPlainHTTP, "connect without TLS with --plain-http"},
-	{remote.ErrTLS, "leave out --plain-http; for a registry on this machine use TLS with --insecure or --ca-file FILE"},
-}
-
+// remedy returns what to do about an error. The table of package fault has those that need no value of the error.
 func remedy(err error) string {
 	var auth *remote.AuthError
 	var status *remote.StatusError
@@ -115,12 +94,7 @@ func remedy(err error) string {
 	case errors.As(err, &absent):
 		return fmt.Sprintf("; complete it with `ingot pull %s`", absent.Name)
 	}
-	for _, r := range remedies {
-		if errors.Is(err, r.is) {
-			return "; " + r.todo
-		}
-	}
-	return ""
+	return fault.Remedy(err)
 }
 
 func (a *app) root() *cobra.Command {
@@ -189,10 +163,17 @@ func checkOwnCommands(root *cobra.Command) {
 	}
 }
 
+// errUsage is what every usageError is.
+var errUsage = fault.Register(errors.New("wrong usage"), fault.Kind{
+	Name: "cmd.errUsage", Means: "a flag, an argument or an environment variable is wrong",
+	Rank: fault.Usage + 1, Exit: fault.ExitUsage,
+})
+
 // usageError is an error in the command line.
 type usageError struct{ message string }
 
 func (e usageError) Error() string { return e.message }
+func (e usageError) Unwrap() error { return errUsage }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 

@@ -18,6 +18,8 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"discover": {modelNames, nothing},
 	"launch":   {clientNames, nothing},
 	"export":   {modelNames, folders, nothing},
+	"login":    {nothing},
+	"logout":   {nothing},
 	"ls":       {modelNames},
 	"man":      {folders, nothing},
 	"pull":     {modelNames, nothing},

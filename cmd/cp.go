@@ -86,14 +86,11 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 		if err != nil {
 			return cpJSON{}, err
 		}
-		other, err := exchange.Open("")
-		if err != nil {
-			return cpJSON{}, err
+		run := func(other *exchange.Ollama, o exchange.Options) (*exchange.Report, error) {
+			o.Format = format
+			return other.Import(ctx, src, store, dst, o)
 		}
-		bar := byteProgress{a.createProgress(asJSON), "copying"}
-		x, err := other.Import(ctx, src, store, dst, exchange.Options{Format: format, Progress: bar.set})
-		bar.end()
-		return exchanged(dst.String(), x), err
+		return a.exchange(dst.String(), asJSON, run)
 	case isOllama(to):
 		dst, err := ollama.ParseName(to)
 		if err != nil {
@@ -103,14 +100,10 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 		if err != nil {
 			return cpJSON{}, err
 		}
-		other, err := exchange.Open("")
-		if err != nil {
-			return cpJSON{}, err
+		run := func(other *exchange.Ollama, o exchange.Options) (*exchange.Report, error) {
+			return other.Export(ctx, store, entry, dst, o)
 		}
-		bar := byteProgress{a.createProgress(asJSON), "copying"}
-		x, err := other.Export(ctx, store, entry, dst, exchange.Options{Progress: bar.set})
-		bar.end()
-		return exchanged(dst.String(), x), err
+		return a.exchange(dst.String(), asJSON, run)
 	}
 	src, err := manifest.ParseName(from)
 	if err != nil {
@@ -128,9 +121,19 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 	return cpJSON{Name: dst.String(), Digest: d.String()}, err
 }
 
-func exchanged(name string, x *exchange.Report) cpJSON {
-	if x == nil {
-		return cpJSON{}
+// exchange copies a model from or to Ollama's store with a progress line. to is the name of the copy.
+func (a *app) exchange(
+	to string, asJSON bool, run func(*exchange.Ollama, exchange.Options) (*exchange.Report, error),
+) (cpJSON, error) {
+	other, err := exchange.Open("")
+	if err != nil {
+		return cpJSON{}, err
 	}
-	return cpJSON{name, x.Digest.String(), x.Present, x.Linked, x.Cloned, x.Copied}
+	bar := byteProgress{a.createProgress(asJSON), "copying"}
+	x, err := run(other, exchange.Options{Progress: bar.set})
+	bar.end()
+	if x == nil {
+		return cpJSON{}, err
+	}
+	return cpJSON{to, x.Digest.String(), x.Present, x.Linked, x.Cloned, x.Copied}, err
 }

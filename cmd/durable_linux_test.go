@@ -15,20 +15,20 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
-// needStrace skips the test if processes cannot be traced, unless INGOT_TEST_STRACE requires it.
+// needStrace skips the test unless runtest.Trace demands it. The test then fails if processes cannot be traced.
 func needStrace(t *testing.T) {
 	t.Helper()
+	runtest.Trace.Only(t)
 	out, err := exec.Command("strace", append(slices.Clone(straceFlags), "-o", os.DevNull, "true")...).CombinedOutput()
 	if err == nil {
 		return
 	}
-	if os.Getenv("INGOT_TEST_STRACE") != "" {
-		t.Fatalf("strace does not work: install it (apt-get install strace, or interop/setup.sh) and allow ptrace: %v %s",
-			err, out)
-	}
-	t.Skipf("strace, which `make test-interop` needs, does not work here: %v %s", err, out)
+	runtest.Trace.Need(t, fmt.Errorf(
+		"strace does not work: install it (apt-get install strace, or interop/setup.sh) and allow ptrace: %w %s", err, out))
 }
 
 // underStrace wraps a command so that strace logs it.

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
@@ -29,11 +30,11 @@ type killSizes struct {
 }
 
 // TestKilledTransfers kills push and pull at random moments and runs the same command again. It must succeed with the
-// same model, leave no stray files, and not repeat what was transferred. With INGOT_SOAK the test does so 20 times with
-// 300 MB in each direction.
+// same model, leave no stray files, and not repeat what was transferred. A long run does so 20 times with 300 MB in
+// each direction.
 func TestKilledTransfers(t *testing.T) {
 	sizes := killSizes{large: 18 << 20, tensor: 2 << 20, tensors: 6, small: 12, chunk: 4 << 20, kills: 3}
-	if os.Getenv("INGOT_SOAK") != "" {
+	if runtest.Long() {
 		sizes = killSizes{large: 128 << 20, tensor: 8 << 20, tensors: 20, small: 40, chunk: 16 << 20, kills: 20}
 	}
 	peer := newTestRegistry(t.Cleanup)

@@ -66,12 +66,12 @@ func askVersion(ctx context.Context, at address.Address) string {
 	case status != http.StatusOK || json.Unmarshal(b, &v) != nil || v.Version == "":
 		return "an HTTP server"
 	case v.Ingot != "":
-		return "ingot " + clip(v.Ingot, 40)
+		return "ingot " + excerpt(v.Ingot, 40)
 	}
 	if _, b, err := fetchText(ctx, at.URL()); err == nil && strings.HasPrefix(string(b), "Ollama") {
-		return "Ollama " + clip(v.Version, 40)
+		return "Ollama " + excerpt(v.Version, 40)
 	}
-	return "a server with Ollama's API, version " + clip(v.Version, 40)
+	return "a server with Ollama's API, version " + excerpt(v.Version, 40)
 }
 
 func fetchText(ctx context.Context, url string) (int, []byte, error) {

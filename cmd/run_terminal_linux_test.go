@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cmd/terminal/terminaltest"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/ollama"
@@ -195,17 +196,13 @@ func (u user) sees(prompt int, want ...string) {
 	u.t.Fatalf("%q did not come; the screen:\n%s", want, text)
 }
 
-// TestRunOnTerminal runs conversations on a pseudo-terminal, and in tmux if it is installed. INGOT_TEST_TMUX requires
-// tmux.
+// TestRunOnTerminal runs conversations on a pseudo-terminal, and in tmux if runtest.Terminal demands it.
 func TestRunOnTerminal(t *testing.T) {
 	t.Run("pty", func(t *testing.T) { drive(t, startOnPTY) })
 	t.Run("tmux", func(t *testing.T) {
-		if _, err := exec.LookPath("tmux"); err != nil {
-			if os.Getenv("INGOT_TEST_TMUX") != "" {
-				t.Fatal(err)
-			}
-			t.Skipf("tmux is not installed, which `make test-interop` needs: %v", err)
-		}
+		runtest.Terminal.Only(t)
+		_, err := exec.LookPath("tmux")
+		runtest.Terminal.Need(t, err)
 		drive(t, startInTmux)
 	})
 }
@@ -239,12 +236,7 @@ func drive(t *testing.T, open func(*testing.T, *exec.Cmd) runTerminal) {
 
 	t.Run("keys", func(t *testing.T) { keysOnTerminal(t, home, start) })
 	t.Run("model", func(t *testing.T) {
-		if why != nil {
-			if os.Getenv("INGOT_TEST_ENGINE") != "" {
-				t.Fatal(why)
-			}
-			t.Skipf("needs the MLX engine: %v", why)
-		}
+		runtest.Engine.Need(t, why)
 		u := start(t, "INGOT_HOST=", "story", "--local")
 		const up, older, ready = "\x1b[A", "\x10", ">>> a message"
 		u.does("Once upon a time\r", "Once upon a time\n", "there was", ready)

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // serverMemory is the memory limit of the server and its models' processes in TestServeMemory.
@@ -144,10 +146,13 @@ func renderRequest(i int) string {
 }
 
 // TestServeMemory checks that a server under a memory limit survives many expensive templates and large pictures at
-// once, and keeps responding. INGOT_SOAK runs the long form, with 30 renders and 20 requests of eight pictures each.
+// once, and keeps responding. A long run has 30 renders and 20 requests of eight pictures each.
 func TestServeMemory(t *testing.T) {
+	if runtest.Race {
+		t.Skip("the race detector multiplies memory by 5 to 10: make test and make soak run this without it")
+	}
 	renders, requests, each := 8, 3, 8
-	if os.Getenv("INGOT_SOAK") != "" {
+	if runtest.Long() {
 		renders, requests, each = 30, 20, 8
 	}
 	needEngine(t)

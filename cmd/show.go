@@ -264,7 +264,7 @@ func (s showJSON) print(a *app) error {
 	line("renderer", s.Renderer)
 	line("requires", s.Requires)
 	line("defaults", strings.Join(strings.Split(strings.TrimSpace(settings.ParameterText(s.Defaults)), "\n"), ", "))
-	line("system", clip(s.System, 60))
+	line("system", excerpt(s.System, 60))
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))
 	if s.Partial {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/manifest/store"
 )
 
@@ -59,11 +60,5 @@ func showModelfile(a *app, e *store.Entry, t *settings.Texts) error {
 	return err
 }
 
-// clip returns the text as one sanitized line, cut after most characters.
-func clip(s string, most int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "..."
-	}
-	return terminal.Line(s)
-}
+// excerpt returns the text as one sanitized line, cut after most characters.
+func excerpt(s string, most int) string { return terminal.Line(clip.Line(s, most)) }

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
-	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
@@ -308,9 +308,9 @@ func TestFP8PowersOfTwoAreKept(t *testing.T) {
 func TestRecognized(t *testing.T) {
 	for _, c := range []struct {
 		folder string
-		want   []sources.Recognized
+		want   []packed.Recognized
 	}{
-		{"mlx-experts", []sources.Recognized{
+		{"mlx-experts", []packed.Recognized{
 			{
 				Kind: "mlx", What: "MLX: 4 bits in groups of 32",
 				From: []string{
@@ -324,7 +324,7 @@ func TestRecognized(t *testing.T) {
 				From: []string{"model.layers.0.mlp.switch_mlp.gate_proj.weight"},
 			},
 		}},
-		{"fp8-block", []sources.Recognized{{Kind: "fp8", What: "fp8 e4m3, blocks of 32 x 32 (21)", From: []string{
+		{"fp8-block", []packed.Recognized{{Kind: "fp8", What: "fp8 e4m3, blocks of 32 x 32 (21)", From: []string{
 			`config.json quantization_config.quant_method = "fp8"`,
 			"config.json quantization_config.weight_block_size = [32 32]",
 			"model.layers.0.mlp.down_proj.weight (F8_E4M3 [64 128]) with model.layers.0.mlp.down_proj.weight_scale_inv " +
@@ -332,7 +332,7 @@ func TestRecognized(t *testing.T) {
 		}}}},
 		{
 			"fp8-ct-channel",
-			[]sources.Recognized{
+			[]packed.Recognized{
 				{
 					Kind: "fp8", What: "fp8 e4m3, a scale per row (21)",
 					From: []string{`config.json quantization_config.format = "float-quantized"`},
@@ -341,7 +341,7 @@ func TestRecognized(t *testing.T) {
 		},
 		{
 			"fp8-modelopt",
-			[]sources.Recognized{
+			[]packed.Recognized{
 				{
 					Kind: "fp8", What: "fp8 e4m3, a scale per tensor (21)",
 					From: []string{`config.json quantization_config.quant_algo = "FP8"`},
@@ -355,7 +355,7 @@ func TestRecognized(t *testing.T) {
 		}
 		for _, want := range c.want {
 			i := slices.IndexFunc(p.Recognized,
-				func(r sources.Recognized) bool { return r.Kind == want.Kind && strings.HasPrefix(r.What, want.What) })
+				func(r packed.Recognized) bool { return r.Kind == want.Kind && strings.HasPrefix(r.What, want.What) })
 			if i < 0 {
 				t.Errorf("%s: recognized %+v, want %s", c.folder, p.Recognized, want.What)
 				continue

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/chat/parse"
-	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
@@ -210,7 +210,7 @@ func TestParameterValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := encode.JSON(params)
+		data, err := manifest.Marshal(params)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,16 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/grammar/jsontext"
+	"github.com/ingotml/ingot/limits/runtest"
 )
+
+// raceFactor divides the work of the long tests under the race detector, except in a long run.
+var raceFactor = func() int {
+	if runtest.Race && !runtest.Long() {
+		return 12
+	}
+	return 1
+}()
 
 var schemas = flag.Int("schemas", 2400/raceFactor, "number of random schemas")
 

@@ -9,6 +9,9 @@ const (
 	ManifestBlobs = 32768
 	// IndexManifests bounds the manifests that an index lists, and those of an index of indexes together.
 	IndexManifests = 1000
+	// ManifestNesting bounds values in values of a manifest whose size is computed: as encoding/json, which reads it
+	// when it comes.
+	ManifestNesting = 10_000
 	// BlobSize bounds one blob: the largest tensors have a few GiB.
 	BlobSize = 1 << 40
 )
@@ -18,6 +21,8 @@ func init() {
 		Limit{"NamedHosts", "other hosts that a registry leads to", NamedHosts, Count, "registry/remote.TestManyNamedHosts"},
 		Limit{"ManifestBlobs", "config and layers of an image", ManifestBlobs, Count, "manifest.TestManifestLimits"},
 		Limit{"IndexManifests", "manifests of an index", IndexManifests, Count, "manifest.TestManifestLimits"},
+		Limit{"ManifestNesting", "values in values of a manifest whose size is computed", ManifestNesting, Levels,
+			"manifest/store/collect.TestScanLinksNesting"},
 		Limit{"BlobSize", "size of a blob", BlobSize, Bytes, "manifest.TestManifestLimits"},
 	)
 }

@@ -17,6 +17,9 @@ const (
 	TemplateVariables = 1000
 	// TemplateArguments bounds the arguments of one macro or call.
 	TemplateArguments = 255
+	// TemplateJSONNesting bounds values in values of a template's variables and of JSON that it decodes. Python's limit
+	// is near 1000.
+	TemplateJSONNesting = 900
 	// TemplateCompile bounds the work of compiling a Jinja template.
 	TemplateCompile = 2_000_000
 	// TemplateSteps bounds what one render evaluates.
@@ -46,6 +49,8 @@ func init() {
 			compile},
 		Limit{"TemplateVariables", "variables that a Go template declares", TemplateVariables, Count, compile},
 		Limit{"TemplateArguments", "arguments of one macro or call", TemplateArguments, Count, compile},
+		Limit{"TemplateJSONNesting", "values in values of a template's variables", TemplateJSONNesting, Levels,
+			"chat/jinja/value.TestDecodeJSONNesting"},
 		Limit{"TemplateCompile", "work of compiling a Jinja template", TemplateCompile, Steps, compile},
 		Limit{"TemplateSteps", "work of one render", TemplateSteps, Steps, render},
 		Limit{"TemplateCalls", "calls within calls of one render", TemplateCalls, Levels, render},

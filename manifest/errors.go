@@ -5,25 +5,66 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/opencontainers/go-digest"
 )
 
 // Errors for [errors.Is].
 var (
-	ErrInvalidName     = errors.New("invalid model name")
-	ErrInvalidImage    = errors.New("invalid image")      // the Image cannot be encoded
-	ErrInvalidManifest = errors.New("invalid manifest")   // damaged or hostile bytes in a known encoding
-	ErrUnknownManifest = errors.New("unknown manifest")   // not a model image in any known encoding
-	ErrTooLarge        = errors.New("too large")          // exceeds a size limit
-	ErrNotStore        = errors.New("not a model store")  // the folder holds something else, or a newer layout
-	ErrNotFound        = errors.New("model not found")    // the store has no model of this name
-	ErrBlobMissing     = errors.New("blob is missing")    // the store has no blob with this digest
-	ErrCorrupt         = errors.New("content is corrupt") // bytes do not match their digest or size
-	ErrBusy            = errors.New("store is busy")      // a lock could not be acquired in time
-	ErrBlobsKept       = errors.New("blobs were kept")    // Remove removed the names but not their blobs
-	ErrHave            = errors.New("blob is here")       // OpenPartial: the store already has the blob
-	ErrNoSpace         = errors.New("not enough space")   // the disk has too little free space
+	ErrNotFound = fault.Register(errors.New("model not found"), fault.Kind{
+		Name: "manifest.ErrNotFound", Means: "the store has no model of this name",
+		Rank: fault.Store + 1, Status: fault.NotFound, Transfer: fault.NotFound, Code: fault.CodeModel,
+		Remedy: "`ingot ls` lists the models",
+		Advice: "`ingot pull` downloads a model, `ingot ls` lists local ones",
+	})
+	ErrInvalidName = fault.Register(errors.New("invalid model name"), fault.Kind{
+		Name: "manifest.ErrInvalidName", Means: "a text is not a model name",
+		Rank: fault.Store + 2, Status: fault.Invalid,
+	})
+	ErrNoSpace = fault.Register(errors.New("not enough space"), fault.Kind{
+		Name: "manifest.ErrNoSpace", Means: "the disk has too little free space",
+		Rank: fault.Store + 3, Status: fault.Full,
+	})
+	ErrBusy = fault.Register(errors.New("store is busy"), fault.Kind{
+		Name: "manifest.ErrBusy", Means: "a lock of the store could not be acquired in time",
+		Rank: fault.Store + 5, Status: fault.Unavailable,
+	})
+	ErrNotStore = fault.Register(errors.New("not a model store"), fault.Kind{
+		Name: "manifest.ErrNotStore", Means: "the folder holds something else, or a newer layout",
+		Rank:   fault.Store + 6,
+		Remedy: "set INGOT_HOME to another folder",
+	})
+	ErrCorrupt = fault.Register(errors.New("content is corrupt"), fault.Kind{
+		Name: "manifest.ErrCorrupt", Means: "bytes do not match their digest or size",
+		Rank:   fault.Store + 7,
+		Remedy: repair,
+	})
+	ErrBlobMissing = fault.Register(errors.New("blob is missing"), fault.Kind{
+		Name: "manifest.ErrBlobMissing", Means: "the store has no blob with this digest",
+		Rank:   fault.Store + 8,
+		Remedy: repair,
+	})
+	ErrInvalidManifest = fault.Register(errors.New("invalid manifest"), fault.Kind{
+		Name: "manifest.ErrInvalidManifest", Means: "damaged or hostile bytes in a known encoding",
+		Rank: fault.Content + 1, Transfer: fault.Gateway,
+	})
+	ErrUnknownManifest = fault.Register(errors.New("unknown manifest"), fault.Kind{
+		Name: "manifest.ErrUnknownManifest", Means: "not a model image in any known encoding",
+		Rank: fault.Content + 2, Transfer: fault.Gateway,
+	})
+	ErrTooLarge = fault.Register(errors.New("too large"), fault.Kind{
+		Name: "manifest.ErrTooLarge", Means: "something exceeds a size limit",
+		Rank: fault.Content + 3, Transfer: fault.Gateway,
+	})
+
+	ErrInvalidImage = errors.New("invalid image")   // the Image cannot be encoded
+	ErrBlobsKept    = errors.New("blobs were kept") // Remove removed the names but not their blobs
+	ErrHave         = errors.New("blob is here")    // OpenPartial: the store already has the blob
 )
+
+// repair is the remedy for damaged models.
+const repair = "create the model again, or try `ingot fsck --repair`"
 
 // UnknownManifestError describes a manifest that [encoding.Decode] does not support. It matches [ErrUnknownManifest].
 type UnknownManifestError struct {
@@ -61,10 +102,4 @@ func Corrupt(want, got digest.Digest) error {
 }
 
 // Clip truncates external text for use in a message.
-func Clip(s string) string {
-	const most = 120
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return s
-}
+func Clip(s string) string { return clip.Bytes(s, 120) }

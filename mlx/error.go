@@ -1,12 +1,19 @@
 package mlx
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/ingotml/ingot/limits/fault"
+)
 
 var (
 	// ErrNoCgo is returned by Open if the program cannot load the engine.
 	ErrNoCgo = errors.New("this build of ingot cannot load the MLX engine: it was built without cgo")
 	// ErrOutOfMemory is wrapped by every Error of an array that does not fit in the memory budget.
-	ErrOutOfMemory = errors.New("out of memory")
+	ErrOutOfMemory = fault.Register(errors.New("out of memory"), fault.Kind{
+		Name: "mlx.ErrOutOfMemory", Means: "an array does not fit in the memory budget",
+		Rank: fault.Resource + 1, Wire: "memory",
+	})
 	// ErrClosed is returned by Do after Close.
 	ErrClosed = errors.New("the engine is closed")
 	// ErrVersion is returned by Open if the library's version does not match the bridge or this program.

@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// golden is a case of testdata/ops.json, which testdata/gen/mlx_ops.py generates.
+// golden is a case of testdata/ops.json, which testdata/gen/mlx/ops.py generates.
 type golden struct {
 	Op    string
 	Args  []json.RawMessage // in the order of ops.txt; an array is given by the name of a tensor in ops.safetensors

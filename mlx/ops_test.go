@@ -2,7 +2,6 @@ package mlx_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -40,32 +39,46 @@ func TestOps(t *testing.T) {
 	thread := mlxtest.Open(t)
 	g := openGoldens(t)
 	for _, c := range g.cases {
-		rule, ok := rules[c.Relax]
-		if !ok {
-			t.Fatalf("%v: no rule %q", c, c.Relax)
-		}
 		if thread.Info().GPU && slices.ContainsFunc(c.Out, func(n string) bool { return g.values(n).dtype == mlx.Float64 }) {
 			continue // GPUs do not support float64
 		}
-		mlxtest.Do(t, func(e *mlx.Thread) {
-			got := call(c.Op, g.arguments(e, c))
-			if len(got) != len(c.Out) {
-				t.Errorf("%v: %d results, want %d", c, len(got), len(c.Out))
-				return
-			}
-			for i, a := range got {
-				want := g.values(c.Out[i])
-				if a.DType() != want.dtype || !slices.Equal(a.Shape(), want.shape) {
-					t.Errorf("%v: result %d is %v, want %v%v", c, i, a, want.dtype, want.shape)
-				} else if err := rule.run(check{c, e.Info().GPU, g.inputs(e, c), a, want}); err != nil {
-					t.Errorf("%v: result %d: %v", c, i, err)
-				}
-			}
-		})
+		mlxtest.Do(t, func(e *mlx.Thread) { g.compare(t, e, c) })
 	}
 }
 
-// Every operation in ops.txt needs a case in testdata/gen/mlx_ops.py.
+// The kernels of every instruction set give the goldens, so that a new one is tested on each.
+func TestOpsOnEveryISA(t *testing.T) {
+	g := openGoldens(t)
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		for _, c := range g.cases {
+			e.Scope(func() { g.compare(t, e, c) })
+		}
+	})
+}
+
+// compare runs a case.
+func (g goldens) compare(t *testing.T, e *mlx.Thread, c golden) {
+	t.Helper()
+	rule, ok := rules[c.Relax]
+	if !ok {
+		t.Fatalf("%v: no rule %q", c, c.Relax)
+	}
+	got := call(c.Op, g.arguments(e, c))
+	if len(got) != len(c.Out) {
+		t.Errorf("%v: %d results, want %d", c, len(got), len(c.Out))
+		return
+	}
+	for i, a := range got {
+		want := g.values(c.Out[i])
+		if a.DType() != want.dtype || !slices.Equal(a.Shape(), want.shape) {
+			t.Errorf("%v: result %d is %v, want %v%v", c, i, a, want.dtype, want.shape)
+		} else if err := rule.run(check{c, e.Info().GPU, g.inputs(e, c), a, want}); err != nil {
+			t.Errorf("%v: result %d: %v", c, i, err)
+		}
+	}
+}
+
+// Every operation in ops.txt needs a case in a script of testdata/gen/mlx.
 func TestOpsHaveGoldens(t *testing.T) {
 	cases := map[string]int{}
 	for _, c := range openGoldens(t).cases {
@@ -92,7 +105,7 @@ func sameBits(k check) error {
 	if bytes.Equal(b, want.bytes) {
 		return nil
 	}
-	g, w := numbers(b, want.dtype), numbers(want.bytes, want.dtype)
+	g, w := mlxtest.Numbers(b, want.dtype), mlxtest.Numbers(want.bytes, want.dtype)
 	size := want.dtype.Size()
 	for i := range w {
 		if math.IsNaN(g[i]) && math.IsNaN(w[i]) {
@@ -109,7 +122,7 @@ func sameBits(k check) error {
 // terms leave the error of the terms.
 func near(units float64, ofLargest bool) func(check) error {
 	return func(k check) error {
-		g, w := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
+		g, w := mlxtest.Numbers(k.got.ToBytes(), k.want.dtype), mlxtest.Numbers(k.want.bytes, k.want.dtype)
 		unit := map[mlx.DType]float64{mlx.Float32: 0x1p-23, mlx.Float16: 0x1p-10, mlx.BFloat16: 0x1p-7,
 			mlx.Float64: 0x1p-52}[k.want.dtype]
 		if k.gpu {
@@ -137,7 +150,7 @@ func near(units float64, ofLargest bool) func(check) error {
 // within allows an error of a share of the largest element, for any type.
 func within(share float64) func(check) error {
 	return func(k check) error {
-		g, w := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
+		g, w := mlxtest.Numbers(k.got.ToBytes(), k.want.dtype), mlxtest.Numbers(k.want.bytes, k.want.dtype)
 		largest := 0.0
 		for _, v := range w {
 			largest = max(largest, math.Abs(v))
@@ -162,8 +175,8 @@ func packed(k check) error {
 // element.
 func partition(k check) error {
 	row := k.in[0].Dim(-1)
-	data := numbers(k.in[0].ToBytes(), k.in[0].DType())
-	got, want := numbers(k.got.ToBytes(), k.want.dtype), numbers(k.want.bytes, k.want.dtype)
+	data := mlxtest.Numbers(k.in[0].ToBytes(), k.in[0].DType())
+	got, want := mlxtest.Numbers(k.got.ToBytes(), k.want.dtype), mlxtest.Numbers(k.want.bytes, k.want.dtype)
 	n := k.want.shape[len(k.want.shape)-1]
 	kth := parse[int](k.Args[1])
 	if kth < 0 {
@@ -184,58 +197,4 @@ func partition(k check) error {
 		}
 	}
 	return nil
-}
-
-// numbers decodes little-endian elements. float64 represents the goldens' 64-bit integers closely enough for a message,
-// and NaN stays NaN.
-func numbers(b []byte, d mlx.DType) []float64 {
-	out := make([]float64, 0, len(b)/d.Size())
-	for ; len(b) > 0; b = b[d.Size():] {
-		var v float64
-		switch d {
-		case mlx.Bool, mlx.Uint8:
-			v = float64(b[0])
-		case mlx.Int8:
-			v = float64(int8(b[0]))
-		case mlx.Uint16:
-			v = float64(binary.LittleEndian.Uint16(b))
-		case mlx.Int16:
-			v = float64(int16(binary.LittleEndian.Uint16(b)))
-		case mlx.Uint32:
-			v = float64(binary.LittleEndian.Uint32(b))
-		case mlx.Int32:
-			v = float64(int32(binary.LittleEndian.Uint32(b)))
-		case mlx.Uint64:
-			v = float64(binary.LittleEndian.Uint64(b))
-		case mlx.Int64:
-			v = float64(int64(binary.LittleEndian.Uint64(b)))
-		case mlx.Float32:
-			v = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-		case mlx.Float64:
-			v = math.Float64frombits(binary.LittleEndian.Uint64(b))
-		case mlx.BFloat16:
-			v = float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
-		case mlx.Float16:
-			v = half(binary.LittleEndian.Uint16(b))
-		}
-		out = append(out, v)
-	}
-	return out
-}
-
-// half decodes IEEE 754 binary16.
-func half(h uint16) float64 {
-	sign, exp, frac := 1.0, int(h>>10&31), float64(h&1023)
-	if h>>15 == 1 {
-		sign = -1
-	}
-	switch {
-	case exp == 31 && frac != 0:
-		return math.NaN()
-	case exp == 31:
-		return math.Inf(int(sign))
-	case exp == 0:
-		return sign * math.Ldexp(frac, -24)
-	}
-	return sign * math.Ldexp(1024+frac, exp-25)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
@@ -20,7 +21,7 @@ import (
 // For any arguments an operation either returns an array that can be computed or fails with an *Error. It never crashes
 // or panics with another value. With -v each call is printed before it is made.
 func TestRandomCalls(t *testing.T) {
-	const calls = 9000
+	calls := runtest.Pick(9000, 90_000)
 	names := slices.Sorted(maps.Keys(mlx.OpFuncs))
 	names = slices.DeleteFunc(names, unchecked)
 	r := random{rand.New(rand.NewPCG(3, 14))}
@@ -44,7 +45,7 @@ func TestRandomCalls(t *testing.T) {
 
 // Valid arguments of which one or two are damaged.
 func TestDamagedCalls(t *testing.T) {
-	const rounds = 4
+	rounds := runtest.Pick(4, 40)
 	r := random{rand.New(rand.NewPCG(2, 71))}
 	g := openGoldens(t)
 	for range rounds {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // ErrModelfile matches every [*Error] with [errors.Is].
@@ -85,20 +87,14 @@ func (e *Error) Error() string {
 	if e.Text == "" {
 		return where + e.Msg
 	}
-	return fmt.Sprintf("%s%s: %q", where, e.Msg, clip(e.Text))
+	return fmt.Sprintf("%s%s: %q", where, e.Msg, clip.Text(e.Text, maxQuoted))
 }
 
 // Unwrap returns [ErrModelfile].
 func (e *Error) Unwrap() error { return ErrModelfile }
 
-// clip shortens a text for a message.
-func clip(s string) string {
-	const limit = 40
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "..."
-	}
-	return s
-}
+// maxQuoted limits the characters of a quotation in a message.
+const maxQuoted = 40
 
 // blanks are the characters that separate words and surround values. Other white space, such as a no-break space, is
 // text.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // Format returns the file as text that [Parse] reads back as the same commands. Comments are lost. Format fails if no
@@ -13,7 +15,7 @@ func (f *File) Format() (string, error) {
 	for _, c := range f.Commands {
 		value, ok := quote(c.Value)
 		if !ok {
-			return "", fmt.Errorf("%s %q: a Modelfile cannot quote this text", c.Name, clip(c.Value))
+			return "", fmt.Errorf("%s %q: a Modelfile cannot quote this text", c.Name, clip.Text(c.Value, maxQuoted))
 		}
 		b.WriteString(c.Name + " ")
 		if c.Key != "" {

@@ -2,6 +2,9 @@ package quantize
 
 import "math"
 
+// The conversions are our own because github.com/x448/float16 branches on each number's kind: on weights with zeros and
+// subnormals it takes four times as long (BenchmarkF16). The library is the oracle of the tests.
+
 // Rounding to F16 adds 2^13 times the number's binade: around that sum, float32 has the spacing of F16 in the number's
 // binade, and the lowest bits of the sum are the F16 mantissa. Below 2^-14, F16 has the spacing of the next binade.
 const (

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/x448/float16"
+
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Goldens are made by testdata/gen/quantize.py with the official engine.
+// Goldens are made by testdata/gen/quantize/formats.py with the official engine.
 
 var targets = []DType{BF16, F16, F32}
 
@@ -270,12 +272,13 @@ func TestCast(t *testing.T) {
 
 // halfway is the function of that name in the script.
 func halfway() []byte {
+	half := func(h uint32) float32 { return float16.Frombits(uint16(h)).Float32() }
 	var words [7][]uint32
 	for h := range uint32(1 << 16) {
 		b := h<<16 | 0x8000
 		words[0], words[1], words[2] = append(words[0], b-1), append(words[1], b), append(words[2], b+1)
 		if h&0x7fff < 0x7bff {
-			m := math.Float32bits((fromF16(uint16(h)) + fromF16(uint16(h+1))) / 2)
+			m := math.Float32bits((half(h) + half(h+1)) / 2)
 			words[3], words[4], words[5] = append(words[3], m-1), append(words[4], m), append(words[5], m+1)
 		}
 		words[6] = append(words[6], uint32(mix(uint64(h)+1<<44)>>32))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry/remote"
 )
 
 // sendPiece is the number of bytes handed to the kernel at a time. It bounds how late progress is reported and a stall
@@ -56,11 +57,13 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, b.advance(int64(n), err)
 }
 
-// isFile implements [fileBody].
-func (b *body) isFile() bool { return b.f != nil }
+var _ remote.FileBody = (*body)(nil)
 
-// sendTo implements [fileBody]: it sends at most limit bytes to a connection.
-func (b *body) sendTo(c *net.TCPConn, limit int64) (sent int64, err error) {
+// IsFile implements [remote.FileBody].
+func (b *body) IsFile() bool { return b.f != nil }
+
+// SendTo implements [remote.FileBody]: it sends at most limit bytes to a connection.
+func (b *body) SendTo(c *net.TCPConn, limit int64) (sent int64, err error) {
 	for sent < limit && b.remaining > 0 {
 		n, err := c.ReadFrom(&io.LimitedReader{R: b.f, N: min(sendPiece, b.remaining, limit-sent)})
 		sent += n

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/ingotml/ingot/limits/fault"
 )
 
 // Draft configures speculative decoding for a request: a cheap draft proposes tokens, and the model verifies them in
@@ -45,7 +47,10 @@ const (
 const MaxDraft = 16
 
 // ErrDraft reports invalid draft settings.
-var ErrDraft = errors.New("bad draft")
+var ErrDraft = fault.Register(errors.New("bad draft"), fault.Kind{
+	Name: "runtime.ErrDraft", Means: "draft settings are invalid",
+	Rank: fault.Part + 3, Status: fault.Invalid, Wire: "draft",
+})
 
 // Check returns an error if the settings are out of range.
 func (d Draft) Check() error {

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/ingotml/ingot/limits/fault"
 )
 
 // ErrEmbedding reports that a model cannot compute an embedding, or not the requested one.
-var ErrEmbedding = errors.New("no embedding")
+var ErrEmbedding = fault.Register(errors.New("no embedding"), fault.Kind{
+	Name: "runtime.ErrEmbedding", Means: "the model cannot compute an embedding, or not the requested one",
+	Rank: fault.Part + 4, Status: fault.Invalid, Wire: "embedding",
+})
 
 // Embedder is an [Engine] that computes embeddings.
 type Embedder interface {

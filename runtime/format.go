@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/fault"
 )
 
 // Format constrains the generated text. The zero value allows any text.
@@ -72,4 +74,7 @@ const (
 )
 
 // ErrFormat reports that a format cannot be enforced: its source is invalid, or too few tokens are left for it.
-var ErrFormat = errors.New("bad format")
+var ErrFormat = fault.Register(errors.New("bad format"), fault.Kind{
+	Name: "runtime.ErrFormat", Means: "the output format is invalid, or too few tokens are left for it",
+	Rank: fault.Part + 5, Status: fault.Invalid, Wire: "format",
+})

@@ -30,7 +30,7 @@ func TestEveryParameterIsSet(t *testing.T) {
 		if p.Type == modelfile.Float {
 			i := slices.Index(settable, p.Name)
 			if i < 0 || requestParameters[i].number == nil {
-				t.Errorf("%s is a number that is not checked to be finite", p.Name)
+				t.Errorf("%s is a number that is not checked to be finite: set it with number in parameters.go", p.Name)
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func TestEveryParameterIsSet(t *testing.T) {
 	}
 	missing := modelfile.Undeclared(modelfile.Ollama, []any{parameters{}}, "num_ctx", "draft", "ignore_eos", "logit_bias")
 	if missing != nil {
-		t.Errorf("parameters of images do not have %q", missing)
+		t.Errorf("parameters of images do not have %q: add members to parameters in defaults.go", missing)
 	}
 	v := reflect.New(reflect.TypeFor[parameters]()).Elem()
 	for i := range v.NumField() {

@@ -3,10 +3,15 @@ package runtime
 import (
 	"errors"
 	"fmt"
+
+	"github.com/ingotml/ingot/limits/fault"
 )
 
 // ErrPictures reports that a model cannot process the pictures of a request.
-var ErrPictures = errors.New("pictures cannot be used")
+var ErrPictures = fault.Register(errors.New("pictures cannot be used"), fault.Kind{
+	Name: "runtime.ErrPictures", Means: "a picture is bad, or the model has no vision",
+	Rank: fault.Part + 2, Status: fault.Invalid, Wire: "pictures",
+})
 
 // Picture is one picture of a prompt.
 type Picture struct {

@@ -17,19 +17,37 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	"github.com/ingotml/ingot/limits/fault"
 )
 
 var (
 	// ErrPrompt reports a prompt that cannot be run: empty, longer than the context, or with ids outside the vocabulary.
-	ErrPrompt = errors.New("bad prompt")
+	ErrPrompt = fault.Register(errors.New("bad prompt"), fault.Kind{
+		Name: "runtime.ErrPrompt", Means: "the prompt cannot be run",
+		Rank: fault.Request + 2, Status: fault.Invalid, Wire: "prompt",
+	})
 	// ErrNoTokenizer reports an image without a tokenizer: it accepts and returns token ids only.
-	ErrNoTokenizer = errors.New("the model has no tokenizer")
+	ErrNoTokenizer = fault.Register(errors.New("the model has no tokenizer"), fault.Kind{
+		Name: "runtime.ErrNoTokenizer", Means: "the model accepts and returns token ids only",
+		Rank: fault.Part + 1, Status: fault.Invalid, Wire: "tokenizer",
+	})
 	// ErrImage reports an image whose contents do not match its configuration.
-	ErrImage = errors.New("bad model image")
+	ErrImage = fault.Register(errors.New("bad model image"), fault.Kind{
+		Name: "runtime.ErrImage", Means: "the image's contents do not match its configuration",
+		Rank: fault.Request + 3, Wire: "image",
+	})
 	// ErrMemory reports that a single request needs more memory for its state than all requests may use.
-	ErrMemory = errors.New("too little memory for the request")
+	ErrMemory = fault.Register(errors.New("too little memory for the request"), fault.Kind{
+		Name: "runtime.ErrMemory", Means: "a request needs more memory for its state than all requests may use",
+		Rank: fault.Resource + 2, Status: fault.Invalid, Code: fault.CodeContext, Wire: "room",
+		Advice: "`ingot serve --context TOKENS` allows longer prompts",
+	})
 	// ErrBusy reports that the queue of a model is full; a later request may succeed.
-	ErrBusy = errors.New("too many requests are waiting")
+	ErrBusy = fault.Register(errors.New("too many requests are waiting"), fault.Kind{
+		Name: "runtime.ErrBusy", Means: "the queue is full, or memory did not become free in time",
+		Rank: fault.Resource + 3, Status: fault.Unavailable, Wire: "busy",
+	})
 )
 
 // Engine is a loaded model.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/ingotml/ingot/limits/fault"
 )
 
 // Sampling says how a token is sampled from logits: bias and penalties, then temperature, top_k, top_p and min_p. The
@@ -24,7 +26,10 @@ type Sampling struct {
 }
 
 // ErrSampling reports invalid sampling parameters.
-var ErrSampling = errors.New("bad sampling parameters")
+var ErrSampling = fault.Register(errors.New("bad sampling parameters"), fault.Kind{
+	Name: "runtime.ErrSampling", Means: "sampling parameters are invalid",
+	Rank: fault.Part + 6, Status: fault.Invalid, Wire: "sampling",
+})
 
 // Check returns an error if a parameter is not finite or a bias too large.
 func (s Sampling) Check() error {

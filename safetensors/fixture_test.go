@@ -13,7 +13,7 @@ import (
 )
 
 // fixture is the content of a file in testdata, described by the script that created it
-// (testdata/gen/safetensors_fixtures.py).
+// (testdata/gen/safetensors/files.py).
 type fixture struct {
 	Metadata map[string]string
 	Tensors  []struct {

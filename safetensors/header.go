@@ -8,10 +8,12 @@ import (
 	"io"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // MaxHeaderSize is the largest supported header in bytes, as in the reference library.
-const MaxHeaderSize = 100_000_000
+const MaxHeaderSize = limits.TensorHeader
 
 // metadataKey is the only key of a header that is not a tensor's name.
 const metadataKey = "__metadata__"
@@ -97,10 +99,11 @@ func (h *Header) parse(text []byte) error {
 	// The format requires '{' first, although the reference implementation accepts white space before it. Writing would
 	// not preserve that.
 	if len(text) == 0 || text[0] != '{' {
-		return r.fail("want '{' as the first byte")
+		return r.failAt(0, "want '{' as the first byte")
 	}
 	seen := make(map[string]bool)
-	err = r.object(func(name string) error {
+	err = r.Object(func(key []byte) error {
+		name := string(key)
 		if seen[name] {
 			return fmt.Errorf("entry %s: %w: it occurs twice in the header", quote(name), ErrDuplicate)
 		}
@@ -123,15 +126,16 @@ func (h *Header) parse(text []byte) error {
 	if err != nil {
 		return err
 	}
-	return r.end()
+	return r.End()
 }
 
 func parseMetadata(r *jsonReader) (map[string]string, error) {
-	if r.peek() == 'n' { // the reference implementation accepts null
-		return nil, r.literal("null")
+	if r.Peek() == 'n' { // the reference implementation accepts null
+		return nil, r.Literal("null")
 	}
 	var m map[string]string
-	err := r.object(func(key string) error {
+	err := r.Object(func(name []byte) error {
+		key := string(name)
 		if _, ok := m[key]; ok {
 			return fmt.Errorf("%w key %s", ErrDuplicate, quote(key))
 		}
@@ -157,11 +161,11 @@ func parseTensor(r *jsonReader, name string) (Tensor, error) {
 	}
 	keys := [...]string{"dtype", "shape", "data_offsets"}
 	var seen [len(keys)]bool
-	err := r.object(func(key string) (err error) {
-		i := slices.Index(keys[:], key)
+	err := r.Object(func(key []byte) (err error) {
+		i := slices.IndexFunc(keys[:], func(k string) bool { return k == string(key) })
 		switch {
 		case i < 0:
-			return fmt.Errorf("%w: unknown key %s", ErrHeader, quote(key))
+			return fmt.Errorf("%w: unknown key %s", ErrHeader, quote(string(key)))
 		case seen[i]:
 			return fmt.Errorf("%w key %q", ErrDuplicate, key)
 		}
@@ -218,7 +222,7 @@ func parseDType(r *jsonReader) (DType, error) {
 
 func parseShape(r *jsonReader) ([]int64, error) {
 	shape := []int64{}
-	err := r.array(func() error {
+	err := r.Array(func(int) error {
 		if len(shape) == MaxDims {
 			return fmt.Errorf("%w: more than %d dimensions", ErrShape, MaxDims)
 		}
@@ -232,7 +236,7 @@ func parseShape(r *jsonReader) ([]int64, error) {
 func parseOffsets(r *jsonReader) (begin, end int64, err error) {
 	var v [2]int64
 	n := 0
-	err = r.array(func() (err error) {
+	err = r.Array(func(int) (err error) {
 		if n < len(v) {
 			v[n], err = r.integer(ErrOffsets)
 		} else {

@@ -48,9 +48,9 @@ func parseIndex(text []byte) (map[string]string, error) {
 		return nil, err
 	}
 	var weights map[string]string
-	err = r.object(func(key string) error {
-		if key != "weight_map" {
-			return r.skip(0)
+	err = r.Object(func(key []byte) error {
+		if string(key) != "weight_map" {
+			return r.skip()
 		}
 		if weights != nil {
 			return fmt.Errorf("%w: duplicate key %q", ErrIndex, key)
@@ -59,7 +59,7 @@ func parseIndex(text []byte) (map[string]string, error) {
 		return parseWeightMap(r, weights)
 	})
 	if err == nil {
-		err = r.end()
+		err = r.End()
 	}
 	if err == nil && len(weights) == 0 {
 		err = fmt.Errorf("%w: weight_map is absent or empty", ErrIndex)
@@ -71,7 +71,8 @@ func parseIndex(text []byte) (map[string]string, error) {
 }
 
 func parseWeightMap(r *jsonReader, weights map[string]string) error {
-	return r.object(func(tensor string) error {
+	return r.Object(func(key []byte) error {
+		tensor := string(key)
 		shard, err := r.text()
 		switch _, seen := weights[tensor]; {
 		case err != nil:

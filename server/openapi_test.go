@@ -3,27 +3,20 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	gopath "path"
 	"reflect"
-
-	"github.com/ingotml/ingot/server"
-	"github.com/ingotml/ingot/server/openapi"
-	"github.com/ingotml/ingot/server/wire"
-
 	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/server/openapi"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -137,6 +130,24 @@ func TestOpenAPIRoutes(t *testing.T) {
 	}
 }
 
+// docs/serve.md has every route. Its parameters are in capitals there.
+func TestRoutesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range serve(t, nil).AllEndpoints() {
+		fixed, parameter, _ := strings.Cut(strings.TrimSuffix(r.Path, "{$}"), "{")
+		row := "`" + r.Method + " " + fixed
+		if parameter == "" {
+			row += "`"
+		}
+		if !strings.Contains(string(page), row) && !strings.Contains(string(page), strings.TrimSuffix(row, "`")+"?") {
+			t.Errorf("docs/serve.md lacks %s %s: add it to the table of its API", r.Method, r.Path)
+		}
+	}
+}
+
 // The schema of a request has exactly the members of the handler's type, and the handler decodes this type.
 func TestOpenAPIRequests(t *testing.T) {
 	f := serve(t, nil)
@@ -236,173 +247,4 @@ func functions(t *testing.T, dir string) map[string][]*ast.FuncDecl {
 		}
 	}
 	return out
-}
-
-// mentions reports whether a function, or one that it calls, contains an identifier.
-func mentions(code map[string][]*ast.FuncDecl, function, name string, depth int) bool {
-	found := false
-	for _, fn := range code[function] {
-		if depth == 0 || fn.Body == nil {
-			continue
-		}
-		ast.Inspect(fn.Body, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.Ident:
-				found = found || n.Name == name
-			case *ast.CallExpr:
-				switch called := n.Fun.(type) {
-				case *ast.Ident:
-					found = found || mentions(code, called.Name, name, depth-1)
-				case *ast.SelectorExpr:
-					found = found || mentions(code, called.Sel.Name, name, depth-1)
-				}
-			}
-			return !found
-		})
-	}
-	return found
-}
-
-// transfers are routes that need a registry. Their responses have the same type as those of /api/create.
-var transfers = map[string]bool{"POST /api/pull": true, "POST /api/push": true}
-
-// Responses, messages of streams and errors match the document.
-func TestOpenAPIAnswers(t *testing.T) {
-	f := serve(t, nil)
-	d := describe(t, f)
-	for _, r := range f.AllEndpoints() {
-		key := r.Method + " " + r.Path
-		op := r.Operation
-		method, path := split(key)
-		if op.Response == nil && op.Stream == nil {
-			continue
-		}
-		if transfers[key] {
-			continue
-		}
-		if len(r.Samples) == 0 {
-			t.Errorf("apiSamples has no request for %s", key)
-		}
-		kinds := map[string]bool{}
-		for _, s := range r.Samples {
-			if op.Request != nil {
-				valid(t, d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema"), []byte(s.Body),
-					key)
-			}
-			f.Says = []string{"Hello", " world"}
-			if s.Output != nil {
-				f.Says = s.Output
-			}
-			f.StopModel("talk:latest")
-			f.StopModel("plain:latest")
-			kind, messages := f.sample(t, r, s)
-			kinds[kind] = true
-			if _, ok := d.paths[path][method].Responses["200"].Content[kind]; !ok {
-				t.Errorf("%s %s: the document lacks the response type %s", key, s.Body, kind)
-				continue
-			}
-			schema := d.schema(t, "paths", path, method, "responses", "200", "content", kind, "schema")
-			for _, m := range messages {
-				valid(t, schema, m, key+" "+s.Body)
-			}
-		}
-		for kind := range d.paths[path][method].Responses["200"].Content {
-			if !kinds[kind] {
-				t.Errorf("%s: no sample has a response of type %s", key, kind)
-			}
-		}
-	}
-	// Errors of every route that decodes JSON.
-	for _, r := range f.AllEndpoints() {
-		key := r.Method + " " + r.Path
-		if r.Operation.Request == nil {
-			continue
-		}
-		method, path := split(key)
-		status, text := f.Ask(t, r.Method, askedPath(r.Path), "{")
-		if status < 400 {
-			t.Errorf("%s: an incomplete request has status %d", key, status)
-		}
-		valid(t, d.schema(t, "paths", path, method, "responses", "default", "content", "application/json", "schema"),
-			[]byte(text), key)
-	}
-}
-
-// sample sends a request and returns the messages of its response.
-func (f *fixture) sample(t *testing.T, r server.Endpoint, s server.Sample) (kind string, messages [][]byte) {
-	t.Helper()
-	path := s.Path
-	if path == "" {
-		path = askedPath(r.Path)
-	}
-	q, err := http.NewRequestWithContext(t.Context(), r.Method, f.URL+path, strings.NewReader(s.Body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	b, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != 200 {
-		t.Errorf("%s %s: status %d: %s, %v", path, s.Body, response.StatusCode, b, err)
-	}
-	kind, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
-	switch kind {
-	case wire.LinesType:
-		for line := range bytes.Lines(b) {
-			messages = append(messages, line)
-		}
-	case wire.EventsType:
-		for line := range bytes.Lines(b) {
-			if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && string(bytes.TrimSpace(data)) != "[DONE]" {
-				messages = append(messages, data)
-			}
-		}
-	default:
-		messages = [][]byte{b}
-	}
-	if len(messages) == 0 {
-		t.Errorf("%s %s: %s", path, s.Body, fmt.Sprint("no messages in ", string(b)))
-	}
-	return kind, messages
-}
-
-// Every handler rejects members of a wrong type, which shows that it decodes the members in the document.
-func TestOpenAPITypes(t *testing.T) {
-	f := serve(t, nil)
-	d := describe(t, f)
-	for _, r := range f.AllEndpoints() {
-		key := r.Method + " " + r.Path
-		if r.Operation.Request == nil || len(r.Samples) == 0 {
-			continue
-		}
-		method, path := split(key)
-		whole := d.schema(t, "paths", path, method, "requestBody", "content", "application/json", "schema")
-		base := r.Samples[0]
-		for _, name := range d.properties(t, d.paths[path][method].RequestBody.Content["application/json"].Schema) {
-			body := map[string]json.RawMessage{}
-			if err := json.Unmarshal([]byte(base.Body), &body); err != nil {
-				t.Fatal(err)
-			}
-			for _, wrong := range []string{`"\u0001 no such text"`, `{"no such member":[]}`, `[[{}]]`, `true`, `1.5`} {
-				body[name] = json.RawMessage(wrong)
-				text, err := json.Marshal(body)
-				if err != nil {
-					t.Fatal(err)
-				}
-				v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if whole.Validate(v) == nil {
-					continue // the type is allowed
-				}
-				if status, response := f.Ask(t, r.Method, askedPath(r.Path), string(text)); status != 400 {
-					t.Errorf("%s: %s = %s has status %d: %.200s", key, name, wrong, status, response)
-				}
-			}
-		}
-	}
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target of packages for a while: fuzz.sh TIME PACKAGE...; the output of one that fails is printed.
+# Runs every fuzz target of packages for a while: fuzz.sh TIME PACKAGE..., with patterns such as ./... too. The output of a
+# target that fails is printed.
 set -eu
 
 fuzz_time=$1
@@ -13,7 +14,8 @@ only_time_ended() {
 	grep -qx ' *context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"
 }
 
-for package in "$@"; do
+packages=$(go list "$@")
+for package in $packages; do
 	for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz'); do
 		if ! go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" -fuzzminimizetime 10x "$package" >"$log" 2>&1 && ! only_time_ended; then
 			cat "$log"

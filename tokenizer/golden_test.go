@@ -14,7 +14,7 @@ import (
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
-var samples = flag.String("samples", "", "`NAME=FILE` with what tokenizer_fixtures.py sample NAME printed")
+var samples = flag.String("samples", "", "`NAME=FILE` with what trained.py sample NAME printed")
 
 // encodeCase is the reference's result for one text.
 type encodeCase struct {

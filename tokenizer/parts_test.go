@@ -10,7 +10,7 @@ import (
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
-// Each component alone, compared with the reference's results from testdata/gen/tok_parts.py.
+// Each component alone, compared with the reference's results from testdata/gen/tokenizers/parts.py.
 func TestParts(t *testing.T) {
 	type golden struct {
 		Part   json.RawMessage `json:"part"`

@@ -11,7 +11,7 @@ import (
 // TestSamples is the full comparison with the reference, for development. The committed goldens are a small part of it.
 func TestSamples(t *testing.T) {
 	if *samples == "" {
-		t.Skip("needs -samples NAME=FILE with the output of testdata/gen/tokenizer_fixtures.py sample NAME")
+		t.Skip("needs -samples NAME=FILE with the output of testdata/gen/tokenizers/trained.py sample NAME")
 	}
 	name, path, _ := strings.Cut(*samples, "=")
 	tok := loadFixture(t, name)

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/tokenizer/sentencepiece"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
-// sentencePieces are the fixtures of testdata/gen/tok_sentencepiece.py.
+// sentencePieces are the fixtures of testdata/gen/tokenizers/spm_models.py.
 var sentencePieces = []string{"sp-bpe", "sp-bpe-plain", "sp-unigram", "sp-unigram-bytes"}
 
 func readFixture(t testing.TB, path ...string) []byte {
@@ -62,7 +63,7 @@ func TestSentencePiece(t *testing.T) {
 			g := newGenerator(t, golden.Specials)
 			g.skip = true
 			batches := golden.Digests
-			if raceDetector {
+			if runtest.Race && !runtest.Long() {
 				batches = batches[:5]
 			}
 			for i, want := range batches {

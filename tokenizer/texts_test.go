@@ -12,12 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/tokenizer/tokenizertest"
 )
 
 var longTexts = flag.Int("long", 16, "log2 of the size of TestLongTexts's texts")
 
-// families are the fixtures trained by testdata/gen/tok_families.py.
+// families are the fixtures trained by testdata/gen/tokenizers/families.py.
 var families = []string{"llama2", "llama2-metaspace", "gemma", "t5", "unigram", "bert", "tekken", "glm4", "nemotron"}
 
 const familyDir = "../../testdata/tokenizers"
@@ -28,7 +29,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// generator reproduces the texts of testdata/gen/tok_texts.py: the same state gives the same texts.
+// generator reproduces the texts of testdata/gen/tokenizers/texts.py: the same state gives the same texts.
 type generator struct {
 	state    uint64
 	lists    [][]string
@@ -157,7 +158,7 @@ func TestGeneratedTexts(t *testing.T) {
 			}
 			g := newGenerator(t, specialsOf(tok))
 			size := countTokens(tok) + 8
-			if raceDetector {
+			if runtest.Race && !runtest.Long() {
 				batches = batches[:5]
 			}
 			for i, want := range batches {
@@ -190,7 +191,7 @@ func TestLongTexts(t *testing.T) {
 		toks[name] = loadSentencePiece(t, name)
 	}
 	size := 1 << *longTexts
-	if raceDetector {
+	if runtest.Race && !runtest.Long() {
 		size >>= 3
 	}
 	for _, unit := range []string{"a", " ", "\n", "▁", "日", "\u0301", "the", "<s>", "é ", "!", "1", "\U000f0000",

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// noise returns the picture of testdata/gen/vision_pillow.py.
+// noise returns the picture of testdata/gen/vision/pictures.py.
 func noise(width, height int) *Picture {
 	p := newPicture(width, height)
 	x := uint32(1)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/mlxtest"
 )
@@ -353,7 +354,7 @@ func TestDiskRandomRequests(t *testing.T) {
 	for _, env := range environments {
 		t.Run(env.name, func(t *testing.T) {
 			dir, loaded := t.TempDir(), int64(0)
-			for seed := range uint64(4) {
+			for seed := range runtest.Pick[uint64](4, 40) {
 				s := life(t, env, 3000, DiskOptions{Dir: dir, Budget: 1 << 20},
 					func(w *world) { w.walk(rand.New(rand.NewPCG(seed, 11)), 120) })
 				loaded += s.Loaded

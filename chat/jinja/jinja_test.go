@@ -5,14 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/chat/chattest"
 	"github.com/ingotml/ingot/chat/jinja/value"
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 var frozen = Options{Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
@@ -64,50 +68,29 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
-// Published templates of models render as in the reference, if they are available.
+// Published templates of models render as in the reference.
 func TestPublishedTemplates(t *testing.T) {
-	dir := os.Getenv("INGOT_CHAT_TEMPLATES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "chat-templates")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "expected.json")); err != nil {
-		t.Skipf("no published chat templates (INGOT_CHAT_TEMPLATES or ../shared/chat-templates): %v", err)
-	}
-	var contexts map[string]json.RawMessage
-	var expected map[string]struct{ OK, Err *string }
-	readJSON(t, filepath.Join(dir, "contexts.json"), &contexts)
-	readJSON(t, filepath.Join(dir, "expected.json"), &expected)
-	for key, want := range expected {
-		name, vars, _ := strings.Cut(key, "|")
-		source, err := os.ReadFile(filepath.Join(dir, "templates", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := render(t, string(source), contexts[vars], frozen)
-		switch {
-		case want.OK == nil && err == nil:
-			t.Errorf("%s: got no error, want %q", key, *want.Err)
-		case want.OK != nil && err != nil:
-			t.Errorf("%s: %v", key, err)
-		case want.OK != nil && got != *want.OK:
-			t.Errorf("%s:\n got  %q\n want %q", key, got, *want.OK)
-		}
+	for _, set := range chattest.Sets(t) {
+		t.Run(set.Name, func(t *testing.T) {
+			for name, renders := range set.Renders {
+				for vars, want := range renders {
+					got, err := render(t, set.Templates[name], set.Contexts[vars], frozen)
+					switch {
+					case want.OK == nil && err == nil:
+						t.Errorf("%s, %s: got no error, want %q", name, vars, *want.Err)
+					case want.OK != nil && err != nil:
+						t.Errorf("%s, %s: %v", name, vars, err)
+					case want.OK != nil && got != *want.OK:
+						t.Errorf("%s, %s:\n got  %q\n want %q", name, vars, got, *want.OK)
+					}
+				}
+			}
+		})
 	}
 }
 
 // A conversation of several megabytes renders within the default limits with published templates.
 func TestLongConversation(t *testing.T) {
-	dir := os.Getenv("INGOT_CHAT_TEMPLATES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "chat-templates")
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "templates", "*.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skip("no published chat templates (INGOT_CHAT_TEMPLATES or ../shared/chat-templates)")
-	}
 	var b strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&b, `{"role":%q,"content":%q},`, []string{"user", "assistant"}[i%2],
@@ -119,30 +102,31 @@ func TestLongConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	complete := 0
-	for i, file := range files {
-		if i%3 != 0 {
-			continue // a third of the templates is enough
-		}
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tmpl, err := Compile(t.Context(), string(source))
-		if err != nil {
-			t.Errorf("%s: %v", file, err)
-			continue
-		}
-		out, err := tmpl.Render(t.Context(), vars, frozen)
-		if err != nil && (errors.Is(err, ErrLimit) || !errors.Is(err, ErrRender)) {
-			t.Errorf("%s: %v", file, err)
-		}
-		if len(out) > 3<<20 {
-			complete++
-		}
-	}
-	if complete < 5 {
-		t.Errorf("%d templates rendered the whole conversation", complete)
+	every := runtest.Pick(3, 1) // a third of the templates is enough
+	for _, set := range chattest.Sets(t) {
+		t.Run(set.Name, func(t *testing.T) {
+			complete := 0
+			for i, name := range slices.Sorted(maps.Keys(set.Templates)) {
+				if i%every != 0 {
+					continue
+				}
+				tmpl, err := Compile(t.Context(), set.Templates[name])
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				out, err := tmpl.Render(t.Context(), vars, frozen)
+				if err != nil && (errors.Is(err, ErrLimit) || !errors.Is(err, ErrRender)) {
+					t.Errorf("%s: %v", name, err)
+				}
+				if len(out) > 3<<20 {
+					complete++
+				}
+			}
+			if complete < 5 {
+				t.Errorf("%d templates rendered the whole conversation", complete)
+			}
+		})
 	}
 }
 

@@ -2,12 +2,12 @@ package parse
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/chat/chattest"
 )
 
 func TestDetect(t *testing.T) {
@@ -44,30 +44,39 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// Detect finds the formats of published templates.
+// Detect finds the formats of published templates, each named by a part of its file's name. Only some are committed.
 func TestDetectPublished(t *testing.T) {
-	dir := corpus(t)
-	for part, want := range map[string]string{
-		"deepseek-r1_8b": "deepseek3", "deepseek-v2.5": "deepseek3", "deepseek-v3.1": "deepseek3", "granite4_": "hermes",
-		"granite3.3_": "granite", "granite3.2-vision": "granite",
-		"llama3.1_": "llama3", "llama4": "llama3", "cogito_3b": "llama3", "qwen2.5-coder": "hermes", "qwen3-next": "hermes",
-		"qwq_32b": "hermes", "rnj-1": "hermes",
-		"gemma4": "gemma4", "laguna": "glm-4.7", "nemotron35": "qwen3-coder", "qwen38": "qwen3-coder",
-		"command-r7b": "cohere",
-		"llama2_":     "", "gemma2": "", "tinyllama": "", "phi3_": "",
-	} {
-		files, err := filepath.Glob(filepath.Join(dir, "*"+part+"*"))
-		if err != nil || len(files) == 0 {
-			t.Errorf("%s: %v, %v", part, files, err)
+	committed := map[string]string{
+		"deepseek-r1_8b": "deepseek3", "deepseek-v3.1": "deepseek3", "granite4_": "hermes", "granite3.3_": "granite",
+		"granite3.2-vision": "granite", "qwen2.5-coder": "hermes", "qwen3-next": "hermes", "qwq_32b": "hermes",
+		"gemma4": "gemma4", "tinyllama": "", "phi3_": "",
+	}
+	others := map[string]string{
+		"deepseek-v2.5": "deepseek3", "llama3.1_": "llama3", "llama4": "llama3", "cogito_3b": "llama3", "rnj-1": "hermes",
+		"laguna": "glm-4.7", "nemotron35": "qwen3-coder", "qwen38": "qwen3-coder", "command-r7b": "cohere",
+		"llama2_": "", "gemma2": "",
+	}
+	for _, set := range chattest.Sets(t) {
+		check := func(part, want string, needed bool) {
+			n := 0
+			for name, source := range set.Templates {
+				if !strings.Contains(name, part) {
+					continue
+				}
+				n++
+				if got, _ := Detect(source); got != want {
+					t.Errorf("%s, %s: %q, want %q", set.Name, name, got, want)
+				}
+			}
+			if needed && n == 0 {
+				t.Errorf("%s: no template %s", set.Name, part)
+			}
 		}
-		for _, f := range files {
-			text, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, _ := Detect(string(text)); got != want {
-				t.Errorf("%s: %q, want %q", filepath.Base(f), got, want)
-			}
+		for part, want := range committed {
+			check(part, want, true)
+		}
+		for part, want := range others {
+			check(part, want, !set.Committed)
 		}
 	}
 }
@@ -114,23 +123,24 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// corpus returns the folder of the published templates, which are not part of the repository: shared/chat-templates in
-// it or beside it.
-func corpus(t *testing.T) string {
-	t.Helper()
-	for _, up := range []string{"../..", "../../.."} {
-		dir := filepath.Join(filepath.FromSlash(up), "shared", "chat-templates", "templates")
-		if _, err := os.Stat(dir); err == nil {
-			return dir
-		}
-	}
-	t.Skip("no published templates: the folder shared/chat-templates does not exist")
-	return ""
-}
-
 // The parser reads a call as each published template writes it.
 func TestPublishedCalls(t *testing.T) {
-	dir := filepath.Dir(corpus(t))
+	for _, set := range chattest.Sets(t) {
+		t.Run(set.Name, func(t *testing.T) {
+			least := 10
+			if set.Committed {
+				least = 6
+			}
+			if n := checkCalls(t, set); n < least {
+				t.Errorf("only %d templates write a call", n)
+			}
+		})
+	}
+}
+
+// checkCalls returns how many templates of a set write a call.
+func checkCalls(t *testing.T, set chattest.Set) int {
+	t.Helper()
 	type function struct {
 		Name      string
 		Arguments any
@@ -138,21 +148,13 @@ func TestPublishedCalls(t *testing.T) {
 	type message struct {
 		ToolCalls []struct{ Function function } `json:"tool_calls"`
 	}
-	var contexts map[string]struct {
+	var context struct {
 		Messages []message
 		Tools    []struct{ Function Tool }
 	}
-	var renders map[string]struct{ OK string }
-	for name, to := range map[string]any{"contexts.json": &contexts, "expected.json": &renders} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err == nil {
-			err = json.Unmarshal(data, to)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := json.Unmarshal(set.Contexts["tools"], &context); err != nil {
+		t.Fatal(err)
 	}
-	context := contexts["tools"]
 	var o Options
 	for _, tl := range context.Tools {
 		o.Tools = append(o.Tools, tl.Function)
@@ -166,19 +168,18 @@ func TestPublishedCalls(t *testing.T) {
 	begin := regexp.MustCompile(`(?s)Paris\?.*?(<tool_call>|<\|tool_call>|<\|python_start\|>|\[?\{"name")`)
 	end := regexp.MustCompile(`<\|im_end\|>|<\|eot_id\|>|<\|eot\|>|<\|end_of_text\|>|</assistant>|<\|tool_response>`)
 	n := 0
-	for key, r := range renders {
-		file, name, _ := strings.Cut(key, "|")
-		at := begin.FindStringSubmatchIndex(r.OK)
-		if name != "tools" || at == nil {
+	for file, renders := range set.Renders {
+		ok := renders["tools"].OK
+		if ok == nil {
 			continue
 		}
-		answer := r.OK[at[2]:]
-		answer = answer[:end.FindStringIndex(answer)[0]]
-		template, err := os.ReadFile(filepath.Join(dir, "templates", file))
-		if err != nil {
-			t.Fatal(err)
+		at := begin.FindStringSubmatchIndex(*ok)
+		if at == nil {
+			continue
 		}
-		format, think := Detect(string(template))
+		answer := (*ok)[at[2]:]
+		answer = answer[:end.FindStringIndex(answer)[0]]
+		format, think := Detect(set.Templates[file])
 		o.Think = think
 		events, err := feed(t, mustNew(t, format, o), bytesOf(answer)...)
 		var args any
@@ -191,7 +192,5 @@ func TestPublishedCalls(t *testing.T) {
 		}
 		n++
 	}
-	if n < 10 {
-		t.Errorf("only %d templates write a call", n)
-	}
+	return n
 }

@@ -29,7 +29,7 @@ func parseGemma(t tools, body string, complete bool) ([]ToolCall, error) {
 		return nil, fmt.Errorf("%w: %w", ErrCall, err)
 	}
 	if g.space(); g.s != "" {
-		return nil, fmt.Errorf("%w: unexpected %q after the arguments", ErrCall, clip(g.s))
+		return nil, fmt.Errorf("%w: unexpected %q after the arguments", ErrCall, excerpt(g.s))
 	}
 	return []ToolCall{{Name: name, Arguments: b.Bytes()}}, nil
 }
@@ -83,7 +83,7 @@ func (g *gemma) list(b *bytes.Buffer, depth int, open, end string, item func(fir
 			break
 		}
 		if !first && !g.take(",") {
-			return fmt.Errorf("expected a comma, got %q", clip(g.s))
+			return fmt.Errorf("expected a comma, got %q", excerpt(g.s))
 		}
 		if g.space(); g.s == "" || g.take(end) {
 			break
@@ -100,13 +100,13 @@ func (g *gemma) key() (string, error) {
 	if s, ok, err := g.str(); ok || err != nil {
 		g.space()
 		if !g.take(":") {
-			return "", fmt.Errorf("expected a colon, got %q", clip(g.s))
+			return "", fmt.Errorf("expected a colon, got %q", excerpt(g.s))
 		}
 		return s, err
 	}
 	at := strings.IndexAny(g.s, ":{}[],")
 	if at <= 0 || g.s[at] != ':' {
-		return "", fmt.Errorf("expected a key, got %q", clip(g.s))
+		return "", fmt.Errorf("expected a key, got %q", excerpt(g.s))
 	}
 	key := strings.Trim(g.s[:at], spaces)
 	g.s = g.s[at+1:]

@@ -36,7 +36,7 @@ type Grammar struct {
 func CallGrammar(name string, offers []Offer, once bool) (Grammar, error) {
 	f, _ := lookup(name)
 	if f == nil || f.syntax == nil {
-		return Grammar{}, fmt.Errorf("%w: format %q is not supported", ErrNoGrammar, clip(name))
+		return Grammar{}, fmt.Errorf("%w: format %q is not supported", ErrNoGrammar, excerpt(name))
 	}
 	w := f.syntax
 	if len(offers) == 0 {
@@ -47,7 +47,7 @@ func CallGrammar(name string, offers []Offer, once bool) (Grammar, error) {
 	for i, o := range offers {
 		call, err := w.call(o)
 		if err != nil {
-			return Grammar{}, fmt.Errorf("tool %q: %w", clip(o.Name), err)
+			return Grammar{}, fmt.Errorf("tool %q: %w", excerpt(o.Name), err)
 		}
 		rule := fmt.Sprintf("call%d", i)
 		fmt.Fprintf(&b, "%s ::= %s\n", rule, call)
@@ -168,7 +168,7 @@ func (e element) call(o Offer) (string, error) {
 		name := k.(string)
 		var value, after string
 		if value, err = e.value(schema, v); err != nil {
-			err = fmt.Errorf("parameter %q: %w", clip(name), err)
+			err = fmt.Errorf("parameter %q: %w", excerpt(name), err)
 			return false
 		}
 		if after = e.afterKey; e.beforeJSON != "" && strings.HasPrefix(value, jsonSign) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // Errors of New and of damaged calls.
@@ -79,7 +81,7 @@ type Parser interface {
 func New(name string, opts Options) (Parser, error) {
 	f, ok := lookup(name)
 	if !ok {
-		return nil, fmt.Errorf("%w %q (known: %s)", ErrUnknownParser, clip(name), strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("%w %q (known: %s)", ErrUnknownParser, excerpt(name), strings.Join(Names(), ", "))
 	}
 	return newMachine(f, opts), nil
 }
@@ -137,14 +139,5 @@ func Merge(events []Event) []Event {
 	return out
 }
 
-// clip shortens text quoted in a message.
-func clip(s string) string {
-	const limit = 40
-	n := 0
-	for i := range s {
-		if n++; n > limit {
-			return s[:i] + "..."
-		}
-	}
-	return s
-}
+// excerpt shortens text quoted in a message.
+func excerpt(s string) string { return clip.Text(s, 40) }

@@ -41,7 +41,7 @@ func pythonList(s string) ([]ToolCall, error) {
 	for {
 		name, rest, ok := strings.Cut(s, "(")
 		if name = strings.Trim(name, spaces); !ok || !isName(name) {
-			return nil, fmt.Errorf("%w: expected a call, got %q", ErrCall, clip(s))
+			return nil, fmt.Errorf("%w: expected a call, got %q", ErrCall, excerpt(s))
 		}
 		args, rest, err := pythonArgs(rest)
 		if err != nil {
@@ -53,7 +53,7 @@ func pythonList(s string) ([]ToolCall, error) {
 			return calls, nil
 		}
 		if s, ok = strings.CutPrefix(s, ","); !ok {
-			return nil, fmt.Errorf("%w: expected a comma, got %q", ErrCall, clip(s))
+			return nil, fmt.Errorf("%w: expected a comma, got %q", ErrCall, excerpt(s))
 		}
 	}
 }
@@ -71,7 +71,7 @@ func pythonArgs(s string) (args json.RawMessage, rest string, err error) {
 		}
 		key, rest, ok := strings.Cut(s, "=")
 		if key = strings.Trim(key, spaces); !ok || !isName(key) {
-			return nil, "", fmt.Errorf("%w: expected an argument, got %q", ErrCall, clip(s))
+			return nil, "", fmt.Errorf("%w: expected an argument, got %q", ErrCall, excerpt(s))
 		}
 		value, rest, err := pythonValue(strings.TrimLeft(rest, spaces))
 		if err != nil {

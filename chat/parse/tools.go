@@ -160,11 +160,11 @@ func lastOfEach(args []arg) []arg {
 func (t tools) checkTruncated(name string, args []arg) error {
 	tl, ok := t[name]
 	if !ok {
-		return fmt.Errorf("%w: the text ends inside the call, and there is no tool %q", ErrIncomplete, clip(name))
+		return fmt.Errorf("%w: the text ends inside the call, and there is no tool %q", ErrIncomplete, excerpt(name))
 	}
 	for _, key := range tl.required {
 		if !slices.ContainsFunc(args, func(a arg) bool { return a.key == key }) {
-			return fmt.Errorf("%w: the text ends inside the call, before argument %q", ErrIncomplete, clip(key))
+			return fmt.Errorf("%w: the text ends inside the call, before argument %q", ErrIncomplete, excerpt(key))
 		}
 	}
 	for _, a := range args {

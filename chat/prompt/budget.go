@@ -7,6 +7,7 @@ import (
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/runtime"
 )
 
@@ -22,7 +23,10 @@ type unlimited struct{}
 func (unlimited) Take(context.Context, int64) (func(), error) { return func() {}, nil }
 
 // ErrLong reports a prompt whose text exceeds the limit.
-var ErrLong = fmt.Errorf("%w: too long", runtime.ErrPrompt)
+var ErrLong = fault.Register(fmt.Errorf("%w: too long", runtime.ErrPrompt), fault.Kind{
+	Name: "chat/prompt.ErrLong", Means: "the prompt exceeds a limit, or the context length",
+	Rank: fault.Request + 1, Status: fault.Invalid, Code: fault.CodeContext,
+})
 
 // checkText rejects texts that exceed the limit.
 func checkText(bytes int64) error {

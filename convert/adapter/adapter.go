@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -81,7 +81,7 @@ func (a *Adapter) open() error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w: no %s; an adapter is a folder written by save_pretrained of the Python package peft",
-			a.Dir, sources.ErrSource, ConfigName)
+			a.Dir, packed.ErrSource, ConfigName)
 	}
 	if err != nil {
 		return err
@@ -91,16 +91,16 @@ func (a *Adapter) open() error {
 		return err
 	}
 	if len(a.Config) > maxConfig {
-		return fmt.Errorf("%s: %w: more than %d MiB", path, sources.ErrSource, maxConfig>>20)
+		return fmt.Errorf("%s: %w: more than %d MiB", path, packed.ErrSource, maxConfig>>20)
 	}
 	c, err := parse(a.Config)
 	if err != nil {
-		return fmt.Errorf("%s: %w: %w", path, sources.ErrSource, err)
+		return fmt.Errorf("%s: %w: %w", path, packed.ErrSource, err)
 	}
 	if a.file, err = safetensors.Open(filepath.Join(a.Dir, WeightsName)); err != nil {
 		if _, pickle := os.Stat(filepath.Join(a.Dir, "adapter_model.bin")); errors.Is(err, fs.ErrNotExist) && pickle == nil {
 			return fmt.Errorf("%s: %w: adapter_model.bin is a PyTorch pickle, which runs code when it is read; "+
-				"save the adapter with safe_serialization=True", a.Dir, sources.ErrSource)
+				"save the adapter with safe_serialization=True", a.Dir, packed.ErrSource)
 		}
 		return err
 	}
@@ -154,7 +154,7 @@ func (a *Adapter) classify(c config) error {
 		a.Deltas = append(a.Deltas, *deltas[m])
 	}
 	if len(a.Deltas)+len(a.Whole) == 0 {
-		return fmt.Errorf("%s: %w: it holds no tensors", a.file.Path(), sources.ErrSource)
+		return fmt.Errorf("%s: %w: it holds no tensors", a.file.Path(), packed.ErrSource)
 	}
 	return nil
 }
@@ -199,5 +199,5 @@ func (d *Delta) check(c config) error {
 
 // wrong returns an error about a tensor of the adapter.
 func wrong(s safetensors.Source, format string, args ...any) error {
-	return fmt.Errorf("%s: tensor %s: %w: %w", s.File.Path(), s.Name, sources.ErrSource, fmt.Errorf(format, args...))
+	return fmt.Errorf("%s: tensor %s: %w: %w", s.File.Path(), s.Name, packed.ErrSource, fmt.Errorf(format, args...))
 }

@@ -7,7 +7,8 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // config holds the keys of adapter_config.json that affect the result (PEFT 0.21, LoraConfig).
@@ -63,7 +64,7 @@ func parse(data []byte) (config, error) {
 		return config{}, err
 	}
 	if c.Kind != "LORA" {
-		return config{}, fmt.Errorf("peft_type is %q: only LORA can be merged", clip(c.Kind))
+		return config{}, fmt.Errorf("peft_type is %q: only LORA can be merged", clip.Line(c.Kind, maxQuoted))
 	}
 	for _, key := range slices.Sorted(keys(all)) {
 		if v := all[key]; !slices.Contains(supportedKeys, key) && !empty(v) {
@@ -72,15 +73,15 @@ func parse(data []byte) (config, error) {
 				what = "an unknown feature"
 			}
 			return config{}, fmt.Errorf("%s is set: %s cannot be merged; merge_and_unload of the Python package peft may do it",
-				clip(key), what)
+				clip.Line(key, maxQuoted), what)
 		}
 	}
 	if !slices.Contains(supportedInits, c.Init) {
 		return config{}, fmt.Errorf("init_lora_weights is %q, which also changes the base model's weights; "+
-			"merge it with merge_and_unload of the Python package peft", clip(fmt.Sprint(c.Init)))
+			"merge it with merge_and_unload of the Python package peft", clip.Line(fmt.Sprint(c.Init), maxQuoted))
 	}
 	if !slices.Contains([]string{"none", "all", "lora_only"}, c.Bias) {
-		return config{}, fmt.Errorf("bias is %q, want none, all or lora_only", clip(c.Bias))
+		return config{}, fmt.Errorf("bias is %q, want none, all or lora_only", clip.Line(c.Bias, maxQuoted))
 	}
 	return c, nil
 }
@@ -164,12 +165,12 @@ func (p *patterns) UnmarshalJSON(data []byte) error {
 		name, _ := key.(string)
 		var v float64
 		if err := d.Decode(&v); err != nil {
-			return fmt.Errorf("pattern %q: %w", clip(name), err)
+			return fmt.Errorf("pattern %q: %w", clip.Line(name, maxQuoted), err)
 		}
 		// PEFT matches the end of the name, after a dot.
 		re, err := regexp.Compile(`^(?:.*\.)?(?:` + name + `)$`)
 		if err != nil {
-			return fmt.Errorf("pattern %q: %v", clip(name), err)
+			return fmt.Errorf("pattern %q: %v", clip.Line(name, maxQuoted), err)
 		}
 		if *p = append(*p, pattern{re, v}); len(*p) > maxPatterns {
 			return fmt.Errorf("more than %d patterns", maxPatterns)
@@ -178,10 +179,5 @@ func (p *patterns) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func clip(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:80]) + "..."
-	}
-	return s
-}
+// maxQuoted limits the characters of a quotation from a file.
+const maxQuoted = 80

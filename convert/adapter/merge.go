@@ -4,23 +4,23 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
 // Merged returns a reader of a weight [out, in] with an adapter's product added.
-func Merged(base sources.Elements, d Delta) sources.Elements { return merged{base, d} }
+func Merged(base packed.Elements, d Delta) packed.Elements { return merged{base, d} }
 
 type merged struct {
-	base sources.Elements
+	base packed.Elements
 	Delta
 }
 
 // ranksPerPass is the number of ranks added in one pass over a row.
 const ranksPerPass = 4
 
-// Floats implements sources.Elements.
+// Floats implements packed.Elements.
 func (m merged) Floats(dst []byte, begin, count int64) error {
 	if err := m.base.Floats(dst, begin, count); err != nil || count == 0 {
 		return err
@@ -83,7 +83,7 @@ func (m merged) Codes(quantize.Blocks, int64, int64) error {
 
 func floats(t safetensors.Source, begin, count int64) ([]float32, error) {
 	buf := make([]byte, 4*count)
-	if err := sources.PlainElements(t).Floats(buf, begin, count); err != nil {
+	if err := packed.PlainElements(t).Floats(buf, begin, count); err != nil {
 		// %v keeps the error from being taken for one about an element of the base model's tensor.
 		return nil, wrong(t, "from element %d on: %v", begin, err)
 	}

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/quantize"
 )
 
 // zeros is a weight of zeros.
-type zeros struct{ sources.Elements }
+type zeros struct{ packed.Elements }
 
 func (zeros) Floats(dst []byte, _, _ int64) error { clear(dst); return nil }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/safetensors"
@@ -16,15 +15,15 @@ import (
 
 // write writes all files into an existing folder.
 func (x *folder) write(ctx context.Context, dir string) error {
-	p := progress{report: x.opts.Progress}
+	var total write.Event
 	for e := x; e != nil; e = e.draft {
-		p.event.TotalTensors += len(e.arrays)
-		p.event.TotalBytes += e.bytes()
+		total.TotalTensors += len(e.arrays)
+		total.TotalBytes += e.bytes()
 	}
-	return x.writeAll(ctx, dir, &p)
+	return x.writeAll(ctx, dir, write.NewProgress(total, x.opts.Progress))
 }
 
-func (x *folder) writeAll(ctx context.Context, dir string, p *progress) error {
+func (x *folder) writeAll(ctx context.Context, dir string, p *write.Progress) error {
 	for _, f := range x.files {
 		path := filepath.Join(dir, filepath.FromSlash(f.name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -55,7 +54,7 @@ func (x *folder) writeAll(ctx context.Context, dir string, p *progress) error {
 	return x.draft.writeAll(ctx, sub, p)
 }
 
-func (x *folder) writeShard(ctx context.Context, dir string, s shard, p *progress) error {
+func (x *folder) writeShard(ctx context.Context, dir string, s shard, p *write.Progress) error {
 	var list []safetensors.Tensor
 	for _, a := range s.arrays {
 		list = append(list, a.Tensor)
@@ -74,15 +73,15 @@ func (x *folder) writeShard(ctx context.Context, dir string, s shard, p *progres
 		err := safetensors.Write(w, list, x.metadata(s), func(i int) (io.Reader, error) {
 			err := closeLast()
 			if i > 0 {
-				p.tensor()
+				p.Add(0, 1)
 			}
 			if err == nil {
 				open, err = s.arrays[i].from.open(ctx)
 			}
-			return p.counting(open), err
+			return countingReader{open, p}, err
 		})
 		if err == nil {
-			p.tensor()
+			p.Add(0, 1)
 		}
 		return err
 	})
@@ -108,38 +107,16 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-// progress accumulates and reports progress.
-type progress struct {
-	mu     sync.Mutex
-	event  write.Event
-	report func(write.Event)
-}
-
-func (p *progress) add(bytes int64, tensors int) {
-	if p.report == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.event.Bytes += bytes
-	p.event.Tensors += tensors
-	p.report(p.event)
-}
-
-func (p *progress) tensor() { p.add(0, 1) }
-
-// counting returns a reader that reports the bytes read.
-func (p *progress) counting(r io.Reader) io.Reader { return countingReader{r, p} }
-
+// countingReader reports the bytes read.
 type countingReader struct {
 	io.Reader
-	p *progress
+	progress *write.Progress
 }
 
 func (c countingReader) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
 	if n > 0 {
-		c.p.add(int64(n), 0)
+		c.progress.Add(int64(n), 0)
 	}
 	return n, err
 }

@@ -16,7 +16,7 @@ type Coding struct {
 	Middle quantize.DType // type that elements are cast to before they are quantized; "" = none
 	Width  int64          // bytes per element of the source
 
-	// For quantized sources, whose elements package sources reads:
+	// For quantized sources, whose elements package packed reads:
 	Keep   bool           // as codes of Target
 	Floats bool           // as float32; Source is then F32
 	Stored quantize.DType // type of scales and biases computed in float32; "" = unchanged

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
@@ -73,7 +72,7 @@ func (p *Plan) addIndex() error {
 }
 
 func (p *Plan) addJSON(kind manifest.Kind, name string, v any) error {
-	data, err := encode.JSON(v)
+	data, err := manifest.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

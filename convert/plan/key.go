@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"slices"
 
-	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -52,7 +52,7 @@ func (p *Plan) Key() (digest.Digest, error) {
 			}
 		}
 	}
-	b, err := encode.JSON(identity)
+	b, err := manifest.Marshal(identity)
 	if err != nil {
 		return "", err
 	}

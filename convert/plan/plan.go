@@ -17,10 +17,10 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
-	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 )
@@ -34,8 +34,8 @@ type Plan struct {
 	Warnings []string        `json:"warnings"`
 	Adapters []source.Merged `json:"adapters,omitempty"` // of ADAPTER lines, in order
 	// Recognized lists the packing and the layouts that were detected, and the tensors that revealed them.
-	Recognized []sources.Recognized `json:"recognized"`
-	Totals     Totals               `json:"totals"`
+	Recognized []packed.Recognized `json:"recognized"`
+	Totals     Totals              `json:"totals"`
 }
 
 // Totals are sums over a plan's tensors.
@@ -160,7 +160,7 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 	p.plan.Recognized = append(p.plan.Recognized, p.src.Recognized()...)
 	for _, l := range match.Layouts {
 		p.plan.Recognized = append(p.plan.Recognized,
-			sources.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
+			packed.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
 	}
 	var requantized []string
 	for _, m := range match.Tensors {

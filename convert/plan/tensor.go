@@ -35,7 +35,7 @@ type Tensor struct {
 	Coding Coding       `json:"-"`
 	Match  arch.Matched `json:"-"` // which elements of the sources
 
-	requantized bool // the source is quantized, and not [sources.Weight.Plain]
+	requantized bool // the source is quantized, and not [packed.Weight.Plain]
 }
 
 // Source is a tensor of the source.

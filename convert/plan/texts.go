@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
@@ -17,7 +16,7 @@ func (p *Plan) addTexts(opts Options) error {
 	if len(opts.Messages) == 0 {
 		return nil
 	}
-	data, err := encode.JSON(opts.Messages)
+	data, err := manifest.Marshal(opts.Messages)
 	if err != nil {
 		return fmt.Errorf("%s: %w", settings.MessagesName, err)
 	}

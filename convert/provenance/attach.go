@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
@@ -30,7 +29,7 @@ func (m Made) Attach(ctx context.Context, store *store.Store) error {
 	if err != nil {
 		return fmt.Errorf("provenance: %w", err)
 	}
-	data, err := encode.JSON(record)
+	data, err := manifest.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("provenance: %w", err)
 	}

@@ -14,11 +14,16 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/internal/encode"
+	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
 )
 
 // ErrRecipe reports an invalid recipe or quantization rule.
-var ErrRecipe = errors.New("bad quantization recipe")
+var ErrRecipe = fault.Register(errors.New("bad quantization recipe"), fault.Kind{
+	Name: "convert/recipe.ErrRecipe", Means: "a recipe or a quantization rule is invalid",
+	Rank: fault.Import + 2, Status: fault.Invalid,
+})
 
 // Precision chooses the types that weights are stored in. The zero value keeps the source's. Its JSON form is a recipe.
 type Precision struct {
@@ -70,7 +75,7 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the form that [Parse] accepts.
 func (r Rule) MarshalJSON() ([]byte, error) {
-	return encode.JSON(map[string]string{"match": r.Match, "type": r.typeName()})
+	return manifest.Marshal(map[string]string{"match": r.Match, "type": r.typeName()})
 }
 
 // ParseRule parses GLOB=TYPE. It returns a note for the user if the type's name is an alias.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/chat"
-	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
@@ -143,7 +142,7 @@ func expressible(c modelfile.Command) bool {
 	if _, several := params[c.Key].([]string); several {
 		return true
 	}
-	data, err := encode.JSON(params[c.Key])
+	data, err := manifest.Marshal(params[c.Key])
 	return err == nil && string(data) == c.Value
 }
 
@@ -174,7 +173,7 @@ func ParameterValues(v any) []string {
 		}
 		return out
 	}
-	data, err := encode.JSON(v)
+	data, err := manifest.Marshal(v)
 	if err != nil {
 		return nil
 	}

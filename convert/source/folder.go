@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -57,7 +57,7 @@ func (src *Source) openFolder() error {
 // readTensors lists the weights, those of a quantized checkpoint under the names that they have in a plain one. It
 // removes the quantization settings from config.json, because in an image each blob describes its own type.
 func (src *Source) readTensors(config []byte) error {
-	found, err := sources.Read(sources.NewCheckpoint(src.From, config, src.checkpoint.Tensors()))
+	found, err := packed.Read(packed.NewCheckpoint(src.From, config, src.checkpoint.Tensors()))
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (src *Source) readTensors(config []byte) error {
 	src.recognized = found.Recognized
 	for i := range src.Files {
 		if f := &src.Files[i]; f.Name == ConfigName {
-			f.Data = sources.Strip(f.Data)
+			f.Data = packed.Strip(f.Data)
 			f.Size = int64(len(f.Data))
 		}
 	}

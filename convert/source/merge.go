@@ -7,7 +7,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/internal/encode"
-	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
@@ -79,8 +79,8 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 	return plan, nil
 }
 
-func recognizedAdapter(ranks []int64, whole int) sources.Recognized {
-	r := sources.Recognized{
+func recognizedAdapter(ranks []int64, whole int) packed.Recognized {
+	r := packed.Recognized{
 		Kind: "adapter", From: []string{adapter.ConfigName, adapter.WeightsName}, Tensors: len(ranks) + whole,
 	}
 	if len(ranks) > 0 {
@@ -139,7 +139,7 @@ func mergedWeight(w Tensor, d adapter.Delta) (Tensor, error) {
 	if w.Quant != 0 {
 		return w, fmt.Errorf("%s is already %s; merge the adapter into the unquantized model", w.Name, w.Quant)
 	}
-	coded := sources.Weight{Name: w.Name, Shape: w.Shape, DType: w.DType, Why: "an adapter is merged into it", Plain: true}
+	coded := packed.Weight{Name: w.Name, Shape: w.Shape, DType: w.DType, Why: "an adapter is merged into it", Plain: true}
 	base := w.Parts()
 	switch {
 	case w.Coded != nil:
@@ -172,10 +172,10 @@ func wholeWeight(old Tensor, s safetensors.Source) Tensor {
 		return w
 	}
 	w.DType, w.parts = old.DType, []Tensor{fileTensor(s)}
-	w.Coded = &sources.Weight{
+	w.Coded = &packed.Weight{
 		Name: old.Name, Shape: s.Shape, DType: old.DType,
 		Format: strings.ToLower(string(s.DType)) + withAdapter, Why: "it is the adapter's",
-		Plain: true, Parts: []safetensors.Source{s}, Read: sources.PlainElements(s),
+		Plain: true, Parts: []safetensors.Source{s}, Read: packed.PlainElements(s),
 	}
 	return w
 }

@@ -2,7 +2,7 @@
 //
 // A [Source] is a list of named tensors, each with type, shape and a way to read its bytes, and small files by name.
 // What follows (plan, write, export, provenance) knows sources only, and not where their tensors come from. A quantized
-// checkpoint (package sources) and a merged adapter (package adapter) are presented as tensors like others.
+// checkpoint (package packed) and a merged adapter (package adapter) are presented as tensors like others.
 //
 // Contract:
 //   - Opening reads headers and small files, and no weights. What headers can reveal is an error then.
@@ -17,14 +17,14 @@ import (
 	"path/filepath"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/settings"
-	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
 )
 
 // ErrSource reports a source that cannot be imported.
-var ErrSource = sources.ErrSource
+var ErrSource = packed.ErrSource
 
 // Names of files in folders and images.
 const (
@@ -42,7 +42,7 @@ type Source struct {
 	tensors    []Tensor // sorted by name
 	unlisted   []Tensor
 	ignored    []Ignored
-	recognized []sources.Recognized
+	recognized []packed.Recognized
 	checkpoint *safetensors.Checkpoint // of a folder
 	image      digest.Digest
 	record     settings.Record
@@ -64,7 +64,7 @@ func (src *Source) Unlisted() []Tensor { return src.unlisted }
 func (src *Source) Ignored() []Ignored { return src.ignored }
 
 // Recognized lists the packings that were detected, and the tensors that revealed them.
-func (src *Source) Recognized() []sources.Recognized { return src.recognized }
+func (src *Source) Recognized() []packed.Recognized { return src.recognized }
 
 // IsImage reports whether the source is an image in the store.
 func (src *Source) IsImage() bool { return src.image != "" }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingotml/ingot/convert/sources"
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
@@ -26,7 +26,7 @@ type Tensor struct {
 
 	// Coded reads a tensor of a quantized checkpoint; DType and Shape describe the unpacked elements. It is nil for
 	// tensors that are read as they are.
-	Coded *sources.Weight
+	Coded *packed.Weight
 
 	// For a blob, which holds only this tensor:
 	Quant  quantize.Type // type of the blob; Shape is the tensor's, not that of its packed codes
@@ -99,7 +99,7 @@ func (s stored) open() (io.ReaderAt, func() error, error) {
 
 func (s stored) unchanged() error { return nil }
 
-func codedTensor(s sources.Weight) Tensor {
+func codedTensor(s packed.Weight) Tensor {
 	t := Tensor{Name: s.Name, DType: s.DType, Shape: s.Shape, Coded: &s}
 	for _, p := range s.Parts {
 		t.parts = append(t.parts, fileTensor(p))
@@ -148,7 +148,7 @@ func (t Tensor) Open() (io.ReaderAt, func() error, error) {
 }
 
 // Elements reads the tensor of a quantized checkpoint, or a plain one in a checkpoint's file.
-func (t Tensor) Elements() sources.Elements {
+func (t Tensor) Elements() packed.Elements {
 	if t.Coded != nil {
 		return t.Coded.Read
 	}
@@ -156,7 +156,7 @@ func (t Tensor) Elements() sources.Elements {
 	if !ok {
 		return blobElements{t}
 	}
-	return sources.PlainElements(s.tensor)
+	return packed.PlainElements(s.tensor)
 }
 
 // Unchanged returns an error if a file has changed since it was opened.

@@ -7,8 +7,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -17,8 +17,8 @@ type coder struct {
 	coding  plan.Coding
 	add     float64 // added to each element unless 0; the target is then float32
 	sources []io.ReaderAt
-	coded   []sources.Elements // used instead of sources if some of them are quantized
-	row     int64              // elements per row of coded
+	coded   []packed.Elements // used instead of sources if some of them are quantized
+	row     int64             // elements per row of coded
 }
 
 // batch returns the number of elements that fit a slab together with all their results.
@@ -45,7 +45,7 @@ func (c coder) batch() int64 {
 
 // wholeRows returns at most n elements, in whole rows if rows are short.
 func (c coder) wholeRows(n int64) int64 {
-	if c.row <= sources.MaxRow {
+	if c.row <= packed.MaxRow {
 		return n - n%c.row
 	}
 	return n - n%128

@@ -3,14 +3,14 @@ package write
 import (
 	"errors"
 
+	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/plan"
-	"github.com/ingotml/ingot/convert/sources"
 	"github.com/ingotml/ingot/quantize"
 )
 
 // openCoded returns readers of a tensor's sources, some of which are quantized.
-func openCoded(list []plan.Source) []sources.Elements {
-	var out []sources.Elements
+func openCoded(list []plan.Source) []packed.Elements {
+	var out []packed.Elements
 	for _, s := range list {
 		out = append(out, s.Tensor.Elements())
 	}

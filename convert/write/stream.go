@@ -20,7 +20,7 @@ import (
 // their final offsets ahead of the hash.
 func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 	if t.Digest != "" {
-		w.report(t.SourceBytes(), 1)
+		w.progress.Add(t.SourceBytes(), 1)
 		return nil
 	}
 	name := blobName(manifest.KindTensor, t.Name)
@@ -61,7 +61,7 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 		if size != t.Size {
 			return fmt.Errorf("%w: the blob has %d bytes, not %d as planned", source.ErrSource, size, t.Size)
 		}
-		w.report(0, 1)
+		w.progress.Add(0, 1)
 		return nil
 	})
 	return nil
@@ -226,7 +226,7 @@ func (s *stream) finish(ctx context.Context) error {
 		read = int64(float64(s.t.SourceBytes())*float64(s.done)/float64(s.t.Params())) - s.read
 	}
 	s.read += read
-	s.w.report(read, 0)
+	s.w.progress.Add(read, 0)
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/ingotml/ingot/convert/plan"
@@ -31,13 +32,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 )
-
-// Event reports the progress of a run.
-type Event struct {
-	Tensors, TotalTensors int   // completed and planned
-	Bytes, TotalBytes     int64 // of the sources
-	Resumed               int64 // part of Bytes that an interrupted run had completed
-}
 
 // Options control how a plan is written. They do not affect the result.
 type Options struct {
@@ -90,9 +84,10 @@ func Image(ctx context.Context, store *store.Store, p *plan.Plan, opts Options) 
 	if err != nil {
 		return nil, Explain(err)
 	}
+	total := Event{TotalTensors: len(p.Tensors), TotalBytes: p.Totals.SourceBytes + p.Totals.FileBytes}
 	w := &writer{
 		store: store, plan: p, ingest: ingest, slabs: memory,
-		idle: semaphore.NewWeighted(int64(n)), progress: opts.Progress,
+		idle: semaphore.NewWeighted(int64(n)), progress: NewProgress(total, opts.Progress),
 	}
 	out, err := w.write(ctx, n)
 	if err != nil {
@@ -128,10 +123,8 @@ type writer struct {
 	idle      *semaphore.Weighted // processors without a file or tensor to work on
 	sealing   errgroup.Group      // blobs being synced, while processors continue
 	fail      context.CancelCauseFunc
-	progress  func(Event)
-	mu        sync.Mutex
-	event     Event
-	resumed   int64
+	progress  *Progress
+	resumed   atomic.Int64
 	checksums checksums
 }
 
@@ -141,8 +134,6 @@ const sealParallel = 32
 
 // stage writes all blobs into the ingest folder.
 func (w *writer) stage(ctx context.Context, n int) error {
-	w.event.TotalTensors = len(w.plan.Tensors)
-	w.event.TotalBytes = w.plan.Totals.SourceBytes + w.plan.Totals.FileBytes
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	w.fail = fail
@@ -190,13 +181,8 @@ func largestFirst(tensors []plan.Tensor) []*plan.Tensor {
 func (w *writer) finished(name string, source int64, tensors int) bool {
 	_, size, ok := w.ingest.Lookup(name)
 	if ok {
-		w.mu.Lock()
-		w.resumed += size
-		if w.progress != nil {
-			w.event.Resumed += source
-		}
-		w.mu.Unlock()
-		w.report(source, tensors)
+		w.resumed.Add(size)
+		w.progress.Resume(source, tensors)
 	}
 	return ok
 }
@@ -218,7 +204,7 @@ func (w *writer) file(ctx context.Context, f *source.File) error {
 		return err
 	}
 	w.seal(ctx, "file "+f.Name, blob, func(int64) error {
-		w.report(f.Size, 0)
+		w.progress.Add(f.Size, 0)
 		return nil
 	})
 	return nil
@@ -239,17 +225,6 @@ func (w *writer) seal(ctx context.Context, what string, blob *ingest.StagedBlob,
 	})
 }
 
-func (w *writer) report(bytes int64, tensors int) {
-	if w.progress == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.event.Bytes += bytes
-	w.event.Tensors += tensors
-	w.progress(w.event)
-}
-
 // publish moves all blobs from the ingest folder into the store.
 func (w *writer) publish() (*Written, error) {
 	existing := w.present()
@@ -257,7 +232,7 @@ func (w *writer) publish() (*Written, error) {
 		return nil, err
 	}
 	image := manifest.Image{Config: w.plan.Config, Layers: w.plan.Layers()}
-	out := &Written{Image: image, Resumed: w.resumed, ingest: w.ingest, checksums: &w.checksums}
+	out := &Written{Image: image, Resumed: w.resumed.Load(), ingest: w.ingest, checksums: &w.checksums}
 	for i, l := range out.Image.Layers {
 		if l.Digest == "" {
 			d, size, ok := w.ingest.Lookup(blobName(l.Kind, l.Name))

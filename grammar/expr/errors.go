@@ -3,7 +3,8 @@ package expr
 import (
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // The kinds of errors in a source.
@@ -19,10 +20,4 @@ func Errorf(kind error, format string, args ...any) error {
 }
 
 // Clip shortens a quotation from a source for an error message.
-func Clip(s string) string {
-	const most = 200
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return s
-}
+func Clip(s string) string { return clip.Bytes(s, 200) }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/encoding"
-	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/index"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -81,10 +80,7 @@ func (s *Store) PutRaw(
 func (s *Store) putRaw(
 	ctx context.Context, name manifest.Name, mediaType string, manifestBytes []byte, opts PutOptions,
 ) (digest.Digest, error) {
-	if name.Digest != "" {
-		return "", &manifest.NameError{Name: name.String(), Reason: "a name to store under must not have a digest"}
-	}
-	name, err := manifest.ParseName(name.String()) // the caller may not have used ParseName
+	name, err := nameToStore(name)
 	if err != nil {
 		return "", err
 	}
@@ -118,11 +114,8 @@ func (s *Store) putRaw(
 		!(opts.Partial && errors.Is(err, manifest.ErrBlobMissing)) {
 		return "", err
 	}
-	d, _, err := s.PutBytes(ctx, manifestBytes)
+	d, err := s.putManifest(ctx, manifestBytes)
 	if err != nil {
-		return "", err
-	}
-	if err := disk.SyncDir(s.Path(BlobsDir)); err != nil {
 		return "", err
 	}
 	desc := ocispec.Descriptor{MediaType: mediaType, ArtifactType: m.ArtifactType, Digest: d,

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/manifest/store/index"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -109,11 +108,8 @@ func (s *Store) putReferrer(ctx context.Context, mediaType string, manifestBytes
 			return "", err
 		}
 	}
-	d, _, err := s.PutBytes(ctx, manifestBytes)
+	d, err := s.putManifest(ctx, manifestBytes)
 	if err != nil {
-		return "", err
-	}
-	if err := disk.SyncDir(s.Path(BlobsDir)); err != nil {
 		return "", err
 	}
 	desc := ocispec.Descriptor{

@@ -214,10 +214,7 @@ func (s *Store) Put(ctx context.Context, name manifest.Name, img manifest.Image)
 }
 
 func (s *Store) put(ctx context.Context, name manifest.Name, img manifest.Image) (digest.Digest, error) {
-	if name.Digest != "" {
-		return "", &manifest.NameError{Name: name.String(), Reason: "a name to store under must not have a digest"}
-	}
-	name, err := manifest.ParseName(name.String()) // the caller may not have used ParseName
+	name, err := nameToStore(name)
 	if err != nil {
 		return "", err
 	}
@@ -238,12 +235,8 @@ func (s *Store) put(ctx context.Context, name manifest.Name, img manifest.Image)
 	if _, _, err := s.PutBytes(ctx, config); err != nil {
 		return "", err
 	}
-	d, _, err := s.PutBytes(ctx, manifestBytes)
+	d, err := s.putManifest(ctx, manifestBytes)
 	if err != nil {
-		return "", err
-	}
-	// This also makes the renames of other processes durable.
-	if err := disk.SyncDir(s.Path(BlobsDir)); err != nil {
 		return "", err
 	}
 	desc := ocispec.Descriptor{
@@ -254,6 +247,23 @@ func (s *Store) put(ctx context.Context, name manifest.Name, img manifest.Image)
 	}
 	index.Describe(&desc, name, img.Size()+int64(len(manifestBytes))+int64(len(config)), img.Config.ModelType, s.now())
 	return d, s.setEntry(ctx, name, desc)
+}
+
+// nameToStore checks a name to store under; the caller may not have used ParseName.
+func nameToStore(name manifest.Name) (manifest.Name, error) {
+	if name.Digest != "" {
+		return name, &manifest.NameError{Name: name.String(), Reason: "a name to store under must not have a digest"}
+	}
+	return manifest.ParseName(name.String())
+}
+
+// putManifest stores a manifest and makes it and all blobs before it durable, also those that other processes renamed.
+func (s *Store) putManifest(ctx context.Context, manifestBytes []byte) (digest.Digest, error) {
+	d, _, err := s.PutBytes(ctx, manifestBytes)
+	if err != nil {
+		return "", err
+	}
+	return d, disk.SyncDir(s.Path(BlobsDir))
 }
 
 // Entry is a model in the store.

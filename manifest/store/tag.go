@@ -20,10 +20,7 @@ func (s *Store) Tag(ctx context.Context, src, dst manifest.Name) error {
 }
 
 func (s *Store) tag(ctx context.Context, src, dst manifest.Name) error {
-	if dst.Digest != "" {
-		return &manifest.NameError{Name: dst.String(), Reason: "a name to store under must not have a digest"}
-	}
-	dst, err := manifest.ParseName(dst.String()) // the caller may not have used ParseName
+	dst, err := nameToStore(dst)
 	if err != nil {
 		return err
 	}

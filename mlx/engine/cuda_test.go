@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // The real bridge compiles and links against the CUDA wheel. Nothing is loaded, so the test needs neither a GPU nor
 // NVIDIA's libraries. It downloads 90 MB with the user's pip.
 func TestBridgeOnCUDA(t *testing.T) {
-	if os.Getenv("INGOT_TEST_CUDA") == "" {
-		t.Skip("downloads MLX's CUDA wheel (90 MB): set INGOT_TEST_CUDA=1 to run it")
-	}
+	runtest.CUDA.Only(t)
 	host := thisHost()
 	mlxOnly, err := lockOf(CUDA13)
 	if err != nil {

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // fakeWheel is a tiny replacement for MLX's wheel: a libmlx that needs a helper library next to it, and a header. pip,
@@ -169,7 +171,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	wheel, err := buildWheel()
 	if errors.Is(err, errNoTools) {
-		t.Skip(err)
+		runtest.Engine.Need(t, err)
 	}
 	if err != nil {
 		t.Fatal(err)

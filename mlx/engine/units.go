@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,9 +19,9 @@ type isaUnit struct {
 	flags []string
 }
 
-// isaUnits are the instruction sets. The files of one, in any folder, are named after it. They use instructions that
-// not every processor of the architecture has, so the bridge selects them at run time. They contain the micro-kernels:
-// GCC unrolls loops over arrays of vectors only from -O3 on.
+// isaUnits are the instruction sets. The files of one, in any folder, are named after it and contain its kernels. They
+// use instructions that not every processor of the architecture has, so the bridge selects them at run time. In the
+// micro-kernels, GCC unrolls loops over arrays of vectors only from -O3 on.
 var isaUnits = map[string]isaUnit{
 	"portable":   {},
 	"avx2":       {"amd64", []string{"-O3", "-mavx2", "-mfma", "-mf16c"}},
@@ -65,47 +66,81 @@ type unit struct {
 	name  string // without a folder and extension
 	files []string
 	flags []string
-	cost  int // a guess of the time to compile it: bytes of its files and of the headers in the folders of kernels
+	cost  int // a guess of the time to compile it: bytes of its files and of the bridge's headers that they include
+}
+
+// matmulFolder has the kernels that take as long to compile as those of all other folders together.
+const matmulFolder = "cpu/matmul"
+
+// unitName returns the unit of a .cc file and the instruction set's flags. It puts as much together as leaves units of
+// similar length: a file alone takes as long for the headers of MLX, of intrinsics and of the standard library as for
+// its own code. The units are
+//   - ops: the operations,
+//   - bridge: everything else that is not a kernel,
+//   - for each instruction set, matmul-ISA and kernels-ISA, which has those of the other folders.
+func unitName(file string) (name string, flags []string) {
+	base := strings.TrimSuffix(path.Base(file), ".cc")
+	isa, isKernel := isaUnits[base]
+	switch {
+	case isKernel && path.Dir(file) == matmulFolder:
+		return "matmul-" + base, isa.flags
+	case isKernel:
+		return "kernels-" + base, isa.flags
+	case strings.HasPrefix(file, "ops/"):
+		return "ops", nil
+	}
+	return "bridge", nil
 }
 
 // makeUnits returns the translation units of sources, the most costly first, so that a long compilation does not start
-// last. The kernels of an instruction set are a unit for each folder that has them. All other files of a top-level
-// folder are one unit: compiling one of these alone takes as long for MLX's headers and for instances of the standard
-// library's templates as for its own code.
+// last.
 func makeUnits(list []source) ([]unit, error) {
-	headers := map[string]int{} // bytes of the headers of a folder
+	byName := map[string]source{}
 	for _, src := range list {
-		if path.Ext(src.name) == ".h" {
-			headers[path.Dir(src.name)] += len(src.data)
-		}
+		byName[src.name] = src
 	}
 	var units []unit
 	index := map[string]int{}
 	for _, src := range list {
-		base, ok := strings.CutSuffix(src.name, ".cc")
-		if !ok {
+		if path.Ext(src.name) != ".cc" {
 			continue
 		}
-		u := unit{cost: len(src.data)}
-		if isa, ok := isaUnits[path.Base(base)]; ok {
-			u.name, u.flags, u.cost = strings.ReplaceAll(base, "/", "-"), isa.flags, u.cost+headers[path.Dir(src.name)]
-		} else {
-			u.name, _, _ = strings.Cut(base, "/")
-		}
-		i, ok := index[u.name]
+		name, flags := unitName(src.name)
+		i, ok := index[name]
 		if !ok {
 			i = len(units)
-			index[u.name] = i
-			units = append(units, unit{name: u.name, flags: u.flags})
+			index[name] = i
+			units = append(units, unit{name: name, flags: flags})
 		}
 		units[i].files = append(units[i].files, src.name)
-		units[i].cost += u.cost
+	}
+	for i := range units {
+		units[i].cost = includedBytes(units[i].files, byName, map[string]bool{})
 	}
 	if len(units) == 0 {
 		return nil, errors.New("bridge sources: no translation unit")
 	}
 	slices.SortStableFunc(units, func(a, b unit) int { return cmp.Compare(b.cost, a.cost) })
 	return units, nil
+}
+
+var includeLine = regexp.MustCompile(`(?m)^#include "(.+)"$`)
+
+// includedBytes returns the bytes of the named sources and of those that they include, each of them once.
+func includedBytes(names []string, sources map[string]source, seen map[string]bool) int {
+	size := 0
+	for _, name := range names {
+		src, ok := sources[name]
+		if !ok || seen[name] {
+			continue
+		}
+		seen[name] = true
+		size += len(src.data)
+		for _, include := range includeLine.FindAllSubmatch(src.data, -1) {
+			size += includedBytes([]string{string(include[1])}, sources, seen)
+		}
+	}
+	return size
 }
 
 // writeSources writes the sources and, beside them, a file for each unit.

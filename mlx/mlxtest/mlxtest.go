@@ -1,15 +1,16 @@
 // Package mlxtest provides tests with the engine: one per test process, because it cannot be opened twice.
 //
-// If no engine is installed, the test is skipped with the command that installs it. If INGOT_TEST_ENGINE is set, as by
+// If no engine is installed, the test is skipped with the command that installs it. If runtest.Engine is set, as by
 // make test, it fails instead.
 package mlxtest
 
 import (
 	"errors"
-	"os"
+	"fmt"
 	"sync"
 	"testing"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/mlx/engine"
 )
@@ -30,8 +31,8 @@ var open = sync.OnceValues(func() (*mlx.Thread, error) {
 func Open(t testing.TB) *mlx.Thread {
 	t.Helper()
 	thread, err := open()
-	if os.Getenv("INGOT_TEST_ENGINE") == "" && (errors.Is(err, engine.ErrNotInstalled) || errors.Is(err, mlx.ErrNoCgo)) {
-		t.Skipf("needs the MLX engine (make engine installs it): %v", err)
+	if errors.Is(err, engine.ErrNotInstalled) || errors.Is(err, mlx.ErrNoCgo) {
+		runtest.Engine.Need(t, fmt.Errorf("there is no MLX engine (make engine installs it): %w", err))
 	}
 	if err != nil {
 		t.Fatal(err)

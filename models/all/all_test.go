@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
@@ -71,13 +72,37 @@ func TestEveryTypeIsTested(t *testing.T) {
 	for _, a := range arch.All() {
 		name := a.ModelType
 		if !fixtures[name] {
-			t.Errorf("no checkpoint in testdata/models is of type %s: write its generator in testdata/gen", name)
+			t.Errorf("no checkpoint in testdata/models is of type %s: write its generator in testdata/gen/models", name)
 		}
 		if !tables[name] {
-			t.Errorf("no table in arch/testdata/tables is of type %s: add it to testdata/gen/arch_tables.py", name)
+			t.Errorf("no table in arch/testdata/tables is of type %s: add it to testdata/gen/arch/tables.py", name)
 		}
 		if test := filepath.Join("models", name, name+"_test.go"); !exists(test) {
 			t.Errorf("model type %s is not compared with its reference: write %s", name, test)
+		}
+	}
+}
+
+// A checkpoint of testdata/models is named after its type, so that the test of that type runs it. The others are named
+// in the tests that run them.
+func TestCheckpointsAreNamedAfterTheirType(t *testing.T) {
+	named := []string{"demo", "long-qwen3-dynamic", "long-qwen3-longrope"}
+	files, err := filepath.Glob(filepath.Join(root, "testdata/models/*/config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := arch.Detect(b)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		name, modelType := filepath.Base(filepath.Dir(file)), m.Facts().ModelType
+		if !strings.HasPrefix(name, modelType+"-") && !slices.Contains(named, name) {
+			t.Errorf("testdata/models/%s is of type %s: no test runs it; begin its name with %s-", name, modelType, modelType)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // HeaderSecrets lists the parts of an Authorization header to redact.
@@ -82,14 +84,10 @@ func URLs(text string) string {
 func Clip(s string) string {
 	s = URLs(s)
 	s = strings.Join(strings.Fields(s), " ")
-	s = strings.Map(func(r rune) rune {
+	return clip.Text(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
 			return -1
 		}
 		return r
-	}, s)
-	if r := []rune(s); len(r) > 200 {
-		s = string(r[:200]) + "..."
-	}
-	return s
+	}, s), 200)
 }

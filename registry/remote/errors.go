@@ -11,20 +11,51 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/registry/redact"
 )
 
 // Errors for use with [errors.Is].
 var (
-	ErrUnauthorized = errors.New("not authorized")                 // credentials are missing, wrong or insufficient
-	ErrNotFound     = errors.New("not in the registry")            // no such repository, tag, manifest or blob
-	ErrDigest       = errors.New("digest mismatch")                // content that does not match its digest
-	ErrUnsupported  = errors.New("not supported")                  // by the registry
-	ErrNoHost       = errors.New("name without a host")            // a local name where a registry is required
-	ErrInterrupted  = errors.New("transfer interrupted")           // a connection or an exchange failed temporarily
-	ErrCertificate  = errors.New("the certificate is not trusted") // the server's certificate cannot be verified
-	ErrPlainHTTP    = errors.New("the server does not use TLS")    // TLS was expected
-	ErrTLS          = errors.New("the server requires TLS")        // plain HTTP was tried
+	ErrUnauthorized = fault.Register(errors.New("not authorized"), fault.Kind{
+		Name: "registry/remote.ErrUnauthorized", Means: "credentials for the registry are missing, wrong or insufficient",
+		Rank: fault.Registry + 1, Transfer: fault.Forbidden,
+		Advice: "`ingot login` on the server's machine stores credentials",
+	})
+	ErrNotFound = fault.Register(errors.New("not in the registry"), fault.Kind{
+		Name: "registry/remote.ErrNotFound", Means: "the registry has no such repository, tag, manifest or blob",
+		Rank: fault.Registry + 2, Transfer: fault.NotFound,
+		Remedy: "check the name and its tag",
+	})
+	ErrDigest = fault.Register(errors.New("digest mismatch"), fault.Kind{
+		Name: "registry/remote.ErrDigest", Means: "content does not match its digest",
+		Rank: fault.Registry + 3, Transfer: fault.Gateway,
+	})
+	ErrUnsupported = fault.Register(errors.New("not supported"), fault.Kind{
+		Name: "registry/remote.ErrUnsupported", Means: "the registry does not support an operation",
+		Rank: fault.Registry + 4, Transfer: fault.Gateway,
+	})
+	ErrInterrupted = fault.Register(errors.New("transfer interrupted"), fault.Kind{
+		Name: "registry/remote.ErrInterrupted", Means: "a connection or an exchange failed temporarily",
+		Rank: fault.Registry + 5, Transfer: fault.Gateway,
+	})
+	ErrCertificate = fault.Register(errors.New("the certificate is not trusted"), fault.Kind{
+		Name: "registry/remote.ErrCertificate", Means: "the server's certificate cannot be verified",
+		Rank: fault.Registry + 6, Transfer: fault.Gateway,
+		Remedy: "trust your own authority with --ca-file FILE, or any certificate with --insecure",
+	})
+	ErrPlainHTTP = fault.Register(errors.New("the server does not use TLS"), fault.Kind{
+		Name: "registry/remote.ErrPlainHTTP", Means: "TLS was expected",
+		Rank: fault.Registry + 7, Transfer: fault.Gateway,
+		Remedy: "connect without TLS with --plain-http",
+	})
+	ErrTLS = fault.Register(errors.New("the server requires TLS"), fault.Kind{
+		Name: "registry/remote.ErrTLS", Means: "plain HTTP was tried",
+		Rank: fault.Registry + 8, Transfer: fault.Gateway,
+		Remedy: "leave out --plain-http; for a registry on this machine use TLS with --insecure or --ca-file FILE",
+	})
+
+	ErrNoHost = errors.New("name without a host") // a local name where a registry is required
 )
 
 // maxErrorBody limits how much of an error response's body is read.

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/registry/address"
 )
 
 // Errors for addresses that a client refuses to connect to.
 var (
 	// ErrPrivateAddress is an address that is less public than the host that named it, or an [ErrPrivateRegistry].
-	ErrPrivateAddress = errors.New("address is not public")
+	ErrPrivateAddress = fault.Register(errors.New("address is not public"), fault.Kind{
+		Name: "registry/remote.ErrPrivateAddress", Means: "an address is less public than the host that named it",
+		Rank: fault.Registry + 9, Transfer: fault.Gateway,
+	})
 	// ErrPrivateRegistry is a registry at an address that is not public, where [Options.Private] requires a public one.
 	ErrPrivateRegistry = errors.New("registry is not public")
 )

@@ -6,23 +6,23 @@ import (
 	"net"
 )
 
-// fileBody is a request body that may be part of a file.
-type fileBody interface {
-	// isFile reports whether sendTo works: the body is part of a file.
-	isFile() bool
-	// sendTo sends at most limit bytes to a connection.
-	sendTo(c *net.TCPConn, limit int64) (sent int64, err error)
+// FileBody is a request body that may be part of a file. Its connection then sends it with sendfile(2).
+type FileBody interface {
+	// IsFile reports whether SendTo works: the body is part of a file.
+	IsFile() bool
+	// SendTo sends at most limit bytes to a connection.
+	SendTo(c *net.TCPConn, limit int64) (sent int64, err error)
 }
 
-// sendfileConn is a TCP connection that sends a [fileBody] with sendfile(2). net/http calls the connection's
+// sendfileConn is a TCP connection that sends a [FileBody] with sendfile(2). net/http calls the connection's
 // ReadFrom with the request body if it can (since Go 1.8; golang.org/issue/30377).
 type sendfileConn struct{ *net.TCPConn }
 
 // ReadFrom implements [io.ReaderFrom].
 func (c sendfileConn) ReadFrom(r io.Reader) (int64, error) {
 	if limited, ok := r.(*io.LimitedReader); ok {
-		if b, ok := limited.R.(fileBody); ok && b.isFile() {
-			n, err := b.sendTo(c.TCPConn, limited.N)
+		if b, ok := limited.R.(FileBody); ok && b.IsFile() {
+			n, err := b.SendTo(c.TCPConn, limited.N)
 			limited.N -= n
 			return n, err
 		}

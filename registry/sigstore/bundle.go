@@ -133,7 +133,7 @@ func (k *PublicKey) Verify(bundleJSON []byte, manifest digest.Digest) (reference
 		case id == nil:
 			return "", fmt.Errorf("a certificate's key, not this one (%s): %w", k.hint, ErrOtherKey)
 		case id.Hint != k.hint:
-			return "", fmt.Errorf("key %q, not this one (%s): %w", clip(id.Hint), k.hint, ErrOtherKey)
+			return "", fmt.Errorf("key %q, not this one (%s): %w", excerpt(id.Hint), k.hint, ErrOtherKey)
 		}
 		return "", fmt.Errorf("the signature does not match what is signed: %w", ErrBundle)
 	}
@@ -151,7 +151,7 @@ func parseBundle(b []byte) (*bundle, error) {
 	}
 	switch e := doc.DSSEEnvelope; {
 	case !slices.Contains(bundleMediaTypes, doc.MediaType):
-		return nil, fmt.Errorf("a bundle of type %q, not %s: %w", clip(doc.MediaType), BundleMediaType, ErrBundle)
+		return nil, fmt.Errorf("a bundle of type %q, not %s: %w", excerpt(doc.MediaType), BundleMediaType, ErrBundle)
 	case e == nil:
 		return nil, fmt.Errorf("a bundle without a DSSE envelope: %w", ErrBundle)
 	case len(e.Signatures) != 1: // "exactly one signature", sigstore_bundle.proto
@@ -181,7 +181,7 @@ func (k *PublicKey) verify(message, sig []byte) bool {
 // checkStatement checks a statement whose signature has been verified, and returns the reference that it names.
 func checkStatement(e *envelope, manifest digest.Digest) (reference string, err error) {
 	if e.PayloadType != payloadType {
-		return "", fmt.Errorf("a payload of type %q, not %s: %w", clip(e.PayloadType), payloadType, ErrPurpose)
+		return "", fmt.Errorf("a payload of type %q, not %s: %w", excerpt(e.PayloadType), payloadType, ErrPurpose)
 	}
 	var s statement
 	if err := json.Unmarshal(e.Payload, &s); err != nil {
@@ -189,13 +189,13 @@ func checkStatement(e *envelope, manifest digest.Digest) (reference string, err 
 	}
 	if s.Type != statementType || s.PredicateType != PredicateType {
 		return "", fmt.Errorf("a statement %q of type %q, not %s: %w",
-			clip(s.PredicateType), clip(s.Type), PredicateType, ErrPurpose)
+			excerpt(s.PredicateType), excerpt(s.Type), PredicateType, ErrPurpose)
 	}
 	if len(s.Subject) != 1 {
 		return "", fmt.Errorf("a statement about %d subjects, not one: %w", len(s.Subject), ErrSubject)
 	}
 	if got := s.Subject[0].Digest[string(digest.SHA256)]; got != manifest.Encoded() {
-		return "", fmt.Errorf("sha256:%s, not %s: %w", clip(got), manifest, ErrSubject)
+		return "", fmt.Errorf("sha256:%s, not %s: %w", excerpt(got), manifest, ErrSubject)
 	}
 	value, ok := s.Subject[0].Annotations[annotationReference]
 	if !ok {
@@ -203,7 +203,7 @@ func checkStatement(e *envelope, manifest digest.Digest) (reference string, err 
 	}
 	// An empty or foreign value must not pass for a signature without a reference.
 	if err := json.Unmarshal(value, &reference); err != nil || reference == "" {
-		return "", fmt.Errorf("its %s is %s, not a reference: %w", annotationReference, clip(string(value)), ErrBundle)
+		return "", fmt.Errorf("its %s is %s, not a reference: %w", annotationReference, excerpt(string(value)), ErrBundle)
 	}
 	return reference, nil
 }
@@ -224,7 +224,7 @@ func preAuth(payloadType string, payload []byte) []byte {
 
 func checkDigest(d digest.Digest) error {
 	if err := d.Validate(); err != nil || d.Algorithm() != digest.SHA256 {
-		return fmt.Errorf("%q is not a sha256 digest", clip(string(d)))
+		return fmt.Errorf("%q is not a sha256 digest", excerpt(string(d)))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func readEncrypted(b []byte, password func() ([]byte, error)) (any, error) {
 	switch {
 	case e.KDF.Name != kdfScrypt || e.Cipher.Name != cipherSecretbox:
 		return nil, fmt.Errorf("key encrypted by %s and %s, not %s and %s: %w",
-			clip(e.KDF.Name), clip(e.Cipher.Name), kdfScrypt, cipherSecretbox, ErrKey)
+			excerpt(e.KDF.Name), excerpt(e.Cipher.Name), kdfScrypt, cipherSecretbox, ErrKey)
 	case len(e.Cipher.Nonce) != boxNonceSize:
 		return nil, fmt.Errorf("encrypted key: a nonce of %d bytes, not %d: %w", len(e.Cipher.Nonce), boxNonceSize, ErrKey)
 	case p.N < 2 || p.N > maxScryptN || p.R < 1 || p.R > maxScryptR || p.P < 1 || p.P > maxScryptP:

@@ -3,6 +3,8 @@ package sigstore
 import (
 	"errors"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // Errors for use with [errors.Is].
@@ -17,16 +19,5 @@ var (
 	ErrPurpose = errors.New("not a signature")
 )
 
-// clip shortens foreign text to one line of an error.
-func clip(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	if r := []rune(s); len(r) > 120 {
-		s = string(r[:120]) + "..."
-	}
-	return s
-}
+// excerpt shortens foreign text to one line of an error.
+func excerpt(s string) string { return clip.Controls(clip.Text(strings.ToValidUTF8(s, "?"), 120)) }

@@ -73,7 +73,7 @@ func ReadPublicKey(file []byte) (*PublicKey, error) {
 	case labelCertificate:
 		return nil, fmt.Errorf("it holds a certificate, `openssl x509 -in FILE -noout -pubkey` prints its key: %w", ErrKey)
 	default:
-		return nil, fmt.Errorf("it holds a %q block, not a %q: %w", clip(block.Type), labelPublic, ErrKey)
+		return nil, fmt.Errorf("it holds a %q block, not a %q: %w", excerpt(block.Type), labelPublic, ErrKey)
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
@@ -111,7 +111,7 @@ func ReadPrivateKey(file []byte, password func() ([]byte, error)) (*PrivateKey, 
 	case labelOpenSSH:
 		return nil, fmt.Errorf("it holds an SSH key, `ssh-keygen -p -m PKCS8 -f COPY` converts a copy: %w", ErrKey)
 	default:
-		return nil, fmt.Errorf("it holds a %q block, not a %q: %w", clip(block.Type), labelPrivate, ErrKey)
+		return nil, fmt.Errorf("it holds a %q block, not a %q: %w", excerpt(block.Type), labelPrivate, ErrKey)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", err, ErrKey)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/runtimetest"
 )
@@ -38,11 +39,12 @@ func TestRandomTraffic(t *testing.T) {
 	}
 }
 
-// The same for INGOT_SOAK_REQUESTS requests: 10,000 in `make soak`, a tenth of that in its short form.
+// The same for 10,000 requests in a long run, or INGOT_SOAK_REQUESTS of them. TestRandomTraffic is its short form.
 func TestSoakTraffic(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("INGOT_SOAK_REQUESTS"))
 	if err != nil {
-		t.Skip("takes minutes: INGOT_SOAK_REQUESTS says how many requests, and make soak sets it")
+		runtest.LongRun.Only(t)
+		n = 10_000
 	}
 	before := goruntime.NumGoroutine()
 	for i, name := range trafficModels {

@@ -15,13 +15,17 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/child"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/internal/stream"
 )
 
 // ErrDied reports that the model's process ended unexpectedly.
-var ErrDied = errors.New("the model's process died")
+var ErrDied = fault.Register(errors.New("the model's process died"), fault.Kind{
+	Name: "runtime/runner.ErrDied", Means: "the model's process ended unexpectedly",
+	Rank: fault.Process + 1, Status: fault.Internal,
+})
 
 var errClosed = errors.New("the model was closed")
 

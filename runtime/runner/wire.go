@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/runtime"
 )
 
@@ -99,39 +98,9 @@ type wireFailure struct {
 	Message string `json:"message"`
 }
 
-// kinds lists the errors that callers distinguish, with their names on the wire. An error that matches several has the
-// first kind. Exhausted resources come before the part of the request that needed them, parts of a request before the
-// whole request, and the ends of a context last, because a failure often cancels what runs beside it. A deadline comes
-// before a cancellation, because it also cancels.
-var kinds = []struct {
-	name string
-	is   error
-}{
-	{"memory", mlx.ErrOutOfMemory},
-	{"room", runtime.ErrMemory},
-	{"busy", runtime.ErrBusy},
-	{"tokenizer", runtime.ErrNoTokenizer},
-	{"pictures", runtime.ErrPictures},
-	{"draft", runtime.ErrDraft},
-	{"embedding", runtime.ErrEmbedding},
-	{"format", runtime.ErrFormat},
-	{"sampling", runtime.ErrSampling},
-	{"prompt", runtime.ErrPrompt},
-	{"image", runtime.ErrImage},
-	{"deadline", context.DeadlineExceeded},
-	{"canceled", context.Canceled},
-}
-
-// wireError encodes an error with the first of kinds that it matches, if any.
+// wireError encodes an error with its name in package fault's table, if it has one there.
 func wireError(err error) *wireFailure {
-	f := &wireFailure{Message: err.Error()}
-	for _, k := range kinds {
-		if errors.Is(err, k.is) {
-			f.Kind = k.name
-			break
-		}
-	}
-	return f
+	return &wireFailure{Kind: fault.WireName(err), Message: err.Error()}
 }
 
 // remoteError is an error of the child.
@@ -147,13 +116,7 @@ func (f *wireFailure) error() error {
 	if f == nil {
 		return errors.New("the model's process sent no reply")
 	}
-	e := &remoteError{message: f.Message}
-	for _, k := range kinds {
-		if k.name == f.Kind {
-			e.kind = k.is
-		}
-	}
-	return e
+	return &remoteError{message: f.Message, kind: fault.OfWire(f.Kind)}
 }
 
 // lines writes values as lines of JSON. It is safe for concurrent use.

@@ -4,32 +4,46 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+
+	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/mlx"
 )
+
+// namedKinds returns the errors that have a name on the wire.
+func namedKinds(t *testing.T) []fault.Kind {
+	t.Helper()
+	list := slices.DeleteFunc(fault.Kinds(), func(k fault.Kind) bool { return k.Wire == "" })
+	if len(list) < 13 || list[0].Err != mlx.ErrOutOfMemory {
+		t.Fatalf("the kinds are %v", list)
+	}
+	return list
+}
 
 // TestKindsRoundTrip sends every kind through the wire: names and sentinels are distinct, and the error that arrives is
 // the one that was sent.
 func TestKindsRoundTrip(t *testing.T) {
-	names := map[string]bool{}
+	kinds, names := namedKinds(t), map[string]bool{}
 	for _, k := range kinds {
-		if k.name == "" || names[k.name] {
-			t.Errorf("the name %q is empty or not unique", k.name)
+		if k.Wire == "" || names[k.Wire] {
+			t.Errorf("the name %q is empty or not unique", k.Wire)
 		}
-		names[k.name] = true
-		got := overWire(t, fmt.Errorf("generate: %w", k.is))
+		names[k.Wire] = true
+		got := overWire(t, fmt.Errorf("generate: %w", k.Err))
 		for _, other := range kinds {
-			if errors.Is(got, other.is) != (other.name == k.name) {
-				t.Errorf("%s: errors.Is returns %v for %s", k.name, errors.Is(got, other.is), other.name)
+			if errors.Is(got, other.Err) != (other.Wire == k.Wire) {
+				t.Errorf("%s: errors.Is returns %v for %s", k.Wire, errors.Is(got, other.Err), other.Wire)
 			}
 		}
-		if want := "generate: " + k.is.Error(); got.Error() != want {
-			t.Errorf("%s: the message is %q, want %q", k.name, got, want)
+		if want := "generate: " + k.Err.Error(); got.Error() != want {
+			t.Errorf("%s: the message is %q, want %q", k.Wire, got, want)
 		}
 	}
 	unknown := overWire(t, errors.New("some other fault"))
 	for _, k := range kinds {
-		if errors.Is(unknown, k.is) {
-			t.Errorf("an error without a kind arrives as %s", k.name)
+		if errors.Is(unknown, k.Err) {
+			t.Errorf("an error without a kind arrives as %s", k.Wire)
 		}
 	}
 }
@@ -37,12 +51,15 @@ func TestKindsRoundTrip(t *testing.T) {
 // TestKindOfTwo joins every pair of kinds in both orders, 100 times each: the kind is always the one that comes first
 // in the table.
 func TestKindOfTwo(t *testing.T) {
+	kinds := namedKinds(t)
 	for i, first := range kinds {
 		for _, second := range kinds[i+1:] {
 			for range 100 {
-				for _, err := range []error{errors.Join(first.is, second.is), fmt.Errorf("%w while %w", second.is, first.is)} {
-					if f := wireError(err); f.Kind != first.name {
-						t.Fatalf("%v: the kind is %q, want %q", err, f.Kind, first.name)
+				for _, err := range []error{
+					errors.Join(first.Err, second.Err), fmt.Errorf("%w while %w", second.Err, first.Err),
+				} {
+					if f := wireError(err); f.Kind != first.Wire {
+						t.Fatalf("%v: the kind is %q, want %q", err, f.Kind, first.Wire)
 					}
 				}
 			}

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -128,6 +129,41 @@ func TestDistribution(t *testing.T) {
 			if limit := 5*math.Sqrt(n*share*(1-share)) + 1e-9; math.Abs(count[i]-n*share) > limit {
 				t.Errorf("%s: token %d was drawn %v times of %d, want about %.0f", test.name, i, count[i], n, n*share)
 			}
+		}
+	}
+}
+
+// Each parameter changes what is drawn. The sampler's constructor turns a seed into a number, see TestSeed.
+func TestEveryParameterHasAnEffect(t *testing.T) {
+	changes := map[string]func(s *runtime.Sampling){
+		"Temperature":      func(s *runtime.Sampling) { s.Temperature = 0.1 },
+		"TopK":             func(s *runtime.Sampling) { s.TopK = 2 },
+		"TopP":             func(s *runtime.Sampling) { s.TopP = 0.5 },
+		"MinP":             func(s *runtime.Sampling) { s.MinP = 0.5 },
+		"RepeatPenalty":    func(s *runtime.Sampling) { s.RepeatPenalty = 5 },
+		"PresencePenalty":  func(s *runtime.Sampling) { s.PresencePenalty = 5 },
+		"FrequencyPenalty": func(s *runtime.Sampling) { s.FrequencyPenalty = 2 },
+		"RepeatLastN":      func(s *runtime.Sampling) { s.RepeatLastN = 1 },
+		"LogitBias":        func(s *runtime.Sampling) { s.LogitBias = map[int32]float64{0: 5} },
+		"Suppress":         func(s *runtime.Sampling) { s.Suppress = []int32{2} },
+		"Seed":             nil,
+	}
+	drawn := func(s runtime.Sampling) []int {
+		return draws(t, s, 1, []float32{1, 2, 3, 2.5, 0}, []int32{2, 2, 1}, 200)
+	}
+	base := runtime.Sampling{Temperature: 1, PresencePenalty: 1, RepeatLastN: -1}
+	before := drawn(base)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[runtime.Sampling]()) {
+		change, ok := changes[f.Name]
+		if !ok {
+			t.Errorf("Sampling.%s has no case here", f.Name)
+		}
+		if change == nil {
+			continue
+		}
+		s := base
+		if change(&s); slices.Equal(drawn(s), before) {
+			t.Errorf("Sampling.%s has no effect", f.Name)
 		}
 	}
 }

@@ -2,12 +2,10 @@ package anthropic
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 
-	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -139,8 +137,7 @@ type anthropicErrorJSON struct {
 // anthropicError returns an error in Anthropic's form.
 func anthropicError(t wire.Error) any {
 	e := anthropicErrorJSON{anthropicKind(t.Status), t.Message}
-	if (errors.Is(t.Err, prompt.ErrLong) || errors.Is(t.Err, runtime.ErrMemory)) && !strings.HasPrefix(e.Message,
-		tooLong) {
+	if fault.CodeOf(t.Err) == fault.CodeContext && !strings.HasPrefix(e.Message, tooLong) {
 		e.Message = tooLong + ": " + e.Message
 	}
 	return anthropicFailure{"error", e}

@@ -15,7 +15,7 @@ func TestRequestsHaveEveryParameter(t *testing.T) {
 		Temperature: new(0.1), TopK: new(2), TopP: new(0.3), MaxTokens: new(4), StopSequences: []string{"x"},
 	}
 	if missing := modelfile.Undeclared(modelfile.Anthropic, []any{q}); missing != nil {
-		t.Errorf("requests do not have %q", missing)
+		t.Errorf("requests do not have %q: add members to messagesRequest in anthropic.go", missing)
 	}
 	want := params.Options{
 		Temperature: new(0.1), TopK: new(2), TopP: new(0.3), NumPredict: new(4), Stop: params.Texts{"x"},

@@ -16,12 +16,22 @@ import (
 	"time"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/manifest/store"
 )
 
 // ErrUnproven reports a server that did not prove that it serves the client's store and is run by the store's owner.
 // The client has sent it nothing but the challenge.
-var ErrUnproven = errors.New("the server did not prove that it is yours and serves this store")
+var ErrUnproven = fault.Register(
+	errors.New("the server did not prove that it is yours and serves this store"),
+	fault.Kind{
+		Name:  "server/identity.ErrUnproven",
+		Means: "the server did not prove that it is its user's and serves the same store",
+		Rank:  fault.Server + 1,
+		Remedy: "nothing was sent; restart the server if it is older than this program, " +
+			"or name it with --host to trust it",
+	},
+)
 
 // Dialer connects to servers and verifies each connection before it returns it.
 type Dialer struct {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/chat"
@@ -100,38 +99,23 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.Keep, j.Begun = q.KeepAlive.Duration, begun
-	stream, whole := streams(q.Stream), chatJSON{Model: m.Name(), Message: answerJSON{Role: chat.Assistant}}
-	var content, thoughts strings.Builder
-	count := 0
-	o, err := s.core.Run(r.Context(), j, func(p server.Piece) error {
-		part := chatJSON{Model: m.Name(), CreatedAt: now(),
-			Message: answerJSON{chat.Assistant, p.Text, p.Thinking, calls(count, p.Calls)}}
-		count += len(p.Calls)
-		part.LogProbs = m.LogProbs(p.LogProbs)
-		if q.IDs {
-			part.IDs = p.Ids
-		}
-		switch {
-		case !stream:
-			content.WriteString(p.Text)
-			thoughts.WriteString(p.Thinking)
-			whole.Message.Calls = append(whole.Message.Calls, part.Message.Calls...)
-			whole.IDs = append(whole.IDs, part.IDs...)
-			whole.LogProbs = append(whole.LogProbs, part.LogProbs...)
-		case !p.Empty() || len(part.IDs) > 0:
-			return wire.WriteLine(w, part)
-		}
-		return nil
-	})
+	message := func(p part) chatJSON {
+		return chatJSON{Model: m.Name(), CreatedAt: now(), Message: answerJSON{chat.Assistant, p.text, p.thinking, p.calls},
+			IDs: p.ids, LogProbs: p.logProbs}
+	}
+	write := wire.WriteJSON
+	var stream func(part) error
+	if streams(q.Stream) {
+		write = wire.WriteLine
+		stream = func(p part) error { return wire.WriteLine(w, message(p)) }
+	}
+	g, err := s.run(r.Context(), m, j, q.IDs, stream)
 	if err != nil {
 		return err
 	}
-	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, endOf(o)
-	whole.Message.Content, whole.Message.Thinking = content.String(), thoughts.String()
-	if stream {
-		return wire.WriteLine(w, whole)
-	}
-	return wire.WriteJSON(w, whole)
+	last := message(g.part)
+	last.Done, last.endJSON = true, endOf(g.outcome)
+	return write(w, last)
 }
 
 // chatPrompt builds the prompt of a conversation.

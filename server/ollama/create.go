@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"
@@ -225,7 +226,7 @@ func (s *api) build(ctx context.Context, q buildInput, report func(progressJSON)
 		report(progressJSON{Status: "using existing weights"})
 	}
 	for _, w := range result.Warnings {
-		report(progressJSON{Status: "note: " + wire.OneLine(withoutFolder(w, dir))})
+		report(progressJSON{Status: "note: " + clip.Controls(withoutFolder(w, dir))})
 	}
 	report(progressJSON{Status: "writing manifest"})
 	return nil

@@ -3,7 +3,6 @@ package ollama
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ingotml/ingot/chat"
@@ -75,43 +74,26 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.Keep, j.Begun = q.KeepAlive.Duration, begun
-	stream, whole := streams(q.Stream), generateJSON{Model: m.Name()}
-	ids := slices.Clone(prompt.IDs)
-	var response, thoughts strings.Builder
-	count := 0
-	o, err := s.core.Run(r.Context(), j, func(p server.Piece) error {
-		ids = append(ids, p.Ids...)
-		part := generateJSON{Model: m.Name(), CreatedAt: now(), Response: p.Text, Thinking: p.Thinking,
-			Calls: calls(count, p.Calls)}
-		count += len(p.Calls)
-		part.LogProbs = m.LogProbs(p.LogProbs)
-		if q.IDs {
-			part.IDs = p.Ids
-		}
-		switch {
-		case !stream:
-			response.WriteString(p.Text)
-			thoughts.WriteString(p.Thinking)
-			whole.Calls = append(whole.Calls, part.Calls...)
-			whole.IDs = append(whole.IDs, part.IDs...)
-			whole.LogProbs = append(whole.LogProbs, part.LogProbs...)
-		case !p.Empty() || len(part.IDs) > 0:
-			return wire.WriteLine(w, part)
-		}
-		return nil
-	})
+	message := func(p part) generateJSON {
+		return generateJSON{Model: m.Name(), CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: p.calls,
+			IDs: p.ids, LogProbs: p.logProbs}
+	}
+	write := wire.WriteJSON
+	var stream func(part) error
+	if streams(q.Stream) {
+		write = wire.WriteLine
+		stream = func(p part) error { return wire.WriteLine(w, message(p)) }
+	}
+	g, err := s.run(r.Context(), m, j, q.IDs, stream)
 	if err != nil {
 		return err
 	}
-	whole.CreatedAt, whole.Done, whole.endJSON = now(), true, endOf(o)
-	whole.Response, whole.Thinking = response.String(), thoughts.String()
+	last := message(g.part)
+	last.Done, last.endJSON = true, endOf(g.outcome)
 	if len(prompt.Pictures) == 0 { // token ids cannot restore pictures
-		whole.Context = ids
+		last.Context = slices.Concat(prompt.IDs, g.tokens)
 	}
-	if stream {
-		return wire.WriteLine(w, whole)
-	}
-	return wire.WriteJSON(w, whole)
+	return write(w, last)
 }
 
 // generatePrompt returns the prompt of a request: verbatim if it is raw, otherwise as a user message in the template.

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/registry"
 	registryaddress "github.com/ingotml/ingot/registry/address"
@@ -104,7 +106,7 @@ func (s *api) reportTransfer(e registry.Event, verb string, report func(progress
 		report(progressJSON{Status: verb + " manifest"})
 		return
 	case registry.Warned:
-		s.opts.Log("registry %s: %s", e.Name, wire.OneLine(e.Err.Error()))
+		s.opts.Log("registry %s: %s", e.Name, clip.Controls(e.Err.Error()))
 		return
 	case registry.Retry, registry.Waiting, registry.Skipped:
 		return
@@ -127,22 +129,11 @@ func transferError(err error) error {
 		netErr net.Error
 		urlErr *url.Error
 	)
-	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, manifest.ErrNotFound):
+	if err == nil || errors.Is(err, context.Canceled) {
 		return err
-	case errors.Is(err, remote.ErrUnauthorized):
-		return wire.Errorf(http.StatusForbidden, "%v; `ingot login` on the server's machine stores credentials", err)
-	case errors.Is(err, remote.ErrNotFound):
-		return wire.Errorf(http.StatusNotFound, "%v", err)
 	}
-	for _, gateway := range []error{
-		remote.ErrDigest, remote.ErrUnsupported, remote.ErrInterrupted, remote.ErrCertificate,
-		remote.ErrPlainHTTP, remote.ErrTLS, remote.ErrPrivateAddress,
-		manifest.ErrInvalidManifest, manifest.ErrUnknownManifest, manifest.ErrTooLarge,
-	} {
-		if errors.Is(err, gateway) {
-			return wire.Errorf(http.StatusBadGateway, "%v", err)
-		}
+	if status, advice := fault.Transfer(err); status != 0 {
+		return wire.Errorf(status, "%v%s", err, advice)
 	}
 	if errors.As(err, &status) || errors.As(err, &urlErr) || errors.As(err, &netErr) {
 		return wire.Errorf(http.StatusBadGateway, "%v", err)

@@ -74,13 +74,7 @@ func (q *chatCompletion) check() error {
 func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	begun := time.Now()
 	var q chatCompletion
-	if err := wire.ReadJSON(r, &q); err != nil {
-		return err
-	}
-	if err := q.check(); err != nil {
-		return err
-	}
-	m, err := s.core.Find(r.Context(), q.Model)
+	m, err := s.read(r, &q, &q.Model)
 	if err != nil {
 		return err
 	}

@@ -146,13 +146,7 @@ func (q *textCompletion) check() error {
 func (s *api) completions(w http.ResponseWriter, r *http.Request) error {
 	begun := time.Now()
 	var q textCompletion
-	if err := wire.ReadJSON(r, &q); err != nil {
-		return err
-	}
-	if err := q.check(); err != nil {
-		return err
-	}
-	m, err := s.core.Find(r.Context(), q.Model)
+	m, err := s.read(r, &q, &q.Model)
 	if err != nil {
 		return err
 	}

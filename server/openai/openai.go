@@ -1,13 +1,11 @@
 package openai
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/ingotml/ingot/chat/prompt"
-	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/wire"
 )
@@ -40,15 +38,22 @@ func openAIError(t wire.Error) any {
 
 // openAICode returns the error code, which is set for errors that clients recognize by it.
 func openAICode(t wire.Error) string {
-	switch {
-	case errors.Is(t.Err, manifest.ErrNotFound):
-		return "model_not_found"
-	case errors.Is(t.Err, prompt.ErrLong), errors.Is(t.Err, runtime.ErrMemory):
-		return "context_length_exceeded"
-	case t.Status == http.StatusUnauthorized:
+	code := fault.CodeOf(t.Err)
+	if code == "" && t.Status == http.StatusUnauthorized {
 		return "invalid_api_key"
 	}
-	return ""
+	return string(code)
+}
+
+// read reads and checks the body of a request, and returns the model that it names. name is a field of body.
+func (s *api) read(r *http.Request, body interface{ check() error }, name *string) (*server.Model, error) {
+	if err := wire.ReadJSON(r, body); err != nil {
+		return nil, err
+	}
+	if err := body.check(); err != nil {
+		return nil, err
+	}
+	return s.core.Find(r.Context(), *name)
 }
 
 func orNull(s string) *string {

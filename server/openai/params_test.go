@@ -14,7 +14,7 @@ import (
 func TestRequestsHaveEveryParameter(t *testing.T) {
 	requests := []any{chatCompletion{}, textCompletion{}, responseRequest{}}
 	if missing := modelfile.Undeclared(modelfile.OpenAI, requests); missing != nil {
-		t.Errorf("no request has %q", missing)
+		t.Errorf("no request has %q: add members to sampling in params.go, or to one request", missing)
 	}
 	var q sampling
 	body := `{"temperature":0.1,"top_p":0.2,"presence_penalty":0.3,"frequency_penalty":0.4,"seed":5,"stop":["","x"],

@@ -90,13 +90,7 @@ func (q *responseRequest) messages() ([]chat.Message, func(i int) string) {
 func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 	begun := time.Now()
 	var q responseRequest
-	if err := wire.ReadJSON(r, &q); err != nil {
-		return err
-	}
-	if err := q.check(); err != nil {
-		return err
-	}
-	m, err := s.core.Find(r.Context(), q.Model)
+	m, err := s.read(r, &q, &q.Model)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // Options have every parameter of requests, and each reaches the request.
 func TestOptionsHaveEveryParameter(t *testing.T) {
 	if missing := modelfile.Undeclared(modelfile.Ollama, []any{Options{}}); missing != nil {
-		t.Errorf("options do not have %q", missing)
+		t.Errorf("options do not have %q: add members to Options in options.go", missing)
 	}
 	var o Options
 	body := `{"temperature":0.1,"top_k":2,"top_p":0.3,"min_p":0.4,"repeat_penalty":1.5,"presence_penalty":0.6,

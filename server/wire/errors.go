@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
-	"unicode"
 
-	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/fault"
 )
+
+// ErrStopping reports that the server stops.
+var ErrStopping = fault.Register(errors.New("the server is stopping"), fault.Kind{
+	Name: "server/wire.ErrStopping", Means: "the server stops",
+	Rank: fault.Stopping + 1, Status: fault.Unavailable,
+})
 
 // failure is an error with an HTTP status.
 type failure struct {
@@ -46,7 +50,7 @@ type Error struct {
 
 // ErrorOf returns the status and message of an error.
 func ErrorOf(err error) Error {
-	t := Error{Status: http.StatusInternalServerError, Message: OneLine(err.Error()), Err: err}
+	t := Error{Status: http.StatusInternalServerError, Message: clip.Controls(err.Error()), Err: err}
 	var f *failure
 	var large *http.MaxBytesError
 	switch {
@@ -61,36 +65,12 @@ func ErrorOf(err error) Error {
 		t.Status, t.Message = http.StatusRequestTimeout, "the request body did not arrive in time"
 		return t
 	}
-	for _, s := range statuses {
-		if errors.Is(err, s.is) {
-			switch s.is {
-			case manifest.ErrNotFound:
-				t.Message += "; `ingot pull` downloads a model, `ingot ls` lists local ones"
-			case runtime.ErrMemory:
-				t.Message += "; `ingot serve --context TOKENS` allows longer prompts"
-			}
-			t.Status = s.status
-			return t
-		}
+	if status, advice := fault.Status(err); status != 0 {
+		t.Status = status
+		t.Message += advice
 	}
 	return t
 }
 
-// OneLine replaces control characters by spaces, since a message may quote external text.
-func OneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
 // Clip shortens text that a message quotes.
-func Clip(s string) string {
-	const limit = 80
-	if r := []rune(s); len(r) > limit {
-		s = string(r[:limit]) + "..."
-	}
-	return OneLine(s)
-}
+func Clip(s string) string { return clip.Controls(clip.Text(s, 80)) }

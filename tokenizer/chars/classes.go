@@ -8,7 +8,7 @@ import (
 )
 
 // The character classes are those of the reference's regular expression engine (Unicode 16). They must not change with
-// the Go version, so they come from a table that testdata/gen/tokenizer_fixtures.py extracts from the reference.
+// the Go version, so they come from a table that testdata/gen/tokenizers/characters.py extracts from the reference.
 //
 //go:embed unicode.bin
 var unicodeRuns []byte
@@ -80,49 +80,32 @@ var ClassNames = map[string]Class{
 // class.
 const activeBit = 1 << 5
 
-type Table struct {
-	index [0x110000 >> 8]uint16
-	pages [][256]uint8 // category | activeBit
-}
+// Table has a category and activeBit for each character.
+type Table struct{ pages }
 
 // Characters is the table, about 80 KiB, unpacked on first use.
 var Characters = sync.OnceValue(func() *Table {
 	t := &Table{}
-	seen := map[[256]uint8]uint16{}
-	var page [256]uint8
-	c := 0
-	for data := unicodeRuns; len(data) > 0; {
+	t.unpack(unicodeRuns, func(data []byte) (value uint8, length uint64, n int) {
 		v, n := binary.Uvarint(data)
-		data = data[n:]
-		for run := v>>6 + 1; run > 0; run-- {
-			page[c&0xff] = uint8(v & 0x3f)
-			if c++; c&0xff == 0 {
-				at, ok := seen[page]
-				if !ok {
-					at = uint16(len(t.pages))
-					seen[page] = at
-					t.pages = append(t.pages, page)
-				}
-				t.index[c>>8-1] = at
-			}
-		}
-	}
+		return uint8(v & 0x3f), v>>6 + 1, n
+	})
 	return t
 })
 
 // In reports whether c, a valid code point, belongs to the class.
 func (t *Table) In(c rune, set Class) bool {
-	return set>>(t.pages[t.index[c>>8]][c&0xff]&0x1f)&1 != 0
+	return set>>(t.at(c)&0x1f)&1 != 0
 }
 
 func (t *Table) Active(c rune) bool {
-	return t.pages[t.index[c>>8]][c&0xff]&activeBit != 0
+	return t.at(c)&activeBit != 0
 }
 
 // At reports whether the character at s[i:] belongs to the class, and returns its width.
 func (t *Table) At(s string, i int, set Class) (ok bool, width int) {
 	if c := s[i]; c < utf8.RuneSelf {
-		return set>>(t.pages[0][c]&0x1f)&1 != 0, 1
+		return set>>(t.list[0][c]&0x1f)&1 != 0, 1
 	}
 	c, n := utf8.DecodeRuneInString(s[i:])
 	return t.In(c, set), n

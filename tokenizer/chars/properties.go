@@ -9,7 +9,7 @@ import (
 )
 
 // The reference's normalizers and pre-tokenizers use several versions of Unicode: 8 for BertNormalizer and punctuation,
-// 9 for StripAccents, 16 for words. testdata/gen/tok_unicode.py extracts both tables from the reference.
+// 9 for StripAccents, 16 for words. testdata/gen/tokenizers/unicode.py extracts both tables from the reference.
 //
 //go:embed unicode_more.bin
 var unicodeMoreRuns []byte
@@ -38,10 +38,7 @@ const (
 	breakConsonant
 )
 
-type propertyTable struct {
-	index [0x110000 >> 8]uint16
-	pages [][256]uint8
-}
+type propertyTable struct{ pages }
 
 // Properties is the table, unpacked on first use.
 var Properties = sync.OnceValue(func() *propertyTable { return newPropertyTable(unicodeMoreRuns) })
@@ -49,34 +46,15 @@ var Properties = sync.OnceValue(func() *propertyTable { return newPropertyTable(
 // newPropertyTable unpacks runs of length minus one and value.
 func newPropertyTable(data []byte) *propertyTable {
 	t := &propertyTable{}
-	seen := map[[256]uint8]uint16{}
-	var page [256]uint8
-	c := 0
-	for len(data) > 0 {
+	t.unpack(data, func(data []byte) (value uint8, length uint64, n int) {
 		run, n := binary.Uvarint(data)
-		value := data[n]
-		data = data[n+1:]
-		for ; ; run-- {
-			page[c&0xff] = value
-			if c++; c&0xff == 0 {
-				at, ok := seen[page]
-				if !ok {
-					at = uint16(len(t.pages))
-					seen[page] = at
-					t.pages = append(t.pages, page)
-				}
-				t.index[c>>8-1] = at
-			}
-			if run == 0 {
-				break
-			}
-		}
-	}
+		return data[n], run + 1, n + 1
+	})
 	return t
 }
 
 // At returns the value of a character.
-func (t *propertyTable) At(c rune) uint8 { return t.pages[t.index[c>>8]][c&0xff] }
+func (t *propertyTable) At(c rune) uint8 { return t.at(c) }
 
 func (t *propertyTable) Is(c rune, property uint8) bool {
 	return t.At(c)&property != 0

@@ -85,7 +85,7 @@ func RuneSetOf(set Class) RuneSet {
 	t := Characters()
 	var out []RuneRange
 	for page, at := range t.index {
-		p := &t.pages[at]
+		p := &t.list[at]
 		for i := 0; i < len(p); {
 			start := i
 			in := set>>(p[i]&0x1f)&1 != 0

@@ -128,7 +128,7 @@ func readScores(r *jsonfile.Reader) (tokens []string, scores []float64, err erro
 			if err != nil {
 				return err
 			}
-			score, err := jsonfile.ParseScore(text)
+			score, err := jsonfile.ParseScore(string(text))
 			if err != nil {
 				return r.FailAt(at, "the score %s of token %d is out of range", text, i)
 			}

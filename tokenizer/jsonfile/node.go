@@ -71,7 +71,9 @@ func (r *Reader) Value() (*Node, error) {
 		err = r.Literal("null")
 	default:
 		n.Kind = NumberNode
-		n.Text, err = r.Number()
+		var text []byte
+		text, err = r.Number()
+		n.Text = string(text)
 	}
 	return n, err
 }

@@ -9,31 +9,28 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/jsonread"
 	"github.com/ingotml/ingot/tokenizer/fault"
 )
 
 const MaxID = math.MaxInt32 - 1
 
-// Reader parses RFC 8259 JSON in one pass and tracks its position: files have tens of megabytes, and an error must
-// name the part and the offset. encoding/json would also replace invalid UTF-8 and lone surrogates, which could make
-// two tokens equal.
+// Reader walks a file and tracks its position: files have tens of megabytes, and an error must name the part and the
+// offset.
 type Reader struct {
-	file  string
-	data  []byte
-	Pos   int
-	path  []string
-	buf   []byte // of the last string with escapes
-	Nodes int
-	depth int
+	jsonread.Reader
+	Nodes int // values that Value has read
+
+	file string
+	path []string
 }
 
 func NewReader(file string, data []byte) (*Reader, error) {
-	r := &Reader{file: file, data: data}
+	r := &Reader{file: file}
+	r.Reader = jsonread.New(data, jsonread.Options{Nesting: limits.TokenizerNesting, Fail: r.fault})
 	if len(data) == 0 {
 		return nil, r.Fail("the file is empty")
 	}
@@ -60,115 +57,34 @@ func (r *Reader) FailAt(pos int, format string, args ...any) error {
 	return fault.Errorf(fault.ErrInvalid, "%s: %soffset %d: %s", r.file, part, pos, fmt.Sprintf(format, args...))
 }
 
-func (r *Reader) space() {
-	for r.Pos < len(r.data) {
-		switch r.data[r.Pos] {
-		case ' ', '\t', '\n', '\r':
-			r.Pos++
-		default:
-			return
-		}
+// fault words a fault of the JSON.
+func (r *Reader) fault(f jsonread.Fault) error {
+	switch f.Problem {
+	case jsonread.Control:
+		return r.FailAt(f.Offset, "control character 0x%02x in a string", r.Text[f.Offset])
+	case jsonread.Unterminated:
+		return r.FailAt(len(r.Text), "unexpected end of file in a string")
+	case jsonread.InvalidEscape, jsonread.LoneSurrogate:
+		return r.FailAt(f.Offset, "invalid escape in a string")
+	case jsonread.InvalidUTF8:
+		return r.FailAt(f.Offset, "byte 0x%02x is not valid UTF-8", r.Text[f.Offset])
+	case jsonread.TooDeep:
+		return r.FailAt(f.Offset, "nested more than %d levels deep", limits.TokenizerNesting)
 	}
-}
-
-// Peek skips white space and returns the next byte, 0 at the end.
-func (r *Reader) Peek() byte {
-	r.space()
-	if r.Pos == len(r.data) {
-		return 0
+	want := map[jsonread.Want]string{
+		jsonread.Value: "a value", jsonread.Object: "an object", jsonread.Array: "an array", jsonread.String: "a string",
+		jsonread.Key: "a key", jsonread.Colon: "a colon", jsonread.ObjectComma: "a comma or the end of the object",
+		jsonread.ArrayComma: "a comma or the end of the array", jsonread.Digit: "a digit", jsonread.Word: "a value",
+		jsonread.End: "the end of the file",
+	}[f.Want]
+	if f.Offset >= len(r.Text) {
+		return r.FailAt(f.Offset, "unexpected end of file; expected %s", want)
 	}
-	return r.data[r.Pos]
-}
-
-func (r *Reader) unexpected(want string) error {
-	if r.Pos >= len(r.data) {
-		return r.Fail("unexpected end of file; expected %s", want)
-	}
-	c, n := utf8.DecodeRune(r.data[r.Pos:])
+	c, n := utf8.DecodeRune(r.Text[f.Offset:])
 	if c == utf8.RuneError && n <= 1 {
-		return r.Fail("byte 0x%02x is not valid UTF-8", r.data[r.Pos])
+		return r.FailAt(f.Offset, "byte 0x%02x is not valid UTF-8", r.Text[f.Offset])
 	}
-	return r.Fail("unexpected %q; expected %s", c, want)
-}
-
-func (r *Reader) enter() error {
-	if r.depth++; r.depth > limits.TokenizerNesting {
-		return r.Fail("nested more than %d levels deep", limits.TokenizerNesting)
-	}
-	return nil
-}
-
-// Object calls member at the value of each key; member must consume the value. key is only valid until member reads on.
-func (r *Reader) Object(member func(key []byte) error) error {
-	if r.Peek() != '{' {
-		return r.unexpected("an object")
-	}
-	if err := r.enter(); err != nil {
-		return err
-	}
-	r.Pos++
-	if r.Peek() == '}' {
-		r.Pos++
-		r.depth--
-		return nil
-	}
-	for {
-		if r.Peek() != '"' {
-			return r.unexpected("a key")
-		}
-		key, err := r.Str()
-		if err != nil {
-			return err
-		}
-		if r.Peek() != ':' {
-			return r.unexpected("a colon")
-		}
-		r.Pos++
-		if err := member(key); err != nil {
-			return err
-		}
-		switch r.Peek() {
-		case ',':
-			r.Pos++
-		case '}':
-			r.Pos++
-			r.depth--
-			return nil
-		default:
-			return r.unexpected("a comma or the end of the object")
-		}
-	}
-}
-
-// Array calls element at each element, which element must consume.
-func (r *Reader) Array(element func(i int) error) error {
-	if r.Peek() != '[' {
-		return r.unexpected("an array")
-	}
-	if err := r.enter(); err != nil {
-		return err
-	}
-	r.Pos++
-	if r.Peek() == ']' {
-		r.Pos++
-		r.depth--
-		return nil
-	}
-	for i := 0; ; i++ {
-		if err := element(i); err != nil {
-			return err
-		}
-		switch r.Peek() {
-		case ',':
-			r.Pos++
-		case ']':
-			r.Pos++
-			r.depth--
-			return nil
-		default:
-			return r.unexpected("a comma or the end of the array")
-		}
-	}
+	return r.FailAt(f.Offset, "unexpected %q; expected %s", c, want)
 }
 
 // Within runs f with part appended to the path.
@@ -179,147 +95,6 @@ func (r *Reader) Within(part string, f func() error) error {
 	return err
 }
 
-// Str parses a string. The bytes are valid UTF-8 and only valid until the next call.
-func (r *Reader) Str() ([]byte, error) {
-	if r.Peek() != '"' {
-		return nil, r.unexpected("a string")
-	}
-	start := r.Pos + 1
-	for i := start; i < len(r.data); i++ {
-		switch c := r.data[i]; {
-		case c == '"':
-			s := r.data[start:i]
-			if err := r.valid(s, start); err != nil {
-				return nil, err
-			}
-			r.Pos = i + 1
-			return s, nil
-		case c == '\\':
-			return r.escaped(start, i)
-		case c < 0x20:
-			return nil, r.FailAt(i, "control character 0x%02x in a string", c)
-		}
-	}
-	return nil, r.FailAt(len(r.data), "unexpected end of file in a string")
-}
-
-func (r *Reader) valid(s []byte, at int) error {
-	if utf8.Valid(s) {
-		return nil
-	}
-	for i := 0; i < len(s); {
-		c, n := utf8.DecodeRune(s[i:])
-		if c == utf8.RuneError && n == 1 {
-			return r.FailAt(at+i, "byte 0x%02x is not valid UTF-8", s[i])
-		}
-		i += n
-	}
-	return nil
-}
-
-// escaped parses the rest of a string from its first backslash on.
-func (r *Reader) escaped(start, i int) ([]byte, error) {
-	if err := r.valid(r.data[start:i], start); err != nil {
-		return nil, err
-	}
-	b := append(r.buf[:0], r.data[start:i]...)
-	for i < len(r.data) {
-		c := r.data[i]
-		switch {
-		case c == '"':
-			r.buf = b
-			r.Pos = i + 1
-			return b, nil
-		case c < 0x20:
-			return nil, r.FailAt(i, "control character 0x%02x in a string", c)
-		case c < utf8.RuneSelf && c != '\\':
-			b = append(b, c)
-			i++
-		case c != '\\':
-			v, n := utf8.DecodeRune(r.data[i:])
-			if v == utf8.RuneError && n == 1 {
-				return nil, r.FailAt(i, "byte 0x%02x is not valid UTF-8", c)
-			}
-			b = append(b, r.data[i:i+n]...)
-			i += n
-		case i+1 == len(r.data):
-			i++
-		default:
-			if v := strings.IndexByte(`"\/bfnrt`, r.data[i+1]); v >= 0 {
-				b = append(b, "\"\\/\b\f\n\r\t"[v])
-				i += 2
-				continue
-			}
-			v, n, ok := unicodeEscape(r.data[i:])
-			if !ok {
-				return nil, r.FailAt(i, "invalid escape in a string")
-			}
-			b = utf8.AppendRune(b, v)
-			i += n
-		}
-	}
-	return nil, r.FailAt(len(r.data), "unexpected end of file in a string")
-}
-
-// unicodeEscape decodes \uXXXX or a surrogate pair of them. It returns false for a lone surrogate.
-func unicodeEscape(s []byte) (rune, int, bool) {
-	unit := func(at int) rune {
-		if len(s) < at+6 || s[at] != '\\' || s[at+1] != 'u' {
-			return -1
-		}
-		v, err := strconv.ParseUint(string(s[at+2:at+6]), 16, 16)
-		if err != nil {
-			return -1
-		}
-		return rune(v)
-	}
-	v := unit(0)
-	if v < 0 {
-		return 0, 0, false
-	}
-	if !utf16.IsSurrogate(v) {
-		return v, 6, true
-	}
-	if v = utf16.DecodeRune(v, unit(6)); v == utf8.RuneError {
-		return 0, 0, false
-	}
-	return v, 12, true
-}
-
-// Number returns the text of a number.
-func (r *Reader) Number() (string, error) {
-	r.space()
-	start := r.Pos
-	digits := func() bool {
-		at := r.Pos
-		for r.Pos < len(r.data) && r.data[r.Pos] >= '0' && r.data[r.Pos] <= '9' {
-			r.Pos++
-		}
-		return r.Pos > at
-	}
-	is := func(set string) bool {
-		if r.Pos < len(r.data) && strings.IndexByte(set, r.data[r.Pos]) >= 0 {
-			r.Pos++
-			return true
-		}
-		return false
-	}
-	is("-")
-	if !is("0") && !digits() {
-		return "", r.unexpected("a value")
-	}
-	if is(".") && !digits() {
-		return "", r.unexpected("a digit")
-	}
-	if is("eE") {
-		is("+-")
-		if !digits() {
-			return "", r.unexpected("a digit")
-		}
-	}
-	return string(r.data[start:r.Pos]), nil
-}
-
 // ID parses a token id.
 func (r *Reader) ID() (int32, error) {
 	at := r.Pos
@@ -327,46 +102,9 @@ func (r *Reader) ID() (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	v, err := strconv.ParseInt(text, 10, 64)
+	v, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || v < 0 || v > MaxID {
 		return 0, r.FailAt(at, "id %s is out of range: ids are integers from 0 to %d", text, MaxID)
 	}
 	return int32(v), nil
-}
-
-func (r *Reader) Literal(text string) error {
-	if len(r.data)-r.Pos < len(text) || string(r.data[r.Pos:r.Pos+len(text)]) != text {
-		return r.unexpected("a value")
-	}
-	r.Pos += len(text)
-	return nil
-}
-
-// Skip skips any value.
-func (r *Reader) Skip() error {
-	switch r.Peek() {
-	case '{':
-		return r.Object(func([]byte) error { return r.Skip() })
-	case '[':
-		return r.Array(func(int) error { return r.Skip() })
-	case '"':
-		_, err := r.Str()
-		return err
-	case 't':
-		return r.Literal("true")
-	case 'f':
-		return r.Literal("false")
-	case 'n':
-		return r.Literal("null")
-	}
-	_, err := r.Number()
-	return err
-}
-
-// End checks that only white space is left.
-func (r *Reader) End() error {
-	if r.Peek(); r.Pos < len(r.data) {
-		return r.unexpected("the end of the file")
-	}
-	return nil
 }

@@ -68,19 +68,27 @@ func affix(name string) method {
 	}
 }
 
+// search reads the arguments of find and similar methods: s is the part of self to search for sub, and from its start.
+// ok is false if the start is after the end.
+func search(
+	r *value.Run, name string, self value.Value, a *value.Arguments,
+) (s, sub string, from int64, ok bool, err error) {
+	v, err := a.Bind(name, "/sub", "/start?", "/end?")
+	if err != nil {
+		return "", "", 0, false, err
+	}
+	if sub, err = value.NeedText(v[0], "argument 1"); err != nil {
+		return "", "", 0, false, err
+	}
+	s, _ = self.(string)
+	r.Work(len(s) / 16)
+	s, from, ok, err = part(s, v[1], v[2])
+	return s, sub, from, ok, err
+}
+
 func find(name string) method {
 	return func(r *value.Run, self value.Value, a *value.Arguments) (value.Value, error) {
-		v, err := a.Bind(name, "/sub", "/start?", "/end?")
-		if err != nil {
-			return nil, err
-		}
-		sub, err := value.NeedText(v[0], "argument 1")
-		if err != nil {
-			return nil, err
-		}
-		s, _ := self.(string)
-		r.Work(len(s) / 16)
-		s, from, ok, err := part(s, v[1], v[2])
+		s, sub, from, ok, err := search(r, name, self, a)
 		if err != nil {
 			return nil, err
 		}
@@ -103,17 +111,7 @@ func find(name string) method {
 }
 
 func countMethod(r *value.Run, self value.Value, a *value.Arguments) (value.Value, error) {
-	v, err := a.Bind("count", "/sub", "/start?", "/end?")
-	if err != nil {
-		return nil, err
-	}
-	sub, err := value.NeedText(v[0], "argument 1")
-	if err != nil {
-		return nil, err
-	}
-	s, _ := self.(string)
-	r.Work(len(s) / 16)
-	s, _, ok, err := part(s, v[1], v[2])
+	s, sub, _, ok, err := search(r, "count", self, a)
 	if !ok || err != nil {
 		return int64(0), err
 	}

@@ -3,14 +3,26 @@ package value
 import (
 	"errors"
 	"fmt"
+
+	"github.com/ingotml/ingot/limits/fault"
 )
 
 // Errors that callers distinguish.
 var (
-	ErrSyntax = errors.New("template syntax error")      // the template does not compile
-	ErrRender = errors.New("template error")             // the render failed, or the template raised an exception
-	ErrLimit  = errors.New("template exceeds a limit")   // of the text, or of Limits
-	ErrInput  = errors.New("invalid template variables") // not valid JSON, or not a JSON object
+	ErrRender = fault.Register(errors.New("template error"), fault.Kind{
+		Name: "chat/jinja/value.ErrRender", Means: "rendering failed, or the template raised an exception",
+		Rank: fault.Request + 6, Status: fault.Invalid,
+	})
+	ErrInput = fault.Register(errors.New("invalid template variables"), fault.Kind{
+		Name: "chat/jinja/value.ErrInput", Means: "variables are not valid JSON, or not a JSON object",
+		Rank: fault.Request + 7, Status: fault.Invalid,
+	})
+	ErrLimit = fault.Register(errors.New("template exceeds a limit"), fault.Kind{
+		Name: "chat/jinja/value.ErrLimit", Means: "a template, or what it renders, exceeds a limit",
+		Rank: fault.Request + 8, Status: fault.Invalid,
+	})
+
+	ErrSyntax = errors.New("template syntax error") // the template does not compile
 )
 
 // Error is an error of a template with its position.

@@ -1,28 +1,7 @@
-// Package encode has the encodings that the rooms of convert share: the JSON that is stored in images, and quotations
-// in messages.
+// Package encode has the quotations in messages that the rooms of convert share.
 package encode
 
-import (
-	"bytes"
-	"encoding/json"
-)
-
-// JSON writes compact JSON: map keys sorted, no HTML escaping, no final newline.
-func JSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+import "github.com/ingotml/ingot/limits/clip"
 
 // Clip shortens a quotation for a message.
-func Clip(s string) string {
-	const limit = 80
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "..."
-	}
-	return s
-}
+func Clip(s string) string { return clip.Text(s, 80) }

@@ -2,8 +2,12 @@ package collect
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 func links(text string) []link {
@@ -33,6 +37,38 @@ func TestScanLinks(t *testing.T) {
 	} {
 		if got := links(text); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestScanLinksNesting(t *testing.T) {
+	deep := func(levels int) string {
+		return `{"annotations":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) +
+			`,"layers":[{"digest":"a"}]}`
+	}
+	if got := links(deep(limits.ManifestNesting)); len(got) != 1 {
+		t.Errorf("at the limit: %v", got)
+	}
+	if got := links(deep(limits.ManifestNesting + 1)); got != nil {
+		t.Errorf("beyond the limit: %v", got)
+	}
+}
+
+// BenchmarkScanLinks scans the manifest of a model with 1,000 tensors.
+func BenchmarkScanLinks(b *testing.B) {
+	var layers []string
+	for i := range 1000 {
+		layers = append(layers, fmt.Sprintf(`{"mediaType":"application/vnd.ollama.image.tensor","digest":"sha256:%064d",`+
+			`"size":%d,"annotations":{"name":"model.layers.%d.mlp.down_proj.weight"}}`, i, i, i))
+	}
+	text := []byte(`{"schemaVersion":2,"layers":[` + strings.Join(layers, ",") + `]}`)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		scanLinks(text, func(link) { n++ })
+		if n != len(layers) {
+			b.Fatal(n)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
@@ -64,7 +65,7 @@ func TestKilledProcess(t *testing.T) {
 	if err := storetest.CreateModel(t.Context(), s, "bystander", "constant", "bystander"); err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
+	for range runtest.Pick(20, 200) {
 		cmd := storetest.Child(t, "churn", root)
 		stdout := storetest.StartReady(t, cmd)
 		time.Sleep(rand.N(40 * time.Millisecond))

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
@@ -90,7 +91,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 			if err := storetest.CreateModel(t.Context(), s, "bystander", "constant", "bystander"); err != nil {
 				t.Fatal(err)
 			}
-			for range 8 {
+			for range runtest.Pick(8, 80) {
 				cmd := storetest.Child(t, job, root)
 				storetest.StartReady(t, cmd)
 				time.Sleep(rand.N(60 * time.Millisecond))

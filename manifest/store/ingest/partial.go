@@ -95,7 +95,7 @@ func openPartial(ctx context.Context, s *store.Store, d digest.Digest, size int6
 		return nil, err
 	}
 	var err error
-	if p.lock, err = lock.Take(ctx, p.path(partLockSuffix), waiting); err != nil {
+	if p.lock, err = lock.Take(ctx, p.path(partLockSuffix), lock.Options{Waiting: waiting}); err != nil {
 		return nil, err
 	}
 	if s.CheckBlob(d, size) == nil {

@@ -39,7 +39,7 @@ func newPendingUpload(ctx context.Context, s *store.Store, o UploadOptions) (*pe
 	x := &pendingUpload{s: s}
 	var err error
 	// The lock comes before the file, so that the file never exists without it.
-	if x.lock, err = lock.Take(ctx, path+partLockSuffix, nil); err != nil {
+	if x.lock, err = lock.Take(ctx, path+partLockSuffix, lock.Options{}); err != nil {
 		return nil, err
 	}
 	if x.f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644); err != nil {

@@ -71,7 +71,7 @@ func clearParts(ctx context.Context, s *store.Store, blobs []ocispec.Descriptor)
 		}
 		delete(sizes, hex)
 		p := &Partial{s: s, digest: d, size: size}
-		if p.lock, err = lock.Take(ctx, p.path(partLockSuffix), nil); err == nil {
+		if p.lock, err = lock.Take(ctx, p.path(partLockSuffix), lock.Options{}); err == nil {
 			p.Discard()
 		}
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -47,34 +48,17 @@ func OpenSession(s *store.Store, key digest.Digest) (*Session, error) {
 	return x, nil
 }
 
-// acquire creates the folder and locks it. A lock on a file that a previous holder has unlinked is void, so acquire
-// tries again.
-func (x *Session) acquire() error {
-	for {
-		if err := makeIngest(x.dir); err != nil {
-			return err
-		}
-		l := flock.New(x.path(ingestLock), flock.SetPermissions(0o644))
-		ok, err := l.TryLock()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return &lock.BusyError{Path: x.path(ingestLock)}
-		}
-		held, err := l.Stat()
-		there, errThere := os.Stat(x.path(ingestLock))
-		if err == nil && errThere == nil && os.SameFile(held, there) {
-			x.lock = l
-			_, err := os.Stat(x.path(sessionState))
-			x.written = err == nil
-			return nil
-		}
-		l.Unlock()
+// acquire creates the folder and locks it.
+func (x *Session) acquire() (err error) {
+	x.lock, err = lock.Take(context.Background(), x.path(ingestLock), lock.Options{
+		Folder: func() error { return makeIngest(x.dir) }, NoWait: true,
+	})
+	if err != nil {
+		return err
 	}
+	_, missing := os.Stat(x.path(sessionState))
+	x.written = missing == nil
+	return nil
 }
 
 func (x *Session) path(name string) string { return filepath.Join(x.dir, name) }

@@ -78,29 +78,15 @@ func (in *Staging) open(ctx context.Context) error {
 	return err
 }
 
-// acquire creates the folder and locks it. A lock on a file that a previous holder has unlinked is void, so acquire
-// tries again.
-func (in *Staging) acquire(ctx context.Context) error {
-	for {
+// acquire creates the folder and locks it.
+func (in *Staging) acquire(ctx context.Context) (err error) {
+	in.lock, err = lock.Take(ctx, in.path(ingestLock), lock.Options{Folder: func() error {
 		if err := makeIngest(in.dir); err != nil {
 			return err
 		}
-		l := flock.New(in.path(ingestLock), flock.SetPermissions(0o644))
-		ok, err := l.TryLockContext(ctx, lock.Retry)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if !ok {
-			return err
-		}
-		held, err := l.Stat()
-		there, errThere := os.Stat(in.path(ingestLock))
-		if err == nil && errThere == nil && os.SameFile(held, there) {
-			in.lock = l
-			return nil
-		}
-		l.Unlock()
-	}
+		return ctx.Err()
+	}})
+	return err
 }
 
 func (in *Staging) path(name string) string { return filepath.Join(in.dir, name) }

@@ -2,25 +2,45 @@ package lock
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"runtime"
 
 	"github.com/gofrs/flock"
 )
 
-// Take acquires a lock file that its holder unlinks at the end. While another holder has it, Take waits, after
-// calling waiting once (may be nil). A lock on a file that a previous holder has unlinked is void, so Take tries
-// again.
-func Take(ctx context.Context, path string, waiting func()) (*flock.Flock, error) {
+// Options say how Take acquires a lock file. The zero value waits, in a folder that stays.
+type Options struct {
+	// Folder creates the folder of the lock file, where holders remove it with the file. It is called before each attempt.
+	Folder  func() error
+	Waiting func() // called once before Take waits; may be nil
+	NoWait  bool   // return a [*BusyError] instead of waiting
+}
+
+// Take acquires a lock file that its holder unlinks at the end. It waits while another holder has it. A lock on a file
+// that a previous holder has unlinked is void, so Take tries again.
+func Take(ctx context.Context, path string, o Options) (*flock.Flock, error) {
 	for {
+		if o.Folder != nil {
+			if err := o.Folder(); err != nil {
+				return nil, err
+			}
+		}
 		l := flock.New(path, flock.SetPermissions(0o644))
 		ok, err := l.TryLock()
 		if err == nil && !ok {
-			if waiting != nil {
-				waiting()
-				waiting = nil
+			if o.NoWait {
+				return nil, &BusyError{Path: path}
+			}
+			if o.Waiting != nil {
+				o.Waiting()
+				o.Waiting = nil
 			}
 			ok, err = l.TryLockContext(ctx, Retry)
+		}
+		if o.Folder != nil && errors.Is(err, fs.ErrNotExist) {
+			continue // a holder has removed the folder
 		}
 		if !ok {
 			return nil, err

@@ -2,14 +2,16 @@
 #include <cstring>
 
 #include "core/call.h"
-#include "cpu/isa.h"
 #include "cpu/eval.h"
+#include "cpu/isa.h"
 #include "cpu/node.h"
 #include "cpu/tape.h"
 #include "mlx/backend/cuda/cuda.h"
 #include "mlx/backend/metal/metal.h"
 #include "mlx/compile.h"
+#include "mlx/memory.h"
 #include "mlx/scheduler.h"
+#include "mlx/version.h"
 
 namespace ingot {
 

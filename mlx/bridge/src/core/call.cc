@@ -3,6 +3,8 @@
 #include <limits>
 #include <sstream>
 
+#include "mlx/memory.h"
+
 namespace ingot {
 
 namespace {

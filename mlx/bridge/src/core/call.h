@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/bridge.h"
-#include "mlx/mlx.h"
+#include "core/mlx.h"
 
 namespace ingot {
 

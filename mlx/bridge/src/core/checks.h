@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "mlx/mlx.h"
+#include "core/mlx.h"
 
 namespace ingot {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "mlx/mlx.h"
+#include "core/mlx.h"
 
 namespace ingot::cpu {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/mlx.h"
 #include "cpu/scratch.h"
 #include "cpu/team/team.h"
-#include "mlx/mlx.h"
 
 namespace ingot::cpu {
 

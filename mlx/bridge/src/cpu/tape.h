@@ -8,8 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/mlx.h"
 #include "cpu/node.h"
-#include "mlx/mlx.h"
 
 namespace ingot::cpu {
 

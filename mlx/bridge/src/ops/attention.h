@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "mlx/mlx.h"
+#include "core/mlx.h"
 
 namespace ingot {
 

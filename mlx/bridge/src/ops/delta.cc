@@ -56,10 +56,15 @@ struct DeltaShape {
   int64_t key_heads, heads, key_dim, value_dim;
 };
 
+struct DeltaStates {
+  bool given = false;     // there is a state before the first row
+  bool every = false;     // the state after every row is wanted, not only after the last
+  bool in_place = false;  // new states overwrite the given ones
+};
+
 // Creates the node over rows [T, ...] of all segments, each with a state [heads, value_dim, key_dim] or none.
-std::vector<mx::array> delta_node(std::vector<mx::array> inputs, bool states, bool every, bool in_place,
-                                  Segments segments, DeltaShape d, mx::Shape y_shape,
-                                  const std::vector<mx::Shape>& state_shapes, Where s) {
+std::vector<mx::array> delta_node(std::vector<mx::array> inputs, DeltaStates states, Segments segments, DeltaShape d,
+                                  mx::Shape y_shape, const std::vector<mx::Shape>& state_shapes, Where s) {
   int type = cpu::type_index(inputs[0].dtype());
   int64_t size = int64_t(inputs[0].itemsize());
   std::vector<mx::Shape> shapes{std::move(y_shape)};
@@ -68,8 +73,8 @@ std::vector<mx::array> delta_node(std::vector<mx::array> inputs, bool states, bo
   for (size_t i = 0; i < state_shapes.size(); i++) {
     shapes.push_back(state_shapes[i]);
     types.push_back(mx::float32);
-    if (states && !every) {
-      reuse.push_back({int(i) + 1, int(i) + 5, in_place});
+    if (states.given && !states.every) {
+      reuse.push_back({int(i) + 1, int(i) + 5, states.in_place});
     }
   }
   // If all segments share one array of states, as in MLX's batches, each has an equal part of it.
@@ -98,9 +103,9 @@ std::vector<mx::array> delta_node(std::vector<mx::array> inputs, bool states, bo
         a.v = cpu::at(m.in[2], value);
         a.gate = m.input<float>(3) + row * d.heads + head;
         a.beta = m.input<float>(4) + row * d.heads + head;
-        a.from = states ? m.input<float>(5 + int(own)) + offset * state : nullptr;
+        a.from = states.given ? m.input<float>(5 + int(own)) + offset * state : nullptr;
         a.to = m.output<float>(1 + int(own)) + offset * state;
-        a.state_stride = every ? d.heads * state : 0;
+        a.state_stride = states.every ? d.heads * state : 0;
         a.y = cpu::at(m.out[0], value);
         run(a, work);
       }
@@ -136,7 +141,7 @@ std::vector<mx::array> gated_delta(const mx::array& q, const mx::array& k, const
     inputs.push_back(*state);
   }
   std::vector<int> lengths(size_t(q.shape(0)), q.shape(1));
-  return delta_node(std::move(inputs), state.has_value(), false, false, Segments(lengths, q.shape(0) * q.shape(1)),
+  return delta_node(std::move(inputs), {.given = state.has_value()}, Segments(lengths, q.shape(0) * q.shape(1)),
                     {q.shape(2), v.shape(2), q.shape(3), v.shape(3)}, v.shape(), {shape}, s);
 }
 
@@ -173,7 +178,8 @@ std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, 
   if (same_float(q, k, v, s)) {
     std::vector<mx::array> inputs{q, k, v, mx::astype(gates, mx::float32, s), mx::astype(beta, mx::float32, s)};
     inputs.insert(inputs.end(), states.begin(), states.end());
-    return delta_node(std::move(inputs), true, every, in_place, std::move(segments), d, v.shape(), shapes, s);
+    return delta_node(std::move(inputs), {.given = true, .every = every, .in_place = in_place}, std::move(segments), d,
+                      v.shape(), shapes, s);
   }
   // Composed of MLX's operations: segment by segment, or row by row if every row's state is wanted.
   std::vector<mx::array> ys, out;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "mlx/mlx.h"
+#include "core/mlx.h"
 
 namespace ingot {
 

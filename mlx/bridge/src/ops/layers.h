@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/mlx.h"
 #include "ops/matrix.h"
 #include "ops/rows.h"
-#include "mlx/mlx.h"
 
 namespace ingot {
 

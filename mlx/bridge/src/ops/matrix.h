@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/mlx.h"
 #include "cpu/matmul/matmul.h"
 #include "cpu/node.h"
-#include "mlx/mlx.h"
 
 namespace ingot {
 

@@ -125,20 +125,20 @@ struct FastBF16Policy : BF16Policy {
     }
   }
 
-  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float* copy, F factor0,
-                   F factor1, float* sum) {
-    const int pairs = (end - begin + 1) / 2;
+  static void sums(const AttentionTask& t, Values v, const PanelSums& p) {
+    const int begin = p.begin, end = p.end, pairs = (end - begin + 1) / 2;
     for (int j = 0; j < pairs; j++) {
       for (int half = 0; half < kPanel; half += kLanes) {
-        const float* from = weights + 2 * j * kPanel + half;
+        const float* from = p.weights + 2 * j * kPanel + half;
         F second = begin + 2 * j + 1 < end ? INGOT_ISA::load(from + kPanel) : set(0);
         __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(INGOT_ISA::load(from)));
         __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(second));
-        _mm512_storeu_si512(copy + j * kPanel + half, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+        _mm512_storeu_si512(p.copy + j * kPanel + half, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
       }
     }
     by_rows(t.shape->value_dim, [&]<int R>(int d) {
-      bf16_sums<R>(v.at + begin / 2 * v.stride + d, v.stride, copy, pairs, factor0, factor1, sum + d * kPanel);
+      bf16_sums<R>(v.at + begin / 2 * v.stride + d, v.stride, p.copy, pairs, p.factor[0], p.factor[1],
+                   p.sum + d * kPanel);
     });
   }
 };

@@ -160,6 +160,15 @@ IG_INLINE Block widen_block(const T* from, int64_t stride, int n, int dim, float
 }
 IG_INLINE Block widen_block(const float* from, int64_t stride, int, int, float*) { return {from, stride}; }
 
+// The softmax weights of keys [begin, end) of a block for a panel of queries, and the sums that they are added to.
+struct PanelSums {
+  int begin, end;
+  const float* weights;  // [key][query], from begin on
+  float* copy;           // scratch memory for a copy of the weights
+  F factor[2];           // of earlier sums
+  float* sum;            // [channel][query]
+};
+
 // A tile's products determine the types of its operands. F32Products are of float32.
 struct F32Products {
   using Keys = Block;
@@ -178,11 +187,10 @@ struct F32Products {
     all_scores(k.at + begin * k.stride, k.stride, q, t.shape->dim, end - begin, score);
   }
 
-  // Computes sum = sum * factor + weights * values of keys [begin, end). The unnamed argument is scratch memory for a
-  // copy of the weights.
-  static void sums(const AttentionTask& t, Values v, int begin, int end, const float* weights, float*, F factor0,
-                   F factor1, float* sum) {
-    all_sums(v.at + begin * v.stride, v.stride, weights, end - begin, t.shape->value_dim, factor0, factor1, sum);
+  // Computes sum = sum * factor + weights * values.
+  static void sums(const AttentionTask& t, Values v, const PanelSums& p) {
+    all_sums(v.at + p.begin * v.stride, v.stride, p.weights, p.end - p.begin, t.shape->value_dim, p.factor[0],
+             p.factor[1], p.sum);
   }
 };
 
@@ -267,7 +275,12 @@ static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_
   panel_masks(t, w, first, p, begin, end);
   panel_visibility(t, w, first, p, n, begin, end);
 
-  F factor[2];
+  PanelSums to = {.begin = begin,
+                  .end = end,
+                  .weights = scores,
+                  .copy = w.mask,
+                  .factor = {},
+                  .sum = w.sums + int64_t(panel) * s.value_dim * kPanel};
   for (int half = 0; half < 2; half++) {
     float* score = scores + half * kLanes;
     F before = load(w.highest + first + half * kLanes), top = before;
@@ -281,12 +294,11 @@ static void panel_block(const AttentionTask& t, const Tile& w, int panel, int64_
       store(score + j * kPanel, weight);
       total = total + weight;
     }
-    factor[half] = exp(before - base);
-    store(w.weights + first + half * kLanes, fma(load(w.weights + first + half * kLanes), factor[half], total));
+    to.factor[half] = exp(before - base);
+    store(w.weights + first + half * kLanes, fma(load(w.weights + first + half * kLanes), to.factor[half], total));
     store(w.highest + first + half * kLanes, top);
   }
-  float* sums = w.sums + int64_t(panel) * s.value_dim * kPanel;
-  Products::sums(t, v, begin, end, scores, w.mask, factor[0], factor[1], sums);
+  Products::sums(t, v, to);
 }
 
 template <class Policy>

@@ -6,12 +6,24 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Computes one row of R value channels: d = gate*s + beta*(v - gate * s.k) k^T and y = d.q. s and d are states
-// [R][key_dim] and may be the same memory.
+// One row of R value channels. s and d are states [R][key_dim] and may be the same memory.
+template <class T>
+struct DeltaStep {
+  int64_t key_dim;
+  const float* s;
+  float* d;
+  const float *k, *q;
+  float gate, beta;
+  const T* v;
+  T* y;
+};
+
+// Computes d = gate*s + beta*(v - gate * s.k) k^T and y = d.q.
 template <int R, class T>
-IG_INLINE void delta_step(const Delta& a, const float* s, float* d, const float* k, const float* q, float gate,
-                          float beta, const T* v, T* y) {
-  int64_t n = a.key_dim;
+IG_INLINE void delta_step(DeltaStep<T> a) {
+  const int64_t n = a.key_dim;
+  const float *s = a.s, *k = a.k, *q = a.q;
+  float* d = a.d;
   F predicted[R], output[R], update[R];
   for (int r = 0; r < R; r++) {
     predicted[r] = output[r] = set(0.0f);
@@ -24,9 +36,9 @@ IG_INLINE void delta_step(const Delta& a, const float* s, float* d, const float*
     }
   });
   for (int r = 0; r < R; r++) {
-    update[r] = set((get(v + r) - gate * sum(predicted[r])) * beta);
+    update[r] = set((get(a.v + r) - a.gate * sum(predicted[r])) * a.beta);
   }
-  F decay = set(gate);
+  F decay = set(a.gate);
   sweep(n, [&, s, d, k, q, n, decay](int64_t j, auto part) IG_LAMBDA {
     F key = part.load(k + j), query = part.load(q + j);
 #pragma GCC unroll 4
@@ -37,7 +49,7 @@ IG_INLINE void delta_step(const Delta& a, const float* s, float* d, const float*
     }
   });
   for (int r = 0; r < R; r++) {
-    put(y + r, sum(output[r]));
+    put(a.y + r, sum(output[r]));
   }
 }
 
@@ -51,8 +63,15 @@ IG_INLINE void delta_rows(const Delta& a, int64_t begin, int64_t end, int64_t i,
       __builtin_memset(d, 0, sizeof(float) * uint64_t(R * n));
       s = d;
     }
-    delta_step<R>(a, s, d, k, q, a.gate[t * a.gate_stride], a.beta[t * a.gate_stride],
-                  static_cast<const T*>(a.v) + t * a.value_stride + i, static_cast<T*>(a.y) + t * a.value_stride + i);
+    delta_step<R, T>({.key_dim = n,
+                      .s = s,
+                      .d = d,
+                      .k = k,
+                      .q = q,
+                      .gate = a.gate[t * a.gate_stride],
+                      .beta = a.beta[t * a.gate_stride],
+                      .v = static_cast<const T*>(a.v) + t * a.value_stride + i,
+                      .y = static_cast<T*>(a.y) + t * a.value_stride + i});
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include <immintrin.h>
 
-#include "cpu/matmul/dot_x86.h"
+#include "cpu/simd/dot_x86.h"
 #include "cpu/matmul/unpack_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {

@@ -1,7 +1,7 @@
 // The operands and the epilogue of integer tile products on x86; see cpu/matmul/integers_x86.h.
 #pragma once
 
-#include "cpu/matmul/dot_x86.h"
+#include "cpu/simd/dot_x86.h"
 #include "cpu/matmul/unpack_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {

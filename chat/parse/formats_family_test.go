@@ -1,0 +1,160 @@
+package parse
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestGLM(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"fK(a)KV(<b>&amp; </tool_cal>)V", `f{"a":"<b>&amp; </tool_cal>"}`},
+		{"K(a)KV(1)V f", `f{"a":"1"}`},
+		{" f \n K( a )K\nV(\n\nx\n\n)V\n", `f{"a":"\nx\n"}`},
+		{"fK(a)KK(b)KV(1)VV(2)V", `f{"a":"1","b":"2"}`},
+		{"", `D"<tool_call></tool_call>"`},
+		{"K(a)KV(1)V", `D"<tool_call><arg_key>a</arg_key><arg_value>1</arg_value></tool_call>"`},
+	} {
+		check(t, "glm-4.7", offered, "<tool_call>"+tags(c.in)+"</tool_call>", c.want)
+	}
+	// At the end of the text, calls are not repaired, but a usable call is accepted.
+	for _, c := range []struct {
+		in string
+		ok bool
+	}{
+		{"get_weatherK(city)KV(Rome)V", true},
+		{"get_weatherK(city)KV(Rome)V\n</tool", true},
+		{"f", true},
+		{"nosuch", false},
+		{"get_weather", false},
+		{"get_weatherK(days)KV(1)V", false},
+		{"get_weatherK(city)KV(Ro", false},
+		{"get_weatherK(city)KV(Rome)VK(days", false},
+		{"get_weatherK(city)KRome)V", false},
+		{"get_weatherK(city)KV(Rome)VK()KV(1)V", false},
+	} {
+		in := tags(c.in)
+		want := describe([]Event{{Kind: Damaged, Text: "<tool_call>" + in, Err: ErrIncomplete}})
+		if c.ok {
+			want = `get_weather{"city":"Rome"}`
+			if in == "f" {
+				want = "f{}"
+			}
+		}
+		check(t, "glm-4.7", offered, "<tool_call>"+in, want)
+	}
+}
+
+func TestGemma(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`<|tool_call>call:f{}<tool_call|>`, `f{}`},
+		{`<|tool_call>call:f{a:1,b:-2.5,c:true,d:null,e:[<|"|>x<|"|>,<|"|>y<|"|>]}<tool_call|><|tool_response>`,
+			`f{"a":1,"b":-2.5,"c":true,"d":null,"e":["x","y"]}`},
+		{`<|tool_call>call:f{a:1}<tool_call|><|tool_call>call:g{}<tool_call|>`, `f{"a":1} g{}`},
+		{`<|tool_call>call:f{a:1}<|tool_call>call:g{}`, `f{"a":1} g{}`}, // missing closing tags
+		{`<|tool_call>call:f{"a": "x", b: 'y z'}<tool_call|>`, `f{"a":"x","b":"'y z'"}`},
+		{`<|tool_call>call:f{a:Paris}<tool_call|>`, `f{"a":"Paris"}`},
+		{`<|tool_call>call:get_weather{city:12}<tool_call|>`, `get_weather{"city":12}`},
+		{`<|tool_call>call:f{a:{b:1<tool_call|> x`, `f{"a":{"b":1}} C"x"`}, // missing braces
+		{`<|tool_call>call:f{a:<|"|>x}<tool_call|> y`, `f{"a":"x}"} C"y"`},
+		{`<|tool_call>f{a:1}<tool_call|>`, `D"<|tool_call>f{a:1}" D?`},
+		{`<|tool_call>call:f{a:1 2:3,,}<tool_call|>`, ``},
+		{`a <|channel>thought
+b<channel|> c <|channel>thought
+<channel|>d`, `C"a" T"b" C"cd"`},
+		{`<|channel>thoughtful<channel|>c`, `T"thoughtful" C"c"`},
+		{`<|channel>thou`, `T"thou"`},
+	} {
+		if c.want == "" || strings.Contains(c.want, "?") {
+			_, err := feed(t, mustNew(t, "gemma4", offered), c.in)
+			if !errors.Is(err, ErrCall) {
+				t.Errorf("%q: error %v", c.in, err)
+			}
+			continue
+		}
+		check(t, "gemma4", offered, c.in, c.want)
+	}
+	deep := `<|tool_call>call:f{a:` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + `}<tool_call|>`
+	if _, err := feed(t, mustNew(t, "gemma4", offered), deep); !errors.Is(err, ErrCall) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDeepSeek(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"a\": \"```\"}\n```<｜tool▁call▁end｜>\n" +
+			"<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+			"f{\"a\":\"```\"} g{}"},
+		{"x<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\":\"```json {}```\"}<｜tool▁call▁end｜>" +
+			"<｜tool▁call▁begin｜>g<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "C\"x\" f{\"a\":\"```json {}```\"} g{}"},
+		{"<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁calls▁end｜>x", `f{} C"x"`},
+		{"<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}", `f{}`},
+		{"<｜tool▁call▁begin｜>f<｜tool▁sep｜>", `I"<｜tool▁call▁begin｜>f<｜tool▁sep｜>"`},
+		{"<｜tool▁call▁begin｜>f{}<｜tool▁call▁end｜>", `D"<｜tool▁call▁begin｜>f{}<｜tool▁call▁end｜>"`},
+		{"<｜tool▁call▁begin｜> <｜tool▁sep｜>{}<｜tool▁call▁end｜>", `D"<｜tool▁call▁begin｜> <｜tool▁sep｜>{}<｜tool▁call▁end｜>"`},
+		{"<｜tool", `C"<｜tool"`},
+	} {
+		check(t, "deepseek3", offered, c.in, c.want)
+	}
+}
+
+func TestMistral(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`[TOOL_CALLS] [{"name": "f", "arguments": {"a": "]"}, "id": "abc123def"}, {"name": "g", "arguments": {}}]`,
+			`f{"a":"]"}#abc123def g{}`},
+		{`[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g{}`, `f{"a":1} g{}`},
+		{`[TOOL_CALLS]f[CALL_ID]abc[ARGS]{"a": {"b": "}"}} tail`, `f{"a":{"b":"}"}}#abc C"tail"`},
+		{`[TOOL_CALLS]{"name": "f", "arguments": {"a": 1}}`, `f{"a":1}`},
+		{`[TOOL_CALLS]f[ARGS]{1}`, `D"[TOOL_CALLS]f[ARGS]{1}"`},
+		{`[TOOL_CALLS]`, `I"[TOOL_CALLS]"`},
+		{`[TOOL_CALLS][]`, `D"[TOOL_CALLS][]"`},
+		{`a [THINK]b[/THINK] [x] [TOOL`, `C"a" T"b" C"[x] [TOOL"`},
+	} {
+		check(t, "mistral", offered, c.in, c.want)
+	}
+	long := "[TOOL_CALLS]" + strings.Repeat("no arguments ", 100)
+	if got, err := feed(t, mustNew(t, "mistral", offered), long); len(got) != 2 || got[0].Text+got[1].Text != long ||
+		!errors.Is(err, ErrCall) {
+		t.Errorf("%s, %v", describe(got), err)
+	}
+}
+
+func TestLlama(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"name": "f", "parameters": {"a": "x"}}`, `f{"a":"x"}`},
+		{" \n{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {\"b\":{}}}", `f{} g{"b":{}}`},
+		{`{"name": "f", "parameters": {}}, {"name": "g", "arguments": {}} done`, `f{} g{} C"done"`},
+		{`{"name": "nosuch", "parameters": {}} x`, `C"{\"name\": \"nosuch\", \"parameters\": {}} x"`},
+		{`{"answer": 42}`, `C"{\"answer\": 42}"`},
+		{`{"answer": 4`, `C"{\"answer\": 4"`},
+		{`{"name": "f", "par`, `I"{\"name\": \"f\", \"par"`},
+		{`{"name": "fun", "par`, `C"{\"name\": \"fun\", \"par"`},
+		{`so: {"name": "f", "parameters": {}}`, `C"so: {\"name\": \"f\", \"parameters\": {}}"`},
+		{`[{"name": "f", "arguments": {"a": 1}, "id": "call_1"}, {"name": "g", "arguments": {}}]`, `f{"a":1}#call_1 g{}`},
+		{`[f(a='x', b=[1]), g()] ok`, `f{"a":"x","b":[1]} g{} C"ok"`},
+		{`<|python_start|>[f(a="x")]<|python_end|>`, `f{"a":"x"}`},
+		{`<|python_start|><|python_end|>{"name": "f", "parameters": {}}`, `f{}`},
+		{`[link](x) and [1]`, `C"[link](x) and [1]"`},
+		{`[nosuch(a=1)]`, `C"[nosuch(a=1)]"`},
+		{`[f(a=`, `I"[f(a="`},
+		{`[{"name": "f", "arg`, `I"[{\"name\": \"f\", \"arg"`},
+		{`{x}{"name": "f"}`, `C"{x}{\"name\": \"f\"}"`},
+		{`<|python_tag|>{"name": "f", "parameters": {}}<|eom_id|>`, `f{}`},
+		{`<|python_tag|>f.call(a="x, \"y\"", b=3, c=True, d=[1, 2])`, `f{"a":"x, \"y\"","b":3,"c":true,"d":[1,2]}`},
+		{`<|python_tag|>f.call()<|eom_id|>`, `f{}`},
+		{`<|python_tag|>f.call(a=")")<|python_tag|>g.call()`, `f{"a":")"} g{}`},
+		{`<|python_tag|>print(1)`, `D"<|python_tag|>print(1)"`},
+	} {
+		check(t, "llama3", offered, c.in, c.want)
+	}
+	check(t, "llama3", Options{}, `{"name": "f", "parameters": {}}`, `C"{\"name\": \"f\", \"parameters\": {}}"`)
+	check(t, "llama3", Options{Tools: []Tool{{Name: "code_interpreter"}}}, "<|python_tag|>x = \"a\"\nprint(x)<|eom_id|>",
+		`code_interpreter{"code":"x = \"a\"\nprint(x)"}`)
+}
+
+func TestNemotron(t *testing.T) {
+	check(t, "nemotron", offered, `<toolcall> {"name": "f", "arguments": {"a": 1}} </toolcall>`, `f{"a":1}`)
+	check(t, "nemotron", offered,
+		`x<TOOLCALL>[{"name": "f", "arguments": {"a": "</TOOLCALL>"}}, {"name": "g", "arguments": {}}]</TOOLCALL> y`,
+		`C"x" f{"a":"</TOOLCALL>"} g{} C"y"`)
+}

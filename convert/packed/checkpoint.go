@@ -1,0 +1,181 @@
+package packed
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// Checkpoint is the input of a [Kind]: a checkpoint's configuration and tensors.
+type Checkpoint struct {
+	Dir string
+	// HF is quantization_config or compression_config of config.json, or of its text_config; nil if there is none.
+	HF json.RawMessage
+	// MLX is the configuration that MLX's tools write: the key quantization of config.json, or the same object under
+	// quantization_config alone.
+	MLX json.RawMessage
+
+	hfKey, mlxKey string // their keys in config.json
+	tensors       []safetensors.Source
+	taken         map[string]bool
+}
+
+// NewCheckpoint describes a folder by its config.json, an object, and its tensors, sorted by name.
+func NewCheckpoint(dir string, config []byte, tensors []safetensors.Source) *Checkpoint {
+	c := &Checkpoint{Dir: dir, tensors: tensors, taken: map[string]bool{}}
+	var top, text map[string]json.RawMessage
+	_ = json.Unmarshal(config, &top) // the caller has rejected anything but an object
+	_ = json.Unmarshal(top["text_config"], &text)
+	for _, at := range []struct {
+		keys   map[string]json.RawMessage
+		prefix string
+	}{{top, ""}, {text, "text_config."}} {
+		if q := at.keys[keyMLX]; c.MLX == nil && isObject(q) {
+			c.MLX, c.mlxKey = q, at.prefix+keyMLX
+		}
+		for _, key := range []string{keyHF, keyCompression} {
+			switch q := at.keys[key]; {
+			case !isObject(q):
+			case isMLX(q):
+				if c.MLX == nil {
+					c.MLX, c.mlxKey = q, at.prefix+key
+				}
+			case c.HF == nil:
+				c.HF, c.hfKey = q, at.prefix+key
+			}
+		}
+	}
+	return c
+}
+
+// Keys of config.json.
+const (
+	keyMLX         = "quantization"
+	keyHF          = "quantization_config"
+	keyCompression = "compression_config" // the name in the first checkpoints of compressed-tensors
+)
+
+func isObject(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) > 0 && raw[0] == '{'
+}
+
+// isMLX reports whether a quantization_config is MLX's: it has bits or a mode but no method.
+func isMLX(raw json.RawMessage) bool {
+	var q map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &q)
+	_, bits := q["bits"]
+	_, mode := q["mode"]
+	_, method := q["quant_method"]
+	return (bits || mode) && !method
+}
+
+// Tensors lists the tensors that no kind has claimed yet, sorted by name.
+func (c *Checkpoint) Tensors() []safetensors.Source {
+	if len(c.taken) == 0 {
+		return c.tensors
+	}
+	var out []safetensors.Source
+	for _, t := range c.tensors {
+		if !c.taken[t.Name] {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Lookup finds an unclaimed tensor by name.
+func (c *Checkpoint) Lookup(name string) (safetensors.Source, bool) {
+	byName := func(s safetensors.Source, name string) int { return cmp.Compare(s.Name, name) }
+	i, ok := slices.BinarySearchFunc(c.tensors, name, byName)
+	if !ok || c.taken[name] {
+		return safetensors.Source{}, false
+	}
+	return c.tensors[i], true
+}
+
+// maxFile bounds the size of File's result.
+const maxFile = 16 << 20
+
+// File reads another file of the folder, such as hf_quant_config.json. It returns nil if the file cannot be read.
+func (c *Checkpoint) File(name string) []byte {
+	path := filepath.Join(c.Dir, name)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// wrongConfig returns an error about a key of config.json.
+func (c *Checkpoint) wrongConfig(key, format string, args ...any) error {
+	return fmt.Errorf("%s: %s: %w: %w", filepath.Join(c.Dir, "config.json"), key, ErrSource, fmt.Errorf(format, args...))
+}
+
+// method returns quant_method of the quantization_config.
+func (c *Checkpoint) method() string {
+	var q struct {
+		Method string `json:"quant_method"`
+	}
+	_ = json.Unmarshal(c.HF, &q)
+	return q.Method
+}
+
+const usePlain = "use the checkpoint in bf16, f16 or f32"
+
+// leftOver returns an error if the checkpoint is quantized and no kind has recognized it.
+func (c *Checkpoint) leftOver(r Result) error {
+	for _, t := range r.Plain {
+		if what := c.packed(t); what != "" {
+			return wrong(t, "the checkpoint is quantized in an unsupported way (%s); %s", what, usePlain)
+		}
+	}
+	if len(r.Weights) > 0 {
+		return nil
+	}
+	switch {
+	case c.MLX != nil:
+		return c.wrongConfig(c.mlxKey,
+			"it declares weights packed by MLX, but no tensor is packed; remove the key if they are plain")
+	case c.HF != nil && c.method() != "":
+		return c.wrongConfig(c.hfKey, "it declares a quantized checkpoint (quant_method %q), "+
+			"but no tensor is packed in a way that this version supports; %s", c.method(), usePlain)
+	case c.HF != nil:
+		return c.wrongConfig(c.hfKey, "it declares a quantized checkpoint, "+
+			"but no tensor is packed in a way that this version supports; %s", usePlain)
+	}
+	return nil
+}
+
+// packed returns the reason that an apparently plain tensor must be part of a packed one, or "".
+func (c *Checkpoint) packed(t safetensors.Source) string {
+	for _, suffix := range []string{
+		".weight_packed", ".qweight", ".weight_scale_inv", ".weight_scale", ".qzeros", ".g_idx",
+	} {
+		if strings.HasSuffix(t.Name, suffix) {
+			return "its name is that of a packed weight's array"
+		}
+	}
+	switch t.DType {
+	case safetensors.F8E4M3, safetensors.F8E5M2, safetensors.F4, safetensors.F8E4M3FNUZ, safetensors.F8E5M2FNUZ,
+		safetensors.F6E2M3, safetensors.F6E3M2, safetensors.F8E8M0:
+		return "its type is " + string(t.DType)
+	}
+	return ""
+}

@@ -1,0 +1,12 @@
+package packed
+
+// kinds are tried in this order; each only sees the tensors that earlier ones did not claim. The last one claims every
+// tensor of an 8-bit float type.
+var kinds = []Kind{
+	{"mlx", findMLX},
+	{"gptq", findGPTQ},
+	{"awq", findAWQ},
+	{"compressed-tensors", findPacked},
+	{"fp4", findFP4},
+	{"fp8", findFP8},
+}

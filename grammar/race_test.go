@@ -1,6 +1,0 @@
-//go:build race
-
-package grammar
-
-// raceFactor divides the amount of work of the long tests.
-const raceFactor = 12

@@ -1,0 +1,53 @@
+package fault_test
+
+// internal are the exported errors that nothing outside the program tells apart: a command ends with exit code 1, a
+// request with status 500, and the message says everything.
+var internal = []struct{ reason, names string }{
+	{"a caller in the program handles it", `
+		cache.ErrEncoding
+		cmd/terminal.ErrInterrupted
+		convert.ErrRefused
+		grammar.ErrBudget
+		launch.ErrAbsent
+		manifest.ErrBlobsKept manifest.ErrHave
+		mlx/engine.ErrNotInstalled
+		chat/parse.ErrNoGrammar
+		registry.ErrNotSigned registry.ErrOtherReference registry.ErrNoReference
+		registry/remote.ErrPrivateRegistry
+		registry/sigstore.ErrPurpose
+		safetensors.ErrNoWeights
+		server/identity.ErrNonce`},
+	{"tests raise it", `server/servertest.ErrBurst`},
+	{"a grammar is part of a request's format: runtime.ErrFormat wraps it", `
+		grammar.ErrToken grammar.ErrVocabulary
+		grammar/expr.ErrInvalid grammar/expr.ErrUnsupported grammar/expr.ErrLimit`},
+	{"a picture is part of a request: runtime.ErrPictures stands for it", `vision.ErrPicture`},
+	{"a model's output is not at fault: a malformed call stays text", `chat/parse.ErrCall chat/parse.ErrIncomplete`},
+	{"it is about a model's files, which a command names in its message", `
+		arch.ErrUnknownArchitecture arch.ErrConfig arch.ErrTable arch.ErrWritten arch.ErrDraft
+		chat.ErrTemplate chat.ErrOtherTemplates chat/jinja/value.ErrSyntax chat/parse.ErrUnknownParser
+		convert/export.ErrExport
+		manifest.ErrInvalidImage
+		modelfile.ErrModelfile
+		models.ErrUnsupported models/nn.ErrWeights
+		quantize.ErrType quantize.ErrDType quantize.ErrShape quantize.ErrLength quantize.ErrNotFinite quantize.ErrOverflow
+		safetensors.ErrHeader safetensors.ErrHeaderTooLarge safetensors.ErrTruncated safetensors.ErrTrailing
+		safetensors.ErrName safetensors.ErrDuplicate safetensors.ErrDType safetensors.ErrShape safetensors.ErrOffsets
+		safetensors.ErrOverlap safetensors.ErrHole safetensors.ErrDataSize safetensors.ErrIndex safetensors.ErrIncomplete
+		safetensors.ErrAmbiguous
+		tokenizer/fault.ErrInvalid tokenizer/fault.ErrUnsupported tokenizer/fault.ErrTimeout tokenizer/fault.ErrToken
+		vision.ErrConfig`},
+	{"it is about the engine's installation, and its message has the remedy", `
+		mlx.ErrNoCgo mlx.ErrVersion
+		mlx/engine.ErrInvalid mlx/engine.ErrUnsupported mlx/engine.ErrNoPython mlx/engine.ErrDownload mlx/engine.ErrHash
+		mlx/engine.ErrNoCompiler mlx/engine.ErrCompile mlx/engine.ErrNoSpace mlx/engine.ErrLoad`},
+	{"it is a mistake in the program, or the end of a model in use", `
+		cache.ErrUnsupported mlx.ErrClosed runtime/load.ErrClosed`},
+	{"one command returns it, with the details in its message", `
+		launch/json5.ErrSyntax launch/json5.ErrShape
+		registry/remote.ErrNoHost
+		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
+		registry/sigstore.ErrSubject
+		runtime/quality.ErrReference runtime/verify.ErrNotComparable`},
+	{"the server's model does not fit: an error of this machine, not of the request", `runtime/pool.ErrTooLarge`},
+}

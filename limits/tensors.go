@@ -1,0 +1,18 @@
+package limits
+
+// Limits of a checkpoint's safetensors files.
+const (
+	// TensorHeader bounds a file's header, as the reference library does, and an index.
+	TensorHeader = 100_000_000
+	// TensorIndexNesting bounds values in values of the keys of an index that are ignored.
+	TensorIndexNesting = 32
+)
+
+func init() {
+	register(
+		Limit{"TensorHeader", "header of a safetensors file, and an index", TensorHeader, Bytes,
+			"safetensors.TestReadHeaderDamaged"},
+		Limit{"TensorIndexNesting", "values in values of an ignored key of an index", TensorIndexNesting, Levels,
+			"safetensors.TestParseIndexDamaged"},
+	)
+}

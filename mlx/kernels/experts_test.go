@@ -1,0 +1,180 @@
+package kernels_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+)
+
+// chosenExperts is a reference implementation of ChooseExperts for one row.
+func chosenExperts(scores, correction []float64, k, groups, topGroups int, sigmoid, sumToOne bool,
+	scale float64) (weights []float64, chosen []int) {
+	p := slices.Clone(scores)
+	total := 0.0
+	for i, v := range scores {
+		if sigmoid {
+			p[i] = 1 / (1 + math.Exp(-v))
+		} else {
+			p[i] = math.Exp(v)
+			total += p[i]
+		}
+	}
+	for i := range p {
+		if !sigmoid {
+			p[i] /= total
+		}
+	}
+	key := slices.Clone(p)
+	for i := range correction {
+		key[i] += correction[i]
+	}
+	size := len(p) / groups
+	order := make([]int, groups)
+	sums := make([]float64, groups)
+	for g := range groups {
+		order[g] = g
+		if topGroups < groups {
+			of := slices.Sorted(slices.Values(key[g*size : (g+1)*size]))
+			sums[g] = of[size-1] + of[size-2]
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[b], sums[a]) })
+	for _, g := range order[:topGroups] {
+		for i := range size {
+			chosen = append(chosen, g*size+i)
+		}
+	}
+	slices.SortFunc(chosen, func(a, b int) int { return cmp.Or(cmp.Compare(key[b], key[a]), cmp.Compare(a, b)) })
+	chosen = chosen[:k]
+	total = 0
+	for _, i := range chosen {
+		total += p[i]
+	}
+	for _, i := range chosen {
+		if sumToOne {
+			weights = append(weights, p[i]/total*scale)
+		} else {
+			weights = append(weights, p[i]*scale)
+		}
+	}
+	return weights, chosen
+}
+
+func TestChooseExperts(t *testing.T) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		r := rand.New(rand.NewPCG(3, 14))
+		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) { // computed by MLX's operations
+			for _, c := range []struct{ rows, experts, k, groups, top int }{
+				{1, 1, 1, 1, 1}, {1, 128, 8, 1, 1}, {3, 7, 7, 1, 1}, {5, 12, 3, 4, 2}, {130, 64, 4, 8, 3}, {2, 6, 3, 3, 3},
+				{1, 513, 9, 1, 1},
+			} {
+				for i := range 8 {
+					sigmoid, sumToOne, corrected := i&1 > 0, i&2 > 0, i&4 > 0
+					name := fmt.Sprintf("%v, %+v, sigmoid %v, sum to one %v, corrected %v", d, c, sigmoid, sumToOne, corrected)
+					values := make([]float32, c.rows*c.experts)
+					for i := range values {
+						values[i] = float32(r.NormFloat64())
+					}
+					scores := mlx.AsType(mlx.FromSlice(e, values, c.rows, c.experts), d)
+					var correction *mlx.Array
+					add := make([]float64, c.experts)
+					if corrected {
+						f := make([]float32, c.experts)
+						for i := range f {
+							f[i] = float32(r.NormFloat64()) / 4
+							add[i] = float64(f[i])
+						}
+						correction = mlx.FromSlice(e, f)
+					}
+					both := mlx.ChooseExperts(scores, correction, c.k, c.groups, c.top, sigmoid, sumToOne, 1.5)
+					weights, chosen := both[0].Float32s(), mlx.ToSlice[uint32](both[1])
+					of := mlx.AsType(scores, mlx.Float32).Float32s()
+					for row := range c.rows {
+						own := make([]float64, c.experts)
+						for i := range own {
+							own[i] = float64(of[row*c.experts+i])
+						}
+						want, at := chosenExperts(own, add, c.k, c.groups, c.top, sigmoid, sumToOne, 1.5)
+						for i := range want {
+							w, n := float64(weights[row*c.k+i]), int(chosen[row*c.k+i])
+							// Experts whose scores differ only by rounding may swap places.
+							if math.Abs(w-want[i]) > 1e-5*max(want[i], 1e-3) && n == at[i] || n != at[i] &&
+								math.Abs(own[n]+add[n]-own[at[i]]-add[at[i]]) > 1e-5 {
+								t.Errorf("%s: row %d, choice %d: expert %d with weight %v, want %d with weight %v",
+									name, row, i, n, w, at[i], want[i])
+								return
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestCombineRows(t *testing.T) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		r := rand.New(rand.NewPCG(2, 72))
+		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) {
+			for _, c := range [][3]int{{1, 1, 1}, {1, 8, 2048}, {3, 2, 513}, {70, 3, 40}} {
+				rows, k, n := c[0], c[1], c[2]
+				values := func(count int) []float32 {
+					v := make([]float32, count)
+					for i := range v {
+						v[i] = float32(r.NormFloat64())
+					}
+					return v
+				}
+				make4 := func(shape ...int) (*mlx.Array, []float32) {
+					count := 1
+					for _, s := range shape {
+						count *= s
+					}
+					a := mlx.AsType(mlx.FromSlice(e, values(count), shape...), d)
+					return a, mlx.AsType(a, mlx.Float32).Float32s()
+				}
+				x, xs := make4(rows, k, 1, n)
+				added, adds := make4(rows, n)
+				gate, gates := make4(rows, 1)
+				ws := values(rows * k)
+				weights := mlx.FromSlice(e, ws, rows, k)
+				for i, y := range []*mlx.Array{
+					mlx.CombineRows(x, weights, nil, nil), mlx.CombineRows(mlx.Reshape(x, rows, k, n), weights, added, nil),
+					mlx.CombineRows(x, weights, added, gate),
+				} {
+					if y.DType() != d {
+						t.Errorf("the result of %v is %v", d, y.DType())
+					}
+					got := mlx.AsType(y, mlx.Float32).Float32s()
+					for j := range got {
+						row, want, size := j/n, 0.0, 1e-6
+						for e := range k {
+							v := float64(ws[row*k+e]) * float64(xs[(row*k+e)*n+j%n])
+							want += v
+							size += math.Abs(v)
+						}
+						if i > 0 {
+							by := 1.0
+							if i == 2 {
+								by = 1 / (1 + math.Exp(-float64(gates[row])))
+							}
+							want += by * float64(adds[j])
+							size += math.Abs(float64(adds[j]))
+						}
+						unit := map[mlx.DType]float64{mlx.BFloat16: 0x1p-8, mlx.Float16: 0x1p-11}[d]
+						if !(math.Abs(float64(got[j])-want) <= 1e-6*size+unit*math.Abs(want)) {
+							t.Errorf("%v %v, form %d: element %d is %v, want %v", d, c, i, j, got[j], want)
+							return
+						}
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,53 @@
+"""Cases of fused experts, and of fused norms and rotations."""
+
+import itertools
+
+import mlx.core as mx
+
+from blocks import rotate_rows
+from layers import MODES, combine
+from record import F32, FLOATS, I32, SUM, U32, arr, case, normal, op
+
+
+def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, added, gate):
+    parts, banks = iter(parts), []
+    for f, g, b in zip(formats, groups, bits):
+        w = next(parts)
+        if f >= 0:
+            scales = next(parts)
+            w = mx.dequantize(w, scales, next(parts) if f == 0 else None, g or None, b or None, MODES[f], None, x.dtype)
+        banks.append(w.astype(F32))
+    out = []
+    for t, experts in enumerate(chosen.tolist()):
+        rows = []
+        for e in experts:
+            h = (banks[0][e] @ x[t].astype(F32)).astype(x.dtype).astype(F32)
+            a, up = mx.split(h, 2)
+            a = 0.5 * a * (1 + mx.tanh(0.7978845608028654 * (a + 0.044715 * a**3))) if gelu else a * mx.sigmoid(a)
+            rows.append((banks[1][e] @ (a * up).astype(x.dtype).astype(F32)).astype(x.dtype))
+        out.append(mx.stack(rows))
+    return combine(mx.stack(out), weights, added, gate)
+
+
+op("GatedExperts", gated_experts, SUM)
+for d in FLOATS:
+    x, up, down = normal(3, 64, dtype=d), normal(4, 64, 64, dtype=d) * arr(0.25, d), normal(4, 20, 32, dtype=d) * arr(0.25, d)
+    weights, chosen = normal(3, 2), arr([[0, 3], [2, 1], [3, 2]], U32)
+    case("GatedExperts", x, weights, chosen, [up, down], [-1, -1], [0, 0], [0, 0], False, None, None)
+    case("GatedExperts", x, weights, chosen, [*mx.quantize(up), *mx.quantize(down, 32, 8)], [0, 0], [0, 32], [0, 8], True,
+         normal(3, 20, dtype=d), normal(3, 1, dtype=d))
+
+
+def rotate_normed(xs, weights, eps, plus_one, *rest):
+    normed = []
+    for x, w in zip(xs, weights):
+        y = x.astype(F32)
+        y = y * mx.rsqrt(mx.mean(y * y, axis=-1, keepdims=True) + eps)
+        normed.append((y * (w.astype(F32) + (1 if plus_one else 0))).astype(x.dtype))
+    return rotate_rows(normed, *rest)
+
+
+op("RotateNormedRows", rotate_normed, SUM)
+for d, plus_one in itertools.product(FLOATS, [False, True]):
+    case("RotateNormedRows", [normal(3, 4, 26, dtype=d), normal(3, 2, 24, dtype=d)], [normal(26, dtype=d), normal(24, dtype=d)], 1e-5,
+         plus_one, arr([0, 5, 1000], I32), arr([1.0, 0.25, 0.01]), False, False, 1.25, [])
