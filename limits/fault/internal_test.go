@@ -26,11 +26,12 @@ var internal = []struct{ reason, names string }{
 	{"it is about a model's files, which a command names in its message", `
 		arch.ErrUnknownArchitecture arch.ErrConfig arch.ErrTable arch.ErrWritten arch.ErrDraft
 		chat.ErrTemplate chat.ErrOtherTemplates chat/jinja/value.ErrSyntax chat/parse.ErrUnknownParser
-		convert/export.ErrExport
+		convert/export.ErrExport convert/gguf.ErrFormat
 		manifest.ErrInvalidImage
 		modelfile.ErrModelfile
 		models.ErrUnsupported models/nn.ErrWeights
 		quantize.ErrType quantize.ErrDType quantize.ErrShape quantize.ErrLength quantize.ErrNotFinite quantize.ErrOverflow
+		quantize/ggml.ErrType quantize/ggml.ErrLength quantize/ggml.ErrRange
 		safetensors.ErrHeader safetensors.ErrHeaderTooLarge safetensors.ErrTruncated safetensors.ErrTrailing
 		safetensors.ErrName safetensors.ErrDuplicate safetensors.ErrDType safetensors.ErrShape safetensors.ErrOffsets
 		safetensors.ErrOverlap safetensors.ErrHole safetensors.ErrDataSize safetensors.ErrIndex safetensors.ErrIncomplete

@@ -11,7 +11,7 @@ func decodeTQ1_0(dst []float32, b []byte) {
 	}
 }
 
-// digitTQ1 returns digit i of a TQ1_0 block. A byte holds 5 digits (in the last 4 bytes, 4) as a fraction of 256, so that
+// digitTQ1 returns digit i of a TQ1_0 block. A byte holds 5 digits (in the last 4 bytes, 4) as a fraction of 256: thus
 // multiplying it by a power of three drops the digits before, and the next one is the byte above 256 of three times the
 // rest. Digit k of the first 32 bytes is that of elements 32k to 32k+31, and so on for the next 16 and the last 4.
 func digitTQ1(b []byte, i int) byte {
