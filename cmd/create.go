@@ -22,12 +22,14 @@ func (a *app) createCmd() *cobra.Command {
 	var file string
 	var o createOptions
 	c := &cobra.Command{
-		Use:   "create NAME [DIR]",
-		Short: "Make a model image from a checkpoint folder",
-		Long: `Make a model image from a checkpoint folder and store it.
+		Use:   "create NAME [DIR|FILE]",
+		Short: "Make a model image from a checkpoint folder or a GGUF file",
+		Long: `Make a model image from a checkpoint folder or a GGUF file and store it.
 
-With DIR, import the folder as it is; otherwise follow a Modelfile. FROM and DRAFT name a folder or a
-model of the store. To resume an interrupted create, run it again.
+With DIR or FILE.gguf, import it as it is; otherwise follow a Modelfile. FROM and DRAFT name a folder, a
+GGUF file or a model of the store. To resume an interrupted create, run it again.
+
+Tensors of a GGUF file keep their codes where a format has them (docs/gguf.md lists the types).
 
 Commands of a Modelfile: FROM, ADAPTER, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER,
 RENDERER, REQUIRES.
@@ -40,6 +42,7 @@ them with the reasons. Your rules come first: the last matching rule wins, and t
 tensor unchanged.`,
 		Example: `  ingot create mymodel ./checkpoint
   ingot create mymodel ./checkpoint -q int4 --quantize-rule '*.down_proj.weight=int8'
+  ingot create mymodel ./model-Q4_K_M.gguf
   ingot create mymodel -f ./Modelfile --dry-run`,
 		Args: between(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -80,6 +83,7 @@ type createOptions struct {
 	maxKL                           float64
 	qualityText                     string
 	uniform, dryRun, json, hash     bool
+	exact                           bool
 }
 
 func (o *createOptions) flags(c *cobra.Command) {
@@ -87,6 +91,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.StringArrayVar(&o.rules, "quantize-rule", nil, "`GLOB=TYPE`: type of tensors by name (repeatable)")
 	f.StringVar(&o.recipe, "recipe", "", "JSON `file` with types and rules; flags override it")
 	f.BoolVar(&o.uniform, "uniform", false, "quantize to one type, without higher-precision tensors")
+	f.BoolVar(&o.exact, "exact", false, "keep a GGUF file's values exactly, as float32")
 	f.StringVar(&o.draft, "quantize-draft", "", "`type` of the draft model's weights")
 	f.StringVar(&o.draft, "draft-quantize", "", "same as --quantize-draft")
 	_ = f.MarkHidden("draft-quantize")
@@ -107,7 +112,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	if options.Memory, err = parseSize(o.memory); err != nil {
 		return usagef("--max-memory: %v", err)
 	}
-	options.HashFiles = o.hash
+	options.HashFiles, options.Exact = o.hash, o.exact
 	if o.dryRun {
 		plan, err := convert.DryRun(ctx, existingStore, from, options)
 		if err != nil {

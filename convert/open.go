@@ -23,6 +23,7 @@ type opener struct {
 	dir   string
 
 	storeOnly bool
+	options   source.Options
 }
 
 func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, error) {
@@ -36,7 +37,9 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return source.Open(path)
+		return source.Open(path, o.options)
+	case err == nil && source.IsGGUF(path):
+		return source.OpenFile(path, o.options)
 	case err == nil:
 		return nil, o.located(c, o.notAFolder(c, path))
 	case !errors.Is(err, fs.ErrNotExist):
@@ -45,7 +48,7 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 		if c.Line == 0 {
 			return nil, err
 		}
-		return nil, o.located(c, errors.New("there is no such folder"))
+		return nil, o.located(c, errors.New("there is no such folder or file"))
 	}
 	return o.image(ctx, c)
 }
@@ -96,14 +99,11 @@ var errPath = errors.New("not a folder")
 
 func (o opener) notAFolder(c modelfile.Command, path string) error {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
-	case ext == ".gguf":
-		return fmt.Errorf("%s: %w, and GGUF files are not supported; name a folder with config.json and *.safetensors",
-			path, errPath)
 	case ext == ".bin" || ext == ".pt" || ext == ".pth" || ext == ".ckpt":
 		return fmt.Errorf("%s: %w, and a PyTorch pickle runs code when it is read; "+
 			"name a folder with config.json and *.safetensors", path, errPath)
 	}
-	return fmt.Errorf("%s: %w; name one with config.json and *.safetensors", path, errPath)
+	return fmt.Errorf("%s: %w and no GGUF file; name a folder with config.json and *.safetensors", path, errPath)
 }
 
 // mergeAdapters opens the adapters of the ADAPTER lines and merges them into the base model's tensors, in order.

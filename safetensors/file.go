@@ -9,13 +9,23 @@ import (
 // File is an open safetensors file. Its methods are safe for concurrent use.
 type File struct {
 	path   string
-	file   *os.File
+	file   container
 	header *Header
 	byName map[string]int // index in header.Tensors
 }
 
+// container is an open file.
+type container interface {
+	io.ReaderAt
+	io.Closer
+}
+
 // Open opens a file and reads its header. The path may be a symbolic link to a regular file, as in download caches.
-func Open(path string) (*File, error) {
+func Open(path string) (*File, error) { return OpenAs(path, ReadHeader) }
+
+// OpenAs opens a file of another format whose tensors lie in it as in a safetensors file. read returns a description of
+// the file, which has the given size; offsets may leave gaps.
+func OpenAs(path string, read func(r io.ReaderAt, size int64) (*Header, error)) (*File, error) {
 	// Check before opening, because opening a FIFO would block.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
@@ -27,19 +37,19 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	f := &File{path: path, file: file}
-	if err := f.readHeader(); err != nil {
+	info, err := file.Stat()
+	if err == nil {
+		err = f.describe(read, info.Size())
+	}
+	if err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
 }
 
-func (f *File) readHeader() error {
-	info, err := f.file.Stat()
-	if err != nil {
-		return err
-	}
-	if f.header, err = ReadHeader(f.file, info.Size()); err != nil {
+func (f *File) describe(read func(io.ReaderAt, int64) (*Header, error), size int64) (err error) {
+	if f.header, err = read(f.file, size); err != nil {
 		return err
 	}
 	f.byName = make(map[string]int, len(f.header.Tensors))

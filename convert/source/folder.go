@@ -1,13 +1,11 @@
 package source
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
@@ -15,11 +13,16 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Open reads a checkpoint folder: its configuration, the headers of its weights, and its other files. The caller must
-// close the result.
-func Open(dir string) (*Source, error) {
-	src := &Source{From: dir}
-	if err := src.openFolder(); err != nil {
+// Open reads a checkpoint folder: its configuration, the headers of its weights, and its other files; or the only GGUF
+// model of a folder without safetensors. The caller must close the result.
+func Open(dir string, o Options) (*Source, error) {
+	src := &Source{From: dir, exact: o.Exact}
+	return src.opened(src.openFolder())
+}
+
+// opened returns the source, or closes it after an error.
+func (src *Source) opened(err error) (*Source, error) {
+	if err != nil {
 		_ = src.Close()
 		return nil, err
 	}
@@ -36,12 +39,22 @@ func (src *Source) openFolder() error {
 	}
 	config, ok := src.File(ConfigName)
 	if !ok {
+		if found, err := src.ggufIn(entries); found {
+			return err
+		}
 		return fmt.Errorf("%s: %w: no %s%s", src.From, ErrSource, ConfigName, layoutHint(src.From))
 	}
-	if src.Model, err = arch.Detect(config.Data); err != nil {
-		return src.Located(err)
-	}
 	src.checkpoint, err = safetensors.OpenCheckpoint(src.From)
+	if errors.Is(err, safetensors.ErrNoWeights) {
+		if found, err := src.ggufIn(entries); found {
+			return err
+		}
+	}
+	// An unknown architecture is the better news where there are no weights either.
+	model, errModel := arch.Detect(config.Data)
+	if src.Model = model; errModel != nil {
+		return src.Located(errModel)
+	}
 	if errors.Is(err, safetensors.ErrNoWeights) {
 		return src.explainNoWeights(err, entries)
 	}
@@ -61,17 +74,7 @@ func (src *Source) readTensors(config []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range found.Plain {
-		src.tensors = append(src.tensors, fileTensor(s))
-	}
-	for _, w := range found.Weights {
-		src.tensors = append(src.tensors, codedTensor(w))
-	}
-	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
-	for _, i := range found.Ignored {
-		src.ignored = append(src.ignored, Ignored{fileTensor(i.Source), i.Reason})
-	}
-	src.recognized = found.Recognized
+	src.addFound(found)
 	for i := range src.Files {
 		if f := &src.Files[i]; f.Name == ConfigName {
 			f.Data = packed.Strip(f.Data)
@@ -85,9 +88,6 @@ func (src *Source) readTensors(config []byte) error {
 func (src *Source) explainNoWeights(err error, entries []fs.DirEntry) error {
 	for _, e := range entries {
 		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
-		case ext == ".gguf":
-			return fmt.Errorf("%s: %w: GGUF files are not supported; use the model's safetensors checkpoint: %w",
-				filepath.Join(src.From, e.Name()), ErrSource, err)
 		case ext == ".pt" || ext == ".pth" || ext == ".ckpt" || ext == ".bin" && strings.Contains(e.Name(), "model"):
 			return fmt.Errorf("%s: %w: a PyTorch pickle runs code when it is read; use the model's safetensors checkpoint, "+
 				"or convert it on a machine where you trust it, with save_pretrained(..., safe_serialization=True) "+
@@ -109,5 +109,5 @@ func layoutHint(dir string) string {
 			return hint.text
 		}
 	}
-	return ": want a folder with config.json and *.safetensors"
+	return ": want a folder with config.json and *.safetensors, or with a GGUF file"
 }
