@@ -12,8 +12,8 @@ import (
 // ErrGGUF reports a GGUF file that does not describe a model as llama.cpp's converter does.
 var ErrGGUF = errors.New("unusable GGUF metadata")
 
-// GGUF says how llama.cpp's converter writes the models of a type: the metadata keys that make config.json, the names of
-// the tensors, and what was done to their elements.
+// GGUF says how llama.cpp's converter writes the models of a type: the metadata keys that make config.json, the names
+// of the tensors, and what was done to their elements.
 // https://github.com/ggml-org/llama.cpp/tree/master/conversion
 type GGUF struct {
 	Architecture string         // value of general.architecture
@@ -258,8 +258,8 @@ var (
 		ggufStacked("mlp.experts", "mlp.switch_mlp")...)
 )
 
-// ggufStacked are the experts of a layer: gate and up in one tensor or in two. base and switched are the names of the two
-// layouts in checkpoints, as in [Table.experts].
+// ggufStacked are the experts of a layer: gate and up in one tensor or in two. base and switched are the names of the
+// two layouts in checkpoints, as in [Table.experts].
 func ggufStacked(base, switched string) []GGUFTensor {
 	const fused = "ffn_gate_up_exps.weight"
 	down := ggufNames(GGUFOp{}, "ffn_down_exps.weight", base+".down_proj")

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// ggufGemma3 is the mapping of gemma3. Weights of norms have 1 added; files of 27B, with 62 layers, scale queries by the
-// size of a layer's channels per head.
+// ggufGemma3 is the mapping of gemma3. Weights of norms have 1 added; files of 27B, with 62 layers, scale queries by
+// the size of a layer's channels per head.
 var ggufGemma3 = GGUF{
 	Architecture: "gemma3",
 	Config:       map[string]any{"model_type": "gemma3_text", "architectures": []string{"Gemma3ForCausalLM"}},

@@ -40,15 +40,17 @@ var ggufGlm4MoeLite = GGUF{
 		ggufLinears(GGUFOp{}, "attn_q_a", "self_attn.q_a_proj", "attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa",
 			"attn_output", "self_attn.o_proj"),
 	),
-	Next:   []GGUFTensor{{Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not supported for glm4_moe_lite"}},
+	Next: []GGUFTensor{{
+		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not supported for glm4_moe_lite",
+	}},
 	Adjust: adjustGlm,
 }
 
 func adjustGlm(c map[string]any, f GGUFFile) error {
 	const architecture = "deepseek2"
 	if v, _ := f.Value("tokenizer.ggml.pre"); v != "glm4" && v != "chatglm-bpe" {
-		return fmt.Errorf("general.architecture %q with the tokenizer %v: %w: only GLM-4.7 Flash (glm4) of this architecture "+
-			"can be imported", architecture, v, ErrUnknownArchitecture)
+		return fmt.Errorf("general.architecture %q with the tokenizer %v: %w: only GLM-4.7 Flash (glm4) of this "+
+			"architecture can be imported", architecture, v, ErrUnknownArchitecture)
 	}
 	if v, ok := f.Value(architecture + ".expert_gating_func"); ok && v != json.Number("2") {
 		return fmt.Errorf("%w: %s.expert_gating_func = %v, want 2 (sigmoid)", ErrGGUF, architecture, v)

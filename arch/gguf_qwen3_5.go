@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ggufQwen35 and ggufQwen35Moe are the mappings of qwen3_5 and qwen3_5_moe. The converter adds 1 to the weights of norms
-// but not to those of gated delta nets, stores -exp(A_log), drops the dimension of 1 of the convolution, and orders value
-// heads so that those of a key head are far apart.
+// ggufQwen35 and ggufQwen35Moe are the mappings of qwen3_5 and qwen3_5_moe. The converter adds 1 to the weights of
+// norms but not to those of gated delta nets, stores -exp(A_log), drops the dimension of 1 of the convolution, and
+// orders value heads so that those of a key head are far apart.
 var (
 	ggufQwen35 = GGUF{
 		Architecture: "qwen35",
@@ -75,7 +75,9 @@ func qwen35Next(mlp []GGUFTensor) []GGUFTensor {
 	for _, pair := range [][2]string{
 		{"enorm", "pre_fc_norm_embedding"}, {"hnorm", "pre_fc_norm_hidden"}, {"shared_head_norm", "norm"},
 	} {
-		next = append(next, GGUFTensor{Name: "blk.*.nextn." + pair[0] + ".weight", To: "mtp." + pair[1] + ".weight", Op: plusOne})
+		next = append(next, GGUFTensor{
+			Name: "blk.*.nextn." + pair[0] + ".weight", To: "mtp." + pair[1] + ".weight", Op: plusOne,
+		})
 	}
 	return append(next, GGUFTensor{Name: "blk.*.nextn.eh_proj.weight", To: "mtp.fc.weight"})
 }

@@ -222,6 +222,6 @@ func (p *prepared) rounding() []string {
 	if tensors == 0 || largest == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the scales of %d tensors are rounded to float16; the largest error of an element is %.2g; "+
-		"--exact keeps them", tensors, largest)}
+	return []string{fmt.Sprintf("the scales of %d tensors are rounded to float16; the largest error of an "+
+		"element is %.2g; --exact keeps them", tensors, largest)}
 }

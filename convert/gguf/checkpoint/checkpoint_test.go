@@ -196,7 +196,8 @@ func TestSplit(t *testing.T) {
 	f := gguftest.Llama(ggml.Q8_0)
 	dir, half := t.TempDir(), len(f.Tensors)/2
 	parts := []*gguftest.File{
-		{Metadata: slices.Clone(f.Metadata), Tensors: f.Tensors[:half], Data: f.Data}, {Tensors: f.Tensors[half:], Data: f.Data},
+		{Metadata: slices.Clone(f.Metadata), Tensors: f.Tensors[:half], Data: f.Data},
+		{Tensors: f.Tensors[half:], Data: f.Data},
 	}
 	for i, p := range parts {
 		p.Set("split.no", gguf.Number(uint32(i)))
@@ -272,9 +273,11 @@ func TestRefused(t *testing.T) {
 			arch.ErrConfig, "num_attention_heads"},
 		{"tensor", func(f *gguftest.File) { f.Add("blk.0.attn_sinks.weight", ggml.F32, 4) },
 			packed.ErrSource, "tensor blk.0.attn_sinks.weight: cannot import: a llama model has no such tensor"},
-		{"layer", func(f *gguftest.File) { f.Add("blk.1.attn_norm.weight", ggml.F32, 4) }, packed.ErrSource, "no such tensor"},
+		{"layer", func(f *gguftest.File) { f.Add("blk.1.attn_norm.weight", ggml.F32, 4) },
+			packed.ErrSource, "no such tensor"},
 		{"rows", func(f *gguftest.File) { f.Set("llama.attention.head_count", gguf.Number(3)) }, arch.ErrConfig, "head"},
-		{"integers", func(f *gguftest.File) { f.Tensors[1].Type = ggml.I32 }, packed.ErrSource, "only weights of floating point"},
+		{"integers", func(f *gguftest.File) { f.Tensors[1].Type = ggml.I32 },
+			packed.ErrSource, "only weights of floating point"},
 		{"rope", func(f *gguftest.File) { f.Set("llama.rope.scaling.type", gguf.Text("odd")) }, arch.ErrGGUF, `"odd"`},
 		{"no embedding", func(f *gguftest.File) { f.Tensors = f.Tensors[1:] }, arch.ErrGGUF, "token_embd.weight"},
 	} {

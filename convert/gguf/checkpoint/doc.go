@@ -1,5 +1,5 @@
-// Package checkpoint presents GGUF files as a checkpoint: config.json, the tokenizer's files, and weights under the names
-// that a checkpoint of safetensors has, with the changes of llama.cpp's converter undone.
+// Package checkpoint presents GGUF files as a checkpoint: config.json, the tokenizer's files, and weights under the
+// names that a checkpoint of safetensors has, with the changes of llama.cpp's converter undone.
 //
 // The mappings are data in package arch. This package applies them.
 //

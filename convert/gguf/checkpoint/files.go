@@ -86,7 +86,9 @@ func openFile(path string) (file, error) {
 		h := &safetensors.Header{DataOffset: out.header.Data, Size: size}
 		for _, t := range out.header.Tensors {
 			begin := t.Offset - out.header.Data
-			st := safetensors.Tensor{Name: t.Name, DType: safetensors.U8, Shape: []int64{t.Size}, Begin: begin, End: begin + t.Size}
+			st := safetensors.Tensor{
+				Name: t.Name, DType: safetensors.U8, Shape: []int64{t.Size}, Begin: begin, End: begin + t.Size,
+			}
 			if d := t.Type.DType(); d != "" {
 				st.DType, st.Shape = safetensors.DType(d), t.Shape
 			}

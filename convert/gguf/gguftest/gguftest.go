@@ -61,7 +61,8 @@ func Llama(kind ggml.Type) *File {
 	return f
 }
 
-// Add adds a tensor of random bits, of a type that can be decoded. Blocks that decode to numbers beyond 1000, or to none, are drawn again.
+// Add adds a tensor of random bits, of a type that can be decoded. Blocks that decode to numbers beyond 1000, or to
+// none, are drawn again.
 func (f *File) Add(name string, kind ggml.Type, shape ...int64) {
 	rng := rand.New(rand.NewPCG(uint64(kind), uint64(len(f.Tensors))))
 	block, size := kind.Block()

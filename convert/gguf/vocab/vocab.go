@@ -2,8 +2,8 @@
 // tokenizer_config.json, and generation_config.json.
 //
 // Contract:
-//   - The result encodes as the tokenizer that the file was converted from, so far as the metadata has it. A normalizer is
-//     not part of it and follows from the kind.
+//   - The result encodes as the tokenizer that the file was converted from, so far as the metadata has it. A
+//     normalizer is not part of it and follows from the kind.
 //   - A kind of tokenizer or of pre-tokenizer that is not known is an error that names it.
 //
 // Keys: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md#tokenizer
@@ -196,7 +196,8 @@ func (v *vocabulary) config() ([]byte, error) {
 // adds reports whether BOS and EOS are added to a text. Where the metadata does not say so, the kind decides, as in
 // llama.cpp.
 func (v *vocabulary) adds() (bos, eos bool, err error) {
-	if bos, err = v.Bool(prefix+"add_bos_token", v.model == "llama" || v.model == "gemma4" || pres[v.pre].bos); err != nil {
+	usual := v.model == "llama" || v.model == "gemma4" || pres[v.pre].bos
+	if bos, err = v.Bool(prefix+"add_bos_token", usual); err != nil {
 		return false, false, err
 	}
 	eos, err = v.Bool(prefix+"add_eos_token", v.model == "t5")

@@ -110,7 +110,8 @@ func published(t *testing.T, path, pre string) ([]gguf.Pair, []byte) {
 }
 
 // sample has no two spaces in a row: llama3's fixture gives them a token whose id is another than it says.
-const sample = "The capital of France is Paris. It's 1969; naïve café 12345 你好 \U0001F600 end\n\n\tdef f(x):\n return x**2"
+const sample = "The capital of France is Paris. It's 1969; " +
+	"naïve café 12345 你好 \U0001F600 end\n\n\tdef f(x):\n return x**2"
 
 // A tokenizer that is made of metadata encodes as the published one of the same kind.
 func TestKinds(t *testing.T) {
@@ -198,7 +199,9 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := string(file(t, files, "tokenizer_config.json"))
-	for _, want := range []string{`"name": "default"`, `"name": "tool_use"`, `"template": "tools"`, `"bos_token": "\u003cs\u003e"`} {
+	for _, want := range []string{
+		`"name": "default"`, `"name": "tool_use"`, `"template": "tools"`, `"bos_token": "\u003cs\u003e"`,
+	} {
 		if !strings.Contains(config, want) {
 			t.Errorf("%s lacks %s", config, want)
 		}
@@ -230,7 +233,8 @@ func TestRefused(t *testing.T) {
 		{set("bos_token_id", gguf.Number(9999)), "bos_token_id = 9999"},
 	} {
 		_, err := vocab.Files(metadata(t, c.pairs...))
-		if !errors.Is(err, vocab.ErrVocabulary) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, vocab.ErrVocabulary) || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", c.want, err)
 		}
 	}
