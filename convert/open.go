@@ -48,7 +48,7 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 		if c.Line == 0 {
 			return nil, err
 		}
-		return nil, o.located(c, errors.New("there is no such folder or file"))
+		return nil, o.located(c, errors.New("there is no such folder"))
 	}
 	return o.image(ctx, c)
 }
@@ -103,7 +103,7 @@ func (o opener) notAFolder(c modelfile.Command, path string) error {
 		return fmt.Errorf("%s: %w, and a PyTorch pickle runs code when it is read; "+
 			"name a folder with config.json and *.safetensors", path, errPath)
 	}
-	return fmt.Errorf("%s: %w and no GGUF file; name a folder with config.json and *.safetensors", path, errPath)
+	return fmt.Errorf("%s: %w; name one with config.json and *.safetensors", path, errPath)
 }
 
 // mergeAdapters opens the adapters of the ADAPTER lines and merges them into the base model's tensors, in order.

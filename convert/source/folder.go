@@ -109,5 +109,5 @@ func layoutHint(dir string) string {
 			return hint.text
 		}
 	}
-	return ": want a folder with config.json and *.safetensors, or with a GGUF file"
+	return ": want a folder with config.json and *.safetensors"
 }
