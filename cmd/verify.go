@@ -28,7 +28,8 @@ holds tokens int32 [T] and logits float32 [T, V] of another implementation, and 
 continuation, greedy int32 [N]. For each run of image tokens, give the picture with --image, in order.
 
 With --against, compare the model with another one that has the same tokenizer, usually the one that it
-was quantized from. The models read --text or a built-in text; verify prints the perplexity of both, the KL
+was quantized from; that model may be hf.co/ORG/REPO[@REVISION], which is imported under this name if the
+store lacks it. The models read --text or a built-in text; verify prints the perplexity of both, the KL
 divergence, and how often they agree on the most likely token. --svg plots the distribution of the
 divergence. The command fails only if --max-kl or --min-top1 is given and not met.
 
@@ -69,6 +70,7 @@ lists the rules.`,
 	o.transfer.addConnection(c)
 	o.kv.add(c)
 	o.cpu.add(c)
+	f.BoolVar(&o.yes, "yes", false, "import or pull a missing --against model without asking")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -86,6 +88,7 @@ type verifyOptions struct {
 	key      string
 	identity identityFlag
 	transfer transferFlags
+	yes      bool
 }
 
 func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {

@@ -3,53 +3,65 @@ package safetensors
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // File is an open safetensors file. Its methods are safe for concurrent use.
 type File struct {
 	path   string
-	file   container
+	name   string // in its folder
+	file   readerAt
+	info   fs.FileInfo // when it was opened
+	stat   func() (fs.FileInfo, error)
 	header *Header
 	byName map[string]int // index in header.Tensors
 }
 
-// container is an open file.
-type container interface {
-	io.ReaderAt
-	io.Closer
+// Open opens a file and reads its header. The path may be a symbolic link to a regular file, as in download caches.
+func Open(path string) (*File, error) {
+	file, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: path, name: filepath.Base(path), stat: func() (fs.FileInfo, error) { return os.Stat(path) }}
+	return f.opened(file, ReadHeader)
 }
 
-// Open opens a file and reads its header. The path may be a symbolic link to a regular file, as in download caches.
-func Open(path string) (*File, error) { return OpenAs(path, ReadHeader) }
+// OpenIn opens a file of a folder and reads its header.
+func OpenIn(folder Folder, name string) (*File, error) { return OpenAs(folder, name, ReadHeader) }
 
 // OpenAs opens a file of another format whose tensors lie in it as in a safetensors file. read returns a description of
 // the file, which has the given size; offsets may leave gaps.
-func OpenAs(path string, read func(r io.ReaderAt, size int64) (*Header, error)) (*File, error) {
-	// Check before opening, because opening a FIFO would block.
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	file, err := os.Open(path)
+func OpenAs(folder Folder, name string, read func(r io.ReaderAt, size int64) (*Header, error)) (*File, error) {
+	file, err := folder.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, file: file}
-	info, err := file.Stat()
-	if err == nil {
-		err = f.describe(read, info.Size())
-	}
-	if err != nil {
+	f := &File{path: folder.Path(name), name: name, stat: func() (fs.FileInfo, error) { return folder.Stat(name) }}
+	return f.opened(file, read)
+}
+
+// opened reads the header of an open file, which belongs to the result. An error closes it.
+func (f *File) opened(file fs.File, read func(io.ReaderAt, int64) (*Header, error)) (*File, error) {
+	var ok bool
+	if f.file, ok = file.(readerAt); !ok {
 		_ = file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", f.path, errNotRegular)
+	}
+	if err := f.describe(read); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	return f, nil
 }
 
-func (f *File) describe(read func(io.ReaderAt, int64) (*Header, error), size int64) (err error) {
-	if f.header, err = read(f.file, size); err != nil {
+func (f *File) describe(read func(io.ReaderAt, int64) (*Header, error)) (err error) {
+	if f.info, err = f.file.Stat(); err != nil {
+		return err
+	}
+	if f.header, err = read(f.file, f.info.Size()); err != nil {
 		return err
 	}
 	f.byName = make(map[string]int, len(f.header.Tensors))
@@ -59,11 +71,23 @@ func (f *File) describe(read func(io.ReaderAt, int64) (*Header, error), size int
 	return nil
 }
 
+// Info describes the file as it was when it was opened.
+func (f *File) Info() fs.FileInfo { return f.info }
+
+// Stat describes the file as it is now.
+func (f *File) Stat() (fs.FileInfo, error) { return f.stat() }
+
+// ReadAt reads bytes of the file; see [io.ReaderAt].
+func (f *File) ReadAt(p []byte, offset int64) (int, error) { return f.file.ReadAt(p, offset) }
+
 // Close closes the file. Readers of its tensors fail afterwards.
 func (f *File) Close() error { return f.file.Close() }
 
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
+
+// Name returns the file's name in its folder.
+func (f *File) Name() string { return f.name }
 
 // Header returns the file's header, which the caller must not modify.
 func (f *File) Header() *Header { return f.header }

@@ -26,7 +26,7 @@ const (
 // Read reads the header of a file of the given size.
 func Read(r io.ReaderAt, size int64) (*Header, error) {
 	p := &parser{size: size, left: min(size, limits.GGUFHeader)}
-	p.in = bufio.NewReaderSize(io.NewSectionReader(r, 0, p.left), 1<<16)
+	p.in = bufio.NewReaderSize(io.NewSectionReader(r, 0, p.left), int(min(p.left, 1<<20)))
 	h, err := p.header()
 	if err == nil {
 		err = p.place(h)

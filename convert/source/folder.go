@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
@@ -13,10 +13,14 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Open reads a checkpoint folder: its configuration, the headers of its weights, and its other files; or the only GGUF
-// model of a folder without safetensors. The caller must close the result.
-func Open(dir string, o Options) (*Source, error) {
-	src := &Source{From: dir, exact: o.Exact}
+// Open reads a local checkpoint folder; see [OpenFolder].
+func Open(dir string, o Options) (*Source, error) { return OpenFolder(safetensors.Dir(dir), o) }
+
+// OpenFolder reads a checkpoint folder: its configuration, the headers of its weights, and its other files; or its only
+// GGUF model if it has no safetensors, or the one that the user named. The caller must close the result, which closes
+// the folder.
+func OpenFolder(folder safetensors.Folder, o Options) (*Source, error) {
+	src := &Source{From: folder.Path("."), folder: folder, exact: o.Exact}
 	return src.opened(src.openFolder())
 }
 
@@ -30,11 +34,14 @@ func (src *Source) opened(err error) (*Source, error) {
 }
 
 func (src *Source) openFolder() error {
-	entries, err := os.ReadDir(src.From)
+	entries, err := src.folder.ReadDir(".")
 	if err != nil {
 		return err
 	}
-	if src.Files, err = readFiles(src.From, entries); err != nil {
+	if wanted := Wanted(src.folder); wanted != "" {
+		return src.openWanted(wanted, entries)
+	}
+	if src.Files, err = readFiles(src.folder, entries); err != nil {
 		return err
 	}
 	config, ok := src.File(ConfigName)
@@ -42,17 +49,21 @@ func (src *Source) openFolder() error {
 		if found, err := src.ggufIn(entries); found {
 			return err
 		}
-		return fmt.Errorf("%s: %w: no %s%s", src.From, ErrSource, ConfigName, layoutHint(src.From))
+		return fmt.Errorf("%s: %w: no %s%s", src.From, ErrSource, ConfigName, layoutHint(entries))
 	}
-	src.checkpoint, err = safetensors.OpenCheckpoint(src.From)
+	var errModel error
+	src.Model, errModel = arch.Detect(config.Data)
+	if errModel != nil && hasSafetensors(entries) {
+		return src.Located(errModel)
+	}
+	src.checkpoint, err = safetensors.OpenFolder(src.folder)
 	if errors.Is(err, safetensors.ErrNoWeights) {
 		if found, err := src.ggufIn(entries); found {
 			return err
 		}
 	}
 	// An unknown architecture is the better news where there are no weights either.
-	model, errModel := arch.Detect(config.Data)
-	if src.Model = model; errModel != nil {
+	if errModel != nil {
 		return src.Located(errModel)
 	}
 	if errors.Is(err, safetensors.ErrNoWeights) {
@@ -62,15 +73,19 @@ func (src *Source) openFolder() error {
 		return err
 	}
 	for _, s := range src.checkpoint.Unindexed() {
-		src.unlisted = append(src.unlisted, fileTensor(s))
+		src.unlisted = append(src.unlisted, fileTensor(src.folder, s))
 	}
 	return src.readTensors(config.Data)
+}
+
+func hasSafetensors(entries []fs.DirEntry) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) == ".safetensors" })
 }
 
 // readTensors lists the weights, those of a quantized checkpoint under the names that they have in a plain one. It
 // removes the quantization settings from config.json, because in an image each blob describes its own type.
 func (src *Source) readTensors(config []byte) error {
-	found, err := packed.Read(packed.NewCheckpoint(src.From, config, src.checkpoint.Tensors()))
+	found, err := packed.Read(packed.NewCheckpoint(src.folder, config, src.checkpoint.Tensors()))
 	if err != nil {
 		return err
 	}
@@ -91,21 +106,21 @@ func (src *Source) explainNoWeights(err error, entries []fs.DirEntry) error {
 		case ext == ".pt" || ext == ".pth" || ext == ".ckpt" || ext == ".bin" && strings.Contains(e.Name(), "model"):
 			return fmt.Errorf("%s: %w: a PyTorch pickle runs code when it is read; use the model's safetensors checkpoint, "+
 				"or convert it on a machine where you trust it, with save_pretrained(..., safe_serialization=True) "+
-				"of transformers: %w", filepath.Join(src.From, e.Name()), ErrSource, err)
+				"of transformers: %w", src.folder.Path(e.Name()), ErrSource, err)
 		}
 	}
 	return err
 }
 
 // layoutHint guesses what a folder without config.json is.
-func layoutHint(dir string) string {
+func layoutHint(entries []fs.DirEntry) string {
 	for _, hint := range []struct{ file, text string }{
 		{"model_index.json", ": it is an image-generation model (model_index.json), which is not supported"},
 		{"adapter_config.json", ": it is an adapter; name its base model in the FROM line of a Modelfile, " +
 			"and this folder in an ADAPTER line"},
 		{"params.json", ": it has its publisher's own layout (params.json); use the Hugging Face checkpoint"},
 	} {
-		if _, err := os.Stat(filepath.Join(dir, hint.file)); !errors.Is(err, fs.ErrNotExist) {
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == hint.file }) {
 			return hint.text
 		}
 	}

@@ -35,9 +35,9 @@ type File struct {
 	Data []byte
 }
 
-// Open opens the files of a model, as [Set] lists them.
-func Open(paths []string, o Options) (*Checkpoint, error) {
-	s, err := openSet(paths)
+// Open opens the files of a model in a folder, as [Set] lists them.
+func Open(folder safetensors.Folder, names []string, o Options) (*Checkpoint, error) {
+	s, err := openSet(folder, names)
 	if err != nil {
 		return nil, err
 	}

@@ -26,9 +26,13 @@ const (
 	q  = "model.layers.0.self_attn.q_proj.weight"
 )
 
+func openFile(path string, o checkpoint.Options) (*checkpoint.Checkpoint, error) {
+	return checkpoint.Open(safetensors.Dir(filepath.Dir(path)), []string{filepath.Base(path)}, o)
+}
+
 func open(t *testing.T, path string, o checkpoint.Options) *checkpoint.Checkpoint {
 	t.Helper()
-	c, err := checkpoint.Open([]string{path}, o)
+	c, err := openFile(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,40 +218,50 @@ func TestSplit(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"}) {
 		t.Fatalf("%q, %v", names, err)
 	}
-	paths := []string{filepath.Join(dir, names[0]), filepath.Join(dir, names[1])}
-	if _, err := checkpoint.Open(paths, checkpoint.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := checkpoint.Open(safetensors.Dir(dir), names, checkpoint.Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a part is missing: %v", err)
 	}
 	write("m-00002-of-00002.gguf", parts[1])
-	c, err := checkpoint.Open(paths, checkpoint.Options{})
+	c, err := checkpoint.Open(safetensors.Dir(dir), names, checkpoint.Options{})
 	if err != nil || len(c.Weights)+len(c.Plain) != len(f.Tensors) {
 		t.Errorf("%v", err)
 	}
 	write("m-00002-of-00002.gguf", parts[0])
-	if _, err := checkpoint.Open(paths, checkpoint.Options{}); !errors.Is(err, safetensors.ErrIncomplete) {
+	if _, err := checkpoint.Open(safetensors.Dir(dir), names, checkpoint.Options{}); !errors.Is(err, safetensors.ErrIncomplete) {
 		t.Errorf("the first part twice: %v", err)
 	}
 	parts[1].Tensors = parts[1].Tensors[1:]
 	write("m-00002-of-00002.gguf", parts[1])
-	if _, err := checkpoint.Open(paths, checkpoint.Options{}); !errors.Is(err, safetensors.ErrIncomplete) {
+	if _, err := checkpoint.Open(safetensors.Dir(dir), names, checkpoint.Options{}); !errors.Is(err, safetensors.ErrIncomplete) {
 		t.Errorf("a tensor is missing: %v", err)
 	}
 }
 
 func TestChoose(t *testing.T) {
 	for _, c := range []struct {
-		names, want string
-		ok          bool
+		names, wanted, want, error string
 	}{
-		{"README.md", "", true},
-		{"a.gguf mmproj-F16.gguf .b.gguf", "a.gguf", true},
-		{"m-00002-of-00002.gguf m-00001-of-00002.gguf", "m-00001-of-00002.gguf m-00002-of-00002.gguf", true},
-		{"a.gguf b.GGUF", "", false},
-		{"m-00003-of-00002.gguf", "", false},
+		{"README.md", "", "", ""},
+		{"a.gguf mmproj-F16.gguf .b.gguf", "", "a.gguf", ""},
+		{"x/mmproj-F16.gguf x/a.gguf", "", "x/a.gguf", ""},
+		{"m-00002-of-00002.gguf m-00001-of-00002.gguf", "", "m-00001-of-00002.gguf m-00002-of-00002.gguf", ""},
+		{"a.gguf b.GGUF", "", "", "ambiguous weights: it has several GGUF models: a.gguf, b.GGUF"},
+		{"m-00003-of-00002.gguf", "", "", "part 3 of 2 does not exist"},
+		{"m-Q4_K_M.gguf m-Q8_0.gguf", "q8_0", "m-Q8_0.gguf", ""},
+		{"m-Q4_K_M.gguf m-UD-Q4_K_M.gguf", "Q4_K_M", "m-Q4_K_M.gguf", ""},
+		{"m-Q4_K_M.gguf m-UD-Q4_K_M.gguf", "UD-Q4_K_M", "m-UD-Q4_K_M.gguf", ""},
+		{"m.F16.gguf m.Q8_0.gguf", "m.F16.gguf", "m.F16.gguf", ""},
+		{"m.F16.gguf m.Q8_0.gguf", "m.F16", "m.F16.gguf", ""},
+		{"BF16/m-BF16-00001-of-00002.gguf m-F16.gguf", "BF16",
+			"BF16/m-BF16-00001-of-00002.gguf BF16/m-BF16-00002-of-00002.gguf", ""},
+		{"a-F16.gguf b-F16.gguf", "F16", "", "several files have the type F16: a-F16.gguf, b-F16.gguf"},
+		{"a-F16.gguf", "16", "", "no such GGUF file: none is named 16 or has that type; there are a-F16.gguf"},
+		{"model.safetensors", "F16", "", "there are no GGUF files; leave out :F16"},
 	} {
-		got, err := checkpoint.Choose(strings.Fields(c.names))
-		if strings.Join(got, " ") != c.want || (err == nil) != c.ok {
-			t.Errorf("%s: %q, %v", c.names, got, err)
+		got, err := checkpoint.Choose(strings.Fields(c.names), c.wanted)
+		if strings.Join(got, " ") != c.want || (err == nil) != (c.error == "") ||
+			err != nil && !strings.Contains(err.Error(), c.error) {
+			t.Errorf("%s, %s: %q, %v", c.names, c.wanted, got, err)
 		}
 	}
 }
@@ -283,7 +297,7 @@ func TestRefused(t *testing.T) {
 	} {
 		f := gguftest.Llama(ggml.F16)
 		c.edit(f)
-		_, err := checkpoint.Open([]string{f.Write(t, "x.gguf")}, checkpoint.Options{})
+		_, err := openFile(f.Write(t, "x.gguf"), checkpoint.Options{})
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/quantize/ggml"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -42,12 +44,17 @@ func Set(name string) ([]string, error) {
 	return names, nil
 }
 
-// Choose returns the files of the only model among the names in a folder, which may have projectors for pictures
-// (mmproj) beside it. It returns nil if there is none, and an error if there are several.
-func Choose(names []string) ([]string, error) {
+// ErrNoFile reports that none of the names is a GGUF file of the wanted name or type.
+var ErrNoFile = errors.New("no such GGUF file")
+
+// Choose returns the files of a model among names, which may have folders and may be those of projectors for pictures
+// (mmproj) too. wanted is a file's name, or the type at the end of one, such as Q4_K_M; with "", there must be only one
+// model. The result is nil if nothing is wanted and there is no model.
+func Choose(names []string, wanted string) ([]string, error) {
 	var sets [][]string
 	for _, name := range names {
-		if !IsFile(name) || strings.HasPrefix(name, ".") || strings.HasPrefix(strings.ToLower(name), "mmproj") {
+		base := strings.ToLower(path.Base(name))
+		if !IsFile(name) || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "mmproj") {
 			continue
 		}
 		set, err := Set(name)
@@ -58,14 +65,67 @@ func Choose(names []string) ([]string, error) {
 			sets = append(sets, set)
 		}
 	}
+	if wanted != "" {
+		return find(sets, wanted)
+	}
 	switch len(sets) {
 	case 0:
 		return nil, nil
 	case 1:
 		return sets[0], nil
 	}
-	return nil, fmt.Errorf("%w: it has several models, such as %s and %s; name one of the files",
-		safetensors.ErrAmbiguous, sets[0][0], sets[1][0])
+	return nil, fmt.Errorf("%w: it has several GGUF models: %s", safetensors.ErrAmbiguous, list(sets))
+}
+
+// find returns the set that has a name, or else the one whose name ends with a type. Of Model-Q4_K_M and
+// Model-UD-Q4_K_M, Q4_K_M is the former.
+func find(sets [][]string, wanted string) ([]string, error) {
+	if len(sets) == 0 {
+		return nil, fmt.Errorf("%w: there are no GGUF files; leave out :%s for a safetensors checkpoint",
+			ErrNoFile, clip.Text(wanted, 80))
+	}
+	var found [][]string
+	for _, set := range sets {
+		if slices.Contains(set, wanted) || slices.Contains(set, wanted+Extension) {
+			return set, nil
+		}
+		if hasType(set[0], wanted) {
+			found = append(found, set)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b []string) int { return len(a[0]) - len(b[0]) })
+	switch {
+	case len(found) == 0:
+		return nil, fmt.Errorf("%w: none is named %s or has that type; there are %s", ErrNoFile, clip.Text(wanted, 80),
+			list(sets))
+	case len(found) > 1 && len(found[0][0]) == len(found[1][0]):
+		return nil, fmt.Errorf("%w: several files have the type %s: %s", safetensors.ErrAmbiguous, clip.Text(wanted, 80),
+			list(found))
+	}
+	return found[0], nil
+}
+
+// hasType reports whether a file's name ends with a type.
+func hasType(name, wanted string) bool {
+	stem := name[:len(name)-len(Extension)]
+	if m := part.FindStringSubmatch(name); m != nil {
+		stem = m[1]
+	}
+	before, ok := strings.CutSuffix(strings.ToUpper(stem), strings.ToUpper(wanted))
+	return ok && (before == "" || strings.ContainsAny(before[len(before)-1:], "-._/"))
+}
+
+// list lists the first files of sets, for a message.
+func list(sets [][]string) string {
+	const most = 8
+	var names []string
+	for i, set := range sets {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(sets)-most)
+		}
+		names = append(names, clip.Text(set[0], 120))
+	}
+	return strings.Join(names, ", ")
 }
 
 // file is an open GGUF file.
@@ -75,10 +135,10 @@ type file struct {
 }
 
 // openFile opens a file. Tensors of types with blocks are described as bytes.
-func openFile(path string) (file, error) {
+func openFile(folder safetensors.Folder, name string) (file, error) {
 	var out file
 	var err error
-	out.File, err = safetensors.OpenAs(path, func(r io.ReaderAt, size int64) (*safetensors.Header, error) {
+	out.File, err = safetensors.OpenAs(folder, name, func(r io.ReaderAt, size int64) (*safetensors.Header, error) {
 		var err error
 		if out.header, err = gguf.Read(r, size); err != nil {
 			return nil, err
@@ -112,21 +172,21 @@ type set struct {
 	names   []string // in the order of the files
 }
 
-func openSet(paths []string) (*set, error) {
+func openSet(folder safetensors.Folder, names []string) (*set, error) {
 	s := &set{tensors: map[string]tensor{}}
-	for i, path := range paths {
-		f, err := openFile(path)
+	for i, name := range names {
+		f, err := openFile(folder, name)
 		if err != nil {
 			_ = s.close()
-			if i > 0 || len(paths) > 1 {
-				return nil, fmt.Errorf("%w (the model has %d files)", err, len(paths))
+			if len(names) > 1 {
+				return nil, fmt.Errorf("%w (the model has %d files)", err, len(names))
 			}
 			return nil, err
 		}
 		s.files = append(s.files, f)
-		if err := s.add(f, i, len(paths)); err != nil {
+		if err := s.add(f, i, len(names)); err != nil {
 			_ = s.close()
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", f.Path(), err)
 		}
 	}
 	return s, nil

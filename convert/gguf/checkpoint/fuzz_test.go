@@ -2,8 +2,8 @@ package checkpoint_test
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
+	"io"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -30,15 +30,8 @@ func FuzzOpen(f *testing.F) {
 	small.Set("llama.rope.scaling.type", gguf.Text("yarn"))
 	small.Add("rope_freqs.weight", ggml.F32, gguftest.Hidden/gguftest.Heads/2)
 	f.Add(header(f, small))
-	path := filepath.Join(f.TempDir(), "x.gguf")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, 1<<20); err != nil {
-			t.Fatal(err)
-		}
-		c, err := checkpoint.Open([]string{path}, checkpoint.Options{})
+		c, err := checkpoint.Open(memory{data}, []string{"x.gguf"}, checkpoint.Options{})
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 4000 {
 				t.Errorf("%d bytes: %v", len(err.Error()), err)
@@ -55,3 +48,33 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// memory is a folder with one file.
+type memory struct{ header []byte }
+
+func (m memory) Path(name string) string               { return name }
+func (m memory) Open(string) (fs.File, error)          { return memoryFile(m), nil }
+func (m memory) Stat(string) (fs.FileInfo, error)      { return memoryInfo{}, nil }
+func (m memory) ReadDir(string) ([]fs.DirEntry, error) { return nil, fs.ErrInvalid }
+
+// memoryFile is a header that is followed by zeros.
+type memoryFile struct{ header []byte }
+
+const memorySize = 1 << 20
+
+func (m memoryFile) Read([]byte) (int, error)   { return 0, fs.ErrInvalid }
+func (m memoryFile) Stat() (fs.FileInfo, error) { return memoryInfo{}, nil }
+func (m memoryFile) Close() error               { return nil }
+
+func (m memoryFile) ReadAt(p []byte, offset int64) (int, error) {
+	n := int(min(int64(len(p)), max(memorySize-offset, 0)))
+	clear(p[copy(p[:n], m.header[min(offset, int64(len(m.header))):]):n])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+type memoryInfo struct{ fs.FileInfo }
+
+func (memoryInfo) Size() int64 { return memorySize }
