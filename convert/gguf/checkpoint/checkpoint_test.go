@@ -213,26 +213,30 @@ func TestSplit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	all := func() (*checkpoint.Checkpoint, error) {
+		return checkpoint.Open(safetensors.Dir(dir), []string{"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"},
+			checkpoint.Options{})
+	}
 	write("m-00001-of-00002.gguf", parts[0])
 	names, err := checkpoint.Set("m-00002-of-00002.gguf")
 	if err != nil || !slices.Equal(names, []string{"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"}) {
 		t.Fatalf("%q, %v", names, err)
 	}
-	if _, err := checkpoint.Open(safetensors.Dir(dir), names, checkpoint.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := all(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a part is missing: %v", err)
 	}
 	write("m-00002-of-00002.gguf", parts[1])
-	c, err := checkpoint.Open(safetensors.Dir(dir), names, checkpoint.Options{})
+	c, err := all()
 	if err != nil || len(c.Weights)+len(c.Plain) != len(f.Tensors) {
 		t.Errorf("%v", err)
 	}
 	write("m-00002-of-00002.gguf", parts[0])
-	if _, err := checkpoint.Open(safetensors.Dir(dir), names, checkpoint.Options{}); !errors.Is(err, safetensors.ErrIncomplete) {
+	if _, err := all(); !errors.Is(err, safetensors.ErrIncomplete) {
 		t.Errorf("the first part twice: %v", err)
 	}
 	parts[1].Tensors = parts[1].Tensors[1:]
 	write("m-00002-of-00002.gguf", parts[1])
-	if _, err := checkpoint.Open(safetensors.Dir(dir), names, checkpoint.Options{}); !errors.Is(err, safetensors.ErrIncomplete) {
+	if _, err := all(); !errors.Is(err, safetensors.ErrIncomplete) {
 		t.Errorf("a tensor is missing: %v", err)
 	}
 }

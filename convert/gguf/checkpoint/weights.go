@@ -156,8 +156,8 @@ func (c *Checkpoint) elementType(b blocks) (safetensors.DType, error) {
 	return safetensors.F16, nil
 }
 
-// samples is the number of blocks, in the middle of a tensor, that decide between float16 and bfloat16. They lie side by
-// side, so that a file on a hub is asked once.
+// samples is the number of blocks, in the middle of a tensor, that decide between float16 and bfloat16. They are
+// neighbours, so that a file on a hub is asked once.
 const samples = 64
 
 // roundingError returns the sum of the squared errors of float32 elements that are stored in a type; infinite if one is
