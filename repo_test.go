@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"server/ollama": {
 		"server", "runtime", "convert", "registry", "chat", "chat/prompt", "manifest", "modelfile",
 	},
-	"server/openai":    {"server", "runtime", "chat", "chat/prompt", "manifest", "modelfile"},
+	"server/openai":    {"server", "grammar", "runtime", "chat", "chat/prompt", "manifest", "modelfile"},
 	"server/anthropic": {"server", "runtime", "chat", "chat/prompt", "modelfile"},
 	"server/all":       {"server", "server/ollama", "server/openai", "server/anthropic"},
 	"runtime": {
@@ -143,11 +143,14 @@ var inside = map[string][]string{
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
 	"grammar/ecma":        {"grammar/dfa", "grammar/expr"},
 	"grammar/expr":        {},
+	"grammar/format":      {"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/jsontext"},
 	"grammar/grammartest": {},
 	"grammar/jsontext":    {"grammar/expr"},
+	"grammar/number":      {"grammar/dfa", "grammar/ecma", "grammar/expr"},
 	"grammar/regex":       {"grammar/expr"},
 	"grammar/schema": {
-		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/jsontext", "grammar/regex",
+		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/jsontext", "grammar/number",
+		"grammar/regex",
 	},
 }
 

@@ -48,7 +48,9 @@ type Arch struct {
 	TextOnly bool
 	// DraftOnly types propose tokens for other models and cannot run by themselves.
 	DraftOnly bool
-	Docs      Docs
+	// GGUF are the ways in which llama.cpp writes models of this type; nil = it does not.
+	GGUF []GGUF
+	Docs Docs
 }
 
 // Docs is what docs/models.md says of a model type. Empty fields other than Variants have a default.

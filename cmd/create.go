@@ -26,15 +26,18 @@ func (a *app) createCmd() *cobra.Command {
 		Short: "Make a model image from a checkpoint",
 		Long: `Make a model image from a checkpoint and store it.
 
-SOURCE is a checkpoint folder, or a repository of a hub: hf.co/ORG/REPO[@REVISION], or
-modelscope.cn/ORG/REPO. It is imported as it is; without SOURCE, follow a Modelfile. FROM and DRAFT name a
-folder, a repository or a model of the store. To resume an interrupted create, run it again.
+SOURCE is a checkpoint folder, a GGUF file, or a repository of a hub: hf.co/ORG/REPO[@REVISION], or
+modelscope.cn/ORG/REPO; :FILE or :TYPE after it names a GGUF file. It is imported as it is; without SOURCE,
+follow a Modelfile. FROM and DRAFT name such a source or a model of the store. To resume an interrupted
+create, run it again.
 
 A repository is read over the network, one tensor after the other, and not stored. Set HF_TOKEN to a token
 for private and gated repositories, and HF_ENDPOINT to use a mirror.
 
 With --push, NAME names a registry, and each tensor is uploaded while others are converted. With --no-keep,
 nothing stays in the store, so the model may be larger than the disk.
+
+Tensors of a GGUF file keep their codes where a format has them (docs/gguf.md lists the types).
 
 Commands of a Modelfile: FROM, ADAPTER, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER,
 RENDERER, REQUIRES.
@@ -43,12 +46,14 @@ Parameters of a Modelfile:
 ` + parameterHelp() + `
 Types: int2, int3, int4, int5, int6 and int8 in groups of 64, or of 32 or 128 as in int4-g32; mxfp4,
 mxfp8, nvfp4; bf16, f16, f32. Each architecture keeps some tensors at a higher precision; --dry-run lists
-them with the reasons. Your rules come first: the last matching rule wins, and the type "source" keeps a
-tensor unchanged.`,
+them with the reasons. Your rules come first: the last matching rule wins. The type "source" keeps a
+tensor unchanged; -q source is the same as none.`,
 		Example: `  ingot create mymodel ./checkpoint
   ingot create mymodel hf.co/Qwen/Qwen3-0.6B -q int4
   ingot create ghcr.io/me/qwen3:int4 hf.co/Qwen/Qwen3-0.6B -q int4 --push --no-keep
   ingot create mymodel ./checkpoint -q int4 --quantize-rule '*.down_proj.weight=int8'
+  ingot create mymodel ./model-Q4_K_M.gguf
+  ingot create mymodel hf.co/unsloth/Qwen3-0.6B-GGUF:Q4_K_M
   ingot create mymodel -f ./Modelfile --dry-run`,
 		Args: between(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -93,6 +98,7 @@ type createOptions struct {
 	maxKL                           float64
 	qualityText                     string
 	uniform, dryRun, json, hash     bool
+	exact                           bool
 	hub                             hubFlags
 	push, noKeep                    bool
 	transfer                        transferFlags
@@ -103,6 +109,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.StringArrayVar(&o.rules, "quantize-rule", nil, "`GLOB=TYPE`: type of tensors by name (repeatable)")
 	f.StringVar(&o.recipe, "recipe", "", "JSON `file` with types and rules; flags override it")
 	f.BoolVar(&o.uniform, "uniform", false, "quantize to one type, without higher-precision tensors")
+	f.BoolVar(&o.exact, "exact", false, "keep a GGUF file's values exactly, as float32")
 	f.StringVar(&o.draft, "quantize-draft", "", "`type` of the draft model's weights")
 	f.StringVar(&o.draft, "draft-quantize", "", "same as --quantize-draft")
 	_ = f.MarkHidden("draft-quantize")
@@ -124,7 +131,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	if options.Memory, err = parseSize(o.memory); err != nil {
 		return usagef("--max-memory: %v", err)
 	}
-	options.HashFiles = o.hash
+	options.HashFiles, options.Exact = o.hash, o.exact
 	if o.dryRun {
 		options.Remote = a.hubRemote(hubFlags{}, options.Memory)
 		plan, err := convert.DryRun(ctx, existingStore, from, options)

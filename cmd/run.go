@@ -57,6 +57,8 @@ If a server at $INGOT_HOST serves the same store, it generates the response. Oth
 	f.StringVar(&o.system, "system", "", "system prompt `text` (default the image's)")
 	f.StringVar(&o.think, "think", "", "thinking: on, off, low, medium or high")
 	f.StringVar(&o.format, "format", "", "json, schema, regex:PATTERN, ebnf:GRAMMAR or `file`")
+	f.BoolVar(&o.strictSchema, "strict-schema", false, "refuse keywords that the specification lacks")
+	f.BoolVar(&o.bestEffort, "best-effort", false, "leave out what cannot be enforced, and say so")
 	f.StringVar(&o.promptIDs, "prompt-ids", "", "`file` with a JSON array of token ids, or - for stdin")
 	addParameterFlags(f)
 	f.BoolVar(&o.ignoreEOS, "ignore-eos", false, "continue after an end-of-text token")
@@ -78,6 +80,8 @@ type runOptions struct {
 	promptIDs, format  string
 	ignoreEOS, float32 bool
 	json, verbose      bool
+	strictSchema       bool
+	bestEffort         bool
 	draft              string
 	key                keyFlag
 	kv                 kvFlag
@@ -96,7 +100,7 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if _, err := o.kv.value(); err != nil {
 		return err
 	}
-	format, err := readFormat(ctx, o.format)
+	format, err := o.readFormat(ctx)
 	if err != nil {
 		return err
 	}
@@ -223,6 +227,7 @@ type runJSON struct {
 	Thinking   string        `json:"thinking,omitempty"`
 	ToolCalls  []runToolCall `json:"tool_calls,omitempty"`
 	DoneReason string        `json:"done_reason"`
+	LeftOut    []string      `json:"left_out,omitempty"` // what --best-effort did not enforce
 	Stats      server.Stats  `json:"stats"`
 }
 
@@ -236,7 +241,7 @@ func (a *app) collect(parts iter.Seq2[responsePart, error], w *responseWriter, o
 			return err
 		}
 		w.result.IDs = append(w.result.IDs, part.ids...)
-		w.result.DoneReason, w.result.Stats = part.done, part.stats
+		w.result.DoneReason, w.result.Stats, w.result.LeftOut = part.done, part.stats, part.leftOut
 		if part.damage != nil {
 			damage = part.damage
 		}
@@ -249,6 +254,9 @@ func (a *app) collect(parts iter.Seq2[responsePart, error], w *responseWriter, o
 	}
 	if damage != nil {
 		a.note("note: a part of the response is shown unparsed: %v", damage)
+	}
+	for _, what := range w.result.LeftOut {
+		a.note("note: not enforced: %s", what)
 	}
 	if o.verbose {
 		fmt.Fprintf(a.err, "\n%s\n", statsText(w.result.Stats))

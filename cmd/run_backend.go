@@ -48,7 +48,9 @@ type responsePart struct {
 	ids    []int32
 	done   string // finish reason; "" before the end
 	stats  server.Stats
-	damage error // a tool call could not be parsed and is passed on as text
+	// leftOut says, at the end, what a best effort did not enforce of the format.
+	leftOut []string
+	damage  error // a tool call could not be parsed and is passed on as text
 }
 
 // localBackend runs a model in this process.
@@ -75,7 +77,7 @@ func (b *localBackend) generate(ctx context.Context, request modelRequest) iter.
 			if !yield(part, err) || err != nil {
 				return
 			}
-			last = responsePart{done: string(e.Done), stats: part.stats}
+			last = responsePart{done: string(e.Done), stats: part.stats, leftOut: e.LeftOut}
 		}
 		last.events, last.damage = reader.Close()
 		yield(last, nil)

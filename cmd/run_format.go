@@ -12,6 +12,26 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
+// readFormat returns the format of the flags.
+func (o runOptions) readFormat(ctx context.Context) (runtime.Format, error) {
+	f, err := readFormat(ctx, o.format)
+	if err != nil {
+		return f, err
+	}
+	schemas := f.Kind == runtime.FormatSchema || f.Kind == runtime.FormatEBNF
+	if f.Kind != "" && !schemas && (o.strictSchema || o.bestEffort) {
+		return f, usagef("--strict-schema and --best-effort need a --format with a schema")
+	}
+	return o.schemas(f), nil
+}
+
+// schemas returns a format with the flags for its schemas.
+func (o runOptions) schemas(f runtime.Format) runtime.Format {
+	schemas := f.Kind == runtime.FormatSchema || f.Kind == runtime.FormatEBNF
+	f.StrictSchema, f.BestEffort = o.strictSchema && schemas, o.bestEffort && schemas
+	return f
+}
+
 // readFormat parses the value of --format: json, a JSON schema, regex:PATTERN, ebnf:GRAMMAR, or a file with a schema or
 // a grammar.
 func readFormat(ctx context.Context, value string) (runtime.Format, error) {

@@ -87,6 +87,9 @@ type serverRequest struct {
 	Format   json.RawMessage `json:"format,omitempty"`
 	Options  map[string]any  `json:"options,omitempty"`
 	IDs      bool            `json:"ids,omitempty"`
+
+	StrictSchema bool `json:"strict_schema,omitempty"`
+	BestEffort   bool `json:"best_effort,omitempty"`
 }
 
 type serverTurn struct {
@@ -118,6 +121,7 @@ type serverLine struct {
 	Done     bool          `json:"done"`
 	Reason   string        `json:"done_reason"`
 	Stats    *server.Stats `json:"stats"`
+	LeftOut  []string      `json:"left_out"`
 	Error    string        `json:"error"`
 }
 
@@ -126,6 +130,7 @@ func (b *serverBackend) body(r modelRequest) (path string, body serverRequest, e
 	body = serverRequest{Model: b.model, Options: map[string]any{}, IDs: r.wantIDs}
 	if r.format.Kind != "" {
 		body.Format = r.format.Value()
+		body.StrictSchema, body.BestEffort = r.format.StrictSchema, r.format.BestEffort
 	}
 	for name, value := range r.parameters {
 		body.Options[name] = value
@@ -235,7 +240,7 @@ func (l serverLine) part() responsePart {
 		p.stats = *l.Stats
 	}
 	if l.Done {
-		p.done = l.Reason
+		p.done, p.leftOut = l.Reason, l.LeftOut
 	}
 	return p
 }

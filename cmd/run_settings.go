@@ -66,7 +66,7 @@ func (s *session) setFormat(ctx context.Context, rest string) error {
 	}
 	format, err := readFormat(ctx, rest)
 	if err == nil {
-		s.format = format
+		s.format = s.o.schemas(format)
 	}
 	return err
 }

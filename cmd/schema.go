@@ -36,6 +36,9 @@ if the model could write it, with its properties in the schema's order, in any s
 and with any white space. No model is involved. The exit code is 1 if the schema is refused or an
 instance is not accepted.
 
+--refs names a folder whose .json files a $ref may lead to: by their $id, or by their path in the folder
+after URI. Nothing is fetched.
+
 --jsonl reads lines of {"schema": ..., "instances": [...]} and prints a line of JSON for each:
 {"compiles": true, "error": "", "compile_us": 120, "accepted": [true, false]}.`,
 		Example: `  ingot schema check --schema cat.schema.json --instance cat.json
@@ -49,12 +52,14 @@ instance is not accepted.
 	f.StringVar(&o.lines, "jsonl", "", "check the lines of `file`; - is standard input")
 	f.BoolVar(&o.compile.Strict, "strict-schema", false, "refuse keywords that the specification lacks")
 	f.BoolVar(&o.compile.BestEffort, "best-effort", false, "leave out what cannot be enforced, and say so")
+	f.StringVar(&o.refs, "refs", "", "resolve references to the schemas in `[URI=]folder`")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
 
 type schemaCheckOptions struct {
 	schema, lines string
+	refs          string
 	instances     []string
 	compile       grammar.SchemaOptions
 	json          bool
@@ -66,7 +71,18 @@ func (a *app) schemaCheck(ctx context.Context, o schemaCheckOptions) error {
 		return usagef("one of --schema and --jsonl is needed")
 	case o.lines != "" && len(o.instances) > 0:
 		return usagef("--instance needs --schema; the lines of --jsonl have their own instances")
-	case o.lines != "":
+	}
+	if o.refs != "" {
+		address, folder, ok := strings.Cut(o.refs, "=")
+		if !ok {
+			address, folder = "", o.refs
+		}
+		var err error
+		if o.compile.Refs, err = grammar.SchemaRefs(folder, address); err != nil {
+			return err
+		}
+	}
+	if o.lines != "" {
 		return a.schemaCheckLines(ctx, o)
 	}
 	source, err := a.readSchemaFile(o.schema)

@@ -27,6 +27,7 @@ type Options struct {
 	Version   string // the program's, for REQUIRES; not compared unless it is a valid version
 	// HashFiles adds checksums of whole source files to the provenance record. It reads these files a second time.
 	HashFiles bool
+	Exact     bool              // as in [source.Options]
 	Precision recipe.Precision  // of the weights; the zero value keeps the source's types
 	Parallel  int               // as in [write.Options]
 	Memory    int64             // as in [write.Options]
@@ -135,7 +136,7 @@ func create(
 	written.Done()
 	return Result{
 		Name: name, Digest: d, Tensors: len(p.plan.Tensors), Bytes: written.Image.Size(),
-		Reused: written.Reused, Resumed: written.Resumed, Warnings: p.plan.Warnings,
+		Reused: written.Reused, Resumed: written.Resumed, Warnings: append(p.plan.Warnings, p.rounding()...),
 	}, nil
 }
 
@@ -236,7 +237,8 @@ func prepareWith(
 		return nil, err
 	}
 	p := &prepared{}
-	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly, remote: opts.Remote}
+	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly, remote: opts.Remote,
+		options: source.Options{Exact: opts.Exact}}
 	req.plan.HeadersOnly = headersOnly
 	if err := p.open(ctx, &req, o, opts.Version); err != nil {
 		p.close()
@@ -269,4 +271,14 @@ func (p *prepared) open(ctx context.Context, req *request, o opener, version str
 	}
 	req.plan.Draft = p.draft
 	return nil
+}
+
+// rounding warns about the scales of a GGUF file that were rounded.
+func (p *prepared) rounding() []string {
+	tensors, largest := p.src.Rounding()
+	if tensors == 0 || largest == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the scales of %d tensors are rounded to float16; the largest error of an "+
+		"element is %.2g; --exact keeps them", tensors, largest)}
 }

@@ -43,6 +43,10 @@ func CheckSchema(ctx context.Context, source []byte, instances [][]byte, o Schem
 	check.Compiles, check.LeftOut, check.Places = true, g.LeftOut(), len(g.program.nodes)
 	check.Example = g.example()
 	for i, instance := range instances {
+		if ctx.Err() != nil {
+			check.Error = ctx.Err().Error()
+			return check
+		}
 		ok, err := g.AcceptsJSON(instance)
 		check.Accepted[i] = ok && err == nil
 	}

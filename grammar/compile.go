@@ -47,11 +47,21 @@ func CompileSchemaWith(ctx context.Context, source []byte, o SchemaOptions) (*Gr
 // ErrUnsupported unless a rule directly begins with itself: that is rewritten as a repetition. If ctx is canceled,
 // CompileEBNF returns its error.
 func CompileEBNF(ctx context.Context, source string) (*Grammar, error) {
-	e, err := ebnf.Compile(ctx, source)
+	return CompileEBNFWith(ctx, source, SchemaOptions{})
+}
+
+// CompileEBNFWith is CompileEBNF with options for the schemas in the grammar.
+func CompileEBNFWith(ctx context.Context, source string, o SchemaOptions) (*Grammar, error) {
+	e, leftOut, err := ebnf.Compile(ctx, source, o)
 	if err != nil {
 		return nil, err
 	}
-	return newGrammar(ctx, e)
+	g, err := newGrammar(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	g.leftOut = leftOut
+	return g, nil
 }
 
 // CompileRegex compiles a regular expression that must match the whole text. The syntax is RE2's, as in package regexp,

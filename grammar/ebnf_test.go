@@ -200,3 +200,27 @@ func TestForced(t *testing.T) {
 		t.Errorf("%s is forced inside a string", got)
 	}
 }
+
+// The options of schemas apply to those in a grammar.
+func TestEBNFSchemaOptions(t *testing.T) {
+	const list = `%json {"type": "array", "uniqueItems": true}`
+	const unique = `root ::= "a" ` + list + ` | ` + list
+	if _, err := CompileEBNF(context.Background(), unique); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("uniqueItems: got %v, want %v", err, ErrUnsupported)
+	}
+	g, err := CompileEBNFWith(context.Background(), unique, SchemaOptions{BestEffort: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := g.LeftOut(); len(out) != 1 || !strings.Contains(out[0], "uniqueItems") {
+		t.Errorf("left out: %q, want uniqueItems once", out)
+	}
+	const unknown = `root ::= %json {"colour": "red"}`
+	if _, err := CompileEBNF(context.Background(), unknown); err != nil {
+		t.Error(err)
+	}
+	_, err = CompileEBNFWith(context.Background(), unknown, SchemaOptions{Strict: true})
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "colour") {
+		t.Errorf("strict: got %v", err)
+	}
+}

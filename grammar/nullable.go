@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
@@ -137,4 +138,25 @@ func checkLeftRecursion(e *expr.Expr, n *nullability) error {
 	}
 	visit(e, map[*expr.Expr]bool{})
 	return err
+}
+
+// graphWithoutEmpty returns the texts of g but the empty one: a new start does not accept.
+func graphWithoutEmpty(g *expr.Graph) *expr.Expr {
+	begin := g.States[0]
+	begin.Accept = false
+	if len(begin.Edges)+len(begin.Calls) == 0 {
+		return expr.None
+	}
+	states := append([]expr.GraphState{begin}, g.States...)
+	for i := range states {
+		edges, calls := slices.Clone(states[i].Edges), slices.Clone(states[i].Calls)
+		for k := range edges {
+			edges[k].To++
+		}
+		for k := range calls {
+			calls[k].To++
+		}
+		states[i].Edges, states[i].Calls = edges, calls
+	}
+	return expr.Run(&expr.Graph{States: states})
 }

@@ -112,7 +112,7 @@ func (c *compiler) add(n node) int32 {
 	return int32(len(c.nodes) - 1)
 }
 
-// shared returns an existing node equal to n, or adds n.
+// shared returns a node equal to n.
 func (c *compiler) shared(n node) int32 {
 	k := consKey{n.op, n.set, n.next, n.arg, n.min, n.max}
 	if at, ok := c.cons[k]; ok {
@@ -179,42 +179,67 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		}
 		return c.add(node{op: nodeAlt, alts: alts})
 	case expr.OpCall:
-		at, ok := c.starts[e.Rule]
-		if !ok {
-			at = c.add(node{})
-			c.starts[e.Rule] = at
-			c.pending = append(c.pending, e.Rule)
-		}
-		return c.shared(node{op: nodeCall, arg: at, next: next})
+		return c.call(e.Rule, next)
 	case expr.OpGraph:
 		return c.graph(e.Graph, next)
 	}
 	return c.repeat(e, next)
 }
 
-// graph adds the states of an automaton, which continue at next where they accept.
+// call returns the node that runs a rule.
+func (c *compiler) call(r *expr.Rule, next int32) int32 {
+	at, ok := c.starts[r]
+	if !ok {
+		at = c.add(node{})
+		c.starts[r] = at
+		c.pending = append(c.pending, r)
+	}
+	return c.shared(node{op: nodeCall, arg: at, next: next})
+}
+
+// graph adds the states of an automaton, which continue at next where they accept. Edges with the same bytes to the
+// same state share a node if they are made close to each other, as those that lead away from listed words are.
 func (c *compiler) graph(g *expr.Graph, next int32) int32 {
 	first := int32(len(c.nodes))
-	for range g.States {
+	edges := 0
+	for _, s := range g.States {
 		c.add(node{op: nodeAlt})
+		edges += len(s.Edges) + len(s.Calls) + 1
 	}
+	made := make([][4]int32, len(g.States)) // by state: the last nodes that lead to it; 0: none
+	edge := func(e expr.GraphEdge) int32 {
+		last := &made[e.To]
+		for _, at := range last {
+			if at != 0 && c.sets[c.nodes[at].set] == e.Set {
+				return at
+			}
+		}
+		at := c.add(node{op: nodeByte, set: c.setID(e.Set), next: first + e.To})
+		copy(last[1:], last[:])
+		last[0] = at
+		return at
+	}
+	room := make([]int32, 0, edges) // of all alternatives
 	for i, s := range g.States {
 		if c.err != nil {
 			return 0
 		}
-		if len(s.Edges) == 1 && !s.Accept {
+		if len(s.Edges) == 1 && len(s.Calls) == 0 && !s.Accept {
 			c.nodes[first+int32(i)] = node{op: nodeByte, set: c.setID(s.Edges[0].Set), next: first + s.Edges[0].To}
 			continue
 		}
-		alts := make([]int32, 0, len(s.Edges)+1)
+		from := len(room)
 		for _, e := range s.Edges {
-			alts = append(alts, c.shared(node{op: nodeByte, set: c.setID(e.Set), next: first + e.To}))
+			room = append(room, edge(e))
+		}
+		for _, call := range s.Calls {
+			room = append(room, c.call(call.Rule, first+call.To))
 		}
 		if s.Accept {
-			alts = append(alts, next)
+			room = append(room, next)
 		}
 		if c.err == nil {
-			c.nodes[first+int32(i)].alts = alts
+			c.nodes[first+int32(i)].alts = room[from:len(room):len(room)]
 		}
 	}
 	return first
@@ -306,21 +331,10 @@ func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 			r.Body = c.withoutEmpty(e.Rule.Body)
 		}
 		made = expr.Call(r)
-	case expr.OpGraph: // a new start that does not accept
-		states := append([]expr.GraphState{{Edges: slices.Clone(e.Graph.States[0].Edges)}}, e.Graph.States...)
-		for i := range states {
-			edges := slices.Clone(states[i].Edges)
-			for k := range edges {
-				edges[k].To++
-			}
-			states[i].Edges = edges
-		}
-		made = expr.Run(&expr.Graph{States: states})
-		if len(states[0].Edges) == 0 {
-			made = expr.None
-		}
-	default:
-		made = expr.None // the empty text
+	case expr.OpGraph:
+		made = graphWithoutEmpty(e.Graph)
+	default: // the empty text
+		made = expr.None
 	}
 	c.nonEmpty[e] = made
 	return made

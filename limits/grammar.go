@@ -16,7 +16,7 @@ const (
 	// GrammarRepeat bounds a counted repetition.
 	GrammarRepeat = 1 << 24
 	// GrammarSchemas bounds the schemas that a schema unfolds to: references and combinations can make many of few.
-	GrammarSchemas = 100_000
+	GrammarSchemas = 50_000
 	// GrammarPlaces bounds the program that a grammar compiles to.
 	GrammarPlaces = 1 << 18
 	// GrammarChecks bounds the steps of checking one instance: the order of an object's properties is searched for.

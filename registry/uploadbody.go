@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,16 +27,16 @@ type body struct {
 	onSent    func(n int64)
 }
 
-// openBody opens n bytes of a blob from offset on. It calls moved with the number of bytes each time some are sent.
-func openBody(s *store.Store, b blob, offset, n int64, moved func(int64)) (*body, error) {
-	if b.data != nil {
+// openBody opens n bytes of the blob from offset on. It calls moved with the number of bytes each time some are sent.
+func (u *upload) openBody(ctx context.Context, offset, n int64, moved func(int64)) (*body, error) {
+	b := u.blob
+	switch {
+	case b.data != nil:
 		return &body{r: io.NewSectionReader(bytes.NewReader(b.data), offset, n), remaining: n, onSent: moved}, nil
+	case u.copied != nil:
+		return &body{r: u.copied.open(ctx, offset, n), remaining: n, onSent: moved}, nil
 	}
-	open := func() (*os.File, error) { return s.OpenBlob(b.Digest) }
-	if b.path != "" {
-		open = func() (*os.File, error) { return os.Open(b.path) }
-	}
-	f, err := open()
+	f, err := openFile(u.push.s, b)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +52,14 @@ func openBody(s *store.Store, b blob, offset, n int64, moved func(int64)) (*body
 		return nil, err
 	}
 	return &body{r: f, f: f, remaining: n, onSent: moved}, nil
+}
+
+// openFile opens the file of a blob.
+func openFile(s *store.Store, b blob) (*os.File, error) {
+	if b.path != "" {
+		return os.Open(b.path)
+	}
+	return s.OpenBlob(b.Digest)
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -93,8 +102,8 @@ func (b *body) advance(n int64, err error) error {
 }
 
 func (b *body) Close() error {
-	if b.f == nil {
-		return nil
+	if c, ok := b.r.(io.Closer); ok {
+		return c.Close()
 	}
-	return b.f.Close()
+	return nil
 }

@@ -23,6 +23,10 @@ type Format struct {
 	// Optional says that After may never be generated. If too few tokens are left for the format when it is, the
 	// generated text follows the format as far as it goes.
 	Optional bool `json:"optional,omitempty"`
+	// StrictSchema refuses keywords that the specification of JSON schema lacks. BestEffort leaves out what cannot be
+	// enforced exactly, and Event.LeftOut says what. Both apply to schemas, also to those inside a grammar.
+	StrictSchema bool `json:"strict_schema,omitempty"`
+	BestEffort   bool `json:"best_effort,omitempty"`
 }
 
 // ParseFormat parses the JSON value of a format in an API: "json" or a JSON schema as in Ollama's API, "regex:PATTERN"

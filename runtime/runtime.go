@@ -97,9 +97,11 @@ type Event struct {
 
 	LogProbs []LogProb // one for each of IDs, if the request wants them
 
-	Done  DoneReason // set in the last event
-	Stop  string     // in the last event: the stop text that ended the generation
-	Stats Stats      // of the request so far
+	Done DoneReason // set in the last event
+	Stop string     // in the last event: the stop text that ended the generation
+	// LeftOut says, in the last event, what Format.BestEffort did not enforce of the schema, each with its location.
+	LeftOut []string
+	Stats   Stats // of the request so far
 }
 
 // Stats counts the work of one request.

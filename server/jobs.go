@@ -48,6 +48,7 @@ type Outcome struct {
 	Done    runtime.DoneReason
 	Stop    string // the stop text that matched
 	Stats   runtime.Stats
+	LeftOut []string      // what a best effort did not enforce of the format
 	Calls   int           // number of tool calls
 	Thought int           // tokens up to the end of thinking
 	Load    time.Duration // time to load the model
@@ -71,7 +72,7 @@ func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outc
 			return o, err
 		}
 		m.Observe(e)
-		o.Done, o.Stop, o.Stats = e.Done, e.Stop, e.Stats
+		o.Done, o.Stop, o.Stats, o.LeftOut = e.Done, e.Stop, e.Stats, e.LeftOut
 		p := Piece{Ids: e.IDs, LogProbs: e.LogProbs, Stats: e.Stats}
 		p.add(j.reader.Feed(e.Text))
 		if e.Done != "" {
@@ -90,6 +91,9 @@ func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outc
 			o.Done = runtime.DoneStop
 			break
 		}
+	}
+	if f := j.Request.Format; o.Done == runtime.DoneLength && o.Calls > 0 && f.Kind != "" && !f.Optional {
+		o.Done = runtime.DoneStop // the format kept room for its end: the calls are complete
 	}
 	o.Total = time.Since(j.Begun)
 	return o, nil

@@ -47,7 +47,7 @@ var promptRoutes = map[string][]string{
 
 // promptless are the other endpoints that take a body.
 var promptless = []string{"/api/show", "/api/copy", "/api/delete", "/api/create", "/api/blobs/{digest}", "/api/pull",
-	"/api/push", "/v1/detokenize"}
+	"/api/push", "/v1/detokenize", "/v1/schema/check"}
 
 // postTo sends a request and returns the response and its body.
 func (f *fixture) postTo(t *testing.T, path, body string) (*http.Response, string) {

@@ -17,13 +17,28 @@ type ToolUse struct {
 	Offers   []parse.Offer
 	Required bool // at least one call
 	Single   bool // at most one call
+	Schemas  params.SchemaOptions
 }
 
 // Format returns the output format of a response that may call tools. Without tools it is f.
 //
-// If a call is required, the whole response is constrained to calls. If calls are optional and a tool is strict, the
+// If a call is required, the whole response is constrained to calls whose arguments match their schemas, strict or not.
+// What cannot be enforced is refused only if a tool is strict. If calls are optional and a tool is strict, the
 // constraint starts after the tag that opens a call. Calls of models without such a tag are not constrained.
 func (u ToolUse) Format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Format, error) {
+	if u.Required {
+		strict := slices.ContainsFunc(u.Offers, func(o parse.Offer) bool { return o.Strict })
+		u.Schemas.BestEffort = u.Schemas.BestEffort || !strict
+		u.Offers = slices.Clone(u.Offers)
+		for i := range u.Offers {
+			u.Offers[i].Strict = true
+		}
+	}
+	out, err := u.format(m, p, f)
+	return u.Schemas.With(params.Format{Format: out}).Format, err
+}
+
+func (u ToolUse) format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Format, error) {
 	strict := slices.ContainsFunc(u.Offers, func(o parse.Offer) bool { return o.Strict })
 	if len(u.Offers) == 0 || !u.Required && !strict && f.Kind == "" {
 		return f.ForPrompt(p), nil

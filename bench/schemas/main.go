@@ -35,6 +35,7 @@ func main() {
 	flag.StringVar(&o.profile, "profile", "", "write a profile of the processor time to `FILE`")
 	flag.IntVar(&o.every, "every", 1, "read every `N`th file only")
 	flag.StringVar(&o.draft, "schema", "", "$schema of schemas that have none")
+	flag.StringVar(&o.refs, "refs", "", "`FOLDER` of the schemas at http://localhost:1234/, as in JSON-Schema-Test-Suite")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
@@ -53,6 +54,7 @@ type options struct {
 
 	profile string
 	draft   string
+	refs    string
 }
 
 // schemaCase is one schema with its instances.
@@ -103,6 +105,8 @@ type tally struct {
 
 	vocabulary *grammar.Vocabulary
 	ids        func(text string) []int32
+
+	schemaOptions grammar.SchemaOptions
 }
 
 func run(dir string, o options) error {
@@ -123,6 +127,12 @@ func run(dir string, o options) error {
 	}
 	runtime.LockOSThread()
 	t := &tally{options: o, reasons: map[string]int{}}
+	if o.refs != "" {
+		var err error
+		if t.schemaOptions.Refs, err = grammar.SchemaRefs(o.refs, "http://localhost:1234/"); err != nil {
+			return err
+		}
+	}
 	tokens := grammartest.Tokens(128256)
 	t.vocabulary = grammar.NewVocabulary(tokens, nil)
 	t.ids = grammartest.Longest(tokens)
@@ -173,7 +183,7 @@ func (t *tally) check(c schemaCase) {
 		schema = bytes.Replace(schema, []byte(",}"), []byte("}"), 1)
 	}
 	began := now()
-	g, err := grammar.CompileSchema(context.Background(), schema)
+	g, err := grammar.CompileSchemaWith(context.Background(), schema, t.schemaOptions)
 	took := now() - began
 	t.compile = append(t.compile, took)
 	if took > 20*time.Millisecond {

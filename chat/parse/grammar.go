@@ -144,7 +144,7 @@ func (e element) call(o Offer) (string, error) {
 	e.defs = definitionsOf(o.Parameters)
 	head, tail := literal(e.head+o.Name+e.afterName), literal(e.tail)
 	properties, _ := dict(schema, "properties")
-	if !o.Strict {
+	if more, given := schema.Get("additionalProperties"); !o.Strict || properties == nil && (!given || more != false) {
 		key := "key"
 		var names []string
 		if properties != nil {

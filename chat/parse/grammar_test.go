@@ -132,6 +132,13 @@ func TestCallGrammar(t *testing.T) {
 	if _, err := CallGrammar("qwen3.5", []Offer{{Tool: Tool{Name: "<f>"}}}, false); !errors.Is(err, ErrNoGrammar) {
 		t.Errorf("a tool name with tags: %v", err)
 	}
+	for schema, open := range map[string]bool{`{"type":"object"}`: true, `{"additionalProperties":false}`: false} {
+		tool := Offer{Strict: true, Tool: Tool{Name: "f", Parameters: json.RawMessage(schema)}}
+		g, err := CallGrammar("qwen3.5", []Offer{tool}, true)
+		if err != nil || strings.Contains(g.Rules, " key ") != open {
+			t.Errorf("%s: %v; other arguments %v:\n%s", schema, err, open, g.Rules)
+		}
+	}
 	if _, err := CallGrammar("hermes", nil, false); !errors.Is(err, ErrNoGrammar) {
 		t.Errorf("no tools: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/opencontainers/go-digest"
 )
@@ -19,19 +20,16 @@ type Sink interface {
 	Put(ctx context.Context, d digest.Digest, size int64, name, path string) error
 }
 
-// maxUnsent bounds the bytes of blobs that are being written or sent, if they are not kept. A larger blob is written
-// alone.
-const maxUnsent = 160 << 20
-
 // sentChecks is the number of blobs of earlier runs that the sink is asked about at a time.
 const sentChecks = 16
 
-// reserve waits until there is space for a blob, if blobs are not kept. release may be called more than once.
+// reserve waits until there is space for a blob, if blobs are not kept: [limits.UnsentBlobs], or all of it for a larger
+// one. release may be called more than once.
 func (w *writer) reserve(ctx context.Context, size int64) (release func(), err error) {
 	if !w.noKeep {
 		return func() {}, nil
 	}
-	n := min(size, maxUnsent)
+	n := min(size, limits.UnsentBlobs)
 	if err := w.disk.Acquire(ctx, n); err != nil {
 		return nil, err
 	}

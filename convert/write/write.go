@@ -25,6 +25,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
@@ -91,7 +92,7 @@ func Image(ctx context.Context, store *store.Store, p *plan.Plan, opts Options) 
 	w := &writer{
 		store: store, plan: p, ingest: ingest, slabs: memory,
 		idle: semaphore.NewWeighted(int64(n)), progress: NewProgress(total, opts.Progress),
-		sink: opts.Sink, noKeep: opts.NoKeep, disk: semaphore.NewWeighted(maxUnsent),
+		sink: opts.Sink, noKeep: opts.NoKeep, disk: semaphore.NewWeighted(limits.UnsentBlobs),
 	}
 	out, err := w.write(ctx, n)
 	if err != nil && source.Differs(w.sources()) {

@@ -62,11 +62,22 @@ func errLimit() error {
 // trim removes the states that cannot reach an accepting one, and those that nothing reaches.
 func (d *DFA) trim() *DFA {
 	n, k := len(d.accept), len(d.classes)
-	from := make([][]int32, n)
+	// The predecessors of state s are from[begin[s]:begin[s+1]].
+	begin := make([]int32, n+2)
+	for _, to := range d.next {
+		if to != dead {
+			begin[to+2]++
+		}
+	}
+	for s := range n {
+		begin[s+2] += begin[s+1]
+	}
+	from := make([]int32, begin[n+1])
 	for s := range n {
 		for _, to := range d.row(int32(s)) {
 			if to != dead {
-				from[to] = append(from[to], int32(s))
+				from[begin[to+1]] = int32(s)
+				begin[to+1]++
 			}
 		}
 	}
@@ -81,7 +92,7 @@ func (d *DFA) trim() *DFA {
 	for len(stack) > 0 {
 		s := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		for _, f := range from[s] {
+		for _, f := range from[begin[s]:begin[s+1]] {
 			if !live[f] {
 				live[f] = true
 				stack = append(stack, f)

@@ -15,37 +15,133 @@ func (d *DFA) Expr() *expr.Expr {
 	if d.Empty() {
 		return expr.None
 	}
-	g := &grapher{out: &expr.Graph{States: make([]expr.GraphState, len(d.accept))}, inner: map[string]int32{}}
-	if g.simple(d) {
-		return expr.Run(g.out)
-	}
-	spellings := make([][][]expr.ByteSpan, len(d.classes))
+	// Characters of one plain byte are edges. All others are calls of rules, which the states share.
+	k := len(d.classes)
+	plain := make([]expr.ByteSet, k)
+	others := make([]expr.RuneSet, k)
 	for c, set := range d.classes {
-		plain, escapes := jsontext.Split(set)
-		spellings[c] = expr.Sequences(plain)
-		for _, e := range escapes {
-			var seq []expr.ByteSpan
-			for i := range len(e) {
-				seq = append(seq, expr.ByteSpan{Lo: e[i], Hi: e[i]})
-			}
-			spellings[c] = append(spellings[c], seq)
+		ascii := set.And(plainASCII)
+		for i := 0; i < len(ascii); i += 2 {
+			plain[c].AddRange(byte(ascii[i]), byte(ascii[i+1]))
 		}
+		others[c] = set.And(beyondPlain)
 	}
+	rules := map[string]*expr.Rule{} // by classes
+	out := &expr.Graph{States: make([]expr.GraphState, len(d.accept))}
+	type target struct {
+		edge expr.GraphEdge
+		key  []byte // the classes with other characters
+	}
+	var targets []target
 	for s, ok := range d.accept {
-		var ways []way
+		n := 0
+		edges, calls := 0, 0
 		for c, to := range d.row(int32(s)) {
 			if to == dead {
 				continue
 			}
-			for _, seq := range spellings[c] {
-				ways = append(ways, way{seq, to})
+			i := 0
+			for i < n && targets[i].edge.To != to {
+				i++
+			}
+			if i == n {
+				if n++; n > len(targets) {
+					targets = append(targets, target{})
+				}
+				targets[i].edge, targets[i].key = expr.GraphEdge{To: to}, targets[i].key[:0]
+			}
+			targets[i].edge.Set = targets[i].edge.Set.Or(plain[c])
+			if len(others[c]) > 0 {
+				targets[i].key = binary.LittleEndian.AppendUint16(targets[i].key, uint16(c))
 			}
 		}
-		g.out.States[s].Accept = ok
-		edges := g.edges(ways)
-		g.out.States[s].Edges = edges
+		for _, t := range targets[:n] {
+			if t.edge.Set != (expr.ByteSet{}) {
+				edges++
+			}
+			if len(t.key) > 0 {
+				calls++
+			}
+		}
+		state := &out.States[s]
+		state.Accept, state.Edges = ok, make([]expr.GraphEdge, 0, edges)
+		if calls > 0 {
+			state.Calls = make([]expr.GraphCall, 0, calls)
+		}
+		for _, t := range targets[:n] {
+			if t.edge.Set != (expr.ByteSet{}) {
+				state.Edges = append(state.Edges, t.edge)
+			}
+			if len(t.key) == 0 {
+				continue
+			}
+			rule := rules[string(t.key)]
+			if rule == nil {
+				rule = charRule(others, t.key)
+				rules[string(t.key)] = rule
+			}
+			state.Calls = append(state.Calls, expr.GraphCall{Rule: rule, To: t.edge.To})
+		}
 	}
-	return expr.Run(g.out)
+	return expr.Run(out)
+}
+
+var (
+	plainASCII, beyondPlain = func() (plain, beyond expr.RuneSet) {
+		plain, _ = jsontext.Split(expr.RuneSet{0, 0x7f})
+		return plain, plain.Not()
+	}()
+	beyondASCII  = expr.RuneSet{0x80, 0xd7ff, 0xe000, utf8.MaxRune}
+	escapedASCII = beyondPlain.And(expr.RuneSet{0, 0x7f})
+
+	// Those that most automata call.
+	anyBeyondPlain = newCharRule(beyondPlain)
+	anyBeyondASCII = newCharRule(beyondASCII)
+	anyEscaped     = newCharRule(escapedASCII)
+)
+
+// charRule returns the rule of one character of the classes that key lists.
+func charRule(classes []expr.RuneSet, key []byte) *expr.Rule {
+	var set expr.RuneSet
+	if len(key) == 2 {
+		set = classes[binary.LittleEndian.Uint16(key)]
+	} else {
+		var pairs []rune
+		for i := 0; i < len(key); i += 2 {
+			pairs = append(pairs, classes[binary.LittleEndian.Uint16(key[i:])]...)
+		}
+		set = expr.RuneSetOf(pairs)
+	}
+	switch {
+	case slices.Equal(set, beyondPlain):
+		return anyBeyondPlain
+	case slices.Equal(set, beyondASCII):
+		return anyBeyondASCII
+	case slices.Equal(set, escapedASCII):
+		return anyEscaped
+	}
+	return newCharRule(set)
+}
+
+// newCharRule returns the rule of one character of s inside a JSON string.
+func newCharRule(s expr.RuneSet) *expr.Rule {
+	plain, escapes := jsontext.Split(s)
+	var ways []way
+	for _, seq := range expr.Sequences(plain) {
+		ways = append(ways, way{seq, 1})
+	}
+	for _, e := range escapes {
+		seq := make([]expr.ByteSpan, len(e))
+		for i := range len(e) {
+			seq[i] = expr.ByteSpan{Lo: e[i], Hi: e[i]}
+		}
+		ways = append(ways, way{seq, 1})
+	}
+	g := &grapher{out: &expr.Graph{States: make([]expr.GraphState, 2)}, inner: map[string]int32{}}
+	g.out.States[1].Accept = true
+	edges := g.edges(ways)
+	g.out.States[0].Edges = edges
+	return &expr.Rule{Name: "character", Body: expr.Run(g.out)}
 }
 
 // way is a sequence of bytes that leads to a state.
@@ -117,91 +213,3 @@ func (g *grapher) state(ways []way) int32 {
 	g.out.States[id].Edges = edges
 	return id
 }
-
-// simple fills the states if all characters outside of ASCII are of one class, and so are those that need an escape: as
-// in almost all automata of names and patterns. It reports whether they are.
-func (g *grapher) simple(d *DFA) bool {
-	class := func(r rune) int {
-		return slices.IndexFunc(d.classes, func(s expr.RuneSet) bool { return s.Has(r) })
-	}
-	high, escaped := class(0x80), class(0)
-	needs, _ := jsontext.Split(expr.RuneSet{0, 0x7f})
-	var ascii [0x80]int
-	for r := range rune(0x80) {
-		if ascii[r] = class(r); !needs.Has(r) {
-			if ascii[r] != escaped {
-				return false
-			}
-			ascii[r] = -1
-		}
-	}
-	if last := d.classes[high]; last[len(last)-1] != utf8.MaxRune || len(last.And(beyondASCII)) != len(beyondASCII) {
-		return false
-	}
-	seqs := expr.Sequences(beyondASCII)
-	_, escapes := jsontext.Split(expr.RuneSet{0, 0x7f})
-	beyond := map[int32][]expr.GraphEdge{} // of characters that are not plain ASCII, by target
-	special := func(to int32, seqs [][]expr.ByteSpan) []expr.GraphEdge {
-		if edges, ok := beyond[to]; ok {
-			return edges
-		}
-		ways := make([]way, len(seqs))
-		for i, s := range seqs {
-			ways[i] = way{s, to}
-		}
-		edges := g.edges(ways)
-		beyond[to] = edges
-		return edges
-	}
-	escapeSeqs := make([][]expr.ByteSpan, len(escapes))
-	for i, e := range escapes {
-		for k := range len(e) {
-			escapeSeqs[i] = append(escapeSeqs[i], expr.ByteSpan{Lo: e[k], Hi: e[k]})
-		}
-	}
-	both := high == escaped
-	byEscape := map[int32][]expr.GraphEdge{}
-	escapeEdges := func(to int32) []expr.GraphEdge {
-		edges, ok := byEscape[to]
-		if !ok {
-			ways := make([]way, len(escapeSeqs))
-			for i, s := range escapeSeqs {
-				ways[i] = way{s, to}
-			}
-			edges = g.edges(ways)
-			byEscape[to] = edges
-		}
-		return edges
-	}
-	for s, ok := range d.accept {
-		row := d.row(int32(s))
-		var edges []expr.GraphEdge
-		for b, c := range ascii {
-			if c < 0 || row[c] == dead {
-				continue
-			}
-			i := slices.IndexFunc(edges, func(e expr.GraphEdge) bool { return e.To == row[c] })
-			if i < 0 {
-				i = len(edges)
-				edges = append(edges, expr.GraphEdge{To: row[c]})
-			}
-			edges[i].Set.Add(byte(b))
-		}
-		switch {
-		case both && row[high] != dead:
-			edges = append(edges, special(row[high], append(slices.Clip(seqs), escapeSeqs...))...)
-		case !both:
-			if row[high] != dead {
-				edges = append(edges, special(row[high], seqs)...)
-			}
-			if row[escaped] != dead {
-				edges = append(edges, escapeEdges(row[escaped])...)
-			}
-		}
-		g.out.States[s].Accept, g.out.States[s].Edges = ok, edges
-	}
-	return true
-}
-
-// beyondASCII are the characters of more than one byte.
-var beyondASCII = expr.RuneSet{0x80, 0xd7ff, 0xe000, utf8.MaxRune}

@@ -1,7 +1,6 @@
 package dfa
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
@@ -69,6 +68,9 @@ func refine(a, b []expr.RuneSet) []joint {
 	return out
 }
 
+// maxTable bounds the pairs of states that product numbers in a table.
+const maxTable = 1 << 18
+
 // product explores the pairs of states of a and b. aMayDie and bMayDie tell whether a pair is of use where that side is
 // dead.
 func product(a, b *DFA, accept func(a, b bool) bool, aMayDie, bMayDie bool) (*DFA, error) {
@@ -85,19 +87,35 @@ func product(a, b *DFA, accept func(a, b bool) bool, aMayDie, bMayDie bool) (*DF
 	if !b.Empty() {
 		start.b = 0
 	}
-	ids := map[pair]int32{}
+	// The number of each pair, plus 1: in a table where that is small.
+	width := len(b.accept) + 1
+	var table []int32
+	var ids map[pair]int32
+	if all := (len(a.accept) + 1) * width; all <= maxTable {
+		table = make([]int32, all)
+	} else {
+		ids = map[pair]int32{}
+	}
 	var order []pair
 	visit := func(p pair) int32 {
 		if p.a == dead && (!aMayDie || p.b == dead) || p.b == dead && !bMayDie {
 			return dead
 		}
-		id, ok := ids[p]
-		if !ok {
-			id = int32(len(order))
-			ids[p] = id
-			order = append(order, p)
+		var id int32
+		if table != nil {
+			id = table[int(p.a+1)*width+int(p.b+1)]
+		} else {
+			id = ids[p]
 		}
-		return id
+		if id == 0 {
+			order = append(order, p)
+			if id = int32(len(order)); table != nil {
+				table[int(p.a+1)*width+int(p.b+1)] = id
+			} else {
+				ids[p] = id
+			}
+		}
+		return id - 1
 	}
 	visit(start)
 	for i := 0; i < len(order); i++ {
@@ -179,27 +197,27 @@ func (d *DFA) Minimize() *DFA {
 			group[s], count = 1, 2
 		}
 	}
-	key := make([]byte, 0, 4*(k+1))
+	next := make([]int32, n)
+	ids := make(map[uint64]int32, 2*count) // by hash: stable finds what collides
 	for range maxRounds {
-		ids := make(map[string]int32, count)
-		next := make([]int32, n)
+		clear(ids)
 		for s := range n {
-			key = binary.LittleEndian.AppendUint32(key[:0], uint32(group[s]))
+			h := mix(1, group[s])
 			for _, to := range d.row(int32(s)) {
 				g := int32(dead)
 				if to != dead {
 					g = group[to]
 				}
-				key = binary.LittleEndian.AppendUint32(key, uint32(g))
+				h = mix(h, g)
 			}
-			id, ok := ids[string(key)]
+			id, ok := ids[h]
 			if !ok {
 				id = int32(len(ids))
-				ids[string(key)] = id
+				ids[h] = id
 			}
 			next[s] = id
 		}
-		group = next
+		group, next = next, group
 		if len(ids) == count {
 			break
 		}
@@ -222,6 +240,12 @@ func (d *DFA) Minimize() *DFA {
 		}
 	}
 	return out
+}
+
+// mix adds a number to a hash. Each step is a bijection for a fixed number.
+func mix(h uint64, n int32) uint64 {
+	h = (h ^ uint64(uint32(n))) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
 }
 
 // stable reports whether equal groups have equal successors.
@@ -249,22 +273,28 @@ func (d *DFA) stable(group []int32) bool {
 // mergeClasses merges the classes that lead to the same states everywhere.
 func (d *DFA) mergeClasses() *DFA {
 	n, k := len(d.accept), len(d.classes)
-	ids := map[string]int{}
+	hashes := make([]uint64, k)
+	for s := range n {
+		for c, to := range d.row(int32(s)) {
+			hashes[c] = mix(hashes[c], to)
+		}
+	}
+	equal := func(a, b int) bool {
+		for at := 0; at < len(d.next); at += k {
+			if d.next[at+a] != d.next[at+b] {
+				return false
+			}
+		}
+		return true
+	}
 	to := make([]int, k)
 	var first []int
-	key := make([]byte, 0, 4*n)
 	for c := range k {
-		key = key[:0]
-		for s := range n {
-			key = binary.LittleEndian.AppendUint32(key, uint32(d.next[s*k+c]))
-		}
-		id, ok := ids[string(key)]
-		if !ok {
-			id = len(first)
-			ids[string(key)] = id
+		to[c] = slices.IndexFunc(first, func(f int) bool { return hashes[f] == hashes[c] && equal(f, c) })
+		if to[c] < 0 {
+			to[c] = len(first)
 			first = append(first, c)
 		}
-		to[c] = id
 	}
 	if len(first) == k {
 		return d

@@ -15,21 +15,21 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// Compile returns the texts of an EBNF grammar.
-func Compile(ctx context.Context, source string) (*expr.Expr, error) {
+// Compile returns the texts of an EBNF grammar, and what the best effort of its schemas left out.
+func Compile(ctx context.Context, source string, o schema.Options) (*expr.Expr, []string, error) {
 	if len(source) > limits.GrammarSource {
-		return nil, expr.Errorf(expr.ErrLimit, "the grammar has %d bytes; at most %d are allowed", len(source),
+		return nil, nil, expr.Errorf(expr.ErrLimit, "the grammar has %d bytes; at most %d are allowed", len(source),
 			limits.GrammarSource)
 	}
 	if !utf8.ValidString(source) {
-		return nil, expr.Errorf(expr.ErrInvalid, "the grammar is not UTF-8")
+		return nil, nil, expr.Errorf(expr.ErrInvalid, "the grammar is not UTF-8")
 	}
 	p := &parser{ctx: ctx, source: source, rules: map[string]*expr.Rule{}, defined: map[string]bool{},
-		used: map[string]int{}}
+		used: map[string]int{}, schemas: schema.Inline{Options: o}}
 	if err := p.parse(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return expr.Call(p.start), nil
+	return expr.Call(p.start), p.schemas.LeftOut, nil
 }
 
 type parser struct {

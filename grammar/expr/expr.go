@@ -68,6 +68,13 @@ type Graph struct{ States []GraphState }
 type GraphState struct {
 	Accept bool
 	Edges  []GraphEdge
+	Calls  []GraphCall
+}
+
+// GraphCall leads to a state after the text of a rule, which has no empty text and calls no rules.
+type GraphCall struct {
+	Rule *Rule
+	To   int32
 }
 
 // GraphEdge leads to a state on the bytes of a set.

@@ -283,7 +283,7 @@ func (c *compiler) validShape(s *shape, v *value, seen *evaluated, path string) 
 	}
 	switch v.kind {
 	case anyNumber:
-		return s.numbers.holds(r)
+		return s.numbers.Holds(r)
 	case typeString:
 		return c.validText(s, v.text, path)
 	case typeArray:
@@ -292,21 +292,6 @@ func (c *compiler) validShape(s *shape, v *value, seen *evaluated, path string) 
 		return c.validObject(s, v, seen, path)
 	}
 	return true
-}
-
-// holds reports whether a number has the range and the divisors of n.
-func (n *numberRule) holds(r *big.Rat) bool {
-	if n.low != nil {
-		if d := r.Cmp(n.low.value); d < 0 || d == 0 && n.low.exclusive {
-			return false
-		}
-	}
-	if n.high != nil {
-		if d := r.Cmp(n.high.value); d > 0 || d == 0 && n.high.exclusive {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(n.multiples, func(m *big.Rat) bool { return !new(big.Rat).Quo(r, m).IsInt() })
 }
 
 func (c *compiler) validText(s *shape, text, path string) bool {

@@ -65,7 +65,7 @@ func (c *compiler) noValue(s *shape, depth int) bool {
 	n, r := c.numberRule(s, "#"), &s.strings
 	plain := len(r.patterns)+len(s.barred) == 0
 	switch {
-	case s.types&anyNumber != 0 && n.free() && n.fractions,
+	case s.types&anyNumber != 0 && n.Free() && n.Fractions,
 		s.types&typeString != 0 && plain && (r.maxLength == nil || *r.maxLength >= r.minLength),
 		s.types&typeArray != 0 && s.freeArrays(), s.types&typeObject != 0 && s.freeObjects(),
 		s.types&typeArray != 0 && !c.noArray(s, depth), s.types&typeObject != 0 && !c.noObject(s, depth):

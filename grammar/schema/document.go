@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -23,10 +24,11 @@ type document struct {
 	root *resource
 	byID map[string]*resource
 	of   map[*value]*resource
+	refs map[string][]byte // see Options
 }
 
-func newDocument(root *value) *document {
-	d := &document{byID: map[string]*resource{}, of: map[*value]*resource{}}
+func newDocument(root *value, refs map[string][]byte) *document {
+	d := &document{byID: map[string]*resource{}, of: map[*value]*resource{}, refs: refs}
 	d.root = newResource(&url.URL{}, root, anyDraft)
 	d.byID[""] = d.root
 	d.visit(root, d.root)
@@ -109,6 +111,27 @@ func (d *document) visit(v *value, r *resource) {
 	}
 }
 
+// load adds the schema that the options have for an address; nil if they have none. Without $schema it is of the draft
+// that refers to it.
+func (d *document) load(at *url.URL, of dialect) (*resource, error) {
+	name := at.String()
+	if at.Scheme+at.Host == "" { // ResolveReference makes a path absolute
+		name = strings.TrimPrefix(name, "/")
+	}
+	source, ok := d.refs[name]
+	if !ok {
+		return nil, nil
+	}
+	root, err := readValue(source)
+	if err != nil {
+		return nil, err
+	}
+	r := newResource(at, root, of)
+	d.byID[at.String()] = r
+	d.visit(root, r)
+	return r, nil
+}
+
 // resourceOf returns the resource of a schema that a reference found in r.
 func (d *document) resourceOf(v *value, r *resource) *resource {
 	if d.of[v] == nil {
@@ -131,6 +154,11 @@ func (d *document) resolve(ref string, r *resource) (*value, *resource, error) {
 		full := r.base.ResolveReference(u)
 		full.Fragment, full.RawFragment = "", ""
 		if to = d.byID[full.String()]; to == nil {
+			if to, err = d.load(full, r.dialect); err != nil {
+				return nil, nil, fmt.Errorf("$ref %q: %w", ref, err)
+			}
+		}
+		if to == nil {
 			return nil, nil, expr.Errorf(expr.ErrUnsupported,
 				"$ref %q: only references within the schema (#...) are supported", ref)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/format"
+	"github.com/ingotml/ingot/grammar/number"
 )
 
 // keywords merge a keyword's value into a shape.
@@ -31,9 +33,9 @@ func init() {
 			switch {
 			case !ok:
 			case low:
-				s.numbers.atLeast(b)
+				s.numbers.AtLeast(b)
 			default:
-				s.numbers.atMost(b)
+				s.numbers.AtMost(b)
 			}
 		}
 	}
@@ -66,7 +68,7 @@ func init() {
 			}
 		},
 		"format": func(c *compiler, s *shape, v *value, t term) {
-			if c.isString(v, "format", t.path) && isFormat(v.text) {
+			if c.isString(v, "format", t.path) && format.Known(v.text) {
 				s.addPattern(textPattern{source: v.text, format: true})
 			}
 		},
@@ -76,7 +78,7 @@ func init() {
 					c.fail(expr.ErrInvalid, t.path, "multipleOf must be above 0")
 					return
 				}
-				s.numbers.multiples = append(s.numbers.multiples, r)
+				s.numbers.Multiples = append(s.numbers.Multiples, r)
 			}
 		},
 		"required": func(c *compiler, s *shape, v *value, t term) {
@@ -136,7 +138,7 @@ func (c *compiler) typesOf(v *value, t term) typeSet {
 
 // bound returns the limit of a keyword. Draft 4 has a boolean exclusiveMinimum next to minimum; exclusive: the keyword
 // is the exclusive one.
-func (c *compiler) bound(v *value, t term, low, exclusive bool) (*bound, bool) {
+func (c *compiler) bound(v *value, t term, low, exclusive bool) (*number.Bound, bool) {
 	if exclusive && v.kind == typeBoolean {
 		return nil, false
 	}
@@ -152,7 +154,7 @@ func (c *compiler) bound(v *value, t term, low, exclusive bool) (*bound, bool) {
 		e := t.schema.get(name)
 		exclusive = e != nil && e.kind == typeBoolean && e.truth
 	}
-	return &bound{r, exclusive}, true
+	return &number.Bound{Value: r, Exclusive: exclusive}, true
 }
 
 func (s *shape) addPattern(p textPattern) {

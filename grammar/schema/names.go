@@ -181,17 +181,37 @@ func (c *compiler) textsOf(s *shape, path string, depth int) *dfa.DFA {
 		c.fail(expr.ErrLimit, path, "alternatives of property names nest more than 20 levels deep")
 		return nil
 	}
-	union := none()
-	c.expand(s, func(one *shape) bool {
-		one.types &= typeString
-		d := c.textsOf(one, path, depth+1)
-		if d == nil {
-			return false
+	// The alternatives of each union are one automaton: their combinations are never expanded.
+	base := s.clone()
+	base.unions = nil
+	all := c.texts(base, path)
+	for _, u := range s.unions {
+		if c.err != nil || all.Empty() {
+			break
 		}
-		var err error
-		union, err = dfa.Union(union, d)
-		c.failAt(path, err)
-		return c.err == nil
-	})
-	return union
+		union := none()
+		for i, t := range u.parts {
+			one := &shape{types: typeString}
+			if u.one {
+				for _, o := range c.others(&shape{types: anyType}, u.parts, i) {
+					c.add(one, o)
+				}
+			}
+			c.add(one, t)
+			one.types &= typeString
+			d := c.textsOf(one, path, depth+1)
+			if d == nil || c.err != nil {
+				return nil
+			}
+			var err error
+			union, err = dfa.Union(union, d)
+			c.failAt(path, err)
+		}
+		if c.err == nil {
+			var err error
+			all, err = dfa.Intersect(all, union)
+			c.failAt(path, err)
+		}
+	}
+	return all
 }

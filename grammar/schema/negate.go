@@ -2,6 +2,8 @@ package schema
 
 import (
 	"fmt"
+	"github.com/ingotml/ingot/grammar/format"
+	"github.com/ingotml/ingot/grammar/number"
 	"slices"
 	"strconv"
 )
@@ -98,21 +100,21 @@ func (c *compiler) gatherNotKeyword(s *shape, t term) {
 			return
 		}
 		ofType(anyNumber)
-		if b = (&bound{b.value, !b.exclusive}); low {
-			s.numbers.atMost(b)
+		if b = (&number.Bound{Value: b.Value, Exclusive: !b.Exclusive}); low {
+			s.numbers.AtMost(b)
 		} else {
-			s.numbers.atLeast(b)
+			s.numbers.AtLeast(b)
 		}
 	case "multipleOf":
 		if r, ok := c.rational(v, t.path); ok {
 			ofType(anyNumber)
-			s.numbers.notMultiples = append(s.numbers.notMultiples, r)
+			s.numbers.NotMultiples = append(s.numbers.NotMultiples, r)
 		}
 	case "pattern":
 		ofType(typeString)
 		s.addPattern(textPattern{source: v.text, negated: true})
 	case "format":
-		if exactFormats[v.text] {
+		if format.Exact(v.text) {
 			ofType(typeString)
 			s.addPattern(textPattern{source: v.text, format: true, negated: true})
 		} else {

@@ -30,6 +30,9 @@ type Options struct {
 	// BestEffort leaves out what cannot be held exactly, instead of refusing the schema. The result may then allow more
 	// than the schema.
 	BestEffort bool
+	// Refs are schemas that a $ref may lead to, by their absolute URI or by their address relative to a schema without
+	// $id. Nothing is ever fetched.
+	Refs map[string][]byte
 }
 
 // Result is a compiled schema.
@@ -49,7 +52,7 @@ func Compile(ctx context.Context, source []byte, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	c := newCompiler(ctx, root, jsontext.NewRules())
+	c := newCompiler(ctx, root, jsontext.NewRules(), o.Refs)
 	c.strict, c.bestEffort = o.Strict, o.BestEffort
 	e := c.compile(conjunction{c.rootTerm()})
 	if c.err != nil {
@@ -67,6 +70,9 @@ func Compile(ctx context.Context, source []byte, o Options) (Result, error) {
 
 // Inline compiles schemas that stand in another source. They share one limit. The zero value works.
 type Inline struct {
+	Options Options
+	LeftOut []string // as Result.LeftOut, of all schemas so far
+
 	json *jsontext.Rules // shared by all schemas; nil before the first
 	work int             // sum of the schemas' work so far
 }
@@ -83,10 +89,15 @@ func (in *Inline) Compile(ctx context.Context, source string) (e *expr.Expr, len
 	if in.json == nil {
 		in.json = jsontext.NewRules()
 	}
-	c := newCompiler(ctx, root, in.json)
-	c.work = in.work
+	c := newCompiler(ctx, root, in.json, nil)
+	c.work, c.strict, c.bestEffort = in.work, in.Options.Strict, in.Options.BestEffort
 	e = c.compile(conjunction{c.rootTerm()})
 	in.work = c.work
+	for _, what := range c.leftOut {
+		if !slices.Contains(in.LeftOut, what) {
+			in.LeftOut = append(in.LeftOut, what)
+		}
+	}
 	return e, int(d.InputOffset()), c.err
 }
 
@@ -131,10 +142,11 @@ type compiler struct {
 	err        error
 }
 
-func newCompiler(ctx context.Context, root *value, rules *jsontext.Rules) *compiler {
-	return &compiler{ctx: ctx, doc: newDocument(root), json: rules, made: map[string]*made{},
+func newCompiler(ctx context.Context, root *value, rules *jsontext.Rules, refs map[string][]byte) *compiler {
+	return &compiler{ctx: ctx, doc: newDocument(root, refs), json: rules, made: map[string]*made{},
 		once: map[string]*expr.Expr{}, derived: map[derivedKey]*value{}, empties: map[string]bool{},
-		patterns: map[string]*dfa.DFA{}, isDynamic: root.mentions("$dynamicRef") || root.mentions("$recursiveRef")}
+		patterns:  map[string]*dfa.DFA{},
+		isDynamic: len(refs) > 0 || root.mentions("$dynamicRef") || root.mentions("$recursiveRef")}
 }
 
 func (c *compiler) rootTerm() term { return term{schema: c.doc.root.root, path: "#", in: c.doc.root} }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/dfa"
+	"github.com/ingotml/ingot/grammar/number"
 )
 
 // shape is the merged constraints of several schemas on a value.
@@ -15,7 +16,7 @@ type shape struct {
 	terms  []term   // all that was merged, for constants
 	unions []union  // one alternative of each must hold
 
-	numbers numberRule
+	numbers number.Rule
 	strings textRule
 
 	objects    []objectPart
@@ -100,8 +101,8 @@ func (s *shape) clone() *shape {
 	c := *s
 	c.bare = false
 	c.barred, c.terms, c.unions = slices.Clip(s.barred), slices.Clip(s.terms), slices.Clip(s.unions)
-	c.numbers.multiples = slices.Clip(s.numbers.multiples)
-	c.numbers.notMultiples = slices.Clip(s.numbers.notMultiples)
+	c.numbers.Multiples = slices.Clip(s.numbers.Multiples)
+	c.numbers.NotMultiples = slices.Clip(s.numbers.NotMultiples)
 	c.strings.patterns = slices.Clip(s.strings.patterns)
 	c.objects, c.arrays, c.names = slices.Clip(s.objects), slices.Clip(s.arrays), slices.Clip(s.names)
 	c.required, c.absent = slices.Clip(s.required), slices.Clip(s.absent)
@@ -118,7 +119,7 @@ func (s *shape) free() bool {
 
 func (s *shape) freeNumbers() bool {
 	n := &s.numbers
-	return n.low == nil && n.high == nil && len(n.multiples)+len(n.notMultiples) == 0
+	return n.Low == nil && n.High == nil && len(n.Multiples)+len(n.NotMultiples) == 0
 }
 
 func (s *shape) freeStrings() bool {

@@ -1,8 +1,9 @@
 package schema
 
 import (
-	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -64,8 +65,15 @@ func (t term) negated() term {
 	return t
 }
 
+// key identifies t by the addresses of its parts.
 func (t term) key() string {
-	return fmt.Sprintf("%p%v%s\x00%s\x00%p", t.schema, t.not, t.only, t.outer, t.scope)
+	b := strconv.AppendUint(make([]byte, 0, 48), uint64(reflect.ValueOf(t.schema).Pointer()), 36)
+	if b = append(b, '+'); t.not {
+		b = append(b, '!')
+	}
+	b = append(b, t.only...)
+	b = append(append(b, 0), t.outer...)
+	return string(strconv.AppendUint(append(b, 0), uint64(reflect.ValueOf(t.scope).Pointer()), 36))
 }
 
 // conjunction is a list of terms that a value must all satisfy.
@@ -80,6 +88,9 @@ func (c conjunction) path() string {
 
 // key identifies the set of terms.
 func (c conjunction) key() string {
+	if len(c) == 1 {
+		return c[0].key()
+	}
 	parts := make([]string, len(c))
 	for i, t := range c {
 		parts[i] = t.key()

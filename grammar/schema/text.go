@@ -9,7 +9,9 @@ import (
 	"github.com/ingotml/ingot/grammar/dfa"
 	"github.com/ingotml/ingot/grammar/ecma"
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/format"
 	"github.com/ingotml/ingot/grammar/jsontext"
+	"github.com/ingotml/ingot/grammar/number"
 	"github.com/ingotml/ingot/grammar/regex"
 )
 
@@ -123,7 +125,7 @@ func (c *compiler) textPattern(p textPattern, path string) *dfa.DFA {
 	if !p.format {
 		return c.search(p.source, path)
 	}
-	d, err := formatTexts.get(p.source)
+	d, err := format.Texts(p.source)
 	c.failAt(path, err)
 	return d
 }
@@ -147,7 +149,7 @@ func (c *compiler) text(s *shape, path string) *expr.Expr {
 	key := fmt.Sprintf("text %d %d %+v %q", r.minLength, most, r.patterns, barred)
 	return c.shared(key, path, 20, func() *expr.Expr {
 		if p := r.patterns; len(p) == 1 && p[0].format && !p[0].negated && len(barred) == 0 && r.minLength == 0 && most < 0 {
-			e, err := formatExpr(p[0].source)
+			e, err := format.Expr(p[0].source)
 			c.failAt(path, err)
 			return e
 		}
@@ -229,13 +231,13 @@ func plainEscapes(pattern string) bool {
 // number matches the numbers of s. With constraints, numbers have no exponent.
 func (c *compiler) number(s *shape, path string) *expr.Expr {
 	n := c.numberRule(s, path)
-	if n.free() {
-		if n.fractions {
+	if n.Free() {
+		if n.Fractions {
 			return c.json.Number()
 		}
 		return c.json.Integer()
 	}
-	return c.shared(n.key(), path, 20, func() *expr.Expr {
+	return c.shared(n.Key(), path, 20, func() *expr.Expr {
 		d, err := c.numbers(n)
 		if err != nil {
 			c.failAt(path, err)
@@ -245,17 +247,13 @@ func (c *compiler) number(s *shape, path string) *expr.Expr {
 	})
 }
 
-func (n *numberRule) key() string {
-	return fmt.Sprint("number ", n.integers, n.fractions, n.low, n.high, n.multiples, n.notMultiples, n.excluded)
-}
-
 // numbers returns the texts of the numbers of n, which is made once.
-func (c *compiler) numbers(n *numberRule) (*dfa.DFA, error) {
-	key := n.key()
+func (c *compiler) numbers(n *number.Rule) (*dfa.DFA, error) {
+	key := n.Key()
 	if d := c.patterns[key]; d != nil {
 		return d, nil
 	}
-	d, err := n.language()
+	d, err := n.Language()
 	if err == nil {
 		c.patterns[key] = d
 	}
@@ -263,22 +261,15 @@ func (c *compiler) numbers(n *numberRule) (*dfa.DFA, error) {
 }
 
 // numberRule returns the constraints of s on numbers.
-func (c *compiler) numberRule(s *shape, path string) *numberRule {
+func (c *compiler) numberRule(s *shape, path string) *number.Rule {
 	n := s.numbers
-	n.integers, n.fractions = s.types&typeInteger != 0, s.types&typeFraction != 0
+	n.Integers, n.Fractions = s.types&typeInteger != 0, s.types&typeFraction != 0
 	for _, v := range s.barred {
 		if v.kind == anyNumber {
 			if r, ok := c.rational(v, path); ok {
-				n.excluded = append(n.excluded, r)
+				n.Excluded = append(n.Excluded, r)
 			}
 		}
 	}
 	return &n
-}
-
-func (b *bound) String() string {
-	if b == nil {
-		return "none"
-	}
-	return fmt.Sprint(b.value, b.exclusive)
 }

@@ -106,7 +106,7 @@ func (g *generation) emitToken(token int32, log *runtime.LogProb) (ended bool) {
 }
 
 func (g *generation) done(e runtime.Event, reason runtime.DoneReason) bool {
-	e.Done, e.Stop = reason, g.text.matched
+	e.Done, e.Stop, e.LeftOut = reason, g.text.matched, g.constraint.LeftOut()
 	e.Stats = g.timed()
 	g.out.Put(e)
 	g.out.End(nil)

@@ -28,7 +28,8 @@ type Constraint struct {
 	newMatcher   func(left int) (*grammar.Matcher, error) // nil: no format, only a bound on the tokens before startText
 	inactive     bool                                     // nothing is left to enforce
 
-	unbounded bool // an optional format does not fit into the remaining budget: follow it as far as it goes
+	leftOut   []string // what the format's best effort does not enforce
+	unbounded bool     // an optional format does not fit into the remaining budget: follow it as far as it goes
 
 	// The masks computed last: along maskDrafts, with maskBudget tokens left.
 	maskBudget int
@@ -64,6 +65,7 @@ func (f *Formats) Constrain(ctx context.Context, r runtime.Request, budget int) 
 	if err != nil {
 		return nil, err
 	}
+	c.leftOut = compiled.LeftOut()
 	v := f.vocabulary()
 	c.maskWords = grammar.Words(v.Size())
 	c.newMatcher = func(left int) (*grammar.Matcher, error) {
@@ -263,6 +265,14 @@ func (c *Constraint) Allowed(drafts []int32, left int) []int32 {
 		return drafts
 	}
 	return drafts[:len(c.Masks(drafts, left))-1]
+}
+
+// LeftOut returns what the format's best effort does not enforce, each with its location in the schema.
+func (c *Constraint) LeftOut() []string {
+	if c == nil {
+		return nil
+	}
+	return c.leftOut
 }
 
 // Over reports whether nothing is left to enforce.

@@ -43,7 +43,7 @@ const maxFormats = 64
 
 // grammar returns the compiled grammar of a format.
 func (f *Formats) grammar(ctx context.Context, of runtime.Format) (*grammar.Grammar, error) {
-	of = runtime.Format{Kind: of.Kind, Source: of.Source}
+	of = runtime.Format{Kind: of.Kind, Source: of.Source, StrictSchema: of.StrictSchema, BestEffort: of.BestEffort}
 	f.mu.Lock()
 	g := f.compiled[of]
 	f.mu.Unlock()
@@ -73,15 +73,16 @@ func (f *Formats) grammar(ctx context.Context, of runtime.Format) (*grammar.Gram
 }
 
 func compile(ctx context.Context, f runtime.Format) (*grammar.Grammar, error) {
+	o := grammar.SchemaOptions{Strict: f.StrictSchema, BestEffort: f.BestEffort}
 	switch f.Kind {
 	case runtime.FormatJSON:
 		return grammar.JSONObject(), nil
 	case runtime.FormatSchema:
-		return grammar.CompileSchema(ctx, []byte(f.Source))
+		return grammar.CompileSchemaWith(ctx, []byte(f.Source), o)
 	case runtime.FormatRegex:
 		return grammar.CompileRegex(ctx, f.Source)
 	case runtime.FormatEBNF:
-		return grammar.CompileEBNF(ctx, f.Source)
+		return grammar.CompileEBNFWith(ctx, f.Source, o)
 	}
 	return nil, fmt.Errorf("unknown format kind %q: want json, schema, regex or ebnf", f.Kind)
 }

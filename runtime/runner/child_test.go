@@ -113,6 +113,9 @@ func (counter) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtim
 			if r.Format.Kind != "" {
 				e.Text = r.Format.After + string(r.Format.Value())
 			}
+			if r.Format.StrictSchema && r.Format.BestEffort {
+				e.LeftOut = []string{"/not"}
+			}
 			if r.LogProbs {
 				e.LogProbs = []runtime.LogProb{{ID: e.IDs[0], LogProb: -0.5,
 					Top: []runtime.TokenProb{{ID: 7, LogProb: float32(r.Sampling.LogitBias[7])}}}}

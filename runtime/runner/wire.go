@@ -53,6 +53,7 @@ type event struct {
 	TargetSteps int `json:"s,omitempty"`
 
 	LogProbs []runtime.LogProb `json:"l,omitempty"`
+	LeftOut  []string          `json:"lo,omitempty"`
 }
 
 // vector encodes an embedding as little-endian float32 elements, which take a quarter of the space of decimal text.
@@ -78,13 +79,14 @@ func wireEvent(e runtime.Event) *event {
 	s := e.Stats
 	return &event{
 		e.IDs, e.Text, string(e.Done), e.Stop, s.PromptTokens, s.CachedTokens, s.PromptTime, s.Tokens, s.GenerateTime,
-		s.Drafted, s.Accepted, s.TargetSteps, e.LogProbs,
+		s.Drafted, s.Accepted, s.TargetSteps, e.LogProbs, e.LeftOut,
 	}
 }
 
 func (e *event) event() runtime.Event {
 	return runtime.Event{
 		IDs: e.IDs, Text: e.Text, LogProbs: e.LogProbs, Done: runtime.DoneReason(e.Done), Stop: e.Stop,
+		LeftOut: e.LeftOut,
 		Stats: runtime.Stats{
 			PromptTokens: e.Prompt, CachedTokens: e.Cached, PromptTime: e.PromptT, Tokens: e.Tokens, GenerateTime: e.GenTime,
 			Drafted: e.Drafted, Accepted: e.Accepted, TargetSteps: e.TargetSteps,

@@ -24,6 +24,7 @@ type messageJSON struct {
 	StopReason   *string       `json:"stop_reason"`
 	StopSequence *string       `json:"stop_sequence"`
 	Usage        messagesUsage `json:"usage"`
+	LeftOut      []string      `json:"left_out,omitempty"` // an extension: what best_effort did not enforce
 }
 
 // blockJSON is a block of a response. Each type uses some of the fields.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/limits/fault"
+	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
 )
 
@@ -28,7 +29,8 @@ type messagesRequest struct {
 	TopK          *int            `json:"top_k"`
 	TopP          *float64        `json:"top_p"`
 	OutputFormat  *outputFormat   `json:"output_format"` // the field's former name
-	Output        struct {
+	params.SchemaOptions
+	Output struct {
 		Format *outputFormat `json:"format"`
 		Effort string        `json:"effort"`
 	} `json:"output_config"`

@@ -100,6 +100,16 @@ func TestMessagesWithTools(t *testing.T) {
 	if got := strings.TrimSpace(f.Prompt(t)); got != "system:brief|user:Hi|T=f|think=False" {
 		t.Errorf("prompt %q", got)
 	}
+	f.Parrot.LeftOut = []string{"/not: not enforced"}
+	for _, more := range []string{"", `,"stream":true`} {
+		f.Has(t, "POST", "/v1/messages", `{"model":"talk","max_tokens":9,"messages":[{"role":"user","content":"x"}],`+
+			`"output_config":{"format":{"type":"json_schema","schema":{}}},"strict_schema":true,"best_effort":true`+more+`}`,
+			200, `"left_out":["/not: not enforced"]`)
+		if got := f.Parrot.Last(t).Format; !got.StrictSchema || !got.BestEffort || got.Kind != runtime.FormatSchema {
+			t.Errorf("options of schemas: %+v", got)
+		}
+	}
+	f.Parrot.LeftOut = nil
 	f.postMessage(t, `{`+sampleRequest+`}`)
 	if got := f.Parrot.Last(t).Format; got != (runtime.Format{After: "</think>", Within: 1024, Open: "<think>"}) {
 		t.Errorf("thinking budget: %+v", got)

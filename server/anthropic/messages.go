@@ -63,13 +63,15 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 	if !q.Stream {
 		message.Content = append(message.Content, b.list...)
 		message.StopReason, message.StopSequence, message.Usage = end.StopReason, end.StopSequence, usage
+		message.LeftOut = o.LeftOut
 		return wire.WriteJSON(w, message)
 	}
 	err = b.stream.send("message_delta", struct {
-		Type  string        `json:"type"`
-		Delta endDelta      `json:"delta"`
-		Usage messagesUsage `json:"usage"`
-	}{"message_delta", end, usage})
+		Type    string        `json:"type"`
+		Delta   endDelta      `json:"delta"`
+		Usage   messagesUsage `json:"usage"`
+		LeftOut []string      `json:"left_out,omitempty"` // an extension
+	}{"message_delta", end, usage, o.LeftOut})
 	if err != nil {
 		return err
 	}
@@ -110,6 +112,7 @@ func (s *api) messagesJob(m *server.Model, p *prompt.Prompt, q *messagesRequest)
 	if err != nil {
 		return j, err
 	}
+	use.Schemas = q.SchemaOptions
 	if use.Single && len(use.Offers) > 0 {
 		j.Calls = 1
 	}

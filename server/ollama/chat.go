@@ -23,6 +23,7 @@ type chatRequest struct {
 	KeepAlive params.KeepAlive `json:"keep_alive"`
 	Options   params.Options   `json:"options"`
 	Format    params.Format    `json:"format"`
+	params.SchemaOptions
 	params.LogProbOptions
 	IDs bool `json:"ids"` // an extension: return token ids with the text
 }
@@ -94,7 +95,7 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	j, err := s.core.NewJob(m, prompt, q.Options, q.Format, q.LogProbOptions)
+	j, err := s.core.NewJob(m, prompt, q.Options, q.With(q.Format), q.LogProbOptions)
 	if err != nil {
 		return err
 	}

@@ -135,6 +135,18 @@ func TestChat(t *testing.T) {
 		!got.LogProbs || got.TopLogProbs != 2 {
 		t.Errorf("request with a format: %+v", got)
 	}
+	f.Parrot.LeftOut = []string{"/not: not enforced"}
+	for path, body := range map[string]string{
+		"/api/chat":     `{"model":"talk","messages":[{"role":"user","content":"x"}]`,
+		"/api/generate": `{"model":"talk","prompt":"x"`,
+	} {
+		f.Has(t, "POST", path, body+`,"format":{},"strict_schema":true,"best_effort":true}`, 200,
+			`"left_out":["/not: not enforced"]`)
+		want := runtime.Format{Kind: runtime.FormatSchema, Source: `{}`, StrictSchema: true, BestEffort: true}
+		if got := f.Parrot.Last(t).Format; got != want {
+			t.Errorf("%s: format %+v", path, got)
+		}
+	}
 	f.Has(t, "POST", "/api/chat",
 		`{"model":"talk","messages":[{"role":"user","content":"x"}],"format":"json","stream":false}`, 200)
 	if got := f.Parrot.Last(t); got.Format.Kind != runtime.FormatJSON || got.Format.Source != "" {

@@ -21,7 +21,8 @@ type endJSON struct {
 	PromptTime int64         `json:"prompt_eval_duration,omitempty"`
 	Tokens     int           `json:"eval_count,omitempty"`
 	TokensTime int64         `json:"eval_duration,omitempty"`
-	Stats      *server.Stats `json:"stats,omitempty"` // an extension
+	Stats      *server.Stats `json:"stats,omitempty"`    // an extension
+	LeftOut    []string      `json:"left_out,omitempty"` // an extension: what best_effort did not enforce
 }
 
 func endOf(o server.Outcome) endJSON {
@@ -30,6 +31,7 @@ func endOf(o server.Outcome) endJSON {
 		DoneReason: string(o.Done), Total: int64(o.Total), Load: int64(o.Load),
 		Prompt: o.Stats.PromptTokens, PromptTime: int64(o.Stats.PromptTime),
 		Tokens: o.Stats.Tokens, TokensTime: int64(o.Stats.GenerateTime), Stats: &s,
+		LeftOut: o.LeftOut,
 	}
 }
 

@@ -30,6 +30,7 @@ type chatChoiceJSON struct {
 	Delta    *chatDeltaJSON   `json:"delta,omitempty"`   // in a chunk
 	LogProbs *chatLogProbs    `json:"logprobs"`
 	Finish   *string          `json:"finish_reason"`
+	LeftOut  []string         `json:"left_out,omitempty"` // an extension: what best_effort did not enforce
 }
 
 type chatMessageJSON struct {
@@ -145,7 +146,7 @@ func (a *chatWriter) response(all []server.Outcome, usage usageJSON) chatComplet
 		if text == "" && len(c.calls) > 0 {
 			message.Content = nil
 		}
-		choice := chatChoiceJSON{Index: i, Message: message, Finish: finish(all[i])}
+		choice := chatChoiceJSON{Index: i, Message: message, Finish: finish(all[i]), LeftOut: all[i].LeftOut}
 		if a.logProbs {
 			choice.LogProbs = &chatLogProbs{Content: chatLogProbsOf(a.m, c.logProbs)}
 		}
@@ -189,7 +190,8 @@ func (a *chatWriter) send(choices []chatChoiceJSON, usage *usageJSON) error {
 // end sends the last chunks of a stream.
 func (a *chatWriter) end(all []server.Outcome, usage usageJSON, withUsage bool) error {
 	for i, o := range all {
-		if err := a.send([]chatChoiceJSON{{Index: i, Delta: &chatDeltaJSON{}, Finish: finish(o)}}, nil); err != nil {
+		if err := a.send([]chatChoiceJSON{{Index: i, Delta: &chatDeltaJSON{}, Finish: finish(o),
+			LeftOut: o.LeftOut}}, nil); err != nil {
 			return err
 		}
 	}

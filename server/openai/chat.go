@@ -33,6 +33,7 @@ type chatCompletion struct {
 	Stream        bool          `json:"stream"`
 	StreamOptions streamOptions `json:"stream_options"`
 	sampling
+	params.SchemaOptions
 
 	TemplateArgs json.RawMessage `json:"chat_template_kwargs"` // an extension of other servers: template variables
 
@@ -90,6 +91,7 @@ func (s *api) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	use.Schemas = q.SchemaOptions
 	c.Tools, c.Think, c.ThinkLevel = tools, q.Effort.On, q.Effort.Level
 	if len(q.TemplateArgs) > 0 && string(q.TemplateArgs) != "null" {
 		if c.Extra, err = jinja.DecodeVars(q.TemplateArgs); err != nil {

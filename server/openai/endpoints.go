@@ -3,6 +3,7 @@ package openai
 import (
 	"reflect"
 
+	"github.com/ingotml/ingot/grammar"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/openapi"
 )
@@ -53,6 +54,15 @@ func (s *api) endpoints() []server.Endpoint {
 				Response: reflect.TypeFor[openaiEmbedJSON]()},
 			Samples: []server.Sample{{Body: `{"model":"plain","input":[[5,6],[7]]}`},
 				{Body: `{"model":"plain","input":"a","encoding_format":"base64"}`}},
+		},
+		{Method: "POST", Path: "/v1/schema/check", Handle: s.checkSchema,
+			Operation: openapi.Operation{Summary: "Say whether a JSON schema compiles and what it accepts; an extension",
+				Request: reflect.TypeFor[schemaCheckRequest](), Required: []string{"schema"},
+				Response: reflect.TypeFor[grammar.SchemaCheck]()},
+			Samples: []server.Sample{
+				{Body: `{"schema":{"type":"object","properties":{"a":{"type":"integer"}}},"instances":[{"a":1},{"a":"x"}]}`},
+				{Body: `{"schema":{"type":"array","uniqueItems":true},"best_effort":true}`},
+			},
 		},
 		{Method: "GET", Path: "/v1/models", Handle: s.listModels,
 			Operation: openapi.Operation{Summary: "List the models of the store", Response: reflect.TypeFor[openAIModels]()},

@@ -256,6 +256,7 @@ func (a *responsesWriter) end(o server.Outcome) error {
 	if o.Done == runtime.DoneLength {
 		r.Status, r.CompletedAt, r.Incomplete = "incomplete", nil, &responseIncomplete{"max_output_tokens"}
 	}
+	r.LeftOut = o.LeftOut
 	s := o.Stats
 	r.Usage = &responseUsage{s.PromptTokens, promptTokens{s.CachedTokens}, s.Tokens, reasoningTokens{o.Thought},
 		s.PromptTokens + s.Tokens}

@@ -33,6 +33,7 @@ type responseRequest struct {
 	Stream      bool            `json:"stream"`
 	Metadata    json.RawMessage `json:"metadata"`
 	sampling
+	params.SchemaOptions
 
 	Previous     unsupported `json:"previous_response_id"`
 	Conversation unsupported `json:"conversation"`
@@ -107,6 +108,7 @@ func (s *api) responses(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	use.Schemas = q.SchemaOptions
 	c.Tools, c.Think, c.ThinkLevel = tools, q.Reasoning.Effort.On, q.Reasoning.Effort.Level
 	o, err := q.options(q.MaxTokens, "max_output_tokens")
 	if err != nil {
@@ -155,6 +157,7 @@ type responseJSON struct {
 	Truncation   string              `json:"truncation"`
 	Usage        *responseUsage      `json:"usage"`
 	Metadata     json.RawMessage     `json:"metadata"`
+	LeftOut      []string            `json:"left_out,omitempty"` // an extension: what best_effort did not enforce
 }
 
 type responseError struct {

@@ -14,6 +14,21 @@ func (f *Format) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
+// SchemaOptions say how the schemas of a request are compiled. They are extensions.
+type SchemaOptions struct {
+	StrictSchema bool `json:"strict_schema"` // refuse keywords that the specification lacks
+	BestEffort   bool `json:"best_effort"`   // leave out what cannot be enforced; the response says what
+}
+
+// With returns the format with the options for its schemas.
+func (o SchemaOptions) With(f Format) Format {
+	f.StrictSchema, f.BestEffort = o.StrictSchema, o.BestEffort
+	if f.Kind != runtime.FormatSchema && f.Kind != runtime.FormatEBNF {
+		f.StrictSchema, f.BestEffort = false, false // no schema
+	}
+	return f
+}
+
 // ForPrompt returns the format for the response to a prompt. It does not apply to thinking.
 func (f Format) ForPrompt(p *prompt.Prompt) runtime.Format {
 	if f.Kind != "" {

@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -13,10 +14,13 @@ import (
 // Parrot is a model with a given output, which records its requests.
 type Parrot struct {
 	Says []string
-	fail error         // returned after the output
-	wait chan struct{} // received from before the last piece; nil: do not wait
-	done chan struct{}
-	once sync.Once
+	// Ends and LeftOut are the finish reason and the parts of the format that are not enforced; zero: stop, none.
+	Ends    runtime.DoneReason
+	LeftOut []string
+	fail    error         // returned after the output
+	wait    chan struct{} // received from before the last piece; nil: do not wait
+	done    chan struct{}
+	once    sync.Once
 
 	Mu    sync.Mutex
 	Asked []runtime.Request
@@ -69,7 +73,7 @@ func (p *Parrot) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runt
 			}
 			e.Stats.Tokens++
 			if last && p.fail == nil {
-				e.Done = runtime.DoneStop
+				e.Done, e.LeftOut = cmp.Or(p.Ends, runtime.DoneStop), p.LeftOut
 			}
 			if !yield(e, nil) {
 				return

@@ -1,7 +1,14 @@
-package schema
+// Package number has the texts of JSON numbers as automata: a range, divisors and excluded values combine exactly.
+//
+// Contract: a Rule is a value; its methods do not keep it. Numbers with constraints have no exponent and at most 32
+// characters, except multiples of large divisors, which have texts of any length. A divisor above 2000 is
+// ErrUnsupported, an automaton with too many states ErrLimit.
+package number
 
 import (
+	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/grammar/dfa"
@@ -9,40 +16,66 @@ import (
 	"github.com/ingotml/ingot/grammar/expr"
 )
 
-// A number with constraints has no exponent: its texts are a regular language, and each constraint is an automaton over
-// their characters.
-
 // maxDivisor is the largest divisor whose remainders digits can track.
 const maxDivisor = 2000
 
-// bound is one end of a range of numbers.
-type bound struct {
-	value     *big.Rat
-	exclusive bool
+// Bound is one end of a range of numbers.
+type Bound struct {
+	Value     *big.Rat
+	Exclusive bool
 }
 
-// numberRule is what a number must satisfy.
-type numberRule struct {
-	integers, fractions     bool
-	low, high               *bound
-	multiples, notMultiples []*big.Rat
-	excluded                []*big.Rat
+// Rule is what a number must satisfy.
+type Rule struct {
+	Integers, Fractions     bool // which kinds of numbers are allowed
+	Low, High               *Bound
+	Multiples, NotMultiples []*big.Rat // divisors, above 0
+	Excluded                []*big.Rat
 }
 
-func (n *numberRule) free() bool {
-	return n.integers && n.low == nil && n.high == nil && len(n.multiples)+len(n.notMultiples)+len(n.excluded) == 0
+// Free reports whether n allows all integers, in any text.
+func (n *Rule) Free() bool {
+	return n.Integers && n.Low == nil && n.High == nil && len(n.Multiples)+len(n.NotMultiples)+len(n.Excluded) == 0
 }
 
-func (n *numberRule) atLeast(b *bound) {
-	if n.low == nil || b.value.Cmp(n.low.value) > 0 || b.exclusive && b.value.Cmp(n.low.value) == 0 {
-		n.low = b
+// AtLeast and AtMost tighten the range.
+func (n *Rule) AtLeast(b *Bound) {
+	if n.Low == nil || b.Value.Cmp(n.Low.Value) > 0 || b.Exclusive && b.Value.Cmp(n.Low.Value) == 0 {
+		n.Low = b
 	}
 }
 
-func (n *numberRule) atMost(b *bound) {
-	if n.high == nil || b.value.Cmp(n.high.value) < 0 || b.exclusive && b.value.Cmp(n.high.value) == 0 {
-		n.high = b
+func (n *Rule) AtMost(b *Bound) {
+	if n.High == nil || b.Value.Cmp(n.High.Value) < 0 || b.Exclusive && b.Value.Cmp(n.High.Value) == 0 {
+		n.High = b
 	}
+}
+
+// Holds reports whether a number has the range and the divisors of n.
+func (n *Rule) Holds(r *big.Rat) bool {
+	if n.Low != nil {
+		if d := r.Cmp(n.Low.Value); d < 0 || d == 0 && n.Low.Exclusive {
+			return false
+		}
+	}
+	if n.High != nil {
+		if d := r.Cmp(n.High.Value); d > 0 || d == 0 && n.High.Exclusive {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(n.Multiples, func(m *big.Rat) bool { return !new(big.Rat).Quo(r, m).IsInt() })
+}
+
+// Key identifies n.
+func (n *Rule) Key() string {
+	return fmt.Sprint("number ", n.Integers, n.Fractions, n.Low, n.High, n.Multiples, n.NotMultiples, n.Excluded)
+}
+
+func (b *Bound) String() string {
+	if b == nil {
+		return "none"
+	}
+	return fmt.Sprint(b.Value, b.Exclusive)
 }
 
 // Texts of at most 32 characters with at most 19 digits before the point.
@@ -55,7 +88,7 @@ const (
 	wholePattern = `-?(?:0|[1-9][0-9]*)(?:\.0*)?` // an integer, also as a decimal
 )
 
-var constantPatterns = newCache(func(pattern string) (*dfa.DFA, error) { return ecma.Whole(pattern) })
+var constantPatterns = dfa.NewCache(func(pattern string) (*dfa.DFA, error) { return ecma.Whole(pattern) })
 
 // digitClasses are the classes of the texts of numbers: the digits, the sign, the point, all others.
 var digitClasses = func() []expr.RuneSet {
@@ -72,19 +105,19 @@ const (
 	pointClass = 11
 )
 
-// language returns the texts of the numbers of n.
-func (n *numberRule) language() (*dfa.DFA, error) {
+// Language returns the texts of the numbers of n.
+func (n *Rule) Language() (*dfa.DFA, error) {
 	pattern := fractionPattern
-	if !n.fractions {
+	if !n.Fractions {
 		pattern = integerPattern
 	}
-	if largest(n.multiples) > 300 {
+	if largest(n.Multiples) > 300 {
 		pattern = longPattern
-		if n.fractions {
+		if n.Fractions {
 			pattern += `(?:\.[0-9]+)?`
 		}
 	}
-	d, err := constantPatterns.get(pattern)
+	d, err := constantPatterns.Get(pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -104,22 +137,22 @@ func (n *numberRule) language() (*dfa.DFA, error) {
 			d, err = dfa.Minus(d, rule)
 		}
 	}
-	if !n.integers {
-		minus(constantPatterns.get(wholePattern))
+	if !n.Integers {
+		minus(constantPatterns.Get(wholePattern))
 	}
-	if n.low != nil {
-		and(compared(n.low.value, func(cmp int8) bool { return cmp > 0 || cmp == 0 && !n.low.exclusive }))
+	if n.Low != nil {
+		and(compared(n.Low.Value, func(cmp int8) bool { return cmp > 0 || cmp == 0 && !n.Low.Exclusive }))
 	}
-	if n.high != nil {
-		and(compared(n.high.value, func(cmp int8) bool { return cmp < 0 || cmp == 0 && !n.high.exclusive }))
+	if n.High != nil {
+		and(compared(n.High.Value, func(cmp int8) bool { return cmp < 0 || cmp == 0 && !n.High.Exclusive }))
 	}
-	for _, v := range n.excluded {
+	for _, v := range n.Excluded {
 		and(compared(v, func(cmp int8) bool { return cmp != 0 }))
 	}
-	for _, m := range n.multiples {
+	for _, m := range n.Multiples {
 		and(divisible(m))
 	}
-	for _, m := range n.notMultiples {
+	for _, m := range n.NotMultiples {
 		minus(divisible(m))
 	}
 	return d, err
@@ -285,7 +318,7 @@ func divisible(step *big.Rat) (*dfa.DFA, error) {
 
 // mustDigits accepts whole numbers.
 func mustDigits() *dfa.DFA {
-	d, _ := constantPatterns.get(`-?[0-9]+`) // a valid pattern
+	d, _ := constantPatterns.Get(`-?[0-9]+`) // a valid pattern
 	return d
 }
 

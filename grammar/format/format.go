@@ -1,7 +1,12 @@
-package schema
+// Package format has the strings of JSON Schema's formats (2020-12, Validation, section 7.3) as automata.
+//
+// Contract: an automaton is made once and shared. It accepts no text that its format does not have; Exact tells those
+// that accept all.
+package format
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,30 +16,34 @@ import (
 	"github.com/ingotml/ingot/grammar/jsontext"
 )
 
-// isFormat reports whether a format is one of the specification (2020-12, section 7.3). Others are annotations.
-func isFormat(name string) bool { return formats[name] != "" }
+// Known reports whether a format is one of the specification. Others are annotations.
+func Known(name string) bool { return formats[name] != "" }
 
-// formatTexts are the texts of the formats.
-var formatTexts = newCache(func(name string) (*dfa.DFA, error) { return ecma.Whole(formats[name]) })
+// Texts returns the texts of a known format.
+func Texts(name string) (*dfa.DFA, error) { return texts.Get(name) }
 
-var formatExprs sync.Map // by name: *expr.Expr
+var texts = dfa.NewCache(func(name string) (*dfa.DFA, error) { return ecma.Whole(formats[name]) })
 
-// formatExpr matches the strings of a format. All schemas share it.
-func formatExpr(name string) (*expr.Expr, error) {
-	if e, ok := formatExprs.Load(name); ok {
+var exprs sync.Map // by name: *expr.Expr
+
+// Expr matches the strings of a format. All schemas share it.
+func Expr(name string) (*expr.Expr, error) {
+	if e, ok := exprs.Load(name); ok {
 		return e.(*expr.Expr), nil
 	}
-	d, err := formatTexts.get(name)
+	d, err := texts.Get(name)
 	if err != nil {
 		return expr.None, err
 	}
 	e := jsontext.Quoted(d.Expr())
-	formatExprs.Store(name, e)
+	exprs.Store(name, e)
 	return e, nil
 }
 
-// exactFormats are those whose patterns match exactly the texts of the format.
-var exactFormats = setOf([]string{"date", "ipv4", "uuid", "json-pointer", "relative-json-pointer"})
+// Exact reports whether the automaton accepts exactly the texts of the format.
+func Exact(name string) bool {
+	return slices.Contains([]string{"date", "ipv4", "uuid", "json-pointer", "relative-json-pointer"}, name)
+}
 
 // formats are patterns of whole texts. Some allow less than their specification: no leap seconds; hosts and addresses
 // in ASCII; no labels with -- in the third place, which only punycode has; local parts of e-mail addresses without
