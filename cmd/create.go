@@ -39,7 +39,8 @@ mxfp8, nvfp4; bf16, f16, f32. Each architecture keeps some tensors at a higher p
 them with the reasons. Your rules come first: the last matching rule wins, and the type "source" keeps a
 tensor unchanged.`,
 		Example: `  ingot create mymodel ./checkpoint
-  ingot create mymodel ./checkpoint -q int4 --quantize-rule '*.down_proj.weight=int8'
+  ingot create mymodel ./checkpoint -q int4 \
+    --quantize-rule '*.down_proj.weight=int8'
   ingot create mymodel -f ./Modelfile --dry-run`,
 		Args: between(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {

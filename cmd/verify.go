@@ -37,7 +37,8 @@ digest. This needs no engine. The signature is looked up in the store, and then 
 It must be for NAME, unless NAME has no host or --signed-identity sets another rule; ` + "`ingot pull --help`" + `
 lists the rules.`,
 		Example: `  ingot verify mymodel
-  ingot verify mymodel:int4 --against mymodel --text wiki.test.raw --svg int4.svg`,
+  ingot verify mymodel:int4 --against mymodel \
+    --text wiki.test.raw --svg int4.svg`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("key") {

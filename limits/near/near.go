@@ -15,21 +15,26 @@ import (
 // most is the number of names that a message lists.
 const most = 3
 
-// Distance returns the edit distance of a and b: the number of insertions, deletions and substitutions of bytes.
+// Distance returns the edit distance of a and b: the number of insertions, deletions, substitutions and swaps of
+// neighboring bytes, where no part is edited twice.
 func Distance(a, b string) int {
+	var before, last []int // the two rows above
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		before, last, row = last, row, make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
+			if a[i] == b[j] {
+				row[j+1] = last[j]
+				continue
 			}
-			diagonal, row[j+1] = row[j+1], cost
+			row[j+1] = 1 + min(last[j], row[j], last[j+1])
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]
