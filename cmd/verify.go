@@ -32,7 +32,8 @@ equal top tokens, or 0.005 nats and 95 % in bfloat16, whose rounding moves the l
 
 With --against, compare the model with another one that has the same tokenizer, usually the one that it
 was quantized from. The models read --text or a built-in text; verify prints the perplexity of both, the KL
-divergence, and how often they agree on the most likely token. --svg plots the distribution of the
+divergence, and how often they agree on the most likely token. The scores of the other model are cached in
+the store, up to 4 GiB; "ingot prune" removes them. --svg plots the distribution of the
 divergence. The command fails only if --max-kl or --min-top1 is given and not met.
 
 With --key, check that the holder of the key signed the model (see ` + "`ingot sign --help`" + `), and every blob's
