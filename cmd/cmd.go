@@ -19,6 +19,7 @@ import (
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/index"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/spf13/cobra"
 )
@@ -84,7 +85,10 @@ func remedy(err error) string {
 	var auth *remote.AuthError
 	var status *remote.StatusError
 	var absent *store.AbsentError
+	var unknown *index.NotFoundError
 	switch {
+	case errors.As(err, &unknown) && unknown.Empty:
+		return ", which is empty; `ingot pull NAME` or `ingot create NAME DIR` adds a model"
 	case errors.As(err, &auth) && auth.Key == "":
 		return fmt.Sprintf("; `ingot login %s` stores credentials", auth.Host)
 	case errors.As(err, &status) && status.Status == http.StatusForbidden:

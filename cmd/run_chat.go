@@ -55,7 +55,12 @@ func (o runOptions) readTemplate(c *cobra.Command, store *store.Store, entry *st
 
 // checkThink returns an error if a model cannot be told to think, as servers do.
 func checkThink(level string, entry *store.Entry, style *prompt.Style) error {
-	if level == "" || level == "off" || style.Template == nil || style.CanThink(entry.Image.Config.Capabilities) {
+	switch {
+	case level == "" || level == "off":
+		return nil
+	case style.Template == nil:
+		return fmt.Errorf("%s has no chat template, which thinking needs", entry.Name)
+	case style.CanThink(entry.Image.Config.Capabilities):
 		return nil
 	}
 	return fmt.Errorf("%s does not support thinking: its chat template has no control for it", entry.Name)

@@ -200,18 +200,22 @@ func TestSessionSettings(t *testing.T) {
 	s.checkAsked(t, 1, "user: again")
 }
 
-// A template without thinking refuses to turn it on.
+// A model that cannot be told to think refuses it at once, not at each message.
 func TestSessionThink(t *testing.T) {
-	s := converse(t, func(s *scripted) {
-		open := s.open
-		s.open = func(ctx context.Context, e *store.Entry, style *prompt.Style) (backend, error) {
-			style.Text = "{{ messages }}"
-			return open(ctx, e, style)
+	for want, change := range map[string]func(*prompt.Style){
+		"its chat template has no control for it": func(s *prompt.Style) { s.Text = "{{ messages }}" },
+		"has no chat template, which thinking":    func(s *prompt.Style) { s.Template, s.Text = nil, "" },
+	} {
+		s := converse(t, func(s *scripted) {
+			open := s.open
+			s.open = func(ctx context.Context, e *store.Entry, style *prompt.Style) (backend, error) {
+				change(style)
+				return open(ctx, e, style)
+			}
+		}, "/set think", "hello", "/set nothink")
+		if q := s.asked[0]; q.think != "" || !strings.Contains(s.errs.String(), want) {
+			t.Errorf("think %q, standard error: %q", q.think, s.errs)
 		}
-	}, "/set think", "hello", "/set nothink")
-	const want = "talk:latest does not support thinking: its chat template has no control for it"
-	if q := s.asked[0]; q.think != "" || !strings.Contains(s.errs.String(), want) {
-		t.Errorf("think %q, standard error: %q", q.think, s.errs)
 	}
 }
 

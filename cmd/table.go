@@ -54,9 +54,9 @@ func tableText(rows [][]string, columns int) string {
 		for i, c := range r {
 			parts[i] = []string{c}
 			if last := i == len(r)-1; columns > 0 && last {
-				parts[i] = broken(c, columns-before)
+				parts[i] = broken(c, columns-before, true)
 			} else if columns > 0 {
-				parts[i] = broken(c, widths[i])
+				parts[i] = broken(c, widths[i], false)
 			}
 			before += widths[i] + columnGap
 			lines = max(lines, len(parts[i]))
@@ -124,8 +124,9 @@ func fitted(widths []int, columns int) []int {
 }
 
 // broken breaks a cell into lines of at most some columns: after a space or a punctuation mark if there is one in the
-// second half of the line, otherwise anywhere.
-func broken(cell string, columns int) (lines []string) {
+// second half of the line, otherwise anywhere. In the last column it breaks only between words, so that a digest can be
+// copied: the terminal itself wraps it.
+func broken(cell string, columns int, last bool) (lines []string) {
 	indent := cell[:len(cell)-len(strings.TrimLeft(cell, " "))]
 	for terminal.Columns(cell) > columns && columns > 0 {
 		at, end, width := 0, 0, 0
@@ -134,14 +135,20 @@ func broken(cell string, columns int) (lines []string) {
 				break
 			}
 			end = i + len(string(r))
-			if r == ' ' || unicode.IsPunct(r) && r != '"' {
+			if r == ' ' || !last && unicode.IsPunct(r) && r != '"' {
 				at = end
 			}
 		}
 		if next := cell[end:]; strings.HasPrefix(next, " ") {
 			at = end
 		}
-		if at <= end/2 {
+		word := strings.IndexByte(cell[end:], ' ')
+		switch {
+		case last && at <= len(indent) && word < 0: // one long word
+			return append(lines, cell)
+		case last && at <= len(indent):
+			at = end + word
+		case !last && at <= end/2:
 			at = end
 		}
 		lines = append(lines, strings.TrimRight(cell[:at], " "))

@@ -38,12 +38,22 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// A digest in the last column stays whole.
+func TestTableKeepsWords(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
+	want := "name    a\ndigest  " + digest + "\nfiles   one, two,\n        three\n"
+	rows := [][]string{{"name", "a"}, {"digest", digest}, {"files", "one, two, three"}}
+	if got := tableText(rows, 20); got != want {
+		t.Errorf("%s\nwant:\n%s", got, want)
+	}
+}
+
 // A table never exceeds the terminal's width as long as its columns can be narrowed, and loses no text.
 func TestTableFits(t *testing.T) {
 	rows := [][]string{
 		{"NAME", "DIGEST", "SIZE", "TYPE"},
-		{strings.Repeat("a", 90), "0123456789ab", "98.2 MB", "\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57"},
-		{"  registry.example.com/team/first:v1", "0123456789ab", "1 kB", "llama (partial), another, and a third"},
+		{strings.Repeat("a", 90), "0123456789ab", "98.2 MB", "\u6f22\u5b57 \u6f22\u5b57 \u6f22\u5b57 \u6f22\u5b57"},
+		{"  registry.example.com/team/first:v1", "0123456789ab", "1 kB", "llama, mixed, and a third"},
 		{"", "", "", ""},
 		{"one"},
 	}

@@ -16,6 +16,8 @@ import (
 type NotFoundError struct {
 	Name manifest.Name
 	Near []string // at most three, most similar first
+
+	Empty bool // the store has no models at all
 }
 
 func (e *NotFoundError) Error() string {
@@ -56,7 +58,10 @@ func NotFound(idx ocispec.Index, want manifest.Name) error {
 		}
 		return strings.Compare(a.name, b.name)
 	})
-	e := &NotFoundError{Name: want}
+	e := &NotFoundError{Name: want, Empty: !slices.ContainsFunc(idx.Manifests, func(d ocispec.Descriptor) bool {
+		_, ok := NameOf(d)
+		return ok
+	})}
 	for _, c := range found[:min(len(found), 3)] {
 		e.Near = append(e.Near, c.name)
 	}
