@@ -193,7 +193,8 @@ func TestSessionSettings(t *testing.T) {
 		t.Errorf("parameters %q, want %q", got, want)
 	}
 	s.checkScreen(t, "/show parameters\nstop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\ntop_p 0.9\n"+
-		"repeat_last_n 64 (default)\nrepeat_penalty 1 (default)\n", "/show system\nbe\nvery brief\n", "architecture", "SYSTEM brief", "{% for m in messages %}")
+		"repeat_last_n 64 (default)\nrepeat_penalty 1 (default)\n",
+		"/show system\nbe\nvery brief\n", "architecture", "SYSTEM brief", "{% for m in messages %}")
 	if q := s.asked[1]; q.system != "" || q.think != "off" || q.format.Kind != "" {
 		t.Errorf("system %q, think %q, format %v", q.system, q.think, q.format)
 	}

@@ -52,8 +52,8 @@ const maxShard = 5_000_000_000
 // Folder writes a model in the store as a checkpoint folder: weights, configuration and the other files of its source.
 //
 // The folder must be absent or empty. The export is atomic: files are written to a hidden subfolder, and are renamed
-// when the last one is complete. If the disk is full, the subfolder stays, and so it does after a crash; the next export
-// into the folder resumes from it. After other errors nothing stays.
+// when the last one is complete. If the disk is full, or the program is killed, the subfolder stays, and the
+// next export into the folder resumes from it. After other errors nothing stays.
 func Folder(
 	ctx context.Context, store *store.Store, entry *store.Entry, dir string, opts Options,
 ) (Result, error) {

@@ -44,7 +44,9 @@ func Distance(a, b string) int {
 const minPrefix = 2
 
 // Begins reports whether a name starts with the one asked for, which is long enough to mean it.
-func Begins(name, asked string) bool { return len(asked) >= minPrefix && strings.HasPrefix(name, asked) }
+func Begins(name, asked string) bool {
+	return len(asked) >= minPrefix && strings.HasPrefix(name, asked)
+}
 
 // Off returns how far a name is from the one asked for, and whether it is near. A name that starts with the one asked
 // for is as near as one with a typing error.

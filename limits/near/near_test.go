@@ -9,7 +9,8 @@ func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"run", "rnu", 1}, {"ab", "ba", 1}, {"abcd", "badc", 2}, {"smol", "smo", 1}, {"same", "same", 0}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"run", "rnu", 1},
+		{"ab", "ba", 1}, {"abcd", "badc", 2}, {"smol", "smo", 1}, {"same", "same", 0}} {
 		if got := Distance(c.a, c.b); got != c.want || Distance(c.b, c.a) != c.want {
 			t.Errorf("%s, %s: %d, want %d", c.a, c.b, got, c.want)
 		}

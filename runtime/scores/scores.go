@@ -2,10 +2,10 @@
 // running it again.
 //
 // Contract:
-//   - A file holds the records of one key, which the caller makes of everything that the logits depend on. A record is
-//     an array of logits, stored exactly: in two bytes each if all of them are bfloat16 or float16 values, else in four.
-//   - Files are complete or absent: they are renamed when they are. A damaged record is an error of [Reader.Next], after
-//     which the caller computes the rest itself.
+//   - A file holds the records of one key, which the caller makes of everything that the logits depend on. A record
+//     is an array of logits, stored exactly: in two bytes each if all are bfloat16 or float16 values, else in four.
+//   - Files are complete or absent: they are renamed when they are. A damaged record is an error of [Reader.Next],
+//     after which the caller computes the rest itself.
 //   - The folder holds at most a number of bytes; the least recently used files are removed first.
 //   - Several processes may share a folder. A Reader or a Writer is used by one goroutine at a time.
 package scores

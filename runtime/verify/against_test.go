@@ -70,7 +70,8 @@ func TestAgainstRefuses(t *testing.T) {
 	}
 }
 
-// A base whose scores are known is not loaded, and the result is the same to the bit. Damaged scores are computed again.
+// A base whose scores are known is not loaded, and the result is the same to the bit. Damaged scores
+// are computed again.
 func TestAgainstKnown(t *testing.T) {
 	demo := loadModel(t, "demo").Model()
 	long, short := quality.Text[:2000], quality.Text[:500]

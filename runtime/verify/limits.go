@@ -10,8 +10,8 @@ type Limits struct {
 
 // LimitsFor returns the limits of a model that computes in a type, against a float32 reference of the same weights.
 // bfloat16 keeps 8 bits of each activation, so that rounding alone moves the logits: transformers in bfloat16 is 0.0024
-// nats from its own float32 with SmolLM2-135M, where ingot is 0.0011. float16 keeps 11 bits, which the limits of float32
-// cover.
+// nats from its own float32 with SmolLM2-135M, where ingot is 0.0011. float16 keeps 11 bits, which the limits of
+// float32 cover.
 func LimitsFor(compute mlx.DType) Limits {
 	if compute == mlx.BFloat16 {
 		return Limits{MaxKL: 5e-3, MinTop1: 0.95}
