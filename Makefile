@@ -10,10 +10,10 @@ PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$
 # Packages with goroutines or locks: `make test` runs their tests under the race detector, and all others without.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
 RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat/jinja/... \
-	./child ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
+	./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer test-interop soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer bench-hub test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -84,6 +84,11 @@ test-interop: engine
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
 	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
 
+# Structured output over MaskBench: rates, and the times of compilation and masks. SCHEMAS is a clone of
+# https://github.com/guidance-ai/jsonschemabench.
+test-schemas:
+	$(GO) run ./bench/schemas "$(if $(wildcard $(SCHEMAS)/maskbench/data),$(SCHEMAS)/maskbench/data,$(SCHEMAS))"
+
 # Soak tests: processes that create, pull, copy, remove and prune at random in one store for a minute; transfers that are
 # killed at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of
 # them canceled. SHORT=1 is 15 seconds of the first and a tenth of the last.
@@ -92,7 +97,7 @@ ifdef SHORT
 	INGOT_SOAK=15s $(GO) test -count=1 -timeout 30m -v -run '^TestSoak' ./manifest/...
 	INGOT_SOAK_REQUESTS=1000 INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
 else
-	INGOT_TEST_LONG=1 INGOT_TEST_ENGINE=1 $(GO) test -count=1 -timeout 30m -v -run 'Soak|Killed|TestServeMemory' ./manifest/... ./registry/... ./cmd
+	INGOT_TEST_LONG=1 INGOT_TEST_ENGINE=1 $(GO) test -count=1 -timeout 30m -v -run 'Soak|Killed|Huge|TestServeMemory' ./manifest/... ./registry/... ./convert ./cmd
 	INGOT_TEST_LONG=1 INGOT_TEST_ENGINE=1 $(GO) test -race -count=1 -timeout 60m -v -run '^TestSoak' ./runtime/batch
 endif
 
@@ -154,6 +159,12 @@ bench-grammar:
 bench-cpu-page:
 	$(PYTHON) bench/cpu/page.py
 
+# Times create -q int4 from a fake hub next to a folder, over loopback and over a slow line: bench/results/hub.json.
+# BENCH_HUB has additional arguments, such as -runs 7.
+bench-hub: build
+	$(GO) build -o bin/bench-hub ./bench/hub
+	bin/bench-hub $(BENCH_HUB) $(INGOT) bench/results/hub.json
+
 # Times the tokenizer next to the Rust package, on one core: bench/results/tokenizer.json. The first run trains for
 # minutes. ROUNDS may be less than 7.
 bench-tokenizer: build $(TOKENIZER_VENV)/bin/python
@@ -174,7 +185,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/sigstore ./server
+PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/hub ./registry/sigstore ./server
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)
 

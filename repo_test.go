@@ -84,15 +84,18 @@ var inside = map[string][]string{
 	"registry": {
 		"registry/address", "registry/redact", "registry/remote", "registry/sigstore",
 	},
-	"registry/remote":       {"registry/address", "registry/credentials", "registry/redact"},
-	"registry/address":      {"registry/redact"},
-	"registry/credentials":  {"registry/redact"},
-	"registry/redact":       {},
-	"registry/sigstore":     {},
-	"registry/registrytest": {},
-	"manifest/blob":         {},
-	"manifest/ollama":       {"manifest", "manifest/blob"},
-	"manifest/encoding":     {"manifest", "manifest/ollama"},
+	"registry/remote":        {"registry/address", "registry/credentials", "registry/redact"},
+	"registry/address":       {"registry/redact"},
+	"registry/credentials":   {"registry/redact"},
+	"registry/redact":        {},
+	"registry/sigstore":      {},
+	"registry/registrytest":  {},
+	"registry/hub":           {"registry/address", "registry/redact", "registry/remote", "registry/hub/readahead"},
+	"registry/hub/readahead": {},
+	"registry/hub/hubtest":   {},
+	"manifest/blob":          {},
+	"manifest/ollama":        {"manifest", "manifest/blob"},
+	"manifest/encoding":      {"manifest", "manifest/ollama"},
 	"manifest/ollama/exchange": {
 		"manifest", "manifest/encoding", "manifest/ollama", "manifest/store", "manifest/store/disk",
 	},
@@ -138,12 +141,16 @@ var inside = map[string][]string{
 	"tokenizer/trie":          {},
 
 	"grammar":             {"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/regex", "grammar/schema"},
+	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
+	"grammar/ecma":        {"grammar/dfa", "grammar/expr"},
 	"grammar/expr":        {},
 	"grammar/grammartest": {},
 	"grammar/jsontext":    {"grammar/expr"},
 	"grammar/regex":       {"grammar/expr"},
-	"grammar/schema":      {"grammar/expr", "grammar/jsontext", "grammar/regex"},
+	"grammar/schema": {
+		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/jsontext", "grammar/regex",
+	},
 }
 
 type pkg struct {

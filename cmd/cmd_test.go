@@ -133,13 +133,15 @@ func TestPlainProgress(t *testing.T) {
 	}
 }
 
-// withoutJSON lists the commands that print a text or no data.
-var withoutJSON = []string{"check", "launch", "rm", "login", "logout", "runner", "serve", "stop", "tag", "template",
-	"tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
+// withoutJSON lists the commands that print a text or no data, by name or by path.
+var withoutJSON = []string{"engine check", "schema", "launch", "rm", "login", "logout", "runner", "serve", "stop",
+	"tag", "template", "tokenize", "completion", "bash", "zsh", "fish", "powershell", "help", "engine", "man"}
 
 func TestJSONEverywhere(t *testing.T) {
 	commands(t, (&app{}).root(), func(c *cobra.Command) {
-		if (c.Flag("json") != nil) == slices.Contains(withoutJSON, c.Name()) {
+		path := strings.TrimPrefix(c.CommandPath(), "ingot ")
+		without := slices.Contains(withoutJSON, c.Name()) || slices.Contains(withoutJSON, path)
+		if (c.Flag("json") != nil) == without {
 			t.Errorf("%s: has --json: %v", c.CommandPath(), c.Flag("json") != nil)
 		}
 	})

@@ -27,6 +27,8 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"quantize": {modelOr(cobra.ShellCompDirectiveFilterDirs), modelNames, types, nothing},
 	"rm":       {modelNames},
 	"run":      {modelNames, nothing},
+	"search":   {nothing},
+	"serve":    {modelNames},
 	"show":     {modelNames, nothing},
 	"sign":     {modelNames, nothing},
 	"stop":     {modelNames, nothing},
@@ -55,6 +57,8 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"quantize-draft": types,
 	"recipe":         files("json"),
 	"reference":      files("safetensors"),
+	"schema":         files("json"),
+	"instance":       files("json"),
 }
 
 // addCompletions adds completions to every command below root that has none of its own.

@@ -25,12 +25,16 @@ func (a *app) createCmd() *cobra.Command {
 	var file string
 	var o createOptions
 	c := &cobra.Command{
-		Use:   "create NAME [DIR]",
-		Short: "Make a model image from a checkpoint folder",
-		Long: `Make a model image from a checkpoint folder and store it.
+		Use:   "create NAME [SOURCE]",
+		Short: "Make a model image from a checkpoint",
+		Long: `Make a model image from a checkpoint and store it.
 
-With DIR, import the folder as it is; otherwise follow a Modelfile. FROM and DRAFT name a folder or a
-model of the store. To resume an interrupted create, run it again.
+SOURCE is a checkpoint folder, or a repository of a hub: hf.co/ORG/REPO[@REVISION], or
+modelscope.cn/ORG/REPO. It is imported as it is; without SOURCE, follow a Modelfile. FROM and DRAFT name a
+folder, a repository or a model of the store. To resume an interrupted create, run it again.
+
+A repository is read over the network, one tensor after the other, and not stored. Set HF_TOKEN to a token
+for private and gated repositories, and HF_ENDPOINT to use a mirror.
 
 Commands of a Modelfile: FROM, ADAPTER, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER,
 RENDERER, REQUIRES.
@@ -42,6 +46,7 @@ mxfp8, nvfp4; bf16, f16, f32. Each architecture keeps some tensors at a higher p
 them with the reasons. Your rules come first: the last matching rule wins, and the type "source" keeps a
 tensor unchanged.`,
 		Example: `  ingot create mymodel ./checkpoint
+  ingot create mymodel hf.co/Qwen/Qwen3-0.6B -q int4
   ingot create mymodel ./checkpoint -q int4 \
     --quantize-rule '*.down_proj.weight=int8'
   ingot create mymodel -f ./Modelfile --dry-run`,
@@ -58,7 +63,7 @@ tensor unchanged.`,
 				return err
 			}
 			if len(args) == 2 && c.Flags().Changed("file") {
-				return usagef("a folder and --file cannot be combined")
+				return usagef("a source and --file cannot be combined")
 			}
 			var from *modelfile.File
 			options := convert.Options{Version: Version}
@@ -101,6 +106,7 @@ type createOptions struct {
 	maxKL                           float64
 	qualityText                     string
 	uniform, dryRun, json, hash     bool
+	hub                             hubFlags
 }
 
 func (o *createOptions) flags(c *cobra.Command) {
@@ -117,6 +123,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 	_ = f.MarkHidden(oldMaxKLFlag)
 	f.StringVar(&o.qualityText, "quality-text", "", "text `file` for --"+maxKLFlag+" (default a built-in text)")
 	f.BoolVar(&o.hash, "hash-files", false, "record checksums of source files; reads them twice")
+	o.hub.add(f)
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and write nothing")
 	f.BoolVar(&o.json, "json", false, "print the result or plan as JSON, progress as JSON lines")
 }
@@ -130,6 +137,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	}
 	options.HashFiles = o.hash
 	if o.dryRun {
+		options.Remote = a.hubRemote(hubFlags{}, options.Memory)
 		plan, err := convert.DryRun(ctx, existingStore, from, options)
 		if err != nil {
 			return err
@@ -137,32 +145,43 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 		return a.printPlan(plan, o.json)
 	}
 	limitMemory(options.Memory)
-	store, err := a.openStore()
+	result, meanKL, err := a.build(ctx, name, from, options, o)
 	if err != nil {
 		return err
 	}
+	if o.json {
+		return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes,
+			result.Reused, result.Resumed, meanKL})
+	}
+	_, err = fmt.Fprintf(a.out, "%s@%s\n", result.Name, result.Digest)
+	return err
+}
+
+// build makes an image and shows progress. It returns the mean divergence if that was measured.
+func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.File, options convert.Options,
+	o createOptions) (convert.Result, *float64, error) {
+	store, err := a.openStore()
+	if err != nil {
+		return convert.Result{}, nil, err
+	}
 	bar := a.createProgress(o.json)
 	options.Progress = bar.set
+	options.Remote = a.hubRemote(o.hub, options.Memory)
 	check, err := a.qualityCheck(ctx, store, name, o)
 	if err != nil {
-		return err
+		return convert.Result{}, nil, err
 	}
 	defer check.close()
 	options.Accept = check.accept()
 	result, err := convert.Create(ctx, store, name, from, options)
 	bar.end()
 	if err != nil {
-		return err
+		return convert.Result{}, nil, err
 	}
 	for _, w := range result.Warnings {
 		a.note("note: %s", w)
 	}
-	if o.json {
-		return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes,
-			result.Reused, result.Resumed, check.found()})
-	}
-	_, err = fmt.Fprintf(a.out, "%s@%s\n", result.Name, result.Digest)
-	return err
+	return result, check.found(), nil
 }
 
 // existingStore opens the store and fails if it does not exist.

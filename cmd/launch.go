@@ -12,7 +12,9 @@ import (
 	"github.com/ingotml/ingot/child"
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/hub"
 	"github.com/ingotml/ingot/server/identity"
 	"github.com/ingotml/ingot/server/ollama"
 	"github.com/spf13/cobra"
@@ -31,7 +33,8 @@ Arguments after -- are passed to the client. "run" starts a conversation on the 
 
 The client must be installed (launch offers to install openclaw with npm) and the server must be
 running: "ingot serve". Without --model, launch asks for the model; the default is the client's last one.
-If the server lacks the model, launch offers to pull it.
+If the server lacks the model, launch offers to pull it, or to import it if its name is
+hf.co/ORG/REPO[@REVISION].
 
 Claude Code, Codex and OpenCode are configured by environment and arguments; no file is written. In
 OpenClaw's configuration, launch adds this server as a provider and keeps everything else. It backs up
@@ -73,6 +76,7 @@ type launcher struct {
 	*app
 	o     launchOptions
 	args  []string // passed on to the client
+	asked string   // --model as given; it may name a hub
 	saved string   // the file that records the last choices; "" if it has no place
 }
 
@@ -81,11 +85,11 @@ func (a *app) launch(c *cobra.Command, args []string, o launchOptions) error {
 	l := &launcher{app: a, o: o, args: rest, saved: statePath("launch.json")}
 	switch {
 	case o.model != "":
-		name, err := manifest.ParseName(o.model)
+		name, err := parseStored(o.model)
 		if err != nil {
 			return err
 		}
-		l.o.model = name.String()
+		l.asked, l.o.model = o.model, name.String()
 	case o.yes:
 		return usagef("--yes requires --model NAME, since it asks nothing")
 	}
@@ -284,10 +288,20 @@ func (l *launcher) pull(ctx context.Context, s serverClient, version ollama.Vers
 	if name.IsLocal() {
 		return missing
 	}
+	store, err := l.openStore()
+	shared := err == nil && version.Ingot != "" && version.Store == identity.StoreID(store)
+	if hub.IsName(l.asked) {
+		if !shared {
+			return fmt.Errorf("%w; the server has another store: import it there with `ingot create %s %s`",
+				missing, name, l.asked)
+		}
+		_, err := l.ensure(ctx, l.asked, l.o.yes, mlx.Available)
+		return err
+	}
 	if err := l.wantPull(ctx, name, missing); err != nil {
 		return err
 	}
-	if store, err := l.openStore(); err == nil && version.Ingot != "" && version.Store == identity.StoreID(store) {
+	if shared {
 		_, _, err := l.fetch(ctx, name, pullOptions{transfer: transferFlags{concurrency: registry.DefaultConcurrency}})
 		return err
 	}
@@ -373,6 +387,10 @@ func (l *launcher) stored(ctx context.Context) error {
 	_, missing := store.ResolveRaw(ctx, name)
 	if !errors.Is(missing, manifest.ErrNotFound) || name.IsLocal() {
 		return missing
+	}
+	if hub.IsName(l.asked) {
+		_, err := l.ensure(ctx, l.asked, l.o.yes, mlx.Available)
+		return err
 	}
 	if err := l.wantPull(ctx, name, missing); err != nil {
 		return err

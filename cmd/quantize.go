@@ -11,8 +11,9 @@ func (a *app) quantizeCmd() *cobra.Command {
 	var o createOptions
 	c := &cobra.Command{
 		Use:   "quantize SRC DST TYPE",
-		Short: "Quantize a model of the store or a checkpoint folder",
-		Long: `Make the image DST from SRC, a model of the store or a checkpoint folder, with weights of TYPE.
+		Short: "Quantize a model of the store or a checkpoint",
+		Long: `Make the image DST from SRC, with weights of TYPE. SRC is a model of the store, a checkpoint folder, or a
+repository of a hub: hf.co/ORG/REPO[@REVISION].
 
 This is the same as "create --quantize"; see "ingot create --help" for the types and the rules. The images
 share the files, parameters and tensors that do not change.`,

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server"
 	"github.com/spf13/cobra"
@@ -37,10 +38,14 @@ For a vision model, the prompt argument may contain paths of pictures: words wit
 placed before the text in their order, and their paths are removed from it. A path of a file that does not
 exist stays in the text.
 
+A model that the store lacks is imported or pulled if NAME says from where: hf.co/ORG/REPO[@REVISION], or a
+name with a registry. run asks first on a terminal; --yes agrees.
+
 If a server at $INGOT_HOST serves the same store, it generates the response. Otherwise, or with --local,
 --float32, --prompt-ids, --threads, --cpu-math or --kv-type, run loads the model in its own process.`,
 		Example: `  ingot run mymodel
   ingot run mymodel "Once upon a time"
+  ingot run hf.co/Qwen/Qwen3-0.6B
   ingot run mymodel "Summarise this text." < text
   ingot run mymodel --temperature 0 --json < prompt.txt
   ingot run mymodel "What is in this picture? ./cat.png"`,
@@ -62,12 +67,13 @@ If a server at $INGOT_HOST serves the same store, it generates the response. Oth
 	o.kv.add(c)
 	o.cpu.add(c)
 	f.BoolVar(&o.json, "json", false, "print one JSON object at the end")
+	f.BoolVar(&o.yes, "yes", false, "import or pull a missing model without asking")
 	f.BoolVar(&o.verbose, "verbose", false, "print statistics on standard error")
 	return c
 }
 
 type runOptions struct {
-	raw, local         bool
+	raw, local, yes    bool
 	system, think      string
 	promptIDs, format  string
 	ignoreEOS, float32 bool
@@ -110,7 +116,11 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 	if prompt.ids == nil && prompt.text == "" && prompt.pictures == nil {
 		return errors.New("the prompt is empty") // check before a tokenizer adds special tokens
 	}
-	store, entry, err := resolve(c, args[0])
+	name, err := a.ensure(ctx, args[0], o.yes, mlx.Available)
+	if err != nil {
+		return err
+	}
+	store, entry, err := resolve(c, name)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/cmd/terminal"
+	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -29,7 +30,11 @@ func isTerminal(f io.Reader) bool {
 // converse runs an interactive session on a terminal.
 func (a *app) converse(c *cobra.Command, arg string, o runOptions, format runtime.Format) error {
 	ctx := c.Context()
-	store, entry, err := resolve(c, arg)
+	name, err := a.ensure(ctx, arg, o.yes, mlx.Available)
+	if err != nil {
+		return err
+	}
+	store, entry, err := resolve(c, name)
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,7 @@ func TestScripts(t *testing.T) {
 			"newkey":       newKey,
 			"authregistry": authRegistry,
 			"serving":      serving,
+			"hub":          serveHub,
 		},
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/runtime/runner"
@@ -23,7 +25,7 @@ import (
 func (a *app) serveCmd() *cobra.Command {
 	var o serveOptions
 	c := &cobra.Command{
-		Use:   "serve",
+		Use:   "serve [NAME]...",
 		Short: "Serve the models of the store over HTTP",
 		Long: `Serve the models of the store over HTTP, with Ollama's, OpenAI's and Anthropic's APIs.
 
@@ -35,12 +37,16 @@ The server listens on 127.0.0.1:11434, or on --host or INGOT_HOST. An address th
 requires an API key (--api-key-file) or --insecure-listen, which lets everybody send requests. On Ctrl-C or
 SIGTERM the server finishes running requests first.
 
+With NAMEs, serve first imports or pulls those that the store lacks: hf.co/ORG/REPO[@REVISION], or names
+with a registry. It asks first on a terminal; --yes agrees.
+
 --allow-host, --allow-origin, --insecure-registry and --private-registry can be repeated.`,
 		Example: `  ingot serve
+  ingot serve hf.co/Qwen/Qwen3-0.6B --yes
   ingot serve --host 0.0.0.0 --api-key-file key
   INGOT_HOST=127.0.0.1:8080 ingot serve --keep-alive 1h`,
-		Args: between(0, 0),
-		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c, o) },
+		Args: between(0, -1),
+		RunE: func(c *cobra.Command, args []string) error { return a.serve(c, args, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.host, "host", "", "listen `address` (default $"+address.Env+" or 127.0.0.1:11434)")
@@ -61,6 +67,7 @@ SIGTERM the server finishes running requests first.
 	f.IntVar(&o.queue, "queue", 0, "waiting requests per model before rejection (default 512)")
 	f.StringVar(&o.draft, "draft", "auto", "default draft depth: a number, auto or off (no draft model)")
 	f.DurationVar(&o.grace, "grace", 10*time.Second, "`time` to finish running requests on shutdown")
+	f.BoolVar(&o.yes, "yes", false, "import or pull missing models without asking")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
 	o.kv.add(c)
 	o.cpu.add(c)
@@ -82,12 +89,12 @@ type serveOptions struct {
 	parallel, queue int
 	draft           string
 	grace           time.Duration
-	float32         bool
+	float32, yes    bool
 	kv              kvFlag
 	cpu             cpuFlags
 }
 
-func (a *app) serve(c *cobra.Command, o serveOptions) error {
+func (a *app) serve(c *cobra.Command, names []string, o serveOptions) error {
 	ctx := c.Context()
 	at, warning := address.FromEnv(o.host)
 	if warning != "" {
@@ -114,6 +121,9 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 		return err
 	}
 	if opts.Store, err = a.openStore(); err != nil {
+		return err
+	}
+	if err := a.serveNames(ctx, names, opts.Store, o.yes); err != nil {
 		return err
 	}
 	if _, err := opts.Store.Secret(ctx); err != nil {
@@ -149,6 +159,27 @@ func (a *app) serve(c *cobra.Command, o serveOptions) error {
 	grace, cancel := context.WithTimeout(context.Background(), o.grace)
 	defer cancel()
 	s.Shutdown(grace)
+	return nil
+}
+
+// serveNames makes sure that the store has models.
+func (a *app) serveNames(ctx context.Context, names []string, st *store.Store, yes bool) error {
+	for _, arg := range names {
+		stored, err := a.ensure(ctx, arg, yes, mlx.Available)
+		if err != nil {
+			return err
+		}
+		name, err := parseStored(stored)
+		if err == nil {
+			_, err = st.ResolveRaw(ctx, name)
+		}
+		if err != nil {
+			return err
+		}
+		if stored != arg {
+			a.note("%s is served as %s", arg, stored)
+		}
+	}
 	return nil
 }
 

@@ -161,7 +161,7 @@ func printShown[T any](o showOutput, value T, people func(*app) error) error {
 
 // resolveRaw opens the store and resolves a name to a manifest of any kind.
 func resolveRaw(ctx context.Context, arg string) (*store.Store, *store.Raw, error) {
-	name, err := manifest.ParseName(arg)
+	name, err := parseStored(arg)
 	if err != nil {
 		return nil, nil, err
 	}

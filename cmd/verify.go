@@ -31,7 +31,8 @@ The model computes in the type of its weights, and --float32 in float32. The lim
 equal top tokens, or 0.005 nats and 95 % in bfloat16, whose rounding moves the logits.
 
 With --against, compare the model with another one that has the same tokenizer, usually the one that it
-was quantized from. The models read --text or a built-in text; verify prints the perplexity of both, the KL
+was quantized from; that model may be hf.co/ORG/REPO[@REVISION], which is imported under this name if the
+store lacks it. The models read --text or a built-in text; verify prints the perplexity of both, the KL
 divergence, and how often they agree on the most likely token. The scores of the other model are cached in
 the store, up to 4 GiB; "ingot prune" removes them. --svg plots the distribution of the
 divergence. The command fails only if --max-kl or --min-top1 is given and not met.
@@ -74,6 +75,7 @@ lists the rules.`,
 	o.transfer.addConnection(c)
 	o.kv.add(c)
 	o.cpu.add(c)
+	f.BoolVar(&o.yes, "yes", false, "import or pull a missing --against model without asking")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return c
 }
@@ -91,6 +93,7 @@ type verifyOptions struct {
 	key      string
 	identity identityFlag
 	transfer transferFlags
+	yes      bool
 }
 
 func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {

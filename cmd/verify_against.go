@@ -55,6 +55,9 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 	if err != nil {
 		return err
 	}
+	if o.against, err = a.ensure(ctx, o.against, o.yes, mlx.Available); err != nil {
+		return err
+	}
 	_, base, err := resolve(c, o.against)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -22,6 +23,7 @@ import (
 type Options struct {
 	Dir       string // the Modelfile's folder, the base of relative paths; "" = the current folder
 	StoreOnly bool   // resolve FROM and DRAFT in the store only, never as folders: for requests from clients
+	Remote    Remote // opens FROM, DRAFT and ADAPTER that are not on this machine; nil = there are none
 	Version   string // the program's, for REQUIRES; not compared unless it is a valid version
 	// HashFiles adds checksums of whole source files to the provenance record. It reads these files a second time.
 	HashFiles bool
@@ -33,6 +35,15 @@ type Options struct {
 	// Accept decides whether the image is stored. It is called before the image gets its name; plain is the same image
 	// without quantization. An error that is ErrRefused removes both images. nil accepts every image.
 	Accept func(ctx context.Context, img, plain manifest.Image) error
+}
+
+// Remote opens checkpoints and adapters that are not on this machine.
+type Remote interface {
+	// Names reports whether a value of FROM, DRAFT or ADAPTER is the name of one, whether there is one or not.
+	Names(value string) bool
+	// Open opens it. The folder may be a [source.Remote]. ctx is that of all reads, too. If the folder is an [io.Closer],
+	// it is closed after the last read.
+	Open(ctx context.Context, value string) (safetensors.Folder, error)
 }
 
 // ErrRefused reports that an image was not accepted.
@@ -138,7 +149,7 @@ func accept(
 func DryRun(
 	ctx context.Context, store func() (*store.Store, error), file *modelfile.File, opts Options,
 ) (*plan.Plan, error) {
-	p, err := prepare(ctx, store, file, opts)
+	p, err := prepareWith(ctx, store, file, opts, true)
 	if err != nil {
 		return nil, err
 	}
@@ -169,18 +180,27 @@ func (p *prepared) close() {
 	}
 	for _, a := range p.adapters {
 		_ = a.Close()
+		closeFolder(a.Folder)
 	}
 }
 
 func prepare(
 	ctx context.Context, store func() (*store.Store, error), file *modelfile.File, opts Options,
 ) (*prepared, error) {
+	return prepareWith(ctx, store, file, opts, false)
+}
+
+// prepareWith plans an image. headersOnly leaves out checks that read tensors over a network.
+func prepareWith(
+	ctx context.Context, store func() (*store.Store, error), file *modelfile.File, opts Options, headersOnly bool,
+) (*prepared, error) {
 	req, err := parseRequest(ctx, file, opts.Version)
 	if err != nil {
 		return nil, err
 	}
 	p := &prepared{}
-	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly}
+	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly, remote: opts.Remote}
+	req.plan.HeadersOnly = headersOnly
 	if err := p.open(ctx, &req, o, opts.Version); err != nil {
 		p.close()
 		return nil, err
@@ -201,7 +221,7 @@ func (p *prepared) open(ctx context.Context, req *request, o opener, version str
 	if err := p.src.Record().CheckRequires(p.src.From, version); err != nil {
 		return err
 	}
-	if err := p.mergeAdapters(req, o); err != nil || req.draft == nil {
+	if err := p.mergeAdapters(ctx, req, o); err != nil || req.draft == nil {
 		return err
 	}
 	if p.draft, err = o.open(ctx, *req.draft); err != nil {

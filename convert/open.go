@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/safetensors"
 )
 
 // opener opens the models named by FROM and DRAFT: a folder, or else a model in the store.
@@ -23,11 +25,23 @@ type opener struct {
 	dir   string
 
 	storeOnly bool
+	remote    Remote
 }
 
 func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, error) {
 	if o.storeOnly {
 		return o.image(ctx, c)
+	}
+	if o.isRemote(c) {
+		folder, err := o.remote.Open(ctx, c.Value)
+		if err != nil {
+			return nil, o.locatedRemote(c, err)
+		}
+		src, err := source.OpenFolder(folder) // which closes it
+		if err != nil {
+			return nil, o.locatedRemote(c, err)
+		}
+		return src, nil
 	}
 	path, err := modelfile.Resolve(o.dir, c.Value)
 	if err != nil {
@@ -48,6 +62,24 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 		return nil, o.located(c, errors.New("there is no such folder"))
 	}
 	return o.image(ctx, c)
+}
+
+// isRemote reports whether a command names a folder that is not on this machine.
+func (o opener) isRemote(c modelfile.Command) bool { return o.remote != nil && o.remote.Names(c.Value) }
+
+// locatedRemote is located for errors that name the value already.
+func (o opener) locatedRemote(c modelfile.Command, err error) error {
+	if c.Line > 0 {
+		return o.file.Errorf(c, "%v", err)
+	}
+	return err
+}
+
+// closeFolder closes a folder that has to be closed.
+func closeFolder(folder safetensors.Folder) {
+	if c, ok := folder.(io.Closer); ok {
+		_ = c.Close()
+	}
 }
 
 // image opens a model in the store.
@@ -107,25 +139,18 @@ func (o opener) notAFolder(c modelfile.Command, path string) error {
 }
 
 // mergeAdapters opens the adapters of the ADAPTER lines and merges them into the base model's tensors, in order.
-func (p *prepared) mergeAdapters(req *request, o opener) error {
+func (p *prepared) mergeAdapters(ctx context.Context, req *request, o opener) error {
 	for _, c := range req.adapters {
 		if o.storeOnly {
 			return fmt.Errorf("an adapter is a local folder; create the model from a Modelfile on the server's machine")
 		}
-		path, err := modelfile.Resolve(o.dir, c.Value)
+		folder, err := o.adapterFolder(ctx, c)
 		if err != nil {
-			return o.located(c, err)
+			return err
 		}
-		if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return o.located(c, errors.New("there is no such folder"))
-		} else if err != nil {
-			return o.located(c, err)
-		} else if !info.IsDir() {
-			return o.located(c, fmt.Errorf("%s is not a folder; name the one with %s and %s",
-				path, adapter.ConfigName, adapter.WeightsName))
-		}
-		a, err := adapter.Open(path)
+		a, err := adapter.Open(folder)
 		if err != nil {
+			closeFolder(folder)
 			return o.located(c, err)
 		}
 		p.adapters = append(p.adapters, a)
@@ -136,4 +161,28 @@ func (p *prepared) mergeAdapters(req *request, o opener) error {
 		req.plan.Adapters = append(req.plan.Adapters, merged)
 	}
 	return nil
+}
+
+// adapterFolder returns the folder of an ADAPTER line.
+func (o opener) adapterFolder(ctx context.Context, c modelfile.Command) (safetensors.Folder, error) {
+	if o.isRemote(c) {
+		folder, err := o.remote.Open(ctx, c.Value)
+		if err != nil {
+			return nil, o.locatedRemote(c, err)
+		}
+		return folder, nil
+	}
+	path, err := modelfile.Resolve(o.dir, c.Value)
+	if err != nil {
+		return nil, o.located(c, err)
+	}
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, o.located(c, errors.New("there is no such folder"))
+	} else if err != nil {
+		return nil, o.located(c, err)
+	} else if !info.IsDir() {
+		return nil, o.located(c, fmt.Errorf("%s is not a folder; name the one with %s and %s",
+			path, adapter.ConfigName, adapter.WeightsName))
+	}
+	return safetensors.Dir(path), nil
 }

@@ -40,6 +40,14 @@ type state struct {
 	forced         *forced
 
 	plainNext *state // the state after any plain character
+
+	totalMost         int64 // see isTotal
+	total, totalKnown bool
+
+	beyond      *state // the state after any character of several bytes
+	beyondKnown bool   // beyond is computed
+
+	looping, notLooping uint64 // kinds of bytes whose bytes all lead to this state again, or not all; see loops
 }
 
 // automaton is the lazily built automaton of a grammar over a vocabulary.

@@ -10,19 +10,30 @@ import (
 	"github.com/ingotml/ingot/grammar/schema"
 )
 
-// CompileSchema compiles a JSON schema (draft 2020-12, and the equivalents of OpenAPI and older drafts).
-// docs/structured-output.md lists the keywords. A keyword that a grammar cannot express is ErrUnsupported, with its
-// name and location as a JSON pointer. Titles, descriptions and other annotations have no effect.
-//
-// The grammar may allow less than the schema, never more: properties come in schema order, and an object that lists
-// properties has no others unless additionalProperties allows them. If ctx is canceled, CompileSchema returns its
-// error.
+// CompileSchema compiles a JSON schema of drafts 4 to 2020-12, or of OpenAPI, with the zero SchemaOptions. See
+// CompileSchemaWith.
 func CompileSchema(ctx context.Context, source []byte) (*Grammar, error) {
-	e, err := schema.Compile(ctx, source)
+	return CompileSchemaWith(ctx, source, SchemaOptions{})
+}
+
+// CompileSchemaWith compiles a JSON schema. $schema chooses the draft; without it, draft 2020-12 holds, with the
+// equivalents of older drafts and of OpenAPI. docs/structured-output.md lists the keywords. What a grammar cannot hold
+// exactly is ErrUnsupported, with the keyword and its location as a JSON pointer. Keywords that the specification does
+// not have are ignored, as it says, unless the options are strict.
+//
+// The grammar may allow less than the schema, never more, except with best effort: see LeftOut. Properties come in the
+// schema's order, then others. If ctx is canceled, CompileSchemaWith returns its error.
+func CompileSchemaWith(ctx context.Context, source []byte, o SchemaOptions) (*Grammar, error) {
+	r, err := schema.Compile(ctx, source, o)
 	if err != nil {
 		return nil, err
 	}
-	return newGrammar(ctx, e)
+	g, err := newGrammar(ctx, r.Expr)
+	if err != nil {
+		return nil, err
+	}
+	g.orders, g.leftOut, g.spelled = r.Orders, r.LeftOut, r.Spelled
+	return g, nil
 }
 
 // CompileEBNF compiles an EBNF grammar. The start rule is the one named root, otherwise the first. Rules have the form

@@ -10,6 +10,8 @@ import (
 var (
 	// ErrInvalid: the source is malformed, or nothing can satisfy it.
 	ErrInvalid = expr.ErrInvalid
+	// ErrEmpty: a schema is well-formed, but no value satisfies it. It wraps ErrInvalid.
+	ErrEmpty = expr.ErrEmpty
 	// ErrUnsupported: the source is valid, but a grammar cannot express it or this package does not implement it.
 	ErrUnsupported = expr.ErrUnsupported
 	// ErrLimit: the source exceeds the limits.

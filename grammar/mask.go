@@ -65,7 +65,15 @@ func (a *automaton) maskOf(s *state) *mask {
 			m.any, m.most = true, max(m.most, next.tokens)
 			return true
 		}
-		for _, t := range a.takePlain(m.bits, s, take) {
+		tries := []*trie{&a.v.rest}
+		if free := a.freeNext(s); free != nil {
+			a.walkAround(m, s, free)
+		} else if most, ok := a.totalNext(s); ok {
+			a.takeAllPlain(m, most)
+		} else {
+			tries = a.takePlain(m.bits, s, take)
+		}
+		for _, t := range tries {
 			a.walk(m, t, 0, int32(len(t.nodes)), 0, s)
 		}
 	}
@@ -114,16 +122,41 @@ func (a *automaton) walk(m *mask, t *trie, from, to int32, depth int, s *state) 
 		}
 		if t == &a.v.plains && next == path[n.depth-1] && !next.rounded && next.tokens < infinite &&
 			a.plainNext(next) == next {
-			for i++; i < n.skip; i++ { // every continuation is allowed
-				if below := &t.nodes[i]; below.token != noToken {
-					t.set(m.bits, below)
-				}
-			}
+			t.setAll(m.bits, i+1, n.skip, true) // every continuation is allowed
+			i = n.skip
+			continue
+		}
+		if n.skip-i > manyNodes && !next.rounded && next.tokens < infinite && a.loops(next, n.key, t.below[i]) {
+			t.setAll(m.bits, i+1, n.skip, true)
+			i = n.skip
 			continue
 		}
 		path[n.depth] = next
 		i++
 	}
+}
+
+// manyNodes is the size of a subtree from which on it is worth asking whether all of it is allowed.
+const manyNodes = 32
+
+// loops reports whether every byte of these kinds leads from s to s again. key is one that led to s, and probably
+// loops.
+func (a *automaton) loops(s *state, key byte, kinds uint64) bool {
+	if kinds == 0 || kinds&^s.looping == 0 {
+		return kinds != 0
+	}
+	if kinds&s.notLooping != 0 || a.step(s, key) != s {
+		return false
+	}
+	unknown := kinds &^ s.looping
+	for b := range 256 {
+		if kind := uint64(1) << kindOf[b]; unknown&kind != 0 && a.step(s, byte(b)) != s {
+			s.notLooping |= kind
+			return false
+		}
+	}
+	s.looping |= unknown
+	return true
 }
 
 // pathTo returns the bytes from the root of a trie to a node, taken from the next token at or below it.

@@ -10,6 +10,9 @@ import (
 // Grammar is a compiled grammar, safe for concurrent use.
 type Grammar struct {
 	program *program
+	orders  [][]string // of the properties of a schema's objects
+	leftOut []string   // see LeftOut
+	spelled bool       // 1.0 is not the integer 1
 
 	mu       sync.Mutex
 	automata map[*Vocabulary]*automaton

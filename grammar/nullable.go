@@ -81,6 +81,8 @@ func (n *nullability) of(e *expr.Expr) bool {
 		v = n.rules[e.Rule]
 	case expr.OpText:
 		v = e.Text == ""
+	case expr.OpGraph:
+		v = e.Graph.States[0].Accept
 	}
 	n.memo[e] = v
 	return v

@@ -76,6 +76,15 @@ func (a *automaton) findPlainNext(s *state) *state {
 			return nil
 		}
 	}
+	if a.beyondNext(s) != to {
+		return nil
+	}
+	return to
+}
+
+// findBeyondNext returns the state that every character of several bytes leads to from s, or nil if there are several.
+func (a *automaton) findBeyondNext(s *state) *state {
+	var to *state
 	// Table 3-7 of the Unicode standard: well-formed UTF-8 byte sequences.
 	for _, l := range []struct{ from, to, low, high byte }{{0xc2, 0xdf, 0x80, 0xbf}, {0xe0, 0xe0, 0xa0, 0xbf},
 		{0xe1, 0xec, 0x80, 0xbf},
@@ -89,7 +98,10 @@ func (a *automaton) findPlainNext(s *state) *state {
 			for length := 2; end != nil && (length == 2 && b >= 0xe0 || length == 3 && b >= 0xf0); length++ {
 				end = a.commonTarget(end, 0x80, 0xbf)
 			}
-			if end != to {
+			if to == nil {
+				to = end
+			}
+			if end == nil || end != to {
 				return nil
 			}
 		}

@@ -141,6 +141,9 @@ func (c *compiler) place(e *expr.Expr, next int32) int32 {
 	if c.err != nil {
 		return 0
 	}
+	if e.Op == expr.OpSet || e.Op == expr.OpText { // their nodes are shared anyway
+		return c.build(e, next)
+	}
 	k := placeKey{e, next}
 	if at, ok := c.places[k]; ok {
 		return at
@@ -183,8 +186,38 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 			c.pending = append(c.pending, e.Rule)
 		}
 		return c.shared(node{op: nodeCall, arg: at, next: next})
+	case expr.OpGraph:
+		return c.graph(e.Graph, next)
 	}
 	return c.repeat(e, next)
+}
+
+// graph adds the states of an automaton, which continue at next where they accept.
+func (c *compiler) graph(g *expr.Graph, next int32) int32 {
+	first := int32(len(c.nodes))
+	for range g.States {
+		c.add(node{op: nodeAlt})
+	}
+	for i, s := range g.States {
+		if c.err != nil {
+			return 0
+		}
+		if len(s.Edges) == 1 && !s.Accept {
+			c.nodes[first+int32(i)] = node{op: nodeByte, set: c.setID(s.Edges[0].Set), next: first + s.Edges[0].To}
+			continue
+		}
+		alts := make([]int32, 0, len(s.Edges)+1)
+		for _, e := range s.Edges {
+			alts = append(alts, c.shared(node{op: nodeByte, set: c.setID(e.Set), next: first + e.To}))
+		}
+		if s.Accept {
+			alts = append(alts, next)
+		}
+		if c.err == nil {
+			c.nodes[first+int32(i)].alts = alts
+		}
+	}
+	return first
 }
 
 // inlineRepeat is the largest number of nodes that a counted repetition is unrolled to.
@@ -273,6 +306,19 @@ func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 			r.Body = c.withoutEmpty(e.Rule.Body)
 		}
 		made = expr.Call(r)
+	case expr.OpGraph: // a new start that does not accept
+		states := append([]expr.GraphState{{Edges: slices.Clone(e.Graph.States[0].Edges)}}, e.Graph.States...)
+		for i := range states {
+			edges := slices.Clone(states[i].Edges)
+			for k := range edges {
+				edges[k].To++
+			}
+			states[i].Edges = edges
+		}
+		made = expr.Run(&expr.Graph{States: states})
+		if len(states[0].Edges) == 0 {
+			made = expr.None
+		}
 	default:
 		made = expr.None // the empty text
 	}

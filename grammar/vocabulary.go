@@ -29,6 +29,7 @@ type Vocabulary struct {
 // trie stores tokens in byte order, in preorder: a node's subtree follows it and ends at skip.
 type trie struct {
 	nodes  []trieNode
+	below  []uint64  // by node: the kinds of bytes in the subtree below it, see kindOf
 	groups [][]int32 // tokens with equal bytes
 }
 
@@ -145,8 +146,40 @@ func makeTrie(tokens [][]byte, order []int32) (t trie) {
 		last = b
 	}
 	closeTo(0)
+	t.below = make([]uint64, len(t.nodes))
+	for i := len(t.nodes) - 1; i >= 0; i-- {
+		for k := int32(i) + 1; k < t.nodes[i].skip; k = t.nodes[k].skip {
+			t.below[i] |= 1<<kindOf[t.nodes[k].key] | t.below[k]
+		}
+	}
 	return t
 }
+
+// kindOf groups bytes into 64 kinds at most: lower-case letters, upper-case letters, digits, each other byte of ASCII
+// from the space on, control characters, and the bytes of UTF-8 by their place in a character.
+var kindOf = func() (kinds [256]uint8) {
+	next := uint8(8)
+	for b := range 256 {
+		switch {
+		case b >= 'a' && b <= 'z':
+			kinds[b] = 0
+		case b >= 'A' && b <= 'Z':
+			kinds[b] = 1
+		case b >= '0' && b <= '9':
+			kinds[b] = 2
+		case b < ' ' || b == 0x7f:
+			kinds[b] = 3
+		case b < 0x7f:
+			kinds[b] = next
+			next++
+		case b < 0xc0:
+			kinds[b] = 4
+		default:
+			kinds[b] = 5
+		}
+	}
+	return kinds
+}()
 
 // set marks the tokens that end at a node.
 func (t *trie) set(bits []uint32, n *trieNode) {
@@ -156,6 +189,24 @@ func (t *trie) set(bits []uint32, n *trieNode) {
 	}
 	for _, id := range t.groups[groupToken-n.token] {
 		bits[id>>5] |= 1 << (id & 31)
+	}
+}
+
+// setAll marks, or clears, the tokens that end at the nodes from one to another.
+func (t *trie) setAll(bits []uint32, from, to int32, on bool) {
+	for i := from; i < to; i++ {
+		n := &t.nodes[i]
+		switch {
+		case n.token == noToken:
+		case on:
+			t.set(bits, n)
+		case n.token >= 0:
+			bits[n.token>>5] &^= 1 << (n.token & 31)
+		default:
+			for _, id := range t.groups[groupToken-n.token] {
+				bits[id>>5] &^= 1 << (id & 31)
+			}
+		}
 	}
 }
 

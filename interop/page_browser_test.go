@@ -121,6 +121,7 @@ func (b *browser) ask(text string) {
 	b.t.Helper()
 	before := eval[int](b, `document.querySelectorAll('#log > .answer').length`)
 	b.typeText(text)
+	b.waitFor("the message can be sent", `!document.querySelector('#send').disabled`) // the model is known
 	b.press(kb.Enter)
 	b.waitFor("an answer has come", fmt.Sprintf(`document.querySelectorAll('#log > .answer').length > %d && %s`,
 		before, isDone))

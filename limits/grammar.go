@@ -19,6 +19,8 @@ const (
 	GrammarSchemas = 100_000
 	// GrammarPlaces bounds the program that a grammar compiles to.
 	GrammarPlaces = 1 << 18
+	// GrammarChecks bounds the steps of checking one instance: the order of an object's properties is searched for.
+	GrammarChecks = 1 << 20
 )
 
 func init() {
@@ -32,5 +34,6 @@ func init() {
 		Limit{"GrammarRepeat", "times of a counted repetition", GrammarRepeat, Count, test},
 		Limit{"GrammarSchemas", "schemas that a JSON schema unfolds to", GrammarSchemas, Count, test},
 		Limit{"GrammarPlaces", "places of a compiled grammar", GrammarPlaces, Count, test},
+		Limit{"GrammarChecks", "steps of checking one instance", GrammarChecks, Count, "grammar.TestAcceptsJSONLimit"},
 	)
 }

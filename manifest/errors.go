@@ -24,7 +24,7 @@ var (
 	})
 	ErrNoSpace = fault.Register(errors.New("not enough space"), fault.Kind{
 		Name: "manifest.ErrNoSpace", Means: "the disk has too little free space",
-		Rank: fault.Store + 3, Status: fault.Full,
+		Rank: fault.Store + 3, Status: fault.Full, Transfer: fault.Full,
 	})
 	ErrBusy = fault.Register(errors.New("store is busy"), fault.Kind{
 		Name: "manifest.ErrBusy", Means: "a lock of the store could not be acquired in time",

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Source is a tensor and the open file that contains it.
@@ -29,62 +31,103 @@ type Checkpoint struct {
 	unindexed []Source
 }
 
-// OpenCheckpoint opens the weights in a folder. It reads all headers but no data.
-//
-// If model.safetensors.index.json exists, its weight_map lists the model's tensors and the file of each. Otherwise the
-// model consists of all files model*.safetensors: a single file, or a complete set of shards -00001-of-0000N. If there
-// are none, it may be one file or one set of shards with another name, except consolidated*.safetensors (which use
-// Mistral's own tensor names) and adapters.
+// OpenCheckpoint opens the weights in a local folder; see [OpenFolder].
 func OpenCheckpoint(dir string) (*Checkpoint, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s: not a folder: name the folder that contains the model", dir)
 	}
+	return OpenFolder(Dir(dir))
+}
+
+// OpenFolder opens the weights in a folder. It reads all headers but no data.
+//
+// If model.safetensors.index.json exists, its weight_map lists the model's tensors and the file of each. Otherwise the
+// model consists of all files model*.safetensors: a single file, or a complete set of shards -00001-of-0000N. If there
+// are none, it may be one file or one set of shards with another name, except consolidated*.safetensors (which use
+// Mistral's own tensor names) and adapters.
+func OpenFolder(folder Folder) (*Checkpoint, error) {
 	c := new(Checkpoint)
-	if err := c.open(dir); err != nil {
+	if err := c.open(folder); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Checkpoint) open(dir string) error {
-	path := filepath.Join(dir, indexName)
-	// Lstat, because a dangling link into a download cache is an error, not a missing index.
-	if _, err := os.Lstat(path); err == nil {
-		weights, err := readIndex(path)
-		if err != nil {
-			return err
-		}
-		return c.openIndexed(dir, weights)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	names, err := discover(dir)
+func (c *Checkpoint) open(folder Folder) error {
+	entries, err := folder.ReadDir(".")
 	if err != nil {
 		return err
 	}
-	return c.openAll(dir, names)
-}
-
-// openIndexed opens the shards in the index and looks up each tensor in its shard.
-func (c *Checkpoint) openIndexed(dir string, weights map[string]string) error {
-	shards := make(map[string]*File)
-	for _, shard := range slices.Sorted(maps.Values(weights)) {
-		if shards[shard] != nil {
-			continue
-		}
-		f, err := Open(filepath.Join(dir, shard))
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w: %s lists this file, but it does not exist; download it again",
-				filepath.Join(dir, shard), ErrIncomplete, indexName)
-		}
+	// The listing, because a dangling link into a download cache is an error, not a missing index.
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == indexName }) {
+		weights, err := readIndex(folder)
 		if err != nil {
 			return err
 		}
-		shards[shard] = f
-		c.files = append(c.files, f)
+		return c.openIndexed(folder, weights)
+	}
+	names, err := discover(entries)
+	if err != nil {
+		return fmt.Errorf("%s: %w", folder.Path("."), err)
+	}
+	return c.openAll(folder, names)
+}
+
+// maxOpening is the number of files whose headers are read at a time. A remote file's takes a few round trips.
+const maxOpening = 16
+
+// openFiles opens files and adds them, in order. The error is that of the first file that has one.
+func (c *Checkpoint) openFiles(folder Folder, names []string) error {
+	files, errs := make([]*File, len(names)), make([]error, len(names))
+	var group errgroup.Group
+	group.SetLimit(maxOpening)
+	for i, name := range names {
+		group.Go(func() error {
+			files[i], errs[i] = OpenIn(folder, name)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	for _, f := range files {
+		if f != nil {
+			c.files = append(c.files, f)
+		}
+	}
+	for i, err := range errs {
+		if err != nil {
+			return &fileError{names[i], err}
+		}
+	}
+	return nil
+}
+
+// fileError is an error about one of several files.
+type fileError struct {
+	name string
+	err  error
+}
+
+func (e *fileError) Error() string { return e.err.Error() }
+func (e *fileError) Unwrap() error { return e.err }
+
+// openIndexed opens the shards in the index and looks up each tensor in its shard.
+func (c *Checkpoint) openIndexed(folder Folder, weights map[string]string) error {
+	names := slices.Compact(slices.Sorted(maps.Values(weights)))
+	err := c.openFiles(folder, names)
+	var at *fileError
+	if errors.Is(err, fs.ErrNotExist) && errors.As(err, &at) {
+		return fmt.Errorf("%s: %w: %s lists this file, but it does not exist; download it again",
+			folder.Path(at.name), ErrIncomplete, indexName)
+	}
+	if err != nil {
+		return err
+	}
+	shards := make(map[string]*File)
+	for i, name := range names {
+		shards[name] = c.files[i]
 	}
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		f := shards[weights[name]]
@@ -117,13 +160,11 @@ func (c *Checkpoint) location(name string) string {
 }
 
 // openAll opens the files and adds all of their tensors.
-func (c *Checkpoint) openAll(dir string, names []string) error {
-	for _, name := range names {
-		f, err := Open(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		c.files = append(c.files, f)
+func (c *Checkpoint) openAll(folder Folder, names []string) error {
+	if err := c.openFiles(folder, names); err != nil {
+		return err
+	}
+	for _, f := range c.files {
 		for _, t := range f.Header().Tensors {
 			c.tensors = append(c.tensors, Source{t, f})
 		}
@@ -136,7 +177,7 @@ func (c *Checkpoint) openAll(dir string, names []string) error {
 		}
 	}
 	if len(c.tensors) == 0 {
-		return fmt.Errorf("%s: %w: %s contains no tensors", dir, ErrNoWeights, strings.Join(names, ", "))
+		return fmt.Errorf("%s: %w: %s contains no tensors", folder.Path("."), ErrNoWeights, strings.Join(names, ", "))
 	}
 	return nil
 }

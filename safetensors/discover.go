@@ -2,7 +2,7 @@ package safetensors
 
 import (
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,12 +14,8 @@ import (
 // model-00001-of-000163.
 var shardPattern = regexp.MustCompile(`^(.+)-(\d{1,9})-of-(\d{1,9})\.safetensors$`)
 
-// discover returns the sorted names of the model's files in a folder without an index.
-func discover(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
+// discover returns the sorted names of the model's files among a folder's entries, which have no index.
+func discover(entries []fs.DirEntry) ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		// Dot files are left by editors, downloads and archives (macOS puts ._NAME beside NAME).
@@ -28,11 +24,7 @@ func discover(dir string) ([]string, error) {
 		}
 	}
 	slices.Sort(names)
-	chosen, err := choose(names)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	return chosen, nil
+	return choose(names)
 }
 
 // choose selects the model's files from the sorted names in a folder.

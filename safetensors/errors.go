@@ -29,6 +29,8 @@ var (
 	ErrNoWeights  = errors.New("no safetensors weights")
 )
 
+var errNotRegular = errors.New("not a regular file")
+
 // maxQuoted limits how many bytes of a file's text are quoted in a message.
 const maxQuoted = 120
 

@@ -3,30 +3,46 @@ package safetensors
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
 // File is an open safetensors file. Its methods are safe for concurrent use.
 type File struct {
 	path   string
-	file   *os.File
+	file   readerAt
+	info   fs.FileInfo // when it was opened
+	stat   func() (fs.FileInfo, error)
 	header *Header
 	byName map[string]int // index in header.Tensors
 }
 
 // Open opens a file and reads its header. The path may be a symbolic link to a regular file, as in download caches.
 func Open(path string) (*File, error) {
-	// Check before opening, because opening a FIFO would block.
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	file, err := os.Open(path)
+	file, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{path: path, file: file}
+	return newFile(path, file, func() (fs.FileInfo, error) { return os.Stat(path) })
+}
+
+// OpenIn opens a file of a folder and reads its header.
+func OpenIn(folder Folder, name string) (*File, error) {
+	file, err := folder.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return newFile(folder.Path(name), file, func() (fs.FileInfo, error) { return folder.Stat(name) })
+}
+
+// newFile reads the header of an open file, which belongs to the result. An error closes it.
+func newFile(path string, file fs.File, stat func() (fs.FileInfo, error)) (*File, error) {
+	f := &File{path: path, stat: stat}
+	var ok bool
+	if f.file, ok = file.(readerAt); !ok {
+		_ = file.Close()
+		return nil, fmt.Errorf("%s: %w", path, errNotRegular)
+	}
 	if err := f.readHeader(); err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -34,12 +50,11 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-func (f *File) readHeader() error {
-	info, err := f.file.Stat()
-	if err != nil {
+func (f *File) readHeader() (err error) {
+	if f.info, err = f.file.Stat(); err != nil {
 		return err
 	}
-	if f.header, err = ReadHeader(f.file, info.Size()); err != nil {
+	if f.header, err = ReadHeader(f.file, f.info.Size()); err != nil {
 		return err
 	}
 	f.byName = make(map[string]int, len(f.header.Tensors))
@@ -48,6 +63,15 @@ func (f *File) readHeader() error {
 	}
 	return nil
 }
+
+// Info describes the file as it was when it was opened.
+func (f *File) Info() fs.FileInfo { return f.info }
+
+// Stat describes the file as it is now.
+func (f *File) Stat() (fs.FileInfo, error) { return f.stat() }
+
+// ReadAt reads bytes of the file; see [io.ReaderAt].
+func (f *File) ReadAt(p []byte, offset int64) (int, error) { return f.file.ReadAt(p, offset) }
 
 // Close closes the file. Readers of its tensors fail afterwards.
 func (f *File) Close() error { return f.file.Close() }

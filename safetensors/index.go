@@ -1,9 +1,9 @@
 package safetensors
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 )
 
@@ -15,14 +15,13 @@ const extension = ".safetensors"
 // maxIndexSize limits the index in bytes, like a header.
 const maxIndexSize = MaxHeaderSize
 
-// readIndex returns the weight_map of an index file, from tensor name to shard name.
-func readIndex(path string) (map[string]string, error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w: not a regular file", path, ErrIndex)
+// readIndex returns the weight_map of a folder's index, from tensor name to shard name.
+func readIndex(folder Folder) (map[string]string, error) {
+	path := folder.Path(indexName)
+	file, err := folder.Open(indexName)
+	if errors.Is(err, errNotRegular) {
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrIndex, errNotRegular)
 	}
-	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func run(path string, documents int, out string) error {
 	v := grammar.NewVocabulary(tokens, nil)
 	all := results{Vocabulary: len(tokens), VocabularyMS: float64(time.Since(began).Microseconds()) / 1000,
 		Schemas: map[string]result{}}
-	ids := longest(tokens)
+	ids := grammartest.Longest(tokens)
 	var firsts, every []time.Duration
 	for _, c := range cases {
 		var r result
@@ -158,31 +158,6 @@ func write(g *grammar.Grammar, v *grammar.Vocabulary, ids []int32) ([]time.Durat
 		return nil, fmt.Errorf("the document is not complete")
 	}
 	return took, nil
-}
-
-// longest tokenizes texts greedily, longest token first.
-func longest(tokens [][]byte) func(string) []int32 {
-	ids := map[string]int32{}
-	most := 0
-	for id, b := range tokens {
-		if len(b) > 0 {
-			ids[string(b)] = int32(id)
-			most = max(most, len(b))
-		}
-	}
-	return func(text string) (out []int32) {
-		for text != "" {
-			n := min(most, len(text))
-			for ; n > 1; n-- {
-				if _, ok := ids[text[:n]]; ok {
-					break
-				}
-			}
-			out = append(out, ids[text[:n]])
-			text = text[n:]
-		}
-		return out
-	}
 }
 
 func micro(d time.Duration) float64 { return float64(d.Nanoseconds()/10) / 100 }

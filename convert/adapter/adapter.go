@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,7 +28,7 @@ const maxConfig = 4 << 20
 
 // Adapter is an open adapter. The caller must close it.
 type Adapter struct {
-	Dir    string
+	Folder safetensors.Folder
 	Config []byte // of adapter_config.json
 	Deltas []Delta
 	// Whole lists the tensors that replace those of the base model: of modules_to_save, and trained biases. They have the
@@ -47,17 +45,19 @@ type Delta struct {
 	B      safetensors.Source // [out, rank]
 	Rank   int64
 	Scale  float32
+	Folder safetensors.Folder // of A and B
 }
 
 // Whole is a tensor that replaces one of the base model.
 type Whole struct {
 	Name   string
 	Source safetensors.Source
+	Folder safetensors.Folder
 }
 
 // Open reads an adapter's folder.
-func Open(dir string) (*Adapter, error) {
-	a := &Adapter{Dir: dir}
+func Open(folder safetensors.Folder) (*Adapter, error) {
+	a := &Adapter{Folder: folder}
 	if err := a.open(); err != nil {
 		_ = a.Close()
 		return nil, err
@@ -76,12 +76,15 @@ func (a *Adapter) Close() error {
 // Path returns the path of the weights.
 func (a *Adapter) Path() string { return a.file.Path() }
 
+// Weights returns the file of the weights.
+func (a *Adapter) Weights() *safetensors.File { return a.file }
+
 func (a *Adapter) open() error {
-	path := filepath.Join(a.Dir, ConfigName)
-	f, err := os.Open(path)
+	path := a.Folder.Path(ConfigName)
+	f, err := a.Folder.Open(ConfigName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w: no %s; an adapter is a folder written by save_pretrained of the Python package peft",
-			a.Dir, packed.ErrSource, ConfigName)
+			a.Folder.Path("."), packed.ErrSource, ConfigName)
 	}
 	if err != nil {
 		return err
@@ -97,10 +100,10 @@ func (a *Adapter) open() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", path, packed.ErrSource, err)
 	}
-	if a.file, err = safetensors.Open(filepath.Join(a.Dir, WeightsName)); err != nil {
-		if _, pickle := os.Stat(filepath.Join(a.Dir, "adapter_model.bin")); errors.Is(err, fs.ErrNotExist) && pickle == nil {
+	if a.file, err = safetensors.OpenIn(a.Folder, WeightsName); err != nil {
+		if _, pickle := a.Folder.Stat("adapter_model.bin"); errors.Is(err, fs.ErrNotExist) && pickle == nil {
 			return fmt.Errorf("%s: %w: adapter_model.bin is a PyTorch pickle, which runs code when it is read; "+
-				"save the adapter with safe_serialization=True", a.Dir, packed.ErrSource)
+				"save the adapter with safe_serialization=True", a.Folder.Path("."), packed.ErrSource)
 		}
 		return err
 	}
@@ -129,7 +132,7 @@ func (a *Adapter) classify(c config) error {
 		case lora:
 			d := deltas[module]
 			if d == nil {
-				d = &Delta{Module: module}
+				d = &Delta{Module: module, Folder: a.Folder}
 				deltas[module] = d
 				modules = append(modules, module)
 			}
@@ -142,7 +145,7 @@ func (a *Adapter) classify(c config) error {
 			return wrong(s, "unknown kind of LoRA tensor")
 		default:
 			name = strings.Replace(strings.Replace(name, ".modules_to_save.default.", ".", 1), ".base_layer.", ".", 1)
-			a.Whole = append(a.Whole, Whole{strings.Replace(name, ".modules_to_save.", ".", 1), s})
+			a.Whole = append(a.Whole, Whole{strings.Replace(name, ".modules_to_save.", ".", 1), s, a.Folder})
 		}
 	}
 	slices.Sort(modules)

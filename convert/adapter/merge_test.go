@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
 )
 
 // zeros is a weight of zeros.
@@ -17,7 +18,7 @@ func (zeros) Codes(quantize.Blocks, int64, int64) error { return nil }
 
 // The division into batches, also inside of rows, does not affect the elements.
 func TestMergedInPieces(t *testing.T) {
-	a, err := Open("../../testdata/adapters/patterns")
+	a, err := Open(safetensors.Dir("../../testdata/adapters/patterns"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,7 +14,7 @@ import (
 
 // Checkpoint is the input of a [Kind]: a checkpoint's configuration and tensors.
 type Checkpoint struct {
-	Dir string
+	Folder safetensors.Folder
 	// HF is quantization_config or compression_config of config.json, or of its text_config; nil if there is none.
 	HF json.RawMessage
 	// MLX is the configuration that MLX's tools write: the key quantization of config.json, or the same object under
@@ -29,8 +27,8 @@ type Checkpoint struct {
 }
 
 // NewCheckpoint describes a folder by its config.json, an object, and its tensors, sorted by name.
-func NewCheckpoint(dir string, config []byte, tensors []safetensors.Source) *Checkpoint {
-	c := &Checkpoint{Dir: dir, tensors: tensors, taken: map[string]bool{}}
+func NewCheckpoint(folder safetensors.Folder, config []byte, tensors []safetensors.Source) *Checkpoint {
+	c := &Checkpoint{Folder: folder, tensors: tensors, taken: map[string]bool{}}
 	var top, text map[string]json.RawMessage
 	_ = json.Unmarshal(config, &top) // the caller has rejected anything but an object
 	_ = json.Unmarshal(top["text_config"], &text)
@@ -107,11 +105,10 @@ const maxFile = 16 << 20
 
 // File reads another file of the folder, such as hf_quant_config.json. It returns nil if the file cannot be read.
 func (c *Checkpoint) File(name string) []byte {
-	path := filepath.Join(c.Dir, name)
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if info, err := c.Folder.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	f, err := os.Open(path)
+	f, err := c.Folder.Open(name)
 	if err != nil {
 		return nil
 	}
@@ -125,7 +122,7 @@ func (c *Checkpoint) File(name string) []byte {
 
 // wrongConfig returns an error about a key of config.json.
 func (c *Checkpoint) wrongConfig(key, format string, args ...any) error {
-	return fmt.Errorf("%s: %s: %w: %w", filepath.Join(c.Dir, "config.json"), key, ErrSource, fmt.Errorf(format, args...))
+	return fmt.Errorf("%s: %s: %w: %w", c.Folder.Path("config.json"), key, ErrSource, fmt.Errorf(format, args...))
 }
 
 // method returns quant_method of the quantization_config.

@@ -91,7 +91,7 @@ func TestFP8Granularity(t *testing.T) {
 		if c.config != "" {
 			config, _ = json.Marshal(map[string]json.RawMessage{keyHF: json.RawMessage(c.config)})
 		}
-		r, err := Read(NewCheckpoint("dir", config, tensors))
+		r, err := Read(NewCheckpoint(safetensors.Dir("dir"), config, tensors))
 		switch {
 		case err != nil:
 			if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), c.want) {
@@ -118,7 +118,7 @@ func TestMLXKeys(t *testing.T) {
 		`{"quantization": {"bits": 8, "w": {"bits": 3}}}`,
 		`{"quantization": {"bits": 3, "w": true, "v": false}}`,
 	} {
-		r, err := Read(NewCheckpoint("dir", []byte(config), open(t, list, nil)))
+		r, err := Read(NewCheckpoint(safetensors.Dir("dir"), []byte(config), open(t, list, nil)))
 		if err != nil {
 			t.Errorf("%s: %v", config, err)
 			continue
@@ -152,7 +152,7 @@ func TestLeftOver(t *testing.T) {
 			"no tensor is packed; remove the key",
 		},
 	} {
-		_, err := Read(NewCheckpoint("dir", []byte(c.config), open(t, []safetensors.Tensor{c.tensor}, nil)))
+		_, err := Read(NewCheckpoint(safetensors.Dir("dir"), []byte(c.config), open(t, []safetensors.Tensor{c.tensor}, nil)))
 		if !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v, want %s", c.tensor.Name, c.config, err, c.want)
 		}

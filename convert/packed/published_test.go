@@ -89,7 +89,7 @@ func (f *folder) read(t *testing.T) (Result, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return Read(NewCheckpoint(dir, config, c.Tensors()))
+	return Read(NewCheckpoint(safetensors.Dir(dir), config, c.Tensors()))
 }
 
 // Each kind's codes and floats agree, in all valid batches.

@@ -77,6 +77,8 @@ type Options struct {
 	Precision  recipe.Precision
 	Adapters   []source.Merged // adapters already merged into the source
 	Draft      *source.Source  // draft model; nil = the source's, if it has one
+	// HeadersOnly leaves out the comparison of a dropped tensor with another one, if it takes a download.
+	HeadersOnly bool
 }
 
 // planner makes a plan.
@@ -194,7 +196,7 @@ func (p *planner) drop(ctx context.Context, match arch.Match) error {
 		if err != nil {
 			return err
 		}
-		if d.SameAs != "" {
+		if d.SameAs != "" && !(p.opts.HeadersOnly && t.Remote()) {
 			if err := p.src.CheckSame(ctx, d.Name, sourceOf(match, d.SameAs)); err != nil {
 				return err
 			}

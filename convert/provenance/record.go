@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"os"
 
 	"github.com/ingotml/ingot/convert/adapter"
 	"github.com/ingotml/ingot/convert/plan"
@@ -128,7 +127,9 @@ func (m Made) sourceTensor(t source.Tensor) (SourceTensor, error) {
 		return s, nil
 	}
 	sum, err := m.Written.SourceChecksum(t)
-	s.File, s.SHA256 = t.File, hex.EncodeToString(sum[:])
+	if s.File = t.File; sum != [len(sum)]byte{} {
+		s.SHA256 = hex.EncodeToString(sum[:])
+	}
 	return s, err
 }
 
@@ -137,17 +138,19 @@ func (m Made) adapterOrigins(ctx context.Context) ([]AdapterOrigin, error) {
 	var out []AdapterOrigin
 	for i, a := range m.Adapters {
 		o := AdapterOrigin{Merged: m.Plan.Adapters[i].Merged}
-		info, err := os.Stat(a.Path())
-		if err != nil {
-			return nil, err
-		}
 		files := []source.OriginFile{
 			{Name: adapter.ConfigName, Size: int64(len(a.Config))},
-			{Name: adapter.WeightsName, Size: info.Size()},
+			{Name: adapter.WeightsName, Size: a.Weights().Info().Size()},
+		}
+		if r, ok := a.Folder.(source.Remote); ok {
+			o.Repository, o.Revision, o.Commit = r.Commit()
+			for i, f := range files {
+				files[i].ETag = r.ETag(f.Name)
+			}
 		}
 		if m.HashFiles {
 			files[0].SHA256 = m.Plan.Adapters[i].Config.Encoded()
-			sum, err := source.HashFile(ctx, a.Path())
+			sum, err := source.HashFile(ctx, a.Weights())
 			if err != nil {
 				return nil, err
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 )
 
 // CheckSame verifies that a dropped tensor equals another one, bit for bit. Otherwise the configuration is wrong:
@@ -18,13 +17,14 @@ func (src *Source) CheckSame(ctx context.Context, name, other string) error {
 	if err != nil {
 		return err
 	}
+	expectBoth(a, b, compareSize)
 	same, err := equal(ctx, a, b)
 	if err != nil {
 		return err
 	}
 	if !same {
 		return fmt.Errorf("%s: tensor %s: %w: it differs from %s, but %s ties the two; correct tie_word_embeddings there",
-			a.Path, name, ErrSource, other, filepath.Join(src.From, ConfigName))
+			a.Path, name, ErrSource, other, src.pathOf(ConfigName))
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/safetensors"
+	"golang.org/x/sync/errgroup"
 )
 
 // File is a file in the image that is not a tensor.
@@ -72,36 +73,49 @@ func kindOf(name string) (manifest.Kind, bool) {
 
 // readFiles reads the files of a folder that belong in the image. Files that programs read must be UTF-8, and JSON
 // files must be valid JSON, so that a damaged file is found at import and not when the model runs.
-func readFiles(dir string, entries []fs.DirEntry) ([]File, error) {
+func readFiles(folder safetensors.Folder, entries []fs.DirEntry) ([]File, error) {
 	var out []File
 	for _, e := range entries {
-		kind, ok := kindOf(e.Name())
-		if !ok || e.IsDir() {
-			continue
+		if kind, ok := kindOf(e.Name()); ok && !e.IsDir() {
+			out = append(out, File{Kind: kind, Name: e.Name(), Source: folder.Path(e.Name())})
 		}
-		path := filepath.Join(dir, e.Name())
-		data, err := readBounded(path)
-		if err != nil {
-			return nil, err
-		}
-		if err := checkText(e.Name(), data); err != nil && slices.Contains(imported, e.Name()) {
-			return nil, fmt.Errorf("%s: %w: %w", path, ErrSource, err)
-		}
-		out = append(out, File{
-			Kind: kind, Name: e.Name(), Source: path,
-			Size: int64(len(data)), Data: data, origin: fingerprintOf(data),
+	}
+	errs := make([]error, len(out))
+	var group errgroup.Group
+	group.SetLimit(maxReading)
+	for i := range out {
+		group.Go(func() error {
+			f := &out[i]
+			f.Data, errs[i] = readBounded(folder, f.Name)
+			f.Size, f.origin = int64(len(f.Data)), fingerprintOf(f.Data)
+			return nil
 		})
 	}
-	return withPooling(dir, out)
+	_ = group.Wait()
+	for i, f := range out {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if err := checkText(f.Name, f.Data); err != nil && slices.Contains(imported, f.Name) {
+			return nil, fmt.Errorf("%s: %w: %w", f.Source, ErrSource, err)
+		}
+	}
+	return withPooling(folder, out)
 }
 
-func readBounded(path string) ([]byte, error) {
-	if info, err := os.Stat(path); err != nil {
+// maxReading is the number of files that are read at a time: a remote file takes a round trip or more.
+const maxReading = 8
+
+func readBounded(folder safetensors.Folder, name string) ([]byte, error) {
+	path := folder.Path(name)
+	if info, err := folder.Stat(name); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w: not a regular file", path, ErrSource)
+	} else if info.Size() > settings.MaxFile {
+		return nil, fmt.Errorf("%s: %w: more than %d MiB", path, ErrSource, settings.MaxFile>>20)
 	}
-	f, err := os.Open(path)
+	f, err := folder.Open(name)
 	if err != nil {
 		return nil, err
 	}

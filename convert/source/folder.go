@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,10 +14,13 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// Open reads a checkpoint folder: its configuration, the headers of its weights, and its other files. The caller must
-// close the result.
-func Open(dir string) (*Source, error) {
-	src := &Source{From: dir}
+// Open reads a local checkpoint folder; see [OpenFolder].
+func Open(dir string) (*Source, error) { return OpenFolder(safetensors.Dir(dir)) }
+
+// OpenFolder reads a checkpoint folder: its configuration, the headers of its weights, and its other files. The caller
+// must close the result.
+func OpenFolder(folder safetensors.Folder) (*Source, error) {
+	src := &Source{From: folder.Path("."), folder: folder}
 	if err := src.openFolder(); err != nil {
 		_ = src.Close()
 		return nil, err
@@ -27,21 +29,21 @@ func Open(dir string) (*Source, error) {
 }
 
 func (src *Source) openFolder() error {
-	entries, err := os.ReadDir(src.From)
+	entries, err := src.folder.ReadDir(".")
 	if err != nil {
 		return err
 	}
-	if src.Files, err = readFiles(src.From, entries); err != nil {
+	if src.Files, err = readFiles(src.folder, entries); err != nil {
 		return err
 	}
 	config, ok := src.File(ConfigName)
 	if !ok {
-		return fmt.Errorf("%s: %w: no %s%s", src.From, ErrSource, ConfigName, layoutHint(src.From))
+		return fmt.Errorf("%s: %w: no %s%s", src.From, ErrSource, ConfigName, layoutHint(entries))
 	}
 	if src.Model, err = arch.Detect(config.Data); err != nil {
 		return src.Located(err)
 	}
-	src.checkpoint, err = safetensors.OpenCheckpoint(src.From)
+	src.checkpoint, err = safetensors.OpenFolder(src.folder)
 	if errors.Is(err, safetensors.ErrNoWeights) {
 		return src.explainNoWeights(err, entries)
 	}
@@ -49,7 +51,7 @@ func (src *Source) openFolder() error {
 		return err
 	}
 	for _, s := range src.checkpoint.Unindexed() {
-		src.unlisted = append(src.unlisted, fileTensor(s))
+		src.unlisted = append(src.unlisted, fileTensor(src.folder, s))
 	}
 	return src.readTensors(config.Data)
 }
@@ -57,19 +59,19 @@ func (src *Source) openFolder() error {
 // readTensors lists the weights, those of a quantized checkpoint under the names that they have in a plain one. It
 // removes the quantization settings from config.json, because in an image each blob describes its own type.
 func (src *Source) readTensors(config []byte) error {
-	found, err := packed.Read(packed.NewCheckpoint(src.From, config, src.checkpoint.Tensors()))
+	found, err := packed.Read(packed.NewCheckpoint(src.folder, config, src.checkpoint.Tensors()))
 	if err != nil {
 		return err
 	}
 	for _, s := range found.Plain {
-		src.tensors = append(src.tensors, fileTensor(s))
+		src.tensors = append(src.tensors, fileTensor(src.folder, s))
 	}
 	for _, w := range found.Weights {
-		src.tensors = append(src.tensors, codedTensor(w))
+		src.tensors = append(src.tensors, codedTensor(src.folder, w))
 	}
 	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
 	for _, i := range found.Ignored {
-		src.ignored = append(src.ignored, Ignored{fileTensor(i.Source), i.Reason})
+		src.ignored = append(src.ignored, Ignored{fileTensor(src.folder, i.Source), i.Reason})
 	}
 	src.recognized = found.Recognized
 	for i := range src.Files {
@@ -87,25 +89,25 @@ func (src *Source) explainNoWeights(err error, entries []fs.DirEntry) error {
 		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
 		case ext == ".gguf":
 			return fmt.Errorf("%s: %w: GGUF files are not supported; use the model's safetensors checkpoint: %w",
-				filepath.Join(src.From, e.Name()), ErrSource, err)
+				src.folder.Path(e.Name()), ErrSource, err)
 		case ext == ".pt" || ext == ".pth" || ext == ".ckpt" || ext == ".bin" && strings.Contains(e.Name(), "model"):
 			return fmt.Errorf("%s: %w: a PyTorch pickle runs code when it is read; use the model's safetensors checkpoint, "+
 				"or convert it on a machine where you trust it, with save_pretrained(..., safe_serialization=True) "+
-				"of transformers: %w", filepath.Join(src.From, e.Name()), ErrSource, err)
+				"of transformers: %w", src.folder.Path(e.Name()), ErrSource, err)
 		}
 	}
 	return err
 }
 
 // layoutHint guesses what a folder without config.json is.
-func layoutHint(dir string) string {
+func layoutHint(entries []fs.DirEntry) string {
 	for _, hint := range []struct{ file, text string }{
 		{"model_index.json", ": it is an image-generation model (model_index.json), which is not supported"},
 		{"adapter_config.json", ": it is an adapter; name its base model in the FROM line of a Modelfile, " +
 			"and this folder in an ADAPTER line"},
 		{"params.json", ": it has its publisher's own layout (params.json); use the Hugging Face checkpoint"},
 	} {
-		if _, err := os.Stat(filepath.Join(dir, hint.file)); !errors.Is(err, fs.ErrNotExist) {
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == hint.file }) {
 			return hint.text
 		}
 	}

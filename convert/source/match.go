@@ -2,7 +2,6 @@ package source
 
 import (
 	"errors"
-	"path/filepath"
 
 	"github.com/ingotml/ingot/arch"
 )
@@ -40,7 +39,7 @@ func (src *Source) whereAbsent(p arch.Problem) arch.Problem {
 	}
 	for _, w := range src.unlisted {
 		if w.Name == p.Tensor {
-			p.File = filepath.Join(src.From, IndexName)
+			p.File = src.folder.Path(IndexName)
 			p.Detail = "it is in " + w.File + " but not in the index"
 		}
 	}

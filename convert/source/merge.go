@@ -60,7 +60,7 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 			return plan, err
 		}
 		old := src.tensors[at]
-		w := wholeWeight(old, whole.Source)
+		w := wholeWeight(old, whole.Folder, whole.Source)
 		switch {
 		case !slices.Equal(w.Shape, old.Shape):
 			err = fmt.Errorf("it is %v, but %s is %v", w.Shape, old.Name, old.Shape)
@@ -159,19 +159,19 @@ func mergedWeight(w Tensor, d adapter.Delta) (Tensor, error) {
 	coded.Parts = append(coded.Parts, d.A, d.B)
 	return Tensor{
 		Name: w.Name, DType: w.DType, Shape: w.Shape, File: w.File, Path: w.Path, Coded: &coded,
-		parts: append(slices.Clone(base), fileTensor(d.A), fileTensor(d.B)),
+		parts: append(slices.Clone(base), fileTensor(d.Folder, d.A), fileTensor(d.Folder, d.B)),
 	}, nil
 }
 
 // wholeWeight returns an adapter's tensor that replaces one of the base model, in the base model's element type.
-func wholeWeight(old Tensor, s safetensors.Source) Tensor {
-	w := fileTensor(s)
+func wholeWeight(old Tensor, folder safetensors.Folder, s safetensors.Source) Tensor {
+	w := fileTensor(folder, s)
 	w.Name = old.Name
 	if s.DType == old.DType || old.DType != safetensors.F32 && old.DType != safetensors.F16 &&
 		old.DType != safetensors.BF16 {
 		return w
 	}
-	w.DType, w.parts = old.DType, []Tensor{fileTensor(s)}
+	w.DType, w.parts = old.DType, []Tensor{fileTensor(folder, s)}
 	w.Coded = &packed.Weight{
 		Name: old.Name, Shape: s.Shape, DType: old.DType,
 		Format: strings.ToLower(string(s.DType)) + withAdapter, Why: "it is the adapter's",

@@ -7,8 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -17,16 +15,21 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Origin is a checkpoint folder, or an image in the store.
+// Origin is a checkpoint folder, a repository of a hub, or an image in the store.
 type Origin struct {
 	Image digest.Digest `json:"image,omitempty"` // manifest digest
-	Files []OriginFile  `json:"files,omitempty"` // files read, sorted by name
+	// Repository is the name of a hub's repository, as hf.co/ORG/REPO; Commit is the one that was read.
+	Repository string       `json:"repository,omitempty"`
+	Revision   string       `json:"revision,omitempty"` // as asked for
+	Commit     string       `json:"commit,omitempty"`
+	Files      []OriginFile `json:"files,omitempty"` // files read, sorted by name
 }
 
 // OriginFile is a file of a checkpoint. Its name is relative to the folder.
 type OriginFile struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
+	ETag   string `json:"etag,omitempty"`   // the hub's
 	SHA256 string `json:"sha256,omitempty"` // only if requested
 }
 
@@ -36,6 +39,8 @@ type Identity struct {
 	Size   int64
 	Time   time.Time
 	Header [sha256.Size]byte
+	Commit string `json:",omitempty"` // of a remote folder, instead of a time
+	ETag   string `json:",omitempty"`
 }
 
 // Identity returns the identity of the tensor's file. Blobs have none but their digest.
@@ -45,7 +50,12 @@ func (t Tensor) Identity() (id Identity, ok bool, err error) {
 		return Identity{}, false, nil
 	}
 	header, err := json.Marshal(s.tensor.File.Header())
-	return Identity{filepath.Base(t.Path), s.size, s.time.UTC(), sha256.Sum256(header)}, true, err
+	id = Identity{Name: s.name, Size: s.size, Time: s.time.UTC(), Header: sha256.Sum256(header)}
+	if r, _, ok := t.remote(); ok {
+		_, _, id.Commit = r.Commit()
+		id.ETag, id.Time = r.ETag(s.name), time.Time{}
+	}
+	return id, true, err
 }
 
 // Origin describes the source. With hash, it reads all files for their checksums.
@@ -54,8 +64,15 @@ func (src *Source) Origin(ctx context.Context, hash bool) (Origin, error) {
 		return Origin{Image: src.image}, nil
 	}
 	var o Origin
+	r, remote := src.folder.(Remote)
+	if remote {
+		o.Repository, o.Revision, o.Commit = r.Commit()
+	}
 	add := func(name string, size int64, sum []byte) {
 		f := OriginFile{Name: name, Size: size}
+		if remote {
+			f.ETag = r.ETag(name)
+		}
 		if hash {
 			f.SHA256 = hex.EncodeToString(sum)
 		}
@@ -74,7 +91,7 @@ func (src *Source) Origin(ctx context.Context, hash bool) (Origin, error) {
 		var sum []byte
 		if hash {
 			var err error
-			if sum, err = HashFile(ctx, w.Path); err != nil {
+			if sum, err = HashFile(ctx, f); err != nil {
 				return o, err
 			}
 			if err := w.Unchanged(); err != nil {
@@ -105,25 +122,19 @@ func (src *Source) fileIn(f *safetensors.File) (Tensor, shard, bool) {
 const hashSize = 1 << 20
 
 // HashFile returns the SHA-256 of a file.
-func HashFile(ctx context.Context, path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+func HashFile(ctx context.Context, f *safetensors.File) ([]byte, error) {
 	h := sha256.New()
 	buf := make([]byte, hashSize)
-	for {
+	for at, end := int64(0), f.Header().Size; at < end; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		n, err := f.Read(buf)
-		h.Write(buf[:n])
-		if err == io.EOF {
-			return h.Sum(nil), nil
+		p := buf[:min(hashSize, end-at)]
+		if err := ReadFull(f, p, at); err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Base(f.Path()), err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
-		}
+		h.Write(p)
+		at += int64(len(p))
 	}
+	return h.Sum(nil), nil
 }

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
+	"github.com/ingotml/ingot/safetensors"
 )
 
 // modulesName is sentence-transformers' list of an embedding model's modules. Each has a folder.
@@ -21,7 +21,7 @@ const modulesName = "modules.json"
 
 // withPooling adds the configuration of the pooling module, which reduces many vectors to one, if the checkpoint has
 // it. It is the only imported file that is in a subfolder.
-func withPooling(dir string, files []File) ([]File, error) {
+func withPooling(dir safetensors.Folder, files []File) ([]File, error) {
 	folder := "1_Pooling" // the default without the list
 	if i := slices.IndexFunc(files, func(f File) bool { return f.Name == modulesName }); i >= 0 {
 		var modules []struct{ Path, Type string }
@@ -44,8 +44,8 @@ func withPooling(dir string, files []File) ([]File, error) {
 		}
 	}
 	name := path.Join(folder, ConfigName)
-	source := filepath.Join(dir, filepath.FromSlash(name))
-	data, err := readBounded(source)
+	source := dir.Path(name)
+	data, err := readBounded(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return files, nil // a model for text generation needs none
 	}

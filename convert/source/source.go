@@ -14,6 +14,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/ingotml/ingot/arch"
@@ -43,6 +44,7 @@ type Source struct {
 	unlisted   []Tensor
 	ignored    []Ignored
 	recognized []packed.Recognized
+	folder     safetensors.Folder      // nil for an image
 	checkpoint *safetensors.Checkpoint // of a folder
 	image      digest.Digest
 	record     settings.Record
@@ -84,6 +86,9 @@ func (src *Source) Close() error {
 	if src.checkpoint != nil {
 		errs = append(errs, src.checkpoint.Close())
 	}
+	if c, ok := src.folder.(io.Closer); ok {
+		errs = append(errs, c.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -110,5 +115,16 @@ func (src *Source) Located(err error) error {
 	if src.IsImage() {
 		return fmt.Errorf("%s: %w", src.From, err)
 	}
-	return fmt.Errorf("%s%c%w", src.From, filepath.Separator, err)
+	return fmt.Errorf("%s%c%w", src.From, src.separator(), err)
+}
+
+// pathOf returns the path of one of Files, for messages.
+func (src *Source) pathOf(name string) string { return src.From + string(src.separator()) + name }
+
+// separator returns what stands between the folder and a file's name in a message.
+func (src *Source) separator() rune {
+	if _, remote := src.folder.(Remote); remote {
+		return '/'
+	}
+	return filepath.Separator
 }

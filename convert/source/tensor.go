@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -48,17 +47,16 @@ type place interface {
 // shard is a tensor in a checkpoint's file.
 type shard struct {
 	tensor safetensors.Source
-	size   int64 // of the file, when it was opened
+	folder safetensors.Folder
+	name   string // of the file, in the folder
+	size   int64  // of the file, when it was opened
 	time   time.Time
 }
 
-func fileTensor(s safetensors.Source) Tensor {
-	path := s.File.Path()
-	in := shard{tensor: s}
-	if info, err := os.Stat(path); err == nil {
-		in.size, in.time = info.Size(), info.ModTime()
-	}
-	return Tensor{Name: s.Name, DType: s.DType, Shape: s.Shape, Path: path, File: filepath.Base(path), place: in}
+func fileTensor(folder safetensors.Folder, s safetensors.Source) Tensor {
+	path, info := s.File.Path(), s.File.Info()
+	in := shard{tensor: s, folder: folder, name: filepath.Base(path), size: info.Size(), time: info.ModTime()}
+	return Tensor{Name: s.Name, DType: s.DType, Shape: s.Shape, Path: path, File: in.name, place: in}
 }
 
 func (s shard) open() (io.ReaderAt, func() error, error) {
@@ -67,7 +65,7 @@ func (s shard) open() (io.ReaderAt, func() error, error) {
 
 func (s shard) unchanged() error {
 	path := s.tensor.File.Path()
-	info, err := os.Stat(path)
+	info, err := s.tensor.File.Stat()
 	if err != nil {
 		return err
 	}
@@ -99,10 +97,10 @@ func (s stored) open() (io.ReaderAt, func() error, error) {
 
 func (s stored) unchanged() error { return nil }
 
-func codedTensor(s packed.Weight) Tensor {
+func codedTensor(folder safetensors.Folder, s packed.Weight) Tensor {
 	t := Tensor{Name: s.Name, DType: s.DType, Shape: s.Shape, Coded: &s}
 	for _, p := range s.Parts {
-		t.parts = append(t.parts, fileTensor(p))
+		t.parts = append(t.parts, fileTensor(folder, p))
 	}
 	t.File, t.Path = t.parts[0].File, t.parts[0].Path
 	return t

@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/convert/source"
 )
 
-// checksum is the SHA-256 of a source tensor's bytes in its file.
+// checksum is the SHA-256 of a source tensor's bytes in its file; zero if it was not computed.
 type checksum [sha256.Size]byte
 
 // checksums holds the checksums of a run. Each is computed once.
@@ -121,6 +121,9 @@ func (w *writer) computeChecksums(ctx context.Context, t *plan.Tensor, h sourceH
 			one, err := w.checksums.once(f, func() (checksum, error) {
 				if h != nil && h[i].next == h[i].end {
 					return checksum(h[i].Sum(nil)), nil
+				}
+				if f.Remote() { // its file's hash has to do: reading it again means another download
+					return checksum{}, nil
 				}
 				return w.readChecksum(ctx, f)
 			})

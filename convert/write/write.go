@@ -3,6 +3,7 @@
 // Contract:
 //   - Blobs stay in the store's ingest folder until the last one is complete. A run that fails or is killed leaves
 //     models and blobs unchanged; the next run with the same plan and source resumes it.
+//   - Bytes of a remote source that are not the published ones are an error, and nothing of that run is kept.
 //   - The number of processors and the amount of memory have no influence on a byte.
 //   - Memory is a fixed number of slabs, whatever the size of a tensor.
 package write
@@ -50,7 +51,8 @@ type Written struct {
 	checksums *checksums
 }
 
-// SourceChecksum returns the checksum of a source tensor's bytes in its file.
+// SourceChecksum returns the checksum of a source tensor's bytes in its file. It is zero for some tensors of remote
+// sources, which would have to be read a second time.
 func (w *Written) SourceChecksum(t source.Tensor) ([sha256.Size]byte, error) {
 	return w.checksums.lookup(t)
 }
@@ -90,6 +92,10 @@ func Image(ctx context.Context, store *store.Store, p *plan.Plan, opts Options) 
 		idle: semaphore.NewWeighted(int64(n)), progress: NewProgress(total, opts.Progress),
 	}
 	out, err := w.write(ctx, n)
+	if err != nil && source.Differs(w.sources()) {
+		ingest.Remove() // what is complete may be wrong, too
+		return nil, err
+	}
 	if err != nil {
 		ingest.Close()
 		return nil, Explain(err)
@@ -99,6 +105,9 @@ func Image(ctx context.Context, store *store.Store, p *plan.Plan, opts Options) 
 
 func (w *writer) write(ctx context.Context, n int) (*Written, error) {
 	if err := w.stage(ctx, n); err != nil {
+		return nil, err
+	}
+	if err := source.Verify(ctx, w.sources()); err != nil {
 		return nil, err
 	}
 	return w.publish()
@@ -156,7 +165,7 @@ func (w *writer) stage(ctx context.Context, n int) error {
 		f := &w.plan.Files[i]
 		each("file", f.Name, func() error { return w.file(ctx, f) })
 	}
-	for _, t := range largestFirst(w.plan.Tensors) {
+	for _, t := range w.order() {
 		each("tensor", t.Name, func() error { return w.tensor(ctx, t) })
 	}
 	group.Wait()

@@ -14,6 +14,9 @@ var (
 	ErrLimit       = errors.New("grammar too large")
 )
 
+// ErrEmpty: the schema is well-formed, but no value satisfies it. It wraps ErrInvalid.
+var ErrEmpty = fmt.Errorf("%w: no value satisfies the schema", ErrInvalid)
+
 // Errorf returns an error that wraps kind, whose text begins the error's.
 func Errorf(kind error, format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{kind}, args...)...)

@@ -29,6 +29,9 @@ func (s ByteSet) Or(o ByteSet) ByteSet {
 
 func (s ByteSet) empty() bool { return s == ByteSet{} }
 
+// AddRange adds the bytes from lo to hi.
+func (s *ByteSet) AddRange(lo, hi byte) { s.addRange(lo, hi) }
+
 func ByteRange(lo, hi byte) (s ByteSet) {
 	s.addRange(lo, hi)
 	return s
@@ -43,6 +46,7 @@ type Expr struct {
 	Subs     []*Expr // OpSeq, OpAlt; OpRepeat has one
 	Min, Max int     // OpRepeat; max < 0: unbounded
 	Rule     *Rule   // OpCall
+	Graph    *Graph  // OpGraph
 }
 
 type Op uint8
@@ -54,7 +58,23 @@ const (
 	OpText
 	OpRepeat
 	OpCall
+	OpGraph
 )
+
+// Graph is a deterministic automaton over bytes. State 0 is the start; every state can reach an accepting one.
+type Graph struct{ States []GraphState }
+
+// GraphState is a state of a Graph. The sets of its edges are disjoint.
+type GraphState struct {
+	Accept bool
+	Edges  []GraphEdge
+}
+
+// GraphEdge leads to a state on the bytes of a set.
+type GraphEdge struct {
+	Set ByteSet
+	To  int32
+}
 
 // Rule is a named expr. It may refer to itself.
 type Rule struct {
@@ -81,6 +101,14 @@ func Text(s string) *Expr {
 		return Empty
 	}
 	return &Expr{Op: OpText, Text: s}
+}
+
+// Run matches the texts of a graph.
+func Run(g *Graph) *Expr {
+	if len(g.States) == 0 {
+		return None
+	}
+	return &Expr{Op: OpGraph, Graph: g}
 }
 
 func Call(r *Rule) *Expr { return &Expr{Op: OpCall, Rule: r} }

@@ -69,8 +69,10 @@ func (s RuneSet) Has(r rune) bool {
 }
 
 // UTF8 matches one character of s in UTF-8.
-func UTF8(s RuneSet) *Expr {
-	var seqs [][]byteSpan
+func UTF8(s RuneSet) *Expr { return spansExpr(Sequences(s)) }
+
+// Sequences returns the byte range sequences that together match the characters of s in UTF-8.
+func Sequences(s RuneSet) (seqs [][]ByteSpan) {
 	for i := 0; i < len(s); i += 2 {
 		for _, limit := range []rune{0x7f, 0x7ff, 0xffff, utf8.MaxRune} {
 			lo, hi := s[i], s[i+1]
@@ -82,17 +84,17 @@ func UTF8(s RuneSet) *Expr {
 			}
 		}
 	}
-	return spansExpr(seqs)
+	return seqs
 }
 
 // firstOfLength maps the last character of an encoded length to the first one of that length.
 var firstOfLength = map[rune]rune{0x7f: 0, 0x7ff: 0x80, 0xffff: 0x800, utf8.MaxRune: 0x10000}
 
-// byteSpan is a range of bytes.
-type byteSpan struct{ lo, hi byte }
+// ByteSpan is a range of bytes.
+type ByteSpan struct{ Lo, Hi byte }
 
 // appendUTF8 appends byte range sequences that match the characters from lo to hi, which have the same encoded length.
-func appendUTF8(seqs [][]byteSpan, lo, hi rune) [][]byteSpan {
+func appendUTF8(seqs [][]ByteSpan, lo, hi rune) [][]ByteSpan {
 	for bits := 6; bits <= 18; bits += 6 { // split where the last bytes do not cover their range
 		mask := rune(1)<<bits - 1
 		if lo>>bits == hi>>bits || lo <= 0x7f {
@@ -108,21 +110,21 @@ func appendUTF8(seqs [][]byteSpan, lo, hi rune) [][]byteSpan {
 		}
 	}
 	from, to := utf8.AppendRune(nil, lo), utf8.AppendRune(nil, hi)
-	seq := make([]byteSpan, len(from))
+	seq := make([]ByteSpan, len(from))
 	for i := range from {
-		seq[i] = byteSpan{from[i], to[i]}
+		seq[i] = ByteSpan{from[i], to[i]}
 	}
 	return append(seqs, seq)
 }
 
 // spansExpr matches any of seqs. It merges equal prefixes, so that a class of a thousand ranges has few branches.
-func spansExpr(seqs [][]byteSpan) *Expr {
+func spansExpr(seqs [][]ByteSpan) *Expr {
 	var last ByteSet
-	var heads []byteSpan
-	tails := map[byteSpan][][]byteSpan{}
+	var heads []ByteSpan
+	tails := map[ByteSpan][][]ByteSpan{}
 	for _, s := range seqs {
 		if len(s) == 1 {
-			last.addRange(s[0].lo, s[0].hi)
+			last.addRange(s[0].Lo, s[0].Hi)
 			continue
 		}
 		if _, ok := tails[s[0]]; !ok {
@@ -134,7 +136,7 @@ func spansExpr(seqs [][]byteSpan) *Expr {
 	// Heads with equal tails are merged into one set.
 	merged := map[string]int{}
 	var sets []ByteSet
-	var rests [][][]byteSpan
+	var rests [][][]ByteSpan
 	for _, h := range heads {
 		key := fmt.Sprint(tails[h])
 		at, ok := merged[key]
@@ -144,7 +146,7 @@ func spansExpr(seqs [][]byteSpan) *Expr {
 			sets = append(sets, ByteSet{})
 			rests = append(rests, tails[h])
 		}
-		sets[at].addRange(h.lo, h.hi)
+		sets[at].addRange(h.Lo, h.Hi)
 	}
 	for i, s := range sets {
 		parts = append(parts, Seq(Set(s), spansExpr(rests[i])))

@@ -113,3 +113,28 @@ func word(r *rand.Rand, syllables int) string {
 	}
 	return b.String()
 }
+
+// Longest returns an encoder that splits texts greedily into the longest tokens.
+func Longest(tokens [][]byte) func(string) []int32 {
+	ids := map[string]int32{}
+	most := 0
+	for id, b := range tokens {
+		if len(b) > 0 {
+			ids[string(b)] = int32(id)
+			most = max(most, len(b))
+		}
+	}
+	return func(text string) (out []int32) {
+		for text != "" {
+			n := min(most, len(text))
+			for ; n > 1; n-- {
+				if _, ok := ids[text[:n]]; ok {
+					break
+				}
+			}
+			out = append(out, ids[text[:n]])
+			text = text[n:]
+		}
+		return out
+	}
+}

@@ -5,6 +5,7 @@
 package jsontext
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/grammar/expr"
@@ -88,6 +89,17 @@ func Char(s expr.RuneSet) *expr.Expr {
 	return expr.Alt(parts...)
 }
 
+// Split returns the characters of s that may stand in a JSON string unescaped, and the escapes of all others.
+func Split(s expr.RuneSet) (plain expr.RuneSet, escapes []string) {
+	escaped := s.And(needsEscape)
+	for i := 0; i < len(escaped); i += 2 {
+		for r := escaped[i]; r <= escaped[i+1]; r++ {
+			escapes = append(escapes, escapesOf(r)...)
+		}
+	}
+	return s.And(needsEscape.Not()), escapes
+}
+
 // escapesOf returns the escapes that json.dumps and other encoders write for a character; json.dumps's is the first.
 func escapesOf(r rune) []string {
 	switch r {
@@ -105,6 +117,29 @@ func escapesOf(r rune) []string {
 		return []string{`\t`, `\u0009`}
 	}
 	return []string{unicodeEscape(r)}
+}
+
+// Spellings returns the texts of a character inside a JSON string: unescaped if that is allowed, and its escapes, with
+// lower-case digits.
+func Spellings(r rune) []string {
+	var out []string
+	if !needsEscape.Has(r) {
+		out = append(out, string(r))
+	}
+	if r > 0xffff {
+		r -= 0x10000
+		return append(out, unicodeEscape(0xd800+r>>10)+unicodeEscape(0xdc00+r&0x3ff))
+	}
+	if r < 0x20 || r == '"' || r == '\\' {
+		out = append(out, escapesOf(r)...)
+	}
+	if r == '/' {
+		out = append(out, `\/`)
+	}
+	if last := unicodeEscape(r); !slices.Contains(out, last) {
+		out = append(out, last)
+	}
+	return out
 }
 
 func unicodeEscape(r rune) string {

@@ -1,244 +1,292 @@
 package schema
 
 import (
-	"fmt"
 	"math/big"
 	"strings"
 
+	"github.com/ingotml/ingot/grammar/dfa"
+	"github.com/ingotml/ingot/grammar/ecma"
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/grammar/jsontext"
 )
 
+// A number with constraints has no exponent: its texts are a regular language, and each constraint is an automaton over
+// their characters.
+
 // maxDivisor is the largest divisor whose remainders digits can track.
-const maxDivisor = 1000
+const maxDivisor = 2000
 
-// number matches the numbers of s. With limits or multipleOf, numbers have no exponent.
-func (c *compiler) number(s *shape, path string) *expr.Expr {
-	integers := s.types&typeFraction == 0
-	if s.low == nil && s.high == nil && len(s.multiples) == 0 {
-		if integers {
-			return c.json.Integer()
-		}
-		return c.json.Number()
-	}
-	work := 20
-	if !integers {
-		work = 300
-	}
-	key := fmt.Sprint("number ", integers, s.low, s.high, s.multiples)
-	return c.shared(key, path, work, func() *expr.Expr { return c.rangedNumber(s, integers, path) })
+// bound is one end of a range of numbers.
+type bound struct {
+	value     *big.Rat
+	exclusive bool
 }
 
-// rangedNumber matches the numbers of s if it has limits or divisors.
-func (c *compiler) rangedNumber(s *shape, integers bool, path string) *expr.Expr {
-	step, ok := commonMultiple(s.multiples)
-	if !ok {
-		c.fail(expr.ErrUnsupported, path, "multipleOf values whose least common multiple is too large")
-		return expr.None
+// numberRule is what a number must satisfy.
+type numberRule struct {
+	integers, fractions     bool
+	low, high               *bound
+	multiples, notMultiples []*big.Rat
+	excluded                []*big.Rat
+}
+
+func (n *numberRule) free() bool {
+	return n.integers && n.low == nil && n.high == nil && len(n.multiples)+len(n.notMultiples)+len(n.excluded) == 0
+}
+
+func (n *numberRule) atLeast(b *bound) {
+	if n.low == nil || b.value.Cmp(n.low.value) > 0 || b.exclusive && b.value.Cmp(n.low.value) == 0 {
+		n.low = b
 	}
-	// One part per number of decimal places, up to what 32 characters leave after the digits of the limits.
-	low, high := numberRange(s)
-	if low.Cmp(high) > 0 {
-		return expr.None // all numbers in the range have too many digits
+}
+
+func (n *numberRule) atMost(b *bound) {
+	if n.high == nil || b.value.Cmp(n.high.value) < 0 || b.exclusive && b.value.Cmp(n.high.value) == 0 {
+		n.high = b
 	}
-	whole := max(len(floor(new(big.Rat).Abs(low)).String()), len(floor(new(big.Rat).Abs(high)).String()))
-	places := 0
-	if !integers {
-		places = min(20, jsontext.MaxNumber-2-whole)
+}
+
+// Texts of at most 32 characters with at most 19 digits before the point.
+const (
+	integerPattern  = `-?[1-9][0-9]{0,18}|0`
+	fractionPattern = `-?(?:0|[1-9][0-9]{0,9})(?:\.[0-9]{1,20})?|-?[1-9][0-9]{10,12}(?:\.[0-9]{1,17})?|` +
+		`-?[1-9][0-9]{13,18}(?:\.[0-9]{1,11})?`
+	// Remainders multiply the states: large divisors have texts of any length.
+	longPattern  = `-?(?:0|[1-9][0-9]*)`
+	wholePattern = `-?(?:0|[1-9][0-9]*)(?:\.0*)?` // an integer, also as a decimal
+)
+
+var constantPatterns = newCache(func(pattern string) (*dfa.DFA, error) { return ecma.Whole(pattern) })
+
+// digitClasses are the classes of the texts of numbers: the digits, the sign, the point, all others.
+var digitClasses = func() []expr.RuneSet {
+	var classes []expr.RuneSet
+	for d := '0'; d <= '9'; d++ {
+		classes = append(classes, expr.RuneSet{d, d})
 	}
-	var parts []*expr.Expr
-	for f := 0; f <= places; f++ {
-		scale := new(big.Rat).SetInt(power10(f))
-		from, to := new(big.Rat).Mul(low, scale), new(big.Rat).Mul(high, scale)
-		first, last := ceil(from), floor(to)
-		if s.low != nil && s.low.exclusive && from.IsInt() && low == s.low.value {
-			first.Add(first, big.NewInt(1))
+	classes = append(classes, expr.RuneSet{'-', '-'}, expr.RuneSet{'.', '.'})
+	return append(classes, expr.RuneSetOf([]rune{'-', '.', '0', '9'}).Not())
+}()
+
+const (
+	signClass  = 10
+	pointClass = 11
+)
+
+// language returns the texts of the numbers of n.
+func (n *numberRule) language() (*dfa.DFA, error) {
+	pattern := fractionPattern
+	if !n.fractions {
+		pattern = integerPattern
+	}
+	if largest(n.multiples) > 300 {
+		pattern = longPattern
+		if n.fractions {
+			pattern += `(?:\.[0-9]+)?`
 		}
-		if s.high != nil && s.high.exclusive && to.IsInt() && high == s.high.value {
-			last.Sub(last, big.NewInt(1))
+	}
+	d, err := constantPatterns.get(pattern)
+	if err != nil {
+		return nil, err
+	}
+	and := func(rule *dfa.DFA, ruleErr error) {
+		if err == nil {
+			err = ruleErr
 		}
-		divisor := 1
-		// m / 10^f is a multiple of p/q exactly if m is a multiple of p 10^f / q in lowest terms.
-		if step != nil {
-			d := new(big.Rat).Mul(step, scale).Num()
-			if !d.IsInt64() || d.Int64() > maxDivisor {
-				if f == 0 && integers {
-					c.fail(expr.ErrUnsupported, path, "multipleOf %s is above %d for integers", step.RatString(), maxDivisor)
-					return expr.None
-				}
-				continue
+		if err == nil {
+			d, err = dfa.Intersect(d, rule)
+		}
+	}
+	minus := func(rule *dfa.DFA, ruleErr error) {
+		if err == nil {
+			err = ruleErr
+		}
+		if err == nil {
+			d, err = dfa.Minus(d, rule)
+		}
+	}
+	if !n.integers {
+		minus(constantPatterns.get(wholePattern))
+	}
+	if n.low != nil {
+		and(compared(n.low.value, func(cmp int8) bool { return cmp > 0 || cmp == 0 && !n.low.exclusive }))
+	}
+	if n.high != nil {
+		and(compared(n.high.value, func(cmp int8) bool { return cmp < 0 || cmp == 0 && !n.high.exclusive }))
+	}
+	for _, v := range n.excluded {
+		and(compared(v, func(cmp int8) bool { return cmp != 0 }))
+	}
+	for _, m := range n.multiples {
+		and(divisible(m))
+	}
+	for _, m := range n.notMultiples {
+		minus(divisible(m))
+	}
+	return d, err
+}
+
+// decimal returns the digits of a decimal fraction's absolute value, before and after the point, without needless
+// zeros except one before the point.
+func decimal(r *big.Rat) (whole, fraction string) {
+	abs := new(big.Rat).Abs(r)
+	places, _ := abs.FloatPrec() // JSON's numbers are exact decimals
+	whole, fraction, _ = strings.Cut(abs.FloatString(places), ".")
+	return whole, strings.TrimRight(fraction, "0")
+}
+
+// comparing is the state of a comparison of a text with a bound, digit by digit.
+type comparing struct {
+	negative, fraction bool
+	at                 int  // digits of this part so far, no more than matter
+	cmp                int8 // of the absolute values, as far as equal positions tell
+}
+
+// compared accepts the texts of numbers whose comparison with v is wanted.
+func compared(v *big.Rat, wanted func(cmp int8) bool) (*dfa.DFA, error) {
+	whole, fraction := decimal(v)
+	// wholeCmp is the comparison after the whole part, which decides if its number of digits differs.
+	wholeCmp := func(s comparing) int8 {
+		switch {
+		case s.at < len(whole):
+			return -1
+		case s.at > len(whole):
+			return 1
+		}
+		return s.cmp
+	}
+	step := func(s comparing, class int) (comparing, bool) {
+		switch class {
+		case signClass:
+			if s != (comparing{}) {
+				return s, false
 			}
-			divisor = int(d.Int64())
+			s.negative = true
+			return s, true
+		case pointClass:
+			if s.fraction {
+				return s, false
+			}
+			return comparing{negative: s.negative, fraction: true, cmp: wholeCmp(s)}, true
+		case len(digitClasses) - 1:
+			return s, false
 		}
-		parts = append(parts, fixedExpr(first, last, f, divisor))
+		part := whole
+		if s.fraction {
+			part = fraction
+		}
+		digit := byte('0')
+		if s.at < len(part) {
+			digit = part[s.at]
+		}
+		if s.cmp == 0 {
+			s.cmp = int8(min(max('0'+class-int(digit), -1), 1))
+		}
+		switch {
+		case s.fraction && s.cmp != 0:
+			s.at = 0
+		case s.at <= len(part):
+			s.at++
+		}
+		return s, true
 	}
-	if len(parts) == 0 {
-		c.fail(expr.ErrUnsupported, path, "multipleOf %s is not a decimal fraction, or is above %d", step.RatString(),
-			maxDivisor)
-		return expr.None
+	accept := func(s comparing) bool {
+		cmp := s.cmp
+		if !s.fraction {
+			cmp = wholeCmp(s)
+		}
+		if cmp == 0 && fraction != "" && (!s.fraction || s.at < len(fraction)) {
+			cmp = -1 // digits of the bound are left
+		}
+		switch {
+		case v.Sign() < 0 && s.negative:
+			cmp = -cmp
+		case v.Sign() < 0:
+			cmp = 1
+		case s.negative && (v.Sign() > 0 || cmp != 0):
+			cmp = -1
+		}
+		return wanted(cmp)
 	}
-	return expr.Alt(parts...)
+	return dfa.Explore(digitClasses, comparing{}, step, accept)
 }
 
-// numberRange returns the range of s, limited to 19 digits before the point.
-func numberRange(s *shape) (low, high *big.Rat) {
-	most := new(big.Rat).SetInt(new(big.Int).Sub(power10(jsontext.MaxDigits), big.NewInt(1)))
-	low, high = new(big.Rat).Neg(most), most
-	if s.low != nil && s.low.value.Cmp(low) > 0 {
-		low = s.low.value
+// dividing is the state of a division of a text, digit by digit.
+type dividing struct {
+	places    int // digits after the point; -1: before it
+	remainder int
+}
+
+// factor returns step as divisor / 10^places, or divisor * 10^zeros.
+func factor(step *big.Rat) (divisor *big.Int, places, zeros int) {
+	places, _ = step.FloatPrec()
+	scaled := new(big.Rat).Mul(step, new(big.Rat).SetInt(power10(places)))
+	divisor = new(big.Int).Set(scaled.Num())
+	for ten, rest := big.NewInt(10), new(big.Int); places == 0; zeros++ {
+		q, _ := new(big.Int).QuoRem(divisor, ten, rest)
+		if rest.Sign() != 0 {
+			break
+		}
+		divisor = q
 	}
-	if s.high != nil && s.high.value.Cmp(high) < 0 {
-		high = s.high.value
+	return divisor, places, zeros
+}
+
+// largest returns the largest divisor of all steps.
+func largest(steps []*big.Rat) (most int64) {
+	for _, s := range steps {
+		if d, _, _ := factor(s); d.IsInt64() {
+			most = max(most, d.Int64())
+		}
 	}
-	return low, high
+	return most
+}
+
+// divisible accepts the texts of numbers that are multiples of step.
+func divisible(step *big.Rat) (*dfa.DFA, error) {
+	divisor, places, zeros := factor(step)
+	if !divisor.IsInt64() || divisor.Int64() > maxDivisor {
+		return nil, expr.Errorf(expr.ErrUnsupported, "the keyword multipleOf: %s has a factor above %d", step.RatString(),
+			maxDivisor)
+	}
+	by := int(divisor.Int64())
+	d, err := dfa.Explore(digitClasses, dividing{places: -1}, func(s dividing, class int) (dividing, bool) {
+		switch {
+		case class == signClass:
+			return s, true // the language of numbers has it at the beginning only
+		case class == pointClass:
+			return dividing{0, s.remainder}, s.places < 0
+		case class > 9 || s.places == places && class > 0:
+			return s, false
+		case s.places == places:
+			return s, true
+		case s.places >= 0:
+			s.places++
+		}
+		s.remainder = (s.remainder*10 + class) % by
+		return s, true
+	}, func(s dividing) bool {
+		r := s.remainder
+		for range places - max(s.places, 0) {
+			r = r * 10 % by
+		}
+		return r == 0
+	})
+	if err != nil || zeros == 0 {
+		return d, err
+	}
+	point := dfa.Repeat(dfa.Cat(dfa.Literal("."), dfa.Repeat(dfa.Literal("0"), 1, -1)), 0, 1)
+	zero := dfa.Cat(dfa.Repeat(dfa.Literal("-"), 0, 1), dfa.Literal("0"), point)
+	whole, err := dfa.Intersect(d, mustDigits())
+	if err != nil {
+		return nil, err
+	}
+	return dfa.Compile(dfa.Alt(zero, dfa.Cat(dfa.Machine(whole), dfa.Literal(strings.Repeat("0", zeros)), point)))
+}
+
+// mustDigits accepts whole numbers.
+func mustDigits() *dfa.DFA {
+	d, _ := constantPatterns.get(`-?[0-9]+`) // a valid pattern
+	return d
 }
 
 func power10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
-
-func floor(r *big.Rat) *big.Int {
-	return new(big.Int).Div(r.Num(), r.Denom()) // Euclidean; the denominator is positive
-}
-
-func ceil(r *big.Rat) *big.Int {
-	q := floor(r)
-	if !r.IsInt() {
-		q.Add(q, big.NewInt(1))
-	}
-	return q
-}
-
-// commonMultiple returns the least common multiple of all, nil if there are none, and whether it is small enough.
-func commonMultiple(all []*big.Rat) (*big.Rat, bool) {
-	var common *big.Rat
-	for _, r := range all {
-		if common == nil {
-			common = r
-			continue
-		}
-		// lcm(a/b, c/d) = lcm(a, c) / gcd(b, d) in lowest terms
-		g := new(big.Int).GCD(nil, nil, common.Num(), r.Num())
-		n := new(big.Int).Mul(new(big.Int).Quo(common.Num(), g), r.Num())
-		common = new(big.Rat).SetFrac(n, new(big.Int).GCD(nil, nil, common.Denom(), r.Denom()))
-	}
-	return common, common == nil || common.Num().BitLen() <= 64
-}
-
-// fixedExpr matches m / 10^places, with exactly that many decimal places, for all multiples m of divisor from first to
-// last.
-func fixedExpr(first, last *big.Int, places, divisor int) *expr.Expr {
-	var parts []*expr.Expr
-	zero, one := new(big.Int), big.NewInt(1)
-	if first.Sign() < 0 {
-		from, to := one, new(big.Int).Neg(first)
-		if last.Sign() < 0 {
-			from = new(big.Int).Neg(last)
-		}
-		parts = append(parts, expr.Seq(expr.Text("-"), digitsExpr(from, to, places, divisor)))
-	}
-	if last.Sign() >= 0 {
-		from := zero
-		if first.Sign() > 0 {
-			from = first
-		}
-		parts = append(parts, digitsExpr(from, last, places, divisor))
-	}
-	return expr.Alt(parts...)
-}
-
-// digitsExpr is fixedExpr for non-negative numbers.
-func digitsExpr(from, to *big.Int, places, divisor int) *expr.Expr {
-	if from.Cmp(to) > 0 {
-		return expr.None
-	}
-	shortest := places + 1
-	w := &digitWriter{places: places, divisor: divisor, made: map[digitState]*expr.Expr{}}
-	var parts []*expr.Expr
-	for length := shortest; length <= max(shortest, len(to.String())); length++ {
-		low, high := new(big.Int), new(big.Int).Sub(power10(length), big.NewInt(1))
-		if length > shortest {
-			low = power10(length - 1)
-		}
-		if low.Cmp(from) < 0 {
-			low = from
-		}
-		if high.Cmp(to) > 0 {
-			high = to
-		}
-		if low.Cmp(high) > 0 {
-			continue
-		}
-		w.low, w.high = padded(low, length), padded(high, length)
-		for k := range w.made { // exprs that do not depend on the limits remain valid
-			if k.aboveLow || k.belowHigh {
-				delete(w.made, k)
-			}
-		}
-		parts = append(parts, w.rest(digitState{left: length, aboveLow: true, belowHigh: true}))
-	}
-	return expr.Alt(parts...)
-}
-
-func padded(n *big.Int, length int) string {
-	s := n.String()
-	return strings.Repeat("0", length-len(s)) + s
-}
-
-// digitWriter builds the digits of numbers of one length between low and high.
-type digitWriter struct {
-	low, high string
-	places    int
-	divisor   int
-	made      map[digitState]*expr.Expr
-}
-
-// digitState is what decides the digits that are left.
-type digitState struct {
-	left                int
-	aboveLow, belowHigh bool // the digits so far equal the limit's, so it still constrains the rest
-	remainder           int  // of the digits so far
-}
-
-func (w *digitWriter) rest(at digitState) *expr.Expr {
-	if at.left == 0 {
-		if at.remainder != 0 {
-			return expr.None
-		}
-		return expr.Empty
-	}
-	// A low limit whose other digits are all 0, or a high limit whose other digits are all 9, constrains nothing.
-	at.aboveLow = at.aboveLow && strings.Trim(w.low[len(w.low)-at.left:], "0") != ""
-	at.belowHigh = at.belowHigh && strings.Trim(w.high[len(w.high)-at.left:], "9") != ""
-	if e, ok := w.made[at]; ok {
-		return e
-	}
-	lo, hi := byte('0'), byte('9')
-	if at.aboveLow {
-		lo = w.low[len(w.low)-at.left]
-	}
-	if at.belowHigh {
-		hi = w.high[len(w.high)-at.left]
-	}
-	var order []digitState
-	sets := map[digitState]expr.ByteSet{}
-	for d := lo; d <= hi; d++ {
-		next := digitState{left: at.left - 1, aboveLow: at.aboveLow && d == lo, belowHigh: at.belowHigh && d == hi,
-			remainder: (at.remainder*10 + int(d-'0')) % w.divisor}
-		s, ok := sets[next]
-		if !ok {
-			order = append(order, next)
-		}
-		s.Add(d)
-		sets[next] = s
-	}
-	var parts []*expr.Expr
-	for _, next := range order {
-		point := expr.Empty
-		if next.left == w.places && w.places > 0 {
-			point = expr.Text(".")
-		}
-		parts = append(parts, expr.Seq(expr.Set(sets[next]), point, w.rest(next)))
-	}
-	e := expr.Alt(parts...)
-	w.made[at] = e
-	return e
-}

@@ -1,244 +1,284 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
-	"regexp/syntax"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/ingotml/ingot/grammar/dfa"
+	"github.com/ingotml/ingot/grammar/ecma"
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/jsontext"
 	"github.com/ingotml/ingot/grammar/regex"
 )
 
-// text matches the strings of s.
-func (c *compiler) text(s *shape, path string) *expr.Expr {
-	patterns := s.patterns
-	for _, f := range s.formats {
-		p, ok := formats[f]
-		if !ok {
-			if unsupportedFormats[f] {
-				c.fail(expr.ErrUnsupported, path, "the format %s", f)
-				return expr.None
-			}
-			continue // not a format of the specification: an annotation
+// search returns the automaton of the texts in which a pattern matches.
+func (c *compiler) search(pattern, path string) *dfa.DFA {
+	if d := c.patterns[pattern]; d != nil {
+		return d
+	}
+	if !c.step(20, path) {
+		return nil
+	}
+	d, err := ecma.Search(pattern)
+	if err != nil && c.bestEffort && !errors.Is(err, expr.ErrInvalid) {
+		c.unsupported(path, err.Error())
+		d, err = dfa.Any(), nil
+	}
+	if err != nil {
+		c.failAt(path, err)
+		return nil
+	}
+	c.patterns[pattern] = d
+	return d
+}
+
+// barredTexts returns the strings that s excludes.
+func (s *shape) barredTexts() (texts []string) {
+	for _, v := range s.barred {
+		if v.kind == typeString {
+			texts = append(texts, v.text)
 		}
-		if len(patterns) > 0 {
-			c.fail(expr.ErrUnsupported, path, "the format %s together with a pattern or another format", f)
-			return expr.None
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// texts returns the automaton of the strings of s, which is made once.
+func (c *compiler) texts(s *shape, path string) *dfa.DFA {
+	r := &s.strings
+	key := fmt.Sprintf("texts %d %+v %q", r.minLength, r.patterns, s.barredTexts())
+	if r.maxLength != nil {
+		key += fmt.Sprint(*r.maxLength)
+	}
+	if d := c.patterns[key]; d != nil {
+		return d
+	}
+	d := c.makeTexts(s, path)
+	if c.err == nil {
+		c.patterns[key] = d
+	}
+	return d
+}
+
+func (c *compiler) makeTexts(s *shape, path string) *dfa.DFA {
+	var d *dfa.DFA
+	r := &s.strings
+	for _, p := range r.patterns {
+		one := c.textPattern(p, path)
+		var err error
+		switch {
+		case c.err != nil:
+			return nil
+		case p.negated && d == nil:
+			d, err = dfa.Not(one)
+		case p.negated:
+			d, err = dfa.Minus(d, one)
+		case d == nil:
+			d = one
+		default:
+			d, err = dfa.Intersect(d, one)
 		}
-		patterns = []string{"^(?:" + p + ")$"}
+		if c.failAt(path, err); c.err != nil {
+			return nil
+		}
+	}
+	if d == nil {
+		d = dfa.Any()
+	}
+	if barred := s.barredTexts(); len(barred) > 0 {
+		words, err := dfa.Words(barred)
+		if err == nil {
+			d, err = dfa.Minus(d, words)
+		}
+		if c.failAt(path, err); c.err != nil {
+			return nil
+		}
+	}
+	if r.minLength == 0 && r.maxLength == nil || d.Empty() {
+		return d
 	}
 	most := -1
-	if s.maxLength != nil {
-		most = *s.maxLength
+	if r.maxLength != nil {
+		most = *r.maxLength
 	}
-	if most >= 0 && most < s.minLength {
-		return expr.None
+	least, longest := d.Lengths()
+	if least >= r.minLength && (most < 0 || longest >= 0 && longest <= most) {
+		return d
+	}
+	// Counting multiplies the states. A smaller maximum allows less, and few texts are that long.
+	if fits := maxCounted / d.States(); most > fits && r.minLength < fits {
+		most = fits
+	}
+	limited, err := dfa.Length(d, r.minLength, most)
+	c.failAt(path, err)
+	return limited
+}
+
+// maxCounted bounds the states of a pattern with lengths.
+const maxCounted = 2000
+
+func (c *compiler) textPattern(p textPattern, path string) *dfa.DFA {
+	if !p.format {
+		return c.search(p.source, path)
+	}
+	d, err := formatTexts.get(p.source)
+	c.failAt(path, err)
+	return d
+}
+
+// text matches the strings of s.
+func (c *compiler) text(s *shape, path string) *expr.Expr {
+	r := &s.strings
+	barred := s.barredTexts()
+	most := -1
+	if r.maxLength != nil {
+		most = *r.maxLength
 	}
 	switch {
-	case len(patterns) > 1:
-		c.fail(expr.ErrUnsupported, path, "more than one pattern for a string")
+	case most >= 0 && most < r.minLength:
 		return expr.None
-	case len(patterns) == 0 && s.minLength == 0 && most < 0:
+	case len(r.patterns)+len(barred) == 0 && r.minLength == 0 && most < 0:
 		return c.json.Text()
-	case len(patterns) == 0:
-		return jsontext.Quoted(expr.Repeat(jsontext.AnyChar, s.minLength, most))
+	case len(r.patterns)+len(barred) == 0:
+		return jsontext.Quoted(expr.Repeat(jsontext.AnyChar, r.minLength, most))
 	}
-	pattern := regex.FromECMA(patterns[0])
-	if s.minLength > 0 || most >= 0 {
-		fitted, ok := fitLength(pattern, s.minLength, most)
-		if !ok {
-			const format = "minLength or maxLength with the pattern or format %q, which does not imply them"
-			c.fail(expr.ErrUnsupported, path, format, patterns[0])
+	key := fmt.Sprintf("text %d %d %+v %q", r.minLength, most, r.patterns, barred)
+	return c.shared(key, path, 20, func() *expr.Expr {
+		if p := r.patterns; len(p) == 1 && p[0].format && !p[0].negated && len(barred) == 0 && r.minLength == 0 && most < 0 {
+			e, err := formatExpr(p[0].source)
+			c.failAt(path, err)
+			return e
+		}
+		if e := c.run(s, most, path); e != nil {
+			return jsontext.Quoted(e)
+		}
+		d := c.texts(s, path)
+		if errors.Is(c.err, expr.ErrLimit) {
+			return c.largeText(s, path)
+		}
+		if c.err != nil {
 			return expr.None
 		}
-		pattern = fitted
-	}
-	return c.shared("pattern "+pattern, path, 50+len(pattern), func() *expr.Expr {
-		e, err := regex.Compile(pattern, jsontext.Char, true)
-		if err != nil {
-			if c.err == nil {
-				c.err = wrapAt(path, err)
-			}
-			return expr.None
-		}
-		return jsontext.Quoted(e)
+		return jsontext.Quoted(d.Expr())
 	})
 }
 
-// fitLength returns a pattern that matches the texts of pattern with least to most characters; most < 0: unbounded. It
-// supports patterns that imply the limits, and those that repeat a single character between anchors.
-func fitLength(pattern string, least, most int) (string, bool) {
-	re, err := syntax.Parse(pattern, syntax.Perl)
+// run matches the strings of a pattern that repeats one class, with any lengths; nil if it is another one.
+func (c *compiler) run(s *shape, most int, path string) *expr.Expr {
+	p := s.strings.patterns
+	if len(p) != 1 || p[0].negated || len(s.barredTexts()) > 0 {
+		return nil
+	}
+	d := c.textPattern(p[0], path)
+	if c.err != nil {
+		c.err = clearLimit(c.err)
+		return nil
+	}
+	r, ok := d.Run()
+	if !ok {
+		return nil
+	}
+	least := max(r.Least, s.strings.minLength)
+	if most < 0 || r.Most >= 0 && r.Most < most {
+		most = r.Most
+	}
+	if most >= 0 && most < least {
+		return expr.None
+	}
+	return expr.Repeat(jsontext.Char(r.Set), least, most)
+}
+
+// clearLimit returns nil for an ErrLimit, which another way may avoid.
+func clearLimit(err error) error {
+	if errors.Is(err, expr.ErrLimit) {
+		return nil
+	}
+	return err
+}
+
+// largeText matches the strings of a single pattern whose automaton is too large, as an expression with counted
+// repetitions.
+func (c *compiler) largeText(s *shape, path string) *expr.Expr {
+	r := &s.strings
+	if len(r.patterns) != 1 || r.patterns[0].negated || r.minLength > 0 || r.maxLength != nil ||
+		len(s.barredTexts()) > 0 || strings.ContainsAny(r.patterns[0].source, `\`) && !plainEscapes(r.patterns[0].source) {
+		return expr.None // keeps the error
+	}
+	e, err := regex.Compile(regex.FromECMA(r.patterns[0].source), jsontext.Char, true)
 	if err != nil {
-		return pattern, true // Compile reports the error
+		return expr.None
 	}
-	if from, to := lengths(re); anchoredAlone(re) && from >= least && (most < 0 || to >= 0 && to <= most) {
-		return pattern, true
-	}
-	if re.Op != syntax.OpConcat || len(re.Sub) != 3 || re.Sub[0].Op != syntax.OpBeginText ||
-		re.Sub[2].Op != syntax.OpEndText {
-		return "", false
-	}
-	body := re.Sub[1]
-	for body.Op == syntax.OpCapture {
-		body = body.Sub[0]
-	}
-	from, to := 0, -1
-	switch body.Op {
-	case syntax.OpStar:
-	case syntax.OpPlus:
-		from = 1
-	case syntax.OpRepeat:
-		from, to = body.Min, body.Max
-	default:
-		return "", false
-	}
-	if one, other := lengths(body.Sub[0]); one != 1 || other != 1 {
-		return "", false
-	}
-	if to < 0 || most >= 0 && most < to {
-		to = most
-	}
-	if from = max(from, least); to >= 0 && from > to {
-		return "", false
-	}
-	body.Op, body.Min, body.Max = syntax.OpRepeat, from, to
-	return re.String(), from <= 1000 && to <= 1000
+	c.err = nil
+	return jsontext.Quoted(e)
 }
 
-// anchoredAlone reports whether a pattern matches whole texts only.
-func anchoredAlone(re *syntax.Regexp) bool {
-	return re.Op == syntax.OpConcat && len(re.Sub) > 1 && re.Sub[0].Op == syntax.OpBeginText &&
-		re.Sub[len(re.Sub)-1].Op == syntax.OpEndText
-}
-
-// lengths returns the fewest and the most characters of a match; most < 0: unbounded.
-func lengths(re *syntax.Regexp) (least, most int) {
-	const limit = 1 << 30
-	add := func(n, from, to int) {
-		least = min(least+n*from, limit)
-		if most >= 0 && to >= 0 {
-			most = min(most+n*to, limit)
-		} else {
-			most = -1
-		}
-	}
-	switch re.Op {
-	case syntax.OpLiteral:
-		return len(re.Rune), len(re.Rune)
-	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return 1, 1
-	case syntax.OpCapture:
-		return lengths(re.Sub[0])
-	case syntax.OpStar:
-		return 0, -1
-	case syntax.OpPlus:
-		least, _ = lengths(re.Sub[0])
-		return least, -1
-	case syntax.OpQuest:
-		_, most = lengths(re.Sub[0])
-		return 0, most
-	case syntax.OpRepeat:
-		from, to := lengths(re.Sub[0])
-		least = min(re.Min*from, limit)
-		if most = -1; re.Max >= 0 && to >= 0 {
-			most = min(re.Max*to, limit)
-		}
-		return least, most
-	case syntax.OpConcat:
-		for _, s := range re.Sub {
-			from, to := lengths(s)
-			add(1, from, to)
-		}
-		return least, most
-	case syntax.OpAlternate:
-		least, most = lengths(re.Sub[0])
-		for _, s := range re.Sub[1:] {
-			from, to := lengths(s)
-			least = min(least, from)
-			if most >= 0 && to >= 0 {
-				most = max(most, to)
-			} else {
-				most = -1
+// plainEscapes reports whether a pattern has no escape that RE2 reads differently.
+func plainEscapes(pattern string) bool {
+	for i := 0; i+1 < len(pattern); i++ {
+		if pattern[i] == '\\' {
+			if i++; strings.IndexByte(`sSbB`, pattern[i]) >= 0 {
+				return false
 			}
-		}
-		return least, most
-	}
-	return 0, 0
-}
-
-// formats are the regular formats of draft 2020-12 (section 7.3), as patterns of whole texts. Some allow less than
-// their specification: no leap seconds; hosts and addresses in ASCII.
-var formats = map[string]string{
-	"date":      datePattern,
-	"time":      timePattern,
-	"date-time": "(?:" + datePattern + ")T" + timePattern,
-	"duration": `P(?:[0-9]{1,9}W|(?:[0-9]{1,9}Y(?:[0-9]{1,9}M(?:[0-9]{1,9}D)?)?|[0-9]{1,9}M(?:[0-9]{1,9}D)?|[0-9]{1,9}D)` +
-		`(?:T` + durationTime + `)?|T` + durationTime + `)`,
-	"email":    `[A-Za-z0-9_+-]{1,20}(?:\.[A-Za-z0-9_+-]{1,14}){0,2}@` + hostPattern,
-	"hostname": hostPattern,
-	"ipv4":     `(?:` + octet + `\.){3}` + octet,
-	"ipv6":     ipv6Pattern,
-	"uuid":     `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`,
-	"uri": `[A-Za-z][A-Za-z0-9+.-]{0,15}://` + hostPattern + `(?::[0-9]{1,4})?(?:/(?:` + uriChar + `)*)*` +
-		`(?:\?(?:` + uriChar + `|[/?])*)?(?:#(?:` + uriChar + `|[/?])*)?`,
-	"json-pointer": `(?:/(?:[^~/]|~[01])*)*`,
-}
-
-const (
-	day28 = `(?:0[1-9]|1[0-9]|2[0-8])`
-	// Every valid day: 1 to 28 in all months, 29 and 30 except in February, 31, and leap days.
-	datePattern = `[0-9]{4}-(?:(?:0[1-9]|1[0-2])-` + day28 + `|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)|` +
-		`(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29`
-	timePattern = `(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?` +
-		`(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`
-	durationTime = `(?:[0-9]{1,9}H(?:[0-9]{1,9}M(?:[0-9]{1,9}S)?)?|[0-9]{1,9}M(?:[0-9]{1,9}S)?|[0-9]{1,9}S)`
-	label        = `[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?`
-	hostPattern  = label + `(?:\.` + label + `){0,6}`
-	octet        = `(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])`
-	hextet       = `[0-9a-fA-F]{1,4}`
-	uriChar      = `[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}`
-)
-
-// ipv6Pattern matches eight groups, fewer groups around ::, or an IPv4-mapped address (RFC 4291, section 2.2).
-var ipv6Pattern = func() string {
-	forms := []string{`(?:` + hextet + `:){7}` + hextet, `::ffff:(?:` + octet + `\.){3}` + octet}
-	for before := range 8 {
-		form := "::"
-		if before > 0 {
-			form = fmt.Sprintf(`%s(?::%s){%d}::`, hextet, hextet, before-1)
-		}
-		if after := 7 - before; after > 0 {
-			form += fmt.Sprintf(`(?:%s(?::%s){0,%d})?`, hextet, hextet, after-1)
-		}
-		forms = append(forms, form)
-	}
-	return strings.Join(forms, "|")
-}()
-
-// unsupportedFormats are the formats of the specification that are not regular or not implemented.
-var unsupportedFormats = map[string]bool{"idn-email": true, "idn-hostname": true, "iri": true, "iri-reference": true,
-	"uri-reference": true,
-	"uri-template":  true, "relative-json-pointer": true, "regex": true}
-
-// holdsText reports whether a string satisfies the string constraints of s. It returns false and records an error if a
-// pattern does not compile.
-func (c *compiler) holdsText(s *shape, text, path string) bool {
-	n := utf8.RuneCountInString(text)
-	if n < s.minLength || s.maxLength != nil && n > *s.maxLength {
-		return false
-	}
-	for _, p := range s.patterns {
-		if !c.matches(regex.FromECMA(p), text, path) {
-			return false
-		}
-	}
-	for _, f := range s.formats {
-		if p, ok := formats[f]; ok && !c.matches("^(?:"+p+")$", text, path) {
-			return false
 		}
 	}
 	return true
+}
+
+// number matches the numbers of s. With constraints, numbers have no exponent.
+func (c *compiler) number(s *shape, path string) *expr.Expr {
+	n := c.numberRule(s, path)
+	if n.free() {
+		if n.fractions {
+			return c.json.Number()
+		}
+		return c.json.Integer()
+	}
+	return c.shared(n.key(), path, 20, func() *expr.Expr {
+		d, err := c.numbers(n)
+		if err != nil {
+			c.failAt(path, err)
+			return expr.None
+		}
+		return d.Expr()
+	})
+}
+
+func (n *numberRule) key() string {
+	return fmt.Sprint("number ", n.integers, n.fractions, n.low, n.high, n.multiples, n.notMultiples, n.excluded)
+}
+
+// numbers returns the texts of the numbers of n, which is made once.
+func (c *compiler) numbers(n *numberRule) (*dfa.DFA, error) {
+	key := n.key()
+	if d := c.patterns[key]; d != nil {
+		return d, nil
+	}
+	d, err := n.language()
+	if err == nil {
+		c.patterns[key] = d
+	}
+	return d, err
+}
+
+// numberRule returns the constraints of s on numbers.
+func (c *compiler) numberRule(s *shape, path string) *numberRule {
+	n := s.numbers
+	n.integers, n.fractions = s.types&typeInteger != 0, s.types&typeFraction != 0
+	for _, v := range s.barred {
+		if v.kind == anyNumber {
+			if r, ok := c.rational(v, path); ok {
+				n.excluded = append(n.excluded, r)
+			}
+		}
+	}
+	return &n
+}
+
+func (b *bound) String() string {
+	if b == nil {
+		return "none"
+	}
+	return fmt.Sprint(b.value, b.exclusive)
 }

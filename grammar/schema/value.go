@@ -140,13 +140,9 @@ func (v *value) dump(b []byte, ascii bool) []byte {
 	return append(b, '}')
 }
 
-// words returns the accepted spellings of v: unescaped, and with all non-ASCII characters escaped.
-func (v *value) words() []string {
-	plain := string(v.dump(nil, false))
-	if ascii := string(v.dump(nil, true)); ascii != plain {
-		return []string{plain, ascii}
-	}
-	return []string{plain}
+// mentions reports whether an object in v has a key.
+func (v *value) mentions(key string) bool {
+	return slices.Contains(v.keys, key) || slices.ContainsFunc(v.items, func(i *value) bool { return i.mentions(key) })
 }
 
 // rational returns the value of a number, or false if its digits could exhaust memory.

@@ -8,7 +8,7 @@ import (
 // Errors of the standard library.
 func init() {
 	Register(syscall.ENOSPC, Kind{
-		Name: "syscall.ENOSPC", Means: "the disk is full", Rank: Store + 4, Status: Full,
+		Name: "syscall.ENOSPC", Means: "the disk is full", Rank: Store + 4, Status: Full, Transfer: Full,
 	})
 	// A deadline comes before a cancellation, because it also cancels.
 	Register(context.DeadlineExceeded, Kind{

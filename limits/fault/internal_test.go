@@ -20,7 +20,7 @@ var internal = []struct{ reason, names string }{
 	{"tests raise it", `server/servertest.ErrBurst`},
 	{"a grammar is part of a request's format: runtime.ErrFormat wraps it", `
 		grammar.ErrToken grammar.ErrVocabulary
-		grammar/expr.ErrInvalid grammar/expr.ErrUnsupported grammar/expr.ErrLimit`},
+		grammar/expr.ErrInvalid grammar/expr.ErrEmpty grammar/expr.ErrUnsupported grammar/expr.ErrLimit`},
 	{"a picture is part of a request: runtime.ErrPictures stands for it", `vision.ErrPicture`},
 	{"a model's output is not at fault: a malformed call stays text", `chat/parse.ErrCall chat/parse.ErrIncomplete`},
 	{"it is about a model's files, which a command names in its message", `
@@ -45,6 +45,9 @@ var internal = []struct{ reason, names string }{
 		cache.ErrUnsupported mlx.ErrClosed runtime/load.ErrClosed`},
 	{"one command returns it, with the details in its message", `
 		launch/json5.ErrSyntax launch/json5.ErrShape
+		registry/hub.ErrName registry/hub.ErrNotFound registry/hub.ErrForbidden registry/hub.ErrLimited
+		registry/hub.ErrOffline registry/hub.ErrChanged
+		registry/hub.ErrChecksum registry/hub.ErrNoRanges registry/hub.ErrNoGGUF
 		registry/remote.ErrNoHost
 		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
 		registry/sigstore.ErrSubject

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes .cache/clients-venv at the top of the repository, with what requirements.txt pins: the official clients of the APIs that
-# `ingot serve` speaks, for TestClients in cmd. Needs Python 3.11 or later.
+# `ingot serve` speaks, for TestClients in cmd, and that of the hub, for registry/hub. Needs Python 3.11 or later.
 # Usage: testdata/clients/setup.sh [PYTHON]
 set -eu
 

@@ -1,0 +1,331 @@
+// Command schemas measures structured output with published suites of schemas: how many compile, whether an invalid
+// instance is accepted or a valid one refused, and the times of compilation and of masks over 128,256 tokens.
+//
+//	schemas [-masks=false] [-list KIND] DIR
+//
+// DIR holds MaskBench's files (guidance-ai/jsonschemabench, folder maskbench/data) or those of a draft of
+// JSON-Schema-Test-Suite (tests/draft2020-12).
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/grammar"
+	"github.com/ingotml/ingot/grammar/grammartest"
+)
+
+func main() {
+	var o options
+	flag.BoolVar(&o.masks, "masks", true, "measure masks")
+	flag.StringVar(&o.list, "list", "", "also list `KIND`: refused, accepted, rejected or slow")
+	flag.StringVar(&o.profile, "profile", "", "write a profile of the processor time to `FILE`")
+	flag.IntVar(&o.every, "every", 1, "read every `N`th file only")
+	flag.StringVar(&o.draft, "schema", "", "$schema of schemas that have none")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(flag.Arg(0), o); err != nil {
+		fmt.Fprintln(os.Stderr, "schemas:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	masks bool
+	list  string
+	every int
+
+	profile string
+	draft   string
+}
+
+// schemaCase is one schema with its instances.
+type schemaCase struct {
+	name   string
+	Schema json.RawMessage `json:"schema"`
+	Tests  []struct {
+		Description string          `json:"description"`
+		Valid       bool            `json:"valid"`
+		Data        json.RawMessage `json:"data"`
+	} `json:"tests"`
+	Description string `json:"description"`
+}
+
+// read returns the cases of one file: MaskBench has one in a file, JSON-Schema-Test-Suite a list.
+func read(path string) ([]schemaCase, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var cases []schemaCase
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		err = json.Unmarshal(data, &cases)
+	} else {
+		cases = make([]schemaCase, 1)
+		err = json.Unmarshal(data, &cases[0])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for i := range cases {
+		cases[i].name = filepath.Base(path)
+		if len(cases) > 1 {
+			cases[i].name += "/" + cases[i].Description
+		}
+	}
+	return cases, nil
+}
+
+// tally is what a run counts.
+type tally struct {
+	options
+	schemas, compiled              int
+	valid, validRefused, notJudged int
+	invalid, invalidAccepted       int
+	compile, first, masks          []time.Duration
+	reasons                        map[string]int
+
+	vocabulary *grammar.Vocabulary
+	ids        func(text string) []int32
+}
+
+func run(dir string, o options) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is not a folder: get the suite with `git clone https://github.com/guidance-ai/jsonschemabench`"+
+			" and name its folder maskbench/data", dir)
+	}
+	if o.profile != "" {
+		f, err := os.Create(o.profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	runtime.LockOSThread()
+	t := &tally{options: o, reasons: map[string]int{}}
+	tokens := grammartest.Tokens(128256)
+	t.vocabulary = grammar.NewVocabulary(tokens, nil)
+	t.ids = grammartest.Longest(tokens)
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() == "optional" {
+			return fs.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(path) != ".json" {
+			return nil
+		}
+		if files++; files%o.every != 0 {
+			return nil
+		}
+		cases, err := read(path)
+		for _, c := range cases {
+			t.check(c)
+		}
+		return err
+	})
+	if err == nil && files == 0 {
+		err = fmt.Errorf("%s has no .json files", dir)
+	}
+	if err != nil {
+		return err
+	}
+	t.print()
+	if t.invalidAccepted > 0 {
+		return errors.New("invalid instances were accepted")
+	}
+	return nil
+}
+
+func (t *tally) say(kind, format string, args ...any) {
+	if t.list == kind {
+		fmt.Printf(format+"\n", args...)
+	}
+}
+
+func (t *tally) check(c schemaCase) {
+	t.schemas++
+	schema := c.Schema
+	if t.draft != "" && bytes.HasPrefix(schema, []byte("{")) && !bytes.Contains(schema, []byte(`"$schema"`)) {
+		schema = append([]byte(`{"$schema":"`+t.draft+`",`), schema[1:]...)
+		schema = bytes.Replace(schema, []byte(",}"), []byte("}"), 1)
+	}
+	began := now()
+	g, err := grammar.CompileSchema(context.Background(), schema)
+	took := now() - began
+	t.compile = append(t.compile, took)
+	if took > 20*time.Millisecond {
+		t.say("slow", "%v compile %s %v", took, c.name, err)
+	}
+	if errors.Is(err, grammar.ErrEmpty) { // held exactly: no instance is accepted
+		t.compiled++
+		for _, test := range c.Tests {
+			if test.Valid {
+				t.valid, t.validRefused = t.valid+1, t.validRefused+1
+			} else {
+				t.invalid++
+			}
+		}
+		return
+	}
+	if err != nil {
+		t.reasons[reason(err)]++
+		t.say("refused", "%s: %v", c.name, err)
+		return
+	}
+	t.compiled++
+	for i, test := range c.Tests {
+		if t.options.list == "slow" { // times alone
+			break
+		}
+		accepted, err := g.AcceptsJSON(test.Data)
+		if err != nil {
+			t.notJudged++
+			t.say("rejected", "%s: %d: %v", c.name, i, err)
+			continue
+		}
+		if test.Valid {
+			if t.valid++; !accepted {
+				t.validRefused++
+				t.say("rejected", "%s: %d %s: %.200s", c.name, i, test.Description, test.Data)
+			}
+		} else if t.invalid++; accepted {
+			t.invalidAccepted++
+			t.say("accepted", "%s: %d %s: %.200s", c.name, i, test.Description, test.Data)
+		}
+	}
+	if t.options.masks {
+		t.measure(g, c)
+	}
+}
+
+// dumps returns JSON with the white space of Python's json.dumps.
+func dumps(raw []byte) string {
+	var compact bytes.Buffer
+	if json.Compact(&compact, raw) != nil {
+		return string(raw)
+	}
+	var b strings.Builder
+	inside, escaped := false, false
+	for _, c := range compact.Bytes() {
+		b.WriteByte(c)
+		switch {
+		case escaped:
+			escaped = false
+		case inside && c == '\\':
+			escaped = true
+		case c == '"':
+			inside = !inside
+		case !inside && (c == ',' || c == ':'):
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// measure takes the masks along each instance, up to the token that the grammar refuses.
+func (t *tally) measure(g *grammar.Grammar, c schemaCase) {
+	mask := make([]uint32, grammar.Words(t.vocabulary.Size()))
+	for i, test := range c.Tests {
+		began := now()
+		m, err := g.Matcher(t.vocabulary, -1)
+		if err != nil {
+			t.say("slow", "%s: %v", c.name, err)
+			return
+		}
+		for k, id := range t.ids(dumps(test.Data)) {
+			if i > 0 || k > 0 {
+				began = now()
+			}
+			m.Mask(mask, -1)
+			took := now() - began
+			if i == 0 && k == 0 {
+				t.first = append(t.first, t.compile[len(t.compile)-1]+took)
+			} else {
+				t.tallyMask(took, c.name, k)
+			}
+			if m.Accept(id) != nil {
+				break
+			}
+		}
+	}
+}
+
+func (t *tally) tallyMask(took time.Duration, name string, token int) {
+	t.masks = append(t.masks, took)
+	if took > 2*time.Millisecond {
+		t.say("slow", "%v mask %s token %d", took, name, token)
+	}
+}
+
+var names = regexp.MustCompile(`"[^"]*"|[0-9]+|#\S*`)
+
+// reason is an error without names and numbers, to count equal ones.
+func reason(err error) string {
+	text := err.Error()
+	if _, after, ok := strings.Cut(text, "the keyword "); ok {
+		return "the keyword " + after
+	}
+	if _, after, ok := strings.Cut(text, "the format "); ok {
+		return "the format " + after
+	}
+	return names.ReplaceAllString(text, "_")
+}
+
+func (t *tally) print() {
+	rate := func(n, of int) string {
+		return fmt.Sprintf("%d of %d (%.2f %%)", n, of, 100*float64(n)/float64(max(of, 1)))
+	}
+	fmt.Printf("compiled          %s\n", rate(t.compiled, t.schemas))
+	fmt.Printf("invalid accepted  %s\n", rate(t.invalidAccepted, t.invalid))
+	fmt.Printf("valid refused     %s\n", rate(t.validRefused, t.valid))
+	fmt.Printf("not judged        %d\n", t.notJudged)
+	fmt.Printf("compile           %s\n", summary(t.compile))
+	if t.options.masks {
+		fmt.Printf("first mask        %s\n", summary(t.first))
+		fmt.Printf("mask              %s\n", summary(t.masks))
+	}
+	type counted struct {
+		reason string
+		n      int
+	}
+	var all []counted
+	for r, n := range t.reasons {
+		all = append(all, counted{r, n})
+	}
+	slices.SortFunc(all, func(a, b counted) int { return b.n - a.n })
+	for _, c := range all[:min(len(all), 60)] {
+		fmt.Printf("%6d  %.150s\n", c.n, c.reason)
+	}
+}
+
+func summary(all []time.Duration) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	slices.Sort(all)
+	at := func(p float64) time.Duration { return all[min(int(p*float64(len(all))), len(all)-1)] }
+	return fmt.Sprintf("p50 %v, p99 %v, max %v, n %d", at(0.5), at(0.99), all[len(all)-1], len(all))
+}

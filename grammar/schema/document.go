@@ -1,0 +1,168 @@
+package schema
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/ingotml/ingot/grammar/expr"
+)
+
+// resource is a schema with an identifier of its own, or the root.
+type resource struct {
+	base    *url.URL
+	root    *value
+	dialect dialect
+	anchors map[string]*value
+	dynamic map[string]*value // $dynamicAnchor
+	outer   bool              // $recursiveAnchor
+}
+
+// document is a schema's text: its resources, and which one each schema belongs to.
+type document struct {
+	root *resource
+	byID map[string]*resource
+	of   map[*value]*resource
+}
+
+func newDocument(root *value) *document {
+	d := &document{byID: map[string]*resource{}, of: map[*value]*resource{}}
+	d.root = newResource(&url.URL{}, root, anyDraft)
+	d.byID[""] = d.root
+	d.visit(root, d.root)
+	return d
+}
+
+func newResource(base *url.URL, root *value, of dialect) *resource {
+	r := &resource{base: base, root: root, dialect: of, anchors: map[string]*value{}, dynamic: map[string]*value{}}
+	if s := root.text0("$schema"); s != "" {
+		r.dialect = dialectOf(s)
+	}
+	if v := root.get("$recursiveAnchor"); v != nil {
+		r.outer = v.truth
+	}
+	return r
+}
+
+// text0 returns the string at a key, or "".
+func (v *value) text0(key string) string {
+	if at := v.get(key); at != nil && at.kind == typeString {
+		return at.text
+	}
+	return ""
+}
+
+// visit notes the identifiers and anchors of v and the schemas in it, which belong to r unless they have their own.
+func (d *document) visit(v *value, r *resource) {
+	if v.kind != typeObject || d.of[v] != nil {
+		return
+	}
+	of := r.dialect
+	if s := v.text0("$schema"); s != "" {
+		of = dialectOf(s)
+	}
+	id := v.text0("$id")
+	if of == draft4 || id == "" && of == anyDraft && strings.Contains(v.text0("id"), "://") {
+		id = v.text0("id")
+	}
+	if of.refAlone() && v.get("$ref") != nil {
+		id = ""
+	}
+	if name, fragment := strings.CutPrefix(id, "#"); fragment {
+		r.anchors[name] = v
+	} else if u, err := url.Parse(id); id != "" && err == nil {
+		base := r.base.ResolveReference(u)
+		name := base.Fragment
+		base.Fragment = ""
+		if v != r.root {
+			r = newResource(base, v, r.dialect)
+		} else {
+			r.base = base
+		}
+		if d.byID[base.String()] == nil {
+			d.byID[base.String()] = r
+		}
+		if name != "" {
+			r.anchors[name] = v
+		}
+	}
+	d.of[v] = r
+	if name := v.text0("$anchor"); name != "" && r.dialect.has("$anchor") && r.anchors[name] == nil {
+		r.anchors[name] = v
+	}
+	if name := v.text0("$dynamicAnchor"); name != "" && r.dialect.has("$dynamicAnchor") {
+		r.anchors[name], r.dynamic[name] = v, v
+	}
+	if r.dialect.refAlone() && v.get("$ref") != nil {
+		return
+	}
+	for i, k := range v.keys {
+		item := v.items[i]
+		switch {
+		case holdsMap[k] && item.kind == typeObject, holdsList[k] && item.kind == typeArray:
+			for _, s := range item.items {
+				d.visit(s, r)
+			}
+		case holdsSchema[k]:
+			d.visit(item, r)
+		}
+	}
+}
+
+// resourceOf returns the resource of a schema that a reference found in r.
+func (d *document) resourceOf(v *value, r *resource) *resource {
+	if d.of[v] == nil {
+		d.visit(v, r)
+	}
+	if own := d.of[v]; own != nil {
+		return own
+	}
+	return r
+}
+
+// resolve returns the schema that a reference in r points to, and the resource that it belongs to.
+func (d *document) resolve(ref string, r *resource) (*value, *resource, error) {
+	u, err := url.Parse(ref)
+	if err != nil {
+		return nil, nil, expr.Errorf(expr.ErrInvalid, "$ref %q is not a URI reference", ref)
+	}
+	to := r
+	if u.Scheme+u.Host+u.Path+u.Opaque != "" {
+		full := r.base.ResolveReference(u)
+		full.Fragment, full.RawFragment = "", ""
+		if to = d.byID[full.String()]; to == nil {
+			return nil, nil, expr.Errorf(expr.ErrUnsupported,
+				"$ref %q: only references within the schema (#...) are supported", ref)
+		}
+	}
+	fragment := u.Fragment
+	if fragment == "" {
+		return to.root, to, nil
+	}
+	if fragment[0] != '/' {
+		if at := to.anchors[fragment]; at != nil {
+			return at, d.resourceOf(at, to), nil
+		}
+		return nil, nil, expr.Errorf(expr.ErrInvalid, "$ref %q: no such anchor", ref)
+	}
+	at, in := to.root, to
+	for _, part := range strings.Split(fragment, "/")[1:] {
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		var next *value
+		if at.kind == typeArray {
+			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(at.items) {
+				next = at.items[i]
+			}
+		} else {
+			next = at.get(part)
+		}
+		if next == nil {
+			return nil, nil, expr.Errorf(expr.ErrInvalid, "$ref %q: %q does not exist", ref, part)
+		}
+		at = next
+		if own := d.of[at]; own != nil {
+			in = own
+		}
+	}
+	return at, d.resourceOf(at, in), nil
+}

@@ -1,0 +1,154 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/ingotml/ingot/registry/address"
+	"github.com/ingotml/ingot/registry/remote"
+)
+
+const (
+	defaultEndpoint   = "https://huggingface.co"
+	defaultModelScope = "https://www.modelscope.cn"
+	defaultMemory     = 64 << 20
+	defaultAttempts   = 10
+	defaultStall      = 30 * time.Second
+)
+
+// Client reads repositories. It is safe for concurrent use.
+type Client struct {
+	opts      Options
+	transport *http.Transport
+	reached   atomic.Bool // a server has responded
+}
+
+// New returns a client.
+func New(opts Options) *Client {
+	opts.Endpoint = cmp.Or(opts.Endpoint, defaultEndpoint)
+	opts.ModelScope = cmp.Or(opts.ModelScope, defaultModelScope)
+	opts.Memory = cmp.Or(opts.Memory, defaultMemory)
+	opts.Attempts = cmp.Or(opts.Attempts, defaultAttempts)
+	opts.Stall = cmp.Or(opts.Stall, defaultStall)
+	opts.UserAgent = cmp.Or(opts.UserAgent, "ingot")
+	if opts.Sleep == nil {
+		opts.Sleep = remote.Sleep
+	}
+	if opts.Notice == nil {
+		opts.Notice = func(string) {}
+	}
+	c := &Client{opts: opts, transport: opts.Transport}
+	if c.transport == nil {
+		c.transport = newTransport(opts.Stall)
+	}
+	return c
+}
+
+// newTransport returns a transport for many ranges at a time. Each has a connection of its own: over one HTTP/2
+// connection they would share a window.
+func newTransport(stall time.Duration) *http.Transport {
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: checkDial}
+	return &http.Transport{
+		Proxy:                 proxy,
+		DialContext:           dialer.DialContext,
+		MaxIdleConnsPerHost:   64,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   20 * time.Second,
+		ResponseHeaderTimeout: stall,
+		ReadBufferSize:        256 << 10,
+		DisableCompression:    true, // ranges and hashes are of the bytes as stored
+		Protocols:             http1(),
+	}
+}
+
+func http1() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	return p
+}
+
+func proxy(req *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(req)
+	if err != nil {
+		return nil, errors.New("the proxy address in the environment is invalid") // err quotes the proxy's password
+	}
+	return u, nil
+}
+
+// namedBy is the context key of the address that redirected a request to another origin.
+type namedBy struct{}
+
+// checkDial refuses to connect to an address that is less public than the one that named it: a hub on the internet
+// must not direct this machine to services of its own network.
+func checkDial(ctx context.Context, _, at string, _ syscall.RawConn) error {
+	by, _ := ctx.Value(namedBy{}).(address.Class)
+	addr, err := netip.ParseAddrPort(at)
+	if by == 0 || err != nil {
+		return nil
+	}
+	if class := address.ClassOf(addr.Addr()); !by.MayName(class) {
+		return errPrivate
+	}
+	return nil
+}
+
+var errPrivate = errors.New("the hub redirected to an address that is not public")
+
+// origin returns scheme, host and port of an address.
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// endpoint returns the endpoint and the token of a name's host.
+func (c *Client) endpoint(host string) (endpoint, token string) {
+	if host == ModelScope {
+		return c.opts.ModelScope, c.opts.ModelScopeToken
+	}
+	return c.opts.Endpoint, c.opts.Token
+}
+
+// temporary reports whether the same request may succeed later.
+func temporary(err error) bool {
+	var status *StatusError
+	switch {
+	case errors.Is(err, errPrivate):
+		return false
+	case errors.Is(err, errExpired):
+		return true
+	case errors.As(err, &status):
+		switch status.Status {
+		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+			http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return status.retryAfter <= maxRetryAfter
+		}
+		return false
+	case errors.Is(err, errStalled):
+		return true
+	}
+	return remote.Temporary(err) || transportFailure(err)
+}
+
+// transportFailure reports a connection that failed in a way that [remote.Temporary] has no type for.
+func transportFailure(err error) bool {
+	var failed *sendError
+	return errors.As(err, &failed) && !errors.Is(err, context.Canceled)
+}
+
+// sendError is a request without a response.
+type sendError struct{ err error }
+
+func (e *sendError) Error() string { return e.err.Error() }
+func (e *sendError) Unwrap() error { return e.err }

@@ -1,0 +1,131 @@
+package hub
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/registry/hub/hubtest"
+)
+
+// Each bound is an error that names it.
+func TestLimits(t *testing.T) {
+	commit := `{"sha": "` + strings.Repeat("a", 40) + `"}`
+	serve := func(tree func(w http.ResponseWriter, r *http.Request)) error {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/revision/") {
+				fmt.Fprint(w, commit)
+				return
+			}
+			tree(w, r)
+		}))
+		defer s.Close()
+		f, err := New(Options{Endpoint: s.URL}).Open(t.Context(), Name{Host: HuggingFace, Repository: "tiny/model"})
+		if err == nil {
+			f.Close()
+		}
+		return err
+	}
+	want := func(err error, text string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %q", err, text)
+		}
+	}
+	want(serve(func(w http.ResponseWriter, _ *http.Request) {
+		chunk := bytes.Repeat([]byte(" "), 1<<20)
+		for range limits.HubDocument>>20 + 1 {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}), fmt.Sprintf("the hub's answer is larger than %d MiB", limits.HubDocument>>20))
+	want(serve(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "[")
+		for i := range limits.HubFiles {
+			fmt.Fprintf(w, `{"type":"file","path":"%d"},`, i)
+		}
+		fmt.Fprint(w, `{"type":"file","path":"last"}]`)
+	}), fmt.Sprintf("more than %d files", limits.HubFiles))
+	want(serve(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Path+"x", http.StatusTemporaryRedirect)
+	}), fmt.Sprintf("more than %d redirects", limits.HubRedirects))
+	_, err := ParseName("hf.co/a/b@" + strings.Repeat("r", limits.HubName))
+	want(err, fmt.Sprintf("longer than %d bytes", limits.HubName))
+
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "token"), bytes.Repeat([]byte("x"), limits.HubToken+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Environment(func(name string) string { return map[string]string{"HF_HOME": home}[name] })
+	want(err, "it is not a token")
+
+	h := start(t)
+	h.Add("tiny/model", map[string]hubtest.Content{"README.md": hubtest.Sparse{Total: limits.HubDocument + 1}})
+	file, err := open(t, client(h, Options{}), "hf.co/tiny/model").Open("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(readError(file), fmt.Sprintf("larger than %d MiB", limits.HubDocument>>20))
+}
+
+// Lists that would lead out of a folder, or contradict themselves, are refused.
+func TestHostileLists(t *testing.T) {
+	for _, tree := range []string{
+		`[{"type":"file","path":"../x","size":1}]`, `[{"type":"file","path":"/x","size":1}]`,
+		`[{"type":"file","path":"a\\b","size":1}]`, `[{"type":"file","path":"a\u0000b","size":1}]`,
+		`[{"type":"file","path":"x","size":-1}]`, `[{"type":"file","path":"x","oid":"../x"}]`,
+		`[{"type":"file","path":"x","lfs":{"oid":"abc","size":1}}]`,
+		`[{"type":"file","path":"x"},{"type":"file","path":"x"}]`, `{}`, `<html>`,
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/revision/") {
+				_, _ = io.WriteString(w, `{"sha": "`+strings.Repeat("a", 40)+`"}`)
+				return
+			}
+			_, _ = io.WriteString(w, tree)
+		}))
+		_, err := New(Options{Endpoint: s.URL}).Open(t.Context(), Name{Host: HuggingFace, Repository: "tiny/model"})
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", tree, err)
+		}
+		s.Close()
+	}
+}
+
+// A public hub does not direct this machine to addresses of its own network, nor away from TLS.
+func TestPrivateRedirect(t *testing.T) {
+	secret := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "secret")
+	}))
+	defer secret.Close()
+	h := start(t)
+	c := client(h, Options{})
+	u := mustURL(t, secret.URL)
+	q := call{what: "x", url: u, host: HuggingFace, named: named(call{url: mustURL(t, "https://huggingface.co/x")}, u)}
+	if _, err := c.send(t.Context(), q); !errors.Is(err, errPrivate) || temporary(err) {
+		t.Error(err)
+	}
+	resp := &http.Response{StatusCode: http.StatusFound, Header: http.Header{"Location": {"http://huggingface.co/y"}}}
+	if _, err := redirect(resp, call{what: "x", url: mustURL(t, "https://huggingface.co/x")}); err == nil {
+		t.Error("followed a redirect away from TLS")
+	}
+}
+
+func mustURL(t *testing.T, s string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

@@ -1,0 +1,132 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/registry/redact"
+)
+
+// Options configure a [Client]. The zero value reads public repositories of the Hugging Face hub, without a cache.
+type Options struct {
+	Endpoint string // of the Hugging Face hub; "" = https://huggingface.co
+	Token    string // for the endpoint; "" = anonymous
+	// ModelScope is ModelScope's endpoint; "" = https://www.modelscope.cn. ModelScopeToken is for it.
+	ModelScope, ModelScopeToken string
+
+	Cache   string // folder of huggingface_hub's cache; "" = none
+	Offline bool   // use the cache only
+	Keep    bool   // store what is read in the cache, in whole files
+	// Verify reads every byte of each file with weights, so that its SHA-256 can be checked. Otherwise it is checked where
+	// every byte is read anyway.
+	Verify bool
+
+	Memory    int64                                      // for what is read ahead, in bytes; 0 = 64 MiB
+	Attempts  int                                        // without progress; 0 = 10
+	Stall     time.Duration                              // without a byte, after which a request is repeated; 0 = 30 s
+	Sleep     func(context.Context, time.Duration) error // before a retry; nil = wait. For tests.
+	Notice    func(text string)                          // called with what a user should know; nil = nobody is told
+	Transport *http.Transport                            // nil = the package's own, with the proxies of the environment
+	UserAgent string                                     // "" = ingot
+}
+
+// Environment returns the options that huggingface_hub takes from the environment: HF_ENDPOINT, HF_TOKEN and the file
+// of a token, HF_HUB_OFFLINE, HF_HUB_DOWNLOAD_TIMEOUT, and the folder of the cache. getenv is usually [os.Getenv]. See
+// https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables.
+func Environment(getenv func(string) string) (Options, error) {
+	o := Options{
+		Endpoint:        strings.TrimSuffix(getenv("HF_ENDPOINT"), "/"),
+		Offline:         isTrue(getenv("HF_HUB_OFFLINE")) || isTrue(getenv("TRANSFORMERS_OFFLINE")),
+		ModelScope:      strings.TrimSuffix(getenv("MODELSCOPE_ENDPOINT"), "/"),
+		ModelScopeToken: getenv("MODELSCOPE_API_TOKEN"),
+	}
+	home := getenv("HF_HOME")
+	if home == "" {
+		base := getenv("XDG_CACHE_HOME")
+		if user := cmp.Or(getenv("HOME"), getenv("USERPROFILE")); base == "" && user != "" {
+			base = filepath.Join(user, ".cache")
+		}
+		if base != "" {
+			home = filepath.Join(base, "huggingface")
+		}
+	}
+	o.Cache = cmp.Or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"))
+	if o.Cache == "" && home != "" {
+		o.Cache = filepath.Join(home, "hub")
+	}
+	for _, e := range []struct{ variable, address string }{
+		{"HF_ENDPOINT", o.Endpoint}, {"MODELSCOPE_ENDPOINT", o.ModelScope},
+	} {
+		if u, err := url.Parse(e.address); e.address != "" &&
+			(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
+			return o, fmt.Errorf("%s: %q is not an http or https address", e.variable, redact.Clip(e.address))
+		}
+	}
+	if text := getenv("HF_HUB_DOWNLOAD_TIMEOUT"); text != "" {
+		seconds, err := strconv.Atoi(text)
+		if err != nil || seconds < 1 || seconds > 3600 {
+			return o, fmt.Errorf("HF_HUB_DOWNLOAD_TIMEOUT: %q is not a number of seconds from 1 to 3600", redact.Clip(text))
+		}
+		o.Stall = time.Duration(seconds) * time.Second
+	}
+	var err error
+	o.Token, err = token(getenv, home)
+	return o, err
+}
+
+// token finds the user's token, in the order of huggingface_hub.
+func token(getenv func(string) string, home string) (string, error) {
+	if isTrue(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
+		return "", nil
+	}
+	text := cmp.Or(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN"))
+	from := "HF_TOKEN"
+	if text == "" {
+		path := getenv("HF_TOKEN_PATH")
+		if path == "" && home != "" {
+			path = filepath.Join(home, "token")
+		}
+		if path == "" {
+			return "", nil
+		}
+		from = path
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, limits.HubToken+1))
+		if err != nil {
+			return "", err
+		}
+		text = string(b)
+	}
+	text = strings.TrimSpace(strings.NewReplacer("\r", "", "\n", "").Replace(text))
+	if len(text) > limits.HubToken || strings.ContainsFunc(text, isControl) {
+		return "", fmt.Errorf("%s: it is not a token", from)
+	}
+	return text, nil
+}
+
+func isTrue(s string) bool {
+	switch strings.ToUpper(s) {
+	case "1", "ON", "YES", "TRUE":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,221 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/registry/address"
+)
+
+// call is a request for a repository or a file of one.
+type call struct {
+	what   string   // for errors
+	url    *url.URL // never shown: it may be signed
+	host   string   // of the name, which decides on the token
+	ranges string   // value of Range; "" = the whole
+	named  address.Class
+}
+
+// send sends a GET and follows no redirect. The response's body fails when no byte arrives for a while.
+func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, namedBy{}, q.named))
+	watch := time.AfterFunc(c.opts.Stall, func() { cancel(errStalled) })
+	stop := func() {
+		watch.Stop()
+		cancel(nil)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.url.String(), nil)
+	if err != nil {
+		stop()
+		return nil, errors.New(q.what + ": the hub named an invalid address")
+	}
+	req.Header.Set("User-Agent", c.opts.UserAgent)
+	req.Header.Set("Accept-Encoding", "identity")
+	if q.ranges != "" {
+		req.Header.Set("Range", q.ranges)
+	}
+	endpoint, token := c.endpoint(q.host)
+	if home, err := url.Parse(endpoint); err == nil && token != "" && origin(home) == origin(q.url) {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		cause := context.Cause(ctx)
+		stop()
+		if errors.Is(cause, errStalled) {
+			err = errStalled
+		}
+		return nil, fmt.Errorf("%s: %w", q.what, &sendError{hideAddress(err)})
+	}
+	c.reached.Store(true)
+	resp.Body = &watchedBody{resp.Body, ctx, watch, c.opts.Stall, stop, q.what}
+	return resp, nil
+}
+
+// errStalled is a connection over which nothing has come for [Options.Stall].
+var errStalled = errors.New("the connection stalled")
+
+// hideAddress removes the address from errors of the resolver and of connections, since a signed host is not for logs;
+// the cause remains.
+func hideAddress(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" && op.Err != nil {
+		return fmt.Errorf("connect: %w", op.Err)
+	}
+	return err
+}
+
+// watchedBody is a body that fails when it stalls.
+type watchedBody struct {
+	io.ReadCloser
+	ctx   context.Context
+	watch *time.Timer
+	stall time.Duration
+	stop  func()
+	what  string
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	b.watch.Reset(b.stall)
+	n, err := b.ReadCloser.Read(p)
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	if errors.Is(context.Cause(b.ctx), errStalled) {
+		err = errStalled
+	}
+	return n, fmt.Errorf("%s: %w", b.what, &sendError{err})
+}
+
+func (b *watchedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.stop()
+	return err
+}
+
+// follow sends a GET and follows redirects, up to one that leads away from the origin of stay; nil = follows all.
+// It returns the last response, whose body the caller closes, and the address of it.
+func (c *Client) follow(ctx context.Context, q call, stay *url.URL) (*http.Response, call, error) {
+	for n := 0; ; n++ {
+		resp, err := c.send(ctx, q)
+		if err != nil {
+			return nil, q, err
+		}
+		to, err := redirect(resp, q)
+		if err != nil {
+			discard(resp)
+			return nil, q, err
+		}
+		if to == nil || stay != nil && origin(to) != origin(stay) {
+			return resp, q, nil
+		}
+		discard(resp)
+		if n == limits.HubRedirects {
+			return nil, q, fmt.Errorf("%s: more than %d redirects", q.what, limits.HubRedirects)
+		}
+		q.url, q.named = to, named(q, to)
+	}
+}
+
+// named returns the classes of the hosts that led to an address: those of the hub, unless it is the same origin.
+func named(from call, to *url.URL) address.Class {
+	if origin(from.url) == origin(to) {
+		return from.named
+	}
+	host := from.url.Hostname()
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return from.named | address.ClassOf(addr)
+	}
+	if address.IsLoopback(from.url.Host) {
+		return from.named | address.Loopback
+	}
+	return from.named | address.Public
+}
+
+// redirect returns the address that a response leads to, or nil.
+func redirect(resp *http.Response, q call) (*url.URL, error) {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	to, err := q.url.Parse(resp.Header.Get("Location"))
+	if err != nil || to.Host == "" || to.Scheme != "https" && to.Scheme != "http" {
+		return nil, errors.New(q.what + ": the hub redirected to an invalid address")
+	}
+	if q.url.Scheme == "https" && to.Scheme == "http" {
+		return nil, errors.New(q.what + ": the hub redirected away from TLS")
+	}
+	to.User = nil
+	return to, nil
+}
+
+// discard drains a short body, so that the connection can be used again, and closes it.
+func discard(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+	_ = resp.Body.Close()
+}
+
+// document fetches an answer of the API, and the header with it.
+func (c *Client) document(ctx context.Context, q call, into any) (http.Header, error) {
+	a := &attempts{c: c, what: q.what}
+	for {
+		h, err := c.documentOnce(ctx, q, into)
+		if err == nil {
+			return h, nil
+		}
+		if err := a.backoff(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *Client) documentOnce(ctx context.Context, q call, into any) (http.Header, error) {
+	resp, q, err := c.follow(ctx, q, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer discard(resp)
+	if resp.StatusCode != http.StatusOK {
+		return nil, statusError(q.what, resp)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limits.HubDocument+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > limits.HubDocument {
+		return nil, fmt.Errorf("%s: the hub's answer is larger than %d MiB", q.what, limits.HubDocument>>20)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return nil, fmt.Errorf("%s: the hub's answer is not the JSON that it should be: %w", q.what, err)
+	}
+	return resp.Header, nil
+}
+
+// nextPage returns the address of the next page from a Link header (RFC 8288), or nil.
+func nextPage(h http.Header, from *url.URL) *url.URL {
+	for _, value := range h.Values("Link") {
+		for link := range strings.SplitSeq(value, ",") {
+			target, params, ok := strings.Cut(link, ";")
+			target = strings.TrimSpace(target)
+			if !ok || !strings.Contains(params, `rel="next"`) || !strings.HasPrefix(target, "<") {
+				continue
+			}
+			if u, err := from.Parse(strings.Trim(target, "<>")); err == nil && origin(u) == origin(from) {
+				return u
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Delays of the exponential backoff. The hub's limits are per five minutes; a longer delay is not waited for.
+const (
+	firstDelay    = 500 * time.Millisecond
+	maxDelay      = 20 * time.Second
+	maxRetryAfter = 6 * time.Minute
+)
+
+// unreachedAttempts bounds the attempts of a client that no server has responded to: its machine has no network, or a
+// setting is wrong, which its user should learn soon.
+const unreachedAttempts = 4
+
+// attempts counts consecutive failures without progress. It is not safe for concurrent use.
+type attempts struct {
+	c      *Client
+	what   string
+	failed int
+}
+
+// progress restores the budget.
+func (a *attempts) progress() { a.failed = 0 }
+
+// backoff waits before the next attempt and returns nil. It returns err at once if it is not temporary or the budget is
+// spent.
+func (a *attempts) backoff(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !temporary(err) {
+		return err
+	}
+	limit := a.c.opts.Attempts
+	if !a.c.reached.Load() {
+		limit = min(limit, unreachedAttempts)
+	}
+	if a.failed++; a.failed >= limit {
+		return fmt.Errorf("%w (after %d attempts)", err, a.failed)
+	}
+	if errors.Is(err, errExpired) && a.failed == 1 {
+		return nil // nothing to wait for
+	}
+	delay := min(firstDelay<<min(a.failed-1, 10), maxDelay)
+	delay = delay/2 + rand.N(delay) // so that clients that failed together do not retry together
+	var status *StatusError
+	if errors.As(err, &status) && status.retryAfter > 0 {
+		delay = status.retryAfter + rand.N(time.Second)
+		if delay > noticeDelay {
+			a.c.opts.Notice(fmt.Sprintf("%s: the hub limits requests: waiting %s", a.what, delay.Round(time.Second)))
+		}
+	}
+	return a.c.opts.Sleep(ctx, delay)
+}
+
+// noticeDelay is a wait that a user should know about.
+const noticeDelay = 5 * time.Second
