@@ -65,6 +65,7 @@ func (a *automaton) maskOf(s *state) *mask {
 			m.any, m.most = true, max(m.most, next.tokens)
 			return true
 		}
+		a.takeNamed(m.bits, s, take)
 		tries := []*trie{&a.v.rest}
 		if free := a.freeNext(s); free != nil {
 			a.walkAround(m, s, free)
@@ -228,11 +229,13 @@ func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 	if remaining <= 0 {
 		return false
 	}
-	for _, t := range a.takePlain(dst, s, func(next *state) bool {
+	take := func(next *state) bool {
 		fits := a.fits(next, remaining-1)
 		any = any || fits
 		return fits
-	}) {
+	}
+	a.takeNamed(dst, s, take)
+	for _, t := range a.takePlain(dst, s, take) {
 		var path [longestToken + 1]*state
 		path[0] = s
 		for i := int32(0); int(i) < len(t.nodes) && a.work <= maxWork; {
@@ -263,6 +266,9 @@ func (a *automaton) shortestStep(bits []uint32, s *state, remaining int64) (any 
 		t, next, ok := int32(-1), s, true
 		for ok {
 			n := &a.p.nodes[at.node]
+			if n.op == nodeToken { // takeNamed takes those of s; others are not part of one token
+				break
+			}
 			if n.op != nodeByte {
 				at, ok = a.follow(at)
 				continue
