@@ -38,6 +38,8 @@ func (a *automaton) maskOf(s *state) *mask {
 	if s.mask != nil {
 		return s.mask
 	}
+	s.busy = true
+	defer func() { s.busy = false }()
 	m := &mask{bits: make([]uint32, Words(a.v.Size()))}
 	below, depth := s, 0
 	if a.whole && a.nextBytes(s) > maxDirectBytes {
@@ -65,10 +67,10 @@ func (a *automaton) maskOf(s *state) *mask {
 			m.any, m.most = true, max(m.most, next.tokens)
 			return true
 		}
-		a.takeNamed(m.bits, s, take)
 		tries := []*trie{&a.v.rest}
-		if free := a.freeNext(s); free != nil {
+		if free := a.freeNext(s); free != nil && !free.busy {
 			a.walkAround(m, s, free)
+			tries = nil
 		} else if most, ok := a.totalNext(s); ok {
 			a.takeAllPlain(m, most)
 		} else {
@@ -77,6 +79,7 @@ func (a *automaton) maskOf(s *state) *mask {
 		for _, t := range tries {
 			a.walk(m, t, 0, int32(len(t.nodes)), 0, s)
 		}
+		a.takeNamed(m.bits, s, take)
 	}
 	if a.work > maxWork {
 		m.any = a.shortestStep(m.bits, s, -1) || m.any
@@ -188,7 +191,10 @@ func (a *automaton) cut(f *frame, calls int) *frame {
 		return f
 	}
 	if !f.repeat {
-		if calls == 0 {
+		switch {
+		case f.min == 1: // the state that follows a character belongs to the same rule
+			return a.push(a.cut(f.up, calls), f.node, 1, 0, false, false)
+		case calls == 0:
 			return a.hidden
 		}
 		return a.push(a.cut(f.up, calls-1), f.node, 0, 0, false, false)

@@ -153,6 +153,12 @@ func (a *automaton) afterToken(s *state, token int32) *state {
 	return a.intern(places, next.accept || named.accept, next.unknown || named.unknown)
 }
 
+// namesTokens reports whether tokens may follow s by their names.
+func (a *automaton) namesTokens(s *state) bool {
+	return len(a.tokenSets) > 0 &&
+		slices.ContainsFunc(s.places, func(p place) bool { return a.p.nodes[p.node].op == nodeToken })
+}
+
 // takeNamed calls take with each set of tokens that the places of s name, and the state after them. If take accepts
 // it, it marks them in bits.
 func (a *automaton) takeNamed(bits []uint32, s *state, take func(*state) bool) {

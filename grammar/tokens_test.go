@@ -194,3 +194,16 @@ func TestTokenErrors(t *testing.T) {
 		}
 	}
 }
+
+// The state after most characters may name tokens that the state before them does not.
+func TestTokensAround(t *testing.T) {
+	v := tokenVocabulary()
+	g, err := CompileEBNF(context.Background(), `root ::= "abc" "d" | [ -!#-b] [ -!#-~]* <think> "x"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	walkMasks(t, g, v, 6, 10, true)
+	if acceptsTokens(t, g, v, ids("{<think>}x")) || !acceptsTokens(t, g, v, ids("ab{<think>}x")) {
+		t.Error("the token is allowed in the wrong places")
+	}
+}
