@@ -48,7 +48,9 @@ type Arch struct {
 	TextOnly bool
 	// DraftOnly types propose tokens for other models and cannot run by themselves.
 	DraftOnly bool
-	Docs      Docs
+	// GGUF are the ways in which llama.cpp writes models of this type; nil = it does not.
+	GGUF []GGUF
+	Docs Docs
 }
 
 // Docs is what docs/models.md says of a model type. Empty fields other than Variants have a default.
@@ -120,10 +122,12 @@ func Detect(config []byte) (Model, error) {
 		clip.Line(modelType, maxQuoted), clipAll(classes), ErrUnknownArchitecture, knownNames())
 }
 
+// knownNames lists every accepted model_type, and the class names of each type.
 func knownNames() string {
 	var out []string
 	for _, a := range known {
-		out = append(out, a.ModelType+" ("+a.Architectures[0]+")")
+		types := append([]string{a.ModelType}, a.Aliases...)
+		out = append(out, strings.Join(types, ", ")+" ("+strings.Join(a.Architectures, ", ")+")")
 	}
-	return strings.Join(out, ", ")
+	return strings.Join(out, "; ")
 }

@@ -24,6 +24,7 @@ func init() {
 		// Most published checkpoints use the first.
 		Architectures: []string{"Gemma3ForConditionalGeneration", "Gemma3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGemma3(config) },
+		GGUF:          []GGUF{ggufGemma3},
 		TextOnly:      true,
 		Docs: Docs{
 			Variants: "text only, text of multimodal checkpoints; sliding layers with their own rope, logit soft-capping",

@@ -49,6 +49,7 @@ func init() {
 			"Gemma4UnifiedForConditionalGeneration", "Gemma4UnifiedForCausalLM",
 		},
 		Parse:    func(config []byte) (Model, error) { return ParseGemma4(config) },
+		GGUF:     []GGUF{ggufGemma4},
 		Chat:     &Chat{Marks: []string{"gemma4"}, Parser: "gemma4", Renderer: "gemma4", Thinks: true},
 		TextOnly: true,
 		Docs: Docs{

@@ -41,6 +41,7 @@ func init() {
 		ModelType:     "glm4_moe_lite",
 		Architectures: []string{"Glm4MoeLiteForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGlm4MoeLite(config) },
+		GGUF:          []GGUF{ggufGlm4MoeLite},
 		Chat:          &Chat{Marks: []string{"glm4", "glm-4"}, Parser: "glm-4.7", Renderer: "glm-4.7", Thinks: true},
 		Docs: Docs{
 			Variants: "low-rank or single query projection, groups of experts, shared experts, dense first layers",

@@ -31,6 +31,7 @@ func init() {
 		// The first published conversions have the second spelling.
 		Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", mistralClass},
 		Parse:         func(config []byte) (Model, error) { return ParseLlama(config) },
+		GGUF:          []GGUF{ggufLlama},
 		Docs: Docs{
 			Variants:  "biases, tied embeddings, explicit head size, sliding window in all layers (Mistral)",
 			Reference: "transformers, float64",

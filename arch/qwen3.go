@@ -18,6 +18,7 @@ func init() {
 		ModelType:     "qwen3",
 		Architectures: []string{"Qwen3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen3(config) },
+		GGUF:          []GGUF{ggufQwen3},
 		Chat:          &qwen3Chat,
 		Docs: Docs{
 			Variants: "biases, tied embeddings, sliding windows by `max_window_layers` or `layer_types`",

@@ -43,6 +43,7 @@ func init() {
 		Aliases:       []string{"qwen3_5_text"},
 		Architectures: []string{"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen35(config) },
+		GGUF:          []GGUF{ggufQwen35},
 		Chat:          &qwen35Chat,
 		Docs: Docs{
 			Variants: "gated delta nets alternating with full attention; four or two input projections",

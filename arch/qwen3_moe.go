@@ -20,6 +20,7 @@ func init() {
 		ModelType:     "qwen3_moe",
 		Architectures: []string{"Qwen3MoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen3Moe(config) },
+		GGUF:          []GGUF{ggufQwen3Moe},
 		Chat:          &qwen3Chat,
 		Docs: Docs{
 			Variants: "stacked, fused or separate experts; dense layers in between",

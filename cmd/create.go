@@ -18,6 +18,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// defaultModelfile is the Modelfile that create follows without arguments that say otherwise.
+const defaultModelfile = "Modelfile"
+
 func (a *app) createCmd() *cobra.Command {
 	var file string
 	var o createOptions
@@ -26,12 +29,18 @@ func (a *app) createCmd() *cobra.Command {
 		Short: "Make a model image from a checkpoint",
 		Long: `Make a model image from a checkpoint and store it.
 
-SOURCE is a checkpoint folder, or a repository of a hub: hf.co/ORG/REPO[@REVISION], or
-modelscope.cn/ORG/REPO. It is imported as it is; without SOURCE, follow a Modelfile. FROM and DRAFT name a
-folder, a repository or a model of the store. To resume an interrupted create, run it again.
+SOURCE is a checkpoint folder, a GGUF file, or a repository of a hub: hf.co/ORG/REPO[@REVISION], or
+modelscope.cn/ORG/REPO; :FILE or :TYPE after it names a GGUF file. It is imported as it is; without SOURCE,
+follow a Modelfile. FROM and DRAFT name such a source or a model of the store. To resume an interrupted
+create, run it again.
 
 A repository is read over the network, one tensor after the other, and not stored. Set HF_TOKEN to a token
 for private and gated repositories, and HF_ENDPOINT to use a mirror.
+
+With --push, NAME names a registry, and each tensor is uploaded while others are converted. With --no-keep,
+nothing stays in the store, so the model may be larger than the disk.
+
+Tensors of a GGUF file keep their codes where a format has them (docs/gguf.md lists the types).
 
 Commands of a Modelfile: FROM, ADAPTER, DRAFT, TEMPLATE, SYSTEM, MESSAGE, PARAMETER, LICENSE, PARSER,
 RENDERER, REQUIRES.
@@ -44,10 +53,18 @@ them with the reasons. Your rules come first: the last matching rule wins, and t
 tensor unchanged.`,
 		Example: `  ingot create mymodel ./checkpoint
   ingot create mymodel hf.co/Qwen/Qwen3-0.6B -q int4
-  ingot create mymodel ./checkpoint -q int4 --quantize-rule '*.down_proj.weight=int8'
+  ingot create ghcr.io/me/qwen3:int4 hf.co/Qwen/Qwen3-0.6B -q int4 \
+    --push --no-keep
+  ingot create mymodel ./checkpoint -q int4 \
+    --quantize-rule '*.down_proj.weight=int8'
+  ingot create mymodel ./model-Q4_K_M.gguf
+  ingot create mymodel hf.co/unsloth/Qwen3-0.6B-GGUF:Q4_K_M
   ingot create mymodel -f ./Modelfile --dry-run`,
 		Args: between(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkNamed(c, args); err != nil {
+				return err
+			}
 			name, err := manifest.ParseName(args[0])
 			if err != nil {
 				return err
@@ -68,14 +85,32 @@ tensor unchanged.`,
 			if options.Precision, err = o.precision(a); err != nil {
 				return err
 			}
+			if err := o.checkPush(name); err != nil {
+				return err
+			}
 			return a.create(c.Context(), name, from, options, o)
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&file, "file", "f", "Modelfile", "Modelfile to follow")
+	f.StringVarP(&file, "file", "f", defaultModelfile, "Modelfile to follow")
 	f.StringVarP(&o.quantize, "quantize", "q", "", "`type` of the weights (default the source's)")
 	o.flags(c)
+	o.pushFlags(c)
 	return c
+}
+
+// checkNamed returns an error if the only argument is a source, whose name was forgotten.
+func checkNamed(c *cobra.Command, args []string) error {
+	if len(args) > 1 || c.Flags().Changed("file") {
+		return nil
+	}
+	if _, err := os.Stat(args[0]); err != nil {
+		return nil
+	}
+	if _, err := os.Stat(defaultModelfile); err == nil {
+		return nil
+	}
+	return usagef("%s is a source, and the model has no name: use `ingot create NAME %s`", args[0], args[0])
 }
 
 // createOptions are the flags that create and quantize share.
@@ -85,7 +120,10 @@ type createOptions struct {
 	maxKL                           float64
 	qualityText                     string
 	uniform, dryRun, json, hash     bool
+	exact                           bool
 	hub                             hubFlags
+	push, noKeep                    bool
+	transfer                        transferFlags
 }
 
 func (o *createOptions) flags(c *cobra.Command) {
@@ -93,6 +131,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.StringArrayVar(&o.rules, "quantize-rule", nil, "`GLOB=TYPE`: type of tensors by name (repeatable)")
 	f.StringVar(&o.recipe, "recipe", "", "JSON `file` with types and rules; flags override it")
 	f.BoolVar(&o.uniform, "uniform", false, "quantize to one type, without higher-precision tensors")
+	f.BoolVar(&o.exact, "exact", false, "keep a GGUF file's values exactly, as float32")
 	f.StringVar(&o.draft, "quantize-draft", "", "`type` of the draft model's weights")
 	f.StringVar(&o.draft, "draft-quantize", "", "same as --quantize-draft")
 	_ = f.MarkHidden("draft-quantize")
@@ -114,7 +153,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	if options.Memory, err = parseSize(o.memory); err != nil {
 		return usagef("--max-memory: %v", err)
 	}
-	options.HashFiles = o.hash
+	options.HashFiles, options.Exact = o.hash, o.exact
 	if o.dryRun {
 		options.Remote = a.hubRemote(hubFlags{}, options.Memory)
 		plan, err := convert.DryRun(ctx, existingStore, from, options)
@@ -152,6 +191,9 @@ func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.Fil
 	}
 	defer check.close()
 	options.Accept = check.accept()
+	if err := a.pushOptions(&options, store, name, o); err != nil {
+		return convert.Result{}, nil, err
+	}
 	result, err := convert.Create(ctx, store, name, from, options)
 	bar.end()
 	if err != nil {
@@ -200,7 +242,11 @@ func parameterHelp() string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, p := range modelfile.Parameters() {
 		if !p.Deprecated {
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, p.Values(), p.Help)
+			help := p.Help
+			if d := p.DefaultText(); d != "" {
+				help += " (default " + d + ")"
+			}
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, p.Values(), help)
 		}
 	}
 	_ = w.Flush()

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -74,13 +75,14 @@ func (a *app) hubClient(o hubFlags, memory int64) (*hub.Client, error) {
 }
 
 // parseStored parses the name of a model of the store. A model that was imported from a hub under its own name has that
-// name: hf.co/ORG/REPO@REVISION is hf.co/ORG/REPO:REVISION there.
+// name: hf.co/ORG/REPO@REVISION is hf.co/ORG/REPO:REVISION there, and hf.co/ORG/REPO@REVISION:TYPE has the tag
+// REVISION-TYPE.
 func parseStored(arg string) (manifest.Name, error) {
 	n, err := hub.ParseName(arg)
-	if err != nil || n.File != "" {
+	if err != nil || n.File != "" && n.Revision == "" && !strings.Contains(n.File, "/") {
 		return manifest.ParseName(arg)
 	}
-	tag := n.Revision
+	tag := strings.Trim(n.Revision+"-"+n.File, "-")
 	if tag == "" {
 		tag = manifest.DefaultTag
 	}
@@ -151,8 +153,11 @@ func (a *app) importHub(ctx context.Context, name manifest.Name, arg string, yes
 	if err != nil {
 		return err
 	}
-	bytes := folder.Weights()
+	bytes, err := source.WeightBytes(folder)
 	_ = folder.Close()
+	if err != nil {
+		return err
+	}
 	wanted, err := a.agree(ctx, yes, fmt.Sprintf("%s is not in the store; import it (%s)?", n, size(bytes)))
 	if err != nil {
 		return err

@@ -78,14 +78,14 @@ func printRecord(out io.Writer, p provenance.ImageRecord) error {
 		return err
 	}
 	fmt.Fprintln(out)
-	w.row("TENSOR", "TYPE", "RULE", "DONE", "SOURCE", "FILE", "SHA256")
+	w.row("TENSOR", "TYPE", "RULE", "DONE", "SOURCE", "FILE", "DIGEST")
 	for _, t := range p.Tensors {
 		for _, s := range t.Sources {
-			file, sum := s.File, s.SHA256
+			file := s.File
 			if s.Blob != "" {
-				file, sum = "blob", s.Blob.Encoded()
+				file = "blob"
 			}
-			w.row(t.Name, t.Type, t.Rule, strings.Join(t.Transform, ", "), s.Name, file, sum)
+			w.row(t.Name, t.Type, t.Rule, strings.Join(t.Transform, ", "), s.Name, file, s.Digest())
 		}
 	}
 	return w.flush()

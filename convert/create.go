@@ -27,10 +27,16 @@ type Options struct {
 	Version   string // the program's, for REQUIRES; not compared unless it is a valid version
 	// HashFiles adds checksums of whole source files to the provenance record. It reads these files a second time.
 	HashFiles bool
+	Exact     bool              // as in [source.Options]
 	Precision recipe.Precision  // of the weights; the zero value keeps the source's types
 	Parallel  int               // as in [write.Options]
 	Memory    int64             // as in [write.Options]
 	Progress  func(write.Event) // as in [write.Options]
+
+	// Push, if set, gets the image: each blob as soon as it is complete, unless Accept is set, and the manifest last. The
+	// blobs and the name stay in the store, unless NoKeep is set. NoKeep cannot be combined with Accept.
+	Push   Pusher
+	NoKeep bool
 
 	// Accept decides whether the image is stored. It is called before the image gets its name; plain is the same image
 	// without quantization. An error that is ErrRefused removes both images. nil accepts every image.
@@ -44,6 +50,13 @@ type Remote interface {
 	// Open opens it. The folder may be a [source.Remote]. ctx is that of all reads, too. If the folder is an [io.Closer],
 	// it is closed after the last read.
 	Open(ctx context.Context, value string) (safetensors.Folder, error)
+}
+
+// Pusher sends an image to a registry.
+type Pusher interface {
+	write.Sink
+	// Finish sends what the registry lacks of the image, its referrers from the store, and last the manifest.
+	Finish(ctx context.Context, manifest, config []byte) error
 }
 
 // ErrRefused reports that an image was not accepted.
@@ -82,6 +95,9 @@ func create(
 	if name.Digest != "" {
 		return Result{}, fmt.Errorf("create %s: the name of a new model must not have a digest", name)
 	}
+	if opts.NoKeep && (opts.Push == nil || opts.Accept != nil) {
+		return Result{}, fmt.Errorf("create %s: an image that is not kept must be pushed, and cannot be measured", name)
+	}
 	release, err := st.Lock(ctx) // before FROM is resolved, because the model that it names may be pruned
 	if err != nil {
 		return Result{}, write.Explain(err)
@@ -92,8 +108,11 @@ func create(
 		return Result{}, err
 	}
 	defer p.close()
-	written, err := write.Image(ctx, st, p.plan,
-		write.Options{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress})
+	o := write.Options{Parallel: opts.Parallel, Memory: opts.Memory, Progress: opts.Progress, NoKeep: opts.NoKeep}
+	if opts.Push != nil && opts.Accept == nil {
+		o.Sink = opts.Push
+	}
+	written, err := write.Image(ctx, st, p.plan, o)
 	if err != nil {
 		return Result{}, err
 	}
@@ -110,15 +129,34 @@ func create(
 	if err := p.made(written, opts).Attach(context.WithoutCancel(ctx), st); err != nil {
 		return Result{}, write.Explain(err)
 	}
-	d, err := st.Put(context.WithoutCancel(ctx), name, written.Image)
+	d, err := finish(ctx, st, name, written.Image, opts)
 	if err != nil {
-		return Result{}, write.Explain(err)
+		return Result{}, err
 	}
 	written.Done()
 	return Result{
 		Name: name, Digest: d, Tensors: len(p.plan.Tensors), Bytes: written.Image.Size(),
-		Reused: written.Reused, Resumed: written.Resumed, Warnings: p.plan.Warnings,
+		Reused: written.Reused, Resumed: written.Resumed, Warnings: append(p.plan.Warnings, p.rounding()...),
 	}, nil
+}
+
+// finish gives the image its name, and pushes it. If the push fails, the state for resuming stays.
+func finish(
+	ctx context.Context, st *store.Store, name manifest.Name, img manifest.Image, opts Options,
+) (d digest.Digest, err error) {
+	if !opts.NoKeep {
+		if d, err = st.Put(context.WithoutCancel(ctx), name, img); err != nil {
+			return "", write.Explain(err)
+		}
+	}
+	if opts.Push == nil {
+		return d, nil
+	}
+	encoded, config, err := manifest.EncodeModelPack(img)
+	if err != nil {
+		return "", err
+	}
+	return digest.FromBytes(encoded), opts.Push.Finish(ctx, encoded, config)
 }
 
 // accept writes the image a second time, without quantization, and calls opts.Accept with both.
@@ -199,7 +237,8 @@ func prepareWith(
 		return nil, err
 	}
 	p := &prepared{}
-	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly, remote: opts.Remote}
+	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly, remote: opts.Remote,
+		options: source.Options{Exact: opts.Exact}}
 	req.plan.HeadersOnly = headersOnly
 	if err := p.open(ctx, &req, o, opts.Version); err != nil {
 		p.close()
@@ -232,4 +271,14 @@ func (p *prepared) open(ctx context.Context, req *request, o opener, version str
 	}
 	req.plan.Draft = p.draft
 	return nil
+}
+
+// rounding warns about the scales of a GGUF file that were rounded.
+func (p *prepared) rounding() []string {
+	tensors, largest := p.src.Rounding()
+	if tensors == 0 || largest == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the scales of %d tensors are rounded to float16; the largest error of an "+
+		"element is %.2g; --exact keeps them", tensors, largest)}
 }

@@ -230,7 +230,7 @@ func TestTiedHead(t *testing.T) {
 	if got := mustCreate(t, openStore(t), "a", from(dir), Options{}); got.Digest != want.Digest {
 		t.Errorf("a second copy of the embedding changes the digest to %s, want %s", got.Digest, want.Digest)
 	}
-	inv, err := source.Open(dir)
+	inv, err := source.Open(dir, source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func checkProvenance(t *testing.T, s *store.Store, r Result, commit string) {
 		}
 	}
 	for _, tensor := range records[0].Tensors {
-		if len(tensor.Sources) == 0 || tensor.Sources[0].SHA256 == "" {
+		if len(tensor.Sources) == 0 || tensor.Sources[0].BLAKE3 == "" {
 			t.Errorf("%s has no checksum", tensor.Name)
 		}
 	}

@@ -103,7 +103,7 @@ func checkRefused(t *testing.T, base, dir, want string) {
 // loraFor makes an adapter for the first layer's query projection.
 func loraFor(t *testing.T, base string) string {
 	t.Helper()
-	inv, err := source.Open(base)
+	inv, err := source.Open(base, source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func TestAdapterLikePEFT(t *testing.T) {
 			i := slices.IndexFunc(p.Tensors,
 				func(m provenance.MadeTensor) bool { return m.Name == "model.layers.0.self_attn.q_proj.weight" })
 			if s := p.Tensors[i].Sources; len(s) != 3 || s[0].File != "model.safetensors" ||
-				s[1].File != "adapter_model.safetensors" || len(s[2].SHA256) != 64 {
+				s[1].File != "adapter_model.safetensors" || len(s[2].BLAKE3) != 64 {
 				t.Errorf("sources %+v", s)
 			}
 		})

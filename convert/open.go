@@ -25,6 +25,7 @@ type opener struct {
 	dir   string
 
 	storeOnly bool
+	options   source.Options
 	remote    Remote
 }
 
@@ -37,7 +38,7 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 		if err != nil {
 			return nil, o.locatedRemote(c, err)
 		}
-		src, err := source.OpenFolder(folder) // which closes it
+		src, err := source.OpenFolder(folder, o.options) // which closes it
 		if err != nil {
 			return nil, o.locatedRemote(c, err)
 		}
@@ -50,7 +51,9 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return source.Open(path)
+		return source.Open(path, o.options)
+	case err == nil && source.IsGGUF(path):
+		return source.OpenFile(safetensors.Dir(filepath.Dir(path)), filepath.Base(path), o.options)
 	case err == nil:
 		return nil, o.located(c, o.notAFolder(c, path))
 	case !errors.Is(err, fs.ErrNotExist):
@@ -128,9 +131,6 @@ var errPath = errors.New("not a folder")
 
 func (o opener) notAFolder(c modelfile.Command, path string) error {
 	switch ext := strings.ToLower(filepath.Ext(path)); {
-	case ext == ".gguf":
-		return fmt.Errorf("%s: %w, and GGUF files are not supported; name a folder with config.json and *.safetensors",
-			path, errPath)
 	case ext == ".bin" || ext == ".pt" || ext == ".pth" || ext == ".ckpt":
 		return fmt.Errorf("%s: %w, and a PyTorch pickle runs code when it is read; "+
 			"name a folder with config.json and *.safetensors", path, errPath)
@@ -169,6 +169,10 @@ func (o opener) adapterFolder(ctx context.Context, c modelfile.Command) (safeten
 		folder, err := o.remote.Open(ctx, c.Value)
 		if err != nil {
 			return nil, o.locatedRemote(c, err)
+		}
+		if wanted := source.Wanted(folder); wanted != "" {
+			closeFolder(folder)
+			return nil, o.locatedRemote(c, fmt.Errorf("%s: an adapter is a repository; leave out :%s", c.Value, wanted))
 		}
 		return folder, nil
 	}

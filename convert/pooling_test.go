@@ -42,7 +42,7 @@ func TestPoolingFile(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, c.folder, source.ConfigName), []byte(c.content), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			inv, err := source.Open(dir)
+			inv, err := source.Open(dir, source.Options{})
 			if c.bad {
 				if !errors.Is(err, source.ErrSource) || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("got %v, want %q", err, c.want)

@@ -25,6 +25,7 @@ import (
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/zeebo/blake3"
 )
 
 func records(t *testing.T, s *store.Store, r Result) []provenance.ImageRecord {
@@ -50,13 +51,50 @@ func hexSum(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
+// hexBLAKE3 is the checksum of a tensor.
+func hexBLAKE3(b []byte) string {
+	s := blake3.Sum256(b)
+	return hex.EncodeToString(s[:])
+}
+
+// The hash is BLAKE3's: the digests are from the reference implementation, of its test input (bytes i mod 251).
+func TestBLAKE3(t *testing.T) {
+	for size, want := range map[int]string{
+		5121:   "628bd2cb2004694adaab7bbd778a25df25c47b9d4155a55f8fbd79f2fe154cff",
+		102400: "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085",
+	} {
+		input := make([]byte, size)
+		for i := range input {
+			input[i] = byte(i % 251)
+		}
+		if got := hexBLAKE3(input); got != want {
+			t.Errorf("%d bytes: %s", size, got)
+		}
+	}
+}
+
+// A record of an earlier version names its algorithm, too.
+func TestChecksumOfOlderRecord(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"name": "w", "sha256": "12ab"}`:      "sha256:12ab",
+		`{"name": "w", "blake3": "12ab"}`:      "blake3:12ab",
+		`{"name": "w", "blob": "sha256:34cd"}`: "sha256:34cd",
+		`{"name": "w"}`:                        "",
+	} {
+		var s provenance.SourceTensor
+		if err := json.Unmarshal([]byte(text), &s); err != nil || s.Digest() != want {
+			t.Errorf("%s: %q, %v", text, s.Digest(), err)
+		}
+	}
+}
+
 // checkSums compares a record's checksums with the checkpoint's tensors.
 func checkSums(t *testing.T, p provenance.ImageRecord, c *checkpoint) {
 	t.Helper()
 	want := map[string]string{}
 	for file, list := range c.tensors {
 		for _, tn := range list {
-			want[file+" "+tn.Name] = hexSum(tn.data)
+			want[file+" "+tn.Name] = hexBLAKE3(tn.data)
 		}
 	}
 	seen := map[string]bool{}
@@ -66,8 +104,8 @@ func checkSums(t *testing.T, p provenance.ImageRecord, c *checkpoint) {
 		}
 		for _, s := range tn.Sources {
 			key := s.File + " " + s.Name
-			if seen[key] = true; s.SHA256 != want[key] {
-				t.Errorf("%s: sum %s, want %s", key, s.SHA256, want[key])
+			if seen[key] = true; s.BLAKE3 != want[key] || s.SHA256 != "" {
+				t.Errorf("%s: sum %s, want %s", key, s.BLAKE3, want[key])
 			}
 		}
 	}
@@ -158,7 +196,7 @@ func TestProvenanceOfLayouts(t *testing.T) {
 					if _, err := found.Reader().ReadAt(data, 0); err != nil {
 						t.Fatal(err)
 					}
-					if s.SHA256 != hexSum(data) || s.DType != found.DType || !slices.Equal(s.Shape, found.Shape) {
+					if s.BLAKE3 != hexBLAKE3(data) || s.DType != found.DType || !slices.Equal(s.Shape, found.Shape) {
 						t.Errorf("%s: source %+v", tn.Name, s)
 					}
 				}
@@ -169,7 +207,9 @@ func TestProvenanceOfLayouts(t *testing.T) {
 
 // A resumed run restores the checksums that the earlier run stored, and computes the others.
 func TestProvenanceOfResumed(t *testing.T) {
-	for name, forget := range map[string]bool{"noted": false, "forgotten": true} {
+	for name, note := range map[string]string{
+		"noted": "", "forgotten": `"not_read":"blake3:`, "of an earlier version": `"note":"`,
+	} {
 		t.Run(name, func(t *testing.T) {
 			store := openStore(t)
 			c := finiteWeights(tiny(t, tinyConfig, 1))
@@ -189,11 +229,11 @@ func TestProvenanceOfResumed(t *testing.T) {
 				t.Fatalf("%q, %v", journals, err)
 			}
 			text, err := os.ReadFile(journals[0])
-			if err != nil || !bytes.Contains(text, []byte(`"note"`)) {
+			if err != nil || !bytes.Contains(text, []byte(`"note":"blake3:`)) {
 				t.Fatalf("%s, %v", text, err)
 			}
-			if forget {
-				writeFile(t, journals[0], bytes.ReplaceAll(text, []byte(`"note"`), []byte(`"not_read"`)))
+			if note != "" {
+				writeFile(t, journals[0], bytes.ReplaceAll(text, []byte(`"note":"blake3:`), []byte(note)))
 			}
 			r := mustCreate(t, store, "x", from(dir), Options{})
 			if r.Resumed == 0 {
@@ -238,7 +278,7 @@ func TestProvenanceOfImages(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Fatal(d)
 	}
-	if s := list[1].Tensors[0].Sources[0]; s.Blob.Validate() != nil || s.SHA256 != "" || s.File != "" {
+	if s := list[1].Tensors[0].Sources[0]; s.Blob.Validate() != nil || s.BLAKE3 != "" || s.File != "" {
 		t.Errorf("a source in the store is %+v", s)
 	}
 	if err := collect.Remove(t.Context(), store, modelName(t, "spoken")); err != nil {

@@ -24,6 +24,9 @@ type Vocabulary struct {
 	longPlain []uint32               // mask of longer plain tokens
 	hasPlain  [plainLengths]bool     // plain has tokens of this length
 	singles   expr.ByteSet           // bytes that are tokens
+	id        func(string) (int32, bool)
+	ends      []int32
+	usable    []uint32 // mask of the tokens that can be within a text, special ones included
 }
 
 // trie stores tokens in byte order, in preorder: a node's subtree follows it and ends at skip.
@@ -46,10 +49,25 @@ const (
 	groupToken = -2
 )
 
-// NewVocabulary builds a vocabulary from the bytes of each token id. Tokens without bytes (special tokens, unused ids)
-// are never in a mask. encode is the tokenizer's encoder, which Forced prefers; nil: Forced uses the longest tokens.
+// VocabularyOptions describes what is not in the bytes of tokens.
+type VocabularyOptions struct {
+	Encode  func(text string) ([]int32, error) // the tokenizer's encoder, which Forced prefers; nil: the longest tokens
+	ID      func(token string) (int32, bool)   // finds a token by its text, special ones included; nil: by its bytes
+	Special []int32                            // tokens without bytes that a grammar may name
+	Ends    []int32                            // end-of-sequence tokens, which are never within a text
+}
+
+// NewVocabulary builds a vocabulary from the bytes of each token id. encode is VocabularyOptions.Encode.
 func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *Vocabulary {
-	v := &Vocabulary{tokens: tokens, encode: encode, longPlain: make([]uint32, Words(len(tokens)))}
+	return NewVocabularyWith(tokens, VocabularyOptions{Encode: encode})
+}
+
+// NewVocabularyWith builds a vocabulary from the bytes of each token id. Tokens without bytes (special tokens, unused
+// ids) are in a mask only where the grammar names them.
+func NewVocabularyWith(tokens [][]byte, o VocabularyOptions) *Vocabulary {
+	v := &Vocabulary{tokens: tokens, encode: o.Encode, longPlain: make([]uint32, Words(len(tokens))), id: o.ID,
+		ends: o.Ends, usable: make([]uint32, Words(len(tokens)))}
+	v.findUsable(o.Special)
 	for i := range v.plain {
 		v.plain[i] = make([]uint32, Words(len(tokens)))
 	}
@@ -88,10 +106,29 @@ func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *
 	return v
 }
 
+// findUsable marks the tokens with bytes and the special ones, without those that end a text.
+func (v *Vocabulary) findUsable(special []int32) {
+	for id, b := range v.tokens {
+		if len(b) > 0 {
+			v.usable[id>>5] |= 1 << (id & 31)
+		}
+	}
+	for _, id := range special {
+		if id >= 0 && int(id) < len(v.tokens) {
+			v.usable[id>>5] |= 1 << (id & 31)
+		}
+	}
+	for _, id := range v.ends {
+		if id >= 0 && int(id) < len(v.tokens) {
+			v.usable[id>>5] &^= 1 << (id & 31)
+		}
+	}
+}
+
 // Size returns the number of token ids, including special ones.
 func (v *Vocabulary) Size() int { return len(v.tokens) }
 
-// Bytes returns the bytes of a token, nil if it is never in a mask.
+// Bytes returns the bytes of a token, nil if only its name can be in a text.
 func (v *Vocabulary) Bytes(id int32) []byte {
 	if id < 0 || int(id) >= len(v.tokens) || len(v.tokens[id]) > longestToken {
 		return nil

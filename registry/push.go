@@ -104,15 +104,9 @@ func inFormat(ctx context.Context, s *store.Store, src manifest.Name,
 // pushed.
 func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Name,
 	opts PushOptions) (p *pusher, release func(), err error) {
-	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
-	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
-	r, err := c.conn.Repository(dst, remote.Push)
-	if err != nil {
+	if p, err = c.preparePusher(s, dst, opts); err != nil {
 		return nil, nil, err
 	}
-	p = &pusher{c: c, s: s, dst: dst, r: r, opts: opts, rule: c.rule(dst.Host), sendSlots: make(chan struct{},
-		c.opts.Concurrency)}
-	p.chunkSize.Store(opts.ChunkSize)
 	release, err = s.Lock(ctx)
 	switch {
 	case err == nil:
@@ -123,6 +117,20 @@ func (c *Client) newPusher(ctx context.Context, s *store.Store, dst manifest.Nam
 		return nil, nil, err
 	}
 	return p, release, nil
+}
+
+// preparePusher returns a pusher without session records, which the lock protects.
+func (c *Client) preparePusher(s *store.Store, dst manifest.Name, opts PushOptions) (*pusher, error) {
+	opts.ChunkSize = cmp.Or(max(opts.ChunkSize, 0), DefaultChunkSize)
+	opts.Stall = cmp.Or(max(opts.Stall, 0), DefaultUploadStall)
+	r, err := c.conn.Repository(dst, remote.Push)
+	if err != nil {
+		return nil, err
+	}
+	p := &pusher{c: c, s: s, dst: dst, r: r, opts: opts, rule: c.rule(dst.Host), sendSlots: make(chan struct{},
+		c.opts.Concurrency)}
+	p.chunkSize.Store(opts.ChunkSize)
+	return p, nil
 }
 
 // pusher is the state of one push.
@@ -148,6 +156,7 @@ type blob struct {
 	ocispec.Descriptor
 	name string   // for display
 	data []byte   // contents, if the store may not have the blob; else nil
+	path string   // file with the contents, if the store may not have the blob; else ""
 	from []string // repositories of the same registry that may have the blob
 }
 

@@ -81,12 +81,12 @@ func (u *upload) repair(err error) error {
 	return err
 }
 
-// rehash verifies the store's copy of the blob, after the registry reported a digest mismatch.
+// rehash verifies this machine's copy of the blob, after the registry reported a digest mismatch.
 func (u *upload) rehash() error {
 	if u.blob.data != nil {
 		return nil // its digest was computed from these bytes
 	}
-	f, err := u.push.s.OpenBlob(u.blob.Digest)
+	f, err := openFile(u.push.s, u.blob)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func openBody(s *store.Store, b blob, offset, n int64, moved func(int64)) (*body
 	if b.data != nil {
 		return &body{r: io.NewSectionReader(bytes.NewReader(b.data), offset, n), remaining: n, onSent: moved}, nil
 	}
-	f, err := s.OpenBlob(b.Digest)
+	f, err := openFile(s, b)
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +47,14 @@ func openBody(s *store.Store, b blob, offset, n int64, moved func(int64)) (*body
 		return nil, err
 	}
 	return &body{r: f, f: f, remaining: n, onSent: moved}, nil
+}
+
+// openFile opens the file of a blob.
+func openFile(s *store.Store, b blob) (*os.File, error) {
+	if b.path != "" {
+		return os.Open(b.path)
+	}
+	return s.OpenBlob(b.Digest)
 }
 
 func (b *body) Read(p []byte) (int, error) {

@@ -211,3 +211,15 @@ func (c *Checkpoint) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// CheckpointOf returns a checkpoint of open files, which belong to it, with all of their tensors.
+func CheckpointOf(files ...*File) *Checkpoint {
+	c := &Checkpoint{files: files}
+	for _, f := range files {
+		for _, t := range f.Header().Tensors {
+			c.tensors = append(c.tensors, Source{t, f})
+		}
+	}
+	slices.SortStableFunc(c.tensors, bySourceName)
+	return c
+}

@@ -207,7 +207,7 @@ func TestOpenCheckpointDamaged(t *testing.T) {
 			"DIR: no safetensors weights: found consolidated.safetensors: only Mistral's own layout"},
 		{"adapter", files{"adapter_model.safetensors": a}, ErrNoWeights,
 			"DIR: no safetensors weights: found adapter_model.safetensors: an adapter is not a model"},
-		{"gguf", files{"x.gguf": nil}, ErrNoWeights, "DIR: no safetensors weights: found x.gguf: GGUF is not supported"},
+		{"gguf", files{"x.gguf": nil}, ErrNoWeights, "DIR: no safetensors weights: found x.gguf: open the GGUF file itself"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := tt.files.write(t)

@@ -113,7 +113,7 @@ func noWeights(names []string) error {
 		{"consolidated*" + extension, "only Mistral's own layout was found: download the files model*" + extension},
 		{"pytorch_model*.bin", pickleHint},
 		{"model*.pth", pickleHint},
-		{"*.gguf", "GGUF is not supported: use the safetensors checkpoint that it was made from"},
+		{"*.gguf", "open the GGUF file itself"},
 		{"adapter*" + extension, "an adapter is not a model: merge it into its base model first"},
 		{"*.pt", pickleHint},
 		{"*.pth", pickleHint},

@@ -5,11 +5,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // File is an open safetensors file. Its methods are safe for concurrent use.
 type File struct {
 	path   string
+	name   string // in its folder
 	file   readerAt
 	info   fs.FileInfo // when it was opened
 	stat   func() (fs.FileInfo, error)
@@ -23,38 +25,43 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFile(path, file, func() (fs.FileInfo, error) { return os.Stat(path) })
+	f := &File{path: path, name: filepath.Base(path), stat: func() (fs.FileInfo, error) { return os.Stat(path) }}
+	return f.opened(file, ReadHeader)
 }
 
 // OpenIn opens a file of a folder and reads its header.
-func OpenIn(folder Folder, name string) (*File, error) {
+func OpenIn(folder Folder, name string) (*File, error) { return OpenAs(folder, name, ReadHeader) }
+
+// OpenAs opens a file of another format whose tensors lie in it as in a safetensors file. read returns a description of
+// the file, which has the given size; offsets may leave gaps.
+func OpenAs(folder Folder, name string, read func(r io.ReaderAt, size int64) (*Header, error)) (*File, error) {
 	file, err := folder.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return newFile(folder.Path(name), file, func() (fs.FileInfo, error) { return folder.Stat(name) })
+	f := &File{path: folder.Path(name), name: name, stat: func() (fs.FileInfo, error) { return folder.Stat(name) }}
+	return f.opened(file, read)
 }
 
-// newFile reads the header of an open file, which belongs to the result. An error closes it.
-func newFile(path string, file fs.File, stat func() (fs.FileInfo, error)) (*File, error) {
-	f := &File{path: path, stat: stat}
+// opened reads the header of an open file, which belongs to the result. An error closes it.
+func (f *File) opened(file fs.File, read func(io.ReaderAt, int64) (*Header, error)) (*File, error) {
 	var ok bool
 	if f.file, ok = file.(readerAt); !ok {
 		_ = file.Close()
-		return nil, fmt.Errorf("%s: %w", path, errNotRegular)
+		return nil, fmt.Errorf("%s: %w", f.path, errNotRegular)
 	}
-	if err := f.readHeader(); err != nil {
+	if err := f.describe(read); err != nil {
 		_ = file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	return f, nil
 }
 
-func (f *File) readHeader() (err error) {
+func (f *File) describe(read func(io.ReaderAt, int64) (*Header, error)) (err error) {
 	if f.info, err = f.file.Stat(); err != nil {
 		return err
 	}
-	if f.header, err = ReadHeader(f.file, f.info.Size()); err != nil {
+	if f.header, err = read(f.file, f.info.Size()); err != nil {
 		return err
 	}
 	f.byName = make(map[string]int, len(f.header.Tensors))
@@ -78,6 +85,9 @@ func (f *File) Close() error { return f.file.Close() }
 
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
+
+// Name returns the file's name in its folder.
+func (f *File) Name() string { return f.name }
 
 // Header returns the file's header, which the caller must not modify.
 func (f *File) Header() *Header { return f.header }

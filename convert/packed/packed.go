@@ -129,15 +129,24 @@ func Read(c *Checkpoint) (Result, error) {
 			return Result{}, wrong(t, "it exists twice, plain and as %s", format)
 		}
 	}
-	if err := r.joinLatent(); err != nil {
+	if err := r.Finish(); err != nil {
 		return Result{}, err
 	}
-	slices.SortFunc(r.Weights, func(a, b Weight) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(r.Ignored, func(a, b Ignored) int { return cmp.Compare(a.Name, b.Name) })
 	return r, c.leftOver(r)
 }
 
 // wrong returns an error about a tensor.
 func wrong(t safetensors.Source, format string, args ...any) error {
 	return fmt.Errorf("%s: tensor %s: %w: %w", t.File.Path(), t.Name, ErrSource, fmt.Errorf(format, args...))
+}
+
+// Finish joins the parts of weights that other programs split, and sorts the lists.
+func (r *Result) Finish() error {
+	if err := r.joinLatent(); err != nil {
+		return err
+	}
+	slices.SortFunc(r.Weights, func(a, b Weight) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Plain, func(a, b safetensors.Source) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Ignored, func(a, b Ignored) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
 }

@@ -51,14 +51,29 @@ type MadeTensor struct {
 	Sources   []SourceTensor `json:"sources"`
 }
 
-// SourceTensor is a tensor in a checkpoint's file, with the checksum of its bytes there, or a blob in the store.
+// SourceTensor is a tensor in a checkpoint's file, with the checksum of its bytes there, or a blob in the store. A
+// checksum is hexadecimal, in the field of its algorithm.
 type SourceTensor struct {
 	Name   string            `json:"name"`
 	File   string            `json:"file,omitempty"`
 	Blob   digest.Digest     `json:"blob,omitempty"`
 	DType  safetensors.DType `json:"dtype"`
 	Shape  []int64           `json:"shape"`
-	SHA256 string            `json:"sha256,omitempty"`
+	BLAKE3 string            `json:"blake3,omitempty"`
+	SHA256 string            `json:"sha256,omitempty"` // instead of BLAKE3 in records of earlier versions
+}
+
+// Digest returns the checksum, or the blob's digest, with its algorithm, such as "blake3:..."; "" if there is none.
+func (t SourceTensor) Digest() string {
+	switch {
+	case t.Blob != "":
+		return string(t.Blob)
+	case t.BLAKE3 != "":
+		return "blake3:" + t.BLAKE3
+	case t.SHA256 != "":
+		return "sha256:" + t.SHA256
+	}
+	return ""
 }
 
 // DroppedSource is a tensor of the checkpoint that was neither used nor read.
@@ -128,7 +143,7 @@ func (m Made) sourceTensor(t source.Tensor) (SourceTensor, error) {
 	}
 	sum, err := m.Written.SourceChecksum(t)
 	if s.File = t.File; sum != [len(sum)]byte{} {
-		s.SHA256 = hex.EncodeToString(sum[:])
+		s.BLAKE3 = hex.EncodeToString(sum[:])
 	}
 	return s, err
 }

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,13 +14,19 @@ import (
 )
 
 // Open reads a local checkpoint folder; see [OpenFolder].
-func Open(dir string) (*Source, error) { return OpenFolder(safetensors.Dir(dir)) }
+func Open(dir string, o Options) (*Source, error) { return OpenFolder(safetensors.Dir(dir), o) }
 
-// OpenFolder reads a checkpoint folder: its configuration, the headers of its weights, and its other files. The caller
-// must close the result.
-func OpenFolder(folder safetensors.Folder) (*Source, error) {
-	src := &Source{From: folder.Path("."), folder: folder}
-	if err := src.openFolder(); err != nil {
+// OpenFolder reads a checkpoint folder: its configuration, the headers of its weights, and its other files; or its only
+// GGUF model if it has no safetensors, or the one that the user named. The caller must close the result, which closes
+// the folder.
+func OpenFolder(folder safetensors.Folder, o Options) (*Source, error) {
+	src := &Source{From: folder.Path("."), folder: folder, exact: o.Exact}
+	return src.opened(src.openFolder())
+}
+
+// opened returns the source, or closes it after an error.
+func (src *Source) opened(err error) (*Source, error) {
+	if err != nil {
 		_ = src.Close()
 		return nil, err
 	}
@@ -33,17 +38,34 @@ func (src *Source) openFolder() error {
 	if err != nil {
 		return err
 	}
+	if wanted := Wanted(src.folder); wanted != "" {
+		return src.openWanted(wanted, entries)
+	}
 	if src.Files, err = readFiles(src.folder, entries); err != nil {
 		return err
 	}
 	config, ok := src.File(ConfigName)
 	if !ok {
+		if found, err := src.ggufIn(entries); found {
+			return err
+		}
 		return fmt.Errorf("%s: %w: no %s%s", src.From, ErrSource, ConfigName, layoutHint(entries))
 	}
-	if src.Model, err = arch.Detect(config.Data); err != nil {
-		return src.Located(err)
+	var errModel error
+	src.Model, errModel = arch.Detect(config.Data)
+	if errModel != nil && hasSafetensors(entries) {
+		return src.Located(errModel)
 	}
 	src.checkpoint, err = safetensors.OpenFolder(src.folder)
+	if errors.Is(err, safetensors.ErrNoWeights) {
+		if found, err := src.ggufIn(entries); found {
+			return err
+		}
+	}
+	// An unknown architecture is the better news where there are no weights either.
+	if errModel != nil {
+		return src.Located(errModel)
+	}
 	if errors.Is(err, safetensors.ErrNoWeights) {
 		return src.explainNoWeights(err, entries)
 	}
@@ -56,6 +78,10 @@ func (src *Source) openFolder() error {
 	return src.readTensors(config.Data)
 }
 
+func hasSafetensors(entries []fs.DirEntry) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return filepath.Ext(e.Name()) == ".safetensors" })
+}
+
 // readTensors lists the weights, those of a quantized checkpoint under the names that they have in a plain one. It
 // removes the quantization settings from config.json, because in an image each blob describes its own type.
 func (src *Source) readTensors(config []byte) error {
@@ -63,17 +89,7 @@ func (src *Source) readTensors(config []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range found.Plain {
-		src.tensors = append(src.tensors, fileTensor(src.folder, s))
-	}
-	for _, w := range found.Weights {
-		src.tensors = append(src.tensors, codedTensor(src.folder, w))
-	}
-	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
-	for _, i := range found.Ignored {
-		src.ignored = append(src.ignored, Ignored{fileTensor(src.folder, i.Source), i.Reason})
-	}
-	src.recognized = found.Recognized
+	src.addFound(found)
 	for i := range src.Files {
 		if f := &src.Files[i]; f.Name == ConfigName {
 			f.Data = packed.Strip(f.Data)
@@ -87,9 +103,6 @@ func (src *Source) readTensors(config []byte) error {
 func (src *Source) explainNoWeights(err error, entries []fs.DirEntry) error {
 	for _, e := range entries {
 		switch ext := strings.ToLower(filepath.Ext(e.Name())); {
-		case ext == ".gguf":
-			return fmt.Errorf("%s: %w: GGUF files are not supported; use the model's safetensors checkpoint: %w",
-				src.folder.Path(e.Name()), ErrSource, err)
 		case ext == ".pt" || ext == ".pth" || ext == ".ckpt" || ext == ".bin" && strings.Contains(e.Name(), "model"):
 			return fmt.Errorf("%s: %w: a PyTorch pickle runs code when it is read; use the model's safetensors checkpoint, "+
 				"or convert it on a machine where you trust it, with save_pretrained(..., safe_serialization=True) "+

@@ -1,4 +1,4 @@
-// Package source opens what an image can be made from: a checkpoint folder, or another image in the store.
+// Package source opens what an image can be made from: a checkpoint folder, a GGUF file, or another image in the store.
 //
 // A [Source] is a list of named tensors, each with type, shape and a way to read its bytes, and small files by name.
 // What follows (plan, write, export, provenance) knows sources only, and not where their tensors come from. A quantized
@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/gguf/checkpoint"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/safetensors"
@@ -48,6 +49,8 @@ type Source struct {
 	checkpoint *safetensors.Checkpoint // of a folder
 	image      digest.Digest
 	record     settings.Record
+	exact      bool                   // as in Options
+	gguf       *checkpoint.Checkpoint // of GGUF files
 }
 
 // Ignored is a tensor of a quantized checkpoint that is not needed.
@@ -113,6 +116,9 @@ func (src *Source) Lookup(name string) (Tensor, error) {
 // Located prefixes an error that starts with a file name with the folder.
 func (src *Source) Located(err error) error {
 	if src.IsImage() {
+		return fmt.Errorf("%s: %w", src.From, err)
+	}
+	if src.gguf != nil {
 		return fmt.Errorf("%s: %w", src.From, err)
 	}
 	return fmt.Errorf("%s%c%w", src.From, src.separator(), err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -55,7 +54,7 @@ type shard struct {
 
 func fileTensor(folder safetensors.Folder, s safetensors.Source) Tensor {
 	path, info := s.File.Path(), s.File.Info()
-	in := shard{tensor: s, folder: folder, name: filepath.Base(path), size: info.Size(), time: info.ModTime()}
+	in := shard{tensor: s, folder: folder, name: s.File.Name(), size: info.Size(), time: info.ModTime()}
 	return Tensor{Name: s.Name, DType: s.DType, Shape: s.Shape, Path: path, File: in.name, place: in}
 }
 

@@ -25,8 +25,21 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 	}
 	name := blobName(manifest.KindTensor, t.Name)
 	if w.finished(name, t.SourceBytes(), 1) {
-		return w.restoreChecksums(ctx, t, name)
+		if err := w.restoreChecksums(ctx, t, name); err != nil {
+			return err
+		}
+		return w.resend(ctx, "tensor "+t.Name, name, t.Size)
 	}
+	release, err := w.reserve(ctx, t.Size)
+	if err != nil {
+		return err
+	}
+	sealed := false
+	defer func() {
+		if !sealed {
+			release()
+		}
+	}()
 	coder := coder{coding: t.Coding, add: t.Match.Add}
 	if t.Coding.Keep || t.Coding.Floats {
 		coder.coded, coder.row = openCoded(t.Sources), t.Sources[0].Shape[len(t.Sources[0].Shape)-1]
@@ -57,12 +70,14 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 		return err
 	}
 	blob.Note(note)
+	sealed = true
 	w.seal(ctx, "tensor "+t.Name, blob, func(size int64) error {
+		defer release()
 		if size != t.Size {
 			return fmt.Errorf("%w: the blob has %d bytes, not %d as planned", source.ErrSource, size, t.Size)
 		}
 		w.progress.Add(0, 1)
-		return nil
+		return w.send(ctx, name)
 	})
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
@@ -39,6 +39,8 @@ type Options struct {
 	Parallel int         // concurrent tensors; 0 = the number of processors
 	Memory   int64       // memory limit of the process in bytes; 0 = DefaultMemory
 	Progress func(Event) // called after each batch, never concurrently
+	Sink     Sink        // gets each blob while others are written; nil = none
+	NoKeep   bool        // remove each blob as soon as Sink has it; the store then gets none of them
 }
 
 // Written is an image whose blobs are all in the store.
@@ -51,9 +53,9 @@ type Written struct {
 	checksums *checksums
 }
 
-// SourceChecksum returns the checksum of a source tensor's bytes in its file. It is zero for some tensors of remote
+// SourceChecksum returns the BLAKE3 hash of a source tensor's bytes in its file. It is zero for some tensors of remote
 // sources, which would have to be read a second time.
-func (w *Written) SourceChecksum(t source.Tensor) ([sha256.Size]byte, error) {
+func (w *Written) SourceChecksum(t source.Tensor) ([ChecksumSize]byte, error) {
 	return w.checksums.lookup(t)
 }
 
@@ -90,6 +92,7 @@ func Image(ctx context.Context, store *store.Store, p *plan.Plan, opts Options) 
 	w := &writer{
 		store: store, plan: p, ingest: ingest, slabs: memory,
 		idle: semaphore.NewWeighted(int64(n)), progress: NewProgress(total, opts.Progress),
+		sink: opts.Sink, noKeep: opts.NoKeep, disk: semaphore.NewWeighted(limits.UnsentBlobs),
 	}
 	out, err := w.write(ctx, n)
 	if err != nil && source.Differs(w.sources()) {
@@ -135,6 +138,9 @@ type writer struct {
 	progress  *Progress
 	resumed   atomic.Int64
 	checksums checksums
+	sink      Sink
+	noKeep    bool
+	disk      *semaphore.Weighted // bytes of blobs that the sink does not have yet, if noKeep
 }
 
 // sealParallel is the number of blobs synced at a time. A sync waits for the disk; with fewer of them, a model's many
@@ -161,6 +167,7 @@ func (w *writer) stage(ctx context.Context, n int) error {
 			}
 		})
 	}
+	w.checkSent(ctx)
 	for i := range w.plan.Files {
 		f := &w.plan.Files[i]
 		each("file", f.Name, func() error { return w.file(ctx, f) })
@@ -202,24 +209,32 @@ func blobName(kind manifest.Kind, name string) string { return string(kind) + "/
 func (w *writer) file(ctx context.Context, f *source.File) error {
 	name := blobName(f.Kind, f.Name)
 	if w.finished(name, f.Size, 0) {
-		return nil
+		return w.resend(ctx, "file "+f.Name, name, f.Size)
+	}
+	release, err := w.reserve(ctx, f.Size)
+	if err != nil {
+		return err
 	}
 	blob, err := w.ingest.NewBlob(name)
 	if err != nil {
+		release()
 		return err
 	}
 	if _, err := io.Copy(struct{ io.Writer }{blob}, bytes.NewReader(f.Data)); err != nil {
 		blob.Abort()
+		release()
 		return err
 	}
 	w.seal(ctx, "file "+f.Name, blob, func(int64) error {
+		defer release()
 		w.progress.Add(f.Size, 0)
-		return nil
+		return w.send(ctx, name)
 	})
 	return nil
 }
 
-// seal completes a blob in the background, and then calls done.
+// seal completes a blob in the background, and then calls done. After a failure the run ends, so that nothing waits for
+// done.
 func (w *writer) seal(ctx context.Context, what string, blob *ingest.StagedBlob, done func(size int64) error) {
 	w.sealing.Go(func() error {
 		defer blob.Abort()

@@ -24,13 +24,14 @@ var internal = []struct{ reason, names string }{
 	{"a picture is part of a request: runtime.ErrPictures stands for it", `vision.ErrPicture`},
 	{"a model's output is not at fault: a malformed call stays text", `chat/parse.ErrCall chat/parse.ErrIncomplete`},
 	{"it is about a model's files, which a command names in its message", `
-		arch.ErrUnknownArchitecture arch.ErrConfig arch.ErrTable arch.ErrWritten arch.ErrDraft
+		arch.ErrUnknownArchitecture arch.ErrConfig arch.ErrTable arch.ErrWritten arch.ErrDraft arch.ErrGGUF
 		chat.ErrTemplate chat.ErrOtherTemplates chat/jinja/value.ErrSyntax chat/parse.ErrUnknownParser
-		convert/export.ErrExport
+		convert/export.ErrExport convert/gguf.ErrFormat convert/gguf/vocab.ErrVocabulary
 		manifest.ErrInvalidImage
 		modelfile.ErrModelfile
 		models.ErrUnsupported models/nn.ErrWeights
 		quantize.ErrType quantize.ErrDType quantize.ErrShape quantize.ErrLength quantize.ErrNotFinite quantize.ErrOverflow
+		quantize/ggml.ErrType quantize/ggml.ErrLength quantize/ggml.ErrRange
 		safetensors.ErrHeader safetensors.ErrHeaderTooLarge safetensors.ErrTruncated safetensors.ErrTrailing
 		safetensors.ErrName safetensors.ErrDuplicate safetensors.ErrDType safetensors.ErrShape safetensors.ErrOffsets
 		safetensors.ErrOverlap safetensors.ErrHole safetensors.ErrDataSize safetensors.ErrIndex safetensors.ErrIncomplete
@@ -47,7 +48,7 @@ var internal = []struct{ reason, names string }{
 		launch/json5.ErrSyntax launch/json5.ErrShape
 		registry/hub.ErrName registry/hub.ErrNotFound registry/hub.ErrForbidden registry/hub.ErrLimited
 		registry/hub.ErrOffline registry/hub.ErrChanged
-		registry/hub.ErrChecksum registry/hub.ErrNoRanges registry/hub.ErrNoGGUF
+		registry/hub.ErrChecksum registry/hub.ErrNoRanges convert/gguf/checkpoint.ErrNoFile
 		registry/remote.ErrNoHost
 		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
 		registry/sigstore.ErrSubject

@@ -21,7 +21,6 @@ var (
 	ErrChanged   = errors.New("the repository changed")         // during the run
 	ErrChecksum  = errors.New("the checksum differs")           // from the published one
 	ErrNoRanges  = errors.New("the server ignores ranges")      // so tensors cannot be read one by one
-	ErrNoGGUF    = errors.New("no such GGUF file")              // named by :FILE-OR-TYPE
 	errExpired   = errors.New("the signed address has expired") // and the file has to be resolved again
 )
 

@@ -61,14 +61,18 @@ func (f *Folder) Close() error {
 	return nil
 }
 
-// Path returns the file's name for messages: hf.co/ORG/REPO/FILE.
+// Path returns the file's name for messages: hf.co/ORG/REPO/FILE. That of "." is the name that was opened.
 func (f *Folder) Path(name string) string {
-	base := f.name.String()
 	if name == "." {
-		return base
+		return f.name.String()
 	}
-	return base + "/" + name
+	repository := f.name
+	repository.File = ""
+	return repository.String() + "/" + name
 }
+
+// Choice returns what the name has after its colon, a file or a type of GGUF, and the names of all files.
+func (f *Folder) Choice() (wanted string, names []string) { return f.name.File, f.names }
 
 // Commit returns the name of the repository, its revision and the commit.
 func (f *Folder) Commit() (repository, revision, commit string) {
@@ -309,14 +313,4 @@ func (h *handle) ReadAt(p []byte, offset int64) (int, error) {
 		return int(n), io.EOF
 	}
 	return int(n), nil
-}
-
-// Weights returns the size of the safetensors files in the top folder.
-func (f *Folder) Weights() (bytes int64) {
-	for name, file := range f.files {
-		if strings.HasSuffix(name, ".safetensors") && !strings.Contains(name, "/") {
-			bytes += file.size
-		}
-	}
-	return bytes
 }

@@ -199,7 +199,6 @@ func TestErrors(t *testing.T) {
 		{"hf.co/tiny/model@v9", "", `it has no revision "v9"`, ErrNotFound},
 		{"hf.co/tiny/gated", "", "accept its licence at https://huggingface.co/tiny/gated, and set HF_TOKEN", ErrForbidden},
 		{"hf.co/tiny/gated", "hf_wrong", "with the account of the token in HF_TOKEN", ErrForbidden},
-		{"hf.co/tiny/model:Q4_K_M", "", "the repository has no GGUF files; leave out :Q4_K_M", ErrNoGGUF},
 	} {
 		n, err := ParseName(c.name)
 		if err != nil {

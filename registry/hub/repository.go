@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/limits"
@@ -45,10 +43,6 @@ func (c *Client) Open(ctx context.Context, n Name) (*Folder, error) {
 	if err != nil {
 		return nil, c.explain(n, err)
 	}
-	if n.File != "" {
-		f.Close()
-		return nil, noGGUF(n, f)
-	}
 	return f, nil
 }
 
@@ -71,34 +65,6 @@ func (c *Client) open(ctx context.Context, n Name) (*Folder, error) {
 		f.again = modelScope{}.again(c, n, commit)
 	}
 	return f, err
-}
-
-// noGGUF explains that a repository has no GGUF file of a name or type, or that it cannot be read.
-func noGGUF(n Name, f *Folder) error {
-	var have []string
-	for _, name := range f.names {
-		if strings.EqualFold(path.Ext(name), ".gguf") {
-			have = append(have, name)
-		}
-	}
-	repository := n
-	repository.File = ""
-	if len(have) == 0 {
-		return fmt.Errorf("%s: %w: the repository has no GGUF files; leave out :%s for its safetensors checkpoint",
-			repository, ErrNoGGUF, redact.Clip(n.File))
-	}
-	matches := slices.ContainsFunc(have, func(name string) bool {
-		return name == n.File || strings.Contains(strings.ToUpper(name), strings.ToUpper(n.File))
-	})
-	if !matches {
-		if len(have) > 8 {
-			have = append(have[:8], "...")
-		}
-		return fmt.Errorf("%s: %w: none is named %s or has that type; it has %s", repository, ErrNoGGUF,
-			redact.Clip(n.File), redact.Clip(strings.Join(have, ", ")))
-	}
-	return fmt.Errorf("%s: %w that this version can read; use a repository with the safetensors checkpoint",
-		n, ErrNoGGUF)
 }
 
 // huggingFace is the protocol of the Hugging Face hub. See https://huggingface.co/docs/hub/api.

@@ -31,6 +31,7 @@ type Staging struct {
 	mu      sync.Mutex
 	journal *os.File
 	sealed  map[string]sealed // by name
+	sent    map[string]sealed // by name: blobs of earlier runs that only another place has; see Release
 }
 
 // sealed is a line of the journal.
@@ -39,6 +40,7 @@ type sealed struct {
 	Digest digest.Digest `json:"digest"`
 	Size   int64         `json:"size"`
 	Note   string        `json:"note,omitempty"` // see StagedBlob.Note
+	Sent   string        `json:"sent,omitempty"` // the place that has the blob; see Staging.Release
 }
 
 const (
@@ -53,7 +55,10 @@ func Open(ctx context.Context, s *store.Store, key digest.Digest) (*Staging, err
 	if !manifest.ValidDigest(key) {
 		return nil, fmt.Errorf("open ingest folder: key %q is not a sha256 digest", manifest.Clip(string(key)))
 	}
-	in := &Staging{s: s, dir: s.Path(store.IngestDir, ingestPrefix+key.Encoded()), sealed: map[string]sealed{}}
+	in := &Staging{
+		s: s, dir: s.Path(store.IngestDir, ingestPrefix+key.Encoded()),
+		sealed: map[string]sealed{}, sent: map[string]sealed{},
+	}
 	if err := in.open(ctx); err != nil {
 		return nil, fmt.Errorf("open ingest folder: %w", err)
 	}
@@ -102,8 +107,11 @@ func (in *Staging) load() error {
 		info, err := os.Lstat(in.path(l.Digest.Encoded()))
 		staged := err == nil && info.Mode().IsRegular() && info.Size() == l.Size
 		if staged || in.s.CheckBlob(l.Digest, l.Size) == nil {
+			l.Sent = ""
 			in.sealed[l.Name] = l
 			keep[l.Digest.Encoded()] = staged
+		} else if l.Sent != "" {
+			in.sent[l.Name] = l
 		}
 	}
 	entries, err := os.ReadDir(in.dir)
@@ -158,6 +166,9 @@ func (in *Staging) Publish() error {
 		return fmt.Errorf("publish blobs: %w", err)
 	}
 	for _, l := range in.sealed {
+		if l.Sent != "" {
+			continue
+		}
 		err := in.s.CheckBlob(l.Digest, l.Size)
 		switch {
 		case err == nil:
@@ -173,13 +184,13 @@ func (in *Staging) Publish() error {
 	return nil
 }
 
-// Close ends the run and keeps the folder for the next one, unless no blob is sealed. After Close or Remove it is a
-// no-op.
+// Close ends the run and keeps the folder for the next one, unless no blob is sealed or sent. After Close or Remove it
+// is a no-op.
 func (in *Staging) Close() {
 	if in.lock == nil {
 		return
 	}
-	if len(in.sealed) == 0 {
+	if len(in.sealed) == 0 && len(in.sent) == 0 {
 		in.Remove()
 		return
 	}

@@ -90,7 +90,7 @@ type Repository struct {
 
 // Gate restricts a repository: only [Hub.Token] has access.
 //
-// It is a method since a field that is set after [Hub.Add] has no order with the handlers of another process's requests.
+// It is a method: a field set after [Hub.Add] has no order with the handlers of requests by another process.
 func (r *Repository) Gate() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

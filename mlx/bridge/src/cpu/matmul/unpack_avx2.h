@@ -174,6 +174,16 @@ static void unpack_bytes(const RowStep& s, const Weights& w, const BitUnpacker& 
   }
 }
 
+// Loads eight elements of a plain weight row as float32. The tile's rows are transposed eight at a time, so these are
+// 256 bits wide where load is wider.
+IG_INLINE __m256i load_eight(const float* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+IG_INLINE __m256i load_eight(const f16* p) {
+  return _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+IG_INLINE __m256i load_eight(const bf16* p) {
+  return _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))), 16);
+}
+
 template <class T>
 static void unpack_plain(const RowStep& s, int h, int step, Tile& t) {
   auto to = t.as<float>() + step * kStep * kTile + h * 8;
@@ -181,15 +191,7 @@ static void unpack_plain(const RowStep& s, int h, int step, Tile& t) {
     __m256i v[8];
 #pragma GCC unroll 8
     for (int r = 0; r < 8; r++) {
-      alignas(32) float row[kLanes];
-      if constexpr (kLanes == 8) {
-        v[r] = (__m256i)load(reinterpret_cast<const T*>(s.row(r)) + k);
-      } else {
-        for (int i = 0; i < 8; i++) {
-          row[i] = get(reinterpret_cast<const T*>(s.row(r)) + k + i);
-        }
-        v[r] = _mm256_load_si256(reinterpret_cast<const __m256i*>(row));
-      }
+      v[r] = load_eight(reinterpret_cast<const T*>(s.row(r)) + k);
     }
     transpose(v);
 #pragma GCC unroll 8

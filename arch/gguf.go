@@ -1,0 +1,273 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrGGUF reports a GGUF file that does not describe a model as llama.cpp's converter does.
+var ErrGGUF = errors.New("unusable GGUF metadata")
+
+// GGUF says how llama.cpp's converter writes the models of a type: the metadata keys that make config.json, the names
+// of the tensors, and what was done to their elements.
+// https://github.com/ggml-org/llama.cpp/tree/master/conversion
+type GGUF struct {
+	Architecture string         // value of general.architecture
+	Config       map[string]any // what config.json says of all models of the type
+	Keys         []GGUFKey
+	Tensors      []GGUFTensor
+	// Next are the tensors of layers after the last, which predict further tokens. In To, * counts from 0.
+	Next []GGUFTensor
+	// Adjust sets the keys that depend on several values or on tensors, and refuses models that only share the
+	// architecture's name. nil = there are none.
+	Adjust func(c map[string]any, f GGUFFile) error
+}
+
+// GGUFKey is a metadata key that becomes a key of config.json.
+type GGUFKey struct {
+	Key      string // without the prefix "ARCHITECTURE."
+	To       string // in config.json
+	Optional bool
+}
+
+// GGUFTensor is a tensor of a file. Names may contain one *, the number of a layer.
+type GGUFTensor struct {
+	Name string
+	To   string // in a checkpoint of safetensors; "" = not imported
+	Why  string // it is not imported
+	Op   GGUFOp // how the converter's changes are undone
+	// Beside is a tensor of the same layer without which the entry does not apply; "" = none.
+	Beside string
+}
+
+// GGUFOp undoes what the converter did to a tensor. The zero value changes nothing.
+type GGUFOp struct {
+	What string // for users: "the rows of its heads in order"
+	// Rows returns, for each row of the tensor, the row of the file.
+	Rows func(m Model, rows int64) []int64
+	// Blocks returns the order of the columns: for each block of the tensor's row, the block of the file's row, and the
+	// number of columns in a block.
+	Blocks func(m Model, columns int64) (order []int64, size int64)
+	Each   func(float32) float32 // of each element, after it moved; the tensor becomes F32
+}
+
+// GGUFFile is what a mapping reads of a file.
+type GGUFFile interface {
+	// Value returns a metadata value: a string, a bool, a json.Number, or a []any of them.
+	Value(key string) (any, bool)
+	// Shape returns the shape of a tensor, its outermost dimension first.
+	Shape(name string) ([]int64, bool)
+	// Floats reads a small tensor.
+	Floats(name string) ([]float32, error)
+}
+
+// GGUFArchitectures lists the values of general.architecture that can be imported.
+func GGUFArchitectures() []string {
+	var list []string
+	for _, a := range known {
+		for _, g := range a.GGUF {
+			list = append(list, g.Architecture)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// DetectGGUF finds the mapping of a file by its architecture.
+func DetectGGUF(f GGUFFile) (GGUF, error) {
+	const key = "general.architecture"
+	v, _ := f.Value(key)
+	name, ok := v.(string)
+	if !ok {
+		return GGUF{}, fmt.Errorf("%w: %s is missing; it is not a model", ErrGGUF, key)
+	}
+	for _, a := range known {
+		for _, g := range a.GGUF {
+			if g.Architecture == name {
+				return g, nil
+			}
+		}
+	}
+	return GGUF{}, fmt.Errorf("%s %q: %w (known in GGUF files: %s)", key, name, ErrUnknownArchitecture,
+		strings.Join(GGUFArchitectures(), ", "))
+}
+
+// MakeConfig makes the config.json of a file.
+func (g GGUF) MakeConfig(f GGUFFile) ([]byte, error) {
+	c := map[string]any{}
+	for key, v := range g.Config {
+		c[key] = v
+	}
+	for _, k := range g.Keys {
+		v, ok := f.Value(g.Architecture + "." + k.Key)
+		switch {
+		case ok:
+			c[k.To] = v
+		case !k.Optional:
+			return nil, fmt.Errorf("%w: %s.%s is missing", ErrGGUF, g.Architecture, k.Key)
+		}
+	}
+	shape, ok := f.Shape(ggufEmbedding)
+	if !ok || len(shape) != 2 {
+		return nil, fmt.Errorf("%w: there is no tensor %s of two dimensions; it is not a text model", ErrGGUF, ggufEmbedding)
+	}
+	c["vocab_size"] = shape[0]
+	_, head := f.Shape(ggufHead)
+	c["tie_word_embeddings"] = !head
+	for key, to := range map[string]string{
+		"tokenizer.ggml.bos_token_id": "bos_token_id", "tokenizer.ggml.eos_token_id": "eos_token_id",
+	} {
+		c[to] = nil
+		if v, ok := f.Value(key); ok {
+			c[to] = v
+		}
+	}
+	if err := ggufRope(c, g.Architecture, f); err != nil {
+		return nil, err
+	}
+	if g.Adjust != nil {
+		if err := g.Adjust(c, f); err != nil {
+			return nil, err
+		}
+	}
+	return json.MarshalIndent(c, "", "  ")
+}
+
+// Find returns the entry of a tensor's name, with the layer's number in it, of a model with so many layers.
+func (g GGUF) Find(name string, layers int64, f GGUFFile) (GGUFTensor, bool) {
+	for _, list := range [][]GGUFTensor{g.Tensors, g.Next} {
+		for _, t := range list {
+			n, ok := t.layer(name)
+			if !ok || (n >= layers) != (&list[0] != &g.Tensors[0]) {
+				continue
+			}
+			if t.Beside != "" {
+				if _, ok := f.Shape(strings.Replace(t.Beside, "*", strconv.FormatInt(n, 10), 1)); !ok {
+					continue
+				}
+			}
+			if n >= layers {
+				n -= layers
+			}
+			return t.of(n), true
+		}
+	}
+	return GGUFTensor{}, false
+}
+
+// layer matches a name and returns the layer in it; -1 if it has none.
+func (t GGUFTensor) layer(name string) (int64, bool) {
+	before, after, layered := strings.Cut(t.Name, "*")
+	if !layered {
+		return -1, t.Name == name
+	}
+	rest, ok := strings.CutPrefix(name, before)
+	if !ok {
+		return 0, false
+	}
+	if after == anyTensor {
+		rest, _, ok = strings.Cut(rest, ".")
+	} else {
+		rest, ok = strings.CutSuffix(rest, after)
+	}
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(rest, 10, 32)
+	return n, err == nil && n >= 0 && strconv.FormatInt(n, 10) == rest
+}
+
+// of returns the entry with the number of a layer.
+func (t GGUFTensor) of(layer int64) GGUFTensor {
+	t.To = strings.Replace(t.To, "*", strconv.FormatInt(layer, 10), 1)
+	return t
+}
+
+// anyTensor stands for all tensors of a layer.
+const anyTensor = ".*"
+
+const (
+	ggufEmbedding = "token_embd.weight"
+	ggufHead      = "output.weight"
+	ggufFactors   = "rope_freqs.weight"
+)
+
+// ggufKeys are the keys that every decoder has.
+func ggufKeys(more ...GGUFKey) []GGUFKey {
+	return append([]GGUFKey{
+		{Key: "block_count", To: "num_hidden_layers"},
+		{Key: "context_length", To: "max_position_embeddings"},
+		{Key: "embedding_length", To: "hidden_size"},
+		{Key: "feed_forward_length", To: "intermediate_size", Optional: true},
+		{Key: "attention.head_count", To: "num_attention_heads"},
+		{Key: "attention.head_count_kv", To: "num_key_value_heads", Optional: true},
+		{Key: "attention.key_length", To: "head_dim", Optional: true},
+		{Key: "attention.layer_norm_rms_epsilon", To: "rms_norm_eps"},
+		{Key: "rope.freq_base", To: "rope_theta", Optional: true},
+	}, more...)
+}
+
+// ggufExperts are the keys of models with experts.
+var ggufExperts = []GGUFKey{
+	{Key: "expert_used_count", To: "num_experts_per_tok"},
+	{Key: "expert_feed_forward_length", To: "moe_intermediate_size"},
+}
+
+// ggufNames makes the entries of pairs of names: in the file and in a checkpoint, both without the prefix of a layer.
+func ggufNames(op GGUFOp, pairs ...string) []GGUFTensor {
+	var list []GGUFTensor
+	for i := 0; i+1 < len(pairs); i += 2 {
+		list = append(list, GGUFTensor{Name: "blk.*." + pairs[i], To: "model.layers.*." + pairs[i+1], Op: op})
+	}
+	return list
+}
+
+// ggufLinears makes the entries of weights and biases.
+func ggufLinears(op GGUFOp, pairs ...string) []GGUFTensor {
+	var list []GGUFTensor
+	for i := 0; i+1 < len(pairs); i += 2 {
+		for _, end := range []string{".weight", ".bias"} {
+			list = append(list, ggufNames(op, pairs[i]+end, pairs[i+1]+end)...)
+		}
+	}
+	return list
+}
+
+// ggufEnds are the tensors outside of layers. norm is for the weight of the last norm.
+func ggufEnds(norm GGUFOp) []GGUFTensor {
+	return []GGUFTensor{
+		{Name: ggufEmbedding, To: "model.embed_tokens.weight"},
+		{Name: "output_norm.weight", To: "model.norm.weight", Op: norm},
+		{Name: ggufHead, To: "lm_head.weight"},
+		{Name: ggufFactors, Why: "the frequencies that it makes are in config.json"},
+		{Name: "blk.*.attn_rot_embd.weight", Why: dropInvFreq},
+	}
+}
+
+// ggufValues are attention's values and output, and ggufMLP a gated feed-forward block.
+var (
+	ggufValues = ggufLinears(GGUFOp{}, "attn_v", "self_attn.v_proj", "attn_output", "self_attn.o_proj")
+	ggufQK     = ggufLinears(GGUFOp{}, "attn_q", "self_attn.q_proj", "attn_k", "self_attn.k_proj")
+	ggufMLP    = ggufLinears(GGUFOp{}, "ffn_gate", "mlp.gate_proj", "ffn_up", "mlp.up_proj", "ffn_down", "mlp.down_proj")
+	// ggufMoE is a router and its experts.
+	ggufMoE = append(ggufNames(GGUFOp{}, "ffn_gate_inp.weight", "mlp.gate.weight"),
+		ggufStacked("mlp.experts", "mlp.switch_mlp")...)
+)
+
+// ggufStacked are the experts of a layer: gate and up in one tensor or in two. base and switched are the names of the
+// two layouts in checkpoints, as in [Table.experts].
+func ggufStacked(base, switched string) []GGUFTensor {
+	const fused = "ffn_gate_up_exps.weight"
+	down := ggufNames(GGUFOp{}, "ffn_down_exps.weight", base+".down_proj")
+	down[0].Beside = "blk.*." + fused
+	return append(down, ggufNames(GGUFOp{}, fused, base+".gate_up_proj",
+		"ffn_gate_exps.weight", switched+".gate_proj.weight", "ffn_up_exps.weight", switched+".up_proj.weight",
+		"ffn_down_exps.weight", switched+".down_proj.weight")...)
+}
+
+// plusOne undoes the 1 that the converter adds to the weights of Gemma's and Qwen's norms.
+var plusOne = GGUFOp{What: "1 subtracted", Each: func(x float32) float32 { return x - 1 }}

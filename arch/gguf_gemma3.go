@@ -1,0 +1,64 @@
+package arch
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// ggufGemma3 is the mapping of gemma3. Weights of norms have 1 added; files of 27B, with 62 layers, scale queries by
+// the size of a layer's channels per head.
+var ggufGemma3 = GGUF{
+	Architecture: "gemma3",
+	Config:       map[string]any{"model_type": "gemma3_text", "architectures": []string{"Gemma3ForCausalLM"}},
+	Keys: ggufKeys(
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Optional: true},
+		GGUFKey{Key: "rope.freq_base_swa", To: "rope_local_base_freq", Optional: true},
+		GGUFKey{Key: "final_logit_softcapping", To: "final_logit_softcapping", Optional: true},
+	),
+	Tensors: slices.Concat(ggufEnds(plusOne), ggufQK, ggufValues, ggufMLP, ggufNames(plusOne,
+		"attn_norm.weight", "input_layernorm.weight", "post_attention_norm.weight", "post_attention_layernorm.weight",
+		"ffn_norm.weight", "pre_feedforward_layernorm.weight", "post_ffw_norm.weight", "post_feedforward_layernorm.weight",
+		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight")),
+	Adjust: adjustGemma3,
+}
+
+func adjustGemma3(c map[string]any, f GGUFFile) error {
+	layers, err := ggufLayers(c)
+	if err != nil {
+		return err
+	}
+	if _, ok := c["head_dim"]; !ok {
+		c["head_dim"] = 256
+	}
+	c["query_pre_attn_scalar"] = c["head_dim"]
+	if layers == 62 {
+		hidden, errHidden := number(c, "hidden_size")
+		heads, errHeads := number(c, "num_attention_heads")
+		if errHidden == nil && errHeads == nil && heads > 0 {
+			c["query_pre_attn_scalar"] = hidden / heads
+		}
+	}
+	if _, ok := c["sliding_window"]; !ok {
+		c["sliding_window_pattern"] = 1 // every layer is a full one
+	}
+	if v, ok := f.Value("gemma3.attention.sliding_window_pattern"); ok {
+		list, ok := v.([]any)
+		if !ok {
+			c["sliding_window_pattern"] = v
+			return nil
+		}
+		kinds := make([]string, len(list))
+		for i, sliding := range list {
+			if kinds[i] = fullAttention; sliding == true {
+				kinds[i] = slidingAttention
+			}
+		}
+		c["layer_types"] = kinds
+	}
+	return nil
+}
+
+func number(c map[string]any, key string) (int64, error) {
+	n, _ := c[key].(json.Number)
+	return n.Int64()
+}

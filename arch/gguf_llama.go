@@ -1,0 +1,53 @@
+package arch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// ggufLlama is the mapping of llama. Mistral's models have the same architecture there, without their window.
+var ggufLlama = GGUF{
+	Architecture: "llama",
+	Config:       map[string]any{"model_type": "llama", "architectures": []string{"LlamaForCausalLM"}},
+	Keys:         ggufKeys(),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufValues, ggufMLP,
+		ggufNames(GGUFOp{},
+			"attn_norm.weight", "input_layernorm.weight", "ffn_norm.weight", "post_attention_layernorm.weight"),
+		ggufLinears(pairsOf(func(c Common) int { return c.Heads }), "attn_q", "self_attn.q_proj"),
+		ggufLinears(pairsOf(func(c Common) int { return c.KVHeads }), "attn_k", "self_attn.k_proj"),
+	),
+	Adjust: adjustLlama,
+}
+
+func adjustLlama(c map[string]any, f GGUFFile) error {
+	if v, ok := f.Value("llama.expert_count"); ok && v != json.Number("0") {
+		return fmt.Errorf("llama.expert_count = %v: %w: llama with experts (Mixtral)", v, ErrUnknownArchitecture)
+	}
+	if dim, ok := f.Value("llama.rope.dimension_count"); ok {
+		if _, ok := c["head_dim"]; !ok {
+			c["head_dim"] = dim
+		}
+	}
+	_, c["attention_bias"] = f.Shape("blk.0.attn_q.bias")
+	_, c["mlp_bias"] = f.Shape("blk.0.ffn_gate.bias")
+	return ggufFactorsRope(c, f)
+}
+
+// pairsOf undoes the order of the rows of queries and keys, in which the two channels of a rotated pair are neighbours.
+func pairsOf(heads func(Common) int) GGUFOp {
+	return GGUFOp{What: "the rows of each head in halves", Rows: func(m Model, rows int64) []int64 {
+		l, ok := m.(*Llama)
+		if !ok {
+			return nil
+		}
+		dim := rows / int64(heads(l.Common))
+		order := make([]int64, rows)
+		for i := range order {
+			head, at := int64(i)/max(dim, 1), int64(i)%max(dim, 1)
+			half := dim / 2
+			order[i] = head*dim + at%max(half, 1)*2 + at/max(half, 1)
+		}
+		return order
+	}}
+}

@@ -1,0 +1,220 @@
+package arch
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// ggufQwen35 and ggufQwen35Moe are the mappings of qwen3_5 and qwen3_5_moe. The converter adds 1 to the weights of
+// norms but not to those of gated delta nets, stores -exp(A_log), drops the dimension of 1 of the convolution, and
+// orders value heads so that those of a key head are far apart.
+var (
+	ggufQwen35 = GGUF{
+		Architecture: "qwen35",
+		Config:       map[string]any{"model_type": "qwen3_5_text", "architectures": []string{"Qwen3_5ForCausalLM"}},
+		Keys:         ggufKeys(qwen35Keys...),
+		Tensors:      slices.Concat(qwen35Tensors, ggufMLP),
+		Next:         qwen35Next(ggufMLP),
+		Adjust:       adjustQwen35("qwen35"),
+	}
+	ggufQwen35Moe = GGUF{
+		Architecture: "qwen35moe",
+		Config:       map[string]any{"model_type": "qwen3_5_moe_text", "architectures": []string{"Qwen3_5MoeForCausalLM"}},
+		Keys: ggufKeys(slices.Concat(qwen35Keys, ggufExperts, []GGUFKey{
+			{Key: "expert_count", To: "num_experts"},
+			{Key: "expert_shared_feed_forward_length", To: "shared_expert_intermediate_size"},
+		})...),
+		Tensors: slices.Concat(qwen35Tensors, ggufMLP, qwen35MoE),
+		Next:    qwen35Next(qwen35MoE),
+		Adjust:  adjustQwen35("qwen35moe"),
+	}
+)
+
+var qwen35Keys = []GGUFKey{
+	{Key: "ssm.conv_kernel", To: "linear_conv_kernel_dim"},
+	{Key: "ssm.state_size", To: "linear_key_head_dim"},
+	{Key: "ssm.group_count", To: "linear_num_key_heads"},
+	{Key: "ssm.time_step_rank", To: "linear_num_value_heads"},
+	{Key: "full_attention_interval", To: "full_attention_interval", Optional: true},
+}
+
+var qwen35Tensors = slices.Concat(
+	ggufEnds(plusOne), ggufQK, ggufValues,
+	ggufNames(plusOne, "attn_norm.weight", "input_layernorm.weight",
+		"post_attention_norm.weight", "post_attention_layernorm.weight",
+		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight"),
+	ggufNames(GGUFOp{}, "ssm_norm.weight", "linear_attn.norm.weight"),
+	ggufNames(deltaRows(func(d GatedDelta) (int, int) { return 2 * d.Keys(), d.ValueDim }),
+		"attn_qkv.weight", "linear_attn.in_proj_qkv.weight", "ssm_conv1d.weight", "linear_attn.conv1d.weight"),
+	ggufNames(deltaRows(func(d GatedDelta) (int, int) { return 0, d.ValueDim }),
+		"attn_gate.weight", "linear_attn.in_proj_z.weight"),
+	ggufNames(deltaRows(perValueHead), "ssm_beta.weight", "linear_attn.in_proj_b.weight",
+		"ssm_alpha.weight", "linear_attn.in_proj_a.weight", "ssm_dt.bias", "linear_attn.dt_bias"),
+	ggufNames(logOf(deltaRows(perValueHead)), "ssm_a", "linear_attn.A_log"),
+	ggufNames(GGUFOp{What: "the columns of value heads in order", Blocks: deltaColumns},
+		"ssm_out.weight", "linear_attn.out_proj.weight"),
+)
+
+// qwen35MoE is a router, its experts, and the one that every token has.
+var qwen35MoE = slices.Concat(ggufMoE, ggufNames(GGUFOp{},
+	"ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight",
+	"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight",
+	"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight",
+	"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight"))
+
+// qwen35Next are the tensors of the head that predicts the token after the next.
+func qwen35Next(mlp []GGUFTensor) []GGUFTensor {
+	next := slices.Concat(qwen35Tensors, mlp)
+	next = slices.DeleteFunc(next, func(t GGUFTensor) bool { return !strings.HasPrefix(t.Name, "blk.") })
+	for i := range next {
+		next[i].To = strings.Replace(next[i].To, "model.", "mtp.", 1)
+	}
+	for _, pair := range [][2]string{
+		{"enorm", "pre_fc_norm_embedding"}, {"hnorm", "pre_fc_norm_hidden"}, {"shared_head_norm", "norm"},
+	} {
+		next = append(next, GGUFTensor{
+			Name: "blk.*.nextn." + pair[0] + ".weight", To: "mtp." + pair[1] + ".weight", Op: plusOne,
+		})
+	}
+	return append(next, GGUFTensor{Name: "blk.*.nextn.eh_proj.weight", To: "mtp.fc.weight"})
+}
+
+func perValueHead(GatedDelta) (before, rows int) { return 0, 1 }
+
+// deltaOf returns the sizes of a model's gated delta nets.
+func deltaOf(m Model) (GatedDelta, bool) {
+	switch m := m.(type) {
+	case *Qwen35:
+		return m.Delta, true
+	case *Qwen35Moe:
+		return m.Delta, true
+	}
+	return GatedDelta{}, false
+}
+
+// headOf returns the place that value head i has in a file: there, the first heads of all key heads come first.
+func (d GatedDelta) headOf(i int64) int64 {
+	each := int64(d.ValueHeads / d.KeyHeads)
+	return i%each*int64(d.KeyHeads) + i/each
+}
+
+// deltaRows puts the rows of value heads in order. sizes returns the rows before them and the rows of a head.
+func deltaRows(sizes func(GatedDelta) (before, rows int)) GGUFOp {
+	return GGUFOp{What: "the rows of value heads in order", Rows: func(m Model, rows int64) []int64 {
+		d, ok := deltaOf(m)
+		if !ok {
+			return nil
+		}
+		before, one := sizes(d)
+		order := make([]int64, rows)
+		for i := range order {
+			order[i] = int64(i)
+			if at := int64(i - before); at >= 0 {
+				order[i] = int64(before) + d.headOf(at/int64(one))*int64(one) + at%int64(one)
+			}
+		}
+		return order
+	}}
+}
+
+func deltaColumns(m Model, columns int64) ([]int64, int64) {
+	d, ok := deltaOf(m)
+	if !ok || columns != int64(d.Values()) {
+		return nil, 0
+	}
+	order := make([]int64, d.ValueHeads)
+	for i := range order {
+		order[i] = d.headOf(int64(i))
+	}
+	return order, int64(d.ValueDim)
+}
+
+// logOf adds the inverse of -exp(x).
+func logOf(op GGUFOp) GGUFOp {
+	op.What += ", the logarithm of its negative"
+	op.Each = func(x float32) float32 { return float32(math.Log(-float64(x))) }
+	return op
+}
+
+func adjustQwen35(architecture string) func(c map[string]any, f GGUFFile) error {
+	return func(c map[string]any, f GGUFFile) error {
+		heads, err := number(c, "linear_num_value_heads")
+		if err != nil || heads < 1 {
+			return fmt.Errorf("%w: %s.ssm.time_step_rank: want the number of value heads", ErrGGUF, architecture)
+		}
+		inner, _ := f.Value(architecture + ".ssm.inner_size")
+		n, _ := inner.(json.Number)
+		size, err := n.Int64()
+		if err != nil || size%heads != 0 {
+			return fmt.Errorf("%w: %s.ssm.inner_size = %v: want a multiple of the %d value heads",
+				ErrGGUF, architecture, inner, heads)
+		}
+		c["linear_value_head_dim"] = size / heads
+		// The heads for further tokens are numbered as layers after the last.
+		if err := dropNext(c, architecture, f); err != nil {
+			return err
+		}
+		layers, err := ggufLayers(c)
+		if err != nil {
+			return err
+		}
+		kinds := make([]string, layers)
+		for i := range kinds {
+			kinds[i] = linearAttention
+			if _, full := f.Shape(fmt.Sprintf("blk.%d.attn_q.weight", i)); full {
+				kinds[i] = fullAttention
+				_, c["attention_bias"] = f.Shape(fmt.Sprintf("blk.%d.attn_q.bias", i))
+			}
+		}
+		c["layer_types"] = kinds
+		return qwen35Rope(c, architecture, f)
+	}
+}
+
+// qwen35Rope sets the rotated share of a head, and the sections of the three positions.
+func qwen35Rope(c map[string]any, architecture string, f GGUFFile) error {
+	rope := map[string]any{"rope_type": "default", "mrope_interleaved": true}
+	if scaling, ok := c["rope_scaling"].(map[string]any); ok {
+		for key, v := range scaling {
+			rope[key] = v
+		}
+	}
+	rotated, _ := f.Value(architecture + ".rope.dimension_count")
+	n, _ := rotated.(json.Number)
+	size, err := n.Int64()
+	dim, errDim := number(c, "head_dim")
+	if err != nil || errDim != nil || dim < 1 {
+		return fmt.Errorf("%w: %s.rope.dimension_count and attention.key_length: want two numbers", ErrGGUF, architecture)
+	}
+	rope["partial_rotary_factor"] = float64(size) / float64(dim)
+	if v, ok := f.Value(architecture + ".rope.dimension_sections"); ok {
+		if list, ok := v.([]any); ok && len(list) >= 3 {
+			rope["mrope_section"] = list[:3]
+		}
+	}
+	if theta, ok := c["rope_theta"]; ok {
+		rope["rope_theta"] = theta
+	}
+	c["rope_scaling"] = rope
+	return nil
+}
+
+// dropNext leaves the layers that predict further tokens out of the number of layers.
+func dropNext(c map[string]any, architecture string, f GGUFFile) error {
+	v, ok := f.Value(architecture + ".nextn_predict_layers")
+	if !ok {
+		return nil
+	}
+	n, _ := v.(json.Number)
+	next, err := n.Int64()
+	layers, errLayers := number(c, "num_hidden_layers")
+	if err != nil || errLayers != nil || next < 0 || next >= layers {
+		return fmt.Errorf("%w: %s.nextn_predict_layers = %v of %v layers", ErrGGUF, architecture, v, c["num_hidden_layers"])
+	}
+	c["num_hidden_layers"] = json.Number(fmt.Sprint(layers - next))
+	c["mtp_num_hidden_layers"] = next
+	return nil
+}

@@ -1,0 +1,115 @@
+package arch
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// ggufRope sets rope_scaling by the keys rope.scaling.* and by the factors of the frequencies, if a file has them.
+func ggufRope(c map[string]any, architecture string, f GGUFFile) error {
+	prefix := architecture + ".rope.scaling."
+	v, ok := f.Value(prefix + "type")
+	kind, _ := v.(string)
+	scaling := map[string]any{}
+	for _, k := range []struct{ key, to string }{
+		{"factor", "factor"}, {"original_context_length", "original_max_position_embeddings"},
+		{"attn_factor", "attention_factor"}, {"yarn_attn_factor", "attention_factor"},
+		{"yarn_beta_fast", "beta_fast"}, {"yarn_beta_slow", "beta_slow"},
+	} {
+		if v, ok := f.Value(prefix + k.key); ok {
+			scaling[k.to] = v
+		}
+	}
+	switch {
+	case !ok || kind == "none":
+		if v, old := f.Value(architecture + ".rope.scale_linear"); old {
+			c["rope_scaling"] = map[string]any{"rope_type": "linear", "factor": v}
+		}
+	case kind == string(RopeLinear):
+		c["rope_scaling"] = map[string]any{"rope_type": "linear", "factor": scaling["factor"]}
+	case kind == string(RopeYarn):
+		scaling["rope_type"] = "yarn"
+		c["rope_scaling"] = scaling
+	case kind == string(RopeLong):
+		return ggufLongRope(c, scaling, f)
+	default:
+		return fmt.Errorf("%w: %stype = %q: want none, linear, yarn or longrope", ErrGGUF, prefix, kind)
+	}
+	return nil
+}
+
+// ggufLongRope reads the two lists of factors that are tensors.
+func ggufLongRope(c, scaling map[string]any, f GGUFFile) error {
+	scaling["rope_type"] = string(RopeLong)
+	for _, name := range []string{"short", "long"} {
+		factors, err := f.Floats("rope_factors_" + name + ".weight")
+		if err != nil {
+			return err
+		}
+		scaling[name+"_factor"] = numbers32(factors)
+	}
+	c["rope_scaling"] = scaling
+	return nil
+}
+
+// llama3Published are the parameters of the published models.
+var llama3Published = []Rope{
+	{Factor: 8, LowFreqFactor: 1, HighFreqFactor: 4, OriginalMax: 8192},
+	{Factor: 32, LowFreqFactor: 1, HighFreqFactor: 4, OriginalMax: 8192},
+	{Factor: 16, LowFreqFactor: 1, HighFreqFactor: 1, OriginalMax: 8192},
+}
+
+// ggufFactorsRope replaces the factors of the frequencies, which files have in place of llama3's parameters, by the
+// parameters of a published model that has the same ones; otherwise by the factors themselves, as longrope has them.
+func ggufFactorsRope(c map[string]any, f GGUFFile) error {
+	if _, ok := f.Shape(ggufFactors); !ok {
+		return nil
+	}
+	factors, err := f.Floats(ggufFactors)
+	if err != nil {
+		return err
+	}
+	theta := defaultTheta + 0.0
+	if n, ok := c["rope_theta"].(json.Number); ok {
+		if theta, err = n.Float64(); err != nil {
+			return fmt.Errorf("%w: rope.freq_base = %s: want a number", ErrGGUF, n)
+		}
+	}
+	for _, r := range llama3Published {
+		if r.Theta = theta; r.hasFactors(factors) {
+			c["rope_scaling"] = map[string]any{
+				"rope_type": "llama3", "factor": r.Factor, "low_freq_factor": r.LowFreqFactor,
+				"high_freq_factor": r.HighFreqFactor, "original_max_position_embeddings": r.OriginalMax,
+			}
+			return nil
+		}
+	}
+	c["rope_scaling"] = map[string]any{
+		"rope_type": "longrope", "short_factor": numbers32(factors), "long_factor": numbers32(factors), "factor": 1,
+		"attention_factor": 1, "original_max_position_embeddings": c["max_position_embeddings"],
+	}
+	return nil
+}
+
+// hasFactors reports whether llama3 with these parameters divides the frequencies by the factors.
+func (r Rope) hasFactors(factors []float32) bool {
+	for i, factor := range factors {
+		freq := float32(1 / math.Pow(r.Theta, float64(2*i)/float64(2*len(factors))))
+		want := freq / r.llama3(i, freq)
+		if math.Abs(float64(factor/want)-1) > 1e-5 {
+			return false
+		}
+	}
+	return true
+}
+
+// numbers32 returns float32 numbers that JSON prints as short as they can be.
+func numbers32(list []float32) []json.Number {
+	out := make([]json.Number, len(list))
+	for i, x := range list {
+		b, _ := json.Marshal(x)
+		out[i] = json.Number(b)
+	}
+	return out
+}

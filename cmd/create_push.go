@@ -1,0 +1,47 @@
+package cmd
+
+import (
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/registry"
+	"github.com/spf13/cobra"
+)
+
+// pushFlags adds the flags of a create that pushes.
+func (o *createOptions) pushFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&o.push, "push", false, "upload to the registry of NAME while converting")
+	f.BoolVar(&o.noKeep, "no-keep", false, "with --push: keep nothing in the store")
+	o.transfer.add(c)
+}
+
+// checkPush checks the flags against the name.
+func (o *createOptions) checkPush(name manifest.Name) error {
+	switch {
+	case o.noKeep && !o.push:
+		return usagef("--no-keep needs --push: nothing would have the model")
+	case o.noKeep && o.maxKL != 0:
+		return usagef("--no-keep and --%s cannot be combined: measuring needs the model in the store", maxKLFlag)
+	case o.push && name.IsLocal():
+		return usagef("%s names no registry; --push needs a name such as registry.example.com/me/%s", name, name.Path)
+	}
+	return nil
+}
+
+// pushOptions sets where an image is pushed.
+func (a *app) pushOptions(options *convert.Options, s *store.Store, name manifest.Name, o createOptions) error {
+	if !o.push {
+		return nil
+	}
+	client, err := a.client(&o.transfer, nil)
+	if err != nil {
+		return err
+	}
+	uploader, err := client.Uploader(s, name, registry.PushOptions{})
+	if err != nil {
+		return err
+	}
+	options.Push, options.NoKeep = uploader, o.noKeep
+	return nil
+}

@@ -1,0 +1,258 @@
+package checkpoint
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/packed"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/ggml"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// weights makes the checkpoint's tensors of those of the file.
+func (c *Checkpoint) weights(s *set, g arch.GGUF, model arch.Model) error {
+	specs, layers := map[string]arch.Spec{}, model.Facts().Layers
+	for _, spec := range model.Table().Specs {
+		specs[spec.Name] = spec
+	}
+	for _, name := range s.names {
+		t := s.tensors[name]
+		to, ok := g.Find(name, layers, s)
+		switch {
+		case !ok && isScale(s, name):
+			continue // of another tensor, which applies it
+		case !ok:
+			return s.wrong(t, "a %s model has no such tensor", g.Architecture)
+		case to.To == "":
+			c.Ignored = append(c.Ignored, packed.Ignored{Source: t.source, Reason: to.Why})
+			continue
+		}
+		if err := c.add(s, t, to, shapeOf(specs, to.To, t.Shape), model); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shapeOf returns the shape that the table has for a tensor, if it differs in dimensions of 1 only: ggml drops those.
+func shapeOf(specs map[string]arch.Spec, name string, shape []int64) []int64 {
+	spec, ok := specs[name]
+	if !ok {
+		return shape
+	}
+	bare := func(shape []int64) []int64 {
+		return slices.DeleteFunc(slices.Clone(shape), func(d int64) bool { return d == 1 })
+	}
+	if slices.Equal(bare(spec.Shape), bare(shape)) {
+		return spec.Shape
+	}
+	return shape
+}
+
+// isScale reports whether a tensor is a factor of an NVFP4 weight, or of the inputs that it was made for.
+func isScale(s *set, name string) bool {
+	for _, end := range []string{scaleEnd, ".input_scale"} {
+		if base, ok := strings.CutSuffix(name, end); ok {
+			w, ok := s.tensors[base+".weight"]
+			return ok && w.Type == ggml.NVFP4
+		}
+	}
+	return false
+}
+
+const scaleEnd = ".scale"
+
+func (s *set) wrong(t tensor, format string, args ...any) error {
+	return fmt.Errorf("%s: tensor %s: %w: %w", t.source.File.Path(), t.Name, packed.ErrSource, fmt.Errorf(format, args...))
+}
+
+// add adds a tensor under the name of a checkpoint.
+func (c *Checkpoint) add(s *set, t tensor, to arch.GGUFTensor, shape []int64, model arch.Model) error {
+	d := safetensors.DType(t.Type.DType())
+	if plainType(t.Type) && to.Op.Rows == nil && to.Op.Blocks == nil && to.Op.Each == nil {
+		switch d {
+		case safetensors.F32, safetensors.F16, safetensors.BF16, safetensors.F64:
+		default:
+			return s.wrong(t, "it is %v: only weights of floating point can be imported", t.Type)
+		}
+		t.source.Name, t.source.Shape = to.To, shape
+		c.Plain = append(c.Plain, t.source)
+		return nil
+	}
+	w := packed.Weight{
+		Name: to.To, Shape: shape, DType: d, Format: "GGUF " + t.Type.String(), Plain: true,
+		Parts: []safetensors.Source{t.source}, Read: reader(t),
+	}
+	if !plainType(t.Type) {
+		if err := c.coded(s, t, &w); err != nil {
+			return err
+		}
+	}
+	if err := c.move(s, t, to.Op, &w, model); err != nil {
+		return err
+	}
+	c.Weights = append(c.Weights, w)
+	return nil
+}
+
+// coded describes a tensor of a type with blocks.
+func (c *Checkpoint) coded(s *set, t tensor, w *packed.Weight) error {
+	b := blocks{tensor: t, scales: quantize.F16, worst: &c.worst}
+	if err := s.nvfp4Scale(t, w, &b); err != nil {
+		return err
+	}
+	codes, ok := t.Type.Codes()
+	w.DType = safetensors.F16
+	switch {
+	case ok && b.each == nil:
+		w.Type, w.Global = codes.Format, b.global
+		if codes.Format.Mode() == "affine" {
+			if c.exact {
+				b.scales = quantize.F32
+			}
+			w.Scales = safetensors.DType(b.scales)
+		}
+		if codes.Rounded && !c.exact {
+			c.Rounded = append(c.Rounded, w.Name)
+			w.Format += ", scales rounded to float16"
+		}
+		if codes.Rounded && c.exact {
+			w.Format += ", scales in float32"
+		}
+	case ok:
+		w.Why = "each expert has a scale of its own"
+	default:
+		w.Why = "no format has its codes"
+	}
+	if w.Type == 0 || w.Type.Mode() != "affine" {
+		var err error
+		if w.DType, err = c.elementType(b); err != nil {
+			return err
+		}
+	}
+	w.Read = b
+	return nil
+}
+
+// elementType returns the type of the elements of a weight whose codes are not kept.
+func (c *Checkpoint) elementType(b blocks) (safetensors.DType, error) {
+	if c.exact {
+		return safetensors.F32, nil
+	}
+	n := elements(b.Shape)
+	block, _ := b.Type.Block()
+	count := min(n/int64(block), samples) * int64(block)
+	raw := make([]byte, 4*count)
+	if err := b.Floats(raw, (n-count)/2/int64(block)*int64(block), count); err != nil {
+		return "", err
+	}
+	if roundingError(raw, quantize.BF16) < roundingError(raw, quantize.F16) {
+		return safetensors.BF16, nil
+	}
+	return safetensors.F16, nil
+}
+
+// samples is the number of blocks, in the middle of a tensor, that decide between float16 and bfloat16. They are
+// neighbours, so that a file on a hub is asked once.
+const samples = 64
+
+// roundingError returns the sum of the squared errors of float32 elements that are stored in a type; infinite if one is
+// out of its range.
+func roundingError(raw []byte, to quantize.DType) float64 {
+	narrow, back := make([]byte, len(raw)/2), make([]byte, len(raw))
+	if quantize.CastTo(to).Encode(quantize.Blocks{Packed: narrow}, raw, quantize.F32) != nil ||
+		quantize.Cast(back, quantize.F32, narrow, to) != nil {
+		return math.Inf(1)
+	}
+	sum := 0.0
+	for i := 0; i < len(raw); i += 4 {
+		e := float64(math.Float32frombits(le.Uint32(raw[i:]))) - float64(math.Float32frombits(le.Uint32(back[i:])))
+		sum += e * e
+	}
+	return sum
+}
+
+// nvfp4Scale reads the factor of an NVFP4 weight: one, or one for each expert.
+func (s *set) nvfp4Scale(t tensor, w *packed.Weight, b *blocks) error {
+	scale, ok := s.tensors[strings.TrimSuffix(t.Name, ".weight")+scaleEnd]
+	if t.Type != ggml.NVFP4 || !ok {
+		return nil
+	}
+	each, err := s.Floats(scale.Name)
+	if err != nil {
+		return err
+	}
+	w.Parts = append(w.Parts, scale.source)
+	w.Format += " with a scale of the tensor"
+	switch {
+	case len(each) == 1:
+		if !(each[0] > 0 && each[0] <= math.MaxFloat32) {
+			return s.wrong(scale, "it is %v, want a positive number; download the file again", each[0])
+		}
+		if each[0] != 1 {
+			b.global = each[0]
+		}
+	case len(t.Shape) == 3 && int64(len(each)) == t.Shape[0]:
+		b.each = each
+	default:
+		return s.wrong(scale, "it has %d elements, want 1, or one for each expert", len(each))
+	}
+	return nil
+}
+
+// move applies what undoes the converter's changes.
+func (c *Checkpoint) move(s *set, t tensor, op arch.GGUFOp, w *packed.Weight, model arch.Model) error {
+	if op.Rows == nil && op.Blocks == nil && op.Each == nil {
+		return nil
+	}
+	m := moved{from: w.Read, width: 1, each: op.Each, format: w.Type, scales: quantize.F16}
+	if w.Scales != "" {
+		m.scales = quantize.DType(w.Scales)
+	}
+	rows := elements(t.Shape)
+	if n := len(t.Shape); n > 1 || op.Blocks != nil && n > 0 {
+		m.width = t.Shape[n-1]
+		rows /= max(m.width, 1)
+	}
+	if op.Rows != nil {
+		if m.rows = op.Rows(model, rows); !permutes(m.rows, rows) {
+			return s.wrong(t, "its %d rows do not fit the configuration", rows)
+		}
+	}
+	if op.Blocks != nil {
+		m.columns, m.size = op.Blocks(model, m.width)
+		if m.size < 1 || m.width%m.size != 0 || !permutes(m.columns, m.width/m.size) {
+			return s.wrong(t, "its %d columns do not fit the configuration", m.width)
+		}
+		if w.Type != 0 && m.size%int64(w.Type.Group()) != 0 {
+			w.Type, w.Scales, w.Global, w.Why = 0, "", 0, "its columns have another order in the file"
+		}
+	}
+	if w.Type == 0 && w.Why == "" {
+		w.Why = "it is not quantized"
+	}
+	if op.Each != nil {
+		w.Type, w.Scales, w.Why, w.DType = 0, "", "its elements are computed", safetensors.F32
+	}
+	w.Read, w.Format = m, w.Format+", "+op.What
+	return nil
+}
+
+// permutes reports whether a list has each number below n once.
+func permutes(list []int64, n int64) bool {
+	if int64(len(list)) != n {
+		return false
+	}
+	seen := make([]bool, n)
+	for _, i := range list {
+		if i < 0 || i >= n || seen[i] {
+			return false
+		}
+		seen[i] = true
+	}
+	return true
+}

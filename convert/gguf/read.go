@@ -1,0 +1,326 @@
+package gguf
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/quantize/ggml"
+)
+
+const (
+	magic            = "GGUF"
+	alignmentKey     = "general.alignment"
+	defaultAlignment = 32
+	maxAlignment     = 1 << 20
+	maxDims          = 4 // GGML_MAX_DIMS
+)
+
+// Read reads the header of a file of the given size.
+func Read(r io.ReaderAt, size int64) (*Header, error) {
+	p := &parser{size: size, left: min(size, limits.GGUFHeader)}
+	p.in = bufio.NewReaderSize(io.NewSectionReader(r, 0, p.left), int(min(p.left, 1<<20)))
+	h, err := p.header()
+	if err == nil {
+		err = p.place(h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// parser reads a header. Its methods return zero values after the first error.
+type parser struct {
+	in   *bufio.Reader
+	size int64 // of the file
+	left int64 // bytes that may still be read
+	deep int   // arrays within arrays so far
+	err  error
+}
+
+func (p *parser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%w: %w", ErrFormat, fmt.Errorf(format, args...))
+	}
+}
+
+// bytes reads n bytes. It grows the result as they come, since n is not trusted.
+func (p *parser) bytes(n int64) []byte {
+	if p.err != nil {
+		return nil
+	}
+	if n > p.left {
+		p.short(n)
+		return nil
+	}
+	p.left -= n
+	b := make([]byte, n)
+	if _, err := io.ReadFull(p.in, b); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			p.fail("it ends inside its header")
+		} else {
+			p.err = err
+		}
+		return nil
+	}
+	return b
+}
+
+// short reports that n bytes do not follow: either the file ends, or its header exceeds the limit.
+func (p *parser) short(n int64) {
+	if p.size > limits.GGUFHeader {
+		p.fail("its header has more than %d MiB", limits.GGUFHeader>>20)
+		return
+	}
+	p.fail("it ends inside its header: %d bytes follow, want %d", p.left, n)
+}
+
+func (p *parser) uint32() uint32 {
+	if b := p.bytes(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+// count reads a 64-bit number that counts things of at least one byte each.
+func (p *parser) count(what string, limit int64) int64 {
+	b := p.bytes(8)
+	if b == nil {
+		return 0
+	}
+	n := binary.LittleEndian.Uint64(b)
+	if n > uint64(limit) {
+		p.fail("it has %d %s, more than %d", n, what, limit)
+		return 0
+	}
+	return int64(n)
+}
+
+func (p *parser) string() string {
+	b := p.bytes(8)
+	if b == nil {
+		return ""
+	}
+	n := binary.LittleEndian.Uint64(b)
+	if n > uint64(p.left) {
+		p.short(int64(min(n, math.MaxInt64)))
+		return ""
+	}
+	return string(p.bytes(int64(n)))
+}
+
+func (p *parser) header() (*Header, error) {
+	if b := p.bytes(4); p.err == nil && string(b) != magic {
+		p.fail("it begins with %q, want %q", b, magic)
+	}
+	h := &Header{Version: int(p.uint32())}
+	switch v := uint32(h.Version); {
+	case p.err != nil:
+	case v == 1:
+		p.fail("version 1 is not supported; convert it again with a current llama.cpp")
+	case v&0xffff == 0 && v != 0:
+		p.fail("it is big-endian; convert it on a little-endian machine")
+	case v != 2 && v != 3:
+		p.fail("version %d is not supported; this version of ingot reads 2 and 3", v)
+	}
+	tensors := p.count("tensors", limits.GGUFTensors)
+	keys := p.count("metadata keys", limits.GGUFKeys)
+	h.Metadata = p.metadata(keys)
+	for i := int64(0); i < tensors && p.err == nil; i++ {
+		h.Tensors = append(h.Tensors, p.tensor())
+	}
+	return h, p.err
+}
+
+func (p *parser) metadata(keys int64) Metadata {
+	m := Metadata{values: map[string]Value{}}
+	for i := int64(0); i < keys && p.err == nil; i++ {
+		key := p.string()
+		if p.err == nil && (key == "" || !utf8.ValidString(key)) {
+			p.fail("metadata key %s is not a name", strconv.Quote(key))
+		}
+		if _, twice := m.values[key]; twice {
+			p.fail("metadata key %s exists twice", key)
+		}
+		kind := Kind(p.uint32())
+		v := p.value(kind, 0)
+		if p.err != nil && key != "" {
+			p.err = fmt.Errorf("%w (metadata %.100s)", p.err, strconv.Quote(key))
+		}
+		m.keys, m.values[key] = append(m.keys, key), v
+	}
+	return m
+}
+
+// value reads a value that is not nested deeper than depth allows.
+func (p *parser) value(kind Kind, depth int) Value {
+	if kind != Array {
+		return p.elements(kind, 1, depth)
+	}
+	if depth == limits.GGUFNesting {
+		p.fail("arrays are nested deeper than %d levels", limits.GGUFNesting)
+		return Value{}
+	}
+	kind = Kind(p.uint32())
+	b := p.bytes(8)
+	if b == nil {
+		return Value{}
+	}
+	n := binary.LittleEndian.Uint64(b)
+	// An element takes at least one byte.
+	if n > uint64(p.left) {
+		p.short(int64(min(n, math.MaxInt64)))
+		return Value{}
+	}
+	v := p.elements(kind, int64(n), depth+1)
+	v.IsArray = true
+	return v
+}
+
+func (p *parser) elements(kind Kind, n int64, depth int) Value {
+	v := Value{Kind: kind, Len: int(n)}
+	switch size := kind.size(); {
+	case kind == String:
+		for i := int64(0); i < n && p.err == nil; i++ {
+			v.strings = append(v.strings, p.string())
+		}
+	case kind == Array:
+		for i := int64(0); i < n && p.err == nil; i++ {
+			if p.deep++; p.deep > limits.GGUFKeys {
+				p.fail("it has more than %d arrays within arrays", limits.GGUFKeys)
+			}
+			v.arrays = append(v.arrays, p.value(Array, depth))
+		}
+	case size == 0:
+		p.fail("%v does not exist", kind)
+	case n > p.left/int64(size):
+		p.short(n * int64(size))
+	default:
+		v.data = p.bytes(n * int64(size))
+	}
+	return v
+}
+
+// tensor reads a description. Its Offset is still relative to the data region.
+func (p *parser) tensor() Tensor {
+	t := Tensor{Name: p.string()}
+	if p.err == nil && (t.Name == "" || len(t.Name) > maxName || !utf8.ValidString(t.Name)) {
+		p.fail("tensor name %.100s is empty, not UTF-8, or longer than %d bytes", strconv.Quote(t.Name), maxName)
+	}
+	dims := p.uint32()
+	if dims > maxDims {
+		p.fail("tensor %s has %d dimensions, more than %d", t.Name, dims, maxDims)
+		return t
+	}
+	elements := int64(1)
+	for range dims {
+		b := p.bytes(8)
+		if b == nil {
+			return t
+		}
+		n := binary.LittleEndian.Uint64(b)
+		if n > math.MaxInt64 || n > 0 && elements > math.MaxInt64/8/int64(n) {
+			p.fail("tensor %s has too many elements", t.Name)
+			return t
+		}
+		elements *= int64(n)
+		t.Shape = append(t.Shape, int64(n))
+	}
+	t.Type = ggml.Type(p.uint32())
+	if b := p.bytes(8); b != nil {
+		offset := binary.LittleEndian.Uint64(b)
+		if offset > math.MaxInt64 {
+			p.fail("tensor %s lies at %d, outside of the file", t.Name, offset)
+		}
+		t.Offset = int64(offset)
+	}
+	if p.err == nil {
+		p.measure(&t, elements)
+	}
+	slices.Reverse(t.Shape)
+	return t
+}
+
+// maxName bounds a tensor's name in bytes. llama.cpp's own bound is 64.
+const maxName = 1024
+
+// measure sets the tensor's size. Its shape is still in the order of the file.
+func (p *parser) measure(t *Tensor, elements int64) {
+	if err := t.Type.Check(); err != nil {
+		p.fail("tensor %s: %w", t.Name, err)
+		return
+	}
+	block, size := t.Type.Block()
+	row := int64(1)
+	if len(t.Shape) > 0 {
+		row = t.Shape[0]
+	}
+	if row%int64(block) != 0 {
+		p.fail("tensor %s has rows of %d elements, not whole blocks of %d (%v)", t.Name, row, block, t.Type)
+		return
+	}
+	t.Size = elements / int64(block) * int64(size) // elements are bounded, and no type has more than 8 bytes for one
+}
+
+// place turns offsets into positions in the file, and checks that the tensors lie in it side by side.
+func (p *parser) place(h *Header) error {
+	alignment := int64(defaultAlignment)
+	if _, ok := h.Metadata.Lookup(alignmentKey); ok {
+		n, err := h.Metadata.Int(alignmentKey)
+		if err != nil {
+			return err
+		}
+		if n < 1 || n > maxAlignment || n&(n-1) != 0 {
+			p.fail("metadata %s is %d, want a power of two up to %d", alignmentKey, n, maxAlignment)
+			return p.err
+		}
+		alignment = n
+	}
+	read := min(p.size, limits.GGUFHeader) - p.left
+	h.Data = (read + alignment - 1) / alignment * alignment
+	names := map[string]bool{}
+	for i := range h.Tensors {
+		t := &h.Tensors[i]
+		switch {
+		case names[t.Name]:
+			p.fail("tensor %s exists twice", t.Name)
+		case t.Offset%alignment != 0:
+			p.fail("tensor %s lies at %d, not at a multiple of %d", t.Name, t.Offset, alignment)
+		case t.Offset > p.size-h.Data-t.Size:
+			p.fail("tensor %s ends at byte %d, but the file has %d; download it again", t.Name,
+				uint64(h.Data)+uint64(t.Offset)+uint64(t.Size), p.size)
+		}
+		if p.err != nil {
+			return p.err
+		}
+		names[t.Name] = true
+		t.Offset += h.Data
+	}
+	return p.overlaps(h.Tensors)
+}
+
+func (p *parser) overlaps(tensors []Tensor) error {
+	byOffset := slices.Clone(tensors)
+	slices.SortStableFunc(byOffset, func(a, b Tensor) int {
+		switch {
+		case a.Offset != b.Offset:
+			return int(max(-1, min(1, a.Offset-b.Offset)))
+		default:
+			return int(max(-1, min(1, a.Size-b.Size)))
+		}
+	})
+	for i := 1; i < len(byOffset); i++ {
+		if a, b := byOffset[i-1], byOffset[i]; a.Offset+a.Size > b.Offset {
+			p.fail("tensors %s and %s overlap", a.Name, b.Name)
+		}
+	}
+	return p.err
+}

@@ -1,0 +1,76 @@
+"""Writes convert/testdata/gguf/NAME.gguf: checkpoints of testdata/models as llama.cpp's converter writes them, in bf16.
+
+    models.py DIR [NAME...]
+
+DIR is llama.cpp's source, such as vendor/llama.cpp of the source distribution of llama-cpp-python 0.3.36. Checkpoints
+without a tokenizer get none; their vocabulary has the size that config.json says.
+"""
+
+import importlib
+import json
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ["TRANSFORMERS_OFFLINE"] = "1"
+SOURCE = Path(sys.argv[1])
+sys.path[:0] = [str(SOURCE), str(SOURCE / "gguf-py")]
+
+import gguf
+import torch
+
+TESTDATA = Path(__file__).resolve().parents[2]
+OUT = TESTDATA.parent / "convert" / "testdata" / "gguf"
+NAMES = [
+    "gemma3-published",
+    "gemma4-26b-a4b",
+    "gemma4-e2b",
+    "glm4_moe_lite-published",
+    "llama-bias",
+    "llama-rope-llama3",
+    "qwen3-default",
+    "qwen3_5-published",
+    "qwen3_5_moe-published",
+    "qwen3_moe-default",
+]
+# The kinds of pre-tokenizers that the converter would recognize in published models.
+KINDS = {"qwen3_5": "qwen35", "qwen3": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default"}
+
+
+def convert(name):
+    from conversion.base import ModelBase, ModelType, TextModel
+
+    kind = next(kind for start, kind in KINDS.items() if name.startswith(start))
+    TextModel.get_vocab_base_pre = lambda self, tokenizer: kind
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / name
+        shutil.copytree(TESTDATA / "models" / name, folder)
+        config = ModelBase.load_hparams(folder, False)
+        model = ModelBase.from_model_architecture(config["architectures"][0], model_type=ModelType.TEXT)
+        if not (folder / "tokenizer.json").is_file():
+            # Gemma's class counts the entries of a tokenizer.json.
+            vocab = {str(i): i for i in range(config.get("text_config", config)["vocab_size"])}
+            text = json.dumps({"model": {"vocab": vocab}, "added_tokens": []})
+            (folder / "tokenizer.json").write_text(text, encoding="utf-8")
+
+            def nothing(self):
+                self.gguf_writer.add_tokenizer_model("none")
+                self.gguf_writer.add_tokenizer_pre(kind)
+
+            model = type(model.__name__, (model,), {"set_vocab": nothing, "model_arch": model.model_arch})
+        OUT.mkdir(parents=True, exist_ok=True)
+        path = OUT / f"{name}.gguf"
+        with torch.inference_mode():
+            model(folder, gguf.LlamaFileType.MOSTLY_BF16, path).write()
+        path.chmod(0o644)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.ERROR)
+    for module in ("llama", "qwen", "gemma", "glm", "deepseek"):
+        importlib.import_module(f"conversion.{module}")
+    for name in sys.argv[2:] or NAMES:
+        convert(name)
