@@ -60,7 +60,7 @@ type automaton struct {
 	classOf    [256]uint8
 	classes    int
 	costs      []int64    // by node: fewest bytes to the end of its rule, using bytes that are tokens
-	tokens     []int64    // by node: fewest tokens for these bytes if none crosses a call or repetition
+	tokens     []int64    // by node: fewest tokens for these bytes if none crosses a call or repetition; see fewest
 	best       []int32    // by node: the byte or alternative on the shortest path
 	tokenSets  []tokenSet // of the program, in this vocabulary
 	err        error      // the vocabulary lacks a token that the grammar names
@@ -334,7 +334,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 	}
 	for _, p := range places {
 		s.cost = min(s.cost, a.costOf(p))
-		s.tokens = min(s.tokens, sum(a.tokens[p.node], p.frame.tokens))
+		s.tokens = min(s.tokens, sum(a.fewest(p.node), p.frame.tokens))
 		s.rounded = s.rounded || p.frame.rounded
 	}
 	a.states[string(key)] = s

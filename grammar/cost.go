@@ -6,8 +6,8 @@ import (
 	"github.com/ingotml/ingot/grammar/expr"
 )
 
-// findCosts computes for each node the shortest path to the end of its rule, in bytes that are tokens by themselves,
-// and the fewest tokens that spell this path if no token crosses a call or repetition.
+// findCosts computes for each node the shortest path to the end of its rule, in bytes that are tokens by themselves.
+// The fewest tokens that spell this path if no token crosses a call or repetition are computed where they are needed.
 // The token bound of a place is therefore a sum over its stack, and the best token on the shortest path lowers it by
 // exactly one. So while the bound is within the budget, there is always a next token.
 func (a *automaton) findCosts() {
@@ -66,9 +66,6 @@ func (a *automaton) findCosts() {
 	for i := range a.tokens {
 		a.tokens[i] = -1
 	}
-	for i := range nodes {
-		a.fewest(int32(i))
-	}
 }
 
 // representative returns a byte of s, a printable one if possible, or -1 if s is empty.
@@ -86,8 +83,8 @@ func representative(s expr.ByteSet) int32 {
 	return -1
 }
 
-// fewest fills a.tokens along the shortest path from node. A path can be as long as the program, so it does not recurse
-// per byte.
+// fewest returns a.tokens of a node, and fills it along the shortest path from there. A path can be as long as the
+// program, so it does not recurse per byte.
 func (a *automaton) fewest(node int32) int64 {
 	if a.tokens[node] >= 0 {
 		return a.tokens[node]

@@ -32,8 +32,9 @@ type Vocabulary struct {
 // trie stores tokens in byte order, in preorder: a node's subtree follows it and ends at skip.
 type trie struct {
 	nodes  []trieNode
-	below  []uint64  // by node: the kinds of bytes in the subtree below it, see kindOf
-	groups [][]int32 // tokens with equal bytes
+	roots  [256]int32 // by byte: the first node of the tokens that begin with it, or -1
+	below  []uint64   // by node: the kinds of bytes in the subtree below it, see kindOf
+	groups [][]int32  // tokens with equal bytes
 }
 
 type trieNode struct {
@@ -183,6 +184,12 @@ func makeTrie(tokens [][]byte, order []int32) (t trie) {
 		last = b
 	}
 	closeTo(0)
+	for b := range t.roots {
+		t.roots[b] = -1
+	}
+	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].skip {
+		t.roots[t.nodes[i].key] = i
+	}
 	t.below = make([]uint64, len(t.nodes))
 	for i := len(t.nodes) - 1; i >= 0; i-- {
 		for k := int32(i) + 1; k < t.nodes[i].skip; k = t.nodes[k].skip {
@@ -249,11 +256,10 @@ func (t *trie) setAll(bits []uint32, from, to int32, on bool) {
 
 // child returns the child of at for key, or -1. The root is -1.
 func (t *trie) child(at int32, key byte) int32 {
-	from, to := int32(0), int32(len(t.nodes))
-	if at >= 0 {
-		from, to = at+1, t.nodes[at].skip
+	if at < 0 {
+		return t.roots[key]
 	}
-	for i := from; i < to && t.nodes[i].key <= key; i = t.nodes[i].skip {
+	for i, to := at+1, t.nodes[at].skip; i < to && t.nodes[i].key <= key; i = t.nodes[i].skip {
 		if t.nodes[i].key == key {
 			return i
 		}
