@@ -76,7 +76,9 @@ var inside = map[string][]string{
 	},
 	"runtime/verify": {
 		"runtime", "runtime/batch", "runtime/load", "runtime/pictures", "runtime/processor", "runtime/quality",
+		"runtime/scores",
 	},
+	"runtime/scores":          {},
 	"runtime/internal/stream": {},
 	"manifest":                {"manifest/blob"},
 	"registry": {

@@ -122,10 +122,12 @@ func Detect(config []byte) (Model, error) {
 		clip.Line(modelType, maxQuoted), clipAll(classes), ErrUnknownArchitecture, knownNames())
 }
 
+// knownNames lists every accepted model_type, and the class names of each type.
 func knownNames() string {
 	var out []string
 	for _, a := range known {
-		out = append(out, a.ModelType+" ("+a.Architectures[0]+")")
+		types := append([]string{a.ModelType}, a.Aliases...)
+		out = append(out, strings.Join(types, ", ")+" ("+strings.Join(a.Architectures, ", ")+")")
 	}
-	return strings.Join(out, ", ")
+	return strings.Join(out, "; ")
 }

@@ -3,6 +3,8 @@ package arch
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -224,8 +226,15 @@ func TestDetect(t *testing.T) {
 	}
 	_, err := Detect(with(t, "model_type", `"mamba"`, "architectures", `["MambaForCausalLM"]`))
 	want := `config.json: model_type "mamba", architectures ["MambaForCausalLM"]: unknown architecture (known: `
-	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "llama (LlamaForCausalLM)") {
-		t.Errorf("error %v, want %s...", err, want)
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Fatalf("error %v, want %s...", err, want)
+	}
+	for _, a := range All() { // every name that config.json may have, such as mistral
+		for _, name := range slices.Concat([]string{a.ModelType}, a.Aliases, a.Architectures) {
+			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(err.Error()) {
+				t.Errorf("the list of known types lacks %s: %v", name, err)
+			}
+		}
 	}
 }
 

@@ -25,7 +25,9 @@ digest of its manifest.
 The file becomes an OCI artifact whose subject is the model's manifest. The store keeps it as long as
 the model. ` + "`ingot push`" + ` pushes it with the model, and ` + "`ingot discover`" + ` lists it.`,
 		Example: `  ingot attach team/model sbom.spdx.json --artifact-type application/spdx+json
-  ingot attach team/model report.md --artifact-type application/vnd.example.evaluation --annotation suite=mmlu`,
+  ingot attach team/model report.md \
+    --artifact-type application/vnd.example.evaluation \
+    --annotation suite=mmlu`,
 		Args: between(2, 2),
 		RunE: func(c *cobra.Command, args []string) error { return a.attach(c.Context(), args[0], args[1], o) },
 	}

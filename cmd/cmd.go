@@ -19,6 +19,7 @@ import (
 	"github.com/ingotml/ingot/launch"
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/index"
 	"github.com/ingotml/ingot/registry/remote"
 	"github.com/spf13/cobra"
 )
@@ -84,7 +85,10 @@ func remedy(err error) string {
 	var auth *remote.AuthError
 	var status *remote.StatusError
 	var absent *store.AbsentError
+	var unknown *index.NotFoundError
 	switch {
+	case errors.As(err, &unknown) && unknown.Empty:
+		return ", which is empty; `ingot pull NAME` or `ingot create NAME DIR` adds a model"
 	case errors.As(err, &auth) && auth.Key == "":
 		return fmt.Sprintf("; `ingot login %s` stores credentials", auth.Host)
 	case errors.As(err, &status) && status.Status == http.StatusForbidden:
@@ -98,6 +102,7 @@ func remedy(err error) string {
 }
 
 func (a *app) root() *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "ingot",
 		Short: "Pack, verify and run model images",
@@ -109,17 +114,20 @@ verifies them against a reference and runs them on the MLX engine.`,
 			a.command = c.CommandPath()
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unknown command %q; `ingot --help` lists them", args[0])
+			switch {
+			case len(args) > 0:
+				return unknownCommand(c, args[0])
+			case showVersion:
+				return a.printVersion()
 			}
 			return c.Help()
 		},
 		Args: cobra.ArbitraryArgs,
 	}
+	root.Flags().BoolVarP(&showVersion, "version", "v", false, "print the versions of ingot and its engine")
 	root.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "print no progress and no notes")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%v; see `%s --help`", err, c.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(a.help)
 	root.AddCommand(a.tokenizeCmd(), a.templateCmd(), a.schemaCmd())
 	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.runCmd(), a.verifyCmd())
 	root.AddCommand(a.lsCmd(), a.showCmd(), a.cpCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd())
@@ -147,7 +155,7 @@ func checkOwnCommands(root *cobra.Command) {
 		case "help":
 			c.Args = func(_ *cobra.Command, args []string) error {
 				if found, rest, err := root.Find(args); err != nil || found == root && len(rest) > 0 {
-					return usagef("unknown command %q; `ingot --help` lists them", strings.Join(args, " "))
+					return unknownCommand(root, strings.Join(args, " "))
 				}
 				return nil
 			}

@@ -18,6 +18,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// defaultModelfile is the Modelfile that create follows without arguments that say otherwise.
+const defaultModelfile = "Modelfile"
+
 func (a *app) createCmd() *cobra.Command {
 	var file string
 	var o createOptions
@@ -50,13 +53,18 @@ them with the reasons. Your rules come first: the last matching rule wins. The t
 tensor unchanged; -q source is the same as none.`,
 		Example: `  ingot create mymodel ./checkpoint
   ingot create mymodel hf.co/Qwen/Qwen3-0.6B -q int4
-  ingot create ghcr.io/me/qwen3:int4 hf.co/Qwen/Qwen3-0.6B -q int4 --push --no-keep
-  ingot create mymodel ./checkpoint -q int4 --quantize-rule '*.down_proj.weight=int8'
+  ingot create ghcr.io/me/qwen3:int4 hf.co/Qwen/Qwen3-0.6B -q int4 \
+    --push --no-keep
+  ingot create mymodel ./checkpoint -q int4 \
+    --quantize-rule '*.down_proj.weight=int8'
   ingot create mymodel ./model-Q4_K_M.gguf
   ingot create mymodel hf.co/unsloth/Qwen3-0.6B-GGUF:Q4_K_M
   ingot create mymodel -f ./Modelfile --dry-run`,
 		Args: between(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkNamed(c, args); err != nil {
+				return err
+			}
 			name, err := manifest.ParseName(args[0])
 			if err != nil {
 				return err
@@ -84,11 +92,25 @@ tensor unchanged; -q source is the same as none.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&file, "file", "f", "Modelfile", "Modelfile to follow")
+	f.StringVarP(&file, "file", "f", defaultModelfile, "Modelfile to follow")
 	f.StringVarP(&o.quantize, "quantize", "q", "", "`type` of the weights (default the source's)")
 	o.flags(c)
 	o.pushFlags(c)
 	return c
+}
+
+// checkNamed returns an error if the only argument is a source, whose name was forgotten.
+func checkNamed(c *cobra.Command, args []string) error {
+	if len(args) > 1 || c.Flags().Changed("file") {
+		return nil
+	}
+	if _, err := os.Stat(args[0]); err != nil {
+		return nil
+	}
+	if _, err := os.Stat(defaultModelfile); err == nil {
+		return nil
+	}
+	return usagef("%s is a source, and the model has no name: use `ingot create NAME %s`", args[0], args[0])
 }
 
 // createOptions are the flags that create and quantize share.
@@ -220,7 +242,11 @@ func parameterHelp() string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, p := range modelfile.Parameters() {
 		if !p.Deprecated {
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, p.Values(), p.Help)
+			help := p.Help
+			if d := p.DefaultText(); d != "" {
+				help += " (default " + d + ")"
+			}
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", p.Name, p.Values(), help)
 		}
 	}
 	_ = w.Flush()

@@ -14,7 +14,8 @@ func (a *app) dfCmd() *cobra.Command {
 		Use:   "df",
 		Short: "Show the store's disk usage",
 		Long: `Show the store's disk usage: models and blobs, what several models share, what "ingot prune" would
-free, and the partial work of interrupted runs ("ingot prune --unfinished" removes that too).`,
+free, and the partial work of interrupted runs ("ingot prune --unfinished" removes that too). "ingot prune"
+also removes the cached scores of "ingot verify --against".`,
 		Args: between(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, err := store.Open("")
@@ -51,12 +52,13 @@ type dfJSON struct {
 	UnfinishedBytes  int64  `json:"unfinished_bytes"`
 	QuarantinedBytes int64  `json:"quarantined_bytes"`
 	Damage           string `json:"damage,omitempty"`
+	ScoresBytes      int64  `json:"scores_bytes"` // cached logits of comparisons; prune removes them
 }
 
 func newDfJSON(s *store.Store, u collect.Usage) dfJSON {
 	return dfJSON{s.Root(), u.Models, u.Blobs, u.Bytes, u.SharedBytes, u.SavedBytes, u.ReclaimableBlobs,
 		u.ReclaimableBytes,
-		u.Unfinished, u.UnfinishedBytes, u.QuarantinedBytes, u.Damage}
+		u.Unfinished, u.UnfinishedBytes, u.QuarantinedBytes, u.Damage, u.ScoresBytes}
 }
 
 func (a *app) printUsage(s *store.Store, u collect.Usage) error {
@@ -68,6 +70,9 @@ func (a *app) printUsage(s *store.Store, u collect.Usage) error {
 	line("shared", fmt.Sprintf("%s (saves %s)", size(u.SharedBytes), size(u.SavedBytes)))
 	line("reclaimable", fmt.Sprintf("%s in %d unreferenced blobs", size(u.ReclaimableBytes), u.ReclaimableBlobs))
 	line("unfinished", fmt.Sprintf("%s of %d interrupted runs", size(u.UnfinishedBytes), u.Unfinished))
+	if u.ScoresBytes > 0 {
+		line("scores", size(u.ScoresBytes)+" of cached comparisons")
+	}
 	if u.QuarantinedBytes > 0 {
 		line("quarantine", size(u.QuarantinedBytes))
 	}

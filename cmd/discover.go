@@ -26,7 +26,8 @@ artifacts attached to those.
 A model in the store is looked up there. Other models, and all with --remote, are looked up in the
 registry of NAME.`,
 		Example: `  ingot discover team/model
-  ingot discover registry.example.com/team/model --artifact-type application/spdx+json --json`,
+  ingot discover registry.example.com/team/model \
+    --artifact-type application/spdx+json --json`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error { return a.discover(c.Context(), args[0], o) },
 	}

@@ -20,7 +20,7 @@ func (a *app) engineCmd() *cobra.Command {
 		Short: "Install the MLX engine or show its status",
 		Args:  between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return usagef("unknown command %q; `ingot engine --help` lists them", args[0])
+			return unknownCommand(c, args[0])
 		},
 	}
 	c.PersistentFlags().StringVar(&flavour, "flavour", "", "cpu, metal, cuda12 or cuda13 (default by machine)")

@@ -17,6 +17,7 @@ func (a *app) exportCmd() *cobra.Command {
 		Use:   "export NAME DIR",
 		Short: "Write a model as a checkpoint folder for other programs",
 		Long: `Write a model of the store as a checkpoint folder. The folder must be empty or not exist yet.
+To resume an export that filled the disk, run it again.
 
 Quantized weights are written in mlx-lm's format, codes and scales byte for byte. Unquantized and
 dequantized models are written in the format of transformers. The tokenizer and the other files are

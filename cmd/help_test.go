@@ -33,6 +33,32 @@ func TestHelp(t *testing.T) {
 	})
 }
 
+// Help fits in the terminal's width. Its words stay, and so do the lines of examples, which users copy.
+func TestHelpFits(t *testing.T) {
+	commands(t, (&app{}).root(), func(c *cobra.Command) {
+		if cobraCommands[c.Name()] {
+			return
+		}
+		text := helpText(c, plainColumns)
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > plainColumns {
+				t.Errorf("%s: a line of %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		if !strings.Contains(text, strings.TrimRight(c.Example, "\n")) {
+			t.Errorf("%s: an example is wider than %d columns:\n%s", c.CommandPath(), plainColumns, c.Example)
+		}
+		all := c.Long + c.UsageString()
+		if c.Long == "" {
+			all = c.Short + "\n" + all
+		}
+		words := func(s string) string { return strings.Join(strings.Fields(s), "") }
+		if words(text) != words(all) {
+			t.Errorf("%s: help has lost words:\n%s", c.CommandPath(), text)
+		}
+	})
+}
+
 // cobraCommands are commands that cobra itself defines.
 var cobraCommands = map[string]bool{
 	"completion": true, "bash": true, "zsh": true, "fish": true, "powershell": true, "help": true,

@@ -40,7 +40,8 @@ Claude Code, Codex and OpenCode are configured by environment and arguments; no 
 OpenClaw's configuration, launch adds this server as a provider and keeps everything else. It backs up
 the file first.`,
 		Example: `  ingot launch claude
-  ingot launch claude --model qwen3:int4 --yes -- -p "What does this program do?"
+  ingot launch claude --model qwen3:int4 --yes \
+    -- -p "What does this program do?"
   eval "$(ingot launch opencode --model qwen3 --config-only)"`,
 		Args: func(c *cobra.Command, args []string) error {
 			given, _ := splitDash(c, args)

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -25,9 +26,9 @@ func (a *app) lsCmd() *cobra.Command {
 * and ? match anything except a slash. A name without a tag matches every tag.
 
 SIZE is the size of the model's blobs. SHARED is the part that other models use too; removing the model
-frees the rest.
+frees the rest. QUANT is the type that the weights are quantized to, or else their own.
 
-A Go template can use .Name, .Digest, .Size and .Shared (bytes), .Type, .Partial (the number of blobs
+A Go template can use .Name, .Digest, .Size and .Shared (bytes), .Type, .Quantization, .Partial (the number of blobs
 that are not pulled) and .Modified (a time) of one model, and the functions json and size (formats bytes).`,
 		Example: `  ingot ls 'team/*'
   ingot ls --format '{{.Name}} {{size .Size}}'
@@ -100,10 +101,24 @@ func listed(ctx context.Context, st *store.Store, names []string, onlyNames bool
 	for _, m := range models {
 		matches := func(match func(store.Summary) bool) bool { return match(m) }
 		if len(names) == 0 || slices.ContainsFunc(wanted, matches) {
-			list = append(list, newLsEntry(m))
+			e := newLsEntry(m)
+			if !onlyNames {
+				e.Quantization = weightsType(ctx, st, m.Name)
+			}
+			list = append(list, e)
 		}
 	}
 	return list, nil
+}
+
+// weightsType returns the type that a model's weights are quantized to, or else their plain type. It is empty for what
+// is not a model image.
+func weightsType(ctx context.Context, st *store.Store, name manifest.Name) string {
+	entry, err := st.Resolve(ctx, name)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(cmp.Or(entry.Image.Config.Quantization, entry.Image.Config.DType))
 }
 
 // isPattern reports whether a name is a pattern. A leading bracket belongs to an IPv6 host.
@@ -154,16 +169,16 @@ func (a *app) printNames(list []lsEntry) error {
 
 func (a *app) printModels(list []lsEntry) error {
 	w := newTable(a.out)
-	w.row("NAME", "DIGEST", "SIZE", "SHARED", "TYPE", "MODIFIED")
+	w.row("NAME", "DIGEST", "SIZE", "SHARED", "TYPE", "QUANT", "MODIFIED")
 	for _, m := range list {
 		kind, modified := m.Type, ""
 		if m.Partial > 0 {
 			kind = strings.TrimSpace(kind + " (partial)")
 		}
 		if !m.Modified.IsZero() { // zero if another tool wrote the entry
-			modified = m.Modified.Local().Format(time.DateTime)
+			modified = m.Modified.Local().Format("2006-01-02 15:04")
 		}
-		w.row(m.Name, short(m.Digest), size(m.Size), size(m.Shared), kind, modified)
+		w.row(m.Name, short(m.Digest), size(m.Size), size(m.Shared), kind, m.Quantization, modified)
 	}
 	return w.flush()
 }
@@ -176,8 +191,11 @@ type lsEntry struct {
 	Type     string    `json:"type"`
 	Modified time.Time `json:"modified"`
 	Partial  int       `json:"partial"`
+
+	Quantization string `json:"quantization"` // the weights' type, such as int4 or bf16
 }
 
 func newLsEntry(m store.Summary) lsEntry {
-	return lsEntry{m.Name.String(), m.Digest.String(), m.Size, m.Shared, m.ModelType, m.Modified, m.Partial}
+	return lsEntry{Name: m.Name.String(), Digest: m.Digest.String(), Size: m.Size, Shared: m.Shared, Type: m.ModelType,
+		Modified: m.Modified, Partial: m.Partial}
 }

@@ -16,8 +16,8 @@ func (a *app) pruneCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove blobs that no model uses",
-		Long: `Remove the blobs that no model uses, and the partial work of interrupted runs that were not resumed for
-two weeks.
+		Long: `Remove the blobs that no model uses, the partial work of interrupted runs that were not resumed for
+two weeks, and the cached scores of "ingot verify --against".
 
 On a terminal, prune lists what it would remove and asks; elsewhere it requires --yes. "ingot rm" removes
 unused blobs itself, so there is something to prune only after models were replaced, or if a removal

@@ -39,7 +39,8 @@ warning. --signed-identity RULE rejects it, and sets the name that the signature
 pull prints the digest of the manifest.`,
 		Example: `  ingot pull registry.example.com/team/mymodel
   ingot pull registry.example.com/team/mymodel:v2 --no-draft
-  ingot pull registry.example.com/team/mymodel@sha256:... --only '*.json' --only README.md`,
+  ingot pull registry.example.com/team/mymodel@sha256:... \
+    --only '*.json' --only README.md`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, err := manifest.ParseName(args[0])

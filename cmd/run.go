@@ -22,8 +22,8 @@ func (a *app) runCmd() *cobra.Command {
 		Use:   "run NAME [PROMPT]",
 		Short: "Chat with a model or complete a prompt",
 		Long: `Chat with a model on a terminal, or generate the response to a prompt. The prompt is an argument, standard
-input (placed before the argument if both are given) or token ids. Flags override the image's parameters.
-A model without a tokenizer responds with token ids.
+input (placed before the argument if both are given) or token ids. Flags override the image's parameters;
+what neither sets has the default below. A model without a tokenizer responds with token ids.
 
 If the model has a chat template, the prompt is the user's turn after the image's own system prompt and
 messages. The response goes to standard output, with tool calls as JSON lines. The model's thinking goes
@@ -95,6 +95,9 @@ func (a *app) run(c *cobra.Command, args []string, o runOptions) error {
 		return usagef("a prompt and --prompt-ids cannot be combined")
 	}
 	if err := o.checkChat(c); err != nil {
+		return err
+	}
+	if err := checkParameters(c.Flags()); err != nil {
 		return err
 	}
 	if _, err := o.kv.value(); err != nil {

@@ -50,7 +50,20 @@ func (o runOptions) readTemplate(c *cobra.Command, store *store.Store, entry *st
 			return fmt.Errorf("%s has no chat template, which --%s needs", entry.Name, name)
 		}
 	}
-	return nil
+	return checkThink(o.think, entry, style)
+}
+
+// checkThink returns an error if a model cannot be told to think, as servers do.
+func checkThink(level string, entry *store.Entry, style *prompt.Style) error {
+	switch {
+	case level == "" || level == "off":
+		return nil
+	case style.Template == nil:
+		return fmt.Errorf("%s has no chat template, which thinking needs", entry.Name)
+	case style.CanThink(entry.Image.Config.Capabilities):
+		return nil
+	}
+	return fmt.Errorf("%s does not support thinking: its chat template has no control for it", entry.Name)
 }
 
 // modelRequest returns the request that the command line describes.

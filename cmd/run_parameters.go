@@ -1,6 +1,10 @@
 package cmd
 
 import (
+	"fmt"
+	"strings"
+
+	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/spf13/pflag"
 )
@@ -19,7 +23,44 @@ func addParameterFlags(f *pflag.FlagSet) {
 		case p.Type == modelfile.Strings:
 			f.StringArray(p.Flag.Name, nil, p.Flag.Help)
 		}
+		if l := f.Lookup(p.Flag.Name); l != nil && p.DefaultText() != "" {
+			l.DefValue = p.DefaultText() // shown only: a flag that is not given leaves the image's value
+		}
 	}
+}
+
+// checkParameters returns an error if a flag's number is outside the range of its parameter.
+func checkParameters(f *pflag.FlagSet) error {
+	for _, p := range modelfile.Parameters() {
+		if p.Flag.Name == "" || !f.Changed(p.Flag.Name) {
+			continue
+		}
+		number, err := f.GetFloat64(p.Flag.Name)
+		if p.Type == modelfile.Int {
+			var whole int
+			whole, err = f.GetInt(p.Flag.Name)
+			number = float64(whole)
+		}
+		if err != nil {
+			continue // not a number
+		}
+		if err := p.Check(number); err != nil {
+			return usagef("--%s %s %v", p.Flag.Name, f.Lookup(p.Flag.Name).Value, err)
+		}
+	}
+	return nil
+}
+
+// allParameters formats the parameters that are set, and then the defaults of the others.
+func allParameters(set map[string]any) string {
+	var b strings.Builder
+	b.WriteString(settings.ParameterText(set))
+	for _, p := range modelfile.Parameters() {
+		if _, isSet := set[p.Name]; !isSet && p.DefaultText() != "" {
+			fmt.Fprintf(&b, "%s %s (default)\n", p.Name, p.DefaultText())
+		}
+	}
+	return b.String()
 }
 
 // flagParameters returns the parameters that flags set, by their Modelfile names.

@@ -32,7 +32,8 @@ func asServer(t *testing.T, lines ...string) *fakeServer {
 	demo := filepath.Join("..", "testdata", "models", "demo")
 	file := filepath.Join(t.TempDir(), "Modelfile")
 	if err := os.WriteFile(file,
-		[]byte("FROM plain\nSYSTEM brief\nMESSAGE user a\nTEMPLATE \"{% for m in messages %}{{ m.content }}{% endfor %}\"\n"),
+		[]byte("FROM plain\nSYSTEM brief\nMESSAGE user a\nTEMPLATE \"{% if enable_thinking %}{% endif %}"+
+			"{% for m in messages %}{{ m.content }}{% endfor %}\"\n"),
 		0o644); err != nil {
 		t.Fatal(err)
 	}

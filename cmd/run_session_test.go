@@ -79,7 +79,7 @@ func converse(t *testing.T, setup func(*scripted), lines ...string) *scripted {
 	}
 	text := "FROM " + demo +
 		"\nSYSTEM brief\nMESSAGE user a\nMESSAGE assistant b\nPARAMETER top_k 7\n" +
-		"TEMPLATE \"{% for m in messages %}{{ m.content }}{% endfor %}\"\n"
+		"TEMPLATE \"{% for m in messages %}{{ m.content }}{% endfor %}{% if enable_thinking %} {% endif %}\"\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +192,31 @@ func TestSessionSettings(t *testing.T) {
 		"stop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\n"; got != want {
 		t.Errorf("parameters %q, want %q", got, want)
 	}
-	s.checkScreen(t, "/show parameters\nstop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\n",
+	s.checkScreen(t, "/show parameters\nstop \"X\"\nstop \"two words\"\ntemperature 0.5\ntop_k 9\ntop_p 0.9\n"+
+		"repeat_last_n 64 (default)\nrepeat_penalty 1 (default)\n",
 		"/show system\nbe\nvery brief\n", "architecture", "SYSTEM brief", "{% for m in messages %}")
 	if q := s.asked[1]; q.system != "" || q.think != "off" || q.format.Kind != "" {
 		t.Errorf("system %q, think %q, format %v", q.system, q.think, q.format)
 	}
 	s.checkAsked(t, 1, "user: again")
-	if !strings.Contains(s.errs.String(), "talk:latest is not marked as a thinking model") {
-		t.Errorf("standard error: %q", s.errs)
+}
+
+// A model that cannot be told to think refuses it at once, not at each message.
+func TestSessionThink(t *testing.T) {
+	for want, change := range map[string]func(*prompt.Style){
+		"its chat template has no control for it": func(s *prompt.Style) { s.Text = "{{ messages }}" },
+		"has no chat template, which thinking":    func(s *prompt.Style) { s.Template, s.Text = nil, "" },
+	} {
+		s := converse(t, func(s *scripted) {
+			open := s.open
+			s.open = func(ctx context.Context, e *store.Entry, style *prompt.Style) (backend, error) {
+				change(style)
+				return open(ctx, e, style)
+			}
+		}, "/set think", "hello", "/set nothink")
+		if q := s.asked[0]; q.think != "" || !strings.Contains(s.errs.String(), want) {
+			t.Errorf("think %q, standard error: %q", q.think, s.errs)
+		}
 	}
 }
 

@@ -1,12 +1,12 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/runtime"
 )
 
@@ -46,17 +46,14 @@ func (s *session) setSystem(_ context.Context, rest string) error {
 }
 
 func (s *session) setThink(_ context.Context, rest string) error {
-	switch {
-	case rest == "":
-		s.o.think = "on"
-	case rest == "on" || rest == "off" || slices.Contains(thinkLevels, rest):
-		s.o.think = rest
-	default:
+	level := cmp.Or(rest, "on")
+	if level != "on" && level != "off" && !slices.Contains(thinkLevels, level) {
 		return fmt.Errorf("think %q: want on, off, %s", rest, strings.Join(thinkLevels, ", "))
 	}
-	if !slices.Contains(s.entry.Image.Config.Capabilities, "thinking") && s.o.think != "off" {
-		s.note("note: %s is not marked as a thinking model", s.entry.Name)
+	if err := checkThink(level, s.entry, s.style); err != nil {
+		return err
 	}
+	s.o.think = level
 	return nil
 }
 
@@ -86,7 +83,7 @@ func sessionParts() []sessionCommand {
 			}
 		case "parameters":
 			run = func(s *session, _ context.Context, _ string) error {
-				return s.printPart(s.entry, "parameters", settings.ParameterText(s.effective()))
+				return s.printPart(s.entry, "parameters", allParameters(s.effective()))
 			}
 		}
 		list = append(list, sessionCommand{"/show " + p.flag, "", p.help, run})

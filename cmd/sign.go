@@ -43,8 +43,10 @@ The key is a PEM file with an ECDSA P-256 or Ed25519 private key. Create one wit
 
 The password of a key that cosign encrypted comes from INGOT_KEY_PASSWORD or COSIGN_PASSWORD, or else from
 a question on the terminal.`,
-		Example: `  ingot sign team/model --key model.key --as registry.example.com/team/model:v1
-  ingot sign registry.example.com/team/model:v1@sha256:... --key model.key --push`,
+		Example: `  ingot sign team/model --key model.key \
+    --as registry.example.com/team/model:v1
+  ingot sign registry.example.com/team/model:v1@sha256:... \
+    --key model.key --push`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error { return a.sign(c.Context(), args[0], o) },
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
 	"github.com/ingotml/ingot/runtime/quality"
@@ -26,11 +27,14 @@ draft model load and compute finite logits.
 With --reference, run the tokens of a safetensors file through the model and compare the logits. The file
 holds tokens int32 [T] and logits float32 [T, V] of another implementation, and optionally its greedy
 continuation, greedy int32 [N]. For each run of image tokens, give the picture with --image, in order.
+The model computes in the type of its weights, and --float32 in float32. The limits are 0.001 nats and 99 %
+equal top tokens, or 0.005 nats and 95 % in bfloat16, whose rounding moves the logits.
 
 With --against, compare the model with another one that has the same tokenizer, usually the one that it
 was quantized from; that model may be hf.co/ORG/REPO[@REVISION], which is imported under this name if the
 store lacks it. The models read --text or a built-in text; verify prints the perplexity of both, the KL
-divergence, and how often they agree on the most likely token. --svg plots the distribution of the
+divergence, and how often they agree on the most likely token. The scores of the other model are cached in
+the store, up to 4 GiB; "ingot prune" removes them. --svg plots the distribution of the
 divergence. The command fails only if --max-kl or --min-top1 is given and not met.
 
 With --key, check that the holder of the key signed the model (see ` + "`ingot sign --help`" + `), and every blob's
@@ -38,7 +42,8 @@ digest. This needs no engine. The signature is looked up in the store, and then 
 It must be for NAME, unless NAME has no host or --signed-identity sets another rule; ` + "`ingot pull --help`" + `
 lists the rules.`,
 		Example: `  ingot verify mymodel
-  ingot verify mymodel:int4 --against mymodel --text wiki.test.raw --svg int4.svg`,
+  ingot verify mymodel:int4 --against mymodel \
+    --text wiki.test.raw --svg int4.svg`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("key") {
@@ -58,8 +63,8 @@ lists the rules.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.reference, "reference", "", "safetensors `file` with reference tokens and logits")
-	f.Float64Var(&o.maxKL, "max-kl", 1e-3, "fail if the mean `KL` exceeds this, in nats")
-	f.Float64Var(&o.minTop1, "min-top1", 0.99, "fail if the `share` of equal top tokens is lower")
+	f.Float64Var(&o.maxKL, "max-kl", 0, "most mean `KL` in nats (--reference: by compute type)")
+	f.Float64Var(&o.minTop1, "min-top1", 0, "least `share` of equal top tokens (likewise)")
 	f.BoolVar(&o.float32, "float32", false, "compute in float32")
 	f.StringArrayVar(&o.images, "image", nil, "picture `file` for the reference's tokens (repeatable)")
 	f.StringVar(&o.against, "against", "", "`model` to compare with")
@@ -148,6 +153,13 @@ func (a *app) verify(c *cobra.Command, name string, o verifyOptions) error {
 		}
 		return a.verifyAlone(ctx, model, checked, drafted, o)
 	}
+	limits := verify.LimitsFor(model.Model().Weights.DType)
+	if !c.Flags().Changed("max-kl") {
+		o.maxKL = limits.MaxKL
+	}
+	if !c.Flags().Changed("min-top1") {
+		o.minTop1 = limits.MinTop1
+	}
 	return a.verifyReference(ctx, model, ref, pictures, o)
 }
 
@@ -188,20 +200,26 @@ type referenceJSON struct {
 	Top1        float64 `json:"top1"`
 	GreedyEqual *bool   `json:"greedy_equal,omitempty"`
 	OK          bool    `json:"ok"`
+
+	ComputeType string  `json:"compute_type"` // of activations, such as bfloat16
+	MaxKL       float64 `json:"max_kl"`       // limit of mean_kl
+	MinTop1     float64 `json:"min_top1"`     // limit of top1
 }
 
 func (a *app) verifyReference(
 	ctx context.Context, model *batch.Engine, ref *quality.Reference, pictures []runtime.Picture, o verifyOptions,
 ) error {
+	compute := model.Model().Weights.DType
 	r, greedy, err := verify.Compare(ctx, model, ref, pictures...)
 	if err != nil {
 		return err
 	}
 	ok := r.MeanKL <= o.maxKL && r.Top1 >= o.minTop1
 	if o.json {
-		err = a.printJSON(referenceJSON{r.Tokens, r.MaxAbs, r.MeanAbs, r.MeanKL, r.Top1, greedy, ok})
+		err = a.printJSON(referenceJSON{r.Tokens, r.MaxAbs, r.MeanAbs, r.MeanKL, r.Top1, greedy, ok, compute.String(),
+			o.maxKL, o.minTop1})
 	} else {
-		err = a.printComparison(r, greedy, ok, o)
+		err = a.printComparison(r, greedy, ok, compute, o)
 	}
 	if err == nil && !ok {
 		return errFailed
@@ -209,18 +227,22 @@ func (a *app) verifyReference(
 	return err
 }
 
-func (a *app) printComparison(r verify.Comparison, greedy *bool, ok bool, o verifyOptions) error {
+func (a *app) printComparison(r verify.Comparison, greedy *bool, ok bool, compute mlx.DType,
+	o verifyOptions) error {
 	status := "ok"
 	if !ok {
 		status = "FAILED"
 	}
-	text := fmt.Sprintf("%s: %d tokens\n", status, r.Tokens)
+	text := fmt.Sprintf("%s: %d tokens, computed in %s\n", status, r.Tokens, compute)
 	text += fmt.Sprintf("  largest difference  %.3g (%.3g standard deviations)\n", r.MaxAbs, r.MaxAbs/r.Scale)
 	text += fmt.Sprintf("  mean difference     %.3g\n", r.MeanAbs)
 	text += fmt.Sprintf("  mean divergence     %.3g nats (at most %.3g)\n", r.MeanKL, o.maxKL)
 	text += fmt.Sprintf("  equal top tokens    %.2f %% (at least %.2f %%)\n", 100*r.Top1, 100*o.minTop1)
 	if greedy != nil {
 		text += fmt.Sprintf("  greedy text equal   %v\n", *greedy)
+	}
+	if !ok && compute != mlx.Float32 {
+		text += fmt.Sprintf("With --float32, the same weights are computed without the rounding of %s.\n", compute)
 	}
 	_, err := fmt.Fprint(a.out, text)
 	return err

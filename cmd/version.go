@@ -19,16 +19,20 @@ func (a *app) versionCmd() *cobra.Command {
 		Short: "Print the versions of ingot and its engine",
 		Args:  between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			v := version()
 			if asJSON {
-				return a.printJSON(v)
+				return a.printJSON(version())
 			}
-			_, err := fmt.Fprintf(a.out, "ingot %s (commit %s, %s, %s), MLX %s\n", v.Version, v.Commit, v.Go, v.Platform, v.MLX)
-			return err
+			return a.printVersion()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+func (a *app) printVersion() error {
+	v := version()
+	_, err := fmt.Fprintf(a.out, "ingot %s (commit %s, %s, %s), MLX %s\n", v.Version, v.Commit, v.Go, v.Platform, v.MLX)
+	return err
 }
 
 type versionJSON struct {

@@ -1,7 +1,8 @@
 package grammar
 
-// Where the names of an object's other properties begin, most plain tokens lead to one state, in which any text may
-// follow, and a few begin like a listed name. The mask takes all plain tokens and walks only around the few.
+// In the name of a property that may be another than the listed ones, most characters lead to one state, in which any
+// text may follow, and a few continue a listed name. The mask is that of this state, but for the tokens that begin with
+// these few.
 
 // freeNext returns the state that most characters lead to from s if every plain text may follow there, or nil.
 func (a *automaton) freeNext(s *state) *state {
@@ -26,43 +27,45 @@ func (a *automaton) freeNext(s *state) *state {
 	return most
 }
 
-// walkAround adds the allowed plain tokens to m: all but those that walking without entering free finds not to be.
+// walkAround fills m with the mask of free, and walks only where a token leads from s to another state than from free.
 func (a *automaton) walkAround(m *mask, s, free *state) {
-	a.takeAllPlain(m, free.tokens)
-	t := &a.v.plains
-	var path [longestToken + 1]*state
-	path[0] = s
+	base := a.maskOf(free)
+	copy(m.bits, base.bits)
+	m.any, m.most = base.any, base.most
+	for _, r := range base.subtrees {
+		if to := a.after(free, r.path); to != a.dead && to == a.after(s, r.path) {
+			m.subtrees = append(m.subtrees, r)
+		}
+	}
+	t := &a.v.all
+	var path, other [longestToken + 1]*state
+	path[0], other[0] = s, free
 	for i, end := int32(0), int32(len(t.nodes)); i < end; {
 		n := &t.nodes[i]
-		from := path[n.depth-1]
-		if n.key >= 0xc2 && a.beyondNext(from) == free { // all characters of several bytes
-			i = n.skip
-			continue
+		if a.work > maxWork { // what is not known to be allowed is not
+			t.setAll(m.bits, i, end, false)
+			return
 		}
-		next := a.step(from, n.key)
+		next, beside := a.step(path[n.depth-1], n.key), a.step(other[n.depth-1], n.key)
 		switch {
-		case next == free:
+		case next == beside:
 			i = n.skip
 			continue
-		case next == a.dead || a.work > maxWork:
+		case next == a.dead, beside == a.dead, next.undecided(int(n.depth)), beside.undecided(int(n.depth)):
 			t.setAll(m.bits, i, n.skip, false)
-			i = n.skip
-			continue
-		}
-		if next.tokens >= infinite {
-			t.setAll(m.bits, i, i+1, false)
-		} else if n.token != noToken {
-			m.most = max(m.most, next.tokens)
-		}
-		if next.undecided(int(n.depth)) {
-			t.setAll(m.bits, i+1, n.skip, false)
-			if n.skip > i+1 {
-				m.subtrees = append(m.subtrees, subtree{trie: t, node: i, path: a.pathTo(t, i)})
+			if next != a.dead {
+				a.walk(m, t, i, n.skip, int(n.depth)-1, path[n.depth-1])
 			}
 			i = n.skip
 			continue
+		case n.token == noToken:
+		case next.tokens < infinite:
+			t.set(m.bits, n)
+			m.any, m.most = true, max(m.most, next.tokens)
+		default:
+			t.setAll(m.bits, i, i+1, false)
 		}
-		path[n.depth] = next
+		path[n.depth], other[n.depth] = next, beside
 		i++
 	}
 }

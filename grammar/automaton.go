@@ -37,6 +37,7 @@ type state struct {
 	tokens         int64    // upper bound of the fewest tokens
 	joint          int64    // a tighter bound, see jointTokens; 0: not computed yet
 	mask           *mask
+	busy           bool // the mask is being computed
 	forced         *forced
 
 	plainNext *state // the state after any plain character
@@ -153,7 +154,7 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 		}
 	case nodeCall:
 		if n.next != 0 { // otherwise a tail call: no frame
-			f = a.push(f, n.next, 0, 0, false, false)
+			f = a.push(f, n.next, n.min, 0, false, false)
 		}
 		a.stack = append(a.stack, place{n.arg, f})
 	case nodeRepeat:
@@ -244,7 +245,7 @@ func (a *automaton) follow(at place) (place, bool) {
 		return place{n.alts[a.best[at.node]], f}, true
 	case nodeCall:
 		if n.next != 0 {
-			f = a.push(f, n.next, 0, 0, false, false)
+			f = a.push(f, n.next, n.min, 0, false, false)
 		}
 		return place{n.arg, f}, true
 	case nodeRepeat:

@@ -38,6 +38,8 @@ func (a *automaton) maskOf(s *state) *mask {
 	if s.mask != nil {
 		return s.mask
 	}
+	s.busy = true
+	defer func() { s.busy = false }()
 	m := &mask{bits: make([]uint32, Words(a.v.Size()))}
 	below, depth := s, 0
 	if a.whole && a.nextBytes(s) > maxDirectBytes {
@@ -66,8 +68,9 @@ func (a *automaton) maskOf(s *state) *mask {
 			return true
 		}
 		tries := []*trie{&a.v.rest}
-		if free := a.freeNext(s); free != nil {
+		if free := a.freeNext(s); free != nil && !free.busy {
 			a.walkAround(m, s, free)
+			tries = nil
 		} else if most, ok := a.totalNext(s); ok {
 			a.takeAllPlain(m, most)
 		} else {
@@ -187,7 +190,10 @@ func (a *automaton) cut(f *frame, calls int) *frame {
 		return f
 	}
 	if !f.repeat {
-		if calls == 0 {
+		switch {
+		case f.min == 1: // the state that follows a character belongs to the same rule
+			return a.push(a.cut(f.up, calls), f.node, 1, 0, false, false)
+		case calls == 0:
 			return a.hidden
 		}
 		return a.push(a.cut(f.up, calls-1), f.node, 0, 0, false, false)

@@ -14,7 +14,7 @@ type node struct {
 	set      int32   // nodeByte: index of the set of allowed bytes
 	next     int32   // nodeByte, nodeRepeat: the continuation; nodeCall: where the called rule returns to
 	arg      int32   // nodeCall, nodeRepeat: start of the rule or the body
-	min, max int32   // nodeRepeat; max < 0: unbounded
+	min, max int32   // nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character
 	alts     []int32 // nodeAlt
 }
 
@@ -179,22 +179,22 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		}
 		return c.add(node{op: nodeAlt, alts: alts})
 	case expr.OpCall:
-		return c.call(e.Rule, next)
+		return c.call(e.Rule, next, 0)
 	case expr.OpGraph:
 		return c.graph(e.Graph, next)
 	}
 	return c.repeat(e, next)
 }
 
-// call returns the node that runs a rule.
-func (c *compiler) call(r *expr.Rule, next int32) int32 {
+// call returns the node that runs a rule; char is 1 for the rule of a character, which calls no other.
+func (c *compiler) call(r *expr.Rule, next, char int32) int32 {
 	at, ok := c.starts[r]
 	if !ok {
 		at = c.add(node{})
 		c.starts[r] = at
 		c.pending = append(c.pending, r)
 	}
-	return c.shared(node{op: nodeCall, arg: at, next: next})
+	return c.shared(node{op: nodeCall, arg: at, next: next, min: char})
 }
 
 // graph adds the states of an automaton, which continue at next where they accept. Edges with the same bytes to the
@@ -233,7 +233,7 @@ func (c *compiler) graph(g *expr.Graph, next int32) int32 {
 			room = append(room, edge(e))
 		}
 		for _, call := range s.Calls {
-			room = append(room, c.call(call.Rule, first+call.To))
+			room = append(room, c.call(call.Rule, first+call.To, 1))
 		}
 		if s.Accept {
 			room = append(room, next)

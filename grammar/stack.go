@@ -3,9 +3,11 @@ package grammar
 // frame is a return stack: what follows the current rule or repeated body, on top of another frame. Equal stacks are
 // the same frame.
 type frame struct {
-	id       uint32
-	node     int32 // of a call: where it returns to; of a repetition: the repeat node
-	min, max int32 // of a repetition: how often the body must and may run again after this pass; max < 0: unbounded
+	id   uint32
+	node int32 // of a call: where it returns to; of a repetition: the repeat node
+	// Of a repetition: how often the body must and may run again after this pass; max < 0: unbounded. Of a call: min is
+	// 1 for a character.
+	min, max int32
 	repeat   bool
 	rounded  bool // a count in this or a lower frame is approximate, see cut
 	up       *frame

@@ -104,7 +104,7 @@ var parameters = []ParameterInfo{
 		Flag: Flag{Name: "top-k", Help: "sample from the K most likely tokens; 0 is off"},
 	},
 	{
-		Name: "top_p", Type: Float, Min: 0, Max: 1, Help: "samples from top tokens of this total probability; 1 = all",
+		Name: "top_p", Type: Float, Min: 0, Max: 1, Help: "samples from tokens of this total probability; 1 = all",
 		Request: true, Default: 0.9, OpenAI: []string{"top_p"}, Anthropic: "top_p",
 		Flag: Flag{Name: "top-p", Help: "sample from the top tokens of total probability P"},
 	},

@@ -18,6 +18,22 @@ func (p ParameterInfo) Values() string {
 // bound formats the end of a range without an exponent.
 func bound(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
+// DefaultText formats the default of requests, or returns "" if it is Go's zero value.
+func (p ParameterInfo) DefaultText() string {
+	if p.Default == nil {
+		return ""
+	}
+	return fmt.Sprint(p.Default)
+}
+
+// Check returns an error if a number is outside the parameter's range.
+func (p ParameterInfo) Check(v float64) error {
+	if v >= p.Min && v <= p.Max { // false for NaN
+		return nil
+	}
+	return fmt.Errorf("must be between %s and %s", bound(p.Min), bound(p.Max))
+}
+
 func parameterNames() []string {
 	var out []string
 	for _, p := range parameters {
@@ -57,8 +73,10 @@ func parameterValue(name, value string) (any, string) {
 	if err != nil {
 		return nil, fmt.Sprintf("parameter %s must be %s %s", name, article(p.Type), p.Type)
 	}
-	if p.Type != Bool && (number < p.Min || number > p.Max) {
-		return nil, fmt.Sprintf("parameter %s must be between %s and %s", name, bound(p.Min), bound(p.Max))
+	if p.Type != Bool {
+		if err := p.Check(number); err != nil {
+			return nil, fmt.Sprintf("parameter %s %v", name, err)
+		}
 	}
 	return v, ""
 }

@@ -1,17 +1,12 @@
 package server
 
 import (
-	"regexp"
 	"slices"
 
-	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/server/wire"
 )
-
-// thinkInTemplate matches the variables and tags with which chat templates control thinking.
-var thinkInTemplate = regexp.MustCompile(`\b(enable_thinking|thinking|reasoning_effort)\b|\.Think|<think>`)
 
 // checkCapabilities rejects tools and thinking that the model's template would silently ignore.
 func (m *Model) checkCapabilities(style *prompt.Style, c *prompt.Conversation) error {
@@ -28,10 +23,7 @@ func (m *Model) checkCapabilities(style *prompt.Style, c *prompt.Conversation) e
 	if len(c.Tools) > 0 && !slices.Contains(can, manifest.CapTools) {
 		return wire.BadRequest("%s does not support tools: its chat template does not use them", m.Name())
 	}
-	if c.Think == nil || !*c.Think || slices.Contains(can, manifest.CapThinking) {
-		return nil
-	}
-	if _, reads := parse.Abilities(style.Texts.Parser); !reads && !thinkInTemplate.MatchString(style.Text) {
+	if c.Think != nil && *c.Think && !style.CanThink(can) {
 		return wire.BadRequest("%s does not support thinking: its chat template has no control for it", m.Name())
 	}
 	return nil

@@ -23,11 +23,22 @@ type Model struct {
 	Entry *store.Entry
 	*processor.Processor
 	Style    *prompt.Style
-	template error // why the chat template is unusable
+	template error  // why the chat template is unusable
+	asked    string // the name in the request
 }
 
-// Name returns the model's name in responses.
+// Name returns the model's full name, for errors, logs and metrics.
 func (m *Model) Name() string { return m.Entry.Name.String() }
+
+// Asked returns the name that the request used. Responses repeat it, as those of the original APIs do.
+func (m *Model) Asked() string { return m.asked }
+
+// as returns a copy of a cached model for a request that uses a name.
+func (m *Model) as(name string) *Model {
+	c := *m
+	c.asked = name
+	return &c
+}
 
 // ChatStyle returns the chat template and its settings.
 func (m *Model) ChatStyle() (*prompt.Style, error) {
@@ -60,7 +71,7 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 		return nil, err
 	}
 	if m := s.cache.get(entry); m != nil {
-		return m, nil
+		return m.as(name), nil
 	}
 	if err := s.opts.Store.CheckPresent(entry, false); err != nil {
 		return nil, err
@@ -83,7 +94,7 @@ func (s *Server) Find(ctx context.Context, name string) (*Model, error) {
 		return nil, err
 	}
 	s.cache.put(m)
-	return m, nil
+	return m.as(name), nil
 }
 
 // get returns the cached model of an entry, or nil.
@@ -174,16 +185,12 @@ func (s *Server) MakePrompt(ctx context.Context, m *Model, style *prompt.Style, 
 	return p, nil
 }
 
-// Unload unloads a model as soon as it is idle, and returns its full name. A model that is not loaded must be in the
-// store.
-func (s *Server) Unload(ctx context.Context, name string) (string, error) {
+// Unload unloads a model as soon as it is idle. A model that is not loaded must be in the store.
+func (s *Server) Unload(ctx context.Context, name string) error {
 	n, err := manifest.ParseName(name)
-	if err != nil {
-		return "", err
-	}
-	if s.pool.Stop(n.String()) {
-		return n.String(), nil
+	if err != nil || s.pool.Stop(n.String()) {
+		return err
 	}
 	_, err = s.opts.Store.ResolveRaw(ctx, n)
-	return n.String(), err
+	return err
 }

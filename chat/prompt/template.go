@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/parse"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
@@ -91,3 +93,16 @@ var suffixPlace = regexp.MustCompile(`\{\{[^}]*\.Suffix\b`)
 
 // Fills reports whether the template supports fill-in-the-middle: whether it uses the text after the gap.
 func (s *Style) Fills() bool { return s.Template != nil && suffixPlace.MatchString(s.Text) }
+
+// thinkInTemplate matches the variables and tags with which chat templates control thinking.
+var thinkInTemplate = regexp.MustCompile(`\b(enable_thinking|thinking|reasoning_effort)\b|\.Think|<think>`)
+
+// CanThink reports whether a request can turn thinking on, for a model with these capabilities. A model that lists
+// none, as other tools' do not, can.
+func (s *Style) CanThink(capabilities []string) bool {
+	if len(capabilities) == 0 || slices.Contains(capabilities, manifest.CapThinking) {
+		return true
+	}
+	_, reads := parse.Abilities(s.Texts.Parser)
+	return reads || thinkInTemplate.MatchString(s.Text)
+}

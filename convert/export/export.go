@@ -9,16 +9,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -33,6 +31,10 @@ type Options struct {
 	Progress   func(write.Event) // called after each batch, never concurrently
 
 	MaxShard int64 // bytes per shard, unless one tensor is larger; 0 = 5 GB
+
+	// Replaced by tests.
+	open  func(path string) (outFile, error)
+	space *disk.Space // of the folder's disk
 }
 
 // Result describes the folder that was written.
@@ -50,7 +52,8 @@ const maxShard = 5_000_000_000
 // Folder writes a model in the store as a checkpoint folder: weights, configuration and the other files of its source.
 //
 // The folder must be absent or empty. The export is atomic: files are written to a hidden subfolder, and are renamed
-// when the last one is complete.
+// when the last one is complete. If the disk is full, or the program is killed, the subfolder stays, and the
+// next export into the folder resumes from it. After other errors nothing stays.
 func Folder(
 	ctx context.Context, store *store.Store, entry *store.Entry, dir string, opts Options,
 ) (Result, error) {
@@ -60,6 +63,9 @@ func Folder(
 	}
 	if opts.Parallel <= 0 {
 		opts.Parallel = runtime.GOMAXPROCS(0)
+	}
+	if opts.open == nil {
+		opts.open = openFile
 	}
 	opts.MaxShard = cmp.Or(opts.MaxShard, int64(maxShard))
 	release, err := store.Lock(ctx) // keeps a collection from removing the blobs
@@ -81,17 +87,28 @@ func Folder(
 	if err := x.addModelfile(ctx, store, entry); err != nil {
 		return Result{}, err
 	}
-	target, err := openTarget(dir)
+	out := x.result(dir)
+	target, err := openTarget(ctx, dir)
 	if err != nil {
 		return Result{}, err
 	}
 	defer target.abandon()
-	if err := x.write(ctx, target.staging); err != nil {
+	if err := target.prepare(out.Files, out.Bytes, opts.space); err != nil {
+		return Result{}, fmt.Errorf("export to %s: %w", dir, err)
+	}
+	err = x.write(ctx, target.staging)
+	target.keep = errors.Is(disk.NoSpace(err), manifest.ErrNoSpace)
+	if err == nil {
+		err = target.complete()
+	}
+	if err != nil {
 		return Result{}, fmt.Errorf("export to %s: %w", dir, write.Explain(err))
 	}
-	if err := target.complete(); err != nil {
-		return Result{}, fmt.Errorf("export to %s: %w", dir, write.Explain(err))
-	}
+	return out, nil
+}
+
+// result describes the folder.
+func (x *folder) result(dir string) Result {
 	out := Result{Dir: dir, Tensors: len(x.arrays), Bytes: x.bytes(), Notes: x.notes}
 	for _, f := range x.files {
 		out.Files = append(out.Files, f.name)
@@ -99,98 +116,14 @@ func Folder(
 	for _, s := range x.shards {
 		out.Files = append(out.Files, s.name)
 	}
-	if d := x.draft; d != nil {
-		out.Tensors += len(d.arrays)
-		out.Bytes += d.bytes()
-		for _, f := range d.files {
-			out.Files = append(out.Files, draftFolder+"/"+f.name)
-		}
-		for _, s := range d.shards {
-			out.Files = append(out.Files, draftFolder+"/"+s.name)
+	if x.draft != nil {
+		draft := x.draft.result(dir)
+		out.Tensors += draft.Tensors
+		out.Bytes += draft.Bytes
+		for _, name := range draft.Files {
+			out.Files = append(out.Files, draftFolder+"/"+name)
 		}
 	}
 	slices.Sort(out.Files)
-	return out, nil
-}
-
-// target is the folder being written.
-type target struct {
-	dir     string
-	staging string // the hidden subfolder
-	made    bool   // the folder was absent
-	done    bool
-}
-
-const stagingPrefix = ".ingot-export-"
-
-// openTarget creates the folder if it is absent, and removes what a killed export left in it.
-func openTarget(dir string) (*target, error) {
-	t := &target{dir: dir}
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		t.made = true
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
-		}
-	case err != nil:
-		return nil, err
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), stagingPrefix) {
-			return nil, fmt.Errorf("%s: %w: the folder holds %s; name one that is empty or does not exist",
-				dir, ErrExport, e.Name())
-		}
-	}
-	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return nil, err
-		}
-	}
-	if t.staging, err = os.MkdirTemp(dir, stagingPrefix); err != nil {
-		t.abandon()
-		return nil, err
-	}
-	return t, nil
-}
-
-// complete renames all files to their final names. The configuration is last: without it, the folder is not a model.
-func (t *target) complete() error {
-	entries, err := os.ReadDir(t.staging)
-	if err != nil {
-		return err
-	}
-	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int {
-		return cmp.Compare(last(a.Name() == source.ConfigName), last(b.Name() == source.ConfigName))
-	})
-	for i, e := range entries {
-		if err := os.Rename(filepath.Join(t.staging, e.Name()), filepath.Join(t.dir, e.Name())); err != nil {
-			for _, e := range entries[:i] {
-				_ = os.RemoveAll(filepath.Join(t.dir, e.Name()))
-			}
-			return err
-		}
-	}
-	t.done = true
-	return os.Remove(t.staging)
-}
-
-func last(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-// abandon removes an incomplete export.
-func (t *target) abandon() {
-	if t.done {
-		return
-	}
-	if t.staging != "" {
-		_ = os.RemoveAll(t.staging)
-	}
-	if t.made {
-		_ = os.Remove(t.dir) // fails if others have put files there
-	}
+	return out
 }

@@ -29,7 +29,7 @@ func (x *folder) writeAll(ctx context.Context, dir string, p *write.Progress) er
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := writeWhole(path, func(w io.Writer) error {
+		if err := x.writeWhole(path, func(w io.Writer) error {
 			_, err := w.Write(f.data)
 			return err
 		}); err != nil {
@@ -48,7 +48,7 @@ func (x *folder) writeAll(ctx context.Context, dir string, p *write.Progress) er
 		return nil
 	}
 	sub := filepath.Join(dir, draftFolder)
-	if err := os.Mkdir(sub, 0o755); err != nil {
+	if err := os.MkdirAll(sub, 0o755); err != nil {
 		return err
 	}
 	return x.draft.writeAll(ctx, sub, p)
@@ -69,7 +69,7 @@ func (x *folder) writeShard(ctx context.Context, dir string, s shard, p *write.P
 		return err
 	}
 	defer func() { _ = closeLast() }()
-	return writeWhole(filepath.Join(dir, s.name), func(w io.Writer) error {
+	return x.writeWhole(filepath.Join(dir, s.name), func(w io.Writer) error {
 		err := safetensors.Write(w, list, x.metadata(s), func(i int) (io.Reader, error) {
 			err := closeLast()
 			if i > 0 {
@@ -87,18 +87,22 @@ func (x *folder) writeShard(ctx context.Context, dir string, s shard, p *write.P
 	})
 }
 
-// writeWhole writes and syncs a file.
-func writeWhole(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+// writeWhole writes and syncs a file. It keeps what an earlier export has written of it.
+func (x *folder) writeWhole(path string, write func(io.Writer) error) error {
+	f, err := x.opts.open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	b := bufio.NewWriterSize(f, 1<<20)
+	r := &resumed{to: f}
+	b := bufio.NewWriterSize(r, 1<<20)
 	if err := write(b); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
 	if err := b.Flush(); err != nil {
+		return err
+	}
+	if err := r.end(); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

@@ -24,6 +24,7 @@ const (
 	BlobsDir      = ocispec.ImageBlobsDir + "/sha256"
 	IngestDir     = "ingest"
 	QuarantineDir = "quarantine"
+	ScoresDir     = "scores"        // logits of base models, a cache; see package runtime/scores
 	PartialPrefix = "blob-"         // begins the names of blobs being written, in IngestDir
 	SecretFile    = "server-secret" // see [Store.Secret]
 )

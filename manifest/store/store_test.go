@@ -160,6 +160,9 @@ func TestNotFoundNamesNear(t *testing.T) {
 		{"llama-3.2", []string{"Llama-3.2:1b", "llama-3.2:3b", "hub.io/me/llama-3.2:1b"}},
 		{"lama-3.2", []string{"Llama-3.2:1b", "llama-3.2:3b"}},
 		{"qwen2:latest", []string{"qwen3:latest"}},
+		{"qwe", []string{"qwen3:latest"}},
+		{"llam", []string{"Llama-3.2:1b", "hub.io/me/llama-3.2:1b", "llama-3.2:3b"}},
+		{"q", nil},
 		{"zzzzzz", nil},
 	}
 	for _, tt := range tests {

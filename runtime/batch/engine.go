@@ -66,6 +66,9 @@ func (e *Engine) Model() *load.Model { return e.model }
 // Processor returns the parts of the model that do not need the engine.
 func (e *Engine) Processor() *processor.Processor { return e.model.Processor }
 
+// GPU reports whether the model computes on a GPU.
+func (e *Engine) GPU() bool { return e.model.Thread.Info().GPU }
+
 // Generate implements Engine.
 func (e *Engine) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runtime.Event, error] {
 	if err := e.model.Pictures.CheckNoVideo(r.Prompt); err != nil {

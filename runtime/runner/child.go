@@ -45,7 +45,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 		return err
 	}
 	defer engine.Close()
-	if err := c.out.write(toParent{Ready: true}); err != nil {
+	if err := c.out.write(toParent{Ready: true, GPU: onGPU(engine)}); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
@@ -75,6 +75,12 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, load Load, grace ti
 			}
 		}
 	}
+}
+
+// onGPU reports whether a model computes on a GPU. Engines without the method do not.
+func onGPU(e runtime.Engine) bool {
+	g, ok := e.(interface{ GPU() bool })
+	return ok && g.GPU()
 }
 
 // read decodes messages and passes them on until the input ends.

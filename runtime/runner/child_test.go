@@ -67,6 +67,9 @@ func playChild(what string) {
 		fmt.Println("a library says something")
 		progress(0.5)
 		progress(1)
+		if what == "on a GPU" {
+			return gpuCounter{}, nil
+		}
 		return counter{}, nil
 	})
 	if err != nil {
@@ -74,6 +77,11 @@ func playChild(what string) {
 	}
 	os.Exit(0)
 }
+
+// gpuCounter is a counter on a GPU.
+type gpuCounter struct{ counter }
+
+func (gpuCounter) GPU() bool { return true }
 
 // counter generates numbers that start at the prompt's first token.
 type counter struct{}

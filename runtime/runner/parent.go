@@ -47,6 +47,7 @@ type Runner struct {
 	out   *lines
 	tail  *tail
 	grace time.Duration
+	gpu   bool // set before Start returns
 
 	mu      sync.Mutex
 	streams map[uint64]*stream.Stream[toParent] // nil when the child has ended
@@ -99,6 +100,9 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 // PID returns the child's process id.
 func (r *Runner) PID() int { return r.cmd.Process.Pid }
 
+// GPU reports whether the model computes on a GPU.
+func (r *Runner) GPU() bool { return r.gpu }
+
 // Done returns a channel that is closed when the child has ended.
 func (r *Runner) Done() <-chan struct{} { return r.done }
 
@@ -129,7 +133,7 @@ func (r *Runner) readMessages(out io.Reader, loaded func(float64), ready chan<- 
 		case m.ID != 0:
 			r.deliver(m)
 		case m.Ready:
-			reported = true
+			reported, r.gpu = true, m.GPU
 			ready <- nil
 		case m.Error != nil:
 			reported = true

@@ -36,6 +36,21 @@ func TestManyRequests(t *testing.T) {
 	noStreams(t, r)
 }
 
+// The parent learns whether the child computes on a GPU.
+func TestGPU(t *testing.T) {
+	if start(t).GPU() {
+		t.Error("an engine without a GPU has one")
+	}
+	r, err := Start(t.Context(), options("on a GPU"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if !r.GPU() {
+		t.Error("an engine on a GPU has none")
+	}
+}
+
 func TestErrorsKeepTheirKind(t *testing.T) {
 	r := start(t)
 	if _, _, err := collect(t.Context(), r, runtime.Request{Prompt: []int32{1002}, MaxTokens: 1}); !errors.Is(err,

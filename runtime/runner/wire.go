@@ -33,6 +33,7 @@ type toParent struct {
 	Error  *wireFailure   `json:"error,omitempty"`
 	Ended  bool           `json:"ended,omitempty"` // the last message about the request
 	Ready  bool           `json:"ready,omitempty"`
+	GPU    bool           `json:"gpu,omitempty"`    // with Ready: the model computes on a GPU
 	Loaded float64        `json:"loaded,omitempty"` // 0 to 1
 }
 

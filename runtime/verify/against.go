@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/load"
+	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/runtime/quality"
 	"golang.org/x/sync/errgroup"
 )
@@ -29,9 +30,9 @@ const (
 // Against evaluates a text with a model and with base, which must have the same tokens, and compares the model's
 // logits with those of base. It holds the logits of half a window of both in memory.
 func Against(
-	ctx context.Context, m, base *load.Model, text string, progress func(done, total int),
+	ctx context.Context, m *load.Model, base Base, text string, progress func(done, total int),
 ) ([]quality.Row, error) {
-	begin, tokens, err := commonTokens(m, base, text)
+	begin, tokens, err := commonTokens(m.Processor, base.Processor, text)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +41,8 @@ func Against(
 	if window < minTextTokens {
 		return nil, fmt.Errorf("a context of %d tokens is too short: %w", window, ErrNotComparable)
 	}
+	known := base.open(begin, tokens, window)
+	defer known.close()
 	rows := make([]quality.Row, len(tokens))
 	firstRow := 1 - len(begin) // a token needs one before it
 	for at, from := 0, firstRow; from < len(tokens); at += window / 2 {
@@ -49,7 +52,7 @@ func Against(
 		if err != nil {
 			return nil, err
 		}
-		theirs, err := logitsFor(ctx, base, input, end-from)
+		theirs, err := known.logits(ctx, input, end-from)
 		if err != nil {
 			return nil, err
 		}
@@ -60,21 +63,22 @@ func Against(
 			progress(end, len(tokens))
 		}
 	}
+	known.keep()
 	return rows[firstRow:], nil
 }
 
 // commonTokens returns the tokens of a text, and the token to put before each window of them, if any.
-func commonTokens(m, base *load.Model, text string) (begin, tokens []int32, err error) {
-	if a, b := m.Processor.Config.Facts().Vocab, base.Processor.Config.Facts().Vocab; a != b {
+func commonTokens(m, base *processor.Processor, text string) (begin, tokens []int32, err error) {
+	if a, b := m.Config.Facts().Vocab, base.Config.Facts().Vocab; a != b {
 		return nil, nil, fmt.Errorf("one has logits for %d tokens, the other for %d: %w", a, b, ErrNotComparable)
 	}
-	if m.Processor.Tokenizer() == nil || base.Processor.Tokenizer() == nil {
+	if m.Tokenizer() == nil || base.Tokenizer() == nil {
 		return nil, nil, fmt.Errorf("compare over a text: %w", runtime.ErrNoTokenizer)
 	}
 	var all [2][2][]int32
-	for i, of := range []*load.Model{m, base} {
+	for i, of := range []*processor.Processor{m, base} {
 		for j, s := range []string{"", text} {
-			if all[i][j], err = of.Processor.Tokenizer().Encode(s, j == 0); err != nil {
+			if all[i][j], err = of.Tokenizer().Encode(s, j == 0); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -88,11 +92,11 @@ func commonTokens(m, base *load.Model, text string) (begin, tokens []int32, err 
 			ErrNotComparable)
 	}
 	for _, id := range tokens {
-		if int64(id) >= m.Processor.Config.Facts().Vocab {
+		if int64(id) >= m.Config.Facts().Vocab {
 			return nil, nil, fmt.Errorf("token %d has no logit: %w", id, ErrNotComparable)
 		}
 	}
-	if bos, ok := m.Processor.Tokenizer().BOS(); ok && len(all[0][0]) > 0 && all[0][0][0] == bos {
+	if bos, ok := m.Tokenizer().BOS(); ok && len(all[0][0]) > 0 && all[0][0][0] == bos {
 		begin = []int32{bos}
 	}
 	return begin, tokens, nil

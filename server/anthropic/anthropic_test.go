@@ -31,7 +31,7 @@ func TestMessages(t *testing.T) {
 	id, _ := got["id"].(string)
 	delete(got, "id")
 	want := map[string]any{
-		"type": "message", "role": "assistant", "model": "plain:latest",
+		"type": "message", "role": "assistant", "model": "plain",
 		"content":     []any{map[string]any{"type": "text", "text": "Hello world"}},
 		"stop_reason": "end_turn", "stop_sequence": nil,
 		"usage": map[string]any{"input_tokens": 2., "cache_creation_input_tokens": 0., "cache_read_input_tokens": 0.,

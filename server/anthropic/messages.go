@@ -41,7 +41,7 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.Begun = begun
-	message := messageJSON{ID: server.NewID("msg_"), Type: "message", Role: chat.Assistant, Model: m.Name(),
+	message := messageJSON{ID: server.NewID("msg_"), Type: "message", Role: chat.Assistant, Model: m.Asked(),
 		Content: []blockJSON{}, Usage: messagesUsage{Input: len(built.IDs)}}
 	var b blocks
 	if q.Stream {

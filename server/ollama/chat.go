@@ -79,11 +79,11 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(q.Messages) == 0 {
-		name, reason, err := s.onlyLoad(r, q.Model, q.KeepAlive)
+		reason, err := s.onlyLoad(r, q.Model, q.KeepAlive)
 		if err != nil {
 			return err
 		}
-		return wire.WriteJSON(w, chatJSON{Model: name, CreatedAt: now(), Message: answerJSON{Role: chat.Assistant},
+		return wire.WriteJSON(w, chatJSON{Model: q.Model, CreatedAt: now(), Message: answerJSON{Role: chat.Assistant},
 			Done:    true,
 			endJSON: endJSON{DoneReason: reason}})
 	}
@@ -101,7 +101,7 @@ func (s *api) chat(w http.ResponseWriter, r *http.Request) error {
 	}
 	j.Keep, j.Begun = q.KeepAlive.Duration, begun
 	message := func(p part) chatJSON {
-		return chatJSON{Model: m.Name(), CreatedAt: now(), Message: answerJSON{chat.Assistant, p.text, p.thinking, p.calls},
+		return chatJSON{Model: m.Asked(), CreatedAt: now(), Message: answerJSON{chat.Assistant, p.text, p.thinking, p.calls},
 			IDs: p.ids, LogProbs: p.logProbs}
 	}
 	write := wire.WriteJSON

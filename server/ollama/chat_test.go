@@ -1,6 +1,8 @@
 package ollama
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/pool"
 	"github.com/ingotml/ingot/server"
 	"github.com/ingotml/ingot/server/servertest"
 )
@@ -22,7 +25,7 @@ func TestGenerate(t *testing.T) {
 		t.Fatalf("%d: %s", status, text)
 	}
 	end := list[2]
-	if end["done"] != true || end["done_reason"] != "stop" || end["response"] != "" || end["model"] != "plain:latest" ||
+	if end["done"] != true || end["done_reason"] != "stop" || end["response"] != "" || end["model"] != "plain" ||
 		end["eval_count"] != 2.0 ||
 		end["prompt_eval_count"] != 2.0 || end["prompt_eval_duration"] != 3e9 || end["eval_duration"] != 1e9 ||
 		end["total_duration"].(float64) <= 0 {
@@ -166,11 +169,46 @@ func TestChat(t *testing.T) {
 	}
 }
 
+// Responses repeat the model's name as the request spells it, and /api/ps has the full one.
+func TestNamesInResponses(t *testing.T) {
+	f := serve(t, nil)
+	for _, name := range []string{"talk", "talk:latest"} {
+		echoed := `"model":"` + name + `"`
+		f.Has(t, "POST", "/api/generate", `{"model":"`+name+`"}`, 200, echoed)
+		f.Has(t, "POST", "/api/generate", `{"model":"`+name+`","prompt":"x"}`, 200, echoed)
+		f.Has(t, "POST", "/api/chat", `{"model":"`+name+`","messages":[{"role":"user","content":"x"}]}`, 200, echoed)
+		f.Has(t, "POST", "/api/embed", `{"model":"`+name+`","input":"x"}`, 200, echoed)
+		f.Has(t, "GET", "/api/ps", "", 200, `"model":"talk:latest"`)
+		f.Has(t, "POST", "/api/chat", `{"model":"`+name+`","messages":[],"keep_alive":0}`, 200, echoed)
+	}
+}
+
+// gpuParrot is a model on a GPU.
+type gpuParrot struct{ *servertest.Parrot }
+
+func (gpuParrot) GPU() bool { return true }
+
+// A model's memory is a GPU's only if the model computes on one.
+func TestMemoryOfGPU(t *testing.T) {
+	f := serve(t, func(o *server.Options) {
+		o.Load = func(context.Context, server.Child, func(float64)) (pool.Model, error) {
+			return gpuParrot{servertest.NewParrot("x")}, nil
+		}
+	})
+	f.Has(t, "POST", "/api/generate", `{"model":"plain"}`, 200)
+	_, text := f.Ask(t, "GET", "/api/ps", "")
+	var got PsJSON
+	if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Models) != 1 || got.Models[0].Size == 0 ||
+		got.Models[0].SizeVRAM != got.Models[0].Size {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
 func TestLoadAndUnload(t *testing.T) {
 	f := serve(t, nil)
 	f.Has(t, "POST", "/api/generate", `{"model":"plain"}`, 200, `"done":true`, `"done_reason":"load"`)
 	f.Has(t, "GET", "/api/ps", "", 200, `"name":"plain:latest"`, `"loaded":1`, `"requests":0`, `"pid":4711`,
-		`"context_length":512`)
+		`"context_length":512`, `"size_vram":0,`)
 	if len(f.Loads) != 1 || !strings.HasPrefix(f.Loads[0].Name, "plain:latest@sha256:") || f.Loads[0].Memory <= 0 ||
 		f.Loads[0].PrefixCache <= 0 {
 		t.Errorf("loads: %+v", f.Loads)

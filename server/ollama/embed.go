@@ -36,11 +36,10 @@ func (s *api) embed(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Input.IsEmpty() {
-		name, _, err := s.onlyLoad(r, q.Model, q.KeepAlive)
-		if err != nil {
+		if _, err := s.onlyLoad(r, q.Model, q.KeepAlive); err != nil {
 			return err
 		}
-		return wire.WriteJSON(w, embedJSON{Model: name, Embeddings: [][]float32{}, Total: int64(time.Since(begun))})
+		return wire.WriteJSON(w, embedJSON{Model: q.Model, Embeddings: [][]float32{}, Total: int64(time.Since(begun))})
 	}
 	m, e, load, err := s.core.Embed(r.Context(), q.Model,
 		server.EmbedRequest{Input: q.Input, Truncate: q.Truncate, Dimensions: q.Dimensions, Keep: q.KeepAlive.Duration,
@@ -48,7 +47,7 @@ func (s *api) embed(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, embedJSON{m.Name(), e.Vectors, int64(time.Since(begun)), int64(load), e.Tokens})
+	return wire.WriteJSON(w, embedJSON{m.Asked(), e.Vectors, int64(time.Since(begun)), int64(load), e.Tokens})
 }
 
 // embeddingRequest is the body of /api/embeddings, which older clients use.
@@ -70,7 +69,7 @@ func (s *api) embeddings(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Prompt == "" {
-		if _, _, err := s.onlyLoad(r, q.Model, q.KeepAlive); err != nil {
+		if _, err := s.onlyLoad(r, q.Model, q.KeepAlive); err != nil {
 			return err
 		}
 		return wire.WriteJSON(w, embeddingJSON{[]float32{}})

@@ -27,7 +27,7 @@ func TestEmbed(t *testing.T) {
 	var got embedJSON
 	status, text := f.Ask(t, "POST", "/api/embed",
 		`{"model":"plain","input":["Once upon a time","a lamp"],"dimensions":2,"options":{"temperature":0}}`)
-	if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || got.Model != "plain:latest" ||
+	if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || got.Model != "plain" ||
 		len(got.Embeddings) != 2 || got.Embeddings[1][0] != float32(len(lamp)) ||
 		got.Embeddings[0][2] != 0.1 || got.Tokens != len(once)+len(lamp) || got.Total <= 0 || got.Load <= 0 {
 		t.Errorf("%d: %s, %v", status, text, err)
@@ -50,7 +50,7 @@ func TestEmbed(t *testing.T) {
 	}
 	for _, body := range []string{`{"model":"plain"}`, `{"model":"plain","input":""}`, `{"model":"plain","input":[]}`,
 		`{"model":"plain","input":null}`} {
-		f.Has(t, "POST", "/api/embed", body, 200, `"model":"plain:latest"`, `"embeddings":[]`)
+		f.Has(t, "POST", "/api/embed", body, 200, `"model":"plain"`, `"embeddings":[]`)
 	}
 	for body, want := range map[string]string{
 		`{"model":"plain","input":5}`:       "input must be",

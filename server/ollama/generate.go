@@ -55,11 +55,11 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Prompt == "" && q.Suffix == "" && len(q.Images) == 0 {
-		name, reason, err := s.onlyLoad(r, q.Model, q.KeepAlive)
+		reason, err := s.onlyLoad(r, q.Model, q.KeepAlive)
 		if err != nil {
 			return err
 		}
-		return wire.WriteJSON(w, generateJSON{Model: name, CreatedAt: now(), Done: true,
+		return wire.WriteJSON(w, generateJSON{Model: q.Model, CreatedAt: now(), Done: true,
 			endJSON: endJSON{DoneReason: reason}})
 	}
 	m, err := s.core.Find(r.Context(), q.Model)
@@ -76,7 +76,7 @@ func (s *api) generate(w http.ResponseWriter, r *http.Request) error {
 	}
 	j.Keep, j.Begun = q.KeepAlive.Duration, begun
 	message := func(p part) generateJSON {
-		return generateJSON{Model: m.Name(), CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: p.calls,
+		return generateJSON{Model: m.Asked(), CreatedAt: now(), Response: p.text, Thinking: p.thinking, Calls: p.calls,
 			IDs: p.ids, LogProbs: p.logProbs}
 	}
 	write := wire.WriteJSON

@@ -68,19 +68,15 @@ func now() time.Time { return time.Now().UTC() }
 // streams reports whether to stream a response. The default is true.
 func streams(wanted *bool) bool { return wanted == nil || *wanted }
 
-// onlyLoad handles a request without a prompt, with which clients preload or unload a model. It returns the model's
-// name and the done reason.
-func (s *api) onlyLoad(r *http.Request, name string, keep params.KeepAlive) (string, string, error) {
+// onlyLoad handles a request without a prompt, with which clients preload or unload a model. It returns the done
+// reason.
+func (s *api) onlyLoad(r *http.Request, name string, keep params.KeepAlive) (string, error) {
 	if keep.Unloads() {
-		name, err := s.core.Unload(r.Context(), name)
-		return name, doneUnload, err
+		return doneUnload, s.core.Unload(r.Context(), name)
 	}
 	m, err := s.core.Find(r.Context(), name)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	if err := s.core.Load(r.Context(), m, keep.Duration); err != nil {
-		return "", "", err
-	}
-	return m.Name(), doneLoad, nil
+	return doneLoad, s.core.Load(r.Context(), m, keep.Duration)
 }

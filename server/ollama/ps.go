@@ -28,7 +28,7 @@ type PsModel struct {
 	Digest    string      `json:"digest"`
 	Details   detailsJSON `json:"details"`
 	ExpiresAt time.Time   `json:"expires_at"` // far in the future if it does not expire
-	SizeVRAM  int64       `json:"size_vram"`
+	SizeVRAM  int64       `json:"size_vram"`  // Size on a GPU; 0 on a CPU, and until the model is loaded
 	Context   int64       `json:"context_length"`
 
 	// Extensions.
@@ -50,7 +50,7 @@ func (s *api) ps(w http.ResponseWriter, r *http.Request) error {
 	out := PsJSON{Models: []PsModel{}}
 	list := s.core.Loaded()
 	for _, i := range list {
-		m := PsModel{Name: i.Name, Model: i.Name, Size: i.Size, SizeVRAM: i.Size,
+		m := PsModel{Name: i.Name, Model: i.Name, Size: i.Size,
 			Loaded: i.Loaded, Requests: i.Leases, ExpiresAt: i.Expires}
 		d := server.DigestOf(i.Key)
 		m.Digest = d.Encoded()
@@ -65,6 +65,9 @@ func (s *api) ps(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 		m.PID = pid(i.Model)
+		if onGPU(i.Model) {
+			m.SizeVRAM = i.Size
+		}
 		out.Models = append(out.Models, m)
 	}
 	if verbose := r.URL.Query().Get("verbose"); verbose != "" && verbose != "false" && verbose != "0" {
@@ -86,4 +89,10 @@ func pid(m pool.Model) int {
 		return p.PID()
 	}
 	return 0
+}
+
+// onGPU reports whether a loaded model computes on a GPU.
+func onGPU(m pool.Model) bool {
+	g, ok := m.(interface{ GPU() bool })
+	return ok && g.GPU()
 }

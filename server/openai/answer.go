@@ -120,7 +120,7 @@ type chatChoice struct {
 func newChatWriter(w http.ResponseWriter, m *server.Model, n int, logProbs bool) *chatWriter {
 	a := &chatWriter{m: m, logProbs: logProbs, choices: make([]chatChoice, n)}
 	a.frame = chatCompletionJSON{ID: server.NewID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(),
-		Model: m.Name(), Fingerprint: fingerprint(m)}
+		Model: m.Asked(), Fingerprint: fingerprint(m)}
 	a.events = newOpenAIEvents(w)
 	return a
 }

@@ -239,7 +239,7 @@ type textChoice struct {
 func newTextWriter(w http.ResponseWriter, m *server.Model, n int, logs bool) *textWriter {
 	a := &textWriter{m: m, logs: logs, choices: make([]textChoice, n), events: newOpenAIEvents(w)}
 	a.frame = textCompletionJSON{ID: server.NewID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(),
-		Model: m.Name(), Fingerprint: fingerprint(m)}
+		Model: m.Asked(), Fingerprint: fingerprint(m)}
 	return a
 }
 

@@ -133,7 +133,8 @@ func TestModels(t *testing.T) {
 		f.Has(t, "GET", "/v1/models/"+m.ID, "", 200, `"id":"`+m.ID+`"`, `"object":"model"`,
 			fmt.Sprintf(`"created":%d`, m.Created))
 	}
-	f.Has(t, "GET", "/v1/models/talk", "", 200, `"id":"talk:latest"`)
+	f.Has(t, "GET", "/v1/models/talk", "", 200, `"id":"talk"`)
+	f.Has(t, "GET", "/v1/models/talk:latest", "", 200, `"id":"talk:latest"`)
 	f.Has(t, "GET", "/v1/models/none", "", 404, `"code":"model_not_found"`)
 	f.Has(t, "GET", "/v1/models/..%2f..%2fetc%2fpasswd", "", 400, `"type":"invalid_request_error"`)
 }

@@ -34,7 +34,7 @@ func TestOpenAIEmbed(t *testing.T) {
 		}
 	}
 	ask(`{"model":"plain","input":[[5,6,7],[8]],"user":"x"}`)
-	if got.Object != "list" || got.Model != "plain:latest" || got.Usage.PromptTokens != 4 || got.Usage.TotalTokens != 4 ||
+	if got.Object != "list" || got.Model != "plain" || got.Usage.PromptTokens != 4 || got.Usage.TotalTokens != 4 ||
 		len(got.Data) != 2 ||
 		got.Data[1].Index != 1 || got.Data[1].Object != "embedding" || string(got.Data[0].Embedding) != "[3,5,0.1]" {
 		t.Errorf("%+v", got)

@@ -67,5 +67,7 @@ func (s *api) getModel(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	return wire.WriteJSON(w, newOpenAIModel(entry.Name, entry.Image.Config, modified))
+	out := newOpenAIModel(entry.Name, entry.Image.Config, modified)
+	out.ID = r.PathValue("id") // as the request spells it
+	return wire.WriteJSON(w, out)
 }

@@ -29,7 +29,7 @@ func TestChatCompletions(t *testing.T) {
 			`"user":"u","store":true,"metadata":{"a":"b"},"functions":null}`)
 	response := servertest.Decode[chatCompletionJSON](t, text)
 	if status != 200 || response.Object != "chat.completion" || !strings.HasPrefix(response.ID, "chatcmpl-") ||
-		response.Model != "talk:latest" ||
+		response.Model != "talk" ||
 		len(response.Choices) != 1 || response.Created == 0 || !strings.HasPrefix(response.Fingerprint, "fp_") {
 		t.Fatalf("%d: %s", status, text)
 	}

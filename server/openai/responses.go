@@ -199,7 +199,7 @@ func newResponse(m *server.Model, q *responseRequest, r runtime.Request) respons
 		return text
 	}
 	out := responseJSON{
-		ID: server.NewID("resp_"), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: m.Name(),
+		ID: server.NewID("resp_"), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: m.Asked(),
 		Output:       []outputItem{},
 		Instructions: q.Instructions, MaxTokens: q.MaxTokens, Parallel: q.Parallel == nil ||
 			*q.Parallel, ServiceTier: "default",

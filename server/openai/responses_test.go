@@ -23,7 +23,7 @@ func TestResponses(t *testing.T) {
 			`"store":true,"metadata":{"a":"b"},"truncation":"disabled"}`)
 	response := servertest.Decode[responseJSON](t, text)
 	if status != 200 || response.Object != "response" || response.Status != "completed" ||
-		response.Model != "talk:latest" ||
+		response.Model != "talk" ||
 		response.Store || response.Temperature != 0.5 ||
 		*response.MaxTokens != 9 || string(response.Metadata) != `{"a":"b"}` || *response.Reasoning.Effort != "low" ||
 		*response.Instructions != "be brief" || response.CompletedAt == nil {

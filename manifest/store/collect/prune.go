@@ -19,6 +19,7 @@ import (
 // PruneOptions are options of [Prune].
 type PruneOptions struct {
 	DryRun     bool // report only; remove nothing
+	scores     bool // also remove cached scores
 	Unfinished bool // also remove the resumable state of interrupted runs younger than [ingest.Age]
 }
 
@@ -44,6 +45,7 @@ const (
 	PrunedReferrer PrunedKind = "referrer" // an index entry whose subject no longer exists
 	PrunedRun      PrunedKind = "run"      // state of an interrupted create, push or pull, or an upload for a create
 	PrunedFile     PrunedKind = "file"     // a temporary file of a killed process
+	PrunedScores   PrunedKind = "scores"   // cached logits of a comparison's base
 )
 
 // Prune removes unreachable blobs and stale state of interrupted runs. It holds the store's lock exclusively, so that
@@ -51,6 +53,7 @@ const (
 // than five seconds, it returns a [*lock.BusyError] that names them. A dry run takes the same lock, so its result is
 // exact. If an index entry cannot be read, Prune removes nothing, because the blobs it refers to are unknown.
 func Prune(ctx context.Context, s *store.Store, o PruneOptions) (PruneReport, error) {
+	o.scores = true
 	g, err := run(ctx, s, o)
 	if err != nil {
 		return PruneReport{}, fmt.Errorf("prune: %w", err)
@@ -77,6 +80,7 @@ type garbage struct {
 	dead      map[digest.Digest]bool  // referrers whose subject no longer exists
 	blobs     map[digest.Digest]int64 // unreachable files in blobs/sha256, with their sizes
 	leftovers []ingest.Leftover
+	scores    []Pruned
 }
 
 // findGarbage removes nothing. Its result is valid while the caller holds the store's lock exclusively.
@@ -120,7 +124,24 @@ func findGarbage(ctx context.Context, s *store.Store, o PruneOptions) (*garbage,
 		}
 		return err
 	})
+	if err == nil && o.scores {
+		g.scores, err = scores(s)
+	}
 	return g, err
+}
+
+// scores lists the files with cached scores.
+func scores(s *store.Store) (list []Pruned, err error) {
+	entries, err := os.ReadDir(s.Path(store.ScoresDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			list = append(list, Pruned{PrunedScores, store.ScoresDir + "/" + e.Name(), info.Size()})
+		}
+	}
+	return list, nil
 }
 
 // eachBlob visits the files in blobs/sha256 whose name is a digest. It ignores others, which this program did not
@@ -155,6 +176,11 @@ func sweep(ctx context.Context, s *store.Store, g *garbage) error {
 		ingest.RemoveLeftover(s, l)
 	}
 	var failed error
+	for _, f := range g.scores {
+		if err := os.Remove(s.Path(f.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) && failed == nil {
+			failed = err
+		}
+	}
 	for d := range g.blobs {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -191,6 +217,7 @@ func (g *garbage) report() PruneReport {
 		}
 		r.Items = append(r.Items, Pruned{kind, store.IngestDir + "/" + l.Name, l.Bytes})
 	}
+	r.Items = append(r.Items, g.scores...)
 	slices.SortFunc(r.Items, func(a, b Pruned) int {
 		if a.Kind != b.Kind {
 			return strings.Compare(string(a.Kind), string(b.Kind))

@@ -25,6 +25,7 @@ type Usage struct {
 	ReclaimableBytes int64 // of these blobs and of stale files in ingest/
 	Unfinished       int   // interrupted and running creates, pulls and pushes
 	UnfinishedBytes  int64
+	ScoresBytes      int64  // cached logits of comparisons' bases
 	QuarantinedBytes int64  // corrupt files that Fsck moved to quarantine/
 	Damage           string // why Prune would remove nothing; empty if it would work
 }
@@ -75,6 +76,13 @@ func UsageOf(ctx context.Context, s *store.Store) (Usage, error) {
 		u.Damage = err.Error()
 	} else {
 		u.ReclaimableBlobs, u.ReclaimableBytes = len(g.blobs), g.report().Bytes
+	}
+	cached, err := scores(s)
+	if err != nil {
+		return u, err
+	}
+	for _, f := range cached {
+		u.ScoresBytes += f.Bytes
 	}
 	u.QuarantinedBytes, err = quarantined(s)
 	return u, err
