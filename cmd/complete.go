@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/spf13/cobra"
@@ -138,6 +139,7 @@ func types(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective
 	for _, t := range quantize.Types() {
 		list = append(list, t.String())
 	}
+	list = append(list, recipe.Source)
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 

@@ -13,18 +13,24 @@ import (
 func (a *app) cpCmd() *cobra.Command {
 	var format string
 	var asJSON bool
+	var o remoteCopy
 	c := &cobra.Command{
 		Use:   "cp SRC DST",
-		Short: "Copy a model to another name, encoding or an Ollama store",
+		Short: "Copy a model to another name, encoding, registry or Ollama store",
 		Long: `Copy a model to another name. This writes only the name, unless --format converts the manifest to
 another encoding; the blobs stay the same. create stores modelpack, and Ollama's client reads ollama.
 Converting a model to the other encoding and back restores its digest.
+
+If both names have a registry and the store lacks SRC, or with --remote, the model is copied from one
+repository to the other, with its signatures and other attached artifacts, and without the store: blobs are
+mounted within a registry, or else streamed. The digest stays the same. To resume, run it again.
 
 A name with the prefix ollama:// is in the Ollama store on this machine: $OLLAMA_MODELS, or else
 ~/.ollama/models, or else the folder of the Linux service. Blobs are hard-linked or cloned if that is
 safe, or else copied; see docs/registries.md. Models in GGUF files cannot be copied from there.`,
 		Example: `  ingot cp mymodel registry.example.com/team/mymodel:1.0
   ingot cp mymodel mymodel:ollama --format ollama
+  ingot cp ghcr.io/me/mymodel:v1 registry.example.com/team/mymodel:v1
   ingot cp ollama://qwen3.5:4b qwen3.5
   ingot cp mymodel ollama://me/mymodel`,
 		Args: between(2, 2),
@@ -39,6 +45,12 @@ safe, or else copied; see docs/registries.md. Models in GGUF files cannot be cop
 			case to && format == manifest.FormatModelPack:
 				return usagef("Ollama does not read --format %s", format)
 			}
+			if remote, err := a.isRemoteCopy(c.Context(), args[0], args[1], format, &o); remote || err != nil {
+				if err == nil {
+					err = a.copyRemote(c.Context(), args[0], args[1], asJSON, o)
+				}
+				return err
+			}
 			result, err := a.cp(c, args[0], args[1], format, asJSON)
 			if err != nil {
 				return err
@@ -52,6 +64,7 @@ safe, or else copied; see docs/registries.md. Models in GGUF files cannot be cop
 	}
 	c.Flags().StringVar(&format, "format", "", "encoding: modelpack or ollama (default the source's)")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	o.add(c)
 	formats := []string{manifest.FormatModelPack, manifest.FormatOllama}
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return c

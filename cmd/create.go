@@ -49,8 +49,8 @@ Parameters of a Modelfile:
 ` + parameterHelp() + `
 Types: int2, int3, int4, int5, int6 and int8 in groups of 64, or of 32 or 128 as in int4-g32; mxfp4,
 mxfp8, nvfp4; bf16, f16, f32. Each architecture keeps some tensors at a higher precision; --dry-run lists
-them with the reasons. Your rules come first: the last matching rule wins, and the type "source" keeps a
-tensor unchanged.`,
+them with the reasons. Your rules come first: the last matching rule wins. The type "source" keeps a
+tensor unchanged; -q source is the same as none.`,
 		Example: `  ingot create mymodel ./checkpoint
   ingot create mymodel hf.co/Qwen/Qwen3-0.6B -q int4
   ingot create ghcr.io/me/qwen3:int4 hf.co/Qwen/Qwen3-0.6B -q int4 \

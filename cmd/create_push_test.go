@@ -1,10 +1,24 @@
 package cmd_test
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/registry/hub/hubtest"
+	"github.com/ingotml/ingot/safetensors"
+	"github.com/olareg/olareg"
+	"github.com/olareg/olareg/config"
 )
 
 // TestKilledCreatePush kills creates that keep nothing at random moments. Run again, they end in the digest of a local
@@ -38,5 +52,127 @@ func TestKilledCreatePush(t *testing.T) {
 		fresh := t.TempDir()
 		ingot(t, fresh, "pull", name)
 		ingot(t, fresh, "fsck")
+	}
+}
+
+// TestCreatePushDisk creates a model from a hub into a registry and keeps nothing: the store never takes more than
+// 256 MiB, although the model is larger. Killed at random moments and run again, it ends in the digest of the whole
+// run. With INGOT_TEST_LONG the model has 2 GB and the creates are killed 20 times.
+func TestCreatePushDisk(t *testing.T) {
+	const most = 256 << 20
+	layers, kills := runtest.Pick(6, 36), runtest.Pick(1, 20)
+	dir := t.TempDir()
+	weights := sparseCheckpoint(t, dir, layers)
+	if weights < most*5/4 {
+		t.Fatalf("%d bytes of weights show nothing", weights)
+	}
+	h := hubtest.New()
+	defer h.Close()
+	if _, err := h.AddFolder("large/model", dir); err != nil {
+		t.Fatal(err)
+	}
+	host := diskRegistry(t)
+	run := func(home, name string, after time.Duration) (out, errs string, err error) {
+		stop, peak := make(chan struct{}), make(chan int64)
+		go func() { peak <- watchSize(home, stop) }()
+		out, errs, err = runHub(t, h, home, "", after, "create", name, "hf.co/large/model", "-q", "source", "--push",
+			"--no-keep", "--quiet")
+		close(stop)
+		if n := <-peak; n > most {
+			t.Errorf("the store had %d MB", n>>20)
+		}
+		return out, errs, err
+	}
+	begun := time.Now()
+	out, errs, err := run(t.TempDir(), host+"/whole/m:v1", 0)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, errs)
+	}
+	whole := time.Since(begun)
+	_, want, _ := strings.Cut(out, "@")
+	for i := range kills {
+		// Each round has a store and a repository of its own.
+		home, name := t.TempDir(), fmt.Sprintf("%s/killed%d/m:v1", host, i)
+		at := rand.N(whole)
+		_, _, _ = run(home, name, at)
+		got, errs, err := run(home, name, 0)
+		if _, d, _ := strings.Cut(got, "@"); err != nil || d != want {
+			t.Fatalf("killed after %s of %s: %q, want %q: %v\n%s", at, whole, got, want, err, errs)
+		}
+	}
+	fresh := t.TempDir()
+	ingot(t, fresh, "pull", fmt.Sprintf("%s/killed%d/m:v1", host, kills-1))
+	ingot(t, fresh, "fsck")
+}
+
+// sparseCheckpoint writes a checkpoint of zeros but for a number at the begin of each tensor, and returns the size of
+// its weights. Each layer has 58 MB.
+func sparseCheckpoint(t *testing.T, dir string, layers int) (size int64) {
+	t.Helper()
+	conf := fmt.Sprintf(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 4096,
+		"hidden_size": 1024, "intermediate_size": 8192, "num_hidden_layers": %d, "num_attention_heads": 8,
+		"num_key_value_heads": 8, "max_position_embeddings": 4096, "tie_word_embeddings": true, "torch_dtype": "bfloat16"}`,
+		layers)
+	m, err := arch.Detect([]byte(conf))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tensors []safetensors.Tensor
+	for _, s := range m.Table().Specs {
+		tensors = append(tensors, safetensors.Tensor{Name: s.Name, DType: safetensors.BF16, Shape: s.Shape})
+	}
+	head, placed, err := safetensors.EncodeHeader(tensors, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(head)
+	for i, p := range placed {
+		_, failed := f.WriteAt(binary.LittleEndian.AppendUint16(nil, uint16(i)), int64(len(head))+p.Begin)
+		err = errors.Join(err, failed)
+		size += p.End - p.Begin
+	}
+	err = errors.Join(err, f.Truncate(int64(len(head))+placed[len(placed)-1].End), f.Close(),
+		os.WriteFile(filepath.Join(dir, "config.json"), []byte(conf), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return size
+}
+
+// diskRegistry starts a registry that keeps blobs on the disk, and returns its address.
+func diskRegistry(t *testing.T) string {
+	t.Helper()
+	registry := olareg.New(config.Config{Storage: config.ConfigStorage{StoreType: config.StoreDir, RootDir: t.TempDir()}})
+	server := httptest.NewServer(registry)
+	t.Cleanup(func() {
+		server.Close()
+		_ = registry.Close()
+	})
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// watchSize returns the largest size of a folder's files until stop is closed.
+func watchSize(dir string, stop <-chan struct{}) (most int64) {
+	for {
+		var n int64
+		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return nil // files come and go
+			}
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
+			return nil
+		})
+		most = max(most, n)
+		select {
+		case <-stop:
+			return most
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }

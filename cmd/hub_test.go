@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/registry/hub/hubtest"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -70,36 +72,72 @@ func runHub(
 	return stdout.String(), stderr.String(), err
 }
 
-// TestKilledHub kills creates from a hub at random moments, while a tenth of the requests fail, and runs them again.
-// The digest is that of the folder. With INGOT_TEST_LONG the test does so 20 times, with 30 % of the requests failing.
+// TestKilledHub kills creates from a hub at random moments, while a tenth of the requests fail, and runs them again
+// with the same store. The digest is that of the folder. With INGOT_TEST_LONG the test does so 20 times with each
+// checkpoint of testdata, with 30 % of the requests failing.
 func TestKilledHub(t *testing.T) {
-	kills, share := 2, 0.1
-	if os.Getenv("INGOT_TEST_LONG") != "" {
-		kills, share = 20, 0.3
+	kills, share := runtest.Pick(1, 20), runtest.Pick(0.1, 0.3)
+	fixtures := []string{"models/demo", "models/llama-sharded"}
+	if runtest.Long() {
+		fixtures = nil
+		for _, room := range []string{"models", "sources"} {
+			entries, err := os.ReadDir(filepath.Join("..", "testdata", room))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range entries {
+				fixtures = append(fixtures, room+"/"+e.Name())
+			}
+		}
 	}
-	dir := filepath.Join("..", "testdata", "models", "demo")
+	var made atomic.Int32
+	t.Run("fixtures", func(t *testing.T) {
+		for i, fixture := range fixtures {
+			t.Run(fixture, func(t *testing.T) {
+				t.Parallel()
+				if killHub(t, filepath.Join("..", "testdata", filepath.FromSlash(fixture)), uint64(i), kills, share) {
+					made.Add(1)
+				}
+			})
+		}
+	})
+	// The others are pairs of checkpoints, and ones with codes that int4 cannot have; TestHubSoak has them, too.
+	if n := int(made.Load()); n < len(fixtures)*3/4 {
+		t.Errorf("%d of %d checkpoints were imported", n, len(fixtures))
+	}
+}
+
+// killHub kills creates of a checkpoint. It reports whether the checkpoint can be imported.
+func killHub(t *testing.T, dir string, seed uint64, kills int, share float64) bool {
 	h := hubtest.New()
 	defer h.Close()
 	if _, err := h.AddFolder("tiny/model", dir); err != nil {
 		t.Fatal(err)
 	}
+	c := command(filepath.Join(t.TempDir(), "local"), "create", "m", dir, "-q", "int4", "--quiet")
+	want, err := c.Output()
+	if err != nil {
+		return false
+	}
 	create := []string{"create", "m", "hf.co/tiny/model", "-q", "int4", "--quiet"}
-	want := ingot(t, filepath.Join(t.TempDir(), "local"), "create", "m", dir, "-q", "int4", "--quiet")
 	h.Set(func(h *hubtest.Hub) { h.Latency = 20 * time.Millisecond })
 	begun := time.Now()
-	if got, errs, err := runHub(t, h, filepath.Join(t.TempDir(), "whole"), "", 0, create...); err != nil || got != want {
-		t.Fatalf("%q, want %q: %v\n%s", got, want, err, errs)
+	if got, errs, err := runHub(t, h, filepath.Join(t.TempDir(), "whole"), "", 0, create...); err != nil ||
+		got != string(want) {
+		t.Errorf("%q, want %q: %v\n%s", got, want, err, errs)
+		return true
 	}
-	whole := time.Since(begun)
-	for i := range kills {
-		h.Set(func(h *hubtest.Hub) { h.Faults = hubtest.Faults{Share: share, Seed: uint64(i)} })
-		home := filepath.Join(t.TempDir(), "store")
-		at := rand.N(whole)
-		_, _, _ = runHub(t, h, home, "", at, create...)
-		if got, errs, err := runHub(t, h, home, "", 0, create...); err != nil || got != want {
-			t.Fatalf("killed after %s of %s: %q, want %q: %v\n%s", at, whole, got, want, err, errs)
-		}
+	whole, home := time.Since(begun), filepath.Join(t.TempDir(), "store")
+	h.Set(func(h *hubtest.Hub) { h.Faults = hubtest.Faults{Share: share, Seed: seed} })
+	var at []time.Duration
+	for range kills {
+		at = append(at, rand.N(whole))
+		_, _, _ = runHub(t, h, home, "", at[len(at)-1], create...)
 	}
+	if got, errs, err := runHub(t, h, home, "", 0, create...); err != nil || got != string(want) {
+		t.Errorf("killed after %s of %s: %q, want %q: %v\n%s", at, whole, got, want, err, errs)
+	}
+	return true
 }
 
 // TestHubSecrets looks for tokens, signatures and queries in everything that runs write: output, errors, the store with
@@ -131,6 +169,10 @@ func TestHubSecrets(t *testing.T) {
 	}
 	run(h.Token, false, "create", "m", "hf.co/tiny/gated", "-q", "int4", "--json")
 	run(h.Token, false, "show", "m", "--provenance", "--json")
+	from, to := newTestRegistry(t.Cleanup).addr+"/team/m:v1", newTestRegistry(t.Cleanup).addr+"/team/m:v1"
+	run(h.Token, false, "create", from, "hf.co/tiny/gated", "-q", "int4", "--push", "--no-keep", "--json")
+	run(h.Token, false, "cp", from, to, "--json")
+	run(h.Token, false, "pull", to) // with its record, which look reads
 	run("hf_wrong_secret", true, "create", "m", "hf.co/tiny/gated", "-q", "int8", "--verify-source")
 	for _, fault := range []hubtest.Fault{hubtest.Expired, hubtest.Reset, hubtest.Short} {
 		h.Set(func(h *hubtest.Hub) { h.Faults = hubtest.Faults{Share: 0.05, Kinds: []hubtest.Fault{fault}} })

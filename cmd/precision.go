@@ -35,9 +35,13 @@ func (o createOptions) precision(a *app) (recipe.Precision, error) {
 		if f.text == "" {
 			continue
 		}
+		if strings.EqualFold(f.text, recipe.Source) {
+			*f.to = 0 // also instead of the recipe's
+			continue
+		}
 		t, note, err := quantize.ParseType(f.text)
 		if err != nil {
-			return p, usagef("%s: %v", f.flag, err)
+			return p, usagef("%s: %v, or %s", f.flag, err, recipe.Source)
 		}
 		if note != "" {
 			a.note("note: %s", note)

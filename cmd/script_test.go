@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PICTURES", filepath.Join(testdata, "pictures"))
 			e.Setenv("DOCKER_CONFIG", filepath.Join(e.WorkDir, "docker")) // hide the credentials of the user who runs the tests
 			e.Setenv("REGISTRY", newTestRegistry(e.Defer).addr)
+			e.Setenv("OTHER_REGISTRY", newTestRegistry(e.Defer).addr)
 			e.Setenv("DENIED", denied(e.Defer))
 			e.Setenv("LEADING", leading(e.Defer))
 			if program, err := exec.LookPath("ingot"); err == nil {

@@ -13,7 +13,7 @@ import (
 
 // tally accumulates the events of a push or pull.
 type tally struct {
-	verb  string // "push" or "pull"
+	verb  string // "push", "pull" or "copy"
 	begun time.Time
 
 	planned bool
@@ -224,14 +224,17 @@ func percent(done, of int64) string {
 
 // summary describes the result.
 func (t *tally) summary(now time.Time) string {
-	where := "store"
-	if t.verb == "push" {
+	where, done := "store", t.verb+"ed"
+	if t.verb != "pull" {
 		where = "registry"
+	}
+	if t.verb == "copy" {
+		done = "copied"
 	}
 	var parts []string
 	if took := now.Sub(t.begun); t.Moved > 0 {
 		rate := float64(t.moved.total) / max(took.Seconds(), 1e-3)
-		parts = append(parts, fmt.Sprintf("%sed %s in %s, %s/s", t.verb, size(t.Moved), roundly(took), size(int64(rate))))
+		parts = append(parts, fmt.Sprintf("%s %s in %s, %s/s", done, size(t.Moved), roundly(took), size(int64(rate))))
 	} else {
 		parts = append(parts, "nothing to "+t.verb)
 	}

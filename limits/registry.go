@@ -14,6 +14,8 @@ const (
 	ManifestNesting = 10_000
 	// BlobSize bounds one blob: the largest tensors have a few GiB.
 	BlobSize = 1 << 40
+	// CopyManifests bounds the manifests of an image and of its referrers that are copied from one registry to another.
+	CopyManifests = 64 << 20
 )
 
 func init() {
@@ -24,5 +26,7 @@ func init() {
 		Limit{"ManifestNesting", "values in values of a manifest whose size is computed", ManifestNesting, Levels,
 			"manifest/store/collect.TestScanLinksNesting"},
 		Limit{"BlobSize", "size of a blob", BlobSize, Bytes, "manifest.TestManifestLimits"},
+		Limit{"CopyManifests", "manifests that a copy between registries reads", CopyManifests, Bytes,
+			"registry.TestCopyManifests"},
 	)
 }

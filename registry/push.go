@@ -127,21 +127,23 @@ func (c *Client) preparePusher(s *store.Store, dst manifest.Name, opts PushOptio
 	if err != nil {
 		return nil, err
 	}
-	p := &pusher{c: c, s: s, dst: dst, r: r, opts: opts, rule: c.rule(dst.Host), sendSlots: make(chan struct{},
-		c.opts.Concurrency)}
+	p := &pusher{c: c, s: s, from: storedDocuments{s}, dst: dst, r: r, opts: opts, rule: c.rule(dst.Host),
+		sendSlots: make(chan struct{}, c.opts.Concurrency)}
 	p.chunkSize.Store(opts.ChunkSize)
 	return p, nil
 }
 
 // pusher is the state of one push.
 type pusher struct {
-	c     *Client
-	s     *store.Store
-	dst   manifest.Name
-	r     *remote.Repository
-	opts  PushOptions
-	rule  hostRule    // how the registry deviates from the specification
-	notes uploadNotes // nil if the store is read-only
+	c      *Client
+	s      *store.Store // nil in a copy
+	source *copySource  // nil in a push
+	from   documents
+	dst    manifest.Name
+	r      *remote.Repository
+	opts   PushOptions
+	rule   hostRule    // how the registry deviates from the specification
+	notes  uploadNotes // nil if the store is read-only
 
 	mounter   *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
 	noChunks  atomic.Bool        // the registry accepts only monolithic uploads
@@ -160,7 +162,25 @@ type blob struct {
 	from []string // repositories of the same registry that may have the blob
 }
 
-// run pushes a manifest and everything that it references. config is nil if the store has it.
+// documents is where manifests come from: a store, or the repository that is copied.
+type documents interface {
+	// manifest returns a manifest. The error is ErrBlobMissing or ErrNotFound if there is none.
+	manifest(ctx context.Context, d digest.Digest) ([]byte, error)
+	// referrers lists the manifests with this subject.
+	referrers(ctx context.Context, subject digest.Digest) ([]ocispec.Descriptor, error)
+}
+
+type storedDocuments struct{ s *store.Store }
+
+func (s storedDocuments) manifest(_ context.Context, d digest.Digest) ([]byte, error) {
+	return s.s.ReadBlob(d, manifest.MaxManifestSize)
+}
+
+func (s storedDocuments) referrers(ctx context.Context, subject digest.Digest) ([]ocispec.Descriptor, error) {
+	return s.s.Referrers(ctx, subject, "")
+}
+
+// run pushes a manifest and everything that it references. config is nil if the source has it.
 func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (digest.Digest, error) {
 	ref := p.dst.Tag
 	if ref == "" {
@@ -169,7 +189,7 @@ func (p *pusher) run(ctx context.Context, root remote.Manifest, config []byte) (
 	if p.dst.Digest != "" && p.dst.Digest != root.Digest {
 		return "", fmt.Errorf("the model has digest %s, not the digest in the name: %w", root.Digest, remote.ErrDigest)
 	}
-	docs, err := p.gather(nil, root, 0)
+	docs, err := p.gather(ctx, nil, root, 0)
 	if err != nil {
 		return "", err
 	}
@@ -264,6 +284,10 @@ func (p *pusher) sendBlobs(ctx context.Context, blobs []blob) error {
 // findMountSources sets the repositories that each blob may be mounted from: those of the same host that models of the
 // store were pulled from or pushed to.
 func (p *pusher) findMountSources(ctx context.Context, blobs []blob) {
+	if p.source != nil {
+		p.mountCopied(blobs)
+		return
+	}
 	homes, err := p.s.Homes(ctx, p.dst.Host)
 	if err != nil {
 		return // mounting only saves time

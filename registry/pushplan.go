@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +19,9 @@ import (
 // maxDepth limits how deeply indexes nest.
 const maxDepth = 4
 
-// gather appends a manifest to docs, after the stored manifests that it lists.
-func (p *pusher) gather(docs []remote.Manifest, m remote.Manifest, depth int) ([]remote.Manifest, error) {
+// gather appends a manifest to docs, after those of the manifests that it lists that the source has.
+func (p *pusher) gather(ctx context.Context, docs []remote.Manifest, m remote.Manifest,
+	depth int) ([]remote.Manifest, error) {
 	if depth > maxDepth || len(docs) > limits.IndexManifests {
 		return nil, fmt.Errorf("manifest %s: its indexes nest too deeply or list too many manifests: %w",
 			m.Digest, manifest.ErrTooLarge)
@@ -37,16 +39,16 @@ func (p *pusher) gather(docs []remote.Manifest, m remote.Manifest, depth int) ([
 			continue
 		}
 		if child.Digest.Algorithm() != digest.SHA256 {
-			continue // the store has sha256 blobs only
+			continue // neither a store nor ingot's copies have others
 		}
-		b, err := p.s.ReadBlob(child.Digest, manifest.MaxManifestSize)
-		if errors.Is(err, manifest.ErrBlobMissing) {
+		b, err := p.from.manifest(ctx, child.Digest)
+		if errors.Is(err, manifest.ErrBlobMissing) || errors.Is(err, remote.ErrNotFound) {
 			continue // tools may copy only some platforms of an index
 		}
 		if err != nil {
 			return nil, err
 		}
-		if docs, err = p.gather(docs, remote.Manifest{MediaType: child.MediaType, Digest: child.Digest, Bytes: b},
+		if docs, err = p.gather(ctx, docs, remote.Manifest{MediaType: child.MediaType, Digest: child.Digest, Bytes: b},
 			depth+1); err != nil {
 			return nil, err
 		}

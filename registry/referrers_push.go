@@ -47,7 +47,7 @@ func (c *Client) pushReferrers(ctx context.Context, s *store.Store, dst manifest
 	return len(attached), p.sendAttached(ctx, attached)
 }
 
-// attachment is a stored referrer with its subject.
+// attachment is a referrer with its subject.
 type attachment struct {
 	ocispec.Descriptor
 	subject digest.Digest
@@ -62,7 +62,8 @@ func manifestsOf(list []attachment) []remote.Manifest {
 	return docs
 }
 
-// attached lists the stored referrers of a manifest, their referrers, and so on. A subject comes before its referrers.
+// attached lists the referrers of a manifest at the source, their referrers, and so on. A subject comes before its
+// referrers.
 func (p *pusher) attached(ctx context.Context, subject digest.Digest) ([]attachment, error) {
 	if p.opts.NoReferrers {
 		return nil, nil
@@ -73,7 +74,7 @@ func (p *pusher) attached(ctx context.Context, subject digest.Digest) ([]attachm
 	for range maxReferrerDepth {
 		var next []digest.Digest
 		for _, s := range level {
-			list, err := p.s.Referrers(ctx, s, "")
+			list, err := p.from.referrers(ctx, s)
 			if err != nil {
 				return nil, err
 			}
@@ -82,7 +83,7 @@ func (p *pusher) attached(ctx context.Context, subject digest.Digest) ([]attachm
 					continue
 				}
 				seen[d.Digest] = true
-				b, err := p.s.ReadBlob(d.Digest, manifest.MaxManifestSize)
+				b, err := p.from.manifest(ctx, d.Digest)
 				if err != nil {
 					return nil, err
 				}

@@ -29,6 +29,7 @@ type upload struct {
 	push    *pusher
 	blob    blob
 	session *session
+	copied  *copiedBlob // reads the blob, if it is copied from another repository; else nil
 
 	location    *url.URL // of the upload session; nil if no session is open
 	offset      int64    // number of bytes that the registry has
@@ -45,6 +46,9 @@ type upload struct {
 // upload pushes one blob. It resumes an earlier run's upload session if the store has a record of it.
 func (p *pusher) upload(ctx context.Context, b blob) error {
 	u := &upload{push: p, blob: b}
+	if p.source != nil {
+		u.copied = p.source.blob(b)
+	}
 	if !u.small() {
 		u.session = p.session(b.Digest)
 		defer u.session.close()
@@ -53,6 +57,9 @@ func (p *pusher) upload(ctx context.Context, b blob) error {
 		}
 	}
 	kind, err := u.run(ctx)
+	if err != nil && u.copied != nil { // nothing can resume the session
+		u.abandon(context.WithoutCancel(ctx))
+	}
 	if err != nil {
 		if b.name != "" {
 			return fmt.Errorf("blob %s (%s): %w", b.Digest, b.name, err)
@@ -100,6 +107,9 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 		}
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
+		}
+		if failed := u.copied.failure(); failed != nil {
+			return "", failed
 		}
 		final := u.repair(err)
 		if final == nil {

@@ -83,8 +83,8 @@ func (u *upload) repair(err error) error {
 
 // rehash verifies this machine's copy of the blob, after the registry reported a digest mismatch.
 func (u *upload) rehash() error {
-	if u.blob.data != nil {
-		return nil // its digest was computed from these bytes
+	if u.blob.data != nil || u.copied != nil {
+		return nil // its digest was computed from these bytes, or while they passed
 	}
 	f, err := openFile(u.push.s, u.blob)
 	if err != nil {

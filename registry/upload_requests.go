@@ -63,7 +63,7 @@ func (u *upload) sendOnce(ctx context.Context, method string, at *url.URL, offse
 		var ended atomic.Bool // net/http may keep reading the body for a while after an early response
 		defer ended.Store(true)
 		sent, reported := offset, offset
-		b, err := openBody(u.push.s, u.blob, offset, n, func(k int64) {
+		b, err := u.openBody(ctx, offset, n, func(k int64) {
 			if ended.Load() {
 				return
 			}

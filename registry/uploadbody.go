@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,12 +27,16 @@ type body struct {
 	onSent    func(n int64)
 }
 
-// openBody opens n bytes of a blob from offset on. It calls moved with the number of bytes each time some are sent.
-func openBody(s *store.Store, b blob, offset, n int64, moved func(int64)) (*body, error) {
-	if b.data != nil {
+// openBody opens n bytes of the blob from offset on. It calls moved with the number of bytes each time some are sent.
+func (u *upload) openBody(ctx context.Context, offset, n int64, moved func(int64)) (*body, error) {
+	b := u.blob
+	switch {
+	case b.data != nil:
 		return &body{r: io.NewSectionReader(bytes.NewReader(b.data), offset, n), remaining: n, onSent: moved}, nil
+	case u.copied != nil:
+		return &body{r: u.copied.open(ctx, offset, n), remaining: n, onSent: moved}, nil
 	}
-	f, err := openFile(s, b)
+	f, err := openFile(u.push.s, b)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +102,8 @@ func (b *body) advance(n int64, err error) error {
 }
 
 func (b *body) Close() error {
-	if b.f == nil {
-		return nil
+	if c, ok := b.r.(io.Closer); ok {
+		return c.Close()
 	}
-	return b.f.Close()
+	return nil
 }

@@ -48,14 +48,14 @@ type Rule struct {
 	Type  quantize.Type `json:"type"`  // 0, in JSON "source", keeps the source's type
 }
 
-// ruleSource is the name of type 0 in a rule.
-const ruleSource = "source"
+// Source is the name of type 0.
+const Source = "source"
 
 func (r Rule) String() string { return r.Match + "=" + r.typeName() }
 
 func (r Rule) typeName() string {
 	if r.Type == 0 {
-		return ruleSource
+		return Source
 	}
 	return r.Type.String()
 }
@@ -99,12 +99,12 @@ func newRule(match, typeText string) (Rule, string, error) {
 	if _, err := path.Match(match, ""); err != nil {
 		return Rule{}, "", fmt.Errorf("pattern %q: %w", encode.Clip(match), err)
 	}
-	if strings.EqualFold(typeText, ruleSource) {
+	if strings.EqualFold(typeText, Source) {
 		return Rule{Match: match}, "", nil
 	}
 	t, note, err := quantize.ParseType(typeText)
 	if err != nil {
-		return Rule{}, "", fmt.Errorf("%w, or %s", err, ruleSource)
+		return Rule{}, "", fmt.Errorf("%w, or %s", err, Source)
 	}
 	return Rule{Match: match, Type: t}, note, nil
 }

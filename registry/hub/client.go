@@ -6,14 +6,11 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"github.com/ingotml/ingot/registry/address"
 	"github.com/ingotml/ingot/registry/remote"
 )
 
@@ -30,6 +27,7 @@ type Client struct {
 	opts      Options
 	transport *http.Transport
 	reached   atomic.Bool // a server has responded
+	servers   servers
 }
 
 // New returns a client.
@@ -75,33 +73,6 @@ func http1() *http.Protocols {
 	p.SetHTTP1(true)
 	return p
 }
-
-func proxy(req *http.Request) (*url.URL, error) {
-	u, err := http.ProxyFromEnvironment(req)
-	if err != nil {
-		return nil, errors.New("the proxy address in the environment is invalid") // err quotes the proxy's password
-	}
-	return u, nil
-}
-
-// namedBy is the context key of the address that redirected a request to another origin.
-type namedBy struct{}
-
-// checkDial refuses to connect to an address that is less public than the one that named it: a hub on the internet
-// must not direct this machine to services of its own network.
-func checkDial(ctx context.Context, _, at string, _ syscall.RawConn) error {
-	by, _ := ctx.Value(namedBy{}).(address.Class)
-	addr, err := netip.ParseAddrPort(at)
-	if by == 0 || err != nil {
-		return nil
-	}
-	if class := address.ClassOf(addr.Addr()); !by.MayName(class) {
-		return errPrivate
-	}
-	return nil
-}
-
-var errPrivate = errors.New("the hub redirected to an address that is not public")
 
 // origin returns scheme, host and port of an address.
 func origin(u *url.URL) string {

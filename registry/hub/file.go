@@ -161,7 +161,7 @@ func (f *file) resolve(ctx context.Context, ranges string) (*http.Response, *tar
 		return resp, &target{url: q.url}, nil
 	}
 	discard(resp)
-	return nil, &target{url: to, named: named(q, to)}, nil
+	return nil, &target{url: to, named: f.c.named(q, to)}, nil
 }
 
 // checkResolved compares what the hub says of the file now with the list of files. Mirrors may say nothing.

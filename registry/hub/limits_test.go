@@ -2,7 +2,6 @@ package hub
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -99,25 +98,6 @@ func TestHostileLists(t *testing.T) {
 			t.Errorf("%s: %v", tree, err)
 		}
 		s.Close()
-	}
-}
-
-// A public hub does not direct this machine to addresses of its own network, nor away from TLS.
-func TestPrivateRedirect(t *testing.T) {
-	secret := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "secret")
-	}))
-	defer secret.Close()
-	h := start(t)
-	c := client(h, Options{})
-	u := mustURL(t, secret.URL)
-	q := call{what: "x", url: u, host: HuggingFace, named: named(call{url: mustURL(t, "https://huggingface.co/x")}, u)}
-	if _, err := c.send(t.Context(), q); !errors.Is(err, errPrivate) || temporary(err) {
-		t.Error(err)
-	}
-	resp := &http.Response{StatusCode: http.StatusFound, Header: http.Header{"Location": {"http://huggingface.co/y"}}}
-	if _, err := redirect(resp, call{what: "x", url: mustURL(t, "https://huggingface.co/x")}); err == nil {
-		t.Error("followed a redirect away from TLS")
 	}
 }
 

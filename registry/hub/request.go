@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ type call struct {
 
 // send sends a GET and follows no redirect. The response's body fails when no byte arrives for a while.
 func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, namedBy{}, q.named))
+	ctx, cancel := context.WithCancelCause(ctx)
 	watch := time.AfterFunc(c.opts.Stall, func() { cancel(errStalled) })
 	stop := func() {
 		watch.Stop()
@@ -38,6 +37,10 @@ func (c *Client) send(ctx context.Context, q call) (*http.Response, error) {
 	if err != nil {
 		stop()
 		return nil, errors.New(q.what + ": the hub named an invalid address")
+	}
+	if req, err = c.restrict(req, q.named); err != nil {
+		stop()
+		return nil, fmt.Errorf("%s: %w", q.what, err)
 	}
 	req.Header.Set("User-Agent", c.opts.UserAgent)
 	req.Header.Set("Accept-Encoding", "identity")
@@ -123,23 +126,8 @@ func (c *Client) follow(ctx context.Context, q call, stay *url.URL) (*http.Respo
 		if n == limits.HubRedirects {
 			return nil, q, fmt.Errorf("%s: more than %d redirects", q.what, limits.HubRedirects)
 		}
-		q.url, q.named = to, named(q, to)
+		q.url, q.named = to, c.named(q, to)
 	}
-}
-
-// named returns the classes of the hosts that led to an address: those of the hub, unless it is the same origin.
-func named(from call, to *url.URL) address.Class {
-	if origin(from.url) == origin(to) {
-		return from.named
-	}
-	host := from.url.Hostname()
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return from.named | address.ClassOf(addr)
-	}
-	if address.IsLoopback(from.url.Host) {
-		return from.named | address.Loopback
-	}
-	return from.named | address.Public
 }
 
 // redirect returns the address that a response leads to, or nil.

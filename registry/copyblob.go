@@ -1,0 +1,203 @@
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/ingotml/ingot/manifest/store/ingest"
+	"github.com/ingotml/ingot/registry/remote"
+	"github.com/opencontainers/go-digest"
+)
+
+// copiedBlob is a blob that is read from one registry while it is sent to another. net/http may still read an earlier
+// request's body while the next one begins, so it is safe for concurrent use.
+type copiedBlob struct {
+	from download // what makes requests and checks responses; it has no partial
+
+	mu     sync.Mutex
+	sum    hash.Hash
+	hashed int64 // bytes from the blob's begin in sum
+	failed error // why the blob cannot be read; retrying did not help
+}
+
+// blob returns what reads a blob.
+func (s *copySource) blob(b blob) *copiedBlob {
+	pull := &puller{c: s.c, src: s.r, tune: s.c.tune}
+	return &copiedBlob{from: download{pull: pull, blob: pullBlob{b.Descriptor, b.name}}, sum: sha256.New()}
+}
+
+// failure returns why the blob cannot be read. A nil blob can.
+func (b *copiedBlob) failure() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failed
+}
+
+// fail records and returns why the blob cannot be read.
+func (b *copiedBlob) fail(err error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed == nil {
+		b.failed = fmt.Errorf("read from %s: %w", b.from.pull.src.Origin(), err)
+	}
+	return b.failed
+}
+
+// passed hashes bytes at an offset, unless they have passed before. It compares the digest with the last ones, so that
+// a registry that does not compare it never gets the end of a damaged blob.
+func (b *copiedBlob) passed(p []byte, at int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at != b.hashed {
+		return nil
+	}
+	b.sum.Write(p)
+	if b.hashed += int64(len(p)); b.hashed < b.from.blob.Size {
+		return nil
+	}
+	if got := digest.NewDigest(digest.SHA256, b.sum); got != b.from.blob.Digest {
+		return fmt.Errorf("the registry sent content with digest %s: %w", got, remote.ErrDigest)
+	}
+	return nil
+}
+
+// open returns a reader of n bytes from offset on.
+func (b *copiedBlob) open(ctx context.Context, offset, n int64) io.ReadCloser {
+	ctx, cancel := context.WithCancel(ctx)
+	return &copyReader{
+		b: b, ctx: ctx, cancel: cancel, at: offset, end: offset + n, attempts: b.from.pull.src.Attempts(),
+	}
+}
+
+// copyReader reads a range of a blob. After a failure it continues where it was, with another request.
+type copyReader struct {
+	b        *copiedBlob
+	ctx      context.Context
+	cancel   context.CancelFunc
+	at, end  int64
+	attempts *remote.Attempts
+	noRanges bool // the server does not serve them
+
+	resp  *http.Response // nil between requests
+	body  io.Reader      // of resp
+	watch *idleWatch
+}
+
+func (r *copyReader) Read(p []byte) (int, error) {
+	if r.at == r.end {
+		return 0, io.EOF
+	}
+	for {
+		n, err := r.readOnce(p[:min(int64(len(p)), r.end-r.at)])
+		if err == nil {
+			err = r.b.passed(p[:n], r.at)
+			if err != nil {
+				r.finish()
+				return 0, r.b.fail(err)
+			}
+			r.attempts.Reset()
+			if r.at += int64(n); r.at == r.end {
+				r.finish()
+			}
+			return n, nil
+		}
+		r.finish()
+		if errors.Is(err, errNoRanges) && !r.noRanges {
+			r.noRanges = true
+			continue
+		}
+		if err = r.attempts.Backoff(r.ctx, err); err != nil {
+			if r.ctx.Err() == nil {
+				err = r.b.fail(err)
+			}
+			return 0, err
+		}
+	}
+}
+
+// readOnce reads from the open response, or opens one. It returns an error or at least one byte.
+func (r *copyReader) readOnce(p []byte) (int, error) {
+	if r.resp == nil {
+		if err := r.request(); err != nil {
+			return 0, err
+		}
+	}
+	r.watch.reset()
+	n, err := r.body.Read(p)
+	r.watch.pause() // the time that the destination takes does not count
+	if n > 0 {
+		return n, nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return 0, r.watch.cause(fmt.Errorf("%w: %w", remote.ErrInterrupted, err))
+}
+
+// request requests the rest of the range.
+func (r *copyReader) request() (err error) {
+	watch := newIdleWatch(r.ctx, r.b.from.pull.tune.headerTimeout)
+	want := ingest.Range{Start: r.at, End: r.end}
+	if r.noRanges {
+		want = ingest.Range{Start: 0, End: r.b.from.blob.Size}
+	}
+	resp, err := r.b.from.requestRange(watch.ctx, want, false)
+	if err != nil {
+		defer watch.stop()
+		return watch.cause(err)
+	}
+	body, sent, err := r.b.from.readResponse(resp, want, nil)
+	if err == nil && sent.Start < r.at {
+		watch.wait = r.b.from.pull.tune.stallTimeout
+		_, err = io.Copy(io.Discard, watched{io.LimitReader(body, r.at-sent.Start), watch})
+	}
+	if err != nil {
+		resp.Body.Close()
+		defer watch.stop()
+		return watch.cause(err)
+	}
+	watch.pause()
+	watch.wait = r.b.from.pull.tune.stallTimeout
+	r.watch, r.resp, r.body = watch, resp, body
+	return nil
+}
+
+// watched is a reader whose reads reset a watch.
+type watched struct {
+	io.Reader
+	watch *idleWatch
+}
+
+func (w watched) Read(p []byte) (int, error) {
+	w.watch.reset()
+	return w.Reader.Read(p)
+}
+
+// finish ends the request, if there is one.
+func (r *copyReader) finish() {
+	if r.resp == nil {
+		return
+	}
+	if r.at == r.end && r.resp.StatusCode == http.StatusPartialContent {
+		remote.Drain(r.resp) // so that the connection can be reused
+	} else {
+		r.resp.Body.Close()
+	}
+	r.watch.stop()
+	r.resp = nil
+}
+
+// Close ends the reads. It may be called during a Read.
+func (r *copyReader) Close() error {
+	r.cancel()
+	return nil
+}
