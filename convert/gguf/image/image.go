@@ -2,8 +2,8 @@
 //
 // Contract:
 //
-//   - The template, the system prompt, the parameters, the messages and the licenses of the image become the commands of
-//     a Modelfile. Parameters that ingot does not know are left out and reported.
+//   - The template, the system prompt, the parameters, the messages and the licenses of the image become commands of a
+//     Modelfile. Parameters that ingot does not know are left out and reported.
 //   - The GGUF file is read where it is, under the name that its digest gives it.
 package image
 
