@@ -118,12 +118,16 @@ func TestGGUFImages(t *testing.T) {
 	}
 	ingot(t, home, "prune", "--yes")
 	ingot(t, home, "fsck")
+	ids := filepath.Join(home, "ids.json") // the file has no tokenizer
+	if err := os.WriteFile(ids, []byte("[1, 2, 3]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	engine, why := installedEngine()
 	if runtest.Engine.On() {
 		runtest.Engine.Need(t, why)
 	}
 	if t.Setenv("INGOT_ENGINE", engine); why == nil {
-		if got := ingot(t, home, "run", name, "hello", "--max-tokens", "4", "--temperature", "0"); got == "" {
+		if got := ingot(t, home, "run", name, "--prompt-ids", ids, "--max-tokens", "4", "--temperature", "0"); got == "" {
 			t.Error("it answers nothing")
 		}
 	}
