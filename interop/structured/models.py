@@ -10,6 +10,7 @@ import uuid
 from typing import Annotated, Any, Literal, Optional, Union
 
 import pydantic
+import typing_extensions
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -54,7 +55,7 @@ class Pair(typing.NamedTuple):
     right: bool
 
 
-class Typed(typing.TypedDict):
+class Typed(typing_extensions.TypedDict):  # pydantic wants this one before Python 3.12
     a: int
 
 
