@@ -84,16 +84,7 @@ func TestLark(t *testing.T) {
 			t.Errorf("%s: %v", c.source, err)
 			continue
 		}
-		for _, text := range c.yes {
-			if !accepts(t, g, v, text) {
-				t.Errorf("%s refuses %q", c.source, text)
-			}
-		}
-		for _, text := range c.no {
-			if accepts(t, g, v, text) {
-				t.Errorf("%s accepts %q", c.source, text)
-			}
-		}
+		checkTexts(t, c.source, c.yes, c.no, func(text string) bool { return accepts(t, g, v, text) })
 	}
 }
 

@@ -11,6 +11,21 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
+// checkTexts checks which texts a grammar accepts.
+func checkTexts(t *testing.T, source string, yes, no []string, accepts func(text string) bool) {
+	t.Helper()
+	for _, text := range yes {
+		if !accepts(text) {
+			t.Errorf("%s refuses %q", source, text)
+		}
+	}
+	for _, text := range no {
+		if accepts(text) {
+			t.Errorf("%s accepts %q", source, text)
+		}
+	}
+}
+
 // accepts reports whether a grammar accepts a whole text.
 func accepts(t testing.TB, g *Grammar, v *Vocabulary, text string) bool {
 	t.Helper()

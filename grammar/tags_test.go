@@ -74,16 +74,7 @@ func TestTags(t *testing.T) {
 			t.Errorf("%s: %v", c.source, err)
 			continue
 		}
-		for _, text := range c.yes {
-			if !acceptsTokens(t, g, v, ids(text)) {
-				t.Errorf("%s refuses %q", c.source, text)
-			}
-		}
-		for _, text := range c.no {
-			if acceptsTokens(t, g, v, ids(text)) {
-				t.Errorf("%s accepts %q", c.source, text)
-			}
-		}
+		checkTexts(t, c.source, c.yes, c.no, func(text string) bool { return acceptsTokens(t, g, v, ids(text)) })
 		if len(c.yes) > 0 {
 			walkMasks(t, g, v, 2, 15, true)
 		}

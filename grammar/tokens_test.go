@@ -100,16 +100,7 @@ func TestTokenTerminals(t *testing.T) {
 			t.Errorf("%s: %v", c.source, err)
 			continue
 		}
-		for _, text := range c.yes {
-			if !acceptsTokens(t, g, v, ids(text)) {
-				t.Errorf("%s refuses %q", c.source, text)
-			}
-		}
-		for _, text := range c.no {
-			if acceptsTokens(t, g, v, ids(text)) {
-				t.Errorf("%s accepts %q", c.source, text)
-			}
-		}
+		checkTexts(t, c.source, c.yes, c.no, func(text string) bool { return acceptsTokens(t, g, v, ids(text)) })
 	}
 }
 

@@ -17,12 +17,8 @@ import (
 
 // Compile returns the texts of an EBNF grammar, and what the best effort of its schemas left out.
 func Compile(ctx context.Context, source string, o schema.Options) (*expr.Expr, []string, error) {
-	if len(source) > limits.GrammarSource {
-		return nil, nil, expr.Errorf(expr.ErrLimit, "the grammar has %d bytes; at most %d are allowed", len(source),
-			limits.GrammarSource)
-	}
-	if !utf8.ValidString(source) {
-		return nil, nil, expr.Errorf(expr.ErrInvalid, "the grammar is not UTF-8")
+	if err := expr.CheckSource(source); err != nil {
+		return nil, nil, err
 	}
 	p := &parser{ctx: ctx, source: source, rules: map[string]*expr.Rule{}, defined: map[string]bool{},
 		used: map[string]int{}, schemas: schema.Inline{Options: o}}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ingotml/ingot/grammar/dfa"
 	"github.com/ingotml/ingot/grammar/expr"
@@ -16,12 +15,8 @@ import (
 // Compile returns the texts of a grammar, and what the best effort of its schemas left out. Its start rule is the one
 // named start.
 func Compile(ctx context.Context, source string, o schema.Options) (*expr.Expr, []string, error) {
-	if len(source) > limits.GrammarSource {
-		return nil, nil, expr.Errorf(expr.ErrLimit, "the grammar has %d bytes; at most %d are allowed", len(source),
-			limits.GrammarSource)
-	}
-	if !utf8.ValidString(source) {
-		return nil, nil, expr.Errorf(expr.ErrInvalid, "the grammar is not UTF-8")
+	if err := expr.CheckSource(source); err != nil {
+		return nil, nil, err
 	}
 	p := &parser{source: source, defs: map[string]*definition{}}
 	if p.parse(); p.err != nil {
