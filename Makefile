@@ -10,10 +10,10 @@ PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$
 # Packages with goroutines or locks: `make test` runs their tests under the race detector, and all others without.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
 RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat/jinja/... \
-	./grammar/dfa ./grammar/format ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
+	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer bench-hub test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -88,6 +88,13 @@ test-interop: engine
 # https://github.com/guidance-ai/jsonschemabench.
 test-schemas:
 	$(GO) run ./bench/schemas "$(if $(wildcard $(SCHEMAS)/maskbench/data),$(SCHEMAS)/maskbench/data,$(SCHEMAS))"
+
+# The same beside llguidance, one after the other on one thread: PYTHON has llguidance and numpy.
+bench-schemas:
+	@mkdir -p bench/results
+	$(GO) run ./bench/schemas -export bench/results/schemas.jsonl $(BENCH_SCHEMAS) \
+		"$(if $(wildcard $(SCHEMAS)/maskbench/data),$(SCHEMAS)/maskbench/data,$(SCHEMAS))"
+	$(PYTHON) bench/schemas/peer.py bench/results/schemas.jsonl bench/results/schemas.json
 
 # Soak tests: processes that create, pull, copy, remove and prune at random in one store for a minute; transfers that are
 # killed at random; a server under 2 GiB with many expensive templates and large pictures; and 10,000 requests, many of

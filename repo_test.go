@@ -140,7 +140,10 @@ var inside = map[string][]string{
 	"tokenizer/tokenizertest": {},
 	"tokenizer/trie":          {},
 
-	"grammar":             {"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/regex", "grammar/schema"},
+	"grammar": {
+		"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/lark", "grammar/regex", "grammar/schema",
+		"grammar/tags",
+	},
 	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
 	"grammar/ecma":        {"grammar/dfa", "grammar/expr"},
@@ -148,12 +151,14 @@ var inside = map[string][]string{
 	"grammar/format":      {"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/jsontext"},
 	"grammar/grammartest": {},
 	"grammar/jsontext":    {"grammar/expr"},
+	"grammar/lark":        {"grammar/dfa", "grammar/expr", "grammar/schema"},
 	"grammar/number":      {"grammar/dfa", "grammar/ecma", "grammar/expr"},
 	"grammar/regex":       {"grammar/expr"},
 	"grammar/schema": {
 		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/jsontext", "grammar/number",
 		"grammar/regex",
 	},
+	"grammar/tags": {"grammar/dfa", "grammar/ebnf", "grammar/expr", "grammar/regex", "grammar/schema"},
 }
 
 type pkg struct {

@@ -25,6 +25,8 @@ type GGUF struct {
 	// Adjust sets the keys that depend on several values or on tensors, and refuses models that only share the
 	// architecture's name. nil = there are none.
 	Adjust func(c map[string]any, f GGUFFile) error
+	// write returns what a file says of a model, and false if it is of another type; nil = files are not written.
+	write func(m Model) (ggufDecoder, bool)
 }
 
 // GGUFKey is a metadata key that becomes a key of config.json.

@@ -18,6 +18,7 @@ var ggufLlama = GGUF{
 		ggufLinears(pairsOf(func(c Common) int { return c.KVHeads }), "attn_k", "self_attn.k_proj"),
 	),
 	Adjust: adjustLlama,
+	write:  writeLlama,
 }
 
 func adjustLlama(c map[string]any, f GGUFFile) error {

@@ -22,6 +22,7 @@ var ggufQwen3 = GGUF{
 		_, c["attention_bias"] = f.Shape("blk.0.attn_q.bias")
 		return nil
 	},
+	write: writeQwen3,
 }
 
 // ggufQwen3Moe is the mapping of qwen3_moe. llama.cpp normalizes the weights of the experts, whatever a file says.
@@ -37,6 +38,7 @@ var ggufQwen3Moe = GGUF{
 		_, c["attention_bias"] = f.Shape("blk.0.attn_q.bias")
 		return ggufDenseLayers(c, f)
 	},
+	write: writeQwen3Moe,
 }
 
 // ggufDenseLayers lists the layers without a router.

@@ -27,11 +27,13 @@ mounted within a registry, or else streamed. The digest stays the same. To resum
 
 A name with the prefix ollama:// is in the Ollama store on this machine: $OLLAMA_MODELS, or else
 ~/.ollama/models, or else the folder of the Linux service. Blobs are hard-linked or cloned if that is
-safe, or else copied; see docs/registries.md. Models in GGUF files cannot be copied from there.`,
+safe, or else copied; see docs/registries.md. A model in a GGUF file is converted as "ingot create" does
+it (docs/gguf.md).`,
 		Example: `  ingot cp mymodel registry.example.com/team/mymodel:1.0
   ingot cp mymodel mymodel:ollama --format ollama
   ingot cp ghcr.io/me/mymodel:v1 registry.example.com/team/mymodel:v1
   ingot cp ollama://qwen3.5:4b qwen3.5
+  ingot cp ollama://llama3.2 llama3.2
   ingot cp mymodel ollama://me/mymodel`,
 		Args: between(2, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -98,6 +100,9 @@ func (a *app) cp(c *cobra.Command, from, to, format string, asJSON bool) (cpJSON
 		store, err := a.openStore()
 		if err != nil {
 			return cpJSON{}, err
+		}
+		if d, err := a.copyGGUF(ctx, src, store, dst, format, asJSON); d != "" || err != nil {
+			return cpJSON{Name: dst.String(), Digest: d.String()}, err
 		}
 		run := func(other *exchange.Ollama, o exchange.Options) (*exchange.Report, error) {
 			o.Format = format

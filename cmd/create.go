@@ -184,7 +184,9 @@ func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.Fil
 	}
 	bar := a.createProgress(o.json)
 	options.Progress = bar.set
-	options.Remote = a.hubRemote(o.hub, options.Memory)
+	if options.Remote == nil {
+		options.Remote = a.hubRemote(o.hub, options.Memory)
+	}
 	check, err := a.qualityCheck(ctx, store, name, o)
 	if err != nil {
 		return convert.Result{}, nil, err

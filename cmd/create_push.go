@@ -5,6 +5,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
+	"github.com/ingotml/ingot/registry/hub"
 	"github.com/spf13/cobra"
 )
 
@@ -23,6 +24,9 @@ func (o *createOptions) checkPush(name manifest.Name) error {
 		return usagef("--no-keep needs --push: nothing would have the model")
 	case o.noKeep && o.maxKL != 0:
 		return usagef("--no-keep and --%s cannot be combined: measuring needs the model in the store", maxKLFlag)
+	case o.push && hub.IsName(name.String()):
+		return usagef("%s is on a hub, which is no registry; --push needs a name such as registry.example.com/me/model",
+			name)
 	case o.push && name.IsLocal():
 		return usagef("%s names no registry; --push needs a name such as registry.example.com/me/%s", name, name.Path)
 	}

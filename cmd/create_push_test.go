@@ -56,8 +56,8 @@ func TestKilledCreatePush(t *testing.T) {
 }
 
 // TestCreatePushDisk creates a model from a hub into a registry and keeps nothing: the store never takes more than
-// 256 MiB, although the model is larger. Killed at random moments and run again, it ends in the digest of the whole run. With
-// INGOT_TEST_LONG the model has 2 GB and the creates are killed 20 times.
+// 256 MiB, although the model is larger. Killed at random moments and run again, it ends in the digest of the whole
+// run. With INGOT_TEST_LONG the model has 2 GB and the creates are killed 20 times.
 func TestCreatePushDisk(t *testing.T) {
 	const most = 256 << 20
 	layers, kills := runtest.Pick(6, 36), runtest.Pick(1, 20)
@@ -91,7 +91,7 @@ func TestCreatePushDisk(t *testing.T) {
 	whole := time.Since(begun)
 	_, want, _ := strings.Cut(out, "@")
 	for i := range kills {
-		// Each round has a repository of its own, and the first blobs of the one before: some are there already.
+		// Each round has a store and a repository of its own.
 		home, name := t.TempDir(), fmt.Sprintf("%s/killed%d/m:v1", host, i)
 		at := rand.N(whole)
 		_, _, _ = run(home, name, at)

@@ -169,6 +169,10 @@ func TestHubSecrets(t *testing.T) {
 	}
 	run(h.Token, false, "create", "m", "hf.co/tiny/gated", "-q", "int4", "--json")
 	run(h.Token, false, "show", "m", "--provenance", "--json")
+	from, to := newTestRegistry(t.Cleanup).addr+"/team/m:v1", newTestRegistry(t.Cleanup).addr+"/team/m:v1"
+	run(h.Token, false, "create", from, "hf.co/tiny/gated", "-q", "int4", "--push", "--no-keep", "--json")
+	run(h.Token, false, "cp", from, to, "--json")
+	run(h.Token, false, "pull", to) // with its record, which look reads
 	run("hf_wrong_secret", true, "create", "m", "hf.co/tiny/gated", "-q", "int8", "--verify-source")
 	for _, fault := range []hubtest.Fault{hubtest.Expired, hubtest.Reset, hubtest.Short} {
 		h.Set(func(h *hubtest.Hub) { h.Faults = hubtest.Faults{Share: 0.05, Kinds: []hubtest.Fault{fault}} })

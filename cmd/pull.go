@@ -36,9 +36,12 @@ warning. --signed-identity RULE rejects it, and sets the name that the signature
   exactRepository=REPOSITORY       any tag of this repository
   remapIdentity=PREFIX=SIGNED,...  NAME with PREFIX replaced by SIGNED
 
+An image of Ollama's library with a GGUF file is converted as "ingot create" does it (docs/gguf.md).
+
 pull prints the digest of the manifest.`,
 		Example: `  ingot pull registry.example.com/team/mymodel
   ingot pull registry.example.com/team/mymodel:v2 --no-draft
+  ingot pull registry.ollama.ai/library/qwen3:0.6b
   ingot pull registry.example.com/team/mymodel@sha256:... \
     --only '*.json' --only README.md`,
 		Args: between(1, 1),
@@ -117,7 +120,12 @@ func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*re
 			return nil, nil, err
 		}
 	}
+	o.pull.GGUF = true
 	result, err := client.Pull(ctx, store, name, o.pull)
+	if err == nil && result.GGUF != nil {
+		progress.end()
+		err = a.convertPulled(ctx, store, result, o.json)
+	}
 	return result, progress, err
 }
 

@@ -18,8 +18,7 @@ func (o runOptions) readFormat(ctx context.Context) (runtime.Format, error) {
 	if err != nil {
 		return f, err
 	}
-	schemas := f.Kind == runtime.FormatSchema || f.Kind == runtime.FormatEBNF
-	if f.Kind != "" && !schemas && (o.strictSchema || o.bestEffort) {
+	if f.Kind != "" && !f.HasSchemas() && (o.strictSchema || o.bestEffort) {
 		return f, usagef("--strict-schema and --best-effort need a --format with a schema")
 	}
 	return o.schemas(f), nil
@@ -27,13 +26,13 @@ func (o runOptions) readFormat(ctx context.Context) (runtime.Format, error) {
 
 // schemas returns a format with the flags for its schemas.
 func (o runOptions) schemas(f runtime.Format) runtime.Format {
-	schemas := f.Kind == runtime.FormatSchema || f.Kind == runtime.FormatEBNF
+	schemas := f.HasSchemas()
 	f.StrictSchema, f.BestEffort = o.strictSchema && schemas, o.bestEffort && schemas
 	return f
 }
 
-// readFormat parses the value of --format: json, a JSON schema, regex:PATTERN, ebnf:GRAMMAR, or a file with a schema or
-// a grammar.
+// readFormat parses the value of --format: json, a JSON schema, a structural tag, regex:PATTERN, ebnf:GRAMMAR,
+// lark:GRAMMAR, or a file with one of them. A file whose name ends in .lark has a grammar of that kind.
 func readFormat(ctx context.Context, value string) (runtime.Format, error) {
 	kind, _, _ := strings.Cut(value, ":")
 	switch {
@@ -41,7 +40,7 @@ func readFormat(ctx context.Context, value string) (runtime.Format, error) {
 		return runtime.Format{}, nil
 	case strings.HasPrefix(strings.TrimSpace(value), "{"):
 		return runtime.ParseFormat([]byte(value))
-	case value == "json", kind != value && slices.Contains([]string{"regex", "ebnf"}, kind):
+	case value == "json", kind != value && slices.Contains([]string{"regex", "ebnf", "lark"}, kind):
 		text, err := json.Marshal(value)
 		if err != nil {
 			return runtime.Format{}, fmt.Errorf("--format: %w", err)
@@ -50,11 +49,14 @@ func readFormat(ctx context.Context, value string) (runtime.Format, error) {
 	}
 	text, err := await(ctx, func() ([]byte, error) { return os.ReadFile(value) })
 	if err != nil {
-		return runtime.Format{}, fmt.Errorf("--format: not json, a schema, regex:PATTERN or ebnf:GRAMMAR, and not a file: %w",
-			err)
+		const want = "json, a schema, regex:PATTERN, ebnf:GRAMMAR or lark:GRAMMAR"
+		return runtime.Format{}, fmt.Errorf("--format: not %s, and not a file: %w", want, err)
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return runtime.Format{Kind: runtime.FormatSchema, Source: string(text)}, nil
+	switch {
+	case bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")):
+		return runtime.ObjectFormat(text), nil
+	case strings.HasSuffix(value, ".lark"):
+		return runtime.Format{Kind: runtime.FormatLark, Source: string(text)}, nil
 	}
 	return runtime.Format{Kind: runtime.FormatEBNF, Source: string(text)}, nil
 }

@@ -28,7 +28,7 @@ func sessionSettings() []sessionCommand {
 		{"/set system", "TEXT", `set the system prompt, in """ if it has several lines; empty: none`, (*session).setSystem},
 		{"/set think", "[LEVEL]", "enable thinking; levels: " + strings.Join(thinkLevels, ", "), (*session).setThink},
 		setting("/set nothink", "disable thinking", func(s *session) { s.o.think = "off" }),
-		{"/set format", "FORMAT", "constrain responses: json, schema, regex:PATTERN, ebnf:GRAMMAR or file",
+		{"/set format", "FORMAT", "constrain responses: json, schema, regex:RE, ebnf:TEXT, lark:TEXT or file",
 			(*session).setFormat},
 		setting("/set noformat", "do not constrain responses", func(s *session) { s.format = runtime.Format{} }),
 		setting("/set verbose", "show statistics after each response", func(s *session) { s.o.verbose = true }),

@@ -21,7 +21,7 @@ func (a *automaton) freeNext(s *state) *state {
 		}
 	}
 	if most == a.dead || counts[most] < 32 || most.rounded || most.unknown || most.tokens >= infinite ||
-		a.plainNext(most) != most {
+		a.plainNext(most) != most || a.namesTokens(most) {
 		return nil
 	}
 	return most

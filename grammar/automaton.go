@@ -24,7 +24,8 @@ type place struct {
 	frame *frame
 }
 
-// state is a set of places after the same bytes: those that consume a byte next, and whether the text may end.
+// state is a set of places after the same bytes: those that consume a byte or a token
+// next, and whether the text may end.
 type state struct {
 	places         []place
 	accept         bool
@@ -58,12 +59,14 @@ type automaton struct {
 	v          *Vocabulary
 	classOf    [256]uint8
 	classes    int
-	costs      []int64 // by node: fewest bytes to the end of its rule, using bytes that are tokens
-	tokens     []int64 // by node: fewest tokens for these bytes if none crosses a call or repetition
-	best       []int32 // by node: the byte or alternative on the shortest path
-	whole      bool    // single-byte tokens suffice to complete every live node
-	bottom     *frame  // the empty stack: the end of the text
-	hidden     *frame  // stands for a truncated stack
+	costs      []int64    // by node: fewest bytes to the end of its rule, using bytes that are tokens
+	tokens     []int64    // by node: fewest tokens for these bytes if none crosses a call or repetition; see fewest
+	best       []int32    // by node: the byte or alternative on the shortest path
+	tokenSets  []tokenSet // of the program, in this vocabulary
+	err        error      // the vocabulary lacks a token that the grammar names
+	whole      bool       // single-byte tokens suffice to complete every live node
+	bottom     *frame     // the empty stack: the end of the text
+	hidden     *frame     // stands for a truncated stack
 	dead       *state
 	generation uint32
 	frameIDs   uint32
@@ -76,6 +79,10 @@ type automaton struct {
 	seen   map[place]struct{}
 	key    []byte
 	places []place
+
+	// Of the current closure, see lexemes.go.
+	inText, skipping bool
+	lazy             []place
 }
 
 const infinite = math.MaxInt64 / 4
@@ -85,7 +92,9 @@ func newAutomaton(p *program, v *Vocabulary) *automaton {
 	a.bottom, a.hidden = &frame{id: 0}, &frame{id: 1}
 	a.frameIDs = 2
 	a.findClasses()
-	a.findCosts()
+	if a.err = a.resolveTokens(); a.err == nil {
+		a.findCosts()
+	}
 	a.restart()
 	return a
 }
@@ -139,10 +148,12 @@ func (a *automaton) findClasses() {
 
 func (a *automaton) start() *state {
 	a.places = a.places[:0]
+	a.inText = false
+	defer func() { a.inText = true }()
 	return a.close([]place{{a.p.start, a.bottom}})
 }
 
-// expand appends to a.stack the successors of a place that consumes no byte. It reports whether the text may end here,
+// expand appends to a.stack the successors of a place that consumes nothing. It reports whether the text may end here,
 // and whether the truncated part of the stack decides.
 func (a *automaton) expand(at place) (accept, unknown bool) {
 	n := &a.p.nodes[at.node]
@@ -162,6 +173,14 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 			a.stack = append(a.stack, place{n.next, f})
 		}
 		a.stack = append(a.stack, place{n.arg, a.push(f, at.node, max(n.min-1, 0), max(n.max-1, -1), true, false)})
+	case nodeLazy:
+		a.lazy = append(a.lazy, place{n.next, f})
+	case nodeSkip:
+		a.stack = append(a.stack, place{n.next, f})
+		if a.inText {
+			a.skipping = true
+			a.stack = append(a.stack, place{n.arg, f})
+		}
 	case nodeEnd:
 		switch {
 		case f == a.bottom:
@@ -190,6 +209,7 @@ func (a *automaton) close(seeds []place) *state {
 	}
 	clear(a.seen)
 	a.stack = append(a.stack[:0], seeds...)
+	a.lazy, a.skipping = a.lazy[:0], false
 	found := a.places[:0]
 	var accept, unknown bool
 	explored := 0
@@ -206,7 +226,7 @@ func (a *automaton) close(seeds []place) *state {
 			}
 			a.seen[at] = struct{}{}
 		}
-		if a.p.nodes[at.node].op == nodeByte {
+		if a.p.nodes[at.node].takes() {
 			found = append(found, at)
 			continue
 		}
@@ -220,12 +240,20 @@ func (a *automaton) close(seeds []place) *state {
 		accept, unknown = accept || end, unknown || cut
 	}
 	a.places = found
+	if a.p.lexes {
+		if len(a.lazy) > 0 {
+			return a.close(slices.Clone(a.lazy))
+		}
+		if accept && a.skipping && !a.trailing(seeds) {
+			return a.close(append(slices.Clone(seeds), place{a.p.skips, a.bottom}))
+		}
+	}
 	return a.intern(found, accept, unknown)
 }
 
-// shortest appends the place that consumes the next byte on the shortest path from at, if there is one.
+// shortest appends the place that consumes the next byte or token on the shortest path from at, if there is one.
 func (a *automaton) shortest(found []place, at place) []place {
-	for a.p.nodes[at.node].op != nodeByte {
+	for !a.p.nodes[at.node].takes() {
 		next, ok := a.follow(at)
 		if !ok {
 			return found
@@ -235,7 +263,7 @@ func (a *automaton) shortest(found []place, at place) []place {
 	return append(found, at)
 }
 
-// follow returns the next place on the shortest path from a place that consumes no byte, or false at the end of the
+// follow returns the next place on the shortest path from a place that consumes nothing, or false at the end of the
 // text or of the truncated stack.
 func (a *automaton) follow(at place) (place, bool) {
 	n := &a.p.nodes[at.node]
@@ -243,6 +271,8 @@ func (a *automaton) follow(at place) (place, bool) {
 	switch n.op {
 	case nodeAlt:
 		return place{n.alts[a.best[at.node]], f}, true
+	case nodeLazy, nodeSkip:
+		return place{n.next, f}, true
 	case nodeCall:
 		if n.next != 0 {
 			f = a.push(f, n.next, n.min, 0, false, false)
@@ -304,7 +334,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 	}
 	for _, p := range places {
 		s.cost = min(s.cost, a.costOf(p))
-		s.tokens = min(s.tokens, sum(a.tokens[p.node], p.frame.tokens))
+		s.tokens = min(s.tokens, sum(a.fewest(p.node), p.frame.tokens))
 		s.rounded = s.rounded || p.frame.rounded
 	}
 	a.states[string(key)] = s
@@ -333,6 +363,9 @@ func (a *automaton) step(s *state, b byte) *state {
 		if n := &a.p.nodes[p.node]; a.p.sets[n.set].Has(b) {
 			seeds = append(seeds, place{n.next, p.frame})
 		}
+	}
+	if a.p.lexes {
+		seeds = a.longest(s, b, seeds)
 	}
 	to := a.dead
 	if len(seeds) > 0 {

@@ -1,7 +1,9 @@
 package grammar
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -76,5 +78,15 @@ func TestSchemaOptions(t *testing.T) {
 	}
 	if c := CheckSchema(t.Context(), []byte(`false`), [][]byte{[]byte("1")}, SchemaOptions{}); !c.Empty || c.Accepted[0] {
 		t.Errorf("false: got %+v", c)
+	}
+}
+
+// A set of an enumeration, as pydantic writes it: its items are a reference to the constants.
+func TestUniqueReferences(t *testing.T) {
+	check := CheckSchema(context.Background(), []byte(`{"$defs": {"color": {"$ref": "#/$defs/name"}, "name": {"enum": `+
+		`["red", "blue"], "type": "string"}}, "type": "array", "items": {"$ref": "#/$defs/color"}, "uniqueItems": true}`),
+		[][]byte{[]byte(`[]`), []byte(`["blue", "red"]`), []byte(`["red", "red"]`), []byte(`["green"]`)}, SchemaOptions{})
+	if !check.Compiles || !slices.Equal(check.Accepted, []bool{true, true, false, false}) {
+		t.Errorf("%+v", check)
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"github.com/ingotml/ingot/grammar/ebnf"
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/jsontext"
+	"github.com/ingotml/ingot/grammar/lark"
 	"github.com/ingotml/ingot/grammar/regex"
 	"github.com/ingotml/ingot/grammar/schema"
+	"github.com/ingotml/ingot/grammar/tags"
 )
 
 // CompileSchema compiles a JSON schema of drafts 4 to 2020-12, or of OpenAPI, with the zero SchemaOptions. See
@@ -43,8 +45,9 @@ func CompileSchemaWith(ctx context.Context, source []byte, o SchemaOptions) (*Gr
 // and end where the next rule's name begins; # begins a comment. %json followed by a JSON schema matches the values
 // that the schema allows, as in CompileSchema; references resolve within that schema. "=" may replace "::=", and ";"
 // may end a rule. Literals and classes have the escapes \n \r \t \\ \" \' \] \[ \- \^ \xHH \uHHHH and \UHHHHHHHH.
-// Characters are Unicode code points; a dot matches all but a newline. Rules may be recursive. Left recursion is
-// ErrUnsupported unless a rule directly begins with itself: that is rewritten as a repetition. If ctx is canceled,
+// A token terminal matches one token whatever its text is: <think> by its name, <[10]> by its id, !<think> any other
+// token. Characters are Unicode code points; a dot matches all but a newline. Rules may be recursive. Left
+// recursion becomes repetition; behind a part that may be empty it is ErrUnsupported. If ctx is canceled,
 // CompileEBNF returns its error.
 func CompileEBNF(ctx context.Context, source string) (*Grammar, error) {
 	return CompileEBNFWith(ctx, source, SchemaOptions{})
@@ -52,16 +55,34 @@ func CompileEBNF(ctx context.Context, source string) (*Grammar, error) {
 
 // CompileEBNFWith is CompileEBNF with options for the schemas in the grammar.
 func CompileEBNFWith(ctx context.Context, source string, o SchemaOptions) (*Grammar, error) {
-	e, leftOut, err := ebnf.Compile(ctx, source, o)
-	if err != nil {
-		return nil, err
+	return withLeftOut(ctx)(ebnf.Compile(ctx, source, o))
+}
+
+// CompileLark compiles a grammar in the variant of Lark's syntax that LLGuidance reads: see package lark. The longest
+// lexeme counts, so a text near its budget may not be completed within it. If ctx is canceled, CompileLark returns its
+// error. The options are for the schemas in the grammar.
+func CompileLark(ctx context.Context, source string, o SchemaOptions) (*Grammar, error) {
+	return withLeftOut(ctx)(lark.Compile(ctx, source, o))
+}
+
+// CompileTags compiles a structural tag as XGrammar has them: see package tags. If ctx is canceled, CompileTags returns
+// its error. The options are for the schemas in the tags.
+func CompileTags(ctx context.Context, source []byte, o SchemaOptions) (*Grammar, error) {
+	return withLeftOut(ctx)(tags.Compile(ctx, source, o))
+}
+
+func withLeftOut(ctx context.Context) func(*expr.Expr, []string, error) (*Grammar, error) {
+	return func(e *expr.Expr, leftOut []string, err error) (*Grammar, error) {
+		if err != nil {
+			return nil, err
+		}
+		g, err := newGrammar(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		g.leftOut = leftOut
+		return g, nil
 	}
-	g, err := newGrammar(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	g.leftOut = leftOut
-	return g, nil
 }
 
 // CompileRegex compiles a regular expression that must match the whole text. The syntax is RE2's, as in package regexp,

@@ -6,8 +6,8 @@ import (
 	"github.com/ingotml/ingot/grammar/expr"
 )
 
-// findCosts computes for each node the shortest path to the end of its rule, in bytes that are tokens by themselves,
-// and the fewest tokens that spell this path if no token crosses a call or repetition.
+// findCosts computes for each node the shortest path to the end of its rule, in bytes that are tokens by themselves.
+// The fewest tokens that spell this path if no token crosses a call or repetition are computed where they are needed.
 // The token bound of a place is therefore a sum over its stack, and the best token on the shortest path lowers it by
 // exactly one. So while the bound is within the budget, there is always a next token.
 func (a *automaton) findCosts() {
@@ -35,6 +35,11 @@ func (a *automaton) findCosts() {
 				if best = usable[n.set]; best >= 0 {
 					cost = sum(1, a.costs[n.next])
 				}
+			case nodeLazy, nodeSkip:
+				cost = a.costs[n.next]
+			case nodeToken:
+				cost = sum(1, a.costs[n.next])
+				best = a.v.firstOf(a.tokenSets[n.arg])
 			case nodeAlt:
 				for k, alt := range n.alts {
 					if c := a.costs[alt]; c < cost {
@@ -61,9 +66,6 @@ func (a *automaton) findCosts() {
 	for i := range a.tokens {
 		a.tokens[i] = -1
 	}
-	for i := range nodes {
-		a.fewest(int32(i))
-	}
 }
 
 // representative returns a byte of s, a printable one if possible, or -1 if s is empty.
@@ -81,8 +83,8 @@ func representative(s expr.ByteSet) int32 {
 	return -1
 }
 
-// fewest fills a.tokens along the shortest path from node. A path can be as long as the program, so it does not recurse
-// per byte.
+// fewest returns a.tokens of a node, and fills it along the shortest path from there. A path can be as long as the
+// program, so it does not recurse per byte.
 func (a *automaton) fewest(node int32) int64 {
 	if a.tokens[node] >= 0 {
 		return a.tokens[node]
@@ -92,11 +94,11 @@ func (a *automaton) fewest(node int32) int64 {
 		return infinite
 	}
 	nodes := a.p.nodes
-	var path []int32 // byte and alternative nodes on the path
+	var path []int32 // byte, token and alternative nodes on the path
 	at := node
 	for a.tokens[at] < 0 {
 		n := &nodes[at]
-		if n.op == nodeByte {
+		if n.takes() {
 			path = append(path, at)
 			at = n.next
 		} else if n.op == nodeAlt {
@@ -110,6 +112,8 @@ func (a *automaton) fewest(node int32) int64 {
 		switch n := &nodes[at]; n.op {
 		case nodeEnd:
 			a.tokens[at] = 0
+		case nodeLazy, nodeSkip:
+			a.tokens[at] = a.fewest(n.next)
 		case nodeCall:
 			a.tokens[at] = sum(a.fewest(n.arg), a.fewest(n.next))
 		case nodeRepeat:
@@ -124,6 +128,10 @@ func (a *automaton) fewest(node int32) int64 {
 		n := &nodes[path[i]]
 		if n.op == nodeAlt {
 			a.tokens[path[i]] = a.tokens[n.alts[a.best[path[i]]]]
+			continue
+		}
+		if n.op == nodeToken {
+			a.tokens[path[i]] = sum(1, a.tokens[n.next])
 			continue
 		}
 		least := int64(infinite)
@@ -165,14 +173,36 @@ func (a *automaton) jointTokens(s *state) int64 {
 	least := s.tokens
 	for _, p := range s.places {
 		if a.costOf(p) <= jointBytes {
-			least = min(least, a.cover(a.shortestText(p)))
+			least = min(least, a.coverPath(p))
 		}
 	}
 	s.joint = least
 	return least
 }
 
-// shortestText returns the bytes on the shortest path from a place.
+// coverPath returns the fewest tokens that spell the shortest path from a place.
+func (a *automaton) coverPath(at place) (total int64) {
+	var text []byte
+	for {
+		switch n := &a.p.nodes[at.node]; n.op {
+		case nodeByte:
+			text = append(text, byte(a.best[at.node]))
+			at.node = n.next
+		case nodeToken:
+			total = sum(total, a.cover(text), 1)
+			text = text[:0]
+			at.node = n.next
+		default:
+			next, ok := a.follow(at)
+			if !ok {
+				return sum(total, a.cover(text))
+			}
+			at = next
+		}
+	}
+}
+
+// shortestText returns the bytes on the shortest path from a place, in a grammar that names no tokens.
 func (a *automaton) shortestText(at place) []byte {
 	var out []byte
 	for {

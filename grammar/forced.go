@@ -33,7 +33,7 @@ func (m *Matcher) Forced(remaining int) []int32 {
 	// The tokenizer's encoding is not always the shortest: near the end of the budget, return only as much of it as fits.
 	at := m.s
 	for i, id := range tokens {
-		at = a.after(at, a.v.tokens[id])
+		at = a.afterToken(at, id)
 		if left := int64(remaining - i - 1); left < 0 || !a.fits(at, left) {
 			return tokens[:i]
 		}
@@ -59,9 +59,31 @@ func (a *automaton) forcedByte(s *state) (byte, bool) {
 	return byte(b), true
 }
 
-func (a *automaton) forcedTokens(s *state) []int32 {
-	var text []byte
-	end := s
+// forcedTokens returns the tokens of forced text, and those that must follow by their names.
+func (a *automaton) forcedTokens(s *state) (ids []int32) {
+	for len(ids) < maxForced {
+		id, ok := a.forcedToken(s)
+		if !ok {
+			text, end := a.forcedText(s)
+			if id, ok = a.forcedToken(end); len(text) > 0 {
+				tokens, whole := a.forcedSplit(text, end)
+				ids = append(ids, tokens...)
+				ok = ok && whole
+			}
+			s = end
+		}
+		if !ok {
+			break
+		}
+		ids = append(ids, id)
+		s = a.afterToken(s, id)
+	}
+	return ids
+}
+
+// forcedText returns the bytes that must follow, and the state after them.
+func (a *automaton) forcedText(s *state) (text []byte, end *state) {
+	end = s
 	for len(text) < maxForced {
 		b, ok := a.forcedByte(end)
 		if !ok {
@@ -70,18 +92,24 @@ func (a *automaton) forcedTokens(s *state) []int32 {
 		text = append(text, b)
 		end = a.step(end, b)
 	}
-	if len(text) == 0 || end == a.dead {
-		return nil
+	return text, end
+}
+
+// forcedSplit splits forced text into tokens, and reports whether they cover it: at its end, a longer token may be
+// possible.
+func (a *automaton) forcedSplit(text []byte, end *state) (tokens []int32, whole bool) {
+	if end == a.dead {
+		return nil, false
 	}
-	tokens := a.segment(text)
+	tokens = a.segment(text)
 	at := 0
 	for i, id := range tokens {
 		if a.reachesPast(text[at:], end) {
-			return tokens[:i]
+			return tokens[:i], false
 		}
 		at += len(a.v.tokens[id])
 	}
-	return tokens
+	return tokens, at == len(text)
 }
 
 // segment splits text into tokens: with the tokenizer, or greedily into the longest tokens. It returns the tokens so

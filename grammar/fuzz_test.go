@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -22,6 +23,9 @@ func checkErrors(t *testing.T, err error) {
 func try(t *testing.T, g *Grammar, v *Vocabulary, seed uint64, check func(text string) bool) {
 	t.Helper()
 	m, err := g.Matcher(v, -1)
+	if errors.Is(err, ErrVocabulary) { // tokens that v does not have
+		return
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +39,12 @@ func try(t *testing.T, g *Grammar, v *Vocabulary, seed uint64, check func(text s
 			t.Fatalf("wrote %q", text)
 		}
 	}
+	tryMasks(t, m, v, r)
+}
+
+// tryMasks checks masks along a random text.
+func tryMasks(t *testing.T, m *Matcher, v *Vocabulary, r *rand.Rand) {
+	t.Helper()
 	var text []byte
 	for range 4 {
 		ids := checkMask(t, m, v, -1, text)
@@ -99,7 +109,7 @@ func FuzzRegex(f *testing.F) {
 
 func FuzzEBNF(f *testing.F) {
 	for _, s := range []string{`root ::= "a" root | 'b'`, `e ::= e "+" t | t; t ::= [0-9]{1,3} | "(" e ")"`,
-		"a = b? # x\nb = [^\\n\"]+ .", `root ::= ("x" | )* "y"`} {
+		"a = b? # x\nb = [^\\n\"]+ .", `root ::= ("x" | )* "y"`, `root ::= (!<[97]> | "b")* <[98]>`} {
 		f.Add(s, uint64(1))
 	}
 	v := smallVocabulary()
@@ -112,6 +122,54 @@ func FuzzEBNF(f *testing.F) {
 			checkErrors(t, err)
 			return
 		}
-		try(t, g, v, seed, utf8.ValidString)
+		try(t, g, v, seed, validUnlessTokens(source))
+	})
+}
+
+// validUnlessTokens checks texts for UTF-8, which tokens that a source names need not be.
+func validUnlessTokens(source string) func(string) bool {
+	tokens := strings.ContainsAny(source, "<") || strings.Contains(source, "token")
+	return func(text string) bool { return tokens || utf8.ValidString(text) }
+}
+
+func FuzzLark(f *testing.F) {
+	for _, s := range []string{toolCalls, "start: e\ne: e \"+\" N | N\nN: /[0-9]/{1,3} & ~\"12\"\n%ignore / +/",
+		"%import common (INT, WS)\nstart: (INT | <[97-99]>)* -> x\n| \"a\"i..\"c\"",
+		`start: %regex {"substring_chars": "ab"}`} {
+		f.Add(s, uint64(1))
+	}
+	v := smallVocabulary()
+	f.Fuzz(func(t *testing.T, source string, seed uint64) {
+		if len(source) > 500 {
+			return
+		}
+		g, err := CompileLark(context.Background(), source, SchemaOptions{})
+		if err != nil {
+			checkErrors(t, err)
+			return
+		}
+		if m, err := g.Matcher(v, -1); err == nil {
+			tryMasks(t, m, v, rand.New(rand.NewPCG(seed, 1)))
+		}
+	})
+}
+
+func FuzzTags(f *testing.F) {
+	for _, s := range []string{structural(`{"type": "triggered_tags", "excludes": ["a"], ` + functions + `}`),
+		structural(`{"type": "or", "elements": [{"type": "any_text", "max_chars": 3}, {"type": "any_tokens"}]}`),
+		structural(`{"type": "dispatch", "rules": [["a", {"type": "regex", "pattern": "b+"}]], "loop": false}`)} {
+		f.Add(s, uint64(1))
+	}
+	v := smallVocabulary()
+	f.Fuzz(func(t *testing.T, source string, seed uint64) {
+		if len(source) > 1000 {
+			return
+		}
+		g, err := CompileTags(context.Background(), []byte(source), SchemaOptions{})
+		if err != nil {
+			checkErrors(t, err)
+			return
+		}
+		try(t, g, v, seed, validUnlessTokens(source))
 	})
 }

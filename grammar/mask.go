@@ -79,6 +79,7 @@ func (a *automaton) maskOf(s *state) *mask {
 		for _, t := range tries {
 			a.walk(m, t, 0, int32(len(t.nodes)), 0, s)
 		}
+		a.takeNamed(m.bits, s, take)
 	}
 	if a.work > maxWork {
 		m.any = a.shortestStep(m.bits, s, -1) || m.any
@@ -234,11 +235,13 @@ func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 	if remaining <= 0 {
 		return false
 	}
-	for _, t := range a.takePlain(dst, s, func(next *state) bool {
+	take := func(next *state) bool {
 		fits := a.fits(next, remaining-1)
 		any = any || fits
 		return fits
-	}) {
+	}
+	a.takeNamed(dst, s, take)
+	for _, t := range a.takePlain(dst, s, take) {
 		var path [longestToken + 1]*state
 		path[0] = s
 		for i := int32(0); int(i) < len(t.nodes) && a.work <= maxWork; {
@@ -269,6 +272,9 @@ func (a *automaton) shortestStep(bits []uint32, s *state, remaining int64) (any 
 		t, next, ok := int32(-1), s, true
 		for ok {
 			n := &a.p.nodes[at.node]
+			if n.op == nodeToken { // takeNamed takes those of s; others are not part of one token
+				break
+			}
 			if n.op != nodeByte {
 				at, ok = a.follow(at)
 				continue

@@ -75,28 +75,36 @@ func TestMaskIsAcceptLarge(t *testing.T) {
 }
 
 func testMasks(t *testing.T, v *Vocabulary, texts, steps int) {
-	r := rand.New(rand.NewPCG(5, 6))
 	for name, g := range testGrammars(t) {
 		t.Run(name, func(t *testing.T) {
-			for range texts {
-				m, err := g.Matcher(v, -1)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var text []byte
-				for range steps {
-					checkMask(t, m, v, m.Fewest()+r.IntN(4), text)
-					ids := checkMask(t, m, v, -1, text)
-					if len(ids) == 0 {
-						break
-					}
-					id := ids[r.IntN(len(ids))]
-					if err := m.Accept(id); err != nil {
-						t.Fatal(err)
-					}
-					text = append(text, v.Bytes(id)...)
-				}
-			}
+			walkMasks(t, g, v, texts, steps, true)
 		})
+	}
+}
+
+// walkMasks checks the masks along random texts.
+func walkMasks(t *testing.T, g *Grammar, v *Vocabulary, texts, steps int, budgets bool) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(5, 6))
+	for range texts {
+		m, err := g.Matcher(v, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text []byte
+		for range steps {
+			if budgets {
+				checkMask(t, m, v, m.Fewest()+r.IntN(4), text)
+			}
+			ids := checkMask(t, m, v, -1, text)
+			if len(ids) == 0 {
+				break
+			}
+			id := ids[r.IntN(len(ids))]
+			if err := m.Accept(id); err != nil {
+				t.Fatal(err)
+			}
+			text = append(text, v.Bytes(id)...)
+		}
 	}
 }

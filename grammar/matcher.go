@@ -55,6 +55,9 @@ func (g *Grammar) Matcher(v *Vocabulary, budget int) (*Matcher, error) {
 	a := g.automaton(v)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.err != nil {
+		return nil, a.err
+	}
 	m := &Matcher{a: a, s: a.start()}
 	if m.s.tokens >= infinite {
 		if a.v.singles == expr.ByteRange(0, 255) {
@@ -83,7 +86,12 @@ func (m *Matcher) Mask(dst []uint32, remaining int) bool {
 		return full.any
 	}
 	clear(dst)
-	return a.within(dst, m.s, int64(remaining))
+	if any := a.within(dst, m.s, int64(remaining)); any || !a.p.lexes || m.s.accept {
+		return any
+	}
+	// The shortest way ignores that the longest lexeme counts, so it may lead nowhere.
+	copy(dst, full.bits)
+	return full.any
 }
 
 // Accept appends a token. On an error, ErrToken, the text is unchanged.
@@ -91,14 +99,10 @@ func (m *Matcher) Accept(token int32) error {
 	a := m.a
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	b := a.v.Bytes(token)
-	if len(b) == 0 {
-		return expr.Errorf(ErrToken, "token %d has no text", token)
-	}
 	m.s = a.current(m.s)
-	next := a.after(m.s, b)
+	next := a.afterToken(m.s, token)
 	if next.tokens >= infinite {
-		return expr.Errorf(ErrToken, "token %d (%q)", token, b)
+		return expr.Errorf(ErrToken, "token %d (%q)", token, a.v.Bytes(token))
 	}
 	m.s = next
 	return nil

@@ -2,7 +2,6 @@ package grammar
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/limits"
@@ -82,6 +81,8 @@ func (n *nullability) of(e *expr.Expr) bool {
 		v = n.rules[e.Rule]
 	case expr.OpText:
 		v = e.Text == ""
+	case expr.OpSkip:
+		v = true
 	case expr.OpGraph:
 		v = e.Graph.States[0].Accept
 	}
@@ -89,55 +90,55 @@ func (n *nullability) of(e *expr.Expr) bool {
 	return v
 }
 
-// checkLeftRecursion refuses rules that can call themselves before they consume a byte: their stack would grow without
-// bound.
-func checkLeftRecursion(e *expr.Expr, n *nullability) error {
-	const (
-		open = 1
-		done = 2
-	)
-	state := map[*expr.Rule]int{}
-	var path []string
-	var err error
-	var visitRule func(r *expr.Rule)
-	var visit func(e *expr.Expr, seen map[*expr.Expr]bool)
-	visit = func(e *expr.Expr, seen map[*expr.Expr]bool) {
-		if seen[e] || err != nil {
-			return
-		}
-		seen[e] = true
-		switch e.Op {
-		case expr.OpSeq:
-			for _, s := range e.Subs {
-				visit(s, seen)
-				if !n.of(s) {
-					return
-				}
-			}
-		case expr.OpAlt, expr.OpRepeat:
-			for _, s := range e.Subs {
-				visit(s, seen)
-			}
-		case expr.OpCall:
-			visitRule(e.Rule)
-		}
+// withoutEmpty returns e without the empty string.
+func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
+	if !c.nullable.of(e) {
+		return e
 	}
-	visitRule = func(r *expr.Rule) {
-		switch {
-		case err != nil || state[r] == done:
-		case state[r] == open:
-			cycle := expr.Clip(strings.Join(append(path, r.Name), " -> "))
-			err = expr.Errorf(ErrUnsupported, "rule %s is left-recursive (%s); rewrite it as a repetition", r.Name, cycle)
-		default:
-			state[r] = open
-			path = append(path, r.Name)
-			visit(r.Body, map[*expr.Expr]bool{})
-			path = path[:len(path)-1]
-			state[r] = done
-		}
+	if made, ok := c.nonEmpty[e]; ok {
+		return made
 	}
-	visit(e, map[*expr.Expr]bool{})
-	return err
+	var made *expr.Expr
+	switch e.Op {
+	case expr.OpSeq: // for each part: that part without the empty string, then the rest
+		if len(e.Subs) > limits.GrammarAlternatives {
+			const format = "a repetition of %d parts that may all be empty; at most %d"
+			c.fail(expr.Errorf(ErrLimit, format, len(e.Subs), limits.GrammarAlternatives))
+			return expr.None
+		}
+		var parts []*expr.Expr
+		for i, s := range e.Subs {
+			parts = append(parts, expr.Seq(append([]*expr.Expr{c.withoutEmpty(s)}, e.Subs[i+1:]...)...))
+		}
+		made = expr.Alt(parts...)
+	case expr.OpAlt:
+		var parts []*expr.Expr
+		for _, s := range e.Subs {
+			parts = append(parts, c.withoutEmpty(s))
+		}
+		made = expr.Alt(parts...)
+	case expr.OpRepeat:
+		most := e.Max
+		if most > 0 {
+			most--
+		}
+		made = expr.Seq(c.withoutEmpty(e.Subs[0]), expr.Repeat(e.Subs[0], 0, most))
+	case expr.OpCall:
+		r, ok := c.bodies[e.Rule]
+		if !ok {
+			r = &expr.Rule{Name: e.Rule.Name}
+			c.bodies[e.Rule] = r
+			c.nullable.rules[r] = false
+			r.Body = c.withoutEmpty(e.Rule.Body)
+		}
+		made = expr.Call(r)
+	case expr.OpGraph:
+		made = graphWithoutEmpty(e.Graph)
+	default:
+		made = expr.None // the empty text
+	}
+	c.nonEmpty[e] = made
+	return made
 }
 
 // graphWithoutEmpty returns the texts of g but the empty one: a new start does not accept.

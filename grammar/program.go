@@ -10,10 +10,11 @@ import (
 
 // node is an instruction of a program.
 type node struct {
-	op       nodeOp
-	set      int32   // nodeByte: index of the set of allowed bytes
-	next     int32   // nodeByte, nodeRepeat: the continuation; nodeCall: where the called rule returns to
-	arg      int32   // nodeCall, nodeRepeat: start of the rule or the body
+	op   nodeOp
+	set  int32 // nodeByte: index of the set of allowed bytes; nodeToken: of an empty set
+	next int32 // nodeByte, nodeToken, nodeRepeat: the continuation; nodeCall: where the called rule returns to
+	arg  int32 // nodeCall, nodeRepeat, nodeSkip: start of the rule or the body; nodeToken: index of the set of tokens;
+	// nodeByte: 1 within a lexeme
 	min, max int32   // nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character
 	alts     []int32 // nodeAlt
 }
@@ -26,14 +27,23 @@ const (
 	nodeAlt                  // continues at any of alts
 	nodeCall                 // runs a rule, then continues at next
 	nodeRepeat               // runs a body min to max times, then continues at next
+	nodeToken                // consumes a token between two tokens, whatever its bytes are
+	nodeLazy                 // the end of a lazy lexeme, continues at next
+	nodeSkip                 // continues at next or, within the text, at arg
 )
+
+// takes reports whether a node consumes a byte or a token.
+func (n *node) takes() bool { return n.op == nodeByte || n.op == nodeToken }
 
 // program is a compiled grammar.
 type program struct {
-	nodes []node
-	sets  []expr.ByteSet
-	start int32
-	live  []bool // by node: a finite string leads to the end
+	nodes  []node
+	sets   []expr.ByteSet
+	tokens []*expr.Tokens
+	lexes  bool  // it has lexemes
+	skips  int32 // what may be skipped where the text may end and may go on; 0: nothing
+	start  int32
+	live   []bool // by node: a finite string leads to the end
 }
 
 type consKey struct {
@@ -54,6 +64,10 @@ type compiler struct {
 	nodes    []node
 	setIDs   map[expr.ByteSet]int32
 	sets     []expr.ByteSet
+	tokens   []*expr.Tokens
+	tokenIDs map[string]int32
+	lexes    bool
+	skips    int32
 	cons     map[consKey]int32
 	places   map[placeKey]int32
 	starts   map[*expr.Rule]int32
@@ -67,12 +81,13 @@ type compiler struct {
 // compile returns the program of the grammar e.
 func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, cons: map[consKey]int32{}, places: map[placeKey]int32{},
-		starts: map[*expr.Rule]int32{}, nonEmpty: map[*expr.Expr]*expr.Expr{}, bodies: map[*expr.Rule]*expr.Rule{}}
+		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}, nonEmpty: map[*expr.Expr]*expr.Expr{},
+		bodies: map[*expr.Rule]*expr.Rule{}}
 	var err error
 	if c.nullable, err = findNullable(e); err != nil {
 		return nil, err
 	}
-	if err := checkLeftRecursion(e, c.nullable); err != nil {
+	if err := removeLeftRecursion(e, c.nullable); err != nil {
 		return nil, err
 	}
 	c.nodes = append(c.nodes, node{op: nodeEnd})
@@ -87,7 +102,8 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	p := &program{nodes: c.nodes, sets: c.sets, start: start}
+	p := &program{nodes: c.nodes, sets: c.sets, tokens: c.tokens, lexes: c.lexes, skips: c.skips,
+		start: start}
 	if err := p.findLive(ctx); err != nil {
 		return nil, err
 	}
@@ -182,6 +198,12 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		return c.call(e.Rule, next, 0)
 	case expr.OpGraph:
 		return c.graph(e.Graph, next)
+	case expr.OpToken:
+		return c.token(e.Tokens, next)
+	case expr.OpLexeme:
+		return c.lexeme(e, next)
+	case expr.OpSkip:
+		return c.skip(e.Subs[0], next)
 	}
 	return c.repeat(e, next)
 }
@@ -289,57 +311,6 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 	return c.shared(node{op: nodeRepeat, arg: begin, next: next, min: int32(least), max: int32(most)})
 }
 
-// withoutEmpty returns e without the empty string.
-func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
-	if !c.nullable.of(e) {
-		return e
-	}
-	if made, ok := c.nonEmpty[e]; ok {
-		return made
-	}
-	var made *expr.Expr
-	switch e.Op {
-	case expr.OpSeq: // for each part: that part without the empty string, then the rest
-		if len(e.Subs) > limits.GrammarAlternatives {
-			const format = "a repetition of %d parts that may all be empty; at most %d"
-			c.fail(expr.Errorf(ErrLimit, format, len(e.Subs), limits.GrammarAlternatives))
-			return expr.None
-		}
-		var parts []*expr.Expr
-		for i, s := range e.Subs {
-			parts = append(parts, expr.Seq(append([]*expr.Expr{c.withoutEmpty(s)}, e.Subs[i+1:]...)...))
-		}
-		made = expr.Alt(parts...)
-	case expr.OpAlt:
-		var parts []*expr.Expr
-		for _, s := range e.Subs {
-			parts = append(parts, c.withoutEmpty(s))
-		}
-		made = expr.Alt(parts...)
-	case expr.OpRepeat:
-		most := e.Max
-		if most > 0 {
-			most--
-		}
-		made = expr.Seq(c.withoutEmpty(e.Subs[0]), expr.Repeat(e.Subs[0], 0, most))
-	case expr.OpCall:
-		r, ok := c.bodies[e.Rule]
-		if !ok {
-			r = &expr.Rule{Name: e.Rule.Name}
-			c.bodies[e.Rule] = r
-			c.nullable.rules[r] = false
-			r.Body = c.withoutEmpty(e.Rule.Body)
-		}
-		made = expr.Call(r)
-	case expr.OpGraph:
-		made = graphWithoutEmpty(e.Graph)
-	default: // the empty text
-		made = expr.None
-	}
-	c.nonEmpty[e] = made
-	return made
-}
-
 // findLive marks the nodes from which a finite string leads to the end.
 func (p *program) findLive(ctx context.Context) error {
 	p.live = make([]bool, len(p.nodes))
@@ -358,7 +329,7 @@ func (p *program) findLive(ctx context.Context) error {
 			switch n.op {
 			case nodeEnd:
 				live = true
-			case nodeByte:
+			case nodeByte, nodeToken, nodeLazy, nodeSkip:
 				live = p.live[n.next]
 			case nodeAlt:
 				live = slices.ContainsFunc(n.alts, func(a int32) bool { return p.live[a] })

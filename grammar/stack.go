@@ -41,10 +41,10 @@ func (a *automaton) push(f *frame, node, least, most int32, repeat, rounded bool
 	a.frameIDs++
 	if repeat {
 		made.cost = sum(made.cost, a.costs[n.next], times(int64(least), a.costs[n.arg]))
-		made.tokens = sum(made.tokens, a.tokens[n.next], times(int64(least), a.tokens[n.arg]))
+		made.tokens = sum(made.tokens, a.fewest(n.next), times(int64(least), a.fewest(n.arg)))
 	} else {
 		made.cost = sum(made.cost, a.costs[node])
-		made.tokens = sum(made.tokens, a.tokens[node])
+		made.tokens = sum(made.tokens, a.fewest(node))
 	}
 	a.frames[k] = made
 	a.bytes += 120

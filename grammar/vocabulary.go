@@ -24,13 +24,17 @@ type Vocabulary struct {
 	longPlain []uint32               // mask of longer plain tokens
 	hasPlain  [plainLengths]bool     // plain has tokens of this length
 	singles   expr.ByteSet           // bytes that are tokens
+	id        func(string) (int32, bool)
+	ends      []int32
+	usable    []uint32 // mask of the tokens that can be within a text, special ones included
 }
 
 // trie stores tokens in byte order, in preorder: a node's subtree follows it and ends at skip.
 type trie struct {
 	nodes  []trieNode
-	below  []uint64  // by node: the kinds of bytes in the subtree below it, see kindOf
-	groups [][]int32 // tokens with equal bytes
+	roots  [256]int32 // by byte: the first node of the tokens that begin with it, or -1
+	below  []uint64   // by node: the kinds of bytes in the subtree below it, see kindOf
+	groups [][]int32  // tokens with equal bytes
 }
 
 type trieNode struct {
@@ -45,10 +49,25 @@ const (
 	groupToken = -2
 )
 
-// NewVocabulary builds a vocabulary from the bytes of each token id. Tokens without bytes (special tokens, unused ids)
-// are never in a mask. encode is the tokenizer's encoder, which Forced prefers; nil: Forced uses the longest tokens.
+// VocabularyOptions describes what is not in the bytes of tokens.
+type VocabularyOptions struct {
+	Encode  func(text string) ([]int32, error) // the tokenizer's encoder, which Forced prefers; nil: the longest tokens
+	ID      func(token string) (int32, bool)   // finds a token by its text, special ones included; nil: by its bytes
+	Special []int32                            // tokens without bytes that a grammar may name
+	Ends    []int32                            // end-of-sequence tokens, which are never within a text
+}
+
+// NewVocabulary builds a vocabulary from the bytes of each token id. encode is VocabularyOptions.Encode.
 func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *Vocabulary {
-	v := &Vocabulary{tokens: tokens, encode: encode, longPlain: make([]uint32, Words(len(tokens)))}
+	return NewVocabularyWith(tokens, VocabularyOptions{Encode: encode})
+}
+
+// NewVocabularyWith builds a vocabulary from the bytes of each token id. Tokens without bytes (special tokens, unused
+// ids) are in a mask only where the grammar names them.
+func NewVocabularyWith(tokens [][]byte, o VocabularyOptions) *Vocabulary {
+	v := &Vocabulary{tokens: tokens, encode: o.Encode, longPlain: make([]uint32, Words(len(tokens))), id: o.ID,
+		ends: o.Ends, usable: make([]uint32, Words(len(tokens)))}
+	v.findUsable(o.Special)
 	for i := range v.plain {
 		v.plain[i] = make([]uint32, Words(len(tokens)))
 	}
@@ -87,10 +106,29 @@ func NewVocabulary(tokens [][]byte, encode func(text string) ([]int32, error)) *
 	return v
 }
 
+// findUsable marks the tokens with bytes and the special ones, without those that end a text.
+func (v *Vocabulary) findUsable(special []int32) {
+	for id, b := range v.tokens {
+		if len(b) > 0 {
+			v.usable[id>>5] |= 1 << (id & 31)
+		}
+	}
+	for _, id := range special {
+		if id >= 0 && int(id) < len(v.tokens) {
+			v.usable[id>>5] |= 1 << (id & 31)
+		}
+	}
+	for _, id := range v.ends {
+		if id >= 0 && int(id) < len(v.tokens) {
+			v.usable[id>>5] &^= 1 << (id & 31)
+		}
+	}
+}
+
 // Size returns the number of token ids, including special ones.
 func (v *Vocabulary) Size() int { return len(v.tokens) }
 
-// Bytes returns the bytes of a token, nil if it is never in a mask.
+// Bytes returns the bytes of a token, nil if only its name can be in a text.
 func (v *Vocabulary) Bytes(id int32) []byte {
 	if id < 0 || int(id) >= len(v.tokens) || len(v.tokens[id]) > longestToken {
 		return nil
@@ -146,6 +184,12 @@ func makeTrie(tokens [][]byte, order []int32) (t trie) {
 		last = b
 	}
 	closeTo(0)
+	for b := range t.roots {
+		t.roots[b] = -1
+	}
+	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].skip {
+		t.roots[t.nodes[i].key] = i
+	}
 	t.below = make([]uint64, len(t.nodes))
 	for i := len(t.nodes) - 1; i >= 0; i-- {
 		for k := int32(i) + 1; k < t.nodes[i].skip; k = t.nodes[k].skip {
@@ -212,11 +256,10 @@ func (t *trie) setAll(bits []uint32, from, to int32, on bool) {
 
 // child returns the child of at for key, or -1. The root is -1.
 func (t *trie) child(at int32, key byte) int32 {
-	from, to := int32(0), int32(len(t.nodes))
-	if at >= 0 {
-		from, to = at+1, t.nodes[at].skip
+	if at < 0 {
+		return t.roots[key]
 	}
-	for i := from; i < to && t.nodes[i].key <= key; i = t.nodes[i].skip {
+	for i, to := at+1, t.nodes[at].skip; i < to && t.nodes[i].key <= key; i = t.nodes[i].skip {
 		if t.nodes[i].key == key {
 			return i
 		}

@@ -5,6 +5,8 @@
 //   - Clients: crane, skopeo, oras-go, cosign, a reimplementation of Ollama's pull protocol, and transformers' loader
 //     for extracted images.
 //   - The server's page in a headless Chromium.
+//   - Clients of structured output: openai-js and the AI SDK with Zod's types; instructor, outlines, pydantic-ai and
+//     langchain with pydantic's.
 //
 // setup.sh installs what is missing; a missing tool fails a test. Each user of a test has a home, a store and a docker
 // configuration of its own. Everything listens on loopback.

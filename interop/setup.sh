@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what `make test-interop` and bench/transfer need: Debian's docker-registry, skopeo, chromium and strace, and
 # crane and a small oras-go program (into .bin). With --full, it also installs cosign (into the user's cache: its build
-# takes minutes) and the Python environments of testdata/gen and bench, the latter with mlx-lm.
+# takes minutes), the Python environments of testdata/gen and bench, the latter with mlx-lm, and the clients of
+# structured output (Node 20 or later has to be there).
 # Usage: interop/setup.sh [--full]
 set -eu
 
@@ -42,3 +43,14 @@ fi
 ln -sf "$cosign_dir/cosign" "$bin/cosign"
 ../testdata/gen/setup.sh
 ../bench/mlx-venv.sh > /dev/null
+
+# The clients of structured output.
+clients=$bin/structured
+mkdir -p "$clients"
+cp structured/*.mjs structured/*.py structured/package.json "$clients"
+command -v node > /dev/null || { echo "interop: install node 20 or later first" >&2; exit 1; }
+(cd "$clients" && npm install --no-audit --no-fund --silent)
+for client in instructor outlines pydantic-ai langchain; do
+	[ -x "$clients/$client/bin/python" ] || python3 -m venv "$clients/$client"
+	"$clients/$client/bin/pip" install -q --disable-pip-version-check -r "structured/$client.txt"
+done

@@ -17,8 +17,9 @@ import (
 // mounted if both have the same registry, or else streamed, in chunks as [Client.Push] does. The manifest goes last. A
 // copy that is run again skips the blobs that the destination has.
 //
-// The error is a [remote.ErrNotFound] if src does not exist or lacks a blob, a [remote.ErrNoHost] if a name has no host,
-// and a [remote.ErrDigest] if a registry sends other bytes than the manifest names. The options' Format must be empty.
+// The error is a [remote.ErrNotFound] if src does not exist or lacks a blob, a [remote.ErrNoHost] if a name has no
+// host, and a [remote.ErrDigest] if a registry sends other bytes than the manifest names.
+// The options' Format must be empty.
 func (c *Client) Copy(ctx context.Context, src, dst manifest.Name, opts PushOptions) (digest.Digest, error) {
 	d, err := c.copy(ctx, src, dst, opts)
 	if err != nil {

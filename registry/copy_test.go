@@ -55,7 +55,8 @@ func TestCopyBetweenRegistries(t *testing.T) {
 				t.Errorf("pulled %+v, %v", r, err)
 			}
 			_, served := from.Traffic()
-			if got, err := c.Copy(t.Context(), from.Name("team/m@"+want.String()), dst, PushOptions{}); err != nil || got != want {
+			got, err = c.Copy(t.Context(), from.Name("team/m@"+want.String()), dst, PushOptions{})
+			if err != nil || got != want {
 				t.Errorf("%s, %v", got, err)
 			}
 			if _, again := from.Traffic(); again != served {
@@ -181,8 +182,8 @@ func TestCopyFromFaults(t *testing.T) {
 			if to.Manifest("team/m", "v1") != nil {
 				t.Error("the manifest is there")
 			}
-			// The other blob's may be open: it ends with the first one's, maybe before the answer that names the session.
-			if open := to.OpenSessions(); len(open) > 1 {
+			// Those of the other blobs may be open: they end with the first, maybe before the answer that names the session.
+			if open := to.OpenSessions(); len(open) >= uploadsPerSlot*c.opts.Concurrency {
 				t.Errorf("open sessions: %v", open)
 			}
 		})
@@ -201,10 +202,11 @@ func TestCopyAgain(t *testing.T) {
 		}
 		x.Handle()
 	})
-	if _, err := c.Copy(ctx, from.Name("team/m:v1"), to.Name("team/m:v1"), PushOptions{}); !errors.Is(err, context.Canceled) {
+	src, dst := from.Name("team/m:v1"), to.Name("team/m:v1")
+	if _, err := c.Copy(ctx, src, dst, PushOptions{}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if got, err := c.Copy(t.Context(), from.Name("team/m:v1"), to.Name("team/m:v1"), PushOptions{}); err != nil || got != want {
+	if got, err := c.Copy(t.Context(), src, dst, PushOptions{}); err != nil || got != want {
 		t.Fatal(got, err)
 	}
 	to.Check("team/m", "v1", want)
@@ -231,7 +233,8 @@ func TestCopyIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := from.PutManifest("team/m", "all", ocispec.MediaTypeImageIndex, b)
-	if got, err := c.Copy(t.Context(), from.Name("team/m:all"), to.Name("m:all"), PushOptions{}); err != nil || got != want {
+	got, err := c.Copy(t.Context(), from.Name("team/m:all"), to.Name("m:all"), PushOptions{})
+	if err != nil || got != want {
 		t.Fatal(got, err)
 	}
 	if !bytes.Equal(to.Manifest("m", "all"), b) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/encoding"
+	"github.com/ingotml/ingot/manifest/ollama"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/registry/redact"
@@ -31,6 +32,9 @@ type PullOptions struct {
 
 	// Verify is called with the manifest's digest before any blob is fetched, and may refuse it. It may be nil.
 	Verify func(ctx context.Context, d digest.Digest) error
+
+	// GGUF accepts an image of Ollama with a GGUF file. Its blobs are stored whole, and no name is set.
+	GGUF bool
 }
 
 // PullResult is the result of a pull.
@@ -40,6 +44,11 @@ type PullResult struct {
 	Bytes   int64         // of blobs that came from the registry
 	Saved   int64         // bytes of the image's blobs that the store had
 	Partial int           // blobs that the store lacks, because the options exclude them
+
+	// GGUF is set if the image has a GGUF file. Digest is that of its manifest. Collections keep the blobs until Done is
+	// called, or for [ingest.Age].
+	GGUF *ollama.GGUF
+	Done func()
 }
 
 // Pull downloads an image into the store. Blobs that the store has, and the parts of blobs that an earlier run left,
@@ -124,6 +133,14 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 			return nil, err
 		}
 	}
+	if opts.GGUF {
+		if p.result.GGUF, err = ollama.ParseGGUF(m.Bytes); err != nil {
+			return nil, err
+		}
+		if p.result.GGUF != nil {
+			opts = PullOptions{}
+		}
+	}
 	wanted, skipped, err := selectLayers(m.Bytes, opts)
 	if err != nil {
 		return nil, err
@@ -140,6 +157,10 @@ func (p *puller) pull(ctx context.Context, name manifest.Name, opts PullOptions)
 		return nil, err
 	}
 	p.result.Name = p.storeName(ctx, name, m.Digest)
+	if p.result.GGUF != nil {
+		p.result.Digest, p.result.Done = m.Digest, done
+		return &p.result, nil
+	}
 	put := store.PutOptions{Partial: len(skipped) > 0}
 	if p.result.Digest, err = p.s.PutRaw(ctx, p.result.Name, m.MediaType, m.Bytes, put); err != nil {
 		return nil, err

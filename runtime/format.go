@@ -29,13 +29,18 @@ type Format struct {
 	BestEffort   bool `json:"best_effort,omitempty"`
 }
 
-// ParseFormat parses the JSON value of a format in an API: "json" or a JSON schema as in Ollama's API, "regex:PATTERN"
-// or "ebnf:GRAMMAR". null and "" mean no format.
+// HasSchemas reports whether the options for schemas apply.
+func (f Format) HasSchemas() bool {
+	return f.Kind == FormatSchema || f.Kind == FormatEBNF || f.Kind == FormatLark || f.Kind == FormatTags
+}
+
+// ParseFormat parses the JSON value of a format in an API: "json" or a JSON schema as in Ollama's API, a structural
+// tag, "regex:PATTERN", "ebnf:GRAMMAR" or "lark:GRAMMAR". null and "" mean no format.
 func ParseFormat(value []byte) (Format, error) {
 	var text *string
 	switch value = bytes.TrimSpace(value); {
 	case len(value) > 0 && value[0] == '{':
-		return Format{Kind: FormatSchema, Source: string(value)}, nil
+		return ObjectFormat(value), nil
 	case len(value) > 0 && json.Unmarshal(value, &text) != nil:
 		text = new("?")
 	case text == nil || *text == "":
@@ -43,21 +48,32 @@ func ParseFormat(value []byte) (Format, error) {
 	}
 	kind, source, sourced := strings.Cut(*text, ":")
 	f := Format{Kind: FormatKind(kind), Source: source}
-	if f.Kind == FormatJSON && !sourced || sourced && (f.Kind == FormatRegex || f.Kind == FormatEBNF) {
+	if f.Kind == FormatJSON && !sourced || sourced && f.Kind.isText() {
 		return f, nil
 	}
-	return Format{}, fmt.Errorf("%w: want json, a JSON schema, regex:PATTERN or ebnf:GRAMMAR", ErrFormat)
+	return Format{}, fmt.Errorf("%w: want json, a JSON schema, regex:PATTERN, ebnf:GRAMMAR or lark:GRAMMAR", ErrFormat)
+}
+
+// ObjectFormat returns the format of a JSON object: a structural tag if its type says so, otherwise a JSON schema.
+func ObjectFormat(value []byte) Format {
+	var of struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(value, &of) == nil && of.Type == string(FormatTags) {
+		return Format{Kind: FormatTags, Source: string(value)}
+	}
+	return Format{Kind: FormatSchema, Source: string(value)}
 }
 
 // Value returns the JSON value that ParseFormat parses.
 func (f Format) Value() []byte {
 	var text string
 	switch f.Kind {
-	case FormatSchema:
+	case FormatSchema, FormatTags:
 		return []byte(f.Source)
 	case FormatJSON:
 		text = string(f.Kind)
-	case FormatRegex, FormatEBNF:
+	case FormatRegex, FormatEBNF, FormatLark:
 		text = string(f.Kind) + ":" + f.Source
 	default:
 		return []byte("null")
@@ -75,7 +91,12 @@ const (
 	FormatSchema FormatKind = "schema" // a JSON schema
 	FormatRegex  FormatKind = "regex"  // a regular expression for the whole text
 	FormatEBNF   FormatKind = "ebnf"   // a grammar
+	FormatLark   FormatKind = "lark"   // a grammar in the syntax of LLGuidance
+	FormatTags   FormatKind = "structural_tag"
 )
+
+// isText reports whether a source of the kind is written behind its name and a colon.
+func (k FormatKind) isText() bool { return k == FormatRegex || k == FormatEBNF || k == FormatLark }
 
 // ErrFormat reports that a format cannot be enforced: its source is invalid, or too few tokens are left for it.
 var ErrFormat = fault.Register(errors.New("bad format"), fault.Kind{

@@ -8,8 +8,11 @@ import (
 func TestParseFormat(t *testing.T) {
 	for source, want := range map[string]Format{
 		``: {}, `null`: {}, `""`: {}, ` "json" `: {Kind: FormatJSON},
-		` {"type": "object"}`: {Kind: FormatSchema, Source: `{"type": "object"}`},
-		`"regex:a:\"b+"`:      {Kind: FormatRegex, Source: `a:"b+`}, `"ebnf:root ::= [a-z]"`: {Kind: FormatEBNF,
+		` {"type": "object"}`:        {Kind: FormatSchema, Source: `{"type": "object"}`},
+		`"regex:a:\"b+"`:             {Kind: FormatRegex, Source: `a:"b+`},
+		`"lark:start: /a/"`:          {Kind: FormatLark, Source: "start: /a/"},
+		`{"type": "structural_tag"}`: {Kind: FormatTags, Source: `{"type": "structural_tag"}`},
+		`"ebnf:root ::= [a-z]"`: {Kind: FormatEBNF,
 			Source: `root ::= [a-z]`},
 	} {
 		got, err := ParseFormat([]byte(source))

@@ -36,6 +36,7 @@ func main() {
 	flag.IntVar(&o.every, "every", 1, "read every `N`th file only")
 	flag.StringVar(&o.draft, "schema", "", "$schema of schemas that have none")
 	flag.StringVar(&o.refs, "refs", "", "`FOLDER` of the schemas at http://localhost:1234/, as in JSON-Schema-Test-Suite")
+	flag.StringVar(&o.export, "export", "", "write schemas, tokens and times for peer.py to `FILE`")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
@@ -55,6 +56,7 @@ type options struct {
 	profile string
 	draft   string
 	refs    string
+	export  string
 }
 
 // schemaCase is one schema with its instances.
@@ -107,6 +109,8 @@ type tally struct {
 	ids        func(text string) []int32
 
 	schemaOptions grammar.SchemaOptions
+
+	exported *export
 }
 
 func run(dir string, o options) error {
@@ -136,6 +140,12 @@ func run(dir string, o options) error {
 	tokens := grammartest.Tokens(128256)
 	t.vocabulary = grammar.NewVocabulary(tokens, nil)
 	t.ids = grammartest.Longest(tokens)
+	if o.export != "" {
+		var err error
+		if t.exported, err = newExport(o.export, tokens); err != nil {
+			return err
+		}
+	}
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -152,12 +162,19 @@ func run(dir string, o options) error {
 		}
 		cases, err := read(path)
 		for _, c := range cases {
-			t.check(c)
+			if wrong := t.check(c); wrong != nil {
+				return wrong
+			}
 		}
 		return err
 	})
 	if err == nil && files == 0 {
 		err = fmt.Errorf("%s has no .json files", dir)
+	}
+	if t.exported != nil {
+		if wrong := t.exported.close(); err == nil {
+			err = wrong
+		}
 	}
 	if err != nil {
 		return err
@@ -175,7 +192,7 @@ func (t *tally) say(kind, format string, args ...any) {
 	}
 }
 
-func (t *tally) check(c schemaCase) {
+func (t *tally) check(c schemaCase) error {
 	t.schemas++
 	schema := c.Schema
 	if t.draft != "" && bytes.HasPrefix(schema, []byte("{")) && !bytes.Contains(schema, []byte(`"$schema"`)) {
@@ -198,12 +215,12 @@ func (t *tally) check(c schemaCase) {
 				t.invalid++
 			}
 		}
-		return
+		return nil
 	}
 	if err != nil {
 		t.reasons[reason(err)]++
 		t.say("refused", "%s: %v", c.name, err)
-		return
+		return nil
 	}
 	t.compiled++
 	for i, test := range c.Tests {
@@ -226,9 +243,10 @@ func (t *tally) check(c schemaCase) {
 			t.say("accepted", "%s: %d %s: %.200s", c.name, i, test.Description, test.Data)
 		}
 	}
-	if t.options.masks {
-		t.measure(g, c)
+	if !t.options.masks {
+		return nil
 	}
+	return t.measure(g, c)
 }
 
 // dumps returns JSON with the white space of Python's json.dumps.
@@ -256,31 +274,52 @@ func dumps(raw []byte) string {
 }
 
 // measure takes the masks along each instance, up to the token that the grammar refuses.
-func (t *tally) measure(g *grammar.Grammar, c schemaCase) {
+func (t *tally) measure(g *grammar.Grammar, c schemaCase) error {
 	mask := make([]uint32, grammar.Words(t.vocabulary.Size()))
-	for i, test := range c.Tests {
+	var out *exportedSchema
+	if t.exported != nil {
+		out = &exportedSchema{Name: c.name, Schema: c.Schema}
+	}
+	first := true
+	for _, test := range c.Tests {
 		began := now()
 		m, err := g.Matcher(t.vocabulary, -1)
 		if err != nil {
 			t.say("slow", "%s: %v", c.name, err)
-			return
+			return nil
 		}
-		for k, id := range t.ids(dumps(test.Data)) {
-			if i > 0 || k > 0 {
+		ids := t.ids(dumps(test.Data))
+		if out != nil {
+			out.Instances = append(out.Instances, ids)
+		}
+		for k, id := range ids {
+			if !first {
 				began = now()
 			}
 			m.Mask(mask, -1)
 			took := now() - began
-			if i == 0 && k == 0 {
-				t.first = append(t.first, t.compile[len(t.compile)-1]+took)
+			began = now()
+			refused := m.Accept(id) != nil
+			if first {
+				took += t.compile[len(t.compile)-1]
+				t.first = append(t.first, took)
+				if out != nil {
+					out.FirstNS = int64(took)
+				}
+				first = false
 			} else {
+				out.token(took + now() - began)
 				t.tallyMask(took, c.name, k)
 			}
-			if m.Accept(id) != nil {
+			if refused {
 				break
 			}
 		}
 	}
+	if out == nil || first {
+		return nil
+	}
+	return t.exported.add(out)
 }
 
 func (t *tally) tallyMask(took time.Duration, name string, token int) {

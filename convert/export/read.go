@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/ggml"
 	"github.com/ingotml/ingot/safetensors"
 )
 
@@ -53,6 +54,9 @@ const (
 	biasesPart
 	decoded // dequantized elements
 	added   // a plain tensor plus a number
+
+	composed // blocks of a GGUF type with the same codes
+	encoded  // elements as blocks of a GGUF type
 )
 
 // arrayReader reads an array of a shard from blobs.
@@ -63,6 +67,7 @@ type arrayReader struct {
 	part   arrayPart
 	to     safetensors.DType
 	add    float32
+	kind   ggml.Type // of composed and encoded
 }
 
 // open returns a stream of the array's bytes. It opens one blob at a time.
@@ -150,6 +155,10 @@ func (s *arrayStream) read(t *storedTensor, begin, n int64) (err error) {
 		err = s.decode(t, begin, n)
 	case added:
 		err = s.addNumber(t, begin, n)
+	case composed:
+		err = s.compose(t, begin, n)
+	case encoded:
+		err = s.encode(t, begin, n)
 	}
 	return err
 }
@@ -183,26 +192,9 @@ func grown(buf *[]byte, n int64) []byte {
 
 // decode dequantizes elements in float32, as MLX does, and rounds once to the array's type.
 func (s *arrayStream) decode(t *storedTensor, begin, n int64) error {
-	sizes, group := t.sizes(), t.Quant.Group()
-	codes, err := s.bytes(&s.buf.codes, t, "", begin, n, sizes.Packed, group)
+	blocks, err := s.groups(t, begin, n)
 	if err != nil {
 		return err
-	}
-	blocks := quantize.Blocks{Packed: codes}
-	if blocks.Scales, err = s.bytes(&s.buf.scales, t, blob.ScaleSuffix, begin, n, sizes.Scales, group); err != nil {
-		return err
-	}
-	if t.Quant.Mode() == "affine" {
-		if blocks.Biases, err = s.bytes(&s.buf.biases, t, blob.BiasSuffix, begin, n, sizes.Biases, group); err != nil {
-			return err
-		}
-		for _, b := range []*[]byte{&blocks.Scales, &blocks.Biases} {
-			wide := make([]byte, len(*b)/sizes.Scales*4)
-			if err := quantize.Cast(wide, quantize.F32, *b, quantize.DType(t.DType)); err != nil {
-				return err
-			}
-			*b = wide
-		}
 	}
 	wide := grown(&s.buf.wide, 4*n)
 	if err := t.Quant.Decode(wide, quantize.F32, blocks, quantize.F32); err != nil {
@@ -212,6 +204,29 @@ func (s *arrayStream) decode(t *storedTensor, begin, n int64) error {
 		eachF32(wide, func(v float32) float32 { return v * t.Global })
 	}
 	return s.round(t, wide, begin)
+}
+
+// groups reads the groups of a range of elements, with the scales and biases of affine ones in float32.
+func (s *arrayStream) groups(t *storedTensor, begin, n int64) (blocks quantize.Blocks, err error) {
+	sizes, group := t.sizes(), t.Quant.Group()
+	if blocks.Packed, err = s.bytes(&s.buf.codes, t, "", begin, n, sizes.Packed, group); err != nil {
+		return blocks, err
+	}
+	if blocks.Scales, err = s.bytes(&s.buf.scales, t, blob.ScaleSuffix, begin, n, sizes.Scales, group); err != nil ||
+		t.Quant.Mode() != "affine" {
+		return blocks, err
+	}
+	if blocks.Biases, err = s.bytes(&s.buf.biases, t, blob.BiasSuffix, begin, n, sizes.Biases, group); err != nil {
+		return blocks, err
+	}
+	for _, b := range []*[]byte{&blocks.Scales, &blocks.Biases} {
+		wide := make([]byte, len(*b)/sizes.Scales*4)
+		if err := quantize.Cast(wide, quantize.F32, *b, quantize.DType(t.DType)); err != nil {
+			return blocks, err
+		}
+		*b = wide
+	}
+	return blocks, nil
 }
 
 // addNumber adds a number to elements, in float32.
@@ -224,7 +239,9 @@ func (s *arrayStream) addNumber(t *storedTensor, begin, n int64) error {
 	if err := quantize.Cast(wide, quantize.F32, data, quantize.DType(t.DType)); err != nil {
 		return source.InTensor(t.Name, err)
 	}
-	eachF32(wide, func(v float32) float32 { return v + s.add })
+	if s.add != 0 { // which would change -0
+		eachF32(wide, func(v float32) float32 { return v + s.add })
+	}
 	return s.round(t, wide, begin)
 }
 

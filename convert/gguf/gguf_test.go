@@ -21,6 +21,15 @@ func read(file []byte) (*gguf.Header, error) {
 	return gguf.Read(bytes.NewReader(file), int64(len(file)))
 }
 
+// listMetadata returns the metadata, a line each.
+func listMetadata(h *gguf.Header) (list []string) {
+	for _, key := range h.Metadata.Keys() {
+		v, _ := h.Metadata.Lookup(key)
+		list = append(list, fmt.Sprintf("%s: %v %s", key, v, show(v)))
+	}
+	return list
+}
+
 // A file of the gguf package reads with every kind of metadata.
 func TestReadPython(t *testing.T) {
 	file, err := os.ReadFile("testdata/python.gguf")
@@ -31,11 +40,7 @@ func TestReadPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, key := range h.Metadata.Keys() {
-		v, _ := h.Metadata.Lookup(key)
-		got = append(got, fmt.Sprintf("%s: %v %s", key, v, show(v)))
-	}
+	got := listMetadata(h)
 	want := []string{
 		"general.architecture: string [llama]",
 		"test.uint8: uint8 [200]", "test.int8: int8 [-100]",
@@ -122,11 +127,7 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, key := range h.Metadata.Keys() {
-		v, _ := h.Metadata.Lookup(key)
-		got = append(got, fmt.Sprintf("%s: %v %s", key, v, show(v)))
-	}
+	got := listMetadata(h)
 	want := []string{
 		"general.architecture: string [llama]", "a.number: uint32 [7]", "a.real: float32 [0.25]", "a.flag: bool [true]",
 		"a.texts: array of 2 string [x yz]", "a.numbers: array of 2 int32 [1 -2]", "a.floats: array of 2 float32 [0.5 -1]",

@@ -64,11 +64,20 @@ func (m Metadata) Text(key string) (string, error) {
 	return v.strings[0], nil
 }
 
-// Int returns an integer. A missing key is an error wrapping ErrFormat, as is another type.
-func (m Metadata) Int(key string) (int64, error) {
+// required returns a value that has to be there.
+func (m Metadata) required(key string) (Value, error) {
 	v, ok := m.values[key]
 	if !ok {
-		return 0, fmt.Errorf("%w: metadata %s is missing", ErrFormat, key)
+		return Value{}, fmt.Errorf("%w: metadata %s is missing", ErrFormat, key)
+	}
+	return v, nil
+}
+
+// Int returns an integer. A missing key is an error wrapping ErrFormat, as is another type.
+func (m Metadata) Int(key string) (int64, error) {
+	v, err := m.required(key)
+	if err != nil {
+		return 0, err
 	}
 	n, ok := v.Int(0)
 	if !ok || v.IsArray {
@@ -79,9 +88,9 @@ func (m Metadata) Int(key string) (int64, error) {
 
 // Float returns a number. A missing key is an error wrapping ErrFormat, as is another type.
 func (m Metadata) Float(key string) (float64, error) {
-	v, ok := m.values[key]
-	if !ok {
-		return 0, fmt.Errorf("%w: metadata %s is missing", ErrFormat, key)
+	v, err := m.required(key)
+	if err != nil {
+		return 0, err
 	}
 	x, ok := v.Float(0)
 	if !ok || v.IsArray {

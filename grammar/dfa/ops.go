@@ -151,32 +151,12 @@ func Length(d *DFA, least, most int) (*DFA, error) {
 		state int32
 		n     int
 	}
-	out := &DFA{classes: d.classes}
-	ids := map[at]int32{{0, 0}: 0}
-	order := []at{{0, 0}}
-	for i := 0; i < len(order); i++ {
-		if len(order) > maxStates {
-			return nil, errLimit()
-		}
-		p := order[i]
-		out.accept = append(out.accept, d.accept[p.state] && p.n >= least && (most < 0 || p.n <= most))
-		n := min(p.n+1, limit)
-		for _, to := range d.row(p.state) {
-			if to == dead || most >= 0 && n > most {
-				out.next = append(out.next, dead)
-				continue
-			}
-			k := at{to, n}
-			id, ok := ids[k]
-			if !ok {
-				id = int32(len(order))
-				ids[k] = id
-				order = append(order, k)
-			}
-			out.next = append(out.next, id)
-		}
-	}
-	return out.trim().Minimize(), nil
+	return Explore(d.classes, at{}, func(p at, class int) (at, bool) {
+		to, n := d.row(p.state)[class], min(p.n+1, limit)
+		return at{to, n}, to != dead && (most < 0 || n <= most)
+	}, func(p at) bool {
+		return d.accept[p.state] && p.n >= least && (most < 0 || p.n <= most)
+	})
 }
 
 // maxRounds bounds the rounds of Minimize: an automaton that is not minimal is still correct.

@@ -1,7 +1,7 @@
 // Package ebnf compiles EBNF grammars to expressions over bytes.
 //
 // Contract: errors name the line. Rules that directly begin with themselves become repetitions; other left recursion is
-// left for the compiler of the program to refuse. All schemas in a grammar share one limit.
+// left for the compiler of the program. All schemas in a grammar share one limit.
 package ebnf
 
 import (
@@ -17,12 +17,8 @@ import (
 
 // Compile returns the texts of an EBNF grammar, and what the best effort of its schemas left out.
 func Compile(ctx context.Context, source string, o schema.Options) (*expr.Expr, []string, error) {
-	if len(source) > limits.GrammarSource {
-		return nil, nil, expr.Errorf(expr.ErrLimit, "the grammar has %d bytes; at most %d are allowed", len(source),
-			limits.GrammarSource)
-	}
-	if !utf8.ValidString(source) {
-		return nil, nil, expr.Errorf(expr.ErrInvalid, "the grammar is not UTF-8")
+	if err := expr.CheckSource(source); err != nil {
+		return nil, nil, err
 	}
 	p := &parser{ctx: ctx, source: source, rules: map[string]*expr.Rule{}, defined: map[string]bool{},
 		used: map[string]int{}, schemas: schema.Inline{Options: o}}
@@ -89,29 +85,18 @@ func (p *parser) parse() error {
 	return p.err
 }
 
-// ruleBody parses the alternatives of a rule. It rewrites direct left recursion: a ::= a x | y becomes y x*.
+// ruleBody parses the alternatives of a rule.
 func (p *parser) ruleBody(r *expr.Rule) {
-	var bases, tails []*expr.Expr
+	var alts []*expr.Expr
 	for {
-		e := p.sequence()
-		head := e
-		if e.Op == expr.OpSeq && len(e.Subs) > 0 {
-			head = e.Subs[0]
-		}
-		if head.Op == expr.OpCall && head.Rule == r {
-			if e.Op == expr.OpSeq {
-				tails = append(tails, expr.Seq(e.Subs[1:]...))
-			}
-		} else {
-			bases = append(bases, e)
-		}
+		alts = append(alts, p.sequence())
 		if p.err != nil || p.peek() != '|' {
 			break
 		}
 		p.at++
 		p.space()
 	}
-	r.Body = expr.Seq(expr.Alt(bases...), expr.Repeat(expr.Alt(tails...), 0, -1))
+	r.Body = expr.LeftRecursive(r, alts)
 }
 
 func (p *parser) rule(name string) *expr.Rule {
@@ -224,6 +209,8 @@ func (p *parser) sequence() *expr.Expr {
 			p.at++
 		case '%':
 			e = p.schema()
+		case '<', '!':
+			e = p.token()
 		case 0, '|', ')', ';':
 			return expr.Seq(parts...)
 		default:
@@ -249,6 +236,28 @@ func (p *parser) sequence() *expr.Expr {
 		parts = append(parts, p.repeated(e))
 	}
 	return expr.None
+}
+
+// token parses a token terminal, as in llama.cpp's GBNF: <name>, <[id]>, or ! and one of them for all other tokens.
+func (p *parser) token() *expr.Expr {
+	negated := p.peek() == '!'
+	if negated {
+		p.at++
+	}
+	if p.peek() != '<' {
+		p.fail(expr.ErrInvalid, "expected a token such as <think> or <[10]> after !")
+		return expr.None
+	}
+	t, length, problem := expr.ParseTokens(p.source[p.at:])
+	if problem != "" {
+		p.fail(expr.ErrInvalid, "%s", problem)
+		return expr.None
+	}
+	p.at += length
+	if negated {
+		t = t.Complement()
+	}
+	return expr.Token(t)
 }
 
 // schema parses %json and the schema after it.

@@ -3,7 +3,9 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
+	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/limits/clip"
 )
 
@@ -20,6 +22,17 @@ var ErrEmpty = fmt.Errorf("%w: no value satisfies the schema", ErrInvalid)
 // Errorf returns an error that wraps kind, whose text begins the error's.
 func Errorf(kind error, format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{kind}, args...)...)
+}
+
+// CheckSource refuses the source of a grammar that is too long or not UTF-8.
+func CheckSource(source string) error {
+	if len(source) > limits.GrammarSource {
+		return Errorf(ErrLimit, "the grammar has %d bytes; at most %d are allowed", len(source), limits.GrammarSource)
+	}
+	if !utf8.ValidString(source) {
+		return Errorf(ErrInvalid, "the grammar is not UTF-8")
+	}
+	return nil
 }
 
 // Clip shortens a quotation from a source for an error message.

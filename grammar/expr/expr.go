@@ -46,7 +46,9 @@ type Expr struct {
 	Subs     []*Expr // OpSeq, OpAlt; OpRepeat has one
 	Min, Max int     // OpRepeat; max < 0: unbounded
 	Rule     *Rule   // OpCall
-	Graph    *Graph  // OpGraph
+	Graph    *Graph  // OpGraph, OpLexeme
+	Lazy     bool    // OpLexeme: ends where it first can
+	Tokens   *Tokens // OpToken: one token of these, whatever its text is
 }
 
 type Op uint8
@@ -59,6 +61,13 @@ const (
 	OpRepeat
 	OpCall
 	OpGraph
+	OpToken
+	// OpLexeme is a lexeme: among the lexemes that may stand somewhere, the longest match counts, and a lazy one ends
+	// all others where it ends. The start state of its graph neither accepts nor has an edge to it.
+	OpLexeme
+	// OpSkip matches the empty text. Before it, any number of its sub may stand, a lexeme, but not where the whole text
+	// begins.
+	OpSkip
 )
 
 // Graph is a deterministic automaton over bytes. State 0 is the start; every state can reach an accepting one.
@@ -170,6 +179,25 @@ func Repeat(e *Expr, least, most int) *Expr {
 		return Opt(e)
 	}
 	return &Expr{Op: OpRepeat, Subs: []*Expr{e}, Min: least, Max: most}
+}
+
+// LeftRecursive returns the body of a rule with these alternatives. Those that begin with the rule itself become a
+// repetition: a = a x | y is y x*.
+func LeftRecursive(r *Rule, alts []*Expr) *Expr {
+	var bases, tails []*Expr
+	for _, e := range alts {
+		head := e
+		if e.Op == OpSeq && len(e.Subs) > 0 {
+			head = e.Subs[0]
+		}
+		switch {
+		case head.Op != OpCall || head.Rule != r:
+			bases = append(bases, e)
+		case e.Op == OpSeq:
+			tails = append(tails, Seq(e.Subs[1:]...))
+		}
+	}
+	return Seq(Alt(bases...), Repeat(Alt(tails...), 0, -1))
 }
 
 // branch is a node of the trie of Words.

@@ -21,13 +21,12 @@ func NewRules() *Rules {
 	rule := func(name string) *expr.Rule { return &expr.Rule{Name: name} }
 	j := &Rules{valueRule: rule("value"), objectRule: rule("object"), arrayRule: rule("array"),
 		stringRule: rule("string"), numberRule: rule("number"), integerRule: rule("integer")}
-	words := expr.Words([]string{"true", "false", "null"})
-	j.valueRule.Body = expr.Alt(j.Object(), j.Array(), j.Text(), j.Number(), words)
+	j.valueRule.Body = expr.Alt(j.Object(), j.Array(), j.Text(), j.Number(), Boolean, Null)
 	member := expr.Seq(j.Text(), expr.Text(": "), j.Value())
 	j.objectRule.Body = expr.Seq(expr.Text("{"), expr.Opt(listExpr(member)), expr.Text("}"))
 	j.arrayRule.Body = expr.Seq(expr.Text("["), expr.Opt(listExpr(j.Value())), expr.Text("]"))
 	j.stringRule.Body = Quoted(expr.Repeat(AnyChar, 0, -1))
-	j.numberRule.Body = numberExpr()
+	j.numberRule.Body = numberBody
 	j.integerRule.Body = integerExpr
 	return j
 }
@@ -175,6 +174,8 @@ const (
 // integerExpr matches an integer of at most 19 digits.
 var integerExpr = expr.Alt(expr.Seq(expr.Opt(expr.Text("-")), positive, expr.Repeat(digits, 0, MaxDigits-1)),
 	expr.Text("0"))
+
+var numberBody = numberExpr()
 
 // numberExpr matches a number of at most 32 characters, with at most 19 digits before the point, within the range of a
 // float64. The exponent has two digits; three are allowed if it is negative, or after a single digit if the number

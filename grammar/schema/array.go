@@ -139,6 +139,12 @@ const maxChoices = 10
 // choicesOf returns the values that satisfy all terms, if they are constants.
 func (c *compiler) choicesOf(all conjunction) (choices []*expr.Expr, ok bool) {
 	s := c.shapeOf(all)
+	for range limits.GrammarNesting { // references, as generators write for enumerations
+		if s.consts != nil || !s.bare || len(s.unions) != 1 || len(s.unions[0].parts) != 1 {
+			break
+		}
+		s = c.shapeOf(conjunction{s.unions[0].parts[0]})
+	}
 	var values []*value
 	switch {
 	case s.consts != nil:

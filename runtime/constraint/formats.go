@@ -10,13 +10,19 @@ import (
 	"github.com/ingotml/ingot/tokenizer"
 )
 
-// vocabulary returns the bytes of the tokens for which the model has logits.
-func vocabulary(t *tokenizer.Tokenizer, logits int64) *grammar.Vocabulary {
+// vocabulary returns the tokens for which the model has logits.
+func vocabulary(t *tokenizer.Tokenizer, ends []int32, logits int64) *grammar.Vocabulary {
 	tokens := make([][]byte, min(int64(t.Size()), logits))
+	o := grammar.VocabularyOptions{
+		Encode: func(text string) ([]int32, error) { return t.Encode(text, false) }, ID: t.ID, Ends: ends,
+	}
 	for id := range tokens {
 		tokens[id], _ = t.Bytes(int32(id))
+		if _, exists := t.Token(int32(id)); exists && len(tokens[id]) == 0 {
+			o.Special = append(o.Special, int32(id))
+		}
 	}
-	return grammar.NewVocabulary(tokens, func(text string) ([]int32, error) { return t.Encode(text, false) })
+	return grammar.NewVocabularyWith(tokens, o)
 }
 
 // Formats makes the constraints of a model's requests and caches their compiled grammars. It is safe for concurrent
@@ -34,7 +40,7 @@ type Formats struct {
 func New(tok *tokenizer.Tokenizer, ends []int32, logits int64) *Formats {
 	return &Formats{
 		tok: tok, ends: ends,
-		vocabulary: sync.OnceValue(func() *grammar.Vocabulary { return vocabulary(tok, logits) }),
+		vocabulary: sync.OnceValue(func() *grammar.Vocabulary { return vocabulary(tok, ends, logits) }),
 	}
 }
 
@@ -83,6 +89,10 @@ func compile(ctx context.Context, f runtime.Format) (*grammar.Grammar, error) {
 		return grammar.CompileRegex(ctx, f.Source)
 	case runtime.FormatEBNF:
 		return grammar.CompileEBNFWith(ctx, f.Source, o)
+	case runtime.FormatLark:
+		return grammar.CompileLark(ctx, f.Source, o)
+	case runtime.FormatTags:
+		return grammar.CompileTags(ctx, []byte(f.Source), o)
 	}
-	return nil, fmt.Errorf("unknown format kind %q: want json, schema, regex or ebnf", f.Kind)
+	return nil, fmt.Errorf("unknown format kind %q: want json, schema, regex, ebnf, lark or structural_tag", f.Kind)
 }

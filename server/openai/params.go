@@ -139,9 +139,11 @@ func (f *responseFormat) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("response_format: json_schema needs a schema")
 		}
 		f.Kind, f.Source = runtime.FormatSchema, string(schema)
+	case string(runtime.FormatTags): // as other servers have it
+		f.Kind, f.Source = runtime.FormatTags, string(b)
 	default:
-		return fmt.Errorf("response_format: type %s is not supported: use text, json_object or json_schema",
-			wire.Clip(v.Type))
+		const want = "text, json_object, json_schema or structural_tag"
+		return fmt.Errorf("response_format: type %s is not supported: use %s", wire.Clip(v.Type), want)
 	}
 	return nil
 }

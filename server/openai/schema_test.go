@@ -63,6 +63,12 @@ func TestSchemaOptions(t *testing.T) {
 			}
 		}
 	}
+	const tag = `{"type":"structural_tag","structures":[{"begin":"<f>","schema":{},"end":"</f>"}],"triggers":["<f"]}`
+	f.Has(t, "POST", "/v1/chat/completions", hi+`,"response_format":`+tag+options+"}", 200)
+	want := runtime.Format{Kind: runtime.FormatTags, Source: tag, StrictSchema: true, BestEffort: true}
+	if got := f.Parrot.Last(t).Format; got != want {
+		t.Errorf("a structural tag: format %+v", got)
+	}
 	f.Has(t, "POST", "/v1/chat/completions", hi+`,"response_format":{"type":"json_object"}`+options+"}", 200)
 	if got := f.Parrot.Last(t).Format; got.StrictSchema || got.BestEffort {
 		t.Errorf("a format without a schema: %+v", got)

@@ -20,11 +20,12 @@ var schemas = openapi.Special{
 		{"type": "object", "required": []string{"type"}, "properties": openapi.Schema{"type": openapi.Text}}}}),
 	reflect.TypeFor[responseFormat](): openapi.Fixed(openapi.Schema{"type": []string{"object", "null"},
 		"properties": openapi.Schema{
-			"type": openapi.Schema{"enum": []any{"text", "json_object", "json_schema"}},
+			"type": openapi.Schema{"enum": []any{"text", "json_object", "json_schema", "structural_tag"}},
 			"json_schema": openapi.Schema{"type": "object", "properties": openapi.Schema{
 				"name": openapi.Text, "schema": openapi.Schema{"type": "object"},
 			}},
 			"schema": openapi.Schema{"type": "object"},
+			"format": openapi.Schema{"type": "object", "description": "of a structural tag"},
 		}}),
 	reflect.TypeFor[prompts](): openapi.Fixed(server.PromptSchema),
 	reflect.TypeFor[responseTools](): openapi.Fixed(openapi.Schema{"type": []string{"array", "null"},

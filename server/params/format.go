@@ -5,7 +5,8 @@ import (
 	"github.com/ingotml/ingot/runtime"
 )
 
-// Format is the output format: "json", a JSON schema, or, as an extension, "regex:PATTERN" or "ebnf:GRAMMAR".
+// Format is the output format: "json", a JSON schema, or, as an extension, a structural tag,
+// "regex:PATTERN", "ebnf:GRAMMAR" or "lark:GRAMMAR".
 type Format struct{ runtime.Format }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -23,7 +24,7 @@ type SchemaOptions struct {
 // With returns the format with the options for its schemas.
 func (o SchemaOptions) With(f Format) Format {
 	f.StrictSchema, f.BestEffort = o.StrictSchema, o.BestEffort
-	if f.Kind != runtime.FormatSchema && f.Kind != runtime.FormatEBNF {
+	if !f.HasSchemas() {
 		f.StrictSchema, f.BestEffort = false, false // no schema
 	}
 	return f

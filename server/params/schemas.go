@@ -21,6 +21,6 @@ var Schemas = openapi.Special{
 	reflect.TypeFor[Thinking](): openapi.Fixed(openapi.Schema{"enum": []any{true, false, "low", "medium", "high", nil}}),
 	reflect.TypeFor[Format](): openapi.Fixed(openapi.Schema{
 		"type":        []string{"string", "object", "null"},
-		"description": "json, a JSON schema, regex:PATTERN or ebnf:GRAMMAR",
+		"description": "json, a JSON schema, a structural tag, regex:PATTERN, ebnf:GRAMMAR or lark:GRAMMAR",
 	}),
 }

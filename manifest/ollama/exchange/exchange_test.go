@@ -77,10 +77,14 @@ func TestImportNewerLayout(t *testing.T) {
 	if _, err := o.Import(t.Context(), ollamaName(t, "tiny"), s, storetest.MustName(t, "a"), Options{}); err != nil {
 		t.Fatal(err)
 	}
+	gguf := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"application/vnd.docker.container.image.v1+json",`+
+		`"digest":"%s","size":2},"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"%[1]s","size":2}]}`,
+		digest.FromString("{}"))
+	o.put("blobs/sha256-"+digest.FromString(gguf).Encoded(), gguf)
 	list := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.ollama.manifest.list.v2+json","manifests":[`+
 		`{"mediaType":"x","digest":"%s","runner":"llamacpp","format":"gguf"},{"mediaType":"x","digest":"%s",`+
 		`"runner":"mlx","format":"safetensors"}]}`,
-		digest.FromString("gguf"), digest.FromString(manifestBytes))
+		digest.FromString(gguf), digest.FromString(manifestBytes))
 	o.put("manifests-v2/ollama.com/library/both/latest", list)
 	if x, err := o.Import(t.Context(), ollamaName(t, "both"), s, storetest.MustName(t, "b"), Options{}); err != nil ||
 		x.Digest != digest.FromString(manifestBytes) {
@@ -91,6 +95,12 @@ func TestImportNewerLayout(t *testing.T) {
 	_, err := o.Import(t.Context(), ollamaName(t, "gguf"), s, storetest.MustName(t, "c"), Options{})
 	if !errors.Is(err, manifest.ErrUnknownManifest) {
 		t.Errorf("a list of GGUF alone: %v", err)
+	}
+	if g, err := o.GGUF(ollamaName(t, "gguf")); err != nil || g == nil || g.Model.Digest != digest.FromString("{}") {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if g, err := o.GGUF(ollamaName(t, "both")); err != nil || g != nil {
+		t.Errorf("%+v, %v", g, err)
 	}
 	// An export replaces the link and does not modify its target.
 	e, err := s.Resolve(t.Context(), storetest.MustName(t, "a"))

@@ -1,9 +1,11 @@
 package exchange
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/manifest/ollama"
 	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // Ollama is Ollama's model store (manifest/paths.go in Ollama):
@@ -136,8 +139,57 @@ func (o *Ollama) manifest(name ollama.Name) ([]byte, error) {
 		}
 		return o.readBlob(child.Digest)
 	}
-	unknown := &manifest.UnknownManifestError{What: "a GGUF model of Ollama", MediaType: list.MediaType}
-	return nil, fmt.Errorf("%s: %w", name, unknown)
+	return o.firstOf(name, list.Manifests)
+}
+
+// firstOf returns the first manifest of a list.
+func (o *Ollama) firstOf(name ollama.Name, list []json.RawMessage) ([]byte, error) {
+	var child struct {
+		Digest digest.Digest `json:"digest"`
+	}
+	switch {
+	case len(list) == 0 || json.Unmarshal(list[0], &child) != nil:
+		return nil, fmt.Errorf("%s: %w", name, &manifest.UnknownManifestError{MediaType: listType})
+	case child.Digest == "":
+		return list[0], nil
+	}
+	return o.readBlob(child.Digest)
+}
+
+// GGUF returns a model whose weights are a GGUF file; nil for others.
+func (o *Ollama) GGUF(name ollama.Name) (*ollama.GGUF, error) {
+	b, err := o.manifest(name)
+	if err != nil {
+		return nil, err
+	}
+	g, err := ollama.ParseGGUF(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return g, nil
+}
+
+// BlobPath returns the path of a blob.
+func (o *Ollama) BlobPath(d digest.Digest) string { return o.blobPath(d) }
+
+// ReadBlob reads a small blob and verifies it.
+func (o *Ollama) ReadBlob(d digest.Digest) ([]byte, error) { return o.readBlob(d) }
+
+// Verify reads a whole blob and compares its digest.
+func (o *Ollama) Verify(ctx context.Context, d ocispec.Descriptor) error {
+	if !manifest.ValidDigest(d.Digest) {
+		return fmt.Errorf("digest %q is not a sha256 digest: %w", manifest.Clip(string(d.Digest)),
+			manifest.ErrInvalidManifest)
+	}
+	f, err := os.Open(o.blobPath(d.Digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("blob %s of Ollama: %w", d.Digest, manifest.ErrBlobMissing)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return (&transfer{}).hash(ctx, io.Discard, f, d.Digest)
 }
 
 // readBlob reads a manifest that is stored as a blob.

@@ -53,6 +53,21 @@ func (h *Hub) open(w http.ResponseWriter, r *http.Request, name string) *Reposit
 	return h.gate(w, r, repository, token, given)
 }
 
+// openAt is open, with the repository's files at a revision and its commit.
+func (h *Hub) openAt(w http.ResponseWriter, r *http.Request, name, revision string) (
+	repository *Repository, files map[string]*published, commit string,
+) {
+	repository = h.open(w, r, name)
+	if repository == nil {
+		return nil, nil, ""
+	}
+	if files, commit = repository.at(revision); files == nil {
+		fail(w, http.StatusNotFound, "RevisionNotFound", "Invalid rev id: "+revision)
+		return nil, nil, ""
+	}
+	return repository, files, commit
+}
+
 func (h *Hub) gate(w http.ResponseWriter, r *http.Request, repository *Repository, token, given string) *Repository {
 	// Everybody may read what a gated repository consists of, but not its files.
 	if !repository.restricted() || strings.HasPrefix(r.URL.Path, "/api/") || given == token && token != "" {
@@ -75,13 +90,8 @@ func (h *Hub) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 		}
 	}
 	revision, _ = url.PathUnescape(revision)
-	repository := h.open(w, r, name)
+	repository, files, commit := h.openAt(w, r, name, revision)
 	if repository == nil {
-		return
-	}
-	files, commit := repository.at(revision)
-	if files == nil {
-		fail(w, http.StatusNotFound, "RevisionNotFound", "Invalid rev id: "+revision)
 		return
 	}
 	if what == "tree" {
@@ -147,13 +157,8 @@ func (h *Hub) serveFile(w http.ResponseWriter, r *http.Request, path string) {
 	if h.overLimit(w, file) {
 		return
 	}
-	repository := h.open(w, r, name)
+	repository, files, commit := h.openAt(w, r, name, revision)
 	if repository == nil {
-		return
-	}
-	files, commit := repository.at(revision)
-	if files == nil {
-		fail(w, http.StatusNotFound, "RevisionNotFound", "Invalid rev id: "+revision)
 		return
 	}
 	w.Header().Set("X-Repo-Commit", commit)

@@ -1,0 +1,279 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/convert/gguf/vocab"
+	"github.com/ingotml/ingot/convert/settings"
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/quantize/ggml"
+)
+
+// GGUFTypes lists the types of [GGUFOptions].
+var GGUFTypes = []string{"source", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "MXFP4"}
+
+// GGUFOptions control how a model is written as a GGUF file.
+type GGUFOptions struct {
+	// Type is that of the matrices, one of GGUFTypes. With "source" or "", each keeps its type: codes that a type of GGUF
+	// holds exactly are not changed, and the others are dequantized.
+	Type     string
+	Progress func(write.Event) // called after each tensor
+}
+
+// GGUF writes a model in the store as a GGUF file for llama.cpp. The file must not exist; it appears when it is
+// complete.
+func GGUF(ctx context.Context, st *store.Store, entry *store.Entry, path string, opts GGUFOptions) (Result, error) {
+	kind, err := parseGGUFType(opts.Type)
+	if err != nil {
+		return Result{}, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return Result{}, fmt.Errorf("%s: %w: it exists; remove it, or give another name", path, ErrExport)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return Result{}, err
+	}
+	release, err := st.Lock(ctx) // keeps a collection from removing the blobs
+	if err != nil {
+		return Result{}, err
+	}
+	defer release()
+	if err := st.CheckPresent(entry, true); err != nil {
+		return Result{}, err
+	}
+	src, err := source.OpenImage(ctx, st, entry)
+	if err != nil {
+		return Result{}, err
+	}
+	texts, err := settings.Read(st, entry)
+	if err != nil {
+		return Result{}, err
+	}
+	x := &ggufFile{src: src, kind: kind}
+	if err := x.plan(entry.Name.String(), texts.Template); err != nil {
+		return Result{}, fmt.Errorf("%s: %w", src.From, err)
+	}
+	if err := x.write(ctx, path, opts.Progress); err != nil {
+		return Result{}, fmt.Errorf("export to %s: %w", path, write.Explain(err))
+	}
+	out := Result{Dir: path, Files: []string{filepath.Base(path)}, Tensors: len(x.tensors), Notes: x.notes}
+	for _, t := range x.tensors {
+		out.Bytes += t.bytes()
+	}
+	return out, nil
+}
+
+// parseGGUFType returns a type of GGUFTypes; F32 stands for the source's.
+func parseGGUFType(name string) (ggml.Type, error) {
+	if name == "" || strings.EqualFold(name, GGUFTypes[0]) {
+		return ggml.F32, nil
+	}
+	for _, t := range []ggml.Type{ggml.F16, ggml.BF16, ggml.Q8_0, ggml.Q4_0, ggml.Q4_1, ggml.MXFP4} {
+		if strings.EqualFold(name, t.String()) {
+			return t, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: type %s: want %s", ErrExport, name, strings.Join(GGUFTypes, ", "))
+}
+
+// ggufFile is the planned contents of a file.
+type ggufFile struct {
+	src      *source.Source
+	kind     ggml.Type // of matrices; F32 = the source's
+	metadata []gguf.Pair
+	tensors  []ggufTensor
+	notes    []string
+
+	stored map[string]*storedTensor
+	wider  int // matrices whose codes no type holds
+}
+
+// ggufTensor is a tensor of the file.
+type ggufTensor struct {
+	gguf.Tensor
+	from arrayReader
+	data []byte  // instead of from
+	rows []int64 // row of the file for each row of the model; nil = the same
+}
+
+func (t ggufTensor) bytes() int64 {
+	block, size := t.Type.Block()
+	n := int64(size)
+	for _, d := range t.Shape {
+		n *= d
+	}
+	return n / int64(block)
+}
+
+func (x *ggufFile) plan(name, template string) error {
+	if _, err := x.src.Match(); err != nil {
+		return err
+	}
+	config, _ := x.src.File(source.ConfigName)
+	g, header, err := arch.GGUFOf(config.Data)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrExport, err)
+	}
+	x.metadata = []gguf.Pair{
+		{Key: "general.architecture", Value: gguf.Text(g.Architecture)}, {Key: "general.type", Value: gguf.Text("model")},
+		{Key: "general.name", Value: gguf.Text(name)}, {Key: "general.quantization_version", Value: gguf.Number(2)},
+	}
+	for _, p := range header.Metadata {
+		x.metadata = append(x.metadata, gguf.Pair{Key: p.Key, Value: ggufValue(p.Value)})
+	}
+	for _, lost := range header.Lost {
+		x.notes = append(x.notes, "GGUF cannot say "+lost)
+	}
+	facts := vocab.Source{Vocabulary: vocabularyOf(x.src), Template: template}
+	if f, ok := x.src.File("tokenizer.json"); ok {
+		facts.Tokenizer = f.Data
+	} else if f, ok := x.src.File("tokenizer.model"); ok {
+		return fmt.Errorf("%w: %s: this version writes GGUF files with a tokenizer.json only", ErrExport, f.Name)
+	}
+	if f, ok := x.src.File("tokenizer_config.json"); ok {
+		facts.Config = f.Data
+	}
+	facts.BOS, facts.EOS = arch.SpecialTokens(x.src.Model)
+	tokens, err := vocab.Metadata(facts)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrExport, err)
+	}
+	x.metadata = append(x.metadata, tokens...)
+	if header.Factors != nil {
+		raw := make([]byte, 4*len(header.Factors))
+		if err := ggml.F32.Encode(raw, header.Factors); err != nil {
+			return err
+		}
+		x.tensors = append(x.tensors, ggufTensor{data: raw, Tensor: gguf.Tensor{
+			Name: "rope_freqs.weight", Type: ggml.F32, Shape: []int64{int64(len(header.Factors))},
+		}})
+	}
+	if x.src.Draft != nil {
+		x.notes = append(x.notes, "the draft model is left out")
+	}
+	if err := x.addAll(g, config.Data); err != nil {
+		return err
+	}
+	if x.wider > 0 {
+		x.notes = append(x.notes, fmt.Sprintf("no type of GGUF holds the codes of %d tensors: they are dequantized; "+
+			"--type Q8_0 makes the file smaller", x.wider))
+	}
+	return nil
+}
+
+func ggufValue(v any) gguf.Value {
+	switch v := v.(type) {
+	case int:
+		return gguf.Number(uint32(v))
+	case float32:
+		return gguf.Real(v)
+	case bool:
+		return gguf.Flag(v)
+	}
+	return gguf.Text(fmt.Sprint(v))
+}
+
+// vocabularyOf returns the rows of the embedding.
+func vocabularyOf(src *source.Source) int {
+	specs := src.Model.Table().Specs
+	if len(specs) == 0 || len(specs[0].Shape) != 2 {
+		return 0
+	}
+	return int(specs[0].Shape[0])
+}
+
+// write writes the file beside its path, and renames it.
+func (x *ggufFile) write(ctx context.Context, path string, progress func(write.Event)) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // no effect after the rename
+	defer f.Close()
+	total := write.Event{TotalTensors: len(x.tensors)}
+	for _, t := range x.tensors {
+		total.TotalBytes += t.bytes()
+	}
+	p := write.NewProgress(total, progress)
+	var list []gguf.Tensor
+	for _, t := range x.tensors {
+		list = append(list, t.Tensor)
+	}
+	var last io.Closer
+	closeLast := func() {
+		if last != nil {
+			_ = last.Close()
+		}
+		last = nil
+	}
+	defer func() { closeLast() }()
+	err = gguf.Write(f, x.metadata, list, func(i int) (io.Reader, error) {
+		closeLast()
+		if i > 0 {
+			p.Add(0, 1)
+		}
+		t := x.tensors[i]
+		if t.data != nil {
+			return bytes.NewReader(t.data), nil
+		}
+		stream, err := t.from.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		last = stream
+		if t.rows == nil {
+			return countingReader{stream, p}, nil
+		}
+		return moveRows(countingReader{stream, p}, t)
+	})
+	if err != nil {
+		return err
+	}
+	p.Add(0, 1)
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// moveRows reads a tensor and returns its rows in the order of the file.
+func moveRows(r io.Reader, t ggufTensor) (io.Reader, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, len(data))
+	size := len(data) / len(t.rows)
+	for i, row := range t.rows {
+		copy(out[int(row)*size:(int(row)+1)*size], data[i*size:])
+	}
+	return bytes.NewReader(out), nil
+}
+
+// isMatrix reports whether llama.cpp reads a tensor in any type. Others have to be F32.
+func isMatrix(t gguf.Tensor) bool {
+	return len(t.Shape) > 1 && !strings.HasSuffix(t.Name, ".ffn_gate_inp.weight")
+}
+
+// isEnd reports whether a tensor is the embedding or the head.
+func isEnd(name string) bool {
+	return slices.Contains([]string{"token_embd.weight", "output.weight"}, name)
+}

@@ -1,0 +1,184 @@
+package export
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/ggml"
+	"github.com/ingotml/ingot/safetensors"
+)
+
+// addAll adds the model's tensors, in the order of the table.
+func (x *ggufFile) addAll(g arch.GGUF, config []byte) error {
+	x.stored = map[string]*storedTensor{}
+	var have []arch.TensorInfo
+	for _, w := range x.src.Tensors() {
+		s, err := newStored(w)
+		if err != nil {
+			return err
+		}
+		x.stored[w.Name] = s
+		have = append(have, arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path})
+	}
+	written, err := x.src.Model.Table().Write(have,
+		arch.WriteOptions{Style: arch.MLX, ModelType: modelTypeOf(config)})
+	if err != nil {
+		return err
+	}
+	for _, w := range written {
+		to, ok := g.FindTo(w.Name)
+		if !ok || w.Add != 0 {
+			return fmt.Errorf("tensor %s: %w: a GGUF file of a %s model has no place for it", w.Name, ErrExport, g.Architecture)
+		}
+		if err := x.add(w, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *ggufFile) add(w arch.Written, to arch.GGUFTensor) error {
+	first := x.stored[w.From[0].Tensor]
+	for _, p := range w.From {
+		if s := x.stored[p.Tensor]; s.Quant != first.Quant || s.DType != first.DType || s.Global != first.Global {
+			return fmt.Errorf("tensor %s: %w: its parts have different types; export it with --type", w.Name, ErrExport)
+		}
+	}
+	t := ggufTensor{
+		Tensor: gguf.Tensor{Name: to.Name, Shape: w.Shape},
+		from:   arrayReader{from: w.From, stored: x.stored, source: first, to: safetensors.F32},
+	}
+	if to.Op.Rows != nil {
+		t.rows = to.Op.Rows(x.src.Model, w.Shape[0])
+	}
+	var err error
+	if t.Type, t.from.part, err = x.typeOf(t); err != nil {
+		return err
+	}
+	t.from.kind = t.Type
+	x.tensors = append(x.tensors, t)
+	if t.from.part == composed && first.Global != 0 {
+		raw := binary.LittleEndian.AppendUint32(nil, math.Float32bits(first.Global))
+		x.tensors = append(x.tensors, ggufTensor{data: raw, Tensor: gguf.Tensor{
+			Name: strings.TrimSuffix(to.Name, ".weight") + ".scale", Type: ggml.F32, Shape: []int64{1},
+		}})
+	}
+	return nil
+}
+
+// typeOf returns the type of a tensor, and whether it is composed of codes or encoded.
+func (x *ggufFile) typeOf(t ggufTensor) (ggml.Type, arrayPart, error) {
+	first := t.from.source
+	if !isMatrix(t.Tensor) {
+		return ggml.F32, encoded, nil
+	}
+	plain := ggml.F16
+	if first.DType == safetensors.BF16 {
+		plain = ggml.BF16
+	}
+	want := x.kind
+	if want == ggml.MXFP4 && isEnd(t.Name) {
+		want = ggml.Q8_0
+	}
+	if first.Quant != 0 {
+		for _, kind := range ggml.Holders(first.Quant) {
+			if x.kind != ggml.F32 && kind != want || !wholeBlocks(kind, t.Shape) {
+				continue
+			}
+			if holds, err := x.holds(kind, t); err != nil || holds {
+				return kind, composed, err
+			}
+		}
+	}
+	switch {
+	case want != ggml.F32 && wholeBlocks(want, t.Shape):
+		return want, encoded, nil
+	case want != ggml.F32 || first.Quant != 0:
+		x.wider++
+		return plain, encoded, nil
+	case first.DType == safetensors.F32:
+		return ggml.F32, encoded, nil
+	}
+	return plain, encoded, nil
+}
+
+// wholeBlocks reports whether rows are whole blocks of a type.
+func wholeBlocks(kind ggml.Type, shape []int64) bool {
+	block, _ := kind.Block()
+	return shape[len(shape)-1]%int64(block) == 0
+}
+
+// holds reports whether a type holds all groups of a tensor. It reads the scales and biases.
+func (x *ggufFile) holds(kind ggml.Type, t ggufTensor) (bool, error) {
+	if t.from.source.Quant.Mode() != "affine" {
+		return true, nil
+	}
+	var lists [2][]byte
+	for i, part := range []arrayPart{scalesPart, biasesPart} {
+		r := t.from
+		r.part = part
+		stream, err := r.open(context.Background())
+		if err != nil {
+			return false, err
+		}
+		data, err := io.ReadAll(stream)
+		_ = stream.Close()
+		if err != nil {
+			return false, err
+		}
+		d := quantize.DType(t.from.source.DType)
+		lists[i] = make([]byte, int64(len(data))/int64(t.from.source.sizes().Scales)*4)
+		if err := quantize.Cast(lists[i], quantize.F32, data, d); err != nil {
+			return false, err
+		}
+	}
+	for i := 0; i < len(lists[0]); i += 4 {
+		scale := math.Float32frombits(binary.LittleEndian.Uint32(lists[0][i:]))
+		if !kind.HoldsAffine(scale, math.Float32frombits(binary.LittleEndian.Uint32(lists[1][i:]))) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// compose reads n elements of a quantized tensor as blocks with the same codes.
+func (s *arrayStream) compose(t *storedTensor, begin, n int64) error {
+	blocks, err := s.groups(t, begin, n)
+	if err != nil {
+		return err
+	}
+	block, size := s.kind.Block()
+	s.ready = grown(&s.buf.narrow, n/int64(block)*int64(size))
+	if err := s.kind.Compose(s.ready, t.Quant, blocks); err != nil {
+		return fmt.Errorf("tensor %s, from element %d: %w", t.Name, begin, err)
+	}
+	return nil
+}
+
+// encode reads n elements and encodes them.
+func (s *arrayStream) encode(t *storedTensor, begin, n int64) error {
+	read := s.decode
+	if t.Quant == 0 {
+		read = s.addNumber // which is 0
+	}
+	if err := read(t, begin, n); err != nil {
+		return err
+	}
+	values := make([]float32, n)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(s.ready[4*i:]))
+	}
+	block, size := s.kind.Block()
+	s.ready = grown(&s.buf.narrow, n/int64(block)*int64(size))
+	if err := s.kind.Encode(s.ready, values); err != nil {
+		return fmt.Errorf("tensor %s, from element %d: %w; export it with --type BF16", t.Name, begin, err)
+	}
+	return nil
+}

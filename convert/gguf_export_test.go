@@ -1,0 +1,148 @@
+package convert
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/export"
+	"github.com/ingotml/ingot/convert/gguf"
+	"github.com/ingotml/ingot/convert/gguf/gguftest"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/ggml"
+)
+
+func exportGGUF(t *testing.T, st *store.Store, name, kind string) (string, export.Result, error) {
+	t.Helper()
+	entry, err := st.Resolve(t.Context(), modelName(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name+".gguf")
+	r, err := export.GGUF(t.Context(), st, entry, path, export.GGUFOptions{Type: kind})
+	return path, r, err
+}
+
+// ggufData reads a file: the bytes of each tensor.
+func ggufData(t *testing.T, path string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := gguf.Read(strings.NewReader(string(data)), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, x := range h.Tensors {
+		out[x.Name] = x.Type.String() + string(data[x.Offset:x.Offset+x.Size])
+	}
+	return out
+}
+
+// A file that was imported and is exported again has the same tensors, bit for bit.
+func TestGGUFRoundTrip(t *testing.T) {
+	var files []string
+	for _, kind := range []ggml.Type{
+		ggml.Q4_0, ggml.Q4_1, ggml.Q5_0, ggml.Q5_1, ggml.Q8_0, ggml.MXFP4, ggml.NVFP4, ggml.F16, ggml.BF16,
+	} {
+		files = append(files, gguftest.Llama(kind).Write(t, kind.String()+".gguf"))
+	}
+	for _, name := range []string{"llama-bias", "llama-rope-llama3", "qwen3-default", "qwen3_moe-default"} {
+		files = append(files, filepath.Join("testdata", "gguf", name+".gguf"))
+	}
+	for _, file := range files {
+		st := openStore(t)
+		mustCreate(t, st, "m", from(file), Options{})
+		path, _, err := exportGGUF(t, st, "m", "source")
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		got, want := ggufData(t, path), ggufData(t, file)
+		for name, data := range want {
+			if strings.HasPrefix(filepath.Base(file), "NVFP4") && got[name] == "" ||
+				!strings.HasPrefix(filepath.Base(file), "NVFP4") && got[name] != data {
+				t.Errorf("%s: %s differs: %.6q, want %.6q", file, name, got[name], data)
+			}
+		}
+		again := mustCreate(t, st, "again", from(path), Options{})
+		if len(got) != len(want) || again.Tensors < 10 {
+			t.Errorf("%s: %d tensors, want %d", file, len(got), len(want))
+		}
+		a, b := allElements32(t, st, file), allElements32(t, st, path)
+		for name, list := range a {
+			if !slices.Equal(b[name], list) {
+				t.Errorf("%s: the elements of %s differ", file, name)
+			}
+		}
+	}
+}
+
+// allElements32 imports a file as float32 and returns its elements.
+func allElements32(t *testing.T, st *store.Store, file string) map[string][]float32 {
+	t.Helper()
+	mustCreate(t, st, "f32", from(file), Options{Precision: recipe.Precision{Type: quantize.ToF32, Uniform: true}})
+	return allElements(t, st, "f32")
+}
+
+// Each type is that of the matrices. Vectors are float32.
+func TestGGUFExportTypes(t *testing.T) {
+	st := openStore(t)
+	mustCreate(t, st, "m", from(gguftest.Llama(ggml.BF16).Write(t, "x.gguf")), Options{})
+	for _, kind := range export.GGUFTypes[1:] {
+		path, r, err := exportGGUF(t, st, "m", strings.ToLower(kind))
+		if err != nil || r.Bytes == 0 {
+			t.Errorf("%s: %+v, %v", kind, r, err)
+			continue
+		}
+		data := ggufData(t, path)
+		for name, want := range map[string]string{
+			"blk.0.attn_q.weight": kind, "blk.0.ffn_down.weight": kind, "output_norm.weight": "F32",
+			"token_embd.weight": strings.Replace(kind, "MXFP4", "Q8_0", 1),
+		} {
+			if !strings.HasPrefix(data[name], want) {
+				t.Errorf("%s: %s is %.6q", kind, name, data[name])
+			}
+		}
+		mustCreate(t, st, "again", from(path), Options{})
+	}
+	if _, _, err := exportGGUF(t, st, "m", "Q2_K"); !errors.Is(err, export.ErrExport) {
+		t.Error(err)
+	}
+	mustCreate(t, st, "int3", from(gguftest.Llama(ggml.BF16).Write(t, "x.gguf")),
+		Options{Precision: recipe.Precision{Type: quantize.Int3, Uniform: true}})
+	if _, r, err := exportGGUF(t, st, "int3", ""); err != nil || len(r.Notes) != 1 ||
+		!strings.Contains(r.Notes[0], "no type of GGUF holds the codes of") {
+		t.Errorf("%q, %v", r.Notes, err)
+	}
+}
+
+// What cannot be written is refused, and no file is replaced.
+func TestGGUFExportRefused(t *testing.T) {
+	st := openStore(t)
+	mustCreate(t, st, "gemma", from(filepath.Join("testdata", "gguf", "gemma3-published.gguf")), Options{})
+	if _, _, err := exportGGUF(t, st, "gemma", ""); !errors.Is(err, export.ErrExport) || !errors.Is(err, arch.ErrGGUF) {
+		t.Error(err)
+	}
+	mustCreate(t, st, "m", from(gguftest.Llama(ggml.F16).Write(t, "x.gguf")), Options{})
+	entry, err := st.Resolve(t.Context(), modelName(t, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "kept.gguf")
+	if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = export.GGUF(t.Context(), st, entry, path, export.GGUFOptions{})
+	if data, _ := os.ReadFile(path); !errors.Is(err, export.ErrExport) || string(data) != "mine" {
+		t.Errorf("%v; the file is %q", err, data)
+	}
+}
