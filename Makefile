@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -21,7 +21,19 @@ build:
 engine: build
 	$(INGOT) engine install
 
+# MODEL=smollm2 chats with SmolLM2-135M-Instruct instead, which the first run downloads as a GGUF file.
 demo:
+ifeq ($(MODEL),smollm2)
+	$(SAY) 'building ingot and installing the MLX engine'
+	@$(MAKE) --no-print-directory engine
+	$(SAY) 'importing SmolLM2-135M-Instruct from its GGUF file (the first time: a download of 93 MB)'
+	$(INGOT) create smollm2 "$$(testdata/real/fetch.sh $(PYTHON))"
+	$(SAY) 'chatting with it'
+	$(INGOT) run smollm2 "What is the capital of France?" --temperature 0 --max-tokens 100
+	$(SAY) 'go on with: $(INGOT) run smollm2'
+else ifdef MODEL
+	$(error unknown MODEL=$(MODEL): want smollm2, or none for the model in testdata)
+else
 	$(SAY) 'building ingot'
 	@$(MAKE) --no-print-directory build
 	$(SAY) 'installing the MLX engine (the first time: a download and half a minute of compiling)'
@@ -34,6 +46,7 @@ demo:
 	$(INGOT) verify demo --float32 --reference testdata/reference/demo.safetensors
 	$(SAY) 'letting it write'
 	$(INGOT) run demo "Once upon a time" --verbose
+endif
 
 # A Python environment with the official clients of the server's APIs, for tests.
 clients:
@@ -83,6 +96,12 @@ test-interop: engine
 	interop/setup.sh $(if $(SHORT),,--full)
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
 	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
+
+# Import, quantization, the server's APIs, a registry and exports with a published model, SmolLM2-135M-Instruct, next to
+# transformers and llama.cpp. SHORT=1 omits the exports, whose readers are gigabytes.
+test-real: engine clients
+	$(if $(SHORT),,interop/setup.sh --full)
+	cd interop && INGOT_TEST_REAL="$$(../testdata/real/fetch.sh $(PYTHON))" $(GO) test -count=1 -timeout 20m -v $(if $(SHORT),-short) -run '^TestReal$$' .
 
 # Structured output over MaskBench: rates, and the times of compilation and masks. SCHEMAS is a clone of
 # https://github.com/guidance-ai/jsonschemabench.
