@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestReal checks ingot with a model that people use, SmolLM2-135M-Instruct, imported from a GGUF file. INGOT_TEST_REAL is
-// the file, as testdata/real/fetch.sh prints it. The goldens are those of transformers and llama.cpp; see testdata/gen/real.
+// TestReal checks ingot with a model that people use, SmolLM2-135M-Instruct, imported from a GGUF file. INGOT_TEST_REAL
+// is the file, as testdata/real/fetch.sh prints it. The goldens are those of transformers and llama.cpp; see
+// testdata/gen/real.
 func TestReal(t *testing.T) {
 	file := os.Getenv("INGOT_TEST_REAL")
 	if file == "" {
@@ -201,7 +202,8 @@ func testRealPull(t *testing.T, u *user) {
 	other.more = u.more
 	equal(t, "pulled digest", other.ingot("pull", name), digest)
 	other.ingot("verify", name)
-	answer := other.ingot("run", name, "What is the capital of France?", "--temperature", "0", "--max-tokens", "40", "--local")
+	answer := other.ingot("run", name, "What is the capital of France?", "--temperature", "0", "--max-tokens", "40",
+		"--local")
 	if !strings.Contains(answer, "Paris") {
 		t.Errorf("the response is %q", answer)
 	}
