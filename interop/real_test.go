@@ -35,9 +35,8 @@ func TestReal(t *testing.T) {
 type realGolden struct {
 	Prompts []struct {
 		Text           string
-		Tokens         []int32
-		Greedy, Second []int32   // the greedy continuation, and the second most likely token at each step
-		Margins        []float64 // difference of the two logits
+		Tokens, Greedy []int32
+		Near           []map[int32]float64 // at each step, the tokens with nearly the largest logit: how far below
 	}
 	Text struct {
 		Predicted  int
@@ -93,10 +92,11 @@ func testRealLogits(t *testing.T, u *user) {
 }
 
 const (
-	realMaxLogit = 2e-3 // largest difference of a logit from transformers'; their standard deviation is 8
-	// llama.cpp multiplies with activations in 8 bits, which moves logits: where its first two are closer than this, ingot
-	// may choose the second.
-	realNearTie    = 0.25
+	// largest difference of a logit from transformers', 5 times the measured one; their standard deviation is 6.9
+	realMaxLogit = 5e-4
+	// llama.cpp multiplies with activations in 8 bits, which moves logits: ingot may choose another token than the top one
+	// if llama.cpp's logits of both are closer than this.
+	realNearTie    = 0.3   // the largest measured difference is 0.23
 	realPerplexity = 0.005 // largest relative difference from llama.cpp's perplexity
 )
 
@@ -127,11 +127,11 @@ func testRealGreedy(t *testing.T, u *user, golden realGolden) {
 			if at += same; at == len(p.Greedy) {
 				break
 			}
-			if got[same] != p.Second[at] || p.Margins[at] > realNearTie {
-				t.Errorf("%q: token %d is %d, want %d; llama.cpp's second is %d, lower by %g", p.Text, at, got[same],
-					p.Greedy[at], p.Second[at], p.Margins[at])
+			margin, near := p.Near[at][got[same]]
+			if !near || margin > realNearTie {
+				t.Errorf("%q: token %d is %d, want %d; llama.cpp has near it %v", p.Text, at, got[same], p.Greedy[at], p.Near[at])
 			}
-			ties = append(ties, p.Margins[at])
+			ties = append(ties, margin)
 			at++
 		}
 		t.Logf("%.30q: equal to llama.cpp's but for %d near-ties with margins %v", p.Text, len(ties), ties)
@@ -145,8 +145,8 @@ func testRealQuantized(t *testing.T, u *user, file string, golden realGolden) {
 	type estimate struct{ Value float64 }
 	for _, c := range []struct {
 		quantize string
-		maxKL    float64 // nats
-	}{{"int8", 0.002}, {"int4", 0.15}, {"mxfp4", 0.5}, {"nvfp4", 0.3}} {
+		maxKL    float64 // nats, 1.2 times the measured divergence
+	}{{"int8", 0.00135}, {"int4", 0.123}, {"mxfp4", 0.221}, {"nvfp4", 0.123}} {
 		name := "smol:" + c.quantize
 		u.ingot("create", name, file, "--quantize", c.quantize)
 		v := result[struct {

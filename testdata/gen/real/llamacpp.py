@@ -1,7 +1,7 @@
 """Writes testdata/real/llamacpp.json: what llama.cpp computes with SmolLM2-135M-Instruct, for `make test-real`.
 
-For each prompt: its tokens, the greedy continuation, and at each step the second most likely token and how much lower its logit
-is. For the built-in text of `ingot verify --against`: its tokens, and the perplexity over the same windows.
+For each prompt: its tokens, the greedy continuation, and at each step the tokens whose logits are less than NEAR below the
+largest, with the differences. For the built-in text of `ingot verify --against`: its tokens, and the perplexity over the same windows.
 
 Needs llama.cpp with its C API, on Linux with glibc 2.38 or later:
 
@@ -24,6 +24,7 @@ ffi, llama = bindings.get_ffi(), bindings.get_lib()
 ROOT = Path(__file__).resolve().parents[3]
 WINDOW = 512  # of runtime/verify: windows overlap by half, and each token is predicted once
 STEPS = 64
+NEAR = 0.5
 
 
 def chat(text):
@@ -81,14 +82,14 @@ def greedy(model, prompt):
     tokens = model.tokens(prompt)
     model.clear()
     row, position = model.logits(tokens)[-1], len(tokens)
-    steps, seconds, margins = [], [], []
+    steps, near = [], []
     for _ in range(STEPS):
-        second, first = (int(i) for i in np.argsort(row)[-2:])
+        first = int(row.argmax())
+        below = {int(i): round(float(row[first] - row[i]), 4) for i in np.flatnonzero(row > row[first] - NEAR) if i != first}
         steps.append(first)
-        seconds.append(second)
-        margins.append(round(float(row[first] - row[second]), 4))
+        near.append(dict(sorted(below.items(), key=lambda item: item[1])))
         row, position = model.logits([first], position)[-1], position + 1
-    return {"text": prompt, "tokens": tokens, "greedy": steps, "second": seconds, "margins": margins}
+    return {"text": prompt, "tokens": tokens, "greedy": steps, "near": near}
 
 
 def perplexity(model, text):
