@@ -15,8 +15,8 @@ import (
 // The tiny model: a Llama whose layers take no time.
 const hidden, inner, layers, heads, head = 64, 128, 2, 4, 16
 
-// writeCheckpoint writes a tiny Llama of random bfloat16 weights with the tokenizer of a folder, and returns the size of
-// its vocabulary.
+// writeCheckpoint writes a tiny Llama of random bfloat16 weights with the tokenizer of a folder, and returns the size
+// of its vocabulary.
 func writeCheckpoint(dir, folder string) (int, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err

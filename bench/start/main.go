@@ -1,5 +1,5 @@
-// Command start benchmarks cold starts: `ingot run NAME "hi" --max-tokens 1`, as whole processes, with a published model
-// and with tiny models that have the vocabularies of published ones. It prints where the time goes.
+// Command start benchmarks cold starts: `ingot run NAME "hi" --max-tokens 1`, as whole processes, with a published
+// model and with tiny models that have the vocabularies of published ones. It prints where the time goes.
 //
 //	start [-rounds N] [-gguf FILE] [-llama PROGRAM] INGOT RESULTS [TOKENIZER-FOLDER...]
 //

@@ -99,8 +99,8 @@ func load(path string, config []byte) (*tokenizer.Tokenizer, error) {
 	return t, err
 }
 
-// read returns a form whose checksum is right. It takes the form through a buffer, which the processor's cache holds, into
-// memory that is not set to zeros before: of a form of 25 MB, each pass over memory takes milliseconds.
+// read returns a form whose checksum is right. It takes the form through a buffer, which the processor's cache holds,
+// into memory that is not set to zeros before: of a form of 25 MB, each pass over memory takes milliseconds.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
