@@ -120,7 +120,8 @@ var inside = map[string][]string{
 		"tokenizer/chars", "tokenizer/decode", "tokenizer/encode", "tokenizer/fault", "tokenizer/jsonfile",
 		"tokenizer/normalize", "tokenizer/pretokenize", "tokenizer/sentencepiece",
 	},
-	"tokenizer/chars": {},
+	"tokenizer/compiled": {"tokenizer"},
+	"tokenizer/chars":    {},
 	"tokenizer/decode": {
 		"tokenizer/chars", "tokenizer/jsonfile", "tokenizer/normalize", "tokenizer/pattern", "tokenizer/pretokenize",
 		"tokenizer/sentencepiece",
