@@ -29,8 +29,8 @@ func stream(t *testing.T, u *Uploader, b []byte, piece int) (again bool, err err
 	})
 }
 
-// A blob that is sent in pieces arrives whole in spite of the faults that a push survives. Where the registry loses what
-// it has, Stream says that the blob has to be made again; where it cannot take pieces, Streams says so.
+// A blob that is sent in pieces arrives whole in spite of the faults that a push survives. Where the registry loses
+// what it has, Stream says that the blob has to be made again; where it cannot take pieces, Streams says so.
 func TestStreamFaults(t *testing.T) {
 	b := rt.Noise(1, 3*64*kib+500)
 	made := 0

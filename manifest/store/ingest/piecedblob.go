@@ -32,9 +32,9 @@ type PiecedBlob struct {
 	end   int64    // offset at which it ends
 }
 
-// NewPieces starts a blob under a name chosen by the caller. Write writes the bytes before the offset from, WriteAt those
-// after it. full takes each piece of a file, and removes it when it is needed no more. It may wait until that is so for
-// earlier ones.
+// NewPieces starts a blob under a name chosen by the caller. Write writes the bytes before the offset from, WriteAt
+// those after it. full takes the file of each piece, and removes it when it is needed no more. It may wait until that is
+// so for earlier ones.
 func (in *Staging) NewPieces(name string, piece, from int64, full func(path string, bytes int64) error) *PiecedBlob {
 	return &PiecedBlob{in: in, name: name, full: full, piece: piece, hash: sha256.New(), from: from, end: from}
 }
