@@ -14,8 +14,8 @@ import (
 
 // PiecedBlob writes a blob that is never on the disk as a whole. Its bytes go into files of the size of a piece, each
 // of which is handed over when it is full. Write appends from the beginning; WriteAt may write ranges after those of
-// Write ahead of it, which stay in a file of their own until Finish. A PiecedBlob must not be used by several goroutines
-// at once. End it with Finish or Abort; a deferred Abort after Finish is a no-op.
+// Write ahead of it, which stay in a file of their own until Finish. A PiecedBlob must not be used by several
+// goroutines at once. End it with Finish or Abort; a deferred Abort after Finish is a no-op.
 type PiecedBlob struct {
 	in   *Staging
 	name string
@@ -33,8 +33,8 @@ type PiecedBlob struct {
 }
 
 // NewPieces starts a blob under a name chosen by the caller. Write writes the bytes before the offset from, WriteAt
-// those after it. full takes the file of each piece, and removes it when it is needed no more. It may wait until that is
-// so for earlier ones.
+// those after it. full takes the file of each piece, and removes it when it is needed no more. It may wait until that
+// is so for earlier ones.
 func (in *Staging) NewPieces(name string, piece, from int64, full func(path string, bytes int64) error) *PiecedBlob {
 	return &PiecedBlob{in: in, name: name, full: full, piece: piece, hash: sha256.New(), from: from, end: from}
 }
