@@ -49,16 +49,16 @@ type state struct {
 	beyond      *state // the state after any character of several bytes
 	beyondKnown bool   // beyond is computed
 
-	looping, notLooping uint64 // kinds of bytes whose bytes all lead to this state again, or not all; see loops
+	// Of kinds of bytes: whether all lead to the same state, and whether it is this one. See kinds.go.
+	alike, notAlike, looping, notLooping uint64
 }
 
 // automaton is the lazily built automaton of a grammar over a vocabulary.
 type automaton struct {
-	mu         sync.Mutex
-	p          *program
-	v          *Vocabulary
-	classOf    [256]uint8
-	classes    int
+	mu sync.Mutex
+	p  *program
+	v  *Vocabulary
+	byteClasses
 	costs      []int64    // by node: fewest bytes to the end of its rule, using bytes that are tokens
 	tokens     []int64    // by node: fewest tokens for these bytes if none crosses a call or repetition; see fewest
 	best       []int32    // by node: the byte or alternative on the shortest path
@@ -76,7 +76,7 @@ type automaton struct {
 	work       int // places visited for the current mask
 
 	stack  []place // scratch of closure
-	seen   map[place]struct{}
+	seen   placeSet
 	key    []byte
 	places []place
 
@@ -88,7 +88,7 @@ type automaton struct {
 const infinite = math.MaxInt64 / 4
 
 func newAutomaton(p *program, v *Vocabulary) *automaton {
-	a := &automaton{p: p, v: v, dead: &state{cost: infinite, tokens: infinite}, seen: map[place]struct{}{}}
+	a := &automaton{p: p, v: v, dead: &state{cost: infinite, tokens: infinite}}
 	a.bottom, a.hidden = &frame{id: 0}, &frame{id: 1}
 	a.frameIDs = 2
 	a.findClasses()
@@ -117,33 +117,6 @@ func (a *automaton) current(s *state) *state {
 		return s
 	}
 	return a.intern(append(a.places[:0], s.places...), s.accept, s.unknown)
-}
-
-// findClasses computes byte classes: bytes that no set of the program distinguishes share a class.
-func (a *automaton) findClasses() {
-	a.classes = 1
-	for _, s := range a.p.sets {
-		moved := map[uint8]uint8{}
-		var outside [256]bool // classes that have bytes outside of s
-		for b := range 256 {
-			if !s.Has(byte(b)) {
-				outside[a.classOf[b]] = true
-			}
-		}
-		for b := range 256 {
-			old := a.classOf[b]
-			if !s.Has(byte(b)) || !outside[old] {
-				continue
-			}
-			split, ok := moved[old]
-			if !ok {
-				split = uint8(a.classes)
-				a.classes++
-				moved[old] = split
-			}
-			a.classOf[b] = split
-		}
-	}
 }
 
 func (a *automaton) start() *state {
@@ -204,10 +177,7 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 
 // close returns the state of all places that are reachable from seeds without consuming a byte.
 func (a *automaton) close(seeds []place) *state {
-	if len(a.seen) > 256 { // clear takes time proportional to the map's largest size
-		a.seen = map[place]struct{}{}
-	}
-	clear(a.seen)
+	a.seen.clear()
 	a.stack = append(a.stack[:0], seeds...)
 	a.lazy, a.skipping = a.lazy[:0], false
 	found := a.places[:0]
@@ -221,10 +191,9 @@ func (a *automaton) close(seeds []place) *state {
 			continue
 		}
 		if explored > 0 || len(a.stack) > 0 { // a single place needs no visited set
-			if _, ok := a.seen[at]; ok {
+			if !a.seen.add(at) {
 				continue
 			}
-			a.seen[at] = struct{}{}
 		}
 		if a.p.nodes[at.node].takes() {
 			found = append(found, at)
@@ -359,9 +328,14 @@ func (a *automaton) step(s *state, b byte) *state {
 	}
 	var room [8]place
 	seeds := room[:0]
+	same := everyClass // the classes that the same places take
 	for _, p := range s.places {
-		if n := &a.p.nodes[p.node]; a.p.sets[n.set].Has(b) {
+		n := &a.p.nodes[p.node]
+		if taken := a.takes[n.set]; taken.Has(k) {
 			seeds = append(seeds, place{n.next, p.frame})
+			same = same.And(taken)
+		} else {
+			same = same.Without(taken)
 		}
 	}
 	if a.p.lexes {
@@ -371,7 +345,7 @@ func (a *automaton) step(s *state, b byte) *state {
 	if len(seeds) > 0 {
 		to = a.close(seeds)
 	}
-	s.next[k] = to
+	a.leadTo(s, same, to)
 	return to
 }
 
