@@ -133,8 +133,8 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 	f := at.frame
 	switch n.op {
 	case nodeAlt:
-		for i := len(n.alts) - 1; i >= 0; i-- {
-			a.stack = append(a.stack, place{n.alts[i], f})
+		for _, alt := range slices.Backward(a.p.altsOf(n)) {
+			a.stack = append(a.stack, place{alt, f})
 		}
 	case nodeCall:
 		if n.next != 0 { // otherwise a tail call: no frame
@@ -239,7 +239,7 @@ func (a *automaton) follow(at place) (place, bool) {
 	f := at.frame
 	switch n.op {
 	case nodeAlt:
-		return place{n.alts[a.best[at.node]], f}, true
+		return place{a.p.altsOf(n)[a.best[at.node]], f}, true
 	case nodeLazy, nodeSkip:
 		return place{n.next, f}, true
 	case nodeCall:

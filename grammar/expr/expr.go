@@ -243,8 +243,11 @@ func (b *branch) kid(key byte) (int32, bool) {
 
 // Words matches one of words. It builds a trie, so that a state has few places even with many words.
 func Words(words []string) *Expr {
-	if len(words) == 0 {
+	switch len(words) {
+	case 0:
 		return None
+	case 1:
+		return Text(words[0])
 	}
 	trie := []branch{{}}
 	for _, w := range words {
