@@ -31,6 +31,7 @@ type state struct {
 	accept         bool
 	unknown        bool // the truncated part of the stack decides
 	rounded        bool // some counts are approximate
+	simple         bool // neither, and the text can be completed
 	plainNextKnown bool // plainNext is computed
 	generation     uint32
 	next           []*state // by byte class; nil: not computed yet
@@ -49,8 +50,9 @@ type state struct {
 	beyond      *state // the state after any character of several bytes
 	beyondKnown bool   // beyond is computed
 
-	// Of kinds of bytes: whether all lead to the same state, and whether it is this one. See kinds.go.
-	alike, notAlike, looping, notLooping uint64
+	id    uint32 // of the generation
+	mark  uint64 // the last set that the state was put into
+	front *front // of this state alone
 }
 
 // automaton is the lazily built automaton of a grammar over a vocabulary.
@@ -72,8 +74,11 @@ type automaton struct {
 	frameIDs   uint32
 	frames     map[frameKey]*frame
 	states     map[string]*state
+	fronts     map[string]*front
 	bytes      int // estimate for states and masks
 	work       int // places visited for the current mask
+	advances   int // steps of fronts for the current mask
+	mark       uint64
 
 	stack  []place // scratch of closure
 	seen   placeSet
@@ -103,13 +108,13 @@ func newAutomaton(p *program, v *Vocabulary) *automaton {
 func (a *automaton) restart() {
 	a.generation++
 	a.frames = map[frameKey]*frame{}
-	a.states = map[string]*state{}
+	a.states, a.fronts = map[string]*state{}, map[string]*front{}
 	a.bytes = 0
 }
 
 // current returns s as a state of the current cache.
 func (a *automaton) current(s *state) *state {
-	a.work = 0
+	a.work, a.advances = 0, 0
 	if a.bytes > maxBytes {
 		a.restart()
 	}
@@ -297,7 +302,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 		return s
 	}
 	s := &state{places: slices.Clone(places), accept: accept, unknown: unknown, generation: a.generation, cost: infinite,
-		tokens: infinite}
+		tokens: infinite, id: uint32(len(a.states))}
 	if accept || unknown {
 		s.cost, s.tokens = 0, 0
 	}
@@ -306,6 +311,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 		s.tokens = min(s.tokens, sum(a.fewest(p.node), p.frame.tokens))
 		s.rounded = s.rounded || p.frame.rounded
 	}
+	s.simple = !s.unknown && !s.rounded && s.tokens < infinite
 	a.states[string(key)] = s
 	a.bytes += 250 + 24*len(places)
 	return s
@@ -315,17 +321,24 @@ func (a *automaton) costOf(p place) int64 { return sum(a.costs[p.node], p.frame.
 
 // step returns the state after b, dead if the grammar does not allow it.
 func (a *automaton) step(s *state, b byte) *state {
-	k := a.classOf[b]
-	if s.next == nil {
-		if s == a.dead {
-			return s
+	if k := a.classOf[b]; int(k) < len(s.next) {
+		if to := s.next[k]; to != nil {
+			return to
 		}
+	}
+	return a.findStep(s, b)
+}
+
+// findStep is step for a class of bytes that is not known yet.
+func (a *automaton) findStep(s *state, b byte) *state {
+	if s == a.dead {
+		return s
+	}
+	if s.next == nil {
 		s.next = make([]*state, a.classes)
 		a.bytes += 8 * a.classes
 	}
-	if to := s.next[k]; to != nil {
-		return to
-	}
+	k := a.classOf[b]
 	var room [8]place
 	seeds := room[:0]
 	same := everyClass // the classes that the same places take

@@ -1,12 +1,9 @@
 package grammar
 
-import "math/bits"
+// Most automata treat all lower-case letters alike, and most words of one length are the same to them. So the tokens
+// of a vocabulary form a trie of kinds of bytes, too, which has a tenth of the nodes. A mask walks it, see front.go.
 
-// Most automata treat all lower-case letters alike, and most words of one length have the same letters in this sense.
-// So the tokens of a vocabulary form a trie of kinds of bytes, too, which has a tenth of the nodes. A mask walks it, and
-// goes down to the bytes where they matter.
-
-// kindOf maps a byte to its kind, at most 64: lower-case letters, upper-case letters, digits, each other byte of ASCII,
+// kindOf maps a byte to its kind, at most 64: lower-case letters, upper-case letters, digits, other bytes of ASCII,
 // control characters, and the bytes of UTF-8, by what may follow them. bytesOf are the bytes of each kind.
 var kindOf, bytesOf = func() (of [256]uint8, bytes [][]byte) {
 	kinds := map[string]uint8{}
@@ -57,6 +54,7 @@ type kindTrie struct {
 	of      *trie
 	nodes   []kindNode // the last one is behind all others
 	members []int32    // the nodes of the trie at each node
+	up      []int32    // by node of the trie: the one above
 	ids     []int32    // the tokens that end at each node
 	sets    [][]uint32 // masks of many tokens
 }
@@ -77,7 +75,7 @@ type kindNode struct {
 const manyTokens = 1024
 
 func makeKindTrie(t *trie, size int) *kindTrie {
-	k := &kindTrie{of: t}
+	k := &kindTrie{of: t, up: make([]int32, len(t.nodes))}
 	var build func(members []int32, kind, depth uint8)
 	children := func(lists *[64][]int32, from, to int32) {
 		for i := from; i < to; i = t.nodes[i].skip {
@@ -87,8 +85,7 @@ func makeKindTrie(t *trie, size int) *kindTrie {
 	}
 	build = func(members []int32, kind, depth uint8) {
 		at := len(k.nodes)
-		k.nodes = append(k.nodes, kindNode{member: int32(len(k.members)), id: int32(len(k.ids)), own: -1, all: -1, kind: kind,
-			depth: depth})
+		k.nodes = append(k.nodes, kindNode{member: int32(len(k.members)), id: int32(len(k.ids)), kind: kind, depth: depth})
 		k.members = append(k.members, members...)
 		var lists [64][]int32
 		for _, i := range members {
@@ -100,6 +97,9 @@ func makeKindTrie(t *trie, size int) *kindTrie {
 				k.ids = append(k.ids, t.groups[groupToken-n.token]...)
 			}
 			children(&lists, i+1, n.skip)
+			for at := i + 1; at < n.skip; at = t.nodes[at].skip {
+				k.up[at] = i
+			}
 		}
 		own := len(k.ids)
 		below := uint64(0)
@@ -121,7 +121,7 @@ func makeKindTrie(t *trie, size int) *kindTrie {
 			build(list, uint8(kind), 1)
 		}
 	}
-	k.nodes = append(k.nodes, kindNode{skip: int32(len(k.nodes)) + 1, member: int32(len(k.members)), id: int32(len(k.ids))})
+	k.nodes = append(k.nodes, kindNode{member: int32(len(k.members)), id: int32(len(k.ids))})
 	return k
 }
 
@@ -151,85 +151,3 @@ func (k *kindTrie) take(bits []uint32, from, to, set int32) {
 
 // at returns the nodes of the trie at a node.
 func (k *kindTrie) at(i int32) []int32 { return k.members[k.nodes[i].member:k.nodes[i+1].member] }
-
-// walkKinds is walk for all tokens of a trie.
-func (a *automaton) walkKinds(m *mask, k *kindTrie, s *state) {
-	var path, deeper [longestToken + 1]*state
-	path[0] = s
-	t := k.of
-	for i := int32(0); int(i) < len(k.nodes)-1 && a.work <= maxWork; {
-		n := &k.nodes[i]
-		from := path[n.depth-1]
-		if !a.alike(from, n.kind) {
-			deeper[n.depth-1] = from
-			for _, at := range k.at(i) {
-				a.walk(m, t, at, t.nodes[at].skip, &deeper)
-			}
-			i = n.skip
-			continue
-		}
-		next := a.step(from, bytesOf[n.kind][0])
-		if next == a.dead {
-			i = n.skip
-			continue
-		}
-		if next.tokens < infinite && k.nodes[i+1].id > n.id {
-			k.take(m.bits, i, i+1, n.own)
-			m.any, m.most = true, max(m.most, next.tokens)
-		}
-		if next.undecided(int(n.depth)) {
-			for _, at := range k.at(i) {
-				if t.nodes[at].skip > at+1 {
-					m.subtrees = append(m.subtrees, subtree{trie: t, node: at, path: a.pathTo(t, at)})
-				}
-			}
-			i = n.skip
-			continue
-		}
-		if n.below != 0 && !next.rounded && next.tokens < infinite && a.loops(next, n.below) {
-			k.take(m.bits, i, n.skip, n.all)
-			m.any, m.most = true, max(m.most, next.tokens)
-			i = n.skip
-			continue
-		}
-		path[n.depth] = next
-		i++
-	}
-}
-
-// alike reports whether all bytes of a kind lead from s to the same state.
-func (a *automaton) alike(s *state, kind uint8) bool {
-	bit := uint64(1) << kind
-	switch {
-	case s.alike&bit != 0:
-		return true
-	case s.notAlike&bit != 0:
-		return false
-	}
-	bytes := bytesOf[kind]
-	to := a.step(s, bytes[0])
-	for _, b := range bytes[1:] {
-		if a.step(s, b) != to {
-			s.notAlike |= bit
-			return false
-		}
-	}
-	s.alike |= bit
-	return true
-}
-
-// loops reports whether every byte of these kinds leads from s to s again.
-func (a *automaton) loops(s *state, kinds uint64) bool {
-	for unknown := kinds &^ s.looping; unknown != 0; unknown &= unknown - 1 {
-		kind := bits.TrailingZeros64(unknown)
-		if s.notLooping>>kind&1 != 0 {
-			return false
-		}
-		if a.step(s, bytesOf[kind][0]) != s || !a.alike(s, uint8(kind)) {
-			s.notLooping |= 1 << kind
-			return false
-		}
-		s.looping |= 1 << kind
-	}
-	return true
-}

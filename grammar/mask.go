@@ -126,8 +126,9 @@ func (s *state) undecided(bytes int) bool { return s.unknown || s.rounded && byt
 
 // walk adds the allowed tokens of t.nodes[from:to] to m. path has the states after the bytes before these nodes.
 func (a *automaton) walk(m *mask, t *trie, from, to int32, path *[longestToken + 1]*state) {
+	nodes := t.nodes
 	for i := from; i < to && a.work <= maxWork; {
-		n := &t.nodes[i]
+		n := &nodes[i]
 		next := a.step(path[n.depth-1], n.key)
 		if next == a.dead {
 			i = n.skip
@@ -135,29 +136,21 @@ func (a *automaton) walk(m *mask, t *trie, from, to int32, path *[longestToken +
 		}
 		if n.token != noToken && next.tokens < infinite {
 			t.set(m.bits, n)
-			m.any = true
-			m.most = max(m.most, next.tokens)
+			m.any, m.most = true, max(m.most, next.tokens)
 		}
-		if next.undecided(int(n.depth)) {
-			if n.skip > i+1 {
-				m.subtrees = append(m.subtrees, subtree{trie: t, node: i, path: a.pathTo(t, i)})
-			}
-			i = n.skip
+		switch {
+		case next.simple && (n.skip-i <= manyNodes || !a.returns(a.front(next), t.below[i])), !next.simple &&
+			!next.undecided(int(n.depth)):
+			path[n.depth] = next
+			i++
 			continue
-		}
-		if t == &a.v.plains && next == path[n.depth-1] && !next.rounded && next.tokens < infinite &&
-			a.plainNext(next) == next {
-			t.setAll(m.bits, i+1, n.skip, true) // every continuation is allowed
-			i = n.skip
-			continue
-		}
-		if n.skip-i > manyNodes && !next.rounded && next.tokens < infinite && t.below[i] != 0 && a.loops(next, t.below[i]) {
+		case next.simple: // every continuation is allowed
 			t.setAll(m.bits, i+1, n.skip, true)
-			i = n.skip
-			continue
+			m.any, m.most = true, max(m.most, next.tokens)
+		case n.skip > i+1:
+			m.subtrees = append(m.subtrees, subtree{trie: t, node: i, path: a.pathTo(t, i)})
 		}
-		path[n.depth] = next
-		i++
+		i = n.skip
 	}
 }
 

@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&o.every, "every", 1, "read every `N`th file only")
 	flag.StringVar(&o.draft, "schema", "", "$schema of schemas that have none")
 	flag.StringVar(&o.refs, "refs", "", "`FOLDER` of the schemas at http://localhost:1234/, as in JSON-Schema-Test-Suite")
-	flag.StringVar(&o.digests, "digests", "", "write a checksum of each schema's masks to `FILE`")
+	flag.StringVar(&o.digests, "digests", "", "write a checksum of each schema's masks to `FILE`, to compare builds")
 	flag.StringVar(&o.export, "export", "", "write schemas, tokens and times for peer.py to `FILE`")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -52,15 +52,10 @@ func main() {
 }
 
 type options struct {
-	masks bool
-	list  string
-	every int
-
-	profile string
-	draft   string
-	refs    string
-	export  string
-	digests string
+	masks                                 bool
+	list                                  string
+	every                                 int
+	profile, draft, refs, export, digests string
 }
 
 // schemaCase is one schema with its instances.
