@@ -24,7 +24,9 @@ func ParseOlmo3(config []byte) (*Olmo3, error) {
 		return nil, err
 	}
 	m := &Olmo3{Dense: Dense{
-		Common:       parseCommon(top, o, commonDefaults{class: "Olmo3ForCausalLM", ctx: 2048, eps: 1e-5, eos: []int32{50279}}),
+		Common: parseCommon(top, o, commonDefaults{
+			class: "Olmo3ForCausalLM", ctx: 2048, eps: 1e-5, eos: []int32{50279},
+		}),
 		Intermediate: o.size("intermediate_size", 0, maxWidth),
 		Activation:   o.activation("hidden_act", silu...),
 	}}

@@ -2,8 +2,8 @@ package arch
 
 import "fmt"
 
-// SmolLM3 is the configuration of model type "smollm3": Llama whose every fourth layer has no rope. Absent keys have the
-// defaults of transformers 5.23; sizes are required.
+// SmolLM3 is the configuration of model type "smollm3": Llama whose every fourth layer has no rope. Absent keys have
+// the defaults of transformers 5.23; sizes are required.
 type SmolLM3 struct {
 	Dense
 	Rotates []bool // by layer: queries and keys are rotated

@@ -1,4 +1,5 @@
-// Package granite runs model type "granite": Llama with multipliers of embeddings, attention scores, residuals and logits.
+// Package granite runs model type "granite": Llama with multipliers of embeddings, attention scores, residuals and
+// logits.
 //
 // Reference: transformers 5.23, models/granite/modeling_granite.py.
 package granite

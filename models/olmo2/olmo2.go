@@ -1,5 +1,5 @@
-// Package olmo2 runs model type "olmo2": decoder layers with norms after attention and MLP, and norms of queries and keys
-// over all heads.
+// Package olmo2 runs model type "olmo2": decoder layers with norms after attention and MLP, and norms of queries and
+// keys over all heads.
 //
 // Reference: transformers 5.23, models/olmo2/modeling_olmo2.py.
 package olmo2

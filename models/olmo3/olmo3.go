@@ -1,5 +1,5 @@
-// Package olmo3 runs model type "olmo3": decoder layers with norms after attention and MLP, and norms of queries and keys
-// over all heads. Three layers with a sliding window and a rope of their own come before each full one.
+// Package olmo3 runs model type "olmo3": decoder layers with norms after attention and MLP, and norms of queries and
+// keys over all heads. Three layers with a sliding window and a rope of their own come before each full one.
 //
 // Reference: transformers 5.23, models/olmo3/modeling_olmo3.py.
 package olmo3
