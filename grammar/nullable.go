@@ -21,7 +21,7 @@ func findNullable(e *expr.Expr) (*nullability, error) {
 	var err error
 	var visit func(e *expr.Expr)
 	visit = func(e *expr.Expr) {
-		if seen[e] || err != nil {
+		if len(e.Subs) == 0 && e.Op != expr.OpCall || seen[e] || err != nil {
 			return
 		}
 		seen[e] = true
@@ -61,6 +61,18 @@ func findNullable(e *expr.Expr) (*nullability, error) {
 
 // of reports whether e contains the empty string.
 func (n *nullability) of(e *expr.Expr) bool {
+	switch e.Op {
+	case expr.OpSet, expr.OpToken, expr.OpLexeme:
+		return false
+	case expr.OpText:
+		return e.Text == ""
+	case expr.OpCall:
+		return n.rules[e.Rule]
+	case expr.OpSkip:
+		return true
+	case expr.OpGraph:
+		return e.Graph.States[0].Accept
+	}
 	if v, ok := n.memo[e]; ok {
 		return v
 	}
@@ -77,14 +89,6 @@ func (n *nullability) of(e *expr.Expr) bool {
 		}
 	case expr.OpRepeat:
 		v = e.Min == 0 || n.of(e.Subs[0])
-	case expr.OpCall:
-		v = n.rules[e.Rule]
-	case expr.OpText:
-		v = e.Text == ""
-	case expr.OpSkip:
-		v = true
-	case expr.OpGraph:
-		v = e.Graph.States[0].Accept
 	}
 	n.memo[e] = v
 	return v
