@@ -13,7 +13,7 @@ func init() {
 		ModelType:     "nanochat",
 		Architectures: []string{"NanoChatForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseNanoChat(config) },
-		Docs:          Docs{Variants: "norms without weights, rope that turns backwards, capped logits, biases, tied embeddings"},
+		Docs:          Docs{Variants: "norms without weights, rope that turns backwards, capped logits, biases"},
 	})
 }
 

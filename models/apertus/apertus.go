@@ -31,7 +31,8 @@ func build(t *mlx.Thread, c *arch.Apertus, w *nn.Weights) *nn.Decoder {
 				KNorm:  norm(p+"self_attn.k_norm", c.HeadDim),
 			}),
 			NetworkNorm: norm(p+"feedforward_layernorm", c.Hidden),
-			Network:     nn.NewPlainMLP(w, p+"mlp.up_proj", p+"mlp.down_proj", c.Hidden, c.Intermediate, c.MLPBias, xielu(w, p+"mlp.act_fn.")),
+			Network: nn.NewPlainMLP(
+				w, p+"mlp.up_proj", p+"mlp.down_proj", c.Hidden, c.Intermediate, c.MLPBias, xielu(w, p+"mlp.act_fn.")),
 		})
 	}
 	return m
