@@ -141,8 +141,8 @@ var inside = map[string][]string{
 	"tokenizer/trie":          {},
 
 	"grammar": {
-		"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/lark", "grammar/regex", "grammar/schema",
-		"grammar/tags",
+		"grammar/ebnf", "grammar/expr", "grammar/items", "grammar/jsontext", "grammar/lark", "grammar/recursion",
+		"grammar/regex", "grammar/schema", "grammar/tags",
 	},
 	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
@@ -150,13 +150,15 @@ var inside = map[string][]string{
 	"grammar/expr":        {},
 	"grammar/format":      {"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/jsontext"},
 	"grammar/grammartest": {},
+	"grammar/items":       {},
 	"grammar/jsontext":    {"grammar/expr"},
 	"grammar/lark":        {"grammar/dfa", "grammar/expr", "grammar/schema"},
 	"grammar/number":      {"grammar/dfa", "grammar/ecma", "grammar/expr"},
+	"grammar/recursion":   {"grammar/expr"},
 	"grammar/regex":       {"grammar/expr"},
 	"grammar/schema": {
-		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/jsontext", "grammar/number",
-		"grammar/regex",
+		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/items", "grammar/jsontext",
+		"grammar/number", "grammar/regex",
 	},
 	"grammar/tags": {"grammar/dfa", "grammar/ebnf", "grammar/expr", "grammar/regex", "grammar/schema"},
 }

@@ -38,7 +38,7 @@ func (g *Grammar) AcceptsJSON(instance []byte) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := &reader{a: a, orders: g.orders, spelled: g.spelled, left: limits.GrammarChecks}
-	ends := r.value([]*state{a.start()}, root)
+	ends := r.value([]*state{a.start()}, root, false)
 	if r.left < 0 {
 		return false, expr.Errorf(ErrLimit, "the instance takes more than %d steps to check", limits.GrammarChecks)
 	}
@@ -121,14 +121,22 @@ type reader struct {
 }
 
 // text returns the states after b from any of the states in from.
-func (r *reader) text(from []*state, b string) []*state {
+func (r *reader) text(from []*state, b string) []*state { return r.ending(from, b, false) }
+
+// ending is text if an item may end in b; repeats: it repeats one before it.
+func (r *reader) ending(from []*state, b string, repeats bool) []*state {
 	var out []*state
 	for _, s := range from {
 		r.left -= len(b)
 		if r.left < 0 {
 			return nil
 		}
-		if s = r.a.after(s, []byte(b)); s != r.a.dead && !slices.Contains(out, s) {
+		if repeats {
+			s = r.a.afterRepeated(s, []byte(b))
+		} else {
+			s = r.a.after(s, []byte(b))
+		}
+		if s != r.a.dead && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}
@@ -144,42 +152,43 @@ func join(a, b []*state) []*state {
 	return a
 }
 
-// value returns the states after all texts of v.
-func (r *reader) value(from []*state, v any) (out []*state) {
+// value returns the states after all texts of v; repeats: it is an item that repeats one before it.
+func (r *reader) value(from []*state, v any, repeats bool) (out []*state) {
 	if len(from) == 0 {
 		return nil
 	}
 	switch v := v.(type) {
 	case nil:
-		return r.text(from, "null")
+		return r.ending(from, "null", repeats)
 	case bool:
-		return r.text(from, strconv.FormatBool(v))
+		return r.ending(from, strconv.FormatBool(v), repeats)
 	case json.Number:
 		for _, spelling := range spellings(v.String(), r.spelled) {
-			out = join(out, r.text(from, spelling))
+			out = join(out, r.ending(from, spelling, repeats))
 		}
 		return out
 	case string:
-		return r.string(from, v)
+		return r.string(from, v, repeats)
 	case []any:
 		at := r.text(from, "[")
+		again := r.repeated(v)
 		for i, item := range v {
 			if i > 0 {
 				at = r.text(at, ", ")
 			}
-			at = r.value(at, item)
+			at = r.value(at, item, again != nil && again[i])
 		}
-		return r.text(at, "]")
+		return r.ending(at, "]", repeats)
 	case []member:
 		for _, s := range r.text(from, "{") {
-			out = join(out, r.object(s, v))
+			out = join(out, r.object(s, v, repeats))
 		}
 	}
 	return out
 }
 
 // string follows all spellings of a string, character by character.
-func (r *reader) string(from []*state, s string) []*state {
+func (r *reader) string(from []*state, s string, repeats bool) []*state {
 	at := r.text(from, `"`)
 	for _, c := range s {
 		var next []*state
@@ -190,7 +199,7 @@ func (r *reader) string(from []*state, s string) []*state {
 			return nil
 		}
 	}
-	return r.text(at, `"`)
+	return r.ending(at, `"`, repeats)
 }
 
 // objectReader searches for the orders of an object's members that the automaton accepts.
@@ -200,6 +209,7 @@ type objectReader struct {
 	made    map[memberAt][]*state
 	seen    map[objectState]bool
 	visits  int // until the search through all orders gives up
+	repeats bool
 }
 
 type memberAt struct {
@@ -219,9 +229,9 @@ const (
 )
 
 // object returns the states after the members and the end of an object.
-func (r *reader) object(s *state, members []member) []*state {
+func (r *reader) object(s *state, members []member, repeats bool) []*state {
 	o := &objectReader{reader: r, members: members, made: map[memberAt][]*state{}, seen: map[objectState]bool{},
-		visits: maxVisits}
+		visits: maxVisits, repeats: repeats}
 	for _, order := range o.likely() {
 		at := []*state{s}
 		for n, i := range order {
@@ -234,7 +244,7 @@ func (r *reader) object(s *state, members []member) []*state {
 			}
 			at = next
 		}
-		if ends := r.text(at, "}"); len(ends) > 0 {
+		if ends := r.ending(at, "}", repeats); len(ends) > 0 {
 			return ends
 		}
 	}
@@ -293,8 +303,8 @@ func (o *objectReader) member(from *state, i int) []*state {
 	to, ok := o.made[k]
 	if !ok {
 		m := o.members[i]
-		if to = o.text(o.string([]*state{from}, m.name), ": "); len(to) > 0 {
-			to = o.value(to, m.value)
+		if to = o.text(o.string([]*state{from}, m.name, false), ": "); len(to) > 0 {
+			to = o.value(to, m.value, false)
 		}
 		o.made[k] = to
 	}
@@ -304,7 +314,7 @@ func (o *objectReader) member(from *state, i int) []*state {
 // search reads the unused members in every order that is possible from s, until one is found.
 func (o *objectReader) search(s *state, used []bool, left int) []*state {
 	if left == 0 {
-		return o.text([]*state{s}, "}")
+		return o.ending([]*state{s}, "}", o.repeats)
 	}
 	var key strings.Builder
 	for _, u := range used {

@@ -49,6 +49,8 @@ type state struct {
 	beyond      *state // the state after any character of several bytes
 	beyondKnown bool   // beyond is computed
 
+	unique *uniqueState // see unique.go
+
 	looping, notLooping uint64 // kinds of bytes whose bytes all lead to this state again, or not all; see loops
 }
 
@@ -83,6 +85,10 @@ type automaton struct {
 	// Of the current closure, see lexemes.go.
 	inText, skipping bool
 	lazy             []place
+
+	// Of the current closure, see unique.go.
+	repeats bool // the last item repeats one before it
+	opens   bool // it begins an array whose items are compared
 }
 
 const infinite = math.MaxInt64 / 4
@@ -165,7 +171,8 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 		}
 	case nodeCall:
 		if n.next != 0 { // otherwise a tail call: no frame
-			f = a.push(f, n.next, n.min, 0, false, false)
+			f = a.push(f, n.next, n.min, n.max, false, false)
+			a.opens = a.opens || n.max == markArray
 		}
 		a.stack = append(a.stack, place{n.arg, f})
 	case nodeRepeat:
@@ -180,6 +187,10 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 		if a.inText {
 			a.skipping = true
 			a.stack = append(a.stack, place{n.arg, f})
+		}
+	case nodeDistinct:
+		if !a.repeats {
+			a.stack = append(a.stack, place{n.next, f})
 		}
 	case nodeEnd:
 		switch {
@@ -209,7 +220,7 @@ func (a *automaton) close(seeds []place) *state {
 	}
 	clear(a.seen)
 	a.stack = append(a.stack[:0], seeds...)
-	a.lazy, a.skipping = a.lazy[:0], false
+	a.lazy, a.skipping, a.opens = a.lazy[:0], false, false
 	found := a.places[:0]
 	var accept, unknown bool
 	explored := 0
@@ -248,7 +259,12 @@ func (a *automaton) close(seeds []place) *state {
 			return a.close(append(slices.Clone(seeds), place{a.p.skips, a.bottom}))
 		}
 	}
-	return a.intern(found, accept, unknown)
+	opens := a.opens
+	s := a.intern(found, accept, unknown)
+	if opens && s != a.dead {
+		s.uniqueState().opens = true
+	}
+	return s
 }
 
 // shortest appends the place that consumes the next byte or token on the shortest path from at, if there is one.
@@ -271,11 +287,13 @@ func (a *automaton) follow(at place) (place, bool) {
 	switch n.op {
 	case nodeAlt:
 		return place{n.alts[a.best[at.node]], f}, true
+	case nodeDistinct:
+		return place{n.next, f}, !a.repeats
 	case nodeLazy, nodeSkip:
 		return place{n.next, f}, true
 	case nodeCall:
 		if n.next != 0 {
-			f = a.push(f, n.next, n.min, 0, false, false)
+			f = a.push(f, n.next, n.min, n.max, false, false)
 		}
 		return place{n.arg, f}, true
 	case nodeRepeat:
@@ -357,6 +375,13 @@ func (a *automaton) step(s *state, b byte) *state {
 	if to := s.next[k]; to != nil {
 		return to
 	}
+	to := a.follows(s, b)
+	s.next[k] = to
+	return to
+}
+
+// follows computes the state after b.
+func (a *automaton) follows(s *state, b byte) *state {
 	var room [8]place
 	seeds := room[:0]
 	for _, p := range s.places {
@@ -367,20 +392,8 @@ func (a *automaton) step(s *state, b byte) *state {
 	if a.p.lexes {
 		seeds = a.longest(s, b, seeds)
 	}
-	to := a.dead
-	if len(seeds) > 0 {
-		to = a.close(seeds)
+	if len(seeds) == 0 {
+		return a.dead
 	}
-	s.next[k] = to
-	return to
-}
-
-// after returns the state after all bytes of b.
-func (a *automaton) after(s *state, b []byte) *state {
-	for _, c := range b {
-		if s = a.step(s, c); s == a.dead {
-			break
-		}
-	}
-	return s
+	return a.close(seeds)
 }

@@ -69,6 +69,10 @@ func (g *Grammar) example() string {
 	if s.cost > maxExample {
 		return ""
 	}
+	if a.p.unique != nil {
+		text, _ := a.completionOf(s, nil)
+		return string(text)
+	}
 	for _, p := range s.places {
 		if a.costOf(p) == s.cost {
 			return string(a.shortestText(p))

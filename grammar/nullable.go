@@ -7,92 +7,9 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// nullability records which exprs contain the empty string.
-type nullability struct {
-	rules map[*expr.Rule]bool
-	memo  map[*expr.Expr]bool
-}
-
-// findNullable analyzes all exprs that are reachable from e. It also checks the limits on alternatives and rules.
-func findNullable(e *expr.Expr) (*nullability, error) {
-	n := &nullability{rules: map[*expr.Rule]bool{}, memo: map[*expr.Expr]bool{}}
-	var rules []*expr.Rule
-	seen := map[*expr.Expr]bool{}
-	var err error
-	var visit func(e *expr.Expr)
-	visit = func(e *expr.Expr) {
-		if seen[e] || err != nil {
-			return
-		}
-		seen[e] = true
-		if e.Op == expr.OpAlt && len(e.Subs) > limits.GrammarAlternatives {
-			err = expr.Errorf(ErrLimit, "%d alternatives in one group; at most %d", len(e.Subs), limits.GrammarAlternatives)
-		}
-		if e.Op == expr.OpCall {
-			if _, ok := n.rules[e.Rule]; !ok {
-				n.rules[e.Rule] = false
-				if rules = append(rules, e.Rule); len(rules) > limits.GrammarRules {
-					err = expr.Errorf(ErrLimit, "more than %d rules or definitions", limits.GrammarRules)
-				}
-				visit(e.Rule.Body)
-			}
-		}
-		for _, s := range e.Subs {
-			visit(s)
-		}
-	}
-	visit(e)
-	if err != nil {
-		return nil, err
-	}
-	for changed, round := true, 0; changed; round++ {
-		changed = false
-		clear(n.memo)
-		for k := range rules {
-			r := rules[sweep(k, len(rules), round)]
-			if !n.rules[r] && n.of(r.Body) {
-				n.rules[r], changed = true, true
-			}
-		}
-	}
-	clear(n.memo)
-	return n, nil
-}
-
-// of reports whether e contains the empty string.
-func (n *nullability) of(e *expr.Expr) bool {
-	if v, ok := n.memo[e]; ok {
-		return v
-	}
-	v := false
-	switch e.Op {
-	case expr.OpSeq:
-		v = true
-		for _, s := range e.Subs {
-			v = v && n.of(s)
-		}
-	case expr.OpAlt:
-		for _, s := range e.Subs {
-			v = v || n.of(s)
-		}
-	case expr.OpRepeat:
-		v = e.Min == 0 || n.of(e.Subs[0])
-	case expr.OpCall:
-		v = n.rules[e.Rule]
-	case expr.OpText:
-		v = e.Text == ""
-	case expr.OpSkip:
-		v = true
-	case expr.OpGraph:
-		v = e.Graph.States[0].Accept
-	}
-	n.memo[e] = v
-	return v
-}
-
 // withoutEmpty returns e without the empty string.
 func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
-	if !c.nullable.of(e) {
+	if !c.nullable.Of(e) {
 		return e
 	}
 	if made, ok := c.nonEmpty[e]; ok {
@@ -128,7 +45,7 @@ func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 		if !ok {
 			r = &expr.Rule{Name: e.Rule.Name}
 			c.bodies[e.Rule] = r
-			c.nullable.rules[r] = false
+			c.nullable.AddNonEmpty(r)
 			r.Body = c.withoutEmpty(e.Rule.Body)
 		}
 		made = expr.Call(r)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/recursion"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -15,21 +16,22 @@ type node struct {
 	next int32 // nodeByte, nodeToken, nodeRepeat: the continuation; nodeCall: where the called rule returns to
 	arg  int32 // nodeCall, nodeRepeat, nodeSkip: start of the rule or the body; nodeToken: index of the set of tokens;
 	// nodeByte: 1 within a lexeme
-	min, max int32   // nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character
+	min, max int32   // nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character, max a mark of unique.go
 	alts     []int32 // nodeAlt
 }
 
 type nodeOp uint8
 
 const (
-	nodeEnd    nodeOp = iota // end of a rule or a repeated body; only node 0
-	nodeByte                 // consumes a byte
-	nodeAlt                  // continues at any of alts
-	nodeCall                 // runs a rule, then continues at next
-	nodeRepeat               // runs a body min to max times, then continues at next
-	nodeToken                // consumes a token between two tokens, whatever its bytes are
-	nodeLazy                 // the end of a lazy lexeme, continues at next
-	nodeSkip                 // continues at next or, within the text, at arg
+	nodeEnd      nodeOp = iota // end of a rule or a repeated body; only node 0
+	nodeByte                   // consumes a byte
+	nodeAlt                    // continues at any of alts
+	nodeCall                   // runs a rule, then continues at next
+	nodeRepeat                 // runs a body min to max times, then continues at next
+	nodeToken                  // consumes a token between two tokens, whatever its bytes are
+	nodeLazy                   // the end of a lazy lexeme, continues at next
+	nodeSkip                   // continues at next or, within the text, at arg
+	nodeDistinct               // continues at next if the item before it repeats none; see unique.go
 )
 
 // takes reports whether a node consumes a byte or a token.
@@ -37,13 +39,15 @@ func (n *node) takes() bool { return n.op == nodeByte || n.op == nodeToken }
 
 // program is a compiled grammar.
 type program struct {
-	nodes  []node
-	sets   []expr.ByteSet
-	tokens []*expr.Tokens
-	lexes  bool  // it has lexemes
-	skips  int32 // what may be skipped where the text may end and may go on; 0: nothing
-	start  int32
-	live   []bool // by node: a finite string leads to the end
+	nodes    []node
+	sets     []expr.ByteSet
+	tokens   []*expr.Tokens
+	lexes    bool  // it has lexemes
+	skips    int32 // what may be skipped where the text may end and may go on; 0: nothing
+	start    int32
+	live     []bool      // by node: a finite string leads to the end
+	unique   *uniqueness // nil without items that must differ
+	required int         // the most of them that an array needs
 }
 
 type consKey struct {
@@ -67,12 +71,14 @@ type compiler struct {
 	tokens   []*expr.Tokens
 	tokenIDs map[string]int32
 	lexes    bool
+	unique   bool
+	required int // see program
 	skips    int32
 	cons     map[consKey]int32
 	places   map[placeKey]int32
 	starts   map[*expr.Rule]int32
 	pending  []*expr.Rule
-	nullable *nullability
+	nullable *recursion.Nullability
 	nonEmpty map[*expr.Expr]*expr.Expr
 	bodies   map[*expr.Rule]*expr.Rule // rules without the empty string
 	err      error
@@ -84,10 +90,10 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}, nonEmpty: map[*expr.Expr]*expr.Expr{},
 		bodies: map[*expr.Rule]*expr.Rule{}}
 	var err error
-	if c.nullable, err = findNullable(e); err != nil {
+	if c.nullable, err = recursion.Find(e); err != nil {
 		return nil, err
 	}
-	if err := removeLeftRecursion(e, c.nullable); err != nil {
+	if err := recursion.RemoveLeft(e, c.nullable); err != nil {
 		return nil, err
 	}
 	c.nodes = append(c.nodes, node{op: nodeEnd})
@@ -109,6 +115,9 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	}
 	if !p.live[start] {
 		return nil, expr.Errorf(ErrInvalid, "no finite text matches the grammar")
+	}
+	if c.unique {
+		p.unique, p.required = findUniqueness(p), c.required
 	}
 	return p, nil
 }
@@ -204,6 +213,8 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		return c.lexeme(e, next)
 	case expr.OpSkip:
 		return c.skip(e.Subs[0], next)
+	case expr.OpArray, expr.OpItem:
+		return c.compared(e, next)
 	}
 	return c.repeat(e, next)
 }
@@ -276,7 +287,7 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 		return c.fail(expr.Errorf(ErrLimit, "a repetition count above %d", limits.GrammarRepeat))
 	}
 	// A body that matches the empty string could repeat forever without consuming a byte.
-	if c.nullable.of(body) {
+	if c.nullable.Of(body) {
 		least, body = 0, c.withoutEmpty(body)
 	}
 	switch {
@@ -329,7 +340,7 @@ func (p *program) findLive(ctx context.Context) error {
 			switch n.op {
 			case nodeEnd:
 				live = true
-			case nodeByte, nodeToken, nodeLazy, nodeSkip:
+			case nodeByte, nodeToken, nodeLazy, nodeSkip, nodeDistinct:
 				live = p.live[n.next]
 			case nodeAlt:
 				live = slices.ContainsFunc(n.alts, func(a int32) bool { return p.live[a] })

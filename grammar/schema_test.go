@@ -297,7 +297,8 @@ func TestSchemaErrors(t *testing.T) {
 		kind   error
 		says   string
 	}{
-		{`{"type": "array", "uniqueItems": true}`, ErrUnsupported, "#: the keyword uniqueItems"},
+		{`{"prefixItems": [{}, {"const": 1}], "minItems": 2, "uniqueItems": true}`, ErrUnsupported,
+			"#: the keyword uniqueItems, for required items of few"},
 		{`{"type": "object", "properties": {"a": {"not": {}}}, "required": ["a"]}`, ErrEmpty, "no value"},
 		{`{"properties": {"a/b": {"items": {"not": {"unevaluatedItems": {}}}}}}`, ErrUnsupported,
 			"#/properties/a~1b/items/not: the keyword unevaluatedItems"},

@@ -44,7 +44,7 @@ type Expr struct {
 	Set      ByteSet // OpSet: one byte of this set
 	Text     string  // OpText
 	Subs     []*Expr // OpSeq, OpAlt; OpRepeat has one
-	Min, Max int     // OpRepeat; max < 0: unbounded
+	Min, Max int     // OpRepeat; max < 0: unbounded. OpArray: Min is the fewest items
 	Rule     *Rule   // OpCall
 	Graph    *Graph  // OpGraph, OpLexeme
 	Lazy     bool    // OpLexeme: ends where it first can
@@ -68,6 +68,10 @@ const (
 	// OpSkip matches the empty text. Before it, any number of its sub may stand, a lexeme, but not where the whole text
 	// begins.
 	OpSkip
+	// OpArray matches its sub: a JSON array without its opening bracket, in which some items are OpItem.
+	OpArray
+	// OpItem matches its sub, a comma and an item, if the item differs from all before it in the innermost OpArray.
+	OpItem
 )
 
 // Graph is a deterministic automaton over bytes. State 0 is the start; every state can reach an accepting one.
@@ -179,6 +183,20 @@ func Repeat(e *Expr, least, most int) *Expr {
 		return Opt(e)
 	}
 	return &Expr{Op: OpRepeat, Subs: []*Expr{e}, Min: least, Max: most}
+}
+
+// Array matches items, which follow the opening bracket of a JSON array and of which some are Item. It has at least
+// so many items.
+func Array(items *Expr, least int) *Expr { return mark(OpArray, items, least) }
+
+// Item matches a comma and an item that differs from all before it in the array.
+func Item(e *Expr) *Expr { return mark(OpItem, e, 0) }
+
+func mark(op Op, e *Expr, least int) *Expr {
+	if e.None() {
+		return None
+	}
+	return &Expr{Op: op, Subs: []*Expr{e}, Min: least}
 }
 
 // LeftRecursive returns the body of a rule with these alternatives. Those that begin with the rule itself become a
