@@ -1,6 +1,9 @@
 package grammar
 
 import (
+	"bytes"
+	"sync"
+
 	"github.com/ingotml/ingot/grammar/items"
 )
 
@@ -120,9 +123,60 @@ var (
 	openedKinds = commaKinds | 1<<kindOf['[']
 )
 
+// crossing are the tokens that can complete an item that begins within them, by what comes before.
+type crossing struct {
+	once                    sync.Once
+	opened, quoted, commaed trie
+}
+
+// crossingTrie returns the tokens after which a text may have a repeated item, or leave only such.
+func (v *Vocabulary) crossingTrie(t *items.Text) *trie {
+	if t.Matches() {
+		return &v.all
+	}
+	x := &v.crossing
+	x.once.Do(func() {
+		of := func(wanted ...byte) trie {
+			var order []int32
+			for i := range v.all.nodes {
+				n := &v.all.nodes[i]
+				if n.token == noToken || !inOrder(v.tokens[v.all.first(n)], wanted) {
+					continue
+				}
+				if n.token >= 0 {
+					order = append(order, n.token)
+				} else {
+					order = append(order, v.all.groups[groupToken-n.token]...)
+				}
+			}
+			return makeTrie(v.tokens, order)
+		}
+		x.opened, x.quoted, x.commaed = of('[', ','), of('"', ','), of(',')
+	})
+	switch {
+	case t == nil:
+		return &x.opened
+	case t.InString():
+		return &x.quoted
+	}
+	return &x.commaed
+}
+
+// inOrder reports whether text has these bytes, one after the other.
+func inOrder(text, wanted []byte) bool {
+	for _, b := range wanted {
+		i := bytes.IndexByte(text, b)
+		if i < 0 {
+			return false
+		}
+		text = text[i+1:]
+	}
+	return true
+}
+
 // guard removes from a mask of s the tokens after which the text cannot be completed. It reports whether any is left.
 func (a *automaton) guard(bits []uint32, s *state, t *items.Text) (any bool) {
-	v := &a.v.all
+	v := a.v.crossingTrie(t)
 	var path [longestToken + 1]guarded
 	path[0] = guarded{s: s, t: t}
 	for i, end := int32(0), int32(len(v.nodes)); i < end; {
