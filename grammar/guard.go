@@ -192,10 +192,11 @@ func (a *automaton) guard(bits []uint32, s *state, t *items.Text) (any bool) {
 		}
 		next := guarded{diverges: at.diverges}
 		plain := a.step(at.s, n.key)
-		if plain != a.dead {
-			next.s, next.t = a.stepText(at.s, at.t, n.key)
+		if plain == a.dead && !at.diverges { // the mask has none of them
+			i = n.skip
+			continue
 		}
-		if plain == a.dead || next.s == a.dead {
+		if next.s, next.t = a.stepText(at.s, at.t, n.key); next.s == a.dead {
 			v.setAll(bits, i, n.skip, false)
 			i = n.skip
 			continue

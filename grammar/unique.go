@@ -185,7 +185,10 @@ func cycles(n int, next func(int32) []int32, visit func(i int32, cyclic bool, to
 			if low[i] != index[i] {
 				continue
 			}
-			begin := slices.Index(order, i)
+			begin := len(order) - 1
+			for order[begin] != i {
+				begin--
+			}
 			cyclic := len(order)-begin > 1 || slices.Contains(to, i)
 			for _, k := range order[begin:] {
 				open[k] = false
