@@ -153,12 +153,13 @@ var inside = map[string][]string{
 	"grammar/items":       {},
 	"grammar/jsontext":    {"grammar/expr"},
 	"grammar/lark":        {"grammar/dfa", "grammar/expr", "grammar/schema"},
+	"grammar/metaschema":  {},
 	"grammar/number":      {"grammar/dfa", "grammar/ecma", "grammar/expr"},
 	"grammar/recursion":   {"grammar/expr"},
 	"grammar/regex":       {"grammar/expr"},
 	"grammar/schema": {
 		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/items", "grammar/jsontext",
-		"grammar/number", "grammar/regex",
+		"grammar/metaschema", "grammar/number", "grammar/regex",
 	},
 	"grammar/tags": {"grammar/dfa", "grammar/ebnf", "grammar/expr", "grammar/regex", "grammar/schema"},
 }
