@@ -74,7 +74,7 @@ func (c combiner) keyword(depth int) string {
 	case 15:
 		return `"propertyNames": ` + c.schema(depth)
 	case 16:
-		return fmt.Sprintf(`"minProperties": %d`, n%2)
+		return fmt.Sprintf(`"minProperties": %d`, n)
 	case 17:
 		return fmt.Sprintf(`"maxProperties": %d`, n)
 	case 18:

@@ -120,7 +120,6 @@ type guarded struct {
 var (
 	commaKinds  = uint64(1) << kindOf[',']
 	quotedKinds = commaKinds | 1<<kindOf['"']
-	openedKinds = commaKinds | 1<<kindOf['[']
 )
 
 // crossing are the tokens that can complete an item that begins within them, by what comes before.
@@ -136,7 +135,7 @@ func (v *Vocabulary) crossingTrie(t *items.Text) *trie {
 	}
 	x := &v.crossing
 	x.once.Do(func() {
-		of := func(wanted ...byte) trie {
+		of := func(wanted ...string) trie {
 			var order []int32
 			for i := range v.all.nodes {
 				n := &v.all.nodes[i]
@@ -151,7 +150,7 @@ func (v *Vocabulary) crossingTrie(t *items.Text) *trie {
 			}
 			return makeTrie(v.tokens, order)
 		}
-		x.opened, x.quoted, x.commaed = of('[', ','), of('"', ','), of(',')
+		x.opened, x.quoted, x.commaed = of("[{", ","), of(`"`, ","), of(",")
 	})
 	switch {
 	case t == nil:
@@ -162,10 +161,10 @@ func (v *Vocabulary) crossingTrie(t *items.Text) *trie {
 	return &x.commaed
 }
 
-// inOrder reports whether text has these bytes, one after the other.
-func inOrder(text, wanted []byte) bool {
-	for _, b := range wanted {
-		i := bytes.IndexByte(text, b)
+// inOrder reports whether text has one byte of each, one after the other.
+func inOrder(text []byte, wanted []string) bool {
+	for _, set := range wanted {
+		i := bytes.IndexAny(text, set)
 		if i < 0 {
 			return false
 		}
@@ -221,8 +220,6 @@ func mayRepeat(t *items.Text, kinds uint64) bool {
 	switch {
 	case t.Matches():
 		return true
-	case t == nil:
-		need = openedKinds
 	case t.InString():
 		need = quotedKinds
 	}

@@ -213,7 +213,7 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		return c.lexeme(e, next)
 	case expr.OpSkip:
 		return c.skip(e.Subs[0], next)
-	case expr.OpArray, expr.OpItem:
+	case expr.OpCompared, expr.OpDistinct:
 		return c.compared(e, next)
 	}
 	return c.repeat(e, next)

@@ -10,23 +10,23 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// Items that must differ from those before them depend on the whole text of their array, which no state holds. The
-// automaton therefore leaves it to the text (package items) whether the item that ends here repeats one before it: a
-// state has up to two successors for a byte, and nodeDistinct is passed in one of them only. All else is shared with
-// grammars without such items. A mask is the one of the state, without the tokens that complete a repeated item or
-// leave no other (guard.go).
+// Items, and names of properties, that must differ from those before them depend on the whole text of their array or
+// object, which no state holds. The automaton therefore leaves it to the text (package items) whether the item that
+// ends here repeats one before it: a state has up to two successors for a byte, and nodeDistinct is passed in one of
+// them only. All else is shared with grammars without such items. A mask is the one of the state, without the tokens
+// that complete a repeated item or leave no other (guard.go).
 
 // Marks of the frames of calls, and of their nodes.
 const (
-	markArray = 1 // an array whose items are compared; what is called begins behind its bracket
-	markItem  = 2 // a comma and an item, which returns to a nodeDistinct
+	markArray = 1 // an array or an object that is compared; what is called begins behind its bracket
+	markItem  = 2 // a comma and an item or a name, which returns to a nodeDistinct
 )
 
 // compared returns the node of an array or an item.
 func (c *compiler) compared(e *expr.Expr, next int32) int32 {
 	c.unique = true
 	n := node{op: nodeCall, max: markArray}
-	if e.Op == expr.OpItem {
+	if e.Op == expr.OpDistinct {
 		n.max, n.next = markItem, c.shared(node{op: nodeDistinct, next: next})
 	} else {
 		n.next = c.add(node{op: nodeAlt, alts: []int32{next}}) // a tail call would have no frame
@@ -250,7 +250,7 @@ func (a *automaton) stepText(s *state, t *items.Text, b byte) (*state, *items.Te
 	if to == a.dead {
 		return to, nil
 	}
-	t = t.Next(b, b == '[' && to.unique != nil && to.unique.opens)
+	t = t.Next(b, (b == '[' || b == '{') && to.unique != nil && to.unique.opens)
 	if t.Repeats() {
 		to = a.stepRepeated(s, b)
 	}

@@ -42,6 +42,13 @@ var uniqueCases = []struct {
 		`"maxItems": 2}]}`, []string{`[1, 1]`, `[1, 2, 3]`}, []string{`[1, 2, 1]`, `[1, 1, 1]`}},
 	{unique(`"items": {"type": "integer"}, "contains": {"minimum": 5}, "maxContains": 2`), []string{`[1, 5, 6]`},
 		[]string{`[1, 2]`, `[5, 5]`, `[5, 6, 7]`}},
+	{`{"type": "object", "minProperties": 3, "additionalProperties": {"type": "integer"}}`,
+		[]string{`{"a": 1, "b": 1, "ab": 1}`}, []string{`{"a": 1, "b": 2}`, `{"a": 1, "b": 2, "a": 3}`, `{"a": 1, "a": 1, ` +
+			`"b": 1}`}},
+	{`{"type": "object", "properties": {"k": {"type": "array"}}, "minProperties": 3, "maxProperties": 4, ` +
+		`"propertyNames": {"pattern": "^[a-kA-K]{1,2}$"}, "additionalProperties": {"type": "object", "minProperties": 2}}`,
+		[]string{`{"k": [], "a": {"a": 1, "b": 2}, "b": {"a": 1, "b": 2}}`},
+		[]string{`{"k": [], "a": {"a": 1, "a": 2}, "b": {"a": 1, "b": 2}}`, `{"k": [], "a": {"a": 1, "b": 2}}`}},
 	{unique(`"items": {"enum": [1, 2, 3]}, "contains": {"const": 1}`), []string{`[1]`, `[2, 1]`},
 		[]string{`[1, 1]`, `[2]`}},
 }
@@ -271,6 +278,9 @@ func TestUniqueItemsLimit(t *testing.T) {
 
 // Arrays that need more values than their items have are empty, or refused where that depends on other items.
 func TestUniqueTooFew(t *testing.T) {
+	named := func(rest string) string {
+		return `{"type": "object", "minProperties": 3, "propertyNames": ` + rest + `}`
+	}
 	for schema, want := range map[string]error{
 		unique(`"items": {"type": "integer", "minimum": 1, "maximum": 30}, "minItems": 31`): ErrEmpty,
 		unique(`"items": {"type": "integer", "minimum": 1, "maximum": 30}, "minItems": 30`): nil,
@@ -279,7 +289,10 @@ func TestUniqueTooFew(t *testing.T) {
 		unique(`"items": {"type": "string"}, "minItems": 100`):                              nil,
 		unique(`"items": {"type": "object"}, "minItems": 20`):                               nil,
 		unique(`"prefixItems": [{}, {"const": 1}], "minItems": 2`):                          ErrUnsupported,
-		unique(`"prefixItems": [{"const": 1}, {"type": "boolean"}], "minItems": 2`):         nil,
+		named(`{"maxLength": 0}`):                                                   ErrEmpty,
+		named(`{"enum": ["a", "b", "c"]}`):                                          nil,
+		named(`{"enum": ["a", "b", "c"]}, "properties": {"a": {}}`):                 ErrUnsupported,
+		unique(`"prefixItems": [{"const": 1}, {"type": "boolean"}], "minItems": 2`): nil,
 	} {
 		if _, err := CompileSchema(t.Context(), []byte(schema)); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", schema, err, want)

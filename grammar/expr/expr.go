@@ -44,7 +44,7 @@ type Expr struct {
 	Set      ByteSet // OpSet: one byte of this set
 	Text     string  // OpText
 	Subs     []*Expr // OpSeq, OpAlt; OpRepeat has one
-	Min, Max int     // OpRepeat; max < 0: unbounded. OpArray: Min is the fewest items
+	Min, Max int     // OpRepeat; max < 0: unbounded. OpCompared: Min is the fewest items
 	Rule     *Rule   // OpCall
 	Graph    *Graph  // OpGraph, OpLexeme
 	Lazy     bool    // OpLexeme: ends where it first can
@@ -68,10 +68,12 @@ const (
 	// OpSkip matches the empty text. Before it, any number of its sub may stand, a lexeme, but not where the whole text
 	// begins.
 	OpSkip
-	// OpArray matches its sub: a JSON array without its opening bracket, in which some items are OpItem.
-	OpArray
-	// OpItem matches its sub, a comma and an item, if the item differs from all before it in the innermost OpArray.
-	OpItem
+	// OpCompared matches its sub: a JSON array or object without its opening bracket, in which some items or names are
+	// OpDistinct.
+	OpCompared
+	// OpDistinct matches its sub, a comma and an item or the name of a property, if that differs from all before it in the
+	// innermost OpCompared.
+	OpDistinct
 )
 
 // Graph is a deterministic automaton over bytes. State 0 is the start; every state can reach an accepting one.
@@ -185,12 +187,12 @@ func Repeat(e *Expr, least, most int) *Expr {
 	return &Expr{Op: OpRepeat, Subs: []*Expr{e}, Min: least, Max: most}
 }
 
-// Array matches items, which follow the opening bracket of a JSON array and of which some are Item. It has at least
-// so many items.
-func Array(items *Expr, least int) *Expr { return mark(OpArray, items, least) }
+// Compared matches what follows the opening bracket of a JSON array or object, of which some parts are Distinct. It has
+// at least so many items.
+func Compared(e *Expr, least int) *Expr { return mark(OpCompared, e, least) }
 
-// Item matches a comma and an item that differs from all before it in the array.
-func Item(e *Expr) *Expr { return mark(OpItem, e, 0) }
+// Distinct matches a comma and an item, or the name of a property, that differs from all before it.
+func Distinct(e *Expr) *Expr { return mark(OpDistinct, e, 0) }
 
 func mark(op Op, e *Expr, least int) *Expr {
 	if e.None() {

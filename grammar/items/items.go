@@ -1,5 +1,5 @@
 // Package items follows JSON text while it is written and reports whether the last item of an array equals an item
-// before it.
+// before it, or the last name of an object a name before it.
 //
 // Contract: values are equal as in JSON Schema: numbers by value, strings by their decoded characters, objects in any
 // order of their members, of which the last counts if a name is repeated. Everything is immutable, so a text can be
@@ -14,8 +14,8 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// Text is what has been written of arrays whose items are compared, from the outermost one on. The zero of a text is
-// nil: no such array is open.
+// Text is what has been written of arrays whose items are compared, and objects whose names are, from the outermost one
+// on. The zero of a text is nil: none is open.
 type Text struct {
 	views []*view
 	// crowded: more arrays than maxViews are open in ways that exclude each other. All items then count as repeated.
@@ -25,13 +25,13 @@ type Text struct {
 // maxViews bounds the readings of one text. JSON has one; other grammars may leave open where JSON begins.
 const maxViews = 4
 
-// Next returns the text after b. opens reports whether b is the bracket of an array whose items are compared.
+// Next returns the text after b. opens reports whether b is the bracket of an array or an object that is compared.
 func (t *Text) Next(b byte, opens bool) *Text {
 	if t == nil && !opens {
 		return nil
 	}
 	var out *Text
-	inside := false // b is the bracket of an array in a text that is followed already
+	inside := false // b is a bracket in a text that is followed already
 	if t != nil {
 		out = &Text{crowded: t.crowded}
 		if len(t.views) == 1 {
@@ -51,7 +51,7 @@ func (t *Text) Next(b byte, opens bool) *Text {
 	case len(out.views) >= maxViews:
 		out.crowded = true
 	default:
-		out.views = append(out.views, &view{top: &level{watched: true}})
+		out.views = append(out.views, &view{top: &level{watched: true, object: b == '{'}})
 	}
 	if len(out.views) == 0 {
 		return nil
@@ -59,13 +59,14 @@ func (t *Text) Next(b byte, opens bool) *Text {
 	return out
 }
 
-// Repeats reports whether the last item of the innermost array equals one before it, if it is complete here.
+// Repeats reports whether the last item of the innermost array, or the last name of the innermost object, equals one
+// before it, if it is complete here.
 func (t *Text) Repeats() bool {
 	return t != nil && (t.crowded || slices.ContainsFunc(t.views, (*view).repeats))
 }
 
-// Matches reports whether the value that is being written, or an item that follows next, may become equal to an item
-// that it must differ from. If it does not, only items that begin later can be repeated.
+// Matches reports whether the value that is being written, or an item or a name that follows next, may become equal to
+// one that it must differ from. If it does not, only those that begin later can be repeated.
 func (t *Text) Matches() bool {
 	return t != nil && (t.crowded || slices.ContainsFunc(t.views, (*view).matches))
 }
@@ -106,14 +107,14 @@ var seed = maphash.MakeSeed()
 type level struct {
 	up      *level
 	object  bool
-	watched bool // an array whose items are compared
+	watched bool // the items or names are compared
 	at      stage
 	n       int // values so far
 
-	seen    []*Value // items of a watched array, sorted, without the last one
+	seen    []*Value // items or names if they are compared, sorted, without the last one
 	sum     uint64   // identifies seen
 	last    *Value
-	repeats bool // last equals an item before it
+	repeats bool // last equals one before it
 
 	matching []*Value // values that this one may still become, sorted
 	began    []*Value // matching when it began
@@ -153,11 +154,13 @@ func (l *level) candidates() []*Value {
 		return l.items
 	}
 	l.itemsMade = true
+	named := l.object && (l.at == first || l.at == name)
 	switch {
-	case len(l.matching) == 0:
+	case len(l.matching) == 0 && (named || !l.object):
 		l.items = l.seen
 		return l.items
-	case l.object && (l.at == first || l.at == name):
+	case named:
+		l.items = slices.Clone(l.seen)
 		for _, m := range l.matching {
 			for _, n := range m.names {
 				l.items = append(l.items, &Value{Key: `"` + n})
@@ -188,7 +191,7 @@ func byKey(a, b *Value) int { return strings.Compare(a.Key, b.Key) }
 func (l *level) step(at stage) *level {
 	c := *l
 	c.at, c.items, c.itemsMade = at, nil, false
-	if at == value && c.watched && c.last != nil {
+	if at == value && c.last != nil {
 		if i, found := slices.BinarySearchFunc(c.seen, c.last, byKey); !found {
 			c.sum += maphash.String(seed, c.last.Key)
 			seen := make([]*Value, 0, len(c.seen)+1)
@@ -203,10 +206,8 @@ func (l *level) step(at stage) *level {
 func (l *level) add(v *Value) *level {
 	c := *l
 	c.at, c.items, c.itemsMade = another, nil, false
-	if c.watched {
-		c.last = v
-		_, c.repeats = slices.BinarySearchFunc(c.seen, v, byKey)
-		c.repeats = c.repeats || c.n >= limits.GrammarUniqueItems
+	if c.watched && !c.object {
+		c.compare(v)
 	}
 	if c.up != nil { // otherwise nothing compares the whole array
 		if c.object {
@@ -223,6 +224,13 @@ func (l *level) add(v *Value) *level {
 	}
 	c.n++
 	return &c
+}
+
+// compare makes v the last item or name.
+func (l *level) compare(v *Value) {
+	l.last = v
+	_, l.repeats = slices.BinarySearchFunc(l.seen, v, byKey)
+	l.repeats = l.repeats || l.n >= limits.GrammarUniqueItems
 }
 
 func (l *level) addMember(v *Value) {

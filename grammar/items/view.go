@@ -81,9 +81,9 @@ func (v *view) wantsValue() bool {
 func (v *view) repeats() bool {
 	switch v.kind {
 	case between:
-		return v.top.at == another && v.top.repeats
+		return v.top.repeats && (v.top.at == another && !v.top.object || v.top.at == colon)
 	case inNumber:
-		if !v.top.watched {
+		if !v.top.watched || v.top.object {
 			return false
 		}
 		if v.top.n >= limits.GrammarUniqueItems {
@@ -100,7 +100,8 @@ func (v *view) matches() bool {
 		return len(v.matching) > 0 || v.zero
 	}
 	l := v.top
-	return len(l.matching) > 0 || l.at != another && len(l.seen) > 0 || l.watched && l.full()
+	next := l.at == first || l.at == name || l.at == value && !l.object
+	return len(l.matching) > 0 || next && len(l.seen) > 0 || l.full()
 }
 
 func (v *view) hash(h *maphash.Hash) {
@@ -154,18 +155,13 @@ func (v *view) next(b byte, opens bool) *view {
 		return &view{top: l.step(value)}
 	case b == ':' && l.at == colon:
 		return &view{top: l.step(value)}
-	case b == ']' && !l.object && l.at <= another && l.at != value, b == '}' && l.object && (l.at == first || l.at == another):
+	case (b == '}' && l.object || b == ']' && !l.object) && (l.at == first || l.at == another):
 		if l.up == nil {
 			return nil
 		}
 		return (&view{top: l.up}).end(l.whole())
 	case b == '"' && l.object && (l.at == first || l.at == name):
-		out := &view{top: l, kind: inName}
-		if len(l.matching) > 0 {
-			out.matching = narrow(l.candidates(), 0, b, keyAt)
-		}
-		out.length = 1
-		return out
+		return &view{top: l, kind: inName, matching: narrow(l.candidates(), 0, b, keyAt), length: 1}
 	}
 	if !v.wantsValue() {
 		return nil
@@ -180,7 +176,7 @@ func (v *view) begin(b byte, opens bool) *view {
 	switch {
 	case b == '[' || b == '{':
 		matching := narrow(all, 0, b, keyAt)
-		return &view{top: &level{up: l, object: b == '{', watched: opens && b == '[', matching: matching, began: matching}}
+		return &view{top: &level{up: l, object: b == '{', watched: opens, matching: matching, began: matching}}
 	case b == '"':
 		return &view{top: l, kind: inString, matching: narrow(all, 0, b, keyAt), length: 1}
 	case b == 't' || b == 'f' || b == 'n':
@@ -276,6 +272,9 @@ func (v *view) nextInString(b byte) *view {
 		if c.kind == inName {
 			l := v.top.step(colon)
 			l.name = c.text.String()
+			if l.watched {
+				l.compare(String(l.name))
+			}
 			return &view{top: l}
 		}
 		return v.end(String(c.text.String()))

@@ -1,8 +1,9 @@
 // Package metaschema has the schemas of schemas, which references in schemas lead to without a file being there.
 //
 // Contract: they allow what the published ones allow (https://json-schema.org/specification-links), and have their
-// definitions and properties at the same places. Where copies of a published one differ, they are the strictest. They are made of a table of keywords. The two drafts that split theirs
-// into vocabularies have one schema with all of them here.
+// definitions and properties at the same places. Where copies of a published one differ, they are the strictest. They
+// are made of a table of keywords. The two drafts that split theirs into vocabularies have one schema with all of them
+// here.
 package metaschema
 
 import (
@@ -128,7 +129,8 @@ var keywords = []entry{
 	{"definitions", 4, 0, `<schemas>`},
 	{"properties", 4, 0, `<schemas>`},
 	{"patternProperties", 4, 6, `<schemas>`},
-	{"patternProperties", 7, 0, `{"type": "object", "additionalProperties": <self>, "propertyNames": {"format": "regex"}}`},
+	{"patternProperties", 7, 0,
+		`{"type": "object", "additionalProperties": <self>, "propertyNames": {"format": "regex"}}`},
 	{"dependencies", 4, 0, `<either>`},
 	{"dependentSchemas", 2019, 0, `<schemas>`},
 	{"dependentRequired", 2019, 0, `{"type": "object", "additionalProperties": <stringArray>}`},
@@ -162,7 +164,8 @@ func (d *draft) source() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"$schema": %q, %s: %q, %s`, scheme+d.address+fragment, d.id, scheme+d.address+fragment, d.anchor)
 	if d.version == 4 {
-		b.WriteString(`"type": "object", "dependencies": {"exclusiveMaximum": ["maximum"], "exclusiveMinimum": ["minimum"]}, `)
+		b.WriteString(`"type": "object", ` +
+			`"dependencies": {"exclusiveMaximum": ["maximum"], "exclusiveMinimum": ["minimum"]}, `)
 	} else {
 		b.WriteString(`"type": ["object", "boolean"], `)
 	}

@@ -58,7 +58,7 @@ func (c *compiler) array(s *shape, path string) *expr.Expr {
 		e = l.counted
 	}
 	if l.compared {
-		return expr.Seq(expr.Text("["), expr.Array(e(), l.least))
+		return expr.Seq(expr.Text("["), expr.Compared(e(), l.least))
 	}
 	return expr.Seq(expr.Text("["), e())
 }
@@ -80,7 +80,7 @@ type itemList struct {
 func (l *itemList) next(item *expr.Expr) *expr.Expr {
 	e := expr.Seq(expr.Text(", "), item)
 	if l.compared {
-		return expr.Item(e)
+		return expr.Distinct(e)
 	}
 	return e
 }

@@ -165,7 +165,7 @@ func (d *document) resolve(ref string, r *resource) (*value, *resource, error) {
 		}
 		if to == nil {
 			return nil, nil, expr.Errorf(expr.ErrUnsupported,
-				"$ref %q: only references within the schema (#...) are supported", ref)
+				"$ref %q: the schema is not here, and nothing is fetched; put it into $defs", ref)
 		}
 	}
 	fragment := u.Fragment

@@ -25,7 +25,13 @@ func (c *compiler) values(all conjunction, n int) amount {
 		return unknown
 	case e.None():
 		return few
-	case e.Op == expr.OpCall && c.json.Endless(e.Rule):
+	}
+	return c.sample(e, n)
+}
+
+// sample is values for the texts of an expression.
+func (c *compiler) sample(e *expr.Expr, n int) amount {
+	if e.Op == expr.OpCall && c.json.Endless(e.Rule) {
 		return plenty
 	}
 	s := &sampler{want: n, found: map[string]bool{}, left: maxSamples}
@@ -96,7 +102,7 @@ func (s *sampler) write(e *expr.Expr, then func() bool) bool {
 		return s.write(e.Rule.Body, then)
 	case expr.OpGraph:
 		return s.state(e.Graph, 0, then)
-	case expr.OpArray, expr.OpItem:
+	case expr.OpCompared, expr.OpDistinct:
 		return s.write(e.Subs[0], then)
 	}
 	s.open = true
