@@ -163,13 +163,15 @@ func (c Common) layer(i int) string { return c.Prefix + "layers." + strconv.Itoa
 // offset the weight of the last norm is used as 1 + w.
 func (c Common) decoder(modelType string, offset bool, layer func(t *Table, name string, i int)) Table {
 	t := Table{ModelType: modelType, Parts: []Part{c.textPart()}}
-	t.add(c.Prefix+"embed_tokens.weight", int64(c.Vocab), int64(c.Hidden))
+	t.add(c.Prefix+"embed_tokens.weight", replicated, int64(c.Vocab), int64(c.Hidden))
 	for i := range c.Layers {
 		layer(&t, c.layer(i), i)
 	}
 	c.end(&t, offset)
 	return t
 }
+
+func (c Common) common() Common { return c }
 
 // queries returns the width of all query heads.
 func (c Common) queries() int64 { return int64(c.Heads) * int64(c.HeadDim) }
@@ -178,10 +180,11 @@ func (c Common) queries() int64 { return int64(c.Heads) * int64(c.HeadDim) }
 // than o_proj's input if q_proj also produces an output gate.
 func (c Common) projections(t *Table, name string, queries int64) {
 	kv := int64(c.KVHeads) * int64(c.HeadDim)
-	t.linear(name+".q_proj", queries, int64(c.Hidden), c.AttentionBias)
-	t.linear(name+".k_proj", kv, int64(c.Hidden), c.AttentionBias)
-	t.linear(name+".v_proj", kv, int64(c.Hidden), c.AttentionBias)
-	t.linear(name+".o_proj", int64(c.Hidden), c.queries(), c.OutputBias)
+	out, in := headRows(c.KVHeads), headColumns(c.KVHeads)
+	t.linear(name+".q_proj", queries, int64(c.Hidden), c.AttentionBias, out)
+	t.linear(name+".k_proj", kv, int64(c.Hidden), c.AttentionBias, out)
+	t.linear(name+".v_proj", kv, int64(c.Hidden), c.AttentionBias, out)
+	t.linear(name+".o_proj", int64(c.Hidden), c.queries(), c.OutputBias, in)
 }
 
 // attention is projections with query and key norms per head.
@@ -194,9 +197,9 @@ func (c Common) attention(t *Table, name string, queries int64, offset bool) {
 // mlp adds a gated feed-forward block.
 func (c Common) mlp(t *Table, name string, width int) {
 	hidden, wide := int64(c.Hidden), int64(width)
-	t.linear(name+".gate_proj", wide, hidden, c.MLPBias)
-	t.linear(name+".up_proj", wide, hidden, c.MLPBias)
-	t.linear(name+".down_proj", hidden, wide, c.MLPBias)
+	t.linear(name+".gate_proj", wide, hidden, c.MLPBias, column)
+	t.linear(name+".up_proj", wide, hidden, c.MLPBias, column)
+	t.linear(name+".down_proj", hidden, wide, c.MLPBias, row)
 }
 
 // end adds the tensors after the last layer, and the tensors that are dropped from any text model.

@@ -154,6 +154,15 @@ func TestBadConfigs(t *testing.T) {
 		{"glm4_moe_lite", "num_key_value_heads", "2", "must be num_attention_heads = 4"},
 		{"glm4_moe_lite-published", "topk_method", `"greedy"`, `must be "noaux_tc"`},
 		{"glm4_moe_lite", "qk_rope_head_dim", "7", "must give an even head size for rope (it is 7)"},
+		{"gemma", "use_bidirectional_attention", "true", "must be false: encoders are not supported"},
+		{"gemma", "hidden_act", `"silu"`, `hidden_act = "silu": must be "gelu_pytorch_tanh"`},
+		{"gemma2", "attn_logit_softcapping", "0", "attn_logit_softcapping = 0: must be > 0"},
+		{"granite", "logits_scaling", "0", "logits_scaling = 0: must be > 0"},
+		{"olmo3", "rope_parameters", `{"rope_type":"default"}`, "must hold parameters per layer type"},
+		{"phi3", "rope_parameters", `{"rope_type":"llama3"}`, "must be one of default, longrope"},
+		{"phi3", "rope_parameters", `{"rope_type":"su","short_factor":[1]}`, "must have 4 numbers, one per rotated pair"},
+		{"smollm3", "no_rope_layers", "[1]", "must have an element per layer, 4 (it has 1)"},
+		{"smollm3", "no_rope_layers", "[1,1,1,2]", "must be a list of integers from 0 to 1"},
 	} {
 		t.Run(c.checkpoint+"/"+c.key+"="+c.value, func(t *testing.T) {
 			_, err := Detect(edited(t, c.checkpoint, c.key, c.value))

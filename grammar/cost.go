@@ -41,7 +41,7 @@ func (a *automaton) findCosts() {
 				cost = sum(1, a.costs[n.next])
 				best = a.v.firstOf(a.tokenSets[n.arg])
 			case nodeAlt:
-				for k, alt := range n.alts {
+				for k, alt := range a.p.altsOf(n) {
 					if c := a.costs[alt]; c < cost {
 						cost, best = c, int32(k)
 					}
@@ -103,7 +103,7 @@ func (a *automaton) fewest(node int32) int64 {
 			at = n.next
 		} else if n.op == nodeAlt {
 			path = append(path, at)
-			at = n.alts[a.best[at]]
+			at = a.p.altsOf(n)[a.best[at]]
 		} else {
 			break
 		}
@@ -127,7 +127,7 @@ func (a *automaton) fewest(node int32) int64 {
 	for i := len(path) - 1; i >= 0; i-- {
 		n := &nodes[path[i]]
 		if n.op == nodeAlt {
-			a.tokens[path[i]] = a.tokens[n.alts[a.best[path[i]]]]
+			a.tokens[path[i]] = a.tokens[a.p.altsOf(n)[a.best[path[i]]]]
 			continue
 		}
 		if n.op == nodeToken {
@@ -138,7 +138,7 @@ func (a *automaton) fewest(node int32) int64 {
 		t := int32(-1)
 		for at := path[i]; ; {
 			for nodes[at].op == nodeAlt {
-				at = nodes[at].alts[a.best[at]]
+				at = a.p.altsOf(&nodes[at])[a.best[at]]
 			}
 			if nodes[at].op != nodeByte {
 				break

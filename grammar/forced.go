@@ -160,6 +160,8 @@ func (a *automaton) reachesPast(text []byte, s *state) bool {
 		}
 	}
 	m := &mask{bits: make([]uint32, Words(a.v.Size()))}
-	a.walk(m, &a.v.all, t+1, a.v.all.nodes[t].skip, len(text), s)
+	var path [longestToken + 1]*state
+	path[len(text)] = s
+	a.walk(m, &a.v.all, t+1, a.v.all.nodes[t].skip, &path)
 	return m.any
 }

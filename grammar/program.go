@@ -15,9 +15,10 @@ type node struct {
 	set  int32 // nodeByte: index of the set of allowed bytes; nodeToken: of an empty set
 	next int32 // nodeByte, nodeToken, nodeRepeat: the continuation; nodeCall: where the called rule returns to
 	arg  int32 // nodeCall, nodeRepeat, nodeSkip: start of the rule or the body; nodeToken: index of the set of tokens;
-	// nodeByte: 1 within a lexeme
-	min, max int32   // nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character, max a mark of unique.go
-	alts     []int32 // nodeAlt
+	// nodeByte: 1 within a lexeme; nodeAlt: index of the first alternative
+	// nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character, max a mark of unique.go; nodeAlt: min is the
+	// number of alternatives
+	min, max int32
 }
 
 type nodeOp uint8
@@ -25,7 +26,7 @@ type nodeOp uint8
 const (
 	nodeEnd      nodeOp = iota // end of a rule or a repeated body; only node 0
 	nodeByte                   // consumes a byte
-	nodeAlt                    // continues at any of alts
+	nodeAlt                    // continues at any of its alternatives
 	nodeCall                   // runs a rule, then continues at next
 	nodeRepeat                 // runs a body min to max times, then continues at next
 	nodeToken                  // consumes a token between two tokens, whatever its bytes are
@@ -40,6 +41,7 @@ func (n *node) takes() bool { return n.op == nodeByte || n.op == nodeToken }
 // program is a compiled grammar.
 type program struct {
 	nodes    []node
+	alts     []int32 // of all nodes
 	sets     []expr.ByteSet
 	tokens   []*expr.Tokens
 	lexes    bool  // it has lexemes
@@ -50,13 +52,8 @@ type program struct {
 	required int         // the most of them that an array needs
 }
 
-type consKey struct {
-	op       nodeOp
-	set      int32
-	next     int32
-	arg      int32
-	min, max int32
-}
+// altsOf returns the alternatives of a nodeAlt.
+func (p *program) altsOf(n *node) []int32 { return p.alts[n.arg : n.arg+n.min] }
 
 type placeKey struct {
 	e    *expr.Expr
@@ -66,6 +63,8 @@ type placeKey struct {
 type compiler struct {
 	ctx      context.Context
 	nodes    []node
+	alts     []int32
+	byteIDs  [256]int32 // of the sets of one byte, plus 1
 	setIDs   map[expr.ByteSet]int32
 	sets     []expr.ByteSet
 	tokens   []*expr.Tokens
@@ -74,7 +73,7 @@ type compiler struct {
 	unique   bool
 	required int // see program
 	skips    int32
-	cons     map[consKey]int32
+	made     nodeTable
 	places   map[placeKey]int32
 	starts   map[*expr.Rule]int32
 	pending  []*expr.Rule
@@ -86,7 +85,7 @@ type compiler struct {
 
 // compile returns the program of the grammar e.
 func compile(ctx context.Context, e *expr.Expr) (*program, error) {
-	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, cons: map[consKey]int32{}, places: map[placeKey]int32{},
+	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, places: map[placeKey]int32{},
 		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}, nonEmpty: map[*expr.Expr]*expr.Expr{},
 		bodies: map[*expr.Rule]*expr.Rule{}}
 	var err error
@@ -102,13 +101,12 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 		r := c.pending[len(c.pending)-1]
 		c.pending = c.pending[:len(c.pending)-1]
 		body := c.place(r.Body, 0)
-		at := &c.nodes[c.starts[r]]
-		at.op, at.alts = nodeAlt, []int32{body}
+		c.setAlts(c.starts[r], body)
 	}
 	if c.err != nil {
 		return nil, c.err
 	}
-	p := &program{nodes: c.nodes, sets: c.sets, tokens: c.tokens, lexes: c.lexes, skips: c.skips,
+	p := &program{nodes: c.nodes, alts: c.alts, sets: c.sets, tokens: c.tokens, lexes: c.lexes, skips: c.skips,
 		start: start}
 	if err := p.findLive(ctx); err != nil {
 		return nil, err
@@ -137,25 +135,58 @@ func (c *compiler) add(n node) int32 {
 	return int32(len(c.nodes) - 1)
 }
 
+// addAlt adds a node with alternatives.
+func (c *compiler) addAlt(alts ...int32) int32 {
+	at := c.add(node{op: nodeAlt})
+	c.setAlts(at, alts...)
+	return at
+}
+
+// setAlts makes a node continue at these alternatives.
+func (c *compiler) setAlts(at int32, alts ...int32) {
+	if c.err == nil {
+		c.nodes[at] = node{op: nodeAlt, arg: int32(len(c.alts)), min: int32(len(alts))}
+		c.alts = append(c.alts, alts...)
+	}
+}
+
 // shared returns a node equal to n.
 func (c *compiler) shared(n node) int32 {
-	k := consKey{n.op, n.set, n.next, n.arg, n.min, n.max}
-	if at, ok := c.cons[k]; ok {
+	at := c.made.find(c.nodes, &n)
+	if at != 0 {
 		return at
 	}
-	at := c.add(n)
-	c.cons[k] = at
+	if at = c.add(n); c.err == nil {
+		c.made.add(c.nodes, at)
+	}
 	return at
 }
 
 func (c *compiler) setID(s expr.ByteSet) int32 {
+	if s.Len() == 1 {
+		for b := range s.All() {
+			return c.byteID(b)
+		}
+	}
 	id, ok := c.setIDs[s]
 	if !ok {
-		id = int32(len(c.sets))
-		c.sets = append(c.sets, s)
+		id = c.addSet(s)
 		c.setIDs[s] = id
 	}
 	return id
+}
+
+// byteID returns the index of the set of one byte.
+func (c *compiler) byteID(b byte) int32 {
+	if c.byteIDs[b] == 0 {
+		c.byteIDs[b] = c.addSet(expr.ByteRange(b, b)) + 1
+	}
+	return c.byteIDs[b] - 1
+}
+
+func (c *compiler) addSet(s expr.ByteSet) int32 {
+	c.sets = append(c.sets, s)
+	return int32(len(c.sets) - 1)
 }
 
 // place returns the node where e begins if next is its continuation.
@@ -189,7 +220,7 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		return c.shared(node{op: nodeByte, set: c.setID(e.Set), next: next})
 	case expr.OpText:
 		for i := len(e.Text) - 1; i >= 0 && c.err == nil; i-- {
-			next = c.shared(node{op: nodeByte, set: c.setID(expr.ByteRange(e.Text[i], e.Text[i])), next: next})
+			next = c.shared(node{op: nodeByte, set: c.byteID(e.Text[i]), next: next})
 		}
 		return next
 	case expr.OpAlt:
@@ -202,7 +233,7 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		if len(alts) == 1 {
 			return alts[0]
 		}
-		return c.add(node{op: nodeAlt, alts: alts})
+		return c.addAlt(alts...)
 	case expr.OpCall:
 		return c.call(e.Rule, next, 0)
 	case expr.OpGraph:
@@ -261,7 +292,7 @@ func (c *compiler) graph(g *expr.Graph, next int32) int32 {
 			c.nodes[first+int32(i)] = node{op: nodeByte, set: c.setID(s.Edges[0].Set), next: first + s.Edges[0].To}
 			continue
 		}
-		from := len(room)
+		room = room[:0]
 		for _, e := range s.Edges {
 			room = append(room, edge(e))
 		}
@@ -272,7 +303,7 @@ func (c *compiler) graph(g *expr.Graph, next int32) int32 {
 			room = append(room, next)
 		}
 		if c.err == nil {
-			c.nodes[first+int32(i)].alts = room[from:len(room):len(room)]
+			c.setAlts(first+int32(i), room...)
 		}
 	}
 	return first
@@ -301,7 +332,7 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 		if c.err != nil {
 			return 0
 		}
-		c.nodes[loop].alts = []int32{begin, next}
+		c.setAlts(loop, begin, next)
 		if least == 1 {
 			return begin
 		}
@@ -311,7 +342,7 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 		for i := most; i > 0; i-- {
 			begin := c.place(body, at)
 			if i > least {
-				at = c.add(node{op: nodeAlt, alts: []int32{begin, next}})
+				at = c.addAlt(begin, next)
 			} else {
 				at = begin
 			}
@@ -343,7 +374,7 @@ func (p *program) findLive(ctx context.Context) error {
 			case nodeByte, nodeToken, nodeLazy, nodeSkip, nodeDistinct:
 				live = p.live[n.next]
 			case nodeAlt:
-				live = slices.ContainsFunc(n.alts, func(a int32) bool { return p.live[a] })
+				live = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return p.live[a] })
 			case nodeCall:
 				live = p.live[n.arg] && p.live[n.next]
 			case nodeRepeat:

@@ -29,7 +29,7 @@ func (c *compiler) compared(e *expr.Expr, next int32) int32 {
 	if e.Op == expr.OpDistinct {
 		n.max, n.next = markItem, c.shared(node{op: nodeDistinct, next: next})
 	} else {
-		n.next = c.add(node{op: nodeAlt, alts: []int32{next}}) // a tail call would have no frame
+		n.next = c.addAlt(next) // a tail call would have no frame
 	}
 	c.required = max(c.required, e.Min)
 	n.arg = c.place(e.Subs[0], 0)
@@ -75,7 +75,7 @@ func (u *uniqueness) findThrough(p *program) {
 			case nodeEnd:
 				is = true
 			case nodeAlt:
-				is = slices.ContainsFunc(n.alts, func(a int32) bool { return u.through[a] })
+				is = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return u.through[a] })
 			case nodeCall:
 				is = !u.bounded(n) && u.through[n.arg] && u.through[n.next]
 			case nodeRepeat:
@@ -97,7 +97,7 @@ func (u *uniqueness) grow(p *program) (grown bool) {
 		switch n.op {
 		case nodeEnd:
 		case nodeAlt:
-			out = n.alts
+			out = p.altsOf(n)
 		case nodeCall:
 			if out = []int32{n.arg}; !u.bounded(n) {
 				out = append(out, n.next)
@@ -272,7 +272,7 @@ func (a *automaton) stepRepeated(s *state, b byte) *state {
 		return to
 	}
 	a.repeats = true
-	to := a.follows(s, b)
+	to, _ := a.follows(s, b)
 	a.repeats = false
 	u.again[k] = to
 	return to

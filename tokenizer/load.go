@@ -14,10 +14,15 @@ import (
 // Load builds a tokenizer from the bytes of tokenizer.json and of tokenizer_config.json, which may be nil. Errors name
 // the file, the part and, for malformed JSON, the offset. They wrap ErrInvalid or ErrUnsupported.
 func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
-	f, err := readFile(tokenizerJSON)
+	f, err := readFile(tokenizerJSON, nil)
 	if err != nil {
 		return nil, err
 	}
+	return f.build(tokenizerConfig)
+}
+
+// build makes the tokenizer of a parsed file.
+func (f *tokenizerFile) build(tokenizerConfig []byte) (_ *Tokenizer, err error) {
 	t := &Tokenizer{model: f.model, decoder: decode.Decoder{decode.Joiner(" ")}, bos: -1, eos: -1}
 	if f.normalizer != nil {
 		if t.normalizer, err = normalize.New(f.normalizer); err != nil {
@@ -62,9 +67,11 @@ type tokenizerFile struct {
 	added                          []addedToken
 	normalizer, pre, post, decoder *jsonfile.Node
 	model                          encode.Model
+	modelStart, modelEnd           int // offsets of the model's JSON
 }
 
-func readFile(data []byte) (*tokenizerFile, error) {
+// readFile parses a tokenizer.json. A model that is not nil replaces that of the file.
+func readFile(data []byte, model encode.Model) (*tokenizerFile, error) {
 	r, err := jsonfile.NewReader("tokenizer.json", data)
 	if err != nil {
 		return nil, err
@@ -87,8 +94,14 @@ func readFile(data []byte) (*tokenizerFile, error) {
 			case "decoder":
 				return readComponent(r, &f.decoder)
 			case "model":
+				if f.model = model; model != nil {
+					return r.Skip()
+				}
+				r.Peek()
+				f.modelStart = r.Pos
 				var err error
 				f.model, err = encode.Read(r)
+				f.modelEnd = r.Pos
 				return err
 			}
 			return r.Skip()

@@ -5,7 +5,11 @@
 // Empty. All errors of a source wrap ErrInvalid, ErrUnsupported or ErrLimit.
 package expr
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+	"math/bits"
+)
 
 // ByteSet is a set of bytes.
 type ByteSet [4]uint64
@@ -25,6 +29,29 @@ func (s ByteSet) And(o ByteSet) ByteSet {
 
 func (s ByteSet) Or(o ByteSet) ByteSet {
 	return ByteSet{s[0] | o[0], s[1] | o[1], s[2] | o[2], s[3] | o[3]}
+}
+
+// Without returns the bytes of s that are not in o.
+func (s ByteSet) Without(o ByteSet) ByteSet {
+	return ByteSet{s[0] &^ o[0], s[1] &^ o[1], s[2] &^ o[2], s[3] &^ o[3]}
+}
+
+// Len returns the number of bytes.
+func (s ByteSet) Len() int {
+	return bits.OnesCount64(s[0]) + bits.OnesCount64(s[1]) + bits.OnesCount64(s[2]) + bits.OnesCount64(s[3])
+}
+
+// All yields the bytes in order.
+func (s ByteSet) All() iter.Seq[byte] {
+	return func(yield func(byte) bool) {
+		for w, word := range s {
+			for ; word != 0; word &= word - 1 {
+				if !yield(byte(w*64 + bits.TrailingZeros64(word))) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (s ByteSet) empty() bool { return s == ByteSet{} }
@@ -236,8 +263,11 @@ func (b *branch) kid(key byte) (int32, bool) {
 
 // Words matches one of words. It builds a trie, so that a state has few places even with many words.
 func Words(words []string) *Expr {
-	if len(words) == 0 {
+	switch len(words) {
+	case 0:
 		return None
+	case 1:
+		return Text(words[0])
 	}
 	trie := []branch{{}}
 	for _, w := range words {

@@ -21,7 +21,7 @@ func Find(e *expr.Expr) (*Nullability, error) {
 	var err error
 	var visit func(e *expr.Expr)
 	visit = func(e *expr.Expr) {
-		if seen[e] || err != nil {
+		if len(e.Subs) == 0 && e.Op != expr.OpCall || seen[e] || err != nil {
 			return
 		}
 		seen[e] = true
@@ -60,6 +60,18 @@ func Find(e *expr.Expr) (*Nullability, error) {
 
 // Of reports whether e contains the empty string.
 func (n *Nullability) Of(e *expr.Expr) bool {
+	switch e.Op {
+	case expr.OpSet, expr.OpToken, expr.OpLexeme:
+		return false
+	case expr.OpText:
+		return e.Text == ""
+	case expr.OpCall:
+		return n.rules[e.Rule]
+	case expr.OpSkip:
+		return true
+	case expr.OpGraph:
+		return e.Graph.States[0].Accept
+	}
 	if v, ok := n.memo[e]; ok {
 		return v
 	}
@@ -76,14 +88,6 @@ func (n *Nullability) Of(e *expr.Expr) bool {
 		}
 	case expr.OpRepeat:
 		v = e.Min == 0 || n.Of(e.Subs[0])
-	case expr.OpCall:
-		v = n.rules[e.Rule]
-	case expr.OpText:
-		v = e.Text == ""
-	case expr.OpSkip:
-		v = true
-	case expr.OpGraph:
-		v = e.Graph.States[0].Accept
 	}
 	n.memo[e] = v
 	return v

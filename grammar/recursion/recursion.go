@@ -109,7 +109,11 @@ func findLeftRecursion(e *expr.Expr, n *Nullability) (cycle []*expr.Rule, way st
 	var visitRule func(r *expr.Rule)
 	var visit func(e *expr.Expr, seen map[*expr.Expr]bool)
 	visit = func(e *expr.Expr, seen map[*expr.Expr]bool) {
-		if seen[e] || cycle != nil {
+		if e.Op == expr.OpCall {
+			visitRule(e.Rule)
+			return
+		}
+		if len(e.Subs) == 0 || seen[e] || cycle != nil {
 			return
 		}
 		seen[e] = true
@@ -125,8 +129,6 @@ func findLeftRecursion(e *expr.Expr, n *Nullability) (cycle []*expr.Rule, way st
 			for _, s := range e.Subs {
 				visit(s, seen)
 			}
-		case expr.OpCall:
-			visitRule(e.Rule)
 		}
 	}
 	visitRule = func(r *expr.Rule) {

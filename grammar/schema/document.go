@@ -27,10 +27,25 @@ type document struct {
 	byID map[string]*resource
 	of   map[*value]*resource
 	refs map[string][]byte // see Options
+
+	resolved map[reference]target
 }
 
+// reference is a $ref in a resource, target what it points to.
+type (
+	reference struct {
+		ref string
+		in  *resource
+	}
+	target struct {
+		schema *value
+		in     *resource
+	}
+)
+
 func newDocument(root *value, refs map[string][]byte) *document {
-	d := &document{byID: map[string]*resource{}, of: map[*value]*resource{}, refs: refs}
+	d := &document{byID: map[string]*resource{}, of: map[*value]*resource{}, refs: refs,
+		resolved: map[reference]target{}}
 	d.root = newResource(&url.URL{}, root, anyDraft)
 	d.old = root.kind == typeObject && root.get("definitions") != nil && root.get("$defs") == nil
 	d.byID[""] = d.root
@@ -150,6 +165,20 @@ func (d *document) resourceOf(v *value, r *resource) *resource {
 
 // resolve returns the schema that a reference in r points to, and the resource that it belongs to.
 func (d *document) resolve(ref string, r *resource) (*value, *resource, error) {
+	key := reference{ref, r}
+	if known, ok := d.resolved[key]; ok {
+		return known.schema, known.in, nil
+	}
+	schema, in, err := d.find(ref, r)
+	if err == nil {
+		d.resolved[key] = target{schema, in}
+	}
+	return schema, in, err
+}
+
+var pointerCharacters = strings.NewReplacer("~1", "/", "~0", "~")
+
+func (d *document) find(ref string, r *resource) (*value, *resource, error) {
 	u, err := url.Parse(ref)
 	if err != nil {
 		return nil, nil, expr.Errorf(expr.ErrInvalid, "$ref %q is not a URI reference", ref)
@@ -180,7 +209,7 @@ func (d *document) resolve(ref string, r *resource) (*value, *resource, error) {
 	}
 	at, in := to.root, to
 	for _, part := range strings.Split(fragment, "/")[1:] {
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		part = pointerCharacters.Replace(part)
 		var next *value
 		if at.kind == typeArray {
 			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(at.items) {

@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/tokenizer"
+	"github.com/ingotml/ingot/tokenizer/compiled"
 )
 
 // maxFile bounds the files of an image that are read into memory.
@@ -51,20 +52,19 @@ func (f Files) ConfigOf(name string) (arch.Model, error) {
 
 // Tokenizer reads the tokenizer; nil if the image has none.
 func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
-	load := tokenizer.Load
-	b, err := f.read(manifest.KindFile, "tokenizer.json")
-	if err == nil && b == nil {
-		load = tokenizer.LoadSentencePiece
-		b, err = f.read(manifest.KindFile, "tokenizer.model")
-	}
-	if err != nil || b == nil {
-		return nil, err
-	}
 	c, err := f.read(manifest.KindFile, "tokenizer_config.json")
 	if err != nil {
 		return nil, err
 	}
-	return load(b, c)
+	if l, ok := f.Image.Find(manifest.KindFile, "tokenizer.json"); ok {
+		read := func() ([]byte, error) { return f.read(manifest.KindFile, "tokenizer.json") }
+		return compiled.Load(compiled.Dir(), l.Digest.Encoded(), read, c)
+	}
+	b, err := f.read(manifest.KindFile, "tokenizer.model")
+	if err != nil || b == nil {
+		return nil, err
+	}
+	return tokenizer.LoadSentencePiece(b, c)
 }
 
 // EOS returns the tokens that end a text: those of generation_config.json, else of config.json, else of the tokenizer.

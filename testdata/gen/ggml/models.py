@@ -25,19 +25,28 @@ import torch
 TESTDATA = Path(__file__).resolve().parents[2]
 OUT = TESTDATA.parent / "convert" / "testdata" / "gguf"
 NAMES = [
+    "gemma-published",
+    "gemma2-saved",
     "gemma3-published",
     "gemma4-26b-a4b",
     "gemma4-e2b",
     "glm4_moe_lite-published",
+    "granite-published",
     "llama-bias",
     "llama-rope-llama3",
+    "olmo2-saved",
+    "olmo3-saved",
+    "phi3-published",
+    "qwen2-saved",
     "qwen3-default",
     "qwen3_5-published",
     "qwen3_5_moe-published",
     "qwen3_moe-default",
+    "smollm3-published",
 ]
 # The kinds of pre-tokenizers that the converter would recognize in published models.
-KINDS = {"qwen3_5": "qwen35", "qwen3": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default"}
+KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default", "phi3": "gpt-4o",
+         "granite": "refact", "olmo": "dbrx", "smollm3": "smaug-bpe"}
 
 
 def convert(name):
@@ -70,7 +79,7 @@ def convert(name):
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.ERROR)
-    for module in ("llama", "qwen", "gemma", "glm", "deepseek"):
+    for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi"):
         importlib.import_module(f"conversion.{module}")
     for name in sys.argv[2:] or NAMES:
         convert(name)

@@ -1,0 +1,73 @@
+"""Compares `ingot tokenize` with the package tokenizers: the ids of 1 MB of mixed text, and the text of the ids. It also
+prints how long both take to load, ingot from the file and from its compiled form.
+
+Usage: tokenizers.py INGOT TOKENIZER.JSON...; see tokenizers.sh
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+SIZE = 1_000_000  # bytes of text
+PIECES = Path(__file__).resolve().parents[1] / "tokenizers" / "pieces.json"
+
+
+def mixed(specials):
+    """Texts of words, numbers, code, many scripts, white space and special tokens."""
+    rng = random.Random(29)
+    lists = [*json.loads(PIECES.read_text()), specials]
+    out, size = [], 0
+    while size < SIZE:
+        out.append(rng.choice(rng.choice(lists)))
+        size += len(out[-1].encode())
+    return "".join(out)
+
+
+def ingot(program, cache, folder, data, *flags):
+    start = time.monotonic()
+    done = subprocess.run(
+        [program, "tokenize", folder, *flags], input=data, capture_output=True, check=False, env={**os.environ, "INGOT_CACHE": cache}
+    )
+    if done.returncode != 0:
+        sys.exit(f"ingot tokenize {folder}: {done.stderr.decode()}")
+    return done.stdout, time.monotonic() - start
+
+
+def main():
+    program, failed = sys.argv[1], False
+    print(f"{'tokenizer':<24}{'tokens':>9}{'ids':>9}  {'tokenizers':>10}  {'ingot':>7}  {'again':>7}  seconds to load")
+    for path in sys.argv[2:]:
+        start = time.monotonic()
+        reference = Tokenizer.from_file(path)
+        reference.encode("a")
+        took = time.monotonic() - start
+        specials = [t.content for t in reference.get_added_tokens_decoder().values()][:50]
+        text = mixed(specials)
+        want = reference.encode(text, add_special_tokens=False).ids
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "tokenizer.json").symlink_to(path)
+            cache = str(Path(folder) / "cache")
+            first, again = (ingot(program, cache, folder, b"a")[1] for _ in range(2))
+            for form in ("compiled", "plain"):
+                got = json.loads(ingot(program, cache if form == "compiled" else str(Path(folder) / "none"), folder, text.encode())[0])
+                if got != want:
+                    at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
+                    print(f"{path} ({form}): {len(got)} ids, want {len(want)}; id {at} differs: {got[at:at+5]}, want {want[at:at+5]}")
+                    failed = True
+            ids = json.dumps(want).encode()
+            if ingot(program, cache, folder, ids, "--decode")[0].decode() != reference.decode(want, skip_special_tokens=False):
+                print(f"{path}: the text of the ids differs")
+                failed = True
+        name = Path(path).parts[-3].removeprefix("tokenizer-")
+        print(f"{name:<24}{reference.get_vocab_size():>9}{len(want):>9}  {took:>10.2f}  {first:>7.2f}  {again:>7.2f}", flush=True)
+    sys.exit(failed)
+
+
+main()
