@@ -78,16 +78,13 @@ type compiler struct {
 	starts   map[*expr.Rule]int32
 	pending  []*expr.Rule
 	nullable *recursion.Nullability
-	nonEmpty map[*expr.Expr]*expr.Expr
-	bodies   map[*expr.Rule]*expr.Rule // rules without the empty string
 	err      error
 }
 
 // compile returns the program of the grammar e.
 func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, places: map[placeKey]int32{},
-		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}, nonEmpty: map[*expr.Expr]*expr.Expr{},
-		bodies: map[*expr.Rule]*expr.Rule{}}
+		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}}
 	var err error
 	if c.nullable, err = recursion.Find(e); err != nil {
 		return nil, err
@@ -319,7 +316,11 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 	}
 	// A body that matches the empty string could repeat forever without consuming a byte.
 	if c.nullable.Of(body) {
-		least, body = 0, c.withoutEmpty(body)
+		var err error
+		if body, err = c.nullable.WithoutEmpty(body); err != nil {
+			return c.fail(err)
+		}
+		least = 0
 	}
 	switch {
 	case body.None() && least == 0:

@@ -1,13 +1,11 @@
 package grammar
 
 import (
-	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/items"
-	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/grammar/recursion"
 )
 
 // Items, and names of properties, that must differ from those before them depend on the whole text of their array or
@@ -114,7 +112,7 @@ func (u *uniqueness) grow(p *program) (grown bool) {
 		return n.op == nodeRepeat && n.max < 0 && u.through[n.arg] || n.op == nodeSkip
 	}
 	endless := make([]bool, len(p.nodes))
-	cycles(len(p.nodes), func(i int32) []int32 {
+	recursion.Cycles(len(p.nodes), func(i int32) []int32 {
 		if !p.live[i] {
 			return nil
 		}
@@ -139,64 +137,6 @@ func (u *uniqueness) grow(p *program) (grown bool) {
 	grown = !slices.Equal(endless, u.endless)
 	u.endless = endless
 	return grown
-}
-
-// cycles calls visit with each of n nodes, after the nodes that it leads to except those of its own cycle: whether it
-// is on a cycle, and where it leads (Tarjan's algorithm, without recursion). All nodes of a cycle are cyclic.
-func cycles(n int, next func(int32) []int32, visit func(i int32, cyclic bool, to []int32)) {
-	index, low := make([]int32, n), make([]int32, n) // from 1
-	open := make([]bool, n)
-	var order []int32
-	count := int32(0)
-	type call struct {
-		node int32
-		to   []int32
-		at   int
-	}
-	for root := range int32(n) {
-		if index[root] != 0 {
-			continue
-		}
-		var calls []call
-		enter := func(i int32) {
-			count++
-			index[i], low[i], open[i] = count, count, true
-			order = append(order, i)
-			calls = append(calls, call{node: i, to: next(i)})
-		}
-		for enter(root); len(calls) > 0; {
-			c := &calls[len(calls)-1]
-			if c.at < len(c.to) {
-				to := c.to[c.at]
-				c.at++
-				if index[to] == 0 {
-					enter(to)
-				} else if open[to] {
-					low[c.node] = min(low[c.node], index[to])
-				}
-				continue
-			}
-			i, to := c.node, c.to
-			calls = calls[:len(calls)-1]
-			if len(calls) > 0 {
-				up := calls[len(calls)-1].node
-				low[up] = min(low[up], low[i])
-			}
-			if low[i] != index[i] {
-				continue
-			}
-			begin := len(order) - 1
-			for order[begin] != i {
-				begin--
-			}
-			cyclic := len(order)-begin > 1 || slices.Contains(to, i)
-			for _, k := range order[begin:] {
-				open[k] = false
-				visit(k, cyclic, next(k))
-			}
-			order = order[:begin]
-		}
-	}
 }
 
 // uniqueState is what only states of such grammars have.
@@ -287,44 +227,4 @@ func (a *automaton) afterRepeated(s *state, b []byte) *state {
 		s = a.stepRepeated(s, c)
 	}
 	return s
-}
-
-// repeated returns which items of an array repeat one before it; nil if no array of the grammar asks.
-func (r *reader) repeated(array []any) []bool {
-	if r.a.p.unique == nil || len(array) < 2 {
-		return nil
-	}
-	again := make([]bool, len(array))
-	seen := map[string]bool{}
-	for i, item := range array {
-		key := itemOf(item).Key
-		again[i] = seen[key] || i >= limits.GrammarUniqueItems
-		seen[key] = true
-	}
-	return again
-}
-
-// itemOf returns an instance's value.
-func itemOf(v any) *items.Value {
-	var parts []*items.Value
-	switch v := v.(type) {
-	case bool:
-		return items.Literal(strconv.FormatBool(v))
-	case json.Number:
-		return items.Number(v.String())
-	case string:
-		return items.String(v)
-	case []any:
-		for _, item := range v {
-			parts = append(parts, itemOf(item))
-		}
-		return items.Array(parts)
-	case []member:
-		names := make([]string, len(v))
-		for i, m := range v {
-			names[i], parts = m.name, append(parts, itemOf(m.value))
-		}
-		return items.Object(names, parts)
-	}
-	return items.Literal("null")
 }

@@ -11,11 +11,16 @@ import (
 type Nullability struct {
 	rules map[*expr.Rule]bool
 	memo  map[*expr.Expr]bool
+
+	nonEmpty map[*expr.Expr]*expr.Expr // see WithoutEmpty
+	bodies   map[*expr.Rule]*expr.Rule // rules without the empty string
+	err      error
 }
 
 // Find analyzes all exprs that are reachable from e. It also checks the limits on alternatives and rules.
 func Find(e *expr.Expr) (*Nullability, error) {
-	n := &Nullability{rules: map[*expr.Rule]bool{}, memo: map[*expr.Expr]bool{}}
+	n := &Nullability{rules: map[*expr.Rule]bool{}, memo: map[*expr.Expr]bool{},
+		nonEmpty: map[*expr.Expr]*expr.Expr{}, bodies: map[*expr.Rule]*expr.Rule{}}
 	var rules []*expr.Rule
 	seen := map[*expr.Expr]bool{}
 	var err error
@@ -92,6 +97,3 @@ func (n *Nullability) Of(e *expr.Expr) bool {
 	n.memo[e] = v
 	return v
 }
-
-// AddNonEmpty notes a rule made since, without the empty string.
-func (n *Nullability) AddNonEmpty(r *expr.Rule) { n.rules[r] = false }

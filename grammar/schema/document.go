@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/grammar/metaschema"
+	"github.com/ingotml/ingot/grammar/refs"
 )
 
 // resource is a schema with an identifier of its own, or the root.
@@ -138,7 +138,7 @@ func (d *document) load(at *url.URL, of dialect) (*resource, error) {
 	}
 	source, ok := d.refs[name]
 	if !ok {
-		if source = metaschema.Source(name); source == nil {
+		if source = refs.Metaschema(name); source == nil {
 			return nil, nil
 		}
 	}

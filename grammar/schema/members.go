@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/instance"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -66,9 +67,9 @@ func (m *memberList) distinct(others []other) bool {
 	}
 	all, listed := expr.Alt(names...), len(m.members)
 	switch {
-	case m.c.sample(all, m.least) == plenty:
+	case m.c.sample(all, m.least) == instance.Plenty:
 		m.next = expr.Alt(next...)
-	case m.c.sample(all, m.least-listed) == few:
+	case m.c.sample(all, m.least-listed) == instance.Few:
 		return false
 	default:
 		m.c.unsupported(m.path, fmt.Sprintf("the keyword minProperties: %d, for few or unusual names", m.least))

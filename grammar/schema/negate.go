@@ -77,9 +77,11 @@ func (c *compiler) gatherNotKeyword(s *shape, t term) {
 		}
 		s.types &^= types
 	case "const":
-		s.barred = append(s.barred, v)
+		c.bar(s, whole, v)
 	case "enum":
-		s.barred = append(s.barred, v.items...)
+		for _, item := range v.items {
+			c.bar(s, whole, item)
+		}
 	case "minLength":
 		atMost(typeString, &s.strings.maxLength)
 	case "maxLength":

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/instance"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -25,10 +26,10 @@ func (l *itemList) distinct() bool {
 		return false
 	}
 	has := l.enough()
-	if has == few && l.prefix == 0 && len(l.s.contains) == 0 {
+	if has == instance.Few && l.prefix == 0 && len(l.s.contains) == 0 {
 		return false
 	}
-	if has != plenty {
+	if has != instance.Plenty {
 		l.c.unsupported(l.path, "the keyword uniqueItems, for required items of few or unusual values")
 		return true
 	}
@@ -37,15 +38,15 @@ func (l *itemList) distinct() bool {
 }
 
 // enough reports whether a required item always has a value that no item before it has.
-func (l *itemList) enough() amount {
+func (l *itemList) enough() instance.Amount {
 	terms := func(i int) conjunction { return l.c.itemTerms(l.s, min(i, l.prefix)) }
 	for i := 1; i < min(l.least, l.prefix); i++ {
-		if has := l.c.values(terms(i), i+1); has != plenty {
+		if has := l.c.values(terms(i), i+1); has != instance.Plenty {
 			return has
 		}
 	}
 	if l.least > max(1, l.prefix) {
-		if has := l.c.values(terms(l.prefix), l.least); has != plenty {
+		if has := l.c.values(terms(l.prefix), l.least); has != instance.Plenty {
 			return has
 		}
 	}
@@ -58,16 +59,16 @@ func (l *itemList) enough() amount {
 	for _, p := range l.s.contains {
 		// Of the ways to count, one counts every item that matches: as many others are left.
 		if l.prefix > 0 || required > 1 && l.most >= 0 {
-			return unknown
+			return instance.Unknown
 		}
-		if p.least > 1 && l.c.values(append(terms(0), p.term), p.least) != plenty {
-			return unknown
+		if p.least > 1 && l.c.values(append(terms(0), p.term), p.least) != instance.Plenty {
+			return instance.Unknown
 		}
-		if p.most >= 0 && l.least > 1 && l.c.values(append(terms(0), p.term.negated()), l.least) != plenty {
-			return unknown
+		if p.most >= 0 && l.least > 1 && l.c.values(append(terms(0), p.term.negated()), l.least) != instance.Plenty {
+			return instance.Unknown
 		}
 	}
-	return plenty
+	return instance.Plenty
 }
 
 // maxChoices bounds the values of items that must differ if each set of them is a state.
@@ -108,4 +109,24 @@ func (c *compiler) choicesOf(all conjunction) (choices []*expr.Expr, ok bool) {
 		}
 	}
 	return choices, true
+}
+
+// values reports whether at least n values satisfy all terms. It writes texts of the schema until they suffice.
+func (c *compiler) values(all conjunction, n int) instance.Amount {
+	e := c.compile(all)
+	switch {
+	case c.err != nil:
+		return instance.Unknown
+	case e.None():
+		return instance.Few
+	}
+	return c.sample(e, n)
+}
+
+// sample is values for the texts of an expression.
+func (c *compiler) sample(e *expr.Expr, n int) instance.Amount {
+	if e.Op == expr.OpCall && c.json.Endless(e.Rule) {
+		return instance.Plenty
+	}
+	return instance.Sample(e, n)
 }

@@ -1,4 +1,4 @@
-package grammar
+package recursion
 
 import (
 	"slices"
@@ -7,12 +7,17 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// withoutEmpty returns e without the empty string.
-func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
-	if !c.nullable.Of(e) {
+// WithoutEmpty returns e without the empty string.
+func (n *Nullability) WithoutEmpty(e *expr.Expr) (*expr.Expr, error) {
+	made := n.withoutEmpty(e)
+	return made, n.err
+}
+
+func (n *Nullability) withoutEmpty(e *expr.Expr) *expr.Expr {
+	if !n.Of(e) {
 		return e
 	}
-	if made, ok := c.nonEmpty[e]; ok {
+	if made, ok := n.nonEmpty[e]; ok {
 		return made
 	}
 	var made *expr.Expr
@@ -20,18 +25,18 @@ func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 	case expr.OpSeq: // for each part: that part without the empty string, then the rest
 		if len(e.Subs) > limits.GrammarAlternatives {
 			const format = "a repetition of %d parts that may all be empty; at most %d"
-			c.fail(expr.Errorf(ErrLimit, format, len(e.Subs), limits.GrammarAlternatives))
+			n.err = expr.Errorf(expr.ErrLimit, format, len(e.Subs), limits.GrammarAlternatives)
 			return expr.None
 		}
 		var parts []*expr.Expr
 		for i, s := range e.Subs {
-			parts = append(parts, expr.Seq(append([]*expr.Expr{c.withoutEmpty(s)}, e.Subs[i+1:]...)...))
+			parts = append(parts, expr.Seq(append([]*expr.Expr{n.withoutEmpty(s)}, e.Subs[i+1:]...)...))
 		}
 		made = expr.Alt(parts...)
 	case expr.OpAlt:
 		var parts []*expr.Expr
 		for _, s := range e.Subs {
-			parts = append(parts, c.withoutEmpty(s))
+			parts = append(parts, n.withoutEmpty(s))
 		}
 		made = expr.Alt(parts...)
 	case expr.OpRepeat:
@@ -39,14 +44,14 @@ func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 		if most > 0 {
 			most--
 		}
-		made = expr.Seq(c.withoutEmpty(e.Subs[0]), expr.Repeat(e.Subs[0], 0, most))
+		made = expr.Seq(n.withoutEmpty(e.Subs[0]), expr.Repeat(e.Subs[0], 0, most))
 	case expr.OpCall:
-		r, ok := c.bodies[e.Rule]
+		r, ok := n.bodies[e.Rule]
 		if !ok {
 			r = &expr.Rule{Name: e.Rule.Name}
-			c.bodies[e.Rule] = r
-			c.nullable.AddNonEmpty(r)
-			r.Body = c.withoutEmpty(e.Rule.Body)
+			n.bodies[e.Rule] = r
+			n.rules[r] = false
+			r.Body = n.withoutEmpty(e.Rule.Body)
 		}
 		made = expr.Call(r)
 	case expr.OpGraph:
@@ -54,7 +59,7 @@ func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 	default:
 		made = expr.None // the empty text
 	}
-	c.nonEmpty[e] = made
+	n.nonEmpty[e] = made
 	return made
 }
 

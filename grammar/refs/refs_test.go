@@ -1,4 +1,4 @@
-package metaschema
+package refs
 
 import (
 	"encoding/json"
@@ -46,7 +46,7 @@ func TestAgainstPublished(t *testing.T) {
 			scheme, fragment = "https://", ""
 		}
 		published := compile(t, fmt.Sprintf(`{"$schema": %q, "allOf": [{"$ref": %[1]q}]}`, scheme+d.address+fragment))
-		text := string(Source(scheme + d.address))
+		text := string(Metaschema(scheme + d.address))
 		if !json.Valid([]byte(text)) {
 			t.Fatalf("not JSON: %s", text)
 		}
@@ -75,9 +75,9 @@ func TestAgainstPublished(t *testing.T) {
 	}
 }
 
-func TestSource(t *testing.T) {
+func TestMetaschema(t *testing.T) {
 	const address = "https://json-schema.org/draft-0%d/schema"
-	if Source(fmt.Sprintf(address, 7)) == nil || Source(fmt.Sprintf(address, 3)) != nil {
+	if Metaschema(fmt.Sprintf(address, 7)) == nil || Metaschema(fmt.Sprintf(address, 3)) != nil {
 		t.Error("draft 7 is there, draft 3 is not")
 	}
 }

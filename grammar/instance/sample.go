@@ -1,48 +1,27 @@
-package schema
+package instance
 
-import (
-	"encoding/json"
-	"strings"
+import "github.com/ingotml/ingot/grammar/expr"
 
-	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/grammar/items"
-)
-
-// amount says whether a schema has a number of values.
-type amount int
+// Amount says whether an expression has a number of values.
+type Amount int
 
 const (
-	unknown amount = iota
-	few
-	plenty
+	Unknown Amount = iota
+	Few
+	Plenty
 )
 
-// values reports whether at least n values satisfy all terms. It writes texts of the schema until they suffice.
-func (c *compiler) values(all conjunction, n int) amount {
-	e := c.compile(all)
-	switch {
-	case c.err != nil:
-		return unknown
-	case e.None():
-		return few
-	}
-	return c.sample(e, n)
-}
-
-// sample is values for the texts of an expression.
-func (c *compiler) sample(e *expr.Expr, n int) amount {
-	if e.Op == expr.OpCall && c.json.Endless(e.Rule) {
-		return plenty
-	}
+// Sample reports whether the texts of e are at least n values. It writes texts until they suffice.
+func Sample(e *expr.Expr, n int) Amount {
 	s := &sampler{want: n, found: map[string]bool{}, left: maxSamples}
 	s.write(e, s.finish)
 	switch {
 	case len(s.found) >= n:
-		return plenty
+		return Plenty
 	case s.open:
-		return unknown
+		return Unknown
 	}
-	return few
+	return Few
 }
 
 // Bounds of a sampler: its steps, and the length of a text.
@@ -62,14 +41,12 @@ type sampler struct {
 
 // finish notes the value of a text, and reports whether to go on.
 func (s *sampler) finish() bool {
-	d := json.NewDecoder(strings.NewReader(string(s.text)))
-	d.UseNumber()
-	v, err := readNext(d, 0)
-	if err != nil || !v.distinct() { // items that must differ are not compared here
+	v, err := Read(s.text)
+	if err != nil || !distinct(v) { // items that must differ are not compared here
 		s.open = true
 		return true
 	}
-	s.found[v.item().Key] = true
+	s.found[itemOf(v).Key] = true
 	return len(s.found) < s.want
 }
 
@@ -169,34 +146,23 @@ func (s *sampler) state(g *expr.Graph, at int32, then func() bool) bool {
 }
 
 // distinct reports whether the items of all arrays in v differ.
-func (v *value) distinct() bool {
-	if v.kind == typeArray && !v.unique() {
-		return false
-	}
-	for _, item := range v.items {
-		if !item.distinct() {
-			return false
+func distinct(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		seen := map[string]bool{}
+		for _, item := range v {
+			key := itemOf(item).Key
+			if seen[key] || !distinct(item) {
+				return false
+			}
+			seen[key] = true
+		}
+	case []member:
+		for _, m := range v {
+			if !distinct(m.value) {
+				return false
+			}
 		}
 	}
 	return true
-}
-
-// item returns v for comparisons.
-func (v *value) item() *items.Value {
-	switch v.kind {
-	case typeString:
-		return items.String(v.text)
-	case anyNumber:
-		return items.Number(v.text)
-	case typeArray, typeObject:
-		parts := make([]*items.Value, len(v.items))
-		for i, item := range v.items {
-			parts[i] = item.item()
-		}
-		if v.kind == typeArray {
-			return items.Array(parts)
-		}
-		return items.Object(v.keys, parts)
-	}
-	return items.Literal(string(v.dump(nil, false)))
 }

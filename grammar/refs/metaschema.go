@@ -1,18 +1,19 @@
-// Package metaschema has the schemas of schemas, which references in schemas lead to without a file being there.
+// Package refs has the schemas that references in schemas lead to: those of a folder, and the metaschemas, without a
+// file.
 //
-// Contract: they allow what the published ones allow (https://json-schema.org/specification-links), and have their
-// definitions and properties at the same places. Where copies of a published one differ, they are the strictest. They
-// are made of a table of keywords. The two drafts that split theirs into vocabularies have one schema with all of them
-// here.
-package metaschema
+// Contract: nothing is fetched. The metaschemas allow what the published ones allow
+// (https://json-schema.org/specification-links), and have their definitions and properties at the same places. Where
+// copies of a published one differ, they are the strictest. They are made of a table of keywords. The two drafts that
+// split theirs into vocabularies have one schema with all of them here.
+package refs
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Source returns the schema at an address without its fragment, or nil.
-func Source(uri string) []byte {
+// Metaschema returns the schema of schemas at an address without its fragment, or nil.
+func Metaschema(uri string) []byte {
 	_, address, _ := strings.Cut(uri, "://")
 	for i := range drafts {
 		if drafts[i].address == address {
