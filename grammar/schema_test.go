@@ -303,6 +303,7 @@ func TestSchemaErrors(t *testing.T) {
 		{`{"properties": {"a/b": {"items": {"not": {"unevaluatedItems": {}}}}}}`, ErrUnsupported,
 			"#/properties/a~1b/items/not: the keyword unevaluatedItems"},
 		{`{"not": {"uniqueItems": true}}`, ErrUnsupported, "uniqueItems"},
+		{`{"type": "string", "not": {"pattern": ` + zodHost + `}}`, ErrLimit, "states"},
 		{`{"type": "string", "pattern": "(?<=a)b"}`, ErrUnsupported, "look-behind"},
 		{`{"type": "string", "pattern": "(a)\\1"}`, ErrUnsupported, "backreference"},
 		{`{"type": "string", "pattern": "(?:(?!a).)*b"}`, ErrUnsupported, "look-ahead inside a repetition"},
