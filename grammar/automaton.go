@@ -2,7 +2,6 @@ package grammar
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
 	"slices"
 	"sync"
@@ -73,7 +72,7 @@ type automaton struct {
 	generation uint32
 	frameIDs   uint32
 	frames     map[frameKey]*frame
-	states     map[string]*state
+	states     stateTable
 	fronts     map[string]*front
 	bytes      int // estimate for states and masks
 	work       int // places visited for the current mask
@@ -108,7 +107,7 @@ func newAutomaton(p *program, v *Vocabulary) *automaton {
 func (a *automaton) restart() {
 	a.generation++
 	a.frames = map[frameKey]*frame{}
-	a.states, a.fronts = map[string]*state{}, map[string]*front{}
+	a.states, a.fronts = stateTable{}, map[string]*front{}
 	a.bytes = 0
 }
 
@@ -284,25 +283,12 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 		})
 		places = slices.Compact(places)
 	}
-	key := a.key[:0]
-	flags := byte(0)
-	if accept {
-		flags |= 1
-	}
-	if unknown {
-		flags |= 2
-	}
-	key = append(key, flags)
-	for _, p := range places {
-		key = binary.LittleEndian.AppendUint32(key, uint32(p.node))
-		key = binary.LittleEndian.AppendUint32(key, p.frame.id)
-	}
-	a.key = key
-	if s, ok := a.states[string(key)]; ok {
+	hash := hashOf(places, accept, unknown)
+	if s := a.states.find(hash, places, accept, unknown); s != nil {
 		return s
 	}
 	s := &state{places: slices.Clone(places), accept: accept, unknown: unknown, generation: a.generation, cost: infinite,
-		tokens: infinite, id: uint32(len(a.states))}
+		tokens: infinite, id: uint32(a.states.used)}
 	if accept || unknown {
 		s.cost, s.tokens = 0, 0
 	}
@@ -312,7 +298,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 		s.rounded = s.rounded || p.frame.rounded
 	}
 	s.simple = !s.unknown && !s.rounded && s.tokens < infinite
-	a.states[string(key)] = s
+	a.states.add(hash, s)
 	a.bytes += 250 + 24*len(places)
 	return s
 }

@@ -32,7 +32,7 @@ func TestHeavyGrammars(t *testing.T) {
 			if a.bytes > 8*maxBytes {
 				t.Errorf("the cache has %d bytes, want at most %d", a.bytes, 8*maxBytes)
 			}
-			for _, s := range a.states {
+			for s := range a.states.all() {
 				if len(s.places) > maxPlaces {
 					t.Fatalf("a state has %d places", len(s.places))
 				}

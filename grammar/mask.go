@@ -69,8 +69,7 @@ func (a *automaton) maskOf(s *state) *mask {
 		if following := a.following(s); following.Len() <= maxDirectBytes {
 			a.walkFew(m, s, following)
 			tries = nil
-		} else if free := a.freeNext(s); free != nil && !free.busy {
-			a.walkAround(m, s, free)
+		} else if free := a.freeNext(s); free != nil && !free.busy && a.walkAround(m, s, free) {
 			tries = nil
 		} else if most, ok := a.totalNext(s); ok {
 			a.takeAllPlain(m, most)
