@@ -5,13 +5,15 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/ingotml/ingot/limits"
 )
 
 // Limits of an automaton.
 const (
-	maxPlaces   = 512      // places of a state; beyond it, those closest to the end are kept
-	maxExplored = 1 << 14  // steps without a byte between two states
-	maxBytes    = 32 << 20 // bytes of states and masks before the cache is reset
+	maxPlaces   = 512     // places of a state; beyond it, those closest to the end are kept
+	maxExplored = 1 << 14 // steps without a byte between two states
+	maxBytes    = limits.GrammarCache
 	// maxWork bounds the places visited for one mask, about 0.1 s. Beyond it the mask stays incomplete, but contains the
 	// shortest path. Only grammars in which almost every token leads to hundreds of new places reach it.
 	maxWork = 1 << 19
