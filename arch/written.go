@@ -158,7 +158,7 @@ var onePerExpert = []string{"qwen3_moe", "glm4_moe_lite", "qwen3_next"}
 
 // fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
 // keys and values, or of gate and up.
-var fusing = []string{"qwen3_next", "phi3"}
+var fusing = []string{"qwen3_next", "phi3", "glm", "glm4"}
 
 // form returns the layout that a tensor is written in, or nil for the table's own.
 func (w *writing) form(s Spec) *Form {

@@ -171,6 +171,8 @@ func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.S
 	if err != nil {
 		return nil, err
 	}
+	var load stopwatch
+	load.begin("engine")
 	if b.thread == nil {
 		if b.thread, err = b.openEngine(ctx, b.o.cpu); err != nil {
 			return nil, err
@@ -184,6 +186,7 @@ func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.S
 		Float32: b.o.float32,
 		KV:      kv,
 		Draft:   runtime.DraftOptions{Off: draft.Mode == runtime.DraftOff},
+		Phase:   load.begin,
 	}
 	if b.prefix {
 		options.PrefixCache = -1 // as large as memory allows
@@ -191,6 +194,9 @@ func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.S
 	model, err := batch.Open(ctx, b.thread, b.store, entry, options)
 	if err != nil {
 		return nil, err
+	}
+	if load.end(); b.o.verbose {
+		b.note("load: %s", &load)
 	}
 	return &localBackend{model, style, b.request}, nil
 }

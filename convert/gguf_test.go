@@ -27,8 +27,9 @@ var ggufs = slices.Concat(plainGGUFs, []string{
 
 // plainGGUFs are those of plain decoders, whose whole configuration comes back.
 var plainGGUFs = []string{
-	"gemma-published", "gemma2-saved", "granite-published", "olmo2-saved", "olmo3-saved", "phi3-published", "qwen2-saved",
-	"smollm3-published",
+	"arcee-saved", "cohere-published", "cohere2-published", "ernie4_5-published", "exaone4-published", "gemma-published",
+	"gemma2-saved", "glm4-saved", "granite-published", "hunyuan_v1_dense-saved", "olmo2-saved", "olmo3-saved",
+	"phi3-published", "qwen2-saved", "seed_oss-published", "smollm3-published",
 }
 
 // A GGUF file has the tensors of the checkpoint that it was made of, bit for bit, except for logarithms. The shape of

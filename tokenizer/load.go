@@ -171,18 +171,21 @@ func readAddedToken(n *jsonfile.Node, complete bool) (addedToken, error) {
 		return t, fmt.Errorf("the token has no content")
 	}
 	t.content = content.Text
-	for key, to := range map[string]*bool{
-		"single_word": &t.singleWord, "lstrip": &t.lstrip, "rstrip": &t.rstrip, "normalized": &t.normalized,
-		"special": &t.special,
+	for _, property := range [...]struct {
+		key string
+		to  *bool
+	}{
+		{"single_word", &t.singleWord}, {"lstrip", &t.lstrip}, {"rstrip", &t.rstrip}, {"normalized", &t.normalized},
+		{"special", &t.special},
 	} {
-		v := n.Get(key)
+		v := n.Get(property.key)
 		if v == nil && !complete {
 			continue
 		}
 		if v == nil || v.Kind != jsonfile.BoolNode {
-			return t, fmt.Errorf("token %q: %s is missing or not a boolean", t.content, key)
+			return t, fmt.Errorf("token %q: %s is missing or not a boolean", t.content, property.key)
 		}
-		*to = v.Text != ""
+		*property.to = v.Text != ""
 	}
 	return t, nil
 }

@@ -2,14 +2,24 @@
 package all
 
 import (
+	_ "github.com/ingotml/ingot/models/arcee"
+	_ "github.com/ingotml/ingot/models/cohere"
+	_ "github.com/ingotml/ingot/models/cohere2"
+	_ "github.com/ingotml/ingot/models/ernie4_5"
+	_ "github.com/ingotml/ingot/models/exaone4"
 	_ "github.com/ingotml/ingot/models/gemma"
 	_ "github.com/ingotml/ingot/models/gemma2"
 	_ "github.com/ingotml/ingot/models/gemma3"
 	_ "github.com/ingotml/ingot/models/gemma4"
 	_ "github.com/ingotml/ingot/models/gemma4_assistant"
+	_ "github.com/ingotml/ingot/models/glm"
+	_ "github.com/ingotml/ingot/models/glm4"
 	_ "github.com/ingotml/ingot/models/glm4_moe_lite"
 	_ "github.com/ingotml/ingot/models/granite"
+	_ "github.com/ingotml/ingot/models/hunyuan_v1_dense"
 	_ "github.com/ingotml/ingot/models/llama"
+	_ "github.com/ingotml/ingot/models/ministral"
+	_ "github.com/ingotml/ingot/models/ministral3"
 	_ "github.com/ingotml/ingot/models/olmo2"
 	_ "github.com/ingotml/ingot/models/olmo3"
 	_ "github.com/ingotml/ingot/models/phi3"
@@ -18,5 +28,6 @@ import (
 	_ "github.com/ingotml/ingot/models/qwen3_5"
 	_ "github.com/ingotml/ingot/models/qwen3_5_moe"
 	_ "github.com/ingotml/ingot/models/qwen3_moe"
+	_ "github.com/ingotml/ingot/models/seed_oss"
 	_ "github.com/ingotml/ingot/models/smollm3"
 )

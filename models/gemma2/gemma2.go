@@ -1,5 +1,5 @@
-// Package gemma2 runs model type "gemma2": decoder layers normalized before and after attention and MLP, with soft caps
-// of attention scores and logits. Every other layer has a sliding window.
+// Package gemma2 runs model type "gemma2": decoder layers normalized before and after attention and MLP, with soft
+// caps of attention scores and logits. Every other layer has a sliding window.
 //
 // Reference: transformers 5.23, models/gemma2/modeling_gemma2.py.
 package gemma2

@@ -17,6 +17,7 @@ type AttentionOptions struct {
 	QNorm, KNorm *Norm   // of queries and keys, per head and before rope; nil means none
 	WholeNorms   bool    // QNorm and KNorm normalize all heads of a row together
 	NormsLast    bool    // QNorm and KNorm come after rope
+	Growth       *Growth // of queries with their position; nil means none
 }
 
 // Attention is grouped-query attention.
@@ -57,6 +58,7 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 func (a *Attention) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, qkv := NormedQueries(b, n, x, y, a.q, a.k, a.v)
 	q, k := a.positioned(b, qkv[0], qkv[1])
+	q = a.differences.Growth.Apply(b, q)
 	return sum, a.o.Apply(Attend(b, a.layer, q, k, qkv[2], a.options))
 }
 

@@ -1,5 +1,5 @@
-// Package smollm3 runs model type "smollm3": pre-norm decoder layers of grouped-query attention and a SwiGLU MLP. Every
-// fourth layer has no rope; those may have a sliding window.
+// Package smollm3 runs model type "smollm3": pre-norm decoder layers of grouped-query attention and a SwiGLU MLP.
+// Every fourth layer has no rope; those may have a sliding window.
 //
 // Reference: transformers 5.23, models/smollm3/modeling_smollm3.py.
 package smollm3

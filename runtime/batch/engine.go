@@ -42,6 +42,7 @@ func open(
 	if err != nil {
 		return nil, err
 	}
+	o.Begin("memory")
 	p := m.Processor
 	e := &Engine{model: m, formats: constraint.New(p.Tokenizer(), p.EOS, p.Config.Facts().Vocab)}
 	err = t.Do(ctx, func() error {

@@ -44,11 +44,13 @@ var ErrClosed = errors.New("the model was closed")
 func Open(
 	ctx context.Context, t *mlx.Thread, store *store.Store, image manifest.Image, o runtime.Options,
 ) (*Model, error) {
+	o.Begin("tokenizer")
 	f := processor.Files{Store: store, Image: image}
 	p, err := f.Processor()
 	if err != nil {
 		return nil, err
 	}
+	o.Begin("weights")
 	blobs, err := openBlobs(f, p.Config, false)
 	if err != nil {
 		return nil, err

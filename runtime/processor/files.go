@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/jsonread"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
@@ -125,11 +127,10 @@ func (f Files) hasTemplate() (bool, error) {
 	if err != nil || b == nil {
 		return false, err
 	}
-	var c struct {
-		Template json.RawMessage `json:"chat_template"`
-	}
-	if err := json.Unmarshal(b, &c); err != nil {
+	o := jsonread.Options{Nesting: limits.TokenizerNesting, ReplaceSurrogates: true}
+	template, err := jsonread.Member(b, "chat_template", o)
+	if err != nil {
 		return false, fmt.Errorf("tokenizer_config.json: %w", err)
 	}
-	return len(c.Template) > 0 && string(c.Template) != "null", nil
+	return len(template) > 0 && string(template) != "null", nil
 }

@@ -1,7 +1,7 @@
 """Compares `ingot tokenize` with the package tokenizers: the ids of 1 MB of mixed text, and the text of the ids. It also
 prints how long both take to load, ingot from the file and from its compiled form.
 
-Usage: tokenizers.py INGOT TOKENIZER.JSON...; see tokenizers.sh
+Usage: compare_tokenizers.py INGOT TOKENIZER.JSON...; fetch_tokenizers.sh gets published ones. It needs the package.
 """
 
 import json

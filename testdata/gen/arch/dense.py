@@ -15,6 +15,17 @@ TYPES = {
     "granite": ("Granite", dict(embedding_multiplier=12.0, attention_bias=True, mlp_bias=True), []),
     "olmo2": ("Olmo2", dict(attention_bias=True), []),
     "olmo3": ("Olmo3", dict(sliding_window=8, num_hidden_layers=4), None),
+    "ministral": ("Ministral", dict(sliding_window=8, head_dim=8), ["layer_types"]),
+    "ministral3": ("Ministral3", dict(head_dim=8), []),
+    "glm": ("Glm", dict(head_dim=8, pad_token_id=0), ["partial_rotary_factor"]),
+    "glm4": ("Glm4", dict(head_dim=8, pad_token_id=0), ["partial_rotary_factor"]),
+    "cohere": ("Cohere", dict(use_qk_norm=True, pad_token_id=0), []),
+    "cohere2": ("Cohere2", dict(attention_bias=True, sliding_window=8, num_hidden_layers=4), ["layer_types"]),
+    "exaone4": ("Exaone4", dict(sliding_window=8, num_hidden_layers=4), ["layer_types"]),
+    "seed_oss": ("SeedOss", dict(head_dim=8, attention_out_bias=True, mlp_bias=True), []),
+    "ernie4_5": ("Ernie4_5", dict(head_dim=8, use_bias=True), []),
+    "hunyuan_v1_dense": ("HunYuanDenseV1", dict(head_dim=8), []),
+    "arcee": ("Arcee", dict(mlp_bias=True), []),
     "smollm3": ("SmolLM3", dict(num_hidden_layers=4, pad_token_id=0), ["no_rope_layers", "layer_types"]),
 }
 
@@ -30,3 +41,13 @@ def tables(saved, write):
             left_out = ["layer_types"]
         old = four(config)
         write(name + "-published", {k: v for k, v in old.items() if k not in left_out}, tensors)
+    mistral3(saved, write)
+
+
+def mistral3(saved, write):
+    """Writes the table of a multimodal checkpoint, whose text model is a mistral."""
+    vision = {"model_type": "pixtral", "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "image_size": 16,
+              "num_attention_heads": 2, "patch_size": 8, "head_dim": 8}
+    config = tf.Mistral3Config(text_config={**KEYS, "model_type": "mistral", "sliding_window": None}, vision_config=vision,
+                               tie_word_embeddings=False)
+    write("ministral3-mistral3", *saved(tf.Mistral3ForConditionalGeneration(config)))

@@ -25,13 +25,20 @@ import torch
 TESTDATA = Path(__file__).resolve().parents[2]
 OUT = TESTDATA.parent / "convert" / "testdata" / "gguf"
 NAMES = [
+    "arcee-saved",
+    "cohere-published",
+    "cohere2-published",
+    "ernie4_5-published",
+    "exaone4-published",
     "gemma-published",
     "gemma2-saved",
     "gemma3-published",
     "gemma4-26b-a4b",
     "gemma4-e2b",
     "glm4_moe_lite-published",
+    "glm4-saved",
     "granite-published",
+    "hunyuan_v1_dense-saved",
     "llama-bias",
     "llama-rope-llama3",
     "olmo2-saved",
@@ -42,11 +49,13 @@ NAMES = [
     "qwen3_5-published",
     "qwen3_5_moe-published",
     "qwen3_moe-default",
+    "seed_oss-published",
     "smollm3-published",
 ]
 # The kinds of pre-tokenizers that the converter would recognize in published models.
 KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default", "phi3": "gpt-4o",
-         "granite": "refact", "olmo": "dbrx", "smollm3": "smaug-bpe"}
+         "granite": "refact", "olmo": "dbrx", "smollm3": "smaug-bpe", "arcee": "llama-bpe", "cohere": "command-r",
+         "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder"}
 
 
 def convert(name):
@@ -79,7 +88,8 @@ def convert(name):
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.ERROR)
-    for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi"):
+    for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi", "command_r", "ernie", "exaone",
+                   "hunyuan"):
         importlib.import_module(f"conversion.{module}")
     for name in sys.argv[2:] or NAMES:
         convert(name)
