@@ -143,8 +143,8 @@ var inside = map[string][]string{
 	"tokenizer/trie":          {},
 
 	"grammar": {
-		"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/lark", "grammar/regex", "grammar/schema",
-		"grammar/tags",
+		"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/lark", "grammar/regex",
+		"grammar/rewrite", "grammar/schema", "grammar/tags",
 	},
 	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
@@ -156,6 +156,7 @@ var inside = map[string][]string{
 	"grammar/lark":        {"grammar/dfa", "grammar/expr", "grammar/schema"},
 	"grammar/number":      {"grammar/dfa", "grammar/ecma", "grammar/expr"},
 	"grammar/regex":       {"grammar/expr"},
+	"grammar/rewrite":     {"grammar/expr"},
 	"grammar/schema": {
 		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/jsontext", "grammar/number",
 		"grammar/regex",

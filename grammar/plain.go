@@ -122,7 +122,8 @@ func (a *automaton) afterChar(s *state) (to *state, ok bool) {
 		if set[2]|set[3] == 0 {
 			continue
 		}
-		if p.frame == a.bottom || p.frame == a.hidden || p.frame.repeat || p.frame.min != 1 || call != nil && call != p.frame {
+		if p.frame == a.bottom || p.frame == a.hidden || p.frame.repeat || p.frame.min != 1 ||
+			call != nil && call != p.frame {
 			return nil, false
 		}
 		call = p.frame

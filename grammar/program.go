@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/rewrite"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -69,22 +70,19 @@ type compiler struct {
 	places   map[placeKey]int32
 	starts   map[*expr.Rule]int32
 	pending  []*expr.Rule
-	nullable *nullability
-	nonEmpty map[*expr.Expr]*expr.Expr
-	bodies   map[*expr.Rule]*expr.Rule // rules without the empty string
+	nullable *rewrite.Nullability
 	err      error
 }
 
 // compile returns the program of the grammar e.
 func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, places: map[placeKey]int32{},
-		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}, nonEmpty: map[*expr.Expr]*expr.Expr{},
-		bodies: map[*expr.Rule]*expr.Rule{}}
+		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}}
 	var err error
-	if c.nullable, err = findNullable(e); err != nil {
+	if c.nullable, err = rewrite.FindNullable(e); err != nil {
 		return nil, err
 	}
-	if err := removeLeftRecursion(e, c.nullable); err != nil {
+	if err := rewrite.RemoveLeftRecursion(e, c.nullable); err != nil {
 		return nil, err
 	}
 	c.nodes = append(c.nodes, node{op: nodeEnd})
@@ -305,8 +303,12 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 		return c.fail(expr.Errorf(ErrLimit, "a repetition count above %d", limits.GrammarRepeat))
 	}
 	// A body that matches the empty string could repeat forever without consuming a byte.
-	if c.nullable.of(body) {
-		least, body = 0, c.withoutEmpty(body)
+	if c.nullable.Of(body) {
+		var err error
+		if body, err = c.nullable.WithoutEmpty(body); err != nil {
+			return c.fail(err)
+		}
+		least = 0
 	}
 	switch {
 	case body.None() && least == 0:

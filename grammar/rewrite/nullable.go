@@ -1,4 +1,10 @@
-package grammar
+// Package rewrite changes expressions to equal ones that an automaton can run: without left recursion, and repetitions
+// of which each pass takes a byte.
+//
+// Contract: the texts stay the same. Expressions are never changed in place, but for the bodies of left-recursive
+// rules. What is left-recursive behind a part that may be empty is expr.ErrUnsupported. A grammar beyond the limits on
+// alternatives and rules is expr.ErrLimit.
+package rewrite
 
 import (
 	"slices"
@@ -7,15 +13,19 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// nullability records which exprs contain the empty string.
-type nullability struct {
-	rules map[*expr.Rule]bool
-	memo  map[*expr.Expr]bool
+// Nullability records which exprs contain the empty string.
+type Nullability struct {
+	rules    map[*expr.Rule]bool
+	memo     map[*expr.Expr]bool
+	nonEmpty map[*expr.Expr]*expr.Expr
+	bodies   map[*expr.Rule]*expr.Rule // rules without the empty string
+	err      error
 }
 
-// findNullable analyzes all exprs that are reachable from e. It also checks the limits on alternatives and rules.
-func findNullable(e *expr.Expr) (*nullability, error) {
-	n := &nullability{rules: map[*expr.Rule]bool{}, memo: map[*expr.Expr]bool{}}
+// FindNullable analyzes all exprs that are reachable from e. It also checks the limits on alternatives and rules.
+func FindNullable(e *expr.Expr) (*Nullability, error) {
+	n := &Nullability{rules: map[*expr.Rule]bool{}, memo: map[*expr.Expr]bool{},
+		nonEmpty: map[*expr.Expr]*expr.Expr{}, bodies: map[*expr.Rule]*expr.Rule{}}
 	var rules []*expr.Rule
 	seen := map[*expr.Expr]bool{}
 	var err error
@@ -26,13 +36,13 @@ func findNullable(e *expr.Expr) (*nullability, error) {
 		}
 		seen[e] = true
 		if e.Op == expr.OpAlt && len(e.Subs) > limits.GrammarAlternatives {
-			err = expr.Errorf(ErrLimit, "%d alternatives in one group; at most %d", len(e.Subs), limits.GrammarAlternatives)
+			err = expr.Errorf(expr.ErrLimit, "%d alternatives in one group; at most %d", len(e.Subs), limits.GrammarAlternatives)
 		}
 		if e.Op == expr.OpCall {
 			if _, ok := n.rules[e.Rule]; !ok {
 				n.rules[e.Rule] = false
 				if rules = append(rules, e.Rule); len(rules) > limits.GrammarRules {
-					err = expr.Errorf(ErrLimit, "more than %d rules or definitions", limits.GrammarRules)
+					err = expr.Errorf(expr.ErrLimit, "more than %d rules or definitions", limits.GrammarRules)
 				}
 				visit(e.Rule.Body)
 			}
@@ -45,12 +55,12 @@ func findNullable(e *expr.Expr) (*nullability, error) {
 	if err != nil {
 		return nil, err
 	}
-	for changed, round := true, 0; changed; round++ {
+	for changed := true; changed; {
 		changed = false
 		clear(n.memo)
-		for k := range rules {
-			r := rules[sweep(k, len(rules), round)]
-			if !n.rules[r] && n.of(r.Body) {
+		slices.Reverse(rules) // chains in either direction converge in few rounds
+		for _, r := range rules {
+			if !n.rules[r] && n.Of(r.Body) {
 				n.rules[r], changed = true, true
 			}
 		}
@@ -59,8 +69,8 @@ func findNullable(e *expr.Expr) (*nullability, error) {
 	return n, nil
 }
 
-// of reports whether e contains the empty string.
-func (n *nullability) of(e *expr.Expr) bool {
+// Of reports whether e contains the empty string.
+func (n *Nullability) Of(e *expr.Expr) bool {
 	switch e.Op {
 	case expr.OpSet, expr.OpToken, expr.OpLexeme:
 		return false
@@ -81,25 +91,30 @@ func (n *nullability) of(e *expr.Expr) bool {
 	case expr.OpSeq:
 		v = true
 		for _, s := range e.Subs {
-			v = v && n.of(s)
+			v = v && n.Of(s)
 		}
 	case expr.OpAlt:
 		for _, s := range e.Subs {
-			v = v || n.of(s)
+			v = v || n.Of(s)
 		}
 	case expr.OpRepeat:
-		v = e.Min == 0 || n.of(e.Subs[0])
+		v = e.Min == 0 || n.Of(e.Subs[0])
 	}
 	n.memo[e] = v
 	return v
 }
 
-// withoutEmpty returns e without the empty string.
-func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
-	if !c.nullable.of(e) {
+// WithoutEmpty returns e without the empty string.
+func (n *Nullability) WithoutEmpty(e *expr.Expr) (*expr.Expr, error) {
+	made := n.withoutEmpty(e)
+	return made, n.err
+}
+
+func (n *Nullability) withoutEmpty(e *expr.Expr) *expr.Expr {
+	if !n.Of(e) {
 		return e
 	}
-	if made, ok := c.nonEmpty[e]; ok {
+	if made, ok := n.nonEmpty[e]; ok {
 		return made
 	}
 	var made *expr.Expr
@@ -107,18 +122,18 @@ func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 	case expr.OpSeq: // for each part: that part without the empty string, then the rest
 		if len(e.Subs) > limits.GrammarAlternatives {
 			const format = "a repetition of %d parts that may all be empty; at most %d"
-			c.fail(expr.Errorf(ErrLimit, format, len(e.Subs), limits.GrammarAlternatives))
+			n.err = expr.Errorf(expr.ErrLimit, format, len(e.Subs), limits.GrammarAlternatives)
 			return expr.None
 		}
 		var parts []*expr.Expr
 		for i, s := range e.Subs {
-			parts = append(parts, expr.Seq(append([]*expr.Expr{c.withoutEmpty(s)}, e.Subs[i+1:]...)...))
+			parts = append(parts, expr.Seq(append([]*expr.Expr{n.withoutEmpty(s)}, e.Subs[i+1:]...)...))
 		}
 		made = expr.Alt(parts...)
 	case expr.OpAlt:
 		var parts []*expr.Expr
 		for _, s := range e.Subs {
-			parts = append(parts, c.withoutEmpty(s))
+			parts = append(parts, n.withoutEmpty(s))
 		}
 		made = expr.Alt(parts...)
 	case expr.OpRepeat:
@@ -126,14 +141,14 @@ func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 		if most > 0 {
 			most--
 		}
-		made = expr.Seq(c.withoutEmpty(e.Subs[0]), expr.Repeat(e.Subs[0], 0, most))
+		made = expr.Seq(n.withoutEmpty(e.Subs[0]), expr.Repeat(e.Subs[0], 0, most))
 	case expr.OpCall:
-		r, ok := c.bodies[e.Rule]
+		r, ok := n.bodies[e.Rule]
 		if !ok {
 			r = &expr.Rule{Name: e.Rule.Name}
-			c.bodies[e.Rule] = r
-			c.nullable.rules[r] = false
-			r.Body = c.withoutEmpty(e.Rule.Body)
+			n.bodies[e.Rule] = r
+			n.rules[r] = false
+			r.Body = n.withoutEmpty(e.Rule.Body)
 		}
 		made = expr.Call(r)
 	case expr.OpGraph:
@@ -141,7 +156,7 @@ func (c *compiler) withoutEmpty(e *expr.Expr) *expr.Expr {
 	default:
 		made = expr.None // the empty text
 	}
-	c.nonEmpty[e] = made
+	n.nonEmpty[e] = made
 	return made
 }
 
