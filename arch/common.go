@@ -168,12 +168,21 @@ func (c Common) layer(i int) string { return c.Prefix + "layers." + strconv.Itoa
 // decoder makes the tensor table of a text model. layer adds the tensors of a layer, whose names start with name. With
 // offset the weight of the last norm is used as 1 + w.
 func (c Common) decoder(modelType string, offset bool, layer func(t *Table, name string, i int)) Table {
+	norm := func(t *Table, name string) { t.norm(name, int64(c.Hidden), offset) }
+	return c.decoderWith(modelType, norm, layer)
+}
+
+// decoderWith is decoder with another last norm.
+func (c Common) decoderWith(
+	modelType string, norm func(t *Table, name string), layer func(t *Table, name string, i int),
+) Table {
 	t := Table{ModelType: modelType, Parts: []Part{c.textPart()}}
 	t.add(c.Prefix+"embed_tokens.weight", replicated, int64(c.Vocab), int64(c.Hidden))
 	for i := range c.Layers {
 		layer(&t, c.layer(i), i)
 	}
-	c.end(&t, offset)
+	norm(&t, c.Prefix+"norm")
+	c.head(&t)
 	return t
 }
 
@@ -211,6 +220,11 @@ func (c Common) mlp(t *Table, name string, width int) {
 // end adds the tensors after the last layer, and the tensors that are dropped from any text model.
 func (c Common) end(t *Table, offset bool) {
 	t.norm(c.Prefix+"norm", int64(c.Hidden), offset)
+	c.head(t)
+}
+
+// head adds the output head, and the tensors that are dropped from any text model.
+func (c Common) head(t *Table) {
 	t.head(int64(c.Vocab), int64(c.Hidden), c.TieEmbeddings, headAliases...)
 	t.drop(dropInvFreq, c.Prefix+"layers.*.self_attn.rotary_emb.inv_freq", c.Prefix+"rotary_emb.inv_freq")
 }

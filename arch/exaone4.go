@@ -16,7 +16,7 @@ func init() {
 		Architectures: []string{"Exaone4ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseExaone4(config) },
 		GGUF:          []GGUF{ggufExaone4},
-		Docs:          Docs{Variants: "sliding layers and full ones without rope (32B), none (1.2B); tied embeddings"},
+		Docs:          Docs{Variants: "sliding layers and full ones without rope (32B), neither (1.2B), tied embeddings"},
 	})
 }
 

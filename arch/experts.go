@@ -31,6 +31,8 @@ const (
 	stacked   = "stacked"        // gate, up and down in one tensor each, for all experts
 	perExpert = "one per expert" // three tensors per expert
 	split     = "split"          // several tensors that other checkpoints fuse into one
+	allHeads  = "of all heads"   // one tensor for the heads of a layer
+	eachHead  = "one per head"   // one tensor for each head
 )
 
 // experts adds a layer's experts in the fused layout: base.gate_up_proj [experts, 2*intermediate, hidden], each

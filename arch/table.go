@@ -97,6 +97,12 @@ func (t *Table) norm(name string, size int64, offset bool) {
 	t.add(name+".weight", replicated, size).Offset = offset
 }
 
+// layerNorm adds the weight of a LayerNorm, and its bias.
+func (t *Table) layerNorm(name string, size int64) {
+	t.norm(name, size, false)
+	t.add(name+".bias", replicated, size)
+}
+
 // linear adds the weight [out, in] of a linear layer, and its bias if it has one.
 func (t *Table) linear(name string, out, in int64, bias bool, by Split) {
 	t.add(name+".weight", by, out, in)

@@ -164,6 +164,8 @@ var fusing = []string{"qwen3_next", "phi3", "glm", "glm4"}
 func (w *writing) form(s Spec) *Form {
 	var want string
 	switch {
+	case s.Layout == allHeads:
+		want = eachHead
 	case s.Layout == split && slices.Contains(fusing, w.options.ModelType):
 		want = fused
 	case s.Layout == fused && w.options.Style == MLX:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
@@ -15,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/server"
 	"github.com/spf13/cobra"
 )
@@ -171,6 +173,9 @@ func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.S
 	if err != nil {
 		return nil, err
 	}
+	// The tokenizer's files are read while the engine starts.
+	read := sync.OnceValues(processor.Files{Store: b.store, Image: entry.Image}.Processor)
+	go read()
 	var load stopwatch
 	load.begin("engine")
 	if b.thread == nil {
@@ -191,7 +196,7 @@ func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.S
 	if b.prefix {
 		options.PrefixCache = -1 // as large as memory allows
 	}
-	model, err := batch.Open(ctx, b.thread, b.store, entry, options)
+	model, err := batch.OpenWith(ctx, b.thread, b.store, entry, read, options)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@
 package all
 
 import (
+	_ "github.com/ingotml/ingot/models/apertus"
 	_ "github.com/ingotml/ingot/models/arcee"
 	_ "github.com/ingotml/ingot/models/cohere"
 	_ "github.com/ingotml/ingot/models/cohere2"
@@ -16,10 +17,14 @@ import (
 	_ "github.com/ingotml/ingot/models/glm4"
 	_ "github.com/ingotml/ingot/models/glm4_moe_lite"
 	_ "github.com/ingotml/ingot/models/granite"
+	_ "github.com/ingotml/ingot/models/helium"
 	_ "github.com/ingotml/ingot/models/hunyuan_v1_dense"
 	_ "github.com/ingotml/ingot/models/llama"
 	_ "github.com/ingotml/ingot/models/ministral"
 	_ "github.com/ingotml/ingot/models/ministral3"
+	_ "github.com/ingotml/ingot/models/nanochat"
+	_ "github.com/ingotml/ingot/models/nemotron"
+	_ "github.com/ingotml/ingot/models/olmo"
 	_ "github.com/ingotml/ingot/models/olmo2"
 	_ "github.com/ingotml/ingot/models/olmo3"
 	_ "github.com/ingotml/ingot/models/phi3"
@@ -30,4 +35,6 @@ import (
 	_ "github.com/ingotml/ingot/models/qwen3_moe"
 	_ "github.com/ingotml/ingot/models/seed_oss"
 	_ "github.com/ingotml/ingot/models/smollm3"
+	_ "github.com/ingotml/ingot/models/stablelm"
+	_ "github.com/ingotml/ingot/models/starcoder2"
 )

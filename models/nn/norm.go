@@ -29,6 +29,18 @@ func NewLayerNorm(w *Weights, name string, size int, eps float64, bias bool) *No
 	return n
 }
 
+// NewLayerNormPlusOne is NewLayerNorm with a bias, and weights that are offsets from 1.
+func NewLayerNormPlusOne(w *Weights, name string, size int, eps float64) *Norm {
+	n := NewLayerNorm(w, name, size, eps, true)
+	if n.weight != nil {
+		n.weight = w.constant(n.weight, func(a *mlx.Array) *mlx.Array { return mlx.AddScalar(a, 1) })
+	}
+	return n
+}
+
+// PlainLayerNorm returns a LayerNorm without weights, in float32.
+func PlainLayerNorm(eps float64) *Norm { return &Norm{eps: eps, centers: true} }
+
 // NewHeadNorm returns a LayerNorm of each head, without bias, in float32. It takes NAME.weight [heads, size].
 func NewHeadNorm(w *Weights, name string, heads, size int, eps float64) *Norm {
 	return &Norm{weight: w.Take(name+".weight", heads, size), eps: eps, centers: true, byHead: true}

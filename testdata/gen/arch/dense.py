@@ -26,6 +26,13 @@ TYPES = {
     "ernie4_5": ("Ernie4_5", dict(head_dim=8, use_bias=True), []),
     "hunyuan_v1_dense": ("HunYuanDenseV1", dict(head_dim=8), []),
     "arcee": ("Arcee", dict(mlp_bias=True), []),
+    "apertus": ("Apertus", dict(attention_bias=True), []),
+    "starcoder2": ("Starcoder2", dict(sliding_window=8), []),
+    "stablelm": ("StableLm", dict(qk_layernorm=True, use_qkv_bias=True), ["partial_rotary_factor"]),
+    "nemotron": ("Nemotron", dict(attention_bias=True, mlp_bias=True), ["partial_rotary_factor"]),
+    "helium": ("Helium", dict(head_dim=8, attention_bias=True, mlp_bias=True), []),
+    "nanochat": ("NanoChat", dict(attention_bias=True), []),
+    "olmo": ("Olmo", dict(attention_bias=True, clip_qkv=4.0), []),
     "smollm3": ("SmolLM3", dict(num_hidden_layers=4, pad_token_id=0), ["no_rope_layers", "layer_types"]),
 }
 

@@ -41,6 +41,8 @@ NAMES = [
     "hunyuan_v1_dense-saved",
     "llama-bias",
     "llama-rope-llama3",
+    "nemotron-saved",
+    "olmo-published",
     "olmo2-saved",
     "olmo3-saved",
     "phi3-published",
@@ -51,11 +53,14 @@ NAMES = [
     "qwen3_moe-default",
     "seed_oss-published",
     "smollm3-published",
+    "stablelm-published",
+    "starcoder2-published",
 ]
 # The kinds of pre-tokenizers that the converter would recognize in published models.
 KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default", "phi3": "gpt-4o",
          "granite": "refact", "olmo": "dbrx", "smollm3": "smaug-bpe", "arcee": "llama-bpe", "cohere": "command-r",
-         "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder"}
+         "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
+         "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder"}
 
 
 def convert(name):
@@ -89,7 +94,7 @@ def convert(name):
 if __name__ == "__main__":
     logging.basicConfig(level=logging.ERROR)
     for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi", "command_r", "ernie", "exaone",
-                   "hunyuan"):
+                   "hunyuan", "nemotron", "stablelm", "starcoder"):
         importlib.import_module(f"conversion.{module}")
     for name in sys.argv[2:] or NAMES:
         convert(name)
