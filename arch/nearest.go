@@ -15,8 +15,9 @@ func Nearest(config []byte, have []TensorInfo) string {
 	best, least := "", len(have)/4+1
 	var differs error
 	// Of several types with the same tensors, the plainest.
-	plainest := func(a Arch) bool { return a.ModelType == "llama" }
-	types := append(slices.DeleteFunc(All(), func(a Arch) bool { return !plainest(a) }), slices.DeleteFunc(All(), plainest)...)
+	types := All()
+	plainest := slices.IndexFunc(types, func(a Arch) bool { return a.ModelType == "llama" })
+	types[0], types[plainest] = types[plainest], types[0]
 	for _, a := range types {
 		if a.DraftOnly {
 			continue

@@ -78,8 +78,8 @@ func (src *Source) openFolder() error {
 	return src.readTensors(config.Data)
 }
 
-// nearest adds to the error of an unknown architecture which known one its tensors are like. Weights that cannot be read
-// add nothing.
+// nearest adds to the error of an unknown architecture which known one its tensors are like. Weights that cannot be
+// read add nothing.
 func (src *Source) nearest(err error, config []byte) error {
 	if !errors.Is(err, arch.ErrUnknownArchitecture) {
 		return err
