@@ -72,7 +72,8 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
   }
   bool one = w.format == Format::plain || l.mode != Mode::f32 || (k.integers && w.format == Format::fp8);
   l.vector = rows == 1 && one;
-  if (rows > 1 && rows <= streamed && (!codes || has_integers(l.mode))) {
+  // float32 activations keep tiles, whose sums do not depend on the number of rows: verification compares chunks.
+  if (rows > 1 && rows <= streamed && (codes ? has_integers(l.mode) : type != Type::f32)) {
     l.vector = true;
   }
   l.small_batch = !l.vector && rows > 1 && rows <= kSmallBatch && has_integers(l.mode) && k.small_batch_tile > 0;
