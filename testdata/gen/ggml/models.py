@@ -28,23 +28,31 @@ NAMES = [
     "arcee-saved",
     "cohere-published",
     "cohere2-published",
+    "dots1-published",
     "ernie4_5-published",
+    "ernie4_5_moe-published",
     "exaone4-published",
     "gemma-published",
     "gemma2-saved",
     "gemma3-published",
     "gemma4-26b-a4b",
     "gemma4-e2b",
-    "glm4_moe_lite-published",
     "glm4-saved",
+    "glm4_moe-published",
+    "glm4_moe_lite-published",
     "granite-published",
+    "granitemoe-published",
     "hunyuan_v1_dense-saved",
     "llama-bias",
     "llama-rope-llama3",
+    "minimax_m2-published",
+    "mixtral-published",
     "olmo2-saved",
     "olmo3-saved",
+    "olmoe-published",
     "phi3-published",
     "qwen2-saved",
+    "qwen2_moe-published",
     "qwen3-default",
     "qwen3_5-published",
     "qwen3_5_moe-published",
@@ -55,7 +63,8 @@ NAMES = [
 # The kinds of pre-tokenizers that the converter would recognize in published models.
 KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default", "phi3": "gpt-4o",
          "granite": "refact", "olmo": "dbrx", "smollm3": "smaug-bpe", "arcee": "llama-bpe", "cohere": "command-r",
-         "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder"}
+         "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder", "mixtral": "llama-bpe",
+         "dots1": "qwen2", "minimax_m2": "minimax-m2"}
 
 
 def convert(name):
@@ -89,7 +98,7 @@ def convert(name):
 if __name__ == "__main__":
     logging.basicConfig(level=logging.ERROR)
     for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi", "command_r", "ernie", "exaone",
-                   "hunyuan"):
+                   "hunyuan", "dots1", "minimax"):
         importlib.import_module(f"conversion.{module}")
     for name in sys.argv[2:] or NAMES:
         convert(name)
