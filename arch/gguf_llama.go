@@ -2,18 +2,20 @@ package arch
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 )
 
-// ggufLlama is the mapping of llama. Mistral's models have the same architecture there, without their window.
+// ggufLlama is the mapping of llama. Mistral's models have the same architecture there, without their window, and with
+// experts they are Mixtral's.
 var ggufLlama = GGUF{
 	Architecture: "llama",
 	Config:       map[string]any{"model_type": "llama", "architectures": []string{"LlamaForCausalLM"}},
-	Keys:         ggufKeys(),
-	Tensors:      slices.Concat(ggufEnds(GGUFOp{}), ggufValues, ggufMLP, ggufPreNorms, ggufPairs),
-	Adjust:       adjustLlama,
-	write:        writeLlama,
+	Keys: ggufKeys(
+		GGUFKey{Key: "expert_count", To: "num_local_experts", Optional: true},
+		GGUFKey{Key: "expert_used_count", To: "num_experts_per_tok", Optional: true}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufValues, ggufMLP, ggufPreNorms, ggufPairs, ggufMoE),
+	Adjust:  adjustLlama,
+	write:   writeLlama,
 }
 
 // ggufPairs are queries and keys whose rows are in the order of pairs.
@@ -26,8 +28,12 @@ var ggufPreNorms = ggufNames(GGUFOp{},
 	"attn_norm.weight", "input_layernorm.weight", "ffn_norm.weight", "post_attention_layernorm.weight")
 
 func adjustLlama(c map[string]any, f GGUFFile) error {
-	if v, ok := f.Value("llama.expert_count"); ok && v != json.Number("0") {
-		return fmt.Errorf("llama.expert_count = %v: %w: llama with experts (Mixtral)", v, ErrUnknownArchitecture)
+	switch v, ok := f.Value("llama.expert_count"); {
+	case ok && v != json.Number("0"):
+		c["model_type"], c["architectures"] = "mixtral", []string{"MixtralForCausalLM"}
+	default:
+		delete(c, "num_local_experts")
+		delete(c, "num_experts_per_tok")
 	}
 	if dim, ok := f.Value("llama.rope.dimension_count"); ok {
 		if _, ok := c["head_dim"]; !ok {

@@ -131,6 +131,17 @@ func (m *Glm4MoeLite) checkRouter(o object) {
 	}
 }
 
+// Mixture describes the feed-forward block of layers with experts.
+func (m *Glm4MoeLite) Mixture() Mixture {
+	return Mixture{
+		Experts: m.Experts,
+		Router: Router{
+			Sigmoid: true, Correction: true, Float32: true, Groups: m.Groups, TopGroups: m.TopGroups, Scaling: m.Scaling,
+		},
+		Shared: m.SharedExperts * m.Experts.Intermediate, SharedBias: m.MLPBias, Sparse: m.Sparse,
+	}
+}
+
 // AttentionScale returns the factor of the attention scores: the inverse square root of a head's size, corrected for
 // yarn's mscale_all_dim.
 func (m *Glm4MoeLite) AttentionScale() float64 {
@@ -168,12 +179,7 @@ func (m *Glm4MoeLite) Table() Table {
 			m.mlp(t, layer+"mlp", m.Intermediate)
 			return
 		}
-		t.add(layer+"mlp.gate.weight", replicated, int64(m.Experts.Count), hidden)
-		t.add(layer+"mlp.gate.e_score_correction_bias", replicated, int64(m.Experts.Count))
-		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
-		if m.SharedExperts > 0 {
-			m.mlp(t, layer+"mlp.shared_experts", m.SharedExperts*m.Experts.Intermediate)
-		}
+		t.mixture(layer+"mlp", m.Mixture(), m.Hidden)
 	})
 	for i := range m.NextLayers {
 		t.drop("a head for tokens after the next (num_nextn_predict_layers), which is not supported for glm4_moe_lite",

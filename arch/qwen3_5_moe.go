@@ -62,6 +62,13 @@ func ParseQwen35Moe(config []byte) (*Qwen35Moe, error) {
 	return m, nil
 }
 
+// Mixture describes the feed-forward block of layers with experts.
+func (m *Qwen35Moe) Mixture() Mixture {
+	return Mixture{
+		Experts: m.Experts, Shared: m.SharedIntermediate, SharedGate: true, SharedBias: m.MLPBias, Sparse: m.Sparse,
+	}
+}
+
 // HasExperts reports whether a layer has experts. Layer -1 is the MTP head.
 func (m *Qwen35Moe) HasExperts(layer int) bool {
 	return m.Experts.Count > 0 && (layer < 0 || m.Sparse[layer])
@@ -72,17 +79,11 @@ func (m *Qwen35Moe) Facts() Facts { return m.facts("qwen3_5_moe", m.Rope, m.Tabl
 
 // Table implements [Model].
 func (m *Qwen35Moe) Table() Table {
-	hidden := int64(m.Hidden)
 	return m.table("qwen3_5_moe", func(t *Table, layer string, i int) {
 		if !m.HasExperts(i) {
 			m.mlp(t, layer+"mlp", m.Intermediate)
 			return
 		}
-		t.add(layer+"mlp.gate.weight", replicated, int64(m.Experts.Count), hidden)
-		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
-		if m.SharedIntermediate > 0 {
-			m.mlp(t, layer+"mlp.shared_expert", m.SharedIntermediate)
-			t.add(layer+"mlp.shared_expert_gate.weight", replicated, 1, hidden)
-		}
+		t.mixture(layer+"mlp", m.Mixture(), m.Hidden)
 	})
 }

@@ -89,7 +89,6 @@ func (m *Qwen3Moe) Table() Table {
 			m.mlp(t, layer+"mlp", m.Intermediate)
 			return
 		}
-		t.add(layer+"mlp.gate.weight", replicated, int64(m.Experts.Count), hidden)
-		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
+		t.mixture(layer+"mlp", Mixture{Experts: m.Experts}, m.Hidden)
 	})
 }

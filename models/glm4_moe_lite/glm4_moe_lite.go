@@ -36,37 +36,7 @@ func build(t *mlx.Thread, c *arch.Glm4MoeLite, w *nn.Weights) *nn.Decoder {
 
 func network(w *nn.Weights, name string, c *arch.Glm4MoeLite, layer int) nn.Network {
 	if c.Sparse[layer] {
-		return newSparse(w, name, c)
+		return nn.NewMixture(w, name, c.Hidden, c.Mixture())
 	}
 	return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
-}
-
-// sparse is a layer's router and experts.
-type sparse struct {
-	router  *router
-	experts *nn.Experts
-	shared  *nn.MLP // nil if there is none
-}
-
-func newSparse(w *nn.Weights, name string, c *arch.Glm4MoeLite) *sparse {
-	s := &sparse{
-		router:  newRouter(w, name+".gate", c),
-		experts: nn.NewExperts(w, name+".experts", c.Experts, c.Hidden),
-	}
-	if c.SharedExperts > 0 {
-		width := c.SharedExperts * c.Experts.Intermediate
-		s.shared = nn.NewMLP(w, name+".shared_experts", c.Hidden, width, false, mlx.SiLUActivation)
-	}
-	return s
-}
-
-// AddApply implements nn.Network.
-func (s *sparse) AddApply(n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, x = n.AddApply(x, y)
-	weights, chosen := s.router.route(x)
-	var shared nn.Shared
-	if s.shared != nil {
-		shared.X = s.shared.Apply(x)
-	}
-	return sum, s.experts.Apply(x, weights, chosen, shared)
 }

@@ -18,7 +18,7 @@ type AttentionOptions struct {
 	WholeNorms   bool    // QNorm and KNorm normalize all heads of a row together
 	NormsLast    bool    // QNorm and KNorm come after rope
 	Growth       *Growth // of queries with their position; nil means none
-	Clip         float64 // limits the outputs of the projections to [-Clip, Clip]; 0 means none
+	Clip         float64 // queries, keys and values are limited to this size, after whole norms; 0 means none
 }
 
 // Attention is grouped-query attention.
@@ -58,27 +58,33 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 // AddApply implements [Mixer].
 func (a *Attention) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, qkv := NormedQueries(b, n, x, y, a.q, a.k, a.v)
-	if limit := a.differences.Clip; limit > 0 {
-		for i, x := range qkv {
-			qkv[i] = mlx.Clip(x, limit)
-		}
-	}
 	q, k := a.positioned(b, qkv[0], qkv[1])
 	q = a.differences.Growth.Apply(b, q)
-	return sum, a.o.Apply(Attend(b, a.layer, q, k, qkv[2], a.options))
+	return sum, a.o.Apply(Attend(b, a.layer, q, k, a.clip(qkv[2]), a.options))
 }
 
 // positioned normalizes and rotates queries and keys.
 func (a *Attention) positioned(b *Batch, q, k *mlx.Array) (positionedQ, positionedK *mlx.Array) {
 	d := &a.differences
+	if !d.WholeNorms {
+		q, k = a.clip(q), a.clip(k)
+	}
 	switch {
 	case d.WholeNorms:
-		q = mlx.Reshape(d.QNorm.Apply(q), q.Dim(0), a.heads[0], -1)
-		k = mlx.Reshape(d.KNorm.Apply(k), k.Dim(0), a.heads[1], -1)
+		q = mlx.Reshape(a.clip(d.QNorm.Apply(q)), q.Dim(0), a.heads[0], -1)
+		k = mlx.Reshape(a.clip(d.KNorm.Apply(k)), k.Dim(0), a.heads[1], -1)
 		return d.Rope.Apply(b, q, k)
 	case d.NormsLast:
 		q, k = d.Rope.Apply(b, q, k)
 		return d.QNorm.Apply(q), d.KNorm.Apply(k)
 	}
 	return d.Rope.ApplyNormed(b, d.QNorm, d.KNorm, q, k)
+}
+
+// clip limits elements to the size of the options.
+func (a *Attention) clip(x *mlx.Array) *mlx.Array {
+	if a.differences.Clip == 0 {
+		return x
+	}
+	return mlx.Clip(x, a.differences.Clip)
 }

@@ -43,8 +43,11 @@ func NewDecoder(w *Weights, c arch.Common, states []arch.LayerState, o DecoderOp
 	if o.EmbeddingScale != 0 {
 		d.embed.Scaled(o.EmbeddingScale)
 	}
-	if !c.TieEmbeddings {
+	switch {
+	case !c.TieEmbeddings:
 		d.head = NewLinear(w, "lm_head", c.Vocab, c.Hidden, o.HeadBias)
+	case o.HeadBias:
+		d.embed.head.bias = w.Take("lm_head.bias", c.Vocab)
 	}
 	return d
 }

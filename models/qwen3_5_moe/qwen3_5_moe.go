@@ -17,7 +17,7 @@ func init() { models.Register("qwen3_5_moe", build) }
 func build(t *mlx.Thread, c *arch.Qwen35Moe, w *nn.Weights) *qwen3_5.Model {
 	return qwen3_5.New(t, &c.Qwen35, w, func(name string, layer int) nn.Network {
 		if c.HasExperts(layer) {
-			return nn.NewMoE(w, name, c.Hidden, c.Experts, c.SharedIntermediate)
+			return nn.NewMixture(w, name, c.Hidden, c.Mixture())
 		}
 		return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 	})

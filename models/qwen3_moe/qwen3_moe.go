@@ -37,7 +37,7 @@ func build(t *mlx.Thread, c *arch.Qwen3Moe, w *nn.Weights) *nn.Decoder {
 
 func network(w *nn.Weights, name string, c *arch.Qwen3Moe, layer int) nn.Network {
 	if c.Sparse[layer] {
-		return nn.NewMoE(w, name, c.Hidden, c.Experts, 0)
+		return nn.NewMixture(w, name, c.Hidden, arch.Mixture{Experts: c.Experts})
 	}
 	return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 }

@@ -282,8 +282,6 @@ func TestRefused(t *testing.T) {
 			arch.ErrUnknownArchitecture, `general.architecture "gptneox": unknown architecture (known in GGUF files: `},
 		{"no architecture", func(f *gguftest.File) { f.Metadata = f.Metadata[1:] },
 			arch.ErrGGUF, "general.architecture is missing"},
-		{"experts", func(f *gguftest.File) { f.Set("llama.expert_count", gguf.Number(8)) },
-			arch.ErrUnknownArchitecture, "Mixtral"},
 		{"key", func(f *gguftest.File) { f.Set("llama.block_count", gguf.Text("x")) }, arch.ErrConfig, "num_hidden_layers"},
 		{"missing key", func(f *gguftest.File) { f.Metadata = slices.Delete(f.Metadata, 3, 4) },
 			arch.ErrGGUF, "llama.embedding_length is missing"},

@@ -23,6 +23,7 @@ from transformers.utils import logging
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import dense
 import gpt
+import moe
 from checkpoint import four, rename
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
@@ -387,4 +388,5 @@ if __name__ == "__main__":
     glm4_moe_lite()
     dense.tables(saved, write)
     gpt.tables(saved, write)
+    moe.tables(saved, write)
     print(f"transformers {tf.__version__}")

@@ -28,27 +28,35 @@ NAMES = [
     "arcee-saved",
     "cohere-published",
     "cohere2-published",
+    "dots1-published",
     "ernie4_5-published",
+    "ernie4_5_moe-published",
     "exaone4-published",
     "gemma-published",
     "gemma2-saved",
     "gemma3-published",
     "gemma4-26b-a4b",
     "gemma4-e2b",
-    "glm4_moe_lite-published",
     "glm4-saved",
     "gpt2-published",
     "gpt_neox-published",
+    "glm4_moe-published",
+    "glm4_moe_lite-published",
     "granite-published",
+    "granitemoe-published",
     "hunyuan_v1_dense-saved",
     "llama-bias",
     "llama-rope-llama3",
     "nemotron-saved",
     "olmo-published",
+    "minimax_m2-published",
+    "mixtral-published",
     "olmo2-saved",
     "olmo3-saved",
+    "olmoe-published",
     "phi3-published",
     "qwen2-saved",
+    "qwen2_moe-published",
     "qwen3-default",
     "qwen3_5-published",
     "qwen3_5_moe-published",
@@ -63,7 +71,8 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "granite": "refact", "olmo": "dbrx", "smollm3": "smaug-bpe", "arcee": "llama-bpe", "cohere": "command-r",
          "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
          "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
-         "gpt2": "gpt-2", "gpt_neox": "olmo"}
+         "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
+         "dots1": "qwen2", "minimax_m2": "minimax-m2"}
 
 
 def convert(name):
@@ -101,7 +110,7 @@ def convert(name):
 if __name__ == "__main__":
     logging.basicConfig(level=logging.ERROR)
     for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi", "command_r", "ernie", "exaone",
-                   "hunyuan", "nemotron", "stablelm", "starcoder", "gpt2", "gptneox"):
+                   "hunyuan", "nemotron", "stablelm", "starcoder", "gpt2", "gptneox", "dots1", "minimax"):
         importlib.import_module(f"conversion.{module}")
     for name in sys.argv[2:] or NAMES:
         convert(name)

@@ -1,0 +1,165 @@
+package arch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// ggufCount is the number of experts.
+func ggufCount(to string, more ...GGUFKey) []GGUFKey {
+	return ggufKeys(append([]GGUFKey{
+		{Key: "expert_count", To: to},
+		{Key: "expert_used_count", To: "num_experts_per_tok"},
+	}, more...)...)
+}
+
+// ggufGrouped are the keys of DeepSeek's router, which some other models have.
+func ggufGrouped(count, shared string) []GGUFKey {
+	return ggufCount(count,
+		GGUFKey{Key: "expert_feed_forward_length", To: "moe_intermediate_size"},
+		GGUFKey{Key: "expert_shared_count", To: shared, Optional: true},
+		GGUFKey{Key: "expert_group_count", To: "n_group", Optional: true},
+		GGUFKey{Key: "expert_group_used_count", To: "topk_group", Optional: true},
+		GGUFKey{Key: "expert_weights_scale", To: "routed_scaling_factor", Optional: true},
+		GGUFKey{Key: "expert_weights_norm", To: "norm_topk_prob", Optional: true},
+		GGUFKey{Key: "leading_dense_block_count", To: "first_k_dense_replace", Optional: true},
+	)
+}
+
+// ggufShared are the shared experts, and the correction of a router.
+var ggufShared = ggufNames(GGUFOp{},
+	"exp_probs_b.bias", "mlp.gate.e_score_correction_bias",
+	"ffn_gate_shexp.weight", "mlp.shared_experts.gate_proj.weight",
+	"ffn_up_shexp.weight", "mlp.shared_experts.up_proj.weight",
+	"ffn_down_shexp.weight", "mlp.shared_experts.down_proj.weight")
+
+// ggufHeadNorms are norms of queries and keys.
+var ggufHeadNorms = ggufNames(GGUFOp{},
+	"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight")
+
+// ggufQwen2Moe is the mapping of qwen2_moe. llama.cpp does not normalize the weights of the experts.
+var ggufQwen2Moe = GGUF{
+	Architecture: "qwen2moe",
+	Config: map[string]any{
+		"model_type": "qwen2_moe", "architectures": []string{"Qwen2MoeForCausalLM"}, "use_sliding_window": false,
+		"norm_topk_prob": false,
+	},
+	Keys: ggufCount("num_experts",
+		GGUFKey{Key: "expert_feed_forward_length", To: "moe_intermediate_size", Optional: true},
+		GGUFKey{Key: "expert_shared_feed_forward_length", To: "shared_expert_intermediate_size", Optional: true}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufPreNorms, ggufMoE, ggufNames(GGUFOp{},
+		"ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight",
+		"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight",
+		"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight",
+		"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight")),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		_, c["qkv_bias"] = f.Shape("blk.0.attn_q.bias")
+		return ggufDenseLayers(c, f)
+	},
+}
+
+// ggufOlmoe is the mapping of olmoe. llama.cpp does not normalize the weights of the experts.
+var ggufOlmoe = GGUF{
+	Architecture: "olmoe",
+	Config: map[string]any{
+		"model_type": "olmoe", "architectures": []string{"OlmoeForCausalLM"}, "norm_topk_prob": false,
+	},
+	Keys:    ggufCount("num_experts", GGUFKey{Key: "attention.clamp_kqv", To: "clip_qkv", Optional: true}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufPreNorms, ggufMoE, ggufHeadNorms),
+	Adjust:  ggufBiases,
+}
+
+// ggufGraniteMoe is the mapping of granitemoe, which has the changes of llama.
+var ggufGraniteMoe = GGUF{
+	Architecture: "granitemoe",
+	Config: map[string]any{
+		"model_type": "granitemoe", "architectures": []string{"GraniteMoeForCausalLM"},
+	},
+	Keys: ggufCount("num_local_experts",
+		GGUFKey{Key: "attention.scale", To: "attention_multiplier", Optional: true},
+		GGUFKey{Key: "embedding_scale", To: "embedding_multiplier", Optional: true},
+		GGUFKey{Key: "residual_scale", To: "residual_multiplier", Optional: true},
+		GGUFKey{Key: "logit_scale", To: "logits_scaling", Optional: true},
+	),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufPairs, ggufValues, ggufPreNorms, ggufMoE),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		if v, ok := f.Value("granitemoe.expert_shared_feed_forward_length"); ok && v != json.Number("0") {
+			return fmt.Errorf("granitemoe.expert_shared_feed_forward_length = %v: %w: granitemoe with shared experts",
+				v, ErrUnknownArchitecture)
+		}
+		if err := ggufBiases(c, f); err != nil {
+			return err
+		}
+		return ggufFactorsRope(c, f)
+	},
+}
+
+// ggufGlm4Moe is the mapping of glm4_moe.
+var ggufGlm4Moe = GGUF{
+	Architecture: "glm4moe",
+	Config: map[string]any{
+		"model_type": "glm4_moe", "architectures": []string{"Glm4MoeForCausalLM"}, "num_nextn_predict_layers": 0,
+	},
+	Keys: ggufGrouped("n_routed_experts", "n_shared_experts"),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufMoE, ggufShared, ggufHeadNorms,
+		ggufNames(GGUFOp{}, "attn_norm.weight", "input_layernorm.weight",
+			"post_attention_norm.weight", "post_attention_layernorm.weight")),
+	Next: []GGUFTensor{{
+		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not supported for glm4_moe",
+	}},
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		const architecture = "glm4moe"
+		_, c["use_qk_norm"] = f.Shape("blk.0.attn_q_norm.weight")
+		if err := ggufPartial(c, architecture, f); err != nil {
+			return err
+		}
+		if err := ggufBiases(c, f); err != nil {
+			return err
+		}
+		return dropNext(c, architecture, f)
+	},
+}
+
+// ggufDots1 is the mapping of dots1. llama.cpp has no window for it.
+var ggufDots1 = GGUF{
+	Architecture: "dots1",
+	Config: map[string]any{
+		"model_type": "dots1", "architectures": []string{"Dots1ForCausalLM"}, "sliding_window": nil,
+	},
+	Keys: ggufGrouped("n_routed_experts", "n_shared_experts"),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufMoE, ggufShared, ggufHeadNorms,
+		ggufPreNorms),
+	Adjust: ggufBiases,
+}
+
+// ggufMiniMaxM2 is the mapping of minimax_m2.
+var ggufMiniMaxM2 = GGUF{
+	Architecture: "minimax-m2",
+	Config: map[string]any{
+		"model_type": "minimax_m2", "architectures": []string{"MiniMaxM2ForCausalLM"},
+	},
+	Keys: ggufCount("num_local_experts",
+		GGUFKey{Key: "expert_feed_forward_length", To: "intermediate_size", Optional: true}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufPreNorms, ggufMoE, ggufShared, ggufHeadNorms),
+	Adjust:  func(c map[string]any, f GGUFFile) error { return ggufPartial(c, "minimax-m2", f) },
+}
+
+// ggufErnie45Moe is the mapping of ernie4_5_moe, which has the changes of llama: rows of heads are in halves there.
+var ggufErnie45Moe = GGUF{
+	Architecture: "ernie4_5-moe",
+	Config: map[string]any{
+		"model_type": "ernie4_5_moe", "architectures": []string{"Ernie4_5_MoeForCausalLM"},
+	},
+	Keys: ggufCount("moe_num_experts",
+		GGUFKey{Key: "expert_feed_forward_length", To: "moe_intermediate_size"},
+		GGUFKey{Key: "expert_shared_count", To: "moe_num_shared_experts", Optional: true},
+		GGUFKey{Key: "leading_dense_block_count", To: "moe_layer_start_index", Optional: true},
+		GGUFKey{Key: "interleave_moe_layer_step", To: "moe_layer_interval", Optional: true},
+	),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufPreNorms, ggufMoE, ggufShared),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		_, c["use_bias"] = f.Shape("blk.0.attn_q.bias")
+		return nil
+	},
+}

@@ -1,0 +1,216 @@
+package arch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Router says how a layer chooses the experts of a token and weights their outputs. The zero value is a softmax over
+// all experts, whose largest values are chosen. [Experts] says how many, and whether their weights sum to 1.
+type Router struct {
+	Sigmoid    bool    // the scores are sigmoids, not a softmax
+	Correction bool    // a bias of each expert, added to the scores for the choice but not for the weights
+	Bias       bool    // a bias of each expert, added before the sigmoid or softmax
+	SoftCap    float64 // before the sigmoid or softmax, scores become SoftCap*tanh(score/SoftCap); 0 disables it
+	Float32    bool    // computed in float32 whatever the type of activations
+	// Groups divides the experts in order. Only those of the TopGroups best groups, by the sum of each group's two best
+	// scores, can be chosen. 0 = one group.
+	Groups, TopGroups int
+	Scaling           float64 // of the weights; 0 = 1
+}
+
+// Mixture is the feed-forward block of layers with experts.
+type Mixture struct {
+	Experts Experts
+	Router  Router
+	// Shared is the width of the experts that process every token, which are stored as one; 0 = none.
+	Shared     int
+	SharedGate bool   // the output of the shared experts is multiplied by the sigmoid of a score
+	SharedBias bool   // biases of the shared experts
+	Sparse     []bool // by layer: it has experts
+}
+
+// mixtureDefaults are the values of absent keys. A size with default 0 is required.
+type mixtureDefaults struct {
+	count, perToken, width int
+	sumToOne               bool
+	scaling                float64 // of sigmoid routers
+	shared                 int     // number of shared experts
+}
+
+// parseDecoder reads the keys that decoders share, without those of the feed-forward block.
+func parseDecoder(top, o object, d commonDefaults, r ropeOptions) Dense {
+	m := Dense{Common: parseCommon(top, o, d), Activation: o.activation("hidden_act", silu...)}
+	r.headDim = m.HeadDim
+	m.Rope = parseRope(o, m.Context, r)
+	if r.partial == 0 {
+		m.Rope.ignorePartial(o)
+	}
+	return m
+}
+
+// integerOf returns the first of several keys for the same number.
+func (o object) integerOf(def, lo, hi int, keys ...string) int {
+	for _, key := range keys {
+		if o.has(key) {
+			return o.integer(key, def, lo, hi)
+		}
+	}
+	return def
+}
+
+// expertKeys are the published names of the number of experts. transformers 5 treats them as synonyms.
+var expertKeys = []string{"n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"}
+
+// parseExperts reads the number and the width of the experts of all layers. width names the key of the width.
+func (m *Mixture) parseExperts(o object, c Common, d mixtureDefaults, width string) {
+	m.Experts = Experts{
+		Count:        o.integerOf(d.count, 1, maxExperts, expertKeys...),
+		PerToken:     o.integerOf(d.perToken, 1, maxExperts, "num_experts_per_tok", "moe_k", "moe_topk"),
+		Intermediate: o.integer(width, d.width, 1, maxWidth/64),
+		NormTopK:     o.boolean("norm_topk_prob", d.sumToOne),
+	}
+	key := expertKeys[max(0, slices.IndexFunc(expertKeys, o.has))]
+	if m.Experts.Count == 0 {
+		o.missing(key)
+	}
+	if m.Experts.PerToken == 0 {
+		o.missing("num_experts_per_tok")
+	}
+	if m.Experts.Intermediate == 0 {
+		o.missing(width)
+	}
+	if o.failed() == nil {
+		o.checkExperts(key, m.Experts, c.Hidden)
+	}
+	m.Sparse = make([]bool, c.Layers)
+	for i := range m.Sparse {
+		m.Sparse[i] = true
+	}
+}
+
+// parseGrouped reads the keys of DeepSeek's router, which many models have: sigmoids with a correction, groups and a
+// scale, and shared experts.
+func (m *Mixture) parseGrouped(o object, c Common, d mixtureDefaults) {
+	m.parseExperts(o, c, d, "moe_intermediate_size")
+	m.Router = Router{
+		Sigmoid: true, Correction: true, Float32: true,
+		Groups:    o.integer("n_group", 1, 1, maxExperts),
+		TopGroups: o.integer("topk_group", 1, 1, maxExperts),
+		Scaling:   o.above("routed_scaling_factor", orDefault(d.scaling, 1), 0),
+	}
+	m.Shared = o.integerOf(d.shared, 0, 64, "n_shared_experts", "num_shared_experts") * m.Experts.Intermediate
+	if method := o.str("topk_method", "noaux_tc"); method != "noaux_tc" {
+		o.fail("topk_method", `be "noaux_tc"`)
+	}
+	if f := o.str("scoring_func", "sigmoid"); f != "sigmoid" {
+		o.fail("scoring_func", `be "sigmoid"`)
+	}
+	m.Router.check(o, m.Experts)
+}
+
+// check reports groups that do not divide the experts, or have too few for a token.
+func (r Router) check(o object, e Experts) {
+	each := e.Count / r.Groups
+	switch {
+	case o.failed() != nil:
+	case e.Count%r.Groups != 0 || r.Groups > 1 && each < 2:
+		o.fail("n_group", fmt.Sprintf("divide the %d experts into groups of two or more", e.Count))
+	case r.TopGroups > r.Groups:
+		o.fail("topk_group", fmt.Sprintf("be <= n_group = %d", r.Groups))
+	case e.PerToken > r.TopGroups*each:
+		o.fail("num_experts_per_tok", fmt.Sprintf("be <= %d, the experts of the chosen groups", r.TopGroups*each))
+	}
+}
+
+// parseDense reads which layers have no experts: the first few, or those of a list.
+func (m *Mixture) parseDense(o object, def int) {
+	kinds := o.kinds("mlp_layer_types", len(m.Sparse), "dense", "sparse")
+	dense := o.integerOf(def, 0, maxLayers, "first_k_dense_replace", "num_dense_layers")
+	for i := range m.Sparse {
+		m.Sparse[i] = i >= dense
+		if kinds != nil {
+			m.Sparse[i] = kinds[i] == "sparse"
+		}
+	}
+}
+
+// mixture adds the feed-forward block of a layer with experts.
+func (t *Table) mixture(name string, m Mixture, hidden int) {
+	h, n := int64(hidden), int64(m.Experts.Count)
+	t.linear(name+".gate", n, h, m.Router.Bias, replicated)
+	if m.Router.Correction {
+		t.add(name+".gate.e_score_correction_bias", replicated, n)
+	}
+	t.experts(name+".experts", name+".switch_mlp", m.Experts, hidden)
+	if m.Shared == 0 {
+		return
+	}
+	shared, wide := name+".shared_experts", int64(m.Shared)
+	if m.SharedGate {
+		shared = name + ".shared_expert"
+	}
+	t.linear(shared+".gate_proj", wide, h, m.SharedBias, column)
+	t.linear(shared+".up_proj", wide, h, m.SharedBias, column)
+	t.linear(shared+".down_proj", h, wide, m.SharedBias, row)
+	if m.SharedGate {
+		t.add(shared+"_gate.weight", replicated, 1, h)
+	}
+}
+
+// also states that other checkpoints have the tensors of the table under names in which, of each list of pairs, all
+// occurrences of a first part are replaced by the second.
+func (t *Table) also(lists ...[]string) {
+	for i := range t.Specs {
+		s := &t.Specs[i]
+		forms := len(s.Forms)
+		for _, pairs := range lists {
+			r := strings.NewReplacer(pairs...)
+			if name := r.Replace(s.Name); name != s.Name {
+				s.Aliases = append(s.Aliases, name)
+			}
+			for _, f := range s.Forms[:forms] {
+				names := make([]string, len(f.Names))
+				for j, name := range f.Names {
+					names[j] = r.Replace(name)
+				}
+				if !slices.Equal(names, f.Names) {
+					f.Names = names
+					s.Forms = append(s.Forms, f)
+				}
+			}
+		}
+	}
+}
+
+// decodes makes the table of a decoder whose layers have a norm before attention and one before the feed-forward block,
+// which is a mixture in some or all layers. attend adds the norms of queries and keys, if there are any.
+func (m *Dense) decodes(modelType string, x Mixture, attend func(t *Table, name string)) Table {
+	hidden := int64(m.Hidden)
+	return m.decoder(modelType, false, func(t *Table, layer string, i int) {
+		t.norm(layer+"input_layernorm", hidden, false)
+		m.projections(t, layer+"self_attn", m.queries())
+		if attend != nil {
+			attend(t, layer+"self_attn")
+		}
+		t.norm(layer+"post_attention_layernorm", hidden, false)
+		if x.Sparse[i] {
+			t.mixture(layer+"mlp", x, m.Hidden)
+		} else {
+			m.mlp(t, layer+"mlp", m.Intermediate)
+		}
+	})
+}
+
+// headNorms adds norms of queries and keys per head.
+func (m *Dense) headNorms(t *Table, name string) {
+	t.norm(name+".q_norm", int64(m.HeadDim), false)
+	t.norm(name+".k_norm", int64(m.HeadDim), false)
+}
+
+// blockSparse are the names that Mixtral's publishers gave to experts, and those of mlx-lm for them.
+var blockSparse = [][]string{
+	{".mlp.", ".block_sparse_moe."},
+	{".mlp.", ".block_sparse_moe.", ".gate_proj.", ".w1.", ".up_proj.", ".w3.", ".down_proj.", ".w2."},
+}

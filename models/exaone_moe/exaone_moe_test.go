@@ -1,0 +1,13 @@
+package exaone_moe_test
+
+import (
+	"testing"
+
+	_ "github.com/ingotml/ingot/models/exaone_moe"
+	"github.com/ingotml/ingot/models/modeltest"
+)
+
+// TestReference runs every exaone_moe checkpoint of testdata.
+func TestReference(t *testing.T) {
+	modeltest.Every(t, modeltest.Limits{}, "exaone_moe-")
+}

@@ -1,0 +1,92 @@
+package nn
+
+import (
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// Mixture is a mixture of experts that a router chooses for each row, with or without shared experts for all rows.
+type Mixture struct {
+	config     arch.Mixture
+	router     *Linear    // [experts, hidden]
+	correction *mlx.Array // float32 [experts]; nil means none
+	experts    *Experts
+	shared     *MLP    // nil if there is none
+	share      *Linear // [1, hidden]: the shared output is multiplied by the sigmoid of this score; nil means 1
+}
+
+// NewMixture takes NAME.gate and NAME.experts and, as c says, NAME.gate.e_score_correction_bias, NAME.shared_experts,
+// or NAME.shared_expert and NAME.shared_expert_gate.
+func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
+	m := &Mixture{
+		config:  c,
+		router:  NewLinear(w, name+".gate", c.Experts.Count, hidden, c.Router.Bias),
+		experts: NewExperts(w, name+".experts", c.Experts, hidden),
+	}
+	if c.Router.Correction {
+		if bias := w.Take(name+".gate.e_score_correction_bias", c.Experts.Count); bias != nil {
+			m.correction = w.Constant(mlx.AsType(bias, mlx.Float32))
+		}
+	}
+	switch {
+	case c.Shared > 0 && c.SharedGate:
+		m.shared = NewMLP(w, name+".shared_expert", hidden, c.Shared, c.SharedBias, mlx.SiLUActivation)
+		m.share = NewLinear(w, name+".shared_expert_gate", 1, hidden, false)
+	case c.Shared > 0:
+		m.shared = NewMLP(w, name+".shared_experts", hidden, c.Shared, c.SharedBias, mlx.SiLUActivation)
+	}
+	return m
+}
+
+// AddApply implements [Network].
+func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	if m.config.Router.Float32 {
+		sum, x = n.AddApply(x, y)
+		weights, chosen := m.choose(m.router.Apply(mlx.AsType(x, mlx.Float32)))
+		return sum, m.experts.Apply(x, weights, chosen, m.sharedOf(x))
+	}
+	layers := []*Linear{m.router}
+	if m.shared != nil {
+		layers = append(layers, m.shared.in()...)
+	}
+	if m.share != nil {
+		layers = append(layers, m.share)
+	}
+	sum, x, in := NormedLinearsKept(n, x, y, layers...) // the experts also read the normalized sum
+	var shared Shared
+	if m.shared != nil {
+		shared.X = m.shared.down(in[1:3])
+	}
+	if m.share != nil {
+		shared.Gate = in[3]
+	}
+	weights, chosen := m.choose(in[0])
+	return sum, m.experts.Apply(x, weights, chosen, shared)
+}
+
+// choose returns the experts, uint32 [T, k], of rows with the given scores [T, experts], and their weights, float32
+// [T, k].
+func (m *Mixture) choose(scores *mlx.Array) (weights, chosen *mlx.Array) {
+	r := &m.config.Router
+	if r.SoftCap > 0 {
+		scores = mlx.Softcap(mlx.AsType(scores, mlx.Float32), r.SoftCap)
+	}
+	scaling := r.Scaling
+	if scaling == 0 {
+		scaling = 1
+	}
+	both := mlx.ChooseExperts(scores, m.correction, m.config.Experts.PerToken, max(r.Groups, 1), max(r.TopGroups, 1),
+		r.Sigmoid, m.config.Experts.NormTopK, scaling)
+	return both[0], both[1]
+}
+
+// sharedOf returns the output of the shared experts for rows x [T, hidden].
+func (m *Mixture) sharedOf(x *mlx.Array) (s Shared) {
+	if m.shared != nil {
+		s.X = m.shared.Apply(x)
+	}
+	if m.share != nil {
+		s.Gate = m.share.Apply(x)
+	}
+	return s
+}

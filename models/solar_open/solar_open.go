@@ -1,0 +1,35 @@
+// Package solar_open runs model type "solar_open": pre-norm decoder layers of attention and of experts
+// that a sigmoid router chooses, with shared experts.
+//
+// Reference: transformers 5.23, models/solar_open/modeling_solar_open.py.
+package solar_open
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() { models.Register("solar_open", build) }
+
+func build(t *mlx.Thread, c *arch.SolarOpen, w *nn.Weights) *nn.Decoder {
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
+	for i, state := range c.State() {
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		m.Blocks = append(m.Blocks, nn.Block{
+			MixerNorm: norm(p + "input_layernorm"),
+			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
+				Rope:   rope,
+				Window: int(state.Window),
+			}),
+			NetworkNorm: norm(p + "post_attention_layernorm"),
+			Network:     nn.NewMixture(w, p+"mlp", c.Hidden, c.Mixture),
+		})
+	}
+	return m
+}

@@ -1,0 +1,31 @@
+"""The tables of mixtures of experts, for tables.py: as transformers saves them, and with the keys of transformers 4."""
+
+import transformers as tf
+
+from checkpoint import four
+
+KEYS = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "max_position_embeddings": 128, "pad_token_id": 0}
+MOE = {"num_experts_per_tok": 2, "moe_intermediate_size": 16}
+ROUTED = {**MOE, "n_routed_experts": 4}
+# The prefix of the classes, further keys, and keys that publishers leave out.
+TYPES = {
+    "mixtral": ("Mixtral", dict(num_local_experts=4), []),
+    "qwen2_moe": ("Qwen2Moe", dict(**MOE, num_experts=4, shared_expert_intermediate_size=24), ["layer_types"]),
+    "olmoe": ("Olmoe", dict(num_experts=4, num_experts_per_tok=2, attention_bias=True), []),
+    "granitemoe": ("GraniteMoe", dict(num_local_experts=4, embedding_multiplier=12.0), []),
+    "glm4_moe": ("Glm4Moe", dict(**ROUTED, use_qk_norm=True, attention_bias=True), ["num_mtp_layers"]),
+    "dots1": ("Dots1", dict(**ROUTED, n_shared_experts=1, first_k_dense_replace=1), ["layer_types"]),
+    "minimax_m2": ("MiniMaxM2", dict(num_local_experts=4, num_experts_per_tok=2, head_dim=16), []),
+    "solar_open": ("SolarOpen", dict(**ROUTED, head_dim=16), []),
+    "exaone_moe": ("ExaoneMoe", dict(**MOE, num_experts=4, sliding_window=8), ["layer_types", "mlp_layer_types"]),
+    "ernie4_5_moe": ("Ernie4_5_Moe", dict(moe_num_experts=4, moe_k=2, moe_intermediate_size=16, use_bias=True), []),
+}
+
+
+def tables(saved, write):
+    for name, (prefix, more, left_out) in TYPES.items():
+        config = getattr(tf, prefix + "Config")(**{**KEYS, **more})
+        config, tensors = saved(getattr(tf, prefix + "ForCausalLM")(config))
+        write(name, config, tensors)
+        write(name + "-published", {k: v for k, v in four(config).items() if k not in left_out}, tensors)
