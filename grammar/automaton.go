@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/ingotml/ingot/grammar/expr"
 )
 
 // Limits of an automaton.
@@ -50,6 +52,8 @@ type state struct {
 	beyond      *state // the state after any character of several bytes
 	beyondKnown bool   // beyond is computed
 
+	unique *uniqueState // see unique.go
+
 	id    uint32 // of the generation
 	mark  uint64 // the last set that the state was put into
 	front *front // of this state alone
@@ -88,6 +92,10 @@ type automaton struct {
 	// Of the current closure, see lexemes.go.
 	inText, skipping bool
 	lazy             []place
+
+	// Of the current closure, see unique.go.
+	repeats bool // the last item repeats one before it
+	opens   bool // it begins an array whose items are compared
 }
 
 const infinite = math.MaxInt64 / 4
@@ -143,7 +151,8 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 		}
 	case nodeCall:
 		if n.next != 0 { // otherwise a tail call: no frame
-			f = a.push(f, n.next, n.min, 0, false, false)
+			f = a.push(f, n.next, n.min, n.max, false, false)
+			a.opens = a.opens || n.max == markArray
 		}
 		a.stack = append(a.stack, place{n.arg, f})
 	case nodeRepeat:
@@ -158,6 +167,10 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 		if a.inText {
 			a.skipping = true
 			a.stack = append(a.stack, place{n.arg, f})
+		}
+	case nodeDistinct:
+		if !a.repeats {
+			a.stack = append(a.stack, place{n.next, f})
 		}
 	case nodeEnd:
 		switch {
@@ -184,7 +197,7 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 func (a *automaton) close(seeds []place) *state {
 	a.seen.clear()
 	a.stack = append(a.stack[:0], seeds...)
-	a.lazy, a.skipping = a.lazy[:0], false
+	a.lazy, a.skipping, a.opens = a.lazy[:0], false, false
 	found := a.places[:0]
 	var accept, unknown bool
 	explored := 0
@@ -222,7 +235,12 @@ func (a *automaton) close(seeds []place) *state {
 			return a.close(append(slices.Clone(seeds), place{a.p.skips, a.bottom}))
 		}
 	}
-	return a.intern(found, accept, unknown)
+	opens := a.opens
+	s := a.intern(found, accept, unknown)
+	if opens && s != a.dead {
+		s.uniqueState().opens = true
+	}
+	return s
 }
 
 // shortest appends the place that consumes the next byte or token on the shortest path from at, if there is one.
@@ -245,11 +263,13 @@ func (a *automaton) follow(at place) (place, bool) {
 	switch n.op {
 	case nodeAlt:
 		return place{a.p.altsOf(n)[a.best[at.node]], f}, true
+	case nodeDistinct:
+		return place{n.next, f}, !a.repeats
 	case nodeLazy, nodeSkip:
 		return place{n.next, f}, true
 	case nodeCall:
 		if n.next != 0 {
-			f = a.push(f, n.next, n.min, 0, false, false)
+			f = a.push(f, n.next, n.min, n.max, false, false)
 		}
 		return place{n.arg, f}, true
 	case nodeRepeat:
@@ -338,10 +358,17 @@ func (a *automaton) findStep(s *state, b byte) *state {
 		s.next = make([]*state, a.classes)
 		a.bytes += 8 * a.classes
 	}
+	to, same := a.follows(s, b)
+	a.leadTo(s, same, to)
+	return to
+}
+
+// follows computes the state after b, and the classes of all bytes that lead there for the same reason.
+func (a *automaton) follows(s *state, b byte) (to *state, same expr.ByteSet) {
 	k := a.classOf[b]
 	var room [8]place
 	seeds := room[:0]
-	same := everyClass // the classes that the same places take
+	same = everyClass // the classes that the same places take
 	for _, p := range s.places {
 		n := &a.p.nodes[p.node]
 		if taken := a.takes[n.set]; taken.Has(k) {
@@ -354,20 +381,8 @@ func (a *automaton) findStep(s *state, b byte) *state {
 	if a.p.lexes {
 		seeds = a.longest(s, b, seeds)
 	}
-	to := a.dead
-	if len(seeds) > 0 {
-		to = a.close(seeds)
+	if len(seeds) == 0 {
+		return a.dead, same
 	}
-	a.leadTo(s, same, to)
-	return to
-}
-
-// after returns the state after all bytes of b.
-func (a *automaton) after(s *state, b []byte) *state {
-	for _, c := range b {
-		if s = a.step(s, c); s == a.dead {
-			break
-		}
-	}
-	return s
+	return a.close(seeds), same
 }

@@ -35,7 +35,7 @@ func (a *automaton) findCosts() {
 				if best = usable[n.set]; best >= 0 {
 					cost = sum(1, a.costs[n.next])
 				}
-			case nodeLazy, nodeSkip:
+			case nodeLazy, nodeSkip, nodeDistinct:
 				cost = a.costs[n.next]
 			case nodeToken:
 				cost = sum(1, a.costs[n.next])
@@ -112,7 +112,7 @@ func (a *automaton) fewest(node int32) int64 {
 		switch n := &nodes[at]; n.op {
 		case nodeEnd:
 			a.tokens[at] = 0
-		case nodeLazy, nodeSkip:
+		case nodeLazy, nodeSkip, nodeDistinct:
 			a.tokens[at] = a.fewest(n.next)
 		case nodeCall:
 			a.tokens[at] = sum(a.fewest(n.arg), a.fewest(n.next))

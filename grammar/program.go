@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/recursion"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -15,20 +16,23 @@ type node struct {
 	next int32 // nodeByte, nodeToken, nodeRepeat: the continuation; nodeCall: where the called rule returns to
 	arg  int32 // nodeCall, nodeRepeat, nodeSkip: start of the rule or the body; nodeToken: index of the set of tokens;
 	// nodeByte: 1 within a lexeme; nodeAlt: index of the first alternative
-	min, max int32 // nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character; nodeAlt: the alternatives
+	// nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character, max a mark of unique.go; nodeAlt: min is the
+	// number of alternatives
+	min, max int32
 }
 
 type nodeOp uint8
 
 const (
-	nodeEnd    nodeOp = iota // end of a rule or a repeated body; only node 0
-	nodeByte                 // consumes a byte
-	nodeAlt                  // continues at any of its alternatives
-	nodeCall                 // runs a rule, then continues at next
-	nodeRepeat               // runs a body min to max times, then continues at next
-	nodeToken                // consumes a token between two tokens, whatever its bytes are
-	nodeLazy                 // the end of a lazy lexeme, continues at next
-	nodeSkip                 // continues at next or, within the text, at arg
+	nodeEnd      nodeOp = iota // end of a rule or a repeated body; only node 0
+	nodeByte                   // consumes a byte
+	nodeAlt                    // continues at any of its alternatives
+	nodeCall                   // runs a rule, then continues at next
+	nodeRepeat                 // runs a body min to max times, then continues at next
+	nodeToken                  // consumes a token between two tokens, whatever its bytes are
+	nodeLazy                   // the end of a lazy lexeme, continues at next
+	nodeSkip                   // continues at next or, within the text, at arg
+	nodeDistinct               // continues at next if the item before it repeats none; see unique.go
 )
 
 // takes reports whether a node consumes a byte or a token.
@@ -36,14 +40,16 @@ func (n *node) takes() bool { return n.op == nodeByte || n.op == nodeToken }
 
 // program is a compiled grammar.
 type program struct {
-	nodes  []node
-	alts   []int32 // of all nodes
-	sets   []expr.ByteSet
-	tokens []*expr.Tokens
-	lexes  bool  // it has lexemes
-	skips  int32 // what may be skipped where the text may end and may go on; 0: nothing
-	start  int32
-	live   []bool // by node: a finite string leads to the end
+	nodes    []node
+	alts     []int32 // of all nodes
+	sets     []expr.ByteSet
+	tokens   []*expr.Tokens
+	lexes    bool  // it has lexemes
+	skips    int32 // what may be skipped where the text may end and may go on; 0: nothing
+	start    int32
+	live     []bool      // by node: a finite string leads to the end
+	unique   *uniqueness // nil without items that must differ
+	required int         // the most of them that an array needs
 }
 
 // altsOf returns the alternatives of a nodeAlt.
@@ -64,27 +70,26 @@ type compiler struct {
 	tokens   []*expr.Tokens
 	tokenIDs map[string]int32
 	lexes    bool
+	unique   bool
+	required int // see program
 	skips    int32
 	made     nodeTable
 	places   map[placeKey]int32
 	starts   map[*expr.Rule]int32
 	pending  []*expr.Rule
-	nullable *nullability
-	nonEmpty map[*expr.Expr]*expr.Expr
-	bodies   map[*expr.Rule]*expr.Rule // rules without the empty string
+	nullable *recursion.Nullability
 	err      error
 }
 
 // compile returns the program of the grammar e.
 func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, places: map[placeKey]int32{},
-		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}, nonEmpty: map[*expr.Expr]*expr.Expr{},
-		bodies: map[*expr.Rule]*expr.Rule{}}
+		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}}
 	var err error
-	if c.nullable, err = findNullable(e); err != nil {
+	if c.nullable, err = recursion.Find(e); err != nil {
 		return nil, err
 	}
-	if err := removeLeftRecursion(e, c.nullable); err != nil {
+	if err := recursion.RemoveLeft(e, c.nullable); err != nil {
 		return nil, err
 	}
 	c.nodes = append(c.nodes, node{op: nodeEnd})
@@ -105,6 +110,9 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	}
 	if !p.live[start] {
 		return nil, expr.Errorf(ErrInvalid, "no finite text matches the grammar")
+	}
+	if c.unique {
+		p.unique, p.required = findUniqueness(p), c.required
 	}
 	return p, nil
 }
@@ -233,6 +241,8 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		return c.lexeme(e, next)
 	case expr.OpSkip:
 		return c.skip(e.Subs[0], next)
+	case expr.OpCompared, expr.OpDistinct:
+		return c.compared(e, next)
 	}
 	return c.repeat(e, next)
 }
@@ -305,8 +315,12 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 		return c.fail(expr.Errorf(ErrLimit, "a repetition count above %d", limits.GrammarRepeat))
 	}
 	// A body that matches the empty string could repeat forever without consuming a byte.
-	if c.nullable.of(body) {
-		least, body = 0, c.withoutEmpty(body)
+	if c.nullable.Of(body) {
+		var err error
+		if body, err = c.nullable.WithoutEmpty(body); err != nil {
+			return c.fail(err)
+		}
+		least = 0
 	}
 	switch {
 	case body.None() && least == 0:
@@ -358,7 +372,7 @@ func (p *program) findLive(ctx context.Context) error {
 			switch n.op {
 			case nodeEnd:
 				live = true
-			case nodeByte, nodeToken, nodeLazy, nodeSkip:
+			case nodeByte, nodeToken, nodeLazy, nodeSkip, nodeDistinct:
 				live = p.live[n.next]
 			case nodeAlt:
 				live = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return p.live[a] })

@@ -1,4 +1,8 @@
-package grammar
+// Package recursion removes left recursion from expressions, and finds which of them contain the empty string.
+//
+// Contract: it changes the bodies of rules, before anything is compiled from them. It checks the limits on alternatives
+// and rules. A recursion that it cannot remove is ErrUnsupported, with the rules on the way.
+package recursion
 
 import (
 	"slices"
@@ -8,9 +12,9 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// removeLeftRecursion rewrites rules that can call themselves before they consume a byte: their stack would grow
+// RemoveLeft rewrites rules that can call themselves before they consume a byte: their stack would grow
 // without bound. It refuses those that do so behind a part that may be empty.
-func removeLeftRecursion(e *expr.Expr, n *nullability) error {
+func RemoveLeft(e *expr.Expr, n *Nullability) error {
 	ways := map[*expr.Rule]string{} // before a rule was rewritten
 	for tries := 0; ; tries++ {
 		cycle, way := findLeftRecursion(e, n)
@@ -28,7 +32,7 @@ func removeLeftRecursion(e *expr.Expr, n *nullability) error {
 			continue
 		}
 		const why = "rule %s is left-recursive (%s); rewrite it as a repetition"
-		return expr.Errorf(ErrUnsupported, why, r.Name, expr.Clip(ways[r]))
+		return expr.Errorf(expr.ErrUnsupported, why, r.Name, expr.Clip(ways[r]))
 	}
 }
 
@@ -37,7 +41,7 @@ const maxRewrites = 200
 
 // expander replaces calls at the beginning of a rule by the rules that they call.
 type expander struct {
-	nullable *nullability
+	nullable *Nullability
 	rules    []*expr.Rule // a cycle of calls, from the rule that is rewritten
 	open     []*expr.Rule
 	made     int
@@ -59,7 +63,7 @@ func (x *expander) alternatives(e *expr.Expr) (out []*expr.Expr) {
 		}
 		return out
 	case expr.OpSeq:
-		if len(e.Subs) == 0 || x.nullable.of(e.Subs[0]) {
+		if len(e.Subs) == 0 || x.nullable.Of(e.Subs[0]) {
 			return []*expr.Expr{e}
 		}
 		rest := e.Subs[1:]
@@ -72,7 +76,7 @@ func (x *expander) alternatives(e *expr.Expr) (out []*expr.Expr) {
 		}
 		return out
 	case expr.OpRepeat:
-		if e.Min > 0 && !x.nullable.of(e.Subs[0]) { // x+ is x x*
+		if e.Min > 0 && !x.nullable.Of(e.Subs[0]) { // x+ is x x*
 			least, most := e.Min-1, max(e.Max-1, -1)
 			return x.alternatives(&expr.Expr{Op: expr.OpSeq,
 				Subs: []*expr.Expr{e.Subs[0], expr.Repeat(e.Subs[0], least, most)}})
@@ -95,7 +99,7 @@ func (x *expander) alternatives(e *expr.Expr) (out []*expr.Expr) {
 
 // findLeftRecursion returns the rules of a cycle of calls at the beginning of rules, and the way to it; nil if there is
 // none.
-func findLeftRecursion(e *expr.Expr, n *nullability) (cycle []*expr.Rule, way string) {
+func findLeftRecursion(e *expr.Expr, n *Nullability) (cycle []*expr.Rule, way string) {
 	const (
 		open = 1
 		done = 2
@@ -117,7 +121,7 @@ func findLeftRecursion(e *expr.Expr, n *nullability) (cycle []*expr.Rule, way st
 		case expr.OpSeq:
 			for _, s := range e.Subs {
 				visit(s, seen)
-				if !n.of(s) {
+				if !n.Of(s) {
 					return
 				}
 			}
