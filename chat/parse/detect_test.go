@@ -32,7 +32,7 @@ func TestDetect(t *testing.T) {
 		{`{%- set toolcall_begin_token = '<minimax:tool_call>' -%}<invoke name="`, "minimax", ""},
 		{`<TOOLCALL>`, "nemotron", ""},
 		{`<|START_THINKING|><|END_THINKING|><|START_ACTION|>`, "cohere", "<|END_THINKING|>"},
-		{`{%- set inner_token = '<|inner_prefix|>' -%}<|inner_suffix|>{{ '<|tools_prefix|>[' }}`, "apertus", "<|inner_suffix|>"},
+		{`'<|inner_prefix|>' <|inner_suffix|>{{ '<|tools_prefix|>[' }}`, "apertus", "<|inner_suffix|>"},
 		{`<seed:think></seed:think>`, "thinking", "</seed:think>"},
 	} {
 		name, think := Detect(c.template)
