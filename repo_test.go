@@ -144,7 +144,7 @@ var inside = map[string][]string{
 
 	"grammar": {
 		"grammar/ebnf", "grammar/expr", "grammar/instance", "grammar/items", "grammar/jsontext", "grammar/lark",
-		"grammar/recursion", "grammar/refs", "grammar/regex", "grammar/schema", "grammar/tags",
+		"grammar/places", "grammar/recursion", "grammar/refs", "grammar/regex", "grammar/schema", "grammar/tags",
 	},
 	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
@@ -157,6 +157,7 @@ var inside = map[string][]string{
 	"grammar/jsontext":    {"grammar/expr"},
 	"grammar/lark":        {"grammar/dfa", "grammar/expr", "grammar/schema"},
 	"grammar/number":      {"grammar/dfa", "grammar/ecma", "grammar/expr"},
+	"grammar/places":      {},
 	"grammar/recursion":   {"grammar/expr"},
 	"grammar/refs":        {},
 	"grammar/regex":       {"grammar/expr"},

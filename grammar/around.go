@@ -36,8 +36,12 @@ func (a *automaton) freeNext(s *state) *state {
 	return free
 }
 
+// maxAround bounds the nodes that walkAround visits.
+const maxAround = 1 << 14
+
 // walkAround fills m with the mask of free, and walks only where a token leads from s to another state than from free.
-func (a *automaton) walkAround(m *mask, s, free *state) {
+// It reports whether these are few; otherwise m is empty.
+func (a *automaton) walkAround(m *mask, s, free *state) bool {
 	base := a.maskOf(free)
 	copy(m.bits, base.bits)
 	m.any, m.most = base.any, base.most
@@ -49,11 +53,17 @@ func (a *automaton) walkAround(m *mask, s, free *state) {
 	t := &a.v.all
 	var path, other [longestToken + 1]*state
 	path[0], other[0] = s, free
+	visited := 0
 	for i, end := int32(0), int32(len(t.nodes)); i < end; {
 		n := &t.nodes[i]
 		if a.work > maxWork { // what is not known to be allowed is not
 			t.setAll(m.bits, i, end, false)
-			return
+			return true
+		}
+		if visited++; visited > maxAround {
+			clear(m.bits)
+			m.any, m.most, m.subtrees = false, 0, nil
+			return false
 		}
 		next, beside := a.step(path[n.depth-1], n.key), a.step(other[n.depth-1], n.key)
 		switch {
@@ -77,6 +87,7 @@ func (a *automaton) walkAround(m *mask, s, free *state) {
 		path[n.depth], other[n.depth] = next, beside
 		i++
 	}
+	return true
 }
 
 // maxTotal bounds the states that isTotal follows.

@@ -2,19 +2,20 @@ package grammar
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
 	"slices"
 	"sync"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/places"
+	"github.com/ingotml/ingot/limits"
 )
 
 // Limits of an automaton.
 const (
-	maxPlaces   = 512      // places of a state; beyond it, those closest to the end are kept
-	maxExplored = 1 << 14  // steps without a byte between two states
-	maxBytes    = 32 << 20 // bytes of states and masks before the cache is reset
+	maxPlaces   = 512     // places of a state; beyond it, those closest to the end are kept
+	maxExplored = 1 << 14 // steps without a byte between two states
+	maxBytes    = limits.GrammarCache
 	// maxWork bounds the places visited for one mask, about 0.1 s. Beyond it the mask stays incomplete, but contains the
 	// shortest path. Only grammars in which almost every token leads to hundreds of new places reach it.
 	maxWork = 1 << 19
@@ -77,7 +78,7 @@ type automaton struct {
 	generation uint32
 	frameIDs   uint32
 	frames     map[frameKey]*frame
-	states     map[string]*state
+	states     stateTable
 	fronts     map[string]*front
 	bytes      int // estimate for states and masks
 	work       int // places visited for the current mask
@@ -85,7 +86,7 @@ type automaton struct {
 	mark       uint64
 
 	stack  []place // scratch of closure
-	seen   placeSet
+	seen   places.Set
 	key    []byte
 	places []place
 
@@ -116,7 +117,7 @@ func newAutomaton(p *program, v *Vocabulary) *automaton {
 func (a *automaton) restart() {
 	a.generation++
 	a.frames = map[frameKey]*frame{}
-	a.states, a.fronts = map[string]*state{}, map[string]*front{}
+	a.states, a.fronts = stateTable{}, map[string]*front{}
 	a.bytes = 0
 }
 
@@ -195,7 +196,7 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 
 // close returns the state of all places that are reachable from seeds without consuming a byte.
 func (a *automaton) close(seeds []place) *state {
-	a.seen.clear()
+	a.seen.Clear()
 	a.stack = append(a.stack[:0], seeds...)
 	a.lazy, a.skipping, a.opens = a.lazy[:0], false, false
 	found := a.places[:0]
@@ -209,7 +210,7 @@ func (a *automaton) close(seeds []place) *state {
 			continue
 		}
 		if explored > 0 || len(a.stack) > 0 { // a single place needs no visited set
-			if !a.seen.add(at) {
+			if !a.seen.Add(at.node, at.frame.id) {
 				continue
 			}
 		}
@@ -304,25 +305,12 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 		})
 		places = slices.Compact(places)
 	}
-	key := a.key[:0]
-	flags := byte(0)
-	if accept {
-		flags |= 1
-	}
-	if unknown {
-		flags |= 2
-	}
-	key = append(key, flags)
-	for _, p := range places {
-		key = binary.LittleEndian.AppendUint32(key, uint32(p.node))
-		key = binary.LittleEndian.AppendUint32(key, p.frame.id)
-	}
-	a.key = key
-	if s, ok := a.states[string(key)]; ok {
+	hash := hashOf(places, accept, unknown)
+	if s := a.states.find(hash, places, accept, unknown); s != nil {
 		return s
 	}
 	s := &state{places: slices.Clone(places), accept: accept, unknown: unknown, generation: a.generation, cost: infinite,
-		tokens: infinite, id: uint32(len(a.states))}
+		tokens: infinite, id: uint32(a.states.used)}
 	if accept || unknown {
 		s.cost, s.tokens = 0, 0
 	}
@@ -332,7 +320,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 		s.rounded = s.rounded || p.frame.rounded
 	}
 	s.simple = !s.unknown && !s.rounded && s.tokens < infinite
-	a.states[string(key)] = s
+	a.states.add(hash, s)
 	a.bytes += 250 + 24*len(places)
 	return s
 }

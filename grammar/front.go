@@ -198,7 +198,7 @@ func (a *automaton) walkMembers(m *mask, k *kindTrie, i int32, d *descent) {
 			depth, up = depth-1, k.up[up]
 		}
 		for ; depth < before; depth++ {
-			d.states[depth+1] = a.step(d.states[depth], t.nodes[d.nodes[depth+1]].key)
+			d.states[depth+1] = a.step(d.states[depth], k.keys[d.nodes[depth+1]])
 		}
 		a.walk(m, t, at, t.nodes[at].skip, &d.states)
 		d.depth = before

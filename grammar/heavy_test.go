@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/grammar/grammartest"
+	"github.com/ingotml/ingot/limits"
 )
 
 // Grammars with very many places per state complete their texts within the limits of time and memory.
@@ -32,12 +33,38 @@ func TestHeavyGrammars(t *testing.T) {
 			if a.bytes > 8*maxBytes {
 				t.Errorf("the cache has %d bytes, want at most %d", a.bytes, 8*maxBytes)
 			}
-			for _, s := range a.states {
+			for s := range a.states.all() {
 				if len(s.places) > maxPlaces {
 					t.Fatalf("a state has %d places", len(s.places))
 				}
 			}
 		})
+	}
+}
+
+// A long text fills the cache, which then starts anew: its estimate of what it keeps stays within the limit, but for
+// one mask and what it takes to find it.
+func TestCacheLimit(t *testing.T) {
+	v := smallVocabulary()
+	g := JSON()
+	m, err := g.Matcher(v, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := g.automaton(v)
+	bits := make([]uint32, Words(v.Size()))
+	first := a.generation
+	for i := 0; a.generation < first+2; i++ { // ever deeper nesting
+		if i > limits.GrammarCache/100 {
+			t.Fatalf("%d states are within %d bytes", i, limits.GrammarCache)
+		}
+		m.Mask(bits, -1)
+		if err := m.Accept('['); err != nil {
+			t.Fatal(err)
+		}
+		if a.bytes > limits.GrammarCache+1<<20 {
+			t.Fatalf("the cache has %d bytes", a.bytes)
+		}
 	}
 }
 

@@ -55,6 +55,7 @@ type kindTrie struct {
 	nodes   []kindNode // the last one is behind all others
 	members []int32    // the nodes of the trie at each node
 	up      []int32    // by node of the trie: the one above
+	keys    []byte     // and its byte: an array of its own is quick to look up at random
 	ids     []int32    // the tokens that end at each node
 	sets    [][]uint32 // masks of many tokens
 }
@@ -75,7 +76,10 @@ type kindNode struct {
 const manyTokens = 1024
 
 func makeKindTrie(t *trie, size int) *kindTrie {
-	k := &kindTrie{of: t, up: make([]int32, len(t.nodes))}
+	k := &kindTrie{of: t, up: make([]int32, len(t.nodes)), keys: make([]byte, len(t.nodes))}
+	for i := range t.nodes {
+		k.keys[i] = t.nodes[i].key
+	}
 	var build func(members []int32, kind, depth uint8)
 	children := func(lists *[64][]int32, from, to int32) {
 		for i := from; i < to; i = t.nodes[i].skip {

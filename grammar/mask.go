@@ -66,11 +66,9 @@ func (a *automaton) maskOf(s *state) *mask {
 			return true
 		}
 		tries := []*trie{&a.v.rest}
-		if following := a.following(s); following.Len() <= maxDirectBytes {
-			a.walkFew(m, s, following)
+		if following := a.following(s); following.Len() <= maxDirectBytes && a.walkFew(m, s, following) {
 			tries = nil
-		} else if free := a.freeNext(s); free != nil && !free.busy {
-			a.walkAround(m, s, free)
+		} else if free := a.freeNext(s); free != nil && !free.busy && a.walkAround(m, s, free) {
 			tries = nil
 		} else if most, ok := a.totalNext(s); ok {
 			a.takeAllPlain(m, most)
@@ -98,16 +96,30 @@ func (a *automaton) following(s *state) (all expr.ByteSet) {
 	return all
 }
 
-// walkFew walks the tokens that begin with one of a few bytes.
-func (a *automaton) walkFew(m *mask, s *state, first expr.ByteSet) {
+// maxFew bounds the nodes below the bytes that walkFew begins with.
+const maxFew = 1 << 13
+
+// walkFew walks the tokens that begin with one of a few bytes, and reports whether these are few, too: many words begin
+// with a space.
+func (a *automaton) walkFew(m *mask, s *state, first expr.ByteSet) bool {
 	var path [longestToken + 1]*state
 	path[0] = s
 	t := &a.v.all
+	size := int32(0)
+	for b := range first.All() {
+		if at := t.roots[b]; at >= 0 {
+			size += t.nodes[at].skip - at
+		}
+	}
+	if size > maxFew {
+		return false
+	}
 	for b := range first.All() {
 		if at := t.roots[b]; at >= 0 {
 			a.walk(m, t, at, t.nodes[at].skip, &path)
 		}
 	}
+	return true
 }
 
 // walkAll walks all tokens of a trie.

@@ -84,6 +84,9 @@ func (a *automaton) findPlainNext(s *state) *state {
 
 // findBeyondNext returns the state that every character of several bytes leads to from s, or nil if there are several.
 func (a *automaton) findBeyondNext(s *state) *state {
+	if to, ok := a.afterChar(s); ok {
+		return to
+	}
 	var to *state
 	// Table 3-7 of the Unicode standard: well-formed UTF-8 byte sequences.
 	for _, l := range []struct{ from, to, low, high byte }{{0xc2, 0xdf, 0x80, 0xbf}, {0xe0, 0xe0, 0xa0, 0xbf},
@@ -107,6 +110,33 @@ func (a *automaton) findBeyondNext(s *state) *state {
 		}
 	}
 	return to
+}
+
+// afterChar is findBeyondNext for a state in which only the rule of a character takes bytes beyond ASCII. What the rule
+// takes is found once for all states that call it.
+func (a *automaton) afterChar(s *state) (to *state, ok bool) {
+	var call *frame
+	var places []place
+	for _, p := range s.places {
+		set := a.p.sets[a.p.nodes[p.node].set]
+		if set[2]|set[3] == 0 {
+			continue
+		}
+		if p.frame == a.bottom || p.frame == a.hidden || p.frame.repeat || p.frame.min != 1 ||
+			call != nil && call != p.frame {
+			return nil, false
+		}
+		call = p.frame
+		places = append(places, place{p.node, a.hidden})
+	}
+	if call == nil || a.p.lexes {
+		return nil, false
+	}
+	end := a.beyondNext(a.intern(places, false, false))
+	if end == nil || len(end.places) > 0 || !end.unknown {
+		return nil, false
+	}
+	return a.close([]place{{call.node, call.up}}), true
 }
 
 // commonTarget returns the state that every byte from low to high leads to, or nil if there are several.

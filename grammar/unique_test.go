@@ -1,9 +1,11 @@
 package grammar
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -297,5 +299,52 @@ func TestUniqueTooFew(t *testing.T) {
 		if _, err := CompileSchema(t.Context(), []byte(schema)); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", schema, err, want)
 		}
+	}
+}
+
+// In a grammar that leaves open where JSON begins, some reading of the text must have items that differ.
+func TestUniqueReadings(t *testing.T) {
+	v := smallVocabulary()
+	g, err := CompileEBNF(t.Context(), `root ::= [^x]* %json {"type": "array", "uniqueItems": true, "items": {"enum": [`+
+		`1, 2, "[", "]", "a", 3, 4, 5, 6, 7, 8, 9]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := regexp.MustCompile(`^\[(?:(?:[1-9]|"[\[\]a]")(?:, (?:[1-9]|"[\[\]a]"))*)?\]$`)
+	want := func(text string) bool {
+		for i := range text {
+			var all []any
+			if !items.MatchString(text[i:]) || json.Unmarshal([]byte(text[i:]), &all) != nil {
+				continue
+			}
+			seen := map[any]bool{}
+			for _, item := range all {
+				seen[item] = true
+			}
+			if len(seen) == len(all) {
+				return true
+			}
+		}
+		return false
+	}
+	r := rand.New(rand.NewPCG(9, 27))
+	parts := []string{"[", "]", "[1, 2", ", 1", ", 2", `, "["`, `"a"`, `, "]"`, `"`, "1", "]", "[1]", `["a"`}
+	accepted := 0
+	for range 20000 / raceFactor {
+		text := ""
+		for range 1 + r.IntN(7) {
+			text += parts[r.IntN(len(parts))]
+		}
+		text += "]"
+		got := accepts(t, g, v, text)
+		if got != want(text) {
+			t.Fatalf("%s is accepted: %v", text, got)
+		}
+		if got {
+			accepted++
+		}
+	}
+	if accepted < 100/raceFactor {
+		t.Errorf("%d texts are accepted", accepted)
 	}
 }

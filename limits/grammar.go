@@ -23,6 +23,9 @@ const (
 	GrammarChecks = 1 << 20
 	// GrammarUniqueItems bounds the items of an array that must differ: each is kept while the array is written.
 	GrammarUniqueItems = 4096
+	// GrammarCache bounds the states, transitions and masks that a grammar keeps for one vocabulary. Beyond it they are
+	// dropped and computed again.
+	GrammarCache = 32 << 20
 )
 
 func init() {
@@ -39,5 +42,7 @@ func init() {
 		Limit{"GrammarChecks", "steps of checking one instance", GrammarChecks, Count, "grammar.TestAcceptsJSONLimit"},
 		Limit{"GrammarUniqueItems", "items of an array that must differ", GrammarUniqueItems, Count,
 			"grammar.TestUniqueItemsLimit"},
+		Limit{"GrammarCache", "states and masks that a grammar keeps for a vocabulary", GrammarCache, Bytes,
+			"grammar.TestCacheLimit"},
 	)
 }

@@ -17,7 +17,23 @@ type trie struct {
 type trieNode struct {
 	end   bool
 	depth int
-	kids  map[rune]int
+	kids  []trieKid
+}
+
+// trieKid is the node after a character.
+type trieKid struct {
+	char rune
+	to   int
+}
+
+// kid returns the node after a character, or false.
+func (n *trieNode) kid(r rune) (int, bool) {
+	for _, k := range n.kids {
+		if k.char == r {
+			return k.to, true
+		}
+	}
+	return 0, false
 }
 
 func newTrie(words []string) (*trie, error) {
@@ -27,15 +43,12 @@ func newTrie(words []string) (*trie, error) {
 		at := 0
 		for _, r := range w {
 			seen[r] = true
-			next, ok := t.nodes[at].kids[r]
+			next, ok := t.nodes[at].kid(r)
 			if !ok {
 				if next = len(t.nodes); next > maxStates {
 					return nil, errLimit()
 				}
-				if t.nodes[at].kids == nil {
-					t.nodes[at].kids = map[rune]int{}
-				}
-				t.nodes[at].kids[r] = next
+				t.nodes[at].kids = append(t.nodes[at].kids, trieKid{r, next})
 				t.nodes = append(t.nodes, trieNode{depth: t.nodes[at].depth + 1})
 			}
 			at = next
@@ -61,8 +74,8 @@ func (t *trie) automaton(more int, other int32, accept func(n trieNode) bool) *D
 	}
 	for s, n := range t.nodes {
 		d.accept[s] = accept(n)
-		for r, to := range n.kids {
-			d.next[s*k+t.class[r]] = int32(to)
+		for _, kid := range n.kids {
+			d.next[s*k+t.class[kid.char]] = int32(kid.to)
 		}
 	}
 	return d
@@ -92,12 +105,17 @@ func NotWords(words []string, depth int) (*DFA, error) {
 	free := int32(len(t.nodes))
 	d := t.automaton(1, free, func(n trieNode) bool { return !n.end })
 	d.accept[free] = true
+	cut := false
 	for s, n := range t.nodes {
 		if n.depth == depth {
+			cut = true
 			for c := range d.classes {
 				d.next[s*len(d.classes)+c] = dead
 			}
 		}
+	}
+	if !cut { // every state is reachable, and leads to free
+		return d, nil
 	}
 	return d.trim(), nil
 }
