@@ -32,6 +32,7 @@ func TestDetect(t *testing.T) {
 		{`{%- set toolcall_begin_token = '<minimax:tool_call>' -%}<invoke name="`, "minimax", ""},
 		{`<TOOLCALL>`, "nemotron", ""},
 		{`<|START_THINKING|><|END_THINKING|><|START_ACTION|>`, "cohere", "<|END_THINKING|>"},
+		{`'<|inner_prefix|>' <|inner_suffix|>{{ '<|tools_prefix|>[' }}`, "apertus", "<|inner_suffix|>"},
 		{`<seed:think></seed:think>`, "thinking", "</seed:think>"},
 	} {
 		name, think := Detect(c.template)
@@ -104,7 +105,7 @@ func TestOpens(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	_, err := New("nosuch", Options{})
-	if err == nil || !strings.Contains(err.Error(), `unknown parser "nosuch" (known: cohere, deepseek3, `) {
+	if err == nil || !strings.Contains(err.Error(), `unknown parser "nosuch" (known: apertus, cohere, deepseek3, `) {
 		t.Errorf("error %v", err)
 	}
 	for alias, name := range aliases {

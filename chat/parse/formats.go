@@ -123,6 +123,14 @@ var formats = map[string]*format{
 		noise:  []string{"<|/tool_call|>", "<|end_of_text|>"},
 		syntax: &callSyntax{open: "<|tool_call|>", begin: "[", next: ", ", end: "]", call: objects("name", "arguments")},
 	},
+	// Apertus: a JSON list of objects with the name as their key. Calls may be part of the thinking.
+	"apertus": {
+		think: Tags{"<|inner_prefix|>", "<|inner_suffix|>"}, callEndsThinking: true,
+		forms: []form{{open: "<|tools_prefix|>", tag: "<|tools_suffix|>", end: jsonTagEnd("<|tools_suffix|>"),
+			parse: parseKeyed}},
+		noise:  []string{"<|inner_suffix|>"},
+		syntax: &callSyntax{open: "<|tools_prefix|>", begin: "[", next: ", ", end: "]<|tools_suffix|>", call: keyed},
+	},
 	// Command R7B and later: JSON lists of actions.
 	"cohere": {
 		think: Tags{"<|START_THINKING|>", "<|END_THINKING|>"},

@@ -153,6 +153,12 @@ func TestLlama(t *testing.T) {
 }
 
 func TestNemotron(t *testing.T) {
+	check(t, "apertus", offered, `<|inner_prefix|>hm<|tools_prefix|>[{"f": {"a": 1}}, {"g": {}}]<|tools_suffix|>`,
+		`T"hm" f{"a":1} g{}`)
+	for _, bad := range []string{`[]`, `[{"f": {}, "g": {}}]`, `[{"f": 1}]`, `{"f": {}}`} {
+		text := "<|tools_prefix|>" + bad + "<|tools_suffix|>"
+		check(t, "apertus", offered, text, describe([]Event{{Kind: Damaged, Text: text, Err: ErrCall}}))
+	}
 	check(t, "nemotron", offered, `<toolcall> {"name": "f", "arguments": {"a": 1}} </toolcall>`, `f{"a":1}`)
 	check(t, "nemotron", offered,
 		`x<TOOLCALL>[{"name": "f", "arguments": {"a": "</TOOLCALL>"}}, {"name": "g", "arguments": {}}]</TOOLCALL> y`,

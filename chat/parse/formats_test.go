@@ -52,6 +52,9 @@ var spellings = []spelling{
 	{"granite", "<think>", "</think>",
 		func(a string) string { return `<|tool_call|>[{"name": "f", "arguments": {"a": ` + a + `}}]` },
 		`<|tool_call|>[{"name": "f", "argum`},
+	{"apertus", "<|inner_prefix|>", "<|inner_suffix|>",
+		func(a string) string { return `<|tools_prefix|>[{"f": {"a": ` + a + `}}]<|tools_suffix|>` },
+		`<|tools_prefix|>[{"f": {"a"`},
 	{"cohere", "<|START_THINKING|>", "<|END_THINKING|>", func(a string) string {
 		return `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "f", "parameters": {"a": ` + a + `}}]<|END_ACTION|>`
 	}, `<|START_ACTION|>[{"tool_call_id": "0"`},

@@ -94,6 +94,12 @@ func named(between string) func(Offer) (string, error) {
 	}
 }
 
+// keyed describes calls as JSON objects whose only key is the name.
+func keyed(o Offer) (string, error) {
+	args, err := o.arguments()
+	return seq(literal(`{`+string(quote(o.Name))+`: `), args, literal("}")), err
+}
+
 // arguments returns the rule of a call's arguments as JSON.
 func (o Offer) arguments() (string, error) {
 	if !o.Strict {

@@ -63,6 +63,35 @@ func parseJSON(_ tools, body string, complete bool) ([]ToolCall, error) {
 	return calls, nil
 }
 
+// parseKeyed parses objects whose only key is the name of a call and whose value has its arguments, in a list.
+func parseKeyed(_ tools, body string, complete bool) ([]ToolCall, error) {
+	kind := ErrCall
+	if !complete {
+		kind = ErrIncomplete
+	}
+	var list []map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(escapeControls(strings.ToValidUTF8(body, "\uFFFD"))), &list); err != nil {
+		return nil, fmt.Errorf("%w: %w", kind, err)
+	}
+	var calls []ToolCall
+	for _, one := range list {
+		if len(one) != 1 {
+			return nil, fmt.Errorf("%w: an object with %d keys, not with the name alone", kind, len(one))
+		}
+		for name, v := range one {
+			args, err := arguments(v)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", kind, err)
+			}
+			calls = append(calls, ToolCall{Name: name, Arguments: args})
+		}
+	}
+	if len(calls) == 0 {
+		return nil, fmt.Errorf("%w: empty list", kind)
+	}
+	return calls, nil
+}
+
 func jsonCalls(body string) ([]ToolCall, error) {
 	d := json.NewDecoder(strings.NewReader(escapeControls(strings.ToValidUTF8(body, "\uFFFD"))))
 	var calls []ToolCall
