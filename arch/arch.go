@@ -59,7 +59,7 @@ type Docs struct {
 	Rules     string // default: generic
 	Draft     string // default: no; DraftOnly types are one
 	Vision    string // default: no
-	Reference string // default: transformers
+	Reference string // beside the type's code in transformers; default: none
 }
 
 // Model is a parsed configuration. The dynamic type depends on the model type: *[Llama] for llama.

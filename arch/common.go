@@ -94,6 +94,9 @@ func parseCommon(top, o object, d commonDefaults) Common {
 	if classes := top.strs("architectures"); len(classes) > 0 {
 		c.Architecture = classes[0]
 	}
+	if o.isNull("num_key_value_heads") {
+		d.kv = 0 // as many as query heads
+	}
 	c.KVHeads = o.integer("num_key_value_heads", orDefault(d.kv, c.Heads), 1, maxHeads)
 	if c.Heads%c.KVHeads != 0 {
 		o.fail("num_key_value_heads", fmt.Sprintf("divide num_attention_heads = %d", c.Heads))
@@ -105,6 +108,9 @@ func parseCommon(top, o object, d commonDefaults) Common {
 // parseHeadDim reads head_dim. If it is absent the result is def, or hidden/heads if def is 0.
 func parseHeadDim(o object, hidden, heads, def int) int {
 	key := "head_dim"
+	if o.isNull(key) {
+		def = 0
+	}
 	if !o.has(key) && def == 0 {
 		if key = "hidden_size"; hidden%heads != 0 {
 			o.fail(key, fmt.Sprintf("be a multiple of num_attention_heads = %d, since there is no head_dim", heads))
@@ -168,14 +174,25 @@ func (c Common) layer(i int) string { return c.Prefix + "layers." + strconv.Itoa
 // decoder makes the tensor table of a text model. layer adds the tensors of a layer, whose names start with name. With
 // offset the weight of the last norm is used as 1 + w.
 func (c Common) decoder(modelType string, offset bool, layer func(t *Table, name string, i int)) Table {
+	norm := func(t *Table, name string) { t.norm(name, int64(c.Hidden), offset) }
+	return c.decoderWith(modelType, norm, layer)
+}
+
+// decoderWith is decoder with another last norm.
+func (c Common) decoderWith(
+	modelType string, norm func(t *Table, name string), layer func(t *Table, name string, i int),
+) Table {
 	t := Table{ModelType: modelType, Parts: []Part{c.textPart()}}
-	t.add(c.Prefix+"embed_tokens.weight", int64(c.Vocab), int64(c.Hidden))
+	t.add(c.Prefix+"embed_tokens.weight", replicated, int64(c.Vocab), int64(c.Hidden))
 	for i := range c.Layers {
 		layer(&t, c.layer(i), i)
 	}
-	c.end(&t, offset)
+	norm(&t, c.Prefix+"norm")
+	c.head(&t)
 	return t
 }
+
+func (c Common) common() Common { return c }
 
 // queries returns the width of all query heads.
 func (c Common) queries() int64 { return int64(c.Heads) * int64(c.HeadDim) }
@@ -184,10 +201,11 @@ func (c Common) queries() int64 { return int64(c.Heads) * int64(c.HeadDim) }
 // than o_proj's input if q_proj also produces an output gate.
 func (c Common) projections(t *Table, name string, queries int64) {
 	kv := int64(c.KVHeads) * int64(c.HeadDim)
-	t.linear(name+".q_proj", queries, int64(c.Hidden), c.AttentionBias)
-	t.linear(name+".k_proj", kv, int64(c.Hidden), c.AttentionBias)
-	t.linear(name+".v_proj", kv, int64(c.Hidden), c.AttentionBias)
-	t.linear(name+".o_proj", int64(c.Hidden), c.queries(), c.OutputBias)
+	out, in := headRows(c.KVHeads), headColumns(c.KVHeads)
+	t.linear(name+".q_proj", queries, int64(c.Hidden), c.AttentionBias, out)
+	t.linear(name+".k_proj", kv, int64(c.Hidden), c.AttentionBias, out)
+	t.linear(name+".v_proj", kv, int64(c.Hidden), c.AttentionBias, out)
+	t.linear(name+".o_proj", int64(c.Hidden), c.queries(), c.OutputBias, in)
 }
 
 // attention is projections with query and key norms per head.
@@ -200,14 +218,19 @@ func (c Common) attention(t *Table, name string, queries int64, offset bool) {
 // mlp adds a gated feed-forward block.
 func (c Common) mlp(t *Table, name string, width int) {
 	hidden, wide := int64(c.Hidden), int64(width)
-	t.linear(name+".gate_proj", wide, hidden, c.MLPBias)
-	t.linear(name+".up_proj", wide, hidden, c.MLPBias)
-	t.linear(name+".down_proj", hidden, wide, c.MLPBias)
+	t.linear(name+".gate_proj", wide, hidden, c.MLPBias, column)
+	t.linear(name+".up_proj", wide, hidden, c.MLPBias, column)
+	t.linear(name+".down_proj", hidden, wide, c.MLPBias, row)
 }
 
 // end adds the tensors after the last layer, and the tensors that are dropped from any text model.
 func (c Common) end(t *Table, offset bool) {
 	t.norm(c.Prefix+"norm", int64(c.Hidden), offset)
+	c.head(t)
+}
+
+// head adds the output head, and the tensors that are dropped from any text model.
+func (c Common) head(t *Table) {
 	t.head(int64(c.Vocab), int64(c.Hidden), c.TieEmbeddings, headAliases...)
 	t.drop(dropInvFreq, c.Prefix+"layers.*.self_attn.rotary_emb.inv_freq", c.Prefix+"rotary_emb.inv_freq")
 }

@@ -53,6 +53,12 @@ func findChat(names []string) (best *Chat) {
 	return best
 }
 
+// named reports whether one of the names has the type or an alias in it.
+func (a Arch) named(names []string) bool {
+	return contained(a.ModelType, names) ||
+		slices.ContainsFunc(a.Aliases, func(alias string) bool { return contained(alias, names) })
+}
+
 func contained(mark string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, mark) })
 }
@@ -75,7 +81,7 @@ func DetectFamily(config []byte) (Detected, error) {
 			d.Capabilities = append(d.Capabilities, CapThinking)
 		}
 	}
-	textOnly := slices.ContainsFunc(known, func(a Arch) bool { return a.TextOnly && contained(a.ModelType, names) })
+	textOnly := slices.ContainsFunc(known, func(a Arch) bool { return a.TextOnly && a.named(names) })
 	if hasVisionKeys(o) && !textOnly {
 		d.Capabilities = append(d.Capabilities, CapVision)
 	}

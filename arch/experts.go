@@ -31,6 +31,8 @@ const (
 	stacked   = "stacked"        // gate, up and down in one tensor each, for all experts
 	perExpert = "one per expert" // three tensors per expert
 	split     = "split"          // several tensors that other checkpoints fuse into one
+	allHeads  = "of all heads"   // one tensor for the heads of a layer
+	eachHead  = "one per head"   // one tensor for each head
 )
 
 // experts adds a layer's experts in the fused layout: base.gate_up_proj [experts, 2*intermediate, hidden], each
@@ -38,7 +40,7 @@ const (
 // of the stacked layout, which mlx-lm writes.
 func (t *Table) experts(base, switched string, e Experts, hidden int) {
 	n, width, h := int64(e.Count), int64(e.Intermediate), int64(hidden)
-	gateUp := t.add(base+".gate_up_proj", n, 2*width, h)
+	gateUp := t.add(base+".gate_up_proj", byExpert, n, 2*width, h)
 	gateUp.Aliases = []string{base + ".gate_up_proj.weight"}
 	gateUp.Layout, gateUp.Group = fused, base
 	gateUp.Forms = []Form{
@@ -53,7 +55,7 @@ func (t *Table) experts(base, switched string, e Experts, hidden int) {
 			Shapes: [][]int64{{width, h}, {width, h}},
 		},
 	}
-	down := t.add(base+".down_proj", n, h, width)
+	down := t.add(base+".down_proj", byExpert, n, h, width)
 	down.Aliases = []string{base + ".down_proj.weight"}
 	down.Layout, down.Group = fused, base
 	down.Forms = []Form{

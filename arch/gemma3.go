@@ -52,7 +52,7 @@ func ParseGemma3(config []byte) (*Gemma3, error) {
 	if o.boolean("use_bidirectional_attention", false) {
 		o.fail("use_bidirectional_attention", "be false: encoders are not supported")
 	}
-	m.Sliding = parsePattern(o, m.Layers)
+	m.Sliding = parsePattern(o, m.Layers, 6)
 	opts := ropeOptions{headDim: m.HeadDim, theta: o.above("rope_theta", 1e6, 0)}
 	scaling, _ := o.object("rope_scaling")
 	m.Rope = parseLayerRope(o, fullAttention, scaling, m.Context, opts)
@@ -65,11 +65,11 @@ func ParseGemma3(config []byte) (*Gemma3, error) {
 }
 
 // parsePattern returns which layers are sliding: those in layer_types, or all except every n-th, where n is
-// sliding_window_pattern (default 6).
-func parsePattern(o object, layers int) []bool {
+// sliding_window_pattern.
+func parsePattern(o object, layers, def int) []bool {
 	sliding := make([]bool, layers)
 	kinds := o.kinds("layer_types", layers, fullAttention, slidingAttention)
-	pattern := o.integer("sliding_window_pattern", 6, 1, maxLayers)
+	pattern := o.integer("sliding_window_pattern", def, 1, maxLayers)
 	for i := range sliding {
 		if kinds != nil {
 			sliding[i] = kinds[i] == slidingAttention

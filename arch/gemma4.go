@@ -137,7 +137,7 @@ func (m *Gemma4) full() Gemma4Layer { return m.Layer[len(m.Layer)-1] }
 
 // parseLayers reads the layer types, their head sizes and counts in both key styles, and which layers share keys.
 func (m *Gemma4) parseLayers(o object, assistant bool) {
-	sliding := parsePattern(o, m.Layers)
+	sliding := parsePattern(o, m.Layers, 6)
 	sliding[m.Layers-1] = false // as in transformers, whatever layer_types says
 	shared := o.integer("num_kv_shared_layers", 0, 0, m.Layers)
 	if assistant {

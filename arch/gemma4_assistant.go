@@ -84,14 +84,14 @@ func (m *Gemma4Assistant) Table() Table {
 	text := m.Text
 	hidden, backbone := int64(text.Hidden), int64(m.Backbone)
 	t := Table{ModelType: "gemma4_assistant", Parts: []Part{text.textPart()}}
-	t.add(text.Prefix+"embed_tokens.weight", int64(text.Vocab), hidden)
-	t.linear("pre_projection", hidden, 2*backbone, false)
+	t.add(text.Prefix+"embed_tokens.weight", replicated, int64(text.Vocab), hidden)
+	t.linear("pre_projection", hidden, 2*backbone, false, replicated)
 	text.layers(&t)
 	text.end(&t, false)
-	t.linear("post_projection", backbone, hidden, false)
+	t.linear("post_projection", backbone, hidden, false, replicated)
 	if m.Centroids > 0 {
-		t.linear("masked_embedding.centroids", int64(m.Centroids), hidden, false)
-		t.add("masked_embedding.token_ordering", int64(text.Vocab)).Types = []string{"I64", "I32"}
+		t.linear("masked_embedding.centroids", int64(m.Centroids), hidden, false, replicated)
+		t.add("masked_embedding.token_ordering", replicated, int64(text.Vocab)).Types = []string{"I64", "I32"}
 	}
 	return t
 }

@@ -24,11 +24,11 @@ func (m *Gemma4) Facts() Facts { return m.facts("gemma4", m.Rope, m.Table()) }
 func (m *Gemma4) Table() Table {
 	hidden := int64(m.Hidden)
 	t := Table{ModelType: "gemma4", Parts: []Part{m.textPart()}}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
+	t.add(m.Prefix+"embed_tokens.weight", replicated, int64(m.Vocab), hidden)
 	if m.PerLayerHidden > 0 {
 		packed := int64(m.Layers) * int64(m.PerLayerHidden)
-		t.add(m.Prefix+"embed_tokens_per_layer.weight", int64(m.PerLayerVocab), packed)
-		t.linear(m.Prefix+"per_layer_model_projection", packed, hidden, false)
+		t.add(m.Prefix+"embed_tokens_per_layer.weight", replicated, int64(m.PerLayerVocab), packed)
+		t.linear(m.Prefix+"per_layer_model_projection", packed, hidden, false, replicated)
 		t.norm(m.Prefix+"per_layer_projection_norm", int64(m.PerLayerHidden), false)
 	}
 	m.layers(&t)
@@ -50,37 +50,37 @@ func (m *Gemma4) layers(t *Table) {
 		if m.Experts.Count > 0 {
 			t.norm(layer+"post_feedforward_layernorm_1", hidden, false)
 			t.norm(layer+"pre_feedforward_layernorm_2", hidden, false)
-			t.add(layer+"router.scale", hidden)
-			t.add(layer+"router.proj.weight", int64(m.Experts.Count), hidden)
-			t.add(layer+"router.per_expert_scale", int64(m.Experts.Count))
+			t.add(layer+"router.scale", replicated, hidden)
+			t.add(layer+"router.proj.weight", replicated, int64(m.Experts.Count), hidden)
+			t.add(layer+"router.per_expert_scale", replicated, int64(m.Experts.Count))
 			t.experts(layer+"experts", layer+"experts.switch_glu", m.Experts, m.Hidden)
 			t.norm(layer+"post_feedforward_layernorm_2", hidden, false)
 		}
 		t.norm(layer+"post_feedforward_layernorm", hidden, false)
 		if m.PerLayerHidden > 0 {
-			t.linear(layer+"per_layer_input_gate", int64(m.PerLayerHidden), hidden, false)
-			t.linear(layer+"per_layer_projection", hidden, int64(m.PerLayerHidden), false)
+			t.linear(layer+"per_layer_input_gate", int64(m.PerLayerHidden), hidden, false, replicated)
+			t.linear(layer+"per_layer_projection", hidden, int64(m.PerLayerHidden), false, replicated)
 			t.norm(layer+"post_per_layer_input_norm", hidden, false)
 		}
-		t.add(layer+"layer_scalar", 1)
+		t.add(layer+"layer_scalar", replicated, 1)
 	}
 }
 
 func (m *Gemma4) attend(t *Table, name string, i int, l Gemma4Layer) {
 	hidden, dim := int64(m.Hidden), int64(l.HeadDim)
 	q, kv := int64(m.Heads)*dim, int64(l.KVHeads)*dim
-	t.linear(name+".q_proj", q, hidden, m.AttentionBias)
+	t.linear(name+".q_proj", q, hidden, m.AttentionBias, headRows(l.KVHeads))
 	t.norm(name+".q_norm", dim, false)
 	switch {
 	case l.KV == i:
-		t.linear(name+".k_proj", kv, hidden, m.AttentionBias)
+		t.linear(name+".k_proj", kv, hidden, m.AttentionBias, headRows(l.KVHeads))
 		t.norm(name+".k_norm", dim, false)
 		if !m.KEqV || l.Sliding {
-			t.linear(name+".v_proj", kv, hidden, m.AttentionBias)
+			t.linear(name+".v_proj", kv, hidden, m.AttentionBias, headRows(l.KVHeads))
 		}
 	case l.KV >= 0:
 		reason := fmt.Sprintf("not used: layer %d attends the keys and values of layer %d", i, l.KV)
 		t.drop(reason, name+".k_proj.*", name+".v_proj.*", name+".k_norm.*")
 	}
-	t.linear(name+".o_proj", hidden, q, m.OutputBias)
+	t.linear(name+".o_proj", hidden, q, m.OutputBias, headColumns(l.KVHeads))
 }

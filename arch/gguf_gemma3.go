@@ -25,38 +25,13 @@ var ggufGemma3 = GGUF{
 }
 
 func adjustGemma3(c map[string]any, f GGUFFile) error {
-	layers, err := ggufLayers(c)
-	if err != nil {
+	if err := ggufQueryScalar(c, 62); err != nil {
 		return err
-	}
-	if _, ok := c["head_dim"]; !ok {
-		c["head_dim"] = 256
-	}
-	c["query_pre_attn_scalar"] = c["head_dim"]
-	if layers == 62 {
-		hidden, errHidden := number(c, "hidden_size")
-		heads, errHeads := number(c, "num_attention_heads")
-		if errHidden == nil && errHeads == nil && heads > 0 {
-			c["query_pre_attn_scalar"] = hidden / heads
-		}
 	}
 	if _, ok := c["sliding_window"]; !ok {
 		c["sliding_window_pattern"] = 1 // every layer is a full one
 	}
-	if v, ok := f.Value("gemma3.attention.sliding_window_pattern"); ok {
-		list, ok := v.([]any)
-		if !ok {
-			c["sliding_window_pattern"] = v
-			return nil
-		}
-		kinds := make([]string, len(list))
-		for i, sliding := range list {
-			if kinds[i] = fullAttention; sliding == true {
-				kinds[i] = slidingAttention
-			}
-		}
-		c["layer_types"] = kinds
-	}
+	ggufSliding(c, "gemma3", f)
 	return nil
 }
 

@@ -11,15 +11,19 @@ var ggufLlama = GGUF{
 	Architecture: "llama",
 	Config:       map[string]any{"model_type": "llama", "architectures": []string{"LlamaForCausalLM"}},
 	Keys:         ggufKeys(),
-	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufValues, ggufMLP,
-		ggufNames(GGUFOp{},
-			"attn_norm.weight", "input_layernorm.weight", "ffn_norm.weight", "post_attention_layernorm.weight"),
-		ggufLinears(pairsOf(func(c Common) int { return c.Heads }), "attn_q", "self_attn.q_proj"),
-		ggufLinears(pairsOf(func(c Common) int { return c.KVHeads }), "attn_k", "self_attn.k_proj"),
-	),
-	Adjust: adjustLlama,
-	write:  writeLlama,
+	Tensors:      slices.Concat(ggufEnds(GGUFOp{}), ggufValues, ggufMLP, ggufPreNorms, ggufPairs),
+	Adjust:       adjustLlama,
+	write:        writeLlama,
 }
+
+// ggufPairs are queries and keys whose rows are in the order of pairs.
+var ggufPairs = slices.Concat(
+	ggufLinears(pairsOf(func(c Common) int { return c.Heads }), "attn_q", "self_attn.q_proj"),
+	ggufLinears(pairsOf(func(c Common) int { return c.KVHeads }), "attn_k", "self_attn.k_proj"))
+
+// ggufPreNorms are the norms before attention and before the feed-forward block.
+var ggufPreNorms = ggufNames(GGUFOp{},
+	"attn_norm.weight", "input_layernorm.weight", "ffn_norm.weight", "post_attention_layernorm.weight")
 
 func adjustLlama(c map[string]any, f GGUFFile) error {
 	if v, ok := f.Value("llama.expert_count"); ok && v != json.Number("0") {
@@ -38,11 +42,11 @@ func adjustLlama(c map[string]any, f GGUFFile) error {
 // pairsOf undoes the order of the rows of queries and keys, in which the two channels of a rotated pair are neighbours.
 func pairsOf(heads func(Common) int) GGUFOp {
 	return GGUFOp{What: "the rows of each head in halves", Rows: func(m Model, rows int64) []int64 {
-		l, ok := m.(*Llama)
+		d, ok := m.(interface{ common() Common })
 		if !ok {
 			return nil
 		}
-		dim := rows / int64(heads(l.Common))
+		dim := rows / int64(heads(d.common()))
 		order := make([]int64, rows)
 		for i := range order {
 			head, at := int64(i)/max(dim, 1), int64(i)%max(dim, 1)

@@ -168,8 +168,8 @@ func (m *Glm4MoeLite) Table() Table {
 			m.mlp(t, layer+"mlp", m.Intermediate)
 			return
 		}
-		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
-		t.add(layer+"mlp.gate.e_score_correction_bias", int64(m.Experts.Count))
+		t.add(layer+"mlp.gate.weight", replicated, int64(m.Experts.Count), hidden)
+		t.add(layer+"mlp.gate.e_score_correction_bias", replicated, int64(m.Experts.Count))
 		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
 		if m.SharedExperts > 0 {
 			m.mlp(t, layer+"mlp.shared_experts", m.SharedExperts*m.Experts.Intermediate)
@@ -185,14 +185,14 @@ func (m *Glm4MoeLite) Table() Table {
 func (m *Glm4MoeLite) latentAttention(t *Table, name string, hidden, heads int64) {
 	nope, rope, value, rank := int64(m.NopeDim), int64(m.RopeDim), int64(m.ValueDim), int64(m.KVRank)
 	if m.QueryRank > 0 {
-		t.linear(name+".q_a_proj", int64(m.QueryRank), hidden, m.AttentionBias)
+		t.linear(name+".q_a_proj", int64(m.QueryRank), hidden, m.AttentionBias, replicated)
 		t.norm(name+".q_a_layernorm", int64(m.QueryRank), false)
-		t.linear(name+".q_b_proj", heads*(nope+rope), int64(m.QueryRank), false)
+		t.linear(name+".q_b_proj", heads*(nope+rope), int64(m.QueryRank), false, headRows(m.Heads))
 	} else {
-		t.linear(name+".q_proj", heads*(nope+rope), hidden, false)
+		t.linear(name+".q_proj", heads*(nope+rope), hidden, false, headRows(m.Heads))
 	}
-	t.linear(name+".kv_a_proj_with_mqa", rank+rope, hidden, m.AttentionBias)
+	t.linear(name+".kv_a_proj_with_mqa", rank+rope, hidden, m.AttentionBias, replicated)
 	t.norm(name+".kv_a_layernorm", rank, false)
-	t.linear(name+".kv_b_proj", heads*(nope+value), rank, false)
-	t.linear(name+".o_proj", hidden, heads*value, m.OutputBias)
+	t.linear(name+".kv_b_proj", heads*(nope+value), rank, false, headRows(m.Heads))
+	t.linear(name+".o_proj", hidden, heads*value, m.OutputBias, headColumns(m.Heads))
 }

@@ -34,7 +34,7 @@ func init() {
 		GGUF:          []GGUF{ggufLlama},
 		Docs: Docs{
 			Variants:  "biases, tied embeddings, explicit head size, sliding window in all layers (Mistral)",
-			Reference: "transformers, float64",
+			Reference: ", float64",
 		},
 	})
 }
@@ -55,9 +55,7 @@ func ParseLlama(config []byte) (*Llama, error) {
 	d := commonDefaults{class: "LlamaForCausalLM", ctx: 2048, eps: 1e-6, bos: []int32{1}, eos: []int32{2}}
 	if isMistral {
 		d.class, d.ctx = mistralClass, 1<<17
-		if _, given := o.raw["num_key_value_heads"]; !given {
-			d.kv = 8 // null means as many as query heads
-		}
+		d.kv = 8
 	}
 	m := &Llama{
 		Common:       parseCommon(o, o, d),
@@ -100,7 +98,7 @@ func (m *Llama) Rules() Rules { return genericRules(m.Layers) }
 func (m *Llama) Table() Table {
 	hidden := int64(m.Hidden)
 	t := Table{ModelType: "llama"}
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
+	t.add(m.Prefix+"embed_tokens.weight", replicated, int64(m.Vocab), hidden)
 	for i := range m.Layers {
 		layer := m.layer(i)
 		t.norm(layer+"input_layernorm", hidden, false)

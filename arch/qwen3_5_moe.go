@@ -78,11 +78,11 @@ func (m *Qwen35Moe) Table() Table {
 			m.mlp(t, layer+"mlp", m.Intermediate)
 			return
 		}
-		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
+		t.add(layer+"mlp.gate.weight", replicated, int64(m.Experts.Count), hidden)
 		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
 		if m.SharedIntermediate > 0 {
 			m.mlp(t, layer+"mlp.shared_expert", m.SharedIntermediate)
-			t.add(layer+"mlp.shared_expert_gate.weight", 1, hidden)
+			t.add(layer+"mlp.shared_expert_gate.weight", replicated, 1, hidden)
 		}
 	})
 }

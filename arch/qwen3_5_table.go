@@ -51,7 +51,7 @@ func (m *Qwen35) table(modelType string, mlp func(t *Table, layer string, i int)
 		t.Parts = append(t.Parts, visionPart())
 	}
 	t.Parts = append(t.Parts, m.textPart())
-	t.add(m.Prefix+"embed_tokens.weight", int64(m.Vocab), hidden)
+	t.add(m.Prefix+"embed_tokens.weight", replicated, int64(m.Vocab), hidden)
 	for i := range m.Layers {
 		layer := m.layer(i)
 		t.norm(layer+"input_layernorm", hidden, true)
@@ -83,7 +83,7 @@ func (m *Qwen35) mtp(t *Table, mlp func(*Table, string, int)) {
 	}
 	t.norm(mtpPrefix+"pre_fc_norm_embedding", hidden, true)
 	t.norm(mtpPrefix+"pre_fc_norm_hidden", hidden, true)
-	t.linear(mtpPrefix+"fc", hidden, 2*hidden, false)
+	t.linear(mtpPrefix+"fc", hidden, 2*hidden, false, replicated)
 	for i := range m.MTP {
 		layer := mtpPrefix + "layers." + strconv.Itoa(i) + "."
 		t.norm(layer+"input_layernorm", hidden, true)
@@ -111,23 +111,26 @@ func (t *Table) gatedDelta(name string, d GatedDelta, hidden int64) {
 	rows := func(begin, count, step int64) Run {
 		return Run{Begin: begin * hidden, Count: count * hidden, Step: step * hidden, Times: heads}
 	}
-	project := func(suffix string, out int64, from string, shape []int64, runs ...Run) {
-		s := t.add(name+suffix, out, hidden)
+	project := func(suffix string, by Split, out int64, from string, shape []int64, runs ...Run) {
+		s := t.add(name+suffix, by, out, hidden)
 		s.Layout, s.Group = split, name
 		s.Forms = []Form{{
 			Layout: fused, Make: Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape}, Runs: runs,
 		}}
 	}
 	channels := 2*int64(d.Keys()) + int64(d.Values())
-	project(".in_proj_qkv.weight", channels, ".in_proj_qkvz.weight", qkvz,
+	byHead := headRows(d.KeyHeads)
+	qkv := byHead
+	qkv.Sections = []int64{int64(d.Keys()), int64(d.Keys()), int64(d.Values())}
+	project(".in_proj_qkv.weight", qkv, channels, ".in_proj_qkvz.weight", qkvz,
 		rows(0, key, block), rows(key, key, block), rows(2*key, value, block))
-	project(".in_proj_z.weight", int64(d.Values()), ".in_proj_qkvz.weight", qkvz, rows(2*key+value, value, block))
-	project(".in_proj_b.weight", int64(d.ValueHeads), ".in_proj_ba.weight", ba, rows(0, perHead, 2*perHead))
-	project(".in_proj_a.weight", int64(d.ValueHeads), ".in_proj_ba.weight", ba, rows(perHead, perHead, 2*perHead))
-	conv := t.add(name+".conv1d.weight", channels, 1, int64(d.Kernel))
+	project(".in_proj_z.weight", byHead, int64(d.Values()), ".in_proj_qkvz.weight", qkvz, rows(2*key+value, value, block))
+	project(".in_proj_b.weight", byHead, int64(d.ValueHeads), ".in_proj_ba.weight", ba, rows(0, perHead, 2*perHead))
+	project(".in_proj_a.weight", byHead, int64(d.ValueHeads), ".in_proj_ba.weight", ba, rows(perHead, perHead, 2*perHead))
+	conv := t.add(name+".conv1d.weight", qkv, channels, 1, int64(d.Kernel))
 	conv.Reshape = [][]int64{{channels, int64(d.Kernel), 1}, {channels, int64(d.Kernel)}}
-	t.add(name+".dt_bias", int64(d.ValueHeads))
-	t.add(name+".A_log", int64(d.ValueHeads))
+	t.add(name+".dt_bias", byHead, int64(d.ValueHeads))
+	t.add(name+".A_log", byHead, int64(d.ValueHeads))
 	t.norm(name+".norm", int64(d.ValueDim), false)
-	t.linear(name+".out_proj", hidden, int64(d.Values()), false)
+	t.linear(name+".out_proj", hidden, int64(d.Values()), false, headColumns(d.KeyHeads))
 }

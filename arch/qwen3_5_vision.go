@@ -119,29 +119,29 @@ func (v *QwenVision) table(t *Table) {
 	hidden, merged := int64(v.Hidden), int64(v.Hidden)*int64(v.Merge)*int64(v.Merge)
 	c, frames, side := int64(v.Channels), int64(v.Temporal), int64(v.Patch)
 	p := visionPrefix
-	patch := t.add(p+"patch_embed.proj.weight", hidden, c, frames, side, side)
+	patch := t.add(p+"patch_embed.proj.weight", replicated, hidden, c, frames, side, side)
 	patch.Aliases, patch.Reshape = []string{p + "patch_embed.weight"}, [][]int64{{hidden, c * frames * side * side}}
-	bias := t.add(p+"patch_embed.proj.bias", hidden)
+	bias := t.add(p+"patch_embed.proj.bias", replicated, hidden)
 	bias.Aliases, bias.Optional = []string{p + "patch_embed.bias"}, true
-	pos := t.add(p+"pos_embed.weight", int64(v.Positions), hidden)
+	pos := t.add(p+"pos_embed.weight", replicated, int64(v.Positions), hidden)
 	pos.Aliases, pos.FreeRows = []string{p + "pos_embed", p + "position_embedding.weight", p + "position_embedding"}, true
 	for i := range v.Depth {
 		block := p + "blocks." + strconv.Itoa(i) + "."
-		t.layerNorm(block+"norm1", hidden)
+		t.towerNorm(block+"norm1", hidden)
 		t.packedQKV(block, hidden)
 		t.aliased(block+"attn.proj", hidden, hidden, block+"attn_out", block+"attn.o_proj")
-		t.layerNorm(block+"norm2", hidden)
+		t.towerNorm(block+"norm2", hidden)
 		t.aliased(block+"mlp.linear_fc1", int64(v.Intermediate), hidden, block+"mlp.fc1")
 		t.aliased(block+"mlp.linear_fc2", hidden, int64(v.Intermediate), block+"mlp.fc2")
 	}
-	t.layerNorm(p+"merger.norm", hidden, p+"merger.ln_q")
+	t.towerNorm(p+"merger.norm", hidden, p+"merger.ln_q")
 	t.aliased(p+"merger.linear_fc1", merged, merged, p+"merger.mlp.0")
 	t.aliased(p+"merger.linear_fc2", int64(v.Out), merged, p+"merger.mlp.2")
 }
 
-// layerNorm adds the weight and bias of a LayerNorm: X.weight and X.bias, or X and X_bias.
-func (t *Table) layerNorm(name string, size int64, others ...string) {
-	weight, bias := t.add(name+".weight", size), Spec{Name: name + ".bias", Shape: []int64{size}}
+// towerNorm adds the weight and bias of a LayerNorm under all published names: X.weight and X.bias, or X and X_bias.
+func (t *Table) towerNorm(name string, size int64, others ...string) {
+	weight, bias := t.add(name+".weight", replicated, size), towerBias(name, size)
 	for _, n := range append([]string{name}, others...) {
 		if n != name {
 			weight.Aliases, bias.Aliases = append(weight.Aliases, n+".weight"), append(bias.Aliases, n+".bias")
@@ -151,9 +151,14 @@ func (t *Table) layerNorm(name string, size int64, others ...string) {
 	t.Specs = append(t.Specs, bias)
 }
 
+// towerBias returns the bias of a tower's layer, which is not in the table yet.
+func towerBias(name string, size int64) Spec {
+	return Spec{Name: name + ".bias", Shape: []int64{size}, Split: replicated}
+}
+
 // aliased adds a linear layer with bias that is published under several names.
 func (t *Table) aliased(name string, out, in int64, others ...string) {
-	weight, bias := t.add(name+".weight", out, in), Spec{Name: name + ".bias", Shape: []int64{out}}
+	weight, bias := t.add(name+".weight", replicated, out, in), towerBias(name, out)
 	for _, n := range others {
 		weight.Aliases, bias.Aliases = append(weight.Aliases, n+".weight"), append(bias.Aliases, n+".bias")
 	}
@@ -167,7 +172,7 @@ func (t *Table) packedQKV(block string, hidden int64) {
 		shape  []int64
 	}{{".weight", []int64{hidden, hidden}}, {".bias", []int64{hidden}}} {
 		packed := append([]int64{3 * hidden}, kind.shape[1:]...)
-		s := t.add(block+"attn.qkv"+kind.suffix, packed...)
+		s := t.add(block+"attn.qkv"+kind.suffix, replicated, packed...)
 		s.Aliases = []string{block + "attn_qkv" + kind.suffix}
 		s.Layout, s.Group = fused, block+"attn"
 		for _, names := range [][]string{{"attn.q_proj", "attn.k_proj", "attn.v_proj"}, {"attn_q", "attn_k", "attn_v"}} {

@@ -89,7 +89,7 @@ func (m *Qwen3Moe) Table() Table {
 			m.mlp(t, layer+"mlp", m.Intermediate)
 			return
 		}
-		t.add(layer+"mlp.gate.weight", int64(m.Experts.Count), hidden)
+		t.add(layer+"mlp.gate.weight", replicated, int64(m.Experts.Count), hidden)
 		t.experts(layer+"mlp.experts", layer+"mlp.switch_mlp", m.Experts, m.Hidden)
 	})
 }

@@ -19,6 +19,7 @@ type Spec struct {
 	Reshape  [][]int64 // other published shapes, with the elements in the same order
 	FreeRows bool      // the checkpoint determines the first dimension
 	Offset   bool      // a norm weight that is used as 1 + w, in float32
+	Split    Split     // over the ranks that compute a model together
 
 	// For a tensor with several published layouts, Layout names the one of Name, and Forms are the others. All tensors of
 	// a Group have the same layout.
@@ -86,30 +87,37 @@ type Dropped struct {
 // floatTypes are the accepted types of a Spec without Types.
 var floatTypes = []string{"BF16", "F16", "F32", "F64"}
 
-func (t *Table) add(name string, shape ...int64) *Spec {
-	t.Specs = append(t.Specs, Spec{Name: name, Shape: shape})
+func (t *Table) add(name string, by Split, shape ...int64) *Spec {
+	t.Specs = append(t.Specs, Spec{Name: name, Split: by, Shape: shape})
 	return &t.Specs[len(t.Specs)-1]
 }
 
 // norm adds the weight of a norm. With offset the weight is used as 1 + w.
 func (t *Table) norm(name string, size int64, offset bool) {
-	t.add(name+".weight", size).Offset = offset
+	t.add(name+".weight", replicated, size).Offset = offset
+}
+
+// layerNorm adds the weight of a LayerNorm, and its bias.
+func (t *Table) layerNorm(name string, size int64) {
+	t.norm(name, size, false)
+	t.add(name+".bias", replicated, size)
 }
 
 // linear adds the weight [out, in] of a linear layer, and its bias if it has one.
-func (t *Table) linear(name string, out, in int64, bias bool) {
-	t.add(name+".weight", out, in)
+func (t *Table) linear(name string, out, in int64, bias bool, by Split) {
+	t.add(name+".weight", by, out, in)
 	if bias {
-		t.add(name+".bias", out)
+		t.add(name+".bias", by.bias(), out)
 	}
 }
 
 // head adds the output projection, or ties it to the embedding, which must be the table's first tensor.
 func (t *Table) head(vocab, hidden int64, tied bool, aliases ...string) {
 	if !tied {
-		t.add("lm_head.weight", vocab, hidden).Aliases = aliases
+		t.add("lm_head.weight", column, vocab, hidden).Aliases = aliases
 		return
 	}
+	t.Specs[0].Split = column
 	for _, name := range append([]string{"lm_head.weight"}, aliases...) {
 		// A writer that keeps only one name of shared memory may have kept the head's.
 		t.Specs[0].Aliases = append(t.Specs[0].Aliases, name)

@@ -156,12 +156,17 @@ func (w *writing) finish() ([]Written, error) {
 // onePerExpert are the model types published with separate tensors per expert. The others are published fused.
 var onePerExpert = []string{"qwen3_moe", "glm4_moe_lite", "qwen3_next"}
 
+// fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
+// keys and values, or of gate and up.
+var fusing = []string{"qwen3_next", "phi3", "glm", "glm4"}
+
 // form returns the layout that a tensor is written in, or nil for the table's own.
 func (w *writing) form(s Spec) *Form {
 	var want string
 	switch {
-	case s.Layout == split && w.options.ModelType == "qwen3_next":
-		// Qwen3-Next fuses the projections of gated delta layers.
+	case s.Layout == allHeads:
+		want = eachHead
+	case s.Layout == split && slices.Contains(fusing, w.options.ModelType):
 		want = fused
 	case s.Layout == fused && w.options.Style == MLX:
 		want = stacked

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingotml/ingot/chat/jinja"
 	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/jsonread"
 )
 
 // Request is the input of a prompt. A field with its zero value leaves its template variable undefined or empty.
@@ -173,22 +174,21 @@ func Choose(files []File, name string) (string, error) {
 
 // addConfig reads chat_template of a configuration: a string, or a list of named templates.
 func addConfig(f File, add func(name, text string)) error {
-	var c struct {
-		Template json.RawMessage `json:"chat_template"`
-	}
-	if err := json.Unmarshal(f.Data, &c); err != nil {
+	o := jsonread.Options{Nesting: limits.TokenizerNesting, ReplaceSurrogates: true}
+	template, err := jsonread.Member(f.Data, "chat_template", o)
+	if err != nil {
 		return fmt.Errorf("%s: %w: %v", f.Name, ErrTemplate, err)
 	}
-	if len(c.Template) == 0 || string(c.Template) == "null" {
+	if len(template) == 0 || string(template) == "null" {
 		return nil
 	}
 	var one string
-	if json.Unmarshal(c.Template, &one) == nil {
+	if json.Unmarshal(template, &one) == nil {
 		add("default", one)
 		return nil
 	}
 	var many []struct{ Name, Template string }
-	if err := json.Unmarshal(c.Template, &many); err != nil {
+	if err := json.Unmarshal(template, &many); err != nil {
 		return fmt.Errorf("%s: %w: chat_template is neither a string nor a list of named templates", f.Name, ErrTemplate)
 	}
 	for _, t := range many {

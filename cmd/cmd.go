@@ -106,8 +106,8 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ingot",
 		Short: "Pack, verify and run model images",
-		Long: `ingot turns safetensors checkpoints into content-addressed OCI model images,
-verifies them against a reference and runs them on the MLX engine.`,
+		Long: `ingot turns checkpoints and GGUF files into content-addressed OCI model images,
+moves them through registries, verifies them and runs them on the MLX engine.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRun: func(c *cobra.Command, _ []string) {

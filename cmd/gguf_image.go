@@ -33,10 +33,7 @@ func (a *app) importGGUF(ctx context.Context, name manifest.Name, i *image.Image
 
 // convertPulled makes a model of a GGUF file that was pulled, and sets the result's digest to the model's.
 func (a *app) convertPulled(ctx context.Context, st *store.Store, r *registry.PullResult, json bool) error {
-	result, err := a.importGGUF(ctx, r.Name, &image.Image{
-		Name: r.Name.String(), GGUF: r.GGUF, Path: st.BlobPath,
-		Read: func(d digest.Digest) ([]byte, error) { return st.ReadBlob(d, ollama.MaxRead) },
-	}, json)
+	result, err := a.importGGUF(ctx, r.Name, image.Stored(st, r.Name, r.GGUF), json)
 	if err != nil {
 		return err
 	}

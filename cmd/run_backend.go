@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/jinja"
@@ -15,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/server"
 	"github.com/spf13/cobra"
 )
@@ -171,6 +173,11 @@ func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.S
 	if err != nil {
 		return nil, err
 	}
+	// The tokenizer's files are read while the engine starts.
+	read := sync.OnceValues(processor.Files{Store: b.store, Image: entry.Image}.Processor)
+	go read()
+	var load stopwatch
+	load.begin("engine")
 	if b.thread == nil {
 		if b.thread, err = b.openEngine(ctx, b.o.cpu); err != nil {
 			return nil, err
@@ -184,13 +191,17 @@ func (b *backends) open(ctx context.Context, entry *store.Entry, style *prompt.S
 		Float32: b.o.float32,
 		KV:      kv,
 		Draft:   runtime.DraftOptions{Off: draft.Mode == runtime.DraftOff},
+		Phase:   load.begin,
 	}
 	if b.prefix {
 		options.PrefixCache = -1 // as large as memory allows
 	}
-	model, err := batch.Open(ctx, b.thread, b.store, entry, options)
+	model, err := batch.OpenWith(ctx, b.thread, b.store, entry, read, options)
 	if err != nil {
 		return nil, err
+	}
+	if load.end(); b.o.verbose {
+		b.note("load: %s", &load)
 	}
 	return &localBackend{model, style, b.request}, nil
 }

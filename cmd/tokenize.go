@@ -10,8 +10,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/runtime/processor"
 	"github.com/ingotml/ingot/tokenizer"
+	"github.com/ingotml/ingot/tokenizer/compiled"
 	"github.com/spf13/cobra"
 )
 
@@ -107,13 +108,14 @@ func openTokenizer(c *cobra.Command, arg string) (*tokenizer.Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loadTokenizer(arg, func(name string) ([]byte, error) {
-		l, ok := entry.Image.Find(manifest.KindFile, name)
-		if !ok {
-			return nil, fs.ErrNotExist
-		}
-		return store.ReadBlob(l.Digest, maxTokenizer)
-	})
+	tok, err := processor.Files{Store: store, Image: entry.Image}.Tokenizer()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", arg, err)
+	case tok == nil:
+		return nil, fmt.Errorf("%s has neither %s nor %s", arg, tokenizerJSON, tokenizerModel)
+	}
+	return tok, nil
 }
 
 // loadTokenizer loads tokenizer.json, or else tokenizer.model. read returns fs.ErrNotExist for a missing file.
@@ -125,10 +127,13 @@ func loadTokenizer(from string, read func(name string) ([]byte, error)) (*tokeni
 	if err != nil {
 		return nil, err
 	}
+	load := func(file, config []byte) (*tokenizer.Tokenizer, error) {
+		return compiled.Load(compiled.Dir(), compiled.Digest(file), func() ([]byte, error) { return file, nil }, config)
+	}
 	for _, kind := range []struct {
 		name string
 		load func(file, config []byte) (*tokenizer.Tokenizer, error)
-	}{{tokenizerJSON, tokenizer.Load}, {tokenizerModel, tokenizer.LoadSentencePiece}} {
+	}{{tokenizerJSON, load}, {tokenizerModel, tokenizer.LoadSentencePiece}} {
 		file, err := read(kind.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -279,7 +279,7 @@ func TestModelfileLines(t *testing.T) {
 		{"FROM " + file, "Modelfile:1:1: " + file + ": not a folder"},
 		{"FROM llama3:8b", "Modelfile:1:1: there is no such folder, and no model llama3:8b in the store; pull it first"},
 		{"FROM a b", "Modelfile:1:1: there is no such folder, and it is not a valid model name"},
-		{"FROM ./absent", "Modelfile:1:1: there is no such folder: "},
+		{"FROM ./absent", "Modelfile:1:1: there is no such folder or GGUF file: "},
 	} {
 		f, err := modelfile.Parse("Modelfile", []byte(c.text))
 		if err != nil {

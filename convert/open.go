@@ -59,10 +59,7 @@ func (o opener) open(ctx context.Context, c modelfile.Command) (*source.Source, 
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, o.located(c, err)
 	case strings.HasPrefix(c.Value, ".") || strings.HasPrefix(c.Value, "~") || filepath.IsAbs(c.Value):
-		if c.Line == 0 {
-			return nil, err
-		}
-		return nil, o.located(c, errors.New("there is no such folder"))
+		return nil, o.located(c, errors.New("there is no such folder or GGUF file"))
 	}
 	return o.image(ctx, c)
 }
@@ -135,7 +132,7 @@ func (o opener) notAFolder(c modelfile.Command, path string) error {
 		return fmt.Errorf("%s: %w, and a PyTorch pickle runs code when it is read; "+
 			"name a folder with config.json and *.safetensors", path, errPath)
 	}
-	return fmt.Errorf("%s: %w; name one with config.json and *.safetensors", path, errPath)
+	return fmt.Errorf("%s: %w; name one with config.json and *.safetensors, or a GGUF file", path, errPath)
 }
 
 // mergeAdapters opens the adapters of the ADAPTER lines and merges them into the base model's tensors, in order.

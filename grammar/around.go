@@ -1,5 +1,7 @@
 package grammar
 
+import "slices"
+
 // In the name of a property that may be another than the listed ones, most characters lead to one state, in which any
 // text may follow, and a few continue a listed name. The mask is that of this state, but for the tokens that begin with
 // these few.
@@ -9,22 +11,29 @@ func (a *automaton) freeNext(s *state) *state {
 	if a.plainNext(s) != nil {
 		return nil
 	}
-	counts := map[*state]int{}
-	var most *state
+	targets := make([]*state, 0, 16)
+	var counts [128]int
+	most := 0
 	for b := byte(' '); b < 0x7f; b++ {
 		if b == '"' || b == '\\' {
 			continue
 		}
 		to := a.step(s, b)
-		if counts[to]++; most == nil || counts[to] > counts[most] {
-			most = to
+		i := slices.Index(targets, to)
+		if i < 0 {
+			i = len(targets)
+			targets = append(targets, to)
+		}
+		if counts[i]++; counts[i] > counts[most] {
+			most = i
 		}
 	}
-	if most == a.dead || counts[most] < 32 || most.rounded || most.unknown || most.tokens >= infinite ||
-		a.plainNext(most) != most || a.namesTokens(most) {
+	free := targets[most]
+	if free == a.dead || counts[most] < 32 || free.rounded || free.unknown || free.tokens >= infinite ||
+		a.plainNext(free) != free || a.namesTokens(free) {
 		return nil
 	}
-	return most
+	return free
 }
 
 // walkAround fills m with the mask of free, and walks only where a token leads from s to another state than from free.
@@ -54,7 +63,7 @@ func (a *automaton) walkAround(m *mask, s, free *state) {
 		case next == a.dead, beside == a.dead, next.undecided(int(n.depth)), beside.undecided(int(n.depth)):
 			t.setAll(m.bits, i, n.skip, false)
 			if next != a.dead {
-				a.walk(m, t, i, n.skip, int(n.depth)-1, path[n.depth-1])
+				a.walk(m, t, i, n.skip, &path)
 			}
 			i = n.skip
 			continue

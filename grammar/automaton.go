@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/ingotml/ingot/grammar/expr"
 )
 
 // Limits of an automaton.
@@ -31,6 +33,7 @@ type state struct {
 	accept         bool
 	unknown        bool // the truncated part of the stack decides
 	rounded        bool // some counts are approximate
+	simple         bool // neither, and the text can be completed
 	plainNextKnown bool // plainNext is computed
 	generation     uint32
 	next           []*state // by byte class; nil: not computed yet
@@ -49,16 +52,19 @@ type state struct {
 	beyond      *state // the state after any character of several bytes
 	beyondKnown bool   // beyond is computed
 
-	looping, notLooping uint64 // kinds of bytes whose bytes all lead to this state again, or not all; see loops
+	unique *uniqueState // see unique.go
+
+	id    uint32 // of the generation
+	mark  uint64 // the last set that the state was put into
+	front *front // of this state alone
 }
 
 // automaton is the lazily built automaton of a grammar over a vocabulary.
 type automaton struct {
-	mu         sync.Mutex
-	p          *program
-	v          *Vocabulary
-	classOf    [256]uint8
-	classes    int
+	mu sync.Mutex
+	p  *program
+	v  *Vocabulary
+	byteClasses
 	costs      []int64    // by node: fewest bytes to the end of its rule, using bytes that are tokens
 	tokens     []int64    // by node: fewest tokens for these bytes if none crosses a call or repetition; see fewest
 	best       []int32    // by node: the byte or alternative on the shortest path
@@ -72,23 +78,30 @@ type automaton struct {
 	frameIDs   uint32
 	frames     map[frameKey]*frame
 	states     map[string]*state
+	fronts     map[string]*front
 	bytes      int // estimate for states and masks
 	work       int // places visited for the current mask
+	advances   int // steps of fronts for the current mask
+	mark       uint64
 
 	stack  []place // scratch of closure
-	seen   map[place]struct{}
+	seen   placeSet
 	key    []byte
 	places []place
 
 	// Of the current closure, see lexemes.go.
 	inText, skipping bool
 	lazy             []place
+
+	// Of the current closure, see unique.go.
+	repeats bool // the last item repeats one before it
+	opens   bool // it begins an array whose items are compared
 }
 
 const infinite = math.MaxInt64 / 4
 
 func newAutomaton(p *program, v *Vocabulary) *automaton {
-	a := &automaton{p: p, v: v, dead: &state{cost: infinite, tokens: infinite}, seen: map[place]struct{}{}}
+	a := &automaton{p: p, v: v, dead: &state{cost: infinite, tokens: infinite}}
 	a.bottom, a.hidden = &frame{id: 0}, &frame{id: 1}
 	a.frameIDs = 2
 	a.findClasses()
@@ -103,13 +116,13 @@ func newAutomaton(p *program, v *Vocabulary) *automaton {
 func (a *automaton) restart() {
 	a.generation++
 	a.frames = map[frameKey]*frame{}
-	a.states = map[string]*state{}
+	a.states, a.fronts = map[string]*state{}, map[string]*front{}
 	a.bytes = 0
 }
 
 // current returns s as a state of the current cache.
 func (a *automaton) current(s *state) *state {
-	a.work = 0
+	a.work, a.advances = 0, 0
 	if a.bytes > maxBytes {
 		a.restart()
 	}
@@ -117,33 +130,6 @@ func (a *automaton) current(s *state) *state {
 		return s
 	}
 	return a.intern(append(a.places[:0], s.places...), s.accept, s.unknown)
-}
-
-// findClasses computes byte classes: bytes that no set of the program distinguishes share a class.
-func (a *automaton) findClasses() {
-	a.classes = 1
-	for _, s := range a.p.sets {
-		moved := map[uint8]uint8{}
-		var outside [256]bool // classes that have bytes outside of s
-		for b := range 256 {
-			if !s.Has(byte(b)) {
-				outside[a.classOf[b]] = true
-			}
-		}
-		for b := range 256 {
-			old := a.classOf[b]
-			if !s.Has(byte(b)) || !outside[old] {
-				continue
-			}
-			split, ok := moved[old]
-			if !ok {
-				split = uint8(a.classes)
-				a.classes++
-				moved[old] = split
-			}
-			a.classOf[b] = split
-		}
-	}
 }
 
 func (a *automaton) start() *state {
@@ -160,12 +146,13 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 	f := at.frame
 	switch n.op {
 	case nodeAlt:
-		for i := len(n.alts) - 1; i >= 0; i-- {
-			a.stack = append(a.stack, place{n.alts[i], f})
+		for _, alt := range slices.Backward(a.p.altsOf(n)) {
+			a.stack = append(a.stack, place{alt, f})
 		}
 	case nodeCall:
 		if n.next != 0 { // otherwise a tail call: no frame
-			f = a.push(f, n.next, n.min, 0, false, false)
+			f = a.push(f, n.next, n.min, n.max, false, false)
+			a.opens = a.opens || n.max == markArray
 		}
 		a.stack = append(a.stack, place{n.arg, f})
 	case nodeRepeat:
@@ -180,6 +167,10 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 		if a.inText {
 			a.skipping = true
 			a.stack = append(a.stack, place{n.arg, f})
+		}
+	case nodeDistinct:
+		if !a.repeats {
+			a.stack = append(a.stack, place{n.next, f})
 		}
 	case nodeEnd:
 		switch {
@@ -204,12 +195,9 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 
 // close returns the state of all places that are reachable from seeds without consuming a byte.
 func (a *automaton) close(seeds []place) *state {
-	if len(a.seen) > 256 { // clear takes time proportional to the map's largest size
-		a.seen = map[place]struct{}{}
-	}
-	clear(a.seen)
+	a.seen.clear()
 	a.stack = append(a.stack[:0], seeds...)
-	a.lazy, a.skipping = a.lazy[:0], false
+	a.lazy, a.skipping, a.opens = a.lazy[:0], false, false
 	found := a.places[:0]
 	var accept, unknown bool
 	explored := 0
@@ -221,10 +209,9 @@ func (a *automaton) close(seeds []place) *state {
 			continue
 		}
 		if explored > 0 || len(a.stack) > 0 { // a single place needs no visited set
-			if _, ok := a.seen[at]; ok {
+			if !a.seen.add(at) {
 				continue
 			}
-			a.seen[at] = struct{}{}
 		}
 		if a.p.nodes[at.node].takes() {
 			found = append(found, at)
@@ -248,7 +235,12 @@ func (a *automaton) close(seeds []place) *state {
 			return a.close(append(slices.Clone(seeds), place{a.p.skips, a.bottom}))
 		}
 	}
-	return a.intern(found, accept, unknown)
+	opens := a.opens
+	s := a.intern(found, accept, unknown)
+	if opens && s != a.dead {
+		s.uniqueState().opens = true
+	}
+	return s
 }
 
 // shortest appends the place that consumes the next byte or token on the shortest path from at, if there is one.
@@ -270,12 +262,14 @@ func (a *automaton) follow(at place) (place, bool) {
 	f := at.frame
 	switch n.op {
 	case nodeAlt:
-		return place{n.alts[a.best[at.node]], f}, true
+		return place{a.p.altsOf(n)[a.best[at.node]], f}, true
+	case nodeDistinct:
+		return place{n.next, f}, !a.repeats
 	case nodeLazy, nodeSkip:
 		return place{n.next, f}, true
 	case nodeCall:
 		if n.next != 0 {
-			f = a.push(f, n.next, n.min, 0, false, false)
+			f = a.push(f, n.next, n.min, n.max, false, false)
 		}
 		return place{n.arg, f}, true
 	case nodeRepeat:
@@ -328,7 +322,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 		return s
 	}
 	s := &state{places: slices.Clone(places), accept: accept, unknown: unknown, generation: a.generation, cost: infinite,
-		tokens: infinite}
+		tokens: infinite, id: uint32(len(a.states))}
 	if accept || unknown {
 		s.cost, s.tokens = 0, 0
 	}
@@ -337,6 +331,7 @@ func (a *automaton) intern(places []place, accept, unknown bool) *state {
 		s.tokens = min(s.tokens, sum(a.fewest(p.node), p.frame.tokens))
 		s.rounded = s.rounded || p.frame.rounded
 	}
+	s.simple = !s.unknown && !s.rounded && s.tokens < infinite
 	a.states[string(key)] = s
 	a.bytes += 250 + 24*len(places)
 	return s
@@ -346,41 +341,48 @@ func (a *automaton) costOf(p place) int64 { return sum(a.costs[p.node], p.frame.
 
 // step returns the state after b, dead if the grammar does not allow it.
 func (a *automaton) step(s *state, b byte) *state {
-	k := a.classOf[b]
-	if s.next == nil {
-		if s == a.dead {
-			return s
+	if k := a.classOf[b]; int(k) < len(s.next) {
+		if to := s.next[k]; to != nil {
+			return to
 		}
+	}
+	return a.findStep(s, b)
+}
+
+// findStep is step for a class of bytes that is not known yet.
+func (a *automaton) findStep(s *state, b byte) *state {
+	if s == a.dead {
+		return s
+	}
+	if s.next == nil {
 		s.next = make([]*state, a.classes)
 		a.bytes += 8 * a.classes
 	}
-	if to := s.next[k]; to != nil {
-		return to
-	}
+	to, same := a.follows(s, b)
+	a.leadTo(s, same, to)
+	return to
+}
+
+// follows computes the state after b, and the classes of all bytes that lead there for the same reason.
+func (a *automaton) follows(s *state, b byte) (to *state, same expr.ByteSet) {
+	k := a.classOf[b]
 	var room [8]place
 	seeds := room[:0]
+	same = everyClass // the classes that the same places take
 	for _, p := range s.places {
-		if n := &a.p.nodes[p.node]; a.p.sets[n.set].Has(b) {
+		n := &a.p.nodes[p.node]
+		if taken := a.takes[n.set]; taken.Has(k) {
 			seeds = append(seeds, place{n.next, p.frame})
+			same = same.And(taken)
+		} else {
+			same = same.Without(taken)
 		}
 	}
 	if a.p.lexes {
 		seeds = a.longest(s, b, seeds)
 	}
-	to := a.dead
-	if len(seeds) > 0 {
-		to = a.close(seeds)
+	if len(seeds) == 0 {
+		return a.dead, same
 	}
-	s.next[k] = to
-	return to
-}
-
-// after returns the state after all bytes of b.
-func (a *automaton) after(s *state, b []byte) *state {
-	for _, c := range b {
-		if s = a.step(s, c); s == a.dead {
-			break
-		}
-	}
-	return s
+	return a.close(seeds), same
 }

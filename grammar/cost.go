@@ -35,13 +35,13 @@ func (a *automaton) findCosts() {
 				if best = usable[n.set]; best >= 0 {
 					cost = sum(1, a.costs[n.next])
 				}
-			case nodeLazy, nodeSkip:
+			case nodeLazy, nodeSkip, nodeDistinct:
 				cost = a.costs[n.next]
 			case nodeToken:
 				cost = sum(1, a.costs[n.next])
 				best = a.v.firstOf(a.tokenSets[n.arg])
 			case nodeAlt:
-				for k, alt := range n.alts {
+				for k, alt := range a.p.altsOf(n) {
 					if c := a.costs[alt]; c < cost {
 						cost, best = c, int32(k)
 					}
@@ -103,7 +103,7 @@ func (a *automaton) fewest(node int32) int64 {
 			at = n.next
 		} else if n.op == nodeAlt {
 			path = append(path, at)
-			at = n.alts[a.best[at]]
+			at = a.p.altsOf(n)[a.best[at]]
 		} else {
 			break
 		}
@@ -112,7 +112,7 @@ func (a *automaton) fewest(node int32) int64 {
 		switch n := &nodes[at]; n.op {
 		case nodeEnd:
 			a.tokens[at] = 0
-		case nodeLazy, nodeSkip:
+		case nodeLazy, nodeSkip, nodeDistinct:
 			a.tokens[at] = a.fewest(n.next)
 		case nodeCall:
 			a.tokens[at] = sum(a.fewest(n.arg), a.fewest(n.next))
@@ -127,7 +127,7 @@ func (a *automaton) fewest(node int32) int64 {
 	for i := len(path) - 1; i >= 0; i-- {
 		n := &nodes[path[i]]
 		if n.op == nodeAlt {
-			a.tokens[path[i]] = a.tokens[n.alts[a.best[path[i]]]]
+			a.tokens[path[i]] = a.tokens[a.p.altsOf(n)[a.best[path[i]]]]
 			continue
 		}
 		if n.op == nodeToken {
@@ -138,7 +138,7 @@ func (a *automaton) fewest(node int32) int64 {
 		t := int32(-1)
 		for at := path[i]; ; {
 			for nodes[at].op == nodeAlt {
-				at = nodes[at].alts[a.best[at]]
+				at = a.p.altsOf(&nodes[at])[a.best[at]]
 			}
 			if nodes[at].op != nodeByte {
 				break

@@ -33,7 +33,7 @@ func (c *compiler) lexeme(e *expr.Expr, next int32) int32 {
 			alts = append(alts, next)
 		}
 		if c.err == nil {
-			c.nodes[first+int32(i)].alts = alts
+			c.setAlts(first+int32(i), alts...)
 		}
 	}
 	return first

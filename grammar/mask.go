@@ -1,10 +1,6 @@
 package grammar
 
-import (
-	"math/bits"
-
-	"github.com/ingotml/ingot/grammar/expr"
-)
+import "github.com/ingotml/ingot/grammar/expr"
 
 // mask is the set of tokens that may follow a state.
 type mask struct {
@@ -42,7 +38,7 @@ func (a *automaton) maskOf(s *state) *mask {
 	defer func() { s.busy = false }()
 	m := &mask{bits: make([]uint32, Words(a.v.Size()))}
 	below, depth := s, 0
-	if a.whole && a.nextBytes(s) > maxDirectBytes {
+	if a.whole && a.following(s).Len() > maxDirectBytes {
 		below, depth = a.cutBelow(s)
 	}
 	if below != s {
@@ -50,13 +46,15 @@ func (a *automaton) maskOf(s *state) *mask {
 		copy(m.bits, base.bits)
 		m.any = base.any
 		m.most = sum(base.most, a.cutAway(s, depth))
+		var path [longestToken + 1]*state
 		for _, r := range base.subtrees {
 			switch from := a.after(s, r.path); {
 			case from == a.dead:
 			case from.undecided(len(r.path)):
 				m.subtrees = append(m.subtrees, r)
 			default:
-				a.walk(m, r.trie, r.node+1, r.trie.nodes[r.node].skip, len(r.path), from)
+				path[len(r.path)] = from
+				a.walk(m, r.trie, r.node+1, r.trie.nodes[r.node].skip, &path)
 			}
 		}
 	} else {
@@ -68,7 +66,10 @@ func (a *automaton) maskOf(s *state) *mask {
 			return true
 		}
 		tries := []*trie{&a.v.rest}
-		if free := a.freeNext(s); free != nil && !free.busy {
+		if following := a.following(s); following.Len() <= maxDirectBytes {
+			a.walkFew(m, s, following)
+			tries = nil
+		} else if free := a.freeNext(s); free != nil && !free.busy {
 			a.walkAround(m, s, free)
 			tries = nil
 		} else if most, ok := a.totalNext(s); ok {
@@ -77,7 +78,7 @@ func (a *automaton) maskOf(s *state) *mask {
 			tries = a.takePlain(m.bits, s, take)
 		}
 		for _, t := range tries {
-			a.walk(m, t, 0, int32(len(t.nodes)), 0, s)
+			a.walkAll(m, t, s)
 		}
 		a.takeNamed(m.bits, s, take)
 	}
@@ -89,24 +90,45 @@ func (a *automaton) maskOf(s *state) *mask {
 	return m
 }
 
-// nextBytes returns the number of bytes that may follow a state.
-func (a *automaton) nextBytes(s *state) int {
-	var all expr.ByteSet
+// following returns the bytes that may follow a state.
+func (a *automaton) following(s *state) (all expr.ByteSet) {
 	for _, p := range s.places {
 		all = all.Or(a.p.sets[a.p.nodes[p.node].set])
 	}
-	return bits.OnesCount64(all[0]) + bits.OnesCount64(all[1]) + bits.OnesCount64(all[2]) + bits.OnesCount64(all[3])
+	return all
+}
+
+// walkFew walks the tokens that begin with one of a few bytes.
+func (a *automaton) walkFew(m *mask, s *state, first expr.ByteSet) {
+	var path [longestToken + 1]*state
+	path[0] = s
+	t := &a.v.all
+	for b := range first.All() {
+		if at := t.roots[b]; at >= 0 {
+			a.walk(m, t, at, t.nodes[at].skip, &path)
+		}
+	}
+}
+
+// walkAll walks all tokens of a trie.
+func (a *automaton) walkAll(m *mask, t *trie, s *state) {
+	if t.kinds != nil {
+		a.walkKinds(m, t.kinds, s)
+		return
+	}
+	var path [longestToken + 1]*state
+	path[0] = s
+	a.walk(m, t, 0, int32(len(t.nodes)), &path)
 }
 
 // undecided reports whether only a less truncated state can decide what follows the given number of bytes of a token.
 func (s *state) undecided(bytes int) bool { return s.unknown || s.rounded && bytes >= countHorizon }
 
-// walk adds the allowed tokens of t.nodes[from:to] to m. s is the state after the first depth bytes.
-func (a *automaton) walk(m *mask, t *trie, from, to int32, depth int, s *state) {
-	var path [longestToken + 1]*state
-	path[depth] = s
+// walk adds the allowed tokens of t.nodes[from:to] to m. path has the states after the bytes before these nodes.
+func (a *automaton) walk(m *mask, t *trie, from, to int32, path *[longestToken + 1]*state) {
+	nodes := t.nodes
 	for i := from; i < to && a.work <= maxWork; {
-		n := &t.nodes[i]
+		n := &nodes[i]
 		next := a.step(path[n.depth-1], n.key)
 		if next == a.dead {
 			i = n.skip
@@ -114,54 +136,26 @@ func (a *automaton) walk(m *mask, t *trie, from, to int32, depth int, s *state) 
 		}
 		if n.token != noToken && next.tokens < infinite {
 			t.set(m.bits, n)
-			m.any = true
-			m.most = max(m.most, next.tokens)
+			m.any, m.most = true, max(m.most, next.tokens)
 		}
-		if next.undecided(int(n.depth)) {
-			if n.skip > i+1 {
-				m.subtrees = append(m.subtrees, subtree{trie: t, node: i, path: a.pathTo(t, i)})
-			}
-			i = n.skip
+		switch {
+		case next.simple && (n.skip-i <= manyNodes || !a.returns(a.front(next), t.below[i])), !next.simple &&
+			!next.undecided(int(n.depth)):
+			path[n.depth] = next
+			i++
 			continue
-		}
-		if t == &a.v.plains && next == path[n.depth-1] && !next.rounded && next.tokens < infinite &&
-			a.plainNext(next) == next {
-			t.setAll(m.bits, i+1, n.skip, true) // every continuation is allowed
-			i = n.skip
-			continue
-		}
-		if n.skip-i > manyNodes && !next.rounded && next.tokens < infinite && a.loops(next, n.key, t.below[i]) {
+		case next.simple: // every continuation is allowed
 			t.setAll(m.bits, i+1, n.skip, true)
-			i = n.skip
-			continue
+			m.any, m.most = true, max(m.most, next.tokens)
+		case n.skip > i+1:
+			m.subtrees = append(m.subtrees, subtree{trie: t, node: i, path: a.pathTo(t, i)})
 		}
-		path[n.depth] = next
-		i++
+		i = n.skip
 	}
 }
 
 // manyNodes is the size of a subtree from which on it is worth asking whether all of it is allowed.
 const manyNodes = 32
-
-// loops reports whether every byte of these kinds leads from s to s again. key is one that led to s, and probably
-// loops.
-func (a *automaton) loops(s *state, key byte, kinds uint64) bool {
-	if kinds == 0 || kinds&^s.looping == 0 {
-		return kinds != 0
-	}
-	if kinds&s.notLooping != 0 || a.step(s, key) != s {
-		return false
-	}
-	unknown := kinds &^ s.looping
-	for b := range 256 {
-		if kind := uint64(1) << kindOf[b]; unknown&kind != 0 && a.step(s, byte(b)) != s {
-			s.notLooping |= kind
-			return false
-		}
-	}
-	s.looping |= unknown
-	return true
-}
 
 // pathTo returns the bytes from the root of a trie to a node, taken from the next token at or below it.
 func (a *automaton) pathTo(t *trie, at int32) []byte {

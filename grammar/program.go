@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/recursion"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -14,22 +15,24 @@ type node struct {
 	set  int32 // nodeByte: index of the set of allowed bytes; nodeToken: of an empty set
 	next int32 // nodeByte, nodeToken, nodeRepeat: the continuation; nodeCall: where the called rule returns to
 	arg  int32 // nodeCall, nodeRepeat, nodeSkip: start of the rule or the body; nodeToken: index of the set of tokens;
-	// nodeByte: 1 within a lexeme
-	min, max int32   // nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character
-	alts     []int32 // nodeAlt
+	// nodeByte: 1 within a lexeme; nodeAlt: index of the first alternative
+	// nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character, max a mark of unique.go; nodeAlt: min is the
+	// number of alternatives
+	min, max int32
 }
 
 type nodeOp uint8
 
 const (
-	nodeEnd    nodeOp = iota // end of a rule or a repeated body; only node 0
-	nodeByte                 // consumes a byte
-	nodeAlt                  // continues at any of alts
-	nodeCall                 // runs a rule, then continues at next
-	nodeRepeat               // runs a body min to max times, then continues at next
-	nodeToken                // consumes a token between two tokens, whatever its bytes are
-	nodeLazy                 // the end of a lazy lexeme, continues at next
-	nodeSkip                 // continues at next or, within the text, at arg
+	nodeEnd      nodeOp = iota // end of a rule or a repeated body; only node 0
+	nodeByte                   // consumes a byte
+	nodeAlt                    // continues at any of its alternatives
+	nodeCall                   // runs a rule, then continues at next
+	nodeRepeat                 // runs a body min to max times, then continues at next
+	nodeToken                  // consumes a token between two tokens, whatever its bytes are
+	nodeLazy                   // the end of a lazy lexeme, continues at next
+	nodeSkip                   // continues at next or, within the text, at arg
+	nodeDistinct               // continues at next if the item before it repeats none; see unique.go
 )
 
 // takes reports whether a node consumes a byte or a token.
@@ -37,22 +40,20 @@ func (n *node) takes() bool { return n.op == nodeByte || n.op == nodeToken }
 
 // program is a compiled grammar.
 type program struct {
-	nodes  []node
-	sets   []expr.ByteSet
-	tokens []*expr.Tokens
-	lexes  bool  // it has lexemes
-	skips  int32 // what may be skipped where the text may end and may go on; 0: nothing
-	start  int32
-	live   []bool // by node: a finite string leads to the end
+	nodes    []node
+	alts     []int32 // of all nodes
+	sets     []expr.ByteSet
+	tokens   []*expr.Tokens
+	lexes    bool  // it has lexemes
+	skips    int32 // what may be skipped where the text may end and may go on; 0: nothing
+	start    int32
+	live     []bool      // by node: a finite string leads to the end
+	unique   *uniqueness // nil without items that must differ
+	required int         // the most of them that an array needs
 }
 
-type consKey struct {
-	op       nodeOp
-	set      int32
-	next     int32
-	arg      int32
-	min, max int32
-}
+// altsOf returns the alternatives of a nodeAlt.
+func (p *program) altsOf(n *node) []int32 { return p.alts[n.arg : n.arg+n.min] }
 
 type placeKey struct {
 	e    *expr.Expr
@@ -62,32 +63,33 @@ type placeKey struct {
 type compiler struct {
 	ctx      context.Context
 	nodes    []node
+	alts     []int32
+	byteIDs  [256]int32 // of the sets of one byte, plus 1
 	setIDs   map[expr.ByteSet]int32
 	sets     []expr.ByteSet
 	tokens   []*expr.Tokens
 	tokenIDs map[string]int32
 	lexes    bool
+	unique   bool
+	required int // see program
 	skips    int32
-	cons     map[consKey]int32
+	made     nodeTable
 	places   map[placeKey]int32
 	starts   map[*expr.Rule]int32
 	pending  []*expr.Rule
-	nullable *nullability
-	nonEmpty map[*expr.Expr]*expr.Expr
-	bodies   map[*expr.Rule]*expr.Rule // rules without the empty string
+	nullable *recursion.Nullability
 	err      error
 }
 
 // compile returns the program of the grammar e.
 func compile(ctx context.Context, e *expr.Expr) (*program, error) {
-	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, cons: map[consKey]int32{}, places: map[placeKey]int32{},
-		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}, nonEmpty: map[*expr.Expr]*expr.Expr{},
-		bodies: map[*expr.Rule]*expr.Rule{}}
+	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, places: map[placeKey]int32{},
+		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}}
 	var err error
-	if c.nullable, err = findNullable(e); err != nil {
+	if c.nullable, err = recursion.Find(e); err != nil {
 		return nil, err
 	}
-	if err := removeLeftRecursion(e, c.nullable); err != nil {
+	if err := recursion.RemoveLeft(e, c.nullable); err != nil {
 		return nil, err
 	}
 	c.nodes = append(c.nodes, node{op: nodeEnd})
@@ -96,19 +98,21 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 		r := c.pending[len(c.pending)-1]
 		c.pending = c.pending[:len(c.pending)-1]
 		body := c.place(r.Body, 0)
-		at := &c.nodes[c.starts[r]]
-		at.op, at.alts = nodeAlt, []int32{body}
+		c.setAlts(c.starts[r], body)
 	}
 	if c.err != nil {
 		return nil, c.err
 	}
-	p := &program{nodes: c.nodes, sets: c.sets, tokens: c.tokens, lexes: c.lexes, skips: c.skips,
+	p := &program{nodes: c.nodes, alts: c.alts, sets: c.sets, tokens: c.tokens, lexes: c.lexes, skips: c.skips,
 		start: start}
 	if err := p.findLive(ctx); err != nil {
 		return nil, err
 	}
 	if !p.live[start] {
 		return nil, expr.Errorf(ErrInvalid, "no finite text matches the grammar")
+	}
+	if c.unique {
+		p.unique, p.required = findUniqueness(p), c.required
 	}
 	return p, nil
 }
@@ -128,25 +132,58 @@ func (c *compiler) add(n node) int32 {
 	return int32(len(c.nodes) - 1)
 }
 
+// addAlt adds a node with alternatives.
+func (c *compiler) addAlt(alts ...int32) int32 {
+	at := c.add(node{op: nodeAlt})
+	c.setAlts(at, alts...)
+	return at
+}
+
+// setAlts makes a node continue at these alternatives.
+func (c *compiler) setAlts(at int32, alts ...int32) {
+	if c.err == nil {
+		c.nodes[at] = node{op: nodeAlt, arg: int32(len(c.alts)), min: int32(len(alts))}
+		c.alts = append(c.alts, alts...)
+	}
+}
+
 // shared returns a node equal to n.
 func (c *compiler) shared(n node) int32 {
-	k := consKey{n.op, n.set, n.next, n.arg, n.min, n.max}
-	if at, ok := c.cons[k]; ok {
+	at := c.made.find(c.nodes, &n)
+	if at != 0 {
 		return at
 	}
-	at := c.add(n)
-	c.cons[k] = at
+	if at = c.add(n); c.err == nil {
+		c.made.add(c.nodes, at)
+	}
 	return at
 }
 
 func (c *compiler) setID(s expr.ByteSet) int32 {
+	if s.Len() == 1 {
+		for b := range s.All() {
+			return c.byteID(b)
+		}
+	}
 	id, ok := c.setIDs[s]
 	if !ok {
-		id = int32(len(c.sets))
-		c.sets = append(c.sets, s)
+		id = c.addSet(s)
 		c.setIDs[s] = id
 	}
 	return id
+}
+
+// byteID returns the index of the set of one byte.
+func (c *compiler) byteID(b byte) int32 {
+	if c.byteIDs[b] == 0 {
+		c.byteIDs[b] = c.addSet(expr.ByteRange(b, b)) + 1
+	}
+	return c.byteIDs[b] - 1
+}
+
+func (c *compiler) addSet(s expr.ByteSet) int32 {
+	c.sets = append(c.sets, s)
+	return int32(len(c.sets) - 1)
 }
 
 // place returns the node where e begins if next is its continuation.
@@ -180,7 +217,7 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		return c.shared(node{op: nodeByte, set: c.setID(e.Set), next: next})
 	case expr.OpText:
 		for i := len(e.Text) - 1; i >= 0 && c.err == nil; i-- {
-			next = c.shared(node{op: nodeByte, set: c.setID(expr.ByteRange(e.Text[i], e.Text[i])), next: next})
+			next = c.shared(node{op: nodeByte, set: c.byteID(e.Text[i]), next: next})
 		}
 		return next
 	case expr.OpAlt:
@@ -193,7 +230,7 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		if len(alts) == 1 {
 			return alts[0]
 		}
-		return c.add(node{op: nodeAlt, alts: alts})
+		return c.addAlt(alts...)
 	case expr.OpCall:
 		return c.call(e.Rule, next, 0)
 	case expr.OpGraph:
@@ -204,6 +241,8 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		return c.lexeme(e, next)
 	case expr.OpSkip:
 		return c.skip(e.Subs[0], next)
+	case expr.OpCompared, expr.OpDistinct:
+		return c.compared(e, next)
 	}
 	return c.repeat(e, next)
 }
@@ -250,7 +289,7 @@ func (c *compiler) graph(g *expr.Graph, next int32) int32 {
 			c.nodes[first+int32(i)] = node{op: nodeByte, set: c.setID(s.Edges[0].Set), next: first + s.Edges[0].To}
 			continue
 		}
-		from := len(room)
+		room = room[:0]
 		for _, e := range s.Edges {
 			room = append(room, edge(e))
 		}
@@ -261,7 +300,7 @@ func (c *compiler) graph(g *expr.Graph, next int32) int32 {
 			room = append(room, next)
 		}
 		if c.err == nil {
-			c.nodes[first+int32(i)].alts = room[from:len(room):len(room)]
+			c.setAlts(first+int32(i), room...)
 		}
 	}
 	return first
@@ -276,8 +315,12 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 		return c.fail(expr.Errorf(ErrLimit, "a repetition count above %d", limits.GrammarRepeat))
 	}
 	// A body that matches the empty string could repeat forever without consuming a byte.
-	if c.nullable.of(body) {
-		least, body = 0, c.withoutEmpty(body)
+	if c.nullable.Of(body) {
+		var err error
+		if body, err = c.nullable.WithoutEmpty(body); err != nil {
+			return c.fail(err)
+		}
+		least = 0
 	}
 	switch {
 	case body.None() && least == 0:
@@ -290,7 +333,7 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 		if c.err != nil {
 			return 0
 		}
-		c.nodes[loop].alts = []int32{begin, next}
+		c.setAlts(loop, begin, next)
 		if least == 1 {
 			return begin
 		}
@@ -300,7 +343,7 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 		for i := most; i > 0; i-- {
 			begin := c.place(body, at)
 			if i > least {
-				at = c.add(node{op: nodeAlt, alts: []int32{begin, next}})
+				at = c.addAlt(begin, next)
 			} else {
 				at = begin
 			}
@@ -329,10 +372,10 @@ func (p *program) findLive(ctx context.Context) error {
 			switch n.op {
 			case nodeEnd:
 				live = true
-			case nodeByte, nodeToken, nodeLazy, nodeSkip:
+			case nodeByte, nodeToken, nodeLazy, nodeSkip, nodeDistinct:
 				live = p.live[n.next]
 			case nodeAlt:
-				live = slices.ContainsFunc(n.alts, func(a int32) bool { return p.live[a] })
+				live = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return p.live[a] })
 			case nodeCall:
 				live = p.live[n.arg] && p.live[n.next]
 			case nodeRepeat:

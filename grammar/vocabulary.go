@@ -27,14 +27,16 @@ type Vocabulary struct {
 	id        func(string) (int32, bool)
 	ends      []int32
 	usable    []uint32 // mask of the tokens that can be within a text, special ones included
+	crossing  crossing // see guard.go
 }
 
 // trie stores tokens in byte order, in preorder: a node's subtree follows it and ends at skip.
 type trie struct {
 	nodes  []trieNode
 	roots  [256]int32 // by byte: the first node of the tokens that begin with it, or -1
-	below  []uint64   // by node: the kinds of bytes in the subtree below it, see kindOf
+	below  []uint64   // by node: the kinds of bytes in the subtree below it, see byteKinds
 	groups [][]int32  // tokens with equal bytes
+	kinds  *kindTrie  // nil: none is made
 }
 
 type trieNode struct {
@@ -102,6 +104,7 @@ func NewVocabularyWith(tokens [][]byte, o VocabularyOptions) *Vocabulary {
 	}
 	v.plains = makeTrie(tokens, plains)
 	v.rest = makeTrie(tokens, rest)
+	v.plains.kinds, v.rest.kinds = makeKindTrie(&v.plains, len(tokens)), makeKindTrie(&v.rest, len(tokens))
 	v.long = makeTrie(tokens, long)
 	return v
 }
@@ -198,32 +201,6 @@ func makeTrie(tokens [][]byte, order []int32) (t trie) {
 	}
 	return t
 }
-
-// kindOf groups bytes into 64 kinds at most: lower-case letters, upper-case letters, digits, each other byte of ASCII
-// from the space on, control characters, and the bytes of UTF-8 by their place in a character.
-var kindOf = func() (kinds [256]uint8) {
-	next := uint8(8)
-	for b := range 256 {
-		switch {
-		case b >= 'a' && b <= 'z':
-			kinds[b] = 0
-		case b >= 'A' && b <= 'Z':
-			kinds[b] = 1
-		case b >= '0' && b <= '9':
-			kinds[b] = 2
-		case b < ' ' || b == 0x7f:
-			kinds[b] = 3
-		case b < 0x7f:
-			kinds[b] = next
-			next++
-		case b < 0xc0:
-			kinds[b] = 4
-		default:
-			kinds[b] = 5
-		}
-	}
-	return kinds
-}()
 
 // set marks the tokens that end at a node.
 func (t *trie) set(bits []uint32, n *trieNode) {

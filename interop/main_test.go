@@ -63,11 +63,12 @@ func tool(t *testing.T, name string) string {
 type user struct {
 	t    *testing.T
 	home string
+	more []string // further environment variables
 }
 
 func newUser(t *testing.T) *user {
 	t.Helper()
-	return &user{t, t.TempDir()}
+	return &user{t: t, home: t.TempDir()}
 }
 
 // store returns the folder of the user's models, which is an OCI image layout.
@@ -81,6 +82,7 @@ func (u *user) env() []string {
 		"XDG_RUNTIME_DIR=" + u.home, // for skopeo's credentials
 		"COSIGN_PASSWORD=",
 	}
+	env = append(env, u.more...)
 	for _, name := range []string{"PATH", "TMPDIR", "GOMAXPROCS", "LANG"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)

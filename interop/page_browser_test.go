@@ -22,16 +22,21 @@ type server struct {
 	origin string
 }
 
+// engine returns the path of the engine, found with the home of the user who runs the tests.
+func engine(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command(ingot, "engine", "install").Output()
+	if err != nil {
+		t.Fatalf("the engine: %v", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
+
 func (u *user) serve(args ...string) *server {
 	u.t.Helper()
-	// The engine's path, found with the home of the user who runs the tests.
-	engine, err := exec.Command(ingot, "engine", "install").Output()
-	if err != nil {
-		u.t.Fatalf("the engine: %v", err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(engine)), "\n")
 	c := exec.Command(ingot, append([]string{"serve", "--host", "127.0.0.1:0"}, args...)...)
-	c.Env = append(u.env(), "INGOT_ENGINE="+lines[len(lines)-1])
+	c.Env = append(u.env(), "INGOT_ENGINE="+engine(u.t))
 	pipe, err := c.StderrPipe()
 	if err != nil {
 		u.t.Fatal(err)

@@ -38,6 +38,10 @@ const (
 	opMinimumScalar
 	opPowerScalar
 	opSoftcap
+	opReLU2
+	opClip
+	opExpTail
+	opGrowRows
 	opAdd
 	opSubtract
 	opMultiply
@@ -204,6 +208,10 @@ var opNames = [...]string{
 	opMinimumScalar:      "MinimumScalar",
 	opPowerScalar:        "PowerScalar",
 	opSoftcap:            "Softcap",
+	opReLU2:              "ReLU2",
+	opClip:               "Clip",
+	opExpTail:            "ExpTail",
+	opGrowRows:           "GrowRows",
 	opAdd:                "Add",
 	opSubtract:           "Subtract",
 	opMultiply:           "Multiply",
@@ -585,6 +593,40 @@ func Softcap(x *Array, value float64) *Array {
 	c := threadOf(opSoftcap, x).begin(opSoftcap)
 	c.array(x)
 	c.real(value)
+	return c.one()
+}
+
+// ReLU2 returns max(x, 0)^2.
+func ReLU2(x *Array) *Array {
+	c := threadOf(opReLU2, x).begin(opReLU2)
+	c.array(x)
+	return c.one()
+}
+
+// Clip limits elements to [-limit, limit].
+func Clip(x *Array, limit float64) *Array {
+	c := threadOf(opClip, x).begin(opClip)
+	c.array(x)
+	c.real(limit)
+	return c.one()
+}
+
+// ExpTail returns e^min(x, limit) - 1 - x where x is not positive, else 0.
+func ExpTail(x *Array, limit float64) *Array {
+	c := threadOf(opExpTail, x).begin(opExpTail)
+	c.array(x)
+	c.real(limit)
+	return c.one()
+}
+
+// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor(positions[i]/context)); positions are int32 [T] and
+// not negative.
+func GrowRows(x *Array, positions *Array, beta float64, context int) *Array {
+	c := threadOf(opGrowRows, x).begin(opGrowRows)
+	c.array(x)
+	c.array(positions)
+	c.real(beta)
+	c.int(context)
 	return c.one()
 }
 

@@ -147,6 +147,7 @@ type pusher struct {
 
 	mounter   *remote.Repository // r with a token that may also pull from the mount sources; nil if there are none
 	noChunks  atomic.Bool        // the registry accepts only monolithic uploads
+	noPieces  atomic.Bool        // its chunks have to be larger than the pieces of Uploader.Stream
 	noMount   atomic.Bool        // the registry rejects mounts without a source repository
 	noFrom    atomic.Bool        // the credentials do not cover the mount sources
 	chunkSize atomic.Int64

@@ -30,6 +30,7 @@ type upload struct {
 	blob    blob
 	session *session
 	copied  *copiedBlob // reads the blob, if it is copied from another repository; else nil
+	piece   *piece      // what is at hand of a blob that is being written; else nil
 
 	location    *url.URL // of the upload session; nil if no session is open
 	offset      int64    // number of bytes that the registry has
@@ -87,7 +88,7 @@ func (u *upload) monolithic() bool { return u.push.rule.monolithic || u.push.noC
 // run takes steps until the registry has the blob. It returns how: [Done] or [Mounted].
 func (u *upload) run(ctx context.Context) (EventKind, error) {
 	a := u.push.r.Attempts()
-	if !u.needsStatus { // a resumed upload emits Begin once the offset is known
+	if !u.needsStatus && (u.piece == nil || u.piece.begin == 0) { // a resumed upload emits Begin once the offset is known
 		u.emit(Begin, 0, nil)
 	}
 	for first := u.needsStatus; ; first = false {
@@ -111,6 +112,9 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 		if failed := u.copied.failure(); failed != nil {
 			return "", failed
 		}
+		if errors.Is(err, errPieceGone) {
+			return "", err
+		}
 		final := u.repair(err)
 		if final == nil {
 			if u.repairs++; u.repairs > maxRepairs {
@@ -130,6 +134,9 @@ func (u *upload) run(ctx context.Context) (EventKind, error) {
 // step takes the next step of the upload. done is the final event once the registry has the blob, else empty.
 func (u *upload) step(ctx context.Context) (done EventKind, err error) {
 	switch {
+	case u.needsHead && u.blob.Digest == "": // it cannot be there: it is not complete
+		u.needsHead = false
+		return "", nil
 	case u.needsHead:
 		there, err := u.push.headOnce(ctx, u.blob)
 		if err != nil {
@@ -143,6 +150,10 @@ func (u *upload) step(ctx context.Context) (done EventKind, err error) {
 		return u.open(ctx)
 	case u.needsStatus:
 		return "", u.status(ctx)
+	case u.has() == 0 && u.blob.Digest == "":
+		return Moved, nil
+	case u.gone():
+		return "", errPieceGone
 	case u.monolithic(), u.small() && u.offset == 0, u.offset == u.blob.Size:
 		return u.put(ctx)
 	}
@@ -182,7 +193,7 @@ func (u *upload) open(ctx context.Context) (EventKind, error) {
 	// A mount without a source repository lets the registry look for the blob in all repositories (automatic content
 	// discovery). Not all registries support it.
 	query := url.Values{}
-	if !u.push.noMount.Load() {
+	if !u.push.noMount.Load() && u.blob.Digest != "" {
 		query.Set("mount", string(u.blob.Digest))
 	}
 	resp, err := u.push.post(ctx, u.push.r, query)
@@ -229,7 +240,7 @@ func (u *upload) save() {
 // patch sends the next chunk. See
 // https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks.
 func (u *upload) patch(ctx context.Context) error {
-	n := min(max(u.push.chunkSize.Load(), u.chunkMin), u.blob.Size-u.offset)
+	n := min(max(u.push.chunkSize.Load(), u.chunkMin), u.has())
 	before := u.offset
 	resp, err := u.send(ctx, http.MethodPatch, u.location, u.offset, n,
 		http.StatusAccepted, http.StatusNoContent, http.StatusCreated)

@@ -83,7 +83,7 @@ func (u *upload) repair(err error) error {
 
 // rehash verifies this machine's copy of the blob, after the registry reported a digest mismatch.
 func (u *upload) rehash() error {
-	if u.blob.data != nil || u.copied != nil {
+	if u.blob.data != nil || u.copied != nil || u.piece != nil {
 		return nil // its digest was computed from these bytes, or while they passed
 	}
 	f, err := openFile(u.push.s, u.blob)

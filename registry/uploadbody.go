@@ -36,13 +36,17 @@ func (u *upload) openBody(ctx context.Context, offset, n int64, moved func(int64
 	case u.copied != nil:
 		return &body{r: u.copied.open(ctx, offset, n), remaining: n, onSent: moved}, nil
 	}
+	size := b.Size
+	if u.piece != nil {
+		b.path, size, offset = u.piece.path, u.piece.end-u.piece.begin, offset-u.piece.begin
+	}
 	f, err := openFile(u.push.s, b)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && info.Size() != b.Size {
-		err = fmt.Errorf("the stored blob has %d bytes, not %d: %w", info.Size(), b.Size, manifest.ErrCorrupt)
+	if err == nil && info.Size() != size {
+		err = fmt.Errorf("the stored blob has %d bytes, not %d: %w", info.Size(), size, manifest.ErrCorrupt)
 	}
 	if err == nil {
 		_, err = f.Seek(offset, io.SeekStart)

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ingotml/ingot/manifest"
@@ -57,6 +58,73 @@ func (u *Uploader) Put(ctx context.Context, d digest.Digest, size int64, name, p
 		return fmt.Errorf("push %s: %w", u.p.dst, err)
 	}
 	return nil
+}
+
+// Streams reports whether [Uploader.Stream] can be used: not with a registry that takes a blob only in one request,
+// whose URL has the digest, or in chunks that are larger than the pieces.
+func (u *Uploader) Streams() bool {
+	return !u.p.rule.monolithic && !u.p.noChunks.Load() && !u.p.noPieces.Load()
+}
+
+// Stream uploads a blob of a known size while it is written, as the files that next returns. When next is called again,
+// the registry has the file before, which is needed no more. After the last one, next returns "" and the digest. If
+// again is true, the registry lost bytes that the files no longer have, or cannot do this: the blob has to be made
+// again.
+func (u *Uploader) Stream(ctx context.Context, size int64, name string,
+	next func(context.Context) (path string, bytes int64, d digest.Digest, err error)) (again bool, err error) {
+	select {
+	case u.slots <- struct{}{}:
+		defer func() { <-u.slots }()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	up := &upload{push: u.p, blob: blob{Descriptor: ocispec.Descriptor{Size: size}, name: name}, piece: &piece{}}
+	for err == nil && up.blob.Digest == "" {
+		at := *up.piece
+		at.begin = at.end
+		var n int64
+		at.path, n, up.blob.Digest, err = next(ctx)
+		at.end += n
+		if err == nil {
+			up.piece = &at
+			_, err = up.run(ctx)
+		}
+	}
+	if err != nil {
+		up.abandon(context.WithoutCancel(ctx))
+		return errors.Is(err, errPieceGone), fmt.Errorf("push %s: %s: %w", u.p.dst, name, err)
+	}
+	up.emit(Done, size, nil)
+	return false, nil
+}
+
+// piece is a file with some bytes of a blob whose other bytes are not at hand.
+type piece struct {
+	path       string
+	begin, end int64
+}
+
+// errPieceGone means that a registry needs bytes of a blob that are not at hand any more.
+var errPieceGone = errors.New("the registry lost the beginning of the blob")
+
+// gone reports whether the upload cannot go on: the bytes at its offset are not at hand any more, or the registry needs
+// more of them at a time.
+func (u *upload) gone() bool {
+	if u.piece == nil {
+		return false
+	}
+	if u.chunkMin > u.has() && u.piece.end < u.blob.Size {
+		u.push.noPieces.Store(true)
+	}
+	return u.offset < u.piece.begin || u.monolithic() || u.push.noPieces.Load()
+}
+
+// has returns how many bytes from the upload's offset on are at hand.
+func (u *upload) has() int64 {
+	if u.piece != nil {
+		return u.piece.end - u.offset
+	}
+	return u.blob.Size - u.offset
 }
 
 // Finish pushes the manifest, with its config, its referrers in the store, and blobs that were not put.

@@ -18,4 +18,12 @@ type Options struct {
 	Draft      DraftOptions
 
 	Loaded func(part float64) // reports the progress of loading, 0 to 1; may be nil
+	Phase  func(name string)  // called when a phase of loading begins, in order; may be nil
+}
+
+// Begin calls Phase, if there is one.
+func (o Options) Begin(phase string) {
+	if o.Phase != nil {
+		o.Phase(phase)
+	}
 }

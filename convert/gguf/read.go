@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/limits"
@@ -144,11 +146,11 @@ func (p *parser) metadata(keys int64) Metadata {
 	m := Metadata{values: map[string]Value{}}
 	for i := int64(0); i < keys && p.err == nil; i++ {
 		key := p.string()
-		if p.err == nil && (key == "" || !utf8.ValidString(key)) {
-			p.fail("metadata key %s is not a name", strconv.Quote(key))
+		if p.err == nil && !isName(key) {
+			p.fail("metadata key %.100s is not a name", strconv.Quote(key))
 		}
 		if _, twice := m.values[key]; twice {
-			p.fail("metadata key %s exists twice", key)
+			p.fail("metadata key %.100s exists twice", key)
 		}
 		kind := Kind(p.uint32())
 		v := p.value(kind, 0)
@@ -212,8 +214,8 @@ func (p *parser) elements(kind Kind, n int64, depth int) Value {
 // tensor reads a description. Its Offset is still relative to the data region.
 func (p *parser) tensor() Tensor {
 	t := Tensor{Name: p.string()}
-	if p.err == nil && (t.Name == "" || len(t.Name) > maxName || !utf8.ValidString(t.Name)) {
-		p.fail("tensor name %.100s is empty, not UTF-8, or longer than %d bytes", strconv.Quote(t.Name), maxName)
+	if p.err == nil && (!isName(t.Name) || len(t.Name) > maxName) {
+		p.fail("tensor name %.100s is empty, not a line of UTF-8, or longer than %d bytes", strconv.Quote(t.Name), maxName)
 	}
 	dims := p.uint32()
 	if dims > maxDims {
@@ -247,6 +249,11 @@ func (p *parser) tensor() Tensor {
 	}
 	slices.Reverse(t.Shape)
 	return t
+}
+
+// isName reports whether a text can name something in a message: a line of UTF-8.
+func isName(s string) bool {
+	return s != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // maxName bounds a tensor's name in bytes. llama.cpp's own bound is 64.

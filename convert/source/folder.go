@@ -124,5 +124,5 @@ func layoutHint(entries []fs.DirEntry) string {
 			return hint.text
 		}
 	}
-	return ": want a folder with config.json and *.safetensors"
+	return ": want a folder with config.json and *.safetensors, or a GGUF file"
 }

@@ -18,6 +18,13 @@ type Sink interface {
 	Has(ctx context.Context, d digest.Digest, size int64) (bool, error)
 	// Put sends a blob, unless the place has it. name is for messages. The file stays unchanged meanwhile.
 	Put(ctx context.Context, d digest.Digest, size int64, name, path string) error
+	// Streams reports whether Stream can be used.
+	Streams() bool
+	// Stream sends a blob of a known size while it is written, as the files that next returns. When next is called again,
+	// the place has the file before. After the last one, next returns "" and the digest. If again is true, the place lost
+	// what it had, or cannot do this: the blob has to be made again.
+	Stream(ctx context.Context, size int64, name string,
+		next func(context.Context) (path string, bytes int64, d digest.Digest, err error)) (again bool, err error)
 }
 
 // sentChecks is the number of blobs of earlier runs that the sink is asked about at a time.

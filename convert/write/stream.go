@@ -10,7 +10,6 @@ import (
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/quantize"
 )
 
@@ -40,21 +39,14 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 			release()
 		}
 	}()
-	coder := coder{coding: t.Coding, add: t.Match.Add}
-	if t.Coding.Keep || t.Coding.Floats {
-		coder.coded, coder.row = openCoded(t.Sources), t.Sources[0].Shape[len(t.Sources[0].Shape)-1]
-	} else {
-		var list []source.Tensor
-		for _, s := range t.Sources {
-			list = append(list, s.Tensor)
-		}
-		readers, closeAll, err := openAll(list...)
-		if err != nil {
-			return err
-		}
-		defer closeAll()
-		coder.sources = readers
+	if done, err := w.streamed(ctx, t, name); done || err != nil {
+		return err
 	}
+	coder, closeAll, err := newCoder(t)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
 	blob, err := w.ingest.NewBlob(name)
 	if err != nil {
 		return err
@@ -63,12 +55,8 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 		blob.Abort()
 		return err
 	}
-	s := stream{w: w, t: t, blob: blob, coder: coder, offsets: t.Coding.Layout.Offsets, hashes: newSourceHashes(t)}
-	err = s.run(ctx)
-	var note string
-	if err == nil {
-		note, err = w.computeChecksums(ctx, t, s.hashes)
-	}
+	s := stream{w: w, t: t, blob: blob, coder: coder, hashes: newSourceHashes(t)}
+	note, err := s.run(ctx)
 	if err != nil {
 		blob.Abort()
 		return err
@@ -78,12 +66,32 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 	w.seal(ctx, "tensor "+t.Name, blob, func(size int64) error {
 		defer release()
 		if size != t.Size {
-			return fmt.Errorf("%w: the blob has %d bytes, not %d as planned", source.ErrSource, size, t.Size)
+			return differs(t, size)
 		}
 		w.progress.Add(0, 1)
 		return w.send(ctx, name)
 	})
 	return nil
+}
+
+// newCoder opens a tensor's sources.
+func newCoder(t *plan.Tensor) (c coder, closeAll func(), err error) {
+	c = coder{coding: t.Coding, add: t.Match.Add}
+	if t.Coding.Keep || t.Coding.Floats {
+		c.coded, c.row = openCoded(t.Sources), t.Sources[0].Shape[len(t.Sources[0].Shape)-1]
+		return c, func() {}, nil
+	}
+	var list []source.Tensor
+	for _, s := range t.Sources {
+		list = append(list, s.Tensor)
+	}
+	c.sources, closeAll, err = openAll(list...)
+	return c, closeAll, err
+}
+
+// differs is the error of a blob that has another size than planned.
+func differs(t *plan.Tensor, size int64) error {
+	return fmt.Errorf("%w: the blob has %d bytes, not %d as planned", source.ErrSource, size, t.Size)
 }
 
 // openAll opens tensors.
@@ -105,11 +113,17 @@ func openAll(list ...source.Tensor) (readers []io.ReaderAt, closeAll func(), err
 	return readers, closeAll, nil
 }
 
+// blobWriter writes a blob: Write from its beginning, WriteAt ahead of that.
+type blobWriter interface {
+	io.Writer
+	io.WriterAt
+}
+
 // stream is a tensor being written.
 type stream struct {
 	w       *writer
 	t       *plan.Tensor
-	blob    *ingest.StagedBlob
+	blob    blobWriter
 	coder   coder
 	offsets []int64 // where the next part of each array is written
 	pending []*job  // in order
@@ -136,9 +150,17 @@ func (j *job) done() bool {
 	}
 }
 
-func (s *stream) run(ctx context.Context) error {
+// run writes the tensor. The note has the checksums of its sources.
+func (s *stream) run(ctx context.Context) (note string, err error) {
+	if err := s.write(ctx); err != nil {
+		return "", err
+	}
+	return s.w.computeChecksums(ctx, s.t, s.hashes)
+}
+
+func (s *stream) write(ctx context.Context) error {
 	defer s.abandon()
-	s.offsets = append([]int64{}, s.offsets...)
+	s.offsets = append([]int64{}, s.t.Coding.Layout.Offsets...)
 	header, err := s.t.Coding.Layout.Header()
 	if err != nil {
 		return err

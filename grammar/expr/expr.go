@@ -5,7 +5,11 @@
 // Empty. All errors of a source wrap ErrInvalid, ErrUnsupported or ErrLimit.
 package expr
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+	"math/bits"
+)
 
 // ByteSet is a set of bytes.
 type ByteSet [4]uint64
@@ -27,6 +31,29 @@ func (s ByteSet) Or(o ByteSet) ByteSet {
 	return ByteSet{s[0] | o[0], s[1] | o[1], s[2] | o[2], s[3] | o[3]}
 }
 
+// Without returns the bytes of s that are not in o.
+func (s ByteSet) Without(o ByteSet) ByteSet {
+	return ByteSet{s[0] &^ o[0], s[1] &^ o[1], s[2] &^ o[2], s[3] &^ o[3]}
+}
+
+// Len returns the number of bytes.
+func (s ByteSet) Len() int {
+	return bits.OnesCount64(s[0]) + bits.OnesCount64(s[1]) + bits.OnesCount64(s[2]) + bits.OnesCount64(s[3])
+}
+
+// All yields the bytes in order.
+func (s ByteSet) All() iter.Seq[byte] {
+	return func(yield func(byte) bool) {
+		for w, word := range s {
+			for ; word != 0; word &= word - 1 {
+				if !yield(byte(w*64 + bits.TrailingZeros64(word))) {
+					return
+				}
+			}
+		}
+	}
+}
+
 func (s ByteSet) empty() bool { return s == ByteSet{} }
 
 // AddRange adds the bytes from lo to hi.
@@ -44,7 +71,7 @@ type Expr struct {
 	Set      ByteSet // OpSet: one byte of this set
 	Text     string  // OpText
 	Subs     []*Expr // OpSeq, OpAlt; OpRepeat has one
-	Min, Max int     // OpRepeat; max < 0: unbounded
+	Min, Max int     // OpRepeat; max < 0: unbounded. OpCompared: Min is the fewest items
 	Rule     *Rule   // OpCall
 	Graph    *Graph  // OpGraph, OpLexeme
 	Lazy     bool    // OpLexeme: ends where it first can
@@ -68,6 +95,12 @@ const (
 	// OpSkip matches the empty text. Before it, any number of its sub may stand, a lexeme, but not where the whole text
 	// begins.
 	OpSkip
+	// OpCompared matches its sub: a JSON array or object without its opening bracket, in which some items or names are
+	// OpDistinct.
+	OpCompared
+	// OpDistinct matches its sub, a comma and an item or the name of a property, if that differs from all before it in the
+	// innermost OpCompared.
+	OpDistinct
 )
 
 // Graph is a deterministic automaton over bytes. State 0 is the start; every state can reach an accepting one.
@@ -181,6 +214,20 @@ func Repeat(e *Expr, least, most int) *Expr {
 	return &Expr{Op: OpRepeat, Subs: []*Expr{e}, Min: least, Max: most}
 }
 
+// Compared matches what follows the opening bracket of a JSON array or object, of which some parts are Distinct. It has
+// at least so many items.
+func Compared(e *Expr, least int) *Expr { return mark(OpCompared, e, least) }
+
+// Distinct matches a comma and an item, or the name of a property, that differs from all before it.
+func Distinct(e *Expr) *Expr { return mark(OpDistinct, e, 0) }
+
+func mark(op Op, e *Expr, least int) *Expr {
+	if e.None() {
+		return None
+	}
+	return &Expr{Op: op, Subs: []*Expr{e}, Min: least}
+}
+
 // LeftRecursive returns the body of a rule with these alternatives. Those that begin with the rule itself become a
 // repetition: a = a x | y is y x*.
 func LeftRecursive(r *Rule, alts []*Expr) *Expr {
@@ -216,8 +263,11 @@ func (b *branch) kid(key byte) (int32, bool) {
 
 // Words matches one of words. It builds a trie, so that a state has few places even with many words.
 func Words(words []string) *Expr {
-	if len(words) == 0 {
+	switch len(words) {
+	case 0:
 		return None
+	case 1:
+		return Text(words[0])
 	}
 	trie := []branch{{}}
 	for _, w := range words {

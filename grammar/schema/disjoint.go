@@ -72,6 +72,11 @@ func (c *compiler) noValue(s *shape, depth int) bool {
 		return false
 	}
 	if s.types&anyNumber != 0 {
+		if is, known := n.Inhabited(); is {
+			return false
+		} else if known {
+			return s.types&typeString == 0 || plain || c.noText(s)
+		}
 		if d, err := c.numbers(n); err != nil || !d.Empty() {
 			return false
 		}
@@ -80,13 +85,16 @@ func (c *compiler) noValue(s *shape, depth int) bool {
 }
 
 func (c *compiler) noText(s *shape) bool {
+	if r := &s.strings; len(r.patterns) == 0 && (r.maxLength == nil || *r.maxLength >= max(1, r.minLength)) {
+		return false // more texts than constants
+	}
 	before := c.err
 	d := c.texts(s, "#")
 	if c.err != before {
 		c.err = before
 		return false
 	}
-	return d.Empty()
+	return d.Empty() && !d.Short()
 }
 
 func (c *compiler) noArray(s *shape, depth int) bool {

@@ -258,27 +258,51 @@ func (c *compiler) gatherParts(s *shape, t term) {
 	v := t.schema
 	properties, patterns, others := v.get("properties"), v.get("patternProperties"), v.get("additionalProperties")
 	if properties != nil || patterns != nil || others != nil {
-		part := objectPart{properties: map[string]term{}, scope: t.scope, silent: v.get(silentKeyword) != nil}
-		if properties != nil {
-			if properties.kind != typeObject {
-				c.fail(expr.ErrInvalid, t.path, "properties must be an object")
-				return
-			}
-			part.names = properties.keys
-			for i, name := range properties.keys {
-				part.properties[name] = t.sub(properties.items[i], "/properties/"+pointerPart(name))
-			}
+		part := c.objectPartOf(t, properties, patterns, others)
+		if c.err != nil {
+			return
 		}
-		part.patterns = c.patternParts(t, patterns)
-		if others != nil {
-			at := t.sub(others, "/additionalProperties")
-			part.others = &at
-		}
+		part.scope = t.scope
 		s.objects = append(s.objects, part)
 	}
 	if part, ok := c.itemsOf(t); ok {
 		s.arrays = append(s.arrays, part)
 	}
+}
+
+// partKey identifies what a schema says about properties.
+type partKey struct {
+	schema *value
+	in     *resource
+	outer  string
+}
+
+// objectPartOf returns what a schema says about properties, which is made once.
+func (c *compiler) objectPartOf(t term, properties, patterns, others *value) objectPart {
+	key := partKey{t.schema, t.in, t.outer}
+	if part, ok := c.parts[key]; ok {
+		return part
+	}
+	part := objectPart{properties: map[string]term{}, silent: t.schema.get(silentKeyword) != nil}
+	if properties != nil {
+		if properties.kind != typeObject {
+			c.fail(expr.ErrInvalid, t.path, "properties must be an object")
+			return part
+		}
+		part.names = properties.keys
+		for i, name := range properties.keys {
+			part.properties[name] = t.sub(properties.items[i], "/properties/"+pointerPart(name))
+		}
+	}
+	part.patterns = c.patternParts(t, patterns)
+	if others != nil {
+		at := t.sub(others, "/additionalProperties")
+		part.others = &at
+	}
+	if c.err == nil {
+		c.parts[key] = part
+	}
+	return part
 }
 
 // silentKeyword marks a schema made by the compiler whose properties are not the object's own list of them.

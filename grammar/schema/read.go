@@ -89,4 +89,9 @@ func (c *compiler) stringList(v *value, keyword, path string) (names []string) {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-func pointerPart(name string) string { return pointerEscapes.Replace(name) }
+func pointerPart(name string) string {
+	if !strings.ContainsAny(name, "~/") {
+		return name
+	}
+	return pointerEscapes.Replace(name)
+}

@@ -130,6 +130,7 @@ type compiler struct {
 	derived    map[derivedKey]*value
 	empties    map[string]bool // by conjunction's key: provably without values; false also while it is examined
 	patterns   map[string]*dfa.DFA
+	parts      map[partKey]objectPart
 	resources  []*resource
 	isDynamic  bool // the document has references that depend on the way to them
 	strict     bool
@@ -145,8 +146,9 @@ type compiler struct {
 func newCompiler(ctx context.Context, root *value, rules *jsontext.Rules, refs map[string][]byte) *compiler {
 	return &compiler{ctx: ctx, doc: newDocument(root, refs), json: rules, made: map[string]*made{},
 		once: map[string]*expr.Expr{}, derived: map[derivedKey]*value{}, empties: map[string]bool{},
-		patterns:  map[string]*dfa.DFA{},
-		isDynamic: len(refs) > 0 || root.mentions("$dynamicRef") || root.mentions("$recursiveRef")}
+		patterns: map[string]*dfa.DFA{}, parts: map[partKey]objectPart{},
+		isDynamic: len(refs) > 0 || root.mentions("$dynamicRef") || root.mentions("$recursiveRef") ||
+			root.mentions("$dynamicAnchor") || root.mentions("$recursiveAnchor")}
 }
 
 func (c *compiler) rootTerm() term { return term{schema: c.doc.root.root, path: "#", in: c.doc.root} }

@@ -16,7 +16,8 @@ var internal = []struct{ reason, names string }{
 		registry/remote.ErrPrivateRegistry
 		registry/sigstore.ErrPurpose
 		safetensors.ErrNoWeights
-		server/identity.ErrNonce`},
+		server/identity.ErrNonce
+		tokenizer/encode.ErrCompiled`},
 	{"tests raise it", `server/servertest.ErrBurst`},
 	{"a grammar is part of a request's format: runtime.ErrFormat wraps it", `
 		grammar.ErrToken grammar.ErrVocabulary

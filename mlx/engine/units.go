@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -125,8 +125,6 @@ func makeUnits(list []source) ([]unit, error) {
 	return units, nil
 }
 
-var includeLine = regexp.MustCompile(`(?m)^#include "(.+)"$`)
-
 // includedBytes returns the bytes of the named sources and of those that they include, each of them once.
 func includedBytes(names []string, sources map[string]source, seen map[string]bool) int {
 	size := 0
@@ -137,11 +135,27 @@ func includedBytes(names []string, sources map[string]source, seen map[string]bo
 		}
 		seen[name] = true
 		size += len(src.data)
-		for _, include := range includeLine.FindAllSubmatch(src.data, -1) {
-			size += includedBytes([]string{string(include[1])}, sources, seen)
-		}
+		size += includedBytes(includes(src.data), sources, seen)
 	}
 	return size
+}
+
+// includes returns the names in the lines `#include "NAME"`. Every start of the program needs them, for the key of the
+// engine's folder, so it does not use a regular expression, which takes 13 ms for all units.
+func includes(data []byte) (names []string) {
+	mark := []byte(`#include "`)
+	for at := 0; ; {
+		next := bytes.Index(data[at:], mark)
+		if next < 0 {
+			return names
+		}
+		begin := at + next
+		line, _, _ := bytes.Cut(data[begin+len(mark):], []byte("\n"))
+		at = begin + len(mark)
+		if name, ok := bytes.CutSuffix(line, []byte(`"`)); ok && (begin == 0 || data[begin-1] == '\n') {
+			names = append(names, string(name))
+		}
+	}
 }
 
 // writeSources writes the sources and, beside them, a file for each unit.

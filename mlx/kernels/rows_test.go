@@ -97,6 +97,11 @@ func TestActivationKernels(t *testing.T) {
 		"SiLU":     {mlx.SiLU, func(x float64) float64 { return x * logistic(x) }},
 		"GELU":     {mlx.GELU, func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 }},
 		"GELUTanh": {mlx.GELUTanh, func(x float64) float64 { return x * logistic(2*tanhGate(x)) }},
+		// An eighth, whose squares float16 holds.
+		"ReLU2": {func(x *mlx.Array) *mlx.Array { return mlx.ReLU2(mlx.MultiplyScalar(x, 0.125)) },
+			func(x float64) float64 { return max(x/8, 0) * max(x/8, 0) }},
+		"Clip": {func(x *mlx.Array) *mlx.Array { return mlx.Clip(x, 3) },
+			func(x float64) float64 { return max(min(x, 3), -3) }},
 		"Softcap": {func(x *mlx.Array) *mlx.Array { return mlx.Softcap(x, 30) },
 			func(x float64) float64 { return 30 * math.Tanh(x/30) }},
 	}

@@ -44,7 +44,7 @@ func TestPageHasTheTable(t *testing.T) {
 		}
 		types := append([]string{a.ModelType}, a.Aliases...)
 		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s | %s | %s |\n", strings.Join(types, "`, `"), a.Docs.Variants,
-			cmp.Or(a.Docs.Rules, "generic"), draft, cmp.Or(a.Docs.Vision, "no"), cmp.Or(a.Docs.Reference, "transformers"))
+			cmp.Or(a.Docs.Rules, "generic"), draft, cmp.Or(a.Docs.Vision, "no"), reference(a))
 	}
 	want := before + begin + rows.String() + end + after
 	if *update {
@@ -54,4 +54,10 @@ func TestPageHasTheTable(t *testing.T) {
 	} else if string(b) != want {
 		t.Errorf("%s differs from the registry: run `go test ./models/all -update`", page)
 	}
+}
+
+// reference links the code that a type is tested against.
+func reference(a arch.Arch) string {
+	const code = "https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/%[1]s/modeling_%[1]s.py"
+	return "[transformers](" + fmt.Sprintf(code, a.ModelType) + ")" + a.Docs.Reference
 }

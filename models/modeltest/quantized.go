@@ -13,6 +13,7 @@ import (
 // Limits are the largest allowed mean divergences from the reference, in nats per position. 0 means the default. A
 // small random checkpoint may need more than others of its architecture, for example if its router is nearly undecided.
 type Limits struct {
+	Logits float64 // of a logit in float32 on a CPU, in standard deviations; default 1e-4
 	Int8   float64 // int8 weights; default 0.01
 	Stored float64 // computing in the type of the stored weights; default 0.01
 	KV8    float64 // 8-bit keys and values; default 0.005

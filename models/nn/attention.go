@@ -17,6 +17,8 @@ type AttentionOptions struct {
 	QNorm, KNorm *Norm   // of queries and keys, per head and before rope; nil means none
 	WholeNorms   bool    // QNorm and KNorm normalize all heads of a row together
 	NormsLast    bool    // QNorm and KNorm come after rope
+	Growth       *Growth // of queries with their position; nil means none
+	Clip         float64 // limits the outputs of the projections to [-Clip, Clip]; 0 means none
 }
 
 // Attention is grouped-query attention.
@@ -56,7 +58,13 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 // AddApply implements [Mixer].
 func (a *Attention) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, qkv := NormedQueries(b, n, x, y, a.q, a.k, a.v)
+	if limit := a.differences.Clip; limit > 0 {
+		for i, x := range qkv {
+			qkv[i] = mlx.Clip(x, limit)
+		}
+	}
 	q, k := a.positioned(b, qkv[0], qkv[1])
+	q = a.differences.Growth.Apply(b, q)
 	return sum, a.o.Apply(Attend(b, a.layer, q, k, qkv[2], a.options))
 }
 

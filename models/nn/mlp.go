@@ -7,6 +7,7 @@ type MLP struct {
 	Gate       *Linear // nil if the block is not gated
 	Up, Down   *Linear
 	Activation mlx.Activation
+	Function   func(*mlx.Array) *mlx.Array // of a block without a gate; nil means Activation
 }
 
 // NewMLP takes NAME.gate_proj and NAME.up_proj [width, hidden] and NAME.down_proj [hidden, width].
@@ -16,6 +17,17 @@ func NewMLP(w *Weights, name string, hidden, width int, bias bool, activation ml
 		Up:         NewLinear(w, name+".up_proj", width, hidden, bias),
 		Down:       NewLinear(w, name+".down_proj", hidden, width, bias),
 		Activation: activation,
+	}
+}
+
+// NewPlainMLP takes up [width, hidden] and down [hidden, width] for a block without a gate.
+func NewPlainMLP(
+	w *Weights, up, down string, hidden, width int, bias bool, function func(*mlx.Array) *mlx.Array,
+) *MLP {
+	return &MLP{
+		Up:       NewLinear(w, up, width, hidden, bias),
+		Down:     NewLinear(w, down, hidden, width, bias),
+		Function: function,
 	}
 }
 
@@ -40,6 +52,9 @@ func (m *MLP) in() []*Linear {
 func (m *MLP) down(in []*mlx.Array) *mlx.Array {
 	if m.Gate != nil {
 		return m.Down.ApplyGated(m.Activation, in[0], in[1])
+	}
+	if m.Function != nil {
+		return m.Down.Apply(m.Function(in[0]))
 	}
 	return m.Down.Apply(activate(m.Activation, in[0]))
 }

@@ -10,6 +10,7 @@ type Norm struct {
 	eps     float64
 	plusOne bool // weights are offsets from 1
 	centers bool // subtracts the mean: a LayerNorm
+	byHead  bool // weights are [heads, size]
 }
 
 // NewRMSNorm takes NAME.weight [size]. GGUF files have norms in float32, whatever the other weights are: they become
@@ -35,6 +36,23 @@ func NewLayerNorm(w *Weights, name string, size int, eps float64, bias bool) *No
 	return n
 }
 
+// NewLayerNormPlusOne is NewLayerNorm with a bias, and weights that are offsets from 1.
+func NewLayerNormPlusOne(w *Weights, name string, size int, eps float64) *Norm {
+	n := NewLayerNorm(w, name, size, eps, true)
+	if n.weight != nil {
+		n.weight = w.constant(n.weight, func(a *mlx.Array) *mlx.Array { return mlx.AddScalar(a, 1) })
+	}
+	return n
+}
+
+// PlainLayerNorm returns a LayerNorm without weights, in float32.
+func PlainLayerNorm(eps float64) *Norm { return &Norm{eps: eps, centers: true} }
+
+// NewHeadNorm returns a LayerNorm of each head, without bias, in float32. It takes NAME.weight [heads, size].
+func NewHeadNorm(w *Weights, name string, heads, size int, eps float64) *Norm {
+	return &Norm{weight: w.Take(name+".weight", heads, size), eps: eps, centers: true, byHead: true}
+}
+
 // PlusOne makes an RMSNorm multiply by 1 + weight, in float32.
 func (n *Norm) PlusOne() *Norm {
 	n.plusOne, n.weight = true, n.stored
@@ -46,6 +64,9 @@ func (n *Norm) Apply(x *mlx.Array) *mlx.Array {
 	switch {
 	case n == nil:
 		return x
+	case n.byHead:
+		y := mlx.LayerNorm(mlx.AsType(x, mlx.Float32), nil, nil, n.eps)
+		return mlx.AsType(mlx.Multiply(y, mlx.AsType(n.weight, mlx.Float32)), x.DType())
 	case n.centers:
 		return mlx.LayerNorm(x, n.weight, n.bias, n.eps)
 	case n.plusOne:

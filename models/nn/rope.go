@@ -24,6 +24,12 @@ func NewRope(t *mlx.Thread, w *Weights, r arch.Rope, dim int) *Rope {
 	return rope
 }
 
+// Backwards turns all pairs in the other direction. The rope must not depend on the length of the text.
+func (r *Rope) Backwards(w *Weights) *Rope {
+	r.freqs = w.constant(r.freqs, mlx.Negative)
+	return r
+}
+
 // Neighbours makes channels 2j and 2j+1 the pairs.
 func (r *Rope) Neighbours() *Rope {
 	r.neighbours = true

@@ -28,7 +28,15 @@ type Engine struct {
 func Open(
 	ctx context.Context, t *mlx.Thread, store *store.Store, entry *store.Entry, o runtime.Options,
 ) (*Engine, error) {
-	e, err := open(ctx, t, store, entry, o)
+	return OpenWith(ctx, t, store, entry, processor.Files{Store: store, Image: entry.Image}.Processor, o)
+}
+
+// OpenWith is Open for callers that read the processor of entry beside other work: read waits for it.
+func OpenWith(
+	ctx context.Context, t *mlx.Thread, store *store.Store, entry *store.Entry,
+	read func() (*processor.Processor, error), o runtime.Options,
+) (*Engine, error) {
+	e, err := open(ctx, t, store, entry, read, o)
 	if err != nil {
 		return nil, fmt.Errorf("loading %s: %w", entry.Name, err)
 	}
@@ -36,12 +44,14 @@ func Open(
 }
 
 func open(
-	ctx context.Context, t *mlx.Thread, store *store.Store, entry *store.Entry, o runtime.Options,
+	ctx context.Context, t *mlx.Thread, store *store.Store, entry *store.Entry,
+	read func() (*processor.Processor, error), o runtime.Options,
 ) (*Engine, error) {
-	m, err := load.Open(ctx, t, store, entry.Image, o)
+	m, err := load.Open(ctx, t, processor.Files{Store: store, Image: entry.Image}, read, o)
 	if err != nil {
 		return nil, err
 	}
+	o.Begin("memory")
 	p := m.Processor
 	e := &Engine{model: m, formats: constraint.New(p.Tokenizer(), p.EOS, p.Config.Facts().Vocab)}
 	err = t.Do(ctx, func() error {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/manifest"
-	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models"
 	_ "github.com/ingotml/ingot/models/all" // registers every model type
@@ -40,15 +39,16 @@ type Model struct {
 // ErrClosed reports the use of a model after Close.
 var ErrClosed = errors.New("the model was closed")
 
-// Open maps a model's weights and builds the model. The thread must outlive it.
+// Open maps a model's weights and builds the model. The thread must outlive it. read returns the model's processor.
 func Open(
-	ctx context.Context, t *mlx.Thread, store *store.Store, image manifest.Image, o runtime.Options,
+	ctx context.Context, t *mlx.Thread, f processor.Files, read func() (*processor.Processor, error), o runtime.Options,
 ) (*Model, error) {
-	f := processor.Files{Store: store, Image: image}
-	p, err := f.Processor()
+	o.Begin("tokenizer")
+	p, err := read()
 	if err != nil {
 		return nil, err
 	}
+	o.Begin("weights")
 	blobs, err := openBlobs(f, p.Config, false)
 	if err != nil {
 		return nil, err

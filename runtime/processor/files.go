@@ -6,10 +6,13 @@ import (
 	"fmt"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/jsonread"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/tokenizer"
+	"github.com/ingotml/ingot/tokenizer/compiled"
 )
 
 // maxFile bounds the files of an image that are read into memory.
@@ -51,20 +54,19 @@ func (f Files) ConfigOf(name string) (arch.Model, error) {
 
 // Tokenizer reads the tokenizer; nil if the image has none.
 func (f Files) Tokenizer() (*tokenizer.Tokenizer, error) {
-	load := tokenizer.Load
-	b, err := f.read(manifest.KindFile, "tokenizer.json")
-	if err == nil && b == nil {
-		load = tokenizer.LoadSentencePiece
-		b, err = f.read(manifest.KindFile, "tokenizer.model")
-	}
-	if err != nil || b == nil {
-		return nil, err
-	}
 	c, err := f.read(manifest.KindFile, "tokenizer_config.json")
 	if err != nil {
 		return nil, err
 	}
-	return load(b, c)
+	if l, ok := f.Image.Find(manifest.KindFile, "tokenizer.json"); ok {
+		read := func() ([]byte, error) { return f.read(manifest.KindFile, "tokenizer.json") }
+		return compiled.Load(compiled.Dir(), l.Digest.Encoded(), read, c)
+	}
+	b, err := f.read(manifest.KindFile, "tokenizer.model")
+	if err != nil || b == nil {
+		return nil, err
+	}
+	return tokenizer.LoadSentencePiece(b, c)
 }
 
 // EOS returns the tokens that end a text: those of generation_config.json, else of config.json, else of the tokenizer.
@@ -125,11 +127,10 @@ func (f Files) hasTemplate() (bool, error) {
 	if err != nil || b == nil {
 		return false, err
 	}
-	var c struct {
-		Template json.RawMessage `json:"chat_template"`
-	}
-	if err := json.Unmarshal(b, &c); err != nil {
+	o := jsonread.Options{Nesting: limits.TokenizerNesting, ReplaceSurrogates: true}
+	template, err := jsonread.Member(b, "chat_template", o)
+	if err != nil {
 		return false, fmt.Errorf("tokenizer_config.json: %w", err)
 	}
-	return len(c.Template) > 0 && string(c.Template) != "null", nil
+	return len(template) > 0 && string(template) != "null", nil
 }

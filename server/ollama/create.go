@@ -13,12 +13,14 @@ import (
 	"syscall"
 
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/gguf/image"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store/ingest"
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/registry"
 	"github.com/ingotml/ingot/server/params"
 	"github.com/ingotml/ingot/server/wire"
 	"github.com/opencontainers/go-digest"
@@ -78,7 +80,7 @@ func (s *api) create(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
+	return streamProgress(w, r, q.Stream, func(ctx context.Context, report reporter) error {
 		if note != "" {
 			report(progressJSON{Status: "note: " + note})
 		}
@@ -178,28 +180,17 @@ type buildInput struct {
 // statusWaiting is reported while a build waits for another one.
 const statusWaiting = "waiting for another create"
 
-// build creates a model. Builds run one at a time: each takes a gigabyte of buffers and all CPU cores.
-func (s *api) build(ctx context.Context, q buildInput, report func(progressJSON)) error {
-	select {
-	case s.buildSlot <- struct{}{}:
-	default:
-		report(progressJSON{Status: statusWaiting})
-		select {
-		case s.buildSlot <- struct{}{}:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	defer func() { <-s.buildSlot }()
-	store, dir := s.opts.Store, ""
-	release, err := store.Lock(ctx)
+// build creates a model from a request.
+func (s *api) build(ctx context.Context, q buildInput, report reporter) error {
+	done, err := s.takeBuild(ctx, report)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer done()
+	dir := ""
 	if len(q.files) > 0 {
 		var remove func()
-		if dir, remove, err = ingest.Folder(store, q.files); errors.Is(err, manifest.ErrBlobMissing) {
+		if dir, remove, err = ingest.Folder(s.opts.Store, q.files); errors.Is(err, manifest.ErrBlobMissing) {
 			return wire.BadRequest("%v; upload it with POST %sDIGEST", err, blobPath)
 		}
 		if err != nil {
@@ -209,26 +200,78 @@ func (s *api) build(ctx context.Context, q buildInput, report func(progressJSON)
 		if err := checkFolder(dir); err != nil {
 			return err
 		}
-		q.from, q.opts.StoreOnly = dir, false
+		q.from, q.opts.StoreOnly = filepath.Join(dir, ggufOf(q.files)), false
 	}
+	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: q.from}}, q.commands...)}
+	if err := s.convert(ctx, q.name, file, q.opts, dir, report); err != nil {
+		return createError(err, dir)
+	}
+	ingest.UsedUploads(s.opts.Store, slices.Collect(maps.Values(q.files))...)
+	report(progressJSON{Status: "writing manifest"})
+	return nil
+}
+
+// convertPulled makes a model of a GGUF file that was pulled.
+func (s *api) convertPulled(ctx context.Context, r *registry.PullResult, report reporter) error {
+	done, err := s.takeBuild(ctx, report)
+	if err != nil {
+		return err
+	}
+	defer done()
+	from := image.Stored(s.opts.Store, r.Name, r.GGUF)
+	file, left, err := from.Modelfile()
+	if err != nil {
+		return createError(err, "")
+	}
+	opts := convert.Options{Version: s.opts.Version, Remote: from}
+	if err := s.convert(ctx, r.Name, file, opts, "", report); err != nil {
+		return createError(err, "")
+	}
+	for _, w := range left {
+		report(progressJSON{Status: "note: " + clip.Controls(w)})
+	}
+	return nil
+}
+
+// takeBuild waits until no other build runs, since each takes a gigabyte of buffers and all CPU cores, and locks the
+// store.
+func (s *api) takeBuild(ctx context.Context, report reporter) (done func(), err error) {
+	select {
+	case s.buildSlot <- struct{}{}:
+	default:
+		report(progressJSON{Status: statusWaiting})
+		select {
+		case s.buildSlot <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	release, err := s.opts.Store.Lock(ctx)
+	if err != nil {
+		<-s.buildSlot
+		return nil, err
+	}
+	return func() { release(); <-s.buildSlot }, nil
+}
+
+// convert executes a Modelfile. dir is the folder with the request's files, which messages do not name.
+func (s *api) convert(ctx context.Context, name manifest.Name, file *modelfile.File, opts convert.Options, dir string,
+	report reporter) error {
 	begun := false
-	q.opts.Progress = func(e write.Event) {
+	opts.Progress = func(e write.Event) {
 		begun = true
 		report(progressJSON{Status: "converting model", Total: e.TotalBytes, Completed: e.Bytes})
 	}
-	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: q.from}}, q.commands...)}
-	result, err := convert.Create(ctx, store, q.name, file, q.opts)
+	result, err := convert.Create(ctx, s.opts.Store, name, file, opts)
 	if err != nil {
-		return createError(err, dir)
+		return err
 	}
-	ingest.UsedUploads(store, slices.Collect(maps.Values(q.files))...)
 	if !begun {
 		report(progressJSON{Status: "using existing weights"})
 	}
 	for _, w := range result.Warnings {
 		report(progressJSON{Status: "note: " + clip.Controls(withoutFolder(w, dir))})
 	}
-	report(progressJSON{Status: "writing manifest"})
 	return nil
 }
 

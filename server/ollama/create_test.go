@@ -177,7 +177,7 @@ func TestCreate(t *testing.T) {
 		`{"model":"x","files":{"a":"` + digest.FromString("x").String() + `","A":"` + digest.FromString("x").String() +
 			`"}}`: "differ only in case",
 		one("config.json"):                  "POST /api/blobs/DIGEST",
-		one("model.gguf"):                   "GGUF",
+		one("model.gguf"):                   "POST /api/blobs/DIGEST",
 		one(""):                             "empty",
 		one("../config.json"):               "a dot",
 		one("/etc/passwd"):                  "contains",

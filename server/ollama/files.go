@@ -32,10 +32,6 @@ func (q createRequest) files() (map[string]digest.Digest, error) {
 			return nil, wire.BadRequest("files %q and %q differ only in case", wire.Clip(other), wire.Clip(name))
 		}
 		seen[strings.ToLower(name)] = name
-		if strings.HasSuffix(strings.ToLower(name), ".gguf") {
-			return nil, wire.BadRequest("file %q: GGUF files are not imported; send the model's safetensors checkpoint",
-				wire.Clip(name))
-		}
 		d := digest.Digest(q.Files[name])
 		if err := d.Validate(); err != nil || d.Algorithm() != digest.SHA256 {
 			return nil, wire.BadRequest("file %q: %q is not sha256: and 64 lower-case hexadecimal digits", wire.Clip(name),
@@ -43,7 +39,28 @@ func (q createRequest) files() (map[string]digest.Digest, error) {
 		}
 		out[name] = d
 	}
+	if name := ggufOf(out); name != "" {
+		for other := range out {
+			if strings.HasSuffix(other, weightsExt) {
+				return nil, wire.BadRequest("files %q and %q both have weights: send one of them", wire.Clip(name),
+					wire.Clip(other))
+			}
+		}
+	}
 	return out, nil
+}
+
+// isGGUF reports whether a file is a GGUF file.
+func isGGUF(name string) bool { return strings.EqualFold(filepath.Ext(name), ".gguf") }
+
+// ggufOf returns the first GGUF file, which stands for all parts of a split one; "" if there is none.
+func ggufOf(files map[string]digest.Digest) string {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if isGGUF(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // reservedNames are device names on Windows, with any extension.
@@ -100,6 +117,7 @@ func checkFolder(dir string) error {
 		switch {
 		case err != nil:
 			return err
+		case isGGUF(e.Name()): // its reader has limits of its own
 		case !strings.HasSuffix(e.Name(), weightsExt):
 			texts += info.Size()
 		case failed == nil:

@@ -17,6 +17,9 @@ type progressJSON struct {
 	Completed int64  `json:"completed,omitempty"`
 }
 
+// reporter takes progress messages.
+type reporter func(progressJSON)
+
 // statusSuccess is the last status.
 const statusSuccess = "success"
 
@@ -27,7 +30,7 @@ const progressInterval = 100 * time.Millisecond
 // the last message. A slow client does not slow the operation down. If the client disconnects, the operation is
 // cancelled.
 func streamProgress(w http.ResponseWriter, r *http.Request, stream *bool,
-	do func(ctx context.Context, report func(progressJSON)) error) error {
+	do func(ctx context.Context, report reporter) error) error {
 	if !streams(stream) {
 		if err := do(r.Context(), func(progressJSON) {}); err != nil {
 			return err

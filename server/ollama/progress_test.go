@@ -13,7 +13,7 @@ import (
 )
 
 // progressOf runs streamProgress as a handler does.
-func progressOf(w http.ResponseWriter, do func(ctx context.Context, report func(progressJSON)) error) {
+func progressOf(w http.ResponseWriter, do func(ctx context.Context, report reporter) error) {
 	a := wire.NewResponse(w, 0)
 	r := httptest.NewRequest("POST", "/api/pull", nil)
 	fail := func(err error) { wire.Dialects(nil).Fail(a, r, wire.ErrorOf(err)) }
@@ -29,19 +29,19 @@ func progressOf(w http.ResponseWriter, do func(ctx context.Context, report func(
 
 func TestStreamProgress(t *testing.T) {
 	for name, c := range map[string]struct {
-		do     func(ctx context.Context, report func(progressJSON)) error
+		do     func(ctx context.Context, report reporter) error
 		status int
 		want   string
 	}{
-		"no progress": {func(context.Context, func(progressJSON)) error { return nil }, 200,
+		"no progress": {func(context.Context, reporter) error { return nil }, 200,
 			`{"status":"success"}` + "\n"},
-		"error before a report": {func(context.Context, func(progressJSON)) error { return wire.BadRequest("no") }, 400,
+		"error before a report": {func(context.Context, reporter) error { return wire.BadRequest("no") }, 400,
 			`{"error":"no"}` + "\n"},
-		"error after a report": {func(_ context.Context, report func(progressJSON)) error {
+		"error after a report": {func(_ context.Context, report reporter) error {
 			report(progressJSON{Status: "a"})
 			return wire.BadRequest("no")
 		}, 200, `{"status":"a"}` + "\n" + `{"error":"no"}` + "\n"},
-		"panic": {func(_ context.Context, report func(progressJSON)) error {
+		"panic": {func(_ context.Context, report reporter) error {
 			report(progressJSON{Status: "a"})
 			panic("out of range")
 		}, 200, `{"status":"a"}` + "\n" + `{"error":"internal error: out of range"}` + "\n"},
@@ -80,7 +80,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 func TestStreamProgressSlowly(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		w := &stuck{httptest.NewRecorder(), make(chan struct{}, 1), make(chan struct{}), leaves}
-		progressOf(w, func(ctx context.Context, report func(progressJSON)) error {
+		progressOf(w, func(ctx context.Context, report reporter) error {
 			report(progressJSON{Status: "begun"})
 			<-w.reached
 			for i := range 1000 {

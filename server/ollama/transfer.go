@@ -29,17 +29,25 @@ type transferRequest struct {
 	Name string `json:"name"` // sent by older clients instead of model
 }
 
-// pull is POST /api/pull: it pulls a model from the registry in its name.
+// pull is POST /api/pull: it pulls a model from the registry in its name. A GGUF file is converted.
 func (s *api) pull(w http.ResponseWriter, r *http.Request) error {
-	return s.transfer(w, r, "pulling", func(ctx context.Context, c *registry.Client, n manifest.Name) error {
-		_, err := c.Pull(ctx, s.opts.Store, n, registry.PullOptions{})
-		return err
+	return s.transfer(w, r, "pulling", func(ctx context.Context, c *registry.Client, n manifest.Name,
+		report reporter) error {
+		result, err := c.Pull(ctx, s.opts.Store, n, registry.PullOptions{GGUF: true})
+		if err != nil || result.GGUF == nil {
+			return err
+		}
+		if err := s.convertPulled(ctx, result, report); err != nil {
+			return err
+		}
+		result.Done()
+		return nil
 	})
 }
 
 // push is POST /api/push: it pushes a model to the registry in its name.
 func (s *api) push(w http.ResponseWriter, r *http.Request) error {
-	return s.transfer(w, r, "pushing", func(ctx context.Context, c *registry.Client, n manifest.Name) error {
+	return s.transfer(w, r, "pushing", func(ctx context.Context, c *registry.Client, n manifest.Name, _ reporter) error {
 		_, err := c.Push(ctx, s.opts.Store, n, n, registry.PushOptions{})
 		return err
 	})
@@ -47,7 +55,7 @@ func (s *api) push(w http.ResponseWriter, r *http.Request) error {
 
 // transfer moves a model. If the client disconnects, the next transfer resumes.
 func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
-	move func(context.Context, *registry.Client, manifest.Name) error) error {
+	move func(context.Context, *registry.Client, manifest.Name, reporter) error) error {
 	var q transferRequest
 	if err := wire.ReadJSON(r, &q); err != nil {
 		return err
@@ -64,14 +72,21 @@ func (s *api) transfer(w http.ResponseWriter, r *http.Request, verb string,
 			"insecure is not allowed for %s; `ingot serve --insecure-registry %s` allows it",
 			wire.Clip(n.Host), wire.Clip(n.Host))
 	}
-	return streamProgress(w, r, q.Stream, func(ctx context.Context, report func(progressJSON)) error {
+	return streamProgress(w, r, q.Stream, func(ctx context.Context, report reporter) error {
 		o := registry.Options{}
 		o.Connection = remote.Options{Insecure: q.Insecure, Private: s.allowsPrivate, UserAgent: "ingot/" + s.opts.Version}
 		o.Events = func(e registry.Event) { s.reportTransfer(e, verb, report) }
-		err := s.move(ctx, o, n, move)
+		run := func() error {
+			client, err := registry.New(o)
+			if err != nil {
+				return err
+			}
+			return move(ctx, client, n, report)
+		}
+		err := run()
 		if q.Insecure && errors.Is(err, remote.ErrPlainHTTP) {
 			o.Connection.Insecure, o.Connection.PlainHTTP = false, true
-			err = s.move(ctx, o, n, move)
+			err = run()
 		}
 		if errors.Is(err, remote.ErrPrivateRegistry) {
 			return wire.Errorf(http.StatusForbidden, "%v; `ingot serve --private-registry %s` allows it", err, n.Host)
@@ -90,17 +105,8 @@ func (s *api) allowsPrivate(host string) bool {
 	return registryaddress.IsLoopback(host) && len(s.opts.Hosts) == 0 && (s.opts.Host == "" || at.Loopback())
 }
 
-func (s *api) move(ctx context.Context, o registry.Options, n manifest.Name,
-	move func(context.Context, *registry.Client, manifest.Name) error) error {
-	client, err := registry.New(o)
-	if err != nil {
-		return err
-	}
-	return move(ctx, client, n)
-}
-
 // reportTransfer reports a transfer's event as progress.
-func (s *api) reportTransfer(e registry.Event, verb string, report func(progressJSON)) {
+func (s *api) reportTransfer(e registry.Event, verb string, report reporter) {
 	switch e.Kind {
 	case registry.Plan:
 		report(progressJSON{Status: verb + " manifest"})

@@ -23,6 +23,7 @@ type bpe struct {
 	suffix       string // of the last character
 	ignoreMerges bool   // a piece that is a token is encoded as that token
 	perWord      bool   // no merge crosses the start of a word, so words are merged one by one, see canSplitWords
+	compiled     bool   // perWord is that of the compiled model
 
 	// raw: pieces arrive as plain bytes instead of byte-level characters, and symbols are looked up by byte.
 	raw     bool
@@ -41,7 +42,9 @@ func FollowSplit(m Model, raw func() bool) {
 	if raw != nil && b.useRaw() {
 		b.raw = raw()
 	}
-	b.perWord = b.canSplitWords()
+	if !b.compiled {
+		b.perWord = b.canSplitWords()
+	}
 }
 
 // useRaw prepares the model for raw bytes. It returns false if a prefix, a suffix or byte fallback applies to
@@ -52,7 +55,7 @@ func (m *bpe) useRaw() bool {
 	}
 	m.raw = true
 	for b := range m.byteIDs {
-		id, ok := m.ids[string(chars.ByteToRune[b])]
+		id, ok := m.ID(string(chars.ByteToRune[b]))
 		if !ok {
 			id = -1
 		}
@@ -87,7 +90,7 @@ func (e *bpeEncoder) Release() {
 // canSplitWords reports whether a text can be split where a space mark follows another character: no merge joins the
 // two sides, and the mark is in the vocabulary, so that it ends a run of unknown characters.
 func (m *bpe) canSplitWords() bool {
-	_, marked := m.ids[chars.SpaceMark]
+	_, marked := m.ID(chars.SpaceMark)
 	if !marked || m.prefix != "" || m.suffix != "" || m.ignoreMerges || m.raw {
 		return false
 	}
@@ -142,7 +145,7 @@ func (e *bpeEncoder) tokenize(ids []int32, piece string) ([]int32, error) {
 		if m.raw {
 			token = chars.ToByteLevel(piece)
 		}
-		if id, ok := m.ids[token]; ok {
+		if id, ok := m.ID(token); ok {
 			return append(ids, id), nil
 		}
 	}
@@ -177,7 +180,7 @@ func (m *bpe) split(symbols []int32, piece string, scratch *[]byte) ([]int32, er
 			s = append(s, m.suffix...)
 		}
 		*scratch = s
-		if id, ok := m.ids[string(s)]; ok {
+		if id, ok := m.ID(string(s)); ok {
 			symbols = append(u.flush(symbols), id)
 		} else if fallback, ok := m.bytes(symbols, s); ok {
 			symbols = fallback // a pending unk stays pending, as in the reference
@@ -195,7 +198,7 @@ func (m *bpe) bytes(symbols []int32, s []byte) ([]int32, bool) {
 	}
 	n := len(symbols)
 	for _, b := range s {
-		id, ok := m.ids[fmt.Sprintf("<0x%02X>", b)]
+		id, ok := m.ID(fmt.Sprintf("<0x%02X>", b))
 		if !ok {
 			return symbols[:n], false
 		}
@@ -225,7 +228,7 @@ func (u *unknown) add(symbols *[]int32, s string) error {
 	if !u.m.hasUnk {
 		return nil
 	}
-	id, ok := u.m.ids[u.m.unk]
+	id, ok := u.m.ID(u.m.unk)
 	if !ok {
 		return fault.Errorf(fault.ErrToken, "encode: %q has no token, and unk_token %q is not in the vocabulary", s, u.m.unk)
 	}

@@ -23,6 +23,7 @@ type encoder interface {
 
 // vocabulary maps tokens to ids and back.
 type vocabulary struct {
+	table  *wordTable // of a compiled model; nil: the fields below, which are nil otherwise
 	ids    map[string]int32
 	dense  []string         // by id, if the ids are dense enough
 	sparse map[int32]string // otherwise
@@ -58,6 +59,13 @@ func newVocabulary(ids map[string]int32) (v *vocabulary, a, b string, id int32) 
 }
 
 func (v *vocabulary) Token(id int32) (string, bool) {
+	if t := v.table; t != nil {
+		if id < 0 || id >= v.top {
+			return "", false
+		}
+		s := t.token(id)
+		return s, s != "" || id == t.empty
+	}
 	if v.sparse != nil {
 		if s, ok := v.sparse[id]; ok {
 			return s, true
@@ -70,11 +78,20 @@ func (v *vocabulary) Token(id int32) (string, bool) {
 }
 
 func (v *vocabulary) ID(token string) (int32, bool) {
+	if v.table != nil {
+		return v.table.id(token)
+	}
 	id, ok := v.ids[token]
 	return id, ok
 }
 
-func (v *vocabulary) Size() int    { return len(v.ids) }
+func (v *vocabulary) Size() int {
+	if v.table != nil {
+		return v.table.count
+	}
+	return len(v.ids)
+}
+
 func (v *vocabulary) Limit() int32 { return v.top }
 
 // IsBPE reports whether the model is a BPE.

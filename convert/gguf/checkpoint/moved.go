@@ -48,6 +48,9 @@ func (m moved) Codes(dst quantize.Blocks, begin, count int64) error {
 // gather fills the parts of a range of elements, each of which has the given bytes for a row. read reads whole rows of
 // the file.
 func (m moved) gather(dst [][]byte, sizes []int64, begin, count int64, read func([][]byte, int64, int64) error) error {
+	if count == 0 { // a tensor without elements may have rows of none
+		return nil
+	}
 	first, end := begin/m.width, (begin+count+m.width-1)/m.width
 	for row := first; row < end; {
 		lo, n := m.span(row, end)

@@ -20,6 +20,7 @@ import (
 	"github.com/ingotml/ingot/limits/clip"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/ollama"
+	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/safetensors"
 	"github.com/opencontainers/go-digest"
@@ -34,6 +35,12 @@ type Image struct {
 	GGUF *ollama.GGUF               // what it has
 	Path func(digest.Digest) string // of a blob
 	Read func(digest.Digest) ([]byte, error)
+}
+
+// Stored returns an image whose blobs were pulled into a store.
+func Stored(s *store.Store, name manifest.Name, g *ollama.GGUF) *Image {
+	return &Image{Name: name.String(), GGUF: g, Path: s.BlobPath,
+		Read: func(d digest.Digest) ([]byte, error) { return s.ReadBlob(d, ollama.MaxRead) }}
 }
 
 // Modelfile returns the commands that make the image, and warnings about what is left out.

@@ -75,3 +75,16 @@ func (in *Staging) Adopt(name string) {
 		in.sealed[name] = l
 	}
 }
+
+// AddReleased records a blob under a name that was never in the folder as a whole: only another place has it. note is
+// as for [StagedBlob.Note].
+func (in *Staging) AddReleased(name string, d digest.Digest, size int64, note, to string) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	l := sealed{Name: name, Digest: d, Size: size, Note: note, Sent: to}
+	if err := appendJournal(in.journal, l); err != nil {
+		return fmt.Errorf("release blob %s: %w", name, err)
+	}
+	in.sealed[name] = l
+	return nil
+}

@@ -21,6 +21,7 @@ from safetensors import safe_open
 from transformers.utils import logging
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "models"))
+import dense
 from checkpoint import four, rename
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
@@ -383,4 +384,5 @@ if __name__ == "__main__":
     qwen3_5()
     qwen3_next()
     glm4_moe_lite()
+    dense.tables(saved, write)
     print(f"transformers {tf.__version__}")

@@ -25,19 +25,42 @@ import torch
 TESTDATA = Path(__file__).resolve().parents[2]
 OUT = TESTDATA.parent / "convert" / "testdata" / "gguf"
 NAMES = [
+    "arcee-saved",
+    "cohere-published",
+    "cohere2-published",
+    "ernie4_5-published",
+    "exaone4-published",
+    "gemma-published",
+    "gemma2-saved",
     "gemma3-published",
     "gemma4-26b-a4b",
     "gemma4-e2b",
     "glm4_moe_lite-published",
+    "glm4-saved",
+    "granite-published",
+    "hunyuan_v1_dense-saved",
     "llama-bias",
     "llama-rope-llama3",
+    "nemotron-saved",
+    "olmo-published",
+    "olmo2-saved",
+    "olmo3-saved",
+    "phi3-published",
+    "qwen2-saved",
     "qwen3-default",
     "qwen3_5-published",
     "qwen3_5_moe-published",
     "qwen3_moe-default",
+    "seed_oss-published",
+    "smollm3-published",
+    "stablelm-published",
+    "starcoder2-published",
 ]
 # The kinds of pre-tokenizers that the converter would recognize in published models.
-KINDS = {"qwen3_5": "qwen35", "qwen3": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default"}
+KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default", "phi3": "gpt-4o",
+         "granite": "refact", "olmo": "dbrx", "smollm3": "smaug-bpe", "arcee": "llama-bpe", "cohere": "command-r",
+         "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
+         "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder"}
 
 
 def convert(name):
@@ -70,7 +93,8 @@ def convert(name):
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.ERROR)
-    for module in ("llama", "qwen", "gemma", "glm", "deepseek"):
+    for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi", "command_r", "ernie", "exaone",
+                   "hunyuan", "nemotron", "stablelm", "starcoder"):
         importlib.import_module(f"conversion.{module}")
     for name in sys.argv[2:] or NAMES:
         convert(name)

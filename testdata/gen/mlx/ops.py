@@ -21,6 +21,7 @@ import attention
 import layers
 import packed
 import experts
+import decoders
 
 import record
 

@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x93c79bba;
+const uint32_t abi = 0xddd200e6;
 
 const Operation operations[] = {
     {"Abs",
@@ -230,6 +230,35 @@ const Operation operations[] = {
        auto value = call.real();
        auto s = call.s;
        call.result(softcap(x, value, s));
+     }},
+    {"ReLU2",
+     [](Call& call) {
+       auto x = call.array();
+       auto s = call.s;
+       call.result(squared_relu(x, s));
+     }},
+    {"Clip",
+     [](Call& call) {
+       auto x = call.array();
+       auto limit = call.real();
+       auto s = call.s;
+       call.result(clipped(x, limit, s));
+     }},
+    {"ExpTail",
+     [](Call& call) {
+       auto x = call.array();
+       auto limit = call.real();
+       auto s = call.s;
+       call.result(exp_tail(x, limit, s));
+     }},
+    {"GrowRows",
+     [](Call& call) {
+       auto x = call.array();
+       auto positions = call.array();
+       auto beta = call.real();
+       auto context = call.integer();
+       auto s = call.s;
+       call.result(grown_rows(x, positions, beta, context, s));
      }},
     {"Add",
      [](Call& call) {

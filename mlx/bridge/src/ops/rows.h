@@ -33,6 +33,11 @@ enum class Activation { sigmoid, silu, gelu, gelu_tanh };
 mx::array activation(Activation a, const mx::array& x, Where s);
 mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s);
 mx::array softcap(const mx::array& x, double limit, Where s);
+mx::array squared_relu(const mx::array& x, Where s);
+mx::array clipped(const mx::array& x, double limit, Where s);
+mx::array exp_tail(const mx::array& x, double limit, Where s);
+// Multiplies row i of x [T, ...] by 1 + beta*ln(1 + floor(positions[i]/context)).
+mx::array grown_rows(const mx::array& x, const mx::array& positions, double beta, int context, Where s);
 
 mx::array scaled_by(const mx::array& x, double value, Where s);
 mx::array sum_of(const mx::array& a, const mx::array& b, Where s);

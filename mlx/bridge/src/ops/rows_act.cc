@@ -95,6 +95,26 @@ bool alike(const mx::array& a, const mx::array& b, Where s) {
   return cpu::uses_kernels(a, s) && a.dtype() == b.dtype() && a.shape() == b.shape();
 }
 
+// Multiplies each block of a by b, whose shape is that of a without leading axes.
+mx::array blockwise(const mx::array& a, const mx::array& b, Where s) {
+  int type = cpu::type_index(a.dtype());
+  int64_t n = int64_t(b.size()), bytes = n * int64_t(a.itemsize()), blocks = int64_t(a.size()) / n;
+  auto body = [type, n, bytes, blocks](const cpu::Memory& m) {
+    auto run = cpu::row_kernels().multiply[type];
+    cpu::parallel(blocks, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * bytes; i < end * bytes; i += bytes) {
+        run(cpu::at(m.in[0], i), m.in[1], cpu::at(m.out[0], i), n);
+      }
+    });
+  };
+  return cpu::node("blockwise", {a, b}, {a.shape()}, {a.dtype()}, s, std::move(body), {{0, 0, false}})[0];
+}
+
+bool ends_alike(const mx::array& a, const mx::array& b, Where s) {
+  return cpu::uses_kernels(a, s) && a.dtype() == b.dtype() && b.size() > 1 && b.ndim() < a.ndim() && a.size() > 0 &&
+         std::equal(b.shape().begin(), b.shape().end(), a.shape().end() - b.ndim());
+}
+
 bool last_axis_only(const mx::array& x, const std::vector<int>& axes) {
   return x.ndim() >= 1 && (axes.empty() ? x.ndim() == 1
                                         : axes.size() == 1 && (axes[0] == -1 || axes[0] == int(x.ndim()) - 1));
@@ -111,6 +131,66 @@ mx::array softcap(const mx::array& x, double limit, Where s) {
     return mx::multiply(mx::tanh(mx::multiply(x, number(1 / limit, x), s), s), number(limit, x), s);
   }
   return activated("softcap", cpu::Act::cap, x, float(limit), s);
+}
+
+mx::array squared_relu(const mx::array& x, Where s) {
+  if (!cpu::uses_kernels(x, s)) {
+    return mx::square(mx::maximum(x, number(0, x), s), s);
+  }
+  return activated("squared_relu", cpu::Act::relu2, x, 0, s);
+}
+
+mx::array clipped(const mx::array& x, double limit, Where s) {
+  if (!(limit >= 0)) {
+    throw std::invalid_argument("the limit is not at least 0");
+  }
+  if (!cpu::uses_kernels(x, s)) {
+    return mx::clip(x, number(-limit, x), number(limit, x), s);
+  }
+  return activated("clipped", cpu::Act::clip, x, float(limit), s);
+}
+
+mx::array exp_tail(const mx::array& x, double limit, Where s) {
+  if (!cpu::uses_kernels(x, s)) {
+    auto tail = mx::subtract(mx::expm1(mx::minimum(x, number(limit, x), s), s), x, s);
+    return mx::where(mx::greater(x, number(0, x), s), number(0, x), tail, s);
+  }
+  return activated("exp_tail", cpu::Act::exp_tail, x, float(limit), s);
+}
+
+namespace {
+
+float rounded_to(float v, mx::Dtype type) {
+  return type == mx::float32 ? v : type == mx::float16 ? float(mx::float16_t(v)) : float(mx::bfloat16_t(v));
+}
+
+}  // namespace
+
+mx::array grown_rows(const mx::array& x, const mx::array& positions, double beta, int context, Where s) {
+  if (x.ndim() < 1 || positions.shape() != mx::Shape{x.shape(0)} || context < 1 || x.size() == 0) {
+    throw std::invalid_argument("rows " + to_string(x) + " with positions " + to_string(positions));
+  }
+  auto at = mx::astype(positions, mx::int32, s);
+  if (!cpu::uses_kernels(x, s)) {
+    auto turns = mx::astype(mx::floor_divide(at, mx::array(context, mx::int32), s), mx::float32, s);
+    auto by = mx::add(mx::multiply(mx::log1p(turns, s), mx::array(float(beta)), s), mx::array(1.0f), s);
+    auto shape = mx::Shape(x.ndim(), 1);
+    shape[0] = x.shape(0);
+    return mx::multiply(x, mx::astype(mx::reshape(by, shape, s), x.dtype(), s), s);
+  }
+  auto body = [type = x.dtype(), beta = float(beta), context, rows = x.shape(0),
+               n = int64_t(x.size()) / x.shape(0)](const cpu::Memory& m) {
+    auto run = cpu::row_kernels().scale[cpu::type_index(type)];
+    const auto* positions = static_cast<const int32_t*>(static_cast<const void*>(m.in[1]));
+    const int64_t bytes = n * int64_t(type.size());
+    cpu::parallel(rows, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        float by = rounded_to(1 + beta * std::log1p(float(positions[i] / context)), type);
+        run(cpu::at(m.in[0], i * bytes), by, cpu::at(m.out[0], i * bytes), n);
+      }
+    });
+  };
+  return cpu::node("grown_rows", {x, at}, {x.shape()}, {x.dtype()}, s, std::move(body), {{0, 0, false}})[0];
 }
 
 mx::array gated(Activation a, const mx::array& gate, const Optional& up, Where s) {
@@ -163,6 +243,9 @@ mx::array sum_of(const mx::array& a, const mx::array& b, Where s) {
 mx::array product_of(const mx::array& a, const mx::array& b, Where s) {
   if (alike(a, b, s)) {
     return pairwise("multiply", true, a, b, s);
+  }
+  if (ends_alike(a, b, s)) {
+    return blockwise(a, b, s);
   }
   const bool one = b.size() == 1 && b.ndim() <= a.ndim() && cpu::uses_kernels(a, s) && b.dtype() == a.dtype();
   return one ? times(a, b, s) : mx::multiply(a, b, s);

@@ -52,6 +52,15 @@ IG_INLINE F act(F x, F limit, F inverse) {
     return gelu(x);
   } else if constexpr (A == Act::gelu_tanh) {
     return gelu_tanh(x);
+  } else if constexpr (A == Act::relu2) {
+    F y = select(set(0.0f) > x, set(0.0f), x);  // a NaN stays
+    return y * y;
+  } else if constexpr (A == Act::clip) {
+    F y = select(x > limit, limit, x), least = set(0.0f) - limit;
+    return select(least > y, least, y);
+  } else if constexpr (A == Act::exp_tail) {
+    F y = select(x > limit, limit, x);
+    return select(x > set(0.0f), set(0.0f), quick_exp(y) - set(1.0f) - x);
   } else {
     return limit * tanh(x * inverse);
   }

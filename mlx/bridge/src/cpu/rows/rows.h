@@ -22,8 +22,8 @@ struct Norm {
   int64_t n;
 };
 
-enum class Act { sigmoid, silu, gelu, gelu_tanh, cap };
-constexpr int kActs = 5;
+enum class Act { sigmoid, silu, gelu, gelu_tanh, cap, relu2, clip, exp_tail };
+constexpr int kActs = 8;
 
 // The quantization format of a table's rows.
 enum class Packing { affine, mxfp4, mxfp8, nvfp4 };
@@ -43,7 +43,7 @@ struct RowKernels {
   void (*rms_norm[3])(const Norm&);
   void (*layer_norm[3])(const Norm&);
 
-  // out = act(gate) * up, or act(gate) if up is null. Only cap uses limit.
+  // out = act(gate) * up, or act(gate) if up is null. Only cap, clip and exp_tail use limit.
   void (*activate[kActs][3])(const void* gate, const void* up, void* out, int64_t n, float limit);
   void (*add[3])(const void* a, const void* b, void* out, int64_t n);
   void (*multiply[3])(const void* a, const void* b, void* out, int64_t n);

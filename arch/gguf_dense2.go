@@ -1,0 +1,187 @@
+package arch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// ggufPlain is the mapping of a decoder with the names and norms of llama, whose elements are as in a checkpoint.
+func ggufPlain(architecture, modelType, class string, more ...GGUFKey) GGUF {
+	return GGUF{
+		Architecture: architecture,
+		Config:       map[string]any{"model_type": modelType, "architectures": []string{class}},
+		Keys:         ggufKeys(more...),
+		Tensors:      slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufPreNorms),
+		Adjust:       ggufBiases,
+	}
+}
+
+// ggufLayerNorm replaces the key of RMSNorm's epsilon by LayerNorm's.
+func (g GGUF) ggufLayerNorm() GGUF {
+	g.Keys = slices.Clone(g.Keys)
+	for i, k := range g.Keys {
+		if k.To == "rms_norm_eps" {
+			g.Keys[i] = GGUFKey{Key: "attention.layer_norm_epsilon", To: "layer_norm_eps"}
+		}
+	}
+	return g
+}
+
+var logitScale = GGUFKey{Key: "logit_scale", To: "logit_scale"}
+
+// ggufCohere and ggufCohere2 are the mappings of cohere and cohere2.
+var (
+	ggufCohere  = cohereOf("command-r", "cohere", "CohereForCausalLM", logitScale)
+	ggufCohere2 = cohereOf("cohere2", "cohere2", "Cohere2ForCausalLM", logitScale,
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window"})
+)
+
+func cohereOf(architecture, modelType, class string, more ...GGUFKey) GGUF {
+	g := ggufPlain(architecture, modelType, class, more...).ggufLayerNorm()
+	g.Tensors = append(slices.Clone(g.Tensors), ggufNames(GGUFOp{},
+		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight")...)
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		_, c["use_qk_norm"] = f.Shape("blk.0.attn_q_norm.weight")
+		ggufSliding(c, architecture, f)
+		return ggufBiases(c, f)
+	}
+	return g
+}
+
+// ggufGlm4 is the mapping of glm4. Files of multimodal models have other elements, and are refused.
+var ggufGlm4 = GGUF{
+	Architecture: "glm4",
+	Config:       map[string]any{"model_type": "glm4", "architectures": []string{"Glm4ForCausalLM"}},
+	Keys:         ggufKeys(),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufLinears(GGUFOp{},
+		"ffn_up", "mlp.gate_up_proj", "ffn_down", "mlp.down_proj"), ggufNames(GGUFOp{},
+		"attn_norm.weight", "input_layernorm.weight", "post_attention_norm.weight", "post_self_attn_layernorm.weight",
+		"ffn_norm.weight", "post_attention_layernorm.weight", "post_ffw_norm.weight", "post_mlp_layernorm.weight")),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		if v, ok := f.Value("glm4.rope.dimension_sections"); ok {
+			return fmt.Errorf("glm4.rope.dimension_sections = %v: %w: glm4 of a multimodal model", v, ErrUnknownArchitecture)
+		}
+		if err := ggufPartial(c, "glm4", f); err != nil {
+			return err
+		}
+		return ggufBiases(c, f)
+	},
+}
+
+// ggufPartial sets the part of a head that is rotated.
+func ggufPartial(c map[string]any, architecture string, f GGUFFile) error {
+	v, ok := f.Value(architecture + ".rope.dimension_count")
+	if !ok {
+		return nil
+	}
+	n, _ := v.(json.Number)
+	rotated, err := n.Int64()
+	dim, errDim := number(c, "head_dim")
+	if _, ok := c["head_dim"]; !ok {
+		hidden, errHidden := number(c, "hidden_size")
+		heads, errHeads := number(c, "num_attention_heads")
+		if errHidden == nil && errHeads == nil && heads > 0 {
+			dim, errDim = hidden/heads, nil
+		}
+	}
+	if err != nil || errDim != nil || dim < 1 {
+		return fmt.Errorf("%w: %s.rope.dimension_count = %v: want a part of a head", ErrGGUF, architecture, v)
+	}
+	c["partial_rotary_factor"] = float64(rotated) / float64(dim)
+	return nil
+}
+
+// ggufExaone4 is the mapping of exaone4.
+var ggufExaone4 = GGUF{
+	Architecture: "exaone4",
+	Config: map[string]any{
+		"model_type": "exaone4", "architectures": []string{"Exaone4ForCausalLM"}, "sliding_window": nil,
+	},
+	Keys: ggufKeys(GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Optional: true}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufNames(GGUFOp{},
+		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight",
+		"post_attention_norm.weight", "post_attention_layernorm.weight",
+		"post_ffw_norm.weight", "post_feedforward_layernorm.weight")),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		ggufSliding(c, "exaone4", f)
+		return ggufFactorsRope(c, f)
+	},
+}
+
+// The mappings of decoders like llama.
+var (
+	ggufErnie45 = withBias(ggufPlain("ernie4_5", "ernie4_5", "Ernie4_5ForCausalLM"), "use_bias")
+	ggufSeedOss = seedOss()
+	ggufHunYuan = hunYuan()
+	ggufArcee   = arcee()
+)
+
+// withBias adds a key that says whether layers have biases.
+func withBias(g GGUF, key string) GGUF {
+	before := g.Adjust
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		_, c[key] = f.Shape("blk.0.attn_q.bias")
+		return before(c, f)
+	}
+	return g
+}
+
+// seedOss has the norm before the MLP under the name of one after attention.
+func seedOss() GGUF {
+	g := ggufPlain("seed_oss", "seed_oss", "SeedOssForCausalLM")
+	g.Tensors = append(slices.Clone(g.Tensors), ggufNames(GGUFOp{},
+		"post_attention_norm.weight", "post_attention_layernorm.weight")...)
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		_, c["attention_out_bias"] = f.Shape("blk.0.attn_output.bias")
+		return ggufBiases(c, f)
+	}
+	return g
+}
+
+// hunYuan has the scaled theta of its rope.
+func hunYuan() GGUF {
+	g := ggufPlain("hunyuan-dense", "hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM")
+	g.Tensors = append(slices.Clone(g.Tensors), ggufNames(GGUFOp{},
+		"attn_q_norm.weight", "self_attn.query_layernorm.weight", "attn_k_norm.weight", "self_attn.key_layernorm.weight")...)
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		delete(c, "rope_scaling") // of factor 1
+		return ggufBiases(c, f)
+	}
+	return g
+}
+
+// arcee has the changes of llama.
+func arcee() GGUF {
+	g := ggufPlain("arcee", "arcee", "ArceeForCausalLM")
+	g.Tensors = slices.Concat(ggufEnds(GGUFOp{}), ggufPairs, ggufValues, ggufMLP, ggufPreNorms)
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		if err := ggufBiases(c, f); err != nil {
+			return err
+		}
+		return ggufFactorsRope(c, f)
+	}
+	return g
+}
+
+// ggufMistral3 is the mapping of ministral3 and of mistral3's text model, with the changes of llama.
+var ggufMistral3 = GGUF{
+	Architecture: "mistral3",
+	Config:       map[string]any{"model_type": "ministral3", "architectures": []string{"Ministral3ForCausalLM"}},
+	Keys:         ggufKeys(),
+	Tensors:      slices.Concat(ggufEnds(GGUFOp{}), ggufPairs, ggufValues, ggufMLP, ggufPreNorms),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		scaling, ok := c["rope_scaling"].(map[string]any)
+		if !ok {
+			c["rope_scaling"] = map[string]any{"rope_type": "default"}
+			return nil
+		}
+		if v, ok := f.Value("mistral3.rope.scaling.yarn_log_multiplier"); ok {
+			scaling["mscale"], scaling["mscale_all_dim"] = v, v
+		}
+		if v, ok := f.Value("mistral3.attention.temperature_scale"); ok {
+			scaling["llama_4_scaling_beta"] = v
+		}
+		return nil
+	},
+}

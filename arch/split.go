@@ -1,0 +1,44 @@
+package arch
+
+// SplitKind is how ranks that compute a model together divide a tensor.
+type SplitKind string
+
+// The kinds. A norm whose weights are divided normalizes over the channels of all ranks.
+const (
+	Replicated SplitKind = "replicated" // each rank has the whole tensor
+	Column     SplitKind = "column"     // each rank has some outputs of a matrix, or their biases
+	Row        SplitKind = "row"        // each rank has some inputs of a matrix; the ranks' outputs are added
+	HeadGroup  SplitKind = "head group" // each rank has some KV heads, with the query heads that read them
+	ByExpert   SplitKind = "expert"     // each rank has some experts
+)
+
+// Split is how a tensor divides over ranks. The zero value says nothing and is not in any table.
+type Split struct {
+	Kind SplitKind
+	// Axis is the dimension that is divided. If it is the last one of a matrix, the ranks' outputs are added, and a bias
+	// once.
+	Axis int
+	// Parts is the number of equal parts of the axis that stay whole, such as heads; 0 = each element is one.
+	Parts int64
+	// Sections are the sizes of tensors that are concatenated along the axis; each divides by itself. nil = one.
+	Sections []int64
+}
+
+var (
+	replicated = Split{Kind: Replicated}
+	column     = Split{Kind: Column}
+	row        = Split{Kind: Row, Axis: 1}
+	byExpert   = Split{Kind: ByExpert}
+)
+
+// headRows divides the rows of a matrix by KV heads, headColumns the columns.
+func headRows(kvHeads int) Split    { return Split{Kind: HeadGroup, Parts: int64(kvHeads)} }
+func headColumns(kvHeads int) Split { return Split{Kind: HeadGroup, Axis: 1, Parts: int64(kvHeads)} }
+
+// bias returns how the bias of a matrix divides.
+func (s Split) bias() Split {
+	if s.Axis > 0 {
+		return replicated
+	}
+	return s
+}

@@ -1,0 +1,126 @@
+package arch
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every tensor of every table says how it divides over ranks, and each block ends in a sum of what its ranks computed.
+func TestSplits(t *testing.T) {
+	models := map[string]Model{}
+	for _, c := range checkpoints(t) {
+		models[c.Name] = c.detect(t)
+	}
+	files, err := filepath.Glob("../testdata/models/*/config.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no checkpoints", err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if models[file], err = Detect(b); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	for name, m := range models {
+		t.Run(name, func(t *testing.T) {
+			table := m.Table()
+			for _, s := range table.Specs {
+				checkSplit(t, s)
+			}
+			checkSums(t, table)
+		})
+	}
+}
+
+func checkSplit(t *testing.T, s Spec) {
+	t.Helper()
+	by := s.Split
+	bad := func(format string, args ...any) { t.Errorf(s.Name+": "+format, args...) }
+	if by.Axis < 0 || by.Axis >= len(s.Shape) {
+		bad("split along axis %d of %v", by.Axis, s.Shape)
+		return
+	}
+	sections := by.Sections
+	if sections == nil {
+		sections = []int64{s.Shape[by.Axis]}
+	}
+	var sum int64
+	for _, n := range sections {
+		if sum += n; by.Parts > 0 && n%by.Parts != 0 {
+			bad("%d of %v are not %d equal parts", n, s.Shape, by.Parts)
+		}
+	}
+	if sum != s.Shape[by.Axis] {
+		bad("sections %v of %v", by.Sections, s.Shape)
+	}
+	var ok bool
+	switch by.Kind {
+	case Replicated:
+		ok = by.Axis == 0 && by.Parts == 0
+	case Column, ByExpert:
+		ok = by.Axis == 0 && by.Parts == 0
+	case Row:
+		ok = by.Axis == 1 && len(s.Shape) == 2 && by.Parts == 0
+	case HeadGroup:
+		ok = by.Parts > 0
+	}
+	if !ok {
+		bad("split %+v of %v", by, s.Shape)
+	}
+}
+
+// checkSums checks that the blocks whose matrices have divided outputs also have one with divided inputs, of the same
+// parts, and that a bias is added once.
+func checkSums(t *testing.T, table Table) {
+	t.Helper()
+	type block struct{ out, in []Spec }
+	blocks := map[string]*block{}
+	for _, s := range table.Specs {
+		if strings.HasSuffix(s.Name, "lm_head.weight") || strings.HasSuffix(s.Name, "embed_tokens.weight") {
+			continue // the tokens are divided, and nothing is summed
+		}
+		layer, ok := strings.CutSuffix(s.Name, ".bias")
+		if ok {
+			i := slices.IndexFunc(table.Specs, func(w Spec) bool { return w.Name == layer+".weight" })
+			if i < 0 || s.Split.Kind != table.Specs[i].Split.bias().Kind {
+				t.Errorf("%s is split as %+v", s.Name, s.Split)
+			}
+			continue
+		}
+		if len(s.Shape) != 2 || s.Split.Kind == Replicated {
+			continue
+		}
+		layer = strings.TrimSuffix(s.Name, ".weight")
+		name := layer[:strings.LastIndex(layer, ".")]
+		if blocks[name] == nil {
+			blocks[name] = &block{}
+		}
+		if b := blocks[name]; s.Split.Axis == 0 {
+			b.out = append(b.out, s)
+		} else {
+			b.in = append(b.in, s)
+		}
+	}
+	for name, b := range blocks {
+		if len(b.out) == 0 || len(b.in) != 1 {
+			t.Errorf("%s: %d matrices have divided outputs, %d divided inputs", name, len(b.out), len(b.in))
+			continue
+		}
+		in := b.in[0]
+		for _, out := range b.out {
+			same := out.Split.Kind == in.Split.Kind && out.Split.Parts == in.Split.Parts
+			if in.Split.Kind == Row {
+				same = out.Split.Kind == Column && out.Shape[0] == in.Shape[1]
+			}
+			if !same {
+				t.Errorf("%s is split as %+v, but %s as %+v", out.Name, out.Split, in.Name, in.Split)
+			}
+		}
+	}
+}

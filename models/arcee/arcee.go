@@ -1,0 +1,34 @@
+// Package arcee runs model type "arcee": Llama with a plain MLP that squares the positive part.
+//
+// Reference: transformers 5.23, models/arcee/modeling_arcee.py.
+package arcee
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() { models.Register("arcee", build) }
+
+func build(t *mlx.Thread, c *arch.Arcee, w *nn.Weights) *nn.Decoder {
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
+	for i, state := range c.State() {
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		m.Blocks = append(m.Blocks, nn.Block{
+			MixerNorm: norm(p + "input_layernorm"),
+			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
+				Rope:   rope,
+				Window: int(state.Window),
+			}),
+			NetworkNorm: norm(p + "post_attention_layernorm"),
+			Network:     nn.NewPlainMLP(w, p+"mlp.up_proj", p+"mlp.down_proj", c.Hidden, c.Intermediate, c.MLPBias, mlx.ReLU2),
+		})
+	}
+	return m
+}

@@ -1,0 +1,35 @@
+// Package ministral runs model type "ministral": pre-norm decoder layers of grouped-query attention and a SwiGLU MLP,
+// some with a sliding window.
+//
+// Reference: transformers 5.23, models/ministral/modeling_ministral.py.
+package ministral
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() { models.Register("ministral", build) }
+
+func build(t *mlx.Thread, c *arch.Ministral, w *nn.Weights) *nn.Decoder {
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
+	for i, state := range c.State() {
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		m.Blocks = append(m.Blocks, nn.Block{
+			MixerNorm: norm(p + "input_layernorm"),
+			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
+				Rope:   rope,
+				Window: int(state.Window),
+			}),
+			NetworkNorm: norm(p + "post_attention_layernorm"),
+			Network:     nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation),
+		})
+	}
+	return m
+}

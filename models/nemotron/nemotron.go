@@ -1,0 +1,35 @@
+// Package nemotron runs model type "nemotron": pre-norm decoder layers with LayerNorms, whose weights are stored as
+// offsets from 1, a partial rope, and a plain MLP that squares the positive part.
+//
+// Reference: transformers 5.23, models/nemotron/modeling_nemotron.py.
+package nemotron
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() { models.Register("nemotron", build) }
+
+func build(t *mlx.Thread, c *arch.Nemotron, w *nn.Weights) *nn.Decoder {
+	norm := func(name string) *nn.Norm { return nn.NewLayerNormPlusOne(w, name, c.Hidden, c.NormEps) }
+	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
+	for i, state := range c.State() {
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		m.Blocks = append(m.Blocks, nn.Block{
+			MixerNorm: norm(p + "input_layernorm"),
+			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
+				Rope:   rope,
+				Window: int(state.Window),
+			}),
+			NetworkNorm: norm(p + "post_attention_layernorm"),
+			Network:     nn.NewPlainMLP(w, p+"mlp.up_proj", p+"mlp.down_proj", c.Hidden, c.Intermediate, c.MLPBias, mlx.ReLU2),
+		})
+	}
+	return m
+}

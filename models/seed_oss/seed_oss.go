@@ -1,0 +1,35 @@
+// Package seed_oss runs model type "seed_oss": pre-norm decoder layers of grouped-query attention with biases, and a
+// SwiGLU MLP.
+//
+// Reference: transformers 5.23, models/seed_oss/modeling_seed_oss.py.
+package seed_oss
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() { models.Register("seed_oss", build) }
+
+func build(t *mlx.Thread, c *arch.SeedOss, w *nn.Weights) *nn.Decoder {
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
+	for i, state := range c.State() {
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		m.Blocks = append(m.Blocks, nn.Block{
+			MixerNorm: norm(p + "input_layernorm"),
+			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
+				Rope:   rope,
+				Window: int(state.Window),
+			}),
+			NetworkNorm: norm(p + "post_attention_layernorm"),
+			Network:     nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation),
+		})
+	}
+	return m
+}

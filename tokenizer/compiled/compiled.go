@@ -1,0 +1,183 @@
+// Package compiled keeps compiled forms of large tokenizers in the user's cache, so that a vocabulary of 262,144 tokens
+// loads in milliseconds the second time.
+//
+// Contract:
+//   - A form is found by the SHA-256 of its tokenizer.json, which the caller knows, and by the version of the format. A
+//     checksum tells a damaged form, which is made again.
+//   - The cache is never needed: if it cannot be read or written, the tokenizer is loaded from its source.
+//   - Forms are written beside their place and renamed, so processes may share the folder. It holds at most
+//     limits.CompiledVocabularies forms; the least recently used are removed.
+package compiled
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/tokenizer"
+)
+
+const (
+	// suffix has the version of the format.
+	suffix = ".v1"
+	// worthwhile is the size of a tokenizer.json from which its form is kept.
+	worthwhile = 1 << 20
+	// header is the length of the checksum and the zeros behind it, which keep the tables aligned.
+	header = 8
+	// maxForm bounds the file that is read into memory.
+	maxForm = 512 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Dir returns the folder of the forms: tokenizers/ in INGOT_CACHE or in the user's cache folder; "" if there is
+// none.
+func Dir() string {
+	if dir := os.Getenv("INGOT_CACHE"); dir != "" {
+		return filepath.Join(dir, "tokenizers")
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(user, "ingot", "tokenizers")
+}
+
+// Load returns the tokenizer of a tokenizer.json, as tokenizer.Load does. digest is its SHA-256 in hexadecimal; read
+// reads it, and is called only if dir has no form. An empty dir keeps none.
+func Load(dir, digest string, read func() ([]byte, error), config []byte) (*tokenizer.Tokenizer, error) {
+	if key, err := hex.DecodeString(digest); err != nil || len(key) != sha256.Size {
+		dir = ""
+	}
+	path := filepath.Join(dir, digest+suffix)
+	if dir != "" {
+		if t, err := load(path, config); err == nil {
+			return t, nil
+		}
+	}
+	data, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if dir == "" || len(data) < worthwhile {
+		return tokenizer.Load(data, config)
+	}
+	t, form, err := tokenizer.Compile(data, config)
+	// What is kept under a digest must have it: a caller's file may be damaged.
+	if sum := sha256.Sum256(data); err == nil && form != nil && hex.EncodeToString(sum[:]) == digest {
+		keep(path, form)
+	}
+	return t, err
+}
+
+// Digest returns the digest of a tokenizer.json as Load takes it.
+func Digest(tokenizerJSON []byte) string {
+	sum := sha256.Sum256(tokenizerJSON)
+	return hex.EncodeToString(sum[:])
+}
+
+func load(path string, config []byte) (*tokenizer.Tokenizer, error) {
+	form, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tokenizer.LoadCompiled(form, config)
+	if err == nil {
+		now := time.Now()
+		_ = os.Chtimes(path, now, now) // without it, the form is removed earlier
+	}
+	return t, err
+}
+
+// read returns a form whose checksum is right. It takes the form through a buffer, which the processor's cache holds,
+// into memory that is not set to zeros before: of a form of 25 MB, each pass over memory takes milliseconds.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := info.Size() - header
+	if size < 1 || size > maxForm {
+		return nil, tokenizer.ErrCompiled
+	}
+	want := make([]byte, header)
+	if _, err := io.ReadFull(f, want); err != nil {
+		return nil, err
+	}
+	var form strings.Builder
+	form.Grow(int(size))
+	sum, buffer := uint32(0), make([]byte, 256<<10)
+	for form.Len() < int(size) {
+		n, err := f.Read(buffer[:min(len(buffer), int(size)-form.Len())])
+		sum = crc32.Update(sum, castagnoli, buffer[:n])
+		form.Write(buffer[:n])
+		if err != nil {
+			return nil, err
+		}
+	}
+	if binary.LittleEndian.Uint64(want) != uint64(sum) {
+		return nil, tokenizer.ErrCompiled
+	}
+	return unsafe.Slice(unsafe.StringData(form.String()), size), nil // nobody writes to it
+}
+
+// keep stores a form, and removes the least recently used ones beyond the limit. Errors leave the cache without it.
+func keep(path string, form []byte) {
+	dir := filepath.Dir(path)
+	if os.MkdirAll(dir, 0o700) != nil {
+		return
+	}
+	f, err := os.CreateTemp(dir, "new-*")
+	if err != nil {
+		return
+	}
+	defer os.Remove(f.Name()) // fails after the rename
+	sum := binary.LittleEndian.AppendUint64(nil, uint64(crc32.Checksum(form, castagnoli)))
+	_, err = f.Write(sum)
+	if err == nil {
+		_, err = f.Write(form)
+	}
+	if e := f.Close(); err != nil || e != nil {
+		return
+	}
+	if os.Rename(f.Name(), path) == nil {
+		prune(dir)
+	}
+}
+
+// prune removes the least recently used files beyond the limit, and with them what killed processes have left.
+func prune(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	type aged struct {
+		name string
+		used time.Time
+	}
+	var files []aged
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, aged{e.Name(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(files, func(a, b aged) int { return cmp.Or(b.used.Compare(a.used), cmp.Compare(a.name, b.name)) })
+	for _, old := range files[min(len(files), limits.CompiledVocabularies):] {
+		_ = os.Remove(filepath.Join(dir, old.name))
+	}
+}
