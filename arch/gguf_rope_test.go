@@ -13,8 +13,8 @@ func (m metadata) Value(key string) (any, bool)     { v, ok := m[key]; return v,
 func (m metadata) Shape(string) ([]int64, bool)     { return nil, false }
 func (m metadata) Floats(string) ([]float32, error) { return nil, ErrGGUF }
 
-// llama.cpp multiplies yarn's own factor, 0.1 ln(factor) + 1, by attn_factor, and does not use yarn_attn_factor, which is
-// what transformers uses (llama-context.cpp).
+// llama.cpp multiplies yarn's own factor, 0.1 ln(factor) + 1, by attn_factor. It does not use yarn_attn_factor, which
+// transformers uses (llama-context.cpp).
 func TestGGUFAttentionFactor(t *testing.T) {
 	own := 0.1*math.Log(4) + 1
 	for _, c := range []struct {
