@@ -22,10 +22,9 @@ func (a *automaton) findCosts() {
 	for i, s := range a.p.sets {
 		usable[i] = representative(s.And(a.v.singles))
 	}
-	for changed, round := true, 0; changed; round++ {
+	for changed := true; changed; {
 		changed = false
-		for k := range nodes {
-			i := sweep(k, len(nodes), round)
+		for _, i := range a.p.order {
 			n := &nodes[i]
 			cost, best := int64(infinite), int32(0)
 			switch n.op {
@@ -57,8 +56,8 @@ func (a *automaton) findCosts() {
 		}
 	}
 	a.whole = true
-	for i, live := range a.p.live {
-		if live && a.costs[i] >= infinite {
+	for _, i := range a.p.order {
+		if a.p.live[i] && a.costs[i] >= infinite {
 			a.whole = false
 		}
 	}

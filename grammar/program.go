@@ -44,7 +44,8 @@ type program struct {
 	lexes  bool  // it has lexemes
 	skips  int32 // what may be skipped where the text may end and may go on; 0: nothing
 	start  int32
-	live   []bool // by node: a finite string leads to the end
+	order  []int32 // see findOrder
+	live   []bool  // by node: a finite string leads to the end
 }
 
 // altsOf returns the alternatives of a nodeAlt.
@@ -98,6 +99,7 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	}
 	p := &program{nodes: c.nodes, alts: c.alts, sets: c.sets, tokens: c.tokens, lexes: c.lexes, skips: c.skips,
 		start: start}
+	p.findOrder()
 	if err := p.findLive(ctx); err != nil {
 		return nil, err
 	}
@@ -340,48 +342,4 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 	}
 	begin := c.place(body, 0)
 	return c.shared(node{op: nodeRepeat, arg: begin, next: next, min: int32(least), max: int32(most)})
-}
-
-// findLive marks the nodes from which a finite string leads to the end.
-func (p *program) findLive(ctx context.Context) error {
-	p.live = make([]bool, len(p.nodes))
-	for changed, round := true, 0; changed; round++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		changed = false
-		for k := range p.nodes {
-			i := sweep(k, len(p.nodes), round)
-			if p.live[i] {
-				continue
-			}
-			n := &p.nodes[i]
-			live := false
-			switch n.op {
-			case nodeEnd:
-				live = true
-			case nodeByte, nodeToken, nodeLazy, nodeSkip:
-				live = p.live[n.next]
-			case nodeAlt:
-				live = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return p.live[a] })
-			case nodeCall:
-				live = p.live[n.arg] && p.live[n.next]
-			case nodeRepeat:
-				live = p.live[n.next] && (n.min == 0 || p.live[n.arg])
-			}
-			if live {
-				p.live[i], changed = true, true
-			}
-		}
-	}
-	return nil
-}
-
-// sweep returns the k-th of n indices of a round. Rounds alternate direction, so that chains in either direction
-// converge in few rounds.
-func sweep(k, n, round int) int {
-	if round%2 == 0 {
-		return k
-	}
-	return n - 1 - k
 }
