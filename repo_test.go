@@ -143,8 +143,8 @@ var inside = map[string][]string{
 	"tokenizer/trie":          {},
 
 	"grammar": {
-		"grammar/ebnf", "grammar/expr", "grammar/jsontext", "grammar/lark", "grammar/regex",
-		"grammar/rewrite", "grammar/schema", "grammar/tags",
+		"grammar/ebnf", "grammar/expr", "grammar/instance", "grammar/items", "grammar/jsontext", "grammar/lark",
+		"grammar/places", "grammar/recursion", "grammar/refs", "grammar/regex", "grammar/schema", "grammar/tags",
 	},
 	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
@@ -152,14 +152,18 @@ var inside = map[string][]string{
 	"grammar/expr":        {},
 	"grammar/format":      {"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/jsontext"},
 	"grammar/grammartest": {},
+	"grammar/instance":    {"grammar/expr", "grammar/items", "grammar/jsontext"},
+	"grammar/items":       {},
 	"grammar/jsontext":    {"grammar/expr"},
 	"grammar/lark":        {"grammar/dfa", "grammar/expr", "grammar/schema"},
 	"grammar/number":      {"grammar/dfa", "grammar/ecma", "grammar/expr"},
+	"grammar/places":      {},
+	"grammar/recursion":   {"grammar/expr"},
+	"grammar/refs":        {},
 	"grammar/regex":       {"grammar/expr"},
-	"grammar/rewrite":     {"grammar/expr"},
 	"grammar/schema": {
-		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/jsontext", "grammar/number",
-		"grammar/regex",
+		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/instance", "grammar/jsontext",
+		"grammar/number", "grammar/refs", "grammar/regex",
 	},
 	"grammar/tags": {"grammar/dfa", "grammar/ebnf", "grammar/expr", "grammar/regex", "grammar/schema"},
 }

@@ -247,7 +247,7 @@ func (c *checker) sources(f Form) func(yield func(string, []int64) bool) {
 
 // compose matches a tensor that the checkpoint has in several sources or in another layout.
 func (c *checker) compose(s Spec, f Form) {
-	m := Matched{Spec: s, Make: f.Make, Repeat: 1, Runs: f.Runs}
+	m := Matched{Spec: s, Make: f.Make, Repeat: 1, Runs: f.Runs, Transposed: f.Transposed}
 	first := TensorInfo{}
 	for name, shape := range c.sources(f) {
 		if c.full() {

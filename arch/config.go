@@ -21,6 +21,7 @@ type object struct {
 	prefix string // key prefix in messages: "rope_scaling."
 	raw    map[string]json.RawMessage
 	outer  map[string]string // prefixes of keys inherited from outer objects; see overlay
+	given  map[string]string // names in the file of keys that have other names here; see called
 	err    *error
 }
 
@@ -70,10 +71,28 @@ func (o object) failed() error { return *o.err }
 
 // path returns a key's full name for messages.
 func (o object) path(key string) string {
+	if name, ok := o.given[key]; ok {
+		key = name
+	}
 	if p, ok := o.outer[key]; ok {
 		return p + key
 	}
 	return o.prefix + key
+}
+
+// called gives keys the names that other model types have for them. names are pairs: here, and in the file.
+func (o object) called(names ...string) object {
+	o.raw, o.given = maps.Clone(o.raw), map[string]string{}
+	for i := 0; i+1 < len(names); i += 2 {
+		here, there := names[i], names[i+1]
+		if v, ok := o.raw[there]; ok {
+			o.raw[here] = v
+		}
+		if _, ok := o.raw[here]; !ok || o.raw[there] != nil {
+			o.given[here] = there
+		}
+	}
+	return o
 }
 
 // fail records that the value of key is invalid. must completes "must ...".

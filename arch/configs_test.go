@@ -174,6 +174,13 @@ func TestBadConfigs(t *testing.T) {
 		{"olmo3", "rope_parameters", `{"rope_type":"default"}`, "must hold parameters per layer type"},
 		{"phi3", "rope_parameters", `{"rope_type":"llama3"}`, "must be one of default, longrope"},
 		{"phi3", "rope_parameters", `{"rope_type":"su","short_factor":[1]}`, "must have 4 numbers, one per rotated pair"},
+		{"gpt2", "n_embd", "-", "n_embd: missing"},
+		{"gpt2", "n_head", "0", "n_head = 0: must be > 0"},
+		{"gpt2", "add_cross_attention", "true", "must be false: there is no encoder to attend to"},
+		{"gpt2", "num_key_value_heads", "2", "num_key_value_heads = 2: must be absent"},
+		{"gpt2", "activation_function", `"tanh"`, `activation_function = "tanh": must be "gelu"`},
+		{"gpt_neox-published", "rotary_pct", "2", "rotary_pct = 2: must be > 0 and <= 1"},
+		{"gpt_neox", "head_dim", "32", "head_dim = 32: must be absent"},
 		{"smollm3", "no_rope_layers", "[1]", "must have an element per layer, 4 (it has 1)"},
 		{"smollm3", "no_rope_layers", "[1,1,1,2]", "must be a list of integers from 0 to 1"},
 	} {

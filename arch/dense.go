@@ -20,12 +20,17 @@ func parseDense(top, o object, d commonDefaults, r ropeOptions, activations ...s
 		Intermediate: o.size("intermediate_size", 0, maxWidth),
 		Activation:   o.activation("hidden_act", activations...),
 	}
+	m.rope(o, r)
+	return m
+}
+
+// rope reads the keys of rope. It rotates the whole head unless r.partial is set.
+func (m *Dense) rope(o object, r ropeOptions) {
 	r.headDim = m.HeadDim
 	m.Rope = parseRope(o, m.Context, r)
 	if r.partial == 0 {
 		m.Rope.ignorePartial(o)
 	}
-	return m
 }
 
 // slide sets the window and the layers that have it. If none has it there is no window.

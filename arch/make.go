@@ -25,6 +25,8 @@ type Matched struct {
 	// Repeat and Runs define the order of the sources' elements; see Pieces.
 	Repeat int64
 	Runs   []Run
+	// Transposed: the sources are matrices that are transposed before their elements are moved.
+	Transposed bool
 }
 
 // Run is a strided sequence of ranges of a source: Times ranges of Count elements, the first at Begin, Step elements

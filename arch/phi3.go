@@ -24,12 +24,17 @@ func init() {
 
 // ParsePhi3 parses the config.json of a phi3 model.
 func ParsePhi3(config []byte) (*Phi3, error) {
+	return parsePhi3(config, commonDefaults{
+		class: "Phi3ForCausalLM", ctx: 4096, eps: 1e-5, bos: []int32{1}, eos: []int32{32000},
+	})
+}
+
+func parsePhi3(config []byte, d commonDefaults) (*Phi3, error) {
 	top, o, err := openText(config)
 	if err != nil {
 		return nil, err
 	}
 	o = phi3Rope(o)
-	d := commonDefaults{class: "Phi3ForCausalLM", ctx: 4096, eps: 1e-5, bos: []int32{1}, eos: []int32{32000}}
 	types := []RopeType{RopeDefault, RopeLong}
 	m := &Phi3{parseDense(top, o, d, ropeOptions{types: types, partial: 1}, silu...)}
 	m.AttentionBias, m.OutputBias = false, false

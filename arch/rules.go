@@ -234,7 +234,7 @@ var generic = []Rule{
 }
 
 // sensitive identifies the projections that get more bits.
-var sensitive = []string{".v_proj", ".k_proj", "down_proj"}
+var sensitive = []string{".v_proj", ".k_proj", "down_proj", ".mlp.c_proj", ".mlp.fc2"}
 
 func genericRules(layers int, first ...Rule) Rules {
 	return Rules{Layers: layers, List: slices.Concat(first, generic)}

@@ -37,6 +37,8 @@ type Form struct {
 	Names  []string
 	Shapes [][]int64 // of the sources, parallel to Names
 	Runs   []Run     // for Gather
+	// Transposed: the sources are matrices [in, out]. Runs are of the transposed elements.
+	Transposed bool
 }
 
 // Part is a group of a model's tensors that share a prefix. Checkpoints use different prefixes for the same part.

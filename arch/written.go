@@ -27,6 +27,8 @@ type Written struct {
 	Shape []int64
 	From  []WrittenPiece // their concatenation is the tensor
 	Add   float64        // added to each element
+	// Transposed: the tensor is a matrix, and From is its transpose.
+	Transposed bool
 }
 
 // WrittenPiece is a contiguous range of a model tensor's elements.
@@ -102,7 +104,7 @@ func (w *writing) add(s Spec, shape []int64) {
 				continue
 			}
 			names = append(names, before)
-			w.source(before, form.Shapes[i])
+			w.source(before, form.Shapes[i], form.Transposed)
 		}
 	}
 	switch form.Make {
@@ -122,11 +124,11 @@ func (w *writing) add(s Spec, shape []int64) {
 }
 
 // source adds a form's source to the output, unless it is there.
-func (w *writing) source(name string, shape []int64) {
+func (w *writing) source(name string, shape []int64, transposed bool) {
 	if w.forms[name] == nil {
 		w.forms[name] = &fusedSource{at: len(w.out)}
 		w.order = append(w.order, name)
-		w.out = append(w.out, Written{Name: w.name(name), Shape: shape})
+		w.out = append(w.out, Written{Name: w.name(name), Shape: shape, Transposed: transposed})
 	}
 }
 
@@ -158,7 +160,7 @@ var onePerExpert = []string{"qwen3_moe", "glm4_moe_lite", "qwen3_next"}
 
 // fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
 // keys and values, or of gate and up.
-var fusing = []string{"qwen3_next", "phi3", "glm", "glm4"}
+var fusing = []string{"qwen3_next", "phi3", "glm", "glm4", "phi4_multimodal", "phi4mm", "gpt2", "gpt_neox"}
 
 // form returns the layout that a tensor is written in, or nil for the table's own.
 func (w *writing) form(s Spec) *Form {
@@ -166,6 +168,8 @@ func (w *writing) form(s Spec) *Form {
 	switch {
 	case s.Layout == allHeads:
 		want = eachHead
+	case s.Layout == split && w.options.Style == MLX && slices.ContainsFunc(s.Forms, isRenamed):
+		want = renamed
 	case s.Layout == split && slices.Contains(fusing, w.options.ModelType):
 		want = fused
 	case s.Layout == fused && w.options.Style == MLX:

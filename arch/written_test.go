@@ -82,6 +82,9 @@ func checkWritten(t *testing.T, what string, table Table, have []TensorInfo, wri
 		var at int64
 		for p := range m.Pieces() {
 			w := byName[m.Sources[p.Source]]
+			if w.Transposed != m.Transposed {
+				t.Errorf("%s: %s: transposed %v, then %v", what, m.Spec.Name, w.Transposed, m.Transposed)
+			}
 			if w.Add != -m.Add {
 				t.Errorf("%s: %s: %v is added, then %v", what, m.Spec.Name, w.Add, m.Add)
 			}

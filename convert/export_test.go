@@ -92,7 +92,7 @@ func TestExportPlain(t *testing.T) {
 	for _, name := range []string{
 		"llama-default", "llama-f32", "qwen3_moe-published", "glm4_moe_lite-published", "gemma3-published", "gemma4-e2b",
 		"qwen3_5-published", "qwen3_5_moe-published",
-		"qwen3_5_moe-next-published", "qwen3_5-vision",
+		"qwen3_5_moe-next-published", "qwen3_5-vision", "gpt2-saved", "gpt_neox-published",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t)

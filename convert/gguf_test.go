@@ -30,7 +30,7 @@ var plainGGUFs = []string{
 	"arcee-saved", "cohere-published", "cohere2-published", "ernie4_5-published", "exaone4-published",
 	"gemma-published", "gemma2-saved", "glm4-saved", "granite-published", "hunyuan_v1_dense-saved", "nemotron-saved",
 	"olmo-published", "olmo2-saved", "olmo3-saved", "phi3-published", "qwen2-saved", "seed_oss-published",
-	"smollm3-published", "stablelm-published", "starcoder2-published",
+	"smollm3-published", "stablelm-published", "starcoder2-published", "gpt2-published", "gpt_neox-published",
 }
 
 // A GGUF file has the tensors of the checkpoint that it was made of, bit for bit, except for logarithms. The shape of

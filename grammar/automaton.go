@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/places"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -51,6 +53,8 @@ type state struct {
 	beyond      *state // the state after any character of several bytes
 	beyondKnown bool   // beyond is computed
 
+	unique *uniqueState // see unique.go
+
 	id    uint32 // of the generation
 	mark  uint64 // the last set that the state was put into
 	front *front // of this state alone
@@ -82,13 +86,17 @@ type automaton struct {
 	mark       uint64
 
 	stack  []place // scratch of closure
-	seen   placeSet
+	seen   places.Set
 	key    []byte
 	places []place
 
 	// Of the current closure, see lexemes.go.
 	inText, skipping bool
 	lazy             []place
+
+	// Of the current closure, see unique.go.
+	repeats bool // the last item repeats one before it
+	opens   bool // it begins an array whose items are compared
 }
 
 const infinite = math.MaxInt64 / 4
@@ -144,7 +152,8 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 		}
 	case nodeCall:
 		if n.next != 0 { // otherwise a tail call: no frame
-			f = a.push(f, n.next, n.min, 0, false, false)
+			f = a.push(f, n.next, n.min, n.max, false, false)
+			a.opens = a.opens || n.max == markArray
 		}
 		a.stack = append(a.stack, place{n.arg, f})
 	case nodeRepeat:
@@ -159,6 +168,10 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 		if a.inText {
 			a.skipping = true
 			a.stack = append(a.stack, place{n.arg, f})
+		}
+	case nodeDistinct:
+		if !a.repeats {
+			a.stack = append(a.stack, place{n.next, f})
 		}
 	case nodeEnd:
 		switch {
@@ -183,9 +196,9 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 
 // close returns the state of all places that are reachable from seeds without consuming a byte.
 func (a *automaton) close(seeds []place) *state {
-	a.seen.clear()
+	a.seen.Clear()
 	a.stack = append(a.stack[:0], seeds...)
-	a.lazy, a.skipping = a.lazy[:0], false
+	a.lazy, a.skipping, a.opens = a.lazy[:0], false, false
 	found := a.places[:0]
 	var accept, unknown bool
 	explored := 0
@@ -197,7 +210,7 @@ func (a *automaton) close(seeds []place) *state {
 			continue
 		}
 		if explored > 0 || len(a.stack) > 0 { // a single place needs no visited set
-			if !a.seen.add(at) {
+			if !a.seen.Add(at.node, at.frame.id) {
 				continue
 			}
 		}
@@ -223,7 +236,12 @@ func (a *automaton) close(seeds []place) *state {
 			return a.close(append(slices.Clone(seeds), place{a.p.skips, a.bottom}))
 		}
 	}
-	return a.intern(found, accept, unknown)
+	opens := a.opens
+	s := a.intern(found, accept, unknown)
+	if opens && s != a.dead {
+		s.uniqueState().opens = true
+	}
+	return s
 }
 
 // shortest appends the place that consumes the next byte or token on the shortest path from at, if there is one.
@@ -246,11 +264,13 @@ func (a *automaton) follow(at place) (place, bool) {
 	switch n.op {
 	case nodeAlt:
 		return place{a.p.altsOf(n)[a.best[at.node]], f}, true
+	case nodeDistinct:
+		return place{n.next, f}, !a.repeats
 	case nodeLazy, nodeSkip:
 		return place{n.next, f}, true
 	case nodeCall:
 		if n.next != 0 {
-			f = a.push(f, n.next, n.min, 0, false, false)
+			f = a.push(f, n.next, n.min, n.max, false, false)
 		}
 		return place{n.arg, f}, true
 	case nodeRepeat:
@@ -326,10 +346,17 @@ func (a *automaton) findStep(s *state, b byte) *state {
 		s.next = make([]*state, a.classes)
 		a.bytes += 8 * a.classes
 	}
+	to, same := a.follows(s, b)
+	a.leadTo(s, same, to)
+	return to
+}
+
+// follows computes the state after b, and the classes of all bytes that lead there for the same reason.
+func (a *automaton) follows(s *state, b byte) (to *state, same expr.ByteSet) {
 	k := a.classOf[b]
 	var room [8]place
 	seeds := room[:0]
-	same := everyClass // the classes that the same places take
+	same = everyClass // the classes that the same places take
 	for _, p := range s.places {
 		n := &a.p.nodes[p.node]
 		if taken := a.takes[n.set]; taken.Has(k) {
@@ -342,20 +369,8 @@ func (a *automaton) findStep(s *state, b byte) *state {
 	if a.p.lexes {
 		seeds = a.longest(s, b, seeds)
 	}
-	to := a.dead
-	if len(seeds) > 0 {
-		to = a.close(seeds)
+	if len(seeds) == 0 {
+		return a.dead, same
 	}
-	a.leadTo(s, same, to)
-	return to
-}
-
-// after returns the state after all bytes of b.
-func (a *automaton) after(s *state, b []byte) *state {
-	for _, c := range b {
-		if s = a.step(s, c); s == a.dead {
-			break
-		}
-	}
-	return s
+	return a.close(seeds), same
 }

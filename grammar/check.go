@@ -6,11 +6,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingotml/ingot/grammar/refs"
 	"github.com/ingotml/ingot/grammar/schema"
 )
 
 // SchemaOptions are the options of a schema's compilation. The zero value follows the specification.
 type SchemaOptions = schema.Options
+
+// SchemaRefs reads the schemas of a folder, for SchemaOptions.Refs: each .json file by the address of the folder, which
+// ends with a slash or is empty, and the file's path in it; and by its own $id.
+func SchemaRefs(folder, address string) (map[string][]byte, error) {
+	return refs.Folder(folder, address)
+}
 
 // SchemaCheck says whether a schema compiles, what that costs, and which instances the grammar accepts.
 type SchemaCheck struct {
@@ -68,6 +75,10 @@ func (g *Grammar) example() string {
 	s := a.start()
 	if s.cost > maxExample {
 		return ""
+	}
+	if a.p.unique != nil {
+		text, _ := a.completionOf(s, nil)
+		return string(text)
 	}
 	for _, p := range s.places {
 		if a.costOf(p) == s.cost {

@@ -69,8 +69,8 @@ func trues(n int) []bool {
 
 // With best effort, what cannot be held is left out and said; strict schemas name unknown keywords.
 func TestSchemaOptions(t *testing.T) {
-	unique := []byte(`{"items": {"type": "string"}, "uniqueItems": true}`)
-	if c := CheckSchema(t.Context(), unique, nil, SchemaOptions{BestEffort: true}); !c.Compiles || len(c.LeftOut) != 1 {
+	look := []byte(`{"type": "string", "pattern": "(?<=a)b"}`)
+	if c := CheckSchema(t.Context(), look, nil, SchemaOptions{BestEffort: true}); !c.Compiles || len(c.LeftOut) != 1 {
 		t.Errorf("best effort: got %+v", c)
 	}
 	if c := CheckSchema(t.Context(), []byte(`{"kind": 1}`), nil, SchemaOptions{Strict: true}); c.Compiles {

@@ -43,7 +43,7 @@ func (c combiner) list(depth int) string {
 func (c combiner) keyword(depth int) string {
 	n := c.r.IntN(4)
 	name := func() string { return c.pick("a", "b", "ab", "c") }
-	switch c.r.IntN(30) {
+	switch c.r.IntN(32) {
 	case 0, 1:
 		return `"type": ` + c.pick(`"object"`, `"array"`, `"string"`, `"integer"`, `["number", "null"]`,
 			`["object", "array"]`)
@@ -74,7 +74,7 @@ func (c combiner) keyword(depth int) string {
 	case 15:
 		return `"propertyNames": ` + c.schema(depth)
 	case 16:
-		return fmt.Sprintf(`"minProperties": %d`, n%2)
+		return fmt.Sprintf(`"minProperties": %d`, n)
 	case 17:
 		return fmt.Sprintf(`"maxProperties": %d`, n)
 	case 18:
@@ -97,7 +97,9 @@ func (c combiner) keyword(depth int) string {
 		return `"oneOf": ` + c.list(depth)
 	case 27:
 		return `"allOf": ` + c.list(depth)
-	case 28:
+	case 28, 29:
+		return `"uniqueItems": true`
+	case 30:
 		return fmt.Sprintf(`"if": %s, "then": %s, "else": %s`, c.schema(depth), c.schema(depth), c.schema(depth))
 	}
 	return c.pick(`"unevaluatedProperties": `, `"unevaluatedItems": `) + c.schema(depth)
@@ -125,11 +127,12 @@ func (c combiner) value(depth int) string {
 }
 
 // FuzzCombined compares grammars of combined keywords with a validator that nobody here wrote: what a grammar accepts
-// is valid.
+// is valid, and so is what its masks allow, step by step, with and without a budget.
 func FuzzCombined(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)
 	}
+	v := smallVocabulary()
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		c := combiner{rand.New(rand.NewPCG(seed, 27))}
 		source := c.schema(1 + c.r.IntN(3))
@@ -145,13 +148,20 @@ func FuzzCombined(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s: %s: %v", source, text, err)
 			}
-			v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+			instance, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 			if err != nil || !json.Valid([]byte(text)) {
 				t.Fatal(err)
 			}
-			if wrong := valid.Validate(v); accepted && wrong != nil {
+			if wrong := valid.Validate(instance); accepted && wrong != nil {
 				t.Fatalf("%s accepts %s: %v", source, text, wrong)
 			}
 		}
+		try(t, g, v, seed, func(text string) bool {
+			wrong := validate(valid, text)
+			if wrong != nil {
+				t.Errorf("%s allows %s: %v", source, text, wrong)
+			}
+			return wrong == nil
+		})
 	})
 }

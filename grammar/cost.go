@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
 )
@@ -12,11 +13,8 @@ import (
 // exactly one. So while the bound is within the budget, there is always a next token.
 func (a *automaton) findCosts() {
 	nodes := a.p.nodes
-	a.costs = make([]int64, len(nodes))
+	a.costs = slices.Repeat([]int64{infinite}, len(nodes))
 	a.best = make([]int32, len(nodes))
-	for i := range a.costs {
-		a.costs[i] = infinite
-	}
 	a.costs[0] = 0
 	usable := make([]int32, len(a.p.sets)) // per set: a byte that is a token, or -1
 	for i, s := range a.p.sets {
@@ -34,7 +32,7 @@ func (a *automaton) findCosts() {
 				if best = usable[n.set]; best >= 0 {
 					cost = sum(1, a.costs[n.next])
 				}
-			case nodeLazy, nodeSkip:
+			case nodeLazy, nodeSkip, nodeDistinct:
 				cost = a.costs[n.next]
 			case nodeToken:
 				cost = sum(1, a.costs[n.next])
@@ -61,10 +59,7 @@ func (a *automaton) findCosts() {
 			a.whole = false
 		}
 	}
-	a.tokens = make([]int64, len(nodes))
-	for i := range a.tokens {
-		a.tokens[i] = -1
-	}
+	a.tokens = slices.Repeat([]int64{-1}, len(nodes))
 }
 
 // representative returns a byte of s, a printable one if possible, or -1 if s is empty.
@@ -111,7 +106,7 @@ func (a *automaton) fewest(node int32) int64 {
 		switch n := &nodes[at]; n.op {
 		case nodeEnd:
 			a.tokens[at] = 0
-		case nodeLazy, nodeSkip:
+		case nodeLazy, nodeSkip, nodeDistinct:
 			a.tokens[at] = a.fewest(n.next)
 		case nodeCall:
 			a.tokens[at] = sum(a.fewest(n.arg), a.fewest(n.next))

@@ -32,9 +32,13 @@ func (m *Matcher) Forced(remaining int) []int32 {
 	}
 	// The tokenizer's encoding is not always the shortest: near the end of the budget, return only as much of it as fits.
 	at := m.s
+	reserve := int64(0)
+	if a.p.unique != nil {
+		reserve = a.reserve()
+	}
 	for i, id := range tokens {
 		at = a.afterToken(at, id)
-		if left := int64(remaining - i - 1); left < 0 || !a.fits(at, left) {
+		if left := int64(remaining-i-1) - reserve; left < 0 || !a.fits(at, left) {
 			return tokens[:i]
 		}
 	}

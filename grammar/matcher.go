@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/items"
 )
 
 // Grammar is a compiled grammar, safe for concurrent use.
@@ -47,6 +48,10 @@ func (g *Grammar) automaton(v *Vocabulary) *automaton {
 type Matcher struct {
 	a *automaton
 	s *state
+
+	// Of grammars with items that must differ, see unique.go.
+	t    *items.Text
+	plan []byte // completes the text, near the end of its budget; nil: not computed
 }
 
 // Matcher starts a text of at most budget tokens; budget < 0: unlimited. End-of-sequence tokens do not count. The
@@ -68,6 +73,11 @@ func (g *Grammar) Matcher(v *Vocabulary, budget int) (*Matcher, error) {
 	if budget >= 0 && !a.fits(m.s, int64(budget)) {
 		return nil, expr.Errorf(ErrBudget, "the shortest text needs %d tokens, the limit is %d", a.jointTokens(m.s), budget)
 	}
+	if a.p.unique != nil && budget >= 0 && m.s.tokens >= int64(budget)-a.reserve() {
+		if least := m.fewestUnique(); least > int64(budget) {
+			return nil, expr.Errorf(ErrBudget, "a short text needs %d tokens, the limit is %d", least, budget)
+		}
+	}
 	return m, nil
 }
 
@@ -80,6 +90,9 @@ func (m *Matcher) Mask(dst []uint32, remaining int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m.s = a.current(m.s)
+	if a.p.unique != nil {
+		return m.guardedMask(dst, remaining)
+	}
 	full := a.maskOf(m.s)
 	if remaining < 0 || full.most <= int64(remaining)-1 {
 		copy(dst, full.bits)
@@ -100,11 +113,20 @@ func (m *Matcher) Accept(token int32) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m.s = a.current(m.s)
-	next := a.afterToken(m.s, token)
+	var next *state
+	var text *items.Text
+	if a.p.unique == nil {
+		next = a.afterToken(m.s, token)
+	} else {
+		next, text = a.textAfter(m.s, m.t, token)
+	}
 	if next.tokens >= infinite {
 		return expr.Errorf(ErrToken, "token %d (%q)", token, a.v.Bytes(token))
 	}
-	m.s = next
+	if m.plan != nil {
+		m.advance(token)
+	}
+	m.s, m.t = next, text
 	return nil
 }
 
@@ -122,6 +144,10 @@ func (m *Matcher) Fewest() int {
 	a := m.a
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.p.unique != nil {
+		m.s = a.current(m.s)
+		return int(m.fewestUnique())
+	}
 	if m.s.cost <= jointBytes {
 		m.s = a.current(m.s)
 		return int(a.jointTokens(m.s))

@@ -5,48 +5,20 @@ import (
 	"slices"
 )
 
-// findOrder lists the nodes that the start leads to, each after those that it continues at, but for loops: so that what
-// depends on them settles in few rounds.
-func (p *program) findOrder() {
-	type visit struct {
-		node int32
-		done int // successors that were visited
+// successor returns the k-th node that a node continues at or calls.
+func (p *program) successor(i int32, k int) (int32, bool) {
+	n := &p.nodes[i]
+	calls := n.op == nodeCall || n.op == nodeRepeat || n.op == nodeSkip
+	switch {
+	case n.op == nodeAlt && k < int(n.min):
+		return p.alts[int(n.arg)+k], true
+	case n.op == nodeAlt || n.op == nodeEnd:
+	case k == 0:
+		return n.next, true
+	case k == 1 && calls:
+		return n.arg, true
 	}
-	seen := make([]bool, len(p.nodes))
-	p.order = make([]int32, 0, len(p.nodes))
-	stack := []visit{{node: p.start}}
-	seen[p.start] = true
-	if p.skips > 0 && !seen[p.skips] {
-		stack = append(stack, visit{node: p.skips})
-		seen[p.skips] = true
-	}
-	for len(stack) > 0 {
-		top := &stack[len(stack)-1]
-		n := &p.nodes[top.node]
-		next, more := int32(0), true
-		switch {
-		case n.op == nodeAlt && top.done < int(n.min):
-			next = p.alts[int(n.arg)+top.done]
-		case n.op == nodeAlt || n.op == nodeEnd:
-			more = false
-		case top.done == 0:
-			next = n.next
-		case top.done == 1 && (n.op == nodeCall || n.op == nodeRepeat || n.op == nodeSkip):
-			next = n.arg
-		default:
-			more = false
-		}
-		if !more {
-			p.order = append(p.order, top.node)
-			stack = stack[:len(stack)-1]
-			continue
-		}
-		top.done++
-		if !seen[next] {
-			seen[next] = true
-			stack = append(stack, visit{node: next})
-		}
-	}
+	return 0, false
 }
 
 // findLive marks the nodes from which a finite string leads to the end.
@@ -66,7 +38,7 @@ func (p *program) findLive(ctx context.Context) error {
 			switch n.op {
 			case nodeEnd:
 				live = true
-			case nodeByte, nodeToken, nodeLazy, nodeSkip:
+			case nodeByte, nodeToken, nodeLazy, nodeSkip, nodeDistinct:
 				live = p.live[n.next]
 			case nodeAlt:
 				live = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return p.live[a] })
@@ -81,4 +53,13 @@ func (p *program) findLive(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// sweep returns the k-th of n indices of a round. Rounds alternate direction, so that chains in either direction
+// converge in few rounds.
+func sweep(k, n, round int) int {
+	if round%2 == 0 {
+		return k
+	}
+	return n - 1 - k
 }

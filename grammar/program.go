@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
-	"github.com/ingotml/ingot/grammar/rewrite"
+	"github.com/ingotml/ingot/grammar/recursion"
 	"github.com/ingotml/ingot/limits"
 )
 
@@ -16,20 +16,23 @@ type node struct {
 	next int32 // nodeByte, nodeToken, nodeRepeat: the continuation; nodeCall: where the called rule returns to
 	arg  int32 // nodeCall, nodeRepeat, nodeSkip: start of the rule or the body; nodeToken: index of the set of tokens;
 	// nodeByte: 1 within a lexeme; nodeAlt: index of the first alternative
-	min, max int32 // nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character; nodeAlt: the alternatives
+	// nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character, max a mark of unique.go; nodeAlt: min is the
+	// number of alternatives
+	min, max int32
 }
 
 type nodeOp uint8
 
 const (
-	nodeEnd    nodeOp = iota // end of a rule or a repeated body; only node 0
-	nodeByte                 // consumes a byte
-	nodeAlt                  // continues at any of its alternatives
-	nodeCall                 // runs a rule, then continues at next
-	nodeRepeat               // runs a body min to max times, then continues at next
-	nodeToken                // consumes a token between two tokens, whatever its bytes are
-	nodeLazy                 // the end of a lazy lexeme, continues at next
-	nodeSkip                 // continues at next or, within the text, at arg
+	nodeEnd      nodeOp = iota // end of a rule or a repeated body; only node 0
+	nodeByte                   // consumes a byte
+	nodeAlt                    // continues at any of its alternatives
+	nodeCall                   // runs a rule, then continues at next
+	nodeRepeat                 // runs a body min to max times, then continues at next
+	nodeToken                  // consumes a token between two tokens, whatever its bytes are
+	nodeLazy                   // the end of a lazy lexeme, continues at next
+	nodeSkip                   // continues at next or, within the text, at arg
+	nodeDistinct               // continues at next if the item before it repeats none; see unique.go
 )
 
 // takes reports whether a node consumes a byte or a token.
@@ -37,15 +40,17 @@ func (n *node) takes() bool { return n.op == nodeByte || n.op == nodeToken }
 
 // program is a compiled grammar.
 type program struct {
-	nodes  []node
-	alts   []int32 // of all nodes
-	sets   []expr.ByteSet
-	tokens []*expr.Tokens
-	lexes  bool  // it has lexemes
-	skips  int32 // what may be skipped where the text may end and may go on; 0: nothing
-	start  int32
-	order  []int32 // see findOrder
-	live   []bool  // by node: a finite string leads to the end
+	nodes    []node
+	alts     []int32 // of all nodes
+	sets     []expr.ByteSet
+	tokens   []*expr.Tokens
+	lexes    bool  // it has lexemes
+	skips    int32 // what may be skipped where the text may end and may go on; 0: nothing
+	start    int32
+	order    []int32     // all that the start leads to, see recursion.Order
+	live     []bool      // by node: a finite string leads to the end
+	unique   *uniqueness // nil without items that must differ
+	required int         // the most of them that an array needs
 }
 
 // altsOf returns the alternatives of a nodeAlt.
@@ -66,12 +71,14 @@ type compiler struct {
 	tokens   []*expr.Tokens
 	tokenIDs map[string]int32
 	lexes    bool
+	unique   bool
+	required int // see program
 	skips    int32
 	made     nodeTable
 	places   map[placeKey]int32
 	starts   map[*expr.Rule]int32
 	pending  []*expr.Rule
-	nullable *rewrite.Nullability
+	nullable *recursion.Nullability
 	err      error
 }
 
@@ -80,10 +87,10 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	c := &compiler{ctx: ctx, setIDs: map[expr.ByteSet]int32{}, places: map[placeKey]int32{},
 		starts: map[*expr.Rule]int32{}, tokenIDs: map[string]int32{}}
 	var err error
-	if c.nullable, err = rewrite.FindNullable(e); err != nil {
+	if c.nullable, err = recursion.Find(e); err != nil {
 		return nil, err
 	}
-	if err := rewrite.RemoveLeftRecursion(e, c.nullable); err != nil {
+	if err := recursion.RemoveLeft(e, c.nullable); err != nil {
 		return nil, err
 	}
 	c.nodes = append(c.nodes, node{op: nodeEnd})
@@ -99,12 +106,15 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	}
 	p := &program{nodes: c.nodes, alts: c.alts, sets: c.sets, tokens: c.tokens, lexes: c.lexes, skips: c.skips,
 		start: start}
-	p.findOrder()
+	p.order = recursion.Order(len(p.nodes), p.successor, start, max(p.skips, 0))
 	if err := p.findLive(ctx); err != nil {
 		return nil, err
 	}
 	if !p.live[start] {
 		return nil, expr.Errorf(ErrInvalid, "no finite text matches the grammar")
+	}
+	if c.unique {
+		p.unique, p.required = findUniqueness(p), c.required
 	}
 	return p, nil
 }
@@ -233,6 +243,8 @@ func (c *compiler) build(e *expr.Expr, next int32) int32 {
 		return c.lexeme(e, next)
 	case expr.OpSkip:
 		return c.skip(e.Subs[0], next)
+	case expr.OpCompared, expr.OpDistinct:
+		return c.compared(e, next)
 	}
 	return c.repeat(e, next)
 }

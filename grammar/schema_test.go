@@ -297,11 +297,13 @@ func TestSchemaErrors(t *testing.T) {
 		kind   error
 		says   string
 	}{
-		{`{"type": "array", "uniqueItems": true}`, ErrUnsupported, "#: the keyword uniqueItems"},
+		{`{"prefixItems": [{}, {"const": 1}], "minItems": 2, "uniqueItems": true}`, ErrUnsupported,
+			"#: the keyword uniqueItems, for required items of few"},
 		{`{"type": "object", "properties": {"a": {"not": {}}}, "required": ["a"]}`, ErrEmpty, "no value"},
 		{`{"properties": {"a/b": {"items": {"not": {"unevaluatedItems": {}}}}}}`, ErrUnsupported,
 			"#/properties/a~1b/items/not: the keyword unevaluatedItems"},
 		{`{"not": {"uniqueItems": true}}`, ErrUnsupported, "uniqueItems"},
+		{`{"type": "string", "not": {"pattern": ` + zodHost + `}}`, ErrLimit, "states"},
 		{`{"type": "string", "pattern": "(?<=a)b"}`, ErrUnsupported, "look-behind"},
 		{`{"type": "string", "pattern": "(a)\\1"}`, ErrUnsupported, "backreference"},
 		{`{"type": "string", "pattern": "(?:(?!a).)*b"}`, ErrUnsupported, "look-ahead inside a repetition"},
@@ -310,7 +312,8 @@ func TestSchemaErrors(t *testing.T) {
 		{`{"$ref": "#/$defs/x"}`, ErrInvalid, "#/$defs/x"},
 		{`{"type": "integer", "multipleOf": 123456}`, ErrUnsupported, "multipleOf"},
 		{`{"type": "number", "multipleOf": 0.3333}`, ErrUnsupported, "multipleOf"},
-		{`{"type": "object", "minProperties": 3}`, ErrUnsupported, "minProperties"},
+		{`{"type": "object", "properties": {"a": {}}, "propertyNames": {"enum": ["a", "b", "c"]}, "minProperties": 3}`,
+			ErrUnsupported, "minProperties"},
 		{`{"type": "integer", "minimum": 5, "maximum": 4}`, ErrInvalid, "no value"},
 		{`false`, ErrInvalid, "no value"},
 		{`{"allOf": [{"type": "string"}, {"type": "null"}]}`, ErrInvalid, "no value"},

@@ -6,7 +6,7 @@ type frame struct {
 	id   uint32
 	node int32 // of a call: where it returns to; of a repetition: the repeat node
 	// Of a repetition: how often the body must and may run again after this pass; max < 0: unbounded. Of a call: min is
-	// 1 for a character.
+	// 1 for a character, max a mark of unique.go.
 	min, max int32
 	repeat   bool
 	rounded  bool // a count in this or a lower frame is approximate, see cut

@@ -130,12 +130,27 @@ func (v *Vocabulary) add(bits []uint32, s tokenSet) {
 	or(bits, others)
 }
 
+// after returns the state after all bytes of b.
+func (a *automaton) after(s *state, b []byte) *state {
+	for _, c := range b {
+		if s = a.step(s, c); s == a.dead {
+			break
+		}
+	}
+	return s
+}
+
 // afterToken returns the state after a token, dead if the grammar does not allow it.
 func (a *automaton) afterToken(s *state, token int32) *state {
 	next := a.dead
 	if b := a.v.Bytes(token); len(b) > 0 {
 		next = a.after(s, b)
 	}
+	return a.merge(next, a.afterNamed(s, token))
+}
+
+// afterNamed returns the state after a token that s names, dead if it does not.
+func (a *automaton) afterNamed(s *state, token int32) *state {
 	var seeds []place
 	for _, p := range s.places {
 		if n := &a.p.nodes[p.node]; n.op == nodeToken && a.tokenSets[n.arg].has(a.v, token) {
@@ -143,10 +158,17 @@ func (a *automaton) afterToken(s *state, token int32) *state {
 		}
 	}
 	if len(seeds) == 0 {
-		return next
+		return a.dead
 	}
-	named := a.close(seeds)
-	if next == a.dead {
+	return a.close(seeds)
+}
+
+// merge returns the state of the places of both.
+func (a *automaton) merge(next, named *state) *state {
+	switch {
+	case named == a.dead:
+		return next
+	case next == a.dead:
 		return named
 	}
 	places := append(slices.Clone(next.places), named.places...)

@@ -27,6 +27,7 @@ type Vocabulary struct {
 	id        func(string) (int32, bool)
 	ends      []int32
 	usable    []uint32 // mask of the tokens that can be within a text, special ones included
+	crossing  crossing // see guard.go
 }
 
 // trie stores tokens in byte order, in preorder: a node's subtree follows it and ends at skip.

@@ -21,6 +21,8 @@ const (
 	GrammarPlaces = 1 << 18
 	// GrammarChecks bounds the steps of checking one instance: the order of an object's properties is searched for.
 	GrammarChecks = 1 << 20
+	// GrammarUniqueItems bounds the items of an array that must differ: each is kept while the array is written.
+	GrammarUniqueItems = 4096
 	// GrammarCache bounds the states, transitions and masks that a grammar keeps for one vocabulary. Beyond it they are
 	// dropped and computed again.
 	GrammarCache = 32 << 20
@@ -38,6 +40,8 @@ func init() {
 		Limit{"GrammarSchemas", "schemas that a JSON schema unfolds to", GrammarSchemas, Count, test},
 		Limit{"GrammarPlaces", "places of a compiled grammar", GrammarPlaces, Count, test},
 		Limit{"GrammarChecks", "steps of checking one instance", GrammarChecks, Count, "grammar.TestAcceptsJSONLimit"},
+		Limit{"GrammarUniqueItems", "items of an array that must differ", GrammarUniqueItems, Count,
+			"grammar.TestUniqueItemsLimit"},
 		Limit{"GrammarCache", "states and masks that a grammar keeps for a vocabulary", GrammarCache, Bytes,
 			"grammar.TestCacheLimit"},
 	)

@@ -171,6 +171,9 @@ func (x *folder) narrow(t *storedTensor, add float64) (safetensors.DType, error)
 func (x *folder) addTensor(group int, w arch.Written) error {
 	first := x.stored[w.From[0].Tensor]
 	r := arrayReader{from: w.From, stored: x.stored}
+	if w.Transposed {
+		r.rows = w.Shape[1]
+	}
 	n := safetensors.Tensor{Shape: w.Shape}.NumElements()
 	x.total += n
 	for _, p := range w.From {
@@ -215,7 +218,7 @@ func (x *folder) addPacked(
 	w arch.Written, first *storedTensor, n int64, add func(string, arrayPart, safetensors.DType, []int64),
 ) error {
 	path, ok := strings.CutSuffix(w.Name, ".weight")
-	if !ok {
+	if !ok || w.Transposed {
 		return fmt.Errorf("tensor %s: %w: no program reads a quantized tensor of this name; export it with --dequantize",
 			w.Name, ErrExport)
 	}

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -68,11 +69,34 @@ type arrayReader struct {
 	to     safetensors.DType
 	add    float32
 	kind   ggml.Type // of composed and encoded
+	// rows of the matrix that is written transposed, as from has it; 0 = it is written as it is.
+	rows int64
 }
 
 // open returns a stream of the array's bytes. It opens one blob at a time.
 func (r arrayReader) open(ctx context.Context) (io.ReadCloser, error) {
-	return &arrayStream{ctx: ctx, arrayReader: r}, nil
+	s := &arrayStream{ctx: ctx, arrayReader: r}
+	if r.rows == 0 {
+		return s, nil
+	}
+	defer s.Close()
+	all, err := io.ReadAll(s)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(transposed(all, r.rows, int64(r.to.Bits()/8)))), nil
+}
+
+// transposed returns the transpose of a matrix of so many rows, with elements of width bytes.
+func transposed(data []byte, rows, width int64) []byte {
+	out := make([]byte, 0, len(data))
+	columns := int64(len(data)) / max(rows*width, 1)
+	for c := range columns {
+		for r := range rows {
+			out = append(out, data[(r*columns+c)*width:][:width]...)
+		}
+	}
+	return out
 }
 
 // arrayStream reads pieces in batches of at most batchSize elements.

@@ -14,6 +14,10 @@ import (
 // planCoded plans a tensor with quantized sources. It keeps their codes if a format of package quantize represents them
 // exactly and no other type was requested. Otherwise the target is made from the dequantized elements in one pass.
 func planCoded(t Tensor, c *chooser) (Tensor, error) {
+	if t.Match.Transposed {
+		return t, fmt.Errorf("tensor %s: %w: it is stored transposed and quantized, which is not supported; "+
+			"use the unquantized checkpoint", t.Name, source.ErrSource)
+	}
 	first := t.Sources[slices.IndexFunc(t.Sources, func(s Source) bool { return s.Tensor.Coded != nil })]
 	t.Format = first.Format
 	want, rule, err := c.want(t.Match.Spec, t.Source)

@@ -68,8 +68,11 @@ func (p *planner) planTensor(m arch.Matched, prefix string, c *chooser) (Tensor,
 		return t, fmt.Errorf("tensor %s: %w: it has no sources", t.Name, source.ErrSource)
 	}
 	t.Source = t.Sources[0].DType
+	if m.Transposed {
+		t.Transform = []string{"transpose"}
+	}
 	if m.Make != arch.Copy {
-		t.Transform = []string{string(m.Make)}
+		t.Transform = append(t.Transform, string(m.Make))
 	}
 	if first := t.Sources[0].Tensor; first.Header != nil {
 		return p.planStored(t, first, m.Spec, c)

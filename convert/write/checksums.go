@@ -91,7 +91,7 @@ func (h *sourceHash) add(p []byte, count int64) {
 // newSourceHashes returns nil if there is nothing to hash: quantized checkpoints have their own readers, and blobs in
 // the store have a digest.
 func newSourceHashes(t *plan.Tensor) sourceHashes {
-	if t.Coding.Keep || t.Coding.Floats {
+	if t.Coding.Keep || t.Coding.Floats || t.Match.Transposed {
 		return nil
 	}
 	var out sourceHashes

@@ -86,6 +86,12 @@ func newCoder(t *plan.Tensor) (c coder, closeAll func(), err error) {
 		list = append(list, s.Tensor)
 	}
 	c.sources, closeAll, err = openAll(list...)
+	if t.Match.Transposed {
+		for i, r := range c.sources {
+			shape := t.Sources[i].Shape
+			c.sources[i] = transposed{of: r, rows: shape[0], columns: shape[1], width: t.Coding.Width}
+		}
+	}
 	return c, closeAll, err
 }
 

@@ -11,10 +11,15 @@ import (
 const maxNFA = 1 << 15
 
 // Compile returns the automaton of the texts that n matches as a whole.
-func Compile(n Node) (*DFA, error) {
+func Compile(n Node) (*DFA, error) { return compileLooks(n, false) }
+
+// CompileShort is Compile, but may leave out long texts where look-ahead would need too many states. See Short.
+func CompileShort(n Node) (*DFA, error) { return compileLooks(n, true) }
+
+func compileLooks(n Node, short bool) (*DFA, error) {
 	if n.has(opLook) {
 		var err error
-		if n, err = resolveLooks([]Node{n}, true); err != nil {
+		if n, err = resolveLooks([]Node{n}, true, short); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +53,10 @@ type nfaNode struct {
 	out []int32
 }
 
-type builder struct{ nodes []nfaNode }
+type builder struct {
+	nodes []nfaNode
+	short int // of its machines, see DFA
+}
 
 func (b *builder) node(n nfaNode) int32 {
 	b.nodes = append(b.nodes, n)
@@ -131,6 +139,7 @@ func (b *builder) embed(d *DFA, next int32) int32 {
 	if d.Empty() {
 		return b.node(nfaNode{op: nfaSplit})
 	}
+	b.short = shorter(b.short, d.short)
 	first := int32(len(b.nodes))
 	for range d.accept {
 		b.node(nfaNode{op: nfaSplit})
@@ -270,7 +279,7 @@ func (b *builder) determinize(start int32, atStart bool) (*DFA, error) {
 		return id
 	}
 	intern(state{[]int32{start}, atStart, false})
-	out := &DFA{classes: classes}
+	out := &DFA{classes: classes, short: b.short}
 	targets := make([][]int32, len(classes))
 	work := 0
 	for i := 0; i < len(order); i++ {

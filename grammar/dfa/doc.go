@@ -21,6 +21,7 @@ type DFA struct {
 	classes []expr.RuneSet
 	next    []int32 // by state and class; dead: rejected
 	accept  []bool  // by state
+	short   int     // d may lack texts of more characters; 0: it lacks none
 }
 
 // States returns the number of states.
@@ -99,7 +100,7 @@ func (d *DFA) trim() *DFA {
 			}
 		}
 	}
-	out := &DFA{classes: d.classes}
+	out := &DFA{classes: d.classes, short: d.short}
 	if n == 0 || !live[0] {
 		return out
 	}

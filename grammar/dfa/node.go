@@ -91,8 +91,8 @@ func (n Node) onlyAsserts() bool {
 }
 
 // resolveLooks replaces look-ahead by intersections. parts is a sequence that reaches to the end of the text; atStart
-// tells whether it begins at the beginning.
-func resolveLooks(parts []Node, atStart bool) (Node, error) {
+// tells whether it begins at the beginning, short whether long texts may be left out.
+func resolveLooks(parts []Node, atStart, short bool) (Node, error) {
 	for i, p := range parts {
 		if !p.has(opLook) {
 			continue
@@ -101,11 +101,11 @@ func resolveLooks(parts []Node, atStart bool) (Node, error) {
 		first := atStart && Cat(head...).onlyAsserts()
 		switch p.op {
 		case opLook:
-			rest, err := resolveLooks(tail, first)
+			rest, err := resolveLooks(tail, first, short)
 			if err != nil {
 				return Node{}, err
 			}
-			behind, err := resolveLooks([]Node{p.subs[0], Everything()}, first)
+			behind, err := resolveLooks([]Node{p.subs[0], Everything()}, first, short && !p.negated)
 			if err != nil {
 				return Node{}, err
 			}
@@ -119,16 +119,18 @@ func resolveLooks(parts []Node, atStart bool) (Node, error) {
 			}
 			if p.negated {
 				a, err = Minus(a, b)
+			} else if short {
+				a, err = IntersectShort(a, b)
 			} else {
 				a, err = Intersect(a, b)
 			}
 			return Cat(append(head, Node{op: opMachine, machine: a})...), err
 		case opCat:
-			return resolveLooks(append(append(head, p.subs...), tail...), atStart)
+			return resolveLooks(append(append(head, p.subs...), tail...), atStart, short)
 		case opAlt:
 			var alts []Node
 			for _, s := range p.subs {
-				one, err := resolveLooks(append([]Node{s}, tail...), first)
+				one, err := resolveLooks(append([]Node{s}, tail...), first, short)
 				if err != nil {
 					return Node{}, err
 				}
@@ -145,7 +147,7 @@ func resolveLooks(parts []Node, atStart bool) (Node, error) {
 					}
 					alts = append(alts, Cat(copies...))
 				}
-				return resolveLooks(append(append(head, Alt(alts...)), tail...), atStart)
+				return resolveLooks(append(append(head, Alt(alts...)), tail...), atStart, short)
 			}
 		}
 		return Node{}, expr.Errorf(expr.ErrUnsupported, "look-ahead inside a repetition")

@@ -11,8 +11,11 @@ func Intersect(a, b *DFA) (*DFA, error) {
 	return product(a, b, func(x, y bool) bool { return x && y }, false, false)
 }
 
-// Minus accepts what a accepts and b does not.
+// Minus accepts what a accepts and b does not. It is ErrLimit if b is short.
 func Minus(a, b *DFA) (*DFA, error) {
+	if b.Short() {
+		return nil, errLimit()
+	}
 	return product(a, b, func(x, y bool) bool { return x && !y }, false, true)
 }
 
@@ -75,7 +78,7 @@ const maxTable = 1 << 18
 // dead.
 func product(a, b *DFA, accept func(a, b bool) bool, aMayDie, bMayDie bool) (*DFA, error) {
 	classes := refine(a.classes, b.classes)
-	out := &DFA{}
+	out := &DFA{short: shorter(a.short, b.short)}
 	for _, c := range classes {
 		out.classes = append(out.classes, c.set)
 	}
@@ -151,12 +154,16 @@ func Length(d *DFA, least, most int) (*DFA, error) {
 		state int32
 		n     int
 	}
-	return Explore(d.classes, at{}, func(p at, class int) (at, bool) {
+	limited, err := Explore(d.classes, at{}, func(p at, class int) (at, bool) {
 		to, n := d.row(p.state)[class], min(p.n+1, limit)
 		return at{to, n}, to != dead && (most < 0 || n <= most)
 	}, func(p at) bool {
 		return d.accept[p.state] && p.n >= least && (most < 0 || p.n <= most)
 	})
+	if err == nil {
+		limited.short = d.short
+	}
+	return limited, err
 }
 
 // maxRounds bounds the rounds of Minimize: an automaton that is not minimal is still correct.
@@ -208,7 +215,7 @@ func (d *DFA) Minimize() *DFA {
 	if !d.stable(group) {
 		return d
 	}
-	out := &DFA{classes: d.classes, accept: make([]bool, count), next: make([]int32, count*k)}
+	out := &DFA{classes: d.classes, accept: make([]bool, count), next: make([]int32, count*k), short: d.short}
 	for s := n - 1; s >= 0; s-- {
 		g := int(group[s])
 		out.accept[g] = d.accept[s]
@@ -279,7 +286,8 @@ func (d *DFA) mergeClasses() *DFA {
 	if len(first) == k {
 		return d
 	}
-	out := &DFA{accept: d.accept, classes: make([]expr.RuneSet, len(first)), next: make([]int32, n*len(first))}
+	out := &DFA{accept: d.accept, classes: make([]expr.RuneSet, len(first)), next: make([]int32, n*len(first)),
+		short: d.short}
 	pairs := make([][]rune, len(first))
 	for c, set := range d.classes {
 		pairs[to[c]] = append(pairs[to[c]], set...)

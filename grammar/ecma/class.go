@@ -165,6 +165,8 @@ func (p *parser) property(negated bool) expr.RuneSet {
 		set = tableSet(unicode.Categories[name])
 	case unicode.Scripts[name] != nil:
 		set = tableSet(unicode.Scripts[name])
+	case emoji[name] != nil:
+		set = emoji[name]
 	case unicode.Properties[name] != nil:
 		set = tableSet(unicode.Properties[name])
 	default:

@@ -26,6 +26,15 @@ func Search(pattern string) (*dfa.DFA, error) {
 	return named(pattern)(dfa.Compile(dfa.Cat(dfa.Everything(), n, dfa.Everything())))
 }
 
+// SearchShort is Search, but may leave out long texts where that has too many states: see DFA.Short.
+func SearchShort(pattern string) (*dfa.DFA, error) {
+	n, err := Parse(pattern)
+	if err != nil {
+		return nil, err
+	}
+	return named(pattern)(dfa.CompileShort(dfa.Cat(dfa.Everything(), n, dfa.Everything())))
+}
+
 // Whole returns the texts that pattern matches as a whole.
 func Whole(pattern string) (*dfa.DFA, error) {
 	n, err := Parse(pattern)

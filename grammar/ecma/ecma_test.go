@@ -17,6 +17,8 @@ func TestSearch(t *testing.T) {
 		{`^\S+$`, []string{"é"}, []string{"a b", "a\u00a0b", "a\ufeffb", "a\vb"}},
 		{`^\w$`, []string{"_"}, []string{"é"}},
 		{`^\p{L}{2}$`, []string{"éß"}, []string{"1a"}},
+		{`^\p{Extended_Pictographic}\p{Emoji_Modifier}?$`, []string{"😀", "👍🏽", "©"}, []string{"1", "🏽", "a"}},
+		{`^(?=[\s\S]*[\p{Regional_Indicator}\u20E3])[\p{Emoji_Component}]+$`, []string{"🇪🇺", "1\u20e3"}, []string{"1", "#"}},
 		{`^\uD83D\uDE00$`, []string{"😀"}, []string{"x"}},
 		{`^a{2,3}{`, []string{"aa{"}, []string{"aaa"}},
 		{`^(?i)ab$`, []string{"aB"}, []string{"abc"}},

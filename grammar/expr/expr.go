@@ -71,7 +71,7 @@ type Expr struct {
 	Set      ByteSet // OpSet: one byte of this set
 	Text     string  // OpText
 	Subs     []*Expr // OpSeq, OpAlt; OpRepeat has one
-	Min, Max int     // OpRepeat; max < 0: unbounded
+	Min, Max int     // OpRepeat; max < 0: unbounded. OpCompared: Min is the fewest items
 	Rule     *Rule   // OpCall
 	Graph    *Graph  // OpGraph, OpLexeme
 	Lazy     bool    // OpLexeme: ends where it first can
@@ -95,6 +95,12 @@ const (
 	// OpSkip matches the empty text. Before it, any number of its sub may stand, a lexeme, but not where the whole text
 	// begins.
 	OpSkip
+	// OpCompared matches its sub: a JSON array or object without its opening bracket, in which some items or names are
+	// OpDistinct.
+	OpCompared
+	// OpDistinct matches its sub, a comma and an item or the name of a property, if that differs from all before it in the
+	// innermost OpCompared.
+	OpDistinct
 )
 
 // Graph is a deterministic automaton over bytes. State 0 is the start; every state can reach an accepting one.
@@ -206,6 +212,20 @@ func Repeat(e *Expr, least, most int) *Expr {
 		return Opt(e)
 	}
 	return &Expr{Op: OpRepeat, Subs: []*Expr{e}, Min: least, Max: most}
+}
+
+// Compared matches what follows the opening bracket of a JSON array or object, of which some parts are Distinct. It has
+// at least so many items.
+func Compared(e *Expr, least int) *Expr { return mark(OpCompared, e, least) }
+
+// Distinct matches a comma and an item, or the name of a property, that differs from all before it.
+func Distinct(e *Expr) *Expr { return mark(OpDistinct, e, 0) }
+
+func mark(op Op, e *Expr, least int) *Expr {
+	if e.None() {
+		return None
+	}
+	return &Expr{Op: op, Subs: []*Expr{e}, Min: least}
 }
 
 // LeftRecursive returns the body of a rule with these alternatives. Those that begin with the rule itself become a

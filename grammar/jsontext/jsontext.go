@@ -38,6 +38,12 @@ func (j *Rules) Text() *expr.Expr    { return expr.Call(j.stringRule) }
 func (j *Rules) Number() *expr.Expr  { return expr.Call(j.numberRule) }
 func (j *Rules) Integer() *expr.Expr { return expr.Call(j.integerRule) }
 
+// Endless reports whether a rule is one of j, all of which have more values than any array has items.
+func (j *Rules) Endless(r *expr.Rule) bool {
+	return r == j.valueRule || r == j.objectRule || r == j.arrayRule || r == j.stringRule || r == j.numberRule ||
+		r == j.integerRule
+}
+
 // listExpr matches one or more of e, separated by ", ".
 func listExpr(e *expr.Expr) *expr.Expr {
 	return expr.Seq(e, expr.Repeat(expr.Seq(expr.Text(", "), e), 0, -1))

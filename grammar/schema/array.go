@@ -45,21 +45,22 @@ func (c *compiler) array(s *shape, path string) *expr.Expr {
 	for _, a := range s.arrays {
 		l.prefix = max(l.prefix, len(a.prefix))
 	}
-	if s.unique && !l.distinct() {
-		return expr.None
-	}
-	if l.most >= 0 && l.most < l.least {
-		return expr.None
-	}
 	for _, p := range s.contains {
 		if p.most >= 0 && p.most < p.least {
 			return expr.None
 		}
 	}
-	if len(s.contains) > 0 || l.choices != nil {
-		return l.counted()
+	if s.unique && (l.most < 0 || l.most > 1) && !l.distinct() || l.most >= 0 && l.most < l.least {
+		return expr.None
 	}
-	return l.expr()
+	e := l.expr
+	if len(s.contains) > 0 || l.choices != nil {
+		e = l.counted
+	}
+	if l.compared {
+		return expr.Seq(expr.Text("["), expr.Compared(e(), l.least))
+	}
+	return expr.Seq(expr.Text("["), e())
 }
 
 // itemList builds the items of an array.
@@ -70,11 +71,21 @@ type itemList struct {
 	prefix      int // items that have schemas of their own
 	least, most int // items in all; most < 0: unbounded
 
-	choices []*expr.Expr // of uniqueItems: the values that items may have, each once
-	made    map[string]*expr.Expr
+	choices  []*expr.Expr // of uniqueItems: the values that items may have, each once
+	compared bool         // of uniqueItems: each item is compared with those before it
+	made     map[string]*expr.Expr
 }
 
-// expr matches the items without contains.
+// next matches an item and its separator, after another one.
+func (l *itemList) next(item *expr.Expr) *expr.Expr {
+	e := expr.Seq(expr.Text(", "), item)
+	if l.compared {
+		return expr.Distinct(e)
+	}
+	return e
+}
+
+// expr matches the items without contains, and the end of the array.
 func (l *itemList) expr() *expr.Expr {
 	least, most, prefix := l.least, l.most, l.prefix
 	item := func(i int) *expr.Expr { return l.c.compile(l.c.itemTerms(l.s, i)) }
@@ -84,7 +95,7 @@ func (l *itemList) expr() *expr.Expr {
 	if most < 0 || most > prefix {
 		others = item(prefix)
 	}
-	again := expr.Seq(expr.Text(", "), others)
+	again := l.next(others)
 	more := -1
 	if most >= 0 {
 		more = max(most-prefix, 0)
@@ -93,11 +104,11 @@ func (l *itemList) expr() *expr.Expr {
 		first := expr.Seq(others, expr.Repeat(again, max(least-1, 0), max(more-1, -1)), end)
 		switch {
 		case more == 0, others.None() && least == 0:
-			return expr.Seq(expr.Text("["), end)
+			return end
 		case least > 0:
-			return expr.Seq(expr.Text("["), first)
+			return first
 		}
-		return expr.Seq(expr.Text("["), expr.Alt(first, end))
+		return expr.Alt(first, end)
 	}
 	rest := expr.Seq(expr.Repeat(again, max(least-prefix, 0), more), end)
 	for i := prefix - 1; i >= 0; i-- {
@@ -107,70 +118,14 @@ func (l *itemList) expr() *expr.Expr {
 		}
 		one := item(i)
 		if i > 0 {
-			one = expr.Seq(expr.Text(", "), one)
+			one = l.next(one)
 		}
 		rest = expr.Seq(one, rest)
 		if i >= least { // the i items before it suffice
 			rest = expr.Alt(rest, end)
 		}
 	}
-	return expr.Seq(expr.Text("["), rest)
-}
-
-// distinct reports whether items can differ. Without a bound on the values only one item is certain to.
-func (l *itemList) distinct() bool {
-	if l.most >= 0 && l.most <= 1 {
-		return true
-	}
-	choices, ok := l.c.choicesOf(l.c.itemTerms(l.s, l.prefix))
-	if !ok || l.prefix > 0 || len(choices) > maxChoices {
-		l.c.unsupported(l.path, "the keyword uniqueItems, for items that are not a few constants")
-		return true
-	}
-	if l.choices = choices; l.most < 0 || l.most > len(choices) {
-		l.most = len(choices)
-	}
-	return true
-}
-
-// maxChoices bounds the values of items that must differ: each set of them is a state.
-const maxChoices = 10
-
-// choicesOf returns the values that satisfy all terms, if they are constants.
-func (c *compiler) choicesOf(all conjunction) (choices []*expr.Expr, ok bool) {
-	s := c.shapeOf(all)
-	for range limits.GrammarNesting { // references, as generators write for enumerations
-		if s.consts != nil || !s.bare || len(s.unions) != 1 || len(s.unions[0].parts) != 1 {
-			break
-		}
-		s = c.shapeOf(conjunction{s.unions[0].parts[0]})
-	}
-	var values []*value
-	switch {
-	case s.consts != nil:
-		for _, v := range *s.consts {
-			if c.holds(s, v) && !newConstants(values).has(v) {
-				values = append(values, v)
-			}
-		}
-	case len(s.unions) == 0 && s.types&^(typeNull|typeBoolean) == 0:
-		if s.types&typeNull != 0 {
-			values = append(values, &value{kind: typeNull})
-		}
-		if s.types&typeBoolean != 0 {
-			values = append(values, &value{kind: typeBoolean}, &value{kind: typeBoolean, truth: true})
-		}
-	default:
-		return nil, false
-	}
-	for _, v := range values {
-		if v.kind == typeArray || v.kind == typeObject {
-			choices = append(choices, constant(v))
-		} else {
-			choices = append(choices, expr.Words(v.spellings()))
-		}
-	}
-	return choices, true
+	return rest
 }
 
 // counting is the state of an array's items: how many there are, how many match each contains, and which choices are
@@ -180,10 +135,10 @@ type counting struct {
 	matched     []int
 }
 
-// counted matches the items with contains, or with distinct choices.
+// counted matches the items with contains, or with distinct choices, and the end of the array.
 func (l *itemList) counted() *expr.Expr {
 	l.made = map[string]*expr.Expr{}
-	return expr.Seq(expr.Text("["), l.rest(counting{matched: make([]int, len(l.s.contains))}))
+	return l.rest(counting{matched: make([]int, len(l.s.contains))})
 }
 
 // rest matches the items from a state on and the end of the array.
@@ -208,16 +163,16 @@ func (l *itemList) rest(at counting) *expr.Expr {
 		parts = append(parts, expr.Text("]"))
 	}
 	if l.most < 0 || at.items < l.most {
-		separator := expr.Empty
-		if at.items > 0 {
-			separator = expr.Text(", ")
-		}
 		for _, w := range l.ways(at) {
 			if l.c.err != nil {
 				return expr.None
 			}
-			if !w.item.None() {
-				parts = append(parts, expr.Seq(separator, w.item, l.rest(w.to)))
+			switch {
+			case w.item.None():
+			case at.items > 0:
+				parts = append(parts, expr.Seq(l.next(w.item), l.rest(w.to)))
+			default:
+				parts = append(parts, expr.Seq(w.item, l.rest(w.to)))
 			}
 		}
 	}
@@ -235,7 +190,7 @@ type itemWay struct {
 func (l *itemList) ways(at counting) (ways []itemWay) {
 	// Counts saturate where they no longer matter.
 	next := counting{items: min(at.items+1, max(1, l.prefix, l.least, l.most)), used: at.used, matched: at.matched}
-	if l.choices != nil && len(l.s.contains) == 0 {
+	if l.choices != nil {
 		for i, choice := range l.choices {
 			if at.used&(1<<i) == 0 {
 				to := next

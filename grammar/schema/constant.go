@@ -301,6 +301,9 @@ func (c *compiler) validText(s *shape, text, path string) bool {
 	}
 	for _, p := range s.strings.patterns {
 		d := c.textPattern(p, path)
+		if c.err == nil && !d.Knows(n) {
+			c.fail(expr.ErrLimit, path, "the constant %q is too long for a pattern of too many states", expr.Clip(text))
+		}
 		if c.err != nil || d.Match(text) == p.negated {
 			return false
 		}

@@ -94,7 +94,7 @@ func (c *compiler) noText(s *shape) bool {
 		c.err = before
 		return false
 	}
-	return d.Empty()
+	return d.Empty() && !d.Short()
 }
 
 func (c *compiler) noArray(s *shape, depth int) bool {

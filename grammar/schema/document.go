@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/refs"
 )
 
 // resource is a schema with an identifier of its own, or the root.
@@ -22,6 +23,7 @@ type resource struct {
 // document is a schema's text: its resources, and which one each schema belongs to.
 type document struct {
 	root *resource
+	old  bool // it is written as before draft 2019-09, though it does not say so
 	byID map[string]*resource
 	of   map[*value]*resource
 	refs map[string][]byte // see Options
@@ -45,6 +47,7 @@ func newDocument(root *value, refs map[string][]byte) *document {
 	d := &document{byID: map[string]*resource{}, of: map[*value]*resource{}, refs: refs,
 		resolved: map[reference]target{}}
 	d.root = newResource(&url.URL{}, root, anyDraft)
+	d.old = root.kind == typeObject && root.get("definitions") != nil && root.get("$defs") == nil
 	d.byID[""] = d.root
 	d.visit(root, d.root)
 	return d
@@ -82,8 +85,8 @@ func (d *document) visit(v *value, r *resource) {
 	if of == draft4 || id == "" && of == anyDraft && strings.Contains(v.text0("id"), "://") {
 		id = v.text0("id")
 	}
-	if of.refAlone() && v.get("$ref") != nil {
-		id = ""
+	if (of.refAlone() || of == anyDraft && d.old && v != r.root) && v.get("$ref") != nil {
+		id = "" // ignored until draft 7
 	}
 	if name, fragment := strings.CutPrefix(id, "#"); fragment {
 		r.anchors[name] = v
@@ -135,7 +138,9 @@ func (d *document) load(at *url.URL, of dialect) (*resource, error) {
 	}
 	source, ok := d.refs[name]
 	if !ok {
-		return nil, nil
+		if source = refs.Metaschema(name); source == nil {
+			return nil, nil
+		}
 	}
 	root, err := readValue(source)
 	if err != nil {
@@ -189,7 +194,7 @@ func (d *document) find(ref string, r *resource) (*value, *resource, error) {
 		}
 		if to == nil {
 			return nil, nil, expr.Errorf(expr.ErrUnsupported,
-				"$ref %q: only references within the schema (#...) are supported", ref)
+				"$ref %q: the schema is not here, and nothing is fetched; put it into $defs", ref)
 		}
 	}
 	fragment := u.Fragment

@@ -2,10 +2,12 @@ package schema
 
 import (
 	"fmt"
-	"github.com/ingotml/ingot/grammar/format"
-	"github.com/ingotml/ingot/grammar/number"
 	"slices"
 	"strconv"
+
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/format"
+	"github.com/ingotml/ingot/grammar/number"
 )
 
 // A negated schema is the alternatives of its negated keywords: each is a term with only set.
@@ -77,9 +79,11 @@ func (c *compiler) gatherNotKeyword(s *shape, t term) {
 		}
 		s.types &^= types
 	case "const":
-		s.barred = append(s.barred, v)
+		c.bar(s, whole, v)
 	case "enum":
-		s.barred = append(s.barred, v.items...)
+		for _, item := range v.items {
+			c.bar(s, whole, item)
+		}
 	case "minLength":
 		atMost(typeString, &s.strings.maxLength)
 	case "maxLength":
@@ -244,6 +248,10 @@ func (c *compiler) gatherExtra(s *shape, t term, keyword string, v *value) {
 	case "propertyNames":
 		at.not = false
 		allowed := c.nameTexts(conjunction{at}, t.path)
+		if c.err != nil || allowed.Short() {
+			c.fail(expr.ErrLimit, t.path, "the keyword propertyNames inside not, with a pattern of too many states")
+			return
+		}
 		anything := t.sub(c.derive(v, "anything", func() *value { return objectValue() }), "")
 		s.extras = append(s.extras, extra{func(name string) []term {
 			if allowed.Match(name) {

@@ -129,20 +129,25 @@ func (c *compiler) object(s *shape, path string) *expr.Expr {
 	if slices.ContainsFunc(s.required, func(n string) bool { return slices.Contains(s.absent, n) }) {
 		return expr.None
 	}
-	m.other = c.unlisted(s, names, path)
+	others := c.unlisted(s, names, path)
+	for _, o := range others {
+		m.other = expr.Alt(m.other, o.member())
+	}
+	if listed := len(m.members); len(others) > 0 && m.least > listed+1 && !m.distinct(others) {
+		return expr.None
+	}
 	return m.expr()
 }
 
-// unlisted matches a property that s does not list.
-func (c *compiler) unlisted(s *shape, names []string, path string) *expr.Expr {
+// unlisted returns the properties that s does not list.
+func (c *compiler) unlisted(s *shape, names []string, path string) (others []other) {
 	if len(s.names) == 0 && !slices.ContainsFunc(s.objects, func(o objectPart) bool { return len(o.patterns) > 0 }) {
 		// One group: its names are of use only if it can have values.
 		all := c.combine(s, func(o *objectPart) []term { return o.termsOfOthers() })
 		if c.compile(all).None() {
-			return expr.None
+			return nil
 		}
 	}
-	var parts []*expr.Expr
 	for _, g := range c.groups(s, names, path) {
 		value := c.compile(g.terms)
 		if value.None() {
@@ -152,7 +157,17 @@ func (c *compiler) unlisted(s *shape, names []string, path string) *expr.Expr {
 		if g.names != nil {
 			key = jsontext.Quoted(g.expr(c))
 		}
-		parts = append(parts, expr.Seq(key, expr.Text(": "), value))
+		others = append(others, other{key, expr.Seq(expr.Text(": "), value)})
 	}
-	return expr.Alt(parts...)
+	return others
+}
+
+// other is unlisted properties with one schema: their names, and what follows.
+type other struct{ name, value *expr.Expr }
+
+func (o other) member() *expr.Expr { return expr.Seq(o.name, o.value) }
+
+// next matches a property whose name differs from those before it, and its separator.
+func (o other) next() *expr.Expr {
+	return expr.Seq(expr.Distinct(expr.Seq(expr.Text(", "), o.name)), o.value)
 }

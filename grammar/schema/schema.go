@@ -147,7 +147,8 @@ func newCompiler(ctx context.Context, root *value, rules *jsontext.Rules, refs m
 	return &compiler{ctx: ctx, doc: newDocument(root, refs), json: rules, made: map[string]*made{},
 		once: map[string]*expr.Expr{}, derived: map[derivedKey]*value{}, empties: map[string]bool{},
 		patterns: map[string]*dfa.DFA{}, parts: map[partKey]objectPart{},
-		isDynamic: len(refs) > 0 || root.mentions("$dynamicRef") || root.mentions("$recursiveRef")}
+		isDynamic: len(refs) > 0 || root.mentions("$dynamicRef") || root.mentions("$recursiveRef") ||
+			root.mentions("$dynamicAnchor") || root.mentions("$recursiveAnchor")}
 }
 
 func (c *compiler) rootTerm() term { return term{schema: c.doc.root.root, path: "#", in: c.doc.root} }

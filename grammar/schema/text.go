@@ -36,6 +36,23 @@ func (c *compiler) search(pattern, path string) *dfa.DFA {
 	return d
 }
 
+// searchShort is search, but may leave out long texts.
+func (c *compiler) searchShort(pattern, path string) *dfa.DFA {
+	short := "short " + pattern
+	if d := c.patterns[short]; d != nil {
+		return d
+	}
+	if c.patterns[pattern] == nil && c.step(20, path) {
+		if d, err := ecma.SearchShort(pattern); err == nil && d.Short() {
+			c.patterns[short] = d
+			return d
+		} else if err == nil {
+			c.patterns[pattern] = d
+		}
+	}
+	return c.search(pattern, path)
+}
+
 // barredTexts returns the strings that s excludes.
 func (s *shape) barredTexts() (texts []string) {
 	for _, v := range s.barred {
@@ -80,7 +97,7 @@ func (c *compiler) makeTexts(s *shape, path string) *dfa.DFA {
 		case d == nil:
 			d = one
 		default:
-			d, err = dfa.Intersect(d, one)
+			d, err = dfa.IntersectShort(d, one)
 		}
 		if c.failAt(path, err); c.err != nil {
 			return nil
@@ -110,10 +127,14 @@ func (c *compiler) makeTexts(s *shape, path string) *dfa.DFA {
 		return d
 	}
 	// Counting multiplies the states. A smaller maximum allows less, and few texts are that long.
+	shorter := false
 	if fits := maxCounted / d.States(); most > fits && r.minLength < fits {
-		most = fits
+		most, shorter = fits, true
 	}
 	limited, err := dfa.Length(d, r.minLength, most)
+	if err == nil && shorter {
+		limited, err = dfa.Shorten(limited, most)
+	}
 	c.failAt(path, err)
 	return limited
 }
@@ -122,8 +143,11 @@ func (c *compiler) makeTexts(s *shape, path string) *dfa.DFA {
 const maxCounted = 2000
 
 func (c *compiler) textPattern(p textPattern, path string) *dfa.DFA {
-	if !p.format {
+	if !p.format && p.negated {
 		return c.search(p.source, path)
+	}
+	if !p.format {
+		return c.searchShort(p.source, path)
 	}
 	d, err := format.Texts(p.source)
 	c.failAt(path, err)

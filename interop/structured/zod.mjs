@@ -6,7 +6,7 @@ import { generateText, jsonSchema, Output, tool } from 'ai';
 import OpenAI from 'openai';
 import { zodResponseFormat, zodTextFormat, zodFunction } from 'openai/helpers/zod';
 import { z } from 'zod';
-import { refused, types, wider } from './types.mjs';
+import { types, wider } from './types.mjs';
 
 const [origin, model] = process.argv.slice(2);
 const client = new OpenAI({ baseURL: origin + '/v1', apiKey: 'none', maxRetries: 0 });
@@ -18,11 +18,10 @@ async function run(name, of, ask) {
 	let error = '';
 	try {
 		await ask();
-		if (refused.includes(of)) error = 'not refused';
 	} catch (e) {
 		const text = String(e?.message ?? e);
 		const bad = text.includes('bad format');
-		if (refused.includes(of) ? !bad : bad || !wider.includes(of)) error = text.slice(0, 300);
+		if (bad || !wider.includes(of)) error = text.slice(0, 300);
 	}
 	console.log(JSON.stringify({ client: name, case: of, error }));
 }

@@ -95,6 +95,15 @@ func TestMakeUnits(t *testing.T) {
 	}
 }
 
+func TestIncludes(t *testing.T) {
+	t.Parallel()
+	const text = "#include \"a.h\"\n#include <b>\n #include \"c\"\n#include \"d/e.h\"\n#include \"f\n// #include \"g\"\n" +
+		"#include \"h.h\""
+	if got := strings.Join(includes([]byte(text)), " "); got != "a.h d/e.h h.h" {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestParseCompiler(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -100,12 +100,26 @@ func assemble(ckpt *safetensors.Checkpoint, m arch.Matched) (tensor, error) {
 			return x, err
 		}
 		x.dtype = s.DType
+		if m.Transposed {
+			sources[i] = transposed(sources[i], int(s.Shape[0]), int(s.Shape[1]), s.DType.Bits()/8)
+		}
 	}
 	width := int64(x.dtype.Bits() / 8)
 	for p := range m.Pieces() {
 		x.data = append(x.data, sources[p.Source][p.Begin*width:][:p.Count*width]...)
 	}
 	return x, nil
+}
+
+// transposed returns the transpose of a matrix [rows, columns] of elements of width bytes.
+func transposed(data []byte, rows, columns, width int) []byte {
+	out := make([]byte, 0, len(data))
+	for c := range columns {
+		for r := range rows {
+			out = append(out, data[(r*columns+c)*width:][:width]...)
+		}
+	}
+	return out
 }
 
 var dtypes = map[safetensors.DType]mlx.DType{

@@ -22,11 +22,12 @@ type Decoder struct {
 
 // DecoderOptions are the differences between the models' ends.
 type DecoderOptions struct {
-	EmbeddingNorm  *Norm   // of the embedding vectors; nil means none
-	Norm           *Norm   // before the head; nil means none
-	EmbeddingScale float64 // of the embedding vectors; 0 means 1
-	LogitScale     float64 // 0 means 1
-	LogitCap       float64 // logits become LogitCap*tanh(logit/LogitCap); 0 disables it
+	Positions      *Positions // added to the embedding vectors; nil means none
+	EmbeddingNorm  *Norm      // of the embedding vectors; nil means none
+	Norm           *Norm      // before the head; nil means none
+	EmbeddingScale float64    // of the embedding vectors; 0 means 1
+	LogitScale     float64    // 0 means 1
+	LogitCap       float64    // logits become LogitCap*tanh(logit/LogitCap); 0 disables it
 	HeadBias       bool
 }
 
@@ -70,7 +71,7 @@ func (d *Decoder) Embed(tokens *mlx.Array) *mlx.Array { return d.embed.Lookup(to
 
 // Forward returns the normalized final hidden states of the wanted rows, and advances the caches by all rows.
 func (d *Decoder) Forward(b *Batch) *mlx.Array {
-	h := d.options.EmbeddingNorm.Apply(b.Embedded(d.Embed(b.Tokens)))
+	h := d.options.EmbeddingNorm.Apply(d.options.Positions.Add(b, b.Embedded(d.Embed(b.Tokens))))
 	var y *mlx.Array // the previous block's output, not yet added to h
 	for i := range d.Blocks {
 		if i == len(d.Blocks)-1 {

@@ -13,9 +13,10 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-func init() { models.Register("phi3", build) }
+func init() { models.Register("phi3", Build) }
 
-func build(t *mlx.Thread, c *arch.Phi3, w *nn.Weights) *nn.Decoder {
+// Build makes the model, also for other types with the same layers.
+func Build(t *mlx.Thread, c *arch.Phi3, w *nn.Weights) *nn.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
 	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)

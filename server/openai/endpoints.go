@@ -61,7 +61,7 @@ func (s *api) endpoints() []server.Endpoint {
 				Response: reflect.TypeFor[grammar.SchemaCheck]()},
 			Samples: []server.Sample{
 				{Body: `{"schema":{"type":"object","properties":{"a":{"type":"integer"}}},"instances":[{"a":1},{"a":"x"}]}`},
-				{Body: `{"schema":{"type":"array","uniqueItems":true},"best_effort":true}`},
+				{Body: `{"schema":{"not":{"uniqueItems":true}},"best_effort":true}`},
 			},
 		},
 		{Method: "GET", Path: "/v1/models", Handle: s.listModels,

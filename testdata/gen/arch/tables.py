@@ -22,6 +22,7 @@ from transformers.utils import logging
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import dense
+import gpt
 from checkpoint import four, rename
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
@@ -385,4 +386,5 @@ if __name__ == "__main__":
     qwen3_next()
     glm4_moe_lite()
     dense.tables(saved, write)
+    gpt.tables(saved, write)
     print(f"transformers {tf.__version__}")

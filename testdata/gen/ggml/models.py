@@ -37,6 +37,8 @@ NAMES = [
     "gemma4-e2b",
     "glm4_moe_lite-published",
     "glm4-saved",
+    "gpt2-published",
+    "gpt_neox-published",
     "granite-published",
     "hunyuan_v1_dense-saved",
     "llama-bias",
@@ -60,7 +62,8 @@ NAMES = [
 KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default", "phi3": "gpt-4o",
          "granite": "refact", "olmo": "dbrx", "smollm3": "smaug-bpe", "arcee": "llama-bpe", "cohere": "command-r",
          "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
-         "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder"}
+         "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
+         "gpt2": "gpt-2", "gpt_neox": "olmo"}
 
 
 def convert(name):
@@ -71,7 +74,10 @@ def convert(name):
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / name
         shutil.copytree(TESTDATA / "models" / name, folder)
-        config = ModelBase.load_hparams(folder, False)
+        # transformers 5 drops keys that the converter reads.
+        own, load = json.loads((folder / "config.json").read_text(encoding="utf-8")), ModelBase.load_hparams
+        ModelBase.load_hparams = staticmethod(lambda *a, **k: {**own, **load(*a, **k)})
+        config = load(folder, False)
         model = ModelBase.from_model_architecture(config["architectures"][0], model_type=ModelType.TEXT)
         if not (folder / "tokenizer.json").is_file():
             # Gemma's class counts the entries of a tokenizer.json.
@@ -88,13 +94,14 @@ def convert(name):
         path = OUT / f"{name}.gguf"
         with torch.inference_mode():
             model(folder, gguf.LlamaFileType.MOSTLY_BF16, path).write()
+        ModelBase.load_hparams = load
         path.chmod(0o644)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.ERROR)
     for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi", "command_r", "ernie", "exaone",
-                   "hunyuan", "nemotron", "stablelm", "starcoder"):
+                   "hunyuan", "nemotron", "stablelm", "starcoder", "gpt2", "gptneox"):
         importlib.import_module(f"conversion.{module}")
     for name in sys.argv[2:] or NAMES:
         convert(name)

@@ -1,4 +1,4 @@
-package grammar
+package refs
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// SchemaRefs reads the schemas of a folder, for SchemaOptions.Refs: each .json file by the address of the folder, which
+// Folder reads the schemas of a folder: each .json file by the address of the folder, which
 // ends with a slash or is empty, and the file's path in it; and by its own $id.
-func SchemaRefs(folder, address string) (map[string][]byte, error) {
+func Folder(folder, address string) (map[string][]byte, error) {
 	refs := map[string][]byte{}
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" {

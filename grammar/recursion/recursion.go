@@ -1,4 +1,8 @@
-package rewrite
+// Package recursion removes left recursion from expressions, and finds which of them contain the empty string.
+//
+// Contract: it changes the bodies of rules, before anything is compiled from them. It checks the limits on alternatives
+// and rules. A recursion that it cannot remove is ErrUnsupported, with the rules on the way.
+package recursion
 
 import (
 	"slices"
@@ -8,9 +12,9 @@ import (
 	"github.com/ingotml/ingot/limits"
 )
 
-// RemoveLeftRecursion rewrites rules that can call themselves before they consume a byte: their stack would grow
+// RemoveLeft rewrites rules that can call themselves before they consume a byte: their stack would grow
 // without bound. It refuses those that do so behind a part that may be empty.
-func RemoveLeftRecursion(e *expr.Expr, n *Nullability) error {
+func RemoveLeft(e *expr.Expr, n *Nullability) error {
 	ways := map[*expr.Rule]string{} // before a rule was rewritten
 	for tries := 0; ; tries++ {
 		cycle, way := findLeftRecursion(e, n)

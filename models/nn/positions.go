@@ -1,0 +1,34 @@
+package nn
+
+import "github.com/ingotml/ingot/mlx"
+
+// Positions are learned vectors, one for each position, that are added to the embeddings. A nil Positions adds nothing.
+type Positions struct {
+	table *mlx.Array // [n, hidden]
+}
+
+// NewPositions takes NAME.weight [n, hidden].
+func NewPositions(w *Weights, name string, n, hidden int) *Positions {
+	return &Positions{w.Take(name+".weight", n, hidden)}
+}
+
+// Add adds the vectors of the batch's positions to its rows [T, hidden]. Positions beyond the table have its last
+// vector.
+func (p *Positions) Add(b *Batch, x *mlx.Array) *mlx.Array {
+	if p == nil {
+		return x
+	}
+	n := p.table.Dim(0)
+	within := true
+	for _, s := range b.Segments {
+		within = within && s.Pos+s.Len <= n
+	}
+	at := b.Positions
+	if within {
+		b.limitTo(n)
+	} else {
+		b.limitTo(1)
+		at = mlx.MinimumScalar(at, float64(n-1))
+	}
+	return mlx.Add(x, mlx.TableRows(p.table, at, 1))
+}
