@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -168,6 +168,11 @@ SHAPES ?= dense
 bench-cpu: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
 	bench/cpu/run.sh $(INGOT) bin/bench-cpu --shapes "$(SHAPES)" $(BENCH_CPU)
+
+# Times the products of all storage types on all instruction sets of this processor, as shares of the limits of memory
+# and multiplication: bench/results/kernels.json. BENCH_KERNELS='--isa zen4 --rows 1,8 --types int4-g32,f16' measures less.
+bench-kernels:
+	$(PYTHON) bench/kernels/kernels.py $(BENCH_KERNELS)
 
 # Times concurrent requests on the dense model of bench-cpu, in its environment: bench/results/serve.json.
 bench-serve: engine

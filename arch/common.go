@@ -2,6 +2,7 @@ package arch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -148,8 +149,13 @@ func (c Common) facts(modelType string, r Rope, t Table) Facts {
 	return Facts{
 		ModelType: modelType, Architecture: c.Architecture, DType: c.DType, Vocab: int64(c.Vocab), Hidden: int64(c.Hidden),
 		Layers: int64(c.Layers), Context: r.maxSequence(c.Context), Params: t.Params(),
+		Wide: slices.Contains(wideTypes, modelType),
 	}
 }
+
+// wideTypes are the model types whose published models exceed the range of float16. vLLM refuses to run Gemma 3 and GLM
+// 4 in it: https://github.com/vllm-project/vllm/blob/main/vllm/config/model.py
+var wideTypes = []string{"gemma3", "gemma4", "gemma4_assistant", "glm4_moe_lite"}
 
 // textPart returns the part of the text model's tensors.
 func (c Common) textPart() Part {

@@ -25,6 +25,9 @@ type GGUF struct {
 	// Adjust sets the keys that depend on several values or on tensors, and refuses models that only share the
 	// architecture's name. nil = there are none.
 	Adjust func(c map[string]any, f GGUFFile) error
+	// Split returns the tensors that the converter makes of one tensor in its place, under the names of the file; nil =
+	// it is written as it is.
+	Split func(m Model, name string) []GGUFPiece
 	// write returns what a file says of a model, and false if it is of another type; nil = files are not written.
 	write func(m Model) (ggufDecoder, bool)
 }
@@ -55,6 +58,14 @@ type GGUFOp struct {
 	// number of columns in a block.
 	Blocks func(m Model, columns int64) (order []int64, size int64)
 	Each   func(float32) float32 // of each element, after it moved; the tensor becomes F32
+	Back   func(float32) float32 // the inverse of Each: what the converter does
+}
+
+// GGUFPiece is a tensor that the converter makes of a part of another one.
+type GGUFPiece struct {
+	Name  string
+	Shape []int64
+	From  func(i int64) int64 // the element of the whole tensor for each of the piece
 }
 
 // GGUFFile is what a mapping reads of a file.
@@ -272,4 +283,6 @@ func ggufStacked(base, switched string) []GGUFTensor {
 }
 
 // plusOne undoes the 1 that the converter adds to the weights of Gemma's and Qwen's norms.
-var plusOne = GGUFOp{What: "1 subtracted", Each: func(x float32) float32 { return x - 1 }}
+var plusOne = GGUFOp{
+	What: "1 subtracted", Each: func(x float32) float32 { return x - 1 }, Back: func(x float32) float32 { return x + 1 },
+}

@@ -2,6 +2,7 @@ package arch
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -20,6 +21,7 @@ var ggufGemma3 = GGUF{
 		"ffn_norm.weight", "pre_feedforward_layernorm.weight", "post_ffw_norm.weight", "post_feedforward_layernorm.weight",
 		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight")),
 	Adjust: adjustGemma3,
+	write:  writeGemma3,
 }
 
 func adjustGemma3(c map[string]any, f GGUFFile) error {
@@ -31,6 +33,35 @@ func adjustGemma3(c map[string]any, f GGUFFile) error {
 	}
 	ggufSliding(c, "gemma3", f)
 	return nil
+}
+
+func writeGemma3(m Model) (ggufDecoder, bool) {
+	q, ok := m.(*Gemma3)
+	if !ok {
+		return ggufDecoder{}, false
+	}
+	d := ggufDecoder{Common: q.Common, intermediate: q.Intermediate, rope: q.Rope}
+	scalar := float64(q.HeadDim)
+	if q.Layers == 62 {
+		scalar = float64(q.Hidden / q.Heads)
+	}
+	switch r := q.SlidingRope; {
+	case q.QueryScalar != scalar:
+		d.refused = fmt.Sprintf("llama.cpp divides the scores of this gemma3 by the square root of %v, and the model by "+
+			"that of %v", scalar, q.QueryScalar)
+	case r.Type != "" && r.Type != RopeDefault:
+		d.refused = "llama.cpp does not scale the positions of gemma3's sliding layers"
+	}
+	if slices.Contains(q.Sliding, true) {
+		d.more = []GGUFPair{
+			{"attention.sliding_window", q.Window}, {"attention.sliding_window_pattern", q.Sliding},
+			{"rope.freq_base_swa", float32(q.SlidingRope.Theta)},
+		}
+	}
+	if q.LogitCap > 0 {
+		d.more = append(d.more, GGUFPair{"final_logit_softcapping", float32(q.LogitCap)})
+	}
+	return d, true
 }
 
 func number(c map[string]any, key string) (int64, error) {

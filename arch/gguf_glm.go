@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // ggufGlm4MoeLite is the mapping of glm4_moe_lite, which has the architecture of DeepSeek V2 and V3 there. kv_b_proj is
@@ -44,6 +45,8 @@ var ggufGlm4MoeLite = GGUF{
 		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not supported for glm4_moe_lite",
 	}},
 	Adjust: adjustGlm,
+	Split:  splitLatent,
+	write:  writeGlm,
 }
 
 func adjustGlm(c map[string]any, f GGUFFile) error {
@@ -94,4 +97,59 @@ func adjustGlm(c map[string]any, f GGUFFile) error {
 	}
 	c["mlp_layer_types"] = kinds
 	return err
+}
+
+func writeGlm(m Model) (ggufDecoder, bool) {
+	q, ok := m.(*Glm4MoeLite)
+	if !ok {
+		return ggufDecoder{}, false
+	}
+	dense := slices.Index(q.Sparse, true)
+	if dense < 0 {
+		dense = q.Layers
+	}
+	d := ggufDecoder{Common: q.Common, intermediate: q.Intermediate, rope: q.Rope, rotated: q.RopeDim, more: []GGUFPair{
+		// llama.cpp computes in the latent: one key head of its width and the rotated channels.
+		{"attention.head_count_kv", 1}, {"attention.key_length", q.KVRank + q.RopeDim},
+		{"attention.value_length", q.KVRank}, {"attention.key_length_mla", q.NopeDim + q.RopeDim},
+		{"attention.value_length_mla", q.ValueDim}, {"attention.kv_lora_rank", q.KVRank},
+		{"expert_count", q.Experts.Count}, {"expert_used_count", q.Experts.PerToken},
+		{"expert_feed_forward_length", q.Experts.Intermediate}, {"expert_shared_count", q.SharedExperts},
+		{"expert_group_count", q.Groups}, {"expert_group_used_count", q.TopGroups},
+		{"expert_weights_scale", float32(q.Scaling)}, {"expert_weights_norm", q.Experts.NormTopK},
+		{"expert_gating_func", 2}, {"leading_dense_block_count", dense},
+	}}
+	if q.QueryRank > 0 {
+		d.more = append(d.more, GGUFPair{"attention.q_lora_rank", q.QueryRank})
+	}
+	switch {
+	case !q.Interleaved:
+		d.refused = "llama.cpp's deepseek2 rotates neighbouring channels, and the model the halves of a head"
+	case slices.Contains(q.Sparse[dense:], false):
+		d.refused = "llama.cpp's deepseek2 has experts in all layers after the dense ones"
+	case q.AttentionBias:
+		d.refused = "llama.cpp's deepseek2 has no biases"
+	case q.LatentEps != q.NormEps:
+		d.lost = append(d.lost, fmt.Sprintf("the epsilon of the latents' norms, %v", q.LatentEps))
+	}
+	return d, true
+}
+
+// splitLatent makes k_b, with the two dimensions of a head exchanged, and v_b of kv_b.
+func splitLatent(m Model, name string) []GGUFPiece {
+	q, ok := m.(*Glm4MoeLite)
+	before, both := strings.CutSuffix(name, ".attn_kv_b.weight")
+	if !ok || !both {
+		return nil
+	}
+	heads, nope, value, rank := int64(q.Heads), int64(q.NopeDim), int64(q.ValueDim), int64(q.KVRank)
+	return []GGUFPiece{
+		{before + ".attn_k_b.weight", []int64{heads, rank, nope}, func(i int64) int64 {
+			head, r, n := i/(rank*nope), i/nope%rank, i%nope
+			return (head*(nope+value)+n)*rank + r
+		}},
+		{before + ".attn_v_b.weight", []int64{heads, value, rank}, func(i int64) int64 {
+			return i + (i/(value*rank)+1)*nope*rank
+		}},
+	}
 }

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,6 +20,7 @@ var (
 		Tensors:      slices.Concat(qwen35Tensors, ggufMLP),
 		Next:         qwen35Next(ggufMLP),
 		Adjust:       adjustQwen35("qwen35"),
+		write:        writeQwen35,
 	}
 	ggufQwen35Moe = GGUF{
 		Architecture: "qwen35moe",
@@ -30,6 +32,7 @@ var (
 		Tensors: slices.Concat(qwen35Tensors, ggufMLP, qwen35MoE),
 		Next:    qwen35Next(qwen35MoE),
 		Adjust:  adjustQwen35("qwen35moe"),
+		write:   writeQwen35Moe,
 	}
 )
 
@@ -136,6 +139,7 @@ func deltaColumns(m Model, columns int64) ([]int64, int64) {
 func logOf(op GGUFOp) GGUFOp {
 	op.What += ", the logarithm of its negative"
 	op.Each = func(x float32) float32 { return float32(math.Log(-float64(x))) }
+	op.Back = func(x float32) float32 { return float32(-math.Exp(float64(x))) }
 	return op
 }
 
@@ -217,4 +221,44 @@ func dropNext(c map[string]any, architecture string, f GGUFFile) error {
 	c["num_hidden_layers"] = json.Number(fmt.Sprint(layers - next))
 	c["mtp_num_hidden_layers"] = next
 	return nil
+}
+
+func writeQwen35(m Model) (ggufDecoder, bool) {
+	q, ok := m.(*Qwen35)
+	if !ok {
+		return ggufDecoder{}, false
+	}
+	return q.gguf(q.Intermediate), true
+}
+
+func writeQwen35Moe(m Model) (ggufDecoder, bool) {
+	q, ok := m.(*Qwen35Moe)
+	if !ok || !q.Experts.NormTopK || q.SharedIntermediate == 0 || slices.Contains(q.Sparse, false) {
+		return ggufDecoder{}, false
+	}
+	d := q.Qwen35.gguf(0)
+	d.more = append(d.more, GGUFPair{"expert_count", q.Experts.Count}, GGUFPair{"expert_used_count", q.Experts.PerToken},
+		GGUFPair{"expert_feed_forward_length", q.Experts.Intermediate},
+		GGUFPair{"expert_shared_feed_forward_length", q.SharedIntermediate})
+	return d, true
+}
+
+func (q *Qwen35) gguf(intermediate int) ggufDecoder {
+	recurrent := make([]bool, len(q.Full))
+	for i, full := range q.Full {
+		recurrent[i] = !full
+	}
+	d := ggufDecoder{Common: q.Common, intermediate: intermediate, rope: q.Rope, more: []GGUFPair{
+		{"ssm.conv_kernel", q.Delta.Kernel}, {"ssm.state_size", q.Delta.KeyDim}, {"ssm.group_count", q.Delta.KeyHeads},
+		{"ssm.time_step_rank", q.Delta.ValueHeads}, {"ssm.inner_size", q.Delta.Values()},
+		{"full_attention_interval", 1 + slices.Index(q.Full, true)}, // for versions without the next key
+		{"attention.recurrent_layers", recurrent},
+		{"rope.dimension_sections", []int{q.Sections[0], q.Sections[1], q.Sections[2], 0}},
+	}}
+	d.rotated = int(math.Round(float64(q.HeadDim) * cmp.Or(q.Rope.PartialFactor, 1)))
+	if q.Delta.KeyDim != q.Delta.ValueDim {
+		d.refused = fmt.Sprintf("llama.cpp's qwen35 has key and value heads of one size, and the model of %d and %d",
+			q.Delta.KeyDim, q.Delta.ValueDim)
+	}
+	return d
 }

@@ -14,12 +14,18 @@ func ggufRope(c map[string]any, architecture string, f GGUFFile) error {
 	scaling := map[string]any{}
 	for _, k := range []struct{ key, to string }{
 		{"factor", "factor"}, {"original_context_length", "original_max_position_embeddings"},
-		{"attn_factor", "attention_factor"}, {"yarn_attn_factor", "attention_factor"},
-		{"yarn_beta_fast", "beta_fast"}, {"yarn_beta_slow", "beta_slow"},
+		{"yarn_attn_factor", "attention_factor"}, {"yarn_beta_fast", "beta_fast"}, {"yarn_beta_slow", "beta_slow"},
 	} {
 		if v, ok := f.Value(prefix + k.key); ok {
 			scaling[k.to] = v
 		}
+	}
+	attention, err := ggufAttentionFactor(prefix, kind, scaling, f)
+	if err != nil {
+		return err
+	}
+	if attention != 0 {
+		scaling["attention_factor"] = attention
 	}
 	switch {
 	case !ok || kind == "none":
@@ -37,6 +43,41 @@ func ggufRope(c map[string]any, architecture string, f GGUFFile) error {
 		return fmt.Errorf("%w: %stype = %q: want none, linear, yarn or longrope", ErrGGUF, prefix, kind)
 	}
 	return nil
+}
+
+// ggufAttentionFactor returns the attention_factor that the key attn_factor makes; 0 if it changes nothing. llama.cpp
+// multiplies the rotated queries and keys by attn_factor. With yarn this comes on top of 0.1 ln(factor) + 1, or of
+// yarn_attn_factor, which is transformers' attention_factor and which llama.cpp itself does not use.
+// https://github.com/ggml-org/llama.cpp/blob/master/src/llama-context.cpp
+func ggufAttentionFactor(prefix, kind string, scaling map[string]any, f GGUFFile) (float64, error) {
+	real := func(v any) (float64, error) {
+		n, _ := v.(json.Number)
+		x, err := n.Float64()
+		if err != nil || !(x > 0) {
+			return 0, fmt.Errorf("%w: %s*: %v: want a positive number", ErrGGUF, prefix, v)
+		}
+		return x, nil
+	}
+	v, ok := f.Value(prefix + "attn_factor")
+	if !ok || kind != string(RopeYarn) && kind != string(RopeLong) {
+		return 0, nil
+	}
+	attention, err := real(v)
+	if err != nil || kind == string(RopeLong) {
+		return attention, err
+	}
+	if attention == 1 {
+		return 0, nil
+	}
+	if v, ok := scaling["attention_factor"]; ok {
+		own, err := real(v)
+		return own * attention, err
+	}
+	factor, err := real(scaling["factor"])
+	if factor > 1 {
+		attention *= 0.1*math.Log(factor) + 1
+	}
+	return attention, err
 }
 
 // ggufLongRope reads the two lists of factors that are tensors.

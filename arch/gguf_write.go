@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,7 +9,7 @@ import (
 	"strings"
 )
 
-// GGUFPair is a metadata key with its value: a string, a bool, an int or a float32.
+// GGUFPair is a metadata key with its value: a string, a bool, an int, a float32, or a list of bools or ints.
 type GGUFPair struct {
 	Key   string
 	Value any
@@ -24,10 +25,13 @@ type GGUFHeader struct {
 // ggufDecoder is what the header of a decoder is made of.
 type ggufDecoder struct {
 	Common
-	intermediate int
+	intermediate int // 0 = not said
 	rope         Rope
 	window       int
-	more         []GGUFPair // keys without the architecture
+	rotated      int        // channels of a head; 0 = all
+	more         []GGUFPair // keys without the architecture, which replace those of every decoder
+	lost         []string   // what the format cannot say
+	refused      string     // why llama.cpp cannot run the model; "" = it can
 }
 
 // WritableGGUF lists the model types that can be written.
@@ -66,38 +70,65 @@ func GGUFOf(config []byte) (GGUF, GGUFHeader, error) {
 
 func (g GGUF) header(d ggufDecoder) (GGUFHeader, error) {
 	var h GGUFHeader
+	if d.refused != "" {
+		return h, fmt.Errorf("%w: %s", ErrGGUF, d.refused)
+	}
 	add := func(key string, value any) {
-		h.Metadata = append(h.Metadata, GGUFPair{g.Architecture + "." + key, value})
+		key = g.Architecture + "." + key
+		for i, p := range h.Metadata {
+			if p.Key == key {
+				h.Metadata[i].Value = value
+				return
+			}
+		}
+		h.Metadata = append(h.Metadata, GGUFPair{key, value})
 	}
 	add("block_count", d.Layers)
 	add("context_length", d.Context)
 	add("embedding_length", d.Hidden)
-	add("feed_forward_length", d.intermediate)
+	if d.intermediate > 0 {
+		add("feed_forward_length", d.intermediate)
+	}
 	add("attention.head_count", d.Heads)
 	add("attention.head_count_kv", d.KVHeads)
 	add("attention.key_length", d.HeadDim)
 	add("attention.value_length", d.HeadDim)
 	add("attention.layer_norm_rms_epsilon", float32(d.NormEps))
-	add("rope.dimension_count", d.HeadDim)
+	add("rope.dimension_count", cmp.Or(d.rotated, d.HeadDim))
 	add("rope.freq_base", float32(d.rope.Theta))
 	add("vocab_size", d.Vocab)
 	if d.window > 0 {
 		h.Lost = append(h.Lost, fmt.Sprintf("the sliding window of %d positions: contexts up to it are the same", d.window))
 	}
+	h.Lost = append(h.Lost, d.lost...)
+	if err := g.writeRope(d, &h, add); err != nil {
+		return h, err
+	}
+	for _, p := range d.more {
+		add(p.Key, p.Value)
+	}
+	return h, nil
+}
+
+// writeRope says how positions are scaled.
+func (g GGUF) writeRope(d ggufDecoder, h *GGUFHeader, add func(string, any)) error {
 	switch r := d.rope; {
-	case r.PartialFactor != 0 && r.PartialFactor != 1:
-		return h, fmt.Errorf("%w: llama.cpp's %s rotates whole heads, and the model %v of them", ErrGGUF,
+	case r.PartialFactor != 0 && r.PartialFactor != 1 && d.rotated == 0:
+		return fmt.Errorf("%w: llama.cpp's %s rotates whole heads, and the model %v of them", ErrGGUF,
 			g.Architecture, r.PartialFactor)
 	case r.Type == "" || r.Type == RopeDefault:
 	case r.Type == RopeLinear:
 		add("rope.scaling.type", "linear")
 		add("rope.scaling.factor", float32(r.Factor))
-	case r.Type == RopeYarn && r.AttentionFactor == 0 && r.MScale == 0 && r.MScaleAllDim == 0 && r.Truncate:
+	case r.Type == RopeYarn && r.MScale == 0 && r.MScaleAllDim == 0 && r.Truncate:
 		add("rope.scaling.type", "yarn")
 		add("rope.scaling.factor", float32(r.Factor))
 		add("rope.scaling.original_context_length", r.OriginalMax)
 		add("rope.scaling.yarn_beta_fast", float32(r.BetaFast))
 		add("rope.scaling.yarn_beta_slow", float32(r.BetaSlow))
+		if r.AttentionFactor != 0 { // see ggufAttentionFactor
+			add("rope.scaling.attn_factor", float32(r.AttentionFactor/(0.1*math.Log(max(r.Factor, 1))+1)))
+		}
 	case r.Type == RopeLlama3:
 		h.Factors = r.factors(d.HeadDim)
 	case r.Type == RopeLong && r.AttentionFactor == 1 && slices.Equal(r.ShortFactor, r.LongFactor):
@@ -105,12 +136,9 @@ func (g GGUF) header(d ggufDecoder) (GGUFHeader, error) {
 			h.Factors = append(h.Factors, float32(factor))
 		}
 	default:
-		return h, fmt.Errorf("%w: rope of type %s with these parameters cannot be written as GGUF", ErrGGUF, r.Type)
+		return fmt.Errorf("%w: rope of type %s with these parameters cannot be written as GGUF", ErrGGUF, r.Type)
 	}
-	for _, p := range d.more {
-		add(p.Key, p.Value)
-	}
-	return h, nil
+	return nil
 }
 
 // factors returns what llama3 divides the frequencies by.
@@ -125,6 +153,7 @@ func (r Rope) factors(dim int) []float32 {
 
 // FindTo returns the entry of a checkpoint's tensor, with the number of a layer in its names.
 func (g GGUF) FindTo(name string) (GGUFTensor, bool) {
+	name = strings.TrimPrefix(name, nestedText)
 	for _, t := range g.Tensors {
 		if t.To == "" {
 			continue
@@ -176,6 +205,14 @@ func SpecialTokens(m Model) (bos, eos []int32) {
 	case *Qwen3:
 		return m.BOS, m.EOS
 	case *Qwen3Moe:
+		return m.BOS, m.EOS
+	case *Gemma3:
+		return m.BOS, m.EOS
+	case *Qwen35:
+		return m.BOS, m.EOS
+	case *Qwen35Moe:
+		return m.BOS, m.EOS
+	case *Glm4MoeLite:
 		return m.BOS, m.EOS
 	}
 	return nil, nil

@@ -2,12 +2,14 @@ package convert
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/export"
 	"github.com/ingotml/ingot/convert/gguf"
@@ -55,7 +57,9 @@ func TestGGUFRoundTrip(t *testing.T) {
 	} {
 		files = append(files, gguftest.Llama(kind).Write(t, kind.String()+".gguf"))
 	}
-	for _, name := range []string{"llama-bias", "llama-rope-llama3", "qwen3-default", "qwen3_moe-default"} {
+	for _, name := range []string{
+		"gemma3-published", "llama-bias", "llama-rope-llama3", "qwen3-default", "qwen3_moe-default",
+	} {
 		files = append(files, filepath.Join("testdata", "gguf", name+".gguf"))
 	}
 	for _, file := range files {
@@ -86,6 +90,33 @@ func TestGGUFRoundTrip(t *testing.T) {
 	}
 }
 
+// A checkpoint is exported as llama.cpp's converter writes it, bit for bit. Layers that predict further tokens, which
+// are after the last one, are not exported.
+func TestGGUFExportAsConverter(t *testing.T) {
+	for name, layers := range map[string]string{
+		"gemma3-published": "4", "glm4_moe_lite-published": "2", "qwen3_5-published": "4", "qwen3_5_moe-published": "4",
+		"llama-bias": "none", "llama-rope-llama3": "none", "qwen3-default": "none", "qwen3_moe-default": "none",
+	} {
+		st := openStore(t)
+		mustCreate(t, st, "m", from(filepath.Join("..", "testdata", "models", name)), Options{})
+		path, _, err := exportGGUF(t, st, "m", "")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got, want := ggufData(t, path), ggufData(t, filepath.Join("testdata", "gguf", name+".gguf"))
+		maps.DeleteFunc(want, func(tensor, _ string) bool { return strings.HasPrefix(tensor, "blk."+layers+".") })
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		for tensor, data := range want {
+			if got[tensor] != data && tensor != "rope_freqs.weight" { // which is computed, here in float64
+				t.Errorf("%s: %s differs: %.6q, want %.6q", name, tensor, got[tensor], data)
+			}
+		}
+	}
+}
+
 // allElements32 imports a file as float32 and returns its elements.
 func allElements32(t *testing.T, st *store.Store, file string) map[string][]float32 {
 	t.Helper()
@@ -106,7 +137,7 @@ func TestGGUFExportTypes(t *testing.T) {
 		data := ggufData(t, path)
 		for name, want := range map[string]string{
 			"blk.0.attn_q.weight": kind, "blk.0.ffn_down.weight": kind, "output_norm.weight": "F32",
-			"token_embd.weight": strings.Replace(kind, "MXFP4", "Q8_0", 1),
+			"token_embd.weight": strings.NewReplacer("MXFP4", "Q8_0", "Q4_0", "Q8_0", "Q4_1", "Q8_0").Replace(kind),
 		} {
 			if !strings.HasPrefix(data[name], want) {
 				t.Errorf("%s: %s is %.6q", kind, name, data[name])
@@ -128,7 +159,7 @@ func TestGGUFExportTypes(t *testing.T) {
 // What cannot be written is refused, and no file is replaced.
 func TestGGUFExportRefused(t *testing.T) {
 	st := openStore(t)
-	mustCreate(t, st, "gemma", from(filepath.Join("testdata", "gguf", "gemma3-published.gguf")), Options{})
+	mustCreate(t, st, "gemma", from(filepath.Join("testdata", "gguf", "gemma4-e2b.gguf")), Options{})
 	if _, _, err := exportGGUF(t, st, "gemma", ""); !errors.Is(err, export.ErrExport) || !errors.Is(err, arch.ErrGGUF) {
 		t.Error(err)
 	}

@@ -104,8 +104,11 @@ type ggufFile struct {
 type ggufTensor struct {
 	gguf.Tensor
 	from arrayReader
-	data []byte  // instead of from
-	rows []int64 // row of the file for each row of the model; nil = the same
+	data []byte // instead of from
+	// Instead of from: computes the tensor when it is written.
+	compute func(ctx context.Context) ([]byte, error)
+	// Where the converter moves them: the row of the file for each row of the model, and the same of blocks of columns.
+	rows, blocks []int64
 }
 
 func (t ggufTensor) bytes() int64 {
@@ -181,6 +184,14 @@ func ggufValue(v any) gguf.Value {
 		return gguf.Real(v)
 	case bool:
 		return gguf.Flag(v)
+	case []int:
+		list := make([]int32, len(v))
+		for i, n := range v {
+			list[i] = int32(n)
+		}
+		return gguf.Numbers(list)
+	case []bool:
+		return gguf.Flags(v)
 	}
 	return gguf.Text(fmt.Sprint(v))
 }
@@ -225,6 +236,10 @@ func (x *ggufFile) write(ctx context.Context, path string, progress func(write.E
 			p.Add(0, 1)
 		}
 		t := x.tensors[i]
+		if t.compute != nil {
+			data, err := t.compute(ctx)
+			return bytes.NewReader(data), err
+		}
 		if t.data != nil {
 			return bytes.NewReader(t.data), nil
 		}
@@ -233,10 +248,10 @@ func (x *ggufFile) write(ctx context.Context, path string, progress func(write.E
 			return nil, err
 		}
 		last = stream
-		if t.rows == nil {
+		if t.rows == nil && t.blocks == nil {
 			return countingReader{stream, p}, nil
 		}
-		return moveRows(countingReader{stream, p}, t)
+		return move(countingReader{stream, p}, t)
 	})
 	if err != nil {
 		return err
@@ -254,23 +269,39 @@ func (x *ggufFile) write(ctx context.Context, path string, progress func(write.E
 	return os.Rename(f.Name(), path)
 }
 
-// moveRows reads a tensor and returns its rows in the order of the file.
-func moveRows(r io.Reader, t ggufTensor) (io.Reader, error) {
+// move reads a tensor and returns its rows and blocks of columns in the order of the file.
+func move(r io.Reader, t ggufTensor) (io.Reader, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, len(data))
-	size := len(data) / len(t.rows)
-	for i, row := range t.rows {
-		copy(out[int(row)*size:(int(row)+1)*size], data[i*size:])
+	if t.rows != nil {
+		data = reordered(data, t.rows)
 	}
-	return bytes.NewReader(out), nil
+	if t.blocks != nil {
+		size := len(data) / int(t.Shape[0])
+		for at := 0; at < len(data); at += size {
+			copy(data[at:], reordered(data[at:at+size], t.blocks))
+		}
+	}
+	return bytes.NewReader(data), nil
+}
+
+// reordered moves piece i of len(order) equal pieces to order[i].
+func reordered(data []byte, order []int64) []byte {
+	out := make([]byte, len(data))
+	size := len(data) / len(order)
+	for i, to := range order {
+		copy(out[int(to)*size:(int(to)+1)*size], data[i*size:])
+	}
+	return out
 }
 
 // isMatrix reports whether llama.cpp reads a tensor in any type. Others have to be F32.
 func isMatrix(t gguf.Tensor) bool {
-	return len(t.Shape) > 1 && !strings.HasSuffix(t.Name, ".ffn_gate_inp.weight")
+	return len(t.Shape) > 1 && !slices.ContainsFunc([]string{
+		".ffn_gate_inp.weight", ".ffn_gate_inp_shexp.weight", ".ssm_conv1d.weight",
+	}, func(end string) bool { return strings.HasSuffix(t.Name, end) })
 }
 
 // isEnd reports whether a tensor is the embedding or the head.

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
@@ -32,19 +34,38 @@ func (x *ggufFile) addAll(g arch.GGUF, config []byte) error {
 	if err != nil {
 		return err
 	}
+	others := map[string]bool{}
 	for _, w := range written {
+		if part := otherPart(w.Name); part != "" {
+			others[part] = true
+			continue
+		}
 		to, ok := g.FindTo(w.Name)
 		if !ok || w.Add != 0 {
 			return fmt.Errorf("tensor %s: %w: a GGUF file of a %s model has no place for it", w.Name, ErrExport, g.Architecture)
 		}
-		if err := x.add(w, to); err != nil {
+		if err := x.add(g, w, to); err != nil {
 			return err
 		}
+	}
+	for _, part := range slices.Sorted(maps.Keys(others)) {
+		x.notes = append(x.notes, part+" is left out")
 	}
 	return nil
 }
 
-func (x *ggufFile) add(w arch.Written, to arch.GGUFTensor) error {
+// otherPart returns what a tensor belongs to that is not the text model's layers; "" = it is one of theirs.
+func otherPart(name string) string {
+	switch {
+	case strings.HasPrefix(name, "mtp."):
+		return "the head that predicts further tokens"
+	case strings.Contains(name, "vision") || strings.Contains(name, "visual"):
+		return "the vision tower, for which llama.cpp has another file,"
+	}
+	return ""
+}
+
+func (x *ggufFile) add(g arch.GGUF, w arch.Written, to arch.GGUFTensor) error {
 	first := x.stored[w.From[0].Tensor]
 	for _, p := range w.From {
 		if s := x.stored[p.Tensor]; s.Quant != first.Quant || s.DType != first.DType || s.Global != first.Global {
@@ -52,14 +73,28 @@ func (x *ggufFile) add(w arch.Written, to arch.GGUFTensor) error {
 		}
 	}
 	t := ggufTensor{
-		Tensor: gguf.Tensor{Name: to.Name, Shape: w.Shape},
+		Tensor: gguf.Tensor{Name: to.Name, Shape: squeezed(w.Shape)},
 		from:   arrayReader{from: w.From, stored: x.stored, source: first, to: safetensors.F32},
 	}
 	if to.Op.Rows != nil {
 		t.rows = to.Op.Rows(x.src.Model, w.Shape[0])
 	}
+	var size int64
+	if to.Op.Blocks != nil {
+		t.blocks, size = to.Op.Blocks(x.src.Model, t.Shape[len(t.Shape)-1])
+	}
+	if to.Op.Back != nil {
+		x.addChanged(t, to.Op.Back)
+		return nil
+	}
+	if g.Split != nil {
+		if pieces := g.Split(x.src.Model, to.Name); pieces != nil {
+			x.addPieces(t, pieces)
+			return nil
+		}
+	}
 	var err error
-	if t.Type, t.from.part, err = x.typeOf(t); err != nil {
+	if t.Type, t.from.part, err = x.typeOf(t, size); err != nil {
 		return err
 	}
 	t.from.kind = t.Type
@@ -73,8 +108,105 @@ func (x *ggufFile) add(w arch.Written, to arch.GGUFTensor) error {
 	return nil
 }
 
-// typeOf returns the type of a tensor, and whether it is composed of codes or encoded.
-func (x *ggufFile) typeOf(t ggufTensor) (ggml.Type, arrayPart, error) {
+// elements reads a tensor as float32.
+func (t ggufTensor) elements(ctx context.Context) ([]float32, error) {
+	t.Type, t.from.part, t.from.kind = ggml.F32, encoded, ggml.F32
+	stream, err := t.from.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	r := io.Reader(stream)
+	if t.rows != nil || t.blocks != nil {
+		if r, err = move(stream, t); err != nil {
+			return nil, err
+		}
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float32, len(data)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+	return out, nil
+}
+
+// addChanged adds a tensor whose elements the converter changes, as F32.
+func (x *ggufFile) addChanged(t ggufTensor, change func(float32) float32) {
+	source := t
+	t.Type = ggml.F32
+	t.compute = func(ctx context.Context) ([]byte, error) {
+		list, err := source.elements(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range list {
+			list[i] = change(v)
+		}
+		out := make([]byte, 4*len(list))
+		return out, ggml.F32.Encode(out, list)
+	}
+	x.tensors = append(x.tensors, t)
+}
+
+// addPieces adds the tensors that the converter makes of one.
+func (x *ggufFile) addPieces(source ggufTensor, pieces []arch.GGUFPiece) {
+	for _, piece := range pieces {
+		t := ggufTensor{Tensor: gguf.Tensor{Name: piece.Name, Shape: piece.Shape}}
+		if t.Type = x.kind; x.kind == ggml.F32 || !wholeBlocks(x.kind, t.Shape) {
+			t.Type = plainType(source.from.source)
+		}
+		t.compute = func(ctx context.Context) ([]byte, error) {
+			whole, err := source.elements(ctx)
+			if err != nil {
+				return nil, err
+			}
+			n := int64(1)
+			for _, d := range t.Shape {
+				n *= d
+			}
+			list := make([]float32, n)
+			for i := range list {
+				list[i] = whole[piece.From(int64(i))]
+			}
+			out := make([]byte, t.bytes())
+			return out, t.Type.Encode(out, list)
+		}
+		x.tensors = append(x.tensors, t)
+	}
+}
+
+// plainType returns the type for elements that are not encoded otherwise.
+func plainType(t *storedTensor) ggml.Type {
+	switch {
+	case t.Quant == 0 && t.DType == safetensors.F32:
+		return ggml.F32
+	case t.DType == safetensors.BF16:
+		return ggml.BF16
+	}
+	return ggml.F16
+}
+
+// squeezed drops the dimensions of 1 that the kernels of convolutions and the gates of shared experts have.
+func squeezed(shape []int64) []int64 {
+	if len(shape) == 2 && shape[0] == 1 {
+		return shape[1:]
+	}
+	if len(shape) != 3 || shape[1] != 1 && shape[2] != 1 {
+		return shape
+	}
+	return []int64{shape[0], shape[1] * shape[2]}
+}
+
+// typeOf returns the type of a tensor, and whether it is composed of codes or encoded. Its blocks must be whole in
+// moved columns of the given size, if it is not 0.
+func (x *ggufFile) typeOf(t ggufTensor, moved int64) (ggml.Type, arrayPart, error) {
+	wholeBlocks := func(kind ggml.Type, shape []int64) bool {
+		block, _ := kind.Block()
+		return wholeBlocks(kind, shape) && moved%int64(block) == 0
+	}
 	first := t.from.source
 	if !isMatrix(t.Tensor) {
 		return ggml.F32, encoded, nil
@@ -84,8 +216,8 @@ func (x *ggufFile) typeOf(t ggufTensor) (ggml.Type, arrayPart, error) {
 		plain = ggml.BF16
 	}
 	want := x.kind
-	if want == ggml.MXFP4 && isEnd(t.Name) {
-		want = ggml.Q8_0
+	if isEnd(t.Name) && slices.Contains([]ggml.Type{ggml.MXFP4, ggml.Q4_0, ggml.Q4_1}, want) {
+		want = ggml.Q8_0 // as llama.cpp's quantizer keeps them larger
 	}
 	if first.Quant != 0 {
 		for _, kind := range ggml.Holders(first.Quant) {

@@ -32,6 +32,18 @@ func Floats(list []float32) Value {
 	return v
 }
 
+// Flags returns an array of bools.
+func Flags(list []bool) Value {
+	v := Value{Kind: Bool, IsArray: true, Len: len(list)}
+	for _, on := range list {
+		v.data = append(v.data, 0)
+		if on {
+			v.data[len(v.data)-1] = 1
+		}
+	}
+	return v
+}
+
 // Texts returns an array of strings.
 func Texts(list []string) Value {
 	return Value{Kind: String, IsArray: true, Len: len(list), strings: list}

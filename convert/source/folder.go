@@ -54,7 +54,7 @@ func (src *Source) openFolder() error {
 	var errModel error
 	src.Model, errModel = arch.Detect(config.Data)
 	if errModel != nil && hasSafetensors(entries) {
-		return src.Located(errModel)
+		return src.Located(src.nearest(errModel, config.Data))
 	}
 	src.checkpoint, err = safetensors.OpenFolder(src.folder)
 	if errors.Is(err, safetensors.ErrNoWeights) {
@@ -76,6 +76,27 @@ func (src *Source) openFolder() error {
 		src.unlisted = append(src.unlisted, fileTensor(src.folder, s))
 	}
 	return src.readTensors(config.Data)
+}
+
+// nearest adds to the error of an unknown architecture which known one its tensors are like. Weights that cannot be
+// read add nothing.
+func (src *Source) nearest(err error, config []byte) error {
+	if !errors.Is(err, arch.ErrUnknownArchitecture) {
+		return err
+	}
+	weights, errOpen := safetensors.OpenFolder(src.folder)
+	if errOpen != nil {
+		return err
+	}
+	defer weights.Close()
+	var have []arch.TensorInfo
+	for _, t := range weights.Tensors() {
+		have = append(have, arch.TensorInfo{Name: t.Name, DType: string(t.DType), Shape: t.Shape})
+	}
+	if near := arch.Nearest(config, have); near != "" {
+		return fmt.Errorf("%w; %s", err, near)
+	}
+	return err
 }
 
 func hasSafetensors(entries []fs.DirEntry) bool {

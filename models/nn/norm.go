@@ -5,6 +5,7 @@ import "github.com/ingotml/ingot/mlx"
 // Norm normalizes the last axis: an RMSNorm or a LayerNorm. A nil Norm changes nothing, for blocks without a norm.
 type Norm struct {
 	weight  *mlx.Array // [size], or nil
+	stored  *mlx.Array // the weight in its own type
 	bias    *mlx.Array // [size], or nil; of a LayerNorm
 	eps     float64
 	plusOne bool // weights are offsets from 1
@@ -12,9 +13,15 @@ type Norm struct {
 	byHead  bool // weights are [heads, size]
 }
 
-// NewRMSNorm takes NAME.weight [size].
+// NewRMSNorm takes NAME.weight [size]. GGUF files have norms in float32, whatever the other weights are: they become
+// the type that is computed, so that activations keep it.
 func NewRMSNorm(w *Weights, name string, size int, eps float64) *Norm {
-	return &Norm{weight: w.Take(name+".weight", size), eps: eps}
+	n := &Norm{weight: w.Take(name+".weight", size), eps: eps}
+	n.stored = n.weight
+	if n.weight != nil && n.weight.DType() == mlx.Float32 && w.DType.Float() && w.DType != mlx.Float32 {
+		n.weight = w.Constant(mlx.AsType(n.weight, w.DType))
+	}
+	return n
 }
 
 // PlainRMSNorm returns an RMSNorm without weights.
@@ -48,7 +55,7 @@ func NewHeadNorm(w *Weights, name string, heads, size int, eps float64) *Norm {
 
 // PlusOne makes an RMSNorm multiply by 1 + weight, in float32.
 func (n *Norm) PlusOne() *Norm {
-	n.plusOne = true
+	n.plusOne, n.weight = true, n.stored
 	return n
 }
 

@@ -72,7 +72,7 @@ func Open(
 
 // build builds the model on the engine's thread. If it fails, it frees all arrays.
 func (m *Model) build(ctx context.Context, blobs []tensorBlob, draft DraftFiles, o runtime.Options) error {
-	weights, err := loadWeights(ctx, m.Thread, blobs, o)
+	weights, err := loadWeights(ctx, m.Thread, m.Processor.Config, blobs, o)
 	if err != nil {
 		return err
 	}

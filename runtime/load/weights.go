@@ -19,8 +19,10 @@ var dtypes = map[safetensors.DType]mlx.DType{
 	"F64": mlx.Float64,
 }
 
-// loadWeights loads tensors on the engine's thread. If it fails, it frees them.
-func loadWeights(ctx context.Context, t *mlx.Thread, blobs []tensorBlob, o runtime.Options) (*nn.Weights, error) {
+// loadWeights loads a model's tensors on the engine's thread. If it fails, it frees them.
+func loadWeights(
+	ctx context.Context, t *mlx.Thread, of arch.Model, blobs []tensorBlob, o runtime.Options,
+) (*nn.Weights, error) {
 	tensors := map[string]*nn.Tensor{}
 	done := false
 	defer func() {
@@ -42,25 +44,37 @@ func loadWeights(ctx context.Context, t *mlx.Thread, blobs []tensorBlob, o runti
 		}
 	}
 	done = true
-	return nn.NewWeights(computeType(tensors, o), tensors), nil
+	return nn.NewWeights(computeType(tensors, of.Facts().Wide, o), tensors), nil
 }
 
-// computeType returns the type of activations: the type of most unquantized weights.
-func computeType(tensors map[string]*nn.Tensor, o runtime.Options) mlx.DType {
+// computeType returns the type of activations: the type of most weights, where quantized ones count as their scales if
+// these are floating-point numbers. float16 is too narrow for wide models, which compute in bfloat16.
+func computeType(tensors map[string]*nn.Tensor, wide bool, o runtime.Options) mlx.DType {
 	if o.Float32 {
 		return mlx.Float32
 	}
 	count := map[mlx.DType]int{}
 	for _, t := range tensors {
-		if t.Packed == nil {
+		switch {
+		case t.Packed == nil:
 			count[t.Array.DType()]++
+		case t.Packed.Biases != nil:
+			count[t.Packed.Scales.DType()]++
 		}
 	}
+	return mostUsed(count, wide)
+}
+
+// mostUsed returns the type of most tensors, preferring bfloat16, then float16.
+func mostUsed(count map[mlx.DType]int, wide bool) mlx.DType {
 	best := mlx.BFloat16
 	for _, d := range []mlx.DType{mlx.Float16, mlx.Float32} {
 		if count[d] > count[best] {
 			best = d
 		}
+	}
+	if best == mlx.Float16 && wide {
+		return mlx.BFloat16
 	}
 	return best
 }

@@ -1,6 +1,6 @@
-// Measures the machine's limits for the CPU benchmark. `peaks THREADS` reads lines from standard input; each "read",
-// "fma", "i16" or "i8" prints one number: memory bandwidth in GB/s, or 10^9 operations per second (a multiply-add
-// counts as two), 0 if the processor lacks the instructions. Compile with -O3 -march=native.
+// Measures the machine's limits for the CPU benchmarks. `peaks THREADS` reads lines from standard input; each "read",
+// "fma", "i16", "i8" or "bf16" prints one number: memory bandwidth in GB/s, or 10^9 operations per second (a
+// multiply-add counts as two), 0 without such instructions. Compile with -O3 and the instructions to measure.
 
 #include <algorithm>
 #include <barrier>
@@ -182,6 +182,16 @@ void Maddubs(long rounds) {
   });
 }
 
+#if defined(__AVX512BF16__)
+void DotBF16(long rounds) {
+  const auto x = (__m512bh)_mm512_set1_epi32(0x3f803f80), y = (__m512bh)_mm512_set1_epi32(0x30003000);
+  Chains<Floats>(rounds, [&](Floats& a) {
+    a = Floats(_mm512_dpbf16_ps(__m512(a), x, y));
+    PIN(a);
+  });
+}
+#endif
+
 double I16(int threads) { return Rate(threads, 2.0 * kChains * sizeof(Ints) / 2, Madd); }
 double I8(int threads) { return Rate(threads, 2.0 * kChains * sizeof(Ints), Maddubs); }
 #elif defined(__ARM_NEON)
@@ -215,6 +225,14 @@ double I16(int) { return 0; }
 double I8(int) { return 0; }
 #endif
 
+double BF16([[maybe_unused]] int threads) {
+#if defined(__AVX512BF16__)
+  return Rate(threads, 2.0 * kChains * sizeof(Floats) / 2, DotBF16);
+#else
+  return 0;
+#endif
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -233,6 +251,8 @@ int main(int argc, char** argv) {
       value = I16(threads);
     } else if (line == "i8") {
       value = I8(threads);
+    } else if (line == "bf16") {
+      value = BF16(threads);
     } else {
       std::fprintf(stderr, "peaks: no measurement %s\n", line.c_str());
       return 2;

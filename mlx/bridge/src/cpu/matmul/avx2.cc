@@ -3,8 +3,8 @@
 #include "cpu/simd/simd.h"
 
 #include "cpu/matmul/small_batch_avx2.h"
-#include "cpu/matmul/vector_avx2.h"
-#include "cpu/matmul/x86.h"
+#include "cpu/matmul/stream_avx2.h"
+#include "cpu/matmul/integers_x86.h"
 
 namespace ingot::cpu {
 

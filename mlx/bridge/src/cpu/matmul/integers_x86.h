@@ -1,10 +1,10 @@
-// Integer tile products on x86: tiles of unsigned codes times int16 or int8 activations; see cpu/matmul/matmul.h.
+// Integer tile products on x86, tiles of unsigned codes times int16 or int8 activations, and the table of all product
+// kernels of the including unit; see cpu/matmul/matmul.h.
 #pragma once
 
 #include <immintrin.h>
 
 #include "cpu/matmul/pack_x86.h"
-#include "cpu/matmul/small_batch_x86.h"
 #include "cpu/matmul/sums_x86.h"
 #include "cpu/matmul/winograd_x86.h"
 
@@ -147,5 +147,36 @@ static void tile_product(const Weights& w, const Activations& x, int64_t n0, int
     }
   }
 }
+
+// See MatmulKernels::row_product. The unit's header has stream_product, for 2 or more rows of integers.
+static void row_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  if (x.rows == 1) {
+    return row_product_of_one(w, x, n0, n1, y);
+  }
+  if (w.format == Format::plain) {
+    return plain_stream(w, x, n0, n1, y);
+  }
+  if (w.format == Format::fp8) {
+    return stream_float_rows<FP8Row>(w, x, n0, n1, y);
+  }
+  return x.layout.mode == Mode::i16 ? stream_product<true>(w, x, n0, n1, y) : stream_product<false>(w, x, n0, n1, y);
+}
+
+constexpr MatmulKernels kMatmul = {
+    .tile = kTile,
+    .float_rows = kFloatRows,
+    .integer_rows = kIntegerRows,
+    .small_batch_tile = kSmallBatchTile,
+    .saturates = kSaturates,
+    .integers = true,
+    .winograd = kSaturates,
+    .pack = pack,
+    .tile_product = tile_product,
+    .row_product = row_product,
+    .stream_rows = stream_rows_of,
+    .small_batch_product = small_batch_product,
+    .widen = widen,
+    .narrow = narrow,
+};
 
 }  // namespace ingot::cpu::INGOT_ISA

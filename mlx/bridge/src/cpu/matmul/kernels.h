@@ -184,6 +184,111 @@ static void plain_row_product(const Weights& w, const float* x, int64_t n0, int6
   }
 }
 
+// ---- Streaming products in float32: 2 or more activation rows, each of which is contiguous (Layout::vector).
+
+// A plain weight row, as stream_floats reads it.
+template <class T>
+struct PlainRow {
+  const T* at;
+
+  PlainRow(const Weights& w, int64_t n) : at(reinterpret_cast<const T*>(w.codes) + n * w.columns) {}
+  inline __attribute__((always_inline)) void load(int64_t k, F& a, F& b) const {
+    a = INGOT_ISA::load(at + k);
+    b = INGOT_ISA::load(at + k + kLanes);
+  }
+  F load_some(int64_t k, int n) const { return INGOT_ISA::load_some(at + k, n); }
+  const void* address(int64_t k) const { return at + k; }
+};
+
+// Computes y[r] += x[m+r] . row over columns [k0, k1), which begin with a depth, for r < R. Rows of y are width apart.
+template <class Row, int R>
+IG_INLINE void stream_floats(const Row& row, int64_t columns, const Activations& x, int64_t m, int64_t k0, int64_t k1,
+                             int64_t distance, float* y, int64_t width) {
+  F sum[R][2];
+#pragma GCC unroll 4
+  for (int r = 0; r < R; r++) {
+    sum[r][0] = sum[r][1] = set(0);
+  }
+  for (int64_t from = k0; from < k1; from += kDepth) {
+    const int64_t apart = x.columns - from < kDepth ? x.columns - from : kDepth;
+    const int64_t to = from + kDepth < columns ? from + kDepth : columns;
+    const float* v = static_cast<const float*>(x.data) + packed_offset(x, m, from, 1);
+    int64_t k = from;
+    for (; k + 2 * kLanes <= to; k += 2 * kLanes, v += 2 * kLanes) {
+      F a, b;
+      prefetch(static_cast<const char*>(row.address(k)) + distance);
+      row.load(k, a, b);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        sum[r][0] = fma(a, load(v + r * apart), sum[r][0]);
+        sum[r][1] = fma(b, load(v + r * apart + kLanes), sum[r][1]);
+      }
+    }
+    for (; k < to; k += kLanes, v += kLanes) {  // columns past the matrix are zero in x
+      const F a = row.load_some(k, int(to - k < kLanes ? to - k : kLanes));
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        sum[r][0] = fma(a, load(v + r * apart), sum[r][0]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < R; r++) {
+    y[r * width] += INGOT_ISA::sum(sum[r][0] + sum[r][1]);
+  }
+}
+
+// Splits columns into the fewest chunks of whole depths and about the same size, at most `most` columns or one depth.
+static inline int64_t even_chunk(int64_t columns, int64_t most) {
+  const int64_t depths = (columns + kDepth - 1) / kDepth, fit = most < kDepth ? 1 : most / kDepth;
+  const int64_t chunks = (depths + fit - 1) / fit;
+  return (depths + chunks - 1) / chunks * kDepth;
+}
+
+// Computes y[m][n-n0] = x[m] . W[n] for all activation rows and weight rows [n0, n1), with float32 x. Chunks of columns
+// are so small that the activations stay in the L1 cache.
+template <class Row>
+static void stream_float_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  const int64_t chunk = even_chunk(w.columns, (24 << 10) / (x.rows * 4));
+  const int64_t width = n1 - n0;
+  __builtin_memset(y, 0, size_t(x.rows * width) * sizeof(float));
+  for (int64_t k0 = 0; k0 < w.columns; k0 += chunk) {
+    const int64_t k1 = k0 + chunk < w.columns ? k0 + chunk : w.columns;
+    // the same columns of a later row
+    const int64_t distance = (1 + 2048 / ((k1 - k0) * w.bits / 8 + 1)) * w.row_bytes();
+    for (int64_t n = n0; n < n1; n++) {
+      const Row row(w, n);
+      int64_t m = 0;
+      for (; m + 4 <= x.rows; m += 4) {
+        stream_floats<Row, 4>(row, w.columns, x, m, k0, k1, distance, y + m * width + n - n0, width);
+      }
+      float* left = y + m * width + n - n0;
+      switch (x.rows - m) {
+        case 1:
+          stream_floats<Row, 1>(row, w.columns, x, m, k0, k1, distance, left, width);
+          break;
+        case 2:
+          stream_floats<Row, 2>(row, w.columns, x, m, k0, k1, distance, left, width);
+          break;
+        case 3:
+          stream_floats<Row, 3>(row, w.columns, x, m, k0, k1, distance, left, width);
+          break;
+      }
+    }
+  }
+}
+
+static inline void plain_stream(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  switch (w.type) {
+    case Type::f32:
+      return stream_float_rows<PlainRow<float>>(w, x, n0, n1, y);
+    case Type::f16:
+      return stream_float_rows<PlainRow<f16>>(w, x, n0, n1, y);
+    case Type::bf16:
+      return stream_float_rows<PlainRow<bf16>>(w, x, n0, n1, y);
+  }
+}
+
 // ---- Scales and biases in float32.
 
 // Converts e8m0: 2^(e - 127).

@@ -65,13 +65,15 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.mode = fast && fits && !row_of_bytes ? Mode::i8 : Mode::i16;
     l.nibbles = w.bits == 4;
   }
+  const int streamed = k.stream_rows ? k.stream_rows(w) : 1;
   const bool bf16_weights = w.format == Format::fp8 || (w.format == Format::plain && w.type == Type::bf16);
-  if (k.bf16_tile_product && bf16_weights && type == Type::bf16 && rows > 1) {
+  if (k.bf16_tile_product && bf16_weights && type == Type::bf16 && rows > streamed) {
     l.mode = Mode::bf16;
   }
   bool one = w.format == Format::plain || l.mode != Mode::f32 || (k.integers && w.format == Format::fp8);
   l.vector = rows == 1 && one;
-  if (k.streams && rows > 1 && rows <= k.stream_rows && has_integers(l.mode) && k.streams(w)) {
+  // float32 activations keep tiles, whose sums do not depend on the number of rows: verification compares chunks.
+  if (rows > 1 && rows <= streamed && (codes ? has_integers(l.mode) : type != Type::f32)) {
     l.vector = true;
   }
   l.small_batch = !l.vector && rows > 1 && rows <= kSmallBatch && has_integers(l.mode) && k.small_batch_tile > 0;

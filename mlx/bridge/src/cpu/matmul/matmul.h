@@ -3,8 +3,8 @@
 //
 // MatmulKernels is the interface of one instruction set. multiply and multiply_gathered choose its kernels by shape and
 // format and split the work over the thread team. There are three kinds of kernels:
-//   - row products: one activation row, or two or three. They stream the weights once, row by row, and are bound by
-//     memory bandwidth.
+//   - row products: one activation row, or a few more (stream_rows). They stream the weights once, row by row, and are
+//     bound by memory bandwidth.
 //   - small-batch products: up to 16 activation rows (kSmallBatch). 16 weight rows at a time are unpacked and
 //     multiplied in registers, without a buffer for the unpacked weights.
 //   - tile products: more rows. A tile of weights is unpacked to a buffer, and all activation rows are multiplied by
@@ -131,9 +131,8 @@ struct MatmulKernels {
   // Computes y[m][n-n0] = x[m] . W[n] for all rows and weight rows [n0, n1). y is [rows][n1-n0]. Requires
   // Layout::vector.
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
-  // Reports whether row_product accepts 2 to stream_rows rows of int16 or int8 with these weights. Null: one row only.
-  bool (*streams)(const Weights& w);
-  int stream_rows;
+  // Returns the most rows that row_product accepts with these weights, in modes other than bf16. Null: one.
+  int (*stream_rows)(const Weights& w);
   // tile_product for a small batch, with small_batch_tile in place of tile and without the callback. m0 is a multiple
   // of integer_rows.
   void (*small_batch_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);

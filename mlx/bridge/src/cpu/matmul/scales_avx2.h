@@ -33,17 +33,6 @@ IG_INLINE __m256 load_scales(const void* p, int64_t at) {
   }
 }
 
-// Loads four scales or biases of an affine format, as float32.
-template <ScaleType T>
-IG_INLINE __m128 load_four(const void* p, int64_t at) {
-  if constexpr (T == ScaleType::f32) {
-    return _mm_loadu_ps(static_cast<const float*>(p) + at);
-  } else {
-    __m128i v = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(static_cast<const uint16_t*>(p) + at));
-    return T == ScaleType::f16 ? _mm_cvtph_ps(v) : _mm_castsi128_ps(_mm_slli_epi32(_mm_cvtepu16_epi32(v), 16));
-  }
-}
-
 // eight_groups for bfloat16, which is the upper half of a float32. Scales occupy the lower 128 bits of the vectors and
 // biases the upper, so that one transpose serves both.
 IG_INLINE void bf16_groups(const Weights& w, int64_t n0, int64_t g, __m256i* scales, __m256i* biases) {

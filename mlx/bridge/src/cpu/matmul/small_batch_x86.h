@@ -1,4 +1,4 @@
-// Small-batch products on x86: 2 to 16 rows of integer activations, unless cpu/matmul/stream_x86.h takes them.
+// Small-batch products on x86: 2 to 16 rows of integer activations, unless stream_avx2.h or stream_avx512.h takes them.
 //
 // Sixteen weight rows are multiplied at a time. A step of kStep columns of their codes is transposed in registers, so
 // that the lanes of a vector are weight rows. The codes are then unpacked and multiplied by broadcast activations
@@ -252,8 +252,8 @@ static void small_batch_rows(const Weights& w, const Activations& x, int64_t n0,
 }
 
 // small_batch_rows for affine 4-bit codes, whole steps, a whole tile, and R0 + R1 rows in two panels. Blocks is the
-// number of blocks in a step. All sizes are constants, so that the inner loop has no branches. cpu_small_batch_avx2.h
-// and cpu_small_batch_avx512.h define it.
+// number of blocks in a step. All sizes are constants, so that the inner loop has no branches. small_batch_avx2.h and
+// small_batch_avx512.h define it.
 template <int R0, int R1, int Fit, int Blocks>
 static void small_batch_whole_tile(const Weights& w, const Activations& x, int64_t n0, int64_t m0, float* y);
 
@@ -296,13 +296,15 @@ static void small_batch_product(const Weights& w, const Activations& x, int64_t 
     return wide ? small_batch_whole_tile<0, 2>(w, x, n0, m0, rows, y)
                 : small_batch_whole_tile<8, 2>(w, x, n0, m0, rows, y);
   }
-  if (w.bits != 4) {
-    return wide ? small_batch_rows<0, false, false>(w, x, n0, m0, m1, y)
-                : small_batch_rows<2, false, false>(w, x, n0, m0, m1, y);
-  }
-  if (w.format == Format::fp4) {
-    return wide ? small_batch_rows<0, true, true>(w, x, n0, m0, m1, y)
-                : small_batch_rows<4, true, true>(w, x, n0, m0, m1, y);
+  if constexpr (kSaturates) {  // AVX-512 streams the other formats
+    if (w.bits != 4) {
+      return wide ? small_batch_rows<0, false, false>(w, x, n0, m0, m1, y)
+                  : small_batch_rows<2, false, false>(w, x, n0, m0, m1, y);
+    }
+    if (w.format == Format::fp4) {
+      return wide ? small_batch_rows<0, true, true>(w, x, n0, m0, m1, y)
+                  : small_batch_rows<4, true, true>(w, x, n0, m0, m1, y);
+    }
   }
   return wide ? small_batch_rows<0, true, false>(w, x, n0, m0, m1, y)
               : small_batch_rows<8, true, false>(w, x, n0, m0, m1, y);

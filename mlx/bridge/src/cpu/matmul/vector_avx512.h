@@ -1,93 +1,165 @@
-// Row products of 4-bit codes with AVX-512; see vector_x86.h. A vector holds two interleaved steps, which halves
-// the number of instructions.
+// Row products with AVX-512; see vector_x86.h. A vector of 4-bit codes holds a pair of interleaved steps. The ends of
+// rows are loaded with masks, which read nothing past them.
 #pragma once
 
 #include "cpu/matmul/vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-// Computes y[i] = x . W[n0+i] for i < stride and, if S is 2, y[stride+i] for weight row n0+stride+i.
-template <bool Wide, ScaleType T, int S>
-static void paired_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
-  constexpr int kVectors = Wide ? 4 : 2;
-  const __m512i mask = _mm512_set1_epi8(15);
-  __m512i which[4];  // lanes of a pair's scales: the first group's in the lower half, the second's in the upper
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) {
-    which[i] = _mm512_inserti64x4(_mm512_set1_epi32(2 * i), _mm256_set1_epi32(2 * i + 1), 1);
+// Scales are loaded 16 at a time, one for each block of columns (Layout::block).
+constexpr int kUnit = 16;
+
+IG_INLINE __mmask16 first_lanes(int64_t n) { return n >= kUnit ? __mmask16(0xffff) : __mmask16((1u << n) - 1); }
+
+// Loads n scales or biases, at most 16, from index `at` on, as float32. The other lanes are finite.
+template <ScaleType T>
+IG_INLINE __m512 load_16(const void* p, int64_t at, int64_t n) {
+  const __mmask16 m = first_lanes(n);
+  if constexpr (T == ScaleType::f32) {
+    return _mm512_maskz_loadu_ps(m, static_cast<const float*>(p) + at);
+  } else if constexpr (T == ScaleType::f16 || T == ScaleType::bf16) {
+    __m256i v = _mm256_maskz_loadu_epi16(m, static_cast<const uint16_t*>(p) + at);
+    return T == ScaleType::f16 ? _mm512_cvtph_ps(v)
+                               : _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
+  } else {
+    __m128i v = _mm_maskz_loadu_epi8(m, static_cast<const uint8_t*>(p) + at);
+    if constexpr (T == ScaleType::e8m0) {
+      __m512i e = _mm512_cvtepu8_epi32(v);
+      __m512i bits = _mm512_slli_epi32(e, 23);  // 2^-127 is subnormal
+      bits = _mm512_mask_mov_epi32(bits, _mm512_testn_epi32_mask(e, e), _mm512_set1_epi32(0x00400000));
+      return _mm512_castsi512_ps(bits);
+    } else {
+      // The sign moves from bit 7 to bit 15. The result is a float16 that is too small by a factor of 2^8.
+      __m256i h = _mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(v), 7), _mm256_set1_epi16(int16_t(0xbfff)));
+      return _mm512_cvtph_ps(h) * 256.0f;
+    }
   }
-  const int64_t groups = w.groups(), bytes = w.row_bytes();
+}
+
+// Loads the scales and biases of n blocks of a weight row, from block b on, such that weight = scale * code + bias.
+// group is the index of the first group of the row.
+template <ScaleType T, int Group>
+IG_INLINE void weight_scales(const Weights& w, int64_t group, int64_t b, int64_t n, F& scales, F& biases) {
+  auto load = [&](const void* p) __attribute__((always_inline)) {
+    if constexpr (Group <= kStep) {
+      return load_16<T>(p, group + b, n);
+    } else {  // a group has two blocks
+      static_assert(Group == 2 * kStep);
+      const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+      return _mm512_permutexvar_ps(twice, load_16<T>(p, group + b / 2, n >= kUnit ? kUnit / 2 : n / 2));
+    }
+  };
+  scales = load(w.scales);
+  if constexpr (T == ScaleType::e8m0 || T == ScaleType::e4m3) {  // fp4, see kFP4
+    biases = scales * -6.0f;
+    scales = scales * 0.5f;
+  } else {
+    biases = load(w.biases);
+  }
+}
+
+// Returns the scales of n blocks times those of the activations. Adds bias * activation sum of these blocks to added.
+template <ScaleType T, int Group>
+IG_INLINE __m512 unit_scales(const Weights& w, int64_t group, const Activations& x, int64_t b, int64_t n,
+                             __m512& added) {
+  F scales, biases;
+  weight_scales<T, Group>(w, group, b, n, scales, biases);
+  const __mmask16 m = first_lanes(n);
+  added = fma(biases, _mm512_maskz_loadu_ps(m, x.sums + b), added);
+  return scales * _mm512_maskz_loadu_ps(m, x.scales + b);
+}
+
+// Computes y[i] = x . W[n0+i] for i < stride and, if S is 2, y[stride+i] for weight row n0+stride+i, of 4-bit codes.
+template <bool Wide, bool FP4, ScaleType T, int Group, int S>
+static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
+  constexpr int kVectors = Wide ? 4 : 2;  // of activations, for a pair
+  constexpr int kPair = 2 * kStep, kBlock = Group < kStep ? Group : kStep;
+  constexpr int kBlocks = kPair / kBlock, kPairs = kUnit / kBlocks;  // blocks of a pair, pairs of a unit
+  const __m512i low_bits = _mm512_set1_epi8(15);
+  const __m512i table = _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(kFP4)));
+  // A lane has eight columns; this is its block.
+  const __m512i block_of_lane = _mm512_srli_epi32(
+      _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), __builtin_ctz(kBlock / 8));
+  const int64_t groups = w.groups(), bytes = w.row_bytes(), blocks = w.columns / kBlock;
   for (int64_t r = 0; r < stride; r++) {
     const uint8_t* codes[S];
-    int64_t at[S];
-    __m512 sum[S];
-    __m256 added[S];
+    int64_t group[S];
+    __m512 sum[S], added[S], scales[S];
 #pragma GCC unroll 2
     for (int s = 0; s < S; s++) {
       codes[s] = w.codes + (n0 + s * stride + r) * bytes;
-      at[s] = (n0 + s * stride + r) * groups;
-      sum[s] = _mm512_setzero_ps();
-      added[s] = _mm256_setzero_ps();
+      group[s] = (n0 + s * stride + r) * groups;
+      sum[s] = added[s] = set(0);
     }
     auto v = static_cast<const __m512i*>(x.data);
-    // Adds the products of N pairs of groups of each stream; scales are theirs.
-    auto pairs = [&]<int N>(const __m512* scales) __attribute__((always_inline)) {
-#pragma GCC unroll 4
-      for (int i = 0; i < N; i++) {
-#pragma GCC unroll 2
-        for (int s = 0; s < S; s++) {
-          // weights are read once and must not evict activations
-          _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kPrefetchDistance), _MM_HINT_NTA);
-          __m512i q = _mm512_loadu_si512(codes[s]);
-          IG_KEEP(q);  // otherwise GCC loads it twice
-          __m512i low = _mm512_and_si512(q, mask), high = _mm512_and_si512(_mm512_srli_epi16(q, 4), mask);
-          __m512i t = dot8(dot8(zeros(), low, load_lanes(v)), high, load_lanes(v + 1));
-          if constexpr (Wide) {
-            t = dot8(dot8(_mm512_slli_epi32(t, 8), low, load_lanes(v + 2)), high, load_lanes(v + 3));
-          }
-          sum[s] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), _mm512_permutexvar_ps(which[i], scales[s]), sum[s]);
-          codes[s] += 64;
-        }
-        v += kVectors;
+    auto products = [&](__m512i q, auto load_x) __attribute__((always_inline)) {
+      __m512i low = _mm512_and_si512(q, low_bits), high = _mm512_and_si512(_mm512_srli_epi16(q, 4), low_bits);
+      if constexpr (FP4) {
+        low = _mm512_shuffle_epi8(table, low);
+        high = _mm512_shuffle_epi8(table, high);
       }
+      __m512i t = dot8(dot8(zeros(), low, load_x(0)), high, load_x(1));
+      if constexpr (Wide) {
+        t = dot8(dot8(_mm512_slli_epi32(t, 8), low, load_x(2)), high, load_x(3));
+      }
+      return _mm512_cvtepi32_ps(t);
     };
-    int64_t g = 0;
-    auto groups_at_once = [&]<int N>() __attribute__((always_inline)) {
-      __m512 scales[S];
+    auto pair_of_x = [&](int j) __attribute__((always_inline)) { return load_lanes(v + j); };
+    auto pair = [&](__m512i which) __attribute__((always_inline)) {
 #pragma GCC unroll 2
       for (int s = 0; s < S; s++) {
-        scales[s] = _mm512_castps256_ps512(group_scales<T, N>(w, at[s] + g, x, g, added[s]));
+        // weights are read once and must not evict activations
+        _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kPrefetchDistance), _MM_HINT_NTA);
+        __m512i q = _mm512_loadu_si512(codes[s]);
+        IG_KEEP(q);  // otherwise GCC loads it twice
+        sum[s] = _mm512_fmadd_ps(products(q, pair_of_x), _mm512_permutexvar_ps(which, scales[s]), sum[s]);
+        codes[s] += kPair / 2;
       }
-      pairs.template operator()<N / 2>(scales);
-      g += N;
+      v += kVectors;
     };
-    while (g + 8 <= groups) {
-      groups_at_once.template operator()<8>();
-    }
-    if (g + 4 <= groups) {  // the matrices of experts have few columns
-      groups_at_once.template operator()<4>();
-    }
-    // The last groups, fewer than four: a vector load of their scales would read past the row.
-    float left[S][4] = {}, rest[S] = {};
-    __m512 scales[S];
-    for (int s = 0; s < S; s++) {
-      for (int i = 0; g + i < groups; i++) {
-        left[s][i] = scale_of<T>(w.scales, at[s] + g + i) * x.scales[g + i];
-        rest[s] += scale_of<T>(w.biases, at[s] + g + i) * x.sums[g + i];
+    auto read_scales = [&](int64_t b, int64_t n) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        scales[s] = unit_scales<T, Group>(w, group[s], x, b, n, added[s]);
       }
-      scales[s] = _mm512_castps128_ps512(_mm_loadu_ps(left[s]));
+    };
+    const __m512i next = _mm512_set1_epi32(kBlocks);
+    int64_t b = 0;
+    for (; b + kUnit <= blocks; b += kUnit) {
+      read_scales(b, kUnit);
+      __m512i which = block_of_lane;
+#pragma GCC unroll 4
+      for (int i = 0; i < kPairs; i++) {
+        pair(which);
+        which = _mm512_add_epi32(which, next);
+      }
     }
-    if (g + 2 <= groups) {
-      pairs.template operator()<1>(scales);
+    if (b < blocks) {
+      read_scales(b, blocks - b);
+      __m512i which = block_of_lane;
+      int64_t left = w.columns - b * kBlock;
+      for (; left >= kPair; left -= kPair) {
+        pair(which);
+        which = _mm512_add_epi32(which, next);
+      }
+      if (left > 0) {
+        // More than a step is a pair, too. The activations of a single step are half as wide.
+        const bool whole = left > kStep;
+        const __mmask64 mask = (uint64_t(1) << left / 2) - 1;
+        auto last_of_x = [&](int j) __attribute__((always_inline)) {
+          return whole ? load_lanes(v + j)
+                       : _mm512_zextsi256_si512(load_bytes(reinterpret_cast<const __m256i*>(v) + j));
+        };
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+          sum[s] = _mm512_fmadd_ps(products(_mm512_maskz_loadu_epi8(mask, codes[s]), last_of_x),
+                                   _mm512_permutexvar_ps(which, scales[s]), sum[s]);
+        }
+      }
     }
 #pragma GCC unroll 2
     for (int s = 0; s < S; s++) {
-      __m256 all = _mm256_add_ps(_mm512_castps512_ps256(sum[s]), _mm512_extractf32x8_ps(sum[s], 1));
-      if (groups % 2 != 0) {
-        __m256i t = nibble_step<Wide, false>(load_bytes(codes[s]), reinterpret_cast<const __m256i*>(v), 1);
-        all = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), _mm256_set1_ps(left[s][(groups - 1) % 4]), all);
-      }
-      y[s * stride + r] = add_lanes(_mm256_add_ps(all, added[s])) + rest[s];
+      y[s * stride + r] = INGOT_ISA::sum(sum[s] + added[s]);
     }
   }
 }
@@ -95,11 +167,166 @@ static void paired_rows(const Weights& w, const Activations& x, int64_t n0, int6
 // Up to this many columns, reading one row after another is faster than two distant rows at a time.
 constexpr int64_t kNarrow = 1024;
 
-template <bool Wide, ScaleType T>
-static void group_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  int64_t half = w.columns <= kNarrow ? 0 : (n1 - n0) / 2;
-  paired_rows<Wide, T, 2>(w, x, n0, half, y);
-  paired_rows<Wide, T, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
+// Unpacks a step of codes of 2, 3, 5 or 6 bits to bytes, in order. Each word gets the two bytes that contain its two
+// codes; a shift by word aligns them, and another one moves the second code to the upper byte.
+struct StepUnpacker {
+  __m512i words, bytes, down, low, high;
+  __m128i up;
+  __mmask64 mask;
+};
+
+IG_INLINE StepUnpacker make_step_unpacker(int bits) {
+  alignas(64) uint16_t words[32], down[32];
+  alignas(64) uint8_t bytes[64];
+  for (int i = 0; i < 32; i++) {
+    const int lane = i / 8, at = i % 8 * 2 * bits;  // a lane has 16 codes, which are `bits` words
+    words[i] = uint16_t(lane * bits + i % 8);
+    bytes[2 * i] = uint8_t(at / 8);
+    bytes[2 * i + 1] = uint8_t(at / 8 + 1);
+    down[i] = uint16_t(at % 8);
+  }
+  const int code = (1 << bits) - 1;
+  return {_mm512_load_si512(words),           _mm512_load_si512(bytes),
+          _mm512_load_si512(down),            _mm512_set1_epi16(int16_t(code)),
+          _mm512_set1_epi16(int16_t(code << 8)), _mm_cvtsi32_si128(8 - bits),
+          (uint64_t(1) << bits * 8) - 1};
+}
+
+IG_INLINE __m512i unpack_step(const uint8_t* p, __mmask64 mask, const StepUnpacker& u) {
+  __m512i v = _mm512_permutexvar_epi16(u.words, _mm512_maskz_loadu_epi8(mask, p));
+  v = _mm512_srlv_epi16(_mm512_shuffle_epi8(v, u.bytes), u.down);
+  return _mm512_or_si512(_mm512_and_si512(v, u.low), _mm512_and_si512(_mm512_sll_epi16(v, u.up), u.high));
+}
+
+// Calls unit_scales for the matrix's type of scales.
+template <int Group>
+IG_INLINE __m512 any_unit_scales(const Weights& w, int64_t group, const Activations& x, int64_t b, int64_t n,
+                                 __m512& added) {
+  switch (w.scale_type) {
+    case ScaleType::f16:
+      return unit_scales<ScaleType::f16, Group>(w, group, x, b, n, added);
+    case ScaleType::bf16:
+      return unit_scales<ScaleType::bf16, Group>(w, group, x, b, n, added);
+    default:
+      return unit_scales<ScaleType::f32, Group>(w, group, x, b, n, added);
+  }
+}
+
+// Row product of codes that are bytes or have another width than 4: y[n-n0] = x . W[n] for n in [n0, n1).
+template <bool Bytes, int Group>
+static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = kStep / kBlock, kSteps = kUnit / kBlocks;
+  const StepUnpacker unpacker = make_step_unpacker(Bytes ? 2 : w.bits);
+  // A lane has four columns; this is its block.
+  const __m512i block_of_lane = kBlocks == 1 ? zeros()
+                                             : _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+  const __m512i next = _mm512_set1_epi32(kBlocks);
+  const int64_t groups = w.groups(), blocks = w.columns / kBlock;
+  const int step_bytes = kStep / 8 * w.bits;
+  for (int64_t n = n0; n < n1; n++) {
+    const uint8_t* codes = w.codes + n * w.row_bytes();
+    auto v = static_cast<const __m512i*>(x.data);
+    __m512 sum = set(0), added = set(0), scales;
+    auto step = [&](__m512i which, __mmask64 mask) __attribute__((always_inline)) {
+      _mm_prefetch(reinterpret_cast<const char*>(codes + kPrefetchDistance), _MM_HINT_NTA);
+      __m512i q = Bytes ? _mm512_maskz_loadu_epi8(mask, codes) : unpack_step(codes, mask, unpacker);
+      __m512i t = dot8(_mm512_slli_epi32(dot8(zeros(), q, load_lanes(v)), 8), q, load_lanes(v + 1));
+      sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), _mm512_permutexvar_ps(which, scales), sum);
+      codes += step_bytes;
+      v += 2;
+    };
+    const __mmask64 whole = Bytes ? ~uint64_t(0) : unpacker.mask;
+    int64_t b = 0;
+    for (; b + kUnit <= blocks; b += kUnit) {
+      scales = any_unit_scales<Group>(w, n * groups, x, b, kUnit, added);
+      __m512i which = block_of_lane;
+#pragma GCC unroll 4
+      for (int i = 0; i < kSteps; i++) {
+        step(which, whole);
+        which = _mm512_add_epi32(which, next);
+      }
+    }
+    if (b < blocks) {
+      scales = any_unit_scales<Group>(w, n * groups, x, b, blocks - b, added);
+      __m512i which = block_of_lane;
+      int64_t left = w.columns - b * kBlock;
+      for (; left >= kStep; left -= kStep) {
+        step(which, whole);
+        which = _mm512_add_epi32(which, next);
+      }
+      if (left > 0) {
+        step(which, (uint64_t(1) << left / 8 * w.bits) - 1);
+      }
+    }
+    y[n - n0] = INGOT_ISA::sum(sum + added);
+  }
+}
+
+// Row product of e4m3 weights, in float32: it is bound by memory, so that integers gain nothing.
+static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y) {
+  const __m512i bits = _mm512_set1_epi16(int16_t(0xbfff));
+  const int64_t groups = w.groups();
+  for (int64_t n = n0; n < n1; n++) {
+    const uint8_t* codes = w.codes + n * w.columns;
+    __m512 sum = set(0), other = set(0), scales;
+    const float* v = x;
+    // Adds the products of group i of the unit to s.
+    auto group = [&](int i, __m512& s) __attribute__((always_inline)) {
+      // Codes become float16 numbers that are too small by a factor of 2^8: the sign moves from bit 7 to bit 15.
+      __m512i h = _mm512_and_si512(_mm512_slli_epi16(_mm512_cvtepi8_epi16(load_bytes(codes)), 7), bits);
+      __m512 part = _mm512_cvtph_ps(_mm512_castsi512_si256(h)) * load(v);
+      part = fma(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(h, 1)), load(v + kLanes), part);
+      s = fma(part, _mm512_permutexvar_ps(_mm512_set1_epi32(i), scales), s);
+      codes += 32;
+      v += 32;
+    };
+    for (int64_t g = 0; g < groups; g += kUnit) {
+      const int count = int(groups - g < kUnit ? groups - g : kUnit);
+      scales = load_16<ScaleType::e8m0>(w.scales, n * groups + g, count);
+      int i = 0;
+      for (; i + 2 <= count; i += 2) {
+        _mm_prefetch(reinterpret_cast<const char*>(codes + kPrefetchDistance), _MM_HINT_NTA);
+        group(i, sum);
+        group(i + 1, other);
+      }
+      if (i < count) {
+        group(i, sum);
+      }
+    }
+    y[n - n0] = INGOT_ISA::sum(sum + other) * 256.0f;
+  }
+}
+
+// A row of e4m3 weights, as stream_floats reads it: a group at a time.
+struct FP8Row {
+  const uint8_t *at, *scales;
+
+  FP8Row(const Weights& w, int64_t n)
+      : at(w.codes + n * w.columns), scales(static_cast<const uint8_t*>(w.scales) + n * w.groups()) {}
+  inline __attribute__((always_inline)) void load(int64_t k, F& a, F& b) const {
+    const F scale = set(power_of_two_bits(scales[k / 32]) * 256.0f);
+    __m512i h = _mm512_slli_epi16(_mm512_cvtepi8_epi16(load_bytes(at + k)), 7);
+    h = _mm512_and_si512(h, _mm512_set1_epi16(int16_t(0xbfff)));
+    a = _mm512_cvtph_ps(_mm512_castsi512_si256(h)) * scale;
+    b = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(h, 1)) * scale;
+  }
+  F load_some(int64_t, int) const { return set(0); }  // rows have whole groups
+  const void* address(int64_t k) const { return at + k; }
+};
+
+template <bool Wide>
+static void nibble_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  with_nibbles(w, [&]<bool FP4, ScaleType T, int Group>() {
+    const int64_t half = w.columns <= kNarrow ? 0 : (n1 - n0) / 2;
+    nibble_rows<Wide, FP4, T, Group, 2>(w, x, n0, half, y);
+    nibble_rows<Wide, FP4, T, Group, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
+  });
+}
+
+static void byte_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  with_group(w, [&]<int Group>() {
+    w.bits == 8 ? byte_rows<true, Group>(w, x, n0, n1, y) : byte_rows<false, Group>(w, x, n0, n1, y);
+  });
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

@@ -1,4 +1,4 @@
-// Streaming products on x86: 2 to kStreamRows activation rows, bound by memory like a row product; see
+// Streaming products with AVX2: 2 to kStreamRows activation rows, bound by memory like a row product; see
 // cpu/matmul/matmul.h. Each step of a weight row is unpacked once and multiplied by all activation rows, each of which
 // is contiguous (Layout::vector). With more rows there are too few registers, and transposing the weights
 // (cpu/matmul/small_batch_x86.h) is faster.
@@ -6,11 +6,12 @@
 
 #include <immintrin.h>
 
-#include "cpu/matmul/vector_x86.h"
+#include "cpu/matmul/vector_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kStreamRows = kSaturates ? 3 : 2;  // activation rows; with more, small-batch products are faster
+constexpr int kStreamRows = 3;  // activation rows; with more, small-batch products are faster
+constexpr int kFloatStreamRows = 8;  // of weights that are multiplied in float32; with more, tiles are faster
 
 // Loads the scales and biases of eight groups of a weight row from index at on, as float32.
 IG_INLINE void load_8_groups(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
@@ -117,18 +118,17 @@ static void stream_small_batch(const Weights& w, const Activations& x, int64_t n
   }
 }
 
-// Reports whether weights can be streamed: affine 4-bit codes in groups of kStep, columns a multiple of kDepth.
-static bool streams(const Weights& w) {
-  return w.format == Format::affine && w.bits == 4 && w.group == kStep && w.columns % kDepth == 0;
+// Returns the most activation rows that row_product accepts with these weights.
+static int stream_rows_of(const Weights& w) {
+  const bool floats = w.format == Format::plain || w.format == Format::fp8;
+  // affine 4-bit codes in groups of kStep, columns a multiple of kDepth
+  const bool codes = w.format == Format::affine && w.bits == 4 && w.group == kStep && w.columns % kDepth == 0;
+  return floats ? kFloatStreamRows : codes ? kStreamRows : 1;
 }
 
-// Computes y[m][n-n0] = x[m] . W[n] for all activation rows, at most kStreamRows, and weight rows [n0, n1).
-static void row_product_x86(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  if (x.rows == 1) {
-    return row_product(w, x, n0, n1, y);
-  }
-  return x.layout.mode == Mode::i16 ? stream_small_batch<true>(w, x, n0, n1, y)
-                                    : stream_small_batch<false>(w, x, n0, n1, y);
+template <bool Wide>
+static void stream_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  stream_small_batch<Wide>(w, x, n0, n1, y);
 }
 
 }  // namespace ingot::cpu::INGOT_ISA

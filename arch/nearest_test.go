@@ -1,0 +1,45 @@
+package arch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A checkpoint of an unknown type is described by the type that it is like, and by what differs.
+func TestNearest(t *testing.T) {
+	config := func(name string) []byte {
+		return setKey(t, edited(t, name, "model_type", `"new"`), []string{"architectures"}, `["NewForCausalLM"]`)
+	}
+	tensors := func(name string) []TensorInfo {
+		all := checkpoints(t)
+		return all[slices.IndexFunc(all, func(c checkpoint) bool { return c.Name == name })].have(t)
+	}
+	extra := append(tensors("olmo2"), TensorInfo{Name: "model.layers.0.gate", DType: "BF16", Shape: []int64{4}})
+	small := slices.DeleteFunc(tensors("qwen3"), func(i TensorInfo) bool { return strings.Contains(i.Name, "layers.1") })
+	for _, c := range []struct {
+		config string
+		have   []TensorInfo
+		want   string // the beginning
+	}{
+		{"llama", tensors("llama"), "its tensors have the names and shapes of llama"},
+		{"apertus", tensors("apertus"), "its tensors have the names and shapes of apertus"},
+		{"gemma2", tensors("gemma2"), "its tensors have the names and shapes of gemma2"},
+		{
+			"olmo2", extra, "its tensors are nearest to those of olmo2, from which they differ: model.safetensors: tensor " +
+				"model.layers.0.gate: unknown",
+		},
+		{"qwen3", small, ""}, // half of it is absent
+		{"qwen3", nil, ""},
+	} {
+		got := Nearest(config(c.config), c.have)
+		// The tensor that was added has no file.
+		got = strings.Replace(got, "differ: tensor", "differ: model.safetensors: tensor", 1)
+		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" || strings.Contains(got, "\n") {
+			t.Errorf("%s: %q, want %q", c.config, got, c.want)
+		}
+	}
+	if got := Nearest([]byte("{"), tensors("qwen3")); got != "" {
+		t.Errorf("broken JSON: %q", got)
+	}
+}

@@ -1,0 +1,158 @@
+"""Times the products of all storage types on each instruction set of this processor: kernels.py [--threads N] [--rounds N]
+[--isa A,B] [--rows 1,8] [--types A,B]. `make bench-kernels` runs it.
+
+A product is bound by memory (its bytes at the bandwidth of a plain read) or by multiplications (its products at the measured rate of the
+instructions that do them), whichever takes longer; `share` is that time over the measured one. Products of int16 that use Winograd's method
+need half of the multiplications, so their share may exceed 1. `slower` compares with the type of the same number of rows and the same mode
+of multiplication that has the best share. Writes bench/results/kernels.json.
+"""
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+SOURCES = os.path.join(ROOT, "mlx", "bridge", "src")
+RESULT = os.path.join(ROOT, "bench", "results", "kernels.json")
+
+sys.path.insert(0, os.path.join(ROOT, "bench", "cpu"))
+import machine  # noqa: E402
+
+AVX2 = ["-mavx2", "-mfma", "-mf16c"]
+AVX512 = AVX2 + ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"]
+# The instructions that a unit may use, by its name: as in mlx/engine/units.go.
+UNITS = {"avx2": AVX2, "avx512": AVX512, "avx512bf16": AVX512 + ["-mavx512bf16"], "neon": []}
+# The flags with which the limit of multiplications is measured, by instruction set.
+LIMITS = {"portable": [], "avx2": AVX2, "avx512": AVX512, "avx512bf16": AVX512 + ["-mavx512bf16"], "zen4": AVX512 + ["-mavx512bf16"], "neon": []}
+RATES = {"f32": "fma", "i16": "i16", "i8": "i8", "bf16": "bf16"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=machine.cores())
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--isa", default="")
+    parser.add_argument("--rows", default="1,2,4,8,64,512")
+    parser.add_argument("--types", default="")
+    args = parser.parse_args()
+    compiler = (os.environ.get("CXX") or "c++").split()
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(compiler, folder)
+        lines = []
+        for isa in args.isa.split(",") if args.isa else LIMITS:
+            rates = limits(compiler, folder, isa, args.threads)
+            with machine.Others(os.getpid()) as others:
+                measured = measure(program, isa, args)
+            if measured:
+                lines += [explain(line, rates) for line in measured]
+                print(f"{isa}: others used {100 * others.share:.0f}% of the processor", file=sys.stderr)
+    compare(lines)
+    result = {"machine": machine.describe(), "threads": args.threads, "rounds": args.rounds, "lines": lines}
+    os.makedirs(os.path.dirname(RESULT), exist_ok=True)
+    with open(RESULT, "w") as f:
+        json.dump(result, f, indent=1)
+    table(lines)
+
+
+def build(compiler, folder):
+    """Compiles the program, with the kernels alone, as `ingot engine install` compiles them."""
+    x86 = machine.platform.machine() in ("x86_64", "AMD64")
+    sources = [os.path.join(HERE, "main.cc"), os.path.join(SOURCES, "cpu", "isa.cc"), os.path.join(SOURCES, "cpu", "team", "team.cc")]
+    for name in sorted(os.listdir(os.path.join(SOURCES, "cpu", "matmul"))):
+        unit, end = os.path.splitext(name)
+        if end == ".cc" and (unit not in UNITS or (unit == "neon") != x86):
+            sources.append(os.path.join(SOURCES, "cpu", "matmul", name))
+    objects, running = [], []
+    for source in sources:
+        unit = os.path.splitext(os.path.basename(source))[0]
+        objects.append(os.path.join(folder, unit + ".o"))
+        flags = ["-O3", *UNITS[unit]] if unit in UNITS else ["-O2"]
+        running.append(subprocess.Popen([*compiler, "-std=c++20", "-DNDEBUG", "-pthread", "-I" + SOURCES, *flags, "-c", source, "-o", objects[-1]]))
+        if len(running) >= (os.cpu_count() or 1):
+            check(running.pop(0).wait())
+    for process in running:
+        check(process.wait())
+    program = os.path.join(folder, "kernels")
+    check(subprocess.run([*compiler, "-pthread", *objects, "-o", program]).returncode)
+    return program
+
+
+def check(status):
+    if status:
+        sys.exit("the kernels do not compile")
+
+
+def limits(compiler, folder, isa, threads):
+    """Multiply-adds per second of each mode, as the instructions of a set reach them."""
+    program = os.path.join(folder, "peaks-" + isa)
+    source = os.path.join(ROOT, "bench", "cpu", "peaks", "peaks.cc")
+    check(subprocess.run([*compiler, "-std=c++20", "-O3", *LIMITS[isa], "-pthread", "-o", program, source]).returncode)
+    try:
+        best = collections.defaultdict(float)
+        for _ in range(3):
+            names = list(RATES.values())
+            done = subprocess.run([program, str(threads)], input="\n".join(names) + "\n", stdout=subprocess.PIPE, text=True, check=True)
+            for name, value in zip(names, done.stdout.split()):
+                best[name] = max(best[name], float(value) * 1e9 / 2)
+        return {mode: best[name] for mode, name in RATES.items()}
+    except subprocess.CalledProcessError:  # the processor lacks the instructions
+        return {}
+
+
+def measure(program, isa, args):
+    """Returns the lines of a set, or none if the processor lacks it."""
+    lines = []
+    for rows in args.rows.split(","):
+        many = int(rows) >= 64 or isa == "portable"
+        rounds = max(3, args.rounds // 8) if many else args.rounds
+        words = [program, str(args.threads), str(rounds), isa, rows, *filter(None, args.types.split(","))]
+        if isa == "portable" and int(rows) > 8:
+            continue  # minutes for each type
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode == 3:
+            print(done.stderr.strip(), file=sys.stderr)
+            return lines
+        if done.returncode:
+            sys.exit(done.stderr)
+        lines += [json.loads(line) for line in done.stdout.splitlines()]
+    return lines
+
+
+def explain(line, rates):
+    """Adds the limit that binds, and the share of it that was reached."""
+    memory = line["bytes"] / line["read"]
+    rate = rates.get(line["mode"], 0)
+    multiply = line["products"] / rate if rate else 0
+    line["limit"] = "multiply" if multiply > memory else "memory"
+    line["share"] = round(max(memory, multiply) / line["seconds"], 3)
+    return line
+
+
+def compare(lines):
+    best = collections.defaultdict(float)
+    for line in lines:
+        key = line["isa"], line["rows"], line["mode"], line["limit"]
+        best[key] = max(best[key], line["share"])
+    for line in lines:
+        line["slower"] = round(best[line["isa"], line["rows"], line["mode"], line["limit"]] / line["share"], 2)
+
+
+def table(lines):
+    rows = sorted({line["rows"] for line in lines})
+    cells = collections.OrderedDict()
+    for line in lines:
+        cells.setdefault((line["isa"], line["type"]), {})[line["rows"]] = line
+    print(f"{'share of the limit, by rows':28}", *(f"{r:>12}" for r in rows))
+    for (isa, kind), of in cells.items():
+        texts = [f"{of[r]['share']:6.2f} {of[r]['limit'][:5]:5}" if r in of else "-" for r in rows]
+        print(f"{isa + ' ' + kind:28}", *(f"{t:>12}" for t in texts))
+    late = [line for line in lines if line["share"] < 1 / 1.15]
+    print(f"{len(lines) - len(late)} of {len(lines)} products take at most 1.15 times what their limit explains")
+
+
+main()

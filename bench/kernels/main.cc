@@ -1,0 +1,239 @@
+// Times the products of all storage types on the instruction sets of this processor, for `make bench-kernels`.
+//
+//   kernels THREADS ROUNDS ISA ROWS[,ROWS...] [TYPE...]
+//
+// Prints a line of JSON for each type and number of rows, with the best time of ROUNDS rounds. The weights lie in so
+// many matrices that no cache holds them. In each round, all types and a plain read of memory take turns, because the
+// bandwidth of a virtual machine varies.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include "cpu/isa.h"
+#include "cpu/matmul/work.h"
+
+namespace ingot::cpu {
+
+void* scratch(int slot, size_t bytes) {
+  struct Block {
+    void* data = nullptr;
+    size_t bytes = 0;
+  };
+  static thread_local Block blocks[kScratchSlots];
+  Block& b = blocks[slot];
+  if (b.bytes < bytes) {
+    std::free(b.data);
+    b.data = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    b.bytes = bytes;
+  }
+  return b.data;
+}
+
+}  // namespace ingot::cpu
+
+using namespace ingot::cpu;
+
+namespace {
+
+constexpr int64_t kColumns = 2048, kOutputs = 4096;
+constexpr size_t kBytes = size_t(192) << 20;  // of weights; several times the largest cache
+constexpr double kPass = 0.003;               // seconds of a timed pass, roughly
+
+struct Kind {
+  std::string name;
+  Format format;
+  int bits, group;
+  ScaleType scale;
+  Type type;  // of plain elements
+  Type x;     // of the activations
+};
+
+std::vector<Kind> kinds() {
+  std::vector<Kind> all = {
+      {"f32", Format::plain, 32, 1, {}, Type::f32, Type::f32},
+      {"f16", Format::plain, 16, 1, {}, Type::f16, Type::f16},
+      {"bf16", Format::plain, 16, 1, {}, Type::bf16, Type::bf16},
+  };
+  const struct {
+    const char* suffix;
+    ScaleType scale;
+    Type x;
+  } scales[] = {{"", ScaleType::bf16, Type::bf16}, {"-f16", ScaleType::f16, Type::f16},
+                {"-f32", ScaleType::f32, Type::bf16}};
+  for (int bits : {2, 3, 4, 5, 6, 8}) {
+    for (int group : {32, 64, 128}) {
+      for (const auto& s : scales) {
+        all.push_back({"int" + std::to_string(bits) + "-g" + std::to_string(group) + s.suffix, Format::affine, bits,
+                       group, s.scale, {}, s.x});
+      }
+    }
+  }
+  all.push_back({"mxfp4", Format::fp4, 4, 32, ScaleType::e8m0, {}, Type::bf16});
+  all.push_back({"nvfp4", Format::fp4, 4, 16, ScaleType::e4m3, {}, Type::bf16});
+  all.push_back({"mxfp8", Format::fp8, 8, 32, ScaleType::e8m0, {}, Type::bf16});
+  return all;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// A large region of memory with arbitrary contents, which all types share as their codes, scales and biases.
+uint8_t* pool() {
+  static uint8_t* data = [] {
+    auto p = static_cast<uint8_t*>(std::aligned_alloc(size_t(2) << 20, kBytes));
+    if (!p) {
+      std::fprintf(stderr, "kernels: no memory\n");
+      std::exit(1);
+    }
+#if defined(__linux__)
+    madvise(p, kBytes, MADV_HUGEPAGE);  // if refused, small pages are measured
+#endif
+    // The bytes are numbers of ordinary size in all types, so that nothing is subnormal: 0x38 to 0x47.
+    uint64_t state = 1;
+    for (size_t i = 0; i < kBytes; i++) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      p[i] = uint8_t(0x38 + (state >> 60));
+    }
+    return p;
+  }();
+  return data;
+}
+
+size_t weight_bytes(const Kind& k) {
+  const Weights w{.rows = kOutputs, .columns = kColumns, .format = k.format, .bits = k.bits, .group = k.group,
+                  .scale_type = k.scale, .type = k.type};
+  const size_t scales = k.format == Format::plain ? 0 : size_t(w.rows * w.groups() * w.scale_bytes());
+  return size_t(w.rows * w.row_bytes()) + scales * (k.format == Format::affine ? 2 : 1);
+}
+
+size_t aligned(size_t n) { return (n + 4095) / 4096 * 4096; }
+
+// The i-th matrix of a type; they overlap nowhere until the pool is used up.
+Weights matrix(const Kind& k, size_t i) {
+  Weights w{.rows = kOutputs, .columns = kColumns, .format = k.format, .bits = k.bits, .group = k.group,
+            .scale_type = k.scale, .type = k.type};
+  const size_t codes = size_t(w.rows * w.row_bytes()),
+               scales = k.format == Format::plain ? 0 : size_t(w.rows * w.groups() * w.scale_bytes());
+  const size_t one = aligned(codes) + 2 * aligned(scales);
+  const uint8_t* at = pool() + one * (i % (kBytes / one));
+  w.codes = at;
+  w.scales = at + aligned(codes);
+  w.biases = k.format == Format::affine ? at + aligned(codes) + aligned(scales) : nullptr;
+  return w;
+}
+
+const char* name_of(Mode m) {
+  const char* names[] = {"f32", "i16", "i8", "bf16"};
+  return names[int(m)];
+}
+
+// Reads memory once with all threads, and returns the seconds per byte.
+double read_memory() {
+  static volatile uint64_t sink;
+  const double begun = now();
+  parallel(int64_t(kBytes >> 20), 4, [](int64_t first, int64_t last) {
+    typedef uint64_t Words __attribute__((vector_size(16)));
+    Words a{}, b{}, c{}, d{};
+    auto at = reinterpret_cast<const Words*>(pool() + (first << 20));
+    for (auto end = reinterpret_cast<const Words*>(pool() + (last << 20)); at < end; at += 4) {
+      __builtin_prefetch(at + 128);  // as far ahead as the kernels do
+      a += at[0], b += at[1], c += at[2], d += at[3];
+    }
+    a += b + c + d;
+    sink = a[0];
+  });
+  return (now() - begun) / double(kBytes);
+}
+
+struct Case {
+  Kind kind;
+  int64_t rows;
+  std::vector<uint8_t> x, y;
+  size_t next = 0;  // matrix
+  int count = 1;    // products of a pass
+  std::vector<double> times;
+
+  void pass(bool fast) {
+    const double begun = now();
+    for (int i = 0; i < count; i++) {
+      Product p{.weights = matrix(kind, next++), .y = y.data(), .type = kind.x};
+      multiply(x.data(), kind.x, rows, kColumns, &p, 1, fast);
+    }
+    times.push_back((now() - begun) / count);
+  }
+};
+
+std::vector<int64_t> numbers(const char* list) {
+  std::vector<int64_t> all;
+  for (const char* p = list; *p;) {
+    char* end;
+    all.push_back(std::strtol(p, &end, 10));
+    p = *end ? end + 1 : end;
+  }
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) {
+    std::fprintf(stderr, "usage: kernels THREADS ROUNDS ISA ROWS[,ROWS...] [TYPE...]\n");
+    return 2;
+  }
+  const int rounds = std::max(1, std::atoi(argv[2]));
+  const bool fast = std::getenv("KERNELS_FAST") != nullptr;
+  try {
+    set_isa(argv[3]);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "kernels: %s\n", e.what());
+    return 3;
+  }
+  Team::instance().resize(std::atoi(argv[1]));
+  pool();
+  for (int64_t rows : numbers(argv[4])) {
+    std::vector<Case> cases;
+    for (const Kind& k : kinds()) {
+      if (argc > 5 && std::find(argv + 5, argv + argc, k.name) == argv + argc) {
+        continue;
+      }
+      Case c{.kind = k, .rows = rows};
+      c.x.resize(size_t(rows * kColumns) * size_of(k.x));
+      for (size_t i = 0; i < c.x.size(); i++) {
+        c.x[i] = uint8_t(0x38 + i * 7 % 5);
+      }
+      c.y.resize(size_t(rows * kOutputs) * size_of(k.x));
+      c.pass(fast);
+      c.count = int(std::clamp(std::ceil(kPass / c.times[0]), 1.0, 200.0));
+      c.times.clear();
+      cases.push_back(std::move(c));
+    }
+    double read = 1;
+    for (int i = 0; i < rounds; i++) {
+      for (size_t j = 0; j < cases.size(); j++) {
+        if (j % 8 == 0) {
+          read = std::min(read, read_memory());
+        }
+        cases[i % 2 ? cases.size() - 1 - j : j].pass(fast);
+      }
+    }
+    for (Case& c : cases) {
+      const Weights w = matrix(c.kind, 0);
+      std::sort(c.times.begin(), c.times.end());
+      std::printf("{\"isa\": \"%s\", \"type\": \"%s\", \"rows\": %d, \"mode\": \"%s\", \"seconds\": %.3e, "
+                  "\"median\": %.3e, \"bytes\": %zu, \"products\": %lld, \"read\": %.4g}\n",
+                  ingot::cpu::name_of(isa()), c.kind.name.c_str(), int(rows),
+                  name_of(layout_for(w, c.kind.x, rows, fast).mode), c.times[0], c.times[c.times.size() / 2],
+                  weight_bytes(c.kind), (long long)(kColumns * kOutputs * rows), 1 / read);
+      std::fflush(stdout);
+    }
+  }
+}
