@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
 )
@@ -12,20 +13,16 @@ import (
 // exactly one. So while the bound is within the budget, there is always a next token.
 func (a *automaton) findCosts() {
 	nodes := a.p.nodes
-	a.costs = make([]int64, len(nodes))
+	a.costs = slices.Repeat([]int64{infinite}, len(nodes))
 	a.best = make([]int32, len(nodes))
-	for i := range a.costs {
-		a.costs[i] = infinite
-	}
 	a.costs[0] = 0
 	usable := make([]int32, len(a.p.sets)) // per set: a byte that is a token, or -1
 	for i, s := range a.p.sets {
 		usable[i] = representative(s.And(a.v.singles))
 	}
-	for changed, round := true, 0; changed; round++ {
+	for changed := true; changed; {
 		changed = false
-		for k := range nodes {
-			i := sweep(k, len(nodes), round)
+		for _, i := range a.p.order {
 			n := &nodes[i]
 			cost, best := int64(infinite), int32(0)
 			switch n.op {
@@ -57,15 +54,12 @@ func (a *automaton) findCosts() {
 		}
 	}
 	a.whole = true
-	for i, live := range a.p.live {
-		if live && a.costs[i] >= infinite {
+	for _, i := range a.p.order {
+		if a.p.live[i] && a.costs[i] >= infinite {
 			a.whole = false
 		}
 	}
-	a.tokens = make([]int64, len(nodes))
-	for i := range a.tokens {
-		a.tokens[i] = -1
-	}
+	a.tokens = slices.Repeat([]int64{-1}, len(nodes))
 }
 
 // representative returns a byte of s, a printable one if possible, or -1 if s is empty.

@@ -47,6 +47,7 @@ type program struct {
 	lexes    bool  // it has lexemes
 	skips    int32 // what may be skipped where the text may end and may go on; 0: nothing
 	start    int32
+	order    []int32     // all that the start leads to, see recursion.Order
 	live     []bool      // by node: a finite string leads to the end
 	unique   *uniqueness // nil without items that must differ
 	required int         // the most of them that an array needs
@@ -105,6 +106,7 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	}
 	p := &program{nodes: c.nodes, alts: c.alts, sets: c.sets, tokens: c.tokens, lexes: c.lexes, skips: c.skips,
 		start: start}
+	p.order = recursion.Order(len(p.nodes), p.successor, start, max(p.skips, 0))
 	if err := p.findLive(ctx); err != nil {
 		return nil, err
 	}
@@ -352,48 +354,4 @@ func (c *compiler) repeat(e *expr.Expr, next int32) int32 {
 	}
 	begin := c.place(body, 0)
 	return c.shared(node{op: nodeRepeat, arg: begin, next: next, min: int32(least), max: int32(most)})
-}
-
-// findLive marks the nodes from which a finite string leads to the end.
-func (p *program) findLive(ctx context.Context) error {
-	p.live = make([]bool, len(p.nodes))
-	for changed, round := true, 0; changed; round++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		changed = false
-		for k := range p.nodes {
-			i := sweep(k, len(p.nodes), round)
-			if p.live[i] {
-				continue
-			}
-			n := &p.nodes[i]
-			live := false
-			switch n.op {
-			case nodeEnd:
-				live = true
-			case nodeByte, nodeToken, nodeLazy, nodeSkip, nodeDistinct:
-				live = p.live[n.next]
-			case nodeAlt:
-				live = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return p.live[a] })
-			case nodeCall:
-				live = p.live[n.arg] && p.live[n.next]
-			case nodeRepeat:
-				live = p.live[n.next] && (n.min == 0 || p.live[n.arg])
-			}
-			if live {
-				p.live[i], changed = true, true
-			}
-		}
-	}
-	return nil
-}
-
-// sweep returns the k-th of n indices of a round. Rounds alternate direction, so that chains in either direction
-// converge in few rounds.
-func sweep(k, n, round int) int {
-	if round%2 == 0 {
-		return k
-	}
-	return n - 1 - k
 }

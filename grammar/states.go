@@ -1,9 +1,6 @@
 package grammar
 
-import (
-	"iter"
-	"slices"
-)
+import "slices"
 
 // stateTable finds the state of a set of places: a hash table of which at most half is in use.
 type stateTable struct {
@@ -67,15 +64,4 @@ func (t *stateTable) put(slot stateSlot) {
 		i++
 	}
 	t.slots[i&uint64(len(t.slots)-1)] = slot
-}
-
-// all yields the states.
-func (t *stateTable) all() iter.Seq[*state] {
-	return func(yield func(*state) bool) {
-		for _, slot := range t.slots {
-			if slot.s != nil && !yield(slot.s) {
-				return
-			}
-		}
-	}
 }

@@ -1,0 +1,65 @@
+package grammar
+
+import (
+	"context"
+	"slices"
+)
+
+// successor returns the k-th node that a node continues at or calls.
+func (p *program) successor(i int32, k int) (int32, bool) {
+	n := &p.nodes[i]
+	calls := n.op == nodeCall || n.op == nodeRepeat || n.op == nodeSkip
+	switch {
+	case n.op == nodeAlt && k < int(n.min):
+		return p.alts[int(n.arg)+k], true
+	case n.op == nodeAlt || n.op == nodeEnd:
+	case k == 0:
+		return n.next, true
+	case k == 1 && calls:
+		return n.arg, true
+	}
+	return 0, false
+}
+
+// findLive marks the nodes from which a finite string leads to the end.
+func (p *program) findLive(ctx context.Context) error {
+	p.live = make([]bool, len(p.nodes))
+	for changed := true; changed; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		changed = false
+		for _, i := range p.order {
+			if p.live[i] {
+				continue
+			}
+			n := &p.nodes[i]
+			live := false
+			switch n.op {
+			case nodeEnd:
+				live = true
+			case nodeByte, nodeToken, nodeLazy, nodeSkip, nodeDistinct:
+				live = p.live[n.next]
+			case nodeAlt:
+				live = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return p.live[a] })
+			case nodeCall:
+				live = p.live[n.arg] && p.live[n.next]
+			case nodeRepeat:
+				live = p.live[n.next] && (n.min == 0 || p.live[n.arg])
+			}
+			if live {
+				p.live[i], changed = true, true
+			}
+		}
+	}
+	return nil
+}
+
+// sweep returns the k-th of n indices of a round. Rounds alternate direction, so that chains in either direction
+// converge in few rounds.
+func sweep(k, n, round int) int {
+	if round%2 == 0 {
+		return k
+	}
+	return n - 1 - k
+}
