@@ -163,3 +163,23 @@ var ggufErnie45Moe = GGUF{
 		return nil
 	},
 }
+
+// ggufAfmoe is the mapping of afmoe.
+var ggufAfmoe = GGUF{
+	Architecture: "afmoe",
+	Config: map[string]any{
+		"model_type": "afmoe", "architectures": []string{"AfmoeForCausalLM"}, "mup_enabled": true,
+	},
+	Keys: ggufCount("num_experts",
+		GGUFKey{Key: "expert_feed_forward_length", To: "moe_intermediate_size"},
+		GGUFKey{Key: "expert_shared_count", To: "num_shared_experts", Optional: true},
+		GGUFKey{Key: "expert_weights_scale", To: "route_scale", Optional: true},
+		GGUFKey{Key: "leading_dense_block_count", To: "num_dense_layers", Optional: true},
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window"}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufMoE, ggufShared, ggufHeadNorms,
+		ggufNames(GGUFOp{},
+			"attn_gate.weight", "self_attn.gate_proj.weight", "attn_norm.weight", "input_layernorm.weight",
+			"post_attention_norm.weight", "post_attention_layernorm.weight", "ffn_norm.weight", "pre_mlp_layernorm.weight",
+			"post_ffw_norm.weight", "post_mlp_layernorm.weight")),
+	Adjust: ggufBiases,
+}

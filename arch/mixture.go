@@ -9,11 +9,9 @@ import (
 // Router says how a layer chooses the experts of a token and weights their outputs. The zero value is a softmax over
 // all experts, whose largest values are chosen. [Experts] says how many, and whether their weights sum to 1.
 type Router struct {
-	Sigmoid    bool    // the scores are sigmoids, not a softmax
-	Correction bool    // a bias of each expert, added to the scores for the choice but not for the weights
-	Bias       bool    // a bias of each expert, added before the sigmoid or softmax
-	SoftCap    float64 // before the sigmoid or softmax, scores become SoftCap*tanh(score/SoftCap); 0 disables it
-	Float32    bool    // computed in float32 whatever the type of activations
+	Sigmoid    bool // the scores are sigmoids, not a softmax
+	Correction bool // a bias of each expert, added to the scores for the choice but not for the weights
+	Float32    bool // computed in float32 whatever the type of activations
 	// Groups divides the experts in order. Only those of the TopGroups best groups, by the sum of each group's two best
 	// scores, can be chosen. 0 = one group.
 	Groups, TopGroups int
@@ -26,9 +24,11 @@ type Mixture struct {
 	Router  Router
 	// Shared is the width of the experts that process every token, which are stored as one; 0 = none.
 	Shared     int
-	SharedGate bool   // the output of the shared experts is multiplied by the sigmoid of a score
-	SharedBias bool   // biases of the shared experts
-	Sparse     []bool // by layer: it has experts
+	SharedGate bool // the output of the shared experts is multiplied by the sigmoid of a score
+	SharedBias bool // biases of the shared experts
+	// SharedScale multiplies the output of the shared experts; 0 = 1.
+	SharedScale float64
+	Sparse      []bool // by layer: it has experts
 }
 
 // mixtureDefaults are the values of absent keys. A size with default 0 is required.
@@ -139,7 +139,7 @@ func (m *Mixture) parseDense(o object, def int) {
 // mixture adds the feed-forward block of a layer with experts.
 func (t *Table) mixture(name string, m Mixture, hidden int) {
 	h, n := int64(hidden), int64(m.Experts.Count)
-	t.linear(name+".gate", n, h, m.Router.Bias, replicated)
+	t.linear(name+".gate", n, h, false, replicated)
 	if m.Router.Correction {
 		t.add(name+".gate.e_score_correction_bias", replicated, n)
 	}

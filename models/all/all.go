@@ -2,10 +2,12 @@
 package all
 
 import (
+	_ "github.com/ingotml/ingot/models/afmoe"
 	_ "github.com/ingotml/ingot/models/apertus"
 	_ "github.com/ingotml/ingot/models/arcee"
 	_ "github.com/ingotml/ingot/models/cohere"
 	_ "github.com/ingotml/ingot/models/cohere2"
+	_ "github.com/ingotml/ingot/models/cohere2_moe"
 	_ "github.com/ingotml/ingot/models/dots1"
 	_ "github.com/ingotml/ingot/models/ernie4_5"
 	_ "github.com/ingotml/ingot/models/ernie4_5_moe"
@@ -26,6 +28,7 @@ import (
 	_ "github.com/ingotml/ingot/models/granitemoe"
 	_ "github.com/ingotml/ingot/models/helium"
 	_ "github.com/ingotml/ingot/models/hunyuan_v1_dense"
+	_ "github.com/ingotml/ingot/models/hunyuan_v1_moe"
 	_ "github.com/ingotml/ingot/models/llama"
 	_ "github.com/ingotml/ingot/models/minimax_m2"
 	_ "github.com/ingotml/ingot/models/ministral"

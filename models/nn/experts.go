@@ -70,10 +70,15 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 	return mlx.Reshape(mlx.Take(h, back, 0), rows, k, 1, -1)
 }
 
-// TopSoftmax chooses the k experts with the highest scores [T, experts] of each row. Their weights are the softmax over
-// all experts, or, if sumToOne, over those chosen. The results are float32 and uint32 [T, k].
-func TopSoftmax(scores *mlx.Array, k int, sumToOne bool) (weights, chosen *mlx.Array) {
-	both := mlx.ChooseExperts(scores, nil, k, 1, 1, false, sumToOne, 1)
+// Choose returns the experts, uint32 [T, k], of rows with the given scores [T, experts], best first, and their weights,
+// float32 [T, k]. Of equal scores the one with the lowest index is better. correction [experts] may be nil.
+func Choose(scores, correction *mlx.Array, e arch.Experts, r arch.Router) (weights, chosen *mlx.Array) {
+	scaling := r.Scaling
+	if scaling == 0 {
+		scaling = 1
+	}
+	both := mlx.ChooseExperts(scores, correction, e.PerToken, max(r.Groups, 1), max(r.TopGroups, 1), r.Sigmoid,
+		e.NormTopK, scaling)
 	return both[0], both[1]
 }
 

@@ -58,7 +58,8 @@ func TestExperts(t *testing.T) {
 						block.ThroughGELU()
 						activate = mlx.GEGLUTanh
 					}
-					weights, chosen := nn.TopSoftmax(random(5, rows, experts), k, true)
+					top := arch.Experts{PerToken: k, NormTopK: true}
+					weights, chosen := nn.Choose(random(5, rows, experts), nil, top, arch.Router{})
 					got := block.Apply(x, weights, chosen, nn.Shared{}).Float32s()
 					ungated := block.Apply(x, weights, chosen, nn.Shared{X: shared}).Float32s()
 					gated := block.Apply(x, weights, chosen, nn.Shared{X: shared, Gate: gate}).Float32s()
@@ -109,24 +110,48 @@ func TestExpertsNeedTheirWeights(t *testing.T) {
 	})
 }
 
-func TestTopSoftmax(t *testing.T) {
-	mlxtest.Do(t, func(e *mlx.Thread) {
-		scores := mlx.FromSlice(e, []float32{0, 2, 1, 2, -3, 4, 0, 4}, 2, 4)
-		for _, c := range []struct {
-			sumToOne bool
-			want     [4]float64
-		}{
-			{true, [4]float64{0.5, 0.5, 0.5, 0.5}},
-			{false, [4]float64{0.3995, 0.3995, 0.4953, 0.4953}}, // e^2 of 1+2e^2+e, e^4 of e^-3+2e^4+1
-		} {
-			weights, chosen := nn.TopSoftmax(scores, 2, c.sumToOne)
-			at, by := mlx.ToSlice[uint32](chosen), weights.Float32s()
-			for i, want := range []uint32{1, 3, 1, 3} {
-				if at[i] != want || math.Abs(float64(by[i])-c.want[i]) > 1e-4 {
-					t.Errorf("sum to one %v: expert %d with weight %v, want %d with %v",
-						c.sumToOne, at[i], by[i], want, c.want[i])
+// Values are computed by hand, from e^x and 1/(1+e^-x).
+func TestChoose(t *testing.T) {
+	one := arch.Experts{PerToken: 2, NormTopK: true}
+	grouped := arch.Router{Sigmoid: true, Groups: 2, TopGroups: 1}
+	for name, c := range map[string]struct {
+		scores     []float32
+		correction []float32
+		experts    arch.Experts
+		router     arch.Router
+		chosen     []uint32
+		weights    []float64
+	}{
+		"softmax of the chosen": {scores: []float32{0, 2, 1, 2}, experts: one,
+			chosen: []uint32{1, 3}, weights: []float64{0.5, 0.5}},
+		"softmax of all": {scores: []float32{-3, 4, 0, 4}, experts: arch.Experts{PerToken: 2},
+			chosen: []uint32{1, 3}, weights: []float64{0.4953, 0.4953}},
+		"the lowest of equals": {scores: []float32{0, 2, 1, 2}, experts: arch.Experts{PerToken: 1},
+			chosen: []uint32{1}, weights: []float64{0.3995}},
+		"softmax with a correction": {scores: []float32{0, 2, 1, 2}, correction: []float32{0, 0, 1, 0}, experts: one,
+			chosen: []uint32{2, 1}, weights: []float64{0.2689, 0.7311}},
+		"sigmoid with a correction and a scale": {scores: []float32{0, 2, 1, 2}, correction: []float32{0.5, 0, 0, 0},
+			experts: one, router: arch.Router{Sigmoid: true, Scaling: 2},
+			chosen: []uint32{0, 1}, weights: []float64{0.7243, 1.2757}},
+		"the best group": {scores: []float32{0, 2, 1, 2}, experts: arch.Experts{PerToken: 2}, router: grouped,
+			chosen: []uint32{3, 2}, weights: []float64{0.8808, 0.7311}},
+		"the lowest of equal groups": {scores: []float32{1, 2, 1, 2}, experts: arch.Experts{PerToken: 2}, router: grouped,
+			chosen: []uint32{1, 0}, weights: []float64{0.8808, 0.7311}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mlxtest.Do(t, func(e *mlx.Thread) {
+				var correction *mlx.Array
+				if c.correction != nil {
+					correction = mlx.FromSlice(e, c.correction)
 				}
-			}
-		}
-	})
+				weights, chosen := nn.Choose(mlx.FromSlice(e, c.scores, 1, 4), correction, c.experts, c.router)
+				at, by := mlx.ToSlice[uint32](chosen), weights.Float32s()
+				for i, want := range c.chosen {
+					if at[i] != want || math.Abs(float64(by[i])-c.weights[i]) > 1e-4 {
+						t.Errorf("expert %d with weight %v, want %d with %v", at[i], by[i], want, c.weights[i])
+					}
+				}
+			})
+		})
+	}
 }

@@ -20,7 +20,7 @@ type Mixture struct {
 func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 	m := &Mixture{
 		config:  c,
-		router:  NewLinear(w, name+".gate", c.Experts.Count, hidden, c.Router.Bias),
+		router:  NewLinear(w, name+".gate", c.Experts.Count, hidden, false),
 		experts: NewExperts(w, name+".experts", c.Experts, hidden),
 	}
 	if c.Router.Correction {
@@ -55,7 +55,7 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, x, in := NormedLinearsKept(n, x, y, layers...) // the experts also read the normalized sum
 	var shared Shared
 	if m.shared != nil {
-		shared.X = m.shared.down(in[1:3])
+		shared.X = m.scaled(m.shared.down(in[1:3]))
 	}
 	if m.share != nil {
 		shared.Gate = in[3]
@@ -64,29 +64,25 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	return sum, m.experts.Apply(x, weights, chosen, shared)
 }
 
-// choose returns the experts, uint32 [T, k], of rows with the given scores [T, experts], and their weights, float32
-// [T, k].
 func (m *Mixture) choose(scores *mlx.Array) (weights, chosen *mlx.Array) {
-	r := &m.config.Router
-	if r.SoftCap > 0 {
-		scores = mlx.Softcap(mlx.AsType(scores, mlx.Float32), r.SoftCap)
-	}
-	scaling := r.Scaling
-	if scaling == 0 {
-		scaling = 1
-	}
-	both := mlx.ChooseExperts(scores, m.correction, m.config.Experts.PerToken, max(r.Groups, 1), max(r.TopGroups, 1),
-		r.Sigmoid, m.config.Experts.NormTopK, scaling)
-	return both[0], both[1]
+	return Choose(scores, m.correction, m.config.Experts, m.config.Router)
 }
 
 // sharedOf returns the output of the shared experts for rows x [T, hidden].
 func (m *Mixture) sharedOf(x *mlx.Array) (s Shared) {
 	if m.shared != nil {
-		s.X = m.shared.Apply(x)
+		s.X = m.scaled(m.shared.Apply(x))
 	}
 	if m.share != nil {
 		s.Gate = m.share.Apply(x)
 	}
 	return s
+}
+
+// scaled multiplies the output of the shared experts.
+func (m *Mixture) scaled(x *mlx.Array) *mlx.Array {
+	if m.config.SharedScale == 0 {
+		return x
+	}
+	return mlx.MultiplyScalar(x, m.config.SharedScale)
 }

@@ -20,6 +20,9 @@ TYPES = {
     "solar_open": ("SolarOpen", dict(**ROUTED, head_dim=16), []),
     "exaone_moe": ("ExaoneMoe", dict(**MOE, num_experts=4, sliding_window=8), ["layer_types", "mlp_layer_types"]),
     "ernie4_5_moe": ("Ernie4_5_Moe", dict(moe_num_experts=4, moe_k=2, moe_intermediate_size=16, use_bias=True), []),
+    "hunyuan_v1_moe": ("HunYuanMoEV1", dict(num_experts=4, moe_topk=2, head_dim=16, attention_bias=True), []),
+    "cohere2_moe": ("Cohere2Moe", dict(num_experts=4, num_experts_per_tok=2, num_shared_experts=1, head_dim=16), ["layer_types"]),
+    "afmoe": ("Afmoe", dict(**MOE, num_experts=4, head_dim=16, sliding_window=8), ["layer_types"]),
 }
 
 

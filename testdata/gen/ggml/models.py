@@ -25,6 +25,7 @@ import torch
 TESTDATA = Path(__file__).resolve().parents[2]
 OUT = TESTDATA.parent / "convert" / "testdata" / "gguf"
 NAMES = [
+    "afmoe-published",
     "arcee-saved",
     "cohere-published",
     "cohere2-published",
@@ -72,7 +73,7 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
          "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
          "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
-         "dots1": "qwen2", "minimax_m2": "minimax-m2"}
+         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe"}
 
 
 def convert(name):
@@ -110,7 +111,8 @@ def convert(name):
 if __name__ == "__main__":
     logging.basicConfig(level=logging.ERROR)
     for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi", "command_r", "ernie", "exaone",
-                   "hunyuan", "nemotron", "stablelm", "starcoder", "gpt2", "gptneox", "dots1", "minimax"):
+                   "hunyuan", "nemotron", "stablelm", "starcoder", "gpt2", "gptneox", "dots1", "minimax",
+                   "afmoe"):
         importlib.import_module(f"conversion.{module}")
     for name in sys.argv[2:] or NAMES:
         convert(name)

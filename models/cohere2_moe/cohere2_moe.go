@@ -1,0 +1,55 @@
+// Package cohere2_moe runs model type "cohere2_moe": cohere2 with experts in some or all layers.
+//
+// Reference: transformers 5.23, models/cohere2_moe/modeling_cohere2_moe.py.
+package cohere2_moe
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() { models.Register("cohere2_moe", build) }
+
+func build(t *mlx.Thread, c *arch.Cohere2Moe, w *nn.Weights) *nn.Decoder {
+	norm := func(name string) *nn.Norm {
+		if c.RMSNorms {
+			return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps)
+		}
+		return nn.NewLayerNorm(w, name, c.Hidden, c.NormEps, false)
+	}
+	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
+		Norm:       norm(c.Prefix + "norm"),
+		LogitScale: c.LogitScale,
+	})
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim).Neighbours()
+	for i, state := range c.State() {
+		turn := rope
+		if !c.Rotates[i] {
+			turn = nil
+		}
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		shared := norm(p + "input_layernorm")
+		m.Blocks = append(m.Blocks, nn.Block{
+			MixerNorm: shared,
+			Mixer: nn.NewAttention(w, p+"self_attn", i, c.Common, nn.AttentionOptions{
+				Rope:   turn,
+				Window: int(state.Window),
+			}),
+			NetworkNorm: shared,
+			Network:     network(w, p+"mlp", c, i),
+			Parallel:    true,
+		})
+	}
+	return m
+}
+
+func network(w *nn.Weights, name string, c *arch.Cohere2Moe, layer int) nn.Network {
+	if c.Mixture.Sparse[layer] {
+		return nn.NewMixture(w, name, c.Hidden, c.Mixture)
+	}
+	return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
+}
