@@ -192,7 +192,7 @@ func TestUnknownParserWarns(t *testing.T) {
 	dir := tiny(t, tinyConfig, 1).write(t, t.TempDir())
 	r := mustCreate(t, openStore(t), "x", parsed(t, "FROM "+dir+"\nPARSER nosuch\n"), Options{})
 	if !slices.ContainsFunc(r.Warnings, func(w string) bool {
-		return strings.HasPrefix(w, "Modelfile:2:1: this version does not know the parser (known: cohere, ")
+		return strings.HasPrefix(w, "Modelfile:2:1: this version does not know the parser (known: apertus, cohere, ")
 	}) {
 		t.Errorf("warnings %q", r.Warnings)
 	}

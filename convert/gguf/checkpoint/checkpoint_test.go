@@ -278,8 +278,8 @@ func TestRefused(t *testing.T) {
 		is   error
 		want string
 	}{
-		{"architecture", func(f *gguftest.File) { f.Set("general.architecture", gguf.Text("gptneox")) },
-			arch.ErrUnknownArchitecture, `general.architecture "gptneox": unknown architecture (known in GGUF files: `},
+		{"architecture", func(f *gguftest.File) { f.Set("general.architecture", gguf.Text("bloom")) },
+			arch.ErrUnknownArchitecture, `general.architecture "bloom": unknown architecture (known in GGUF files: `},
 		{"no architecture", func(f *gguftest.File) { f.Metadata = f.Metadata[1:] },
 			arch.ErrGGUF, "general.architecture is missing"},
 		{"key", func(f *gguftest.File) { f.Set("llama.block_count", gguf.Text("x")) }, arch.ErrConfig, "num_hidden_layers"},
