@@ -222,7 +222,13 @@ func TestChunkedPrefill(t *testing.T) {
 		for _, s := range plan {
 			rows = append(rows, s.rows)
 		}
-		plans = append(plans, rows)
+		if plans = append(plans, rows); len(plans) == 4 && len(plan) == 1 { // wait for the long prompt
+			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if waiting, _ := l.batcher.queue.read(); waiting > 0 {
+					break
+				}
+			}
+		}
 		return nil
 	}
 	ctx, stop := context.WithCancel(t.Context())
