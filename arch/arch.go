@@ -115,20 +115,27 @@ func Detect(config []byte) (Model, error) {
 		for _, c := range classes {
 			matches = matches || slices.Contains(a.Architectures, c)
 		}
-		if matches && (modelType == "" || modelType == a.ModelType || slices.Contains(a.Aliases, modelType)) {
+		if matches && (modelType == "" || a.goesBy(modelType)) {
 			return a.Parse(config)
 		}
 	}
 	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (known: %s)",
-		clip.Line(modelType, maxQuoted), clipAll(classes), ErrUnknownArchitecture, knownNames())
+		clip.Line(modelType, maxQuoted), clipAll(classes), ErrUnknownArchitecture, knownNames(modelType))
 }
 
-// knownNames lists every accepted model_type, and the class names of each type.
-func knownNames() string {
+// goesBy reports whether a model_type is one of the architecture.
+func (a Arch) goesBy(modelType string) bool {
+	return modelType == a.ModelType || slices.Contains(a.Aliases, modelType)
+}
+
+// knownNames lists the classes of a model_type, or if it is unknown every accepted one.
+func knownNames(modelType string) string {
 	var out []string
 	for _, a := range known {
-		types := append([]string{a.ModelType}, a.Aliases...)
-		out = append(out, strings.Join(types, ", ")+" ("+strings.Join(a.Architectures, ", ")+")")
+		if a.goesBy(modelType) {
+			return modelType + " as " + strings.Join(a.Architectures, ", ")
+		}
+		out = append(append(out, a.ModelType), a.Aliases...)
 	}
-	return strings.Join(out, "; ")
+	return strings.Join(out, ", ")
 }

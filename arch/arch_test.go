@@ -224,13 +224,17 @@ func TestDetect(t *testing.T) {
 			t.Errorf("model_type %s, architectures %s: error %v", c.modelType, c.classes, err)
 		}
 	}
-	_, err := Detect(with(t, "model_type", `"mamba"`, "architectures", `["MambaForCausalLM"]`))
+	_, err := Detect(with(t, "model_type", `"llama"`, "architectures", `["MambaForCausalLM"]`))
+	if err == nil || !strings.Contains(err.Error(), "(known: llama as LlamaForCausalLM, ") {
+		t.Errorf("a known type of another class: %v", err)
+	}
+	_, err = Detect(with(t, "model_type", `"mamba"`, "architectures", `["MambaForCausalLM"]`))
 	want := `config.json: model_type "mamba", architectures ["MambaForCausalLM"]: unknown architecture (known: `
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Fatalf("error %v, want %s...", err, want)
 	}
-	for _, a := range All() { // every name that config.json may have, such as mistral
-		for _, name := range slices.Concat([]string{a.ModelType}, a.Aliases, a.Architectures) {
+	for _, a := range All() { // every model_type that config.json may have, such as mistral
+		for _, name := range slices.Concat([]string{a.ModelType}, a.Aliases) {
 			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(err.Error()) {
 				t.Errorf("the list of known types lacks %s: %v", name, err)
 			}
