@@ -2,10 +2,10 @@ package cmd
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/ingotml/ingot/convert/export"
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
@@ -38,7 +38,7 @@ source, codes that a type of GGUF holds exactly stay the same, and other tensors
 			if err != nil {
 				return err
 			}
-			if kind != "" && !isGGUF(args[1]) {
+			if kind != "" && !source.IsGGUF(args[1]) {
 				return usagef("--type %s: it is for a GGUF file; end the name with .gguf, or use --dequantize", kind)
 			}
 			var o export.Options
@@ -47,7 +47,7 @@ source, codes that a type of GGUF holds exactly stay the same, and other tensors
 					return usagef("--dequantize %s: want bf16, f16 or f32", dequantize)
 				}
 			}
-			if dequantize != "" && isGGUF(args[1]) {
+			if dequantize != "" && source.IsGGUF(args[1]) {
 				return usagef("--dequantize is for folders; use --type with a GGUF file")
 			}
 			store, err := store.OpenExisting("")
@@ -61,7 +61,7 @@ source, codes that a type of GGUF holds exactly stay the same, and other tensors
 			bar := a.createProgress(asJSON)
 			o.Progress = bar.set
 			var out export.Result
-			if isGGUF(args[1]) {
+			if source.IsGGUF(args[1]) {
 				out, err = export.GGUF(c.Context(), store, entry, args[1], export.GGUFOptions{Type: kind, Progress: bar.set})
 			} else {
 				out, err = export.Folder(c.Context(), store, entry, args[1], o)
@@ -87,5 +87,3 @@ source, codes that a type of GGUF holds exactly stay the same, and other tensors
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON, progress as JSON lines")
 	return c
 }
-
-func isGGUF(path string) bool { return strings.EqualFold(filepath.Ext(path), ".gguf") }

@@ -34,18 +34,11 @@ func build(t *mlx.Thread, c *arch.Afmoe, w *nn.Weights) *nn.Decoder {
 			Mixer:       newAttention(w, p+"self_attn", i, c, turn, int(state.Window)),
 			MixerPost:   norm(p + "post_attention_layernorm"),
 			NetworkNorm: norm(p + "pre_mlp_layernorm"),
-			Network:     network(w, p+"mlp", c, i),
+			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
 			NetworkPost: norm(p + "post_mlp_layernorm"),
 		})
 	}
 	return m
-}
-
-func network(w *nn.Weights, name string, c *arch.Afmoe, layer int) nn.Network {
-	if c.Mixture.Sparse[layer] {
-		return nn.NewMixture(w, name, c.Hidden, c.Mixture)
-	}
-	return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 }
 
 // attention is grouped-query attention whose output is multiplied by the sigmoid of a gate.

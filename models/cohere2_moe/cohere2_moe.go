@@ -40,16 +40,9 @@ func build(t *mlx.Thread, c *arch.Cohere2Moe, w *nn.Weights) *nn.Decoder {
 				Window: int(state.Window),
 			}),
 			NetworkNorm: shared,
-			Network:     network(w, p+"mlp", c, i),
+			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
 			Parallel:    true,
 		})
 	}
 	return m
-}
-
-func network(w *nn.Weights, name string, c *arch.Cohere2Moe, layer int) nn.Network {
-	if c.Mixture.Sparse[layer] {
-		return nn.NewMixture(w, name, c.Hidden, c.Mixture)
-	}
-	return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 }

@@ -30,15 +30,8 @@ func build(t *mlx.Thread, c *arch.Dots1, w *nn.Weights) *nn.Decoder {
 				KNorm:  norm(p+"self_attn.k_norm", c.HeadDim),
 			}),
 			NetworkNorm: norm(p+"post_attention_layernorm", c.Hidden),
-			Network:     network(w, p+"mlp", c, i),
+			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
 		})
 	}
 	return m
-}
-
-func network(w *nn.Weights, name string, c *arch.Dots1, layer int) nn.Network {
-	if c.Mixture.Sparse[layer] {
-		return nn.NewMixture(w, name, c.Hidden, c.Mixture)
-	}
-	return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 }

@@ -28,15 +28,8 @@ func build(t *mlx.Thread, c *arch.Glm4MoeLite, w *nn.Weights) *nn.Decoder {
 			MixerNorm:   norm(p + "input_layernorm"),
 			Mixer:       newLatentAttention(w, p+"self_attn", i, c, rope),
 			NetworkNorm: norm(p + "post_attention_layernorm"),
-			Network:     network(w, p+"mlp", c, i),
+			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture(), c.Sparse[i]),
 		})
 	}
 	return m
-}
-
-func network(w *nn.Weights, name string, c *arch.Glm4MoeLite, layer int) nn.Network {
-	if c.Sparse[layer] {
-		return nn.NewMixture(w, name, c.Hidden, c.Mixture())
-	}
-	return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 }

@@ -38,6 +38,14 @@ func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 	return m
 }
 
+// NewNetwork is NewMixture for a layer with experts, and else takes the SwiGLU MLP of a dense one.
+func NewNetwork(w *Weights, name string, c arch.Common, intermediate int, m arch.Mixture, sparse bool) Network {
+	if sparse {
+		return NewMixture(w, name, c.Hidden, m)
+	}
+	return NewMLP(w, name, c.Hidden, intermediate, c.MLPBias, mlx.SiLUActivation)
+}
+
 // AddApply implements [Network].
 func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	if m.config.Router.Float32 {

@@ -28,15 +28,8 @@ func build(t *mlx.Thread, c *arch.Qwen2Moe, w *nn.Weights) *nn.Decoder {
 				Window: int(state.Window),
 			}),
 			NetworkNorm: norm(p + "post_attention_layernorm"),
-			Network:     network(w, p+"mlp", c, i),
+			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
 		})
 	}
 	return m
-}
-
-func network(w *nn.Weights, name string, c *arch.Qwen2Moe, layer int) nn.Network {
-	if c.Mixture.Sparse[layer] {
-		return nn.NewMixture(w, name, c.Hidden, c.Mixture)
-	}
-	return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 }

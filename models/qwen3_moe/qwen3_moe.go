@@ -29,15 +29,8 @@ func build(t *mlx.Thread, c *arch.Qwen3Moe, w *nn.Weights) *nn.Decoder {
 				KNorm:  norm(p+"self_attn.k_norm", c.HeadDim),
 			}),
 			NetworkNorm: norm(p+"post_attention_layernorm", c.Hidden),
-			Network:     network(w, p+"mlp", c, i),
+			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, arch.Mixture{Experts: c.Experts}, c.Sparse[i]),
 		})
 	}
 	return m
-}
-
-func network(w *nn.Weights, name string, c *arch.Qwen3Moe, layer int) nn.Network {
-	if c.Sparse[layer] {
-		return nn.NewMixture(w, name, c.Hidden, arch.Mixture{Experts: c.Experts})
-	}
-	return nn.NewMLP(w, name, c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)
 }

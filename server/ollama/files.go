@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opencontainers/go-digest"
-
+	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/server/wire"
+	"github.com/opencontainers/go-digest"
 )
 
 // maxFiles is the maximum number of files of a model.
@@ -50,13 +50,10 @@ func (q createRequest) files() (map[string]digest.Digest, error) {
 	return out, nil
 }
 
-// isGGUF reports whether a file is a GGUF file.
-func isGGUF(name string) bool { return strings.EqualFold(filepath.Ext(name), ".gguf") }
-
 // ggufOf returns the first GGUF file, which stands for all parts of a split one; "" if there is none.
 func ggufOf(files map[string]digest.Digest) string {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if isGGUF(name) {
+		if source.IsGGUF(name) {
 			return name
 		}
 	}
@@ -117,7 +114,7 @@ func checkFolder(dir string) error {
 		switch {
 		case err != nil:
 			return err
-		case isGGUF(e.Name()): // its reader has limits of its own
+		case source.IsGGUF(e.Name()): // its reader has limits of its own
 		case !strings.HasSuffix(e.Name(), weightsExt):
 			texts += info.Size()
 		case failed == nil:
