@@ -1,74 +1,177 @@
 package arch
 
-import "slices"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
 
-// ggufGPT2 is the mapping of gpt2. Its matrices are no longer transposed.
-var ggufGPT2 = GGUF{
-	Architecture: "gpt2",
-	Config:       map[string]any{"model_type": "gpt2", "architectures": []string{"GPT2LMHeadModel"}},
-	Keys: []GGUFKey{
-		{Key: "block_count", To: "n_layer"},
-		{Key: "context_length", To: "n_positions"},
-		{Key: "embedding_length", To: "n_embd"},
-		{Key: "feed_forward_length", To: "n_inner", Optional: true},
-		{Key: "attention.head_count", To: "n_head"},
-		{Key: "attention.layer_norm_epsilon", To: "layer_norm_epsilon"},
-	},
-	Tensors: slices.Concat([]GGUFTensor{
-		{Name: ggufEmbedding, To: "model.wte.weight"},
-		{Name: "position_embd.weight", To: "model.wpe.weight"},
-		{Name: "output_norm.weight", To: "model.ln_f.weight"},
-		{Name: "output_norm.bias", To: "model.ln_f.bias"},
-		{Name: ggufHead, To: "lm_head.weight"},
-	}, ggufUnder("model.h.*.", ggufLinears(GGUFOp{},
-		"attn_norm", "ln_1", "attn_qkv", "attn.c_attn", "attn_output", "attn.c_proj",
-		"ffn_norm", "ln_2", "ffn_up", "mlp.c_fc", "ffn_down", "mlp.c_proj"))),
-}
-
-// ggufGPTNeoX is the mapping of gpt_neox. Its queries, keys and values are no longer in the order of heads.
-var ggufGPTNeoX = GGUF{
-	Architecture: "gptneox",
-	Config:       map[string]any{"model_type": "gpt_neox", "architectures": []string{"GPTNeoXForCausalLM"}},
-	Keys: append(ggufEps("layer_norm_eps"),
-		GGUFKey{Key: "use_parallel_residual", To: "use_parallel_residual", Optional: true}),
-	Tensors: slices.Concat([]GGUFTensor{
-		{Name: ggufEmbedding, To: "gpt_neox.embed_in.weight"},
-		{Name: "output_norm.weight", To: "gpt_neox.final_layer_norm.weight"},
-		{Name: "output_norm.bias", To: "gpt_neox.final_layer_norm.bias"},
-		{Name: ggufHead, To: "embed_out.weight"},
-	}, ggufUnder("gpt_neox.layers.*.", slices.Concat(
-		ggufLinears(headsOfParts, "attn_qkv", "attention.query_key_value"),
-		ggufLinears(GGUFOp{}, "attn_norm", "input_layernorm", "attn_output", "attention.dense",
-			"ffn_norm", "post_attention_layernorm", "ffn_up", "mlp.dense_h_to_4h", "ffn_down", "mlp.dense_4h_to_h")))),
-	Adjust: func(c map[string]any, f GGUFFile) error {
-		_, c["attention_bias"] = f.Shape("blk.0.attn_qkv.bias")
-		err := ggufPartial(c, "gptneox", f)
-		c["rotary_pct"] = c["partial_rotary_factor"]
-		delete(c, "partial_rotary_factor")
-		return err
-	},
-}
-
-// ggufUnder replaces the prefix of layers in the names of a checkpoint.
-func ggufUnder(prefix string, list []GGUFTensor) []GGUFTensor {
-	const usual = "model.layers.*."
-	for i := range list {
-		list[i].To = prefix + list[i].To[len(usual):]
+// ggufPlain is the mapping of a decoder with the names and norms of llama, whose elements are as in a checkpoint.
+func ggufPlain(architecture, modelType, class string, more ...GGUFKey) GGUF {
+	return GGUF{
+		Architecture: architecture,
+		Config:       map[string]any{"model_type": modelType, "architectures": []string{class}},
+		Keys:         ggufKeys(more...),
+		Tensors:      slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufPreNorms),
+		Adjust:       ggufBiases,
 	}
-	return list
 }
 
-// headsOfParts undoes the order of queries, keys and values one after the other: it puts those of a head together.
-var headsOfParts = GGUFOp{What: "the rows of each head together", Rows: func(m Model, rows int64) []int64 {
-	d, ok := m.(interface{ common() Common })
+var logitScale = GGUFKey{Key: "logit_scale", To: "logit_scale"}
+
+// ggufCohere and ggufCohere2 are the mappings of cohere and cohere2.
+var (
+	ggufCohere  = cohereOf("command-r", "cohere", "CohereForCausalLM", logitScale)
+	ggufCohere2 = cohereOf("cohere2", "cohere2", "Cohere2ForCausalLM", logitScale,
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window"})
+)
+
+func cohereOf(architecture, modelType, class string, more ...GGUFKey) GGUF {
+	g := ggufPlain(architecture, modelType, class)
+	g.Keys = append(ggufEps("layer_norm_eps"), more...)
+	g.Tensors = append(slices.Clone(g.Tensors), ggufNames(GGUFOp{},
+		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight")...)
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		_, c["use_qk_norm"] = f.Shape("blk.0.attn_q_norm.weight")
+		ggufSliding(c, architecture, f)
+		return ggufBiases(c, f)
+	}
+	return g
+}
+
+// ggufGlm4 is the mapping of glm4. Files of multimodal models have other elements, and are refused.
+var ggufGlm4 = GGUF{
+	Architecture: "glm4",
+	Config:       map[string]any{"model_type": "glm4", "architectures": []string{"Glm4ForCausalLM"}},
+	Keys:         ggufKeys(),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufLinears(GGUFOp{},
+		"ffn_up", "mlp.gate_up_proj", "ffn_down", "mlp.down_proj"), ggufNames(GGUFOp{},
+		"attn_norm.weight", "input_layernorm.weight", "post_attention_norm.weight", "post_self_attn_layernorm.weight",
+		"ffn_norm.weight", "post_attention_layernorm.weight", "post_ffw_norm.weight", "post_mlp_layernorm.weight")),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		if v, ok := f.Value("glm4.rope.dimension_sections"); ok {
+			return fmt.Errorf("glm4.rope.dimension_sections = %v: %w: glm4 of a multimodal model", v, ErrUnknownArchitecture)
+		}
+		if err := ggufPartial(c, "glm4", f); err != nil {
+			return err
+		}
+		return ggufBiases(c, f)
+	},
+}
+
+// ggufPartial sets the part of a head that is rotated.
+func ggufPartial(c map[string]any, architecture string, f GGUFFile) error {
+	v, ok := f.Value(architecture + ".rope.dimension_count")
 	if !ok {
 		return nil
 	}
-	dim := max(rows/int64(3*d.common().Heads), 1)
-	order := make([]int64, rows)
-	for i := range order {
-		head, part, at := int64(i)/(3*dim), int64(i)/dim%3, int64(i)%dim
-		order[i] = part*(rows/3) + head*dim + at
+	n, _ := v.(json.Number)
+	rotated, err := n.Int64()
+	dim, errDim := number(c, "head_dim")
+	if _, ok := c["head_dim"]; !ok {
+		hidden, errHidden := number(c, "hidden_size")
+		heads, errHeads := number(c, "num_attention_heads")
+		if errHidden == nil && errHeads == nil && heads > 0 {
+			dim, errDim = hidden/heads, nil
+		}
 	}
-	return order
-}}
+	if err != nil || errDim != nil || dim < 1 {
+		return fmt.Errorf("%w: %s.rope.dimension_count = %v: want a part of a head", ErrGGUF, architecture, v)
+	}
+	c["partial_rotary_factor"] = float64(rotated) / float64(dim)
+	return nil
+}
+
+// ggufExaone4 is the mapping of exaone4.
+var ggufExaone4 = GGUF{
+	Architecture: "exaone4",
+	Config: map[string]any{
+		"model_type": "exaone4", "architectures": []string{"Exaone4ForCausalLM"}, "sliding_window": nil,
+	},
+	Keys: ggufKeys(GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Optional: true}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufNames(GGUFOp{},
+		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight",
+		"post_attention_norm.weight", "post_attention_layernorm.weight",
+		"post_ffw_norm.weight", "post_feedforward_layernorm.weight")),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		ggufSliding(c, "exaone4", f)
+		return ggufFactorsRope(c, f)
+	},
+}
+
+// The mappings of decoders like llama.
+var (
+	ggufErnie45 = withBias(ggufPlain("ernie4_5", "ernie4_5", "Ernie4_5ForCausalLM"), "use_bias")
+	ggufSeedOss = seedOss()
+	ggufHunYuan = hunYuan()
+	ggufArcee   = arcee()
+)
+
+// withBias adds a key that says whether layers have biases.
+func withBias(g GGUF, key string) GGUF {
+	before := g.Adjust
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		_, c[key] = f.Shape("blk.0.attn_q.bias")
+		return before(c, f)
+	}
+	return g
+}
+
+// seedOss has the norm before the MLP under the name of one after attention.
+func seedOss() GGUF {
+	g := ggufPlain("seed_oss", "seed_oss", "SeedOssForCausalLM")
+	g.Tensors = append(slices.Clone(g.Tensors), ggufNames(GGUFOp{},
+		"post_attention_norm.weight", "post_attention_layernorm.weight")...)
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		_, c["attention_out_bias"] = f.Shape("blk.0.attn_output.bias")
+		return ggufBiases(c, f)
+	}
+	return g
+}
+
+// hunYuan has the scaled theta of its rope.
+func hunYuan() GGUF {
+	g := ggufPlain("hunyuan-dense", "hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM")
+	g.Tensors = append(slices.Clone(g.Tensors), ggufNames(GGUFOp{},
+		"attn_q_norm.weight", "self_attn.query_layernorm.weight", "attn_k_norm.weight", "self_attn.key_layernorm.weight")...)
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		delete(c, "rope_scaling") // of factor 1
+		return ggufBiases(c, f)
+	}
+	return g
+}
+
+// arcee has the changes of llama.
+func arcee() GGUF {
+	g := ggufPlain("arcee", "arcee", "ArceeForCausalLM")
+	g.Tensors = slices.Concat(ggufEnds(GGUFOp{}), ggufPairs, ggufValues, ggufMLP, ggufPreNorms)
+	g.Adjust = func(c map[string]any, f GGUFFile) error {
+		if err := ggufBiases(c, f); err != nil {
+			return err
+		}
+		return ggufFactorsRope(c, f)
+	}
+	return g
+}
+
+// ggufMistral3 is the mapping of ministral3 and of mistral3's text model, with the changes of llama.
+var ggufMistral3 = GGUF{
+	Architecture: "mistral3",
+	Config:       map[string]any{"model_type": "ministral3", "architectures": []string{"Ministral3ForCausalLM"}},
+	Keys:         ggufKeys(),
+	Tensors:      slices.Concat(ggufEnds(GGUFOp{}), ggufPairs, ggufValues, ggufMLP, ggufPreNorms),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		scaling, ok := c["rope_scaling"].(map[string]any)
+		if !ok {
+			c["rope_scaling"] = map[string]any{"rope_type": "default"}
+			return nil
+		}
+		if v, ok := f.Value("mistral3.rope.scaling.yarn_log_multiplier"); ok {
+			scaling["mscale"], scaling["mscale_all_dim"] = v, v
+		}
+		if v, ok := f.Value("mistral3.attention.temperature_scale"); ok {
+			scaling["llama_4_scaling_beta"] = v
+		}
+		return nil
+	},
+}
