@@ -196,6 +196,9 @@ func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.Fil
 	if err := a.pushOptions(&options, store, name, o); err != nil {
 		return convert.Result{}, nil, err
 	}
+	cores, restore := oversubscribe()
+	defer restore()
+	options.Parallel = cores
 	result, err := convert.Create(ctx, store, name, from, options)
 	bar.end()
 	if err != nil {
