@@ -135,5 +135,5 @@ func alternatives(modelType string) string {
 			return "known: " + modelType + " as " + strings.Join(a.Architectures, ", ")
 		}
 	}
-	return suggestions(modelType)
+	return suggestions(modelType, Types(), typeList)
 }

@@ -30,17 +30,20 @@ func CheckType(modelType string) error {
 		return nil
 	}
 	return fmt.Errorf("model type %q: %w (%s)", clip.Line(modelType, maxQuoted), ErrUnknownArchitecture,
-		suggestions(modelType))
+		suggestions(modelType, Types(), typeList))
 }
 
-// suggestions says which known types have a name like this one, and where all of them are listed.
-func suggestions(modelType string) string {
-	text := fmt.Sprintf("`ingot create --help` lists the %d known types", len(Types()))
-	if names := near.Names(strings.ToLower(clip.Line(modelType, maxQuoted)), Types()); len(names) > 0 {
+// suggestions says which of the types have a name like this one, and where all of them are listed.
+func suggestions(modelType string, types []string, where string) string {
+	text := fmt.Sprintf("%s lists the %d known types", where, len(types))
+	if names := near.Names(strings.ToLower(clip.Line(modelType, maxQuoted)), types); len(names) > 0 {
 		text = "similar: " + strings.Join(names, ", ") + "; " + text
 	}
 	return text
 }
+
+// typeList is where users find all of Types.
+const typeList = "`ingot create --help`"
 
 // Retyped is a config.json that is read as one of another type than it declares.
 type Retyped struct {
