@@ -120,7 +120,7 @@ func openImage(t *testing.T, st *store.Store, name string) *source.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := source.OpenImage(t.Context(), st, entry)
+	src, err := source.OpenImage(t.Context(), st, entry, source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
