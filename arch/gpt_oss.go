@@ -94,7 +94,9 @@ func (t *Table) biasedExperts(base string, e Experts, hidden int) {
 		}
 	}
 	gathered := func(layout, name string, size int64, shape ...int64) Form {
-		return Form{Layout: layout, Make: Gather, Names: []string{name}, Shapes: [][]int64{shape}, Runs: inTurns(n, width, size)}
+		return Form{
+			Layout: layout, Make: Gather, Names: []string{name}, Shapes: [][]int64{shape}, Runs: inTurns(n, width, size),
+		}
 	}
 	whole := func(layout, name string, shape ...int64) Form {
 		return Form{Layout: layout, Make: Copy, Names: []string{name}, Shapes: [][]int64{shape}}

@@ -31,8 +31,8 @@ type Attention struct {
 	options     AttendOptions
 }
 
-// NewAttention takes NAME.q_proj, k_proj, v_proj and o_proj for a layer, with the biases that c names and the sinks that
-// o names.
+// NewAttention takes NAME.q_proj, k_proj, v_proj and o_proj for a layer, with the biases that c names and the sinks
+// that o names.
 func NewAttention(w *Weights, name string, layer int, c arch.Common, o AttentionOptions) *Attention {
 	heads := func(part string, n int) *Linear {
 		return NewLinear(w, name+part, n*c.HeadDim, c.Hidden, c.AttentionBias)
