@@ -12,10 +12,20 @@ type Router struct {
 	Sigmoid    bool // the scores are sigmoids, not a softmax
 	Correction bool // a bias of each expert, added to the scores for the choice but not for the weights
 	Float32    bool // computed in float32 whatever the type of activations
+	Bias       bool
+	Name       string // of its tensors; "" = gate
 	// Groups divides the experts in order. Only those of the TopGroups best groups, by the sum of each group's two best
 	// scores, can be chosen. 0 = one group.
 	Groups, TopGroups int
 	Scaling           float64 // of the weights; 0 = 1
+}
+
+// Named returns the name of the router's tensors.
+func (r Router) Named() string {
+	if r.Name == "" {
+		return "gate"
+	}
+	return r.Name
 }
 
 // Mixture is the feed-forward block of layers with experts.
@@ -139,11 +149,15 @@ func (m *Mixture) parseDense(o object, def int) {
 // mixture adds the feed-forward block of a layer with experts.
 func (t *Table) mixture(name string, m Mixture, hidden int) {
 	h, n := int64(hidden), int64(m.Experts.Count)
-	t.linear(name+".gate", n, h, false, replicated)
+	t.linear(name+"."+m.Router.Named(), n, h, m.Router.Bias, replicated)
 	if m.Router.Correction {
 		t.add(name+".gate.e_score_correction_bias", replicated, n)
 	}
-	t.experts(name+".experts", name+".switch_mlp", m.Experts, hidden)
+	if m.Experts.Bias {
+		t.biasedExperts(name+".experts", m.Experts, hidden)
+	} else {
+		t.experts(name+".experts", name+".switch_mlp", m.Experts, hidden)
+	}
 	if m.Shared == 0 {
 		return
 	}

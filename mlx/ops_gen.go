@@ -161,6 +161,7 @@ const (
 	opCausalConv
 	opDecay
 	opChooseExperts
+	opClampedSwiGLU
 	opCombineRows
 	opGatedExperts
 	opRandomKey
@@ -331,6 +332,7 @@ var opNames = [...]string{
 	opCausalConv:         "CausalConv",
 	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
+	opClampedSwiGLU:      "ClampedSwiGLU",
 	opCombineRows:        "CombineRows",
 	opGatedExperts:       "GatedExperts",
 	opRandomKey:          "RandomKey",
@@ -1782,22 +1784,38 @@ func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroup
 	return c.many()
 }
 
-// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k], plus added [T, n], which is
-// multiplied by Sigmoid(gate [T, 1]) if there is a gate. It sums in float32, and the result has the type of x.
-func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
+// ClampedSwiGLU returns (u+1)*g*Sigmoid(alpha*g) of the halves of the last axis of x [..., 2n], where g is the first
+// half, at most limit, and u the second, from -limit to limit. Row rows[i] of bias [m, 2n] is added to row i before.
+func ClampedSwiGLU(x *Array, bias *Array, rows *Array, alpha float64, limit float64) *Array {
+	c := threadOf(opClampedSwiGLU, x).begin(opClampedSwiGLU)
+	c.array(x)
+	c.optional(bias)
+	c.optional(rows)
+	c.real(alpha)
+	c.real(limit)
+	return c.one()
+}
+
+// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k], after adding rows chosen [T, k]
+// of bias [m, n], plus added [T, n], which is multiplied by Sigmoid(gate [T, 1]) if there is a gate. It sums in
+// float32, and the result has the type of x.
+func CombineRows(x *Array, weights *Array, bias *Array, chosen *Array, added *Array, gate *Array) *Array {
 	c := threadOf(opCombineRows, x).begin(opCombineRows)
 	c.array(x)
 	c.array(weights)
+	c.optional(bias)
+	c.optional(chosen)
 	c.optional(added)
 	c.optional(gate)
 	return c.one()
 }
 
 // GatedExperts applies the chosen experts [T, k] to rows x [T, in] and combines their outputs as CombineRows does. An
-// expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. parts are the matrices [experts, 2*n,
-// in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it is one fused
-// operation.
-func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, added *Array, gate *Array) *Array {
+// expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. With a limit above 0 the gate is
+// ClampedSwiGLU, and biases may be [experts, 2*n] of its input and [experts, out] of the output. parts are the matrices
+// [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it
+// is one fused operation.
+func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, alpha float64, limit float64, biases []*Array, added *Array, gate *Array) *Array {
 	c := threadOf(opGatedExperts, x).begin(opGatedExperts)
 	c.array(x)
 	c.array(weights)
@@ -1807,6 +1825,9 @@ func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, forma
 	c.ints(groups)
 	c.ints(bits)
 	c.bool(gelu)
+	c.real(alpha)
+	c.real(limit)
+	c.arrays(biases)
 	c.optional(added)
 	c.optional(gate)
 	return c.one()

@@ -24,6 +24,7 @@ import (
 	_ "github.com/ingotml/ingot/models/glm4_moe_lite"
 	_ "github.com/ingotml/ingot/models/gpt2"
 	_ "github.com/ingotml/ingot/models/gpt_neox"
+	_ "github.com/ingotml/ingot/models/gpt_oss"
 	_ "github.com/ingotml/ingot/models/granite"
 	_ "github.com/ingotml/ingot/models/granitemoe"
 	_ "github.com/ingotml/ingot/models/helium"

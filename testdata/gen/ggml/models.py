@@ -55,6 +55,7 @@ NAMES = [
     "glm4-saved",
     "gpt2-published",
     "gpt_neox-published",
+    "gpt_oss-published",
     "glm4_moe-published",
     "glm4_moe_lite-published",
     "granite-published",
@@ -88,7 +89,7 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
          "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
          "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
-         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe"}
+         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe", "gpt_oss": "gpt-4o"}
 
 
 TYPES = {"f32": gguf.LlamaFileType.ALL_F32, "bf16": gguf.LlamaFileType.MOSTLY_BF16}

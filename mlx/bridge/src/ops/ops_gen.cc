@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xddd200e6;
+const uint32_t abi = 0x704b0178;
 
 const Operation operations[] = {
     {"Abs",
@@ -1272,14 +1272,26 @@ const Operation operations[] = {
        auto s = call.s;
        call.result(choose_experts(scores, correction, {k, groups, topGroups, sigmoid, sumToOne, scale}, s));
      }},
+    {"ClampedSwiGLU",
+     [](Call& call) {
+       auto x = call.array();
+       auto bias = call.optional();
+       auto rows = call.optional();
+       auto alpha = call.real();
+       auto limit = call.real();
+       auto s = call.s;
+       call.result(clamped_gate(x, bias, rows, {float(alpha), float(limit)}, s));
+     }},
     {"CombineRows",
      [](Call& call) {
        auto x = call.array();
        auto weights = call.array();
+       auto bias = call.optional();
+       auto chosen = call.optional();
        auto added = call.optional();
        auto gate = call.optional();
        auto s = call.s;
-       call.result(combine_rows(x, weights, added, gate, s));
+       call.result(combine_rows(x, weights, bias, chosen, added, gate, s));
      }},
     {"GatedExperts",
      [](Call& call) {
@@ -1291,10 +1303,13 @@ const Operation operations[] = {
        auto groups = call.integers();
        auto bits = call.integers();
        auto gelu = call.flag();
+       auto alpha = call.real();
+       auto limit = call.real();
+       auto biases = call.arrays();
        auto added = call.optional();
        auto gate = call.optional();
        auto s = call.s;
-       call.result(gated_experts({.x = x, .weights = weights, .chosen = chosen, .parts = parts, .formats = formats, .groups = groups, .bits = bits, .gelu = gelu, .added = added, .gate = gate}, s));
+       call.result(gated_experts({.x = x, .weights = weights, .chosen = chosen, .parts = parts, .formats = formats, .groups = groups, .bits = bits, .gelu = gelu, .clamp = {float(alpha), float(limit)}, .biases = biases, .added = added, .gate = gate}, s));
      }},
     {"RandomKey",
      [](Call& call) {
