@@ -114,6 +114,11 @@ func adjustLatent(c map[string]any, f GGUFFile) error {
 	if modelType == "youtu" {
 		return nil
 	}
+	return ggufSparse(c, f)
+}
+
+// ggufSparse sets which layers have experts: those with a router.
+func ggufSparse(c map[string]any, f GGUFFile) error {
 	layers, err := ggufLayers(c)
 	kinds := make([]string, layers)
 	for i := range kinds {

@@ -34,8 +34,8 @@ var plainGGUFs = []string{
 	"olmo-published", "olmo2-saved", "olmo3-saved", "phi3-published", "qwen2-saved", "seed_oss-published",
 	"smollm3-published", "stablelm-published", "starcoder2-published", "gpt2-published", "gpt_neox-published",
 	"dots1-published", "ernie4_5_moe-published", "granitemoe-published", "minimax_m2-published", "mixtral-published",
-	"olmoe-published", "qwen2_moe-published", "deepseek_v2-published", "deepseek_v3-published",
-	"glm4_moe_lite-published", "youtu-published",
+	"olmoe-published", "qwen2_moe-published", "cohere2_moe-published", "exaone_moe-saved", "hunyuan_v1_moe-saved",
+	"deepseek_v2-published", "deepseek_v3-published", "glm4_moe_lite-published", "youtu-published",
 }
 
 // headless are those without the checkpoint's multi-token prediction head, which the converter leaves out.
@@ -132,7 +132,7 @@ func openImage(t *testing.T, st *store.Store, name string) *source.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := source.OpenImage(t.Context(), st, entry)
+	src, err := source.OpenImage(t.Context(), st, entry, source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
