@@ -18,6 +18,8 @@ from tiny import change
 RULES = ((r"_a_layernorm\.weight$", lambda normal: 0.9 + 0.15 * normal), *ROUTERS)
 HEADS = dict(num_key_value_heads=4, q_lora_rank=32, kv_lora_rank=32, qk_rope_head_dim=8, qk_nope_head_dim=16, v_head_dim=16)
 EXPERTS = dict(n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=32)
+# Published models have equal scales; those of glm4_moe_lite-yarn differ.
+SCALED = {**YARN, "mscale": 0.707, "mscale_all_dim": 0.707}
 LIMIT = 480 * 1024
 
 
@@ -68,7 +70,7 @@ def deepseek_v3():
     return {
         "deepseek_v3-published": published(
             *more, change("routed_scaling_factor", to=1.0), change("norm_topk_prob", to=False), style=next_layer(True),
-            first_k_dense_replace=1, n_group=2, topk_group=1, rope_parameters=YARN, **EXPERTS),
+            first_k_dense_replace=1, n_group=2, topk_group=1, rope_parameters=SCALED, **EXPERTS),
         "deepseek_v3-saved": saved(
             change("n_group", to=2), change("topk_group", to=3), change("norm_topk_prob", to=True),
             change("rope_interleave", to=True), change("attention_bias", to=False), q_lora_rank=None, v_head_dim=24,
@@ -89,7 +91,7 @@ def deepseek_v2():
     return {
         "deepseek_v2-published": published(
             change("routed_scaling_factor", to=3.0), change("rope_scaling", "mscale_all_dim", to=None), style=keys,
-            q_lora_rank=None, first_k_dense_replace=1, rope_parameters=YARN, **EXPERTS),
+            q_lora_rank=None, first_k_dense_replace=1, rope_parameters=SCALED, **EXPERTS),
         "deepseek_v2-saved": saved(
             change("n_group", to=2), change("topk_group", to=3), change("topk_method", to="greedy"),
             change("attention_bias", to=False), change("mlp_bias", to=False), topk_method="group_limited_greedy", n_group=4,
