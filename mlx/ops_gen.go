@@ -1770,14 +1770,15 @@ func Decay(x *Array, bias *Array, rate *Array) *Array {
 // the lower index wins a tie. It returns their weights, float32 [T, k], and their indices, uint32 [T, k]. The weights
 // are the softmax of the scores, or their sigmoids, normalized to sum to 1 if sumToOne is set, times scale. A
 // correction [experts] affects the choice only. If topGroups is less than groups, only experts of the groups with the
-// highest sums of their two best scores are considered.
-func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, sigmoid bool, sumToOne bool, scale float64) []*Array {
+// highest sums of their groupBest best scores, 1 or 2, are considered.
+func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, groupBest int, sigmoid bool, sumToOne bool, scale float64) []*Array {
 	c := threadOf(opChooseExperts, scores).begin(opChooseExperts)
 	c.array(scores)
 	c.optional(correction)
 	c.int(k)
 	c.int(groups)
 	c.int(topGroups)
+	c.int(groupBest)
 	c.bool(sigmoid)
 	c.bool(sumToOne)
 	c.real(scale)

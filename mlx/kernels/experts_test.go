@@ -13,7 +13,7 @@ import (
 )
 
 // chosenExperts is a reference implementation of ChooseExperts for one row.
-func chosenExperts(scores, correction []float64, k, groups, topGroups int, sigmoid, sumToOne bool,
+func chosenExperts(scores, correction []float64, k, groups, topGroups, groupBest int, sigmoid, sumToOne bool,
 	scale float64) (weights []float64, chosen []int) {
 	p := slices.Clone(scores)
 	total := 0.0
@@ -41,7 +41,9 @@ func chosenExperts(scores, correction []float64, k, groups, topGroups int, sigmo
 		order[g] = g
 		if topGroups < groups {
 			of := slices.Sorted(slices.Values(key[g*size : (g+1)*size]))
-			sums[g] = of[size-1] + of[size-2]
+			for _, v := range of[size-groupBest:] {
+				sums[g] += v
+			}
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[b], sums[a]) })
@@ -70,9 +72,9 @@ func TestChooseExperts(t *testing.T) {
 	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(3, 14))
 		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) { // computed by MLX's operations
-			for _, c := range []struct{ rows, experts, k, groups, top int }{
-				{1, 1, 1, 1, 1}, {1, 128, 8, 1, 1}, {3, 7, 7, 1, 1}, {5, 12, 3, 4, 2}, {130, 64, 4, 8, 3}, {2, 6, 3, 3, 3},
-				{1, 513, 9, 1, 1},
+			for _, c := range []struct{ rows, experts, k, groups, top, best int }{
+				{1, 1, 1, 1, 1, 2}, {1, 128, 8, 1, 1, 2}, {3, 7, 7, 1, 1, 2}, {5, 12, 3, 4, 2, 2}, {130, 64, 4, 8, 3, 2},
+				{2, 6, 3, 3, 3, 2}, {1, 513, 9, 1, 1, 1}, {5, 12, 3, 4, 2, 1}, {130, 64, 4, 8, 3, 1}, {3, 4, 2, 4, 2, 1},
 			} {
 				for i := range 8 {
 					sigmoid, sumToOne, corrected := i&1 > 0, i&2 > 0, i&4 > 0
@@ -92,7 +94,7 @@ func TestChooseExperts(t *testing.T) {
 						}
 						correction = mlx.FromSlice(e, f)
 					}
-					both := mlx.ChooseExperts(scores, correction, c.k, c.groups, c.top, sigmoid, sumToOne, 1.5)
+					both := mlx.ChooseExperts(scores, correction, c.k, c.groups, c.top, c.best, sigmoid, sumToOne, 1.5)
 					weights, chosen := both[0].Float32s(), mlx.ToSlice[uint32](both[1])
 					of := mlx.AsType(scores, mlx.Float32).Float32s()
 					for row := range c.rows {
@@ -100,7 +102,7 @@ func TestChooseExperts(t *testing.T) {
 						for i := range own {
 							own[i] = float64(of[row*c.experts+i])
 						}
-						want, at := chosenExperts(own, add, c.k, c.groups, c.top, sigmoid, sumToOne, 1.5)
+						want, at := chosenExperts(own, add, c.k, c.groups, c.top, c.best, sigmoid, sumToOne, 1.5)
 						for i := range want {
 							w, n := float64(weights[row*c.k+i]), int(chosen[row*c.k+i])
 							// Experts whose scores differ only by rounding may swap places.

@@ -8,6 +8,8 @@ import (
 	_ "github.com/ingotml/ingot/models/cohere"
 	_ "github.com/ingotml/ingot/models/cohere2"
 	_ "github.com/ingotml/ingot/models/cohere2_moe"
+	_ "github.com/ingotml/ingot/models/deepseek_v2"
+	_ "github.com/ingotml/ingot/models/deepseek_v3"
 	_ "github.com/ingotml/ingot/models/dots1"
 	_ "github.com/ingotml/ingot/models/ernie4_5"
 	_ "github.com/ingotml/ingot/models/ernie4_5_moe"
@@ -54,4 +56,5 @@ import (
 	_ "github.com/ingotml/ingot/models/solar_open"
 	_ "github.com/ingotml/ingot/models/stablelm"
 	_ "github.com/ingotml/ingot/models/starcoder2"
+	_ "github.com/ingotml/ingot/models/youtu"
 )

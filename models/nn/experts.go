@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"cmp"
+
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/mlx"
 )
@@ -102,8 +104,8 @@ func Choose(scores, correction *mlx.Array, e arch.Experts, r arch.Router) (weigh
 	if scaling == 0 {
 		scaling = 1
 	}
-	both := mlx.ChooseExperts(scores, correction, e.PerToken, max(r.Groups, 1), max(r.TopGroups, 1), r.Sigmoid,
-		e.NormTopK, scaling)
+	both := mlx.ChooseExperts(scores, correction, e.PerToken, max(r.Groups, 1), max(r.TopGroups, 1),
+		cmp.Or(r.GroupBest, 2), r.Sigmoid, e.NormTopK, scaling)
 	return both[0], both[1]
 }
 

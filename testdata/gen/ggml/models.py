@@ -42,6 +42,8 @@ NAMES = [
     "cohere-published",
     "cohere2-published",
     "cohere2_moe-published",
+    "deepseek_v2-published",
+    "deepseek_v3-published",
     "dots1-published",
     "ernie4_5-published",
     "ernie4_5_moe-published",
@@ -82,6 +84,7 @@ NAMES = [
     "smollm3-published",
     "stablelm-published",
     "starcoder2-published",
+    "youtu-published",
 ]
 # The kinds of pre-tokenizers that the converter would recognize in published models.
 KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-bpe", "gemma": "default", "phi3": "gpt-4o",
@@ -89,7 +92,8 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
          "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
          "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
-         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe", "gpt_oss": "gpt-4o"}
+         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe", "gpt_oss": "gpt-4o",
+         "deepseek_v2": "deepseek-llm", "deepseek_v3": "deepseek-v3", "youtu": "youtu"}
 
 
 TYPES = {"f32": gguf.LlamaFileType.ALL_F32, "bf16": gguf.LlamaFileType.MOSTLY_BF16}

@@ -15,6 +15,7 @@ namespace mx = mlx::core;
 struct Choosing {
   int k;                   // experts per row
   int groups, top_groups;  // only experts of the best top_groups groups are candidates
+  int group_best;          // a group is as good as the sum of so many of its best scores, 1 or 2
   bool sigmoid;            // probabilities are sigmoids of the scores; otherwise their softmax
   bool sum_to_one;         // normalize the weights of the chosen experts
   double scale;            // multiplies the weights

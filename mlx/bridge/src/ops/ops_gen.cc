@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x704b0178;
+const uint32_t abi = 0x300a8a00;
 
 const Operation operations[] = {
     {"Abs",
@@ -1266,11 +1266,12 @@ const Operation operations[] = {
        auto k = call.integer();
        auto groups = call.integer();
        auto topGroups = call.integer();
+       auto groupBest = call.integer();
        auto sigmoid = call.flag();
        auto sumToOne = call.flag();
        auto scale = call.real();
        auto s = call.s;
-       call.result(choose_experts(scores, correction, {k, groups, topGroups, sigmoid, sumToOne, scale}, s));
+       call.result(choose_experts(scores, correction, {k, groups, topGroups, groupBest, sigmoid, sumToOne, scale}, s));
      }},
     {"ClampedSwiGLU",
      [](Call& call) {
