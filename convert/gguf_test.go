@@ -22,7 +22,7 @@ import (
 // ggufs are files that llama.cpp's converter made of checkpoints (testdata/gen/ggml/models.py).
 var ggufs = slices.Concat(plainGGUFs, []string{
 	"gemma3-published", "gemma4-26b-a4b", "gemma4-e2b", "glm4_moe-published", "glm4_moe_lite-published", "llama-bias",
-	"llama-rope-llama3", "afmoe-published",
+	"llama-rope-llama3", "afmoe-published", "phimoe-published",
 	"qwen3-default", "qwen3_5-published", "qwen3_5_moe-published", "qwen3_moe-default",
 })
 

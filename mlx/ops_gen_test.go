@@ -162,6 +162,7 @@ var OpFuncs = map[string]any{
 	"CausalConv":         CausalConv,
 	"Decay":              Decay,
 	"ChooseExperts":      ChooseExperts,
+	"SparseMixer":        SparseMixer,
 	"CombineRows":        CombineRows,
 	"GatedExperts":       GatedExperts,
 	"RandomKey":          RandomKey,

@@ -56,6 +56,7 @@ NAMES = [
     "olmo3-saved",
     "olmoe-published",
     "phi3-published",
+    "phimoe-published",
     "qwen2-saved",
     "qwen2_moe-published",
     "qwen3-default",
@@ -73,7 +74,9 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
          "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
          "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
-         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe"}
+         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe", "phimoe": "default"}
+# The published names of classes that transformers calls otherwise.
+CLASSES = {"PhimoeForCausalLM": "PhiMoEForCausalLM"}
 
 
 def convert(name):
@@ -88,7 +91,8 @@ def convert(name):
         own, load = json.loads((folder / "config.json").read_text(encoding="utf-8")), ModelBase.load_hparams
         ModelBase.load_hparams = staticmethod(lambda *a, **k: {**own, **load(*a, **k)})
         config = load(folder, False)
-        model = ModelBase.from_model_architecture(config["architectures"][0], model_type=ModelType.TEXT)
+        kind_of = CLASSES.get(config["architectures"][0], config["architectures"][0])
+        model = ModelBase.from_model_architecture(kind_of, model_type=ModelType.TEXT)
         if not (folder / "tokenizer.json").is_file():
             # Gemma's class counts the entries of a tokenizer.json.
             vocab = {str(i): i for i in range(config.get("text_config", config)["vocab_size"])}
