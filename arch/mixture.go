@@ -18,6 +18,10 @@ type Router struct {
 	// best scores, can be chosen. 0 = one group, and the sum of two.
 	Groups, TopGroups, GroupBest int
 	Scaling                      float64 // of the weights; 0 = 1
+	// SparseMixer chooses two experts, one after the other (https://arxiv.org/abs/2409.12136). The weight of each is its
+	// share of the softmax over the scores that are at most 2*Jitter below its own, relative to the larger of both.
+	SparseMixer bool
+	Jitter      float64
 }
 
 // Named returns the name of the router's tensors.

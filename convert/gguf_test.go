@@ -23,7 +23,7 @@ import (
 // ggufs are files that llama.cpp's converter made of checkpoints (testdata/gen/ggml/models.py).
 var ggufs = slices.Concat(plainGGUFs, []string{
 	"gemma3-published", "gemma4-26b-a4b", "gemma4-e2b", "glm4_moe-published", "llama-bias",
-	"llama-rope-llama3", "afmoe-published", "gpt_oss-published",
+	"llama-rope-llama3", "afmoe-published", "gpt_oss-published", "phimoe-published",
 	"qwen3-default", "qwen3_5-published", "qwen3_5_moe-published", "qwen3_moe-default",
 })
 

@@ -161,6 +161,7 @@ const (
 	opCausalConv
 	opDecay
 	opChooseExperts
+	opSparseMixer
 	opClampedSwiGLU
 	opCombineRows
 	opGatedExperts
@@ -332,6 +333,7 @@ var opNames = [...]string{
 	opCausalConv:         "CausalConv",
 	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
+	opSparseMixer:        "SparseMixer",
 	opClampedSwiGLU:      "ClampedSwiGLU",
 	opCombineRows:        "CombineRows",
 	opGatedExperts:       "GatedExperts",
@@ -621,14 +623,15 @@ func ExpTail(x *Array, limit float64) *Array {
 	return c.one()
 }
 
-// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor(positions[i]/context)); positions are int32 [T] and
-// not negative.
-func GrowRows(x *Array, positions *Array, beta float64, context int) *Array {
+// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor((positions[i]+shift)/context)); positions are int32
+// [T] and not negative.
+func GrowRows(x *Array, positions *Array, beta float64, context int, shift int) *Array {
 	c := threadOf(opGrowRows, x).begin(opGrowRows)
 	c.array(x)
 	c.array(positions)
 	c.real(beta)
 	c.int(context)
+	c.int(shift)
 	return c.one()
 }
 
@@ -1671,7 +1674,7 @@ func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale fl
 	return c.one()
 }
 
-func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, ring bool, values int, bits int, positions *Array) []*Array {
+func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, chunked bool, ring bool, values int, bits int, positions *Array) []*Array {
 	c := threadOf(opAttend, q).begin(opAttend)
 	c.array(q)
 	c.optional(k)
@@ -1683,6 +1686,7 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	c.real(scale)
 	c.real(softcap)
 	c.int(window)
+	c.bool(chunked)
 	c.bool(ring)
 	c.int(values)
 	c.int(bits)
@@ -1782,6 +1786,17 @@ func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroup
 	c.bool(sigmoid)
 	c.bool(sumToOne)
 	c.real(scale)
+	return c.many()
+}
+
+// SparseMixer chooses two experts of each row of scores [T, experts], one after the other: each has the highest score
+// of those that are left, the lower index wins a tie. It returns their weights, float32 [T, 2], and their indices,
+// uint32 [T, 2]. A weight is the expert's share of the softmax over the scores that are left and at most 2*jitter below
+// its own, relative to the larger of its own and the other's absolute value. https://arxiv.org/abs/2409.12136
+func SparseMixer(scores *Array, jitter float64) []*Array {
+	c := threadOf(opSparseMixer, scores).begin(opSparseMixer)
+	c.array(scores)
+	c.real(jitter)
 	return c.many()
 }
 

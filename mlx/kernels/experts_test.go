@@ -120,6 +120,54 @@ func TestChooseExperts(t *testing.T) {
 	})
 }
 
+// A router that chooses two experts, one after the other, as the reference implementation does: by our kernel, and by
+// MLX's operations for float64.
+func TestSparseMixer(t *testing.T) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		r := rand.New(rand.NewPCG(6, 2))
+		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) {
+			for _, shape := range [][2]int{{1, 2}, {3, 5}, {140, 16}} {
+				rows, experts, jitter := shape[0], shape[1], 0.2
+				values := make([]float32, rows*experts)
+				for i := range values {
+					values[i] = float32(r.IntN(9)-4) / 2 // with equal scores, zeros and negative ones
+				}
+				both := mlx.SparseMixer(mlx.AsType(mlx.FromSlice(e, values, rows, experts), d), jitter)
+				weights, chosen := both[0].Float32s(), mlx.ToSlice[uint32](both[1])
+				for row := range rows {
+					own := values[row*experts : (row+1)*experts]
+					first := slices.Index(own, slices.Max(own))
+					for i := range 2 {
+						at, weight := mixed(own, []int{-1, first}[i], jitter)
+						if w, n := float64(weights[2*row+i]), int(chosen[2*row+i]); n != at || math.Abs(w-weight) > 1e-6 {
+							t.Errorf("%v, scores %v, choice %d: expert %d with weight %v, want %d with %v", d, own, i, n, w, at, weight)
+							return
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// mixed returns the best expert but one, and its share of the experts that are close to it.
+func mixed(scores []float32, but int, jitter float64) (best int, weight float64) {
+	best = -1
+	for i, s := range scores {
+		if i != but && (best < 0 || s > scores[best]) {
+			best = i
+		}
+	}
+	total, top := 0.0, float64(scores[best])
+	for i, s := range scores {
+		far := (top-float64(s))/max(math.Abs(float64(s)), top) > 2*jitter
+		if i != but && !far {
+			total += math.Exp(float64(s) - top)
+		}
+	}
+	return best, 1 / total
+}
+
 func TestCombineRows(t *testing.T) {
 	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(2, 72))

@@ -45,6 +45,7 @@ import (
 	_ "github.com/ingotml/ingot/models/olmoe"
 	_ "github.com/ingotml/ingot/models/phi3"
 	_ "github.com/ingotml/ingot/models/phi4_multimodal"
+	_ "github.com/ingotml/ingot/models/phimoe"
 	_ "github.com/ingotml/ingot/models/qwen2"
 	_ "github.com/ingotml/ingot/models/qwen2_moe"
 	_ "github.com/ingotml/ingot/models/qwen3"

@@ -388,7 +388,6 @@ if __name__ == "__main__":
     qwen3_next()
     glm4_moe_lite()
     dense.tables(saved, write)
-    moe.tables(saved, write)
     gpt.tables(saved, write)
     latent.tables(saved, write)
     print(f"transformers {tf.__version__}")

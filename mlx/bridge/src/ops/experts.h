@@ -26,6 +26,9 @@ struct Choosing {
 std::vector<mx::array> choose_experts(const mx::array& scores, const std::optional<mx::array>& correction,
                                       const Choosing& c, mx::StreamOrDevice s);
 
+// Returns weights, float32 [T, 2], and experts, uint32 [T, 2]: see SparseMixer in ops.txt.
+std::vector<mx::array> sparse_mixer(const mx::array& scores, double jitter, mx::StreamOrDevice s);
+
 // Returns the sum of x [T, k, n] or [T, k, 1, n] over k, weighted with weights [T, k], plus added [T, n] times
 // sigmoid(gate [T, 1]). The rows chosen [T, k] of bias [experts, n] are added to x before.
 mx::array combine_rows(const mx::array& x, const mx::array& weights, const std::optional<mx::array>& bias,
