@@ -59,11 +59,12 @@ func TestDamagedCalls(t *testing.T) {
 }
 
 // constrained operations rarely accept random arguments.
-var constrained = []string{"AddMM", "Attention", "CausalConv", "ChooseExperts", "CombineRows", "Conv1D", "Conv2D",
-	"Decay", "Dequantize", "FromFP8", "Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows",
-	"GatedDeltaUpdate", "LayerNorm", "LinearLayers", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RoPE",
-	"RoPEFreqs", "RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter",
-	"ScatterAdd", "ScatterAddAxis", "SliceDynamic", "SliceUpdateDynamic", "TakeAlongAxis", "UnpackRows", "attend"}
+var constrained = []string{"AddMM", "AddRMSNorm", "Attention", "CausalConv", "ChannelScan", "ChooseExperts",
+	"CombineRows", "Conv1D", "Conv2D", "Decay", "DecayedSum", "Dequantize", "FromFP8", "Gather", "GatedExperts",
+	"GatherMM", "GatherQMM", "GatedDeltaRows", "GatedDeltaUpdate", "LayerNorm", "LinearLayers", "PackRows",
+	"PackedTableRows", "QuantizedMatMul", "Quantize", "RoPE", "RoPEFreqs", "RoPEOffsets", "RotateNormedRows",
+	"RotateRows", "Scatter", "ScatterAdd", "ScatterAddAxis", "SliceDynamic", "SliceUpdateDynamic", "StateScan",
+	"StepSizes", "TakeAlongAxis", "UnpackRows", "attend"}
 
 // indexing operations do not check indices, which may not be computed yet. The test uses only 0.
 var indexing = []string{"Take", "TakeAlongAxis", "PutAlongAxis", "ScatterAddAxis", "Gather", "Scatter", "ScatterAdd",

@@ -24,6 +24,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import dense
 import gpt
 import moe
+import recurrent
 from checkpoint import four, rename
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
@@ -389,5 +390,5 @@ if __name__ == "__main__":
     dense.tables(saved, write)
     moe.tables(saved, write)
     gpt.tables(saved, write)
-    moe.tables(saved, write)
+    recurrent.tables(saved, write)
     print(f"transformers {tf.__version__}")

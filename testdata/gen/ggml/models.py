@@ -50,6 +50,7 @@ NAMES = [
     "llama-rope-llama3",
     "nemotron-saved",
     "olmo-published",
+    "mamba2-published",
     "minimax_m2-published",
     "mixtral-published",
     "olmo2-saved",
@@ -73,7 +74,8 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
          "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
          "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
-         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe"}
+         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe",
+         "mamba2": "olmo"}
 
 
 def convert(name):
@@ -112,7 +114,7 @@ if __name__ == "__main__":
     logging.basicConfig(level=logging.ERROR)
     for module in ("llama", "qwen", "gemma", "glm", "deepseek", "granite", "olmo", "phi", "command_r", "ernie", "exaone",
                    "hunyuan", "nemotron", "stablelm", "starcoder", "gpt2", "gptneox", "dots1", "minimax",
-                   "afmoe"):
+                   "afmoe", "mamba"):
         importlib.import_module(f"conversion.{module}")
     for name in sys.argv[2:] or NAMES:
         convert(name)
