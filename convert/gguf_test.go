@@ -33,7 +33,11 @@ var plainGGUFs = []string{
 	"olmo-published", "olmo2-saved", "olmo3-saved", "phi3-published", "qwen2-saved", "seed_oss-published",
 	"smollm3-published", "stablelm-published", "starcoder2-published", "gpt2-published", "gpt_neox-published",
 	"dots1-published", "ernie4_5_moe-published", "granitemoe-published", "minimax_m2-published", "mixtral-published",
+<<<<<<< HEAD
 	"olmoe-published", "qwen2_moe-published", "mamba2-published",
+=======
+	"olmoe-published", "qwen2_moe-published", "cohere2_moe-published", "exaone_moe-saved", "hunyuan_v1_moe-saved",
+>>>>>>> next
 }
 
 // A GGUF file has the tensors of the checkpoint that it was made of, bit for bit, except for logarithms. The shape of
@@ -120,7 +124,7 @@ func openImage(t *testing.T, st *store.Store, name string) *source.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := source.OpenImage(t.Context(), st, entry)
+	src, err := source.OpenImage(t.Context(), st, entry, source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
