@@ -23,7 +23,8 @@ var ggufMamba2 = GGUF{
 		{Name: ggufEmbedding, To: "backbone.embeddings.weight"},
 		{Name: "output_norm.weight", To: "backbone.norm_f.weight"},
 		{Name: ggufHead, To: "lm_head.weight"},
-	}, ggufUnder("backbone.layers.*.", append(ggufSSM("mixer"), ggufNames(GGUFOp{}, "attn_norm.weight", "norm.weight")...))),
+	}, ggufUnder("backbone.layers.*.",
+		append(ggufSSM("mixer"), ggufNames(GGUFOp{}, "attn_norm.weight", "norm.weight")...))),
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		_, c["use_conv_bias"] = f.Shape("blk.0.ssm_conv1d.bias")
 		_, c["use_bias"] = f.Shape("blk.0.ssm_in.bias")

@@ -2,8 +2,8 @@ package arch
 
 import "bytes"
 
-// withInfinities returns a text in which each Infinity outside of strings, which Python writes and JSON does not have, is
-// the object that transformers 5 writes for it.
+// withInfinities returns a text in which each Infinity outside of strings, which Python writes and JSON does not have,
+// is the object that transformers 5 writes for it.
 func withInfinities(data []byte) []byte {
 	const infinity = "Infinity"
 	if !bytes.Contains(data, []byte(infinity)) {

@@ -46,7 +46,8 @@ func TestStateScan(t *testing.T) {
 		for _, d := range floatTypes {
 			for _, c := range scans {
 				size := 1 / math.Sqrt(float64(c.state))
-				q, k := normalRows(e, r, d, size, c.rows(), c.groups, c.state), normalRows(e, r, d, size, c.rows(), c.groups, c.state)
+				q := normalRows(e, r, d, size, c.rows(), c.groups, c.state)
+				k := normalRows(e, r, d, size, c.rows(), c.groups, c.state)
 				v, steps := normalRows(e, r, d, 1, c.rows(), c.heads, c.dim), stepRows(e, r, c.rows(), c.heads)
 				rate, skip := stepRows(e, r, c.heads), normalRows(e, r, mlx.Float32, 1, c.heads)
 				down := mlx.Negative(rate.Array)
@@ -125,7 +126,8 @@ func TestChannelScan(t *testing.T) {
 		for _, c := range scans {
 			channels := c.heads * c.dim
 			x, steps := normalRows(e, r, mlx.Float32, 1, c.rows(), channels), stepRows(e, r, c.rows(), channels)
-			b, read := normalRows(e, r, mlx.Float32, 0.3, c.rows(), c.state), normalRows(e, r, mlx.Float32, 0.3, c.rows(), c.state)
+			b := normalRows(e, r, mlx.Float32, 0.3, c.rows(), c.state)
+			read := normalRows(e, r, mlx.Float32, 0.3, c.rows(), c.state)
 			rate, skip := stepRows(e, r, channels, c.state), normalRows(e, r, mlx.Float32, 1, channels)
 			down, decay := mlx.Negative(rate.Array), mlx.Exp(mlx.Negative(steps.Array))
 			var states, sums []*mlx.Array

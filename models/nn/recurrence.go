@@ -47,8 +47,8 @@ func (b *Batch) recurrence(layer int, x *mlx.Array, taps int, memory []int) *rec
 	return r
 }
 
-// convolve returns the rows after a causal convolution of each channel with weight [taps, channels], and SiLU if silu is
-// set.
+// convolve returns the rows after a causal convolution of each channel with weight [taps, channels], and SiLU if silu
+// is set.
 func (r *recurrence) convolve(x, weight, bias *mlx.Array, silu bool) *mlx.Array {
 	mixed := mlx.CausalConv(x, weight, bias, r.tails, silu, false, r.inPlace, r.lengths...)
 	r.fed, r.ends = x, mixed[1:]
