@@ -25,6 +25,7 @@ const (
 	noNorm     = "llama.cpp has the normalization of the experts' weights of published models only"
 	noScore    = "the format cannot say how scores are scaled"
 	noPairs    = "llama.cpp rotates neighbouring channels only"
+	noSteps    = "the format cannot say the limits of steps"
 	noFunction = "the format cannot say the activation function"
 )
 
@@ -59,6 +60,7 @@ var ggufsDiffer = map[string]string{
 	"llama-rope-yarn-mscale":     noRope,
 	"long-qwen3-dynamic":         noRope,
 	"long-qwen3-longrope":        noRope,
+	"mamba2-saved":               noSteps,
 	"ministral3-saved":           noWindow,
 	"mixtral-saved":              noWindow,
 	"olmoe-saved":                noNorm,
