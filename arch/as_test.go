@@ -73,7 +73,8 @@ func TestDetectAs(t *testing.T) {
 func bare(t *testing.T) string {
 	t.Helper()
 	m := map[string]json.RawMessage{}
-	if err := json.Unmarshal(with(t, "model_type", "-", "architectures", "-", "num_key_value_heads", "-"), &m); err != nil {
+	bare := with(t, "model_type", "-", "architectures", "-", "num_key_value_heads", "-")
+	if err := json.Unmarshal(bare, &m); err != nil {
 		t.Fatal(err)
 	}
 	out, err := json.Marshal(m)
@@ -154,7 +155,7 @@ func TestSetKeys(t *testing.T) {
 	for in, want := range map[string]string{
 		"{ \"x\": 1,\n  \"model_type\" : \"a\" , \"architectures\":\n[\"A\",\n\"C\"]}\n": "{ \"x\": 1,\n  \"model_type\" : " +
 			"\"b\" , \"architectures\":\n[\"B\"]}\n",
-		`{"x": {"model_type": "a"}}`:                   `{"architectures": ["B"], "model_type": "b", "x": {"model_type": "a"}}`,
+		`{"x": {"model_type": 1}}`:                     `{"architectures": ["B"], "model_type": "b", "x": {"model_type": 1}}`,
 		`{"model_type": "a", "model_type": "c"}`:       `{"architectures": ["B"], "model_type": "b", "model_type": "b"}`,
 		`{"mod\u0065l_type": null, "architectures":0}`: `{"mod\u0065l_type": "b", "architectures":["B"]}`,
 		"{}": `{"architectures": ["B"], "model_type": "b"}`,

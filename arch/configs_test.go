@@ -189,6 +189,8 @@ func TestBadConfigs(t *testing.T) {
 		{"gpt_oss", "swiglu_alpha", `"1.7"`, "must be a number"},
 		{"gpt_oss", "layer_types", `["sliding_attention"]`, "must have 2 elements"},
 		{"afmoe", "n_group", "2", "n_group = 2: must be 1"},
+		{"phimoe", "num_experts_per_tok", "3", "must be 2: the router chooses two experts, one after the other"},
+		{"phimoe", "router_jitter_noise", "-1", "router_jitter_noise = -1: must be >= 0"},
 		{"olmo3", "rope_parameters", `{"rope_type":"default"}`, "must hold parameters per layer type"},
 		{"phi3", "rope_parameters", `{"rope_type":"llama3"}`, "must be one of default, longrope"},
 		{"phi3", "rope_parameters", `{"rope_type":"su","short_factor":[1]}`, "must have 4 numbers, one per rotated pair"},

@@ -165,6 +165,14 @@ func (t Table) part(name string) int {
 	return -1
 }
 
+// PartOf returns the name of the part that a tensor belongs to; "" = none.
+func (t Table) PartOf(name string) string {
+	if i := t.part(name); i >= 0 {
+		return t.Parts[i].Name
+	}
+	return ""
+}
+
 func (t Table) droppable(name string) (Drop, bool) {
 	for _, d := range t.Droppable {
 		if ok, _ := path.Match(d.Pattern, name); ok {

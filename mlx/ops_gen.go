@@ -161,6 +161,7 @@ const (
 	opCausalConv
 	opDecay
 	opChooseExperts
+	opSparseMixer
 	opClampedSwiGLU
 	opCombineRows
 	opGatedExperts
@@ -332,6 +333,7 @@ var opNames = [...]string{
 	opCausalConv:         "CausalConv",
 	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
+	opSparseMixer:        "SparseMixer",
 	opClampedSwiGLU:      "ClampedSwiGLU",
 	opCombineRows:        "CombineRows",
 	opGatedExperts:       "GatedExperts",
@@ -621,14 +623,15 @@ func ExpTail(x *Array, limit float64) *Array {
 	return c.one()
 }
 
-// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor(positions[i]/context)); positions are int32 [T] and
-// not negative.
-func GrowRows(x *Array, positions *Array, beta float64, context int) *Array {
+// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor((positions[i]+shift)/context)); positions are int32
+// [T] and not negative.
+func GrowRows(x *Array, positions *Array, beta float64, context int, shift int) *Array {
 	c := threadOf(opGrowRows, x).begin(opGrowRows)
 	c.array(x)
 	c.array(positions)
 	c.real(beta)
 	c.int(context)
+	c.int(shift)
 	return c.one()
 }
 
@@ -1671,7 +1674,7 @@ func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale fl
 	return c.one()
 }
 
-func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, ring bool, values int, bits int, positions *Array) []*Array {
+func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, chunked bool, ring bool, values int, bits int, positions *Array) []*Array {
 	c := threadOf(opAttend, q).begin(opAttend)
 	c.array(q)
 	c.optional(k)
@@ -1683,6 +1686,7 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	c.real(scale)
 	c.real(softcap)
 	c.int(window)
+	c.bool(chunked)
 	c.bool(ring)
 	c.int(values)
 	c.int(bits)
@@ -1770,17 +1774,29 @@ func Decay(x *Array, bias *Array, rate *Array) *Array {
 // the lower index wins a tie. It returns their weights, float32 [T, k], and their indices, uint32 [T, k]. The weights
 // are the softmax of the scores, or their sigmoids, normalized to sum to 1 if sumToOne is set, times scale. A
 // correction [experts] affects the choice only. If topGroups is less than groups, only experts of the groups with the
-// highest sums of their two best scores are considered.
-func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, sigmoid bool, sumToOne bool, scale float64) []*Array {
+// highest sums of their groupBest best scores, 1 or 2, are considered.
+func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, groupBest int, sigmoid bool, sumToOne bool, scale float64) []*Array {
 	c := threadOf(opChooseExperts, scores).begin(opChooseExperts)
 	c.array(scores)
 	c.optional(correction)
 	c.int(k)
 	c.int(groups)
 	c.int(topGroups)
+	c.int(groupBest)
 	c.bool(sigmoid)
 	c.bool(sumToOne)
 	c.real(scale)
+	return c.many()
+}
+
+// SparseMixer chooses two experts of each row of scores [T, experts], one after the other: each has the highest score
+// of those that are left, the lower index wins a tie. It returns their weights, float32 [T, 2], and their indices,
+// uint32 [T, 2]. A weight is the expert's share of the softmax over the scores that are left and at most 2*jitter below
+// its own, relative to the larger of its own and the other's absolute value. https://arxiv.org/abs/2409.12136
+func SparseMixer(scores *Array, jitter float64) []*Array {
+	c := threadOf(opSparseMixer, scores).begin(opSparseMixer)
+	c.array(scores)
+	c.real(jitter)
 	return c.many()
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // chosenExperts is a reference implementation of ChooseExperts for one row.
-func chosenExperts(scores, correction []float64, k, groups, topGroups int, sigmoid, sumToOne bool,
+func chosenExperts(scores, correction []float64, k, groups, topGroups, groupBest int, sigmoid, sumToOne bool,
 	scale float64) (weights []float64, chosen []int) {
 	p := slices.Clone(scores)
 	total := 0.0
@@ -41,7 +41,9 @@ func chosenExperts(scores, correction []float64, k, groups, topGroups int, sigmo
 		order[g] = g
 		if topGroups < groups {
 			of := slices.Sorted(slices.Values(key[g*size : (g+1)*size]))
-			sums[g] = of[size-1] + of[size-2]
+			for _, v := range of[size-groupBest:] {
+				sums[g] += v
+			}
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[b], sums[a]) })
@@ -70,9 +72,9 @@ func TestChooseExperts(t *testing.T) {
 	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(3, 14))
 		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) { // computed by MLX's operations
-			for _, c := range []struct{ rows, experts, k, groups, top int }{
-				{1, 1, 1, 1, 1}, {1, 128, 8, 1, 1}, {3, 7, 7, 1, 1}, {5, 12, 3, 4, 2}, {130, 64, 4, 8, 3}, {2, 6, 3, 3, 3},
-				{1, 513, 9, 1, 1},
+			for _, c := range []struct{ rows, experts, k, groups, top, best int }{
+				{1, 1, 1, 1, 1, 2}, {1, 128, 8, 1, 1, 2}, {3, 7, 7, 1, 1, 2}, {5, 12, 3, 4, 2, 2}, {130, 64, 4, 8, 3, 2},
+				{2, 6, 3, 3, 3, 2}, {1, 513, 9, 1, 1, 1}, {5, 12, 3, 4, 2, 1}, {130, 64, 4, 8, 3, 1}, {3, 4, 2, 4, 2, 1},
 			} {
 				for i := range 8 {
 					sigmoid, sumToOne, corrected := i&1 > 0, i&2 > 0, i&4 > 0
@@ -92,7 +94,7 @@ func TestChooseExperts(t *testing.T) {
 						}
 						correction = mlx.FromSlice(e, f)
 					}
-					both := mlx.ChooseExperts(scores, correction, c.k, c.groups, c.top, sigmoid, sumToOne, 1.5)
+					both := mlx.ChooseExperts(scores, correction, c.k, c.groups, c.top, c.best, sigmoid, sumToOne, 1.5)
 					weights, chosen := both[0].Float32s(), mlx.ToSlice[uint32](both[1])
 					of := mlx.AsType(scores, mlx.Float32).Float32s()
 					for row := range c.rows {
@@ -100,7 +102,7 @@ func TestChooseExperts(t *testing.T) {
 						for i := range own {
 							own[i] = float64(of[row*c.experts+i])
 						}
-						want, at := chosenExperts(own, add, c.k, c.groups, c.top, sigmoid, sumToOne, 1.5)
+						want, at := chosenExperts(own, add, c.k, c.groups, c.top, c.best, sigmoid, sumToOne, 1.5)
 						for i := range want {
 							w, n := float64(weights[row*c.k+i]), int(chosen[row*c.k+i])
 							// Experts whose scores differ only by rounding may swap places.
@@ -116,6 +118,54 @@ func TestChooseExperts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A router that chooses two experts, one after the other, as the reference implementation does: by our kernel, and by
+// MLX's operations for float64.
+func TestSparseMixer(t *testing.T) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		r := rand.New(rand.NewPCG(6, 2))
+		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) {
+			for _, shape := range [][2]int{{1, 2}, {3, 5}, {140, 16}} {
+				rows, experts, jitter := shape[0], shape[1], 0.2
+				values := make([]float32, rows*experts)
+				for i := range values {
+					values[i] = float32(r.IntN(9)-4) / 2 // with equal scores, zeros and negative ones
+				}
+				both := mlx.SparseMixer(mlx.AsType(mlx.FromSlice(e, values, rows, experts), d), jitter)
+				weights, chosen := both[0].Float32s(), mlx.ToSlice[uint32](both[1])
+				for row := range rows {
+					own := values[row*experts : (row+1)*experts]
+					first := slices.Index(own, slices.Max(own))
+					for i := range 2 {
+						at, weight := mixed(own, []int{-1, first}[i], jitter)
+						if w, n := float64(weights[2*row+i]), int(chosen[2*row+i]); n != at || math.Abs(w-weight) > 1e-6 {
+							t.Errorf("%v, scores %v, choice %d: expert %d with weight %v, want %d with %v", d, own, i, n, w, at, weight)
+							return
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// mixed returns the best expert but one, and its share of the experts that are close to it.
+func mixed(scores []float32, but int, jitter float64) (best int, weight float64) {
+	best = -1
+	for i, s := range scores {
+		if i != but && (best < 0 || s > scores[best]) {
+			best = i
+		}
+	}
+	total, top := 0.0, float64(scores[best])
+	for i, s := range scores {
+		far := (top-float64(s))/max(math.Abs(float64(s)), top) > 2*jitter
+		if i != but && !far {
+			total += math.Exp(float64(s) - top)
+		}
+	}
+	return best, 1 / total
 }
 
 func TestCombineRows(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	_ "github.com/ingotml/ingot/models/cohere"
 	_ "github.com/ingotml/ingot/models/cohere2"
 	_ "github.com/ingotml/ingot/models/cohere2_moe"
+	_ "github.com/ingotml/ingot/models/deepseek_v2"
+	_ "github.com/ingotml/ingot/models/deepseek_v3"
 	_ "github.com/ingotml/ingot/models/dots1"
 	_ "github.com/ingotml/ingot/models/ernie4_5"
 	_ "github.com/ingotml/ingot/models/ernie4_5_moe"
@@ -43,6 +45,7 @@ import (
 	_ "github.com/ingotml/ingot/models/olmoe"
 	_ "github.com/ingotml/ingot/models/phi3"
 	_ "github.com/ingotml/ingot/models/phi4_multimodal"
+	_ "github.com/ingotml/ingot/models/phimoe"
 	_ "github.com/ingotml/ingot/models/qwen2"
 	_ "github.com/ingotml/ingot/models/qwen2_moe"
 	_ "github.com/ingotml/ingot/models/qwen3"
@@ -54,4 +57,5 @@ import (
 	_ "github.com/ingotml/ingot/models/solar_open"
 	_ "github.com/ingotml/ingot/models/stablelm"
 	_ "github.com/ingotml/ingot/models/starcoder2"
+	_ "github.com/ingotml/ingot/models/youtu"
 )

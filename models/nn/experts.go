@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"cmp"
+
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/mlx"
 )
@@ -98,12 +100,16 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 // Choose returns the experts, uint32 [T, k], of rows with the given scores [T, experts], best first, and their weights,
 // float32 [T, k]. Of equal scores the one with the lowest index is better. correction [experts] may be nil.
 func Choose(scores, correction *mlx.Array, e arch.Experts, r arch.Router) (weights, chosen *mlx.Array) {
+	if r.SparseMixer {
+		both := mlx.SparseMixer(scores, r.Jitter)
+		return both[0], both[1]
+	}
 	scaling := r.Scaling
 	if scaling == 0 {
 		scaling = 1
 	}
-	both := mlx.ChooseExperts(scores, correction, e.PerToken, max(r.Groups, 1), max(r.TopGroups, 1), r.Sigmoid,
-		e.NormTopK, scaling)
+	both := mlx.ChooseExperts(scores, correction, e.PerToken, max(r.Groups, 1), max(r.TopGroups, 1),
+		cmp.Or(r.GroupBest, 2), r.Sigmoid, e.NormTopK, scaling)
 	return both[0], both[1]
 }
 

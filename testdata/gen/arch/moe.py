@@ -24,6 +24,7 @@ TYPES = {
     "cohere2_moe": ("Cohere2Moe", dict(num_experts=4, num_experts_per_tok=2, num_shared_experts=1, head_dim=16), ["layer_types"]),
     "gpt_oss": ("GptOss", dict(num_local_experts=4, num_experts_per_tok=2, head_dim=16), ["layer_types"]),
     "afmoe": ("Afmoe", dict(**MOE, num_experts=4, head_dim=16, sliding_window=8), ["layer_types"]),
+    "phimoe": ("Phimoe", dict(num_local_experts=4, attention_bias=True, lm_head_bias=True), []),
 }
 
 

@@ -27,7 +27,7 @@ void check(const mx::array& scores, const Optional& correction, const Choosing& 
   }
   int n = scores.shape(1);
   if (c.groups < 1 || n % c.groups != 0 || c.top_groups < 1 || c.top_groups > c.groups ||
-      (c.top_groups < c.groups && n / c.groups < 2)) {
+      (c.top_groups < c.groups && n / c.groups < c.group_best) || c.group_best < 1 || c.group_best > 2) {
     refuse("cannot choose " + std::to_string(c.top_groups) + " of " + std::to_string(c.groups) +
            " groups of the experts of " + to_string(scores));
   }
@@ -53,9 +53,9 @@ std::vector<mx::array> composed(const mx::array& scores, const Optional& correct
   if (c.top_groups < c.groups) {
     int rows = x.shape(0);
     auto grouped = mx::reshape(corrected, {rows, c.groups, -1}, s);
-    auto two = mx::sum(mx::take_along_axis(grouped, best(grouped, 2, s), -1, s), -1, false, s);
+    auto sums = mx::sum(mx::take_along_axis(grouped, best(grouped, c.group_best, s), -1, s), -1, false, s);
     auto mask = mx::put_along_axis(mx::full({rows, c.groups}, -std::numeric_limits<float>::infinity(), mx::float32, s),
-                                   best(two, c.top_groups, s), mx::array(0.0f), -1, s);
+                                   best(sums, c.top_groups, s), mx::array(0.0f), -1, s);
     corrected = mx::reshape(mx::add(grouped, mx::expand_dims(mask, -1, s), s), x.shape(), s);
   }
   auto chosen = best(corrected, c.k, s);
@@ -98,7 +98,7 @@ struct Row {
     }
   }
 
-  // Chooses the groups with the largest sums of their two best experts.
+  // Chooses the groups with the largest sums of their best one or two experts.
   void pick_groups() {
     int size = n / c.groups;
     std::vector<float> sums(size_t(c.groups));
@@ -113,7 +113,7 @@ struct Row {
           second = i;
         }
       }
-      sums[size_t(g)] = of[first] + of[second];
+      sums[size_t(g)] = c.group_best == 1 ? of[first] : of[first] + of[second];
     }
     groups.resize(size_t(c.groups));
     std::iota(groups.begin(), groups.end(), 0);

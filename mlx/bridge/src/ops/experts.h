@@ -15,6 +15,7 @@ namespace mx = mlx::core;
 struct Choosing {
   int k;                   // experts per row
   int groups, top_groups;  // only experts of the best top_groups groups are candidates
+  int group_best;          // a group is as good as the sum of so many of its best scores, 1 or 2
   bool sigmoid;            // probabilities are sigmoids of the scores; otherwise their softmax
   bool sum_to_one;         // normalize the weights of the chosen experts
   double scale;            // multiplies the weights
@@ -24,6 +25,9 @@ struct Choosing {
 // for the choice only.
 std::vector<mx::array> choose_experts(const mx::array& scores, const std::optional<mx::array>& correction,
                                       const Choosing& c, mx::StreamOrDevice s);
+
+// Returns weights, float32 [T, 2], and experts, uint32 [T, 2]: see SparseMixer in ops.txt.
+std::vector<mx::array> sparse_mixer(const mx::array& scores, double jitter, mx::StreamOrDevice s);
 
 // Returns the sum of x [T, k, n] or [T, k, 1, n] over k, weighted with weights [T, k], plus added [T, n] times
 // sigmoid(gate [T, 1]). The rows chosen [T, k] of bias [experts, n] are added to x before.

@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0x704b0178;
+const uint32_t abi = 0x2799df81;
 
 const Operation operations[] = {
     {"Abs",
@@ -130,7 +130,7 @@ const Operation operations[] = {
      [](Call& call) {
        auto x = call.array();
        auto s = call.s;
-       call.result(mx::logaddexp(x, mx::array(0.0f, x.dtype()), s));
+       call.result(softplus(x, s));
      }},
     {"Floor",
      [](Call& call) {
@@ -257,8 +257,9 @@ const Operation operations[] = {
        auto positions = call.array();
        auto beta = call.real();
        auto context = call.integer();
+       auto shift = call.integer();
        auto s = call.s;
-       call.result(grown_rows(x, positions, beta, context, s));
+       call.result(grown_rows(x, positions, beta, context, shift, s));
      }},
     {"Add",
      [](Call& call) {
@@ -1190,12 +1191,13 @@ const Operation operations[] = {
        auto scale = call.real();
        auto softcap = call.real();
        auto window = call.integer();
+       auto chunked = call.flag();
        auto ring = call.flag();
        auto values = call.integer();
        auto bits = call.integer();
        auto positions = call.optional();
        auto s = call.s;
-       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, ring, values, bits}, positions, s));
+       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, chunked, ring, values, bits}, positions, s));
      }},
     {"PackRows",
      [](Call& call) {
@@ -1266,11 +1268,19 @@ const Operation operations[] = {
        auto k = call.integer();
        auto groups = call.integer();
        auto topGroups = call.integer();
+       auto groupBest = call.integer();
        auto sigmoid = call.flag();
        auto sumToOne = call.flag();
        auto scale = call.real();
        auto s = call.s;
-       call.result(choose_experts(scores, correction, {k, groups, topGroups, sigmoid, sumToOne, scale}, s));
+       call.result(choose_experts(scores, correction, {k, groups, topGroups, groupBest, sigmoid, sumToOne, scale}, s));
+     }},
+    {"SparseMixer",
+     [](Call& call) {
+       auto scores = call.array();
+       auto jitter = call.real();
+       auto s = call.s;
+       call.result(sparse_mixer(scores, jitter, s));
      }},
     {"ClampedSwiGLU",
      [](Call& call) {
