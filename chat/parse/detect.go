@@ -7,6 +7,7 @@ var marks = []struct {
 	format string
 	all    []string
 }{
+	{"harmony", []string{harmonyStart, harmonyChannel, harmonyMessage}},
 	{"gemma4", []string{"<|tool_call>call:"}},
 	{"deepseek3.2", []string{"<｜DSML｜"}},
 	{"minimax", []string{"<minimax:tool_call>"}},
@@ -53,6 +54,9 @@ func Detect(template string) (name string, think Tags) {
 	}
 	for _, m := range marks {
 		if containsAll(template, m.all) {
+			if m.format == "harmony" { // its closing tag also ends messages of other models
+				think = formats[m.format].think
+			}
 			return m.format, think
 		}
 	}
