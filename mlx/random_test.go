@@ -21,7 +21,7 @@ import (
 // For any arguments an operation either returns an array that can be computed or fails with an *Error. It never crashes
 // or panics with another value. With -v each call is printed before it is made.
 func TestRandomCalls(t *testing.T) {
-	rounds := runtest.Pick(64, 640)
+	rounds := runtest.Pick(100, 640)
 	names := slices.Sorted(maps.Keys(mlx.OpFuncs))
 	names = slices.DeleteFunc(names, unchecked)
 	r := random{rand.New(rand.NewPCG(3, 14))}
