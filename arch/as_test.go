@@ -73,7 +73,8 @@ func TestDetectAs(t *testing.T) {
 func bare(t *testing.T) string {
 	t.Helper()
 	m := map[string]json.RawMessage{}
-	if err := json.Unmarshal(with(t, "model_type", "-", "architectures", "-", "num_key_value_heads", "-"), &m); err != nil {
+	bare := with(t, "model_type", "-", "architectures", "-", "num_key_value_heads", "-")
+	if err := json.Unmarshal(bare, &m); err != nil {
 		t.Fatal(err)
 	}
 	out, err := json.Marshal(m)

@@ -87,6 +87,11 @@ func adjustGlm(c map[string]any, f GGUFFile) error {
 	if err := dropNext(c, architecture, f); err != nil {
 		return err
 	}
+	return ggufSparse(c, f)
+}
+
+// ggufSparse sets which layers have experts: those with a router.
+func ggufSparse(c map[string]any, f GGUFFile) error {
 	layers, err := ggufLayers(c)
 	kinds := make([]string, layers)
 	for i := range kinds {

@@ -33,7 +33,7 @@ var plainGGUFs = []string{
 	"olmo-published", "olmo2-saved", "olmo3-saved", "phi3-published", "qwen2-saved", "seed_oss-published",
 	"smollm3-published", "stablelm-published", "starcoder2-published", "gpt2-published", "gpt_neox-published",
 	"dots1-published", "ernie4_5_moe-published", "granitemoe-published", "minimax_m2-published", "mixtral-published",
-	"olmoe-published", "qwen2_moe-published",
+	"olmoe-published", "qwen2_moe-published", "cohere2_moe-published", "exaone_moe-saved", "hunyuan_v1_moe-saved",
 }
 
 // A GGUF file has the tensors of the checkpoint that it was made of, bit for bit, except for logarithms. The shape of
