@@ -23,8 +23,8 @@ func randomLoRA(module string, out, in int64) (a, b tensor) {
 	return a, b
 }
 
-// An adapter of fused projections changes their parts as PEFT's merge of the fused matrix does: in the checkpoint, which
-// has that matrix, and in its image, which has the parts.
+// An adapter of fused projections changes their parts as PEFT's merge of the fused matrix does, both in the checkpoint
+// (which has that matrix) and in its image (which has the parts).
 func TestAdapterOfFusedWeights(t *testing.T) {
 	type part struct {
 		name string
