@@ -155,9 +155,9 @@ func TestSetKeys(t *testing.T) {
 	for in, want := range map[string]string{
 		"{ \"x\": 1,\n  \"model_type\" : \"a\" , \"architectures\":\n[\"A\",\n\"C\"]}\n": "{ \"x\": 1,\n  \"model_type\" : " +
 			"\"b\" , \"architectures\":\n[\"B\"]}\n",
-		`{"x": {"model_type": 1}}`:                     `{"architectures": ["B"], "model_type": "b", "x": {"model_type": 1}}`,
-		`{"model_type": "a", "model_type": "c"}`:       `{"architectures": ["B"], "model_type": "b", "model_type": "b"}`,
-		`{"mod\u0065l_type": null, "architectures":0}`: `{"mod\u0065l_type": "b", "architectures":["B"]}`,
+		`{"x": {"model_type": "a"}}`:               `{"architectures": ["B"], "model_type": "b", "x": {"model_type": "a"}}`,
+		`{"model_type": "a", "model_type": "c"}`:   `{"architectures": ["B"], "model_type": "b", "model_type": "b"}`,
+		`{"mod\u0065l_type":0, "architectures":0}`: `{"mod\u0065l_type":"b", "architectures":["B"]}`,
 		"{}": `{"architectures": ["B"], "model_type": "b"}`,
 		"[]": "[]",
 		"{":  "{",

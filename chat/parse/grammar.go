@@ -117,6 +117,12 @@ func keyed(o Offer) (string, error) {
 	return seq(literal(`{`+string(quote(o.Name))+`: `), args, literal("}")), err
 }
 
+// solarCall describes calls of Solar Open, which have an id.
+func solarCall(o Offer) (string, error) {
+	args, err := o.arguments()
+	return seq("[a-z0-9]{10,10}", literal(solarName+o.Name+solarArgs), args), err
+}
+
 // arguments returns the rule of a call's arguments as JSON.
 func (o Offer) arguments() (string, error) {
 	if !o.Strict {
