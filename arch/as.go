@@ -157,7 +157,8 @@ func setKeys(object []byte, values map[string][]byte) []byte {
 var idle = []string{
 	"architectures", "attn_implementation", "auto_map", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
 	"chunk_size_feed_forward", "compression_config", "cross_attention_hidden_size", "decoder_start_token_id",
-	"diversity_penalty", "do_sample", "dtype", "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id",
+	"diversity_penalty", "do_sample", "dtype", "early_stopping", "embedding_initializer_range",
+	"encoder_no_repeat_ngram_size", "eos_token_id",
 	"eod_token_id", "eos_token", "bos_token", "exponential_decay_length_penalty", "finetuning_task",
 	"forced_bos_token_id", "forced_eos_token_id", "id2label", "initializer_range", "is_decoder", "is_encoder_decoder",
 	"label2id", "length_penalty", "max_length", "min_length", "model_type", "no_repeat_ngram_size", "num_beam_groups",
