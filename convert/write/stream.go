@@ -88,8 +88,7 @@ func newCoder(t *plan.Tensor) (c coder, closeAll func(), err error) {
 	c.sources, closeAll, err = openAll(list...)
 	if t.Match.Transposed {
 		for i, r := range c.sources {
-			shape := t.Sources[i].Shape
-			c.sources[i] = transposed{of: r, rows: shape[0], columns: shape[1], width: t.Coding.Width}
+			c.sources[i] = transposedOf(r, t.Sources[i].Shape, t.Coding.Width)
 		}
 	}
 	return c, closeAll, err

@@ -101,7 +101,7 @@ func assemble(ckpt *safetensors.Checkpoint, m arch.Matched) (tensor, error) {
 		}
 		x.dtype = s.DType
 		if m.Transposed {
-			sources[i] = transposed(sources[i], int(s.Shape[0]), int(s.Shape[1]), s.DType.Bits()/8)
+			sources[i] = transposed(sources[i], s.Shape, s.DType.Bits()/8)
 		}
 	}
 	width := int64(x.dtype.Bits() / 8)
@@ -111,12 +111,15 @@ func assemble(ckpt *safetensors.Checkpoint, m arch.Matched) (tensor, error) {
 	return x, nil
 }
 
-// transposed returns the transpose of a matrix [rows, columns] of elements of width bytes.
-func transposed(data []byte, rows, columns, width int) []byte {
+// transposed returns the transposes of matrices [..., rows, columns] of elements of width bytes.
+func transposed(data []byte, shape []int64, width int) []byte {
+	rows, columns := int(shape[len(shape)-2]), int(shape[len(shape)-1])
 	out := make([]byte, 0, len(data))
-	for c := range columns {
-		for r := range rows {
-			out = append(out, data[(r*columns+c)*width:][:width]...)
+	for ; len(data) > 0; data = data[rows*columns*width:] {
+		for c := range columns {
+			for r := range rows {
+				out = append(out, data[(r*columns+c)*width:][:width]...)
+			}
 		}
 	}
 	return out

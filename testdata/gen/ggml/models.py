@@ -48,6 +48,7 @@ NAMES = [
     "hunyuan_v1_dense-saved",
     "llama-bias",
     "llama-rope-llama3",
+    "llama4-published",
     "nemotron-saved",
     "olmo-published",
     "minimax_m2-published",
