@@ -33,6 +33,7 @@ import (
 	_ "github.com/ingotml/ingot/models/hunyuan_v1_dense"
 	_ "github.com/ingotml/ingot/models/hunyuan_v1_moe"
 	_ "github.com/ingotml/ingot/models/llama"
+	_ "github.com/ingotml/ingot/models/llama4"
 	_ "github.com/ingotml/ingot/models/mamba2"
 	_ "github.com/ingotml/ingot/models/minimax_m2"
 	_ "github.com/ingotml/ingot/models/ministral"

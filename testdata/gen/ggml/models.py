@@ -66,6 +66,7 @@ NAMES = [
     "hunyuan_v1_moe-saved",
     "llama-bias",
     "llama-rope-llama3",
+    "llama4-published",
     "nemotron-saved",
     "olmo-published",
     "mamba2-published",
