@@ -67,6 +67,7 @@ NAMES = [
     "llama-rope-llama3",
     "nemotron-saved",
     "olmo-published",
+    "minicpm3-published",
     "minimax_m2-published",
     "mixtral-published",
     "olmo2-saved",
@@ -92,7 +93,7 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
          "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
          "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe",
-         "deepseek_v2": "deepseek-llm", "deepseek_v3": "deepseek-v3", "youtu": "youtu"}
+         "deepseek_v2": "deepseek-llm", "minicpm3": "default", "deepseek_v3": "deepseek-v3", "youtu": "youtu"}
 
 
 TYPES = {"f32": gguf.LlamaFileType.ALL_F32, "bf16": gguf.LlamaFileType.MOSTLY_BF16}
