@@ -31,8 +31,6 @@ const (
 var ggufsDiffer = map[string]string{
 	"afmoe-published":            noLayers,
 	"afmoe-saved":                noLayers,
-	"apertus-published":          "xIELU's parameters are metadata, which is not imported",
-	"apertus-saved":              "xIELU's parameters are metadata, which is not imported",
 	"dots1-saved":                noWindow,
 	"gemma2-published":           noScore,
 	"gemma3-capped":              noLayers,
