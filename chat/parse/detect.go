@@ -7,6 +7,7 @@ var marks = []struct {
 	format string
 	all    []string
 }{
+	{"harmony", []string{harmonyStart, harmonyChannel, harmonyMessage}},
 	{"gemma4", []string{"<|tool_call>call:"}},
 	{"deepseek3.2", []string{"<｜DSML｜"}},
 	{"minimax", []string{"<minimax:tool_call>"}},
@@ -59,7 +60,7 @@ func Detect(template string) (name string, think Tags) {
 	}
 	for _, m := range marks {
 		if containsAll(template, m.all) {
-			if f := formats[m.format]; think == (Tags{}) && f.thinks && strings.Contains(template, f.think.Open) {
+			if f := formats[m.format]; f.thinks && strings.Contains(template, f.think.Open) {
 				think = f.think
 			}
 			return m.format, think

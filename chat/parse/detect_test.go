@@ -33,6 +33,8 @@ func TestDetect(t *testing.T) {
 		{`<TOOLCALL>`, "nemotron", ""},
 		{`<|START_THINKING|><|END_THINKING|><|START_ACTION|>`, "cohere", "<|END_THINKING|>"},
 		{`'<|inner_prefix|>' <|inner_suffix|>{{ '<|tools_prefix|>[' }}`, "apertus", "<|inner_suffix|>"},
+		{`{{- "<|start|>assistant<|channel|>analysis<|message|>" + message.thinking + "<|end|>" }}`, "harmony", "<|end|>"},
+		{`<|user|>{{ x }}<|end|>`, "", ""},
 		{`<seed:think></seed:think>`, "thinking", "</seed:think>"},
 		{`'<seed:tool_call>' '<seed:think>' '</seed:think>' <function=example_function_name>\n<parameter=k>`, "seed-oss",
 			"</seed:think>"},
@@ -124,7 +126,7 @@ func TestNew(t *testing.T) {
 	}
 	for name, f := range formats {
 		tools, thinking := Abilities(name)
-		if tools != (len(f.forms) > 0) || thinking != (Thinks(name).Close != "") {
+		if tools != (len(f.forms) > 0 || f.parser != nil) || thinking != (Thinks(name).Close != "") {
 			t.Errorf("%s: %v, %v", name, tools, thinking)
 		}
 	}

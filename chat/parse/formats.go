@@ -10,10 +10,13 @@ type format struct {
 	name             string // word that may follow the opening tag of thinking
 	callEndsThinking bool   // a call inside thinking ends the thinking: the model forgot the closing tag
 	forms            []form
-	bare             *form       // form of a call without a tag, at the start of a response
-	control          []string    // tags dropped anywhere in the content
-	noise            []string    // texts dropped directly after a call
-	syntax           *callSyntax // for grammars of calls; nil: unknown
+	bare             *form                // form of a call without a tag, at the start of a response
+	control          []string             // tags dropped anywhere in the content
+	noise            []string             // texts dropped directly after a call
+	syntax           *callSyntax          // for grammars of calls; nil: unknown
+	parser           func(Options) Parser // nil: the machine that the fields above configure
+	answer           string               // text that begins an answer behind thinking; "": none
+	rules            string               // EBNF rules for a whole response; "final" is what comes before an answer
 }
 
 // form is one syntax of a call.
@@ -181,6 +184,11 @@ var formats = map[string]*format{
 		noise:  []string{"<|inner_suffix|>"},
 		syntax: &callSyntax{open: "<|tools_prefix|>", begin: "[", next: ", ", end: "]<|tools_suffix|>", call: keyed},
 	},
+	// gpt-oss.
+	"harmony": {
+		think: Tags{harmonyAnalysis, harmonyEnd}, thinks: true, parser: newHarmony, answer: harmonyFinal, rules: harmonyRules,
+		syntax: &harmonySyntax,
+	},
 	// Command R7B and later: JSON lists of actions.
 	"cohere": {
 		think: Tags{"<|START_THINKING|>", "<|END_THINKING|>"},
@@ -229,4 +237,5 @@ var aliases = map[string]string{
 	"llama3.1":          "llama3",
 	"granite3":          "granite",
 	"phi4-mini":         "granite",
+	"gpt-oss":           "harmony",
 }
