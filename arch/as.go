@@ -152,8 +152,8 @@ func setKeys(object []byte, values map[string][]byte) []byte {
 	return slices.Concat(object[:begin], lacking, out)
 }
 
-// idle are keys of config.json without influence on a forward pass. Keys with "dropout" or "pdrop" in their names, or
-// an underscore before them, are idle as well.
+// idle are keys of config.json without influence on a forward pass. Keys with "dropout", "pdrop" or "jitter" in their
+// names, or an underscore before them, are idle as well.
 var idle = []string{
 	"architectures", "attn_implementation", "auto_map", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
 	"chunk_size_feed_forward", "compression_config", "cross_attention_hidden_size", "decoder_start_token_id",
@@ -178,7 +178,7 @@ var idle = []string{
 
 func isIdle(key string) bool {
 	return strings.HasPrefix(key, "_") || strings.Contains(key, "dropout") || strings.Contains(key, "pdrop") ||
-		slices.Contains(idle, key)
+		strings.Contains(key, "jitter") || slices.Contains(idle, key)
 }
 
 // unread returns the keys of a config.json, and of its text_config, that have no influence on the model m made of it:

@@ -29,7 +29,7 @@ var ggufs = slices.Concat(plainGGUFs, []string{
 
 // plainGGUFs are those of plain decoders, whose whole configuration comes back.
 var plainGGUFs = []string{
-	"arcee-saved", "cohere-published", "cohere2-published", "ernie4_5-published", "exaone4-published",
+	"apertus-saved", "arcee-saved", "cohere-published", "cohere2-published", "ernie4_5-published", "exaone4-published",
 	"gemma-published", "gemma2-saved", "glm4-saved", "granite-published", "hunyuan_v1_dense-saved", "nemotron-saved",
 	"olmo-published", "olmo2-saved", "olmo3-saved", "phi3-published", "qwen2-saved", "seed_oss-published",
 	"smollm3-published", "stablelm-published", "starcoder2-published", "gpt2-published", "gpt_neox-published",

@@ -33,8 +33,6 @@ const (
 var ggufsDiffer = map[string]string{
 	"afmoe-published":            noLayers,
 	"afmoe-saved":                noLayers,
-	"apertus-published":          "xIELU's parameters are metadata, which is not imported",
-	"apertus-saved":              "xIELU's parameters are metadata, which is not imported",
 	"deepseek_v2-saved":          "llama.cpp has no biases of this architecture",
 	"deepseek_v3-saved":          noPairs,
 	"dots1-saved":                noWindow,

@@ -38,6 +38,7 @@ TESTDATA = Path(__file__).resolve().parents[2]
 OUT = TESTDATA.parent / "convert" / "testdata" / "gguf"
 NAMES = [
     "afmoe-published",
+    "apertus-saved",
     "arcee-saved",
     "cohere-published",
     "cohere2-published",
