@@ -53,6 +53,8 @@ type ropeOptions struct {
 	partial float64    // default; 0 = 1
 	headDim int        // size of the rotated heads
 	kind    RopeType   // type if there are no rope parameters at all; "" = default
+	// ownPartial is the default part of heads that the ropes of layer types rotate; 0 = they rotate whole heads.
+	ownPartial float64
 	// zeroPartial treats a partial_rotary_factor of 0 as absent.
 	zeroPartial bool
 }

@@ -76,6 +76,9 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 }
 
 func (m *Mixture) choose(scores *mlx.Array) (weights, chosen *mlx.Array) {
+	if limit := m.config.Router.SoftCap; limit > 0 {
+		scores = mlx.Softcap(mlx.AsType(scores, mlx.Float32), limit)
+	}
 	return Choose(scores, m.correction, m.config.Experts, m.config.Router)
 }
 
