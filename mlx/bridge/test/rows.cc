@@ -304,7 +304,7 @@ void attention_cases() {
 int main() {
   check::tell_faults();
   numbers(Type::f32);  // before a case sets the seed
-  for (const char* name : {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon"}) {
+  for (const char* name : {"portable", "avx2", "avx512", "avx512vbmi", "avx512bf16", "zen4", "neon"}) {
     try {
       set_isa(name);
     } catch (const std::invalid_argument& e) {

@@ -6,7 +6,7 @@
 
 #include <immintrin.h>
 
-#include "cpu/matmul/vector_avx2.h"
+#include "cpu/matmul/stream/vector_avx2.h"
 
 namespace ingot::cpu::INGOT_ISA {
 

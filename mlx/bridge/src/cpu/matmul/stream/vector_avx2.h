@@ -1,7 +1,7 @@
 // Row products with AVX2; see vector_x86.h.
 #pragma once
 
-#include "cpu/matmul/vector_x86.h"
+#include "cpu/matmul/stream/vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 

@@ -2,7 +2,7 @@
 // rows are loaded with masks, which read nothing past them.
 #pragma once
 
-#include "cpu/matmul/vector_x86.h"
+#include "cpu/matmul/stream/vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -167,8 +167,31 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
 // Up to this many columns, reading one row after another is faster than two distant rows at a time.
 constexpr int64_t kNarrow = 1024;
 
-// Unpacks a step of codes of 2, 3, 5 or 6 bits to bytes, in order. Each word gets the two bytes that contain its two
-// codes; a shift by word aligns them, and another one moves the second code to the upper byte.
+// Unpacks a step of codes of 3, 5 or 6 bits to bytes, in order. Each qword of the result has eight codes, which are as
+// many bytes as a code has bits.
+#if defined(__AVX512VBMI__)
+struct StepUnpacker {
+  __m512i bytes, bits, code;
+  __mmask64 mask;
+};
+
+IG_INLINE StepUnpacker make_step_unpacker(int bits) {
+  alignas(64) uint8_t bytes[64], at[64];
+  for (int i = 0; i < 64; i++) {
+    bytes[i] = uint8_t(i / 8 * bits + i % 8);
+    at[i] = uint8_t(i % 8 * bits);
+  }
+  return {_mm512_load_si512(bytes), _mm512_load_si512(at), _mm512_set1_epi8(char((1 << bits) - 1)),
+          (uint64_t(1) << bits * 8) - 1};
+}
+
+IG_INLINE __m512i unpack_step(const uint8_t* p, __mmask64 mask, const StepUnpacker& u) {
+  const __m512i v = _mm512_permutexvar_epi8(u.bytes, _mm512_maskz_loadu_epi8(mask, p));
+  return _mm512_and_si512(_mm512_multishift_epi64_epi8(u.bits, v), u.code);
+}
+#else
+// Each word gets the two bytes that contain its two codes; a shift by word aligns them, and another one moves the
+// second code to the upper byte.
 struct StepUnpacker {
   __m512i words, bytes, down, low, high;
   __m128i up;
@@ -197,6 +220,7 @@ IG_INLINE __m512i unpack_step(const uint8_t* p, __mmask64 mask, const StepUnpack
   v = _mm512_srlv_epi16(_mm512_shuffle_epi8(v, u.bytes), u.down);
   return _mm512_or_si512(_mm512_and_si512(v, u.low), _mm512_and_si512(_mm512_sll_epi16(v, u.up), u.high));
 }
+#endif
 
 // Calls unit_scales for the matrix's type of scales.
 template <int Group>
@@ -212,107 +236,85 @@ IG_INLINE __m512 any_unit_scales(const Weights& w, int64_t group, const Activati
   }
 }
 
-// Row product of codes that are bytes or have another width than 4: y[n-n0] = x . W[n] for n in [n0, n1).
-template <bool Bytes, int Group>
-static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+// Row product of codes that are bytes or are unpacked to bytes: computes y[i] = x . W[n0+i] for i < stride and, if S is
+// 2, y[stride+i] for weight row n0+stride+i. Two rows share the loads of activations.
+template <bool Bytes, int Group, int S>
+static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
   constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = kStep / kBlock, kSteps = kUnit / kBlocks;
   const StepUnpacker unpacker = make_step_unpacker(Bytes ? 2 : w.bits);
   // A lane has four columns; this is its block.
   const __m512i block_of_lane = kBlocks == 1 ? zeros()
                                              : _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
   const __m512i next = _mm512_set1_epi32(kBlocks);
-  const int64_t groups = w.groups(), blocks = w.columns / kBlock;
+  const int64_t groups = w.groups(), blocks = w.columns / kBlock, bytes = w.row_bytes();
   const int step_bytes = kStep / 8 * w.bits;
-  for (int64_t n = n0; n < n1; n++) {
-    const uint8_t* codes = w.codes + n * w.row_bytes();
+  for (int64_t r = 0; r < stride; r++) {
+    const uint8_t* codes[S];
+    F sum[S], other[S], added[S], scales[S];
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      codes[s] = w.codes + (n0 + s * stride + r) * bytes;
+      sum[s] = other[s] = added[s] = set(0);
+    }
     auto v = static_cast<const __m512i*>(x.data);
-    __m512 sum = set(0), added = set(0), scales;
-    auto step = [&](__m512i which, __mmask64 mask) __attribute__((always_inline)) {
-      _mm_prefetch(reinterpret_cast<const char*>(codes + kPrefetchDistance), _MM_HINT_NTA);
-      __m512i q = Bytes ? _mm512_maskz_loadu_epi8(mask, codes) : unpack_step(codes, mask, unpacker);
-      __m512i t = dot8(_mm512_slli_epi32(dot8(zeros(), q, load_lanes(v)), 8), q, load_lanes(v + 1));
-      sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), _mm512_permutexvar_ps(which, scales), sum);
-      codes += step_bytes;
+    auto read_scales = [&](int64_t b, int64_t n) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        scales[s] = any_unit_scales<Group>(w, (n0 + s * stride + r) * groups, x, b, n, added[s]);
+      }
+    };
+    auto step = [&](__m512i which, __mmask64 mask, F (&sum)[S], bool ahead) __attribute__((always_inline)) {
+      const __m512i high = load_lanes(v), low = load_lanes(v + 1);
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        if (ahead) {
+          _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kPrefetchDistance), _MM_HINT_NTA);
+        }
+        __m512i q = Bytes ? _mm512_maskz_loadu_epi8(mask, codes[s]) : unpack_step(codes[s], mask, unpacker);
+        __m512i t = dot8(_mm512_slli_epi32(dot8(zeros(), q, high), 8), q, low);
+        sum[s] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(t), _mm512_permutexvar_ps(which, scales[s]), sum[s]);
+        codes[s] += step_bytes;
+      }
       v += 2;
     };
     const __mmask64 whole = Bytes ? ~uint64_t(0) : unpacker.mask;
     int64_t b = 0;
     for (; b + kUnit <= blocks; b += kUnit) {
-      scales = any_unit_scales<Group>(w, n * groups, x, b, kUnit, added);
+      read_scales(b, kUnit);
       __m512i which = block_of_lane;
 #pragma GCC unroll 4
-      for (int i = 0; i < kSteps; i++) {
-        step(which, whole);
+      for (int i = 0; i < kSteps; i += 2) {
+        step(which, whole, sum, true);
+        which = _mm512_add_epi32(which, next);
+        step(which, whole, other, Bytes || step_bytes > 32);  // a second prefetch of the same line would cost time
         which = _mm512_add_epi32(which, next);
       }
     }
     if (b < blocks) {
-      scales = any_unit_scales<Group>(w, n * groups, x, b, blocks - b, added);
+      read_scales(b, blocks - b);
       __m512i which = block_of_lane;
       int64_t left = w.columns - b * kBlock;
       for (; left >= kStep; left -= kStep) {
-        step(which, whole);
+        step(which, whole, sum, true);
         which = _mm512_add_epi32(which, next);
       }
       if (left > 0) {
-        step(which, (uint64_t(1) << left / 8 * w.bits) - 1);
+        step(which, (uint64_t(1) << left / 8 * w.bits) - 1, sum, false);
       }
     }
-    y[n - n0] = INGOT_ISA::sum(sum + added);
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      y[s * stride + r] = INGOT_ISA::sum(sum[s] + other[s] + added[s]);
+    }
   }
 }
 
-// Row product of e4m3 weights, in float32: it is bound by memory, so that integers gain nothing.
-static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y) {
-  const __m512i bits = _mm512_set1_epi16(int16_t(0xbfff));
-  const int64_t groups = w.groups();
-  for (int64_t n = n0; n < n1; n++) {
-    const uint8_t* codes = w.codes + n * w.columns;
-    __m512 sum = set(0), other = set(0), scales;
-    const float* v = x;
-    // Adds the products of group i of the unit to s.
-    auto group = [&](int i, __m512& s) __attribute__((always_inline)) {
-      // Codes become float16 numbers that are too small by a factor of 2^8: the sign moves from bit 7 to bit 15.
-      __m512i h = _mm512_and_si512(_mm512_slli_epi16(_mm512_cvtepi8_epi16(load_bytes(codes)), 7), bits);
-      __m512 part = _mm512_cvtph_ps(_mm512_castsi512_si256(h)) * load(v);
-      part = fma(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(h, 1)), load(v + kLanes), part);
-      s = fma(part, _mm512_permutexvar_ps(_mm512_set1_epi32(i), scales), s);
-      codes += 32;
-      v += 32;
-    };
-    for (int64_t g = 0; g < groups; g += kUnit) {
-      const int count = int(groups - g < kUnit ? groups - g : kUnit);
-      scales = load_16<ScaleType::e8m0>(w.scales, n * groups + g, count);
-      int i = 0;
-      for (; i + 2 <= count; i += 2) {
-        _mm_prefetch(reinterpret_cast<const char*>(codes + kPrefetchDistance), _MM_HINT_NTA);
-        group(i, sum);
-        group(i + 1, other);
-      }
-      if (i < count) {
-        group(i, sum);
-      }
-    }
-    y[n - n0] = INGOT_ISA::sum(sum + other) * 256.0f;
-  }
+template <bool Bytes, int Group>
+static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  const int64_t half = (n1 - n0) / 2;
+  byte_rows<Bytes, Group, 2>(w, x, n0, half, y);
+  byte_rows<Bytes, Group, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
 }
-
-// A row of e4m3 weights, as stream_floats reads it: a group at a time.
-struct FP8Row {
-  const uint8_t *at, *scales;
-
-  FP8Row(const Weights& w, int64_t n)
-      : at(w.codes + n * w.columns), scales(static_cast<const uint8_t*>(w.scales) + n * w.groups()) {}
-  inline __attribute__((always_inline)) void load(int64_t k, F& a, F& b) const {
-    const F scale = set(power_of_two_bits(scales[k / 32]) * 256.0f);
-    __m512i h = _mm512_slli_epi16(_mm512_cvtepi8_epi16(load_bytes(at + k)), 7);
-    h = _mm512_and_si512(h, _mm512_set1_epi16(int16_t(0xbfff)));
-    a = _mm512_cvtph_ps(_mm512_castsi512_si256(h)) * scale;
-    b = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(h, 1)) * scale;
-  }
-  F load_some(int64_t, int) const { return set(0); }  // rows have whole groups
-  const void* address(int64_t k) const { return at + k; }
-};
 
 template <bool Wide>
 static void nibble_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {

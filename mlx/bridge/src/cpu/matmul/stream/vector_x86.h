@@ -1,5 +1,5 @@
 // What the row products of x86 share: y = x W^T for one activation row. Weights are streamed once; see
-// cpu/matmul/matmul.h. cpu/matmul/vector_avx2.h and vector_avx512.h have the products.
+// cpu/matmul/matmul.h. cpu/matmul/stream/vector_avx2.h and vector_avx512.h have the products.
 #pragma once
 
 #include <immintrin.h>
@@ -79,6 +79,7 @@ IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x, int apart) {
 template <bool Wide>
 static void nibble_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
 static void byte_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
+static void quarter_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
 static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y);
 
 static void row_product_of_one(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
@@ -87,6 +88,11 @@ static void row_product_of_one(const Weights& w, const Activations& x, int64_t n
   }
   if (w.format == Format::fp8) {
     return fp8_rows(w, static_cast<const float*>(x.data), n0, n1, y);
+  }
+  if constexpr (kSplitBytes) {
+    if (x.layout.quarters) {
+      return quarter_product(w, x, n0, n1, y);
+    }
   }
   if (!x.layout.nibbles) {
     return byte_product(w, x, n0, n1, y);

@@ -2,7 +2,8 @@
 // unpacked once and multiplied by all rows of a pass, each of which is contiguous (Layout::vector).
 #pragma once
 
-#include "cpu/matmul/vector_avx512.h"
+#include "cpu/matmul/stream/fp8_avx512.h"
+#include "cpu/matmul/stream/quarters_avx512.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -133,13 +134,13 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n) {
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++) {
           __m512i t = zeros();
-#pragma GCC unroll 2
+#pragma GCC unroll 4
           for (int j = 0; j < Codes::kVectors; j++) {
             t = dot8(t, q[j], load_x(r, j));
           }
           if constexpr (Wide) {
             t = _mm512_slli_epi32(t, 8);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
             for (int j = 0; j < Codes::kVectors; j++) {
               t = dot8(t, q[j], load_x(r, Codes::kVectors + j));
             }
@@ -150,7 +151,7 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n) {
       int64_t left = columns - b * kBlock < kUnitBlocks * kBlock ? columns - b * kBlock : kUnitBlocks * kBlock;
       for (; left >= Codes::kColumns; left -= Codes::kColumns) {
         prefetch(from + distance);
-        __m512i q[2];
+        __m512i q[Codes::kVectors];
         codes.load(from, q);
         multiply(q, [&](int r, int j) __attribute__((always_inline)) { return load_lanes(v + r * apart + j * 64); });
         from += kCodesAtOnce * w.bits;
@@ -158,12 +159,13 @@ IG_INLINE void stream_row(const Pass& p, const Codes& codes, int64_t n) {
         which = _mm512_add_epi32(which, next);
       }
       if (left > 0) {
-        __m512i q[2];
+        __m512i q[Codes::kVectors];
         codes.load_some(from, left, q);
-        // The activations of a single step are half as wide as those of a pair.
-        const bool half = Codes::kColumns > kStep && left <= kStep;
+        // Activations are padded to whole steps, so their vectors may be shorter than those of whole codes.
+        const int64_t width = (left + kStep - 1) / kStep * kStep / Codes::kVectors;
+        const __mmask64 mask = ~uint64_t(0) >> (64 - width);
         multiply(q, [&](int r, int j) __attribute__((always_inline)) {
-          return half ? _mm512_zextsi256_si512(load_bytes(v + r * apart + j * 32)) : load_lanes(v + r * apart + j * 64);
+          return _mm512_maskz_loadu_epi8(mask, v + r * apart + j * width);
         });
       }
     }
@@ -210,9 +212,19 @@ static void stream_product(const Weights& w, const Activations& x, int64_t n0, i
                          : stream_rows<Nibbles<true>, Wide, 32>(w, x, n0, n1, y);
   }
   with_group(w, [&]<int Group>() {
-    w.bits == 4   ? stream_rows<Nibbles<false>, Wide, Group>(w, x, n0, n1, y)
+    w.bits == 2   ? stream_rows<Quarters, Wide, Group>(w, x, n0, n1, y)
+    : w.bits == 4 ? stream_rows<Nibbles<false>, Wide, Group>(w, x, n0, n1, y)
     : w.bits == 8 ? stream_rows<Bytes<true>, Wide, Group>(w, x, n0, n1, y)
                   : stream_rows<Bytes<false>, Wide, Group>(w, x, n0, n1, y);
+  });
+}
+
+// The row product of 1 to kStreamRows rows of int16 or int8 activations with codes of 3, 5 or 6 bits.
+static inline void unpacking_row_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  with_group(w, [&]<int Group>() {
+    x.rows == 1                      ? byte_rows<false, Group>(w, x, n0, n1, y)
+    : x.layout.mode == Mode::i16 ? stream_rows<Bytes<false>, true, Group>(w, x, n0, n1, y)
+                                 : stream_rows<Bytes<false>, false, Group>(w, x, n0, n1, y);
   });
 }
 
