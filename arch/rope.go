@@ -121,7 +121,7 @@ func readRope(o, in object, theta, partial float64, context int, opts ropeOption
 		if r.LowFreqFactor = in.above("low_freq_factor", 0, 0); !in.has("low_freq_factor") {
 			in.missing("low_freq_factor")
 		}
-		r.HighFreqFactor = in.above("high_freq_factor", 0, r.LowFreqFactor)
+		r.HighFreqFactor = in.atLeast("high_freq_factor", r.LowFreqFactor, r.LowFreqFactor)
 		if !in.has("high_freq_factor") {
 			in.missing("high_freq_factor")
 		}

@@ -68,6 +68,9 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	if m.share != nil {
 		shared.Gate = in[3]
 	}
+	if m.config.Router.ScaleInput {
+		return sum, m.experts.applyScaled(x, in[0], m.config.Experts.PerToken, shared)
+	}
 	weights, chosen := m.choose(in[0])
 	return sum, m.experts.Apply(x, weights, chosen, shared)
 }

@@ -24,6 +24,8 @@ TYPES = {
     "cohere2_moe": ("Cohere2Moe", dict(num_experts=4, num_experts_per_tok=2, num_shared_experts=1, head_dim=16), ["layer_types"]),
     "gpt_oss": ("GptOss", dict(num_local_experts=4, num_experts_per_tok=2, head_dim=16), ["layer_types"]),
     "afmoe": ("Afmoe", dict(**MOE, num_experts=4, head_dim=16, sliding_window=8), ["layer_types"]),
+    "llama4": ("Llama4", dict(num_local_experts=4, intermediate_size_mlp=24, head_dim=16, interleave_moe_layer_step=2,
+                              attention_chunk_size=8), ["layer_types", "moe_layers"]),
     "phimoe": ("Phimoe", dict(num_local_experts=4, attention_bias=True, lm_head_bias=True), []),
 }
 
@@ -53,7 +55,8 @@ def apart(tensors):
 
 def tables(saved, write):
     for name, (prefix, more, left_out) in TYPES.items():
-        config = getattr(tf, prefix + "Config")(**{**KEYS, **more})
+        kind = getattr(tf, prefix + "TextConfig", None) or getattr(tf, prefix + "Config")
+        config = kind(**{**KEYS, **more})
         config, tensors = saved(getattr(tf, prefix + "ForCausalLM")(config))
         write(name, config, tensors)
         old = {k: v for k, v in four(config).items() if k not in left_out}

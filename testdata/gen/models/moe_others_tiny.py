@@ -5,10 +5,12 @@
 
 import reference  # first: keeps transformers offline
 
+from transformers import Llama4Config, Llama4ForConditionalGeneration
+
 import tiny
-from dense import rope
-from moe import family, four
-from tiny import change
+from dense import PUBLISHED, rope
+from moe import RULES, family, four
+from tiny import Variant, change
 
 
 def phimoe():
@@ -39,7 +41,41 @@ def phimoe():
     }
 
 
-VARIANTS = {**phimoe()}
+CHUNKS = dict(attention_chunk_size=8, floor_scale=12, attn_scale=0.5, intermediate_size_mlp=96, head_dim=16)
+TOWER = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, image_size=16, patch_size=4,
+             vision_output_dim=32, projector_input_dim=16, projector_output_dim=16)
+EXPERTS = ((r"gate_up_proj$|experts\.down_proj$", lambda normal: 0.2 * normal),)
+
+
+def llama4():
+    """Returns the whole of a multimodal checkpoint, and a text model with every feature on."""
+    _, saved = family("Llama4", config="Llama4Text", rules=EXPERTS)
+
+    def make():
+        text = dict(PUBLISHED, num_hidden_layers=3, num_local_experts=4, num_experts_per_tok=1, no_rope_layer_interval=2,
+                    interleave_moe_layer_step=2, **CHUNKS, **rope(5e5))
+        return Llama4ForConditionalGeneration(Llama4Config(text_config=text, vision_config=TOWER, tie_word_embeddings=False))
+
+    def old(config, tensors):
+        text, _ = four(config["text_config"], tensors)
+        config["text_config"] = {k: v for k, v in text.items() if k not in ("layer_types", "moe_layers", "no_rope_layers")}
+        config["torch_dtype"] = config.pop("dtype", "bfloat16")
+        return config, tensors
+
+    of = lambda key, to: change("text_config", key, to=to)
+    whole = Variant(make, old, rules=(*EXPERTS, *RULES), matters=[
+        of("attention_chunk_size", 16), of("floor_scale", 64), of("use_qk_norm", False), of("no_rope_layer_interval", 3)])
+    return {
+        "llama4-published": whole,
+        "llama4-saved": saved(
+            change("attn_scale", to=0.1), change("num_experts_per_tok", to=1), change("attention_bias", to=False),
+            change("attn_temperature_tuning", to=False), change("layer_types", to=["chunked_attention"] * 3),
+            num_local_experts=6, num_experts_per_tok=2, attention_bias=True, moe_layers=[0, 2], no_rope_layers=[1, 0, 1],
+            layer_types=["chunked_attention", "full_attention", "full_attention"], **CHUNKS, **rope(1e4)),
+    }
+
+
+VARIANTS = {**phimoe(), **llama4()}
 
 if __name__ == "__main__":
     tiny.main(VARIANTS)
