@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // ErrGGUF reports a GGUF file that does not describe a model as llama.cpp's converter does.
@@ -20,6 +22,9 @@ type GGUF struct {
 	Config       map[string]any // what config.json says of all models of the type
 	Keys         []GGUFKey
 	Tensors      []GGUFTensor
+	// Numbers are metadata that checkpoints have as tensors of one element in each layer. Key is the whole key; its value
+	// is a list of float32 numbers, or one for all layers. In To, * is the layer.
+	Numbers []GGUFKey
 	// Next are the tensors of layers after the last, which predict further tokens. In To, * counts from 0.
 	Next []GGUFTensor
 	// Adjust sets the keys that depend on several values or on tensors, and refuses models that only share the
@@ -105,8 +110,8 @@ func DetectGGUF(f GGUFFile) (GGUF, error) {
 			}
 		}
 	}
-	return GGUF{}, fmt.Errorf("%s %q: %w (known in GGUF files: %s)", key, name, ErrUnknownArchitecture,
-		strings.Join(GGUFArchitectures(), ", "))
+	return GGUF{}, fmt.Errorf("%s %q: %w (%s)", key, clip.Line(name, maxQuoted), ErrUnknownArchitecture,
+		suggestions(name, GGUFArchitectures(), "docs/gguf.md"))
 }
 
 // MakeConfig makes the config.json of a file.
