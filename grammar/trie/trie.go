@@ -1,7 +1,7 @@
 // Package trie has tries of the tokens of a vocabulary, by their bytes and by the kinds of their bytes, and masks.
 //
-// Contract: a mask has a bit for each token, that of token id is bit id%32 of word id/32. A trie does not change after it
-// is made, so it is safe for concurrent use.
+// Contract: a mask has a bit for each token, that of token id is bit id%32 of word id/32. A trie does not change after
+// it is made, so it is safe for concurrent use.
 package trie
 
 // Trie stores tokens in byte order, in preorder: the subtree of a node follows it and ends at Skip.
