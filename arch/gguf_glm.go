@@ -11,21 +11,23 @@ import (
 // split into k_b, transposed, and v_b, as mlx-lm has it too. Older files have it whole.
 var ggufGlm4MoeLite = GGUF{
 	Architecture: "deepseek2",
+	Limits:       GGUFLimits{Biases: noBiases},
 	Config: map[string]any{
 		"model_type": "glm4_moe_lite", "architectures": []string{"Glm4MoeLiteForCausalLM"},
 		"num_nextn_predict_layers": 0, "q_lora_rank": nil,
 	},
 	Keys: ggufKeys(slices.Concat(ggufExperts, []GGUFKey{
-		{Key: "expert_count", To: "n_routed_experts"},
-		{Key: "expert_shared_count", To: "n_shared_experts", Optional: true},
-		{Key: "expert_group_count", To: "n_group", Optional: true},
-		{Key: "expert_group_used_count", To: "topk_group", Optional: true},
-		{Key: "expert_weights_scale", To: "routed_scaling_factor", Optional: true},
-		{Key: "expert_weights_norm", To: "norm_topk_prob", Optional: true},
-		{Key: "attention.q_lora_rank", To: "q_lora_rank", Optional: true},
-		{Key: "attention.kv_lora_rank", To: "kv_lora_rank"},
-		{Key: "attention.value_length_mla", To: "v_head_dim"},
-		{Key: "rope.dimension_count", To: "qk_rope_head_dim"},
+		{Key: "leading_dense_block_count", To: "first_k_dense_replace", Optional: true},
+		{Key: "expert_count", To: "n_routed_experts", Field: "Experts.Count"},
+		{Key: "expert_shared_count", To: "n_shared_experts", Field: "SharedExperts", Optional: true},
+		{Key: "expert_group_count", To: "n_group", Field: "Groups", Optional: true},
+		{Key: "expert_group_used_count", To: "topk_group", Field: "TopGroups", Optional: true},
+		{Key: "expert_weights_scale", To: "routed_scaling_factor", Field: "Scaling", Optional: true},
+		{Key: "expert_weights_norm", To: "norm_topk_prob", Field: "Experts.NormTopK", Optional: true},
+		{Key: "attention.q_lora_rank", To: "q_lora_rank", Field: "QueryRank", Optional: true},
+		{Key: "attention.kv_lora_rank", To: "kv_lora_rank", Field: "KVRank"},
+		{Key: "attention.value_length_mla", To: "v_head_dim", Field: "ValueDim"},
+		{Key: "rope.dimension_count", To: "qk_rope_head_dim", Field: "RopeDim"},
 	})...),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufMLP, ggufMoE,
 		ggufNames(GGUFOp{},
@@ -44,9 +46,12 @@ var ggufGlm4MoeLite = GGUF{
 	Next: []GGUFTensor{{
 		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not supported for glm4_moe_lite",
 	}},
-	Adjust: adjustGlm,
-	Split:  splitLatent,
-	write:  writeGlm,
+	Adjust:   adjustGlm,
+	Split:    splitLatent,
+	Also:     alsoGlm,
+	Refuse:   refuseGlm,
+	Pre:      "glm4",
+	LogScale: 0.1,
 }
 
 func adjustGlm(c map[string]any, f GGUFFile) error {
@@ -79,8 +84,7 @@ func adjustGlm(c map[string]any, f GGUFFile) error {
 			if err != nil {
 				return fmt.Errorf("%w: %s.rope.scaling.yarn_log_multiplier = %v, want a number", ErrGGUF, architecture, v)
 			}
-			// The converter writes a tenth of it, in float32.
-			scaling["mscale_all_dim"] = float32(all * 10)
+			scaling["mscale_all_dim"] = float32(all * 10) // see LogScale
 			scaling["mscale"] = scaling["mscale_all_dim"]
 		}
 	}
@@ -104,40 +108,28 @@ func ggufSparse(c map[string]any, f GGUFFile) error {
 	return err
 }
 
-func writeGlm(m Model) (ggufDecoder, bool) {
+func alsoGlm(m Model) []GGUFPair {
 	q, ok := m.(*Glm4MoeLite)
 	if !ok {
-		return ggufDecoder{}, false
+		return nil
 	}
-	dense := slices.Index(q.Sparse, true)
-	if dense < 0 {
-		dense = q.Layers
-	}
-	d := ggufDecoder{Common: q.Common, intermediate: q.Intermediate, rope: q.Rope, rotated: q.RopeDim, more: []GGUFPair{
+	return []GGUFPair{
 		// llama.cpp computes in the latent: one key head of its width and the rotated channels.
 		{"attention.head_count_kv", 1}, {"attention.key_length", q.KVRank + q.RopeDim},
 		{"attention.value_length", q.KVRank}, {"attention.key_length_mla", q.NopeDim + q.RopeDim},
-		{"attention.value_length_mla", q.ValueDim}, {"attention.kv_lora_rank", q.KVRank},
-		{"expert_count", q.Experts.Count}, {"expert_used_count", q.Experts.PerToken},
-		{"expert_feed_forward_length", q.Experts.Intermediate}, {"expert_shared_count", q.SharedExperts},
-		{"expert_group_count", q.Groups}, {"expert_group_used_count", q.TopGroups},
-		{"expert_weights_scale", float32(q.Scaling)}, {"expert_weights_norm", q.Experts.NormTopK},
-		{"expert_gating_func", 2}, {"leading_dense_block_count", dense},
-	}}
-	if q.QueryRank > 0 {
-		d.more = append(d.more, GGUFPair{"attention.q_lora_rank", q.QueryRank})
+		{"expert_gating_func", 2},
 	}
+}
+
+func refuseGlm(m Model) string {
+	q, ok := m.(*Glm4MoeLite)
 	switch {
-	case !q.Interleaved:
-		d.refused = "llama.cpp's deepseek2 rotates neighbouring channels, and the model the halves of a head"
-	case slices.Contains(q.Sparse[dense:], false):
-		d.refused = "llama.cpp's deepseek2 has experts in all layers after the dense ones"
-	case q.AttentionBias:
-		d.refused = "llama.cpp's deepseek2 has no biases"
-	case q.LatentEps != q.NormEps:
-		d.lost = append(d.lost, fmt.Sprintf("the epsilon of the latents' norms, %v", q.LatentEps))
+	case ok && !q.Interleaved:
+		return "rotates neighbouring channels, and the model the halves of a head"
+	case ok && q.AttentionBias:
+		return "has no biases"
 	}
-	return d, true
+	return ""
 }
 
 // splitLatent makes k_b, with the two dimensions of a head exchanged, and v_b of kv_b.
