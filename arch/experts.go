@@ -13,7 +13,14 @@ type Experts struct {
 	PerToken     int  // experts that the router selects per token
 	Intermediate int  // width of one expert
 	NormTopK     bool // the weights of the selected experts are normalized to sum to 1
+	// Bias: both matrices of an expert have biases, and Clamp is its activation.
+	Bias  bool
+	Clamp Clamp
 }
+
+// Clamp is a clamped SwiGLU: (u + 1) * g * sigmoid(Alpha * g), where g is the gate, at most Limit, and u is the up
+// projection, from -Limit to Limit.
+type Clamp struct{ Alpha, Limit float64 }
 
 func (o object) checkExperts(key string, e Experts, hidden int) {
 	if int64(e.Count)*int64(e.Intermediate)*int64(hidden) > maxExpertElements {
@@ -30,6 +37,9 @@ const (
 	fused     = "fused"          // gate and up in one tensor for all experts, down in another
 	stacked   = "stacked"        // gate, up and down in one tensor each, for all experts
 	perExpert = "one per expert" // three tensors per expert
+	inRows    = "in rows"        // as fused, with .weight and .bias
+	inColumns = "in columns"     // matrices [in, out], whose columns are a gate and an up projection in turns
+	inBlocks  = "in blocks"      // codes and scales of rows that are a gate and an up projection in turns
 	split     = "split"          // several tensors that other checkpoints fuse into one
 	allHeads  = "of all heads"   // one tensor for the heads of a layer
 	eachHead  = "one per head"   // one tensor for each head

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // ErrGGUF reports a GGUF file that does not describe a model as llama.cpp's converter does.
@@ -38,20 +40,21 @@ type GGUF struct {
 	HeadDim func(m Model) int
 	// LogScale times mscale_all_dim of yarn is rope.scaling.yarn_log_multiplier; 0 = there is no such key.
 	LogScale float64
-	// Pre is the kind of pre-tokenizer that a file without a tokenizer names; "" = none.
-	Pre string
+	// Pre is the kind of pre-tokenizer that a file without a tokenizer names; nil = none.
+	Pre func(m Model) string
 }
 
 // GGUFLimits are the variants that llama.cpp runs of an architecture. The zero value is what most have: biases of
 // queries, keys and values, or none; any size of heads; any head.
 // https://github.com/ggml-org/llama.cpp/tree/master/src/models
 type GGUFLimits struct {
-	Biases   GGUFBiases
-	Square   bool // the heads together are as wide as the model
-	OwnHead  bool // embeddings are not tied
-	Tied     bool // embeddings are tied
-	Betas    bool // it reads beta_fast and beta_slow of yarn, which are 32 and 1 in others
-	NoWindow bool // it reads the window but does not use it
+	Biases    GGUFBiases
+	Square    bool // the heads together are as wide as the model
+	OwnHead   bool // embeddings are not tied
+	Tied      bool // embeddings are tied
+	Betas     bool // it reads beta_fast and beta_slow of yarn, which are 32 and 1 in others
+	Unrounded bool // models do not round the bounds of yarn's ramp, though llama.cpp does
+	NoWindow  bool // it reads the window but does not use it
 }
 
 // GGUFBiases are the biases of linear layers that llama.cpp reads.
@@ -140,8 +143,8 @@ func DetectGGUF(f GGUFFile) (GGUF, error) {
 			}
 		}
 	}
-	return GGUF{}, fmt.Errorf("%s %q: %w (known in GGUF files: %s)", key, name, ErrUnknownArchitecture,
-		strings.Join(GGUFArchitectures(), ", "))
+	return GGUF{}, fmt.Errorf("%s %q: %w (%s)", key, clip.Line(name, maxQuoted), ErrUnknownArchitecture,
+		suggestions(name, GGUFArchitectures(), "docs/gguf.md"))
 }
 
 // MakeConfig makes the config.json of a file.

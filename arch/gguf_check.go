@@ -29,11 +29,14 @@ func (g GGUF) Check(m Model, f GGUFFile) (lost []string, err error) {
 			return strings.HasPrefix(d, "Window ") || strings.HasPrefix(d, "Sliding ")
 		})
 	}
+	if r, _ := fieldOf[Rope](m, "Rope"); r.Type == RopeYarn && !r.Truncate {
+		lost = append(lost, "that the bounds of yarn's ramp are not rounded: llama.cpp rounds them")
+	}
 	if width, _ := fieldOf[int](m, "Intermediate"); width == 0 { // of dense layers, which there are none of
 		list = slices.DeleteFunc(list, func(d string) bool { return strings.HasPrefix(d, "Intermediate ") })
 	}
 	list = slices.DeleteFunc(list, func(d string) bool {
-		if strings.HasPrefix(d, "LatentEps ") {
+		if strings.HasPrefix(d, "Latent.Eps ") {
 			lost = append(lost, d)
 			return true
 		}
@@ -90,7 +93,8 @@ func (c *comparison) add(path string, a, b reflect.Value) {
 		same = true
 	}
 	if !same {
-		c.differences = append(c.differences, fmt.Sprintf("%s is %v there, and %v in the model", strings.TrimSuffix(path, "."), y, x))
+		c.differences = append(c.differences, fmt.Sprintf(
+			"%s is %v there, and %v in the model", strings.TrimSuffix(path, "."), y, x))
 	}
 }
 

@@ -189,7 +189,8 @@ func (g GGUF) writeRope(r Rope, dim, rotated int, h *GGUFHeader, add func(string
 		add("rope.scaling.type", "linear")
 		add("rope.scaling.factor", float32(r.Factor))
 	case RopeYarn:
-		if (r.MScale != 0 || r.MScaleAllDim != 0) && (g.LogScale == 0 || r.MScale != r.MScaleAllDim) || !r.Truncate {
+		scales := r.MScale != 0 || r.MScaleAllDim != 0
+		if scales && (g.LogScale == 0 || r.MScale != r.MScaleAllDim) || !r.Truncate && !g.Limits.Unrounded {
 			return refuse()
 		}
 		add("rope.scaling.type", "yarn")
@@ -216,7 +217,7 @@ func (g GGUF) writeRope(r Rope, dim, rotated int, h *GGUFHeader, add func(string
 			return nil
 		}
 		h.Factors[ggufShort], h.Factors[ggufLong] = floats32(r.ShortFactor), floats32(r.LongFactor)
-		add("rope.scaling.attn_factor", float32(r.longScale()))
+		add("rope.scaling.attn_factor", float32(r.longScale(0)))
 	default:
 		return refuse()
 	}

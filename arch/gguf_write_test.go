@@ -66,6 +66,8 @@ func plain(t *testing.T, config []byte) []byte {
 	switch c["model_type"] {
 	case "exaone4":
 		c["sliding_window"] = nil
+	case "deepseek_v2":
+		c["q_lora_rank"] = 32
 	case "afmoe":
 		c["layer_types"], c["global_attn_every_n_layers"] = nil, 4
 	}

@@ -42,6 +42,8 @@ type Rope struct {
 
 	// longrope: one frequency divisor per pair, for sequences up to OriginalMax positions and for longer ones
 	ShortFactor, LongFactor []float64
+	// longrope: the attention factors of the two lengths; 0: AttentionFactor
+	ShortScale, LongScale float64
 }
 
 // ropeOptions is what a model type expects of the rope keys.

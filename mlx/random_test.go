@@ -59,7 +59,8 @@ func TestDamagedCalls(t *testing.T) {
 }
 
 // constrained operations rarely accept random arguments.
-var constrained = []string{"AddMM", "Attention", "CausalConv", "ChooseExperts", "CombineRows", "Conv1D", "Conv2D",
+var constrained = []string{"AddMM", "Attention", "CausalConv", "ChooseExperts", "ClampedSwiGLU",
+	"CombineRows", "Conv1D", "Conv2D",
 	"Decay", "Dequantize", "FromFP8", "Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows",
 	"GatedDeltaUpdate", "LayerNorm", "LinearLayers", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RoPE",
 	"RoPEFreqs", "RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter",
@@ -67,7 +68,7 @@ var constrained = []string{"AddMM", "Attention", "CausalConv", "ChooseExperts", 
 
 // indexing operations do not check indices, which may not be computed yet. The test uses only 0.
 var indexing = []string{"Take", "TakeAlongAxis", "PutAlongAxis", "ScatterAddAxis", "Gather", "Scatter", "ScatterAdd",
-	"GatedExperts", "GatherMM",
+	"ClampedSwiGLU", "CombineRows", "GatedExperts", "GatherMM",
 	"GatherQMM", "SliceDynamic", "SliceUpdateDynamic"}
 
 // keyed operations take a random key.

@@ -54,7 +54,7 @@ func GGUF(ctx context.Context, st *store.Store, entry *store.Entry, path string,
 	if err := st.CheckPresent(entry, true); err != nil {
 		return Result{}, err
 	}
-	src, err := source.OpenImage(ctx, st, entry)
+	src, err := source.OpenImage(ctx, st, entry, source.Options{})
 	if err != nil {
 		return Result{}, err
 	}
@@ -151,8 +151,8 @@ func (x *ggufFile) plan(name, template string) error {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
 	x.metadata = append(x.metadata, tokens...)
-	if facts.Tokenizer == nil && g.Pre != "" {
-		x.metadata = append(x.metadata, gguf.Pair{Key: "tokenizer.ggml.pre", Value: gguf.Text(g.Pre)})
+	if facts.Tokenizer == nil && g.Pre != nil {
+		x.metadata = append(x.metadata, gguf.Pair{Key: "tokenizer.ggml.pre", Value: gguf.Text(g.Pre(x.src.Model))})
 	}
 	for _, name := range slices.Sorted(maps.Keys(header.Factors)) {
 		list := header.Factors[name]

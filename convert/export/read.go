@@ -69,8 +69,8 @@ type arrayReader struct {
 	to     safetensors.DType
 	add    float32
 	kind   ggml.Type // of composed and encoded
-	// rows of the matrix that is written transposed, as from has it; 0 = it is written as it is.
-	rows int64
+	// rows and columns of the matrices that are written transposed, as from has them; 0 = they are written as they are.
+	rows, columns int64
 }
 
 // open returns a stream of the array's bytes. It opens one blob at a time.
@@ -84,16 +84,17 @@ func (r arrayReader) open(ctx context.Context) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.NopCloser(bytes.NewReader(transposed(all, r.rows, int64(r.to.Bits()/8)))), nil
+	return io.NopCloser(bytes.NewReader(transposed(all, r.rows, r.columns, int64(r.to.Bits()/8)))), nil
 }
 
-// transposed returns the transpose of a matrix of so many rows, with elements of width bytes.
-func transposed(data []byte, rows, width int64) []byte {
+// transposed returns the transposes of matrices of so many rows and columns, with elements of width bytes.
+func transposed(data []byte, rows, columns, width int64) []byte {
 	out := make([]byte, 0, len(data))
-	columns := int64(len(data)) / max(rows*width, 1)
-	for c := range columns {
-		for r := range rows {
-			out = append(out, data[(r*columns+c)*width:][:width]...)
+	for each := rows * columns * width; len(data) >= int(each) && each > 0; data = data[each:] {
+		for c := range columns {
+			for r := range rows {
+				out = append(out, data[(r*columns+c)*width:][:width]...)
+			}
 		}
 	}
 	return out

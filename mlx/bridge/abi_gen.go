@@ -3,4 +3,4 @@
 package bridge
 
 // ABI identifies the interface between Go and the library; both contain it.
-const ABI = 0xddd200e6
+const ABI = 0x2799df81

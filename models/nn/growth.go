@@ -30,5 +30,5 @@ func (g *Growth) Apply(b *Batch, q *mlx.Array) *mlx.Array {
 		b.limitTo(g.Context)
 		return q
 	}
-	return mlx.GrowRows(q, b.queryRows().Positions, g.Beta, g.Context)
+	return mlx.GrowRows(q, b.queryRows().Positions, g.Beta, g.Context, 0)
 }

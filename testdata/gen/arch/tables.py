@@ -23,6 +23,7 @@ from transformers.utils import logging
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import dense
 import gpt
+import latent
 import moe
 from checkpoint import four, rename
 
@@ -387,7 +388,6 @@ if __name__ == "__main__":
     qwen3_next()
     glm4_moe_lite()
     dense.tables(saved, write)
-    moe.tables(saved, write)
     gpt.tables(saved, write)
-    moe.tables(saved, write)
+    latent.tables(saved, write)
     print(f"transformers {tf.__version__}")
