@@ -33,14 +33,50 @@ type GGUF struct {
 	// Split returns the tensors that the converter makes of one tensor in its place, under the names of the file; nil =
 	// it is written as it is.
 	Split func(m Model, name string) []GGUFPiece
-	// write returns what a file says of a model, and false if it is of another type; nil = files are not written.
-	write func(m Model) (ggufDecoder, bool)
+	// Also are keys that llama.cpp reads and that Keys do not make; nil = there are none.
+	Also func(m Model) []GGUFPair
+	// Limits are what llama.cpp cannot compute, and Refuse says what else, of models whose file would say all; nil, or
+	// "" = it can.
+	Limits GGUFLimits
+	Refuse func(m Model) string
+	// HeadDim is the size of the heads that the rope of a model is for; nil = the size of all heads.
+	HeadDim func(m Model) int
+	// LogScale times mscale_all_dim of yarn is rope.scaling.yarn_log_multiplier; 0 = there is no such key.
+	LogScale float64
+	// Pre is the kind of pre-tokenizer that a file without a tokenizer names; nil = none.
+	Pre func(m Model) string
 }
+
+// GGUFLimits are the variants that llama.cpp runs of an architecture. The zero value is what most have: biases of
+// queries, keys and values, or none; any size of heads; any head.
+// https://github.com/ggml-org/llama.cpp/tree/master/src/models
+type GGUFLimits struct {
+	Biases    GGUFBiases
+	Square    bool // the heads together are as wide as the model
+	OwnHead   bool // embeddings are not tied
+	Tied      bool // embeddings are tied
+	Betas     bool // it reads beta_fast and beta_slow of yarn, which are 32 and 1 in others
+	Unrounded bool // models do not round the bounds of yarn's ramp, though llama.cpp does
+	NoWindow  bool // it reads the window but does not use it
+}
+
+// GGUFBiases are the biases of linear layers that llama.cpp reads.
+type GGUFBiases int
+
+// The usual ones, none, those of all attention, all, or all, which must be there.
+const (
+	biasesOfQKV GGUFBiases = iota
+	noBiases
+	biasesOfAttention
+	allBiases
+	biasesRequired
+)
 
 // GGUFKey is a metadata key that becomes a key of config.json.
 type GGUFKey struct {
 	Key      string // without the prefix "ARCHITECTURE."
 	To       string // in config.json
+	Field    string // of the model, or of its Mixture; "" = not written
 	Optional bool
 }
 
@@ -212,27 +248,29 @@ const (
 	ggufEmbedding = "token_embd.weight"
 	ggufHead      = "output.weight"
 	ggufFactors   = "rope_freqs.weight"
+	ggufShort     = "rope_factors_short.weight"
+	ggufLong      = "rope_factors_long.weight"
 )
 
 // ggufKeys are the keys that every decoder has.
 func ggufKeys(more ...GGUFKey) []GGUFKey {
 	return append([]GGUFKey{
-		{Key: "block_count", To: "num_hidden_layers"},
-		{Key: "context_length", To: "max_position_embeddings"},
-		{Key: "embedding_length", To: "hidden_size"},
-		{Key: "feed_forward_length", To: "intermediate_size", Optional: true},
-		{Key: "attention.head_count", To: "num_attention_heads"},
-		{Key: "attention.head_count_kv", To: "num_key_value_heads", Optional: true},
-		{Key: "attention.key_length", To: "head_dim", Optional: true},
-		{Key: "attention.layer_norm_rms_epsilon", To: "rms_norm_eps"},
-		{Key: "rope.freq_base", To: "rope_theta", Optional: true},
+		{Key: "block_count", To: "num_hidden_layers", Field: "Layers"},
+		{Key: "context_length", To: "max_position_embeddings", Field: "Context"},
+		{Key: "embedding_length", To: "hidden_size", Field: "Hidden"},
+		{Key: "feed_forward_length", To: "intermediate_size", Field: "Intermediate", Optional: true},
+		{Key: "attention.head_count", To: "num_attention_heads", Field: "Heads"},
+		{Key: "attention.head_count_kv", To: "num_key_value_heads", Field: "KVHeads", Optional: true},
+		{Key: "attention.key_length", To: "head_dim", Field: "HeadDim", Optional: true},
+		{Key: "attention.layer_norm_rms_epsilon", To: "rms_norm_eps", Field: "NormEps"},
+		{Key: "rope.freq_base", To: "rope_theta", Field: "Rope.Theta", Optional: true},
 	}, more...)
 }
 
 // ggufExperts are the keys of models with experts.
 var ggufExperts = []GGUFKey{
-	{Key: "expert_used_count", To: "num_experts_per_tok"},
-	{Key: "expert_feed_forward_length", To: "moe_intermediate_size"},
+	{Key: "expert_used_count", To: "num_experts_per_tok", Field: "Experts.PerToken"},
+	{Key: "expert_feed_forward_length", To: "moe_intermediate_size", Field: "Experts.Intermediate"},
 }
 
 // ggufNames makes the entries of pairs of names: in the file and in a checkpoint, both without the prefix of a layer.

@@ -12,27 +12,39 @@ import (
 var ggufDeepseek2 = GGUF{
 	Architecture: "deepseek2",
 	Config:       map[string]any{"num_nextn_predict_layers": 0, "q_lora_rank": nil},
+	Limits:       GGUFLimits{Biases: noBiases},
 	Keys: ggufKeys(
-		GGUFKey{Key: "expert_used_count", To: "num_experts_per_tok", Optional: true},
-		GGUFKey{Key: "expert_feed_forward_length", To: "moe_intermediate_size", Optional: true},
-		GGUFKey{Key: "expert_count", To: "n_routed_experts", Optional: true},
+		GGUFKey{Key: "leading_dense_block_count", To: "first_k_dense_replace", Optional: true},
+		GGUFKey{Key: "expert_used_count", To: "num_experts_per_tok", Field: "Experts.PerToken", Optional: true},
+		GGUFKey{
+			Key: "expert_feed_forward_length", To: "moe_intermediate_size", Field: "Experts.Intermediate", Optional: true,
+		},
+		GGUFKey{Key: "expert_count", To: "n_routed_experts", Field: "Experts.Count", Optional: true},
 		GGUFKey{Key: "expert_shared_count", To: "n_shared_experts", Optional: true},
-		GGUFKey{Key: "expert_group_count", To: "n_group", Optional: true},
-		GGUFKey{Key: "expert_group_used_count", To: "topk_group", Optional: true},
-		GGUFKey{Key: "expert_weights_scale", To: "routed_scaling_factor", Optional: true},
-		GGUFKey{Key: "expert_weights_norm", To: "norm_topk_prob", Optional: true},
-		GGUFKey{Key: "attention.q_lora_rank", To: "q_lora_rank", Optional: true},
-		GGUFKey{Key: "attention.kv_lora_rank", To: "kv_lora_rank"},
-		GGUFKey{Key: "attention.value_length_mla", To: "v_head_dim"},
-		GGUFKey{Key: "rope.dimension_count", To: "qk_rope_head_dim"},
+		GGUFKey{Key: "expert_group_count", To: "n_group", Field: "Router.Groups", Optional: true},
+		GGUFKey{Key: "expert_group_used_count", To: "topk_group", Field: "Router.TopGroups", Optional: true},
+		GGUFKey{Key: "expert_weights_scale", To: "routed_scaling_factor", Field: "Router.Scaling", Optional: true},
+		GGUFKey{Key: "expert_weights_norm", To: "norm_topk_prob", Field: "Experts.NormTopK", Optional: true},
+		GGUFKey{Key: "attention.q_lora_rank", To: "q_lora_rank", Field: "Latent.QueryRank", Optional: true},
+		GGUFKey{Key: "attention.kv_lora_rank", To: "kv_lora_rank", Field: "Latent.KVRank"},
+		GGUFKey{Key: "attention.value_length_mla", To: "v_head_dim", Field: "Latent.ValueDim"},
+		GGUFKey{Key: "rope.dimension_count", To: "qk_rope_head_dim", Field: "Latent.RopeDim"},
 	),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufLatent(), ggufMoE, ggufShared),
 	Next: []GGUFTensor{{
 		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not imported from GGUF files",
 	}},
-	Adjust: adjustLatent,
-	Split:  splitLatent,
-	write:  writeGlm,
+	Adjust:   adjustLatent,
+	Split:    splitLatent,
+	Also:     alsoLatent,
+	Refuse:   refuseLatent,
+	LogScale: 0.1,
+	Pre: func(m Model) string {
+		if _, ok := m.(*Glm4MoeLite); ok {
+			return "glm4"
+		}
+		return "default"
+	},
 }
 
 // ggufLatent are the tensors of layers with latent attention and an MLP.
@@ -102,8 +114,7 @@ func adjustLatent(c map[string]any, f GGUFFile) error {
 			if err != nil {
 				return fmt.Errorf("%w: %s.rope.scaling.yarn_log_multiplier = %v, want a number", ErrGGUF, architecture, v)
 			}
-			// The converter writes a tenth of it, in float32.
-			scaling["mscale_all_dim"] = float32(all * 10)
+			scaling["mscale_all_dim"] = float32(all * 10) // see LogScale
 			scaling["mscale"] = scaling["mscale_all_dim"]
 		}
 	}
@@ -130,52 +141,41 @@ func ggufSparse(c map[string]any, f GGUFFile) error {
 	return err
 }
 
-func writeGlm(m Model) (ggufDecoder, bool) {
-	q, ok := m.(*Glm4MoeLite)
-	if !ok {
-		return ggufDecoder{}, false
-	}
-	l, e := q.Latent, q.Mixture.Experts
-	dense := slices.Index(q.Mixture.Sparse, true)
-	if dense < 0 {
-		dense = q.Layers
-	}
-	d := ggufDecoder{Common: q.Common, intermediate: q.Intermediate, rope: q.Rope, rotated: l.RopeDim, more: []GGUFPair{
+func alsoLatent(m Model) []GGUFPair {
+	l, _ := fieldOf[Latent](m, "Latent")
+	pairs := []GGUFPair{
 		// llama.cpp computes in the latent: one key head of its width and the rotated channels.
 		{"attention.head_count_kv", 1}, {"attention.key_length", l.KVRank + l.RopeDim},
 		{"attention.value_length", l.KVRank}, {"attention.key_length_mla", l.NopeDim + l.RopeDim},
-		{"attention.value_length_mla", l.ValueDim}, {"attention.kv_lora_rank", l.KVRank},
-		{"expert_count", e.Count}, {"expert_used_count", e.PerToken},
-		{"expert_feed_forward_length", e.Intermediate}, {"expert_shared_count", q.Mixture.Shared / max(e.Intermediate, 1)},
-		{"expert_group_count", q.Mixture.Router.Groups}, {"expert_group_used_count", q.Mixture.Router.TopGroups},
-		{"expert_weights_scale", float32(q.Mixture.Router.Scaling)}, {"expert_weights_norm", e.NormTopK},
-		{"expert_gating_func", 2}, {"leading_dense_block_count", dense},
-	}}
-	if l.QueryRank > 0 {
-		d.more = append(d.more, GGUFPair{"attention.q_lora_rank", l.QueryRank})
 	}
+	if x, _ := fieldOf[Mixture](m, "Mixture"); x.Experts.Count == 0 { // required, with no layer that has experts
+		width, _ := fieldOf[int](m, "Intermediate")
+		pairs = append(pairs, GGUFPair{"leading_dense_block_count", commonOf(m).Layers},
+			GGUFPair{"expert_feed_forward_length", width}, GGUFPair{"expert_shared_count", 0})
+	}
+	return pairs
+}
+
+func refuseLatent(m Model) string {
+	l, _ := fieldOf[Latent](m, "Latent")
+	lite := []int{26, 27} // layers
 	switch {
 	case !l.Interleaved:
-		d.refused = "llama.cpp's deepseek2 rotates neighbouring channels, and the model the halves of a head"
-	case slices.Contains(q.Mixture.Sparse[dense:], false):
-		d.refused = "llama.cpp's deepseek2 has experts in all layers after the dense ones"
-	case q.AttentionBias:
-		d.refused = "llama.cpp's deepseek2 has no biases"
-	case l.Eps != q.NormEps:
-		d.lost = append(d.lost, fmt.Sprintf("the epsilon of the latents' norms, %v", l.Eps))
+		return "rotates neighbouring channels, and the model the halves of a head"
+	case l.QueryRank == 0 && !slices.Contains(lite, commonOf(m).Layers):
+		return fmt.Sprintf("has a single query projection in models of %d and %d layers only", lite[0], lite[1])
 	}
-	return d, true
+	return ""
 }
 
 // splitLatent makes k_b, with the two dimensions of a head exchanged, and v_b of kv_b.
 func splitLatent(m Model, name string) []GGUFPiece {
-	q, ok := m.(*Glm4MoeLite)
+	l, ok := fieldOf[Latent](m, "Latent")
 	before, both := strings.CutSuffix(name, ".attn_kv_b.weight")
 	if !ok || !both {
 		return nil
 	}
-	l := q.Latent
-	heads, nope, value, rank := int64(q.Heads), int64(l.NopeDim), int64(l.ValueDim), int64(l.KVRank)
+	heads, nope, value, rank := int64(commonOf(m).Heads), int64(l.NopeDim), int64(l.ValueDim), int64(l.KVRank)
 	return []GGUFPiece{
 		{before + ".attn_k_b.weight", []int64{heads, rank, nope}, func(i int64) int64 {
 			head, r, n := i/(rank*nope), i/nope%rank, i%nope

@@ -9,6 +9,7 @@ import (
 // ggufQwen2 is the mapping of qwen2.
 var ggufQwen2 = GGUF{
 	Architecture: "qwen2",
+	Limits:       GGUFLimits{Square: true},
 	Config: map[string]any{
 		"model_type": "qwen2", "architectures": []string{"Qwen2ForCausalLM"}, "use_sliding_window": false,
 	},
@@ -19,15 +20,18 @@ var ggufQwen2 = GGUF{
 // ggufPhi3 is the mapping of phi3. The head size and the part of it that is rotated follow from other keys.
 var ggufPhi3 = GGUF{
 	Architecture: "phi3",
+	Limits:       GGUFLimits{NoWindow: true, Square: true},
 	Config:       map[string]any{"model_type": "phi3", "architectures": []string{"Phi3ForCausalLM"}},
 	Keys: ggufKeys(
-		GGUFKey{Key: "rope.scaling.original_context_length", To: "original_max_position_embeddings", Optional: true}),
+		GGUFKey{Key: "rope.scaling.original_context_length", To: "original_max_position_embeddings",
+			Field: "Rope.OriginalMax", Optional: true},
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Field: "Window", Optional: true}),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufPreNorms, ggufLinears(GGUFOp{},
 		"attn_qkv", "self_attn.qkv_proj", "attn_output", "self_attn.o_proj",
 		"ffn_up", "mlp.gate_up_proj", "ffn_down", "mlp.down_proj"),
 		[]GGUFTensor{
-			{Name: "rope_factors_short.weight", Why: "its factors are in config.json"},
-			{Name: "rope_factors_long.weight", Why: "its factors are in config.json"},
+			{Name: ggufShort, Why: "its factors are in config.json"},
+			{Name: ggufLong, Why: "its factors are in config.json"},
 		}),
 	Adjust: adjustPhi3,
 }
@@ -46,7 +50,7 @@ func adjustPhi3(c map[string]any, f GGUFFile) error {
 	if v, ok := f.Value("phi3.attention.sliding_window"); ok && v != json.Number("0") {
 		c["sliding_window"] = v
 	}
-	if _, ok := f.Shape("rope_factors_short.weight"); !ok {
+	if _, ok := f.Shape(ggufShort); !ok {
 		return nil
 	}
 	// rope.scaling.attn_factor follows from the two contexts.
@@ -56,6 +60,7 @@ func adjustPhi3(c map[string]any, f GGUFFile) error {
 // ggufGemma is the mapping of gemma. Weights of norms have 1 added; the head is the embedding.
 var ggufGemma = GGUF{
 	Architecture: "gemma",
+	Limits:       GGUFLimits{Tied: true},
 	Config:       map[string]any{"model_type": "gemma", "architectures": []string{"GemmaForCausalLM"}},
 	Keys:         ggufKeys(),
 	Tensors: slices.Concat(ggufEnds(plusOne), ggufQK, ggufValues, ggufMLP, ggufNames(plusOne,
@@ -74,11 +79,12 @@ func ggufBiases(c map[string]any, f GGUFFile) error {
 // per head.
 var ggufGemma2 = GGUF{
 	Architecture: "gemma2",
+	Limits:       GGUFLimits{Tied: true},
 	Config:       map[string]any{"model_type": "gemma2", "architectures": []string{"Gemma2ForCausalLM"}},
 	Keys: ggufKeys(
-		GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Optional: true},
-		GGUFKey{Key: "attn_logit_softcapping", To: "attn_logit_softcapping", Optional: true},
-		GGUFKey{Key: "final_logit_softcapping", To: "final_logit_softcapping", Optional: true},
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Field: "Window", Optional: true},
+		GGUFKey{Key: "attn_logit_softcapping", To: "attn_logit_softcapping", Field: "ScoreCap", Optional: true},
+		GGUFKey{Key: "final_logit_softcapping", To: "final_logit_softcapping", Field: "LogitCap", Optional: true},
 	),
 	Tensors: slices.Concat(ggufEnds(plusOne), ggufQK, ggufValues, ggufMLP, ggufNames(plusOne,
 		"attn_norm.weight", "input_layernorm.weight", "post_attention_norm.weight", "post_attention_layernorm.weight",
@@ -115,12 +121,13 @@ func ggufQueryScalar(c map[string]any, large int) error {
 // ggufGranite is the mapping of granite, which has the changes of llama.
 var ggufGranite = GGUF{
 	Architecture: "granite",
+	Limits:       GGUFLimits{Biases: allBiases},
 	Config:       map[string]any{"model_type": "granite", "architectures": []string{"GraniteForCausalLM"}},
 	Keys: ggufKeys(
-		GGUFKey{Key: "attention.scale", To: "attention_multiplier", Optional: true},
-		GGUFKey{Key: "embedding_scale", To: "embedding_multiplier", Optional: true},
-		GGUFKey{Key: "residual_scale", To: "residual_multiplier", Optional: true},
-		GGUFKey{Key: "logit_scale", To: "logits_scaling", Optional: true},
+		GGUFKey{Key: "attention.scale", To: "attention_multiplier", Field: "AttentionScale", Optional: true},
+		GGUFKey{Key: "embedding_scale", To: "embedding_multiplier", Field: "EmbeddingScale", Optional: true},
+		GGUFKey{Key: "residual_scale", To: "residual_multiplier", Field: "ResidualScale", Optional: true},
+		GGUFKey{Key: "logit_scale", To: "logits_scaling", Field: "LogitDivisor", Optional: true},
 	),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufPairs, ggufValues, ggufMLP, ggufPreNorms),
 	Adjust: func(c map[string]any, f GGUFFile) error {
@@ -146,12 +153,20 @@ var ggufSmolLM3 = GGUF{
 // ggufOlmo2 is the mapping of olmo2, and of olmo3, whose files have a window.
 var ggufOlmo2 = GGUF{
 	Architecture: "olmo2",
+	Limits:       GGUFLimits{Square: true, OwnHead: true},
 	Config:       map[string]any{"model_type": "olmo2", "architectures": []string{"Olmo2ForCausalLM"}},
-	Keys:         ggufKeys(),
+	Keys: ggufKeys(
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Field: "Window", Optional: true}),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufNames(GGUFOp{},
 		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight",
 		"post_attention_norm.weight", "post_attention_layernorm.weight",
 		"post_ffw_norm.weight", "post_feedforward_layernorm.weight")),
+	Also: func(m Model) []GGUFPair {
+		if q, ok := m.(*Olmo3); ok && q.Window > 0 {
+			return []GGUFPair{{"rope.freq_base_swa", float32(q.SlidingRope.Theta)}}
+		}
+		return nil
+	},
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		if err := ggufBiases(c, f); err != nil {
 			return err

@@ -10,27 +10,28 @@ import (
 // sliding ones. Factors of the frequencies tell which channels of full layers are rotated.
 var ggufGemma4 = GGUF{
 	Architecture: "gemma4",
+	Limits:       GGUFLimits{Biases: noBiases},
 	Config: map[string]any{
 		"model_type": "gemma4_text", "architectures": []string{"Gemma4ForCausalLM"}, "num_kv_shared_layers": 0,
 		"hidden_size_per_layer_input": 0,
 	},
 	Keys: []GGUFKey{
-		{Key: "block_count", To: "num_hidden_layers"},
-		{Key: "context_length", To: "max_position_embeddings"},
-		{Key: "embedding_length", To: "hidden_size"},
+		{Key: "block_count", To: "num_hidden_layers", Field: "Layers"},
+		{Key: "context_length", To: "max_position_embeddings", Field: "Context"},
+		{Key: "embedding_length", To: "hidden_size", Field: "Hidden"},
 		{Key: "feed_forward_length", To: "intermediate_size"},
-		{Key: "attention.head_count", To: "num_attention_heads"},
+		{Key: "attention.head_count", To: "num_attention_heads", Field: "Heads"},
 		{Key: "attention.head_count_kv", To: "num_key_value_heads"},
 		{Key: "attention.key_length", To: "global_head_dim"},
 		{Key: "attention.key_length_swa", To: "head_dim"},
-		{Key: "attention.layer_norm_rms_epsilon", To: "rms_norm_eps"},
-		{Key: "attention.sliding_window", To: "sliding_window"},
+		{Key: "attention.layer_norm_rms_epsilon", To: "rms_norm_eps", Field: "NormEps"},
+		{Key: "attention.sliding_window", To: "sliding_window", Field: "Window"},
 		{Key: "attention.shared_kv_layers", To: "num_kv_shared_layers", Optional: true},
 		{Key: "embedding_length_per_layer_input", To: "hidden_size_per_layer_input", Optional: true},
-		{Key: "expert_count", To: "num_experts", Optional: true},
-		{Key: "expert_used_count", To: "top_k_experts", Optional: true},
-		{Key: "expert_feed_forward_length", To: "moe_intermediate_size", Optional: true},
-		{Key: "final_logit_softcapping", To: "final_logit_softcapping", Optional: true},
+		{Key: "expert_count", To: "num_experts", Field: "Experts.Count", Optional: true},
+		{Key: "expert_used_count", To: "top_k_experts", Field: "Experts.PerToken", Optional: true},
+		{Key: "expert_feed_forward_length", To: "moe_intermediate_size", Field: "Experts.Intermediate", Optional: true},
+		{Key: "final_logit_softcapping", To: "final_logit_softcapping", Field: "LogitCap", Optional: true},
 	},
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufNames(GGUFOp{},
 		"attn_norm.weight", "input_layernorm.weight", "post_attention_norm.weight", "post_attention_layernorm.weight",
@@ -49,6 +50,46 @@ var ggufGemma4 = GGUF{
 		{Name: "per_layer_proj_norm.weight", To: "model.per_layer_projection_norm.weight"},
 	}),
 	Adjust: adjustGemma4,
+	Also:   alsoGemma4,
+	Refuse: refuseGemma4,
+	HeadDim: func(m Model) int {
+		if q, ok := m.(*Gemma4); ok {
+			return q.full().HeadDim
+		}
+		return 0
+	},
+}
+
+func alsoGemma4(m Model) []GGUFPair {
+	q, ok := m.(*Gemma4)
+	if !ok {
+		return nil
+	}
+	sliding, widths, heads, shared := make([]bool, q.Layers), make([]int, q.Layers), make([]int, q.Layers), 0
+	for i, l := range q.Layer {
+		sliding[i], widths[i], heads[i] = l.Sliding, l.Intermediate, l.KVHeads
+		if q.Shared(i) {
+			shared++
+		}
+	}
+	full := q.full().HeadDim
+	return []GGUFPair{
+		{"feed_forward_length", widths}, {"attention.head_count_kv", heads},
+		{"attention.key_length", full}, {"attention.value_length", full}, {"rope.dimension_count", full},
+		{"attention.key_length_swa", q.HeadDim}, {"attention.value_length_swa", q.HeadDim},
+		{"rope.dimension_count_swa", q.HeadDim}, {"attention.sliding_window_pattern", sliding},
+		{"attention.shared_kv_layers", shared}, {"embedding_length_per_layer_input", q.PerLayerHidden},
+		{"rope.freq_base", float32(q.Rope.Theta)}, {"rope.freq_base_swa", float32(q.SlidingRope.Theta)},
+	}
+}
+
+func refuseGemma4(m Model) string {
+	q, ok := m.(*Gemma4)
+	switch {
+	case ok && q.Rope.Type == RopeProportional && q.Rope.Factor != 1, ok && q.SlidingRope.Type != RopeDefault:
+		return "does not scale positions"
+	}
+	return ""
 }
 
 func adjustGemma4(c map[string]any, f GGUFFile) error {

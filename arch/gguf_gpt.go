@@ -5,14 +5,15 @@ import "slices"
 // ggufGPT2 is the mapping of gpt2. Its matrices are no longer transposed.
 var ggufGPT2 = GGUF{
 	Architecture: "gpt2",
+	Limits:       GGUFLimits{Biases: biasesRequired, Square: true},
 	Config:       map[string]any{"model_type": "gpt2", "architectures": []string{"GPT2LMHeadModel"}},
 	Keys: []GGUFKey{
-		{Key: "block_count", To: "n_layer"},
-		{Key: "context_length", To: "n_positions"},
-		{Key: "embedding_length", To: "n_embd"},
-		{Key: "feed_forward_length", To: "n_inner", Optional: true},
-		{Key: "attention.head_count", To: "n_head"},
-		{Key: "attention.layer_norm_epsilon", To: "layer_norm_epsilon"},
+		{Key: "block_count", To: "n_layer", Field: "Layers"},
+		{Key: "context_length", To: "n_positions", Field: "Context"},
+		{Key: "embedding_length", To: "n_embd", Field: "Hidden"},
+		{Key: "feed_forward_length", To: "n_inner", Field: "Intermediate", Optional: true},
+		{Key: "attention.head_count", To: "n_head", Field: "Heads"},
+		{Key: "attention.layer_norm_epsilon", To: "layer_norm_epsilon", Field: "NormEps"},
 	},
 	Tensors: slices.Concat([]GGUFTensor{
 		{Name: ggufEmbedding, To: "model.wte.weight"},
@@ -34,15 +35,16 @@ var ggufGPT2 = GGUF{
 // ggufGPTNeoX is the mapping of gpt_neox. Its queries, keys and values are no longer in the order of heads.
 var ggufGPTNeoX = GGUF{
 	Architecture: "gptneox",
+	Limits:       GGUFLimits{Biases: biasesRequired, Square: true, OwnHead: true},
 	Config:       map[string]any{"model_type": "gpt_neox", "architectures": []string{"GPTNeoXForCausalLM"}},
 	Keys: append(ggufEps("layer_norm_eps"),
-		GGUFKey{Key: "use_parallel_residual", To: "use_parallel_residual", Optional: true}),
+		GGUFKey{Key: "use_parallel_residual", To: "use_parallel_residual", Field: "Parallel", Optional: true}),
 	Tensors: slices.Concat([]GGUFTensor{
-		{Name: ggufEmbedding, To: "gpt_neox.embed_in.weight"},
-		{Name: "output_norm.weight", To: "gpt_neox.final_layer_norm.weight"},
-		{Name: "output_norm.bias", To: "gpt_neox.final_layer_norm.bias"},
-		{Name: ggufHead, To: "embed_out.weight"},
-	}, ggufUnder("gpt_neox.layers.*.", slices.Concat(
+		{Name: ggufEmbedding, To: "model.embed_in.weight"},
+		{Name: "output_norm.weight", To: "model.final_layer_norm.weight"},
+		{Name: "output_norm.bias", To: "model.final_layer_norm.bias"},
+		{Name: ggufHead, To: "model.embed_out.weight"},
+	}, ggufUnder("model.h.*.", slices.Concat(
 		ggufLinears(headsOfParts, "attn_qkv", "attention.query_key_value"),
 		ggufLinears(GGUFOp{}, "attn_norm", "input_layernorm", "attn_output", "attention.dense",
 			"ffn_norm", "post_attention_layernorm", "ffn_up", "mlp.dense_h_to_4h", "ffn_down", "mlp.dense_4h_to_h")))),

@@ -21,6 +21,7 @@ func ggufPlainMLP(up, down string) []GGUFTensor {
 // ggufStarcoder2 is the mapping of starcoder2. llama.cpp ignores the window.
 var ggufStarcoder2 = withBias(GGUF{
 	Architecture: "starcoder2",
+	Limits:       GGUFLimits{Biases: biasesRequired, Square: true},
 	Config:       map[string]any{"model_type": "starcoder2", "architectures": []string{"Starcoder2ForCausalLM"}},
 	Keys:         ggufEps("norm_epsilon"),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufPlainMLP("mlp.c_fc", "mlp.c_proj"),
@@ -33,7 +34,7 @@ func ggufEps(to string) []GGUFKey {
 	keys := ggufKeys()
 	for i, k := range keys {
 		if k.To == "rms_norm_eps" {
-			keys[i] = GGUFKey{Key: "attention.layer_norm_epsilon", To: to}
+			keys[i] = GGUFKey{Key: "attention.layer_norm_epsilon", To: to, Field: "NormEps"}
 		}
 	}
 	return keys
@@ -42,6 +43,7 @@ func ggufEps(to string) []GGUFKey {
 // ggufNemotron is the mapping of nemotron. Weights of norms have 1 added.
 var ggufNemotron = GGUF{
 	Architecture: "nemotron",
+	Limits:       GGUFLimits{Biases: allBiases, Square: true, OwnHead: true},
 	Config:       map[string]any{"model_type": "nemotron", "architectures": []string{"NemotronForCausalLM"}},
 	Keys:         ggufEps("norm_eps"),
 	Tensors: slices.Concat(ggufEnds(plusOne), ggufQK, ggufValues, ggufPlainMLP("mlp.up_proj", "mlp.down_proj"),
@@ -61,6 +63,9 @@ var ggufNemotron = GGUF{
 	},
 }
 
+// ggufClip is the limit of queries, keys and values.
+var ggufClip = GGUFKey{Key: "attention.clamp_kqv", To: "clip_qkv", Field: "Clip", Optional: true}
+
 // ggufWeights returns the entries of weights.
 func ggufWeights(list []GGUFTensor) []GGUFTensor {
 	return slices.DeleteFunc(slices.Clone(list), func(t GGUFTensor) bool { return !strings.HasSuffix(t.Name, ".weight") })
@@ -69,9 +74,10 @@ func ggufWeights(list []GGUFTensor) []GGUFTensor {
 // ggufStableLM is the mapping of stablelm.
 var ggufStableLM = GGUF{
 	Architecture: "stablelm",
+	Limits:       GGUFLimits{Square: true, OwnHead: true},
 	Config:       map[string]any{"model_type": "stablelm", "architectures": []string{"StableLmForCausalLM"}},
 	Keys: append(ggufEps("layer_norm_eps"),
-		GGUFKey{Key: "use_parallel_residual", To: "use_parallel_residual", Optional: true}),
+		GGUFKey{Key: "use_parallel_residual", To: "use_parallel_residual", Field: "Parallel", Optional: true}),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufLayerNorms(GGUFOp{}), ggufNames(GGUFOp{},
 		"attn_q_norm.weight", "self_attn.q_layernorm.weight", "attn_k_norm.weight", "self_attn.k_layernorm.weight")),
 	Adjust: func(c map[string]any, f GGUFFile) error {
@@ -86,8 +92,9 @@ var ggufStableLM = GGUF{
 // ggufOlmo is the mapping of olmo, which has the changes of llama in weights but not in biases.
 var ggufOlmo = GGUF{
 	Architecture: "olmo",
+	Limits:       GGUFLimits{Square: true},
 	Config:       map[string]any{"model_type": "olmo", "architectures": []string{"OlmoForCausalLM"}},
-	Keys:         append(ggufEps("layer_norm_eps"), GGUFKey{Key: "attention.clamp_kqv", To: "clip_qkv", Optional: true}),
+	Keys:         append(ggufEps("layer_norm_eps"), ggufClip),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufWeights(ggufPairs), ggufNames(GGUFOp{},
 		"attn_q.bias", "self_attn.q_proj.bias", "attn_k.bias", "self_attn.k_proj.bias"), ggufValues, ggufMLP),
 	Adjust: ggufBiases,

@@ -9,13 +9,13 @@ import (
 // experts they are Mixtral's.
 var ggufLlama = GGUF{
 	Architecture: "llama",
+	Limits:       GGUFLimits{Biases: allBiases},
 	Config:       map[string]any{"model_type": "llama", "architectures": []string{"LlamaForCausalLM"}},
 	Keys: ggufKeys(
-		GGUFKey{Key: "expert_count", To: "num_local_experts", Optional: true},
-		GGUFKey{Key: "expert_used_count", To: "num_experts_per_tok", Optional: true}),
+		GGUFKey{Key: "expert_count", To: "num_local_experts", Field: "Experts.Count", Optional: true},
+		GGUFKey{Key: "expert_used_count", To: "num_experts_per_tok", Field: "Experts.PerToken", Optional: true}),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufValues, ggufMLP, ggufPreNorms, ggufPairs, ggufMoE),
 	Adjust:  adjustLlama,
-	write:   writeLlama,
 }
 
 // ggufPairs are queries and keys whose rows are in the order of pairs.

@@ -8,14 +8,24 @@ import (
 // ggufPhimoe is the mapping of phimoe. A file has one attention factor for texts of all lengths.
 var ggufPhimoe = GGUF{
 	Architecture: "phimoe",
+	Limits:       GGUFLimits{Biases: biasesRequired},
 	Config:       map[string]any{"model_type": "phimoe", "architectures": []string{"PhimoeForCausalLM"}},
 	Keys: ggufCount("num_local_experts",
-		GGUFKey{Key: "rope.scaling.original_context_length", To: "original_max_position_embeddings", Optional: true}),
+		GGUFKey{
+			Key: "rope.scaling.original_context_length", To: "original_max_position_embeddings",
+			Field: "Rope.OriginalMax", Optional: true,
+		}),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMoE, ggufLayerNorms(GGUFOp{}), []GGUFTensor{
 		{Name: "output.bias", To: "lm_head.bias"},
 		{Name: "rope_factors_short.weight", Why: "its factors are in config.json"},
 		{Name: "rope_factors_long.weight", Why: "its factors are in config.json"},
 	}),
+	Refuse: func(m Model) string {
+		if q, ok := m.(*Phimoe); ok && !q.HeadBias {
+			return "has a bias of the output head"
+		}
+		return ""
+	},
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		_, c["lm_head_bias"] = f.Shape("output.bias")
 		if v, ok := f.Value("phimoe.attention.sliding_window"); ok && v != json.Number("0") {

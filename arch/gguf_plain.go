@@ -17,13 +17,13 @@ func ggufPlain(architecture, modelType, class string, more ...GGUFKey) GGUF {
 	}
 }
 
-var logitScale = GGUFKey{Key: "logit_scale", To: "logit_scale"}
+var logitScale = GGUFKey{Key: "logit_scale", To: "logit_scale", Field: "LogitScale"}
 
 // ggufCohere and ggufCohere2 are the mappings of cohere and cohere2.
 var (
 	ggufCohere  = cohereOf("command-r", "cohere", "CohereForCausalLM", logitScale)
 	ggufCohere2 = cohereOf("cohere2", "cohere2", "Cohere2ForCausalLM", logitScale,
-		GGUFKey{Key: "attention.sliding_window", To: "sliding_window"})
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Field: "Window"})
 )
 
 func cohereOf(architecture, modelType, class string, more ...GGUFKey) GGUF {
@@ -31,6 +31,7 @@ func cohereOf(architecture, modelType, class string, more ...GGUFKey) GGUF {
 	g.Keys = append(ggufEps("layer_norm_eps"), more...)
 	g.Tensors = append(slices.Clone(g.Tensors), ggufNames(GGUFOp{},
 		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight")...)
+	g.Limits = GGUFLimits{Square: true, Tied: true}
 	g.Adjust = func(c map[string]any, f GGUFFile) error {
 		_, c["use_qk_norm"] = f.Shape("blk.0.attn_q_norm.weight")
 		ggufSliding(c, architecture, f)
@@ -62,6 +63,7 @@ var ggufGlm4 = GGUF{
 // ggufGlm is the mapping of glm.
 var ggufGlm = GGUF{
 	Architecture: "chatglm",
+	Limits:       GGUFLimits{Square: true},
 	Config:       map[string]any{"model_type": "glm", "architectures": []string{"GlmForCausalLM"}},
 	Keys:         ggufKeys(),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufPreNorms, ggufLinears(GGUFOp{},
@@ -103,10 +105,17 @@ func ggufPartial(c map[string]any, architecture string, f GGUFFile) error {
 // ggufExaone4 is the mapping of exaone4.
 var ggufExaone4 = GGUF{
 	Architecture: "exaone4",
+	Limits:       GGUFLimits{Square: true},
 	Config: map[string]any{
 		"model_type": "exaone4", "architectures": []string{"Exaone4ForCausalLM"}, "sliding_window": nil,
 	},
-	Keys: ggufKeys(GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Optional: true}),
+	Refuse: func(m Model) string {
+		if q, ok := m.(*Exaone4); ok && q.Window > 0 && q.Layers != 64 {
+			return "has windows in a model of 64 layers only"
+		}
+		return ""
+	},
+	Keys: ggufKeys(GGUFKey{Key: "attention.sliding_window", To: "sliding_window", Field: "Window", Optional: true}),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufNames(GGUFOp{},
 		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight",
 		"post_attention_norm.weight", "post_attention_layernorm.weight",
@@ -119,11 +128,18 @@ var ggufExaone4 = GGUF{
 
 // The mappings of decoders like llama.
 var (
-	ggufErnie45 = withBias(ggufPlain("ernie4_5", "ernie4_5", "Ernie4_5ForCausalLM"), "use_bias")
+	ggufErnie45 = ernie45()
 	ggufSeedOss = seedOss()
 	ggufHunYuan = hunYuan("hunyuan-dense", "hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM")
 	ggufArcee   = arcee()
 )
+
+// ernie45 reads the bias of attention's output, too.
+func ernie45() GGUF {
+	g := withBias(ggufPlain("ernie4_5", "ernie4_5", "Ernie4_5ForCausalLM"), "use_bias")
+	g.Limits.Biases = biasesOfAttention
+	return g
+}
 
 // withBias adds a key that says whether layers have biases.
 func withBias(g GGUF, key string) GGUF {
@@ -138,8 +154,8 @@ func withBias(g GGUF, key string) GGUF {
 // seedOss has the norm before the MLP under the name of one after attention.
 func seedOss() GGUF {
 	g := ggufPlain("seed_oss", "seed_oss", "SeedOssForCausalLM")
-	g.Tensors = append(slices.Clone(g.Tensors), ggufNames(GGUFOp{},
-		"post_attention_norm.weight", "post_attention_layernorm.weight")...)
+	g.Tensors = slices.Concat(ggufNames(GGUFOp{}, "post_attention_norm.weight", "post_attention_layernorm.weight"),
+		g.Tensors)
 	g.Adjust = func(c map[string]any, f GGUFFile) error {
 		_, c["attention_out_bias"] = f.Shape("blk.0.attn_output.bias")
 		return ggufBiases(c, f)
@@ -175,9 +191,17 @@ func arcee() GGUF {
 // ggufMistral3 is the mapping of ministral3 and of mistral3's text model, with the changes of llama.
 var ggufMistral3 = GGUF{
 	Architecture: "mistral3",
-	Config:       map[string]any{"model_type": "ministral3", "architectures": []string{"Ministral3ForCausalLM"}},
-	Keys:         ggufKeys(),
-	Tensors:      slices.Concat(ggufEnds(GGUFOp{}), ggufPairs, ggufValues, ggufMLP, ggufPreNorms),
+	Limits:       GGUFLimits{Biases: allBiases, Betas: true},
+	LogScale:     1,
+	Also: func(m Model) []GGUFPair {
+		if q, ok := m.(*Ministral3); ok && q.GrowthBeta > 0 {
+			return []GGUFPair{{"attention.temperature_scale", float32(q.GrowthBeta)}}
+		}
+		return nil
+	},
+	Config:  map[string]any{"model_type": "ministral3", "architectures": []string{"Ministral3ForCausalLM"}},
+	Keys:    ggufKeys(),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufPairs, ggufValues, ggufMLP, ggufPreNorms),
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		scaling, ok := c["rope_scaling"].(map[string]any)
 		if !ok {

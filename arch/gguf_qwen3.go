@@ -22,7 +22,6 @@ var ggufQwen3 = GGUF{
 		_, c["attention_bias"] = f.Shape("blk.0.attn_q.bias")
 		return nil
 	},
-	write: writeQwen3,
 }
 
 // ggufQwen3Moe is the mapping of qwen3_moe. llama.cpp normalizes the weights of the experts, whatever a file says.
@@ -32,13 +31,12 @@ var ggufQwen3Moe = GGUF{
 		"model_type": "qwen3_moe", "architectures": []string{"Qwen3MoeForCausalLM"}, "use_sliding_window": false,
 		"norm_topk_prob": true,
 	},
-	Keys:    ggufKeys(append(ggufExperts, GGUFKey{Key: "expert_count", To: "num_experts"})...),
+	Keys:    ggufKeys(append(ggufExperts, GGUFKey{Key: "expert_count", To: "num_experts", Field: "Experts.Count"})...),
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), qwen3Norms, ggufQK, ggufValues, ggufMLP, ggufMoE),
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		_, c["attention_bias"] = f.Shape("blk.0.attn_q.bias")
 		return ggufDenseLayers(c, f)
 	},
-	write: writeQwen3Moe,
 }
 
 // ggufDenseLayers lists the layers without a router.

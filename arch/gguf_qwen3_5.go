@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -20,27 +19,29 @@ var (
 		Tensors:      slices.Concat(qwen35Tensors, ggufMLP),
 		Next:         qwen35Next(ggufMLP),
 		Adjust:       adjustQwen35("qwen35"),
-		write:        writeQwen35,
+		Also:         alsoQwen35,
+		Refuse:       refuseQwen35,
 	}
 	ggufQwen35Moe = GGUF{
 		Architecture: "qwen35moe",
 		Config:       map[string]any{"model_type": "qwen3_5_moe_text", "architectures": []string{"Qwen3_5MoeForCausalLM"}},
 		Keys: ggufKeys(slices.Concat(qwen35Keys, ggufExperts, []GGUFKey{
-			{Key: "expert_count", To: "num_experts"},
-			{Key: "expert_shared_feed_forward_length", To: "shared_expert_intermediate_size"},
+			{Key: "expert_count", To: "num_experts", Field: "Experts.Count"},
+			{Key: "expert_shared_feed_forward_length", To: "shared_expert_intermediate_size", Field: "SharedIntermediate"},
 		})...),
 		Tensors: slices.Concat(qwen35Tensors, ggufMLP, qwen35MoE),
 		Next:    qwen35Next(qwen35MoE),
 		Adjust:  adjustQwen35("qwen35moe"),
-		write:   writeQwen35Moe,
+		Also:    alsoQwen35,
+		Refuse:  refuseQwen35,
 	}
 )
 
 var qwen35Keys = []GGUFKey{
-	{Key: "ssm.conv_kernel", To: "linear_conv_kernel_dim"},
-	{Key: "ssm.state_size", To: "linear_key_head_dim"},
-	{Key: "ssm.group_count", To: "linear_num_key_heads"},
-	{Key: "ssm.time_step_rank", To: "linear_num_value_heads"},
+	{Key: "ssm.conv_kernel", To: "linear_conv_kernel_dim", Field: "Delta.Kernel"},
+	{Key: "ssm.state_size", To: "linear_key_head_dim", Field: "Delta.KeyDim"},
+	{Key: "ssm.group_count", To: "linear_num_key_heads", Field: "Delta.KeyHeads"},
+	{Key: "ssm.time_step_rank", To: "linear_num_value_heads", Field: "Delta.ValueHeads"},
 	{Key: "full_attention_interval", To: "full_attention_interval", Optional: true},
 }
 
@@ -89,13 +90,19 @@ func perValueHead(GatedDelta) (before, rows int) { return 0, 1 }
 
 // deltaOf returns the sizes of a model's gated delta nets.
 func deltaOf(m Model) (GatedDelta, bool) {
-	switch m := m.(type) {
-	case *Qwen35:
-		return m.Delta, true
-	case *Qwen35Moe:
-		return m.Delta, true
+	q, ok := qwen35Of(m)
+	if !ok {
+		return GatedDelta{}, false
 	}
-	return GatedDelta{}, false
+	return q.Delta, true
+}
+
+func qwen35Of(m Model) (*Qwen35, bool) {
+	if moe, ok := m.(*Qwen35Moe); ok {
+		return &moe.Qwen35, true
+	}
+	q, ok := m.(*Qwen35)
+	return q, ok
 }
 
 // headOf returns the place that value head i has in a file: there, the first heads of all key heads come first.
@@ -223,42 +230,29 @@ func dropNext(c map[string]any, architecture string, f GGUFFile) error {
 	return nil
 }
 
-func writeQwen35(m Model) (ggufDecoder, bool) {
-	q, ok := m.(*Qwen35)
+func alsoQwen35(m Model) []GGUFPair {
+	q, ok := qwen35Of(m)
 	if !ok {
-		return ggufDecoder{}, false
+		return nil
 	}
-	return q.gguf(q.Intermediate), true
-}
-
-func writeQwen35Moe(m Model) (ggufDecoder, bool) {
-	q, ok := m.(*Qwen35Moe)
-	if !ok || !q.Experts.NormTopK || q.SharedIntermediate == 0 || slices.Contains(q.Sparse, false) {
-		return ggufDecoder{}, false
-	}
-	d := q.Qwen35.gguf(0)
-	d.more = append(d.more, GGUFPair{"expert_count", q.Experts.Count}, GGUFPair{"expert_used_count", q.Experts.PerToken},
-		GGUFPair{"expert_feed_forward_length", q.Experts.Intermediate},
-		GGUFPair{"expert_shared_feed_forward_length", q.SharedIntermediate})
-	return d, true
-}
-
-func (q *Qwen35) gguf(intermediate int) ggufDecoder {
 	recurrent := make([]bool, len(q.Full))
 	for i, full := range q.Full {
 		recurrent[i] = !full
 	}
-	d := ggufDecoder{Common: q.Common, intermediate: intermediate, rope: q.Rope, more: []GGUFPair{
-		{"ssm.conv_kernel", q.Delta.Kernel}, {"ssm.state_size", q.Delta.KeyDim}, {"ssm.group_count", q.Delta.KeyHeads},
-		{"ssm.time_step_rank", q.Delta.ValueHeads}, {"ssm.inner_size", q.Delta.Values()},
+	return []GGUFPair{
+		{"ssm.inner_size", q.Delta.Values()},
 		{"full_attention_interval", 1 + slices.Index(q.Full, true)}, // for versions without the next key
 		{"attention.recurrent_layers", recurrent},
 		{"rope.dimension_sections", []int{q.Sections[0], q.Sections[1], q.Sections[2], 0}},
-	}}
-	d.rotated = int(math.Round(float64(q.HeadDim) * cmp.Or(q.Rope.PartialFactor, 1)))
-	if q.Delta.KeyDim != q.Delta.ValueDim {
-		d.refused = fmt.Sprintf("llama.cpp's qwen35 has key and value heads of one size, and the model of %d and %d",
-			q.Delta.KeyDim, q.Delta.ValueDim)
 	}
-	return d
+}
+
+func refuseQwen35(m Model) string {
+	if d, _ := deltaOf(m); d.KeyDim != d.ValueDim {
+		return fmt.Sprintf("has key and value heads of one size, and the model of %d and %d", d.KeyDim, d.ValueDim)
+	}
+	if q, ok := m.(*Qwen35Moe); ok && q.SharedIntermediate == 0 {
+		return "has a shared expert"
+	}
+	return ""
 }

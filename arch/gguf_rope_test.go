@@ -53,9 +53,9 @@ func TestGGUFAttentionFactor(t *testing.T) {
 // The factor that a file is written with is the one that it is read with.
 func TestGGUFWritesAttentionFactor(t *testing.T) {
 	r := Rope{Theta: 1e4, Type: RopeYarn, Factor: 8, OriginalMax: 512, Truncate: true, AttentionFactor: 1.25}
-	var h GGUFHeader
+	h := GGUFHeader{Factors: map[string][]float32{}}
 	file := metadata{}
-	err := ggufLlama.writeRope(ggufDecoder{rope: r}, &h, func(key string, v any) {
+	err := ggufLlama.writeRope(r, 64, 64, &h, func(key string, v any) {
 		if x, ok := v.(float32); ok {
 			v = numbers32([]float32{x})[0]
 		}

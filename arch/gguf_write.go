@@ -1,9 +1,9 @@
 package arch
 
 import (
-	"cmp"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,60 +18,40 @@ type GGUFPair struct {
 // GGUFHeader is what a file says of a model.
 type GGUFHeader struct {
 	Metadata []GGUFPair
-	Factors  []float32 // of rope frequencies, for the tensor rope_freqs.weight; nil = none
-	Lost     []string  // what the format cannot say, for users
-}
-
-// ggufDecoder is what the header of a decoder is made of.
-type ggufDecoder struct {
-	Common
-	intermediate int // 0 = not said
-	rope         Rope
-	window       int
-	rotated      int        // channels of a head; 0 = all
-	more         []GGUFPair // keys without the architecture, which replace those of every decoder
-	lost         []string   // what the format cannot say
-	refused      string     // why llama.cpp cannot run the model; "" = it can
+	// Factors are the tensors of rope frequencies' factors, by name.
+	Factors map[string][]float32
 }
 
 // WritableGGUF lists the model types that can be written.
 func WritableGGUF() []string {
 	var list []string
 	for _, a := range known {
-		if slices.ContainsFunc(a.GGUF, func(g GGUF) bool { return g.write != nil }) {
+		if len(a.GGUF) > 0 {
 			list = append(list, a.ModelType)
 		}
 	}
 	return list
 }
 
-// GGUFOf returns how a model is written as a GGUF file, and what its file says.
-func GGUFOf(config []byte) (GGUF, GGUFHeader, error) {
-	m, err := Detect(config)
-	if err != nil {
-		return GGUF{}, GGUFHeader{}, err
-	}
+// GGUFOf returns how a model is written as a GGUF file, and what its file says. [GGUF.Check] tells whether that is all
+// of it.
+func GGUFOf(m Model) (GGUF, GGUFHeader, error) {
 	for _, a := range known {
-		for _, g := range a.GGUF {
-			if g.write == nil {
-				continue
-			}
-			d, ok := g.write(m)
-			if !ok {
-				continue
-			}
-			h, err := g.header(d)
-			return g, h, err
+		if a.ModelType != m.Facts().ModelType || len(a.GGUF) == 0 {
+			continue
 		}
+		h, err := a.GGUF[0].header(m)
+		return a.GGUF[0], h, err
 	}
 	return GGUF{}, GGUFHeader{}, fmt.Errorf("%w: models of class %s cannot be written as GGUF (possible: %s)",
 		ErrGGUF, m.Facts().Architecture, strings.Join(WritableGGUF(), ", "))
 }
 
-func (g GGUF) header(d ggufDecoder) (GGUFHeader, error) {
-	var h GGUFHeader
-	if d.refused != "" {
-		return h, fmt.Errorf("%w: %s", ErrGGUF, d.refused)
+// header is the inverse of MakeConfig.
+func (g GGUF) header(m Model) (GGUFHeader, error) {
+	h := GGUFHeader{Factors: map[string][]float32{}}
+	if why := g.refuses(m); why != "" {
+		return h, fmt.Errorf("%w: llama.cpp's %s %s", ErrGGUF, g.Architecture, why)
 	}
 	add := func(key string, value any) {
 		key = g.Architecture + "." + key
@@ -83,72 +63,173 @@ func (g GGUF) header(d ggufDecoder) (GGUFHeader, error) {
 		}
 		h.Metadata = append(h.Metadata, GGUFPair{key, value})
 	}
-	add("block_count", d.Layers)
-	add("context_length", d.Context)
-	add("embedding_length", d.Hidden)
-	if d.intermediate > 0 {
-		add("feed_forward_length", d.intermediate)
+	c := commonOf(m)
+	for _, k := range g.Keys {
+		if v, ok := valueOf(m, k.Field); ok {
+			add(k.Key, v)
+		}
 	}
-	add("attention.head_count", d.Heads)
-	add("attention.head_count_kv", d.KVHeads)
-	add("attention.key_length", d.HeadDim)
-	add("attention.value_length", d.HeadDim)
-	add("attention.layer_norm_rms_epsilon", float32(d.NormEps))
-	add("rope.dimension_count", cmp.Or(d.rotated, d.HeadDim))
-	add("rope.freq_base", float32(d.rope.Theta))
-	add("vocab_size", d.Vocab)
-	if d.window > 0 {
-		h.Lost = append(h.Lost, fmt.Sprintf("the sliding window of %d positions: contexts up to it are the same", d.window))
+	add("vocab_size", c.Vocab)
+	rope, _ := fieldOf[Rope](m, "Rope")
+	dim := c.HeadDim
+	if g.HeadDim != nil {
+		dim = g.HeadDim(m)
 	}
-	h.Lost = append(h.Lost, d.lost...)
-	if err := g.writeRope(d, &h, add); err != nil {
+	rotated := dim
+	if rope.PartialFactor > 0 {
+		rotated = int(math.Round(float64(dim) * rope.PartialFactor))
+	}
+	add("attention.value_length", c.HeadDim)
+	add("rope.dimension_count", rotated)
+	sliding, _ := fieldOf[[]bool](m, "Sliding")
+	if slices.Contains(sliding, true) && g.has("attention.sliding_window") {
+		add("attention.sliding_window_pattern", sliding)
+	}
+	if err := g.addExperts(m, add); err != nil {
 		return h, err
 	}
-	for _, p := range d.more {
-		add(p.Key, p.Value)
+	if err := g.writeRope(rope, dim, rotated, &h, add); err != nil {
+		return h, err
+	}
+	if g.Also != nil {
+		for _, p := range g.Also(m) {
+			add(p.Key, p.Value)
+		}
 	}
 	return h, nil
 }
 
-// writeRope says how positions are scaled.
-func (g GGUF) writeRope(d ggufDecoder, h *GGUFHeader, add func(string, any)) error {
-	switch r := d.rope; {
-	case r.PartialFactor != 0 && r.PartialFactor != 1 && d.rotated == 0:
-		return fmt.Errorf("%w: llama.cpp's %s rotates whole heads, and the model %v of them", ErrGGUF,
-			g.Architecture, r.PartialFactor)
-	case r.Type == "" || r.Type == RopeDefault:
-	case r.Type == RopeLinear:
+// refuses says why llama.cpp cannot compute a model; "" = it can.
+func (g GGUF) refuses(m Model) string {
+	c, l := commonOf(m), g.Limits
+	rope, _ := fieldOf[Rope](m, "Rope")
+	switch {
+	case l.Biases == noBiases && c.AttentionBias:
+		return "has no biases"
+	case l.Biases < biasesOfAttention && c.OutputBias:
+		return "has no bias of attention's output"
+	case l.Biases < allBiases && c.MLPBias:
+		return "has no biases of feed-forward blocks"
+	case l.Biases == biasesRequired && !c.AttentionBias:
+		return "has biases"
+	case l.Square && c.Heads*c.HeadDim != c.Hidden:
+		return fmt.Sprintf("has heads of hidden_size/num_attention_heads, and the model of %d", c.HeadDim)
+	case l.OwnHead && c.TieEmbeddings:
+		return "has no tied embeddings"
+	case l.Tied && !c.TieEmbeddings:
+		return "has tied embeddings"
+	case rope.Type == RopeYarn && !l.Betas && (rope.BetaFast != 32 || rope.BetaSlow != 1):
+		return "has yarn with beta_fast 32 and beta_slow 1"
+	case g.Refuse != nil:
+		return g.Refuse(m)
+	}
+	return ""
+}
+
+// has reports whether a key is one of the mapping.
+func (g GGUF) has(key string) bool {
+	return slices.ContainsFunc(g.Keys, func(k GGUFKey) bool { return k.Key == key })
+}
+
+// addExperts adds what llama.cpp reads of experts. In a file, experts are in all layers but the first ones.
+func (g GGUF) addExperts(m Model, add func(string, any)) error {
+	e, ok := fieldOf[Experts](m, "Experts")
+	sparse, _ := fieldOf[[]bool](m, "Sparse")
+	first := slices.Index(sparse, true)
+	if !ok || e.Count == 0 || first < 0 {
+		return nil
+	}
+	add("expert_feed_forward_length", e.Intermediate)
+	if width, _ := fieldOf[int](m, "Intermediate"); width == 0 {
+		add("feed_forward_length", e.Intermediate)
+	}
+	if r, ok := fieldOf[Router](m, "Router"); ok {
+		gating := 1 // softmax
+		if r.Sigmoid {
+			gating = 2
+		}
+		add("expert_gating_func", gating)
+		add("expert_weights_norm", e.NormTopK)
+	}
+	if shared, ok := fieldOf[int](m, "Shared"); ok && shared > 0 {
+		add("expert_shared_feed_forward_length", shared)
+		if shared%e.Intermediate == 0 {
+			add("expert_shared_count", shared/e.Intermediate)
+		}
+	}
+	if slices.Contains(sparse[first:], false) {
+		return fmt.Errorf("%w: llama.cpp's %s has experts in all layers after the dense ones", ErrGGUF, g.Architecture)
+	}
+	if g.has("interleave_moe_layer_step") {
+		add("interleave_moe_layer_step", 1)
+	}
+	if !g.has("leading_dense_block_count") && first > 0 {
+		return fmt.Errorf("%w: llama.cpp's %s has experts in all layers", ErrGGUF, g.Architecture)
+	}
+	if g.has("leading_dense_block_count") {
+		add("leading_dense_block_count", first)
+	}
+	return nil
+}
+
+// writeRope says how positions are scaled. rotated of the dim channels of a head are rotated.
+func (g GGUF) writeRope(r Rope, dim, rotated int, h *GGUFHeader, add func(string, any)) error {
+	refuse := func() error {
+		return fmt.Errorf("%w: rope of type %s with these parameters cannot be written as GGUF", ErrGGUF, r.Type)
+	}
+	switch r.Type {
+	case "", RopeDefault:
+	case RopeProportional: // pairs that are not rotated have a factor that stops them
+		list := slices.Repeat([]float32{1e30}, dim/2)
+		for i := range rotated / 2 {
+			list[i] = 1
+		}
+		h.Factors[ggufFactors] = list
+	case RopeLinear:
 		add("rope.scaling.type", "linear")
 		add("rope.scaling.factor", float32(r.Factor))
-	case r.Type == RopeYarn && r.MScale == 0 && r.MScaleAllDim == 0 && r.Truncate:
+	case RopeYarn:
+		scales := r.MScale != 0 || r.MScaleAllDim != 0
+		if scales && (g.LogScale == 0 || r.MScale != r.MScaleAllDim) || !r.Truncate && !g.Limits.Unrounded {
+			return refuse()
+		}
 		add("rope.scaling.type", "yarn")
 		add("rope.scaling.factor", float32(r.Factor))
 		add("rope.scaling.original_context_length", r.OriginalMax)
 		add("rope.scaling.yarn_beta_fast", float32(r.BetaFast))
 		add("rope.scaling.yarn_beta_slow", float32(r.BetaSlow))
+		if r.MScaleAllDim != 0 {
+			add("rope.scaling.yarn_log_multiplier", float32(r.MScaleAllDim*g.LogScale))
+		}
 		if r.AttentionFactor != 0 { // see ggufAttentionFactor
 			add("rope.scaling.attn_factor", float32(r.AttentionFactor/(0.1*math.Log(max(r.Factor, 1))+1)))
 		}
-	case r.Type == RopeLlama3:
-		h.Factors = r.factors(d.HeadDim)
-	case r.Type == RopeLong && r.AttentionFactor == 1 && slices.Equal(r.ShortFactor, r.LongFactor):
-		for _, factor := range r.ShortFactor { // as such factors are imported
-			h.Factors = append(h.Factors, float32(factor))
+	case RopeLlama3:
+		list := make([]float32, rotated/2)
+		for i := range list {
+			freq := float32(1 / math.Pow(r.Theta, float64(2*i)/float64(rotated)))
+			list[i] = freq / r.llama3(i, freq)
 		}
+		h.Factors[ggufFactors] = list
+	case RopeLong:
+		if r.AttentionFactor == 1 && slices.Equal(r.ShortFactor, r.LongFactor) {
+			h.Factors[ggufFactors] = floats32(r.ShortFactor) // as such factors are imported
+			return nil
+		}
+		h.Factors[ggufShort], h.Factors[ggufLong] = floats32(r.ShortFactor), floats32(r.LongFactor)
+		add("rope.scaling.attn_factor", float32(r.longScale(0)))
 	default:
-		return fmt.Errorf("%w: rope of type %s with these parameters cannot be written as GGUF", ErrGGUF, r.Type)
+		return refuse()
 	}
 	return nil
 }
 
-// factors returns what llama3 divides the frequencies by.
-func (r Rope) factors(dim int) []float32 {
-	list := make([]float32, dim/2)
-	for i := range list {
-		freq := float32(1 / math.Pow(r.Theta, float64(2*i)/float64(dim)))
-		list[i] = freq / r.llama3(i, freq)
+func floats32(list []float64) []float32 {
+	out := make([]float32, len(list))
+	for i, x := range list {
+		out[i] = float32(x)
 	}
-	return list
+	return out
 }
 
 // FindTo returns the entry of a checkpoint's tensor, with the number of a layer in its names.
@@ -168,52 +249,58 @@ func (g GGUF) FindTo(name string) (GGUFTensor, bool) {
 	return GGUFTensor{}, false
 }
 
-func writeLlama(m Model) (ggufDecoder, bool) {
-	l, ok := m.(*Llama)
-	if !ok {
-		return ggufDecoder{}, false
-	}
-	return ggufDecoder{Common: l.Common, intermediate: l.Intermediate, rope: l.Rope, window: l.Window}, true
-}
-
-func writeQwen3(m Model) (ggufDecoder, bool) {
-	q, ok := m.(*Qwen3)
-	if !ok {
-		return ggufDecoder{}, false
-	}
-	return ggufDecoder{Common: q.Common, intermediate: q.Intermediate, rope: q.Rope, window: q.Window}, true
-}
-
-func writeQwen3Moe(m Model) (ggufDecoder, bool) {
-	q, ok := m.(*Qwen3Moe)
-	if !ok || !q.Experts.NormTopK {
-		return ggufDecoder{}, false
-	}
-	return ggufDecoder{
-		Common: q.Common, intermediate: q.Intermediate, rope: q.Rope, window: q.Window, more: []GGUFPair{
-			{"expert_count", q.Experts.Count}, {"expert_used_count", q.Experts.PerToken},
-			{"expert_feed_forward_length", q.Experts.Intermediate},
-		},
-	}, true
-}
-
 // SpecialTokens returns the tokens that begin and end a text, as config.json names them.
 func SpecialTokens(m Model) (bos, eos []int32) {
-	switch m := m.(type) {
-	case *Llama:
-		return m.BOS, m.EOS
-	case *Qwen3:
-		return m.BOS, m.EOS
-	case *Qwen3Moe:
-		return m.BOS, m.EOS
-	case *Gemma3:
-		return m.BOS, m.EOS
-	case *Qwen35:
-		return m.BOS, m.EOS
-	case *Qwen35Moe:
-		return m.BOS, m.EOS
-	case *Glm4MoeLite:
-		return m.BOS, m.EOS
+	c := commonOf(m)
+	return c.BOS, c.EOS
+}
+
+// commonOf returns what decoders share.
+func commonOf(m Model) Common {
+	if d, ok := m.(interface{ common() Common }); ok {
+		return d.common()
 	}
-	return nil, nil
+	return Common{}
+}
+
+// valueOf returns the value of a field, as metadata has it. Numbers that are 0 are absent.
+func valueOf(m Model, path string) (any, bool) {
+	v := reflectField(m, path)
+	if !v.IsValid() {
+		return nil, false
+	}
+	switch v.Kind() {
+	case reflect.Int:
+		return int(v.Int()), v.Int() != 0
+	case reflect.Float64:
+		return float32(v.Float()), v.Float() != 0
+	case reflect.Bool:
+		return v.Bool(), true
+	}
+	return nil, false
+}
+
+// fieldOf returns a field of a model by its path, or of its mixture of experts.
+func fieldOf[T any](m Model, path string) (out T, ok bool) {
+	if v := reflectField(m, path); v.IsValid() {
+		out, ok = v.Interface().(T)
+	}
+	return out, ok
+}
+
+func reflectField(m Model, path string) reflect.Value {
+	for _, prefix := range []string{"", "Mixture."} {
+		v := reflect.Indirect(reflect.ValueOf(m))
+		for name := range strings.SplitSeq(prefix+path, ".") {
+			if v.Kind() != reflect.Struct || name == "" {
+				v = reflect.Value{}
+				break
+			}
+			v = v.FieldByName(name)
+		}
+		if v.IsValid() {
+			return v
+		}
+	}
+	return reflect.Value{}
 }

@@ -12,6 +12,7 @@ func init() {
 		ModelType:     "mixtral",
 		Architectures: []string{"MixtralForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseMixtral(config) },
+		GGUF:          []GGUF{ggufLlama},
 		// In GGUF files it is a llama with experts.
 		Docs: Docs{
 			Variants: "experts named `w1` to `w3`, stacked or separate; sliding window in all layers",

@@ -12,6 +12,7 @@ func init() {
 		ModelType:     "olmo3",
 		Architectures: []string{"Olmo3ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseOlmo3(config) },
+		GGUF:          []GGUF{ggufOlmo2},
 		// In GGUF files it is an olmo2 with a window.
 		Docs: Docs{Variants: "sliding layers with their own rope, biases, tied embeddings"},
 	})

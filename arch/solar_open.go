@@ -12,6 +12,7 @@ func init() {
 		ModelType:     "solar_open",
 		Architectures: []string{"SolarOpenForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseSolarOpen(config) },
+		GGUF:          []GGUF{ggufGlm4Moe},
 		Docs: Docs{
 			Variants: "groups of experts, shared experts, biases, tied embeddings",
 			Rules:    "generic, also for experts",

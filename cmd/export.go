@@ -25,9 +25,9 @@ Quantized weights are written in mlx-lm's format, codes and scales byte for byte
 dequantized models are written in the format of transformers. The tokenizer and the other files are
 copied unchanged.
 
-FILE.gguf is a GGUF file for llama.cpp, of models with the architecture of Llama, Qwen 3 or Qwen 3 MoE and a
-tokenizer.json. --type sets the type of its matrices: ` + strings.Join(export.GGUFTypes, ", ") + `. With
-source, codes that a type of GGUF holds exactly stay the same, and other tensors keep their values.`,
+FILE.gguf is a GGUF file for llama.cpp; docs/gguf.md lists the models. --type sets the type of its matrices:
+` + strings.Join(export.GGUFTypes, ", ") + `. With source, codes that a type of GGUF holds exactly
+stay the same, and other tensors keep their values.`,
 		Example: `  ingot export mymodel:int4 ./mymodel-4bit
   ingot export mymodel:int4 ./mymodel-bf16 --dequantize bf16
   ingot export mymodel:int4 ./mymodel.gguf

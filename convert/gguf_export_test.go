@@ -90,22 +90,52 @@ func TestGGUFRoundTrip(t *testing.T) {
 	}
 }
 
+// unwritable are checkpoints that llama.cpp does not run, though its converter writes them, and why.
+var unwritable = map[string]string{
+	"afmoe-published":        "has a full layer, without rope, after every three sliding ones",
+	"arcee-saved":            "has no bias of attention's output",
+	"deepseek_v2-published":  "has yarn with beta_fast 32 and beta_slow 1",
+	"deepseek_v3-published":  "has yarn with beta_fast 32 and beta_slow 1",
+	"gpt_oss-published":      "has yarn with beta_fast 32 and beta_slow 1",
+	"phimoe-published":       "has biases",
+	"dots1-published":        "has as many key heads as query heads",
+	"exaone4-published":      "has windows in a model of 64 layers only",
+	"exaone_moe-saved":       "has experts in all layers after the dense ones",
+	"gemma2-saved":           "has no bias of attention's output",
+	"hunyuan_v1_dense-saved": "has no bias of attention's output",
+	"hunyuan_v1_moe-saved":   "has no bias of attention's output",
+	"nemotron-saved":         "has heads of hidden_size/num_attention_heads",
+	"olmo2-saved":            "has no bias of attention's output",
+	"olmo3-saved":            "has no bias of attention's output",
+	"qwen2-saved":            "cannot be this model: Rope.Type is default there, and llama3 in the model",
+}
+
 // A checkpoint is exported as llama.cpp's converter writes it, bit for bit. Layers that predict further tokens, which
 // are after the last one, are not exported.
 func TestGGUFExportAsConverter(t *testing.T) {
-	for name, layers := range map[string]string{
-		"gemma3-published": "4", "glm4_moe_lite-published": "2", "qwen3_5-published": "4", "qwen3_5_moe-published": "4",
-		"llama-bias": "none", "llama-rope-llama3": "none", "qwen3-default": "none", "qwen3_moe-default": "none",
-	} {
+	next := map[string]string{
+		"gemma3-published": "4", "glm4_moe-published": "2", "glm4_moe_lite-published": "2", "qwen3_5-published": "4",
+		"qwen3_5_moe-published": "4",
+	}
+	for _, name := range ggufs {
+		if strings.HasPrefix(name, "gemma4-") {
+			continue // with gate and up in two tensors, and without the keys of layers that share others
+		}
 		st := openStore(t)
 		mustCreate(t, st, "m", from(filepath.Join("..", "testdata", "models", name)), Options{})
 		path, _, err := exportGGUF(t, st, "m", "")
+		if why, ok := unwritable[name]; ok {
+			if !errors.Is(err, export.ErrExport) || !strings.Contains(err.Error(), why) {
+				t.Errorf("%s: %v, want %s", name, err, why)
+			}
+			continue
+		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		got, want := ggufData(t, path), ggufData(t, filepath.Join("testdata", "gguf", name+".gguf"))
-		maps.DeleteFunc(want, func(tensor, _ string) bool { return strings.HasPrefix(tensor, "blk."+layers+".") })
+		maps.DeleteFunc(want, func(tensor, _ string) bool { return strings.HasPrefix(tensor, "blk."+next[name]+".") })
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -159,8 +189,8 @@ func TestGGUFExportTypes(t *testing.T) {
 // What cannot be written is refused, and no file is replaced.
 func TestGGUFExportRefused(t *testing.T) {
 	st := openStore(t)
-	mustCreate(t, st, "gemma", from(filepath.Join("testdata", "gguf", "gemma4-e2b.gguf")), Options{})
-	if _, _, err := exportGGUF(t, st, "gemma", ""); !errors.Is(err, export.ErrExport) || !errors.Is(err, arch.ErrGGUF) {
+	mustCreate(t, st, "helium", from(filepath.Join("..", "testdata", "models", "helium-saved")), Options{})
+	if _, _, err := exportGGUF(t, st, "helium", ""); !errors.Is(err, export.ErrExport) || !errors.Is(err, arch.ErrGGUF) {
 		t.Error(err)
 	}
 	mustCreate(t, st, "m", from(gguftest.Llama(ggml.F16).Write(t, "x.gguf")), Options{})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,8 +125,7 @@ func (x *ggufFile) plan(name, template string) error {
 	if _, err := x.src.Match(); err != nil {
 		return err
 	}
-	config, _ := x.src.File(source.ConfigName)
-	g, header, err := arch.GGUFOf(config.Data)
+	g, header, err := arch.GGUFOf(x.src.Model)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
@@ -135,9 +135,6 @@ func (x *ggufFile) plan(name, template string) error {
 	}
 	for _, p := range header.Metadata {
 		x.metadata = append(x.metadata, gguf.Pair{Key: p.Key, Value: ggufValue(p.Value)})
-	}
-	for _, lost := range header.Lost {
-		x.notes = append(x.notes, "GGUF cannot say "+lost)
 	}
 	facts := vocab.Source{Vocabulary: vocabularyOf(x.src), Template: template}
 	if f, ok := x.src.File("tokenizer.json"); ok {
@@ -154,26 +151,73 @@ func (x *ggufFile) plan(name, template string) error {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
 	x.metadata = append(x.metadata, tokens...)
-	if header.Factors != nil {
-		raw := make([]byte, 4*len(header.Factors))
-		if err := ggml.F32.Encode(raw, header.Factors); err != nil {
+	if facts.Tokenizer == nil && g.Pre != nil {
+		x.metadata = append(x.metadata, gguf.Pair{Key: "tokenizer.ggml.pre", Value: gguf.Text(g.Pre(x.src.Model))})
+	}
+	for _, name := range slices.Sorted(maps.Keys(header.Factors)) {
+		list := header.Factors[name]
+		raw := make([]byte, 4*len(list))
+		if err := ggml.F32.Encode(raw, list); err != nil {
 			return err
 		}
 		x.tensors = append(x.tensors, ggufTensor{data: raw, Tensor: gguf.Tensor{
-			Name: "rope_freqs.weight", Type: ggml.F32, Shape: []int64{int64(len(header.Factors))},
+			Name: name, Type: ggml.F32, Shape: []int64{int64(len(list))},
 		}})
 	}
 	if x.src.Draft != nil {
 		x.notes = append(x.notes, "the draft model is left out")
 	}
+	config, _ := x.src.File(source.ConfigName)
 	if err := x.addAll(g, config.Data); err != nil {
 		return err
+	}
+	lost, err := g.Check(x.src.Model, written{x, header.Factors})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrExport, err)
+	}
+	for _, what := range lost {
+		x.notes = append(x.notes, "GGUF cannot say "+what)
 	}
 	if x.wider > 0 {
 		x.notes = append(x.notes, fmt.Sprintf("no type of GGUF holds the codes of %d tensors: they are dequantized; "+
 			"--type Q8_0 makes the file smaller", x.wider))
 	}
 	return nil
+}
+
+// written is what the file will say, as an import reads it.
+type written struct {
+	*ggufFile
+	factors map[string][]float32
+}
+
+// Value implements [arch.GGUFFile].
+func (w written) Value(key string) (any, bool) {
+	for _, p := range w.metadata {
+		if p.Key == key {
+			return p.Value.Plain()
+		}
+	}
+	return nil, false
+}
+
+// Shape implements [arch.GGUFFile].
+func (w written) Shape(name string) ([]int64, bool) {
+	for _, t := range w.tensors {
+		if t.Name == name {
+			return t.Shape, true
+		}
+	}
+	return nil, false
+}
+
+// Floats implements [arch.GGUFFile].
+func (w written) Floats(name string) ([]float32, error) {
+	list, ok := w.factors[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: there is no tensor %s", arch.ErrGGUF, name)
+	}
+	return list, nil
 }
 
 func ggufValue(v any) gguf.Value {
@@ -300,7 +344,7 @@ func reordered(data []byte, order []int64) []byte {
 // isMatrix reports whether llama.cpp reads a tensor in any type. Others have to be F32.
 func isMatrix(t gguf.Tensor) bool {
 	return len(t.Shape) > 1 && !slices.ContainsFunc([]string{
-		".ffn_gate_inp.weight", ".ffn_gate_inp_shexp.weight", ".ssm_conv1d.weight",
+		".ffn_gate_inp.weight", ".ffn_gate_inp_shexp.weight", ".ssm_conv1d.weight", "position_embd.weight",
 	}, func(end string) bool { return strings.HasSuffix(t.Name, end) })
 }
 

@@ -2,8 +2,10 @@ package gguf
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // Kind is the type of a metadata value.
@@ -121,4 +123,43 @@ func (v Value) String() string {
 		return fmt.Sprintf("array of %d %v", v.Len, v.Kind)
 	}
 	return v.Kind.String()
+}
+
+// Plain returns the value as JSON would have it: a string, a bool, a [json.Number], or a []any of them. Numbers are as
+// short as they can be, as float32 if that is their type. ok is false for arrays of arrays and numbers that are not
+// finite.
+func (v Value) Plain() (plain any, ok bool) {
+	if !v.IsArray {
+		return v.plain(0)
+	}
+	list := make([]any, v.Len)
+	for i := range list {
+		if list[i], ok = v.plain(i); !ok {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+func (v Value) plain(i int) (any, bool) {
+	switch v.Kind {
+	case Array:
+		return nil, false
+	case String:
+		return v.strings[i], true
+	case Bool:
+		return v.Bool(i)
+	case Float32, Float64:
+		bits := 64
+		if v.Kind == Float32 {
+			bits = 32
+		}
+		x, ok := v.Float(i)
+		if !ok || math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, false
+		}
+		return json.Number(strconv.FormatFloat(x, 'g', -1, bits)), true
+	}
+	n, ok := v.Int(i)
+	return json.Number(strconv.FormatInt(n, 10)), ok
 }

@@ -1,58 +1,22 @@
 package checkpoint
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/convert/gguf"
 )
 
 // maxSmall bounds the elements of a tensor that determines the configuration.
 const maxSmall = 1 << 16
 
-// Value implements [arch.GGUFFile]. Numbers are as short as they can be, as float32 if that is their type.
+// Value implements [arch.GGUFFile].
 func (s *set) Value(key string) (any, bool) {
 	v, ok := s.files[0].header.Metadata.Lookup(key)
-	if !ok {
+	if !ok || v.IsArray && v.Len > maxSmall {
 		return nil, false
 	}
-	if !v.IsArray {
-		return scalar(v, 0)
-	}
-	if v.Len > maxSmall {
-		return nil, false
-	}
-	list := make([]any, v.Len)
-	for i := range list {
-		if list[i], ok = scalar(v, i); !ok {
-			return nil, false
-		}
-	}
-	return list, true
-}
-
-func scalar(v gguf.Value, i int) (any, bool) {
-	switch v.Kind {
-	case gguf.String:
-		return v.Strings()[i], true
-	case gguf.Bool:
-		return v.Bool(i)
-	case gguf.Float32, gguf.Float64:
-		bits := 64
-		if v.Kind == gguf.Float32 {
-			bits = 32
-		}
-		x, ok := v.Float(i)
-		if !ok || math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, false
-		}
-		return json.Number(strconv.FormatFloat(x, 'g', -1, bits)), true
-	}
-	n, ok := v.Int(i)
-	return json.Number(strconv.FormatInt(n, 10)), ok
+	return v.Plain()
 }
 
 // Shape implements [arch.GGUFFile].

@@ -1,0 +1,126 @@
+package arch
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Check imports what a file of a model would say, and compares: a file that means another model is an error wrapping
+// [ErrGGUF]. lost are differences that leave contexts up to a length the same, for users.
+func (g GGUF) Check(m Model, f GGUFFile) (lost []string, err error) {
+	config, err := g.MakeConfig(f)
+	if err != nil {
+		return nil, err
+	}
+	back, err := Detect(config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrGGUF, err)
+	}
+	compare := comparison{dim: commonOf(m).HeadDim}
+	compare.add("", reflect.Indirect(reflect.ValueOf(m)), reflect.Indirect(reflect.ValueOf(back)))
+	list := compare.differences
+	window, _ := fieldOf[int](m, "Window")
+	if got, _ := fieldOf[int](back, "Window"); (got == 0 || g.Limits.NoWindow) && window > 0 {
+		lost = append(lost, fmt.Sprintf("the sliding window of %d positions: contexts up to it are the same", window))
+		list = slices.DeleteFunc(list, func(d string) bool {
+			return strings.HasPrefix(d, "Window ") || strings.HasPrefix(d, "Sliding ")
+		})
+	}
+	if r, _ := fieldOf[Rope](m, "Rope"); r.Type == RopeYarn && !r.Truncate {
+		lost = append(lost, "that the bounds of yarn's ramp are not rounded: llama.cpp rounds them")
+	}
+	if width, _ := fieldOf[int](m, "Intermediate"); width == 0 { // of dense layers, which there are none of
+		list = slices.DeleteFunc(list, func(d string) bool { return strings.HasPrefix(d, "Intermediate ") })
+	}
+	list = slices.DeleteFunc(list, func(d string) bool {
+		if strings.HasPrefix(d, "Latent.Eps ") {
+			lost = append(lost, d)
+			return true
+		}
+		return false
+	})
+	if len(list) > 0 {
+		return nil, fmt.Errorf("%w: llama.cpp's %s cannot be this model: %s", ErrGGUF, g.Architecture,
+			strings.Join(list, "; "))
+	}
+	return lost, nil
+}
+
+// outside are fields that do not determine what the text model computes.
+var outside = []string{
+	"Architecture", "DType", "BOS", "EOS", "Prefix", "Vision", "ImageToken", "VideoToken", "VisionStart", "VisionEnd",
+	"NextLayers", "MTP", "Unified", "Float32", "PerLayerVocab",
+}
+
+// comparison lists differences of two models.
+type comparison struct {
+	dim         int // of a head
+	differences []string
+}
+
+// add compares the fields of a, which have the path, with those of b.
+func (c *comparison) add(path string, a, b reflect.Value) {
+	if r, ok := a.Interface().(Rope); ok && r.same(b.Interface().(Rope), c.dim) {
+		return
+	}
+	if a.Kind() == reflect.Struct && (a.Type() == b.Type() || path == "") {
+		for i := range a.NumField() {
+			field := a.Type().Field(i)
+			if slices.Contains(outside, field.Name) {
+				continue
+			}
+			name := path + field.Name + "."
+			if field.Anonymous {
+				name = path
+			}
+			other := b.FieldByName(field.Name)
+			if !other.IsValid() {
+				other = reflect.Zero(field.Type)
+			}
+			c.add(name, a.Field(i), other)
+		}
+		return
+	}
+	x, y := a.Interface(), b.Interface()
+	same := reflect.DeepEqual(x, y)
+	if p, ok := x.(float64); ok {
+		same = math.Abs(p-y.(float64)) <= 1e-6*math.Abs(p)
+	}
+	if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
+		same = true
+	}
+	if !same {
+		c.differences = append(c.differences, fmt.Sprintf(
+			"%s is %v there, and %v in the model", strings.TrimSuffix(path, "."), y, x))
+	}
+}
+
+// same reports whether two ropes rotate heads of a size alike.
+func (r Rope) same(o Rope, dim int) bool {
+	if reflect.DeepEqual(r, o) {
+		return true
+	}
+	limit, long := r.ByLength()
+	if other, ok := o.ByLength(); ok {
+		limit, long = other, true
+	}
+	for _, length := range []int{0, limit + 1} {
+		a, scaleA := r.FrequenciesAt(dim, length)
+		b, scaleB := o.FrequenciesAt(dim, length)
+		if math.Abs(scaleA-scaleB) > 1e-5*scaleA || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if math.Abs(a[i]-b[i]) > 1e-5*math.Abs(a[i]) {
+				return false
+			}
+		}
+		if !long {
+			break
+		}
+	}
+	return true
+}

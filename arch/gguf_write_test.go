@@ -1,0 +1,79 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// A file says everything that an import requires, of the checkpoints in testdata and of their plain variants, which
+// llama.cpp runs.
+func TestGGUFHeaderIsComplete(t *testing.T) {
+	files, err := filepath.Glob("../testdata/models/*/config.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no checkpoints: %v", err)
+	}
+	written := map[string]bool{}
+	for _, file := range files {
+		config, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, config := range [][]byte{config, plain(t, config)} {
+			m, err := Detect(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, h, err := GGUFOf(m)
+			if errors.Is(err, ErrGGUF) {
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+			written[m.Facts().ModelType] = true
+			for _, k := range g.Keys {
+				key := g.Architecture + "." + k.Key
+				if !k.Optional && !slices.ContainsFunc(h.Metadata, func(p GGUFPair) bool { return p.Key == key }) {
+					t.Errorf("%s: %s is not written: has %s a field %s?", file, key, m.Facts().ModelType, k.Field)
+				}
+			}
+		}
+	}
+	for _, modelType := range WritableGGUF() {
+		if !written[modelType] {
+			t.Errorf("no %s can be written", modelType)
+		}
+	}
+}
+
+// plain returns a configuration without scaled rope, with as many key heads as query heads, and with the usual windows.
+func plain(t *testing.T, config []byte) []byte {
+	t.Helper()
+	var c map[string]any
+	if err := json.Unmarshal(config, &c); err != nil {
+		t.Fatal(err)
+	}
+	if heads, ok := c["num_attention_heads"]; ok {
+		c["num_key_value_heads"] = heads
+	}
+	if _, ok := c["rope_scaling"]; ok {
+		c["rope_scaling"] = nil
+	}
+	switch c["model_type"] {
+	case "exaone4":
+		c["sliding_window"] = nil
+	case "deepseek_v2":
+		c["q_lora_rank"] = 32
+	case "afmoe":
+		c["layer_types"], c["global_attn_every_n_layers"] = nil, 4
+	}
+	out, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
