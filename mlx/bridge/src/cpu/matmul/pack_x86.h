@@ -150,6 +150,22 @@ IG_INLINE void gather_halves(const int32_t* dwords, int32_t* out) {
   }
 }
 
+// Reorders a step of a row for row products of codes that are unpacked in pairs: of each 32 columns, 16 even ones, then
+// 16 odd ones.
+IG_INLINE void gather_pairs(const int32_t* dwords, int32_t* out) {
+  auto from = reinterpret_cast<const __m256i*>(dwords);
+  auto to = reinterpret_cast<__m256i*>(out);
+#pragma GCC unroll 2
+  for (int i = 0; i < 4; i += 2) {
+    auto put = [&](int j, __m256i a, __m256i b) __attribute__((always_inline)) {
+      _mm256_storeu_si256(to + i + j, _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8));
+    };
+    put(0, _mm256_srai_epi32(_mm256_slli_epi32(from[i], 16), 16),
+        _mm256_srai_epi32(_mm256_slli_epi32(from[i + 1], 16), 16));
+    put(1, _mm256_srai_epi32(from[i], 16), _mm256_srai_epi32(from[i + 1], 16));
+  }
+}
+
 // Reorders 64 bytes of a step of a row for row products of 2-bit codes: vector j of to has columns 4i + j. The vectors
 // are `distance` bytes apart.
 IG_INLINE void gather_quarters(const void* bytes, int64_t distance, uint8_t* to) {
@@ -229,6 +245,8 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
       gather_quarters(Kind == Integers::halves ? bytes : dwords[0], distance, to);
     } else if (Kind == Integers::halves && !l.nibbles) {
       gather_halves(dwords[0], out);
+    } else if (Kind == Integers::words && l.vector && !l.nibbles) {
+      gather_pairs(dwords[0], out);
     } else if (l.vector && l.nibbles) {
       const int64_t step = k / kStep;
       const bool pair = is_interleaved(step, a.columns / kStep);
