@@ -71,6 +71,11 @@ func TestRead(t *testing.T) {
 	moe := parse(`{"model_type":"qwen3_moe","vocab_size":100,"hidden_size":64,"num_hidden_layers":1,
 		"num_attention_heads":2,"num_key_value_heads":1,"head_dim":32,"num_experts":16,"num_experts_per_tok":4,
 		"moe_intermediate_size":32,"intermediate_size":64,"tie_word_embeddings":false}`)
+	oss := parse(`{"model_type":"gpt_oss","vocab_size":100,"hidden_size":64,"num_hidden_layers":1,"num_attention_heads":2,
+		"num_key_value_heads":1,"head_dim":32,"num_local_experts":32,"num_experts_per_tok":4,"intermediate_size":64}`)
+	if got := read(oss, "model.layers.0.mlp.experts.gate_up_proj.weight", 4800, false); got != 600 {
+		t.Errorf("experts of gpt_oss: %d bytes, want 600", got)
+	}
 	for _, c := range []struct {
 		name string
 		tied bool

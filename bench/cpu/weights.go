@@ -69,8 +69,11 @@ func read(config arch.Model, name string, bytes int64, tied bool) int64 {
 	case strings.Contains(name, "embed_tokens_per_layer"), strings.Contains(name, "embed_tokens") && !tied:
 		return bytes / config.Facts().Vocab
 	case strings.Contains(name, ".experts."):
-		if c, ok := config.(*arch.Qwen3Moe); ok {
+		switch c := config.(type) {
+		case *arch.Qwen3Moe:
 			return bytes * int64(c.Experts.PerToken) / int64(c.Experts.Count)
+		case *arch.GptOss:
+			return bytes * int64(c.Mixture.Experts.PerToken) / int64(c.Mixture.Experts.Count)
 		}
 	}
 	return bytes
