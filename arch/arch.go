@@ -119,8 +119,8 @@ func Detect(config []byte) (Model, error) {
 			return a.Parse(config)
 		}
 	}
-	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (known: %s)",
-		clip.Line(modelType, maxQuoted), clipAll(classes), ErrUnknownArchitecture, knownNames(modelType))
+	return nil, fmt.Errorf("config.json: model_type %q, architectures %q: %w (%s)",
+		clip.Line(modelType, maxQuoted), clipAll(classes), ErrUnknownArchitecture, alternatives(modelType))
 }
 
 // goesBy reports whether a model_type is one of the architecture.
@@ -128,14 +128,12 @@ func (a Arch) goesBy(modelType string) bool {
 	return modelType == a.ModelType || slices.Contains(a.Aliases, modelType)
 }
 
-// knownNames lists the classes of a model_type, or if it is unknown every accepted one.
-func knownNames(modelType string) string {
-	var out []string
+// alternatives names the classes of a model_type, or if it is unknown types with similar names.
+func alternatives(modelType string) string {
 	for _, a := range known {
 		if a.goesBy(modelType) {
-			return modelType + " as " + strings.Join(a.Architectures, ", ")
+			return "known: " + modelType + " as " + strings.Join(a.Architectures, ", ")
 		}
-		out = append(append(out, a.ModelType), a.Aliases...)
 	}
-	return strings.Join(out, ", ")
+	return suggestions(modelType, Types(), typeList)
 }

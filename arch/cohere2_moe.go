@@ -15,6 +15,7 @@ func init() {
 		ModelType:     "cohere2_moe",
 		Architectures: []string{"Cohere2MoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseCohere2Moe(config) },
+		GGUF:          []GGUF{ggufCohere2Moe},
 		Docs: Docs{
 			Variants: "softmax or sigmoid router, shared experts summed or averaged, dense first layers, both kinds of norms",
 			Rules:    "generic, also for experts",

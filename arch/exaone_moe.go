@@ -16,6 +16,7 @@ func init() {
 		ModelType:     "exaone_moe",
 		Architectures: []string{"ExaoneMoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseExaoneMoe(config) },
+		GGUF:          []GGUF{ggufExaoneMoe},
 		Docs: Docs{
 			Variants: "sliding layers by pattern or `layer_types`, full layers without rope, groups of experts, shared experts",
 			Rules:    "generic, also for experts",

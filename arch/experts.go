@@ -17,7 +17,14 @@ type Experts struct {
 	PerToken     int  // experts that the router selects per token
 	Intermediate int  // width of one expert
 	NormTopK     bool // the weights of the selected experts are normalized to sum to 1
+	// Bias: both matrices of an expert have biases, and Clamp is its activation.
+	Bias  bool
+	Clamp Clamp
 }
+
+// Clamp is a clamped SwiGLU: (u + 1) * g * sigmoid(Alpha * g), where g is the gate, at most Limit, and u is the up
+// projection, from -Limit to Limit.
+type Clamp struct{ Alpha, Limit float64 }
 
 func (o object) checkExperts(key string, e Experts, hidden int) {
 	if int64(e.Count)*int64(e.Intermediate)*int64(hidden) > maxExpertElements {
@@ -34,8 +41,11 @@ const (
 	fused     = "fused"             // gate and up in one tensor for all experts, down in another
 	stacked   = "stacked"           // gate, up and down in one tensor each, for all experts
 	perExpert = "one per expert"    // three tensors per expert
-	split     = "split"             // several tensors that other checkpoints fuse into one
+	inRows    = "in rows"           // as fused, with .weight and .bias
+	inColumns = "in columns"        // matrices [in, out], whose columns are a gate and an up projection in turns
+	inBlocks  = "in blocks"         // codes and scales of rows that are a gate and an up projection in turns
 	turned    = "fused, transposed" // as fused, each expert's matrices [in, out]
+	split     = "split"             // several tensors that other checkpoints fuse into one
 	allHeads  = "of all heads"      // one tensor for the heads of a layer
 	eachHead  = "one per head"      // one tensor for each head
 )

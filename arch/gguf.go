@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
 )
 
 // ErrGGUF reports a GGUF file that does not describe a model as llama.cpp's converter does.
@@ -105,8 +107,8 @@ func DetectGGUF(f GGUFFile) (GGUF, error) {
 			}
 		}
 	}
-	return GGUF{}, fmt.Errorf("%s %q: %w (known in GGUF files: %s)", key, name, ErrUnknownArchitecture,
-		strings.Join(GGUFArchitectures(), ", "))
+	return GGUF{}, fmt.Errorf("%s %q: %w (%s)", key, clip.Line(name, maxQuoted), ErrUnknownArchitecture,
+		suggestions(name, GGUFArchitectures(), "docs/gguf.md"))
 }
 
 // MakeConfig makes the config.json of a file.

@@ -63,7 +63,9 @@ func adjustGemma4(c map[string]any, f GGUFFile) error {
 	kinds, full := make([]string, layers), -1
 	for i := range kinds {
 		if kinds[i] = slidingAttention; !sliding[i] {
-			kinds[i], full = fullAttention, i
+			if kinds[i] = fullAttention; full < 0 { // the last ones may share the keys and values of another layer
+				full = i
+			}
 		}
 	}
 	c["layer_types"] = kinds

@@ -23,6 +23,12 @@ var ggufGPT2 = GGUF{
 	}, ggufUnder("model.h.*.", ggufLinears(GGUFOp{},
 		"attn_norm", "ln_1", "attn_qkv", "attn.c_attn", "attn_output", "attn.c_proj",
 		"ffn_norm", "ln_2", "ffn_up", "mlp.c_fc", "ffn_down", "mlp.c_proj"))),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		if shape, ok := f.Shape("blk.0.ffn_up.weight"); ok { // the converter always writes 4 times embedding_length
+			c["n_inner"] = shape[0]
+		}
+		return nil
+	},
 }
 
 // ggufGPTNeoX is the mapping of gpt_neox. Its queries, keys and values are no longer in the order of heads.

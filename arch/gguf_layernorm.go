@@ -1,6 +1,9 @@
 package arch
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // ggufLayerNorms are the LayerNorms of a pre-norm decoder, op for their weights.
 func ggufLayerNorms(op GGUFOp) []GGUFTensor {
@@ -58,6 +61,11 @@ var ggufNemotron = GGUF{
 	},
 }
 
+// ggufWeights returns the entries of weights.
+func ggufWeights(list []GGUFTensor) []GGUFTensor {
+	return slices.DeleteFunc(slices.Clone(list), func(t GGUFTensor) bool { return !strings.HasSuffix(t.Name, ".weight") })
+}
+
 // ggufStableLM is the mapping of stablelm.
 var ggufStableLM = GGUF{
 	Architecture: "stablelm",
@@ -75,11 +83,12 @@ var ggufStableLM = GGUF{
 	},
 }
 
-// ggufOlmo is the mapping of olmo, which has the changes of llama.
+// ggufOlmo is the mapping of olmo, which has the changes of llama in weights but not in biases.
 var ggufOlmo = GGUF{
 	Architecture: "olmo",
 	Config:       map[string]any{"model_type": "olmo", "architectures": []string{"OlmoForCausalLM"}},
 	Keys:         append(ggufEps("layer_norm_eps"), GGUFKey{Key: "attention.clamp_kqv", To: "clip_qkv", Optional: true}),
-	Tensors:      slices.Concat(ggufEnds(GGUFOp{}), ggufPairs, ggufValues, ggufMLP),
-	Adjust:       ggufBiases,
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufWeights(ggufPairs), ggufNames(GGUFOp{},
+		"attn_q.bias", "self_attn.q_proj.bias", "attn_k.bias", "self_attn.k_proj.bias"), ggufValues, ggufMLP),
+	Adjust: ggufBiases,
 }

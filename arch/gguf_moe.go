@@ -28,11 +28,9 @@ func ggufGrouped(count, shared string) []GGUFKey {
 }
 
 // ggufShared are the shared experts, and the correction of a router.
-var ggufShared = ggufNames(GGUFOp{},
-	"exp_probs_b.bias", "mlp.gate.e_score_correction_bias",
-	"ffn_gate_shexp.weight", "mlp.shared_experts.gate_proj.weight",
-	"ffn_up_shexp.weight", "mlp.shared_experts.up_proj.weight",
-	"ffn_down_shexp.weight", "mlp.shared_experts.down_proj.weight")
+var ggufShared = append(ggufNames(GGUFOp{}, "exp_probs_b.bias", "mlp.gate.e_score_correction_bias"),
+	ggufLinears(GGUFOp{}, "ffn_gate_shexp", "mlp.shared_experts.gate_proj",
+		"ffn_up_shexp", "mlp.shared_experts.up_proj", "ffn_down_shexp", "mlp.shared_experts.down_proj")...)
 
 // ggufHeadNorms are norms of queries and keys.
 var ggufHeadNorms = ggufNames(GGUFOp{},
@@ -95,7 +93,7 @@ var ggufGraniteMoe = GGUF{
 	},
 }
 
-// ggufGlm4Moe is the mapping of glm4_moe.
+// ggufGlm4Moe is the mapping of glm4_moe. Models of solar_open, which compute the same, have it too.
 var ggufGlm4Moe = GGUF{
 	Architecture: "glm4moe",
 	Config: map[string]any{
@@ -117,7 +115,10 @@ var ggufGlm4Moe = GGUF{
 		if err := ggufBiases(c, f); err != nil {
 			return err
 		}
-		return dropNext(c, architecture, f)
+		if err := dropNext(c, architecture, f); err != nil {
+			return err
+		}
+		return ggufSparse(c, f)
 	},
 }
 
@@ -157,7 +158,8 @@ var ggufErnie45Moe = GGUF{
 		GGUFKey{Key: "leading_dense_block_count", To: "moe_layer_start_index", Optional: true},
 		GGUFKey{Key: "interleave_moe_layer_step", To: "moe_layer_interval", Optional: true},
 	),
-	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufPreNorms, ggufMoE, ggufShared),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufPreNorms, ggufMoE, ggufShared,
+		[]GGUFTensor{{Name: "output.bias", To: "lm_head.bias"}}),
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		_, c["use_bias"] = f.Shape("blk.0.attn_q.bias")
 		return nil
@@ -182,4 +184,89 @@ var ggufAfmoe = GGUF{
 			"post_attention_norm.weight", "post_attention_layernorm.weight", "ffn_norm.weight", "pre_mlp_layernorm.weight",
 			"post_ffw_norm.weight", "post_mlp_layernorm.weight")),
 	Adjust: ggufBiases,
+}
+
+// ggufGptOss is the mapping of gpt_oss. Files do not say that the corrections of yarn are not rounded.
+var ggufGptOss = GGUF{
+	Architecture: "gpt-oss",
+	Config: map[string]any{
+		"model_type": "gpt_oss", "architectures": []string{"GptOssForCausalLM"}, "attention_bias": true,
+	},
+	Keys: ggufCount("num_local_experts",
+		GGUFKey{Key: "expert_feed_forward_length", To: "intermediate_size", Optional: true},
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window"}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues,
+		ggufLinears(GGUFOp{}, "ffn_gate_inp", "mlp.router", "ffn_gate_exps", "mlp.experts.gate_proj",
+			"ffn_up_exps", "mlp.experts.up_proj", "ffn_down_exps", "mlp.experts.down_proj"),
+		ggufNames(GGUFOp{}, "attn_sinks.weight", "self_attn.sinks", "attn_norm.weight", "input_layernorm.weight",
+			"post_attention_norm.weight", "post_attention_layernorm.weight")),
+	Adjust: func(c map[string]any, _ GGUFFile) error {
+		if rope, ok := c["rope_scaling"].(map[string]any); ok {
+			rope["truncate"] = false
+		}
+		return nil
+	},
+}
+
+// ggufCohere2Moe is the mapping of cohere2_moe.
+var ggufCohere2Moe = GGUF{
+	Architecture: "cohere2moe",
+	Config: map[string]any{
+		"model_type": "cohere2_moe", "architectures": []string{"Cohere2MoeForCausalLM"},
+	},
+	Keys: append(ggufEps("layer_norm_eps"),
+		GGUFKey{Key: "expert_count", To: "num_experts"},
+		GGUFKey{Key: "expert_used_count", To: "num_experts_per_tok"},
+		GGUFKey{Key: "expert_feed_forward_length", To: "intermediate_size"},
+		GGUFKey{Key: "expert_shared_count", To: "num_shared_experts", Optional: true},
+		GGUFKey{Key: "expert_weights_norm", To: "norm_topk_prob", Optional: true},
+		GGUFKey{Key: "feed_forward_length", To: "prefix_dense_intermediate_size", Optional: true},
+		GGUFKey{Key: "leading_dense_block_count", To: "first_k_dense_replace", Optional: true},
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window"},
+		logitScale),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufMoE, ggufShared,
+		ggufNames(GGUFOp{}, "attn_norm.weight", "input_layernorm.weight")),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		const architecture = "cohere2moe"
+		if v, _ := f.Value(architecture + ".expert_gating_func"); v == json.Number("2") {
+			c["expert_selection_fn"] = "sigmoid"
+		}
+		ggufSliding(c, architecture, f)
+		if err := ggufBiases(c, f); err != nil {
+			return err
+		}
+		return ggufSparse(c, f)
+	},
+}
+
+// ggufExaoneMoe is the mapping of exaone_moe.
+var ggufExaoneMoe = GGUF{
+	Architecture: "exaone-moe",
+	Config: map[string]any{
+		"model_type": "exaone_moe", "architectures": []string{"ExaoneMoeForCausalLM"},
+	},
+	Keys: append(ggufGrouped("num_experts", "num_shared_experts"),
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window"}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufMoE, ggufShared, ggufHeadNorms,
+		ggufPreNorms),
+	Next: []GGUFTensor{{
+		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not supported for exaone_moe",
+	}},
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		ggufSliding(c, "exaone-moe", f)
+		if err := dropNext(c, "exaone-moe", f); err != nil {
+			return err
+		}
+		return ggufSparse(c, f)
+	},
+}
+
+// ggufHunYuanMoe is the mapping of hunyuan_v1_moe.
+var ggufHunYuanMoe = hunYuanMoe()
+
+func hunYuanMoe() GGUF {
+	g := hunYuan("hunyuan-moe", "hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM",
+		GGUFKey{Key: "expert_count", To: "num_experts"}, GGUFKey{Key: "expert_used_count", To: "moe_topk"})
+	g.Tensors = slices.Concat(g.Tensors, ggufMoE, ggufShared)
+	return g
 }

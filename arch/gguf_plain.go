@@ -59,6 +59,24 @@ var ggufGlm4 = GGUF{
 	},
 }
 
+// ggufGlm is the mapping of glm.
+var ggufGlm = GGUF{
+	Architecture: "chatglm",
+	Config:       map[string]any{"model_type": "glm", "architectures": []string{"GlmForCausalLM"}},
+	Keys:         ggufKeys(),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufPreNorms, ggufLinears(GGUFOp{},
+		"ffn_up", "mlp.gate_up_proj", "ffn_down", "mlp.down_proj")),
+	Adjust: func(c map[string]any, f GGUFFile) error {
+		if _, ok := c["head_dim"]; !ok {
+			c["head_dim"] = nil // hidden_size/num_attention_heads
+		}
+		if err := ggufPartial(c, "chatglm", f); err != nil {
+			return err
+		}
+		return ggufBiases(c, f)
+	},
+}
+
 // ggufPartial sets the part of a head that is rotated.
 func ggufPartial(c map[string]any, architecture string, f GGUFFile) error {
 	v, ok := f.Value(architecture + ".rope.dimension_count")
@@ -68,7 +86,7 @@ func ggufPartial(c map[string]any, architecture string, f GGUFFile) error {
 	n, _ := v.(json.Number)
 	rotated, err := n.Int64()
 	dim, errDim := number(c, "head_dim")
-	if _, ok := c["head_dim"]; !ok {
+	if c["head_dim"] == nil {
 		hidden, errHidden := number(c, "hidden_size")
 		heads, errHeads := number(c, "num_attention_heads")
 		if errHidden == nil && errHeads == nil && heads > 0 {
@@ -103,7 +121,7 @@ var ggufExaone4 = GGUF{
 var (
 	ggufErnie45 = withBias(ggufPlain("ernie4_5", "ernie4_5", "Ernie4_5ForCausalLM"), "use_bias")
 	ggufSeedOss = seedOss()
-	ggufHunYuan = hunYuan()
+	ggufHunYuan = hunYuan("hunyuan-dense", "hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM")
 	ggufArcee   = arcee()
 )
 
@@ -130,8 +148,8 @@ func seedOss() GGUF {
 }
 
 // hunYuan has the scaled theta of its rope.
-func hunYuan() GGUF {
-	g := ggufPlain("hunyuan-dense", "hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM")
+func hunYuan(architecture, modelType, class string, more ...GGUFKey) GGUF {
+	g := ggufPlain(architecture, modelType, class, more...)
 	g.Tensors = append(slices.Clone(g.Tensors), ggufNames(GGUFOp{},
 		"attn_q_norm.weight", "self_attn.query_layernorm.weight", "attn_k_norm.weight", "self_attn.key_layernorm.weight")...)
 	g.Adjust = func(c map[string]any, f GGUFFile) error {

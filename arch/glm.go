@@ -10,6 +10,7 @@ func init() {
 		ModelType:     "glm",
 		Architectures: []string{"GlmForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGlm(config) },
+		GGUF:          []GGUF{ggufGlm},
 		Docs:          Docs{Variants: "partial rope of neighbouring channels, biases, tied embeddings"},
 	})
 }

@@ -18,6 +18,7 @@ func init() {
 		ModelType:     "hunyuan_v1_moe",
 		Architectures: []string{"HunYuanMoEV1ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseHunYuanMoe(config) },
+		GGUF:          []GGUF{ggufHunYuanMoe},
 		Docs: Docs{
 			Variants: "norms after rope, rope with `alpha`, numbers of experts per layer, biases, tied embeddings",
 			Rules:    "generic, also for experts",

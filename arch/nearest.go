@@ -1,43 +1,63 @@
 package arch
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
 // Nearest describes a checkpoint of an unknown model type by the known type whose table its tensors fit best: one line
-// with the type and what differs. It returns "" if none is near: if more than a quarter of the tensors differ.
+// with the type, what differs, and how to import it. It returns "" if none is near: if more than a quarter of the
+// tensors differ. Of several types with the same tensors it is the one that reads most of the configuration, and of
+// these the plainest.
 //
 // Equal tensors do not make equal models, which may scale, rotate or normalize differently.
 func Nearest(config []byte, have []TensorInfo) string {
-	best, least := "", len(have)/4+1
-	var differs error
-	// Of several types with the same tensors, the plainest.
-	types := All()
-	plainest := slices.IndexFunc(types, func(a Arch) bool { return a.ModelType == "llama" })
-	types[0], types[plainest] = types[plainest], types[0]
-	for _, a := range types {
-		if a.DraftOnly {
+	type candidate struct {
+		Arch
+		config []byte
+		model  Model
+		err    error
+	}
+	var best []candidate
+	least := len(have) / 4
+	for _, a := range plainestFirst() {
+		c := candidate{Arch: a, config: asType(config, a, a.ModelType)}
+		if c.model, c.err = a.Parse(c.config); c.err != nil {
 			continue
 		}
-		m, err := a.Parse(asType(config, a))
-		if err != nil {
-			continue
-		}
-		_, err = m.Table().Check(have)
-		if n := problems(err); n < least {
-			best, least, differs = a.ModelType, n, err
+		_, c.err = c.model.Table().Check(have)
+		switch n := problems(c.err); {
+		case n < least:
+			best, least = []candidate{c}, n
+		case n == least:
+			best = append(best, c)
 		}
 	}
-	switch {
-	case best == "":
+	if len(best) == 0 || len(have) == 0 {
 		return ""
-	case differs == nil:
-		return fmt.Sprintf("its tensors have the names and shapes of %s", best)
 	}
-	return fmt.Sprintf("its tensors are nearest to those of %s, from which they differ: %v", best, differs)
+	nearest, fewest := best[0], math.MaxInt
+	for _, c := range best {
+		if n := len(unread(c.config, c.Arch, c.model)); n < fewest {
+			nearest, fewest = c, n
+		}
+	}
+	name := nearest.ModelType
+	if nearest.err == nil {
+		return fmt.Sprintf("its tensors have the names and shapes of %s; import it with `--as %s`, and compare its logits "+
+			"with its own code's: `ingot verify --reference`", name, name)
+	}
+	return fmt.Sprintf("its tensors are nearest to those of %s, from which they differ, so `--as %s` would be refused: %v",
+		name, name, nearest.err)
+}
+
+// plainestFirst returns the types that run by themselves, llama first.
+func plainestFirst() []Arch {
+	types := slices.DeleteFunc(All(), func(a Arch) bool { return a.DraftOnly })
+	plainest := slices.IndexFunc(types, func(a Arch) bool { return a.ModelType == "llama" })
+	return slices.Concat(types[plainest:plainest+1], types[:plainest], types[plainest+1:])
 }
 
 // problems counts the tensors that a table does not fit.
@@ -47,28 +67,4 @@ func problems(err error) int {
 		return len(table.Problems)
 	}
 	return 0
-}
-
-// asType returns a config.json that names another type. A config.json that is none is returned as it is.
-func asType(config []byte, a Arch) []byte {
-	all := map[string]json.RawMessage{}
-	if json.Unmarshal(config, &all) != nil {
-		return config
-	}
-	set := func(in map[string]json.RawMessage, key string, value any) {
-		if text, err := json.Marshal(value); err == nil {
-			in[key] = text
-		}
-	}
-	set(all, "model_type", a.ModelType)
-	set(all, "architectures", a.Architectures[:1])
-	if text := (map[string]json.RawMessage{}); json.Unmarshal(all["text_config"], &text) == nil && len(text) > 0 {
-		set(text, "model_type", a.ModelType)
-		set(all, "text_config", text)
-	}
-	out, err := json.Marshal(all)
-	if err != nil {
-		return config
-	}
-	return out
 }

@@ -108,6 +108,43 @@ var published = []struct {
 		"qk_nope_head_dim":192,"qk_rope_head_dim":64,"rms_norm_eps":1e-05,"rope_scaling":null,"rope_theta":1000000,
 		"routed_scaling_factor":1.8,"tie_word_embeddings":false,"topk_group":1,"topk_method":"noaux_tc","v_head_dim":256,
 		"vocab_size":154880}`},
+	{"DeepSeek-V2-Lite", "deepseek_v2", 15.71, `{"architectures":["DeepseekV2ForCausalLM"],"attention_bias":false,
+		"aux_loss_alpha":0.001,"bos_token_id":100000,"eos_token_id":100001,"first_k_dense_replace":1,"hidden_act":"silu",
+		"hidden_size":2048,"intermediate_size":10944,"kv_lora_rank":512,"max_position_embeddings":163840,
+		"model_type":"deepseek_v2","moe_intermediate_size":1408,"moe_layer_freq":1,"n_group":1,"n_routed_experts":64,
+		"n_shared_experts":2,"norm_topk_prob":false,"num_attention_heads":16,"num_experts_per_tok":6,
+		"num_hidden_layers":27,"num_key_value_heads":16,"pretraining_tp":1,"q_lora_rank":null,"qk_nope_head_dim":128,
+		"qk_rope_head_dim":64,"rms_norm_eps":1e-06,"rope_scaling":{"beta_fast":32,"beta_slow":1,"factor":40,
+		"mscale":0.707,"mscale_all_dim":0.707,"original_max_position_embeddings":4096,"type":"yarn"},"rope_theta":10000,
+		"routed_scaling_factor":1.0,"scoring_func":"softmax","tie_word_embeddings":false,"topk_group":1,
+		"topk_method":"greedy","torch_dtype":"bfloat16","v_head_dim":128,"vocab_size":102400}`},
+	{"DeepSeek-V2", "deepseek_v2", 235.74, `{"architectures":["DeepseekV2ForCausalLM"],"first_k_dense_replace":1,
+		"hidden_size":5120,"intermediate_size":12288,"kv_lora_rank":512,"max_position_embeddings":163840,
+		"model_type":"deepseek_v2","moe_intermediate_size":1536,"moe_layer_freq":1,"n_group":8,"n_routed_experts":160,
+		"n_shared_experts":2,"norm_topk_prob":false,"num_attention_heads":128,"num_experts_per_tok":6,
+		"num_hidden_layers":60,"num_key_value_heads":128,"q_lora_rank":1536,"qk_nope_head_dim":128,"qk_rope_head_dim":64,
+		"rms_norm_eps":1e-06,"rope_scaling":{"beta_fast":32,"beta_slow":1,"factor":40,"mscale":1.0,"mscale_all_dim":1.0,
+		"original_max_position_embeddings":4096,"type":"yarn"},"rope_theta":10000,"routed_scaling_factor":16.0,
+		"scoring_func":"softmax","topk_group":3,"topk_method":"group_limited_greedy","v_head_dim":128,
+		"vocab_size":102400}`},
+	{"DeepSeek-V3", "deepseek_v3", 671.03, deepseekV3("deepseek_v3", 163840, 129280, 128, 256, 8, 4, 3, 2.5, 1)},
+	{"Kimi-K2-Instruct", "deepseek_v3", 1026.4, deepseekV3("kimi_k2", 131072, 163840, 64, 384, 1, 1, 1, 2.827, 0)},
+}
+
+func deepseekV3(modelType string, context, vocab, heads, experts, groups, top, dense int, scaling float64, next int,
+) string {
+	return fmt.Sprintf(`{"architectures":["DeepseekV3ForCausalLM"],"attention_bias":false,"model_type":"%s",
+		"max_position_embeddings":%d,"vocab_size":%d,"num_attention_heads":%d,"num_key_value_heads":%[4]d,
+		"n_routed_experts":%d,"n_group":%d,"topk_group":%d,"first_k_dense_replace":%d,"routed_scaling_factor":%v,
+		"num_nextn_predict_layers":%d,"ep_size":1,"hidden_act":"silu","hidden_size":7168,"intermediate_size":18432,
+		"kv_lora_rank":512,"moe_intermediate_size":2048,"moe_layer_freq":1,"n_shared_experts":1,"norm_topk_prob":true,
+		"num_experts_per_tok":8,"num_hidden_layers":61,"q_lora_rank":1536,"qk_nope_head_dim":128,"qk_rope_head_dim":64,
+		"quantization_config":{"activation_scheme":"dynamic","fmt":"e4m3","quant_method":"fp8",
+		"weight_block_size":[128,128]},"rms_norm_eps":1e-06,"rope_scaling":{"beta_fast":32,"beta_slow":1,"factor":40,
+		"mscale":1.0,"mscale_all_dim":1.0,"original_max_position_embeddings":4096,"type":"yarn"},"rope_theta":10000,
+		"scoring_func":"sigmoid","tie_word_embeddings":false,"topk_method":"noaux_tc","torch_dtype":"bfloat16",
+		"v_head_dim":128}`,
+		modelType, context, vocab, heads, experts, groups, top, dense, scaling, next)
 }
 
 // gemma4Published returns the configuration of a multimodal Gemma 4 where every n-th layer is full.

@@ -27,7 +27,7 @@ type Written struct {
 	Shape []int64
 	From  []WrittenPiece // their concatenation is the tensor
 	Add   float64        // added to each element
-	// Transposed: the tensor is a matrix, and From is its transpose.
+	// Transposed: the last two dimensions of the tensor are a matrix, and those of From its transpose.
 	Transposed bool
 }
 
@@ -176,7 +176,9 @@ func (w *writing) form(s Spec) *Form {
 		want = renamed
 	case s.Layout == split && slices.Contains(fusing, w.options.ModelType):
 		want = fused
-	case s.Layout == fused && w.options.Style == MLX:
+	case s.Layout == inRows && w.options.Style == HuggingFace:
+		want = inColumns
+	case (s.Layout == fused || s.Layout == inRows) && w.options.Style == MLX:
 		want = stacked
 	case s.Layout == fused && slices.Contains(onePerExpert, w.options.ModelType):
 		want = perExpert

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
@@ -43,6 +44,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 var flagCompletions = map[string]cobra.CompletionFunc{
 	"cache-dir":      folders,
 	"api-key-file":   files(),
+	"as":             cobra.FixedCompletions(arch.Types(), cobra.ShellCompDirectiveNoFileComp),
 	"ca-file":        files(),
 	"cpu-math":       cobra.FixedCompletions([]string{"exact", "fast"}, cobra.ShellCompDirectiveNoFileComp),
 	"dequantize":     cobra.FixedCompletions([]string{"bf16", "f16", "f32"}, cobra.ShellCompDirectiveNoFileComp),

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
@@ -50,7 +52,13 @@ Parameters of a Modelfile:
 Types: int2, int3, int4, int5, int6 and int8 in groups of 64, or of 32 or 128 as in int4-g32; mxfp4,
 mxfp8, nvfp4; bf16, f16, f32. Each architecture keeps some tensors at a higher precision; --dry-run lists
 them with the reasons. Your rules come first: the last matching rule wins. The type "source" keeps a
-tensor unchanged; -q source is the same as none.`,
+tensor unchanged; -q source is the same as none.
+
+--as TYPE reads the checkpoint as one of TYPE, whatever its config.json declares, with all checks. The
+image declares TYPE. Equal tensors do not make equal models: compare the logits with those of the model's
+own code (verify --reference).
+
+` + terminal.Fill("Model types: "+strings.Join(arch.Types(), ", ")+".", 104),
 		Example: `  ingot create mymodel ./checkpoint
   ingot create mymodel hf.co/Qwen/Qwen3-0.6B -q int4
   ingot create ghcr.io/me/qwen3:int4 hf.co/Qwen/Qwen3-0.6B -q int4 \
@@ -59,6 +67,7 @@ tensor unchanged; -q source is the same as none.`,
     --quantize-rule '*.down_proj.weight=int8'
   ingot create mymodel ./model-Q4_K_M.gguf
   ingot create mymodel hf.co/unsloth/Qwen3-0.6B-GGUF:Q4_K_M
+  ingot create mymodel ./my-llama-variant --as llama
   ingot create mymodel -f ./Modelfile --dry-run`,
 		Args: between(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -121,6 +130,7 @@ type createOptions struct {
 	qualityText                     string
 	uniform, dryRun, json, hash     bool
 	exact                           bool
+	as                              string
 	hub                             hubFlags
 	push, noKeep                    bool
 	transfer                        transferFlags
@@ -132,6 +142,7 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.recipe, "recipe", "", "JSON `file` with types and rules; flags override it")
 	f.BoolVar(&o.uniform, "uniform", false, "quantize to one type, without higher-precision tensors")
 	f.BoolVar(&o.exact, "exact", false, "keep a GGUF file's values exactly, as float32")
+	f.StringVar(&o.as, "as", "", "model `type` to read the checkpoint as")
 	f.StringVar(&o.draft, "quantize-draft", "", "`type` of the draft model's weights")
 	f.StringVar(&o.draft, "draft-quantize", "", "same as --quantize-draft")
 	_ = f.MarkHidden("draft-quantize")
@@ -153,7 +164,12 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	if options.Memory, err = parseSize(o.memory); err != nil {
 		return usagef("--max-memory: %v", err)
 	}
-	options.HashFiles, options.Exact = o.hash, o.exact
+	if o.as != "" {
+		if err := arch.CheckType(o.as); err != nil {
+			return usagef("--as: %v", err)
+		}
+	}
+	options.HashFiles, options.Exact, options.As = o.hash, o.exact, o.as
 	if o.dryRun {
 		options.Remote = a.hubRemote(hubFlags{}, options.Memory)
 		plan, err := convert.DryRun(ctx, existingStore, from, options)

@@ -28,6 +28,7 @@ type Options struct {
 	// HashFiles adds checksums of whole source files to the provenance record. It reads these files a second time.
 	HashFiles bool
 	Exact     bool              // as in [source.Options]
+	As        string            // as in [source.Options], of FROM
 	Precision recipe.Precision  // of the weights; the zero value keeps the source's types
 	Parallel  int               // as in [write.Options]
 	Memory    int64             // as in [write.Options]
@@ -238,7 +239,7 @@ func prepareWith(
 	}
 	p := &prepared{}
 	o := opener{store: store, file: file, dir: opts.Dir, storeOnly: opts.StoreOnly, remote: opts.Remote,
-		options: source.Options{Exact: opts.Exact}}
+		options: source.Options{Exact: opts.Exact, As: opts.As}}
 	req.plan.HeadersOnly = headersOnly
 	if err := p.open(ctx, &req, o, opts.Version); err != nil {
 		p.close()
@@ -263,6 +264,7 @@ func (p *prepared) open(ctx context.Context, req *request, o opener, version str
 	if err := p.mergeAdapters(ctx, req, o); err != nil || req.draft == nil {
 		return err
 	}
+	o.options.As = ""
 	if p.draft, err = o.open(ctx, *req.draft); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func TestDamage(t *testing.T) {
 		}, nil, arch.ErrTable, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
 		{
 			"unknown architecture", 0, config(`"llama"`, `"mamba"`), nil, arch.ErrUnknownArchitecture,
-			[]string{source.ConfigName, `"mamba"`, "known: ", " llama, ", "its tensors have the names and shapes of llama"},
+			[]string{source.ConfigName, `"mamba"`, "known types", "its tensors have the names and shapes of llama"},
 		},
 		{
 			"unknown class", 0, config("LlamaForCausalLM", "LlamaForTokenClassification"), nil, arch.ErrUnknownArchitecture,

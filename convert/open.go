@@ -108,7 +108,7 @@ func (o opener) image(ctx context.Context, c modelfile.Command) (*source.Source,
 	if err := st.CheckPresent(entry, true); err != nil {
 		return nil, err
 	}
-	return source.OpenImage(ctx, st, entry)
+	return source.OpenImage(ctx, st, entry, o.options)
 }
 
 // located prefixes an error with the command's position in the Modelfile, or with the command's value if the command

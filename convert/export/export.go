@@ -76,7 +76,7 @@ func Folder(
 	if err := store.CheckPresent(entry, true); err != nil {
 		return Result{}, err
 	}
-	src, err := source.OpenImage(ctx, store, entry)
+	src, err := source.OpenImage(ctx, store, entry, source.Options{})
 	if err != nil {
 		return Result{}, err
 	}

@@ -53,7 +53,7 @@ func GGUF(ctx context.Context, st *store.Store, entry *store.Entry, path string,
 	if err := st.CheckPresent(entry, true); err != nil {
 		return Result{}, err
 	}
-	src, err := source.OpenImage(ctx, st, entry)
+	src, err := source.OpenImage(ctx, st, entry, source.Options{})
 	if err != nil {
 		return Result{}, err
 	}

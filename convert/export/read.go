@@ -95,20 +95,21 @@ func (t *transposedStream) Read(p []byte) (int, error) {
 		if _, err := io.ReadFull(t.ReadCloser, matrix); err != nil {
 			return 0, err
 		}
-		t.rest = transposed(matrix, t.rows, t.width)
+		t.rest = transposed(matrix, t.rows, t.columns, t.width)
 	}
 	n := copy(p, t.rest)
 	t.rest = t.rest[n:]
 	return n, nil
 }
 
-// transposed returns the transpose of a matrix of so many rows, with elements of width bytes.
-func transposed(data []byte, rows, width int64) []byte {
+// transposed returns the transposes of matrices of so many rows and columns, with elements of width bytes.
+func transposed(data []byte, rows, columns, width int64) []byte {
 	out := make([]byte, 0, len(data))
-	columns := int64(len(data)) / max(rows*width, 1)
-	for c := range columns {
-		for r := range rows {
-			out = append(out, data[(r*columns+c)*width:][:width]...)
+	for each := rows * columns * width; len(data) >= int(each) && each > 0; data = data[each:] {
+		for c := range columns {
+			for r := range rows {
+				out = append(out, data[(r*columns+c)*width:][:width]...)
+			}
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
@@ -29,8 +30,7 @@ func Detect(src *source.Source) (parser, renderer string, err error) {
 // record, else from the configuration and the chat template.
 func describe(src *source.Source, record settings.Record, opts Options) (description, error) {
 	var d description
-	config, _ := src.File(source.ConfigName)
-	found, err := arch.DetectFamily(config.Data)
+	found, err := family(src)
 	if err != nil {
 		return d, src.Located(err)
 	}
@@ -56,6 +56,22 @@ func describe(src *source.Source, record settings.Record, opts Options) (descrip
 		}
 	}
 	return d, nil
+}
+
+// family finds the model's chat format from its configuration. A model that is read as another type than it declares
+// has that type's vision only, and its own chat format.
+func family(src *source.Source) (arch.Detected, error) {
+	config, _ := src.File(source.ConfigName)
+	found, err := arch.DetectFamily(config.Data)
+	published := src.Published()
+	if err != nil || published == nil {
+		return found, err
+	}
+	own, err := arch.DetectFamily(published)
+	if !slices.Contains(found.Capabilities, manifest.CapVision) {
+		own.Capabilities = slices.DeleteFunc(own.Capabilities, func(c string) bool { return c == manifest.CapVision })
+	}
+	return own, err
 }
 
 // renderer returns the family's renderer. Qwen 3.8 shares its class names with 3.5 and differs only in its template.

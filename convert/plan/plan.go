@@ -94,6 +94,7 @@ type planner struct {
 // another.
 func New(ctx context.Context, src *source.Source, opts Options) (*Plan, error) {
 	plan := &Plan{Files: slices.Clone(src.Files), Adapters: opts.Adapters}
+	plan.Recognized, plan.Warnings = src.Retyped()
 	p := planner{src: src, opts: opts, plan: plan}
 	if err := p.addTensors(ctx); err != nil {
 		return nil, err

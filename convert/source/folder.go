@@ -20,7 +20,7 @@ func Open(dir string, o Options) (*Source, error) { return OpenFolder(safetensor
 // GGUF model if it has no safetensors, or the one that the user named. The caller must close the result, which closes
 // the folder.
 func OpenFolder(folder safetensors.Folder, o Options) (*Source, error) {
-	src := &Source{From: folder.Path("."), folder: folder, exact: o.Exact}
+	src := &Source{From: folder.Path("."), folder: folder, options: o}
 	return src.opened(src.openFolder())
 }
 
@@ -51,8 +51,7 @@ func (src *Source) openFolder() error {
 		}
 		return fmt.Errorf("%s: %w: no %s%s", src.From, ErrSource, ConfigName, layoutHint(entries))
 	}
-	var errModel error
-	src.Model, errModel = arch.Detect(config.Data)
+	errModel := src.detect()
 	if errModel != nil && hasSafetensors(entries) {
 		return src.Located(src.nearest(errModel, config.Data))
 	}
@@ -79,24 +78,26 @@ func (src *Source) openFolder() error {
 }
 
 // nearest adds to the error of an unknown architecture which known one its tensors are like. Weights that cannot be
-// read add nothing.
+// read, or in an unknown packing, add nothing.
 func (src *Source) nearest(err error, config []byte) error {
 	if !errors.Is(err, arch.ErrUnknownArchitecture) {
 		return err
 	}
-	weights, errOpen := safetensors.OpenFolder(src.folder)
-	if errOpen != nil {
+	var errOpen error
+	if src.checkpoint, errOpen = safetensors.OpenFolder(src.folder); errOpen != nil {
 		return err
 	}
-	defer weights.Close()
-	var have []arch.TensorInfo
-	for _, t := range weights.Tensors() {
-		have = append(have, arch.TensorInfo{Name: t.Name, DType: string(t.DType), Shape: t.Shape})
+	if src.readTensors(config) != nil {
+		return err
+	}
+	have := src.infos()
+	for i := range have {
+		have[i].File = ""
 	}
 	if near := arch.Nearest(config, have); near != "" {
 		return fmt.Errorf("%w; %s", err, near)
 	}
-	return err
+	return fmt.Errorf("%w; no known type has tensors like its", err)
 }
 
 func hasSafetensors(entries []fs.DirEntry) bool {

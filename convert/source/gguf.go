@@ -18,6 +18,9 @@ import (
 type Options struct {
 	// Exact keeps every element of a GGUF file exactly, at the cost of float32 scales, biases and elements.
 	Exact bool
+	// As is the model type to read the checkpoint as, one of [arch.Types], whatever config.json declares; "" = the
+	// declared one.
+	As string
 }
 
 // IsGGUF reports whether a path is that of a GGUF file, by its name.
@@ -71,7 +74,7 @@ func WeightBytes(folder safetensors.Folder) (total int64, err error) {
 // OpenFile reads a GGUF file of a folder, or the split set that it belongs to. The caller must close the result, which
 // closes the folder.
 func OpenFile(folder safetensors.Folder, name string, o Options) (*Source, error) {
-	src := &Source{From: folder.Path(name), folder: folder, exact: o.Exact}
+	src := &Source{From: folder.Path(name), folder: folder, options: o}
 	names, err := checkpoint.Set(name)
 	if err != nil {
 		return src.opened(fmt.Errorf("%s: %w: %w", src.From, ErrSource, err))
@@ -130,7 +133,11 @@ func choose(folder safetensors.Folder, entries []fs.DirEntry, wanted string) ([]
 
 // openGGUF opens the files of a model. What they say replaces the folder's files, except for documents.
 func (src *Source) openGGUF(names []string) error {
-	c, err := checkpoint.Open(src.folder, names, checkpoint.Options{Exact: src.exact})
+	if src.options.As != "" {
+		return fmt.Errorf("%s: %w: a GGUF file's architecture names its metadata and tensors, so it cannot be read as %s; "+
+			"use the model's safetensors checkpoint", src.From, ErrSource, src.options.As)
+	}
+	c, err := checkpoint.Open(src.folder, names, checkpoint.Options{Exact: src.options.Exact})
 	if err != nil {
 		return err
 	}

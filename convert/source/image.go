@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
@@ -19,8 +18,8 @@ import (
 var generated = []string{IndexName, settings.RecordName}
 
 // OpenImage opens a model in the store: its configuration, the headers of its blobs, and its other files.
-func OpenImage(ctx context.Context, store *store.Store, entry *store.Entry) (*Source, error) {
-	src := &Source{From: entry.Name.String(), image: entry.Digest}
+func OpenImage(ctx context.Context, store *store.Store, entry *store.Entry, o Options) (*Source, error) {
+	src := &Source{From: entry.Name.String(), image: entry.Digest, options: o}
 	draft := &Source{From: src.From + " (draft)", image: entry.Digest}
 	for _, l := range entry.Image.Layers {
 		if err := ctx.Err(); err != nil {
@@ -78,12 +77,10 @@ func (src *Source) addLayer(store *store.Store, draft *Source, l manifest.Layer)
 
 func (src *Source) finish() error {
 	slices.SortFunc(src.tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
-	config, ok := src.File(ConfigName)
-	if !ok {
+	if _, ok := src.File(ConfigName); !ok {
 		return fmt.Errorf("%s: %w: the image has no %s", src.From, ErrSource, ConfigName)
 	}
-	var err error
-	if src.Model, err = arch.Detect(config.Data); err != nil {
+	if err := src.detect(); err != nil {
 		return src.Located(err)
 	}
 	return nil

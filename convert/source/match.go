@@ -6,8 +6,8 @@ import (
 	"github.com/ingotml/ingot/arch"
 )
 
-// Match matches the checkpoint's tensors against the model's tensor table.
-func (src *Source) Match() (arch.Match, error) {
+// infos describes the tensors to a tensor table.
+func (src *Source) infos() []arch.TensorInfo {
 	var have []arch.TensorInfo
 	for _, w := range src.tensors {
 		info := arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path}
@@ -16,7 +16,12 @@ func (src *Source) Match() (arch.Match, error) {
 		}
 		have = append(have, info)
 	}
-	match, err := src.Model.Table().Check(have)
+	return have
+}
+
+// Match matches the checkpoint's tensors against the model's tensor table.
+func (src *Source) Match() (arch.Match, error) {
+	match, err := src.Model.Table().Check(src.infos())
 	var wrong *arch.TableError
 	if !errors.As(err, &wrong) {
 		return match, err

@@ -23,6 +23,14 @@ type Origin struct {
 	Revision   string       `json:"revision,omitempty"` // as asked for
 	Commit     string       `json:"commit,omitempty"`
 	Files      []OriginFile `json:"files,omitempty"` // files read, sorted by name
+	// As is the model type that it was read as, if config.json declares another one.
+	As *OriginType `json:"as,omitempty"`
+}
+
+// OriginType is a model type that was asked for.
+type OriginType struct {
+	Type     string `json:"type"`
+	Declared string `json:"declared"` // what config.json declares, in words
 }
 
 // OriginFile is a file of a checkpoint. Its name is relative to the folder.
@@ -60,10 +68,13 @@ func (t Tensor) Identity() (id Identity, ok bool, err error) {
 
 // Origin describes the source. With hash, it reads all files for their checksums.
 func (src *Source) Origin(ctx context.Context, hash bool) (Origin, error) {
-	if src.IsImage() {
-		return Origin{Image: src.image}, nil
-	}
 	var o Origin
+	if src.retyped.Declared != "" {
+		o.As = &OriginType{src.options.As, src.retyped.Declared}
+	}
+	if o.Image = src.image; src.IsImage() {
+		return o, nil
+	}
 	r, remote := src.folder.(Remote)
 	if remote {
 		o.Repository, o.Revision, o.Commit = r.Commit()

@@ -49,7 +49,9 @@ type Source struct {
 	checkpoint *safetensors.Checkpoint // of a folder
 	image      digest.Digest
 	record     settings.Record
-	exact      bool                   // as in Options
+	options    Options
+	retyped    arch.Retyped           // with Options.As
+	published  []byte                 // config.json before that
 	gguf       *checkpoint.Checkpoint // of GGUF files
 }
 

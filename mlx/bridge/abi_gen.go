@@ -3,4 +3,4 @@
 package bridge
 
 // ABI identifies the interface between Go and the library; both contain it.
-const ABI = 0xf8a2051f
+const ABI = 0xe03d8658

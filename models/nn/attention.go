@@ -19,6 +19,7 @@ type AttentionOptions struct {
 	WholeNorms   bool    // QNorm and KNorm normalize all heads of a row together
 	NormsLast    bool    // QNorm and KNorm come after rope
 	Growth       *Growth // of queries with their position; nil means none
+	Sinks        bool    // each query head has a score without a value: NAME.sinks
 	Clip         float64 // queries, keys and values are limited to this size, after whole norms; 0 means none
 }
 
@@ -31,7 +32,8 @@ type Attention struct {
 	options     AttendOptions
 }
 
-// NewAttention takes NAME.q_proj, k_proj, v_proj and o_proj, with the biases that c names, for a layer.
+// NewAttention takes NAME.q_proj, k_proj, v_proj and o_proj for a layer, with the biases that c names and the sinks
+// that o names.
 func NewAttention(w *Weights, name string, layer int, c arch.Common, o AttentionOptions) *Attention {
 	heads := func(part string, n int) *Linear {
 		return NewLinear(w, name+part, n*c.HeadDim, c.Hidden, c.AttentionBias)
@@ -45,6 +47,9 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 		o:           NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.OutputBias).Join(),
 		differences: o,
 		options:     AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Chunked: o.Chunked},
+	}
+	if o.Sinks {
+		a.options.Sinks = w.Take(name+".sinks", c.Heads)
 	}
 	if o.Scale == 0 {
 		a.options.Scale = 1 / math.Sqrt(float64(c.HeadDim))

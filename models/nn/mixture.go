@@ -15,12 +15,12 @@ type Mixture struct {
 	share      *Linear // [1, hidden]: the shared output is multiplied by the sigmoid of this score; nil means 1
 }
 
-// NewMixture takes NAME.gate and NAME.experts and, as c says, NAME.gate.e_score_correction_bias, NAME.shared_experts,
-// or NAME.shared_expert and NAME.shared_expert_gate.
+// NewMixture takes NAME.gate, or the router's other name, NAME.experts and, as c says,
+// NAME.gate.e_score_correction_bias, NAME.shared_experts, or NAME.shared_expert and NAME.shared_expert_gate.
 func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 	m := &Mixture{
 		config:  c,
-		router:  NewLinear(w, name+".gate", c.Experts.Count, hidden, false),
+		router:  NewLinear(w, name+"."+c.Router.Named(), c.Experts.Count, hidden, c.Router.Bias),
 		experts: NewExperts(w, name+".experts", c.Experts, hidden),
 	}
 	if c.Router.Correction {

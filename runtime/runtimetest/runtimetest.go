@@ -37,23 +37,31 @@ func PackFrom(t *testing.T, dir, name string, more ...modelfile.Command) (*store
 func PackAs(t *testing.T, dir, name string, precision recipe.Precision, more ...modelfile.Command) (*store.Store,
 	*store.Entry) {
 	t.Helper()
-	store, err := store.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := manifest.ParseName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: dir}}, more...)}
-	if _, err := convert.Create(t.Context(), store, id, file, convert.Options{Precision: precision}); err != nil {
-		t.Fatal(err)
-	}
-	entry, err := store.Resolve(t.Context(), id)
+	store, entry, err := TryPack(t, dir, name, precision, more...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return store, entry
+}
+
+// TryPack packs a folder that may be refused.
+func TryPack(t *testing.T, dir, name string, precision recipe.Precision, more ...modelfile.Command) (*store.Store,
+	*store.Entry, error) {
+	t.Helper()
+	store, err := store.Open(t.TempDir())
+	if err != nil {
+		return nil, nil, err
+	}
+	id, err := manifest.ParseName(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	file := &modelfile.File{Commands: append([]modelfile.Command{{Name: modelfile.From, Value: dir}}, more...)}
+	if _, err := convert.Create(t.Context(), store, id, file, convert.Options{Precision: precision}); err != nil {
+		return nil, nil, err
+	}
+	entry, err := store.Resolve(t.Context(), id)
+	return store, entry, err
 }
 
 // Arrays returns the number of live arrays of the engine.

@@ -279,7 +279,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{"architecture", func(f *gguftest.File) { f.Set("general.architecture", gguf.Text("bloom")) },
-			arch.ErrUnknownArchitecture, `general.architecture "bloom": unknown architecture (known in GGUF files: `},
+			arch.ErrUnknownArchitecture, `general.architecture "bloom": unknown architecture (docs/gguf.md lists the `},
 		{"no architecture", func(f *gguftest.File) { f.Metadata = f.Metadata[1:] },
 			arch.ErrGGUF, "general.architecture is missing"},
 		{"key", func(f *gguftest.File) { f.Set("llama.block_count", gguf.Text("x")) }, arch.ErrConfig, "num_hidden_layers"},

@@ -3,7 +3,8 @@ attention, and routers."""
 
 import mlx.core as mx
 
-from record import F32, FLOATS, I32, INF, ONCE, SUM, arr, case, normal, op
+from experts import clamped
+from record import F32, FLOATS, I32, INF, ONCE, SUM, U32, arr, case, normal, op
 
 op("ReLU2", lambda x: mx.square(mx.maximum(x, arr(0, x.dtype))), ONCE)
 op("Clip", lambda x, v: mx.clip(x, arr(-v, x.dtype), arr(v, x.dtype)), None)
@@ -23,6 +24,15 @@ op("GrowRows", grown, ONCE)
 for d in FLOATS:
     case("GrowRows", normal(4, 2, 3, dtype=d), arr([0, 15, 16, 1000], I32), 0.5, 16, 0)
     case("GrowRows", normal(4, 2, 3, dtype=d), arr([0, 15, 16, 1000], I32), 0.5, 16, 1)
+
+op("ClampedSwiGLU", clamped, SUM)
+for d in FLOATS:
+    case("ClampedSwiGLU", normal(3, 10, dtype=d, scale=2), None, None, 1.702, 1.5)
+    case("ClampedSwiGLU", normal(4, 1, 10, dtype=d, scale=2), normal(3, 10, dtype=d), arr([2, 0, 1, 2], U32), 2.0, 0.75)
+    case("CombineRows", normal(3, 2, 21, dtype=d), normal(3, 2), normal(4, 21, dtype=d), arr([[0, 3], [2, 1], [3, 2]], U32), None, None)
+    up, down = normal(4, 64, 64, dtype=d) * arr(0.25, d), normal(4, 20, 32, dtype=d) * arr(0.25, d)
+    case("GatedExperts", normal(3, 64, dtype=d), normal(3, 2), arr([[0, 3], [2, 1], [3, 2]], U32), [up, down], [-1, -1], [0, 0],
+         [0, 0], False, 1.702, 1.5, [normal(4, 64, dtype=d), normal(4, 20, dtype=d)], None, None)
 
 
 # Attention in chunks of 4: the last rows of a first chunk, and rows on both sides of a boundary in a ring.
@@ -49,3 +59,4 @@ def mixer(scores, jitter):
 op("SparseMixer", mixer, SUM)
 for d in FLOATS:
     case("SparseMixer", normal(7, 6, dtype=d), 0.2)
+

@@ -1,4 +1,4 @@
-// The weighted sum of experts' outputs on the CPU.
+// The biases, the clamped gates and the weighted sum of experts' outputs on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -6,17 +6,31 @@
 
 #include "cpu/matmul/matmul.h"
 #include "cpu/rows/node.h"
+#include "cpu/rows/rows.h"
+#include "ops/experts.h"
 
 namespace ingot {
 
-// ExpertSum computes out[r] = sum over e of weights[r][e] * x[r][e] + sigmoid(gate[r]) * added[r], for x [rows, k, n].
-// added and gate are optional.
+// The biases [experts, n] of rows, each of the row's expert. No experts: there are none.
+struct ExpertBias {
+  const void* bias = nullptr;
+  const uint32_t* chosen = nullptr;
+  int64_t experts = 0;
+
+  // Returns the expert of a row. An index out of range is a bug of the caller. It cannot be reported from here, but
+  // must not read other memory.
+  int64_t expert(int64_t row) const { return std::min<int64_t>(chosen[row], experts - 1); }
+};
+
+// ExpertSum computes out[r] = sum over e of weights[r][e] * (x[r][e] + bias of e) + sigmoid(gate[r]) * added[r], for x
+// [rows, k, n]. bias, added and gate are optional.
 struct ExpertSum {
   cpu::Type type;
   int64_t rows, k, n;
   bool adds, gates;
 
-  void run(const void* x, const float* weights, const void* added, const float* gate, void* out) const {
+  void run(const void* x, const float* weights, const ExpertBias& bias, const void* added, const float* gate,
+           void* out) const {
     const auto& kernels = cpu::matmul_kernels();
     constexpr int64_t kBlock = 512;
     const int64_t blocks = (n + kBlock - 1) / kBlock, size = type == cpu::Type::f32 ? 4 : 2;
@@ -33,6 +47,9 @@ struct ExpertSum {
         };
         for (int64_t e = row * k; e < (row + 1) * k; e++) {
           add(x, e * n + from, weights[e]);
+          if (bias.experts > 0) {
+            add(bias.bias, bias.expert(e) * n + from, weights[e]);
+          }
         }
         if (added) {
           add(added, row * n + from, gate ? 1 / (1 + std::exp(-gate[row])) : 1);
@@ -42,5 +59,15 @@ struct ExpertSum {
     });
   }
 };
+
+// Writes the clamped SwiGLU of one row [2n], gate first, of a type by index, after adding the bias of its expert.
+inline void gate_row(const char* row, char* out, int64_t i, int64_t n, int type, const ExpertBias& bias,
+                     const Clamp& c) {
+  const int64_t size = type == int(cpu::Type::f32) ? 4 : 2;
+  const char* of = bias.experts > 0 ? cpu::at(bias.bias, bias.expert(i) * 2 * n * size) : nullptr;
+  cpu::row_kernels().clamped_gate[type]({.gate = row, .up = row + n * size, .gate_bias = of,
+                                         .up_bias = of ? of + n * size : nullptr, .out = out, .n = n,
+                                         .alpha = c.alpha, .limit = c.limit});
+}
 
 }  // namespace ingot

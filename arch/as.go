@@ -1,0 +1,222 @@
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ingotml/ingot/limits/clip"
+	"github.com/ingotml/ingot/limits/near"
+)
+
+// Types returns the values of model_type that [Detect] accepts, sorted.
+func Types() []string {
+	var out []string
+	for _, a := range known {
+		out = append(append(out, a.ModelType), a.Aliases...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// CheckType returns an error that wraps [ErrUnknownArchitecture] and names similar types if modelType is none of
+// [Types].
+func CheckType(modelType string) error {
+	if slices.Contains(Types(), modelType) {
+		return nil
+	}
+	return fmt.Errorf("model type %q: %w (%s)", clip.Line(modelType, maxQuoted), ErrUnknownArchitecture,
+		suggestions(modelType, Types(), typeList))
+}
+
+// suggestions says which of the types have a name like this one, and where all of them are listed.
+func suggestions(modelType string, types []string, where string) string {
+	text := fmt.Sprintf("%s lists the %d known types", where, len(types))
+	if names := near.Names(strings.ToLower(clip.Line(modelType, maxQuoted)), types); len(names) > 0 {
+		text = "similar: " + strings.Join(names, ", ") + "; " + text
+	}
+	return text
+}
+
+// typeList is where users find all of Types.
+const typeList = "`ingot create --help`"
+
+// Retyped is a config.json that is read as one of another type than it declares.
+type Retyped struct {
+	Model  Model
+	Config []byte // the same text, except that it declares the type
+	// Declared is what the configuration declared, in words; "" if it was the type already, and nothing has changed.
+	Declared string
+	// Known reports whether the declared type is a known one, which would have been imported.
+	Known bool
+	// Unread are keys without influence on Model: it does not read them, or not with their other values.
+	Unread []string
+}
+
+// DetectAs parses a config.json as one of modelType, one of [Types], whatever it declares.
+func DetectAs(config []byte, modelType string) (Retyped, error) {
+	if err := CheckType(modelType); err != nil {
+		return Retyped{}, err
+	}
+	o, err := parseObject(config)
+	if err != nil {
+		return Retyped{}, err
+	}
+	declared, classes := o.str("model_type", ""), o.strs("architectures")
+	if err := o.failed(); err != nil {
+		return Retyped{}, err
+	}
+	m, err := Detect(config)
+	if err == nil && declared == modelType {
+		return Retyped{Model: m, Config: config}, nil
+	}
+	r := Retyped{
+		Declared: fmt.Sprintf("model_type %q, architectures %q", clip.Line(declared, maxQuoted), clipAll(classes)),
+		Known:    !errors.Is(err, ErrUnknownArchitecture),
+	}
+	a := byName(modelType)
+	r.Config = asType(withInfinities(config), a, modelType)
+	if r.Model, err = a.Parse(r.Config); err != nil {
+		return Retyped{}, fmt.Errorf("%w (read as %s)", err, modelType)
+	}
+	r.Unread = unread(r.Config, a, r.Model)
+	return r, nil
+}
+
+// byName returns the type of a name that Types lists.
+func byName(modelType string) Arch {
+	return known[slices.IndexFunc(known, func(a Arch) bool { return a.goesBy(modelType) })]
+}
+
+// class returns the class of a model_type: gemma3_text has Gemma3ForCausalLM.
+func (a Arch) class(modelType string) string {
+	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	stem, isText := strings.CutSuffix(modelType, "_text")
+	for _, c := range a.Architectures {
+		if strings.HasPrefix(plain(c), plain(stem)+"for") && (!isText || strings.HasSuffix(c, "ForCausalLM")) {
+			return c
+		}
+	}
+	return a.Architectures[0]
+}
+
+// asType returns a config.json that declares a type. A text that is not an object is returned as it is. text_config
+// stays as it is, because its model_type may say which variant of a multimodal type it is.
+func asType(config []byte, a Arch, modelType string) []byte {
+	class, _ := json.Marshal([]string{a.class(modelType)}) // strings always encode
+	name, _ := json.Marshal(modelType)
+	return setKeys(config, map[string][]byte{"model_type": name, "architectures": class})
+}
+
+// setKeys replaces the values of an object's keys, and puts keys that it lacks at its beginning. All other bytes stay
+// the same.
+func setKeys(object []byte, values map[string][]byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return object
+	}
+	begin := d.InputOffset()
+	var out []byte
+	at, seen, empty := begin, map[string]bool{}, !d.More()
+	for d.More() {
+		t, err := d.Token()
+		key, ok := t.(string)
+		var value json.RawMessage
+		if err != nil || !ok || d.Decode(&value) != nil {
+			return object
+		}
+		if v, set := values[key]; set {
+			end := d.InputOffset()
+			out = append(append(out, object[at:end-int64(len(value))]...), v...)
+			at, seen[key] = end, true
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return object
+	}
+	out = append(out, object[at:]...)
+	var lacking []byte
+	for _, key := range []string{"architectures", "model_type"} {
+		if v, set := values[key]; set && !seen[key] {
+			lacking = append(append(append(lacking, '"'), key...), `": `...)
+			lacking = append(append(lacking, v...), ", "...)
+		}
+	}
+	if empty {
+		lacking = bytes.TrimSuffix(lacking, []byte(", "))
+	}
+	return slices.Concat(object[:begin], lacking, out)
+}
+
+// idle are keys of config.json without influence on a forward pass. Keys with "dropout" or "pdrop" in their names, or
+// an underscore before them, are idle as well.
+var idle = []string{
+	"architectures", "attn_implementation", "auto_map", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
+	"chunk_size_feed_forward", "compression_config", "cross_attention_hidden_size", "decoder_start_token_id",
+	"diversity_penalty", "do_sample", "dtype", "early_stopping", "embedding_initializer_range",
+	"encoder_no_repeat_ngram_size", "eos_token_id",
+	"eod_token_id", "eos_token", "bos_token", "exponential_decay_length_penalty", "finetuning_task",
+	"forced_bos_token_id", "forced_eos_token_id", "id2label", "initializer_range", "is_decoder", "is_encoder_decoder",
+	"label2id", "length_penalty", "max_length", "min_length", "model_type", "no_repeat_ngram_size", "num_beam_groups",
+	"num_beams", "num_return_sequences", "output_attentions", "output_hidden_states", "output_router_logits",
+	"output_scores", "pad_token", "pad_token_id", "prefix", "pretraining_tp", "problem_type", "quantization",
+	"quantization_config", "remove_invalid_values", "repetition_penalty", "return_dict", "return_dict_in_generate",
+	"router_aux_loss_coef", "sep_token_id", "suppress_tokens", "task_specific_params", "temperature", "text_config",
+	"tokenizer_class", "top_k", "top_p", "torch_dtype", "torchscript", "transformers_version", "typical_p",
+	"unk_token_id", "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_cache", "z_loss_coefficient",
+	// Of models with selective scans: how a scan is computed, and what its weights start with.
+	"chunk_size", "mamba_chunk_size", "mamba_dt_init_floor", "mamba_dt_max", "mamba_dt_min", "mamba_ssm_cache_dtype",
+	"num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32", "time_step_floor", "time_step_init_scheme",
+	"time_step_max", "time_step_min", "time_step_rank", "time_step_scale", "use_associative_scan", "use_mamba_kernels",
+	"use_mambapy", "use_mem_eff_path",
+}
+
+func isIdle(key string) bool {
+	return strings.HasPrefix(key, "_") || strings.Contains(key, "dropout") || strings.Contains(key, "pdrop") ||
+		slices.Contains(idle, key)
+}
+
+// unread returns the keys of a config.json, and of its text_config, that have no influence on the model m made of it:
+// without the key, and with a value that no key can have, the model is the same. Keys that are idle, null or false are
+// left out.
+func unread(config []byte, a Arch, m Model) []string {
+	var out []string
+	var all, text map[string]json.RawMessage
+	_ = json.Unmarshal(withInfinities(config), &all) // the caller has parsed it
+	_ = json.Unmarshal(all["text_config"], &text)
+	try := func(in map[string]json.RawMessage, key, path string) {
+		was := in[key]
+		if isIdle(key) || slices.Contains([]string{"null", "false"}, string(bytes.TrimSpace(was))) {
+			return
+		}
+		same := func() bool {
+			if text != nil {
+				all["text_config"], _ = json.Marshal(text) // raw JSON always encodes
+			}
+			edited, err := json.Marshal(all)
+			if err != nil {
+				return false
+			}
+			other, err := a.Parse(edited)
+			return err == nil && reflect.DeepEqual(other, m)
+		}
+		in[key] = json.RawMessage("[[]]")
+		unused := same()
+		delete(in, key)
+		unused = unused && same()
+		if in[key] = was; unused {
+			out = append(out, path)
+		}
+	}
+	for _, key := range sortedKeys(all) {
+		try(all, key, key)
+	}
+	for _, key := range sortedKeys(text) {
+		try(text, key, "text_config."+key)
+	}
+	return out
+}

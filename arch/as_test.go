@@ -1,0 +1,169 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A configuration is read as another type: by its keys, and with the type's defaults.
+func TestDetectAs(t *testing.T) {
+	const kv = `"num_key_value_heads": 2`
+	for _, c := range []struct {
+		name, config, as, class string
+		declared                string
+		known                   bool
+		unread                  string
+	}{
+		{"unknown", "", "llama", "LlamaForCausalLM", `model_type "new", architectures ["NewForCausalLM"]`, false, ""},
+		{
+			"alias", `"model_type": "new"`, "mistral", "MistralForCausalLM", `model_type "new", architectures []`, false, "",
+		},
+		{
+			"known type", `"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]`, "llama", "LlamaForCausalLM",
+			`model_type "qwen3", architectures ["Qwen3ForCausalLM"]`, true, "",
+		},
+		{
+			"known type, unknown class", `"model_type": "llama", "architectures": ["LlamaForTokenClassification"]`, "llama",
+			"LlamaForCausalLM", `model_type "llama", architectures ["LlamaForTokenClassification"]`, false, "",
+		},
+		{
+			"unread keys", `"model_type": "new", "residual_multiplier": 0.5, "attention_dropout": 0.1, "use_cache": true, ` +
+				`"sandwich": false, "logits_scaling": 8`, "llama", "LlamaForCausalLM", `model_type "new", architectures []`, false,
+			"logits_scaling residual_multiplier",
+		},
+		{
+			"a type that reads them", `"model_type": "new", "residual_multiplier": 0.5, "logits_scaling": 8`, "granite",
+			"GraniteForCausalLM", `model_type "new", architectures []`, false, "",
+		},
+		{"same type", `"model_type": "llama"`, "llama", "LlamaForCausalLM", "", false, ""},
+		{
+			"neither type nor class", `"a": 1`, "llama", "LlamaForCausalLM", `model_type "", architectures []`, false, "a",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.config == "" {
+				c.config = `"model_type": "new", "architectures": ["NewForCausalLM"]`
+			}
+			config := []byte("{" + c.config + ", " + kv + ", " + bare(t) + "}")
+			r, err := DetectAs(config, c.as)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Declared != c.declared || r.Known != c.known || strings.Join(r.Unread, " ") != c.unread {
+				t.Errorf("%q, known %t, unread %q", r.Declared, r.Known, r.Unread)
+			}
+			m, err := Detect(r.Config) // as a runtime does
+			if err != nil {
+				t.Fatalf("%v: %s", err, r.Config)
+			}
+			if got := m.Facts().Architecture; got != c.class || r.Model.Facts() != m.Facts() {
+				t.Errorf("class %s, facts %+v and %+v", got, r.Model.Facts(), m.Facts())
+			}
+			if changed := string(r.Config) != string(config); changed != (c.declared != "") {
+				t.Errorf("changed %t: %s", changed, r.Config)
+			}
+		})
+	}
+}
+
+// bare returns the keys of a llama that say nothing of its type.
+func bare(t *testing.T) string {
+	t.Helper()
+	m := map[string]json.RawMessage{}
+	bare := with(t, "model_type", "-", "architectures", "-", "num_key_value_heads", "-")
+	if err := json.Unmarshal(bare, &m); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Trim(string(out), "{}")
+}
+
+func TestDetectAsRefuses(t *testing.T) {
+	for _, c := range []struct {
+		config, as string
+		is         error
+		want       string
+	}{
+		{"{}", "lama", ErrUnknownArchitecture, `model type "lama": unknown architecture (similar: llama; `},
+		{"{}", "", ErrUnknownArchitecture, `model type ""`},
+		{"[", "llama", ErrConfig, "config.json: "},
+		{`{"architectures": 5}`, "llama", ErrConfig, "architectures = 5"},
+		{`{"model_type": "new"}`, "llama", ErrConfig, "config.json: vocab_size: missing (read as llama)"},
+	} {
+		_, err := DetectAs([]byte(c.config), c.as)
+		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s as %q: %v", c.config, c.as, err)
+		}
+	}
+}
+
+// Every type can be asked for by every name, and then is detected as itself.
+func TestAsEveryType(t *testing.T) {
+	for _, c := range checkpoints(t) {
+		m, err := Detect(c.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := byName(m.Facts().ModelType)
+		strange := setKey(t, setKey(t, c.Config, []string{"model_type"}, `"new"`), []string{"architectures"}, `["New"]`)
+		for _, name := range append([]string{a.ModelType}, a.Aliases...) {
+			r, err := DetectAs(strange, name)
+			if err != nil {
+				continue // some variants of a type need keys that others lack
+			}
+			again, err := Detect(r.Config)
+			if err != nil || again.Facts().ModelType != a.ModelType {
+				t.Errorf("%s as %s: %v", c.Name, name, err)
+			}
+			if got := again.Facts().Architecture; !slices.Contains(a.Architectures, got) {
+				t.Errorf("%s as %s: class %s", c.Name, name, got)
+			}
+		}
+	}
+}
+
+// What a type's own checkpoints declare is read, or known to be idle. The exceptions describe towers that are not
+// imported, duplicates of other keys, and parts that are switched off.
+func TestUnreadOfOwnTypes(t *testing.T) {
+	fine := strings.Fields(`vision_config audio_config mm_tokens_per_image projector_hidden_act spatial_merge_size
+		vision_feature_layer text_config.vocab_size_per_layer_input text_config.mamba_ssm_dtype centroid_intermediate_top_k
+		num_centroids qk_head_dim summary_proj_to_labels summary_type summary_use_proj n_ctx router_jitter_noise
+		original_max_position_embeddings max_window_layers sliding_window layer_types intermediate_size
+		sliding_window_pattern`)
+	for _, c := range checkpoints(t) {
+		m, err := Detect(c.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range unread(c.Config, byName(m.Facts().ModelType), m) {
+			token := strings.HasSuffix(key, "_token_id") || strings.HasSuffix(key, "_token_index")
+			if !token && !slices.Contains(fine, key) {
+				t.Errorf("%s does not read %s", c.Name, key)
+			}
+		}
+	}
+}
+
+func TestSetKeys(t *testing.T) {
+	set := map[string][]byte{"model_type": []byte(`"b"`), "architectures": []byte(`["B"]`)}
+	for in, want := range map[string]string{
+		"{ \"x\": 1,\n  \"model_type\" : \"a\" , \"architectures\":\n[\"A\",\n\"C\"]}\n": "{ \"x\": 1,\n  \"model_type\" : " +
+			"\"b\" , \"architectures\":\n[\"B\"]}\n",
+		`{"x": {"model_type": "a"}}`:               `{"architectures": ["B"], "model_type": "b", "x": {"model_type": "a"}}`,
+		`{"model_type": "a", "model_type": "c"}`:   `{"architectures": ["B"], "model_type": "b", "model_type": "b"}`,
+		`{"mod\u0065l_type":0, "architectures":0}`: `{"mod\u0065l_type":"b", "architectures":["B"]}`,
+		"{}": `{"architectures": ["B"], "model_type": "b"}`,
+		"[]": "[]",
+		"{":  "{",
+	} {
+		if got := string(setKeys([]byte(in), set)); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}

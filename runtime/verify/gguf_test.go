@@ -1,0 +1,143 @@
+package verify
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/mlx/mlxtest"
+	"github.com/ingotml/ingot/models/modeltest"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/runtime/runtimetest"
+)
+
+// What the files of some checkpoints do not say.
+const (
+	noWindow   = "the converter writes no window"
+	noLayers   = "the converter does not write which layers have a window"
+	noRope     = "the converter does not write this rope"
+	noNorm     = "llama.cpp has the normalization of the experts' weights of published models only"
+	noScore    = "the format cannot say how scores are scaled"
+	noPairs    = "llama.cpp rotates neighbouring channels only"
+	noSteps    = "the format cannot say the limits of steps"
+	noFunction = "the format cannot say the activation function"
+)
+
+// ggufsDiffer are checkpoints whose files do not say all of their configuration, or cannot be imported.
+var ggufsDiffer = map[string]string{
+	"afmoe-published":            noLayers,
+	"afmoe-saved":                noLayers,
+	"apertus-published":          "xIELU's parameters are metadata, which is not imported",
+	"apertus-saved":              "xIELU's parameters are metadata, which is not imported",
+	"deepseek_v2-saved":          "llama.cpp has no biases of this architecture",
+	"deepseek_v3-saved":          noPairs,
+	"dots1-saved":                noWindow,
+	"gemma2-published":           noScore,
+	"gemma3-capped":              noLayers,
+	"gemma3-published":           noLayers,
+	"gemma3-saved":               noLayers,
+	"gemma3-scaled":              noLayers,
+	"gemma3-text-published":      noLayers,
+	"gemma3-text-saved":          noLayers,
+	"gemma4-12b-saved":           noRope,
+	"glm-published":              "the converter writes another epsilon of norms",
+	"glm-saved":                  "the converter does not write the size of a head",
+	"glm4_moe_lite-direct":       noPairs,
+	"glm4_moe_lite-yarn":         noRope,
+	"gpt2-saved":                 noFunction,
+	"gpt2-unscaled":              noScore,
+	"gpt_neox-saved":             noFunction,
+	"hunyuan_v1_dense-published": noRope,
+	"llama-mistral":              noWindow,
+	"llama-mistral-saved":        noWindow,
+	"llama-rope-yarn-factor":     noRope,
+	"llama-rope-yarn-mscale":     noRope,
+	"long-qwen3-dynamic":         noRope,
+	"long-qwen3-longrope":        noRope,
+	"mamba2-saved":               noSteps,
+	"ministral3-saved":           noWindow,
+	"mixtral-saved":              noWindow,
+	"olmoe-saved":                noNorm,
+	"qwen2-published":            noWindow,
+	"qwen2-saved":                noWindow,
+	"qwen3-longrope":             noRope,
+	"qwen3-window":               noWindow,
+	"qwen3-window-types":         noWindow,
+	"qwen3_5-published":          "the file has exponentials, whose logarithms are rounded",
+	"qwen3_moe-published":        noNorm,
+	"qwen3_moe-window":           noWindow,
+	"smollm3-saved":              noLayers,
+	"starcoder2-published":       noWindow,
+	"youtu-saved":                noPairs,
+}
+
+// TestGGUFLogits compares all checkpoints with the files that llama.cpp's converter makes of them: those in a folder
+// that testdata/gen/ggml/models.py has written.
+func TestGGUFLogits(t *testing.T) {
+	folder := os.Getenv("INGOT_TEST_GGUF")
+	if folder == "" {
+		t.Skip("runs with INGOT_TEST_GGUF, a folder that testdata/gen/ggml/models.py --to has written")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.gguf"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("INGOT_TEST_GGUF=%s: no files (%v)", folder, err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".gguf")
+		t.Run(name, func(t *testing.T) {
+			config, err := os.ReadFile(filepath.Join(modeltest.Dir(name), "config.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err := arch.Detect(config); err != nil || strings.HasSuffix(m.Facts().ModelType, "_assistant") {
+				t.Skip("a draft does not run alone")
+			}
+			reason, differs := ggufsDiffer[name]
+			ref := runtimetest.ReadReference(t, name)
+			a, want, err := logitsOf(t, modeltest.Dir(name), ref.Tokens)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, got, err := logitsOf(t, file, ref.Tokens)
+			if err != nil && differs {
+				t.Skipf("%s: %v", reason, err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := compareRows(ref.Vocab, want, got)
+			switch close := c.MaxAbs <= 1e-5*c.Scale; {
+			case differs && !close:
+				t.Skipf("%s: %.2g deviations", reason, c.MaxAbs/c.Scale)
+			case differs:
+				t.Errorf("the logits are equal, in spite of %s", reason)
+			case !close:
+				t.Errorf("the logits differ by %.2g deviations; the configurations: %s", c.MaxAbs/c.Scale, cmp.Diff(a, b,
+					cmpopts.EquateApprox(1e-6, 0), cmpopts.EquateEmpty(),
+					cmpopts.IgnoreFields(arch.Common{}, "Architecture", "DType", "BOS", "EOS", "Prefix")))
+			}
+		})
+	}
+}
+
+// logitsOf imports a folder or a file and computes in float32.
+func logitsOf(t *testing.T, from string, tokens []int32) (m arch.Model, all []float32, err error) {
+	t.Helper()
+	st, entry, err := runtimetest.TryPack(t, from, "model", recipe.Precision{})
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := batch.Open(t.Context(), mlxtest.Open(t), st, entry, runtime.Options{Float32: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer e.Close()
+	err = forward(t.Context(), e.Model(), tokens, nil, func(row []float32) { all = append(all, row...) })
+	return e.Model().Processor.Config, all, err
+}
