@@ -35,8 +35,8 @@ var plainGGUFs = []string{
 	"smollm3-published", "stablelm-published", "starcoder2-published", "gpt2-published", "gpt_neox-published",
 	"dots1-published", "ernie4_5_moe-published", "granitemoe-published", "minimax_m2-published", "mixtral-published",
 	"olmoe-published", "qwen2_moe-published", "cohere2_moe-published", "exaone_moe-saved", "hunyuan_v1_moe-saved",
-	"deepseek_v2-published", "deepseek_v3-published", "glm4_moe_lite-published", "youtu-published",
-	"mamba2-published",
+	"deepseek_v2-published", "deepseek_v3-published", "glm4_moe_lite-published", "minicpm3-published",
+	"youtu-published", "mamba2-published",
 }
 
 // headless are those without the checkpoint's multi-token prediction head, which the converter leaves out.

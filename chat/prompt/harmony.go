@@ -7,9 +7,9 @@ import (
 	"github.com/ingotml/ingot/chat/jinja"
 )
 
-// harmony prepares a request for the template of gpt-oss. The template knows one call per message, whose result follows,
-// and text or thinking before it, but not both; texts are strings; tools have descriptions. Thinking cannot be turned
-// off, so it is kept short.
+// harmony prepares a request for the template of gpt-oss. The template knows one call per message, whose result
+// follows, and text or thinking before it, but not both; texts are strings; tools have descriptions. Thinking cannot be
+// turned off, so it is kept short.
 func harmony(r chat.Request) chat.Request {
 	if r.Think != nil && !*r.Think && r.ThinkLevel == "" {
 		r.ThinkLevel = "low"

@@ -9,8 +9,8 @@ import (
 	"github.com/ingotml/ingot/modelfile"
 )
 
-// A message with several calls becomes one message for each, followed by its result. Text and thinking before a call are
-// one text, and contents are strings.
+// A message with several calls becomes one message for each, followed by its result. Text and thinking before a call
+// are one text, and contents are strings.
 func TestHarmonyMessages(t *testing.T) {
 	call := func(id string) chat.ToolCall { return chat.ToolCall{ID: id, Name: "f" + id} }
 	result := func(id, text string) chat.Message { return chat.Message{Role: "tool", Content: text, ToolCallID: id} }
@@ -82,7 +82,10 @@ func TestHarmonyPrompt(t *testing.T) {
 		Name: modelfile.Template, Value: "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>" +
 			"{% endfor %}<|start|>assistant{# <|channel|> #}",
 	})
-	for answer, want := range map[string]string{"": "<|start|>assistant", "So": "<|start|>assistant<|channel|>final<|message|>So"} {
+	for answer, want := range map[string]string{
+		"":   "<|start|>assistant",
+		"So": "<|start|>assistant<|channel|>final<|message|>So",
+	} {
 		c := Conversation{Request: chat.Request{Messages: []chat.Message{user("Hi", 0)}}, Answer: answer}
 		p, err := s.Begin(t.Context(), letters{}, c)
 		if err != nil {

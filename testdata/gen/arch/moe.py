@@ -50,7 +50,8 @@ def old(config):
     ropes = config["rope_parameters"]
     if "full_attention" not in ropes:
         return four(config)
-    return {**four({k: v for k, v in config.items() if k != "rope_parameters"} | {"rope_parameters": ropes["full_attention"]}),
+    config = four({**config, "rope_parameters": ropes["full_attention"]})
+    return {**{k: v for k, v in config.items() if k not in ("rope_theta", "rope_scaling", "partial_rotary_factor")},
             "rope_parameters": ropes}
 
 

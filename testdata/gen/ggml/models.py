@@ -70,6 +70,7 @@ NAMES = [
     "nemotron-saved",
     "olmo-published",
     "mamba2-published",
+    "minicpm3-published",
     "minimax_m2-published",
     "mixtral-published",
     "olmo2-saved",
@@ -97,7 +98,7 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
          "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe", "gpt_oss": "gpt-4o",
          "deepseek_v2": "deepseek-llm", "deepseek_v3": "deepseek-v3", "youtu": "youtu", "phimoe": "default",
-         "mamba2": "olmo"}
+         "mamba2": "olmo", "minicpm3": "default"}
 # The published names of classes that transformers calls otherwise.
 CLASSES = {"PhimoeForCausalLM": "PhiMoEForCausalLM"}
 

@@ -3,7 +3,7 @@
 #include "core/call.h"
 #include "core/checks.h"
 #include "ops/attention.h"
-#include "ops/experts.h"
+#include "ops/experts/experts.h"
 #include "ops/matmul.h"
 #include "ops/rows.h"
 

@@ -7,7 +7,7 @@
 #include "cpu/matmul/matmul.h"
 #include "cpu/rows/node.h"
 #include "cpu/rows/rows.h"
-#include "ops/experts.h"
+#include "ops/experts/experts.h"
 
 namespace ingot {
 

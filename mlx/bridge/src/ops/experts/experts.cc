@@ -1,4 +1,4 @@
-#include "ops/experts.h"
+#include "ops/experts/experts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "ops/experts_sum.h"
+#include "ops/experts/sum.h"
 #include "core/call.h"
 #include "core/checks.h"
 #include "cpu/matmul/matmul.h"

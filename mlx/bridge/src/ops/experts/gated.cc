@@ -3,8 +3,8 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "ops/experts.h"
-#include "ops/experts_sum.h"
+#include "ops/experts/experts.h"
+#include "ops/experts/sum.h"
 #include "ops/matmul.h"
 #include "ops/matrix.h"
 #include "ops/rows.h"

@@ -8,7 +8,7 @@
 #include "core/checks.h"
 #include "cpu/matmul/matmul.h"
 #include "cpu/rows/node.h"
-#include "ops/experts.h"
+#include "ops/experts/experts.h"
 
 namespace ingot {
 
