@@ -33,6 +33,28 @@ TYPES = {
 }
 
 
+def mimo(config, tensors):
+    """Returns a configuration and tensors with the publisher's keys and names, and heads for tokens after the next."""
+    left = ("layer_types", "mlp_layer_types", "rope_parameters", "rope_scaling", "sliding_window")
+    config = {k: v for k, v in config.items() if k not in left}
+    config.update(hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, 1], swa_num_key_value_heads=4, swa_num_attention_heads=4,
+                  swa_head_dim=16, swa_v_head_dim=12, sliding_window_size=8, swa_rope_theta=10000, partial_rotary_factor=0.334,
+                  add_swa_attention_sink_bias=True, add_full_attention_sink_bias=False, layernorm_epsilon=1e-5,
+                  n_shared_experts=None, routed_scaling_factor=None)
+    tensors = {n.replace("self_attn.sinks", "self_attn.attention_sink_bias"): t for n, t in tensors.items()}
+    return config, {**tensors, "model.mtp.layers.0.enorm.weight": ["BF16", 32]}
+
+
+def old(config):
+    """Returns a configuration with the keys of transformers 4. Ropes of kinds of layers stay."""
+    ropes = config["rope_parameters"]
+    if "full_attention" not in ropes:
+        return four(config)
+    config = four({**config, "rope_parameters": ropes["full_attention"]})
+    return {**{k: v for k, v in config.items() if k not in ("rope_theta", "rope_scaling", "partial_rotary_factor")},
+            "rope_parameters": ropes}
+
+
 def in_blocks(tensors):
     """Names experts as OpenAI publishes them: codes and scales of mxfp4, which are read as one tensor in bf16."""
     out = {}
@@ -56,27 +78,6 @@ def apart(tensors):
     return out
 
 
-def mimo(config, tensors):
-    """Returns a configuration and tensors with the publisher's keys and names, and heads for tokens after the next."""
-    left = ("layer_types", "mlp_layer_types", "rope_parameters", "rope_scaling", "sliding_window")
-    config = {k: v for k, v in config.items() if k not in left}
-    config.update(hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, 1], swa_num_key_value_heads=4, swa_num_attention_heads=4,
-                  swa_head_dim=16, swa_v_head_dim=12, sliding_window_size=8, swa_rope_theta=10000, partial_rotary_factor=0.334,
-                  add_swa_attention_sink_bias=True, add_full_attention_sink_bias=False, layernorm_epsilon=1e-5,
-                  n_shared_experts=None, routed_scaling_factor=None)
-    tensors = {n.replace("self_attn.sinks", "self_attn.attention_sink_bias"): t for n, t in tensors.items()}
-    return config, {**tensors, "model.mtp.layers.0.enorm.weight": ["BF16", 32]}
-
-
-def old(config):
-    """Returns a configuration with the keys of transformers 4. Ropes of kinds of layers stay."""
-    ropes = config["rope_parameters"]
-    if "full_attention" not in ropes:
-        return four(config)
-    return {**four({k: v for k, v in config.items() if k != "rope_parameters"} | {"rope_parameters": ropes["full_attention"]}),
-            "rope_parameters": ropes}
-
-
 PUBLISHED = {"mimo_v2_flash": mimo, "gpt_oss": lambda config, tensors: (config, in_blocks(tensors))}
 
 
@@ -86,7 +87,7 @@ def tables(saved, write):
         config = kind(**{**KEYS, **more})
         config, tensors = saved(getattr(tf, prefix + "ForCausalLM")(config))
         write(name, config, tensors)
-        config = {k: v for k, v in old(config).items() if k not in left_out}
-        write(name + "-published", *PUBLISHED.get(name, lambda *both: both)(config, tensors))
+        own = {k: v for k, v in old(config).items() if k not in left_out}
         if name == "gpt_oss":
-            write("gpt_oss-mlx", config, apart(tensors))
+            write("gpt_oss-mlx", own, apart(tensors))
+        write(name + "-published", *PUBLISHED.get(name, lambda *both: both)(own, tensors))
