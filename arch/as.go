@@ -169,9 +169,9 @@ var idle = []string{
 	"unk_token_id", "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_cache", "z_loss_coefficient",
 	// Of models with selective scans: how a scan is computed, and what its weights start with.
 	"chunk_size", "mamba_chunk_size", "mamba_dt_init_floor", "mamba_dt_max", "mamba_dt_min", "mamba_ssm_cache_dtype",
-	"num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32", "time_step_floor", "time_step_init_scheme",
-	"time_step_max", "time_step_min", "time_step_rank", "time_step_scale", "use_associative_scan", "use_mamba_kernels",
-	"use_mambapy", "use_mem_eff_path",
+	"moe_shared_expert_overlap", "num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32",
+	"time_step_floor", "time_step_init_scheme", "time_step_max", "time_step_min", "time_step_rank", "time_step_scale",
+	"use_associative_scan", "use_mamba_kernels", "use_mambapy", "use_mem_eff_path",
 }
 
 func isIdle(key string) bool {

@@ -134,7 +134,7 @@ func TestUnreadOfOwnTypes(t *testing.T) {
 		vision_feature_layer text_config.vocab_size_per_layer_input text_config.mamba_ssm_dtype centroid_intermediate_top_k
 		num_centroids qk_head_dim summary_proj_to_labels summary_type summary_use_proj n_ctx router_jitter_noise
 		original_max_position_embeddings max_window_layers sliding_window layer_types intermediate_size
-		sliding_window_pattern`)
+		sliding_window_pattern mamba_expand expand mtp_layers_block_type num_nextn_predict_layers`)
 	for _, c := range checkpoints(t) {
 		m, err := Detect(c.Config)
 		if err != nil {
