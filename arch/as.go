@@ -79,7 +79,7 @@ func DetectAs(config []byte, modelType string) (Retyped, error) {
 		Known:    !errors.Is(err, ErrUnknownArchitecture),
 	}
 	a := byName(modelType)
-	r.Config = asType(withInfinities(config), a, modelType)
+	r.Config = asType(PlainJSON(config), a, modelType)
 	if r.Model, err = a.Parse(r.Config); err != nil {
 		return Retyped{}, fmt.Errorf("%w (read as %s)", err, modelType)
 	}
@@ -185,7 +185,7 @@ func isIdle(key string) bool {
 func unread(config []byte, a Arch, m Model) []string {
 	var out []string
 	var all, text map[string]json.RawMessage
-	_ = json.Unmarshal(withInfinities(config), &all) // the caller has parsed it
+	_ = json.Unmarshal(PlainJSON(config), &all) // the caller has parsed it
 	_ = json.Unmarshal(all["text_config"], &text)
 	try := func(in map[string]json.RawMessage, key, path string) {
 		was := in[key]

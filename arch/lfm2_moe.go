@@ -30,7 +30,8 @@ func ParseLfm2Moe(config []byte) (*Lfm2Moe, error) {
 	m := &Lfm2Moe{Lfm2: parseLfm2(top, o, "Lfm2MoeForCausalLM")}
 	m.Intermediate = o.size("intermediate_size", 0, maxWidth)
 	x := &m.Mixture
-	x.parseExperts(o, m.Common, mixtureDefaults{count: 32, perToken: 4, width: 1792, sumToOne: true}, "moe_intermediate_size")
+	d := mixtureDefaults{count: 32, perToken: 4, width: 1792, sumToOne: true}
+	x.parseExperts(o, m.Common, d, "moe_intermediate_size")
 	x.parseDense(o, 2)
 	x.Router = Router{
 		Sigmoid: true, Correction: o.boolean("use_expert_bias", true),

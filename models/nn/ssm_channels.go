@@ -21,8 +21,8 @@ type ChannelSSM struct {
 	out                  *Linear
 }
 
-// NewChannelSSM takes the tensors NAME.in_proj, conv1d, x_proj, dt_proj, A_log, D and out_proj of a layer and, if it has
-// norms, NAME.dt_layernorm, b_layernorm and c_layernorm.
+// NewChannelSSM takes the tensors NAME.in_proj, conv1d, x_proj, dt_proj, A_log, D and out_proj of a layer and, if it
+// has norms, NAME.dt_layernorm, b_layernorm and c_layernorm. eps is that of the norms.
 func NewChannelSSM(w *Weights, name string, layer int, d arch.ChannelSSM, hidden int, eps float64) *ChannelSSM {
 	parts := NewLinearParts(w, name+".in_proj", []int{d.Width, d.Width}, hidden, d.Bias)
 	l := &ChannelSSM{
