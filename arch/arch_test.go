@@ -142,8 +142,8 @@ func TestBadConfig(t *testing.T) {
 			"config.json: rope_scaling.high_freq_factor: missing",
 		},
 		{
-			"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4}`,
-			"config.json: rope_scaling.high_freq_factor = 4: must be > 4",
+			"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":3}`,
+			"config.json: rope_scaling.high_freq_factor = 3: must be >= 4",
 		},
 		{
 			"rope_scaling", llama3(`,"original_max_position_embeddings":0`),

@@ -152,14 +152,16 @@ func setKeys(object []byte, values map[string][]byte) []byte {
 	return slices.Concat(object[:begin], lacking, out)
 }
 
-// idle are keys of config.json without influence on a forward pass. Keys with "dropout" or "pdrop" in their names, or
-// an underscore before them, are idle as well.
+// idle are keys of config.json without influence on a forward pass. Keys with "dropout", "pdrop" or "jitter" in their
+// names, or an underscore before them, are idle as well.
 var idle = []string{
 	"architectures", "attn_implementation", "auto_map", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
 	"chunk_size_feed_forward", "compression_config", "cross_attention_hidden_size", "decoder_start_token_id",
-	"diversity_penalty", "do_sample", "dtype", "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id",
+	"diversity_penalty", "do_sample", "dtype", "early_stopping", "embedding_initializer_range",
+	"encoder_no_repeat_ngram_size", "eos_token_id",
 	"eod_token_id", "eos_token", "bos_token", "exponential_decay_length_penalty", "finetuning_task",
-	"forced_bos_token_id", "forced_eos_token_id", "id2label", "initializer_range", "is_decoder", "is_encoder_decoder",
+	"forced_bos_token_id", "forced_eos_token_id", "id2label", "initializer_range", "input_jitter_noise", "is_decoder",
+	"is_encoder_decoder",
 	"label2id", "length_penalty", "max_length", "min_length", "model_type", "no_repeat_ngram_size", "num_beam_groups",
 	"num_beams", "num_return_sequences", "output_attentions", "output_hidden_states", "output_router_logits",
 	"output_scores", "pad_token", "pad_token_id", "prefix", "pretraining_tp", "problem_type", "quantization",
@@ -176,7 +178,7 @@ var idle = []string{
 
 func isIdle(key string) bool {
 	return strings.HasPrefix(key, "_") || strings.Contains(key, "dropout") || strings.Contains(key, "pdrop") ||
-		slices.Contains(idle, key)
+		strings.Contains(key, "jitter") || slices.Contains(idle, key)
 }
 
 // unread returns the keys of a config.json, and of its text_config, that have no influence on the model m made of it:

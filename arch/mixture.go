@@ -12,10 +12,26 @@ type Router struct {
 	Sigmoid    bool // the scores are sigmoids, not a softmax
 	Correction bool // a bias of each expert, added to the scores for the choice but not for the weights
 	Float32    bool // computed in float32 whatever the type of activations
-	// Groups divides the experts in order. Only those of the TopGroups best groups, by the sum of each group's two best
-	// scores, can be chosen. 0 = one group.
-	Groups, TopGroups int
-	Scaling           float64 // of the weights; 0 = 1
+	Bias       bool
+	Name       string // of its tensors; "" = gate
+	// Groups divides the experts in order. Only those of the TopGroups best groups, by the sum of each group's GroupBest
+	// best scores, can be chosen. 0 = one group, and the sum of two.
+	Groups, TopGroups, GroupBest int
+	Scaling                      float64 // of the weights; 0 = 1
+	SoftCap                      float64 // the scores become SoftCap*tanh(score/SoftCap) first; 0 = they stay
+	ScaleInput                   bool    // the weights, sigmoids of the largest scores, multiply the input of experts
+	// SparseMixer chooses two experts, one after the other (https://arxiv.org/abs/2409.12136). The weight of each is its
+	// share of the softmax over the scores that are at most 2*Jitter below its own, relative to the larger of both.
+	SparseMixer bool
+	Jitter      float64
+}
+
+// Named returns the name of the router's tensors.
+func (r Router) Named() string {
+	if r.Name == "" {
+		return "gate"
+	}
+	return r.Name
 }
 
 // Mixture is the feed-forward block of layers with experts.
@@ -50,6 +66,7 @@ type mixtureDefaults struct {
 	sumToOne               bool
 	scaling                float64 // of sigmoid routers
 	shared                 int     // number of shared experts
+	groups, topGroups      int     // of experts; 0 = 1
 }
 
 // parseDecoder reads the keys that decoders share, without those of the feed-forward block.
@@ -109,8 +126,8 @@ func (m *Mixture) parseGrouped(o object, c Common, d mixtureDefaults) {
 	m.parseExperts(o, c, d, "moe_intermediate_size")
 	m.Router = Router{
 		Sigmoid: true, Correction: true, Float32: true,
-		Groups:    o.integer("n_group", 1, 1, maxExperts),
-		TopGroups: o.integer("topk_group", 1, 1, maxExperts),
+		Groups:    o.integer("n_group", orDefault(d.groups, 1), 1, maxExperts),
+		TopGroups: o.integer("topk_group", orDefault(d.topGroups, 1), 1, maxExperts),
 		Scaling:   o.above("routed_scaling_factor", orDefault(d.scaling, 1), 0),
 	}
 	m.Shared = o.integerOf(d.shared, 0, 64, "n_shared_experts", "num_shared_experts") * m.Experts.Intermediate
@@ -152,7 +169,7 @@ func (m *Mixture) parseDense(o object, def int) {
 // mixture adds the feed-forward block of a layer with experts.
 func (t *Table) mixture(name string, m Mixture, hidden int) {
 	h, n := int64(hidden), int64(m.Experts.Count)
-	t.linear(name+".gate", n, h, false, replicated)
+	t.linear(name+"."+m.Router.Named(), n, h, m.Router.Bias, replicated)
 	if m.Router.Correction {
 		t.add(name+".gate.e_score_correction_bias", replicated, n)
 	}
@@ -160,7 +177,11 @@ func (t *Table) mixture(name string, m Mixture, hidden int) {
 		t.plainExperts(name, m, hidden)
 		return
 	}
-	t.experts(name+".experts", name+".switch_mlp", m.Experts, hidden)
+	if m.Experts.Bias {
+		t.biasedExperts(name+".experts", m.Experts, hidden)
+	} else {
+		t.experts(name+".experts", name+".switch_mlp", m.Experts, hidden)
+	}
 	if m.Shared == 0 {
 		return
 	}

@@ -37,7 +37,7 @@ type Form struct {
 	Names  []string
 	Shapes [][]int64 // of the sources, parallel to Names
 	Runs   []Run     // for Gather
-	// Transposed: the sources are matrices [in, out]. Runs are of the transposed elements.
+	// Transposed: the sources are matrices [..., in, out]. Runs are of the transposed elements.
 	Transposed bool
 }
 
@@ -163,6 +163,14 @@ func (t Table) part(name string) int {
 		}
 	}
 	return -1
+}
+
+// PartOf returns the name of the part that a tensor belongs to; "" = none.
+func (t Table) PartOf(name string) string {
+	if i := t.part(name); i >= 0 {
+		return t.Parts[i].Name
+	}
+	return ""
 }
 
 func (t Table) droppable(name string) (Drop, bool) {

@@ -165,6 +165,8 @@ const (
 	opCausalConv
 	opDecay
 	opChooseExperts
+	opSparseMixer
+	opClampedSwiGLU
 	opCombineRows
 	opGatedExperts
 	opRandomKey
@@ -339,6 +341,8 @@ var opNames = [...]string{
 	opCausalConv:         "CausalConv",
 	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
+	opSparseMixer:        "SparseMixer",
+	opClampedSwiGLU:      "ClampedSwiGLU",
 	opCombineRows:        "CombineRows",
 	opGatedExperts:       "GatedExperts",
 	opRandomKey:          "RandomKey",
@@ -627,14 +631,15 @@ func ExpTail(x *Array, limit float64) *Array {
 	return c.one()
 }
 
-// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor(positions[i]/context)); positions are int32 [T] and
-// not negative.
-func GrowRows(x *Array, positions *Array, beta float64, context int) *Array {
+// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor((positions[i]+shift)/context)); positions are int32
+// [T] and not negative.
+func GrowRows(x *Array, positions *Array, beta float64, context int, shift int) *Array {
 	c := threadOf(opGrowRows, x).begin(opGrowRows)
 	c.array(x)
 	c.array(positions)
 	c.real(beta)
 	c.int(context)
+	c.int(shift)
 	return c.one()
 }
 
@@ -1677,7 +1682,7 @@ func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale fl
 	return c.one()
 }
 
-func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, ring bool, values int, bits int, positions *Array) []*Array {
+func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, chunked bool, ring bool, values int, bits int, positions *Array) []*Array {
 	c := threadOf(opAttend, q).begin(opAttend)
 	c.array(q)
 	c.optional(k)
@@ -1689,6 +1694,7 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	c.real(scale)
 	c.real(softcap)
 	c.int(window)
+	c.bool(chunked)
 	c.bool(ring)
 	c.int(values)
 	c.int(bits)
@@ -1835,36 +1841,64 @@ func Decay(x *Array, bias *Array, rate *Array) *Array {
 // the lower index wins a tie. It returns their weights, float32 [T, k], and their indices, uint32 [T, k]. The weights
 // are the softmax of the scores, or their sigmoids, normalized to sum to 1 if sumToOne is set, times scale. A
 // correction [experts] affects the choice only. If topGroups is less than groups, only experts of the groups with the
-// highest sums of their two best scores are considered.
-func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, sigmoid bool, sumToOne bool, scale float64) []*Array {
+// highest sums of their groupBest best scores, 1 or 2, are considered.
+func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, groupBest int, sigmoid bool, sumToOne bool, scale float64) []*Array {
 	c := threadOf(opChooseExperts, scores).begin(opChooseExperts)
 	c.array(scores)
 	c.optional(correction)
 	c.int(k)
 	c.int(groups)
 	c.int(topGroups)
+	c.int(groupBest)
 	c.bool(sigmoid)
 	c.bool(sumToOne)
 	c.real(scale)
 	return c.many()
 }
 
-// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k], plus added [T, n], which is
-// multiplied by Sigmoid(gate [T, 1]) if there is a gate. It sums in float32, and the result has the type of x.
-func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
+// SparseMixer chooses two experts of each row of scores [T, experts], one after the other: each has the highest score
+// of those that are left, the lower index wins a tie. It returns their weights, float32 [T, 2], and their indices,
+// uint32 [T, 2]. A weight is the expert's share of the softmax over the scores that are left and at most 2*jitter below
+// its own, relative to the larger of its own and the other's absolute value. https://arxiv.org/abs/2409.12136
+func SparseMixer(scores *Array, jitter float64) []*Array {
+	c := threadOf(opSparseMixer, scores).begin(opSparseMixer)
+	c.array(scores)
+	c.real(jitter)
+	return c.many()
+}
+
+// ClampedSwiGLU returns (u+1)*g*Sigmoid(alpha*g) of the halves of the last axis of x [..., 2n], where g is the first
+// half, at most limit, and u the second, from -limit to limit. Row rows[i] of bias [m, 2n] is added to row i before.
+func ClampedSwiGLU(x *Array, bias *Array, rows *Array, alpha float64, limit float64) *Array {
+	c := threadOf(opClampedSwiGLU, x).begin(opClampedSwiGLU)
+	c.array(x)
+	c.optional(bias)
+	c.optional(rows)
+	c.real(alpha)
+	c.real(limit)
+	return c.one()
+}
+
+// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k], after adding rows chosen [T, k]
+// of bias [m, n], plus added [T, n], which is multiplied by Sigmoid(gate [T, 1]) if there is a gate. It sums in
+// float32, and the result has the type of x.
+func CombineRows(x *Array, weights *Array, bias *Array, chosen *Array, added *Array, gate *Array) *Array {
 	c := threadOf(opCombineRows, x).begin(opCombineRows)
 	c.array(x)
 	c.array(weights)
+	c.optional(bias)
+	c.optional(chosen)
 	c.optional(added)
 	c.optional(gate)
 	return c.one()
 }
 
 // GatedExperts applies the chosen experts [T, k] to rows x [T, in] and combines their outputs as CombineRows does. An
-// expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. parts are the matrices [experts, 2*n,
-// in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it is one fused
-// operation.
-func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, added *Array, gate *Array) *Array {
+// expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. With a limit above 0 the gate is
+// ClampedSwiGLU, and biases may be [experts, 2*n] of its input and [experts, out] of the output. parts are the matrices
+// [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it
+// is one fused operation.
+func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, alpha float64, limit float64, biases []*Array, added *Array, gate *Array) *Array {
 	c := threadOf(opGatedExperts, x).begin(opGatedExperts)
 	c.array(x)
 	c.array(weights)
@@ -1874,6 +1908,9 @@ func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, forma
 	c.ints(groups)
 	c.ints(bits)
 	c.bool(gelu)
+	c.real(alpha)
+	c.real(limit)
+	c.arrays(biases)
 	c.optional(added)
 	c.optional(gate)
 	return c.one()

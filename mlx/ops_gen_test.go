@@ -166,6 +166,8 @@ var OpFuncs = map[string]any{
 	"CausalConv":         CausalConv,
 	"Decay":              Decay,
 	"ChooseExperts":      ChooseExperts,
+	"SparseMixer":        SparseMixer,
+	"ClampedSwiGLU":      ClampedSwiGLU,
 	"CombineRows":        CombineRows,
 	"GatedExperts":       GatedExperts,
 	"RandomKey":          RandomKey,

@@ -29,14 +29,15 @@ func (x *ggufFile) addAll(g arch.GGUF, config []byte) error {
 		x.stored[w.Name] = s
 		have = append(have, arch.TensorInfo{Name: w.Name, DType: string(w.DType), Shape: w.Shape, File: w.Path})
 	}
-	written, err := x.src.Model.Table().Write(have,
+	table := x.src.Model.Table()
+	written, err := table.Write(have,
 		arch.WriteOptions{Style: arch.MLX, ModelType: modelTypeOf(config)})
 	if err != nil {
 		return err
 	}
 	others := map[string]bool{}
 	for _, w := range written {
-		if part := otherPart(w.Name); part != "" {
+		if part := otherPart(table, w.Name); part != "" {
 			others[part] = true
 			continue
 		}
@@ -55,9 +56,9 @@ func (x *ggufFile) addAll(g arch.GGUF, config []byte) error {
 }
 
 // otherPart returns what a tensor belongs to that is not the text model's layers; "" = it is one of theirs.
-func otherPart(name string) string {
+func otherPart(t arch.Table, name string) string {
 	switch {
-	case strings.HasPrefix(name, "mtp."):
+	case t.PartOf(name) == "mtp":
 		return "the head that predicts further tokens"
 	case strings.Contains(name, "vision") || strings.Contains(name, "visual"):
 		return "the vision tower, for which llama.cpp has another file,"

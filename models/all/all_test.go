@@ -46,7 +46,7 @@ func TestEveryTypeHasAModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range folders {
-		shared := slices.Contains([]string{"all", "modeltest", "nn"}, f.Name())
+		shared := slices.Contains([]string{"all", "latent", "modeltest", "nn"}, f.Name())
 		if f.IsDir() && !shared && !slices.Contains(runs, f.Name()) && !slices.Contains(drafts, f.Name()) {
 			t.Errorf("models/%s registers no model type of its name: import it in models/all/all.go", f.Name())
 		}
@@ -86,7 +86,7 @@ func TestEveryTypeIsTested(t *testing.T) {
 // A checkpoint of testdata/models is named after its type, so that the test of that type runs it. The others are named
 // in the tests that run them.
 func TestCheckpointsAreNamedAfterTheirType(t *testing.T) {
-	named := []string{"demo", "long-phi3", "long-qwen3-dynamic", "long-qwen3-longrope"}
+	named := []string{"demo", "long-phi3", "long-phimoe", "long-qwen3-dynamic", "long-qwen3-longrope"}
 	files, err := filepath.Glob(filepath.Join(root, "testdata/models/*/config.json"))
 	if err != nil {
 		t.Fatal(err)

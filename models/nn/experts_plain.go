@@ -47,5 +47,5 @@ func (e *PlainExperts) apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array
 	list := func(l []uint32) *mlx.Array { return mlx.FromSlice(x.Thread(), l, rows, k) }
 	h := mlx.ReLU2(e.up.apply(mlx.ExpandDims(x, 1), list(of), chosen, false))
 	h = e.down.apply(mlx.Reshape(h, rows*k, 1, -1), list(own), chosen, false)
-	return mlx.CombineRows(h, weights, s.X, s.Gate)
+	return mlx.CombineRows(h, weights, nil, nil, s.X, s.Gate)
 }

@@ -13,21 +13,23 @@ type Mixture struct {
 	experts    interface {
 		Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array
 	}
-	shared *MLP    // nil if there is none
-	share  *Linear // [1, hidden]: the shared output is multiplied by the sigmoid of this score; nil means 1
+	gated  *Experts // experts, if they have gates
+	shared *MLP     // nil if there is none
+	share  *Linear  // [1, hidden]: the shared output is multiplied by the sigmoid of this score; nil means 1
 }
 
-// NewMixture takes NAME.gate and NAME.experts and, as c says, NAME.gate.e_score_correction_bias, NAME.shared_experts,
-// or NAME.shared_expert and NAME.shared_expert_gate.
+// NewMixture takes NAME.gate, or the router's other name, NAME.experts and, as c says,
+// NAME.gate.e_score_correction_bias, NAME.shared_experts, or NAME.shared_expert and NAME.shared_expert_gate.
 func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 	m := &Mixture{
 		config: c,
-		router: NewLinear(w, name+".gate", c.Experts.Count, hidden, false),
+		router: NewLinear(w, name+"."+c.Router.Named(), c.Experts.Count, hidden, c.Router.Bias),
 	}
 	if c.Plain {
 		m.experts = newPlainExperts(w, name, hidden, c)
 	} else {
-		m.experts = NewExperts(w, name+".experts", c.Experts, hidden)
+		m.gated = NewExperts(w, name+".experts", c.Experts, hidden)
+		m.experts = m.gated
 	}
 	if c.Router.Correction {
 		if bias := w.Take(name+".gate.e_score_correction_bias", c.Experts.Count); bias != nil {
@@ -77,11 +79,17 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	if m.share != nil {
 		shared.Gate = in[3]
 	}
+	if m.config.Router.ScaleInput {
+		return sum, m.gated.applyScaled(x, in[0], m.config.Experts.PerToken, shared)
+	}
 	weights, chosen := m.choose(in[0])
 	return sum, m.experts.Apply(x, weights, chosen, shared)
 }
 
 func (m *Mixture) choose(scores *mlx.Array) (weights, chosen *mlx.Array) {
+	if limit := m.config.Router.SoftCap; limit > 0 {
+		scores = mlx.Softcap(mlx.AsType(scores, mlx.Float32), limit)
+	}
 	return Choose(scores, m.correction, m.config.Experts, m.config.Router)
 }
 

@@ -25,8 +25,8 @@ func init() {
 // Model is a qwen3_5 model, or a model that differs from it only in its networks.
 type Model struct {
 	*nn.Decoder
-	mtp   *mtp   // nil if the checkpoint has none
-	tower *tower // nil if the checkpoint has none
+	mtp   *models.Next // nil if the checkpoint has none
+	tower *tower       // nil if the checkpoint has none
 }
 
 // NetworkBuilder builds the network of a layer from the tensors whose names start with name. The layer is -1 for the

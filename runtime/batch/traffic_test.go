@@ -21,9 +21,9 @@ import (
 )
 
 // trafficModels lists models with every kind of state: all positions, windows, recurrent, shared between layers and
-// compressed. The last one processes pictures.
+// compressed, the last also with a draft of its own. The last one processes pictures.
 var trafficModels = []string{"llama-default", "llama-mistral", "qwen3_5-default", "gemma4-e2b", "glm4_moe_lite-default",
-	"qwen3_5-vision"}
+	"deepseek_v3-published", "qwen3_5-vision"}
 
 // With random arrivals, branches, repeats, cancellations, preemption, evictions and restarts, a request generates the
 // same tokens as alone and without a cache.

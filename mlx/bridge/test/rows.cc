@@ -95,6 +95,11 @@ void elementwise(const RowKernels& k, Type t, int64_t n) {
         check::note(out.bytes);
       }
     }
+    for (const void* bias : {static_cast<const void*>(nullptr), static_cast<const void*>(b.data())}) {
+      k.clamped_gate[int(t)]({.gate = a.data(), .up = b.data(), .gate_bias = bias, .up_bias = bias ? a.data() : nullptr,
+                              .out = out.data(), .n = n, .alpha = 1.702f, .limit = 1});
+      check::note(out.bytes);
+    }
     k.add[int(t)](a.data(), b.data(), out.data(), n);
     check::note(out.bytes);
     k.multiply[int(t)](a.data(), b.data(), out.data(), n);
@@ -299,7 +304,7 @@ void attention_cases() {
 int main() {
   check::tell_faults();
   numbers(Type::f32);  // before a case sets the seed
-  for (const char* name : {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon"}) {
+  for (const char* name : {"portable", "avx2", "avx512", "avx512vbmi", "avx512bf16", "zen4", "neon"}) {
     try {
       set_isa(name);
     } catch (const std::invalid_argument& e) {

@@ -23,6 +23,7 @@ from transformers.utils import logging
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import dense
 import gpt
+import latent
 import moe
 import recurrent
 from checkpoint import four, rename
@@ -390,5 +391,6 @@ if __name__ == "__main__":
     dense.tables(saved, write)
     moe.tables(saved, write)
     gpt.tables(saved, write)
+    latent.tables(saved, write)
     recurrent.tables(saved, write)
     print(f"transformers {tf.__version__}")

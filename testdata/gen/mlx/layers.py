@@ -42,23 +42,25 @@ case("LinearLayers", normal(2, 64), [], False, [], [], [], [], [])
 
 
 # Layers of experts.
-def choose(scores, correction, k, groups, top, sigmoid, sum_to_one, scale):
+def choose(scores, correction, k, groups, top, group_best, sigmoid, sum_to_one, scale):
     p = scores.astype(F32)
     p = mx.sigmoid(p) if sigmoid else mx.softmax(p, axis=-1, precise=True)
     key = p if correction is None else p + correction.astype(F32)
     if top < groups:
         grouped = key.reshape(len(p), groups, -1)
-        two = mx.topk(grouped, 2, axis=-1).sum(-1)
-        kept = (mx.argsort(mx.argsort(-two, axis=-1), axis=-1) < top)[..., None]
+        sums = mx.topk(grouped, group_best, axis=-1).sum(-1)
+        kept = (mx.argsort(mx.argsort(-sums, axis=-1), axis=-1) < top)[..., None]
         key = mx.where(kept, grouped, -INF).reshape(p.shape)
     chosen = mx.argsort(-key, axis=-1)[:, :k]
     weights = mx.take_along_axis(p, chosen, -1)
     return (weights / (weights.sum(-1, keepdims=True) + 1e-20) if sum_to_one else weights) * scale, chosen
 
 
-def combine(x, weights, added, gate):
-    x = x.reshape(*x.shape[:2], -1)
-    y = (x.astype(F32) * weights[..., None]).sum(1)
+def combine(x, weights, bias, chosen, added, gate):
+    rows = x.reshape(*x.shape[:2], -1).astype(F32)
+    if bias is not None:
+        rows += bias[chosen].astype(F32)
+    y = (rows * weights[..., None]).sum(1)
     if added is not None:
         y += added.astype(F32) * (1 if gate is None else mx.sigmoid(gate.astype(F32)))
     return y.astype(x.dtype)
@@ -67,8 +69,8 @@ def combine(x, weights, added, gate):
 op("ChooseExperts", choose, SUM)
 op("CombineRows", combine, SUM)
 for d, sigmoid in itertools.product(FLOATS, [False, True]):
-    case("ChooseExperts", normal(3, 21, dtype=d), None, 4, 1, 1, sigmoid, True, 1.0)
-    case("ChooseExperts", normal(3, 21, dtype=d), normal(21), 4, 7, 3, sigmoid, False, 1.5)
+    case("ChooseExperts", normal(3, 21, dtype=d), None, 4, 1, 1, 2, sigmoid, True, 1.0)
+    case("ChooseExperts", normal(3, 21, dtype=d), normal(21), 4, 7, 3, 2, sigmoid, False, 1.5)
 for d in FLOATS:
-    case("CombineRows", normal(3, 4, 21, dtype=d), normal(3, 4), None, None)
-    case("CombineRows", normal(3, 4, 1, 21, dtype=d), normal(3, 4), normal(3, 21, dtype=d), normal(3, 1, dtype=d))
+    case("CombineRows", normal(3, 4, 21, dtype=d), normal(3, 4), None, None, None, None)
+    case("CombineRows", normal(3, 4, 1, 21, dtype=d), normal(3, 4), None, None, normal(3, 21, dtype=d), normal(3, 1, dtype=d))

@@ -30,6 +30,7 @@ from transformers.utils import logging
 
 import checkpoint
 import llama_float64
+import next_mtp
 import qwen3_5_mtp
 import story
 
@@ -128,7 +129,7 @@ def compute(folder):
     golden = {"tokens": tokens, "logits": logits.astype(np.float32), "greedy": np.array(greedy[len(tokens) :], np.int32)}
     if long:
         golden["steps"] = steps_of(load(folder), tokens)
-    golden |= qwen3_5_mtp.compute(folder, model, tokens, golden["greedy"])
+    golden |= qwen3_5_mtp.compute(folder, model, tokens, golden["greedy"]) | next_mtp.compute(model, tokens, golden["greedy"])
     closest = min([closest, *(margin(row) for row in golden.get("mtp_steps", []))])
     if closest < MARGIN * std:
         raise Unsuitable(f"a greedy token is ahead by only {closest / std:.1e} deviations")

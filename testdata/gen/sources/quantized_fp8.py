@@ -134,6 +134,7 @@ MAKERS = {
     "fp8-block-powers": block("qwen3-default", 32, 32, power=True),
     "fp8-block-e8m0": block("llama-tied", 16, 64, power="e8m0"),
     "fp8-experts": block("qwen3_moe-published", 32, 32, apart=True),
+    "fp8-latent": block("deepseek_v3-published", 32, 32),
     "fp8-experts-stacked": block("qwen3_moe-default", 16, 32, fused=True, power=True),
     "fp8-ct-channel": compressed("llama-tied", "channel", False),
     "fp8-ct-tensor": compressed("qwen3-default", "tensor", True),

@@ -36,8 +36,9 @@ mx::array softcap(const mx::array& x, double limit, Where s);
 mx::array squared_relu(const mx::array& x, Where s);
 mx::array clipped(const mx::array& x, double limit, Where s);
 mx::array exp_tail(const mx::array& x, double limit, Where s);
-// Multiplies row i of x [T, ...] by 1 + beta*ln(1 + floor(positions[i]/context)).
-mx::array grown_rows(const mx::array& x, const mx::array& positions, double beta, int context, Where s);
+// Multiplies row i of x [T, ...] by 1 + beta*ln(1 + floor((positions[i]+shift)/context)).
+mx::array grown_rows(const mx::array& x, const mx::array& positions, double beta, int context, int shift, Where s);
+mx::array softplus(const mx::array& x, Where s);
 
 mx::array scaled_by(const mx::array& x, double value, Where s);
 mx::array sum_of(const mx::array& a, const mx::array& b, Where s);

@@ -1,0 +1,188 @@
+package arch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ggufDeepseek2 is the mapping of models with latent attention: DeepSeek V2 and V3, Kimi K2, GLM-4.7-Flash and Youtu.
+// kv_b_proj is split into k_b, transposed, and v_b, as mlx-lm has it too. Older files have it whole.
+var ggufDeepseek2 = GGUF{
+	Architecture: "deepseek2",
+	Config:       map[string]any{"num_nextn_predict_layers": 0, "q_lora_rank": nil},
+	Keys: ggufKeys(
+		GGUFKey{Key: "expert_used_count", To: "num_experts_per_tok", Optional: true},
+		GGUFKey{Key: "expert_feed_forward_length", To: "moe_intermediate_size", Optional: true},
+		GGUFKey{Key: "expert_count", To: "n_routed_experts", Optional: true},
+		GGUFKey{Key: "expert_shared_count", To: "n_shared_experts", Optional: true},
+		GGUFKey{Key: "expert_group_count", To: "n_group", Optional: true},
+		GGUFKey{Key: "expert_group_used_count", To: "topk_group", Optional: true},
+		GGUFKey{Key: "expert_weights_scale", To: "routed_scaling_factor", Optional: true},
+		GGUFKey{Key: "expert_weights_norm", To: "norm_topk_prob", Optional: true},
+		GGUFKey{Key: "attention.q_lora_rank", To: "q_lora_rank", Optional: true},
+		GGUFKey{Key: "attention.kv_lora_rank", To: "kv_lora_rank"},
+		GGUFKey{Key: "attention.value_length_mla", To: "v_head_dim"},
+		GGUFKey{Key: "rope.dimension_count", To: "qk_rope_head_dim"},
+	),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufLatent(), ggufMoE, ggufShared),
+	Next: []GGUFTensor{{
+		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not imported from GGUF files",
+	}},
+	Adjust: adjustLatent,
+	Split:  splitLatent,
+	write:  writeGlm,
+}
+
+// ggufLatent are the tensors of layers with latent attention and an MLP.
+func ggufLatent() []GGUFTensor {
+	return slices.Concat(ggufMLP, ggufPreNorms,
+		ggufNames(GGUFOp{},
+			"attn_q.weight", "self_attn.q_proj.weight", "attn_q_a_norm.weight", "self_attn.q_a_layernorm.weight",
+			"attn_q_b.weight", "self_attn.q_b_proj.weight", "attn_kv_a_norm.weight", "self_attn.kv_a_layernorm.weight",
+			"attn_kv_b.weight", "self_attn.kv_b_proj.weight",
+			"attn_k_b.weight", "self_attn.embed_q.weight", "attn_v_b.weight", "self_attn.unembed_out.weight"),
+		ggufLinears(GGUFOp{}, "attn_q_a", "self_attn.q_a_proj", "attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa",
+			"attn_output", "self_attn.o_proj"))
+}
+
+// latentClass returns the model type and the class of a file. Of the models that share the architecture, those without
+// experts and those with other routers differ; GLM is known by its tokenizer.
+func latentClass(f GGUFFile) (modelType, class string, err error) {
+	const key = "deepseek2.expert_gating_func"
+	gating, ok := f.Value(key)
+	_, corrects := f.Shape("blk.1.exp_probs_b.bias")
+	_, experts := f.Value("deepseek2.expert_count")
+	pre, _ := f.Value("tokenizer.ggml.pre")
+	isGLM := pre == "glm4" || pre == "chatglm-bpe"
+	switch {
+	case ok && gating != json.Number("0") && gating != json.Number("1") && gating != json.Number("2"):
+		return "", "", fmt.Errorf("%w: %s = %v, want 1 (softmax) or 2 (sigmoid)", ErrGGUF, key, gating)
+	case isGLM && gating == json.Number("1"):
+		return "", "", fmt.Errorf("%w: %s = 1 (softmax), want 2 (sigmoid) for GLM", ErrGGUF, key)
+	case isGLM:
+		return "glm4_moe_lite", "Glm4MoeLiteForCausalLM", nil
+	case !experts:
+		return "youtu", "YoutuForCausalLM", nil
+	case gating == json.Number("2") || corrects:
+		return "deepseek_v3", "DeepseekV3ForCausalLM", nil
+	}
+	return "deepseek_v2", "DeepseekV2ForCausalLM", nil
+}
+
+func adjustLatent(c map[string]any, f GGUFFile) error {
+	const architecture = "deepseek2"
+	modelType, class, err := latentClass(f)
+	if err != nil {
+		return err
+	}
+	c["model_type"], c["architectures"] = modelType, []string{class}
+	if groups, ok := c["n_group"]; modelType == "deepseek_v2" && ok && groups != json.Number("1") {
+		c["topk_method"] = "group_limited_greedy"
+	}
+	v, _ := f.Value(architecture + ".attention.key_length_mla")
+	n, _ := v.(json.Number)
+	key, err := n.Int64()
+	rope, errRope := number(c, "qk_rope_head_dim")
+	if err != nil || errRope != nil || key <= rope {
+		return fmt.Errorf("%w: %s.attention.key_length_mla = %v: want more than rope.dimension_count; convert it again "+
+			"with a current llama.cpp", ErrGGUF, architecture, v)
+	}
+	c["qk_nope_head_dim"], c["num_key_value_heads"] = key-rope, c["num_attention_heads"]
+	delete(c, "head_dim")
+	if _, ok := c["norm_topk_prob"]; !ok {
+		c["norm_topk_prob"] = false
+	}
+	_, c["attention_bias"] = f.Shape("blk.0.attn_kv_a_mqa.bias")
+	if scaling, ok := c["rope_scaling"].(map[string]any); ok {
+		if v, ok := f.Value(architecture + ".rope.scaling.yarn_log_multiplier"); ok {
+			n, _ := v.(json.Number)
+			all, err := n.Float64()
+			if err != nil {
+				return fmt.Errorf("%w: %s.rope.scaling.yarn_log_multiplier = %v, want a number", ErrGGUF, architecture, v)
+			}
+			// The converter writes a tenth of it, in float32.
+			scaling["mscale_all_dim"] = float32(all * 10)
+			scaling["mscale"] = scaling["mscale_all_dim"]
+		}
+	}
+	if err := dropNext(c, architecture, f); err != nil {
+		return err
+	}
+	if modelType == "youtu" {
+		return nil
+	}
+	return ggufSparse(c, f)
+}
+
+// ggufSparse sets which layers have experts: those with a router.
+func ggufSparse(c map[string]any, f GGUFFile) error {
+	layers, err := ggufLayers(c)
+	kinds := make([]string, layers)
+	for i := range kinds {
+		kinds[i] = "dense"
+		if _, ok := f.Shape(fmt.Sprintf("blk.%d.ffn_gate_inp.weight", i)); ok {
+			kinds[i] = "sparse"
+		}
+	}
+	c["mlp_layer_types"] = kinds
+	return err
+}
+
+func writeGlm(m Model) (ggufDecoder, bool) {
+	q, ok := m.(*Glm4MoeLite)
+	if !ok {
+		return ggufDecoder{}, false
+	}
+	l, e := q.Latent, q.Mixture.Experts
+	dense := slices.Index(q.Mixture.Sparse, true)
+	if dense < 0 {
+		dense = q.Layers
+	}
+	d := ggufDecoder{Common: q.Common, intermediate: q.Intermediate, rope: q.Rope, rotated: l.RopeDim, more: []GGUFPair{
+		// llama.cpp computes in the latent: one key head of its width and the rotated channels.
+		{"attention.head_count_kv", 1}, {"attention.key_length", l.KVRank + l.RopeDim},
+		{"attention.value_length", l.KVRank}, {"attention.key_length_mla", l.NopeDim + l.RopeDim},
+		{"attention.value_length_mla", l.ValueDim}, {"attention.kv_lora_rank", l.KVRank},
+		{"expert_count", e.Count}, {"expert_used_count", e.PerToken},
+		{"expert_feed_forward_length", e.Intermediate}, {"expert_shared_count", q.Mixture.Shared / max(e.Intermediate, 1)},
+		{"expert_group_count", q.Mixture.Router.Groups}, {"expert_group_used_count", q.Mixture.Router.TopGroups},
+		{"expert_weights_scale", float32(q.Mixture.Router.Scaling)}, {"expert_weights_norm", e.NormTopK},
+		{"expert_gating_func", 2}, {"leading_dense_block_count", dense},
+	}}
+	if l.QueryRank > 0 {
+		d.more = append(d.more, GGUFPair{"attention.q_lora_rank", l.QueryRank})
+	}
+	switch {
+	case !l.Interleaved:
+		d.refused = "llama.cpp's deepseek2 rotates neighbouring channels, and the model the halves of a head"
+	case slices.Contains(q.Mixture.Sparse[dense:], false):
+		d.refused = "llama.cpp's deepseek2 has experts in all layers after the dense ones"
+	case q.AttentionBias:
+		d.refused = "llama.cpp's deepseek2 has no biases"
+	case l.Eps != q.NormEps:
+		d.lost = append(d.lost, fmt.Sprintf("the epsilon of the latents' norms, %v", l.Eps))
+	}
+	return d, true
+}
+
+// splitLatent makes k_b, with the two dimensions of a head exchanged, and v_b of kv_b.
+func splitLatent(m Model, name string) []GGUFPiece {
+	q, ok := m.(*Glm4MoeLite)
+	before, both := strings.CutSuffix(name, ".attn_kv_b.weight")
+	if !ok || !both {
+		return nil
+	}
+	l := q.Latent
+	heads, nope, value, rank := int64(q.Heads), int64(l.NopeDim), int64(l.ValueDim), int64(l.KVRank)
+	return []GGUFPiece{
+		{before + ".attn_k_b.weight", []int64{heads, rank, nope}, func(i int64) int64 {
+			head, r, n := i/(rank*nope), i/nope%rank, i%nope
+			return (head*(nope+value)+n)*rank + r
+		}},
+		{before + ".attn_v_b.weight", []int64{heads, value, rank}, func(i int64) int64 {
+			return i + (i/(value*rank)+1)*nope*rank
+		}},
+	}
+}

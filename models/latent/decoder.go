@@ -1,0 +1,76 @@
+package latent
+
+import (
+	"fmt"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// Model is a decoder whose layers are latent attention and an MLP or experts.
+type Model struct {
+	*nn.Decoder
+	next *models.Next // nil if the checkpoint has none
+}
+
+// New takes every tensor of the tensor table of a decoder with latent attention. It adds the norm before the head to o,
+// and o.Scale scales the output of each layer's parts.
+func New(t *mlx.Thread, w *nn.Weights, c *arch.LatentDecoder, o Options) *Model {
+	o.Ends.Norm = nn.NewRMSNorm(w, c.Prefix+"norm", c.Hidden, c.NormEps)
+	m := &Model{Decoder: nn.NewDecoder(w, c.Common, c.State(), o.Ends)}
+	rope := nn.NewRope(t, w, c.Rope, c.Latent.RopeDim)
+	if c.Latent.Interleaved {
+		rope.Neighbours()
+	}
+	for i := range c.Layers {
+		b := newBlock(w, fmt.Sprintf("%slayers.%d.", c.Prefix, i), i, c, rope, c.Mixture.Sparse != nil && c.Mixture.Sparse[i])
+		b.Scale = o.Scale
+		m.Blocks = append(m.Blocks, b)
+	}
+	m.next = newNext(w, c, rope, m)
+	return m
+}
+
+// Options are the differences between the models. The zero value is a plain decoder.
+type Options struct {
+	Ends  nn.DecoderOptions
+	Scale float64 // see [nn.Block]
+}
+
+// newBlock takes the tensors of a layer, whose names start with name.
+func newBlock(w *nn.Weights, name string, layer int, c *arch.LatentDecoder, rope *nn.Rope, sparse bool) nn.Block {
+	norm := func(part string) *nn.Norm { return nn.NewRMSNorm(w, name+part, c.Hidden, c.NormEps) }
+	return nn.Block{
+		MixerNorm:   norm("input_layernorm"),
+		Mixer:       NewAttention(w, name+"self_attn", layer, c, rope),
+		NetworkNorm: norm("post_attention_layernorm"),
+		Network:     nn.NewNetwork(w, name+"mlp", c.Common, c.Intermediate, c.Mixture, sparse),
+	}
+}
+
+// newNext returns the multi-token prediction head, or nil if the checkpoint has none.
+func newNext(w *nn.Weights, c *arch.LatentDecoder, rope *nn.Rope, m *Model) *models.Next {
+	name := c.Next()
+	if !c.HasNext() || !w.Has(name+"eh_proj.weight") {
+		return nil
+	}
+	norm := func(part string) *nn.Norm { return nn.NewRMSNorm(w, name+part, c.Hidden, c.NormEps) }
+	return &models.Next{
+		Model:      m,
+		VectorNorm: norm("enorm"),
+		StateNorm:  norm("hnorm"),
+		Join:       nn.NewLinear(w, name+"eh_proj", c.Hidden, 2*c.Hidden, false),
+		Block:      newBlock(w, name, 0, c, rope, c.Mixture.Sparse != nil),
+		Norm:       norm("shared_head.norm"),
+	}
+}
+
+// Draft implements [models.Drafter].
+func (m *Model) Draft() models.Draft {
+	if m.next == nil {
+		return nil
+	}
+	return m.next
+}

@@ -1,0 +1,57 @@
+"""The tables of latent attention, for tables.py: as transformers saves them, and as publishers do."""
+
+import transformers as tf
+
+from checkpoint import four
+
+KEYS = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 12,
+        "v_head_dim": 10, "max_position_embeddings": 128, "pad_token_id": None}
+EXPERTS = dict(n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, n_shared_experts=2, n_group=2,
+               topk_group=1, first_k_dense_replace=1)
+GROWS = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 32,
+         "llama_4_scaling_beta": 0.1}
+# The prefix of the classes, further keys, keys that publishers add, and whether they number a prediction head as a layer.
+TYPES = {
+    "deepseek_v2": ("DeepseekV2", dict(**EXPERTS, topk_method="group_limited_greedy"),
+                    dict(scoring_func="softmax", moe_layer_freq=1), False),
+    "deepseek_v3": ("DeepseekV3", EXPERTS, dict(topk_method="noaux_tc", scoring_func="sigmoid", num_nextn_predict_layers=1), True),
+    "minicpm3": ("MiniCPM3", dict(mlp_bias=True), dict(), False),
+    "mistral4": ("Mistral4", dict(**EXPERTS, rope_parameters=GROWS), dict(), False),
+    "youtu": ("Youtu", dict(attention_bias=True), dict(), False),
+}
+
+
+def tables(saved, write):
+    for name, (prefix, more, added, predicts) in TYPES.items():
+        config, tensors = saved(getattr(tf, prefix + "ForCausalLM")(getattr(tf, prefix + "Config")(**{**KEYS, **more})))
+        write(name, config, tensors)
+        config = {**four(config), **added}
+        if "num_experts" in config:
+            config["n_routed_experts"] = config.pop("num_experts")
+        write(name + "-published", config, published(tensors, predicts))
+
+
+def published(tensors, predicts):
+    """Returns the tensors of a published checkpoint."""
+    out = {}
+    for name, spec in tensors.items():
+        if name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            base, kind = name.rsplit(".", 1)
+            for i in range(spec[1]):
+                if kind == "down_proj":
+                    out[f"{base}.{i}.down_proj.weight"] = [spec[0], *spec[2:]]
+                else:
+                    for part in ("gate_proj", "up_proj"):
+                        out[f"{base}.{i}.{part}.weight"] = [spec[0], spec[2] // 2, spec[3]]
+            continue
+        out[name] = ["F32", *spec[1:]] if name.endswith("e_score_correction_bias") else spec
+    if predicts:
+        for name, spec in list(out.items()):
+            if name.startswith("model.layers.1."):
+                out[name.replace("layers.1.", "layers.2.", 1)] = spec
+        for name, shape in (("eh_proj.weight", [32, 64]), ("enorm.weight", [32]), ("hnorm.weight", [32]),
+                            ("shared_head.norm.weight", [32]), ("shared_head.head.weight", [64, 32]),
+                            ("embed_tokens.weight", [64, 32])):
+            out["model.layers.2." + name] = ["BF16", *shape]
+    return out
