@@ -65,8 +65,8 @@ type Docs struct {
 // Model is a parsed configuration. The dynamic type depends on the model type: *[Llama] for llama.
 type Model interface {
 	Facts() Facts
-	// State returns what each layer keeps of a sequence. Memory planning, and the caches that a model runs with, follow
-	// from it. A model without layers of its own returns nil.
+	// State returns what each layer keeps of a sequence, or several states of each layer, in order. Memory planning, and
+	// the caches that a model runs with, follow from it. A model without layers of its own returns nil.
 	State() []LayerState
 	// Table returns the tensor table.
 	Table() Table

@@ -214,9 +214,9 @@ func TestDetect(t *testing.T) {
 		{"-", `["MistralForCausalLM"]`, true},
 		{"-", "-", false},
 		{`"llama"`, `["LlamaForSequenceClassification"]`, false},
-		{`"mamba"`, `["LlamaForCausalLM"]`, false},
-		{`"mamba"`, "-", false},
-		{"-", `["MambaForCausalLM"]`, false},
+		{`"rwkv"`, `["LlamaForCausalLM"]`, false},
+		{`"rwkv"`, "-", false},
+		{"-", `["RwkvForCausalLM"]`, false},
 	} {
 		_, err := Detect(with(t, "model_type", c.modelType, "architectures", c.classes, "num_key_value_heads", "2"))
 		if c.known != (err == nil) || (!c.known && !errors.Is(err, ErrUnknownArchitecture)) {

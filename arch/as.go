@@ -79,7 +79,7 @@ func DetectAs(config []byte, modelType string) (Retyped, error) {
 		Known:    !errors.Is(err, ErrUnknownArchitecture),
 	}
 	a := byName(modelType)
-	r.Config = asType(withInfinities(config), a, modelType)
+	r.Config = asType(PlainJSON(config), a, modelType)
 	if r.Model, err = a.Parse(r.Config); err != nil {
 		return Retyped{}, fmt.Errorf("%w (read as %s)", err, modelType)
 	}
@@ -171,9 +171,9 @@ var idle = []string{
 	"unk_token_id", "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_cache", "z_loss_coefficient",
 	// Of models with selective scans: how a scan is computed, and what its weights start with.
 	"chunk_size", "mamba_chunk_size", "mamba_dt_init_floor", "mamba_dt_max", "mamba_dt_min", "mamba_ssm_cache_dtype",
-	"num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32", "time_step_floor", "time_step_init_scheme",
-	"time_step_max", "time_step_min", "time_step_rank", "time_step_scale", "use_associative_scan", "use_mamba_kernels",
-	"use_mambapy", "use_mem_eff_path",
+	"moe_shared_expert_overlap", "num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32",
+	"time_step_floor", "time_step_init_scheme", "time_step_max", "time_step_min", "time_step_rank", "time_step_scale",
+	"use_associative_scan", "use_mamba_kernels", "use_mambapy", "use_mem_eff_path",
 }
 
 func isIdle(key string) bool {
@@ -187,7 +187,7 @@ func isIdle(key string) bool {
 func unread(config []byte, a Arch, m Model) []string {
 	var out []string
 	var all, text map[string]json.RawMessage
-	_ = json.Unmarshal(withInfinities(config), &all) // the caller has parsed it
+	_ = json.Unmarshal(PlainJSON(config), &all) // the caller has parsed it
 	_ = json.Unmarshal(all["text_config"], &text)
 	try := func(in map[string]json.RawMessage, key, path string) {
 		was := in[key]

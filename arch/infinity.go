@@ -2,10 +2,14 @@ package arch
 
 import "bytes"
 
-// withInfinities returns a text in which each Infinity outside of strings, which Python writes and JSON does not have,
-// is the object that transformers 5 writes for it.
-func withInfinities(data []byte) []byte {
-	const infinity = "Infinity"
+// Python writes infinity as a word that JSON does not have, and transformers 5 as an object.
+const (
+	infinity       = "Infinity"
+	infinityObject = `{"__float__": "Infinity"}`
+)
+
+// PlainJSON returns a config.json as JSON: each Infinity outside of strings is the object that transformers 5 writes.
+func PlainJSON(data []byte) []byte {
 	if !bytes.Contains(data, []byte(infinity)) {
 		return data
 	}
@@ -19,11 +23,19 @@ func withInfinities(data []byte) []byte {
 		case data[i] == '"':
 			quoted = !quoted
 		case !quoted && bytes.HasPrefix(data[i:], []byte(infinity)):
-			out = append(out, `{"__float__": "Infinity"}`...)
+			out = append(out, infinityObject...)
 			i += len(infinity) - 1
 			continue
 		}
 		out = append(out, data[i])
 	}
 	return out
+}
+
+// WithInfinities is the inverse of PlainJSON for a text that was edited since, if its original is not JSON.
+func WithInfinities(edited, original []byte) []byte {
+	if bytes.Equal(PlainJSON(original), original) {
+		return edited
+	}
+	return bytes.ReplaceAll(edited, []byte(infinityObject), []byte(infinity))
 }

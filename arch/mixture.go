@@ -44,7 +44,20 @@ type Mixture struct {
 	SharedBias bool // biases of the shared experts
 	// SharedScale multiplies the output of the shared experts; 0 = 1.
 	SharedScale float64
-	Sparse      []bool // by layer: it has experts
+	// Plain: experts, and the shared ones, have no gate: they square the positive part.
+	Plain bool
+	// Latent is the width that the experts' input is projected to, and their output from; 0 = they read the rows.
+	Latent     int
+	LatentBias bool
+	Sparse     []bool // by layer: it has experts
+}
+
+// Width returns the width of the experts' input and output.
+func (m Mixture) Width(hidden int) int {
+	if m.Latent > 0 {
+		return m.Latent
+	}
+	return hidden
 }
 
 // mixtureDefaults are the values of absent keys. A size with default 0 is required.
@@ -160,6 +173,10 @@ func (t *Table) mixture(name string, m Mixture, hidden int) {
 	if m.Router.Correction {
 		t.add(name+".gate.e_score_correction_bias", replicated, n)
 	}
+	if m.Plain {
+		t.plainExperts(name, m, hidden)
+		return
+	}
 	if m.Experts.Bias {
 		t.biasedExperts(name+".experts", m.Experts, hidden)
 	} else {
@@ -178,6 +195,36 @@ func (t *Table) mixture(name string, m Mixture, hidden int) {
 	if m.SharedGate {
 		t.add(shared+"_gate.weight", replicated, 1, h)
 	}
+}
+
+// plainExperts adds experts without a gate, with their latent projections and shared experts.
+func (t *Table) plainExperts(name string, m Mixture, hidden int) {
+	h, in, n, width := int64(hidden), int64(m.Width(hidden)), int64(m.Experts.Count), int64(m.Experts.Intermediate)
+	if m.Latent > 0 {
+		t.linear(name+".fc1_latent_proj", in, h, m.LatentBias, replicated)
+		t.linear(name+".fc2_latent_proj", h, in, m.LatentBias, replicated)
+	}
+	for _, part := range []struct {
+		name, switched string // here, and in mlx-lm
+		out, size      int64
+	}{{"up_proj", "fc1", width, in}, {"down_proj", "fc2", in, width}} {
+		s := t.add(name+".experts."+part.name, byExpert, n, part.out, part.size)
+		s.Aliases = []string{name + ".experts." + part.name + ".weight"}
+		s.Layout, s.Group = fused, name+".experts"
+		s.Forms = []Form{
+			{
+				Layout: stacked, Make: Copy, Count: 1,
+				Names:  []string{name + ".switch_mlp." + part.switched + ".weight"},
+				Shapes: [][]int64{{n, part.out, part.size}},
+			},
+			{
+				Layout: perExpert, Make: Stack, Count: n,
+				Names: []string{name + ".experts.*." + part.name + ".weight"}, Shapes: [][]int64{{part.out, part.size}},
+			},
+		}
+	}
+	t.linear(name+".shared_experts.up_proj", int64(m.Shared), h, m.SharedBias, column)
+	t.linear(name+".shared_experts.down_proj", h, int64(m.Shared), m.SharedBias, row)
 }
 
 // also states that other checkpoints have the tensors of the table under names in which, of each list of pairs, all

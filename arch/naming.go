@@ -13,7 +13,7 @@ type naming struct {
 	names      []string // pairs: parts of a table's names, and what replaces them
 	transposed bool     // the matrices of layers are [in, out]
 	// qkv returns the rows of the fused projection that are queries, keys (part 1) or values (part 2), for rows of so many
-	// elements.
+	// elements; nil = they are not fused.
 	qkv func(part int, columns int64) []Run
 }
 
@@ -28,6 +28,9 @@ func (t *Table) publishes(p naming) {
 		f := Form{Layout: p.layout, Make: Copy, Count: 1, Names: []string{names.Replace(s.Name)}}
 		shape := append([]int64{}, s.Shape...)
 		for part, end := range qkvParts {
+			if p.qkv == nil {
+				break
+			}
 			if strings.HasSuffix(s.Name, end+".weight") || strings.HasSuffix(s.Name, end+".bias") {
 				columns := elements(shape[1:])
 				shape[0] *= int64(len(qkvParts))

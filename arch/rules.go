@@ -222,8 +222,8 @@ var generic = []Rule{
 	{
 		Name: "routing", To: []Target{Source},
 		Ends: []string{
-			".mlp.gate.weight", ".mixer.gate.weight", ".shared_expert_gate.weight", ".router.proj.weight",
-			".mlp.router.weight",
+			".mlp.gate.weight", ".mixer.gate.weight", ".block_sparse_moe.gate.weight", ".shared_expert_gate.weight",
+			".router.proj.weight", ".mlp.router.weight",
 		},
 	},
 	{Name: "output head", Ends: []string{"lm_head.weight"}, To: []Target{EightBit, Source}},

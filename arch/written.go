@@ -159,12 +159,13 @@ func (w *writing) finish() ([]Written, error) {
 var onePerExpert = []string{
 	"qwen2_moe", "qwen3_moe", "glm4_moe", "glm4_moe_lite", "qwen3_next", "olmoe", "dots1", "solar_open", "exaone_moe",
 	"ernie4_5_moe", "hunyuan_v1_moe", "cohere2_moe", "afmoe", "phimoe", "laguna",
-	"mimo_v2_flash",
+	"mimo_v2_flash", "nemotron_h", "jamba", "lfm2_moe",
 }
 
 // fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
 // keys and values, or of gate and up.
-var fusing = []string{"qwen3_next", "phi3", "glm", "glm4", "phi4_multimodal", "phi4mm", "gpt2", "gpt_neox"}
+var fusing = []string{"qwen3_next", "phi3", "glm", "glm4", "phi4_multimodal", "phi4mm", "gpt2", "gpt_neox",
+	"granitemoehybrid", "jamba", "lfm2", "lfm2_moe"}
 
 // form returns the layout that a tensor is written in, or nil for the table's own.
 func (w *writing) form(s Spec) *Form {

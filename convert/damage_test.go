@@ -93,8 +93,8 @@ func TestDamage(t *testing.T) {
 			c.add("model.safetensors", tn)
 		}, nil, arch.ErrTable, []string{"model.safetensors: tensor mtp.norm.weight: unknown"}},
 		{
-			"unknown architecture", 0, config(`"llama"`, `"mamba"`), nil, arch.ErrUnknownArchitecture,
-			[]string{source.ConfigName, `"mamba"`, "known types", "its tensors have the names and shapes of llama"},
+			"unknown architecture", 0, config(`"llama"`, `"rwkv"`), nil, arch.ErrUnknownArchitecture,
+			[]string{source.ConfigName, `"rwkv"`, "known types", "its tensors have the names and shapes of llama"},
 		},
 		{
 			"unknown class", 0, config("LlamaForCausalLM", "LlamaForTokenClassification"), nil, arch.ErrUnknownArchitecture,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
@@ -40,11 +41,11 @@ func (x *folder) addFiles(config source.File) error {
 		return err
 	}
 	x.files = append(x.files, file{source.IndexName, index})
-	edited, err := x.config(config.Data)
+	edited, err := x.config(arch.PlainJSON(config.Data))
 	if err != nil {
 		return err
 	}
-	x.files = append(x.files, file{source.ConfigName, edited})
+	x.files = append(x.files, file{source.ConfigName, arch.WithInfinities(edited, config.Data)})
 	for _, f := range x.src.Files {
 		switch {
 		case f.Name == source.ConfigName:

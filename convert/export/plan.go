@@ -106,7 +106,7 @@ func modelTypeOf(config []byte) string {
 	var c struct {
 		ModelType string `json:"model_type"`
 	}
-	_ = json.Unmarshal(config, &c)
+	_ = json.Unmarshal(arch.PlainJSON(config), &c)
 	return c.ModelType
 }
 

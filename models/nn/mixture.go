@@ -10,18 +10,26 @@ type Mixture struct {
 	config     arch.Mixture
 	router     *Linear    // [experts, hidden]
 	correction *mlx.Array // float32 [experts]; nil means none
-	experts    *Experts
-	shared     *MLP    // nil if there is none
-	share      *Linear // [1, hidden]: the shared output is multiplied by the sigmoid of this score; nil means 1
+	experts    interface {
+		Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array
+	}
+	gated  *Experts // experts, if they have gates
+	shared *MLP     // nil if there is none
+	share  *Linear  // [1, hidden]: the shared output is multiplied by the sigmoid of this score; nil means 1
 }
 
 // NewMixture takes NAME.gate, or the router's other name, NAME.experts and, as c says,
 // NAME.gate.e_score_correction_bias, NAME.shared_experts, or NAME.shared_expert and NAME.shared_expert_gate.
 func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 	m := &Mixture{
-		config:  c,
-		router:  NewLinear(w, name+"."+c.Router.Named(), c.Experts.Count, hidden, c.Router.Bias),
-		experts: NewExperts(w, name+".experts", c.Experts, hidden),
+		config: c,
+		router: NewLinear(w, name+"."+c.Router.Named(), c.Experts.Count, hidden, c.Router.Bias),
+	}
+	if c.Plain {
+		m.experts = newPlainExperts(w, name, hidden, c)
+	} else {
+		m.gated = NewExperts(w, name+".experts", c.Experts, hidden)
+		m.experts = m.gated
 	}
 	if c.Router.Correction {
 		if bias := w.Take(name+".gate.e_score_correction_bias", c.Experts.Count); bias != nil {
@@ -29,6 +37,9 @@ func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 		}
 	}
 	switch {
+	case c.Plain:
+		shared := name + ".shared_experts."
+		m.shared = NewPlainMLP(w, shared+"up_proj", shared+"down_proj", hidden, c.Shared, c.SharedBias, mlx.ReLU2)
 	case c.Shared > 0 && c.SharedGate:
 		m.shared = NewMLP(w, name+".shared_expert", hidden, c.Shared, c.SharedBias, mlx.SiLUActivation)
 		m.share = NewLinear(w, name+".shared_expert_gate", 1, hidden, false)
@@ -69,7 +80,7 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 		shared.Gate = in[3]
 	}
 	if m.config.Router.ScaleInput {
-		return sum, m.experts.applyScaled(x, in[0], m.config.Experts.PerToken, shared)
+		return sum, m.gated.applyScaled(x, in[0], m.config.Experts.PerToken, shared)
 	}
 	weights, chosen := m.choose(in[0])
 	return sum, m.experts.Apply(x, weights, chosen, shared)

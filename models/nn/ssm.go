@@ -44,16 +44,9 @@ func NewSSM(w *Weights, name string, layer int, d arch.SSM, hidden int, eps floa
 		out:   NewLinear(w, name+".out_proj", hidden, d.Width(), d.OutputBias),
 	}
 	l.conv, l.bias = newConv(w, name+".conv1d", d.Channels(), d.Kernel, d.ConvBias)
-	constant := func(tensor string, f func(*mlx.Array) *mlx.Array) *mlx.Array {
-		a := w.Take(name+tensor, d.Heads)
-		if a == nil {
-			return nil
-		}
-		return w.constant(a, func(a *mlx.Array) *mlx.Array { return f(mlx.AsType(a, mlx.Float32)) })
-	}
-	same := func(a *mlx.Array) *mlx.Array { return mlx.Contiguous(a) }
-	l.steps, l.skip = constant(".dt_bias", same), constant(".D", same)
-	l.rate = constant(".A_log", func(a *mlx.Array) *mlx.Array { return mlx.Negative(mlx.Exp(a)) })
+	l.steps = w.float32(w.Take(name+".dt_bias", d.Heads), nil)
+	l.skip = w.float32(w.Take(name+".D", d.Heads), nil)
+	l.rate = w.float32(w.Take(name+".A_log", d.Heads), negativeExp)
 	if d.Norm != arch.NoNorm {
 		l.norm = w.Take(name+".norm.weight", d.Width())
 	}
@@ -66,6 +59,8 @@ func NewSSM(w *Weights, name string, layer int, d arch.SSM, hidden int, eps floa
 	}
 	return l
 }
+
+func negativeExp(a *mlx.Array) *mlx.Array { return mlx.Negative(mlx.Exp(a)) }
 
 // newConv takes NAME.weight [channels, 1, taps] as [taps, channels], and NAME.bias [channels] if biased is set.
 func newConv(w *Weights, name string, channels, taps int, biased bool) (weight, bias *mlx.Array) {

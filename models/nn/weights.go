@@ -170,6 +170,19 @@ func (w *Weights) Err() error {
 	return nil
 }
 
+// float32 returns a constant: f of an array in float32, or the array itself if f is nil. It returns nil for nil.
+func (w *Weights) float32(a *mlx.Array, f func(*mlx.Array) *mlx.Array) *mlx.Array {
+	if a == nil {
+		return nil
+	}
+	return w.constant(a, func(a *mlx.Array) *mlx.Array {
+		if a = mlx.AsType(a, mlx.Float32); f != nil {
+			return f(a)
+		}
+		return mlx.Contiguous(a)
+	})
+}
+
 // Reject records that a tensor's contents are invalid, and why.
 func (w *Weights) Reject(name, why string) { w.fail("tensor %s %s", name, why) }
 

@@ -39,6 +39,22 @@ func TestRandomTraffic(t *testing.T) {
 	}
 }
 
+// hybridModels lists models with each kind of recurrent layer: selective scans of heads and of channels, short
+// convolutions, scans beside attention in one layer, and layers without state.
+var hybridModels = []string{"mamba-published", "mamba2-saved", "jamba-published", "falcon_h1-saved",
+	"granitemoehybrid-published", "nemotron_h-published", "lfm2-saved"}
+
+// The same for models with each kind of recurrent layer. Half of them process prompts in chunks of 16.
+func TestHybridTraffic(t *testing.T) {
+	for i, name := range hybridModels {
+		t.Run(name, func(t *testing.T) {
+			f := newTraffic(t, name, uint64(i%2), uint64(i))
+			f.run(15)
+			f.end()
+		})
+	}
+}
+
 // The same for 10,000 requests in a long run, or INGOT_SOAK_REQUESTS of them. TestRandomTraffic is its short form.
 func TestSoakTraffic(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("INGOT_SOAK_REQUESTS"))
@@ -47,10 +63,11 @@ func TestSoakTraffic(t *testing.T) {
 		n = 10_000
 	}
 	before := goruntime.NumGoroutine()
-	for i, name := range trafficModels {
+	models := slices.Concat(trafficModels, hybridModels)
+	for i, name := range models {
 		t.Run(name, func(t *testing.T) {
 			f := newTraffic(t, name, 7+uint64(i), 7)
-			f.run(n / len(trafficModels))
+			f.run(n / len(models))
 			f.end()
 		})
 	}

@@ -82,7 +82,7 @@ func (f Files) EOS(tok *tokenizer.Tokenizer) ([]int32, error) {
 		var c struct {
 			EOS tokenIDs `json:"eos_token_id"`
 		}
-		if err := json.Unmarshal(b, &c); err != nil {
+		if err := json.Unmarshal(arch.PlainJSON(b), &c); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if len(c.EOS) > 0 {

@@ -5,9 +5,25 @@ import transformers as tf
 from checkpoint import four
 
 KEYS = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2}
+ATTENTION = {"intermediate_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128}
+HYBRID = {**ATTENTION, "mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 2}
+MIXED = ["linear_attention", "full_attention"]
 # The prefix of the classes, further keys, and keys that publishers leave out.
 TYPES = {
+    "mamba": ("Mamba", dict(state_size=5, use_bias=True, time_step_rank=3), []),
+    "jamba": ("Jamba", dict(**ATTENTION, num_experts=4, attn_layer_period=2, attn_layer_offset=1, mamba_d_state=5), []),
+    "lfm2": ("Lfm2", dict(**ATTENTION, layer_types=["conv", "full_attention"], conv_bias=True, block_multiple_of=8), []),
+    "lfm2_moe": ("Lfm2Moe", dict(**ATTENTION, layer_types=["conv", "full_attention"], num_experts=4, num_experts_per_tok=2,
+                                 num_dense_layers=1, moe_intermediate_size=24), []),
     "mamba2": ("Mamba2", dict(num_heads=4, head_dim=16, state_size=8, n_groups=2, use_bias=True), []),
+    "bamba": ("Bamba", dict(**HYBRID, attn_layer_indices=[1], mlp_bias=True), []),
+    "granitemoehybrid": ("GraniteMoeHybrid", dict(**HYBRID, layer_types=MIXED, num_local_experts=4, shared_intermediate_size=24,
+                                                  mamba_proj_bias=True), []),
+    "falcon_h1": ("FalconH1", dict(**HYBRID, head_dim=8, mamba_d_ssm=64, mamba_rms_norm=True, projectors_bias=True), []),
+    "nemotron_h": ("NemotronH", dict(
+        **ATTENTION, head_dim=8, mamba_num_heads=4, mamba_head_dim=16, ssm_state_size=8, n_groups=2, n_routed_experts=4,
+        moe_intermediate_size=24, moe_shared_expert_intermediate_size=40, moe_latent_size=16, mlp_bias=True, use_bias=True,
+        layers_block_type=[*MIXED, "mlp", "moe"]), []),
 }
 
 

@@ -1,0 +1,73 @@
+// Package falcon_h1 runs model type "falcon_h1": attention and a selective scan side by side in every layer, then a
+// SwiGLU MLP, with multipliers of inputs and outputs.
+//
+// Reference: transformers 5.23, models/falcon_h1/modeling_falcon_h1.py.
+package falcon_h1
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() { models.Register("falcon_h1", build) }
+
+func build(t *mlx.Thread, c *arch.FalconH1, w *nn.Weights) *nn.Decoder {
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
+		Norm:           norm(c.LastNorm()),
+		EmbeddingScale: c.EmbeddingScale,
+		LogitScale:     c.LogitScale,
+	})
+	rope := nn.NewRope(t, w, c.Rope, c.HeadDim)
+	for i := range c.Layers {
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		m.Blocks = append(m.Blocks, nn.Block{
+			MixerNorm: norm(p + "input_layernorm"),
+			Mixer: &mixer{
+				config: c,
+				scan:   nn.NewSSM(w, p+"mamba", 2*i, c.SSM, c.Hidden, c.NormEps),
+				attention: nn.NewAttention(w, p+"self_attn", 2*i+1, c.Common, nn.AttentionOptions{
+					Rope:  rope,
+					Scale: c.Keys / math.Sqrt(float64(c.HeadDim)),
+				}),
+			},
+			NetworkNorm: norm(p + "pre_ff_layernorm"),
+			Network:     &network{c, nn.NewMLP(w, p+"feed_forward", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation)},
+		})
+	}
+	return m
+}
+
+// mixer is a scan and attention, which read the same rows.
+type mixer struct {
+	config    *arch.FalconH1
+	scan      *nn.SSM
+	attention *nn.Attention
+}
+
+// AddApply implements nn.Mixer.
+func (m *mixer) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, x = n.AddApply(x, y)
+	scanned := m.scan.Apply(b, mlx.MultiplyScalar(x, m.config.SSMIn))
+	_, attended := m.attention.AddApply(b, nil, mlx.MultiplyScalar(x, m.config.AttentionIn), nil)
+	return b.Asked(sum), mlx.Add(
+		mlx.MultiplyScalar(scanned, m.config.SSMOut), mlx.MultiplyScalar(attended, m.config.AttentionOut))
+}
+
+// network is an MLP whose gate and output are multiplied.
+type network struct {
+	config *arch.FalconH1
+	mlp    *nn.MLP
+}
+
+// AddApply implements nn.Network.
+func (m *network) AddApply(n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, in := nn.NormedLinears(n, x, y, m.mlp.Gate, m.mlp.Up)
+	out = m.mlp.Down.ApplyGated(m.mlp.Activation, mlx.MultiplyScalar(in[0], m.config.Gate), in[1])
+	return sum, mlx.MultiplyScalar(out, m.config.Down)
+}

@@ -1,0 +1,51 @@
+package nn
+
+import (
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+)
+
+// PlainExperts are experts without a gate, which square the positive part. They may read a projection of the rows.
+type PlainExperts struct {
+	up, down *bank
+	in, out  *Linear // latent projections; nil means none
+}
+
+// newPlainExperts takes NAME.experts.up_proj [experts, intermediate, width] and NAME.experts.down_proj [experts, width,
+// intermediate] and, for latent experts, NAME.fc1_latent_proj and NAME.fc2_latent_proj.
+func newPlainExperts(w *Weights, name string, hidden int, c arch.Mixture) *PlainExperts {
+	width := c.Width(hidden)
+	e := &PlainExperts{
+		up:   newBank(w, name+".experts.up_proj", c.Experts.Count, c.Experts.Intermediate, width),
+		down: newBank(w, name+".experts.down_proj", c.Experts.Count, width, c.Experts.Intermediate),
+	}
+	if c.Latent > 0 {
+		e.in = NewLinear(w, name+".fc1_latent_proj", width, hidden, c.LatentBias)
+		e.out = NewLinear(w, name+".fc2_latent_proj", hidden, width, c.LatentBias)
+	}
+	return e
+}
+
+// Apply is [Experts.Apply] for these experts.
+func (e *PlainExperts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
+	if e.in == nil {
+		return e.apply(x, weights, chosen, s)
+	}
+	y := e.out.Apply(e.apply(e.in.Apply(x), weights, chosen, Shared{}))
+	if s.X == nil {
+		return y
+	}
+	return mlx.Add(y, s.X)
+}
+
+func (e *PlainExperts) apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
+	rows, k := chosen.Dim(0), chosen.Dim(1)
+	of, own := make([]uint32, rows*k), make([]uint32, rows*k)
+	for i := range of {
+		of[i], own[i] = uint32(i/k), uint32(i)
+	}
+	list := func(l []uint32) *mlx.Array { return mlx.FromSlice(x.Thread(), l, rows, k) }
+	h := mlx.ReLU2(e.up.apply(mlx.ExpandDims(x, 1), list(of), chosen, false))
+	h = e.down.apply(mlx.Reshape(h, rows*k, 1, -1), list(own), chosen, false)
+	return mlx.CombineRows(h, weights, nil, nil, s.X, s.Gate)
+}

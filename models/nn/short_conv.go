@@ -1,0 +1,33 @@
+package nn
+
+import "github.com/ingotml/ingot/mlx"
+
+// ShortConv is a gated short convolution: a projection gives B, C and x of a row; B*x passes a causal convolution of a
+// few rows, and C gates the result.
+//
+// Reference: transformers 5.23, Lfm2ShortConv in models/lfm2/modeling_lfm2.py.
+type ShortConv struct {
+	layer, taps int
+	b, c, x     *Linear
+	conv, bias  *mlx.Array // [taps, hidden], [hidden] or nil
+	out         *Linear
+}
+
+// NewShortConv takes NAME.in_proj, NAME.conv and NAME.out_proj of a layer, with or without biases.
+func NewShortConv(w *Weights, name string, layer, hidden, taps int, biased bool) *ShortConv {
+	parts := NewLinearParts(w, name+".in_proj", []int{hidden, hidden, hidden}, hidden, biased)
+	l := &ShortConv{layer: layer, taps: taps, b: parts[0], c: parts[1], x: parts[2]}
+	l.conv, l.bias = newConv(w, name+".conv", hidden, taps, biased)
+	l.out = NewLinear(w, name+".out_proj", hidden, hidden, biased)
+	return l
+}
+
+// AddApply implements [Mixer]. Each segment continues from the last rows of its sequence.
+func (l *ShortConv) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, in := NormedLinears(n, x, y, l.b, l.c, l.x)
+	rows := mlx.Multiply(in[0], in[2])
+	r := b.recurrence(l.layer, rows, l.taps, nil)
+	mixed := r.convolve(rows, l.conv, l.bias, false)
+	r.stop()
+	return b.Asked(sum), l.out.Apply(mlx.Multiply(b.Asked(in[1]), b.Asked(mixed)))
+}
