@@ -155,7 +155,9 @@ func (c Common) facts(modelType string, r Rope, t Table) Facts {
 
 // wideTypes are the model types whose published models exceed the range of float16. vLLM refuses to run Gemma 3 and GLM
 // 4 in it: https://github.com/vllm-project/vllm/blob/main/vllm/config/model.py
-var wideTypes = []string{"gemma3", "gemma4", "gemma4_assistant", "glm4_moe_lite", "deepseek_v2", "deepseek_v3"}
+var wideTypes = []string{
+	"deepseek_v2", "deepseek_v3", "deepseek_v32", "gemma3", "gemma4", "gemma4_assistant", "glm4_moe_lite", "glm_moe_dsa",
+}
 
 // textPart returns the part of the text model's tensors.
 func (c Common) textPart() Part {
