@@ -67,10 +67,11 @@ func gitFiles(t *testing.T, args ...string) []string {
 	return strings.Fields(string(out))
 }
 
-// styled lists the tracked files with an ending, without generated files and test data.
+// styled lists the files with an ending that git does not ignore, new ones included, without generated files and test
+// data.
 func styled(t *testing.T, endings ...string) []string {
 	t.Helper()
-	return slices.DeleteFunc(gitFiles(t), func(file string) bool {
+	return slices.DeleteFunc(gitFiles(t, "--cached", "--others", "--exclude-standard"), func(file string) bool {
 		return !slices.Contains(endings, path.Ext(file)) || isGenerated(file) || strings.Contains(file, "testdata/")
 	})
 }

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,7 +27,16 @@ type Common struct {
 	// Prefix is the prefix of the text model's tensor names: "model.", or "model.language_model." if the configuration
 	// nests the text model in a multimodal one.
 	Prefix string
+	// EmbedName and NormName are the names of the embedding and of the last norm after the prefix, if they are not
+	// "embed_tokens" and "norm".
+	EmbedName, NormName string
 }
+
+// Embedding returns the name of the embedding.
+func (c Common) Embedding() string { return c.Prefix + cmp.Or(c.EmbedName, "embed_tokens") }
+
+// LastNorm returns the name of the norm before the head.
+func (c Common) LastNorm() string { return c.Prefix + cmp.Or(c.NormName, "norm") }
 
 // commonDefaults are the values of absent keys. A size with default 0 is required.
 type commonDefaults struct {
@@ -154,7 +164,9 @@ func (c Common) facts(modelType string, r Rope, t Table) Facts {
 }
 
 // wideTypes are the model types whose published models exceed the range of float16. vLLM refuses to run Gemma 3 and GLM
-// 4 in it: https://github.com/vllm-project/vllm/blob/main/vllm/config/model.py
+// 4 in it, and scales DeepSeek's layers down:
+// https://github.com/vllm-project/vllm/blob/main/vllm/config/model.py
+// https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/models/deepseek_v2.py
 var wideTypes = []string{
 	"deepseek_v2", "deepseek_v3", "deepseek_v32", "gemma3", "gemma4", "gemma4_assistant", "glm4_moe_lite", "glm_moe_dsa",
 }
@@ -185,11 +197,11 @@ func (c Common) decoderWith(
 	modelType string, norm func(t *Table, name string), layer func(t *Table, name string, i int),
 ) Table {
 	t := Table{ModelType: modelType, Parts: []Part{c.textPart()}}
-	t.add(c.Prefix+"embed_tokens.weight", replicated, int64(c.Vocab), int64(c.Hidden))
+	t.add(c.Embedding()+".weight", replicated, int64(c.Vocab), int64(c.Hidden))
 	for i := range c.Layers {
 		layer(&t, c.layer(i), i)
 	}
-	norm(&t, c.Prefix+"norm")
+	norm(&t, c.LastNorm())
 	c.head(&t)
 	return t
 }

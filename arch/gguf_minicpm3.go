@@ -27,8 +27,8 @@ var ggufMiniCPM3 = GGUF{
 		key, err := number(c, "head_dim")
 		rope, errRope := number(c, "qk_rope_head_dim")
 		if err != nil || errRope != nil || key <= rope {
-			return fmt.Errorf("%w: minicpm3.attention.key_length = %v: want more than rope.dimension_count", ErrGGUF,
-				c["head_dim"])
+			return fmt.Errorf("%w: minicpm3.attention.key_length = %v: want more than rope.dimension_count",
+				ErrGGUF, c["head_dim"])
 		}
 		c["qk_nope_head_dim"] = key - rope
 		delete(c, "head_dim")

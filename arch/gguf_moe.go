@@ -186,6 +186,28 @@ var ggufAfmoe = GGUF{
 	Adjust: ggufBiases,
 }
 
+// ggufGptOss is the mapping of gpt_oss. Files do not say that the corrections of yarn are not rounded.
+var ggufGptOss = GGUF{
+	Architecture: "gpt-oss",
+	Config: map[string]any{
+		"model_type": "gpt_oss", "architectures": []string{"GptOssForCausalLM"}, "attention_bias": true,
+	},
+	Keys: ggufCount("num_local_experts",
+		GGUFKey{Key: "expert_feed_forward_length", To: "intermediate_size", Optional: true},
+		GGUFKey{Key: "attention.sliding_window", To: "sliding_window"}),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues,
+		ggufLinears(GGUFOp{}, "ffn_gate_inp", "mlp.router", "ffn_gate_exps", "mlp.experts.gate_proj",
+			"ffn_up_exps", "mlp.experts.up_proj", "ffn_down_exps", "mlp.experts.down_proj"),
+		ggufNames(GGUFOp{}, "attn_sinks.weight", "self_attn.sinks", "attn_norm.weight", "input_layernorm.weight",
+			"post_attention_norm.weight", "post_attention_layernorm.weight")),
+	Adjust: func(c map[string]any, _ GGUFFile) error {
+		if rope, ok := c["rope_scaling"].(map[string]any); ok {
+			rope["truncate"] = false
+		}
+		return nil
+	},
+}
+
 // ggufCohere2Moe is the mapping of cohere2_moe.
 var ggufCohere2Moe = GGUF{
 	Architecture: "cohere2moe",

@@ -25,7 +25,7 @@ type Matched struct {
 	// Repeat and Runs define the order of the sources' elements; see Pieces.
 	Repeat int64
 	Runs   []Run
-	// Transposed: the sources are matrices that are transposed before their elements are moved.
+	// Transposed: the last two dimensions of the sources are matrices that are transposed before their elements are moved.
 	Transposed bool
 }
 

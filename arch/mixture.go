@@ -12,10 +12,25 @@ type Router struct {
 	Sigmoid    bool // the scores are sigmoids, not a softmax
 	Correction bool // a bias of each expert, added to the scores for the choice but not for the weights
 	Float32    bool // computed in float32 whatever the type of activations
+	Bias       bool
+	Name       string // of its tensors; "" = gate
 	// Groups divides the experts in order. Only those of the TopGroups best groups, by the sum of each group's GroupBest
 	// best scores, can be chosen. 0 = one group, and the sum of two.
 	Groups, TopGroups, GroupBest int
 	Scaling                      float64 // of the weights; 0 = 1
+	ScaleInput                   bool    // the weights, sigmoids of the largest scores, multiply the input of experts
+	// SparseMixer chooses two experts, one after the other (https://arxiv.org/abs/2409.12136). The weight of each is its
+	// share of the softmax over the scores that are at most 2*Jitter below its own, relative to the larger of both.
+	SparseMixer bool
+	Jitter      float64
+}
+
+// Named returns the name of the router's tensors.
+func (r Router) Named() string {
+	if r.Name == "" {
+		return "gate"
+	}
+	return r.Name
 }
 
 // Mixture is the feed-forward block of layers with experts.
@@ -140,11 +155,15 @@ func (m *Mixture) parseDense(o object, def int) {
 // mixture adds the feed-forward block of a layer with experts.
 func (t *Table) mixture(name string, m Mixture, hidden int) {
 	h, n := int64(hidden), int64(m.Experts.Count)
-	t.linear(name+".gate", n, h, false, replicated)
+	t.linear(name+"."+m.Router.Named(), n, h, m.Router.Bias, replicated)
 	if m.Router.Correction {
 		t.add(name+".gate.e_score_correction_bias", replicated, n)
 	}
-	t.experts(name+".experts", name+".switch_mlp", m.Experts, hidden)
+	if m.Experts.Bias {
+		t.biasedExperts(name+".experts", m.Experts, hidden)
+	} else {
+		t.experts(name+".experts", name+".switch_mlp", m.Experts, hidden)
+	}
 	if m.Shared == 0 {
 		return
 	}

@@ -42,6 +42,8 @@ type Rope struct {
 
 	// longrope: one frequency divisor per pair, for sequences up to OriginalMax positions and for longer ones
 	ShortFactor, LongFactor []float64
+	// longrope: the attention factors of the two lengths; 0: AttentionFactor
+	ShortScale, LongScale float64
 }
 
 // ropeOptions is what a model type expects of the rope keys.
@@ -119,7 +121,7 @@ func readRope(o, in object, theta, partial float64, context int, opts ropeOption
 		if r.LowFreqFactor = in.above("low_freq_factor", 0, 0); !in.has("low_freq_factor") {
 			in.missing("low_freq_factor")
 		}
-		r.HighFreqFactor = in.above("high_freq_factor", 0, r.LowFreqFactor)
+		r.HighFreqFactor = in.atLeast("high_freq_factor", r.LowFreqFactor, r.LowFreqFactor)
 		if !in.has("high_freq_factor") {
 			in.missing("high_freq_factor")
 		}

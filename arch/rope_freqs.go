@@ -49,7 +49,7 @@ func (r Rope) FrequenciesAt(headDim, length int) (freqs []float64, attentionScal
 		scale = r.yarnScale()
 	case RopeLong:
 		blend = r.longBlend(length)
-		scale = r.longScale()
+		scale = r.longScale(length)
 	case RopeDynamic:
 		theta = r.dynamicTheta(dim, length)
 		blend = func(_ int, freq float32) float32 { return freq }
@@ -77,7 +77,7 @@ func (r Rope) llama3(_ int, freq float32) float32 {
 	switch {
 	case wavelength > longest:
 		return freq / float32(r.Factor)
-	case wavelength < shortest:
+	case wavelength < shortest || longest == shortest:
 		return freq
 	}
 	rotations := float32(float32(1/wavelength) * float32(old))
@@ -141,8 +141,12 @@ func (r Rope) longBlend(length int) func(int, float32) float32 {
 	}
 }
 
-func (r Rope) longScale() float64 {
+func (r Rope) longScale(length int) float64 {
 	switch {
+	case r.LongScale != 0 && length > r.OriginalMax:
+		return r.LongScale
+	case r.ShortScale != 0:
+		return r.ShortScale
 	case r.AttentionFactor != 0:
 		return r.AttentionFactor
 	case r.Factor <= 1:

@@ -223,6 +223,7 @@ var generic = []Rule{
 		Name: "routing", To: []Target{Source},
 		Ends: []string{
 			".mlp.gate.weight", ".mixer.gate.weight", ".shared_expert_gate.weight", ".router.proj.weight",
+			".mlp.router.weight",
 		},
 	},
 	{Name: "output head", Ends: []string{"lm_head.weight"}, To: []Target{EightBit, Source}},

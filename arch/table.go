@@ -37,7 +37,7 @@ type Form struct {
 	Names  []string
 	Shapes [][]int64 // of the sources, parallel to Names
 	Runs   []Run     // for Gather
-	// Transposed: the sources are matrices [in, out]. Runs are of the transposed elements.
+	// Transposed: the sources are matrices [..., in, out]. Runs are of the transposed elements.
 	Transposed bool
 }
 

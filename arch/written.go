@@ -27,7 +27,7 @@ type Written struct {
 	Shape []int64
 	From  []WrittenPiece // their concatenation is the tensor
 	Add   float64        // added to each element
-	// Transposed: the tensor is a matrix, and From is its transpose.
+	// Transposed: the last two dimensions of the tensor are a matrix, and those of From its transpose.
 	Transposed bool
 }
 
@@ -158,7 +158,7 @@ func (w *writing) finish() ([]Written, error) {
 // onePerExpert are the model types published with separate tensors per expert. The others are published fused.
 var onePerExpert = []string{
 	"qwen2_moe", "qwen3_moe", "glm4_moe", "glm4_moe_lite", "qwen3_next", "olmoe", "dots1", "solar_open", "exaone_moe",
-	"ernie4_5_moe", "hunyuan_v1_moe", "cohere2_moe", "afmoe",
+	"ernie4_5_moe", "hunyuan_v1_moe", "cohere2_moe", "afmoe", "phimoe",
 }
 
 // fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
@@ -175,7 +175,9 @@ func (w *writing) form(s Spec) *Form {
 		want = renamed
 	case s.Layout == split && slices.Contains(fusing, w.options.ModelType):
 		want = fused
-	case s.Layout == fused && w.options.Style == MLX:
+	case s.Layout == inRows && w.options.Style == HuggingFace:
+		want = inColumns
+	case (s.Layout == fused || s.Layout == inRows) && w.options.Style == MLX:
 		want = stacked
 	case s.Layout == fused && slices.Contains(onePerExpert, w.options.ModelType):
 		want = perExpert

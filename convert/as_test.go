@@ -22,7 +22,8 @@ func TestAsKeepsTheChatFormat(t *testing.T) {
 	mustCreate(t, st, "x", from(c.write(t, t.TempDir())), Options{As: "llama"})
 	img := mustResolve(t, st, "x").Image
 	want := []string{manifest.CapCompletion, manifest.CapTools, manifest.CapThinking, manifest.CapVision}
-	if got := strings.Join(img.Config.Capabilities, " "); got != strings.Join(want, " ") || img.Config.ModelType != "llama" {
+	got := strings.Join(img.Config.Capabilities, " ")
+	if got != strings.Join(want, " ") || img.Config.ModelType != "llama" {
 		t.Errorf("capabilities %q, type %s", got, img.Config.ModelType)
 	}
 	if got := mustTexts(t, st, "x").Parser; got != "nemotron-3" {

@@ -93,6 +93,7 @@ func TestExportPlain(t *testing.T) {
 		"llama-default", "llama-f32", "qwen3_moe-published", "glm4_moe_lite-published", "gemma3-published", "gemma4-e2b",
 		"qwen3_5-published", "qwen3_5_moe-published",
 		"qwen3_5_moe-next-published", "qwen3_5-vision", "gpt2-saved", "gpt_neox-published",
+		"gpt_oss-saved",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t)
@@ -172,6 +173,12 @@ func TestExportQuantized(t *testing.T) {
 			"qwen3_5_moe-next-published", recipe.Precision{Type: quantize.Int4.WithGroup(32), Uniform: true},
 			[]string{"model.layers.0.linear_attn.in_proj_qkvz.scales"},
 		},
+		{
+			"gpt_oss-saved", recipe.Precision{Type: quantize.MXFP4},
+			[]string{"model.layers.0.mlp.experts.gate_proj.scales", "model.layers.0.mlp.experts.down_proj.bias"},
+		},
+		{"gpt_oss-published", recipe.Precision{}, []string{"model.layers.1.mlp.experts.up_proj.scales"}},
+		{"gpt_oss-saved", recipe.Precision{Type: quantize.Int8.WithGroup(32)}, nil},
 	} {
 		t.Run(c.model+" "+c.p.Type.String(), func(t *testing.T) {
 			s := openStore(t)

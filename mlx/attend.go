@@ -35,6 +35,7 @@ type AttendOptions struct {
 	Scale   float64  // of the scores
 	SoftCap float64  // scores become SoftCap*tanh(score/SoftCap); 0 disables it
 	Window  int      // positions that a row sees, including its own; 0 means all up to its own
+	Chunked bool     // a row sees the positions up to its own from the last multiple of Window on
 	Ring    bool     // position p is in slot p mod capacity, and capacity is at least Window; otherwise in slot p
 	Sinks   *Array   // [heads] scores without a value, or nil
 	Values  int      // for stores without V: the values are the first Values channels of the keys
@@ -67,7 +68,8 @@ func (o AttendOptions) run(q, k, v *Array, segments []AttendSegment) []*Array {
 		table = append(table, s.Rows, s.Position, seen, stored)
 	}
 	return attend(
-		q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Ring, o.Values, bits, o.Positions,
+		q, k, v, stores, table, o.Sinks, o.After, o.Scale, o.SoftCap, o.Window, o.Chunked, o.Ring, o.Values, bits,
+		o.Positions,
 	)
 }
 

@@ -85,14 +85,33 @@ func TestHostileArguments(t *testing.T) {
 		{"the correction float32[2 3] does not fit the scores",
 			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, x, 1, 1, 1, 2, true, true, 1) }},
 		{"rows float32[2 3] do not fit the weights float32[2 3]",
-			func(e *mlx.Thread, x *mlx.Array) { mlx.CombineRows(x, x, nil, nil) }},
+			func(e *mlx.Thread, x *mlx.Array) { mlx.CombineRows(x, x, nil, nil, nil, nil) }},
+		{"the biases float32[2 3] do not fit rows float32[2 1 3]", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.CombineRows(mlx.ExpandDims(x, 1), mlx.Zeros(e, mlx.Float32, 2, 1), x, nil, nil, nil)
+		}},
+		{"the biases float32[2 3] do not fit rows float32[2 2]", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.ClampedSwiGLU(mlx.Zeros(e, mlx.Float32, 2, 2), x, mlx.Zeros(e, mlx.Uint32, 2), 1, 1)
+		}},
+		{"cannot split the last axis of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.ClampedSwiGLU(x, nil, nil, 1, 1)
+		}},
+		{"alpha 1.000000 and limit 0.000000", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.ClampedSwiGLU(mlx.Zeros(e, mlx.Float32, 2, 2), nil, nil, 1, 0)
+		}},
 		{"experts float32[2 3] and weights float32[2 3] do not fit rows float32[2 3]", func(e *mlx.Thread, x *mlx.Array) {
 			w := mlx.Zeros(e, mlx.Float32, 2, 4, 3)
-			mlx.GatedExperts(x, x, x, []*mlx.Array{w, w}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, nil, nil)
+			mlx.GatedExperts(x, x, x, []*mlx.Array{w, w}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, 0, 0, nil,
+				nil, nil)
 		}},
 		{"1 arrays are not enough for the formats", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.GatedExperts(x, x, x, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 4, 3)}, []int{-1, -1}, []int{0, 0}, []int{0, 0},
-				false, nil, nil)
+				false, 0, 0, nil, nil, nil)
+		}},
+		{"1 biases, want two", func(e *mlx.Thread, x *mlx.Array) {
+			w := mlx.Zeros(e, mlx.Float32, 2, 4, 3)
+			chosen := mlx.Zeros(e, mlx.Uint32, 2, 3)
+			mlx.GatedExperts(x, x, chosen, []*mlx.Array{w, w}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, 1, 1,
+				[]*mlx.Array{x}, nil, nil)
 		}},
 		{"weights for 1 norms, but 2 arrays", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.RotateNormedRows([]*mlx.Array{x, x}, []*mlx.Array{x}, 0, false, mlx.Zeros(e, mlx.Int32, 2),
@@ -118,6 +137,14 @@ func TestHostileArguments(t *testing.T) {
 		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.GatedDeltaRows(x, x, x, x, x, []*mlx.Array{x}, false, false, 2)
 		}},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.StateScan(x, x, x, x, x, nil, []*mlx.Array{x}, false, 2)
+		}},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.ChannelScan(x, x, x, x, x, nil, []*mlx.Array{x}, false, 2)
+		}},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.DecayedSum(x, x, []*mlx.Array{x}, false, 2) }},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.StepSizes(x, x, 0, 0) }},
 		// limits
 		{"SetBudget: a limit is negative", func(e *mlx.Thread, x *mlx.Array) { e.SetBudget(-1) }},
 	} {

@@ -158,9 +158,15 @@ const (
 	opUnpackRows
 	opGatedDeltaUpdate
 	opGatedDeltaRows
+	opStepSizes
+	opStateScan
+	opChannelScan
+	opDecayedSum
 	opCausalConv
 	opDecay
 	opChooseExperts
+	opSparseMixer
+	opClampedSwiGLU
 	opCombineRows
 	opGatedExperts
 	opRandomKey
@@ -328,9 +334,15 @@ var opNames = [...]string{
 	opUnpackRows:         "UnpackRows",
 	opGatedDeltaUpdate:   "GatedDeltaUpdate",
 	opGatedDeltaRows:     "GatedDeltaRows",
+	opStepSizes:          "StepSizes",
+	opStateScan:          "StateScan",
+	opChannelScan:        "ChannelScan",
+	opDecayedSum:         "DecayedSum",
 	opCausalConv:         "CausalConv",
 	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
+	opSparseMixer:        "SparseMixer",
+	opClampedSwiGLU:      "ClampedSwiGLU",
 	opCombineRows:        "CombineRows",
 	opGatedExperts:       "GatedExperts",
 	opRandomKey:          "RandomKey",
@@ -619,14 +631,15 @@ func ExpTail(x *Array, limit float64) *Array {
 	return c.one()
 }
 
-// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor(positions[i]/context)); positions are int32 [T] and
-// not negative.
-func GrowRows(x *Array, positions *Array, beta float64, context int) *Array {
+// GrowRows multiplies row i of [T, ...] by 1 + beta*ln(1 + floor((positions[i]+shift)/context)); positions are int32
+// [T] and not negative.
+func GrowRows(x *Array, positions *Array, beta float64, context int, shift int) *Array {
 	c := threadOf(opGrowRows, x).begin(opGrowRows)
 	c.array(x)
 	c.array(positions)
 	c.real(beta)
 	c.int(context)
+	c.int(shift)
 	return c.one()
 }
 
@@ -1669,7 +1682,7 @@ func Attention(q *Array, k *Array, v *Array, mask *Array, sinks *Array, scale fl
 	return c.one()
 }
 
-func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, ring bool, values int, bits int, positions *Array) []*Array {
+func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks *Array, after []*Array, scale float64, softcap float64, window int, chunked bool, ring bool, values int, bits int, positions *Array) []*Array {
 	c := threadOf(opAttend, q).begin(opAttend)
 	c.array(q)
 	c.optional(k)
@@ -1681,6 +1694,7 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	c.real(scale)
 	c.real(softcap)
 	c.int(window)
+	c.bool(chunked)
 	c.bool(ring)
 	c.int(values)
 	c.int(bits)
@@ -1738,6 +1752,65 @@ func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, sta
 	return c.many()
 }
 
+// StepSizes returns log(1+e^(x+bias)) of each row of x [T, heads] in float32, limited to [least, most]; most 0 is no
+// limit. bias is float32 [heads].
+func StepSizes(x *Array, bias *Array, least float64, most float64) *Array {
+	c := threadOf(opStepSizes, x).begin(opStepSizes)
+	c.array(x)
+	c.array(bias)
+	c.real(least)
+	c.real(most)
+	return c.one()
+}
+
+// StateScan is the selective scan of Mamba 2 over packed rows: q and k (C and B) [T, groups, key dim], v [T, heads,
+// dim], steps float32 [T, heads], divided into segments of the given lengths, with one state float32 [heads, dim, key
+// dim] per segment. Each row multiplies a head's state by e^(step*rate), adds step*v k^T, and reads it with q; skip*v
+// is added to the output. rate and skip are float32 [heads]. It returns the outputs, then each segment's state after
+// its last row. If inPlace is set, a new state overwrites the old one, which must not be read afterwards.
+func StateScan(q *Array, k *Array, v *Array, steps *Array, rate *Array, skip *Array, states []*Array, inPlace bool, lengths ...int) []*Array {
+	c := threadOf(opStateScan, q).begin(opStateScan)
+	c.array(q)
+	c.array(k)
+	c.array(v)
+	c.array(steps)
+	c.array(rate)
+	c.optional(skip)
+	c.arrays(states)
+	c.bool(inPlace)
+	c.ints(lengths)
+	return c.many()
+}
+
+// ChannelScan is the selective scan of Mamba, as StateScan but with a step for each channel: x and steps [T, channels],
+// b and c [T, n], rate [channels, n], skip [channels], one state [channels, n] per segment, all float32.
+func ChannelScan(x *Array, steps *Array, b *Array, c_ *Array, rate *Array, skip *Array, states []*Array, inPlace bool, lengths ...int) []*Array {
+	c := threadOf(opChannelScan, x).begin(opChannelScan)
+	c.array(x)
+	c.array(steps)
+	c.array(b)
+	c.array(c_)
+	c.array(rate)
+	c.optional(skip)
+	c.arrays(states)
+	c.bool(inPlace)
+	c.ints(lengths)
+	return c.many()
+}
+
+// DecayedSum adds to each row of x [T, channels] decay times the sum of the row before it in its segment; before the
+// first one is a state [channels]. All is float32. It returns the sums, then each segment's last one, which overwrites
+// the state if inPlace is set.
+func DecayedSum(x *Array, decay *Array, states []*Array, inPlace bool, lengths ...int) []*Array {
+	c := threadOf(opDecayedSum, x).begin(opDecayedSum)
+	c.array(x)
+	c.array(decay)
+	c.arrays(states)
+	c.bool(inPlace)
+	c.ints(lengths)
+	return c.many()
+}
+
 // CausalConv convolves each channel of packed rows [T, C] along the rows of a segment with weight [taps, C]; the last
 // tap is the row itself. states [taps-1, C] are the rows before a segment. It returns the outputs, through SiLU if silu
 // is set, then each segment's last taps-1 rows, or, if every is set, [length, ...] of them after every row. If inPlace
@@ -1783,22 +1856,49 @@ func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroup
 	return c.many()
 }
 
-// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k], plus added [T, n], which is
-// multiplied by Sigmoid(gate [T, 1]) if there is a gate. It sums in float32, and the result has the type of x.
-func CombineRows(x *Array, weights *Array, added *Array, gate *Array) *Array {
+// SparseMixer chooses two experts of each row of scores [T, experts], one after the other: each has the highest score
+// of those that are left, the lower index wins a tie. It returns their weights, float32 [T, 2], and their indices,
+// uint32 [T, 2]. A weight is the expert's share of the softmax over the scores that are left and at most 2*jitter below
+// its own, relative to the larger of its own and the other's absolute value. https://arxiv.org/abs/2409.12136
+func SparseMixer(scores *Array, jitter float64) []*Array {
+	c := threadOf(opSparseMixer, scores).begin(opSparseMixer)
+	c.array(scores)
+	c.real(jitter)
+	return c.many()
+}
+
+// ClampedSwiGLU returns (u+1)*g*Sigmoid(alpha*g) of the halves of the last axis of x [..., 2n], where g is the first
+// half, at most limit, and u the second, from -limit to limit. Row rows[i] of bias [m, 2n] is added to row i before.
+func ClampedSwiGLU(x *Array, bias *Array, rows *Array, alpha float64, limit float64) *Array {
+	c := threadOf(opClampedSwiGLU, x).begin(opClampedSwiGLU)
+	c.array(x)
+	c.optional(bias)
+	c.optional(rows)
+	c.real(alpha)
+	c.real(limit)
+	return c.one()
+}
+
+// CombineRows returns the rows x [T, k, n] or [T, k, 1, n] summed with weights [T, k], after adding rows chosen [T, k]
+// of bias [m, n], plus added [T, n], which is multiplied by Sigmoid(gate [T, 1]) if there is a gate. It sums in
+// float32, and the result has the type of x.
+func CombineRows(x *Array, weights *Array, bias *Array, chosen *Array, added *Array, gate *Array) *Array {
 	c := threadOf(opCombineRows, x).begin(opCombineRows)
 	c.array(x)
 	c.array(weights)
+	c.optional(bias)
+	c.optional(chosen)
 	c.optional(added)
 	c.optional(gate)
 	return c.one()
 }
 
 // GatedExperts applies the chosen experts [T, k] to rows x [T, in] and combines their outputs as CombineRows does. An
-// expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. parts are the matrices [experts, 2*n,
-// in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it is one fused
-// operation.
-func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, added *Array, gate *Array) *Array {
+// expert is (act(x@g.T)*(x@u.T))@d.T; act is SiLU, or GELUTanh if gelu is set. With a limit above 0 the gate is
+// ClampedSwiGLU, and biases may be [experts, 2*n] of its input and [experts, out] of the output. parts are the matrices
+// [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it
+// is one fused operation.
+func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, alpha float64, limit float64, biases []*Array, added *Array, gate *Array) *Array {
 	c := threadOf(opGatedExperts, x).begin(opGatedExperts)
 	c.array(x)
 	c.array(weights)
@@ -1808,6 +1908,9 @@ func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, forma
 	c.ints(groups)
 	c.ints(bits)
 	c.bool(gelu)
+	c.real(alpha)
+	c.real(limit)
+	c.arrays(biases)
 	c.optional(added)
 	c.optional(gate)
 	return c.one()

@@ -172,7 +172,7 @@ func (x *folder) addTensor(group int, w arch.Written) error {
 	first := x.stored[w.From[0].Tensor]
 	r := arrayReader{from: w.From, stored: x.stored}
 	if w.Transposed {
-		r.rows = w.Shape[1]
+		r.rows, r.columns = w.Shape[len(w.Shape)-1], w.Shape[len(w.Shape)-2]
 	}
 	n := safetensors.Tensor{Shape: w.Shape}.NumElements()
 	x.total += n

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -69,8 +68,8 @@ type arrayReader struct {
 	to     safetensors.DType
 	add    float32
 	kind   ggml.Type // of composed and encoded
-	// rows of the matrix that is written transposed, as from has it; 0 = it is written as it is.
-	rows int64
+	// rows and columns of each matrix that is written transposed, as from has it; 0 = it is written as it is.
+	rows, columns int64
 }
 
 // open returns a stream of the array's bytes. It opens one blob at a time.
@@ -79,21 +78,38 @@ func (r arrayReader) open(ctx context.Context) (io.ReadCloser, error) {
 	if r.rows == 0 {
 		return s, nil
 	}
-	defer s.Close()
-	all, err := io.ReadAll(s)
-	if err != nil {
-		return nil, err
-	}
-	return io.NopCloser(bytes.NewReader(transposed(all, r.rows, int64(r.to.Bits()/8)))), nil
+	return &transposedStream{ReadCloser: s, rows: r.rows, columns: r.columns, width: int64(r.to.Bits() / 8)}, nil
 }
 
-// transposed returns the transpose of a matrix of so many rows, with elements of width bytes.
-func transposed(data []byte, rows, width int64) []byte {
+// transposedStream reads the transposes of the matrices of a stream, one matrix at a time.
+type transposedStream struct {
+	io.ReadCloser
+	rows, columns int64
+	width         int64  // of an element, in bytes
+	rest          []byte // of the current matrix
+}
+
+func (t *transposedStream) Read(p []byte) (int, error) {
+	if len(t.rest) == 0 {
+		matrix := make([]byte, t.rows*t.columns*t.width)
+		if _, err := io.ReadFull(t.ReadCloser, matrix); err != nil {
+			return 0, err
+		}
+		t.rest = transposed(matrix, t.rows, t.columns, t.width)
+	}
+	n := copy(p, t.rest)
+	t.rest = t.rest[n:]
+	return n, nil
+}
+
+// transposed returns the transposes of matrices of so many rows and columns, with elements of width bytes.
+func transposed(data []byte, rows, columns, width int64) []byte {
 	out := make([]byte, 0, len(data))
-	columns := int64(len(data)) / max(rows*width, 1)
-	for c := range columns {
-		for r := range rows {
-			out = append(out, data[(r*columns+c)*width:][:width]...)
+	for each := rows * columns * width; len(data) >= int(each) && each > 0; data = data[each:] {
+		for c := range columns {
+			for r := range rows {
+				out = append(out, data[(r*columns+c)*width:][:width]...)
+			}
 		}
 	}
 	return out

@@ -26,14 +26,10 @@ func findFP4(c *Checkpoint) (Found, error) {
 		if t.DType != safetensors.U8 {
 			continue
 		}
-		name, packed := strings.CutSuffix(t.Name, ".weight_packed")
-		if !packed {
-			var ok bool
-			if name, ok = strings.CutSuffix(t.Name, ".weight"); !ok {
-				continue
-			}
+		w, ok, err := c.fp4Of(t)
+		if err == nil && !ok {
+			continue
 		}
-		w, err := c.fp4(name, t, packed)
 		if err != nil {
 			return f, err
 		}
@@ -52,6 +48,22 @@ func findFP4(c *Checkpoint) (Found, error) {
 	f.From = append(f.From, strings.Join(parts, ", "))
 	f.Ignored = c.activationScales()
 	return f, nil
+}
+
+// fp4Of reads the headers of the weight whose codes are t; ok is false if they are not codes.
+func (c *Checkpoint) fp4Of(t safetensors.Source) (w Weight, ok bool, err error) {
+	if strings.HasSuffix(t.Name, blocksEnd) {
+		w, err = c.blocks(t)
+		return w, true, err
+	}
+	name, packed := strings.CutSuffix(t.Name, ".weight_packed")
+	if !packed {
+		if name, ok = strings.CutSuffix(t.Name, ".weight"); !ok {
+			return w, false, nil
+		}
+	}
+	w, err = c.fp4(name, t, packed)
+	return w, true, err
 }
 
 // fp4Config lists the relevant keys of config.json, or of the file that ModelOpt writes beside it.

@@ -54,7 +54,8 @@ func (src *Source) Retyped() (found []packed.Recognized, warnings []string) {
 	}
 	if len(r.Unread) > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s models have no use for these keys of %s: %s; if they change the "+
-			"computation, the model computes something else", as, ConfigName, clip.Line(strings.Join(r.Unread, ", "), maxUnread)))
+			"computation, the model computes something else", as, ConfigName,
+			clip.Line(strings.Join(r.Unread, ", "), maxUnread)))
 	}
 	return found, warnings
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/safetensors"
 )
 
 // tensor streams a tensor into its blob, batch by batch. One goroutine reads, encodes, hashes and writes, so it seldom
@@ -89,7 +90,11 @@ func newCoder(t *plan.Tensor) (c coder, closeAll func(), err error) {
 	if t.Match.Transposed {
 		for i, r := range c.sources {
 			shape := t.Sources[i].Shape
-			c.sources[i] = transposed{of: r, rows: shape[0], columns: shape[1], width: t.Coding.Width}
+			rows, columns := shape[len(shape)-2], shape[len(shape)-1]
+			c.sources[i] = &transposed{
+				of: r, rows: rows, columns: columns, width: t.Coding.Width,
+				count: safetensors.Tensor{Shape: shape}.NumElements() / (rows * columns),
+			}
 		}
 	}
 	return c, closeAll, err

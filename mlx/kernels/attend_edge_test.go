@@ -73,6 +73,7 @@ func TestAttendRefuses(t *testing.T) {
 			"heads":        func() { mlx.Attend(zeros(3, 3, 4), k, k, at(3, 0), mlx.AttendOptions{}) },
 			"size":         func() { mlx.Attend(zeros(3, 4, 8), k, k, at(3, 0), mlx.AttendOptions{}) },
 			"wide window":  func() { mlx.Attend(q, k, k, at(3, 0), mlx.AttendOptions{Window: 9, Ring: true}) },
+			"chunks":       func() { mlx.Attend(q, k, k, at(3, 0), mlx.AttendOptions{Chunked: true}) },
 			"sinks":        func() { mlx.Attend(q, k, k, at(3, 0), mlx.AttendOptions{Sinks: zeros(3)}) },
 			"nothing seen": func() { mlx.AttendStored(q, at(3, 0), mlx.AttendOptions{}) },
 			"bits that are not": func() {

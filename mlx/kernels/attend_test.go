@@ -22,6 +22,7 @@ type attendCase struct {
 	heads, kvHeads, dim, valueDim int
 
 	window, capacity int // capacity > 0 means a ring
+	chunked          bool
 	softcap          float64
 	sinks, latent    bool
 	bits             int // of packed rows, or 0
@@ -94,7 +95,7 @@ func (c attendCase) run(t *testing.T, e *mlx.Thread, d mlx.DType) {
 		}
 		return elements(x)
 	}
-	o := mlx.AttendOptions{Scale: 0.2, SoftCap: c.softcap, Window: c.window, Ring: c.capacity > 0}
+	o := mlx.AttendOptions{Scale: 0.2, SoftCap: c.softcap, Window: c.window, Chunked: c.chunked, Ring: c.capacity > 0}
 	var sinks []float64
 	if c.sinks {
 		o.Sinks = random(c.heads)
@@ -152,6 +153,9 @@ func (c attendCase) check(t *testing.T, what string, s *stored, q, got, sinks []
 	first := 0
 	if c.window > 0 {
 		first = max(0, len(s.k)-c.window)
+		if c.chunked {
+			first = (len(s.k) - 1) / c.window * c.window
+		}
 	}
 	for head, vector := range vectorsOf(q, c.dim) {
 		var keys, values [][]float64
@@ -189,8 +193,12 @@ func TestAttend(t *testing.T) {
 		{heads: 4, kvHeads: 2, dim: 64, valueDim: 64, steps: steps, window: 11, capacity: 11},
 		{heads: 4, kvHeads: 2, dim: 64, valueDim: 64, steps: steps, window: 11, capacity: 23, softcap: 5},
 		{heads: 6, kvHeads: 1, dim: 64, valueDim: 32, steps: steps, latent: true},
+		{heads: 5, kvHeads: 1, dim: 20, valueDim: 12, steps: steps, window: 6, chunked: true},
+		{heads: 4, kvHeads: 2, dim: 64, valueDim: 64, steps: steps, window: 11, capacity: 11, chunked: true},
+		{heads: 4, kvHeads: 2, dim: 64, valueDim: 32, steps: steps, window: 64, capacity: 80, chunked: true, sinks: true},
 		{heads: 2, kvHeads: 1, dim: 64, valueDim: 32, steps: steps, latent: true, window: 4, capacity: 5, sinks: true},
 		{heads: 4, kvHeads: 2, dim: 32, valueDim: 32, steps: steps, bits: 8},
+		{heads: 5, kvHeads: 1, dim: 20, valueDim: 12, steps: steps, bits: 4, window: 6, chunked: true},
 		{heads: 8, kvHeads: 1, dim: 96, valueDim: 64, steps: steps, bits: 4, sinks: true, softcap: 3},
 		{heads: 5, kvHeads: 1, dim: 20, valueDim: 12, steps: steps, bits: 4, window: 6},
 		{heads: 3, kvHeads: 3, dim: 80, valueDim: 40, steps: steps, bits: 8, window: 11, capacity: 11},
@@ -229,6 +237,7 @@ func TestAttendComposed(t *testing.T) {
 			{Scale: 0.2}, {Scale: 0.2, SoftCap: 2, Sinks: random(4)}, {Scale: 0.2, Window: 4, Sinks: random(4)},
 			{Scale: 0.2, Window: 4, Ring: true}, {Scale: 0.2, Window: 3, Ring: true, SoftCap: 3, Values: 5},
 			{Scale: 0.2, Values: 8},
+			{Scale: 0.2, Window: 4, Chunked: true}, {Scale: 0.2, Window: 4, Chunked: true, Ring: true},
 		} {
 			for _, bits := range []int{0, 8, 4} {
 				attendBothWays(t, e, o, bits, random, steps)

@@ -120,6 +120,54 @@ func TestChooseExperts(t *testing.T) {
 	})
 }
 
+// A router that chooses two experts, one after the other, as the reference implementation does: by our kernel, and by
+// MLX's operations for float64.
+func TestSparseMixer(t *testing.T) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		r := rand.New(rand.NewPCG(6, 2))
+		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) {
+			for _, shape := range [][2]int{{1, 2}, {3, 5}, {140, 16}} {
+				rows, experts, jitter := shape[0], shape[1], 0.2
+				values := make([]float32, rows*experts)
+				for i := range values {
+					values[i] = float32(r.IntN(9)-4) / 2 // with equal scores, zeros and negative ones
+				}
+				both := mlx.SparseMixer(mlx.AsType(mlx.FromSlice(e, values, rows, experts), d), jitter)
+				weights, chosen := both[0].Float32s(), mlx.ToSlice[uint32](both[1])
+				for row := range rows {
+					own := values[row*experts : (row+1)*experts]
+					first := slices.Index(own, slices.Max(own))
+					for i := range 2 {
+						at, weight := mixed(own, []int{-1, first}[i], jitter)
+						if w, n := float64(weights[2*row+i]), int(chosen[2*row+i]); n != at || math.Abs(w-weight) > 1e-6 {
+							t.Errorf("%v, scores %v, choice %d: expert %d with weight %v, want %d with %v", d, own, i, n, w, at, weight)
+							return
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// mixed returns the best expert but one, and its share of the experts that are close to it.
+func mixed(scores []float32, but int, jitter float64) (best int, weight float64) {
+	best = -1
+	for i, s := range scores {
+		if i != but && (best < 0 || s > scores[best]) {
+			best = i
+		}
+	}
+	total, top := 0.0, float64(scores[best])
+	for i, s := range scores {
+		far := (top-float64(s))/max(math.Abs(float64(s)), top) > 2*jitter
+		if i != but && !far {
+			total += math.Exp(float64(s) - top)
+		}
+	}
+	return best, 1 / total
+}
+
 func TestCombineRows(t *testing.T) {
 	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
 		r := rand.New(rand.NewPCG(2, 72))
@@ -146,9 +194,17 @@ func TestCombineRows(t *testing.T) {
 				gate, gates := make4(rows, 1)
 				ws := values(rows * k)
 				weights := mlx.FromSlice(e, ws, rows, k)
+				bias, biases := make4(3, n)
+				of := make([]uint32, rows*k)
+				for i := range of {
+					of[i] = r.Uint32N(3)
+				}
+				chosen := mlx.FromSlice(e, of, rows, k)
 				for i, y := range []*mlx.Array{
-					mlx.CombineRows(x, weights, nil, nil), mlx.CombineRows(mlx.Reshape(x, rows, k, n), weights, added, nil),
-					mlx.CombineRows(x, weights, added, gate),
+					mlx.CombineRows(x, weights, nil, nil, nil, nil),
+					mlx.CombineRows(mlx.Reshape(x, rows, k, n), weights, nil, nil, added, nil),
+					mlx.CombineRows(x, weights, nil, nil, added, gate),
+					mlx.CombineRows(x, weights, bias, chosen, added, gate),
 				} {
 					if y.DType() != d {
 						t.Errorf("the result of %v is %v", d, y.DType())
@@ -157,13 +213,17 @@ func TestCombineRows(t *testing.T) {
 					for j := range got {
 						row, want, size := j/n, 0.0, 1e-6
 						for e := range k {
-							v := float64(ws[row*k+e]) * float64(xs[(row*k+e)*n+j%n])
+							v := float64(xs[(row*k+e)*n+j%n])
+							if i == 3 {
+								v += float64(biases[int(of[row*k+e])*n+j%n])
+							}
+							v *= float64(ws[row*k+e])
 							want += v
 							size += math.Abs(v)
 						}
 						if i > 0 {
 							by := 1.0
-							if i == 2 {
+							if i >= 2 {
 								by = 1 / (1 + math.Exp(-float64(gates[row])))
 							}
 							want += by * float64(adds[j])
@@ -172,6 +232,58 @@ func TestCombineRows(t *testing.T) {
 						unit := map[mlx.DType]float64{mlx.BFloat16: 0x1p-8, mlx.Float16: 0x1p-11}[d]
 						if !(math.Abs(float64(got[j])-want) <= 1e-6*size+unit*math.Abs(want)) {
 							t.Errorf("%v %v, form %d: element %d is %v, want %v", d, c, i, j, got[j], want)
+							return
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// The clamped SwiGLU equals its formula in float64 on every instruction set, with and without biases. Both limits are
+// reached.
+func TestClampedSwiGLU(t *testing.T) {
+	const alpha, limit, banks = 1.702, 1.25, 3
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		r := rand.New(rand.NewPCG(4, 31))
+		for _, d := range append(slices.Clone(floatTypes), mlx.Float64) {
+			for _, c := range [][2]int{{1, 1}, {3, 37}, {70, 16}, {2, 2880}} {
+				rows, n := c[0], c[1]
+				random := func(shape ...int) (*mlx.Array, []float32) {
+					v := make([]float32, shape[0]*shape[1])
+					for i := range v {
+						v[i] = float32(r.NormFloat64() * 2)
+					}
+					a := mlx.AsType(mlx.FromSlice(e, v, shape...), d)
+					return a, mlx.AsType(a, mlx.Float32).Float32s()
+				}
+				x, xs := random(rows, 2*n)
+				bias, biases := random(banks, 2*n)
+				of := make([]uint32, rows)
+				for i := range of {
+					of[i] = r.Uint32N(banks)
+				}
+				for _, with := range []bool{false, true} {
+					y := mlx.ClampedSwiGLU(x, nil, nil, alpha, limit)
+					if with {
+						y = mlx.ClampedSwiGLU(x, bias, mlx.FromSlice(e, of, rows), alpha, limit)
+					}
+					if y.DType() != d || !slices.Equal(y.Shape(), []int{rows, n}) {
+						t.Errorf("%v %v of %v", y.DType(), y.Shape(), d)
+					}
+					for i, got := range mlx.AsType(y, mlx.Float32).Float32s() {
+						row, at := i/n, i%n
+						g, u := float64(xs[row*2*n+at]), float64(xs[row*2*n+n+at])
+						if with {
+							g += float64(biases[int(of[row])*2*n+at])
+							u += float64(biases[int(of[row])*2*n+n+at])
+						}
+						g, u = min(g, limit), max(-limit, min(u, limit))
+						want := (u + 1) * g / (1 + math.Exp(-alpha*g))
+						unit := map[mlx.DType]float64{mlx.BFloat16: 0x1p-8, mlx.Float16: 0x1p-11}[d]
+						if !(math.Abs(float64(got)-want) <= 2e-6+unit*math.Abs(want)) {
+							t.Errorf("%v %v, biases %v: element %d is %v, want %v", d, c, with, i, got, want)
 							return
 						}
 					}

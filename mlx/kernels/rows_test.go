@@ -102,6 +102,7 @@ func TestActivationKernels(t *testing.T) {
 			func(x float64) float64 { return max(x/8, 0) * max(x/8, 0) }},
 		"Clip": {func(x *mlx.Array) *mlx.Array { return mlx.Clip(x, 3) },
 			func(x float64) float64 { return max(min(x, 3), -3) }},
+		"Softplus": {mlx.Softplus, func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }},
 		"Softcap": {func(x *mlx.Array) *mlx.Array { return mlx.Softcap(x, 30) },
 			func(x float64) float64 { return 30 * math.Tanh(x/30) }},
 	}

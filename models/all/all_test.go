@@ -86,7 +86,7 @@ func TestEveryTypeIsTested(t *testing.T) {
 // A checkpoint of testdata/models is named after its type, so that the test of that type runs it. The others are named
 // in the tests that run them.
 func TestCheckpointsAreNamedAfterTheirType(t *testing.T) {
-	named := []string{"demo", "long-phi3", "long-qwen3-dynamic", "long-qwen3-longrope"}
+	named := []string{"demo", "long-phi3", "long-phimoe", "long-qwen3-dynamic", "long-qwen3-longrope"}
 	files, err := filepath.Glob(filepath.Join(root, "testdata/models/*/config.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
@@ -72,7 +73,13 @@ func read(t *testing.T, name string) (arch.Model, []tensor) {
 	defer ckpt.Close()
 	var have []arch.TensorInfo
 	for _, s := range ckpt.Tensors() {
-		have = append(have, arch.TensorInfo{Name: s.Name, DType: string(s.DType), Shape: s.Shape})
+		switch h := (arch.TensorInfo{Name: s.Name, DType: string(s.DType), Shape: s.Shape}); {
+		case isBlocks(s.Name):
+			h.DType, h.Shape = string(safetensors.BF16), blocksShape(s.Shape)
+			have = append(have, h)
+		case !isScales(ckpt, s.Name):
+			have = append(have, h)
+		}
 	}
 	match, err := config.Table().Check(have)
 	if err != nil {
@@ -100,8 +107,16 @@ func assemble(ckpt *safetensors.Checkpoint, m arch.Matched) (tensor, error) {
 			return x, err
 		}
 		x.dtype = s.DType
+		if isBlocks(name) {
+			if sources[i], err = decodeBlocks(ckpt, name, sources[i]); err != nil {
+				return x, err
+			}
+			x.dtype = safetensors.BF16
+			continue
+		}
 		if m.Transposed {
-			sources[i] = transposed(sources[i], int(s.Shape[0]), int(s.Shape[1]), s.DType.Bits()/8)
+			n := len(s.Shape)
+			sources[i] = transposed(sources[i], int(s.Shape[n-2]), int(s.Shape[n-1]), s.DType.Bits()/8)
 		}
 	}
 	width := int64(x.dtype.Bits() / 8)
@@ -111,12 +126,14 @@ func assemble(ckpt *safetensors.Checkpoint, m arch.Matched) (tensor, error) {
 	return x, nil
 }
 
-// transposed returns the transpose of a matrix [rows, columns] of elements of width bytes.
+// transposed returns the transposes of matrices [rows, columns] of elements of width bytes.
 func transposed(data []byte, rows, columns, width int) []byte {
 	out := make([]byte, 0, len(data))
-	for c := range columns {
-		for r := range rows {
-			out = append(out, data[(r*columns+c)*width:][:width]...)
+	for matrix := range slices.Chunk(data, rows*columns*width) {
+		for c := range columns {
+			for r := range rows {
+				out = append(out, matrix[(r*columns+c)*width:][:width]...)
+			}
 		}
 	}
 	return out

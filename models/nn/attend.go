@@ -12,6 +12,7 @@ type AttendOptions struct {
 	Scale   float64    // of the scores; usually 1/sqrt(head size)
 	SoftCap float64    // scores become SoftCap*tanh(score/SoftCap); 0 disables it
 	Window  int        // positions that a row sees, including its own; 0 means all up to its own
+	Chunked bool       // a row sees the positions up to its own from the last multiple of Window on
 	Sinks   *mlx.Array // [heads] scores without a value, or nil
 	Values  int        // if v is nil: the values are the first Values channels of the keys
 	Rope    *Rope      // used by blocks that rotate; Attend and AttendStored expect rotated queries and keys
@@ -19,8 +20,8 @@ type AttendOptions struct {
 
 func (o AttendOptions) over(b *Batch, ring bool, after []*mlx.Array) mlx.AttendOptions {
 	return mlx.AttendOptions{
-		Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Ring: ring, Sinks: o.Sinks, Values: o.Values,
-		After: after, Positions: b.Positions,
+		Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Chunked: o.Chunked, Ring: ring, Sinks: o.Sinks,
+		Values: o.Values, After: after, Positions: b.Positions,
 	}
 }
 

@@ -12,12 +12,14 @@ import (
 type AttentionOptions struct {
 	Rope         *Rope   // nil: queries and keys are not rotated
 	Window       int     // positions that a row sees, including its own; 0 means all up to its own
+	Chunked      bool    // see [AttendOptions]
 	Scale        float64 // of the scores; 0 means 1/sqrt(head size)
 	SoftCap      float64 // see [AttendOptions]
 	QNorm, KNorm *Norm   // of queries and keys, per head and before rope; nil means none
 	WholeNorms   bool    // QNorm and KNorm normalize all heads of a row together
 	NormsLast    bool    // QNorm and KNorm come after rope
 	Growth       *Growth // of queries with their position; nil means none
+	Sinks        bool    // each query head has a score without a value: NAME.sinks
 	Clip         float64 // queries, keys and values are limited to this size, after whole norms; 0 means none
 }
 
@@ -30,7 +32,8 @@ type Attention struct {
 	options     AttendOptions
 }
 
-// NewAttention takes NAME.q_proj, k_proj, v_proj and o_proj, with the biases that c names, for a layer.
+// NewAttention takes NAME.q_proj, k_proj, v_proj and o_proj for a layer, with the biases that c names and the sinks
+// that o names.
 func NewAttention(w *Weights, name string, layer int, c arch.Common, o AttentionOptions) *Attention {
 	heads := func(part string, n int) *Linear {
 		return NewLinear(w, name+part, n*c.HeadDim, c.Hidden, c.AttentionBias)
@@ -43,7 +46,10 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 		v:           heads(".v_proj", c.KVHeads).Split(c.KVHeads),
 		o:           NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.OutputBias).Join(),
 		differences: o,
-		options:     AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window},
+		options:     AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Chunked: o.Chunked},
+	}
+	if o.Sinks {
+		a.options.Sinks = w.Take(name+".sinks", c.Heads)
 	}
 	if o.Scale == 0 {
 		a.options.Scale = 1 / math.Sqrt(float64(c.HeadDim))

@@ -12,11 +12,24 @@ import (
 type Experts struct {
 	gateUp, down *bank
 	gelu         bool // tanh approximation of GELU instead of SiLU
+	clamp        arch.Clamp
+	biases       []*mlx.Array // of gateUp [experts, 2*intermediate] and down [experts, hidden]; nil means none
 }
 
 // NewExperts takes BASE.gate_up_proj [experts, 2*intermediate, hidden], each expert's gate first, and BASE.down_proj
-// [experts, hidden, intermediate]. Both may be packed. The activation is SiLU unless ThroughGELU is called.
+// [experts, hidden, intermediate]. Both may be packed. If experts have biases, the names of weights end in .weight and
+// those of biases in .bias. The activation is SiLU, or what e.Clamp says, unless ThroughGELU is called.
 func NewExperts(w *Weights, base string, e arch.Experts, hidden int) *Experts {
+	if e.Bias {
+		return &Experts{
+			gateUp: newBank(w, base+".gate_up_proj.weight", e.Count, 2*e.Intermediate, hidden),
+			down:   newBank(w, base+".down_proj.weight", e.Count, hidden, e.Intermediate),
+			clamp:  e.Clamp,
+			biases: []*mlx.Array{
+				w.Take(base+".gate_up_proj.bias", e.Count, 2*e.Intermediate), w.Take(base+".down_proj.bias", e.Count, hidden),
+			},
+		}
+	}
 	return &Experts{
 		gateUp: newBank(w, base+".gate_up_proj", e.Count, 2*e.Intermediate, hidden),
 		down:   newBank(w, base+".down_proj", e.Count, hidden, e.Intermediate),
@@ -39,7 +52,7 @@ type Shared struct {
 // float32 weights [T, k], plus the shared expert's. The sum is rounded to the type of x once.
 func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 	if x.Thread().Info().GPU && chosen.Size() >= sortedFrom {
-		return mlx.CombineRows(e.sorted(x, chosen), weights, s.X, s.Gate)
+		return e.combine(e.sorted(x, chosen), weights, chosen, s)
 	}
 	var formats, groups, bits [2]int
 	var parts []*mlx.Array
@@ -47,7 +60,35 @@ func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 		formats[i], groups[i], bits[i] = b.weight.packing()
 		parts = append(parts, b.weight.present()...)
 	}
-	return mlx.GatedExperts(x, weights, chosen, parts, formats[:], groups[:], bits[:], e.gelu, s.X, s.Gate)
+	return mlx.GatedExperts(x, weights, chosen, parts, formats[:], groups[:], bits[:], e.gelu, e.clamp.Alpha,
+		e.clamp.Limit, e.biases, s.X, s.Gate)
+}
+
+// combine adds the outputs [T, k, 1, hidden] of the chosen experts.
+func (e *Experts) combine(outs, weights, chosen *mlx.Array, s Shared) *mlx.Array {
+	if e.biases == nil {
+		return mlx.CombineRows(outs, weights, nil, nil, s.X, s.Gate)
+	}
+	return mlx.CombineRows(outs, weights, e.biases[1], chosen, s.X, s.Gate)
+}
+
+// applyScaled is Apply for the k largest scores [T, experts] of each row, whose sigmoids multiply the rows that the
+// experts read.
+func (e *Experts) applyScaled(x, scores *mlx.Array, k int, s Shared) *mlx.Array {
+	best := mlx.Largest(scores, k)
+	rows, t := x.Dim(0), x.Thread()
+	of, ones := make([]uint32, rows*k), make([]float32, rows*k)
+	for i := range of {
+		of[i], ones[i] = uint32(i/k), 1
+	}
+	weights := mlx.AsType(mlx.Sigmoid(mlx.AsType(best[0], mlx.Float32)), x.DType())
+	one := mlx.FromSlice(t, ones, rows*k, 1)
+	if k == 1 {
+		return e.Apply(mlx.Multiply(x, weights), one, best[1], s)
+	}
+	scaled := mlx.Multiply(mlx.Take(x, mlx.FromSlice(t, of), 0), mlx.Reshape(weights, rows*k, 1))
+	y := e.Apply(scaled, one, mlx.Reshape(best[1], rows*k, 1), Shared{})
+	return mlx.CombineRows(mlx.Reshape(y, rows, k, -1), mlx.Reshape(one, rows, k), nil, nil, s.X, s.Gate)
 }
 
 // sortedFrom is the number of choices from which a GPU is faster if rows are sorted by expert. On a CPU the kernel
@@ -63,9 +104,12 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 	of := mlx.FloorDivide(order, mlx.FromSlice(x.Thread(), []uint32{uint32(k)}))
 	x = mlx.ExpandDims(mlx.Take(x, of, 0), 1)
 	h := e.gateUp.apply(x, nil, flat, true)
-	if e.gelu {
+	switch {
+	case e.biases != nil:
+		h = mlx.ClampedSwiGLU(h, e.biases[0], flat, e.clamp.Alpha, e.clamp.Limit)
+	case e.gelu:
 		h = mlx.GEGLUTanh(h, nil)
-	} else {
+	default:
 		h = mlx.SwiGLU(h, nil)
 	}
 	h = e.down.apply(h, nil, flat, true)
@@ -75,6 +119,10 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 // Choose returns the experts, uint32 [T, k], of rows with the given scores [T, experts], best first, and their weights,
 // float32 [T, k]. Of equal scores the one with the lowest index is better. correction [experts] may be nil.
 func Choose(scores, correction *mlx.Array, e arch.Experts, r arch.Router) (weights, chosen *mlx.Array) {
+	if r.SparseMixer {
+		both := mlx.SparseMixer(scores, r.Jitter)
+		return both[0], both[1]
+	}
 	scaling := r.Scaling
 	if scaling == 0 {
 		scaling = 1

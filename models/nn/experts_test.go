@@ -97,6 +97,98 @@ func TestExperts(t *testing.T) {
 	}
 }
 
+// Experts with biases and a clamped activation match the formula of gpt-oss in float64, in every format, for one row
+// and for many. The limits are reached.
+func TestBiasedExperts(t *testing.T) {
+	const experts, hidden, width, k = 5, 128, 64, 2
+	clamp := arch.Clamp{Alpha: 1.702, Limit: 0.8}
+	for _, f := range bankFormats {
+		for _, rows := range []int{1, 3, 40, 300} { // large counts are not fused
+			t.Run(fmt.Sprintf("mode %d, %d bits, %d rows", f.Mode, f.Bits, rows), func(t *testing.T) {
+				mlxtest.Do(t, func(e *mlx.Thread) {
+					keys := mlx.RandomSplit(mlx.RandomKey(e, 6), 6)
+					random := func(i int, shape ...int) *mlx.Array {
+						return mlx.RandomNormal(mlx.Reshape(mlx.SliceAxis(keys, 0, mlx.At(i)), 2), mlx.Float32, shape...)
+					}
+					gateUp, plainGateUp := stored(e, mlx.MultiplyScalar(random(0, experts, 2*width, hidden), 0.1), f)
+					down, plainDown := stored(e, mlx.MultiplyScalar(random(1, experts, hidden, width), 0.1), f)
+					wide, out := random(2, experts, 2*width), random(3, experts, hidden)
+					w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{
+						"x.gate_up_proj.weight": gateUp, "x.gate_up_proj.bias": {Array: mlx.Keep(wide)},
+						"x.down_proj.weight": down, "x.down_proj.bias": {Array: mlx.Keep(out)},
+					})
+					defer w.Free()
+					block := nn.NewExperts(w, "x", arch.Experts{
+						Count: experts, PerToken: k, Intermediate: width, Bias: true, Clamp: clamp,
+					}, hidden)
+					if err := w.Err(); err != nil {
+						t.Error(err)
+						return
+					}
+					x := random(4, rows, hidden)
+					top := arch.Experts{PerToken: k, NormTopK: true}
+					weights, chosen := nn.Choose(random(5, rows, experts), nil, top, arch.Router{})
+					got := block.Apply(x, weights, chosen, nn.Shared{}).Float32s()
+					sorted := block.ApplySorted(x, weights, chosen).Float32s()
+					b := biased{
+						gateUp: plainGateUp.Float32s(), down: plainDown.Float32s(), wide: wide.Float32s(), out: out.Float32s(),
+						width: width, hidden: hidden, clamp: clamp,
+					}
+					xs, by, at := x.Float32s(), weights.Float32s(), mlx.ToSlice[uint32](chosen)
+					for row := range rows {
+						want := make([]float64, hidden)
+						for j := row * k; j < (row+1)*k; j++ {
+							for i, v := range b.apply(int(at[j]), xs[row*hidden:][:hidden]) {
+								want[i] += float64(by[j]) * v
+							}
+						}
+						for i, v := range want {
+							for _, g := range []float32{got[row*hidden+i], sorted[row*hidden+i]} {
+								if !(math.Abs(float64(g)-v) < 1e-4) {
+									t.Errorf("row %d, element %d is %v, want %v", row, i, g, v)
+									return
+								}
+							}
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// biased are experts as gpt-oss has them.
+type biased struct {
+	gateUp, down, wide, out []float32
+	width, hidden           int
+	clamp                   arch.Clamp
+}
+
+// apply computes an expert's output in float64.
+func (b biased) apply(expert int, x []float32) []float64 {
+	row := func(w, bias []float32, n, width int, x func(int) float64) float64 {
+		sum := float64(bias[n])
+		for i, v := range w[n*width:][:width] {
+			sum += float64(v) * x(i)
+		}
+		return sum
+	}
+	in := func(n int) float64 {
+		return row(b.gateUp, b.wide, expert*2*b.width+n, b.hidden, func(i int) float64 { return float64(x[i]) })
+	}
+	h := make([]float64, b.width)
+	for n := range h {
+		g := min(in(n), b.clamp.Limit)
+		u := max(-b.clamp.Limit, min(in(b.width+n), b.clamp.Limit))
+		h[n] = (u + 1) * g / (1 + math.Exp(-b.clamp.Alpha*g))
+	}
+	y := make([]float64, b.hidden)
+	for n := range y {
+		y[n] = row(b.down, b.out, expert*b.hidden+n, b.width, func(i int) float64 { return h[i] })
+	}
+	return y
+}
+
 // Missing experts and experts of wrong shape are errors of the weights, reported before any step.
 func TestExpertsNeedTheirWeights(t *testing.T) {
 	mlxtest.Do(t, func(e *mlx.Thread) {
@@ -137,6 +229,15 @@ func TestChoose(t *testing.T) {
 			chosen: []uint32{3, 2}, weights: []float64{0.8808, 0.7311}},
 		"the lowest of equal groups": {scores: []float32{1, 2, 1, 2}, experts: arch.Experts{PerToken: 2}, router: grouped,
 			chosen: []uint32{1, 0}, weights: []float64{0.8808, 0.7311}},
+		// 1.5 is 0.5 below 2, which is 0.25 of it; 1.2 is 0.3 below 1.5, which is 0.2 of it.
+		"two, one after the other": {scores: []float32{1.5, 2, 1.2, -1}, router: arch.Router{SparseMixer: true, Jitter: 0.15},
+			chosen: []uint32{1, 0}, weights: []float64{0.6225, 0.5744}},
+		"the lowest of equals, one after the other": {scores: []float32{0, -1, 0, -1},
+			router: arch.Router{SparseMixer: true, Jitter: 0.01},
+			chosen: []uint32{0, 2}, weights: []float64{0.5, 1}},
+		// Negative scores are relative to the lower one: -1 is 0.5 below -0.5, which is 0.5 of 1.
+		"two negative ones": {scores: []float32{-1, -0.5, -4, -4}, router: arch.Router{SparseMixer: true, Jitter: 0.3},
+			chosen: []uint32{1, 0}, weights: []float64{0.6225, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mlxtest.Do(t, func(e *mlx.Thread) {

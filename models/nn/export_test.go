@@ -4,7 +4,7 @@ import "github.com/ingotml/ingot/mlx"
 
 // ApplySorted is Apply as on a GPU with many rows.
 func (e *Experts) ApplySorted(x, weights, chosen *mlx.Array) *mlx.Array {
-	return mlx.CombineRows(e.sorted(x, chosen), weights, nil, nil)
+	return e.combine(e.sorted(x, chosen), weights, chosen, Shared{})
 }
 
 // Apply is AddApply for rows that are already normalized.

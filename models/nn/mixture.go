@@ -15,12 +15,12 @@ type Mixture struct {
 	share      *Linear // [1, hidden]: the shared output is multiplied by the sigmoid of this score; nil means 1
 }
 
-// NewMixture takes NAME.gate and NAME.experts and, as c says, NAME.gate.e_score_correction_bias, NAME.shared_experts,
-// or NAME.shared_expert and NAME.shared_expert_gate.
+// NewMixture takes NAME.gate, or the router's other name, NAME.experts and, as c says,
+// NAME.gate.e_score_correction_bias, NAME.shared_experts, or NAME.shared_expert and NAME.shared_expert_gate.
 func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 	m := &Mixture{
 		config:  c,
-		router:  NewLinear(w, name+".gate", c.Experts.Count, hidden, false),
+		router:  NewLinear(w, name+"."+c.Router.Named(), c.Experts.Count, hidden, c.Router.Bias),
 		experts: NewExperts(w, name+".experts", c.Experts, hidden),
 	}
 	if c.Router.Correction {
@@ -67,6 +67,9 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	}
 	if m.share != nil {
 		shared.Gate = in[3]
+	}
+	if m.config.Router.ScaleInput {
+		return sum, m.experts.applyScaled(x, in[0], m.config.Experts.PerToken, shared)
 	}
 	weights, chosen := m.choose(in[0])
 	return sum, m.experts.Apply(x, weights, chosen, shared)

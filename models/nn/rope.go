@@ -71,11 +71,11 @@ func (r *Rope) isConstant(b *Batch) bool { return r.byLength == nil || r.byLengt
 
 func (r *Rope) rotate(b *Batch, xs ...*mlx.Array) []*mlx.Array {
 	at, interleaved, sections := r.positions(b)
-	with := func(freqs, at *mlx.Array, xs []*mlx.Array) []*mlx.Array {
-		return mlx.RotateRows(xs, at, freqs, r.neighbours, interleaved, r.scale, sections...)
+	with := func(freqs *mlx.Array, scale float64, at *mlx.Array, xs []*mlx.Array) []*mlx.Array {
+		return mlx.RotateRows(xs, at, freqs, r.neighbours, interleaved, scale, sections...)
 	}
 	if r.isConstant(b) {
-		return with(r.freqs, at, xs)
+		return with(r.freqs, r.scale, at, xs)
 	}
 	return r.byLength.rotate(b, at, xs, with)
 }

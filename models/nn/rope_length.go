@@ -15,6 +15,7 @@ type byLength struct {
 
 	last    int // length of the last lookup; all layers of a step use the same
 	radians []float32
+	scale   float64
 }
 
 // length returns the number of tokens that determines the segment's frequencies.
@@ -34,7 +35,8 @@ func (l *byLength) covers(b *Batch) bool {
 
 // rotate rotates each segment separately. Positions are [T] or [n, T].
 func (l *byLength) rotate(
-	b *Batch, at *mlx.Array, xs []*mlx.Array, with func(freqs, at *mlx.Array, xs []*mlx.Array) []*mlx.Array,
+	b *Batch, at *mlx.Array, xs []*mlx.Array,
+	with func(freqs *mlx.Array, scale float64, at *mlx.Array, xs []*mlx.Array) []*mlx.Array,
 ) []*mlx.Array {
 	pieces := make([][]*mlx.Array, len(xs))
 	for _, s := range b.Segments {
@@ -43,8 +45,8 @@ func (l *byLength) rotate(
 		for i, x := range xs {
 			own[i] = mlx.SliceAxis(x, 0, rows)
 		}
-		freqs := mlx.FromSlice(at.Thread(), l.at(s.length()))
-		for i, x := range with(freqs, mlx.SliceAxis(at, -1, rows), own) {
+		freqs, scale := l.at(s.length())
+		for i, x := range with(mlx.FromSlice(at.Thread(), freqs), scale, mlx.SliceAxis(at, -1, rows), own) {
 			pieces[i] = append(pieces[i], x)
 		}
 	}
@@ -57,10 +59,10 @@ func (l *byLength) rotate(
 	return out
 }
 
-func (l *byLength) at(length int) []float32 {
+func (l *byLength) at(length int) (freqs []float32, scale float64) {
 	if l.radians == nil || l.last != length {
-		freqs, _ := l.rope.FrequenciesAt(l.dim, length)
-		l.last, l.radians = length, radians(freqs)
+		freqs, scale := l.rope.FrequenciesAt(l.dim, length)
+		l.last, l.radians, l.scale = length, radians(freqs), scale
 	}
-	return l.radians
+	return l.radians, l.scale
 }

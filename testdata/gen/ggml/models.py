@@ -38,6 +38,7 @@ TESTDATA = Path(__file__).resolve().parents[2]
 OUT = TESTDATA.parent / "convert" / "testdata" / "gguf"
 NAMES = [
     "afmoe-published",
+    "apertus-saved",
     "arcee-saved",
     "cohere-published",
     "cohere2-published",
@@ -57,6 +58,7 @@ NAMES = [
     "glm4-saved",
     "gpt2-published",
     "gpt_neox-published",
+    "gpt_oss-published",
     "glm4_moe-published",
     "glm4_moe_lite-published",
     "granite-published",
@@ -65,8 +67,10 @@ NAMES = [
     "hunyuan_v1_moe-saved",
     "llama-bias",
     "llama-rope-llama3",
+    "llama4-published",
     "nemotron-saved",
     "olmo-published",
+    "mamba2-published",
     "minicpm3-published",
     "minimax_m2-published",
     "mixtral-published",
@@ -74,6 +78,7 @@ NAMES = [
     "olmo3-saved",
     "olmoe-published",
     "phi3-published",
+    "phimoe-published",
     "qwen2-saved",
     "qwen2_moe-published",
     "qwen3-default",
@@ -92,8 +97,11 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "ernie4_5": "default", "exaone4": "exaone4", "hunyuan": "hunyuan-dense", "seed_oss": "seed-coder",
          "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
          "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
-         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe",
-         "deepseek_v2": "deepseek-llm", "minicpm3": "default", "deepseek_v3": "deepseek-v3", "youtu": "youtu"}
+         "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe", "gpt_oss": "gpt-4o",
+         "deepseek_v2": "deepseek-llm", "deepseek_v3": "deepseek-v3", "youtu": "youtu", "phimoe": "default",
+         "mamba2": "olmo", "minicpm3": "default"}
+# The published names of classes that transformers calls otherwise.
+CLASSES = {"PhimoeForCausalLM": "PhiMoEForCausalLM"}
 
 
 TYPES = {"f32": gguf.LlamaFileType.ALL_F32, "bf16": gguf.LlamaFileType.MOSTLY_BF16}
@@ -118,7 +126,7 @@ def convert(name, to):
         ModelBase.load_hparams = staticmethod(lambda *a, **k: published({**own, **load(*a, **k)}))
         try:
             (folder / "config.json").write_text(json.dumps(published(own)), encoding="utf-8")
-            write(name, folder, load(folder, False), kind, to / f"{name}.gguf")
+            write(folder, load(folder, False), kind, to / f"{name}.gguf")
         finally:
             ModelBase.load_hparams = load
 
@@ -149,10 +157,11 @@ def published(config):
     return config
 
 
-def write(name, folder, config, kind, path):
+def write(folder, config, kind, path):
     from conversion.base import ModelBase, ModelType
 
-    model = ModelBase.from_model_architecture(config["architectures"][0], model_type=ModelType.TEXT)
+    name = config["architectures"][0]
+    model = ModelBase.from_model_architecture(CLASSES.get(name, name), model_type=ModelType.TEXT)
     if not (folder / "tokenizer.json").is_file():
         # Gemma's class counts the entries of a tokenizer.json.
         vocab = {str(i): i for i in range(config.get("text_config", config)["vocab_size"])}

@@ -55,7 +55,7 @@ def unpack_rows(x, bits, dtype):
     return mx.array(np.stack(out).reshape(*x.shape[:-1], -1)).astype(dtype)
 
 
-def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring, values, bits, positions):
+def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, chunked, ring, values, bits, positions):
     """Attention by the definition, one row at a time: each sequence attends its own keys and values.
 
     positions repeats what segments says.
@@ -81,7 +81,8 @@ def attend(q, k, v, stores, segments, sinks, after, scale, softcap, window, ring
                 stores[at + j] = slice_update(stores[at + j], new, [0, 0, slot(p), 0], [1, x.shape[1], slot(p) + 1, new.shape[3]], [1, 1, 1, 1])
         for r in range(rows):
             p = position + r
-            span = range(max(0, p - window + 1) if window else 0, min(p + 1, seen))
+            begin = p // window * window if chunked else max(0, p - window + 1) if window else 0
+            span = range(begin, min(p + 1, seen))
             keys = mx.stack([held[j][0] for j in span], 2)
             vals = keys[..., :values] if values else mx.stack([held[j][1] for j in span], 2)
             repeat = q.shape[1] // keys.shape[1]
@@ -110,14 +111,14 @@ for d in FLOATS:
     q, k, v = normal(5, 4, 16, dtype=d), normal(5, 2, 16, dtype=d), normal(5, 2, 24, dtype=d)
     full = [storage(8), storage(8, 24), storage(4), storage(4, 24)]
     ring = [storage(4), storage(4, 24), storage(7), storage(7, 24)]
-    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, 0, 0, None)
-    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, 0, 0, at(4, 5, 6, 0, 1))
-    case("attend", q, k, v, ring, [4, 9, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, True, 0, 0, None)
-    case("attend", q[:3], k, v, full, [1, 6, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, 0, 0, at(6, 0, 1))
-    case("attend", q[:2], k, v, ring, [1, 12, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, True, 0, 0, None)
-    case("attend", q[:3], k, v, ring[2:], [3, 20, 23, 5], None, [], 0.25, 0.0, 6, True, 0, 0, None)
-    case("attend", q, None, None, full, [4, 3, 6, 0, 1, 3, 4, 0], None, [], 0.25, 0.0, 0, False, 0, 0, None)
-    case("attend", q, None, None, ring, [1, 9, 10, 0, 4, 18, 22, 0], None, [], 0.25, 0.0, 3, True, 0, 0, at(9, 18, 19, 20, 21))
+    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, False, 0, 0, None)
+    case("attend", q, k, v, full, [3, 4, 7, 3, 2, 0, 2, 2], normal(4, dtype=d), [q], 0.25, 2.0, 3, False, False, 0, 0, at(4, 5, 6, 0, 1))
+    case("attend", q, k, v, ring, [4, 9, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, False, True, 0, 0, None)
+    case("attend", q[:3], k, v, full, [1, 6, 7, 3, 2, 0, 2, 2], None, [], 0.25, 0.0, 0, False, False, 0, 0, at(6, 0, 1))
+    case("attend", q[:2], k, v, ring, [1, 12, 13, 4, 1, 20, 21, 1], None, [], 0.25, 0.0, 4, False, True, 0, 0, None)
+    case("attend", q[:3], k, v, ring[2:], [3, 20, 23, 5], None, [], 0.25, 0.0, 6, False, True, 0, 0, None)
+    case("attend", q, None, None, full, [4, 3, 6, 0, 1, 3, 4, 0], None, [], 0.25, 0.0, 0, False, False, 0, 0, None)
+    case("attend", q, None, None, ring, [1, 9, 10, 0, 4, 18, 22, 0], None, [], 0.25, 0.0, 3, False, True, 0, 0, at(9, 18, 19, 20, 21))
     latent = [normal(1, 1, 8, 16, dtype=d)]
-    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7, 5], None, [], 0.25, 0.0, 0, False, 12, 0, None)
-    case("attend", q, None, None, latent, [5, 2, 7, 0], None, [], 0.25, 0.0, 0, False, 12, 0, None)
+    case("attend", q, normal(5, 1, 16, dtype=d), None, latent, [5, 2, 7, 5], None, [], 0.25, 0.0, 0, False, False, 12, 0, None)
+    case("attend", q, None, None, latent, [5, 2, 7, 0], None, [], 0.25, 0.0, 0, False, False, 12, 0, None)

@@ -9,7 +9,19 @@ from layers import MODES, combine
 from record import F32, FLOATS, I32, SUM, U32, arr, case, normal, op
 
 
-def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, added, gate):
+def clamped(x, bias, rows, alpha, limit, one=None):
+    """Returns the clamped SwiGLU of gpt-oss. Row rows[i] of bias, or one bias, is added to row i."""
+    y = x.astype(F32)
+    if bias is not None:
+        y += bias[rows].astype(F32).reshape(x.shape)
+    if one is not None:
+        y += one.astype(F32)
+    g, u = mx.split(y, 2, axis=-1)
+    g, u = mx.minimum(g, limit), mx.clip(u, -limit, limit)
+    return ((u + 1) * g * mx.sigmoid(alpha * g)).astype(x.dtype)
+
+
+def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, alpha, limit, biases, added, gate):
     parts, banks = iter(parts), []
     for f, g, b in zip(formats, groups, bits):
         w = next(parts)
@@ -22,20 +34,24 @@ def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, added,
         rows = []
         for e in experts:
             h = (banks[0][e] @ x[t].astype(F32)).astype(x.dtype).astype(F32)
+            if limit:
+                act = clamped(h.astype(x.dtype), None, None, alpha, limit, biases[0][e] if biases else None)
+                rows.append((banks[1][e] @ act.astype(F32)).astype(x.dtype))
+                continue
             a, up = mx.split(h, 2)
             a = 0.5 * a * (1 + mx.tanh(0.7978845608028654 * (a + 0.044715 * a**3))) if gelu else a * mx.sigmoid(a)
             rows.append((banks[1][e] @ (a * up).astype(x.dtype).astype(F32)).astype(x.dtype))
         out.append(mx.stack(rows))
-    return combine(mx.stack(out), weights, added, gate)
+    return combine(mx.stack(out), weights, biases[1] if biases else None, chosen, added, gate)
 
 
 op("GatedExperts", gated_experts, SUM)
 for d in FLOATS:
     x, up, down = normal(3, 64, dtype=d), normal(4, 64, 64, dtype=d) * arr(0.25, d), normal(4, 20, 32, dtype=d) * arr(0.25, d)
     weights, chosen = normal(3, 2), arr([[0, 3], [2, 1], [3, 2]], U32)
-    case("GatedExperts", x, weights, chosen, [up, down], [-1, -1], [0, 0], [0, 0], False, None, None)
+    case("GatedExperts", x, weights, chosen, [up, down], [-1, -1], [0, 0], [0, 0], False, 0.0, 0.0, [], None, None)
     case("GatedExperts", x, weights, chosen, [*mx.quantize(up), *mx.quantize(down, 32, 8)], [0, 0], [0, 32], [0, 8], True,
-         normal(3, 20, dtype=d), normal(3, 1, dtype=d))
+         0.0, 0.0, [], normal(3, 20, dtype=d), normal(3, 1, dtype=d))
 
 
 def rotate_normed(xs, weights, eps, plus_one, *rest):

@@ -56,9 +56,11 @@ def choose(scores, correction, k, groups, top, group_best, sigmoid, sum_to_one, 
     return (weights / (weights.sum(-1, keepdims=True) + 1e-20) if sum_to_one else weights) * scale, chosen
 
 
-def combine(x, weights, added, gate):
-    x = x.reshape(*x.shape[:2], -1)
-    y = (x.astype(F32) * weights[..., None]).sum(1)
+def combine(x, weights, bias, chosen, added, gate):
+    rows = x.reshape(*x.shape[:2], -1).astype(F32)
+    if bias is not None:
+        rows += bias[chosen].astype(F32)
+    y = (rows * weights[..., None]).sum(1)
     if added is not None:
         y += added.astype(F32) * (1 if gate is None else mx.sigmoid(gate.astype(F32)))
     return y.astype(x.dtype)
@@ -70,5 +72,5 @@ for d, sigmoid in itertools.product(FLOATS, [False, True]):
     case("ChooseExperts", normal(3, 21, dtype=d), None, 4, 1, 1, 2, sigmoid, True, 1.0)
     case("ChooseExperts", normal(3, 21, dtype=d), normal(21), 4, 7, 3, 2, sigmoid, False, 1.5)
 for d in FLOATS:
-    case("CombineRows", normal(3, 4, 21, dtype=d), normal(3, 4), None, None)
-    case("CombineRows", normal(3, 4, 1, 21, dtype=d), normal(3, 4), normal(3, 21, dtype=d), normal(3, 1, dtype=d))
+    case("CombineRows", normal(3, 4, 21, dtype=d), normal(3, 4), None, None, None, None)
+    case("CombineRows", normal(3, 4, 1, 21, dtype=d), normal(3, 4), None, None, normal(3, 21, dtype=d), normal(3, 1, dtype=d))

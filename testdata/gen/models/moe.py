@@ -1,5 +1,8 @@
 """What the scripts of mixtures of experts share: sizes, and the stored forms of a configuration."""
 
+import numpy as np
+import torch
+
 import checkpoint
 import dense
 
@@ -42,3 +45,32 @@ def grouped(count):
     """Returns keys of a router with groups."""
     return {count: 8, "num_experts_per_tok": 3, "n_group": 4, "topk_group": 2, "norm_topk_prob": False,
             "routed_scaling_factor": 1.7}
+
+
+# The magnitudes of E2M1, by code: https://www.opencomputeproject.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+def groups(value):
+    """Returns matrices [..., in, out] as rows [..., out, in / 32, 32], and the exponent of each group of 32."""
+    rows = np.swapaxes(value, -1, -2)
+    rows = rows.reshape(*rows.shape[:-1], -1, 32)
+    return rows, np.floor(np.log2(np.abs(rows).max(-1, keepdims=True))) - 2
+
+
+def mxfp4(normal):
+    """Is a rule of tiny.draw: matrices [..., in, out] whose elements mxfp4 represents."""
+    rows, exponent = groups(1.2 / np.sqrt(normal.shape[-2]) * normal)
+    scaled = rows / 2.0**exponent
+    scaled = np.sign(scaled) * E2M1[np.abs(np.abs(scaled)[..., None] - E2M1).argmin(-1)]
+    return np.swapaxes((scaled * 2.0**exponent).reshape(*rows.shape[:-2], -1), -1, -2)
+
+
+def to_mxfp4(tensor):
+    """Returns the blocks and scales of matrices [..., in, out] that mxfp4 made, as OpenAI publishes them."""
+    rows, exponent = groups(tensor.double().numpy())
+    scaled = rows / 2.0**exponent
+    codes = np.searchsorted(E2M1, np.abs(scaled)).astype(np.uint8)
+    assert (E2M1[codes] == np.abs(scaled)).all()
+    codes |= (scaled < 0).astype(np.uint8) << 3
+    return torch.tensor(codes[..., ::2] | codes[..., 1::2] << 4), torch.tensor((exponent[..., 0] + 127).astype(np.uint8))

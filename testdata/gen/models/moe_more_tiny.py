@@ -7,7 +7,7 @@ import reference  # first: keeps transformers offline
 
 import tiny
 from dense import layers, rope
-from moe import family, four
+from moe import family, four, mxfp4, to_mxfp4
 from tiny import change
 
 
@@ -71,7 +71,38 @@ def afmoe():
     }
 
 
-VARIANTS = {**hunyuan_v1_moe(), **cohere2_moe(), **afmoe()}
+def gpt_oss():
+    published, saved = family("GptOss", sliding_window=9, rules=((r"experts\.(gate_up|down)_proj$", mxfp4),))
+    yarn = dict(kind="yarn", beta_fast=4.0, beta_slow=0.25, truncate=False)
+
+    def blocks(config, tensors):
+        config, tensors = four(config, tensors)
+        config.pop("swiglu_alpha")
+        config["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": [
+            "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]}
+        out = {}
+        for name, tensor in tensors.items():
+            if name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+                out[name + "_blocks"], out[name + "_scales"] = to_mxfp4(tensor.float())
+            else:
+                out[name] = tensor
+        return config, out
+
+    return {
+        "gpt_oss-published": published(
+            change("sliding_window", to=12), change("swiglu_limit", to=2.0), change("rope_scaling", "truncate", to=True),
+            change("layer_types", to=["full_attention", "sliding_attention"]), style=blocks, num_local_experts=4,
+            num_experts_per_tok=2, head_dim=32, swiglu_limit=0.9, **layers(*"sf"),
+            **rope(1.5e5, factor=4.0, original_max_position_embeddings=64, **yarn)),
+        "gpt_oss-saved": saved(
+            change("num_experts_per_tok", to=2), change("swiglu_alpha", to=1.0), change("swiglu_limit", to=7.0),
+            change("rope_parameters", "truncate", to=True), num_local_experts=6, num_experts_per_tok=3, head_dim=16,
+            swiglu_alpha=2.5, swiglu_limit=0.7, **layers(*"fsf"),
+            **rope(1e4, factor=8.0, original_max_position_embeddings=64, **yarn)),
+    }
+
+
+VARIANTS = {**hunyuan_v1_moe(), **cohere2_moe(), **afmoe(), **gpt_oss()}
 
 if __name__ == "__main__":
     tiny.main(VARIANTS)

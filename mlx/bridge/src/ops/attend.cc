@@ -48,6 +48,9 @@ Attend parse_arguments(const mx::array& q, const std::optional<mx::array>& k, co
   if (o.values < 0 || o.window < 0 || !(o.softcap >= 0)) {
     refuse("attend: a window, a soft cap or a number of channels is negative");
   }
+  if (o.chunked && o.window == 0) {
+    refuse("attend: chunks without a size");
+  }
   if (o.bits != 0 && o.bits != 8 && o.bits != 4) {
     refuse("attend: storage of " + std::to_string(o.bits) + " bits; want 8 or 4, or 0 if not packed");
   }
@@ -187,6 +190,7 @@ std::vector<mx::array> attend_with_kernels(const Attend& a, const mx::array& q, 
   cpu::AttentionShape shape{type_of(q.dtype()), type_of(type), a.heads, a.kv_heads, a.dim, a.value_dim, o.scale};
   shape.softcap = o.softcap;
   shape.window = o.window;
+  shape.chunked = o.chunked;
   shape.bits = o.bits;
   shape.fast = cpu::math() == cpu::Math::fast;
   auto body = [a = a, o, shape, k_type, v_type, count = stores.size(), at_positions,

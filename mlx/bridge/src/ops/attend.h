@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "cpu/attention/attention.h"
 #include "ops/attention.h"
 
 namespace ingot {
@@ -32,7 +33,7 @@ struct Attend {
 
 // Returns the first position that a segment's first row sees.
 inline int64_t first_seen(const Step& t, const AttendOptions& o) {
-  return o.window > 0 ? std::max<int64_t>(0, t.position + 1 - o.window) : 0;
+  return cpu::first_seen(o.window, o.chunked, t.position);
 }
 
 // Reports whether writing before attention would overwrite keys in the ring that rows of this step still see.

@@ -41,7 +41,8 @@ mx::array with_written_rows(mx::array store, const mx::array& x, const Step& t, 
 // all of them.
 std::optional<mx::array> visibility_mask(const Step& t, const AttendOptions& o, int64_t first, int n,
                                          mx::StreamOrDevice s) {
-  bool ends = t.rows > 1 || t.position + 1 < t.seen, begins = o.window > 0 && t.position + t.rows - o.window > first;
+  const bool ends = t.rows > 1 || t.position + 1 < t.seen;
+  const bool begins = cpu::first_seen(o.window, o.chunked, t.position + t.rows - 1) > first;
   if (!ends && !begins) {
     return std::nullopt;
   }
@@ -49,7 +50,11 @@ std::optional<mx::array> visibility_mask(const Step& t, const AttendOptions& o, 
   auto row_position = mx::add(row, mx::array(int(t.position - first)), s);
   auto key = mx::arange(0, n, 1, mx::int32, s);
   auto seen = mx::less_equal(key, row_position, s);
-  if (o.window > 0) {
+  if (o.chunked) {
+    auto size = mx::array(o.window), at = mx::add(row_position, mx::array(int(first)), s);
+    auto begin = mx::subtract(mx::multiply(mx::floor_divide(at, size, s), size, s), mx::array(int(first)), s);
+    seen = mx::logical_and(seen, mx::greater_equal(key, begin, s), s);
+  } else if (o.window > 0) {
     seen = mx::logical_and(seen, mx::greater(key, mx::subtract(row_position, mx::array(o.window), s), s), s);
   }
   return seen;

@@ -20,10 +20,11 @@ mx::array attention(const mx::array& q, const mx::array& k, const mx::array& v, 
 struct AttendOptions {
   float scale = 1;
   float softcap = 0;  // of the scaled scores; 0: none
-  int window = 0;     // positions that a row sees, including its own; 0: all
-  bool ring = false;  // the storage is a ring: position p is in slot p mod capacity
-  int values = 0;     // if not 0, the values are the first `values` channels of the keys
-  int bits = 0;       // 8 or 4: stores are uint8 and hold packed rows
+  int window = 0;        // positions that a row sees, including its own; 0: all
+  bool chunked = false;  // a row sees the positions from the last multiple of window on
+  bool ring = false;     // the storage is a ring: position p is in slot p mod capacity
+  int values = 0;        // if not 0, the values are the first `values` channels of the keys
+  int bits = 0;          // 8 or 4: stores are uint8 and hold packed rows
 };
 
 // Attention of rows q [T, H, D] of several sequences over their own KV caches, causal by position.

@@ -3,13 +3,13 @@
 #include "core/call.h"
 #include "core/checks.h"
 #include "ops/attention.h"
-#include "ops/experts.h"
+#include "ops/experts/experts.h"
 #include "ops/matmul.h"
 #include "ops/rows.h"
 
 namespace ingot {
 
-const uint32_t abi = 0x695b48ba;
+const uint32_t abi = 0xe03d8658;
 
 const Operation operations[] = {
     {"Abs",
@@ -130,7 +130,7 @@ const Operation operations[] = {
      [](Call& call) {
        auto x = call.array();
        auto s = call.s;
-       call.result(mx::logaddexp(x, mx::array(0.0f, x.dtype()), s));
+       call.result(softplus(x, s));
      }},
     {"Floor",
      [](Call& call) {
@@ -257,8 +257,9 @@ const Operation operations[] = {
        auto positions = call.array();
        auto beta = call.real();
        auto context = call.integer();
+       auto shift = call.integer();
        auto s = call.s;
-       call.result(grown_rows(x, positions, beta, context, s));
+       call.result(grown_rows(x, positions, beta, context, shift, s));
      }},
     {"Add",
      [](Call& call) {
@@ -1190,12 +1191,13 @@ const Operation operations[] = {
        auto scale = call.real();
        auto softcap = call.real();
        auto window = call.integer();
+       auto chunked = call.flag();
        auto ring = call.flag();
        auto values = call.integer();
        auto bits = call.integer();
        auto positions = call.optional();
        auto s = call.s;
-       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, ring, values, bits}, positions, s));
+       call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, chunked, ring, values, bits}, positions, s));
      }},
     {"PackRows",
      [](Call& call) {
@@ -1238,6 +1240,53 @@ const Operation operations[] = {
        auto s = call.s;
        call.result(gated_delta_rows(q, k, v, gates, beta, states, every, inPlace, lengths, s));
      }},
+    {"StepSizes",
+     [](Call& call) {
+       auto x = call.array();
+       auto bias = call.array();
+       auto least = call.real();
+       auto most = call.real();
+       auto s = call.s;
+       call.result(step_sizes(x, bias, least, most, s));
+     }},
+    {"StateScan",
+     [](Call& call) {
+       auto q = call.array();
+       auto k = call.array();
+       auto v = call.array();
+       auto steps = call.array();
+       auto rate = call.array();
+       auto skip = call.optional();
+       auto states = call.arrays();
+       auto inPlace = call.flag();
+       auto lengths = call.integers();
+       auto s = call.s;
+       call.result(state_scan(q, k, v, steps, rate, skip, states, inPlace, lengths, s));
+     }},
+    {"ChannelScan",
+     [](Call& call) {
+       auto x = call.array();
+       auto steps = call.array();
+       auto b = call.array();
+       auto c = call.array();
+       auto rate = call.array();
+       auto skip = call.optional();
+       auto states = call.arrays();
+       auto inPlace = call.flag();
+       auto lengths = call.integers();
+       auto s = call.s;
+       call.result(channel_scan(x, steps, b, c, rate, skip, states, inPlace, lengths, s));
+     }},
+    {"DecayedSum",
+     [](Call& call) {
+       auto x = call.array();
+       auto decay = call.array();
+       auto states = call.arrays();
+       auto inPlace = call.flag();
+       auto lengths = call.integers();
+       auto s = call.s;
+       call.result(decayed_sum(x, decay, states, inPlace, lengths, s));
+     }},
     {"CausalConv",
      [](Call& call) {
        auto x = call.array();
@@ -1273,14 +1322,33 @@ const Operation operations[] = {
        auto s = call.s;
        call.result(choose_experts(scores, correction, {k, groups, topGroups, groupBest, sigmoid, sumToOne, scale}, s));
      }},
+    {"SparseMixer",
+     [](Call& call) {
+       auto scores = call.array();
+       auto jitter = call.real();
+       auto s = call.s;
+       call.result(sparse_mixer(scores, jitter, s));
+     }},
+    {"ClampedSwiGLU",
+     [](Call& call) {
+       auto x = call.array();
+       auto bias = call.optional();
+       auto rows = call.optional();
+       auto alpha = call.real();
+       auto limit = call.real();
+       auto s = call.s;
+       call.result(clamped_gate(x, bias, rows, {float(alpha), float(limit)}, s));
+     }},
     {"CombineRows",
      [](Call& call) {
        auto x = call.array();
        auto weights = call.array();
+       auto bias = call.optional();
+       auto chosen = call.optional();
        auto added = call.optional();
        auto gate = call.optional();
        auto s = call.s;
-       call.result(combine_rows(x, weights, added, gate, s));
+       call.result(combine_rows(x, weights, bias, chosen, added, gate, s));
      }},
     {"GatedExperts",
      [](Call& call) {
@@ -1292,10 +1360,13 @@ const Operation operations[] = {
        auto groups = call.integers();
        auto bits = call.integers();
        auto gelu = call.flag();
+       auto alpha = call.real();
+       auto limit = call.real();
+       auto biases = call.arrays();
        auto added = call.optional();
        auto gate = call.optional();
        auto s = call.s;
-       call.result(gated_experts({.x = x, .weights = weights, .chosen = chosen, .parts = parts, .formats = formats, .groups = groups, .bits = bits, .gelu = gelu, .added = added, .gate = gate}, s));
+       call.result(gated_experts({.x = x, .weights = weights, .chosen = chosen, .parts = parts, .formats = formats, .groups = groups, .bits = bits, .gelu = gelu, .clamp = {float(alpha), float(limit)}, .biases = biases, .added = added, .gate = gate}, s));
      }},
     {"RandomKey",
      [](Call& call) {

@@ -1,9 +1,11 @@
 // Activations, element-wise sums and products, softmax.
+#include <algorithm>
 #include <cmath>
 
 #include "ops/rows.h"
 #include "core/call.h"
 #include "core/checks.h"
+#include "cpu/matmul/matmul.h"
 #include "cpu/rows/rows.h"
 #include "cpu/rows/node.h"
 
@@ -166,26 +168,27 @@ float rounded_to(float v, mx::Dtype type) {
 
 }  // namespace
 
-mx::array grown_rows(const mx::array& x, const mx::array& positions, double beta, int context, Where s) {
-  if (x.ndim() < 1 || positions.shape() != mx::Shape{x.shape(0)} || context < 1 || x.size() == 0) {
+mx::array grown_rows(const mx::array& x, const mx::array& positions, double beta, int context, int shift, Where s) {
+  if (x.ndim() < 1 || positions.shape() != mx::Shape{x.shape(0)} || context < 1 || shift < 0 || x.size() == 0) {
     throw std::invalid_argument("rows " + to_string(x) + " with positions " + to_string(positions));
   }
   auto at = mx::astype(positions, mx::int32, s);
   if (!cpu::uses_kernels(x, s)) {
-    auto turns = mx::astype(mx::floor_divide(at, mx::array(context, mx::int32), s), mx::float32, s);
+    auto shifted = mx::add(at, mx::array(shift, mx::int32), s);
+    auto turns = mx::astype(mx::floor_divide(shifted, mx::array(context, mx::int32), s), mx::float32, s);
     auto by = mx::add(mx::multiply(mx::log1p(turns, s), mx::array(float(beta)), s), mx::array(1.0f), s);
     auto shape = mx::Shape(x.ndim(), 1);
     shape[0] = x.shape(0);
     return mx::multiply(x, mx::astype(mx::reshape(by, shape, s), x.dtype(), s), s);
   }
-  auto body = [type = x.dtype(), beta = float(beta), context, rows = x.shape(0),
+  auto body = [type = x.dtype(), beta = float(beta), context, shift, rows = x.shape(0),
                n = int64_t(x.size()) / x.shape(0)](const cpu::Memory& m) {
     auto run = cpu::row_kernels().scale[cpu::type_index(type)];
     const auto* positions = static_cast<const int32_t*>(static_cast<const void*>(m.in[1]));
     const int64_t bytes = n * int64_t(type.size());
     cpu::parallel(rows, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
-        float by = rounded_to(1 + beta * std::log1p(float(positions[i] / context)), type);
+        float by = rounded_to(1 + beta * std::log1p(float((int64_t(positions[i]) + shift) / context)), type);
         run(cpu::at(m.in[0], i * bytes), by, cpu::at(m.out[0], i * bytes), n);
       }
     });
@@ -240,12 +243,58 @@ mx::array sum_of(const mx::array& a, const mx::array& b, Where s) {
   return alike(a, b, s) ? pairwise("add", false, a, b, s) : mx::add(a, b, s);
 }
 
+namespace {
+
+// Reports whether b has one element for each block of a's last axis.
+bool one_per_row(const mx::array& a, const mx::array& b, Where s) {
+  return cpu::uses_kernels(a, s) && a.dtype() == b.dtype() && a.ndim() >= 2 && b.ndim() == a.ndim() &&
+         b.shape(-1) == 1 && std::equal(b.shape().begin(), b.shape().end() - 1, a.shape().begin());
+}
+
+// Multiplies each row of a by the element of b for it.
+mx::array rowwise(const mx::array& a, const mx::array& b, Where s) {
+  auto body = [type = a.dtype(), n = int64_t(a.shape(-1)), rows = int64_t(b.size())](const cpu::Memory& m) {
+    auto run = cpu::row_kernels().scale[cpu::type_index(type)];
+    const int64_t size = int64_t(type.size()), bytes = n * size;
+    cpu::parallel(rows, cpu::rows_per_piece(n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        run(cpu::at(m.in[0], i * bytes), first(cpu::at(m.in[1], i * size), type), cpu::at(m.out[0], i * bytes), n);
+      }
+    });
+  };
+  return cpu::node("rowwise", {a, b}, {a.shape()}, {a.dtype()}, s, std::move(body), {{0, 0, false}})[0];
+}
+
+}  // namespace
+
+mx::array softplus(const mx::array& x, Where s) {
+  if (!cpu::uses_kernels(x, s)) {
+    return mx::logaddexp(x, mx::array(0.0f, x.dtype()), s);
+  }
+  auto body = [type = cpu::Type(cpu::type_index(x.dtype())), size = int64_t(x.itemsize()),
+               n = int64_t(x.size())](const cpu::Memory& m) {
+    const auto& kernels = cpu::matmul_kernels();
+    cpu::in_pieces(n, kCost, [&](int64_t from, int64_t count) {
+      auto* work = cpu::scratch<float>(cpu::kRowsScratch, size_t(count));
+      kernels.widen(type, cpu::at(m.in[0], from * size), work, count);
+      for (int64_t i = 0; i < count; i++) {
+        work[i] = std::max(work[i], 0.0f) + std::log1p(std::exp(-std::abs(work[i])));
+      }
+      kernels.narrow(type, work, cpu::at(m.out[0], from * size), count);
+    });
+  };
+  return cpu::node("softplus", {x}, {x.shape()}, {x.dtype()}, s, std::move(body), {{0, 0, false}})[0];
+}
+
 mx::array product_of(const mx::array& a, const mx::array& b, Where s) {
   if (alike(a, b, s)) {
     return pairwise("multiply", true, a, b, s);
   }
   if (ends_alike(a, b, s)) {
     return blockwise(a, b, s);
+  }
+  if (one_per_row(a, b, s)) {
+    return rowwise(a, b, s);
   }
   const bool one = b.size() == 1 && b.ndim() <= a.ndim() && cpu::uses_kernels(a, s) && b.dtype() == a.dtype();
   return one ? times(a, b, s) : mx::multiply(a, b, s);

@@ -70,7 +70,7 @@ struct Plan {
 
 int64_t first_key(const AttentionShape& s, const AttentionRows& r, int row) {
   int64_t begin = r.runs[0].position;
-  return s.window > 0 ? std::max(begin, r.position + row + 1 - s.window) : begin;
+  return std::max(begin, first_seen(s.window, s.chunked, r.position + row));
 }
 
 int64_t end_key(const AttentionShape& s, const AttentionRows& r, int row) {

@@ -41,6 +41,15 @@ static constexpr int packed_dim(int bytes, int bits) {
 // Packs contiguous rows of dim channels. A group with an infinity or NaN unpacks to NaN.
 void pack_rows(Type type, const void* from, int64_t rows, int dim, int bits, void* to);
 
+// Returns the first position that a row at a position sees; 0 without a window. Static, as above.
+static inline int64_t first_seen(int64_t window, bool chunked, int64_t position) {
+  if (window <= 0) {
+    return 0;
+  }
+  const int64_t first = chunked ? position - position % window : position + 1 - window;
+  return first > 0 ? first : 0;
+}
+
 // Keys and values of count consecutive positions from `position` on. k and v point at the first head; *_head and *_row
 // are the strides of heads and positions, in elements, or in bytes if the rows are packed.
 struct KeyRun {
@@ -59,7 +68,8 @@ struct AttentionMask {
 };
 
 // The queries of one sequence at consecutive positions from `position` on, and the runs of keys and values, in order of
-// position. If causal, a row sees the keys up to its own position; with a window, only the last `window` of them.
+// position. If causal, a row sees the keys up to its own position; with a window, only the last `window` of them; in
+// chunks, only those since the last multiple of `window`.
 struct AttentionRows {
   const void* q;
   void* out;
@@ -75,7 +85,8 @@ struct AttentionShape {
   int heads, kv_heads, dim, value_dim;
   float scale;
   float softcap = 0;   // of the scaled scores; 0: none
-  int64_t window = 0;  // 0: none
+  int64_t window = 0;    // 0: none
+  bool chunked = false;  // window is the size of chunks
   bool causal = true;
   int bits = 0;       // 8 or 4: keys and values are packed rows; kv_type is ignored
   bool fast = false;  // tiles may round softmax weights to bfloat16

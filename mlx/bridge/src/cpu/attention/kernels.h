@@ -16,8 +16,7 @@ IG_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // The keys that a row sees are [first_visible, end_visible), relative to a block of n keys that starts at position p.
 IG_INLINE int64_t first_visible(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
-  int64_t window = t.shape->window;
-  return window > 0 ? smaller(n, larger(0, t.position + row + 1 - window - p)) : 0;
+  return smaller(n, larger(0, first_seen(t.shape->window, t.shape->chunked, t.position + row) - p));
 }
 IG_INLINE int64_t end_visible(const AttentionTask& t, int64_t row, int64_t p, int64_t n) {
   return t.shape->causal ? smaller(n, larger(0, t.position + row + 1 - p)) : n;

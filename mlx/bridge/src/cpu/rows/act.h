@@ -97,6 +97,26 @@ static void activate(const void* gate, const void* up, void* to, int64_t n, floa
 }
 
 template <class T>
+static void clamped_gate(const ClampedGate& c) {
+  const T *gate = static_cast<const T*>(c.gate), *up = static_cast<const T*>(c.up);
+  const T *gate_bias = static_cast<const T*>(c.gate_bias), *up_bias = static_cast<const T*>(c.up_bias);
+  T* out = static_cast<T*>(c.out);
+  F most = set(c.limit), least = set(-c.limit), rate = set(-c.alpha);
+  sweep(c.n, [=](int64_t i, auto part) IG_LAMBDA {
+    F g = part.load(gate + i), u = part.load(up + i);
+    if (gate_bias) {
+      g = g + part.load(gate_bias + i);
+      u = u + part.load(up_bias + i);
+    }
+    g = select(g > most, most, g);  // a NaN stays
+    u = select(u > most, most, u);
+    u = select(least > u, least, u);
+    F swish = g / (set(1.0f) + quick_exp(g * rate));
+    part.store(out + i, fma(u, swish, swish));
+  });
+}
+
+template <class T>
 static void add(const void* a, const void* b, void* to, int64_t n) {
   const T *x = static_cast<const T*>(a), *y = static_cast<const T*>(b);
   T* out = static_cast<T*>(to);

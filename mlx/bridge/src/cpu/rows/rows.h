@@ -22,6 +22,15 @@ struct Norm {
   int64_t n;
 };
 
+// The arguments of a clamped SwiGLU over n elements: (u + 1) * g * sigmoid(alpha * g), where g is gate, at most limit,
+// and u is up, from -limit to limit. The biases are optional and are added before; both or none are set.
+struct ClampedGate {
+  const void *gate, *up, *gate_bias, *up_bias;
+  void* out;
+  int64_t n;
+  float alpha, limit;
+};
+
 enum class Act { sigmoid, silu, gelu, gelu_tanh, cap, relu2, clip, exp_tail };
 constexpr int kActs = 8;
 
@@ -45,6 +54,7 @@ struct RowKernels {
 
   // out = act(gate) * up, or act(gate) if up is null. Only cap, clip and exp_tail use limit.
   void (*activate[kActs][3])(const void* gate, const void* up, void* out, int64_t n, float limit);
+  void (*clamped_gate[3])(const ClampedGate&);
   void (*add[3])(const void* a, const void* b, void* out, int64_t n);
   void (*multiply[3])(const void* a, const void* b, void* out, int64_t n);
   void (*scale[3])(const void* x, float by, void* out, int64_t n);

@@ -26,10 +26,24 @@ struct Choosing {
 std::vector<mx::array> choose_experts(const mx::array& scores, const std::optional<mx::array>& correction,
                                       const Choosing& c, mx::StreamOrDevice s);
 
+// Returns weights, float32 [T, 2], and experts, uint32 [T, 2]: see SparseMixer in ops.txt.
+std::vector<mx::array> sparse_mixer(const mx::array& scores, double jitter, mx::StreamOrDevice s);
+
 // Returns the sum of x [T, k, n] or [T, k, 1, n] over k, weighted with weights [T, k], plus added [T, n] times
-// sigmoid(gate [T, 1]).
-mx::array combine_rows(const mx::array& x, const mx::array& weights, const std::optional<mx::array>& added,
+// sigmoid(gate [T, 1]). The rows chosen [T, k] of bias [experts, n] are added to x before.
+mx::array combine_rows(const mx::array& x, const mx::array& weights, const std::optional<mx::array>& bias,
+                       const std::optional<mx::array>& chosen, const std::optional<mx::array>& added,
                        const std::optional<mx::array>& gate, mx::StreamOrDevice s);
+
+// A clamped SwiGLU: (u + 1) * g * sigmoid(alpha * g), where g is gate, at most limit, and u is up, from -limit to
+// limit.
+struct Clamp {
+  float alpha, limit;
+};
+
+// Returns the clamped SwiGLU of rows x [..., 2n], gate first. Row rows[i] of bias [m, 2n] is added to row i before.
+mx::array clamped_gate(const mx::array& x, const std::optional<mx::array>& bias, const std::optional<mx::array>& rows,
+                       const Clamp& c, mx::StreamOrDevice s);
 
 struct GatedExperts {
   const mx::array &x, &weights, &chosen;
@@ -37,6 +51,9 @@ struct GatedExperts {
   const std::vector<mx::array>& parts;
   const std::vector<int>&formats, &groups, &bits;
   bool gelu;  // the activation is GELU with tanh instead of SiLU
+  // With a limit the gate is a clamped SwiGLU, and there may be two biases: [experts, 2n] and [experts, out].
+  Clamp clamp;
+  const std::vector<mx::array>& biases;
   const std::optional<mx::array>&added, &gate;  // as in combine_rows
 };
 

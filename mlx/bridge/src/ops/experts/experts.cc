@@ -1,4 +1,4 @@
-#include "ops/experts.h"
+#include "ops/experts/experts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "ops/experts_sum.h"
+#include "ops/experts/sum.h"
 #include "core/call.h"
 #include "core/checks.h"
 #include "cpu/matmul/matmul.h"
@@ -180,8 +180,8 @@ std::vector<mx::array> choose_experts(const mx::array& scores, const Optional& c
                    std::move(body));
 }
 
-mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optional& added, const Optional& gate,
-                       Where s) {
+mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optional& bias, const Optional& chosen,
+                       const Optional& added, const Optional& gate, Where s) {
   int axes = int(x.ndim());
   if ((axes != 3 && (axes != 4 || x.shape(2) != 1)) || !floating(x) || weights.ndim() != 2 || !floating(weights) ||
       weights.shape(0) != x.shape(0) || weights.shape(1) != x.shape(1)) {
@@ -194,10 +194,18 @@ mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optio
   if (gate && (!added || gate->shape() != mx::Shape{rows, 1} || !floating(*gate))) {
     refuse("the gate " + to_string(*gate) + " does not fit rows " + to_string(x));
   }
+  if (bias.has_value() != chosen.has_value() ||
+      (bias && (bias->ndim() != 2 || bias->shape(0) < 1 || bias->shape(1) != n || !floating(*bias) ||
+                chosen->shape() != weights.shape() || !mx::issubdtype(chosen->dtype(), mx::integer)))) {
+    refuse("the biases " + to_string(bias ? *bias : *chosen) + " do not fit rows " + to_string(x));
+  }
   auto f32 = [&](const mx::array& a) { return mx::astype(a, mx::float32, s); };
   if (!cpu::uses_kernels(x, s)) {
-    auto sum = mx::sum(mx::multiply(mx::reshape(f32(x), {rows, k, n}, s), mx::expand_dims(f32(weights), -1, s), s), 1,
-                       false, s);
+    auto each = mx::reshape(f32(x), {rows, k, n}, s);
+    if (bias) {
+      each = mx::add(each, f32(mx::take(*bias, *chosen, 0, s)), s);
+    }
+    auto sum = mx::sum(mx::multiply(each, mx::expand_dims(f32(weights), -1, s), s), 1, false, s);
     if (added) {
       auto more = f32(*added);
       sum = mx::add(sum, gate ? mx::multiply(more, mx::sigmoid(f32(*gate), s), s) : more, s);
@@ -206,6 +214,11 @@ mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optio
   }
   auto type = cpu::Type(cpu::type_index(x.dtype()));
   std::vector<mx::array> inputs = {x, f32(weights)};
+  if (bias) {
+    inputs.push_back(mx::astype(*bias, x.dtype(), s));
+    inputs.push_back(mx::astype(*chosen, mx::uint32, s));
+  }
+  const int last = int(inputs.size());
   if (added) {
     inputs.push_back(mx::astype(*added, x.dtype(), s));
   }
@@ -213,11 +226,63 @@ mx::array combine_rows(const mx::array& x, const mx::array& weights, const Optio
     inputs.push_back(f32(*gate));
   }
   ExpertSum sum{.type = type, .rows = rows, .k = k, .n = n, .adds = added.has_value(), .gates = gate.has_value()};
-  auto body = [sum](const cpu::Memory& m) {
-    sum.run(m.in[0], m.input<float>(1), sum.adds ? m.in[2] : nullptr, sum.gates ? m.input<float>(3) : nullptr,
-            m.out[0]);
+  auto body = [sum, last, experts = bias ? int64_t(bias->shape(0)) : 0](const cpu::Memory& m) {
+    ExpertBias biases;
+    if (experts > 0) {
+      biases = {m.in[2], m.input<uint32_t>(3), experts};
+    }
+    sum.run(m.in[0], m.input<float>(1), biases, sum.adds ? m.in[last] : nullptr,
+            sum.gates ? m.input<float>(last + 1) : nullptr, m.out[0]);
   };
   return cpu::node("combine_rows", std::move(inputs), {{rows, n}}, {x.dtype()}, s, std::move(body))[0];
+}
+
+mx::array clamped_gate(const mx::array& x, const Optional& bias, const Optional& rows, const Clamp& c, Where s) {
+  if (x.ndim() < 1 || x.shape(-1) % 2 != 0 || !floating(x)) {
+    refuse("cannot split the last axis of " + to_string(x) + " into halves");
+  }
+  if (!(c.limit > 0) || !(c.alpha > 0)) {
+    refuse("a clamped SwiGLU with alpha " + std::to_string(c.alpha) + " and limit " + std::to_string(c.limit));
+  }
+  const int64_t wide = x.shape(-1), n = wide / 2, count = wide > 0 ? int64_t(x.size()) / wide : 0;
+  if (bias.has_value() != rows.has_value() ||
+      (bias && (bias->ndim() != 2 || bias->shape(0) < 1 || bias->shape(1) != wide || !floating(*bias) ||
+                int64_t(rows->size()) != count || !mx::issubdtype(rows->dtype(), mx::integer)))) {
+    refuse("the biases " + to_string(bias ? *bias : *rows) + " do not fit rows " + to_string(x));
+  }
+  if (!cpu::uses_kernels(x, s)) {
+    auto number = [&](float v) { return mx::array(v, x.dtype()); };
+    auto sum = x;
+    if (bias) {
+      sum = mx::add(x, mx::astype(mx::reshape(mx::take(*bias, *rows, 0, s), x.shape(), s), x.dtype(), s), s);
+    }
+    auto halves = mx::split(sum, 2, -1, s);
+    auto g = mx::minimum(halves[0], number(c.limit), s);
+    auto u = mx::clip(halves[1], number(-c.limit), number(c.limit), s);
+    auto swish = mx::multiply(g, mx::sigmoid(mx::multiply(g, number(c.alpha), s), s), s);
+    return mx::multiply(mx::add(u, number(1), s), swish, s);
+  }
+  auto shape = x.shape();
+  shape.back() = int(n);
+  std::vector<mx::array> inputs = {x};
+  if (bias) {
+    inputs.push_back(mx::astype(*bias, x.dtype(), s));
+    inputs.push_back(mx::astype(*rows, mx::uint32, s));
+  }
+  const auto type = cpu::type_index(x.dtype());
+  const int64_t size = int64_t(x.itemsize());
+  auto body = [=, experts = bias ? int64_t(bias->shape(0)) : 0](const cpu::Memory& m) {
+    ExpertBias biases;
+    if (experts > 0) {
+      biases = {m.in[1], m.input<uint32_t>(2), experts};
+    }
+    cpu::parallel(count, cpu::rows_per_piece(n * 8), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        gate_row(cpu::at(m.in[0], i * wide * size), cpu::at(m.out[0], i * n * size), i, n, type, biases, c);
+      }
+    });
+  };
+  return cpu::node("clamped_gate", std::move(inputs), {shape}, {x.dtype()}, s, std::move(body))[0];
 }
 
 }  // namespace ingot

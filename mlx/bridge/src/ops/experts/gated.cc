@@ -3,8 +3,8 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "ops/experts.h"
-#include "ops/experts_sum.h"
+#include "ops/experts/experts.h"
+#include "ops/experts/sum.h"
 #include "ops/matmul.h"
 #include "ops/matrix.h"
 #include "ops/rows.h"
@@ -105,6 +105,13 @@ mx::array gated_experts(const GatedExperts& e, Where s) {
     throw std::invalid_argument("experts " + to_string(chosen) + " and weights " + to_string(weights) +
                                 " do not fit rows " + to_string(x));
   }
+  const bool clamped = e.clamp.limit != 0, biased = !e.biases.empty();
+  if (biased && (!clamped || e.biases.size() != 2)) {
+    throw std::invalid_argument("experts: " + std::to_string(e.biases.size()) +
+                                " biases, want two, and a clamped gate");
+  }
+  const Optional wide_bias = biased ? Optional(e.biases[0]) : std::nullopt;
+  const Optional out_bias = biased ? Optional(e.biases[1]) : std::nullopt;
   const auto act = gelu ? Activation::gelu_tanh : Activation::silu;
   const int rows = x.shape(0), k = chosen.shape(1), in = x.shape(1), wide = both[0].w.shape(1),
       out = both[1].w.shape(1);
@@ -112,6 +119,9 @@ mx::array gated_experts(const GatedExperts& e, Where s) {
   std::optional<Matrix> up, down;
   if (cpu::uses_kernels(x, s) && takes(x) && picks > 0 && picks <= kMaxFusedPicks && wide % 2 == 0 &&
       both[1].w.shape(0) == experts &&
+      (!clamped || (e.clamp.limit > 0 && e.clamp.alpha > 0)) &&
+      (!biased || (wide_bias->shape() == mx::Shape{int(experts), wide} &&
+                   out_bias->shape() == mx::Shape{int(experts), out})) &&
       (!added || added->shape() == mx::Shape{rows, out}) && (!gate || (added && gate->shape() == mx::Shape{rows, 1}))) {
     up = both[0].matrix(in);
     down = both[1].matrix(wide / 2);
@@ -124,13 +134,19 @@ mx::array gated_experts(const GatedExperts& e, Where s) {
     std::iota(each.begin(), each.end(), 0);
     auto index = [&](const std::vector<uint32_t>& v) { return mx::array(v.begin(), {rows, k}, mx::uint32); };
     auto h = both[0].apply(mx::expand_dims(x, 1, s), index(of), chosen, s);
-    return combine_rows(both[1].apply(gated(act, h, std::nullopt, s), index(each), chosen, s), weights, added, gate, s);
+    auto who = biased ? Optional(chosen) : std::nullopt;
+    auto a = clamped ? clamped_gate(h, wide_bias, who, e.clamp, s) : gated(act, h, std::nullopt, s);
+    return combine_rows(both[1].apply(a, index(each), chosen, s), weights, out_bias, who, added, gate, s);
   }
 
   std::vector<mx::array> inputs = {x, mx::astype(weights, mx::float32, s), mx::astype(chosen, mx::uint32, s)};
   for (const auto& b : both) {
     auto arrays = b.arrays();
     inputs.insert(inputs.end(), arrays.begin(), arrays.end());
+  }
+  const int first_bias = int(inputs.size());
+  for (const auto& b : e.biases) {
+    inputs.push_back(mx::astype(b, x.dtype(), s));
   }
   const int last = int(inputs.size());
   if (added) {
@@ -142,7 +158,8 @@ mx::array gated_experts(const GatedExperts& e, Where s) {
   const auto type = type_of(x.dtype());
   const int64_t size = int64_t(x.itemsize()), half = wide / 2;
   ExpertSum sum{.type = type, .rows = rows, .k = k, .n = out, .adds = added.has_value(), .gates = gate.has_value()};
-  auto body = [=, up = up->form, down = down->form, fast = cpu::math() == cpu::Math::fast](const cpu::Memory& m) {
+  auto body = [=, clamp = e.clamp, up = up->form, down = down->form,
+               fast = cpu::math() == cpu::Math::fast](const cpu::Memory& m) {
     auto* h = cpu::scratch<char>(kHidden, size_t(picks * wide * size));
     auto* a = cpu::scratch<char>(kActivated, size_t(picks * half * size));
     auto* y = cpu::scratch<char>(kExpertOutputs, size_t(picks * out * size));
@@ -163,14 +180,23 @@ mx::array gated_experts(const GatedExperts& e, Where s) {
       from[size_t(picks + i)] = a + i * half * size;
       to[size_t(picks + i)] = y + i * out * size;
     }
+    ExpertBias of_wide, of_out;
+    if (biased) {
+      of_wide = {m.in[first_bias], expert.data(), experts};
+      of_out = {m.in[first_bias + 1], expert.data(), experts};
+    }
     auto activate = cpu::row_kernels().activate[int(gelu ? cpu::Act::gelu_tanh : cpu::Act::silu)][int(type)];
     auto between = [&](int64_t i) {
       const char* row = h + i * wide * size;
+      if (clamped) {
+        gate_row(row, a + i * half * size, i, half, int(type), of_wide, clamp);
+        return;
+      }
       activate(row, row + half * size, a + i * half * size, half, 0);
     };
     cpu::multiply_gathered(first_product, between, second_product, fast);
-    sum.run(y, m.input<float>(1), sum.adds ? m.in[last] : nullptr, sum.gates ? m.input<float>(last + 1) : nullptr,
-            m.out[0]);
+    sum.run(y, m.input<float>(1), of_out, sum.adds ? m.in[last] : nullptr,
+            sum.gates ? m.input<float>(last + 1) : nullptr, m.out[0]);
   };
   return cpu::node("gated_experts", std::move(inputs), {{rows, out}}, {x.dtype()}, s, std::move(body))[0];
 }
