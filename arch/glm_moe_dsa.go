@@ -13,7 +13,8 @@ func init() {
 		Architectures: []string{"GlmMoeDsaForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGlmMoeDsa(config) },
 		Docs: Docs{
-			Variants: "indexers of sparse attention in all or some layers, groups of experts, shared experts, dense first layers",
+			Variants: "indexers of sparse attention in all or some layers, groups of experts, shared experts, " +
+				"dense first layers",
 			Rules:    "generic, also for experts; the weights of index heads keep their type",
 		},
 	})

@@ -114,7 +114,8 @@ func (s *sparse) choose(b *nn.Batch, layer int, queries, weights *mlx.Array) {
 			mask = append(mask, mlx.Where(mlx.Equal(best[0], infinite(keys.Thread())), best[0], mlx.Zeros(keys.Thread(),
 				mlx.Float32, 1)))
 		})
-		s.last.at, s.last.mask = append(s.last.at, mlx.Concatenate(0, at...)), append(s.last.mask, mlx.Concatenate(0, mask...))
+		s.last.at = append(s.last.at, mlx.Concatenate(0, at...))
+		s.last.mask = append(s.last.mask, mlx.Concatenate(0, mask...))
 		done(s.last.at[len(s.last.at)-1])
 	}
 }
