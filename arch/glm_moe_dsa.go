@@ -15,7 +15,7 @@ func init() {
 		Docs: Docs{
 			Variants: "indexers of sparse attention in all or some layers, groups of experts, shared experts, " +
 				"dense first layers",
-			Rules:    "generic, also for experts; the weights of index heads keep their type",
+			Rules: "generic, also for experts; the weights of index heads keep their type",
 		},
 	})
 }
