@@ -164,8 +164,12 @@ func (c Common) facts(modelType string, r Rope, t Table) Facts {
 }
 
 // wideTypes are the model types whose published models exceed the range of float16. vLLM refuses to run Gemma 3 and GLM
-// 4 in it: https://github.com/vllm-project/vllm/blob/main/vllm/config/model.py
-var wideTypes = []string{"gemma3", "gemma4", "gemma4_assistant", "glm4_moe_lite", "deepseek_v2", "deepseek_v3"}
+// 4 in it, and scales DeepSeek's layers down:
+// https://github.com/vllm-project/vllm/blob/main/vllm/config/model.py
+// https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/models/deepseek_v2.py
+var wideTypes = []string{
+	"deepseek_v2", "deepseek_v3", "deepseek_v32", "gemma3", "gemma4", "gemma4_assistant", "glm4_moe_lite", "glm_moe_dsa",
+}
 
 // textPart returns the part of the text model's tensors.
 func (c Common) textPart() Part {

@@ -28,8 +28,17 @@ type LatentDecoder struct {
 	Dense
 	Latent  Latent
 	Mixture Mixture // Sparse is nil if no layer has experts
+	Index   Index   // Heads is 0 if attention is dense
 	// NextLayers is the number of multi-token prediction heads, numbered after the layers.
 	NextLayers int
+}
+
+// Index describes the indexers of sparse attention, which choose the positions that a row attends to.
+type Index struct {
+	Heads, Dim  int
+	Budget      int    // positions that a row attends to
+	Interleaved bool   // as in Latent; of the first RopeDim channels of queries and keys
+	Full        []bool // by layer: it has an indexer; others attend to what the last indexer has chosen
 }
 
 // latentDefaults are the values of absent keys.
@@ -97,6 +106,9 @@ func (m *LatentDecoder) State() []LayerState {
 	list := make([]LayerState, m.Layers)
 	for i := range list {
 		list[i].PerToken = int64(m.Latent.KVRank + m.Latent.RopeDim)
+		if m.Index.Heads > 0 && m.Index.Full[i] {
+			list[i].PerToken += int64(m.Index.Dim)
+		}
 	}
 	return list
 }
@@ -105,6 +117,9 @@ func (m *LatentDecoder) State() []LayerState {
 func (m *LatentDecoder) table(modelType string) Table {
 	t := m.decoder(modelType, false, func(t *Table, layer string, i int) {
 		m.block(t, layer, m.Mixture.Sparse != nil && m.Mixture.Sparse[i])
+		if m.Index.Heads > 0 && m.Index.Full[i] {
+			m.indexer(t, layer+"self_attn.indexer")
+		}
 	})
 	m.next(&t)
 	return t
@@ -141,9 +156,19 @@ func (m *LatentDecoder) latentAttention(t *Table, name string) {
 	t.linear(name+".o_proj", hidden, heads*value, m.OutputBias, headColumns(m.Heads))
 }
 
+// indexer adds the projections of an indexer.
+func (m *LatentDecoder) indexer(t *Table, name string) {
+	hidden, dim, heads := int64(m.Hidden), int64(m.Index.Dim), int64(m.Index.Heads)
+	t.linear(name+".wq_b", heads*dim, int64(m.Latent.QueryRank), false, replicated)
+	t.linear(name+".wk", dim, hidden, false, replicated)
+	t.layerNorm(name+".k_norm", dim)
+	t.linear(name+".weights_proj", heads, hidden, false, replicated)
+}
+
 // HasNext reports whether the tensors of a multi-token prediction head are imported. Several heads would be used in
-// turn, each with the keys of its own rows; no published checkpoint has more than one.
-func (m *LatentDecoder) HasNext() bool { return m.NextLayers == 1 }
+// turn, each with the keys of its own rows; no published checkpoint has more than one. Those of models with
+// indexers are not imported.
+func (m *LatentDecoder) HasNext() bool { return m.NextLayers == 1 && m.Index.Heads == 0 }
 
 // Next returns the name prefix of the multi-token prediction head, which is numbered like a layer after the last.
 func (m *LatentDecoder) Next() string { return m.layer(m.Layers) }

@@ -148,6 +148,18 @@ var published = []struct {
 		"beta_fast":32.0,"beta_slow":1.0,"mscale_all_dim":1.0,"mscale":1.0,"llama_4_scaling_beta":0.1},
 		"vocab_size":131072}}`},
 	{"DeepSeek-V3", "deepseek_v3", 671.03, deepseekV3("deepseek_v3", 163840, 129280, 128, 256, 8, 4, 3, 2.5, 1)},
+	{"DeepSeek-V3.2", "deepseek_v32", 671.9, strings.Replace(strings.Replace(
+		deepseekV3("deepseek_v32", 163840, 129280, 128, 256, 8, 4, 3, 2.5, 1), "V3For", "V32For", 1),
+		`"ep_size"`, `"index_head_dim":128,"index_n_heads":64,"index_topk":2048,"ep_size"`, 1)},
+	{"GLM-5", "glm_moe_dsa", 743.9, `{"architectures":["GlmMoeDsaForCausalLM"],"attention_bias":false,"dtype":"bfloat16",
+		"ep_size":1,"first_k_dense_replace":3,"head_dim":64,"hidden_act":"silu","hidden_size":6144,"index_head_dim":128,
+		"index_n_heads":32,"index_topk":2048,"indexer_rope_interleave":true,"intermediate_size":12288,"kv_lora_rank":512,
+		"max_position_embeddings":202752,"moe_intermediate_size":2048,"moe_layer_freq":1,"model_type":"glm_moe_dsa",
+		"n_group":1,"n_routed_experts":256,"n_shared_experts":1,"norm_topk_prob":true,"num_attention_heads":64,
+		"num_experts_per_tok":8,"num_hidden_layers":78,"num_key_value_heads":64,"num_nextn_predict_layers":1,
+		"q_lora_rank":2048,"qk_nope_head_dim":192,"qk_rope_head_dim":64,"rms_norm_eps":1e-05,"rope_parameters":{
+		"rope_theta":1000000,"rope_type":"default"},"routed_scaling_factor":2.5,"scoring_func":"sigmoid",
+		"tie_word_embeddings":false,"topk_group":1,"topk_method":"noaux_tc","v_head_dim":256,"vocab_size":154880}`},
 	{"Kimi-K2-Instruct", "deepseek_v3", 1026.4, deepseekV3("kimi_k2", 131072, 163840, 64, 384, 1, 1, 1, 2.827, 0)},
 }
 

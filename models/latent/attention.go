@@ -33,6 +33,7 @@ type Attention struct {
 	rope    *nn.Rope
 	growth  *nn.Growth
 	nope    int
+	sparse  *sparse // nil: attention is dense
 	options nn.AttendOptions
 }
 
@@ -76,17 +77,21 @@ func (a *Attention) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out
 
 // apply returns the attention [A, hidden] of normalized rows [T, hidden], for the rows that b.Asked selects.
 func (a *Attention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
-	var q, latent, k *mlx.Array
+	var q, query, latent, k *mlx.Array
 	if a.q != nil {
 		down := nn.Queries(b, x, a.q, a.latent, a.keyRope)
 		q, latent, k = down[0], down[1], down[2]
 	} else {
 		down := nn.Queries(b, x, a.qDown, a.latent, a.keyRope)
-		q, latent, k = a.qUp.Apply(a.qNorm.Apply(down[0])), down[1], down[2]
+		query = a.qNorm.Apply(down[0])
+		q, latent, k = a.qUp.Apply(query), down[1], down[2]
 	}
 	parts := mlx.Split(q, 2, a.nope) // [T, heads, nope] and [T, heads, rope]
 	rotated, k := a.rope.Apply(b, parts[1], k)
 	q = a.growth.Apply(b, mlx.Concatenate(2, a.absorb.Apply(parts[0]), rotated))
 	k = mlx.Concatenate(2, a.kvNorm.Apply(latent), k)
+	if a.sparse != nil {
+		return a.o.Apply(a.values.Apply(a.sparse.attend(b, a.layer, x, query, q, k, a.options)))
+	}
 	return a.o.Apply(a.values.Apply(nn.Attend(b, a.layer, q, k, nil, a.options)))
 }

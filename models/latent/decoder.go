@@ -24,9 +24,11 @@ func New(t *mlx.Thread, w *nn.Weights, c *arch.LatentDecoder, o Options) *Model 
 	if c.Latent.Interleaved {
 		rope.Neighbours()
 	}
+	index := newSparse(t, w, c)
 	for i := range c.Layers {
 		b := newBlock(w, fmt.Sprintf("%slayers.%d.", c.Prefix, i), i, c, rope, c.Mixture.Sparse != nil && c.Mixture.Sparse[i])
 		b.Scale = o.Scale
+		b.Mixer.(*Attention).sparse = index.layer(w, fmt.Sprintf("%slayers.%d.self_attn.indexer", c.Prefix, i), i)
 		m.Blocks = append(m.Blocks, b)
 	}
 	m.next = newNext(w, c, rope, m)
@@ -48,6 +50,36 @@ func newBlock(w *nn.Weights, name string, layer int, c *arch.LatentDecoder, rope
 		NetworkNorm: norm("post_attention_layernorm"),
 		Network:     nn.NewNetwork(w, name+"mlp", c.Common, c.Intermediate, c.Mixture, sparse),
 	}
+}
+
+// sparseLayers makes the sparse attention of a model's layers.
+type sparseLayers struct {
+	c    *arch.LatentDecoder
+	rope *nn.Rope
+	last *choice
+}
+
+func newSparse(t *mlx.Thread, w *nn.Weights, c *arch.LatentDecoder) *sparseLayers {
+	if c.Index.Heads == 0 {
+		return nil
+	}
+	rope := nn.NewRope(t, w, c.Rope, c.Latent.RopeDim)
+	if c.Index.Interleaved {
+		rope.Neighbours()
+	}
+	return &sparseLayers{c, rope, &choice{}}
+}
+
+// layer takes the tensors of a layer's indexer, if it has one.
+func (s *sparseLayers) layer(w *nn.Weights, name string, layer int) *sparse {
+	if s == nil {
+		return nil
+	}
+	own := &sparse{budget: s.c.Index.Budget, last: s.last}
+	if s.c.Index.Full[layer] {
+		own.indexer = newIndexer(w, name, s.c, s.rope)
+	}
+	return own
 }
 
 // newNext returns the multi-token prediction head, or nil if the checkpoint has none.

@@ -18,6 +18,9 @@ type Limits struct {
 	Stored float64 // computing in the type of the stored weights; default 0.01
 	KV8    float64 // 8-bit keys and values; default 0.005
 	KV4    float64 // 4-bit keys and values; default 0.3
+
+	// Unrepeated models have graphs that depend on positions, so that most forward passes are not replayed from a tape.
+	Unrepeated bool
 }
 
 // maxNarrowKL is the loose limit for weights in other formats that are computed in the stored type.

@@ -153,7 +153,35 @@ def mistral4():
     }
 
 
-VARIANTS = {**deepseek_v3(), **deepseek_v2(), **youtu(), **minicpm3(), **mistral4()}
+def indexed(name, stored, shared=()):
+    """Returns the two variants of a model with sparse attention. Its budget is smaller than the text."""
+    published, saved = family(name)
+    # With few index heads several positions have a score of 0, of which transformers chooses any.
+    index = dict(index_n_heads=16, index_head_dim=16, index_topk=12)
+    prefix = {"DeepseekV32": "deepseek_v32", "GlmMoeDsa": "glm_moe_dsa"}[name]
+
+    def keys(config, tensors):
+        config, tensors = four(config, tensors)
+        config["n_routed_experts"] = config.pop("num_experts", config.get("n_routed_experts"))
+        for key in ("mlp_layer_types", "layer_types", "indexer_types"):
+            config.pop(key, None)
+        config.update(first_k_dense_replace=1, num_nextn_predict_layers=0, topk_method="noaux_tc", **stored)
+        return config, checkpoint.apart(tensors)
+
+    return {
+        f"{prefix}-published": published(
+            change("index_topk", to=8), change("routed_scaling_factor", to=1.0), style=keys, first_k_dense_replace=1, n_group=1,
+            topk_group=1, num_hidden_layers=3, **index, **EXPERTS, **rope(1e4), **dict(shared)),
+        f"{prefix}-saved": saved(
+            change("index_topk", to=8), change("n_group", to=2), change("norm_topk_prob", to=True),
+            change("attention_bias", to=False), q_lora_rank=16, v_head_dim=24, kv_lora_rank=16, n_shared_experts=2,
+            moe_intermediate_size=16, first_k_dense_replace=1, attention_bias=True, tie_word_embeddings=True, index_n_heads=20,
+            index_head_dim=12, index_topk=12, **grouped("n_routed_experts"), **rope(1e4)),
+    }
+
+
+VARIANTS = {**indexed("DeepseekV32", {}), **indexed("GlmMoeDsa", {"index_topk_freq": 2, "index_skip_topk_offset": 2}, [
+    ("indexer_types", ["full", "full", "shared"])]), **deepseek_v3(), **deepseek_v2(), **youtu(), **minicpm3(), **mistral4()}
 
 if __name__ == "__main__":
     tiny.main(VARIANTS)

@@ -41,6 +41,8 @@ AGREEMENT, MARGIN = 1e-4, 5e-3
 NUDGE, STEADY = 1e-5, 4e-3
 # Mean KL divergence of transformers in bf16 from the golden; the tests' bound is 1e-2.
 ROUGH = 3e-3
+# Of models whose indexers choose positions, of which other ones are as good in bf16.
+ROUGH_CHOICE = 3e-2
 # Tensors that transformers does not load: MTP heads, which some models number as the layer after the last.
 LEFT_OUT = ("mtp.",)
 # Checkpoints that are trained on stories.
@@ -166,10 +168,11 @@ def steady(model, tokens):
 
 def rough(model, tokens, logits):
     """Raises Unsuitable if the logits in bf16 differ too much, because other experts are chosen."""
+    limit = ROUGH_CHOICE if hasattr(model.config, "index_topk") else ROUGH
     want = torch.log_softmax(torch.tensor(logits).double(), -1)
     got = torch.log_softmax(torch.tensor(logits_of(model, tokens)).double(), -1)
     kl = float((want.exp() * (want - got)).sum(-1).mean())
-    if kl > ROUGH:
+    if kl > limit:
         raise Unsuitable(f"in bf16 the mean KL is {kl:.1e}")
 
 
