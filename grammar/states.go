@@ -132,9 +132,9 @@ func (a *automaton) sorted(places []place) []place {
 	for _, p := range places {
 		at := p.frame.id
 		if at >= 2 {
-			at -= a.firstID - 2
+			at -= a.firstID - 2 // wraps around for most frames from before restart
 		}
-		if len(places) < 16 || int(at) >= len(a.byID) { // of a frame from before restart
+		if len(places) < 16 || at > p.frame.id || a.byID[at] != p.frame { // the frame is from before restart
 			slices.SortFunc(places, compare)
 			return slices.Compact(places)
 		}
