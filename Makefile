@@ -171,8 +171,8 @@ peers: $(TOKENIZER_VENV)/made
 bench-convert: build
 	bench/convert.sh $(INGOT)
 
-# Times the runtime on the CPU next to llama.cpp and mlx-lm: bench/results/cpu.json. Each of SHAPES (dense, moe, gemma4,
-# qwen35) takes at most half an hour; results of other shapes are kept.
+# Times the runtime on the CPU next to llama.cpp and mlx-lm: bench/results/cpu.json. Each of SHAPES (dense, moe, gptoss,
+# gemma4, qwen35) takes at most half an hour; results of other shapes are kept.
 # The machine must be idle. BENCH_CPU has additional arguments, such as --rounds 9 or --quick.
 SHAPES ?= dense
 bench-cpu: engine
@@ -238,7 +238,7 @@ bench-transfer: build
 	bench/transfer.sh $(INGOT) bin/bench-transfer $(BENCH_TRANSFER)
 
 # Parsers of untrusted files and requests: each fuzz target runs for a few seconds in every test run.
-PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/hub ./registry/sigstore ./server
+PARSERS = ./limits/jsonread ./safetensors ./arch ./convert/recipe ./convert/packed ./convert/gguf ./convert/gguf/vocab ./convert/gguf/checkpoint ./grammar ./grammar/items ./modelfile ./tokenizer ./chat ./chat/jinja ./chat/parse ./manifest ./manifest/blob ./manifest/ollama ./manifest/store/collect ./registry ./registry/remote ./registry/hub ./registry/sigstore ./server
 fuzz-short: build
 	testdata/fuzz.sh 3s $(PARSERS)
 

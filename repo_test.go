@@ -145,6 +145,7 @@ var inside = map[string][]string{
 	"grammar": {
 		"grammar/ebnf", "grammar/expr", "grammar/instance", "grammar/items", "grammar/jsontext", "grammar/lark",
 		"grammar/places", "grammar/recursion", "grammar/refs", "grammar/regex", "grammar/schema", "grammar/tags",
+		"grammar/trie",
 	},
 	"grammar/dfa":         {"grammar/expr", "grammar/jsontext"},
 	"grammar/ebnf":        {"grammar/expr", "grammar/schema"},
@@ -165,6 +166,7 @@ var inside = map[string][]string{
 		"grammar/dfa", "grammar/ecma", "grammar/expr", "grammar/format", "grammar/instance", "grammar/jsontext",
 		"grammar/number", "grammar/refs", "grammar/regex",
 	},
+	"grammar/trie": {},
 	"grammar/tags": {"grammar/dfa", "grammar/ebnf", "grammar/expr", "grammar/regex", "grammar/schema"},
 }
 

@@ -12,6 +12,7 @@ func init() {
 		ModelType:     "apertus",
 		Architectures: []string{"ApertusForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseApertus(config) },
+		GGUF:          []GGUF{ggufApertus},
 		Docs:          Docs{Variants: "xIELU with parameters by layer, biases, tied embeddings"},
 	})
 }

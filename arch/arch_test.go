@@ -142,8 +142,8 @@ func TestBadConfig(t *testing.T) {
 			"config.json: rope_scaling.high_freq_factor: missing",
 		},
 		{
-			"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4}`,
-			"config.json: rope_scaling.high_freq_factor = 4: must be > 4",
+			"rope_scaling", `{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":3}`,
+			"config.json: rope_scaling.high_freq_factor = 3: must be >= 4",
 		},
 		{
 			"rope_scaling", llama3(`,"original_max_position_embeddings":0`),
@@ -227,9 +227,9 @@ func TestDetect(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "(known: llama as LlamaForCausalLM, ") {
 		t.Errorf("a known type of another class: %v", err)
 	}
-	_, err = Detect(with(t, "model_type", `"mamba"`, "architectures", `["MambaForCausalLM"]`))
+	_, err = Detect(with(t, "model_type", `"rwkv"`, "architectures", `["RwkvForCausalLM"]`))
 	want := fmt.Sprintf("config.json: model_type %q, architectures [%q]: unknown architecture "+
-		"(`ingot create --help` lists the %d known types)", "mamba", "MambaForCausalLM", len(Types()))
+		"(`ingot create --help` lists the %d known types)", "rwkv", "RwkvForCausalLM", len(Types()))
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

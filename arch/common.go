@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,7 +27,16 @@ type Common struct {
 	// Prefix is the prefix of the text model's tensor names: "model.", or "model.language_model." if the configuration
 	// nests the text model in a multimodal one.
 	Prefix string
+	// EmbedName and NormName are the names of the embedding and of the last norm after the prefix, if they are not
+	// "embed_tokens" and "norm".
+	EmbedName, NormName string
 }
+
+// Embedding returns the name of the embedding.
+func (c Common) Embedding() string { return c.Prefix + cmp.Or(c.EmbedName, "embed_tokens") }
+
+// LastNorm returns the name of the norm before the head.
+func (c Common) LastNorm() string { return c.Prefix + cmp.Or(c.NormName, "norm") }
 
 // commonDefaults are the values of absent keys. A size with default 0 is required.
 type commonDefaults struct {
@@ -183,11 +193,11 @@ func (c Common) decoderWith(
 	modelType string, norm func(t *Table, name string), layer func(t *Table, name string, i int),
 ) Table {
 	t := Table{ModelType: modelType, Parts: []Part{c.textPart()}}
-	t.add(c.Prefix+"embed_tokens.weight", replicated, int64(c.Vocab), int64(c.Hidden))
+	t.add(c.Embedding()+".weight", replicated, int64(c.Vocab), int64(c.Hidden))
 	for i := range c.Layers {
 		layer(&t, c.layer(i), i)
 	}
-	norm(&t, c.Prefix+"norm")
+	norm(&t, c.LastNorm())
 	c.head(&t)
 	return t
 }

@@ -38,6 +38,7 @@ func parseObject(data []byte) (object, error) {
 	if !utf8.Valid(data) {
 		return object{}, configErrorf("not UTF-8")
 	}
+	data = withInfinities(data)
 	o := object{err: new(error)}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(&o.raw); err != nil {

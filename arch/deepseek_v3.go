@@ -1,7 +1,7 @@
 package arch
 
-// DeepseekV3 is the configuration of model type "deepseek_v3" (DeepSeek V3 and R1) and of Kimi K2: latent attention, and
-// experts that a sigmoid router chooses by groups. Absent keys have the defaults of transformers 5.23; sizes are
+// DeepseekV3 is the configuration of model type "deepseek_v3" (DeepSeek V3 and R1) and of Kimi K2: latent attention,
+// and experts that a sigmoid router chooses by groups. Absent keys have the defaults of transformers 5.23; sizes are
 // required.
 type DeepseekV3 struct{ LatentDecoder }
 

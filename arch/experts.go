@@ -1,6 +1,10 @@
 package arch
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 const maxExperts = 1 << 12
 
@@ -34,15 +38,16 @@ func (o object) checkExperts(key string, e Experts, hidden int) {
 
 // Layouts of experts and other fused tensors in checkpoints.
 const (
-	fused     = "fused"          // gate and up in one tensor for all experts, down in another
-	stacked   = "stacked"        // gate, up and down in one tensor each, for all experts
-	perExpert = "one per expert" // three tensors per expert
-	inRows    = "in rows"        // as fused, with .weight and .bias
-	inColumns = "in columns"     // matrices [in, out], whose columns are a gate and an up projection in turns
-	inBlocks  = "in blocks"      // codes and scales of rows that are a gate and an up projection in turns
-	split     = "split"          // several tensors that other checkpoints fuse into one
-	allHeads  = "of all heads"   // one tensor for the heads of a layer
-	eachHead  = "one per head"   // one tensor for each head
+	fused     = "fused"             // gate and up in one tensor for all experts, down in another
+	stacked   = "stacked"           // gate, up and down in one tensor each, for all experts
+	perExpert = "one per expert"    // three tensors per expert
+	inRows    = "in rows"           // as fused, with .weight and .bias
+	inColumns = "in columns"        // matrices [in, out], whose columns are a gate and an up projection in turns
+	inBlocks  = "in blocks"         // codes and scales of rows that are a gate and an up projection in turns
+	turned    = "fused, transposed" // as fused, each expert's matrices [in, out]
+	split     = "split"             // several tensors that other checkpoints fuse into one
+	allHeads  = "of all heads"      // one tensor for the heads of a layer
+	eachHead  = "one per head"      // one tensor for each head
 )
 
 // experts adds a layer's experts in the fused layout: base.gate_up_proj [experts, 2*intermediate, hidden], each
@@ -77,5 +82,23 @@ func (t *Table) experts(base, switched string, e Experts, hidden int) {
 			Layout: perExpert, Make: Stack, Count: n,
 			Names: []string{base + ".*.down_proj.weight"}, Shapes: [][]int64{{h, width}},
 		},
+	}
+}
+
+// transposesExperts states that checkpoints have the fused experts of the table with matrices [in, out], under names in
+// which from is replaced by to.
+func (t *Table) transposesExperts(from, to string) {
+	for i := range t.Specs {
+		s := &t.Specs[i]
+		if s.Layout != fused {
+			continue
+		}
+		shape := slices.Clone(s.Shape)
+		shape[1], shape[2] = shape[2], shape[1]
+		s.Aliases = nil // which would have another shape
+		s.Forms = append(s.Forms, Form{
+			Layout: turned, Make: Copy, Count: 1, Names: []string{strings.Replace(s.Name, from, to, 1)},
+			Shapes: [][]int64{shape}, Transposed: true,
+		})
 	}
 }

@@ -22,6 +22,9 @@ type GGUF struct {
 	Config       map[string]any // what config.json says of all models of the type
 	Keys         []GGUFKey
 	Tensors      []GGUFTensor
+	// Numbers are metadata that checkpoints have as tensors of one element in each layer. Key is the whole key; its value
+	// is a list of float32 numbers, or one for all layers. In To, * is the layer.
+	Numbers []GGUFKey
 	// Next are the tensors of layers after the last, which predict further tokens. In To, * counts from 0.
 	Next []GGUFTensor
 	// Adjust sets the keys that depend on several values or on tensors, and refuses models that only share the

@@ -30,20 +30,7 @@ var ggufDeepseek2 = GGUF{
 		GGUFKey{Key: "attention.value_length_mla", To: "v_head_dim", Field: "Latent.ValueDim"},
 		GGUFKey{Key: "rope.dimension_count", To: "qk_rope_head_dim", Field: "Latent.RopeDim"},
 	),
-	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufMLP, ggufMoE,
-		ggufNames(GGUFOp{},
-			"attn_norm.weight", "input_layernorm.weight", "ffn_norm.weight", "post_attention_layernorm.weight",
-			"attn_q.weight", "self_attn.q_proj.weight", "attn_q_a_norm.weight", "self_attn.q_a_layernorm.weight",
-			"attn_q_b.weight", "self_attn.q_b_proj.weight", "attn_kv_a_norm.weight", "self_attn.kv_a_layernorm.weight",
-			"attn_kv_b.weight", "self_attn.kv_b_proj.weight",
-			"attn_k_b.weight", "self_attn.embed_q.weight", "attn_v_b.weight", "self_attn.unembed_out.weight",
-			"exp_probs_b.bias", "mlp.gate.e_score_correction_bias",
-			"ffn_gate_shexp.weight", "mlp.shared_experts.gate_proj.weight",
-			"ffn_up_shexp.weight", "mlp.shared_experts.up_proj.weight",
-			"ffn_down_shexp.weight", "mlp.shared_experts.down_proj.weight"),
-		ggufLinears(GGUFOp{}, "attn_q_a", "self_attn.q_a_proj", "attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa",
-			"attn_output", "self_attn.o_proj"),
-	),
+	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufLatent(), ggufMoE, ggufShared),
 	Next: []GGUFTensor{{
 		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not imported from GGUF files",
 	}},
@@ -58,6 +45,18 @@ var ggufDeepseek2 = GGUF{
 		}
 		return "default"
 	},
+}
+
+// ggufLatent are the tensors of layers with latent attention and an MLP.
+func ggufLatent() []GGUFTensor {
+	return slices.Concat(ggufMLP, ggufPreNorms,
+		ggufNames(GGUFOp{},
+			"attn_q.weight", "self_attn.q_proj.weight", "attn_q_a_norm.weight", "self_attn.q_a_layernorm.weight",
+			"attn_q_b.weight", "self_attn.q_b_proj.weight", "attn_kv_a_norm.weight", "self_attn.kv_a_layernorm.weight",
+			"attn_kv_b.weight", "self_attn.kv_b_proj.weight",
+			"attn_k_b.weight", "self_attn.embed_q.weight", "attn_v_b.weight", "self_attn.unembed_out.weight"),
+		ggufLinears(GGUFOp{}, "attn_q_a", "self_attn.q_a_proj", "attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa",
+			"attn_output", "self_attn.o_proj"))
 }
 
 // latentClass returns the model type and the class of a file. Of the models that share the architecture, those without

@@ -15,6 +15,7 @@ func init() {
 		ModelType:     "gpt_oss",
 		Architectures: []string{"GptOssForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGptOss(config) },
+		Chat:          &Chat{Marks: []string{"gptoss", "gpt_oss"}, Parser: "harmony", Renderer: "harmony", Thinks: true},
 		GGUF:          []GGUF{ggufGptOss},
 		Docs: Docs{
 			Variants: "experts as published, in mxfp4, whose codes are kept; in columns, or stacked; sliding windows by layer",

@@ -38,7 +38,8 @@ type latentDefaults struct{ query, kv, nope, rope, value int }
 // parseLatent reads the keys of decoders with latent attention, without those of experts.
 func parseLatent(top, o object, d commonDefaults, l latentDefaults, r ropeOptions) LatentDecoder {
 	// transformers treats head_dim as another name of qk_rope_head_dim. Files with both keys mean something else by
-	// head_dim.
+	// head_dim, which has no influence.
+	o.integer("head_dim", 0, 1, maxHeadDim)
 	o.raw = maps.Clone(o.raw)
 	delete(o.raw, "head_dim")
 	d.dim = o.integer("qk_rope_head_dim", l.rope, 1, maxHeadDim)

@@ -18,13 +18,25 @@ func init() {
 		ModelType:     "ministral3",
 		Aliases:       []string{"mistral3"},
 		Architectures: []string{"Ministral3ForCausalLM", "Mistral3ForConditionalGeneration"},
-		Parse:         func(config []byte) (Model, error) { return ParseMinistral3(config) },
+		Parse:         parseMistral3,
 		GGUF:          []GGUF{ggufMistral3},
 		TextOnly:      true,
 		Docs: Docs{
 			Variants: "Ministral 3, text of Mistral Small 3 and of multimodal checkpoints; queries that grow with the position",
 		},
 	})
+}
+
+// parseMistral3 parses a configuration by the type of its text model.
+func parseMistral3(config []byte) (Model, error) {
+	_, o, err := openText(config)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.str("model_type", "") == "mistral4":
+		return ParseMistral4(config)
+	}
+	return ParseMinistral3(config)
 }
 
 // ParseMinistral3 parses the config.json of a ministral3 or mistral3 model. It has no biases, whatever the file says.
@@ -48,15 +60,21 @@ func ParseMinistral3(config []byte) (*Ministral3, error) {
 	m.AttentionBias, m.OutputBias = false, false
 	m.everywhere(o.window("sliding_window", window))
 	if grows {
-		in, ok := o.object("rope_parameters")
-		if !ok {
-			in, _ = o.object("rope_scaling")
-		}
-		if m.GrowthBeta = in.atLeast("llama_4_scaling_beta", 0, 0); m.GrowthBeta > 0 {
-			m.GrowthContext = originalMax(o, in, m.Context)
-		}
+		m.GrowthBeta, m.GrowthContext = parseGrowth(o, m.Context)
 	}
 	return parsed(m, o)
+}
+
+// parseGrowth reads how queries grow with their position.
+func parseGrowth(o object, context int) (beta float64, from int) {
+	in, ok := o.object("rope_parameters")
+	if !ok {
+		in, _ = o.object("rope_scaling")
+	}
+	if beta = in.atLeast("llama_4_scaling_beta", 0, 0); beta > 0 {
+		from = originalMax(o, in, context)
+	}
+	return beta, from
 }
 
 // Facts implements [Model].

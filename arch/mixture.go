@@ -18,6 +18,8 @@ type Router struct {
 	// best scores, can be chosen. 0 = one group, and the sum of two.
 	Groups, TopGroups, GroupBest int
 	Scaling                      float64 // of the weights; 0 = 1
+	SoftCap                      float64 // the scores become SoftCap*tanh(score/SoftCap) first; 0 = they stay
+	ScaleInput                   bool    // the weights, sigmoids of the largest scores, multiply the input of experts
 	// SparseMixer chooses two experts, one after the other (https://arxiv.org/abs/2409.12136). The weight of each is its
 	// share of the softmax over the scores that are at most 2*Jitter below its own, relative to the larger of both.
 	SparseMixer bool

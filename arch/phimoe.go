@@ -77,7 +77,7 @@ func (m *Phimoe) Table() Table {
 		t.layerNorm(layer+"post_attention_layernorm", hidden)
 		t.mixture(layer+"mlp", m.Mixture, m.Hidden)
 	})
-	t.also(append([][]string{{".mlp.gate.", ".mlp.router."}, {".mlp.gate.", ".block_sparse_moe.router."}}, blockSparse...)...)
+	t.also(append([][]string{{".mlp.gate.", ".mlp.router."}}, blockSparse...)...)
 	if m.HeadBias {
 		t.add("lm_head.bias", column, int64(m.Vocab))
 	}

@@ -53,6 +53,8 @@ type ropeOptions struct {
 	partial float64    // default; 0 = 1
 	headDim int        // size of the rotated heads
 	kind    RopeType   // type if there are no rope parameters at all; "" = default
+	// ownPartial is the default part of heads that the ropes of layer types rotate; 0 = they rotate whole heads.
+	ownPartial float64
 	// zeroPartial treats a partial_rotary_factor of 0 as absent.
 	zeroPartial bool
 }
@@ -121,7 +123,7 @@ func readRope(o, in object, theta, partial float64, context int, opts ropeOption
 		if r.LowFreqFactor = in.above("low_freq_factor", 0, 0); !in.has("low_freq_factor") {
 			in.missing("low_freq_factor")
 		}
-		r.HighFreqFactor = in.above("high_freq_factor", 0, r.LowFreqFactor)
+		r.HighFreqFactor = in.atLeast("high_freq_factor", r.LowFreqFactor, r.LowFreqFactor)
 		if !in.has("high_freq_factor") {
 			in.missing("high_freq_factor")
 		}

@@ -77,7 +77,7 @@ func (r Rope) llama3(_ int, freq float32) float32 {
 	switch {
 	case wavelength > longest:
 		return freq / float32(r.Factor)
-	case wavelength < shortest:
+	case wavelength < shortest || longest == shortest:
 		return freq
 	}
 	rotations := float32(float32(1/wavelength) * float32(old))

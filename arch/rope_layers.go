@@ -28,8 +28,8 @@ func parseLayerRope(o object, kind string, over object, context int, opts ropeOp
 			in.raw[k], in.outer[k] = v, over.prefix
 		}
 	}
-	r := readRope(o, in, opts.theta, 1, context, opts)
-	if r.Type != RopeProportional {
+	r := readRope(o, in, opts.theta, orDefault(opts.ownPartial, 1), context, opts)
+	if r.Type != RopeProportional && opts.ownPartial == 0 {
 		r.ignorePartial(o)
 	}
 	return r

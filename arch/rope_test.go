@@ -76,6 +76,9 @@ func ropeOf(m Model, layerType string) (Rope, int) {
 	}
 	fields := reflect.ValueOf(m).Elem()
 	rope := fields.FieldByName("Rope")
+	if !rope.IsValid() {
+		return noRope, int(fields.FieldByName("HeadDim").Int())
+	}
 	if own := fields.FieldByName("SlidingRope"); own.IsValid() && layerType == slidingAttention {
 		rope = own
 	}

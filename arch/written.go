@@ -158,7 +158,8 @@ func (w *writing) finish() ([]Written, error) {
 // onePerExpert are the model types published with separate tensors per expert. The others are published fused.
 var onePerExpert = []string{
 	"qwen2_moe", "qwen3_moe", "glm4_moe", "glm4_moe_lite", "qwen3_next", "olmoe", "dots1", "solar_open", "exaone_moe",
-	"ernie4_5_moe", "hunyuan_v1_moe", "cohere2_moe", "afmoe", "phimoe",
+	"ernie4_5_moe", "hunyuan_v1_moe", "cohere2_moe", "afmoe", "phimoe", "laguna",
+	"mimo_v2_flash",
 }
 
 // fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,

@@ -30,7 +30,7 @@ func TestWrite(t *testing.T) {
 		var c struct {
 			ModelType string `json:"model_type"`
 		}
-		if err := json.Unmarshal(config, &c); err != nil {
+		if err := json.Unmarshal(withInfinities(config), &c); err != nil {
 			t.Fatal(err)
 		}
 		table := m.Table()

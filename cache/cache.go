@@ -88,7 +88,7 @@ const (
 var (
 	None      = Kind{}                // no state of its own
 	Full      = Kind{form: full}      // a [KV]: keys and values of all positions
-	Recurrent = Kind{form: recurrent} // a [State]: of a convolution and a gated delta rule
+	Recurrent = Kind{form: recurrent} // a [State]: of a convolution and a recurrence
 )
 
 // Rotating is a [Ring]: keys and values of the last window positions, including the newest. A window of 0 is Full.

@@ -2,22 +2,22 @@ package cache
 
 import "github.com/ingotml/ingot/mlx"
 
-// State keeps a recurrent layer's state: the last rows seen by its convolution, and the state of its gated delta rule.
-// The zero value is empty.
+// State keeps a recurrent layer's state: the last rows seen by its convolution, and the state of its recurrence, such
+// as a gated delta rule or a selective scan. A layer that is only a convolution has none. The zero value is empty.
 //
 // A step calls Arrays, the operations that make the new arrays ([mlx.CausalConv], [mlx.GatedDeltaRows]), and Advance.
 // Advance ends the old arrays, so the new ones reuse their memory, except while Trying, when Redo follows.
 type State struct {
 	conv   *mlx.Array // [taps-1, width]
-	delta  *mlx.Array // float32 [value heads, value dim, key dim]
+	delta  *mlx.Array // float32, of a shape that the layer chooses; nil if it is only a convolution
 	offset int
 
 	trial
 	updates []update // steps of the transaction
 }
 
-// Arrays returns the rows before the next one, [taps-1, width], and the delta state, float32 [value heads, value dim,
-// key dim]. Both are nil before the first step, which starts from zeros.
+// Arrays returns the rows before the next one, [taps-1, width], and the state of the recurrence, such as float32 [value
+// heads, value dim, key dim]. Both are nil before the first step, which starts from zeros.
 func (c *State) Arrays() (conv, delta *mlx.Array) { return c.conv, c.delta }
 
 // Advance stores the state after rows more positions.
@@ -39,7 +39,15 @@ func (c *State) State() []*mlx.Array {
 	if c.conv == nil {
 		return nil
 	}
-	return []*mlx.Array{c.conv, c.delta}
+	return present(c.conv, c.delta)
+}
+
+// present returns the arrays of a state without an absent recurrence.
+func present(conv, delta *mlx.Array) []*mlx.Array {
+	if delta == nil {
+		return []*mlx.Array{conv}
+	}
+	return []*mlx.Array{conv, delta}
 }
 
 // CanRewind implements Layer. Earlier states are lost, except for position 0.
@@ -69,7 +77,11 @@ func (c *State) Snapshot(from int) *Snapshot {
 		return nil
 	}
 	return owning(c.conv.Thread(), Recurrent, max(from, 0), c.offset, func() []*mlx.Array {
-		return []*mlx.Array{mlx.Copy(c.conv), mlx.Copy(c.delta)}
+		arrays := c.State()
+		for i, a := range arrays {
+			arrays[i] = mlx.Copy(a)
+		}
+		return arrays
 	})
 }
 
@@ -83,7 +95,10 @@ func (c *State) Restore(s *Snapshot, target int) bool {
 		return false
 	}
 	// The layer writes its state in place; the snapshot must not change.
-	conv, delta := mlx.Copy(s.arrays[0]), mlx.Copy(s.arrays[1])
+	conv, delta := mlx.Copy(s.arrays[0]), (*mlx.Array)(nil)
+	if len(s.arrays) > 1 {
+		delta = mlx.Copy(s.arrays[1])
+	}
 	c.Free()
 	c.Advance(conv, delta, target)
 	return true

@@ -1,6 +1,9 @@
 package grammar
 
-import "slices"
+import (
+	"github.com/ingotml/ingot/grammar/trie"
+	"slices"
+)
 
 // In the name of a property that may be another than the listed ones, most characters lead to one state, in which any
 // text may follow, and a few continue a listed name. The mask is that of this state, but for the tokens that begin with
@@ -54,10 +57,10 @@ func (a *automaton) walkAround(m *mask, s, free *state) bool {
 	var path, other [longestToken + 1]*state
 	path[0], other[0] = s, free
 	visited := 0
-	for i, end := int32(0), int32(len(t.nodes)); i < end; {
-		n := &t.nodes[i]
+	for i, end := int32(0), int32(len(t.Nodes)); i < end; {
+		n := &t.Nodes[i]
 		if a.work > maxWork { // what is not known to be allowed is not
-			t.setAll(m.bits, i, end, false)
+			t.ClearAll(m.bits, i, end)
 			return true
 		}
 		if visited++; visited > maxAround {
@@ -65,26 +68,26 @@ func (a *automaton) walkAround(m *mask, s, free *state) bool {
 			m.any, m.most, m.subtrees = false, 0, nil
 			return false
 		}
-		next, beside := a.step(path[n.depth-1], n.key), a.step(other[n.depth-1], n.key)
+		next, beside := a.step(path[n.Depth-1], n.Key), a.step(other[n.Depth-1], n.Key)
 		switch {
 		case next == beside:
-			i = n.skip
+			i = n.Skip
 			continue
-		case next == a.dead, beside == a.dead, next.undecided(int(n.depth)), beside.undecided(int(n.depth)):
-			t.setAll(m.bits, i, n.skip, false)
+		case next == a.dead, beside == a.dead, next.undecided(int(n.Depth)), beside.undecided(int(n.Depth)):
+			t.ClearAll(m.bits, i, n.Skip)
 			if next != a.dead {
-				a.walk(m, t, i, n.skip, &path)
+				a.walk(m, t, i, n.Skip, &path)
 			}
-			i = n.skip
+			i = n.Skip
 			continue
-		case n.token == noToken:
+		case n.Token == trie.None:
 		case next.tokens < infinite:
-			t.set(m.bits, n)
+			t.Set(m.bits, n)
 			m.any, m.most = true, max(m.most, next.tokens)
 		default:
-			t.setAll(m.bits, i, i+1, false)
+			t.ClearAll(m.bits, i, i+1)
 		}
-		path[n.depth], other[n.depth] = next, beside
+		path[n.Depth], other[n.Depth] = next, beside
 		i++
 	}
 	return true
@@ -145,9 +148,9 @@ func (a *automaton) totalNext(s *state) (most int64, ok bool) {
 // takeAllPlain adds all plain tokens to m.
 func (a *automaton) takeAllPlain(m *mask, most int64) {
 	for _, of := range a.v.plain {
-		or(m.bits, of)
+		trie.Or(m.bits, of)
 	}
-	or(m.bits, a.v.longPlain)
+	trie.Or(m.bits, a.v.longPlain)
 	m.any, m.most = true, max(m.most, most)
 }
 

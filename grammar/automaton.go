@@ -1,7 +1,6 @@
 package grammar
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -78,6 +77,8 @@ type automaton struct {
 	generation uint32
 	frameIDs   uint32
 	frames     map[frameKey]*frame
+	firstID    uint32   // of frames
+	byID       []*frame // bottom, hidden, and frames from firstID on
 	states     stateTable
 	fronts     map[string]*front
 	bytes      int // estimate for states and masks
@@ -88,6 +89,7 @@ type automaton struct {
 	stack  []place // scratch of closure
 	seen   places.Set
 	key    []byte
+	keys   []uint64
 	places []place
 
 	// Of the current closure, see lexemes.go.
@@ -103,8 +105,8 @@ const infinite = math.MaxInt64 / 4
 
 func newAutomaton(p *program, v *Vocabulary) *automaton {
 	a := &automaton{p: p, v: v, dead: &state{cost: infinite, tokens: infinite}}
-	a.bottom, a.hidden = &frame{id: 0}, &frame{id: 1}
 	a.frameIDs = 2
+	a.bottom, a.hidden = &frame{id: 0}, &frame{id: 1}
 	a.findClasses()
 	if a.err = a.resolveTokens(); a.err == nil {
 		a.findCosts()
@@ -117,6 +119,7 @@ func newAutomaton(p *program, v *Vocabulary) *automaton {
 func (a *automaton) restart() {
 	a.generation++
 	a.frames = map[frameKey]*frame{}
+	a.byID, a.firstID = []*frame{a.bottom, a.hidden}, a.frameIDs
 	a.states, a.fronts = stateTable{}, map[string]*front{}
 	a.bytes = 0
 }
@@ -140,16 +143,12 @@ func (a *automaton) start() *state {
 	return a.close([]place{{a.p.start, a.bottom}})
 }
 
-// expand appends to a.stack the successors of a place that consumes nothing. It reports whether the text may end here,
-// and whether the truncated part of the stack decides.
+// expand appends to a.stack the successors of a place that consumes nothing and has no alternatives. It reports whether
+// the text may end here, and whether the truncated part of the stack decides.
 func (a *automaton) expand(at place) (accept, unknown bool) {
 	n := &a.p.nodes[at.node]
 	f := at.frame
 	switch n.op {
-	case nodeAlt:
-		for _, alt := range slices.Backward(a.p.altsOf(n)) {
-			a.stack = append(a.stack, place{alt, f})
-		}
 	case nodeCall:
 		if n.next != 0 { // otherwise a tail call: no frame
 			f = a.push(f, n.next, n.min, n.max, false, false)
@@ -198,6 +197,7 @@ func (a *automaton) expand(at place) (accept, unknown bool) {
 func (a *automaton) close(seeds []place) *state {
 	a.seen.Clear()
 	a.stack = append(a.stack[:0], seeds...)
+	slices.Reverse(a.stack) // their frames in order: then the places nearly are
 	a.lazy, a.skipping, a.opens = a.lazy[:0], false, false
 	found := a.places[:0]
 	var accept, unknown bool
@@ -214,7 +214,8 @@ func (a *automaton) close(seeds []place) *state {
 				continue
 			}
 		}
-		if a.p.nodes[at.node].takes() {
+		n := &a.p.nodes[at.node]
+		if n.takes() {
 			found = append(found, at)
 			continue
 		}
@@ -223,6 +224,17 @@ func (a *automaton) close(seeds []place) *state {
 				found = a.shortest(found, s)
 			}
 			break
+		}
+		if n.op == nodeAlt { // most alternatives take a byte
+			alts := a.p.altsOf(n)
+			for _, alt := range alts[:n.max] {
+				found = append(found, place{alt, at.frame})
+			}
+			for _, alt := range slices.Backward(alts[n.max:]) {
+				a.stack = append(a.stack, place{alt, at.frame})
+			}
+			a.work += int(n.max)
+			continue
 		}
 		end, cut := a.expand(at)
 		accept, unknown = accept || end, unknown || cut
@@ -290,43 +302,6 @@ func (a *automaton) follow(at place) (place, bool) {
 	return place{a.p.nodes[f.node].arg, a.push(f.up, f.node, f.min-1, max(f.max-1, -1), true, f.rounded)}, true
 }
 
-// intern returns the unique state of these places. It sorts places.
-func (a *automaton) intern(places []place, accept, unknown bool) *state {
-	if len(places) == 0 && !accept && !unknown {
-		return a.dead
-	}
-	if len(places) > 1 {
-		if len(places) > maxPlaces {
-			slices.SortStableFunc(places, func(x, y place) int { return cmp.Compare(a.costOf(x), a.costOf(y)) })
-			places = places[:maxPlaces]
-		}
-		slices.SortFunc(places, func(x, y place) int {
-			return cmp.Or(cmp.Compare(x.node, y.node), cmp.Compare(x.frame.id, y.frame.id))
-		})
-		places = slices.Compact(places)
-	}
-	hash := hashOf(places, accept, unknown)
-	if s := a.states.find(hash, places, accept, unknown); s != nil {
-		return s
-	}
-	s := &state{places: slices.Clone(places), accept: accept, unknown: unknown, generation: a.generation, cost: infinite,
-		tokens: infinite, id: uint32(a.states.used)}
-	if accept || unknown {
-		s.cost, s.tokens = 0, 0
-	}
-	for _, p := range places {
-		s.cost = min(s.cost, a.costOf(p))
-		s.tokens = min(s.tokens, sum(a.fewest(p.node), p.frame.tokens))
-		s.rounded = s.rounded || p.frame.rounded
-	}
-	s.simple = !s.unknown && !s.rounded && s.tokens < infinite
-	a.states.add(hash, s)
-	a.bytes += 250 + 24*len(places)
-	return s
-}
-
-func (a *automaton) costOf(p place) int64 { return sum(a.costs[p.node], p.frame.cost) }
-
 // step returns the state after b, dead if the grammar does not allow it.
 func (a *automaton) step(s *state, b byte) *state {
 	if k := a.classOf[b]; int(k) < len(s.next) {
@@ -357,15 +332,17 @@ func (a *automaton) follows(s *state, b byte) (to *state, same expr.ByteSet) {
 	var room [8]place
 	seeds := room[:0]
 	same = everyClass // the classes that the same places take
+	var others expr.ByteSet
 	for _, p := range s.places {
 		n := &a.p.nodes[p.node]
 		if taken := a.takes[n.set]; taken.Has(k) {
 			seeds = append(seeds, place{n.next, p.frame})
 			same = same.And(taken)
 		} else {
-			same = same.Without(taken)
+			others = others.Or(taken)
 		}
 	}
+	same = same.Without(others)
 	if a.p.lexes {
 		seeds = a.longest(s, b, seeds)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/trie"
 )
 
 // findCosts computes for each node the shortest path to the end of its rule, in bytes that are tokens by themselves.
@@ -137,11 +138,11 @@ func (a *automaton) fewest(node int32) int64 {
 			if nodes[at].op != nodeByte {
 				break
 			}
-			if t = a.v.all.child(t, byte(a.best[at])); t < 0 {
+			if t = a.v.all.Child(t, byte(a.best[at])); t < 0 {
 				break
 			}
 			at = nodes[at].next
-			if a.v.all.nodes[t].token != noToken {
+			if a.v.all.Nodes[t].Token != trie.None {
 				least = min(least, sum(1, a.tokens[at]))
 			}
 		}
@@ -220,10 +221,10 @@ func (a *automaton) cover(b []byte) int64 {
 		least[i] = infinite
 		t := int32(-1)
 		for k := i; k < len(b); k++ {
-			if t = a.v.all.child(t, b[k]); t < 0 {
+			if t = a.v.all.Child(t, b[k]); t < 0 {
 				break
 			}
-			if a.v.all.nodes[t].token != noToken {
+			if a.v.all.Nodes[t].Token != trie.None {
 				least[i] = min(least[i], sum(1, least[k+1]))
 			}
 		}

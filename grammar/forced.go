@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/trie"
 )
 
 // maxForced bounds the bytes of forced text that one call looks for.
@@ -132,16 +133,16 @@ func (a *automaton) segment(text []byte) []int32 {
 	}
 	var ids []int32
 	for at := 0; at < len(text); {
-		token, t := int32(noToken), int32(-1)
+		token, t := int32(trie.None), int32(-1)
 		for k := at; k < len(text); k++ {
-			if t = a.v.all.child(t, text[k]); t < 0 {
+			if t = a.v.all.Child(t, text[k]); t < 0 {
 				break
 			}
-			if n := &a.v.all.nodes[t]; n.token != noToken {
-				token = a.v.all.first(n)
+			if n := &a.v.all.Nodes[t]; n.Token != trie.None {
+				token = a.v.all.First(n)
 			}
 		}
-		if token == noToken {
+		if token == trie.None {
 			return ids
 		}
 		ids = append(ids, token)
@@ -155,13 +156,13 @@ func (a *automaton) segment(text []byte) []int32 {
 func (a *automaton) reachesPast(text []byte, s *state) bool {
 	t := int32(-1)
 	for _, b := range text {
-		if t = a.v.all.child(t, b); t < 0 {
+		if t = a.v.all.Child(t, b); t < 0 {
 			return false
 		}
 	}
 	m := &mask{bits: make([]uint32, Words(a.v.Size()))}
 	var path [longestToken + 1]*state
 	path[len(text)] = s
-	a.walk(m, &a.v.all, t+1, a.v.all.nodes[t].skip, &path)
+	a.walk(m, &a.v.all, t+1, a.v.all.Nodes[t].Skip, &path)
 	return m.any
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"github.com/ingotml/ingot/grammar/trie"
 )
 
 // front is the set of states that all texts of some kinds of bytes lead to. Where none of them is dead, the tokens of
@@ -18,6 +20,9 @@ type front struct {
 	next    []*front // by kind; nil: not computed yet
 
 	looping, notLooping uint64 // kinds that lead to this front again, or do not
+
+	survivors []*front // by kind, see refused.go; nil: not computed yet
+	endings   map[endingKey]*ending
 }
 
 var (
@@ -63,8 +68,8 @@ func (a *automaton) frontOf(states ...*state) *front {
 // advance returns the front after all bytes of a kind.
 func (a *automaton) advance(f *front, kind uint8) *front {
 	if f.next == nil {
-		f.next = make([]*front, len(bytesOf))
-		a.bytes += 8 * len(bytesOf)
+		f.next = make([]*front, len(trie.BytesOf))
+		a.bytes += 8 * len(trie.BytesOf)
 	}
 	if f.next[kind] == nil {
 		f.next[kind] = a.findAdvance(f, kind)
@@ -81,7 +86,7 @@ func (a *automaton) findAdvance(f *front, kind uint8) *front {
 	states, dead := room[:0], false
 	for _, s := range f.states {
 		last := -1
-		for _, b := range bytesOf[kind] {
+		for _, b := range trie.BytesOf[kind] {
 			class := int(a.classOf[b])
 			if class == last {
 				continue
@@ -133,74 +138,93 @@ func (a *automaton) returns(f *front, kinds uint64) bool {
 }
 
 // walkKinds is walk for all tokens of a trie.
-func (a *automaton) walkKinds(m *mask, k *kindTrie, s *state) {
+func (a *automaton) walkKinds(m *mask, k *trie.Kinds, s *state) {
 	var path [longestToken + 1]*front
 	path[0] = a.front(s)
 	var d descent
 	d.states[0] = s
-	for i := int32(0); int(i) < len(k.nodes)-1 && a.work <= maxWork; {
-		n := &k.nodes[i]
-		depth := int(n.depth)
-		to := a.advance(path[depth-1], n.kind)
+	var refused []int32
+	for i := int32(0); int(i) < len(k.Nodes)-1 && a.work <= maxWork; {
+		n := &k.Nodes[i]
+		depth := int(n.Depth)
+		to := a.advance(path[depth-1], n.Kind)
+		if to == mixedFront {
+			if live := a.survivors(path[depth-1], n.Kind, len(k.Members(i))); live != mixedFront {
+				refused = a.findRefused(refused, k, i, &path, &d)
+				takeOwn(m, k, i, live)
+				path[depth] = live
+				i++
+				continue
+			}
+		}
 		switch undecided := to.undecided(depth); {
 		case to == noFront:
-			i = n.skip
+			i = n.Skip
 			continue
 		case to == mixedFront, to.most >= infinite, undecided && len(to.states) > 1:
 			a.walkMembers(m, k, i, &d)
-			i = n.skip
+			i = n.Skip
 			continue
 		case undecided:
-			k.takeOwn(m, i, to)
-			t := k.of
-			for _, at := range k.at(i) {
-				if t.nodes[at].skip > at+1 {
-					m.subtrees = append(m.subtrees, subtree{trie: t, node: at, path: a.pathTo(t, at)})
+			takeOwn(m, k, i, to)
+			t := k.Of
+			for _, at := range k.Members(i) {
+				if t.Nodes[at].Skip > at+1 {
+					m.subtrees = append(m.subtrees, subtree{trie: t, node: at, path: t.PathTo(at)})
 				}
 			}
-			i = n.skip
+			i = n.Skip
 			continue
-		case n.below != 0 && !to.rounded && a.returns(to, n.below):
-			k.take(m.bits, i, n.skip, n.all)
+		case n.Below != 0 && !to.rounded && a.returns(to, n.Below):
+			k.SetAll(m.bits, i)
 			m.any, m.most = true, max(m.most, to.most)
-			i = n.skip
+			i = n.Skip
 			continue
 		}
-		k.takeOwn(m, i, to)
+		takeOwn(m, k, i, to)
 		path[depth] = to
 		i++
+	}
+	if len(refused) > 0 {
+		for _, at := range refused {
+			k.Of.ClearAll(m.bits, at, k.Of.Nodes[at].Skip)
+		}
+		m.any = slices.ContainsFunc(m.bits, func(w uint32) bool { return w != 0 })
 	}
 }
 
 // takeOwn adds the tokens that end at a node and lead to a front.
-func (k *kindTrie) takeOwn(m *mask, i int32, to *front) {
-	if k.nodes[i+1].id > k.nodes[i].id {
-		k.take(m.bits, i, i+1, k.nodes[i].own)
+func takeOwn(m *mask, k *trie.Kinds, i int32, to *front) {
+	if k.Ends(i) {
+		k.Set(m.bits, i)
 		m.any, m.most = true, max(m.most, to.most)
 	}
 }
 
-// descent is the way to a node of a trie from its root: the next one often begins with the same nodes.
+// descent is the way to a node of a trie from its root: the next one often begins with the same bytes.
 type descent struct {
-	nodes  [longestToken + 1]int32  // by depth
-	states [longestToken + 1]*state // after them
-	depth  int
+	path   []byte
+	states [longestToken + 1]*state // after these bytes
+}
+
+// descend fills the states after the bytes of path.
+func (d *descent) descend(a *automaton, path []byte) {
+	same := 0
+	for same < len(d.path) && same < len(path) && path[same] == d.path[same] {
+		same++
+	}
+	for ; same < len(path); same++ {
+		d.states[same+1] = a.step(d.states[same], path[same])
+	}
+	d.path = path
 }
 
 // walkMembers walks the tokens at and below a node by their bytes.
-func (a *automaton) walkMembers(m *mask, k *kindTrie, i int32, d *descent) {
-	t := k.of
-	before := int(k.nodes[i].depth) - 1
-	for _, at := range k.at(i) {
-		depth, up := before, k.up[at]
-		for depth > 0 && (depth > d.depth || d.nodes[depth] != up) {
-			d.nodes[depth] = up
-			depth, up = depth-1, k.up[up]
-		}
-		for ; depth < before; depth++ {
-			d.states[depth+1] = a.step(d.states[depth], k.keys[d.nodes[depth+1]])
-		}
-		a.walk(m, t, at, t.nodes[at].skip, &d.states)
-		d.depth = before
+func (a *automaton) walkMembers(m *mask, k *trie.Kinds, i int32, d *descent) {
+	t := k.Of
+	before := int(k.Nodes[i].Depth) - 1
+	for _, at := range k.Members(i) {
+		d.descend(a, t.PathTo(at)[:before])
+		a.walk(m, t, at, t.Nodes[at].Skip, &d.states)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/ingotml/ingot/grammar/items"
+	"github.com/ingotml/ingot/grammar/trie"
 )
 
 // Bounds of the search for a way to complete an item, and of a completion.
@@ -118,37 +119,31 @@ type guarded struct {
 
 // Kinds of bytes that the rest of a token must have to complete an item that begins later.
 var (
-	commaKinds  = uint64(1) << kindOf[',']
-	quotedKinds = commaKinds | 1<<kindOf['"']
+	commaKinds  = uint64(1) << trie.KindOf[',']
+	quotedKinds = commaKinds | 1<<trie.KindOf['"']
 )
 
 // crossing are the tokens that can complete an item that begins within them, by what comes before.
 type crossing struct {
 	once                    sync.Once
-	opened, quoted, commaed trie
+	opened, quoted, commaed trie.Trie
 }
 
 // crossingTrie returns the tokens after which a text may have a repeated item, or leave only such.
-func (v *Vocabulary) crossingTrie(t *items.Text) *trie {
+func (v *Vocabulary) crossingTrie(t *items.Text) *trie.Trie {
 	if t.Matches() {
 		return &v.all
 	}
 	x := &v.crossing
 	x.once.Do(func() {
-		of := func(wanted ...string) trie {
+		of := func(wanted ...string) trie.Trie {
 			var order []int32
-			for i := range v.all.nodes {
-				n := &v.all.nodes[i]
-				if n.token == noToken || !inOrder(v.tokens[v.all.first(n)], wanted) {
-					continue
-				}
-				if n.token >= 0 {
-					order = append(order, n.token)
-				} else {
-					order = append(order, v.all.groups[groupToken-n.token]...)
+			for i := range v.all.Nodes {
+				if n := &v.all.Nodes[i]; n.Token != trie.None && inOrder(v.tokens[v.all.First(n)], wanted) {
+					order = append(order, v.all.Between(int32(i), int32(i)+1)...)
 				}
 			}
-			return makeTrie(v.tokens, order)
+			return trie.New(v.tokens, order)
 		}
 		x.opened, x.quoted, x.commaed = of("[{", ","), of(`"`, ","), of(",")
 	})
@@ -178,33 +173,33 @@ func (a *automaton) guard(bits []uint32, s *state, t *items.Text) (any bool) {
 	v := a.v.crossingTrie(t)
 	var path [longestToken + 1]guarded
 	path[0] = guarded{s: s, t: t}
-	for i, end := int32(0), int32(len(v.nodes)); i < end; {
-		n := &v.nodes[i]
-		at := path[n.depth-1]
-		if !at.diverges && !mayRepeat(at.t, v.below[i]|1<<kindOf[n.key]) {
-			i = n.skip
+	for i, end := int32(0), int32(len(v.Nodes)); i < end; {
+		n := &v.Nodes[i]
+		at := path[n.Depth-1]
+		if !at.diverges && !mayRepeat(at.t, v.Below[i]|1<<trie.KindOf[n.Key]) {
+			i = n.Skip
 			continue
 		}
 		if a.work > maxWork { // what is not known to be allowed is not
-			v.setAll(bits, i, end, false)
+			v.ClearAll(bits, i, end)
 			break
 		}
 		next := guarded{diverges: at.diverges}
-		plain := a.step(at.s, n.key)
+		plain := a.step(at.s, n.Key)
 		if plain == a.dead && !at.diverges { // the mask has none of them
-			i = n.skip
+			i = n.Skip
 			continue
 		}
-		if next.s, next.t = a.stepText(at.s, at.t, n.key); next.s == a.dead {
-			v.setAll(bits, i, n.skip, false)
-			i = n.skip
+		if next.s, next.t = a.stepText(at.s, at.t, n.Key); next.s == a.dead {
+			v.ClearAll(bits, i, n.Skip)
+			i = n.Skip
 			continue
 		}
 		next.diverges = next.diverges || next.s != plain
-		if n.token != noToken && (next.diverges || next.t.Matches()) && !a.completable(next.s, next.t) {
-			v.setAll(bits, i, i+1, false)
+		if n.Token != trie.None && (next.diverges || next.t.Matches()) && !a.completable(next.s, next.t) {
+			v.ClearAll(bits, i, i+1)
 		}
-		path[n.depth] = next
+		path[n.Depth] = next
 		i++
 	}
 	a.takeNamed(bits, s, func(next *state) bool { return next.tokens < infinite })
@@ -299,12 +294,12 @@ func anyBit(bits []uint32) bool {
 func (a *automaton) coverFirst(b []byte) (id int32, ok bool) {
 	t, least := int32(-1), int64(infinite)
 	for k := range b {
-		if t = a.v.all.child(t, b[k]); t < 0 {
+		if t = a.v.all.Child(t, b[k]); t < 0 {
 			break
 		}
-		if n := &a.v.all.nodes[t]; n.token != noToken {
+		if n := &a.v.all.Nodes[t]; n.Token != trie.None {
 			if rest := a.cover(b[k+1:]); rest < least {
-				id, ok, least = a.v.all.first(n), true, rest
+				id, ok, least = a.v.all.First(n), true, rest
 			}
 		}
 	}

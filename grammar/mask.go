@@ -1,6 +1,9 @@
 package grammar
 
-import "github.com/ingotml/ingot/grammar/expr"
+import (
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/trie"
+)
 
 // mask is the set of tokens that may follow a state.
 type mask struct {
@@ -12,7 +15,7 @@ type mask struct {
 
 // subtree is the part of a vocabulary's trie at a node. The token of the node is decided; those below it are not.
 type subtree struct {
-	trie *trie
+	trie *trie.Trie
 	node int32
 	path []byte // from the root of the trie
 }
@@ -54,7 +57,7 @@ func (a *automaton) maskOf(s *state) *mask {
 				m.subtrees = append(m.subtrees, r)
 			default:
 				path[len(r.path)] = from
-				a.walk(m, r.trie, r.node+1, r.trie.nodes[r.node].skip, &path)
+				a.walk(m, r.trie, r.node+1, r.trie.Nodes[r.node].Skip, &path)
 			}
 		}
 	} else {
@@ -65,7 +68,7 @@ func (a *automaton) maskOf(s *state) *mask {
 			m.any, m.most = true, max(m.most, next.tokens)
 			return true
 		}
-		tries := []*trie{&a.v.rest}
+		tries := []*trie.Trie{&a.v.rest}
 		if following := a.following(s); following.Len() <= maxDirectBytes && a.walkFew(m, s, following) {
 			tries = nil
 		} else if free := a.freeNext(s); free != nil && !free.busy && a.walkAround(m, s, free) {
@@ -107,76 +110,70 @@ func (a *automaton) walkFew(m *mask, s *state, first expr.ByteSet) bool {
 	t := &a.v.all
 	size := int32(0)
 	for b := range first.All() {
-		if at := t.roots[b]; at >= 0 {
-			size += t.nodes[at].skip - at
+		if at := t.Roots[b]; at >= 0 {
+			size += t.Nodes[at].Skip - at
 		}
 	}
 	if size > maxFew {
 		return false
 	}
 	for b := range first.All() {
-		if at := t.roots[b]; at >= 0 {
-			a.walk(m, t, at, t.nodes[at].skip, &path)
+		if at := t.Roots[b]; at >= 0 {
+			a.walk(m, t, at, t.Nodes[at].Skip, &path)
 		}
 	}
 	return true
 }
 
 // walkAll walks all tokens of a trie.
-func (a *automaton) walkAll(m *mask, t *trie, s *state) {
-	if t.kinds != nil {
-		a.walkKinds(m, t.kinds, s)
+func (a *automaton) walkAll(m *mask, t *trie.Trie, s *state) {
+	if t.Kinds != nil {
+		a.walkKinds(m, t.Kinds, s)
 		return
 	}
 	var path [longestToken + 1]*state
 	path[0] = s
-	a.walk(m, t, 0, int32(len(t.nodes)), &path)
+	a.walk(m, t, 0, int32(len(t.Nodes)), &path)
 }
 
 // undecided reports whether only a less truncated state can decide what follows the given number of bytes of a token.
 func (s *state) undecided(bytes int) bool { return s.unknown || s.rounded && bytes >= countHorizon }
 
-// walk adds the allowed tokens of t.nodes[from:to] to m. path has the states after the bytes before these nodes.
-func (a *automaton) walk(m *mask, t *trie, from, to int32, path *[longestToken + 1]*state) {
-	nodes := t.nodes
+// walk adds the allowed tokens of t.Nodes[from:to] to m. path has the states after the bytes before these nodes.
+func (a *automaton) walk(m *mask, t *trie.Trie, from, to int32, path *[longestToken + 1]*state) {
+	nodes := t.Nodes
 	for i := from; i < to && a.work <= maxWork; {
 		n := &nodes[i]
-		next := a.step(path[n.depth-1], n.key)
+		next := a.step(path[n.Depth-1], n.Key)
 		if next == a.dead {
-			i = n.skip
+			i = n.Skip
 			continue
 		}
-		if n.token != noToken && next.tokens < infinite {
-			t.set(m.bits, n)
+		if n.Token != trie.None && next.tokens < infinite {
+			t.Set(m.bits, n)
 			m.any, m.most = true, max(m.most, next.tokens)
 		}
 		switch {
-		case next.simple && (n.skip-i <= manyNodes || !a.returns(a.front(next), t.below[i])), !next.simple &&
-			!next.undecided(int(n.depth)):
-			path[n.depth] = next
+		case n.Skip == i+1:
+			i++
+			continue
+		case next.simple && (n.Skip-i <= manyNodes || !a.returns(a.front(next), t.Below[i])), !next.simple &&
+			!next.undecided(int(n.Depth)):
+			path[n.Depth] = next
 			i++
 			continue
 		case next.simple: // every continuation is allowed
-			t.setAll(m.bits, i+1, n.skip, true)
+			t.SetAll(m.bits, i+1, n.Skip)
 			m.any, m.most = true, max(m.most, next.tokens)
-		case n.skip > i+1:
-			m.subtrees = append(m.subtrees, subtree{trie: t, node: i, path: a.pathTo(t, i)})
+		case n.Skip > i+1:
+			m.subtrees = append(m.subtrees, subtree{trie: t, node: i, path: t.PathTo(i)})
 		}
-		i = n.skip
+		i = n.Skip
 	}
 }
 
 // manyNodes is the size of a subtree from which on it is worth asking whether all of it is allowed.
 const manyNodes = 32
-
-// pathTo returns the bytes from the root of a trie to a node, taken from the next token at or below it.
-func (a *automaton) pathTo(t *trie, at int32) []byte {
-	i := at
-	for t.nodes[i].token == noToken {
-		i++
-	}
-	return a.v.tokens[t.first(&t.nodes[i])][:t.nodes[at].depth]
-}
 
 // cutState returns s with stacks truncated to depth calls, and with counts that no token can reach rounded.
 func (a *automaton) cutState(s *state, depth int) *state {
@@ -250,18 +247,18 @@ func (a *automaton) within(dst []uint32, s *state, remaining int64) (any bool) {
 	for _, t := range a.takePlain(dst, s, take) {
 		var path [longestToken + 1]*state
 		path[0] = s
-		for i := int32(0); int(i) < len(t.nodes) && a.work <= maxWork; {
-			n := &t.nodes[i]
-			next := a.step(path[n.depth-1], n.key)
+		for i := int32(0); int(i) < len(t.Nodes) && a.work <= maxWork; {
+			n := &t.Nodes[i]
+			next := a.step(path[n.Depth-1], n.Key)
 			if next == a.dead {
-				i = n.skip
+				i = n.Skip
 				continue
 			}
-			if n.token != noToken && a.fits(next, remaining-1) {
-				t.set(dst, n)
+			if n.Token != trie.None && a.fits(next, remaining-1) {
+				t.Set(dst, n)
 				any = true
 			}
-			path[n.depth] = next
+			path[n.Depth] = next
 			i++
 		}
 	}
@@ -286,12 +283,12 @@ func (a *automaton) shortestStep(bits []uint32, s *state, remaining int64) (any 
 				continue
 			}
 			b := byte(a.best[at.node])
-			if t = a.v.all.child(t, b); t < 0 {
+			if t = a.v.all.Child(t, b); t < 0 {
 				break
 			}
 			next = a.step(next, b)
-			if n := &a.v.all.nodes[t]; n.token != noToken && (remaining < 0 || a.fits(next, remaining-1)) {
-				a.v.all.set(bits, n)
+			if n := &a.v.all.Nodes[t]; n.Token != trie.None && (remaining < 0 || a.fits(next, remaining-1)) {
+				a.v.all.Set(bits, n)
 				any = true
 			}
 			at.node = n.next

@@ -108,3 +108,34 @@ func walkMasks(t *testing.T, g *Grammar, v *Vocabulary, texts, steps int, budget
 		}
 	}
 }
+
+// Texts in which few words are refused: masks take them out of those of many tokens.
+func TestMaskOfRefusedWords(t *testing.T) {
+	v := NewVocabulary(grammartest.Tokens(40000), nil)
+	for schema, texts := range map[string][]string{
+		`{"oneOf": [{"pattern": "ser"}, {"pattern": "mak"}, {"pattern": "min"}, {"pattern": "si"}], "type": "string"}`: {
+			`"`, `"a`, `"ma`, `"ser`, `"maker s`, `"Amin`},
+		`{"type": "string", "not": {"pattern": "(?:the|[a-f]er|on$)"}}`:             {`"`, `"x th`, `"o`, `"co`},
+		`{"type": "string", "minLength": 8, "maxLength": 8, "pattern": "[a-f]"}`:    {`"`, `"x`, `"xyz`, `"a`},
+		`{"type": "string", "minLength": 5, "maxLength": 40, "pattern": "^[a-z]+"}`: {`"`, `"abc`},
+	} {
+		g, err := CompileSchema(context.Background(), []byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts {
+			m, err := g.Matcher(v, -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range []byte(text) {
+				if err := m.Accept(int32(b)); err != nil {
+					t.Fatalf("%s: after %q: %v", schema, text, err)
+				}
+			}
+			if len(checkMask(t, m, v, -1, []byte(text))) == 0 {
+				t.Errorf("%s: no token after %q", schema, text)
+			}
+		}
+	}
+}

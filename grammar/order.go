@@ -55,6 +55,24 @@ func (p *program) findLive(ctx context.Context) error {
 	return nil
 }
 
+// orderAlts puts the alternatives that take a byte or a token, and from which the end can be reached, first.
+func (p *program) orderAlts() {
+	for _, i := range p.order {
+		n := &p.nodes[i]
+		if n.op != nodeAlt {
+			continue
+		}
+		alts := p.altsOf(n)
+		for k, alt := range alts {
+			if p.nodes[alt].takes() && p.live[alt] {
+				copy(alts[n.max+1:k+1], alts[n.max:k])
+				alts[n.max] = alt
+				n.max++
+			}
+		}
+	}
+}
+
 // sweep returns the k-th of n indices of a round. Rounds alternate direction, so that chains in either direction
 // converge in few rounds.
 func sweep(k, n, round int) int {

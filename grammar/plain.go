@@ -1,5 +1,7 @@
 package grammar
 
+import "github.com/ingotml/ingot/grammar/trie"
+
 // Most tokens of a vocabulary are plain: whole characters that need no escape in a JSON string. Inside a string only
 // their number of characters matters, and only near a length limit. A mask therefore takes them by length, without a
 // walk.
@@ -9,13 +11,13 @@ const plainLengths = countHorizon
 
 // takePlain sets the bits of the plain tokens for which take accepts the state they lead to, if every plain character
 // leads from s to the same state. It returns the tries with the tokens that still need a walk.
-func (a *automaton) takePlain(bits []uint32, s *state, take func(*state) bool) []*trie {
+func (a *automaton) takePlain(bits []uint32, s *state, take func(*state) bool) []*trie.Trie {
 	var chain []*state
 	at := s
 	for len(chain) < plainLengths {
 		next := a.plainNext(at)
 		if next == nil || next.unknown {
-			return []*trie{&a.v.plains, &a.v.rest}
+			return []*trie.Trie{&a.v.plains, &a.v.rest}
 		}
 		if next == a.dead {
 			break
@@ -33,28 +35,22 @@ func (a *automaton) takePlain(bits []uint32, s *state, take func(*state) bool) [
 				break
 			}
 			for _, of := range a.v.plain[i:] {
-				or(bits, of)
+				trie.Or(bits, of)
 			}
 			if next.rounded {
-				return []*trie{&a.v.rest, &a.v.long}
+				return []*trie.Trie{&a.v.rest, &a.v.long}
 			}
-			or(bits, a.v.longPlain)
-			return []*trie{&a.v.rest}
+			trie.Or(bits, a.v.longPlain)
+			return []*trie.Trie{&a.v.rest}
 		}
 		if a.v.hasPlain[i] && take(next) {
-			or(bits, a.v.plain[i])
+			trie.Or(bits, a.v.plain[i])
 		}
 	}
 	if len(chain) < plainLengths {
-		return []*trie{&a.v.rest}
+		return []*trie.Trie{&a.v.rest}
 	}
-	return []*trie{&a.v.rest, &a.v.long}
-}
-
-func or(dst, src []uint32) {
-	for i, w := range src {
-		dst[i] |= w
-	}
+	return []*trie.Trie{&a.v.rest, &a.v.long}
 }
 
 // plainNext returns the state that every plain character leads to from s, or nil if there are several.

@@ -17,7 +17,7 @@ type node struct {
 	arg  int32 // nodeCall, nodeRepeat, nodeSkip: start of the rule or the body; nodeToken: index of the set of tokens;
 	// nodeByte: 1 within a lexeme; nodeAlt: index of the first alternative
 	// nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character, max a mark of unique.go; nodeAlt: min is the
-	// number of alternatives
+	// number of alternatives, max of those that take a byte or a token, which are first
 	min, max int32
 }
 
@@ -110,6 +110,7 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	if err := p.findLive(ctx); err != nil {
 		return nil, err
 	}
+	p.orderAlts()
 	if !p.live[start] {
 		return nil, expr.Errorf(ErrInvalid, "no finite text matches the grammar")
 	}

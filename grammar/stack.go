@@ -47,6 +47,7 @@ func (a *automaton) push(f *frame, node, least, most int32, repeat, rounded bool
 		made.tokens = sum(made.tokens, a.fewest(node))
 	}
 	a.frames[k] = made
+	a.byID = append(a.byID, made)
 	a.bytes += 120
 	return made
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/trie"
 )
 
 // A grammar can name tokens, such as <think>: special ones have no bytes. A place that takes tokens is left between two
@@ -66,7 +67,7 @@ func (v *Vocabulary) resolve(t *expr.Tokens) (set tokenSet, err error) {
 			}
 		}
 	}
-	if v.firstOf(set) == noToken {
+	if v.firstOf(set) == trie.None {
 		return set, expr.Errorf(ErrVocabulary, "a token terminal matches no token of the model")
 	}
 	return set, nil
@@ -80,12 +81,12 @@ func (v *Vocabulary) byName(name string) (int32, bool) {
 	}
 	t := int32(-1)
 	for i := range len(name) {
-		if t = v.all.child(t, name[i]); t < 0 {
+		if t = v.all.Child(t, name[i]); t < 0 {
 			return 0, false
 		}
 	}
-	n := &v.all.nodes[t]
-	return v.all.first(n), n.token != noToken
+	n := &v.all.Nodes[t]
+	return v.all.First(n), n.Token != trie.None
 }
 
 // exists reports whether a token can be generated within a text.
@@ -99,14 +100,14 @@ func (s tokenSet) listed(id int32) bool {
 
 func (s tokenSet) has(v *Vocabulary, id int32) bool { return s.listed(id) != s.not && v.exists(id) }
 
-// firstOf returns a token of a set, or noToken.
+// firstOf returns a token of a set, or trie.None.
 func (v *Vocabulary) firstOf(s tokenSet) int32 {
 	for id := range int32(v.Size()) {
 		if s.has(v, id) {
 			return id
 		}
 	}
-	return noToken
+	return trie.None
 }
 
 // add marks the tokens of a set.
@@ -127,7 +128,7 @@ func (v *Vocabulary) add(bits []uint32, s tokenSet) {
 			others[id>>5] &^= 1 << (id & 31)
 		}
 	}
-	or(bits, others)
+	trie.Or(bits, others)
 }
 
 // after returns the state after all bytes of b.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/grammar/trie"
 )
 
 // longestToken bounds the bytes of usable tokens. Longer ones are runs of a single character.
@@ -16,10 +17,10 @@ const longestToken = 255
 type Vocabulary struct {
 	tokens    [][]byte
 	encode    func(string) ([]int32, error)
-	all       trie                   // of all tokens
-	plains    trie                   // of plain tokens
-	rest      trie                   // of all other tokens
-	long      trie                   // of plain tokens with more than plainLengths characters
+	all       trie.Trie              // of all tokens
+	plains    trie.Trie              // of plain tokens
+	rest      trie.Trie              // of all other tokens
+	long      trie.Trie              // of plain tokens with more than plainLengths characters
 	plain     [plainLengths][]uint32 // masks of plain tokens by length in characters, from 1
 	longPlain []uint32               // mask of longer plain tokens
 	hasPlain  [plainLengths]bool     // plain has tokens of this length
@@ -29,27 +30,6 @@ type Vocabulary struct {
 	usable    []uint32 // mask of the tokens that can be within a text, special ones included
 	crossing  crossing // see guard.go
 }
-
-// trie stores tokens in byte order, in preorder: a node's subtree follows it and ends at skip.
-type trie struct {
-	nodes  []trieNode
-	roots  [256]int32 // by byte: the first node of the tokens that begin with it, or -1
-	below  []uint64   // by node: the kinds of bytes in the subtree below it, see byteKinds
-	groups [][]int32  // tokens with equal bytes
-	kinds  *kindTrie  // nil: none is made
-}
-
-type trieNode struct {
-	skip  int32
-	token int32 // the token that ends here; noToken; or groupToken-i for groups[i]
-	key   byte
-	depth uint8 // from 1
-}
-
-const (
-	noToken    = -1
-	groupToken = -2
-)
 
 // VocabularyOptions describes what is not in the bytes of tokens.
 type VocabularyOptions struct {
@@ -86,7 +66,7 @@ func NewVocabularyWith(tokens [][]byte, o VocabularyOptions) *Vocabulary {
 	slices.SortFunc(order, func(a, b int32) int {
 		return cmp.Or(bytes.Compare(tokens[a], tokens[b]), cmp.Compare(a, b))
 	})
-	v.all = makeTrie(tokens, order)
+	v.all = trie.New(tokens, order)
 	var plains, rest, long []int32
 	for _, id := range order {
 		if !plainJSON(tokens[id]) {
@@ -102,10 +82,11 @@ func NewVocabularyWith(tokens [][]byte, o VocabularyOptions) *Vocabulary {
 			long = append(long, id)
 		}
 	}
-	v.plains = makeTrie(tokens, plains)
-	v.rest = makeTrie(tokens, rest)
-	v.plains.kinds, v.rest.kinds = makeKindTrie(&v.plains, len(tokens)), makeKindTrie(&v.rest, len(tokens))
-	v.long = makeTrie(tokens, long)
+	v.plains = trie.New(tokens, plains)
+	v.rest = trie.New(tokens, rest)
+	v.plains.MakeKinds(len(tokens))
+	v.rest.MakeKinds(len(tokens))
+	v.long = trie.New(tokens, long)
 	return v
 }
 
@@ -140,7 +121,7 @@ func (v *Vocabulary) Bytes(id int32) []byte {
 }
 
 // Words returns the length of a mask over the given number of token ids. Token id is bit id%32 of word id/32.
-func Words(tokens int) int { return (tokens + 31) / 32 }
+func Words(tokens int) int { return trie.Words(tokens) }
 
 // plainJSON reports whether b can be part of any JSON string: whole characters that need no escape.
 func plainJSON(b []byte) bool {
@@ -150,104 +131,4 @@ func plainJSON(b []byte) bool {
 		}
 	}
 	return utf8.Valid(b)
-}
-
-// makeTrie builds a trie of the tokens in order, which is sorted by bytes.
-func makeTrie(tokens [][]byte, order []int32) (t trie) {
-	var path []int32 // nodes from the root to the last one
-	var last []byte
-	closeTo := func(depth int) {
-		for len(path) > depth {
-			t.nodes[path[len(path)-1]].skip = int32(len(t.nodes))
-			path = path[:len(path)-1]
-		}
-	}
-	for _, id := range order {
-		b := tokens[id]
-		common := 0
-		for common < len(b) && common < len(last) && b[common] == last[common] {
-			common++
-		}
-		if common == len(b) && len(b) == len(last) {
-			n := &t.nodes[path[len(path)-1]]
-			if n.token >= 0 {
-				t.groups = append(t.groups, []int32{n.token})
-				n.token = groupToken - int32(len(t.groups)-1)
-			}
-			g := &t.groups[groupToken-n.token]
-			*g = append(*g, id)
-			continue
-		}
-		closeTo(common)
-		for i := common; i < len(b); i++ {
-			path = append(path, int32(len(t.nodes)))
-			t.nodes = append(t.nodes, trieNode{token: noToken, key: b[i], depth: uint8(i + 1)})
-		}
-		t.nodes[path[len(path)-1]].token = id
-		last = b
-	}
-	closeTo(0)
-	for b := range t.roots {
-		t.roots[b] = -1
-	}
-	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].skip {
-		t.roots[t.nodes[i].key] = i
-	}
-	t.below = make([]uint64, len(t.nodes))
-	for i := len(t.nodes) - 1; i >= 0; i-- {
-		for k := int32(i) + 1; k < t.nodes[i].skip; k = t.nodes[k].skip {
-			t.below[i] |= 1<<kindOf[t.nodes[k].key] | t.below[k]
-		}
-	}
-	return t
-}
-
-// set marks the tokens that end at a node.
-func (t *trie) set(bits []uint32, n *trieNode) {
-	if n.token >= 0 {
-		bits[n.token>>5] |= 1 << (n.token & 31)
-		return
-	}
-	for _, id := range t.groups[groupToken-n.token] {
-		bits[id>>5] |= 1 << (id & 31)
-	}
-}
-
-// setAll marks, or clears, the tokens that end at the nodes from one to another.
-func (t *trie) setAll(bits []uint32, from, to int32, on bool) {
-	for i := from; i < to; i++ {
-		n := &t.nodes[i]
-		switch {
-		case n.token == noToken:
-		case on:
-			t.set(bits, n)
-		case n.token >= 0:
-			bits[n.token>>5] &^= 1 << (n.token & 31)
-		default:
-			for _, id := range t.groups[groupToken-n.token] {
-				bits[id>>5] &^= 1 << (id & 31)
-			}
-		}
-	}
-}
-
-// child returns the child of at for key, or -1. The root is -1.
-func (t *trie) child(at int32, key byte) int32 {
-	if at < 0 {
-		return t.roots[key]
-	}
-	for i, to := at+1, t.nodes[at].skip; i < to && t.nodes[i].key <= key; i = t.nodes[i].skip {
-		if t.nodes[i].key == key {
-			return i
-		}
-	}
-	return -1
-}
-
-// first returns one of the tokens that end at a node.
-func (t *trie) first(n *trieNode) int32 {
-	if n.token <= groupToken {
-		return t.groups[groupToken-n.token][0]
-	}
-	return n.token
 }

@@ -21,7 +21,7 @@ const (
 type CPUOptions struct {
 	Threads int    // per operation; 0 means DefaultThreads
 	Fast    bool   // faster, less exact: int8 activations in quantized products, bfloat16 weights in attention
-	ISA     string // portable, avx2, avx512, avx512bf16, zen4 or neon; "" means the best available
+	ISA     string // portable, avx2, avx512, avx512vbmi, avx512bf16, zen4 or neon; "" means the best available
 }
 
 // ParseCPUMath parses the name of a precision, exact or fast. The empty name means exact.

@@ -137,6 +137,14 @@ func TestHostileArguments(t *testing.T) {
 		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.GatedDeltaRows(x, x, x, x, x, []*mlx.Array{x}, false, false, 2)
 		}},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.StateScan(x, x, x, x, x, nil, []*mlx.Array{x}, false, 2)
+		}},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.ChannelScan(x, x, x, x, x, nil, []*mlx.Array{x}, false, 2)
+		}},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.DecayedSum(x, x, []*mlx.Array{x}, false, 2) }},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.StepSizes(x, x, 0, 0) }},
 		// limits
 		{"SetBudget: a limit is negative", func(e *mlx.Thread, x *mlx.Array) { e.SetBudget(-1) }},
 	} {

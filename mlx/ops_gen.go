@@ -158,6 +158,10 @@ const (
 	opUnpackRows
 	opGatedDeltaUpdate
 	opGatedDeltaRows
+	opStepSizes
+	opStateScan
+	opChannelScan
+	opDecayedSum
 	opCausalConv
 	opDecay
 	opChooseExperts
@@ -330,6 +334,10 @@ var opNames = [...]string{
 	opUnpackRows:         "UnpackRows",
 	opGatedDeltaUpdate:   "GatedDeltaUpdate",
 	opGatedDeltaRows:     "GatedDeltaRows",
+	opStepSizes:          "StepSizes",
+	opStateScan:          "StateScan",
+	opChannelScan:        "ChannelScan",
+	opDecayedSum:         "DecayedSum",
 	opCausalConv:         "CausalConv",
 	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
@@ -1739,6 +1747,65 @@ func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, sta
 	c.array(beta)
 	c.arrays(states)
 	c.bool(every)
+	c.bool(inPlace)
+	c.ints(lengths)
+	return c.many()
+}
+
+// StepSizes returns log(1+e^(x+bias)) of each row of x [T, heads] in float32, limited to [least, most]; most 0 is no
+// limit. bias is float32 [heads].
+func StepSizes(x *Array, bias *Array, least float64, most float64) *Array {
+	c := threadOf(opStepSizes, x).begin(opStepSizes)
+	c.array(x)
+	c.array(bias)
+	c.real(least)
+	c.real(most)
+	return c.one()
+}
+
+// StateScan is the selective scan of Mamba 2 over packed rows: q and k (C and B) [T, groups, key dim], v [T, heads,
+// dim], steps float32 [T, heads], divided into segments of the given lengths, with one state float32 [heads, dim, key
+// dim] per segment. Each row multiplies a head's state by e^(step*rate), adds step*v k^T, and reads it with q; skip*v
+// is added to the output. rate and skip are float32 [heads]. It returns the outputs, then each segment's state after
+// its last row. If inPlace is set, a new state overwrites the old one, which must not be read afterwards.
+func StateScan(q *Array, k *Array, v *Array, steps *Array, rate *Array, skip *Array, states []*Array, inPlace bool, lengths ...int) []*Array {
+	c := threadOf(opStateScan, q).begin(opStateScan)
+	c.array(q)
+	c.array(k)
+	c.array(v)
+	c.array(steps)
+	c.array(rate)
+	c.optional(skip)
+	c.arrays(states)
+	c.bool(inPlace)
+	c.ints(lengths)
+	return c.many()
+}
+
+// ChannelScan is the selective scan of Mamba, as StateScan but with a step for each channel: x and steps [T, channels],
+// b and c [T, n], rate [channels, n], skip [channels], one state [channels, n] per segment, all float32.
+func ChannelScan(x *Array, steps *Array, b *Array, c_ *Array, rate *Array, skip *Array, states []*Array, inPlace bool, lengths ...int) []*Array {
+	c := threadOf(opChannelScan, x).begin(opChannelScan)
+	c.array(x)
+	c.array(steps)
+	c.array(b)
+	c.array(c_)
+	c.array(rate)
+	c.optional(skip)
+	c.arrays(states)
+	c.bool(inPlace)
+	c.ints(lengths)
+	return c.many()
+}
+
+// DecayedSum adds to each row of x [T, channels] decay times the sum of the row before it in its segment; before the
+// first one is a state [channels]. All is float32. It returns the sums, then each segment's last one, which overwrites
+// the state if inPlace is set.
+func DecayedSum(x *Array, decay *Array, states []*Array, inPlace bool, lengths ...int) []*Array {
+	c := threadOf(opDecayedSum, x).begin(opDecayedSum)
+	c.array(x)
+	c.array(decay)
+	c.arrays(states)
 	c.bool(inPlace)
 	c.ints(lengths)
 	return c.many()

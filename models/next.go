@@ -6,8 +6,8 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// Next is a multi-token prediction head: a built-in draft that predicts the token after the next. It joins the vector of
-// the next token with the hidden state that this token was chosen from, and has a layer with a KV cache of its own.
+// Next is a multi-token prediction head: a built-in draft that predicts the token after the next. It joins the vector
+// of the next token with the hidden state that this token was chosen from, and has a layer with a KV cache of its own.
 // Embedding and output head are the model's.
 //
 // Reference: transformers 5.23, MtpModel of modeling_layers.py.

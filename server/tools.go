@@ -54,11 +54,13 @@ func (u ToolUse) format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Fo
 	switch {
 	case u.Required:
 	case f.Kind == runtime.FormatJSON:
-		root = `calls | %json {"type": "object"}`
+		root = "calls | " + g.Final + ` %json {"type": "object"}`
 	case f.Kind == runtime.FormatSchema:
-		root = "calls | %json " + f.Source
+		root = "calls | " + g.Final + " %json " + f.Source
 	case f.Kind != "": // such a format constrains the whole response: no calls
 		return f.ForPrompt(p), nil
+	case g.Final != "":
+		root = "calls | " + g.Final + " words"
 	case g.Open == "":
 		return runtime.Format{}, nil
 	default:

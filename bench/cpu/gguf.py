@@ -6,13 +6,13 @@ import numpy as np
 
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 PACK = {UINT32: "<I", INT32: "<i", FLOAT32: "<f", BOOL: "<?"}
-F32, BF16 = 0, 30
+F32, BF16, MXFP4 = 0, 30, 39
 ALIGNMENT = 32
 
 
 def write(path, keys, every, values):
-    """keys are (name, type, value); a list of values makes an array. every are (name, dims, whether f32) of tensors, and values
-    gives their contents in the same order: float32, or bf16 bits."""
+    """keys are (name, type, value); a list of values makes an array. every are (name, dims, type) of tensors, and values gives
+    their contents in the same order: float32, bf16 bits, or blocks of mxfp4."""
     with open(path, "wb") as f:
         f.write(b"GGUF" + struct.pack("<IQQ", 3, len(every), len(keys)))
         for key, kind, value in keys:
@@ -22,13 +22,18 @@ def write(path, keys, every, values):
             else:
                 f.write(struct.pack("<I", kind) + scalar(kind, value))
         at = 0
-        for name, dims, f32 in every:
-            f.write(string(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *reversed(dims), F32 if f32 else BF16, at))
-            at += -(-int(np.prod(dims)) * (4 if f32 else 2) // ALIGNMENT) * ALIGNMENT
+        for name, dims, kind in every:
+            f.write(string(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *reversed(dims), kind, at))
+            at += -(-size(int(np.prod(dims)), kind) // ALIGNMENT) * ALIGNMENT
         f.write(bytes(-f.tell() % ALIGNMENT))
         for content in values:
             content.tofile(f)
             f.write(bytes(-f.tell() % ALIGNMENT))
+
+
+def size(elements, kind):
+    """The bytes of elements of a type."""
+    return elements // 32 * 17 if kind == MXFP4 else elements * (4 if kind == F32 else 2)
 
 
 def scalar(kind, value):

@@ -2,7 +2,8 @@
 
 Timed is llama_decode alone, up to the end of its work: no tokenizer before it, no sampler behind it. The K/V cache is f16,
 batches are of up to 512 tokens. "flash" chooses flash attention.
-llama.py quantize IN.gguf OUT.gguf Q4_0|Q4_K makes a model, all of its matrices of that type.
+llama.py quantize IN.gguf OUT.gguf Q4_0|Q4_K makes a model, all of its matrices of that type; with MXFP4 all but the experts
+are Q8_0.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ import llama_cpp as lc
 
 BATCH = 512
 CONTEXT = 4608
-TYPES = {"Q4_0": lc.LLAMA_FTYPE_MOSTLY_Q4_0, "Q4_K": lc.LLAMA_FTYPE_MOSTLY_Q4_K_S}
+TYPES = {"Q4_0": lc.LLAMA_FTYPE_MOSTLY_Q4_0, "Q4_K": lc.LLAMA_FTYPE_MOSTLY_Q4_K_S, "MXFP4": lc.LLAMA_FTYPE_MOSTLY_MXFP4_MOE}
 
 
 @lc.llama_log_callback
@@ -31,7 +32,7 @@ def loud(level, text, data):
 def quantize(source, target, name):
     params = lc.llama_model_quantize_default_params()
     params.ftype = TYPES[name]
-    params.pure = True  # as --uniform of ingot create
+    params.pure = name != "MXFP4"  # as --uniform of ingot create
     if lc.llama_model_quantize(source.encode(), target.encode(), ctypes.byref(params)):
         lc.llama_log_set(loud, None)
         lc.llama_model_quantize(source.encode(), target.encode(), ctypes.byref(params))

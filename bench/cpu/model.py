@@ -1,7 +1,7 @@
 """Makes the models that the benchmark runs: random weights in a published shape, as a checkpoint and as a GGUF file.
 
 Both hold the same bf16 values, so each program quantizes the same weights by its own rules. What a shape is made of stands in
-model_dense.py, model_moe.py, model_gemma4.py and model_qwen35.py. Each has
+model_dense.py, model_moe.py, model_gptoss.py, model_gemma4.py and model_qwen35.py. Each has
 
     SIZES             sizes by the name of a shape
     SMALL             the name of sizes that serve for comparing the programs' scores
@@ -11,6 +11,8 @@ model_dense.py, model_moe.py, model_gemma4.py and model_qwen35.py. Each has
     ARCHITECTURE      by its name in GGUF
     MLX               whether mlx-lm is measured with it
     SKIPS             whether some layers have nothing to do for rows whose scores nobody wants
+    FORMATS, TYPE     optional: of llama.cpp's files by the name of the peer, and of ingot's image; else run.py's
+    RULES             optional: rules of ingot's image
     extra(sizes)      optional: names and float32 values of what only the GGUF file has
 
 Needs numpy.
@@ -28,6 +30,7 @@ import gguf
 
 CONTEXT = 8192
 PIECE = 1 << 24  # values that are drawn at a time
+BF16, MXFP4 = "BF16", "MXFP4"
 BOS, EOS = 256, 257
 
 
@@ -59,8 +62,17 @@ class Part:
 class Tensor:
     name: str  # as published
     dims: tuple
-    draw: typing.Callable  # float32 values of a generator and a number of them
+    draw: typing.Callable  # float32 values of a generator and a number of them; codes and scales if the kind is MXFP4
     parts: list
+    kind: str = BF16
+
+    def stored(self):
+        """Names, types, dims and bytes in a checkpoint. mxfp4 is as OpenAI publishes it."""
+        n = int(np.prod(self.dims))
+        if self.kind == BF16:
+            return [(self.name, "BF16", self.dims, 2 * n)]
+        groups = (*self.dims[:-1], self.dims[-1] // 32)
+        return [(self.name + "_blocks", "U8", (*groups, 16), n // 2), (self.name + "_scales", "U8", groups, n // 32)]
 
 
 def tensor(name, to, dims, draw, f32=None):
@@ -78,15 +90,29 @@ def parameters(shape, sizes):
 
 
 def values(shape, sizes):
-    """Each tensor with its values as bf16 bits, which are the upper half of float32."""
+    """Each tensor with its values as bf16 bits, which are the upper half of float32, or its codes and scales."""
     rng = np.random.default_rng(1)
     for t in shape.tensors(sizes):
         n = int(np.prod(t.dims))
+        if t.kind == MXFP4:
+            yield t, [part.reshape(dims) for part, (_, _, dims, _) in zip(t.draw(rng, n), t.stored(), strict=True)]
+            continue
         bits = np.empty(n, "<u2")
         for at in range(0, n, PIECE):
             some = min(PIECE, n - at)
             bits[at : at + some] = t.draw(rng, some).view(np.uint32) >> 16
         yield t, bits.reshape(t.dims)
+
+
+def blocks(codes, scales):
+    """GGUF's blocks of mxfp4: the scale, then the codes of the first half of a group in lower halves of bytes, those of the
+    second half in upper ones. In checkpoints pairs of codes share a byte."""
+    out = np.empty((*scales.shape, 17), np.uint8)
+    out[..., 0] = scales
+    low, high = codes & 15, codes >> 4
+    out[..., 1::2] = low[..., :8] | low[..., 8:] << 4
+    out[..., 2::2] = high[..., :8] | high[..., 8:] << 4
+    return out
 
 
 def tokenizer(vocab):
@@ -121,15 +147,16 @@ def write_checkpoint(shape, sizes, folder):
             json.dump(value, f)
     header, at = {"__metadata__": {"format": "pt"}}, 0
     for t in shape.tensors(sizes):
-        size = 2 * int(np.prod(t.dims))
-        header[t.name] = {"dtype": "BF16", "shape": list(t.dims), "data_offsets": [at, at + size]}
-        at += size
+        for name, kind, dims, size in t.stored():
+            header[name] = {"dtype": kind, "shape": list(dims), "data_offsets": [at, at + size]}
+            at += size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with open(os.path.join(folder, "model.safetensors"), "wb") as f:
         f.write(struct.pack("<Q", len(text)) + text)
-        for _, bits in values(shape, sizes):
-            bits.tofile(f)
+        for t, bits in values(shape, sizes):
+            for part in bits if t.kind == MXFP4 else [bits]:
+                part.tofile(f)
 
 
 def write_gguf(shape, sizes, path):
@@ -142,11 +169,15 @@ def write_gguf(shape, sizes, path):
         ]),
     ]
     extra = getattr(shape, "extra", lambda sizes: [])(sizes)  # float32 tensors that checkpoints do without
-    every = [(p.name, p.dims, p.f32) for t in shape.tensors(sizes) for p in t.parts] + [(name, v.shape, True) for name, v in extra]
+    kind = lambda t, p: gguf.MXFP4 if t.kind == MXFP4 else gguf.F32 if p.f32 else gguf.BF16  # noqa: E731
+    every = [(p.name, p.dims, kind(t, p)) for t in shape.tensors(sizes) for p in t.parts] + [(name, v.shape, gguf.F32) for name, v in extra]
 
     def contents():
         for t, bits in values(shape, sizes):
             for p in t.parts:
+                if t.kind == MXFP4:
+                    yield blocks(*(p.of(part) for part in bits))
+                    continue
                 whole = (bits.astype("<u4") << 16).view("<f4") if p.f32 else bits
                 yield np.ascontiguousarray(p.of(whole)).reshape(p.dims).astype("<f4" if p.f32 else "<u2", copy=False)
         for _, v in extra:

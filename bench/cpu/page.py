@@ -18,7 +18,10 @@ PAGE = os.path.join(HERE, "..", "..", "docs", "performance.md")
 PLOT = "performance-cpu.svg"
 SHAPE = "dense"  # of the plot
 
-NAMES = {"ingot_exact": "ingot, exact", "ingot_fast": "ingot, fast", "llama_q4_0": "llama.cpp Q4_0", "llama_q4_k": "llama.cpp Q4_K", "mlx_lm": "mlx-lm"}
+NAMES = {
+    "ingot_exact": "ingot, exact", "ingot_fast": "ingot, fast", "llama_q4_0": "llama.cpp Q4_0", "llama_q4_k": "llama.cpp Q4_K",
+    "llama_mxfp4": "llama.cpp MXFP4", "mlx_lm": "mlx-lm",
+}
 FIGURES = {"decode0": "decode, depth 0", "decode2048": "decode, depth 2048", "prefill512": "prefill 512", "prefill4096": "prefill 4096"}
 
 
@@ -55,7 +58,7 @@ def versions(run):
     detail = first(run)
     ingot = detail["info"]["ingot"]
     names = [f"MLX {ingot['mlx']} ({ingot['isa']})"]
-    if llama := detail["info"]["llama_q4_0"]:
+    if llama := next(info for who, info in detail["info"].items() if who.startswith("llama_")):
         names.append(f"llama-cpp-python {llama['version']}")
     if detail["mlx_lm"]:
         names.append(f"mlx-lm {detail['mlx_lm']['version']}")
@@ -66,12 +69,14 @@ def speed(run):
     result, parts = run["result"], []
     for shape, detail in run["shapes"].items():
         figures = result[shape]
-        rows = []
+        rows, names = [], [n for n in NAMES if n in figures["decode0"]]
         for key, name in FIGURES.items():
             row = figures[key]
-            rows.append([name, *(number(row[n]) for n in NAMES), *(times(report.ratio(row, n)) for n in ("ingot_exact", "ingot_fast"))])
-        parts.append(f"Shape `{shape}`, tokens per second:\n\n" + table(["", *NAMES.values(), "exact / Q4_0", "fast / Q4_0"], rows))
-        if detail["info"]["llama_q4_0"] is None:
+            rows.append([name, *(number(row[n]) for n in names), *(times(report.ratio(row, n)) for n in ("ingot_exact", "ingot_fast"))])
+        peer = next(n for n in names if n.startswith("llama_"))
+        over = NAMES[peer].split()[-1]
+        parts.append(f"Shape `{shape}`, tokens per second:\n\n" + table(["", *(NAMES[n] for n in names), f"exact / {over}", f"fast / {over}"], rows))
+        if detail["info"][peer] is None:
             parts.append("llama.cpp does not run this shape.")
         parts += [line for line in (agreement(figures), skipped(detail), run_of(run, detail)) if line]
         rows = []

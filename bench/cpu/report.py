@@ -24,8 +24,9 @@ def decode_limit(result, shape):
     return own["read_gbps"] * 1e9 / own["bytes_per_token"]
 
 
-def ratio(row, who, over="llama_q4_0"):
-    """How many times as fast, None where one of the two is not measured."""
+def ratio(row, who, over=None):
+    """How many times as fast as llama.cpp with its first format, or as another, None where one of the two is not measured."""
+    over = over or next(name for name in row if name.startswith("llama_"))
     return row[who] / row[over] if row[who] is not None and row[over] is not None else None
 
 
@@ -57,7 +58,7 @@ def text(everything):
     for shape, detail in everything["shapes"].items():
         figures = result[shape]
         names = list(figures[next(iter(detail["runs"]))])
-        lines += ["", f"{shape}, tokens per second, medians of {detail.get('rounds', everything['rounds'])} rounds; in brackets times llama.cpp Q4_0:"]
+        lines += ["", f"{shape}, tokens per second, medians of {detail.get('rounds', everything['rounds'])} rounds; in brackets times llama.cpp, its first format:"]
         lines.append(f"{'':12}" + "".join(f"{n:>20}" for n in names))
         for figure in detail["runs"]:
             row = figures[figure]

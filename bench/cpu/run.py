@@ -1,4 +1,4 @@
-"""The CPU benchmark: run.py INGOT WORKER [--shapes "dense moe gemma4 qwen35"] [--rounds N] [--figures "decode0 ..."]. bench/cpu/run.sh runs it.
+"""The CPU benchmark: run.py INGOT WORKER [--shapes "dense moe gptoss gemma4 qwen35"] [--rounds N] [--figures "decode0 ..."]. bench/cpu/run.sh runs it.
 
 Makes its own models (model.py), then measures ingot in both precisions, llama.cpp with two formats, and the machine's own
 limits, one after the other, in rounds, so that all see the same machine. Every figure is a median over the rounds; a loaded
@@ -25,6 +25,7 @@ import machine
 import model
 import model_dense
 import model_gemma4
+import model_gptoss
 import model_moe
 import model_qwen35
 import report
@@ -33,7 +34,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(HERE, "..", "results")
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "ingot", "bench-cpu")
 
-SHAPES = {name: shape for shape in (model_dense, model_moe, model_gemma4, model_qwen35) for name in shape.SIZES}
+SHAPES = {name: shape for shape in (model_dense, model_moe, model_gptoss, model_gemma4, model_qwen35) for name in shape.SIZES}
 
 # Each figure of a shape: what to do, and how many tokens to time.
 FIGURES = {
@@ -43,7 +44,7 @@ FIGURES = {
     "prefill4096": {"op": "prefill", "tokens": 4096},
 }
 MATHS = ("exact", "fast")
-FORMATS = {"llama_q4_0": "Q4_0", "llama_q4_k": "Q4_K"}
+FORMATS = {"llama_q4_0": "Q4_0", "llama_q4_k": "Q4_K"}  # of most shapes; figures are compared with the first
 PROMPT = 16  # tokens, after which scores are compared
 FIRST = "dense"
 PEAKS = {"read_gbps": "read", "fma_gflops": "fma", "i16_gops": "i16", "i8_gops": "i8"}
@@ -94,6 +95,10 @@ def make(path, maker):
     return path
 
 
+def formats(shape):
+    return getattr(shape, "FORMATS", FORMATS)
+
+
 class Models:
     """A shape's files, kept in the user's cache under a key of what they depend on."""
 
@@ -125,11 +130,11 @@ class Models:
 
     def packed(self):
         """The image and the peers' files, quantized. llama.cpp's come first, so that its source is gone before the rest."""
-        gguf = {who: make(self.file(f"{kind}.gguf"), lambda path, kind=kind: self.quantize(path, kind)) for who, kind in FORMATS.items()}
+        gguf = {who: make(self.file(f"{kind}.gguf"), lambda path, kind=kind: self.quantize(path, kind)) for who, kind in formats(self.shape).items()}
         if os.path.exists(self.whole):
             os.remove(self.whole)
         rules = [word for rule in getattr(self.shape, "RULES", []) for word in ("--quantize-rule", rule)]
-        checkpoint = self.create("-q", "int4", "--uniform", *rules)
+        checkpoint = self.create("-q", getattr(self.shape, "TYPE", "int4"), "--uniform", *rules)
         mlx = None
         if self.shape.MLX:
             mlx = make(self.file("mlx"), lambda path: run(
@@ -267,12 +272,12 @@ def cosine(a, b):
     return dot(a, b) / math.sqrt(dot(a, a) * dot(b, b))
 
 
-def figures(detail):
+def figures(name, detail):
     """The figures of one shape, from its rounds."""
     out = {}
     for figure, runs in detail["runs"].items():
         out[figure] = {f"ingot_{math}": round(statistics.median(runs[f"ingot_{math}"]), 2) for math in MATHS}
-        for key in FORMATS:
+        for key in formats(SHAPES[name]):
             medians = [statistics.median(v) for who, v in runs.items() if who.split()[0] == key]
             out[figure][key] = round(max(medians), 2) if medians else None
         out[figure]["mlx_lm"] = None
@@ -334,7 +339,7 @@ def main():
     described = {"machine": machine.describe(), "threads": args.threads}
     kept = args.whole and not args.quick
     before = earlier(described) if kept else {}
-    result = {name: figures(detail) for name, detail in details.items()}
+    result = {name: figures(name, detail) for name, detail in details.items()}
     if FIRST not in shapes and FIRST in before.get("shapes", {}):
         # What is said of the machine as a whole stays that of the run of dense.
         before["shapes"] |= details

@@ -1,14 +1,18 @@
 """Times the products of all storage types on each instruction set of this processor: kernels.py [--threads N] [--rounds N]
-[--isa A,B] [--rows 1,8] [--types A,B]. `make bench-kernels` runs it.
+[--isa A,B] [--rows 1,8] [--types A,B] [--cached]. `make bench-kernels` runs it.
 
 A product is bound by memory (its bytes at the bandwidth of a plain read) or by multiplications (its products at the measured rate of the
 instructions that do them), whichever takes longer; `share` is that time over the measured one. Products of int16 that use Winograd's method
 need half of the multiplications, so their share may exceed 1. `slower` compares with the type of the same number of rows and the same mode
 of multiplication that has the best share. Writes bench/results/kernels.json.
+
+With one thread, times are those of the processor, so that a busy machine measures, too. With --cached the weights fit in
+the L2 cache: the times are then those of the instructions alone, and are printed as cycles for 64 products.
 """
 
 import argparse
 import collections
+import glob
 import json
 import os
 import subprocess
@@ -26,9 +30,15 @@ import machine  # noqa: E402
 AVX2 = ["-mavx2", "-mfma", "-mf16c"]
 AVX512 = AVX2 + ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"]
 # The instructions that a unit may use, by its name: as in mlx/engine/units.go.
-UNITS = {"avx2": AVX2, "avx512": AVX512, "avx512bf16": AVX512 + ["-mavx512bf16"], "neon": []}
+UNITS = {
+    "avx2": AVX2,
+    "avx512": AVX512,
+    "avx512vbmi": AVX512 + ["-mavx512vbmi"],
+    "avx512bf16": AVX512 + ["-mavx512bf16"],
+    "neon": [],
+}
 # The flags with which the limit of multiplications is measured, by instruction set.
-LIMITS = {"portable": [], "avx2": AVX2, "avx512": AVX512, "avx512bf16": AVX512 + ["-mavx512bf16"], "zen4": AVX512 + ["-mavx512bf16"], "neon": []}
+LIMITS = {"portable": [], **{k: v for k, v in UNITS.items() if k != "neon"}, "zen4": UNITS["avx512bf16"], "neon": []}
 RATES = {"f32": "fma", "i16": "i16", "i8": "i8", "bf16": "bf16"}
 
 
@@ -39,6 +49,7 @@ def main():
     parser.add_argument("--isa", default="")
     parser.add_argument("--rows", default="1,2,4,8,64,512")
     parser.add_argument("--types", default="")
+    parser.add_argument("--cached", action="store_true")
     args = parser.parse_args()
     compiler = (os.environ.get("CXX") or "c++").split()
     with tempfile.TemporaryDirectory() as folder:
@@ -51,6 +62,8 @@ def main():
             if measured:
                 lines += [explain(line, rates) for line in measured]
                 print(f"{isa}: others used {100 * others.share:.0f}% of the processor", file=sys.stderr)
+    if args.cached:
+        return cycles(lines)
     compare(lines)
     result = {"machine": machine.describe(), "threads": args.threads, "rounds": args.rounds, "lines": lines}
     os.makedirs(os.path.dirname(RESULT), exist_ok=True)
@@ -63,10 +76,10 @@ def build(compiler, folder):
     """Compiles the program, with the kernels alone, as `ingot engine install` compiles them."""
     x86 = machine.platform.machine() in ("x86_64", "AMD64")
     sources = [os.path.join(HERE, "main.cc"), os.path.join(SOURCES, "cpu", "isa.cc"), os.path.join(SOURCES, "cpu", "team", "team.cc")]
-    for name in sorted(os.listdir(os.path.join(SOURCES, "cpu", "matmul"))):
-        unit, end = os.path.splitext(name)
-        if end == ".cc" and (unit not in UNITS or (unit == "neon") != x86):
-            sources.append(os.path.join(SOURCES, "cpu", "matmul", name))
+    for path in sorted(glob.glob(os.path.join(SOURCES, "cpu", "matmul", "**", "*.cc"), recursive=True)):
+        unit = os.path.splitext(os.path.basename(path))[0]
+        if unit not in UNITS or (unit == "neon") != x86:
+            sources.append(path)
     objects, running = [], []
     for source in sources:
         unit = os.path.splitext(os.path.basename(source))[0]
@@ -113,7 +126,8 @@ def measure(program, isa, args):
         words = [program, str(args.threads), str(rounds), isa, rows, *filter(None, args.types.split(","))]
         if isa == "portable" and int(rows) > 8:
             continue  # minutes for each type
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        environment = os.environ | ({"KERNELS_CACHED": "1"} if args.cached else {})
+        done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode == 3:
             print(done.stderr.strip(), file=sys.stderr)
             return lines
@@ -131,6 +145,12 @@ def explain(line, rates):
     line["limit"] = "multiply" if multiply > memory else "memory"
     line["share"] = round(max(memory, multiply) / line["seconds"], 3)
     return line
+
+
+def cycles(lines):
+    for line in lines:
+        count = line["seconds"] * line["clock"] / line["products"] * line["rows"] * 64
+        print(f"{line['isa'] + ' ' + line['type']:28}{line['rows']:4} rows {count:8.2f} cycles for 64 weights")
 
 
 def compare(lines):

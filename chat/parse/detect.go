@@ -7,9 +7,14 @@ var marks = []struct {
 	format string
 	all    []string
 }{
+	{"harmony", []string{harmonyStart, harmonyChannel, harmonyMessage}},
 	{"gemma4", []string{"<|tool_call>call:"}},
 	{"deepseek3.2", []string{"<｜DSML｜"}},
 	{"minimax", []string{"<minimax:tool_call>"}},
+	{"dots", []string{"<dots_function_call>"}},
+	{"seed-oss", []string{"<seed:tool_call>"}},
+	{"solar-open", []string{solarName, solarArgs}},
+	{"olmo3", []string{"<function_calls>", "</function_calls>"}},
 	{"deepseek3", []string{"<｜tool▁call▁begin｜>"}},
 	{"glm-4.7", []string{"<arg_key>", "<arg_value>"}},
 	{"cohere", []string{"<|START_ACTION|>"}},
@@ -18,7 +23,9 @@ var marks = []struct {
 	{"nemotron", []string{"<TOOLCALL>"}},
 	{"nemotron", []string{"<toolcall>"}},
 	{"qwen3-coder", []string{"<tool_call>", "<function="}},
+	{"ernie4.5", []string{"<tool_call>", "arguments", "<response>"}},
 	{"hermes", []string{"<tool_call>", "arguments"}},
+	{"hunyuan", []string{"<tool_calls>", "arguments"}},
 	{"granite", []string{"<|tool_call|>"}},
 	{"llama3", []string{"<|python_tag|>"}},
 	{"llama3", []string{"<|start_header_id|>", "ipython", "tool_calls"}},
@@ -53,6 +60,9 @@ func Detect(template string) (name string, think Tags) {
 	}
 	for _, m := range marks {
 		if containsAll(template, m.all) {
+			if f := formats[m.format]; f.thinks && strings.Contains(template, f.think.Open) {
+				think = f.think
+			}
 			return m.format, think
 		}
 	}

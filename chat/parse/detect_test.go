@@ -33,7 +33,18 @@ func TestDetect(t *testing.T) {
 		{`<TOOLCALL>`, "nemotron", ""},
 		{`<|START_THINKING|><|END_THINKING|><|START_ACTION|>`, "cohere", "<|END_THINKING|>"},
 		{`'<|inner_prefix|>' <|inner_suffix|>{{ '<|tools_prefix|>[' }}`, "apertus", "<|inner_suffix|>"},
+		{`{{- "<|start|>assistant<|channel|>analysis<|message|>" + message.thinking + "<|end|>" }}`, "harmony", "<|end|>"},
+		{`<|user|>{{ x }}<|end|>`, "", ""},
 		{`<seed:think></seed:think>`, "thinking", "</seed:think>"},
+		{`'<seed:tool_call>' '<seed:think>' '</seed:think>' <function=example_function_name>\n<parameter=k>`, "seed-oss",
+			"</seed:think>"},
+		{`<functions></functions> '<function_calls>' + name + '(' + ')' + '</function_calls>'`, "olmo3", ""},
+		{`<tool_calls>[{"name": "f", "arguments": {}}]</tool_calls> '<answer>' </think>`, "hunyuan", "</think>"},
+		{`<|think|><|end|><|begin|>assistant<|tool_call:begin|>0<|tool_call:name|>f<|tool_call:args|>`, "solar-open",
+			"<|end|>"},
+		{`<|end|><|tool_call:name|><|tool_call:args|>`, "solar-open", ""},
+		{`<tool_call>{"name": f, "arguments": a}</tool_call><response></response></think>`, "ernie4.5", "</think>"},
+		{`<dots_function_call><invoke name=`, "dots", ""},
 	} {
 		name, think := Detect(c.template)
 		if name != c.name || think.Close != c.close {
@@ -115,7 +126,7 @@ func TestNew(t *testing.T) {
 	}
 	for name, f := range formats {
 		tools, thinking := Abilities(name)
-		if tools != (len(f.forms) > 0) || thinking != (Thinks(name).Close != "") {
+		if tools != (len(f.forms) > 0 || f.parser != nil) || thinking != (Thinks(name).Close != "") {
 			t.Errorf("%s: %v, %v", name, tools, thinking)
 		}
 	}

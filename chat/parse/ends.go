@@ -96,13 +96,16 @@ func (e *jsonTag) add(body []byte, simple bool) (int, bool) {
 	return len(body) - len(e.tag), true
 }
 
-// callEnd ends the body of <tool_call>, unless the tag is inside a JSON string or a parameter.
+// callEnd ends the body of <tool_call>, or of another tag, unless the tag is inside a JSON string or a parameter.
 type callEnd struct {
 	skipped
+	tag    string
 	scan   jsonScan
 	kind   byte // the first byte that is not white space
 	inside bool // in a string or parameter
 }
+
+func functionsEnd(tag string) func() ender { return func() ender { return &callEnd{tag: tag} } }
 
 func (e *callEnd) add(body []byte, simple bool) (int, bool) {
 	b := body[len(body)-1]
@@ -121,15 +124,14 @@ func (e *callEnd) add(body []byte, simple bool) (int, bool) {
 			e.inside = false
 		}
 	}
-	const tag = "</tool_call>"
-	if b != '>' || !hasSuffix(body, tag) {
+	if b != '>' || !hasSuffix(body, e.tag) {
 		return 0, false
 	}
 	if e.inside && !simple {
-		e.skip(body, tag)
+		e.skip(body, e.tag)
 		return 0, false
 	}
-	return len(body) - len(tag), true
+	return len(body) - len(e.tag), true
 }
 
 // jsonEnd ends a body that is one JSON object or list.

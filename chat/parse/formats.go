@@ -5,14 +5,18 @@ import "errors"
 // format defines how a family of models writes thinking and calls.
 type format struct {
 	think            Tags
+	thinks           bool   // templates show the thinking by its opening tag: the closing one has other uses
 	anywhere         bool   // thinking may also begin after text; otherwise only at the start of the response
 	name             string // word that may follow the opening tag of thinking
 	callEndsThinking bool   // a call inside thinking ends the thinking: the model forgot the closing tag
 	forms            []form
-	bare             *form       // form of a call without a tag, at the start of a response
-	control          []string    // tags dropped anywhere in the content
-	noise            []string    // texts dropped directly after a call
-	syntax           *callSyntax // for grammars of calls; nil: unknown
+	bare             *form                // form of a call without a tag, at the start of a response
+	control          []string             // tags dropped anywhere in the content
+	noise            []string             // texts dropped directly after a call
+	syntax           *callSyntax          // for grammars of calls; nil: unknown
+	parser           func(Options) Parser // nil: the machine that the fields above configure
+	answer           string               // text that begins an answer behind thinking; "": none
+	rules            string               // EBNF rules for a whole response; "final" is what comes before an answer
 }
 
 // form is one syntax of a call.
@@ -32,10 +36,12 @@ var errNoCall = errors.New("no call")
 
 var thinkTags = Tags{"<think>", "</think>"}
 
+const seedClose = "</seed:tool_call>"
+
 // toolCallForms are the forms of <tool_call>: a JSON object, or a function with tagged parameters. The function may
 // also occur without <tool_call>.
 var toolCallForms = []form{
-	{open: "<tool_call>", tag: "</tool_call>", end: func() ender { return &callEnd{} }, parse: parseToolCall},
+	{open: "<tool_call>", tag: "</tool_call>", end: functionsEnd("</tool_call>"), parse: parseToolCall},
 	{open: "<function=", tag: "</function>", end: tagsEnd("</function>"), parse: parseBareFunction},
 }
 
@@ -56,6 +62,49 @@ var formats = map[string]*format{
 		syntax: &toolCallFunctions},
 	"nemotron-3": {think: thinkTags, callEndsThinking: true, forms: toolCallForms, noise: []string{"</tool_call>"},
 		syntax: &toolCallFunctions},
+	// JSON in <tool_call>, and content in <response>: Ernie 4.5 that thinks.
+	"ernie4.5": {think: thinkTags, forms: toolCallForms, noise: []string{"</tool_call>"},
+		control: []string{"<response>", "</response>"}, syntax: &toolCallObjects},
+	// <function=...> in <seed:tool_call>. A budget of 0 opens the thinking with a reflection on it.
+	"seed-oss": {
+		think: Tags{"<seed:think>", "</seed:think>"}, name: "<seed:cot_budget_reflect>", callEndsThinking: true,
+		forms: []form{{open: "<seed:tool_call>", tag: seedClose, end: functionsEnd(seedClose), parse: parseFunctions}},
+		syntax: &callSyntax{
+			open: "<seed:tool_call>", begin: "\n", next: "\n" + seedClose + "\n<seed:tool_call>\n", end: "\n" + seedClose,
+			avoid: parameterClose,
+			call: element{
+				head: "<function=", afterName: ">\n", tail: "</function>",
+				open: parameterOpen, afterKey: ">", closed: parameterClose + "\n", avoid: parameterClose,
+			}.call,
+		},
+	},
+	// Calls of Python in <function_calls>, one on each line: Olmo 3.
+	"olmo3": {
+		think: thinkTags, forms: []form{{open: "<function_calls>", tag: "</function_calls>",
+			end: jsonTagEnd("</function_calls>"), parse: parsePythonCalls}},
+		syntax: &callSyntax{open: "<function_calls>", next: "\n", end: "</function_calls>", call: pythonic},
+	},
+	// A JSON list in <tool_calls>, and content in <answer>: Hunyuan A13B. Jamba writes such lists, too.
+	"hunyuan": {
+		think: thinkTags, forms: []form{{open: "<tool_calls>", tag: "</tool_calls>", end: jsonTagEnd("</tool_calls>"),
+			parse: parseJSON}},
+		control: []string{"<answer>", "</answer>"},
+		syntax: &callSyntax{open: "<tool_calls>", begin: "[", next: ", ", end: "]</tool_calls>",
+			call: objects("name", "arguments")},
+	},
+	// Solar Open: messages of an assistant that think, respond or call.
+	"solar-open": {
+		think: Tags{"<|think|>", "<|end|>"}, thinks: true,
+		forms: []form{{open: "<|tool_call:begin|>", tag: "<|tool_call:end|>", end: jsonTagEnd("<|tool_call:end|>"),
+			parse: parseSolar}},
+		control: []string{
+			"<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>", "<|tool_calls|>", "<|calls|>",
+		},
+		syntax: &callSyntax{
+			open: "<|tool_calls|>", begin: "<|tool_call:begin|>", next: "<|tool_call:end|><|tool_call:begin|>",
+			end: "<|tool_call:end|>", call: solarCall,
+		},
+	},
 	// JSON lists in <TOOLCALL>: Nemotron before version 3. The small model writes the tag in lower case.
 	"nemotron": {think: thinkTags, forms: []form{
 		{open: "<TOOLCALL>", tag: "</TOOLCALL>", end: jsonTagEnd("</TOOLCALL>"), parse: parseJSON},
@@ -87,11 +136,15 @@ var formats = map[string]*format{
 			end: "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", call: named("<｜tool▁sep｜>"),
 		},
 	},
-	// DeepSeek V3.2: elements inside a tag, with an attribute that tells whether a parameter is a string. MiniMax M2
-	// writes the same elements without marks and without that attribute.
+	// DeepSeek V3.2: elements inside a tag, with an attribute that tells whether a parameter is a string. MiniMax M2 and
+	// dots write the same elements without marks and without that attribute.
 	"deepseek3.2": {
 		think: thinkTags, forms: []form{invokeForm("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜")},
 		syntax: invokes("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜"),
+	},
+	"dots": {
+		think: thinkTags, forms: []form{invokeForm("<dots_function_call>", "</dots_function_call>", "")},
+		syntax: invokes("<dots_function_call>", "</dots_function_call>", ""),
 	},
 	"minimax": {
 		think: thinkTags, forms: []form{invokeForm("<minimax:tool_call>", "</minimax:tool_call>", "")},
@@ -130,6 +183,11 @@ var formats = map[string]*format{
 			parse: parseKeyed}},
 		noise:  []string{"<|inner_suffix|>"},
 		syntax: &callSyntax{open: "<|tools_prefix|>", begin: "[", next: ", ", end: "]<|tools_suffix|>", call: keyed},
+	},
+	// gpt-oss.
+	"harmony": {
+		think: Tags{harmonyAnalysis, harmonyEnd}, thinks: true, parser: newHarmony, answer: harmonyFinal, rules: harmonyRules,
+		syntax: &harmonySyntax,
 	},
 	// Command R7B and later: JSON lists of actions.
 	"cohere": {
@@ -179,4 +237,5 @@ var aliases = map[string]string{
 	"llama3.1":          "llama3",
 	"granite3":          "granite",
 	"phi4-mini":         "granite",
+	"gpt-oss":           "harmony",
 }

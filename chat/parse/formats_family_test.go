@@ -164,3 +164,103 @@ func TestNemotron(t *testing.T) {
 		`x<TOOLCALL>[{"name": "f", "arguments": {"a": "</TOOLCALL>"}}, {"name": "g", "arguments": {}}]</TOOLCALL> y`,
 		`C"x" f{"a":"</TOOLCALL>"} g{} C"y"`)
 }
+
+func TestSeed(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{
+			"<seed:think>hm</seed:think>Let me look.\n<seed:tool_call>\n<function=get_weather>\n<parameter=city>Rome\nItaly" +
+				"</parameter>\n<parameter=days>2</parameter>\n</function>\n</seed:tool_call>",
+			`T"hm" C"Let me look." get_weather{"city":"Rome\nItaly","days":2}`,
+		},
+		{
+			"<seed:tool_call>\n<function=f>\n</function>\n</seed:tool_call>\n<seed:tool_call>\n<function=g>\n</function>\n" +
+				"</seed:tool_call>", `f{} g{}`,
+		},
+		// The template writes lists and booleans as Python does.
+		{
+			"<seed:tool_call><function=get_weather><parameter=list>['a', {'b': True}, None]</parameter><parameter=wet>True" +
+				"</parameter></function></seed:tool_call>", `get_weather{"list":["a",{"b":true},null],"wet":true}`,
+		},
+		{
+			"<seed:tool_call><function=f><parameter=a></seed:tool_call></parameter></function></seed:tool_call>",
+			`f{"a":"</seed:tool_call>"}`,
+		},
+		{
+			"<seed:think><seed:cot_budget_reflect>Now.</seed:cot_budget_reflect></seed:think>yes",
+			`T"Now.</seed:cot_budget_reflect>" C"yes"`,
+		},
+		{"<seed:tool_call>oops</seed:tool_call>", `D"<seed:tool_call>oops</seed:tool_call>"`},
+	} {
+		check(t, "seed-oss", offered, c.in, c.want)
+	}
+	const prompt = "<seed:bos>assistant\n<seed:think><seed:cot_budget_reflect>"
+	if !Opens("seed-oss", Tags{}, prompt) || Opens("seed-oss", Tags{}, prompt+"</seed:cot_budget_reflect></seed:think>") {
+		t.Error("a thinking budget of 0 opens the thinking")
+	}
+}
+
+func TestOlmo3(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{
+			"<function_calls>get_weather(city=\"San Francisco\", days=3)\nf()\ng(a=[1, {\"b\": null}], c=true)</function_calls>",
+			`get_weather{"city":"San Francisco","days":3} f{} g{"a":[1,{"b":null}],"c":true}`,
+		},
+		{`<function_calls>f(a='it\'s', b=None, c=True)</function_calls>`, `f{"a":"it's","b":null,"c":true}`},
+		{`<function_calls>f(a={'x': [1, (2, 'y')], 'z': {}})</function_calls>`, `f{"a":{"x":[1,[2,"y"]],"z":{}}}`},
+		{`<function_calls>f(a="\u00e9\ud83d\ude00\t\/", b='\u00e9\ud83d\ude00\q')</function_calls>`,
+			`f{"a":"\u00e9\ud83d\ude00\t\/","b":"é😀\\q"}`},
+		{`<function_calls>[f(a=1), g()]</function_calls>`, `f{"a":1} g{}`},
+		{`<function_calls>f(a="</function_calls>")</function_calls> x`, `f{"a":"</function_calls>"} C"x"`},
+		{"<function_calls>\nf(a=\"two\nlines\")\n</function_calls>", `f{"a":"two\nlines"}`},
+		{`<function_calls>f(a=1`, `I"<function_calls>f(a=1"`},
+		{"<function_calls>f(a=1)\n</func", `f{"a":1}`},
+		{`<function_calls></function_calls>`, `D"<function_calls></function_calls>"`},
+		{`<function_calls>f(1)</function_calls>`, `D"<function_calls>f(1)</function_calls>"`},
+		{`<function_calls>f(a={1: 2})</function_calls>`, `D"<function_calls>f(a={1: 2})</function_calls>"`},
+		{`<function_calls>f(a={'b' 2})</function_calls>`, `D"<function_calls>f(a={'b' 2})</function_calls>"`},
+		{`<function_calls>f(a=['b' 2])</function_calls>`, `D"<function_calls>f(a=['b' 2])</function_calls>"`},
+	} {
+		check(t, "olmo3", offered, c.in, c.want)
+	}
+	deep := "<function_calls>f(a=" + strings.Repeat("['", 100_000) + ")</function_calls>"
+	if _, err := feed(t, mustNew(t, "olmo3", offered), deep); !errors.Is(err, ErrCall) {
+		t.Errorf("error %v", err)
+	}
+	deep = "<function_calls>f(a=" + strings.Repeat("[True, ", 100_000) + ")</function_calls>"
+	if _, err := feed(t, mustNew(t, "olmo3", offered), deep); !errors.Is(err, ErrCall) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestHunyuanSolarErnieDots(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"hunyuan", "<think>\nhm\n</think>\n<answer>\nyes\n</answer>", `T"hm" C"yes"`},
+		{
+			"hunyuan", "<answer><tool_calls>[{\"name\": \"f\", \"arguments\": {\"a\": \"</tool_calls>\"}}, {\"name\": \"g\", " +
+				"\"arguments\": {}}]</tool_calls></answer>", `f{"a":"</tool_calls>"} g{}`,
+		},
+		{"hunyuan", `<tool_calls>[]</tool_calls>`, `D"<tool_calls>[]</tool_calls>"`},
+		{
+			"solar-open", "<|think|>hm<|end|><|begin|>assistant<|content|>Let me look.<|end|><|begin|>assistant<|tool_calls|>" +
+				"<|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>f<|tool_call:args|>{\"a\": 1}<|tool_call:end|>" +
+				"<|tool_call:begin|>f5<|tool_call:name|>g<|tool_call:args|>{}<|tool_call:end|><|calls|>",
+			`T"hm" C"Let me look." f{"a":1}#a1b2c3d4e5 g{}#f5`,
+		},
+		{"solar-open", "<|content|>yes<|flush|>", `C"yes"`},
+		{"solar-open", "<|tool_call:begin|>0<|tool_call:name|>f<|tool_call:end|>",
+			`D"<|tool_call:begin|>0<|tool_call:name|>f<|tool_call:end|>"`},
+		{"solar-open", "<|tool_call:begin|>0<|tool_call:name|>f<|tool_call:args|>",
+			`I"<|tool_call:begin|>0<|tool_call:name|>f<|tool_call:args|>"`},
+		{"solar-open", "<|tool_call:begin|>0<|tool_call:name|>f<|tool_call:args|>[1]<|tool_call:end|>",
+			`D"<|tool_call:begin|>0<|tool_call:name|>f<|tool_call:args|>[1]<|tool_call:end|>"`},
+		{"ernie4.5", "<think>abc\n</think>\n\n<response>\nyes\n</response>\n\n\n<tool_call>\n{\"name\": \"f\", " +
+			"\"arguments\": {}}\n</tool_call>\n", `T"abc" C"yes" f{}`},
+		{
+			"dots", "<dots_function_call>\n<invoke name=\"get_weather\">\n<parameter name=\"days\">2</parameter>\n</invoke>\n" +
+				"<invoke name=\"f\">\n</invoke>\n</dots_function_call>", `get_weather{"days":2} f{}`,
+		},
+		{"dots", `<dots_function_call>{"name": "f", "arguments": {"a": 1}}</dots_function_call>`, `f{"a":1}`},
+	} {
+		check(t, c.name, offered, c.in, c.want)
+	}
+}

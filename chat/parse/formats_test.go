@@ -58,6 +58,25 @@ var spellings = []spelling{
 	{"cohere", "<|START_THINKING|>", "<|END_THINKING|>", func(a string) string {
 		return `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "f", "parameters": {"a": ` + a + `}}]<|END_ACTION|>`
 	}, `<|START_ACTION|>[{"tool_call_id": "0"`},
+	{"ernie4.5", "<think>\n", "\n</think>\n\n", func(a string) string { return "\n" + hermes(a) + "\n" },
+		`<tool_call>{"name": "f"`},
+	{"seed-oss", "<seed:think>", "</seed:think>", func(a string) string {
+		return "<seed:tool_call>\n<function=f>\n<parameter=a>" + plain(a) + "</parameter>\n</function>\n</seed:tool_call>"
+	}, "<seed:tool_call>\n<function=f>\n<parameter=a>x"},
+	{"olmo3", "<think>", "</think>", func(a string) string {
+		return "<function_calls>f(a=" + a + ")</function_calls>"
+	}, "<function_calls>f(a="},
+	{"hunyuan", "<think>\n", "\n</think>\n<answer>\n", func(a string) string {
+		return `<tool_calls>[{"name": "f", "arguments": {"a": ` + a + `}}]</tool_calls>`
+	}, `<tool_calls>[{"name": "f"`},
+	{"solar-open", "<|think|>", "<|end|><|begin|>assistant<|content|>", func(a string) string {
+		return `<|tool_calls|><|tool_call:begin|>0<|tool_call:name|>f<|tool_call:args|>{"a": ` + a +
+			`}<|tool_call:end|><|calls|>`
+	}, `<|tool_call:begin|>0<|tool_call:name|>f<|tool_call:args|>{`},
+	{"dots", "<think>", "</think>", func(a string) string {
+		return "<dots_function_call>\n<invoke name=\"f\">\n<parameter name=\"a\">" + plain(a) +
+			"</parameter>\n</invoke>\n</dots_function_call>"
+	}, "<dots_function_call>\n<invoke name=\"f\">"},
 }
 
 func hermes(a string) string {
@@ -79,14 +98,14 @@ func plain(a string) string {
 
 func (s spelling) want(a string) string {
 	id := ""
-	if s.name == "cohere" {
+	if s.name == "cohere" || s.name == "solar-open" {
 		id = "#0"
 	}
 	return `f{"a":` + a + `}` + id
 }
 
 func TestEveryFormat(t *testing.T) {
-	seen := map[string]bool{"passthrough": true, "thinking": true}
+	seen := map[string]bool{"passthrough": true, "thinking": true, "harmony": true} // see TestHarmony
 	for _, s := range spellings {
 		seen[s.name] = true
 		x, uni := s.call(`"x"`), s.call(`"grüße 😀 東京"`)
@@ -135,7 +154,7 @@ func TestNested(t *testing.T) {
 			check(t, s.name,
 				Options{Tools: []Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
 				s.call(`{"z": [1, {"b": null, "a": "}]"}]}`), `f{"a":{"z":[1,{"b":null,"a":"}]"}]}}`)
-		case "qwen3-coder", "qwen3.5", "nemotron-3", "minimax":
+		case "qwen3-coder", "qwen3.5", "nemotron-3", "minimax", "dots", "seed-oss":
 			check(t, s.name,
 				Options{Tools: []Tool{{Name: "f", Parameters: json.RawMessage(`{"properties":{"a":{"type":"object"}}}`)}}},
 				s.call(nested), s.want(nested))

@@ -28,6 +28,18 @@ type Offer struct {
 type Grammar struct {
 	Rules string // "calls" matches one or more calls; "rest" matches the same text after Open
 	Open  string // opening tag of calls; "" if the format has none and only the text distinguishes calls from content
+	// Final is the rule that matches everything before an answer, thinking included, and "words" any answer. "calls" then
+	// matches a whole response, too. "" if responses have no such frame.
+	Final string
+}
+
+// AnswerRules returns the EBNF rules of a format whose responses have a frame: "final" matches everything before an
+// answer, and "" if there is none. tag is the text at its end.
+func AnswerRules(name string) (rules, tag string) {
+	if f, ok := lookup(name); ok {
+		return f.rules, f.answer
+	}
+	return "", ""
 }
 
 // CallGrammar returns the grammar of a format's calls: exactly one call with once, otherwise one or more. The error
@@ -61,6 +73,10 @@ func CallGrammar(name string, offers []Offer, once bool) (Grammar, error) {
 		more = fmt.Sprintf(" (%s call)*", literal(w.next))
 	}
 	fmt.Fprintf(&b, "call ::= %s\n", strings.Join(calls, " | "))
+	if w.head != "" {
+		fmt.Fprintf(&b, "calls ::= %s call\n%s", w.head, f.rules)
+		return Grammar{Rules: b.String(), Final: "final"}, nil
+	}
 	fmt.Fprintf(&b, "rest ::= %s call%s %s\n", literal(w.begin), more, literal(w.end))
 	fmt.Fprintf(&b, "calls ::= %s rest\n", literal(w.open))
 	fmt.Fprintf(&b, "key ::= [A-Za-z_] [A-Za-z0-9_.-]{0,63}\n")
@@ -75,6 +91,7 @@ type callSyntax struct {
 	open             string // opening tag
 	begin, next, end string // between the tag and the first call, between calls, after the last call
 	avoid            string // closing tag of unquoted string values; "" if there are none
+	head             string // instead of all of the above: an expression before the only call of a response
 	call             func(Offer) (string, error)
 }
 
@@ -98,6 +115,12 @@ func named(between string) func(Offer) (string, error) {
 func keyed(o Offer) (string, error) {
 	args, err := o.arguments()
 	return seq(literal(`{`+string(quote(o.Name))+`: `), args, literal("}")), err
+}
+
+// solarCall describes calls of Solar Open, which have an id.
+func solarCall(o Offer) (string, error) {
+	args, err := o.arguments()
+	return seq("[a-z0-9]{10,10}", literal(solarName+o.Name+solarArgs), args), err
 }
 
 // arguments returns the rule of a call's arguments as JSON.

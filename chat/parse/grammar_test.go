@@ -79,6 +79,9 @@ func TestCallGrammar(t *testing.T) {
 			}
 			continue
 		}
+		if name == "harmony" {
+			continue // its tags are tokens; see TestHarmonyGrammar
+		}
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			for _, c := range []struct {

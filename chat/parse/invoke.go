@@ -12,6 +12,9 @@ func invokeForm(open, end, mark string) form {
 		open: open, tag: end,
 		end: tagsEnd(end),
 		parse: func(t tools, body string, complete bool) ([]ToolCall, error) {
+			if firstByte([]byte(body)) == '{' { // instead of elements
+				return parseJSON(t, body, complete)
+			}
 			return parseInvokes(t, mark, body, complete)
 		},
 	}

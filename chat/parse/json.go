@@ -263,3 +263,30 @@ func parseDeepSeek(_ tools, body string, complete bool) ([]ToolCall, error) {
 	}
 	return []ToolCall{{Name: name, Arguments: args}}, nil
 }
+
+// parseSolar parses ID<|tool_call:name|>NAME<|tool_call:args|>{...}.
+func parseSolar(_ tools, body string, complete bool) ([]ToolCall, error) {
+	kind := ErrCall
+	if !complete {
+		kind = ErrIncomplete
+	}
+	id, rest, ok := strings.Cut(body, solarName)
+	name, args, okArgs := strings.Cut(rest, solarArgs)
+	if name = strings.Trim(name, spaces); !ok || !okArgs || name == "" {
+		return nil, fmt.Errorf("%w: no name or no arguments", kind)
+	}
+	if args = strings.Trim(args, spaces); args == "" && !complete {
+		return nil, fmt.Errorf("%w: no arguments", kind)
+	}
+	v, err := arguments(json.RawMessage(args))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", kind, err)
+	}
+	return []ToolCall{{ID: strings.Trim(id, spaces), Name: name, Arguments: v}}, nil
+}
+
+// Separators of a call of Solar Open.
+const (
+	solarName = "<|tool_call:name|>"
+	solarArgs = "<|tool_call:args|>"
+)

@@ -151,6 +151,9 @@ func FuzzParsers(f *testing.F) {
 		if size > 8*len(text)+1000 {
 			t.Errorf("%s: %d bytes became %d", name, len(text), size)
 		}
+		if formats[name].parser != nil {
+			return // headers are not text
+		}
 		if rest := lost(formats[name], text, all.String()); rest != "" && !calls {
 			t.Errorf("%s: text was lost at %q:\n got %q\nfrom %q", name, rest, all.String(), text)
 		}

@@ -83,6 +83,9 @@ func New(name string, opts Options) (Parser, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w %q (known: %s)", ErrUnknownParser, excerpt(name), strings.Join(Names(), ", "))
 	}
+	if f.parser != nil {
+		return f.parser(opts), nil
+	}
 	return newMachine(f, opts), nil
 }
 
@@ -102,7 +105,7 @@ func Abilities(name string) (tools, thinking bool) {
 	if !ok {
 		return false, false
 	}
-	return len(f.forms) > 0, f.think.Close != ""
+	return f.syntax != nil, f.think.Close != ""
 }
 
 // Known reports whether New accepts a name, which may be an alias.

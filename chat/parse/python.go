@@ -39,15 +39,11 @@ func pythonList(s string) ([]ToolCall, error) {
 	}
 	var calls []ToolCall
 	for {
-		name, rest, ok := strings.Cut(s, "(")
-		if name = strings.Trim(name, spaces); !ok || !isName(name) {
-			return nil, fmt.Errorf("%w: expected a call, got %q", ErrCall, excerpt(s))
-		}
-		args, rest, err := pythonArgs(rest)
+		call, rest, err := pythonCall(s)
 		if err != nil {
 			return nil, err
 		}
-		calls = append(calls, ToolCall{Name: name, Arguments: args})
+		calls = append(calls, call)
 		s = strings.TrimLeft(rest, spaces)
 		if s == "]" {
 			return calls, nil
@@ -58,8 +54,50 @@ func pythonList(s string) ([]ToolCall, error) {
 	}
 }
 
-// pythonArgs parses key=value, ... and the closing parenthesis. It supports the values that templates write: strings,
-// JSON, True, False and None. rest is the text after the parenthesis.
+// parsePythonCalls parses NAME(key=value, ...), one or more, each on a line of its own. Commas between them, and
+// brackets around all of them, are accepted.
+func parsePythonCalls(_ tools, body string, complete bool) ([]ToolCall, error) {
+	wrong := func(err error) ([]ToolCall, error) {
+		if !complete {
+			return nil, fmt.Errorf("%w: %w", ErrIncomplete, err)
+		}
+		return nil, err
+	}
+	s := strings.Trim(body, spaces)
+	if strings.HasPrefix(s, "[") {
+		calls, err := pythonList(s)
+		if err != nil {
+			return wrong(err)
+		}
+		return calls, nil
+	}
+	var calls []ToolCall
+	for s != "" {
+		call, rest, err := pythonCall(s)
+		if err != nil {
+			return wrong(err)
+		}
+		calls = append(calls, call)
+		s = strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(rest, spaces), ","), spaces)
+	}
+	if len(calls) == 0 {
+		return wrong(fmt.Errorf("%w: empty body", ErrCall))
+	}
+	return calls, nil
+}
+
+// pythonCall parses NAME(key=value, ...). rest is the text after it.
+func pythonCall(s string) (call ToolCall, rest string, err error) {
+	name, rest, ok := strings.Cut(s, "(")
+	if name = strings.Trim(name, spaces); !ok || !isName(name) {
+		return call, "", fmt.Errorf("%w: expected a call, got %q", ErrCall, excerpt(s))
+	}
+	args, rest, err := pythonArgs(rest)
+	return ToolCall{Name: name, Arguments: args}, rest, err
+}
+
+// pythonArgs parses key=value, ... and the closing parenthesis. Values are literals of Python or JSON. rest is the text
+// after the parenthesis.
 func pythonArgs(s string) (args json.RawMessage, rest string, err error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -73,7 +111,7 @@ func pythonArgs(s string) (args json.RawMessage, rest string, err error) {
 		if key = strings.Trim(key, spaces); !ok || !isName(key) {
 			return nil, "", fmt.Errorf("%w: expected an argument, got %q", ErrCall, excerpt(s))
 		}
-		value, rest, err := pythonValue(strings.TrimLeft(rest, spaces))
+		value, rest, err := pythonValue(strings.TrimLeft(rest, spaces), 0)
 		if err != nil {
 			return nil, "", err
 		}
@@ -85,49 +123,4 @@ func pythonArgs(s string) (args json.RawMessage, rest string, err error) {
 		b.Write(value)
 		s = strings.TrimPrefix(strings.TrimLeft(rest, spaces), ",")
 	}
-}
-
-func pythonValue(s string) (json.RawMessage, string, error) {
-	if s != "" && (s[0] == '"' || s[0] == '\'') {
-		return pythonString(s)
-	}
-	for word, v := range map[string]string{"True": "true", "False": "false", "None": "null"} {
-		if rest, ok := strings.CutPrefix(s, word); ok {
-			return json.RawMessage(v), rest, nil
-		}
-	}
-	d := json.NewDecoder(strings.NewReader(s))
-	var v json.RawMessage
-	if err := d.Decode(&v); err != nil {
-		return nil, "", fmt.Errorf("%w: %w", ErrCall, err)
-	}
-	v, err := compact(string(v))
-	return v, s[d.InputOffset():], err
-}
-
-// pythonString parses a string literal. It supports the escapes \n, \t, \\, \" and \'.
-func pythonString(s string) (json.RawMessage, string, error) {
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == s[0]:
-			return quote(b.String()), s[i+1:], nil
-		case c == '\\' && i+1 < len(s):
-			i++
-			switch s[i] {
-			case 'n':
-				b.WriteByte('\n')
-			case 't':
-				b.WriteByte('\t')
-			case '\\', '"', '\'':
-				b.WriteByte(s[i])
-			default:
-				b.WriteByte('\\')
-				b.WriteByte(s[i])
-			}
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return nil, "", fmt.Errorf("%w: unterminated string", ErrCall)
 }

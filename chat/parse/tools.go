@@ -201,7 +201,7 @@ func typed(value string, types []string) json.RawMessage {
 	}
 	for _, kind := range []struct{ name, open string }{{"array", "["}, {"object", "{"}} {
 		if text := strings.Trim(value, spaces); has(kind.name) && strings.HasPrefix(text, kind.open) {
-			if v, err := compact(text); err == nil {
+			if v, rest, err := pythonValue(text, 0); err == nil && rest == "" {
 				return v
 			}
 		}

@@ -37,6 +37,9 @@ type Prompt struct {
 	Reader   Reader
 	Thinking string     // tag that ends thinking, if the prompt ends within thinking; a format applies after it
 	Tags     parse.Tags // thinking tags that the model may generate, if Thinking is empty
+	// AnswerTag begins the answer in a response that has more than one message, and AnswerRules are the EBNF rules of what
+	// comes before; "": all of the response is the answer. See [parse.AnswerRules].
+	AnswerTag, AnswerRules string
 
 	newParser func() (parse.Parser, error) // for a reader; nil: no parser
 }
@@ -70,6 +73,10 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	if c.Budget == nil {
 		c.Budget = unlimited{}
 	}
+	rules, tag := parse.AnswerRules(s.Texts.Parser)
+	if tag != "" && s.Template != nil {
+		c.Request = harmony(c.Request)
+	}
 	c.BOS, c.EOS = m.BOSEOS()
 	text, ids, err := s.render(ctx, m, c)
 	if len(c.Pictures) > 0 && (err != nil || s.Template == nil || m.PicturePlaces(ids) < len(c.Pictures)) {
@@ -84,6 +91,9 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	p := &Prompt{IDs: ids, Pictures: c.Pictures}
 	if s.Template == nil || !parse.Known(s.Texts.Parser) {
 		return p, nil
+	}
+	if c.Answer == "" {
+		p.AnswerTag, p.AnswerRules = tag, rules
 	}
 	_, think := parse.Detect(s.Text)
 	o := parse.Options{Tools: parseTools(c.Tools), Think: think, Thinking: parse.Opens(s.Texts.Parser, think, text)}
@@ -123,6 +133,9 @@ func (s *Style) render(ctx context.Context, m Model, c Conversation) (text strin
 func (s *Style) answerStart(prompt, answer string) string {
 	if answer == "" || s.Template == nil {
 		return answer
+	}
+	if _, tag := parse.AnswerRules(s.Texts.Parser); tag != "" {
+		return tag + answer
 	}
 	_, think := parse.Detect(s.Text)
 	if !parse.Opens(s.Texts.Parser, think, prompt) {

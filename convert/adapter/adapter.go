@@ -46,6 +46,16 @@ type Delta struct {
 	Rank   int64
 	Scale  float32
 	Folder safetensors.Folder // of A and B
+	// Begin and Rows are the rows of B that belong to the weight, if it is a part of the module's. Rows 0: all.
+	Begin, Rows int64
+}
+
+// Out returns the number of rows of the weight that the delta is added to.
+func (d Delta) Out() int64 {
+	if d.Rows > 0 {
+		return d.Rows
+	}
+	return d.B.Shape[0]
 }
 
 // Whole is a tensor that replaces one of the base model.

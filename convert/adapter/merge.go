@@ -32,7 +32,7 @@ func (m merged) Floats(dst []byte, begin, count int64) error {
 		lo = begin - first*cols
 		hi = lo + count
 	}
-	b, err := floats(m.B, first*m.Rank, (last-first+1)*m.Rank)
+	b, err := floats(m.B, (m.Begin+first)*m.Rank, (last-first+1)*m.Rank)
 	if err != nil {
 		return err
 	}

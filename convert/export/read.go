@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -69,7 +68,7 @@ type arrayReader struct {
 	to     safetensors.DType
 	add    float32
 	kind   ggml.Type // of composed and encoded
-	// rows and columns of the matrices that are written transposed, as from has them; 0 = they are written as they are.
+	// rows and columns of each matrix that is written transposed, as from has it; 0 = it is written as it is.
 	rows, columns int64
 }
 
@@ -79,12 +78,28 @@ func (r arrayReader) open(ctx context.Context) (io.ReadCloser, error) {
 	if r.rows == 0 {
 		return s, nil
 	}
-	defer s.Close()
-	all, err := io.ReadAll(s)
-	if err != nil {
-		return nil, err
+	return &transposedStream{ReadCloser: s, rows: r.rows, columns: r.columns, width: int64(r.to.Bits() / 8)}, nil
+}
+
+// transposedStream reads the transposes of the matrices of a stream, one matrix at a time.
+type transposedStream struct {
+	io.ReadCloser
+	rows, columns int64
+	width         int64  // of an element, in bytes
+	rest          []byte // of the current matrix
+}
+
+func (t *transposedStream) Read(p []byte) (int, error) {
+	if len(t.rest) == 0 {
+		matrix := make([]byte, t.rows*t.columns*t.width)
+		if _, err := io.ReadFull(t.ReadCloser, matrix); err != nil {
+			return 0, err
+		}
+		t.rest = transposed(matrix, t.rows, t.columns, t.width)
 	}
-	return io.NopCloser(bytes.NewReader(transposed(all, r.rows, r.columns, int64(r.to.Bits()/8)))), nil
+	n := copy(p, t.rest)
+	t.rest = t.rest[n:]
+	return n, nil
 }
 
 // transposed returns the transposes of matrices of so many rows and columns, with elements of width bytes.

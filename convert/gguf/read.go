@@ -76,6 +76,9 @@ func (p *parser) bytes(n int64) []byte {
 	return b
 }
 
+// at returns the position in the file.
+func (p *parser) at() int64 { return min(p.size, limits.GGUFHeader) - p.left }
+
 // short reports that n bytes do not follow: either the file ends, or its header exceeds the limit.
 func (p *parser) short(n int64) {
 	if p.size > limits.GGUFHeader {
@@ -206,6 +209,7 @@ func (p *parser) elements(kind Kind, n int64, depth int) Value {
 	case n > p.left/int64(size):
 		p.short(n * int64(size))
 	default:
+		v.Offset = p.at()
 		v.data = p.bytes(n * int64(size))
 	}
 	return v
@@ -291,8 +295,7 @@ func (p *parser) place(h *Header) error {
 		}
 		alignment = n
 	}
-	read := min(p.size, limits.GGUFHeader) - p.left
-	h.Data = (read + alignment - 1) / alignment * alignment
+	h.Data = (p.at() + alignment - 1) / alignment * alignment
 	names := map[string]bool{}
 	for i := range h.Tensors {
 		t := &h.Tensors[i]

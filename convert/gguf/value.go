@@ -54,7 +54,8 @@ func (k Kind) size() int {
 type Value struct {
 	Kind    Kind // of the value, or of an array's elements
 	IsArray bool
-	Len     int // elements of an array; 1 otherwise
+	Len     int   // elements of an array; 1 otherwise
+	Offset  int64 // of numbers and bools, from the start of the file
 
 	data    []byte   // numbers and bools
 	strings []string // of kind String

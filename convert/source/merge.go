@@ -41,18 +41,20 @@ func (src *Source) Merge(a *adapter.Adapter) (Merged, error) {
 		return nil
 	}
 	for _, d := range a.Deltas {
-		at, err := src.target(a, d.A, d.Module+".weight")
+		parts, err := src.targets(a, d)
 		if err != nil {
 			return plan, err
 		}
-		w, err := mergedWeight(src.tensors[at], d)
-		if err != nil {
-			return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), d.A.Name, ErrSource, err)
+		for _, p := range parts {
+			w, err := mergedWeight(src.tensors[p.at], p.Delta)
+			if err != nil {
+				return plan, fmt.Errorf("%s: tensor %s: %w: %w", a.Path(), d.A.Name, ErrSource, err)
+			}
+			if err := change(p.at, w, d.A.Name, MergedTensor{w.Name, d.Rank, d.Scale}); err != nil {
+				return plan, err
+			}
+			ranks = append(ranks, d.Rank)
 		}
-		if err := change(at, w, d.A.Name, MergedTensor{w.Name, d.Rank, d.Scale}); err != nil {
-			return plan, err
-		}
-		ranks = append(ranks, d.Rank)
 	}
 	for _, whole := range a.Whole {
 		at, err := src.target(a, whole.Source, whole.Name)
@@ -132,9 +134,9 @@ const withAdapter = " with an adapter"
 // type is requested, rounded once to the weight's type. The product of a quantized weight is another tensor; it is made
 // only if a type is requested.
 func mergedWeight(w Tensor, d adapter.Delta) (Tensor, error) {
-	if len(w.Shape) != 2 || d.A.Shape[1] != w.Shape[1] || d.B.Shape[0] != w.Shape[0] {
+	if len(w.Shape) != 2 || d.A.Shape[1] != w.Shape[1] || d.Out() != w.Shape[0] {
 		return w, fmt.Errorf("with lora_B it changes a weight of shape %v, but %s has shape %v",
-			[]int64{d.B.Shape[0], d.A.Shape[1]}, w.Name, w.Shape)
+			[]int64{d.Out(), d.A.Shape[1]}, w.Name, w.Shape)
 	}
 	if w.Quant != 0 {
 		return w, fmt.Errorf("%s is already %s; merge the adapter into the unquantized model", w.Name, w.Quant)

@@ -20,7 +20,7 @@ type slot struct {
 const smallest = 64
 
 // kept bounds the slots that are kept from one round to the next.
-const kept = 1 << 12
+const kept = 1 << 14
 
 // Clear removes all places.
 func (s *Set) Clear() {

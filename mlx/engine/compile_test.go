@@ -14,12 +14,12 @@ func TestListSources(t *testing.T) {
 	t.Parallel()
 	sources := fstest.MapFS{}
 	for _, name := range []string{"a.cc", "a.h", "b/avx2.cc", "b/avx512.cc", "b/avx512bf16.cc", "b/neon.cc",
-		"b/other.cc", "b/c/avx2.cc", "b/c/b.h", "b_avx2.cc", "notes.txt"} {
+		"b/c/avx512vbmi.cc", "b/other.cc", "b/c/avx2.cc", "b/c/b.h", "b_avx2.cc", "notes.txt"} {
 		sources[name] = file("x")
 	}
 	always := []string{"a.cc", "a.h", "b/c/b.h", "b/other.cc", "b_avx2.cc"}
 	for arch, special := range map[string][]string{
-		"amd64":   {"b/avx2.cc", "b/avx512.cc", "b/avx512bf16.cc", "b/c/avx2.cc"},
+		"amd64":   {"b/avx2.cc", "b/avx512.cc", "b/avx512bf16.cc", "b/c/avx2.cc", "b/c/avx512vbmi.cc"},
 		"arm64":   {"b/neon.cc"},
 		"riscv64": nil,
 	} {

@@ -26,6 +26,7 @@ var isaUnits = map[string]isaUnit{
 	"portable":   {},
 	"avx2":       {"amd64", []string{"-O3", "-mavx2", "-mfma", "-mf16c"}},
 	"avx512":     {"amd64", append([]string{"-O3"}, avx512...)},
+	"avx512vbmi": {"amd64", append(append([]string{"-O3"}, avx512...), "-mavx512vbmi")},
 	"avx512bf16": {"amd64", append(append([]string{"-O3"}, avx512...), "-mavx512bf16")},
 	"neon":       {"arm64", []string{"-O3"}},
 }

@@ -23,7 +23,7 @@ func OnEveryISA(t *testing.T, test func(t *testing.T, e *mlx.Thread)) {
 			t.Error(err)
 		}
 	}()
-	for _, isa := range []string{"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon"} {
+	for _, isa := range []string{"portable", "avx2", "avx512", "avx512vbmi", "avx512bf16", "zen4", "neon"} {
 		if err := set(t, mlx.CPUOptions{Threads: 2, ISA: isa}); err != nil {
 			t.Logf("without %s: %v", isa, err)
 			continue

@@ -6,7 +6,6 @@ package afmoe
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/mlx"
@@ -30,8 +29,10 @@ func build(t *mlx.Thread, c *arch.Afmoe, w *nn.Weights) *nn.Decoder {
 		}
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{
-			MixerNorm:   norm(p + "input_layernorm"),
-			Mixer:       newAttention(w, p+"self_attn", i, c, turn, int(state.Window)),
+			MixerNorm: norm(p + "input_layernorm"),
+			Mixer: nn.NewGatedAttention(w, p+"self_attn", i, c.Common, nn.GatedAttentionOptions{
+				Gate: ".gate_proj", Rope: turn, Window: int(state.Window),
+			}),
 			MixerPost:   norm(p + "post_attention_layernorm"),
 			NetworkNorm: norm(p + "pre_mlp_layernorm"),
 			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
@@ -39,41 +40,4 @@ func build(t *mlx.Thread, c *arch.Afmoe, w *nn.Weights) *nn.Decoder {
 		})
 	}
 	return m
-}
-
-// attention is grouped-query attention whose output is multiplied by the sigmoid of a gate.
-type attention struct {
-	layer            int
-	q, k, v, o, gate *nn.Linear
-	qNorm, kNorm     *nn.Norm
-	rope             *nn.Rope // nil: queries and keys are not rotated
-	options          nn.AttendOptions
-}
-
-func newAttention(w *nn.Weights, name string, layer int, c *arch.Afmoe, rope *nn.Rope, window int) *attention {
-	heads := func(part string, n int, bias bool) *nn.Linear {
-		return nn.NewLinear(w, name+part, n*c.HeadDim, c.Hidden, bias).Split(n)
-	}
-	return &attention{
-		layer:   layer,
-		q:       heads(".q_proj", c.Heads, c.AttentionBias),
-		k:       heads(".k_proj", c.KVHeads, c.AttentionBias),
-		v:       heads(".v_proj", c.KVHeads, c.AttentionBias),
-		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.OutputBias).Join(),
-		gate:    heads(".gate_proj", c.Heads, false),
-		qNorm:   nn.NewRMSNorm(w, name+".q_norm", c.HeadDim, c.NormEps),
-		kNorm:   nn.NewRMSNorm(w, name+".k_norm", c.HeadDim, c.NormEps),
-		rope:    rope,
-		options: nn.AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Window: window, Rope: rope},
-	}
-}
-
-// AddApply implements nn.Mixer.
-func (a *attention) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, x = n.AddApply(x, y)
-	gate := a.gate.Apply(b.Asked(x))
-	qkv := nn.Queries(b, x, a.q, a.k, a.v)
-	q, k := a.rope.ApplyNormed(b, a.qNorm, a.kNorm, qkv[0], qkv[1])
-	attended := nn.Attend(b, a.layer, q, k, qkv[2], a.options)
-	return b.Asked(sum), a.o.ApplyGated(mlx.SigmoidActivation, gate, attended)
 }

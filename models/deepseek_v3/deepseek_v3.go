@@ -1,6 +1,6 @@
-// Package deepseek_v3 runs model type "deepseek_v3" (DeepSeek V3 and R1) and Kimi K2: decoder layers of latent attention
-// and of experts that a sigmoid router chooses by groups, with shared experts and dense first layers. A checkpoint may
-// have a multi-token prediction head.
+// Package deepseek_v3 runs model type "deepseek_v3" (DeepSeek V3 and R1) and Kimi K2: decoder layers of latent
+// attention and of experts that a sigmoid router chooses by groups, with shared experts and dense first layers. A
+// checkpoint may have a multi-token prediction head.
 //
 // Reference: transformers 5.23, models/deepseek_v3/modeling_deepseek_v3.py.
 package deepseek_v3

@@ -14,8 +14,8 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// expanded is latent attention as the papers define it, in float64: each token's latent is expanded to a key and a value
-// for every head.
+// expanded is latent attention as the papers define it, in float64: each token's latent is expanded to a key and a
+// value for every head.
 type expanded struct {
 	arch.LatentDecoder
 	w map[string][]float64 // by name, without the prefix of the layer

@@ -37,6 +37,13 @@ func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("keys and values", func(t *testing.T) { c.checkKV(t) })
 }
 
+// Brief checks the paths that every request takes, in the time of a few.
+func (c *Checkpoint) Brief(t *testing.T) {
+	t.Run("whole", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, len(c.Tokens), nil)) })
+	t.Run("packed", func(t *testing.T) { c.check(t, c.packed(t, c.Model)) })
+	t.Run("greedy", func(t *testing.T) { c.checkGreedy(t) })
+}
+
 // packed returns the logits of all tokens, processed in chunks packed with two other sequences.
 func (c *Checkpoint) packed(t *testing.T, m models.Model) []float32 {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// A layer whose cache keeps only its window gives the same results as one that keeps everything and masks the window:
+// A layer whose cache keeps only its window, or a chunk, gives the same results as one that keeps everything and masks:
 // over steps of all sizes, packed with others, rewound and restored from snapshots, and for layers that read stored
 // keys and values.
 func TestAttendRotating(t *testing.T) {
@@ -25,9 +25,13 @@ func TestAttendRotating(t *testing.T) {
 		{nn.AttendOptions{Scale: 0.3, Window: 513}, 0}, {nn.AttendOptions{Scale: 0.3, Window: 7, Values: 5}, 0},
 		{nn.AttendOptions{Scale: 0.3, Window: 40, SoftCap: 4}, 8}, {nn.AttendOptions{Scale: 0.3, Window: 300}, 4},
 		{nn.AttendOptions{Scale: 0.3, Window: 7, Values: 5}, 8},
+		{nn.AttendOptions{Scale: 0.3, Window: 5, Chunked: true}, 0},
+		{nn.AttendOptions{Scale: 0.3, Window: 40, Chunked: true}, 8},
+		{nn.AttendOptions{Scale: 0.3, Window: 300, Chunked: true}, 0},
 	} {
 		o := c.AttendOptions
-		t.Run(fmt.Sprintf("window %d values %d bits %d", o.Window, o.Values, c.bits), func(t *testing.T) {
+		name := fmt.Sprintf("window %d chunked %v values %d bits %d", o.Window, o.Chunked, o.Values, c.bits)
+		t.Run(name, func(t *testing.T) {
 			mlxtest.Do(t, func(e *mlx.Thread) {
 				live := e.Memory().Arrays
 				w := &windows{t: t, e: e, o: o, key: mlx.Keep(mlx.RandomKey(e, 3)),

@@ -12,6 +12,7 @@ import (
 type AttentionOptions struct {
 	Rope         *Rope   // nil: queries and keys are not rotated
 	Window       int     // positions that a row sees, including its own; 0 means all up to its own
+	Chunked      bool    // see [AttendOptions]
 	Scale        float64 // of the scores; 0 means 1/sqrt(head size)
 	SoftCap      float64 // see [AttendOptions]
 	QNorm, KNorm *Norm   // of queries and keys, per head and before rope; nil means none
@@ -45,7 +46,7 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 		v:           heads(".v_proj", c.KVHeads).Split(c.KVHeads),
 		o:           NewLinear(w, name+".o_proj", c.Hidden, c.Heads*c.HeadDim, c.OutputBias).Join(),
 		differences: o,
-		options:     AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window},
+		options:     AttendOptions{Scale: o.Scale, SoftCap: o.SoftCap, Window: o.Window, Chunked: o.Chunked},
 	}
 	if o.Sinks {
 		a.options.Sinks = w.Take(name+".sinks", c.Heads)

@@ -19,7 +19,7 @@ type Network interface {
 // optional.
 type Block struct {
 	MixerNorm *Norm
-	Mixer     Mixer
+	Mixer     Mixer // nil if the layer is only a network
 	MixerPost *Norm // of the mixer's output
 
 	NetworkNorm *Norm
@@ -33,6 +33,13 @@ type Block struct {
 // Apply returns two arrays [T, hidden] whose sum is the layer's output, for the rows that [Batch.Asked] selects. The
 // input is x+y; y may be nil.
 func (l *Block) Apply(b *Batch, x, y *mlx.Array) (sum, out *mlx.Array) {
+	if l.Mixer == nil {
+		if x = b.Asked(x); y != nil {
+			y = b.Asked(y)
+		}
+		sum, out = l.Network.AddApply(l.NetworkNorm, x, y)
+		return sum, l.scaled(l.NetworkPost.Apply(out))
+	}
 	sum, mixed := l.Mixer.AddApply(b, l.MixerNorm, x, y)
 	mixed = l.scaled(l.MixerPost.Apply(mixed))
 	switch {

@@ -31,14 +31,14 @@ type DecoderOptions struct {
 	HeadBias       bool
 }
 
-// NewDecoder takes PREFIXembed_tokens and, unless embeddings are tied, lm_head. It has no blocks yet. states are those
+// NewDecoder takes the embedding and, unless embeddings are tied, lm_head. It has no blocks yet. states are those
 // of the configuration's layers.
 func NewDecoder(w *Weights, c arch.Common, states []arch.LayerState, o DecoderOptions) *Decoder {
 	d := &Decoder{
 		Norm:    o.Norm,
 		options: o,
 		kinds:   Kinds(states),
-		embed:   NewEmbedding(w, c.Prefix+"embed_tokens", c.Vocab, c.Hidden),
+		embed:   NewEmbedding(w, c.Embedding(), c.Vocab, c.Hidden),
 	}
 	if o.EmbeddingScale != 0 {
 		d.embed.Scaled(o.EmbeddingScale)

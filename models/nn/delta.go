@@ -1,11 +1,9 @@
 package nn
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/ingotml/ingot/arch"
-	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
 )
 
@@ -73,71 +71,20 @@ func (l *GatedDelta) apply(b *Batch, in []*mlx.Array) *mlx.Array {
 	qkv, z, a, beta := in[0], in[1], in[2], mlx.Sigmoid(in[3])
 	gate := mlx.Decay(a, l.dtBias, l.decay) // exp(-exp(A_log) softplus(a + dt_bias))
 
-	states := b.recurrent(l.layer)
-	inPlace := true
-	lengths := make([]int, len(states))
-	tails, memories := make([]*mlx.Array, len(states)), make([]*mlx.Array, len(states))
-	for i, c := range states {
-		lengths[i] = b.Segments[i].Len
-		inPlace = inPlace && !c.Trying()
-		if tails[i], memories[i] = c.Arrays(); tails[i] == nil {
-			tails[i] = mlx.Zeros(z.Thread(), z.DType(), d.Kernel-1, qkv.Dim(1))
-			memories[i] = mlx.Zeros(z.Thread(), mlx.Float32, d.ValueHeads, d.ValueDim, d.KeyDim)
-		}
-	}
-	mixed := mlx.CausalConv(qkv, l.conv, nil, tails, true, false, inPlace, lengths...)
+	r := b.recurrence(l.layer, qkv, d.Kernel, []int{d.ValueHeads, d.ValueDim, d.KeyDim})
+	mixed := r.convolve(qkv, l.conv, nil, true)
 	// Everything up to the gate is float32: rounding errors of the inputs would accumulate in the state.
-	parts := mlx.Split(mixed[0], 1, 2*d.Keys())
+	parts := mlx.Split(mixed, 1, 2*d.Keys())
 	qk := mlx.Reshape(mlx.AsType(parts[0], mlx.Float32), -1, 2*d.KeyHeads, d.KeyDim)
 	qk = mlx.RMSNormPlusOne(qk, l.unit, l.unitEps)
 	heads := mlx.SplitEven(qk, 2, 1)
 	v := mlx.Reshape(mlx.AsType(parts[1], mlx.Float32), -1, d.ValueHeads, d.ValueDim)
-	outputs := mlx.GatedDeltaRows(heads[0], heads[1], v, gate, beta, memories, false, inPlace, lengths...)
-	for i, c := range states {
-		c.Advance(mixed[1+i], outputs[1+i], lengths[i])
-		if c.Trying() && lengths[i] > 1 {
-			s := b.Segments[i]
-			take := func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 0, mlx.Range(s.Row, s.Row+s.Len)) }
-			again := rerun{tails[i], memories[i], take(qkv), take(heads[0]), take(heads[1]), take(v), take(gate), take(beta)}
-			c.Redo(again.rows, again.arrays(c.Offset() == lengths[i])...)
-		}
-	}
-	y := mlx.AsType(mlx.RMSNorm(outputs[0], l.norm, l.outEps), z.DType())
+	said := r.scan(deltaRows, heads[0], heads[1], v, gate, beta)
+	y := mlx.AsType(mlx.RMSNorm(said, l.norm, l.outEps), z.DType())
 	return l.out.ApplyGated(mlx.SiLUActivation, b.Asked(z), b.Asked(y))
 }
 
-// rerun holds the inputs for replaying a segment's first rows through the state. It needs no products with weights.
-type rerun struct{ tail, memory, qkv, q, k, v, gate, beta *mlx.Array }
-
-// arrays returns the arrays that a rerun needs besides the cache's previous state, which does not exist at the start.
-func (r rerun) arrays(start bool) []*mlx.Array {
-	all := []*mlx.Array{r.qkv, r.q, r.k, r.v, r.gate, r.beta}
-	if start {
-		all = append(all, r.tail, r.memory)
-	}
-	return all
-}
-
-// rows returns the state after the first n rows. It overwrites the previous state.
-func (r rerun) rows(n int) (conv, delta *mlx.Array) {
-	first := func(x *mlx.Array) *mlx.Array { return mlx.SliceAxis(x, 0, mlx.Range(0, n)) }
-	seen := mlx.Concatenate(0, r.tail, first(r.qkv))
-	conv = mlx.Contiguous(mlx.SliceAxis(seen, 0, mlx.Range(n, n+r.tail.Dim(0))))
-	outputs := mlx.GatedDeltaRows(first(r.q), first(r.k), first(r.v), first(r.gate), first(r.beta),
-		[]*mlx.Array{r.memory}, false, true, n)
-	return conv, outputs[1]
-}
-
-// recurrent returns the state of a layer for each segment's sequence.
-func (b *Batch) recurrent(layer int) []*cache.State {
-	states := make([]*cache.State, len(b.Segments))
-	for i, s := range b.Segments {
-		c, ok := s.Seq.Layers[layer].(*cache.State)
-		if !ok {
-			panic(&mlx.Error{Message: fmt.Sprintf("gated delta: layer %d has no recurrent state but %T",
-				layer, s.Seq.Layers[layer])})
-		}
-		states[i] = c
-	}
-	return states
+// deltaRows is the gated delta rule over queries, keys, values, gates and beta.
+func deltaRows(in, states []*mlx.Array, inPlace bool, lengths ...int) []*mlx.Array {
+	return mlx.GatedDeltaRows(in[0], in[1], in[2], in[3], in[4], states, false, inPlace, lengths...)
 }

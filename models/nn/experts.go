@@ -72,6 +72,25 @@ func (e *Experts) combine(outs, weights, chosen *mlx.Array, s Shared) *mlx.Array
 	return mlx.CombineRows(outs, weights, e.biases[1], chosen, s.X, s.Gate)
 }
 
+// applyScaled is Apply for the k largest scores [T, experts] of each row, whose sigmoids multiply the rows that the
+// experts read.
+func (e *Experts) applyScaled(x, scores *mlx.Array, k int, s Shared) *mlx.Array {
+	best := mlx.Largest(scores, k)
+	rows, t := x.Dim(0), x.Thread()
+	of, ones := make([]uint32, rows*k), make([]float32, rows*k)
+	for i := range of {
+		of[i], ones[i] = uint32(i/k), 1
+	}
+	weights := mlx.AsType(mlx.Sigmoid(mlx.AsType(best[0], mlx.Float32)), x.DType())
+	one := mlx.FromSlice(t, ones, rows*k, 1)
+	if k == 1 {
+		return e.Apply(mlx.Multiply(x, weights), one, best[1], s)
+	}
+	scaled := mlx.Multiply(mlx.Take(x, mlx.FromSlice(t, of), 0), mlx.Reshape(weights, rows*k, 1))
+	y := e.Apply(scaled, one, mlx.Reshape(best[1], rows*k, 1), Shared{})
+	return mlx.CombineRows(mlx.Reshape(y, rows, k, -1), mlx.Reshape(one, rows, k), nil, nil, s.X, s.Gate)
+}
+
 // sortedFrom is the number of choices from which a GPU is faster if rows are sorted by expert. On a CPU the kernel
 // sorts.
 const sortedFrom = 64

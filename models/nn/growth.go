@@ -2,11 +2,12 @@ package nn
 
 import "github.com/ingotml/ingot/mlx"
 
-// Growth multiplies the query at a position by 1 + Beta*ln(1 + floor(position/Context)), so that attention stays sharp
-// in long texts. A nil Growth changes nothing.
+// Growth multiplies the query at a position by 1 + Beta*ln(1 + floor((position+Shift)/Context)), so that attention
+// stays sharp in long texts. A nil Growth changes nothing.
 type Growth struct {
 	Beta    float64
-	Context int // positions up to which nothing changes
+	Context int // positions up to which nothing changes, with Shift
+	Shift   int
 }
 
 // NewGrowth returns nil if beta is 0.
@@ -24,11 +25,11 @@ func (g *Growth) Apply(b *Batch, q *mlx.Array) *mlx.Array {
 	}
 	within := true
 	for _, s := range b.Segments {
-		within = within && s.Pos+s.Len <= g.Context
+		within = within && s.Pos+s.Len+g.Shift <= g.Context
 	}
 	if within {
-		b.limitTo(g.Context)
+		b.limitTo(g.Context - g.Shift)
 		return q
 	}
-	return mlx.GrowRows(q, b.queryRows().Positions, g.Beta, g.Context, 0)
+	return mlx.GrowRows(q, b.queryRows().Positions, g.Beta, g.Context, g.Shift)
 }

@@ -68,11 +68,17 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	if m.share != nil {
 		shared.Gate = in[3]
 	}
+	if m.config.Router.ScaleInput {
+		return sum, m.experts.applyScaled(x, in[0], m.config.Experts.PerToken, shared)
+	}
 	weights, chosen := m.choose(in[0])
 	return sum, m.experts.Apply(x, weights, chosen, shared)
 }
 
 func (m *Mixture) choose(scores *mlx.Array) (weights, chosen *mlx.Array) {
+	if limit := m.config.Router.SoftCap; limit > 0 {
+		scores = mlx.Softcap(mlx.AsType(scores, mlx.Float32), limit)
+	}
 	return Choose(scores, m.correction, m.config.Experts, m.config.Router)
 }
 

@@ -25,6 +25,7 @@ const (
 	noNorm     = "llama.cpp has the normalization of the experts' weights of published models only"
 	noScore    = "the format cannot say how scores are scaled"
 	noPairs    = "llama.cpp rotates neighbouring channels only"
+	noSteps    = "the format cannot say the limits of steps"
 	noFunction = "the format cannot say the activation function"
 )
 
@@ -32,8 +33,6 @@ const (
 var ggufsDiffer = map[string]string{
 	"afmoe-published":            noLayers,
 	"afmoe-saved":                noLayers,
-	"apertus-published":          "xIELU's parameters are metadata, which is not imported",
-	"apertus-saved":              "xIELU's parameters are metadata, which is not imported",
 	"deepseek_v2-saved":          "llama.cpp has no biases of this architecture",
 	"deepseek_v3-saved":          noPairs,
 	"dots1-saved":                noWindow,
@@ -59,6 +58,7 @@ var ggufsDiffer = map[string]string{
 	"llama-rope-yarn-mscale":     noRope,
 	"long-qwen3-dynamic":         noRope,
 	"long-qwen3-longrope":        noRope,
+	"mamba2-saved":               noSteps,
 	"ministral3-saved":           noWindow,
 	"mixtral-saved":              noWindow,
 	"olmoe-saved":                noNorm,

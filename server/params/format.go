@@ -32,8 +32,16 @@ func (o SchemaOptions) With(f Format) Format {
 
 // ForPrompt returns the format for the response to a prompt. It does not apply to thinking.
 func (f Format) ForPrompt(p *prompt.Prompt) runtime.Format {
-	if f.Kind != "" {
+	switch {
+	case f.Kind == "":
+	case p.AnswerTag == "":
 		f.After = p.Thinking
+	case f.Kind == runtime.FormatJSON:
+		f.Kind, f.Source = runtime.FormatEBNF, p.AnswerRules+`root ::= final %json {"type": "object"}`
+	case f.Kind == runtime.FormatSchema:
+		f.Kind, f.Source = runtime.FormatEBNF, p.AnswerRules+"root ::= final %json "+f.Source
+	default:
+		f.After = p.AnswerTag
 	}
 	return f.Format
 }

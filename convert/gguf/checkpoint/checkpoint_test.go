@@ -305,3 +305,55 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// apertus makes a model of one layer, whose parameters of xIELU are metadata.
+func apertus() *gguftest.File {
+	f := gguftest.Llama(ggml.F16)
+	for i, p := range f.Metadata {
+		f.Metadata[i].Key = strings.Replace(p.Key, "llama.", "apertus.", 1)
+	}
+	f.Set("general.architecture", gguf.Text("apertus"))
+	f.Tensors = slices.DeleteFunc(f.Tensors, func(t gguf.Tensor) bool { return strings.Contains(t.Name, "ffn_gate") })
+	for _, name := range []string{"attn_q_norm", "attn_k_norm"} {
+		f.Add("blk.0."+name+".weight", ggml.F32, gguftest.Hidden/gguftest.Heads)
+	}
+	for i, name := range []string{"alpha_n", "alpha_p", "beta", "eps"} {
+		f.Set("xielu."+name, gguf.Real(0.5+float32(i)))
+	}
+	return f
+}
+
+// Numbers of the metadata become tensors, one number for each layer or one for all of them.
+func TestNumbers(t *testing.T) {
+	f := apertus()
+	c := open(t, f.Write(t, "m.gguf"), checkpoint.Options{})
+	want := map[string]float32{"alpha_n": 0.5, "alpha_p": 1.5, "beta": 2.5, "eps": 3.5}
+	for name, v := range want {
+		i := slices.IndexFunc(c.Plain, func(s safetensors.Source) bool {
+			return s.Name == "model.layers.0.mlp.act_fn."+name
+		})
+		if i < 0 {
+			t.Fatalf("there is no %s", name)
+		}
+		raw := make([]byte, 4)
+		if err := packed.PlainElements(c.Plain[i]).Floats(raw, 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := numbers(raw)[0]; got != v {
+			t.Errorf("%s is %v, want %v", name, got, v)
+		}
+	}
+	for name, v := range map[string]gguf.Value{"text": gguf.Text("x"), "integer": gguf.Number(1)} {
+		f.Set("xielu.beta", v)
+		_, err := openFile(f.Write(t, "m.gguf"), checkpoint.Options{})
+		if !errors.Is(err, arch.ErrGGUF) || !strings.Contains(err.Error(), "xielu.beta must be a list of 1 float32 numbers") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f.Metadata = slices.DeleteFunc(f.Metadata, func(p gguf.Pair) bool { return p.Key == "xielu.eps" })
+	f.Set("xielu.beta", gguf.Real(1))
+	_, err := openFile(f.Write(t, "m.gguf"), checkpoint.Options{})
+	if !errors.Is(err, arch.ErrGGUF) || !strings.Contains(err.Error(), "xielu.eps") {
+		t.Errorf("without eps: %v", err)
+	}
+}

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/ggml"
@@ -33,6 +35,28 @@ func (c *Checkpoint) weights(s *set, g arch.GGUF, model arch.Model) error {
 		}
 		if err := c.add(s, t, to, shapeOf(specs, to.To, t.Shape), model); err != nil {
 			return err
+		}
+	}
+	return c.numbers(s, g, layers)
+}
+
+// numbers adds the tensors that the file has as numbers in its metadata.
+func (c *Checkpoint) numbers(s *set, g arch.GGUF, layers int64) error {
+	f := s.files[0]
+	for _, k := range g.Numbers {
+		v, ok := f.header.Metadata.Lookup(k.Key)
+		if !ok || v.Kind != gguf.Float32 || v.IsArray && int64(v.Len) != layers {
+			return fmt.Errorf("%s: %w: %s must be a list of %d float32 numbers, or one", s.path(), arch.ErrGGUF, k.Key, layers)
+		}
+		for i := range layers {
+			at := v.Offset - f.header.Data
+			if v.IsArray {
+				at += 4 * i
+			}
+			c.Plain = append(c.Plain, safetensors.Source{File: f.File, Tensor: safetensors.Tensor{
+				Name:  strings.Replace(k.To, "*", strconv.FormatInt(i, 10), 1),
+				DType: safetensors.F32, Shape: []int64{1}, Begin: at, End: at + 4,
+			}})
 		}
 	}
 	return nil

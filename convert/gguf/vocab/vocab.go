@@ -265,6 +265,10 @@ func (v *vocabulary) generation() ([]byte, error) {
 			ids = append(ids, int64(i))
 		}
 	}
+	if slices.Contains(v.tokens, "<|return|>") && slices.Contains(v.tokens, "<|call|>") {
+		// gpt-oss ends each message of a response with <|end|>, and the response with one of these.
+		ids = slices.DeleteFunc(ids, func(id int64) bool { return v.tokens[id] == "<|end|>" })
+	}
 	first := len(ids) > 0
 	if first {
 		eos := ids[0]

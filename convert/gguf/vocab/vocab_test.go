@@ -216,6 +216,41 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// A response of gpt-oss has several messages, each of which ends with <|end|>.
+func TestEndsOfHarmony(t *testing.T) {
+	for _, c := range []struct {
+		texts []string
+		want  []int
+	}{
+		{[]string{"<|end|>", "<|return|>", "<|call|>"}, []int{2, 265, 266}},
+		{[]string{"<|end|>", "<|return|>"}, []int{2, 264, 265}},
+	} {
+		pairs := small()
+		for i, p := range pairs {
+			switch p.Key {
+			case "tokenizer.ggml.tokens":
+				pairs[i].Value = gguf.Texts(append(slices.Clone(p.Value.Strings()[:264]), c.texts...))
+			case "tokenizer.ggml.token_type":
+				types := slices.Repeat([]int32{1}, 264)
+				pairs[i].Value = gguf.Numbers(append(types, slices.Repeat([]int32{3}, len(c.texts))...))
+			case "tokenizer.ggml.scores":
+				pairs[i].Value = gguf.Floats(make([]float32, 264+len(c.texts)))
+			}
+		}
+		files, err := vocab.Files(metadata(t, pairs...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var g struct {
+			EOS []int `json:"eos_token_id"`
+		}
+		err = json.Unmarshal(file(t, files, "generation_config.json"), &g)
+		if err != nil || !slices.Equal(g.EOS, c.want) {
+			t.Errorf("%v: %+v, %v", c.texts, g, err)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	set := func(key string, v gguf.Value) []gguf.Pair {
 		pairs := slices.DeleteFunc(small(), func(p gguf.Pair) bool { return p.Key == "tokenizer.ggml."+key })

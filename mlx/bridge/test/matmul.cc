@@ -211,7 +211,7 @@ int main(int argc, char** argv) {
   guarding = argc > 1 && std::string(argv[1]) == "guard";
   int64_t cases = 0, every = argc > 1 && !guarding ? std::max(1, std::atoi(argv[1])) : 1, number = 0;
   check::tell_faults();
-  for (const char* name : {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon"}) {
+  for (const char* name : {"portable", "avx2", "avx512", "avx512vbmi", "avx512bf16", "zen4", "neon"}) {
     try {
       set_isa(name);
     } catch (const std::invalid_argument& e) {

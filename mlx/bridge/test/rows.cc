@@ -192,12 +192,25 @@ void recurrent(const DeltaKernels& k, Type t, int64_t n) {
         gate.floats()[i] = beta.floats()[i] = 0.01f;
       }
       Delta d{rows, n, 0, channels, q.data(), key.data(), v.data(), n, channels, gate.floats(), beta.floats(), 1,
-              all ? nullptr : from.floats(), to.floats(), all ? channels * n : 0, y.data()};
+              all ? nullptr : from.floats(), to.floats(), all ? channels * n : 0, y.data(), -1, 1};
       k.delta[int(t)](d, work.data());
+      check::note(y.bytes);
+      d.gate = nullptr;
+      k.scan[int(t)](d, work.data());
       check::note(y.bytes);
       check::note(to.bytes);
     });
   }
+  run("channels", t, n, [&] {
+    const Type f32 = Type::f32;
+    Elements x(f32, rows * channels), step(f32, rows * channels), b(f32, rows * n), c(f32, rows * n);
+    Elements rate(f32, channels * n), skip(f32, channels), from(f32, channels * n);
+    Elements to(f32, channels * n, false), y(f32, rows * channels, false);
+    k.channels({rows, channels, n, channels, x.floats(), step.floats(), b.floats(), c.floats(), rate.floats(),
+                n % 2 ? skip.floats() : nullptr, from.floats(), to.floats(), y.floats()});
+    check::note(y.bytes);
+    check::note(to.bytes);
+  });
   for (int taps : {1, 4, kConvTaps}) {
     run("conv", t, n, [&] {
       std::vector<std::unique_ptr<Elements>> rows_of;
@@ -291,7 +304,7 @@ void attention_cases() {
 int main() {
   check::tell_faults();
   numbers(Type::f32);  // before a case sets the seed
-  for (const char* name : {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon"}) {
+  for (const char* name : {"portable", "avx2", "avx512", "avx512vbmi", "avx512bf16", "zen4", "neon"}) {
     try {
       set_isa(name);
     } catch (const std::invalid_argument& e) {

@@ -9,11 +9,15 @@ KEYS = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidde
         "v_head_dim": 10, "max_position_embeddings": 128, "pad_token_id": None}
 EXPERTS = dict(n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, n_shared_experts=2, n_group=2,
                topk_group=1, first_k_dense_replace=1)
+GROWS = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 32,
+         "llama_4_scaling_beta": 0.1}
 # The prefix of the classes, further keys, keys that publishers add, and whether they number a prediction head as a layer.
 TYPES = {
     "deepseek_v2": ("DeepseekV2", dict(**EXPERTS, topk_method="group_limited_greedy"),
                     dict(scoring_func="softmax", moe_layer_freq=1), False),
     "deepseek_v3": ("DeepseekV3", EXPERTS, dict(topk_method="noaux_tc", scoring_func="sigmoid", num_nextn_predict_layers=1), True),
+    "minicpm3": ("MiniCPM3", dict(mlp_bias=True), dict(), False),
+    "mistral4": ("Mistral4", dict(**EXPERTS, rope_parameters=GROWS), dict(), False),
     "youtu": ("Youtu", dict(attention_bias=True), dict(), False),
 }
 

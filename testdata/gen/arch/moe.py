@@ -24,6 +24,11 @@ TYPES = {
     "cohere2_moe": ("Cohere2Moe", dict(num_experts=4, num_experts_per_tok=2, num_shared_experts=1, head_dim=16), ["layer_types"]),
     "gpt_oss": ("GptOss", dict(num_local_experts=4, num_experts_per_tok=2, head_dim=16), ["layer_types"]),
     "afmoe": ("Afmoe", dict(**MOE, num_experts=4, head_dim=16, sliding_window=8), ["layer_types"]),
+    "llama4": ("Llama4", dict(num_local_experts=4, intermediate_size_mlp=24, head_dim=16, interleave_moe_layer_step=2,
+                              attention_chunk_size=8), ["layer_types", "moe_layers"]),
+    "laguna": ("Laguna", dict(**MOE, num_experts=4, shared_expert_intermediate_size=24, head_dim=16,
+                              num_attention_heads_per_layer=[4, 2]), []),
+    "mimo_v2_flash": ("MiMoV2Flash", dict(**ROUTED, head_dim=16, v_head_dim=12, sliding_window=9), []),
     "phimoe": ("Phimoe", dict(num_local_experts=4, attention_bias=True, lm_head_bias=True), []),
 }
 
@@ -51,12 +56,37 @@ def apart(tensors):
     return out
 
 
+def mimo(config, tensors):
+    """Returns a configuration and tensors with the publisher's keys and names, and heads for tokens after the next."""
+    left = ("layer_types", "mlp_layer_types", "rope_parameters", "rope_scaling", "sliding_window")
+    config = {k: v for k, v in config.items() if k not in left}
+    config.update(hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, 1], swa_num_key_value_heads=4, swa_num_attention_heads=4,
+                  swa_head_dim=16, swa_v_head_dim=12, sliding_window_size=8, swa_rope_theta=10000, partial_rotary_factor=0.334,
+                  add_swa_attention_sink_bias=True, add_full_attention_sink_bias=False, layernorm_epsilon=1e-5,
+                  n_shared_experts=None, routed_scaling_factor=None)
+    tensors = {n.replace("self_attn.sinks", "self_attn.attention_sink_bias"): t for n, t in tensors.items()}
+    return config, {**tensors, "model.mtp.layers.0.enorm.weight": ["BF16", 32]}
+
+
+def old(config):
+    """Returns a configuration with the keys of transformers 4. Ropes of kinds of layers stay."""
+    ropes = config["rope_parameters"]
+    if "full_attention" not in ropes:
+        return four(config)
+    return {**four({k: v for k, v in config.items() if k != "rope_parameters"} | {"rope_parameters": ropes["full_attention"]}),
+            "rope_parameters": ropes}
+
+
+PUBLISHED = {"mimo_v2_flash": mimo, "gpt_oss": lambda config, tensors: (config, in_blocks(tensors))}
+
+
 def tables(saved, write):
     for name, (prefix, more, left_out) in TYPES.items():
-        config = getattr(tf, prefix + "Config")(**{**KEYS, **more})
+        kind = getattr(tf, prefix + "TextConfig", None) or getattr(tf, prefix + "Config")
+        config = kind(**{**KEYS, **more})
         config, tensors = saved(getattr(tf, prefix + "ForCausalLM")(config))
         write(name, config, tensors)
-        old = {k: v for k, v in four(config).items() if k not in left_out}
-        write(name + "-published", old, in_blocks(tensors) if name == "gpt_oss" else tensors)
+        config = {k: v for k, v in old(config).items() if k not in left_out}
+        write(name + "-published", *PUBLISHED.get(name, lambda *both: both)(config, tensors))
         if name == "gpt_oss":
-            write("gpt_oss-mlx", old, apart(tensors))
+            write("gpt_oss-mlx", config, apart(tensors))

@@ -25,6 +25,7 @@ import dense
 import gpt
 import latent
 import moe
+import recurrent
 from checkpoint import four, rename
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
@@ -388,6 +389,8 @@ if __name__ == "__main__":
     qwen3_next()
     glm4_moe_lite()
     dense.tables(saved, write)
+    moe.tables(saved, write)
     gpt.tables(saved, write)
     latent.tables(saved, write)
+    recurrent.tables(saved, write)
     print(f"transformers {tf.__version__}")

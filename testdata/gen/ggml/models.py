@@ -38,6 +38,7 @@ TESTDATA = Path(__file__).resolve().parents[2]
 OUT = TESTDATA.parent / "convert" / "testdata" / "gguf"
 NAMES = [
     "afmoe-published",
+    "apertus-saved",
     "arcee-saved",
     "cohere-published",
     "cohere2-published",
@@ -66,8 +67,11 @@ NAMES = [
     "hunyuan_v1_moe-saved",
     "llama-bias",
     "llama-rope-llama3",
+    "llama4-published",
     "nemotron-saved",
     "olmo-published",
+    "mamba2-published",
+    "minicpm3-published",
     "minimax_m2-published",
     "mixtral-published",
     "olmo2-saved",
@@ -94,7 +98,8 @@ KINDS = {"qwen3_5": "qwen35", "qwen": "qwen2", "glm4": "glm4", "llama": "llama-b
          "nemotron": "default", "stablelm": "stablelm2", "starcoder2": "starcoder",
          "gpt2": "gpt-2", "gpt_neox": "olmo", "mixtral": "llama-bpe",
          "dots1": "qwen2", "minimax_m2": "minimax-m2", "afmoe": "afmoe", "gpt_oss": "gpt-4o",
-         "deepseek_v2": "deepseek-llm", "deepseek_v3": "deepseek-v3", "youtu": "youtu", "phimoe": "default"}
+         "deepseek_v2": "deepseek-llm", "deepseek_v3": "deepseek-v3", "youtu": "youtu", "phimoe": "default",
+         "mamba2": "olmo", "minicpm3": "default"}
 # The published names of classes that transformers calls otherwise.
 CLASSES = {"PhimoeForCausalLM": "PhiMoEForCausalLM"}
 

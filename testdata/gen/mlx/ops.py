@@ -22,6 +22,7 @@ import layers
 import packed
 import experts
 import decoders
+import scans
 
 import record
 

@@ -45,10 +45,13 @@ def without(*keys):
     return style
 
 
-def family(name, rules=(), **common):
-    """Returns a function that makes variants of a model type: published(matters, ...) and saved(matters, ...)."""
+def family(name, rules=(), config=None, **common):
+    """Returns a function that makes variants of a model type: published(matters, ...) and saved(matters, ...).
+
+    config names its class of configurations, if it differs from name.
+    """
     kind = getattr(transformers, name + "ForCausalLM")
-    config = getattr(transformers, name + "Config")
+    config = getattr(transformers, (config or name) + "Config")
 
     def variant(base, style, matters, more):
         values = {**base, **common, **more}

@@ -6,11 +6,13 @@
 import reference  # first: keeps transformers offline
 
 import torch
+from transformers import Mistral3Config, Mistral3ForConditionalGeneration
 
 import checkpoint
 import dense
 import tiny
 from dense import four, rope
+from dense_more_tiny import VISION
 from glm4_moe_lite_tiny import YARN
 from moe import EXACT, RULES as ROUTERS, exact, grouped
 from tiny import change
@@ -23,9 +25,9 @@ SCALED = {**YARN, "mscale": 0.707, "mscale_all_dim": 0.707}
 LIMIT = 480 * 1024
 
 
-def family(name, **common):
+def family(name, rules=(), **common):
     """Is dense.family for latent attention."""
-    published, saved = dense.family(name, rules=RULES, **{**HEADS, **common})
+    published, saved = dense.family(name, rules=(*rules, *RULES), **{**HEADS, **common})
 
     def variant(kind, matters, more):
         v = exact(kind(*matters, **more))
@@ -111,7 +113,47 @@ def youtu():
     }
 
 
-VARIANTS = {**deepseek_v3(), **deepseek_v2(), **youtu()}
+def minicpm3():
+    # Embeddings are scaled up, and the logits with them.
+    embeddings = ((r"embed_tokens\.weight$", lambda normal: 0.02 * normal),)
+    published, saved = family("MiniCPM3", rules=embeddings)
+    factors = {"short_factor": [1.0, 1.3, 1.7, 2.0], "long_factor": [1.2, 2.5, 4.0, 8.0]}
+    return {
+        "minicpm3-published": published(
+            change("scale_emb", to=6), change("scale_depth", to=1.0), change("dim_model_base", to=128),
+            change("rope_scaling", "short_factor", to=[1.0] * 4), scale_emb=12, scale_depth=1.4, dim_model_base=256,
+            tie_word_embeddings=True, **rope(1e4, "longrope", original_max_position_embeddings=128, **factors)),
+        "minicpm3-saved": saved(
+            change("attention_bias", to=False), change("mlp_bias", to=False), change("scale_emb", to=5), q_lora_rank=None,
+            v_head_dim=24, kv_lora_rank=16, attention_bias=True, mlp_bias=True, scale_emb=10, scale_depth=2.0,
+            dim_model_base=48, tie_word_embeddings=False, **rope(1e4)),
+    }
+
+
+def mistral4():
+    published, saved = family("Mistral4")
+    grows = {**SCALED, "llama_4_scaling_beta": 0.5, "original_max_position_embeddings": 16}
+
+    def make():
+        text = dict(dense.PUBLISHED, model_type="mistral4", first_k_dense_replace=1, rope_parameters=grows, **HEADS, **EXPERTS)
+        return Mistral3ForConditionalGeneration(Mistral3Config(
+            text_config=text, vision_config=VISION, tie_word_embeddings=False, image_token_index=3))
+
+    whole = published(
+        change("text_config", "rope_parameters", "llama_4_scaling_beta", to=0.0),
+        change("text_config", "routed_scaling_factor", to=2.0), style=lambda *stored: stored)
+    whole.make = make
+    return {
+        "mistral4-published": whole,
+        "mistral4-saved": saved(
+            change("n_group", to=2), change("topk_group", to=3), change("norm_topk_prob", to=True),
+            change("rope_interleave", to=True), change("attention_bias", to=False), q_lora_rank=None, v_head_dim=24,
+            kv_lora_rank=16, n_shared_experts=2, moe_intermediate_size=16, first_k_dense_replace=1, rope_interleave=False,
+            attention_bias=True, tie_word_embeddings=True, rope_parameters=grows, **grouped("n_routed_experts")),
+    }
+
+
+VARIANTS = {**deepseek_v3(), **deepseek_v2(), **youtu(), **minicpm3(), **mistral4()}
 
 if __name__ == "__main__":
     tiny.main(VARIANTS)

@@ -12,7 +12,7 @@ namespace ingot::cpu {
 
 namespace {
 
-constexpr const char* kNames[] = {"portable", "avx2", "avx512", "avx512bf16", "zen4", "neon"};
+constexpr const char* kNames[] = {"portable", "avx2", "avx512", "avx512vbmi", "avx512bf16", "zen4", "neon"};
 constexpr int kCount = sizeof(kNames) / sizeof(kNames[0]);
 
 #if defined(__x86_64__)
@@ -35,6 +35,8 @@ bool has(Isa isa) {
       return has(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vnni");
+    case Isa::avx512vbmi:
+      return has(Isa::avx512) && __builtin_cpu_supports("avx512vbmi");
     case Isa::avx512bf16:
     case Isa::zen4:
       return has(Isa::avx512) && __builtin_cpu_supports("avx512bf16");

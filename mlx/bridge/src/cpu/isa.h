@@ -6,10 +6,11 @@
 
 namespace ingot::cpu {
 
-// In order of preference within an architecture. zen4 has the instructions of avx512bf16, but executes 512-bit
-// additions beside multiplications (AMD since Zen 4). Intel's processors use the same units for both
-// (https://uops.info: VPADDW, VPDPWSSD).
-enum class Isa { portable, avx2, avx512, avx512bf16, zen4, neon };
+// In order of preference within an architecture. avx512bf16 also uses VBMI where the processor has it, which is
+// everywhere but on Cooper Lake. zen4 has the instructions of avx512bf16, but executes 512-bit additions beside
+// multiplications (AMD since Zen 4). Intel's processors use the same units for both (https://uops.info: VPADDW,
+// VPDPWSSD).
+enum class Isa { portable, avx2, avx512, avx512vbmi, avx512bf16, zen4, neon };
 
 // Returns the instruction set that kernels use: the best one that the processor and the system support, unless
 // INGOT_CPU_ISA or set_isa chose another.
@@ -30,6 +31,7 @@ struct Choice {
   const Table* portable;
   const Table* avx2 = nullptr;
   const Table* avx512 = nullptr;
+  const Table* avx512vbmi = nullptr;
   const Table* avx512bf16 = nullptr;
   const Table* zen4 = nullptr;
   const Table* neon = nullptr;
@@ -44,6 +46,11 @@ struct Choice {
       case Isa::avx512bf16:
         if (avx512bf16) {
           return *avx512bf16;
+        }
+        [[fallthrough]];
+      case Isa::avx512vbmi:
+        if (avx512vbmi) {
+          return *avx512vbmi;
         }
         [[fallthrough]];
       case Isa::avx512:

@@ -3,13 +3,13 @@
 #include "core/call.h"
 #include "core/checks.h"
 #include "ops/attention.h"
-#include "ops/experts.h"
+#include "ops/experts/experts.h"
 #include "ops/matmul.h"
 #include "ops/rows.h"
 
 namespace ingot {
 
-const uint32_t abi = 0x2799df81;
+const uint32_t abi = 0xe03d8658;
 
 const Operation operations[] = {
     {"Abs",
@@ -1239,6 +1239,53 @@ const Operation operations[] = {
        auto lengths = call.integers();
        auto s = call.s;
        call.result(gated_delta_rows(q, k, v, gates, beta, states, every, inPlace, lengths, s));
+     }},
+    {"StepSizes",
+     [](Call& call) {
+       auto x = call.array();
+       auto bias = call.array();
+       auto least = call.real();
+       auto most = call.real();
+       auto s = call.s;
+       call.result(step_sizes(x, bias, least, most, s));
+     }},
+    {"StateScan",
+     [](Call& call) {
+       auto q = call.array();
+       auto k = call.array();
+       auto v = call.array();
+       auto steps = call.array();
+       auto rate = call.array();
+       auto skip = call.optional();
+       auto states = call.arrays();
+       auto inPlace = call.flag();
+       auto lengths = call.integers();
+       auto s = call.s;
+       call.result(state_scan(q, k, v, steps, rate, skip, states, inPlace, lengths, s));
+     }},
+    {"ChannelScan",
+     [](Call& call) {
+       auto x = call.array();
+       auto steps = call.array();
+       auto b = call.array();
+       auto c = call.array();
+       auto rate = call.array();
+       auto skip = call.optional();
+       auto states = call.arrays();
+       auto inPlace = call.flag();
+       auto lengths = call.integers();
+       auto s = call.s;
+       call.result(channel_scan(x, steps, b, c, rate, skip, states, inPlace, lengths, s));
+     }},
+    {"DecayedSum",
+     [](Call& call) {
+       auto x = call.array();
+       auto decay = call.array();
+       auto states = call.arrays();
+       auto inPlace = call.flag();
+       auto lengths = call.integers();
+       auto s = call.s;
+       call.result(decayed_sum(x, decay, states, inPlace, lengths, s));
      }},
     {"CausalConv",
      [](Call& call) {

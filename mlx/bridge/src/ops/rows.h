@@ -82,6 +82,16 @@ std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, 
                                         const std::vector<int>& lengths, Where s);
 // Returns e^(rate * softplus(x + bias)): the gate by which a head's state decays at each row.
 mx::array decay(const mx::array& x, const mx::array& bias, const mx::array& rate, Where s);
+// Selective scans, and sums of rows that decay, over packed rows.
+mx::array step_sizes(const mx::array& x, const mx::array& bias, double least, double most, Where s);
+std::vector<mx::array> state_scan(const mx::array& q, const mx::array& k, const mx::array& v, const mx::array& steps,
+                                  const mx::array& rate, const Optional& skip, const std::vector<mx::array>& states,
+                                  bool in_place, const std::vector<int>& lengths, Where s);
+std::vector<mx::array> channel_scan(const mx::array& x, const mx::array& steps, const mx::array& b, const mx::array& c,
+                                    const mx::array& rate, const Optional& skip, const std::vector<mx::array>& states,
+                                    bool in_place, const std::vector<int>& lengths, Where s);
+std::vector<mx::array> decayed_sum(const mx::array& x, const mx::array& decay, const std::vector<mx::array>& states,
+                                   bool in_place, const std::vector<int>& lengths, Where s);
 // A causal depthwise convolution along the rows of each segment.
 std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, const Optional& bias,
                                    const std::vector<mx::array>& states, bool silu, bool every, bool in_place,

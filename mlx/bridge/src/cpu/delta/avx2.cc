@@ -5,6 +5,8 @@ namespace ingot::cpu {
 
 extern const DeltaKernels delta_avx2;
 const DeltaKernels delta_avx2 = {{avx2::delta<float>, avx2::delta<f16>, avx2::delta<bf16>},
+                                 {avx2::scan<float>, avx2::scan<f16>, avx2::scan<bf16>},
+                                 avx2::channels,
                                  {avx2::conv<float>, avx2::conv<f16>, avx2::conv<bf16>}};
 
 }  // namespace ingot::cpu

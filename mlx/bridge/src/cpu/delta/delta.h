@@ -1,5 +1,5 @@
-// Kernels of recurrent layers (gated delta rule and causal convolution): one table of functions for each instruction
-// set.
+// Kernels of recurrent layers (gated delta rule, selective scans and causal convolution): one table of functions for
+// each instruction set.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,37 @@ namespace ingot::cpu {
 // One head of one segment. A call computes value channels [begin, end) of all rows:
 //   S_t = gate_t S_{t-1} + beta_t (v_t - gate_t S_{t-1} k_t) k_t^T,  y_t = S_t q_t
 // with a state S of [value channels][key_dim] in float32. q, k, v and y have one of three types; see DeltaKernels.
+//
+// A selective scan has no prediction, and its gates follow from its steps (beta):
+//   S_t = e^(beta_t rate) S_{t-1} + beta_t v_t k_t^T,  y_t = S_t q_t + skip v_t
 struct Delta {
   int64_t rows, key_dim, begin, end;
   const void *q, *k;  // row t at t*key_stride
   const void* v;      // row t at t*value_stride; so is y
   int64_t key_stride, value_stride;
-  const float *gate, *beta;  // row t at t*gate_stride
+  const float *gate, *beta;  // row t at t*gate_stride; a scan has no gate
   int64_t gate_stride;
   const float* from;  // the state before row 0, [value channels][key_dim]; null: zeros
   float* to;          // the state after row t at t*state_stride; a stride of 0 keeps only the last one
   int64_t state_stride;
   void* y;
+  float rate, skip;  // of a scan
 };
 
 // Rows of q and k that are converted to float32 at a time; a kernel's work buffer holds 2*kDeltaRows*key_dim floats.
 constexpr int64_t kDeltaRows = 16;
+
+// n channels of all rows of a selective scan with a state of each channel, [states] in float32:
+//   S_t = e^(step_t rate) S_{t-1} + step_t x_t b_t,  y_t = S_t c_t + skip x_t
+// All is float32. x, step and y have row t at t*stride, b and c at t*states.
+struct ChannelScan {
+  int64_t rows, n, states, stride;
+  const float *x, *step, *b, *c;
+  const float* rate;  // [n][states]
+  const float* skip;  // [n], or null
+  const float* from;  // [n][states]; may be to
+  float *to, *y;
+};
 
 constexpr int kConvTaps = 8;
 
@@ -43,6 +59,8 @@ struct Conv {
 
 struct DeltaKernels {
   void (*delta[3])(const Delta&, float* work);
+  void (*scan[3])(const Delta&, float* work);
+  void (*channels)(const ChannelScan&);
   void (*conv[3])(const Conv&);
 };
 

@@ -5,6 +5,8 @@ namespace ingot::cpu {
 
 extern const DeltaKernels delta_neon;
 const DeltaKernels delta_neon = {{neon::delta<float>, neon::delta<f16>, neon::delta<bf16>},
+                                 {neon::scan<float>, neon::scan<f16>, neon::scan<bf16>},
+                                 neon::channels,
                                  {neon::conv<float>, neon::conv<f16>, neon::conv<bf16>}};
 
 }  // namespace ingot::cpu

@@ -6,6 +6,8 @@ namespace ingot::cpu {
 
 extern const DeltaKernels delta_portable;
 const DeltaKernels delta_portable = {{portable::delta<float>, portable::delta<f16>, portable::delta<bf16>},
+                                     {portable::scan<float>, portable::scan<f16>, portable::scan<bf16>},
+                                     portable::channels,
                                      {portable::conv<float>, portable::conv<f16>, portable::conv<bf16>}};
 
 }  // namespace ingot::cpu

@@ -3,7 +3,7 @@
 #include "cpu/simd/simd.h"
 
 #include "cpu/matmul/small_batch_avx512.h"
-#include "cpu/matmul/stream_avx512.h"
+#include "cpu/matmul/stream/stream_avx512.h"
 #include "cpu/matmul/integers_x86.h"
 
 namespace ingot::cpu {

@@ -170,6 +170,7 @@ constexpr MatmulKernels kMatmul = {
     .saturates = kSaturates,
     .integers = true,
     .winograd = kSaturates,
+    .quarters = kSplitBytes,
     .pack = pack,
     .tile_product = tile_product,
     .row_product = row_product,

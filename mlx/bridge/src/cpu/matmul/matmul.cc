@@ -12,6 +12,7 @@ extern const MatmulKernels matmul_portable;
 #if defined(__x86_64__)
 extern const MatmulKernels matmul_avx2;
 extern const MatmulKernels matmul_avx512;
+void unpacking_row_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
 void bf16_tile_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
                               const RowsCallback& done);
 #elif defined(__aarch64__)
@@ -22,8 +23,16 @@ extern const MatmulKernels matmul_neon;
 namespace {
 
 // These are made here, in a unit that any processor can run.
-const MatmulKernels products_avx512bf16 = [] {
+const MatmulKernels products_avx512vbmi = [] {
   MatmulKernels k = matmul_avx512;
+  k.row_product = [](const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+    const bool unpacks = has_integers(x.layout.mode) && (w.bits == 3 || w.bits == 5 || w.bits == 6);
+    (unpacks ? unpacking_row_product_avx512 : matmul_avx512.row_product)(w, x, n0, n1, y);
+  };
+  return k;
+}();
+const MatmulKernels products_avx512bf16 = [] {
+  MatmulKernels k = __builtin_cpu_supports("avx512vbmi") ? products_avx512vbmi : matmul_avx512;
   k.bf16_tile_product = bf16_tile_product_avx512;
   return k;
 }();
@@ -42,6 +51,7 @@ const MatmulKernels& matmul_kernels() {
 #if defined(__x86_64__)
       .avx2 = &matmul_avx2,
       .avx512 = &matmul_avx512,
+      .avx512vbmi = &products_avx512vbmi,
       .avx512bf16 = &products_avx512bf16,
       .zen4 = &products_zen4,
 #elif defined(__aarch64__)
@@ -76,6 +86,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
   if (rows > 1 && rows <= streamed && (codes ? has_integers(l.mode) : type != Type::f32)) {
     l.vector = true;
   }
+  l.quarters = l.vector && k.quarters && codes && w.bits == 2;
   l.small_batch = !l.vector && rows > 1 && rows <= kSmallBatch && has_integers(l.mode) && k.small_batch_tile > 0;
   l.winograd = k.winograd && l.mode == Mode::i16 && !l.vector && !l.small_batch;
   return l;

@@ -69,6 +69,8 @@ struct Layout {
   // Puts each 8 columns in the order in which 4-bit codes are unpacked: 0 4 1 5 2 6 3 7 in int16, 0 2 4 6 1 3 5 7 in
   // int8.
   bool nibbles = false;
+  // Puts the activations of row products of 2-bit codes in the order in which these are unpacked with AVX-512.
+  bool quarters = false;
   bool vector = false;       // panels have one row; for row_product
   bool small_batch = false;  // for small_batch_product; if neither this nor vector, for tile_product
   bool winograd = false;     // int16 for Winograd's inner product, see cpu/matmul/winograd_x86.h
@@ -117,6 +119,7 @@ struct MatmulKernels {
   bool saturates;        // int8 products accumulate in int16, which codes of more than 6 bits overflow
   bool integers;         // supports modes i16 and i8
   bool winograd;         // tile_product is faster with Layout::winograd
+  bool quarters;         // row_product needs Layout::quarters for 2-bit codes
 
   // Packs the panel of n rows that starts at row m: rows[i] points at row m+i of the given type. columns excludes
   // padding.

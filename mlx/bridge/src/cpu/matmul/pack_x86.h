@@ -5,7 +5,7 @@
 #include <immintrin.h>
 
 #include "cpu/matmul/sums_x86.h"
-#include "cpu/matmul/vector_x86.h"
+#include "cpu/matmul/stream/vector_x86.h"
 
 namespace ingot::cpu::INGOT_ISA {
 
@@ -150,6 +150,26 @@ IG_INLINE void gather_halves(const int32_t* dwords, int32_t* out) {
   }
 }
 
+// Reorders 64 bytes of a step of a row for row products of 2-bit codes: vector j of to has columns 4i + j. The vectors
+// are `distance` bytes apart.
+IG_INLINE void gather_quarters(const void* bytes, int64_t distance, uint8_t* to) {
+  const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  __m128i v[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    v[i] = _mm_shuffle_epi8(static_cast<const __m128i*>(bytes)[i], order);
+  }
+  const __m128i a = _mm_unpacklo_epi32(v[0], v[1]), b = _mm_unpacklo_epi32(v[2], v[3]);
+  const __m128i c = _mm_unpackhi_epi32(v[0], v[1]), d = _mm_unpackhi_epi32(v[2], v[3]);
+  auto put = [&](int j, __m128i q) __attribute__((always_inline)) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + j * distance), q);
+  };
+  put(0, _mm_unpacklo_epi64(a, b));
+  put(1, _mm_unpackhi_epi64(a, b));
+  put(2, _mm_unpacklo_epi64(c, d));
+  put(3, _mm_unpackhi_epi64(c, d));
+}
+
 // Returns the Winograd correction term of a block: the sum of x0 . x1 over consecutive dwords x0 and x1 of int16 pairs.
 IG_INLINE int32_t block_correction(const int32_t* dwords, int n) {
   __m256i sum = _mm256_setzero_si256();
@@ -196,7 +216,18 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
       }
     }
     int32_t* out = static_cast<int32_t*>(a.data) + packed_offset(a, m, k, n) / kPer;
-    if (Kind == Integers::halves && !l.nibbles) {
+    if (l.quarters) {
+      // The activations of up to 256 columns are four vectors, of high bytes and then of low bytes if they are halves.
+      const int64_t columns_at_once = 4 * kStep, from = k / columns_at_once * columns_at_once;
+      const int64_t distance = (a.columns - from < columns_at_once ? a.columns - from : columns_at_once) / 4;
+      auto to = static_cast<uint8_t*>(a.data) + packed_offset(a, m, from, n) * 4 / kPer + (k - from) / 4;
+      alignas(32) int32_t bytes[kStep / 2];
+      if (Kind == Integers::halves) {
+        gather_halves(dwords[0], bytes);
+        gather_quarters(bytes + kStep / 4, distance, to + 4 * distance);
+      }
+      gather_quarters(Kind == Integers::halves ? bytes : dwords[0], distance, to);
+    } else if (Kind == Integers::halves && !l.nibbles) {
       gather_halves(dwords[0], out);
     } else if (l.vector && l.nibbles) {
       const int64_t step = k / kStep;

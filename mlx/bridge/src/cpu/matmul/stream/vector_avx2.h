@@ -1,0 +1,274 @@
+// Row products with AVX2; see vector_x86.h.
+#pragma once
+
+#include "cpu/matmul/stream/vector_x86.h"
+
+namespace ingot::cpu::INGOT_ISA {
+
+// Scales are loaded eight at a time, one for each block of columns (Layout::block).
+constexpr int kUnit = 8;
+
+// Returns the scales of n blocks of a weight row, at most eight, times those of the activations, from block b on; other
+// lanes are zero. Adds bias * activation sum of these blocks to added, or scale * sum if w has no biases.
+template <ScaleType T, int Group>
+IG_INLINE __m256 unit_scales(const Weights& w, int64_t row, const Activations& x, int64_t b, int64_t n,
+                             __m256& added) {
+  constexpr bool kBiases = T != ScaleType::e8m0 && T != ScaleType::e4m3;
+  constexpr int kPerGroup = Group > kStep ? Group / kStep : 1;  // blocks
+  const int64_t at = row * w.groups() + b / kPerGroup;
+  // Vectors read into the next row, but not past the matrix.
+  const bool inside = __builtin_expect(at + kUnit <= w.rows * w.groups(), 1);
+  auto load = [&](const void* p) __attribute__((always_inline)) {
+    __m256 v;
+    if (inside) {
+      v = load_scales<T>(p, at);
+    } else {
+      alignas(32) uint8_t copy[kUnit * 4] = {};
+      const auto size = size_t(w.scale_bytes());
+      __builtin_memcpy(copy, static_cast<const uint8_t*>(p) + size_t(at) * size,
+                       size_t(n < kUnit ? n : kUnit) / kPerGroup * size);
+      v = load_scales<T>(copy, 0);
+    }
+    return kPerGroup == 1 ? v : _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+  };
+  __m256 s = load(w.scales), bias = kBiases ? load(w.biases) : s;
+  if (n >= kUnit) {
+    added = _mm256_fmadd_ps(bias, _mm256_loadu_ps(x.sums + b), added);
+    return _mm256_mul_ps(s, _mm256_loadu_ps(x.scales + b));
+  }
+  const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  const __m256 lanes = _mm256_castsi256_ps(mask);
+  added = _mm256_fmadd_ps(_mm256_and_ps(bias, lanes), _mm256_maskload_ps(x.sums + b, mask), added);
+  return _mm256_mul_ps(_mm256_and_ps(s, lanes), _mm256_maskload_ps(x.scales + b, mask));
+}
+
+// Computes y[i] = x . W[n0+i] for i < stride and, if S is 2, y[stride+i] for weight row n0+stride+i, of 4-bit codes:
+// two streams use more of the memory bandwidth than one.
+template <bool Wide, bool FP4, ScaleType T, int Group, int S>
+static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
+  constexpr int kVectors = Wide ? 4 : 2;  // of activations, for a step
+  constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = kStep / kBlock, kSteps = kUnit / kBlocks;
+  // A lane has eight columns of a step; this is its block.
+  const __m256i block_of_lane = _mm256_srli_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                                  __builtin_ctz(kBlock / 8));
+  auto lanes_of = [&](int i) __attribute__((always_inline)) {
+    return _mm256_add_epi32(block_of_lane, _mm256_set1_epi32(i * kBlocks));
+  };
+  const int64_t bytes = w.row_bytes(), blocks = w.columns / kBlock;
+  for (int64_t r = 0; r < stride; r++) {
+    const uint8_t* codes[S];
+    __m256 sum[S], added[S];
+    alignas(32) float scales[S][kUnit];
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      codes[s] = w.codes + (n0 + s * stride + r) * bytes;
+      sum[s] = added[s] = _mm256_setzero_ps();
+    }
+    auto v = static_cast<const __m256i*>(x.data);
+    auto read_scales = [&](int64_t b, int64_t n) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        _mm256_store_ps(scales[s], unit_scales<T, Group>(w, n0 + s * stride + r, x, b, n, added[s]));
+      }
+    };
+    // Adds the products of a step, the i-th of the unit.
+    auto add = [&](int s, __m256i q, const float* by, int i) __attribute__((always_inline)) {
+      const __m256 all = kBlocks == 1 ? _mm256_broadcast_ss(by + i)
+                                      : _mm256_permutevar8x32_ps(_mm256_load_ps(by), lanes_of(i));
+      sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(nibble_step<Wide, FP4>(q, v, 1)), all, sum[s]);
+    };
+    auto step = [&](const float* by, int i) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        add(s, load_bytes(codes[s]), by + s * kUnit, i);
+        codes[s] += kStep / 2;
+      }
+      v += kVectors;
+    };
+    auto prefetch_codes = [&]() __attribute__((always_inline)) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        // weights are read once and must not evict activations
+        _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kPrefetchDistance), _MM_HINT_NTA);
+      }
+    };
+    int64_t b = 0;
+    for (; b + kUnit <= blocks; b += kUnit) {
+      read_scales(b, kUnit);
+      const float* by = scales[0];
+      IG_HIDE(by);
+#pragma GCC unroll 8
+      for (int i = 0; i < kSteps; i++) {
+        if (i % 2 == 0) {
+          prefetch_codes();
+        }
+        step(by, i);
+      }
+    }
+    if (b < blocks) {
+      read_scales(b, blocks - b);
+      const float* by = scales[0];
+      IG_HIDE(by);
+      int64_t left = w.columns - b * kBlock;
+      int i = 0;
+      for (; left >= kStep; left -= kStep) {
+        prefetch_codes();
+        step(by, i++);
+      }
+      if (left > 0) {
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+          alignas(32) uint8_t copy[kStep / 2] = {};
+          __builtin_memcpy(copy, codes[s], size_t(left / 2));
+          add(s, load_bytes(copy), by + s * kUnit, i);
+        }
+      }
+    }
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      // fp4 is affine in the unpacked codes: weight = scale/2 * code - 6 * scale (see kFP4)
+      y[s * stride + r] = add_lanes(FP4 ? sum[s] * 0.5f - added[s] * 6.0f : sum[s] + added[s]);
+    }
+  }
+}
+
+template <bool Wide>
+static void nibble_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  with_nibbles(w, [&]<bool FP4, ScaleType T, int Group>() {
+    const int64_t half = (n1 - n0) / 2;
+    nibble_rows<Wide, FP4, T, Group, 2>(w, x, n0, half, y);
+    nibble_rows<Wide, FP4, T, Group, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
+  });
+}
+
+// Calls unit_scales for the matrix's type of scales.
+template <int Group>
+IG_INLINE __m256 any_unit_scales(const Weights& w, int64_t row, const Activations& x, int64_t b, int64_t n,
+                                 __m256& added) {
+  switch (w.scale_type) {
+    case ScaleType::f16:
+      return unit_scales<ScaleType::f16, Group>(w, row, x, b, n, added);
+    case ScaleType::bf16:
+      return unit_scales<ScaleType::bf16, Group>(w, row, x, b, n, added);
+    default:
+      return unit_scales<ScaleType::f32, Group>(w, row, x, b, n, added);
+  }
+}
+
+// Row product of codes that are bytes or have another width than 4: y[n-n0] = x . W[n] for n in [n0, n1). They are
+// unpacked in order, 16 at a time.
+template <bool Bytes, int Group>
+static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = kStep / kBlock, kVectors = kBlock / 16;
+  const BitUnpacker unpacker = make_bit_unpacker(Bytes ? 2 : w.bits);
+  const int64_t blocks = w.columns / kBlock;
+  const int block_bytes = kBlock / 8 * w.bits;
+  const uint8_t* end = w.codes + w.rows * w.row_bytes();
+  for (int64_t n = n0; n < n1; n++) {
+    const uint8_t* codes = w.codes + n * w.row_bytes();
+    auto v = static_cast<const __m256i*>(x.data);
+    __m256 sum = _mm256_setzero_ps(), other = sum, added = sum;
+    alignas(32) float scales[kUnit];
+    // Adds the products of block i of the unit to s.
+    auto block = [&](const uint8_t* p, int i, __m256& s) __attribute__((always_inline)) {
+      __m256i t[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; j++) {
+        __m256i q = Bytes ? _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + j * 16)))
+                          : unpack_16_codes(p + j * 2 * unpacker.lane, unpacker);
+        t[j % 2] = add16(t[j % 2], q, load_bytes(v + j));
+      }
+      const __m256 products = _mm256_cvtepi32_ps(_mm256_add_epi32(t[0], t[1]));
+      s = _mm256_fmadd_ps(products, _mm256_broadcast_ss(scales + i), s);
+      codes += block_bytes;
+      v += kVectors;
+    };
+    // The loads of a block read up to `reach` bytes. Blocks from `safe` on are copied, not to read past the matrix.
+    const int64_t reach = Bytes ? kBlock : (2 * kVectors - 1) * w.bits + 16, rest = end - codes - reach;
+    const int64_t whole = rest < 0 ? 0 : rest / block_bytes + 1, safe = whole < blocks ? whole : blocks;
+    int64_t b = 0;
+    for (; b + kUnit <= safe; b += kUnit) {
+      _mm256_store_ps(scales, any_unit_scales<Group>(w, n, x, b, kUnit, added));
+#pragma GCC unroll 4
+      for (int i = 0; i < kUnit; i += 2) {
+        prefetch(codes + kPrefetchDistance);
+        block(codes, i, sum);
+        block(codes, i + 1, other);
+      }
+    }
+    for (; b < blocks; b += kUnit) {
+      _mm256_store_ps(scales, any_unit_scales<Group>(w, n, x, b, blocks - b, added));
+      for (int i = 0; i < kUnit && b + i < blocks; i++) {
+        if (b + i < safe) {
+          block(codes, i, sum);
+          continue;
+        }
+        alignas(32) uint8_t copy[kStep + 32] = {};
+        __builtin_memcpy(copy, codes, size_t(block_bytes));
+        block(copy, i, sum);
+      }
+    }
+    y[n - n0] = add_lanes(sum + other + added);
+  }
+}
+
+static void byte_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+  with_group(w, [&]<int Group>() {
+    w.bits == 8 ? byte_rows<true, Group>(w, x, n0, n1, y) : byte_rows<false, Group>(w, x, n0, n1, y);
+  });
+}
+
+// Row product of e4m3 weights, in float32: it is bound by memory, so that integers gain nothing.
+static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y) {
+  const __m256i bits = _mm256_set1_epi16(int16_t(0xbfff));
+  const int64_t groups = w.groups();
+  for (int64_t n = n0; n < n1; n++) {
+    const uint8_t* codes = w.codes + n * w.columns;
+    const auto e = static_cast<const uint8_t*>(w.scales) + n * groups;
+    const float* v = x;
+    __m256 sum = _mm256_setzero_ps(), other = sum;
+    auto group = [&](int64_t g, __m256& s) __attribute__((always_inline)) {
+      __m256 part[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; i++) {
+        // Codes become float16 numbers that are too small by a factor of 2^8: the sign moves from bit 7 to bit 15.
+        __m256i h = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 16 * i)));
+        h = _mm256_and_si256(_mm256_slli_epi16(h, 7), bits);
+        part[0] = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(h)), load(v + 16 * i), part[0]);
+        part[1] = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)), load(v + 16 * i + 8), part[1]);
+      }
+      s = _mm256_fmadd_ps(part[0] + part[1], _mm256_set1_ps(power_of_two_bits(e[g])), s);
+      codes += 32;
+      v += 32;
+    };
+    int64_t g = 0;
+    for (; g + 2 <= groups; g += 2) {
+      prefetch(codes + kPrefetchDistance);
+      group(g, sum);
+      group(g + 1, other);
+    }
+    if (g < groups) {
+      group(g, sum);
+    }
+    y[n - n0] = add_lanes(sum + other) * 256.0f;
+  }
+}
+
+// A row of e4m3 weights, as stream_floats reads it: half a group at a time.
+struct FP8Row {
+  const uint8_t *at, *scales;
+
+  FP8Row(const Weights& w, int64_t n)
+      : at(w.codes + n * w.columns), scales(static_cast<const uint8_t*>(w.scales) + n * w.groups()) {}
+  inline __attribute__((always_inline)) void load(int64_t k, F& a, F& b) const {
+    const F scale = set(power_of_two_bits(scales[k / 32]) * 256.0f);
+    __m256i h = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + k)));
+    h = _mm256_and_si256(_mm256_slli_epi16(h, 7), _mm256_set1_epi16(int16_t(0xbfff)));
+    a = _mm256_cvtph_ps(_mm256_castsi256_si128(h)) * scale;
+    b = _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)) * scale;
+  }
+  F load_some(int64_t, int) const { return set(0); }  // rows have whole groups
+  const void* address(int64_t k) const { return at + k; }
+};
+
+}  // namespace ingot::cpu::INGOT_ISA

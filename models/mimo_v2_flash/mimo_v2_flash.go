@@ -1,0 +1,73 @@
+// Package mimo_v2_flash runs model type "mimo_v2_flash": pre-norm decoder layers whose values are smaller than their
+// keys, sliding ones with attention sinks, and experts that a sigmoid router chooses.
+//
+// Reference: transformers 5.23, models/mimo_v2_flash/modeling_mimo_v2_flash.py.
+package mimo_v2_flash
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+func init() { models.Register("mimo_v2_flash", build) }
+
+func build(t *mlx.Thread, c *arch.MiMoV2Flash, w *nn.Weights) *nn.Decoder {
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
+	full, sliding := nn.NewRope(t, w, c.Rope, c.HeadDim), nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
+	for i, state := range c.State() {
+		rope := full
+		if state.Window > 0 {
+			rope = sliding
+		}
+		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
+		m.Blocks = append(m.Blocks, nn.Block{
+			MixerNorm:   norm(p + "input_layernorm"),
+			Mixer:       newAttention(w, p+"self_attn", i, c, rope, int(state.Window)),
+			NetworkNorm: norm(p + "post_attention_layernorm"),
+			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
+		})
+	}
+	return m
+}
+
+// attention is grouped-query attention with heads of values of another size, which are scaled, and sinks.
+type attention struct {
+	layer      int
+	q, k, v, o *nn.Linear
+	scale      float64 // of the values
+	options    nn.AttendOptions
+}
+
+func newAttention(w *nn.Weights, name string, layer int, c *arch.MiMoV2Flash, rope *nn.Rope, window int) *attention {
+	own, sinks := c.Layer(layer)
+	heads := func(part string, n, dim int) *nn.Linear {
+		return nn.NewLinear(w, name+part, n*dim, c.Hidden, c.AttentionBias).Split(n)
+	}
+	a := &attention{
+		layer:   layer,
+		q:       heads(".q_proj", own.Heads, c.HeadDim),
+		k:       heads(".k_proj", own.KVHeads, c.HeadDim),
+		v:       heads(".v_proj", own.KVHeads, c.ValueDim),
+		o:       nn.NewLinear(w, name+".o_proj", c.Hidden, own.Heads*c.ValueDim, false).Join(),
+		scale:   c.ValueScale,
+		options: nn.AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Window: window, Rope: rope},
+	}
+	if sinks {
+		a.options.Sinks = w.Take(name+".sinks", own.Heads)
+	}
+	return a
+}
+
+// AddApply implements nn.Mixer. It scales the sum of the values instead of each.
+func (a *attention) AddApply(b *nn.Batch, n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, qkv := nn.NormedQueries(b, n, x, y, a.q, a.k, a.v)
+	q, k := a.options.Rope.Apply(b, qkv[0], qkv[1])
+	attended := nn.Attend(b, a.layer, q, k, qkv[2], a.options)
+	return sum, a.o.Apply(mlx.MultiplyScalar(attended, a.scale))
+}
