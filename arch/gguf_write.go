@@ -96,6 +96,12 @@ func (g GGUF) header(m Model) (GGUFHeader, error) {
 			add(p.Key, p.Value)
 		}
 	}
+	for _, k := range g.Keys { // those of a mapping that only imports
+		key := g.Architecture + "." + k.Key
+		if !k.Optional && !slices.ContainsFunc(h.Metadata, func(p GGUFPair) bool { return p.Key == key }) {
+			return h, fmt.Errorf("%w: models of this type cannot be written as GGUF: %s is not known", ErrGGUF, key)
+		}
+	}
 	return h, nil
 }
 

@@ -35,8 +35,9 @@ type tokenizerFile struct {
 		Type         string
 		Vocab        map[string]int
 		Merges       []json.RawMessage
-		IgnoreMerges bool `json:"ignore_merges"`
-		ByteFallback bool `json:"byte_fallback"`
+		IgnoreMerges bool   `json:"ignore_merges"`
+		ByteFallback bool   `json:"byte_fallback"`
+		Unknown      string `json:"unk_token"`
 	} `json:"model"`
 }
 
@@ -50,25 +51,29 @@ func Metadata(s Source) ([]gguf.Pair, error) {
 	if err := json.Unmarshal(s.Tokenizer, &file); err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w: %w", ErrVocabulary, err)
 	}
-	kind, err := file.kind()
-	if err != nil {
-		return nil, err
-	}
 	tokens, types, err := file.tokens(s.Vocabulary)
 	if err != nil {
 		return nil, err
 	}
-	merges, err := file.merges()
+	var own []gguf.Pair
+	model, kind := "gpt2", ""
+	if file.spaced() {
+		model, kind = "llama", "default"
+		own, err = file.pieces(tokens, types)
+	} else if kind, err = file.kind(); err == nil {
+		var merges []string
+		merges, err = file.merges()
+		own = []gguf.Pair{{Key: prefix + "merges", Value: gguf.Texts(merges)}}
+	}
 	if err != nil {
 		return nil, err
 	}
 	bos, eos := addedTokens(file.PostProcessor)
-	out := []gguf.Pair{
-		{Key: prefix + "model", Value: gguf.Text("gpt2")}, {Key: prefix + "pre", Value: gguf.Text(kind)},
+	out := append([]gguf.Pair{
+		{Key: prefix + "model", Value: gguf.Text(model)}, {Key: prefix + "pre", Value: gguf.Text(kind)},
 		{Key: prefix + "tokens", Value: gguf.Texts(tokens)}, {Key: prefix + "token_type", Value: gguf.Numbers(types)},
-		{Key: prefix + "merges", Value: gguf.Texts(merges)},
 		{Key: prefix + "add_bos_token", Value: gguf.Flag(bos)}, {Key: prefix + "add_eos_token", Value: gguf.Flag(eos)},
-	}
+	}, own...)
 	ids, err := s.special(tokens)
 	if err != nil {
 		return nil, err
@@ -82,8 +87,8 @@ func Metadata(s Source) ([]gguf.Pair, error) {
 
 // kind finds the kind of pre-tokenizer.
 func (f tokenizerFile) kind() (string, error) {
-	if f.Model.Type != "BPE" || f.Model.ByteFallback {
-		return "", fmt.Errorf("%w: a model of type %s, or with byte fallback, cannot be written as GGUF", ErrVocabulary,
+	if f.Model.Type != "BPE" {
+		return "", fmt.Errorf("%w: a model of type %s cannot be written as GGUF", ErrVocabulary,
 			cmp.Or(f.Model.Type, "unknown"))
 	}
 	steps := []any{f.PreTokenizer}
