@@ -22,9 +22,8 @@ func init() {
 		Architectures: []string{"MiMoV2FlashForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseMiMoV2Flash(config) },
 		Docs: Docs{
-			Variants: "smaller values, attention sinks, KV heads and rope by kind of layer, dense first layers; " +
-				"8-bit floats as published",
-			Rules: "generic, also for experts",
+			Variants: "smaller values, attention sinks, KV heads and rope by kind of layer, dense first layers",
+			Rules:    "generic, also for experts",
 		},
 	})
 }
