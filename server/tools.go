@@ -50,17 +50,20 @@ func (u ToolUse) format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Fo
 	if err != nil {
 		return f.Format, wire.BadRequest("%s: tools: %v", m.Name(), err)
 	}
-	root := "calls"
+	root, answer := "calls", "calls | "
+	if g.Final != "" {
+		answer += g.Final + " "
+	}
 	switch {
 	case u.Required:
 	case f.Kind == runtime.FormatJSON:
-		root = "calls | " + g.Final + ` %json {"type": "object"}`
+		root = answer + `%json {"type": "object"}`
 	case f.Kind == runtime.FormatSchema:
-		root = "calls | " + g.Final + " %json " + f.Source
+		root = answer + "%json " + f.Source
 	case f.Kind != "": // such a format constrains the whole response: no calls
 		return f.ForPrompt(p), nil
 	case g.Final != "":
-		root = "calls | " + g.Final + " words"
+		root = answer + "words"
 	case g.Open == "":
 		return runtime.Format{}, nil
 	default:

@@ -37,7 +37,7 @@ def quantize(x, bh, bw, power=False):
 
 def pick(name, tensor):
     """Reports whether such checkpoints quantize a tensor: linear layers except the output head and routers."""
-    return name.endswith("proj.weight") or name.endswith((".experts.gate_up_proj", ".experts.down_proj"))
+    return name.endswith(("proj.weight", ".w1.weight", ".w2.weight", ".w3.weight", ".experts.gate_up_proj", ".experts.down_proj"))
 
 
 def write(folder, config, tensors, quantization, one, **also):
@@ -57,8 +57,8 @@ def write(folder, config, tensors, quantization, one, **also):
     golden(folder, config, dense)
 
 
-def block(model, bh, bw, power=False, apart=False, fused=False, suffix="_scale_inv"):
-    """transformers' FP8."""
+def block(model, bh, bw, power=False, apart=False, fused=False, suffix="_scale_inv", ignored=(), **settings):
+    """transformers' FP8. Tensors whose names end in one of ignored stay as they are."""
 
     def make(folder):
         config, tensors = plain(model)
@@ -68,10 +68,12 @@ def block(model, bh, bw, power=False, apart=False, fused=False, suffix="_scale_i
             tensors = checkpoint.apart(tensors)
 
         def one(name, tensor):
+            if name.endswith(ignored):
+                return {name: tensor}, tensor
             codes, scale, value = quantize(tensor, bh, bw, power)
             return {name: codes, name + suffix: scale.to(torch.float8_e8m0fnu) if power == "e8m0" else scale}, value
 
-        quantization = {"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8", "weight_block_size": [bh, bw]}
+        quantization = {"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8", "weight_block_size": [bh, bw], **settings}
         if power:
             quantization["scale_fmt"] = "ue8m0"
         write(folder, config, tensors, quantization, one)
@@ -135,6 +137,9 @@ MAKERS = {
     "fp8-block-e8m0": block("llama-tied", 16, 64, power="e8m0"),
     "fp8-experts": block("qwen3_moe-published", 32, 32, apart=True),
     "fp8-latent": block("deepseek_v3-published", 32, 32),
+    "fp8-minimax": block("minimax_m2-published", 32, 32, modules_to_not_convert=["gate", "e_score_correction_bias", "lm_head"]),
+    "fp8-mimo": block("mimo_v2_flash-published", 32, 32, ignored=("o_proj.weight",), packed_modules_mapping={},
+                      ignored_layers=[f"model.layers.{i}.self_attn.o_proj" for i in range(3)]),
     "fp8-experts-stacked": block("qwen3_moe-default", 16, 32, fused=True, power=True),
     "fp8-ct-channel": compressed("llama-tied", "channel", False),
     "fp8-ct-tensor": compressed("qwen3-default", "tensor", True),
