@@ -48,7 +48,7 @@ func (m *Mamba) State() []LayerState {
 func (m *Mamba) Facts() Facts { return m.facts("mamba", noRope, m.Table()) }
 
 // channelRulesDoc says what channelRules does.
-const channelRulesDoc = "generic; what the steps, B and C of a scan are made with keeps its type"
+const channelRulesDoc = "generic; the projections to step sizes, B and C keep their type"
 
 // channelRules are the rules of models with selective scans of channels: the small projections that give steps, B and C
 // keep their type, as they control how long the state remembers.

@@ -65,6 +65,18 @@ func ObjectFormat(value []byte) Format {
 	return Format{Kind: FormatSchema, Source: string(value)}
 }
 
+// Terminal returns the terminal by which an EBNF grammar refers to the JSON that the format allows; "" if its kind is
+// neither FormatJSON nor FormatSchema.
+func (f Format) Terminal() string {
+	switch f.Kind {
+	case FormatJSON:
+		return `%json {"type": "object"}`
+	case FormatSchema:
+		return "%json " + f.Source
+	}
+	return ""
+}
+
 // Value returns the JSON value that ParseFormat parses.
 func (f Format) Value() []byte {
 	var text string

@@ -56,10 +56,8 @@ func (u ToolUse) format(m *Model, p *prompt.Prompt, f params.Format) (runtime.Fo
 	}
 	switch {
 	case u.Required:
-	case f.Kind == runtime.FormatJSON:
-		root = answer + `%json {"type": "object"}`
-	case f.Kind == runtime.FormatSchema:
-		root = answer + "%json " + f.Source
+	case f.Terminal() != "":
+		root = answer + f.Terminal()
 	case f.Kind != "": // such a format constrains the whole response: no calls
 		return f.ForPrompt(p), nil
 	case g.Final != "":

@@ -102,14 +102,12 @@ func (t *transposedStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// transposed returns the transposes of matrices of so many rows and columns, with elements of width bytes.
-func transposed(data []byte, rows, columns, width int64) []byte {
-	out := make([]byte, 0, len(data))
-	for each := rows * columns * width; len(data) >= int(each) && each > 0; data = data[each:] {
-		for c := range columns {
-			for r := range rows {
-				out = append(out, data[(r*columns+c)*width:][:width]...)
-			}
+// transposed returns the transpose of a matrix of so many rows and columns, with elements of width bytes.
+func transposed(matrix []byte, rows, columns, width int64) []byte {
+	out := make([]byte, 0, len(matrix))
+	for c := range columns {
+		for r := range rows {
+			out = append(out, matrix[(r*columns+c)*width:][:width]...)
 		}
 	}
 	return out

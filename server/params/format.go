@@ -36,10 +36,8 @@ func (f Format) ForPrompt(p *prompt.Prompt) runtime.Format {
 	case f.Kind == "":
 	case p.AnswerTag == "":
 		f.After = p.Thinking
-	case f.Kind == runtime.FormatJSON:
-		f.Kind, f.Source = runtime.FormatEBNF, p.AnswerRules+`root ::= final %json {"type": "object"}`
-	case f.Kind == runtime.FormatSchema:
-		f.Kind, f.Source = runtime.FormatEBNF, p.AnswerRules+"root ::= final %json "+f.Source
+	case f.Terminal() != "":
+		f.Kind, f.Source = runtime.FormatEBNF, p.AnswerRules+"root ::= final "+f.Terminal()
 	default:
 		f.After = p.AnswerTag
 	}
