@@ -11,7 +11,20 @@ import (
 )
 
 // combiner makes schemas of all keywords over few names and values, so that keywords meet.
-type combiner struct{ r *rand.Rand }
+type combiner struct {
+	r      *rand.Rand
+	shared bool // they refer to the same few schemas
+}
+
+// root returns a schema with all that it refers to.
+func (c combiner) root(depth int) string {
+	source := c.schema(depth)
+	if !c.shared || !strings.HasPrefix(source, `{"`) {
+		return source
+	}
+	c.shared = false
+	return fmt.Sprintf(`{"$defs": {"p": %s, "q": %s, "r": %s}, %s`, c.schema(1), c.schema(1), c.schema(2), source[1:])
+}
 
 func (c combiner) pick(all ...string) string { return all[c.r.IntN(len(all))] }
 
@@ -43,6 +56,9 @@ func (c combiner) list(depth int) string {
 func (c combiner) keyword(depth int) string {
 	n := c.r.IntN(4)
 	name := func() string { return c.pick("a", "b", "ab", "c") }
+	if c.shared && c.r.IntN(4) == 0 {
+		return `"$ref": ` + c.pick(`"#/$defs/p"`, `"#/$defs/q"`, `"#/$defs/r"`)
+	}
 	switch c.r.IntN(32) {
 	case 0, 1:
 		return `"type": ` + c.pick(`"object"`, `"array"`, `"string"`, `"integer"`, `["number", "null"]`,
@@ -130,12 +146,13 @@ func (c combiner) value(depth int) string {
 // is valid, and so is what its masks allow, step by step, with and without a budget.
 func FuzzCombined(f *testing.F) {
 	for seed := range uint64(300) {
-		f.Add(seed)
+		f.Add(seed, false)
+		f.Add(seed, true)
 	}
 	v := smallVocabulary()
-	f.Fuzz(func(t *testing.T, seed uint64) {
-		c := combiner{rand.New(rand.NewPCG(seed, 27))}
-		source := c.schema(1 + c.r.IntN(3))
+	f.Fuzz(func(t *testing.T, seed uint64, shared bool) {
+		c := combiner{rand.New(rand.NewPCG(seed, 27)), shared}
+		source := c.root(1 + c.r.IntN(3))
 		g, err := CompileSchema(t.Context(), []byte(source))
 		if err != nil {
 			checkErrors(t, err)

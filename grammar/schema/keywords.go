@@ -184,6 +184,7 @@ func (c *compiler) gather(s *shape, t term) {
 	}
 	t.in = c.doc.resourceOf(t.schema, t.in)
 	t.outer = c.enter(t.outer, t.in)
+	s.held = append(s.held, t.held())
 	switch v := t.schema; v.kind {
 	case typeBoolean:
 		if v.truth == t.not {

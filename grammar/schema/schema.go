@@ -239,6 +239,7 @@ func (c *compiler) union(s *shape, path string) *expr.Expr {
 	if s.consts != nil {
 		return c.constants(s)
 	}
+	c.absorb(s)
 	if len(s.unions) == 0 && len(s.extras) == 0 {
 		return c.expr(s, path)
 	}
@@ -302,6 +303,7 @@ func (c *compiler) expand(s *shape, use func(*shape) bool) {
 			}
 		}
 		c.add(one, t)
+		c.absorb(one)
 		one.bare = false
 		if c.err != nil || one.types != 0 && !use(one) {
 			return

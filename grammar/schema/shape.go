@@ -15,6 +15,7 @@ type shape struct {
 	barred []*value // constants that the value must not be
 	terms  []term   // all that was merged, for constants
 	unions []union  // one alternative of each must hold
+	held   []held   // every schema and keyword that was merged
 
 	numbers number.Rule
 	strings textRule
@@ -101,6 +102,7 @@ func (s *shape) clone() *shape {
 	c := *s
 	c.bare = false
 	c.barred, c.terms, c.unions = slices.Clip(s.barred), slices.Clip(s.terms), slices.Clip(s.unions)
+	c.held = slices.Clip(s.held)
 	c.numbers.Multiples = slices.Clip(s.numbers.Multiples)
 	c.numbers.NotMultiples = slices.Clip(s.numbers.NotMultiples)
 	c.strings.patterns = slices.Clip(s.strings.patterns)
