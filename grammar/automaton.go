@@ -336,7 +336,11 @@ func (a *automaton) follows(s *state, b byte) (to *state, same expr.ByteSet) {
 	for _, p := range s.places {
 		n := &a.p.nodes[p.node]
 		if taken := a.takes[n.set]; taken.Has(k) {
-			seeds = append(seeds, place{n.next, p.frame})
+			next := n.next
+			if n.op == nodeSwitch {
+				next, taken = a.chosen(n, k)
+			}
+			seeds = append(seeds, place{next, p.frame})
 			same = same.And(taken)
 		} else {
 			others = others.Or(taken)
@@ -350,4 +354,15 @@ func (a *automaton) follows(s *state, b byte) (to *state, same expr.ByteSet) {
 		return a.dead, same
 	}
 	return a.close(seeds), same
+}
+
+// chosen returns where a nodeSwitch continues after a class of bytes that it takes, and all classes that lead there.
+func (a *automaton) chosen(n *node, class uint8) (next int32, classes expr.ByteSet) {
+	alts := a.p.altsOf(n)
+	for k, set := range a.p.casesOf(n) {
+		if classes = a.takes[set]; classes.Has(class) {
+			return alts[k], classes
+		}
+	}
+	panic("a class of a nodeSwitch without an alternative")
 }

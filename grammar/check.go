@@ -47,7 +47,8 @@ func CheckSchema(ctx context.Context, source []byte, instances [][]byte, o Schem
 		check.Error = err.Error()
 		return check
 	}
-	check.Compiles, check.LeftOut, check.Places = true, g.LeftOut(), len(g.program.nodes)
+	check.Compiles, check.LeftOut = true, g.LeftOut()
+	check.Places = len(g.program.nodes) + len(g.program.cases)
 	check.Example = g.example()
 	for i, instance := range instances {
 		if ctx.Err() != nil {

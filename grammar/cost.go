@@ -33,6 +33,13 @@ func (a *automaton) findCosts() {
 				if best = usable[n.set]; best >= 0 {
 					cost = sum(1, a.costs[n.next])
 				}
+			case nodeSwitch:
+				cases := a.p.casesOf(n)
+				for k, alt := range a.p.altsOf(n) {
+					if b := usable[cases[k]]; b >= 0 && sum(1, a.costs[alt]) < cost {
+						cost, best = sum(1, a.costs[alt]), b
+					}
+				}
 			case nodeLazy, nodeSkip, nodeDistinct:
 				cost = a.costs[n.next]
 			case nodeToken:
@@ -62,6 +69,9 @@ func (a *automaton) findCosts() {
 	}
 	a.tokens = slices.Repeat([]int64{-1}, len(nodes))
 }
+
+// bestNext returns the node after one that takes a byte or a token, on the shortest path.
+func (a *automaton) bestNext(at int32) int32 { return a.p.after(&a.p.nodes[at], byte(a.best[at])) }
 
 // representative returns a byte of s, a printable one if possible, or -1 if s is empty.
 func representative(s expr.ByteSet) int32 {
@@ -95,7 +105,7 @@ func (a *automaton) fewest(node int32) int64 {
 		n := &nodes[at]
 		if n.takes() {
 			path = append(path, at)
-			at = n.next
+			at = a.bestNext(at)
 		} else if n.op == nodeAlt {
 			path = append(path, at)
 			at = a.p.altsOf(n)[a.best[at]]
@@ -135,13 +145,13 @@ func (a *automaton) fewest(node int32) int64 {
 			for nodes[at].op == nodeAlt {
 				at = a.p.altsOf(&nodes[at])[a.best[at]]
 			}
-			if nodes[at].op != nodeByte {
+			if n := &nodes[at]; n.op != nodeByte && n.op != nodeSwitch {
 				break
 			}
 			if t = a.v.all.Child(t, byte(a.best[at])); t < 0 {
 				break
 			}
-			at = nodes[at].next
+			at = a.bestNext(at)
 			if a.v.all.Nodes[t].Token != trie.None {
 				least = min(least, sum(1, a.tokens[at]))
 			}
@@ -180,9 +190,9 @@ func (a *automaton) coverPath(at place) (total int64) {
 	var text []byte
 	for {
 		switch n := &a.p.nodes[at.node]; n.op {
-		case nodeByte:
+		case nodeByte, nodeSwitch:
 			text = append(text, byte(a.best[at.node]))
-			at.node = n.next
+			at.node = a.bestNext(at.node)
 		case nodeToken:
 			total = sum(total, a.cover(text), 1)
 			text = text[:0]
@@ -201,9 +211,9 @@ func (a *automaton) coverPath(at place) (total int64) {
 func (a *automaton) shortestText(at place) []byte {
 	var out []byte
 	for {
-		if n := &a.p.nodes[at.node]; n.op == nodeByte {
+		if n := &a.p.nodes[at.node]; n.op == nodeByte || n.op == nodeSwitch {
 			out = append(out, byte(a.best[at.node]))
-			at.node = n.next
+			at.node = a.bestNext(at.node)
 			continue
 		}
 		next, ok := a.follow(at)

@@ -2,7 +2,9 @@ package grammar
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/ingotml/ingot/grammar/grammartest"
@@ -98,5 +100,62 @@ func TestCacheReset(t *testing.T) {
 	}
 	if !m.Done() || len(generations) < 8 {
 		t.Errorf("done: %v after %d resets", m.Done(), len(generations))
+	}
+}
+
+// A state of many places keeps its stacks when the cache starts anew, also those that were pushed last before.
+func TestCacheResetKeepsStacks(t *testing.T) {
+	v := smallVocabulary()
+	source := `root ::= "(" low ")" | "(" high "]"` + "\nlow ::= "
+	for b := 'a'; b < 'k'; b++ {
+		source += fmt.Sprintf(`"%c1" | `, b)
+	}
+	source += "\"z1\"\nhigh ::= "
+	for b := 'k'; b < 'u'; b++ {
+		source += fmt.Sprintf(`"%c2" | `, b)
+	}
+	source += `"y2"`
+	compile := func() *Grammar {
+		g, err := CompileEBNF(t.Context(), source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	untouched := compile()
+	bits, want := make([]uint32, Words(v.Size())), make([]uint32, Words(v.Size()))
+	for _, text := range []string{"(a1)", "(z1)", "(k2]", "(y2]"} {
+		for at := range len(text) {
+			g := compile() // its frames are those of this text
+			m, err := g.Matcher(v, -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, err := untouched.Matcher(v, -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range len(text) {
+				if i == at {
+					if i == 1 && len(m.s.places) < 16 {
+						t.Fatalf("%d places: too few to be sorted by their numbers", len(m.s.places))
+					}
+					g.automaton(v).bytes = maxBytes + 1
+				}
+				if i >= at {
+					m.Mask(bits, -1)
+					other.Mask(want, -1)
+					if !slices.Equal(bits, want) || m.Done() || other.Done() {
+						t.Fatalf("%s: the mask after %d bytes differs if the cache restarts after %d", text, i, at)
+					}
+				}
+				if m.Accept(int32(text[i])) != nil || other.Accept(int32(text[i])) != nil {
+					t.Fatalf("%s: byte %d is refused if the cache restarts after %d", text, i, at)
+				}
+			}
+			if !m.Done() {
+				t.Errorf("%s is not complete if the cache restarts after %d", text, at)
+			}
+		}
 	}
 }

@@ -278,7 +278,7 @@ func (a *automaton) shortestStep(bits []uint32, s *state, remaining int64) (any 
 			if n.op == nodeToken { // takeNamed takes those of s; others are not part of one token
 				break
 			}
-			if n.op != nodeByte {
+			if n.op != nodeByte && n.op != nodeSwitch {
 				at, ok = a.follow(at)
 				continue
 			}
@@ -291,7 +291,7 @@ func (a *automaton) shortestStep(bits []uint32, s *state, remaining int64) (any 
 				a.v.all.Set(bits, n)
 				any = true
 			}
-			at.node = n.next
+			at.node = a.bestNext(at.node)
 		}
 	}
 	return any

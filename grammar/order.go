@@ -10,9 +10,9 @@ func (p *program) successor(i int32, k int) (int32, bool) {
 	n := &p.nodes[i]
 	calls := n.op == nodeCall || n.op == nodeRepeat || n.op == nodeSkip
 	switch {
-	case n.op == nodeAlt && k < int(n.min):
+	case (n.op == nodeAlt || n.op == nodeSwitch) && k < int(n.min):
 		return p.alts[int(n.arg)+k], true
-	case n.op == nodeAlt || n.op == nodeEnd:
+	case n.op == nodeAlt || n.op == nodeSwitch || n.op == nodeEnd:
 	case k == 0:
 		return n.next, true
 	case k == 1 && calls:
@@ -40,7 +40,7 @@ func (p *program) findLive(ctx context.Context) error {
 				live = true
 			case nodeByte, nodeToken, nodeLazy, nodeSkip, nodeDistinct:
 				live = p.live[n.next]
-			case nodeAlt:
+			case nodeAlt, nodeSwitch:
 				live = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return p.live[a] })
 			case nodeCall:
 				live = p.live[n.arg] && p.live[n.next]

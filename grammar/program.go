@@ -12,12 +12,13 @@ import (
 // node is an instruction of a program.
 type node struct {
 	op   nodeOp
-	set  int32 // nodeByte: index of the set of allowed bytes; nodeToken: of an empty set
+	set  int32 // nodeByte, nodeSwitch: index of the set of allowed bytes; nodeToken: of an empty set
 	next int32 // nodeByte, nodeToken, nodeRepeat: the continuation; nodeCall: where the called rule returns to
 	arg  int32 // nodeCall, nodeRepeat, nodeSkip: start of the rule or the body; nodeToken: index of the set of tokens;
-	// nodeByte: 1 within a lexeme; nodeAlt: index of the first alternative
+	// nodeByte: 1 within a lexeme; nodeAlt, nodeSwitch: index of the first alternative
 	// nodeRepeat; max < 0: unbounded. nodeCall: min is 1 for a character, max a mark of unique.go; nodeAlt: min is the
-	// number of alternatives, max of those that take a byte or a token, which are first
+	// number of alternatives, max of those that take a byte or a token, which are first; nodeSwitch: min is their number,
+	// max the index of the first one's set
 	min, max int32
 }
 
@@ -26,6 +27,7 @@ type nodeOp uint8
 const (
 	nodeEnd      nodeOp = iota // end of a rule or a repeated body; only node 0
 	nodeByte                   // consumes a byte
+	nodeSwitch                 // consumes a byte, which decides the alternative: their sets are disjoint
 	nodeAlt                    // continues at any of its alternatives
 	nodeCall                   // runs a rule, then continues at next
 	nodeRepeat                 // runs a body min to max times, then continues at next
@@ -36,12 +38,13 @@ const (
 )
 
 // takes reports whether a node consumes a byte or a token.
-func (n *node) takes() bool { return n.op == nodeByte || n.op == nodeToken }
+func (n *node) takes() bool { return n.op == nodeByte || n.op == nodeSwitch || n.op == nodeToken }
 
 // program is a compiled grammar.
 type program struct {
 	nodes    []node
 	alts     []int32 // of all nodes
+	cases    []int32 // indices of the sets of all alternatives of a nodeSwitch
 	sets     []expr.ByteSet
 	tokens   []*expr.Tokens
 	lexes    bool  // it has lexemes
@@ -53,8 +56,23 @@ type program struct {
 	required int         // the most of them that an array needs
 }
 
-// altsOf returns the alternatives of a nodeAlt.
+// altsOf returns the alternatives of a nodeAlt or a nodeSwitch.
 func (p *program) altsOf(n *node) []int32 { return p.alts[n.arg : n.arg+n.min] }
+
+// casesOf returns the indices of the sets of a nodeSwitch, by alternative.
+func (p *program) casesOf(n *node) []int32 { return p.cases[n.max : n.max+n.min] }
+
+// after returns where a node that takes b continues.
+func (p *program) after(n *node, b byte) int32 {
+	if n.op == nodeSwitch {
+		for k, set := range p.casesOf(n) {
+			if p.sets[set].Has(b) {
+				return p.altsOf(n)[k]
+			}
+		}
+	}
+	return n.next
+}
 
 type placeKey struct {
 	e    *expr.Expr
@@ -65,6 +83,7 @@ type compiler struct {
 	ctx      context.Context
 	nodes    []node
 	alts     []int32
+	cases    []int32
 	byteIDs  [256]int32 // of the sets of one byte, plus 1
 	setIDs   map[expr.ByteSet]int32
 	sets     []expr.ByteSet
@@ -104,8 +123,8 @@ func compile(ctx context.Context, e *expr.Expr) (*program, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	p := &program{nodes: c.nodes, alts: c.alts, sets: c.sets, tokens: c.tokens, lexes: c.lexes, skips: c.skips,
-		start: start}
+	p := &program{nodes: c.nodes, alts: c.alts, cases: c.cases, sets: c.sets, tokens: c.tokens, lexes: c.lexes,
+		skips: c.skips, start: start}
 	p.order = recursion.Order(len(p.nodes), p.successor, start, max(p.skips, 0))
 	if err := p.findLive(ctx); err != nil {
 		return nil, err
@@ -128,7 +147,7 @@ func (c *compiler) fail(err error) int32 {
 }
 
 func (c *compiler) add(n node) int32 {
-	if len(c.nodes) >= limits.GrammarPlaces {
+	if len(c.nodes)+len(c.cases) >= limits.GrammarPlaces {
 		return c.fail(expr.Errorf(ErrLimit, "the grammar compiles to more than %d places", limits.GrammarPlaces))
 	}
 	c.nodes = append(c.nodes, n)
@@ -261,52 +280,56 @@ func (c *compiler) call(r *expr.Rule, next, char int32) int32 {
 	return c.shared(node{op: nodeCall, arg: at, next: next, min: char})
 }
 
-// graph adds the states of an automaton, which continue at next where they accept. Edges with the same bytes to the
-// same state share a node if they are made close to each other, as those that lead away from listed words are.
+// graph adds the states of an automaton, which continue at next where they accept. The edges of a state are one node:
+// a state of many texts has a place for each automaton instead of one for each edge.
 func (c *compiler) graph(g *expr.Graph, next int32) int32 {
 	first := int32(len(c.nodes))
-	edges := 0
-	for _, s := range g.States {
+	for range g.States {
 		c.add(node{op: nodeAlt})
-		edges += len(s.Edges) + len(s.Calls) + 1
 	}
-	made := make([][4]int32, len(g.States)) // by state: the last nodes that lead to it; 0: none
-	edge := func(e expr.GraphEdge) int32 {
-		last := &made[e.To]
-		for _, at := range last {
-			if at != 0 && c.sets[c.nodes[at].set] == e.Set {
-				return at
-			}
-		}
-		at := c.add(node{op: nodeByte, set: c.setID(e.Set), next: first + e.To})
-		copy(last[1:], last[:])
-		last[0] = at
-		return at
-	}
-	room := make([]int32, 0, edges) // of all alternatives
+	var alts []int32
 	for i, s := range g.States {
 		if c.err != nil {
 			return 0
 		}
-		if len(s.Edges) == 1 && len(s.Calls) == 0 && !s.Accept {
-			c.nodes[first+int32(i)] = node{op: nodeByte, set: c.setID(s.Edges[0].Set), next: first + s.Edges[0].To}
+		at := first + int32(i)
+		if len(s.Calls) == 0 && !s.Accept {
+			c.setSwitch(at, s.Edges, first)
 			continue
 		}
-		room = room[:0]
-		for _, e := range s.Edges {
-			room = append(room, edge(e))
+		alts = alts[:0]
+		if len(s.Edges) > 0 {
+			edges := c.add(node{op: nodeAlt})
+			c.setSwitch(edges, s.Edges, first)
+			alts = append(alts, edges)
 		}
 		for _, call := range s.Calls {
-			room = append(room, c.call(call.Rule, first+call.To, 1))
+			alts = append(alts, c.call(call.Rule, first+call.To, 1))
 		}
 		if s.Accept {
-			room = append(room, next)
+			alts = append(alts, next)
 		}
-		if c.err == nil {
-			c.setAlts(first+int32(i), room...)
-		}
+		c.setAlts(at, alts...)
 	}
 	return first
+}
+
+// setSwitch makes a node take the bytes of edges. Their states are the nodes from first on.
+func (c *compiler) setSwitch(at int32, edges []expr.GraphEdge, first int32) {
+	switch {
+	case c.err != nil:
+	case len(edges) == 1:
+		c.nodes[at] = node{op: nodeByte, set: c.setID(edges[0].Set), next: first + edges[0].To}
+	case len(edges) > 1:
+		n := node{op: nodeSwitch, arg: int32(len(c.alts)), min: int32(len(edges)), max: int32(len(c.cases))}
+		var all expr.ByteSet
+		for _, e := range edges {
+			all = all.Or(e.Set)
+			c.alts, c.cases = append(c.alts, first+e.To), append(c.cases, c.setID(e.Set))
+		}
+		n.set = c.setID(all)
+		c.nodes[at] = n
+	}
 }
 
 // inlineRepeat is the largest number of nodes that a counted repetition is unrolled to.

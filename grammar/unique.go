@@ -72,7 +72,7 @@ func (u *uniqueness) findThrough(p *program) {
 			switch n.op {
 			case nodeEnd:
 				is = true
-			case nodeAlt:
+			case nodeAlt, nodeSwitch:
 				is = slices.ContainsFunc(p.altsOf(n), func(a int32) bool { return u.through[a] })
 			case nodeCall:
 				is = !u.bounded(n) && u.through[n.arg] && u.through[n.next]
@@ -94,7 +94,7 @@ func (u *uniqueness) grow(p *program) (grown bool) {
 		n := &p.nodes[i]
 		switch n.op {
 		case nodeEnd:
-		case nodeAlt:
+		case nodeAlt, nodeSwitch:
 			out = p.altsOf(n)
 		case nodeCall:
 			if out = []int32{n.arg}; !u.bounded(n) {

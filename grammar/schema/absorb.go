@@ -22,8 +22,8 @@ const (
 	maxHeldAliases = 16
 )
 
-// absorb drops the unions of s of which an alternative holds already: what the others ask for would only narrow s. Their
-// properties are then among the unlisted ones.
+// absorb drops the unions of s of which an alternative holds already: what the others ask for would only narrow s.
+// Their properties are then among the unlisted ones.
 func (c *compiler) absorb(s *shape) {
 	if len(s.unions) == 0 || len(s.held) > maxHeld || len(s.extras) > 0 {
 		return
