@@ -79,6 +79,7 @@ var inside = map[string][]string{
 		"runtime/scores",
 	},
 	"runtime/scores":          {},
+	"runtime/calibrate":       {"runtime/load", "runtime/processor"},
 	"runtime/internal/stream": {},
 	"manifest":                {"manifest/blob"},
 	"registry": {
@@ -113,6 +114,7 @@ var inside = map[string][]string{
 		"manifest", "manifest/store", "manifest/store/disk", "manifest/store/index", "manifest/store/ingest",
 		"manifest/store/lock",
 	},
+	"manifest/statistics": {"manifest", "manifest/store"},
 	"manifest/store/storetest": {
 		"manifest", "manifest/ollama", "manifest/store", "manifest/store/collect", "manifest/store/fsck",
 	},

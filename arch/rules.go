@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,7 +13,8 @@ import (
 // Rules is a model's list of precision rules: they choose each tensor's type for a requested base type. The first match
 // wins.
 type Rules struct {
-	Layers int // number of layers in the model, for MoreBits
+	Layers int     // number of layers in the model, for MoreBits
+	Set    RuleSet // "" means DefaultRuleSet
 	List   []Rule
 }
 
@@ -26,6 +28,7 @@ type Rule struct {
 	Shape  ShapeClass
 	Of     Family // of the base type
 	Layers LayerSet
+	Set    RuleSet  // of the rule sets, this one only
 	To     []Target // types to try; the first that suits the tensor's shape wins
 }
 
@@ -89,7 +92,7 @@ func (r Rules) Precision(name string, shape []int64, base quantize.Type) (quanti
 		return 0, "kept"
 	}
 	for _, rule := range r.List {
-		if rule.fits(name, shape, base, r.Layers) {
+		if rule.fits(name, shape, base, r) {
 			return rule.choose(shape, base)
 		}
 	}
@@ -101,12 +104,13 @@ func (r Rules) Precision(name string, shape []int64, base quantize.Type) (quanti
 func (r Rules) AsDraft() Rules {
 	head := Rule{
 		Name: "head of a draft", Of: Quantized, To: []Target{Base, Source},
-		Ends: []string{"embed_tokens.weight", "lm_head.weight"},
+		Ends: []string{"embed_tokens.weight", headName},
 	}
-	return Rules{Layers: r.Layers, List: append([]Rule{head}, r.List...)}
+	r.List = append([]Rule{head}, r.List...)
+	return r
 }
 
-func (r Rule) fits(name string, shape []int64, base quantize.Type, layers int) bool {
+func (r Rule) fits(name string, shape []int64, base quantize.Type, all Rules) bool {
 	in := func(part string) bool { return strings.Contains(name, part) }
 	ends := func(end string) bool { return strings.HasSuffix(name, end) }
 	expert := slices.ContainsFunc(expertNames, in)
@@ -116,7 +120,8 @@ func (r Rule) fits(name string, shape []int64, base quantize.Type, layers int) b
 		(r.Kind == "" || (r.Kind == Expert) == expert) &&
 		r.Shape.has(shape, expert, base) &&
 		r.Of.has(base) &&
-		(r.Layers == "" || moreBits(layerOf(name), layers))
+		(r.Layers == "" || moreBits(layerOf(name), all.Layers)) &&
+		(r.Set == "" || r.Set == cmp.Or(all.Set, DefaultRuleSet))
 }
 
 func (s ShapeClass) has(shape []int64, expert bool, base quantize.Type) bool {
@@ -213,6 +218,7 @@ var generic = []Rule{
 	{Name: "cast", Of: Casts, To: []Target{Base}},
 
 	{Name: "audio", Kind: NotExpert, Has: []string{"audio_tower", "embed_audio"}, To: []Target{Source}},
+	{Name: "embedding", Set: RuleSet2, Of: Quantized, Ends: embeddingNames, To: []Target{EightBit, Base, Source}},
 	{Name: "embedding", Kind: NotExpert, Has: []string{"embed"}, To: []Target{Source}},
 	{Name: "norm", Kind: NotExpert, Has: []string{"norm", "ln_", "layernorm"}, To: []Target{Source}},
 	{Name: "bias", Ends: []string{".bias"}, To: []Target{Source}},
@@ -226,7 +232,7 @@ var generic = []Rule{
 			".router.proj.weight", ".mlp.router.weight",
 		},
 	},
-	{Name: "output head", Ends: []string{"lm_head.weight"}, To: []Target{EightBit, Source}},
+	{Name: "output head", Ends: []string{headName}, To: []Target{EightBit, Source}},
 	{Name: "vision", Has: []string{"vision", "visual"}, To: []Target{Source}},
 	{Name: "rows are not whole groups", Shape: Unaligned, To: []Target{Source}},
 	{Name: "values, keys, down projection", Of: Affine, Has: sensitive, To: []Target{EightBit, Base}},

@@ -45,7 +45,9 @@ func TestPrecision(t *testing.T) {
 		model, tensor, base, want, rule string
 	}{
 		// generic
-		{"Qwen3-8B", "model.embed_tokens.weight", "int4", "", "embedding"},
+		{"Qwen3-8B", "model.embed_tokens.weight", "int4", "int8", "embedding"},
+		{"Qwen3-8B", "model.embed_tokens.weight", "int2-g128", "int8-g128", "embedding"},
+		{"Qwen3-8B", "model.embed_tokens.weight", "mxfp4", "mxfp8", "embedding"},
 		{"Qwen3-8B", "lm_head.weight", "int4", "int8", "output head"},
 		{"Qwen3-8B", "lm_head.weight", "int3-g32", "int8-g32", "output head"},
 		{"Qwen3-8B", "lm_head.weight", "nvfp4", "mxfp8", "output head"},
@@ -150,6 +152,28 @@ func TestPrecisionOfOddShapes(t *testing.T) {
 	}
 	if got, _ := m.Rules().AsDraft().Precision("lm_head.weight", []int64{384, 64}, quantize.Int4); got != quantize.Int4 {
 		t.Errorf("head of a draft is %q", got)
+	}
+}
+
+// The first rule set keeps embeddings.
+func TestPrecisionOfRuleSets(t *testing.T) {
+	const name = "model.embed_tokens.weight"
+	m := publishedModel(t, "Qwen3-8B")
+	for _, c := range []struct {
+		set  RuleSet
+		want string
+	}{{RuleSet1, ""}, {RuleSet2, "int8"}, {"", "int8"}} {
+		if got, rule := RulesOf(m, c.set).Precision(name, []int64{151936, 4096}, quantize.Int4); got.String() != c.want {
+			t.Errorf("%q: %s is %q by %q, want %q", c.set, name, got, rule, c.want)
+		}
+	}
+	for _, set := range RuleSets() {
+		if got, err := ParseRuleSet(string(set)); got != set || err != nil {
+			t.Errorf("%s: %q, %v", set, got, err)
+		}
+	}
+	if _, err := ParseRuleSet("rules-0"); err == nil || !strings.Contains(err.Error(), "rules-1") {
+		t.Errorf("an unknown rule set: %v", err)
 	}
 }
 

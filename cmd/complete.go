@@ -38,14 +38,19 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"template": {modelOr(cobra.ShellCompDirectiveDefault), nothing},
 	"tokenize": {modelOr(cobra.ShellCompDirectiveFilterDirs), nothing},
 	"verify":   {modelNames, nothing},
+
+	"calibrate": {modelNames, nothing},
 }
 
 // flagCompletions holds the completions of flags by name, for all commands. Other flags complete to nothing.
 var flagCompletions = map[string]cobra.CompletionFunc{
-	"cache-dir":      folders,
-	"api-key-file":   files(),
-	"as":             cobra.FixedCompletions(arch.Types(), cobra.ShellCompDirectiveNoFileComp),
-	"ca-file":        files(),
+	"cache-dir":    folders,
+	"api-key-file": files(),
+	"as":           cobra.FixedCompletions(arch.Types(), cobra.ShellCompDirectiveNoFileComp),
+	"ca-file":      files(),
+	"calibration":  files("safetensors"),
+	"rule-set": cobra.FixedCompletions([]string{string(arch.RuleSet1), string(arch.RuleSet2)},
+		cobra.ShellCompDirectiveNoFileComp),
 	"cpu-math":       cobra.FixedCompletions([]string{"exact", "fast"}, cobra.ShellCompDirectiveNoFileComp),
 	"dequantize":     cobra.FixedCompletions([]string{"bf16", "f16", "f32"}, cobra.ShellCompDirectiveNoFileComp),
 	"draft-quantize": types,

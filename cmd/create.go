@@ -51,8 +51,8 @@ Parameters of a Modelfile:
 ` + parameterHelp() + `
 Types: int2, int3, int4, int5, int6 and int8 in groups of 64, or of 32 or 128 as in int4-g32; mxfp4,
 mxfp8, nvfp4; bf16, f16, f32. Each architecture keeps some tensors at a higher precision; --dry-run lists
-them with the reasons. Your rules come first: the last matching rule wins. The type "source" keeps a
-tensor unchanged; -q source is the same as none.
+them with the reasons; the rules have versions (--rule-set). Your rules come first: the last matching rule
+wins. The type "source" keeps a tensor unchanged; -q source is the same as none.
 
 --as TYPE reads the checkpoint as one of TYPE, whatever its config.json declares, with all checks. The
 image declares TYPE. Equal tensors do not make equal models: compare the logits with those of the model's
@@ -125,6 +125,7 @@ func checkNamed(c *cobra.Command, args []string) error {
 // createOptions are the flags that create and quantize share.
 type createOptions struct {
 	quantize, draft, recipe, memory string
+	ruleSet, calibration            string
 	rules                           []string
 	maxKL                           float64
 	qualityText                     string
@@ -139,7 +140,9 @@ type createOptions struct {
 func (o *createOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringArrayVar(&o.rules, "quantize-rule", nil, "`GLOB=TYPE`: type of tensors by name (repeatable)")
+	f.StringVar(&o.ruleSet, "rule-set", "", "precision `rules`: rules-1 or rules-2 (default rules-2)")
 	f.StringVar(&o.recipe, "recipe", "", "JSON `file` with types and rules; flags override it")
+	f.StringVar(&o.calibration, "calibration", convert.NoCalibration, "statistics for codes: none, auto or `FILE`")
 	f.BoolVar(&o.uniform, "uniform", false, "quantize to one type, without higher-precision tensors")
 	f.BoolVar(&o.exact, "exact", false, "keep a GGUF file's values exactly, as float32")
 	f.StringVar(&o.as, "as", "", "model `type` to read the checkpoint as")
@@ -170,6 +173,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 		}
 	}
 	options.HashFiles, options.Exact, options.As = o.hash, o.exact, o.as
+	options.Calibration = o.calibration
 	if o.dryRun {
 		options.Remote = a.hubRemote(hubFlags{}, options.Memory)
 		plan, err := convert.DryRun(ctx, existingStore, from, options)

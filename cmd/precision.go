@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
 )
@@ -59,6 +60,13 @@ func (o createOptions) precision(a *app) (recipe.Precision, error) {
 		p.Rules = append(p.Rules, r)
 	}
 	p.Uniform = p.Uniform || o.uniform
+	if o.ruleSet != "" {
+		set, err := arch.ParseRuleSet(o.ruleSet)
+		if err != nil {
+			return p, usagef("--rule-set: %v", err)
+		}
+		p.RuleSet = set
+	}
 	if p.Uniform && p.Type == 0 && p.Draft == 0 {
 		return p, usagef("--uniform requires a type: pass --quantize TYPE")
 	}

@@ -69,7 +69,13 @@ func printRecord(out io.Writer, p provenance.ImageRecord) error {
 		for _, r := range q.Rules {
 			requested = append(requested, r.String())
 		}
+		if q.RuleSet != "" {
+			requested = append(requested, string(q.RuleSet))
+		}
 		w.row("requested", strings.Join(requested, ", "))
+	}
+	if p.Statistics != "" {
+		w.row("statistics", p.Statistics.String())
 	}
 	for _, d := range p.Dropped {
 		w.row("dropped", fmt.Sprintf("%s of %s: %s", d.Name, d.File, d.Reason))

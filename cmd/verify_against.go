@@ -127,7 +127,7 @@ func (a *app) compare(
 			loaded.Close()
 		}
 	}()
-	bar := tokenProgress{a.createProgress(false)}
+	bar := tokenProgress{a.createProgress(false), "comparing"}
 	defer bar.end()
 	return verify.Against(ctx, model.Model(), verify.Base{
 		Processor: other,
@@ -182,8 +182,11 @@ var programDigest = sync.OnceValues(func() (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)), nil
 })
 
-// tokenProgress shows how many tokens were compared.
-type tokenProgress struct{ *createProgress }
+// tokenProgress shows how many tokens were read.
+type tokenProgress struct {
+	*createProgress
+	doing string
+}
 
 func (p tokenProgress) set(done, total int) {
 	now := time.Now()
@@ -191,7 +194,7 @@ func (p tokenProgress) set(done, total int) {
 		return
 	}
 	p.shown = now
-	text := fmt.Sprintf("comparing: %d of %d tokens", done, total)
+	text := fmt.Sprintf("%s: %d of %d tokens", p.doing, done, total)
 	if p.style == onTerminal {
 		p.screen.draw(text)
 		return

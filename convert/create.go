@@ -12,6 +12,7 @@ import (
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/statistics"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/manifest/store/collect"
 	"github.com/ingotml/ingot/modelfile"
@@ -27,12 +28,15 @@ type Options struct {
 	Version   string // the program's, for REQUIRES; not compared unless it is a valid version
 	// HashFiles adds checksums of whole source files to the provenance record. It reads these files a second time.
 	HashFiles bool
-	Exact     bool              // as in [source.Options]
-	As        string            // as in [source.Options], of FROM
-	Precision recipe.Precision  // of the weights; the zero value keeps the source's types
-	Parallel  int               // as in [write.Options]
-	Memory    int64             // as in [write.Options]
-	Progress  func(write.Event) // as in [write.Options]
+	Exact     bool             // as in [source.Options]
+	As        string           // as in [source.Options], of FROM
+	Precision recipe.Precision // of the weights; the zero value keeps the source's types
+	// Calibration names the statistics that codes depend on: "" or "none" for none, "auto" for those that the store has
+	// for the source's weights, or else a file.
+	Calibration string
+	Parallel    int               // as in [write.Options]
+	Memory      int64             // as in [write.Options]
+	Progress    func(write.Event) // as in [write.Options]
 
 	// Push, if set, gets the image: each blob as soon as it is complete, unless Accept is set, and the manifest last. The
 	// blobs and the name stay in the store, unless NoKeep is set. NoKeep cannot be combined with Accept.
@@ -201,6 +205,7 @@ type prepared struct {
 	src, draft *source.Source
 	adapters   []*adapter.Adapter
 	plan       *plan.Plan
+	statistics *statistics.Found // nil if there are none
 }
 
 // made describes the written image for its provenance record.
@@ -216,6 +221,9 @@ func (p *prepared) close() {
 		if src != nil {
 			_ = src.Close()
 		}
+	}
+	if p.statistics != nil {
+		_ = p.statistics.Close()
 	}
 	for _, a := range p.adapters {
 		_ = a.Close()
@@ -246,6 +254,10 @@ func prepareWith(
 		return nil, err
 	}
 	req.plan.Precision = opts.Precision
+	if err := p.calibration(ctx, store, opts, &req.plan); err != nil {
+		p.close()
+		return nil, err
+	}
 	if p.plan, err = plan.New(ctx, p.src, req.plan); err != nil {
 		p.close()
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/settings"
@@ -291,7 +292,7 @@ func TestRecord(t *testing.T) {
 	mustCreate(t, store, "x", from(finiteWeights(tiny(t, wideConfig, 1)).write(t, t.TempDir())), Options{Precision: p})
 	img := mustResolve(t, store, "x").Image
 	want := `{"quantization":{"quantize":"int4","uniform":true,"rules":[{"match":"lm_head.weight","type":"source"},` +
-		`{"match":"*.v_proj.weight","type":"int8-g32"}]}}`
+		`{"match":"*.v_proj.weight","type":"int8-g32"}],"rule_set":"rules-2"}}`
 	if got := readLayer(t, store, img, manifest.KindFile, settings.RecordName); got != want {
 		t.Errorf("record %s, want %s", got, want)
 	}
@@ -306,6 +307,7 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	back, notes, err := recipe.Parse([]byte(want[len(`{"quantization":`) : len(want)-1]))
+	p.RuleSet = arch.RuleSet2
 	if d := cmp.Diff(p, back); d != "" || err != nil || len(notes) > 0 {
 		t.Errorf("as a recipe: %v, %q\n%s", err, notes, d)
 	}

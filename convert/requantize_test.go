@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/quantize"
 )
@@ -27,8 +28,12 @@ func TestRequantize(t *testing.T) {
 		t.Errorf("kept: %v", kept)
 	}
 	asked := types(recipe.Precision{Type: quantize.Int4})
-	if asked[q] != "int4" || asked[down] != "int8" || asked[embed] != kept[embed] {
+	if asked[q] != "int4" || asked[down] != "int8" || asked[embed] != "int8" {
 		t.Errorf("int4: %v", asked)
+	}
+	first := types(recipe.Precision{Type: quantize.Int4, RuleSet: arch.RuleSet1})
+	if first[q] != "int4" || first[down] != "int8" || first[embed] != kept[embed] {
+		t.Errorf("int4 by the first rule set: %v", first)
 	}
 	plan, err := planOf(t, c, recipe.Precision{Type: quantize.Int4})
 	if err != nil ||

@@ -29,6 +29,9 @@ func planCoded(t Tensor, c *chooser) (Tensor, error) {
 		t.Transform = []string{fmt.Sprintf("add %v", t.Match.Add)}
 	}
 	same, why := t.sameCodes()
+	if c.sameBits(want, same, rule) {
+		want = same
+	}
 	switch {
 	case want == 0 && same == 0:
 		if err := t.checkDequantize(why); err != nil {

@@ -21,6 +21,8 @@ type Coding struct {
 	Floats bool           // as float32; Source is then F32
 	Stored quantize.DType // type of scales and biases computed in float32; "" = unchanged
 	Global float32        // scale of the whole tensor; 0 = none
+
+	Calibrated *Calibrated // how statistics choose the codes; nil = they do not
 }
 
 // newCoding returns the coding of a plain tensor.

@@ -18,7 +18,7 @@ func (p *planner) planDraft(ctx context.Context, draft *source.Source) (unused [
 		return nil, err
 	}
 	precision := p.opts.Precision
-	c := newChooser(draft.Model.Rules().AsDraft(), precision, precision.Draft)
+	c := newChooser(arch.RulesOf(draft.Model, precision.RuleSet).AsDraft(), precision, precision.Draft)
 	c.prefix = blob.DraftPrefix
 	of := planner{src: draft, plan: p.plan}
 	if err := of.planTensors(ctx, blob.DraftPrefix, c); err != nil {

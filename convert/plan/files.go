@@ -126,10 +126,11 @@ func (p *planner) record() settings.Record {
 	if opts.Requires != "" {
 		r.Requires = opts.Requires
 	}
-	if q := opts.Precision; q.Type != 0 || q.Draft != 0 || len(q.Rules) > 0 {
+	if q := opts.Precision.Recorded(); q.Type != 0 || q.Draft != 0 || len(q.Rules) > 0 {
 		if r.Quantization != nil && q.Type == 0 { // only the draft is new
 			base := r.Quantization
-			q.Type, q.Uniform, q.Rules = base.Type, base.Uniform, slices.Concat(base.Rules, q.Rules)
+			q.Type, q.Uniform, q.RuleSet = base.Type, base.Uniform, base.RuleSet
+			q.Rules = slices.Concat(base.Rules, q.Rules)
 		}
 		r.Quantization = &q
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/statistics"
 	"github.com/opencontainers/go-digest"
 )
 
@@ -33,6 +34,8 @@ type Plan struct {
 	Dropped  []Dropped       `json:"dropped"` // sorted by name
 	Warnings []string        `json:"warnings"`
 	Adapters []source.Merged `json:"adapters,omitempty"` // of ADAPTER lines, in order
+	// Statistics is the digest of the statistics that codes depend on.
+	Statistics digest.Digest `json:"statistics,omitempty"`
 	// Recognized lists the packing and the layouts that were detected, and the tensors that revealed them.
 	Recognized []packed.Recognized `json:"recognized"`
 	Totals     Totals              `json:"totals"`
@@ -75,8 +78,11 @@ type Options struct {
 	Parser     string             // of responses; "" = derived from the architecture and the template
 	Renderer   string             // of prompts; as above
 	Precision  recipe.Precision
-	Adapters   []source.Merged // adapters already merged into the source
-	Draft      *source.Source  // draft model; nil = the source's, if it has one
+	// Calibration has statistics of the model's inputs; nil means that codes depend on the weights alone.
+	Calibration *statistics.Set
+	Statistics  digest.Digest   // of Calibration
+	Adapters    []source.Merged // adapters already merged into the source
+	Draft       *source.Source  // draft model; nil = the source's, if it has one
 	// HeadersOnly leaves out the comparison of a dropped tensor with another one, if it takes a download.
 	HeadersOnly bool
 }
@@ -93,7 +99,7 @@ type planner struct {
 // tokenizer, the draft, and the size of the manifest. It reads weights only to verify that a dropped tensor equals
 // another.
 func New(ctx context.Context, src *source.Source, opts Options) (*Plan, error) {
-	plan := &Plan{Files: slices.Clone(src.Files), Adapters: opts.Adapters}
+	plan := &Plan{Files: slices.Clone(src.Files), Adapters: opts.Adapters, Statistics: opts.Statistics}
 	plan.Recognized, plan.Warnings = src.Retyped()
 	p := planner{src: src, opts: opts, plan: plan}
 	if err := p.addTensors(ctx); err != nil {
@@ -114,7 +120,7 @@ func New(ctx context.Context, src *source.Source, opts Options) (*Plan, error) {
 // addTensors plans the tensors of the model and of its draft.
 func (p *planner) addTensors(ctx context.Context) error {
 	precision := p.opts.Precision
-	chooser := newChooser(p.src.Model.Rules(), precision, precision.Type)
+	chooser := newChooser(arch.RulesOf(p.src.Model, precision.RuleSet), precision, precision.Type)
 	if err := p.planTensors(ctx, "", chooser); err != nil {
 		return err
 	}
@@ -165,11 +171,17 @@ func (p *planner) planTensors(ctx context.Context, prefix string, c *chooser) er
 		p.plan.Recognized = append(p.plan.Recognized,
 			packed.Recognized{Kind: "layout", What: l.What, From: []string{l.From}, Tensors: l.Tensors})
 	}
+	tied := !slices.ContainsFunc(match.Tensors, func(m arch.Matched) bool { return m.Spec.IsHead() })
 	var requantized []string
 	for _, m := range match.Tensors {
 		t, err := p.planTensor(m, prefix, c)
 		if err != nil {
 			return err
+		}
+		if prefix == "" {
+			if err := p.calibrate(&t, tied); err != nil {
+				return err
+			}
 		}
 		p.plan.Tensors = append(p.plan.Tensors, t)
 		if t.requantized {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/recipe"
@@ -49,7 +50,7 @@ func (c *chooser) want(s arch.Spec, source safetensors.DType) (quantize.Type, st
 		switch {
 		case why == "":
 			c.used[i] = true
-			return r.Type, "rule " + r.String(), nil
+			return r.Type, userRule + r.String(), nil
 		case r.Match == name:
 			return 0, "", fmt.Errorf("quantization rule %s: %s", r, why)
 		}
@@ -77,6 +78,17 @@ func (c *chooser) obstacle(s arch.Spec, t quantize.Type, source safetensors.DTyp
 func isFloat(d safetensors.DType) bool {
 	return d == safetensors.BF16 || d == safetensors.F16 || d == safetensors.F32 || d == safetensors.F64
 }
+
+// sameBits reports whether codes that a source has are as good as those of the type that the architecture's rules
+// promote a tensor to: affine ones with as many bits, in groups of another size. Quantizing them again would only add
+// an error.
+func (c *chooser) sameBits(want, have quantize.Type, rule string) bool {
+	return want != 0 && have != 0 && want != c.base && !strings.HasPrefix(rule, userRule) &&
+		want.Mode() == "affine" && have.Mode() == "affine" && want.Bits() == have.Bits()
+}
+
+// userRule begins the reason of a type that a user's rule decided.
+const userRule = "rule "
 
 // unused lists the rules that matched no tensor.
 func (c *chooser) unused() []string {

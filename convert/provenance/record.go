@@ -32,6 +32,7 @@ type Record struct {
 	// Adapters are in the order of the ADAPTER lines. Their tensors are among the sources.
 	Adapters     []AdapterOrigin   `json:"adapters,omitempty"`
 	Quantization *recipe.Precision `json:"quantization,omitempty"` // as requested: type, rules, recipe
+	Statistics   digest.Digest     `json:"statistics,omitempty"`   // of the calibration that codes depend on
 	Tensors      []MadeTensor      `json:"tensors"`                // in the image's order; the draft's start with "draft."
 	Dropped      []DroppedSource   `json:"dropped,omitempty"`
 }
@@ -113,9 +114,10 @@ func (m Made) record(ctx context.Context) (*Record, error) {
 	if r.Adapters, err = m.adapterOrigins(ctx); err != nil {
 		return nil, err
 	}
-	if q := m.Precision; q.Type != 0 || q.Draft != 0 || q.Uniform || len(q.Rules) > 0 {
+	if q := m.Precision.Recorded(); q.Type != 0 || q.Draft != 0 || q.Uniform || len(q.Rules) > 0 {
 		r.Quantization = &q
 	}
+	r.Statistics = m.Plan.Statistics
 	for _, t := range m.Plan.Tensors {
 		made := MadeTensor{Name: t.Name, Type: t.Type, Rule: t.Rule, Transform: t.Transform}
 		for _, s := range t.Sources {

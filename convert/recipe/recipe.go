@@ -6,6 +6,7 @@ package recipe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/convert/internal/encode"
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/manifest"
@@ -32,6 +34,17 @@ type Precision struct {
 	// Uniform gives Type to every weight that is quantized, without precision rules that promote some of them.
 	Uniform bool   `json:"uniform,omitempty"`
 	Rules   []Rule `json:"rules,omitempty"` // override all else; the last match wins
+	// RuleSet is the version of the architectures' precision rules; "" is the default one.
+	RuleSet arch.RuleSet `json:"rule_set,omitempty"`
+}
+
+// Recorded returns the precision as images and provenance records state it, so that later versions can repeat it: with
+// the name of the rule set that it uses. Records of the first rule set do not name it.
+func (p Precision) Recorded() Precision {
+	if p.RuleSet = cmp.Or(p.RuleSet, arch.DefaultRuleSet); p.RuleSet == arch.RuleSet1 || p.Type == 0 && p.Draft == 0 {
+		p.RuleSet = ""
+	}
+	return p
 }
 
 // ToType returns the precision for one type's name, and a note for the user if the name is an alias.
@@ -114,6 +127,7 @@ type document struct {
 	Quantize string `json:"quantize"`
 	Draft    string `json:"quantize_draft"`
 	Uniform  bool   `json:"uniform"`
+	RuleSet  string `json:"rule_set"`
 	Rules    []struct {
 		Match string `json:"match"`
 		Type  string `json:"type"`
@@ -126,7 +140,8 @@ const maxRecipe = 1 << 20
 // Parse parses a recipe, such as
 //
 //	{"quantize": "int4", "quantize_draft": "int8", "uniform": false,
-//	 "rules": [{"match": "*.down_proj.weight", "type": "int8"}, {"match": "lm_head.weight", "type": "source"}]}
+//	 "rules": [{"match": "*.down_proj.weight", "type": "int8"}, {"match": "lm_head.weight", "type": "source"}],
+//	 "rule_set": "rules-2"}
 //
 // All keys are optional, and unknown keys are an error. It returns notes for the user about aliases of types.
 func Parse(data []byte) (p Precision, notes []string, err error) {
@@ -166,6 +181,9 @@ func parse(data []byte) (p Precision, notes []string, err error) {
 		notes = appendNote(notes, note)
 	}
 	p.Uniform = r.Uniform
+	if p.RuleSet, err = arch.ParseRuleSet(r.RuleSet); err != nil {
+		return p, nil, fmt.Errorf("rule_set: %w", err)
+	}
 	for i, text := range r.Rules {
 		rule, note, err := newRule(text.Match, text.Type)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/quantize/weighted"
 )
 
 // coder encodes batches of elements into the arrays of a blob. It is immutable, so batches may be encoded concurrently.
@@ -19,6 +20,9 @@ type coder struct {
 	sources []io.ReaderAt
 	coded   []packed.Elements // used instead of sources if some of them are quantized
 	row     int64             // elements per row of coded
+	// of a calibrated tensor: for each of its matrices, which have matrix elements in rows of columns
+	calibrated      []*weighted.Coder
+	columns, matrix int64
 }
 
 // batch returns the number of elements that fit a slab together with all their results.
@@ -29,6 +33,9 @@ func (c coder) batch() int64 {
 	}
 	group := int64(max(l.Target.Group(), 1))
 	n := slabSize / c.groupBytes() * group
+	if c.calibrated != nil {
+		return n - n%c.columns
+	}
 	if l.Keep || l.Floats {
 		return c.wholeRows(n)
 	}
@@ -65,8 +72,8 @@ func (c coder) groupBytes() int64 {
 	return n
 }
 
-// run reads and encodes a batch in one slab.
-func (c coder) run(slab []byte, batch []sourceRange) (quantize.Blocks, error) {
+// run reads and encodes a batch, which begins at an element of the tensor, in one slab.
+func (c coder) run(slab []byte, batch []sourceRange, at int64) (quantize.Blocks, error) {
 	l := c.coding
 	if l.Keep {
 		return c.readCodes(slab, batch)
@@ -93,7 +100,11 @@ func (c coder) run(slab []byte, batch []sourceRange) (quantize.Blocks, error) {
 		in, from = middle, l.Middle
 	}
 	out, rest := c.blocks(rest, n, from)
-	err := l.Target.Encode(out, in, from)
+	encode := l.Target.Encode
+	if c.calibrated != nil {
+		encode = func(out quantize.Blocks, in []byte, from quantize.DType) error { return c.calibrate(out, in, from, at) }
+	}
+	err := encode(out, in, from)
 	if c.add != 0 {
 		addF32(out.Packed, float32(c.add))
 	}

@@ -78,6 +78,11 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 // newCoder opens a tensor's sources.
 func newCoder(t *plan.Tensor) (c coder, closeAll func(), err error) {
 	c = coder{coding: t.Coding, add: t.Match.Add}
+	if t.Coding.Calibrated != nil {
+		if err := c.setCoders(t); err != nil {
+			return c, func() {}, err
+		}
+	}
 	if t.Coding.Keep || t.Coding.Floats {
 		c.coded, c.row = openCoded(t.Sources), t.Sources[0].Shape[len(t.Sources[0].Shape)-1]
 		return c, func() {}, nil
@@ -138,6 +143,7 @@ type stream struct {
 	coder   coder
 	offsets []int64 // where the next part of each array is written
 	pending []*job  // in order
+	begun   int64   // elements in batches that were started
 	done    int64   // elements written
 	read    int64   // bytes of the sources that were reported
 	hashes  sourceHashes
@@ -147,6 +153,7 @@ type stream struct {
 type job struct {
 	slab   []byte
 	batch  []sourceRange
+	at     int64 // the batch's first element in the tensor
 	result quantize.Blocks
 	err    error
 	ready  chan struct{} // closed when the batch is encoded
@@ -228,11 +235,12 @@ func (s *stream) start(ctx context.Context, batch []sourceRange) error {
 			return err
 		}
 	}
-	j := &job{slab: slab, batch: batch, ready: make(chan struct{})}
+	j := &job{slab: slab, batch: batch, at: s.begun, ready: make(chan struct{})}
+	s.begun += countOf(batch)
 	s.pending = append(s.pending, j)
 	code := func() {
 		defer close(j.ready)
-		j.result, j.err = s.coder.run(j.slab, j.batch)
+		j.result, j.err = s.coder.run(j.slab, j.batch, j.at)
 	}
 	if s.w.idle.TryAcquire(1) {
 		go func() {

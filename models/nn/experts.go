@@ -51,7 +51,7 @@ type Shared struct {
 // Apply returns the outputs [T, hidden] for rows x [T, hidden]: the chosen experts' outputs, uint32 [T, k], weighted by
 // float32 weights [T, k], plus the shared expert's. The sum is rounded to the type of x once.
 func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
-	if x.Thread().Info().GPU && chosen.Size() >= sortedFrom {
+	if x.Thread().Info().GPU && chosen.Size() >= sortedFrom || e.gateUp.observing() {
 		return e.combine(e.sorted(x, chosen), weights, chosen, s)
 	}
 	var formats, groups, bits [2]int
@@ -103,6 +103,7 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 	flat = mlx.Take(flat, order, 0)
 	of := mlx.FloorDivide(order, mlx.FromSlice(x.Thread(), []uint32{uint32(k)}))
 	x = mlx.ExpandDims(mlx.Take(x, of, 0), 1)
+	e.gateUp.observe(x, flat)
 	h := e.gateUp.apply(x, nil, flat, true)
 	switch {
 	case e.biases != nil:
@@ -112,6 +113,7 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 	default:
 		h = mlx.SwiGLU(h, nil)
 	}
+	e.down.observe(h, flat)
 	h = e.down.apply(h, nil, flat, true)
 	return mlx.Reshape(mlx.Take(h, back, 0), rows, k, 1, -1)
 }
@@ -135,13 +137,17 @@ func Choose(scores, correction *mlx.Array, e arch.Experts, r arch.Router) (weigh
 // bank is a stack of matrices [n, out, in] from which rows select.
 type bank struct {
 	weight     *Tensor
+	name       string     // of the tensor; "" if it is none
+	from       *Weights   // has the observer
 	transposed *mlx.Array // of plain weights: [experts, in, out], sharing their memory
 }
 
 func newBank(w *Weights, name string, experts, out, in int) *bank {
 	t := w.Matrix(name, experts, out, in)
 	w.noFactor(name, t)
-	return bankOf(w, t)
+	b := bankOf(w, t)
+	b.name, b.from = name, w
+	return b
 }
 
 func bankOf(w *Weights, t *Tensor) *bank {
@@ -160,3 +166,12 @@ func (b *bank) apply(x, rows, experts *mlx.Array, sorted bool) *mlx.Array {
 	}
 	return mlx.GatherMM(x, b.transposed, rows, experts, sorted)
 }
+
+// observe tells the observer, if there is one, the rows [N, 1, in] that are multiplied by the matrices of experts.
+func (b *bank) observe(x, experts *mlx.Array) {
+	if b.observing() && b.name != "" {
+		b.from.observer.ExpertInput(b.name, b.weight.Shape()[0], mlx.Reshape(x, x.Dim(0), -1), mlx.Reshape(experts, -1))
+	}
+}
+
+func (b *bank) observing() bool { return b.from != nil && b.from.observer != nil }

@@ -45,7 +45,11 @@ func (e *PlainExperts) apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array
 		of[i], own[i] = uint32(i/k), uint32(i)
 	}
 	list := func(l []uint32) *mlx.Array { return mlx.FromSlice(x.Thread(), l, rows, k) }
+	if e.up.observing() {
+		e.up.observe(mlx.Take(x, mlx.FromSlice(x.Thread(), of), 0), chosen)
+	}
 	h := mlx.ReLU2(e.up.apply(mlx.ExpandDims(x, 1), list(of), chosen, false))
+	e.down.observe(mlx.Reshape(h, rows*k, 1, -1), chosen)
 	h = e.down.apply(mlx.Reshape(h, rows*k, 1, -1), list(own), chosen, false)
 	return mlx.CombineRows(h, weights, nil, nil, s.X, s.Gate)
 }

@@ -13,6 +13,8 @@ type Linear struct {
 	heads  int        // heads that the output is split into; 0 means not split
 	joins  bool       // the input is split into heads
 
+	name  string   // of the weight's tensor; "" if it is none
+	from  *Weights // has the observer; nil for plain arrays
 	owner *Weights // frees group; nil for a layer whose arrays another owner holds
 	group *group   // the group that was last applied with this layer as its first
 }
@@ -25,7 +27,7 @@ type group struct {
 
 // NewLinear takes NAME.weight [out, in], which may be packed, and NAME.bias [out] if bias is set.
 func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
-	l := &Linear{weight: w.Matrix(name+".weight", out, in), owner: w}
+	l := &Linear{weight: w.Matrix(name+".weight", out, in), name: name + ".weight", from: w, owner: w}
 	if bias {
 		l.bias = w.Take(name+".bias", out)
 	}
@@ -55,6 +57,7 @@ func (l *Linear) Apply(x *mlx.Array) *mlx.Array { return Linears(x, l)[0] }
 // Linears applies layers that share an input in one operation: a CPU prepares x once for all of them. Either all or
 // none of them join heads.
 func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
+	observe(x, layers)
 	ready, done := prepare(layers)
 	defer done()
 	return finish(layers, ready.Apply(x), x.DType())
@@ -62,7 +65,7 @@ func Linears(x *mlx.Array, layers ...*Linear) []*mlx.Array {
 
 // NormedLinears returns x+y, and Linears of the normalized sum. If y is nil the sum is x.
 func NormedLinears(n *Norm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array, outs []*mlx.Array) {
-	if !n.fuses() {
+	if !n.fuses() || observing(layers) != nil {
 		sum, normed := n.AddApply(x, y)
 		return sum, Linears(normed, layers...)
 	}
@@ -74,7 +77,7 @@ func NormedLinears(n *Norm, x, y *mlx.Array, layers ...*Linear) (sum *mlx.Array,
 
 // NormedLinearsKept is NormedLinears and also returns the normalized sum.
 func NormedLinearsKept(n *Norm, x, y *mlx.Array, layers ...*Linear) (sum, normed *mlx.Array, outs []*mlx.Array) {
-	if !n.fuses() {
+	if !n.fuses() || observing(layers) != nil {
 		sum, normed = n.AddApply(x, y)
 		return sum, normed, Linears(normed, layers...)
 	}
@@ -104,6 +107,9 @@ func Queries(b *Batch, x *mlx.Array, layers ...*Linear) []*mlx.Array {
 
 // ApplyGated is Apply of activation(gate) * up.
 func (l *Linear) ApplyGated(activation mlx.Activation, gate, up *mlx.Array) *mlx.Array {
+	if observing([]*Linear{l}) != nil {
+		return l.Apply(mlx.Multiply(activate(activation, gate), up))
+	}
 	ready, done := prepare([]*Linear{l})
 	defer done()
 	return finish([]*Linear{l}, ready.ApplyGated(activation, gate, up), gate.DType())[0]
@@ -175,7 +181,7 @@ type Embedding struct {
 func NewEmbedding(w *Weights, name string, vocab, hidden int) *Embedding {
 	weight := w.Matrix(name+".weight", vocab, hidden)
 	w.noFactor(name+".weight", weight)
-	return &Embedding{weight, w.DType, 1, &Linear{weight: weight, owner: w}}
+	return &Embedding{weight, w.DType, 1, &Linear{weight: weight, name: name + ".weight", from: w, owner: w}}
 }
 
 // Scaled makes Lookup multiply vectors by a factor, which is first rounded to their type.
@@ -219,4 +225,29 @@ func (l *HeadLinear) Apply(x *mlx.Array) *mlx.Array {
 	indices := func(list []uint32) *mlx.Array { return mlx.FromSlice(t, list, rows, l.heads) }
 	y := l.bank.apply(mlx.ExpandDims(x, 2), indices(of), indices(head), false)
 	return mlx.Squeeze(y, 2)
+}
+
+// observing returns the observer of layers that share an input, or nil.
+func observing(layers []*Linear) Observer {
+	if from := layers[0].from; from != nil {
+		return from.observer
+	}
+	return nil
+}
+
+// observe tells the observer, if there is one, the input of layers.
+func observe(x *mlx.Array, layers []*Linear) {
+	o := observing(layers)
+	if o == nil {
+		return
+	}
+	var names []string
+	for _, l := range layers {
+		if n := len(names); l.name != "" && (n == 0 || names[n-1] != l.name) {
+			names = append(names, l.name)
+		}
+	}
+	if len(names) > 0 {
+		o.Input(names, mlx.Reshape(x, x.Dim(0), -1))
+	}
 }

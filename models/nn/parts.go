@@ -17,7 +17,7 @@ func NewLinearParts(w *Weights, name string, outs []int, in int, bias bool) []*L
 	parts := make([]*Linear, len(outs))
 	at := 0
 	for i, n := range outs {
-		parts[i] = &Linear{}
+		parts[i] = &Linear{name: whole.name, from: w}
 		if whole.weight != nil {
 			parts[i].weight = w.Rows(whole.weight, at, at+n)
 		}

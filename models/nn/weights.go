@@ -65,6 +65,8 @@ func (t *Tensor) arrays() []*mlx.Array {
 type Weights struct {
 	DType mlx.DType // of activations: the type of the plain weights
 
+	observer Observer // of the inputs of linear layers; nil means none
+
 	tensors map[string]*Tensor
 	owned   []*mlx.Array
 	groups  []*mlx.Layers
@@ -191,3 +193,18 @@ func (w *Weights) fail(format string, args ...any) {
 		w.err = fmt.Errorf(format+": %w", append(args, ErrWeights)...)
 	}
 }
+
+// Observer gets the inputs of linear layers while a model runs, for calibration. Its methods run on the engine's
+// thread, inside a forward pass, and may evaluate their arguments, which they must not keep.
+type Observer interface {
+	// Input is called before layers of the given weights are applied to x [T, in]. Layers that are parts of one tensor
+	// have one name.
+	Input(weights []string, x *mlx.Array)
+	// ExpertInput is called before rows x [N, in] are multiplied by the matrices of the chosen experts, uint32 [N], of a
+	// stack of count matrices.
+	ExpertInput(weight string, count int, x, chosen *mlx.Array)
+}
+
+// Observe sets the observer of all layers that were built, or will be built, from these weights; nil means none. While
+// there is one, layers run without the fused operations that hide their inputs, so the outputs may differ by rounding.
+func (w *Weights) Observe(o Observer) { w.observer = o }

@@ -1,0 +1,229 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/manifest"
+	"github.com/ingotml/ingot/manifest/statistics"
+	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/runtime/calibrate"
+	"github.com/opencontainers/go-digest"
+	"github.com/spf13/cobra"
+)
+
+// calibrateOptions are the flags of calibrate.
+type calibrateOptions struct {
+	texts   []string
+	output  string
+	tokens  int
+	full    bool
+	block   int
+	float32 bool
+	json    bool
+	cpu     cpuFlags
+}
+
+// calibrateJSON is the output of calibrate.
+type calibrateJSON struct {
+	Model  string        `json:"model"`
+	Digest digest.Digest `json:"digest"` // of the statistics
+	Tokens int64         `json:"tokens"`
+	Inputs int           `json:"tensors"`            // that have statistics
+	Few    []string      `json:"few_rows,omitempty"` // stacks of experts of which some saw few rows
+}
+
+func (a *app) calibrateCmd() *cobra.Command {
+	var o calibrateOptions
+	c := &cobra.Command{
+		Use:   "calibrate NAME",
+		Short: "Measure a model's inputs for better quantization",
+		Long: `Run an unquantized model of the store over text, and store the mean squares of the inputs of its linear
+layers. "ingot quantize NAME ... --calibration auto" then finds them, for every later quantization of the
+same weights, and gives more precision where inputs are large.
+
+The text is a built-in one (prose, code, dialogues by the model's chat template, many scripts), or the files
+of --text. At most --tokens tokens are read, fewer once the statistics have converged.
+
+With --full, also store the second moments of the inputs within blocks of columns. The quantization then
+also compensates the errors of columns (GPTQ). This takes more time, memory and disk.
+
+The statistics are stored as a referrer of the image, or in FILE with -o. To resume an interrupted run, run
+it again.`,
+		Example: `  ingot calibrate mymodel
+  ingot quantize mymodel mymodel:int4 int4 --calibration auto
+  ingot calibrate mymodel --full --text notes.txt -o statistics.safetensors`,
+		Args: between(1, 1),
+		RunE: func(c *cobra.Command, args []string) error { return a.calibrate(c, args[0], o) },
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.texts, "text", nil, "text `file` instead of the built-in text (repeatable)")
+	f.StringVarP(&o.output, "output", "o", "", "write the statistics to `file` instead of the store")
+	f.IntVar(&o.tokens, "tokens", calibrate.DefaultTokens, "most `tokens` to read")
+	f.BoolVar(&o.full, "full", false, "also measure second moments in blocks")
+	f.IntVar(&o.block, "block", defaultBlock, "`columns` of a block of --full, a multiple of 128")
+	f.BoolVar(&o.float32, "float32", false, "compute in float32")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	o.cpu.add(c)
+	return c
+}
+
+// defaultBlock is the size of a block of --full.
+const defaultBlock = 512
+
+func (a *app) calibrate(c *cobra.Command, name string, o calibrateOptions) error {
+	if o.tokens <= 0 {
+		return usagef("--tokens %d must be positive", o.tokens)
+	}
+	if o.block <= 0 || o.block%128 != 0 {
+		return usagef("--block %d must be a multiple of 128", o.block)
+	}
+	if !o.full {
+		o.block = 0
+	}
+	ctx := c.Context()
+	st, entry, err := resolve(c, name)
+	if err != nil {
+		return err
+	}
+	if err := st.CheckPresent(entry, false); err != nil {
+		return err
+	}
+	if err := checkRequires(st, entry); err != nil {
+		return err
+	}
+	raw, err := st.ResolveRaw(ctx, entry.Name)
+	if err != nil {
+		return err
+	}
+	about := statistics.About{Image: entry.Digest, Weights: statistics.Weights(entry.Image), Program: "ingot " + Version}
+	entry.Image.Layers = slices.DeleteFunc(slices.Clone(entry.Image.Layers), manifest.Layer.Draft)
+	kinds, err := calibrationText(ctx, st, entry, o.texts)
+	if err != nil {
+		return err
+	}
+	about.Text = textDigest(kinds)
+	set, err := a.runCalibration(ctx, st, entry, kinds, about, &o)
+	if err != nil {
+		return err
+	}
+	var d digest.Digest
+	if o.output != "" {
+		sum := digest.Canonical.Digester()
+		err = writeWhole(o.output, func(w io.Writer) error { return set.Write(io.MultiWriter(w, sum.Hash())) })
+		d = sum.Digest()
+	} else {
+		d, err = set.Attach(ctx, st, raw.Descriptor)
+	}
+	if err != nil {
+		return err
+	}
+	o.state(st, about).Done()
+	return a.printCalibration(entry, set, d, o)
+}
+
+// state returns the options with the file of the run's state.
+func (o *calibrateOptions) state(st *store.Store, about statistics.About) calibrate.Options {
+	state := o.output + ".partial"
+	if o.output == "" {
+		key := digest.FromString(fmt.Sprint(about, o.block, o.tokens, o.float32))
+		state = st.Path(store.ScoresDir, "calibration-"+key.Encoded())
+	}
+	return calibrate.Options{Tokens: o.tokens, Block: o.block, State: state}
+}
+
+func (a *app) runCalibration(
+	ctx context.Context, st *store.Store, entry *store.Entry, kinds [][]calibrate.Document, about statistics.About,
+	o *calibrateOptions,
+) (*statistics.Set, error) {
+	thread, err := a.openEngine(ctx, o.cpu)
+	if err != nil {
+		return nil, err
+	}
+	defer thread.Close()
+	engine, err := batch.Open(ctx, thread, st, entry, runtime.Options{Float32: o.float32})
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	m := engine.Model()
+	windows, err := calibrate.Windows(m.Processor, kinds)
+	if err != nil {
+		return nil, err
+	}
+	bar := tokenProgress{a.createProgress(false), "calibrating"}
+	defer bar.end()
+	options := o.state(st, about)
+	options.Progress = bar.set
+	if err := os.MkdirAll(filepath.Dir(options.State), 0o755); err != nil {
+		return nil, err
+	}
+	return calibrate.Run(ctx, m, windows, about, options)
+}
+
+// calibrationText returns the documents of files, or the built-in ones.
+func calibrationText(
+	ctx context.Context, st *store.Store, entry *store.Entry, files []string,
+) ([][]calibrate.Document, error) {
+	if len(files) > 0 {
+		var kinds [][]calibrate.Document
+		for _, f := range files {
+			text, err := readText(f)
+			if err != nil {
+				return nil, err
+			}
+			kinds = append(kinds, []calibrate.Document{{Text: text}})
+		}
+		return kinds, nil
+	}
+	source, err := prompt.TemplateText(st, entry, "")
+	if errors.Is(err, chat.ErrNoTemplate) {
+		return calibrate.Builtin(ctx, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	template, err := chat.Parse(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	return calibrate.Builtin(ctx, func(ctx context.Context, list []calibrate.Message) (string, error) {
+		var messages []chat.Message
+		for _, m := range list {
+			messages = append(messages, chat.Message{Role: m.Role, Content: m.Content})
+		}
+		return template.Render(ctx, chat.Request{Messages: messages})
+	})
+}
+
+// textDigest identifies the documents.
+func textDigest(kinds [][]calibrate.Document) digest.Digest {
+	d := digest.Canonical.Digester()
+	for _, kind := range kinds {
+		for _, doc := range kind {
+			fmt.Fprintf(d.Hash(), "%d %v\n%s", len(doc.Text), doc.Rendered, doc.Text)
+		}
+	}
+	return d.Digest()
+}
+
+func (a *app) printCalibration(e *store.Entry, set *statistics.Set, d digest.Digest, o calibrateOptions) error {
+	few := set.Few()
+	for _, f := range few {
+		a.note("note: %s", f)
+	}
+	if o.json {
+		return a.printJSON(calibrateJSON{e.Name.String(), d, set.Tokens, len(set.Tensors()), few})
+	}
+	_, err := fmt.Fprintf(a.out, "%s: statistics of %d tensors over %d tokens\n", d, len(set.Tensors()), set.Tokens)
+	return err
+}

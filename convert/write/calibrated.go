@@ -1,0 +1,73 @@
+package write
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/ingotml/ingot/convert/plan"
+	"github.com/ingotml/ingot/quantize"
+)
+
+// setCoders sets the coders of a calibrated tensor.
+func (c *coder) setCoders(t *plan.Tensor) (err error) {
+	c.columns = t.Shape[len(t.Shape)-1]
+	c.matrix = t.Params()
+	if len(t.Shape) == 3 {
+		c.matrix /= t.Shape[0]
+	}
+	c.calibrated, err = t.Coders()
+	return err
+}
+
+// calibrate encodes whole rows, the first of which begins at an element of the tensor, with regard to their inputs. It
+// takes 4 bytes for each element beside the slab.
+func (c coder) calibrate(out quantize.Blocks, in []byte, from quantize.DType, at int64) error {
+	rows, err := floats(in, from)
+	if err != nil {
+		return err
+	}
+	size, stored := c.coding.Target.GroupSizes(quantize.F32), c.coding.Target.GroupSizes(from)
+	group := c.coding.Target.Group()
+	for done := 0; done < len(rows); {
+		matrix := (at + int64(done)) / c.matrix
+		n := int(min(int64(len(rows)-done), (matrix+1)*c.matrix-at-int64(done)))
+		first, groups := done/group, n/group
+		part := func(b []byte, one int) []byte { return b[first*one:][:groups*one] }
+		dst := quantize.Blocks{Packed: part(out.Packed, size.Packed)}
+		if stored.Biases > 0 && from != quantize.F32 {
+			dst.Scales, dst.Biases = make([]byte, groups*size.Scales), make([]byte, groups*size.Biases)
+		} else {
+			dst.Scales, dst.Biases = part(out.Scales, size.Scales), part(out.Biases, size.Biases)
+		}
+		if err := c.calibrated[matrix].Encode(dst, rows[done:done+n]); err != nil {
+			return shift(err, int64(done))
+		}
+		if stored.Biases > 0 && from != quantize.F32 { // the values are of the type already
+			for _, p := range [][2][]byte{
+				{part(out.Scales, stored.Scales), dst.Scales}, {part(out.Biases, stored.Biases), dst.Biases},
+			} {
+				if err := quantize.CastTo(from).Encode(quantize.Blocks{Packed: p[0]}, p[1], quantize.F32); err != nil {
+					return err
+				}
+			}
+		}
+		done += n
+	}
+	return nil
+}
+
+// floats returns elements as float32.
+func floats(in []byte, from quantize.DType) ([]float32, error) {
+	wide := in
+	if from != quantize.F32 {
+		wide = make([]byte, len(in)/from.Size()*4)
+		if err := quantize.ToF32.Encode(quantize.Blocks{Packed: wide}, in, from); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]float32, len(wide)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(wide[4*i:]))
+	}
+	return out, nil
+}
