@@ -60,6 +60,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	f.Int64Var(&o.Memory, "memory", 0, "KV cache limit in bytes; below 0 none (default free memory)")
 	f.IntVar(&o.Sequences, "parallel", 0, "maximum number of running requests (default 32)")
 	f.StringVar(&draft, "draft", "auto", "off loads no draft model; otherwise requests set the depth")
+	f.DurationVar(&o.MaxGap, "max-gap", 0, "longest `time` between tokens during prefill (default 150ms)")
 	f.IntVar(&o.Queue, "queue", 0, "maximum number of waiting requests (default 512)")
 	kv.add(c)
 	cpu.add(c)

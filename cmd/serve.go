@@ -65,6 +65,7 @@ with a registry. It asks first on a terminal; --yes agrees.
 	f.StringVar(&o.cacheDisk, "cache-disk", "", "prefix cache limit on disk in `bytes` (default 16GB)")
 	f.IntVar(&o.parallel, "parallel", 0, "running requests per model (default 32)")
 	f.IntVar(&o.queue, "queue", 0, "waiting requests per model before rejection (default 512)")
+	f.DurationVar(&o.maxGap, "max-gap", 0, "longest `time` between tokens during prefill (default 150ms)")
 	f.StringVar(&o.draft, "draft", "auto", "default draft depth: a number, auto or off (no draft model)")
 	f.DurationVar(&o.grace, "grace", 10*time.Second, "`time` to finish running requests on shutdown")
 	f.BoolVar(&o.yes, "yes", false, "import or pull missing models without asking")
@@ -87,6 +88,7 @@ type serveOptions struct {
 	cacheDir        string
 	cacheDisk       string
 	parallel, queue int
+	maxGap          time.Duration
 	draft           string
 	grace           time.Duration
 	float32, yes    bool
@@ -263,6 +265,10 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 	add("draft", o.draft, o.draft != "auto")
 	add("parallel", strconv.Itoa(o.parallel), o.parallel > 0)
 	add("queue", strconv.Itoa(o.queue), o.queue > 0)
+	if o.maxGap < 0 {
+		return nil, usagef("--max-gap %v must not be negative", o.maxGap)
+	}
+	add("max-gap", o.maxGap.String(), o.maxGap > 0)
 	kv, err := o.kv.value()
 	if err != nil {
 		return nil, err

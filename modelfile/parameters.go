@@ -118,6 +118,10 @@ var parameters = []ParameterInfo{
 // those of the requests. The command line has its own options for their flags.
 var extensions = []ParameterInfo{
 	{
+		Name: "deadline_ms", Type: Int, Help: "time for the whole response, else an error; 0 = no limit",
+		Request: true, OpenAI: []string{"deadline_ms"}, Anthropic: "deadline_ms",
+	},
+	{
 		Name: "draft", Type: "tokens per step, auto or off", Help: "draft depth", Request: true, Flag: Flag{Name: "draft"},
 	},
 	{
@@ -127,6 +131,10 @@ var extensions = []ParameterInfo{
 	{
 		Name: "logit_bias", Type: "numbers by token id", Help: "added to the logits of these tokens", Request: true,
 		OpenAI: []string{"logit_bias"},
+	},
+	{
+		Name: "priority", Type: Int, Help: "order among requests: a level counts as 10 s of waiting; -100 to 100",
+		Request: true, OpenAI: []string{"priority"}, Anthropic: "priority",
 	},
 }
 

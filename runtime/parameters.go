@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/ingotml/ingot/modelfile"
 )
@@ -30,7 +31,9 @@ var requestParameters = []requestParameter{
 	setter("stop", func(r *Request, v []string) { r.Stop = v }),
 	setter("ignore_eos", func(r *Request, v bool) { r.IgnoreEOS = v }),
 	setter("logit_bias", func(r *Request, v map[int32]float64) { r.Sampling.LogitBias = v }),
+	setter("deadline_ms", func(r *Request, v int64) { r.Deadline = time.Duration(min(v, 1<<40)) * time.Millisecond }),
 	setter("draft", func(r *Request, v Draft) { r.Draft = v }),
+	setter("priority", func(r *Request, v int) { r.Priority = v }),
 }
 
 // setter returns a parameter whose values have the type T, or one that converts to it, or point to either.

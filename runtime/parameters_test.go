@@ -39,7 +39,8 @@ func TestEveryParameterIsSet(t *testing.T) {
 	if d := cmp.Diff(want, settable); d != "" {
 		t.Error(d)
 	}
-	missing := modelfile.Undeclared(modelfile.Ollama, []any{parameters{}}, "num_ctx", "draft", "ignore_eos", "logit_bias")
+	missing := modelfile.Undeclared(modelfile.Ollama, []any{parameters{}}, "num_ctx", "draft", "ignore_eos", "logit_bias",
+		"deadline_ms", "priority")
 	if missing != nil {
 		t.Errorf("parameters of images do not have %q: add members to parameters in defaults.go", missing)
 	}

@@ -72,9 +72,19 @@ type Request struct {
 
 	Format Format // constrains the generated text
 
+	// Priority moves the request forward in the order in which requests are admitted and prefilled: each level counts as
+	// 10 s of waiting. Between -MaxPriority and MaxPriority.
+	Priority int
+	// Deadline bounds the time from the request's arrival to its end; 0: none. A request that cannot have a token by then
+	// is refused, and one that is not complete ends, with ErrDeadline.
+	Deadline time.Duration
+
 	LogProbs    bool // report the log-probability of each generated token
 	TopLogProbs int  // also report this many of the most likely tokens at each position, up to MostTopLogProbs
 }
+
+// MaxPriority bounds the priority of a request.
+const MaxPriority = 100
 
 // WantsLogProbs reports whether log-probabilities are reported.
 func (r *Request) WantsLogProbs() bool { return r.LogProbs || r.TopLogProbs > 0 }

@@ -14,6 +14,9 @@ import (
 	"github.com/ingotml/ingot/server/params"
 )
 
+// dialoguePriority is the default priority of prompts made from conversations. Other requests have 0.
+const dialoguePriority = 1
+
 // Job is a generation request to a model.
 type Job struct {
 	model   *Model
@@ -28,7 +31,12 @@ type Job struct {
 func (s *Server) NewJob(m *Model, p *prompt.Prompt, o params.Options, f params.Format, l params.LogProbOptions) (Job,
 	error) {
 	j := Job{model: m, reader: p.Reader}
-	j.Request = runtime.Request{Prompt: p.IDs, Pictures: p.Pictures, Special: p.Special, Format: f.ForPrompt(p),
+	priority := 0
+	if p.Dialogue {
+		priority = dialoguePriority
+	}
+	j.Request = runtime.Request{Prompt: p.IDs, Priority: priority,
+		Pictures: p.Pictures, Special: p.Special, Format: f.ForPrompt(p),
 		Draft:    s.opts.Draft,
 		LogProbs: l.LogProbs, TopLogProbs: l.TopLogProbs}
 	return j, o.Apply(m.Defaults(), m.Context(), &j.Request)
@@ -61,13 +69,18 @@ type Outcome struct {
 func (s *Server) Run(ctx context.Context, j Job, each func(Piece) error) (o Outcome, err error) {
 	m, left := s.metrics.StartResponse(j.model.Name(), j.Begun), false
 	defer func() { m.Finish(o.Done, left || ctx.Err() != nil) }()
-	lease, load, err := s.acquire(ctx, j.model)
+	within, cancel := runtime.WithDeadline(ctx, j.Request.Deadline, time.Since(j.Begun))
+	defer cancel()
+	lease, load, err := s.acquire(within, j.model)
 	if err != nil {
 		return o, err
 	}
 	defer lease.Release(j.Keep)
 	o.Load = load
-	for e, err := range lease.Generate(ctx, j.Request) {
+	if j.Request.Deadline > 0 { // the model's process counts from now on
+		j.Request.Deadline = max(j.Request.Deadline-time.Since(j.Begun), time.Nanosecond)
+	}
+	for e, err := range lease.Generate(within, j.Request) {
 		if err != nil {
 			return o, err
 		}

@@ -82,18 +82,29 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// A busy server sends Retry-After.
+// A busy server sends Retry-After: the predicted seconds if the model predicts them, rounded up.
 func TestRetryAfter(t *testing.T) {
-	f := serve(t, nil)
-	f.Says, f.Fail = nil, fmt.Errorf("512 requests wait: %w", runtime.ErrBusy)
-	response, err := http.Post(f.URL+"/api/generate", "application/json",
-		strings.NewReader(`{"model":"plain","prompt":"x"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" {
-		t.Errorf("status %d, Retry-After %q", response.StatusCode, response.Header.Get("Retry-After"))
+	busy := fmt.Errorf("512 requests wait: %w", runtime.ErrBusy)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{busy, "1"},
+		{&runtime.RetryError{Err: busy, After: 2100 * time.Millisecond}, "3"},
+		{&runtime.RetryError{Err: busy, After: 48 * time.Hour}, "3600"},
+		{&runtime.RetryError{Err: runtime.ErrDeadline, After: 7 * time.Second}, "7"},
+	} {
+		f := serve(t, nil)
+		f.Says, f.Fail = nil, c.err
+		response, err := http.Post(f.URL+"/api/generate", "application/json",
+			strings.NewReader(`{"model":"plain","prompt":"x"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if got := response.Header.Get("Retry-After"); response.StatusCode != 503 || got != c.want {
+			t.Errorf("%v: status %d, Retry-After %q, want %q", c.err, response.StatusCode, got, c.want)
+		}
 	}
 }
 

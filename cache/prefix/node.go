@@ -55,8 +55,8 @@ func (n *node) child(first Key) *node {
 	return nil
 }
 
-// common returns the length of the common prefix.
-func common(a, b []Key) int {
+// Common returns the length of the common prefix.
+func Common(a, b []Key) int {
 	n := min(len(a), len(b))
 	for i := range n {
 		if a[i] != b[i] {
@@ -74,7 +74,7 @@ func (n *node) match(keys []Key) (last *node, matched int) {
 		if c == nil {
 			break
 		}
-		k := common(c.edge, keys[matched:])
+		k := Common(c.edge, keys[matched:])
 		n, matched = c, matched+k
 		if k < len(c.edge) {
 			break
@@ -148,7 +148,7 @@ func (t *Tree) advance(s *Session, n *node, keys []Key) *node {
 		if c == nil {
 			return t.append(s, n, keys)
 		}
-		k := common(c.edge, keys)
+		k := Common(c.edge, keys)
 		if k < len(c.edge) {
 			c = t.split(c, k)
 		}

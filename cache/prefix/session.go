@@ -130,16 +130,18 @@ func (s *Session) keep(keys []Key, user bool) {
 	s.t.evict()
 }
 
-// Close stores the state at the sequence's end and ends the session. keys cover at least what the caches have seen;
-// keys past the sequence's offset are ignored.
-func (s *Session) Close(keys []Key) {
-	if s.closed {
-		return
-	}
-	if o := s.seq.Offset(); o > 0 && o <= len(keys) && o >= s.at.end {
+// Store stores the state at the sequence's end, for other sessions, and keeps the session. keys cover at least what the
+// caches have seen; keys past the sequence's offset are ignored.
+func (s *Session) Store(keys []Key) {
+	if o := s.seq.Offset(); !s.closed && o > 0 && o <= len(keys) && o >= s.at.end {
 		s.keep(keys[s.at.end:o], false)
 		s.t.touch(s.at)
 	}
+}
+
+// Close stores the state at the sequence's end and ends the session; keys are those of [Session.Store].
+func (s *Session) Close(keys []Key) {
+	s.Store(keys)
 	s.Leave()
 }
 

@@ -107,7 +107,7 @@ func (t *Tree) fetch(keys []Key) {
 	_, best := t.root.match(keys)
 	var take fileName
 	for _, f := range within[:min(len(within), mostWithin)] {
-		if n := f.start + common(t.disk.edge(f), keys[f.start:]); n > best {
+		if n := f.start + Common(t.disk.edge(f), keys[f.start:]); n > best {
 			best, take = n, f
 		}
 	}

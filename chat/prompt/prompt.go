@@ -34,6 +34,7 @@ type Prompt struct {
 	IDs      []int32
 	Pictures []runtime.Picture // in the order of their positions
 	Special  bool              // the reader needs special tokens in the text
+	Dialogue bool              // made from a conversation: somebody probably waits for the response
 	Reader   Reader
 	Thinking string     // tag that ends thinking, if the prompt ends within thinking; a format applies after it
 	Tags     parse.Tags // thinking tags that the model may generate, if Thinking is empty
@@ -88,7 +89,7 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	if err != nil {
 		return nil, err
 	}
-	p := &Prompt{IDs: ids, Pictures: c.Pictures}
+	p := &Prompt{IDs: ids, Pictures: c.Pictures, Dialogue: true}
 	if s.Template == nil || !parse.Known(s.Texts.Parser) {
 		return p, nil
 	}

@@ -21,8 +21,10 @@ type batcher struct {
 	loop        loop
 	running     []*generation // in order of admission
 	maxRunning  int           // requests in a batch
+	minShared   int           // see minShared
 	memory      memory
 	prefill     prefill
+	work        workload
 	drafting    *drafting
 	stepper     stepper
 	lastStepEnd time.Time               // zero if nothing was running
@@ -43,17 +45,19 @@ func newBatcher(m *load.Model, mem memory, o runtime.Options) *batcher {
 	d := newDrafting(m, o.Draft)
 	return &batcher{
 		model:      m,
-		queue:      queue{max: cmp.Or(max(o.Queue, 0), defaultQueue)},
+		queue:      queue{max: cmp.Or(max(o.Queue, 0), defaultQueue), slots: mostSequences(o)},
 		loop:       loop{wakeup: make(chan struct{}, 1)},
 		maxRunning: mostSequences(o),
+		minShared:  minShared,
 		memory:     mem,
-		prefill:    prefill{chunk: o.Chunk},
+		prefill:    prefill{chunk: o.Chunk, gap: gapLimit{max: cmp.Or(o.MaxGap, defaultMaxGap)}},
 		drafting:   d,
 		stepper:    newStepper(m, d),
 	}
 }
 
-// add appends a request to the queue and starts the loop if needed. It returns ErrBusy if the queue is full.
+// add appends a request to the queue and starts the loop if needed. It returns an error if the queue is full, or the
+// request's deadline too early.
 func (b *batcher) add(g *generation) error {
 	start, err := b.queue.add(g)
 	if err != nil {
@@ -132,10 +136,18 @@ func (b *batcher) iterate() bool {
 
 // updateCounters publishes the counters that Usage reads. finish calls it before Generate returns, so that a
 // caller does not find its own request in the counters afterwards.
-func (b *batcher) updateCounters() { b.queue.publish(len(b.running), b.used()) }
+func (b *batcher) updateCounters() {
+	b.work.rows, b.work.rate = 0, b.prefill.rate
+	for _, g := range b.running {
+		if g.prefilling() {
+			b.work.rows += g.pending()
+		}
+	}
+	b.queue.publish(len(b.running), b.used(), b.work)
+}
 
-// admit moves waiting requests into the batch, first come, first served, while memory and slots are free. If nothing is
-// running, it admits a request regardless of memory.
+// admit moves waiting requests into the batch, in order of rank, while memory and slots are free. If nothing runs, it
+// admits a request regardless of memory.
 func (b *batcher) admit() {
 	for {
 		g := b.queue.next(func(g *generation) bool {
@@ -145,7 +157,14 @@ func (b *batcher) admit() {
 			return
 		}
 		b.running = append(b.running, g)
-		if err := b.do(func() error { g.startSession(); return nil }); err != nil {
+		g.admitted = time.Now()
+		err := b.do(func() error {
+			g.startSession()
+			b.findOverlaps(g)
+			g.copyOverlap(b.minShared)
+			return nil
+		})
+		if err != nil {
 			b.finish(g, err)
 		}
 	}
@@ -164,14 +183,17 @@ func (b *batcher) used() (n int64) {
 	return n
 }
 
-// preempt moves the youngest requests back to the front of the queue while the state of all running requests exceeds
-// its limit. When they are admitted again, they resume from the prefix cache, or evaluate their tokens again; their
-// callers only see a pause. The last running request is never preempted.
+// preempt moves the running requests of the highest rank back to the queue while the state of all exceeds its limit, or
+// while a request of higher priority waits for a slot. When they are admitted again, they resume from the prefix cache,
+// or evaluate their tokens again; their callers only see a pause. The last running request is never preempted.
 func (b *batcher) preempt() {
-	for b.memory.limit > 0 && len(b.running) > 1 && b.used() > b.memory.limit {
-		last := len(b.running) - 1
-		g := b.running[last]
-		b.running = b.running[:last]
+	for len(b.running) > 1 {
+		g := slices.MaxFunc(b.running, compareRanks)
+		overMemory := b.memory.limit > 0 && b.used() > b.memory.limit
+		if !overMemory && (len(b.running) < b.maxRunning || !b.queue.outranks(g)) {
+			return
+		}
+		b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
 		if err := b.do(func() error { b.stepper.forget(); g.pause(); return nil }); err != nil {
 			b.finish(g, err)
 			continue
@@ -183,12 +205,12 @@ func (b *batcher) preempt() {
 // endCanceled ends running and waiting requests whose context has ended.
 func (b *batcher) endCanceled() {
 	for _, g := range slices.Clone(b.running) {
-		if err := g.ctx.Err(); err != nil {
-			b.finish(g, err)
+		if g.ctx.Err() != nil {
+			b.finish(g, context.Cause(g.ctx))
 		}
 	}
 	for _, g := range b.queue.removeCanceled() {
-		b.finish(g, g.ctx.Err())
+		b.finish(g, context.Cause(g.ctx))
 	}
 }
 
@@ -196,6 +218,9 @@ func (b *batcher) endCanceled() {
 // ends the request's events with err; if err is nil, the last event was already sent.
 func (b *batcher) finish(g *generation, err error) {
 	b.running = slices.DeleteFunc(b.running, func(r *generation) bool { return r == g })
+	if !g.admitted.IsZero() {
+		b.work.addService(time.Since(g.admitted))
+	}
 	g.pictures.stop()
 	// The memory must be freed for a closed model too, for which b.do fails: use the thread itself. An error of the thread
 	// means that the engine has ended, and its memory with it.

@@ -4,7 +4,9 @@
 // An [Engine] is a [runtime.Engine] in this process. Its parts, each in a file of its own:
 //   - queue: requests that wait, shared with the callers
 //   - batcher: admits, preempts and ends requests, and runs steps until none is left
-//   - plan, prefill: which rows a step evaluates
+//   - order: who goes first; predict: when a new request would have its first token
+//   - plan, prefill, gap: which rows a step evaluates
+//   - sharing: prompts that begin alike evaluate that part once
 //   - drafting: how many tokens each request drafts
 //   - stepper: evaluates a plan on the engine's thread
 //   - generation: one running request; emit sends its tokens, state frees and restarts it

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
@@ -41,12 +42,16 @@ func (e *Engine) checkInput(ids []int32) error {
 	return nil
 }
 
+// embedPriority is the priority of embedding inputs: nobody reads along while they are computed.
+const embedPriority = -1
+
 // evaluate runs an embedding input and passes its final hidden states to p.
 func (e *Engine) evaluate(ctx context.Context, ids []int32, p *embed.Vector) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g := newGeneration(ctx, runtime.Request{Prompt: ids, Draft: runtime.Draft{Mode: runtime.DraftOff}})
-	g.seq, g.tokens, g.pooling = cache.NewSequence(e.model.Kinds), ids, p
+	g := newGeneration(ctx, runtime.Request{Prompt: ids, Draft: runtime.Draft{Mode: runtime.DraftOff},
+		Priority: embedPriority})
+	g.seq, g.tokens, g.pooling, g.started = cache.NewSequence(e.model.Kinds), ids, p, time.Now()
 	if err := e.batcher.add(g); err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (e *Engine) Generate(ctx context.Context, r runtime.Request) iter.Seq2[runt
 // Continue is Generate for prompts that may contain video tokens, as references do.
 func (e *Engine) Continue(ctx context.Context, r runtime.Request) iter.Seq2[runtime.Event, error] {
 	return func(yield func(runtime.Event, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := runtime.WithDeadline(ctx, r.Deadline, 0)
 		defer cancel() // a caller that stops reading cancels the request
 		g, err := e.begin(ctx, r)
 		if err != nil {

@@ -38,12 +38,16 @@ type generation struct {
 	EOS          []int32
 	budget       int // tokens that may still be generated
 
+	overlaps []overlap   // what its prompt shares with requests that ran when it was admitted
+	leader   *generation // the request whose prefill it waits for, see followLeaders; nil: none
+
 	draft draft.Text
 	depth draft.DepthState
 
 	retryAlone bool // run the next step alone and without drafts, because the last one failed
 	ended      bool // the last event was sent
 	started    time.Time
+	admitted   time.Time // last; zero before
 	stats      runtime.Stats
 }
 
@@ -71,6 +75,9 @@ func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, err
 			runtime.ErrSampling)
 	}
 	if err := r.Draft.Check(); err != nil {
+		return nil, err
+	}
+	if err := r.CheckUrgency(); err != nil {
 		return nil, err
 	}
 	placed, err := e.model.Pictures.Place(ctx, r.Prompt, r.Pictures, limit)

@@ -8,6 +8,7 @@ import (
 type prefill struct {
 	chunk int         // rows in a step; 0: as many as fit into the step's target duration
 	rate  prefillRate // measured
+	gap   gapLimit    // of steps that decode, too
 }
 
 // rowLimit returns the number of prefill rows in a step with the given numbers of prompts and decoding requests.
@@ -16,21 +17,19 @@ func (p *prefill) rowLimit(prompts, decoding int) int {
 	case p.chunk > 0:
 		return p.chunk
 	case decoding > 0:
-		return p.rate.rows(sharedStepTime)
+		return p.gap.limit()
 	case prompts > 1:
 		return p.rate.rows(promptStepTime)
 	}
 	return max(p.rate.rows(soloStepTime)/rowMultiple, 1) * rowMultiple
 }
 
-// Target durations of a step that includes prefill, by the other requests that it delays: sharedStepTime if some are
-// decoding, promptStepTime if there are only prompts, soloStepTime if there are none. A solo step delays only requests
-// that arrive during it. A row is one token of a forward pass. The number of rows in a solo step is a multiple of
-// rowMultiple, which suits the kernels.
+// Target durations of a step that only prefills, by the other requests that it delays: promptStepTime if there are
+// several prompts, soloStepTime if there are none. A solo step delays only requests that arrive during it. A row is one
+// token of a forward pass. The number of rows in a solo step is a multiple of rowMultiple, which suits the kernels.
 const (
 	soloStepTime   = 3 * time.Second
 	promptStepTime = time.Second
-	sharedStepTime = 250 * time.Millisecond
 	rowMultiple    = 256 // a CPU kernel unpacks a tile of weights once for this many rows
 )
 

@@ -3,17 +3,16 @@ package batch
 import (
 	"slices"
 	"sync"
-
-	"github.com/ingotml/ingot/runtime"
 )
 
 // queue holds the requests that wait to be admitted, and what the batcher publishes about the running ones. It is safe
 // for concurrent use.
 type queue struct {
-	max int // most waiting requests; constant
+	max   int // most waiting requests; constant
+	slots int // requests in a batch; constant
 
 	mu       sync.Mutex
-	waiting  []*generation // in order of arrival, preempted requests first
+	waiting  []*generation // by rank
 	looping  bool          // the loop's goroutine is running
 	counters batcherCounters
 }
@@ -24,16 +23,35 @@ type batcherCounters struct {
 	stateBytes   int64 // of the running requests
 	steps        int64 // so far
 	batchSizeSum int64 // over these steps
+	work         workload
 }
 
-// add appends a request and reports whether the loop has to be started. It returns ErrBusy if the queue is full.
+// insert adds a request after those of the same or a lower rank.
+func (q *queue) insert(g *generation) {
+	i, _ := slices.BinarySearchFunc(q.waiting, g, func(w, g *generation) int {
+		if compareRanks(w, g) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	q.waiting = slices.Insert(q.waiting, i, g)
+}
+
+// outranks reports whether the first waiting request has a higher priority than g, and a lower rank.
+func (q *queue) outranks(g *generation) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) > 0 && q.waiting[0].request.Priority > g.request.Priority && compareRanks(q.waiting[0], g) < 0
+}
+
+// add inserts a request and reports whether the loop has to be started. It returns an error if check does.
 func (q *queue) add(g *generation) (start bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) >= q.max {
-		return false, runtime.ErrBusy
+	if err := q.check(g); err != nil {
+		return false, err
 	}
-	q.waiting = append(q.waiting, g)
+	q.insert(g)
 	start, q.looping = !q.looping, true
 	return start, nil
 }
@@ -50,11 +68,11 @@ func (q *queue) next(accept func(*generation) bool) *generation {
 	return g
 }
 
-// putBack inserts a preempted request at the front.
+// putBack inserts a preempted request.
 func (q *queue) putBack(g *generation) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = slices.Insert(q.waiting, 0, g)
+	q.insert(g)
 }
 
 // removeCanceled removes and returns the requests whose context has ended.
@@ -88,10 +106,10 @@ func (q *queue) countStep(running int) bool {
 }
 
 // publish sets the counters of the running requests.
-func (q *queue) publish(running int, stateBytes int64) {
+func (q *queue) publish(running int, stateBytes int64, work workload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.counters.running, q.counters.stateBytes = running, stateBytes
+	q.counters.running, q.counters.stateBytes, q.counters.work = running, stateBytes, work
 }
 
 // read returns the number of waiting requests and the counters.

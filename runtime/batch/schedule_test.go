@@ -21,10 +21,10 @@ func pendingRequests(b *batcher) int {
 	return len(b.running) + len(b.queue.waiting)
 }
 
-func TestShareOut(t *testing.T) {
+func TestDivideRows(t *testing.T) {
 	for _, c := range []struct {
-		rows               int
-		needs, rooms, want []int
+		rows                   int
+		needed, capacity, want []int
 	}{
 		{8, nil, nil, []int{}},
 		{8, []int{100}, []int{100}, []int{8}},
@@ -37,13 +37,17 @@ func TestShareOut(t *testing.T) {
 		{64, []int{4, 5}, []int{4, 5}, []int{4, 5}},
 		{1, []int{100, 3}, []int{100, 3}, []int{1, 0}},
 	} {
-		if got := divideRows(c.rows, c.needs, c.rooms); !slices.Equal(got, c.want) {
-			t.Errorf("%d rows for %v with room for %v: %v, want %v", c.rows, c.needs, c.rooms, got, c.want)
+		prompts := make([]prompt, len(c.needed))
+		for i := range prompts {
+			prompts[i] = prompt{needed: c.needed[i], capacity: c.capacity[i]}
+		}
+		if got := divideRows(c.rows, prompts); !slices.Equal(got, c.want) {
+			t.Errorf("%d rows for %v with capacity %v: %v, want %v", c.rows, c.needed, c.capacity, got, c.want)
 		}
 	}
 }
 
-func TestPace(t *testing.T) {
+func TestPrefillRate(t *testing.T) {
 	var p prefillRate
 	if n := p.rows(time.Second); n != initialRows {
 		t.Errorf("%d rows before the first measurement", n)

@@ -19,14 +19,18 @@ func (b *batcher) step() {
 		return
 	}
 	prompts := b.drafting.plan(plan)
-	start, rows := time.Now(), 0
+	start, rows, promptRows := time.Now(), 0, 0
 	since := b.lastStepEnd
 	if since.IsZero() {
 		since = start
 	}
 	for _, s := range plan {
 		rows += s.rows
+		if s.g.prefilling() {
+			promptRows += s.rows
+		}
 	}
+	decoding := len(plan) - prompts
 	err := b.do(func() error {
 		if b.onStep != nil {
 			if err := b.onStep(plan); err != nil {
@@ -44,6 +48,9 @@ func (b *batcher) step() {
 	})
 	if err == nil {
 		b.prefill.rate.add(rows, time.Since(start))
+		if decoding > 0 {
+			b.prefill.gap.add(promptRows, time.Since(since))
+		}
 	}
 	for _, s := range plan {
 		switch {

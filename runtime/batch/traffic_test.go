@@ -135,6 +135,7 @@ func (f *traffic) open(ahead bool) {
 	f.l = f.load()
 	b := f.l.batcher
 	b.stepper.sendsAhead = ahead
+	b.minShared = 1 + f.IntN(8)
 	limit, r := b.memory.limit, rand.New(rand.NewPCG(f.Uint64(), 1))
 	b.onStep = func(plan []batchItem) error {
 		f.steps.Add(1)
@@ -215,6 +216,7 @@ func (f *traffic) vary(q *runtime.Request) {
 	case 1, 2:
 		q.Draft = fixed(1 + f.IntN(6))
 	}
+	q.Priority = f.IntN(3)
 }
 
 // guess drafts the known continuation, sometimes with a wrong token.

@@ -99,11 +99,17 @@ func (e *event) event() runtime.Event {
 type wireFailure struct {
 	Kind    string `json:"kind,omitempty"`
 	Message string `json:"message"`
+	// RetryAfter is that of a runtime.RetryError in milliseconds; nil: it is another error.
+	RetryAfter *int64 `json:"retry_after,omitempty"`
 }
 
 // wireError encodes an error with its name in package fault's table, if it has one there.
 func wireError(err error) *wireFailure {
-	return &wireFailure{Kind: fault.WireName(err), Message: err.Error()}
+	f := &wireFailure{Kind: fault.WireName(err), Message: err.Error()}
+	if after, ok := runtime.RetryAfter(err); ok {
+		f.RetryAfter = new(after.Milliseconds())
+	}
+	return f
 }
 
 // remoteError is an error of the child.
@@ -119,7 +125,11 @@ func (f *wireFailure) error() error {
 	if f == nil {
 		return errors.New("the model's process sent no reply")
 	}
-	return &remoteError{message: f.Message, kind: fault.OfWire(f.Kind)}
+	err := &remoteError{message: f.Message, kind: fault.OfWire(f.Kind)}
+	if f.RetryAfter != nil {
+		return &runtime.RetryError{Err: err, After: time.Duration(*f.RetryAfter) * time.Millisecond}
+	}
+	return err
 }
 
 // lines writes values as lines of JSON. It is safe for concurrent use.

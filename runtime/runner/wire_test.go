@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ingotml/ingot/limits/fault"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/runtime"
 )
 
 // namedKinds returns the errors that have a name on the wire.
@@ -78,4 +80,17 @@ func overWire(t *testing.T, err error) error {
 		t.Fatal(fault)
 	}
 	return f.error()
+}
+
+// An error of a busy model keeps when to try again.
+func TestRetryAfterRoundTrips(t *testing.T) {
+	sent := &runtime.RetryError{Err: fmt.Errorf("512 requests wait: %w", runtime.ErrBusy), After: 2500 * time.Millisecond}
+	got := overWire(t, sent)
+	if after, ok := runtime.RetryAfter(got); !ok || after != sent.After || !errors.Is(got, runtime.ErrBusy) ||
+		got.Error() != sent.Error() {
+		t.Errorf("%v, again after %v", got, after)
+	}
+	if _, ok := runtime.RetryAfter(overWire(t, runtime.ErrBusy)); ok {
+		t.Error("an error that does not say when to try again says so after the wire")
+	}
 }

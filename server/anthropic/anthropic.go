@@ -30,6 +30,7 @@ type messagesRequest struct {
 	TopP          *float64        `json:"top_p"`
 	OutputFormat  *outputFormat   `json:"output_format"` // the field's former name
 	params.SchemaOptions
+	params.Urgency
 	Output struct {
 		Format *outputFormat `json:"format"`
 		Effort string        `json:"effort"`

@@ -27,6 +27,7 @@ type sampling struct {
 	MinP              *float64 `json:"min_p"`
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
 	IgnoreEOS         bool     `json:"ignore_eos"`
+	params.Urgency
 }
 
 // options converts the parameters. most is the maximum number of tokens, or nil for no limit.

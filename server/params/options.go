@@ -34,6 +34,13 @@ type Options struct {
 	IgnoreEOS bool              `json:"ignore_eos"`
 	Draft     *draft            `json:"draft"`
 	LogitBias map[int32]float64 `json:"logit_bias"` // by token id
+	Urgency
+}
+
+// Urgency says how soon a response is needed. All APIs have it, as an extension.
+type Urgency struct {
+	Priority   *int   `json:"priority"`
+	DeadlineMs *int64 `json:"deadline_ms"`
 }
 
 // LogProbOptions request logprobs.

@@ -1,8 +1,12 @@
 package wire
 
 import (
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+
+	"github.com/ingotml/ingot/runtime"
 )
 
 // ErrorJSON is the body of an error of paths without a dialect, and the last message of a stream of JSON lines.
@@ -34,8 +38,12 @@ func (d Dialects) Failure(path string, t Error) (status int, body any) {
 	return t.Status, best.Body(t)
 }
 
-// retryAfter is the Retry-After header of a busy server, in seconds.
-const retryAfter = "1"
+// retryAfter returns the Retry-After header of a busy server: the seconds until it is expected to have less work, at
+// least 1 and at most an hour.
+func retryAfter(err error) string {
+	after, _ := runtime.RetryAfter(err)
+	return strconv.Itoa(int(min(max(math.Ceil(after.Seconds()), 1), 3600)))
+}
 
 // Fail sends an error: as a response with a status, or as the last message if a stream has started.
 func (d Dialects) Fail(w http.ResponseWriter, r *http.Request, t Error) {
@@ -48,7 +56,7 @@ func (d Dialects) Fail(w http.ResponseWriter, r *http.Request, t Error) {
 		panic(http.ErrAbortHandler) // aborts the connection: a partial response must not look complete
 	default:
 		if t.Status == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", retryAfter)
+			w.Header().Set("Retry-After", retryAfter(t.Err))
 		}
 		d.Refuse(w, r, t)
 	}

@@ -46,7 +46,7 @@ func (s *Stream[E]) ring() {
 }
 
 // Take waits for elements and returns all that are there. If ended is true, they are the last ones, and err is the
-// stream's error. If ctx ends first, Take returns its error.
+// stream's error. If ctx ends first, Take returns its cause.
 func (s *Stream[E]) Take(ctx context.Context) (list []E, ended bool, err error) {
 	for {
 		s.mu.Lock()
@@ -59,19 +59,19 @@ func (s *Stream[E]) Take(ctx context.Context) (list []E, ended bool, err error) 
 		select {
 		case <-s.news:
 		case <-ctx.Done():
-			return nil, false, ctx.Err()
+			return nil, false, context.Cause(ctx)
 		}
 	}
 }
 
 // Each passes elements to yield until the stream ends, yield returns false, or ctx ends; it passes none after that. It
-// returns the stream's error or that of ctx, and nil if yield returned false.
+// returns the stream's error or the cause of ctx, and nil if yield returned false.
 func (s *Stream[E]) Each(ctx context.Context, yield func(E) bool) error {
 	for {
 		list, ended, err := s.Take(ctx)
 		for _, e := range list {
-			if err := ctx.Err(); err != nil {
-				return err
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
 			if !yield(e) {
 				return nil
