@@ -9,6 +9,9 @@ type ExaoneMoe struct {
 	Dense
 	Mixture Mixture
 	Rotates []bool // by layer: queries and keys are rotated
+	// NextLayers is the number of layers of the multi-token prediction head. Its tensors (mtp.*) may be absent. NextWindow
+	// is the window of its attention; 0 = all positions, without rope if other layers slide.
+	NextLayers, NextWindow int
 }
 
 func init() {
@@ -20,6 +23,7 @@ func init() {
 		Docs: Docs{
 			Variants: "sliding layers by pattern or `layer_types`, full layers without rope, groups of experts, shared experts",
 			Rules:    "generic, also for experts",
+			Draft:    qwen35DraftDoc,
 		},
 	})
 }
@@ -46,8 +50,28 @@ func ParseExaoneMoe(config []byte) (*ExaoneMoe, error) {
 	for i := range m.Rotates {
 		m.Rotates[i] = window == 0 || sliding[i]
 	}
+	m.parseNext(o, window > 0 && sliding[0])
 	return parsed(m, o)
 }
+
+// parseNext reads the keys of the multi-token prediction head. slides is the kind of layer if they do not say it:
+// that of the first layer, as in the publisher's code.
+func (m *ExaoneMoe) parseNext(o object, slides bool) {
+	m.NextLayers = o.integerOf(1, 0, 16, "num_nextn_predict_layers", "num_mtp_layers")
+	if kinds := o.kinds("mtp_layer_types", m.NextLayers, fullAttention, slidingAttention); len(kinds) > 0 {
+		slides = kinds[0] == slidingAttention
+	}
+	if slides {
+		m.NextWindow = m.Window
+		if list := o.integers("mtp_sliding_windows", 16, 0, maxContext); len(list) > 0 {
+			m.NextWindow = list[0]
+		}
+	}
+}
+
+// HasNext reports whether the tensors of a multi-token prediction head are imported. No published checkpoint has one of
+// several layers.
+func (m *ExaoneMoe) HasNext() bool { return m.NextLayers == 1 }
 
 // parseLetters returns which layers slide: those of layer_types, of a repeated pattern such as "LLLG", or all but every
 // n-th.
@@ -83,6 +107,21 @@ func (m *ExaoneMoe) Facts() Facts { return m.facts("exaone_moe", m.Rope, m.Table
 func (m *ExaoneMoe) Table() Table {
 	t := m.decodes("exaone_moe", m.Mixture, m.headNorms)
 	t.also([]string{".mlp.gate.e_score_correction_bias", ".mlp.e_score_correction_bias"})
-	t.drop("a head for tokens after the next, which is not supported for exaone_moe", "mtp.*")
+	m.next(&t)
 	return t
+}
+
+// next adds the multi-token prediction head, whose layer has no experts. Its embedding and output head are the model's.
+func (m *ExaoneMoe) next(t *Table) {
+	if !m.HasNext() {
+		t.drop("a head for tokens after the next, which is supported with one layer only", mtpPrefix+"*")
+		return
+	}
+	hidden := int64(m.Hidden)
+	t.Parts = append([]Part{{Name: "mtp", Prefix: mtpPrefix, Optional: true, Accept: []string{"model.mtp."}}}, t.Parts...)
+	t.norm(mtpPrefix+"pre_fc_norm_embedding", hidden, false)
+	t.norm(mtpPrefix+"pre_fc_norm_hidden", hidden, false)
+	t.linear(mtpPrefix+"fc", hidden, 2*hidden, false, replicated)
+	m.decoderLayer(t, mtpPrefix+"layers.0.", m.Mixture, false, m.headNorms)
+	t.norm(mtpPrefix+"norm", hidden, false)
 }

@@ -52,7 +52,7 @@ func (g GGUF) Check(m Model, f GGUFFile) (lost []string, err error) {
 // outside are fields that do not determine what the text model computes.
 var outside = []string{
 	"Architecture", "DType", "BOS", "EOS", "Prefix", "Vision", "ImageToken", "VideoToken", "VisionStart", "VisionEnd",
-	"NextLayers", "MTP", "Unified", "Float32", "PerLayerVocab",
+	"NextLayers", "NextWindow", "MTP", "Unified", "Float32", "PerLayerVocab",
 }
 
 // comparison lists differences of two models.

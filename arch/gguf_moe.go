@@ -111,7 +111,7 @@ var ggufGlm4Moe = GGUF{
 		ggufNames(GGUFOp{}, "attn_norm.weight", "input_layernorm.weight",
 			"post_attention_norm.weight", "post_attention_layernorm.weight")),
 	Next: []GGUFTensor{{
-		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not supported for glm4_moe",
+		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not imported from GGUF files",
 	}},
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		const architecture = "glm4moe"
@@ -278,7 +278,7 @@ var ggufExaoneMoe = GGUF{
 	Tensors: slices.Concat(ggufEnds(GGUFOp{}), ggufQK, ggufValues, ggufMLP, ggufMoE, ggufShared, ggufHeadNorms,
 		ggufPreNorms),
 	Next: []GGUFTensor{{
-		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not supported for exaone_moe",
+		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not imported from GGUF files",
 	}},
 	Adjust: func(c map[string]any, f GGUFFile) error {
 		ggufSliding(c, "exaone-moe", f)

@@ -7,7 +7,7 @@ type Glm4Moe struct {
 	Dense
 	Mixture   Mixture
 	HeadNorms bool // norms of queries and keys per head
-	// NextLayers is the number of multi-token prediction heads, numbered after the layers. They are not imported.
+	// NextLayers is the number of multi-token prediction heads, numbered after the layers.
 	NextLayers int
 }
 
@@ -20,6 +20,7 @@ func init() {
 		Docs: Docs{
 			Variants: "groups of experts, shared experts, dense first layers, norms of queries and keys, biases",
 			Rules:    "generic, also for experts",
+			Draft:    nextDraftDoc,
 		},
 	})
 }
@@ -53,14 +54,17 @@ func (m *Glm4Moe) Table() Table {
 		norms = nil
 	}
 	t := m.decodes("glm4_moe", m.Mixture, norms)
-	m.dropNext(&t, m.NextLayers)
+	if !m.HasNext() {
+		m.dropNext(&t, m.NextLayers)
+		return t
+	}
+	m.addNext(&t, func(t *Table, layer string) { m.decoderLayer(t, layer, m.Mixture, true, norms) })
 	return t
 }
 
-// dropNext drops the layers after the last, which predict further tokens.
-func (c Common) dropNext(t *Table, layers int) {
-	for i := range layers {
-		t.drop("a head for tokens after the next (num_nextn_predict_layers), which is not supported for "+t.ModelType,
-			c.layer(c.Layers+i)+"*")
-	}
-}
+// HasNext reports whether the tensors of a multi-token prediction head are imported. No published checkpoint has more
+// than one.
+func (m *Glm4Moe) HasNext() bool { return m.NextLayers == 1 }
+
+// Next returns the name prefix of the multi-token prediction head.
+func (m *Glm4Moe) Next() string { return m.nextLayer() }

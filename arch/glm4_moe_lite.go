@@ -19,8 +19,6 @@ func init() {
 	})
 }
 
-const nextDraftDoc = "its own multi-token prediction head (the layer after the last)"
-
 // ParseGlm4MoeLite parses the config.json of a glm4_moe_lite model.
 func ParseGlm4MoeLite(config []byte) (*Glm4MoeLite, error) {
 	top, o, err := openText(config)

@@ -171,27 +171,13 @@ func (m *LatentDecoder) indexer(t *Table, name string) {
 func (m *LatentDecoder) HasNext() bool { return m.NextLayers == 1 && m.Index.Heads == 0 }
 
 // Next returns the name prefix of the multi-token prediction head, which is numbered like a layer after the last.
-func (m *LatentDecoder) Next() string { return m.layer(m.Layers) }
+func (m *LatentDecoder) Next() string { return m.nextLayer() }
 
-// next adds the multi-token prediction head: a layer with experts, and what joins its two inputs. Its tensors may be
-// absent. Its embedding and output head are the model's.
-// https://github.com/deepseek-ai/DeepSeek-V3/blob/main/README_WEIGHTS.md
+// next adds the multi-token prediction head, whose layer has experts if any layer has.
 func (m *LatentDecoder) next(t *Table) {
 	if !m.HasNext() {
 		m.dropNext(t, m.NextLayers)
 		return
 	}
-	hidden, name := int64(m.Hidden), m.Next()
-	own := Part{Name: "mtp", Prefix: name, Optional: true}
-	for _, prefix := range t.Parts[0].Accept {
-		own.Accept = append(own.Accept, prefix+name[len(m.Prefix):])
-	}
-	t.Parts = append([]Part{own}, t.Parts...)
-	t.norm(name+"enorm", hidden, false)
-	t.norm(name+"hnorm", hidden, false)
-	t.linear(name+"eh_proj", hidden, 2*hidden, false, replicated)
-	m.block(t, name, m.Mixture.Sparse != nil)
-	t.norm(name+"shared_head.norm", hidden, false)
-	t.drop("a copy of the model's embedding or output head, which the multi-token prediction head shares",
-		name+"embed_tokens.weight", name+"shared_head.head.weight")
+	m.addNext(t, func(t *Table, layer string) { m.block(t, layer, m.Mixture.Sparse != nil) })
 }

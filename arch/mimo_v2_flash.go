@@ -24,6 +24,7 @@ func init() {
 		Docs: Docs{
 			Variants: "smaller values, attention sinks, KV heads and rope by kind of layer, dense first layers",
 			Rules:    "generic, also for experts",
+			Draft:    "its own multi-token prediction head (the first of `model.mtp.*`)",
 		},
 	})
 }
@@ -116,12 +117,22 @@ func (m *MiMoV2Flash) slides(o object) {
 
 // Layer returns the sizes of a layer's attention, and whether it has sinks.
 func (m *MiMoV2Flash) Layer(i int) (c Common, sinks bool) {
-	if c = m.Common; m.Window > 0 && m.Sliding[i] {
-		c.KVHeads = m.SlidingKVHeads
-		return c, m.SlidingSinks
+	if m.Window > 0 && m.Sliding[i] {
+		return m.SlidingLayer()
 	}
-	return c, m.Sinks
+	return m.Common, m.Sinks
 }
+
+// SlidingLayer is Layer for layers that slide.
+func (m *MiMoV2Flash) SlidingLayer() (c Common, sinks bool) {
+	c = m.Common
+	c.KVHeads = m.SlidingKVHeads
+	return c, m.SlidingSinks
+}
+
+// Next returns the name prefix of the multi-token prediction head. It has a layer that slides, without experts.
+// Published models have two more heads, for the tokens after that. As in other engines, the first one drafts them too.
+func (m *MiMoV2Flash) Next() string { return m.Prefix + "mtp.layers.0." }
 
 // State implements [Model].
 func (m *MiMoV2Flash) State() []LayerState {
@@ -138,19 +149,11 @@ func (m *MiMoV2Flash) Facts() Facts { return m.facts("mimo_v2_flash", m.Rope, m.
 
 // Table implements [Model].
 func (m *MiMoV2Flash) Table() Table {
-	hidden, heads, dim := int64(m.Hidden), int64(m.Heads), int64(m.ValueDim)
+	hidden := int64(m.Hidden)
 	t := m.decoder("mimo_v2_flash", false, func(t *Table, layer string, i int) {
 		c, sinks := m.Layer(i)
-		out, kv := headRows(c.KVHeads), int64(c.KVHeads)
 		t.norm(layer+"input_layernorm", hidden, false)
-		t.linear(layer+"self_attn.q_proj", c.queries(), hidden, m.AttentionBias, out)
-		t.linear(layer+"self_attn.k_proj", kv*int64(m.HeadDim), hidden, m.AttentionBias, out)
-		t.linear(layer+"self_attn.v_proj", kv*dim, hidden, m.AttentionBias, out)
-		t.linear(layer+"self_attn.o_proj", hidden, heads*dim, false, headColumns(c.KVHeads))
-		if sinks {
-			s := t.add(layer+"self_attn.sinks", out, heads)
-			s.Aliases = []string{layer + "self_attn.attention_sink_bias"}
-		}
+		m.attends(t, layer+"self_attn", c, sinks)
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		if m.Mixture.Sparse[i] {
 			t.mixture(layer+"mlp", m.Mixture, m.Hidden)
@@ -158,6 +161,36 @@ func (m *MiMoV2Flash) Table() Table {
 			m.mlp(t, layer+"mlp", m.Intermediate)
 		}
 	})
-	t.drop("a head for tokens after the next, which is not supported for mimo_v2_flash", m.Prefix+"mtp.*")
+	m.next(&t)
 	return t
+}
+
+// attends adds the projections of attention, and its sinks.
+func (m *MiMoV2Flash) attends(t *Table, name string, c Common, sinks bool) {
+	hidden, heads, dim := int64(m.Hidden), int64(m.Heads), int64(m.ValueDim)
+	out, kv := headRows(c.KVHeads), int64(c.KVHeads)
+	t.linear(name+".q_proj", c.queries(), hidden, m.AttentionBias, out)
+	t.linear(name+".k_proj", kv*int64(m.HeadDim), hidden, m.AttentionBias, out)
+	t.linear(name+".v_proj", kv*dim, hidden, m.AttentionBias, out)
+	t.linear(name+".o_proj", hidden, heads*dim, false, headColumns(c.KVHeads))
+	if sinks {
+		s := t.add(name+".sinks", out, heads)
+		s.Aliases = []string{name + ".attention_sink_bias"}
+	}
+}
+
+// next adds the multi-token prediction head. Without a window there is no layer that slides, and no head.
+func (m *MiMoV2Flash) next(t *Table) {
+	if m.Window > 0 {
+		hidden, name := int64(m.Hidden), m.Next()
+		c, sinks := m.SlidingLayer()
+		m.nextPart(t, name)
+		m.joinNext(t, name)
+		t.norm(name+"input_layernorm", hidden, false)
+		m.attends(t, name+"self_attn", c, sinks)
+		t.norm(name+"pre_mlp_layernorm", hidden, false)
+		m.mlp(t, name+"mlp", m.Intermediate)
+		t.norm(name+"final_layernorm", hidden, false)
+	}
+	t.drop("a further head for tokens after the next, for which the first one drafts", m.Prefix+"mtp.*")
 }

@@ -255,20 +255,25 @@ func (t *Table) also(lists ...[]string) {
 // decodes makes the table of a decoder whose layers have a norm before attention and one before the feed-forward block,
 // which is a mixture in some or all layers. attend adds the norms of queries and keys, if there are any.
 func (m *Dense) decodes(modelType string, x Mixture, attend func(t *Table, name string)) Table {
-	hidden := int64(m.Hidden)
 	return m.decoder(modelType, false, func(t *Table, layer string, i int) {
-		t.norm(layer+"input_layernorm", hidden, false)
-		m.projections(t, layer+"self_attn", m.queries())
-		if attend != nil {
-			attend(t, layer+"self_attn")
-		}
-		t.norm(layer+"post_attention_layernorm", hidden, false)
-		if x.Sparse[i] {
-			t.mixture(layer+"mlp", x, m.Hidden)
-		} else {
-			m.mlp(t, layer+"mlp", m.Intermediate)
-		}
+		m.decoderLayer(t, layer, x, x.Sparse[i], attend)
 	})
+}
+
+// decoderLayer adds a layer of decodes, with experts if it is sparse.
+func (m *Dense) decoderLayer(t *Table, layer string, x Mixture, sparse bool, attend func(t *Table, name string)) {
+	hidden := int64(m.Hidden)
+	t.norm(layer+"input_layernorm", hidden, false)
+	m.projections(t, layer+"self_attn", m.queries())
+	if attend != nil {
+		attend(t, layer+"self_attn")
+	}
+	t.norm(layer+"post_attention_layernorm", hidden, false)
+	if sparse {
+		t.mixture(layer+"mlp", x, m.Hidden)
+	} else {
+		m.mlp(t, layer+"mlp", m.Intermediate)
+	}
 }
 
 // headNorms adds norms of queries and keys per head.

@@ -11,3 +11,6 @@ import (
 func TestReference(t *testing.T) {
 	modeltest.Every(t, modeltest.Limits{}, "exaone_moe-")
 }
+
+// TestDraft checks the multi-token prediction head.
+func TestDraft(t *testing.T) { modeltest.Draft(t, "exaone_moe-published") }

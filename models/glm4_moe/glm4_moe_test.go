@@ -11,3 +11,6 @@ import (
 func TestReference(t *testing.T) {
 	modeltest.Every(t, modeltest.Limits{}, "glm4_moe-")
 }
+
+// TestDraft checks the multi-token prediction head.
+func TestDraft(t *testing.T) { modeltest.Draft(t, "glm4_moe-published") }

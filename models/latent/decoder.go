@@ -10,10 +10,7 @@ import (
 )
 
 // Model is a decoder whose layers are latent attention and an MLP or experts.
-type Model struct {
-	*nn.Decoder
-	next *models.Next // nil if the checkpoint has none
-}
+type Model = models.Decoder
 
 // New takes every tensor of the tensor table of a decoder with latent attention. It adds the norm before the head to o,
 // and o.Scale scales the output of each layer's parts.
@@ -31,7 +28,7 @@ func New(t *mlx.Thread, w *nn.Weights, c *arch.LatentDecoder, o Options) *Model 
 		b.Mixer.(*Attention).sparse = index.layer(w, fmt.Sprintf("%slayers.%d.self_attn.indexer", c.Prefix, i), i)
 		m.Blocks = append(m.Blocks, b)
 	}
-	m.next = newNext(w, c, rope, m)
+	m.Next = newNext(w, c, rope, m)
 	return m
 }
 
@@ -88,21 +85,5 @@ func newNext(w *nn.Weights, c *arch.LatentDecoder, rope *nn.Rope, m *Model) *mod
 	if !c.HasNext() || !w.Has(name+"eh_proj.weight") {
 		return nil
 	}
-	norm := func(part string) *nn.Norm { return nn.NewRMSNorm(w, name+part, c.Hidden, c.NormEps) }
-	return &models.Next{
-		Model:      m,
-		VectorNorm: norm("enorm"),
-		StateNorm:  norm("hnorm"),
-		Join:       nn.NewLinear(w, name+"eh_proj", c.Hidden, 2*c.Hidden, false),
-		Block:      newBlock(w, name, 0, c, rope, c.Mixture.Sparse != nil),
-		Norm:       norm("shared_head.norm"),
-	}
-}
-
-// Draft implements [models.Drafter].
-func (m *Model) Draft() models.Draft {
-	if m.next == nil {
-		return nil
-	}
-	return m.next
+	return models.NewNext(w, name, "shared_head.norm", c.Common, m, newBlock(w, name, 0, c, rope, c.Mixture.Sparse != nil))
 }

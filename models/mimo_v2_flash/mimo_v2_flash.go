@@ -16,9 +16,9 @@ import (
 
 func init() { models.Register("mimo_v2_flash", build) }
 
-func build(t *mlx.Thread, c *arch.MiMoV2Flash, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *arch.MiMoV2Flash, w *nn.Weights) *models.Decoder {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
-	m := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})
+	m := &models.Decoder{Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.Prefix + "norm")})}
 	full, sliding := nn.NewRope(t, w, c.Rope, c.HeadDim), nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
 	for i, state := range c.State() {
 		rope := full
@@ -28,10 +28,20 @@ func build(t *mlx.Thread, c *arch.MiMoV2Flash, w *nn.Weights) *nn.Decoder {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.Blocks = append(m.Blocks, nn.Block{
 			MixerNorm:   norm(p + "input_layernorm"),
-			Mixer:       newAttention(w, p+"self_attn", i, c, rope, int(state.Window)),
+			Mixer:       newAttention(w, p+"self_attn", i, int(state.Window), c, rope),
 			NetworkNorm: norm(p + "post_attention_layernorm"),
 			Network:     nn.NewNetwork(w, p+"mlp", c.Common, c.Intermediate, c.Mixture, c.Mixture.Sparse[i]),
 		})
+	}
+	// transformers does not implement the head and ignores its tensors. This follows other inference engines.
+	if p := c.Next(); c.Window > 0 && w.Has(p+"eh_proj.weight") {
+		m.Next = models.NewNext(w, p, "final_layernorm", c.Common, m, nn.Block{
+			MixerNorm:   norm(p + "input_layernorm"),
+			Mixer:       newAttention(w, p+"self_attn", 0, c.Window, c, sliding),
+			NetworkNorm: norm(p + "pre_mlp_layernorm"),
+			Network:     nn.NewMLP(w, p+"mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation),
+		})
+		m.Next.Window = c.Window
 	}
 	return m
 }
@@ -44,8 +54,12 @@ type attention struct {
 	options    nn.AttendOptions
 }
 
-func newAttention(w *nn.Weights, name string, layer int, c *arch.MiMoV2Flash, rope *nn.Rope, window int) *attention {
-	own, sinks := c.Layer(layer)
+// newAttention takes the projections under a name, for a layer that slides if it has a window.
+func newAttention(w *nn.Weights, name string, layer, window int, c *arch.MiMoV2Flash, rope *nn.Rope) *attention {
+	own, sinks := c.Common, c.Sinks
+	if window > 0 {
+		own, sinks = c.SlidingLayer()
+	}
 	heads := func(part string, n, dim int) *nn.Linear {
 		return nn.NewLinear(w, name+part, n*dim, c.Hidden, c.AttentionBias).Split(n)
 	}

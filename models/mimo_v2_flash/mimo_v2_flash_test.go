@@ -11,3 +11,6 @@ import (
 func TestReference(t *testing.T) {
 	modeltest.Every(t, modeltest.Limits{}, "mimo_v2_flash-")
 }
+
+// TestDraft checks the multi-token prediction head.
+func TestDraft(t *testing.T) { modeltest.Draft(t, "mimo_v2_flash-published") }

@@ -13,5 +13,9 @@ func TestReference(t *testing.T) {
 	modeltest.Every(t, modeltest.Limits{Int8: 0.05}, "qwen3_5_moe-")
 }
 
-// TestDraft checks the multi-token prediction head, which has experts too.
-func TestDraft(t *testing.T) { modeltest.Draft(t, "qwen3_5_moe-published") }
+// TestDraft checks the multi-token prediction heads, which have experts too.
+func TestDraft(t *testing.T) {
+	for _, name := range []string{"qwen3_5_moe-published", "qwen3_5_moe-next-published"} {
+		t.Run(name, func(t *testing.T) { modeltest.Draft(t, name) })
+	}
+}

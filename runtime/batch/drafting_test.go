@@ -49,11 +49,12 @@ func loadPair(t *testing.T, name, draft string, precision recipe.Precision, o ru
 }
 
 // draftPairs lists models with each kind of draft: an assistant that reads the target's KV cache, the target's own
-// head, and other models, some of which keep a window or a recurrent state.
+// head, also one with a window, and other models, some of which keep a window or a recurrent state.
 var draftPairs = []struct{ target, draft string }{
 	{"gemma4-e2b", "gemma4_assistant-ordered"},
 	{"gemma4-12b", "gemma4_assistant-dense"},
 	{"qwen3_5-published", ""},
+	{"exaone_moe-published", ""},
 	{"llama-default", "llama-mha"},
 	{"llama-default", "llama-mistral"},
 	{"llama-mistral", "llama-mistral"},

@@ -34,7 +34,7 @@ TYPES = {
 
 
 def mimo(config, tensors):
-    """Returns a configuration and tensors with the publisher's keys and names, and heads for tokens after the next."""
+    """Returns a configuration and tensors with the publisher's keys and names, and two heads for tokens after the next."""
     left = ("layer_types", "mlp_layer_types", "rope_parameters", "rope_scaling", "sliding_window")
     config = {k: v for k, v in config.items() if k not in left}
     config.update(hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, 1], swa_num_key_value_heads=4, swa_num_attention_heads=4,
@@ -42,7 +42,26 @@ def mimo(config, tensors):
                   add_swa_attention_sink_bias=True, add_full_attention_sink_bias=False, layernorm_epsilon=1e-5,
                   n_shared_experts=None, routed_scaling_factor=None)
     tensors = {n.replace("self_attn.sinks", "self_attn.attention_sink_bias"): t for n, t in tensors.items()}
-    return config, {**tensors, "model.mtp.layers.0.enorm.weight": ["BF16", 32]}
+    name = "model.mtp.layers.0."
+    layer = {name + n.removeprefix("model.layers.1."): t for n, t in tensors.items() if n.startswith("model.layers.1.self_attn.")}
+    layer |= {name + n.removeprefix("model.layers.0."): t for n, t in tensors.items() if n.startswith("model.layers.0.mlp.")}
+    norms = {f"{name}{n}.weight": ["BF16", 32] for n in ("enorm", "hnorm", "input_layernorm", "pre_mlp_layernorm", "final_layernorm")}
+    return config, {**tensors, **layer, **norms, name + "eh_proj.weight": ["BF16", 32, 64],
+                    "model.mtp.layers.1.enorm.weight": ["BF16", 32]}
+
+
+def glm(config, tensors):
+    """Adds the layer after the last, a head for tokens after the next."""
+    layer = {n.replace("layers.1.", "layers.2."): t for n, t in tensors.items() if n.startswith("model.layers.1.")}
+    norms = {f"model.layers.2.{n}.weight": ["BF16", 32] for n in ("enorm", "hnorm", "shared_head.norm")}
+    return config, {**tensors, **layer, **norms, "model.layers.2.eh_proj.weight": ["BF16", 32, 64]}
+
+
+def exaone(config, tensors):
+    """Adds a head for tokens after the next: a layer like the first, without experts."""
+    layer = {"mtp." + n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.layers.0.")}
+    norms = {f"mtp.{n}.weight": ["BF16", 32] for n in ("pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm")}
+    return config, {**tensors, **layer, **norms, "mtp.fc.weight": ["BF16", 32, 64]}
 
 
 def old(config):
@@ -78,7 +97,7 @@ def apart(tensors):
     return out
 
 
-PUBLISHED = {"mimo_v2_flash": mimo, "gpt_oss": lambda config, tensors: (config, in_blocks(tensors))}
+PUBLISHED = {"mimo_v2_flash": mimo, "glm4_moe": glm, "exaone_moe": exaone, "gpt_oss": lambda config, tensors: (config, in_blocks(tensors))}
 
 
 def tables(saved, write):

@@ -14,7 +14,7 @@ import tiny
 from dense import four, rope
 from dense_more_tiny import VISION
 from glm4_moe_lite_tiny import YARN
-from moe import EXACT, RULES as ROUTERS, exact, grouped
+from moe import EXACT, RULES as ROUTERS, exact, grouped, next_layer as add_next
 from tiny import change
 
 RULES = ((r"_a_layernorm\.weight$", lambda normal: 0.9 + 0.15 * normal), *ROUTERS)
@@ -49,15 +49,8 @@ def next_layer(copies):
         config.pop("num_mtp_layers", None)
         config.update(num_nextn_predict_layers=1, topk_method="noaux_tc", scoring_func="sigmoid", moe_layer_freq=1)
         tensors = checkpoint.apart(tensors)
-        last, more = (f"model.layers.{config['num_hidden_layers'] - i}." for i in (1, 0))
-        for name in list(tensors):
-            if name.startswith(last):
-                tensors[more + name.removeprefix(last)] = tensors[name] if name.endswith("norm.weight") else -tensors[name]
-        hidden = config["hidden_size"]
-        for name, shape in (("eh_proj.weight", (hidden, 2 * hidden)), ("enorm.weight", (hidden,)),
-                            ("hnorm.weight", (hidden,)), ("shared_head.norm.weight", (hidden,))):
-            tensors[more + name] = tiny.draw("next", name.replace("enorm", "e.norm").replace("hnorm", "h.norm"), shape,
-                                             False, RULES).to(torch.bfloat16)
+        tensors = add_next(config, tensors, RULES)
+        more = f"model.layers.{config['num_hidden_layers']}."
         if copies:
             tensors[more + "embed_tokens.weight"] = tensors["model.embed_tokens.weight"]
             tensors[more + "shared_head.head.weight"] = tensors["lm_head.weight"]

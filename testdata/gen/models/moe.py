@@ -5,6 +5,7 @@ import torch
 
 import checkpoint
 import dense
+import tiny
 
 # Correction biases of routers and attention sinks start at zero: random ones show that they are used.
 RULES = (
@@ -13,6 +14,8 @@ RULES = (
     (r"_proj_bias$", lambda normal: 0.15 * normal),
     (r"layernorm\.weight$|norm\.weight$", lambda normal: 0.9 + 0.15 * normal),
 )
+# The size of a checkpoint with a multi-token prediction head.
+WITH_HEAD = 480 * 1024
 EXACT = (r"correction_bias$", r"expert_bias$")
 
 
@@ -39,6 +42,30 @@ def four(config, tensors):
         config.pop("num_experts")
         config["num_local_experts"] = count
     return config, tensors
+
+
+def head(name, hidden, rules, **names):
+    """Draws what a multi-token prediction head has beyond its layer: norms, and a projection that joins its inputs.
+
+    names are those of the tensors "vector", "state", "norm" and "join".
+    """
+    shapes = {"vector": (hidden,), "state": (hidden,), "norm": (hidden,), "join": (hidden, 2 * hidden)}
+    kinds = {"vector": "e.norm.weight", "state": "h.norm.weight", "norm": "shared_head.norm.weight", "join": "eh_proj.weight"}
+    return {name + names[part] + ".weight": tiny.draw("next", kinds[part], shape, False, rules).to(torch.bfloat16)
+            for part, shape in shapes.items()}
+
+
+def flipped(tensors, last, more):
+    """Returns the tensors of a layer under another name. All but the weights of norms have the other sign."""
+    return {more + name.removeprefix(last): t if name.endswith("norm.weight") else -t
+            for name, t in tensors.items() if name.startswith(last)}
+
+
+def next_layer(config, tensors, rules=RULES):
+    """Adds a multi-token prediction head after the last layer, with that layer's tensors."""
+    last, more = (f"model.layers.{config['num_hidden_layers'] - i}." for i in (1, 0))
+    return {**tensors, **flipped(tensors, last, more), **head(
+        more, config["hidden_size"], rules, vector="enorm", state="hnorm", norm="shared_head.norm", join="eh_proj")}
 
 
 def grouped(count):

@@ -7,9 +7,10 @@ import reference  # first: keeps transformers offline
 
 from transformers import Llama4Config, Llama4ForConditionalGeneration
 
+import checkpoint
 import tiny
 from dense import PUBLISHED, layers, rope
-from moe import RULES, family, four, grouped
+from moe import RULES, WITH_HEAD, family, flipped, four, grouped, head
 from tiny import Variant, change
 
 
@@ -123,15 +124,24 @@ def mimo_v2_flash():
             swa_head_dim=config["head_dim"], swa_v_head_dim=config["v_head_dim"], sliding_window_size=config["sliding_window"] - 1,
             add_swa_attention_sink_bias=True, add_full_attention_sink_bias=False, layernorm_epsilon=config["rms_norm_eps"],
             scoring_func="sigmoid", topk_method="noaux_tc", n_shared_experts=None, routed_scaling_factor=None, rope_theta=full["rope_theta"])
-        return config, tensors
+        # Heads have a layer that slides, as the second one, without experts, as the first one.
+        name, hidden = "model.mtp.layers.0.", config["hidden_size"]
+        layer = {n: t for n, t in flipped(tensors, "model.layers.1.", name).items() if ".mlp." not in n}
+        layer |= {n: t for n, t in flipped(tensors, "model.layers.0.", name).items() if ".mlp." in n}
+        rules = ((r"post_attention_layernorm", "pre_mlp_layernorm"), (r"sinks$", "attention_sink_bias"))
+        first = {**checkpoint.rename(layer, *rules), **head(
+            name, hidden, RULES, vector="enorm", state="hnorm", norm="final_layernorm", join="eh_proj")}
+        return config, {**tensors, **first, "model.mtp.layers.1.enorm.weight": first[name + "enorm.weight"]}
 
     rope_of = lambda kind, key, to: change("rope_parameters", kind, key, to=to)
+    whole = published(
+        change("attention_value_scale", to=1.0), change("sliding_window_size", to=12),
+        rope_of("sliding_attention", "rope_theta", 100.0), style=old, num_hidden_layers=3, num_key_value_heads=1,
+        n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=64, head_dim=32, v_head_dim=16, sliding_window=9,
+        attention_value_scale=0.6, **layers(*"fsf"), **both((5e6, 0.34), (1e4, 0.34)))
+    whole.limit = WITH_HEAD
     return {
-        "mimo_v2_flash-published": published(
-            change("attention_value_scale", to=1.0), change("sliding_window_size", to=12),
-            rope_of("sliding_attention", "rope_theta", 100.0), style=old, num_hidden_layers=3, num_key_value_heads=1,
-            n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=64, head_dim=32, v_head_dim=16, sliding_window=9,
-            attention_value_scale=0.6, **layers(*"fsf"), **both((5e6, 0.34), (1e4, 0.34))),
+        "mimo_v2_flash-published": whole,
         "mimo_v2_flash-saved": saved(
             change("routed_scaling_factor", to=1.0), change("n_group", to=2), change("attention_bias", to=False),
             change("sliding_window", to=12), rope_of("full_attention", "partial_rotary_factor", 1.0),

@@ -8,7 +8,7 @@ import reference  # first: keeps transformers offline
 import tiny
 from dense import layers, rope
 from dense_tiny import LLAMA3
-from moe import family, four, grouped
+from moe import RULES, WITH_HEAD, family, flipped, four, grouped, head, next_layer
 from tiny import change
 
 
@@ -58,21 +58,22 @@ def granitemoe():
     }
 
 
-def next_layer(config, tensors):
-    """Adds a layer after the last, for tokens after the next, as it is published."""
+def with_next(config, tensors):
+    """Adds a multi-token prediction head after the last layer, as it is published."""
     config, tensors = four(config, tensors)
-    last, more = (f"model.layers.{config['num_hidden_layers'] - i}." for i in (1, 0))
-    extra = {more + n.removeprefix(last): -t for n, t in tensors.items() if n.startswith(last) and "experts" not in n}
-    return config, {**tensors, **extra}
+    config["num_nextn_predict_layers"] = config.pop("num_mtp_layers", 1)
+    return config, next_layer(config, tensors)
 
 
 def glm4_moe():
     published, saved = family("Glm4Moe")
+    whole = published(
+        change("routed_scaling_factor", to=1.0), change("partial_rotary_factor", to=1.0), style=with_next,
+        n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=64, routed_scaling_factor=1.5, head_dim=32,
+        attention_bias=True, use_qk_norm=True, first_k_dense_replace=1, **rope(1e6, partial_rotary_factor=0.5))
+    whole.limit = WITH_HEAD
     return {
-        "glm4_moe-published": published(
-            change("routed_scaling_factor", to=1.0), change("partial_rotary_factor", to=1.0), style=next_layer,
-            n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=64, routed_scaling_factor=1.5, head_dim=32,
-            attention_bias=True, use_qk_norm=True, first_k_dense_replace=1, **rope(1e6, partial_rotary_factor=0.5)),
+        "glm4_moe-published": whole,
         "glm4_moe-saved": saved(
             change("n_group", to=2), change("topk_group", to=3), change("norm_topk_prob", to=True), n_shared_experts=2, moe_intermediate_size=16, first_k_dense_replace=0, head_dim=16,
             **grouped("n_routed_experts"), **rope(1e4, partial_rotary_factor=0.5)),
@@ -129,7 +130,10 @@ def exaone_moe():
     def pattern(config, tensors):
         config, tensors = four(config, tensors)
         config.pop("layer_types")
-        return dict(config, sliding_window_pattern=2), tensors
+        config.update(sliding_window_pattern=2, num_nextn_predict_layers=1)
+        # The first layer, which slides and has no experts, and what joins the inputs.
+        return config, {**tensors, **flipped(tensors, "model.layers.0.", "mtp.layers.0."), **head(
+            "mtp.", config["hidden_size"], RULES, vector="pre_fc_norm_embedding", state="pre_fc_norm_hidden", norm="norm", join="fc")}
 
     return {
         "exaone_moe-published": published(

@@ -1,4 +1,4 @@
-"""The MTP head of Qwen 3.5, which predicts the token after the next. transformers lacks it.
+"""The MTP head of Qwen 3.5 and Qwen3-Next, which predicts the token after the next. transformers lacks it.
 
 Row t joins the embedding of token t+1 with the hidden state of position t, taken after the last norm. The head's layer
 attends the rows before it. The result has a norm of its own. It goes through the model's output head, which returns the
@@ -9,14 +9,13 @@ import re
 
 import numpy as np
 import torch
-import transformers.models.qwen3_5.modeling_qwen3_5 as dense
-import transformers.models.qwen3_5_moe.modeling_qwen3_5_moe as sparse
 from safetensors import safe_open
 from torch import nn
 
 import checkpoint
 
 STEPS = 3
+TYPES = ("qwen3_5", "qwen3_next")
 
 
 class Head(nn.Module):
@@ -24,27 +23,34 @@ class Head(nn.Module):
 
     def __init__(self, text):
         super().__init__()
-        norm = dense.Qwen3_5RMSNorm
-        layer = sparse.Qwen3_5MoeDecoderLayer if "moe" in text.model_type else dense.Qwen3_5DecoderLayer
-        self.pre_fc_norm_embedding = norm(text.hidden_size, eps=text.rms_norm_eps)
-        self.pre_fc_norm_hidden = norm(text.hidden_size, eps=text.rms_norm_eps)
-        self.fc = nn.Linear(2 * text.hidden_size, text.hidden_size, bias=False)
-        self.layers = nn.ModuleList([layer(text, text.layer_types.index("full_attention"))])
-        self.norm = norm(text.hidden_size, eps=text.rms_norm_eps)
+        config = text.config
+        norm = lambda: type(text.norm)(config.hidden_size, eps=config.rms_norm_eps)
+        full = config.layer_types.index("full_attention")
+        self.pre_fc_norm_embedding, self.pre_fc_norm_hidden, self.norm = norm(), norm(), norm()
+        self.fc = nn.Linear(2 * config.hidden_size, config.hidden_size, bias=False)
+        self.layers = nn.ModuleList([type(text.layers[full])(config, full)])
+        self.sections = hasattr(text.rotary_emb, "mrope_section")  # positions in time, height and width
 
     def forward(self, embedded, hidden, rotary):
         x = self.fc(torch.cat([self.pre_fc_norm_embedding(embedded), self.pre_fc_norm_hidden(hidden)], dim=-1))
         rows = x.shape[1]
         mask = torch.full((rows, rows), -torch.inf).triu(1)[None, None]
-        position = rotary(x, torch.arange(rows)[None, None])
+        at = torch.arange(rows)[None]
+        position = rotary(x, at[None] if self.sections else at)
         for layer in self.layers:
             x = layer(x, position_embeddings=position, attention_mask=mask)
         return self.norm(x)
 
 
+def text_of(model):
+    return getattr(model.model, "language_model", model.model)
+
+
 def load(folder, model):
     """Returns the head in a folder, or None."""
-    tensors = {}
+    text, tensors = text_of(model), {}
+    if not text.config.model_type.startswith(TYPES):
+        return None
     for path in sorted(folder.glob("model*.safetensors")):
         with safe_open(path, framework="pt") as file:
             for name in file.keys():
@@ -52,7 +58,7 @@ def load(folder, model):
                     tensors[m[1]] = file.get_tensor(name).float()
     if not tensors:
         return None
-    head = Head(model.config.get_text_config())
+    head = Head(text)
     head.load_state_dict(checkpoint.fuse(tensors))
     head.eval()
     for module in head.modules():
@@ -71,7 +77,7 @@ def compute(folder, model, tokens, greedy):
     head = load(folder, model)
     if head is None:
         return {}
-    text = getattr(model.model, "language_model", model.model)
+    text = text_of(model)
     ids = torch.tensor(np.concatenate([tokens, greedy[:1]]).astype(np.int64))[None]
     hidden = text(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
     nexts = ids[:, 1:]

@@ -38,7 +38,7 @@ EXACT = (r"\.A_log$",)
 
 
 def with_mtp(model):
-    model.mtp = qwen3_5_mtp.Head(model.config.get_text_config())
+    model.mtp = qwen3_5_mtp.Head(qwen3_5_mtp.text_of(model))
     return model
 
 
@@ -104,7 +104,8 @@ def published_next(config, tensors):
 
 
 def following(style=None, matters=(), **more):
-    return Variant(lambda: Qwen3NextForCausalLM(Qwen3NextConfig(**{**NEXT, **more})), *([style] if style else []),
+    head = with_mtp if style else lambda model: model
+    return Variant(lambda: head(Qwen3NextForCausalLM(Qwen3NextConfig(**{**NEXT, **more}))), *([style] if style else []),
                    rules=RULES, matters=list(matters), limit=640 * 1024)
 
 
@@ -124,7 +125,7 @@ EXPERTS = {
     "qwen3_5_moe-next": following(None, [change("norm_topk_prob", to=False), rope("rope_theta", 100.0)],
                                   tie_word_embeddings=True),
     "qwen3_5_moe-next-published": following(published_next, [change("partial_rotary_factor", to=0.5)],
-                                            tie_word_embeddings=True, norm_topk_prob=False),
+                                            tie_word_embeddings=True, norm_topk_prob=False, num_experts=5),
 }
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ ROUGH = 3e-3
 # Of models whose indexers choose positions, of which other ones are as good in bf16.
 ROUGH_CHOICE = 3e-2
 # Tensors that transformers does not load: MTP heads, which some models number as the layer after the last.
-LEFT_OUT = ("mtp.",)
+LEFT_OUT = ("mtp.", "model.mtp.")
 # Checkpoints that are trained on stories.
 TRAINED = ("demo", "gemma4-pair")
 
@@ -131,7 +131,7 @@ def compute(folder):
     golden = {"tokens": tokens, "logits": logits.astype(np.float32), "greedy": np.array(greedy[len(tokens) :], np.int32)}
     if long:
         golden["steps"] = steps_of(load(folder), tokens)
-    golden |= qwen3_5_mtp.compute(folder, model, tokens, golden["greedy"]) | next_mtp.compute(model, tokens, golden["greedy"])
+    golden |= qwen3_5_mtp.compute(folder, model, tokens, golden["greedy"]) | next_mtp.compute(folder, model, tokens, golden["greedy"])
     closest = min([closest, *(margin(row) for row in golden.get("mtp_steps", []))])
     if closest < MARGIN * std:
         raise Unsuitable(f"a greedy token is ahead by only {closest / std:.1e} deviations")
