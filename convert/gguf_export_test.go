@@ -2,6 +2,7 @@ package convert
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -209,5 +210,57 @@ func TestGGUFExportRefused(t *testing.T) {
 	_, err = export.GGUF(t.Context(), st, entry, path, export.GGUFOptions{})
 	if data, _ := os.ReadFile(path); !errors.Is(err, export.ErrExport) || string(data) != "mine" {
 		t.Errorf("%v; the file is %q", err, data)
+	}
+}
+
+// A vocabulary of SentencePiece, which an import keeps as tokenizer.model, is exported as it was.
+func TestGGUFExportVocabulary(t *testing.T) {
+	tokens, types := []string{"<unk>", "<s>", "</s>", "▁", "▁a", "b", "<x>"}, []int32{2, 3, 3, 1, 1, 1, 4}
+	scores := []float32{0, 0, 0, -3, -1.5, -2, 0}
+	for i := len(tokens); i < gguftest.Vocab; i++ {
+		tokens, types, scores = append(tokens, string(rune('A'+i))), append(types, 1), append(scores, -float32(i))
+	}
+	f := gguftest.Llama(ggml.Q8_0)
+	for key, v := range map[string]gguf.Value{
+		"model": gguf.Text("t5"), "tokens": gguf.Texts(tokens), "token_type": gguf.Numbers(types),
+		"scores": gguf.Floats(scores), "bos_token_id": gguf.Number(1), "eos_token_id": gguf.Number(2),
+		"unknown_token_id": gguf.Number(0), "add_bos_token": gguf.Flag(true), "add_eos_token": gguf.Flag(false),
+	} {
+		f.Set("tokenizer.ggml."+key, v)
+	}
+	st := openStore(t)
+	mustCreate(t, st, "m", from(f.Write(t, "m.gguf")), Options{})
+	path, _, err := exportGGUF(t, st, "m", "source")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := gguf.Read(strings.NewReader(string(data)), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := h.Metadata.Texts("tokenizer.ggml.tokens"); err != nil || !slices.Equal(got, tokens) {
+		t.Errorf("tokens %q, %v", got, err)
+	}
+	for key, want := range map[string]any{
+		"model": "t5", "bos_token_id": 1, "eos_token_id": 2, "unknown_token_id": 0, "add_bos_token": true,
+		"add_eos_token": false, "add_space_prefix": true, "remove_extra_whitespaces": true,
+	} {
+		v, ok := h.Metadata.Lookup("tokenizer.ggml." + key)
+		if got, _ := v.Plain(); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s is %v, want %v", key, got, want)
+		}
+	}
+	for i := range tokens {
+		kinds, _ := h.Metadata.Lookup("tokenizer.ggml.token_type")
+		numbers, _ := h.Metadata.Lookup("tokenizer.ggml.scores")
+		kind, _ := kinds.Int(i)
+		score, _ := numbers.Float(i)
+		if kind != int64(types[i]) || float32(score) != scores[i] {
+			t.Errorf("token %d is of type %d with %v, want %d with %v", i, kind, score, types[i], scores[i])
+		}
 	}
 }

@@ -140,7 +140,7 @@ func (x *ggufFile) plan(name, template string) error {
 	if f, ok := x.src.File("tokenizer.json"); ok {
 		facts.Tokenizer = f.Data
 	} else if f, ok := x.src.File("tokenizer.model"); ok {
-		return fmt.Errorf("%w: %s: this version writes GGUF files with a tokenizer.json only", ErrExport, f.Name)
+		facts.Model = f.Data
 	}
 	if f, ok := x.src.File("tokenizer_config.json"); ok {
 		facts.Config = f.Data
@@ -151,7 +151,7 @@ func (x *ggufFile) plan(name, template string) error {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
 	x.metadata = append(x.metadata, tokens...)
-	if facts.Tokenizer == nil && g.Pre != nil {
+	if facts.Tokenizer == nil && facts.Model == nil && g.Pre != nil {
 		x.metadata = append(x.metadata, gguf.Pair{Key: "tokenizer.ggml.pre", Value: gguf.Text(g.Pre(x.src.Model))})
 	}
 	for _, name := range slices.Sorted(maps.Keys(header.Factors)) {

@@ -44,6 +44,9 @@ func Flags(list []bool) Value {
 	return v
 }
 
+// Bytes returns an array of bytes.
+func Bytes(list []byte) Value { return Value{Kind: Uint8, IsArray: true, Len: len(list), data: list} }
+
 // Texts returns an array of strings.
 func Texts(list []string) Value {
 	return Value{Kind: String, IsArray: true, Len: len(list), strings: list}

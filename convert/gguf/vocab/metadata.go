@@ -14,6 +14,7 @@ import (
 // Source is a tokenizer to write as metadata.
 type Source struct {
 	Tokenizer  []byte  // tokenizer.json; nil = the model has none
+	Model      []byte  // tokenizer.model, which is read if there is no tokenizer.json; nil = the model has none
 	Config     []byte  // tokenizer_config.json; nil = none
 	EOS        []int32 // of config.json, the most important first
 	BOS        []int32
@@ -33,48 +34,37 @@ type tokenizerFile struct {
 	PostProcessor any `json:"post_processor"`
 	Model         struct {
 		Type         string
-		Vocab        map[string]int
+		Vocab        vocabularyFile
 		Merges       []json.RawMessage
 		IgnoreMerges bool   `json:"ignore_merges"`
 		ByteFallback bool   `json:"byte_fallback"`
 		Unknown      string `json:"unk_token"`
+		UnknownID    *int   `json:"unk_id"` // of Unigram
 	} `json:"model"`
 }
 
 // Metadata returns the keys of a tokenizer: the inverse of [Files]. A tokenizer that llama.cpp has no kind for is an
 // error wrapping [ErrVocabulary].
 func Metadata(s Source) ([]gguf.Pair, error) {
-	if s.Tokenizer == nil {
+	var t table
+	var err error
+	switch {
+	case s.Tokenizer != nil:
+		t, err = s.jsonTable()
+	case s.Model != nil:
+		t, err = s.modelTable()
+	default:
 		return []gguf.Pair{{Key: prefix + "model", Value: gguf.Text("none")}}, nil
 	}
-	var file tokenizerFile
-	if err := json.Unmarshal(s.Tokenizer, &file); err != nil {
-		return nil, fmt.Errorf("tokenizer.json: %w: %w", ErrVocabulary, err)
-	}
-	tokens, types, err := file.tokens(s.Vocabulary)
 	if err != nil {
 		return nil, err
 	}
-	var own []gguf.Pair
-	model, kind := "gpt2", ""
-	if file.spaced() {
-		model, kind = "llama", "default"
-		own, err = file.pieces(tokens, types)
-	} else if kind, err = file.kind(); err == nil {
-		var merges []string
-		merges, err = file.merges()
-		own = []gguf.Pair{{Key: prefix + "merges", Value: gguf.Texts(merges)}}
-	}
-	if err != nil {
-		return nil, err
-	}
-	bos, eos := addedTokens(file.PostProcessor)
 	out := append([]gguf.Pair{
-		{Key: prefix + "model", Value: gguf.Text(model)}, {Key: prefix + "pre", Value: gguf.Text(kind)},
-		{Key: prefix + "tokens", Value: gguf.Texts(tokens)}, {Key: prefix + "token_type", Value: gguf.Numbers(types)},
-		{Key: prefix + "add_bos_token", Value: gguf.Flag(bos)}, {Key: prefix + "add_eos_token", Value: gguf.Flag(eos)},
-	}, own...)
-	ids, err := s.special(tokens)
+		{Key: prefix + "model", Value: gguf.Text(t.model)}, {Key: prefix + "pre", Value: gguf.Text(t.pre)},
+		{Key: prefix + "tokens", Value: gguf.Texts(t.tokens)}, {Key: prefix + "token_type", Value: gguf.Numbers(t.types)},
+		{Key: prefix + "add_bos_token", Value: gguf.Flag(t.bos)}, {Key: prefix + "add_eos_token", Value: gguf.Flag(t.eos)},
+	}, t.own...)
+	ids, err := s.special(t)
 	if err != nil {
 		return nil, err
 	}
@@ -85,16 +75,51 @@ func Metadata(s Source) ([]gguf.Pair, error) {
 	return out, nil
 }
 
+// table is what the kinds of tokenizers have in common.
+type table struct {
+	model, pre string
+	tokens     []string
+	types      []int32
+	bos, eos   bool // are added to a text
+	own        []gguf.Pair
+	ids        map[string]int // of the special tokens that the tokenizer itself names
+}
+
+// jsonTable reads the tokenizer.json.
+func (s Source) jsonTable() (t table, err error) {
+	var file tokenizerFile
+	if err := json.Unmarshal(s.Tokenizer, &file); err != nil {
+		return t, fmt.Errorf("tokenizer.json: %w: %w", ErrVocabulary, err)
+	}
+	t.bos, t.eos = addedTokens(file.PostProcessor)
+	if file.Model.Type == "Unigram" {
+		err = file.unigram(s.Vocabulary, &t)
+		return t, err
+	}
+	if t.tokens, t.types, err = file.tokens(s.Vocabulary); err != nil {
+		return t, err
+	}
+	if file.spaced() {
+		t.model, t.pre = "llama", "default"
+		t.own, err = file.pieces(t.tokens, t.types)
+		return t, err
+	}
+	t.model = "gpt2"
+	if t.pre, err = file.kind(); err != nil {
+		return t, err
+	}
+	merges, err := file.merges()
+	t.own = []gguf.Pair{{Key: prefix + "merges", Value: gguf.Texts(merges)}}
+	return t, err
+}
+
 // kind finds the kind of pre-tokenizer.
 func (f tokenizerFile) kind() (string, error) {
 	if f.Model.Type != "BPE" {
 		return "", fmt.Errorf("%w: a model of type %s cannot be written as GGUF", ErrVocabulary,
 			cmp.Or(f.Model.Type, "unknown"))
 	}
-	steps := []any{f.PreTokenizer}
-	if m, ok := f.PreTokenizer.(map[string]any); ok && m["type"] == "Sequence" {
-		steps, _ = m["pretokenizers"].([]any)
-	}
+	steps := sequence(f.PreTokenizer, "pretokenizers")
 	last := len(steps) - 1
 	if last < 0 {
 		return "", fmt.Errorf("%w: it has no pre-tokenizer", ErrVocabulary)
@@ -144,20 +169,22 @@ func sameSteps(known, steps []any) bool {
 	return true
 }
 
+// most is the largest number of tokens.
+const most = 1 << 24
+
 // tokens returns the vocabulary by id, and the types.
 func (f tokenizerFile) tokens(size int) ([]string, []int32, error) {
-	for _, id := range f.Model.Vocab {
+	for _, id := range f.Model.Vocab.ids {
 		size = max(size, id+1)
 	}
 	for _, a := range f.Added {
 		size = max(size, a.ID+1)
 	}
-	const most = 1 << 24
 	if size > most {
 		return nil, nil, fmt.Errorf("%w: ids up to %d", ErrVocabulary, size)
 	}
 	tokens, types := make([]string, size), make([]int32, size)
-	for text, id := range f.Model.Vocab {
+	for text, id := range f.Model.Vocab.ids {
 		if id < 0 || types[id] != 0 {
 			return nil, nil, fmt.Errorf("%w: two tokens have the id %d", ErrVocabulary, id)
 		}
@@ -220,8 +247,9 @@ func addedTokens(processor any) (before, after bool) {
 	return before, after
 }
 
-// special returns the ids of special tokens: those that tokenizer_config.json names, or else config.json's.
-func (s Source) special(tokens []string) ([]gguf.Pair, error) {
+// special returns the ids of special tokens: those that tokenizer_config.json names, or else the tokenizer's or
+// config.json's.
+func (s Source) special(of table) ([]gguf.Pair, error) {
 	var config map[string]json.RawMessage
 	if s.Config != nil {
 		if err := json.Unmarshal(s.Config, &config); err != nil {
@@ -238,15 +266,18 @@ func (s Source) special(tokens []string) ([]gguf.Pair, error) {
 		if len(t.ids) > 0 {
 			id = int(t.ids[0])
 		}
+		if own, ok := of.ids[t.to]; ok {
+			id = own
+		}
 		var text string
 		var object struct{ Content string }
 		if raw := config[t.key]; json.Unmarshal(raw, &text) != nil && json.Unmarshal(raw, &object) == nil {
 			text = object.Content
 		}
-		if at := slices.Index(tokens, text); text != "" && at >= 0 {
+		if at := slices.Index(of.tokens, text); text != "" && at >= 0 {
 			id = at
 		}
-		if id >= 0 && id < len(tokens) {
+		if id >= 0 && id < len(of.tokens) {
 			out = append(out, gguf.Pair{Key: prefix + t.to + "_token_id", Value: gguf.Number(uint32(id))})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/ingotml/ingot/convert/gguf"
 )
@@ -22,6 +23,12 @@ func (v *vocabulary) sentencePiece() ([]byte, error) {
 			return nil, fmt.Errorf("%w: token %d is of type %d, which does not exist", ErrVocabulary, i, kind)
 		}
 		bytes = bytes || kind == typeByte
+		switch {
+		case kind == typeUserDefined: // llama.cpp finds them before it replaces spaces, SentencePiece after
+			text = strings.ReplaceAll(text, " ", "▁")
+		case kind == typeUnused && v.model == "llama":
+			kind = typeNormal // as llama.cpp merges text; the converter fills vocabularies with such tokens
+		}
 		var piece message
 		piece.bytes(1, []byte(text))
 		piece.fixed32(2, math.Float32bits(float32(v.scores[i])))

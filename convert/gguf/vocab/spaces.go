@@ -54,8 +54,8 @@ func (f tokenizerFile) pieces(tokens []string, types []int32) ([]gguf.Pair, erro
 // splits reports whether a text is two tokens of the vocabulary.
 func (f tokenizerFile) splits(text string) bool {
 	for i := range text {
-		_, first := f.Model.Vocab[text[:i]]
-		_, second := f.Model.Vocab[text[i:]]
+		_, first := f.Model.Vocab.ids[text[:i]]
+		_, second := f.Model.Vocab.ids[text[i:]]
 		if first && second {
 			return true
 		}
@@ -70,12 +70,8 @@ func isByte(text string) bool {
 
 // prefixed reports whether a text gets a space before it. Others than SentencePiece's steps are an error.
 func (f tokenizerFile) prefixed() (bool, error) {
-	steps := []any{f.Normalizer}
-	if m, ok := f.Normalizer.(map[string]any); ok && m["type"] == "Sequence" {
-		steps, _ = m["normalizers"].([]any)
-	}
 	prefixed, replaced := false, false
-	for _, step := range steps {
+	for _, step := range sequence(f.Normalizer, "normalizers") {
 		m, _ := step.(map[string]any)
 		pattern, _ := m["pattern"].(map[string]any)
 		switch {
