@@ -3,6 +3,7 @@ package batch
 import (
 	"cmp"
 	"context"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -88,6 +89,7 @@ func (l *loop) wake() {
 // run runs steps until there are no requests. It keeps the engine's thread between steps, because a handoff costs a
 // small model a few percent per token, and yields it when another caller is waiting.
 func (b *batcher) run() {
+	defer b.returnMemoryWhenIdle()
 	for more := true; more; {
 		err := b.model.Do(context.Background(), func() error {
 			b.loop.onThread = true
@@ -104,6 +106,25 @@ func (b *batcher) run() {
 			<-b.loop.wakeup
 		}
 	}
+}
+
+// idleTime is how long after its last request a model returns memory. Doing so takes milliseconds, and the next request
+// has to allocate again.
+const idleTime = 3 * time.Second
+
+// returnMemoryWhenIdle frees what running requests had allocated, unless there are others within idleTime: buffers that
+// the engine keeps for reuse, and the free pages of both heaps.
+func (b *batcher) returnMemoryWhenIdle() {
+	_, last := b.queue.read()
+	time.AfterFunc(idleTime, func() {
+		if waiting, now := b.queue.read(); waiting > 0 || now.running > 0 || now.steps != last.steps {
+			return
+		}
+		err := b.model.Do(context.Background(), func() error { b.model.Thread.ClearCache(); return nil })
+		if err == nil { // else the model is closed
+			debug.FreeOSMemory()
+		}
+	})
 }
 
 // do runs fn on the engine's thread. If the model is closed, it returns an error without running fn.

@@ -1,6 +1,10 @@
 // Initialization, evaluation, host memory, counters, limits and streams.
 #include <cstring>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "core/call.h"
 #include "cpu/eval.h"
 #include "cpu/isa.h"
@@ -27,6 +31,14 @@ bool wraps_host_memory() {
   char* p = block + 64;
   mx::array a(mx::allocator::Data(mx::allocator::Buffer(p - 8), [](mx::allocator::Buffer) {}), {1}, mx::uint8);
   return a.data<void>() == p;
+}
+
+// Returns free pages of the heap to the system. glibc keeps them: once a block of up to 32 MiB has been freed, later
+// ones of that size come from the heap, of which it gives back only the end by itself (mallopt(3), M_MMAP_THRESHOLD).
+void trim_heap() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 std::vector<mx::array> list(void* const* arrays, int64_t n) {
@@ -221,6 +233,7 @@ const char* ig_limit(int32_t which, int64_t value) {
         return;
       case IG_CLEAR_CACHE:
         mx::clear_cache();
+        trim_heap();
         return;
     }
     throw std::invalid_argument("unknown limit " + std::to_string(which));
