@@ -26,13 +26,24 @@ func noise(seed uint64, n int) []byte {
 	return out[:n]
 }
 
-// testBlocks returns blocks of random bytes, then blocks of one repeated byte each.
+// halves are zeros, the smallest and largest subnormal numbers, the largest number, infinities and NaNs of float16.
+var halves = []uint16{0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0x7c00, 0xfc00, 0x7c01, 0xfe00}
+
+// testBlocks returns blocks of random bytes, then blocks of one repeated byte each, then a random block with each of
+// halves at each even place, one of which is the scale.
 func testBlocks(t ggml.Type) []byte {
 	_, size := t.Block()
 	b := noise(uint64(t), 2048*size)
 	for v := range 256 {
 		for range size {
 			b = append(b, byte(v))
+		}
+	}
+	for _, half := range halves {
+		for at := 0; at < size-1; at += 2 {
+			block := noise(uint64(t), size)
+			binary.LittleEndian.PutUint16(block[at:], half)
+			b = append(b, block...)
 		}
 	}
 	return b

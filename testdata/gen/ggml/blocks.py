@@ -15,6 +15,8 @@ from gguf import quants
 
 ROOT = pathlib.Path(__file__).resolve().parents[3] / "quantize" / "ggml"
 BLOCKS = 2048
+# Zeros, the smallest and largest subnormal numbers, the largest number, infinities and NaNs of float16.
+HALVES = [0x0000, 0x8000, 0x0001, 0x83FF, 0x7BFF, 0x7C00, 0xFC00, 0x7C01, 0xFE00]
 TYPES = """Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ2_XXS IQ2_XS IQ2_S IQ3_XXS IQ3_S IQ1_S IQ1_M IQ4_NL
 IQ4_XS TQ1_0 TQ2_0 MXFP4 NVFP4""".split()
 
@@ -30,9 +32,17 @@ def noise(seed: int, n: int) -> np.ndarray:
 
 
 def blocks(number: int, size: int) -> np.ndarray:
-    """Random bytes, whose scales are NaN and infinite at times, then blocks of one repeated byte each."""
+    """Random bytes, whose scales are NaN at times, then blocks of one repeated byte each, then a random block with each of HALVES at each
+    even place, one of which is the scale.
+    """
     constant = [np.full(size, byte, np.uint8) for byte in range(256)]
-    return np.concatenate([noise(number, BLOCKS * size), *constant])
+    special = []
+    for half in HALVES:
+        for at in range(0, size - 1, 2):
+            block = noise(number, size)
+            block[at : at + 2] = half & 255, half >> 8
+            special.append(block)
+    return np.concatenate([noise(number, BLOCKS * size), *constant, *special])
 
 
 def decoded(name: str) -> dict:
