@@ -101,7 +101,7 @@ func (c *checker) source(canonical string) string {
 }
 
 // lookup finds a tensor in the checkpoint: whole, under its name or an alias, or else in the form with the most sources
-// present. Both results are zero if the tensor is absent.
+// present; of equal ones, the first whose shapes fit. Both results are zero if the tensor is absent.
 func (c *checker) lookup(s Spec) (whole TensorInfo, form *Form) {
 	for _, name := range append([]string{s.Name}, s.Aliases...) {
 		if h, ok := c.have[c.source(name)]; ok {
@@ -110,7 +110,7 @@ func (c *checker) lookup(s Spec) (whole TensorInfo, form *Form) {
 	}
 	found := 0
 	for i, f := range s.Forms {
-		if n := c.count(f); n > found {
+		if n := c.count(f); n > found || n > 0 && n == found && !c.fits(*form) && c.fits(f) {
 			form, found = &s.Forms[i], n
 		}
 	}
@@ -129,6 +129,16 @@ func (c *checker) findLayouts() {
 			c.layouts[s.Group] = layout{s.Name, form.Layout}
 		}
 	}
+}
+
+// fits reports whether the sources of a form that the checkpoint has are of the right shapes.
+func (c *checker) fits(f Form) bool {
+	for name, shape := range c.sources(f) {
+		if h, ok := c.have[name]; ok && !slices.Equal(h.Shape, shape) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *checker) find(s Spec) {

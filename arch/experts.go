@@ -46,6 +46,7 @@ const (
 	inBlocks  = "in blocks"         // codes and scales of rows that are a gate and an up projection in turns
 	turned    = "fused, transposed" // as fused, each expert's matrices [in, out]
 	split     = "split"             // several tensors that other checkpoints fuse into one
+	inThirds  = "in thirds"         // several tensors of equal size, whatever the sizes of their parts are
 	allHeads  = "of all heads"      // one tensor for the heads of a layer
 	eachHead  = "one per head"      // one tensor for each head
 )

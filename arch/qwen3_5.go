@@ -29,6 +29,8 @@ type GatedDelta struct {
 	KeyHeads, ValueHeads int // KeyHeads divides ValueHeads
 	KeyDim, ValueDim     int // size of a head
 	Kernel               int // size of the convolution over queries, keys and values
+	// Negative: an update may be up to twice the difference to the prediction, which allows negative eigenvalues.
+	Negative bool
 }
 
 // Keys returns the total width of the key heads.
@@ -36,6 +38,19 @@ func (d GatedDelta) Keys() int { return d.KeyHeads * d.KeyDim }
 
 // Values returns the total width of the value heads.
 func (d GatedDelta) Values() int { return d.ValueHeads * d.ValueDim }
+
+// state returns the size of a layer's state. A float32 counts as two 16-bit elements.
+func (d GatedDelta) state() LayerState {
+	matrices := int64(d.ValueHeads) * int64(d.ValueDim) * int64(d.KeyDim)
+	return LayerState{Fixed: 2*matrices + int64(d.Kernel-1)*int64(2*d.Keys()+d.Values())}
+}
+
+// check reports heads of values that the heads of keys cannot share evenly.
+func (d GatedDelta) check(o object) {
+	if d.ValueHeads%d.KeyHeads != 0 {
+		o.fail("linear_num_value_heads", fmt.Sprintf("be a multiple of linear_num_key_heads = %d", d.KeyHeads))
+	}
+}
 
 func init() {
 	register(Arch{
@@ -97,9 +112,7 @@ func parseQwen35(top, o object, d commonDefaults) Qwen35 {
 		},
 		MTP: o.integer("mtp_num_hidden_layers", o.integer("num_nextn_predict_layers", 1, 0, 16), 0, 16),
 	}
-	if m.Delta.ValueHeads%m.Delta.KeyHeads != 0 {
-		o.fail("linear_num_value_heads", fmt.Sprintf("be a multiple of linear_num_key_heads = %d", m.Delta.KeyHeads))
-	}
+	m.Delta.check(o)
 	if !o.boolean("attn_output_gate", true) {
 		o.fail("attn_output_gate", "be true")
 	}

@@ -2,29 +2,23 @@ package arch
 
 import "strconv"
 
-// State implements [Model]. A gated delta layer has a float32 state, whose elements count as two 16-bit ones each, and
-// the inputs of its convolution.
-func (m *Qwen35) State() []LayerState {
-	list := m.kvStates(0, nil)
-	d := m.Delta
-	for i := range list {
-		if !m.Full[i] {
-			state := int64(d.ValueHeads) * int64(d.ValueDim) * int64(d.KeyDim)
-			list[i] = LayerState{Fixed: 2*state + int64(d.Kernel-1)*int64(2*d.Keys()+d.Values())}
-		}
-	}
-	return list
-}
+// State implements [Model].
+func (m *Qwen35) State() []LayerState { return m.hybridStates(m.Full, m.Delta.state()) }
 
 // Facts implements [Model].
 func (m *Qwen35) Facts() Facts { return m.facts("qwen3_5", m.Rope, m.Table()) }
 
-// Rules implements [Model]. The projections of decay and step size keep their type: they have only one row per head and
-// control how long the state remembers.
+// Rules implements [Model].
 func (m *Qwen35) Rules() Rules {
-	return genericRules(m.Layers, Rule{
-		Name: "decay and step of a gated delta net", Of: Quantized, To: []Target{Source},
-		Ends: []string{".linear_attn.in_proj_a.weight", ".linear_attn.in_proj_b.weight", ".linear_attn.in_proj_ba.weight"},
+	return deltaRules(m.Layers, ".linear_attn.in_proj_a.weight", ".linear_attn.in_proj_b.weight",
+		".linear_attn.in_proj_ba.weight")
+}
+
+// deltaRules are the rules of models with gated delta nets. The projections of decay and step size, whose names have
+// the given ends, keep their type: they have only one row per head and control how long the state remembers.
+func deltaRules(layers int, ends ...string) Rules {
+	return genericRules(layers, Rule{
+		Name: "decay and step of a gated delta net", Of: Quantized, To: []Target{Source}, Ends: ends,
 	})
 }
 

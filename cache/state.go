@@ -3,7 +3,8 @@ package cache
 import "github.com/ingotml/ingot/mlx"
 
 // State keeps a recurrent layer's state: the last rows seen by its convolution, and the state of its recurrence, such
-// as a gated delta rule or a selective scan. A layer that is only a convolution has none. The zero value is empty.
+// as a gated delta rule or a selective scan. A layer that is only a convolution has none. A layer without a convolution
+// keeps the state of its recurrence in place of these rows. The zero value is empty.
 //
 // A step calls Arrays, the operations that make the new arrays ([mlx.CausalConv], [mlx.GatedDeltaRows]), and Advance.
 // Advance ends the old arrays, so the new ones reuse their memory, except while Trying, when Redo follows.

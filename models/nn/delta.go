@@ -12,15 +12,77 @@ import (
 // the value and the state's prediction for the key), and reads it with its query. The outputs are normalized and gated
 // by another projection of the row.
 //
-// Reference: transformers 5.23, Qwen3_5GatedDeltaNet in models/qwen3_5/modeling_qwen3_5.py.
+// Reference: transformers 5.23, Qwen3_5GatedDeltaNet in models/qwen3_5/modeling_qwen3_5.py and OlmoHybridGatedDeltaNet
+// in models/olmo_hybrid/modeling_olmo_hybrid.py.
 type GatedDelta struct {
+	deltaRule
+	in     []*Linear  // queries, keys and values, in one or three; then the gate of the output, a and b
+	decay  *mlx.Array // float32 [value heads]: -exp(A_log)
+	dtBias *mlx.Array // float32 [value heads]
+}
+
+// NewGatedDelta takes the tensors NAME.in_proj_qkv, in_proj_z, in_proj_a, in_proj_b, conv1d, A_log, dt_bias, norm and
+// out_proj of a layer. eps is that of the output norm.
+func NewGatedDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
+	return newGatedDelta(w, name, layer, d, hidden, []*Linear{
+		NewLinear(w, name+".in_proj_qkv", 2*d.Keys()+d.Values(), hidden, false),
+		NewLinear(w, name+".in_proj_z", d.Values(), hidden, false).Split(d.ValueHeads),
+		NewLinear(w, name+".in_proj_a", d.ValueHeads, hidden, false),
+		NewLinear(w, name+".in_proj_b", d.ValueHeads, hidden, false),
+	}, newDeltaRule(w, name, ".norm", ".out_proj", layer, d, hidden, eps))
+}
+
+// NewSplitGatedDelta is NewGatedDelta with the names of OLMo: q_proj, k_proj, v_proj, g_proj (the gate), a_proj,
+// b_proj, o_norm and o_proj.
+func NewSplitGatedDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
+	return newGatedDelta(w, name, layer, d, hidden, []*Linear{
+		NewLinear(w, name+".q_proj", d.Keys(), hidden, false),
+		NewLinear(w, name+".k_proj", d.Keys(), hidden, false),
+		NewLinear(w, name+".v_proj", d.Values(), hidden, false),
+		NewLinear(w, name+".g_proj", d.Values(), hidden, false).Split(d.ValueHeads),
+		NewLinear(w, name+".a_proj", d.ValueHeads, hidden, false),
+		NewLinear(w, name+".b_proj", d.ValueHeads, hidden, false),
+	}, newDeltaRule(w, name, ".o_norm", ".o_proj", layer, d, hidden, eps))
+}
+
+func newGatedDelta(
+	w *Weights, name string, layer int, d arch.GatedDelta, hidden int, in []*Linear, rule deltaRule,
+) *GatedDelta {
+	return &GatedDelta{
+		deltaRule: rule,
+		in:        in,
+		decay:     w.Float32(w.Take(name+".A_log", d.ValueHeads), negativeExp),
+		dtBias:    w.Float32(w.Take(name+".dt_bias", d.ValueHeads), nil),
+	}
+}
+
+// AddApply implements [Mixer]. Each segment continues from the state of its sequence.
+func (l *GatedDelta) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, in := NormedLinears(n, x, y, l.in...)
+	return b.Asked(sum), l.apply(b, in)
+}
+
+func (l *GatedDelta) apply(b *Batch, in []*mlx.Array) *mlx.Array {
+	last := len(in) - 3
+	qkv, z, a, beta := in[0], in[last], in[last+1], mlx.Sigmoid(in[last+2])
+	if last > 1 {
+		qkv = mlx.Concatenate(1, in[:last]...)
+	}
+	if l.shape.Negative {
+		beta = mlx.MultiplyScalar(beta, 2)
+	}
+	gate := mlx.Decay(a, l.dtBias, l.decay) // exp(-exp(A_log) softplus(a + dt_bias))
+	said := l.scanned(b, qkv, gate, beta)
+	return l.out.ApplyGated(mlx.SiLUActivation, b.Asked(z), l.normed(b, said, z.DType()))
+}
+
+// deltaRule is what layers with a delta rule share: the convolution of queries, keys and values, the rule, and the norm
+// and projection of its outputs.
+type deltaRule struct {
 	layer           int
 	shape           arch.GatedDelta
-	qkv, z, a, b    *Linear
 	conv            *mlx.Array // [taps, channels of queries, keys and values]
 	unit            *mlx.Array // float32 [key dim]: 1/sqrt(key dim) - 1
-	decay           *mlx.Array // float32 [value heads]: -exp(A_log)
-	dtBias          *mlx.Array // float32 [value heads]
 	norm            *mlx.Array // float32 [value dim]
 	unitEps, outEps float64
 	out             *Linear
@@ -29,59 +91,45 @@ type GatedDelta struct {
 // unitEps is added to the sum of squares when a query or key is normalized to unit length.
 const unitEps = 1e-6
 
-// NewGatedDelta takes the tensors NAME.in_proj_qkv, in_proj_z, in_proj_a, in_proj_b, conv1d, A_log, dt_bias, norm and
-// out_proj of a layer. eps is that of the output norm.
-func NewGatedDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *GatedDelta {
-	dim, channels := float64(d.KeyDim), 2*d.Keys()+d.Values()
-	l := &GatedDelta{
+// newDeltaRule takes NAME.conv1d, and the norm and projection of the outputs, whose names are NAME+norm and NAME+out.
+func newDeltaRule(
+	w *Weights, name, norm, out string, layer int, d arch.GatedDelta, hidden int, eps float64,
+) deltaRule {
+	dim := float64(d.KeyDim)
+	l := deltaRule{
 		layer: layer,
 		shape: d,
-		qkv:   NewLinear(w, name+".in_proj_qkv", channels, hidden, false),
-		z:     NewLinear(w, name+".in_proj_z", d.Values(), hidden, false).Split(d.ValueHeads),
-		a:     NewLinear(w, name+".in_proj_a", d.ValueHeads, hidden, false),
-		b:     NewLinear(w, name+".in_proj_b", d.ValueHeads, hidden, false),
-		out:   NewLinear(w, name+".out_proj", hidden, d.Values(), false).Join(),
+		norm:  w.Float32(w.Take(name+norm+".weight", d.ValueDim), nil),
+		out:   NewLinear(w, name+out, hidden, d.Values(), false).Join(),
 		// RMSNorm divides by the root of the mean of squares instead of their sum.
 		unitEps: unitEps / dim,
 		// Queries are not scaled by 1/sqrt(dim): the output norm cancels that scale, except in its eps.
 		outEps: eps * dim,
 	}
-	conv := w.Take(name+".conv1d.weight", channels, 1, d.Kernel)
-	dtBias, aLog := w.Take(name+".dt_bias", d.ValueHeads), w.Take(name+".A_log", d.ValueHeads)
-	norm := w.Take(name+".norm.weight", d.ValueDim)
-	if conv == nil || dtBias == nil || aLog == nil || norm == nil {
-		return l
+	if l.conv, _ = w.Convolution(name+".conv1d", 2*d.Keys()+d.Values(), d.Kernel, false); l.conv != nil {
+		l.unit = w.Constant(mlx.Full(l.conv.Thread(), 1/math.Sqrt(dim)-1, mlx.Float32, d.KeyDim))
 	}
-	l.conv = w.Constant(mlx.AsType(mlx.Contiguous(mlx.Transpose(mlx.Squeeze(conv, 1))), w.DType))
-	l.dtBias = w.Constant(mlx.AsType(dtBias, mlx.Float32))
-	l.decay = w.Constant(mlx.Negative(mlx.Exp(mlx.AsType(aLog, mlx.Float32))))
-	l.norm = w.Constant(mlx.AsType(norm, mlx.Float32))
-	l.unit = w.Constant(mlx.Full(conv.Thread(), 1/math.Sqrt(dim)-1, mlx.Float32, d.KeyDim))
 	return l
 }
 
-// AddApply implements [Mixer]. Each segment continues from the state of its sequence.
-func (l *GatedDelta) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
-	sum, in := NormedLinears(n, x, y, l.qkv, l.z, l.a, l.b)
-	return b.Asked(sum), l.apply(b, in)
-}
-
-func (l *GatedDelta) apply(b *Batch, in []*mlx.Array) *mlx.Array {
+// scanned returns the outputs [T, value heads, value dim] of the rule in float32, for queries, keys and values before
+// the convolution.
+func (l *deltaRule) scanned(b *Batch, qkv, gate, beta *mlx.Array) *mlx.Array {
 	d := l.shape
-	qkv, z, a, beta := in[0], in[1], in[2], mlx.Sigmoid(in[3])
-	gate := mlx.Decay(a, l.dtBias, l.decay) // exp(-exp(A_log) softplus(a + dt_bias))
-
-	r := b.recurrence(l.layer, qkv, d.Kernel, []int{d.ValueHeads, d.ValueDim, d.KeyDim})
-	mixed := r.convolve(qkv, l.conv, nil, true)
+	r := b.Recurrence(l.layer, qkv, d.Kernel, []int{d.ValueHeads, d.ValueDim, d.KeyDim})
+	mixed := r.Convolve(qkv, l.conv, nil, true)
 	// Everything up to the gate is float32: rounding errors of the inputs would accumulate in the state.
 	parts := mlx.Split(mixed, 1, 2*d.Keys())
 	qk := mlx.Reshape(mlx.AsType(parts[0], mlx.Float32), -1, 2*d.KeyHeads, d.KeyDim)
 	qk = mlx.RMSNormPlusOne(qk, l.unit, l.unitEps)
 	heads := mlx.SplitEven(qk, 2, 1)
 	v := mlx.Reshape(mlx.AsType(parts[1], mlx.Float32), -1, d.ValueHeads, d.ValueDim)
-	said := r.scan(deltaRows, heads[0], heads[1], v, gate, beta)
-	y := mlx.AsType(mlx.RMSNorm(said, l.norm, l.outEps), z.DType())
-	return l.out.ApplyGated(mlx.SiLUActivation, b.Asked(z), b.Asked(y))
+	return r.Scan(deltaRows, heads[0], heads[1], v, gate, beta)
+}
+
+// normed returns the normalized outputs of the rows that b asks for, in type t.
+func (l *deltaRule) normed(b *Batch, said *mlx.Array, t mlx.DType) *mlx.Array {
+	return b.Asked(mlx.AsType(mlx.RMSNorm(said, l.norm, l.outEps), t))
 }
 
 // deltaRows is the gated delta rule over queries, keys, values, gates and beta.

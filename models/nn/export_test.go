@@ -9,5 +9,5 @@ func (e *Experts) ApplySorted(x, weights, chosen *mlx.Array) *mlx.Array {
 
 // Apply is AddApply for rows that are already normalized.
 func (l *GatedDelta) Apply(b *Batch, x *mlx.Array) *mlx.Array {
-	return l.apply(b, Linears(x, l.qkv, l.z, l.a, l.b))
+	return l.apply(b, Linears(x, l.in...))
 }

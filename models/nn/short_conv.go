@@ -17,7 +17,7 @@ type ShortConv struct {
 func NewShortConv(w *Weights, name string, layer, hidden, taps int, biased bool) *ShortConv {
 	parts := NewLinearParts(w, name+".in_proj", []int{hidden, hidden, hidden}, hidden, biased)
 	l := &ShortConv{layer: layer, taps: taps, b: parts[0], c: parts[1], x: parts[2]}
-	l.conv, l.bias = newConv(w, name+".conv", hidden, taps, biased)
+	l.conv, l.bias = w.Convolution(name+".conv", hidden, taps, biased)
 	l.out = NewLinear(w, name+".out_proj", hidden, hidden, biased)
 	return l
 }
@@ -26,8 +26,8 @@ func NewShortConv(w *Weights, name string, layer, hidden, taps int, biased bool)
 func (l *ShortConv) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, in := NormedLinears(n, x, y, l.b, l.c, l.x)
 	rows := mlx.Multiply(in[0], in[2])
-	r := b.recurrence(l.layer, rows, l.taps, nil)
-	mixed := r.convolve(rows, l.conv, l.bias, false)
-	r.stop()
+	r := b.Recurrence(l.layer, rows, l.taps, nil)
+	mixed := r.Convolve(rows, l.conv, l.bias, false)
+	r.Stop()
 	return b.Asked(sum), l.out.Apply(mlx.Multiply(b.Asked(in[1]), b.Asked(mixed)))
 }

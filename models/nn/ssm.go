@@ -43,10 +43,10 @@ func NewSSM(w *Weights, name string, layer int, d arch.SSM, hidden int, eps floa
 		eps:   eps,
 		out:   NewLinear(w, name+".out_proj", hidden, d.Width(), d.OutputBias),
 	}
-	l.conv, l.bias = newConv(w, name+".conv1d", d.Channels(), d.Kernel, d.ConvBias)
-	l.steps = w.float32(w.Take(name+".dt_bias", d.Heads), nil)
-	l.skip = w.float32(w.Take(name+".D", d.Heads), nil)
-	l.rate = w.float32(w.Take(name+".A_log", d.Heads), negativeExp)
+	l.conv, l.bias = w.Convolution(name+".conv1d", d.Channels(), d.Kernel, d.ConvBias)
+	l.steps = w.Float32(w.Take(name+".dt_bias", d.Heads), nil)
+	l.skip = w.Float32(w.Take(name+".D", d.Heads), nil)
+	l.rate = w.Float32(w.Take(name+".A_log", d.Heads), negativeExp)
 	if d.Norm != arch.NoNorm {
 		l.norm = w.Take(name+".norm.weight", d.Width())
 	}
@@ -62,8 +62,8 @@ func NewSSM(w *Weights, name string, layer int, d arch.SSM, hidden int, eps floa
 
 func negativeExp(a *mlx.Array) *mlx.Array { return mlx.Negative(mlx.Exp(a)) }
 
-// newConv takes NAME.weight [channels, 1, taps] as [taps, channels], and NAME.bias [channels] if biased is set.
-func newConv(w *Weights, name string, channels, taps int, biased bool) (weight, bias *mlx.Array) {
+// Convolution takes NAME.weight [channels, 1, taps] as [taps, channels], and NAME.bias [channels] if biased is set.
+func (w *Weights) Convolution(name string, channels, taps int, biased bool) (weight, bias *mlx.Array) {
 	typed := func(a *mlx.Array, f func(*mlx.Array) *mlx.Array) *mlx.Array {
 		if a == nil {
 			return nil
@@ -97,12 +97,12 @@ func (l *SSM) apply(b *Batch, in []*mlx.Array) *mlx.Array {
 		z, rows = mlx.MultiplyScalar(z, m.z), mlx.Multiply(rows, m.in)
 		dt = mlx.MultiplyScalar(dt, m.dt)
 	}
-	r := b.recurrence(l.layer, rows, d.Kernel, []int{d.Heads, d.HeadDim, d.State})
-	parts := mlx.Split(r.convolve(rows, l.conv, l.bias, true), 1, d.Width(), d.Width()+d.Groups*d.State)
+	r := b.Recurrence(l.layer, rows, d.Kernel, []int{d.Heads, d.HeadDim, d.State})
+	parts := mlx.Split(r.Convolve(rows, l.conv, l.bias, true), 1, d.Width(), d.Width()+d.Groups*d.State)
 	v := mlx.Reshape(parts[0], -1, d.Heads, d.HeadDim)
 	k := mlx.Reshape(parts[1], -1, d.Groups, d.State)
 	q := mlx.Reshape(parts[2], -1, d.Groups, d.State)
-	said := r.scan(l.rows, q, k, v, mlx.StepSizes(dt, l.steps, d.MinStep, d.MaxStep))
+	said := r.Scan(l.rows, q, k, v, mlx.StepSizes(dt, l.steps, d.MinStep, d.MaxStep))
 	return l.finish(b.Asked(z), mlx.Reshape(b.Asked(said), -1, d.Width()))
 }
 

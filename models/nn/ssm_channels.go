@@ -32,12 +32,12 @@ func NewChannelSSM(w *Weights, name string, layer int, d arch.ChannelSSM, hidden
 		z:     parts[1],
 		x:     NewLinear(w, name+".x_proj", d.Rank+2*d.State, d.Width, false),
 		dt:    NewLinear(w, name+".dt_proj", d.Width, d.Rank, false),
-		steps: w.float32(w.Take(name+".dt_proj.bias", d.Width), nil),
-		rate:  w.float32(w.Take(name+".A_log", d.Width, d.State), negativeExp),
-		skip:  w.float32(w.Take(name+".D", d.Width), nil),
+		steps: w.Float32(w.Take(name+".dt_proj.bias", d.Width), nil),
+		rate:  w.Float32(w.Take(name+".A_log", d.Width, d.State), negativeExp),
+		skip:  w.Float32(w.Take(name+".D", d.Width), nil),
 		out:   NewLinear(w, name+".out_proj", hidden, d.Width, d.Bias),
 	}
-	l.conv, l.bias = newConv(w, name+".conv1d", d.Width, d.Kernel, d.ConvBias)
+	l.conv, l.bias = w.Convolution(name+".conv1d", d.Width, d.Kernel, d.ConvBias)
 	if d.Norms {
 		l.dtNorm = NewRMSNorm(w, name+".dt_layernorm", d.Rank, eps)
 		l.bNorm = NewRMSNorm(w, name+".b_layernorm", d.State, eps)
@@ -50,12 +50,12 @@ func NewChannelSSM(w *Weights, name string, layer int, d arch.ChannelSSM, hidden
 func (l *ChannelSSM) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	d := l.shape
 	sum, in := NormedLinears(n, x, y, l.in, l.z)
-	r := b.recurrence(l.layer, in[0], d.Kernel, []int{d.Width, d.State})
-	rows := r.convolve(in[0], l.conv, l.bias, true)
+	r := b.Recurrence(l.layer, in[0], d.Kernel, []int{d.Width, d.State})
+	rows := r.Convolve(in[0], l.conv, l.bias, true)
 	parts := mlx.Split(l.x.Apply(rows), 1, d.Rank, d.Rank+d.State)
 	steps := mlx.StepSizes(l.dt.Apply(l.dtNorm.Apply(parts[0])), l.steps, 0, 0)
 	wide := func(x *mlx.Array) *mlx.Array { return mlx.AsType(x, mlx.Float32) }
-	said := r.scan(l.rows, wide(rows), steps, wide(l.bNorm.Apply(parts[1])), wide(l.cNorm.Apply(parts[2])))
+	said := r.Scan(l.rows, wide(rows), steps, wide(l.bNorm.Apply(parts[1])), wide(l.cNorm.Apply(parts[2])))
 	said = mlx.AsType(said, rows.DType())
 	return b.Asked(sum), l.out.ApplyGated(mlx.SiLUActivation, b.Asked(in[1]), b.Asked(said))
 }

@@ -172,8 +172,8 @@ func (w *Weights) Err() error {
 	return nil
 }
 
-// float32 returns a constant: f of an array in float32, or the array itself if f is nil. It returns nil for nil.
-func (w *Weights) float32(a *mlx.Array, f func(*mlx.Array) *mlx.Array) *mlx.Array {
+// Float32 returns a constant: f of an array in float32, or the array itself if f is nil. It returns nil for nil.
+func (w *Weights) Float32(a *mlx.Array, f func(*mlx.Array) *mlx.Array) *mlx.Array {
 	if a == nil {
 		return nil
 	}

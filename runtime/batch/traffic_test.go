@@ -40,9 +40,10 @@ func TestRandomTraffic(t *testing.T) {
 }
 
 // hybridModels lists models with each kind of recurrent layer: selective scans of heads and of channels, short
-// convolutions, scans beside attention in one layer, and layers without state.
+// convolutions, scans beside attention in one layer, layers without state, delta nets with negative eigenvalues, and
+// linear attention without a convolution.
 var hybridModels = []string{"mamba-published", "mamba2-saved", "jamba-published", "falcon_h1-saved",
-	"granitemoehybrid-published", "nemotron_h-published", "lfm2-saved"}
+	"granitemoehybrid-published", "nemotron_h-published", "lfm2-saved", "olmo_hybrid-published", "minimax-published"}
 
 // The same for models with each kind of recurrent layer. Half of them process prompts in chunks of 16.
 func TestHybridTraffic(t *testing.T) {

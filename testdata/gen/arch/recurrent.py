@@ -7,6 +7,7 @@ from checkpoint import four
 KEYS = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2}
 ATTENTION = {"intermediate_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128}
 HYBRID = {**ATTENTION, "mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 2}
+TOKENS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 MIXED = ["linear_attention", "full_attention"]
 # The prefix of the classes, further keys, and keys that publishers leave out.
 TYPES = {
@@ -24,6 +25,8 @@ TYPES = {
         **ATTENTION, head_dim=8, mamba_num_heads=4, mamba_head_dim=16, ssm_state_size=8, n_groups=2, n_routed_experts=4,
         moe_intermediate_size=24, moe_shared_expert_intermediate_size=40, moe_latent_size=16, mlp_bias=True, use_bias=True,
         layers_block_type=[*MIXED, "mlp", "moe"]), []),
+    "minimax": ("MiniMax", dict(**ATTENTION, layer_types=MIXED, num_local_experts=4, block_size=8), []),
+    "olmo_hybrid": ("OlmoHybrid", dict(**ATTENTION, **TOKENS, layer_types=MIXED, linear_num_key_heads=2), []),
 }
 
 

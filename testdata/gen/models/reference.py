@@ -30,6 +30,7 @@ from transformers.utils import logging
 
 import checkpoint
 import llama_float64
+import minimax
 import next_mtp
 import qwen3_5_mtp
 import story
@@ -77,6 +78,10 @@ def load(folder, strict=True):
         with tempfile.TemporaryDirectory() as plain:
             checkpoint.from_mlx(folder, Path(plain))
             return load(Path(plain), strict)
+    if minimax.is_published(folder):
+        with tempfile.TemporaryDirectory() as plain:
+            channels = minimax.from_published(folder, Path(plain))
+            return minimax.partial(load(Path(plain), strict), channels)
     kind = getattr(transformers, config_of(folder)["architectures"][0])
     model, info = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
     wrong = [*info["missing_keys"], *info["mismatched_keys"]]

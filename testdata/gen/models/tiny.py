@@ -62,6 +62,7 @@ class Variant:
     rules: tuple = ()  # of draw
     matters: list = field(default_factory=list)  # changes of the stored config.json that must change the logits
     exact: tuple = ()  # patterns of tensors that stay in float32
+    computed: tuple = ()  # patterns of tensors that the model computes
     limit: int = LIMIT
     firm: bool = False  # the choice of experts must not depend on where bf16 is rounded
 
@@ -71,6 +72,8 @@ def random_weights(model, seed, variant):
     tied = model.config.get_text_config().tie_word_embeddings
     drawn = {}
     for name, old in model.state_dict(keep_vars=True).items():
+        if any(re.search(p, name) for p in variant.computed):
+            continue
         if id(old) not in drawn and old.is_floating_point():  # a tied head is the embedding
             new = draw(seed, name, tuple(old.shape), tied, variant.rules)
             if not any(re.search(p, name) for p in variant.exact):
