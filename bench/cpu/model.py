@@ -1,7 +1,8 @@
 """Makes the models that the benchmark runs: random weights in a published shape, as a checkpoint and as a GGUF file.
 
 Both hold the same bf16 values, so each program quantizes the same weights by its own rules. What a shape is made of stands in
-model_dense.py, model_moe.py, model_gptoss.py, model_gemma4.py and model_qwen35.py. Each has
+model_dense.py, model_moe.py, model_gptoss.py, model_gemma4.py, model_qwen35.py and
+model_deepseek.py. Each has
 
     SIZES             sizes by the name of a shape
     SMALL             the name of sizes that serve for comparing the programs' scores

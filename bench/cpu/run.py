@@ -1,4 +1,4 @@
-"""The CPU benchmark: run.py INGOT WORKER [--shapes "dense moe gptoss gemma4 qwen35"] [--rounds N] [--figures "decode0 ..."]. bench/cpu/run.sh runs it.
+"""The CPU benchmark: run.py INGOT WORKER [--shapes "dense moe gptoss gemma4 qwen35 deepseek"] [--rounds N] [--figures "decode0 ..."]. bench/cpu/run.sh runs it.
 
 Makes its own models (model.py), then measures ingot in both precisions, llama.cpp with two formats, and the machine's own
 limits, one after the other, in rounds, so that all see the same machine. Every figure is a median over the rounds; a loaded
@@ -24,6 +24,7 @@ import time
 import machine
 import model
 import model_dense
+import model_deepseek
 import model_gemma4
 import model_gptoss
 import model_moe
@@ -34,7 +35,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(HERE, "..", "results")
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "ingot", "bench-cpu")
 
-SHAPES = {name: shape for shape in (model_dense, model_moe, model_gptoss, model_gemma4, model_qwen35) for name in shape.SIZES}
+SHAPES = {name: shape for shape in (model_dense, model_moe, model_gptoss, model_gemma4, model_qwen35, model_deepseek) for name in shape.SIZES}
 
 # Each figure of a shape: what to do, and how many tokens to time.
 FIGURES = {
