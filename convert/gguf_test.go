@@ -40,7 +40,7 @@ var plainGGUFs = []string{
 }
 
 // headless are those without the checkpoint's multi-token prediction head, which the converter leaves out.
-var headless = []string{"deepseek_v3-published", "glm4_moe_lite-published"}
+var headless = []string{"deepseek_v3-published", "glm4_moe-published", "glm4_moe_lite-published"}
 
 // A GGUF file has the tensors of the checkpoint that it was made of, bit for bit, except for logarithms. The shape of
 // the model is the same too.
