@@ -13,6 +13,7 @@ func init() {
 		ModelType:     "bamba",
 		Architectures: []string{"BambaForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseBamba(config) },
+		GGUF:          []GGUF{ggufBamba},
 		Docs:          Docs{Variants: "Mamba 2 layers with some of attention, whose rope is partial; groups, biases"},
 	})
 }

@@ -21,6 +21,7 @@ func init() {
 		ModelType:     "falcon_h1",
 		Architectures: []string{"FalconH1ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseFalconH1(config) },
+		GGUF:          []GGUF{ggufFalconH1},
 		Docs: Docs{
 			Variants: "attention and Mamba 2 in every layer; multipliers; the scan's norm before or after its gate or none",
 		},

@@ -18,10 +18,14 @@ var ErrGGUF = errors.New("unusable GGUF metadata")
 // of the tensors, and what was done to their elements.
 // https://github.com/ggml-org/llama.cpp/tree/master/conversion
 type GGUF struct {
-	Architecture string         // value of general.architecture
-	Config       map[string]any // what config.json says of all models of the type
-	Keys         []GGUFKey
-	Tensors      []GGUFTensor
+	Architecture string // value of general.architecture
+	// When tells the files of the mapping from others of the architecture, and For the models from others of the type;
+	// nil = they are all.
+	When    func(f GGUFFile) bool
+	For     func(m Model) bool
+	Config  map[string]any // what config.json says of all models of the type
+	Keys    []GGUFKey
+	Tensors []GGUFTensor
 	// Numbers are metadata that checkpoints have as tensors of one element in each layer. Key is the whole key; its value
 	// is a list of float32 numbers, or one for all layers. In To, * is the layer.
 	Numbers []GGUFKey
@@ -58,6 +62,7 @@ type GGUFLimits struct {
 	Betas     bool // it reads beta_fast and beta_slow of yarn, which are 32 and 1 in others
 	Unrounded bool // models do not round the bounds of yarn's ramp, though llama.cpp does
 	NoWindow  bool // it reads the window but does not use it
+	AnySparse bool // any layers have experts, by their tensors
 }
 
 // GGUFBiases are the biases of linear layers that llama.cpp reads.
@@ -86,6 +91,8 @@ type GGUFTensor struct {
 	To   string // in a checkpoint of safetensors; "" = not imported
 	Why  string // it is not imported
 	Op   GGUFOp // how the converter's changes are undone
+	// Shape is the shape in the file of a tensor of a model; nil = the tensor's own, without dimensions of 1.
+	Shape func(m Model, shape []int64) []int64
 	// Beside is a tensor of the same layer without which the entry does not apply; "" = none.
 	Beside string
 }
@@ -141,7 +148,7 @@ func DetectGGUF(f GGUFFile) (GGUF, error) {
 	}
 	for _, a := range known {
 		for _, g := range a.GGUF {
-			if g.Architecture == name {
+			if g.Architecture == name && (g.When == nil || g.When(f)) {
 				return g, nil
 			}
 		}

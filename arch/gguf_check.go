@@ -32,6 +32,9 @@ func (g GGUF) Check(m Model, f GGUFFile) (lost []string, err error) {
 	if r, _ := fieldOf[Rope](m, "Rope"); r.Type == RopeYarn && !r.Truncate {
 		lost = append(lost, "that the bounds of yarn's ramp are not rounded: llama.cpp rounds them")
 	}
+	if d, _ := fieldOf[SSM](m, "SSM"); d.MinStep > 0 {
+		lost = append(lost, fmt.Sprintf("that steps of Mamba layers are at least %v: llama.cpp does not limit them", d.MinStep))
+	}
 	if width, _ := fieldOf[int](m, "Intermediate"); width == 0 { // of dense layers, which there are none of
 		list = slices.DeleteFunc(list, func(d string) bool { return strings.HasPrefix(d, "Intermediate ") })
 	}

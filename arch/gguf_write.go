@@ -40,8 +40,12 @@ func GGUFOf(m Model) (GGUF, GGUFHeader, error) {
 		if a.ModelType != m.Facts().ModelType || len(a.GGUF) == 0 {
 			continue
 		}
-		h, err := a.GGUF[0].header(m)
-		return a.GGUF[0], h, err
+		for _, g := range a.GGUF {
+			if g.For == nil || g.For(m) {
+				h, err := g.header(m)
+				return g, h, err
+			}
+		}
 	}
 	return GGUF{}, GGUFHeader{}, fmt.Errorf("%w: models of class %s cannot be written as GGUF (possible: %s)",
 		ErrGGUF, m.Facts().Architecture, strings.Join(WritableGGUF(), ", "))
@@ -77,7 +81,7 @@ func (g GGUF) header(m Model) (GGUFHeader, error) {
 	}
 	rotated := dim
 	if rope.PartialFactor > 0 {
-		rotated = int(math.Round(float64(dim) * rope.PartialFactor))
+		rotated = int(float64(dim) * rope.PartialFactor)
 	}
 	add("attention.value_length", c.HeadDim)
 	add("rope.dimension_count", rotated)
@@ -162,6 +166,9 @@ func (g GGUF) addExperts(m Model, add func(string, any)) error {
 		if shared%e.Intermediate == 0 {
 			add("expert_shared_count", shared/e.Intermediate)
 		}
+	}
+	if g.Limits.AnySparse {
+		return nil
 	}
 	if slices.Contains(sparse[first:], false) {
 		return fmt.Errorf("%w: llama.cpp's %s has experts in all layers after the dense ones", ErrGGUF, g.Architecture)
@@ -302,7 +309,7 @@ func reflectField(m Model, path string) reflect.Value {
 				v = reflect.Value{}
 				break
 			}
-			v = v.FieldByName(name)
+			v = reflect.Indirect(v.FieldByName(name))
 		}
 		if v.IsValid() {
 			return v

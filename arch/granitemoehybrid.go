@@ -17,6 +17,7 @@ func init() {
 		ModelType:     "granitemoehybrid",
 		Architectures: []string{"GraniteMoeHybridForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGraniteMoeHybrid(config) },
+		GGUF:          []GGUF{ggufGraniteHybrid, ggufGraniteHybridDense},
 		Docs: Docs{
 			Variants: "Mamba 2 layers with some of attention, with rope or without positions; experts or none; multipliers; " +
 				"biases; tied embeddings",

@@ -17,6 +17,7 @@ func init() {
 		ModelType:     "jamba",
 		Architectures: []string{"JambaForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseJamba(config) },
+		GGUF:          []GGUF{ggufJamba},
 		Docs: Docs{
 			Variants: "Mamba layers with some of attention, experts in some, biases, tied embeddings", Rules: channelRulesDoc,
 		},

@@ -1,6 +1,9 @@
 package arch
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Laguna is the configuration of model type "laguna": gated attention with norms of queries and keys, heads and a rope
 // by kind of layer, experts of a sigmoid router, a shared expert and dense first layers. Absent keys have the defaults
@@ -18,6 +21,7 @@ func init() {
 		ModelType:     "laguna",
 		Architectures: []string{"LagunaForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseLaguna(config) },
+		GGUF:          []GGUF{ggufLaguna},
 		Docs: Docs{
 			Variants: "gates per head or channel, heads by layer, sliding layers with a rope of their own, capped scores of " +
 				"the router, shared expert, dense layers",
@@ -46,7 +50,9 @@ func ParseLaguna(config []byte) (*Laguna, error) {
 	if kinds := o.kinds("layer_types", m.Layers, fullAttention, slidingAttention); kinds != nil {
 		m.slide(o.integer("sliding_window", 512, 1, maxContext), slidingOf(kinds))
 	}
-	m.heads(o)
+	if m.heads(o); len(m.LayerHeads) > 0 {
+		m.Heads = slices.Max(m.LayerHeads)
+	}
 	x := &m.Mixture
 	x.parseExperts(o, m.Common, mixtureDefaults{count: 256, perToken: 8, width: 512}, "moe_intermediate_size")
 	x.Experts.NormTopK = true

@@ -16,6 +16,7 @@ func init() {
 		ModelType:     "lfm2",
 		Architectures: []string{"Lfm2ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseLfm2(config) },
+		GGUF:          []GGUF{ggufLfm2},
 		Docs:          Docs{Variants: "short convolutions with some layers of attention; biases, tied embeddings"},
 	})
 }

@@ -14,6 +14,7 @@ func init() {
 		ModelType:     "lfm2_moe",
 		Architectures: []string{"Lfm2MoeForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseLfm2Moe(config) },
+		GGUF:          []GGUF{ggufLfm2Moe},
 		Docs: Docs{
 			Variants: "short convolutions with some layers of attention; experts; biases, tied embeddings",
 			Rules:    "generic, also for experts",

@@ -12,6 +12,7 @@ func init() {
 		ModelType:     "mamba",
 		Architectures: []string{"MambaForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseMamba(config) },
+		GGUF:          []GGUF{ggufMamba},
 		Docs:          Docs{Variants: "biases, tied embeddings", Rules: channelRulesDoc},
 	})
 }

@@ -21,6 +21,7 @@ func init() {
 		ModelType:     "mimo_v2_flash",
 		Architectures: []string{"MiMoV2FlashForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseMiMoV2Flash(config) },
+		GGUF:          []GGUF{ggufMimo2},
 		Docs: Docs{
 			Variants: "smaller values, attention sinks, KV heads and rope by kind of layer, dense first layers",
 			Rules:    "generic, also for experts",

@@ -32,6 +32,7 @@ func init() {
 		ModelType:     "nemotron_h",
 		Architectures: []string{"NemotronHForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseNemotronH(config) },
+		GGUF:          []GGUF{ggufNemotronH, ggufNemotronHMoe},
 		Docs: Docs{
 			Variants: "layers of Mamba 2, attention, MLPs and experts, in any order; latent experts, groups, biases",
 			Rules:    "generic, also for experts",

@@ -19,6 +19,7 @@ type Style string
 const (
 	HuggingFace Style = "Hugging Face" // what the model's class in transformers reads
 	MLX         Style = "MLX"          // what mlx-lm writes: stacked experts, one tensor per projection
+	ForGGUF     Style = "GGUF"         // as MLX, under the names that [GGUF] maps
 )
 
 // Written is a tensor of a checkpoint to write.
@@ -163,8 +164,10 @@ var onePerExpert = []string{
 
 // fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
 // keys and values, or of gate and up.
-var fusing = []string{"qwen3_next", "phi3", "glm", "glm4", "phi4_multimodal", "phi4mm", "gpt2", "gpt_neox",
-	"granitemoehybrid", "jamba", "lfm2", "lfm2_moe"}
+var fusing = []string{"qwen3_next", "phi3", "glm", "glm4", "phi4_multimodal", "phi4mm", "gpt2", "gpt_neox"}
+
+// namingTypes have other names in checkpoints than in their tables, as if they fused something.
+var namingTypes = []string{"granitemoehybrid", "jamba", "lfm2", "lfm2_moe"}
 
 // form returns the layout that a tensor is written in, or nil for the table's own.
 func (w *writing) form(s Spec) *Form {
@@ -172,13 +175,14 @@ func (w *writing) form(s Spec) *Form {
 	switch {
 	case s.Layout == allHeads:
 		want = eachHead
-	case s.Layout == split && w.options.Style == MLX && slices.ContainsFunc(s.Forms, isRenamed):
+	case s.Layout == split && w.options.Style != HuggingFace && slices.ContainsFunc(s.Forms, isRenamed):
 		want = renamed
-	case s.Layout == split && slices.Contains(fusing, w.options.ModelType):
+	case s.Layout == split && (slices.Contains(fusing, w.options.ModelType) ||
+		w.options.Style != ForGGUF && slices.Contains(namingTypes, w.options.ModelType)):
 		want = fused
 	case s.Layout == inRows && w.options.Style == HuggingFace:
 		want = inColumns
-	case (s.Layout == fused || s.Layout == inRows) && w.options.Style == MLX:
+	case (s.Layout == fused || s.Layout == inRows) && w.options.Style != HuggingFace:
 		want = stacked
 	case s.Layout == fused && slices.Contains(llama4Types, w.options.ModelType):
 		want = turned
@@ -226,8 +230,8 @@ func (w *writing) name(canonical string) string {
 // nests reports whether the text model's names get nestedText. mlx-lm always nests Qwen 3.5. It reads a multimodal
 // Gemma 3 under no other prefix, and transformers reads that one too.
 func (w *writing) nests(prefix string) bool {
-	if w.options.Style == MLX && (w.options.ModelType == "qwen3_5" || w.options.ModelType == "qwen3_5_moe") {
+	if w.options.Style != HuggingFace && (w.options.ModelType == "qwen3_5" || w.options.ModelType == "qwen3_5_moe") {
 		return true
 	}
-	return prefix == nestedPrefix && (w.options.Style == MLX || w.options.ModelType == "gemma3")
+	return prefix == nestedPrefix && (w.options.Style != HuggingFace || w.options.ModelType == "gemma3")
 }

@@ -101,7 +101,10 @@ var unwritable = map[string]string{
 	"phimoe-published":       "has biases",
 	"apertus-saved":          "has no bias of attention's output",
 	"llama4-published":       "has experts in all layers after the dense ones",
-	"mamba2-published":       "models of this type cannot be written as GGUF",
+	"bamba-published":        "rotates all channels of a head",
+	"falcon_h1-gate_first":   "cannot be this model: SSM.Multipliers is [1 1 1 1 1] there",
+	"lfm2_moe-published":     "cannot be this model: Mixture.Router.Scaling is 1 there, and 1.3 in the model",
+	"nemotron_h-published":   "cannot be this model: SSM.MinStep is 0.001 there, and 0.15 in the model",
 	"minicpm3-published":     "models of this type cannot be written as GGUF",
 	"dots1-published":        "has as many key heads as query heads",
 	"exaone4-published":      "has windows in a model of 64 layers only",
@@ -145,7 +148,8 @@ func TestGGUFExportAsConverter(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		for tensor, data := range want {
-			if got[tensor] != data && tensor != "rope_freqs.weight" { // which is computed, here in float64
+			computed := tensor == "rope_freqs.weight" || strings.HasSuffix(tensor, ".ssm_a") // here in float64
+			if got[tensor] != data && !computed {
 				t.Errorf("%s: %s differs: %.6q, want %.6q", name, tensor, got[tensor], data)
 			}
 		}

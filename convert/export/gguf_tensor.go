@@ -31,7 +31,7 @@ func (x *ggufFile) addAll(g arch.GGUF, config []byte) error {
 	}
 	table := x.src.Model.Table()
 	written, err := table.Write(have,
-		arch.WriteOptions{Style: arch.MLX, ModelType: modelTypeOf(config)})
+		arch.WriteOptions{Style: arch.ForGGUF, ModelType: modelTypeOf(config)})
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (x *ggufFile) add(g arch.GGUF, w arch.Written, to arch.GGUFTensor) error {
 		}
 	}
 	t := ggufTensor{
-		Tensor: gguf.Tensor{Name: to.Name, Shape: squeezed(w.Shape)},
+		Tensor: gguf.Tensor{Name: to.Name, Shape: shapeIn(x.src.Model, to, w.Shape)},
 		from:   arrayReader{from: w.From, stored: x.stored, source: first, to: safetensors.F32},
 	}
 	if to.Op.Rows != nil {
@@ -188,6 +188,14 @@ func plainType(t *storedTensor) ggml.Type {
 		return ggml.BF16
 	}
 	return ggml.F16
+}
+
+// shapeIn returns the shape of a tensor in the file.
+func shapeIn(m arch.Model, to arch.GGUFTensor, shape []int64) []int64 {
+	if to.Shape != nil {
+		return to.Shape(m, shape)
+	}
+	return squeezed(shape)
 }
 
 // squeezed drops the dimensions of 1 that the kernels of convolutions and the gates of shared experts have.

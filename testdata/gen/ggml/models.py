@@ -40,6 +40,7 @@ NAMES = [
     "afmoe-published",
     "apertus-saved",
     "arcee-saved",
+    "bamba-published",
     "cohere-published",
     "cohere2-published",
     "cohere2_moe-published",
@@ -50,6 +51,7 @@ NAMES = [
     "ernie4_5_moe-published",
     "exaone4-published",
     "exaone_moe-saved",
+    "falcon_h1-gate_first",
     "gemma-published",
     "gemma2-saved",
     "gemma3-published",
@@ -63,14 +65,22 @@ NAMES = [
     "glm4_moe_lite-published",
     "granite-published",
     "granitemoe-published",
+    "granitemoehybrid-published",
     "hunyuan_v1_dense-saved",
     "hunyuan_v1_moe-saved",
+    "jamba-published",
+    "laguna-published",
+    "lfm2-published",
+    "lfm2_moe-published",
     "llama-bias",
     "llama-rope-llama3",
     "llama4-published",
     "nemotron-saved",
-    "olmo-published",
+    "mamba-published",
     "mamba2-published",
+    "mimo_v2_flash-published",
+    "nemotron_h-published",
+    "olmo-published",
     "minicpm3-published",
     "minimax_m2-published",
     "mixtral-published",
@@ -151,6 +161,21 @@ def published(config):
                 ("moe_intermediate_size", text["intermediate_size"]), ("num_shared_expert", 1))}
             if isinstance(text["moe_topk"], int):
                 text["moe_topk"] = [text["moe_topk"]] * layers
+        case "mimo_v2_flash":
+            full, sliding = (rope.get(kind, {}) for kind in ("full_attention", "sliding_attention"))
+            more = {"rope_theta": full.get("rope_theta"), "swa_rope_theta": sliding.get("rope_theta"),
+                    "partial_rotary_factor": full.get("partial_rotary_factor"), "topk_method": "noaux_tc",
+                    "scoring_func": "sigmoid", "swa_num_attention_heads": text["num_attention_heads"],
+                    "swa_num_key_value_heads": 2 * text["num_key_value_heads"], "swa_head_dim": text["head_dim"],
+                    "swa_v_head_dim": text["v_head_dim"],
+                    "hybrid_layer_pattern": [int(kind == "sliding_attention") for kind in text["layer_types"]]}
+            text.pop("rope_parameters", None)
+        case "bamba":
+            dim = text["hidden_size"] // text["num_attention_heads"]
+            more = {"attn_rotary_emb": int(dim * rope.get("partial_rotary_factor", 0.5))}
+        case "granitemoehybrid":
+            names = {"linear_attention": "mamba", "full_attention": "attention"}
+            text["layer_types"] = [names.get(kind, kind) for kind in text["layer_types"]]
         case "solar_open":
             more = {"partial_rotary_factor": 1.0}
     text.update({k: v for k, v in more.items() if text.get(k) is None})
