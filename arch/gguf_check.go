@@ -33,7 +33,7 @@ func (g GGUF) Check(m Model, f GGUFFile) (lost []string, err error) {
 		lost = append(lost, "that the bounds of yarn's ramp are not rounded: llama.cpp rounds them")
 	}
 	if d, _ := fieldOf[SSM](m, "SSM"); d.MinStep > 0 {
-		lost = append(lost, fmt.Sprintf("that steps of Mamba layers are at least %v: llama.cpp does not limit them", d.MinStep))
+		lost = append(lost, fmt.Sprintf("that steps of Mamba layers are at least %v: llama.cpp has no limits", d.MinStep))
 	}
 	if width, _ := fieldOf[int](m, "Intermediate"); width == 0 { // of dense layers, which there are none of
 		list = slices.DeleteFunc(list, func(d string) bool { return strings.HasPrefix(d, "Intermediate ") })

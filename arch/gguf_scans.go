@@ -230,7 +230,7 @@ func nemotronHOf(architecture string, experts bool, more ...GGUFKey) GGUF {
 			{Key: "attention.layer_norm_epsilon", To: "layer_norm_epsilon", Field: "NormEps", Optional: true},
 		}),
 		Tensors: slices.Concat(ggufBackbone(), ggufUnder("backbone.layers.*.", slices.Concat(ggufSSM("mixer"),
-			ggufLinears(pairsOf(func(c Common) int { return c.Heads }), "attn_q", "mixer.q_proj"), // though without a rope
+			ggufLinears(pairsOf(func(c Common) int { return c.Heads }), "attn_q", "mixer.q_proj"),
 			ggufLinears(pairsOf(func(c Common) int { return c.KVHeads }), "attn_k", "mixer.k_proj"),
 			ggufLinears(GGUFOp{}, "attn_v", "mixer.v_proj", "attn_output", "mixer.o_proj",
 				"ffn_up", "mixer.up_proj", "ffn_down", "mixer.down_proj",
@@ -281,7 +281,8 @@ func adjustNemotronH(c map[string]any, architecture string, f GGUFFile) error {
 		return fmt.Errorf("%w: %s.attention.key_length is missing", ErrGGUF, architecture)
 	}
 	if n, ok := c["expert_used_count"].([]any); ok {
-		return fmt.Errorf("%s.expert_used_count = %v: %w: experts that differ by layer", architecture, n, ErrUnknownArchitecture)
+		return fmt.Errorf("%s.expert_used_count = %v: %w: experts that differ by layer", architecture, n,
+			ErrUnknownArchitecture)
 	}
 	return ggufInner(c, architecture, f, "mamba_num_heads", "mamba_head_dim", "expand")
 }
