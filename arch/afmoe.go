@@ -87,5 +87,6 @@ func (m *Afmoe) Table() Table {
 	t.also([]string{
 		".mlp.gate.e_score_correction_bias", ".mlp.expert_bias", ".mlp.gate.weight", ".mlp.router.gate.weight",
 	})
+	t.stacksAsFused()
 	return t
 }

@@ -53,4 +53,8 @@ func ParseDots1(config []byte) (*Dots1, error) {
 func (m *Dots1) Facts() Facts { return m.facts("dots1", m.Rope, m.Table()) }
 
 // Table implements [Model].
-func (m *Dots1) Table() Table { return m.decodes("dots1", m.Mixture, m.headNorms) }
+func (m *Dots1) Table() Table {
+	t := m.decodes("dots1", m.Mixture, m.headNorms)
+	t.stacksAsFused()
+	return t
+}

@@ -88,6 +88,9 @@ func (w *writing) add(s Spec, shape []int64) {
 		if w.options.Shifted && s.Offset {
 			out.Add = 1
 		}
+		if strings.HasSuffix(out.Name, publishedRow) {
+			out.Shape = s.Reshape[0]
+		}
 		if w.options.Shifted && strings.HasSuffix(s.Name, convWeight) && len(s.Reshape) > 0 {
 			out.Shape = s.Reshape[0]
 		}
@@ -160,6 +163,7 @@ func (w *writing) finish() ([]Written, error) {
 var onePerExpert = []string{
 	"qwen2_moe", "qwen3_moe", "glm4_moe", "glm4_moe_lite", "qwen3_next", "olmoe", "dots1", "solar_open", "exaone_moe",
 	"ernie4_5_moe", "hunyuan_v1_moe", "cohere2_moe", "afmoe", "laguna", "mimo_v2_flash", "nemotron_h", "jamba", "lfm2_moe",
+	"mixtral", "phimoe", "minimax_m2",
 }
 
 // fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
@@ -184,7 +188,7 @@ func (w *writing) form(s Spec) *Form {
 		want = inColumns
 	case (s.Layout == fused || s.Layout == inRows) && w.options.Style != HuggingFace:
 		want = stacked
-	case s.Layout == fused && slices.Contains(llama4Types, w.options.ModelType):
+	case s.Layout == fused && turnsExperts(w.options.ModelType):
 		want = turned
 	case s.Layout == fused && slices.Contains(onePerExpert, w.options.ModelType):
 		want = perExpert
@@ -198,21 +202,12 @@ func (w *writing) form(s Spec) *Form {
 	return &s.Forms[i]
 }
 
-// llama4Types are the model types whose blocks llama4Names names as they are published.
-var (
-	llama4Types = []string{"llama4", "llama4_text"}
-	llama4Names = strings.NewReplacer(".mlp.gate.", ".feed_forward.router.", ".mlp.shared_experts.",
-		".feed_forward.shared_expert.", ".mlp.switch_mlp.", ".feed_forward.experts.", ".mlp.", ".feed_forward.")
-)
-
 // nestedText is the prefix of a multimodal checkpoint's text model in mlx-lm and in the first Gemma 3.
 const nestedText = "language_model."
 
 // name translates a canonical name to the style's prefix.
 func (w *writing) name(canonical string) string {
-	if slices.Contains(llama4Types, w.options.ModelType) {
-		canonical = llama4Names.Replace(canonical)
-	}
+	canonical = publishedName(canonical, w.options)
 	i := w.table.part(canonical)
 	text := slices.IndexFunc(w.table.Parts, func(p Part) bool { return p.Name == "text" })
 	if text < 0 || !w.nests(w.table.Parts[text].Prefix) {

@@ -35,7 +35,7 @@ func TestExtracted(t *testing.T) {
 
 // transformers compares the logits of both folders with Hugging Face's loader, in the Python environment of
 // testdata/gen.
-func transformers(t *testing.T, source, extracted string) {
+func transformers(t *testing.T, pairs ...string) {
 	t.Helper()
 	python, err := filepath.Abs(filepath.Join("..", ".cache", "gen-venv", "bin", "python"))
 	if err != nil {
@@ -45,7 +45,7 @@ func transformers(t *testing.T, source, extracted string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, err := newUser(t).try("", python, script, source, extracted); err != nil {
+	if out, errs, err := newUser(t).try("", python, append([]string{script}, pairs...)...); err != nil {
 		t.Errorf("same_scores.py: %v (testdata/gen/setup.sh makes the environment)\n%s%s", err, out, errs)
 	}
 }

@@ -1,6 +1,7 @@
-"""Compares the logits of two checkpoint folders bit by bit, in transformers' AutoModelForCausalLM.
+"""Compares the logits of checkpoint folders in transformers' AutoModelForCausalLM, bit by bit: those of each source with
+those of a folder with the same weights. A source may have tensors that the class does not read, such as a vision tower.
 
-Usage: same_scores.py SOURCE EXTRACTED
+Usage: same_scores.py SOURCE EXTRACTED [SOURCE EXTRACTED]...
 """
 
 import sys
@@ -9,24 +10,36 @@ import torch
 from transformers import AutoModelForCausalLM
 
 
-def logits(folder):
+def logits(folder, exactly):
     model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-    for what in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+    for what in ["missing_keys", "mismatched_keys", *["unexpected_keys"] * exactly]:
         if info[what]:
-            sys.exit(f"{folder}: {what}: {sorted(info[what])[:5]}")
+            raise ValueError(f"{folder}: {what}: {sorted(info[what])[:5]}")
     tokens = torch.arange(24).reshape(1, 24) * 7 % model.config.get_text_config().vocab_size
     with torch.no_grad():
-        return model(tokens).logits
+        return model(tokens, use_cache=False).logits
+
+
+def compare(pair):
+    source, extracted = (logits(folder, i == 1) for i, folder in enumerate(pair))
+    if not torch.equal(source, extracted):
+        raise ValueError(f"logits differ by up to {(source - extracted).abs().max()}")
+    if not source.abs().max() > 0:
+        raise ValueError("all logits are zero")
+    return tuple(source.shape)
 
 
 def main():
     torch.set_num_threads(1)
-    source, extracted = (logits(folder) for folder in sys.argv[1:3])
-    if not torch.equal(source, extracted):
-        sys.exit(f"logits differ by up to {(source - extracted).abs().max()}")
-    if not source.abs().max() > 0:
-        sys.exit("all logits are zero")
-    print("equal:", tuple(source.shape))
+    failed = False
+    for i in range(1, len(sys.argv), 2):
+        pair = sys.argv[i : i + 2]
+        try:
+            print(f"{pair[0]}: equal: {compare(pair)}", flush=True)
+        except Exception as e:  # of any kind: a folder that transformers does not load
+            failed = True
+            print(f"{pair[0]}: {type(e).__name__}: {e}", flush=True)
+    sys.exit(failed)
 
 
 main()

@@ -1,0 +1,74 @@
+package arch
+
+import (
+	"slices"
+	"strings"
+)
+
+// publishedNames are the names that types have in checkpoints, where these are not the canonical ones: for transformers,
+// and for mlx-lm, which has its own. Each list is of pairs, from canonical names.
+var publishedNames = map[string]struct{ huggingFace, mlx []string }{
+	"llama4":      {llama4Names, llama4Names},
+	"llama4_text": {llama4Names, llama4Names},
+	"mixtral":     {blockSparse[1], blockSparse[0]},
+	"phimoe":      {blockSparse[1], blockSparse[0]},
+	"minimax_m2":  {slices.Concat(minimaxBias, blockSparse[1]), slices.Concat(minimaxBias, blockSparse[0])},
+	"granitemoe": {
+		[]string{
+			".mlp.gate.", ".block_sparse_moe.router.layer.",
+			".mlp.experts.gate_up_proj", ".block_sparse_moe.input_linear.weight",
+			".mlp.experts.down_proj", ".block_sparse_moe.output_linear.weight",
+		},
+		[]string{".mlp.gate.", ".block_sparse_moe.router.layer.", ".mlp.", ".block_sparse_moe."},
+	},
+	"ernie4_5_moe":   {ernieBias, ernieBias},
+	"hunyuan_v1_moe": {hunYuanNames, hunYuanNames},
+	"afmoe":          {afmoeNames, slices.Concat(afmoeNames, expertsOfMLX)},
+	"dots1":          {nil, expertsOfMLX},
+	"laguna": {
+		nil, []string{".mlp.gate.weight", ".mlp.gate.proj.weight", ".mlp.shared_experts.", ".mlp.shared_expert."},
+	},
+}
+
+var (
+	llama4Names = []string{
+		".mlp.gate.", ".feed_forward.router.", ".mlp.shared_experts.", ".feed_forward.shared_expert.",
+		".mlp.switch_mlp.", ".feed_forward.experts.", ".mlp.", ".feed_forward.",
+	}
+	minimaxBias  = []string{".mlp.gate.e_score_correction_bias", ".block_sparse_moe.e_score_correction_bias"}
+	ernieBias    = []string{".mlp.gate.e_score_correction_bias", publishedRow}
+	hunYuanNames = []string{".mlp.gate.", ".mlp.gate.wg.", ".mlp.shared_experts.", ".mlp.shared_mlp."}
+	afmoeNames   = []string{
+		".mlp.gate.e_score_correction_bias", ".mlp.expert_bias", ".mlp.gate.weight", ".mlp.router.gate.weight",
+	}
+	// expertsOfMLX are stacked experts under the name of fused ones.
+	expertsOfMLX = []string{".mlp.switch_mlp.", ".mlp.experts."}
+)
+
+// stacksAsFused states that mlx-lm has stacked experts under the names of fused ones. The fused ones have no .weight.
+func (t *Table) stacksAsFused() {
+	for i := range t.Specs {
+		if t.Specs[i].Layout == fused {
+			t.Specs[i].Aliases = nil
+		}
+	}
+	t.also(expertsOfMLX)
+}
+
+// publishedRow is the end of the name of a vector that is published as a row.
+const publishedRow = ".mlp.moe_statics.e_score_correction_bias"
+
+// publishedName returns the name that a tensor has in checkpoints of a style.
+func publishedName(canonical string, o WriteOptions) string {
+	names := publishedNames[o.ModelType]
+	switch o.Style {
+	case HuggingFace:
+		return strings.NewReplacer(names.huggingFace...).Replace(canonical)
+	case MLX:
+		return strings.NewReplacer(names.mlx...).Replace(canonical)
+	}
+	return canonical
+}
+
+// turnsExperts reports whether the experts of a type are published fused and transposed.
+func turnsExperts(modelType string) bool { return modelType == "llama4" || modelType == "llama4_text" }
