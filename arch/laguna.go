@@ -128,6 +128,8 @@ func (m *Laguna) Table() Table {
 		}
 	})
 	const bias = "e_score_correction_bias"
-	t.also(publishedNames["laguna"].mlx, []string{".mlp.gate." + bias, ".mlp.experts." + bias, ".mlp.shared_experts.", ".mlp.shared_expert."})
+	t.also(publishedNames["laguna"].mlx, []string{
+		".mlp.gate." + bias, ".mlp.experts." + bias, ".mlp.shared_experts.", ".mlp.shared_expert.",
+	})
 	return t
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// publishedNames are the names that types have in checkpoints, where these are not the canonical ones: for transformers,
-// and for mlx-lm, which has its own. Each list is of pairs, from canonical names.
+// publishedNames are the names that types have in checkpoints, where these are not the canonical ones: for
+// transformers, and for mlx-lm, which has its own. Each list is of pairs, from canonical names.
 var publishedNames = map[string]struct{ huggingFace, mlx []string }{
 	"llama4":      {llama4Names, llama4Names},
 	"llama4_text": {llama4Names, llama4Names},
@@ -20,6 +20,18 @@ var publishedNames = map[string]struct{ huggingFace, mlx []string }{
 			".mlp.experts.down_proj", ".block_sparse_moe.output_linear.weight",
 		},
 		[]string{".mlp.gate.", ".block_sparse_moe.router.layer.", ".mlp.", ".block_sparse_moe."},
+	},
+	"granitemoehybrid": {
+		[]string{
+			".block_sparse_moe.gate.", ".block_sparse_moe.router.layer.",
+			".block_sparse_moe.experts.gate_up_proj", ".block_sparse_moe.input_linear.weight",
+			".block_sparse_moe.experts.down_proj", ".block_sparse_moe.output_linear.weight",
+			".shared_mlp.down_proj.", ".shared_mlp.output_linear.",
+		},
+		[]string{
+			".block_sparse_moe.gate.", ".block_sparse_moe.router.layer.",
+			".shared_mlp.down_proj.", ".shared_mlp.output_linear.",
+		},
 	},
 	"ernie4_5_moe":   {ernieBias, ernieBias},
 	"hunyuan_v1_moe": {hunYuanNames, hunYuanNames},

@@ -43,7 +43,9 @@ var plainGGUFs = []string{
 }
 
 // headless are those without the checkpoint's multi-token prediction head, which the converter leaves out.
-var headless = []string{"deepseek_v3-published", "glm4_moe-published", "glm4_moe_lite-published"}
+var headless = []string{
+	"deepseek_v3-published", "glm4_moe_lite-published", "glm4_moe-published", "mimo_v2_flash-published",
+}
 
 // multiplied are those whose weights the converter multiplies. endless are those that say another context.
 var (

@@ -1,5 +1,6 @@
 """Compares the logits of checkpoint folders in transformers' AutoModelForCausalLM, bit by bit: those of each source with
-those of a folder with the same weights. A source may have tensors that the class does not read, such as a vision tower.
+those of a folder with the same weights. The class may leave out tensors that both have, such as a head for drafts, or that
+the source has, such as a vision tower.
 
 Usage: same_scores.py SOURCE EXTRACTED [SOURCE EXTRACTED]...
 """
@@ -10,18 +11,20 @@ import torch
 from transformers import AutoModelForCausalLM
 
 
-def logits(folder, exactly):
+def logits(folder):
     model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-    for what in ["missing_keys", "mismatched_keys", *["unexpected_keys"] * exactly]:
+    for what in ("missing_keys", "mismatched_keys"):
         if info[what]:
             raise ValueError(f"{folder}: {what}: {sorted(info[what])[:5]}")
     tokens = torch.arange(24).reshape(1, 24) * 7 % model.config.get_text_config().vocab_size
     with torch.no_grad():
-        return model(tokens, use_cache=False).logits
+        return model(tokens, use_cache=False).logits, set(info["unexpected_keys"])
 
 
 def compare(pair):
-    source, extracted = (logits(folder, i == 1) for i, folder in enumerate(pair))
+    (source, unread), (extracted, more) = (logits(folder) for folder in pair)
+    if more - unread:
+        raise ValueError(f"{pair[1]}: unexpected keys: {sorted(more - unread)[:5]}")
     if not torch.equal(source, extracted):
         raise ValueError(f"logits differ by up to {(source - extracted).abs().max()}")
     if not source.abs().max() > 0:
