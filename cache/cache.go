@@ -1,7 +1,8 @@
 // Package cache holds the state of a sequence: per layer, the KV cache or recurrent state.
 //
 // A [Sequence] owns one [Layer] per layer of its model; layers without state are nil. Between forward passes all layers
-// of a sequence are at the same offset. The kinds of layers are [KV], [Ring] and [State].
+// of a sequence are at the same offset. The kinds of layers are [KV],
+// [Ring], [Compressed] and [State].
 //
 // A [Snapshot] is a copy of a layer's state at an offset. It restores that state in this or another layer of the same
 // kind; kinds differ in which other offsets they can restore. If a state cannot be restored, methods return false: a
@@ -72,7 +73,9 @@ type Storage struct {
 type Kind struct {
 	form   form
 	window int
-	bits   int // of keys and values; 0: unquantized
+	rate   int  // positions of an entry
+	bits   int  // of keys and values; 0: unquantized
+	exact  bool // never quantized
 }
 
 type form uint8
@@ -82,6 +85,7 @@ const (
 	full
 	rotating
 	recurrent
+	compressed
 )
 
 // The kinds.
@@ -99,13 +103,22 @@ func Rotating(window int) Kind {
 	return Kind{form: rotating, window: window}
 }
 
+// CompressedBy is a [Compressed]: an entry for every rate positions.
+func CompressedBy(rate int) Kind { return Kind{form: compressed, rate: max(rate, 1)} }
+
+// Exact returns the kind without quantization, whatever [Packed] asks for.
+func (k Kind) Exact() Kind {
+	k.exact = true
+	return k
+}
+
 // Packed returns the kinds with keys and values quantized to 8 or 4 bits, as in [mlx.PackRows]; 0 leaves them
 // unquantized. Each position is packed once, when it is written, independently of the others. The grouping of tokens
 // into steps therefore makes no difference, and a snapshot holds the same bytes. Other state is not quantized.
 func Packed(kinds []Kind, bits int) []Kind {
 	all := make([]Kind, len(kinds))
 	for i, k := range kinds {
-		if k.form == full || k.form == rotating {
+		if k.form != none && k.form != recurrent && !k.exact {
 			k.bits = bits
 		}
 		all[i] = k
@@ -113,18 +126,27 @@ func Packed(kinds []Kind, bits int) []Kind {
 	return all
 }
 
-// Whole reports whether a layer keeps all positions, so that it can rewind to any: a [KV], packed or not.
-func (k Kind) Whole() bool { return k.form == full }
+// Whole reports whether a layer keeps all positions, so that it can rewind to any: a [KV] or [Compressed], packed or
+// not.
+func (k Kind) Whole() bool { return k.form == full || k.form == compressed }
+
+// Rate returns the number of positions of an entry: 1 unless the layer is [Compressed].
+func (k Kind) Rate() int { return max(k.rate, 1) }
+
+// entries returns how many entries of a layer that keeps all positions are of the first n positions.
+func (k Kind) entries(n int) int { return n / k.Rate() }
 
 // new returns the empty state, or nil for None.
 func (k Kind) new() Layer {
 	switch k.form {
 	case full:
-		return &KV{stored: stored{bits: k.bits}}
+		return &KV{stored: stored{bits: k.bits, exact: k.exact}}
 	case rotating:
 		r := NewRing(k.window)
-		r.bits = k.bits
+		r.bits, r.exact = k.bits, k.exact
 		return r
+	case compressed:
+		return &Compressed{rate: k.rate, store: KV{stored: stored{bits: k.bits, exact: k.exact}}}
 	case recurrent:
 		return &State{}
 	}

@@ -17,7 +17,9 @@ var ErrEncoding = errors.New("not a snapshot")
 type encoded struct {
 	Form   form           `json:"form"`
 	Window int            `json:"window,omitempty"`
+	Rate   int            `json:"rate,omitempty"`
 	Bits   int            `json:"bits,omitempty"`
+	Exact  bool           `json:"exact,omitempty"`
 	From   int            `json:"from"`
 	To     int            `json:"to"`
 	Arrays []encodedArray `json:"arrays"`
@@ -39,7 +41,8 @@ const (
 // between versions.
 func (s *Snapshot) Encode() []byte {
 	s.check("Encode")
-	e := encoded{Form: s.kind.form, Window: s.kind.window, Bits: s.kind.bits, From: s.from, To: s.to}
+	k := s.kind
+	e := encoded{Form: k.form, Window: k.window, Rate: k.rate, Bits: k.bits, Exact: k.exact, From: s.from, To: s.to}
 	var data []byte
 	for _, a := range s.arrays {
 		b := a.ToBytes()
@@ -71,8 +74,9 @@ func Decode(t *mlx.Thread, kind Kind, r io.Reader) (*Snapshot, error) {
 	if err := json.Unmarshal(header, &e); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 	}
-	if (Kind{e.Form, e.Window, e.Bits}) != kind || e.From < 0 || e.To <= e.From || len(e.Arrays) == 0 ||
-		len(e.Arrays) > maxEncodedArrays {
+	isEmpty := kind.Whole() && e.From >= 0 && kind.entries(e.From) == kind.entries(e.To)
+	if (Kind{e.Form, e.Window, e.Rate, e.Bits, e.Exact}) != kind || e.From < 0 || e.To <= e.From ||
+		isEmpty != (len(e.Arrays) == 0) || len(e.Arrays) > maxEncodedArrays {
 		return nil, fmt.Errorf("%w: of another kind of layer", ErrEncoding)
 	}
 	s := &Snapshot{kind: kind, from: e.From, to: e.To}

@@ -21,7 +21,7 @@ type tail struct {
 	at int
 }
 
-func (c *KV) kind() Kind { return Kind{form: full, bits: c.bits} }
+func (c *KV) kind() Kind { return Kind{form: full, bits: c.bits, exact: c.exact} }
 
 // State implements Layer.
 func (c *KV) State() []*mlx.Array {

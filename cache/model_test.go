@@ -100,7 +100,9 @@ func TestLayersAgainstLists(t *testing.T) {
 		{"full", cache.Full, 0}, {"recurrent", cache.Recurrent, 0}, {"window 1", cache.Rotating(1), 1},
 		{"window 4", cache.Rotating(4), 4}, {"window 300", cache.Rotating(300), 300},
 		{"full in 8 bits", packed(cache.Full), 0}, {"window 4 in 8 bits", packed(cache.Rotating(4)), 4},
-		{"window 300 in 8 bits", packed(cache.Rotating(300)), 300},
+		{"window 300 in 8 bits", packed(cache.Rotating(300)), 300}, {"by 1", cache.CompressedBy(1), 0},
+		{"by 4", cache.CompressedBy(4), 0}, {"by 100", cache.CompressedBy(100), 0},
+		{"by 4 in 8 bits", packed(cache.CompressedBy(4)), 0}, {"window 4, exact", packed(cache.Rotating(4).Exact()), 4},
 	}
 	for _, k := range kinds {
 		for seed := range uint64(12) {

@@ -17,7 +17,9 @@ type Ring struct {
 // NewRing returns an empty ring. The window includes at least the row's own position.
 func NewRing(window int) *Ring { return &Ring{window: max(window, 1)} }
 
-func (c *Ring) kind() Kind { return Kind{form: rotating, window: c.window, bits: c.bits} }
+func (c *Ring) kind() Kind {
+	return Kind{form: rotating, window: c.window, bits: c.bits, exact: c.exact}
+}
 
 // State implements Layer.
 func (c *Ring) State() []*mlx.Array { return c.arrays() }

@@ -6,12 +6,13 @@ import "slices"
 type Shape struct {
 	position int64       // bytes per position, in layers that keep all
 	rings    []ringShape // by window
+	sparse   []ringShape // of compressed layers, by the positions of an entry
 	fixed    int64       // bytes that do not grow
 }
 
 type ringShape struct {
 	window   int
-	position int64 // bytes
+	position int64 // bytes of a position, or of an entry
 }
 
 // Shape returns the shape of a sequence that has seen at least one token. It evaluates nothing.
@@ -29,7 +30,9 @@ func (s *Sequence) Shape() Shape {
 		case *KV:
 			shape.position += n / int64(c.k.Dim(2))
 		case *Ring:
-			shape.ring(c.window, n/int64(c.k.Dim(2)))
+			add(&shape.rings, c.window, n/int64(c.k.Dim(2)))
+		case *Compressed:
+			add(&shape.sparse, c.rate, n/int64(c.store.k.Dim(2)))
 		default:
 			shape.fixed += n
 		}
@@ -41,24 +44,27 @@ func (s *Sequence) Shape() Shape {
 func (s Shape) Plus(o Shape) Shape {
 	s.position += o.position
 	s.fixed += o.fixed
-	s.rings = slices.Clone(s.rings)
+	s.rings, s.sparse = slices.Clone(s.rings), slices.Clone(s.sparse)
 	for _, r := range o.rings {
-		s.ring(r.window, r.position)
+		add(&s.rings, r.window, r.position)
+	}
+	for _, r := range o.sparse {
+		add(&s.sparse, r.window, r.position)
 	}
 	return s
 }
 
-func (s *Shape) ring(window int, position int64) {
-	i := slices.IndexFunc(s.rings, func(r ringShape) bool { return r.window == window })
+func add(to *[]ringShape, window int, position int64) {
+	i := slices.IndexFunc(*to, func(r ringShape) bool { return r.window == window })
 	if i < 0 {
-		i = len(s.rings)
-		s.rings = append(s.rings, ringShape{window: window})
+		i = len(*to)
+		*to = append(*to, ringShape{window: window})
 	}
-	s.rings[i].position += position
+	(*to)[i].position += position
 }
 
 // Bytes returns the most that the state of tokens tokens takes, the last rows of which come in one step: all positions,
-// and for a [Ring] what the step's rows attend to.
+// the entries of a [Compressed], and for a [Ring] what the step's rows attend to.
 func (s Shape) Bytes(tokens, rows int) int64 {
 	if tokens <= 0 {
 		return 0
@@ -72,6 +78,9 @@ func (s Shape) Bytes(tokens, rows int) int64 {
 			slots = r.window - 1 + ceil(rows)
 		}
 		n += r.position * int64(slots)
+	}
+	for _, r := range s.sparse {
+		n += r.position * int64(ceil(max(tokens/r.window, 1)))
 	}
 	return n
 }

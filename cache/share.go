@@ -39,7 +39,7 @@ func (s *Sequence) CopyPrefix(src *Sequence, n int) error {
 			continue
 		}
 		var copied *Snapshot
-		if c, ok := l.(*KV); ok {
+		if c, ok := l.(interface{ snapshot(from, to int) *Snapshot }); ok {
 			copied = c.snapshot(0, n)
 		} else {
 			copied = l.Snapshot(0)

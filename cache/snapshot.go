@@ -11,8 +11,9 @@ import (
 type Snapshot struct {
 	kind     Kind
 	from, to int
-	arrays   []*mlx.Array // keys and values of a Full or Rotating layer, conv and delta of a Recurrent one
-	closed   bool
+	// arrays are keys and values, or conv and delta of a Recurrent layer. A Compressed layer without entries has none.
+	arrays []*mlx.Array
+	closed bool
 }
 
 // owning returns a snapshot of the arrays that a function makes, which share no memory. Their evaluation starts before
@@ -32,7 +33,8 @@ func joined(kind Kind, from, to int, parts ...pair) *Snapshot {
 	return owning(parts[0].k.Thread(), kind, from, to, func() []*mlx.Array { return join(parts...).arrays() })
 }
 
-// From returns the first position of a Full layer's snapshot. For others it is only the requested position.
+// From returns the first position of the snapshot of a layer that keeps all positions. For others it is only the
+// requested one.
 func (s *Snapshot) From() int { return s.from }
 
 // To returns the layer's offset at the time of the copy.
@@ -70,8 +72,8 @@ func (s *Snapshot) pair() pair {
 	return p
 }
 
-// Split splits a snapshot at position at. Only a Full layer's snapshot can be cut; otherwise, and if one part would be
-// empty, the whole is on one side and the other is nil. It takes ownership of s.
+// Split splits a snapshot at position at. Only that of a layer that keeps all positions can be cut; otherwise, and if
+// one part would be empty, the whole is on one side and the other is nil. It takes ownership of s.
 func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 	switch {
 	case s == nil:
@@ -82,18 +84,27 @@ func Split(s *Snapshot, at int) (parent, child *Snapshot) {
 		return s, nil
 	}
 	s.check("Split")
-	n, all := at-s.from, s.pair()
-	all.scope(func() {
-		parent = joined(s.kind, s.from, at, all.slots(0, n))
-		child = joined(s.kind, at, s.to, all.slots(n, s.to-s.from))
-	})
+	begin, end := s.kind.entries(s.from), s.kind.entries(s.to)
+	n := s.kind.entries(at) - begin
+	if begin == end {
+		s.Close()
+		return &Snapshot{kind: s.kind, from: s.from, to: at}, &Snapshot{kind: s.kind, from: at, to: s.to}
+	}
+	all := s.pair()
+	part := func(from, to, i, j int) *Snapshot {
+		if i == j {
+			return &Snapshot{kind: s.kind, from: from, to: to}
+		}
+		return joined(s.kind, from, to, all.slots(i, j))
+	}
+	all.scope(func() { parent, child = part(s.from, at, 0, n), part(at, s.to, n, end-begin) })
 	s.Close()
 	return parent, child
 }
 
-// Merge joins two consecutive snapshots; either may be nil. For a Full layer it joins the positions, and returns nil if
-// one part is missing. For other state the child's snapshot is the later one and replaces the parent's. It takes
-// ownership of both.
+// Merge joins two consecutive snapshots; either may be nil. For a layer that keeps all positions it joins them, and
+// returns nil if one part is missing. For other state the child's snapshot is the later one and replaces the parent's.
+// It takes ownership of both.
 func Merge(parent, child *Snapshot) *Snapshot {
 	switch {
 	case parent == nil && child == nil:
@@ -114,7 +125,16 @@ func Merge(parent, child *Snapshot) *Snapshot {
 		panic(&mlx.Error{Message: fmt.Sprintf("Merge: [%d, %d) does not follow [%d, %d)", child.from, child.to, parent.from,
 			parent.to)})
 	}
-	s := joined(parent.kind, parent.from, child.to, parent.pair(), child.pair())
+	var parts []pair
+	for _, s := range []*Snapshot{parent, child} {
+		if len(s.arrays) > 0 {
+			parts = append(parts, s.pair())
+		}
+	}
+	s := &Snapshot{kind: parent.kind, from: parent.from, to: child.to}
+	if len(parts) > 0 {
+		s = joined(s.kind, s.from, s.to, parts...)
+	}
 	parent.Close()
 	child.Close()
 	return s

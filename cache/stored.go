@@ -10,7 +10,8 @@ const step = 256
 // readers.
 type stored struct {
 	pair
-	bits    int // packed rows; 0: unquantized
+	bits    int  // packed rows; 0: unquantized
+	exact   bool // see Kind
 	offset  int
 	readers []*mlx.Array // readers of this version
 	trial
@@ -122,7 +123,7 @@ func (c *stored) view(ring bool) Storage {
 func (c *stored) free() {
 	mlx.Free(c.k, c.v)
 	mlx.Free(c.readers...)
-	*c = stored{bits: c.bits}
+	*c = stored{bits: c.bits, exact: c.exact}
 }
 
 // ceil rounds n up to a multiple of step.

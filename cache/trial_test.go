@@ -18,7 +18,8 @@ func TestTransactions(t *testing.T) {
 		kind   cache.Kind
 		window int
 	}{
-		{"full", cache.Full, 0}, {"recurrent", cache.Recurrent, 0}, {"window 1", cache.Rotating(1), 1},
+		{"full", cache.Full, 0}, {"recurrent", cache.Recurrent, 0}, {"by 1", cache.CompressedBy(1), 0},
+		{"by 3", cache.CompressedBy(3), 0}, {"window 1", cache.Rotating(1), 1},
 		{"window 4", cache.Rotating(4), 4}, {"window 40", cache.Rotating(40), 40}, {"window 300", cache.Rotating(300), 300},
 	} {
 		for seed := range uint64(6) {

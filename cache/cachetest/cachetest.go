@@ -1,4 +1,5 @@
-// Package cachetest gives tests cache layers whose content can be read back: each position holds one number.
+// Package cachetest gives tests cache layers whose content can be read back: each position holds one number, and each
+// entry of a compressed layer that of its last position.
 //
 // It runs on the engine's thread. Numbers are integers below 8191, also in 8-bit layers, but not in 4-bit layers.
 package cachetest
@@ -13,6 +14,24 @@ func Put(e *mlx.Thread, l cache.Layer, window int, values ...float32) {
 	e.Scope(func() {
 		x := mlx.Reshape(mlx.FromSlice(e, values), -1, 1, 1)
 		switch c := l.(type) {
+		case *cache.Compressed:
+			var last []float32
+			for i, v := range values {
+				if c.Entries(i+1) > c.Entries(i) {
+					last = append(last, v)
+				}
+			}
+			n := len(last)
+			k := mlx.Contiguous(mlx.BroadcastTo(x, len(values), 2, 4)) // only its shape matters
+			st := c.Reserve(k, k, len(values))
+			if n == 0 {
+				c.Wrote(st.Store, len(values))
+				break
+			}
+			k = mlx.Contiguous(mlx.BroadcastTo(mlx.Reshape(mlx.FromSlice(e, last), n, 1, 1), n, 2, 4))
+			segment := mlx.AttendSegment{Store: st.Store, Rows: n, Position: c.Entries(0)}
+			_, stores := mlx.Attend(k, k, k, []mlx.AttendSegment{segment}, mlx.AttendOptions{Scale: 1, After: st.After})
+			c.Wrote(stores[0], len(values))
 		case cache.Attention:
 			k, q := mlx.Contiguous(mlx.BroadcastTo(x, len(values), 2, 4)), mlx.Zeros(e, mlx.Float32, len(values), 2, 4)
 			st := c.Reserve(k, k, len(values))
@@ -55,13 +74,16 @@ func Contents(e *mlx.Thread, l cache.Layer, window int) []float32 {
 			if v.K == nil {
 				return
 			}
-			first := 0
+			first, end := 0, c.Offset()
 			if window > 0 {
-				first = max(0, c.Offset()-window)
+				first = max(0, end-window)
+			}
+			if sparse, ok := c.(*cache.Compressed); ok {
+				end = sparse.Entries(0)
 			}
 			keys, values := numbers(v.K, v.Bits), numbers(v.V, v.Bits)
 			capacity := v.K.Dim(2)
-			for p := first; p < c.Offset(); p++ {
+			for p := first; p < end; p++ {
 				slot := p
 				if v.Ring {
 					slot = p % capacity
@@ -97,7 +119,13 @@ func Want(kind cache.Kind, window int, history []float32) []float32 {
 	case len(history) == 0:
 		return nil
 	case kind.Whole():
-		return history
+		var last []float32
+		for i, v := range history {
+			if (i+1)%kind.Rate() == 0 {
+				last = append(last, v)
+			}
+		}
+		return last
 	case kind == cache.Recurrent:
 		delta := 0
 		for _, v := range history {

@@ -22,6 +22,7 @@ var environments = []environment{
 	{"full and window 32", []cache.Kind{cache.Rotating(32), cache.Full}, []int{32, 0}},
 	{"full and window 3", []cache.Kind{cache.Full, cache.Rotating(3)}, []int{0, 3}},
 	{"full and recurrent", []cache.Kind{cache.Full, cache.Recurrent, cache.None}, []int{0, 0, 0}},
+	{"by 4 and window 8", []cache.Kind{cache.CompressedBy(4), cache.Rotating(8).Exact()}, []int{0, 8}},
 	{"full in 8 bits", cache.Packed([]cache.Kind{cache.Full, cache.None, cache.Full}, 8), []int{0, 0, 0}},
 	{"full and window 3 in 8 bits", cache.Packed([]cache.Kind{cache.Full, cache.Rotating(3)}, 8), []int{0, 3}},
 	{"full and recurrent in 8 bits", cache.Packed([]cache.Kind{cache.Full, cache.Recurrent}, 8), []int{0, 0}},
