@@ -14,7 +14,7 @@ import (
 // Weights of 4-bit floats (E2M1) are stored two to a byte, the first in the lower half, as in package quantize, with an
 // E4M3 scale per 16 elements (nvfp4) or a power of two per 32 (mxfp4). nvfp4 also has a scale of the whole tensor:
 // compressed-tensors (X.weight_packed, X.weight_scale, X.weight_global_scale) divides by it, ModelOpt (X.weight,
-// X.weight_scale, X.weight_scale_2) multiplies.
+// X.weight_scale, X.weight_scale_2) multiplies. DeepSeek V4 has bytes of type I8, with powers of two in X.scale.
 // https://github.com/vllm-project/compressed-tensors/tree/0.12.2/src/compressed_tensors/compressors
 // (quantized_compressors/fp4_quantized.py)
 // https://github.com/NVIDIA/TensorRT-Model-Optimizer/blob/0.33.0/modelopt/torch/quantization/qtensor/nvfp4_tensor.py
@@ -23,7 +23,7 @@ func findFP4(c *Checkpoint) (Found, error) {
 	var f Found
 	kinds := map[string]int{}
 	for _, t := range c.Tensors() {
-		if t.DType != safetensors.U8 {
+		if t.DType != safetensors.U8 && t.DType != safetensors.I8 {
 			continue
 		}
 		w, ok, err := c.fp4Of(t)
@@ -62,7 +62,14 @@ func (c *Checkpoint) fp4Of(t safetensors.Source) (w Weight, ok bool, err error) 
 			return w, false, nil
 		}
 	}
-	w, err = c.fp4(name, t, packed)
+	scale := name + ".weight_scale"
+	if t.DType == safetensors.I8 {
+		scale = name + ".scale"
+		if s, there := c.Lookup(scale); !there || s.DType != safetensors.F8E8M0 {
+			return w, false, nil // other formats have integers of this type
+		}
+	}
+	w, err = c.fp4(name, scale, t, packed)
 	return w, true, err
 }
 
@@ -97,11 +104,10 @@ func (c *Checkpoint) fp4Config() (from []string) {
 }
 
 // fp4 reads a weight's headers, and its scale of the whole tensor.
-func (c *Checkpoint) fp4(name string, t safetensors.Source, packed bool) (Weight, error) {
-	scales, ok := c.Lookup(name + ".weight_scale")
+func (c *Checkpoint) fp4(name, scale string, t safetensors.Source, packed bool) (Weight, error) {
+	scales, ok := c.Lookup(scale)
 	if !ok {
-		return Weight{}, wrong(t, "it holds 4-bit codes in bytes, but %s.weight_scale is missing; "+
-			"download the checkpoint again", name)
+		return Weight{}, wrong(t, "it holds 4-bit codes in bytes, but %s is missing; download the checkpoint again", scale)
 	}
 	w := Weight{
 		Name: name + ".weight", DType: safetensors.BF16, Parts: []safetensors.Source{t, scales},
