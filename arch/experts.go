@@ -17,13 +17,14 @@ type Experts struct {
 	PerToken     int  // experts that the router selects per token
 	Intermediate int  // width of one expert
 	NormTopK     bool // the weights of the selected experts are normalized to sum to 1
-	// Bias: both matrices of an expert have biases, and Clamp is its activation.
+	Identity     int  // further experts, numbered after the others, that return their input
+	// Bias: both matrices of an expert have biases.
 	Bias  bool
-	Clamp Clamp
+	Clamp Clamp // the activation; the zero value is SwiGLU
 }
 
 // Clamp is a clamped SwiGLU: (u + 1) * g * sigmoid(Alpha * g), where g is the gate, at most Limit, and u is the up
-// projection, from -Limit to Limit.
+// projection, from -Limit to Limit. With an Alpha of 0 it is u * g * sigmoid(g).
 type Clamp struct{ Alpha, Limit float64 }
 
 func (o object) checkExperts(key string, e Experts, hidden int) {

@@ -20,6 +20,8 @@ type Latent struct {
 	// GrowthBeta multiplies queries by 1 + beta*ln(1 + floor(position/GrowthContext)); 0 = no growth.
 	GrowthBeta    float64
 	GrowthContext int
+	// QueryScale and KVScale multiply the queries and the normalized latents; 0 = 1.
+	QueryScale, KVScale float64
 }
 
 // LatentDecoder is the configuration that decoders with latent attention share. Each model type embeds it and adds what
@@ -91,14 +93,14 @@ func (m *LatentDecoder) wholeRope(o object) {
 }
 
 // AttentionScale returns the factor of the attention scores: the inverse square root of a head's size, corrected for
-// yarn's mscale_all_dim.
+// yarn's mscale_all_dim, times the scale of the queries.
 func (m *LatentDecoder) AttentionScale() float64 {
 	scale := 1 / math.Sqrt(float64(m.Latent.NopeDim+m.Latent.RopeDim))
 	if m.Rope.Type == RopeYarn && m.Rope.MScaleAllDim != 0 && m.Rope.Factor > 1 {
 		mscale := 0.1*m.Rope.MScaleAllDim*math.Log(m.Rope.Factor) + 1
 		scale *= mscale * mscale
 	}
-	return scale
+	return scale * orDefault(m.Latent.QueryScale, 1)
 }
 
 // State implements [Model]. The cache holds latents; their first channels serve as values.

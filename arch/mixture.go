@@ -9,11 +9,13 @@ import (
 // Router says how a layer chooses the experts of a token and weights their outputs. The zero value is a softmax over
 // all experts, whose largest values are chosen. [Experts] says how many, and whether their weights sum to 1.
 type Router struct {
-	Sigmoid    bool // the scores are sigmoids, not a softmax
-	Correction bool // a bias of each expert, added to the scores for the choice but not for the weights
-	Float32    bool // computed in float32 whatever the type of activations
-	Bias       bool
-	Name       string // of its tensors; "" = gate
+	Sigmoid bool // the scores are sigmoids, not a softmax
+	// SqrtSoftplus: the scores are sqrt(ln(1 + e^s)), not a softmax.
+	SqrtSoftplus bool
+	Correction   bool // a bias of each expert, added to the scores for the choice but not for the weights
+	Float32      bool // computed in float32 whatever the type of activations
+	Bias         bool
+	Name         string // of its tensors; "" = gate
 	// Groups divides the experts in order. Only those of the TopGroups best groups, by the sum of each group's GroupBest
 	// best scores, can be chosen. 0 = one group, and the sum of two.
 	Groups, TopGroups, GroupBest int
@@ -32,6 +34,15 @@ func (r Router) Named() string {
 		return "gate"
 	}
 	return r.Name
+}
+
+// CorrectionName returns the name of the correction, which is beside the router's other tensors.
+func (r Router) CorrectionName() string {
+	group, _, nested := strings.Cut(r.Named(), ".")
+	if !nested {
+		group = "gate"
+	}
+	return group + ".e_score_correction_bias"
 }
 
 // Mixture is the feed-forward block of layers with experts.
@@ -168,10 +179,10 @@ func (m *Mixture) parseDense(o object, def int) {
 
 // mixture adds the feed-forward block of a layer with experts.
 func (t *Table) mixture(name string, m Mixture, hidden int) {
-	h, n := int64(hidden), int64(m.Experts.Count)
+	h, n := int64(hidden), int64(m.Experts.Count+m.Experts.Identity)
 	t.linear(name+"."+m.Router.Named(), n, h, m.Router.Bias, replicated)
 	if m.Router.Correction {
-		t.add(name+".gate.e_score_correction_bias", replicated, n)
+		t.add(name+"."+m.Router.CorrectionName(), replicated, n)
 	}
 	if m.Plain {
 		t.plainExperts(name, m, hidden)

@@ -137,6 +137,13 @@ var published = []struct {
 		"model_type":"youtu_llm","num_attention_heads":16,"num_hidden_layers":32,"num_key_value_heads":16,
 		"q_lora_rank":1536,"qk_nope_head_dim":128,"qk_rope_head_dim":64,"rms_norm_eps":1e-06,"rope_interleave":true,
 		"rope_theta":1600000,"tie_word_embeddings":true,"v_head_dim":128,"vocab_size":128256}`},
+	{"LongCat-Flash-Chat", "longcat_flash", 560.7, `{"architectures":["LongcatFlashForCausalLM"],
+		"model_type":"longcat_flash","attention_bias":false,"attention_method":"MLA","expert_ffn_hidden_size":2048,
+		"ffn_hidden_size":12288,"hidden_size":6144,"kv_lora_rank":512,"max_position_embeddings":131072,
+		"mla_scale_kv_lora":true,"mla_scale_q_lora":true,"moe_topk":12,"n_routed_experts":512,"num_attention_heads":64,
+		"num_layers":28,"q_lora_rank":1536,"qk_nope_head_dim":128,"qk_rope_head_dim":64,"rms_norm_eps":1e-05,
+		"rope_theta":10000000.0,"routed_scaling_factor":6.0,"v_head_dim":128,"vocab_size":131072,"zero_expert_num":256,
+		"zero_expert_type":"identity"}`},
 	{"Mistral-Small-4-119B", "mistral4", 118.97, `{"architectures":["Mistral3ForConditionalGeneration"],
 		"model_type":"mistral3","image_token_index":10,"vision_config":{"hidden_size":1024},"text_config":{
 		"model_type":"mistral4","hidden_size":4096,"intermediate_size":12288,"moe_intermediate_size":2048,
@@ -160,6 +167,17 @@ var published = []struct {
 		"q_lora_rank":2048,"qk_nope_head_dim":192,"qk_rope_head_dim":64,"rms_norm_eps":1e-05,"rope_parameters":{
 		"rope_theta":1000000,"rope_type":"default"},"routed_scaling_factor":2.5,"scoring_func":"sigmoid",
 		"tie_word_embeddings":false,"topk_group":1,"topk_method":"noaux_tc","v_head_dim":256,"vocab_size":154880}`},
+	{"DeepSeek-V4-Flash", "deepseek_v4", 284.3, `{"architectures":["DeepseekV4ForCausalLM"],"model_type":"deepseek_v4",
+		"attention_bias":false,"compress_ratios":[0,0` + strings.Repeat(",4,128", 20) + `,4,0],"compress_rope_theta":160000,
+		"expert_dtype":"fp4","hc_eps":1e-06,"hc_mult":4,"hc_sinkhorn_iters":20,"head_dim":512,"hidden_act":"silu",
+		"hidden_size":4096,"index_head_dim":128,"index_n_heads":64,"index_topk":512,"max_position_embeddings":1048576,
+		"moe_intermediate_size":2048,"n_routed_experts":256,"n_shared_experts":1,"norm_topk_prob":true,
+		"num_attention_heads":64,"num_experts_per_tok":6,"num_hash_layers":3,"num_hidden_layers":43,
+		"num_key_value_heads":1,"num_nextn_predict_layers":1,"o_groups":8,"o_lora_rank":1024,"q_lora_rank":1024,
+		"qk_rope_head_dim":64,"rms_norm_eps":1e-06,"rope_scaling":{"beta_fast":32,"beta_slow":1,"factor":16,
+		"original_max_position_embeddings":65536,"type":"yarn"},"rope_theta":10000,"routed_scaling_factor":1.5,
+		"scoring_func":"sqrtsoftplus","sliding_window":128,"swiglu_limit":10.0,"tie_word_embeddings":false,
+		"topk_method":"noaux_tc","vocab_size":129280}`},
 	{"Kimi-K2-Instruct", "deepseek_v3", 1026.4, deepseekV3("kimi_k2", 131072, 163840, 64, 384, 1, 1, 1, 2.827, 0)},
 }
 

@@ -229,7 +229,7 @@ var generic = []Rule{
 		Name: "routing", To: []Target{Source},
 		Ends: []string{
 			".mlp.gate.weight", ".mixer.gate.weight", ".block_sparse_moe.gate.weight", ".shared_expert_gate.weight",
-			".router.proj.weight", ".mlp.router.weight",
+			".router.proj.weight", ".mlp.router.weight", ".mlp.router.classifier.weight",
 		},
 	},
 	{Name: "output head", Ends: []string{headName}, To: []Target{EightBit, Source}},

@@ -5,6 +5,9 @@ type LayerState struct {
 	PerToken int64 // of each token in the KV cache
 	Window   int64 // maximum number of tokens in the KV cache; 0 = unlimited
 	Fixed    int64 // of the sequence, whatever its length
+	PerEntry int64 // of each Rate tokens
+	Rate     int64
+	Exact    bool // it is not quantized with the KV cache
 }
 
 // Elements returns the size of the layer's state for a sequence of that many tokens.
@@ -12,7 +15,11 @@ func (l LayerState) Elements(tokens int64) int64 {
 	if l.Window > 0 {
 		tokens = min(tokens, l.Window)
 	}
-	return l.Fixed + l.PerToken*tokens
+	n := l.Fixed + l.PerToken*tokens
+	if l.Rate > 0 {
+		n += l.PerEntry * (tokens / l.Rate)
+	}
+	return n
 }
 
 // StateElements returns the size of a model's state for a sequence of that many tokens, over all layers.

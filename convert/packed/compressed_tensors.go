@@ -33,7 +33,8 @@ func findPacked(c *Checkpoint) (Found, error) {
 		if !packed {
 			name, whole = strings.CutSuffix(t.Name, ".weight")
 		}
-		if packed && t.DType != safetensors.I32 || !packed && !(whole && t.DType == safetensors.I8) {
+		if packed && t.DType != safetensors.I32 || !packed && !(whole && t.DType == safetensors.I8) ||
+			c.isDeepseekFP4(t) {
 			continue
 		}
 		l := packedLayer{name: name, codesIn: t, config: config}

@@ -64,13 +64,19 @@ func (c *Checkpoint) fp4Of(t safetensors.Source) (w Weight, ok bool, err error) 
 	}
 	scale := name + ".weight_scale"
 	if t.DType == safetensors.I8 {
-		scale = name + ".scale"
-		if s, there := c.Lookup(scale); !there || s.DType != safetensors.F8E8M0 {
-			return w, false, nil // other formats have integers of this type
+		if scale = name + ".scale"; !c.isDeepseekFP4(t) {
+			return w, false, nil
 		}
 	}
 	w, err = c.fp4(name, scale, t, packed)
 	return w, true, err
+}
+
+// isDeepseekFP4 reports whether bytes X.weight of type I8 hold 4-bit floats and not integers.
+func (c *Checkpoint) isDeepseekFP4(t safetensors.Source) bool {
+	name, ok := strings.CutSuffix(t.Name, ".weight")
+	s, there := c.Lookup(name + ".scale")
+	return ok && there && t.DType == safetensors.I8 && s.DType == safetensors.F8E8M0
 }
 
 // fp4Config lists the relevant keys of config.json, or of the file that ModelOpt writes beside it.

@@ -33,6 +33,7 @@ type Attention struct {
 	rope    *nn.Rope
 	growth  *nn.Growth
 	nope    int
+	kvScale float64 // of the normalized latents; 0: 1
 	sparse  *sparse // nil: attention is dense
 	options nn.AttendOptions
 }
@@ -47,6 +48,7 @@ func NewAttention(w *nn.Weights, name string, layer int, c *arch.LatentDecoder, 
 		rope:    rope,
 		growth:  nn.NewGrowth(l.GrowthBeta, l.GrowthContext),
 		nope:    l.NopeDim,
+		kvScale: l.KVScale,
 		options: nn.AttendOptions{Scale: c.AttentionScale(), Values: l.KVRank, Rope: rope},
 	}
 	width := c.Heads * (l.NopeDim + l.RopeDim)
@@ -89,7 +91,11 @@ func (a *Attention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	parts := mlx.Split(q, 2, a.nope) // [T, heads, nope] and [T, heads, rope]
 	rotated, k := a.rope.Apply(b, parts[1], k)
 	q = a.growth.Apply(b, mlx.Concatenate(2, a.absorb.Apply(parts[0]), rotated))
-	k = mlx.Concatenate(2, a.kvNorm.Apply(latent), k)
+	latent = a.kvNorm.Apply(latent)
+	if a.kvScale != 0 {
+		latent = mlx.MultiplyScalar(latent, a.kvScale)
+	}
+	k = mlx.Concatenate(2, latent, k)
 	if a.sparse != nil {
 		return a.o.Apply(a.values.Apply(a.sparse.attend(b, a.layer, x, query, q, k, a.options)))
 	}

@@ -59,8 +59,13 @@ func Kinds(states []arch.LayerState) []cache.Kind {
 		switch {
 		case s.Fixed > 0:
 			kinds[i] = cache.Recurrent
+		case s.Rate > 0:
+			kinds[i] = cache.CompressedBy(int(s.Rate))
 		case s.PerToken > 0:
 			kinds[i] = cache.Rotating(int(s.Window))
+		}
+		if s.Exact {
+			kinds[i] = kinds[i].Exact()
 		}
 	}
 	return kinds

@@ -33,6 +33,7 @@ func NewExperts(w *Weights, base string, e arch.Experts, hidden int) *Experts {
 	return &Experts{
 		gateUp: newBank(w, base+".gate_up_proj", e.Count, 2*e.Intermediate, hidden),
 		down:   newBank(w, base+".down_proj", e.Count, hidden, e.Intermediate),
+		clamp:  e.Clamp,
 	}
 }
 
@@ -53,6 +54,12 @@ type Shared struct {
 func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 	if x.Thread().Info().GPU && chosen.Size() >= sortedFrom || e.gateUp.observing() {
 		return e.combine(e.sorted(x, chosen), weights, chosen, s)
+	}
+	if e.clamp.Limit > 0 && e.biases == nil {
+		of, own := picks(x, chosen)
+		h := limited(e.gateUp.apply(mlx.ExpandDims(x, 1), of, chosen, false), e.clamp.Limit)
+		h = e.down.apply(mlx.Reshape(h, chosen.Size(), 1, -1), own, chosen, false)
+		return e.combine(h, weights, chosen, s)
 	}
 	var formats, groups, bits [2]int
 	var parts []*mlx.Array
@@ -91,6 +98,22 @@ func (e *Experts) applyScaled(x, scores *mlx.Array, k int, s Shared) *mlx.Array 
 	return mlx.CombineRows(mlx.Reshape(y, rows, k, -1), mlx.Reshape(one, rows, k), nil, nil, s.X, s.Gate)
 }
 
+// picks returns, for choices [T, k] of rows x, the indices [T, k] of their rows and of the choices themselves.
+func picks(x, chosen *mlx.Array) (of, own *mlx.Array) {
+	rows, k := chosen.Dim(0), chosen.Dim(1)
+	row, each := make([]uint32, rows*k), make([]uint32, rows*k)
+	for i := range row {
+		row[i], each[i] = uint32(i/k), uint32(i)
+	}
+	return mlx.FromSlice(x.Thread(), row, rows, k), mlx.FromSlice(x.Thread(), each, rows, k)
+}
+
+// limited returns SiLU(g)*u of the halves of the last axis of h: g at most limit, and u from -limit to limit.
+func limited(h *mlx.Array, limit float64) *mlx.Array {
+	halves := mlx.SplitEven(h, 2, -1)
+	return mlx.Multiply(mlx.SiLU(mlx.MinimumScalar(halves[0], limit)), mlx.Clip(halves[1], limit))
+}
+
 // sortedFrom is the number of choices from which a GPU is faster if rows are sorted by expert. On a CPU the kernel
 // sorts.
 const sortedFrom = 64
@@ -108,6 +131,8 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 	switch {
 	case e.biases != nil:
 		h = mlx.ClampedSwiGLU(h, e.biases[0], flat, e.clamp.Alpha, e.clamp.Limit)
+	case e.clamp.Limit > 0:
+		h = limited(h, e.clamp.Limit)
 	case e.gelu:
 		h = mlx.GEGLUTanh(h, nil)
 	default:

@@ -39,17 +39,12 @@ func (e *PlainExperts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array
 }
 
 func (e *PlainExperts) apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
-	rows, k := chosen.Dim(0), chosen.Dim(1)
-	of, own := make([]uint32, rows*k), make([]uint32, rows*k)
-	for i := range of {
-		of[i], own[i] = uint32(i/k), uint32(i)
-	}
-	list := func(l []uint32) *mlx.Array { return mlx.FromSlice(x.Thread(), l, rows, k) }
+	of, own := picks(x, chosen)
 	if e.up.observing() {
-		e.up.observe(mlx.Take(x, mlx.FromSlice(x.Thread(), of), 0), chosen)
+		e.up.observe(mlx.Take(x, mlx.Flatten(of, 0, 1), 0), chosen)
 	}
-	h := mlx.ReLU2(e.up.apply(mlx.ExpandDims(x, 1), list(of), chosen, false))
-	e.down.observe(mlx.Reshape(h, rows*k, 1, -1), chosen)
-	h = e.down.apply(mlx.Reshape(h, rows*k, 1, -1), list(own), chosen, false)
+	h := mlx.ReLU2(e.up.apply(mlx.ExpandDims(x, 1), of, chosen, false))
+	e.down.observe(mlx.Reshape(h, chosen.Size(), 1, -1), chosen)
+	h = e.down.apply(mlx.Reshape(h, chosen.Size(), 1, -1), own, chosen, false)
 	return mlx.CombineRows(h, weights, nil, nil, s.X, s.Gate)
 }

@@ -19,11 +19,12 @@ type Mixture struct {
 }
 
 // NewMixture takes NAME.gate, or the router's other name, NAME.experts and, as c says,
-// NAME.gate.e_score_correction_bias, NAME.shared_experts, or NAME.shared_expert and NAME.shared_expert_gate.
+// the correction, NAME.shared_experts, or NAME.shared_expert and NAME.shared_expert_gate.
 func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
+	routed := c.Experts.Count + c.Experts.Identity
 	m := &Mixture{
 		config: c,
-		router: NewLinear(w, name+"."+c.Router.Named(), c.Experts.Count, hidden, c.Router.Bias),
+		router: NewLinear(w, name+"."+c.Router.Named(), routed, hidden, c.Router.Bias),
 	}
 	if c.Plain {
 		m.experts = newPlainExperts(w, name, hidden, c)
@@ -32,7 +33,7 @@ func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 		m.experts = m.gated
 	}
 	if c.Router.Correction {
-		if bias := w.Take(name+".gate.e_score_correction_bias", c.Experts.Count); bias != nil {
+		if bias := w.Take(name+"."+c.Router.CorrectionName(), routed); bias != nil {
 			m.correction = w.Constant(mlx.AsType(bias, mlx.Float32))
 		}
 	}
@@ -61,8 +62,7 @@ func NewNetwork(w *Weights, name string, c arch.Common, intermediate int, m arch
 func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	if m.config.Router.Float32 {
 		sum, x = n.AddApply(x, y)
-		weights, chosen := m.choose(m.router.Apply(mlx.AsType(x, mlx.Float32)))
-		return sum, m.experts.Apply(x, weights, chosen, m.sharedOf(x))
+		return sum, m.Apply(x)
 	}
 	layers := []*Linear{m.router}
 	if m.shared != nil {
@@ -84,6 +84,34 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	}
 	weights, chosen := m.choose(in[0])
 	return sum, m.experts.Apply(x, weights, chosen, shared)
+}
+
+// Apply returns the block's output for normalized rows x [T, hidden]. The router computes in float32.
+func (m *Mixture) Apply(x *mlx.Array) *mlx.Array {
+	weights, chosen := m.choose(m.router.Apply(mlx.AsType(x, mlx.Float32)))
+	shared := m.sharedOf(x)
+	if m.config.Experts.Identity > 0 {
+		var own *mlx.Array
+		own, weights, chosen = identity(weights, chosen, m.config.Experts.Count)
+		own = mlx.AsType(mlx.Multiply(mlx.AsType(x, mlx.Float32), own), x.DType())
+		if shared.X != nil {
+			own = mlx.Add(own, shared.X)
+		}
+		shared.X = own
+	}
+	return m.experts.Apply(x, weights, chosen, shared)
+}
+
+// identity returns the sum [T, 1] of the weights of the experts from n on, which return their input, and the weights
+// and choice of the others. Places of the former get weight 0 and another expert of the row, whose weights are then
+// read once, or any if it has none.
+func identity(weights, chosen *mlx.Array, n int) (own, rest, others *mlx.Array) {
+	t := weights.Thread()
+	end := func(i int) *mlx.Array { return mlx.FromSlice(t, []uint32{uint32(i)}) }
+	isIdentity, zero := mlx.GreaterEqual(chosen, end(n)), mlx.Zeros(t, mlx.Float32, 1)
+	own = mlx.Sum(mlx.Where(isIdentity, weights, zero), true, -1)
+	other := mlx.Minimum(mlx.Min(chosen, true, -1), end(n-1))
+	return own, mlx.Where(isIdentity, zero, weights), mlx.Where(isIdentity, other, chosen)
 }
 
 func (m *Mixture) choose(scores *mlx.Array) (weights, chosen *mlx.Array) {

@@ -20,20 +20,50 @@ TYPES = {
     "deepseek_v32": ("DeepseekV32", dict(**EXPERTS, **INDEX), dict(topk_method="noaux_tc", num_nextn_predict_layers=1), True),
     "glm_moe_dsa": ("GlmMoeDsa", dict(**EXPERTS, **INDEX, indexer_types=["full", "shared"]),
                     dict(topk_method="noaux_tc", num_nextn_predict_layers=1), True),
+    "longcat_flash": ("LongcatFlash", dict(n_routed_experts=4, zero_expert_num=2, moe_topk=3, expert_ffn_hidden_size=16),
+                      dict(attention_method="MLA", zero_expert_type="identity", mla_scale_q_lora=True), False),
     "minicpm3": ("MiniCPM3", dict(mlp_bias=True), dict(), False),
     "mistral4": ("Mistral4", dict(**EXPERTS, rope_parameters=GROWS), dict(), False),
     "youtu": ("Youtu", dict(attention_bias=True), dict(), False),
 }
 
 
+V4 = dict(
+    vocab_size=64, hidden_size=32, moe_intermediate_size=16, num_hidden_layers=3, num_attention_heads=4, head_dim=16,
+    q_lora_rank=24, n_routed_experts=4, num_experts_per_tok=2, hc_mult=2, o_groups=2, o_lora_rank=12, index_n_heads=4,
+    index_head_dim=12, index_topk=6, sliding_window=9, partial_rotary_factor=0.5, max_position_embeddings=128,
+    layer_types=["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"],
+    mlp_layer_types=["hash_moe", "moe", "moe"])
+
+
+def deepseek_v4(saved, write):
+    """Writes the tables of DeepSeek V4, which transformers saves almost as its publisher names them."""
+    config, tensors = saved(tf.DeepseekV4ForCausalLM(tf.DeepseekV4Config(**V4)))
+    write("deepseek_v4", config, tensors)
+    for key in ("compress_rates", "layer_types", "mlp_layer_types", "rope_parameters", "partial_rotary_factor"):
+        config.pop(key)
+    config.update(compress_ratios=[0, 4, 128, 0], num_hash_layers=1, topk_method="noaux_tc", num_nextn_predict_layers=1)
+    out = {}
+    for name, spec in tensors.items():
+        name = name.replace("model.embed_tokens.", "embed.").replace("model.hc_head.hc_", "hc_head_").removeprefix("model.")
+        out[name.replace(".attn.norm.", ".attn.kv_norm.")] = spec
+    out["mtp.0.e_proj.weight"] = ["BF16", 32, 32]
+    write("deepseek_v4-published", config, out)
+
+
 def tables(saved, write):
+    deepseek_v4(saved, write)
     for name, (prefix, more, added, predicts) in TYPES.items():
         config, tensors = saved(getattr(tf, prefix + "ForCausalLM")(getattr(tf, prefix + "Config")(**{**KEYS, **more})))
         write(name, config, tensors)
         config = {**four(config), **added}
         if "num_experts" in config:
             config["n_routed_experts"] = config.pop("num_experts")
-        write(name + "-published", config, published(tensors, predicts))
+        out = published(tensors, predicts)
+        if name == "longcat_flash":
+            out = {n: s for n, s in out.items() if ".experts.4." not in n and ".experts.5." not in n}  # they have no weights
+            out["model.mtp.norm.weight"] = ["BF16", 32]
+        write(name + "-published", config, out)
 
 
 def published(tensors, predicts):

@@ -158,6 +158,26 @@ def from_mlx(folder, plain):
     store({n: t.contiguous() for n, t in tensors.items()}, plain / "model.safetensors")
 
 
+def lacks_unused(folder):
+    """Reports whether a folder is one of LongCat Flash as published: without weights of experts that return their input."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    unused = f"model.layers.0.mlp.experts.{config.get('n_routed_experts')}.gate_proj.weight"
+    return config["model_type"] == "longcat_flash" and unused not in load_file(folder / "model.safetensors")
+
+
+def add_unused(folder, whole):
+    """Writes such a folder with the unused weights, without which transformers 5.23 does not load it."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    tensors, n = load_file(folder / "model.safetensors"), config["n_routed_experts"]
+    for i in range(config["num_layers"]):
+        for part in ("gate_proj", "up_proj"):
+            name = f"model.layers.{i}.mlp.experts.%d.{part}.weight"
+            for e in range(n, n + config["zero_expert_num"]):
+                tensors[name % e] = torch.zeros_like(tensors[name % 0])
+    write_json(whole / "config.json", config)
+    store(tensors, whole / "model.safetensors")
+
+
 def store(tensors, path):
     save_file(tensors, path, metadata={"format": "pt"})
     path.chmod(0o644)

@@ -173,8 +173,32 @@ def indexed(name, stored, shared=()):
     }
 
 
+def longcat_flash():
+    published, saved = family("LongcatFlash")
+    experts = dict(n_routed_experts=4, zero_expert_num=3, moe_topk=3, expert_ffn_hidden_size=32, num_hidden_layers=4,
+                   head_dim=HEADS["qk_rope_head_dim"])
+
+    def keys(config, tensors):
+        config, tensors = four(config, tensors)
+        config.update(attention_method="MLA", mla_scale_q_lora=True, mla_scale_kv_lora=True, zero_expert_type="identity",
+                      router_bias=False)
+        for i in range(config["zero_expert_num"]):  # they have no weights
+            unused = f".experts.{config['n_routed_experts'] + i}."
+            tensors = {n: t for n, t in tensors.items() if unused not in n}
+        return config, tensors
+
+    matters = [change(k, to=v) for k, v in (("routed_scaling_factor", 1.0), ("moe_topk", 2), ("rope_theta", 100.0))]
+    return {
+        "longcat_flash-published": published(*matters, style=keys, routed_scaling_factor=3.0, **experts, **rope(1e7)),
+        "longcat_flash-saved": saved(
+            change("attention_bias", to=False), change("rope_parameters", "factor", to=1.0), q_lora_rank=16, v_head_dim=24,
+            kv_lora_rank=16, attention_bias=True, tie_word_embeddings=True, rope_parameters=SCALED,
+            **{**experts, "routed_scaling_factor": 2.0, "expert_ffn_hidden_size": 16}),
+    }
+
+
 VARIANTS = {**indexed("DeepseekV32", {}), **indexed("GlmMoeDsa", {"index_topk_freq": 2, "index_skip_topk_offset": 2}, [
-    ("indexer_types", ["full", "full", "shared"])]), **deepseek_v3(), **deepseek_v2(), **youtu(), **minicpm3(), **mistral4()}
+    ("indexer_types", ["full", "full", "shared"])]), **deepseek_v3(), **deepseek_v2(), **youtu(), **minicpm3(), **mistral4(), **longcat_flash()}
 
 if __name__ == "__main__":
     tiny.main(VARIANTS)

@@ -82,6 +82,10 @@ def load(folder, strict=True):
         with tempfile.TemporaryDirectory() as plain:
             channels = minimax.from_published(folder, Path(plain))
             return minimax.partial(load(Path(plain), strict), channels)
+    if checkpoint.lacks_unused(folder):
+        with tempfile.TemporaryDirectory() as whole:
+            checkpoint.add_unused(folder, Path(whole))
+            return load(Path(whole), strict)
     kind = getattr(transformers, config_of(folder)["architectures"][0])
     model, info = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
     wrong = [*info["missing_keys"], *info["mismatched_keys"]]

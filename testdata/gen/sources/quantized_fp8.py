@@ -5,10 +5,13 @@ compressed-tensors' float-quantized, modelopt-* NVIDIA ModelOpt. Codes follow th
 under a scale becomes 448.
 """
 
+import re
+
 import torch
 
 import quantized  # first: finds the modules of ../models
 import checkpoint
+import moe
 from quantized import golden, plain
 
 LARGEST = 448.0
@@ -40,11 +43,11 @@ def pick(name, tensor):
     return name.endswith(("proj.weight", ".w1.weight", ".w2.weight", ".w3.weight", ".experts.gate_up_proj", ".experts.down_proj"))
 
 
-def write(folder, config, tensors, quantization, one, **also):
+def write(folder, config, tensors, quantization, one, picks=pick, **also):
     """Writes a folder. one(name, tensor) returns the stored parts by suffix, and the dequantized tensor."""
     stored, dense = {}, {}
     for name, tensor in tensors.items():
-        if not pick(name, tensor):
+        if not picks(name, tensor):
             stored[name] = dense[name] = tensor
             continue
         parts, dense[name] = one(name, tensor)
@@ -130,6 +133,27 @@ def modelopt(model):
     return make
 
 
+def deepseek_v4(folder):
+    """DeepSeek V4: 8-bit floats in blocks, and experts in mxfp4. Scales are powers of two, compressors stay in bf16."""
+    config, tensors = plain("deepseek_v4-published")
+
+    def one(name, tensor):
+        base = name.removesuffix(".weight")
+        if ".ffn.experts." in name:
+            # moe.mxfp4 takes and returns matrices [..., in, out].
+            value = torch.tensor(moe.mxfp4(tensor.float().numpy().T / 1.2 * tensor.shape[1] ** 0.5).T.copy())
+            blocks, scales = moe.to_mxfp4(value.T)
+            return {name: blocks.flatten(-2).view(torch.int8), base + ".scale": scales.view(torch.float8_e8m0fnu)}, value
+        if re.search(r"\.(wq_a|wq_b|wkv|wo_a|wo_b|w1|w2|w3)\.weight$", name) and ".compressor." not in name:
+            codes, scale, value = quantize(tensor, 32, 32, True)
+            return {name: codes, base + ".scale": scale.to(torch.float8_e8m0fnu)}, value
+        return {name: tensor}, tensor
+
+    config = dict(config, expert_dtype="fp4")
+    write(folder, config, tensors, {"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8",
+                                    "scale_fmt": "ue8m0", "weight_block_size": [32, 32]}, one, picks=lambda *_: True)
+
+
 MAKERS = {
     "fp8-block": block("qwen3-default", 32, 32),
     "fp8-block-uneven": block("llama-tied", 24, 40, suffix="_scale"),
@@ -144,6 +168,7 @@ MAKERS = {
     "fp8-ct-channel": compressed("llama-tied", "channel", False),
     "fp8-ct-tensor": compressed("qwen3-default", "tensor", True),
     "fp8-modelopt": modelopt("llama-tied"),
+    "fp8-deepseek-v4": deepseek_v4,
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,121 @@
+package deepseek_v4
+
+import (
+	"github.com/ingotml/ingot/arch"
+	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/nn"
+)
+
+// Hyper-connections: instead of one residual stream there are n. A block reads a combination of them; its output is
+// added to each with a factor, and the streams are mixed by a matrix whose rows and columns sum to 1. All of these
+// numbers are computed from the streams, for each row, in float32.
+//
+// https://arxiv.org/abs/2512.24880
+
+// coefficients computes numbers of each row from its streams.
+type coefficients struct {
+	fn          *mlx.Array // [n*hidden, numbers]
+	scale, base *mlx.Array // [numbers]
+	normEps     float64
+}
+
+// newCoefficients takes NAMEfn [numbers, n*hidden], NAMEbase [numbers] and NAMEscale, a factor for each group of so
+// many numbers.
+func newCoefficients(w *nn.Weights, name string, c *arch.DeepseekV4, groups ...int) coefficients {
+	numbers := 0
+	for _, n := range groups {
+		numbers += n
+	}
+	fn := w.Take(name+"fn", numbers, c.Streams.Count*c.Hidden)
+	base, scale := w.Take(name+"base", numbers), w.Take(name+"scale", len(groups))
+	if fn == nil || base == nil || scale == nil {
+		return coefficients{}
+	}
+	single := func(x *mlx.Array) *mlx.Array { return mlx.AsType(x, mlx.Float32) }
+	var factors []*mlx.Array
+	for i, n := range groups {
+		factors = append(factors, mlx.BroadcastTo(mlx.SliceAxis(single(scale), 0, mlx.Range(i, i+1)), n))
+	}
+	return coefficients{
+		fn:      w.Constant(mlx.Transpose(single(fn))),
+		scale:   w.Constant(mlx.Contiguous(mlx.Concatenate(0, factors...))),
+		base:    w.Constant(single(base)),
+		normEps: c.NormEps,
+	}
+}
+
+// of returns the numbers [T, numbers] of rows with streams [T, n, hidden], and the streams in float32.
+func (k *coefficients) of(h *mlx.Array) (numbers, streams *mlx.Array) {
+	streams = mlx.AsType(h, mlx.Float32)
+	x := mlx.RMSNorm(mlx.Reshape(streams, h.Dim(0), -1), nil, k.normEps)
+	return mlx.Add(mlx.Multiply(mlx.MatMul(x, k.fn), k.scale), k.base), streams
+}
+
+// combined returns the sum [T, hidden] of streams [T, n, hidden]. Their weights are the sigmoids of scores [T, n], plus
+// eps.
+func combined(scores, streams *mlx.Array, eps float64, to mlx.DType) *mlx.Array {
+	weights := mlx.AddScalar(mlx.Sigmoid(scores), eps)
+	return mlx.AsType(mlx.Squeeze(mlx.MatMul(mlx.ExpandDims(weights, 1), streams), 1), to)
+}
+
+// collapse combines the streams before the last norm.
+type collapse struct {
+	coefficients
+	eps float64
+}
+
+func newCollapse(w *nn.Weights, name string, c *arch.DeepseekV4) *collapse {
+	return &collapse{newCoefficients(w, name, c, c.Streams.Count), c.Streams.Eps}
+}
+
+func (l *collapse) apply(h *mlx.Array) *mlx.Array {
+	scores, streams := l.of(h)
+	return combined(scores, streams, l.eps, h.DType())
+}
+
+// hyper is the hyper-connection of a block.
+type hyper struct {
+	coefficients
+	arch.HyperStreams
+}
+
+func newHyper(w *nn.Weights, name string, c *arch.DeepseekV4) *hyper {
+	n := c.Streams.Count
+	return &hyper{newCoefficients(w, name, c, n, n, n*n), c.Streams}
+}
+
+// streams are the streams that a block has read.
+type streams struct {
+	in, all   *mlx.Array // the block's input [T, hidden], and the streams [T, n, hidden] in float32
+	post, mix *mlx.Array // the factors [T, n, 1] of its output, and the matrices [T, n, n] of the streams
+}
+
+// read returns the input of a block, and what write needs.
+func (l *hyper) read(h *mlx.Array) streams {
+	numbers, all := l.of(h)
+	n := l.Count
+	parts := mlx.Split(numbers, 1, n, 2*n)
+	s := streams{in: combined(parts[0], all, l.Eps, h.DType()), all: all}
+	s.post = mlx.ExpandDims(mlx.MultiplyScalar(mlx.Sigmoid(parts[1]), 2), 2)
+	// Sinkhorn-Knopp: columns and rows are divided by their sums in turns.
+	mix := mlx.AddScalar(mlx.Softmax(mlx.Reshape(parts[2], -1, n, n), true, -1), l.Eps)
+	divide := func(axis int) { mix = mlx.Divide(mix, mlx.AddScalar(mlx.Sum(mix, true, axis), l.Eps)) }
+	divide(1)
+	for range l.Iterations - 1 {
+		divide(2)
+		divide(1)
+	}
+	s.mix = mix
+	return s
+}
+
+// asked returns what write needs for the rows that b.Asked selects.
+func (s streams) asked(b *nn.Batch) streams {
+	return streams{all: b.Asked(s.all), post: b.Asked(s.post), mix: b.Asked(s.mix)}
+}
+
+// write returns the streams [T, n, hidden] after a block with output [T, hidden].
+func (s streams) write(out *mlx.Array) *mlx.Array {
+	added := mlx.Multiply(s.post, mlx.ExpandDims(mlx.AsType(out, mlx.Float32), 1))
+	return mlx.AsType(mlx.Add(added, mlx.MatMul(mlx.SwapAxes(s.mix, 1, 2), s.all)), out.DType())
+}
