@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -233,6 +234,9 @@ func hold(t *testing.T, config arch.Model, tensors []tensor, p precision) (weigh
 		}
 	})
 	dtype := p.dtype
+	if len(count) == 0 {
+		dtype = cmp.Or(dtype, mlx.BFloat16) // as when an image is loaded
+	}
 	for d, n := range count {
 		if p.dtype == 0 && n > count[dtype] {
 			dtype = d // the type of most plain weights

@@ -15,7 +15,7 @@ import (
 // TestReference runs every qwen3_5 checkpoint of testdata.
 func TestReference(t *testing.T) {
 	// The recurrent state accumulates the errors of quantized weights.
-	modeltest.Every(t, modeltest.Limits{Logits: 5e-4, Int8: 0.02}, "qwen3_5-")
+	modeltest.Every(t, modeltest.Limits{Logits: 5e-4, Int8: 0.025}, "qwen3_5-")
 }
 
 // A long text gives the same logits in chunks of hundreds of rows and of a few: the recurrent state does not drift.

@@ -10,7 +10,7 @@ import (
 // TestReference runs every qwen3_5_moe checkpoint of testdata.
 func TestReference(t *testing.T) {
 	// The recurrent state accumulates errors, and the routers are nearly undecided at some tokens.
-	modeltest.Every(t, modeltest.Limits{Int8: 0.05}, "qwen3_5_moe-")
+	modeltest.Every(t, modeltest.Limits{Int8: 0.06}, "qwen3_5_moe-")
 }
 
 // TestDraft checks the multi-token prediction heads, which have experts too.
