@@ -59,7 +59,8 @@ type Docs struct {
 	Rules     string // default: generic
 	Draft     string // default: no; DraftOnly types are one
 	Vision    string // default: no
-	Reference string // beside the type's code in transformers; default: none
+	Code      string // link to the code that it is tested against; default: the type's in transformers
+	Reference string // beside that code; default: none
 }
 
 // Model is a parsed configuration. The dynamic type depends on the model type: *[Llama] for llama.

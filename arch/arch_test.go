@@ -227,9 +227,9 @@ func TestDetect(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "(known: llama as LlamaForCausalLM, ") {
 		t.Errorf("a known type of another class: %v", err)
 	}
-	_, err = Detect(with(t, "model_type", `"rwkv"`, "architectures", `["RwkvForCausalLM"]`))
+	_, err = Detect(with(t, "model_type", `"albert"`, "architectures", `["AlbertForMaskedLM"]`))
 	want := fmt.Sprintf("config.json: model_type %q, architectures [%q]: unknown architecture "+
-		"(`ingot create --help` lists the %d known types)", "rwkv", "RwkvForCausalLM", len(Types()))
+		"(`ingot create --help` lists the %d known types)", "albert", "AlbertForMaskedLM", len(Types()))
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -168,7 +168,8 @@ func (c Common) facts(modelType string, r Rope, t Table) Facts {
 // https://github.com/vllm-project/vllm/blob/main/vllm/config/model.py
 // https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/models/deepseek_v2.py
 var wideTypes = []string{
-	"deepseek_v2", "deepseek_v3", "deepseek_v32", "gemma3", "gemma4", "gemma4_assistant", "glm4_moe_lite", "glm_moe_dsa",
+	"deepseek_v2", "deepseek_v3", "deepseek_v32", "gemma3", "gemma3n", "gemma4", "gemma4_assistant", "glm4_moe_lite",
+	"glm_moe_dsa",
 }
 
 // textPart returns the part of the text model's tensors.

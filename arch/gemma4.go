@@ -151,21 +151,14 @@ func (m *Gemma4) parseLayers(o object, assistant bool) {
 	}
 	wide := o.boolean("use_double_wide_mlp", false)
 	m.Layer = make([]Gemma4Layer, m.Layers)
-	last := map[bool]int{true: -1, false: -1} // last layer with its own keys, by sliding
 	for i := range m.Layer {
-		l := Gemma4Layer{Sliding: sliding[i], HeadDim: m.HeadDim, KVHeads: m.KVHeads, Intermediate: m.Intermediate, KV: i}
-		if i < m.Layers-shared {
-			last[l.Sliding] = i
-		} else {
-			if l.KV = last[l.Sliding]; l.KV < 0 && !assistant {
-				o.fail("num_kv_shared_layers", fmt.Sprintf("leave a layer of the type of layer %d that has keys", i))
-			}
-			if wide {
-				l.Intermediate *= 2
-			}
+		l := Gemma4Layer{Sliding: sliding[i], HeadDim: m.HeadDim, KVHeads: m.KVHeads, Intermediate: m.Intermediate}
+		if wide && i >= m.Layers-shared {
+			l.Intermediate *= 2
 		}
 		m.Layer[i] = l
 	}
+	m.share(o, shared, assistant)
 	if o.has("per_layer_config") {
 		m.perLayerConfig(o)
 	} else {
@@ -175,6 +168,20 @@ func (m *Gemma4) parseLayers(o object, assistant bool) {
 		if m.Heads%l.KVHeads != 0 && o.failed() == nil {
 			*o.err = configErrorf("num_key_value_heads = %d in layer %d: must divide num_attention_heads = %d",
 				l.KVHeads, i, m.Heads)
+		}
+	}
+}
+
+// share lets the last layers attend to the keys and values of the last layer of their type before them. An assistant
+// has no such layer.
+func (m *Gemma4) share(o object, shared int, assistant bool) {
+	last := map[bool]int{true: -1, false: -1} // last layer with its own keys, by sliding
+	for i := range m.Layer {
+		l := &m.Layer[i]
+		if l.KV = i; i < m.Layers-shared {
+			last[l.Sliding] = i
+		} else if l.KV = last[l.Sliding]; l.KV < 0 && !assistant {
+			o.fail("num_kv_shared_layers", fmt.Sprintf("leave a layer of the type of layer %d that has keys", i))
 		}
 	}
 }

@@ -51,6 +51,19 @@ var published = []struct {
 		"text_config":{"head_dim":128,"hidden_size":5376,"intermediate_size":21504,"model_type":"gemma3_text",
 		"num_attention_heads":32,"num_hidden_layers":62,"num_key_value_heads":16,"query_pre_attn_scalar":168,
 		"rope_scaling":{"factor":8.0,"rope_type":"linear"},"sliding_window":1024},"vision_config":{"hidden_size":1152}}`},
+	{"gemma-3n-E2B", "gemma3n", 4.46, `{"architectures":["Gemma3nForConditionalGeneration"],"model_type":"gemma3n",
+		"audio_config":{"hidden_size":1536},"vision_config":{"hidden_size":2048},"text_config":{"hidden_size":2048,
+		"activation_sparsity_pattern":[0.95,0.95,0.95,0.95,0.95,0.95,0.95,0.95,0.95,0.95,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,
+		0,0,0,0],"altup_active_idx":0,"altup_num_inputs":4,"altup_correct_scale":true,"head_dim":256,"intermediate_size":8192,
+		"laurel_rank":64,"num_attention_heads":8,"num_hidden_layers":30,"num_key_value_heads":2,"num_kv_shared_layers":10,
+		"hidden_size_per_layer_input":256,"rope_local_base_freq":10000.0,"rope_theta":1000000.0,"sliding_window":512,
+		"model_type":"gemma3n_text","vocab_size":262400,"vocab_size_per_layer_input":262144}}`},
+	{"LFM3-1.7B", "lfm3", 1.73, `{"architectures":["Lfm3ForCausalLM"],"conv_L_cache":7,"conv_bias":false,"head_dim":128,
+		"hidden_size":2048,"intermediate_size":7680,"max_position_embeddings":128000,"model_type":"lfm3","norm_eps":1e-05,
+		"num_attention_heads":16,"num_hidden_layers":24,"num_key_value_heads":4,"sliding_window":256,
+		"tie_word_embeddings":true,"vocab_size":128000}`},
+	{"RWKV7-World3-1.5B", "rwkv7", 1.5274, rwkv7Published(2048, 24, 96, 64, 256)},
+	{"RWKV7-World3-2.9B", "rwkv7", 2.9477, rwkv7Published(2560, 32, 96, 64, 320)},
 	{"gemma-4-E2B", "gemma4", 4.65, gemma4Published("gemma4", 35, 5, `"hidden_size":1536,"intermediate_size":6144,
 		"num_attention_heads":8,"num_key_value_heads":1,"num_global_key_value_heads":null,"hidden_size_per_layer_input":256,
 		"num_kv_shared_layers":20,"use_double_wide_mlp":true,"sliding_window":512,"attention_k_eq_v":false,
@@ -232,6 +245,15 @@ func qwen35Published(modelType, class string, tied bool, hidden int, text string
 		"in_channels":3,"intermediate_size":4304,"model_type":"%s","num_heads":16,"num_position_embeddings":2304,
 		"out_hidden_size":%d,"patch_size":16,"spatial_merge_size":2,"temporal_patch_size":2}}`,
 		class, modelType, tied, modelType, text, modelType, hidden)
+}
+
+// rwkv7Published has the low ranks of decays and rates, values, and gates.
+func rwkv7Published(hidden, layers, rank, values, gates int) string {
+	return fmt.Sprintf(`{"architectures":["RWKV7ForCausalLM"],"model_type":"rwkv7","attn":null,"a_low_rank_dim":%d,
+		"decay_low_rank_dim":%d,"v_low_rank_dim":%d,"gate_low_rank_dim":%d,"head_dim":64,"hidden_act":"sqrelu",
+		"hidden_ratio":4.0,"hidden_size":%d,"intermediate_size":%d,"norm_bias":true,"norm_eps":1e-05,"norm_first":true,
+		"num_hidden_layers":%d,"tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":65536}`,
+		rank, rank, values, gates, hidden, 4*hidden, layers)
 }
 
 func publishedModel(t testing.TB, name string) Model {

@@ -145,6 +145,15 @@ func TestHostileArguments(t *testing.T) {
 		}},
 		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.DecayedSum(x, x, []*mlx.Array{x}, false, 2) }},
 		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.StepSizes(x, x, 0, 0) }},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.WKVScan(x, x, x, x, x, []*mlx.Array{x}, 1, []*mlx.Array{x}, false, 2)
+		}},
+		{"are not [T, n, size]", func(e *mlx.Thread, x *mlx.Array) { mlx.MixRows(x, nil, nil, nil) }},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.MixRows(mlx.ExpandDims(x, 0), x, nil, nil) }},
+		{"without scales", func(e *mlx.Thread, x *mlx.Array) { mlx.MixRows(mlx.ExpandDims(x, 0), nil, x, nil) }},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.BlendRows(x, x, mlx.Transpose(x)) }},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.RescaleRows(x, mlx.Transpose(x), 1) }},
+		{"below 0", func(e *mlx.Thread, x *mlx.Array) { mlx.KnownIDs(mlx.Zeros(e, mlx.Int32, 2), 0) }},
 		// limits
 		{"SetBudget: a limit is negative", func(e *mlx.Thread, x *mlx.Array) { e.SetBudget(-1) }},
 	} {

@@ -42,6 +42,11 @@ const (
 	opClip
 	opExpTail
 	opGrowRows
+	opMixRows
+	opRescaleRows
+	opSparseRows
+	opBlendRows
+	opKnownIDs
 	opAdd
 	opSubtract
 	opMultiply
@@ -162,6 +167,7 @@ const (
 	opStateScan
 	opChannelScan
 	opDecayedSum
+	opWKVScan
 	opCausalConv
 	opDecay
 	opChooseExperts
@@ -218,6 +224,11 @@ var opNames = [...]string{
 	opClip:               "Clip",
 	opExpTail:            "ExpTail",
 	opGrowRows:           "GrowRows",
+	opMixRows:            "MixRows",
+	opRescaleRows:        "RescaleRows",
+	opSparseRows:         "SparseRows",
+	opBlendRows:          "BlendRows",
+	opKnownIDs:           "KnownIDs",
 	opAdd:                "Add",
 	opSubtract:           "Subtract",
 	opMultiply:           "Multiply",
@@ -338,6 +349,7 @@ var opNames = [...]string{
 	opStateScan:          "StateScan",
 	opChannelScan:        "ChannelScan",
 	opDecayedSum:         "DecayedSum",
+	opWKVScan:            "WKVScan",
 	opCausalConv:         "CausalConv",
 	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
@@ -640,6 +652,54 @@ func GrowRows(x *Array, positions *Array, beta float64, context int, shift int) 
 	c.real(beta)
 	c.int(context)
 	c.int(shift)
+	return c.one()
+}
+
+// MixRows returns rows [T, m, size] that are sums of the rows of x [T, n, size] with weights float32 [T, m, n], or [m,
+// n] for all T; without weights they are the rows of x. added [T, size] is added to each, multiplied by scales, float32
+// [T, m], or [m] for all T. It sums in float32.
+func MixRows(x *Array, weights *Array, added *Array, scales *Array) *Array {
+	c := threadOf(opMixRows, x).begin(opMixRows)
+	c.array(x)
+	c.optional(weights)
+	c.optional(added)
+	c.optional(scales)
+	return c.one()
+}
+
+// RescaleRows multiplies each row of x [..., n] so that its root mean square is the one of that row of like. The mean
+// square of a row of x counts as at least least.
+func RescaleRows(x *Array, like *Array, least float64) *Array {
+	c := threadOf(opRescaleRows, x).begin(opRescaleRows)
+	c.array(x)
+	c.array(like)
+	c.real(least)
+	return c.one()
+}
+
+// SparseRows subtracts from each row of x [..., n] its mean plus so many standard deviations. What is negative then
+// becomes 0.
+func SparseRows(x *Array, deviations float64) *Array {
+	c := threadOf(opSparseRows, x).begin(opSparseRows)
+	c.array(x)
+	c.real(deviations)
+	return c.one()
+}
+
+// BlendRows returns x + delta*by[i] for each row of by [n, size], where x and delta are [T, size].
+func BlendRows(x *Array, delta *Array, by *Array) []*Array {
+	c := threadOf(opBlendRows, x).begin(opBlendRows)
+	c.array(x)
+	c.array(delta)
+	c.array(by)
+	return c.many()
+}
+
+// KnownIDs returns int32 ids with 0 in place of those from n on.
+func KnownIDs(ids *Array, n int) *Array {
+	c := threadOf(opKnownIDs, ids).begin(opKnownIDs)
+	c.array(ids)
+	c.int(n)
 	return c.one()
 }
 
@@ -1805,6 +1865,28 @@ func DecayedSum(x *Array, decay *Array, states []*Array, inPlace bool, lengths .
 	c := threadOf(opDecayedSum, x).begin(opDecayedSum)
 	c.array(x)
 	c.array(decay)
+	c.arrays(states)
+	c.bool(inPlace)
+	c.ints(lengths)
+	return c.many()
+}
+
+// WKVScan is the recurrence of RWKV 7 over packed rows [T, heads, dim], divided into segments of the given lengths,
+// with one state float32 [heads, dim, dim] per segment. With rate = sigmoid(a) and u = k*keyScale at length 1, each row
+// multiplies the state's columns by e^(-e^-0.5*sigmoid(w)), subtracts (state@u) (u*rate)^T, of the state before, and
+// adds v key^T, where key = k*(1+(rate-1)*keyRate). The output is the LayerNorm of state@r, plus v times the sum of
+// r*key*bonus. parts are keyScale, keyRate, bonus, and the norm's weight and bias, float32 [heads, dim]. It returns the
+// outputs, then each segment's state after its last row. If inPlace is set, a new state overwrites the old one, which
+// must not be read afterwards.
+func WKVScan(r *Array, w *Array, k *Array, v *Array, a *Array, parts []*Array, eps float64, states []*Array, inPlace bool, lengths ...int) []*Array {
+	c := threadOf(opWKVScan, r).begin(opWKVScan)
+	c.array(r)
+	c.array(w)
+	c.array(k)
+	c.array(v)
+	c.array(a)
+	c.arrays(parts)
+	c.real(eps)
 	c.arrays(states)
 	c.bool(inPlace)
 	c.ints(lengths)

@@ -61,7 +61,7 @@ func kindOf(name string) (manifest.Kind, bool) {
 	stem, ext, _ := strings.Cut(upper, ".")
 	text := slices.Contains([]string{"", "TXT", "MD"}, ext)
 	switch {
-	case slices.Contains(imported, name):
+	case slices.Contains(imported, name) || isRWKV(name):
 		return manifest.KindFile, true
 	case text && slices.ContainsFunc(licensePrefixes, func(p string) bool { return strings.HasPrefix(stem, p) }):
 		return manifest.KindLicense, true
@@ -100,7 +100,11 @@ func readFiles(folder safetensors.Folder, entries []fs.DirEntry) ([]File, error)
 			return nil, fmt.Errorf("%s: %w: %w", f.Source, ErrSource, err)
 		}
 	}
-	return withPooling(folder, out)
+	if out, err := withRWKV(out); err != nil {
+		return nil, err
+	} else {
+		return withPooling(folder, out)
+	}
 }
 
 // maxReading is the number of files that are read at a time: a remote file takes a round trip or more.

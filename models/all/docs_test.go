@@ -59,5 +59,5 @@ func TestPageHasTheTable(t *testing.T) {
 // reference links the code that a type is tested against.
 func reference(a arch.Arch) string {
 	const code = "https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/%[1]s/modeling_%[1]s.py"
-	return "[transformers](" + fmt.Sprintf(code, a.ModelType) + ")" + a.Docs.Reference
+	return cmp.Or(a.Docs.Code, "[transformers]("+fmt.Sprintf(code, a.ModelType)+")") + a.Docs.Reference
 }

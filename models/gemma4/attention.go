@@ -6,23 +6,23 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// attention is grouped-query attention without scaling of scores. Queries, keys and values are normalized per head,
+// ownAttention is grouped-query attention without scaling of scores. Queries, keys and values are normalized per head,
 // values without weights.
-type attention struct {
+type ownAttention struct {
 	index               int
 	q, k, v, o          *nn.Linear // v is nil if the values are the keys before norm and rope
 	qNorm, kNorm, vNorm *nn.Norm
 	options             nn.AttendOptions
 }
 
-// attender normalizes rows h [T, hidden] by n and returns their attention [A, hidden], for the rows that b.Asked
-// selects.
-type attender interface {
+// Attention normalizes rows h [T, hidden] by n, which may be nil, and returns their attention [A, hidden], for the rows
+// that b.Asked selects.
+type Attention interface {
 	Apply(b *nn.Batch, n *nn.Norm, h *mlx.Array) *mlx.Array
 }
 
-// newAttention builds the attention of layer i.
-func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, sliding *nn.Rope) attender {
+// NewAttention builds the attention of layer i.
+func NewAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, sliding *nn.Rope) Attention {
 	l := c.Layer[i]
 	options := nn.AttendOptions{Scale: 1, Rope: full}
 	if l.Sliding {
@@ -34,7 +34,7 @@ func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, slidi
 	heads := func(part string, n int) *nn.Linear {
 		return nn.NewLinear(w, name+part, n*l.HeadDim, c.Hidden, c.AttentionBias).Split(n)
 	}
-	a := &attention{
+	a := &ownAttention{
 		index:   i,
 		q:       heads(".q_proj", c.Heads),
 		k:       heads(".k_proj", l.KVHeads),
@@ -50,8 +50,8 @@ func newAttention(w *nn.Weights, name string, c *arch.Gemma4, i int, full, slidi
 	return a
 }
 
-// Apply implements attender.
-func (a *attention) Apply(b *nn.Batch, n *nn.Norm, h *mlx.Array) *mlx.Array {
+// Apply implements [Attention].
+func (a *ownAttention) Apply(b *nn.Batch, n *nn.Norm, h *mlx.Array) *mlx.Array {
 	var q, k, v *mlx.Array
 	if a.v == nil {
 		_, qk := nn.NormedQueries(b, n, h, nil, a.q, a.k)

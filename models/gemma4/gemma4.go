@@ -20,20 +20,20 @@ func init() { models.Register("gemma4", build) }
 // model is a decoder with a forward pass of its own.
 type model struct {
 	*nn.Decoder
-	perLayer *perLayer // nil if the variant has none
+	perLayer *PerLayer // nil if the variant has none
 	layers   []layer
 	storing  int // the last layer that stores keys and values
 }
 
 type layer struct {
 	attentionNorm     *nn.Norm
-	attention         attender
+	attention         Attention
 	postAttentionNorm *nn.Norm
 	mlpNorm           *nn.Norm
 	mlp               *nn.MLP
 	experts           *experts // nil if the variant has none
 	postMLPNorm       *nn.Norm
-	gate              *perLayerGate // nil if the variant has no per-layer embeddings
+	gate              *PerLayerGate // nil if the variant has no per-layer embeddings
 	scalar            *mlx.Array    // [1]: multiplies the layer's output
 }
 
@@ -45,7 +45,7 @@ func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
 			EmbeddingScale: math.Sqrt(float64(c.Hidden)),
 			LogitCap:       c.LogitCap,
 		}),
-		perLayer: newPerLayer(w, c),
+		perLayer: NewPerLayer(w, c),
 	}
 	full := nn.NewRope(t, w, c.Rope, c.Layer[c.Layers-1].HeadDim) // the last layer is always a full one
 	sliding := nn.NewRope(t, w, c.SlidingRope, c.HeadDim)
@@ -53,13 +53,13 @@ func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
 		p := fmt.Sprintf("%slayers.%d.", c.Prefix, i)
 		m.layers = append(m.layers, layer{
 			attentionNorm:     norm(p + "input_layernorm"),
-			attention:         newAttention(w, p+"self_attn", c, i, full, sliding),
+			attention:         NewAttention(w, p+"self_attn", c, i, full, sliding),
 			postAttentionNorm: norm(p + "post_attention_layernorm"),
 			mlpNorm:           norm(p + "pre_feedforward_layernorm"),
 			mlp:               nn.NewMLP(w, p+"mlp", c.Hidden, l.Intermediate, false, mlx.GELUTanhActivation),
 			experts:           newExperts(w, p, c),
 			postMLPNorm:       norm(p + "post_feedforward_layernorm"),
-			gate:              newPerLayerGate(w, p, c, i),
+			gate:              NewPerLayerGate(w, p, c, i),
 			scalar:            w.Take(p+"layer_scalar", 1),
 		})
 		if !c.Shared(i) {
@@ -72,7 +72,7 @@ func build(t *mlx.Thread, c *arch.Gemma4, w *nn.Weights) *model {
 // Forward implements models.Model. After the last layer that stores keys and values, it processes only the wanted rows.
 func (m *model) Forward(b *nn.Batch) *mlx.Array {
 	h := m.Embed(b.Tokens)
-	vectors := m.perLayer.vectors(h, b.Tokens)
+	vectors := m.perLayer.Vectors(h, b.Tokens)
 	for i := range m.layers {
 		l := &m.layers[i]
 		if i == m.storing {
@@ -88,7 +88,7 @@ func (m *model) Forward(b *nn.Batch) *mlx.Array {
 		}
 		h = l.network(h, l.postAttentionNorm.Apply(y))
 		if l.gate != nil {
-			h = mlx.Add(h, l.gate.apply(h, vectors))
+			h = mlx.Add(h, l.gate.Apply(h, vectors))
 		}
 		h = mlx.Multiply(h, l.scalar)
 	}

@@ -8,20 +8,25 @@ import (
 	"github.com/ingotml/ingot/models/nn"
 )
 
-// perLayer provides each layer with a vector for each token: a looked-up vector plus a projection of the token's
+// PerLayer provides each layer with a vector for each token: a looked-up vector plus a projection of the token's
 // embedding.
-type perLayer struct {
+type PerLayer struct {
+	tokens     int // in the table
+	all        bool
 	table      *nn.Embedding // all layers' vectors concatenated
 	projection *nn.Linear
 	norm       *nn.Norm
 }
 
-func newPerLayer(w *nn.Weights, c *arch.Gemma4) *perLayer {
+// NewPerLayer returns nil if the model has no per-layer embeddings.
+func NewPerLayer(w *nn.Weights, c *arch.Gemma4) *PerLayer {
 	if c.PerLayerHidden == 0 {
 		return nil
 	}
 	size, all := c.PerLayerHidden, c.Layers*c.PerLayerHidden
-	return &perLayer{
+	return &PerLayer{
+		tokens: c.PerLayerVocab,
+		all:    c.PerLayerVocab >= c.Vocab,
 		table: nn.NewEmbedding(w, c.Prefix+"embed_tokens_per_layer", c.PerLayerVocab, all).
 			Scaled(math.Sqrt(float64(size))),
 		projection: nn.NewLinear(w, c.Prefix+"per_layer_model_projection", all, c.Hidden, false).Split(c.Layers),
@@ -30,28 +35,33 @@ func newPerLayer(w *nn.Weights, c *arch.Gemma4) *perLayer {
 	}
 }
 
-// vectors returns the vectors [T, layers*size] of tokens with embeddings h.
-func (p *perLayer) vectors(h, tokens *mlx.Array) *mlx.Array {
+// Vectors returns the vectors [T, layers*size] of tokens with embeddings h. Tokens beyond the table have the one of
+// token 0, as in the reference.
+func (p *PerLayer) Vectors(h, tokens *mlx.Array) *mlx.Array {
 	if p == nil {
 		return nil
+	}
+	if !p.all {
+		tokens = mlx.KnownIDs(tokens, p.tokens)
 	}
 	lookedUp := p.table.Lookup(tokens)
 	projected := mlx.Reshape(p.norm.Apply(p.projection.Apply(h)), lookedUp.Shape()...)
 	return mlx.MultiplyScalar(mlx.Add(projected, lookedUp), math.Sqrt2/2)
 }
 
-// perLayerGate adds a layer's vectors to its output, gated by that output.
-type perLayerGate struct {
+// PerLayerGate adds a layer's vectors to its output, gated by that output.
+type PerLayerGate struct {
 	index, size int
 	gate, back  *nn.Linear
 	norm        *nn.Norm
 }
 
-func newPerLayerGate(w *nn.Weights, prefix string, c *arch.Gemma4, i int) *perLayerGate {
+// NewPerLayerGate builds the gate of layer i; nil if the model has no per-layer embeddings.
+func NewPerLayerGate(w *nn.Weights, prefix string, c *arch.Gemma4, i int) *PerLayerGate {
 	if c.PerLayerHidden == 0 {
 		return nil
 	}
-	return &perLayerGate{
+	return &PerLayerGate{
 		index: i,
 		size:  c.PerLayerHidden,
 		gate:  nn.NewLinear(w, prefix+"per_layer_input_gate", c.PerLayerHidden, c.Hidden, false),
@@ -60,8 +70,8 @@ func newPerLayerGate(w *nn.Weights, prefix string, c *arch.Gemma4, i int) *perLa
 	}
 }
 
-// apply returns the term to add to h [T, hidden]. vectors are those of all layers.
-func (g *perLayerGate) apply(h, vectors *mlx.Array) *mlx.Array {
+// Apply returns the term to add to h [T, hidden]. vectors are those of all layers.
+func (g *PerLayerGate) Apply(h, vectors *mlx.Array) *mlx.Array {
 	own := mlx.SliceAxis(vectors, 1, mlx.Range(g.index*g.size, (g.index+1)*g.size))
 	return g.norm.Apply(g.back.ApplyGated(mlx.GELUTanhActivation, g.gate.Apply(h), own))
 }

@@ -13,13 +13,13 @@ import (
 
 // counted counts the rows that a layer processes.
 type counted struct {
-	attender
+	Attention
 	rows *int
 }
 
 func (c counted) Apply(b *nn.Batch, n *nn.Norm, h *mlx.Array) *mlx.Array {
 	*c.rows += h.Dim(0)
-	return c.attender.Apply(b, n, h)
+	return c.Attention.Apply(b, n, h)
 }
 
 // Layers that store no keys and values process only the wanted rows.

@@ -23,6 +23,7 @@ type GatedAttention struct {
 	q, k, v, o, gate *Linear
 	qNorm, kNorm     *Norm
 	softplus         bool
+	perHead          bool
 	options          AttendOptions
 }
 
@@ -46,6 +47,7 @@ func NewGatedAttention(w *Weights, name string, layer int, c arch.Common, o Gate
 		qNorm:    NewRMSNorm(w, name+".q_norm", c.HeadDim, c.NormEps),
 		kNorm:    NewRMSNorm(w, name+".k_norm", c.HeadDim, c.NormEps),
 		softplus: o.Softplus,
+		perHead:  o.PerHead,
 		options:  AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)), Window: o.Window, Rope: o.Rope},
 	}
 }
@@ -57,8 +59,13 @@ func (a *GatedAttention) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out 
 	qkv := Queries(b, x, a.q, a.k, a.v)
 	q, k := a.options.Rope.ApplyNormed(b, a.qNorm, a.kNorm, qkv[0], qkv[1])
 	attended := Attend(b, a.layer, q, k, qkv[2], a.options)
-	if a.softplus {
-		return b.Asked(sum), a.o.Apply(mlx.Multiply(attended, mlx.Softplus(gate)))
+	switch {
+	case a.softplus:
+		attended = mlx.Multiply(attended, mlx.Softplus(gate))
+	case a.perHead:
+		attended = mlx.Multiply(attended, mlx.Sigmoid(gate))
+	default:
+		return b.Asked(sum), a.o.ApplyGated(mlx.SigmoidActivation, gate, attended)
 	}
-	return b.Asked(sum), a.o.ApplyGated(mlx.SigmoidActivation, gate, attended)
+	return b.Asked(sum), a.o.Apply(attended)
 }

@@ -40,12 +40,12 @@ func TestRandomTraffic(t *testing.T) {
 }
 
 // hybridModels lists models with each kind of recurrent layer: selective scans of heads and of channels, short
-// convolutions, scans beside attention in one layer, layers without state, delta nets with negative eigenvalues, and
-// linear attention without a convolution. The last one keeps entries of several positions, and what the next ones are
-// made of.
+// convolutions, also beside sliding layers, scans beside attention in one layer, two states in one layer, layers
+// without state, delta nets with negative eigenvalues, and linear attention without a convolution. The last one keeps
+// entries of several positions, and what the next ones are made of.
 var hybridModels = []string{"mamba-published", "mamba2-saved", "jamba-published", "falcon_h1-saved",
-	"granitemoehybrid-published", "nemotron_h-published", "lfm2-saved", "olmo_hybrid-published", "minimax-published",
-	"deepseek_v4-published"}
+	"granitemoehybrid-published", "nemotron_h-published", "lfm2-saved", "lfm3-published", "rwkv7-published",
+	"olmo_hybrid-published", "minimax-published", "deepseek_v4-published"}
 
 // The same for models with each kind of recurrent or compressed layer. Half of them process prompts in chunks of 16.
 func TestHybridTraffic(t *testing.T) {

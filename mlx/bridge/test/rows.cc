@@ -106,6 +106,17 @@ void elementwise(const RowKernels& k, Type t, int64_t n) {
     check::note(out.bytes);
     k.scale[int(t)](a.data(), 0.3f, out.data(), n);
     check::note(out.bytes);
+    k.rescale[int(t)](a.data(), b.data(), out.data(), n, 1e-5f);
+    check::note(out.bytes);
+    k.sparse[int(t)](a.data(), out.data(), n, 0.5f);
+    check::note(out.bytes);
+    k.blend[int(t)](a.data(), b.data(), b.data(), out.data(), n);
+    check::note(out.bytes);
+    Elements several(t, 3 * n), weights(Type::f32, 3);
+    for (const void* added : {static_cast<const void*>(nullptr), static_cast<const void*>(b.data())}) {
+      k.mix[int(t)]({several.data(), 3, weights.floats(), added, 0.5f, out.data(), n});
+      check::note(out.bytes);
+    }
     k.softmax[int(t)](a.data(), out.data(), n, work.data());
     check::note(out.bytes);
     k.exp_sum[int(t)](a.data(), n, &peak, &sum);
@@ -208,6 +219,17 @@ void recurrent(const DeltaKernels& k, Type t, int64_t n) {
     Elements to(f32, channels * n, false), y(f32, rows * channels, false);
     k.channels({rows, channels, n, channels, x.floats(), step.floats(), b.floats(), c.floats(), rate.floats(),
                 n % 2 ? skip.floats() : nullptr, from.floats(), to.floats(), y.floats()});
+    check::note(y.bytes);
+    check::note(to.bytes);
+  });
+  run("wkv", t, n, [&] {
+    const Type f32 = Type::f32;
+    Elements r(t, rows * n), w(t, rows * n), key(t, rows * n), v(t, rows * n), a(t, rows * n), y(t, rows * n, false);
+    Elements parts(f32, 5 * n), from(f32, n * n), to(f32, n * n, false);
+    Exact<float> work(size_t(kWkvWork * n));
+    const float* p = parts.floats();
+    k.wkv[int(t)]({rows, n, n, r.data(), w.data(), key.data(), v.data(), a.data(), p, p + n, p + 2 * n, p + 3 * n,
+                   p + 4 * n, 1e-3f, from.floats(), to.floats(), y.data()}, work.data());
     check::note(y.bytes);
     check::note(to.bytes);
   });

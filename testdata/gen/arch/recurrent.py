@@ -2,6 +2,7 @@
 
 import transformers as tf
 
+import of_mlx
 from checkpoint import four
 
 KEYS = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2}
@@ -36,3 +37,31 @@ def tables(saved, write):
         config, tensors = saved(getattr(tf, prefix + "ForCausalLM")(config))
         write(name, config, tensors)
         write(name + "-published", {k: v for k, v in four(config).items() if k not in left_out}, tensors)
+    lfm3(saved, write)
+    rwkv7(write)
+
+
+def lfm3(saved, write):
+    """LFM3 is published with the keys of transformers 5, whose ropes are those of layer types."""
+    config, tensors = saved(tf.Lfm3ForCausalLM(tf.Lfm3Config(
+        **{**KEYS, "num_hidden_layers": 5}, **ATTENTION, head_dim=8, sliding_window=8, conv_bias=True, attention_bias=True,
+        pad_token_id=0)))
+    write("lfm3", config, tensors)
+    write("lfm3-published", {k: v for k, v in config.items() if k != "layer_types"}, tensors)
+
+
+def rwkv7(write):
+    """The table of RWKV 7, which transformers lacks: as published, in the layout of the first files, and of mlx-lm."""
+    config = {**KEYS, "architectures": ["RWKV7ForCausalLM"], "model_type": "rwkv7", "intermediate_size": 96, "norm_eps": 1e-5,
+              "head_dim": 8, "a_low_rank_dim": 6, "v_low_rank_dim": 4, "gate_low_rank_dim": 10, "decay_low_rank_dim": 5,
+              "torch_dtype": "bfloat16"}
+    tensors = {n: ["BF16", *x.shape] for n, x in of_mlx.flat(of_mlx.Model(config, {}).made.parameters())}
+    write("rwkv7-mlx", config, tensors)
+    vectors = (".k_k", ".k_a", ".g_norm.weight", ".g_norm.bias")
+    published = {n: ["BF16", spec[1] * spec[2]] if n.endswith(vectors) else spec for n, spec in tensors.items()}
+    write("rwkv7", {**config, "value_dim": [32, 32], "attn": None, "norm_first": True}, published)
+    first = {n: spec for n, spec in published.items() if ".attn.x_" not in n}
+    first |= {f"model.layers.{i}.attn.x_x": ["BF16", 6, 32] for i in range(2)}
+    # The first layer's values are not mixed with others, but some files have the weights for it.
+    first |= {n.replace("layers.1", "layers.0"): spec for n, spec in published.items() if "layers.1.attn.v_lora" in n}
+    write("rwkv7-published", {k: v for k, v in config.items() if k != "intermediate_size"} | {"hidden_ratio": 3.0}, first)

@@ -22,6 +22,7 @@ from transformers.utils import logging
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import dense
+import gemma3n
 import gpt
 import latent
 import moe
@@ -384,6 +385,7 @@ if __name__ == "__main__":
     qwen3_moe()
     gemma3()
     gemma4()
+    gemma3n.tables(saved, write, {**TINY, **PER_LAYER}, with_shared)
     assistants()
     qwen3_5()
     qwen3_next()

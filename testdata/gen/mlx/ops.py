@@ -23,6 +23,7 @@ import packed
 import experts
 import decoders
 import scans
+import streams
 
 import record
 

@@ -178,6 +178,26 @@ def add_unused(folder, whole):
     store(tensors, whole / "model.safetensors")
 
 
+# Multimodal models whose towers transformers loads with further packages: the classes of their text models.
+NESTED = {"Gemma3nForConditionalGeneration": "Gemma3nForCausalLM"}
+
+
+def nested(config, tensors, kind, model_type):
+    """Returns the checkpoint of a text model as the one of the multimodal model around it, without towers."""
+    inner = {k: v for k, v in config.items() if k not in ("architectures", "transformers_version")}
+    outer = {"architectures": [kind], "model_type": model_type, "text_config": inner, "dtype": "bfloat16"}
+    return outer, rename(tensors, (r"^model\.", "model.language_model."))
+
+
+def text_alone(folder, plain):
+    """Writes the text model of a multimodal folder as transformers reads it alone."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    inner = {**config["text_config"], "architectures": [NESTED[config["architectures"][0]]]}
+    tensors = {n: t for n, t in load_file(folder / "model.safetensors").items() if n.startswith("model.language_model.")}
+    write_json(plain / "config.json", inner)
+    store(rename(tensors, (r"^model\.language_model\.", "model.")), plain / "model.safetensors")
+
+
 def store(tensors, path):
     save_file(tensors, path, metadata={"format": "pt"})
     path.chmod(0o644)

@@ -259,7 +259,37 @@ def lfm2_moe():
     }
 
 
-VARIANTS = {**mamba(), **jamba(), **lfm2(), **lfm2_moe(), **mamba2(), **bamba(), **granitemoehybrid(), **falcon_h1(), **nemotron_h()}
+def lfm3():
+    published, saved = scans("Lfm3", CONVOLUTION)
+    ropes = {"sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+             "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.5}}
+
+    def release(config, tensors):
+        """Stores a checkpoint as LFM3 is released: ropes by the type of a layer, and the first keys for types."""
+        config = dict(config, torch_dtype=config.pop("dtype"), transformers_version="5.23.0")
+        return config, tensors
+
+    def layers(*kinds):
+        return {"layer_types": [{"c": "conv", "f": "full_attention", "s": "sliding_attention"}[k] for k in kinds],
+                "num_hidden_layers": len(kinds)}
+
+    return {
+        "lfm3-published": published(
+            change("norm_eps", to=0.5), change("sliding_window", to=14), change("use_attention_gate", to=False),
+            change("use_sandwich_norm", to=False), change("rope_parameters", "full_attention", "rope_theta", to=1e2),
+            change("rope_parameters", "full_attention", "partial_rotary_factor", to=1.0), style=release, head_dim=16,
+            sliding_window=9, tie_word_embeddings=True, rope_parameters=ropes, **layers(*"ccfcs")),
+        "lfm3-saved": saved(
+            change("sliding_window", to=14), change("rope_parameters", "sliding_attention", "rope_theta", to=1e2), head_dim=8,
+            sliding_window=9, conv_bias=True, conv_L_cache=4, use_sandwich_norm=False, attention_bias=True,
+            tie_word_embeddings=False, rope_parameters=ropes, **layers(*"scsf")),
+        "lfm3-ungated": saved(
+            change("norm_eps", to=0.5), head_dim=8, sliding_window=9, conv_L_cache=3, use_attention_gate=False,
+            tie_word_embeddings=False, rope_parameters=ropes, **layers(*"csf")),
+    }
+
+
+VARIANTS = {**mamba(), **jamba(), **lfm2(), **lfm2_moe(), **lfm3(), **mamba2(), **bamba(), **granitemoehybrid(), **falcon_h1(), **nemotron_h()}
 
 if __name__ == "__main__":
     tiny.main(VARIANTS)

@@ -6,7 +6,7 @@ A golden has tokens int32 [T], logits float32 [T, V] and greedy int32 [16], the 
 the end token does not stop. For texts beyond a model's context (long-*) it also has steps, the logits of one token at
 a time; there and in greedy cached keys keep their rotation.
 
-transformers computes the goldens in float32 from the stored weights. For Llama, llama_float64.py must agree. For
+transformers computes the goldens in float32 from the stored weights, or mlx-lm for models that it lacks. For Llama, llama_float64.py must agree. For
 others, weights changed in their fifth digit must give nearly the same logits, so that rounding does not choose other
 experts.
 """
@@ -32,6 +32,7 @@ import checkpoint
 import llama_float64
 import minimax
 import next_mtp
+import of_mlx
 import qwen3_5_mtp
 import story
 
@@ -86,6 +87,12 @@ def load(folder, strict=True):
         with tempfile.TemporaryDirectory() as whole:
             checkpoint.add_unused(folder, Path(whole))
             return load(Path(whole), strict)
+    if config_of(folder)["architectures"][0] in checkpoint.NESTED:
+        with tempfile.TemporaryDirectory() as plain:
+            checkpoint.text_alone(folder, Path(plain))
+            return load(Path(plain), strict)
+    if config_of(folder)["model_type"] in of_mlx.TYPES:
+        return of_mlx.load(folder, strict)
     kind = getattr(transformers, config_of(folder)["architectures"][0])
     model, info = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
     wrong = [*info["missing_keys"], *info["mismatched_keys"]]
@@ -123,7 +130,8 @@ def compute(folder):
     model, tokens = load(folder), tokens_for(folder)
     logits = logits_of(model, tokens)
     greedy, closest = list(tokens), np.inf
-    long, cache = folder.name.startswith("long-"), transformers.DynamicCache(config=model.config)
+    long = folder.name.startswith("long-")
+    cache = transformers.DynamicCache(config=model.config) if long else None
     for _ in range(GREEDY):
         # The cache changes the result for long texts only.
         row = (step(model, greedy[cache.get_seq_length() :], cache) if long else logits_of(model, greedy))[-1]

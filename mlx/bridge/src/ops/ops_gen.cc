@@ -9,7 +9,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xe03d8658;
+const uint32_t abi = 0x2dca460b;
 
 const Operation operations[] = {
     {"Abs",
@@ -260,6 +260,45 @@ const Operation operations[] = {
        auto shift = call.integer();
        auto s = call.s;
        call.result(grown_rows(x, positions, beta, context, shift, s));
+     }},
+    {"MixRows",
+     [](Call& call) {
+       auto x = call.array();
+       auto weights = call.optional();
+       auto added = call.optional();
+       auto scales = call.optional();
+       auto s = call.s;
+       call.result(mix_rows(x, weights, added, scales, s));
+     }},
+    {"RescaleRows",
+     [](Call& call) {
+       auto x = call.array();
+       auto like = call.array();
+       auto least = call.real();
+       auto s = call.s;
+       call.result(rescale_rows(x, like, least, s));
+     }},
+    {"SparseRows",
+     [](Call& call) {
+       auto x = call.array();
+       auto deviations = call.real();
+       auto s = call.s;
+       call.result(sparse_rows(x, deviations, s));
+     }},
+    {"BlendRows",
+     [](Call& call) {
+       auto x = call.array();
+       auto delta = call.array();
+       auto by = call.array();
+       auto s = call.s;
+       call.result(blend_rows(x, delta, by, s));
+     }},
+    {"KnownIDs",
+     [](Call& call) {
+       auto ids = call.array();
+       auto n = call.integer();
+       auto s = call.s;
+       call.result(known_ids(ids, n, s));
      }},
     {"Add",
      [](Call& call) {
@@ -1286,6 +1325,21 @@ const Operation operations[] = {
        auto lengths = call.integers();
        auto s = call.s;
        call.result(decayed_sum(x, decay, states, inPlace, lengths, s));
+     }},
+    {"WKVScan",
+     [](Call& call) {
+       auto r = call.array();
+       auto w = call.array();
+       auto k = call.array();
+       auto v = call.array();
+       auto a = call.array();
+       auto parts = call.arrays();
+       auto eps = call.real();
+       auto states = call.arrays();
+       auto inPlace = call.flag();
+       auto lengths = call.integers();
+       auto s = call.s;
+       call.result(wkv_scan(r, w, k, v, a, parts, eps, states, inPlace, lengths, s));
      }},
     {"CausalConv",
      [](Call& call) {

@@ -40,6 +40,13 @@ mx::array exp_tail(const mx::array& x, double limit, Where s);
 mx::array grown_rows(const mx::array& x, const mx::array& positions, double beta, int context, int shift, Where s);
 mx::array softplus(const mx::array& x, Where s);
 
+// Sums of the rows of several streams, and what else their models need; see ops.txt.
+mx::array mix_rows(const mx::array& x, const Optional& weights, const Optional& added, const Optional& scales, Where s);
+mx::array rescale_rows(const mx::array& x, const mx::array& like, double least, Where s);
+mx::array sparse_rows(const mx::array& x, double deviations, Where s);
+std::vector<mx::array> blend_rows(const mx::array& x, const mx::array& delta, const mx::array& by, Where s);
+mx::array known_ids(const mx::array& ids, int n, Where s);
+
 mx::array scaled_by(const mx::array& x, double value, Where s);
 mx::array sum_of(const mx::array& a, const mx::array& b, Where s);
 mx::array product_of(const mx::array& a, const mx::array& b, Where s);
@@ -92,6 +99,12 @@ std::vector<mx::array> channel_scan(const mx::array& x, const mx::array& steps, 
                                     bool in_place, const std::vector<int>& lengths, Where s);
 std::vector<mx::array> decayed_sum(const mx::array& x, const mx::array& decay, const std::vector<mx::array>& states,
                                    bool in_place, const std::vector<int>& lengths, Where s);
+// The scan of RWKV 7 over packed rows r, w, k, v and a; parts are the key's scale and rate, the bonus, and the norm's
+// weight and bias.
+std::vector<mx::array> wkv_scan(const mx::array& r, const mx::array& w, const mx::array& k, const mx::array& v,
+                                const mx::array& a, const std::vector<mx::array>& parts, double eps,
+                                const std::vector<mx::array>& states, bool in_place, const std::vector<int>& lengths,
+                                Where s);
 // A causal depthwise convolution along the rows of each segment.
 std::vector<mx::array> causal_conv(const mx::array& x, const mx::array& weight, const Optional& bias,
                                    const std::vector<mx::array>& states, bool silu, bool every, bool in_place,

@@ -1,5 +1,5 @@
-// Kernels of recurrent layers (gated delta rule, selective scans and causal convolution): one table of functions for
-// each instruction set.
+// Kernels of recurrent layers (gated delta rule, selective scans, RWKV 7 and causal convolution): one table of
+// functions for each instruction set.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,24 @@ struct ChannelScan {
   float *to, *y;
 };
 
+// One head of one segment of RWKV 7, with a state S of [dim][dim] in float32:
+//   S_t = S_{t-1} diag(decay_t) - (S_{t-1} u_t) (u_t * rate_t)^T + v_t key_t^T,  y_t = norm(S_t r_t) + bonus_t v_t
+// decay = e^(-e^-0.5 sigmoid(w)), rate = sigmoid(a), u = k*key_scale at length 1, key = k (1 + (rate-1) key_rate), and
+// bonus = the sum of r*key*bonus. The norm is a LayerNorm with weight and bias. r, w, k, v, a and y have one of three
+// types and row t at t*stride; all else is float32 [dim].
+struct Wkv {
+  int64_t rows, dim, stride;
+  const void *r, *w, *k, *v, *a;
+  const float *key_scale, *key_rate, *bonus, *weight, *bias;
+  float eps;
+  const float* from;  // the state before row 0; may be to
+  float* to;          // after the last row
+  void* y;
+};
+
+// Floats of a Wkv's work buffer, per channel.
+constexpr int64_t kWkvWork = 7;
+
 constexpr int kConvTaps = 8;
 
 // n channels of one output row of a depthwise convolution along rows: out = bias + sum over j of taps[j] * weight[j].
@@ -62,6 +80,7 @@ struct DeltaKernels {
   void (*scan[3])(const Delta&, float* work);
   void (*channels)(const ChannelScan&);
   void (*conv[3])(const Conv&);
+  void (*wkv[3])(const Wkv&, float* work);
 };
 
 const DeltaKernels& delta_kernels();

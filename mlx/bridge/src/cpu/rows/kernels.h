@@ -5,6 +5,7 @@
 #include "cpu/rows/norm.h"
 #include "cpu/rows/pick.h"
 #include "cpu/rows/rope.h"
+#include "cpu/rows/streams.h"
 #include "cpu/rows/table.h"
 
 #define IG_TYPES(f) \
@@ -17,7 +18,8 @@
     IG_TYPES(rms_norm), IG_TYPES(layer_norm),                                                                 \
         {IG_ACT(Act::sigmoid),   IG_ACT(Act::silu), IG_ACT(Act::gelu),  IG_ACT(Act::gelu_tanh),               \
          IG_ACT(Act::cap),       IG_ACT(Act::relu2), IG_ACT(Act::clip), IG_ACT(Act::exp_tail)},               \
-        IG_TYPES(clamped_gate), IG_TYPES(add), IG_TYPES(multiply), IG_TYPES(scale), IG_TYPES(softmax),        \
+        IG_TYPES(clamped_gate), IG_TYPES(add), IG_TYPES(multiply), IG_TYPES(scale), IG_TYPES(mix),            \
+        IG_TYPES(rescale), IG_TYPES(sparse), IG_TYPES(blend), IG_TYPES(softmax),                              \
         IG_TYPES(exp_sum), angles, IG_TYPES(rotate), IG_TYPES(largest), IG_TYPES(block_peaks),                \
         IG_TYPES(not_below), IG_TYPES(unpack)                                                                 \
   }

@@ -31,6 +31,17 @@ struct ClampedGate {
   float alpha, limit;
 };
 
+// The arguments of a sum of rows with weights: out = sum over j of weights[j] * x[j*size ...], plus scale * added.
+struct Mix {
+  const void* x;
+  int count;
+  const float* weights;
+  const void* added;  // optional
+  float scale;
+  void* out;
+  int64_t size;
+};
+
 enum class Act { sigmoid, silu, gelu, gelu_tanh, cap, relu2, clip, exp_tail };
 constexpr int kActs = 8;
 
@@ -58,6 +69,12 @@ struct RowKernels {
   void (*add[3])(const void* a, const void* b, void* out, int64_t n);
   void (*multiply[3])(const void* a, const void* b, void* out, int64_t n);
   void (*scale[3])(const void* x, float by, void* out, int64_t n);
+  void (*mix[3])(const Mix&);
+  // Multiplies x so that its root mean square is that of like; the mean square of x counts as at least least.
+  void (*rescale[3])(const void* x, const void* like, void* out, int64_t n, float least);
+  // Subtracts the mean plus so many standard deviations; what is negative then becomes 0.
+  void (*sparse[3])(const void* x, void* out, int64_t n, float deviations);
+  void (*blend[3])(const void* x, const void* delta, const void* by, void* out, int64_t n);  // x + delta*by
   void (*softmax[3])(const void* x, void* out, int64_t n, float* work);  // work has n floats
   // Computes the largest element m and the sum of e^(x-m).
   void (*exp_sum[3])(const void* x, int64_t n, float* largest, float* sum);
