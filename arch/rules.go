@@ -83,6 +83,7 @@ const (
 	Source   Target = "source"    // the tensor keeps its type
 	Base     Target = "base"      // the base type
 	EightBit Target = "eight bit" // the 8-bit type of the base type's family: int8 with the same group size, or mxfp8
+	Int8     Target = "int8"      // int8, with the group size of an affine base type
 )
 
 // Precision returns the type of a tensor for a base type, and the name of the rule that decided. Type 0 keeps the
@@ -161,6 +162,10 @@ func (r Rule) choose(shape []int64, base quantize.Type) (quantize.Type, string) 
 			return 0, why
 		case EightBit:
 			t = eightBit(base)
+		case Int8:
+			if t = quantize.Int8; base.Mode() == "affine" {
+				t = t.WithGroup(base.Group())
+			}
 		}
 		if aligned(shape, t) {
 			return t, why
@@ -218,7 +223,7 @@ var generic = []Rule{
 	{Name: "cast", Of: Casts, To: []Target{Base}},
 
 	{Name: "audio", Kind: NotExpert, Has: []string{"audio_tower", "embed_audio"}, To: []Target{Source}},
-	{Name: "embedding", Set: RuleSet2, Of: Quantized, Ends: embeddingNames, To: []Target{EightBit, Base, Source}},
+	{Name: "embedding", Set: RuleSet2, Of: Quantized, Ends: embeddingNames, To: []Target{Int8, Base, Source}},
 	{Name: "embedding", Kind: NotExpert, Has: []string{"embed"}, To: []Target{Source}},
 	{Name: "norm", Kind: NotExpert, Has: []string{"norm", "ln_", "layernorm"}, To: []Target{Source}},
 	{Name: "bias", Ends: []string{".bias"}, To: []Target{Source}},

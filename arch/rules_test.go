@@ -47,7 +47,7 @@ func TestPrecision(t *testing.T) {
 		// generic
 		{"Qwen3-8B", "model.embed_tokens.weight", "int4", "int8", "embedding"},
 		{"Qwen3-8B", "model.embed_tokens.weight", "int2-g128", "int8-g128", "embedding"},
-		{"Qwen3-8B", "model.embed_tokens.weight", "mxfp4", "mxfp8", "embedding"},
+		{"Qwen3-8B", "model.embed_tokens.weight", "mxfp4", "int8", "embedding"},
 		{"Qwen3-8B", "lm_head.weight", "int4", "int8", "output head"},
 		{"Qwen3-8B", "lm_head.weight", "int3-g32", "int8-g32", "output head"},
 		{"Qwen3-8B", "lm_head.weight", "nvfp4", "mxfp8", "output head"},

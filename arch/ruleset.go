@@ -13,7 +13,7 @@ type RuleSet string
 // The rule sets.
 const (
 	RuleSet1 RuleSet = "rules-1" // embeddings keep their type; sensitive projections get 8 bits
-	RuleSet2 RuleSet = "rules-2" // embeddings are quantized; sensitive projections get bits by their share of the model
+	RuleSet2 RuleSet = "rules-2" // as rules-1, but embeddings get int8
 
 	DefaultRuleSet = RuleSet2
 )
