@@ -53,6 +53,7 @@ var internal = []struct{ reason, names string }{
 		registry/remote.ErrNoHost
 		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
 		registry/sigstore.ErrSubject
+		manifest/statistics.ErrStatistics quantize/weighted.ErrStatistics runtime/calibrate.ErrText
 		runtime/quality.ErrReference runtime/verify.ErrNotComparable`},
 	{"the server's model does not fit: an error of this machine, not of the request", `runtime/pool.ErrTooLarge`},
 }
