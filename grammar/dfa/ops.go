@@ -2,6 +2,7 @@ package dfa
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/ingotml/ingot/grammar/expr"
 )
@@ -74,6 +75,18 @@ func refine(a, b []expr.RuneSet) []joint {
 // maxTable bounds the pairs of states that product numbers in a table.
 const maxTable = 1 << 18
 
+// pair is states of two automata.
+type pair struct{ a, b int32 }
+
+// productScratch is memory of one product that the next one uses again.
+type productScratch struct {
+	table, next []int32
+	accept      []bool
+	order       []pair
+}
+
+var products = sync.Pool{New: func() any { return &productScratch{} }}
+
 // product explores the pairs of states of a and b. aMayDie and bMayDie tell whether a pair is of use where that side is
 // dead.
 func product(a, b *DFA, accept func(a, b bool) bool, aMayDie, bMayDie bool) (*DFA, error) {
@@ -82,7 +95,8 @@ func product(a, b *DFA, accept func(a, b bool) bool, aMayDie, bMayDie bool) (*DF
 	for _, c := range classes {
 		out.classes = append(out.classes, c.set)
 	}
-	type pair struct{ a, b int32 }
+	work := products.Get().(*productScratch)
+	defer products.Put(work)
 	start := pair{dead, dead}
 	if !a.Empty() {
 		start.a = 0
@@ -95,11 +109,13 @@ func product(a, b *DFA, accept func(a, b bool) bool, aMayDie, bMayDie bool) (*DF
 	var table []int32
 	var ids map[pair]int32
 	if all := (len(a.accept) + 1) * width; all <= maxTable {
-		table = make([]int32, all)
+		table = slices.Grow(work.table[:0], all)[:all]
+		clear(table)
+		work.table = table
 	} else {
 		ids = map[pair]int32{}
 	}
-	var order []pair
+	order := work.order[:0]
 	visit := func(p pair) int32 {
 		if p.a == dead && (!aMayDie || p.b == dead) || p.b == dead && !bMayDie {
 			return dead
@@ -121,6 +137,7 @@ func product(a, b *DFA, accept func(a, b bool) bool, aMayDie, bMayDie bool) (*DF
 		return id - 1
 	}
 	visit(start)
+	out.next, out.accept = work.next[:0], work.accept[:0]
 	for i := 0; i < len(order); i++ {
 		if len(order) > maxStates {
 			return nil, errLimit()
@@ -138,7 +155,8 @@ func product(a, b *DFA, accept func(a, b bool) bool, aMayDie, bMayDie bool) (*DF
 			out.next = append(out.next, visit(to))
 		}
 	}
-	return out.trim().Minimize(), nil
+	work.order, work.next, work.accept = order, out.next, out.accept
+	return out.trim().Minimize(), nil // trim copies
 }
 
 // Length restricts d to texts of least to most characters; most < 0: unbounded.

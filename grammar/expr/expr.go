@@ -6,7 +6,6 @@
 package expr
 
 import (
-	"bytes"
 	"iter"
 	"math/bits"
 )
@@ -245,71 +244,4 @@ func LeftRecursive(r *Rule, alts []*Expr) *Expr {
 		}
 	}
 	return Seq(Alt(bases...), Repeat(Alt(tails...), 0, -1))
-}
-
-// branch is a node of the trie of Words.
-type branch struct {
-	end  bool
-	keys []byte // in order of appearance
-	kids []int32
-}
-
-func (b *branch) kid(key byte) (int32, bool) {
-	if i := bytes.IndexByte(b.keys, key); i >= 0 {
-		return b.kids[i], true
-	}
-	return 0, false
-}
-
-// Words matches one of words. It builds a trie, so that a state has few places even with many words.
-func Words(words []string) *Expr {
-	switch len(words) {
-	case 0:
-		return None
-	case 1:
-		return Text(words[0])
-	}
-	trie := []branch{{}}
-	for _, w := range words {
-		at := int32(0)
-		for i := range len(w) {
-			next, ok := trie[at].kid(w[i])
-			if !ok {
-				next = int32(len(trie))
-				b := &trie[at]
-				b.keys, b.kids = append(b.keys, w[i]), append(b.kids, next)
-				trie = append(trie, branch{})
-			}
-			at = next
-		}
-		trie[at].end = true
-	}
-	// Nodes where words branch or end become exprs; a chain between them becomes one text. Children come after their
-	// parents.
-	isBranch := func(i int32) bool { return i == 0 || trie[i].end || len(trie[i].kids) != 1 }
-	made := map[int32]*Expr{}
-	for i := int32(len(trie) - 1); i >= 0; i-- {
-		if !isBranch(i) {
-			continue
-		}
-		b := trie[i]
-		var alts []*Expr
-		for k, kid := range b.kids {
-			text := []byte{b.keys[k]}
-			for !isBranch(kid) {
-				text = append(text, trie[kid].keys[0])
-				kid = trie[kid].kids[0]
-			}
-			if rest := made[kid]; rest.Op == OpText {
-				alts = append(alts, Text(string(text)+rest.Text))
-			} else {
-				alts = append(alts, Seq(Text(string(text)), rest))
-			}
-		}
-		if b.end {
-			alts = append(alts, Empty)
-		}
-		made[i] = Alt(alts...)
-	}
-	return made[0]
 }

@@ -12,10 +12,8 @@ package schema
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ingotml/ingot/grammar/dfa"
 	"github.com/ingotml/ingot/grammar/expr"
@@ -80,9 +78,8 @@ type Inline struct {
 // Compile compiles the schema at the beginning of source and returns its length. If no value satisfies the schema, the
 // result matches nothing.
 func (in *Inline) Compile(ctx context.Context, source string) (e *expr.Expr, length int, err error) {
-	d := json.NewDecoder(strings.NewReader(source))
-	d.UseNumber()
-	root, err := readNext(d, 0)
+	r := newReader([]byte(source))
+	root, err := r.value()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -98,7 +95,7 @@ func (in *Inline) Compile(ctx context.Context, source string) (e *expr.Expr, len
 			in.LeftOut = append(in.LeftOut, what)
 		}
 	}
-	return e, int(d.InputOffset()), c.err
+	return e, r.Pos, c.err
 }
 
 // typeSet is a set of JSON types.

@@ -1,19 +1,12 @@
 package schema
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/ingotml/ingot/grammar/expr"
 	"github.com/ingotml/ingot/grammar/jsontext"
-	"github.com/ingotml/ingot/limits"
 )
 
 // value is a JSON value. Objects keep the order of their members.
@@ -33,78 +26,6 @@ func (v *value) get(key string) *value {
 		}
 	}
 	return nil
-}
-
-// readValue parses one JSON value.
-func readValue(source []byte) (*value, error) {
-	if len(source) > limits.GrammarSource {
-		return nil, expr.Errorf(expr.ErrLimit, "the schema has %d bytes; at most %d are allowed", len(source),
-			limits.GrammarSource)
-	}
-	if !utf8.Valid(source) {
-		return nil, expr.Errorf(expr.ErrInvalid, "the schema is not UTF-8")
-	}
-	d := json.NewDecoder(bytes.NewReader(source))
-	d.UseNumber()
-	v, err := readNext(d, 0)
-	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = expr.Errorf(expr.ErrInvalid, "unexpected data after the schema, at byte %d", d.InputOffset())
-		}
-	}
-	return v, err
-}
-
-func readNext(d *json.Decoder, depth int) (*value, error) {
-	if depth > limits.GrammarNesting {
-		return nil, expr.Errorf(expr.ErrLimit, "the schema is nested more than %d levels deep", limits.GrammarNesting)
-	}
-	t, err := d.Token()
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, expr.Errorf(expr.ErrInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
-	}
-	switch t := t.(type) {
-	case nil:
-		return &value{kind: typeNull}, nil
-	case bool:
-		return &value{kind: typeBoolean, truth: t}, nil
-	case json.Number:
-		return &value{kind: anyNumber, text: t.String()}, nil
-	case string:
-		return &value{kind: typeString, text: t}, nil
-	}
-	v := &value{kind: typeArray}
-	object := t == json.Delim('{')
-	seen := map[string]bool{}
-	if object {
-		v.kind = typeObject
-	}
-	for d.More() {
-		if object {
-			k, err := readNext(d, depth)
-			if err != nil {
-				return nil, err
-			}
-			if seen[k.text] {
-				const format = "the schema has the key %q twice in one object, at byte %d"
-				return nil, expr.Errorf(expr.ErrInvalid, format, k.text, d.InputOffset())
-			}
-			seen[k.text] = true
-			v.keys = append(v.keys, k.text)
-		}
-		item, err := readNext(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		v.items = append(v.items, item)
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, expr.Errorf(expr.ErrInvalid, "the schema is not JSON: byte %d: %v", d.InputOffset(), err)
-	}
-	return v, nil
 }
 
 // dump appends v as json.dumps writes it; ascii is its ensure_ascii option, which is Python's default.

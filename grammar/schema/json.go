@@ -1,0 +1,123 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/ingotml/ingot/grammar/expr"
+	"github.com/ingotml/ingot/limits"
+	"github.com/ingotml/ingot/limits/jsonread"
+)
+
+// readValue parses one JSON value.
+func readValue(source []byte) (*value, error) {
+	if len(source) > limits.GrammarSource {
+		return nil, expr.Errorf(expr.ErrLimit, "the schema has %d bytes; at most %d are allowed", len(source),
+			limits.GrammarSource)
+	}
+	r := newReader(source)
+	if !r.IsUTF8() {
+		return nil, expr.Errorf(expr.ErrInvalid, "the schema is not UTF-8")
+	}
+	v, err := r.value()
+	if err != nil {
+		return nil, err
+	}
+	return v, r.End()
+}
+
+// reader builds a value. Large schemas have thousands of values, of which most texts are equal: values are allocated
+// together, and equal texts once.
+type reader struct {
+	jsonread.Reader
+	texts  map[string]string
+	values []value
+}
+
+func newReader(source []byte) *reader {
+	return &reader{texts: map[string]string{}, Reader: jsonread.New(source, jsonread.Options{
+		Nesting: limits.GrammarNesting + 1, ReplaceSurrogates: true, Fail: faultError,
+	})}
+}
+
+func faultError(f jsonread.Fault) error {
+	switch {
+	case f.Problem == jsonread.TooDeep:
+		return expr.Errorf(expr.ErrLimit, "the schema is nested more than %d levels deep", limits.GrammarNesting)
+	case f.Want == jsonread.End && f.Problem == jsonread.Unexpected:
+		return expr.Errorf(expr.ErrInvalid, "unexpected data after the schema, at byte %d", f.Offset)
+	}
+	return expr.Errorf(expr.ErrInvalid, "the schema is not JSON: %v", &f)
+}
+
+// made returns a new value.
+func (r *reader) made(v value) *value {
+	if len(r.values) == cap(r.values) {
+		r.values = make([]value, 0, min(max(8, 2*cap(r.values)), 512))
+	}
+	r.values = append(r.values, v)
+	return &r.values[len(r.values)-1]
+}
+
+// text returns b as a string.
+func (r *reader) text(b []byte) string {
+	s, ok := r.texts[string(b)]
+	if !ok {
+		s = string(b)
+		r.texts[s] = s
+	}
+	return s
+}
+
+func (r *reader) value() (*value, error) {
+	switch r.Peek() {
+	case '{':
+		return r.object()
+	case '[':
+		v := r.made(value{kind: typeArray})
+		return v, r.Array(func(int) error {
+			item, err := r.value()
+			v.items = append(v.items, item)
+			return err
+		})
+	case '"':
+		b, err := r.Str()
+		return r.made(value{kind: typeString, text: r.text(b)}), err
+	case 't':
+		return r.made(value{kind: typeBoolean, truth: true}), r.Literal("true")
+	case 'f':
+		return r.made(value{kind: typeBoolean}), r.Literal("false")
+	case 'n':
+		return r.made(value{kind: typeNull}), r.Literal("null")
+	}
+	if c := r.Peek(); c != '-' && (c < '0' || c > '9') {
+		return nil, r.Unexpected(jsonread.Value)
+	}
+	b, err := r.Number()
+	return r.made(value{kind: anyNumber, text: r.text(b)}), err
+}
+
+// fewKeys is up to how many keys a scan finds one that is there twice; beyond it, a map does.
+const fewKeys = 16
+
+func (r *reader) object() (*value, error) {
+	v := r.made(value{kind: typeObject})
+	var seen map[string]bool
+	return v, r.Object(func(key []byte) error {
+		k := r.text(key)
+		if len(v.keys) == fewKeys {
+			seen = make(map[string]bool, 2*fewKeys)
+			for _, k := range v.keys {
+				seen[k] = true
+			}
+		}
+		if seen[k] || seen == nil && slices.Contains(v.keys, k) {
+			return expr.Errorf(expr.ErrInvalid, "the schema has the key %q twice in one object, at byte %d", k, r.Pos)
+		}
+		if v.keys = append(v.keys, k); seen != nil {
+			seen[k] = true
+		}
+		item, err := r.value()
+		v.items = append(v.items, item)
+		return err
+	})
+}
