@@ -12,12 +12,6 @@ import (
 	_ "github.com/ingotml/ingot/models/qwen3_5"
 )
 
-// TestReference runs every qwen3_5 checkpoint of testdata.
-func TestReference(t *testing.T) {
-	// The recurrent state accumulates the errors of quantized weights.
-	modeltest.Every(t, modeltest.Limits{Logits: 5e-4, Int8: 0.025}, "qwen3_5-")
-}
-
 // A long text gives the same logits in chunks of hundreds of rows and of a few: the recurrent state does not drift.
 func TestLongText(t *testing.T) {
 	const rows = 2000

@@ -1,0 +1,65 @@
+package all
+
+import (
+	"testing"
+
+	"github.com/ingotml/ingot/limits/runtest"
+	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/modeltest"
+)
+
+// limits has the types whose errors exceed the usual limits.
+var limits = map[string]modeltest.Limits{
+	// The recurrent state accumulates the errors of quantized weights.
+	"qwen3_5": {Logits: 5e-4, Int8: 0.025},
+	// It does here, too, and the routers are nearly undecided at some tokens.
+	"qwen3_5_moe": {Int8: 0.06},
+	// The routers are nearly undecided at some tokens.
+	"dots1":         {Int8: 0.012},
+	"glm4_moe_lite": {Int8: 0.03},
+	// Other keys are chosen where scores nearly tie. How many there are depends on the position.
+	"deepseek_v32": {Int8: 0.1, Stored: 0.04, KV8: 0.04, KV4: 0.6, Unrepeated: true},
+	"deepseek_v4":  {Int8: 0.1, Stored: 0.04, KV8: 0.04, KV4: 0.6, Unrepeated: true},
+	"glm_moe_dsa":  {Int8: 0.1, Stored: 0.04, KV8: 0.04, KV4: 0.6, Unrepeated: true},
+	// A CPU does not record the operations that find experts without weights.
+	"longcat_flash": {Unrepeated: true},
+}
+
+// TestReference runs the checkpoints of testdata that are named after a model type. They are one test and not one for
+// each model, since linking a program for each took longer than running it.
+func TestReference(t *testing.T) {
+	for _, name := range models.Types() {
+		t.Run(name, func(t *testing.T) { modeltest.Every(t, limits[name], name+"-") })
+	}
+}
+
+// TestDraft checks multi-token prediction heads.
+func TestDraft(t *testing.T) {
+	for _, name := range []string{
+		"deepseek_v3-published", "exaone_moe-published", "glm4_moe-published", "mimo_v2_flash-published",
+		"qwen3_5-published", "qwen3_5-published-tied", "qwen3_5_moe-next-published", "qwen3_5_moe-published",
+	} {
+		t.Run(name, func(t *testing.T) { modeltest.Draft(t, name) })
+	}
+	if modeltest.Load(t, "qwen3_5-default").Model.(models.Drafter).Draft() != nil {
+		t.Error("qwen3_5-default has no head that drafts, and offers one")
+	}
+}
+
+// TestLengths runs texts that exceed the context that a model was trained with.
+func TestLengths(t *testing.T) {
+	for _, name := range []string{"long-phi3", "long-phimoe", "long-qwen3-dynamic", "long-qwen3-longrope"} {
+		t.Run(name, func(t *testing.T) { modeltest.Load(t, name).Lengths(t, name) })
+	}
+}
+
+// TestDemo runs the checkpoint that other tests generate text with. It is larger than the others; in the short run it
+// takes the paths of requests only.
+func TestDemo(t *testing.T) {
+	c := modeltest.Load(t, "demo")
+	if runtest.Long() {
+		c.Paths(t)
+		return
+	}
+	c.Brief(t)
+}
