@@ -65,7 +65,8 @@ check-fixtures:
 
 # At most 10 minutes on two cores with empty caches. .ci/run runs this, check-cross, test-plain, fuzz-short and others.
 # docs/design/tests.md has the switches. -vet=off because check has run all of vet.
-ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -vet=off
+# -ldflags=-w: linking 180 test programs with debug information takes two minutes more.
+ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -vet=off -ldflags=-w
 test: check engine clients
 	$(ALL) -race -timeout 20m $(RACE)
 	$(ALL) -timeout 20m ./cmd ./mlx/kernels $(filter-out $(shell $(GO) list . ./cmd ./mlx/kernels $(RACE)),$(shell $(GO) list ./...))
