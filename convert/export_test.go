@@ -20,6 +20,7 @@ import (
 	"github.com/ingotml/ingot/convert/settings"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
@@ -89,12 +90,12 @@ func fixture(name string) string { return filepath.Join("..", "testdata", "model
 
 // An exported checkpoint equals the imported one, in one file or many, and creates the same image.
 func TestExportPlain(t *testing.T) {
-	for _, name := range []string{
+	for _, name := range runtest.Sample([]string{
 		"llama-default", "llama-f32", "qwen3_moe-published", "glm4_moe_lite-published", "gemma3-published", "gemma4-e2b",
 		"qwen3_5-published", "qwen3_5_moe-published",
 		"qwen3_5_moe-next-published", "qwen3_5-vision", "gpt2-saved", "gpt_neox-published",
 		"gpt_oss-saved",
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t)
 			first := mustCreate(t, s, "a", from(fixture(name)), Options{})

@@ -16,6 +16,7 @@ import (
 	"github.com/ingotml/ingot/convert/gguf"
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
 	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/ggml"
@@ -63,7 +64,7 @@ func TestGGUFRoundTrip(t *testing.T) {
 	} {
 		files = append(files, filepath.Join("testdata", "gguf", name+".gguf"))
 	}
-	for _, file := range files {
+	for _, file := range runtest.Sample(files) {
 		st := openStore(t)
 		mustCreate(t, st, "m", from(file), Options{})
 		path, _, err := exportGGUF(t, st, "m", "source")
@@ -125,7 +126,7 @@ func TestGGUFExportAsConverter(t *testing.T) {
 		"gemma3-published": 4, "glm4_moe-published": 2, "glm4_moe_lite-published": 2, "qwen3_5-published": 4,
 		"qwen3_5_moe-published": 4, "mimo_v2_flash-published": 3,
 	}
-	for _, name := range ggufs {
+	for _, name := range runtest.Sample(ggufs) {
 		if strings.HasPrefix(name, "gemma4-") {
 			continue // with gate and up in two tensors, and without the keys of layers that share others
 		}

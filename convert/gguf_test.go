@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/convert/gguf/gguftest"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/quantize/ggml"
@@ -56,7 +57,7 @@ var (
 // A GGUF file has the tensors of the checkpoint that it was made of, bit for bit, except for logarithms. The shape of
 // the model is the same too.
 func TestGGUFSameAsSafetensors(t *testing.T) {
-	for _, name := range ggufs {
+	for _, name := range runtest.Sample(ggufs) {
 		t.Run(name, func(t *testing.T) {
 			file, folder := filepath.Join("testdata", "gguf", name+".gguf"), filepath.Join("..", "testdata", "models", name)
 			st, opts := openStore(t), Options{Precision: recipe.Precision{Type: quantize.ToF32, Uniform: true}}
