@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the table in docs/models.md")
 
 const (
-	begin = "<!-- model types: written by `go test ./models/all -update` -->\n"
+	begin = "<!-- model types: written by `go test ./models/all -run Page -update` -->\n"
 	end   = "<!-- end of model types -->\n"
 )
 
@@ -52,7 +52,7 @@ func TestPageHasTheTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if string(b) != want {
-		t.Errorf("%s differs from the registry: run `go test ./models/all -update`", page)
+		t.Errorf("%s differs from the registry: run `go test ./models/all -run Page -update`", page)
 	}
 }
 
