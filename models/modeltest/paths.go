@@ -20,8 +20,8 @@ import (
 //   - restored from snapshots after other tokens;
 //   - by sequences that share a prefix.
 //
-// The type of the stored weights and int8 weights give the same within limits. With other formats the model computes
-// the same as with their unpacked weights. With 8-bit keys and values the results are close.
+// The type of the stored weights and int8 weights give the same within limits. With 8-bit keys and values the results
+// are close.
 func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("whole", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, len(c.Tokens), nil)) })
 	t.Run("token by token", func(t *testing.T) { c.check(t, c.chunked(t, c.Model, 1, nil)) })
@@ -33,7 +33,6 @@ func (c *Checkpoint) Paths(t *testing.T) {
 	t.Run("greedy", func(t *testing.T) { c.checkGreedy(t) })
 	t.Run("as stored", func(t *testing.T) { c.checkStored(t) })
 	t.Run("int8", func(t *testing.T) { c.checkInt8(t) })
-	t.Run("4 bits and floats of 8", func(t *testing.T) { c.checkModes(t) })
 	t.Run("keys and values", func(t *testing.T) { c.checkKV(t) })
 }
 

@@ -5,19 +5,28 @@ import (
 	"math"
 	"testing"
 
+	"github.com/ingotml/ingot/cache"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models"
+	"github.com/ingotml/ingot/models/nn"
 	"github.com/ingotml/ingot/quantize"
 )
 
 // Limits are the largest allowed mean divergences from the reference, in nats per position. 0 means the default. A
 // small random checkpoint may need more than others of its architecture, for example if its router is nearly undecided.
+// Further fields say what is checked.
 type Limits struct {
 	Logits float64 // of a logit in float32 on a CPU, in standard deviations; default 1e-4
 	Int8   float64 // int8 weights; default 0.01
 	Stored float64 // computing in the type of the stored weights; default 0.01
 	KV8    float64 // 8-bit keys and values; default 0.005
 	KV4    float64 // 4-bit keys and values; default 0.3
+
+	// Full are the variants that take all paths in the short form, the names of their checkpoints after the prefix; see
+	// [Every].
+	Full []string
 
 	// Unrepeated models have graphs that depend on positions, so that most forward passes are not replayed from a tape.
 	Unrepeated bool
@@ -46,7 +55,7 @@ func (c *Checkpoint) checkInt8(t *testing.T) {
 }
 
 // checkModes checks that weights in the formats of other families, and in 4 bits, compute the same as their unpacked
-// values.
+// values. [Checkpoint.Formats] includes it.
 func (c *Checkpoint) checkModes(t *testing.T) {
 	t.Helper()
 	for _, format := range []quantize.Type{quantize.Int4, quantize.MXFP4, quantize.MXFP8, quantize.NVFP4} {
@@ -55,12 +64,36 @@ func (c *Checkpoint) checkModes(t *testing.T) {
 }
 
 // checkPacked checks that a model with packed weights computes the same as with the unpacked values, with prefill at
-// once and token by token. It returns the logits and the model.
+// once and in steps of one token. It returns the logits and the model.
 func (c *Checkpoint) checkPacked(t *testing.T, format quantize.Type) ([]float32, models.Model) {
 	t.Helper()
 	whole, m := c.asUnpacked(t, format)
-	c.compare(t, c.chunked(t, m, 1, nil), whole)
+	steps := runtest.Pick(8, len(c.Tokens))
+	from := len(c.Tokens) - steps
+	c.compare(t, c.decoded(t, m, from), whole[from*c.Vocab:])
 	return whole, m
+}
+
+// decoded returns the logits of the tokens from one on, in steps of one token that are replayed where they can be. The
+// tokens before are one chunk.
+func (c *Checkpoint) decoded(t *testing.T, m models.Model, from int) (logits []float32) {
+	t.Helper()
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		seq := cache.NewSequence(m.Layers())
+		defer seq.Free()
+		r := models.NewRepeater(e, m)
+		defer r.Forget()
+		if from > 0 {
+			e.Scope(func() { m.Head(r.Forward(nn.Part{Seq: seq, Tokens: c.Tokens[:from]})).Float32s() })
+		}
+		for i := range c.Tokens[from:] {
+			e.Scope(func() {
+				part := nn.Part{Seq: seq, Tokens: c.Tokens[from+i:][:1], All: true}
+				logits = append(logits, m.Head(r.Forward(part)).Float32s()...)
+			})
+		}
+	})
+	return logits
 }
 
 // asUnpacked is checkPacked for prefill at once.
@@ -77,8 +110,9 @@ func (c *Checkpoint) asUnpacked(t *testing.T, format quantize.Type) ([]float32, 
 }
 
 // Formats checks that the model runs with weights in every format, in float32 and in the type of the stored weights.
+// In the short form, an integer format has one of its group sizes.
 func (c *Checkpoint) Formats(t *testing.T) {
-	for _, format := range quantize.Types() {
+	for _, format := range runtest.Pick(everyFormat(), quantize.Types()) {
 		t.Run(format.String(), func(t *testing.T) {
 			stored, _ := c.load(t, precision{format: format})
 			if format.IsCast() {
@@ -89,6 +123,14 @@ func (c *Checkpoint) Formats(t *testing.T) {
 			c.checkKL(t, c.chunked(t, stored, 7, nil), whole, maxNarrowKL)
 		})
 	}
+}
+
+// everyFormat returns each format once, with a group size that fits the checkpoints.
+func everyFormat() []quantize.Type {
+	all := []quantize.Type{
+		quantize.Int2, quantize.Int3.WithGroup(32), quantize.Int4, quantize.Int5, quantize.Int6.WithGroup(32), quantize.Int8,
+	}
+	return append(all, quantize.MXFP4, quantize.MXFP8, quantize.NVFP4, quantize.ToBF16, quantize.ToF16, quantize.ToF32)
 }
 
 // checkKL checks that the mean divergence of the logits' distributions from the reference is less than limit nats.
