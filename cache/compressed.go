@@ -36,9 +36,9 @@ func (c *Compressed) Reserve(k, v *mlx.Array, rows int) Storage {
 	return c.store.Reserve(k, v, max(n, 1))
 }
 
-// Wrote implements Attention. Without new entries the storage must be the old one.
+// Wrote implements Attention. Without new entries the storage is the old one, or a new version of it.
 func (c *Compressed) Wrote(s mlx.Store, rows int) {
-	if n := c.Entries(rows) - c.store.offset; n > 0 {
+	if n := c.Entries(rows) - c.store.offset; n > 0 || s.K != c.store.k {
 		c.store.Wrote(s, n)
 	}
 	c.offset += rows

@@ -79,38 +79,48 @@ func TestHostileArguments(t *testing.T) {
 		{"the 4 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 4) }},
 		{"the 0 largest of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) { mlx.Largest(x, 0) }},
 		{"cannot choose 4 of the experts of float32[2 3]",
-			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 4, 1, 1, 2, true, true, 1) }},
+			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, nil, 4, 1, 1, 2, 1, true, 1) }},
 		{"1 of 2 groups of the experts of float32[2 3]",
-			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, 1, 2, 1, 2, true, true, 1) }},
+			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, nil, 1, 2, 1, 2, 1, true, 1) }},
 		{"the correction float32[2 3] does not fit the scores",
-			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, x, 1, 1, 1, 2, true, true, 1) }},
+			func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, x, nil, 1, 1, 1, 2, 1, true, 1) }},
+		{"unknown scoring 3", func(e *mlx.Thread, x *mlx.Array) { mlx.ChooseExperts(x, nil, nil, 1, 1, 1, 2, 3, true, 1) }},
+		{"the experts uint32[2 2] do not fit the scores", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.ChooseExperts(x, nil, mlx.Zeros(e, mlx.Uint32, 2, 2), 1, 1, 1, 2, 1, true, 1)
+		}},
+		{"identity experts: weights float32[2 3] and experts float32[2 3]", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.IdentityExperts(x, x, 1)
+		}},
+		{"numbers float32[2 3] of 2 streams", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.StreamWeights(x, mlx.Zeros(e, mlx.Float32, 3), mlx.Zeros(e, mlx.Float32, 3), 2, 1, 1e-6)
+		}},
 		{"rows float32[2 3] do not fit the weights float32[2 3]",
 			func(e *mlx.Thread, x *mlx.Array) { mlx.CombineRows(x, x, nil, nil, nil, nil) }},
 		{"the biases float32[2 3] do not fit rows float32[2 1 3]", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.CombineRows(mlx.ExpandDims(x, 1), mlx.Zeros(e, mlx.Float32, 2, 1), x, nil, nil, nil)
 		}},
 		{"the biases float32[2 3] do not fit rows float32[2 2]", func(e *mlx.Thread, x *mlx.Array) {
-			mlx.ClampedSwiGLU(mlx.Zeros(e, mlx.Float32, 2, 2), x, mlx.Zeros(e, mlx.Uint32, 2), 1, 1)
+			mlx.ClampedSwiGLU(mlx.Zeros(e, mlx.Float32, 2, 2), x, mlx.Zeros(e, mlx.Uint32, 2), 1, 1, 1)
 		}},
 		{"cannot split the last axis of float32[2 3]", func(e *mlx.Thread, x *mlx.Array) {
-			mlx.ClampedSwiGLU(x, nil, nil, 1, 1)
+			mlx.ClampedSwiGLU(x, nil, nil, 1, 1, 1)
 		}},
 		{"alpha 1.000000 and limit 0.000000", func(e *mlx.Thread, x *mlx.Array) {
-			mlx.ClampedSwiGLU(mlx.Zeros(e, mlx.Float32, 2, 2), nil, nil, 1, 0)
+			mlx.ClampedSwiGLU(mlx.Zeros(e, mlx.Float32, 2, 2), nil, nil, 1, 0, 1)
 		}},
 		{"experts float32[2 3] and weights float32[2 3] do not fit rows float32[2 3]", func(e *mlx.Thread, x *mlx.Array) {
 			w := mlx.Zeros(e, mlx.Float32, 2, 4, 3)
-			mlx.GatedExperts(x, x, x, []*mlx.Array{w, w}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, 0, 0, nil,
-				nil, nil)
+			mlx.GatedExperts(x, x, x, []*mlx.Array{w, w}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, 0, 0, 0,
+				nil, nil, nil)
 		}},
 		{"1 arrays are not enough for the formats", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.GatedExperts(x, x, x, []*mlx.Array{mlx.Zeros(e, mlx.Float32, 2, 4, 3)}, []int{-1, -1}, []int{0, 0}, []int{0, 0},
-				false, 0, 0, nil, nil, nil)
+				false, 0, 0, 0, nil, nil, nil)
 		}},
 		{"1 biases, want two", func(e *mlx.Thread, x *mlx.Array) {
 			w := mlx.Zeros(e, mlx.Float32, 2, 4, 3)
 			chosen := mlx.Zeros(e, mlx.Uint32, 2, 3)
-			mlx.GatedExperts(x, x, chosen, []*mlx.Array{w, w}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, 1, 1,
+			mlx.GatedExperts(x, x, chosen, []*mlx.Array{w, w}, []int{-1, -1}, []int{0, 0}, []int{0, 0}, false, 1, 1, 1,
 				[]*mlx.Array{x}, nil, nil)
 		}},
 		{"weights for 1 norms, but 2 arrays", func(e *mlx.Thread, x *mlx.Array) {

@@ -35,6 +35,13 @@ const (
 	GELUTanhActivation
 )
 
+// What [ChooseExperts] makes of scores, in the order of the bridge's codes.
+const (
+	SoftmaxOfScores = iota
+	SigmoidsOfScores
+	SqrtSoftplusOfScores
+)
+
 // The prologues: operations fused before the layers, in the order of the bridge's codes.
 const (
 	noPrologue = iota

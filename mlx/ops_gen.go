@@ -45,6 +45,7 @@ const (
 	opMixRows
 	opRescaleRows
 	opSparseRows
+	opStreamWeights
 	opBlendRows
 	opKnownIDs
 	opAdd
@@ -159,6 +160,9 @@ const (
 	opPackedTableRows
 	opAttention
 	opAttend
+	opChooseKeys
+	opAttendChosen
+	opCompressRows
 	opPackRows
 	opUnpackRows
 	opGatedDeltaUpdate
@@ -171,6 +175,7 @@ const (
 	opCausalConv
 	opDecay
 	opChooseExperts
+	opIdentityExperts
 	opSparseMixer
 	opClampedSwiGLU
 	opCombineRows
@@ -227,6 +232,7 @@ var opNames = [...]string{
 	opMixRows:            "MixRows",
 	opRescaleRows:        "RescaleRows",
 	opSparseRows:         "SparseRows",
+	opStreamWeights:      "StreamWeights",
 	opBlendRows:          "BlendRows",
 	opKnownIDs:           "KnownIDs",
 	opAdd:                "Add",
@@ -341,6 +347,9 @@ var opNames = [...]string{
 	opPackedTableRows:    "PackedTableRows",
 	opAttention:          "Attention",
 	opAttend:             "attend",
+	opChooseKeys:         "chooseKeys",
+	opAttendChosen:       "attendChosen",
+	opCompressRows:       "compressRows",
 	opPackRows:           "PackRows",
 	opUnpackRows:         "UnpackRows",
 	opGatedDeltaUpdate:   "GatedDeltaUpdate",
@@ -353,6 +362,7 @@ var opNames = [...]string{
 	opCausalConv:         "CausalConv",
 	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
+	opIdentityExperts:    "IdentityExperts",
 	opSparseMixer:        "SparseMixer",
 	opClampedSwiGLU:      "ClampedSwiGLU",
 	opCombineRows:        "CombineRows",
@@ -684,6 +694,22 @@ func SparseRows(x *Array, deviations float64) *Array {
 	c.array(x)
 	c.real(deviations)
 	return c.one()
+}
+
+// StreamWeights returns the weights by which blocks of hyper-connections read and write n streams, from numbers*scale +
+// base, float32 [T, 2n + n*n]: of the first n, Sigmoid plus eps [T, 1, n], for the block's input; of the next n,
+// 2*Sigmoid [T, n], for its output; of the others, transposed matrices [T, n, n], the softmax of each row plus eps,
+// whose columns and rows are divided by their sums plus eps in turns, the columns as often as iterations says and the
+// rows once less. Without iterations there are n numbers, and the first result only.
+func StreamWeights(numbers *Array, scale *Array, base *Array, n int, iterations int, eps float64) []*Array {
+	c := threadOf(opStreamWeights, numbers).begin(opStreamWeights)
+	c.array(numbers)
+	c.array(scale)
+	c.array(base)
+	c.int(n)
+	c.int(iterations)
+	c.real(eps)
+	return c.many()
 }
 
 // BlendRows returns x + delta*by[i] for each row of by [n, size], where x and delta are [T, size].
@@ -1762,6 +1788,52 @@ func attend(q *Array, k *Array, v *Array, stores []*Array, segments []int, sinks
 	return c.many()
 }
 
+func chooseKeys(q *Array, weights *Array, stores []*Array, segments []int, positions *Array, budget int, rate int, bits int) []*Array {
+	c := threadOf(opChooseKeys, q).begin(opChooseKeys)
+	c.array(q)
+	c.array(weights)
+	c.arrays(stores)
+	c.ints(segments)
+	c.optional(positions)
+	c.int(budget)
+	c.int(rate)
+	c.int(bits)
+	return c.many()
+}
+
+func attendChosen(q *Array, chosen *Array, stores []*Array, nears []*Array, segments []int, sinks *Array, positions *Array, scale float64, values int, window int, rate int, bits int) []*Array {
+	c := threadOf(opAttendChosen, q).begin(opAttendChosen)
+	c.array(q)
+	c.optional(chosen)
+	c.arrays(stores)
+	c.arrays(nears)
+	c.ints(segments)
+	c.optional(sinks)
+	c.optional(positions)
+	c.real(scale)
+	c.int(values)
+	c.int(window)
+	c.int(rate)
+	c.int(bits)
+	return c.many()
+}
+
+func compressRows(x *Array, rings []*Array, entries []*Array, parts []*Array, segments []int, after []*Array, positions *Array, rate int, overlap bool, eps float64, scale float64) []*Array {
+	c := threadOf(opCompressRows, x).begin(opCompressRows)
+	c.array(x)
+	c.arrays(rings)
+	c.arrays(entries)
+	c.arrays(parts)
+	c.ints(segments)
+	c.arrays(after)
+	c.optional(positions)
+	c.int(rate)
+	c.bool(overlap)
+	c.real(eps)
+	c.real(scale)
+	return c.many()
+}
+
 // PackRows packs rows of channels, a multiple of 4, in 8 or 4 bits as uint8, the format of packed KV caches: the codes
 // in groups of 32 channels, with 4 bits the second half of a group in the upper half of each byte; then a bfloat16
 // scale per group; then a bfloat16 bias per group. An element that is not finite makes its group NaN.
@@ -1921,20 +1993,34 @@ func Decay(x *Array, bias *Array, rate *Array) *Array {
 
 // ChooseExperts chooses the k experts with the highest scores of each row of scores [T, experts], in descending order;
 // the lower index wins a tie. It returns their weights, float32 [T, k], and their indices, uint32 [T, k]. The weights
-// are the softmax of the scores, or their sigmoids, normalized to sum to 1 if sumToOne is set, times scale. A
-// correction [experts] affects the choice only. If topGroups is less than groups, only experts of the groups with the
-// highest sums of their groupBest best scores, 1 or 2, are considered.
-func ChooseExperts(scores *Array, correction *Array, k int, groups int, topGroups int, groupBest int, sigmoid bool, sumToOne bool, scale float64) []*Array {
+// are the softmax of the scores, or, with scoring 1, their sigmoids, or, with 2, the square roots of their softplus,
+// normalized to sum to 1 if sumToOne is set, times scale. A correction [experts] affects the choice only. If topGroups
+// is less than groups, only experts of the groups with the highest sums of their groupBest best scores, 1 or 2, are
+// considered. Given experts, uint32 [T, k], are chosen instead.
+func ChooseExperts(scores *Array, correction *Array, given *Array, k int, groups int, topGroups int, groupBest int, scoring int, sumToOne bool, scale float64) []*Array {
 	c := threadOf(opChooseExperts, scores).begin(opChooseExperts)
 	c.array(scores)
 	c.optional(correction)
+	c.optional(given)
 	c.int(k)
 	c.int(groups)
 	c.int(topGroups)
 	c.int(groupBest)
-	c.bool(sigmoid)
+	c.int(scoring)
 	c.bool(sumToOne)
 	c.real(scale)
+	return c.many()
+}
+
+// IdentityExperts divides a choice of experts, uint32 [T, k], with weights, float32 [T, k], into those below n and
+// those from n on, which return their input. It returns the sum [T, 1] of the weights of the latter, and weights and
+// choice [T, k] for the former: the places of the latter have weight 0 and another expert of the row, or any if it has
+// none.
+func IdentityExperts(weights *Array, chosen *Array, n int) []*Array {
+	c := threadOf(opIdentityExperts, weights).begin(opIdentityExperts)
+	c.array(weights)
+	c.array(chosen)
+	c.int(n)
 	return c.many()
 }
 
@@ -1949,15 +2035,17 @@ func SparseMixer(scores *Array, jitter float64) []*Array {
 	return c.many()
 }
 
-// ClampedSwiGLU returns (u+1)*g*Sigmoid(alpha*g) of the halves of the last axis of x [..., 2n], where g is the first
-// half, at most limit, and u the second, from -limit to limit. Row rows[i] of bias [m, 2n] is added to row i before.
-func ClampedSwiGLU(x *Array, bias *Array, rows *Array, alpha float64, limit float64) *Array {
+// ClampedSwiGLU returns (u+shift)*g*Sigmoid(alpha*g) of the halves of the last axis of x [..., 2n], where g is the
+// first half, at most limit, and u the second, from -limit to limit. Row rows[i] of bias [m, 2n] is added to row i
+// before.
+func ClampedSwiGLU(x *Array, bias *Array, rows *Array, alpha float64, limit float64, shift float64) *Array {
 	c := threadOf(opClampedSwiGLU, x).begin(opClampedSwiGLU)
 	c.array(x)
 	c.optional(bias)
 	c.optional(rows)
 	c.real(alpha)
 	c.real(limit)
+	c.real(shift)
 	return c.one()
 }
 
@@ -1980,7 +2068,7 @@ func CombineRows(x *Array, weights *Array, bias *Array, chosen *Array, added *Ar
 // ClampedSwiGLU, and biases may be [experts, 2*n] of its input and [experts, out] of the output. parts are the matrices
 // [experts, 2*n, in] of g and u and [experts, out, n] of d, in the form of LinearLayers. For small batches on a CPU it
 // is one fused operation.
-func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, alpha float64, limit float64, biases []*Array, added *Array, gate *Array) *Array {
+func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, formats []int, groups []int, bits []int, gelu bool, alpha float64, limit float64, shift float64, biases []*Array, added *Array, gate *Array) *Array {
 	c := threadOf(opGatedExperts, x).begin(opGatedExperts)
 	c.array(x)
 	c.array(weights)
@@ -1992,6 +2080,7 @@ func GatedExperts(x *Array, weights *Array, chosen *Array, parts []*Array, forma
 	c.bool(gelu)
 	c.real(alpha)
 	c.real(limit)
+	c.real(shift)
 	c.arrays(biases)
 	c.optional(added)
 	c.optional(gate)

@@ -61,10 +61,12 @@ func TestDamagedCalls(t *testing.T) {
 // constrained operations rarely accept random arguments.
 var constrained = []string{"AddMM", "AddRMSNorm", "Attention", "BlendRows", "CausalConv", "ChannelScan",
 	"ChooseExperts", "ClampedSwiGLU", "CombineRows", "Conv1D", "Conv2D", "Decay", "DecayedSum", "Dequantize", "FromFP8",
-	"Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows", "GatedDeltaUpdate", "LayerNorm", "LinearLayers",
+	"Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows", "GatedDeltaUpdate", "IdentityExperts",
+	"LayerNorm", "LinearLayers",
 	"MixRows", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RescaleRows", "RoPE", "RoPEFreqs",
 	"RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter", "ScatterAdd", "ScatterAddAxis", "SliceDynamic",
-	"SliceUpdateDynamic", "StateScan", "StepSizes", "TakeAlongAxis", "UnpackRows", "WKVScan", "attend"}
+	"SliceUpdateDynamic", "StateScan", "StepSizes", "StreamWeights", "TakeAlongAxis", "UnpackRows", "WKVScan", "attend",
+	"attendChosen", "chooseKeys", "compressRows"}
 
 // indexing operations do not check indices, which may not be computed yet. The test uses only 0.
 var indexing = []string{"Take", "TakeAlongAxis", "PutAlongAxis", "ScatterAddAxis", "Gather", "Scatter", "ScatterAdd",

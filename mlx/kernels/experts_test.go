@@ -78,6 +78,10 @@ func TestChooseExperts(t *testing.T) {
 			} {
 				for i := range 8 {
 					sigmoid, sumToOne, corrected := i&1 > 0, i&2 > 0, i&4 > 0
+					scoring := mlx.SoftmaxOfScores
+					if sigmoid {
+						scoring = mlx.SigmoidsOfScores
+					}
 					name := fmt.Sprintf("%v, %+v, sigmoid %v, sum to one %v, corrected %v", d, c, sigmoid, sumToOne, corrected)
 					values := make([]float32, c.rows*c.experts)
 					for i := range values {
@@ -94,7 +98,7 @@ func TestChooseExperts(t *testing.T) {
 						}
 						correction = mlx.FromSlice(e, f)
 					}
-					both := mlx.ChooseExperts(scores, correction, c.k, c.groups, c.top, c.best, sigmoid, sumToOne, 1.5)
+					both := mlx.ChooseExperts(scores, correction, nil, c.k, c.groups, c.top, c.best, scoring, sumToOne, 1.5)
 					weights, chosen := both[0].Float32s(), mlx.ToSlice[uint32](both[1])
 					of := mlx.AsType(scores, mlx.Float32).Float32s()
 					for row := range c.rows {
@@ -265,9 +269,11 @@ func TestClampedSwiGLU(t *testing.T) {
 					of[i] = r.Uint32N(banks)
 				}
 				for _, with := range []bool{false, true} {
-					y := mlx.ClampedSwiGLU(x, nil, nil, alpha, limit)
+					shift := 0.0
+					y := mlx.ClampedSwiGLU(x, nil, nil, alpha, limit, shift)
 					if with {
-						y = mlx.ClampedSwiGLU(x, bias, mlx.FromSlice(e, of, rows), alpha, limit)
+						shift = 1
+						y = mlx.ClampedSwiGLU(x, bias, mlx.FromSlice(e, of, rows), alpha, limit, shift)
 					}
 					if y.DType() != d || !slices.Equal(y.Shape(), []int{rows, n}) {
 						t.Errorf("%v %v of %v", y.DType(), y.Shape(), d)
@@ -280,7 +286,7 @@ func TestClampedSwiGLU(t *testing.T) {
 							u += float64(biases[int(of[row])*2*n+n+at])
 						}
 						g, u = min(g, limit), max(-limit, min(u, limit))
-						want := (u + 1) * g / (1 + math.Exp(-alpha*g))
+						want := (u + shift) * g / (1 + math.Exp(-alpha*g))
 						unit := map[mlx.DType]float64{mlx.BFloat16: 0x1p-8, mlx.Float16: 0x1p-11}[d]
 						if !(math.Abs(float64(got)-want) <= 2e-6+unit*math.Abs(want)) {
 							t.Errorf("%v %v, biases %v: element %d is %v, want %v", d, c, with, i, got, want)

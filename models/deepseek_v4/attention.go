@@ -20,7 +20,6 @@ type attention struct {
 	up         *nn.Linear
 	ropes      ropes
 	groups     int
-	window     int
 	compressed *compressed // nil: the layer only has a window
 	options    nn.AttendOptions
 }
@@ -40,7 +39,6 @@ func newAttention(
 		up:       nn.NewLinear(w, name+".o_b_proj", c.Hidden, wide, false).Join(),
 		ropes:    ropes,
 		groups:   c.OutGroups,
-		window:   c.Window,
 		options: nn.AttendOptions{
 			Scale: c.AttentionScale(), Window: c.Window, Values: c.HeadDim, Sinks: w.Take(name+".sinks", c.Heads),
 		},
@@ -67,62 +65,11 @@ func (a *attention) apply(b *nn.Batch, x *mlx.Array) *mlx.Array {
 	} else {
 		nn.WriteKV(b, a.state, k, nil)
 		a.compressed.write(b, x)
-		b.LimitTo(1) // what is stored and read depends on the position
-		out = a.attend(b, x, down, q)
+		chosen := a.compressed.choose(b, x, down)
+		out = nn.AttendEntries(asked, a.state, a.compressed.entries, a.compressed.rate, q, chosen, a.options)
 	}
 	out = a.ropes.back(asked, out)
 	return a.up.Apply(a.down.Apply(mlx.Reshape(out, out.Dim(0), a.groups, -1)))
-}
-
-// attend lets queries q [A, heads, dim] attend to their windows and to entries. x are normalized rows [T, hidden], and
-// down the latents of the queries [A, rank].
-func (a *attention) attend(b *nn.Batch, x, down, q *mlx.Array) *mlx.Array {
-	asked, find := b.QueryRows(), a.compressed.finder(b, x, down)
-	var outs []*mlx.Array
-	for _, s := range asked.Segments {
-		first := max(0, s.Pos-a.window+1)
-		near, _, done := nn.ReadRows(s, a.state, first, s.Pos+s.Len)
-		entries := a.compressed.open(s)
-		var parts []*mlx.Array
-		inBlocks(s.Len, q.Dim(1)*(a.window+entries.width()), func(begin, end int) {
-			from := max(0, s.Pos+begin-a.window+1)
-			keys := mlx.SliceAxis(near, 0, mlx.Range(from-first, s.Pos+end-first))
-			mask := windowMask(q.Thread(), s.Pos+begin, end-begin, from, a.window)
-			rows := mlx.Range(s.Row+begin, s.Row+end)
-			far, farMask := find.choose(entries, s, begin, end)
-			parts = append(parts, a.joint(mlx.SliceAxis(q, 0, rows), keys, mask, far, farMask))
-		})
-		out := mlx.Concatenate(0, parts...)
-		done(out)
-		entries.done(out)
-		outs = append(outs, out)
-	}
-	return mlx.AsType(mlx.Concatenate(0, outs...), q.DType())
-}
-
-// joint returns, in float32, the attention [n, heads, dim] of queries q [n, heads, dim] over keys of a window [m, dim]
-// and entries, the same [k, dim] for all rows or [n, k, dim]; nil means none. Masks [n, m] and [n, k] are added to the
-// scores. The sinks take part in the softmax.
-func (a *attention) joint(q, near, nearMask, far, farMask *mlx.Array) *mlx.Array {
-	q = mlx.MultiplyScalar(mlx.AsType(q, mlx.Float32), a.options.Scale)
-	n, heads := q.Dim(0), q.Dim(1)
-	scored := func(keys, mask *mlx.Array) *mlx.Array {
-		return mlx.Add(mlx.MatMul(q, mlx.SwapAxes(keys, -1, -2)), mlx.ExpandDims(mask, 1))
-	}
-	sinks := mlx.BroadcastTo(mlx.Reshape(mlx.AsType(a.options.Sinks, mlx.Float32), 1, heads, 1), n, heads, 1)
-	near = mlx.AsType(near, mlx.Float32)
-	scores := []*mlx.Array{scored(near, nearMask)}
-	if far != nil {
-		far = mlx.AsType(far, mlx.Float32)
-		scores = append(scores, scored(far, farMask))
-	}
-	m := near.Dim(0)
-	all := mlx.Softmax(mlx.Concatenate(2, append(scores, sinks)...), true, -1)
-	out := mlx.MatMul(mlx.SliceAxis(all, 2, mlx.Range(0, m)), near)
-	if far == nil {
-		return out
-	}
-	return mlx.Add(out, mlx.MatMul(mlx.SliceAxis(all, 2, mlx.Range(m, m+farMask.Dim(1))), far))
 }
 
 // ropes rotate the last channels of heads.
@@ -148,16 +95,4 @@ func (r ropes) tail(rope *nn.Rope, b *nn.Batch, x *mlx.Array) *mlx.Array {
 	}
 	parts := mlx.Split(x, 2, plain)
 	return mlx.Concatenate(2, parts[0], rope.Queries(b, parts[1]))
-}
-
-// blockElements bounds the elements of the largest array of a block of rows, and blockRows its rows: what a row's
-// window lacks of its block's is computed in vain.
-const blockElements, blockRows = 1 << 24, 64
-
-// inBlocks calls fn with ranges of rows that need so many elements each.
-func inBlocks(rows, each int, fn func(begin, end int)) {
-	size := min(max(blockElements/max(each, 1), 1), blockRows)
-	for begin := 0; begin < rows; begin += size {
-		fn(begin, min(begin+size, rows))
-	}
 }

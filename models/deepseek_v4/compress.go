@@ -40,13 +40,19 @@ func (l *compressed) compressors() []*compressor {
 	return []*compressor{l.main, l.indexer.keys}
 }
 
-// write stores the projections of normalized rows x [T, hidden], and the entries that these complete.
+// write stores the projections of normalized rows x [T, hidden], and the entries that these complete. On a CPU that is
+// one operation, which reads positions when it runs. Otherwise the graph depends on them.
 func (l *compressed) write(b *nn.Batch, x *mlx.Array) {
 	var layers []*nn.Linear
 	for _, c := range l.compressors() {
 		layers = append(layers, c.kv, c.gate)
 	}
 	rows := mlx.Concatenate(1, nn.Linears(x, layers...)...)
+	if nn.CanCompress(b, l.entries) {
+		nn.Compress(b, l.rows, l.entries, rows, l.parts(), l.main.options())
+		return
+	}
+	b.LimitTo(1)
 	made := make([][]*mlx.Array, len(b.Segments))
 	for i, s := range b.Segments {
 		made[i] = l.complete(s, rows)
@@ -59,6 +65,14 @@ func (l *compressed) write(b *nn.Batch, x *mlx.Array) {
 		}
 		nn.WriteEntries(s, l.entries, k, v)
 	}
+}
+
+// parts returns the compressors as arguments of an operation.
+func (l *compressed) parts() (list []mlx.Compressor) {
+	for _, c := range l.compressors() {
+		list = append(list, mlx.Compressor{Bias: c.bias, Weight: c.weight})
+	}
+	return list
 }
 
 // complete returns, for each compressor, the entries [n, 1, dim] that a segment of projected rows [T, width] completes.
@@ -94,6 +108,8 @@ type compressor struct {
 	kv, gate   *nn.Linear
 	bias       *mlx.Array // float32 [rate, width]: added to the gates, by place in an entry
 	norm       *nn.Norm
+	weight     *mlx.Array // float32: of the norm
+	eps        float64
 	ropes      ropes
 	rate       int
 	dim, width int // width: of projections
@@ -111,12 +127,19 @@ func newCompressor(
 		kv:    nn.NewLinear(w, name+".kv_proj", width, c.Hidden, false),
 		gate:  nn.NewLinear(w, name+".gate_proj", width, c.Hidden, false),
 		norm:  nn.NewRMSNorm(w, name+".kv_norm", dim, c.NormEps),
+		eps:   c.NormEps,
 		ropes: r, rate: compression.Rate, dim: dim, width: width, overlaps: compression.Overlap,
 	}
 	if bias := w.Take(name+".position_bias", l.rate, width); bias != nil {
 		l.bias = w.Constant(mlx.AsType(bias, mlx.Float32))
 	}
+	l.weight = l.norm.Wide(w)
 	return l
+}
+
+func (c *compressor) options() mlx.CompressOptions {
+	freqs, scale := c.ropes.forth.Angles()
+	return mlx.CompressOptions{Rate: c.rate, Overlap: c.overlaps, Eps: c.eps, Freqs: freqs, Scale: scale}
 }
 
 // entriesOf returns the entries [first, last) of projections of their rows, [n, 2*width]. With an overlap these begin

@@ -1,6 +1,9 @@
 // Package deepseek_v4 runs model type "deepseek_v4": decoder layers of attention over a window and over compressed
 // entries of the positions before it, and of experts. Several residual streams are mixed by hyper-connections.
 //
+// Its multi-token prediction head is not supported: it continues from the residual streams after the last layer, and
+// drafts are given one hidden state of each row. Published files have it as mtp.0.*; transformers ignores it.
+//
 // Reference: transformers 5.23, models/deepseek_v4/modeling_deepseek_v4.py.
 package deepseek_v4
 
@@ -17,8 +20,8 @@ func init() { models.Register("deepseek_v4", build) }
 
 // Model is a DeepSeek V4 decoder.
 type Model struct {
-	*nn.Decoder // its ends
-	config      *arch.DeepseekV4
+	*nn.Decoder            // its ends
+	spread      *mlx.Array // float32 [n, 1]: ones, by which each stream begins as the embedding
 	layers      []layer
 	head        *collapse
 }
@@ -38,7 +41,7 @@ func build(t *mlx.Thread, c *arch.DeepseekV4, w *nn.Weights) *Model {
 	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
 	m := &Model{
 		Decoder: nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{Norm: norm(c.LastNorm())}),
-		config:  c,
+		spread:  w.Constant(mlx.Ones(t, mlx.Float32, c.Streams.Count, 1)),
 		head:    newCollapse(w, c.Prefix+"hc_head.hc_", c),
 	}
 	plain, compress := newRopes(t, w, c.Rope, c.RopeDim), newRopes(t, w, c.CompressRope, c.RopeDim)
@@ -62,7 +65,7 @@ func build(t *mlx.Thread, c *arch.DeepseekV4, w *nn.Weights) *Model {
 // Forward implements [models.Model].
 func (m *Model) Forward(b *nn.Batch) *mlx.Array {
 	x := b.Embedded(m.Embed(b.Tokens))
-	h := mlx.BroadcastTo(mlx.ExpandDims(x, 1), x.Dim(0), m.config.Streams.Count, x.Dim(1))
+	h := mlx.MixRows(mlx.ExpandDims(x, 1), m.spread, nil, nil)
 	for i := range m.layers {
 		if i == len(m.layers)-1 {
 			b = b.Ending()

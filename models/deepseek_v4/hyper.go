@@ -44,18 +44,16 @@ func newCoefficients(w *nn.Weights, name string, c *arch.DeepseekV4, groups ...i
 	}
 }
 
-// of returns the numbers [T, numbers] of rows with streams [T, n, hidden], and the streams in float32.
-func (k *coefficients) of(h *mlx.Array) (numbers, streams *mlx.Array) {
+// of returns the weights [mlx.StreamWeights] of rows with streams [T, n, hidden], and the streams in float32.
+func (k *coefficients) of(h *mlx.Array, iterations int, eps float64) (weights []*mlx.Array, streams *mlx.Array) {
 	streams = mlx.AsType(h, mlx.Float32)
 	x := mlx.RMSNorm(mlx.Reshape(streams, h.Dim(0), -1), nil, k.normEps)
-	return mlx.Add(mlx.Multiply(mlx.MatMul(x, k.fn), k.scale), k.base), streams
+	return mlx.StreamWeights(mlx.MatMul(x, k.fn), k.scale, k.base, h.Dim(1), iterations, eps), streams
 }
 
-// combined returns the sum [T, hidden] of streams [T, n, hidden]. Their weights are the sigmoids of scores [T, n], plus
-// eps.
-func combined(scores, streams *mlx.Array, eps float64, to mlx.DType) *mlx.Array {
-	weights := mlx.AddScalar(mlx.Sigmoid(scores), eps)
-	return mlx.AsType(mlx.Squeeze(mlx.MatMul(mlx.ExpandDims(weights, 1), streams), 1), to)
+// combined returns the sum [T, hidden] of streams [T, n, hidden] with weights [T, 1, n].
+func combined(weights, streams *mlx.Array, to mlx.DType) *mlx.Array {
+	return mlx.AsType(mlx.Squeeze(mlx.MixRows(streams, weights, nil, nil), 1), to)
 }
 
 // collapse combines the streams before the last norm.
@@ -69,8 +67,8 @@ func newCollapse(w *nn.Weights, name string, c *arch.DeepseekV4) *collapse {
 }
 
 func (l *collapse) apply(h *mlx.Array) *mlx.Array {
-	scores, streams := l.of(h)
-	return combined(scores, streams, l.eps, h.DType())
+	weights, streams := l.of(h, 0, l.eps)
+	return combined(weights[0], streams, h.DType())
 }
 
 // hyper is the hyper-connection of a block.
@@ -87,26 +85,13 @@ func newHyper(w *nn.Weights, name string, c *arch.DeepseekV4) *hyper {
 // streams are the streams that a block has read.
 type streams struct {
 	in, all   *mlx.Array // the block's input [T, hidden], and the streams [T, n, hidden] in float32
-	post, mix *mlx.Array // the factors [T, n, 1] of its output, and the matrices [T, n, n] of the streams
+	post, mix *mlx.Array // the factors [T, n] of its output, and the weights [T, n, n] of the streams
 }
 
 // read returns the input of a block, and what write needs.
 func (l *hyper) read(h *mlx.Array) streams {
-	numbers, all := l.of(h)
-	n := l.Count
-	parts := mlx.Split(numbers, 1, n, 2*n)
-	s := streams{in: combined(parts[0], all, l.Eps, h.DType()), all: all}
-	s.post = mlx.ExpandDims(mlx.MultiplyScalar(mlx.Sigmoid(parts[1]), 2), 2)
-	// Sinkhorn-Knopp: columns and rows are divided by their sums in turns.
-	mix := mlx.AddScalar(mlx.Softmax(mlx.Reshape(parts[2], -1, n, n), true, -1), l.Eps)
-	divide := func(axis int) { mix = mlx.Divide(mix, mlx.AddScalar(mlx.Sum(mix, true, axis), l.Eps)) }
-	divide(1)
-	for range l.Iterations - 1 {
-		divide(2)
-		divide(1)
-	}
-	s.mix = mix
-	return s
+	weights, all := l.of(h, max(l.Iterations, 1), l.Eps)
+	return streams{in: combined(weights[0], all, h.DType()), all: all, post: weights[1], mix: weights[2]}
 }
 
 // asked returns what write needs for the rows that b.Asked selects.
@@ -116,6 +101,5 @@ func (s streams) asked(b *nn.Batch) streams {
 
 // write returns the streams [T, n, hidden] after a block with output [T, hidden].
 func (s streams) write(out *mlx.Array) *mlx.Array {
-	added := mlx.Multiply(s.post, mlx.ExpandDims(mlx.AsType(out, mlx.Float32), 1))
-	return mlx.AsType(mlx.Add(added, mlx.MatMul(mlx.SwapAxes(s.mix, 1, 2), s.all)), out.DType())
+	return mlx.AsType(mlx.MixRows(s.all, s.mix, mlx.AsType(out, mlx.Float32), s.post), out.DType())
 }

@@ -13,8 +13,7 @@ type mixture struct {
 	byToken    *mlx.Array // uint32 [vocab, k]; nil if scores choose
 	experts    *nn.Experts
 	shared     *nn.MLP
-	k          int
-	scaling    float64
+	config     arch.Mixture
 }
 
 func newMixture(w *nn.Weights, name string, c *arch.DeepseekV4, hash bool) *mixture {
@@ -23,12 +22,11 @@ func newMixture(w *nn.Weights, name string, c *arch.DeepseekV4, hash bool) *mixt
 		router:  nn.NewLinear(w, name+".gate", x.Experts.Count, c.Hidden, false),
 		experts: nn.NewExperts(w, name+".experts", x.Experts, c.Hidden),
 		shared:  nn.NewMLP(w, name+".shared_experts", c.Hidden, x.Shared, false, mlx.SiLUActivation),
-		k:       x.Experts.PerToken,
-		scaling: x.Router.Scaling,
+		config:  x,
 	}
 	m.shared.Limit = x.Experts.Clamp.Limit
 	if hash {
-		if table := w.Take(name+".gate.tid2eid", c.Vocab, m.k); table != nil {
+		if table := w.Take(name+".gate.tid2eid", c.Vocab, x.Experts.PerToken); table != nil {
 			last := mlx.FromSlice(table.Thread(), []uint32{uint32(x.Experts.Count - 1)}) // a table may hold anything
 			m.byToken = w.Constant(mlx.Contiguous(mlx.Minimum(mlx.AsType(table, mlx.Uint32), last)))
 		}
@@ -40,14 +38,10 @@ func newMixture(w *nn.Weights, name string, c *arch.DeepseekV4, hash bool) *mixt
 
 // apply returns the block's output for normalized rows x [T, hidden] of tokens [T].
 func (m *mixture) apply(tokens, x *mlx.Array) *mlx.Array {
-	scores := mlx.Sqrt(mlx.Softplus(m.router.Apply(mlx.AsType(x, mlx.Float32))))
-	var chosen *mlx.Array
+	scores, given := m.router.Apply(mlx.AsType(x, mlx.Float32)), (*mlx.Array)(nil)
 	if m.byToken != nil {
-		chosen = mlx.Take(m.byToken, tokens, 0)
-	} else {
-		chosen = mlx.Largest(mlx.Add(scores, m.correction), m.k)[1]
+		given = mlx.Take(m.byToken, tokens, 0)
 	}
-	weights := mlx.TakeAlongAxis(scores, chosen, 1)
-	weights = mlx.Divide(weights, mlx.AddScalar(mlx.Sum(weights, true, 1), 1e-20))
-	return m.experts.Apply(x, mlx.MultiplyScalar(weights, m.scaling), chosen, nn.Shared{X: m.shared.Apply(x)})
+	weights, chosen := nn.ChooseGiven(scores, m.correction, given, m.config.Experts, m.config.Router)
+	return m.experts.Apply(x, weights, chosen, nn.Shared{X: m.shared.Apply(x)})
 }

@@ -65,16 +65,3 @@ func TestSparseEqualsDense(t *testing.T) {
 }
 
 func first[A, B any](a A, _ B) A { return a }
-
-// Of positions with the same score the first ones are chosen, on each run and however rows are grouped.
-func TestTies(t *testing.T) {
-	mlxtest.Do(t, func(e *mlx.Thread) {
-		scores := mlx.Add(mlx.Zeros(e, mlx.Float32, 3, 9), causal(e, 6, 3, 9))
-		got := mlx.ToSlice[uint32](mlx.Largest(scores, 4)[1])
-		for i, at := range got {
-			if at != uint32(i%4) {
-				t.Fatalf("chose %v, want 0 to 3 in each row", got)
-			}
-		}
-	})
-}

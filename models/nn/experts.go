@@ -55,20 +55,15 @@ func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 	if x.Thread().Info().GPU && chosen.Size() >= sortedFrom || e.gateUp.observing() {
 		return e.combine(e.sorted(x, chosen), weights, chosen, s)
 	}
-	if e.clamp.Limit > 0 && e.biases == nil {
-		of, own := picks(x, chosen)
-		h := limited(e.gateUp.apply(mlx.ExpandDims(x, 1), of, chosen, false), e.clamp.Limit)
-		h = e.down.apply(mlx.Reshape(h, chosen.Size(), 1, -1), own, chosen, false)
-		return e.combine(h, weights, chosen, s)
-	}
 	var formats, groups, bits [2]int
 	var parts []*mlx.Array
 	for i, b := range []*bank{e.gateUp, e.down} {
 		formats[i], groups[i], bits[i] = b.weight.packing()
 		parts = append(parts, b.weight.present()...)
 	}
-	return mlx.GatedExperts(x, weights, chosen, parts, formats[:], groups[:], bits[:], e.gelu, e.clamp.Alpha,
-		e.clamp.Limit, e.biases, s.X, s.Gate)
+	alpha, shift := clamping(e.clamp)
+	return mlx.GatedExperts(x, weights, chosen, parts, formats[:], groups[:], bits[:], e.gelu, alpha, e.clamp.Limit, shift,
+		e.biases, s.X, s.Gate)
 }
 
 // combine adds the outputs [T, k, 1, hidden] of the chosen experts.
@@ -108,10 +103,12 @@ func picks(x, chosen *mlx.Array) (of, own *mlx.Array) {
 	return mlx.FromSlice(x.Thread(), row, rows, k), mlx.FromSlice(x.Thread(), each, rows, k)
 }
 
-// limited returns SiLU(g)*u of the halves of the last axis of h: g at most limit, and u from -limit to limit.
-func limited(h *mlx.Array, limit float64) *mlx.Array {
-	halves := mlx.SplitEven(h, 2, -1)
-	return mlx.Multiply(mlx.SiLU(mlx.MinimumScalar(halves[0], limit)), mlx.Clip(halves[1], limit))
+// clamping returns the arguments of [mlx.ClampedSwiGLU].
+func clamping(c arch.Clamp) (alpha, shift float64) {
+	if c.Alpha == 0 {
+		return 1, 0
+	}
+	return c.Alpha, 1
 }
 
 // sortedFrom is the number of choices from which a GPU is faster if rows are sorted by expert. On a CPU the kernel
@@ -128,11 +125,12 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 	x = mlx.ExpandDims(mlx.Take(x, of, 0), 1)
 	e.gateUp.observe(x, flat)
 	h := e.gateUp.apply(x, nil, flat, true)
+	alpha, shift := clamping(e.clamp)
 	switch {
 	case e.biases != nil:
-		h = mlx.ClampedSwiGLU(h, e.biases[0], flat, e.clamp.Alpha, e.clamp.Limit)
+		h = mlx.ClampedSwiGLU(h, e.biases[0], flat, alpha, e.clamp.Limit, shift)
 	case e.clamp.Limit > 0:
-		h = limited(h, e.clamp.Limit)
+		h = mlx.ClampedSwiGLU(h, nil, nil, alpha, e.clamp.Limit, shift)
 	case e.gelu:
 		h = mlx.GEGLUTanh(h, nil)
 	default:
@@ -146,6 +144,11 @@ func (e *Experts) sorted(x, chosen *mlx.Array) *mlx.Array {
 // Choose returns the experts, uint32 [T, k], of rows with the given scores [T, experts], best first, and their weights,
 // float32 [T, k]. Of equal scores the one with the lowest index is better. correction [experts] may be nil.
 func Choose(scores, correction *mlx.Array, e arch.Experts, r arch.Router) (weights, chosen *mlx.Array) {
+	return ChooseGiven(scores, correction, nil, e, r)
+}
+
+// ChooseGiven is Choose for given experts, uint32 [T, k], unless these are nil.
+func ChooseGiven(scores, correction, given *mlx.Array, e arch.Experts, r arch.Router) (weights, chosen *mlx.Array) {
 	if r.SparseMixer {
 		both := mlx.SparseMixer(scores, r.Jitter)
 		return both[0], both[1]
@@ -154,8 +157,15 @@ func Choose(scores, correction *mlx.Array, e arch.Experts, r arch.Router) (weigh
 	if scaling == 0 {
 		scaling = 1
 	}
-	both := mlx.ChooseExperts(scores, correction, e.PerToken, max(r.Groups, 1), max(r.TopGroups, 1),
-		cmp.Or(r.GroupBest, 2), r.Sigmoid, e.NormTopK, scaling)
+	how := mlx.SoftmaxOfScores
+	switch {
+	case r.Sigmoid:
+		how = mlx.SigmoidsOfScores
+	case r.SqrtSoftplus:
+		how = mlx.SqrtSoftplusOfScores
+	}
+	both := mlx.ChooseExperts(scores, correction, given, e.PerToken, max(r.Groups, 1), max(r.TopGroups, 1),
+		cmp.Or(r.GroupBest, 2), how, e.NormTopK, scaling)
 	return both[0], both[1]
 }
 

@@ -91,27 +91,15 @@ func (m *Mixture) Apply(x *mlx.Array) *mlx.Array {
 	weights, chosen := m.choose(m.router.Apply(mlx.AsType(x, mlx.Float32)))
 	shared := m.sharedOf(x)
 	if m.config.Experts.Identity > 0 {
-		var own *mlx.Array
-		own, weights, chosen = identity(weights, chosen, m.config.Experts.Count)
-		own = mlx.AsType(mlx.Multiply(mlx.AsType(x, mlx.Float32), own), x.DType())
+		parts := mlx.IdentityExperts(weights, chosen, m.config.Experts.Count)
+		weights, chosen = parts[1], parts[2] // a place of another expert has weight 0
+		own := mlx.AsType(mlx.Multiply(mlx.AsType(x, mlx.Float32), parts[0]), x.DType())
 		if shared.X != nil {
 			own = mlx.Add(own, shared.X)
 		}
 		shared.X = own
 	}
 	return m.experts.Apply(x, weights, chosen, shared)
-}
-
-// identity returns the sum [T, 1] of the weights of the experts from n on, which return their input, and the weights
-// and choice of the others. Places of the former get weight 0 and another expert of the row, whose weights are then
-// read once, or any if it has none.
-func identity(weights, chosen *mlx.Array, n int) (own, rest, others *mlx.Array) {
-	t := weights.Thread()
-	end := func(i int) *mlx.Array { return mlx.FromSlice(t, []uint32{uint32(i)}) }
-	isIdentity, zero := mlx.GreaterEqual(chosen, end(n)), mlx.Zeros(t, mlx.Float32, 1)
-	own = mlx.Sum(mlx.Where(isIdentity, weights, zero), true, -1)
-	other := mlx.Minimum(mlx.Min(chosen, true, -1), end(n-1))
-	return own, mlx.Where(isIdentity, zero, weights), mlx.Where(isIdentity, other, chosen)
 }
 
 func (m *Mixture) choose(scores *mlx.Array) (weights, chosen *mlx.Array) {

@@ -8,7 +8,7 @@ type MLP struct {
 	Up, Down   *Linear
 	Activation mlx.Activation
 	Function   func(*mlx.Array) *mlx.Array // of a block without a gate; nil means Activation
-	Limit      float64                     // of the gate from above and of Up(x) from both sides; 0 means none
+	Limit      float64                     // of SiLU's gate from above and of Up(x) from both sides; 0 means none
 }
 
 // NewMLP takes NAME.gate_proj and NAME.up_proj [width, hidden] and NAME.down_proj [hidden, width].
@@ -52,7 +52,7 @@ func (m *MLP) in() []*Linear {
 // down maps the outputs of in to the block's.
 func (m *MLP) down(in []*mlx.Array) *mlx.Array {
 	if m.Gate != nil && m.Limit > 0 {
-		in = []*mlx.Array{mlx.MinimumScalar(in[0], m.Limit), mlx.Clip(in[1], m.Limit)}
+		return m.Down.Apply(mlx.ClampedSwiGLU(mlx.Concatenate(-1, in[0], in[1]), nil, nil, 1, m.Limit, 0))
 	}
 	if m.Gate != nil {
 		return m.Down.ApplyGated(m.Activation, in[0], in[1])

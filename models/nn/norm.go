@@ -53,6 +53,14 @@ func NewHeadNorm(w *Weights, name string, heads, size int, eps float64) *Norm {
 	return &Norm{weight: w.Take(name+".weight", heads, size), eps: eps, centers: true, byHead: true}
 }
 
+// Wide returns the weight in float32; nil if it is missing.
+func (n *Norm) Wide(w *Weights) *mlx.Array {
+	if n.stored == nil {
+		return nil
+	}
+	return w.Constant(mlx.AsType(n.stored, mlx.Float32))
+}
+
 // PlusOne makes an RMSNorm multiply by 1 + weight, in float32.
 func (n *Norm) PlusOne() *Norm {
 	n.plusOne, n.weight = true, n.stored

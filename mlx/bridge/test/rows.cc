@@ -97,7 +97,7 @@ void elementwise(const RowKernels& k, Type t, int64_t n) {
     }
     for (const void* bias : {static_cast<const void*>(nullptr), static_cast<const void*>(b.data())}) {
       k.clamped_gate[int(t)]({.gate = a.data(), .up = b.data(), .gate_bias = bias, .up_bias = bias ? a.data() : nullptr,
-                              .out = out.data(), .n = n, .alpha = 1.702f, .limit = 1});
+                              .out = out.data(), .n = n, .alpha = 1.702f, .limit = 1, .shift = 1});
       check::note(out.bytes);
     }
     k.add[int(t)](a.data(), b.data(), out.data(), n);
@@ -321,6 +321,41 @@ void attention_cases() {
   }
 }
 
+// Rows of an indexer choose positions of one sequence, and queries attend to them.
+void sparse_cases() {
+  for (int dim : {1, 4, 20, 64}) {
+    for (int heads : {1, 3, 16, 33}) {
+      for (int64_t keys : {7, 131, 300}) {
+        for (int t = 0; t < 3; t++) {
+          run("sparse attention", Type(t), dim * heads, [&] {
+            const int rows = 3, budget = 9;
+            Elements q(Type::f32, rows * heads * dim), weights(Type::f32, rows * heads), stored(Type(t), keys * dim);
+            Exact<int32_t> chosen(size_t(rows * budget));
+            const int rate = heads > 16 ? 4 : 1;
+            choose_keys({{q.floats(), weights.floats(), stored.data(), dim, Type(t), heads, dim, budget, rate,
+                               keys * rate - rows, rows, chosen.data()}});
+            check::note(chosen);
+            AttentionShape s{Type(t), Type(t), heads, 1, dim, (dim + 1) / 2, 0.3f};
+            s.causal = false;
+            Elements queries(Type(t), rows * heads * dim), out(Type(t), rows * heads * s.value_dim, false);
+            const int64_t position = keys * rate - rows, window = std::min<int64_t>(keys, 20);
+            const float* sinks = weights.floats();
+            attend_chosen(s, {{queries.data(), out.data(), position, rows, stored.data(), chosen.data(), budget, rate,
+                               nullptr, 0, 0}}, nullptr);
+            check::note(out.bytes);
+            attend_chosen(s, {{queries.data(), out.data(), position, rows, stored.data(), chosen.data(), budget, rate,
+                               stored.data(), keys, window}}, sinks);
+            check::note(out.bytes);
+            attend_chosen(s, {{queries.data(), out.data(), position, rows, stored.data(), nullptr, 0, rate,
+                               stored.data(), keys, window}}, sinks);
+            check::note(out.bytes);
+          });
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -344,6 +379,7 @@ int main() {
       tables(row_kernels(), Type(t));
     }
     attention_cases();
+    sparse_cases();
   }
   return check::exit_status("rows", cases);
 }

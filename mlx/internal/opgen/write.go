@@ -54,6 +54,7 @@ func ccFile(ops []op, abi uint32) []byte {
 	b.WriteString(notice)
 	for _, header := range []string{
 		"core/call.h", "core/checks.h", "ops/attention.h", "ops/experts/experts.h", "ops/matmul.h", "ops/rows.h",
+		"ops/sparse/sparse.h",
 	} {
 		fmt.Fprintf(&b, "#include %q\n", header)
 	}

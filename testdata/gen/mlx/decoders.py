@@ -27,12 +27,13 @@ for d in FLOATS:
 
 op("ClampedSwiGLU", clamped, SUM)
 for d in FLOATS:
-    case("ClampedSwiGLU", normal(3, 10, dtype=d, scale=2), None, None, 1.702, 1.5)
-    case("ClampedSwiGLU", normal(4, 1, 10, dtype=d, scale=2), normal(3, 10, dtype=d), arr([2, 0, 1, 2], U32), 2.0, 0.75)
+    case("ClampedSwiGLU", normal(3, 10, dtype=d, scale=2), None, None, 1.702, 1.5, 1.0)
+    case("ClampedSwiGLU", normal(3, 10, dtype=d, scale=2), None, None, 1.0, 0.75, 0.0)
+    case("ClampedSwiGLU", normal(4, 1, 10, dtype=d, scale=2), normal(3, 10, dtype=d), arr([2, 0, 1, 2], U32), 2.0, 0.75, 1.0)
     case("CombineRows", normal(3, 2, 21, dtype=d), normal(3, 2), normal(4, 21, dtype=d), arr([[0, 3], [2, 1], [3, 2]], U32), None, None)
     up, down = normal(4, 64, 64, dtype=d) * arr(0.25, d), normal(4, 20, 32, dtype=d) * arr(0.25, d)
     case("GatedExperts", normal(3, 64, dtype=d), normal(3, 2), arr([[0, 3], [2, 1], [3, 2]], U32), [up, down], [-1, -1], [0, 0],
-         [0, 0], False, 1.702, 1.5, [normal(4, 64, dtype=d), normal(4, 20, dtype=d)], None, None)
+         [0, 0], False, 1.702, 1.5, 1.0, [normal(4, 64, dtype=d), normal(4, 20, dtype=d)], None, None)
 
 
 # Attention in chunks of 4: the last rows of a first chunk, and rows on both sides of a boundary in a ring.

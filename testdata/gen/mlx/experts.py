@@ -9,8 +9,8 @@ from layers import MODES, combine
 from record import F32, FLOATS, I32, SUM, U32, arr, case, normal, op
 
 
-def clamped(x, bias, rows, alpha, limit, one=None):
-    """Returns the clamped SwiGLU of gpt-oss. Row rows[i] of bias, or one bias, is added to row i."""
+def clamped(x, bias, rows, alpha, limit, shift, one=None):
+    """Returns the clamped SwiGLU. Row rows[i] of bias, or one bias, is added to row i."""
     y = x.astype(F32)
     if bias is not None:
         y += bias[rows].astype(F32).reshape(x.shape)
@@ -18,10 +18,10 @@ def clamped(x, bias, rows, alpha, limit, one=None):
         y += one.astype(F32)
     g, u = mx.split(y, 2, axis=-1)
     g, u = mx.minimum(g, limit), mx.clip(u, -limit, limit)
-    return ((u + 1) * g * mx.sigmoid(alpha * g)).astype(x.dtype)
+    return ((u + shift) * g * mx.sigmoid(alpha * g)).astype(x.dtype)
 
 
-def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, alpha, limit, biases, added, gate):
+def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, alpha, limit, shift, biases, added, gate):
     parts, banks = iter(parts), []
     for f, g, b in zip(formats, groups, bits):
         w = next(parts)
@@ -35,7 +35,7 @@ def gated_experts(x, weights, chosen, parts, formats, groups, bits, gelu, alpha,
         for e in experts:
             h = (banks[0][e] @ x[t].astype(F32)).astype(x.dtype).astype(F32)
             if limit:
-                act = clamped(h.astype(x.dtype), None, None, alpha, limit, biases[0][e] if biases else None)
+                act = clamped(h.astype(x.dtype), None, None, alpha, limit, shift, biases[0][e] if biases else None)
                 rows.append((banks[1][e] @ act.astype(F32)).astype(x.dtype))
                 continue
             a, up = mx.split(h, 2)
@@ -49,9 +49,21 @@ op("GatedExperts", gated_experts, SUM)
 for d in FLOATS:
     x, up, down = normal(3, 64, dtype=d), normal(4, 64, 64, dtype=d) * arr(0.25, d), normal(4, 20, 32, dtype=d) * arr(0.25, d)
     weights, chosen = normal(3, 2), arr([[0, 3], [2, 1], [3, 2]], U32)
-    case("GatedExperts", x, weights, chosen, [up, down], [-1, -1], [0, 0], [0, 0], False, 0.0, 0.0, [], None, None)
+    case("GatedExperts", x, weights, chosen, [up, down], [-1, -1], [0, 0], [0, 0], False, 0.0, 0.0, 0.0, [], None, None)
+    case("GatedExperts", x, weights, chosen, [up, down], [-1, -1], [0, 0], [0, 0], False, 1.0, 0.75, 0.0, [], None, None)
     case("GatedExperts", x, weights, chosen, [*mx.quantize(up), *mx.quantize(down, 32, 8)], [0, 0], [0, 32], [0, 8], True,
-         0.0, 0.0, [], normal(3, 20, dtype=d), normal(3, 1, dtype=d))
+         0.0, 0.0, 0.0, [], normal(3, 20, dtype=d), normal(3, 1, dtype=d))
+
+
+def identity(weights, chosen, n):
+    by_row = [([w for w, e in row if e >= n], [(0, min(min(e for _, e in row), n - 1)) if e >= n else (w, e) for w, e in row])
+              for row in (list(zip(*both)) for both in zip(weights.tolist(), chosen.tolist()))]
+    return [arr([[sum(own)] for own, _ in by_row], F32), arr([[w for w, _ in rest] for _, rest in by_row], F32),
+            arr([[e for _, e in rest] for _, rest in by_row], U32)]
+
+
+op("IdentityExperts", identity, SUM)
+case("IdentityExperts", normal(3, 4), arr([[0, 3, 2, 1], [5, 1, 4, 7], [6, 4, 9, 5]], U32), 4)
 
 
 def rotate_normed(xs, weights, eps, plus_one, *rest):

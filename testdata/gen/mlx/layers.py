@@ -5,7 +5,7 @@ import itertools
 import mlx.core as mx
 
 from elementwise import FINITE, X
-from record import F32, FLOATS, INF, SUM, case, normal, op
+from record import F32, FLOATS, INF, SUM, U32, arr, case, normal, op
 from reductions import REDUCE
 
 # Order of evaluation.
@@ -42,16 +42,16 @@ case("LinearLayers", normal(2, 64), [], False, [], [], [], [], [])
 
 
 # Layers of experts.
-def choose(scores, correction, k, groups, top, group_best, sigmoid, sum_to_one, scale):
+def choose(scores, correction, given, k, groups, top, group_best, scoring, sum_to_one, scale):
     p = scores.astype(F32)
-    p = mx.sigmoid(p) if sigmoid else mx.softmax(p, axis=-1, precise=True)
+    p = [mx.softmax(p, axis=-1, precise=True), mx.sigmoid(p), mx.sqrt(mx.log1p(mx.exp(p)))][scoring]
     key = p if correction is None else p + correction.astype(F32)
     if top < groups:
         grouped = key.reshape(len(p), groups, -1)
         sums = mx.topk(grouped, group_best, axis=-1).sum(-1)
         kept = (mx.argsort(mx.argsort(-sums, axis=-1), axis=-1) < top)[..., None]
         key = mx.where(kept, grouped, -INF).reshape(p.shape)
-    chosen = mx.argsort(-key, axis=-1)[:, :k]
+    chosen = mx.argsort(-key, axis=-1)[:, :k] if given is None else given
     weights = mx.take_along_axis(p, chosen, -1)
     return (weights / (weights.sum(-1, keepdims=True) + 1e-20) if sum_to_one else weights) * scale, chosen
 
@@ -68,9 +68,10 @@ def combine(x, weights, bias, chosen, added, gate):
 
 op("ChooseExperts", choose, SUM)
 op("CombineRows", combine, SUM)
-for d, sigmoid in itertools.product(FLOATS, [False, True]):
-    case("ChooseExperts", normal(3, 21, dtype=d), None, 4, 1, 1, 2, sigmoid, True, 1.0)
-    case("ChooseExperts", normal(3, 21, dtype=d), normal(21), 4, 7, 3, 2, sigmoid, False, 1.5)
+for d, scoring in itertools.product(FLOATS, [0, 1, 2]):
+    case("ChooseExperts", normal(3, 21, dtype=d), None, None, 4, 1, 1, 2, scoring, True, 1.0)
+    case("ChooseExperts", normal(3, 21, dtype=d), normal(21), None, 4, 7, 3, 2, scoring, False, 1.5)
+    case("ChooseExperts", normal(2, 21, dtype=d), None, arr([[20, 0, 3], [7, 8, 1]], U32), 3, 1, 1, 2, scoring, True, 1.5)
 for d in FLOATS:
     case("CombineRows", normal(3, 4, 21, dtype=d), normal(3, 4), None, None, None, None)
     case("CombineRows", normal(3, 4, 1, 21, dtype=d), normal(3, 4), None, None, normal(3, 21, dtype=d), normal(3, 1, dtype=d))

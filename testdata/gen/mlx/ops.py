@@ -24,6 +24,7 @@ import experts
 import decoders
 import scans
 import streams
+import sparse
 
 import record
 

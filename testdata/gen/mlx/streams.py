@@ -43,6 +43,25 @@ case("KnownIDs", arr([0, 7, 8, 300], I32), 8)
 case("KnownIDs", arr([[9, 3]], U32), 9)
 
 
+def stream_weights(numbers, scale, base, n, iterations, eps):
+    x = numbers * scale + base
+    read = (mx.sigmoid(x[:, :n]) + eps)[:, None]
+    if iterations == 0:
+        return [read]
+    mix = mx.softmax(x[:, 2 * n :].reshape(-1, n, n), axis=-1, precise=True) + eps
+    mix = mix / (mix.sum(1, keepdims=True) + eps)
+    for _ in range(iterations - 1):
+        mix = mix / (mix.sum(2, keepdims=True) + eps)
+        mix = mix / (mix.sum(1, keepdims=True) + eps)
+    return [read, 2 * mx.sigmoid(x[:, n : 2 * n]), mix.swapaxes(1, 2)]
+
+
+op("StreamWeights", stream_weights, SUM)
+case("StreamWeights", normal(5, 24), normal(24), normal(24), 4, 20, 1e-6)
+case("StreamWeights", normal(3, 8), normal(8), normal(8), 2, 1, 1e-2)
+case("StreamWeights", normal(3, 4), normal(4), normal(4), 4, 0, 1e-6)
+
+
 def wkv_scan(r, w, k, v, a, parts, eps, states, in_place, lengths):
     kind = r.dtype
     r, w, k, v, a = (x.astype(F32) for x in (r, w, k, v, a))

@@ -6,10 +6,11 @@
 #include "ops/experts/experts.h"
 #include "ops/matmul.h"
 #include "ops/rows.h"
+#include "ops/sparse/sparse.h"
 
 namespace ingot {
 
-const uint32_t abi = 0x2dca460b;
+const uint32_t abi = 0xde30c582;
 
 const Operation operations[] = {
     {"Abs",
@@ -284,6 +285,17 @@ const Operation operations[] = {
        auto deviations = call.real();
        auto s = call.s;
        call.result(sparse_rows(x, deviations, s));
+     }},
+    {"StreamWeights",
+     [](Call& call) {
+       auto numbers = call.array();
+       auto scale = call.array();
+       auto base = call.array();
+       auto n = call.integer();
+       auto iterations = call.integer();
+       auto eps = call.real();
+       auto s = call.s;
+       call.result(stream_weights(numbers, scale, base, n, iterations, eps, s));
      }},
     {"BlendRows",
      [](Call& call) {
@@ -1238,6 +1250,52 @@ const Operation operations[] = {
        auto s = call.s;
        call.result(attend(q, k, v, stores, segments, sinks, after, {float(scale), float(softcap), window, chunked, ring, values, bits}, positions, s));
      }},
+    {"chooseKeys",
+     [](Call& call) {
+       auto q = call.array();
+       auto weights = call.array();
+       auto stores = call.arrays();
+       auto segments = call.integers();
+       auto positions = call.optional();
+       auto budget = call.integer();
+       auto rate = call.integer();
+       auto bits = call.integer();
+       auto s = call.s;
+       call.result(choose_keys(q, weights, stores, segments, positions, budget, rate, bits, s));
+     }},
+    {"attendChosen",
+     [](Call& call) {
+       auto q = call.array();
+       auto chosen = call.optional();
+       auto stores = call.arrays();
+       auto nears = call.arrays();
+       auto segments = call.integers();
+       auto sinks = call.optional();
+       auto positions = call.optional();
+       auto scale = call.real();
+       auto values = call.integer();
+       auto window = call.integer();
+       auto rate = call.integer();
+       auto bits = call.integer();
+       auto s = call.s;
+       call.result(attend_chosen(q, chosen, stores, nears, segments, sinks, positions, {float(scale), values, window, rate, bits}, s));
+     }},
+    {"compressRows",
+     [](Call& call) {
+       auto x = call.array();
+       auto rings = call.arrays();
+       auto entries = call.arrays();
+       auto parts = call.arrays();
+       auto segments = call.integers();
+       auto after = call.arrays();
+       auto positions = call.optional();
+       auto rate = call.integer();
+       auto overlap = call.flag();
+       auto eps = call.real();
+       auto scale = call.real();
+       auto s = call.s;
+       call.result(compress_rows(x, rings, entries, parts, segments, after, positions, {rate, overlap, float(eps), float(scale)}, s));
+     }},
     {"PackRows",
      [](Call& call) {
        auto x = call.array();
@@ -1366,15 +1424,24 @@ const Operation operations[] = {
      [](Call& call) {
        auto scores = call.array();
        auto correction = call.optional();
+       auto given = call.optional();
        auto k = call.integer();
        auto groups = call.integer();
        auto topGroups = call.integer();
        auto groupBest = call.integer();
-       auto sigmoid = call.flag();
+       auto scoring = call.integer();
        auto sumToOne = call.flag();
        auto scale = call.real();
        auto s = call.s;
-       call.result(choose_experts(scores, correction, {k, groups, topGroups, groupBest, sigmoid, sumToOne, scale}, s));
+       call.result(choose_experts(scores, correction, given, {k, groups, topGroups, groupBest, Scoring(scoring), sumToOne, scale}, s));
+     }},
+    {"IdentityExperts",
+     [](Call& call) {
+       auto weights = call.array();
+       auto chosen = call.array();
+       auto n = call.integer();
+       auto s = call.s;
+       call.result(identity_experts(weights, chosen, n, s));
      }},
     {"SparseMixer",
      [](Call& call) {
@@ -1390,8 +1457,9 @@ const Operation operations[] = {
        auto rows = call.optional();
        auto alpha = call.real();
        auto limit = call.real();
+       auto shift = call.real();
        auto s = call.s;
-       call.result(clamped_gate(x, bias, rows, {float(alpha), float(limit)}, s));
+       call.result(clamped_gate(x, bias, rows, {float(alpha), float(limit), float(shift)}, s));
      }},
     {"CombineRows",
      [](Call& call) {
@@ -1416,11 +1484,12 @@ const Operation operations[] = {
        auto gelu = call.flag();
        auto alpha = call.real();
        auto limit = call.real();
+       auto shift = call.real();
        auto biases = call.arrays();
        auto added = call.optional();
        auto gate = call.optional();
        auto s = call.s;
-       call.result(gated_experts({.x = x, .weights = weights, .chosen = chosen, .parts = parts, .formats = formats, .groups = groups, .bits = bits, .gelu = gelu, .clamp = {float(alpha), float(limit)}, .biases = biases, .added = added, .gate = gate}, s));
+       call.result(gated_experts({.x = x, .weights = weights, .chosen = chosen, .parts = parts, .formats = formats, .groups = groups, .bits = bits, .gelu = gelu, .clamp = {float(alpha), float(limit), float(shift)}, .biases = biases, .added = added, .gate = gate}, s));
      }},
     {"RandomKey",
      [](Call& call) {

@@ -46,6 +46,8 @@ mx::array rescale_rows(const mx::array& x, const mx::array& like, double least, 
 mx::array sparse_rows(const mx::array& x, double deviations, Where s);
 std::vector<mx::array> blend_rows(const mx::array& x, const mx::array& delta, const mx::array& by, Where s);
 mx::array known_ids(const mx::array& ids, int n, Where s);
+std::vector<mx::array> stream_weights(const mx::array& numbers, const mx::array& scale, const mx::array& base, int n,
+                                      int iterations, double eps, Where s);
 
 mx::array scaled_by(const mx::array& x, double value, Where s);
 mx::array sum_of(const mx::array& a, const mx::array& b, Where s);

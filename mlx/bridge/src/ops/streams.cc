@@ -1,5 +1,6 @@
 // Rows of several residual streams, and what else their models need.
 #include <algorithm>
+#include <cmath>
 
 #include "ops/rows.h"
 #include "core/call.h"
@@ -181,6 +182,113 @@ mx::array known_ids(const mx::array& ids, int n, Where s) {
     }
   };
   return cpu::node("known_ids", {in}, {in.shape()}, {mx::int32}, s, std::move(body))[0];
+}
+
+namespace {
+
+// Divides the columns of a matrix [n, n] by their sums, then its rows and columns in turns: Sinkhorn-Knopp.
+void balance(float* x, int n, int iterations, float eps) {
+  auto divide = [&](int step, int stride) {
+    for (int i = 0; i < n; i++) {
+      float sum = eps;
+      for (int j = 0; j < n; j++) {
+        sum += x[i * step + j * stride];
+      }
+      for (int j = 0; j < n; j++) {
+        x[i * step + j * stride] /= sum;
+      }
+    }
+  };
+  divide(1, n);
+  for (int i = 1; i < iterations; i++) {
+    divide(n, 1);
+    divide(1, n);
+  }
+}
+
+// Sets mix to the transposed matrix [n, n] that scores become.
+void mixing_weights(const float* scores, int n, int iterations, float eps, float* work, float* mix) {
+  for (int i = 0; i < n; i++) {
+    const float *from = scores + i * n, peak = *std::max_element(from, from + n);
+    float total = 0;
+    for (int j = 0; j < n; j++) {
+      total += work[i * n + j] = std::exp(from[j] - peak);
+    }
+    for (int j = 0; j < n; j++) {
+      work[i * n + j] = work[i * n + j] / total + eps;
+    }
+  }
+  balance(work, n, iterations, eps);
+  for (int i = 0; i < n * n; i++) {
+    mix[i % n * n + i / n] = work[i];
+  }
+}
+
+std::vector<mx::array> composed_weights(const mx::array& numbers, const mx::array& scale, const mx::array& base, int n,
+                                        int iterations, double eps, Where s) {
+  const int rows = numbers.shape(0);
+  const auto least = mx::array(float(eps));
+  auto x = mx::add(mx::multiply(numbers, scale, s), base, s);
+  auto part = [&](int from, int count) { return mx::slice(x, {0, from}, {rows, from + count}, s); };
+  std::vector<mx::array> out = {mx::expand_dims(mx::add(mx::sigmoid(part(0, n), s), least, s), 1, s)};
+  if (iterations == 0) {
+    return out;
+  }
+  out.push_back(mx::multiply(mx::sigmoid(part(n, n), s), mx::array(2.0f), s));
+  auto mix = mx::add(mx::softmax(mx::reshape(part(2 * n, n * n), {rows, n, n}, s), -1, true, s), least, s);
+  auto divide = [&](int axis) { mix = mx::divide(mix, mx::add(mx::sum(mix, axis, true, s), least, s), s); };
+  divide(1);
+  for (int i = 1; i < iterations; i++) {
+    divide(2);
+    divide(1);
+  }
+  out.push_back(mx::swapaxes(mix, 1, 2, s));
+  return out;
+}
+
+}  // namespace
+
+std::vector<mx::array> stream_weights(const mx::array& numbers, const mx::array& scale, const mx::array& base, int n,
+                                      int iterations, double eps, Where s) {
+  constexpr int kMostStreams = 64, kMostIterations = 1000;
+  const int each = n < 1 || n > kMostStreams ? 0 : iterations > 0 ? (2 + n) * n : n;
+  if (each == 0 || iterations < 0 || iterations > kMostIterations || numbers.ndim() != 2 || numbers.size() == 0 ||
+      numbers.shape(1) != each || scale.shape() != mx::Shape{each} || base.shape() != scale.shape() ||
+      numbers.dtype() != mx::float32 || scale.dtype() != mx::float32 || base.dtype() != mx::float32) {
+    throw std::invalid_argument("numbers " + to_string(numbers) + " of " + std::to_string(n) + " streams, scale " +
+                                to_string(scale) + " and base " + to_string(base) + " do not fit together");
+  }
+  if (!cpu::uses_kernels(numbers, s)) {
+    return composed_weights(numbers, scale, base, n, iterations, eps, s);
+  }
+  const int rows = numbers.shape(0);
+  auto body = [=, eps = float(eps)](const cpu::Memory& m) {
+    const int64_t cost = int64_t(each) * (8 + 2 * iterations);
+    cpu::parallel(rows, cpu::rows_per_piece(cost), [&](int64_t begin, int64_t end) {
+      std::vector<float> x(size_t(each) + size_t(n) * size_t(n));
+      for (int64_t i = begin; i < end; i++) {
+        for (int j = 0; j < each; j++) {
+          x[size_t(j)] = m.input<float>(0)[i * each + j] * m.input<float>(1)[j] + m.input<float>(2)[j];
+        }
+        for (int j = 0; j < n; j++) {
+          m.output<float>(0)[i * n + j] = 1 / (1 + std::exp(-x[size_t(j)])) + eps;
+        }
+        if (iterations > 0) {
+          for (int j = 0; j < n; j++) {
+            m.output<float>(1)[i * n + j] = 2 / (1 + std::exp(-x[size_t(n + j)]));
+          }
+          mixing_weights(x.data() + 2 * n, n, iterations, eps, x.data() + each, m.output<float>(2) + i * n * n);
+        }
+      }
+    });
+  };
+  std::vector<mx::Shape> shapes = {{rows, 1, n}};
+  if (iterations > 0) {
+    shapes.push_back({rows, n});
+    shapes.push_back({rows, n, n});
+  }
+  std::vector<mx::Dtype> types(shapes.size(), mx::float32);
+  return cpu::node("stream_weights", {numbers, scale, base}, std::move(shapes), std::move(types), s, std::move(body));
 }
 
 }  // namespace ingot

@@ -22,7 +22,9 @@ const AttentionKernels attention_avx512bf16 = [] {
 }();
 #endif
 
-const AttentionKernels& kernels() {
+}  // namespace
+
+const AttentionKernels& attention_kernels() {
   static const Choice<AttentionKernels> choice = {
       .portable = &attention_portable,
 #if defined(__x86_64__)
@@ -35,6 +37,10 @@ const AttentionKernels& kernels() {
   };
   return choice.get();
 }
+
+namespace {
+
+const AttentionKernels& kernels() { return attention_kernels(); }
 
 constexpr int kShared = 4, kOwn = 5;  // scratch slots: of all threads' partial results, and of one thread's task
 

@@ -127,14 +127,67 @@ struct AttentionJoin {
   int rows, heads;
 };
 
+// Rows of one sequence at consecutive positions from `position` on, for which an indexer chooses keys: of the first (p
+// + 1) / rate, for a row at position p, the budget with the highest scores. A score is the sum over heads of weight *
+// max(0, q . key). With a rate of 1 there is a key for each position.
+struct IndexRows {
+  const float* q;        // [count][heads][dim]
+  const float* weights;  // [count][heads]
+  const void* keys;
+  int64_t key_row;  // elements
+  Type type;        // of the keys
+  int heads, dim, budget, rate;
+  int64_t position, count;
+  int32_t* chosen;  // [count][budget]: ascending indices of keys, then -1
+};
+
+// Chooses keys for all rows of all sequences. Of equal scores the first keys are chosen. NaN counts as infinity. The
+// result does not depend on the number of threads. Throws std::bad_alloc.
+void choose_keys(const std::vector<IndexRows>& sequences);
+
+// A task of one thread: the scores of consecutive keys for some rows.
+struct IndexTask {
+  const float* q;        // per row: panels [heads / index_panel][dim][index_panel]
+  const float* weights;  // per row: heads, rounded up to whole panels
+  int64_t q_row;
+  int rows, heads, dim;
+  const void* keys;
+  int64_t key_row;
+  Type type;
+  int count;      // of the keys
+  float* scores;  // [rows][score_row]
+  int64_t score_row;
+  float* scratch;  // [count][dim]
+};
+
+// Rows of one sequence at consecutive positions from `position` on. They attend to chosen keys, and to a window of
+// other keys that ends at their own position. A key's value is its first channels. Each row must see a key.
+struct ChosenRows {
+  const void* q;
+  void* out;
+  int64_t position, count;
+  const void* keys;       // contiguous, of one head
+  const int32_t* chosen;  // [count][budget]: indices of keys, then -1; null: a row sees the first (p + 1) / rate keys
+  int64_t budget, rate;
+  const void* near;  // the keys of a window: position p is in slot p mod near_capacity; null: none
+  int64_t near_capacity, window;
+};
+
+// Computes the attention of all rows. The shape must not be causal. Sinks are as in attention. Throws std::bad_alloc.
+void attend_chosen(const AttentionShape& shape, const std::vector<ChosenRows>& sequences, const float* sinks);
+
 struct AttentionKernels {
   int panel;                                  // query vectors of a tile's panel
   int chunk;                                  // small_batch needs dim and value_dim to be multiples of it
   void (*tile)(const AttentionTask&);         // many vectors: tiled matrix products
   void (*small_batch)(const AttentionTask&);  // few vectors: each key is read once for all of them
   void (*join)(const AttentionJoin&);
+  int index_panel;                   // heads of an indexer's panel
+  void (*index)(const IndexTask&);  // the scores of an indexer
   void (*pack)(Type type, const void* from, int64_t rows, int dim, int bits, uint8_t* to);
 };
+
+const AttentionKernels& attention_kernels();  // the best for this processor
 
 extern const AttentionKernels attention_portable, attention_avx2, attention_avx512, attention_neon;
 void attention_tile_avx512bf16(const AttentionTask& t);  // AttentionKernels::tile

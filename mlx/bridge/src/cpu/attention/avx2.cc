@@ -1,4 +1,5 @@
 #define INGOT_ISA avx2
+#include "cpu/attention/index.h"
 #include "cpu/attention/small_batch.h"
 #include "cpu/attention/tile.h"
 
@@ -10,6 +11,8 @@ const AttentionKernels attention_avx2 = {
     .tile = avx2::tile,
     .small_batch = avx2::small_batch,
     .join = avx2::join,
+    .index_panel = avx2::kIndexPanel,
+    .index = avx2::index_panels,
     .pack = avx2::pack,
 };
 

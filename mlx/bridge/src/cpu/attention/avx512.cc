@@ -1,4 +1,5 @@
 #define INGOT_ISA avx512
+#include "cpu/attention/index.h"
 #include "cpu/attention/small_batch.h"
 #include "cpu/attention/tile.h"
 
@@ -10,6 +11,8 @@ const AttentionKernels attention_avx512 = {
     .tile = avx512::tile,
     .small_batch = avx512::small_batch,
     .join = avx512::join,
+    .index_panel = avx512::kIndexPanel,
+    .index = avx512::index_panels,
     .pack = avx512::pack,
 };
 

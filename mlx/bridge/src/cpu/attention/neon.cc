@@ -1,4 +1,5 @@
 #define INGOT_ISA neon
+#include "cpu/attention/index.h"
 #include "cpu/attention/small_batch.h"
 #include "cpu/attention/tile.h"
 
@@ -10,6 +11,8 @@ const AttentionKernels attention_neon = {
     .tile = neon::tile,
     .small_batch = neon::small_batch,
     .join = neon::join,
+    .index_panel = neon::kIndexPanel,
+    .index = neon::index_panels,
     .pack = neon::pack,
 };
 

@@ -1,5 +1,6 @@
 #define INGOT_PORTABLE
 #define INGOT_ISA portable
+#include "cpu/attention/index.h"
 #include "cpu/attention/small_batch.h"
 #include "cpu/attention/tile.h"
 
@@ -11,6 +12,8 @@ const AttentionKernels attention_portable = {
     .tile = portable::tile,
     .small_batch = portable::small_batch,
     .join = portable::join,
+    .index_panel = portable::kIndexPanel,
+    .index = portable::index_panels,
     .pack = portable::pack,
 };
 

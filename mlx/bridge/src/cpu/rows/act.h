@@ -101,7 +101,7 @@ static void clamped_gate(const ClampedGate& c) {
   const T *gate = static_cast<const T*>(c.gate), *up = static_cast<const T*>(c.up);
   const T *gate_bias = static_cast<const T*>(c.gate_bias), *up_bias = static_cast<const T*>(c.up_bias);
   T* out = static_cast<T*>(c.out);
-  F most = set(c.limit), least = set(-c.limit), rate = set(-c.alpha);
+  F most = set(c.limit), least = set(-c.limit), rate = set(-c.alpha), shift = set(c.shift);
   sweep(c.n, [=](int64_t i, auto part) IG_LAMBDA {
     F g = part.load(gate + i), u = part.load(up + i);
     if (gate_bias) {
@@ -112,7 +112,7 @@ static void clamped_gate(const ClampedGate& c) {
     u = select(u > most, most, u);
     u = select(least > u, least, u);
     F swish = g / (set(1.0f) + quick_exp(g * rate));
-    part.store(out + i, fma(u, swish, swish));
+    part.store(out + i, (u + shift) * swish);
   });
 }
 

@@ -22,13 +22,13 @@ struct Norm {
   int64_t n;
 };
 
-// The arguments of a clamped SwiGLU over n elements: (u + 1) * g * sigmoid(alpha * g), where g is gate, at most limit,
-// and u is up, from -limit to limit. The biases are optional and are added before; both or none are set.
+// The arguments of a clamped SwiGLU over n elements: (u + shift) * g * sigmoid(alpha * g), where g is gate, at most
+// limit, and u is up, from -limit to limit. The biases are optional and are added before; both or none are set.
 struct ClampedGate {
   const void *gate, *up, *gate_bias, *up_bias;
   void* out;
   int64_t n;
-  float alpha, limit;
+  float alpha, limit, shift;
 };
 
 // The arguments of a sum of rows with weights: out = sum over j of weights[j] * x[j*size ...], plus scale * added.

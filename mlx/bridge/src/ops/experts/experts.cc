@@ -21,7 +21,7 @@ using Where = mx::StreamOrDevice;
 
 bool floating(const mx::array& x) { return mx::issubdtype(x.dtype(), mx::floating); }
 
-void check(const mx::array& scores, const Optional& correction, const Choosing& c) {
+void check(const mx::array& scores, const Optional& correction, const Optional& given, const Choosing& c) {
   if (scores.ndim() != 2 || scores.size() == 0 || !floating(scores)) {
     refuse("choose experts: scores are " + to_string(scores) + ", want [rows, experts]");
   }
@@ -37,6 +37,12 @@ void check(const mx::array& scores, const Optional& correction, const Choosing& 
   if (correction && (correction->ndim() != 1 || correction->shape(0) != n || !floating(*correction))) {
     refuse("the correction " + to_string(*correction) + " does not fit the scores " + to_string(scores));
   }
+  if (c.scoring < Scoring::softmax || c.scoring > Scoring::sqrt_softplus) {
+    refuse("choose experts: unknown scoring " + std::to_string(int(c.scoring)));
+  }
+  if (given && (given->dtype() != mx::uint32 || given->shape() != mx::Shape{scores.shape(0), c.k})) {
+    refuse("the experts " + to_string(*given) + " do not fit the scores " + to_string(scores));
+  }
 }
 
 // Returns the indices of the k largest elements of the last axis, in descending order.
@@ -46,9 +52,22 @@ mx::array best(const mx::array& x, int k, Where s) {
   return mx::slice(mx::argsort(mx::negative(x, s), -1, s), mx::Shape(x.ndim(), 0), stop, s);
 }
 
-std::vector<mx::array> composed(const mx::array& scores, const Optional& correction, const Choosing& c, Where s) {
+mx::array probabilities(const mx::array& scores, Scoring how, Where s) {
   auto x = mx::astype(scores, mx::float32, s);
-  x = c.sigmoid ? mx::sigmoid(x, s) : mx::softmax(x, -1, true, s);
+  switch (how) {
+    case Scoring::softmax:
+      return mx::softmax(x, -1, true, s);
+    case Scoring::sigmoid:
+      return mx::sigmoid(x, s);
+    case Scoring::sqrt_softplus:
+      break;
+  }
+  return mx::sqrt(mx::logaddexp(x, mx::array(0.0f), s), s);
+}
+
+std::vector<mx::array> composed(const mx::array& scores, const Optional& correction, const Optional& given,
+                                const Choosing& c, Where s) {
+  auto x = probabilities(scores, c.scoring, s);
   auto corrected = correction ? mx::add(x, mx::astype(*correction, mx::float32, s), s) : x;
   if (c.top_groups < c.groups) {
     int rows = x.shape(0);
@@ -58,7 +77,7 @@ std::vector<mx::array> composed(const mx::array& scores, const Optional& correct
                                    best(sums, c.top_groups, s), mx::array(0.0f), -1, s);
     corrected = mx::reshape(mx::add(grouped, mx::expand_dims(mask, -1, s), s), x.shape(), s);
   }
-  auto chosen = best(corrected, c.k, s);
+  auto chosen = given ? mx::minimum(*given, mx::array(uint32_t(x.shape(1) - 1)), s) : best(corrected, c.k, s);
   auto weights = mx::take_along_axis(x, chosen, -1, s);
   if (c.sum_to_one) {
     weights = mx::divide(weights, mx::add(mx::sum(weights, -1, true, s), mx::array(1e-20f), s), s);
@@ -83,9 +102,11 @@ struct Row {
   }
 
   void squash(float* x) const {
-    if (c.sigmoid) {
+    if (c.scoring != Scoring::softmax) {
       for (int i = 0; i < n; i++) {
-        x[i] = 1 / (1 + std::exp(-x[i]));
+        x[i] = c.scoring == Scoring::sigmoid
+                   ? 1 / (1 + std::exp(-x[i]))
+                   : std::sqrt(std::max(x[i], 0.0f) + std::log1p(std::exp(-std::abs(x[i]))));
       }
       return;
     }
@@ -127,8 +148,28 @@ struct Row {
     }
   }
 
-  void choose(float* x, const float* correction, float* weights, uint32_t* chosen) {
+  void choose(float* x, const float* correction, const uint32_t* given, float* weights, uint32_t* chosen) {
     squash(x);
+    if (given) {
+      order.resize(size_t(c.k));
+      for (int i = 0; i < c.k; i++) {
+        order[size_t(i)] = int(std::min<uint32_t>(given[i], uint32_t(n - 1)));
+      }
+    } else {
+      rank(x, correction);
+    }
+    float total = 1e-20f;  // as in the reference implementation of the sigmoid router
+    for (int i = 0; i < c.k; i++) {
+      chosen[i] = uint32_t(order[size_t(i)]);
+      total += weights[i] = x[chosen[i]];
+    }
+    for (int i = 0; i < c.k; i++) {
+      weights[i] = (c.sum_to_one ? weights[i] / total : weights[i]) * float(c.scale);
+    }
+  }
+
+  // Sets the first k of order to the best experts.
+  void rank(const float* x, const float* correction) {
     for (int i = 0; i < n; i++) {
       key[size_t(i)] = correction ? x[i] + correction[i] : x[i];
     }
@@ -140,23 +181,16 @@ struct Row {
     }
     std::partial_sort(order.begin(), order.begin() + c.k, order.end(),
                       [&](int a, int b) { return better(key[size_t(a)], a, key[size_t(b)], b); });
-    float total = 1e-20f;  // as in the reference implementation of the sigmoid router
-    for (int i = 0; i < c.k; i++) {
-      chosen[i] = uint32_t(order[size_t(i)]);
-      total += weights[i] = x[chosen[i]];
-    }
-    for (int i = 0; i < c.k; i++) {
-      weights[i] = (c.sum_to_one ? weights[i] / total : weights[i]) * float(c.scale);
-    }
   }
 };
 
 }  // namespace
 
-std::vector<mx::array> choose_experts(const mx::array& scores, const Optional& correction, const Choosing& c, Where s) {
-  check(scores, correction, c);
+std::vector<mx::array> choose_experts(const mx::array& scores, const Optional& correction, const Optional& given,
+                                      const Choosing& c, Where s) {
+  check(scores, correction, given, c);
   if (!cpu::uses_kernels(scores, s)) {
-    return composed(scores, correction, c, s);
+    return composed(scores, correction, given, c, s);
   }
   int rows = scores.shape(0), n = scores.shape(1);
   auto type = cpu::Type(cpu::type_index(scores.dtype()));
@@ -165,13 +199,18 @@ std::vector<mx::array> choose_experts(const mx::array& scores, const Optional& c
   if (correction) {
     inputs.push_back(mx::astype(*correction, mx::float32, s));
   }
+  if (given) {
+    inputs.push_back(*given);
+  }
+  const int at_given = given ? int(inputs.size()) - 1 : 0;
   auto body = [=, corrects = correction.has_value()](const cpu::Memory& m) {
     cpu::parallel(rows, cpu::rows_per_piece(n * 16), [&](int64_t begin, int64_t end) {
       Row row(c, n);
       std::vector<float> x(static_cast<size_t>(n));
       for (int64_t r = begin; r < end; r++) {
         cpu::matmul_kernels().widen(type, cpu::at(m.in[0], r * bytes), x.data(), n);
-        row.choose(x.data(), corrects ? m.input<float>(1) : nullptr, m.output<float>(0) + r * c.k,
+        row.choose(x.data(), corrects ? m.input<float>(1) : nullptr,
+                   at_given > 0 ? m.input<uint32_t>(at_given) + r * c.k : nullptr, m.output<float>(0) + r * c.k,
                    m.output<uint32_t>(1) + r * c.k);
       }
     });
@@ -260,7 +299,7 @@ mx::array clamped_gate(const mx::array& x, const Optional& bias, const Optional&
     auto g = mx::minimum(halves[0], number(c.limit), s);
     auto u = mx::clip(halves[1], number(-c.limit), number(c.limit), s);
     auto swish = mx::multiply(g, mx::sigmoid(mx::multiply(g, number(c.alpha), s), s), s);
-    return mx::multiply(mx::add(u, number(1), s), swish, s);
+    return mx::multiply(mx::add(u, number(c.shift), s), swish, s);
   }
   auto shape = x.shape();
   shape.back() = int(n);

@@ -11,20 +11,27 @@ namespace ingot {
 
 namespace mx = mlx::core;
 
+// What a router makes of scores before it chooses: their softmax, their sigmoids, or square roots of their softplus.
+enum class Scoring { softmax, sigmoid, sqrt_softplus };
+
 // How a router chooses experts by score.
 struct Choosing {
   int k;                   // experts per row
   int groups, top_groups;  // only experts of the best top_groups groups are candidates
   int group_best;          // a group is as good as the sum of so many of its best scores, 1 or 2
-  bool sigmoid;            // probabilities are sigmoids of the scores; otherwise their softmax
+  Scoring scoring;
   bool sum_to_one;         // normalize the weights of the chosen experts
   double scale;            // multiplies the weights
 };
 
 // Returns weights, float32 [T, k], and experts, uint32 [T, k], for scores [T, experts]. A correction [experts] is added
-// for the choice only.
+// for the choice only. The experts may be given, uint32 [T, k].
 std::vector<mx::array> choose_experts(const mx::array& scores, const std::optional<mx::array>& correction,
-                                      const Choosing& c, mx::StreamOrDevice s);
+                                      const std::optional<mx::array>& given, const Choosing& c, mx::StreamOrDevice s);
+
+// Divides a choice [T, k] into experts below n, with weights, and those from n on, which return their input: see
+// IdentityExperts in ops.txt.
+std::vector<mx::array> identity_experts(const mx::array& weights, const mx::array& chosen, int n, mx::StreamOrDevice s);
 
 // Returns weights, float32 [T, 2], and experts, uint32 [T, 2]: see SparseMixer in ops.txt.
 std::vector<mx::array> sparse_mixer(const mx::array& scores, double jitter, mx::StreamOrDevice s);
@@ -35,10 +42,10 @@ mx::array combine_rows(const mx::array& x, const mx::array& weights, const std::
                        const std::optional<mx::array>& chosen, const std::optional<mx::array>& added,
                        const std::optional<mx::array>& gate, mx::StreamOrDevice s);
 
-// A clamped SwiGLU: (u + 1) * g * sigmoid(alpha * g), where g is gate, at most limit, and u is up, from -limit to
+// A clamped SwiGLU: (u + shift) * g * sigmoid(alpha * g), where g is gate, at most limit, and u is up, from -limit to
 // limit.
 struct Clamp {
-  float alpha, limit;
+  float alpha, limit, shift;
 };
 
 // Returns the clamped SwiGLU of rows x [..., 2n], gate first. Row rows[i] of bias [m, 2n] is added to row i before.

@@ -67,7 +67,7 @@ inline void gate_row(const char* row, char* out, int64_t i, int64_t n, int type,
   const char* of = bias.experts > 0 ? cpu::at(bias.bias, bias.expert(i) * 2 * n * size) : nullptr;
   cpu::row_kernels().clamped_gate[type]({.gate = row, .up = row + n * size, .gate_bias = of,
                                          .up_bias = of ? of + n * size : nullptr, .out = out, .n = n,
-                                         .alpha = c.alpha, .limit = c.limit});
+                                         .alpha = c.alpha, .limit = c.limit, .shift = c.shift});
 }
 
 }  // namespace ingot
