@@ -18,6 +18,7 @@ func init() {
 		Docs: Docs{
 			Variants: "two attentions in a layer, experts beside the second one, experts that return their input",
 			Rules:    "generic, also for experts",
+			Draft:    "its own multi-token prediction head (`model.mtp.*`)",
 		},
 	})
 }
@@ -66,6 +67,24 @@ func (m *LongcatFlash) check(o object) {
 	}
 }
 
+// Next returns the name prefix of the multi-token prediction head.
+func (m *LongcatFlash) Next() string { return m.Prefix + "mtp." }
+
+// next adds the multi-token prediction head, whose tensors may be absent: a layer of one attention, without experts.
+func (m *LongcatFlash) next(t *Table) {
+	m.nextPart(t, m.Next())
+	layer, hidden := m.Next()+"layers.0.", int64(m.Hidden)
+	t.norm(layer+"enorm.m", hidden, false)
+	t.norm(layer+"hnorm.m", hidden, false)
+	t.linear(layer+"eh_proj", hidden, 2*hidden, false, replicated)
+	t.norm(layer+"input_layernorm", hidden, false)
+	m.latentAttention(t, layer+"self_attn")
+	t.norm(layer+"post_attention_layernorm", hidden, false)
+	m.mlp(t, layer+"transformer_layer.mlp", m.Intermediate)
+	t.norm(m.Next()+"norm", hidden, false)
+	t.drop("a copy of the model's embedding, which the multi-token prediction head shares", m.Next()+"embed_tokens.weight")
+}
+
 // State implements [Model]. Each layer has two attentions.
 func (m *LongcatFlash) State() []LayerState {
 	one := m.LatentDecoder.State()
@@ -87,7 +106,7 @@ func (m *LongcatFlash) Table() Table {
 		}
 		t.mixture(layer+"mlp", m.Mixture, m.Hidden)
 	})
-	t.drop("a head for tokens after the next, which is not supported for longcat_flash", m.Prefix+"mtp.*")
+	m.next(&t)
 	for i := range m.Mixture.Experts.Identity {
 		for _, part := range []string{"gate_proj", "up_proj"} {
 			t.drop("an expert that returns its input has no weights; transformers saves unused ones",

@@ -42,7 +42,8 @@ func TestReference(t *testing.T) {
 // TestDraft checks multi-token prediction heads.
 func TestDraft(t *testing.T) {
 	for _, name := range []string{
-		"deepseek_v3-published", "exaone_moe-published", "glm4_moe-published", "mimo_v2_flash-published",
+		"deepseek_v3-published", "exaone_moe-published", "glm4_moe-published", "longcat_flash-published",
+		"mimo_v2_flash-published",
 		"qwen3_5-published", "qwen3_5-published-tied", "qwen3_5_moe-next-published", "qwen3_5_moe-published",
 	} {
 		t.Run(name, func(t *testing.T) { modeltest.Draft(t, name) })

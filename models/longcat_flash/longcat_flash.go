@@ -17,7 +17,7 @@ import (
 
 func init() { models.Register("longcat_flash", build) }
 
-func build(t *mlx.Thread, c *arch.LongcatFlash, w *nn.Weights) *nn.Decoder {
+func build(t *mlx.Thread, c *arch.LongcatFlash, w *nn.Weights) *models.Decoder {
 	d := nn.NewDecoder(w, c.Common, c.State(), nn.DecoderOptions{
 		Norm: nn.NewRMSNorm(w, c.LastNorm(), c.Hidden, c.NormEps),
 	})
@@ -39,7 +39,32 @@ func build(t *mlx.Thread, c *arch.LongcatFlash, w *nn.Weights) *nn.Decoder {
 		second.Mixer, second.Network = passing{second.Mixer, s}, joining{second.Network, s}
 		d.Blocks = append(d.Blocks, first, second)
 	}
-	return d
+	m := &models.Decoder{Decoder: d}
+	m.Next = newNext(w, c, rope, m)
+	return m
+}
+
+// newNext returns the multi-token prediction head, or nil if the checkpoint has none. Its layer has one attention and
+// no experts. transformers ignores its tensors; vLLM's longcat_flash_mtp.py shows how they are used.
+func newNext(w *nn.Weights, c *arch.LongcatFlash, rope *nn.Rope, m *models.Decoder) *models.Next {
+	p := c.Next() + "layers.0."
+	if !w.Has(p + "eh_proj.weight") {
+		return nil
+	}
+	norm := func(name string) *nn.Norm { return nn.NewRMSNorm(w, name, c.Hidden, c.NormEps) }
+	return &models.Next{
+		Model:      m,
+		VectorNorm: norm(p + "enorm.m"),
+		StateNorm:  norm(p + "hnorm.m"),
+		Join:       nn.NewLinear(w, p+"eh_proj", c.Hidden, 2*c.Hidden, false),
+		Block: nn.Block{
+			MixerNorm:   norm(p + "input_layernorm"),
+			Mixer:       latent.NewAttention(w, p+"self_attn", 0, &c.LatentDecoder, rope),
+			NetworkNorm: norm(p + "post_attention_layernorm"),
+			Network:     nn.NewMLP(w, p+"transformer_layer.mlp", c.Hidden, c.Intermediate, c.MLPBias, mlx.SiLUActivation),
+		},
+		Norm: norm(c.Next() + "norm"),
+	}
 }
 
 // shortcut carries the output of a layer's experts past its second attention in a forward pass.

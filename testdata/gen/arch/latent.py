@@ -62,8 +62,21 @@ def tables(saved, write):
         out = published(tensors, predicts)
         if name == "longcat_flash":
             out = {n: s for n, s in out.items() if ".experts.4." not in n and ".experts.5." not in n}  # they have no weights
-            out["model.mtp.norm.weight"] = ["BF16", 32]
+            out |= longcat_head(out)
         write(name + "-published", config, out)
+
+
+def longcat_head(tensors):
+    """Returns a head for tokens after the next: a layer like the second half of one, without experts."""
+    more, out = "model.mtp.layers.0.", {}
+    for part, to in (("self_attn.1.", "self_attn."), ("mlps.1.", "transformer_layer.mlp."),
+                     ("input_layernorm.1.", "input_layernorm."), ("post_attention_layernorm.1.", "post_attention_layernorm.")):
+        start = "model.layers.0." + part
+        out |= {more + to + n.removeprefix(start): spec for n, spec in tensors.items() if n.startswith(start)}
+    for name, shape in ((more + "eh_proj", [32, 64]), (more + "enorm.m", [32]), (more + "hnorm.m", [32]),
+                        ("model.mtp.norm", [32]), ("model.mtp.embed_tokens", [64, 32])):
+        out[name + ".weight"] = ["BF16", *shape]
+    return out
 
 
 def published(tensors, predicts):

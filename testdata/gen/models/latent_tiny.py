@@ -14,7 +14,7 @@ import tiny
 from dense import four, rope
 from dense_more_tiny import VISION
 from glm4_moe_lite_tiny import YARN
-from moe import EXACT, RULES as ROUTERS, exact, grouped, next_layer as add_next
+from moe import EXACT, RULES as ROUTERS, exact, flipped, grouped, head, next_layer as add_next
 from tiny import change
 
 RULES = ((r"_a_layernorm\.weight$", lambda normal: 0.9 + 0.15 * normal), *ROUTERS)
@@ -185,7 +185,14 @@ def longcat_flash():
         for i in range(config["zero_expert_num"]):  # they have no weights
             unused = f".experts.{config['n_routed_experts'] + i}."
             tensors = {n: t for n, t in tensors.items() if unused not in n}
-        return config, tensors
+        # The layer of the head is like the second half of one, without experts.
+        more, last = "model.mtp.layers.0.", f"model.layers.{config['num_layers'] - 1}."
+        for part, to in (("self_attn.1.", "self_attn."), ("mlps.1.", "transformer_layer.mlp."),
+                         ("input_layernorm.1.", "input_layernorm."), ("post_attention_layernorm.1.", "post_attention_layernorm.")):
+            tensors = {**tensors, **flipped(tensors, last + part, more + to)}
+        tensors |= head(more, config["hidden_size"], RULES, vector="enorm.m", state="hnorm.m", norm="norm", join="eh_proj")
+        tensors["model.mtp.norm.weight"] = tensors.pop(more + "norm.weight")
+        return config, {**tensors, "model.mtp.embed_tokens.weight": tensors["model.embed_tokens.weight"]}
 
     matters = [change(k, to=v) for k, v in (("routed_scaling_factor", 1.0), ("moe_topk", 2), ("rope_theta", 100.0))]
     return {

@@ -1,8 +1,8 @@
 """The MTP head of models other than Qwen 3.5, which predicts the token after the next.
 
 Row t joins the embedding of token t+1 with the hidden state of position t, taken after the last norm. transformers'
-MtpModel computes the heads that are the layer after the last. It lacks the others, which have a sliding layer without
-experts; vLLM and SGLang show how their inputs are joined.
+MtpModel computes the heads that are the layer after the last. It lacks the others, which have a layer without experts;
+vLLM and SGLang show how their inputs are joined.
 """
 
 import copy
@@ -24,24 +24,29 @@ PARTS = {
     "mimo_v2_flash": {"vector": "model.mtp.layers.0.enorm.", "state": "model.mtp.layers.0.hnorm.",
                       "join": "model.mtp.layers.0.eh_proj.", "norm": "model.mtp.layers.0.final_layernorm.",
                       "layer": "model.mtp.layers.0."},
+    "longcat_flash": {"vector": "model.mtp.layers.0.enorm.m.", "state": "model.mtp.layers.0.hnorm.m.",
+                      "join": "model.mtp.layers.0.eh_proj.", "norm": "model.mtp.norm.", "layer": "model.mtp.layers.0."},
 }
-RENAMED = {"pre_mlp_layernorm": "post_attention_layernorm", "attention_sink_bias": "sinks"}
+RENAMED = {"pre_mlp_layernorm": "post_attention_layernorm", "attention_sink_bias": "sinks", "transformer_layer.mlp": "mlp"}
 SLIDING = "sliding_attention"
 
 
 class Head(nn.Module):
-    """A head with a sliding layer without experts. Embedding, rotation and output projection are the model's."""
+    """A head with a layer without experts, which slides if the model does. Embedding, rotation and output projection are
+    the model's."""
 
     def __init__(self, model):
         super().__init__()
         config = copy.deepcopy(model.config)
-        config.layer_types, config.mlp_layer_types, config.num_hidden_layers = [SLIDING], ["dense"], 1
         config._attn_implementation = "eager"
+        halves = config.model_type == "longcat_flash"
+        if not halves:
+            config.layer_types, config.mlp_layer_types, config.num_hidden_layers = [SLIDING], ["dense"], 1
         norm = lambda: type(model.model.norm)(config.hidden_size, eps=config.rms_norm_eps)
         self.vector, self.state, self.norm = norm(), norm(), norm()
         self.join = nn.Linear(2 * config.hidden_size, config.hidden_size, bias=False)
-        self.layer = type(model.model.layers[0])(config, 0)
-        self.window = config.sliding_window
+        self.layer = Half(model, config) if halves else type(model.model.layers[0])(config, 0)
+        self.window = config.max_position_embeddings if halves else config.sliding_window
         self.by_kind = isinstance(model.config.rope_parameters.get(SLIDING), dict)
 
     def forward(self, embedded, hidden, rotary):
@@ -51,6 +56,21 @@ class Head(nn.Module):
         mask = torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)[None, None]
         position = rotary(x, at[None], *([SLIDING] if self.by_kind else []))
         return self.norm(self.layer(x, position_embeddings=position, attention_mask=mask))
+
+
+class Half(nn.Module):
+    """A layer of LongCat Flash with one attention and no experts."""
+
+    def __init__(self, model, config):
+        super().__init__()
+        like = model.model.layers[0]
+        self.self_attn, self.mlp = type(like.self_attn[0])(config, 0), type(like.mlps[0])(config)
+        norm = lambda: type(model.model.norm)(config.hidden_size, eps=config.rms_norm_eps)
+        self.input_layernorm, self.post_attention_layernorm = norm(), norm()
+
+    def forward(self, x, position_embeddings, attention_mask):
+        x = x + self.self_attn(self.input_layernorm(x), position_embeddings, attention_mask)[0]
+        return x + self.mlp(self.post_attention_layernorm(x))
 
 
 def tensors(folder, parts):
