@@ -1,9 +1,11 @@
 package latent
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ingotml/ingot/arch"
@@ -23,13 +25,15 @@ type expanded struct {
 
 const layerName = "model.layers.0.self_attn"
 
-func newExpanded(t *testing.T, name string) *expanded {
+// newExpanded reads the attention with the given name of a checkpoint.
+func newExpanded(t *testing.T, name, layer string) *expanded {
 	t.Helper()
 	config, weights := modeltest.Weights(t, name)
 	x := &expanded{LatentDecoder: decoderOf(config), w: map[string][]float64{}}
 	mlxtest.Do(t, func(*mlx.Thread) {
 		for _, s := range config.Table().Specs {
-			if len(s.Name) <= len(layerName) || s.Name[:len(layerName)] != layerName {
+			part, ok := strings.CutPrefix(s.Name, layer+".")
+			if !ok {
 				continue
 			}
 			var shape []int
@@ -37,7 +41,7 @@ func newExpanded(t *testing.T, name string) *expanded {
 				shape = append(shape, int(n))
 			}
 			for _, v := range weights.Take(s.Name, shape...).Float32s() {
-				x.w[s.Name[len(layerName)+1:]] = append(x.w[s.Name[len(layerName)+1:]], float64(v))
+				x.w[part] = append(x.w[part], float64(v))
 			}
 		}
 	})
@@ -103,7 +107,11 @@ func (x *expanded) attend(rows [][]float64) (out []float64, elements int) {
 	keys, values := make([][]float64, len(rows)), make([][]float64, len(rows)) // of all heads
 	for i, row := range rows {
 		down := x.linear("kv_a_proj_with_mqa", row)
-		up := x.linear("kv_b_proj", x.norm("kv_a_layernorm", down[:l.KVRank]))
+		latent := x.norm("kv_a_layernorm", down[:l.KVRank])
+		for j := range latent {
+			latent[j] *= cmp.Or(l.KVScale, 1)
+		}
+		up := x.linear("kv_b_proj", latent)
 		rotated := x.rotate(down[l.KVRank:], i)
 		for h := range x.Heads {
 			head := up[h*(l.NopeDim+l.ValueDim):][:l.NopeDim+l.ValueDim]
@@ -138,9 +146,15 @@ func (x *expanded) attend(rows [][]float64) (out []float64, elements int) {
 // Decoding with absorbed matrices over latents equals attention over expanded keys and values, and the cache has one
 // latent and one rotated key per token.
 func TestExpanded(t *testing.T) {
-	for _, name := range []string{"deepseek_v3-published", "deepseek_v3-saved", "deepseek_v2-published"} {
+	for _, name := range []string{
+		"deepseek_v3-published", "deepseek_v3-saved", "deepseek_v2-published", "longcat_flash-published",
+	} {
 		t.Run(name, func(t *testing.T) {
-			x := newExpanded(t, name)
+			layer := layerName
+			if strings.HasPrefix(name, "longcat") {
+				layer += ".1" // the second of a layer
+			}
+			x := newExpanded(t, name, layer)
 			config, weights := modeltest.Weights(t, name)
 			c := decoderOf(config)
 			const tokens = 9
@@ -151,7 +165,7 @@ func TestExpanded(t *testing.T) {
 				if c.Latent.Interleaved {
 					rope.Neighbours()
 				}
-				a := NewAttention(weights, layerName, 0, &c, rope)
+				a := NewAttention(weights, layer, 0, &c, rope)
 				seq := cache.NewSequence([]cache.Kind{cache.Full})
 				defer seq.Free()
 				for range tokens {

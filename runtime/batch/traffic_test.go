@@ -21,9 +21,10 @@ import (
 )
 
 // trafficModels lists models with every kind of state: all positions, windows, recurrent, shared between layers and
-// compressed, the second also with a draft of its own, the third with index keys. The last one processes pictures.
+// compressed, the second also with a draft of its own, the third with index keys, the fourth in two attentions of each
+// layer. The last one processes pictures.
 var trafficModels = []string{"llama-default", "llama-mistral", "qwen3_5-default", "gemma4-e2b", "glm4_moe_lite-default",
-	"deepseek_v3-published", "glm_moe_dsa-published", "qwen3_5-vision"}
+	"deepseek_v3-published", "glm_moe_dsa-published", "longcat_flash-published", "qwen3_5-vision"}
 
 // With random arrivals, branches, repeats, cancellations, preemption, evictions and restarts, a request generates the
 // same tokens as alone and without a cache.
