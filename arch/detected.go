@@ -31,6 +31,9 @@ type Chat struct {
 // otherChats are the chat formats of families without a file in this package.
 var otherChats = []*Chat{
 	{Marks: []string{"deepseek"}, Parser: "deepseek3", Renderer: "deepseek3", Thinks: true},
+	// Published without a chat template.
+	{Marks: []string{"deepseekv32", "deepseek_v32"}, Parser: "deepseek3.2", Renderer: "deepseek3", Thinks: true},
+	{Marks: []string{"deepseekv4", "deepseek_v4"}, Parser: "deepseek4", Renderer: "deepseek3", Thinks: true},
 	{Marks: []string{"nemotronh", "nemotron_h"}, Parser: "nemotron-3", Renderer: "nemotron-3", Thinks: true},
 }
 

@@ -17,6 +17,8 @@ func TestDetectFamily(t *testing.T) {
 		{`{"model_type":"glm4_moe_lite"}`, "glm-4.7", "glm-4.7", "completion tools thinking"},
 		{`{"architectures":["GLM-4-Custom"]}`, "glm-4.7", "glm-4.7", "completion tools thinking"},
 		{`{"architectures":["DeepseekV3ForCausalLM"]}`, "deepseek3", "deepseek3", "completion tools thinking"},
+		{`{"architectures":["DeepseekV32ForCausalLM"]}`, "deepseek3.2", "deepseek3", "completion tools thinking"},
+		{`{"model_type":"deepseek_v4"}`, "deepseek4", "deepseek3", "completion tools thinking"},
 		{`{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3"}`, "qwen3", "qwen3-coder", "completion tools thinking"},
 		{
 			`{"architectures":["Qwen3MoeForCausalLM"],"model_type":"qwen3_moe"}`, "qwen3", "qwen3-coder",

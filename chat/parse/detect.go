@@ -9,6 +9,7 @@ var marks = []struct {
 }{
 	{"harmony", []string{harmonyStart, harmonyChannel, harmonyMessage}},
 	{"gemma4", []string{"<|tool_call>call:"}},
+	{"deepseek4", []string{"<｜DSML｜tool_calls"}},
 	{"deepseek3.2", []string{"<｜DSML｜"}},
 	{"minimax", []string{"<minimax:tool_call>"}},
 	{"dots", []string{"<dots_function_call>"}},

@@ -29,6 +29,7 @@ func TestDetect(t *testing.T) {
 			"hermes", ""},
 		{`<|end_of_role|><|tool_call|>' + message['content']`, "granite", ""},
 		{`<｜DSML｜function_calls></think>`, "deepseek3.2", "</think>"},
+		{`<｜DSML｜tool_calls></think>`, "deepseek4", "</think>"},
 		{`{%- set toolcall_begin_token = '<minimax:tool_call>' -%}<invoke name="`, "minimax", ""},
 		{`<TOOLCALL>`, "nemotron", ""},
 		{`<|START_THINKING|><|END_THINKING|><|START_ACTION|>`, "cohere", "<|END_THINKING|>"},

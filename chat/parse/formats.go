@@ -136,11 +136,16 @@ var formats = map[string]*format{
 			end: "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", call: named("<｜tool▁sep｜>"),
 		},
 	},
-	// DeepSeek V3.2: elements inside a tag, with an attribute that tells whether a parameter is a string. MiniMax M2 and
-	// dots write the same elements without marks and without that attribute.
+	// DeepSeek V3.2 and V4, which differ in the name of the tag: elements inside it, with an attribute that tells whether
+	// a parameter is a string. MiniMax M2 and dots write the same elements without marks and without that attribute.
+	// https://huggingface.co/deepseek-ai/DeepSeek-V4-Flash/blob/main/encoding/README.md
 	"deepseek3.2": {
 		think: thinkTags, forms: []form{invokeForm("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜")},
 		syntax: invokes("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", "｜DSML｜"),
+	},
+	"deepseek4": {
+		think: thinkTags, forms: []form{invokeForm("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", "｜DSML｜")},
+		syntax: invokes("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", "｜DSML｜"),
 	},
 	"dots": {
 		think: thinkTags, forms: []form{invokeForm("<dots_function_call>", "</dots_function_call>", "")},

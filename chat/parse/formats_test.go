@@ -32,15 +32,10 @@ var spellings = []spelling{
 	{"deepseek3", "<think>\n", "\n</think>\n\n", func(a string) string {
 		return "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": " + a + "}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 	}, "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\""},
-	{"deepseek3.2", "<think>", "</think>", func(a string) string {
-		text := "true"
-		if plain(a) == a {
-			text = "false"
-		}
-		return "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" string=\"" + text + "\">" +
-			plain(a) +
-			"</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>"
-	}, "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" string=\"true\">hal"},
+	{"deepseek3.2", "<think>", "</think>", dsmlCalls("function_calls"),
+		"<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" string=\"true\">hal"},
+	{"deepseek4", "<think>", "</think>", dsmlCalls("tool_calls"),
+		"<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" string=\"true\">hal"},
 	{"minimax", "<think>\n", "\n</think>\n\n", func(a string) string {
 		return "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">" + plain(a) +
 			"</parameter>\n</invoke>\n</minimax:tool_call>"
@@ -231,6 +226,18 @@ func TestToolCallTag(t *testing.T) {
 	}
 	check(t, "qwen3.5", Options{Thinking: true}, "hm\n<tool_call>{\"name\":\"f\"}</tool_call>", `T"hm" f{}`)
 	check(t, "hermes", Options{Thinking: true}, "the tag <tool_call> is</think>x", `T"the tag <tool_call> is" C"x"`)
+}
+
+// dsmlCalls writes a call of f as DeepSeek V3.2 and V4 do, in a tag of the given name.
+func dsmlCalls(tag string) func(a string) string {
+	return func(a string) string {
+		text := "true"
+		if plain(a) == a {
+			text = "false"
+		}
+		return "<｜DSML｜" + tag + ">\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" string=\"" + text + "\">" +
+			plain(a) + "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜" + tag + ">"
+	}
 }
 
 func TestInvokes(t *testing.T) {
