@@ -151,18 +151,20 @@ func zeroNumber(text string) bool {
 
 // readVocab parses an object from tokens to ids.
 func readVocab(r *jsonfile.Reader) (*vocabulary, error) {
-	ids := map[string]int32{}
+	var text []byte
+	var entries []entry
 	at := r.Pos
 	err := r.Object(func(key []byte) error {
-		token := string(key)
+		from := len(text)
+		text = append(text, key...)
 		id, err := r.ID()
-		ids[token] = id
+		entries = append(entries, entry{from, len(text), id})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	v, a, b, id := newVocabulary(ids)
+	v, a, b, id := newVocabulary(text, entries)
 	if v == nil {
 		return nil, r.FailAt(at, "tokens %q and %q have the same id %d", a, b, id)
 	}
@@ -171,12 +173,10 @@ func readVocab(r *jsonfile.Reader) (*vocabulary, error) {
 
 // readMerges parses both forms: "a b" (older) and ["a", "b"]. A file uses only one of them.
 func (m *bpe) readMerges(r *jsonfile.Reader) error {
-	m.merges = newMergeTable()
 	var form byte
 	var left []byte
-	var rank uint32
-	to := mergeReader{bpe: m}
-	return r.Array(func(i int) error {
+	to := mergeReader{bpe: m, list: make([]mergeSlot, 0, m.Size())}
+	err := r.Array(func(i int) error {
 		at := r.Pos
 		kind := r.Peek()
 		if i == 0 {
@@ -217,53 +217,53 @@ func (m *bpe) readMerges(r *jsonfile.Reader) error {
 				return r.FailAt(at, "merge %d has %d tokens, not 2", i, n)
 			}
 		}
-		if err := to.add(left, right, rank); err != nil {
+		if err := to.add(left, right); err != nil {
 			return r.FailAt(at, "merge %d: %v", i, err)
 		}
-		rank++
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	m.merges = newMergeTable(to.list)
+	return nil
 }
 
-// mergeReader adds merges to a model.
+// mergeReader collects the merges of a model.
 type mergeReader struct {
 	*bpe
+	list  []mergeSlot
 	union []byte // scratch
 	id    int32  // of the merge before
 }
 
-func (b *mergeReader) add(left, right []byte, rank uint32) error {
-	m := b.bpe
-	l, ok := m.ids[string(left)]
+func (b *mergeReader) add(left, right []byte) error {
+	l, ok := b.ID(view(left))
 	if !ok {
 		return fmt.Errorf("token %q is not in the vocabulary", left)
 	}
-	r, ok := m.ids[string(right)]
+	r, ok := b.ID(view(right))
 	if !ok {
 		return fmt.Errorf("token %q is not in the vocabulary", right)
 	}
-	if len(right) < len(m.prefix) {
-		return fmt.Errorf("token %q is shorter than continuing_subword_prefix %q", right, m.prefix)
+	if len(right) < len(b.prefix) {
+		return fmt.Errorf("token %q is shorter than continuing_subword_prefix %q", right, b.prefix)
 	}
-	union := append(append(b.union[:0], left...), right[len(m.prefix):]...)
-	b.union = union
-	id, ok := b.next(union)
-	if !ok {
-		return fmt.Errorf("the merged token %q is not in the vocabulary", union)
+	b.union = append(append(b.union[:0], left...), right[len(b.prefix):]...)
+	if b.id, ok = b.next(view(b.union)); !ok {
+		return fmt.Errorf("the merged token %q is not in the vocabulary", b.union)
 	}
-	b.id = id
-	m.merges.set(l, r, id, rank)
+	b.list = append(b.list, mergeSlot{pairOf(l, r), uint32(len(b.list)), b.id})
 	return nil
 }
 
 // next looks up the token of a merge. Merges are usually in the order of their tokens, so it compares with that of the
 // merge before and the one that follows, which takes a fraction of the time of a search in a large vocabulary.
-func (b *mergeReader) next(token []byte) (int32, bool) {
-	for id := b.id; id <= b.id+1 && int(id) < len(b.dense); id++ {
-		if len(token) > 0 && b.dense[id] == string(token) {
+func (b *mergeReader) next(token string) (int32, bool) {
+	for id := b.id; id <= b.id+1; id++ {
+		if t, ok := b.Token(id); ok && t == token {
 			return id, true
 		}
 	}
-	id, ok := b.ids[string(token)]
-	return id, ok
+	return b.ID(token)
 }

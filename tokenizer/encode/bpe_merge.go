@@ -25,9 +25,13 @@ type mergeSlot struct {
 
 const freePair = ^uint64(0)
 
-func newMergeTable() mergeTable {
+// newMergeTable returns a table of merges. Of equal pairs the last one wins, as in the reference.
+func newMergeTable(merges []mergeSlot) mergeTable {
 	t := mergeTable{}
-	t.resize(1 << 6)
+	t.resize(1 << max(6, bits.Len(uint(max(1, 2*len(merges))-1))))
+	for _, m := range merges {
+		t.set(int32(m.pair>>32), int32(uint32(m.pair)), m.id, m.rank)
+	}
 	return t
 }
 

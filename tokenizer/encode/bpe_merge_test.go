@@ -31,7 +31,7 @@ func TestMergesInOrder(t *testing.T) {
 		// Tokens are strings, so equal concatenations are one token, as in real merges.
 		ids := map[string]int32{"a": 0, "b": 1, "c": 2}
 		tokens := []string{"a", "b", "c"}
-		table := newMergeTable()
+		table := newMergeTable(nil)
 		for rank := range uint32(1 + rng.IntN(60)) {
 			a, b := tokens[rng.IntN(len(tokens))], tokens[rng.IntN(len(tokens))]
 			if len(a+b) > 12 {

@@ -21,9 +21,6 @@ func Compile(m Model) []byte {
 	}
 	t := b.table
 	if t == nil {
-		t = newWordTable(b.vocabulary)
-	}
-	if t == nil {
 		return nil
 	}
 	var flags uint64

@@ -5,6 +5,11 @@
 // its own. Encoding takes O(n log n) time for every piece of n bytes. What the vocabulary cannot represent is ErrToken.
 package encode
 
+import (
+	"maps"
+	"slices"
+)
+
 // Model converts pieces of text to ids. It is immutable; each Encode works with an encoder of its own.
 type Model interface {
 	Encoder() encoder
@@ -23,37 +28,33 @@ type encoder interface {
 
 // vocabulary maps tokens to ids and back.
 type vocabulary struct {
-	table  *wordTable // of a compiled model; nil: the fields below, which are nil otherwise
+	table  *wordTable // of tokenizer.json; nil: the fields below, which are nil otherwise
 	ids    map[string]int32
 	dense  []string         // by id, if the ids are dense enough
 	sparse map[int32]string // otherwise
 	top    int32            // one more than the highest id
 }
 
-// newVocabulary inverts ids. If two tokens share an id, it returns a nil vocabulary, the tokens and the id: decoding
-// would be ambiguous.
-func newVocabulary(ids map[string]int32) (v *vocabulary, a, b string, id int32) {
-	v = &vocabulary{ids: ids}
-	for _, id := range ids {
-		v.top = max(v.top, id+1)
+// newVocabulary makes the vocabulary of a file's tokens. Of equal ones the last one wins. If two different ones share
+// an id, it returns a nil vocabulary, the tokens and the id: decoding would be ambiguous.
+func newVocabulary(text []byte, entries []entry) (v *vocabulary, a, b string, id int32) {
+	if t := newWordTable(text, entries); t != nil {
+		return &vocabulary{table: t, top: int32(len(t.ends))}, "", "", 0
 	}
-	if int(v.top) <= 2*len(ids)+1<<16 {
-		v.dense = make([]string, v.top)
-	} else {
-		v.sparse = make(map[int32]string, len(ids))
+	last := make(map[string]entry, len(entries))
+	for _, e := range entries {
+		last[string(text[e.from:e.to])] = e
 	}
-	for token, id := range ids {
-		if token == "" { // found through ids: "" marks a missing id in dense
-			continue
+	if len(last) < len(entries) {
+		return newVocabulary(text, slices.Collect(maps.Values(last)))
+	}
+	v = &vocabulary{ids: make(map[string]int32, len(last)), sparse: make(map[int32]string, len(last))}
+	for token, e := range last {
+		v.top = max(v.top, e.id+1)
+		if other, taken := v.sparse[e.id]; taken {
+			return nil, min(token, other), max(token, other), e.id
 		}
-		if other, taken := v.Token(id); taken {
-			return nil, min(token, other), max(token, other), id
-		}
-		if v.sparse != nil {
-			v.sparse[id] = token
-		} else {
-			v.dense[id] = token
-		}
+		v.ids[token], v.sparse[e.id] = e.id, token
 	}
 	return v, "", "", 0
 }
@@ -67,10 +68,10 @@ func (v *vocabulary) Token(id int32) (string, bool) {
 		return s, s != "" || id == t.empty
 	}
 	if v.sparse != nil {
-		if s, ok := v.sparse[id]; ok {
-			return s, true
-		}
-	} else if id >= 0 && int(id) < len(v.dense) && v.dense[id] != "" {
+		s, ok := v.sparse[id]
+		return s, ok
+	}
+	if id >= 0 && int(id) < len(v.dense) && v.dense[id] != "" {
 		return v.dense[id], true
 	}
 	empty, ok := v.ids[""]
@@ -90,6 +91,21 @@ func (v *vocabulary) Size() int {
 		return v.table.count
 	}
 	return len(v.ids)
+}
+
+// all calls f for each token of a file's vocabulary.
+func (v *vocabulary) all(f func(token string, id int32)) {
+	for id, token := range v.sparse {
+		f(token, id)
+	}
+	if v.sparse != nil {
+		return
+	}
+	for id := range v.top {
+		if token, ok := v.Token(id); ok {
+			f(token, id)
+		}
+	}
 }
 
 func (v *vocabulary) Limit() int32 { return v.top }

@@ -28,7 +28,7 @@ type sentenceBPE struct {
 }
 
 func newSentenceBPE(m *sentencepiece.Model) (*sentenceBPE, error) {
-	b := &sentenceBPE{vocabulary: sentenceVocabulary(m), merges: newMergeTable(), symbols: map[string]int32{},
+	b := &sentenceBPE{vocabulary: sentenceVocabulary(m), merges: newMergeTable(nil), symbols: map[string]int32{},
 		user: sentencepiece.UserTrie(m), unk: m.Unk, perWord: true}
 	if m.ByteFallback {
 		b.bytes = b.byteTokens()

@@ -1,9 +1,12 @@
 package encode
 
 import (
+	"cmp"
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -24,29 +27,66 @@ func wordHash(token string) uint64 {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// newWordTable builds the table of a vocabulary, or returns nil if its ids are sparse.
-func newWordTable(v *vocabulary) *wordTable {
-	if v.sparse != nil {
+// entry is a token of a file: text[from:to] of all tokens, in the order of the file.
+type entry struct {
+	from, to int
+	id       int32
+}
+
+// newWordTable builds the table of the tokens, whose text it may keep. It returns nil if the ids are sparse, or if two
+// tokens or two ids are equal.
+func newWordTable(text []byte, entries []entry) *wordTable {
+	top, inOrder := int32(0), true
+	for _, e := range entries {
+		inOrder = inOrder && e.id >= top
+		top = max(top, e.id+1)
+	}
+	if int(top) > 2*len(entries)+1<<16 || len(text) > math.MaxInt32 {
 		return nil
 	}
-	t := &wordTable{ends: make([]uint32, v.top), count: len(v.ids), empty: -1}
-	t.slots = make([]int32, 1<<bits.Len(uint(2*len(v.ids))))
-	for i := range t.slots {
-		t.slots[i] = -1
+	if !inOrder {
+		text, entries = byID(text, entries)
 	}
-	for id, token := range v.dense {
-		if t.text = append(t.text, token...); len(t.text) > 1<<31 {
+	t := &wordTable{text: slices.Clip(text), ends: make([]uint32, top), count: len(entries), empty: -1}
+	t.slots = slices.Repeat([]int32{-1}, 1<<bits.Len(uint(2*len(entries))))
+	next, end := int32(0), uint32(0)
+	for _, e := range entries {
+		if e.id < next {
 			return nil
 		}
-		t.ends[id] = uint32(len(t.text))
-		if token != "" {
-			t.slots[t.slot(token)] = int32(id)
+		for ; next < e.id; next++ {
+			t.ends[next] = end
 		}
-	}
-	if id, ok := v.ids[""]; ok {
-		t.empty = id
+		end = uint32(e.to)
+		t.ends[e.id] = end
+		next = e.id + 1
+		if e.from == e.to {
+			if t.empty >= 0 {
+				return nil
+			}
+			t.empty = e.id
+			continue
+		}
+		at := t.slot(t.token(e.id))
+		if t.slots[at] >= 0 {
+			return nil
+		}
+		t.slots[at] = e.id
 	}
 	return t
+}
+
+// byID returns the tokens in the order of their ids.
+func byID(text []byte, entries []entry) ([]byte, []entry) {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, func(a, b entry) int { return cmp.Compare(a.id, b.id) })
+	out := make([]byte, 0, len(text))
+	for i, e := range sorted {
+		sorted[i].from = len(out)
+		out = append(out, text[e.from:e.to]...)
+		sorted[i].to = len(out)
+	}
+	return out, sorted
 }
 
 // slot returns the slot of a token, or the free slot where it belongs.
@@ -65,9 +105,11 @@ func (t *wordTable) token(id int32) string {
 	if id > 0 {
 		from = t.ends[id-1]
 	}
-	b := t.text[from:t.ends[id]]
-	return unsafe.String(unsafe.SliceData(b), len(b))
+	return view(t.text[from:t.ends[id]])
 }
+
+// view returns a string that shares b, which must not change while it is used.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func (t *wordTable) id(token string) (int32, bool) {
 	id := t.empty

@@ -69,17 +69,15 @@ func readWords(r *jsonfile.Reader, kind string) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]trie.Entry, 0, len(vocab.ids))
-	for token, id := range vocab.ids {
-		entries = append(entries, trie.Entry{Text: token, ID: id})
-	}
+	entries := make([]trie.Entry, 0, vocab.Size())
+	vocab.all(func(token string, id int32) { entries = append(entries, trie.Entry{Text: token, ID: id}) })
 	m := &wordPiece{vocabulary: vocab, trie: trie.New(entries), unk: unk, maxChars: limit}
 	m.continues = m.trie.Walk(prefix)
 	return m, nil
 }
 
 func (v *vocabulary) unknown(ids []int32, unk, piece string) ([]int32, error) {
-	id, ok := v.ids[unk]
+	id, ok := v.ID(unk)
 	if !ok {
 		return ids, fault.Errorf(fault.ErrToken, "encode: %q has no token, and unk_token %q is not in the vocabulary", piece,
 			unk)
@@ -114,7 +112,7 @@ func (m *wordLevel) Encoder() encoder { return m }
 func (m *wordLevel) Release()         {}
 
 func (m *wordLevel) Append(ids []int32, piece string) ([]int32, error) {
-	if id, ok := m.ids[piece]; ok {
+	if id, ok := m.ID(piece); ok {
 		return append(ids, id), nil
 	}
 	return m.unknown(ids, m.unk, piece)
