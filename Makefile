@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -184,6 +184,14 @@ bench-cpu: engine
 # and multiplication: bench/results/kernels.json. BENCH_KERNELS='--isa zen4 --rows 1,8 --types int4-g32,f16' measures less.
 bench-kernels:
 	$(PYTHON) bench/kernels/kernels.py $(BENCH_KERNELS)
+
+# Times SmolLM2, imported from a GGUF file, next to llama.cpp, and its int4 and int4-g32: bench/results/real.json. A few
+# minutes on an idle machine; BENCH_REAL has additional arguments, such as --rounds 30.
+bench-real: engine
+	$(GO) build -o bin/bench-cpu ./bench/cpu
+	bench/cpu/run.sh --peers-only
+	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && \
+		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/real.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_REAL)
 
 # Times concurrent requests on the dense model of bench-cpu, in its environment: bench/results/serve.json.
 bench-serve: engine
