@@ -173,7 +173,7 @@ bench-convert: build
 	bench/convert.sh $(INGOT)
 
 # Times the runtime on the CPU next to llama.cpp and mlx-lm: bench/results/cpu.json. Each of SHAPES (dense, moe, gptoss,
-# gemma4, qwen35, deepseek) takes at most half an hour; results of other shapes are kept.
+# gemma4, qwen35, deepseek, nemotron) takes at most half an hour; results of other shapes are kept.
 # The machine must be idle. BENCH_CPU has additional arguments, such as --rounds 9 or --quick.
 SHAPES ?= dense
 bench-cpu: engine

@@ -51,6 +51,7 @@ var ops = map[string]func(*bench, context.Context, command) (any, error){
 	"profile":  (*bench).profile,
 	"accuracy": (*bench).accuracy,
 	"gathered": (*bench).gathered,
+	"growth":   (*bench).growth,
 	"streams":  (*bench).streams,
 	"wait":     (*bench).wait,
 	"spec":     (*bench).spec,

@@ -139,6 +139,7 @@ func TestServe(t *testing.T) {
 		`{"op":"scores","tokens":3}`,
 		`{"op":"skipped","tokens":5}`,
 		`{"op":"spec","tokens":20}`,
+		`{"op":"growth","depth":1000,"tokens":2}`,
 	}
 	var out bytes.Buffer
 	if err := serve(t.Context(), b, strings.NewReader(strings.Join(lines, "\n")), &out); err != nil {
@@ -151,8 +152,9 @@ func TestServe(t *testing.T) {
 	var scores scoresJSON
 	var skipped skippedJSON
 	var spec specJSON
+	var growth growthJSON
 	d := json.NewDecoder(&out)
-	for _, v := range []any{&info, &decode, &prefill, &rows, &profile, &scores, &skipped, &spec} {
+	for _, v := range []any{&info, &decode, &prefill, &rows, &profile, &scores, &skipped, &spec, &growth} {
 		if err := d.Decode(v); err != nil {
 			t.Fatal(err)
 		}
@@ -178,6 +180,13 @@ func TestServe(t *testing.T) {
 	if spec.Plain.Seconds <= 0 || spec.Draft.Seconds <= 0 || spec.Accepted == 0 || spec.Accepted == spec.Drafted ||
 		spec.Steps+spec.Accepted != 21 {
 		t.Errorf("spec: %+v", spec)
+	}
+	short, long := growth.Short, growth.Long
+	if short.Depth != 62 || long.Depth != 1000 || short.Token <= 0 || long.Token <= 0 {
+		t.Errorf("growth: %+v", growth)
+	}
+	if long.Attention <= 0 || long.Positions <= short.Positions || long.Fixed != short.Fixed {
+		t.Errorf("growth: %+v", growth)
 	}
 	if after := arrays(); after != before {
 		t.Errorf("%d arrays after, %d before", after, before)

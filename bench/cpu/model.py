@@ -1,19 +1,20 @@
 """Makes the models that the benchmark runs: random weights in a published shape, as a checkpoint and as a GGUF file.
 
 Both hold the same bf16 values, so each program quantizes the same weights by its own rules. What a shape is made of stands in
-model_dense.py, model_moe.py, model_gptoss.py, model_gemma4.py, model_qwen35.py and
-model_deepseek.py. Each has
+model_dense.py, model_moe.py, model_gptoss.py, model_gemma4.py, model_qwen35.py, model_deepseek.py and
+model_nemotron.py. Each has
 
     SIZES             sizes by the name of a shape
     SMALL             the name of sizes that serve for comparing the programs' scores
     config(sizes)     config.json
     tensors(sizes)    a list of Tensor, in order
-    keys(sizes)       of the GGUF file; names without a dot get the architecture's before them
+    keys(sizes)       of the GGUF file, behind the architecture's name; they replace what all shapes have
     ARCHITECTURE      by its name in GGUF
     MLX               whether mlx-lm is measured with it
     SKIPS             whether some layers have nothing to do for rows whose scores nobody wants
     FORMATS, TYPE     optional: of llama.cpp's files by the name of the peer, and of ingot's image; else run.py's
     RULES             optional: rules of ingot's image
+    DEPTH             optional: a context at which state and time of a token are compared with a sixteenth of it
     extra(sizes)      optional: names and float32 values of what only the GGUF file has
 
 Needs numpy.
@@ -161,13 +162,16 @@ def write_checkpoint(shape, sizes, folder):
 
 
 def write_gguf(shape, sizes, path):
+    own = shape.keys(sizes)
+    replaced = {name for name, _, _ in own}
     keys = [
         ("general.architecture", gguf.STRING, shape.ARCHITECTURE), ("general.name", gguf.STRING, "random"), ("tokenizer.ggml.model", gguf.STRING, "none"),
         *((f"{shape.ARCHITECTURE}.{name}", kind, value) for name, kind, value in [
             ("vocab_size", gguf.UINT32, sizes["vocab"]), ("context_length", gguf.UINT32, CONTEXT), ("embedding_length", gguf.UINT32, sizes["hidden"]),
             ("block_count", gguf.UINT32, sizes["layers"]), ("attention.head_count", gguf.UINT32, sizes["heads"]),
-            ("attention.head_count_kv", gguf.UINT32, sizes["kv_heads"]), *shape.keys(sizes),
-        ]),
+            ("attention.head_count_kv", gguf.UINT32, sizes["kv_heads"]),
+        ] if name not in replaced),
+        *((f"{shape.ARCHITECTURE}.{name}", kind, value) for name, kind, value in own),
     ]
     extra = getattr(shape, "extra", lambda sizes: [])(sizes)  # float32 tensors that checkpoints do without
     kind = lambda t, p: gguf.MXFP4 if t.kind == MXFP4 else gguf.F32 if p.f32 else gguf.BF16  # noqa: E731

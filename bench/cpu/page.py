@@ -78,7 +78,7 @@ def speed(run):
         parts.append(f"Shape `{shape}`, tokens per second:\n\n" + table(["", *(NAMES[n] for n in names), f"exact / {over}", f"fast / {over}"], rows))
         if detail["info"][peer] is None:
             parts.append("llama.cpp does not run this shape.")
-        parts += [line for line in (agreement(figures), skipped(detail), run_of(run, detail)) if line]
+        parts += [line for line in (agreement(figures), skipped(detail), growth(detail), run_of(run, detail)) if line]
         rows = []
         for math, rounds in detail["rows"].items():
             rows.append([math, *(f"{report.over_one(rounds, key):.2f}" for key in ("draft", "streams"))])
@@ -103,6 +103,17 @@ def skipped(detail):
         "Rows whose logits are not needed skip the layers that share keys and values: prefill 512 in one chunk is "
         f"{report.skipping(detail):.2f} times as fast (exact) as with all rows in all layers."
     )
+
+
+def growth(detail):
+    if not detail.get("growth"):
+        return None
+    rows = []
+    for d in (detail["growth"]["short"], detail["growth"]["long"]):
+        attention, token = d["attention"] * 1e3, d["token"] * 1e3
+        rows.append([d["depth"], f"{d['fixed'] / 1e6:.1f}", f"{d['positions'] / 1e6:.1f}", f"{token:.2f}", f"{token - attention:.2f}"])
+    head = ["context", "state of scans, MB", "keys and values, MB", "a token, ms", "without attention, ms"]
+    return "One sequence of ingot (exact), by its length:\n\n" + table(head, rows)
 
 
 def run_of(run, detail):

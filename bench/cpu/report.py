@@ -11,6 +11,8 @@ def value(v):
         return f"{v:10.2f}"
     if "all" in v:
         return f"{v['all'] / v['last']:10.2f}"
+    if "short" in v:
+        return f"{v['long']['token'] / v['short']['token']:10.2f}"
     if "draft" in v:
         return f"{v['draft'] / v['one']:10.2f} {v['streams'] / v['one']:.2f}"
     if "64" in v:
@@ -79,6 +81,10 @@ def text(everything):
                 f"a token, {math}: {p['wall'] * 1e3:.2f} ms, outside of kernels {overhead(p):.1%} ({(p['wall'] - p['kernels']) * 1e3:.2f} ms); "
                 f"in a loop without overlap: graph {p['build'] * 1e3:.2f} ms, evaluation {p['wait'] * 1e3:.2f} ms, freeing {p['free'] * 1e3:.2f} ms"
             )
+        if g := detail.get("growth"):
+            lines.append("; ".join(
+                f"at {d['depth']} tokens: state {d['fixed'] / 1e6:.1f} MB, keys and values {d['positions'] / 1e6:.1f} MB, "
+                f"a token {d['token'] * 1e3:.2f} ms, of which attention {d['attention'] * 1e3:.2f} ms" for d in (g["short"], g["long"])))
         if detail["mlx_lm"] and figures["decode0"]["mlx_lm"]:
             lines.append(f"decode0 exact over mlx-lm: {figures['decode0']['ingot_exact'] / figures['decode0']['mlx_lm']:.0f} times")
     lines.append("")

@@ -1,4 +1,4 @@
-"""The CPU benchmark: run.py INGOT WORKER [--shapes "dense moe gptoss gemma4 qwen35 deepseek"] [--rounds N] [--figures "decode0 ..."]. bench/cpu/run.sh runs it.
+"""The CPU benchmark: run.py INGOT WORKER [--shapes "dense moe gptoss gemma4 qwen35 deepseek nemotron"] [--rounds N] [--figures "decode0 ..."]. bench/cpu/run.sh runs it.
 
 Makes its own models (model.py), then measures ingot in both precisions, llama.cpp with two formats, and the machine's own
 limits, one after the other, in rounds, so that all see the same machine. Every figure is a median over the rounds; a loaded
@@ -28,6 +28,7 @@ import model_deepseek
 import model_gemma4
 import model_gptoss
 import model_moe
+import model_nemotron
 import model_qwen35
 import report
 
@@ -35,7 +36,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(HERE, "..", "results")
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "ingot", "bench-cpu")
 
-SHAPES = {name: shape for shape in (model_dense, model_moe, model_gptoss, model_gemma4, model_qwen35, model_deepseek) for name in shape.SIZES}
+SHAPES = {name: shape for shape in (model_dense, model_moe, model_gptoss, model_gemma4, model_qwen35, model_deepseek, model_nemotron) for name in shape.SIZES}
 
 # Each figure of a shape: what to do, and how many tokens to time.
 FIGURES = {
@@ -217,7 +218,7 @@ class Bench:
         for worker in (ingot, *llama.values()):  # weights that were just written may have to come from the disk, experts one by one
             worker.ask(self.prompt)
         runs = {figure: {} for figure in self.figures}
-        rows, profile, skipped = {}, {}, []
+        rows, profile, skipped, growth = {}, {}, [], None
         limits, loads = {key: [] for key in PEAKS}, len(self.loads)
 
         def note(figure, who, value):
@@ -241,6 +242,8 @@ class Bench:
                 skipped.append(self.measure("skipped ingot exact", ingot, {**self.prompt, "op": "skipped"}))
         if self.args.whole:
             profile = {math: self.measure(f"profile ingot {math}", ingot, {"op": "profile", "math": math, "tokens": 64}) for math in MATHS}
+        if depth := self.args.whole and getattr(models.shape, "DEPTH", None):
+            growth = self.measure("growth ingot exact", ingot, {"op": "growth", "depth": depth // (8 if self.args.quick else 1), "tokens": 32})
         if self.args.whole and self.accuracy is None:  # neither is about a shape
             self.gathered = {math: self.measure(f"gathered ingot {math}", ingot, {"op": "gathered", "math": math}) for math in MATHS}
             self.accuracy = ingot.ask({"op": "accuracy"})
@@ -252,7 +255,8 @@ class Bench:
             mlx = json.loads(subprocess.run([sys.executable, os.path.join(HERE, "mlxlm.py"), mlx_path], check=True, stdout=subprocess.PIPE).stdout)
         loads = self.loads[loads:]
         return {
-            "info": info, "agreement": agreement, "runs": runs, "rows": rows, "skipped": skipped, "profile": profile, "mlx_lm": mlx,
+            "info": info, "agreement": agreement, "runs": runs, "rows": rows, "skipped": skipped, "profile": profile, "growth": growth,
+            "mlx_lm": mlx,
             "limits": {key: round(statistics.median(v), 2) for key, v in limits.items()}, "date": datetime.date.today().isoformat(),
             "rounds": self.args.rounds, "minutes": round((time.monotonic() - begun) / 60, 1),
             "others": {"median": round(statistics.median(loads), 3), "most": round(max(loads), 3)},

@@ -66,17 +66,29 @@ func (b *bench) loadModel(ctx context.Context, store *store.Store, entry *store.
 // the head, and the selected experts.
 func read(config arch.Model, name string, bytes int64, tied bool) int64 {
 	switch {
-	case strings.Contains(name, "embed_tokens_per_layer"), strings.Contains(name, "embed_tokens") && !tied:
+	case strings.Contains(name, "embed_tokens_per_layer"), isEmbedding(name) && !tied:
 		return bytes / config.Facts().Vocab
 	case strings.Contains(name, ".experts."):
+		var e arch.Experts
 		switch c := config.(type) {
 		case *arch.Qwen3Moe:
-			return bytes * int64(c.Experts.PerToken) / int64(c.Experts.Count)
+			e = c.Experts
 		case *arch.GptOss:
-			return bytes * int64(c.Mixture.Experts.PerToken) / int64(c.Mixture.Experts.Count)
+			e = c.Mixture.Experts
+		case *arch.DeepseekV3:
+			e = c.Mixture.Experts
+		case *arch.NemotronH:
+			e = c.Mixture.Experts
+		}
+		if e.Count > 0 {
+			return bytes * int64(e.PerToken) / int64(e.Count)
 		}
 	}
 	return bytes
+}
+
+func isEmbedding(name string) bool {
+	return strings.Contains(name, "embed_tokens") || strings.HasSuffix(name, ".embeddings.weight")
 }
 
 func isHead(l manifest.Layer) bool {
