@@ -158,6 +158,9 @@ func TestHostileArguments(t *testing.T) {
 		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.WKVScan(x, x, x, x, x, []*mlx.Array{x}, 1, []*mlx.Array{x}, false, 2)
 		}},
+		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.UnitGates(x, x, x, []*mlx.Array{x, x, x}, mlx.Zeros(e, mlx.Int32, 2))
+		}},
 		{"are not [T, n, size]", func(e *mlx.Thread, x *mlx.Array) { mlx.MixRows(x, nil, nil, nil) }},
 		{"do not fit together", func(e *mlx.Thread, x *mlx.Array) { mlx.MixRows(mlx.ExpandDims(x, 0), x, nil, nil) }},
 		{"without scales", func(e *mlx.Thread, x *mlx.Array) { mlx.MixRows(mlx.ExpandDims(x, 0), nil, x, nil) }},

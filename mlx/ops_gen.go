@@ -171,6 +171,7 @@ const (
 	opStateScan
 	opChannelScan
 	opDecayedSum
+	opUnitGates
 	opWKVScan
 	opCausalConv
 	opDecay
@@ -358,6 +359,7 @@ var opNames = [...]string{
 	opStateScan:          "StateScan",
 	opChannelScan:        "ChannelScan",
 	opDecayedSum:         "DecayedSum",
+	opUnitGates:          "UnitGates",
 	opWKVScan:            "WKVScan",
 	opCausalConv:         "CausalConv",
 	opDecay:              "Decay",
@@ -1866,10 +1868,11 @@ func GatedDeltaUpdate(q *Array, k *Array, v *Array, gates *Array, beta *Array, s
 	return c.many()
 }
 
-// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates and
-// beta [T, heads], divided into segments of the given lengths, with one state float32 [heads, dim, key dim] per
-// segment. It returns the outputs, then each segment's state after its last row, or, if every is set, [length, ...]
-// after every row. If inPlace is set, a new state overwrites the old one, which must not be read afterwards.
+// GatedDeltaRows is GatedDeltaUpdate over packed rows: q and k [T, key heads, key dim], v [T, heads, dim], gates [T,
+// heads] or, for each column of a state, [T, heads, key dim], and beta [T, heads], divided into segments of the given
+// lengths, with one state float32 [heads, dim, key dim] per segment. It returns the outputs, then each segment's state
+// after its last row, or, if every is set, [length, ...] after every row. If inPlace is set, a new state overwrites the
+// old one, which must not be read afterwards.
 func GatedDeltaRows(q *Array, k *Array, v *Array, gates *Array, beta *Array, states []*Array, every bool, inPlace bool, lengths ...int) []*Array {
 	c := threadOf(opGatedDeltaRows, q).begin(opGatedDeltaRows)
 	c.array(q)
@@ -1940,6 +1943,19 @@ func DecayedSum(x *Array, decay *Array, states []*Array, inPlace bool, lengths .
 	c.arrays(states)
 	c.bool(inPlace)
 	c.ints(lengths)
+	return c.many()
+}
+
+// UnitGates returns, in float32, what RG-LRU layers give to DecayedSum: the rows of x [T, channels] times
+// Sigmoid(input+inputBias) and sqrt(1-gate^2), and the gates e^(rate*Sigmoid(decay+decayBias)). parts are inputBias,
+// decayBias and rate, float32 [channels]. The root is 1 in rows at position 0; positions are int32 [T].
+func UnitGates(x *Array, input *Array, decay *Array, parts []*Array, positions *Array) []*Array {
+	c := threadOf(opUnitGates, x).begin(opUnitGates)
+	c.array(x)
+	c.array(input)
+	c.array(decay)
+	c.arrays(parts)
+	c.array(positions)
 	return c.many()
 }
 

@@ -172,6 +172,7 @@ var OpFuncs = map[string]any{
 	"StateScan":          StateScan,
 	"ChannelScan":        ChannelScan,
 	"DecayedSum":         DecayedSum,
+	"UnitGates":          UnitGates,
 	"WKVScan":            WKVScan,
 	"CausalConv":         CausalConv,
 	"Decay":              Decay,

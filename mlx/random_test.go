@@ -65,8 +65,8 @@ var constrained = []string{"AddMM", "AddRMSNorm", "Attention", "BlendRows", "Cau
 	"LayerNorm", "LinearLayers",
 	"MixRows", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RescaleRows", "RoPE", "RoPEFreqs",
 	"RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter", "ScatterAdd", "ScatterAddAxis", "SliceDynamic",
-	"SliceUpdateDynamic", "StateScan", "StepSizes", "StreamWeights", "TakeAlongAxis", "UnpackRows", "WKVScan", "attend",
-	"attendChosen", "chooseKeys", "compressRows"}
+	"SliceUpdateDynamic", "StateScan", "StepSizes", "StreamWeights", "TakeAlongAxis", "UnitGates", "UnpackRows", "WKVScan",
+	"attend", "attendChosen", "chooseKeys", "compressRows"}
 
 // indexing operations do not check indices, which may not be computed yet. The test uses only 0.
 var indexing = []string{"Take", "TakeAlongAxis", "PutAlongAxis", "ScatterAddAxis", "Gather", "Scatter", "ScatterAdd",

@@ -145,8 +145,10 @@ func TestDeltaKernels(t *testing.T) {
 			for _, c := range []struct {
 				keyHeads, heads, keyDim, valueDim int
 				lengths                           []int
+				columns                           bool // each column of a state has a gate
 			}{
-				{1, 1, 4, 1, []int{1}}, {1, 2, 13, 7, []int{2, 1, 20}}, {2, 4, 64, 38, []int{1, 1, 1}}, {2, 2, 128, 128, []int{35}},
+				{1, 1, 4, 1, []int{1}, false}, {1, 2, 13, 7, []int{2, 1, 20}, false}, {2, 4, 64, 38, []int{1, 1, 1}, false},
+				{2, 2, 128, 128, []int{35}, false}, {1, 2, 13, 7, []int{2, 1, 20}, true}, {2, 2, 64, 38, []int{35}, true},
 			} {
 				rows := 0
 				for _, n := range c.lengths {
@@ -155,7 +157,11 @@ func TestDeltaKernels(t *testing.T) {
 				size := 1 / math.Sqrt(float64(c.keyDim))
 				q, k := normalRows(e, r, d, size, rows, c.keyHeads, c.keyDim), normalRows(e, r, d, size, rows, c.keyHeads, c.keyDim)
 				v := normalRows(e, r, d, 1, rows, c.heads, c.valueDim)
-				gates, beta := mlx.Sigmoid(normalRows(e, r, mlx.Float32, 2, rows, c.heads).Array),
+				perHead, gateShape := 1, []int{rows, c.heads}
+				if c.columns {
+					perHead, gateShape = c.keyDim, append(gateShape, c.keyDim)
+				}
+				gates, beta := mlx.Sigmoid(normalRows(e, r, mlx.Float32, 2, gateShape...).Array),
 					mlx.Sigmoid(normalRows(e, r, d, 2, rows, c.heads).Array)
 				g, b := mlxtest.Numbers(gates.ToBytes(), mlx.Float32), mlxtest.Numbers(beta.ToBytes(), d)
 				var states []*mlx.Array
@@ -173,7 +179,7 @@ func TestDeltaKernels(t *testing.T) {
 								line := state[(h*c.valueDim+i)*c.keyDim:][:c.keyDim]
 								seen, y := 0.0, 0.0
 								for j := range line {
-									line[j] *= g[row*c.heads+h]
+									line[j] *= g[(row*c.heads+h)*perHead+j%perHead]
 									seen += line[j] * k.v[kh+j]
 								}
 								change := (v.v[(row*c.heads+h)*c.valueDim+i] - seen) * b[row*c.heads+h]
@@ -198,6 +204,17 @@ func TestDeltaKernels(t *testing.T) {
 				for i := range states {
 					wantClose(t, name+": state", last[i+1], wantStates[i], 4, constantScale)
 					wantClose(t, name+": every state", all[i+1], wantEvery[i], 4, constantScale)
+				}
+				if c.columns && d != mlx.Float32 {
+					// There are no kernels of several types: that is composed of MLX's operations, as on a GPU.
+					wide := mlx.AsType(q.Array, mlx.Float32)
+					composed := mlx.GatedDeltaRows(wide, k.Array, v.Array, gates, beta, states, false, false, c.lengths...)
+					wantClose(t, name+": composed outputs", composed[0], wantY, 64, constantScale)
+					every := mlx.GatedDeltaRows(wide, k.Array, v.Array, gates, beta, states, true, false, c.lengths...)
+					for i := range states {
+						wantClose(t, name+": composed state", composed[i+1], wantStates[i], 64, constantScale)
+						wantClose(t, name+": every composed state", every[i+1], wantEvery[i], 64, constantScale)
+					}
 				}
 				copies := make([]*mlx.Array, len(states))
 				for i, s := range states {

@@ -180,3 +180,79 @@ func TestChannelScan(t *testing.T) {
 		}
 	})
 }
+
+// Step sizes, decays and the gates of RG-LRU equal their definitions in float64, on every instruction set.
+func TestGateKernels(t *testing.T) {
+	const least, most = 0.1, 2.0
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	soft := func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		r := rand.New(rand.NewPCG(7, 11))
+		for _, d := range floatTypes {
+			for _, size := range []int{1, 7, 33, 256} {
+				const rows = 5
+				name := fmt.Sprintf("%v of %d", d, size)
+				x, input, decay := normalRows(e, r, d, 1, rows, size), normalRows(e, r, d, 2, rows, size),
+					normalRows(e, r, d, 3, rows, size)
+				inputBias, decayBias := normalRows(e, r, mlx.Float32, 1, size), normalRows(e, r, mlx.Float32, 1, size)
+				rate := stepRows(e, r, size)
+				down := mlx.Negative(rate.Array)
+				positions := mlx.FromSlice(e, []int32{3, 4, 0, 1, 9}, rows)
+				var steps, limited, decays, gates, out []float64
+				for i, v := range x.v {
+					j := i % size
+					step := soft(decay.v[i] + decayBias.v[j])
+					steps, limited = append(steps, step), append(limited, min(max(step, least), most))
+					decays = append(decays, math.Exp(-rate.v[j]*step))
+					log := -rate.v[j] * sigmoid(decay.v[i]+decayBias.v[j])
+					v *= sigmoid(input.v[i] + inputBias.v[j])
+					if i/size != 2 {
+						v *= math.Sqrt(-math.Expm1(2 * log))
+					}
+					gates, out = append(gates, math.Exp(log)), append(out, v)
+				}
+				constant := func(int) float64 { return 4 }
+				wantClose(t, "StepSizes, "+name, mlx.StepSizes(decay.Array, decayBias.Array, 0, 0), steps, 4, constant)
+				wantClose(t, "limited StepSizes, "+name, mlx.StepSizes(decay.Array, decayBias.Array, least, most), limited, 4,
+					constant)
+				wantClose(t, "Decay, "+name, mlx.Decay(decay.Array, decayBias.Array, down), decays, 4, constant)
+				parts := []*mlx.Array{inputBias.Array, decayBias.Array, down}
+				unit := func(kind mlx.DType) []*mlx.Array {
+					return mlx.UnitGates(mlx.AsType(x.Array, kind), mlx.AsType(input.Array, kind), mlx.AsType(decay.Array, kind),
+						parts, positions)
+				}
+				// There are no kernels of float64: that is composed of MLX's operations, as on a GPU.
+				for _, kind := range []mlx.DType{d, mlx.Float64} {
+					got := unit(kind)
+					wantClose(t, fmt.Sprintf("rows, computed as %v, %s", kind, name), got[0], out, 8, constant)
+					wantClose(t, fmt.Sprintf("gates, computed as %v, %s", kind, name), got[1], gates, 8, constant)
+				}
+				sameOnAllThreads(t, e, name, func() []*mlx.Array { return unit(d) })
+			}
+		}
+	})
+}
+
+// Step sizes and decays keep infinities, and a NaN.
+func TestInfiniteSteps(t *testing.T) {
+	mlxtest.OnEveryISA(t, func(t *testing.T, e *mlx.Thread) {
+		inf := float32(math.Inf(1))
+		x := mlx.FromSlice(e, []float32{-inf, -200, 0, 200, inf, float32(math.NaN())}, 1, 6)
+		zeros, ones := mlx.Zeros(e, mlx.Float32, 6), mlx.Full(e, -1, mlx.Float32, 6)
+		for _, c := range []struct {
+			got  *mlx.Array
+			want []float64
+		}{
+			{mlx.StepSizes(x, zeros, 0, 0), []float64{0, 0, math.Ln2, 200, math.Inf(1), math.NaN()}},
+			{mlx.StepSizes(x, zeros, 0.1, 2), []float64{0.1, 0.1, math.Ln2, 2, 2, math.NaN()}},
+			{mlx.Decay(x, zeros, ones), []float64{1, 1, 0.5, 0, 0, math.NaN()}},
+		} {
+			for i, got := range c.got.Float32s() {
+				if want := c.want[i]; math.IsNaN(want) != math.IsNaN(float64(got)) || float64(got) != want &&
+					math.Abs(float64(got)-want) > 1e-6*math.Abs(want) {
+					t.Errorf("of %v: %v, want %v", x.Float32s()[i], got, want)
+				}
+			}
+		}
+	})
+}

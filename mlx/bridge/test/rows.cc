@@ -193,19 +193,24 @@ void tables(const RowKernels& k, Type t) {
 
 void recurrent(const DeltaKernels& k, Type t, int64_t n) {
   const int64_t rows = n % 3 == 0 ? 18 : 1 + n % 4, channels = 1 + n % 7;
+  const Type f32 = Type::f32;
   for (bool all : {false, true}) {  // keep the state of every row
     run("delta", t, n, [&] {
       Elements q(t, rows * n), key(t, rows * n), v(t, rows * channels), y(t, rows * channels, false);
       Elements gate(Type::f32, rows), beta(Type::f32, rows), from(Type::f32, channels * n);
-      Elements to(Type::f32, (all ? rows : 1) * channels * n, false);
-      Exact<float> work(size_t(2 * kDeltaRows * n));
-      for (int64_t i = 0; i < rows; i++) {
-        gate.floats()[i] = beta.floats()[i] = 0.01f;
+      Elements to(f32, (all ? rows : 1) * channels * n, false), gates(f32, rows * n);
+      Exact<float> work(size_t(2 * kDeltaRows * n)), more(size_t(3 * kDeltaRows * n));
+      for (int64_t i = 0; i < rows * n; i++) {
+        gate.floats()[i / n] = beta.floats()[i / n] = gates.floats()[i] = 0.01f;
       }
       Delta d{rows, n, 0, channels, q.data(), key.data(), v.data(), n, channels, gate.floats(), beta.floats(), 1,
               all ? nullptr : from.floats(), to.floats(), all ? channels * n : 0, y.data(), -1, 1};
       k.delta[int(t)](d, work.data());
       check::note(y.bytes);
+      d.gate = gates.floats();
+      k.column_delta[int(t)](d, more.data());
+      check::note(y.bytes);
+      check::note(to.bytes);
       d.gate = nullptr;
       k.scan[int(t)](d, work.data());
       check::note(y.bytes);
@@ -213,17 +218,27 @@ void recurrent(const DeltaKernels& k, Type t, int64_t n) {
     });
   }
   run("channels", t, n, [&] {
-    const Type f32 = Type::f32;
     Elements x(f32, rows * channels), step(f32, rows * channels), b(f32, rows * n), c(f32, rows * n);
     Elements rate(f32, channels * n), skip(f32, channels), from(f32, channels * n);
     Elements to(f32, channels * n, false), y(f32, rows * channels, false);
+    Exact<float> work(size_t(kChannelWork * n));
     k.channels({rows, channels, n, channels, x.floats(), step.floats(), b.floats(), c.floats(), rate.floats(),
-                n % 2 ? skip.floats() : nullptr, from.floats(), to.floats(), y.floats()});
+                n % 2 ? skip.floats() : nullptr, from.floats(), to.floats(), y.floats()}, work.data());
     check::note(y.bytes);
     check::note(to.bytes);
   });
+  run("gates", t, n, [&] {
+    Elements x(t, n), input(t, n), decay(t, n), soft(f32, n), parts(f32, 3 * n);
+    Elements out(f32, n, false), gate(f32, n, false);
+    const float* p = parts.floats();
+    k.softplus({soft.floats(), p, n % 2 ? p + n : nullptr, 0.1f, 2.0f, soft.floats(), n});
+    k.unit_gates[int(t)]({x.data(), input.data(), decay.data(), p, p + n, p + 2 * n, n % 3 == 0, out.floats(),
+                          gate.floats(), n});
+    check::note(soft.bytes);
+    check::note(out.bytes);
+    check::note(gate.bytes);
+  });
   run("wkv", t, n, [&] {
-    const Type f32 = Type::f32;
     Elements r(t, rows * n), w(t, rows * n), key(t, rows * n), v(t, rows * n), a(t, rows * n), y(t, rows * n, false);
     Elements parts(f32, 5 * n), from(f32, n * n), to(f32, n * n, false);
     Exact<float> work(size_t(kWkvWork * n));

@@ -13,7 +13,7 @@ def delta_rule(q, k, v, gates, beta, state):
     q, k = mx.repeat(q, repeat, 2), mx.repeat(k, repeat, 2)
     out = []
     for t in range(q.shape[1]):
-        state = state * gates[:, t, :, None, None]
+        state = state * (gates[:, t, :, None, None] if gates.ndim == 3 else gates[:, t, :, None])  # by column
         seen = (state * k[:, t, :, None, :]).sum(-1)
         state = state + ((v[:, t] - seen) * beta[:, t, :, None])[..., None] * k[:, t, :, None, :]
         out.append((state * q[:, t, :, None, :]).sum(-1))
@@ -54,8 +54,11 @@ for d, every in itertools.product(FLOATS, [False, True]):
     v = normal(6, 4, 7, dtype=d)
     gates, beta = mx.sigmoid(normal(6, 4)), mx.sigmoid(normal(6, 4, dtype=d))
     case("GatedDeltaRows", q, k, v, gates, beta, [normal(4, 7, 13) for _ in range(3)], every, False, [1, 4, 1])
-case("GatedDeltaRows", q, k.astype(F32), v, gates, beta, [normal(4, 7, 13)], True, False, [6])  # of several types
-case("GatedDeltaRows", q, k.astype(F32), v, gates, beta, [normal(4, 7, 13)], False, False, [6])
+columns = mx.sigmoid(normal(6, 4, 13))
+for every in [False, True]:
+    case("GatedDeltaRows", q, k, v, columns, beta, [normal(4, 7, 13) for _ in range(2)], every, False, [1, 5])
+for g, every in itertools.product([gates, columns], [True, False]):
+    case("GatedDeltaRows", q, k.astype(F32), v, g, beta, [normal(4, 7, 13)], every, False, [6])  # of several types
 
 
 def causal_conv(x, w, bias, states, silu, every, in_place, lengths):

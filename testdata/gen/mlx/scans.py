@@ -4,7 +4,7 @@ import itertools
 
 import mlx.core as mx
 
-from record import F32, FLOATS, ONCE, SUM, case, normal, op
+from record import F32, FLOATS, I32, ONCE, SUM, arr, case, normal, op
 
 
 def segments(lengths, states, step):
@@ -46,6 +46,13 @@ def channel_scan(x, steps, b, c, rate, skip, states, in_place, lengths):
     return segments(lengths, states, step)
 
 
+def unit_gates(x, input, decay, parts, positions):
+    input_bias, decay_bias, rate = parts
+    log = rate * mx.sigmoid(decay.astype(F32) + decay_bias)
+    first = (positions == 0)[:, None]
+    return [x.astype(F32) * mx.sigmoid(input.astype(F32) + input_bias) * mx.where(first, 1.0, mx.sqrt(-mx.expm1(2 * log))), mx.exp(log)]
+
+
 def decayed_sum(x, decay, states, in_place, lengths):
     return segments(lengths, states, lambda t, state: (decay[t] * state + x[t],) * 2)
 
@@ -65,6 +72,11 @@ for skips in [False, True]:
     x, steps, b, c = normal(6, 21), mx.abs(normal(6, 21, scale=0.3)), normal(6, 5), normal(6, 5)
     case("ChannelScan", x, steps, b, c, -mx.exp(normal(21, 5)), normal(21) if skips else None,
          [normal(21, 5) for _ in range(3)], skips, [2, 3, 1])
+
+op("UnitGates", unit_gates, SUM)
+for d in FLOATS:
+    rows = [normal(5, 21, dtype=d) for _ in range(3)]
+    case("UnitGates", *rows, [normal(21), normal(21), -mx.exp(normal(21))], arr([0, 1, 2, 0, 7], I32))
 
 op("DecayedSum", decayed_sum, SUM)
 case("DecayedSum", normal(6, 21), mx.sigmoid(normal(6, 21)), [normal(21) for _ in range(3)], False, [2, 3, 1])

@@ -10,7 +10,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xde30c582;
+const uint32_t abi = 0xfd36ed99;
 
 const Operation operations[] = {
     {"Abs",
@@ -1383,6 +1383,16 @@ const Operation operations[] = {
        auto lengths = call.integers();
        auto s = call.s;
        call.result(decayed_sum(x, decay, states, inPlace, lengths, s));
+     }},
+    {"UnitGates",
+     [](Call& call) {
+       auto x = call.array();
+       auto input = call.array();
+       auto decay = call.array();
+       auto parts = call.arrays();
+       auto positions = call.array();
+       auto s = call.s;
+       call.result(unit_gates(x, input, decay, parts, positions, s));
      }},
     {"WKVScan",
      [](Call& call) {

@@ -101,6 +101,9 @@ std::vector<mx::array> channel_scan(const mx::array& x, const mx::array& steps, 
                                     bool in_place, const std::vector<int>& lengths, Where s);
 std::vector<mx::array> decayed_sum(const mx::array& x, const mx::array& decay, const std::vector<mx::array>& states,
                                    bool in_place, const std::vector<int>& lengths, Where s);
+// The gates of RG-LRU and its gated rows; parts are the biases of input and decay, and the rates.
+std::vector<mx::array> unit_gates(const mx::array& x, const mx::array& input, const mx::array& decay,
+                                  const std::vector<mx::array>& parts, const mx::array& positions, Where s);
 // The scan of RWKV 7 over packed rows r, w, k, v and a; parts are the key's scale and rate, the bonus, and the norm's
 // weight and bias.
 std::vector<mx::array> wkv_scan(const mx::array& r, const mx::array& w, const mx::array& k, const mx::array& v,

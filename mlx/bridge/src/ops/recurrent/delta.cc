@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <utility>
 
 #include "ops/rows.h"
-#include "ops/segments.h"
+#include "ops/recurrent/segments.h"
 #include "core/call.h"
 #include "core/checks.h"
 #include "cpu/delta/delta.h"
@@ -18,6 +20,7 @@ namespace {
 
 struct DeltaShape {
   int64_t key_heads, heads, key_dim, value_dim;
+  bool columns = false;  // each column of a state has a gate
 };
 
 struct DeltaStates {
@@ -44,11 +47,11 @@ std::vector<mx::array> delta_node(std::vector<mx::array> inputs, DeltaStates sta
   // If all segments share one array of states, as in MLX's batches, each has an equal part of it.
   bool shared = state_shapes.size() == 1 && segments.size() > 1;
   auto body = [=](const cpu::Memory& m) {
-    auto run = cpu::delta_kernels().delta[type];
+    auto run = d.columns ? cpu::delta_kernels().column_delta[type] : cpu::delta_kernels().delta[type];
     constexpr int64_t kChannels = 32;  // per piece
     int64_t parts = (d.value_dim + kChannels - 1) / kChannels, state = d.value_dim * d.key_dim;
     cpu::parallel(int64_t(segments.size()) * d.heads * parts, 1, [&](int64_t begin, int64_t end) {
-      auto* work = cpu::scratch<float>(cpu::kRowsScratch, size_t(2 * cpu::kDeltaRows * d.key_dim));
+      auto* work = cpu::scratch<float>(cpu::kRowsScratch, size_t(3 * cpu::kDeltaRows * d.key_dim));
       for (int64_t i = begin; i < end; i++) {
         int64_t g = i / parts / d.heads, head = i / parts % d.heads, key_head = head / (d.heads / d.key_heads);
         int64_t row = segments.first[size_t(g)], own = shared ? 0 : g, offset = (shared ? g * d.heads : 0) + head;
@@ -65,7 +68,7 @@ std::vector<mx::array> delta_node(std::vector<mx::array> inputs, DeltaStates sta
         a.q = cpu::at(m.in[0], key);
         a.k = cpu::at(m.in[1], key);
         a.v = cpu::at(m.in[2], value);
-        a.gate = m.input<float>(3) + row * d.heads + head;
+        a.gate = m.input<float>(3) + (row * d.heads + head) * (d.columns ? d.key_dim : 1);
         a.beta = m.input<float>(4) + row * d.heads + head;
         a.from = states.given ? m.input<float>(5 + int(own)) + offset * state : nullptr;
         a.to = m.output<float>(1 + int(own)) + offset * state;
@@ -77,6 +80,76 @@ std::vector<mx::array> delta_node(std::vector<mx::array> inputs, DeltaStates sta
   };
   return cpu::node("gated_delta", std::move(inputs), std::move(shapes), std::move(types), s, std::move(body),
                    std::move(reuse));
+}
+
+// A chunk of a segment of the rule with a gate for each column, in MLX's operations: products of matrices instead of a
+// loop over rows. All arrays are float32.
+struct ColumnChunk {
+  mx::array q, k, gates;  // [heads, rows, key dim]
+  mx::array v, beta;      // [heads, rows, dim], [heads, rows, 1]
+  mx::array state;        // [heads, dim, key dim]
+};
+
+std::pair<mx::array, mx::array> column_chunk(const ColumnChunk& c, Where s) {
+  const int heads = c.q.shape(0), rows = c.q.shape(1), key_dim = c.q.shape(2);
+  auto turned = [&](const mx::array& x) { return mx::swapaxes(x, 1, 2, s); };
+  auto smallest = mx::array(std::numeric_limits<float>::min());  // for gates that are 0
+  auto log = mx::cumsum(mx::log(mx::maximum(c.gates, smallest, s), s), 1, false, true, s);
+  auto since = mx::exp(log, s);
+  auto causal = mx::reshape(mx::tri(rows, rows, 0, mx::bool_, s), {1, rows, rows, 1}, s);
+  auto between = mx::subtract(mx::expand_dims(log, 2, s), mx::expand_dims(log, 1, s), s);
+  between = mx::exp(mx::where(causal, between, mx::array(-INFINITY), s), s);
+  auto keys = mx::multiply(between, mx::expand_dims(c.k, 1, s), s);  // [heads, rows, rows before, key dim]
+  auto scores = [&](const mx::array& x) {
+    return mx::squeeze(mx::matmul(keys, mx::expand_dims(x, 3, s), s), 3, s);
+  };
+  // A row's change of the state follows from the changes by the rows before it: (I + n) u = beta (v - S k). n is
+  // strictly triangular, so its inverse is (I - n) (I + n^2) (I + n^4) ... up to the number of rows.
+  auto n = mx::multiply(mx::tril(scores(c.k), -1, s), c.beta, s);
+  auto seen = mx::matmul(mx::multiply(c.k, since, s), turned(c.state), s);
+  auto u = mx::multiply(c.beta, mx::subtract(c.v, seen, s), s);
+  u = mx::subtract(u, mx::matmul(n, u, s), s);
+  for (int power = 2; power < rows; power *= 2) {
+    n = mx::matmul(n, n, s);
+    u = mx::add(u, mx::matmul(n, u, s), s);
+  }
+  auto y = mx::add(mx::matmul(mx::multiply(c.q, since, s), turned(c.state), s), mx::matmul(scores(c.q), u, s), s);
+  auto last = mx::slice(log, {0, rows - 1, 0}, {heads, rows, key_dim}, s);
+  auto left = mx::multiply(c.k, mx::exp(mx::subtract(last, log, s), s), s);
+  return {y, mx::add(mx::multiply(c.state, mx::exp(last, s), s), mx::matmul(turned(u), left, s), s)};
+}
+
+// gated_delta_rows with a gate for each column, composed of MLX's operations.
+std::vector<mx::array> composed_columns(const mx::array& q, const mx::array& k, const mx::array& v,
+                                        const mx::array& gates, const mx::array& beta,
+                                        const std::vector<mx::array>& states, bool every, const Segments& segments,
+                                        Where s) {
+  const int heads = v.shape(1);
+  auto by_head = [&](const mx::array& x) {
+    auto wide = mx::transpose(mx::astype(x, mx::float32, s), {1, 0, 2}, s);
+    return x.shape(1) == heads ? wide : mx::repeat(wide, heads / x.shape(1), 0, s);
+  };
+  ColumnChunk all{by_head(q), by_head(k), by_head(gates), by_head(v), by_head(mx::expand_dims(beta, 2, s)), states[0]};
+  std::vector<mx::array> ys, out;
+  const int64_t chunk = every ? 1 : 16;
+  for (size_t i = 0; i < states.size(); i++) {
+    auto state = states[i];
+    std::vector<mx::array> kept;
+    const int64_t end = segments.first[i] + segments.count[i];
+    for (int64_t at = segments.first[i]; at < end; at += chunk) {
+      auto cut = [&](const mx::array& x) {
+        return mx::slice(x, {0, int(at), 0}, {heads, int(std::min(at + chunk, end)), x.shape(2)}, s);
+      };
+      auto [y, now] = column_chunk({cut(all.q), cut(all.k), cut(all.gates), cut(all.v), cut(all.beta), state}, s);
+      ys.push_back(y);
+      state = now;
+      kept.push_back(now);
+    }
+    out.push_back(every ? mx::stack(kept, 0, s) : state);
+  }
+  auto y = mx::contiguous(mx::transpose(mx::concatenate(ys, 1, s), {1, 0, 2}, s), false, s);
+  out.insert(out.begin(), mx::astype(y, v.dtype(), s));
+  return out;
 }
 
 bool same_float(const mx::array& q, const mx::array& k, const mx::array& v, Where s) {
@@ -116,8 +189,9 @@ std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, 
   std::vector<mx::array> all{q, k, v, gates, beta};
   bool fits = q.ndim() == 3 && v.ndim() == 3 && q.size() > 0 && v.size() > 0 && k.shape() == q.shape() &&
               q.shape(0) == v.shape(0) && v.shape(1) % q.shape(1) == 0 &&
-              gates.shape() == mx::Shape{v.shape(0), v.shape(1)} &&
-              beta.shape() == gates.shape() && states.size() == lengths.size();
+              beta.shape() == mx::Shape{v.shape(0), v.shape(1)} && states.size() == lengths.size();
+  bool columns = fits && gates.shape() == mx::Shape{v.shape(0), v.shape(1), q.shape(2)};
+  fits = fits && (columns || gates.shape() == beta.shape());
   for (const auto& a : all) {
     fits = fits && mx::issubdtype(a.dtype(), mx::floating);
   }
@@ -130,7 +204,7 @@ std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, 
   }
   result_count(int(lengths.size()) + 1);
   Segments segments(lengths, q.shape(0));
-  DeltaShape d{q.shape(1), v.shape(1), q.shape(2), v.shape(2)};
+  DeltaShape d{q.shape(1), v.shape(1), q.shape(2), v.shape(2), columns};
   std::vector<mx::Shape> shapes;
   for (size_t i = 0; i < states.size(); i++) {
     auto shape = states[i].shape();
@@ -144,6 +218,9 @@ std::vector<mx::array> gated_delta_rows(const mx::array& q, const mx::array& k, 
     inputs.insert(inputs.end(), states.begin(), states.end());
     return delta_node(std::move(inputs), {.given = true, .every = every, .in_place = in_place}, std::move(segments), d,
                       v.shape(), shapes, s);
+  }
+  if (columns) {
+    return composed_columns(q, k, v, gates, beta, states, every, segments, s);
   }
   // Composed of MLX's operations: segment by segment, or row by row if every row's state is wanted.
   std::vector<mx::array> ys, out;
@@ -300,12 +377,10 @@ mx::array decay(const mx::array& x, const mx::array& bias, const mx::array& rate
     return mx::exp(mx::multiply(soft, rate, s), s);
   }
   auto body = [rows = int64_t(x.shape(0)), n = int64_t(x.shape(1))](const cpu::Memory& m) {
-    const float *bias = m.input<float>(1), *rate = m.input<float>(2);
-    cpu::parallel(rows, cpu::rows_per_piece(64 * n), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin * n; i < end * n; i++) {
-        const float v = m.input<float>(0)[i] + bias[i % n];
-        const float soft = std::max(v, 0.0f) + std::log1p(std::exp(-std::abs(v)));
-        m.output<float>(0)[i] = std::exp(soft * rate[i % n]);
+    cpu::parallel(rows, cpu::rows_per_piece(16 * n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * n; i < end * n; i += n) {
+        cpu::delta_kernels().softplus({m.input<float>(0) + i, m.input<float>(1), m.input<float>(2), 0, 0,
+                                       m.output<float>(0) + i, n});
       }
     });
   };

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ops/rows.h"
-#include "ops/segments.h"
+#include "ops/recurrent/segments.h"
 #include "core/call.h"
 #include "core/checks.h"
 #include "cpu/delta/delta.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ops/rows.h"
-#include "ops/segments.h"
+#include "ops/recurrent/segments.h"
 #include "core/call.h"
 #include "core/checks.h"
 #include "cpu/delta/delta.h"
@@ -83,12 +83,10 @@ mx::array step_sizes(const mx::array& x, const mx::array& bias, double least, do
     return mx::minimum(mx::maximum(soft, mx::array(lo), s), mx::array(hi), s);
   }
   auto body = [rows = int64_t(x.shape(0)), n = int64_t(x.shape(1)), lo, hi](const cpu::Memory& m) {
-    const float* bias = m.input<float>(1);
-    cpu::parallel(rows, cpu::rows_per_piece(32 * n), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin * n; i < end * n; i++) {
-        const float v = m.input<float>(0)[i] + bias[i % n];
-        const float soft = std::max(v, 0.0f) + std::log1p(std::exp(-std::abs(v)));
-        m.output<float>(0)[i] = std::min(std::max(soft, lo), hi);
+    cpu::parallel(rows, cpu::rows_per_piece(8 * n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * n; i < end * n; i += n) {
+        cpu::delta_kernels().softplus({m.input<float>(0) + i, m.input<float>(1), nullptr, lo, hi,
+                                       m.output<float>(0) + i, n});
       }
     });
   };
@@ -202,6 +200,7 @@ std::vector<mx::array> channel_scan(const mx::array& x, const mx::array& steps, 
       constexpr int64_t kChannels = 64;  // per piece
       int64_t parts = (channels + kChannels - 1) / kChannels;
       cpu::parallel(int64_t(segments.size()) * parts, 1, [&](int64_t begin, int64_t end) {
+        auto* work = cpu::scratch<float>(cpu::kRowsScratch, size_t(cpu::kChannelWork * n));
         for (int64_t i = begin; i < end; i++) {
           int64_t g = i / parts, from = i % parts * kChannels, row = segments.first[size_t(g)];
           cpu::ChannelScan a{};
@@ -218,7 +217,7 @@ std::vector<mx::array> channel_scan(const mx::array& x, const mx::array& steps, 
           a.from = m.input<float>(first + int(g)) + from * n;
           a.to = m.output<float>(1 + int(g)) + from * n;
           a.y = m.output<float>(0) + row * channels + from;
-          cpu::delta_kernels().channels(a);
+          cpu::delta_kernels().channels(a, work);
         }
       });
     };
@@ -285,6 +284,49 @@ std::vector<mx::array> decayed_sum(const mx::array& x, const mx::array& decay, c
   }
   out.insert(out.begin(), mx::concatenate(ys, 0, s));
   return out;
+}
+
+std::vector<mx::array> unit_gates(const mx::array& x, const mx::array& input, const mx::array& decay,
+                                  const std::vector<mx::array>& parts, const mx::array& positions, Where s) {
+  auto alike = [&](const mx::array& a) { return a.shape() == x.shape() && a.dtype() == x.dtype(); };
+  bool fits = x.ndim() == 2 && mx::issubdtype(x.dtype(), mx::floating) && x.size() > 0 && alike(input) &&
+              alike(decay) && parts.size() == 3 &&
+              std::all_of(parts.begin(), parts.end(), [&](const auto& a) { return is_float32(a, {x.shape(1)}); }) &&
+              positions.dtype() == mx::int32 && positions.shape() == mx::Shape{x.shape(0)};
+  if (!fits) {
+    misfit({x, input, decay, positions}, parts);
+  }
+  result_count(2);
+  if (!cpu::uses_kernels(x, s)) {
+    auto wide = [&](const mx::array& a) { return mx::astype(a, mx::float32, s); };
+    auto log = mx::multiply(mx::sigmoid(mx::add(wide(decay), parts[1], s), s), parts[2], s);
+    auto gated = mx::multiply(wide(x), mx::sigmoid(mx::add(wide(input), parts[0], s), s), s);
+    auto size = mx::sqrt(mx::negative(mx::expm1(mx::add(log, log, s), s), s), s);
+    auto first = mx::expand_dims(mx::equal(positions, mx::array(0, mx::int32), s), 1, s);
+    return {mx::where(first, gated, mx::multiply(gated, size, s), s), mx::exp(log, s)};
+  }
+  auto body = [type = cpu::type_index(x.dtype()), rows = int64_t(x.shape(0)), n = int64_t(x.shape(1)),
+               size = int64_t(x.itemsize())](const cpu::Memory& m) {
+    cpu::parallel(rows, cpu::rows_per_piece(16 * n), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; r++) {
+        const int64_t at = r * n;
+        cpu::UnitGates a{};
+        a.x = cpu::at(m.in[0], at * size);
+        a.input = cpu::at(m.in[1], at * size);
+        a.decay = cpu::at(m.in[2], at * size);
+        a.input_bias = m.input<float>(3);
+        a.decay_bias = m.input<float>(4);
+        a.rate = m.input<float>(5);
+        a.first = m.input<int32_t>(6)[r] == 0;
+        a.out = m.output<float>(0) + at;
+        a.gate = m.output<float>(1) + at;
+        a.n = n;
+        cpu::delta_kernels().unit_gates[type](a);
+      }
+    });
+  };
+  return cpu::node("unit_gates", {x, input, decay, parts[0], parts[1], parts[2], positions}, {x.shape(), x.shape()},
+                   {mx::float32, mx::float32}, s, std::move(body));
 }
 
 }  // namespace ingot

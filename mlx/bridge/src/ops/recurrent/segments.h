@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/call.h"
 #include "core/checks.h"
 #include "core/mlx.h"
 
