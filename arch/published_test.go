@@ -2,6 +2,7 @@ package arch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -64,6 +65,21 @@ var published = []struct {
 		"tie_word_embeddings":true,"vocab_size":128000}`},
 	{"RWKV7-World3-1.5B", "rwkv7", 1.5274, rwkv7Published(2048, 24, 96, 64, 256)},
 	{"RWKV7-World3-2.9B", "rwkv7", 2.9477, rwkv7Published(2560, 32, 96, 64, 320)},
+	{"recurrentgemma-2b", "recurrent_gemma", 2.68, recurrentGemmaPublished(2560, 26, 10, 15360)},
+	{"recurrentgemma-9b", "recurrent_gemma", 8.58, recurrentGemmaPublished(4096, 38, 16, 24576)},
+	{"Kimi-Linear-48B-A3B", "kimi_linear", 49.12, `{"architectures":["KimiLinearForCausalLM"],"model_type":"kimi_linear",
+		"bos_token_id":163584,"dtype":"bfloat16","eos_token_id":163586,"first_k_dense_replace":1,"head_dim":72,
+		"hidden_act":"silu","hidden_size":2304,"intermediate_size":9216,"kv_lora_rank":512,"linear_attn_config":{
+		"full_attn_layers":[4,8,12,16,20,24,27],"head_dim":128,"kda_layers":[1,2,3,5,6,7,9,10,11,13,14,15,17,18,19,21,22,
+		23,25,26],"num_heads":32,"short_conv_kernel_size":4},"mla_use_nope":true,"model_max_length":1048576,
+		"moe_intermediate_size":1024,"moe_layer_freq":1,"moe_renormalize":true,"moe_router_activation_func":"sigmoid",
+		"num_attention_heads":32,"num_expert_group":1,"num_experts":256,"num_experts_per_token":8,"num_hidden_layers":27,
+		"num_key_value_heads":32,"num_nextn_predict_layers":0,"num_shared_experts":1,"pad_token_id":163839,
+		"q_lora_rank":null,"qk_nope_head_dim":128,"qk_rope_head_dim":64,"rms_norm_eps":1e-05,"rope_scaling":null,
+		"rope_theta":10000.0,"routed_scaling_factor":2.446,"tie_word_embeddings":false,"topk_group":1,
+		"use_grouped_topk":true,"v_head_dim":128,"vocab_size":163840}`},
+	{"Zamba2-2.7B", "zamba2", 2.66, zamba2Published(2560, 54, 80, 1, 6, 12, 18, 24, 30, 36, 42, 47, 51)},
+	{"Zamba2-7B", "zamba2", 7.36, zamba2Published(3584, 81, 112, 2, 6, 11, 17, 22, 28, 33, 39, 44, 50, 55, 61, 66, 72)},
 	{"gemma-4-E2B", "gemma4", 4.65, gemma4Published("gemma4", 35, 5, `"hidden_size":1536,"intermediate_size":6144,
 		"num_attention_heads":8,"num_key_value_heads":1,"num_global_key_value_heads":null,"hidden_size_per_layer_input":256,
 		"num_kv_shared_layers":20,"use_double_wide_mlp":true,"sliding_window":512,"attention_k_eq_v":false,
@@ -254,6 +270,35 @@ func rwkv7Published(hidden, layers, rank, values, gates int) string {
 		"hidden_ratio":4.0,"hidden_size":%d,"intermediate_size":%d,"norm_bias":true,"norm_eps":1e-05,"norm_first":true,
 		"num_hidden_layers":%d,"tie_word_embeddings":false,"torch_dtype":"bfloat16","vocab_size":65536}`,
 		rank, rank, values, gates, hidden, 4*hidden, layers)
+}
+
+// recurrentGemmaPublished has the width of both halves of the feed-forward block.
+func recurrentGemmaPublished(hidden, layers, heads, intermediate int) string {
+	return fmt.Sprintf(`{"architectures":["RecurrentGemmaForCausalLM"],"model_type":"recurrent_gemma",
+		"attention_bias":false,"attention_window_size":2048,"block_types":["recurrent","recurrent","attention"],
+		"bos_token_id":2,"conv1d_width":4,"eos_token_id":1,"head_dim":256,"hidden_activation":"gelu_pytorch_tanh",
+		"hidden_size":%d,"intermediate_size":%d,"logits_soft_cap":30.0,"lru_width":%[1]d,"num_attention_heads":%[3]d,
+		"num_hidden_layers":%[4]d,"num_key_value_heads":1,"partial_rotary_factor":0.5,"rms_norm_eps":1e-06,
+		"rope_theta":10000.0,"torch_dtype":"bfloat16","vocab_size":256000}`, hidden, intermediate, heads, layers)
+}
+
+// zamba2Published has the layers with a transformer block, of which there are two.
+func zamba2Published(hidden, layers, heads, groups int, hybrid ...int) string {
+	kinds := make([]string, layers)
+	for i := range kinds {
+		kinds[i] = `"mamba"`
+		if slices.Contains(hybrid, i) {
+			kinds[i] = `"hybrid"`
+		}
+	}
+	return fmt.Sprintf(`{"architectures":["Zamba2ForCausalLM"],"model_type":"zamba2","adapter_rank":128,
+		"add_bias_linear":false,"attention_head_dim":%d,"attention_hidden_size":%d,"hidden_size":%d,
+		"intermediate_size":%d,"kv_channels":%d,"layers_block_type":[%s],"mamba_d_conv":4,"mamba_d_state":64,
+		"mamba_expand":2,"mamba_headdim":64,"mamba_ngroups":%d,"max_position_embeddings":4096,"n_mamba_heads":%d,
+		"num_attention_heads":32,"num_hidden_layers":%d,"num_key_value_heads":32,"num_mem_blocks":2,"rms_norm_eps":1e-05,
+		"rope_theta":10000,"time_step_floor":0.0001,"time_step_limit":null,"time_step_max":0.1,"time_step_min":0.001,
+		"use_conv_bias":true,"use_mem_rope":true,"use_shared_attention_adapter":false,"vocab_size":32000}`,
+		hidden/16, 2*hidden, hidden, 4*hidden, hidden/32, strings.Join(kinds, ","), groups, heads, layers)
 }
 
 func publishedModel(t testing.TB, name string) Model {

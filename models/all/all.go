@@ -40,6 +40,7 @@ import (
 	_ "github.com/ingotml/ingot/models/hunyuan_v1_dense"
 	_ "github.com/ingotml/ingot/models/hunyuan_v1_moe"
 	_ "github.com/ingotml/ingot/models/jamba"
+	_ "github.com/ingotml/ingot/models/kimi_linear"
 	_ "github.com/ingotml/ingot/models/laguna"
 	_ "github.com/ingotml/ingot/models/lfm2"
 	_ "github.com/ingotml/ingot/models/lfm2_moe"
@@ -74,6 +75,7 @@ import (
 	_ "github.com/ingotml/ingot/models/qwen3_5"
 	_ "github.com/ingotml/ingot/models/qwen3_5_moe"
 	_ "github.com/ingotml/ingot/models/qwen3_moe"
+	_ "github.com/ingotml/ingot/models/recurrent_gemma"
 	_ "github.com/ingotml/ingot/models/rwkv7"
 	_ "github.com/ingotml/ingot/models/seed_oss"
 	_ "github.com/ingotml/ingot/models/smollm3"
@@ -81,4 +83,5 @@ import (
 	_ "github.com/ingotml/ingot/models/stablelm"
 	_ "github.com/ingotml/ingot/models/starcoder2"
 	_ "github.com/ingotml/ingot/models/youtu"
+	_ "github.com/ingotml/ingot/models/zamba2"
 )

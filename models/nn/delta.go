@@ -76,6 +76,53 @@ func (l *GatedDelta) apply(b *Batch, in []*mlx.Array) *mlx.Array {
 	return l.out.ApplyGated(mlx.SiLUActivation, b.Asked(z), l.normed(b, said, z.DType()))
 }
 
+// ColumnDelta is Kimi Delta Attention: a gated delta net with a gate for each column of a state, and low-rank
+// projections of these gates and of the output's, whose activation is a sigmoid. There are as many key heads as value
+// heads.
+//
+// Reference: transformers 5.23, KimiLinearDeltaAttention in models/kimi_linear/modeling_kimi_linear.py.
+type ColumnDelta struct {
+	deltaRule
+	in              []*Linear // queries, keys, values, beta, and what the two gates are projected from
+	forget, outGate *Linear
+	decay           *mlx.Array // float32 [keys]: -exp(A_log)
+	dtBias          *mlx.Array // float32 [keys]
+}
+
+// NewColumnDelta takes the tensors NAME.q_proj, k_proj, v_proj, b_proj, f_a_proj, f_b_proj, g_a_proj, g_b_proj, conv1d,
+// A_log, dt_bias, o_norm and o_proj of a layer. eps is that of the output norm.
+func NewColumnDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidden int, eps float64) *ColumnDelta {
+	l := &ColumnDelta{
+		deltaRule: newDeltaRule(w, name, ".o_norm", ".o_proj", layer, d, hidden, eps),
+		in: []*Linear{
+			NewLinear(w, name+".q_proj", d.Keys(), hidden, false),
+			NewLinear(w, name+".k_proj", d.Keys(), hidden, false),
+			NewLinear(w, name+".v_proj", d.Values(), hidden, false),
+			NewLinear(w, name+".b_proj", d.ValueHeads, hidden, false),
+			NewLinear(w, name+".f_a_proj", d.KeyDim, hidden, false),
+			NewLinear(w, name+".g_a_proj", d.ValueDim, hidden, false),
+		},
+		forget:  NewLinear(w, name+".f_b_proj", d.Keys(), d.KeyDim, false),
+		outGate: NewLinear(w, name+".g_b_proj", d.Values(), d.ValueDim, false).Split(d.ValueHeads),
+		dtBias:  w.Float32(w.Take(name+".dt_bias", d.Keys()), nil),
+	}
+	l.decay = w.Float32(w.Take(name+".A_log", d.KeyHeads), func(a *mlx.Array) *mlx.Array {
+		ones := mlx.Full(a.Thread(), 1, mlx.Float32, d.KeyHeads, d.KeyDim)
+		return mlx.Reshape(mlx.Multiply(ones, mlx.Reshape(negativeExp(a), -1, 1)), -1)
+	})
+	return l
+}
+
+// AddApply implements [Mixer]. Each segment continues from the state of its sequence.
+func (l *ColumnDelta) AddApply(b *Batch, n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
+	sum, in := NormedLinears(n, x, y, l.in...)
+	gate := mlx.Decay(l.forget.Apply(in[4]), l.dtBias, l.decay) // exp(-exp(A_log) softplus(f + dt_bias))
+	gate = mlx.Reshape(gate, -1, l.shape.KeyHeads, l.shape.KeyDim)
+	said := l.scanned(b, mlx.Concatenate(1, in[:3]...), gate, mlx.Sigmoid(in[3]))
+	z := l.outGate.Apply(b.Asked(in[5]))
+	return b.Asked(sum), l.out.ApplyGated(mlx.SigmoidActivation, z, l.normed(b, said, z.DType()))
+}
+
 // deltaRule is what layers with a delta rule share: the convolution of queries, keys and values, the rule, and the norm
 // and projection of its outputs.
 type deltaRule struct {

@@ -27,8 +27,28 @@ TYPES = {
         moe_intermediate_size=24, moe_shared_expert_intermediate_size=40, moe_latent_size=16, mlp_bias=True, use_bias=True,
         layers_block_type=[*MIXED, "mlp", "moe"]), []),
     "minimax": ("MiniMax", dict(**ATTENTION, layer_types=MIXED, num_local_experts=4, block_size=8), []),
+    "recurrent_gemma": ("RecurrentGemma", dict(**ATTENTION, lru_width=48, block_types=["recurrent", "attention"]), []),
+    "zamba2": ("Zamba2", dict(
+        **{**ATTENTION, "num_key_value_heads": 4}, num_hidden_layers=4, layers_block_type=["linear_attention", *["hybrid"] * 3],
+        n_mamba_heads=4, mamba_d_state=8, num_mem_blocks=2, use_shared_attention_adapter=True, adapter_rank=4, use_mem_rope=True,
+        add_bias_linear=True), []),
+    "kimi_linear": ("KimiLinear", dict(
+        **{**ATTENTION, "num_key_value_heads": 4}, **TOKENS, layer_types=MIXED, kv_lora_rank=16, qk_nope_head_dim=8,
+        qk_rope_head_dim=4, v_head_dim=8, num_experts=4, num_experts_per_token=2, moe_intermediate_size=16, num_shared_experts=1,
+        linear_head_dim=8, linear_num_heads=4), []),
     "olmo_hybrid": ("OlmoHybrid", dict(**ATTENTION, **TOKENS, layer_types=MIXED, linear_num_key_heads=2), []),
 }
+
+
+def kimi_linear(config):
+    """Returns the configuration of Kimi Linear as published: the delta nets have an object of their own."""
+    kinds, mlps = config.pop("layer_types"), config.pop("mlp_layer_types")
+    numbers = lambda kind: [i + 1 for i, k in enumerate(kinds) if k == kind]
+    own = {
+        "full_attn_layers": numbers("full_attention"), "kda_layers": numbers("linear_attention"),
+        "head_dim": config.pop("linear_head_dim"), "num_heads": config.pop("linear_num_heads"),
+        "short_conv_kernel_size": config.pop("linear_conv_kernel_dim")}
+    return {**config, "first_k_dense_replace": mlps.index("sparse"), "mla_use_nope": True, "linear_attn_config": own}
 
 
 def tables(saved, write):
@@ -36,7 +56,8 @@ def tables(saved, write):
         config = getattr(tf, prefix + "Config")(**{**KEYS, **more})
         config, tensors = saved(getattr(tf, prefix + "ForCausalLM")(config))
         write(name, config, tensors)
-        write(name + "-published", {k: v for k, v in four(config).items() if k not in left_out}, tensors)
+        old = {k: v for k, v in four(config).items() if k not in left_out}
+        write(name + "-published", kimi_linear(old) if name == "kimi_linear" else old, tensors)
     lfm3(saved, write)
     rwkv7(write)
 

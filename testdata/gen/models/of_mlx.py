@@ -19,9 +19,11 @@ class Model:
 
     def __init__(self, config, tensors, dtype=torch.float32):
         kind = importlib.import_module(f"mlx_lm.models.{config['model_type']}")
+        if "intermediate_size" not in config:
+            config = {**config, "intermediate_size": (int(config["hidden_ratio"] * config["hidden_size"]) + 31) // 32 * 32}
         self.values, self.tensors, self.dtype = config, tensors, dtype
         self.config = SimpleNamespace(model_type=config["model_type"], num_hidden_layers=config["num_hidden_layers"])
-        self.model = SimpleNamespace()
+        self.model = SimpleNamespace(config=self.config)
         self.made = kind.Model(kind.ModelArgs.from_dict(config))
 
     def named_parameters(self):
@@ -48,10 +50,30 @@ def flat(tree):
     return tree_flatten(tree)
 
 
+BLENDS = "rwkvag"  # the order of the six in one tensor
+
+
+def to_first(tensors):
+    """Returns RWKV 7 in the layout of its first files: one tensor of the six blends, and unused weights in the first layer."""
+    out = {n: t for n, t in tensors.items() if ".attn.x_" not in n}
+    for name in tensors:
+        if name.endswith(".attn.x_r"):
+            out[name[:-1] + "x"] = torch.stack([tensors[name[:-1] + b].flatten() for b in BLENDS])
+    return out | {n.replace("layers.1.", "layers.0."): -t for n, t in tensors.items() if "layers.1.attn.v_lora" in n}
+
+
+def from_first(tensors):
+    out = {n: t for n, t in tensors.items() if not n.endswith(".attn.x_x") and "layers.0.attn.v_lora" not in n}
+    for name in tensors:
+        if name.endswith(".attn.x_x"):
+            out.update({name[:-1] + b: t for b, t in zip(BLENDS, tensors[name])})
+    return out
+
+
 def load(folder, strict=True):
     """Loads a folder in float32. Tensors that the model does not have are ignored unless strict."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    tensors = {n: t.float() for n, t in load_file(folder / "model.safetensors").items()}
+    tensors = from_first({n: t.float() for n, t in load_file(folder / "model.safetensors").items()})
     made = Model(config, tensors)
     known = {n for n, _ in flat(made.made.parameters())}
     assert not strict or set(tensors) == known, f"{folder.name}: {sorted(set(tensors) ^ known)}"

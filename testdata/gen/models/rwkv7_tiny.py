@@ -23,6 +23,13 @@ PUBLISHED = {
     "bos_token_id": 0, "eos_token_id": 0, "tie_word_embeddings": False, "value_dim": [64, 64], "torch_dtype": "bfloat16",
 }
 
+# The layout of the first files, with tied embeddings.
+FIRST = {
+    **{k: v for k, v in PUBLISHED.items() if k not in ("intermediate_size", "value_dim")}, "hidden_size": 48, "hidden_ratio": 3.9,
+    "num_hidden_layers": 3, "head_dim": 8, "a_low_rank_dim": 6, "v_low_rank_dim": 4, "gate_low_rank_dim": 10,
+    "decay_low_rank_dim": 5, "norm_eps": 8e-5, "tie_word_embeddings": True,
+}
+
 # What starts at zero or one. Decays are about 0.8, and half of a row's input is the row before.
 RULES = (
     (r"\.x_\w$", lambda normal: 0.5 + 0.25 * normal),
@@ -42,13 +49,18 @@ def published(tensors):
     return {n: t.flatten() if flat(n) else t for n, t in tensors.items()}
 
 
-# The configuration, the stored form, and changes of the configuration that must change the logits.
+# With a tied head and a larger part of the embeddings in the last row the next token is always the last one.
+TIED = (
+    (r"embeddings\.weight$", lambda normal: 0.12 * normal), (r"pre_norm\.weight$", lambda normal: 0.25 + 0.1 * normal), *RULES)
+
+# The configuration, the stored form, rules, and changes of the configuration that must change the logits.
 VARIANTS = {
-    "rwkv7-published": (PUBLISHED, published, [change("norm_eps", to=0.5)]),
+    "rwkv7-published": (PUBLISHED, published, RULES, [change("norm_eps", to=0.5)]),
+    "rwkv7-tied": (FIRST, lambda tensors: of_mlx.to_first(published(tensors)), TIED, [change("norm_eps", to=0.5)]),
 }
 
 
-def make(name, config, style, matters):
+def make(name, config, style, rules, matters):
     """Writes a checkpoint and its golden."""
 
     def attempt(seed):
@@ -56,7 +68,7 @@ def make(name, config, style, matters):
         shutil.rmtree(folder, ignore_errors=True)
         made, tensors = of_mlx.Model(config, {}), {}
         for key, like in of_mlx.flat(made.made.parameters()):
-            tensors[key] = tiny.draw(seed, key, tuple(like.shape), False, RULES).to(torch.bfloat16)
+            tensors[key] = tiny.draw(seed, key, tuple(like.shape), False, rules).to(torch.bfloat16)
         tiny.write(folder, config, style(tensors))
         golden = reference.write(folder)
         made.tensors = tensors
