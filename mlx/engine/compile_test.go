@@ -74,7 +74,8 @@ func TestMakeUnits(t *testing.T) {
 		"ops/a.cc": file("x"), "ops/b.cc": file("x"), "core/call.cc": file("x"), "cpu/node.cc": file("x"),
 		"cpu/rows/rows.cc": file("x"), "cpu/rows/avx2.cc": file(includes), "cpu/rows/portable.cc": file("xxxx"),
 		"cpu/delta/avx2.cc": file(includes), "cpu/matmul/avx2.cc": file("xxxxx"), "cpu/matmul/matmul.cc": file("x"),
-		"cpu/rows/norm.h": file("#include \"cpu/rows/norm.h\"\n"), "cpu/matmul/work.h": file("xxxxxxxxxxxxxxxx"),
+		"cpu/matmul/stream/avx2.cc": file("xxx"),
+		"cpu/rows/norm.h":           file("#include \"cpu/rows/norm.h\"\n"), "cpu/matmul/work.h": file("xxxxxxxxxxxxxxxx"),
 	}, "amd64")
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +90,7 @@ func TestMakeUnits(t *testing.T) {
 	}
 	const want = "kernels-avx2 81: cpu/delta/avx2.cc cpu/rows/avx2.cc\nmatmul-avx2 5: cpu/matmul/avx2.cc\n" +
 		"bridge 4: core/call.cc cpu/matmul/matmul.cc cpu/node.cc cpu/rows/rows.cc\n" +
-		"kernels-portable 4: cpu/rows/portable.cc\nops 2: ops/a.cc ops/b.cc\n"
+		"kernels-portable 4: cpu/rows/portable.cc\nstream-avx2 3: cpu/matmul/stream/avx2.cc\nops 2: ops/a.cc ops/b.cc\n"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -70,8 +70,12 @@ type unit struct {
 	cost  int // a guess of the time to compile it: bytes of its files and of the bridge's headers that they include
 }
 
-// matmulFolder has the kernels that take as long to compile as those of all other folders together.
-const matmulFolder = "cpu/matmul"
+// matmulFolder has the kernels that take as long to compile as those of all other folders together, streamFolder more
+// of them.
+const (
+	matmulFolder = "cpu/matmul"
+	streamFolder = "cpu/matmul/stream"
+)
 
 // unitName returns the unit of a .cc file and the instruction set's flags. It puts as much together as leaves units of
 // similar length: a file alone takes as long for the headers of MLX, of intrinsics and of the standard library as for
@@ -79,13 +83,15 @@ const matmulFolder = "cpu/matmul"
 //   - ops: the operations,
 //   - bridge: everything else that is not a kernel, which is scheduling without loops over elements. -O1 takes 70 % of
 //     -O2's time for it,
-//   - for each instruction set, matmul-ISA and kernels-ISA, which has those of the other folders.
+//   - for each instruction set, matmul-ISA, stream-ISA and kernels-ISA, which has those of the other folders.
 func unitName(file string) (name string, flags []string) {
 	base := strings.TrimSuffix(path.Base(file), ".cc")
 	isa, isKernel := isaUnits[base]
 	switch {
 	case isKernel && path.Dir(file) == matmulFolder:
 		return "matmul-" + base, isa.flags
+	case isKernel && path.Dir(file) == streamFolder:
+		return "stream-" + base, isa.flags
 	case isKernel:
 		return "kernels-" + base, isa.flags
 	case strings.HasPrefix(file, "ops/"):

@@ -12,6 +12,7 @@ extern const MatmulKernels matmul_portable;
 #if defined(__x86_64__)
 extern const MatmulKernels matmul_avx2;
 extern const MatmulKernels matmul_avx512;
+void pair_product_avx2(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
 void unpacking_row_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
 void bf16_tile_product_avx512(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y,
                               const RowsCallback& done);
@@ -23,6 +24,13 @@ extern const MatmulKernels matmul_neon;
 namespace {
 
 // These are made here, in a unit that any processor can run.
+const MatmulKernels products_avx2 = [] {
+  MatmulKernels k = matmul_avx2;
+  k.row_product = [](const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+    (x.layout.pairs ? pair_product_avx2 : matmul_avx2.row_product)(w, x, n0, n1, y);
+  };
+  return k;
+}();
 const MatmulKernels products_avx512vbmi = [] {
   MatmulKernels k = matmul_avx512;
   k.row_product = [](const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
@@ -49,7 +57,7 @@ const MatmulKernels& matmul_kernels() {
   static const Choice<MatmulKernels> choice = {
       .portable = &matmul_portable,
 #if defined(__x86_64__)
-      .avx2 = &matmul_avx2,
+      .avx2 = &products_avx2,
       .avx512 = &matmul_avx512,
       .avx512vbmi = &products_avx512vbmi,
       .avx512bf16 = &products_avx512bf16,
@@ -75,7 +83,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.mode = fast && fits && !row_of_bytes ? Mode::i8 : Mode::i16;
     l.nibbles = w.bits == 4;
   }
-  const int streamed = k.stream_rows ? k.stream_rows(w) : 1;
+  const int streamed = k.stream_rows ? k.stream_rows(w, l.mode) : 1;
   const bool bf16_weights = w.format == Format::fp8 || (w.format == Format::plain && w.type == Type::bf16);
   if (k.bf16_tile_product && bf16_weights && type == Type::bf16 && rows > streamed) {
     l.mode = Mode::bf16;
@@ -87,6 +95,7 @@ Layout layout_for(const Weights& w, Type type, int64_t rows, bool fast) {
     l.vector = true;
   }
   l.quarters = l.vector && k.quarters && codes && w.bits == 2;
+  l.pairs = l.vector && !k.quarters && l.mode == Mode::i16 && w.bits < 8 && w.bits != 4;
   l.small_batch = !l.vector && rows > 1 && rows <= kSmallBatch && has_integers(l.mode) && k.small_batch_tile > 0;
   l.winograd = k.winograd && l.mode == Mode::i16 && !l.vector && !l.small_batch;
   return l;

@@ -71,6 +71,8 @@ struct Layout {
   bool nibbles = false;
   // Puts the activations of row products of 2-bit codes in the order in which these are unpacked with AVX-512.
   bool quarters = false;
+  // Puts the activations of 2-, 3-, 5- and 6-bit codes in the order in which stream/pairs_avx2.h unpacks these.
+  bool pairs = false;
   bool vector = false;       // panels have one row; for row_product
   bool small_batch = false;  // for small_batch_product; if neither this nor vector, for tile_product
   bool winograd = false;     // int16 for Winograd's inner product, see cpu/matmul/winograd_x86.h
@@ -134,8 +136,8 @@ struct MatmulKernels {
   // Computes y[m][n-n0] = x[m] . W[n] for all rows and weight rows [n0, n1). y is [rows][n1-n0]. Requires
   // Layout::vector.
   void (*row_product)(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
-  // Returns the most rows that row_product accepts with these weights, in modes other than bf16. Null: one.
-  int (*stream_rows)(const Weights& w);
+  // Returns the most rows that row_product accepts with these weights in a mode other than bf16. Null: one.
+  int (*stream_rows)(const Weights& w, Mode mode);
   // tile_product for a small batch, with small_batch_tile in place of tile and without the callback. m0 is a multiple
   // of integer_rows.
   void (*small_batch_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);

@@ -150,9 +150,22 @@ IG_INLINE void gather_halves(const int32_t* dwords, int32_t* out) {
   }
 }
 
-// Reorders a step of a row for row products of codes that are unpacked in pairs: of each 32 columns, 16 even ones, then
-// 16 odd ones.
+// Reorders a step of a row for streaming products of 2-, 3-, 5- and 6-bit codes. Vector 2i + j has columns 16i + j + 0,
+// 8, 2, 10, 4, 12, 6 and 14, and the same of the second 32 columns.
 IG_INLINE void gather_pairs(const int32_t* dwords, int32_t* out) {
+  auto from = reinterpret_cast<const __m256i*>(dwords);
+  auto to = reinterpret_cast<__m256i*>(out);
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; i++) {
+    const __m256i a = _mm256_permute2x128_si256(from[i], from[i + 2], 0x20);
+    const __m256i b = _mm256_permute2x128_si256(from[i], from[i + 2], 0x31);
+    _mm256_storeu_si256(to + 2 * i, _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa));
+    _mm256_storeu_si256(to + 2 * i + 1, _mm256_blend_epi16(_mm256_srli_epi32(a, 16), b, 0xaa));
+  }
+}
+
+// Reorders a step of a row for row products of bytes: of each 32 columns, 16 even ones, then 16 odd ones.
+IG_INLINE void gather_bytes(const int32_t* dwords, int32_t* out) {
   auto from = reinterpret_cast<const __m256i*>(dwords);
   auto to = reinterpret_cast<__m256i*>(out);
 #pragma GCC unroll 2
@@ -246,7 +259,7 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
     } else if (Kind == Integers::halves && !l.nibbles) {
       gather_halves(dwords[0], out);
     } else if (Kind == Integers::words && l.vector && !l.nibbles) {
-      gather_pairs(dwords[0], out);
+      l.pairs ? gather_pairs(dwords[0], out) : gather_bytes(dwords[0], out);
     } else if (l.vector && l.nibbles) {
       const int64_t step = k / kStep;
       const bool pair = is_interleaved(step, a.columns / kStep);

@@ -10,8 +10,9 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
-constexpr int kStreamRows = 3;  // activation rows; with more, small-batch products are faster
-constexpr int kFloatStreamRows = 8;  // of weights that are multiplied in float32; with more, tiles are faster
+constexpr int kStreamRows = 3;             // activation rows of 4-bit codes; with more, small-batch products are faster
+constexpr int kPairStreamRows[] = {8, 6};  // of 2- and 3-bit codes, of 5- and 6-bit codes; see pairs_avx2.h
+constexpr int kFloatStreamRows = 8;        // of weights that are multiplied in float32; with more, tiles are faster
 
 // Loads the scales and biases of eight groups of a weight row from index at on, as float32.
 IG_INLINE void load_8_groups(const Weights& w, int64_t at, __m256& scales, __m256& biases) {
@@ -119,11 +120,15 @@ static void stream_small_batch(const Weights& w, const Activations& x, int64_t n
 }
 
 // Returns the most activation rows that row_product accepts with these weights.
-static int stream_rows_of(const Weights& w) {
-  const bool floats = w.format == Format::plain || w.format == Format::fp8;
+static int stream_rows_of(const Weights& w, Mode mode) {
+  if (w.format == Format::plain || w.format == Format::fp8) {
+    return kFloatStreamRows;
+  }
+  if (w.format == Format::affine && w.bits != 4) {
+    return mode == Mode::i16 && w.bits < 8 ? kPairStreamRows[w.bits > 4] : 1;
+  }
   // affine 4-bit codes in groups of kStep, columns a multiple of kDepth
-  const bool codes = w.format == Format::affine && w.bits == 4 && w.group == kStep && w.columns % kDepth == 0;
-  return floats ? kFloatStreamRows : codes ? kStreamRows : 1;
+  return w.format == Format::affine && w.group == kStep && w.columns % kDepth == 0 ? kStreamRows : 1;
 }
 
 template <bool Wide>

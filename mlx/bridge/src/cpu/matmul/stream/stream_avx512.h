@@ -230,7 +230,7 @@ static inline void unpacking_row_product(const Weights& w, const Activations& x,
 
 // Returns the most activation rows that row_product accepts with these weights. With more rows of affine 4-bit codes,
 // whose transpose is cheap, small-batch products are faster; with more rows of float32, tiles are.
-static int stream_rows_of(const Weights& w) {
+static int stream_rows_of(const Weights& w, Mode) {
   if (w.format == Format::affine && w.bits == 4) {
     return 2;
   }

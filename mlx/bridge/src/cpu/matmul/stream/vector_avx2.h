@@ -155,96 +155,44 @@ IG_INLINE __m256 any_unit_scales(const Weights& w, int64_t row, const Activation
   }
 }
 
-// The constants that unpack 32 codes of a bit stream to int16. A shuffle moves the bytes that contain two codes to a
-// word. A multiplication shifts the bits above them out; two right shifts separate them.
-struct PairUnpacker {
-  __m256i bytes, up, code;
-  __m128i even, odd;
-  int lane;  // bytes of 16 codes
-};
-
-IG_INLINE PairUnpacker make_pair_unpacker(int bits) {
-  alignas(32) uint8_t bytes[32];
-  alignas(32) uint16_t up[16];
-  for (int i = 0; i < 16; i++) {
-    const int at = i % 8 * 2 * bits;
-    bytes[2 * i] = uint8_t(at / 8);
-    bytes[2 * i + 1] = uint8_t(at / 8 + 1);
-    up[i] = uint16_t(1u << (16 - 2 * bits - at % 8));
-  }
-  return {_mm256_load_si256(reinterpret_cast<__m256i*>(bytes)), _mm256_load_si256(reinterpret_cast<__m256i*>(up)),
-          _mm256_set1_epi16(int16_t((1 << bits) - 1)), _mm_cvtsi32_si128(16 - 2 * bits), _mm_cvtsi32_si128(16 - bits),
-          2 * bits};
-}
-
-// Unpacks 32 codes of a bit stream, or 32 bytes: the even columns, then the odd ones.
-template <bool Bytes>
-IG_INLINE void unpack_pairs(const uint8_t* p, const PairUnpacker& u, __m256i* q) {
-  if constexpr (Bytes) {
-    const __m256i v = load_bytes(p);
-    q[0] = _mm256_and_si256(v, _mm256_set1_epi16(255));
-    q[1] = _mm256_srli_epi16(v, 8);
-  } else {
-    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + u.lane));
-    const __m256i v = _mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1), u.bytes);
-    const __m256i top = _mm256_mullo_epi16(v, u.up);
-    q[0] = _mm256_and_si256(_mm256_srl_epi16(top, u.even), u.code);
-    q[1] = _mm256_srl_epi16(top, u.odd);
-  }
-}
-
-// Row product of codes that are bytes or have another width than 4: y[n-n0] = x . W[n] for n in [n0, n1).
-template <bool Bytes, int Group>
+// Row product of codes that are bytes: y[n-n0] = x . W[n] for n in [n0, n1).
+template <int Group>
 static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = kStep / kBlock, kVectors = kBlock / 16;
-  const PairUnpacker unpacker = make_pair_unpacker(Bytes ? 2 : w.bits);
+  constexpr int kBlock = Group < kStep ? Group : kStep, kVectors = kBlock / 16;
   const int64_t blocks = w.columns / kBlock;
-  const int block_bytes = kBlock / 8 * w.bits;
-  const uint8_t* end = w.codes + w.rows * w.row_bytes();
   for (int64_t n = n0; n < n1; n++) {
     const uint8_t* codes = w.codes + n * w.row_bytes();
     auto v = static_cast<const __m256i*>(x.data);
     __m256 sum = _mm256_setzero_ps(), other = sum, added = sum;
     alignas(32) float scales[kUnit];
-    // Adds the products of block i of the unit to s.
-    auto block = [&](const uint8_t* p, int i, __m256& s) __attribute__((always_inline)) {
+    // Adds the products of block i of the unit to s: of each 32 columns the even ones, then the odd ones.
+    auto block = [&](int i, __m256& s) __attribute__((always_inline)) {
       __m256i t[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
 #pragma GCC unroll 4
       for (int j = 0; j < kVectors; j += 2) {
-        __m256i q[2];
-        unpack_pairs<Bytes>(p + (Bytes ? j * 16 : j * unpacker.lane), unpacker, q);
-        t[0] = add16(t[0], q[0], load_bytes(v + j));
-        t[1] = add16(t[1], q[1], load_bytes(v + j + 1));
+        const __m256i q = load_bytes(codes + j * 16);
+        t[0] = add16(t[0], _mm256_and_si256(q, _mm256_set1_epi16(255)), load_bytes(v + j));
+        t[1] = add16(t[1], _mm256_srli_epi16(q, 8), load_bytes(v + j + 1));
       }
       const __m256 products = _mm256_cvtepi32_ps(_mm256_add_epi32(t[0], t[1]));
       s = _mm256_fmadd_ps(products, _mm256_broadcast_ss(scales + i), s);
-      codes += block_bytes;
+      codes += kBlock;
       v += kVectors;
     };
-    // The loads of a block read up to `reach` bytes. Blocks from `safe` on are copied, not to read past the matrix.
-    const int64_t reach = Bytes ? kBlock : (kVectors - 1) * 2 * w.bits + 16, rest = end - codes - reach;
-    const int64_t whole = rest < 0 ? 0 : rest / block_bytes + 1, safe = whole < blocks ? whole : blocks;
     int64_t b = 0;
-    for (; b + kUnit <= safe; b += kUnit) {
+    for (; b + kUnit <= blocks; b += kUnit) {
       _mm256_store_ps(scales, any_unit_scales<Group>(w, n, x, b, kUnit, added));
 #pragma GCC unroll 4
       for (int i = 0; i < kUnit; i += 2) {
         prefetch(codes + kPrefetchDistance);
-        block(codes, i, sum);
-        block(codes, i + 1, other);
+        block(i, sum);
+        block(i + 1, other);
       }
     }
-    for (; b < blocks; b += kUnit) {
+    if (b < blocks) {
       _mm256_store_ps(scales, any_unit_scales<Group>(w, n, x, b, blocks - b, added));
-      for (int i = 0; i < kUnit && b + i < blocks; i++) {
-        if (b + i < safe) {
-          block(codes, i, sum);
-          continue;
-        }
-        alignas(32) uint8_t copy[kStep + 32] = {};
-        __builtin_memcpy(copy, codes, size_t(block_bytes));
-        block(copy, i, sum);
+      for (int i = 0; b + i < blocks; i++) {
+        block(i, sum);
       }
     }
     y[n - n0] = add_lanes(sum + other + added);
@@ -252,9 +200,7 @@ static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_
 }
 
 static void byte_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  with_group(w, [&]<int Group>() {
-    w.bits == 8 ? byte_rows<true, Group>(w, x, n0, n1, y) : byte_rows<false, Group>(w, x, n0, n1, y);
-  });
+  with_group(w, [&]<int Group>() { byte_rows<Group>(w, x, n0, n1, y); });
 }
 
 // Row product of e4m3 weights, in float32: it is bound by memory, so that integers gain nothing.
