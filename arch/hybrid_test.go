@@ -28,6 +28,19 @@ func TestHybridConfigurations(t *testing.T) {
 		{"zamba2", "num_mem_blocks", "4", "num_mem_blocks = 4: must be at most 3, the number of hybrid layers"},
 		{"zamba2", "num_key_value_heads", "2", "the adapters of keys and values have as many heads"},
 		{"zamba2", "layers_block_type", "-", "layers_block_type: missing"},
+		{"qwen4_exp", "text_config.hc_count", "1", "hc_count = 1: must be >= 2"},
+		{"qwen4_exp", "text_config.indexer_budget", "null", "indexer_budget: missing"},
+		{"qwen4_exp", "text_config.indexer_budget", "10", "must be a multiple of indexer_compress_ratio = 4"},
+		{"qwen4_exp", "text_config.indexer_kv_heads", "2", "indexer_kv_heads = 2: must be 1"},
+		{"qwen4_exp", "text_config.indexer_head_dim", "2", "must be a multiple of 4 and at least 4, the rotated channels"},
+		{"qwen4_exp", "text_config.output_gate_type", `"relu"`, `must be "silu" or "sigmoid"`},
+		{"qwen4_exp", "text_config.ple_layer_ids", "[3]", "must be a list of integers from 1 to 2"},
+		{"qwen4_exp", "text_config.ple_layer_ids", "[2]", "must name layers with linear attention only (2 has none)"},
+		{"qwen4_exp", "text_config.ple_embed_dim", "18", "must be a multiple of the 4 hashes of a row"},
+		{"qwen4_exp", "text_config.heads_per_ngram", "1024", "must leave at most 1024 hashes to all layers"},
+		{"qwen4_exp", "text_config.split_ngram_parts", "16385", "must be <= 16384"},
+		{"qwen4_exp", "text_config.eos_token_id", "null", "must name a token, at which n-grams end"},
+		{"qwen4_exp", "text_config.ngram_vocab_size_base", "1073741824", "must leave at most 2147483647 rows to a table"},
 	} {
 		t.Run(c.checkpoint+"/"+c.key+"="+c.value, func(t *testing.T) {
 			_, err := Detect(edited(t, c.checkpoint, c.key, c.value))

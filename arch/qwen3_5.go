@@ -31,6 +31,8 @@ type GatedDelta struct {
 	Kernel               int // size of the convolution over queries, keys and values
 	// Negative: an update may be up to twice the difference to the prediction, which allows negative eigenvalues.
 	Negative bool
+	// SigmoidGate: the gate of the output is a sigmoid, not SiLU.
+	SigmoidGate bool
 }
 
 // Keys returns the total width of the key heads.
@@ -70,7 +72,8 @@ func init() {
 }
 
 var qwen35Chat = Chat{
-	Marks: []string{"qwen3_5", "qwen3next", "qwen3_next"}, Parser: "qwen3.5", Renderer: "qwen3.5", Thinks: true,
+	Marks:  []string{"qwen3_5", "qwen3next", "qwen3_next", "qwen4exp", "qwen4_exp"},
+	Parser: "qwen3.5", Renderer: "qwen3.5", Thinks: true,
 }
 
 const (

@@ -20,7 +20,9 @@ func TestStateElements(t *testing.T) {
 		"deepseek_v4-published": 3*32*9 + 4*(32+16)*8 + 2*32*8 + (32+16)*250 + 32*125,
 		"glm_moe_dsa-published": (3*(32+8) + 2*16) * 1000, // two of three layers have index keys
 		"qwen3_5-default":       (2*1*32)*1000 + 3*(2*4*16*16+3*(2*2*16+4*16)),
-		"qwen3_5_moe-default":   (2*1*32)*1000 + 3*(2*4*16*16+3*(2*2*16+4*16)),
+		// Keys, values and two index keys of blocks of 4; a delta net, and streams of 9 rows and two tokens of n-grams.
+		"qwen4_exp-published": 2*2*16*1000 + 16*4 + 16*250 + 2*4*16*16 + 3*(2*2*16+4*16) + 9*2*64 + 2*2,
+		"qwen3_5_moe-default": (2*1*32)*1000 + 3*(2*4*16*16+3*(2*2*16+4*16)),
 	} {
 		b, err := os.ReadFile(filepath.Join("..", "testdata", "models", name, "config.json"))
 		if err != nil {

@@ -75,6 +75,7 @@ import (
 	_ "github.com/ingotml/ingot/models/qwen3_5"
 	_ "github.com/ingotml/ingot/models/qwen3_5_moe"
 	_ "github.com/ingotml/ingot/models/qwen3_moe"
+	_ "github.com/ingotml/ingot/models/qwen4_exp"
 	_ "github.com/ingotml/ingot/models/recurrent_gemma"
 	_ "github.com/ingotml/ingot/models/rwkv7"
 	_ "github.com/ingotml/ingot/models/seed_oss"

@@ -27,6 +27,8 @@ type Limits struct {
 	// Full are the variants that take all paths in the short form, the names of their checkpoints after the prefix; see
 	// [Every].
 	Full []string
+	// Unrepeated models have graphs that depend on positions, so that forward passes are not replayed from a tape.
+	Unrepeated bool
 }
 
 // maxNarrowKL is the loose limit for weights in other formats that are computed in the stored type.

@@ -50,7 +50,7 @@ func (c *Checkpoint) repeated(t *testing.T, m models.Model) (logits []float32) {
 				replayed++
 			}
 		}
-		if want := !e.Info().GPU; replayed > len(c.Tokens)/4 != want {
+		if want := !e.Info().GPU && !c.Limits.Unrepeated; replayed > len(c.Tokens)/4 != want {
 			t.Errorf("%d of %d forward passes were replayed from a tape", replayed, len(c.Tokens))
 		}
 	})

@@ -73,7 +73,11 @@ func (l *GatedDelta) apply(b *Batch, in []*mlx.Array) *mlx.Array {
 	}
 	gate := mlx.Decay(a, l.dtBias, l.decay) // exp(-exp(A_log) softplus(a + dt_bias))
 	said := l.scanned(b, qkv, gate, beta)
-	return l.out.ApplyGated(mlx.SiLUActivation, b.Asked(z), l.normed(b, said, z.DType()))
+	activation := mlx.SiLUActivation
+	if l.shape.SigmoidGate {
+		activation = mlx.SigmoidActivation
+	}
+	return l.out.ApplyGated(activation, b.Asked(z), l.normed(b, said, z.DType()))
 }
 
 // ColumnDelta is Kimi Delta Attention: a gated delta net with a gate for each column of a state, and low-rank

@@ -147,9 +147,25 @@ func ReadKV(s Segment, layer int) (k, v *mlx.Array, done func(*mlx.Array)) {
 
 // ReadRows is ReadKV for the positions [begin, end), at least one, which a ring must still have.
 func ReadRows(s Segment, layer, begin, end int) (k, v *mlx.Array, done func(*mlx.Array)) {
+	k, v, done = readHeads(s, layer, begin, end)
+	rows := func(x *mlx.Array) *mlx.Array {
+		if x == nil {
+			return nil
+		}
+		return mlx.Squeeze(x, 0)
+	}
+	return rows(k), rows(v), done
+}
+
+// ReadHeads is ReadKV for a layer with any number of KV heads: keys [heads, n, dim] and values [heads, n, size].
+func ReadHeads(s Segment, layer int) (k, v *mlx.Array, done func(*mlx.Array)) {
+	return readHeads(s, layer, 0, s.attention(layer).Offset())
+}
+
+func readHeads(s Segment, layer, begin, end int) (k, v *mlx.Array, done func(*mlx.Array)) {
 	c := s.attention(layer)
 	storage := c.View()
-	rows := func(x *mlx.Array) *mlx.Array {
+	heads := func(x *mlx.Array) *mlx.Array {
 		if x == nil {
 			return nil
 		}
@@ -165,9 +181,9 @@ func ReadRows(s Segment, layer, begin, end int) (k, v *mlx.Array, done func(*mlx
 		if storage.Bits > 0 {
 			x = mlx.UnpackRows(x, storage.Bits, mlx.Float32)
 		}
-		return mlx.Reshape(x, n, -1)
+		return mlx.Squeeze(x, 0)
 	}
-	return rows(storage.K), rows(storage.V), func(x *mlx.Array) { c.Read(mlx.StopGradient(x)) }
+	return heads(storage.K), heads(storage.V), func(x *mlx.Array) { c.Read(mlx.StopGradient(x)) }
 }
 
 // WriteEntries appends entries, keys [n, 1, dim] and values [n, 1, size], to the [cache.Compressed] of a segment's

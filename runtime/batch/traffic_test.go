@@ -43,13 +43,13 @@ func TestRandomTraffic(t *testing.T) {
 // hybridModels lists models with each kind of recurrent layer: selective scans of heads and of channels, short
 // convolutions, also beside sliding layers, scans beside attention in one layer, two states in one layer, layers
 // without state, delta nets with negative eigenvalues, or with a decay for each column beside latent attention, linear
-// attention without a convolution, gated recurrences, and scans beside shared transformer blocks. The last but one
-// keeps entries of several positions, and what the next ones are made of. The last one has several residual streams,
-// beside windows that layers share.
+// attention without a convolution, gated recurrences, and scans beside shared transformer blocks. The last three have
+// entries of several positions, and what the next ones are made of; several residual streams, beside windows that
+// layers share; and blocks of positions, with embeddings of n-grams.
 var hybridModels = []string{"mamba-published", "mamba2-saved", "jamba-published", "falcon_h1-saved",
 	"granitemoehybrid-published", "nemotron_h-published", "lfm2-saved", "lfm3-published", "rwkv7-published",
 	"olmo_hybrid-published", "minimax-published", "recurrent_gemma-saved", "zamba2-saved", "kimi_linear-published",
-	"deepseek_v4-published", "gemma3n-saved"}
+	"deepseek_v4-published", "gemma3n-saved", "qwen4_exp-published"}
 
 // The same for models with each kind of recurrent or compressed layer. Half of them process prompts in chunks of 16.
 func TestHybridTraffic(t *testing.T) {

@@ -26,6 +26,7 @@ import gemma3n
 import gpt
 import latent
 import moe
+import qwen4
 import recurrent
 from checkpoint import four, rename
 
@@ -395,4 +396,5 @@ if __name__ == "__main__":
     gpt.tables(saved, write)
     latent.tables(saved, write)
     recurrent.tables(saved, write)
+    qwen4.tables(saved, write, fuse)
     print(f"transformers {tf.__version__}")

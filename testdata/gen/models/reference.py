@@ -185,7 +185,8 @@ def steady(model, tokens):
 
 def rough(model, tokens, logits):
     """Raises Unsuitable if the logits in bf16 differ too much, because other experts are chosen."""
-    limit = ROUGH_CHOICE if hasattr(model.config, "index_topk") else ROUGH
+    text = model.config.get_text_config()
+    limit = ROUGH_CHOICE if hasattr(text, "index_topk") or hasattr(text, "indexer_budget") else ROUGH
     want = torch.log_softmax(torch.tensor(logits).double(), -1)
     got = torch.log_softmax(torch.tensor(logits_of(model, tokens)).double(), -1)
     kl = float((want.exp() * (want - got)).sum(-1).mean())
