@@ -3,18 +3,21 @@ package convert
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// largeConfig has tensors of many batches, and rows that are too long to be read whole.
+// largeConfig has tensors of many batches, and rows that are too long to be read whole. Under the race detector they are
+// a quarter as long.
 const largeConfig = `{
   "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 64, ` +
-	`"intermediate_size": 70016,
+	`"intermediate_size": LENGTH,
   "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
   "tie_word_embeddings": true, "torch_dtype": "bfloat16"QUANTIZATION
 }
@@ -22,9 +25,15 @@ const largeConfig = `{
 
 func large(t *testing.T, quantization string) *checkpoint {
 	t.Helper()
-	c := finiteWeights(tiny(t, string(bytes.Replace([]byte(largeConfig), []byte("QUANTIZATION"), nil, 1)), 5))
-	config := bytes.Replace([]byte(largeConfig), []byte("QUANTIZATION"), []byte(",\n"+quantization), 1)
-	c.files[source.ConfigName] = string(config)
+	length := "70016"
+	if runtest.Race && !runtest.Long() {
+		length = "17536"
+	}
+	config := func(more string) string {
+		return strings.NewReplacer("LENGTH", length, "QUANTIZATION", more).Replace(largeConfig)
+	}
+	c := finiteWeights(tiny(t, config(""), 5))
+	c.files[source.ConfigName] = config(",\n" + quantization)
 	return c
 }
 
