@@ -13,8 +13,8 @@ import (
 	"github.com/ingotml/ingot/safetensors"
 )
 
-// largeConfig has tensors of many batches, and rows that are too long to be read whole. Under the race detector they are
-// a quarter as long.
+// largeConfig has tensors of many batches, and rows that are too long to be read whole. Under the race detector they
+// are a quarter as long.
 const largeConfig = `{
   "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 256, "hidden_size": 64, ` +
 	`"intermediate_size": LENGTH,

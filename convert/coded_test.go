@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/convert/packed"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/runtest"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/quantize"
@@ -71,7 +72,7 @@ func perBank(banks int, parts ...[]byte) []byte {
 
 // Codes packed by mlx-lm are in the image byte for byte. Experts are fused without changing codes.
 func TestMLXCodesAreKept(t *testing.T) {
-	for _, name := range fixtures(t, "mlx-*") {
+	for _, name := range runtest.Sample(fixtures(t, "mlx-*")) {
 		t.Run(name, func(t *testing.T) {
 			c := published(t, name)
 			store := openStore(t)

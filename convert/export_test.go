@@ -137,7 +137,7 @@ func readFile(t *testing.T, path string) string {
 
 // Quantized weights are exported in mlx-lm's layout, and create the same image.
 func TestExportQuantized(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range runtest.Sample([]struct {
 		model string
 		p     recipe.Precision
 		keys  []string
@@ -180,7 +180,7 @@ func TestExportQuantized(t *testing.T) {
 		},
 		{"gpt_oss-published", recipe.Precision{}, []string{"model.layers.1.mlp.experts.up_proj.scales"}},
 		{"gpt_oss-saved", recipe.Precision{Type: quantize.Int8.WithGroup(32)}, nil},
-	} {
+	}) {
 		t.Run(c.model+" "+c.p.Type.String(), func(t *testing.T) {
 			s := openStore(t)
 			mustCreate(t, s, "a", from(fixture(c.model)), Options{Precision: c.p})
@@ -365,10 +365,10 @@ func TestExportFolder(t *testing.T) {
 
 // A checkpoint written by mlx-lm is exported byte for byte.
 func TestExportOfMLX(t *testing.T) {
-	for _, name := range []string{
+	for _, name := range runtest.Sample([]string{
 		"mlx-every", "mlx-experts", "mlx-gemma4-experts", "mlx-int4-g32", "mlx-mixed_2_6", "mlx-mixed_3_4", "mlx-mxfp8",
 		"mlx-nvfp4", "mlx-qwen3_5",
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join("..", "testdata", "sources", name)
 			s := openStore(t)
