@@ -235,16 +235,22 @@ func TestBadConfigs(t *testing.T) {
 		{"smollm3", "no_rope_layers", "[1]", "must have an element per layer, 4 (it has 1)"},
 		{"smollm3", "no_rope_layers", "[1,1,1,2]", "must be a list of integers from 0 to 1"},
 	} {
-		t.Run(c.checkpoint+"/"+c.key+"="+c.value, func(t *testing.T) {
-			_, err := Detect(edited(t, c.checkpoint, c.key, c.value))
-			if !errors.Is(err, ErrConfig) {
-				t.Fatalf("error %v, want a bad configuration", err)
-			}
-			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("error %q, want one line with %q", err, c.want)
-			}
-		})
+		refuses(t, c.checkpoint, c.key, c.value, c.want)
 	}
+}
+
+// refuses checks that the configuration of a checkpoint with another value of a key is an error of one line with want.
+func refuses(t *testing.T, checkpoint, key, value, want string) {
+	t.Helper()
+	t.Run(checkpoint+"/"+key+"="+value, func(t *testing.T) {
+		_, err := Detect(edited(t, checkpoint, key, value))
+		if !errors.Is(err, ErrConfig) {
+			t.Fatalf("error %v, want a bad configuration", err)
+		}
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %q, want one line with %q", err, want)
+		}
+	})
 }
 
 func TestModelTypesAndClassesAgree(t *testing.T) {

@@ -53,6 +53,9 @@ func TestGrammarLimits(t *testing.T) {
 		}},
 		{"repetitions", ebnfOf, limits.GrammarNesting, func(n int) string { return `r ::= "a"` + rep("+", n) }},
 		{"values", schemaOf, limits.GrammarNesting, func(n int) string { return rep(`{"items":`, n) + "{}" + rep("}", n) }},
+		{"values in an annotation", schemaOf, limits.GrammarNesting - 1, func(n int) string {
+			return `{"default":` + rep("[", n) + "1" + rep("]", n) + "}"
+		}},
 		{"rules", ebnfOf, limits.GrammarRules - 1, func(n int) string {
 			return "root ::= " + numbered(n, "a%d ") + "\n" + numbered(n, "a%d ::= \"x\"\n")
 		}},

@@ -18,7 +18,7 @@ func readValue(source []byte) (*value, error) {
 	if !r.IsUTF8() {
 		return nil, expr.Errorf(expr.ErrInvalid, "the schema is not UTF-8")
 	}
-	v, err := r.value()
+	v, err := r.value(0)
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +34,7 @@ type reader struct {
 }
 
 func newReader(source []byte) *reader {
+	// value finds what is too deep: it counts scalars too.
 	return &reader{texts: map[string]string{}, Reader: jsonread.New(source, jsonread.Options{
 		Nesting: limits.GrammarNesting + 1, ReplaceSurrogates: true, Fail: faultError,
 	})}
@@ -68,14 +69,18 @@ func (r *reader) text(b []byte) string {
 	return s
 }
 
-func (r *reader) value() (*value, error) {
+// value reads a value within depth others.
+func (r *reader) value(depth int) (*value, error) {
+	if depth > limits.GrammarNesting {
+		return nil, r.Fail(jsonread.Fault{Problem: jsonread.TooDeep, Offset: r.Pos})
+	}
 	switch r.Peek() {
 	case '{':
-		return r.object()
+		return r.object(depth + 1)
 	case '[':
 		v := r.made(value{kind: typeArray})
 		return v, r.Array(func(int) error {
-			item, err := r.value()
+			item, err := r.value(depth + 1)
 			v.items = append(v.items, item)
 			return err
 		})
@@ -89,9 +94,6 @@ func (r *reader) value() (*value, error) {
 	case 'n':
 		return r.made(value{kind: typeNull}), r.Literal("null")
 	}
-	if c := r.Peek(); c != '-' && (c < '0' || c > '9') {
-		return nil, r.Unexpected(jsonread.Value)
-	}
 	b, err := r.Number()
 	return r.made(value{kind: anyNumber, text: r.text(b)}), err
 }
@@ -99,7 +101,7 @@ func (r *reader) value() (*value, error) {
 // fewKeys is up to how many keys a scan finds one that is there twice; beyond it, a map does.
 const fewKeys = 16
 
-func (r *reader) object() (*value, error) {
+func (r *reader) object(depth int) (*value, error) {
 	v := r.made(value{kind: typeObject})
 	var seen map[string]bool
 	return v, r.Object(func(key []byte) error {
@@ -116,7 +118,7 @@ func (r *reader) object() (*value, error) {
 		if v.keys = append(v.keys, k); seen != nil {
 			seen[k] = true
 		}
-		item, err := r.value()
+		item, err := r.value(depth)
 		v.items = append(v.items, item)
 		return err
 	})

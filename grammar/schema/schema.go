@@ -79,7 +79,7 @@ type Inline struct {
 // result matches nothing.
 func (in *Inline) Compile(ctx context.Context, source string) (e *expr.Expr, length int, err error) {
 	r := newReader([]byte(source))
-	root, err := r.value()
+	root, err := r.value(0)
 	if err != nil {
 		return nil, 0, err
 	}
