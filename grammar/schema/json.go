@@ -69,7 +69,7 @@ func (r *reader) text(b []byte) string {
 	return s
 }
 
-// value reads a value within depth others.
+// value reads a value within depth others. It bounds their number itself: jsonread counts no scalars.
 func (r *reader) value(depth int) (*value, error) {
 	if depth > limits.GrammarNesting {
 		return nil, r.Fail(jsonread.Fault{Problem: jsonread.TooDeep, Offset: r.Pos})
@@ -98,10 +98,8 @@ func (r *reader) value(depth int) (*value, error) {
 	return r.made(value{kind: anyNumber, text: r.text(b)}), err
 }
 
-// fewKeys is up to how many keys a scan finds one that is there twice; beyond it, a map does.
-const fewKeys = 16
-
 func (r *reader) object(depth int) (*value, error) {
+	const fewKeys = 16 // up to these, a scan finds a key that is there twice; beyond, a map does
 	v := r.made(value{kind: typeObject})
 	var seen map[string]bool
 	return v, r.Object(func(key []byte) error {

@@ -36,7 +36,7 @@ func Attend(b *Batch, layer int, q, k, v *mlx.Array, o AttendOptions) *mlx.Array
 	ring := b.rings(layer, storages)
 	segments := make([]mlx.AttendSegment, len(b.Segments))
 	var after []*mlx.Array
-	queries := b.queryRows()
+	queries := b.QueryRows()
 	for i, s := range b.Segments {
 		rows := queries.Segments[i].Len
 		segments[i] = mlx.AttendSegment{

@@ -158,8 +158,8 @@ func (b *Batch) Embedded(x *mlx.Array) *mlx.Array {
 	return mlx.Concatenate(0, pieces...)
 }
 
-// limitTo notes that the graph holds only for sequences of up to n tokens.
-func (b *Batch) limitTo(n int) {
+// LimitTo notes that the graph holds only for sequences of up to n tokens.
+func (b *Batch) LimitTo(n int) {
 	if b.Longest == 0 || n < b.Longest {
 		b.Longest = n
 	}

@@ -57,8 +57,8 @@ func (b *Batch) Asked(x *mlx.Array) *mlx.Array {
 	return b.Wanted(x)
 }
 
-// queryRows returns the batch of the rows that Asked selects.
-func (b *Batch) queryRows() *Batch {
+// QueryRows returns the batch of the rows that [Batch.Asked] selects.
+func (b *Batch) QueryRows() *Batch {
 	if b.queryBatch == nil {
 		return b
 	}

@@ -25,9 +25,9 @@ func (p *Positions) Add(b *Batch, x *mlx.Array) *mlx.Array {
 	}
 	at := b.Positions
 	if within {
-		b.limitTo(n)
+		b.LimitTo(n)
 	} else {
-		b.limitTo(1)
+		b.LimitTo(1)
 		at = mlx.MinimumScalar(at, float64(n-1))
 	}
 	return mlx.Add(x, mlx.TableRows(p.table, at, 1))
@@ -59,8 +59,8 @@ func (g *Growth) Apply(b *Batch, q *mlx.Array) *mlx.Array {
 		within = within && s.Pos+s.Len+g.Shift <= g.Context
 	}
 	if within {
-		b.limitTo(g.Context - g.Shift)
+		b.LimitTo(g.Context - g.Shift)
 		return q
 	}
-	return mlx.GrowRows(q, b.queryRows().Positions, g.Beta, g.Context, g.Shift)
+	return mlx.GrowRows(q, b.QueryRows().Positions, g.Beta, g.Context, g.Shift)
 }

@@ -25,11 +25,11 @@ func (s Segment) length() int { return max(s.Text, s.Pos+s.Len) }
 func (l *byLength) covers(b *Batch) bool {
 	for _, s := range b.Segments {
 		if s.length() > l.limit {
-			b.limitTo(1)
+			b.LimitTo(1)
 			return false
 		}
 	}
-	b.limitTo(l.limit)
+	b.LimitTo(l.limit)
 	return true
 }
 

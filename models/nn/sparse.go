@@ -204,9 +204,3 @@ func WriteEntries(s Segment, layer int, k, v *mlx.Array) {
 	_, stores := mlx.Attend(k, k, v, []mlx.AttendSegment{{Store: storage.Store, Rows: n, Position: first, Stored: n}}, o)
 	c.Wrote(stores[0], s.Len)
 }
-
-// QueryRows returns the batch of the rows that [Batch.Asked] selects.
-func (b *Batch) QueryRows() *Batch { return b.queryRows() }
-
-// LimitTo notes that the graph holds only for sequences of up to n tokens.
-func (b *Batch) LimitTo(n int) { b.limitTo(n) }
