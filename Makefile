@@ -65,8 +65,10 @@ check-fixtures:
 
 # At most 10 minutes on two cores with empty caches. .ci/run runs this, check-cross, test-plain, fuzz-short and others.
 # docs/design/tests.md has the switches. -vet=off because check has run all of vet.
-# -ldflags=-w: linking 180 test programs with debug information takes two minutes more.
-ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 $(GO) test -vet=off -ldflags=-w
+# -ldflags=-w: linking 180 test programs with debug information takes two minutes more. INGOT_NO_SYNC because tests write
+# thousands of small files. One thread of the engine for each test program, because go test runs as many programs as there
+# are processors; the tests of threads set their number.
+ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 $(GO) test -vet=off -ldflags=-w
 test: check engine clients
 	$(ALL) -race -timeout 20m $(RACE)
 	$(ALL) -timeout 20m ./cmd ./mlx/kernels $(filter-out $(shell $(GO) list . ./cmd ./mlx/kernels $(RACE)),$(shell $(GO) list ./...))

@@ -20,6 +20,7 @@ import (
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest/store"
+	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/quantize/ggml"
 )
 
@@ -304,7 +305,7 @@ func (x *ggufFile) write(ctx context.Context, path string, progress func(write.E
 	if err := f.Chmod(0o644); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := disk.Sync(f); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {

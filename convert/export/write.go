@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/ingotml/ingot/convert/write"
+	"github.com/ingotml/ingot/manifest/store/disk"
 	"github.com/ingotml/ingot/safetensors"
 	"golang.org/x/sync/errgroup"
 )
@@ -105,7 +106,7 @@ func (x *folder) writeWhole(path string, write func(io.Writer) error) error {
 	if err := r.end(); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := disk.Sync(f); err != nil {
 		return err
 	}
 	return f.Close()

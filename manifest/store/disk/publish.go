@@ -16,7 +16,7 @@ func SyncAndClose(f *os.File, mode os.FileMode) error {
 	if err := f.Chmod(mode); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := Sync(f); err != nil {
 		return err
 	}
 	return f.Close()

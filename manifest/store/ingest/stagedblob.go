@@ -105,7 +105,7 @@ func (b *StagedBlob) finish(ctx context.Context) (digest.Digest, error) {
 	if err := b.f.Chmod(0o444); err != nil {
 		return "", err
 	}
-	if err := b.f.Sync(); err != nil {
+	if err := disk.Sync(b.f); err != nil {
 		return "", err
 	}
 	if err := b.f.Close(); err != nil {
