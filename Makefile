@@ -7,13 +7,13 @@ DEMO    := testdata/models/demo
 TOKENIZER_VENV := .cache/bench-tokenizer-venv
 # Packages that do not import the engine: they build and pass their tests without cgo, on any system.
 PLAIN    = $(shell $(GO) list ./... | grep -vE '/(mlx|cache|models|runtime)(/|$$)') ./mlx/engine ./mlx/bridge
-# Packages with goroutines or locks: `make test` runs their tests under the race detector, and all others without.
+# Packages with goroutines or locks: `make test-race` runs their tests under the race detector.
 # race_test.go at the root holds that none is forgotten. The longest are first, so that none of them runs last and alone.
 RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./manifest/... ./cache/... ./chat/jinja/... \
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -63,15 +63,19 @@ check-fixtures:
 	$(GEN)/setup.sh $(PYTHON)
 	.cache/gen-venv/bin/python $(GEN)/fixtures.py --check $(ONLY)
 
-# At most 10 minutes on two cores with empty caches. .ci/run runs this, check-cross, test-plain, fuzz-short and others.
+# At most 10 minutes on two cores with empty caches. .ci/run runs this, test-race, check-cross, fuzz-short and others.
 # docs/design/tests.md has the switches. -vet=off because check has run all of vet.
 # -ldflags=-w: linking 180 test programs with debug information takes two minutes more. INGOT_NO_SYNC because tests write
 # thousands of small files. One thread of the engine for each test program, because go test runs as many programs as there
 # are processors; the tests of threads set their number.
 ALL     = INGOT_TEST_ENGINE=1 INGOT_TEST_CLIENTS=1 INGOT_NO_SYNC=1 INGOT_CPU_THREADS=1 $(GO) test -vet=off -ldflags=-w
+# The longest packages come first, so that none of them runs last and alone.
+LONGEST := ./cmd ./models/all ./convert ./runtime/batch
 test: check engine clients
+	$(ALL) -timeout 20m $(LONGEST) $(filter-out $(shell $(GO) list . $(LONGEST)),$(shell $(GO) list ./...))
+
+test-race: engine clients
 	$(ALL) -race -timeout 20m $(RACE)
-	$(ALL) -timeout 20m ./cmd ./mlx/kernels $(filter-out $(shell $(GO) list . ./cmd ./mlx/kernels $(RACE)),$(shell $(GO) list ./...))
 
 # All tests in their long forms under the race detector, those of cmd and mlx/kernels included: hours on two cores.
 test-long: engine clients

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// noRace are the packages with goroutines or locks whose tests `make test` runs without the race detector, and why.
+// noRace are the packages with goroutines or locks whose tests `make test-race` leaves out, and why.
 // `make test-long` runs all packages under it.
 var noRace = map[string]string{
 	"bench/clients": "measures other programs",
@@ -22,7 +22,7 @@ var noRace = map[string]string{
 	"mlx/mlxtest":   "a fixture: it runs in the tests of mlx",
 }
 
-// raced returns the packages that `make test` tests under the race detector: RACE in the Makefile.
+// raced returns the packages that `make test-race` tests under the race detector: RACE in the Makefile.
 func raced(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("Makefile")

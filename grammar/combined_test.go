@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // combiner makes schemas of all keywords over few names and values, so that keywords meet.
@@ -145,7 +147,7 @@ func (c combiner) value(depth int) string {
 // FuzzCombined compares grammars of combined keywords with a validator that nobody here wrote: what a grammar accepts
 // is valid, and so is what its masks allow, step by step, with and without a budget.
 func FuzzCombined(f *testing.F) {
-	for seed := range uint64(300) {
+	for seed := range uint64(runtest.Rounds(300)) {
 		f.Add(seed, false)
 		f.Add(seed, true)
 	}

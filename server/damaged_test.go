@@ -145,7 +145,7 @@ func TestWrongFields(t *testing.T) {
 	structured := []string{"messages", "tools", "input", "format", "response_format", "options", "tool_choice"}
 	every := runtest.Pick(7, 1) // one combination in seven: all would take minutes
 	if runtest.Race && !runtest.Long() {
-		every *= 3 // make test-plain tests the others
+		every *= 3 // make test tests the others
 	}
 	turn := 0
 	var fields map[string]json.RawMessage

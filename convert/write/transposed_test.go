@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/limits/runtest"
 )
 
 // matrices returns so many matrices of different bytes, and their transposes.
@@ -57,7 +58,7 @@ func TestTransposedStrips(t *testing.T) {
 	data, want := matrices(count, rows, columns, width)
 	x := &transposed{of: bytes.NewReader(data), rows: rows, columns: columns, count: count, width: width}
 	r := rand.New(rand.NewPCG(3, 31))
-	for range 60 {
+	for range runtest.Rounds(60) {
 		begin := r.Int64N(count * rows * columns)
 		end := begin + r.Int64N(min(3*rows, count*rows*columns-begin)+1)
 		got := make([]byte, (end-begin)*width)

@@ -4,7 +4,7 @@ package runtest
 const sampled = 8
 
 // Sample returns the cases that a short run takes: one in eight under the race detector, where cases take ten times as
-// long and differ in their data, not in their goroutines. `make test-plain` takes all.
+// long and differ in their data, not in their goroutines. `make test` takes all.
 func Sample[T any](cases []T) []T {
 	if !Race || Long() {
 		return cases
@@ -14,4 +14,12 @@ func Sample[T any](cases []T) []T {
 		out = append(out, cases[i])
 	}
 	return out
+}
+
+// Rounds returns how many of n equal rounds a short run makes: one in eight under the race detector, at least one.
+func Rounds(n int) int {
+	if !Race || Long() {
+		return n
+	}
+	return max(1, n/sampled)
 }

@@ -30,7 +30,7 @@ var trafficModels = []string{"llama-default", "llama-mistral", "qwen3_5-default"
 // same tokens as alone and without a cache.
 func TestRandomTraffic(t *testing.T) {
 	for i, name := range trafficModels {
-		for seed := range uint64(2) {
+		for seed := range uint64(runtest.Rounds(2)) {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
 				f := newTraffic(t, name, seed, uint64(i))
 				f.run(20)
@@ -53,7 +53,7 @@ var hybridModels = []string{"mamba-published", "mamba2-saved", "jamba-published"
 
 // The same for models with each kind of recurrent or compressed layer. Half of them process prompts in chunks of 16.
 func TestHybridTraffic(t *testing.T) {
-	for i, name := range hybridModels {
+	for i, name := range runtest.Sample(hybridModels) {
 		t.Run(name, func(t *testing.T) {
 			f := newTraffic(t, name, uint64(i%2), uint64(i))
 			f.run(15)
