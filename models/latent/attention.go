@@ -64,7 +64,7 @@ func NewAttention(w *nn.Weights, name string, layer int, c *arch.LatentDecoder, 
 	if up := w.Matrix(name+".kv_b_proj.weight", c.Heads*(l.NopeDim+l.ValueDim), l.KVRank); up != nil {
 		heads := w.Heads(up, c.Heads)
 		nope := w.Rows(heads, 0, l.NopeDim)
-		keys, values := w.Transposed(nope), w.Rows(heads, l.NopeDim, l.NopeDim+l.ValueDim)
+		keys, values := w.Across(nope), w.Rows(heads, l.NopeDim, l.NopeDim+l.ValueDim)
 		w.Release([]*nn.Tensor{keys, values}, up, heads, nope)
 		a.absorb, a.values = nn.NewHeadLinear(w, keys), nn.NewHeadLinear(w, values)
 	}

@@ -197,7 +197,7 @@ func bankOf(w *Weights, t *Tensor) *bank {
 // x. If rows is nil, x has one row for each chosen expert, and experts must be sorted.
 func (b *bank) apply(x, rows, experts *mlx.Array, sorted bool) *mlx.Array {
 	if p := b.weight.Packed; p != nil {
-		return mlx.GatherQMM(x, b.weight.Array, p.Scales, p.Biases, rows, experts, true, p.Group, p.Bits, p.Mode, sorted)
+		return mlx.GatherQMM(x, b.weight.Array, p.Scales, p.Biases, rows, experts, !p.Across, p.Group, p.Bits, p.Mode, sorted)
 	}
 	return mlx.GatherMM(x, b.transposed, rows, experts, sorted)
 }

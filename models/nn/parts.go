@@ -60,15 +60,29 @@ func (w *Weights) Transposed(t *Tensor) *Tensor {
 	})}
 }
 
-// Release frees tensors that others were made from, after computing those.
-func (w *Weights) Release(made []*Tensor, sources ...*Tensor) {
-	for _, t := range made {
-		mlx.Eval(t.present()...)
+// Across returns matrices [..., out, in] as matrices [..., in, out] of a [HeadLinear]. A CPU multiplies by affine codes
+// of 4 and 8 bits as they lie, so these remain as they are; others are transposed.
+func (w *Weights) Across(t *Tensor) *Tensor {
+	p := t.Packed
+	if p == nil || p.Mode != mlx.Affine || p.Bits != 4 && p.Bits != 8 || t.Array.Thread().Info().GPU {
+		return w.Transposed(t)
 	}
-	var arrays []*mlx.Array
+	across := *p
+	across.Across = true
+	return &Tensor{Array: t.Array, Packed: &across}
+}
+
+// Release frees tensors that others were made from, after computing those. Arrays that they share remain.
+func (w *Weights) Release(made []*Tensor, sources ...*Tensor) {
+	var kept, arrays []*mlx.Array
+	for _, t := range made {
+		kept = append(kept, t.present()...)
+	}
+	mlx.Eval(kept...)
 	for _, t := range sources {
 		arrays = append(arrays, t.present()...)
 	}
+	arrays = slices.DeleteFunc(arrays, func(a *mlx.Array) bool { return slices.Contains(kept, a) })
 	mlx.Free(arrays...)
 	w.owned = slices.DeleteFunc(w.owned, func(a *mlx.Array) bool { return slices.Contains(arrays, a) })
 }

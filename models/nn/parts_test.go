@@ -50,7 +50,7 @@ func TestLinearParts(t *testing.T) {
 	})
 }
 
-// A matrix is split into heads, their rows are selected and transposed, and the source tensors are freed.
+// A matrix is split into heads, their rows are selected, some to be multiplied across, and the sources are freed.
 func TestHeadLinear(t *testing.T) {
 	const heads, n, in = 3, 96, 64
 	for _, f := range bankFormats {
@@ -60,19 +60,19 @@ func TestHeadLinear(t *testing.T) {
 			w := nn.NewWeights(mlx.Float32, map[string]*nn.Tensor{"a": tensor})
 			whole := w.Heads(w.Matrix("a", heads*n, in), heads)
 			upper := w.Rows(whole, 0, 64)
-			lower, transposed := w.Rows(whole, 64, n), w.Transposed(upper)
-			w.Release([]*nn.Tensor{lower, transposed}, tensor, whole, upper)
-			forth, back := nn.NewHeadLinear(w, lower), nn.NewHeadLinear(w, transposed)
-			e.Scope(func() {
-				x := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.Float32, 5, heads, in)
+			lower, across := w.Rows(whole, 64, n), w.Across(upper)
+			w.Release([]*nn.Tensor{lower, across}, tensor, whole, upper)
+			forth, back := nn.NewHeadLinear(w, lower), nn.NewHeadLinear(w, across)
+			for _, rows := range []int{1, 5} {
+				x := mlx.RandomNormal(mlx.RandomKey(e, 2), mlx.Float32, rows, heads, in)
 				perHead := func(x, matrices *mlx.Array) *mlx.Array {
 					return mlx.SwapAxes(mlx.MatMul(mlx.SwapAxes(x, 0, 1), matrices), 0, 1)
 				}
 				down := mlx.SwapAxes(mlx.SliceAxis(plain, 1, mlx.Range(64, n)), 1, 2)
 				wantNearly(t, fmt.Sprintf("%d bits, rows", f.Bits), forth.Apply(x), perHead(x, down))
-				wantNearly(t, fmt.Sprintf("%d bits, transposed", f.Bits), back.Apply(x),
+				wantNearly(t, fmt.Sprintf("%d bits, across", f.Bits), back.Apply(x),
 					perHead(x, mlx.SliceAxis(plain, 1, mlx.Range(0, 64))))
-			})
+			}
 			w.Free()
 		})
 	}

@@ -25,6 +25,7 @@ type Packed struct {
 	Bits   int
 	Group  int
 	Global float32 // nvfp4: a factor of all elements; 0 means none
+	Across bool    // the matrices are [in, out], see [Weights.Across]
 }
 
 // factor returns the factor that products with the weight must be multiplied by.

@@ -196,6 +196,55 @@ void twice(const Kind& k, Type t, bool fast, int64_t rows, int64_t columns, int6
   }
 }
 
+// Checks products with matrices that are not transposed. Each row must have the same bits with other rows and alone.
+void across(const Kind& k, Type t, int64_t rows, int64_t inputs, int64_t columns, int64_t experts) {
+  auto name = shape(k, t, false, rows, inputs, columns) + " across, experts: " + std::to_string(experts);
+  Packed w(k, experts, inputs, columns);
+  Rows x(t, rows, inputs);
+  std::vector<uint32_t> expert;
+  std::vector<const void*> from;
+  for (int64_t i = 0; i < rows; i++) {
+    expert.push_back(uint32_t(check::below(experts)));
+    from.push_back(x.row(i));
+  }
+  const size_t row = size_t(columns) * size_of(t);
+  Gathered g{.weights = w.form, .experts = experts, .x = from.data(), .expert = expert.data(), .rows = rows, .type = t};
+  for (int threads = 1; threads <= most_threads(); threads++) {
+    Team::instance().resize(threads);
+    Exact<uint8_t> y(size_t(rows) * row), alone(row);
+    std::vector<void*> to;
+    for (int64_t i = 0; i < rows; i++) {
+      to.push_back(y.data() + size_t(i) * row);
+    }
+    g.y = to.data();
+    multiply_across(g);
+    if (guarding) {
+      check::note(y);
+      continue;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+      void* one = alone.data();
+      multiply_across({.weights = w.form, .experts = experts, .x = &from[size_t(i)], .expert = &expert[size_t(i)],
+                       .y = &one, .rows = 1, .type = t});
+      if (std::memcmp(one, to[size_t(i)], row) != 0) {
+        check::fail(name + ": different bits with other rows, or with " + std::to_string(threads) + " threads");
+      }
+      for (int64_t n = 0; threads == 1 && n < columns; n++) {
+        double sum = 0, size = 0;
+        for (int64_t j = 0; j < inputs; j++) {
+          const Parts& p = w.parts[size_t((expert[size_t(i)] * inputs + j) * columns + n)];
+          sum += x.at(i, j) * (p.scaled + p.added);
+          size += std::fabs(x.at(i, j)) * (std::fabs(p.scaled) + std::fabs(p.added));
+        }
+        const double round = t == Type::f32 ? 0 : t == Type::f16 ? 0x1p-11 : 0x1p-8;
+        const double off = size * 0x1p-24 * (16 + double(inputs));
+        compare(name, get(t, one, size_t(n)),
+                {sum, off + round * (std::fabs(sum) + off) + (t == Type::f16 ? 0x1p-25 : 0)});
+      }
+    }
+  }
+}
+
 template <class Case>
 void run(const std::string& name, Case&& one) {
   if (guarding) {
@@ -254,6 +303,10 @@ int main(int argc, char** argv) {
             }
             cases++;
             variant++;
+            if (!fast && rows <= 17 && takes_across({.format = k.format, .bits = k.bits})) {
+              run(shape(k, Type(t), fast, rows, n, c) + " across", [&] { across(k, Type(t), rows, n, c, 1 + n % 3); });
+              cases++;
+            }
           }
           gathered(k, Type(t), fast, 0, k.format == Format::plain ? 7 : k.group, 3, 2);
         }

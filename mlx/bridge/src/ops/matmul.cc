@@ -1,5 +1,6 @@
 #include "ops/matmul.h"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -83,12 +84,12 @@ mx::array matrix_product(const mx::array& a, const mx::array& b, mx::StreamOrDev
 
 namespace {
 
-// Multiplies rows of x [..., rows, in] by matrices of w [experts..., out, in], both chosen by index. The indices
-// broadcast to one shape.
+// Multiplies rows of x [..., rows, in] by matrices of w, both chosen by index: [experts..., out, in] or, if across is
+// set, [experts..., in, out]. The indices broadcast to one shape.
 mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arrays, const Optional& lhs,
-                 const Optional& rhs, mx::Dtype type, mx::StreamOrDevice s) {
+                 const Optional& rhs, bool across, mx::Dtype type, mx::StreamOrDevice s) {
   const auto& w = arrays[0];
-  int64_t rows = x.shape(-2), columns = x.shape(-1);
+  int64_t rows = x.shape(-2), columns = x.shape(-1), outputs = across ? m.form.columns : m.form.rows;
   int64_t sources = int64_t(x.size()) / (rows * columns),
       experts = int64_t(w.size()) / (int64_t(w.shape(-1)) * w.shape(-2));
   auto all = [&](int64_t n, const mx::Shape& from) {
@@ -101,7 +102,7 @@ mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arr
   auto shape = both[0].shape();
   int64_t picks = int64_t(both[0].size());
   shape.push_back(int(rows));
-  shape.push_back(int(m.form.rows));
+  shape.push_back(int(outputs));
   std::vector<mx::array> inputs = {mx::astype(x, type, s), both[0], both[1]};
   inputs.insert(inputs.end(), arrays.begin(), arrays.end());
   bool fast = cpu::math() == cpu::Math::fast;
@@ -112,7 +113,7 @@ mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arr
     std::vector<const void*> from(static_cast<size_t>(g.rows));
     std::vector<void*> to(static_cast<size_t>(g.rows));
     std::vector<uint32_t> expert(static_cast<size_t>(g.rows));
-    size_t in = size_t(columns) * size_of(kind), out = size_t(m.form.rows) * size_of(kind);
+    size_t in = size_t(columns) * size_of(kind), out = size_t(outputs) * size_of(kind);
     for (int64_t i = 0; i < g.rows; i++) {
       int64_t pick = i / rows;
       // An index out of range is a bug of the caller. It cannot be reported from here, but must not read other memory.
@@ -124,7 +125,7 @@ mx::array gather(const mx::array& x, const Matrix& m, std::vector<mx::array> arr
     g.x = from.data();
     g.expert = expert.data();
     g.y = to.data();
-    cpu::multiply_gathered(g, fast);
+    across ? cpu::multiply_across(g) : cpu::multiply_gathered(g, fast);
   })[0];
 }
 
@@ -133,14 +134,17 @@ bool integral(const Optional& a) { return !a || mx::issubdtype(a->dtype(), mx::i
 }  // namespace
 
 mx::array gathered_quantized(const GatheredQuantized& g, mx::StreamOrDevice s) {
-  if (cpu::on_cpu(s) && g.transpose && takes(g.x) && g.x.ndim() >= 2 && g.w.ndim() >= 3 && g.w.size() > 0 &&
-      (g.lhs || g.rhs) && integral(g.lhs) && integral(g.rhs)) {
-    if (auto m = quantized_matrix(g.x.shape(-1), g.w, g.scales, g.biases, g.group, g.bits, g.mode)) {
+  if (cpu::on_cpu(s) && takes(g.x) && g.x.ndim() >= 2 && g.w.ndim() >= 3 && g.w.size() > 0 && (g.lhs || g.rhs) &&
+      integral(g.lhs) && integral(g.rhs)) {
+    const int64_t codes = int64_t(g.w.shape(-1)) * 32 / std::max(1, g.bits.value_or(4));  // of a row
+    const int64_t columns = g.transpose ? g.x.shape(-1) : std::min<int64_t>(codes, std::numeric_limits<int>::max());
+    auto m = quantized_matrix(int(columns), g.w, g.scales, g.biases, g.group, g.bits, g.mode);
+    if (m && (g.transpose || (cpu::takes_across(m->form) && m->form.rows == g.x.shape(-1)))) {
       std::vector<mx::array> arrays = {g.w, g.scales};
       if (g.biases) {
         arrays.push_back(*g.biases);
       }
-      return gather(g.x, *m, std::move(arrays), g.lhs, g.rhs, product_type(g.x, *m), s);
+      return gather(g.x, *m, std::move(arrays), g.lhs, g.rhs, !g.transpose, product_type(g.x, *m), s);
     }
   }
   return mx::gather_qmm(not_empty(g.x), packed(g.w, g.scales, g.group, g.bits, g.mode), g.scales, g.biases, g.lhs,
@@ -153,7 +157,8 @@ mx::array gathered_product(const mx::array& a, const mx::array& b, const Optiona
       (lhs || rhs) &&
       integral(lhs) && integral(rhs)) {
     auto transposed = mx::swapaxes(b, -1, -2, s);
-    return gather(a, plain_matrix(transposed), {transposed}, lhs, rhs, mx::promote_types(a.dtype(), b.dtype()), s);
+    const auto type = mx::promote_types(a.dtype(), b.dtype());
+    return gather(a, plain_matrix(transposed), {transposed}, lhs, rhs, false, type, s);
   }
   return mx::gather_mm(not_empty(a), not_empty(b), lhs, rhs, sorted, s);
 }

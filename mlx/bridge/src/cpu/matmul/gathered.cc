@@ -207,4 +207,51 @@ void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>
   });
 }
 
+void multiply_across(const Gathered& g) {
+  if (g.rows == 0) {
+    return;
+  }
+  const Groups groups(g.expert, g.rows);
+  struct Piece {
+    uint32_t expert;
+    int64_t first;
+    int rows;
+  };
+  std::vector<Piece> pieces;
+  for (const auto& group : groups.all) {
+    for (int64_t m = group.first; m < group.last; m += kAcrossRows) {
+      pieces.push_back({group.expert, m, int(std::min<int64_t>(kAcrossRows, group.last - m))});
+    }
+  }
+  const Weights& w = g.weights;
+  const auto codes = size_t(w.rows * w.row_bytes()), scales = size_t(w.rows * w.groups() * w.scale_bytes());
+  const auto count = int64_t(pieces.size());
+  // A thread takes several matrices that follow each other, which are read ahead.
+  const int64_t grain = std::max<int64_t>(1, count / (4 * Team::instance().size()));
+  parallel(count, grain, [&](int64_t begin, int64_t end) {
+    const auto& k = matmul_kernels();
+    auto data = scratch<float>(kAcross, size_t(kAcrossRows * (w.rows + w.columns) + across_work(w)));
+    for (int64_t i = begin; i < end; i++) {
+      const auto& [expert, first, rows] = pieces[size_t(i)];
+      Weights one = w;
+      one.codes += codes * expert;
+      one.scales = static_cast<const uint8_t*>(w.scales) + scales * expert;
+      one.biases = static_cast<const uint8_t*>(w.biases) + scales * expert;
+      const float* x[kAcrossRows];
+      float* y[kAcrossRows];
+      float* at = data;
+      for (int r = 0; r < rows; r++) {
+        k.widen(g.type, g.x[groups.order[size_t(first + r)]], at, w.rows);
+        x[r] = at;
+        y[r] = at + w.rows;
+        at += w.rows + w.columns;
+      }
+      k.across_product(one, x, rows, at, y);
+      for (int r = 0; r < rows; r++) {
+        k.narrow(g.type, y[r], g.y[groups.order[size_t(first + r)]], w.columns);
+      }
+    }
+  });
+}
+
 }  // namespace ingot::cpu

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "cpu/matmul/across.h"
 #include "cpu/matmul/pack_x86.h"
 #include "cpu/matmul/sums_x86.h"
 #include "cpu/matmul/winograd_x86.h"
@@ -170,12 +171,13 @@ constexpr MatmulKernels kMatmul = {
     .saturates = kSaturates,
     .integers = true,
     .winograd = kSaturates,
-    .quarters = kSplitBytes,
+    .quarter_rows = kQuarterRows,
     .pack = pack,
     .tile_product = tile_product,
     .row_product = row_product,
     .stream_rows = stream_rows_of,
     .small_batch_product = small_batch_product,
+    .across_product = across_product,
     .widen = widen,
     .narrow = narrow,
 };

@@ -69,7 +69,7 @@ struct Layout {
   // Puts each 8 columns in the order in which 4-bit codes are unpacked: 0 4 1 5 2 6 3 7 in int16, 0 2 4 6 1 3 5 7 in
   // int8.
   bool nibbles = false;
-  // Puts the activations of row products of 2-bit codes in the order in which these are unpacked with AVX-512.
+  // Puts the activations of row products of 2-bit codes in the order in which shifts unpack these.
   bool quarters = false;
   // Puts the activations of 2-, 3-, 5- and 6-bit codes in the order in which stream/pairs_avx2.h unpacks these.
   bool pairs = false;
@@ -112,6 +112,19 @@ struct RowsCallback {
   void operator()(int64_t m0, int64_t m1) const { call(context, m0, m1); }
 };
 
+// The most rows of x that across_product takes.
+constexpr int kAcrossRows = 4;
+
+// Reports whether a matrix can be multiplied without being transposed: affine codes of 4 or 8 bits.
+inline bool takes_across(const Weights& w) {
+  return w.format == Format::affine && (w.bits == 4 || w.bits == 8);
+}
+
+// Returns the floats that across_product needs to work: scales, biases, and their products with x.
+inline int64_t across_work(const Weights& w) {
+  return (2 + kAcrossRows) * w.rows * w.groups() + kAcrossRows * w.groups();
+}
+
 // The kernels of one instruction set. In the comments, "weight rows" are rows of W (outputs), "rows" are rows of x.
 struct MatmulKernels {
   int tile;              // weight rows of a tile
@@ -121,7 +134,7 @@ struct MatmulKernels {
   bool saturates;        // int8 products accumulate in int16, which codes of more than 6 bits overflow
   bool integers;         // supports modes i16 and i8
   bool winograd;         // tile_product is faster with Layout::winograd
-  bool quarters;         // row_product needs Layout::quarters for 2-bit codes
+  int quarter_rows;      // the most rows of row_product with Layout::quarters for 2-bit codes
 
   // Packs the panel of n rows that starts at row m: rows[i] points at row m+i of the given type. columns excludes
   // padding.
@@ -141,6 +154,9 @@ struct MatmulKernels {
   // tile_product for a small batch, with small_batch_tile in place of tile and without the callback. m0 is a multiple
   // of integer_rows.
   void (*small_batch_product)(const Weights& w, const Activations& x, int64_t n0, int64_t m0, int64_t m1, float* y);
+  // Computes y[m] = x[m] W, with W as it lies, for up to kAcrossRows rows: y[m] is float32 [w.columns], x[m] float32
+  // [w.rows]. Requires takes_across(w). work has across_work(w) floats.
+  void (*across_product)(const Weights& w, const float* const* x, int rows, float* work, float* const* y);
   // Convert n elements to and from float32; narrow rounds to nearest even.
   void (*widen)(Type type, const void* from, float* to, int64_t n);
   void (*narrow)(Type type, const float* from, void* to, int64_t n);
@@ -178,5 +194,9 @@ void multiply_gathered(const Gathered& g, bool fast);
 // when the first product of that expert is complete.
 void multiply_gathered(const Gathered& first, const std::function<void(int64_t)>& between, const Gathered& second,
                        bool fast);
+
+// Computes y[i] = x[i] W(expert[i]), with matrices that are not transposed: x[i] has weights.rows elements and y[i]
+// weights.columns. Requires takes_across(g.weights). The result does not depend on the number of threads or rows.
+void multiply_across(const Gathered& g);
 
 }  // namespace ingot::cpu

@@ -2,6 +2,7 @@
 #define INGOT_ISA neon
 #include "cpu/simd/simd.h"
 
+#include "cpu/matmul/across.h"
 #include "cpu/matmul/unpack_portable.h"
 
 namespace ingot::cpu {
@@ -19,6 +20,7 @@ const MatmulKernels matmul_neon = {
     .row_product = neon::row_product,
     .stream_rows = nullptr,
     .small_batch_product = nullptr,
+    .across_product = neon::across_product,
     .widen = neon::widen,
     .narrow = neon::narrow,
 };

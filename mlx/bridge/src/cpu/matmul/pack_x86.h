@@ -31,13 +31,6 @@ IG_INLINE __m256i quantize16(const float* x, __m256 inverse) {
   return _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
 }
 
-// The integers of a packed step. They also determine the order within eight columns (see order_of).
-enum class Integers {
-  words,   // int16, two per dword
-  bytes,   // int8, four per dword
-  halves,  // int16 as high and low bytes: 256 * high + low
-};
-
 // Returns the byte shuffle that puts eight columns in the order in which 4-bit codes are unpacked; the identity for
 // other codes.
 template <Integers Kind>
@@ -246,9 +239,9 @@ static void pack_integers(const Activations& a, const void* const* rows, Type ty
     }
     int32_t* out = static_cast<int32_t*>(a.data) + packed_offset(a, m, k, n) / kPer;
     if (l.quarters) {
-      // The activations of up to 256 columns are four vectors, of high bytes and then of low bytes if they are halves.
-      const int64_t columns_at_once = 4 * kStep, from = k / columns_at_once * columns_at_once;
-      const int64_t distance = (a.columns - from < columns_at_once ? a.columns - from : columns_at_once) / 4;
+      // The activations of a vector of codes are four vectors, of high bytes and then of low bytes if they are halves.
+      const int64_t from = k / kQuarterColumns * kQuarterColumns;
+      const int64_t distance = (a.columns - from < kQuarterColumns ? a.columns - from : kQuarterColumns) / 4;
       auto to = static_cast<uint8_t*>(a.data) + packed_offset(a, m, from, n) * 4 / kPer + (k - from) / 4;
       alignas(32) int32_t bytes[kStep / 2];
       if (Kind == Integers::halves) {
@@ -291,7 +284,7 @@ static void pack(const Activations& a, const void* const* rows, Type type, int64
     pack_bf16(a, rows, columns, m, n);
   } else if (l.mode == Mode::i8) {
     pack_integers<Integers::bytes>(a, rows, type, columns, m, n);
-  } else if (kSplitBytes && l.vector) {
+  } else if (l.vector && (kSplitBytes || l.quarters)) {
     pack_integers<Integers::halves>(a, rows, type, columns, m, n);
   } else {
     pack_integers<Integers::words>(a, rows, type, columns, m, n);

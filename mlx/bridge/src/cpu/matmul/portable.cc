@@ -3,6 +3,7 @@
 #define INGOT_PORTABLE
 #include "cpu/simd/simd.h"
 
+#include "cpu/matmul/across.h"
 #include "cpu/matmul/unpack_portable.h"
 
 namespace ingot::cpu {
@@ -20,6 +21,7 @@ const MatmulKernels matmul_portable = {
     .row_product = portable::row_product,
     .stream_rows = nullptr,
     .small_batch_product = nullptr,
+    .across_product = portable::across_product,
     .widen = portable::widen,
     .narrow = portable::narrow,
 };

@@ -11,8 +11,9 @@
 
 namespace ingot::cpu {
 
-// Scratch slots: packed activations; their scales, sums and corrections; a piece's results in float32.
-constexpr int kData = 0, kScales = 1, kResult = 2;
+// Scratch slots: packed activations; their scales, sums and corrections; a piece's results in float32; the operands of
+// multiply_across.
+constexpr int kData = 0, kScales = 1, kResult = 2, kAcross = 3;
 
 // The most rows that small-batch products take. With more, unpacking a tile of weights once for all rows is faster.
 constexpr int64_t kSmallBatch = 16;

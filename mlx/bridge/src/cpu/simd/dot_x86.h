@@ -27,6 +27,7 @@ constexpr bool kSaturates = false;
 // For row products of 4-bit codes, int16 activations are packed as high and low bytes, so that codes are unpacked to
 // bytes only: x . codes = 256 * (high . codes) + (low . codes).
 constexpr bool kSplitBytes = true;
+constexpr int kQuarterRows = 1 << 30;  // see MatmulKernels::quarter_rows
 // Two consecutive steps of such a row are interleaved, so that a 512-bit vector holds corresponding columns of both.
 constexpr bool kInterleaveSteps = true;
 #else
@@ -46,6 +47,8 @@ IG_INLINE I widened(I sum, I narrow) { return _mm256_add_epi32(sum, _mm256_madd_
 IG_INLINE F to_float(I v) { return _mm256_cvtepi32_ps(v); }
 constexpr bool kSaturates = true;
 constexpr bool kSplitBytes = false, kInterleaveSteps = false;
+constexpr int kQuarterRows = 1;
 #endif
+constexpr int kQuarterColumns = int(sizeof(I)) * 4;  // of a vector of 2-bit codes
 
 }  // namespace ingot::cpu::INGOT_ISA

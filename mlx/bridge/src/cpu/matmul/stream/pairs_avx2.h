@@ -215,7 +215,7 @@ static void stream_codes(const Weights& w, const Activations& x, const StreamRan
               const __m256d both = _mm256_set1_pd(*reinterpret_cast<const TwoFloats*>(of));
               scale = _mm256_permutevar_ps(_mm256_castpd_ps(both), block_of_lane);
             }
-            const __m256i t = step_sums<true>(q, v + u * kVectors + r * apart, 1);
+            const __m256i t = step_sums<Integers::words>(q, v + u * kVectors + r * apart);
             sum[s][r] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(t), scale, sum[s][r]);
           }
         }

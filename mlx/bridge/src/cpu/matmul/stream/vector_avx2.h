@@ -42,10 +42,50 @@ IG_INLINE __m256 unit_scales(const Weights& w, int64_t row, const Activations& x
   return _mm256_mul_ps(_mm256_and_ps(s, lanes), _mm256_maskload_ps(x.scales + b, mask));
 }
 
+// Unpacks 64 4-bit codes to four vectors of int16 or, unless they meet words, two of bytes.
+template <Integers Kind, bool FP4>
+IG_INLINE void nibbles(__m256i v, __m256i* q) {
+  constexpr bool kWords = Kind == Integers::words;
+  if constexpr (kWords && !FP4) {
+    const __m256i mask = _mm256_set1_epi16(15);
+    q[0] = _mm256_and_si256(v, mask);
+    q[1] = _mm256_and_si256(_mm256_srli_epi16(v, 4), mask);
+    q[2] = _mm256_and_si256(_mm256_srli_epi16(v, 8), mask);
+    q[3] = _mm256_srli_epi16(v, 12);
+    return;
+  }
+  const __m256i mask = _mm256_set1_epi8(15);
+  q[0] = _mm256_and_si256(v, mask);
+  q[1] = _mm256_and_si256(_mm256_srli_epi16(v, 4), mask);
+  if (FP4) {
+    q[0] = _mm256_shuffle_epi8(fp4_table(), q[0]);
+    q[1] = _mm256_shuffle_epi8(fp4_table(), q[1]);
+  }
+  if (kWords) {  // shuffling bytes takes half as many shuffles as shuffling words
+    q[2] = _mm256_srli_epi16(q[0], 8);
+    q[3] = _mm256_srli_epi16(q[1], 8);
+    q[0] = _mm256_and_si256(q[0], _mm256_set1_epi16(255));
+    q[1] = _mm256_and_si256(q[1], _mm256_set1_epi16(255));
+  }
+}
+
+// Returns the products of 64 unpacked codes with an activation row as eight sums, one for each eight codes.
+template <Integers Kind>
+IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x) {
+  if constexpr (Kind == Integers::words) {
+    __m256i a = _mm256_madd_epi16(q[0], load_bytes(x)), b = _mm256_madd_epi16(q[2], load_bytes(x + 2));
+    return _mm256_add_epi32(add16(a, q[1], load_bytes(x + 1)), add16(b, q[3], load_bytes(x + 3)));
+  } else {
+    const __m256i t = _mm256_maddubs_epi16(q[0], load_bytes(x));
+    return _mm256_madd_epi16(add8(t, q[1], load_bytes(x + 1)), _mm256_set1_epi16(1));
+  }
+}
+
 // Computes y[i] = x . W[n0+i] for i < stride and, if S is 2, y[stride+i] for weight row n0+stride+i, of 4-bit codes:
 // two streams use more of the memory bandwidth than one.
 template <bool Wide, bool FP4, ScaleType T, int Group, int S>
 static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
+  constexpr Integers kKind = Wide ? Integers::words : Integers::bytes;
   constexpr int kVectors = Wide ? 4 : 2;  // of activations, for a step
   constexpr int kBlock = Group < kStep ? Group : kStep, kBlocks = kStep / kBlock, kSteps = kUnit / kBlocks;
   // A lane has eight columns of a step; this is its block.
@@ -75,7 +115,9 @@ static void nibble_rows(const Weights& w, const Activations& x, int64_t n0, int6
     auto add = [&](int s, __m256i q, const float* by, int i) __attribute__((always_inline)) {
       const __m256 all = kBlocks == 1 ? _mm256_broadcast_ss(by + i)
                                       : _mm256_permutevar8x32_ps(_mm256_load_ps(by), lanes_of(i));
-      sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(nibble_step<Wide, FP4>(q, v, 1)), all, sum[s]);
+      __m256i codes[4];
+      nibbles<kKind, FP4>(q, codes);
+      sum[s] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(step_sums<kKind>(codes, v)), all, sum[s]);
     };
     auto step = [&](const float* by, int i) __attribute__((always_inline)) {
 #pragma GCC unroll 2
@@ -155,57 +197,92 @@ IG_INLINE __m256 any_unit_scales(const Weights& w, int64_t row, const Activation
   }
 }
 
-// Row product of codes that are bytes: y[n-n0] = x . W[n] for n in [n0, n1).
-template <int Group>
-static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
+// Row product of codes that are bytes: computes y[i] = x . W[n0+i] for i < stride and, if S is 2, y[stride+i] for
+// weight row n0+stride+i: two rows share the loads of activations, and two streams use more of the memory bandwidth
+// than one.
+template <int Group, int S>
+static void byte_rows(const Weights& w, const Activations& x, int64_t n0, int64_t stride, float* y) {
   constexpr int kBlock = Group < kStep ? Group : kStep, kVectors = kBlock / 16;
   const int64_t blocks = w.columns / kBlock;
-  for (int64_t n = n0; n < n1; n++) {
-    const uint8_t* codes = w.codes + n * w.row_bytes();
+  for (int64_t r = 0; r < stride; r++) {
+    const uint8_t* codes[S];
+    __m256 sum[S], added[S];
+    alignas(32) float scales[S][kUnit];
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      codes[s] = w.codes + (n0 + s * stride + r) * w.columns;
+      sum[s] = added[s] = _mm256_setzero_ps();
+    }
     auto v = static_cast<const __m256i*>(x.data);
-    __m256 sum = _mm256_setzero_ps(), other = sum, added = sum;
-    alignas(32) float scales[kUnit];
-    // Adds the products of block i of the unit to s: of each 32 columns the even ones, then the odd ones.
-    auto block = [&](int i, __m256& s) __attribute__((always_inline)) {
-      __m256i t[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-#pragma GCC unroll 4
-      for (int j = 0; j < kVectors; j += 2) {
-        const __m256i q = load_bytes(codes + j * 16);
-        t[0] = add16(t[0], _mm256_and_si256(q, _mm256_set1_epi16(255)), load_bytes(v + j));
-        t[1] = add16(t[1], _mm256_srli_epi16(q, 8), load_bytes(v + j + 1));
+    auto read_scales = [&](int64_t b, int64_t n) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        _mm256_store_ps(scales[s], any_unit_scales<Group>(w, n0 + s * stride + r, x, b, n, added[s]));
       }
-      const __m256 products = _mm256_cvtepi32_ps(_mm256_add_epi32(t[0], t[1]));
-      s = _mm256_fmadd_ps(products, _mm256_broadcast_ss(scales + i), s);
-      codes += kBlock;
+    };
+    // Adds the products of a block, the i-th of the unit: of each 32 columns the even ones, then the odd ones.
+    auto block = [&](const float* by, int i) __attribute__((always_inline)) {
+#pragma GCC unroll 2
+      for (int s = 0; s < S; s++) {
+        if (kBlock == kStep || i % 2 == 0) {
+          _mm_prefetch(reinterpret_cast<const char*>(codes[s] + kPrefetchDistance), _MM_HINT_NTA);
+        }
+        __m256i t[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+#pragma GCC unroll 4
+        for (int j = 0; j < kVectors; j += 2) {
+          const __m256i q = load_bytes(codes[s] + j * 16);
+          t[0] = add16(t[0], _mm256_and_si256(q, _mm256_set1_epi16(255)), load_bytes(v + j));
+          t[1] = add16(t[1], _mm256_srli_epi16(q, 8), load_bytes(v + j + 1));
+        }
+        const __m256 products = _mm256_cvtepi32_ps(_mm256_add_epi32(t[0], t[1]));
+        sum[s] = _mm256_fmadd_ps(products, _mm256_broadcast_ss(by + s * kUnit + i), sum[s]);
+        codes[s] += kBlock;
+      }
       v += kVectors;
     };
     int64_t b = 0;
     for (; b + kUnit <= blocks; b += kUnit) {
-      _mm256_store_ps(scales, any_unit_scales<Group>(w, n, x, b, kUnit, added));
-#pragma GCC unroll 4
-      for (int i = 0; i < kUnit; i += 2) {
-        prefetch(codes + kPrefetchDistance);
-        block(i, sum);
-        block(i + 1, other);
+      read_scales(b, kUnit);
+      const float* by = scales[0];
+      IG_HIDE(by);
+#pragma GCC unroll 8
+      for (int i = 0; i < kUnit; i++) {
+        block(by, i);
       }
     }
     if (b < blocks) {
-      _mm256_store_ps(scales, any_unit_scales<Group>(w, n, x, b, blocks - b, added));
+      read_scales(b, blocks - b);
+      const float* by = scales[0];
+      IG_HIDE(by);
       for (int i = 0; b + i < blocks; i++) {
-        block(i, sum);
+        block(by, i);
       }
     }
-    y[n - n0] = add_lanes(sum + other + added);
+#pragma GCC unroll 2
+    for (int s = 0; s < S; s++) {
+      y[s * stride + r] = add_lanes(sum[s] + added[s]);
+    }
   }
 }
 
 static void byte_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y) {
-  with_group(w, [&]<int Group>() { byte_rows<Group>(w, x, n0, n1, y); });
+  with_group(w, [&]<int Group>() {
+    const int64_t half = (n1 - n0) / 2;
+    byte_rows<Group, 2>(w, x, n0, half, y);
+    byte_rows<Group, 1>(w, x, n0 + 2 * half, n1 - n0 - 2 * half, y + 2 * half);
+  });
+}
+
+// Converts eight e4m3 codes. With their bits in the upper half of a float32 they are too small by a factor of 2^120,
+// which takes fewer instructions than a conversion from float16.
+IG_INLINE __m256 load_e4m3(const uint8_t* p) {
+  const __m256i v = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  const __m256i bits = _mm256_and_si256(_mm256_slli_epi32(v, 20), _mm256_set1_epi32(int(0x87f00000)));
+  return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p120f));
 }
 
 // Row product of e4m3 weights, in float32: it is bound by memory, so that integers gain nothing.
 static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, float* y) {
-  const __m256i bits = _mm256_set1_epi16(int16_t(0xbfff));
   const int64_t groups = w.groups();
   for (int64_t n = n0; n < n1; n++) {
     const uint8_t* codes = w.codes + n * w.columns;
@@ -214,13 +291,9 @@ static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, f
     __m256 sum = _mm256_setzero_ps(), other = sum;
     auto group = [&](int64_t g, __m256& s) __attribute__((always_inline)) {
       __m256 part[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-#pragma GCC unroll 2
-      for (int i = 0; i < 2; i++) {
-        // Codes become float16 numbers that are too small by a factor of 2^8: the sign moves from bit 7 to bit 15.
-        __m256i h = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 16 * i)));
-        h = _mm256_and_si256(_mm256_slli_epi16(h, 7), bits);
-        part[0] = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(h)), load(v + 16 * i), part[0]);
-        part[1] = _mm256_fmadd_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)), load(v + 16 * i + 8), part[1]);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; i++) {
+        part[i % 2] = _mm256_fmadd_ps(load_e4m3(codes + 8 * i), load(v + 8 * i), part[i % 2]);
       }
       s = _mm256_fmadd_ps(part[0] + part[1], _mm256_set1_ps(power_of_two_bits(e[g])), s);
       codes += 32;
@@ -235,7 +308,7 @@ static void fp8_rows(const Weights& w, const float* x, int64_t n0, int64_t n1, f
     if (g < groups) {
       group(g, sum);
     }
-    y[n - n0] = add_lanes(sum + other) * 256.0f;
+    y[n - n0] = add_lanes(sum + other);
   }
 }
 
@@ -246,11 +319,9 @@ struct FP8Row {
   FP8Row(const Weights& w, int64_t n)
       : at(w.codes + n * w.columns), scales(static_cast<const uint8_t*>(w.scales) + n * w.groups()) {}
   inline __attribute__((always_inline)) void load(int64_t k, F& a, F& b) const {
-    const F scale = set(power_of_two_bits(scales[k / 32]) * 256.0f);
-    __m256i h = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + k)));
-    h = _mm256_and_si256(_mm256_slli_epi16(h, 7), _mm256_set1_epi16(int16_t(0xbfff)));
-    a = _mm256_cvtph_ps(_mm256_castsi256_si128(h)) * scale;
-    b = _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)) * scale;
+    const F scale = set(power_of_two_bits(scales[k / 32]));
+    a = load_e4m3(at + k) * scale;
+    b = load_e4m3(at + k + 8) * scale;
   }
   F load_some(int64_t, int) const { return set(0); }  // rows have whole groups
   const void* address(int64_t k) const { return at + k; }

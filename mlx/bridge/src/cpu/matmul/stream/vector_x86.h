@@ -9,6 +9,14 @@
 
 namespace ingot::cpu::INGOT_ISA {
 
+// The integers of a packed step of activations. They also determine the order within eight columns (see order_of in
+// pack_x86.h).
+enum class Integers {
+  words,   // int16, two per dword
+  bytes,   // int8, four per dword
+  halves,  // int16 as high and low bytes: 256 * high + low
+};
+
 // Prefetch distance in bytes: far enough to cover the memory latency, near enough to stay in the L1 cache.
 constexpr int kPrefetchDistance = 2048;
 
@@ -21,61 +29,8 @@ IG_INLINE float add_lanes(__m256 v) {
 // Reports whether a step is interleaved with its neighbour, in an activation row of the given number of steps.
 IG_INLINE bool is_interleaved(int64_t step, int64_t steps) { return kInterleaveSteps && (step | 1) < steps; }
 
-// Returns the index of a step's first vector. The vectors of an interleaved step (pair) are two apart.
-IG_INLINE int64_t vector_index(int64_t step, bool pair, int vectors) {
-  return pair ? (step & ~int64_t(1)) * vectors + (step & 1) : step * vectors;
-}
-
-// Returns the products of 64 unpacked codes with an activation row as eight sums, one for each eight codes. The vectors
-// of x are `apart` vectors apart. Int16 activations are two vectors of high bytes and two of low bytes with
-// kSplitBytes.
-template <bool Wide>
-IG_INLINE __m256i step_sums(const __m256i* q, const __m256i* x, int apart) {
-  if constexpr (Wide && kSplitBytes) {
-    auto both = [&](__m256i sum, int j) __attribute__((always_inline)) {
-      return add8(add8(sum, q[0], load_bytes(x + j * apart)), q[1], load_bytes(x + (j + 1) * apart));
-    };
-    return both(_mm256_slli_epi32(both(_mm256_setzero_si256(), 0), 8), 2);
-  } else if constexpr (Wide) {
-    __m256i a = _mm256_madd_epi16(q[0], load_bytes(x)), b = _mm256_madd_epi16(q[2], load_bytes(x + 2 * apart));
-    return _mm256_add_epi32(add16(a, q[1], load_bytes(x + apart)), add16(b, q[3], load_bytes(x + 3 * apart)));
-  } else {
-#if defined(__AVX512VNNI__)
-    return add8(add8(_mm256_setzero_si256(), q[0], load_bytes(x)), q[1], load_bytes(x + apart));
-#else
-    __m256i t = _mm256_add_epi16(_mm256_maddubs_epi16(q[0], load_bytes(x)),
-                                 _mm256_maddubs_epi16(q[1], load_bytes(x + apart)));
-    return _mm256_madd_epi16(t, _mm256_set1_epi16(1));
-#endif
-  }
-}
-
-// Unpacks 64 4-bit codes to four vectors of int16 or two of bytes, as step_sums takes them.
-template <bool Int16, bool FP4>
-IG_INLINE void nibbles(__m256i v, __m256i* q) {
-  constexpr bool Wide = Int16 && !kSplitBytes;
-  constexpr int kVectors = Wide ? 4 : 2;
-  const __m256i mask = Wide ? _mm256_set1_epi16(15) : _mm256_set1_epi8(15), upper = _mm256_set1_epi32(int(0x80008000));
-#pragma GCC unroll 4
-  for (int j = 0; j < kVectors; j++) {
-    __m256i shifted = j == 0 ? v : _mm256_srli_epi16(v, 4 * j);
-    q[j] = j == 3 ? shifted : _mm256_and_si256(shifted, mask);
-    if (FP4) {
-      q[j] = _mm256_shuffle_epi8(fp4_table(), Wide ? _mm256_or_si256(q[j], upper) : q[j]);
-    }
-  }
-}
-
-// step_sums of 64 packed 4-bit codes.
-template <bool Wide, bool FP4>
-IG_INLINE __m256i nibble_step(__m256i v, const __m256i* x, int apart) {
-  __m256i q[4];
-  nibbles<Wide, FP4>(v, q);
-  return step_sums<Wide>(q, x, apart);
-}
-
-// nibble_product is the row product of 4-bit codes, byte_product that of codes of other widths, and fp8_rows that of
-// e4m3 weights: y[n-n0] = x . W[n] for n in [n0, n1).
+// nibble_product is the row product of 4-bit codes, quarter_product that of 2-bit codes, byte_product that of codes of
+// other widths, and fp8_rows that of e4m3 weights: y[n-n0] = x . W[n] for n in [n0, n1).
 template <bool Wide>
 static void nibble_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
 static void byte_product(const Weights& w, const Activations& x, int64_t n0, int64_t n1, float* y);
@@ -89,10 +44,8 @@ static void row_product_of_one(const Weights& w, const Activations& x, int64_t n
   if (w.format == Format::fp8) {
     return fp8_rows(w, static_cast<const float*>(x.data), n0, n1, y);
   }
-  if constexpr (kSplitBytes) {
-    if (x.layout.quarters) {
-      return quarter_product(w, x, n0, n1, y);
-    }
+  if (x.layout.quarters) {
+    return quarter_product(w, x, n0, n1, y);
   }
   if (!x.layout.nibbles) {
     return byte_product(w, x, n0, n1, y);
