@@ -11,6 +11,7 @@ func init() {
 		ModelType:     "deepseek_v32",
 		Architectures: []string{"DeepseekV32ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseDeepseekV32(config) },
+		GGUF:          []GGUF{ggufDeepseek32},
 		Docs: Docs{
 			Variants: "`deepseek_v3` with indexers of sparse attention in all layers",
 			Rules:    "generic, also for experts; the weights of index heads keep their type",

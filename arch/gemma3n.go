@@ -3,7 +3,6 @@ package arch
 import (
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // Gemma3n is the configuration of the text model of model type "gemma3n", alone (gemma3n_text) or in a multimodal
@@ -32,6 +31,7 @@ func init() {
 		Aliases:       []string{"gemma3n_text"},
 		Architectures: []string{"Gemma3nForConditionalGeneration", "Gemma3nForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGemma3n(config) },
+		GGUF:          []GGUF{ggufGemma3n},
 		TextOnly:      true,
 		Docs: Docs{
 			Variants: "E2B and E4B: several residual streams, sparse gates, per-layer embeddings, shared keys and values; " +
@@ -143,10 +143,8 @@ func (m *Gemma3n) Table() Table {
 	t.add(m.Prefix+"embed_tokens_per_layer.weight", replicated, int64(m.PerLayerVocab), packed)
 	t.linear(m.Prefix+"per_layer_model_projection", packed, hidden, false, replicated)
 	t.norm(m.Prefix+"per_layer_projection_norm", perLayer, false)
-	for _, name := range []string{"altup_projections.", "altup_unembed_projections."} {
-		for i := range m.Streams - 1 {
-			t.linear(m.Prefix+name+strconv.Itoa(i), hidden, hidden, false, replicated)
-		}
+	for _, name := range []string{"altup_projections", "altup_unembed_projections"} {
+		m.betweenStreams(&t, m.Prefix+name)
 	}
 	for i, l := range m.Layer {
 		layer := m.layer(i)
@@ -167,6 +165,19 @@ func (m *Gemma3n) Table() Table {
 	m.end(&t, false)
 	t.dropTowers("gemma3n")
 	return t
+}
+
+// betweenStreams adds the projections between the first residual stream and the others. GGUF files stack them.
+func (m *Gemma3n) betweenStreams(t *Table, name string) {
+	hidden, n := int64(m.Hidden), int64(m.Streams-1)
+	for i := range n {
+		s := t.add(fmt.Sprintf("%s.%d.weight", name, i), replicated, hidden, hidden)
+		s.Layout, s.Group = split, name
+		s.Forms = []Form{{
+			Layout: stacked, Make: Gather, Count: 1, Names: []string{name + ".weight"}, Shapes: [][]int64{{n, hidden, hidden}},
+			Runs: []Run{{Begin: i * hidden * hidden, Count: hidden * hidden, Step: hidden * hidden, Times: 1}},
+		}}
+	}
 }
 
 // altup adds what predicts and corrects the versions of the residual stream.

@@ -21,11 +21,12 @@ type GGUF struct {
 	Architecture string // value of general.architecture
 	// When tells the files of the mapping from others of the architecture, and For the models from others of the type;
 	// nil = they are all.
-	When    func(f GGUFFile) bool
-	For     func(m Model) bool
-	Config  map[string]any // what config.json says of all models of the type
-	Keys    []GGUFKey
-	Tensors []GGUFTensor
+	When       func(f GGUFFile) bool
+	For        func(m Model) bool
+	Config     map[string]any // what config.json says of all models of the type
+	Keys       []GGUFKey
+	Tensors    []GGUFTensor
+	ImportOnly bool // models are not written in this way
 	// Numbers are metadata that checkpoints have as tensors of one element in each layer. Key is the whole key; its value
 	// is a list of float32 numbers, or one for all layers. In To, * is the layer.
 	Numbers []GGUFKey

@@ -34,7 +34,7 @@ var ggufDeepseek2 = GGUF{
 	Next: []GGUFTensor{{
 		Name: "blk.*" + anyTensor, Why: "a head for tokens after the next, which is not imported from GGUF files",
 	}},
-	Adjust:   adjustLatent,
+	Adjust:   adjustDeepseek2,
 	Split:    splitLatent,
 	Also:     alsoLatent,
 	Refuse:   refuseLatent,
@@ -83,8 +83,7 @@ func latentClass(f GGUFFile) (modelType, class string, err error) {
 	return "deepseek_v2", "DeepseekV2ForCausalLM", nil
 }
 
-func adjustLatent(c map[string]any, f GGUFFile) error {
-	const architecture = "deepseek2"
+func adjustDeepseek2(c map[string]any, f GGUFFile) error {
 	modelType, class, err := latentClass(f)
 	if err != nil {
 		return err
@@ -93,6 +92,14 @@ func adjustLatent(c map[string]any, f GGUFFile) error {
 	if groups, ok := c["n_group"]; modelType == "deepseek_v2" && ok && groups != json.Number("1") {
 		c["topk_method"] = "group_limited_greedy"
 	}
+	if err := adjustLatent(c, "deepseek2", f); err != nil || modelType == "youtu" {
+		return err
+	}
+	return ggufSparse(c, f)
+}
+
+// adjustLatent sets the sizes of latent attention, its yarn, and the number of layers.
+func adjustLatent(c map[string]any, architecture string, f GGUFFile) error {
 	v, _ := f.Value(architecture + ".attention.key_length_mla")
 	n, _ := v.(json.Number)
 	key, err := n.Int64()
@@ -118,13 +125,7 @@ func adjustLatent(c map[string]any, f GGUFFile) error {
 			scaling["mscale"] = scaling["mscale_all_dim"]
 		}
 	}
-	if err := dropNext(c, architecture, f); err != nil {
-		return err
-	}
-	if modelType == "youtu" {
-		return nil
-	}
-	return ggufSparse(c, f)
+	return dropNext(c, architecture, f)
 }
 
 // ggufSparse sets which layers have experts: those with a router.

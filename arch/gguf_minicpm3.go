@@ -10,6 +10,7 @@ import (
 // https://github.com/ggml-org/llama.cpp/blob/master/src/models/minicpm3.cpp
 var ggufMiniCPM3 = GGUF{
 	Architecture: "minicpm3",
+	ImportOnly:   true,
 	Config: map[string]any{
 		"model_type": "minicpm3", "architectures": []string{"MiniCPM3ForCausalLM"},
 		"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 256, "q_lora_rank": nil,

@@ -17,7 +17,7 @@ var (
 		Config:       map[string]any{"model_type": "qwen3_5_text", "architectures": []string{"Qwen3_5ForCausalLM"}},
 		Keys:         ggufKeys(qwen35Keys...),
 		Tensors:      slices.Concat(qwen35Tensors, ggufMLP),
-		Next:         qwen35Next(ggufMLP),
+		Next:         qwen35Next(slices.Concat(qwen35Tensors, ggufMLP)),
 		Adjust:       adjustQwen35("qwen35"),
 		Also:         alsoQwen35,
 		Refuse:       refuseQwen35,
@@ -30,12 +30,31 @@ var (
 			{Key: "expert_shared_feed_forward_length", To: "shared_expert_intermediate_size", Field: "SharedIntermediate"},
 		})...),
 		Tensors: slices.Concat(qwen35Tensors, ggufMLP, qwen35MoE),
-		Next:    qwen35Next(qwen35MoE),
+		Next:    qwen35Next(slices.Concat(qwen35Tensors, qwen35MoE)),
 		Adjust:  adjustQwen35("qwen35moe"),
 		Also:    alsoQwen35,
 		Refuse:  refuseQwen35,
 	}
 )
+
+// ggufQwen3Next is the mapping of qwen3_next, which is only imported: models are written as [ggufQwen35Moe]. Value
+// heads are in order. Older files have the four input projections in ssm_in, as checkpoints do.
+var ggufQwen3Next = qwen3Next()
+
+func qwen3Next() GGUF {
+	g := ggufQwen35Moe
+	g.Architecture, g.ImportOnly = "qwen3next", true
+	g.Config = map[string]any{"model_type": "qwen3_next", "architectures": []string{"Qwen3NextForCausalLM"}}
+	tensors := slices.Concat(ggufEnds(plusOne), ggufQK, ggufValues, qwen35Norms, ggufNames(GGUFOp{},
+		"ssm_in.weight", "linear_attn.in_proj_qkvz.weight", "ssm_ba.weight", "linear_attn.in_proj_ba.weight",
+		"attn_qkv.weight", "linear_attn.in_proj_qkv.weight", "attn_gate.weight", "linear_attn.in_proj_z.weight",
+		"ssm_conv1d.weight", "linear_attn.conv1d.weight", "ssm_dt.bias", "linear_attn.dt_bias",
+		"ssm_out.weight", "linear_attn.out_proj.weight"), ggufNames(logOf(GGUFOp{}), "ssm_a", "linear_attn.A_log"))
+	g.Tensors = slices.Concat(tensors, ggufMLP, qwen35MoE)
+	g.Next = qwen35Next(slices.Concat(tensors, qwen35MoE))
+	g.Adjust = adjustQwen35(g.Architecture)
+	return g
+}
 
 var qwen35Keys = []GGUFKey{
 	{Key: "ssm.conv_kernel", To: "linear_conv_kernel_dim", Field: "Delta.Kernel"},
@@ -45,12 +64,16 @@ var qwen35Keys = []GGUFKey{
 	{Key: "full_attention_interval", To: "full_attention_interval", Optional: true},
 }
 
-var qwen35Tensors = slices.Concat(
-	ggufEnds(plusOne), ggufQK, ggufValues,
+// qwen35Norms are the norms of layers.
+var qwen35Norms = slices.Concat(
 	ggufNames(plusOne, "attn_norm.weight", "input_layernorm.weight",
 		"post_attention_norm.weight", "post_attention_layernorm.weight",
 		"attn_q_norm.weight", "self_attn.q_norm.weight", "attn_k_norm.weight", "self_attn.k_norm.weight"),
 	ggufNames(GGUFOp{}, "ssm_norm.weight", "linear_attn.norm.weight"),
+)
+
+var qwen35Tensors = slices.Concat(
+	ggufEnds(plusOne), ggufQK, ggufValues, qwen35Norms,
 	ggufNames(deltaRows(func(d GatedDelta) (int, int) { return 2 * d.Keys(), d.ValueDim }),
 		"attn_qkv.weight", "linear_attn.in_proj_qkv.weight", "ssm_conv1d.weight", "linear_attn.conv1d.weight"),
 	ggufNames(deltaRows(func(d GatedDelta) (int, int) { return 0, d.ValueDim }),
@@ -70,9 +93,8 @@ var qwen35MoE = slices.Concat(ggufMoE, ggufNames(GGUFOp{},
 	"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight"))
 
 // qwen35Next are the tensors of the head that predicts the token after the next.
-func qwen35Next(mlp []GGUFTensor) []GGUFTensor {
-	next := slices.Concat(qwen35Tensors, mlp)
-	next = slices.DeleteFunc(next, func(t GGUFTensor) bool { return !strings.HasPrefix(t.Name, "blk.") })
+func qwen35Next(layers []GGUFTensor) []GGUFTensor {
+	next := slices.DeleteFunc(slices.Clone(layers), func(t GGUFTensor) bool { return !strings.HasPrefix(t.Name, "blk.") })
 	for i := range next {
 		next[i].To = strings.Replace(next[i].To, "model.", "mtp.", 1)
 	}
@@ -144,7 +166,10 @@ func deltaColumns(m Model, columns int64) ([]int64, int64) {
 
 // logOf adds the inverse of -exp(x).
 func logOf(op GGUFOp) GGUFOp {
-	op.What += ", the logarithm of its negative"
+	if op.What != "" {
+		op.What += ", "
+	}
+	op.What += "the logarithm of its negative"
 	op.Each = func(x float32) float32 { return float32(math.Log(-float64(x))) }
 	op.Back = func(x float32) float32 { return float32(-math.Exp(float64(x))) }
 	return op

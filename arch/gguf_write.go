@@ -26,7 +26,7 @@ type GGUFHeader struct {
 func WritableGGUF() []string {
 	var list []string
 	for _, a := range known {
-		if len(a.GGUF) > 0 {
+		if slices.ContainsFunc(a.GGUF, func(g GGUF) bool { return !g.ImportOnly }) {
 			list = append(list, a.ModelType)
 		}
 	}
@@ -41,7 +41,7 @@ func GGUFOf(m Model) (GGUF, GGUFHeader, error) {
 			continue
 		}
 		for _, g := range a.GGUF {
-			if g.For == nil || g.For(m) {
+			if !g.ImportOnly && (g.For == nil || g.For(m)) {
 				h, err := g.header(m)
 				return g, h, err
 			}
@@ -98,12 +98,6 @@ func (g GGUF) header(m Model) (GGUFHeader, error) {
 	if g.Also != nil {
 		for _, p := range g.Also(m) {
 			add(p.Key, p.Value)
-		}
-	}
-	for _, k := range g.Keys { // those of a mapping that only imports
-		key := g.Architecture + "." + k.Key
-		if !k.Optional && !slices.ContainsFunc(h.Metadata, func(p GGUFPair) bool { return p.Key == key }) {
-			return h, fmt.Errorf("%w: models of this type cannot be written as GGUF: %s is not known", ErrGGUF, key)
 		}
 	}
 	return h, nil

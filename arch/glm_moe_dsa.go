@@ -12,6 +12,7 @@ func init() {
 		ModelType:     "glm_moe_dsa",
 		Architectures: []string{"GlmMoeDsaForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseGlmMoeDsa(config) },
+		GGUF:          []GGUF{ggufGlmDsa},
 		Docs: Docs{
 			Variants: "indexers of sparse attention in all or some layers, groups of experts, shared experts, " +
 				"dense first layers",

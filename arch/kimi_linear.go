@@ -16,6 +16,7 @@ func init() {
 		ModelType:     "kimi_linear",
 		Architectures: []string{"KimiLinearForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseKimiLinear(config) },
+		GGUF:          []GGUF{ggufKimiLinear},
 		Docs: Docs{
 			Variants: "delta nets with a decay of each channel, latent attention without a rope, shared experts, experts " +
 				"named `w1` to `w3`",

@@ -12,6 +12,7 @@ func init() {
 		ModelType:     "mistral4",
 		Architectures: []string{"Mistral4ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseMistral4(config) },
+		GGUF:          []GGUF{ggufMistral4},
 		TextOnly:      true,
 		Docs: Docs{
 			Variants: "low-rank or single query projection, groups of experts, shared experts, dense first layers, " +

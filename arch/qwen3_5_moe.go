@@ -16,7 +16,7 @@ func init() {
 		Aliases:       []string{"qwen3_5_moe_text", "qwen3_next"},
 		Architectures: []string{"Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM", "Qwen3NextForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseQwen35Moe(config) },
-		GGUF:          []GGUF{ggufQwen35Moe},
+		GGUF:          []GGUF{ggufQwen35Moe, ggufQwen3Next},
 		Chat:          &qwen35Chat,
 		Docs: Docs{
 			Variants: "`qwen3_5` with experts in every layout and a shared one; `qwen3_next` keys and dense layers in between",

@@ -107,7 +107,7 @@ func (t *Table) gatedDelta(name string, d GatedDelta, hidden int64) {
 	}
 	project := func(suffix string, by Split, out int64, from string, shape []int64, runs ...Run) {
 		s := t.add(name+suffix, by, out, hidden)
-		s.Layout, s.Group = split, name
+		s.Layout, s.Group = split, name+from // GGUF files fuse one of the two
 		s.Forms = []Form{{
 			Layout: fused, Make: Gather, Count: 1, Names: []string{name + from}, Shapes: [][]int64{shape}, Runs: runs,
 		}}

@@ -25,6 +25,7 @@ func init() {
 		ModelType:     "rwkv7",
 		Architectures: []string{"RWKV7ForCausalLM"},
 		Parse:         func(config []byte) (Model, error) { return ParseRwkv7(config) },
+		GGUF:          []GGUF{ggufRwkv7},
 		Docs: Docs{
 			Variants: "layout of flash-linear-attention, in which `RWKV/RWKV7-*` are published",
 			Rules:    "generic; the products that give decays, rates and gates get 8 bits",

@@ -163,7 +163,8 @@ func (w *writing) finish() ([]Written, error) {
 var onePerExpert = []string{
 	"qwen2_moe", "qwen3_moe", "glm4_moe", "glm4_moe_lite", "qwen3_next", "olmoe", "dots1", "solar_open", "exaone_moe",
 	"ernie4_5_moe", "hunyuan_v1_moe", "cohere2_moe", "afmoe", "laguna", "mimo_v2_flash", "nemotron_h", "jamba", "lfm2_moe",
-	"mixtral", "phimoe", "minimax_m2",
+	"mixtral", "phimoe", "minimax_m2", "deepseek_v2", "deepseek_v3", "kimi_k2", "deepseek_v32", "glm_moe_dsa",
+	"longcat_flash",
 }
 
 // fusing are the model types whose projections are published and read fused: those of gated delta layers, of queries,
@@ -181,6 +182,8 @@ func (w *writing) form(s Spec) *Form {
 		want = eachHead
 	case s.Layout == split && w.options.Style != HuggingFace && slices.ContainsFunc(s.Forms, isRenamed):
 		want = renamed
+	case s.Layout == split && w.options.Style == ForGGUF && w.options.ModelType == "qwen3_next":
+		return nil // as Qwen 3.5
 	case s.Layout == split && (slices.Contains(fusing, w.options.ModelType) ||
 		w.options.Style != ForGGUF && slices.Contains(namingTypes, w.options.ModelType)):
 		want = fused
@@ -223,10 +226,11 @@ func (w *writing) name(canonical string) string {
 }
 
 // nests reports whether the text model's names get nestedText. mlx-lm always nests Qwen 3.5. It reads a multimodal
-// Gemma 3 under no other prefix, and transformers reads that one too.
+// Gemma 3 under no other prefix, and transformers reads that one too. Llama 4 is published with it.
 func (w *writing) nests(prefix string) bool {
 	if w.options.Style != HuggingFace && (w.options.ModelType == "qwen3_5" || w.options.ModelType == "qwen3_5_moe") {
 		return true
 	}
-	return prefix == nestedPrefix && (w.options.Style != HuggingFace || w.options.ModelType == "gemma3")
+	published := w.options.ModelType == "gemma3" || w.options.ModelType == "llama4"
+	return prefix == nestedPrefix && (w.options.Style != HuggingFace || published)
 }

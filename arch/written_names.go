@@ -37,8 +37,18 @@ var publishedNames = map[string]struct{ huggingFace, mlx []string }{
 	"hunyuan_v1_moe": {hunYuanNames, hunYuanNames},
 	"afmoe":          {afmoeNames, slices.Concat(afmoeNames, expertsOfMLX)},
 	"dots1":          {nil, expertsOfMLX},
+	"mimo_v2_flash":  {mimoSinks, mimoSinks},
+	// mlx-lm renames weights only, and no scales.
+	"lfm2_moe": {nil, []string{
+		".feed_forward.w1.", ".feed_forward.gate_proj.", ".feed_forward.w2.", ".feed_forward.down_proj.",
+		".feed_forward.w3.", ".feed_forward.up_proj.",
+	}},
 	"laguna": {
-		nil, []string{".mlp.gate.weight", ".mlp.gate.proj.weight", ".mlp.shared_experts.", ".mlp.shared_expert."},
+		[]string{
+			".mlp.gate.e_score_correction_bias", ".mlp.experts.e_score_correction_bias",
+			".mlp.shared_experts.", ".mlp.shared_expert.",
+		},
+		[]string{".mlp.gate.weight", ".mlp.gate.proj.weight", ".mlp.shared_experts.", ".mlp.shared_expert."},
 	},
 }
 
@@ -47,6 +57,7 @@ var (
 		".mlp.gate.", ".feed_forward.router.", ".mlp.shared_experts.", ".feed_forward.shared_expert.",
 		".mlp.switch_mlp.", ".feed_forward.experts.", ".mlp.", ".feed_forward.",
 	}
+	mimoSinks    = []string{".self_attn.sinks", ".self_attn.attention_sink_bias"}
 	minimaxBias  = []string{".mlp.gate.e_score_correction_bias", ".block_sparse_moe.e_score_correction_bias"}
 	ernieBias    = []string{".mlp.gate.e_score_correction_bias", publishedRow}
 	hunYuanNames = []string{".mlp.gate.", ".mlp.gate.wg.", ".mlp.shared_experts.", ".mlp.shared_mlp."}

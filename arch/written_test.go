@@ -140,6 +140,12 @@ func TestWrittenNames(t *testing.T) {
 		},
 		{"qwen3_5_moe-next-published", HuggingFace, "model.layers.0.linear_attn.in_proj_qkvz.weight", "in_proj_qkv."},
 		{"gemma3-published", HuggingFace, "language_model.model.layers.0.mlp.up_proj.weight", "model.language_model."},
+		{"llama4-published", HuggingFace, "language_model.model.layers.1.feed_forward.experts.gate_up_proj",
+			"model.language_model."},
+		{"deepseek_v3-published", HuggingFace, "model.layers.1.mlp.experts.0.gate_proj.weight", "gate_up_proj"},
+		{"laguna-published", HuggingFace, "model.layers.1.mlp.shared_expert.down_proj.weight", "shared_experts"},
+		{"lfm2_moe-published", MLX, "model.layers.0.feed_forward.gate_proj.weight", ".w1."},
+		{"mimo_v2_flash-published", MLX, "model.layers.1.self_attn.attention_sink_bias", ".sinks"},
 		{"gemma4-26b-a4b", MLX, "language_model.model.layers.0.experts.switch_glu.down_proj.weight", "gate_up_proj"},
 		{"gemma4-26b-a4b", HuggingFace, "model.language_model.layers.0.experts.down_proj", "switch_glu"},
 	} {

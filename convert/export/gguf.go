@@ -345,8 +345,8 @@ func reordered(data []byte, order []int64) []byte {
 // isMatrix reports whether llama.cpp reads a tensor in any type. Others have to be F32.
 func isMatrix(t gguf.Tensor) bool {
 	return len(t.Shape) > 1 && !slices.ContainsFunc([]string{
-		".ffn_gate_inp.weight", ".ffn_gate_inp_shexp.weight", ".ssm_conv1d.weight", ".shortconv.conv.weight", "_norm.weight",
-		"position_embd.weight",
+		".ffn_gate_inp.weight", ".ffn_gate_inp_shexp.weight", ".indexer.proj.weight", ".ssm_conv1d.weight",
+		".shortconv.conv.weight", "_norm.weight", "position_embd.weight",
 	}, func(end string) bool { return strings.HasSuffix(t.Name, end) })
 }
 

@@ -126,8 +126,8 @@ func (v Value) String() string {
 }
 
 // Plain returns the value as JSON would have it: a string, a bool, a [json.Number], or a []any of them. Numbers are as
-// short as they can be, as float32 if that is their type. ok is false for arrays of arrays and numbers that are not
-// finite.
+// short as they can be, as float32 if that is their type; an infinite one is the string "inf" or "-inf". ok is false
+// for arrays of arrays and for what is not a number.
 func (v Value) Plain() (plain any, ok bool) {
 	if !v.IsArray {
 		return v.plain(0)
@@ -154,11 +154,16 @@ func (v Value) plain(i int) (any, bool) {
 		if v.Kind == Float32 {
 			bits = 32
 		}
-		x, ok := v.Float(i)
-		if !ok || math.IsNaN(x) || math.IsInf(x, 0) {
+		switch x, ok := v.Float(i); {
+		case !ok || math.IsNaN(x):
 			return nil, false
+		case math.IsInf(x, 1):
+			return "inf", true
+		case math.IsInf(x, -1):
+			return "-inf", true
+		default:
+			return json.Number(strconv.FormatFloat(x, 'g', -1, bits)), true
 		}
-		return json.Number(strconv.FormatFloat(x, 'g', -1, bits)), true
 	}
 	n, ok := v.Int(i)
 	return json.Number(strconv.FormatInt(n, 10)), ok

@@ -149,7 +149,8 @@ func (src *Source) openGGUF(names []string) error {
 	}
 	slices.SortFunc(src.Files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	src.addFound(c.Result)
-	return nil
+	src.Files, err = withRWKV(src.Files)
+	return err
 }
 
 // Rounding returns the number of tensors of a GGUF file whose scales are rounded to float16, and the largest error that

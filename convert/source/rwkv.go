@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ingotml/ingot/convert/gguf/vocab"
 	"github.com/ingotml/ingot/tokenizer/chars"
 )
 
@@ -16,7 +17,7 @@ import (
 const rwkvPrefix, rwkvSuffix = "rwkv_vocab_", ".txt"
 
 // rwkvEnd is the token 0 of RWKV's vocabularies, which are without it.
-const rwkvEnd = "<|rwkv_tokenizer_end_of_text|>"
+const rwkvEnd = vocab.RWKVEnd
 
 func isRWKV(name string) bool {
 	return strings.HasPrefix(name, rwkvPrefix) && strings.HasSuffix(name, rwkvSuffix)

@@ -82,6 +82,11 @@ var ggufsDiffer = map[string]string{
 	"youtu-saved":                noPairs,
 }
 
+// ggufsUnknown are model types that ingot runs and the converter writes, but whose files are refused by name.
+var ggufsUnknown = map[string]string{
+	"qwen4_exp": "the factors of hashes of n-grams are metadata, and the embeddings of n-grams one tensor",
+}
+
 // ggufsRound are checkpoints whose weights the converter multiplies: files of bfloat16 have them rounded.
 var ggufsRound = []string{"falcon_h1-gate_first", "falcon_h1-published"}
 
@@ -99,6 +104,9 @@ var ggufsMean = map[string]string{
 		"layer_types": ["full_attention", "sliding_attention", "sliding_attention"]}`,
 	// The weights of experts are not scaled.
 	"lfm2_moe-published": `{"routed_scaling_factor": 1}`,
+	// The converter does not write that queries grow.
+	"mistral4-published": `{"rope_parameters": {"beta_fast": 2.0, "factor": 4.0, "mscale": 0.707, "mscale_all_dim": 0.707,
+		"original_max_position_embeddings": 16, "rope_theta": 100.0, "rope_type": "yarn"}}`,
 	"mimo_v2_flash-saved": `{"routed_scaling_factor": 1, "norm_topk_prob": true, "rope_parameters": {
 		"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 10000.0, "rope_type": "default"},
 		"sliding_attention": {"partial_rotary_factor": 0.5, "rope_theta": 1000000.0, "rope_type": "default"}}}`,
@@ -125,12 +133,16 @@ func meant(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	at := all
+	if text, ok := all["text_config"].(map[string]any); ok {
+		at = text
+	}
 	for key, value := range changes {
-		if _, ok := all[key]; !ok {
+		if _, ok := at[key]; !ok {
 			t.Errorf("%s has no key %s", name, key)
 		}
-		if all[key] = value; value == nil {
-			delete(all, key)
+		if at[key] = value; value == nil {
+			delete(at, key)
 		}
 	}
 	if config, err = json.Marshal(all); err != nil {
@@ -166,16 +178,22 @@ func TestGGUFLogits(t *testing.T) {
 			}
 			reason, differs := ggufsDiffer[name]
 			ref := runtimetest.ReadReference(t, name)
-			a, want, err := logitsOf(t, meant(t, name), ref.Tokens)
+			tokens := ref.Tokens
+			if g, ok := m.(*arch.Gemma3n); ok { // the converter fills the others' embeddings by layer up with zeros
+				for i := range tokens {
+					tokens[i] %= int32(g.PerLayerVocab)
+				}
+			}
+			a, want, err := logitsOf(t, meant(t, name), tokens)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, got, err := logitsOf(t, file, ref.Tokens)
+			b, got, err := logitsOf(t, file, tokens)
 			if err != nil && differs {
 				t.Skipf("%s: %v", reason, err)
 			}
-			if errors.Is(err, arch.ErrUnknownArchitecture) && !slices.Contains(arch.WritableGGUF(), m.Facts().ModelType) {
-				t.Skipf("files of %s are not imported", m.Facts().ModelType)
+			if why, ok := ggufsUnknown[m.Facts().ModelType]; ok && errors.Is(err, arch.ErrUnknownArchitecture) {
+				t.Skipf("%v: %s", err, why)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -17,9 +17,16 @@ import (
 
 // weights makes the checkpoint's tensors of those of the file.
 func (c *Checkpoint) weights(s *set, g arch.GGUF, model arch.Model) error {
-	specs, layers := map[string]arch.Spec{}, model.Facts().Layers
+	shapes, layers := map[string][]int64{}, model.Facts().Layers
 	for _, spec := range model.Table().Specs {
-		specs[spec.Name] = spec
+		for _, form := range spec.Forms {
+			for i, name := range form.Names {
+				if _, ok := shapes[name]; !ok {
+					shapes[name] = form.Shapes[i]
+				}
+			}
+		}
+		shapes[spec.Name] = spec.Shape
 	}
 	for _, name := range s.names {
 		t := s.tensors[name]
@@ -33,7 +40,7 @@ func (c *Checkpoint) weights(s *set, g arch.GGUF, model arch.Model) error {
 			c.Ignored = append(c.Ignored, packed.Ignored{Source: t.source, Reason: to.Why})
 			continue
 		}
-		if err := c.add(s, t, to, shapeOf(specs, to.To, t.Shape), model); err != nil {
+		if err := c.add(s, t, to, shapeOf(shapes, to.To, t.Shape), model); err != nil {
 			return err
 		}
 	}
@@ -63,16 +70,16 @@ func (c *Checkpoint) numbers(s *set, g arch.GGUF, layers int64) error {
 }
 
 // shapeOf returns the shape that the table has for a tensor, if it differs in dimensions of 1 only: ggml drops those.
-func shapeOf(specs map[string]arch.Spec, name string, shape []int64) []int64 {
-	spec, ok := specs[name]
+func shapeOf(shapes map[string][]int64, name string, shape []int64) []int64 {
+	want, ok := shapes[name]
 	if !ok {
 		return shape
 	}
 	bare := func(shape []int64) []int64 {
 		return slices.DeleteFunc(slices.Clone(shape), func(d int64) bool { return d == 1 })
 	}
-	if slices.Equal(bare(spec.Shape), bare(shape)) {
-		return spec.Shape
+	if slices.Equal(bare(want), bare(shape)) {
+		return want
 	}
 	return shape
 }

@@ -71,8 +71,10 @@ func Files(m gguf.Metadata) ([]File, error) {
 	case "llama", "t5":
 		tokenizer.Name = "tokenizer.model"
 		tokenizer.Data, err = v.sentencePiece()
+	case "rwkv":
+		tokenizer.Name, tokenizer.Data = RWKV, v.rwkv()
 	default:
-		return nil, fmt.Errorf("%w: %smodel = %q: want gpt2, llama, gemma4 or t5; others are not supported",
+		return nil, fmt.Errorf("%w: %smodel = %q: want gpt2, llama, gemma4, rwkv or t5; others are not supported",
 			ErrVocabulary, prefix, v.model)
 	}
 	if err != nil {
@@ -163,6 +165,9 @@ func (v *vocabulary) config() ([]byte, error) {
 		text, ok, err := v.token(t.name)
 		if err != nil {
 			return nil, err
+		}
+		if ok && v.model == "rwkv" && text == v.tokens[0] {
+			text = RWKVEnd
 		}
 		if ok {
 			c[t.key] = text

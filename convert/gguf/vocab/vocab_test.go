@@ -260,7 +260,7 @@ func TestRefused(t *testing.T) {
 		pairs []gguf.Pair
 		want  string
 	}{
-		{set("model", gguf.Text("rwkv")), `"rwkv"`},
+		{set("model", gguf.Text("plamo2")), `"plamo2"`},
 		{append(set("model", gguf.Text("gpt2")), text("ggml.pre", "odd")), `pre = "odd"`},
 		{set("tokens", gguf.Texts(nil)), "tokens is missing"},
 		{set("token_type", gguf.Numbers([]int32{1})), "token_type is array of 1 int32, but there are"},
@@ -302,4 +302,29 @@ func FuzzFiles(f *testing.F) {
 			}
 		}
 	})
+}
+
+// RWKV's list of tokens, of which a file has the insides of Python's literals. Token 0 ends a text.
+func TestRWKV(t *testing.T) {
+	tokens := []string{"<s>", "a", `\x00`, "it's", `"\'`, `\\`, `\n\n`, "[PAD7]"}
+	files, err := vocab.Files(metadata(t, text("ggml.model", "rwkv"),
+		gguf.Pair{Key: "tokenizer.ggml.tokens", Value: gguf.Texts(tokens)},
+		gguf.Pair{Key: "tokenizer.ggml.token_type", Value: gguf.Numbers([]int32{3, 1, 1, 1, 1, 1, 1, 5})},
+		gguf.Pair{Key: "tokenizer.ggml.eos_token_id", Value: gguf.Number(0)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `1 b'a' 1
+2 b'\x00' 1
+3 b'it's' 4
+4 b'"\'' 2
+5 b'\\' 1
+6 b'\n\n' 2
+`
+	if got := string(file(t, files, vocab.RWKV)); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if config := string(file(t, files, "tokenizer_config.json")); !strings.Contains(config, "rwkv_tokenizer_end_of_text") {
+		t.Errorf("the end of a text is not that of the list: %s", config)
+	}
 }

@@ -33,6 +33,7 @@ sys.path[:0] = [str(SOURCE), str(SOURCE / "gguf-py")]
 
 import gguf
 import torch
+from safetensors import safe_open
 
 TESTDATA = Path(__file__).resolve().parents[2]
 OUT = TESTDATA.parent / "convert" / "testdata" / "gguf"
@@ -46,6 +47,7 @@ NAMES = [
     "cohere2_moe-published",
     "deepseek_v2-published",
     "deepseek_v3-published",
+    "deepseek_v32-published",
     "dots1-published",
     "ernie4_5-published",
     "ernie4_5_moe-published",
@@ -55,6 +57,7 @@ NAMES = [
     "gemma-published",
     "gemma2-saved",
     "gemma3-published",
+    "gemma3n-published",
     "gemma4-26b-a4b",
     "gemma4-e2b",
     "glm4-saved",
@@ -63,12 +66,14 @@ NAMES = [
     "gpt_oss-published",
     "glm4_moe-published",
     "glm4_moe_lite-published",
+    "glm_moe_dsa-published",
     "granite-published",
     "granitemoe-published",
     "granitemoehybrid-published",
     "hunyuan_v1_dense-saved",
     "hunyuan_v1_moe-saved",
     "jamba-published",
+    "kimi_linear-published",
     "laguna-published",
     "lfm2-published",
     "lfm2_moe-published",
@@ -94,7 +99,9 @@ NAMES = [
     "qwen3-default",
     "qwen3_5-published",
     "qwen3_5_moe-published",
+    "qwen3_5_moe-next-sparse",
     "qwen3_moe-default",
+    "rwkv7-published",
     "seed_oss-published",
     "smollm3-published",
     "stablelm-published",
@@ -182,11 +189,21 @@ def published(config):
     return config
 
 
+def predicts(folder):
+    """Tells whether a checkpoint has a head for further tokens."""
+    with safe_open(folder / "model.safetensors", "np") as f:
+        return any(name.startswith(("mtp.", "model.mtp.")) for name in f.keys())
+
+
 def write(folder, config, kind, path):
     from conversion.base import ModelBase, ModelType
+    from conversion.qwen import _QwenMtpMixin
 
     name = config["architectures"][0]
     model = ModelBase.from_model_architecture(CLASSES.get(name, name), model_type=ModelType.TEXT)
+    if issubclass(model, _QwenMtpMixin) and not predicts(folder):
+        # The converter requires a head for further tokens, unless told that there is none.
+        model = type(model.__name__, (model,), {"no_mtp": True, "model_arch": model.model_arch})
     if not (folder / "tokenizer.json").is_file():
         # Gemma's class counts the entries of a tokenizer.json.
         vocab = {str(i): i for i in range(config.get("text_config", config)["vocab_size"])}

@@ -106,7 +106,7 @@ def published_next(config, tensors):
 def following(style=None, matters=(), **more):
     head = with_mtp if style else lambda model: model
     return Variant(lambda: head(Qwen3NextForCausalLM(Qwen3NextConfig(**{**NEXT, **more}))), *([style] if style else []),
-                   rules=RULES, matters=list(matters), limit=640 * 1024)
+                   rules=RULES if more.get("tie_word_embeddings") else LOUD + RULES, matters=list(matters), limit=640 * 1024)
 
 
 EXPERTS = {
@@ -126,6 +126,8 @@ EXPERTS = {
                                   tie_word_embeddings=True),
     "qwen3_5_moe-next-published": following(published_next, [change("partial_rotary_factor", to=0.5)],
                                             tie_word_embeddings=True, norm_topk_prob=False, num_experts=5),
+    # As llama.cpp runs it: all layers have experts, whose weights sum to 1.
+    "qwen3_5_moe-next-sparse": following(published_next, [], mlp_only_layers=[], num_experts=4),
 }
 
 if __name__ == "__main__":
