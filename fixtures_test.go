@@ -64,7 +64,7 @@ func TestFixtures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range f.packages {
-		if !strings.Contains("\n"+string(pinned), "\n"+name+"==") {
+		if name != "none" && !strings.Contains("\n"+string(pinned), "\n"+name+"==") {
 			t.Errorf("README.md: requirements.txt does not pin %s", name)
 		}
 	}

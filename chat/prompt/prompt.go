@@ -75,9 +75,7 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 		c.Budget = unlimited{}
 	}
 	rules, tag := parse.AnswerRules(s.Texts.Parser)
-	if tag != "" && s.Template != nil {
-		c.Request = harmony(c.Request)
-	}
+	c.Request = s.prepared(c.Request)
 	c.BOS, c.EOS = m.BOSEOS()
 	text, ids, err := s.render(ctx, m, c)
 	if len(c.Pictures) > 0 && (err != nil || s.Template == nil || m.PicturePlaces(ids) < len(c.Pictures)) {
@@ -109,6 +107,18 @@ func (s *Style) Begin(ctx context.Context, m Model, c Conversation) (*Prompt, er
 	p.newParser = func() (parse.Parser, error) { return parse.New(s.Texts.Parser, o) }
 	p.Special = true
 	return p.Again()
+}
+
+// prepared changes a request into what the template expects.
+func (s *Style) prepared(r chat.Request) chat.Request {
+	_, tag := parse.AnswerRules(s.Texts.Parser)
+	switch {
+	case tag != "" && s.Template != nil:
+		return harmony(r)
+	case s.Text != "" && s.Text == chat.BuiltIn("deepseek4"):
+		r.Messages = inCallOrder(r.Messages)
+	}
+	return r
 }
 
 // render returns the prompt's text and its token ids.

@@ -15,8 +15,8 @@ import (
 	"github.com/ingotml/ingot/manifest/store"
 )
 
-// TemplateText returns a model's chat template with a name, or the default template if named is empty. It may fail with
-// chat.ErrNoTemplate or chat.ErrOtherTemplates.
+// TemplateText returns a model's chat template with a name, or the default template if named is empty, which may be one
+// that is built in. It may fail with chat.ErrNoTemplate or chat.ErrOtherTemplates.
 func TemplateText(store *store.Store, entry *store.Entry, named string) (string, error) {
 	var files []chat.File
 	for _, l := range entry.Image.Layers {
@@ -34,6 +34,15 @@ func TemplateText(store *store.Store, entry *store.Entry, named string) (string,
 		files = append(files, chat.File{Name: name, Data: b})
 	}
 	text, err := chat.Choose(files, named)
+	if errors.Is(err, chat.ErrNoTemplate) && named == "" {
+		texts, err := settings.Read(store, entry)
+		if err != nil {
+			return "", err
+		}
+		if texts.Template != "" {
+			return texts.Template, nil
+		}
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", entry.Name, err)
 	}

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // Texts are the texts and settings in an image, beside its weights and its configuration.
 type Texts struct {
 	Record
-	Template   string // chat template: the TEMPLATE line's, else the checkpoint's; "" = none
+	Template   string // chat template: the TEMPLATE line's, else the checkpoint's, else the built-in one; "" = none
 	System     string
 	Messages   []Message
 	Licenses   []string
@@ -37,7 +38,10 @@ func Read(store *store.Store, entry *store.Entry) (*Texts, error) {
 	t.Template = t.Own
 	if t.Own == "" {
 		// A model runs without a template too. Callers that need one get the error from chat.Choose.
-		t.Template, _ = chat.Choose(shipped, "")
+		var err error
+		if t.Template, err = chat.Choose(shipped, ""); errors.Is(err, chat.ErrNoTemplate) {
+			t.Template = chat.BuiltIn(t.Parser)
+		}
 	}
 	return t, nil
 }
