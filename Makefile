@@ -105,9 +105,9 @@ test-interop: engine
 	INGOT_TEST_TMUX=1 INGOT_TEST_STRACE=1 $(GO) test -count=1 -run '^(TestRunOnTerminal|TestSyncOrder)$$' ./cmd
 
 # Import, quantization, the server's APIs, a registry and exports with a published model, SmolLM2-135M-Instruct, next to
-# transformers and llama.cpp. SHORT=1 omits the exports, whose readers are gigabytes.
+# transformers and llama.cpp. SHORT=1 omits the exports, whose readers are gigabytes or take minutes to build.
 test-real: engine clients
-	$(if $(SHORT),,$(GEN)/setup.sh $(PYTHON) && PYTHON=$(PYTHON) bench/mlx-venv.sh)
+	$(if $(SHORT),,$(GEN)/setup.sh $(PYTHON) && PYTHON=$(PYTHON) bench/mlx-venv.sh && PYTHON=$(PYTHON) bench/cpu/run.sh --peers-only)
 	file="$$(testdata/real/fetch.sh $(PYTHON))" && cd interop && INGOT_TEST_REAL="$$file" $(GO) test -count=1 -timeout 20m -v $(if $(SHORT),-short) -run '^TestReal$$' .
 
 # The files that llama.cpp's converter makes of all checkpoints in testdata, float32 and bfloat16: their logits are those of

@@ -1,7 +1,9 @@
-"""Compares the logits of two checkpoint folders in mlx-lm: one quantized, and one with the same weights in float32.
+"""Compares the logits of pairs of checkpoint folders in mlx-lm: one quantized, one with the same weights in float32.
 Everything is computed in float32, so they differ only by rounding.
 
-Usage: mlx_scores.py PACKED PLAIN
+Usage: mlx_scores.py [--fails TEXT] PACKED PLAIN [[--fails TEXT] PACKED PLAIN]...
+
+With --fails, mlx-lm must fail to load the next pair, with an error that contains the text.
 """
 
 import json
@@ -25,15 +27,29 @@ def logits(folder):
     return model(tokens)[0], packed
 
 
-def main():
-    mx.set_default_device(mx.cpu)
-    (got, packed), (want, plain) = logits(sys.argv[1]), logits(sys.argv[2])
+def compare(packed_folder, plain_folder):
+    (got, packed), (want, plain) = logits(packed_folder), logits(plain_folder)
     if not packed or plain:
-        sys.exit(f"{packed} layers are quantized in {sys.argv[1]}, {plain} in {sys.argv[2]}")
+        raise ValueError(f"{packed} layers are quantized, and {plain} in {plain_folder}")
     off = float(mx.abs(got - want).max() / mx.std(want))
     if not off < TOLERANCE:
-        sys.exit(f"logits differ by {off:.1e} standard deviations")
-    print(f"equal to {off:.1e} standard deviations, {packed} quantized layers")
+        raise ValueError(f"logits differ by {off:.1e} standard deviations")
+    return f"equal to {off:.1e} standard deviations, {packed} quantized layers"
+
+
+def main():
+    mx.set_default_device(mx.cpu)
+    failed, rest = False, sys.argv[1:]
+    while rest:
+        reason, rest = (rest[1], rest[2:]) if rest[0] == "--fails" else (None, rest)
+        pair, rest = rest[:2], rest[2:]
+        try:
+            print(f"{pair[0]}: {compare(*pair)}", flush=True)
+            failed = failed or reason is not None
+        except Exception as e:  # of any kind: a folder that mlx-lm does not load
+            failed = failed or reason is None or reason not in str(e)
+            print(f"{pair[0]}: {type(e).__name__}: {e}", flush=True)
+    sys.exit(failed)
 
 
 main()

@@ -29,6 +29,7 @@ func TestReal(t *testing.T) {
 	t.Run("clients", func(t *testing.T) { testRealClients(t, u) })
 	t.Run("push and pull", func(t *testing.T) { testRealPull(t, u) })
 	t.Run("export", func(t *testing.T) { testRealExport(t, u) })
+	t.Run("gguf", func(t *testing.T) { testRealGGUF(t, u, golden) })
 }
 
 // realGolden is what llama.cpp computes.
@@ -144,11 +145,24 @@ func number10(n int) string { b, _ := json.Marshal(n); return string(b) }
 func testRealQuantized(t *testing.T, u *user, file string, golden realGolden) {
 	type estimate struct{ Value float64 }
 	for _, c := range []struct {
-		quantize string
-		maxKL    float64 // nats, 1.2 times the measured divergence
-	}{{"int8", 0.00185}, {"int4", 0.123}, {"mxfp4", 0.221}, {"nvfp4", 0.123}} {
-		name := "smol:" + c.quantize
-		u.ingot("create", name, file, "--quantize", c.quantize)
+		kind  string  // of a quantized image, or of an exported GGUF file if in capitals
+		maxKL float64 // nats, 1.2 times the measured divergence
+	}{
+		{"int8", 0.00185}, {"int4", 0.123}, {"mxfp4", 0.221}, {"nvfp4", 0.123},
+		{"Q8_0", 0.00141}, {"Q4_0", 0.319}, {"MXFP4", 0.54},
+	} {
+		name, exports := "smol:"+c.kind, c.kind == strings.ToUpper(c.kind)
+		if exports && testing.Short() {
+			t.Logf("%s: exports are a part of the long form", c.kind)
+			continue
+		}
+		if exports {
+			exported := filepath.Join(u.home, c.kind+".gguf")
+			u.ingot("export", "smol", exported, "--type", c.kind)
+			u.ingot("create", name, exported)
+		} else {
+			u.ingot("create", name, file, "--quantize", c.kind)
+		}
 		v := result[struct {
 			Tokens         int
 			BasePerplexity estimate `json:"base_perplexity"`

@@ -1,8 +1,10 @@
 """Compares the logits of checkpoint folders in transformers' AutoModelForCausalLM, bit by bit: those of each source with
 those of a folder with the same weights. The class may leave out tensors that both have, such as a head for drafts, or that
-the source has, such as a vision tower.
+the source has, such as a vision tower. Buffers that the class computes need not be there.
 
-Usage: same_scores.py SOURCE EXTRACTED [SOURCE EXTRACTED]...
+Usage: same_scores.py [--fails TEXT] SOURCE EXTRACTED [[--fails TEXT] SOURCE EXTRACTED]...
+
+With --fails, the comparison of the next pair must fail with an error that contains the text.
 """
 
 import sys
@@ -13,9 +15,10 @@ from transformers import AutoModelForCausalLM
 
 def logits(folder):
     model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    computed = {name for name, _ in model.named_buffers()}
     for what in ("missing_keys", "mismatched_keys"):
-        if info[what]:
-            raise ValueError(f"{folder}: {what}: {sorted(info[what])[:5]}")
+        if keys := set(info[what]) - computed:
+            raise ValueError(f"{folder}: {what}: {sorted(keys)[:5]}")
     tokens = torch.arange(24).reshape(1, 24) * 7 % model.config.get_text_config().vocab_size
     with torch.no_grad():
         return model(tokens, use_cache=False).logits, set(info["unexpected_keys"])
@@ -34,13 +37,15 @@ def compare(pair):
 
 def main():
     torch.set_num_threads(1)
-    failed = False
-    for i in range(1, len(sys.argv), 2):
-        pair = sys.argv[i : i + 2]
+    failed, rest = False, sys.argv[1:]
+    while rest:
+        reason, rest = (rest[1], rest[2:]) if rest[0] == "--fails" else (None, rest)
+        pair, rest = rest[:2], rest[2:]
         try:
             print(f"{pair[0]}: equal: {compare(pair)}", flush=True)
+            failed = failed or reason is not None
         except Exception as e:  # of any kind: a folder that transformers does not load
-            failed = True
+            failed = failed or reason is None or reason not in str(e)
             print(f"{pair[0]}: {type(e).__name__}: {e}", flush=True)
     sys.exit(failed)
 
