@@ -129,7 +129,7 @@ moves them through registries, verifies them and runs them on the MLX engine.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(a.help)
 	root.AddCommand(a.tokenizeCmd(), a.templateCmd(), a.schemaCmd())
-	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.calibrateCmd(), a.runCmd(), a.verifyCmd())
+	root.AddCommand(a.createCmd(), a.quantizeCmd(), a.calibrateCmd(), a.runCmd(), a.cacheCmd(), a.verifyCmd())
 	root.AddCommand(a.lsCmd(), a.showCmd(), a.cpCmd(), a.tagCmd(), a.rmCmd(), a.pruneCmd(), a.dfCmd(), a.fsckCmd())
 	root.AddCommand(a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())

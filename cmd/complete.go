@@ -40,6 +40,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"verify":   {modelNames, nothing},
 
 	"calibrate": {modelNames, nothing},
+	"warm":      {modelNames, nothing},
 }
 
 // flagCompletions holds the completions of flags by name, for all commands. Other flags complete to nothing.
@@ -73,6 +74,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 func addCompletions(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	for _, c := range root.Commands() {
+		addCompletions(c)
 		if args := argCompletions[c.Name()]; args != nil && c.ValidArgsFunction == nil {
 			c.ValidArgsFunction = func(c *cobra.Command, given []string, word string) ([]string, cobra.ShellCompDirective) {
 				return args[min(len(given), len(args)-1)](c, given, word)

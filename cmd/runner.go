@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// defaultCacheDisk limits the prefix cache on disk, in bytes.
+const defaultCacheDisk = 16 << 30
+
 // runnerCmd is the child process of a served model; see package runner.
 func (a *app) runnerCmd() *cobra.Command {
 	var o runtime.Options
@@ -56,7 +59,7 @@ func (a *app) runnerCmd() *cobra.Command {
 	f.BoolVar(&o.Float32, "float32", false, "compute in float32")
 	f.Int64Var(&o.PrefixCache, "cache-size", -1, "prefix cache in bytes; 0: off (default 1/4 of free memory)")
 	f.StringVar(&o.PrefixDir, "cache-dir", "", "folder of the prefix cache on disk (default none)")
-	f.Int64Var(&o.PrefixDisk, "cache-disk", 16<<30, "limit of the prefix cache on disk in bytes")
+	f.Int64Var(&o.PrefixDisk, "cache-disk", defaultCacheDisk, "limit of the prefix cache on disk in bytes")
 	f.Int64Var(&o.Memory, "memory", 0, "KV cache limit in bytes; below 0 none (default free memory)")
 	f.IntVar(&o.Sequences, "parallel", 0, "maximum number of running requests (default 32)")
 	f.StringVar(&draft, "draft", "auto", "off loads no draft model; otherwise requests set the depth")

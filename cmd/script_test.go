@@ -48,6 +48,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("INGOT_HOME", filepath.Join(e.WorkDir, "store"))
 			e.Setenv("INGOT_ENGINE", installed)
+			for _, name := range []string{"INGOT_NO_SYNC", mlx.EnvCPUThreads} { // of the run
+				e.Setenv(name, os.Getenv(name))
+			}
 			e.Setenv("MODELS", filepath.Join(testdata, "models"))
 			e.Setenv("SOURCES", filepath.Join(testdata, "sources"))
 			e.Setenv("REFERENCE", filepath.Join(testdata, "reference"))

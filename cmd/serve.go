@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -61,7 +60,7 @@ with a registry. It asks first on a terminal; --yes agrees.
 	f.StringVar(&o.keepAlive, "keep-alive", "5m", "idle `time` before unloading; negative: until needed")
 	f.IntVar(&o.context, "context", 0, "KV cache size of a model in tokens (default by memory)")
 	f.StringVar(&o.cacheSize, "cache-size", "", "prefix cache in `bytes` per model; 0: off (default by memory)")
-	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` of the prefix cache on disk (default none)")
+	f.StringVar(&o.cacheDir, "cache-dir", "", "`folder` of the prefix cache on disk (see \"cache warm\")")
 	f.StringVar(&o.cacheDisk, "cache-disk", "", "prefix cache limit on disk in `bytes` (default 16GB)")
 	f.IntVar(&o.parallel, "parallel", 0, "running requests per model (default 32)")
 	f.IntVar(&o.queue, "queue", 0, "waiting requests per model before rejection (default 512)")
@@ -248,11 +247,9 @@ func (o serveOptions) runnerFlags() ([]string, error) {
 		}
 	}
 	add("threads", strconv.Itoa(cpu.Threads), cpu.Threads > 0)
-	cacheDir := o.cacheDir
-	if cacheDir != "" { // a model's process has another working folder
-		if cacheDir, err = filepath.Abs(cacheDir); err != nil {
-			return nil, fmt.Errorf("--cache-dir: %w", err)
-		}
+	cacheDir, err := servedPrefixes(o.cacheDir)
+	if err != nil {
+		return nil, fmt.Errorf("--cache-dir: %w", err)
 	}
 	add("cache-dir", cacheDir, cacheDir != "")
 	if o.cacheDisk != "" {
