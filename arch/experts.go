@@ -2,6 +2,7 @@ package arch
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -26,6 +27,50 @@ type Experts struct {
 // Clamp is a clamped SwiGLU: (u + 1) * g * sigmoid(Alpha * g), where g is the gate, at most Limit, and u is the up
 // projection, from -Limit to Limit. With an Alpha of 0 it is u * g * sigmoid(g).
 type Clamp struct{ Alpha, Limit float64 }
+
+// ReadShare returns the share of a tensor's elements that decoding reads for a token: a row of an embedding that is not
+// the head, the chosen experts of a stack, and all of any other tensor.
+func ReadShare(m Model, s Spec) float64 {
+	if s.IsEmbedding() {
+		for _, other := range m.Table().Specs {
+			if other.IsHead() {
+				return 1 / float64(max(s.Shape[0], 1))
+			}
+		}
+		return 1
+	}
+	if e, ok := expertsOf(m); ok && len(s.Shape) == 3 && s.Shape[0] == int64(e.Count) && e.PerToken > 0 {
+		return float64(e.PerToken) / float64(e.Count)
+	}
+	return 1
+}
+
+// expertsOf finds the routed experts in a model's struct.
+func expertsOf(m Model) (Experts, bool) {
+	return findExperts(reflect.ValueOf(m), 0)
+}
+
+// deepestExperts bounds how deep a model's struct has its experts.
+const deepestExperts = 6
+
+func findExperts(v reflect.Value, depth int) (Experts, bool) {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if !v.IsValid() || v.Kind() != reflect.Struct || depth > deepestExperts {
+		return Experts{}, false
+	}
+	if v.Type() == reflect.TypeFor[Experts]() {
+		e := Experts{Count: int(v.FieldByName("Count").Int()), PerToken: int(v.FieldByName("PerToken").Int())}
+		return e, e.Count > 0
+	}
+	for i := range v.NumField() {
+		if e, ok := findExperts(v.Field(i), depth+1); ok {
+			return e, true
+		}
+	}
+	return Experts{}, false
+}
 
 func (o object) checkExperts(key string, e Experts, hidden int) {
 	if int64(e.Count)*int64(e.Intermediate)*int64(hidden) > maxExpertElements {

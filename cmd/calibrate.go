@@ -111,7 +111,7 @@ func (a *app) calibrate(c *cobra.Command, name string, o calibrateOptions) error
 	if err != nil {
 		return err
 	}
-	about.Text = textDigest(kinds)
+	about.Text = calibrate.Digest(kinds)
 	set, err := a.runCalibration(ctx, st, entry, kinds, about, &o)
 	if err != nil {
 		return err
@@ -175,15 +175,14 @@ func calibrationText(
 	ctx context.Context, st *store.Store, entry *store.Entry, files []string,
 ) ([][]calibrate.Document, error) {
 	if len(files) > 0 {
-		var kinds [][]calibrate.Document
-		for _, f := range files {
-			text, err := readText(f)
-			if err != nil {
+		texts := make([]string, len(files))
+		for i, f := range files {
+			var err error
+			if texts[i], err = readText(f); err != nil {
 				return nil, err
 			}
-			kinds = append(kinds, []calibrate.Document{{Text: text}})
 		}
-		return kinds, nil
+		return calibrate.Files(texts), nil
 	}
 	source, err := prompt.TemplateText(st, entry, "")
 	if errors.Is(err, chat.ErrNoTemplate) {
@@ -203,17 +202,6 @@ func calibrationText(
 		}
 		return template.Render(ctx, chat.Request{Messages: messages})
 	})
-}
-
-// textDigest identifies the documents.
-func textDigest(kinds [][]calibrate.Document) digest.Digest {
-	d := digest.Canonical.Digester()
-	for _, kind := range kinds {
-		for _, doc := range kind {
-			fmt.Fprintf(d.Hash(), "%d %v\n%s", len(doc.Text), doc.Rendered, doc.Text)
-		}
-	}
-	return d.Digest()
 }
 
 func (a *app) printCalibration(e *store.Entry, set *statistics.Set, d digest.Digest, o calibrateOptions) error {

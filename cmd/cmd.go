@@ -134,7 +134,7 @@ moves them through registries, verifies them and runs them on the MLX engine.`,
 	root.AddCommand(a.engineCmd(), a.versionCmd(), a.manCmd())
 	root.AddCommand(a.signCmd(), a.attachCmd(), a.discoverCmd())
 	root.AddCommand(a.exportCmd())
-	root.AddCommand(a.pushCmd(), a.pullCmd(), a.searchCmd())
+	root.AddCommand(a.pushCmd(), a.pullCmd(), a.searchCmd(), a.fitCmd())
 	root.AddCommand(a.loginCmd(), a.logoutCmd())
 	root.AddCommand(a.serveCmd(), a.psCmd(), a.stopCmd(), a.launchCmd())
 	root.AddCommand(a.runnerCmd())

@@ -18,6 +18,7 @@ var argCompletions = map[string][]cobra.CompletionFunc{
 	"cp":       {modelNames, modelNames, nothing},
 	"create":   {modelNames, folders},
 	"discover": {modelNames, nothing},
+	"fit":      {modelOr(cobra.ShellCompDirectiveFilterDirs), nothing},
 	"launch":   {clientNames, nothing},
 	"export":   {modelNames, folders, nothing},
 	"login":    {nothing},
@@ -67,6 +68,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"recipe":         files("json"),
 	"reference":      files("safetensors"),
 	"schema":         files("json"),
+	"search-text":    files(),
 	"instance":       files("json"),
 }
 

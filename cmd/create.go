@@ -14,6 +14,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cmd/terminal"
 	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/modelfile"
@@ -54,6 +55,12 @@ mxfp8, nvfp4; bf16, f16, f32. Each architecture keeps some tensors at a higher p
 them with the reasons; the rules have versions (--rule-set). Your rules come first: the last matching rule
 wins. The type "source" keeps a tensor unchanged; -q source is the same as none.
 
+Without a type, --target-size searches the types that diverge least from the source at a size: bits per
+weight (4.5bpw), bytes of tensors (5GB), or what runs in memory (fit; --for and --context say where and with
+how many tokens). --max-kl without a type searches the smallest model within that mean KL divergence. A
+search runs the model some dozens of times over a short text and prints what it found. The image holds its
+types as a recipe: "ingot show NAME --provenance --json" prints it.
+
 --as TYPE reads the checkpoint as one of TYPE, whatever its config.json declares, with all checks. The
 image declares TYPE. Equal tensors do not make equal models: compare the logits with those of the model's
 own code (verify --reference).
@@ -65,6 +72,7 @@ own code (verify --reference).
     --push --no-keep
   ingot create mymodel ./checkpoint -q int4 \
     --quantize-rule '*.down_proj.weight=int8'
+  ingot create mymodel ./checkpoint --target-size 4.5bpw
   ingot create mymodel ./model-Q4_K_M.gguf
   ingot create mymodel hf.co/unsloth/Qwen3-0.6B-GGUF:Q4_K_M
   ingot create mymodel ./my-llama-variant --as llama
@@ -133,6 +141,7 @@ type createOptions struct {
 	exact                           bool
 	as                              string
 	hub                             hubFlags
+	search                          searchFlags
 	push, noKeep                    bool
 	transfer                        transferFlags
 }
@@ -150,12 +159,13 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.StringVar(&o.draft, "draft-quantize", "", "same as --quantize-draft")
 	_ = f.MarkHidden("draft-quantize")
 	f.StringVar(&o.memory, "max-memory", "1GiB", "memory limit, such as 512MiB")
-	f.Float64Var(&o.maxKL, maxKLFlag, 0, "reject the result if its mean `KL` exceeds this")
+	f.Float64Var(&o.maxKL, maxKLFlag, 0, "reject the result if its mean `KL` exceeds this, or search")
 	f.Float64Var(&o.maxKL, oldMaxKLFlag, 0, "former name of --"+maxKLFlag)
 	_ = f.MarkHidden(oldMaxKLFlag)
 	f.StringVar(&o.qualityText, "quality-text", "", "text `file` for --"+maxKLFlag+" (default a built-in text)")
 	f.BoolVar(&o.hash, "hash-files", false, "record checksums of source files; reads them twice")
 	o.hub.add(f)
+	o.search.add(c)
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and write nothing")
 	f.BoolVar(&o.json, "json", false, "print the result or plan as JSON, progress as JSON lines")
 }
@@ -174,6 +184,9 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	}
 	options.HashFiles, options.Exact, options.As = o.hash, o.exact, o.as
 	options.Calibration = o.calibration
+	if err := o.checkSearch(options.Precision); err != nil {
+		return err
+	}
 	if o.dryRun {
 		options.Remote = a.hubRemote(hubFlags{}, options.Memory)
 		plan, err := convert.DryRun(ctx, existingStore, from, options)
@@ -187,9 +200,15 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	if err != nil {
 		return err
 	}
+	if err := o.search.plot(result); err != nil {
+		return err
+	}
 	if o.json {
 		return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes,
-			result.Reused, result.Resumed, meanKL})
+			result.Reused, result.Resumed, meanKL, result.Search})
+	}
+	if err := a.printSearch(result.Search); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(a.out, "%s@%s\n", result.Name, result.Digest)
 	return err
@@ -213,6 +232,13 @@ func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.Fil
 	}
 	defer check.close()
 	options.Accept = check.accept()
+	if o.searches(options.Precision) {
+		closeSearch, err := a.searchTypes(ctx, store, name, from, &options, o, check)
+		if err != nil {
+			return convert.Result{}, nil, err
+		}
+		defer closeSearch()
+	}
 	if err := a.pushOptions(&options, store, name, o); err != nil {
 		return convert.Result{}, nil, err
 	}
@@ -241,7 +267,8 @@ type createJSON struct {
 	Reused  int64  `json:"reused_bytes"`
 	Resumed int64  `json:"resumed_bytes"`
 
-	MeanKL *float64 `json:"mean_kl,omitempty"` // set with --max-kl
+	MeanKL *float64      `json:"mean_kl,omitempty"` // set with --max-kl
+	Search *search.Found `json:"search,omitempty"`  // set with --target-size, and --max-kl without a type
 }
 
 func readModelfile(path string, o *convert.Options) (*modelfile.File, error) {

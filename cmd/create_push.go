@@ -24,6 +24,8 @@ func (o *createOptions) checkPush(name manifest.Name) error {
 		return usagef("--no-keep needs --push: nothing would have the model")
 	case o.noKeep && o.maxKL != 0:
 		return usagef("--no-keep and --%s cannot be combined: measuring needs the model in the store", maxKLFlag)
+	case o.noKeep && o.search.target != "":
+		return usagef("--no-keep and --target-size cannot be combined: measuring needs the model in the store")
 	case o.push && hub.IsName(name.String()):
 		return usagef("%s is on a hub, which is no registry; --push needs a name such as registry.example.com/me/model",
 			name)

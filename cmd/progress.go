@@ -114,6 +114,20 @@ func (p *createProgress) set(e write.Event) {
 	fmt.Fprintln(p.to, text)
 }
 
+// line shows a line, unless one was shown just before.
+func (p *createProgress) line(text string) {
+	now := time.Now()
+	if p.style == noProgress || now.Sub(p.shown) < p.style.every() {
+		return
+	}
+	p.shown = now
+	if p.style == onTerminal {
+		p.screen.draw(text)
+		return
+	}
+	fmt.Fprintln(p.to, text)
+}
+
 // end clears the progress line.
 func (p *createProgress) end() {
 	if p.style == onTerminal {

@@ -80,7 +80,9 @@ func (q *qualityCheck) accept() func(context.Context, manifest.Image, manifest.I
 	return func(ctx context.Context, img, plain manifest.Image) error {
 		result := &store.Entry{Name: q.name, Image: img}
 		source := &store.Entry{Name: q.name, Image: plain}
-		rows, err := q.a.compare(ctx, q.thread, q.store, result, source, q.text, runtime.Options{})
+		bar := tokenProgress{q.a.createProgress(false), "comparing"}
+		rows, err := q.a.compare(ctx, q.thread, q.store, result, source, q.text, runtime.Options{}, bar.set)
+		bar.end()
 		if err != nil {
 			return err
 		}

@@ -10,16 +10,19 @@ import (
 func (a *app) quantizeCmd() *cobra.Command {
 	var o createOptions
 	c := &cobra.Command{
-		Use:   "quantize SRC DST TYPE",
+		Use:   "quantize SRC DST [TYPE]",
 		Short: "Quantize a model of the store or a checkpoint",
 		Long: `Make the image DST from SRC, with weights of TYPE. SRC is a model of the store, a checkpoint folder, a
 GGUF file, or a repository of a hub: hf.co/ORG/REPO[@REVISION][:FILE-OR-TYPE].
 
 This is the same as "create --quantize"; see "ingot create --help" for the types and the rules. The images
-share the files, parameters and tensors that do not change.`,
+share the files, parameters and tensors that do not change.
+
+Without TYPE, --target-size or --max-kl searches a type for each tensor; see "ingot create --help".`,
 		Example: `  ingot quantize mymodel mymodel:int4 int4
+  ingot quantize mymodel mymodel:small --target-size 4.5bpw
   ingot quantize ./checkpoint mymodel:mxfp8 mxfp8 --dry-run`,
-		Args: between(3, 3),
+		Args: between(2, 3),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, err := manifest.ParseName(args[1])
 			if err != nil {
@@ -28,10 +31,15 @@ share the files, parameters and tensors that do not change.`,
 			if err := o.checkRenamed(a, c); err != nil {
 				return err
 			}
-			o.quantize = args[2]
+			if len(args) == 3 {
+				o.quantize = args[2]
+			}
 			var options convert.Options
 			if options.Precision, err = o.precision(a); err != nil {
 				return err
+			}
+			if len(args) == 2 && !o.searches(options.Precision) {
+				return usagef("name a TYPE, or what types are searched for: --%s or --%s", targetFlag, maxKLFlag)
 			}
 			from := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: args[0]}}}
 			return a.create(c.Context(), name, from, options, o)

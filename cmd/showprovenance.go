@@ -37,6 +37,9 @@ func printProvenance(ctx context.Context, o showOutput, m *shown) error {
 	return nil
 }
 
+// mostRules is how many rules of a recipe are printed; --json prints all. A searched one has a rule for each tensor.
+const mostRules = 8
+
 func printRecord(out io.Writer, p provenance.ImageRecord) error {
 	w := newTable(out)
 	w.row("image", p.Image.String())
@@ -66,8 +69,11 @@ func printRecord(out io.Writer, p provenance.ImageRecord) error {
 		if q.Draft != 0 {
 			requested = append(requested, "draft "+q.Draft.String())
 		}
-		for _, r := range q.Rules {
+		for _, r := range q.Rules[:min(len(q.Rules), mostRules)] {
 			requested = append(requested, r.String())
+		}
+		if more := len(q.Rules) - mostRules; more > 0 {
+			requested = append(requested, fmt.Sprintf("and %d more rules", more))
 		}
 		if q.RuleSet != "" {
 			requested = append(requested, string(q.RuleSet))

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/ingotml/ingot/manifest"
@@ -67,7 +66,9 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 		return err
 	}
 	defer thread.Close()
-	rows, err := a.compare(ctx, thread, store, entry, base, text, runtime.Options{Float32: o.float32, KV: kv})
+	bar := tokenProgress{a.createProgress(false), "comparing"}
+	rows, err := a.compare(ctx, thread, store, entry, base, text, runtime.Options{Float32: o.float32, KV: kv}, bar.set)
+	bar.end()
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 // is loaded for its first comparison only.
 func (a *app) compare(
 	ctx context.Context, thread *mlx.Thread, st *store.Store, entry, base *store.Entry, text string,
-	options runtime.Options,
+	options runtime.Options, progress func(done, total int),
 ) ([]quality.Row, error) {
 	open := func(e *store.Entry) (*batch.Engine, error) { return batch.Open(ctx, thread, st, e, options) }
 	for _, e := range []*store.Entry{entry, base} {
@@ -127,8 +128,6 @@ func (a *app) compare(
 			loaded.Close()
 		}
 	}()
-	bar := tokenProgress{a.createProgress(false), "comparing"}
-	defer bar.end()
 	return verify.Against(ctx, model.Model(), verify.Base{
 		Processor: other,
 		Load: func(context.Context) (*load.Model, error) {
@@ -139,7 +138,7 @@ func (a *app) compare(
 		},
 		Scores: scores.Cache{Dir: st.Path(store.ScoresDir)},
 		Key:    key,
-	}, text, bar.set)
+	}, text, progress)
 }
 
 // scoresKey returns everything that the logits of a model depend on, beside the tokens: its files, the arithmetic, and
@@ -189,17 +188,7 @@ type tokenProgress struct {
 }
 
 func (p tokenProgress) set(done, total int) {
-	now := time.Now()
-	if p.style == noProgress || now.Sub(p.shown) < p.style.every() {
-		return
-	}
-	p.shown = now
-	text := fmt.Sprintf("%s: %d of %d tokens", p.doing, done, total)
-	if p.style == onTerminal {
-		p.screen.draw(text)
-		return
-	}
-	fmt.Fprintln(p.to, text)
+	p.line(fmt.Sprintf("%s: %d of %d tokens", p.doing, done, total))
 }
 
 // readText reads the text of a comparison. An empty path means the built-in text.

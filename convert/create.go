@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/convert/plan"
 	"github.com/ingotml/ingot/convert/provenance"
 	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/search"
 	"github.com/ingotml/ingot/convert/source"
 	"github.com/ingotml/ingot/convert/write"
 	"github.com/ingotml/ingot/manifest"
@@ -34,9 +35,11 @@ type Options struct {
 	// Calibration names the statistics that codes depend on: "" or "none" for none, "auto" for those that the store has
 	// for the source's weights, or else a file.
 	Calibration string
-	Parallel    int               // as in [write.Options]
-	Memory      int64             // as in [write.Options]
-	Progress    func(write.Event) // as in [write.Options]
+	// Search, if set, chooses the types of weights that Precision has no rules for.
+	Search   *search.Options
+	Parallel int               // as in [write.Options]
+	Memory   int64             // as in [write.Options]
+	Progress func(write.Event) // as in [write.Options]
 
 	// Push, if set, gets the image: each blob as soon as it is complete, unless Accept is set, and the manifest last. The
 	// blobs and the name stay in the store, unless NoKeep is set. NoKeep cannot be combined with Accept.
@@ -76,6 +79,8 @@ type Result struct {
 	Reused   int64 // bytes of blobs that were already in the store
 	Resumed  int64 // bytes of blobs that an interrupted run had completed
 	Warnings []string
+
+	Search *search.Found // of Options.Search
 }
 
 // Create makes the image that a Modelfile describes and stores it under a name. If it fails, models and blobs in the
@@ -84,8 +89,9 @@ func Create(
 	ctx context.Context, store *store.Store, name manifest.Name, file *modelfile.File, opts Options,
 ) (Result, error) {
 	r, err := create(ctx, store, name, file, opts)
-	if opts.Accept != nil && (err == nil || errors.Is(err, ErrRefused)) {
-		// Collect the blobs of the comparison image. If the store is in use, a later collection does it.
+	refused := errors.Is(err, ErrRefused) || errors.Is(err, search.ErrGoal)
+	if (opts.Accept != nil || opts.Search != nil) && (err == nil || refused) {
+		// Collect the blobs of images that were compared. If the store is in use, a later collection does it.
 		_, errPrune := collect.Prune(context.WithoutCancel(ctx), store, collect.PruneOptions{})
 		if errPrune != nil && !errors.Is(errPrune, manifest.ErrBusy) {
 			err = errors.Join(err, write.Explain(errPrune))
@@ -108,6 +114,13 @@ func create(
 		return Result{}, write.Explain(err)
 	}
 	defer release()
+	var found *search.Found
+	if opts.Search != nil {
+		if found, err = chooseTypes(ctx, st, name, file, opts); err != nil {
+			return Result{}, err
+		}
+		opts.Precision = found.Precision
+	}
 	p, err := prepare(ctx, func() (*store.Store, error) { return st, nil }, file, opts)
 	if err != nil {
 		return Result{}, err
@@ -142,6 +155,7 @@ func create(
 	return Result{
 		Name: name, Digest: d, Tensors: len(p.plan.Tensors), Bytes: written.Image.Size(),
 		Reused: written.Reused, Resumed: written.Resumed, Warnings: append(p.plan.Warnings, p.rounding()...),
+		Search: found,
 	}, nil
 }
 
@@ -205,6 +219,7 @@ type prepared struct {
 	src, draft *source.Source
 	adapters   []*adapter.Adapter
 	plan       *plan.Plan
+	options    plan.Options      // of plan
 	statistics *statistics.Found // nil if there are none
 }
 
@@ -258,6 +273,7 @@ func prepareWith(
 		p.close()
 		return nil, err
 	}
+	p.options = req.plan
 	if p.plan, err = plan.New(ctx, p.src, req.plan); err != nil {
 		p.close()
 		return nil, err

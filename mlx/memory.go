@@ -90,5 +90,8 @@ func DefaultBudget(i Info) int64 {
 	if limit <= 0 {
 		return 4 << 30 // unknown: small enough for most machines
 	}
-	return limit - limit/16 - min(limit/8, 256<<20)
+	return BudgetOf(limit)
 }
+
+// BudgetOf returns the memory that arrays may use of the given memory: all but a reserve for everything else.
+func BudgetOf(memory int64) int64 { return memory - memory/16 - min(memory/8, 256<<20) }

@@ -76,34 +76,41 @@ func (p *planner) calibrate(t *Tensor, tied bool) error {
 	return nil
 }
 
-// Coders returns the coders of a tensor's matrices: one for each expert, or one. It computes what they need from the
-// second moments.
-func (t Tensor) Coders() ([]*weighted.Coder, error) {
+// Factors computes what the compensation of errors needs of the second moments. It is nil unless errors are
+// compensated. Tensors with the same Layer and Block have the same factors.
+func (how *Calibrated) Factors() ([]*weighted.Factor, error) {
+	if how.Method != weighted.Compensate {
+		return nil, nil
+	}
+	return factorsOf(how.Layer, how.Block)
+}
+
+// Coders returns the coders of a tensor's matrices: one for each expert, or one. factors is the result of
+// [Calibrated.Factors] of the tensor.
+func (t Tensor) Coders(factors []*weighted.Factor) ([]*weighted.Coder, error) {
 	how, c := t.Coding.Calibrated, t.Coding
 	scales := c.Coded()
 	if c.Stored != "" {
 		scales = c.Stored
 	}
-	var factors []*weighted.Factor
-	if how.Method == weighted.Compensate {
-		var err error
-		if factors, err = factorsOf(how.Layer, how.Block); err != nil {
-			return nil, err
-		}
-	}
 	var coders []*weighted.Coder
 	for i := range how.Layer.Rows {
-		squares, _ := how.Layer.Expert(i)
-		if how.Lookup {
-			squares = forLookup(squares)
-		}
-		coder, err := weighted.New(c.Target, scales, squares, factors, how.Block)
+		coder, err := weighted.New(c.Target, scales, how.Squares(i), factors, how.Block)
 		if err != nil {
 			return nil, err
 		}
 		coders = append(coders, coder)
 	}
 	return coders, nil
+}
+
+// Squares returns how much the errors of the columns of a matrix count: an expert's, or those of the only one, 0.
+func (how *Calibrated) Squares(expert int) []float32 {
+	squares, _ := how.Layer.Expert(expert)
+	if how.Lookup {
+		return forLookup(squares)
+	}
+	return squares
 }
 
 // forLookup returns the importance of the columns of an embedding that is also the head: half for each use.

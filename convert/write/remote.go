@@ -15,7 +15,9 @@ func (w *writer) order() []*plan.Tensor {
 	remote := func(t *plan.Tensor) bool {
 		return slices.ContainsFunc(t.Sources, func(s plan.Source) bool { return s.Tensor.Remote() })
 	}
+	w.factors.expect(slices.DeleteFunc(slices.Clone(order), w.hasBlob))
 	if !slices.ContainsFunc(order, remote) {
+		together(order)
 		return order
 	}
 	slices.SortStableFunc(order, func(a, b *plan.Tensor) int {
@@ -23,7 +25,7 @@ func (w *writer) order() []*plan.Tensor {
 	})
 	var read []source.Tensor
 	for _, t := range order {
-		if _, _, done := w.ingest.Lookup(blobName(manifest.KindTensor, t.Name)); done || t.Digest != "" {
+		if w.hasBlob(t) {
 			continue
 		}
 		for _, s := range t.Sources {
@@ -32,6 +34,12 @@ func (w *writer) order() []*plan.Tensor {
 	}
 	source.Expect(read, true)
 	return order
+}
+
+// hasBlob reports whether the store or an interrupted run has a tensor's blob.
+func (w *writer) hasBlob(t *plan.Tensor) bool {
+	_, _, done := w.ingest.Lookup(blobName(manifest.KindTensor, t.Name))
+	return done || t.Digest != ""
 }
 
 // sources lists the source tensors of all tensors.

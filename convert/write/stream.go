@@ -43,7 +43,7 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 	if done, err := w.streamed(ctx, t, name); done || err != nil {
 		return err
 	}
-	coder, closeAll, err := newCoder(t)
+	coder, closeAll, err := w.newCoder(t)
 	if err != nil {
 		return err
 	}
@@ -76,10 +76,10 @@ func (w *writer) tensor(ctx context.Context, t *plan.Tensor) error {
 }
 
 // newCoder opens a tensor's sources.
-func newCoder(t *plan.Tensor) (c coder, closeAll func(), err error) {
+func (w *writer) newCoder(t *plan.Tensor) (c coder, closeAll func(), err error) {
 	c = coder{coding: t.Coding, add: t.Match.Add}
 	if t.Coding.Calibrated != nil {
-		if err := c.setCoders(t); err != nil {
+		if err := c.setCoders(t, &w.factors); err != nil {
 			return c, func() {}, err
 		}
 	}

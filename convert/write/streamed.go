@@ -47,7 +47,7 @@ type pieceFile struct {
 func (w *writer) sendStream(ctx context.Context, s *stream, name string) (d digest.Digest, note string, again bool,
 	err error) {
 	var closeAll func()
-	if s.coder, closeAll, err = newCoder(s.t); err != nil {
+	if s.coder, closeAll, err = w.newCoder(s.t); err != nil {
 		return "", "", false, err
 	}
 	defer closeAll()

@@ -138,6 +138,7 @@ type writer struct {
 	progress  *Progress
 	resumed   atomic.Int64
 	checksums checksums
+	factors   factors
 	sink      Sink
 	noKeep    bool
 	disk      *semaphore.Weighted // bytes of blobs that the sink does not have yet, if noKeep

@@ -274,3 +274,23 @@ func TestEmptyText(t *testing.T) {
 		t.Errorf("an empty text: %v", err)
 	}
 }
+
+// The sample has text of each kind, and about the size that was asked for.
+func TestSample(t *testing.T) {
+	text := Sample(4 << 10)
+	if n := len(text); n < 3<<10 || n > 4<<10+100 {
+		t.Errorf("%d bytes", n)
+	}
+	kinds, err := Builtin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, kind := range kinds {
+		if first, _, _ := strings.Cut(kind[0].Text, "\n"); !strings.Contains(text, first) {
+			t.Errorf("nothing of text %d", i)
+		}
+	}
+	if Digest(kinds) == Digest(kinds[:1]) {
+		t.Error("other documents have the same digest")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ingotml/ingot/runtime/processor"
+	"github.com/opencontainers/go-digest"
 )
 
 // builtin are the built-in texts: prose, code, and many scripts and dialogues. They were written for this project, and
@@ -53,6 +54,42 @@ func Builtin(ctx context.Context, render func(context.Context, []Message) (strin
 		kinds = append(kinds, kind)
 	}
 	return kinds, nil
+}
+
+// Files returns the contents of files as documents, each of a kind of its own.
+func Files(texts []string) (kinds [][]Document) {
+	for _, text := range texts {
+		kinds = append(kinds, []Document{{Text: text}})
+	}
+	return kinds
+}
+
+// Digest identifies documents.
+func Digest(kinds [][]Document) digest.Digest {
+	d := digest.Canonical.Digester()
+	for _, kind := range kinds {
+		for _, doc := range kind {
+			fmt.Fprintf(d.Hash(), "%d %v\n%s", len(doc.Text), doc.Rendered, doc.Text)
+		}
+	}
+	return d.Digest()
+}
+
+// Sample returns the begin of each built-in text, about n bytes together: a text to compare models over while types are
+// searched, which shares nothing with that of comparisons.
+func Sample(n int) string {
+	names, _ := fs.Glob(builtin, "text/*.txt") // the pattern is good
+	var sample strings.Builder
+	for _, name := range names {
+		data, _ := builtin.ReadFile(name) // it exists
+		text := strings.ReplaceAll(string(data), separator, "\n")
+		text = text[:min(n/len(names), len(text))]
+		if at := strings.LastIndexByte(text, '\n'); at > 0 {
+			text = text[:at]
+		}
+		sample.WriteString(strings.ToValidUTF8(text, "") + "\n\n")
+	}
+	return sample.String()
 }
 
 // separator is between documents of a file.

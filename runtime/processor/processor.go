@@ -8,6 +8,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/fit"
 	"github.com/ingotml/ingot/tokenizer"
 )
 
@@ -129,14 +130,5 @@ func (p *Processor) BOSEOS() (bos, eos string) {
 
 // StateBytes returns the size of the state of a sequence with the given number of tokens.
 func (p *Processor) StateBytes(tokens int, float32s bool, kv runtime.KVType) int64 {
-	each := int64(2)
-	if float32s {
-		each = 4
-	}
-	fixed := arch.StateElements(p.Config, 0)
-	n := arch.StateElements(p.Config, int64(tokens)) - fixed
-	if bits := kv.Bits(); bits > 0 {
-		return each*fixed + n*(bits+1)/8 // a group's scale and bias take one bit per element
-	}
-	return each * (fixed + n)
+	return fit.State(p.Config, tokens, float32s, kv)
 }

@@ -1,0 +1,134 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ingotml/ingot/convert"
+	"github.com/ingotml/ingot/convert/recipe"
+	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/quantize"
+	"github.com/ingotml/ingot/runtime/fit"
+	"github.com/spf13/cobra"
+)
+
+// fitOptions are the flags of fit.
+type fitOptions struct {
+	machine string
+	context int
+	kv      kvFlag
+	json    bool
+}
+
+// fitJSON is the output of fit.
+type fitJSON struct {
+	Model   string        `json:"model"`
+	Memory  int64         `json:"memory"`  // that a model may use
+	Context int           `json:"context"` // tokens
+	Types   []fitTypeJSON `json:"types"`   // the largest first
+}
+
+type fitTypeJSON struct {
+	Type  string     `json:"type"` // "source" is the source's
+	Bytes int64      `json:"bytes"`
+	Bits  float64    `json:"bits_per_weight"`
+	Need  fit.Memory `json:"memory"`
+	Total int64      `json:"total_memory"`
+	Fits  bool       `json:"fits"`
+}
+
+func (a *app) fitCmd() *cobra.Command {
+	var o fitOptions
+	c := &cobra.Command{
+		Use:   "fit SOURCE",
+		Short: "Show which types of a model fit in memory",
+		Long: `Show the size of a model in each type, and whether it fits in the memory of this machine, or of --for,
+with a sequence of --context tokens. SOURCE is a model of the store, a checkpoint folder, a GGUF file, or a
+repository of a hub: hf.co/ORG/REPO[@REVISION][:FILE-OR-TYPE]. Only headers of its files are read.
+
+Sizes are exact: they are the bytes of the tensors that "ingot create -q TYPE" makes. Memory is an estimate
+of the least that is needed: the weights, the state of the sequence, and what a step and the program take.
+Caches take more where there is more.`,
+		Example: `  ingot fit hf.co/Qwen/Qwen3-8B
+  ingot fit mymodel --for 16GB --context 32768`,
+		Args: between(1, 1),
+		RunE: func(c *cobra.Command, args []string) error { return a.fit(c, args[0], o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.machine, "for", "", "memory `SIZE` of the machine (default this machine's)")
+	f.IntVar(&o.context, "context", 0, "`tokens` of a sequence (default 4096)")
+	o.kv.add(c)
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	return c
+}
+
+// fitTypes are the types that fit shows, beside the source's.
+var fitTypes = []quantize.Type{
+	quantize.Int8, quantize.MXFP8, quantize.Int6, quantize.Int5, quantize.Int4, quantize.NVFP4, quantize.MXFP4,
+	quantize.Int3, quantize.Int2,
+}
+
+func (a *app) fit(c *cobra.Command, arg string, o fitOptions) error {
+	kv, err := o.kv.value()
+	if err != nil {
+		return err
+	}
+	if o.context < 0 {
+		return usagef("--context %d must be positive", o.context)
+	}
+	memory, err := memoryFor(o.machine)
+	if err != nil {
+		return err
+	}
+	asked := []recipe.Precision{{}}
+	for _, t := range fitTypes {
+		asked = append(asked, recipe.Precision{Type: t})
+	}
+	from := &modelfile.File{Commands: []modelfile.Command{{Name: modelfile.From, Value: arg}}}
+	options := convert.Options{Version: Version, Remote: a.hubRemote(hubFlags{}, 0)}
+	sizes, err := convert.Plan(c.Context(), existingStore, from, options, asked)
+	if err != nil {
+		return err
+	}
+	use := fit.Use{Context: o.context, KV: kv}
+	out := fitJSON{Model: arg, Memory: memory, Context: fit.ContextOf(sizes.Model, use)}
+	for i, p := range sizes.Plans {
+		name := recipe.Source
+		if asked[i].Type != 0 {
+			name = asked[i].Type.String()
+		}
+		if errors.Is(sizes.Err[i], source.ErrSource) {
+			continue // the source is quantized already
+		}
+		if sizes.Err[i] != nil {
+			return sizes.Err[i]
+		}
+		need := fit.Need(sizes.Model, p.Totals.Bytes, use)
+		out.Types = append(out.Types, fitTypeJSON{name, p.Totals.Bytes, p.Totals.BitsPerWeight, need, need.Total(),
+			need.Total() <= memory})
+	}
+	slices.SortStableFunc(out.Types, func(a, b fitTypeJSON) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) })
+	return a.printFit(out, o.json)
+}
+
+func (a *app) printFit(out fitJSON, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(out)
+	}
+	w := newTable(a.out)
+	w.row("TYPE", "BITS/WEIGHT", "SIZE", "MEMORY", "FITS")
+	for _, t := range out.Types {
+		fits := "no"
+		if t.Fits {
+			fits = "yes"
+		}
+		w.row(t.Type, fmt.Sprintf("%.2f", t.Bits), size(t.Bytes), size(t.Total), fits)
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	a.note("memory for models: %s; context: %d tokens", size(out.Memory), out.Context)
+	return nil
+}
