@@ -159,7 +159,7 @@ sanitize: engine
 	$(MAKE) -C mlx/bridge/test ENGINE="$$($(INGOT) engine install | tail -n 1)"
 
 sanitize-short:
-	$(MAKE) -C mlx/bridge/test kernels guard team
+	$(MAKE) -j$$(getconf _NPROCESSORS_ONLN) -C mlx/bridge/test kernels guard team
 
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 60s
