@@ -46,13 +46,14 @@ var arrows = map[string][]string{
 	"manifest":    {"quantize", "safetensors"},
 	"modelfile":   {},
 	"safetensors": {},
-	"tokenizer":   {},
+	"tokenizer":   {"usercache"},
 	"chat":        {},
 	"chat/prompt": {"chat", "convert", "manifest", "runtime"},
 	"grammar":     {},
 	"vision":      {},
 	"limits":      {},
 	"child":       {},
+	"usercache":   {},
 }
 
 // inside lists what each package of a room may import from its own room. A room without packages here is free.
@@ -124,7 +125,7 @@ var inside = map[string][]string{
 		"tokenizer/chars", "tokenizer/decode", "tokenizer/encode", "tokenizer/fault", "tokenizer/jsonfile",
 		"tokenizer/normalize", "tokenizer/pretokenize", "tokenizer/sentencepiece",
 	},
-	"tokenizer/compiled": {"tokenizer"},
+	"tokenizer/compiled": {"tokenizer", "usercache"},
 	"tokenizer/chars":    {},
 	"tokenizer/decode": {
 		"tokenizer/chars", "tokenizer/jsonfile", "tokenizer/normalize", "tokenizer/pattern", "tokenizer/pretokenize",

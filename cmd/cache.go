@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ingotml/ingot/cache/prefix"
 	"github.com/ingotml/ingot/chat"
 	"github.com/ingotml/ingot/chat/prompt"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/batch"
+	"github.com/ingotml/ingot/usercache"
 	"github.com/spf13/cobra"
 )
 
@@ -26,6 +26,9 @@ func (a *app) cacheCmd() *cobra.Command {
 	c.AddCommand(a.cacheWarmCmd())
 	return c
 }
+
+// prefixesDir is the default folder of prefix caches on disk, in the user's cache.
+const prefixesDir = "prefixes"
 
 type cacheWarmOptions struct {
 	prompt, dir string
@@ -82,7 +85,7 @@ func (a *app) cacheWarm(c *cobra.Command, name string, o cacheWarmOptions) error
 		return err
 	}
 	if o.dir == "" {
-		o.dir = prefix.DefaultDir()
+		o.dir = usercache.Dir(prefixesDir)
 	}
 	if o.dir == "" {
 		return errors.New("there is no cache folder: give --cache-dir")
@@ -169,7 +172,7 @@ func servedPrefixes(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given) // a model's process has another working folder
 	}
-	dir := prefix.DefaultDir()
+	dir := usercache.Dir(prefixesDir)
 	if info, err := os.Stat(dir); dir == "" || err != nil || !info.IsDir() {
 		return "", nil
 	}

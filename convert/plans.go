@@ -13,7 +13,7 @@ import (
 // Sizes are the images that a Modelfile would make with several precisions.
 type Sizes struct {
 	Model arch.Model
-	Plans []*plan.Plan // parallel to the precisions; nil where Errors has an error
+	Plans []*plan.Plan // parallel to the precisions; nil where Err has an error
 	Err   []error
 }
 

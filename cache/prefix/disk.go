@@ -69,19 +69,6 @@ const (
 	lookEvery  = time.Second // minimum interval between scans for other processes' changes
 )
 
-// DefaultDir returns the folder of a user's prefix caches: prefixes/ in INGOT_CACHE or in the user's cache folder; ""
-// if there is none.
-func DefaultDir() string {
-	if dir := os.Getenv("INGOT_CACHE"); dir != "" {
-		return filepath.Join(dir, "prefixes")
-	}
-	user, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(user, "ingot", "prefixes")
-}
-
 // OpenDisk opens the folder and indexes its files.
 func OpenDisk(o DiskOptions) (*Disk, error) {
 	d := &Disk{opts: o, index: newIndex(), queue: make(chan write, writesWait), look: make(chan struct{}, 1),

@@ -75,8 +75,8 @@ func Digest(kinds [][]Document) digest.Digest {
 	return d.Digest()
 }
 
-// Sample returns the begin of each built-in text, about n bytes together: a text to compare models over while types are
-// searched, which shares nothing with that of comparisons.
+// Sample returns the beginning of each built-in text, about n bytes together: a text to compare models over while types
+// are searched, which shares nothing with that of comparisons.
 func Sample(n int) string {
 	names, _ := fs.Glob(builtin, "text/*.txt") // the pattern is good
 	var sample strings.Builder

@@ -25,6 +25,7 @@ import (
 
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/tokenizer"
+	"github.com/ingotml/ingot/usercache"
 )
 
 const (
@@ -40,18 +41,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Dir returns the folder of the forms: tokenizers/ in INGOT_CACHE or in the user's cache folder; "" if there is
-// none.
-func Dir() string {
-	if dir := os.Getenv("INGOT_CACHE"); dir != "" {
-		return filepath.Join(dir, "tokenizers")
-	}
-	user, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(user, "ingot", "tokenizers")
-}
+// Dir returns the folder of the forms; "" if there is none.
+func Dir() string { return usercache.Dir("tokenizers") }
 
 // Load returns the tokenizer of a tokenizer.json, as tokenizer.Load does. digest is its SHA-256 in hexadecimal; read
 // reads it, and is called only if dir has no form. An empty dir keeps none.
