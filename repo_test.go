@@ -80,6 +80,10 @@ var inside = map[string][]string{
 		"runtime", "runtime/batch", "runtime/load", "runtime/pictures", "runtime/processor", "runtime/quality",
 		"runtime/scores",
 	},
+	"runtime/measure": {
+		"runtime", "runtime/batch", "runtime/load", "runtime/processor", "runtime/quality", "runtime/scores",
+		"runtime/verify",
+	},
 	"runtime/scores":          {},
 	"runtime/calibrate":       {"runtime/load", "runtime/processor"},
 	"runtime/internal/stream": {},

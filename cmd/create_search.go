@@ -17,7 +17,6 @@ import (
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/calibrate"
-	"github.com/ingotml/ingot/runtime/quality"
 	"github.com/spf13/cobra"
 )
 
@@ -113,25 +112,25 @@ func (a *app) searchTypes(
 			return nil, err
 		}
 	}
-	m := &measurer{a: a, store: st, name: name}
-	if check != nil {
-		m.thread = check.thread
-	}
+	var thread *mlx.Thread
 	closeAll := func() {}
-	if m.thread == nil {
-		if m.thread, err = a.openEngine(ctx, cpuFlags{}); err != nil {
+	if check != nil {
+		thread = check.thread
+	} else {
+		if thread, err = a.openEngine(ctx, cpuFlags{}); err != nil {
 			return nil, err
 		}
-		closeAll = m.thread.Close
+		closeAll = thread.Close
 	}
+	measured := images(st, thread, runtime.Options{})
 	bar := a.createProgress(false)
 	begun := time.Now()
-	options.Search = &search.Options{Goal: goal, Measure: m.over(text), Progress: func(e search.Event) {
+	options.Search = &search.Options{Goal: goal, Measure: measured.MeanKL(name, text), Progress: func(e search.Event) {
 		bar.line(fmt.Sprintf("searching types: %s, %d of %d, %s", e.Step, e.Done, e.Total,
 			time.Since(begun).Round(time.Second)))
 	}}
 	if check != nil && o.search.target == "" {
-		options.Search.Accept = m.over(check.text)
+		options.Search.Accept = measured.MeanKL(name, check.text)
 	}
 	end := closeAll
 	return func() { bar.end(); end() }, nil
@@ -139,26 +138,6 @@ func (a *app) searchTypes(
 
 // searchText is about how many bytes of the built-in text a search reads.
 const searchText = 3 << 10
-
-// measurer measures divergences of images that have no name.
-type measurer struct {
-	a      *app
-	store  *store.Store
-	name   manifest.Name
-	thread *mlx.Thread
-}
-
-// over returns a function that measures the mean divergence over a text.
-func (m *measurer) over(text string) func(context.Context, manifest.Image, manifest.Image) (float64, error) {
-	return func(ctx context.Context, img, plain manifest.Image) (float64, error) {
-		rows, err := m.a.compare(ctx, m.thread, m.store, &store.Entry{Name: m.name, Image: img},
-			&store.Entry{Name: m.name, Image: plain}, text, runtime.Options{}, nil)
-		if err != nil {
-			return 0, err
-		}
-		return quality.Summarize(rows).MeanKL.Value, nil
-	}
-}
 
 // printSearch prints the trade-off of a search.
 func (a *app) printSearch(f *search.Found) error {

@@ -81,7 +81,7 @@ func (q *qualityCheck) accept() func(context.Context, manifest.Image, manifest.I
 		result := &store.Entry{Name: q.name, Image: img}
 		source := &store.Entry{Name: q.name, Image: plain}
 		bar := tokenProgress{q.a.createProgress(false), "comparing"}
-		rows, err := q.a.compare(ctx, q.thread, q.store, result, source, q.text, runtime.Options{}, bar.set)
+		rows, err := images(q.store, q.thread, runtime.Options{}).Compare(ctx, result, source, q.text, bar.set)
 		bar.end()
 		if err != nil {
 			return err

@@ -1,26 +1,18 @@
 package cmd
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
 	"unicode/utf8"
 
-	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/runtime"
-	"github.com/ingotml/ingot/runtime/batch"
-	"github.com/ingotml/ingot/runtime/load"
-	"github.com/ingotml/ingot/runtime/processor"
+	"github.com/ingotml/ingot/runtime/measure"
 	"github.com/ingotml/ingot/runtime/quality"
-	"github.com/ingotml/ingot/runtime/scores"
-	"github.com/ingotml/ingot/runtime/verify"
 	"github.com/spf13/cobra"
 )
 
@@ -67,7 +59,8 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 	}
 	defer thread.Close()
 	bar := tokenProgress{a.createProgress(false), "comparing"}
-	rows, err := a.compare(ctx, thread, store, entry, base, text, runtime.Options{Float32: o.float32, KV: kv}, bar.set)
+	compared := images(store, thread, runtime.Options{Float32: o.float32, KV: kv})
+	rows, err := compared.Compare(ctx, entry, base, text, bar.set)
 	bar.end()
 	if err != nil {
 		return err
@@ -93,93 +86,11 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 	return err
 }
 
-// compare compares a model with another one over a text. The logits of the base are kept in the store, so that the base
-// is loaded for its first comparison only.
-func (a *app) compare(
-	ctx context.Context, thread *mlx.Thread, st *store.Store, entry, base *store.Entry, text string,
-	options runtime.Options, progress func(done, total int),
-) ([]quality.Row, error) {
-	open := func(e *store.Entry) (*batch.Engine, error) { return batch.Open(ctx, thread, st, e, options) }
-	for _, e := range []*store.Entry{entry, base} {
-		if err := st.CheckPresent(e, false); err != nil {
-			return nil, err
-		}
-		if err := checkRequires(st, e); err != nil {
-			return nil, err
-		}
-		e.Image.Layers = slices.DeleteFunc(slices.Clone(e.Image.Layers), manifest.Layer.Draft)
-	}
-	model, err := open(entry)
-	if err != nil {
-		return nil, err
-	}
-	defer model.Close()
-	other, err := processor.Open(st, base)
-	if err != nil {
-		return nil, err
-	}
-	key, err := scoresKey(ctx, thread, base, options)
-	if err != nil {
-		return nil, err
-	}
-	var loaded *batch.Engine
-	defer func() {
-		if loaded != nil {
-			loaded.Close()
-		}
-	}()
-	return verify.Against(ctx, model.Model(), verify.Base{
-		Processor: other,
-		Load: func(context.Context) (*load.Model, error) {
-			if loaded, err = open(base); err != nil {
-				return nil, err
-			}
-			return loaded.Model(), nil
-		},
-		Scores: scores.Cache{Dir: st.Path(store.ScoresDir)},
-		Key:    key,
-	}, text, progress)
+// images returns what compares images of a store. A model that requires a later version of this program is refused.
+func images(st *store.Store, thread *mlx.Thread, o runtime.Options) measure.Images {
+	return measure.Images{Store: st, Thread: thread, Options: o,
+		Check: func(e *store.Entry) error { return checkRequires(st, e) }}
 }
-
-// scoresKey returns everything that the logits of a model depend on, beside the tokens: its files, the arithmetic, and
-// the program with its kernels.
-func scoresKey(ctx context.Context, thread *mlx.Thread, e *store.Entry, o runtime.Options) (string, error) {
-	key := fmt.Sprintln("options", o.Float32, o.KV)
-	for _, l := range e.Image.Layers {
-		if l.Kind == manifest.KindTensor || l.Kind == manifest.KindFile {
-			key += fmt.Sprintln(l.Kind, l.Name, l.Digest)
-		}
-	}
-	info := thread.Info()
-	key += fmt.Sprintln(info.Version, info.Flavour, info.GPU, info.Device["device_name"])
-	if err := thread.Do(ctx, func() error {
-		cpu := thread.CPU()
-		key += fmt.Sprintln(cpu.Threads, cpu.Fast, cpu.ISA)
-		return nil
-	}); err != nil {
-		return "", err
-	}
-	program, err := programDigest()
-	return key + program, err
-}
-
-// programDigest returns the digest of this program's file, which determines the bridge that it compiles too.
-var programDigest = sync.OnceValues(func() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%x", sum.Sum(nil)), nil
-})
 
 // tokenProgress shows how many tokens were read.
 type tokenProgress struct {
