@@ -78,6 +78,7 @@ type Request struct {
 	// Deadline bounds the time from the request's arrival to its end; 0: none. A request that cannot have a token by then
 	// is refused, and one that is not complete ends, with ErrDeadline.
 	Deadline time.Duration
+	Pins     []Pin // beginnings of the prompt that the prefix cache evicts last
 
 	LogProbs    bool // report the log-probability of each generated token
 	TopLogProbs int  // also report this many of the most likely tokens at each position, up to MostTopLogProbs

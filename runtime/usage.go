@@ -15,6 +15,7 @@ type Usage struct {
 	Waiting    int               `json:"waiting"`     // requests in the queue
 	Steps      int64             `json:"steps"`       // since the model was loaded
 	Shares     int64             `json:"shares"`      // sum of the batch sizes of these steps; Shares/Steps is the mean
+	Goroutines int               `json:"goroutines"`  // of the model's process
 	Prefix     *prefix.Stats     `json:"prefix,omitempty"`
 	Disk       *prefix.DiskStats `json:"disk,omitempty"`
 }

@@ -39,6 +39,9 @@ func (s *Server) NewJob(m *Model, p *prompt.Prompt, o params.Options, f params.F
 		Pictures: p.Pictures, Special: p.Special, Format: f.ForPrompt(p),
 		Draft:    s.opts.Draft,
 		LogProbs: l.LogProbs, TopLogProbs: l.TopLogProbs}
+	if o.Pin > 0 {
+		j.Request.Pins = []runtime.Pin{{Tokens: len(p.IDs), TTL: o.Pin}}
+	}
 	return j, o.Apply(m.Defaults(), m.Context(), &j.Request)
 }
 

@@ -177,12 +177,29 @@ func (s *Server) MakePrompt(ctx context.Context, m *Model, style *prompt.Style, 
 		return nil, err
 	}
 	c.AddGenerationPrompt = true
-	c.Options, c.Budget = jinja.Options{Now: s.opts.Clock}, s.prompts
+	c.Options, c.Budget = s.renderOptions(), s.prompts
 	p, err := style.Begin(ctx, m.Processor, c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name(), err)
 	}
 	return p, nil
+}
+
+func (s *Server) renderOptions() jinja.Options { return jinja.Options{Now: s.opts.Clock} }
+
+// Beginning returns how many of a prompt's tokens it shares with every prompt of a conversation that continues c.
+func (s *Server) Beginning(ctx context.Context, m *Model, style *prompt.Style, c prompt.Conversation,
+	p *prompt.Prompt) (int, error) {
+	c.Options, c.Budget = s.renderOptions(), s.prompts
+	ids, err := style.Beginning(ctx, m.Processor, c)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", m.Name(), err)
+	}
+	n := 0
+	for n < min(len(ids), len(p.IDs)) && ids[n] == p.IDs[n] {
+		n++
+	}
+	return n, nil
 }
 
 // Unload unloads a model as soon as it is idle. A model that is not loaded must be in the store.

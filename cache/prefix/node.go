@@ -3,6 +3,7 @@ package prefix
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ingotml/ingot/cache"
 )
@@ -35,8 +36,9 @@ type node struct {
 	edge      []Key
 	end       int // position of the edge's end
 	snapshots cache.Snapshots
-	used      uint64 // tree clock when a session last began or ended here
-	user      bool   // marked by the user: not merged with its child and not extended in place
+	used      uint64    // tree clock when a session last began or ended here
+	user      bool      // marked by the user: not merged with its child and not extended in place
+	pinned    time.Time // evicted last until then; see [Session.Pin]
 }
 
 func (n *node) start() int { return n.end - len(n.edge) }
@@ -99,7 +101,7 @@ func (t *Tree) split(n *node, k int) *node {
 		panic(fmt.Sprintf("prefix: split of %d keys at %d", len(n.edge), k))
 	}
 	upper := &node{parent: n.parent, children: []*node{n}, edge: slices.Clone(n.edge[:k]), end: n.start() + k,
-		used: n.used}
+		used: n.used, pinned: n.pinned}
 	n.parent.children[slices.Index(n.parent.children, n)] = upper
 	n.parent, n.edge = upper, slices.Clone(n.edge[k:])
 	before := t.size(n)
@@ -118,7 +120,7 @@ func (t *Tree) merge(n *node) {
 	c.snapshots = n.snapshots.Merge(c.snapshots)
 	t.bytes += t.size(c) - before
 	c.edge = slices.Concat(n.edge, c.edge)
-	c.parent, c.used = n.parent, max(n.used, c.used)
+	c.parent, c.used, c.pinned = n.parent, max(n.used, c.used), later(n.pinned, c.pinned)
 	n.parent.children[slices.Index(n.parent.children, n)] = c
 	n.parent, n.children, n.snapshots = nil, nil, nil
 }

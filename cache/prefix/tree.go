@@ -3,6 +3,7 @@ package prefix
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
@@ -243,9 +244,9 @@ func (t *Tree) attach(n *node, seq *cache.Sequence) {
 }
 
 // evict keeps the budget. Candidates are all nodes but the root, those on a session's path and those with several
-// children. The least recently used one goes first, then the one with the farthest end, then the largest. A leaf is
-// removed; a node with a single child is merged with it, which frees windows and recurrent state. A user's mark
-// protects from neither.
+// children. Those that are not pinned go first, of these the least recently used one, then the one with the farthest
+// end, then the largest. A leaf is removed; a node with a single child is merged with it, which frees windows and
+// recurrent state. A user's mark protects from neither.
 func (t *Tree) evict() {
 	if t.budget <= 0 {
 		return
@@ -258,8 +259,12 @@ func (t *Tree) evict() {
 			}
 		}
 		var oldest *node
+		spared := t.spares(time.Now())
 		t.each(func(n *node) {
-			if !live[n] && len(n.children) < 2 && (oldest == nil || t.older(n, oldest) < 0) {
+			if live[n] || len(n.children) > 1 {
+				return
+			}
+			if oldest == nil || spared(oldest) && !spared(n) || spared(oldest) == spared(n) && t.older(n, oldest) < 0 {
 				oldest = n
 			}
 		})

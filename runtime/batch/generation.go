@@ -80,6 +80,10 @@ func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, err
 	if err := r.CheckUrgency(); err != nil {
 		return nil, err
 	}
+	if err := r.CheckPins(); err != nil {
+		return nil, err
+	}
+	length := len(r.Prompt)
 	placed, err := e.model.Pictures.Place(ctx, r.Prompt, r.Pictures, limit)
 	if err != nil {
 		return nil, err
@@ -98,6 +102,9 @@ func (e *Engine) begin(ctx context.Context, r runtime.Request) (*generation, err
 	g.text = newTextStream(e.model.Processor.Tokenizer(), r.Stop, r.Special)
 	g.pictures.prompt = placed
 	g.cached.keys = placed.Keys(r.Prompt)
+	for _, p := range r.Pins { // pictures have grown since; most come before the end of a pin
+		g.cached.pins = append(g.cached.pins, runtime.Pin{Tokens: p.Tokens + len(r.Prompt) - length, TTL: p.TTL})
+	}
 	g.tokens = slices.Clone(r.Prompt)
 	g.budget = maxTokens - len(r.Prompt)
 	g.started, g.stats.PromptTokens = started, len(r.Prompt)

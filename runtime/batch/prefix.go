@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/cache/prefix"
@@ -72,6 +73,7 @@ type cachedState struct {
 	session   *prefix.Session // nil before admission and without a cache
 	keys      []prefix.Key    // of the request's tokens
 	snapshots []int           // prompt positions at which to take a snapshot, ascending, without passed ones
+	pins      []runtime.Pin
 }
 
 // add appends the key of a token.
@@ -80,7 +82,11 @@ func (c *cachedState) add(token int32) { c.keys = append(c.keys, prefix.Tokens([
 // store hands the request's state to the prefix cache. It runs on the engine's thread.
 func (c *cachedState) store() {
 	if c.session != nil {
-		c.session.Close(c.keys)
+		c.session.Store(c.keys)
+		for _, p := range c.pins {
+			c.session.Pin(p.Tokens, time.Now().Add(p.TTL))
+		}
+		c.session.Leave()
 		c.session = nil
 	}
 }
@@ -111,8 +117,8 @@ const (
 )
 
 // planSnapshots sets the positions at which prefill of a prompt of n tokens pauses to take a snapshot, of a sequence
-// that is restored up to from. They include the position where the prompt diverges from cached ones. Only models with
-// layers whose state cannot be truncated to an earlier position need them.
+// that is restored up to from. They include the ends of pins, and the position where the prompt diverges from cached
+// ones. Only models with layers whose state cannot be truncated to an earlier position need them.
 func (c *cachedState) planSnapshots(n, from int) {
 	var points []int
 	add := func(p int) {
@@ -125,6 +131,9 @@ func (c *cachedState) planSnapshots(n, from int) {
 		add(p)
 	}
 	add(n - snapshotTail)
+	for _, p := range c.pins {
+		add(p.Tokens)
+	}
 	slices.Sort(points)
 	c.snapshots = slices.Compact(points)
 }

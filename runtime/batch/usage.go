@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	goruntime "runtime"
 
 	"github.com/ingotml/ingot/runtime"
 )
@@ -25,7 +26,7 @@ func (e *Engine) Usage(ctx context.Context) (u runtime.Usage, err error) {
 	}
 	waiting, counters := e.batcher.queue.read()
 	u.StateLimit = e.batcher.memory.perRequest
-	u.Waiting = waiting
+	u.Waiting, u.Goroutines = waiting, goruntime.NumGoroutine()
 	u.Running, u.State = counters.running, counters.stateBytes
 	u.Steps, u.Shares = counters.steps, counters.batchSizeSum
 	return u, nil

@@ -41,22 +41,21 @@ type blockJSON struct {
 // signature is the signature of thinking blocks. Nothing is signed, and signatures in requests are not checked.
 const signature = "ingot"
 
-// messagesUsage are token counts. Input excludes the prompt tokens found in the prefix cache.
+// messagesUsage are token counts. Input excludes the prompt tokens found in the prefix cache, and those that were
+// stored up to the last breakpoint.
 type messagesUsage struct {
 	Input   int `json:"input_tokens"`
 	Created int `json:"cache_creation_input_tokens"`
 	Read    int `json:"cache_read_input_tokens"`
 	Output  int `json:"output_tokens"`
 
+	Creation *cacheCreation `json:"cache_creation,omitempty"` // Created by the TTL of breakpoints
+
 	Details *outputDetails `json:"output_tokens_details,omitempty"` // only in the final usage
 }
 
 type outputDetails struct {
 	Thinking int `json:"thinking_tokens"`
-}
-
-func messagesUsageOf(s runtime.Stats) messagesUsage {
-	return messagesUsage{Input: s.PromptTokens - s.CachedTokens, Read: s.CachedTokens, Output: s.Tokens}
 }
 
 // deltaJSON is an increment of a block.

@@ -11,8 +11,8 @@ import (
 )
 
 // Requests and responses of Anthropic's API, https://platform.claude.com/docs/en/api/messages as of November 2026,
-// version 2023-06-01. The headers anthropic-version and anthropic-beta are ignored, as are metadata, cache_control,
-// service_tier and other fields that do not change a response.
+// version 2023-06-01. The headers anthropic-version and anthropic-beta are ignored, as are metadata, service_tier and
+// other fields that do not change a response.
 
 // messagesRequest is the body of /v1/messages and of /v1/messages/count_tokens.
 type messagesRequest struct {
@@ -29,6 +29,7 @@ type messagesRequest struct {
 	TopK          *int            `json:"top_k"`
 	TopP          *float64        `json:"top_p"`
 	OutputFormat  *outputFormat   `json:"output_format"` // the field's former name
+	CacheControl  *cacheControl   `json:"cache_control"` // a breakpoint at the end
 	params.SchemaOptions
 	params.Urgency
 	Output struct {
@@ -58,6 +59,8 @@ type contentBlock struct {
 	// contentBlocks; decoded only when used, so that nesting is not followed
 	Content json.RawMessage `json:"content"`
 	IsError bool            `json:"is_error"`
+
+	CacheControl *cacheControl `json:"cache_control"` // a breakpoint after the block
 }
 
 type blockSource struct {
@@ -105,6 +108,8 @@ type toolParam struct {
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"input_schema"`
 	Strict      bool            `json:"strict"`
+
+	CacheControl *cacheControl `json:"cache_control"` // a breakpoint after the tool
 }
 
 // toolChoiceParam says which tools the response may or must call.

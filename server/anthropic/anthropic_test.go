@@ -34,7 +34,8 @@ func TestMessages(t *testing.T) {
 		"type": "message", "role": "assistant", "model": "plain",
 		"content":     []any{map[string]any{"type": "text", "text": "Hello world"}},
 		"stop_reason": "end_turn", "stop_sequence": nil,
-		"usage": map[string]any{"input_tokens": 2., "cache_creation_input_tokens": 0., "cache_read_input_tokens": 0.,
+		"usage": map[string]any{"input_tokens": 0., "cache_creation_input_tokens": 2., "cache_read_input_tokens": 0.,
+			"cache_creation":        map[string]any{"ephemeral_5m_input_tokens": 2., "ephemeral_1h_input_tokens": 0.},
 			"output_tokens":         2.,
 			"output_tokens_details": map[string]any{"thinking_tokens": 0.}},
 	}

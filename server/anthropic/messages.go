@@ -41,6 +41,11 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	j.Begun = begun
+	marks, err := s.breakpoints(r.Context(), m, &q, built)
+	if err != nil {
+		return err
+	}
+	j.Request.Pins = marks.pins()
 	message := messageJSON{ID: server.NewID("msg_"), Type: "message", Role: chat.Assistant, Model: m.Asked(),
 		Content: []blockJSON{}, Usage: messagesUsage{Input: len(built.IDs)}}
 	var b blocks
@@ -48,17 +53,18 @@ func (s *api) messages(w http.ResponseWriter, r *http.Request) error {
 		b.stream = newMessageStream(w, message, s.core.PingInterval())
 		defer b.stream.stop()
 	}
-	o, err := s.core.Run(r.Context(), j, func(p server.Piece) error { return q.piece(&b, p) })
+	o, err := s.core.Run(r.Context(), j, func(p server.Piece) error { return q.piece(&b, p, marks) })
 	if err != nil {
 		return err
 	}
 	if err := b.close(); err != nil {
 		return err
 	}
-	end, usage := q.stopReason(o), messagesUsageOf(o.Stats)
+	end, usage := q.stopReason(o), marks.usage(o.Stats)
 	usage.Details = &outputDetails{o.Thought}
 	if *q.MaxTokens == 0 {
-		end, usage = endDelta{StopReason: new(stopLength)}, messagesUsage{Input: usage.Input, Read: usage.Read}
+		end = endDelta{StopReason: new(stopLength)}
+		usage = messagesUsage{Input: usage.Input, Created: usage.Created, Read: usage.Read, Creation: usage.Creation}
 	}
 	if !q.Stream {
 		message.Content = append(message.Content, b.list...)
@@ -146,9 +152,9 @@ func (q *messagesRequest) options(m *server.Model) params.Options {
 
 // piece adds a piece of the response. Thinking is dropped unless the client asked for it: other clients expect the text
 // in the first block.
-func (q *messagesRequest) piece(b *blocks, p server.Piece) error {
+func (q *messagesRequest) piece(b *blocks, p server.Piece, marks breakpoints) error {
 	if b.stream != nil {
-		if err := b.stream.begin(messagesUsageOf(p.Stats)); err != nil {
+		if err := b.stream.begin(marks.usage(p.Stats)); err != nil {
 			return err
 		}
 	}

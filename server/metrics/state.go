@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"maps"
+	goruntime "runtime"
 	gometrics "runtime/metrics"
 	"slices"
 	"strconv"
@@ -106,6 +107,8 @@ func (s State) expose(e *exposition) {
 	e.family("ingot_memory_limit_bytes", gaugeKind, "Memory limit of all models together.").add(float64(s.Memory))
 	e.family("ingot_server_memory_bytes", gaugeKind, "Memory of the server process, without the models' processes.").
 		add(float64(ownMemory()))
+	e.family("ingot_server_goroutines", gaugeKind, "Goroutines of the server process.").
+		add(float64(goruntime.NumGoroutine()))
 
 	all := func(name, help string, value func(m ModelState) float64) {
 		f := e.family(name, gaugeKind, help)
@@ -148,6 +151,8 @@ var usageMetrics = []usageMetric{
 		func(u *runtime.Usage, add addValue) { add(u.Steps) }},
 	{"ingot_step_requests_total", counterKind, "Sum of the batch sizes of all steps; divide by steps for the mean.",
 		func(u *runtime.Usage, add addValue) { add(u.Shares) }},
+	{"ingot_model_goroutines", gaugeKind, "Goroutines of a model's process.",
+		func(u *runtime.Usage, add addValue) { add(int64(u.Goroutines)) }},
 	{"ingot_model_memory_bytes", gaugeKind, "Memory of a model, by use.", func(u *runtime.Usage, add addValue) {
 		add(u.Weights, "of", "weights")
 		add(u.State, "of", "state")

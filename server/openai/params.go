@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/runtime"
@@ -28,7 +29,29 @@ type sampling struct {
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
 	IgnoreEOS         bool     `json:"ignore_eos"`
 	params.Urgency
+
+	// A key groups prompts that begin alike. Requests with one pin their prompt in the prefix cache.
+	CacheKey       string `json:"prompt_cache_key"`
+	CacheRetention string `json:"prompt_cache_retention"` // in_memory (the default) or 24h
 }
+
+// pinTTL returns how long the prefix cache keeps the prompt in preference to others.
+func (p sampling) pinTTL() (time.Duration, error) {
+	switch p.CacheRetention {
+	case "24h":
+		return 24 * time.Hour, nil
+	case "", "in_memory", "in-memory":
+	default:
+		return 0, wire.BadParam("prompt_cache_retention", "%q is not in_memory or 24h", wire.Clip(p.CacheRetention))
+	}
+	if p.CacheKey == "" {
+		return 0, nil
+	}
+	return defaultPin, nil
+}
+
+// defaultPin is how long a prompt with a key stays pinned after its last use.
+const defaultPin = 5 * time.Minute
 
 // options converts the parameters. most is the maximum number of tokens, or nil for no limit.
 func (p sampling) options(most *int, name string) (params.Options, error) {
@@ -36,6 +59,10 @@ func (p sampling) options(most *int, name string) (params.Options, error) {
 	o.Stop = slices.DeleteFunc(slices.Clone(o.Stop), func(text string) bool { return text == "" })
 	if len(o.Stop) == 0 {
 		o.Stop = nil // the image's
+	}
+	var err error
+	if o.Pin, err = p.pinTTL(); err != nil {
+		return o, err
 	}
 	switch {
 	case most != nil && *most == 0:

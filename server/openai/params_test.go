@@ -3,10 +3,12 @@ package openai
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ingotml/ingot/modelfile"
+	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/server/params"
 )
 
@@ -35,4 +37,33 @@ func TestRequestsHaveEveryParameter(t *testing.T) {
 	if o, err := q.options(nil, ""); err != nil || o.Stop != nil || o.NumPredict != nil {
 		t.Errorf("only an empty stop text: %+v, %v", o, err)
 	}
+}
+
+// A key, or a retention, pins the whole prompt.
+func TestPromptCacheKey(t *testing.T) {
+	f := serve(t, nil)
+	for fields, want := range map[string]time.Duration{
+		`"seed":1`:                       0,
+		`"prompt_cache_key":"k"`:         5 * time.Minute,
+		`"prompt_cache_key":null`:        0,
+		`"prompt_cache_retention":"24h"`: 24 * time.Hour,
+		`"prompt_cache_key":"k","prompt_cache_retention":"in_memory"`: 5 * time.Minute,
+	} {
+		for path, body := range map[string]string{
+			"/v1/completions":      `"prompt":"Once"`,
+			"/v1/chat/completions": `"messages":[{"role":"user","content":"Once"}]`,
+			"/v1/responses":        `"input":"Once"`,
+		} {
+			f.Has(t, "POST", path, `{"model":"plain",`+body+`,`+fields+`}`, 200)
+			r := f.Parrot.Last(t)
+			if want == 0 && len(r.Pins) == 0 {
+				continue
+			}
+			if len(r.Pins) != 1 || r.Pins[0] != (runtime.Pin{Tokens: len(r.Prompt), TTL: want}) {
+				t.Errorf("%s with %s: %+v", path, fields, r.Pins)
+			}
+		}
+	}
+	f.Has(t, "POST", "/v1/completions", `{"model":"plain","prompt":"Once","prompt_cache_retention":"1w"}`, 400,
+		"prompt_cache_retention")
 }

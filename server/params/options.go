@@ -35,6 +35,8 @@ type Options struct {
 	Draft     *draft            `json:"draft"`
 	LogitBias map[int32]float64 `json:"logit_bias"` // by token id
 	Urgency
+
+	Pin time.Duration `json:"-"` // how long the prefix cache keeps the prompt in preference to others; 0: it does not
 }
 
 // Urgency says how soon a response is needed. All APIs have it, as an extension.

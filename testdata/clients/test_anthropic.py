@@ -113,13 +113,19 @@ class Messages(Case):
             )
 
         def prompt(answer):
-            return answer.usage.input_tokens + answer.usage.cache_read_input_tokens
+            return answer.usage.input_tokens + answer.usage.cache_creation_input_tokens + answer.usage.cache_read_input_tokens
 
         first = ask(user("A dog ran home."), billing="a1")
         second = ask(user("Why?"), billing="b2")
         self.assertGreater(prompt(first), 100)
         self.assertGreater(second.usage.cache_read_input_tokens, prompt(first) - 12)
-        self.assertLess(second.usage.input_tokens, 12)
+        self.assertLess(second.usage.input_tokens, 24)
+        # What is created ends with the system prompt, and is read from then on.
+        created, read = first.usage.cache_creation_input_tokens, first.usage.cache_read_input_tokens
+        self.assertGreater(created + read, prompt(first) - 36)
+        self.assertLess(created + read, prompt(first))
+        self.assertEqual(first.usage.cache_creation.ephemeral_5m_input_tokens, created)
+        self.assertEqual(second.usage.cache_creation_input_tokens, 0)
         turns = [user("A dog ran home."), {"role": "assistant", "content": first.content}, user(text("<system-reminder>Go on.</system-reminder>"), text("And then?"))]
         third = ask(*turns, billing="c3")
         self.assertGreater(third.usage.cache_read_input_tokens, prompt(first))

@@ -62,6 +62,13 @@ class Chat(Case):
         self.assertEqual(again.choices[0].message.content, choice.message.content)
         self.assertGreater(again.usage.prompt_tokens_details.cached_tokens, 0)
 
+    def test_cache_key(self):
+        for more in ({"prompt_cache_key": "k"}, {"prompt_cache_key": "k", "extra_body": {"prompt_cache_retention": "24h"}}):
+            answer = self.chat(messages=user("Of pins and needles."), **more)
+            again = self.chat(messages=user("Of pins and needles."), **more)
+            self.assertEqual(again.choices[0].message.content, answer.choices[0].message.content)
+            self.assertGreater(again.usage.prompt_tokens_details.cached_tokens, 0)
+
     def test_stream(self):
         whole = self.chat(model=MODEL)
         chunks = list(self.chat(model=MODEL, stream=True, stream_options={"include_usage": True}))

@@ -1,0 +1,187 @@
+package anthropic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ingotml/ingot/chat"
+	"github.com/ingotml/ingot/chat/prompt"
+	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/server"
+	"github.com/ingotml/ingot/server/wire"
+)
+
+// cacheControl marks a breakpoint: the prompt up to there is pinned in the prefix cache.
+type cacheControl struct {
+	Type string `json:"type"` // ephemeral
+	TTL  string `json:"ttl"`  // 5m (the default) or 1h
+}
+
+// maxBreakpoints is the number of breakpoints that Anthropic accepts.
+const maxBreakpoints = 4
+
+// The TTLs of breakpoints.
+const (
+	shortTTL = 5 * time.Minute
+	longTTL  = time.Hour
+)
+
+// breakpoint is the place of a cache_control: after a tool, or after a block of the system prompt or of a message.
+type breakpoint struct {
+	tool, system, message int // index; -1: it is elsewhere
+	block                 int // of the message
+	ttl                   time.Duration
+}
+
+// marked lists the breakpoints of a request in the order of the prompt.
+func (q *messagesRequest) marked() (list []breakpoint, err error) {
+	add := func(c *cacheControl, at string, b breakpoint) {
+		if c == nil || err != nil {
+			return
+		}
+		switch {
+		case c.Type != "ephemeral":
+			err = wire.BadParam(at+".cache_control.type", "%q is not ephemeral", wire.Clip(c.Type))
+		case c.TTL == "" || c.TTL == "5m":
+			b.ttl = shortTTL
+		case c.TTL == "1h":
+			b.ttl = longTTL
+		default:
+			err = wire.BadParam(at+".cache_control.ttl", "%q is not 5m or 1h", wire.Clip(c.TTL))
+		}
+		list = append(list, b)
+	}
+	for i, t := range q.Tools {
+		add(t.CacheControl, fmt.Sprintf("tools.%d", i), breakpoint{tool: i, system: -1, message: -1})
+	}
+	for i, x := range q.System {
+		add(x.CacheControl, fmt.Sprintf("system.%d", i), breakpoint{tool: -1, system: i, message: -1})
+	}
+	for i, m := range q.Messages {
+		for k, x := range m.Content {
+			add(x.CacheControl, fmt.Sprintf("messages.%d.content.%d", i, k),
+				breakpoint{tool: -1, system: -1, message: i, block: k})
+		}
+	}
+	if err == nil && len(list) > maxBreakpoints {
+		err = wire.BadParam("cache_control", "at most %d blocks can have it, %d do", maxBreakpoints, len(list))
+	}
+	if last := len(q.Messages) - 1; err == nil && q.CacheControl != nil && last >= 0 {
+		c := *q.CacheControl
+		add(&c, "request", breakpoint{tool: -1, system: -1, message: last, block: len(q.Messages[last].Content) - 1})
+	}
+	return list, err
+}
+
+// breakpoints are the last breakpoint of a prompt, and the last one that is kept for an hour.
+type breakpoints struct {
+	prompt int // tokens
+	last   runtime.Pin
+	hour   runtime.Pin // Tokens is 0 if there is none
+}
+
+// breakpoints finds the positions of a request's breakpoints in its prompt.
+func (s *api) breakpoints(ctx context.Context, m *server.Model, q *messagesRequest, p *prompt.Prompt) (breakpoints,
+	error) {
+	b := breakpoints{prompt: len(p.IDs)}
+	list, err := q.marked()
+	if err != nil || len(list) == 0 {
+		return b, err
+	}
+	last := list[len(list)-1]
+	if b.last, err = s.pin(ctx, m, q, p, last); err != nil {
+		return b, err
+	}
+	for i := len(list) - 1; i >= 0 && b.hour.Tokens == 0; i-- {
+		switch {
+		case list[i].ttl != longTTL:
+		case i == len(list)-1:
+			b.hour = b.last
+		default:
+			if b.hour, err = s.pin(ctx, m, q, p, list[i]); err != nil {
+				return b, err
+			}
+		}
+	}
+	return b, nil
+}
+
+// pin returns the pin of a breakpoint.
+func (s *api) pin(ctx context.Context, m *server.Model, q *messagesRequest, p *prompt.Prompt, b breakpoint) (
+	runtime.Pin, error) {
+	pin := runtime.Pin{Tokens: len(p.IDs), TTL: b.ttl}
+	if n := len(q.Messages) - 1; b.message == n && b.block == len(q.Messages[n].Content)-1 {
+		return pin, nil
+	}
+	style, err := m.ChatStyle()
+	if err != nil {
+		return pin, err
+	}
+	c, err := q.until(b, style)
+	if err != nil {
+		return pin, err
+	}
+	pin.Tokens, err = s.core.Beginning(ctx, m, style, c, p)
+	return pin, err
+}
+
+// until returns the conversation up to a breakpoint.
+func (q *messagesRequest) until(b breakpoint, style *prompt.Style) (prompt.Conversation, error) {
+	cut := *q
+	if b.message >= 0 {
+		last := q.Messages[b.message]
+		last.Content = last.Content[:b.block+1]
+		cut.Messages = append(append([]messageParam(nil), q.Messages[:b.message]...), last)
+	}
+	c, err := cut.conversation(style)
+	if err != nil || b.message >= 0 {
+		if c.Answer != "" {
+			c.Messages = append(c.Messages, chat.Message{Role: chat.Assistant, Content: c.Answer})
+			c.Answer = ""
+		}
+		return c, err
+	}
+	c.Pictures, c.Answer = nil, ""
+	if b.tool >= 0 {
+		c.Messages, c.Tools = nil, c.Tools[:min(b.tool+1, len(c.Tools))]
+		return c, nil
+	}
+	system := conversationBuilder{names: map[string]string{}}
+	err = system.system(q.System[:b.system+1])
+	c.Messages = system.messages
+	return c, err
+}
+
+// pins returns what the request pins.
+func (b breakpoints) pins() (list []runtime.Pin) {
+	for _, p := range []runtime.Pin{b.hour, b.last} {
+		if p.Tokens > 0 && (len(list) == 0 || p != list[0]) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// cacheCreation divides the created tokens by TTL.
+type cacheCreation struct {
+	Short int `json:"ephemeral_5m_input_tokens"`
+	Long  int `json:"ephemeral_1h_input_tokens"`
+}
+
+// usage returns token counts. Positions are those of the prompt before its pictures were placed, so they count from the
+// end.
+func (b breakpoints) usage(s runtime.Stats) messagesUsage {
+	created := func(p runtime.Pin) int { return max(p.Tokens+s.PromptTokens-b.prompt-s.CachedTokens, 0) }
+	u := messagesUsage{Read: s.CachedTokens, Output: s.Tokens}
+	if b.last.Tokens > 0 {
+		u.Created = created(b.last)
+		u.Creation = &cacheCreation{Short: u.Created}
+	}
+	if b.hour.Tokens > 0 {
+		u.Creation.Long = created(b.hour)
+		u.Creation.Short -= u.Creation.Long
+	}
+	u.Input = s.PromptTokens - u.Read - u.Created
+	return u
+}
