@@ -20,6 +20,7 @@ import (
 type server struct {
 	t      *testing.T
 	origin string
+	pid    int
 }
 
 // engine returns the path of the engine, found with the home of the user who runs the tests.
@@ -56,7 +57,7 @@ func (u *user) serve(args ...string) *server {
 		u.t.Fatalf("the server printed %q, %v: %s", line, err, rest)
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }()
-	return &server{u.t, origin}
+	return &server{u.t, origin, c.Process.Pid}
 }
 
 // ps returns the process ID of a loaded model and its number of requests.
