@@ -5,18 +5,20 @@ import (
 	"time"
 )
 
-// gapLimit bounds the prefill rows of steps that also decode, so that running streams do not wait longer for their next
+// gapLimit bounds the rows of steps that decode and prefill, so that running streams do not wait longer for their next
 // tokens than the maximum gap. It adapts to the measured durations of such steps: they depend on the number of streams,
 // their depths and the machine's load, so there is no model of them.
 type gapLimit struct {
 	max  time.Duration // constant
-	rows float64
+	rows float64       // that take gapShare of it, as far as known; 0: before the first measurement
 }
 
-// Bounds of the prefill rows in a step that also decodes, and their number before the first measurement. Below
-// minGapRows a prompt would hardly progress, so very small gaps are exceeded.
+// gapMultiple divides the number of rows in a step that decodes and prefills: a CPU kernel multiplies this many rows by
+// weights that it has unpacked once, and a row more costs another pass over them. A step has at least minGapRows
+// prefill rows. With fewer a prompt would hardly progress, so very small gaps are exceeded.
 const (
-	minGapRows     = 8
+	gapMultiple    = 8
+	minGapRows     = 4
 	initialGapRows = 32
 )
 
@@ -34,25 +36,25 @@ const (
 	maxGrowth = 1.25
 )
 
-// limit returns the number of prefill rows of the next step.
-func (p *gapLimit) limit() int {
-	return max(int(cmp.Or(p.rows, initialGapRows))/minGapRows*minGapRows, minGapRows)
+// limit returns the number of prefill rows of the next step, beside a number of rows that decode.
+func (p *gapLimit) limit(decoding int) int {
+	rows := int(cmp.Or(p.rows, initialGapRows)) / gapMultiple * gapMultiple
+	if least := decoding + minGapRows; rows < least {
+		rows = (least + gapMultiple - 1) / gapMultiple * gapMultiple
+	}
+	return rows - decoding
 }
 
-// add records a step with the given number of prefill rows, from the end of the step before it to its own. A short step
-// says nothing about the limit unless the limit was what kept it short.
-func (p *gapLimit) add(rows int, d time.Duration) {
-	if rows <= 0 || d <= 0 {
+// add records a step with the given numbers of rows, from the end of the step before it to its own. A step that prompts
+// did not fill says nothing about longer ones.
+func (p *gapLimit) add(prefill, decoding int, d time.Duration) {
+	if prefill <= 0 || d <= 0 {
 		return
 	}
-	target := gapShare * p.max.Seconds()
-	change := min(max(target/d.Seconds(), maxShrink), maxGrowth)
-	base := cmp.Or(p.rows, initialGapRows)
-	if rows < p.limit() {
-		if change > 1 {
-			return
-		}
-		base = float64(rows)
+	rows := float64(prefill + decoding)
+	fitting := rows * gapShare * p.max.Seconds() / d.Seconds()
+	if prefill < p.limit(decoding) && fitting > rows {
+		return
 	}
-	p.rows = min(max(base*change, minGapRows), maxRows)
+	p.rows = min(max(fitting, rows*maxShrink), max(rows*maxGrowth, rows+gapMultiple), maxRows)
 }

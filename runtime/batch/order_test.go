@@ -147,34 +147,51 @@ func TestFirstToken(t *testing.T) {
 
 func TestGapLimit(t *testing.T) {
 	p := gapLimit{max: 100 * time.Millisecond}
-	if p.limit() != initialGapRows {
-		t.Errorf("%d rows before the first measurement", p.limit())
+	if n := p.limit(1); n != initialGapRows-1 {
+		t.Errorf("%d rows before the first measurement", n)
 	}
-	step := func(rows int) time.Duration { return 30*time.Millisecond + time.Duration(rows)*time.Millisecond }
-	for range 30 { // 45 rows take three quarters of the gap
-		p.add(p.limit(), step(p.limit()))
+	step := func(decoding int, d time.Duration) { p.add(p.limit(decoding), decoding, d) }
+	measured := func(decoding int) { // 45 rows take three quarters of the gap
+		step(decoding, 30*time.Millisecond+time.Duration(p.limit(decoding)+decoding)*time.Millisecond)
 	}
-	if n := p.limit(); n != 40 && n != 48 {
-		t.Errorf("%d rows, want about 45", n)
+	for range 30 {
+		measured(3)
+		if n := p.limit(3) + 3; n%gapMultiple != 0 || n < 32 || n > 48 {
+			t.Errorf("%d rows, want a multiple of %d near 45", n, gapMultiple)
+		}
 	}
-	p.add(3, 10*time.Millisecond)
-	if n := p.limit(); n < 40 {
+	p.add(3, 1, 10*time.Millisecond)
+	if n := p.limit(3) + 3; n < 32 {
 		t.Errorf("%d rows after the last rows of a prompt", n)
 	}
 	for range 20 {
-		p.add(p.limit(), time.Second)
+		step(1, time.Second)
 	}
-	if n := p.limit(); n != minGapRows {
-		t.Errorf("%d rows on a slow machine", n)
+	for decoding, want := range map[int]int{1: 7, 4: 4, 5: 11, 12: 4, 31: 9} {
+		if n := p.limit(decoding); n != want {
+			t.Errorf("%d rows beside %d on a slow machine, want %d", n, decoding, want)
+		}
 	}
 	for range 100 {
-		p.add(p.limit(), time.Microsecond)
+		step(1, time.Microsecond)
 	}
-	if n := p.limit(); n != maxRows {
+	if n := p.limit(1); n != maxRows-1 {
 		t.Errorf("%d rows at most", n)
 	}
-	p.add(0, time.Second)
-	if n := p.limit(); n != maxRows {
+	p.add(0, 1, time.Second)
+	if n := p.limit(1); n != maxRows-1 {
 		t.Errorf("%d rows after a step without a prompt", n)
+	}
+}
+
+// A step whose duration is near the target is repeated: one of twice the rows would exceed the maximum.
+func TestGapLimitIsStable(t *testing.T) {
+	p := gapLimit{max: 150 * time.Millisecond}
+	for n := range 50 {
+		rows := p.limit(1) + 1
+		p.add(rows-1, 1, time.Duration(rows)*10*time.Millisecond)
+		if n > 5 && rows != 8 {
+			t.Errorf("step %d has %d rows", n, rows)
+		}
 	}
 }

@@ -17,7 +17,7 @@ func (p *prefill) rowLimit(prompts, decoding int) int {
 	case p.chunk > 0:
 		return p.chunk
 	case decoding > 0:
-		return p.gap.limit()
+		return p.gap.limit(decoding)
 	case prompts > 1:
 		return p.rate.rows(promptStepTime)
 	}

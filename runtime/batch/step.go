@@ -49,7 +49,7 @@ func (b *batcher) step() {
 	if err == nil {
 		b.prefill.rate.add(rows, time.Since(start))
 		if decoding > 0 {
-			b.prefill.gap.add(promptRows, time.Since(since))
+			b.prefill.gap.add(promptRows, decoding, time.Since(since))
 		}
 	}
 	for _, s := range plan {
