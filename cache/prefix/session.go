@@ -105,6 +105,16 @@ func restoreLayer(l cache.Layer, kind cache.Kind, i int, path []*node, target in
 	return l.Offset()
 }
 
+// Continue gives the session another prompt, which begins with all keys that its sequence has seen.
+func (s *Session) Continue(keys []Key) {
+	s.keys, s.cached, s.branch = slices.Clone(keys), s.seq.Offset(), 0
+	s.t.stats.Lookups++
+	s.t.stats.Hits++
+	s.t.stats.Keys += int64(len(keys))
+	s.t.stats.Cached += int64(s.cached)
+	s.t.touch(s.at)
+}
+
 // Cached returns how many keys of the prompt need no evaluation.
 func (s *Session) Cached() int { return s.cached }
 

@@ -24,6 +24,7 @@ type batcher struct {
 	maxRunning  int           // requests in a batch
 	minShared   int           // see minShared
 	memory      memory
+	prefixes    *prefixes
 	prefill     prefill
 	work        workload
 	drafting    *drafting
@@ -42,7 +43,7 @@ const (
 func mostSequences(o runtime.Options) int { return cmp.Or(max(o.Sequences, 0), defaultSequences) }
 
 // newBatcher returns the batcher of a model whose requests share the given memory. It runs on the engine's thread.
-func newBatcher(m *load.Model, mem memory, o runtime.Options) *batcher {
+func newBatcher(m *load.Model, mem memory, p *prefixes, o runtime.Options) *batcher {
 	d := newDrafting(m, o.Draft)
 	return &batcher{
 		model:      m,
@@ -51,6 +52,7 @@ func newBatcher(m *load.Model, mem memory, o runtime.Options) *batcher {
 		maxRunning: mostSequences(o),
 		minShared:  minShared,
 		memory:     mem,
+		prefixes:   p,
 		prefill:    prefill{chunk: o.Chunk, gap: gapLimit{max: cmp.Or(o.MaxGap, defaultMaxGap)}},
 		drafting:   d,
 		stepper:    newStepper(m, d),
@@ -120,7 +122,11 @@ func (b *batcher) returnMemoryWhenIdle() {
 		if waiting, now := b.queue.read(); waiting > 0 || now.running > 0 || now.steps != last.steps {
 			return
 		}
-		err := b.model.Do(context.Background(), func() error { b.model.Thread.ClearCache(); return nil })
+		err := b.model.Do(context.Background(), func() error {
+			b.prefixes.unpark()
+			b.model.Thread.ClearCache()
+			return nil
+		})
 		if err == nil { // else the model is closed
 			debug.FreeOSMemory()
 		}
@@ -180,6 +186,9 @@ func (b *batcher) admit() {
 		b.running = append(b.running, g)
 		g.admitted = time.Now()
 		err := b.do(func() error {
+			if g.prefixes == nil { // it cannot continue what is parked
+				b.prefixes.unpark()
+			}
 			g.startSession()
 			b.findOverlaps(g)
 			g.copyOverlap(b.minShared)
@@ -245,7 +254,8 @@ func (b *batcher) finish(g *generation, err error) {
 	g.pictures.stop()
 	// The memory must be freed for a closed model too, for which b.do fails: use the thread itself. An error of the thread
 	// means that the engine has ended, and its memory with it.
-	free := func() error { b.stepper.forget(); g.free(); return nil }
+	alone := len(b.running) == 0
+	free := func() error { b.stepper.forget(); g.free(alone); return nil }
 	if b.loop.onThread {
 		_ = b.model.Thread.Within(free)
 	} else {

@@ -10,7 +10,9 @@
 //   - drafting: how many tokens each request drafts
 //   - stepper: evaluates a plan on the engine's thread
 //   - generation: one running request; emit sends its tokens, state frees and restarts it
+//   - parked: the state of the last request, which the next one may continue
 //   - memory, prefix: what the state of requests may take, and the prefix cache that keeps it
 //
-// Callers own nothing of the engine's memory: a request's arrays are freed before Generate returns.
+// Callers own nothing of the engine's memory: a request's arrays are freed, or parked for the next one, before Generate
+// returns.
 package batch

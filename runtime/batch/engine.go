@@ -57,7 +57,7 @@ func open(
 	err = t.Do(ctx, func() error {
 		var mem memory
 		mem, e.prefixes = assignMemory(m, o)
-		e.batcher = newBatcher(m, mem, o)
+		e.batcher = newBatcher(m, mem, e.prefixes, o)
 		return nil
 	})
 	if err == nil {

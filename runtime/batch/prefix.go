@@ -18,12 +18,16 @@ import (
 type prefixes struct {
 	tree           *prefix.Tree // used on the engine's thread; nil: off
 	disk           *prefix.Disk // its second tier, or nil
-	needsSnapshots bool         // some layers can only be restored to a snapshot
+	kinds          []cache.Kind
+	parked         *parked // nil: none
+	closed         bool
+	needsSnapshots bool // some layers can only be restored to a snapshot
 }
 
 // newPrefixes returns the prefix cache of a model with the given layers; it keeps nothing if its size is 0.
 func newPrefixes(kinds []cache.Kind, size int64) *prefixes {
 	p := &prefixes{
+		kinds:          kinds,
 		needsSnapshots: slices.ContainsFunc(kinds, func(k cache.Kind) bool { return !k.Whole() && k != cache.None }),
 	}
 	if size > 0 {
@@ -58,6 +62,8 @@ func (p *prefixes) openDisk(ctx context.Context, m *load.Model, image digest.Dig
 // close frees the cached state. It runs on the engine's thread.
 func (p *prefixes) close() {
 	if p != nil && p.tree != nil {
+		p.unpark()
+		p.closed = true
 		p.tree.Close()
 	}
 }
@@ -83,11 +89,16 @@ func (c *cachedState) add(token int32) { c.keys = append(c.keys, prefix.Tokens([
 func (c *cachedState) store() {
 	if c.session != nil {
 		c.session.Store(c.keys)
-		for _, p := range c.pins {
-			c.session.Pin(p.Tokens, time.Now().Add(p.TTL))
-		}
+		c.pin(c.session)
 		c.session.Leave()
 		c.session = nil
+	}
+}
+
+// pin pins what the request asked for, as far as a session has stored it.
+func (c *cachedState) pin(s *prefix.Session) {
+	for _, p := range c.pins {
+		s.Pin(p.Tokens, time.Now().Add(p.TTL))
 	}
 }
 
@@ -138,13 +149,15 @@ func (c *cachedState) planSnapshots(n, from int) {
 	c.snapshots = slices.Compact(points)
 }
 
-// startSession looks the request's tokens up in the prefix cache and restores their longest cached prefix. It runs on
-// the engine's thread.
+// startSession takes over the parked state, or looks the request's tokens up in the prefix cache and restores their
+// longest cached prefix. It runs on the engine's thread.
 func (g *generation) startSession() {
 	if g.prefixes == nil || g.prefixes.tree == nil {
 		return
 	}
-	g.cached.session = g.prefixes.tree.Begin(g.seq, g.cached.keys[:len(g.tokens)])
+	if !g.prefixes.takeOver(g) {
+		g.cached.session = g.prefixes.tree.Begin(g.seq, g.cached.keys[:len(g.tokens)])
+	}
 	if g.stats.Tokens == 0 {
 		g.stats.CachedTokens = min(g.cached.session.Cached(), g.stats.PromptTokens)
 	}

@@ -30,13 +30,16 @@ func (g *generation) sampleRequest(drafts []int32, q []*mlx.Array) sample.Reques
 	return a
 }
 
-// free releases a request's engine memory and hands its state to the prefix cache. It runs on the engine's thread.
-func (g *generation) free() {
+// free releases a request's engine memory and hands its state to the prefix cache, or parks it. It runs on the engine's
+// thread.
+func (g *generation) free(park bool) {
 	g.sample.Free()
 	g.sample = nil
-	g.cached.store()
+	if !park || !g.prefixes.park(g) {
+		g.cached.store()
+		g.seq.Free()
+	}
 	g.pictures.prompt.Free()
-	g.seq.Free()
 	g.draft.Free()
 }
 
