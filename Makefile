@@ -201,12 +201,14 @@ bench-real: engine
 	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && \
 		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/real.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_REAL)
 
-# Times concurrent requests on the dense model of bench-cpu, in its environment: bench/results/serve.json.
+# Times ingot serve beside llama-server, on the dense model of bench-cpu: bench/results/serve.json. At most 75 minutes; a
+# second call goes on where the first one ended. BENCH_SERVE='--cells "512x8 512x32" --parts cells' measures less,
+# '--parts first --before FILE' compares first tokens with those of an older ingot.
 bench-serve: engine
 	$(GO) build -o bin/bench-cpu ./bench/cpu
-	$(GO) build -o bin/bench-clients ./bench/clients
 	bench/cpu/run.sh --peers-only
-	"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/serve.py $(INGOT) bin/bench-cpu bin/bench-clients $(BENCH_SERVE)
+	PYTHONPATH=bench/cpu "$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" \
+		bench/serve/serve.py $(INGOT) bin/bench-cpu $(BENCH_SERVE)
 
 # Times cold starts, as whole processes, with a published model and with vocabularies of up to 262,144 tokens, and prints
 # where the time goes: bench/results/start.json. BENCH_START has additional arguments, such as -rounds 30.

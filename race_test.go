@@ -16,10 +16,8 @@ import (
 // noRace are the packages with goroutines or locks whose tests `make test-race` leaves out, and why.
 // `make test-long` runs all packages under it.
 var noRace = map[string]string{
-	"bench/clients": "measures other programs",
-	"bench/cpu":     "measures other programs",
-	"cmd":           "its tests start thousands of processes; what they call has tests of its own",
-	"mlx/mlxtest":   "a fixture: it runs in the tests of mlx",
+	"cmd":         "its tests start thousands of processes; what they call has tests of its own",
+	"mlx/mlxtest": "a fixture: it runs in the tests of mlx",
 }
 
 // raced returns the packages that `make test-race` tests under the race detector: RACE in the Makefile.

@@ -34,8 +34,6 @@ type command struct {
 	Tokens int    `json:"tokens"` // tokens to decode or prefill; default 64
 	Rounds int    `json:"rounds"` // of op rows; default 8
 
-	Streams int `json:"streams"` // of op streams
-
 	Drafts int     `json:"drafts"` // drafts per step of op spec; default 3
 	Right  float64 `json:"right"`  // acceptance rate of op spec; default 0.7
 }
@@ -52,8 +50,6 @@ var ops = map[string]func(*bench, context.Context, command) (any, error){
 	"accuracy": (*bench).accuracy,
 	"gathered": (*bench).gathered,
 	"growth":   (*bench).growth,
-	"streams":  (*bench).streams,
-	"wait":     (*bench).wait,
 	"spec":     (*bench).spec,
 }
 

@@ -15,6 +15,7 @@ model_nemotron.py. Each has
     FORMATS, TYPE     optional: of llama.cpp's files by the name of the peer, and of ingot's image; else run.py's
     RULES             optional: rules of ingot's image
     DEPTH             optional: a context at which state and time of a token are compared with a sixteenth of it
+    tokenizer_keys(sizes)  optional: of the GGUF file's tokenizer; else it has none
     extra(sizes)      optional: names and float32 values of what only the GGUF file has
 
 Needs numpy.
@@ -117,11 +118,16 @@ def blocks(codes, scales):
     return out
 
 
-def tokenizer(vocab):
-    """A tokenizer.json of bytes and made-up words: enough for turning ids into text."""
+def vocabulary(size):
+    """Bytes, two special tokens and made-up words."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     letters = [chr(b) if b in printable else chr(0x100 + b - sum(p < b for p in printable)) for b in range(256)]
-    words = [*letters, "<s>", "</s>", *("\u0120t" + str(i) for i in range(vocab - 258))]
+    return [*letters, "<s>", "</s>", *("\u0120t" + str(i) for i in range(size - 258))]
+
+
+def tokenizer(vocab):
+    """A tokenizer.json of these words: enough for turning ids into text."""
+    words = vocabulary(vocab)
     special = [{"id": i, "content": words[i], "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True} for i in (BOS, EOS)]
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     return {
@@ -165,7 +171,8 @@ def write_gguf(shape, sizes, path):
     own = shape.keys(sizes)
     replaced = {name for name, _, _ in own}
     keys = [
-        ("general.architecture", gguf.STRING, shape.ARCHITECTURE), ("general.name", gguf.STRING, "random"), ("tokenizer.ggml.model", gguf.STRING, "none"),
+        ("general.architecture", gguf.STRING, shape.ARCHITECTURE), ("general.name", gguf.STRING, "random"),
+        *getattr(shape, "tokenizer_keys", lambda sizes: [("tokenizer.ggml.model", gguf.STRING, "none")])(sizes),
         *((f"{shape.ARCHITECTURE}.{name}", kind, value) for name, kind, value in [
             ("vocab_size", gguf.UINT32, sizes["vocab"]), ("context_length", gguf.UINT32, CONTEXT), ("embedding_length", gguf.UINT32, sizes["hidden"]),
             ("block_count", gguf.UINT32, sizes["layers"]), ("attention.head_count", gguf.UINT32, sizes["heads"]),

@@ -17,6 +17,23 @@ if ! { [ -f "$stamp" ] && cmp -s "$here/requirements.txt" "$stamp"; }; then
 		"$venv/bin/python" -m pip install --disable-pip-version-check --quiet -r "$here/requirements.txt"
 	cp "$here/requirements.txt" "$stamp"
 fi
+# llama-server is not part of the package, but its source is: it serves with the same llama.cpp.
+if ! [ -x "$venv/bin/llama-server" ]; then
+	echo "building llama-server (10 to 20 minutes)" >&2
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	"$venv/bin/python" -m pip download --disable-pip-version-check --quiet --no-deps --no-binary :all: -d "$work" \
+		"$(grep '^llama-cpp-python==' "$here/requirements.txt")"
+	tar -xzf "$work"/llama_cpp_python-*.tar.gz -C "$work"
+	cmake -S "$work"/llama_cpp_python-*/vendor/llama.cpp -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON \
+		-DBUILD_SHARED_LIBS=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF \
+		-DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF >&2
+	cmake --build "$work/build" -j "${BENCH_JOBS:-$(getconf _NPROCESSORS_ONLN)}" --target llama-server >&2
+	mv "$work/build/bin/llama-server" "$venv/bin/llama-server.part"
+	mv "$venv/bin/llama-server.part" "$venv/bin/llama-server"
+	rm -rf "$work"
+	trap - EXIT
+fi
 if [ "${1:-}" = --peers-only ]; then
 	exit 0
 fi

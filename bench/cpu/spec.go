@@ -19,6 +19,9 @@ type specJSON struct {
 	Steps    int    `json:"target_steps"`
 }
 
+// streamPrompt is the length of the prompt of op spec.
+const streamPrompt = 16
+
 // specTries bounds the search for a text that the model reproduces with drafts.
 const specTries = 64
 
