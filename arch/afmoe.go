@@ -74,7 +74,7 @@ func (m *Afmoe) Table() Table {
 	t := m.decoder("afmoe", false, func(t *Table, layer string, i int) {
 		t.norm(layer+"input_layernorm", hidden, false)
 		m.attention(t, layer+"self_attn", m.queries(), false)
-		t.linear(layer+"self_attn.gate_proj", m.queries(), hidden, false, headRows(m.KVHeads))
+		t.linear(layer+"self_attn.gate_proj", m.queries(), hidden, false, queryRows(m.Heads, m.KVHeads))
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		t.norm(layer+"pre_mlp_layernorm", hidden, false)
 		if m.Mixture.Sparse[i] {

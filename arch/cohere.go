@@ -49,8 +49,8 @@ func (m *Cohere) Facts() Facts { return m.facts("cohere", m.Rope, m.Table()) }
 func (m *Cohere) Table() Table {
 	return m.parallel("cohere", func(t *Table, name string) {
 		if m.QKNorm {
-			t.add(name+".q_norm.weight", headRows(m.KVHeads), int64(m.Heads), int64(m.HeadDim))
-			t.add(name+".k_norm.weight", headRows(m.KVHeads), int64(m.KVHeads), int64(m.HeadDim))
+			t.add(name+".q_norm.weight", queryRows(m.Heads, m.KVHeads), int64(m.Heads), int64(m.HeadDim))
+			t.add(name+".k_norm.weight", keyRows(m.Heads, m.KVHeads), int64(m.KVHeads), int64(m.HeadDim))
 		}
 	})
 }

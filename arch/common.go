@@ -216,11 +216,11 @@ func (c Common) queries() int64 { return int64(c.Heads) * int64(c.HeadDim) }
 // than o_proj's input if q_proj also produces an output gate.
 func (c Common) projections(t *Table, name string, queries int64) {
 	kv := int64(c.KVHeads) * int64(c.HeadDim)
-	out, in := headRows(c.KVHeads), headColumns(c.KVHeads)
-	t.linear(name+".q_proj", queries, int64(c.Hidden), c.AttentionBias, out)
-	t.linear(name+".k_proj", kv, int64(c.Hidden), c.AttentionBias, out)
-	t.linear(name+".v_proj", kv, int64(c.Hidden), c.AttentionBias, out)
-	t.linear(name+".o_proj", int64(c.Hidden), c.queries(), c.OutputBias, in)
+	keys := keyRows(c.Heads, c.KVHeads)
+	t.linear(name+".q_proj", queries, int64(c.Hidden), c.AttentionBias, queryRows(c.Heads, c.KVHeads))
+	t.linear(name+".k_proj", kv, int64(c.Hidden), c.AttentionBias, keys)
+	t.linear(name+".v_proj", kv, int64(c.Hidden), c.AttentionBias, keys)
+	t.linear(name+".o_proj", int64(c.Hidden), c.queries(), c.OutputBias, queryColumns(c.Heads, c.KVHeads))
 }
 
 // attention is projections with query and key norms per head.

@@ -69,18 +69,18 @@ func (m *Gemma4) layers(t *Table) {
 func (m *Gemma4) attend(t *Table, name string, i int, l Gemma4Layer) {
 	hidden, dim := int64(m.Hidden), int64(l.HeadDim)
 	q, kv := int64(m.Heads)*dim, int64(l.KVHeads)*dim
-	t.linear(name+".q_proj", q, hidden, m.AttentionBias, headRows(l.KVHeads))
+	t.linear(name+".q_proj", q, hidden, m.AttentionBias, queryRows(m.Heads, l.KVHeads))
 	t.norm(name+".q_norm", dim, false)
 	switch {
 	case l.KV == i:
-		t.linear(name+".k_proj", kv, hidden, m.AttentionBias, headRows(l.KVHeads))
+		t.linear(name+".k_proj", kv, hidden, m.AttentionBias, keyRows(m.Heads, l.KVHeads))
 		t.norm(name+".k_norm", dim, false)
 		if !m.KEqV || l.Sliding {
-			t.linear(name+".v_proj", kv, hidden, m.AttentionBias, headRows(l.KVHeads))
+			t.linear(name+".v_proj", kv, hidden, m.AttentionBias, keyRows(m.Heads, l.KVHeads))
 		}
 	case l.KV >= 0:
 		reason := fmt.Sprintf("not used: layer %d attends the keys and values of layer %d", i, l.KV)
 		t.drop(reason, name+".k_proj.*", name+".v_proj.*", name+".k_norm.*")
 	}
-	t.linear(name+".o_proj", hidden, q, m.OutputBias, headColumns(l.KVHeads))
+	t.linear(name+".o_proj", hidden, q, m.OutputBias, queryColumns(m.Heads, l.KVHeads))
 }

@@ -71,7 +71,7 @@ func (m *GptOss) Facts() Facts { return m.facts("gpt_oss", m.Rope, m.Table()) }
 // Table implements [Model].
 func (m *GptOss) Table() Table {
 	return m.decodes("gpt_oss", m.Mixture, func(t *Table, name string) {
-		t.add(name+".sinks", headRows(m.KVHeads), int64(m.Heads))
+		t.add(name+".sinks", queryRows(m.Heads, m.KVHeads), int64(m.Heads))
 	})
 }
 

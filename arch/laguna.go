@@ -119,7 +119,7 @@ func (m *Laguna) Table() Table {
 		}
 		t.norm(layer+"input_layernorm", hidden, false)
 		c.attention(t, layer+"self_attn", c.queries(), false)
-		t.linear(layer+"self_attn.g_proj", gate, hidden, false, headRows(m.KVHeads))
+		t.linear(layer+"self_attn.g_proj", gate, hidden, false, queryRows(c.Heads, c.KVHeads))
 		t.norm(layer+"post_attention_layernorm", hidden, false)
 		if m.Mixture.Sparse[i] {
 			t.mixture(layer+"mlp", m.Mixture, m.Hidden)

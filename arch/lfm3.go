@@ -101,7 +101,7 @@ func (m *Lfm3) Table() Table {
 		if m.Full[i] {
 			m.attention(t, layer+"self_attn", m.queries(), false)
 			if m.Gate {
-				t.linear(layer+"self_attn.gate_proj", int64(m.Heads), hidden, false, headRows(m.KVHeads))
+				t.linear(layer+"self_attn.gate_proj", int64(m.Heads), hidden, false, queryRows(m.Heads, m.KVHeads))
 			}
 		} else {
 			t.shortConv(layer+"conv", m.Taps, hidden, m.ConvBias)

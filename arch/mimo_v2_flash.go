@@ -169,11 +169,11 @@ func (m *MiMoV2Flash) Table() Table {
 // attends adds the projections of attention, and its sinks.
 func (m *MiMoV2Flash) attends(t *Table, name string, c Common, sinks bool) {
 	hidden, heads, dim := int64(m.Hidden), int64(m.Heads), int64(m.ValueDim)
-	out, kv := headRows(c.KVHeads), int64(c.KVHeads)
+	out, keys, kv := queryRows(c.Heads, c.KVHeads), keyRows(c.Heads, c.KVHeads), int64(c.KVHeads)
 	t.linear(name+".q_proj", c.queries(), hidden, m.AttentionBias, out)
-	t.linear(name+".k_proj", kv*int64(m.HeadDim), hidden, m.AttentionBias, out)
-	t.linear(name+".v_proj", kv*dim, hidden, m.AttentionBias, out)
-	t.linear(name+".o_proj", hidden, heads*dim, false, headColumns(c.KVHeads))
+	t.linear(name+".k_proj", kv*int64(m.HeadDim), hidden, m.AttentionBias, keys)
+	t.linear(name+".v_proj", kv*dim, hidden, m.AttentionBias, keys)
+	t.linear(name+".o_proj", hidden, heads*dim, false, queryColumns(c.Heads, c.KVHeads))
 	if sinks {
 		s := t.add(name+".sinks", out, heads)
 		s.Aliases = []string{name + ".attention_sink_bias"}

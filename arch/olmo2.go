@@ -44,7 +44,6 @@ func (m *Dense) postNorm(modelType string) Table {
 
 // wholeNorms adds the norms of queries and of keys, each over all heads of a row.
 func (m *Dense) wholeNorms(t *Table, name string) {
-	by := headRows(m.KVHeads)
-	t.add(name+".q_norm.weight", by, m.queries())
-	t.add(name+".k_norm.weight", by, int64(m.KVHeads)*int64(m.HeadDim))
+	t.add(name+".q_norm.weight", queryRows(m.Heads, m.KVHeads), m.queries())
+	t.add(name+".k_norm.weight", keyRows(m.Heads, m.KVHeads), int64(m.KVHeads)*int64(m.HeadDim))
 }

@@ -177,8 +177,8 @@ func (m *Rwkv7) mixer(t *Table, name string, layer int) {
 	t.add(name+".g_norm.bias", heads, hidden).Reshape = perHead
 }
 
-// product adds the two matrices of a product of low rank.
+// product adds the two matrices of a product of low rank, for all heads.
 func (m *Rwkv7) product(t *Table, name string, rank int, bias bool) {
 	t.linear(name+".lora.0", int64(rank), int64(m.Hidden), false, replicated)
-	t.linear(name+".lora.2", int64(m.Hidden), int64(rank), bias, replicated)
+	t.linear(name+".lora.2", int64(m.Hidden), int64(rank), bias, headRows(m.Heads))
 }

@@ -20,6 +20,11 @@ type Split struct {
 	Axis int
 	// Parts is the number of equal parts of the axis that stay whole, such as heads; 0 = each element is one.
 	Parts int64
+	// Within is the number of equal parts of each of the Parts, such as the query heads of a KV head, into which more
+	// ranks than Parts divide it. 0: they do not, and all have the whole tensor, and all others that are divided alike.
+	// Shared: of such ranks each has the part whole, such as a KV head.
+	Within int64
+	Shared bool
 	// Sections are the sizes of tensors that are concatenated along the axis; each divides by itself. nil = one.
 	Sections []int64
 }
@@ -34,6 +39,25 @@ var (
 // headRows divides the rows of a matrix by KV heads, headColumns the columns.
 func headRows(kvHeads int) Split    { return Split{Kind: HeadGroup, Parts: int64(kvHeads)} }
 func headColumns(kvHeads int) Split { return Split{Kind: HeadGroup, Axis: 1, Parts: int64(kvHeads)} }
+
+// queryRows divides the rows of a matrix that computes query heads, or what each of them has, by KV heads, keyRows
+// those of a matrix for the KV heads, and queryColumns the columns of a matrix that reads what query heads give. Ranks
+// that share a KV head divide its query heads.
+func queryRows(heads, kvHeads int) Split {
+	return Split{Kind: HeadGroup, Parts: int64(kvHeads), Within: int64(heads / kvHeads)}
+}
+
+func keyRows(heads, kvHeads int) Split {
+	s := queryRows(heads, kvHeads)
+	s.Shared = true
+	return s
+}
+
+func queryColumns(heads, kvHeads int) Split {
+	s := queryRows(heads, kvHeads)
+	s.Axis = 1
+	return s
+}
 
 // bias returns how the bias of a matrix divides.
 func (s Split) bias() Split {

@@ -3,6 +3,7 @@ package arch
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,9 @@ func checkSplit(t *testing.T, s Spec) {
 		if sum += n; by.Parts > 0 && n%by.Parts != 0 {
 			bad("%d of %v are not %d equal parts", n, s.Shape, by.Parts)
 		}
+		if by.Within > 0 && !by.Shared && n%(by.Parts*by.Within) != 0 {
+			bad("%d of %v are not %d times %d equal parts", n, s.Shape, by.Parts, by.Within)
+		}
 	}
 	if sum != s.Shape[by.Axis] {
 		bad("sections %v of %v", by.Sections, s.Shape)
@@ -74,6 +78,10 @@ func checkSplit(t *testing.T, s Spec) {
 		bad("split %+v of %v", by, s.Shape)
 	}
 }
+
+// lowRank matches the end of the name of a second matrix of a product of low rank, whose outputs are added to those of
+// a block's matrix, or are as many.
+var lowRank = regexp.MustCompile(`(_lora\.lora|_adapter_list)\.\d+(\.1)?$`)
 
 // checkSums checks that the blocks whose matrices have divided outputs also have one with divided inputs, of the same
 // parts, and that a bias is added once.
@@ -101,7 +109,8 @@ func checkSums(t *testing.T, table Table) {
 			continue // the gates of recurrent_gemma have a matrix and a vector for each head
 		}
 		layer = strings.TrimSuffix(s.Name, ".weight")
-		name := layer[:strings.LastIndex(layer, ".")]
+		name := lowRank.ReplaceAllString(layer, "")
+		name = name[:strings.LastIndex(name, ".")]
 		if blocks[name] == nil {
 			blocks[name] = &block{}
 		}
@@ -118,7 +127,8 @@ func checkSums(t *testing.T, table Table) {
 		}
 		in := b.in[0]
 		for _, out := range b.out {
-			same := out.Split.Kind == in.Split.Kind && out.Split.Parts == in.Split.Parts
+			same := out.Split.Kind == in.Split.Kind && out.Split.Parts == in.Split.Parts &&
+				out.Split.Within == in.Split.Within
 			if in.Split.Kind == Row {
 				same = out.Split.Kind == Column && out.Shape[0] == in.Shape[1]
 			}

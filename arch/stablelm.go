@@ -47,8 +47,8 @@ func (m *StableLM) Table() Table {
 		t.layerNorm(layer+"input_layernorm", hidden)
 		m.projections(t, layer+"self_attn", m.queries())
 		if m.QKNorm {
-			m.headNorm(t, layer+"self_attn.q_layernorm", m.Heads)
-			m.headNorm(t, layer+"self_attn.k_layernorm", m.KVHeads)
+			m.headNorm(t, layer+"self_attn.q_layernorm", m.Heads, queryRows(m.Heads, m.KVHeads))
+			m.headNorm(t, layer+"self_attn.k_layernorm", m.KVHeads, keyRows(m.Heads, m.KVHeads))
 		}
 		if !m.Parallel {
 			t.layerNorm(layer+"post_attention_layernorm", hidden)
@@ -58,9 +58,9 @@ func (m *StableLM) Table() Table {
 }
 
 // headNorm adds the weights of a norm with weights for each head, which checkpoints have one by one.
-func (m *Dense) headNorm(t *Table, name string, heads int) {
+func (m *Dense) headNorm(t *Table, name string, heads int, by Split) {
 	n, dim := int64(heads), int64(m.HeadDim)
-	s := t.add(name+".weight", headRows(m.KVHeads), n, dim)
+	s := t.add(name+".weight", by, n, dim)
 	s.Layout, s.Group = allHeads, name
 	s.Forms = []Form{{
 		Layout: eachHead, Make: Stack, Count: n, Names: []string{name + ".norms.*.weight"}, Shapes: [][]int64{{dim}},

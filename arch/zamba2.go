@@ -158,30 +158,30 @@ func (m *Zamba2) Table() Table {
 func (m *Zamba2) shared(t *Table, name string) {
 	hidden, wide := int64(m.Hidden), int64(m.Intermediate)
 	kv := int64(m.KVHeads) * int64(m.HeadDim)
-	by := headRows(m.KVHeads)
+	by, keys := queryRows(m.Heads, m.KVHeads), keyRows(m.Heads, m.KVHeads)
 	t.norm(name+"input_layernorm", 2*hidden, false)
 	t.linear(name+"self_attn.q_proj", m.queries(), 2*hidden, false, by)
-	t.linear(name+"self_attn.k_proj", kv, 2*hidden, false, by)
-	t.linear(name+"self_attn.v_proj", kv, 2*hidden, false, by)
-	t.linear(name+"self_attn.o_proj", hidden, m.queries(), false, headColumns(m.KVHeads))
+	t.linear(name+"self_attn.k_proj", kv, 2*hidden, false, keys)
+	t.linear(name+"self_attn.v_proj", kv, 2*hidden, false, keys)
+	t.linear(name+"self_attn.o_proj", hidden, m.queries(), false, queryColumns(m.Heads, m.KVHeads))
 	t.norm(name+"pre_ff_layernorm", hidden, false)
 	// Ranks have all of the block: its projections of gate and input are one tensor, whose adapters are small.
 	t.linear(name+"feed_forward.gate_up_proj", 2*wide, hidden, m.MLPBias, replicated)
 	t.linear(name+"feed_forward.down_proj", hidden, wide, m.MLPBias, replicated)
 }
 
-// adapters adds the adapters of a use of a transformer block. Ranks have all of them, and use the outputs of their
-// heads.
+// adapters adds the adapters of a use of a transformer block. Ranks have what gives the outputs of their heads.
 func (m *Zamba2) adapters(t *Table, name string, number int) {
-	add := func(of string, out, in int64) {
+	add := func(of string, out, in int64, by Split) {
 		prefix := fmt.Sprintf("%s%s_adapter_list.%d.", name, of, number)
 		t.linear(prefix+"0", int64(m.Rank), in, false, replicated)
-		t.linear(prefix+"1", out, int64(m.Rank), false, replicated)
+		t.linear(prefix+"1", out, int64(m.Rank), false, by)
 	}
 	if m.Adapters {
-		for _, part := range []string{"q", "k", "v"} {
-			add("self_attn.linear_"+part, m.queries(), 2*int64(m.Hidden))
-		}
+		keys := keyRows(m.Heads, m.KVHeads)
+		add("self_attn.linear_q", m.queries(), 2*int64(m.Hidden), queryRows(m.Heads, m.KVHeads))
+		add("self_attn.linear_k", m.queries(), 2*int64(m.Hidden), keys)
+		add("self_attn.linear_v", m.queries(), 2*int64(m.Hidden), keys)
 	}
-	add("feed_forward.gate_up_proj", 2*int64(m.Intermediate), int64(m.Hidden))
+	add("feed_forward.gate_up_proj", 2*int64(m.Intermediate), int64(m.Hidden), replicated)
 }

@@ -175,7 +175,18 @@ func cStreamNew(gpu bool) (index int32, failed string) {
 
 func cStreamUse(index int32) string { return text(C.call_ig_stream_use(C.int32_t(index))) }
 func cSynchronize() string          { return text(C.call_ig_synchronize()) }
-func cDeviceInfo() string           { return text(C.call_ig_device_info()) }
+func cGroupJoin(backend, name string, rank, size int, limitMs int64) (group [3]int32, failed string) {
+	b, n := C.CString(backend), C.CString(name)
+	defer C.free(unsafe.Pointer(b))
+	defer C.free(unsafe.Pointer(n))
+	failed = text(C.call_ig_group_join(
+		b, n, C.int32_t(rank), C.int32_t(size), C.int64_t(limitMs), (*C.int32_t)(unsafe.Pointer(&group)),
+	))
+	return group, failed
+}
+
+func cGroupLeave(group int32) { C.call_ig_group_leave(C.int32_t(group)) }
+func cDeviceInfo() string     { return text(C.call_ig_device_info()) }
 
 func cCPUSet(threads int, fast bool, isa string) string {
 	i := C.CString(isa)

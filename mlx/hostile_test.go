@@ -91,6 +91,9 @@ func TestHostileArguments(t *testing.T) {
 		{"identity experts: weights float32[2 3] and experts float32[2 3]", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.IdentityExperts(x, x, 1)
 		}},
+		{"own experts: weights float32[2 3] and experts uint32[2 3]", func(e *mlx.Thread, x *mlx.Array) {
+			mlx.OwnExperts(x, mlx.Zeros(e, mlx.Uint32, 2, 3), -1, 2)
+		}},
 		{"numbers float32[2 3] of 2 streams", func(e *mlx.Thread, x *mlx.Array) {
 			mlx.StreamWeights(x, mlx.Zeros(e, mlx.Float32, 3), mlx.Zeros(e, mlx.Float32, 3), 2, 1, 1e-6)
 		}},

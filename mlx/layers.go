@@ -5,6 +5,9 @@ import "unsafe"
 // Layers is a set of linear layers that share an input, prepared once: LinearLayers passes all of their arrays on each
 // call, Layers passes only x. It holds the arrays until Free.
 type Layers struct {
+	// Wide makes all results float32: sums that are not rounded to the type of x.
+	Wide bool
+
 	t      *Thread
 	handle unsafe.Pointer
 }
@@ -92,6 +95,7 @@ func (l *Layers) apply(
 	c.int(int(act))
 	c.bool(plusOne)
 	c.bool(keep)
+	c.bool(l.Wide)
 	c.real(eps)
 	l.t.must(prefix("Layers", cLayersApply(l.handle, l.t.frame)))
 	return l.t.adoptAll(l.t.frame.results())

@@ -96,9 +96,29 @@ func TestLayersAfter(t *testing.T) {
 			} {
 				equal("gate", layers.ApplyGated(act, x, y), layers.Apply(gated))
 			}
+			wide := func(apply func() []*mlx.Array) (rounded []*mlx.Array) {
+				layers.Wide = true
+				defer func() { layers.Wide = false }()
+				for _, y := range apply() {
+					if y.DType() != mlx.Float32 {
+						t.Errorf("a wide result is %v", y)
+					}
+					rounded = append(rounded, mlx.AsType(y, mlx.BFloat16))
+				}
+				return rounded
+			}
+			equal("wide", wide(func() []*mlx.Array { return layers.Apply(x) }), layers.Apply(x))
+			equal("wide, gate", wide(func() []*mlx.Array { return layers.ApplyGated(mlx.SiLUActivation, x, y) }),
+				layers.ApplyGated(mlx.SiLUActivation, x, y))
+			equal("wide, norm", wide(func() []*mlx.Array {
+				_, outs := layers.ApplyNormed(x, y, norm, 1e-5, false)
+				return outs
+			}), second(layers.ApplyNormed(x, y, norm, 1e-5, false)))
 		}
 	})
 }
+
+func second[A, B any](_ A, b B) B { return b }
 
 func TestLayersRefuse(t *testing.T) {
 	for _, test := range []struct {

@@ -38,6 +38,8 @@ func cStreamUse(int32) string                                                   
 func cSynchronize() string                                                      { panic(ErrNoCgo) }
 func cCPUSet(int, bool, string) string                                          { panic(ErrNoCgo) }
 func cCPUReport() string                                                        { panic(ErrNoCgo) }
+func cGroupJoin(_, _ string, _, _ int, _ int64) ([3]int32, string)              { panic(ErrNoCgo) }
+func cGroupLeave(int32)                                                         { panic(ErrNoCgo) }
 func cDeviceInfo() string                                                       { panic(ErrNoCgo) }
 func cKernelNew(*KernelSource) (int32, string)                                  { panic(ErrNoCgo) }
 func cKernelCall(int32, *frame, []string) string                                { panic(ErrNoCgo) }

@@ -26,6 +26,19 @@ type Info struct {
 
 const maxCache = 2 << 30
 
+// Fork starts another engine thread of the process, for a rank of a group. Threads share the memory budget and the
+// team of CPU threads: what runs while another thread has the team runs on its own thread alone, with the same results.
+// Arrays belong to the thread that made them.
+func (t *Thread) Fork() (*Thread, error) {
+	return start(func(f *Thread) error {
+		if _, failed := cInit(""); failed != "" {
+			return fmt.Errorf("starting another engine thread: %s", failed)
+		}
+		f.frame, f.info = newFrame(), t.info
+		return nil
+	})
+}
+
 // Open loads an engine and starts its thread. It can be called once per process, because MLX cannot be unloaded.
 func Open(e *engine.Engine, o Options) (*Thread, error) {
 	if !haveCgo {

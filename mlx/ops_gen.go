@@ -177,6 +177,7 @@ const (
 	opDecay
 	opChooseExperts
 	opIdentityExperts
+	opOwnExperts
 	opSparseMixer
 	opClampedSwiGLU
 	opCombineRows
@@ -187,6 +188,11 @@ const (
 	opRandomUniform
 	opRandomNormal
 	opCategorical
+	opAllSum
+	opBroadcastFrom
+	opAllGather
+	opSent
+	opReceived
 	opDepends
 )
 
@@ -365,6 +371,7 @@ var opNames = [...]string{
 	opDecay:              "Decay",
 	opChooseExperts:      "ChooseExperts",
 	opIdentityExperts:    "IdentityExperts",
+	opOwnExperts:         "OwnExperts",
 	opSparseMixer:        "SparseMixer",
 	opClampedSwiGLU:      "ClampedSwiGLU",
 	opCombineRows:        "CombineRows",
@@ -375,6 +382,11 @@ var opNames = [...]string{
 	opRandomUniform:      "RandomUniform",
 	opRandomNormal:       "RandomNormal",
 	opCategorical:        "Categorical",
+	opAllSum:             "allSum",
+	opBroadcastFrom:      "broadcastFrom",
+	opAllGather:          "allGather",
+	opSent:               "sent",
+	opReceived:           "received",
 	opDepends:            "Depends",
 }
 
@@ -2040,6 +2052,18 @@ func IdentityExperts(weights *Array, chosen *Array, n int) []*Array {
 	return c.many()
 }
 
+// OwnExperts divides a choice of experts, uint32 [T, k], with weights, float32 [T, k], into the n from first on and the
+// others. It returns weights and choice [T, k], counted from first: the places of the others have weight 0 and another
+// own expert of the row, or any if it has none.
+func OwnExperts(weights *Array, chosen *Array, first int, n int) []*Array {
+	c := threadOf(opOwnExperts, weights).begin(opOwnExperts)
+	c.array(weights)
+	c.array(chosen)
+	c.int(first)
+	c.int(n)
+	return c.many()
+}
+
 // SparseMixer chooses two experts of each row of scores [T, experts], one after the other: each has the highest score
 // of those that are left, the lower index wins a tie. It returns their weights, float32 [T, 2], and their indices,
 // uint32 [T, 2]. A weight is the expert's share of the softmax over the scores that are left and at most 2*jitter below
@@ -2152,6 +2176,46 @@ func Categorical(logits *Array, key *Array, axis int) *Array {
 	c.array(logits)
 	c.array(key)
 	c.int(axis)
+	return c.one()
+}
+
+func allSum(x *Array, group int) *Array {
+	c := threadOf(opAllSum, x).begin(opAllSum)
+	c.array(x)
+	c.int(group)
+	return c.one()
+}
+
+func broadcastFrom(x *Array, group int, root int) *Array {
+	c := threadOf(opBroadcastFrom, x).begin(opBroadcastFrom)
+	c.array(x)
+	c.int(group)
+	c.int(root)
+	return c.one()
+}
+
+func allGather(x *Array, group int, widths ...int) *Array {
+	c := threadOf(opAllGather, x).begin(opAllGather)
+	c.array(x)
+	c.int(group)
+	c.ints(widths)
+	return c.one()
+}
+
+func sent(x *Array, group int, to int) *Array {
+	c := threadOf(opSent, x).begin(opSent)
+	c.array(x)
+	c.int(group)
+	c.int(to)
+	return c.one()
+}
+
+func received(t *Thread, group int, from int, as DType, shape ...int) *Array {
+	c := t.begin(opReceived)
+	c.int(group)
+	c.int(from)
+	c.dtype(as)
+	c.ints(shape)
 	return c.one()
 }
 

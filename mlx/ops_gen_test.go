@@ -178,6 +178,7 @@ var OpFuncs = map[string]any{
 	"Decay":              Decay,
 	"ChooseExperts":      ChooseExperts,
 	"IdentityExperts":    IdentityExperts,
+	"OwnExperts":         OwnExperts,
 	"SparseMixer":        SparseMixer,
 	"ClampedSwiGLU":      ClampedSwiGLU,
 	"CombineRows":        CombineRows,
@@ -188,5 +189,10 @@ var OpFuncs = map[string]any{
 	"RandomUniform":      RandomUniform,
 	"RandomNormal":       RandomNormal,
 	"Categorical":        Categorical,
+	"allSum":             allSum,
+	"broadcastFrom":      broadcastFrom,
+	"allGather":          allGather,
+	"sent":               sent,
+	"received":           received,
 	"Depends":            Depends,
 }

@@ -84,8 +84,9 @@ func TestOpsHaveGoldens(t *testing.T) {
 	for _, c := range openGoldens(t).cases {
 		cases[c.Op]++
 	}
+	ofGroups := []string{"allGather", "allSum", "broadcastFrom", "received", "sent"} // they need ranks: TestLocalGroup
 	for name := range mlx.OpFuncs {
-		if cases[name] == 0 {
+		if cases[name] == 0 && !slices.Contains(ofGroups, name) {
 			t.Errorf("%s has no case in testdata/ops.json", name)
 		}
 	}

@@ -63,10 +63,11 @@ var constrained = []string{"AddMM", "AddRMSNorm", "Attention", "BlendRows", "Cau
 	"ChooseExperts", "ClampedSwiGLU", "CombineRows", "Conv1D", "Conv2D", "Decay", "DecayedSum", "Dequantize", "FromFP8",
 	"Gather", "GatedExperts", "GatherMM", "GatherQMM", "GatedDeltaRows", "GatedDeltaUpdate", "IdentityExperts",
 	"LayerNorm", "LinearLayers",
-	"MixRows", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RescaleRows", "RoPE", "RoPEFreqs",
+	"MixRows", "OwnExperts", "PackRows", "PackedTableRows", "QuantizedMatMul", "Quantize", "RescaleRows", "RoPE",
+	"RoPEFreqs",
 	"RoPEOffsets", "RotateNormedRows", "RotateRows", "Scatter", "ScatterAdd", "ScatterAddAxis", "SliceDynamic",
 	"SliceUpdateDynamic", "StateScan", "StepSizes", "StreamWeights", "TakeAlongAxis", "UnitGates", "UnpackRows", "WKVScan",
-	"attend", "attendChosen", "chooseKeys", "compressRows"}
+	"allGather", "allSum", "attend", "attendChosen", "broadcastFrom", "chooseKeys", "compressRows", "received", "sent"}
 
 // indexing operations do not check indices, which may not be computed yet. The test uses only 0.
 var indexing = []string{"Take", "TakeAlongAxis", "PutAlongAxis", "ScatterAddAxis", "Gather", "Scatter", "ScatterAdd",

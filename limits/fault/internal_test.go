@@ -30,7 +30,7 @@ var internal = []struct{ reason, names string }{
 		convert/export.ErrExport convert/gguf.ErrFormat convert/gguf/vocab.ErrVocabulary
 		manifest.ErrInvalidImage
 		modelfile.ErrModelfile
-		models.ErrUnsupported models/nn.ErrWeights
+		models.ErrUnsupported models/nn.ErrWeights models/shard.ErrRanks
 		quantize.ErrType quantize.ErrDType quantize.ErrShape quantize.ErrLength quantize.ErrNotFinite quantize.ErrOverflow
 		quantize/ggml.ErrType quantize/ggml.ErrLength quantize/ggml.ErrRange
 		safetensors.ErrHeader safetensors.ErrHeaderTooLarge safetensors.ErrTruncated safetensors.ErrTrailing

@@ -3,4 +3,4 @@
 package bridge
 
 // ABI identifies the interface between Go and the library; both contain it.
-const ABI = 0xfd36ed99
+const ABI = 0x72821d75

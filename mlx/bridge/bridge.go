@@ -13,8 +13,8 @@ import (
 var sources embed.FS
 
 // Sources returns the tree of sources: *.cc files and the *.h files that they include by their path from the root.
-// core/ is the interface, ops/ the operations on graphs, cpu/ the kernels of the CPU. They are in a folder of their own
-// because the go command rejects C++ files next to Go files that do not use cgo.
+// core/ is the interface, ops/ the operations on graphs, group/ those between ranks, cpu/ the kernels of the CPU. They
+// are in a folder of their own because the go command rejects C++ files next to Go files that do not use cgo.
 func Sources() fs.FS {
 	sub, err := fs.Sub(sources, "src")
 	if err != nil {

@@ -298,3 +298,18 @@ func TestClampedSwiGLU(t *testing.T) {
 		}
 	})
 }
+
+// A choice is divided into the experts of a rank and others, which get weight 0 and stand for an own expert.
+func TestOwnExperts(t *testing.T) {
+	mlxtest.Do(t, func(e *mlx.Thread) {
+		weights := mlx.FromSlice(e, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}, 3, 3)
+		chosen := mlx.FromSlice(e, []uint32{5, 2, 9, 4, 3, 5, 0, 1, 7}, 3, 3)
+		own := mlx.OwnExperts(weights, chosen, 3, 3) // 3, 4 and 5
+		if got, want := own[0].Float32s(), []float32{1, 0, 0, 4, 5, 6, 0, 0, 0}; !slices.Equal(got, want) {
+			t.Errorf("weights %v, want %v", got, want)
+		}
+		if got, want := mlx.ToSlice[uint32](own[1]), []uint32{2, 2, 2, 1, 0, 2, 2, 2, 2}; !slices.Equal(got, want) {
+			t.Errorf("experts %v, want %v", got, want)
+		}
+	})
+}

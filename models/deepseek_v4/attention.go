@@ -28,6 +28,7 @@ func newAttention(
 	w *nn.Weights, name string, state int, c *arch.DeepseekV4, compression arch.Compression, ropes ropes,
 ) *attention {
 	wide := c.OutGroups * c.OutRank
+	_, groups := w.Own(name+".o_a_proj.weight", c.OutGroups)
 	a := &attention{
 		state:    state,
 		qDown:    nn.NewLinear(w, name+".q_a_proj", c.QueryRank, c.Hidden, false),
@@ -38,7 +39,7 @@ func newAttention(
 		headNorm: nn.PlainRMSNorm(c.NormEps),
 		up:       nn.NewLinear(w, name+".o_b_proj", c.Hidden, wide, false).Join(),
 		ropes:    ropes,
-		groups:   c.OutGroups,
+		groups:   groups,
 		options: nn.AttendOptions{
 			Scale: c.AttentionScale(), Window: c.Window, Values: c.HeadDim, Sinks: w.Take(name+".sinks", c.Heads),
 		},

@@ -25,6 +25,7 @@ func newMixture(w *nn.Weights, name string, c *arch.DeepseekV4, hash bool) *mixt
 		config:  x,
 	}
 	m.shared.Limit = x.Experts.Clamp.Limit
+	m.shared.Beside(m.experts)
 	if hash {
 		if table := w.Take(name+".gate.tid2eid", c.Vocab, x.Experts.PerToken); table != nil {
 			last := mlx.FromSlice(table.Thread(), []uint32{uint32(x.Experts.Count - 1)}) // a table may hold anything
@@ -43,5 +44,5 @@ func (m *mixture) apply(tokens, x *mlx.Array) *mlx.Array {
 		given = mlx.Take(m.byToken, tokens, 0)
 	}
 	weights, chosen := nn.ChooseGiven(scores, m.correction, given, m.config.Experts, m.config.Router)
-	return m.experts.Apply(x, weights, chosen, nn.Shared{X: m.shared.Apply(x)})
+	return m.experts.Apply(x, weights, chosen, nn.Shared{X: m.experts.Share(m.shared, x)})
 }

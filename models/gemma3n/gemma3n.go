@@ -134,5 +134,6 @@ type sparseMLP struct {
 // AddApply implements [nn.Network].
 func (m *sparseMLP) AddApply(n *nn.Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	sum, in := nn.NormedLinears(n, x, y, m.Gate, m.Up)
-	return sum, m.Down.ApplyGated(m.Activation, mlx.SparseRows(in[0], m.deviations), in[1])
+	gate := m.Gate.OfAll(in[0], func(all *mlx.Array) *mlx.Array { return mlx.SparseRows(all, m.deviations) })
+	return sum, m.Down.ApplyGated(m.Activation, gate, in[1])
 }

@@ -25,16 +25,17 @@ const normEps = 1e-6
 
 func newLightning(t *mlx.Thread, w *nn.Weights, name string, layer int, c *arch.MiniMax) *lightning {
 	width := c.Heads * c.HeadDim
+	first, heads := w.Own(name+".qkv_proj.weight", c.Heads)
 	return &lightning{
 		layer: layer,
-		heads: c.Heads,
+		heads: heads,
 		dim:   c.HeadDim,
 		qkv:   nn.NewLinear(w, name+".qkv_proj", 3*width, c.Hidden, false).Split(c.Heads),
 		gate:  nn.NewLinear(w, name+".output_gate", width, c.Hidden, false),
 		out:   nn.NewLinear(w, name+".out_proj", c.Hidden, width, false),
 		norm:  nn.NewRMSNorm(w, name+".norm", width, normEps),
-		rate:  w.Constant(mlx.FromSlice(t, rates(layer, c.Layers, c.Heads))),
-		ones:  w.Constant(mlx.Full(t, 1, mlx.Float32, 1, c.Heads)),
+		rate:  w.Constant(mlx.FromSlice(t, rates(layer, c.Layers, c.Heads)[first:first+heads])),
+		ones:  w.Constant(mlx.Full(t, 1, mlx.Float32, 1, heads)),
 	}
 }
 

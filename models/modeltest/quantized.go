@@ -23,6 +23,7 @@ type Limits struct {
 	Stored float64 // computing in the type of the stored weights; default 0.01
 	KV8    float64 // 8-bit keys and values; default 0.005
 	KV4    float64 // 4-bit keys and values; default 0.3
+	Ranks  float64 // of a logit of several ranks, in standard deviations of the logits of one; default 1e-5
 
 	// Full are the variants that take all paths in the short form, the names of their checkpoints after the prefix; see
 	// [Every].

@@ -15,6 +15,7 @@ import (
 	"github.com/ingotml/ingot/mlx/mlxtest"
 	"github.com/ingotml/ingot/models"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -158,26 +159,51 @@ func array(e *mlx.Thread, data []byte, from safetensors.DType, shape []int64, dt
 	return a
 }
 
-// tensor converts the weight to arrays.
-func (x tensor) tensor(e *mlx.Thread, rules arch.Rules, p precision) (*nn.Tensor, error) {
+// tensor converts the weight, or a rank's part of it, to arrays.
+func (x tensor) tensor(e *mlx.Thread, rules arch.Rules, p precision, part *shard.Part) (*nn.Tensor, error) {
 	float := dtypes[x.dtype].Float()
+	format, _ := rules.Precision(x.name, x.shape, p.format)
+	if x.add == 0 && format != 0 && !format.IsCast() && float {
+		return x.quantized(e, format, p, part)
+	}
+	var err error
+	if x.data, x.shape, err = cut(x.data, x.shape, int64(x.dtype.Bits()/8), part); err != nil {
+		return nil, err
+	}
 	if x.add != 0 { // only exact in float32
 		a := array(e, x.data, x.dtype, x.shape, mlx.Float32)
-		return &nn.Tensor{Array: mlx.Add(a, mlx.Full(e, x.add, mlx.Float32))}, nil
+		return &nn.Tensor{Array: mlx.Add(a, mlx.Full(e, x.add, mlx.Float32)), Part: part}, nil
 	}
-	format, _ := rules.Precision(x.name, x.shape, p.format)
-	if format == 0 || format.IsCast() || !float {
-		to := p.dtype
-		if to == 0 && float && format != 0 {
-			to = dtypes[safetensors.DType(format.DType())]
-		}
-		return &nn.Tensor{Array: array(e, x.data, x.dtype, x.shape, to)}, nil
+	to := p.dtype
+	if to == 0 && float && format != 0 {
+		to = dtypes[safetensors.DType(format.DType())]
 	}
-	return x.quantized(e, format, p)
+	return &nn.Tensor{Array: array(e, x.data, x.dtype, x.shape, to), Part: part}, nil
 }
 
-// quantized quantizes the weight.
-func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p precision) (*nn.Tensor, error) {
+// cut returns a rank's part of elements; nil is all of them.
+func cut(data []byte, shape []int64, size int64, part *shard.Part) ([]byte, []int64, error) {
+	if part == nil {
+		return data, shape, nil
+	}
+	own, err := part.Shape(shape)
+	if err != nil {
+		return nil, nil, err
+	}
+	ranges, err := part.Bytes(shape, size)
+	var out []byte
+	for _, r := range ranges {
+		out = append(out, data[r.Begin:r.End]...)
+	}
+	return out, own, err
+}
+
+// quantized quantizes the weight, or a rank's part of it.
+func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p precision, rank *shard.Part) (*nn.Tensor, error) {
+	if rank != nil && rank.Axis == len(x.shape)-1 {
+		covered := rank.Cover(int64(format.Group()))
+		rank = &covered
+	}
 	from := quantize.DType(x.dtype)
 	parts, err := format.Parts(from, x.shape)
 	if err != nil {
@@ -194,18 +220,27 @@ func (x tensor) quantized(e *mlx.Thread, format quantize.Type, p precision) (*nn
 		if part.DType == "" {
 			return nil
 		}
-		return array(e, data, safetensors.DType(part.DType), part.Shape, p.dtype)
+		dtype := safetensors.DType(part.DType)
+		own, shape, failed := cut(data, part.Shape, int64(dtype.Bits()/8), rank)
+		if failed != nil {
+			err = failed
+			return nil
+		}
+		return array(e, own, dtype, shape, p.dtype)
 	}
 	codes := toArray(blocks.Packed, parts.Packed)
 	packed := &nn.Packed{
 		Scales: toArray(blocks.Scales, parts.Scales), Biases: toArray(blocks.Biases, parts.Biases),
 		Mode: modes[format.Mode()], Bits: format.Bits(), Group: format.Group(),
 	}
+	if err != nil {
+		return nil, err
+	}
 	if p.unpack {
 		a := mlx.Dequantize(codes, packed.Scales, packed.Biases, packed.Group, packed.Bits, packed.Mode, nil, p.dtype)
-		return &nn.Tensor{Array: a}, nil
+		return &nn.Tensor{Array: a, Part: rank}, nil
 	}
-	return &nn.Tensor{Array: codes, Packed: packed}, nil
+	return &nn.Tensor{Array: codes, Packed: packed, Part: rank}, nil
 }
 
 var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}
@@ -213,26 +248,48 @@ var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "
 // hold keeps the tensors' arrays until the test ends and returns the number of quantized tensors.
 func hold(t *testing.T, config arch.Model, tensors []tensor, p precision) (weights *nn.Weights, packed int) {
 	t.Helper()
+	var held held
+	var err error
+	mlxtest.Do(t, func(e *mlx.Thread) { held, err = holdParts(e, config, tensors, p, nil) })
+	t.Cleanup(func() {
+		// The test's context is already cancelled.
+		_ = mlxtest.Open(t).Do(context.Background(), func() error { held.weights.Free(); return nil })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held.weights, held.packed
+}
+
+type held struct {
+	weights *nn.Weights
+	packed  int // number of quantized tensors
+}
+
+// holdParts keeps the arrays of tensors, of which a rank has parts. It returns what it has kept after an error, too.
+func holdParts(e *mlx.Thread, config arch.Model, tensors []tensor, p precision, parts map[string]shard.Part,
+) (h held, err error) {
 	all := map[string]*nn.Tensor{}
 	count := map[mlx.DType]int{}
-	var err error
-	mlxtest.Do(t, func(e *mlx.Thread) {
-		for _, x := range tensors {
-			var made *nn.Tensor
-			if made, err = x.tensor(e, config.Rules(), p); err != nil {
-				err = fmt.Errorf("tensor %s: %w", x.name, err)
-				return
-			}
-			all[x.name] = made
-			mlx.Keep(made.Array)
-			if made.Packed != nil {
-				mlx.Keep(made.Packed.Scales, made.Packed.Biases)
-				packed++
-			} else {
-				count[made.Array.DType()]++
-			}
+	for _, x := range tensors {
+		var part *shard.Part
+		if own, divided := parts[x.name]; divided {
+			part = &own
 		}
-	})
+		var made *nn.Tensor
+		if made, err = x.tensor(e, config.Rules(), p, part); err != nil {
+			err = fmt.Errorf("tensor %s: %w", x.name, err)
+			break
+		}
+		all[x.name] = made
+		mlx.Keep(made.Array)
+		if made.Packed != nil {
+			mlx.Keep(made.Packed.Scales, made.Packed.Biases)
+			h.packed++
+		} else {
+			count[made.Array.DType()]++
+		}
+	}
 	dtype := p.dtype
 	if len(count) == 0 {
 		dtype = cmp.Or(dtype, mlx.BFloat16) // as when an image is loaded
@@ -242,13 +299,6 @@ func hold(t *testing.T, config arch.Model, tensors []tensor, p precision) (weigh
 			dtype = d // the type of most plain weights
 		}
 	}
-	weights = nn.NewWeights(dtype, all)
-	t.Cleanup(func() {
-		// The test's context is already cancelled.
-		_ = mlxtest.Open(t).Do(context.Background(), func() error { weights.Free(); return nil })
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return weights, packed
+	h.weights = nn.NewWeights(dtype, all)
+	return h, err
 }

@@ -26,7 +26,7 @@ type AttentionOptions struct {
 // Attention is grouped-query attention.
 type Attention struct {
 	layer       int
-	heads       [2]int // query heads, KV heads
+	heads       [2]int // query heads, KV heads of this rank
 	q, k, v, o  *Linear
 	differences AttentionOptions
 	options     AttendOptions
@@ -40,7 +40,6 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 	}
 	a := &Attention{
 		layer:       layer,
-		heads:       [2]int{c.Heads, c.KVHeads},
 		q:           heads(".q_proj", c.Heads),
 		k:           heads(".k_proj", c.KVHeads),
 		v:           heads(".v_proj", c.KVHeads).Split(c.KVHeads),
@@ -54,6 +53,7 @@ func NewAttention(w *Weights, name string, layer int, c arch.Common, o Attention
 	if o.Scale == 0 {
 		a.options.Scale = 1 / math.Sqrt(float64(c.HeadDim))
 	}
+	a.heads = [2]int{a.q.weight.own(c.Heads), a.k.weight.own(c.KVHeads)}
 	if !o.WholeNorms {
 		a.q.Split(c.Heads)
 		a.k.Split(c.KVHeads)

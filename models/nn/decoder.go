@@ -4,6 +4,7 @@ import (
 	"github.com/ingotml/ingot/arch"
 	"github.com/ingotml/ingot/cache"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/shard"
 )
 
 // Decoder is a decoder-only transformer: an embedding, blocks, a norm and an output head. A model's package fills
@@ -17,7 +18,8 @@ type Decoder struct {
 	options DecoderOptions
 	kinds   []cache.Kind
 	embed   *Embedding
-	head    *Linear // nil if embeddings are tied
+	head    *Linear     // nil if embeddings are tied
+	vocab   *vocabulary // nil if this rank computes all logits
 }
 
 // DecoderOptions are the differences between the models' ends.
@@ -42,6 +44,10 @@ func NewDecoder(w *Weights, c arch.Common, states []arch.LayerState, o DecoderOp
 	}
 	if o.EmbeddingScale != 0 {
 		d.embed.Scaled(o.EmbeddingScale)
+	}
+	var own shard.Range
+	if d.vocab, own = w.newVocabulary(c.Vocab); d.vocab != nil && c.TieEmbeddings {
+		d.embed.only(w, own)
 	}
 	switch {
 	case !c.TieEmbeddings:
@@ -99,6 +105,7 @@ func (d *Decoder) Head(hidden *mlx.Array) *mlx.Array {
 	} else {
 		logits = d.head.Apply(hidden)
 	}
+	logits = d.vocab.all(logits)
 	if s := d.options.LogitScale; s != 0 {
 		logits = mlx.MultiplyScalar(logits, s)
 	}

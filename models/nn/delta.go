@@ -111,7 +111,7 @@ func NewColumnDelta(w *Weights, name string, layer int, d arch.GatedDelta, hidde
 		dtBias:  w.Float32(w.Take(name+".dt_bias", d.Keys()), nil),
 	}
 	l.decay = w.Float32(w.Take(name+".A_log", d.KeyHeads), func(a *mlx.Array) *mlx.Array {
-		ones := mlx.Full(a.Thread(), 1, mlx.Float32, d.KeyHeads, d.KeyDim)
+		ones := mlx.Full(a.Thread(), 1, mlx.Float32, l.shape.KeyHeads, d.KeyDim)
 		return mlx.Reshape(mlx.Multiply(ones, mlx.Reshape(negativeExp(a), -1, 1)), -1)
 	})
 	return l
@@ -149,7 +149,7 @@ func newDeltaRule(
 	dim := float64(d.KeyDim)
 	l := deltaRule{
 		layer: layer,
-		shape: d,
+		shape: ownHeads(w, name, d),
 		norm:  w.Float32(w.Take(name+norm+".weight", d.ValueDim), nil),
 		out:   NewLinear(w, name+out, hidden, d.Values(), false).Join(),
 		// RMSNorm divides by the root of the mean of squares instead of their sum.
@@ -161,6 +161,12 @@ func newDeltaRule(
 		l.unit = w.Constant(mlx.Full(l.conv.Thread(), 1/math.Sqrt(dim)-1, mlx.Float32, d.KeyDim))
 	}
 	return l
+}
+
+// ownHeads returns the shape of this rank's heads.
+func ownHeads(w *Weights, name string, d arch.GatedDelta) arch.GatedDelta {
+	d.KeyHeads, d.ValueHeads = w.own(name+".A_log", d.KeyHeads), w.own(name+".A_log", d.ValueHeads)
+	return d
 }
 
 // scanned returns the outputs [T, value heads, value dim] of the rule in float32, for queries, keys and values before

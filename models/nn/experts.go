@@ -14,27 +14,29 @@ type Experts struct {
 	gelu         bool // tanh approximation of GELU instead of SiLU
 	clamp        arch.Clamp
 	biases       []*mlx.Array // of gateUp [experts, 2*intermediate] and down [experts, hidden]; nil means none
+	own          *ownExperts  // nil: this rank has all
 }
 
 // NewExperts takes BASE.gate_up_proj [experts, 2*intermediate, hidden], each expert's gate first, and BASE.down_proj
 // [experts, hidden, intermediate]. Both may be packed. If experts have biases, the names of weights end in .weight and
 // those of biases in .bias. The activation is SiLU, or what e.Clamp says, unless ThroughGELU is called.
 func NewExperts(w *Weights, base string, e arch.Experts, hidden int) *Experts {
+	weight := ""
 	if e.Bias {
-		return &Experts{
-			gateUp: newBank(w, base+".gate_up_proj.weight", e.Count, 2*e.Intermediate, hidden),
-			down:   newBank(w, base+".down_proj.weight", e.Count, hidden, e.Intermediate),
-			clamp:  e.Clamp,
-			biases: []*mlx.Array{
-				w.Take(base+".gate_up_proj.bias", e.Count, 2*e.Intermediate), w.Take(base+".down_proj.bias", e.Count, hidden),
-			},
-		}
+		weight = ".weight"
 	}
-	return &Experts{
-		gateUp: newBank(w, base+".gate_up_proj", e.Count, 2*e.Intermediate, hidden),
-		down:   newBank(w, base+".down_proj", e.Count, hidden, e.Intermediate),
+	x := &Experts{
+		gateUp: newBank(w, base+".gate_up_proj"+weight, e.Count, 2*e.Intermediate, hidden),
+		down:   newBank(w, base+".down_proj"+weight, e.Count, hidden, e.Intermediate),
 		clamp:  e.Clamp,
 	}
+	if e.Bias {
+		x.biases = []*mlx.Array{
+			w.Take(base+".gate_up_proj.bias", e.Count, 2*e.Intermediate), w.Take(base+".down_proj.bias", e.Count, hidden),
+		}
+	}
+	x.own = newOwnExperts(w, x.gateUp)
+	return x
 }
 
 // ThroughGELU makes the activation the tanh approximation of GELU.
@@ -50,8 +52,13 @@ type Shared struct {
 }
 
 // Apply returns the outputs [T, hidden] for rows x [T, hidden]: the chosen experts' outputs, uint32 [T, k], weighted by
-// float32 weights [T, k], plus the shared expert's. The sum is rounded to the type of x once.
+// float32 weights [T, k], plus the shared expert's. The sum is rounded to the type of x once. If ranks have different
+// experts, s is this rank's share of the output of shared ones.
 func (e *Experts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
+	return e.own.apply(x, weights, chosen, s, e.apply)
+}
+
+func (e *Experts) apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 	if x.Thread().Info().GPU && chosen.Size() >= sortedFrom || e.gateUp.observing() {
 		return e.combine(e.sorted(x, chosen), weights, chosen, s)
 	}

@@ -9,6 +9,7 @@ import (
 type PlainExperts struct {
 	up, down *bank
 	in, out  *Linear // latent projections; nil means none
+	own      *ownExperts
 }
 
 // newPlainExperts takes NAME.experts.up_proj [experts, intermediate, width] and NAME.experts.down_proj [experts, width,
@@ -19,6 +20,7 @@ func newPlainExperts(w *Weights, name string, hidden int, c arch.Mixture) *Plain
 		up:   newBank(w, name+".experts.up_proj", c.Experts.Count, c.Experts.Intermediate, width),
 		down: newBank(w, name+".experts.down_proj", c.Experts.Count, width, c.Experts.Intermediate),
 	}
+	e.own = newOwnExperts(w, e.up)
 	if c.Latent > 0 {
 		e.in = NewLinear(w, name+".fc1_latent_proj", width, hidden, c.LatentBias)
 		e.out = NewLinear(w, name+".fc2_latent_proj", hidden, width, c.LatentBias)
@@ -29,13 +31,13 @@ func newPlainExperts(w *Weights, name string, hidden int, c arch.Mixture) *Plain
 // Apply is [Experts.Apply] for these experts.
 func (e *PlainExperts) Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {
 	if e.in == nil {
-		return e.apply(x, weights, chosen, s)
+		return e.own.apply(x, weights, chosen, s, e.apply)
 	}
-	y := e.out.Apply(e.apply(e.in.Apply(x), weights, chosen, Shared{}))
+	y := e.out.Apply(e.own.apply(e.in.Apply(x), weights, chosen, Shared{}, e.apply))
 	if s.X == nil {
 		return y
 	}
-	return mlx.Add(y, s.X)
+	return mlx.Add(y, e.own.total(s.X, y.DType()))
 }
 
 func (e *PlainExperts) apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array {

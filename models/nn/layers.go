@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/shard"
 )
 
 // Linear is y = x W^T + b.
@@ -13,10 +14,11 @@ type Linear struct {
 	heads  int        // heads that the output is split into; 0 means not split
 	joins  bool       // the input is split into heads
 
-	name  string   // of the weight's tensor; "" if it is none
-	from  *Weights // has the observer; nil for plain arrays
-	owner *Weights // frees group; nil for a layer whose arrays another owner holds
-	group *group   // the group that was last applied with this layer as its first
+	name    string   // of the weight's tensor; "" if it is none
+	from    *Weights // has the observer; nil for plain arrays
+	owner   *Weights // frees group; nil for a layer whose arrays another owner holds
+	*summed          // nil unless the outputs of ranks are added
+	group   *group   // the group that was last applied with this layer as its first
 }
 
 // group is a list of layers that share an input, prepared for use.
@@ -31,6 +33,9 @@ func NewLinear(w *Weights, name string, out, in int, bias bool) *Linear {
 	if bias {
 		l.bias = w.Take(name+".bias", out)
 	}
+	if l.weight != nil {
+		l.sum(w)
+	}
 	return l
 }
 
@@ -39,9 +44,9 @@ func LinearOf(weight, bias *mlx.Array) *Linear {
 	return &Linear{weight: &Tensor{Array: weight}, bias: bias}
 }
 
-// Split changes the layer's output to [T, heads, out/heads].
+// Split changes the layer's output to [T, heads, out/heads]. heads are those of all ranks.
 func (l *Linear) Split(heads int) *Linear {
-	l.heads = heads
+	l.heads = l.weight.own(heads)
 	return l
 }
 
@@ -52,7 +57,12 @@ func (l *Linear) Join() *Linear {
 }
 
 // Apply maps [T, in] to [T, out].
-func (l *Linear) Apply(x *mlx.Array) *mlx.Array { return Linears(x, l)[0] }
+func (l *Linear) Apply(x *mlx.Array) *mlx.Array {
+	if l.summed != nil {
+		return l.applySummed(x)
+	}
+	return Linears(x, l)[0]
+}
 
 // Linears applies layers that share an input in one operation: a CPU prepares x once for all of them. Either all or
 // none of them join heads.
@@ -107,11 +117,14 @@ func Queries(b *Batch, x *mlx.Array, layers ...*Linear) []*mlx.Array {
 
 // ApplyGated is Apply of activation(gate) * up.
 func (l *Linear) ApplyGated(activation mlx.Activation, gate, up *mlx.Array) *mlx.Array {
-	if observing([]*Linear{l}) != nil {
+	if observing([]*Linear{l}) != nil || l.summed.pads() {
 		return l.Apply(mlx.Multiply(activate(activation, gate), up))
 	}
 	ready, done := prepare([]*Linear{l})
 	defer done()
+	if l.summed != nil {
+		return l.total(ready.ApplyGated(activation, gate, up), gate.DType())
+	}
 	return finish([]*Linear{l}, ready.ApplyGated(activation, gate, up), gate.DType())[0]
 }
 
@@ -166,7 +179,9 @@ func newLayers(layers []*Linear) *mlx.Layers {
 			parts = append(parts, l.bias)
 		}
 	}
-	return mlx.NewLayers(parts, layers[0].joins, formats, groups, bits, biased, heads)
+	ready := mlx.NewLayers(parts, layers[0].joins, formats, groups, bits, biased, heads)
+	ready.Wide = layers[0].summed != nil
+	return ready
 }
 
 // Embedding is a table of vectors, looked up by token. In models with tied embeddings it is also the output head.
@@ -182,6 +197,13 @@ func NewEmbedding(w *Weights, name string, vocab, hidden int) *Embedding {
 	weight := w.Matrix(name+".weight", vocab, hidden)
 	w.noFactor(name+".weight", weight)
 	return &Embedding{weight, w.DType, 1, &Linear{weight: weight, name: name + ".weight", from: w, owner: w}}
+}
+
+// only makes Project compute the logits of some tokens.
+func (e *Embedding) only(w *Weights, tokens shard.Range) {
+	if e.weight != nil {
+		e.head.weight = w.Rows(e.weight, int(tokens.Begin), int(tokens.End))
+	}
 }
 
 // Scaled makes Lookup multiply vectors by a factor, which is first rounded to their type.

@@ -13,9 +13,10 @@ type Mixture struct {
 	experts    interface {
 		Apply(x, weights, chosen *mlx.Array, s Shared) *mlx.Array
 	}
-	gated  *Experts // experts, if they have gates
-	shared *MLP     // nil if there is none
-	share  *Linear  // [1, hidden]: the shared output is multiplied by the sigmoid of this score; nil means 1
+	gated  *Experts    // experts, if they have gates
+	own    *ownExperts // nil: this rank has all
+	shared *MLP        // nil if there is none
+	share  *Linear     // [1, hidden]: the shared output is multiplied by the sigmoid of this score; nil means 1
 }
 
 // NewMixture takes NAME.gate, or the router's other name, NAME.experts and, as c says,
@@ -27,10 +28,11 @@ func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 		router: NewLinear(w, name+"."+c.Router.Named(), routed, hidden, c.Router.Bias),
 	}
 	if c.Plain {
-		m.experts = newPlainExperts(w, name, hidden, c)
+		plain := newPlainExperts(w, name, hidden, c)
+		m.experts, m.own = plain, plain.own
 	} else {
 		m.gated = NewExperts(w, name+".experts", c.Experts, hidden)
-		m.experts = m.gated
+		m.experts, m.own = m.gated, m.gated.own
 	}
 	if c.Router.Correction {
 		if bias := w.Take(name+"."+c.Router.CorrectionName(), routed); bias != nil {
@@ -46,6 +48,9 @@ func NewMixture(w *Weights, name string, hidden int, c arch.Mixture) *Mixture {
 		m.share = NewLinear(w, name+".shared_expert_gate", 1, hidden, false)
 	case c.Shared > 0:
 		m.shared = NewMLP(w, name+".shared_experts", hidden, c.Shared, c.SharedBias, mlx.SiLUActivation)
+	}
+	if m.shared != nil && m.own != nil {
+		m.shared.Down.inPart()
 	}
 	return m
 }
@@ -73,14 +78,14 @@ func (m *Mixture) AddApply(n *Norm, x, y *mlx.Array) (sum, out *mlx.Array) {
 	}
 	sum, x, in := NormedLinearsKept(n, x, y, layers...) // the experts also read the normalized sum
 	var shared Shared
-	if m.shared != nil {
+	if m.addsShared() {
 		shared.X = m.scaled(m.shared.down(in[1:3]))
-	}
-	if m.share != nil {
-		shared.Gate = in[3]
+		if m.share != nil {
+			shared.Gate = in[3]
+		}
 	}
 	if m.config.Router.ScaleInput {
-		return sum, m.gated.applyScaled(x, in[0], m.config.Experts.PerToken, shared)
+		return sum, m.gated.applyScaled(x, m.own.agreed(in[0]), m.config.Experts.PerToken, shared)
 	}
 	weights, chosen := m.choose(in[0])
 	return sum, m.experts.Apply(x, weights, chosen, shared)
@@ -93,16 +98,19 @@ func (m *Mixture) Apply(x *mlx.Array) *mlx.Array {
 	if m.config.Experts.Identity > 0 {
 		parts := mlx.IdentityExperts(weights, chosen, m.config.Experts.Count)
 		weights, chosen = parts[1], parts[2] // a place of another expert has weight 0
-		own := mlx.AsType(mlx.Multiply(mlx.AsType(x, mlx.Float32), parts[0]), x.DType())
-		if shared.X != nil {
-			own = mlx.Add(own, shared.X)
+		if m.own.once() {
+			own := mlx.AsType(mlx.Multiply(mlx.AsType(x, mlx.Float32), parts[0]), x.DType())
+			if shared.X != nil {
+				own = mlx.Add(own, shared.X)
+			}
+			shared.X = own
 		}
-		shared.X = own
 	}
 	return m.experts.Apply(x, weights, chosen, shared)
 }
 
 func (m *Mixture) choose(scores *mlx.Array) (weights, chosen *mlx.Array) {
+	scores = m.own.agreed(scores)
 	if limit := m.config.Router.SoftCap; limit > 0 {
 		scores = mlx.Softcap(mlx.AsType(scores, mlx.Float32), limit)
 	}
@@ -111,13 +119,19 @@ func (m *Mixture) choose(scores *mlx.Array) (weights, chosen *mlx.Array) {
 
 // sharedOf returns the output of the shared experts for rows x [T, hidden].
 func (m *Mixture) sharedOf(x *mlx.Array) (s Shared) {
-	if m.shared != nil {
-		s.X = m.scaled(m.shared.Apply(x))
+	if !m.addsShared() {
+		return s
 	}
+	s.X = m.scaled(m.shared.Apply(x))
 	if m.share != nil {
 		s.Gate = m.share.Apply(x)
 	}
 	return s
+}
+
+// addsShared reports whether this rank adds the output of shared experts, or its share of that.
+func (m *Mixture) addsShared() bool {
+	return m.shared != nil && (m.shared.Down.summed != nil || m.own.once())
 }
 
 // scaled multiplies the output of the shared experts.

@@ -8,15 +8,16 @@ type Norm struct {
 	stored  *mlx.Array // the weight in its own type
 	bias    *mlx.Array // [size], or nil; of a LayerNorm
 	eps     float64
-	plusOne bool // weights are offsets from 1
-	centers bool // subtracts the mean: a LayerNorm
-	byHead  bool // weights are [heads, size]
+	plusOne bool     // weights are offsets from 1
+	centers bool     // subtracts the mean: a LayerNorm
+	byHead  bool     // weights are [heads, size]
+	divided *divided // the size is divided over ranks; of an RMSNorm
 }
 
 // NewRMSNorm takes NAME.weight [size]. GGUF files have norms in float32, whatever the other weights are: they become
 // the type that is computed, so that activations keep it.
 func NewRMSNorm(w *Weights, name string, size int, eps float64) *Norm {
-	n := &Norm{weight: w.Take(name+".weight", size), eps: eps}
+	n := &Norm{weight: w.Take(name+".weight", size), eps: eps, divided: w.ranked(name + ".weight")}
 	n.stored = n.weight
 	if n.weight != nil && n.weight.DType() == mlx.Float32 && w.DType.Float() && w.DType != mlx.Float32 {
 		n.weight = w.Constant(mlx.AsType(n.weight, w.DType))
@@ -72,6 +73,10 @@ func (n *Norm) Apply(x *mlx.Array) *mlx.Array {
 	switch {
 	case n == nil:
 		return x
+	case n.divided != nil:
+		by := mlx.Rsqrt(mlx.AddScalar(n.divided.meanSquares(x), n.eps))
+		y := mlx.AsType(mlx.Multiply(mlx.AsType(x, mlx.Float32), by), x.DType())
+		return mlx.AsType(mlx.Multiply(y, n.weight), x.DType())
 	case n.byHead:
 		y := mlx.LayerNorm(mlx.AsType(x, mlx.Float32), nil, nil, n.eps)
 		return mlx.AsType(mlx.Multiply(y, mlx.AsType(n.weight, mlx.Float32)), x.DType())
@@ -97,4 +102,4 @@ func (n *Norm) AddApply(x, y *mlx.Array) (sum, normed *mlx.Array) {
 }
 
 // fuses reports whether the engine fuses the norm with what is before and after it.
-func (n *Norm) fuses() bool { return n != nil && !n.centers }
+func (n *Norm) fuses() bool { return n != nil && !n.centers && n.divided == nil }

@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/shard"
 )
 
 // NewLinearParts is NewLinear for layers that are stored as one tensor: NAME.weight [sum of outs, in], each layer's
-// rows in order. The layers share the tensor's memory.
+// rows in order, or those that this rank has of each layer. The layers share the tensor's memory.
 func NewLinearParts(w *Weights, name string, outs []int, in int, bias bool) []*Linear {
 	total := 0
 	for _, n := range outs {
@@ -18,15 +19,29 @@ func NewLinearParts(w *Weights, name string, outs []int, in int, bias bool) []*L
 	at := 0
 	for i, n := range outs {
 		parts[i] = &Linear{name: whole.name, from: w}
+		from, to := at, at+n
+		if whole.weight != nil && whole.weight.Part != nil {
+			own := whole.weight.Part.Within(shard.Range{Begin: int64(at), End: int64(at + n)})
+			from, to = int(own.Begin), int(own.End)
+		}
 		if whole.weight != nil {
-			parts[i].weight = w.Rows(whole.weight, at, at+n)
+			parts[i].weight = w.Rows(whole.weight, from, to)
+			parts[i].weight.Part = partOf(whole.weight.Part, n, to-from)
 		}
 		if whole.bias != nil {
-			parts[i].bias = w.Constant(mlx.SliceAxis(whole.bias, 0, mlx.Range(at, at+n)))
+			parts[i].bias = w.Constant(mlx.SliceAxis(whole.bias, 0, mlx.Range(from, to)))
 		}
 		at += n
 	}
 	return parts
+}
+
+// partOf returns the part of a tensor with so many rows, of which this rank has own; nil if the whole is not divided.
+func partOf(whole *shard.Part, rows, own int) *shard.Part {
+	if whole == nil {
+		return nil
+	}
+	return &shard.Part{Of: int64(rows), Ranges: []shard.Range{{End: int64(own)}}, Copies: whole.Copies}
 }
 
 // Rows returns the rows [from, to) of a matrix, or of each matrix of a stack, in the stored format. The rows of a
@@ -41,9 +56,10 @@ func (w *Weights) Rows(t *Tensor, from, to int) *Tensor {
 	})
 }
 
-// Heads returns a matrix [heads*n, in] as one matrix per head: [heads, n, in].
+// Heads returns a matrix [heads*n, in] as one matrix per head: [heads, n, in]. heads are those of all ranks.
 func (w *Weights) Heads(t *Tensor, heads int) *Tensor {
 	w.noFactor("of heads", t)
+	heads = t.own(heads)
 	return w.each(t, func(a *mlx.Array) *mlx.Array { return mlx.Reshape(a, heads, -1, a.Dim(1)) })
 }
 

@@ -36,7 +36,6 @@ func NewSSM(w *Weights, name string, layer int, d arch.SSM, hidden int, eps floa
 	parts := NewLinearParts(w, name+".in_proj", []int{d.Width(), d.Channels(), d.Heads}, hidden, d.Bias)
 	l := &SSM{
 		layer: layer,
-		shape: d,
 		z:     parts[0],
 		in:    parts[1],
 		dt:    parts[2],
@@ -50,6 +49,8 @@ func NewSSM(w *Weights, name string, layer int, d arch.SSM, hidden int, eps floa
 	if d.Norm != arch.NoNorm {
 		l.norm = w.Take(name+".norm.weight", d.Width())
 	}
+	d.Heads, d.Groups = w.own(name+".A_log", d.Heads), w.own(name+".A_log", d.Groups)
+	l.shape = d // of this rank
 	if m := d.Multipliers; m != nil && l.conv != nil {
 		l.multipliers = ssmMultipliers{z: m[0], dt: m[4]}
 		l.multipliers.in = w.Constant(mlx.Concatenate(0,

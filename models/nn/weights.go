@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/models/shard"
 )
 
 // ErrWeights is wrapped by every error about tensors that do not match the configuration.
@@ -13,8 +14,9 @@ var ErrWeights = errors.New("weights do not match the model")
 
 // Tensor is a weight in its stored format: plain, or packed by a quantization.
 type Tensor struct {
-	Array  *mlx.Array // the elements; uint32 codes if packed
-	Packed *Packed    // nil if plain
+	Array  *mlx.Array  // the elements; uint32 codes if packed
+	Packed *Packed     // nil if plain
+	Part   *shard.Part // of the whole tensor that this is; nil = all of it
 }
 
 // Packed describes how codes are decoded, in the engine's terms.
@@ -66,7 +68,8 @@ func (t *Tensor) arrays() []*mlx.Array {
 type Weights struct {
 	DType mlx.DType // of activations: the type of the plain weights
 
-	observer Observer // of the inputs of linear layers; nil means none
+	observer Observer   // of the inputs of linear layers; nil means none
+	ranks    *mlx.Group // that have parts of the tensors; nil means that these are whole
 
 	tensors map[string]*Tensor
 	owned   []*mlx.Array
@@ -81,6 +84,13 @@ func NewWeights(dtype mlx.DType, tensors map[string]*Tensor) *Weights {
 	for _, t := range tensors {
 		w.owned = append(w.owned, t.arrays()...)
 	}
+	return w
+}
+
+// Over states that tensors with a Part are those of this rank of a group. Layers that are built then add up what the
+// ranks compute.
+func (w *Weights) Over(ranks *mlx.Group) *Weights {
+	w.ranks = ranks
 	return w
 }
 
@@ -140,7 +150,8 @@ func (w *Weights) Table(name string, width int) *mlx.Array {
 	return w.Take(name, rows, width)
 }
 
-// Matrix returns a tensor that may be packed. It must exist with the given shape. Matrix returns nil after an error.
+// Matrix returns a tensor that may be packed. It must exist with the given shape, or be a rank's part of one. Matrix
+// returns nil after an error.
 func (w *Weights) Matrix(name string, shape ...int) *Tensor {
 	t, ok := w.tensors[name]
 	w.taken[name] = true
@@ -148,8 +159,8 @@ func (w *Weights) Matrix(name string, shape ...int) *Tensor {
 	case !ok:
 		w.fail("tensor %s is missing", name)
 		return nil
-	case !slices.Equal(t.Shape(), shape):
-		w.fail("tensor %s has shape %v, want %v", name, t.Shape(), shape)
+	case !slices.Equal(t.Shape(), ofWhole(t, shape)):
+		w.fail("tensor %s has shape %v, want %v", name, t.Shape(), ofWhole(t, shape))
 		return nil
 	}
 	return t

@@ -20,10 +20,12 @@ type recurrence struct {
 }
 
 func newRecurrence(w *nn.Weights, name string, layer int, c *arch.RecurrentGemma) *recurrence {
+	_, width := w.Own(name+".linear_x.weight", c.Width)
+	_, heads := w.Own(name+".linear_x.weight", c.Heads)
 	l := &recurrence{
 		layer: layer,
-		width: c.Width,
-		heads: c.Heads,
+		width: width,
+		heads: heads,
 		taps:  c.Kernel,
 		x:     nn.NewLinear(w, name+".linear_x", c.Width, c.Hidden, true),
 		y:     nn.NewLinear(w, name+".linear_y", c.Width, c.Hidden, true),

@@ -25,9 +25,10 @@ var inputs = []string{"r", "w", "k", "v", "a", "g"}
 
 func newMixer(w *nn.Weights, name string, layer int, c *arch.Rwkv7, before shift) *mixer {
 	square := func(part string) *nn.Linear { return nn.NewLinear(w, name+part, c.Hidden, c.Hidden, false) }
+	_, heads := w.Own(name+".r_proj.weight", c.Heads)
 	m := &mixer{
 		layer:  2 * layer,
-		heads:  c.Heads,
+		heads:  heads,
 		dim:    c.HeadDim,
 		before: before,
 		r:      square(".r_proj").Split(c.Heads),
@@ -57,7 +58,7 @@ func newMixer(w *nn.Weights, name string, layer int, c *arch.Rwkv7, before shift
 	}
 	m.by = w.Constant(typed(w, mlx.Stack(0, by...)))
 	for _, x := range parts {
-		wide := mlx.AsType(mlx.Reshape(x, c.Heads, c.HeadDim), mlx.Float32)
+		wide := mlx.AsType(mlx.Reshape(x, heads, c.HeadDim), mlx.Float32)
 		m.parts = append(m.parts, w.Constant(mlx.Contiguous(wide)))
 	}
 	return m

@@ -21,6 +21,8 @@ type block struct {
 func newBlock(w *nn.Weights, name string, c *arch.Zamba2, rope *nn.Rope) *block {
 	attention, network := name+"self_attn", name+"feed_forward"
 	queries, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	_, heads := w.Own(attention+".q_proj.weight", c.Heads)
+	_, kvHeads := w.Own(attention+".k_proj.weight", c.KVHeads)
 	gateUp := nn.NewLinearParts(w, network+".gate_up_proj", []int{c.Intermediate, c.Intermediate}, c.Hidden, c.MLPBias)
 	return &block{
 		norm:        nn.NewRMSNorm(w, name+"input_layernorm", 2*c.Hidden, c.NormEps),
@@ -32,8 +34,8 @@ func newBlock(w *nn.Weights, name string, c *arch.Zamba2, rope *nn.Rope) *block 
 		gate:        gateUp[0],
 		up:          gateUp[1],
 		down:        nn.NewLinear(w, network+".down_proj", c.Hidden, c.Intermediate, c.MLPBias),
-		heads:       c.Heads,
-		kvHeads:     c.KVHeads,
+		heads:       heads,
+		kvHeads:     kvHeads,
 		// Scores are scaled as if heads were of the residual stream alone.
 		options: nn.AttendOptions{Scale: 1 / math.Sqrt(float64(c.HeadDim)/2), Rope: rope},
 	}

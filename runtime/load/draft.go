@@ -51,7 +51,7 @@ func (m *Model) BuildDraft(ctx context.Context, of DraftFiles, o runtime.Options
 		}
 		return nil, nil, nil
 	}
-	weights, err := loadWeights(ctx, m.Thread, of.config, of.blobs, o)
+	weights, err := loadWeights(ctx, m.Thread, of.config, of.blobs, nil, o)
 	if err != nil {
 		return nil, nil, err
 	}

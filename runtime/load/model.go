@@ -13,6 +13,7 @@ import (
 	"github.com/ingotml/ingot/models"
 	_ "github.com/ingotml/ingot/models/all" // registers every model type
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/runtime/pictures"
 	"github.com/ingotml/ingot/runtime/processor"
@@ -43,6 +44,16 @@ var ErrClosed = errors.New("the model was closed")
 func Open(
 	ctx context.Context, t *mlx.Thread, f processor.Files, read func() (*processor.Processor, error), o runtime.Options,
 ) (*Model, error) {
+	return OpenRank(ctx, t, nil, f, read, o)
+}
+
+// OpenRank is Open for a rank of a group, on the group's thread: it maps only what the rank has of each tensor. All
+// ranks must run the same forward passes in the same order. Without a group it is Open. A draft with a checkpoint of
+// its own is on all ranks.
+func OpenRank(
+	ctx context.Context, t *mlx.Thread, ranks *mlx.Group, f processor.Files,
+	read func() (*processor.Processor, error), o runtime.Options,
+) (*Model, error) {
 	o.Begin("tokenizer")
 	p, err := read()
 	if err != nil {
@@ -63,19 +74,29 @@ func Open(
 			return nil, err
 		}
 	}
+	parts := map[string]shard.Part{}
+	if ranks != nil {
+		if parts, err = shard.Parts(p.Config.Table(), ranks.Rank(), ranks.Size()); err != nil {
+			return nil, err
+		}
+	}
 	m := &Model{Processor: p, Thread: t, Widest: widest(p.Config.Facts(), blobs)}
-	if err := t.Do(ctx, func() error { return m.build(ctx, blobs, draft, o) }); err != nil {
+	if err := t.Do(ctx, func() error { return m.build(ctx, blobs, ranks, parts, draft, o) }); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // build builds the model on the engine's thread. If it fails, it frees all arrays.
-func (m *Model) build(ctx context.Context, blobs []tensorBlob, draft DraftFiles, o runtime.Options) error {
-	weights, err := loadWeights(ctx, m.Thread, m.Processor.Config, blobs, o)
+func (m *Model) build(
+	ctx context.Context, blobs []tensorBlob, ranks *mlx.Group, parts map[string]shard.Part, draft DraftFiles,
+	o runtime.Options,
+) error {
+	weights, err := loadWeights(ctx, m.Thread, m.Processor.Config, blobs, parts, o)
 	if err != nil {
 		return err
 	}
+	weights.Over(ranks)
 	built := false
 	defer func() {
 		if !built { // failed or panicked

@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/manifest/blob"
 	"github.com/ingotml/ingot/mlx"
 	"github.com/ingotml/ingot/models/nn"
+	"github.com/ingotml/ingot/models/shard"
 	"github.com/ingotml/ingot/runtime"
 	"github.com/ingotml/ingot/safetensors"
 )
@@ -19,9 +20,10 @@ var dtypes = map[safetensors.DType]mlx.DType{
 	"F64": mlx.Float64,
 }
 
-// loadWeights loads a model's tensors on the engine's thread. If it fails, it frees them.
+// loadWeights loads a model's tensors, or a rank's parts of them, on the engine's thread. If it fails, it frees them.
 func loadWeights(
-	ctx context.Context, t *mlx.Thread, of arch.Model, blobs []tensorBlob, o runtime.Options,
+	ctx context.Context, t *mlx.Thread, of arch.Model, blobs []tensorBlob, parts map[string]shard.Part,
+	o runtime.Options,
 ) (*nn.Weights, error) {
 	tensors := map[string]*nn.Tensor{}
 	done := false
@@ -34,7 +36,11 @@ func loadWeights(
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		tensor, err := b.load(t, o.Float32)
+		var part *shard.Part
+		if own, divided := parts[b.name()]; divided {
+			part = &own
+		}
+		tensor, err := b.load(t, part, o.Float32)
 		if err != nil {
 			return nil, err
 		}
@@ -79,8 +85,12 @@ func mostUsed(count map[mlx.DType]int, wide bool) mlx.DType {
 	return best
 }
 
-// load makes the kept arrays of a blob. It runs on the engine's thread.
-func (b *tensorBlob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
+// load makes the kept arrays of a blob, or of a rank's part of it. It runs on the engine's thread.
+func (b *tensorBlob) load(t *mlx.Thread, own *shard.Part, float32s bool) (*nn.Tensor, error) {
+	if own != nil && b.packed != 0 && own.Axis == len(b.header.Arrays[""].Shape)-1 {
+		covered := own.Cover(int64(b.packed.Group()))
+		own = &covered
+	}
 	file := b.header.Header
 	region := mlx.OpenRegion(t, b.path, file.DataOffset, file.Size-file.DataOffset)
 	defer region.Close()
@@ -94,7 +104,13 @@ func (b *tensorBlob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 		for i, n := range part.Shape {
 			shape[i] = int(n)
 		}
-		a, err := b.array(t, region, part, d, shape)
+		var a *mlx.Array
+		var err error
+		if own != nil {
+			a, err = b.part(t, *own, part, d)
+		} else {
+			a, err = b.array(t, region, part, d, shape)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +120,7 @@ func (b *tensorBlob) load(t *mlx.Thread, float32s bool) (*nn.Tensor, error) {
 		}
 		arrays[suffix] = a
 	}
-	tensor := &nn.Tensor{Array: arrays[""]}
+	tensor := &nn.Tensor{Array: arrays[""], Part: own}
 	if b.packed != 0 {
 		tensor.Packed = &nn.Packed{
 			Scales: arrays[blob.ScaleSuffix], Biases: arrays[blob.BiasSuffix],
@@ -126,16 +142,61 @@ func (b *tensorBlob) array(t *mlx.Thread, region *mlx.Region, part safetensors.T
 	if part.Begin%size == 0 && (b.header.Header.DataOffset+part.Begin)%size == 0 {
 		return region.Array(part.Begin, d, shape...), nil
 	}
+	data, err := b.read(part, shard.Range{End: part.End - part.Begin})
+	if err != nil {
+		return nil, err
+	}
+	return mlx.FromBytes(t, data, d, shape...), nil
+}
+
+// part makes the array of what a rank has of a part. It maps rows that lie together, and copies columns.
+func (b *tensorBlob) part(t *mlx.Thread, own shard.Part, part safetensors.Tensor, d mlx.DType) (*mlx.Array, error) {
+	size := int64(d.Size())
+	whole, err := own.Shape(part.Shape)
+	if err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", part.Name, err)
+	}
+	ranges, err := own.Bytes(part.Shape, size)
+	if err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", part.Name, err)
+	}
+	shape := make([]int, len(whole))
+	for i, n := range whole {
+		shape[i] = int(n)
+	}
+	begin := b.header.Header.DataOffset + part.Begin
+	if len(ranges) == 1 && (begin+ranges[0].Begin)%size == 0 {
+		region := mlx.OpenRegion(t, b.path, begin+ranges[0].Begin, ranges[0].Len())
+		defer region.Close()
+		return region.Array(0, d, shape...), nil
+	}
+	data, err := b.read(part, ranges...)
+	if err != nil {
+		return nil, err
+	}
+	return mlx.FromBytes(t, data, d, shape...), nil
+}
+
+// read returns ranges of a part's bytes, one after the other.
+func (b *tensorBlob) read(part safetensors.Tensor, ranges ...shard.Range) ([]byte, error) {
 	f, err := os.Open(b.path)
 	if err != nil {
 		return nil, fmt.Errorf("tensor %s: %w", part.Name, err)
 	}
 	defer f.Close()
-	data := make([]byte, part.End-part.Begin)
-	if _, err := f.ReadAt(data, b.header.Header.DataOffset+part.Begin); err != nil {
-		return nil, fmt.Errorf("tensor %s: blob %s: %w", part.Name, b.layer.Digest, err)
+	var size int64
+	for _, r := range ranges {
+		size += r.Len()
 	}
-	return mlx.FromBytes(t, data, d, shape...), nil
+	data := make([]byte, size)
+	at := data
+	for _, r := range ranges {
+		if _, err := f.ReadAt(at[:r.Len()], b.header.Header.DataOffset+part.Begin+r.Begin); err != nil {
+			return nil, fmt.Errorf("tensor %s: blob %s: %w", part.Name, b.layer.Digest, err)
+		}
+		at = at[r.Len():]
+	}
+	return data, nil
 }
 
 var modes = map[string]mlx.QuantMode{"affine": mlx.Affine, "mxfp4": mlx.MXFP4, "mxfp8": mlx.MXFP8, "nvfp4": mlx.NVFP4}

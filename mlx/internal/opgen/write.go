@@ -53,8 +53,8 @@ func ccFile(ops []op, abi uint32) []byte {
 	var b bytes.Buffer
 	b.WriteString(notice)
 	for _, header := range []string{
-		"core/call.h", "core/checks.h", "ops/attention.h", "ops/experts/experts.h", "ops/matmul.h", "ops/rows.h",
-		"ops/sparse/sparse.h",
+		"core/call.h", "core/checks.h", "group/group.h", "ops/attention.h", "ops/experts/experts.h", "ops/matmul.h",
+		"ops/rows.h", "ops/sparse/sparse.h",
 	} {
 		fmt.Fprintf(&b, "#include %q\n", header)
 	}

@@ -66,6 +66,19 @@ op("IdentityExperts", identity, SUM)
 case("IdentityExperts", normal(3, 4), arr([[0, 3, 2, 1], [5, 1, 4, 7], [6, 4, 9, 5]], U32), 4)
 
 
+def own_experts(weights, chosen, first, n):
+    rest, local = [], []
+    for row, picks in zip(weights.tolist(), chosen.tolist()):
+        own = [e - first for e in picks if first <= e < first + n]
+        rest.append([w if first <= e < first + n else 0 for w, e in zip(row, picks)])
+        local.append([e - first if first <= e < first + n else min(own, default=n - 1) for e in picks])
+    return [arr(rest, F32), arr(local, U32)]
+
+
+op("OwnExperts", own_experts, SUM)
+case("OwnExperts", arr([[1, 2, 3], [4, 5, 6], [7, 8, 9]], F32), arr([[5, 2, 9], [4, 3, 5], [0, 1, 7]], U32), 3, 3)
+
+
 def rotate_normed(xs, weights, eps, plus_one, *rest):
     normed = []
     for x, w in zip(xs, weights):

@@ -1,5 +1,6 @@
 // Initialization, evaluation, host memory, counters, limits and streams.
 #include <cstring>
+#include <mutex>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -22,6 +23,7 @@ namespace ingot {
 namespace {
 
 thread_local bool is_engine_thread = false;
+std::mutex starting;
 
 // Reports whether an array over allocator::Buffer(p - 8) reads p: MLX's CPU allocator keeps the size in the 8 bytes
 // before the data (mlx 0.32.4, backend/no_gpu/allocator.cpp). For the CPU wheel only: on GPUs a Buffer is something
@@ -71,14 +73,14 @@ void settle() {
   if (e.gpu) {
     return;
   }
-  for (auto& s : e.streams) {
+  for (auto& s : engine_thread().streams) {
     try {
       mx::synchronize(s);
     } catch (const std::exception&) {  // the failure has been reported already
     }
   }
   while (mx::scheduler::n_active_tasks() > 0) {
-    mx::scheduler::notify_task_completion(e.streams[0]);
+    mx::scheduler::notify_task_completion(engine_thread().streams[0]);
   }
 }
 
@@ -109,19 +111,29 @@ const char* ig_version(void) { return mx::version(); }
 const char* ig_init(const char* flavour, int32_t* device) {
   is_engine_thread = true;
   const char* failed = guard([&] {
+    std::lock_guard lock(starting);
     auto& e = engine();
-    if (!e.streams.empty()) {
+    auto& t = engine_thread();
+    if (*flavour == 0) {
+      if (e.flavour.empty()) {
+        throw std::runtime_error("the engine is not running");
+      }
+      t.streams.push_back(mx::default_stream(e.gpu ? mx::Device::gpu : mx::Device::cpu));
+      *device = e.gpu;
+      return;
+    }
+    if (!e.flavour.empty()) {
       throw std::runtime_error("the engine is already running");
     }
-    e.flavour = flavour;
     bool gpu = mx::metal::is_available() || mx::cu::is_available();
     mx::Device d(gpu ? mx::Device::gpu : mx::Device::cpu);
     mx::set_default_device(d);
     if (!gpu) {
       mx::disable_compile();  // on the CPU it runs a compiler in a shared folder, without any gain
     }
+    t.streams.push_back(mx::default_stream(d));
+    e.flavour = flavour;
     e.shares_host_memory = e.flavour == "cpu" && wraps_host_memory();
-    e.streams.push_back(mx::default_stream(d));
     e.gpu = gpu;
     *device = gpu;
   });
@@ -242,22 +254,22 @@ const char* ig_limit(int32_t which, int64_t value) {
 
 const char* ig_stream_new(int32_t gpu, int32_t* index) {
   return guard([&] {
-    auto& e = engine();
-    e.streams.push_back(mx::new_stream(mx::Device(gpu ? mx::Device::gpu : mx::Device::cpu)));
-    *index = int32_t(e.streams.size()) - 1;
+    auto& t = engine_thread();
+    t.streams.push_back(mx::new_stream(mx::Device(gpu ? mx::Device::gpu : mx::Device::cpu)));
+    *index = int32_t(t.streams.size()) - 1;
   });
 }
 
 const char* ig_stream_use(int32_t index) {
   return guard([&] {
-    auto& e = engine();
-    e.streams.at(index);
-    e.current = index;
+    auto& t = engine_thread();
+    t.streams.at(index);
+    t.current = index;
   });
 }
 
 const char* ig_synchronize(void) {
-  return guard_evaluation([&] { mx::synchronize(engine().streams.at(engine().current)); });
+  return guard_evaluation([&] { mx::synchronize(engine_thread().streams.at(engine_thread().current)); });
 }
 
 const char* ig_device_info(void) {

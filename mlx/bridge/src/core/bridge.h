@@ -52,7 +52,8 @@ enum ig_limits { IG_SET_BUDGET, IG_SET_CACHE, IG_SET_WIRED, IG_RESET_PEAK, IG_CL
   /* the number of this interface; the version of the loaded library */                                                \
   X(uint32_t, ig_abi, (void), ())                                                                                      \
   X(const char*, ig_version, (void), ())                                                                               \
-  /* makes the calling thread the engine's; flavour is the wheel's; sets device to 1 for a GPU */                      \
+  /* starts the engine on the calling thread; flavour is the wheel's; sets device to 1 for a GPU. With flavour ""      \
+     the thread becomes another one of the running engine */                                                           \
   X(const char*, ig_init, (const char* flavour, int32_t* device), (flavour, device))                                   \
   X(int32_t, ig_error_kind, (void), ())                                                                                \
   /* runs an operation of ops.txt, by its index among them */                                                          \
@@ -79,7 +80,7 @@ enum ig_limits { IG_SET_BUDGET, IG_SET_CACHE, IG_SET_WIRED, IG_RESET_PEAK, IG_CL
     (region, offset, dtype, shape, rank, out))                                                                         \
   /* prepares linear layers; the frame has the arguments of LinearLayers without x. ig_layers_apply returns their      \
      results in the frame, which has x, second and weight, then kind, activation, plus_one and keep of Prologue in     \
-     ops/layers.h, and eps */                                                                                          \
+     ops/layers.h, whether results are float32, and eps */                                                             \
   X(const char*, ig_layers_new, (ig_frame* frame, void** layers), (frame, layers))                                     \
   X(void, ig_layers_free, (void* layers), (layers))                                                                    \
   X(const char*, ig_layers_apply, (void* layers, ig_frame* frame), (layers, frame))                                    \
@@ -92,6 +93,12 @@ enum ig_limits { IG_SET_BUDGET, IG_SET_CACHE, IG_SET_WIRED, IG_RESET_PEAK, IG_CL
   /* ints: grid 3, threads 3, outputs of (dtype, rank, shape), template of (kind, value) paired with names */          \
   X(const char*, ig_kernel_call, (int32_t index, ig_frame* frame, const char* const* template_names),                  \
     (index, frame, template_names))                                                                                    \
+  /* joins a group of ranks: backend "local" for threads of this process, or one of MLX's. An operation that takes     \
+     longer than the limit ends the group. group[0] is its index, then come the rank and the number of ranks */        \
+  X(const char*, ig_group_join,                                                                                        \
+    (const char* backend, const char* name, int32_t rank, int32_t size, int64_t limit_ms, int32_t* group),             \
+    (backend, name, rank, size, limit_ms, group))                                                                      \
+  X(void, ig_group_leave, (int32_t group), (group))                                                                    \
   X(const char*, ig_device_info, (void), ())                                                                           \
   /* configures the CPU kernels: threads, int8 activations, instruction set ("": the best); 0 threads: no change */    \
   X(const char*, ig_cpu_set, (int32_t threads, int32_t fast, const char* isa), (threads, fast, isa))                   \

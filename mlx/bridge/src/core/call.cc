@@ -33,6 +33,11 @@ Engine& engine() {
   return *e;
 }
 
+EngineThread& engine_thread() {
+  static thread_local EngineThread thread;
+  return thread;
+}
+
 const char* fail(int k, const std::string& m) noexcept {
   kind = k;
   try {
@@ -90,7 +95,7 @@ mx::Shape shape_of(const int64_t* dims, int rank) {
 
 namespace {
 
-void refuse(const std::string& what, size_t bytes, int64_t left) {
+void exceed(const std::string& what, size_t bytes, int64_t left) {
   std::ostringstream o;
   o << what << " needs " << bytes << " bytes; " << left << " of the memory budget of " << engine().budget <<
       " are left";
@@ -103,13 +108,13 @@ int64_t left_of_budget() { return std::max<int64_t>(0, engine().budget - int64_t
 
 void reserve(size_t bytes, const std::string& what) {
   if (int64_t left = left_of_budget(); bytes > size_t(left)) {
-    refuse(what, bytes, left);
+    exceed(what, bytes, left);
   }
 }
 
 void reserve(const mx::array& a) {
   if (int64_t left = left_of_budget(); bytes_of(a) > size_t(left)) {
-    refuse(to_string(a), bytes_of(a), left);
+    exceed(to_string(a), bytes_of(a), left);
   }
 }
 
@@ -174,7 +179,7 @@ mx::array owned_copy(const mx::array& x, mx::StreamOrDevice s) {
   return mx::where(mx::array(true), x, x, s);
 }
 
-Call::Call(ig_frame* frame) : s(engine().streams.at(engine().current)), frame_(frame) {}
+Call::Call(ig_frame* frame) : s(engine_thread().streams.at(engine_thread().current)), frame_(frame) {}
 
 mx::array Call::array() {
   auto a = optional();

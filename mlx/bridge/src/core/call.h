@@ -19,11 +19,9 @@ struct OutOfMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The state of the engine's thread, the only one that may call the bridge.
+// The engine of the process.
 struct Engine {
   std::string flavour;
-  std::vector<mx::Stream> streams;
-  int current = 0;
   bool gpu = false;                 // the default device is a GPU
   bool shares_host_memory = false;  // the CPU allocator can wrap mapped memory
   std::atomic<int64_t> budget{INT64_MAX};
@@ -31,6 +29,13 @@ struct Engine {
   std::atomic<int64_t> mapped{0};
 };
 Engine& engine();
+
+// The state of an engine thread. Only these may call the bridge, and an array belongs to the thread that made it.
+struct EngineThread {
+  std::vector<mx::Stream> streams;  // none: the thread is another one
+  int current = 0;
+};
+EngineThread& engine_thread();
 bool on_engine_thread();
 
 // Stores this thread's error message and its kind, and returns the message.

@@ -61,8 +61,7 @@ Layers::Layers(const std::vector<mx::array>& parts, bool joined, const std::vect
   }
   if (next != parts.size()) {
     throw std::invalid_argument("linear layers: " + std::to_string(parts.size()) + " arrays, want " +
-                                std::to_string(next) +
-                                " for the formats");
+                                std::to_string(next) + " for the formats");
   }
 }
 
@@ -126,7 +125,7 @@ mx::Shape Layers::result(size_t i, const mx::array& x) const {
   return shape;
 }
 
-std::vector<mx::array> Layers::operator()(const mx::array& x, mx::StreamOrDevice s) const {
+std::vector<mx::array> Layers::operator()(const mx::array& x, bool wide, mx::StreamOrDevice s) const {
   if (x.ndim() < (joined_ ? 2 : 1)) {
     throw std::invalid_argument("linear layers: the activations " + to_string(x) + " do not have enough axes");
   }
@@ -145,32 +144,32 @@ std::vector<mx::array> Layers::operator()(const mx::array& x, mx::StreamOrDevice
       return product_type(x, m) == type;
     });
     if (one) {
-      return multiply_prepared(mx::astype(x, type, s), s);
+      return multiply_prepared(mx::astype(x, type, s), wide, s);
     }
   }
-  return multiply_arrays(x, int(columns), s);
+  return multiply_arrays(wide ? mx::astype(x, mx::float32, s) : x, int(columns), s);
 }
 
-std::vector<mx::array> Layers::multiply_prepared(const mx::array& x, mx::StreamOrDevice s) const {
+std::vector<mx::array> Layers::multiply_prepared(const mx::array& x, bool wide, mx::StreamOrDevice s) const {
   std::vector<mx::Shape> shapes;
-  shapes.reserve(layers_.size());
   for (size_t i = 0; i < layers_.size(); i++) {
     shapes.push_back(result(i, x));
   }
   int64_t rows = int64_t(x.size()) / prepared_->columns();
-  std::vector<mx::Dtype> types(layers_.size(), x.dtype());
+  std::vector<mx::Dtype> types(layers_.size(), wide ? mx::float32 : x.dtype());
   return cpu::node("matmul", {x}, std::move(shapes), std::move(types), s,
-                   [prepared = prepared_, rows, kind = type_of(x.dtype()),
+                   [prepared = prepared_, wide, rows, kind = type_of(x.dtype()),
                     fast = cpu::math() == cpu::Math::fast](const cpu::Memory& memory) {
-                     prepared->multiply(memory.in[0], kind, rows, fast, memory.out);
+                     prepared->multiply(memory.in[0], kind, wide, rows, fast, memory.out);
                    });
 }
 
-void Layers::Prepared::multiply(const void* x, cpu::Type type, int64_t rows, bool fast, void* const* results) const {
+void Layers::Prepared::multiply(const void* x, cpu::Type type, bool wide, int64_t rows, bool fast,
+                                void* const* results) const {
   auto all = products;
   for (size_t i = 0; i < all.size(); i++) {
     all[i].y = results[i];
-    all[i].type = type;
+    all[i].type = wide ? cpu::Type::f32 : type;
   }
   cpu::multiply(x, type, rows, columns(), all.data(), int(all.size()), fast);
 }
@@ -202,7 +201,8 @@ bool Layers::fuses(const Prologue& prologue, const mx::array& x, mx::StreamOrDev
          });
 }
 
-std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx::array& x, mx::StreamOrDevice s) const {
+std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx::array& x, bool wide,
+                                             mx::StreamOrDevice s) const {
   const bool sums = prologue.kind == Prologue::norm && prologue.second;
   if (!fuses(prologue, x, s)) {
     std::vector<mx::array> results;
@@ -220,7 +220,7 @@ std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx:
     if (prologue.keep) {
       results.push_back(y);
     }
-    auto products = (*this)(y, s);
+    auto products = (*this)(y, wide, s);
     results.insert(results.end(), products.begin(), products.end());
     return results;
   }
@@ -231,23 +231,23 @@ std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx:
     }
   }
   std::vector<mx::Shape> shapes;
-  shapes.reserve(layers_.size() + 1);
   shapes.insert(shapes.end(), size_t(sums) + prologue.keep, x.shape());
   for (size_t i = 0; i < layers_.size(); i++) {
     shapes.push_back(result(i, x));
   }
   std::vector<mx::Dtype> types(shapes.size(), x.dtype());
+  std::fill(types.end() - ptrdiff_t(layers_.size()), types.end(), wide ? mx::float32 : x.dtype());
   std::vector<cpu::Reuse> reuse;
   if (sums) {
     reuse = {{0, 0, false}, {0, 1, false}};
   }
   struct Fused {
-    bool norm, sums, keep, weight, plus_one, fast;
+    bool norm, sums, keep, weight, plus_one, wide, fast;
     float eps;
     Activation act;
     cpu::Type type;
     int64_t rows, bytes;  // bytes per row
-  } fused{prologue.kind == Prologue::norm, sums, prologue.keep, prologue.weight.has_value(), prologue.plus_one,
+  } fused{prologue.kind == Prologue::norm, sums, prologue.keep, prologue.weight.has_value(), prologue.plus_one, wide,
           cpu::math() == cpu::Math::fast, float(prologue.eps),
           prologue.act, type_of(x.dtype()), int64_t(x.size()) / x.shape(-1), x.shape(-1) * int64_t(x.itemsize())};
   return cpu::node(fused.norm ? "norm_matmul" : "gated_matmul", std::move(inputs), std::move(shapes), std::move(types),
@@ -279,7 +279,8 @@ std::vector<mx::array> Layers::with_prologue(const Prologue& prologue, const mx:
                              y + o, count, 0);
                        });
                      }
-                     prepared->multiply(y, fused.type, fused.rows, fused.fast, m.out + fused.sums + fused.keep);
+                     prepared->multiply(y, fused.type, fused.wide, fused.rows, fused.fast,
+                                        m.out + fused.sums + fused.keep);
                    }, std::move(reuse));
 }
 
@@ -347,7 +348,7 @@ std::vector<mx::array> linear_layers(const mx::array& x, const std::vector<mx::a
                                      const std::vector<int>& formats, const std::vector<int>& groups,
                                      const std::vector<int>& bits, const std::vector<int>& biased,
                                      const std::vector<int>& heads, mx::StreamOrDevice s) {
-  return Layers(parts, joined, formats, groups, bits, biased, heads)(x, s);
+  return Layers(parts, joined, formats, groups, bits, biased, heads)(x, false, s);
 }
 
 }  // namespace ingot
@@ -384,9 +385,10 @@ const char* ig_layers_apply(void* layers, ig_frame* frame) {
     prologue.act = Activation(act);
     prologue.plus_one = call.flag();
     prologue.keep = call.flag() && kind == Prologue::norm;
+    bool wide = call.flag();
     prologue.eps = call.real();
     const auto& all = *static_cast<Layers*>(layers);
-    call.result(kind == Prologue::nothing ? all(x, call.s) : all.with_prologue(prologue, x, call.s));
+    call.result(kind == Prologue::nothing ? all(x, wide, call.s) : all.with_prologue(prologue, x, wide, call.s));
   });
   if (failed) {
     for (int i = 0; i < frame->n_outs; i++) {

@@ -38,11 +38,13 @@ class Layers {
   // effect if the kernels do not support them.
   void prepare(mx::StreamOrDevice s);
 
-  std::vector<mx::array> operator()(const mx::array& x, mx::StreamOrDevice s) const;
+  // The results have the type of x, or, if wide, are float32: sums that are not rounded.
+  std::vector<mx::array> operator()(const mx::array& x, bool wide, mx::StreamOrDevice s) const;
 
   // Applies the layers to norm(x + second), or to act(x) * second. The results are preceded by x + second, if a norm
   // has a second, and by the normalized input, if it is kept.
-  std::vector<mx::array> with_prologue(const Prologue& prologue, const mx::array& x, mx::StreamOrDevice s) const;
+  std::vector<mx::array> with_prologue(const Prologue& prologue, const mx::array& x, bool wide,
+                                       mx::StreamOrDevice s) const;
 
  private:
   struct Layer {
@@ -59,12 +61,12 @@ class Layers {
     std::vector<mx::array> held;         // keeps the memory of all weights alive
 
     int64_t columns() const { return matrices[0].form.columns; }
-    void multiply(const void* x, cpu::Type type, int64_t rows, bool fast, void* const* results) const;
+    void multiply(const void* x, cpu::Type type, bool wide, int64_t rows, bool fast, void* const* results) const;
   };
 
   mx::Shape result(size_t i, const mx::array& x) const;
   bool fuses(const Prologue& prologue, const mx::array& x, mx::StreamOrDevice s) const;
-  std::vector<mx::array> multiply_prepared(const mx::array& x, mx::StreamOrDevice s) const;
+  std::vector<mx::array> multiply_prepared(const mx::array& x, bool wide, mx::StreamOrDevice s) const;
   std::vector<mx::array> multiply_arrays(const mx::array& x, int columns, mx::StreamOrDevice s) const;
 
   bool joined_;

@@ -2,6 +2,7 @@
 
 #include "core/call.h"
 #include "core/checks.h"
+#include "group/group.h"
 #include "ops/attention.h"
 #include "ops/experts/experts.h"
 #include "ops/matmul.h"
@@ -10,7 +11,7 @@
 
 namespace ingot {
 
-const uint32_t abi = 0xfd36ed99;
+const uint32_t abi = 0x72821d75;
 
 const Operation operations[] = {
     {"Abs",
@@ -1453,6 +1454,15 @@ const Operation operations[] = {
        auto s = call.s;
        call.result(identity_experts(weights, chosen, n, s));
      }},
+    {"OwnExperts",
+     [](Call& call) {
+       auto weights = call.array();
+       auto chosen = call.array();
+       auto first = call.integer();
+       auto n = call.integer();
+       auto s = call.s;
+       call.result(own_experts(weights, chosen, first, n, s));
+     }},
     {"SparseMixer",
      [](Call& call) {
        auto scores = call.array();
@@ -1545,6 +1555,46 @@ const Operation operations[] = {
        auto axis = call.integer();
        auto s = call.s;
        call.result(mx::random::categorical(logits, axis, key, s));
+     }},
+    {"allSum",
+     [](Call& call) {
+       auto x = call.array();
+       auto group = call.integer();
+       auto s = call.s;
+       call.result(all_sum(x, group, s));
+     }},
+    {"broadcastFrom",
+     [](Call& call) {
+       auto x = call.array();
+       auto group = call.integer();
+       auto root = call.integer();
+       auto s = call.s;
+       call.result(broadcast_from(x, group, root, s));
+     }},
+    {"allGather",
+     [](Call& call) {
+       auto x = call.array();
+       auto group = call.integer();
+       auto widths = call.integers();
+       auto s = call.s;
+       call.result(all_gather(x, group, widths, s));
+     }},
+    {"sent",
+     [](Call& call) {
+       auto x = call.array();
+       auto group = call.integer();
+       auto to = call.integer();
+       auto s = call.s;
+       call.result(sent(x, group, to, s));
+     }},
+    {"received",
+     [](Call& call) {
+       auto group = call.integer();
+       auto from = call.integer();
+       auto as = call.dtype();
+       auto shape = call.integers();
+       auto s = call.s;
+       call.result(received(group, from, as, shape, s));
      }},
     {"Depends",
      [](Call& call) {

@@ -33,6 +33,10 @@ std::vector<mx::array> choose_experts(const mx::array& scores, const std::option
 // IdentityExperts in ops.txt.
 std::vector<mx::array> identity_experts(const mx::array& weights, const mx::array& chosen, int n, mx::StreamOrDevice s);
 
+// Divides a choice [T, k] into the n experts from first on and the others: see OwnExperts in ops.txt.
+std::vector<mx::array> own_experts(const mx::array& weights, const mx::array& chosen, int first, int n,
+                                   mx::StreamOrDevice s);
+
 // Returns weights, float32 [T, 2], and experts, uint32 [T, 2]: see SparseMixer in ops.txt.
 std::vector<mx::array> sparse_mixer(const mx::array& scores, double jitter, mx::StreamOrDevice s);
 

@@ -1,0 +1,117 @@
+// MLX's groups: processes that MPI, the TCP ring or another backend connects.
+#include <condition_variable>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <stdexcept>
+
+#include "group/group.h"
+#include "mlx/allocator.h"
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/distributed/distributed.h"
+#include "mlx/distributed/distributed_impl.h"
+#include "mlx/scheduler.h"
+
+namespace ingot {
+
+namespace {
+
+mx::array buffer(int64_t n, mx::Dtype type) {
+  if (n > std::numeric_limits<int>::max()) {
+    throw std::runtime_error("a message between ranks has " + std::to_string(n) + " elements");
+  }
+  mx::array a(mx::Shape{int(n)}, type, nullptr, {});
+  a.set_data(mx::allocator::malloc(a.nbytes()));
+  a.set_status(mx::array::Status::available);
+  return a;
+}
+
+// Backend runs MLX's operations on the thread of a stream of its own, and waits for them with a limit: they have none
+// (mlx 0.32.4, distributed/ring/ring.cpp and distributed/mpi/mpi.cpp). They work on copies, which outlive an operation
+// that never ends.
+class Backend : public Transport {
+ public:
+  Backend(mx::distributed::Group group, Limit limit)
+      : group_(std::move(group)), stream_(mx::new_stream(mx::Device::cpu)), limit_(limit) {}
+
+  int rank() const override { return group_.rank(); }
+  int size() const override { return group_.size(); }
+
+  void all_sum(const float* in, float* out, int64_t n) override {
+    auto from = filled(in, n, mx::float32), to = buffer(n, mx::float32);
+    run("all_sum", {from, to}, [&] { impl().all_sum(from, to, stream_); });
+    std::memcpy(out, to.data<char>(), to.nbytes());
+  }
+
+  void all_gather(const char* in, char* out, int64_t bytes) override {
+    auto from = filled(in, bytes, mx::uint8), to = buffer(bytes * size(), mx::uint8);
+    run("all_gather", {from, to}, [&] { impl().all_gather(from, to, stream_); });
+    std::memcpy(out, to.data<char>(), to.nbytes());
+  }
+
+  void send(const char* in, int64_t bytes, int to) override {
+    auto from = filled(in, bytes, mx::uint8);
+    run("send", {from}, [&] { impl().send(from, to, stream_); });
+  }
+
+  void receive(char* out, int64_t bytes, int from) override {
+    auto to = buffer(bytes, mx::uint8);
+    run("receive", {to}, [&] { impl().recv(to, from, stream_); });
+    std::memcpy(out, to.data<char>(), to.nbytes());
+  }
+
+ private:
+  mx::distributed::detail::GroupImpl& impl() { return *group_.raw_group(); }
+
+  static mx::array filled(const void* in, int64_t n, mx::Dtype type) {
+    auto a = buffer(n, type);
+    std::memcpy(a.data<char>(), in, a.nbytes());
+    return a;
+  }
+
+  template <class F>
+  void run(const char* what, std::vector<mx::array> used, F&& operation) {
+    struct Completion {
+      std::mutex lock;
+      std::condition_variable changed;
+      bool done = false;
+    };
+    if (!broken_.empty()) {
+      throw std::runtime_error("the group has ended: " + broken_);
+    }
+    auto completion = std::make_shared<Completion>();
+    try {
+      operation();
+      mx::cpu::get_command_encoder(stream_).dispatch([completion, used = std::move(used)] {
+        std::lock_guard lock(completion->lock);
+        completion->done = true;
+        completion->changed.notify_all();
+      });
+      std::unique_lock lock(completion->lock);
+      if (!completion->changed.wait_for(lock, limit_, [&] { return completion->done; })) {
+        throw std::runtime_error("no progress in " + std::string(what) + " for " + std::to_string(limit_.count()) +
+                                 " ms");
+      }
+      mx::scheduler::check_error(stream_);
+    } catch (const std::exception& e) {
+      broken_ = e.what();
+      throw;
+    }
+  }
+
+  mx::distributed::Group group_;
+  mx::Stream stream_;
+  Limit limit_;
+  std::string broken_;
+};
+
+}  // namespace
+
+std::shared_ptr<Transport> join_backend(const std::string& backend, Limit limit) {
+  if (!mx::distributed::is_available(backend)) {
+    throw std::runtime_error("the engine has no backend " + backend + " for groups here");
+  }
+  return std::make_shared<Backend>(mx::distributed::init(true, backend), limit);
+}
+
+}  // namespace ingot
