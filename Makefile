@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-machines bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -220,6 +220,13 @@ bench-start: engine
 # Times the trained pair of test models with and without drafts: bench/results/pair.json.
 bench-pair: engine
 	$(PYTHON) bench/pair.py $(INGOT) $(BENCH_PAIR)
+
+# Compares ranks that divide a model, processes with one thread on a processor of their own, with one rank:
+# BENCH_MACHINES='-image NAME -ranks 2' names an image of the store. Adds a line to bench/results/machines.jsonl.
+bench-machines: engine
+	@mkdir -p bench/results
+	$(GO) build -o bin/bench-machines ./bench/machines
+	bin/bench-machines $(BENCH_MACHINES) | tee -a bench/results/machines.jsonl
 
 # Times the masks of structured output with a vocabulary of 128,256 tokens: bench/results/grammar.json.
 # BENCH_GRAMMAR='-tokenizer FILE' uses a tokenizer.json instead of the synthetic vocabulary.
