@@ -85,6 +85,7 @@ var inside = map[string][]string{
 		"runtime/verify",
 	},
 	"runtime/scores":          {},
+	"runtime/certificate":     {"runtime/quality"},
 	"runtime/calibrate":       {"runtime/load", "runtime/processor"},
 	"runtime/internal/stream": {},
 	"manifest":                {"manifest/blob"},

@@ -61,6 +61,9 @@ how many tokens). --max-kl without a type searches the smallest model within tha
 search runs the model some dozens of times over a short text and prints what it found. The image holds its
 types as a recipe: "ingot show NAME --provenance --json" prints it.
 
+--max-kl also attaches the divergence that was measured to the image, as a certificate, signed with --key;
+see "ingot verify --help".
+
 --as TYPE reads the checkpoint as one of TYPE, whatever its config.json declares, with all checks. The
 image declares TYPE. Equal tensors do not make equal models: compare the logits with those of the model's
 own code (verify --reference).
@@ -136,7 +139,8 @@ type createOptions struct {
 	ruleSet, calibration            string
 	rules                           []string
 	maxKL                           float64
-	qualityText                     string
+	qualityText, key                string
+	calibrationTexts                []string
 	uniform, dryRun, json, hash     bool
 	exact                           bool
 	as                              string
@@ -163,6 +167,9 @@ func (o *createOptions) flags(c *cobra.Command) {
 	f.Float64Var(&o.maxKL, oldMaxKLFlag, 0, "former name of --"+maxKLFlag)
 	_ = f.MarkHidden(oldMaxKLFlag)
 	f.StringVar(&o.qualityText, "quality-text", "", "text `file` for --"+maxKLFlag+" (default a built-in text)")
+	f.StringVar(&o.key, "key", "", "PEM `file` with a private key for --"+maxKLFlag+"'s certificate")
+	f.StringArrayVar(&o.calibrationTexts, "calibration-text", nil,
+		"text `file` of the calibration, for the certificate")
 	f.BoolVar(&o.hash, "hash-files", false, "record checksums of source files; reads them twice")
 	o.hub.add(f)
 	o.search.add(c)
@@ -196,7 +203,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 		return a.printPlan(plan, o.json)
 	}
 	limitMemory(options.Memory)
-	result, meanKL, err := a.build(ctx, name, from, options, o)
+	result, check, err := a.build(ctx, name, from, options, o)
 	if err != nil {
 		return err
 	}
@@ -205,7 +212,7 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	}
 	if o.json {
 		return a.printJSON(createJSON{result.Name.String(), result.Digest.String(), result.Tensors, result.Bytes,
-			result.Reused, result.Resumed, meanKL, result.Search})
+			result.Reused, result.Resumed, check.found(), check.certified(), result.Search})
 	}
 	if err := a.printSearch(result.Search); err != nil {
 		return err
@@ -214,9 +221,9 @@ func (a *app) create(ctx context.Context, name manifest.Name, from *modelfile.Fi
 	return err
 }
 
-// build makes an image and shows progress. It returns the mean divergence if that was measured.
+// build makes an image and shows progress. It returns the check of its divergence, nil if that was not measured.
 func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.File, options convert.Options,
-	o createOptions) (convert.Result, *float64, error) {
+	o createOptions) (convert.Result, *qualityCheck, error) {
 	store, err := a.openStore()
 	if err != nil {
 		return convert.Result{}, nil, err
@@ -253,7 +260,7 @@ func (a *app) build(ctx context.Context, name manifest.Name, from *modelfile.Fil
 	for _, w := range result.Warnings {
 		a.note("note: %s", w)
 	}
-	return result, check.found(), nil
+	return result, check, nil
 }
 
 // existingStore opens the store and fails if it does not exist.
@@ -267,8 +274,9 @@ type createJSON struct {
 	Reused  int64  `json:"reused_bytes"`
 	Resumed int64  `json:"resumed_bytes"`
 
-	MeanKL *float64      `json:"mean_kl,omitempty"` // set with --max-kl
-	Search *search.Found `json:"search,omitempty"`  // set with --target-size, and --max-kl without a type
+	MeanKL      *float64      `json:"mean_kl,omitempty"`     // set with --max-kl
+	Certificate string        `json:"certificate,omitempty"` // likewise: digest of the attestation's manifest
+	Search      *search.Found `json:"search,omitempty"`      // set with --target-size, and --max-kl without a type
 }
 
 func readModelfile(path string, o *convert.Options) (*modelfile.File, error) {

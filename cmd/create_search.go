@@ -129,7 +129,10 @@ func (a *app) searchTypes(
 		bar.line(fmt.Sprintf("searching types: %s, %d of %d, %s", e.Step, e.Done, e.Total,
 			time.Since(begun).Round(time.Second)))
 	}}
-	if check != nil && o.search.target == "" {
+	if check != nil {
+		check.searched, check.chosen = []string{text}, o.search.target == ""
+	}
+	if check != nil && check.chosen {
 		options.Search.Accept = measured.MeanKL(name, check.text)
 	}
 	end := closeAll

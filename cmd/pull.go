@@ -9,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/registry"
+	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
 )
 
@@ -36,11 +37,16 @@ warning. --signed-identity RULE rejects it, and sets the name that the signature
   exactRepository=REPOSITORY       any tag of this repository
   remapIdentity=PREFIX=SIGNED,...  NAME with PREFIX replaced by SIGNED
 
+--max-kl KL downloads nothing unless the model has a certificate (see ` + "`ingot verify --help`" + `) with a mean
+divergence of at most KL nats, from the model or digest of --against if that is given. With --key, the
+holder of the key must have signed the certificate; without, it is as trustworthy as the registry.
+
 An image of Ollama's library with a GGUF file is converted as "ingot create" does it (docs/gguf.md).
 
 pull prints the digest of the manifest.`,
 		Example: `  ingot pull registry.example.com/team/mymodel
   ingot pull registry.example.com/team/mymodel:v2 --no-draft
+  ingot pull registry.example.com/team/mymodel --max-kl 0.05 --key team.pub
   ingot pull registry.ollama.ai/library/qwen3:0.6b
   ingot pull registry.example.com/team/mymodel@sha256:... \
     --only '*.json' --only README.md`,
@@ -53,8 +59,15 @@ pull prints the digest of the manifest.`,
 			if o.signed && o.key == "" {
 				return usagef("--require-signature requires --key FILE, the signer's public key")
 			}
-			if o.key != "" && !o.signed {
-				return usagef("--key FILE requires --require-signature: otherwise the signature is not checked")
+			o.certified = c.Flags().Changed(maxKLFlag)
+			if o.key != "" && !o.signed && !o.certified {
+				return usagef("--key FILE requires --require-signature or --max-kl: otherwise no signature is checked")
+			}
+			if o.certified && !(o.maxKL >= 0) {
+				return usagef("--max-kl %v must not be negative; use a divergence in nats, such as 0.05", o.maxKL)
+			}
+			if o.against != "" && !o.certified {
+				return usagef("--against requires --max-kl: otherwise no certificate is checked")
 			}
 			if o.identity.rule != "" && !o.signed {
 				return usagef("--signed-identity requires --require-signature: otherwise the signature is not checked")
@@ -68,6 +81,8 @@ pull prints the digest of the manifest.`,
 	f.BoolVar(&o.signed, "require-signature", false, "pull only if the model is signed with --key")
 	f.StringVar(&o.key, "key", "", "PEM `file` with the public key")
 	o.identity.add(c)
+	f.Float64Var(&o.maxKL, maxKLFlag, 0, "pull only with a certificate of at most this mean `KL`")
+	f.StringVar(&o.against, "against", "", "`model` or digest that the certificate compares with")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON, progress as JSON lines")
 	o.transfer.add(c)
 	return c
@@ -80,6 +95,10 @@ type pullOptions struct {
 	signed   bool
 	key      string
 	identity identityFlag
+
+	certified bool // --max-kl is given
+	maxKL     float64
+	against   string
 }
 
 func (a *app) pull(ctx context.Context, name manifest.Name, o pullOptions) error {
@@ -120,6 +139,13 @@ func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*re
 			return nil, nil, err
 		}
 	}
+	if o.certified {
+		certified, err := requireCertificate(ctx, client, store, name, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.pull.Verify = both(o.pull.Verify, certified)
+	}
 	o.pull.GGUF = true
 	result, err := client.Pull(ctx, store, name, o.pull)
 	if err == nil && result.GGUF != nil {
@@ -127,6 +153,19 @@ func (a *app) fetch(ctx context.Context, name manifest.Name, o pullOptions) (*re
 		err = a.convertPulled(ctx, store, result, o.json)
 	}
 	return result, progress, err
+}
+
+// both returns a check that passes if both do. The first may be nil.
+func both(a, b func(context.Context, digest.Digest) error) func(context.Context, digest.Digest) error {
+	if a == nil {
+		return b
+	}
+	return func(ctx context.Context, d digest.Digest) error {
+		if err := a(ctx, d); err != nil {
+			return err
+		}
+		return b(ctx, d)
+	}
 }
 
 type pullJSON struct {

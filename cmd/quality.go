@@ -8,8 +8,11 @@ import (
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
 	"github.com/ingotml/ingot/mlx"
+	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/ingotml/ingot/runtime"
+	"github.com/ingotml/ingot/runtime/measure"
 	"github.com/ingotml/ingot/runtime/quality"
+	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
 )
 
@@ -40,7 +43,15 @@ type qualityCheck struct {
 	text   string
 	thread *mlx.Thread
 	report *quality.Report
+
+	key              *sigstore.PrivateKey // signs the certificate; nil does not
+	calibrationTexts []string             // files
+	searched         []string             // texts that types are searched over
+	chosen           bool                 // text is one of them
+	certificate      digest.Digest        // of the certificate that was attached
 }
+
+func (q *qualityCheck) images() measure.Images { return images(q.store, q.thread, runtime.Options{}) }
 
 // qualityCheck prepares the check. It fails before anything is written if the text or the engine is missing.
 func (a *app) qualityCheck(
@@ -49,6 +60,9 @@ func (a *app) qualityCheck(
 	if o.maxKL == 0 {
 		if o.qualityText != "" {
 			return nil, usagef("--quality-text requires --max-kl")
+		}
+		if o.key != "" || len(o.calibrationTexts) > 0 {
+			return nil, usagef("--key and --calibration-text are about the certificate of --max-kl")
 		}
 		return nil, nil
 	}
@@ -59,11 +73,16 @@ func (a *app) qualityCheck(
 	if err != nil {
 		return nil, err
 	}
-	thread, err := a.openEngine(ctx, cpuFlags{})
-	if err != nil {
+	q := &qualityCheck{a: a, store: store, name: name, maxKL: o.maxKL, text: text, calibrationTexts: o.calibrationTexts}
+	if o.key != "" {
+		if q.key, err = a.privateKey(ctx, o.key); err != nil {
+			return nil, err
+		}
+	}
+	if q.thread, err = a.openEngine(ctx, cpuFlags{}); err != nil {
 		return nil, err
 	}
-	return &qualityCheck{a: a, store: store, name: name, maxKL: o.maxKL, text: text, thread: thread}, nil
+	return q, nil
 }
 
 func (q *qualityCheck) close() {
@@ -73,15 +92,15 @@ func (q *qualityCheck) close() {
 }
 
 // accept returns the function that accepts or rejects an image, or nil without a check.
-func (q *qualityCheck) accept() func(context.Context, manifest.Image, manifest.Image) error {
+func (q *qualityCheck) accept() func(context.Context, convert.Candidate) error {
 	if q == nil {
 		return nil
 	}
-	return func(ctx context.Context, img, plain manifest.Image) error {
-		result := &store.Entry{Name: q.name, Image: img}
-		source := &store.Entry{Name: q.name, Image: plain}
+	return func(ctx context.Context, c convert.Candidate) error {
+		result := &store.Entry{Name: q.name, Image: c.Image}
+		source := &store.Entry{Name: q.name, Image: c.Plain}
 		bar := tokenProgress{q.a.createProgress(false), "comparing"}
-		rows, err := images(q.store, q.thread, runtime.Options{}).Compare(ctx, result, source, q.text, bar.set)
+		rows, err := q.images().Compare(ctx, result, source, q.text, bar.set)
 		bar.end()
 		if err != nil {
 			return err
@@ -94,8 +113,16 @@ func (q *qualityCheck) accept() func(context.Context, manifest.Image, manifest.I
 		}
 		q.a.note("mean KL divergence from the source: %.3g nats over %d tokens (limit %.3g)",
 			r.MeanKL.Value, r.Tokens, q.maxKL)
-		return nil
+		return q.certifyCandidate(ctx, c)
 	}
+}
+
+// certified returns the digest of the certificate, or "".
+func (q *qualityCheck) certified() string {
+	if q == nil {
+		return ""
+	}
+	return q.certificate.String()
 }
 
 // found returns the mean KL divergence, or nil if none was measured.

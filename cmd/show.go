@@ -22,8 +22,8 @@ func (a *app) showCmd() *cobra.Command {
 		Long: `Show a model's properties, or print one of its parts.
 
 --modelfile prints a Modelfile that creates the same image again; edit it to make a variant. --manifest and
---config print the bytes that a registry stores. --layers, --tensors and --provenance can be combined with
---json and --format. A Go template can use the fields of --json, such as .Name, .ModelType, .Parameters,
+--config print the bytes that a registry stores. --layers, --tensors, --certificates and --provenance can be
+combined with --json and --format. A Go template can use the fields of --json, such as .Name, .ModelType, .Parameters,
 .Files and .Defaults.
 
 For artifacts that are not model images, show prints a summary, --manifest, --config and --layers. They
@@ -104,6 +104,9 @@ can be copied but not run.`,
 		}
 		facts := show(entry, texts)
 		facts.Partial = m.raw.Partial()
+		if facts.Certificates, err = a.certificates(c.Context(), m.store, m.raw.Descriptor.Digest); err != nil {
+			return err
+		}
 		return printShown(out, facts, facts.print)
 	}
 	return c
@@ -210,6 +213,8 @@ type showJSON struct {
 	Defaults map[string]any     `json:"defaults,omitempty"` // generation parameters by name
 	System   string             `json:"system,omitempty"`
 	Messages []settings.Message `json:"messages,omitempty"`
+
+	Certificates []certificateJSON `json:"certificates,omitempty"`
 }
 
 func show(e *store.Entry, texts *settings.Texts) showJSON {
@@ -267,6 +272,9 @@ func (s showJSON) print(a *app) error {
 	line("system", excerpt(s.System, 60))
 	line("size", fmt.Sprintf("%s in %d tensors and %d files", size(s.Size), s.Tensors, len(s.Files)))
 	line("files", strings.Join(s.Files, ", "))
+	for _, c := range s.Certificates {
+		line("certificate", c.summary())
+	}
 	if s.Partial {
 		line("partial", "the pull left out some blobs")
 	}

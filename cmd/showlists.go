@@ -46,6 +46,7 @@ type listPart struct {
 var listParts = []listPart{
 	{"layers", "the layers: digests, sizes, types", printLayers},
 	{"tensors", "the tensors: types, shapes, quantization", printTensors},
+	{"certificates", "the certificates: divergence from a base", printCertificates},
 	{"provenance", "the source files and tensors with their checksums", printProvenance},
 }
 

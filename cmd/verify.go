@@ -37,16 +37,28 @@ divergence, and how often they agree on the most likely token. The scores of the
 the store, up to 4 GiB; "ingot prune" removes them. --svg plots the distribution of the
 divergence. The command fails only if --max-kl or --min-top1 is given and not met.
 
+With --certify, --against also attaches its result to the model as a certificate: an in-toto statement with
+the figures and the digests of both models, of the text and of the calibration text. --key FILE, then a
+private key, signs it. A text that shares 13 words in a row with the calibration text is refused. "ingot show
+--certificates" prints it, "ingot push" pushes it, and "ingot pull --max-kl" requires it.
+
 With --key, check that the holder of the key signed the model (see ` + "`ingot sign --help`" + `), and every blob's
 digest. This needs no engine. The signature is looked up in the store, and then in the registry of NAME.
 It must be for NAME, unless NAME has no host or --signed-identity sets another rule; ` + "`ingot pull --help`" + `
 lists the rules.`,
 		Example: `  ingot verify mymodel
   ingot verify mymodel:int4 --against mymodel \
-    --text wiki.test.raw --svg int4.svg`,
+    --text wiki.test.raw --svg int4.svg
+  ingot verify mymodel:int4 --against mymodel --certify --key model.key`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if c.Flags().Changed("key") {
+			if o.certify && o.against == "" {
+				return usagef("--certify requires --against, which names the model to compare with")
+			}
+			if len(o.calibrationTexts) > 0 && !o.certify {
+				return usagef("--calibration-text requires --certify")
+			}
+			if c.Flags().Changed("key") && !o.certify {
 				return a.verifySignature(c, args[0], o)
 			}
 			if o.identity.rule != "" {
@@ -70,6 +82,9 @@ lists the rules.`,
 	f.StringVar(&o.against, "against", "", "`model` to compare with")
 	f.StringVar(&o.text, "text", "", "text `file` for --against (default a built-in text)")
 	f.StringVar(&o.svg, "svg", "", "`file` for a plot of the divergence of --against")
+	f.BoolVar(&o.certify, "certify", false, "attach the result of --against as a certificate")
+	f.StringArrayVar(&o.calibrationTexts, "calibration-text", nil,
+		"text `file` of the calibration, for --certify (repeatable)")
 	f.StringVar(&o.key, "key", "", "PEM `file` with a public key: check the signature instead")
 	o.identity.add(c)
 	o.transfer.addConnection(c)
@@ -87,6 +102,9 @@ type verifyOptions struct {
 	images         []string
 
 	against, text, svg string
+
+	certify          bool
+	calibrationTexts []string
 
 	kv       kvFlag
 	cpu      cpuFlags

@@ -25,7 +25,8 @@ type againstJSON struct {
 	Against string `json:"against"`
 	Text    string `json:"text_sha256"`
 	quality.Report
-	OK bool `json:"ok"`
+	Certificate string `json:"certificate,omitempty"` // digest of the attestation's manifest
+	OK          bool   `json:"ok"`
 }
 
 // verifyAgainst compares a model with another one.
@@ -74,11 +75,19 @@ func (a *app) verifyAgainst(c *cobra.Command, name string, o verifyOptions) erro
 	}
 	ok := (!c.Flags().Changed("max-kl") || r.MeanKL.Value <= o.maxKL) &&
 		(!c.Flags().Changed("min-top1") || r.Top1.Value >= o.minTop1)
+	certified := ""
+	if o.certify && ok {
+		d, err := a.certifyAgainst(ctx, comparison{images: compared, entry: entry, base: base, text: text, report: r}, o)
+		if err != nil {
+			return err
+		}
+		certified = d.String()
+	}
 	if o.json {
 		digest := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
-		err = a.printJSON(againstJSON{entry.Name.String(), base.Name.String(), digest, r, ok})
-	} else {
-		err = a.printReport(r, ok)
+		err = a.printJSON(againstJSON{entry.Name.String(), base.Name.String(), digest, r, certified, ok})
+	} else if err = a.printReport(r, ok); err == nil && certified != "" {
+		_, err = fmt.Fprintf(a.out, "  %-24s%s\n", "certificate", certified)
 	}
 	if err == nil && !ok {
 		return errFailed
@@ -149,7 +158,14 @@ func (a *app) printReport(r quality.Report, ok bool) error {
 	if !ok {
 		status = "FAILED"
 	}
-	text := fmt.Sprintf("%s: %d tokens\n", status, r.Tokens)
+	if _, err := fmt.Fprintf(a.out, "%s: %d tokens\n", status, r.Tokens); err != nil {
+		return err
+	}
+	return a.printFigures(r)
+}
+
+func (a *app) printFigures(r quality.Report) error {
+	text := ""
 	for _, line := range []struct {
 		name string
 		e    quality.Estimate
@@ -162,15 +178,11 @@ func (a *app) printReport(r quality.Report, ok bool) error {
 	} {
 		text += fmt.Sprintf("  %-24s%.6g +- %.2g%s\n", line.name, line.e.Value, line.e.Error, line.unit)
 	}
-	for _, line := range []struct {
-		name string
-		kl   float64
-	}{
-		{"median divergence", r.MedianKL}, {"99th percentile", r.KL99}, {"largest divergence", r.MaxKL},
-	} {
-		text += fmt.Sprintf("  %-24s%.3g nats\n", line.name, line.kl)
-	}
+	text += fmt.Sprintf("  %-24s%.3g +- %.2g nats\n", "median divergence", r.MedianKL, r.MedianKLError)
+	text += fmt.Sprintf("  %-24s%.3g +- %.2g nats\n", "99th percentile", r.KL99, r.KL99Error)
+	text += fmt.Sprintf("  %-24s%.3g nats\n", "largest divergence", r.MaxKL)
 	text += fmt.Sprintf("  %-24s%.2f +- %.2f %%\n", "same top token", 100*r.Top1.Value, 100*r.Top1.Error)
+	text += fmt.Sprintf("  %-24s%.2f +- %.2f %%\n", "flips", 100*r.Flips.Value, 100*r.Flips.Error)
 	_, err := fmt.Fprint(a.out, text)
 	return err
 }

@@ -46,9 +46,16 @@ type Options struct {
 	Push   Pusher
 	NoKeep bool
 
-	// Accept decides whether the image is stored. It is called before the image gets its name; plain is the same image
-	// without quantization. An error that is ErrRefused removes both images. nil accepts every image.
-	Accept func(ctx context.Context, img, plain manifest.Image) error
+	// Accept decides whether the image is stored. It is called before the image gets its name. An error that is
+	// ErrRefused removes both images. nil accepts every image.
+	Accept func(ctx context.Context, c Candidate) error
+}
+
+// Candidate is an image before it gets its name.
+type Candidate struct {
+	Image, Plain manifest.Image // Plain is the same image without quantization
+	// Statistics is the digest of the statistics that codes depend on, and StatisticsText that of the text behind them.
+	Statistics, StatisticsText digest.Digest
 }
 
 // Remote opens checkpoints and adapters that are not on this machine.
@@ -136,7 +143,7 @@ func create(
 	}
 	defer written.Close()
 	if opts.Accept != nil {
-		if err := accept(ctx, st, file, opts, written.Image); err != nil {
+		if err := accept(ctx, st, file, opts, p.candidate(written.Image)); err != nil {
 			if errors.Is(err, ErrRefused) {
 				written.Done()
 			}
@@ -180,7 +187,7 @@ func finish(
 
 // accept writes the image a second time, without quantization, and calls opts.Accept with both.
 func accept(
-	ctx context.Context, st *store.Store, file *modelfile.File, opts Options, img manifest.Image,
+	ctx context.Context, st *store.Store, file *modelfile.File, opts Options, c Candidate,
 ) error {
 	opts.Precision = recipe.Precision{}
 	p, err := prepare(ctx, func() (*store.Store, error) { return st, nil }, file, opts)
@@ -194,7 +201,8 @@ func accept(
 		return err
 	}
 	defer plain.Close()
-	err = opts.Accept(ctx, img, plain.Image)
+	c.Plain = plain.Image
+	err = opts.Accept(ctx, c)
 	if err == nil || errors.Is(err, ErrRefused) {
 		plain.Done()
 	}
@@ -224,10 +232,20 @@ type prepared struct {
 }
 
 // made describes the written image for its provenance record.
+// candidate returns what Accept judges, without the unquantized image.
+func (p *prepared) candidate(img manifest.Image) Candidate {
+	c := Candidate{Image: img, Statistics: p.plan.Statistics}
+	if p.statistics != nil {
+		c.StatisticsText = p.statistics.Text
+	}
+	return c
+}
+
 func (p *prepared) made(written *write.Written, opts Options) provenance.Made {
 	return provenance.Made{
 		From: p.src, Draft: p.draft, Adapters: p.adapters, Plan: p.plan, Written: written,
 		Precision: opts.Precision, Version: opts.Version, HashFiles: opts.HashFiles,
+		StatisticsText: p.candidate(written.Image).StatisticsText,
 	}
 }
 

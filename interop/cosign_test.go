@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ func TestCosign(t *testing.T) {
 		for _, kind := range []string{"ecdsa", "ed25519"} {
 			t.Run(kind, func(t *testing.T) { testCosignVerify(t, host+"/"+kind+"/model:v1", kind) })
 		}
+		t.Run("certificate", func(t *testing.T) { testCosignCertificate(t, host+"/certified/model:int8") })
 		t.Run("cosign-key", func(t *testing.T) { testCosignSign(t, host+"/theirs/model:v1") })
 	})
 }
@@ -80,6 +82,35 @@ func testCosignSign(t *testing.T, name string) {
 	u.ingot("push", second)
 	if out := u.cosignVerify(second, public); !strings.Contains(out, digest) {
 		t.Errorf("cosign verified another digest than %s: %s", digest, out)
+	}
+}
+
+// testCosignCertificate: cosign verifies the certificate of create --max-kl as an attestation, and reads its figures.
+func testCosignCertificate(t *testing.T, name string) {
+	u := newUser(t)
+	u.more = []string{"INGOT_ENGINE=" + engine(t)}
+	private, public := keyPair(t, "ecdsa")
+	u.create(name, "demo", "-q", "int8", "--max-kl", "0.01", "--key", private)
+	u.ingot("push", name)
+	verify := func(public, kind string) []string {
+		return []string{"verify-attestation", "--key", public, "--type", kind, "--insecure-ignore-tlog=true",
+			"--allow-http-registry", name}
+	}
+	const kind = "https://github.com/ingotml/ingot/quality/v1"
+	var envelope struct{ Payload []byte }
+	out := u.run("cosign", verify(public, kind)...)
+	err := json.Unmarshal([]byte(out), &envelope)
+	if err != nil || !strings.Contains(string(envelope.Payload), `"mean_kl":`) {
+		t.Errorf("cosign printed %s: %v", out, err)
+	}
+	_, other := keyPair(t, "ecdsa")
+	for what, args := range map[string][]string{
+		"another key":  verify(other, kind),
+		"another type": verify(public, "https://slsa.dev/provenance/v1"),
+	} {
+		if out, errs, err := u.try("", tool(t, "cosign"), args...); err == nil {
+			t.Errorf("cosign accepts %s: %s%s", what, out, errs)
+		}
 	}
 }
 

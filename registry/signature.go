@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/ingotml/ingot/limits"
 	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/manifest/store"
-	"github.com/ingotml/ingot/registry/remote"
 	"github.com/ingotml/ingot/registry/sigstore"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -19,19 +17,10 @@ import (
 // ErrNotSigned means that no signature of a manifest verifies with the key.
 var ErrNotSigned = errors.New("not signed by this key")
 
-// Annotations of a signature's manifest, as cosign v3.1.3 writes them (pkg/oci/remote/write.go). cosign adds a date,
-// which is left out here, so that signing again gives the same manifest.
-const (
-	annotationBundleContent   = "dev.sigstore.bundle.content"
-	annotationBundlePredicate = "dev.sigstore.bundle.predicateType"
-)
-
 // Signature is a referrer that holds a signature of a manifest.
 type Signature struct {
-	Descriptor ocispec.Descriptor
-	Manifest   []byte
-	Blobs      [][]byte // contents of everything that the manifest references, including the bundle
-	Reference  string   // the reference that was signed; "" for none
+	Referrer
+	Reference string // the reference that was signed; "" for none
 }
 
 // Sign signs a manifest, of which media type, digest and size are given. reference is the result of [SignedReference]
@@ -41,37 +30,11 @@ func Sign(key *sigstore.PrivateKey, subject ocispec.Descriptor, reference string
 	if err != nil {
 		return nil, err
 	}
-	m, err := manifest.EncodeArtifact(manifest.Artifact{
-		Type:    sigstore.BundleMediaType,
-		Subject: subject,
-		Layers: []ocispec.Descriptor{{MediaType: sigstore.BundleMediaType, Digest: digest.FromBytes(bundle),
-			Size: int64(len(bundle))}},
-		Annotations: map[string]string{
-			annotationBundleContent:   "dsse-envelope",
-			annotationBundlePredicate: sigstore.PredicateType,
-		},
-	})
+	r, err := bundleReferrer(subject, sigstore.PredicateType, bundle)
 	if err != nil {
 		return nil, err
 	}
-	desc, err := manifest.ReferrerDescriptor(ocispec.MediaTypeImageManifest, m)
-	return &Signature{desc, m, [][]byte{ocispec.DescriptorEmptyJSON.Data, bundle}, reference}, err
-}
-
-// Store puts the signature into a store. A push of its subject then includes it.
-func (sig *Signature) Store(ctx context.Context, s *store.Store) error {
-	release, err := s.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	for _, b := range sig.Blobs {
-		if _, _, err := s.PutBytes(ctx, b); err != nil {
-			return err
-		}
-	}
-	_, err = s.PutReferrer(ctx, sig.Descriptor.MediaType, sig.Manifest)
-	return err
+	return &Signature{*r, reference}, nil
 }
 
 // PushSignature pushes a signature to the repository of dst, which has its subject.
@@ -120,44 +83,32 @@ func (e *SignatureError) Unwrap() []error      { return e.Tried }
 // StoredSignature returns a signature of a manifest in a store that passes the check, else a [*SignatureError].
 func StoredSignature(ctx context.Context, s *store.Store, subject digest.Digest,
 	want SignatureCheck) (*Signature, error) {
-	list, err := s.Referrers(ctx, subject, sigstore.BundleMediaType)
+	from := storeReferrers{s}
+	list, err := from.list(ctx, subject, sigstore.BundleMediaType)
 	if err != nil {
 		return nil, err
 	}
-	read := func(_ context.Context, d ocispec.Descriptor, limit int64) ([]byte, error) {
-		return s.ReadBlob(d.Digest, limit)
-	}
-	return findSignature(ctx, subject, want, list, read, read)
+	return findSignature(ctx, subject, want, list, from)
 }
 
 // Signature returns a signature of a manifest in the repository of want.Name that passes the check, else a
 // [*SignatureError]. It stores nothing.
 func (c *Client) Signature(ctx context.Context, subject digest.Digest, want SignatureCheck) (*Signature, error) {
-	r, err := c.conn.Repository(want.Name, remote.Pull)
+	from, err := c.referrersOf(want.Name)
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.Referrers(ctx, subject, sigstore.BundleMediaType)
+	list, err := from.list(ctx, subject, sigstore.BundleMediaType)
 	if err != nil {
 		return nil, fmt.Errorf("list the signatures in %s/%s: %w", want.Name.Host, want.Name.Path, err)
 	}
-	readManifest := func(ctx context.Context, d ocispec.Descriptor, _ int64) ([]byte, error) {
-		m, err := r.GetManifest(ctx, string(d.Digest))
-		if err != nil {
-			return nil, err
-		}
-		return m.Bytes, nil
-	}
-	return findSignature(ctx, subject, want, list, readManifest, r.GetBytes)
+	return findSignature(ctx, subject, want, list, from)
 }
-
-// reader reads and verifies the content of a descriptor. Content of more than limit bytes is an error.
-type reader func(ctx context.Context, d ocispec.Descriptor, limit int64) ([]byte, error)
 
 // findSignature returns a signature that passes the check. One that names a reference takes precedence over one that
 // names none.
 func findSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, list []ocispec.Descriptor,
-	readManifest, readBlob reader) (*Signature, error) {
+	from referrerReader) (*Signature, error) {
 	failed := &SignatureError{Digest: subject}
 	var unnamed *Signature
 	for i, d := range list {
@@ -168,7 +119,7 @@ func findSignature(ctx context.Context, subject digest.Digest, want SignatureChe
 			failed.Tried = append(failed.Tried, fmt.Errorf("%d more were not checked", len(list)-i))
 			break
 		}
-		sig, err := readSignature(ctx, subject, want, d, readManifest, readBlob)
+		sig, err := readSignature(ctx, subject, want, d, from)
 		switch {
 		case err == nil && sig.Reference != "":
 			return sig, nil
@@ -185,24 +136,10 @@ func findSignature(ctx context.Context, subject digest.Digest, want SignatureChe
 }
 
 func readSignature(ctx context.Context, subject digest.Digest, want SignatureCheck, d ocispec.Descriptor,
-	readManifest, readBlob reader) (*Signature, error) {
-	b, err := readManifest(ctx, d, manifest.MaxManifestSize)
+	from referrerReader) (*Signature, error) {
+	r, bundle, err := readReferrer(ctx, from, subject, d, sigstore.BundleMediaType)
 	if err != nil {
-		return nil, err
-	}
-	var m ocispec.Manifest
-	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf("signature %s: %v: %w", d.Digest, err, sigstore.ErrBundle)
-	}
-	if m.Subject == nil || m.Subject.Digest != subject {
-		return nil, fmt.Errorf("signature %s: its manifest has another subject: %w", d.Digest, sigstore.ErrSubject)
-	}
-	if len(m.Layers) != 1 || m.Layers[0].MediaType != sigstore.BundleMediaType {
-		return nil, fmt.Errorf("signature %s: its manifest does not hold one bundle: %w", d.Digest, sigstore.ErrBundle)
-	}
-	bundle, err := readBlob(ctx, m.Layers[0], sigstore.MaxBundleSize)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("signature %w", err)
 	}
 	reference, err := want.Key.Verify(bundle, subject)
 	if err == nil {
@@ -211,10 +148,5 @@ func readSignature(ctx context.Context, subject digest.Digest, want SignatureChe
 	if err != nil {
 		return nil, fmt.Errorf("signature %s: %w", d.Digest, err)
 	}
-	config, err := readBlob(ctx, m.Config, sigstore.MaxBundleSize)
-	if err != nil {
-		return nil, err
-	}
-	desc, err := manifest.ReferrerDescriptor(ocispec.MediaTypeImageManifest, b)
-	return &Signature{desc, b, [][]byte{config, bundle}, reference}, err
+	return &Signature{*r, reference}, nil
 }

@@ -156,7 +156,7 @@ func edited(t *testing.T, sig *Signature, change func(m *ocispec.Manifest)) *Sig
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Signature{desc, b, sig.Blobs, sig.Reference}
+	return &Signature{Referrer{desc, b, sig.Blobs}, sig.Reference}
 }
 
 // TestSignatureRejected: nothing that a registry lists or sends is accepted, except a valid signature.

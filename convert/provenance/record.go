@@ -33,8 +33,10 @@ type Record struct {
 	Adapters     []AdapterOrigin   `json:"adapters,omitempty"`
 	Quantization *recipe.Precision `json:"quantization,omitempty"` // as requested: type, rules, recipe
 	Statistics   digest.Digest     `json:"statistics,omitempty"`   // of the calibration that codes depend on
-	Tensors      []MadeTensor      `json:"tensors"`                // in the image's order; the draft's start with "draft."
-	Dropped      []DroppedSource   `json:"dropped,omitempty"`
+	// of the text behind them; absent in records of earlier versions
+	StatisticsText digest.Digest   `json:"statistics_text,omitempty"`
+	Tensors        []MadeTensor    `json:"tensors"` // in the image's order; the draft's start with "draft."
+	Dropped        []DroppedSource `json:"dropped,omitempty"`
 }
 
 // AdapterOrigin is a merged adapter.
@@ -94,7 +96,9 @@ type Made struct {
 	// Precision is what was asked for.
 	Precision recipe.Precision
 	Version   string // the program's
-	HashFiles bool   // add checksums of whole source files, which are read a second time
+	// StatisticsText is the digest of the text behind the statistics.
+	StatisticsText digest.Digest
+	HashFiles      bool // add checksums of whole source files, which are read a second time
 }
 
 // record makes the record.
@@ -117,7 +121,7 @@ func (m Made) record(ctx context.Context) (*Record, error) {
 	if q := m.Precision.Recorded(); q.Type != 0 || q.Draft != 0 || q.Uniform || len(q.Rules) > 0 {
 		r.Quantization = &q
 	}
-	r.Statistics = m.Plan.Statistics
+	r.Statistics, r.StatisticsText = m.Plan.Statistics, m.StatisticsText
 	for _, t := range m.Plan.Tensors {
 		made := MadeTensor{Name: t.Name, Type: t.Type, Rule: t.Rule, Transform: t.Transform}
 		for _, s := range t.Sources {

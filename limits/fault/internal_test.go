@@ -54,6 +54,7 @@ var internal = []struct{ reason, names string }{
 		registry/sigstore.ErrKey registry/sigstore.ErrPassword registry/sigstore.ErrBundle registry/sigstore.ErrOtherKey
 		registry/sigstore.ErrSubject
 		manifest/statistics.ErrStatistics quantize/weighted.ErrStatistics runtime/calibrate.ErrText
+		runtime/certificate.ErrCertificate runtime/certificate.ErrOverlap runtime/certificate.ErrNone
 		runtime/quality.ErrReference runtime/verify.ErrNotComparable`},
 	{"the server's model does not fit: an error of this machine, not of the request", `runtime/pool.ErrTooLarge`},
 }

@@ -56,20 +56,6 @@ type signature struct {
 	Sig []byte `json:"sig"`
 }
 
-type statement struct {
-	Type          string          `json:"_type"`
-	Subject       []subject       `json:"subject"`
-	PredicateType string          `json:"predicateType"`
-	Predicate     json.RawMessage `json:"predicate,omitempty"`
-}
-
-// subject is an in-toto ResourceDescriptor v1. cosign v3 leaves its name empty, writes `cosign sign --annotations` into
-// its annotations, and compares those with `cosign verify --annotations`.
-type subject struct {
-	Digest      map[string]string          `json:"digest"`
-	Annotations map[string]json.RawMessage `json:"annotations,omitempty"`
-}
-
 // annotationReference is the subject's annotation that holds the signed reference. Its key and meaning are those of
 // critical.identity in the payload of simple signing (containers-signature(5)).
 const annotationReference = "docker-reference"
@@ -77,35 +63,23 @@ const annotationReference = "docker-reference"
 // Sign returns a bundle that signs the manifest with this digest under a reference. If the reference is empty, the
 // signature has none and holds for the manifest under any name.
 func (k *PrivateKey) Sign(manifest digest.Digest, reference string) ([]byte, error) {
-	if err := checkDigest(manifest); err != nil {
-		return nil, err
-	}
-	about := subject{Digest: map[string]string{string(digest.SHA256): manifest.Encoded()}}
+	var annotations map[string]json.RawMessage
 	if reference != "" {
 		value, err := json.Marshal(reference)
 		if err != nil {
 			return nil, err
 		}
-		about.Annotations = map[string]json.RawMessage{annotationReference: value}
+		annotations = map[string]json.RawMessage{annotationReference: value}
 	}
-	payload, err := json.Marshal(statement{
-		Type:          statementType,
-		Subject:       []subject{about},
-		PredicateType: PredicateType,
-		Predicate:     json.RawMessage("{}"),
-	})
+	payload, err := encodeStatement(manifest, annotations, PredicateType, []byte("{}"))
 	if err != nil {
 		return nil, err
 	}
-	sig, err := k.sign(preAuth(payloadType, payload))
+	b, err := k.SignStatement(payload)
 	if err != nil {
 		return nil, fmt.Errorf("sign %s: %w", manifest, err)
 	}
-	return json.Marshal(bundle{
-		MediaType:            BundleMediaType,
-		VerificationMaterial: material{&publicKeyID{k.public.hint}},
-		DSSEEnvelope:         &envelope{payload, payloadType, []signature{{sig}}},
-	})
+	return b, nil
 }
 
 func (k *PrivateKey) sign(message []byte) ([]byte, error) {
@@ -123,21 +97,30 @@ func (k *PublicKey) Verify(bundleJSON []byte, manifest digest.Digest) (reference
 	if err := checkDigest(manifest); err != nil {
 		return "", err
 	}
-	b, err := parseBundle(bundleJSON)
+	e, err := k.open(bundleJSON)
 	if err != nil {
 		return "", err
+	}
+	return checkSignature(e, manifest)
+}
+
+// open returns the envelope of a bundle that the holder of the key signed.
+func (k *PublicKey) open(bundleJSON []byte) (*envelope, error) {
+	b, err := parseBundle(bundleJSON)
+	if err != nil {
+		return nil, err
 	}
 	e := b.DSSEEnvelope
 	if !k.verify(preAuth(e.PayloadType, e.Payload), e.Signatures[0].Sig) {
 		switch id := b.VerificationMaterial.PublicKey; {
 		case id == nil:
-			return "", fmt.Errorf("a certificate's key, not this one (%s): %w", k.hint, ErrOtherKey)
+			return nil, fmt.Errorf("a certificate's key, not this one (%s): %w", k.hint, ErrOtherKey)
 		case id.Hint != k.hint:
-			return "", fmt.Errorf("key %q, not this one (%s): %w", excerpt(id.Hint), k.hint, ErrOtherKey)
+			return nil, fmt.Errorf("key %q, not this one (%s): %w", excerpt(id.Hint), k.hint, ErrOtherKey)
 		}
-		return "", fmt.Errorf("the signature does not match what is signed: %w", ErrBundle)
+		return nil, fmt.Errorf("the signature does not match what is signed: %w", ErrBundle)
 	}
-	return checkStatement(e, manifest)
+	return e, nil
 }
 
 // parseBundle parses the parts of a bundle that verification with a key needs.
@@ -178,24 +161,14 @@ func (k *PublicKey) verify(message, sig []byte) bool {
 	return false
 }
 
-// checkStatement checks a statement whose signature has been verified, and returns the reference that it names.
-func checkStatement(e *envelope, manifest digest.Digest) (reference string, err error) {
-	if e.PayloadType != payloadType {
-		return "", fmt.Errorf("a payload of type %q, not %s: %w", excerpt(e.PayloadType), payloadType, ErrPurpose)
+// checkSignature checks a statement whose signature has been verified, and returns the reference that it names.
+func checkSignature(e *envelope, manifest digest.Digest) (reference string, err error) {
+	if err := e.checkPayloadType(); err != nil {
+		return "", err
 	}
-	var s statement
-	if err := json.Unmarshal(e.Payload, &s); err != nil {
-		return "", fmt.Errorf("statement: %v: %w", err, ErrBundle)
-	}
-	if s.Type != statementType || s.PredicateType != PredicateType {
-		return "", fmt.Errorf("a statement %q of type %q, not %s: %w",
-			excerpt(s.PredicateType), excerpt(s.Type), PredicateType, ErrPurpose)
-	}
-	if len(s.Subject) != 1 {
-		return "", fmt.Errorf("a statement about %d subjects, not one: %w", len(s.Subject), ErrSubject)
-	}
-	if got := s.Subject[0].Digest[string(digest.SHA256)]; got != manifest.Encoded() {
-		return "", fmt.Errorf("sha256:%s, not %s: %w", excerpt(got), manifest, ErrSubject)
+	s, err := parseStatement(e.Payload, manifest, PredicateType)
+	if err != nil {
+		return "", err
 	}
 	value, ok := s.Subject[0].Annotations[annotationReference]
 	if !ok {

@@ -29,6 +29,9 @@ type Images struct {
 	Check func(*store.Entry) error
 }
 
+// WindowTokens returns how many tokens of a text a model reads at a time, at most.
+func (m Images) WindowTokens() int { return verify.Window }
+
 // Compare compares an image with a base over a text, without their drafts. progress may be nil.
 func (m Images) Compare(
 	ctx context.Context, entry, base *store.Entry, text string, progress func(done, total int),

@@ -17,15 +17,17 @@ type Row struct {
 	Base, Other float64 // negative log-likelihood of the next token, in nats
 	KL          float64 // KL(base || other) in nats; +Inf if a logit of the other is not finite
 	Top         bool    // the most likely token is the same; the first one of equals counts
+	Flip        bool    // the most likely token is the next one for exactly one of both
 }
 
 // Judge compares the logits of one position, which have the same length; next is the next token. Rows that are not
 // [Row.Finite] must not be passed to Summarize.
 func Judge(base, other []float32, next int32) Row {
 	lb, lo := logSumExp(base), logSumExp(other)
+	b, o := top(base), top(other)
 	r := Row{
 		Base: lb - float64(base[next]), Other: lo - float64(other[next]),
-		KL: divergence(base, other, lb, lo), Top: top(base) == top(other),
+		KL: divergence(base, other, lb, lo), Top: b == o, Flip: (b == int(next)) != (o == int(next)),
 	}
 	if math.IsNaN(r.Other) {
 		r.Other = math.Inf(1)
@@ -97,7 +99,12 @@ type Report struct {
 	KL99     float64  `json:"kl_99"` // 99th percentile
 	MaxKL    float64  `json:"max_kl"`
 
+	MedianKLError float64 `json:"median_kl_standard_error"`
+	KL99Error     float64 `json:"kl_99_standard_error"`
+
 	Top1 Estimate `json:"top1"` // share of positions with the same most likely token
+	// share of positions where the text's token is the most likely one for exactly one of both
+	Flips Estimate `json:"flips"`
 }
 
 // Summarize returns a report on rows, of which there must be at least one.
@@ -116,14 +123,11 @@ func Summarize(rows []Row) Report {
 		Perplexity:      exponent(mean(list(func(r Row) float64 { return r.Other }))),
 		PerplexityRatio: exponent(mean(list(func(r Row) float64 { return r.Other - r.Base }))),
 		MeanKL:          mean(kl),
-		Top1: mean(list(func(r Row) float64 {
-			if r.Top {
-				return 1
-			}
-			return 0
-		})),
+		Top1:            mean(list(func(r Row) float64 { return share(r.Top) })),
+		Flips:           mean(list(func(r Row) float64 { return share(r.Flip) })),
 	}
 	slices.Sort(kl)
+	r.MedianKLError, r.KL99Error = quantileError(kl, 0.5), quantileError(kl, 0.99)
 	r.MedianKL, r.KL99, r.MaxKL = Quantile(kl, 0.5), Quantile(kl, 0.99), kl[len(kl)-1]
 	return r
 }
@@ -140,6 +144,20 @@ func mean(values []float64) Estimate {
 		squares += (v - m) * (v - m)
 	}
 	return Estimate{m, math.Sqrt(squares / max(n-1, 1) / n)}
+}
+
+func share(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// quantileError returns the standard error of a quantile of sorted values: the number of values below the true quantile
+// is binomial, so half the distance of the quantiles one standard deviation of it away.
+func quantileError(sorted []float64, q float64) float64 {
+	away := math.Sqrt(q * (1 - q) / float64(len(sorted)))
+	return (Quantile(sorted, min(q+away, 1)) - Quantile(sorted, max(q-away, 0))) / 2
 }
 
 // exponent returns the estimate of exp(e). It propagates the error to first order.

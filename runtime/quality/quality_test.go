@@ -62,6 +62,9 @@ func TestReportMatchesFloat64(t *testing.T) {
 	nearEstimate(t, "their ratio", got.PerplexityRatio, want.PerplexityRatio)
 	nearEstimate(t, "mean divergence", got.MeanKL, want.MeanKL)
 	nearEstimate(t, "top 1", got.Top1, want.Top1)
+	nearEstimate(t, "flips", got.Flips, want.Flips)
+	near(t, "standard error of the median", got.MedianKLError, want.MedianKLError)
+	near(t, "standard error of 99 of 100", got.KL99Error, want.KL99Error)
 	near(t, "median divergence", got.MedianKL, want.MedianKL)
 	near(t, "99 of 100", got.KL99, want.KL99)
 	near(t, "largest divergence", got.MaxKL, want.MaxKL)
@@ -94,8 +97,8 @@ func TestJudge(t *testing.T) {
 
 // A plot is valid XML and contains the report's values, also for a flat distribution.
 func TestPlot(t *testing.T) {
-	for name, list := range map[string][]Row{"demo": rows(t), "equal": {{1, 1, 0, true}, {2, 2, 0, true}},
-		"one": {{1, 2, 0.3, false}}} {
+	for name, list := range map[string][]Row{"demo": rows(t), "equal": {{1, 1, 0, true, false}, {2, 2, 0, true, false}},
+		"one": {{1, 2, 0.3, false, true}}} {
 		var b bytes.Buffer
 		if err := Plot(&b, "a & <b>", list); err != nil {
 			t.Fatal(err)

@@ -21,9 +21,11 @@ import (
 var ErrNotComparable = errors.New("models cannot be compared")
 
 // A text is evaluated in windows that overlap by half. Each token is predicted once, with at least half a window of
-// context, except for the tokens of the first half window. Published tables of divergences use this window length.
+// context, except for the tokens of the first half window.
 const (
-	textWindow    = 512
+	// Window is the length of a window in tokens, that of published tables of divergences.
+	Window = 512
+
 	minTextTokens = 8 // least length of a text
 )
 
@@ -36,7 +38,7 @@ func Against(
 	if err != nil {
 		return nil, err
 	}
-	window := min(textWindow, int(m.Processor.Config.Facts().Context),
+	window := min(Window, int(m.Processor.Config.Facts().Context),
 		int(base.Processor.Config.Facts().Context)) - len(begin)
 	if window < minTextTokens {
 		return nil, fmt.Errorf("a context of %d tokens is too short: %w", window, ErrNotComparable)

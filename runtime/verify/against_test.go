@@ -27,13 +27,13 @@ func TestAgainst(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := 1 - len(begin)
-	if len(rows) != len(tokens)-first || len(tokens) < 2*textWindow {
+	if len(rows) != len(tokens)-first || len(tokens) < 2*Window {
 		t.Fatalf("%d rows of %d tokens", len(rows), len(tokens))
 	}
 	if r := quality.Summarize(rows); r.MaxKL != 0 || r.Top1.Value != 1 || r.PerplexityRatio.Value != 1 {
 		t.Errorf("against itself: %+v", r)
 	}
-	body := textWindow - len(begin)
+	body := Window - len(begin)
 	for _, i := range []int{first, 10, body - 1, body, body + body/2 - 1, body + body/2, len(tokens) - 1} {
 		start := 0
 		for start+body <= i {

@@ -25,6 +25,11 @@ def perplexity(losses):
     return {"value": np.exp(e["value"]), "standard_error": np.exp(e["value"]) * e["standard_error"]}
 
 
+def quantile_error(values, q):
+    away = np.sqrt(q * (1 - q) / len(values))
+    return (np.quantile(values, min(q + away, 1)) - np.quantile(values, max(q - away, 0))) / 2
+
+
 def main():
     golden = load_file(os.path.join(ROOT, "testdata", "reference", "demo.safetensors"))
     scores, following = golden["logits"][:-1].astype(np.float64), golden["tokens"][1:]
@@ -36,7 +41,9 @@ def main():
         "tokens": len(following),
         "base_perplexity": perplexity(losses[0]), "perplexity": perplexity(losses[1]), "perplexity_ratio": perplexity(losses[1] - losses[0]),
         "mean_kl": estimate(kl), "median_kl": np.quantile(kl, 0.5), "kl_99": np.quantile(kl, 0.99), "max_kl": kl.max(),
+        "median_kl_standard_error": quantile_error(kl, 0.5), "kl_99_standard_error": quantile_error(kl, 0.99),
         "top1": estimate((base.argmax(axis=-1) == other.argmax(axis=-1)).astype(np.float64)),
+        "flips": estimate(((base.argmax(axis=-1) == following) != (other.argmax(axis=-1) == following)).astype(np.float64)),
     }
     path = os.path.join(ROOT, "runtime", "quality", "testdata", "demo.json")
     os.makedirs(os.path.dirname(path), exist_ok=True)
