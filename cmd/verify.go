@@ -19,7 +19,7 @@ func (a *app) verifyCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify NAME",
 		Short: "Verify a model's blobs, outputs or signature",
-		Long: `Verify a model in one of four ways.
+		Long: `Verify a model in one of five ways.
 
 By default, check every blob's digest, every tensor's name, shape and type, and that the model and its
 draft model load and compute finite logits.
@@ -42,6 +42,10 @@ the figures and the digests of both models, of the text and of the calibration t
 private key, signs it. A text that shares 13 words in a row with the calibration text is refused. "ingot show
 --certificates" prints it, "ingot push" pushes it, and "ingot pull --max-kl" requires it.
 
+With --kv-type q8,q4 and without --against, measure what quantized keys and values cost: the same weights
+read a sequence of --tokens tokens, or of the model's context, with each type, and are compared with
+themselves with the default type. The text is --text, or the built-in one of calibrations.
+
 With --key, check that the holder of the key signed the model (see ` + "`ingot sign --help`" + `), and every blob's
 digest. This needs no engine. The signature is looked up in the store, and then in the registry of NAME.
 It must be for NAME, unless NAME has no host or --signed-identity sets another rule; ` + "`ingot pull --help`" + `
@@ -49,6 +53,7 @@ lists the rules.`,
 		Example: `  ingot verify mymodel
   ingot verify mymodel:int4 --against mymodel \
     --text wiki.test.raw --svg int4.svg
+  ingot verify mymodel --kv-type q8,q4
   ingot verify mymodel:int4 --against mymodel --certify --key model.key`,
 		Args: between(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -67,8 +72,14 @@ lists the rules.`,
 			if o.against != "" {
 				return a.verifyAgainst(c, args[0], o)
 			}
-			if o.text != "" || o.svg != "" {
+			if o.svg != "" || o.text != "" && !o.measuresKV() {
 				return usagef("--text and --svg require --against, which names the model to compare with")
+			}
+			if o.measuresKV() {
+				return a.verifyKV(c, args[0], o)
+			}
+			if c.Flags().Changed("tokens") {
+				return usagef("--tokens requires --kv-type, whose cost is measured over so many")
 			}
 			return a.verify(c, args[0], o)
 		},
@@ -89,6 +100,8 @@ lists the rules.`,
 	o.identity.add(c)
 	o.transfer.addConnection(c)
 	o.kv.add(c)
+	f.Lookup("kv-type").Usage = "KV cache `type`; alone, types to measure: q8,q4"
+	f.IntVar(&o.tokens, "tokens", longTokens, "most `tokens` of the sequence for --kv-type")
 	o.cpu.add(c)
 	f.BoolVar(&o.yes, "yes", false, "import or pull a missing --against model without asking")
 	f.BoolVar(&o.json, "json", false, "print JSON")
@@ -105,6 +118,7 @@ type verifyOptions struct {
 
 	certify          bool
 	calibrationTexts []string
+	tokens           int
 
 	kv       kvFlag
 	cpu      cpuFlags
