@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/ingotml/ingot/convert"
 	"github.com/ingotml/ingot/convert/recipe"
 	"github.com/ingotml/ingot/convert/source"
+	"github.com/ingotml/ingot/manifest"
 	"github.com/ingotml/ingot/modelfile"
 	"github.com/ingotml/ingot/quantize"
 	"github.com/ingotml/ingot/runtime/fit"
@@ -37,6 +39,9 @@ type fitTypeJSON struct {
 	Need  fit.Memory `json:"memory"`
 	Total int64      `json:"total_memory"`
 	Fits  bool       `json:"fits"`
+
+	// Certificate is the one that was stored last, of a source that is a model of the store.
+	Certificate *certificateJSON `json:"certificate,omitempty"`
 }
 
 func (a *app) fitCmd() *cobra.Command {
@@ -50,7 +55,8 @@ repository of a hub: hf.co/ORG/REPO[@REVISION][:FILE-OR-TYPE]. Only headers of i
 
 Sizes are exact: they are the bytes of the tensors that "ingot create -q TYPE" makes. Memory is an estimate
 of the least that is needed: the weights, the state of the sequence, and what a step and the program take.
-Caches take more where there is more.`,
+Caches take more where there is more. A model of the store that has a certificate ("ingot verify --certify")
+is shown with its mean divergence.`,
 		Example: `  ingot fit hf.co/Qwen/Qwen3-8B
   ingot fit mymodel --for 16GB --context 32768`,
 		Args: between(1, 1),
@@ -106,11 +112,37 @@ func (a *app) fit(c *cobra.Command, arg string, o fitOptions) error {
 			return sizes.Err[i]
 		}
 		need := fit.Need(sizes.Model, p.Totals.Bytes, use)
-		out.Types = append(out.Types, fitTypeJSON{name, p.Totals.Bytes, p.Totals.BitsPerWeight, need, need.Total(),
-			need.Total() <= memory})
+		t := fitTypeJSON{name, p.Totals.Bytes, p.Totals.BitsPerWeight, need, need.Total(), need.Total() <= memory, nil}
+		if name == recipe.Source {
+			if t.Certificate, err = a.lastCertificate(c.Context(), arg); err != nil {
+				return err
+			}
+		}
+		out.Types = append(out.Types, t)
 	}
 	slices.SortStableFunc(out.Types, func(a, b fitTypeJSON) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) })
 	return a.printFit(out, o.json)
+}
+
+// lastCertificate returns the certificate that was stored last for a model of the store, or nil.
+func (a *app) lastCertificate(ctx context.Context, arg string) (*certificateJSON, error) {
+	name, err := manifest.ParseName(arg)
+	if err != nil {
+		return nil, nil // a folder or a repository
+	}
+	st, err := existingStore()
+	if err != nil {
+		return nil, nil
+	}
+	raw, err := st.ResolveRaw(ctx, name)
+	if err != nil {
+		return nil, nil
+	}
+	list, err := a.certificates(ctx, st, raw.Descriptor.Digest)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
 }
 
 func (a *app) printFit(out fitJSON, asJSON bool) error {
@@ -118,13 +150,24 @@ func (a *app) printFit(out fitJSON, asJSON bool) error {
 		return a.printJSON(out)
 	}
 	w := newTable(a.out)
-	w.row("TYPE", "BITS/WEIGHT", "SIZE", "MEMORY", "FITS")
+	header := []string{"TYPE", "BITS/WEIGHT", "SIZE", "MEMORY", "FITS"}
+	certified := slices.ContainsFunc(out.Types, func(t fitTypeJSON) bool { return t.Certificate != nil })
+	if certified {
+		header = append(header, "MEAN KL")
+	}
+	w.row(header...)
 	for _, t := range out.Types {
 		fits := "no"
 		if t.Fits {
 			fits = "yes"
 		}
-		w.row(t.Type, fmt.Sprintf("%.2f", t.Bits), size(t.Bytes), size(t.Total), fits)
+		row := []string{t.Type, fmt.Sprintf("%.2f", t.Bits), size(t.Bytes), size(t.Total), fits}
+		if f := t.Certificate; f != nil {
+			row = append(row, fmt.Sprintf("%.3g +- %.2g", f.Figures.MeanKL.Value, f.Figures.MeanKL.Error))
+		} else if certified {
+			row = append(row, "")
+		}
+		w.row(row...)
 	}
 	if err := w.flush(); err != nil {
 		return err
