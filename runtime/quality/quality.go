@@ -23,11 +23,10 @@ type Row struct {
 // Judge compares the logits of one position, which have the same length; next is the next token. Rows that are not
 // [Row.Finite] must not be passed to Summarize.
 func Judge(base, other []float32, next int32) Row {
-	lb, lo := logSumExp(base), logSumExp(other)
-	b, o := top(base), top(other)
+	p, n := compare(base, other), int(next)
 	r := Row{
-		Base: lb - float64(base[next]), Other: lo - float64(other[next]),
-		KL: divergence(base, other, lb, lo), Top: b == o, Flip: (b == int(next)) != (o == int(next)),
+		Base: p.baseLog - float64(base[next]), Other: p.otherLog - float64(other[next]),
+		KL: p.kl, Top: p.baseTop == p.otherTop, Flip: (p.baseTop == n) != (p.otherTop == n),
 	}
 	if math.IsNaN(r.Other) {
 		r.Other = math.Inf(1)
@@ -42,32 +41,35 @@ func (r Row) Finite() bool {
 }
 
 // KL returns the divergence KL(softmax(p) || softmax(q)) in nats. It is never negative; +Inf if q is not finite.
-func KL(p, q []float32) float64 { return divergence(p, q, logSumExp(p), logSumExp(q)) }
+func KL(p, q []float32) float64 { return compare(p, q).kl }
 
-func divergence(p, q []float32, lp, lq float64) float64 {
-	var sum float64
-	for i := range p {
-		a := float64(p[i]) - lp
-		if e := math.Exp(a); e != 0 { // where p is 0, the term is 0
-			sum += e * (a - (float64(q[i]) - lq))
-		}
-	}
-	if math.IsNaN(sum) {
-		return math.Inf(1)
-	}
-	return max(sum, 0)
+// compared is what two rows of logits have in common.
+type compared struct {
+	baseLog, otherLog float64 // logarithms of the sums of exponentials
+	baseTop, otherTop int     // indices of the largest; the first of equals
+	kl                float64
 }
 
-func logSumExp(x []float32) float64 {
-	most := math.Inf(-1)
-	for _, v := range x {
-		most = max(most, float64(v))
+// compare compares two rows of logits in one pass over their exponentials.
+func compare(base, other []float32) compared {
+	c := compared{baseTop: top(base), otherTop: top(other)}
+	b, o := float64(base[c.baseTop]), float64(other[c.otherTop])
+	var sumBase, sumOther, cross float64
+	for i, v := range other[:len(base)] {
+		x, y := float64(base[i])-b, float64(v)-o
+		p := exp(x)
+		sumBase += p
+		sumOther += exp(y)
+		if p != 0 { // where p is 0, the term is 0
+			cross += p * (x - y)
+		}
 	}
-	var sum float64
-	for _, v := range x {
-		sum += math.Exp(float64(v) - most)
+	logBase, logOther := math.Log(sumBase), math.Log(sumOther)
+	c.baseLog, c.otherLog = b+logBase, o+logOther
+	if c.kl = max(cross/sumBase-logBase+logOther, 0); math.IsNaN(c.kl) {
+		c.kl = math.Inf(1)
 	}
-	return most + math.Log(sum)
+	return c
 }
 
 func top(x []float32) (at int) {

@@ -130,3 +130,28 @@ func TestText(t *testing.T) {
 		t.Errorf("%d bytes", len(Text))
 	}
 }
+
+// The fast exponential agrees with that of the standard library wherever it is not too small to count.
+func TestExp(t *testing.T) {
+	for x := 0.0; x > smallest; x -= 0.00917 {
+		want := math.Exp(x)
+		if got := exp(x); math.Abs(got-want) > 4e-16*want {
+			t.Fatalf("exp(%v) = %v, want %v", x, got, want)
+		}
+	}
+	if exp(math.Inf(-1)) != 0 || exp(-750) != 0 || exp(0) != 1 || !math.IsNaN(exp(math.NaN())) {
+		t.Errorf("exp(-Inf) = %v, exp(-750) = %v, exp(0) = %v, exp(NaN) = %v", exp(math.Inf(-1)), exp(-750), exp(0),
+			exp(math.NaN()))
+	}
+}
+
+func BenchmarkJudge(b *testing.B) {
+	base, other := make([]float32, 49152), make([]float32, 49152)
+	for i := range base {
+		base[i] = float32(i*7919%1009) / 60
+		other[i] = base[i] + float32(i%13)/50
+	}
+	for b.Loop() {
+		Judge(base, other, 5)
+	}
+}
