@@ -13,7 +13,7 @@ RACE    := ./runtime/... ./server/... ./convert/... ./grammar ./registry/... ./m
 	./grammar/dfa ./grammar/format ./grammar/lark ./grammar/schema ./child ./safetensors ./cmd/terminal/... ./mlx ./mlx/engine ./tokenizer/...
 SAY     := @printf '\n== %s\n'
 
-.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-machines bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
+.PHONY: build demo engine clients fixtures check-fixtures test test-real test-gguf test-tokenizers test-long peers check check-cross test-plain test-race test-cuda-build sanitize sanitize-short fuzz fuzz-short bench-convert bench-tokenizer bench-cpu bench-cpu-page bench-kernels bench-real bench-serve bench-start bench-pair bench-quality bench-machines bench-grammar bench-transfer bench-hub bench-schemas test-interop test-schemas soak generate clean
 
 build:
 	$(GO) build -o $(INGOT) ./cmd/ingot
@@ -200,6 +200,16 @@ bench-real: engine
 	bench/cpu/run.sh --peers-only
 	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && \
 		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/cpu/real.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_REAL)
+
+# Quantizes SmolLM2 and a small model that it trains with ingot, llama.cpp and mlx-lm, in many types, and compares each result
+# with its own base: bench/results/quality.json and quality.svg. Less than an hour with the peers' build; an interrupted run
+# continues. Only the speeds need an idle machine: BENCH_QUALITY='--parts speed' measures them again.
+bench-quality: engine
+	$(GO) build -o bin/bench-cpu ./bench/cpu
+	bench/cpu/run.sh --peers-only
+	$(GEN)/setup.sh $(PYTHON)
+	gguf="$$(testdata/real/fetch.sh $(PYTHON))" && \
+		"$${XDG_CACHE_HOME:-$$HOME/.cache}/ingot/bench-cpu-venv/bin/python" bench/quality/run.py $(INGOT) bin/bench-cpu "$$gguf" $(BENCH_QUALITY)
 
 # Times ingot serve beside llama-server, on the dense model of bench-cpu: bench/results/serve.json. At most 75 minutes; a
 # second call goes on where the first one ended. BENCH_SERVE='--cells "512x8 512x32" --parts cells' measures less,

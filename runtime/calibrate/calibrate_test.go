@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -211,8 +212,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The built-in texts are documents of all kinds, and share no run of 13 words or signs with the text of
-// comparisons.
+// The built-in texts are documents of all kinds, and share no run of 13 words or signs with the text of comparisons,
+// nor with that of the quality benchmark.
 func TestBuiltin(t *testing.T) {
 	m := open(t, "demo")
 	rendered := 0
@@ -238,7 +239,14 @@ func TestBuiltin(t *testing.T) {
 		}
 		return set
 	}
-	judged, size := runs(quality.Text), 0
+	bench, err := os.ReadFile("../../bench/quality/eval.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged, size := runs(quality.Text+"\n"+string(bench)), 0
+	if len(judged) < 1000 {
+		t.Errorf("the texts of comparisons have %d runs", len(judged))
+	}
 	for _, d := range slices.Concat(kinds...) {
 		size += len(d.Text)
 		if !utf8.ValidString(d.Text) || strings.Contains(d.Text, "=====") {
